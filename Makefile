@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin front for script/ and meson; see docs/HACKING.md.
+
+#   make bench BENCH='stats unwind'    only these
+
+.PHONY: all bench check san format install clean
+
+all:
+	@script/build release
+
+check:
+	@script/test
+
+san:
+	@script/test --build asan
+	@script/test --build tsan
+
+bench: all
+	@meson test -C build/release --benchmark --verbose --num-processes 1 $(BENCH) | \
+		grep -vE '^(ninja|[0-9]+/[0-9]+ |Ok:|Expected|Fail:|Unexpected|Skipped|Timeout|Full log|$$)'
+
+format:
+	@script/format
+
+install: all
+	meson install -C build/release --no-rebuild
+
+clean:
+	rm -rf build

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FIRST_CAPACITY = 64
+};
+
+void gg_buf_done(struct gg_buf *buf)
+{
+	free(buf->data);
+	*buf = (struct gg_buf){ 0 };
+}
+
+void gg_buf_clear(struct gg_buf *buf)
+{
+	buf->length = 0;
+	buf->failed = false;
+	if (buf->data != NULL)
+		buf->data[0] = '\0';
+}
+
+bool gg_buf_reserve(struct gg_buf *buf, size_t extra)
+{
+	size_t need, capacity = buf->capacity;
+	char *data;
+
+	if (buf->failed)
+		return false;
+	if (__builtin_add_overflow(buf->length, extra, &need) || need > PTRDIFF_MAX - 1)
+		goto failed;
+	need++; /* the 0 byte */
+	if (need <= capacity)
+		return true;
+	/* Doubling: n appends copy at most 2n bytes in all.  At most 2^63, so it cannot overflow. */
+	if (capacity < FIRST_CAPACITY)
+		capacity = FIRST_CAPACITY;
+	while (capacity < need)
+		capacity *= 2;
+	data = realloc(buf->data, capacity);
+	if (data == NULL)
+		goto failed;
+	data[buf->length] = '\0';
+	buf->data = data;
+	buf->capacity = capacity;
+	return true;
+failed:
+	buf->failed = true;
+	return false;
+}
+
+void gg_buf_append(struct gg_buf *buf, const void *bytes, size_t length)
+{
+	if (length == 0 || !gg_buf_reserve(buf, length))
+		return;
+	memcpy(buf->data + buf->length, bytes, length);
+	buf->length += length;
+	buf->data[buf->length] = '\0';
+}
+
+void gg_buf_append_text(struct gg_buf *buf, const char *text)
+{
+	gg_buf_append(buf, text, strlen(text));
+}
+
+void gg_buf_printf(struct gg_buf *buf, const char *format, ...)
+{
+	va_list values;
+	int length;
+
+	va_start(values, format);
+	length = vsnprintf(NULL, 0, format, values);
+	va_end(values);
+	if (length < 0) {
+		buf->failed = true;
+		return;
+	}
+	if (!gg_buf_reserve(buf, (size_t)length))
+		return;
+	va_start(values, format);
+	vsnprintf(buf->data + buf->length, (size_t)length + 1, format, values);
+	va_end(values);
+	buf->length += (size_t)length;
+}
+
+const char *gg_buf_text(const struct gg_buf *buf)
+{
+	return buf->data != NULL ? buf->data : "";
+}

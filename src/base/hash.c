@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+
+/* 64 x 64 -> 128 bits, folded: each bit of the result depends on every bit of both factors. */
+static uint64_t multiply_fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint64_t gg_hash_bytes(const void *bytes, size_t length, uint64_t seed)
+{
+	/* Odd constants with random-looking bits: the fractions of sqrt(2) and sqrt(3). */
+	const uint64_t odd1 = UINT64_C(0x6a09e667f3bcc909), odd2 = UINT64_C(0xbb67ae8584caa73b);
+	const unsigned char *p = bytes;
+	uint64_t hash = seed ^ multiply_fold(length ^ odd1, odd2);
+	uint64_t word;
+
+	for (; length >= 8; p += 8, length -= 8) {
+		memcpy(&word, p, 8);
+		hash = multiply_fold(hash ^ word ^ odd1, odd2) + word;
+	}
+	if (length > 0) {
+		word = 0;
+		memcpy(&word, p, length);
+		hash = multiply_fold(hash ^ word ^ odd1, odd2) + word;
+	}
+	return gg_hash_integer(hash, seed);
+}
+
+uint64_t gg_hash_random_seed(void)
+{
+	int saved_errno = errno;
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = gg_hash_integer(gg_clock_monotonic_ns(), (uintptr_t)&seed);
+	errno = saved_errno;
+	return seed;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hash - 64-bit hashes for tables in memory and in the shared region.
+ *
+ * Not cryptographic.  A table whose keys come from files or other processes takes a random seed
+ * (gg_hash_random_seed), so that nobody can prepare keys that collide.  The values may differ
+ * between versions: they never go into a file that outlives the program.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Mixes all bits of `key` into all bits of the result (two rounds of multiply and fold, the
+ * murmur3 finalizer's constants).  A bijection for each seed: different keys never collide, so a
+ * table of integers can compare hashes instead of keys.
+ */
+static inline uint64_t gg_hash_integer(uint64_t key, uint64_t seed)
+{
+	key ^= seed;
+	key ^= key >> 33;
+	key *= UINT64_C(0xff51afd7ed558ccd);
+	key ^= key >> 33;
+	key *= UINT64_C(0xc4ceb9fe1a85ec53);
+	key ^= key >> 33;
+	return key;
+}
+
+/* Hash of length bytes (NULL allowed when length is 0); differs for different lengths. */
+uint64_t gg_hash_bytes(const void *bytes, size_t length, uint64_t seed);
+
+/* A seed from the system's generator; from the clock where the system has none to give. */
+uint64_t gg_hash_random_seed(void);

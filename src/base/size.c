@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const char unit_letters[] = "KMGTPE";
+
+/* The factor that a unit text stands for; 0 if it is not a unit. */
+static uint64_t unit_factor(const char *unit)
+{
+	const char *rest;
+	uint64_t base, factor = 1;
+	size_t power;
+
+	if (unit[0] == '\0' || strcasecmp(unit, "B") == 0)
+		return 1;
+	for (power = 0; unit_letters[power] != '\0'; power++)
+		if ((unit[0] & ~0x20) == unit_letters[power])
+			break;
+	if (unit_letters[power] == '\0')
+		return 0;
+	rest = unit + 1;
+	if (rest[0] == '\0' || strcasecmp(rest, "iB") == 0)
+		base = 1024;
+	else if (strcasecmp(rest, "B") == 0)
+		base = 1000;
+	else
+		return 0;
+	for (size_t i = 0; i <= power; i++)
+		factor *= base; /* at most 1024^6 = 2^60 */
+	return factor;
+}
+
+int gg_size_parse(const char *text, uint64_t *ret_bytes)
+{
+	unsigned __int128 whole = 0, fraction = 0, scale = 1, bytes;
+	const char *p = text;
+	bool any = false;
+	uint64_t factor;
+
+	for (; *p >= '0' && *p <= '9'; p++, any = true)
+		if (whole <= UINT64_MAX)
+			whole = whole * 10 + (unsigned)(*p - '0');
+	if (*p == '.') {
+		for (p++; *p >= '0' && *p <= '9'; p++, any = true) {
+			/* 18 digits are finer than a byte in an exbibyte needs; 10^18 * 2^60 fits. */
+			if (scale < 1000000000000000000u) {
+				fraction = fraction * 10 + (unsigned)(*p - '0');
+				scale *= 10;
+			}
+		}
+	}
+	if (!any)
+		return -EINVAL;
+	while (*p == ' ')
+		p++;
+	factor = unit_factor(p);
+	if (factor == 0)
+		return -EINVAL;
+	if (whole > UINT64_MAX)
+		return -ERANGE;
+	bytes = whole * factor + (fraction * factor + scale / 2) / scale;
+	if (bytes > UINT64_MAX)
+		return -ERANGE;
+	*ret_bytes = (uint64_t)bytes;
+	return 0;
+}
+
+const char *gg_size_format(double bytes, char text[GG_SIZE_TEXT_MAX])
+{
+	const char *sign = bytes < 0 ? "-" : "";
+	double value = bytes < 0 ? -bytes : bytes;
+	size_t power = 0;
+
+	/* A value that would be printed as 1024 of a unit is 1 of the next. */
+	while (value >= 1023.95 && unit_letters[power] != '\0') {
+		value /= 1024;
+		power++;
+	}
+	if (power == 0)
+		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.0f B", sign, value);
+	else if (value >= 1023.95) /* beyond the units, or not finite */
+		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.1e EiB", sign, value);
+	else if (value < 10)
+		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.2f %ciB", sign, value,
+			 unit_letters[power - 1]);
+	else
+		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.1f %ciB", sign, value,
+			 unit_letters[power - 1]);
+	return text;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+
+enum {
+	OPTION_COLUMN = 24
+}; /* width of the option forms; a longer one gets its own line */
+
+static void print_option(const struct gg_option *option)
+{
+	char form[80];
+	int length = 0;
+
+	if (option->letter != 0)
+		length += snprintf(form, sizeof(form), "-%c, ", option->letter);
+	else
+		length += snprintf(form, sizeof(form), "    ");
+	length += snprintf(form + length, sizeof(form) - (size_t)length, "--%s", option->name);
+	if (option->placeholder != NULL)
+		length += snprintf(form + length, sizeof(form) - (size_t)length, " %s",
+				   option->placeholder);
+	if (length > OPTION_COLUMN)
+		printf("  %s\n  %*s  %s\n", form, OPTION_COLUMN, "", option->help);
+	else
+		printf("  %-*s  %s\n", OPTION_COLUMN, form, option->help);
+}
+
+static void print_options(const struct gg_option *options)
+{
+	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++)
+		print_option(o);
+}
+
+void gg_help_print_command(const struct gg_command *command, const struct gg_style *style)
+{
+	printf("%sUsage:%s geiger %s %s\n\n", style->heading, style->reset, command->name,
+	       command->usage);
+	printf("geiger %s: %s.\n", command->name, command->summary);
+	if (command->details != NULL)
+		printf("\n%s", command->details);
+	printf("\n%sOptions:%s\n", style->heading, style->reset);
+	print_options(command->options);
+	print_options(gg_common_option_table);
+}
+
+void gg_help_print_overview(const struct gg_style *style)
+{
+	printf("%sUsage:%s geiger COMMAND [OPTION]... [ARGUMENT]...\n\n", style->heading,
+	       style->reset);
+	printf("A sampling memory profiler for Linux.\n\n");
+	printf("%sCommands:%s\n", style->heading, style->reset);
+	for (size_t i = 0; gg_commands[i] != NULL; i++)
+		printf("  %s%-12s%s  %s\n", style->strong, gg_commands[i]->name, style->reset,
+		       gg_commands[i]->summary);
+	printf("\n%sOptions:%s\n", style->heading, style->reset);
+	print_options(gg_common_option_table);
+	printf("      --version             print the version and exit\n");
+	printf("\n'geiger help COMMAND' tells more about one of them.\n");
+}
+
+static int run_help(struct gg_invocation *invocation)
+{
+	const struct gg_command *command;
+
+	if (invocation->operand_count == 0) {
+		gg_help_print_overview(&invocation->style);
+		return 0;
+	}
+	if (invocation->operand_count > 1)
+		return gg_error_set(invocation->error, -EINVAL, "help", "Ask for one at a time.",
+				    "one command expected, %d given", invocation->operand_count);
+	command = gg_command_find(invocation->operands[0], invocation->error);
+	if (command == NULL)
+		return -EINVAL;
+	gg_help_print_command(command, &invocation->style);
+	return 0;
+}
+
+const struct gg_command gg_command_help = {
+	.name = "help",
+	.summary = "explain a command, or list them all",
+	.usage = "[COMMAND]",
+	.run = run_help,
+};

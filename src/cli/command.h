@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command - what a command is: one entry of a const table, defined in a file of its own.
+ *
+ * To add one: write cmd_NAME.c with `const struct gg_command gg_command_NAME`, and list it in
+ * commands.c.  Its help, completion of its name and suggestions follow from the entry.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "report/style.h"
+
+/* What a command's run function is given. */
+struct gg_invocation {
+	int operand_count;
+	char **operands;
+	void *options;	       /* the command's struct, filled by its option table */
+	struct gg_style style; /* for standard output */
+	struct gg_error *error;
+};
+
+struct gg_command {
+	const char *name;
+	const char *summary;		 /* a phrase for one line */
+	const char *usage;		 /* what follows "geiger NAME" */
+	const char *details;		 /* paragraphs for the help, ending in a newline; or NULL */
+	const struct gg_option *options; /* or NULL */
+	size_t options_size;		 /* of the struct the table fills; starts out all-zero */
+	enum gg_option_mode option_mode;
+
+	/*
+	 * Does the work.  Returns the exit status, 0 or one that the command's help explains, or a
+	 * negative errno value with invocation->error filled: -EINVAL for a wrong request (exit
+	 * status 2), any other for a failure (1).
+	 */
+	int (*run)(struct gg_invocation *invocation);
+};
+
+/* All commands, in the order of the overview; NULL ends the list. */
+extern const struct gg_command *const gg_commands[];
+
+extern const struct gg_command gg_command_help;
+
+/* Options that every command takes. */
+struct gg_common_options {
+	bool help;
+	int color; /* enum gg_color */
+};
+extern const struct gg_option gg_common_option_table[];
+
+/* The command of that name; NULL with `error` naming the nearest one. */
+const struct gg_command *gg_command_find(const char *name, struct gg_error *error);
+
+/* Help for one command, or the overview of all; to standard output. */
+void gg_help_print_command(const struct gg_command *command, const struct gg_style *style);
+void gg_help_print_overview(const struct gg_style *style);

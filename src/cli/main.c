@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main - finds the command, parses its options, runs it, and turns errors into one line and an exit
+ * status:
+ *
+ *   0   it worked
+ *   1   it failed
+ *   2   it was asked wrongly: unknown command or option, bad value, missing operand
+ *   else as the command's help says
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+enum {
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2
+};
+enum {
+	OPTIONS_MAX_SIZE = 512
+}; /* of a command's options struct */
+
+/* What may stand before the command. */
+struct global_options {
+	struct gg_common_options common;
+	bool version;
+};
+
+static const struct gg_option global_option_table[] = {
+	{ "version", 0, GG_OPTION_FLAG, offsetof(struct global_options, version), NULL,
+	  "print the version and exit" },
+	GG_OPTIONS_END,
+};
+
+static int print_error(const struct gg_error *error, enum gg_color color)
+{
+	struct gg_style style = gg_style_for(color, STDERR_FILENO);
+	char line[GG_ERROR_LINE_MAX];
+
+	gg_error_format(error, line, sizeof(line));
+	fflush(stdout);
+	fprintf(stderr, "%sgeiger:%s %s\n", style.error, style.reset, line);
+	return error->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* Parses the command's own options and runs it.  Like gg_command.run. */
+static int run_command(const struct gg_command *command, int argc, char **argv,
+		       struct gg_common_options *common, struct gg_error *error)
+{
+	_Alignas(max_align_t) char options[OPTIONS_MAX_SIZE] = { 0 };
+	struct gg_invocation invocation = { .operands = argv, .error = error };
+	struct gg_option_set sets[2] = { { gg_common_option_table, common } };
+	size_t set_count = 1;
+
+	if (command->options != NULL) {
+		assert(command->options_size <= sizeof(options));
+		sets[set_count++] = (struct gg_option_set){ command->options, options };
+	}
+	invocation.operand_count = gg_options_parse(sets, set_count, command->option_mode, argc,
+						    argv, error);
+	if (invocation.operand_count < 0) {
+		char place[sizeof(error->place)];
+
+		snprintf(place, sizeof(place), "%s", error->place);
+		gg_error_set_place(error, "%s%s%s", command->name, place[0] != '\0' ? ": " : "",
+				   place);
+		return invocation.operand_count;
+	}
+	invocation.options = options;
+	invocation.style = gg_style_for((enum gg_color)common->color, STDOUT_FILENO);
+	if (common->help) {
+		gg_help_print_command(command, &invocation.style);
+		return 0;
+	}
+	return command->run(&invocation);
+}
+
+/* Does what the command line says.  Like gg_command.run. */
+static int run(int argc, char **argv, struct gg_common_options *common, struct gg_error *error)
+{
+	struct global_options global = { 0 };
+	const struct gg_option_set sets[] = { { gg_common_option_table, &global.common },
+					      { global_option_table, &global } };
+	const struct gg_command *command;
+	int word_count = gg_options_parse(sets, GG_COUNT(sets), GG_OPTIONS_BEFORE_OPERANDS,
+					  argc - 1, argv + 1, error);
+
+	*common = global.common;
+	if (word_count < 0)
+		return word_count;
+	if (global.version) {
+		printf("geiger %s\n", GG_VERSION);
+		return 0;
+	}
+	if (word_count == 0) {
+		struct gg_style style = gg_style_for((enum gg_color)common->color, STDOUT_FILENO);
+
+		gg_help_print_overview(&style);
+		return 0;
+	}
+	command = gg_command_find(argv[1], error);
+	if (command == NULL)
+		return -EINVAL;
+	return run_command(command, word_count - 1, argv + 2, common, error);
+}
+
+int main(int argc, char **argv)
+{
+	struct gg_common_options common = { 0 };
+	struct gg_error error = { 0 };
+	int status = run(argc, argv, &common, &error);
+
+	/* What was printed must have arrived: a full disk is a failure too. */
+	if (status >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		status = gg_error_set_errno(&error, errno != 0 ? errno : EIO, "standard output",
+					    NULL);
+	if (status < 0)
+		return print_error(&error, (enum gg_color)common.color);
+	return status;
+}

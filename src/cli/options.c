@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/size.h"
+#include "cli/suggest.h"
+
+/* What the parse walks over; `at` is the argument looked at. */
+struct cursor {
+	const struct gg_option_set *sets;
+	size_t set_count;
+	char **argv;
+	int argc, at;
+	struct gg_error *error;
+};
+
+/* An option that was found in one of the sets. */
+struct match {
+	const struct gg_option *option;
+	void *field;
+};
+
+/* Finds an option by its name (letter is 0) or by its letter. */
+static bool find_option(const struct cursor *c, const char *name, size_t length, char letter,
+			struct match *ret_match)
+{
+	for (size_t i = 0; i < c->set_count; i++) {
+		for (const struct gg_option *o = c->sets[i].options; o->name != NULL; o++) {
+			bool same = letter != 0 ? o->letter == letter
+						: strncmp(o->name, name, length) == 0 &&
+							  o->name[length] == '\0';
+
+			if (!same)
+				continue;
+			*ret_match = (struct match){ o, (char *)c->sets[i].target + o->offset };
+			return true;
+		}
+	}
+	return false;
+}
+
+static int unknown_option(const struct cursor *c, const char *name, size_t length)
+{
+	struct gg_suggestion nearest = { 0 };
+	char wanted[64], advice[128];
+
+	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
+	for (size_t i = 0; i < c->set_count; i++)
+		for (const struct gg_option *o = c->sets[i].options; o->name != NULL; o++)
+			gg_suggest(&nearest, wanted, o->name);
+	if (nearest.name != NULL)
+		snprintf(advice, sizeof(advice), "Did you mean '--%s'?", nearest.name);
+	else
+		snprintf(advice, sizeof(advice), "'--help' lists the options.");
+	return gg_error_set(c->error, -EINVAL, NULL, advice, "unknown option '--%.*s'", (int)length,
+			    name);
+}
+
+static int bad_value(const struct cursor *c, const struct gg_option *option, const char *value,
+		     const char *why, const char *advice)
+{
+	gg_error_set(c->error, -EINVAL, NULL, advice, "'%s' %s", value, why);
+	gg_error_set_place(c->error, "--%s", option->name);
+	return -EINVAL;
+}
+
+static int parse_count(const char *value, uint64_t *ret_count)
+{
+	char *end;
+
+	/* strtoull takes a sign and blanks; we do not. */
+	if (!isdigit((unsigned char)value[0]))
+		return -EINVAL;
+	errno = 0;
+	*ret_count = strtoull(value, &end, 10);
+	return *end != '\0' ? -EINVAL : -errno;
+}
+
+/* Position of the value among "a|b|c"; -1 if it is none of them. */
+static int parse_choice(const char *value, const char *choices)
+{
+	size_t length = strlen(value);
+
+	for (int position = 0; choices != NULL; position++) {
+		const char *end = strchrnul(choices, '|');
+
+		if ((size_t)(end - choices) == length && memcmp(choices, value, length) == 0)
+			return position;
+		choices = *end == '|' ? end + 1 : NULL;
+	}
+	return -1;
+}
+
+static int bad_choice(const struct cursor *c, const struct gg_option *option, const char *value)
+{
+	char advice[128];
+
+	snprintf(advice, sizeof(advice), "Give one of %s.", option->placeholder);
+	return bad_value(c, option, value, "is not a choice", advice);
+}
+
+/* Stores the value in the option's field; it is untouched if the value is bad. */
+static int store_value(const struct cursor *c, const struct match *m, const char *value)
+{
+	uint64_t number;
+	double real;
+	char *end;
+	int choice, code;
+
+	switch (m->option->kind) {
+	case GG_OPTION_FLAG:
+		*(bool *)m->field = true;
+		return 0;
+	case GG_OPTION_TEXT:
+		*(const char **)m->field = value;
+		return 0;
+	case GG_OPTION_SIZE:
+		code = gg_size_parse(value, &number);
+		if (code == -ERANGE)
+			return bad_value(c, m->option, value, "is too large", GG_SIZE_ADVICE);
+		if (code < 0)
+			return bad_value(c, m->option, value, "is not a size", GG_SIZE_ADVICE);
+		*(uint64_t *)m->field = number;
+		return 0;
+	case GG_OPTION_COUNT:
+		code = parse_count(value, &number);
+		if (code < 0)
+			return bad_value(c, m->option, value,
+					 code == -ERANGE ? "is too large" : "is not a whole number",
+					 "Give decimal digits only.");
+		*(uint64_t *)m->field = number;
+		return 0;
+	case GG_OPTION_NUMBER:
+		real = strtod(value, &end);
+		if (end == value || *end != '\0' || !isfinite(real))
+			return bad_value(c, m->option, value, "is not a number",
+					 "Give a number such as 0.95.");
+		*(double *)m->field = real;
+		return 0;
+	case GG_OPTION_CHOICE:
+		choice = parse_choice(value, m->option->placeholder);
+		if (choice < 0)
+			return bad_choice(c, m->option, value);
+		*(int *)m->field = choice;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Takes the value that follows the option: what is attached, else the next argument. */
+static int store_option(struct cursor *c, const struct match *m, const char *attached)
+{
+	const char *value = attached;
+
+	if (m->option->kind != GG_OPTION_FLAG && value == NULL) {
+		if (c->at + 1 >= c->argc) {
+			gg_error_set(c->error, -EINVAL, NULL, NULL, "needs a value: --%s %s",
+				     m->option->name, m->option->placeholder);
+			gg_error_set_place(c->error, "--%s", m->option->name);
+			return -EINVAL;
+		}
+		value = c->argv[++c->at];
+	}
+	return store_value(c, m, value);
+}
+
+static int parse_long(struct cursor *c, const char *name)
+{
+	size_t length = strcspn(name, "=");
+	const char *attached = name[length] == '=' ? name + length + 1 : NULL;
+	struct match m;
+
+	if (!find_option(c, name, length, 0, &m))
+		return unknown_option(c, name, length);
+	if (attached != NULL && m.option->kind == GG_OPTION_FLAG)
+		return bad_value(c, m.option, attached, "is a value, and the option takes none",
+				 NULL);
+	return store_option(c, &m, attached);
+}
+
+static int parse_short(struct cursor *c, const char *letters)
+{
+	for (; *letters != '\0'; letters++) {
+		const char *attached = letters[1] != '\0' ? letters + 1 : NULL;
+		struct match m;
+		int code;
+
+		if (!find_option(c, NULL, 0, *letters, &m))
+			return gg_error_set(c->error, -EINVAL, NULL, "'--help' lists the options.",
+					    "unknown option '-%c'", *letters);
+		if (m.option->kind != GG_OPTION_FLAG)
+			return store_option(c, &m, attached);
+		code = store_option(c, &m, NULL);
+		if (code < 0)
+			return code;
+	}
+	return 0;
+}
+
+int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg_option_mode mode,
+		     int argc, char **argv, struct gg_error *error)
+{
+	struct cursor c = { sets, set_count, argv, argc, 0, error };
+	bool options_ended = false;
+	int operand_count = 0;
+
+	for (; c.at < argc; c.at++) {
+		char *argument = argv[c.at];
+		int code = 0;
+
+		if (options_ended || argument[0] != '-' || argument[1] == '\0') {
+			argv[operand_count++] = argument;
+			options_ended |= mode == GG_OPTIONS_BEFORE_OPERANDS;
+		} else if (strcmp(argument, "--") == 0) {
+			options_ended = true;
+		} else if (argument[1] == '-') {
+			code = parse_long(&c, argument + 2);
+		} else {
+			code = parse_short(&c, argument + 1);
+		}
+		if (code < 0)
+			return code;
+	}
+	return operand_count;
+}

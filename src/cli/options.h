@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options - command lines, parsed by const tables.
+ *
+ * A command declares its options as a table that binds each to a field of a struct of its own.  The
+ * same table makes the help, so that the two cannot disagree.
+ *
+ *   struct lab_options { uint64_t interval_bytes; bool json; };
+ *
+ *   static const struct gg_option options[] = {
+ *           { "interval", 'i', GG_OPTION_SIZE, offsetof(struct lab_options, interval_bytes),
+ *             "SIZE", "mean sampling interval (default 512KiB)" },
+ *           { "json", 0, GG_OPTION_FLAG, offsetof(struct lab_options, json), NULL, "print JSON" },
+ *           GG_OPTIONS_END,
+ *   };
+ *
+ * Understood: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, flags together as -abc, and `--`,
+ * after which everything is an operand.  Options and operands may be mixed.  The last one given
+ * wins.  An unknown option is an error that names the nearest known one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+enum gg_option_kind {
+	GG_OPTION_FLAG,	  /* bool: true when given */
+	GG_OPTION_TEXT,	  /* const char *: points into argv */
+	GG_OPTION_SIZE,	  /* uint64_t: bytes, as gg_size_parse() reads them */
+	GG_OPTION_COUNT,  /* uint64_t: a whole number, decimal */
+	GG_OPTION_NUMBER, /* double: finite */
+	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
+};
+
+struct gg_option {
+	const char *name;	  /* without its dashes; NULL ends the table */
+	char letter;		  /* short form; 0: none */
+	enum gg_option_kind kind; /* also the type of the field */
+	size_t offset;		  /* of the field in the command's struct */
+	const char *placeholder;  /* of the value, in the help; NULL for flags */
+	const char *help;	  /* a phrase for one line */
+};
+
+#define GG_OPTIONS_END                                 \
+	{                                              \
+		NULL, 0, GG_OPTION_FLAG, 0, NULL, NULL \
+	}
+
+/* A table and the struct that its offsets refer to. */
+struct gg_option_set {
+	const struct gg_option *options;
+	void *target;
+};
+
+enum gg_option_mode {
+	GG_OPTIONS_ANYWHERE,	    /* options and operands mixed */
+	GG_OPTIONS_BEFORE_OPERANDS, /* the first operand ends the options, as `env` has it */
+};
+
+/*
+ * Parses argv[0..argc) by the given sets and moves the operands, in their order, to the front of
+ * argv.  Returns how many there are, or -EINVAL with `error` saying what is wrong.
+ */
+GG_MUST_CHECK int gg_options_parse(const struct gg_option_set *sets, size_t set_count,
+				   enum gg_option_mode mode, int argc, char **argv,
+				   struct gg_error *error);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/suggest.h"
+
+#include <string.h>
+
+enum {
+	NAME_MAX_LENGTH = 63
+}; /* longer ones are compared by their first 63 bytes */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Edit distance by rows: row[k][j] compares the first i-k letters of a with the first j of b. */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+	size_t rows[3][NAME_MAX_LENGTH + 1];
+	size_t *now = rows[0], *before = rows[1], *before_that = rows[2];
+
+	for (size_t j = 0; j <= b_length; j++)
+		now[j] = j;
+	for (size_t i = 1; i <= a_length; i++) {
+		size_t *oldest = before_that;
+
+		before_that = before;
+		before = now;
+		now = oldest;
+		now[0] = i;
+		for (size_t j = 1; j <= b_length; j++) {
+			size_t replaced = before[j - 1] + (a[i - 1] != b[j - 1]);
+
+			now[j] = min3(before[j] + 1, now[j - 1] + 1, replaced);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before_that[j - 2] + 1 < now[j])
+				now[j] = before_that[j - 2] + 1;
+		}
+	}
+	return now[b_length];
+}
+
+void gg_suggest(struct gg_suggestion *nearest, const char *typed, const char *known)
+{
+	size_t typed_length = strnlen(typed, NAME_MAX_LENGTH);
+	size_t known_length = strnlen(known, NAME_MAX_LENGTH);
+	size_t longer = typed_length > known_length ? typed_length : known_length;
+	size_t distance = edit_distance(typed, typed_length, known, known_length);
+
+	if (typed_length == 0)
+		return;
+	if (2 * distance > longer && strncmp(typed, known, typed_length) != 0)
+		return;
+	if (nearest->name == NULL || distance < nearest->distance)
+		*nearest = (struct gg_suggestion){ known, distance };
+}

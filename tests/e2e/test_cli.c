@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line as a person meets it.  GEIGER names the program. */
+#include <stdlib.h>
+
+#include "child.h"
+#include "test.h"
+
+/* Runs `geiger LINE` by the shell, so that redirections work too. */
+static struct child geiger(const char *line, const char *const environment[])
+{
+	char script[1024];
+	const char *argv[] = { "sh", "-c", script, NULL };
+	struct child child;
+
+	snprintf(script, sizeof(script), "\"$GEIGER\" %s", line);
+	CHECK(child_run(&child, argv, environment, 60));
+	return child;
+}
+
+/* Checks the exit status and that each stream is, or with "...TEXT" contains, what is expected. */
+static bool stream_is(const struct gg_buf *stream, const char *expected)
+{
+	if (strncmp(expected, "...", 3) == 0)
+		return strstr(gg_buf_text(stream), expected + 3) != NULL;
+	return strcmp(gg_buf_text(stream), expected) == 0;
+}
+
+static void expect(const char *line, int exit_status, const char *out, const char *err)
+{
+	struct child child = geiger(line, NULL);
+
+	CHECK_MSG(child.exit_status == exit_status, "geiger %s: exit status %d", line,
+		  child.exit_status);
+	CHECK_MSG(stream_is(&child.out, out), "geiger %s: printed: %s", line,
+		  gg_buf_text(&child.out));
+	CHECK_MSG(stream_is(&child.err, err), "geiger %s: said: %s", line, gg_buf_text(&child.err));
+	child_done(&child);
+}
+
+TEST(the_version_is_the_builds)
+{
+	expect("--version", 0, "geiger " GG_VERSION "\n", "");
+}
+
+TEST(without_a_command_the_commands_are_listed)
+{
+	expect("", 0, "...Commands:\n", "");
+	expect("help", 0, "...Commands:\n", "");
+	expect("--help", 0, "...Commands:\n", "");
+}
+
+TEST(help_for_a_command_is_the_same_however_it_is_asked_for)
+{
+	struct child first = geiger("help help", NULL);
+
+	CHECK(first.exit_status == 0);
+	CHECK(strstr(gg_buf_text(&first.out), "Usage: geiger help [COMMAND]") != NULL);
+	expect("help --help", 0, gg_buf_text(&first.out), "");
+	expect("help -h", 0, gg_buf_text(&first.out), "");
+	expect("--help help", 0, gg_buf_text(&first.out), "");
+	child_done(&first);
+}
+
+TEST(unknown_names_get_the_nearest_known_one_and_status_2)
+{
+	expect("hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
+	expect("help hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
+	expect("--versoin", 2, "",
+	       "geiger: unknown option '--versoin'. Did you mean '--version'?\n");
+	expect("help --colour=never", 2, "",
+	       "geiger: help: unknown option '--colour'. Did you mean '--color'?\n");
+	expect("--color sometimes", 2, "",
+	       "geiger: --color: 'sometimes' is not a choice. Give one of auto|always|never.\n");
+}
+
+TEST(colour_is_there_when_asked_for_and_only_then)
+{
+	const char *no_color[] = { "NO_COLOR=1", NULL };
+	struct child child = geiger("--color always help", no_color);
+
+	CHECK(strstr(gg_buf_text(&child.out), "\033[") != NULL);
+	child_done(&child);
+	child = geiger("help --color=always", no_color);
+	CHECK(strstr(gg_buf_text(&child.out), "\033[") != NULL);
+	child_done(&child);
+	child = geiger("help", NULL); /* not a terminal */
+	CHECK(strstr(gg_buf_text(&child.out), "\033[") == NULL);
+	child_done(&child);
+}
+
+/* script(1) runs a command on a terminal of its own. */
+static bool is_coloured_on_a_terminal(const char *command)
+{
+	const char *argv[] = { "script", "-qec", command, "/dev/null", NULL };
+	const char *environment[] = { "TERM=xterm", "NO_COLOR", NULL };
+	struct child child;
+	bool coloured;
+
+	CHECK(child_run(&child, argv, environment, 60));
+	CHECK(child.exit_status == 0);
+	coloured = strstr(gg_buf_text(&child.out), "\033[") != NULL;
+	child_done(&child);
+	return coloured;
+}
+
+TEST(a_terminal_gets_colour_unless_no_color_or_dumb)
+{
+	CHECK(is_coloured_on_a_terminal("\"$GEIGER\" help"));
+	CHECK(!is_coloured_on_a_terminal("NO_COLOR=1 \"$GEIGER\" help"));
+	CHECK(is_coloured_on_a_terminal("NO_COLOR= \"$GEIGER\" help"));
+	CHECK(!is_coloured_on_a_terminal("TERM=dumb \"$GEIGER\" help"));
+	CHECK(!is_coloured_on_a_terminal("\"$GEIGER\" help --color never"));
+}
+
+TEST(output_that_cannot_be_written_is_an_error)
+{
+	expect("help >/dev/full", 1, "", "geiger: standard output: No space left on device.\n");
+}
+
+TEST(help_fits_80_columns)
+{
+	struct child child = geiger("help", NULL);
+	size_t column = 0;
+
+	for (const char *p = gg_buf_text(&child.out); *p != '\0'; p++) {
+		column = *p == '\n' ? 0 : column + 1;
+		CHECK(column <= 80);
+	}
+	child_done(&child);
+}

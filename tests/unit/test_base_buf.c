@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdint.h>
+
+#include "test.h"
+
+TEST(an_empty_buffer_is_the_empty_text)
+{
+	struct gg_buf buf = { 0 };
+
+	CHECK(strcmp(gg_buf_text(&buf), "") == 0);
+	gg_buf_append(&buf, NULL, 0);
+	CHECK(buf.length == 0 && buf.capacity == 0 && !buf.failed);
+	gg_buf_done(&buf);
+}
+
+TEST(appends_add_up_and_stay_terminated)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+
+	for (int i = 0; i < 1000; i++) {
+		gg_buf_printf(&buf, "%d,", i);
+		CHECK(buf.data[buf.length] == '\0');
+	}
+	CHECK(buf.length == 10 * 2 + 90 * 3 + 900 * 4);
+	CHECK(strncmp(buf.data, "0,1,2,3,", 8) == 0);
+	CHECK(strcmp(buf.data + buf.length - 8, "998,999,") == 0);
+}
+
+TEST(zero_bytes_are_bytes)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+
+	gg_buf_append(&buf, "a\0b", 3);
+	gg_buf_append_text(&buf, "c");
+	CHECK(buf.length == 4 && memcmp(buf.data, "a\0bc", 5) == 0);
+}
+
+TEST(clearing_keeps_the_memory)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+	size_t capacity;
+
+	gg_buf_append_text(&buf, "text");
+	capacity = buf.capacity;
+	gg_buf_clear(&buf);
+	CHECK(buf.length == 0 && buf.capacity == capacity);
+	CHECK(strcmp(gg_buf_text(&buf), "") == 0);
+}
+
+TEST(room_that_was_reserved_is_there)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+	char *data;
+
+	CHECK(gg_buf_reserve(&buf, 1000));
+	data = buf.data;
+	for (int i = 0; i < 1000; i++)
+		gg_buf_append(&buf, "x", 1);
+	CHECK(buf.data == data && buf.length == 1000);
+}
+
+TEST(an_impossible_size_fails_and_keeps_what_is_there)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+
+	gg_buf_append_text(&buf, "kept");
+	CHECK(!gg_buf_reserve(&buf, SIZE_MAX));
+	CHECK(buf.failed);
+	gg_buf_append_text(&buf, "lost");
+	gg_buf_printf(&buf, "lost");
+	CHECK(strcmp(gg_buf_text(&buf), "kept") == 0);
+	gg_buf_clear(&buf);
+	CHECK(!buf.failed && gg_buf_reserve(&buf, 1));
+}
