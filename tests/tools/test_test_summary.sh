@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck source=tests/test.sh
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 . tests/test.sh
 
 # log NAME RESULT STATUS STDOUT - one program's line of a testlog.json.
