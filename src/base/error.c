@@ -18,7 +18,7 @@ static void copy_text(char *to, size_t size, const char *from)
 int gg_error_set(struct gg_error *error, int code, const char *place, const char *advice,
 		 const char *format, ...)
 {
-	char message[sizeof(error->message)];
+	char message[GG_ERROR_MESSAGE_MAX];
 	va_list values;
 
 	if (error == NULL)
@@ -44,7 +44,7 @@ int gg_error_set_errno(struct gg_error *error, int errno_value, const char *plac
 
 void gg_error_set_place(struct gg_error *error, const char *format, ...)
 {
-	char place[sizeof(error->place)];
+	char place[GG_ERROR_PLACE_MAX];
 	va_list values;
 
 	if (error == NULL)

@@ -19,16 +19,24 @@
 
 #include "base/compiler.h"
 
-struct gg_error {
-	int code;	   /* negative errno value; 0: no error */
-	char place[512];   /* where: an option, a file and offset, a command */
-	char message[512]; /* what and why; a clause without its full stop */
-	char advice[256];  /* what to do; a whole sentence, or empty */
+/* Sizes of the texts, with their 0 byte. */
+enum {
+	GG_ERROR_PLACE_MAX = 512,
+	GG_ERROR_MESSAGE_MAX = 512,
+	GG_ERROR_ADVICE_MAX = 256
 };
 
-/* Long enough for every formatted error: the texts, a separator each, escapes of odd bytes. */
+struct gg_error {
+	int code;			    /* negative errno value; 0: no error */
+	char place[GG_ERROR_PLACE_MAX];	    /* where: an option, a file and offset, a command */
+	char message[GG_ERROR_MESSAGE_MAX]; /* what and why; a clause without its full stop */
+	char advice[GG_ERROR_ADVICE_MAX];   /* what to do; a whole sentence, or empty */
+};
+
+/* Long enough for every formatted error: an escaped byte takes 4, and there are separators. */
 enum {
-	GG_ERROR_LINE_MAX = 4 * (512 + 512 + 256) + 8
+	GG_ERROR_LINE_MAX = 4 * (GG_ERROR_PLACE_MAX + GG_ERROR_MESSAGE_MAX + GG_ERROR_ADVICE_MAX) +
+			    8
 };
 
 /*

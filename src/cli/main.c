@@ -64,7 +64,7 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 	invocation.operand_count = gg_options_parse(sets, set_count, command->option_mode, argc,
 						    argv, error);
 	if (invocation.operand_count < 0) {
-		char place[sizeof(error->place)];
+		char place[GG_ERROR_PLACE_MAX];
 
 		snprintf(place, sizeof(place), "%s", error->place);
 		gg_error_set_place(error, "%s%s%s", command->name, place[0] != '\0' ? ": " : "",
