@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Length of the well-formed UTF-8 sequence that text starts with (Unicode 15, table 3-7), or 0.
+ * Bytes are read only as long as those before them fit, so the final 0 byte is never passed.
+ */
+static size_t utf8_length(const unsigned char *text)
+{
+	unsigned char low = 0x80, high = 0xbf; /* of the second byte */
+	size_t length;
+
+	if (text[0] < 0x80)
+		return 1;
+	if (text[0] < 0xc2 || text[0] > 0xf4)
+		return 0;
+	length = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+	if (text[0] == 0xe0)
+		low = 0xa0; /* below: written longer than needed */
+	else if (text[0] == 0xed)
+		high = 0x9f; /* above: surrogates */
+	else if (text[0] == 0xf0)
+		low = 0x90;
+	else if (text[0] == 0xf4)
+		high = 0x8f; /* above: beyond U+10FFFF */
+	for (size_t i = 1; i < length; i++, low = 0x80, high = 0xbf)
+		if (text[i] < low || text[i] > high)
+			return 0;
+	return length;
+}
+
+static void append_quoted(struct gg_buf *out, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	gg_buf_append_text(out, "\"");
+	while (*p != '\0') {
+		size_t length = utf8_length(p);
+
+		if (*p == '"' || *p == '\\')
+			gg_buf_printf(out, "\\%c", *p);
+		else if (*p < 0x20 || *p == 0x7f)
+			gg_buf_printf(out, "\\u%04x", *p);
+		else if (length == 0)
+			gg_buf_append_text(out, "\xef\xbf\xbd");
+		else
+			gg_buf_append(out, p, length);
+		p += length > 0 ? length : 1;
+	}
+	gg_buf_append_text(out, "\"");
+}
+
+/* What comes before a value: the comma after the last one, and the name inside an object. */
+static void start_value(struct gg_json *json, const char *name)
+{
+	if (json->depth > 0) {
+		bool in_object = json->closers[json->depth - 1] == '}';
+
+		assert(in_object == (name != NULL));
+		if (json->has_items[json->depth - 1])
+			gg_buf_append_text(json->out, ",");
+		json->has_items[json->depth - 1] = true;
+	}
+	if (name != NULL) {
+		append_quoted(json->out, name);
+		gg_buf_append_text(json->out, ":");
+	}
+}
+
+void gg_json_open(struct gg_json *json, const char *name, char bracket)
+{
+	assert(json->depth < GG_JSON_MAX_DEPTH && (bracket == '{' || bracket == '['));
+	start_value(json, name);
+	gg_buf_append(json->out, &bracket, 1);
+	json->closers[json->depth] = bracket == '{' ? '}' : ']';
+	json->has_items[json->depth] = false;
+	json->depth++;
+}
+
+void gg_json_close(struct gg_json *json)
+{
+	assert(json->depth > 0);
+	json->depth--;
+	gg_buf_append(json->out, &json->closers[json->depth], 1);
+}
+
+void gg_json_number(struct gg_json *json, const char *name, double value)
+{
+	char text[32];
+
+	start_value(json, name);
+	if (!isfinite(value)) {
+		gg_buf_append_text(json->out, "null");
+		return;
+	}
+	/* 17 digits always read back as the same double; mostly fewer do. */
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	gg_buf_append_text(json->out, text);
+}
+
+void gg_json_integer(struct gg_json *json, const char *name, uint64_t value)
+{
+	start_value(json, name);
+	gg_buf_printf(json->out, "%" PRIu64, value);
+}
+
+void gg_json_bool(struct gg_json *json, const char *name, bool value)
+{
+	start_value(json, name);
+	gg_buf_append_text(json->out, value ? "true" : "false");
+}
+
+void gg_json_text(struct gg_json *json, const char *name, const char *value)
+{
+	start_value(json, name);
+	if (value == NULL)
+		gg_buf_append_text(json->out, "null");
+	else
+		append_quoted(json->out, value);
+}

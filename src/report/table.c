@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+void gg_table_done(struct gg_table *table)
+{
+	gg_buf_done(&table->cells);
+	*table = (struct gg_table){ 0 };
+}
+
+/* Characters of a UTF-8 text: every byte that does not continue one. */
+static size_t text_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text != '\0'; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+static void keep_text(struct gg_table *table, size_t column, const char *text)
+{
+	size_t width = text_width(text);
+
+	gg_buf_append(&table->cells, text, strlen(text) + 1);
+	if (width > table->width[column])
+		table->width[column] = width;
+}
+
+void gg_table_column(struct gg_table *table, enum gg_align align, const char *head)
+{
+	assert(table->cell_count == 0 && table->column_count < GG_TABLE_MAX_COLUMNS);
+	table->align[table->column_count] = align;
+	keep_text(table, table->column_count++, head);
+}
+
+void gg_table_cell(struct gg_table *table, const char *format, ...)
+{
+	char text[512]; /* a longer cell is cut */
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	keep_text(table, table->cell_count++ % table->column_count, text);
+}
+
+/* Prints one row's cells from `text` on and returns where the next row starts. */
+static const char *print_row(const struct gg_table *table, const char *text, FILE *stream)
+{
+	for (size_t column = 0; column < table->column_count; column++) {
+		size_t pad = table->width[column] - text_width(text);
+		bool last = column + 1 == table->column_count;
+
+		if (table->align[column] == GG_ALIGN_RIGHT)
+			fprintf(stream, "%*s%s", (int)pad, "", text);
+		else
+			fprintf(stream, "%s%*s", text, last ? 0 : (int)pad, "");
+		fputs(last ? "" : "  ", stream);
+		text += strlen(text) + 1;
+	}
+	return text;
+}
+
+int gg_table_print(const struct gg_table *table, const struct gg_style *style, FILE *stream)
+{
+	const char *text = gg_buf_text(&table->cells);
+
+	assert(table->column_count == 0 || table->cell_count % table->column_count == 0);
+	if (table->cells.failed)
+		return -ENOMEM;
+	if (table->column_count == 0)
+		return 0;
+	fputs(style->heading, stream);
+	text = print_row(table, text, stream);
+	fprintf(stream, "%s\n", style->reset);
+	for (size_t row = 0; row < table->cell_count / table->column_count; row++) {
+		text = print_row(table, text, stream);
+		fputc('\n', stream);
+	}
+	return 0;
+}

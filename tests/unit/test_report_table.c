@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/table.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "test.h"
+
+static bool prints(const struct gg_table *table, const char *expected)
+{
+	const struct gg_style plain = gg_style_for(GG_COLOR_NEVER, 1);
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+	bool same;
+
+	CHECK(gg_table_print(table, &plain, stream) == 0);
+	fclose(stream);
+	same = CHECK_MSG(strcmp(text, expected) == 0, "%s", text);
+	free(text);
+	return same;
+}
+
+TEST(columns_are_as_wide_as_their_widest_cell)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	gg_table_column(&table, GG_ALIGN_LEFT, "function");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
+	gg_table_column(&table, GG_ALIGN_LEFT, "note");
+	gg_table_cell(&table, "f");
+	gg_table_cell(&table, "%d", 123456);
+	gg_table_cell(&table, "x");
+	gg_table_cell(&table, "longer_name");
+	gg_table_cell(&table, "%d", 7);
+	gg_table_cell(&table, "%s", "");
+	prints(&table, "function       size  note\n"
+		       "f            123456  x\n"
+		       "longer_name       7  \n");
+}
+
+TEST(wide_bytes_count_as_one_character)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	gg_table_column(&table, GG_ALIGN_RIGHT, "\xc2\xb1");
+	gg_table_column(&table, GG_ALIGN_LEFT, "b");
+	gg_table_cell(&table, "xyz");
+	gg_table_cell(&table, "1");
+	prints(&table, "  \xc2\xb1  b\nxyz  1\n");
+}
+
+TEST(a_table_without_rows_is_its_head)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	prints(&table, "");
+	gg_table_column(&table, GG_ALIGN_LEFT, "only");
+	prints(&table, "only\n");
+}
+
+TEST(a_cell_that_is_too_long_is_cut)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	gg_table_column(&table, GG_ALIGN_LEFT, "x");
+	gg_table_cell(&table, "%5000d", 1);
+	CHECK(table.width[0] == 511);
+}
