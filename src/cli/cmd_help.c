@@ -33,6 +33,14 @@ static void print_options(const struct gg_option *options)
 		print_option(o);
 }
 
+static void print_commands(const struct gg_command *const *list, const struct gg_style *style)
+{
+	printf("%sCommands:%s\n", style->heading, style->reset);
+	for (; *list != NULL; list++)
+		printf("  %s%-12s%s  %s\n", style->strong, (*list)->name, style->reset,
+		       (*list)->summary);
+}
+
 void gg_help_print_command(const struct gg_command *command, const struct gg_style *style)
 {
 	printf("%sUsage:%s geiger %s %s\n\n", style->heading, style->reset, command->name,
@@ -40,6 +48,10 @@ void gg_help_print_command(const struct gg_command *command, const struct gg_sty
 	printf("geiger %s: %s.\n", command->name, command->summary);
 	if (command->details != NULL)
 		printf("\n%s", command->details);
+	if (command->verbs != NULL) {
+		putchar('\n');
+		print_commands(command->verbs, style);
+	}
 	printf("\n%sOptions:%s\n", style->heading, style->reset);
 	print_options(command->options);
 	print_options(gg_common_option_table);
@@ -50,10 +62,7 @@ void gg_help_print_overview(const struct gg_style *style)
 	printf("%sUsage:%s geiger COMMAND [OPTION]... [ARGUMENT]...\n\n", style->heading,
 	       style->reset);
 	printf("A sampling memory profiler for Linux.\n\n");
-	printf("%sCommands:%s\n", style->heading, style->reset);
-	for (size_t i = 0; gg_commands[i] != NULL; i++)
-		printf("  %s%-12s%s  %s\n", style->strong, gg_commands[i]->name, style->reset,
-		       gg_commands[i]->summary);
+	print_commands(gg_commands, style);
 	printf("\n%sOptions:%s\n", style->heading, style->reset);
 	print_options(gg_common_option_table);
 	printf("      --version             print the version and exit\n");
@@ -63,17 +72,19 @@ void gg_help_print_overview(const struct gg_style *style)
 static int run_help(struct gg_invocation *invocation)
 {
 	const struct gg_command *command;
+	int used_count;
 
 	if (invocation->operand_count == 0) {
 		gg_help_print_overview(&invocation->style);
 		return 0;
 	}
-	if (invocation->operand_count > 1)
-		return gg_error_set(invocation->error, -EINVAL, "help", "Ask for one at a time.",
-				    "one command expected, %d given", invocation->operand_count);
-	command = gg_command_find(invocation->operands[0], invocation->error);
+	command = gg_command_find(invocation->operands, invocation->operand_count, &used_count,
+				  invocation->error);
 	if (command == NULL)
 		return -EINVAL;
+	if (used_count < invocation->operand_count)
+		return gg_error_set(invocation->error, -EINVAL, "help", "Ask for one at a time.",
+				    "unexpected operand '%s'", invocation->operands[used_count]);
 	gg_help_print_command(command, &invocation->style);
 	return 0;
 }
@@ -81,6 +92,7 @@ static int run_help(struct gg_invocation *invocation)
 const struct gg_command gg_command_help = {
 	.name = "help",
 	.summary = "explain a command, or list them all",
-	.usage = "[COMMAND]",
+	.usage = "[COMMAND [VERB]]",
+	.max_operands = 2,
 	.run = run_help,
 };

@@ -3,7 +3,7 @@
  * command - what a command is: one entry of a const table, defined in a file of its own.
  *
  * To add one: write cmd_NAME.c with `const struct gg_command gg_command_NAME`, and list it in
- * commands.c.  Its help, completion of its name and suggestions follow from the entry.
+ * commands.c.  Its help and the suggestions for a mistyped name follow from the entry.
  */
 #pragma once
 
@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "report/style.h"
+
+struct gg_command;
 
 /* What a command's run function is given. */
 struct gg_invocation {
@@ -23,13 +25,17 @@ struct gg_invocation {
 };
 
 struct gg_command {
-	const char *name;
+	const char *name;		 /* of a verb, with its command: "lab error" */
 	const char *summary;		 /* a phrase for one line */
-	const char *usage;		 /* what follows "geiger NAME" */
+	const char *usage;		 /* what follows the name */
 	const char *details;		 /* paragraphs for the help, ending in a newline; or NULL */
 	const struct gg_option *options; /* or NULL */
 	size_t options_size;		 /* of the struct the table fills; starts out all-zero */
 	enum gg_option_mode option_mode;
+	int max_operands; /* more are refused before run is called; -1: any number */
+
+	/* A command that is a family has verbs, a list that ends in NULL, and no run function. */
+	const struct gg_command *const *verbs;
 
 	/*
 	 * Does the work.  Returns the exit status, 0 or one that the command's help explains, or a
@@ -51,8 +57,13 @@ struct gg_common_options {
 };
 extern const struct gg_option gg_common_option_table[];
 
-/* The command of that name; NULL with `error` naming the nearest one. */
-const struct gg_command *gg_command_find(const char *name, struct gg_error *error);
+/*
+ * The command that words[0..count) begin with: one word, or two for a verb of a family (just the
+ * family if its name stands alone).  *ret_used_count says how many words that were.  NULL with
+ * `error` naming the nearest one.  count >= 1.
+ */
+const struct gg_command *gg_command_find(char *const *words, int count, int *ret_used_count,
+					 struct gg_error *error);
 
 /* Help for one command, or the overview of all; to standard output. */
 void gg_help_print_command(const struct gg_command *command, const struct gg_style *style);

@@ -19,20 +19,48 @@ const struct gg_option gg_common_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-const struct gg_command *gg_command_find(const char *name, struct gg_error *error)
+/* The last word of a command's name: "error" of "lab error". */
+static const char *last_word(const struct gg_command *command)
+{
+	const char *blank = strrchr(command->name, ' ');
+
+	return blank != NULL ? blank + 1 : command->name;
+}
+
+/* Looks a word up in a list; `family` is the command whose verbs they are, or NULL. */
+static const struct gg_command *find_in(const struct gg_command *const *list, const char *word,
+					const struct gg_command *family, struct gg_error *error)
 {
 	struct gg_suggestion nearest = { 0 };
 	char advice[128];
 
-	for (size_t i = 0; gg_commands[i] != NULL; i++) {
-		if (strcmp(gg_commands[i]->name, name) == 0)
-			return gg_commands[i];
-		gg_suggest(&nearest, name, gg_commands[i]->name);
+	for (; *list != NULL; list++) {
+		if (strcmp(last_word(*list), word) == 0)
+			return *list;
+		gg_suggest(&nearest, word, last_word(*list));
 	}
 	if (nearest.name != NULL)
 		snprintf(advice, sizeof(advice), "Did you mean '%s'?", nearest.name);
 	else
-		snprintf(advice, sizeof(advice), "'geiger help' lists the commands.");
-	gg_error_set(error, -EINVAL, NULL, advice, "unknown command '%s'", name);
+		snprintf(advice, sizeof(advice), "'geiger help%s%s' lists the commands.",
+			 family != NULL ? " " : "", family != NULL ? family->name : "");
+	gg_error_set(error, -EINVAL, family != NULL ? family->name : NULL, advice,
+		     "unknown command '%s'", word);
 	return NULL;
+}
+
+const struct gg_command *gg_command_find(char *const *words, int count, int *ret_used_count,
+					 struct gg_error *error)
+{
+	const struct gg_command *command = find_in(gg_commands, words[0], NULL, error);
+	int used_count = 1;
+
+	/* An option after the family's name, such as --help, is for the family. */
+	if (command != NULL && command->verbs != NULL && count > 1 && words[1][0] != '-') {
+		command = find_in(command->verbs, words[1], command, error);
+		used_count++;
+	}
+	if (command != NULL)
+		*ret_used_count = used_count;
+	return command;
 }

@@ -77,6 +77,15 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 		gg_help_print_command(command, &invocation.style);
 		return 0;
 	}
+	if (command->verbs != NULL) {
+		char advice[128];
+
+		snprintf(advice, sizeof(advice), "'geiger help %s' lists them.", command->name);
+		return gg_error_set(error, -EINVAL, command->name, advice, "needs a command");
+	}
+	if (command->max_operands >= 0 && invocation.operand_count > command->max_operands)
+		return gg_error_set(error, -EINVAL, command->name, NULL, "unexpected operand '%s'",
+				    argv[command->max_operands]);
 	return command->run(&invocation);
 }
 
@@ -87,6 +96,7 @@ static int run(int argc, char **argv, struct gg_common_options *common, struct g
 	const struct gg_option_set sets[] = { { gg_common_option_table, &global.common },
 					      { global_option_table, &global } };
 	const struct gg_command *command;
+	int used_count;
 	int word_count = gg_options_parse(sets, GG_COUNT(sets), GG_OPTIONS_BEFORE_OPERANDS,
 					  argc - 1, argv + 1, error);
 
@@ -103,10 +113,10 @@ static int run(int argc, char **argv, struct gg_common_options *common, struct g
 		gg_help_print_overview(&style);
 		return 0;
 	}
-	command = gg_command_find(argv[1], error);
+	command = gg_command_find(argv + 1, word_count, &used_count, error);
 	if (command == NULL)
 		return -EINVAL;
-	return run_command(command, word_count - 1, argv + 2, common, error);
+	return run_command(command, word_count - used_count, argv + 1 + used_count, common, error);
 }
 
 int main(int argc, char **argv)

@@ -54,7 +54,7 @@ TEST(help_for_a_command_is_the_same_however_it_is_asked_for)
 	struct child first = geiger("help help", NULL);
 
 	CHECK(first.exit_status == 0);
-	CHECK(strstr(gg_buf_text(&first.out), "Usage: geiger help [COMMAND]") != NULL);
+	CHECK(strstr(gg_buf_text(&first.out), "Usage: geiger help [COMMAND [VERB]]") != NULL);
 	expect("help --help", 0, gg_buf_text(&first.out), "");
 	expect("help -h", 0, gg_buf_text(&first.out), "");
 	expect("--help help", 0, gg_buf_text(&first.out), "");
