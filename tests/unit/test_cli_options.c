@@ -176,6 +176,14 @@ TEST(a_mistyped_name_finds_the_nearest)
 	CHECK(strcmp(nearest_of(""), "") == 0);
 }
 
+TEST(swapped_letters_are_one_mistake)
+{
+	struct gg_suggestion nearest = { 0 };
+
+	gg_suggest(&nearest, "lasb", "labs");
+	CHECK(nearest.name != NULL && nearest.distance == 1);
+}
+
 TEST(a_very_long_name_is_compared_safely)
 {
 	char typed[1000];
