@@ -91,7 +91,7 @@ double gg_rng_exponential(struct gg_rng *rng)
 	if (gg_unlikely(zeros >= ZEROS_MANY || bits >> (64 - FINE_BITS) == 0))
 		return fine_exponential(rng, word);
 	f = -((double)(bits >> 12) + 0.5) * 0x1p-53;
-	if (f < -0.29) {
+	if (f < -0.2929) {
 		f = 1 + 2 * f;
 		power -= 1;
 	}

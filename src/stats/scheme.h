@@ -63,6 +63,12 @@ static inline uint64_t gg_length_bytes(uint64_t size_bytes)
 	return size_bytes + (size_bytes == 0);
 }
 
+/* Marks `interval` bytes apart on an allocation whose first one is at offset; offset < length. */
+static inline uint64_t gg_stride_mark_count(uint64_t offset, uint64_t length, uint64_t interval)
+{
+	return 1 + (length - 1 - offset) / interval;
+}
+
 /* The name in options, reports and files, such as "poisson-count"; NULL if it is not a scheme. */
 const char *gg_scheme_name(enum gg_scheme scheme);
 

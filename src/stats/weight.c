@@ -64,12 +64,16 @@ static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weigh
  * Marks at a fixed distance and a random phase: n is x rounded down or up, up with probability
  * x - floor(x).  The variance is shared among the samples: each has 1/p of it.
  */
-static void weigh_by_stride(const struct gg_draw *draw, double x, struct gg_weight *weight)
+static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t length,
+			    struct gg_weight *weight)
 {
 	double up = x < 0x1p53 ? x - (double)(uint64_t)x : 0;
+	uint64_t marks = draw->mark_count;
 
+	if (marks == UINT32_MAX && draw->offset_bytes < length && draw->interval < 0x1p63)
+		marks = gg_stride_mark_count(draw->offset_bytes, length, (uint64_t)draw->interval);
 	weight->probability = x < 1 ? x : 1;
-	weight->count = draw->mark_count / x;
+	weight->count = (double)marks / x;
 	weight->count_variance = up * (1 - up) / (x * x) / weight->probability;
 }
 
@@ -91,7 +95,7 @@ struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
 	else if (x == INFINITY)
 		; /* taken for certain: stands for itself */
 	else if (draw->scheme == GG_SCHEME_STRIDE)
-		weigh_by_stride(draw, x, &weight);
+		weigh_by_stride(draw, x, length_bytes, &weight);
 	else if (draw->scheme != GG_SCHEME_POISSON_COUNT)
 		weigh_by_inclusion(x, &weight);
 	else if (length_bytes < gg_weight_cutoff_bytes(draw->interval))

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampler - decides which allocations of a thread are recorded.
+ *
+ *   static _Thread_local struct gg_sampler sampler;
+ *
+ *   if (gg_sampler_due(&sampler, bytes) && gg_sampler_take(&sampler, bytes, &draw))
+ *           record the allocation, with the draw
+ *
+ * A thread's allocations form one stream, each taking its length of it (scheme.h); marks fall on
+ * the stream, and `left_bytes` counts down to the next one.  Every answer is unbiased: what the
+ * weights of the samples add up to is on average what was allocated (docs/ESTIMATION.md).
+ *
+ * Gaps are whole bytes: the number without a mark before the next byte with one.  An allocation
+ * holds a mark iff its length is larger than the gap left.  Whole gaps of a Poisson process lose
+ * nothing, because lengths are whole: floor(gap) < length iff gap < length.  After a sample the
+ * count restarts at the end of the allocation, which the process does not notice (no memory).
+ *
+ * Checkpoints   `left_bytes` may also end where nothing is known yet: a new sampler, a changed
+ *               interval, a gap too long to count, or visit_bytes.  From there on a fresh gap is
+ *               drawn, for the rest of the very allocation that got there; so nothing is missed,
+ *               and nothing is known of the future that a change of interval could be biased by.
+ *               (Stride remembers; it has no checkpoints but the first, where its phase is drawn.)
+ * Changes       gg_sampler_change() between allocations drops the pending mark unseen and takes
+ *               effect at once.  Between due and take it takes effect with the next allocation:
+ *               this one is settled by the mark, and with the interval, that made it due.
+ * Costs         per-allocation and optimal count down `left_cost` by a table of size classes; their
+ *               left_bytes stays at 0, so that they pass through the test of the others first.
+ * Cost          not due: one subtraction, one branch; the two further schemes two of each and a
+ *               table look-up.  Due: some 10 ns (bench_stats).
+ * Lifetime      all-zero is valid: scheme and interval by default, seeded by the system, at first use.
+ *               Nothing to free.  A forked child must seed again, at any time, by
+ *               gg_rng_seed_from_system(&s->rng), or its draws are those of its parent.
+ * Threads       owned by one thread; no atomics.  Not for use in a signal handler that interrupts it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "stats/optimal.h"
+#include "stats/rng.h"
+#include "stats/scheme.h"
+
+#define GG_SAMPLER_DEFAULT_INTERVAL 0x1p19 /* bytes: 512 KiB */
+#define GG_SAMPLER_LONGEST_INTERVAL 0x1p62
+
+/* All-zero is the default of each. */
+struct gg_sampler_options {
+	enum gg_scheme scheme;
+	/* Mean sampling interval, 1 to 2^62 and held there: bytes, allocations for per-allocation,
+	 * not used by optimal; 0: the default.  Stride rounds it to whole bytes. */
+	double interval;
+	/* For optimal: must outlive the sampler or its next change.  NULL: every allocation. */
+	const struct gg_optimal_costs *costs;
+	/* gg_sampler_take() is called at least once in so many bytes, sample or not, so that its
+	 * caller can look for new options; 0: no such wish.  Not for stride and the schemes by
+	 * cost. */
+	uint64_t visit_bytes;
+	uint64_t seed;	 /* for repeatable runs; 0: from the system */
+	uint64_t stream; /* of that seed: a number of the thread's own */
+};
+
+struct gg_sampler {
+	int64_t left_bytes; /* before the next mark or checkpoint; >= 0 outside due()..take() */
+	const struct gg_optimal_costs *costs; /* what left_cost counts; NULL: not by cost */
+	int64_t left_cost;		      /* the same as left_bytes, in costs */
+	int64_t longest_gap;		      /* what is longer ends at a checkpoint */
+	double interval; /* that the pending mark was drawn with; 0: nothing is pending */
+	double scale;	 /* of whole gaps (gg_rng_geometric); 0: every allocation */
+	struct gg_rng rng;
+	struct gg_sampler_options options; /* for what is drawn next */
+	enum gg_scheme scheme;		   /* of what is pending */
+	bool mark_pending;		   /* what is left ends at a mark, not at a checkpoint */
+	bool changed;			   /* the options are newer than what is pending */
+};
+
+/*
+ * Starts a sampler, or starts it anew, between allocations.  Also on an all-zero one between its first
+ * due and take, where its owner finds that it is not started: due, init, take.
+ */
+void gg_sampler_init(struct gg_sampler *s, const struct gg_sampler_options *options);
+
+static inline bool gg_sampler_is_started(const struct gg_sampler *s)
+{
+	return gg_rng_is_seeded(&s->rng);
+}
+
+/*
+ * New scheme, interval, costs, visit_bytes; the seed and its stream go on.  At any time, as often
+ * as wanted, for any reason that does not look at left_bytes or left_cost.
+ */
+void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *options);
+
+/* The part of gg_sampler_due() that the schemes by cost need. */
+static inline bool gg_sampler_cost_is_due(struct gg_sampler *s, uint64_t bytes)
+{
+	if (s->costs == NULL)
+		return true;
+	s->left_bytes = 0;
+	s->left_cost -= s->costs->of_class[gg_size_class(bytes)];
+	return s->left_cost < 0;
+}
+
+/* True: the caller must call gg_sampler_take() with the same bytes, now.  bytes <= PTRDIFF_MAX. */
+static inline bool gg_sampler_due(struct gg_sampler *s, uint64_t bytes)
+{
+	s->left_bytes -= (int64_t)gg_length_bytes(bytes);
+	return gg_unlikely(s->left_bytes < 0) && gg_sampler_cost_is_due(s, bytes);
+}
+
+/* Is the allocation that was due a sample?  If so, *ret_draw says how it was drawn. */
+GG_COLD bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw);
