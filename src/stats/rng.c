@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "stats/elementary.h"
+#include "stats/ziggurat.h"
 
 void gg_rng_seed(struct gg_rng *rng, uint64_t seed, uint64_t stream)
 {
@@ -33,76 +34,70 @@ uint64_t gg_rng_below(struct gg_rng *rng, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
-/* Number of zero bits before the first one bit in an endless random stream that starts with word. */
-static int leading_zeros(struct gg_rng *rng, uint64_t word)
-{
-	int count = 0;
-
-	for (; word == 0; word = gg_rng_next(rng))
-		count += 64;
-	return count + __builtin_clzll(word);
-}
-
 /* Uniform in (0, 1) with a full mantissa however small it is. */
 static double fine_uniform(struct gg_rng *rng)
 {
-	int zeros = leading_zeros(rng, gg_rng_next(rng));
-	double mantissa = (double)(gg_rng_next(rng) >> 12 | UINT64_C(1) << 52) * 0x1p-53;
+	uint64_t word = gg_rng_next(rng);
+	double u = (double)(gg_rng_next(rng) >> 12 | UINT64_C(1) << 52) * 0x1p-53; /* [1/2, 1) */
 
-	for (; zeros > 0; zeros--)
-		mantissa /= 2;
-	return mantissa;
+	for (; word == 0; word = gg_rng_next(rng))
+		u *= 0x1p-64;
+	for (int zeros = __builtin_clzll(word); zeros > 0; zeros--)
+		u /= 2;
+	return u;
 }
 
-enum {
-	/* Below so many zero bits the rest of the word has 52 or more. */
-	ZEROS_MANY = 12,
-	/* v below 2^-22 has a grain coarser than 1e-9. */
-	FINE_BITS = 22
-};
-
-/* The rest of a draw for 1 word in 4000: not enough random bits left, or v too small for them. */
-static GG_COLD double fine_exponential(struct gg_rng *rng, uint64_t word)
+/* Is the point of layer i > 0 at x, at a random height of that layer, under the curve? */
+static bool is_under_curve(struct gg_rng *rng, unsigned i, double x)
 {
-	int zeros = leading_zeros(rng, word);
-	double v = fine_uniform(rng);
+	double low = 1 + gg_expm1(-0x1p53 * gg_ziggurat[i].width), high = 1;
 
-	if (zeros < ZEROS_MANY)
-		v *= 1. / (1 << FINE_BITS); /* why it came here */
-	return zeros * (GG_LN2_HIGH + GG_LN2_LOW) - gg_log1p(-v / 2);
+	if (i + 1 < GG_ZIGGURAT_LAYERS)
+		high += gg_expm1(-0x1p53 * gg_ziggurat[i + 1].width);
+	return low + gg_rng_uniform(rng) * (high - low) < 1 + gg_expm1(-x);
 }
 
 /*
- * u = 2^-zeros (1 - v/2): the leading zero bits of a random word give the power of two, the bits
- * after its first one bit give v in (0, 1), a half bit added so that it is never 0.  Then
- *
- *   -ln(u) = zeros ln 2 - ln(1 - v/2)
- *
- * has no end (zeros goes on in further words) and no cancellation near 0 (v is exact).  For the
- * kernel, 1 - v/2 below sqrt(1/2) is doubled and the power taken back.
+ * One draw in 45 comes here: in the part of its layer that is not all under the curve, or coarse.
+ * Beyond the strip of layer 0 begins the tail: r and an exponential again (it has no memory), so it
+ * has no end.  A point above the curve is thrown away, and all starts again.
  */
+static GG_COLD double slow_exponential(struct gg_rng *rng, uint64_t word)
+{
+	double start = 0;
+
+	for (;; word = gg_rng_next(rng)) {
+		unsigned i = word % GG_ZIGGURAT_LAYERS;
+		uint64_t j = word >> 11;
+		bool coarse = j < GG_ZIGGURAT_COARSE, inside;
+		double fraction = coarse ? fine_uniform(rng) : 0;
+		double x = ((double)j + fraction) * gg_ziggurat[i].width;
+
+		inside = coarse ? i + 1 < GG_ZIGGURAT_LAYERS
+				: j - GG_ZIGGURAT_COARSE < gg_ziggurat[i].accept;
+		if (inside || (i > 0 && is_under_curve(rng, i, x)))
+			return start + x;
+		if (i == 0)
+			start += GG_ZIGGURAT_TAIL;
+	}
+}
+
+/* A point in the area under exp(-x), by its layer and its place there: 8 and 53 bits of one word. */
 double gg_rng_exponential(struct gg_rng *rng)
 {
-	uint64_t word = gg_rng_next(rng), bits;
-	int zeros = __builtin_clzll(word | 1);
-	double f, power = -zeros;
+	uint64_t word = gg_rng_next(rng), j = word >> 11;
+	const struct gg_ziggurat_layer *layer = &gg_ziggurat[word % GG_ZIGGURAT_LAYERS];
 
-	bits = word << zeros << 1;
-	if (gg_unlikely(zeros >= ZEROS_MANY || bits >> (64 - FINE_BITS) == 0))
-		return fine_exponential(rng, word);
-	f = -((double)(bits >> 12) + 0.5) * 0x1p-53;
-	if (f < -0.2929) {
-		f = 1 + 2 * f;
-		power -= 1;
-	}
-	return -gg_log_kernel(power, f, 0);
+	if (gg_likely(j - GG_ZIGGURAT_COARSE < layer->accept))
+		return (double)(int64_t)j * layer->width;
+	return slow_exponential(rng, word);
 }
 
 uint64_t gg_rng_geometric(struct gg_rng *rng, double scale)
 {
 	double gap = gg_rng_exponential(rng) * scale;
 
-	return gap < 0x1p63 ? (uint64_t)gap : UINT64_C(1) << 63;
+	return gap < 0x1p63 ? (uint64_t)(int64_t)gap : UINT64_C(1) << 63;
 }
 
 double gg_rng_geometric_scale(double interval)
