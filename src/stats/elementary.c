@@ -58,7 +58,7 @@ static double split(double x, double *ret_f)
  *
  *   cut      the series ends with z^10/21, and z <= (3 - 2 sqrt(2))^2 = 0.02944, so what is left out
  *            is below z^11 / (23 (1-z)) = 6.5e-19 of the result: 0.006 u.
- *   rounding s is off by 2 u, r by 6 u (and r <= 0.06 |f|), f - r by 1.4 u, the product by one more:
+ *   rounding s is off by 2 u, r by 6 u (and r <= 0.07 |f|), f - r by 1.4 u, the product by one more:
  *            4.4 u of it.  The product is at most 0.195 of the result (at f = sqrt(2) - 1): 0.86 u.
  *            The final subtraction rounds to half a unit in the last place.  One u is at most one
  *            such unit, so without an exponent the error is below 0.5 + 0.86 + 0.01 = 1.4 units.
@@ -103,7 +103,7 @@ double gg_log1p(double x)
 	double exponent, f, sum, lost;
 
 	if (x > -0.2928 && x < 0.4142)
-		return log_kernel(0, x, 0);
+		return x != 0 ? log_kernel(0, x, 0) : x; /* -0 stays -0 */
 	if (!(x > -1 && x < INFINITY)) {
 		if (x == -1)
 			return -INFINITY;
@@ -157,7 +157,7 @@ double gg_expm1(double x)
 						    w * (1. / 39916800 + w * (1. / 6227020800)))));
 	q = even + r * odd;
 	if (k == 0)
-		return r + w * q;
+		return x != 0 ? r + w * q : x; /* -0 stays -0 */
 	unit = k > 1000 ? 0x1p-1 : 1;
 	scale = from_bits((uint64_t)(1023 + (int)k + (k > 1000 ? -1 : 0)) << 52);
 	result = ((scale - unit) + scale * r) + scale * (w * q + lost);
