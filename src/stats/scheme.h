@@ -34,9 +34,7 @@ enum gg_scheme {
 	GG_SCHEME_OPTIMAL,
 };
 
-enum {
-	GG_SCHEME_COUNT = GG_SCHEME_OPTIMAL + 1
-};
+#define GG_SCHEME_COUNT (GG_SCHEME_OPTIMAL + 1)
 
 /*
  * How one sample was drawn: recorded with it; p and weights follow from it and the size
