@@ -238,8 +238,13 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 	if (fresh)
 		adopt(s);
 	units = s->costs == NULL ? (int64_t)length : s->costs->of_class[gg_size_class(bytes)];
-	/* What gg_sampler_due() subtracted comes back; a fresh sampler had nothing left. */
+	/*
+	 * What gg_sampler_due() subtracted comes back; a fresh sampler had nothing left.  Nor has one
+	 * whose count a signal handler took down further.
+	 */
 	left = fresh ? 0 : (uint64_t)((s->costs == NULL ? s->left_bytes : s->left_cost) + units);
+	if (left >= (uint64_t)units)
+		left = 0;
 	draw = (struct gg_draw){ .interval = s->interval, .mark_count = 1, .scheme = s->scheme };
 	sampled = take_pending(s, left, units, length, &draw);
 	if (s->changed)
@@ -247,4 +252,18 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 	if (sampled)
 		*ret_draw = draw;
 	return sampled;
+}
+
+void gg_sampler_put_back(struct gg_sampler *s, uint64_t bytes)
+{
+	if (s->costs == NULL)
+		s->left_bytes = (int64_t)((uint64_t)s->left_bytes + gg_length_bytes(bytes));
+	else
+		s->left_cost += s->costs->of_class[gg_size_class(bytes)];
+}
+
+void gg_sampler_pause(struct gg_sampler *s, uint64_t pause_bytes)
+{
+	forget(s);
+	s->left_bytes = pause_bytes < (uint64_t)LONGEST_GAP ? (int64_t)pause_bytes : LONGEST_GAP;
 }

@@ -26,12 +26,18 @@
  *               this one is settled by the mark, and with the interval, that made it due.
  * Costs         per-allocation and optimal count down `left_cost` by a table of size classes; their
  *               left_bytes stays at 0, so that they pass through the test of the others first.
+ * Pauses        gg_sampler_pause() lets so many bytes pass without marks, as for a profiler that is
+ *               switched off; what follows begins at a checkpoint.
+ * Failures      sizes over PTRDIFF_MAX, which no allocator serves, are always due, and must be put
+ *               back: gg_sampler_put_back().  Nothing else is lost when an allocation fails: bytes
+ *               without a sample on them may be any bytes.
  * Cost          not due: one subtraction, one branch; the two further schemes two of each and a
  *               table look-up.  Due: some 10 ns (bench_stats).
  * Lifetime      all-zero is valid: scheme and interval by default, seeded by the system, at first use.
  *               Nothing to free.  A forked child must seed again, at any time, by
  *               gg_rng_seed_from_system(&s->rng), or its draws are those of its parent.
- * Threads       owned by one thread; no atomics.  Not for use in a signal handler that interrupts it.
+ * Threads       owned by one thread; no atomics.  In a signal handler that interrupts its use, only
+ *               gg_sampler_due() and gg_sampler_put_back().
  */
 #pragma once
 
@@ -103,12 +109,45 @@ static inline bool gg_sampler_cost_is_due(struct gg_sampler *s, uint64_t bytes)
 	return s->left_cost < 0;
 }
 
-/* True: the caller must call gg_sampler_take() with the same bytes, now.  bytes <= PTRDIFF_MAX. */
+/*
+ * left -= max(bytes, 1); true if that is less than nothing.  The subtraction is unsigned, so its
+ * borrow answers for sizes beyond PTRDIFF_MAX too.
+ */
+static inline bool gg_sampler_count_down(int64_t *left, uint64_t bytes)
+{
+#if defined(__x86_64__)
+	/* Two instructions where compilers find four: the first one's borrow is bytes == 0. */
+	bool borrow;
+
+	__asm__("cmpq $1, %2\n\tsbbq %2, %0" : "+m"(*left), "=@ccb"(borrow) : "r"(bytes));
+	return borrow;
+#else
+	uint64_t rest;
+	bool borrow = __builtin_sub_overflow((uint64_t)*left, gg_length_bytes(bytes), &rest);
+
+	*left = (int64_t)rest;
+	return borrow;
+#endif
+}
+
+/*
+ * True: the caller must call gg_sampler_take(), gg_sampler_put_back() or gg_sampler_pause(), with the
+ * same bytes, now; put_back if bytes > PTRDIFF_MAX.
+ */
 static inline bool gg_sampler_due(struct gg_sampler *s, uint64_t bytes)
 {
-	s->left_bytes -= (int64_t)gg_length_bytes(bytes);
-	return gg_unlikely(s->left_bytes < 0) && gg_sampler_cost_is_due(s, bytes);
+	return gg_unlikely(gg_sampler_count_down(&s->left_bytes, bytes)) &&
+	       gg_sampler_cost_is_due(s, bytes);
 }
 
 /* Is the allocation that was due a sample?  If so, *ret_draw says how it was drawn. */
 GG_COLD bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw);
+
+/* As if gg_sampler_due() had not been asked: what cannot be, or cannot be recorded, leaves no gap. */
+GG_COLD void gg_sampler_put_back(struct gg_sampler *s, uint64_t bytes);
+
+/*
+ * Instead of taking, or between allocations: nothing is due in the next pause_bytes, which no sample
+ * stands for; 0: the next allocation is due.  What is pending is forgotten.
+ */
+GG_COLD void gg_sampler_pause(struct gg_sampler *s, uint64_t pause_bytes);
