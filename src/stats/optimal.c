@@ -56,7 +56,8 @@ static double solve(const struct gg_optimal_class *classes, const double *urgenc
 	for (size_t i = 0; i < count; i++) {
 		double k = urgencies[i];
 
-		if (k * high <= floor || k * low >= 1 || k == 0)
+		/* The bends themselves, as above: k * high may round to either side of the floor. */
+		if (floor / k >= high || 1 / k <= low)
 			fixed += classes[i].allocated * hold(low * k, floor);
 		else
 			slope += classes[i].allocated * k;

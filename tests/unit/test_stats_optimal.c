@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plan of least variance for a budget: against its Lagrange conditions, against a solver by
+ * bisection, and against the sampling by bytes that it replaces.
+ */
+#include "stats/optimal.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/hash.h"
+#include "stats/weight.h"
+#include "test.h"
+
+enum {
+	CLASSES = 40
+};
+
+/* The i-th number of a fixed sequence, uniform in [0, 1). */
+static double random_unit(uint64_t i)
+{
+	return (double)(gg_hash_integer(i, 3) >> 11) * 0x1p-53;
+}
+
+/* Sizes 8 to some MB, many small ones and few large ones, which live longer or shorter. */
+static void fill_classes(struct gg_optimal_class *classes, uint64_t seed)
+{
+	for (uint64_t i = 0; i < CLASSES; i++) {
+		double size = floor(8 * pow(1.4, (double)i));
+
+		classes[i].size_bytes = size;
+		classes[i].allocated = floor(1e7 / size * (1 + random_unit(3 * i + seed)) + 1);
+		classes[i].live = floor(classes[i].allocated *
+					pow(random_unit(3 * i + 1 + seed), 3));
+	}
+}
+
+static double samples_of(const struct gg_optimal_class *classes, const double *p)
+{
+	double samples = 0;
+
+	for (int i = 0; i < CLASSES; i++)
+		samples += classes[i].allocated * p[i];
+	return samples;
+}
+
+/* sum Z^2 l (1-p)/p: of the live bytes. */
+static double variance_of(const struct gg_optimal_class *classes, const double *p)
+{
+	double variance = 0;
+
+	for (int i = 0; i < CLASSES; i++)
+		variance += pow(classes[i].size_bytes, 2) * classes[i].live * (1 - p[i]) / p[i];
+	return variance;
+}
+
+TEST(size_classes_are_monotonic_and_four_a_doubling)
+{
+	unsigned last = 0;
+
+	CHECK(gg_size_class(0) == 0);
+	for (uint64_t size = 1; size <= 8; size++)
+		CHECK(gg_size_class(size) == size);
+	for (int bit = 2; bit < 64; bit++) {
+		for (uint64_t quarter = 4; quarter < 8; quarter++) {
+			uint64_t first = quarter << (bit - 2);
+
+			CHECK(gg_size_class(first) == last + 1 || first == 4);
+			last = gg_size_class(first);
+			CHECK(gg_size_class(first + (first >> 3) / 2) == last);
+			CHECK(last < GG_SIZE_CLASS_COUNT);
+		}
+		last = gg_size_class((UINT64_C(1) << bit) + ((UINT64_C(1) << bit) - 1));
+	}
+	CHECK(gg_size_class(UINT64_MAX) == GG_SIZE_CLASS_COUNT - 1);
+}
+
+TEST(the_plan_uses_up_the_budget_and_keeps_every_p_above_the_floor)
+{
+	const double budgets[] = { 100, 1000, 1e4, 1e5, 1e6 };
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES];
+
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		fill_classes(classes, seed * 1000);
+		for (size_t j = 0; j < GG_COUNT(budgets); j++) {
+			CHECK(gg_optimal_plan(classes, CLASSES, budgets[j], 1e-6, p) == 0);
+			CHECK_MSG(fabs(samples_of(classes, p) / budgets[j] - 1) < 1e-9,
+				  "seed %d, %g: %g", (int)seed, budgets[j], samples_of(classes, p));
+			for (int i = 0; i < CLASSES; i++)
+				CHECK(p[i] >= 1e-6 && p[i] <= 1);
+		}
+	}
+}
+
+/*
+ * Stationary: with p free, Z^2 l / (a p^2) is one number, the price of a sample; at 1 it is more, at
+ * the floor less.  The problem is convex, so that is the optimum.
+ */
+TEST(the_plan_meets_the_lagrange_conditions)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES];
+
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		double low = 0, high = INFINITY;
+
+		fill_classes(classes, seed * 1000);
+		CHECK(gg_optimal_plan(classes, CLASSES, 3000, 1e-5, p) == 0);
+		for (int i = 0; i < CLASSES; i++) {
+			double price = pow(classes[i].size_bytes / p[i], 2) * classes[i].live /
+				       classes[i].allocated;
+
+			if (p[i] > 1e-5)
+				high = fmin(high, price);
+			if (p[i] < 1)
+				low = fmax(low, price);
+		}
+		CHECK_MSG(low <= high * (1 + 1e-9), "seed %d: %.17g above %.17g", (int)seed, low,
+			  high);
+	}
+}
+
+/* c by bisection of the budget, as a reader of the formula would. */
+TEST(the_plan_is_the_one_that_bisection_finds)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES], q[CLASSES];
+
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		double low = 1e-20, high = 1e20;
+
+		fill_classes(classes, seed * 1000);
+		for (int step = 0; step < 300; step++) {
+			double c = sqrt(low * high);
+
+			for (int i = 0; i < CLASSES; i++)
+				q[i] = fmax(1e-6, fmin(1, c * classes[i].size_bytes *
+								  sqrt(classes[i].live /
+								       classes[i].allocated)));
+			if (samples_of(classes, q) > 5000)
+				high = c;
+			else
+				low = c;
+		}
+		CHECK(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p) == 0);
+		for (int i = 0; i < CLASSES; i++)
+			CHECK_MSG(fabs(p[i] / q[i] - 1) < 1e-9, "seed %d, class %d: %g, %g",
+				  (int)seed, i, p[i], q[i]);
+	}
+}
+
+/*
+ * Bytes: p = Z/R, samples P = sum a Z / R, variance R sum Z l = (sum Z l)(sum Z a) / P.
+ * Optimal: c = P / sum Z sqrt(l a), variance (sum Z sqrt(l a))^2 / P.
+ */
+TEST(the_variance_falls_by_the_ratio_of_theory_while_p_is_small)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES], bytes_p[CLASSES];
+
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		double live = 0, allocated = 0, both = 0, interval, ratio, theory;
+
+		fill_classes(classes, seed * 1000);
+		for (int i = 0; i < CLASSES; i++) {
+			live += classes[i].size_bytes * classes[i].live;
+			allocated += classes[i].size_bytes * classes[i].allocated;
+			both += classes[i].size_bytes *
+				sqrt(classes[i].live * classes[i].allocated);
+		}
+		theory = live * allocated / (both * both);
+		interval = 1e12; /* 1e6 times the largest size */
+		for (int i = 0; i < CLASSES; i++) {
+			struct gg_draw draw = { .interval = interval, .mark_count = 1 };
+
+			bytes_p[i] =
+				gg_weight_of(&draw, (uint64_t)classes[i].size_bytes).probability;
+		}
+		CHECK(gg_optimal_plan(classes, CLASSES, samples_of(classes, bytes_p), 1e-16, p) ==
+		      0);
+		ratio = variance_of(classes, bytes_p) / variance_of(classes, p);
+		CHECK_MSG(theory > 1 && fabs(ratio / theory - 1) < 1e-4, "%g, theory %g", ratio,
+			  theory);
+	}
+}
+
+TEST(when_all_sizes_live_equally_long_the_optimum_is_sampling_by_bytes)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES];
+
+	fill_classes(classes, 0);
+	for (int i = 0; i < CLASSES; i++)
+		classes[i].live = classes[i].allocated / 4;
+	CHECK(gg_optimal_plan(classes, CLASSES, 10, 1e-12, p) == 0);
+	for (int i = 0; i < CLASSES; i++)
+		CHECK(fabs(p[i] / classes[i].size_bytes / (p[0] / classes[0].size_bytes) - 1) <
+		      1e-12);
+}
+
+TEST(no_other_plan_of_the_same_budget_does_better)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES], other[CLASSES], least;
+
+	fill_classes(classes, 5);
+	CHECK(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p) == 0);
+	least = variance_of(classes, p);
+	for (uint64_t i = 0; i < 2000; i++) {
+		/* Some samples move from one class to another. */
+		int from = (int)(gg_hash_integer(i, 1) % CLASSES),
+		    to = (int)(gg_hash_integer(i, 2) % CLASSES);
+		double moved = 0.1 * random_unit(i) *
+			       fmin(p[from] * classes[from].allocated,
+				    p[to] * classes[to].allocated);
+
+		memcpy(other, p, sizeof(p));
+		other[from] -= moved / classes[from].allocated;
+		other[to] += moved / classes[to].allocated;
+		if (other[to] <= 1 && other[from] >= 1e-6)
+			CHECK_MSG(variance_of(classes, other) >= least * (1 - 1e-12), "%d to %d",
+				  from, to);
+	}
+}
+
+TEST(classes_not_seen_yet_are_taken_to_live_as_long_as_the_others)
+{
+	const struct gg_optimal_class classes[] = {
+		{ .size_bytes = 100, .allocated = 1000, .live = 250 },
+		{ .size_bytes = 50, .allocated = 0, .live = 0 },
+		{ .size_bytes = 0, .allocated = 0, .live = 0 }, /* counts as 1 byte */
+	};
+	double p[3];
+
+	CHECK(gg_optimal_plan(classes, 3, 10, 1e-6, p) == 0);
+	CHECK(fabs(p[0] / 0.01 - 1) < 1e-14 && fabs(p[1] / 0.005 - 1) < 1e-14);
+	CHECK(fabs(p[2] / 0.0001 - 1) < 1e-14);
+}
+
+TEST(nothing_alive_leaves_the_floor_and_enough_budget_takes_all)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES];
+
+	fill_classes(classes, 1);
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e12, 1e-6, p) == 0);
+	for (int i = 0; i < CLASSES; i++)
+		CHECK(p[i] == 1);
+	for (int i = 0; i < CLASSES; i++)
+		classes[i].live = 0;
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e4, 1e-3, p) == 0);
+	for (int i = 0; i < CLASSES; i++)
+		CHECK(p[i] >= 1e-3);
+}
+
+TEST(plans_that_cannot_be_are_refused_and_leave_the_result_alone)
+{
+	struct gg_optimal_class classes[CLASSES];
+	double p[CLASSES] = { 42 };
+
+	fill_classes(classes, 1);
+	CHECK(gg_optimal_plan(classes, CLASSES, 10, 0.5, p) == -ERANGE);
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 0, p) == -EINVAL);
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 1.5, p) == -EINVAL);
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, NAN, p) == -EINVAL);
+	CHECK(gg_optimal_plan(classes, CLASSES, -1, 1e-6, p) == -EINVAL);
+	CHECK(gg_optimal_plan(classes, CLASSES, NAN, 1e-6, p) == -EINVAL);
+	CHECK(gg_optimal_plan(classes, GG_SIZE_CLASS_COUNT + 1, 1e9, 1e-6, p) == -EINVAL);
+	classes[3].live = classes[3].allocated + 1;
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 1e-6, p) == -EINVAL);
+	classes[3].live = NAN;
+	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 1e-6, p) == -EINVAL);
+	CHECK(p[0] == 42);
+}
+
+TEST(costs_are_the_probabilities_that_were_asked_for)
+{
+	static double p[GG_SIZE_CLASS_COUNT];
+	struct gg_optimal_costs costs;
+
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		p[i] = i < 100 ? pow(0.8, i) : random_unit((uint64_t)i) + 0x1p-53;
+	p[200] = 0x1p-40;
+	p[201] = 1e-30; /* held at the least cost: never 0 */
+	p[202] = 1 - 0x1p-53;
+	gg_optimal_costs_of(p, &costs);
+	CHECK(costs.of_class[0] == GG_OPTIMAL_CERTAIN &&
+	      gg_optimal_probability(costs.of_class[0]) == 1);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		CHECK(costs.of_class[i] >= 1 && costs.of_class[i] <= GG_OPTIMAL_CERTAIN);
+		CHECK_MSG(fabs(gg_optimal_probability(costs.of_class[i]) - p[i]) <= 0x1p-40, "p %g",
+			  p[i]);
+	}
+	CHECK(costs.of_class[201] == 1 && gg_optimal_probability(1) > 0);
+	CHECK(costs.of_class[202] < GG_OPTIMAL_CERTAIN);
+}
