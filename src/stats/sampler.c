@@ -156,7 +156,7 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 	uint64_t offset;
 	double rest, gap;
 
-	if (length >= gg_weight_cutoff_bytes(s->interval)) {
+	if (s->scale == 0 || length >= gg_weight_cutoff_bytes(s->interval)) {
 		set_left(s, (int64_t)left); /* it is not on the stream */
 		return true;
 	}

@@ -29,8 +29,9 @@
  * Pauses        gg_sampler_pause() lets so many bytes pass without marks, as for a profiler that is
  *               switched off; what follows begins at a checkpoint.
  * Failures      sizes over PTRDIFF_MAX, which no allocator serves, are always due, and must be put
- *               back: gg_sampler_put_back().  Nothing else is lost when an allocation fails: bytes
- *               without a sample on them may be any bytes.
+ *               back at once: gg_sampler_put_back().  (By cost they are of the last classes, and due
+ *               like others.)  Nothing else is lost when an allocation fails: bytes without a sample
+ *               on them may be any bytes.
  * Cost          not due: one subtraction, one branch; the two further schemes two of each and a
  *               table look-up.  Due: some 10 ns (bench_stats).
  * Lifetime      all-zero is valid: scheme and interval by default, seeded by the system, at first use.
