@@ -23,7 +23,8 @@
  *               (Stride remembers; it has no checkpoints but the first, where its phase is drawn.)
  * Changes       gg_sampler_change() between allocations drops the pending mark unseen and takes
  *               effect at once.  Between due and take it takes effect with the next allocation:
- *               this one is settled by the mark, and with the interval, that made it due.
+ *               this one is settled by the mark, and with the interval, that made it due (or at
+ *               once, where nothing was pending).  Not between due and put_back.
  * Costs         per-allocation and optimal count down `left_cost` by a table of size classes; their
  *               left_bytes stays at 0, so that they pass through the test of the others first.
  * Pauses        gg_sampler_pause() lets so many bytes pass without marks, as for a profiler that is
