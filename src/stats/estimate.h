@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * estimate - how many bytes and allocations a group of samples stands for.
+ *
+ * A group is any set of samples chosen without looking at which allocations were sampled: a stack,
+ * a function, "live now", "allocated in [t0, t1]".  A tally holds the sums that its estimates and
+ * confidence intervals (interval.h) need:
+ *
+ *   struct gg_tally tally = { 0 };
+ *   gg_tally_expose(&tally, 512 * 1024);           what a group without samples could hide
+ *   gg_tally_add(&tally, &draw, size_bytes);       each sample, with the interval of its own mark
+ *   gg_tally_merge(&total, &tally);                a tree of stacks, processes, machines
+ *   gg_tally_subtract(&window, &before);           a time window out of two running totals
+ *   gg_tally_bytes(&tally).value
+ *
+ * Every sum is kept in two doubles (about 106 bits), so that taking back what was added leaves
+ * nothing: a window is as exact as if its samples alone had been added, after totals of 2^60 bytes.
+ *
+ * Maxima (`interval_max`, `count_reserve_max`) cannot be taken back.  After a subtraction they may
+ * be larger than those of the samples that remain, never smaller; they only widen upper ends, so
+ * intervals stay valid.  Everything else is as if the subtracted samples had never been there.
+ *
+ * Units     bytes, allocations, and their squares.
+ * Lifetime  all-zero is the empty tally; nothing to free.
+ * Threads   any; pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stats/scheme.h"
+
+/* Not a plain number: it has an error. */
+struct gg_estimate {
+	double value;
+	double variance;
+};
+
+/* A sum in two doubles; high is the sum rounded. */
+struct gg_sum {
+	double high, low;
+};
+
+struct gg_tally {
+	uint64_t sample_count;
+	uint64_t mark_count;		   /* sum of the marks on the samples */
+	struct gg_sum seen_bytes;	   /* sum of Z: what was certainly there */
+	struct gg_sum bytes;		   /* sum of Z/p */
+	struct gg_sum bytes_variance;	   /* sum of (Z/p)^2 (1-p) */
+	struct gg_sum count;		   /* sum of 1/p */
+	struct gg_sum count_variance;	   /* sum of (1-p)/p^2 */
+	struct gg_sum mark_bytes;	   /* sum of n R: bytes by the marks alone */
+	struct gg_sum mark_bytes_variance; /* sum of n R^2 */
+	struct gg_sum failed_bytes;	   /* sum of (1-q)/q = R - 1 */
+	struct gg_sum failed_variance;	   /* sum of (1-q)/q^2 */
+	struct gg_sum rest_bytes;	   /* u: sum of Z - offset */
+	double interval_max;		   /* bytes that one unseen mark may stand for: largest R */
+	double count_reserve_max;	   /* allocations that it may stand for: largest R/Z */
+};
+
+/* The group was exposed to this sampling interval (bytes), whether or not a sample came of it. */
+void gg_tally_expose(struct gg_tally *tally, double interval_bytes);
+
+/* One sample; its draw must be valid (gg_draw_is_valid). */
+void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
+
+/* Takes out a sample that was added: an allocation that was freed leaves "live now". */
+void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
+
+/* tally += other, tally -= other; of the latter every sample must be in tally. */
+void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other);
+void gg_tally_subtract(struct gg_tally *tally, const struct gg_tally *other);
+
+/*
+ * Weighted samples (Horvitz & Thompson 1952): sum of Z/p and of 1/p.  Unbiased, and of these
+ * estimators the one with the least variance: what reports show.
+ */
+struct gg_estimate gg_tally_bytes(const struct gg_tally *tally);
+struct gg_estimate gg_tally_count(const struct gg_tally *tally);
+
+/*
+ * Failed trials: s (1-q)/q + u.  Unbiased where each sample's offset is that of its first mark
+ * (poisson, bernoulli); its variance s (1-q)/q^2 is that of the negative binomial.
+ */
+struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally);
+
+/* Marks alone: R sum n (poisson-count below its cutoff, stride).  Variance R^2 sum n. */
+struct gg_estimate gg_tally_marks(const struct gg_tally *tally);
+
+/* The sum as one number. */
+static inline double gg_sum_value(const struct gg_sum *sum)
+{
+	return sum->high + sum->low;
+}
