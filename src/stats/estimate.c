@@ -2,9 +2,7 @@
 #include "stats/estimate.h"
 
 #include <math.h>
-#include <stddef.h>
 
-#include "base/compiler.h"
 #include "stats/weight.h"
 
 /* a + b exactly, as a rounded sum and its error (Knuth's TwoSum). */
@@ -41,46 +39,71 @@ static void add_integer(struct gg_sum *sum, double sign, uint64_t value)
 
 void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
 {
-	tally->interval_max = fmax(tally->interval_max, interval_bytes);
-}
+	double *reserve = &tally->reserve_max[GG_BYTES];
 
-/* Without samples no sum has a value: drops what rounding may have left. */
-static void clear_if_empty(struct gg_tally *tally)
-{
-	if (tally->sample_count == 0)
-		*tally = (struct gg_tally){ .interval_max = tally->interval_max,
-					    .count_reserve_max = tally->count_reserve_max };
+	if (interval_bytes > 1) /* an interval of 1 samples everything: nothing hides */
+		*reserve = fmax(*reserve, interval_bytes);
 }
 
 /* What one more mark could have stood for at a sample like this one. */
 static void add_reserve(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
 {
-	double length = (double)gg_length_bytes(size_bytes);
-	bool of_allocations = draw->scheme == GG_SCHEME_PER_ALLOCATION;
-	double bytes = of_allocations ? draw->interval * length : draw->interval;
+	double length = (double)gg_length_bytes(size_bytes), *reserve = tally->reserve_max;
+	double bytes = draw->interval;
 
-	/* An interval of 1 samples everything: nothing hides. */
 	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
 		return;
-	tally->interval_max = fmax(tally->interval_max, bytes);
-	tally->count_reserve_max = fmax(tally->count_reserve_max, bytes / length);
+	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) /* its interval is one of allocations */
+		bytes *= length;
+	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
+	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], bytes / length);
+}
+
+/* Without samples no sum has a value: drops what rounding may have left. */
+static void clear_if_empty(struct gg_tally *tally)
+{
+	struct gg_tally empty = { 0 };
+
+	if (tally->sample_count > 0)
+		return;
+	empty.reserve_max[GG_BYTES] = tally->reserve_max[GG_BYTES];
+	empty.reserve_max[GG_ALLOCATIONS] = tally->reserve_max[GG_ALLOCATIONS];
+	*tally = empty;
+}
+
+/*
+ * The third cumulant of what a sample stands for, over its variance: (2-p)/p allocations for one
+ * that is in or out, 2/x where a Poisson number of marks with mean x is counted.
+ */
+static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight,
+			  uint64_t size_bytes)
+{
+	if (draw->scheme == GG_SCHEME_POISSON_COUNT)
+		return 2 * draw->interval / (double)gg_length_bytes(size_bytes);
+	return (2 - weight->probability) / weight->probability;
 }
 
 static void change(struct gg_tally *tally, double sign, const struct gg_draw *draw,
 		   uint64_t size_bytes)
 {
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
+	struct gg_moments *of = weight.probability < GG_SURE_PROBABILITY ? tally->usual
+									 : tally->sure;
+	double factor = skew_factor(draw, &weight, size_bytes), size = (double)size_bytes;
 	double interval = draw->interval, marks = draw->mark_count;
 
 	tally->sample_count += sign > 0 ? 1 : UINT64_MAX;
 	tally->mark_count += sign > 0 ? draw->mark_count : -(uint64_t)draw->mark_count;
-	add_integer(&tally->seen_bytes, sign, size_bytes);
-	add(&tally->bytes, sign, weight.bytes);
-	add(&tally->bytes_variance, sign, weight.bytes_variance);
-	add(&tally->count, sign, weight.count);
-	add(&tally->count_variance, sign, weight.count_variance);
+	add_integer(&of[GG_BYTES].seen, sign, size_bytes);
+	add(&of[GG_BYTES].value, sign, weight.bytes);
+	add(&of[GG_BYTES].variance, sign, weight.bytes_variance);
+	add(&of[GG_BYTES].skew, sign, weight.bytes_variance * factor * size);
+	add_integer(&of[GG_ALLOCATIONS].seen, sign, 1);
+	add(&of[GG_ALLOCATIONS].value, sign, weight.count);
+	add(&of[GG_ALLOCATIONS].variance, sign, weight.count_variance);
+	add(&of[GG_ALLOCATIONS].skew, sign, weight.count_variance * factor);
 	add(&tally->mark_bytes, sign, marks * interval);
-	add(&tally->mark_bytes_variance, sign, marks * interval * interval);
+	add(&tally->mark_variance, sign, marks * interval * interval);
 	add(&tally->failed_bytes, sign, interval - 1);
 	add(&tally->failed_variance, sign, interval * (interval - 1));
 	add_integer(&tally->rest_bytes, sign,
@@ -99,26 +122,26 @@ void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_
 	clear_if_empty(tally);
 }
 
+static void combine_moments(struct gg_moments *moments, double sign, const struct gg_moments *other)
+{
+	add_sum(&moments->seen, sign, other->seen);
+	add_sum(&moments->value, sign, other->value);
+	add_sum(&moments->variance, sign, other->variance);
+	add_sum(&moments->skew, sign, other->skew);
+}
+
 static void combine(struct gg_tally *tally, double sign, const struct gg_tally *other)
 {
-	static const size_t sums[] = {
-		offsetof(struct gg_tally, seen_bytes),
-		offsetof(struct gg_tally, bytes),
-		offsetof(struct gg_tally, bytes_variance),
-		offsetof(struct gg_tally, count),
-		offsetof(struct gg_tally, count_variance),
-		offsetof(struct gg_tally, mark_bytes),
-		offsetof(struct gg_tally, mark_bytes_variance),
-		offsetof(struct gg_tally, failed_bytes),
-		offsetof(struct gg_tally, failed_variance),
-		offsetof(struct gg_tally, rest_bytes),
-	};
-
-	for (size_t i = 0; i < GG_COUNT(sums); i++)
-		add_sum((struct gg_sum *)((char *)tally + sums[i]), sign,
-			*(const struct gg_sum *)((const char *)other + sums[i]));
-	tally->interval_max = fmax(tally->interval_max, other->interval_max);
-	tally->count_reserve_max = fmax(tally->count_reserve_max, other->count_reserve_max);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		combine_moments(&tally->usual[i], sign, &other->usual[i]);
+		combine_moments(&tally->sure[i], sign, &other->sure[i]);
+		tally->reserve_max[i] = fmax(tally->reserve_max[i], other->reserve_max[i]);
+	}
+	add_sum(&tally->mark_bytes, sign, other->mark_bytes);
+	add_sum(&tally->mark_variance, sign, other->mark_variance);
+	add_sum(&tally->failed_bytes, sign, other->failed_bytes);
+	add_sum(&tally->failed_variance, sign, other->failed_variance);
+	add_sum(&tally->rest_bytes, sign, other->rest_bytes);
 }
 
 void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other)
@@ -137,30 +160,31 @@ void gg_tally_subtract(struct gg_tally *tally, const struct gg_tally *other)
 }
 
 /* A variance is a sum of squares: what a subtraction leaves below 0 is rounding. */
-static struct gg_estimate estimate(const struct gg_sum *value, const struct gg_sum *variance)
+struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quantity quantity)
 {
-	return (struct gg_estimate){ gg_sum_value(value), fmax(gg_sum_value(variance), 0) };
+	const struct gg_moments *usual = &tally->usual[quantity], *sure = &tally->sure[quantity];
+	double variance = gg_sum_value(&usual->variance) + gg_sum_value(&sure->variance);
+
+	return (struct gg_estimate){ gg_sum_value(&usual->value) + gg_sum_value(&sure->value),
+				     fmax(variance, 0) };
 }
 
-struct gg_estimate gg_tally_bytes(const struct gg_tally *tally)
+double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity)
 {
-	return estimate(&tally->bytes, &tally->bytes_variance);
-}
-
-struct gg_estimate gg_tally_count(const struct gg_tally *tally)
-{
-	return estimate(&tally->count, &tally->count_variance);
+	return gg_sum_value(&tally->usual[quantity].seen) +
+	       gg_sum_value(&tally->sure[quantity].seen);
 }
 
 struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally)
 {
-	struct gg_estimate failed = estimate(&tally->failed_bytes, &tally->failed_variance);
-
-	failed.value += gg_sum_value(&tally->rest_bytes);
-	return failed;
+	return (struct gg_estimate){
+		gg_sum_value(&tally->failed_bytes) + gg_sum_value(&tally->rest_bytes),
+		fmax(gg_sum_value(&tally->failed_variance), 0),
+	};
 }
 
 struct gg_estimate gg_tally_marks(const struct gg_tally *tally)
 {
-	return estimate(&tally->mark_bytes, &tally->mark_bytes_variance);
+	return (struct gg_estimate){ gg_sum_value(&tally->mark_bytes),
+				     fmax(gg_sum_value(&tally->mark_variance), 0) };
 }

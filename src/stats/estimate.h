@@ -11,14 +11,14 @@
  *   gg_tally_add(&tally, &draw, size_bytes);       each sample, with the interval of its own mark
  *   gg_tally_merge(&total, &tally);                a tree of stacks, processes, machines
  *   gg_tally_subtract(&window, &before);           a time window out of two running totals
- *   gg_tally_bytes(&tally).value
+ *   gg_tally_estimate(&tally, GG_BYTES).value
  *
  * Every sum is kept in two doubles (about 106 bits), so that taking back what was added leaves
  * nothing: a window is as exact as if its samples alone had been added, after totals of 2^60 bytes.
  *
- * Maxima (`interval_max`, `count_reserve_max`) cannot be taken back.  After a subtraction they may
- * be larger than those of the samples that remain, never smaller; they only widen upper ends, so
- * intervals stay valid.  Everything else is as if the subtracted samples had never been there.
+ * The maxima (`reserve_max`) cannot be taken back.  After a subtraction they may be larger than
+ * those of the samples that remain, never smaller; they only widen upper ends, so intervals stay
+ * valid.  Everything else is as if the subtracted samples had never been there.
  *
  * Units     bytes, allocations, and their squares.
  * Lifetime  all-zero is the empty tally; nothing to free.
@@ -42,22 +42,42 @@ struct gg_sum {
 	double high, low;
 };
 
+/* The first three cumulants of what a set of samples stands for, and what is certain of it. */
+struct gg_moments {
+	struct gg_sum seen;	/* the samples themselves: sum of Z, or their number */
+	struct gg_sum value;	/* sum of weights, Z/p or 1/p */
+	struct gg_sum variance; /* sum of (1-p)/p^2, times Z^2 for bytes */
+	struct gg_sum skew; /* sum of (1-p)(2-p)/p^3, times Z^3 for bytes (docs/ESTIMATION.md) */
+};
+
+enum gg_quantity {
+	GG_BYTES,
+	GG_ALLOCATIONS,
+};
+
+enum {
+	GG_QUANTITY_COUNT = GG_ALLOCATIONS + 1
+};
+
 struct gg_tally {
 	uint64_t sample_count;
-	uint64_t mark_count;		   /* sum of the marks on the samples */
-	struct gg_sum seen_bytes;	   /* sum of Z: what was certainly there */
-	struct gg_sum bytes;		   /* sum of Z/p */
-	struct gg_sum bytes_variance;	   /* sum of (Z/p)^2 (1-p) */
-	struct gg_sum count;		   /* sum of 1/p */
-	struct gg_sum count_variance;	   /* sum of (1-p)/p^2 */
-	struct gg_sum mark_bytes;	   /* sum of n R: bytes by the marks alone */
-	struct gg_sum mark_bytes_variance; /* sum of n R^2 */
-	struct gg_sum failed_bytes;	   /* sum of (1-q)/q = R - 1 */
-	struct gg_sum failed_variance;	   /* sum of (1-q)/q^2 */
-	struct gg_sum rest_bytes;	   /* u: sum of Z - offset */
-	double interval_max;		   /* bytes that one unseen mark may stand for: largest R */
-	double count_reserve_max;	   /* allocations that it may stand for: largest R/Z */
+	uint64_t mark_count; /* sum of the marks on the samples */
+	/* Of samples that were likely to be missed, and of those with p >= GG_SURE_PROBABILITY. */
+	struct gg_moments usual[GG_QUANTITY_COUNT], sure[GG_QUANTITY_COUNT];
+	struct gg_sum mark_bytes;      /* sum of n R: bytes by the marks alone */
+	struct gg_sum mark_variance;   /* sum of n R^2 */
+	struct gg_sum failed_bytes;    /* sum of (1-q)/q = R - 1 */
+	struct gg_sum failed_variance; /* sum of (1-q)/q^2 */
+	struct gg_sum rest_bytes;      /* u: sum of Z - offset */
+	/* What one more mark could stand for, at most: R bytes, R/Z allocations. */
+	double reserve_max[GG_QUANTITY_COUNT];
 };
+
+/*
+ * From this p on (4 R and more) a miss is so rare that misses are counted one by one, as whole
+ * allocations; below it they are many and small enough for a continuous law.
+ */
+#define GG_SURE_PROBABILITY 0.98
 
 /* The group was exposed to this sampling interval (bytes), whether or not a sample came of it. */
 void gg_tally_expose(struct gg_tally *tally, double interval_bytes);
@@ -76,8 +96,7 @@ void gg_tally_subtract(struct gg_tally *tally, const struct gg_tally *other);
  * Weighted samples (Horvitz & Thompson 1952): sum of Z/p and of 1/p.  Unbiased, and of these
  * estimators the one with the least variance: what reports show.
  */
-struct gg_estimate gg_tally_bytes(const struct gg_tally *tally);
-struct gg_estimate gg_tally_count(const struct gg_tally *tally);
+struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quantity quantity);
 
 /*
  * Failed trials: s (1-q)/q + u.  Unbiased where each sample's offset is that of its first mark
@@ -87,6 +106,9 @@ struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally);
 
 /* Marks alone: R sum n (poisson-count below its cutoff, stride).  Variance R^2 sum n. */
 struct gg_estimate gg_tally_marks(const struct gg_tally *tally);
+
+/* What was certainly there: the bytes, or the number, of the samples themselves. */
+double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity);
 
 /* The sum as one number. */
 static inline double gg_sum_value(const struct gg_sum *sum)

@@ -10,9 +10,10 @@
 static const char *const method_names[] = {
 	[GG_METHOD_EXACT] = "exact",
 	[GG_METHOD_NO_SAMPLE] = "zero-sample bound",
-	[GG_METHOD_GAMMA] = "gamma",
-	[GG_METHOD_GAMMA_TRUNCATED] = "zero-truncated gamma",
+	[GG_METHOD_COMPOUND] = "compound gamma",
+	[GG_METHOD_TRUNCATED] = "zero-truncated compound gamma",
 	[GG_METHOD_NORMAL] = "normal",
+	[GG_METHOD_GAMMA] = "gamma",
 	[GG_METHOD_NEGATIVE_BINOMIAL] = "negative binomial",
 	[GG_METHOD_CAMP_PAULSON] = "Camp-Paulson",
 };
@@ -64,28 +65,118 @@ struct gg_interval gg_interval_gamma(struct gg_estimate estimate, double weight_
 	return interval;
 }
 
+/* Pearson's type III: the gamma distribution, shifted, with these cumulants. */
+static double shifted_gamma_upper(double mean, double variance, double skew, double tail)
+{
+	double scale, shape;
+
+	if (!(variance > 0) || !(skew > 0))
+		return mean;
+	scale = 0.5 * skew / variance;
+	shape = variance / scale / scale;
+	return mean + scale * (gg_gamma_upper_inverse(shape, tail) - shape);
+}
+
+/*
+ * Whole allocations missed beside those with p near 1: the most that a Poisson number of `mean`
+ * reaches with probability `tail`.  Beyond 30 the continuous law has the digits.
+ */
+static double missed_count(double mean, double tail)
+{
+	double count = 0;
+
+	while (count < 30 && gg_gamma_lower(count + 1, mean) >= tail)
+		count++;
+	return count;
+}
+
+/*
+ * What one more mark could stand for.  Where all samples were certain (drawn with an interval of 1)
+ * and yet the group was exposed to another interval, only their mean size tells how many fit in.
+ */
+static double reserve_of(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	double reserve = tally->reserve_max[quantity];
+
+	if (reserve > 0 || quantity == GG_BYTES)
+		return reserve;
+	return tally->reserve_max[GG_BYTES] / fmax(gg_tally_estimate(tally, GG_BYTES).value, 1) *
+	       gg_tally_estimate(tally, GG_ALLOCATIONS).value;
+}
+
+static double upper_end(const struct gg_tally *tally, enum gg_quantity quantity, double tail)
+{
+	const struct gg_moments *usual = &tally->usual[quantity], *sure = &tally->sure[quantity];
+	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
+	double reserve = reserve_of(tally, quantity), seen = gg_tally_seen(tally, quantity);
+	double skew = gg_sum_value(&usual->skew) + gg_sum_value(&sure->skew);
+	double missed = gg_sum_value(&tally->sure[GG_ALLOCATIONS].value) -
+			gg_sum_value(&tally->sure[GG_ALLOCATIONS].seen);
+	double missed_value = gg_sum_value(&sure->value) - gg_sum_value(&sure->seen);
+	double high = shifted_gamma_upper(estimate.value + reserve,
+					  estimate.variance + reserve * reserve,
+					  skew + 2 * reserve * reserve * reserve, tail);
+
+	if (missed > tail)
+		high = fmax(high, seen + missed_value / missed * missed_count(missed, tail));
+	return fmax(high, estimate.value);
+}
+
+/* The lower end: samples with p near 1 count as seen, the others by the gamma law. */
+static double lower_end(const struct gg_tally *tally, enum gg_quantity quantity, double tail)
+{
+	const struct gg_moments *usual = &tally->usual[quantity];
+	double low = gamma_quantile(gg_sum_value(&usual->value), gg_sum_value(&usual->variance),
+				    tail, false);
+
+	return gg_sum_value(&tally->sure[quantity].seen) + fmax(low, gg_sum_value(&usual->seen));
+}
+
+/*
+ * The tail that leaves a/2 below the lower end given that the group has a sample: a/2 P(S >= 1),
+ * where P(S >= 1) = 1 - exp(-T/R) is that of the lower end T itself.  From above, each step goes
+ * down to the solution and never past it.
+ */
+static double truncated_tail(const struct gg_tally *tally, double tail)
+{
+	double truncated = tail;
+
+	for (int i = 0; i < 100; i++) {
+		double bytes = lower_end(tally, GG_BYTES, truncated), next;
+
+		next = tail * -expm1(-bytes / tally->reserve_max[GG_BYTES]);
+		if (next >= truncated * (1 - 1e-6))
+			break;
+		truncated = next;
+	}
+	return truncated;
+}
+
 struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
 				  double confidence, bool discovered)
 {
-	struct gg_estimate estimate = quantity == GG_BYTES ? gg_tally_bytes(tally)
-							   : gg_tally_count(tally);
-	double reserve = quantity == GG_BYTES ? tally->interval_max : tally->count_reserve_max;
-	double seen = quantity == GG_BYTES ? gg_sum_value(&tally->seen_bytes)
-					   : (double)tally->sample_count;
-	struct gg_interval interval;
+	double tail = (1 - confidence) / 2, seen = gg_tally_seen(tally, quantity);
+	struct gg_interval interval = { .method = GG_METHOD_COMPOUND };
 
-	if (tally->sample_count == 0)
-		return (struct gg_interval){
-			0,
-			quantity == GG_BYTES && tally->interval_max > 0
-				? gg_interval_unseen_bytes(tally->interval_max, confidence)
-				: INFINITY,
-			GG_METHOD_NO_SAMPLE,
-		};
-	interval = gg_interval_gamma(estimate, reserve, confidence);
-	if (discovered && tally->sample_count == 1)
-		interval.low = seen;
-	interval.low = fmax(interval.low, seen);
-	interval.high = fmax(interval.high, seen);
+	if (tally->sample_count == 0) {
+		interval.method = GG_METHOD_NO_SAMPLE;
+		interval.high = INFINITY;
+		if (quantity == GG_BYTES && tally->reserve_max[GG_BYTES] > 0)
+			interval.high = gg_interval_unseen_bytes(tally->reserve_max[GG_BYTES],
+								 confidence);
+		return interval;
+	}
+	if (tally->reserve_max[GG_BYTES] == 0)
+		return (struct gg_interval){ seen, seen, GG_METHOD_EXACT };
+	interval.high = upper_end(tally, quantity, tail);
+	if (discovered) {
+		interval.method = GG_METHOD_TRUNCATED;
+		if (tally->sample_count == 1) {
+			interval.low = seen;
+			return interval;
+		}
+		tail = truncated_tail(tally, tail);
+	}
+	interval.low = lower_end(tally, quantity, tail);
 	return interval;
 }

@@ -21,11 +21,12 @@
 #include "stats/estimate.h"
 
 enum gg_method {
-	GG_METHOD_EXACT,	   /* everything was sampled with certainty: no error */
-	GG_METHOD_NO_SAMPLE,	   /* zero-sample bound */
-	GG_METHOD_GAMMA,	   /* weighted Poisson sums */
-	GG_METHOD_GAMMA_TRUNCATED, /* the same, given that there is a sample */
+	GG_METHOD_EXACT,     /* everything was sampled with certainty: no error */
+	GG_METHOD_NO_SAMPLE, /* zero-sample bound */
+	GG_METHOD_COMPOUND,  /* what the samples stand for, by three cumulants */
+	GG_METHOD_TRUNCATED, /* the same, given that there is a sample */
 	GG_METHOD_NORMAL,
+	GG_METHOD_GAMMA,	     /* Fay & Feuer */
 	GG_METHOD_NEGATIVE_BINOMIAL, /* failed trials */
 	GG_METHOD_CAMP_PAULSON,
 };
@@ -37,11 +38,6 @@ struct gg_interval {
 
 /* "gamma", "zero-sample bound", ...; for reports. */
 const char *gg_method_name(enum gg_method method);
-
-enum gg_quantity {
-	GG_BYTES,
-	GG_ALLOCATIONS,
-};
 
 /*
  * The interval of a group, by a method that follows from its samples alone.
