@@ -51,12 +51,24 @@ static void add_reserve(struct gg_tally *tally, const struct gg_draw *draw, uint
 	double length = (double)gg_length_bytes(size_bytes), *reserve = tally->reserve_max;
 	double bytes = draw->interval;
 
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max, 1 / length);
 	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
 		return;
 	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) /* its interval is one of allocations */
 		bytes *= length;
 	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
 	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], bytes / length);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max, bytes);
+}
+
+static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
+{
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		tally->reserve_max[i] = fmax(tally->reserve_max[i], other->reserve_max[i]);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max,
+					   other->sampled_interval_max);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
+					       other->allocations_per_byte_max);
 }
 
 /* Without samples no sum has a value: drops what rounding may have left. */
@@ -66,8 +78,7 @@ static void clear_if_empty(struct gg_tally *tally)
 
 	if (tally->sample_count > 0)
 		return;
-	empty.reserve_max[GG_BYTES] = tally->reserve_max[GG_BYTES];
-	empty.reserve_max[GG_ALLOCATIONS] = tally->reserve_max[GG_ALLOCATIONS];
+	merge_maxima(&empty, tally);
 	*tally = empty;
 }
 
@@ -135,8 +146,8 @@ static void combine(struct gg_tally *tally, double sign, const struct gg_tally *
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		combine_moments(&tally->usual[i], sign, &other->usual[i]);
 		combine_moments(&tally->sure[i], sign, &other->sure[i]);
-		tally->reserve_max[i] = fmax(tally->reserve_max[i], other->reserve_max[i]);
 	}
+	merge_maxima(tally, other);
 	add_sum(&tally->mark_bytes, sign, other->mark_bytes);
 	add_sum(&tally->mark_variance, sign, other->mark_variance);
 	add_sum(&tally->failed_bytes, sign, other->failed_bytes);

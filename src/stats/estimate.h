@@ -16,7 +16,7 @@
  * Every sum is kept in two doubles (about 106 bits), so that taking back what was added leaves
  * nothing: a window is as exact as if its samples alone had been added, after totals of 2^60 bytes.
  *
- * The maxima (`reserve_max`) cannot be taken back.  After a subtraction they may be larger than
+ * The maxima (`..._max`) cannot be taken back.  After a subtraction they may be larger than
  * those of the samples that remain, never smaller; they only widen upper ends, so intervals stay
  * valid.  Everything else is as if the subtracted samples had never been there.
  *
@@ -69,8 +69,13 @@ struct gg_tally {
 	struct gg_sum failed_bytes;    /* sum of (1-q)/q = R - 1 */
 	struct gg_sum failed_variance; /* sum of (1-q)/q^2 */
 	struct gg_sum rest_bytes;      /* u: sum of Z - offset */
-	/* What one more mark could stand for, at most: R bytes, R/Z allocations. */
+	/*
+	 * What one more mark could stand for, at most: R bytes, of all intervals that the group was
+	 * exposed to; R/Z allocations, of its samples.
+	 */
 	double reserve_max[GG_QUANTITY_COUNT];
+	double sampled_interval_max;	 /* R of the samples alone, bytes */
+	double allocations_per_byte_max; /* 1/Z of the smallest sample */
 };
 
 /*

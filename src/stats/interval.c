@@ -91,17 +91,17 @@ static double missed_count(double mean, double tail)
 }
 
 /*
- * What one more mark could stand for.  Where all samples were certain (drawn with an interval of 1)
- * and yet the group was exposed to another interval, only their mean size tells how many fit in.
+ * What one more mark could stand for: for allocations, R/Z of the sample where that is largest.
+ * Where the group was exposed to a larger interval than any sample was drawn with, none of its
+ * samples tells which sizes there were; then it is that interval over the size of the smallest.
  */
 static double reserve_of(const struct gg_tally *tally, enum gg_quantity quantity)
 {
-	double reserve = tally->reserve_max[quantity];
+	double reserve = tally->reserve_max[quantity], exposed = tally->reserve_max[GG_BYTES];
 
-	if (reserve > 0 || quantity == GG_BYTES)
-		return reserve;
-	return tally->reserve_max[GG_BYTES] / fmax(gg_tally_estimate(tally, GG_BYTES).value, 1) *
-	       gg_tally_estimate(tally, GG_ALLOCATIONS).value;
+	if (quantity == GG_ALLOCATIONS && exposed > tally->sampled_interval_max)
+		reserve = fmax(reserve, exposed * tally->allocations_per_byte_max);
+	return reserve;
 }
 
 static double upper_end(const struct gg_tally *tally, enum gg_quantity quantity, double tail)

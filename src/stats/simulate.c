@@ -133,6 +133,41 @@ static double truth(const struct gg_program *program, enum gg_quantity quantity,
 	return sum;
 }
 
+/*
+ * The failed-trials ends by sample count: the search for whole failures costs more than all else of
+ * a run, and a program's sample counts are few.  Direct-mapped; an entry of 0 samples is empty.
+ */
+enum {
+	ENDS_COUNT = 1024
+};
+
+struct ends {
+	uint64_t sample_count;
+	double low, high;
+};
+
+struct ends_cache {
+	struct ends exact[ENDS_COUNT], approximate[ENDS_COUNT];
+};
+
+/* The window begins with the program, so that nothing is missing there, and ends anywhere. */
+static struct gg_interval failed_trials(struct ends *cache, bool exact, double interval,
+					uint64_t sample_count, double confidence)
+{
+	struct ends *entry = &cache[sample_count % ENDS_COUNT];
+	double s = (double)sample_count;
+
+	if (sample_count == 0 || entry->sample_count != sample_count) {
+		struct gg_failures (*of)(double, double,
+					 double) = exact ? gg_interval_failures
+							 : gg_interval_failures_camp_paulson;
+
+		*entry = (struct ends){ sample_count, of(interval, s, confidence).low,
+					of(interval, s + 1, confidence).high };
+	}
+	return (struct gg_interval){ entry->low, entry->high, GG_METHOD_NEGATIVE_BINOMIAL };
+}
+
 static bool has_one_interval(const struct gg_program *program)
 {
 	for (size_t i = 1; i < program->part_count; i++)
@@ -141,16 +176,24 @@ static bool has_one_interval(const struct gg_program *program)
 	return true;
 }
 
+/* What all runs of one program share. */
+struct simulation {
+	const struct gg_program *program;
+	double confidence;
+	bool has_one_interval;
+	struct ends_cache *ends;
+};
+
 /* False: the kind has no such interval. */
-static bool interval_of_kind(const struct gg_program *program, const struct run *run,
+static bool interval_of_kind(const struct simulation *simulation, const struct run *run,
 			     enum gg_kind kind, enum gg_quantity quantity, bool discovered,
-			     double confidence, struct gg_interval *ret_interval)
+			     struct gg_interval *ret_interval)
 {
 	const struct gg_tally *tally = &run->tally;
 	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
-	double R = program->parts[0].interval, rest = gg_sum_value(&tally->rest_bytes);
-	double samples = (double)tally->sample_count;
-	struct gg_failures failures;
+	double reserve = tally->reserve_max[quantity], confidence = simulation->confidence;
+	double rest = gg_sum_value(&tally->rest_bytes);
+	bool exact = kind == GG_KIND_NEGATIVE_BINOMIAL;
 
 	switch (kind) {
 	case GG_KIND_NORMAL:
@@ -158,28 +201,21 @@ static bool interval_of_kind(const struct gg_program *program, const struct run 
 		return true;
 	case GG_KIND_GAMMA_FULL:
 		estimate.variance = run->full_variance[quantity];
-		*ret_interval = gg_interval_gamma(
-			estimate, fmax(run->weight_max[quantity], tally->reserve_max[quantity]),
-			confidence);
+		reserve = fmax(run->weight_max[quantity], reserve);
+		*ret_interval = gg_interval_gamma(estimate, reserve, confidence);
 		return true;
 	case GG_KIND_GAMMA:
-		*ret_interval = gg_interval_gamma(estimate, tally->reserve_max[quantity],
-						  confidence);
+		*ret_interval = gg_interval_gamma(estimate, reserve, confidence);
 		return true;
 	case GG_KIND_NEGATIVE_BINOMIAL:
 	case GG_KIND_CAMP_PAULSON:
-		if (quantity != GG_BYTES || !has_one_interval(program))
+		if (quantity != GG_BYTES || !simulation->has_one_interval)
 			return false;
-		/* Begins with the program, so that nothing is missing there; ends anywhere. */
-		if (kind == GG_KIND_NEGATIVE_BINOMIAL) {
-			*ret_interval = gg_interval_failed_trials(
-				R, tally->sample_count, rest, confidence, GG_WINDOW_ENDS_BETWEEN);
-			return true;
-		}
-		failures = gg_interval_failures_camp_paulson(R, samples, confidence);
-		ret_interval->low = failures.low + rest;
-		failures = gg_interval_failures_camp_paulson(R, samples + 1, confidence);
-		ret_interval->high = failures.high + rest;
+		*ret_interval = failed_trials(
+			exact ? simulation->ends->exact : simulation->ends->approximate, exact,
+			simulation->program->parts[0].interval, tally->sample_count, confidence);
+		ret_interval->low += rest;
+		ret_interval->high += rest;
 		return true;
 	case GG_KIND_RULE:
 		*ret_interval = gg_interval_of(tally, quantity, confidence, discovered);
@@ -207,49 +243,50 @@ static void count_interval(struct gg_cell *cell, const struct gg_interval *inter
 		cell->width += (interval->high - interval->low) / value_all_sizes;
 }
 
-static void count_run(const struct gg_program *program, const struct run *run, double confidence,
-		      struct gg_coverage *coverage)
+/* One kind of interval of one run, in both populations; only the rule asks which it is. */
+static void count_kind(const struct simulation *simulation, const struct run *run,
+		       enum gg_kind kind, enum gg_quantity quantity, const double *truths,
+		       struct gg_cell *cells)
 {
+	struct gg_interval interval = { 0, INFINITY, GG_METHOD_NO_SAMPLE };
 	bool has_sample = run->tally.sample_count > 0;
 
-	for (int i = 0; i < GG_KIND_COUNT * GG_QUANTITY_COUNT * GG_POPULATION_COUNT; i++) {
-		enum gg_population population = (enum gg_population)(i % GG_POPULATION_COUNT);
-		enum gg_quantity quantity = (enum gg_quantity)(i / GG_POPULATION_COUNT %
-							       GG_QUANTITY_COUNT);
-		enum gg_kind kind = (enum gg_kind)(i / (GG_POPULATION_COUNT * GG_QUANTITY_COUNT));
-		struct gg_cell *cell = &coverage->cells[kind][quantity][population];
-		double all = truth(program, quantity, 0);
-		double value = quantity == GG_BYTES ? all
-						    : truth(program, quantity, run->smallest_bytes);
-		struct gg_interval interval = { 0, INFINITY, GG_METHOD_NO_SAMPLE };
+	if (quantity == GG_ALLOCATIONS && !has_sample) {
+		if (kind != GG_KIND_NEGATIVE_BINOMIAL && kind != GG_KIND_CAMP_PAULSON)
+			count_interval(&cells[GG_ALL_GROUPS], &interval, truths[1], truths[1]);
+		return;
+	}
+	if (!interval_of_kind(simulation, run, kind, quantity, false, &interval))
+		return;
+	count_interval(&cells[GG_ALL_GROUPS], &interval, truths[0], truths[1]);
+	if (!has_sample)
+		return;
+	if (kind == GG_KIND_RULE)
+		interval_of_kind(simulation, run, kind, quantity, true, &interval);
+	count_interval(&cells[GG_SHOWN_ONLY], &interval, truths[0], truths[1]);
+}
 
-		if (population == GG_SHOWN_ONLY && !has_sample)
-			continue;
-		if (quantity == GG_ALLOCATIONS && !has_sample &&
-		    kind != GG_KIND_NEGATIVE_BINOMIAL && kind != GG_KIND_CAMP_PAULSON)
-			count_interval(cell, &interval, all, all);
-		else if (interval_of_kind(program, run, kind, quantity, population == GG_SHOWN_ONLY,
-					  confidence, &interval))
-			count_interval(cell, &interval, value, all);
+static void count_run(const struct simulation *simulation, const struct run *run,
+		      struct gg_coverage *coverage)
+{
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		enum gg_quantity quantity = (enum gg_quantity)i;
+		double all = truth(simulation->program, quantity, 0), truths[] = { all, all };
+
+		if (quantity == GG_ALLOCATIONS)
+			truths[0] = truth(simulation->program, quantity, run->smallest_bytes);
+		for (int kind = 0; kind < GG_KIND_COUNT; kind++)
+			count_kind(simulation, run, (enum gg_kind)kind, quantity, truths,
+				   coverage->cells[kind][quantity]);
 	}
 }
 
-void gg_simulate(const struct gg_program *program, uint64_t run_count, double confidence,
-		 uint64_t seed, struct gg_coverage *ret_coverage)
+/* Sums to shares. */
+static void finish(struct gg_coverage *coverage, uint64_t run_count)
 {
-	struct gg_coverage coverage = { 0 };
-	struct gg_rng rng;
-	struct gg_cell *cell = &coverage.cells[0][0][0];
+	struct gg_cell *cell = &coverage->cells[0][0][0];
 
-	gg_rng_seed(&rng, seed, 0);
-	for (uint64_t i = 0; i < run_count; i++) {
-		struct run run;
-
-		sample_program(program, &rng, &run);
-		coverage.mean_samples += (double)run.tally.sample_count / (double)run_count;
-		count_run(program, &run, confidence, &coverage);
-	}
-	for (size_t i = 0; i < sizeof(coverage.cells) / sizeof(*cell); i++, cell++) {
+	for (size_t i = 0; i < sizeof(coverage->cells) / sizeof(*cell); i++, cell++) {
 		double n = (double)cell->run_count;
 
 		if (cell->run_count == 0)
@@ -260,5 +297,26 @@ void gg_simulate(const struct gg_program *program, uint64_t run_count, double co
 		cell->too_low /= n;
 		cell->width /= n;
 	}
+	if (run_count > 0)
+		coverage->mean_samples /= (double)run_count;
+}
+
+void gg_simulate(const struct gg_program *program, uint64_t run_count, double confidence,
+		 uint64_t seed, struct gg_coverage *ret_coverage)
+{
+	struct ends_cache ends = { 0 };
+	struct simulation simulation = { program, confidence, has_one_interval(program), &ends };
+	struct gg_coverage coverage = { 0 };
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, seed, 0);
+	for (uint64_t i = 0; i < run_count; i++) {
+		struct run run;
+
+		sample_program(program, &rng, &run);
+		coverage.mean_samples += (double)run.tally.sample_count;
+		count_run(&simulation, &run, &coverage);
+	}
+	finish(&coverage, run_count);
 	*ret_coverage = coverage;
 }
