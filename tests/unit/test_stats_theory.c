@@ -159,7 +159,7 @@ TEST(the_expected_error_of_weighted_samples_is_its_direct_sum)
 }
 
 /* "There's periodicity in both in line with the sampling rate": kinks at whole multiples of R. */
-TEST(the_expected_error_peaks_between_whole_multiples_of_the_interval)
+TEST(the_expected_error_has_a_kink_at_whole_multiples_of_the_interval)
 {
 	for (double m = 2; m <= 6; m++) {
 		double at = gg_theory_error(m, 1, 1, GG_CUTOFF_NONE).expected;
