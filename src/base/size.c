@@ -93,3 +93,20 @@ const char *gg_size_format(double bytes, char text[GG_SIZE_TEXT_MAX])
 			 unit_letters[power - 1]);
 	return text;
 }
+
+const char *gg_size_format_short(double bytes, char text[GG_SIZE_TEXT_MAX])
+{
+	char *unit, *end;
+
+	gg_size_format(bytes, text);
+	unit = strchr(text, ' ');
+	if (unit == NULL || memchr(text, '.', (size_t)(unit - text)) == NULL ||
+	    memchr(text, 'e', (size_t)(unit - text)) != NULL)
+		return text;
+	for (end = unit; end[-1] == '0'; end--)
+		;
+	if (end[-1] == '.')
+		end--;
+	memmove(end, unit, strlen(unit) + 1);
+	return text;
+}

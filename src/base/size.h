@@ -32,3 +32,6 @@ enum {
 /* Writes the size into `text` and returns `text`.  Values may be estimates, so it takes a double;
  * negative ones get their sign, and one that is not finite reads "inf EiB" or "nan B". */
 const char *gg_size_format(double bytes, char text[GG_SIZE_TEXT_MAX]);
+
+/* The same without zeros at its end, for sizes that are round: "512 KiB", "1.5 MiB". */
+const char *gg_size_format_short(double bytes, char text[GG_SIZE_TEXT_MAX]);

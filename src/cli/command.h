@@ -30,7 +30,8 @@ struct gg_command {
 	const char *usage;		 /* what follows the name */
 	const char *details;		 /* paragraphs for the help, ending in a newline; or NULL */
 	const struct gg_option *options; /* or NULL */
-	size_t options_size;		 /* of the struct the table fills; starts out all-zero */
+	size_t options_size;		 /* of the struct that the table fills */
+	const void *option_defaults;	 /* what it starts as; NULL: all-zero */
 	enum gg_option_mode option_mode;
 	int max_operands; /* more are refused before run is called; -1: any number */
 
@@ -49,6 +50,7 @@ struct gg_command {
 extern const struct gg_command *const gg_commands[];
 
 extern const struct gg_command gg_command_help;
+extern const struct gg_command gg_command_lab;
 
 /* Options that every command takes. */
 struct gg_common_options {

@@ -7,6 +7,7 @@
 #include "cli/suggest.h"
 
 const struct gg_command *const gg_commands[] = {
+	&gg_command_lab,
 	&gg_command_help,
 	NULL,
 };

@@ -59,6 +59,8 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 
 	if (command->options != NULL) {
 		assert(command->options_size <= sizeof(options));
+		if (command->option_defaults != NULL)
+			memcpy(options, command->option_defaults, command->options_size);
 		sets[set_count++] = (struct gg_option_set){ command->options, options };
 	}
 	invocation.operand_count = gg_options_parse(sets, set_count, command->option_mode, argc,

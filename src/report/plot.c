@@ -9,7 +9,7 @@
 
 /* A panel in user units of the picture; the frame is what the axes enclose. */
 enum {
-	PANEL_WIDTH = 720,
+	PANEL_WIDTH = 760,
 	PANEL_HEIGHT = 340,
 	FRAME_LEFT = 70,
 	FRAME_RIGHT = 550,
@@ -101,26 +101,19 @@ static double first_tick(const struct scale *scale, double step)
 
 	if (scale->axis->logarithmic)
 		return pow(step, ceil(log(scale->low) / log(step) - slack));
-	return step * ceil(scale->low / step - slack);
+	return step * ceil(scale->low / step - slack) + 0.0; /* 0, not -0 */
 }
 
 static void format_tick(const struct gg_plot_axis *axis, double value, char text[32])
 {
-	if (axis->unit == GG_PLOT_SIZE) {
-		char size[GG_SIZE_TEXT_MAX];
-		double number;
-		char unit[4];
+	char size[GG_SIZE_TEXT_MAX];
 
-		/* Ticks are powers of two or multiples of one: "2.00 MiB" is 2 MiB. */
-		gg_size_format(value, size);
-		if (sscanf(size, "%lf %3s", &number, unit) == 2)
-			snprintf(text, 32, "%.4g %s", number, unit);
-		else
-			snprintf(text, 32, "%s", size);
+	if (axis->unit == GG_PLOT_SIZE) {
+		snprintf(text, 32, "%s", gg_size_format_short(value, size));
 	} else if (axis->unit == GG_PLOT_PERCENT) {
-		snprintf(text, 32, "%.4g %%", 100 * value);
+		snprintf(text, 32, "%.6g %%", 100 * value);
 	} else {
-		snprintf(text, 32, "%.4g", value);
+		snprintf(text, 32, "%.6g", value);
 	}
 }
 

@@ -49,38 +49,73 @@ void gg_table_cell(struct gg_table *table, const char *format, ...)
 	keep_text(table, table->cell_count++ % table->column_count, text);
 }
 
-/* Prints one row's cells from `text` on and returns where the next row starts. */
-static const char *print_row(const struct gg_table *table, const char *text, FILE *stream)
-{
-	for (size_t column = 0; column < table->column_count; column++) {
-		size_t pad = table->width[column] - text_width(text);
-		bool last = column + 1 == table->column_count;
+/* What stands before, between and after the cells of a row. */
+struct frame {
+	const char *before, *between, *after;
+};
 
-		if (table->align[column] == GG_ALIGN_RIGHT)
-			fprintf(stream, "%*s%s", (int)pad, "", text);
-		else
-			fprintf(stream, "%s%*s", text, last ? 0 : (int)pad, "");
-		fputs(last ? "" : "  ", stream);
+static const struct frame plain = { "", "  ", "\n" }, markdown = { "| ", " | ", " |\n" };
+
+/* Prints one row's cells from `text` on and returns where the next row starts. */
+static const char *print_row(const struct gg_table *table, const char *text,
+			     const struct frame *frame, FILE *stream)
+{
+	fputs(frame->before, stream);
+	for (size_t column = 0; column < table->column_count; column++) {
+		int pad = (int)(table->width[column] - text_width(text));
+		bool last = column + 1 == table->column_count;
+		bool pad_left = table->align[column] == GG_ALIGN_RIGHT;
+		bool pad_right = !pad_left && (!last || frame == &markdown);
+
+		fprintf(stream, "%*s%s%*s%s", pad_left ? pad : 0, "", text, pad_right ? pad : 0, "",
+			last ? "" : frame->between);
 		text += strlen(text) + 1;
 	}
 	return text;
 }
 
+/* May it be printed, and is there anything to print? */
+static int check(const struct gg_table *table)
+{
+	assert(table->column_count == 0 || table->cell_count % table->column_count == 0);
+	return table->cells.failed ? -ENOMEM : 0;
+}
+
+static void print_body(const struct gg_table *table, const char *text, const struct frame *frame,
+		       FILE *stream)
+{
+	for (size_t row = 0; row < table->cell_count / table->column_count; row++) {
+		text = print_row(table, text, frame, stream);
+		fputs(frame->after, stream);
+	}
+}
+
 int gg_table_print(const struct gg_table *table, const struct gg_style *style, FILE *stream)
 {
 	const char *text = gg_buf_text(&table->cells);
+	int code = check(table);
 
-	assert(table->column_count == 0 || table->cell_count % table->column_count == 0);
-	if (table->cells.failed)
-		return -ENOMEM;
-	if (table->column_count == 0)
-		return 0;
+	if (code < 0 || table->column_count == 0)
+		return code;
 	fputs(style->heading, stream);
-	text = print_row(table, text, stream);
+	text = print_row(table, text, &plain, stream);
 	fprintf(stream, "%s\n", style->reset);
-	for (size_t row = 0; row < table->cell_count / table->column_count; row++) {
-		text = print_row(table, text, stream);
-		fputc('\n', stream);
-	}
+	print_body(table, text, &plain, stream);
+	return 0;
+}
+
+int gg_table_print_markdown(const struct gg_table *table, FILE *stream)
+{
+	const char *text = gg_buf_text(&table->cells);
+	int code = check(table);
+
+	if (code < 0 || table->column_count == 0)
+		return code;
+	text = print_row(table, text, &markdown, stream);
+	fputs(markdown.after, stream);
+	for (size_t column = 0; column < table->column_count; column++)
+		fputs(table->align[column] == GG_ALIGN_RIGHT ? "|-:" : "|-", stream);
+	fputs("|\n", stream);
+	print_body(table, text, &markdown, stream);
 	return 0;
 }

@@ -51,3 +51,6 @@ void gg_table_cell(struct gg_table *table, const char *format, ...) GG_PRINTF(2,
 /* 0, or -ENOMEM if a cell could not be kept; errors of the stream stay in the stream. */
 GG_MUST_CHECK int gg_table_print(const struct gg_table *table, const struct gg_style *style,
 				 FILE *stream);
+
+/* The same as a table of a Markdown document. */
+GG_MUST_CHECK int gg_table_print_markdown(const struct gg_table *table, FILE *stream);

@@ -108,6 +108,29 @@ TEST(sizes_are_printed_short_and_with_their_unit)
 	}
 }
 
+TEST(round_sizes_can_be_printed_without_zeros)
+{
+	static const struct {
+		double bytes;
+		const char *text;
+	} cases[] = {
+		{ 0, "0 B" },
+		{ 100, "100 B" },
+		{ 524288, "512 KiB" },
+		{ 1572864, "1.5 MiB" },
+		{ 2097152, "2 MiB" },
+		{ 10240, "10 KiB" },
+		{ 1152921504606846976e0 * 1e4, "1.0e+04 EiB" },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		char text[GG_SIZE_TEXT_MAX];
+
+		gg_size_format_short(cases[i].bytes, text);
+		CHECK_MSG(strcmp(text, cases[i].text) == 0, "%g: %s", cases[i].bytes, text);
+	}
+}
+
 TEST(a_printed_size_reads_back_within_its_precision)
 {
 	for (double bytes = 1; bytes < 0x1p63; bytes *= 1.7) {

@@ -28,6 +28,7 @@ TEST(a_line_goes_from_corner_to_corner)
 	const char *svg = svg_of(&plot);
 
 	CHECK(strstr(svg, "d=\"M70.0 290.0L550.0 40.0\"") != NULL);
+	CHECK(strstr(svg, ">0</text>") != NULL && strstr(svg, ">-0") == NULL);
 	CHECK(strstr(svg, ">10</text>") != NULL);
 	CHECK(strstr(svg, ">100 %</text>") != NULL);
 }

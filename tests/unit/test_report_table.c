@@ -50,6 +50,23 @@ TEST(wide_bytes_count_as_one_character)
 	prints(&table, "  \xc2\xb1  b\nxyz  1\n");
 }
 
+TEST(a_document_gets_markdown)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	gg_table_column(&table, GG_ALIGN_LEFT, "program");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "n");
+	gg_table_cell(&table, "a");
+	gg_table_cell(&table, "10");
+	CHECK(gg_table_print_markdown(&table, stream) == 0);
+	fclose(stream);
+	CHECK_MSG(strcmp(text, "| program |  n |\n|-|-:|\n| a       | 10 |\n") == 0, "%s", text);
+	free(text);
+}
+
 TEST(a_table_without_rows_is_its_head)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };

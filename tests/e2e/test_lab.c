@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger lab` as a person, or a program that reads its JSON, meets it.  GEIGER names the program. */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "test.h"
+
+/* Runs `geiger LINE` by the shell and returns what it printed; its status must be as expected. */
+static const char *lab(const char *line, int exit_status)
+{
+	static struct child child;
+	char script[1024];
+	const char *argv[] = { "sh", "-c", script, NULL };
+
+	child_done(&child);
+	snprintf(script, sizeof(script), "\"$GEIGER\" lab %s 2>&1", line);
+	CHECK(child_run(&child, argv, NULL, 60));
+	CHECK_MSG(child.exit_status == exit_status, "lab %s: status %d: %s", line,
+		  child.exit_status, gg_buf_text(&child.out));
+	return gg_buf_text(&child.out);
+}
+
+/* The number behind "NAME": the first time it stands in a JSON text; NaN if it does not. */
+static double number_of(const char *json, const char *name)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(json, key);
+	return at != NULL ? strtod(at + strlen(key), NULL) : (double)NAN;
+}
+
+TEST(an_allocation_of_three_intervals_is_sampled_with_95_percent)
+{
+	const char *json = lab("error --interval 512KiB --size 1.5MiB --json", 0);
+
+	/* 1 - e^-3, 2 * 3^3 e^-3 / 3!, and the latter given that it is sampled. */
+	CHECK(fabs(number_of(json, "probability") - 0.950212931632136) < 1e-12);
+	CHECK(fabs(number_of(json, "expected_error") - 0.448083615310776) < 1e-12);
+	CHECK(fabs(number_of(json, "conditional_error") - 0.419165571930048) < 1e-12);
+}
+
+TEST(two_halves_are_one_allocation_but_for_the_old_cutoff)
+{
+	const char *text = lab("error", 0);
+
+	CHECK(strstr(text, "cutoff 99 %   63.2 %  73.6 %  63.2 %  73.6 %") != NULL);
+	CHECK(strstr(text, "cutoff R     100.0 %   0.0 %  63.2 %  73.6 %") != NULL);
+}
+
+TEST(the_old_cutoff_jumps_at_the_interval)
+{
+	CHECK(strstr(lab("error --interval 512KiB", 0),
+		     "512.0 KiB   63.2   73.6    58.2   63.2   73.6    58.2  100.0    0.0     0.0") !=
+	      NULL);
+}
+
+/* The 25 rows that the .NET design for randomized allocation sampling states for q = 1/102400. */
+static const double stated[25][3] = {
+	{ 1, 2591, 377738 },
+	{ 2, 24800, 570531 },
+	{ 3, 63349, 739802 },
+	{ 4, 111599, 897761 },
+	{ 5, 166241, 1048730 },
+	{ 6, 225469, 1194827 },
+	{ 7, 288185, 1337279 },
+	{ 8, 353666, 1476870 },
+	{ 9, 421407, 1614137 },
+	{ 10, 491039, 1749469 },
+	{ 20, 1250954, 3038270 },
+	{ 30, 2072639, 4264804 },
+	{ 40, 2926207, 5459335 },
+	{ 50, 3800118, 6633475 },
+	{ 100, 8331581, 12342053 },
+	{ 200, 17739679, 23413825 },
+	{ 300, 27341465, 34291862 },
+	{ 400, 37043463, 45069676 },
+	{ 500, 46809487, 55783459 },
+	{ 1000, 96149867, 108842093 },
+	{ 2000, 195919830, 213870137 },
+	{ 3000, 296301551, 318286418 },
+	{ 4000, 396999923, 422386047 },
+	{ 5000, 497900649, 526283322 },
+	{ 10000, 1004017229, 1044156743 },
+};
+
+TEST(the_confidence_table_is_the_published_one)
+{
+	const char *line = strchr(lab("table --interval 102400", 0), '\n');
+	int row = 0;
+
+	for (; line != NULL && line[1] != '\0'; line = strchr(line + 1, '\n'), row++) {
+		double samples, low, high, rough_low, rough_high;
+
+		CHECK(row < 25);
+		CHECK(sscanf(line, "%lf %lf %lf %lf %lf", &samples, &low, &high, &rough_low,
+			     &rough_high) == 5);
+		CHECK(samples == stated[row][0]);
+		CHECK_MSG(fabs(low - stated[row][1]) <= 1, "%g: %.0f", samples, low);
+		CHECK_MSG(fabs(high - stated[row][2]) <= 1, "%g: %.0f", samples, high);
+	}
+	CHECK(row == 25);
+}
+
+TEST(rows_confidence_and_form_can_be_chosen)
+{
+	const char *json = lab("table -i 102400 -s 8,1 -c 0.95 --json", 0);
+
+	CHECK(number_of(json, "samples") == 8);
+	CHECK(fabs(number_of(json, "low") - 353666) <= 1);
+	CHECK(number_of(json, "interval_bytes") == 102400);
+	CHECK(strstr(json, "\"camp_paulson\":{\"low\":") != NULL);
+}
+
+TEST(a_picture_is_written_beside_the_table)
+{
+	char path[] = "/tmp/geiger-lab-XXXXXX.svg", line[128], head[64] = "";
+	int fd = mkstemps(path, 4);
+	FILE *file;
+
+	CHECK(fd >= 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line), "%s --svg %s", i == 0 ? "error" : "table", path);
+		lab(line, 0);
+		file = fopen(path, "r");
+		CHECK(file != NULL && fgets(head, sizeof(head), file) != NULL);
+		CHECK(strncmp(head, "<svg xmlns=", 11) == 0);
+		if (file != NULL)
+			fclose(file);
+	}
+	unlink(path);
+}
+
+TEST(a_picture_that_cannot_be_written_is_an_error)
+{
+	CHECK(strstr(lab("error --svg /nonexistent/x.svg", 1),
+		     "geiger: /nonexistent/x.svg: No such file or directory.") != NULL);
+	CHECK(strstr(lab("error --svg /dev/full", 1), "/dev/full: No space left on device.") !=
+	      NULL);
+	CHECK(access("/dev/full", W_OK) == 0); /* and it is still there */
+}
+
+TEST(wrong_requests_are_told)
+{
+	CHECK(strstr(lab("", 2), "geiger: lab: needs a command.") != NULL);
+	CHECK(strstr(lab("eror", 2),
+		     "geiger: lab: unknown command 'eror'. Did you mean 'error'?") != NULL);
+	CHECK(strstr(lab("error --interval 0", 2),
+		     "lab error: --interval: 0 is not an interval.") != NULL);
+	CHECK(strstr(lab("table --samples 1,,2", 2), "'1,,2' is not a list of sample counts.") !=
+	      NULL);
+	CHECK(strstr(lab("table --samples 0", 2), "'0' is not a list") != NULL);
+	CHECK(strstr(lab("table --confidence 1", 2), "1 is not between 0 and 1.") != NULL);
+	CHECK(strstr(lab("table extra", 2), "lab table: unexpected operand 'extra'.") != NULL);
+}
+
+TEST(tables_and_help_fit_80_columns)
+{
+	static const char *const lines[] = { "error",  "error --size 3GiB", "table",
+					     "--help", "error --help",	    "table --help" };
+
+	for (size_t i = 0; i < GG_COUNT(lines); i++) {
+		size_t column = 0;
+
+		for (const char *p = lab(lines[i], 0); *p != '\0'; p++) {
+			column = *p == '\n' ? 0 : column + 1;
+			CHECK_MSG(column <= 80, "%s", lines[i]);
+		}
+	}
+}
