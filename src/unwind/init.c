@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is asked of the system before the first walk, and when modules come and go.  A library of its
+ * own, because it may lock and allocate: tools/unwind_imports holds for the rest, not for this.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+
+#include "unwind/modules.h"
+#include "unwind/unwind.h"
+
+/* What the loader tells about its modules. */
+
+struct survey {
+	uint64_t adds, subs;
+	uint32_t count; /* rows filled */
+};
+
+static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct survey *survey = context;
+	struct gg_modules_row row = { UINT64_MAX, 0 };
+
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+		survey->adds = info->dlpi_adds;
+		survey->subs = info->dlpi_subs;
+	}
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type != PT_LOAD)
+			continue;
+		if (info->dlpi_addr + header->p_vaddr < row.begin)
+			row.begin = info->dlpi_addr + header->p_vaddr;
+		if (info->dlpi_addr + header->p_vaddr + header->p_memsz > row.end)
+			row.end = info->dlpi_addr + header->p_vaddr + header->p_memsz;
+	}
+	row.begin &= ~UINT64_C(4095);
+	if (row.begin < row.end && survey->count < GG_MODULES_TABLE) {
+		gg_store_relaxed(&gg_modules_table.rows[survey->count].begin, row.begin);
+		gg_store_relaxed(&gg_modules_table.rows[survey->count].end, row.end);
+		survey->count++;
+	}
+	return 0;
+}
+
+/* Is the word where the loader may keep this count? */
+static bool is_count(uint64_t word, const struct survey *survey)
+{
+	return word == survey->adds || word == survey->adds - survey->subs;
+}
+
+/* Looks at every word of _rtld_global, a variable of the loader. */
+static void find_words(const struct survey *survey)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+	const uint64_t *words = dlsym(RTLD_DEFAULT, "_rtld_global");
+	int found_count = 0;
+
+	if (words == NULL || (uintptr_t)words % 8 != 0 ||
+	    dladdr1(words, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
+		return;
+	for (size_t i = 0; i < symbol->st_size / 8 && found_count < GG_MODULES_WORDS; i++) {
+		if (!is_count(gg_load_relaxed(&words[i]), survey))
+			continue;
+		gg_store_relaxed(&gg_modules.words[found_count], &words[i]);
+		found_count++;
+	}
+	gg_store_relaxed(&gg_modules.word_count, (uint32_t)found_count);
+}
+
+/* A word that is no count any more never was one. */
+static void drop_words(const struct survey *survey)
+{
+	for (int i = 0; i < GG_MODULES_WORDS; i++)
+		if (gg_modules.words[i] != &gg_modules_no_word &&
+		    !is_count(gg_load_relaxed(gg_modules.words[i]), survey))
+			gg_store_relaxed(&gg_modules.words[i], &gg_modules_no_word);
+}
+
+void gg_modules_refresh(void)
+{
+	static bool have_looked;
+	struct survey survey = { 0 };
+
+	gg_store_relaxed(&gg_modules_table.version, gg_modules_table.version + 1);
+	gg_fence_release();
+	dl_iterate_phdr(survey_module, &survey);
+	gg_store_relaxed(&gg_modules_table.count, survey.count);
+	gg_store_release(&gg_modules_table.version, gg_modules_table.version + 1);
+	if (have_looked)
+		drop_words(&survey);
+	else if (survey.adds != 0)
+		find_words(&survey);
+	if (!have_looked)
+		gg_store_relaxed(&gg_modules_finder,
+				 (gg_modules_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object"));
+	have_looked = true;
+	gg_modules_new_epoch();
+}
+
+void gg_unwind_init(void)
+{
+	gg_modules_refresh();
+	gg_stack_init(getauxval(AT_RANDOM));
+}
+
+void gg_unwind_modules_changed(void)
+{
+	gg_modules_refresh();
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/modules.h"
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+const uint64_t gg_modules_no_word;
+
+struct gg_modules gg_modules __attribute__((aligned(64))) = {
+	.words = { &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
+		   &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
+		   &gg_modules_no_word, &gg_modules_no_word },
+};
+
+struct gg_modules_table gg_modules_table;
+gg_modules_find_object *gg_modules_finder;
+
+GG_COLD void gg_modules_new_epoch(void)
+{
+	uint64_t values[GG_MODULES_WORDS];
+	uint64_t epoch;
+
+	/* Read first: a module that comes or goes after this is noticed by the next walk. */
+	for (int i = 0; i < GG_MODULES_WORDS; i++)
+		values[i] = gg_load_relaxed(gg_load_relaxed(&gg_modules.words[i]));
+	gg_fence_acquire();
+	epoch = gg_load_acquire(&gg_modules.epoch);
+	if ((epoch + 1) % GG_CACHE_EPOCHS == 0)
+		gg_cache_clear();
+	/* If another thread was faster its epoch began after we had read the values: new enough. */
+	gg_cas_acq_rel(&gg_modules.epoch, &epoch, epoch + 1);
+	for (int i = 0; i < GG_MODULES_WORDS; i++)
+		gg_store_release(&gg_modules.seen[i], values[i]);
+}
+
+/* Module look-up. */
+
+bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
+{
+	const struct gg_modules_table *const table = &gg_modules_table;
+	/* Pairs with the release in refresh(): an even version means that the rows are whole... */
+	uint64_t version = gg_load_acquire(&table->version);
+	struct gg_modules_row row = { 0 };
+
+	for (uint32_t i = 0; i < gg_load_relaxed(&table->count) && i < GG_MODULES_TABLE; i++) {
+		row.begin = gg_load_relaxed(&table->rows[i].begin);
+		row.end = gg_load_relaxed(&table->rows[i].end);
+		if (pc - row.begin < row.end - row.begin)
+			break;
+	}
+	/* ...and if it has not moved they still were when the last was read. */
+	gg_fence_acquire();
+	if (version % 2 != 0 || gg_load_relaxed(&table->version) != version ||
+	    pc - row.begin >= row.end - row.begin)
+		return false;
+	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
+					 row.end - row.begin) == 0;
+}
+
+bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
+{
+	gg_modules_find_object *find = gg_load_relaxed(&gg_modules_finder);
+	struct gg_modules_object found;
+
+	if (find == NULL)
+		return gg_modules_find_in_table(pc, ret_module);
+	if (find((void *)(uintptr_t)pc, &found) != 0)
+		return false;
+	return gg_cfi_module_from_memory(ret_module, found.map_start,
+					 (uintptr_t)found.map_end - (uintptr_t)found.map_start) ==
+	       0;
+}
