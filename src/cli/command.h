@@ -49,6 +49,7 @@ struct gg_command {
 /* All commands, in the order of the overview; NULL ends the list. */
 extern const struct gg_command *const gg_commands[];
 
+extern const struct gg_command gg_command_debug;
 extern const struct gg_command gg_command_help;
 extern const struct gg_command gg_command_lab;
 

@@ -8,6 +8,7 @@
 
 const struct gg_command *const gg_commands[] = {
 	&gg_command_lab,
+	&gg_command_debug,
 	&gg_command_help,
 	NULL,
 };
