@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is asked of the system before the first walk, and when modules come and go.  A library of its
- * own, because it may lock and allocate: tools/unwind_imports holds for the rest, not for this.
+ * own, because it may lock and allocate: src/unwind/unwind.imports holds for the rest, not for this.
  */
 #include <dlfcn.h>
 #include <link.h>
