@@ -34,6 +34,9 @@ _Static_assert(__atomic_always_lock_free(sizeof(void *), 0), "pointer atomics ne
 /* Read-modify-write; each returns the value before it. */
 #define gg_add_relaxed(object, value)	   __atomic_fetch_add((object), (value), __ATOMIC_RELAXED)
 #define gg_add_release(object, value)	   __atomic_fetch_add((object), (value), __ATOMIC_RELEASE)
+#define gg_sub_relaxed(object, value)	   __atomic_fetch_sub((object), (value), __ATOMIC_RELAXED)
+#define gg_add_acq_rel(object, value)	   __atomic_fetch_add((object), (value), __ATOMIC_ACQ_REL)
+#define gg_and_acq_rel(object, value)	   __atomic_fetch_and((object), (value), __ATOMIC_ACQ_REL)
 #define gg_exchange_acq_rel(object, value) __atomic_exchange_n((object), (value), __ATOMIC_ACQ_REL)
 
 /*
@@ -44,6 +47,16 @@ _Static_assert(__atomic_always_lock_free(sizeof(void *), 0), "pointer atomics ne
 #define gg_cas_acq_rel(object, expected, desired)                                             \
 	__atomic_compare_exchange_n((object), (expected), (desired), false, __ATOMIC_ACQ_REL, \
 				    __ATOMIC_ACQUIRE)
+
+/*
+ * Sequentially consistent: all of these, of all threads and objects, happen in one order.  For two
+ * threads that each write a flag and then read the other's ("either I see yours or you see mine").
+ */
+#define gg_load_seq_cst(object)		   __atomic_load_n((object), __ATOMIC_SEQ_CST)
+#define gg_exchange_seq_cst(object, value) __atomic_exchange_n((object), (value), __ATOMIC_SEQ_CST)
+#define gg_cas_seq_cst(object, expected, desired)                                             \
+	__atomic_compare_exchange_n((object), (expected), (desired), false, __ATOMIC_SEQ_CST, \
+				    __ATOMIC_SEQ_CST)
 
 /* Orders this thread's earlier and later accesses against other threads. */
 #define gg_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout - the bytes of a region file; docs/REGION.md tells them field by field.
+ *
+ * A header and ten tables of fixed records, at offsets from the start of the file.  No pointers:
+ * every process maps it where it likes.  Little-endian, as all machines that geiger runs on.
+ *
+ *   table     record             written by                          full
+ *   slots     gg_region_slot     the thread that holds the slot      the thread records nothing
+ *   threads   gg_region_thread_row  its thread                       later ones are thread 0
+ *   modules   gg_region_module   whoever saw it loaded               dropped, counted
+ *   heaps     gg_region_name     any thread, once                    id 0
+ *   types     gg_region_name     any thread, once                    id 0
+ *   strings   bytes              any thread, once                    empty string
+ *   stacks    gg_region_node     any thread, once                    GG_STACK_OVERFLOW
+ *   live      gg_region_sample   by announcement                     sample dropped, counted
+ *   rows      gg_region_row      by announcement                       folds (record.h)
+ *   ring      gg_region_event    who claimed the place               event dropped, counted
+ *
+ * The profiled program never takes an index, length or pointer from here: it has its own of each
+ * in private memory.  What it reads back are sums, which it adds to.
+ */
+#pragma once
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/fixed.h"
+
+#define GG_REGION_MAGIC UINT64_C(0x4745522d52474747) /* "GGGR-REG" in the file */
+
+enum {
+	GG_REGION_VERSION = 1,
+	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples */
+	GG_REGION_COMMAND_MAX = 1024,
+	GG_REGION_EXE_MAX = 1024,
+	GG_REGION_OPTIONS_MAX = 512,
+	GG_REGION_RANGES_MAX = 6,    /* load ranges of a module that are kept */
+	GG_REGION_BUILD_ID_MAX = 32, /* SHA-1 has 20 bytes; longer ones are cut */
+	GG_REGION_LIFETIME_COUNT = 32,
+};
+
+enum gg_region_table_id {
+	GG_TABLE_SLOTS,
+	GG_TABLE_THREADS,
+	GG_TABLE_MODULES,
+	GG_TABLE_HEAPS,
+	GG_TABLE_TYPES,
+	GG_TABLE_STRINGS,
+	GG_TABLE_STACKS,
+	GG_TABLE_LIVE,
+	GG_TABLE_ROWS,
+	GG_TABLE_RING,
+};
+
+enum {
+	GG_TABLE_COUNT = GG_TABLE_RING + 1
+};
+
+/* Monotonic sums, each added to by any thread; not part of any consistency. Never renumber. */
+enum gg_region_counter {
+	GG_COUNT_SAMPLES,	    /* recorded */
+	GG_COUNT_FREES,		    /* of samples */
+	GG_COUNT_MISSED_FREES,	    /* closed because the address came back as new */
+	GG_COUNT_SAMPLE_PATH_NS,    /* time in the sample path, added by the agent */
+	GG_COUNT_EVENTS,	    /* put into the ring */
+	GG_COUNT_ROWS_FOLDED,	    /* samples and frees counted in another row of the stack */
+	GG_COUNT_DROP_LIVE_FULL,    /* samples not recorded: no place among the live */
+	GG_COUNT_DROP_SLOTS_FULL,   /* samples and frees: too many threads at once */
+	GG_COUNT_DROP_BUSY,	    /* samples and frees: the thread interrupted itself */
+	GG_COUNT_DROP_ROW_HELD,	    /* samples: no row could be had in time */
+	GG_COUNT_DROP_SIZE,	    /* samples of 2^48 bytes or more, or a draw that is none */
+	GG_COUNT_DROP_OFF,	    /* left to the agent: switched off while a sample was taken */
+	GG_COUNT_FREE_DEFERRED,	    /* frees: no row in time; closed as missed frees later */
+	GG_COUNT_STACKS_OVERFLOWED, /* samples whose stack found no place */
+	GG_COUNT_DROP_EVENTS,	    /* the ring was full */
+	GG_COUNT_DROP_MODULES,	    /* the table or the strings were full */
+	GG_COUNT_DROP_THREADS,	    /* threads without a row of their own */
+	GG_COUNT_DROP_NAMES,	    /* heaps, types and strings */
+	GG_COUNT_GROW_FAILED,	    /* the file could not be given more space */
+	GG_COUNT_INHERITED,	    /* samples that were live when this process was forked */
+	GG_COUNT_INHERIT_DROPPED,   /* ... and found no place here */
+	GG_COUNTER_COUNT = 48	    /* room for more; the reader prints the named ones */
+};
+
+struct gg_region_table {
+	uint64_t offset;       /* bytes from the start of the file */
+	uint64_t record_bytes; /* as compiled into the writer: the reader refuses others */
+	uint64_t capacity;     /* records */
+	uint64_t used_count;   /* records ever in use; only grows.  Ring: unused */
+};
+
+/* What another process may write; the agent looks at it on cold paths. */
+struct gg_region_control {
+	uint64_t change_count;	 /* written last, by release: the others hold */
+	uint64_t interval_bytes; /* 0: no wish */
+	uint32_t active;	 /* 0: off */
+	uint32_t reserved;
+};
+
+struct gg_region_header {
+	uint64_t magic; /* written last, by release: all below is set */
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t file_bytes;
+	uint32_t pid, parent_pid;
+	uint64_t start_monotonic_ns; /* CLOCK_MONOTONIC: the clock of all times here */
+	uint64_t start_wall_ns;	     /* the same moment since 1970 */
+	uint64_t
+		process_start_ticks; /* field 22 of /proc/PID/stat: tells reused pids apart; 0: ? */
+	uint64_t
+		inherited_below_id; /* samples with smaller ids were live at the fork; 0: no fork */
+	uint64_t end_monotonic_ns;  /* 0: did not end in order */
+	uint32_t max_frames;	    /* deeper stacks are cut at their outer end */
+	uint32_t command_bytes;	    /* arguments, each with its 0 byte */
+	uint32_t exe_bytes;
+	uint32_t options_bytes;
+	struct gg_region_table tables[GG_TABLE_COUNT];
+	uint64_t counters[GG_COUNTER_COUNT];
+	uint64_t unwind_endings[16]; /* why walks ended; numbered by the unwinder */
+	struct gg_region_control control;
+	uint64_t control_padding[5]; /* the ring's ends have cache lines of their own */
+	uint64_t ring_head;	     /* places claimed by writers */
+	uint64_t head_padding[7];
+	uint64_t ring_tail; /* places given back by the reader */
+	uint64_t tail_padding[7];
+	char command[GG_REGION_COMMAND_MAX];
+	char exe[GG_REGION_EXE_MAX];
+	char options[GG_REGION_OPTIONS_MAX];
+};
+
+/* A sample. */
+struct gg_region_sample {
+	uint64_t id;	  /* from 1 on, in the order of recording; 0: this place is free */
+	uint64_t address; /* of the block; never 0 */
+	uint64_t time_ns;
+	double interval; /* struct gg_draw */
+	uint64_t size_bytes : 48;
+	uint64_t heap : 16;
+	uint64_t offset_bytes : 48; /* struct gg_draw */
+	uint64_t scheme : 8;	    /* enum gg_scheme */
+	uint64_t flags : 8;	    /* GG_SAMPLE_... */
+	uint32_t slack_bytes;	    /* usable size - size; at most 4 GiB - 1 */
+	uint32_t mark_count;	    /* struct gg_draw */
+	uint32_t stack;
+	uint16_t thread;
+	uint16_t type;
+};
+
+enum {
+	GG_SAMPLE_MAPPING = 1,	 /* mmap, not an allocator */
+	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded: nobody has that much memory */
+};
+
+/* Stack ids that mean something. */
+enum {
+	GG_STACK_EMPTY,	   /* no frame: the parent of outermost ones */
+	GG_STACK_OVERFLOW, /* stands for those that found no place */
+	GG_STACK_FIRST
+};
+
+/* A frame below (called by) the frame `parent`.  A stack's id is that of its innermost frame. */
+struct gg_region_node {
+	uint64_t pc;
+	uint32_t parent; /* smaller than this node's own id: no cycles */
+	uint32_t check;	 /* the writer's; half of the hash of the stack */
+};
+
+/* Totals of a stack in a thread: allocated by it, and freed by it (whoever had allocated). */
+struct gg_region_row {
+	uint32_t stack;
+	uint32_t thread; /* the first to use it; others may fold into it */
+	uint64_t ready;	 /* 1: both are set */
+	struct gg_sums allocated;
+	struct gg_sums freed;
+	uint32_t lifetimes[GG_REGION_LIFETIME_COUNT]; /* of the freed, modulo 2^32; gg_lifetime_ */
+	uint64_t reserved[2];
+};
+
+/* What a thread is doing: gg_region_slot.state, low bits.  The others count operations. */
+enum {
+	GG_ANNOUNCED_NOTHING,
+	GG_ANNOUNCED_ALLOC,
+	GG_ANNOUNCED_FREE,
+	GG_ANNOUNCED_MASK = 3,
+	GG_ANNOUNCED_STEP = 4
+};
+
+/* A redo record: all that the operation changes, as the new values. */
+struct gg_region_slot {
+	uint64_t state;
+	uint32_t live;			/* index of the sample */
+	uint32_t row;			/* index of the row */
+	uint32_t lifetime;		/* FREE: index into the row's lifetimes */
+	uint32_t lifetime_sum;		/* FREE: its new value */
+	struct gg_sums sums;		/* of the row: ALLOC allocated, FREE freed */
+	struct gg_region_sample sample; /* ALLOC: the new one */
+	uint64_t reserved[3];
+};
+
+struct gg_region_thread_row {
+	uint64_t ready; /* 1: the rest holds */
+	uint64_t start_ns;
+	uint64_t end_ns; /* 0: runs */
+	uint32_t tid;
+	uint32_t reserved;
+	char name[16]; /* 0-terminated unless full */
+	uint64_t reserved2[2];
+};
+
+struct gg_region_range {
+	uint64_t start, end; /* addresses in the process */
+	uint64_t file_offset;
+};
+
+struct gg_region_module {
+	uint64_t ready; /* 1: the rest holds */
+	uint64_t load_ns;
+	uint64_t unload_ns;		  /* 0: loaded */
+	uint64_t bias;			  /* address = bias + address in the module's file */
+	uint32_t generation;		  /* of the loader's list when it was seen */
+	uint32_t path_offset, path_bytes; /* in strings */
+	uint16_t range_count, build_id_bytes;
+	uint8_t build_id[GG_REGION_BUILD_ID_MAX];
+	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
+	uint64_t reserved[4];
+};
+
+struct gg_region_name {
+	uint64_t ready;		/* 1: the rest holds */
+	uint32_t offset, bytes; /* in strings */
+};
+
+enum {
+	GG_EVENT_ALLOC = 1,
+	GG_EVENT_FREE,
+	GG_EVENT_MISSED_FREE
+};
+
+struct gg_region_event {
+	uint64_t sequence; /* 1 + its number, written last by release */
+	uint64_t time_ns;  /* of the event */
+	uint32_t kind;
+	uint32_t thread;     /* where it happened */
+	uint32_t free_stack; /* where it was freed, if that is recorded */
+	uint32_t reserved;
+	struct gg_region_sample sample;
+};
+
+/*
+ * Lifetimes are counted in powers of two: 0 is under 1024 ns, i holds [2^(i+9), 2^(i+10)) ns, and
+ * the last one has no upper end (from 2^40 ns, 18 minutes, on).
+ */
+static inline uint32_t gg_lifetime_index(uint64_t lifetime_ns)
+{
+	uint32_t log2 = lifetime_ns < 1024 ? 9 : 63 - (uint32_t)__builtin_clzll(lifetime_ns);
+
+	return log2 - 9 < GG_REGION_LIFETIME_COUNT ? log2 - 9 : GG_REGION_LIFETIME_COUNT - 1;
+}
+
+static inline uint64_t gg_lifetime_from_ns(uint32_t index)
+{
+	return index == 0 ? 0 : UINT64_C(1) << (index + 9);
+}
+
+static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample *sample)
+{
+	return (struct gg_draw){ .interval = sample->interval,
+				 .offset_bytes = sample->offset_bytes,
+				 .mark_count = sample->mark_count,
+				 .scheme = (enum gg_scheme)sample->scheme };
+}
+
+#define GG_LAYOUT(structure, field, at) \
+	static_assert(offsetof(struct structure, field) == (at), #structure "." #field)
+
+static_assert(sizeof(struct gg_sums) == 80, "in slots and rows");
+static_assert(sizeof(struct gg_region_table) == 32, "in the header");
+static_assert(sizeof(struct gg_region_control) == 24, "in the header");
+GG_LAYOUT(gg_region_header, version, 8);
+GG_LAYOUT(gg_region_header, file_bytes, 16);
+GG_LAYOUT(gg_region_header, pid, 24);
+GG_LAYOUT(gg_region_header, start_monotonic_ns, 32);
+GG_LAYOUT(gg_region_header, max_frames, 72);
+GG_LAYOUT(gg_region_header, tables, 88);
+GG_LAYOUT(gg_region_header, counters, 408);
+GG_LAYOUT(gg_region_header, unwind_endings, 792);
+GG_LAYOUT(gg_region_header, control, 920);
+GG_LAYOUT(gg_region_header, ring_head, 984);
+GG_LAYOUT(gg_region_header, ring_tail, 1048);
+GG_LAYOUT(gg_region_header, command, 1112);
+GG_LAYOUT(gg_region_header, exe, 2136);
+GG_LAYOUT(gg_region_header, options, 3160);
+static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
+static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
+GG_LAYOUT(gg_region_sample, interval, 24);
+GG_LAYOUT(gg_region_sample, slack_bytes, 48);
+GG_LAYOUT(gg_region_sample, stack, 56);
+static_assert(sizeof(struct gg_region_node) == 16, "bytes a frame");
+static_assert(sizeof(struct gg_region_row) == 320, "bytes a stack and thread");
+GG_LAYOUT(gg_region_row, allocated, 16);
+GG_LAYOUT(gg_region_row, freed, 96);
+GG_LAYOUT(gg_region_row, lifetimes, 176);
+static_assert(sizeof(struct gg_region_slot) == 192, "bytes a thread");
+GG_LAYOUT(gg_region_slot, sums, 24);
+GG_LAYOUT(gg_region_slot, sample, 104);
+static_assert(sizeof(struct gg_region_thread_row) == 64, "bytes a thread");
+static_assert(sizeof(struct gg_region_module) == 256, "bytes a module");
+GG_LAYOUT(gg_region_module, build_id, 48);
+GG_LAYOUT(gg_region_module, ranges, 80);
+static_assert(sizeof(struct gg_region_name) == 16, "bytes a name");
+static_assert(sizeof(struct gg_region_event) == 96, "bytes an event");
+GG_LAYOUT(gg_region_event, sample, 32);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum {
+	FD_FLOOR = 768,	  /* out of the way of programs that number their descriptors */
+	TRY_COUNT = 1000, /* of a system call that signals interrupt */
+	PAGE_BYTES = 4096
+};
+
+/* ftruncate() beyond the limit would raise SIGXFSZ, which ends the program. */
+static bool exceeds_limit(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	       bytes > limit.rlim_cur;
+}
+
+static bool is_ours(int fd, const struct gg_region_map *map)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_dev == map->device &&
+	       status.st_ino == map->inode;
+}
+
+/* Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure. */
+static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes)
+{
+	struct stat status;
+	void *base;
+	int high;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink > 1)
+		return -EPERM;
+	if (fchmod(fd, 0600) < 0) /* whatever the umask or a default ACL made of it */
+		return -errno;
+	if (exceeds_limit(bytes))
+		return -EFBIG;
+	if (ftruncate(fd, (off_t)bytes) < 0)
+		return -errno;
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
+	map->fd = high >= 0 ? high : fd;
+	if (high >= 0)
+		close(fd);
+	map->base = base;
+	map->bytes = bytes;
+	map->device = status.st_dev;
+	map->inode = status.st_ino;
+	return 0;
+}
+
+static int create_in(struct gg_region_map *ret_map, const char *directory, const char *name,
+		     uint64_t bytes)
+{
+	struct gg_region_map map = { 0 };
+	size_t directory_length = strlen(directory), name_length = strlen(name);
+	int fd, status;
+
+	if (directory_length == 0 || directory_length + 1 + name_length >= sizeof(map.path))
+		return -ENAMETOOLONG;
+	memcpy(map.path, directory, directory_length);
+	map.path[directory_length] = '/';
+	memcpy(map.path + directory_length + 1, name, name_length + 1);
+	fd = open(map.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	status = map_new_file(&map, fd, bytes);
+	if (status < 0) {
+		unlink(map.path);
+		close(fd);
+		return status;
+	}
+	*ret_map = map;
+	return 0;
+}
+
+int gg_region_map_create(struct gg_region_map *ret_map, const char *directory, const char *name,
+			 uint64_t bytes)
+{
+	const char *asked = directory != NULL ? directory : secure_getenv("GEIGER_DIR");
+	const char *places[] = { "/dev/shm", secure_getenv("TMPDIR"), "/tmp" };
+	int saved_errno = errno, status = -ENOENT, first = 0;
+
+	if (asked != NULL)
+		status = create_in(ret_map, asked, name, bytes);
+	for (size_t i = 0; asked == NULL && status < 0 && i < GG_COUNT(places); i++) {
+		if (places[i] == NULL)
+			continue;
+		status = create_in(ret_map, places[i], name, bytes);
+		first = first == 0 ? status : first;
+	}
+	errno = saved_errno;
+	return status < 0 && first < 0 ? first : status;
+}
+
+int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *name, uint64_t bytes)
+{
+	struct gg_region_map map = { 0 };
+	int saved_errno = errno, fd = memfd_create(name, MFD_CLOEXEC), status;
+
+	status = fd < 0 ? -errno : map_new_file(&map, fd, bytes);
+	if (status == 0)
+		*ret_map = map;
+	else if (fd >= 0)
+		close(fd);
+	errno = saved_errno;
+	return status;
+}
+
+/* Through the mapping: by whole pages. */
+static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+{
+	uint64_t start = offset & ~(uint64_t)(PAGE_BYTES - 1);
+
+	for (int i = 0; i < TRY_COUNT; i++) {
+		if (madvise(map->base + start, offset + bytes - start, MADV_POPULATE_WRITE) == 0)
+			return 0;
+		if (errno != EINTR && errno != EAGAIN)
+			break;
+	}
+	return errno == EFAULT ? -ENOSPC : -errno;
+}
+
+static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+{
+	for (int i = 0; i < TRY_COUNT; i++) {
+		if (fallocate(map->fd, 0, (off_t)offset, (off_t)bytes) == 0)
+			return 0;
+		if (errno != EINTR) /* tmpfs gives up for any signal */
+			break;
+	}
+	if (errno != EOPNOTSUPP)
+		return -errno;
+	return -posix_fallocate(map->fd, (off_t)offset, (off_t)bytes);
+}
+
+int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+{
+	int saved_errno = errno, status;
+
+	if (offset > map->bytes || bytes > map->bytes - offset)
+		return -ERANGE;
+	status = is_ours(map->fd, map) ? allocate(map, offset, bytes)
+				       : populate(map, offset, bytes);
+	errno = saved_errno;
+	return status;
+}
+
+void gg_region_map_done(struct gg_region_map *map, bool remove)
+{
+	int saved_errno = errno;
+
+	if (map->base == NULL)
+		return;
+	munmap(map->base, map->bytes);
+	if (is_ours(map->fd, map))
+		close(map->fd);
+	if (remove && map->path[0] != '\0')
+		unlink(map->path);
+	*map = (struct gg_region_map){ .fd = -1 };
+	errno = saved_errno;
+}

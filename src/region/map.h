@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map - the file that a region lives in, and the only system calls of this layer.
+ *
+ * The file is made at its full size but without space: it costs what was reserved of it.  Nothing
+ * may be written before gg_region_map_reserve() said yes, so a full disk is an answer here and never
+ * a SIGBUS in the profiled program.
+ *
+ * The descriptor stays open for later reservations.  Programs close descriptors that are not theirs
+ * and reuse the numbers, so each use first asks whether it is still our file; if not, the pages are
+ * populated through the mapping (MADV_POPULATE_WRITE, Linux 5.14), which fails where a store would
+ * raise SIGBUS.
+ *
+ * No malloc, no stdio, errno kept.  Paths are built in fixed buffers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum {
+	GG_REGION_PATH_MAX = 512
+};
+
+struct gg_region_map {
+	uint8_t *base; /* NULL: not mapped */
+	uint64_t bytes;
+	uint64_t device, inode; /* what the descriptor must still be */
+	int fd;
+	char path[GG_REGION_PATH_MAX]; /* "" for a memfd */
+};
+
+/*
+ * Makes DIRECTORY/name, new, 0600, bytes long, and maps it.  directory NULL: that of GEIGER_DIR, and
+ * nowhere else; without GEIGER_DIR the first of /dev/shm, $TMPDIR and /tmp that lets us.
+ * 0 or -Exxx with *ret_map untouched and no file left; -EFBIG: a file size limit forbids it.
+ */
+GG_MUST_CHECK int gg_region_map_create(struct gg_region_map *ret_map, const char *directory,
+				       const char *name, uint64_t bytes);
+
+/* The same without a place in any directory: memfd_create(). */
+GG_MUST_CHECK int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *name,
+						 uint64_t bytes);
+
+/* Gives [offset, offset + bytes) space.  0 or -Exxx; errno is kept.  Any thread. */
+GG_MUST_CHECK int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes);
+
+/* Unmaps and closes; the file stays unless `remove`. */
+void gg_region_map_done(struct gg_region_map *map, bool remove);

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/record.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "region/ring.h"
+#include "region/step.h"
+
+enum {
+	OWNER_TRIES = 2000 /* some 50 us: a holder that is running needs 0.2 */
+};
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Begins a call; false: this thread is in one already, or has not begun, or has no slot. */
+static bool enter(struct gg_region *region, struct gg_region_thread *thread)
+{
+	if (gg_unlikely(thread->busy || thread->slot_plus_1 == 0)) {
+		gg_region_count(region,
+				thread->busy ? GG_COUNT_DROP_BUSY : GG_COUNT_DROP_SLOTS_FULL, 1);
+		return false;
+	}
+	thread->busy = 1;
+	gg_fence_signal();
+	return true;
+}
+
+static void leave(struct gg_region_thread *thread)
+{
+	gg_fence_signal();
+	thread->busy = 0;
+}
+
+/* --- the private truth --- */
+
+static bool record_matches(const void *context, uint32_t value)
+{
+	const struct gg_region_sample *probe = context;
+	const struct gg_region_sample *record =
+		(const struct gg_region_sample *)(uintptr_t)probe->id + value;
+
+	/* One that is being closed (id 0) may still stand here, beside the next of its address. */
+	return gg_load_relaxed(&record->address) == probe->address &&
+	       gg_load_relaxed(&record->id) != 0;
+}
+
+static uint64_t address_hash(const struct gg_region *region, uint64_t address)
+{
+	return gg_hash_integer(address, region->hash_seed);
+}
+
+/* The record of a live address, and where the index has it. */
+static uint32_t find_live(const struct gg_region *region, uint64_t address, uint64_t **ret_entry)
+{
+	/* The probe carries what record_matches() needs: the address and the records. */
+	struct gg_region_sample probe = { .id = (uintptr_t)region->records, .address = address };
+
+	return gg_index_find(&region->live_index, address_hash(region, address), true,
+			     record_matches, &probe, ret_entry);
+}
+
+/*
+ * Copies a record that others may be closing or reusing: words, untorn each.  False: it is free.
+ * What was copied is whole if the id is still there afterwards (claim()): ids do not come back.
+ */
+static bool copy_record(const struct gg_region *region, uint32_t live,
+			struct gg_region_sample *ret_copy)
+{
+	const uint64_t *from = (const uint64_t *)(const void *)&region->records[live];
+	uint64_t words[sizeof(*ret_copy) / sizeof(uint64_t)];
+
+	/* Acquire: pairs with the release in put_record(). */
+	words[0] = gg_load_acquire(&from[0]);
+	for (size_t i = 1; i < GG_COUNT(words); i++)
+		words[i] = gg_load_relaxed(&from[i]);
+	memcpy(ret_copy, words, sizeof(words));
+	return ret_copy->id != 0;
+}
+
+static void put_record(struct gg_region *region, uint32_t live,
+		       const struct gg_region_sample *sample)
+{
+	uint64_t *to = (uint64_t *)(void *)&region->records[live];
+	uint64_t words[sizeof(*sample) / sizeof(uint64_t)];
+
+	memcpy(words, sample, sizeof(words));
+	for (size_t i = 1; i < GG_COUNT(words); i++)
+		gg_store_relaxed(&to[i], words[i]);
+	gg_store_release(&to[0], words[0]);
+}
+
+/* True: the sample is this caller's to close, and nobody else's. */
+static bool claim(struct gg_region *region, uint32_t live, uint64_t id)
+{
+	return gg_cas_acq_rel(&region->records[live].id, &id, 0);
+}
+
+enum {
+	HEAD_SHIFT = 32 /* of the count of changes in free_head */
+};
+
+static uint32_t take_live(struct gg_region *region)
+{
+	/* Acquire: pairs with the release in give_live(), so the link is there. */
+	uint64_t head = gg_load_acquire(&region->free_head);
+
+	while ((uint32_t)head != 0) {
+		uint32_t live = (uint32_t)head - 1;
+		uint64_t next = gg_load_relaxed(&region->next_free[live]);
+
+		/* The count of changes: the same head with another link does not pass. */
+		if (gg_cas_acq_rel(&region->free_head, &head,
+				   ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | next))
+			return live;
+	}
+	return gg_region_take(region, GG_TABLE_LIVE);
+}
+
+static void give_live(struct gg_region *region, uint32_t live)
+{
+	uint64_t head = gg_load_relaxed(&region->free_head);
+
+	do
+		gg_store_relaxed(&region->next_free[live], (uint32_t)head);
+	while (!gg_cas_acq_rel(&region->free_head, &head,
+			       ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | (live + 1)));
+}
+
+/* Makes the record findable.  False: the index has no room at its places; all is as before. */
+static bool publish_live(struct gg_region *region, uint32_t live,
+			 const struct gg_region_sample *sample)
+{
+	put_record(region, live, sample);
+	gg_filter_add(&region->filter, live);
+	if (gg_index_add(&region->live_index, address_hash(region, sample->address), live, NULL,
+			 NULL) != GG_INDEX_NONE)
+		return true;
+	gg_filter_remove(&region->filter, live);
+	gg_store_release(&region->records[live].id, 0);
+	return false;
+}
+
+/* The claimed record goes; its place can be used again. */
+static void withdraw_live(struct gg_region *region, uint32_t live, uint64_t address,
+			  uint64_t *entry)
+{
+	gg_index_remove(entry, address_hash(region, address), live);
+	gg_filter_remove(&region->filter, live);
+	/* An address that no look-up asks for: the place is free. */
+	gg_store_relaxed(&region->records[live].address, 0);
+	give_live(region, live);
+}
+
+/* --- rows --- */
+
+struct row_key {
+	const struct gg_region_row *rows;
+	uint32_t stack, thread;
+};
+
+static bool row_matches(const void *context, uint32_t value)
+{
+	const struct row_key *key = context;
+
+	return key->rows[value].stack == key->stack && key->rows[value].thread == key->thread;
+}
+
+/* The row that counts for the stack in that thread; made if need be, else the stack's first one.
+ * GG_INDEX_NONE: the stack has none and gets none. */
+static uint32_t find_row(struct gg_region *region, uint32_t stack, uint32_t thread)
+{
+	struct row_key key = {
+		.rows = (const struct gg_region_row *)region->tables[GG_TABLE_ROWS].base,
+		.stack = stack,
+		.thread = thread,
+	};
+	uint64_t hash = gg_hash_integer((uint64_t)stack << 16 | thread, region->hash_seed);
+	uint32_t index = gg_index_find(&region->row_index, hash, false, row_matches, &key, NULL);
+	uint32_t first;
+	struct gg_region_row *row;
+
+	if (gg_likely(index != GG_INDEX_NONE))
+		return index;
+	index = gg_region_take(region, GG_TABLE_ROWS);
+	if (index != GG_INDEX_NONE) {
+		row = gg_region_at(region, GG_TABLE_ROWS, index);
+		row->stack = stack;
+		row->thread = thread;
+		gg_store_release(&row->ready, 1);
+		index = gg_index_add(&region->row_index, hash, index, row_matches, &key);
+	}
+	first = gg_load_acquire(&region->first_rows[stack]);
+	if (index == GG_INDEX_NONE) {
+		gg_region_count(region, GG_COUNT_ROWS_FOLDED, 1);
+		return first - 1; /* 0: none, and GG_INDEX_NONE */
+	}
+	if (first == 0)
+		gg_cas_acq_rel(&region->first_rows[stack], &first, index + 1);
+	return index;
+}
+
+static uint32_t *owner_of(struct gg_region *region, uint32_t row)
+{
+	return &region->row_owners[row % GG_REGION_OWNERS];
+}
+
+static bool own_row(struct gg_region *region, uint32_t row, uint32_t slot)
+{
+	const struct gg_region_row *place = gg_region_at(region, GG_TABLE_ROWS, row);
+
+	/* Before the CAS, which waits for all that is under way: the sums of both kinds. */
+	__builtin_prefetch(&place->allocated.bytes);
+	__builtin_prefetch(&place->freed.bytes);
+	for (int i = 0; i < OWNER_TRIES; i++) {
+		uint32_t expected = 0;
+
+		/* Acquire: pairs with the release of who changed the sums before. */
+		if (gg_likely(gg_cas_acq_rel(owner_of(region, row), &expected, slot + 1)))
+			return true;
+		pause_briefly();
+	}
+	return false;
+}
+
+static void disown_row(struct gg_region *region, uint32_t row)
+{
+	gg_store_release(owner_of(region, row), 0);
+}
+
+/* --- the announced operation --- */
+
+static const struct gg_sums *weigh(struct gg_region_thread *thread,
+				   const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	/* The weight does not depend on the offset. */
+	if (thread->memo_sums.sample_count == 0 || thread->memo_size_bytes != sample->size_bytes ||
+	    thread->memo_draw.interval != draw.interval ||
+	    thread->memo_draw.scheme != draw.scheme ||
+	    thread->memo_draw.mark_count != draw.mark_count) {
+		thread->memo_sums = gg_sums_of(&draw, sample->size_bytes);
+		thread->memo_size_bytes = sample->size_bytes;
+		thread->memo_draw = draw;
+	}
+	return &thread->memo_sums;
+}
+
+/* Everything that is in the slot now holds: a kill from here on leaves the operation done. */
+static void announce(struct gg_region_thread *thread, struct gg_region_slot *slot, uint64_t kind)
+{
+	GG_STEP();
+	gg_store_release(&slot->state, thread->operations | kind);
+}
+
+static void take_back(struct gg_region_thread *thread, struct gg_region_slot *slot)
+{
+	thread->operations += GG_ANNOUNCED_STEP;
+	GG_STEP();
+	/* Release: who sees it sees what was applied. */
+	gg_store_release(&slot->state, thread->operations);
+}
+
+/* The thread's slot: nothing is announced in it, so a reader does not look at the rest. */
+static struct gg_region_slot *slot_of(struct gg_region *region, struct gg_region_thread *thread)
+{
+	return gg_region_at(region, GG_TABLE_SLOTS, thread->slot_plus_1 - 1);
+}
+
+/* The caller owns the row. */
+static void apply_alloc(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
+			uint32_t row_index, const struct gg_region_sample *sample)
+{
+	struct gg_region_slot *slot = slot_of(region, thread);
+	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, row_index);
+	struct gg_sums sums = row->allocated;
+	uint64_t where = (uint64_t)row_index << 32 | live;
+
+	gg_sums_add(&sums, weigh(thread, sample));
+	gg_put_words(&slot->live, &where, sizeof(where)); /* live, row */
+	gg_put_words(&slot->sums, &sums, sizeof(sums));
+	gg_put_words(&slot->sample, sample, sizeof(*sample));
+	announce(thread, slot, GG_ANNOUNCED_ALLOC);
+	gg_put_words(gg_region_at(region, GG_TABLE_LIVE, live), sample, sizeof(*sample));
+	gg_put_words(&row->allocated, &sums, sizeof(sums));
+	take_back(thread, slot);
+}
+
+/* The caller owns the row and has claimed the sample. */
+static void apply_free(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
+		       uint32_t row_index, const struct gg_region_sample *sample, uint64_t now_ns)
+{
+	struct gg_region_slot *slot = slot_of(region, thread);
+	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, row_index);
+	struct gg_region_sample *place = gg_region_at(region, GG_TABLE_LIVE, live);
+	struct gg_sums sums = row->freed;
+	uint32_t lifetime = gg_lifetime_index(now_ns > sample->time_ns ? now_ns - sample->time_ns
+								       : 0);
+	uint32_t lifetime_sum = row->lifetimes[lifetime] + 1;
+	uint64_t where = (uint64_t)row_index << 32 | live;
+	uint64_t histogram = (uint64_t)lifetime_sum << 32 | lifetime;
+
+	gg_sums_add(&sums, weigh(thread, sample));
+	gg_put_words(&slot->live, &where, sizeof(where));
+	gg_put_words(&slot->lifetime, &histogram, sizeof(histogram)); /* lifetime, lifetime_sum */
+	gg_put_words(&slot->sums, &sums, sizeof(sums));
+	announce(thread, slot, GG_ANNOUNCED_FREE);
+	GG_STEP();
+	gg_store_release(&place->id, 0);
+	gg_put_words(&row->freed, &sums, sizeof(sums));
+	GG_STEP();
+	gg_store_release(&row->lifetimes[lifetime], lifetime_sum);
+	take_back(thread, slot);
+}
+
+static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns, uint32_t thread,
+		      uint32_t free_stack, const struct gg_region_sample *sample)
+{
+	struct gg_region_event event = {
+		.time_ns = time_ns,
+		.kind = kind,
+		.thread = thread,
+		.free_stack = free_stack,
+		.sample = *sample,
+	};
+
+	gg_ring_put(region, &event);
+}
+
+/* Closes the sample, unless somebody else does, or its row cannot be had. */
+static bool close_sample(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
+			 uint64_t *entry, uint64_t id, uint64_t now_ns, uint32_t free_stack,
+			 enum gg_region_counter counter)
+{
+	struct gg_region_sample sample;
+	uint32_t row;
+
+	if (!copy_record(region, live, &sample) || (id != 0 && sample.id != id))
+		return false;
+	row = find_row(region, sample.stack, thread->thread);
+	if (row == GG_INDEX_NONE || !own_row(region, row, thread->slot_plus_1 - 1)) {
+		gg_region_count(region, GG_COUNT_FREE_DEFERRED, 1);
+		return false;
+	}
+	if (!claim(region, live, sample.id)) {
+		disown_row(region, row);
+		return false;
+	}
+	apply_free(region, thread, live, row, &sample, now_ns);
+	disown_row(region, row);
+	withdraw_live(region, live, sample.address, entry);
+	gg_region_count(region, counter, 1);
+	put_event(region, counter == GG_COUNT_MISSED_FREES ? GG_EVENT_MISSED_FREE : GG_EVENT_FREE,
+		  now_ns, thread->thread, free_stack, &sample);
+	return true;
+}
+
+bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
+			   const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
+{
+	uint64_t *entry;
+	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, &entry);
+	bool closed;
+
+	if (live == GG_INDEX_NONE)
+		return false; /* a false hit of the filter: the common case */
+	if (!enter(region, thread))
+		return false;
+	/* Needed in a moment, and far away by now. */
+	__builtin_prefetch(gg_region_at(region, GG_TABLE_LIVE, live), 1);
+	__builtin_prefetch(&region->homes[live], 1);
+	closed = close_sample(region, thread, live, entry, id, now_ns, free_stack, GG_COUNT_FREES);
+	leave(thread);
+	return closed;
+}
+
+bool gg_region_find(const struct gg_region *region, const void *pointer,
+		    struct gg_region_sample *ret_sample)
+{
+	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, NULL);
+	struct gg_region_sample copy;
+
+	if (live == GG_INDEX_NONE || !copy_record(region, live, &copy) ||
+	    copy.address != (uint64_t)(uintptr_t)pointer)
+		return false;
+	*ret_sample = copy;
+	return true;
+}
+
+/* The address is new, so what was there is gone: its free never came by. */
+static void close_missed(struct gg_region *region, struct gg_region_thread *thread,
+			 const struct gg_sample *sample)
+{
+	uint64_t *entry;
+	uint32_t live;
+
+	if (!gg_live_maybe(region, (const void *)(uintptr_t)sample->address))
+		return;
+	live = find_live(region, sample->address, &entry);
+	if (live != GG_INDEX_NONE)
+		close_sample(region, thread, live, entry, 0, sample->time_ns, 0,
+			     GG_COUNT_MISSED_FREES);
+}
+
+/* Packs what is given; false: it does not fit a record. */
+static bool pack(const struct gg_region *region, const struct gg_region_thread *thread,
+		 const struct gg_sample *sample, struct gg_region_sample *ret_packed)
+{
+	uint64_t slack = sample->usable_bytes > sample->size_bytes
+				 ? sample->usable_bytes - sample->size_bytes
+				 : 0;
+
+	if (sample->address == 0 || sample->size_bytes >> GG_SAMPLE_SIZE_BITS != 0 ||
+	    sample->draw.offset_bytes >> GG_SAMPLE_SIZE_BITS != 0 ||
+	    !gg_draw_is_valid(&sample->draw) ||
+	    sample->stack >= gg_load_relaxed(&region->tables[GG_TABLE_STACKS].used_count))
+		return false;
+	*ret_packed = (struct gg_region_sample){
+		.address = sample->address,
+		.time_ns = sample->time_ns,
+		.interval = sample->draw.interval,
+		.size_bytes = sample->size_bytes,
+		.heap = sample->heap,
+		.offset_bytes = sample->draw.offset_bytes,
+		.scheme = (uint64_t)sample->draw.scheme,
+		.flags = sample->flags,
+		.slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX,
+		.mark_count = sample->draw.mark_count,
+		.stack = sample->stack,
+		.thread = thread->thread,
+		.type = sample->type,
+	};
+	return true;
+}
+
+/* A place and a row for the sample, both taken; the reason to drop it else. */
+static enum gg_region_counter record(struct gg_region *region, struct gg_region_thread *thread,
+				     struct gg_region_sample *sample)
+{
+	uint32_t live, row = find_row(region, sample->stack, thread->thread);
+
+	if (row == GG_INDEX_NONE) {
+		sample->stack = GG_STACK_OVERFLOW;
+		row = 0;
+	}
+	live = take_live(region);
+	if (live == GG_INDEX_NONE)
+		return GG_COUNT_DROP_LIVE_FULL;
+	if (!own_row(region, row, thread->slot_plus_1 - 1)) {
+		give_live(region, live);
+		return GG_COUNT_DROP_ROW_HELD;
+	}
+	sample->id = gg_add_relaxed(&region->next_id, 1);
+	if (!publish_live(region, live, sample)) {
+		disown_row(region, row);
+		give_live(region, live);
+		return GG_COUNT_DROP_LIVE_FULL;
+	}
+	apply_alloc(region, thread, live, row, sample);
+	disown_row(region, row);
+	return GG_COUNT_SAMPLES;
+}
+
+uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
+				const struct gg_sample *sample)
+{
+	struct gg_region_sample packed;
+	enum gg_region_counter outcome = GG_COUNT_DROP_SIZE;
+
+	if (!enter(region, thread))
+		return 0;
+	close_missed(region, thread, sample);
+	if (pack(region, thread, sample, &packed))
+		outcome = record(region, thread, &packed);
+	gg_region_count(region, outcome, 1);
+	if (outcome == GG_COUNT_SAMPLES)
+		put_event(region, GG_EVENT_ALLOC, packed.time_ns, thread->thread, 0, &packed);
+	leave(thread);
+	return outcome == GG_COUNT_SAMPLES ? packed.id : 0;
+}
+
+void gg_region_record_inherited(struct gg_region *region, uint32_t live)
+{
+	struct gg_region_sample *sample = &region->records[live];
+	struct gg_draw draw = gg_region_sample_draw(sample);
+	struct gg_sums sums = gg_sums_of(&draw, sample->size_bytes);
+	uint32_t row_index = find_row(region, sample->stack, sample->thread);
+	struct gg_region_row *row;
+
+	if (row_index == GG_INDEX_NONE) {
+		sample->stack = GG_STACK_OVERFLOW;
+		row_index = 0;
+	}
+	if (!publish_live(region, live, sample)) {
+		give_live(region, live);
+		gg_region_count(region, GG_COUNT_INHERIT_DROPPED, 1);
+		return;
+	}
+	row = gg_region_at(region, GG_TABLE_ROWS, row_index);
+	gg_sums_add(&row->allocated, &sums);
+	gg_put_words(gg_region_at(region, GG_TABLE_LIVE, live), sample, sizeof(*sample));
+	gg_region_count(region, GG_COUNT_INHERITED, 1);
+}
+
+void gg_region_record_free_place(struct gg_region *region, uint32_t live)
+{
+	give_live(region, live);
+}

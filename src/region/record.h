@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record - a sample appears, a sample disappears.
+ *
+ * Each changes two things in the file: the place of the sample among the live ones, and the totals
+ * of its stack in this thread.  So that a kill between any two stores leaves no half of it, the
+ * thread first writes all new values into its slot (struct gg_region_slot), announces them by one
+ * release store, applies them, and takes the announcement back.  Who reads an announcement applies
+ * it again: it holds values, not differences, so twice is as good as once.
+ *
+ *   at every instant, for each stack, after finishing what is announced:
+ *     sum over its rows of (allocated - freed)  ==  sum over its live samples of what each adds
+ *
+ * to the last bit (fixed.h).  tests/unit/test_region_step.c looks after every store.
+ *
+ * Rows      a thread counts in its own row of the stack, also what it frees of others' samples.
+ *           Where the table of rows is full, it counts in the first row of the stack; a stack
+ *           without any becomes GG_STACK_OVERFLOW, whose row is always there.  So sums by stack
+ *           stay exact; by thread they are off by what GG_COUNT_ROWS_FOLDED says.
+ * Owner     a row is changed by who holds its (private) owner word.  It is a CAS that almost always
+ *           succeeds, as rows are a thread's own; where not, it is tried a bounded number of times.
+ *           Then an allocation is dropped and counted.  A free is left undone and counted: the
+ *           sample stays live, on both sides of the equation, until its address is new again.
+ * Claim     two threads may be about to close the same sample (a reused address against a realloc);
+ *           the CAS of the record's id to 0 decides.
+ */
+#pragma once
+
+#include "region/region.h"
+
+struct gg_sample {
+	uint64_t address; /* not 0 */
+	uint64_t time_ns;
+	uint64_t size_bytes; /* under 2^48 */
+	uint64_t usable_bytes;
+	struct gg_draw draw;
+	uint32_t stack; /* from gg_region_intern() */
+	uint16_t heap, type;
+	uint8_t flags; /* GG_SAMPLE_... */
+};
+
+/*
+ * After the real allocation, before the program has the pointer.  If the address is live already,
+ * its free was missed: that sample is closed first, at this one's time, and counted.
+ * Returns the sample's id; 0: dropped and counted.
+ */
+uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
+				const struct gg_sample *sample);
+
+/*
+ * Before the real free, when gg_live_maybe() said yes.  id: only if the sample is that one (from
+ * gg_region_find()), 0: whichever.  free_stack: where, for the ring; or 0.
+ * True: it was a sample and is closed.
+ */
+bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
+			   const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
+
+/*
+ * The sample at that address.  For realloc: found before the real call, closed by its id after
+ * success; if another thread was given the address in between and recorded it as new, that has
+ * closed this one, and closing it by id does nothing.  False: there is none.
+ */
+bool gg_region_find(const struct gg_region *region, const void *pointer,
+		    struct gg_region_sample *ret_sample);
+
+/* For the adoption by a child, before any thread records: what the private record `live` says is
+ * counted and findable again; or the record is free. */
+void gg_region_record_inherited(struct gg_region *region, uint32_t live);
+void gg_region_record_free_place(struct gg_region *region, uint32_t live);

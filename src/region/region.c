@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/region.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "region/record.h"
+
+enum {
+	STEP_BYTES = 64 * 1024, /* least space asked for at once */
+	STEP_SHARE = 4,		/* ... and this part of what a table has */
+	STEP_BYTES_MAX = 4 * 1024 * 1024,
+	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
+};
+
+static const uint32_t record_bytes[GG_TABLE_COUNT] = {
+	[GG_TABLE_SLOTS] = sizeof(struct gg_region_slot),
+	[GG_TABLE_THREADS] = sizeof(struct gg_region_thread_row),
+	[GG_TABLE_MODULES] = sizeof(struct gg_region_module),
+	[GG_TABLE_HEAPS] = sizeof(struct gg_region_name),
+	[GG_TABLE_TYPES] = sizeof(struct gg_region_name),
+	[GG_TABLE_STRINGS] = 1,
+	[GG_TABLE_STACKS] = sizeof(struct gg_region_node),
+	[GG_TABLE_LIVE] = sizeof(struct gg_region_sample),
+	[GG_TABLE_ROWS] = sizeof(struct gg_region_row),
+	[GG_TABLE_RING] = sizeof(struct gg_region_event),
+};
+
+/* Least and most: ids must fit their fields. */
+static const struct {
+	uint32_t least, standard, most;
+} capacities[GG_TABLE_COUNT] = {
+	[GG_TABLE_SLOTS] = { 1, 1024, 65535 },
+	[GG_TABLE_THREADS] = { 1, 4096, 65535 },
+	[GG_TABLE_MODULES] = { 1, 4096, 65535 },
+	[GG_TABLE_HEAPS] = { 1, 256, 65535 },
+	[GG_TABLE_TYPES] = { 1, 16384, 65535 },
+	[GG_TABLE_STRINGS] = { 1, 4 << 20, 1 << 28 },
+	[GG_TABLE_STACKS] = { GG_STACK_FIRST, 1 << 20, 1 << 26 },
+	[GG_TABLE_LIVE] = { 1, 1 << 20, 1 << 26 },
+	[GG_TABLE_ROWS] = { 1, 1 << 18, 1 << 24 },
+	[GG_TABLE_RING] = { 1, 4096, 1 << 24 },
+};
+
+void gg_region_options_default(struct gg_region_options *options)
+{
+	*options = (struct gg_region_options){ .max_frames = 512,
+					       .active = true,
+					       .interval_bytes = 512 * 1024 };
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		options->capacities[i] = capacities[i].standard;
+}
+
+static uint64_t to_page(uint64_t bytes)
+{
+	return (bytes + GG_REGION_PAGE_BYTES - 1) & ~(uint64_t)(GG_REGION_PAGE_BYTES - 1);
+}
+
+static uint64_t table_bytes(const struct gg_region_options *options, int table)
+{
+	return (uint64_t)options->capacities[table] * record_bytes[table];
+}
+
+uint64_t gg_region_file_bytes(const struct gg_region_options *options)
+{
+	uint64_t bytes = GG_REGION_PAGE_BYTES;
+
+	for (int i = 0; i < GG_TABLE_COUNT; i++) {
+		uint32_t capacity = options->capacities[i];
+
+		if (capacity < capacities[i].least || capacity > capacities[i].most)
+			return 0;
+		bytes += to_page(table_bytes(options, i));
+	}
+	if ((options->capacities[GG_TABLE_RING] & (options->capacities[GG_TABLE_RING] - 1)) != 0)
+		return 0;
+	return bytes;
+}
+
+/* Space for the table's bytes [0, wanted) and some more.  False: there is none, or not now. */
+static bool grow(struct gg_region *region, struct gg_region_space *table, uint64_t wanted)
+{
+	uint64_t all = (uint64_t)table->capacity * table->record_bytes;
+	uint64_t have = gg_load_acquire(&table->reserved_bytes), step = have / STEP_SHARE, target;
+	bool done;
+
+	if (wanted <= have)
+		return true;
+	/* A full disk is not asked at every sample. */
+	if (gg_load_relaxed(&table->failure_count) > 0 &&
+	    gg_add_relaxed(&table->asked_in_vain, 1) % ASK_AGAIN != ASK_AGAIN - 1)
+		return false;
+	/* One asks; the others need not wait, they are dropped.  Pairs with the release below. */
+	if (gg_exchange_acq_rel(&table->growing, 1) != 0)
+		return gg_load_acquire(&table->reserved_bytes) >= wanted;
+	have = table->reserved_bytes;
+	step = step < STEP_BYTES ? STEP_BYTES : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
+	target = to_page((wanted > have ? wanted : have) + step);
+	target = target < to_page(all) ? target : to_page(all);
+	done = target <= have ||
+	       gg_region_map_reserve(&region->map, table->offset + have, target - have) == 0;
+	if (done) {
+		gg_store_release(&table->reserved_bytes, target > have ? target : have);
+	} else {
+		gg_add_relaxed(&table->failure_count, 1);
+		gg_region_count(region, GG_COUNT_GROW_FAILED, 1);
+	}
+	gg_store_release(&table->growing, 0);
+	return done;
+}
+
+static void raise(uint64_t *mirror, uint64_t value)
+{
+	uint64_t seen = gg_load_relaxed(mirror);
+
+	/* Before any use of the record: a reader looks at used_count records, and finds those that
+	 * an announcement names. */
+	while (seen < value && !gg_cas_acq_rel(mirror, &seen, value))
+		;
+}
+
+uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count)
+{
+	struct gg_region_space *table = &region->tables[id];
+	uint32_t used = gg_load_relaxed(&table->used_count);
+	uint64_t all = (uint64_t)table->capacity * table->record_bytes, end, ahead;
+
+	do {
+		if (count > table->capacity - used)
+			return GG_INDEX_NONE;
+		end = (uint64_t)(used + count) * table->record_bytes;
+		/* Half a step ahead, so that others seldom find too little while one asks. */
+		ahead = end + STEP_BYTES / 2;
+		if (gg_unlikely(ahead > gg_load_acquire(&table->reserved_bytes)))
+			grow(region, table, ahead < all ? ahead : all);
+		if (end > gg_load_acquire(&table->reserved_bytes))
+			return GG_INDEX_NONE;
+		/* In one order with the filter's sizes: start_growing(). */
+	} while (!gg_cas_seq_cst(&table->used_count, &used, used + count));
+	raise(table->mirror, used + count);
+	return used;
+}
+
+uint32_t gg_region_take(struct gg_region *region, enum gg_region_table_id id)
+{
+	return gg_region_take_run(region, id, 1);
+}
+
+/* Sets the header but its magic; the tables are empty. */
+static void write_header(struct gg_region *region, const struct gg_region_options *options)
+{
+	struct gg_region_header *header = region->header;
+	uint64_t offset = GG_REGION_PAGE_BYTES;
+
+	*header = (struct gg_region_header){
+		.version = GG_REGION_VERSION,
+		.header_bytes = sizeof(*header),
+		.file_bytes = region->map.bytes,
+		.pid = options->pid,
+		.parent_pid = options->parent_pid,
+		.start_monotonic_ns = gg_clock_monotonic_ns(),
+		.start_wall_ns = gg_clock_wall_ns(),
+		.process_start_ticks = options->process_start_ticks,
+		.max_frames = options->max_frames,
+		.control = { .change_count = 1,
+			     .interval_bytes = options->interval_bytes,
+			     .active = options->active },
+	};
+	header->command_bytes = options->command_bytes < GG_REGION_COMMAND_MAX
+					? options->command_bytes
+					: GG_REGION_COMMAND_MAX;
+	header->exe_bytes = options->exe_bytes < GG_REGION_EXE_MAX ? options->exe_bytes
+								   : GG_REGION_EXE_MAX;
+	header->options_bytes = options->options_bytes < GG_REGION_OPTIONS_MAX
+					? options->options_bytes
+					: GG_REGION_OPTIONS_MAX;
+	if (options->command != NULL)
+		memcpy(header->command, options->command, header->command_bytes);
+	if (options->exe != NULL)
+		memcpy(header->exe, options->exe, header->exe_bytes);
+	if (options->options != NULL)
+		memcpy(header->options, options->options, header->options_bytes);
+	for (int i = 0; i < GG_TABLE_COUNT; i++) {
+		header->tables[i] = (struct gg_region_table){
+			.offset = offset,
+			.record_bytes = record_bytes[i],
+			.capacity = options->capacities[i],
+		};
+		region->tables[i] = (struct gg_region_space){
+			.base = region->map.base + offset,
+			.offset = offset,
+			.record_bytes = record_bytes[i],
+			.capacity = options->capacities[i],
+			.mirror = &header->tables[i].used_count,
+		};
+		offset += to_page(table_bytes(options, i));
+	}
+}
+
+/* The records with a meaning of their own: thread 0, names 0, the two special stacks, row 0. */
+static int write_first_records(struct gg_region *region)
+{
+	struct gg_region_node *overflow;
+	struct gg_region_row *row;
+
+	/* The first space of each: threads that begin together do not wait for each other, and would
+	 * drop what they cannot place. */
+	for (int i = 0; i < GG_TABLE_RING; i++)
+		if (!grow(region, &region->tables[i], 1))
+			return -ENOSPC;
+	if (gg_region_take(region, GG_TABLE_THREADS) != 0 ||
+	    gg_region_take(region, GG_TABLE_HEAPS) != 0 ||
+	    gg_region_take(region, GG_TABLE_TYPES) != 0 ||
+	    gg_region_take_run(region, GG_TABLE_STACKS, GG_STACK_FIRST) != 0 ||
+	    gg_region_take(region, GG_TABLE_ROWS) != 0)
+		return -ENOSPC;
+	overflow = gg_region_at(region, GG_TABLE_STACKS, GG_STACK_OVERFLOW);
+	overflow->parent = GG_STACK_EMPTY;
+	row = gg_region_at(region, GG_TABLE_ROWS, 0);
+	row->stack = GG_STACK_OVERFLOW;
+	row->ready = 1;
+	return 0;
+}
+
+/* Maps the file's part of the region: header, tables, the ring's space. */
+static int init_shared(struct gg_region *region, const struct gg_region_map *map,
+		       const struct gg_region_options *options)
+{
+	uint64_t bytes = gg_region_file_bytes(options);
+	struct gg_region_space *ring = &region->tables[GG_TABLE_RING];
+	int status;
+
+	if (bytes == 0 || map->base == NULL || map->bytes < bytes)
+		return -EINVAL;
+	region->map = *map;
+	status = gg_region_map_reserve(&region->map, 0, GG_REGION_PAGE_BYTES);
+	if (status < 0)
+		return status;
+	region->header = (struct gg_region_header *)map->base;
+	write_header(region, options);
+	/* The ring has no order of growth: all of it now. */
+	return gg_region_map_reserve(&region->map, ring->offset,
+				     (uint64_t)ring->capacity * ring->record_bytes);
+}
+
+/* Cuts the next part off the private mapping: whole pages, for wipe(). */
+static void *cut(uint8_t **next, size_t bytes)
+{
+	void *part = *next;
+
+	*next += to_page(bytes);
+	return part;
+}
+
+/* Makes a part all zero again, without touching what never was anything else. */
+static void wipe(void *part, size_t bytes)
+{
+	if (madvise(part, to_page(bytes), MADV_DONTNEED) != 0)
+		memset(part, 0, bytes);
+}
+
+static void init_live(struct gg_region *region, uint64_t live)
+{
+	gg_index_init(&region->live_index, region->live_index.levels[0], live);
+	gg_filter_init(&region->filter, region->filter.cells[0], live, region->homes,
+		       &region->records[0].address, sizeof(*region->records) / sizeof(uint64_t),
+		       &region->tables[GG_TABLE_LIVE].used_count);
+}
+
+static int init_private(struct gg_region *region, const struct gg_region_options *options)
+{
+	uint64_t live = options->capacities[GG_TABLE_LIVE];
+	uint64_t stacks = options->capacities[GG_TABLE_STACKS];
+	uint64_t rows = options->capacities[GG_TABLE_ROWS];
+	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
+	size_t bytes = live * (sizeof(*region->records) + sizeof(*region->homes) +
+			       sizeof(*region->next_free)) +
+		       stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
+		       gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
+		       gg_filter_bytes(live) + (size_t)16 * GG_REGION_PAGE_BYTES;
+	int saved_errno = errno;
+	uint8_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	errno = saved_errno;
+	if (next == MAP_FAILED)
+		return -ENOMEM;
+	region->memory = next;
+	region->memory_bytes = bytes;
+	region->records = cut(&next, live * sizeof(*region->records));
+	region->homes = cut(&next, live * sizeof(*region->homes));
+	region->next_free = cut(&next, live * sizeof(*region->next_free));
+	region->first_rows = cut(&next, stacks * sizeof(*region->first_rows));
+	region->slot_owners = cut(&next, slots * sizeof(*region->slot_owners));
+	region->live_index.levels[0] = cut(&next, gg_index_bytes(live));
+	region->filter.cells[0] = cut(&next, gg_filter_bytes(live));
+	init_live(region, live);
+	gg_index_init(&region->stack_index, cut(&next, gg_index_bytes(stacks)), stacks);
+	gg_index_init(&region->row_index, cut(&next, gg_index_bytes(rows)), rows);
+	return 0;
+}
+
+int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
+		   const struct gg_region_options *options)
+{
+	int status;
+
+	*region = (struct gg_region){ .next_id = 1, .max_frames = options->max_frames };
+	GG_REGION_INIT_VIEW(region);
+	region->hash_seed = options->hash_seed != 0 ? options->hash_seed : gg_hash_random_seed();
+	status = init_shared(region, map, options);
+	if (status == 0)
+		status = write_first_records(region);
+	if (status == 0)
+		status = init_private(region, options);
+	if (status < 0)
+		return status;
+	region->first_rows[GG_STACK_OVERFLOW] = 1;
+	/* A reader that sees the magic sees the header. */
+	gg_store_release(&region->header->magic, GG_REGION_MAGIC);
+	return 0;
+}
+
+void gg_region_end(struct gg_region *region, uint64_t now_ns)
+{
+	gg_store_release(&region->header->end_monotonic_ns, now_ns);
+}
+
+void gg_region_done(struct gg_region *region, bool remove_file)
+{
+	if (region->memory != NULL)
+		munmap(region->memory, region->memory_bytes);
+	gg_region_map_done(&region->map, remove_file);
+	*region = (struct gg_region){ 0 };
+	GG_REGION_INIT_VIEW(region);
+}
+
+/* The inherited table's records, with their ids.  They only grow, and what is ready stays so. */
+static int copy_table(struct gg_region *region, const struct gg_region *inherited,
+		      enum gg_region_table_id id, uint32_t first_count)
+{
+	uint32_t count = inherited->tables[id].used_count;
+
+	/* Those with a meaning of their own are there. */
+	if (count > first_count &&
+	    gg_region_take_run(region, id, count - first_count) == GG_INDEX_NONE)
+		return -ENOSPC;
+	memcpy(region->tables[id].base, inherited->tables[id].base,
+	       (size_t)count * region->tables[id].record_bytes);
+	return 0;
+}
+
+static int copy_tables(struct gg_region *region, const struct gg_region *inherited)
+{
+	static const struct {
+		enum gg_region_table_id id;
+		uint32_t first_count;
+	} copied[] = {
+		{ GG_TABLE_THREADS, 1 }, { GG_TABLE_HEAPS, 1 },
+		{ GG_TABLE_TYPES, 1 },	 { GG_TABLE_STACKS, GG_STACK_FIRST },
+		{ GG_TABLE_MODULES, 0 }, { GG_TABLE_STRINGS, 0 },
+	};
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < GG_COUNT(copied); i++)
+		status = copy_table(region, inherited, copied[i].id, copied[i].first_count);
+	/* None of those threads runs here. */
+	for (uint32_t i = 1; status == 0 && i < region->tables[GG_TABLE_THREADS].used_count; i++) {
+		struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS, i);
+
+		row->end_ns = row->end_ns == 0 ? now_ns : row->end_ns;
+	}
+	return status;
+}
+
+/* Private tables that begin anew, whatever another thread was doing to them at the fork. */
+static void forget(struct gg_region *region)
+{
+	uint64_t live = region->tables[GG_TABLE_LIVE].capacity;
+	uint64_t rows = region->tables[GG_TABLE_ROWS].capacity;
+
+	wipe(region->live_index.levels[0], gg_index_bytes(live));
+	wipe(region->filter.cells[0], gg_filter_bytes(live));
+	wipe(region->homes, live * sizeof(*region->homes));
+	wipe(region->row_index.levels[0], gg_index_bytes(rows));
+	memset(region->row_owners, 0, sizeof(region->row_owners));
+	wipe(region->first_rows,
+	     region->tables[GG_TABLE_STACKS].capacity * sizeof(*region->first_rows));
+	wipe(region->slot_owners,
+	     region->tables[GG_TABLE_SLOTS].capacity * sizeof(*region->slot_owners));
+	region->free_head = 0;
+	region->first_rows[GG_STACK_OVERFLOW] = 1;
+	gg_index_init(&region->row_index, region->row_index.levels[0], rows);
+	init_live(region, live);
+}
+
+int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
+		    const struct gg_region_options *options)
+{
+	struct gg_region inherited = *region;
+	struct gg_region_options same = *options;
+	uint32_t live_count = inherited.tables[GG_TABLE_LIVE].used_count;
+	int status;
+
+	GG_REGION_INIT_VIEW(region);
+	same.max_frames = region->max_frames;
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		same.capacities[i] = inherited.tables[i].capacity;
+	status = init_shared(region, map, &same);
+	if (status == 0)
+		status = write_first_records(region);
+	if (status == 0)
+		status = copy_tables(region, &inherited);
+	if (status == 0 && live_count > 0 &&
+	    gg_region_take_run(region, GG_TABLE_LIVE, live_count) == GG_INDEX_NONE)
+		status = -ENOSPC;
+	if (status < 0) {
+		region->map = inherited.map; /* the new one stays the caller's */
+		return status;
+	}
+	forget(region);
+	for (uint32_t i = 0; i < live_count; i++) {
+		if (region->records[i].id != 0)
+			gg_region_record_inherited(region, i);
+		else
+			gg_region_record_free_place(region, i);
+	}
+	region->header->inherited_below_id = region->next_id;
+	gg_region_map_done(&inherited.map, false);
+	gg_store_release(&region->header->magic, GG_REGION_MAGIC);
+	return 0;
+}
+
+struct gg_region_wish gg_region_control(const struct gg_region *region)
+{
+	const struct gg_region_control *control = &region->header->control;
+	struct gg_region_wish wish;
+
+	/* Pairs with the release of who wishes. */
+	wish.change_count = gg_load_acquire(&control->change_count);
+	wish.interval_bytes = gg_load_relaxed(&control->interval_bytes);
+	wish.active = gg_load_relaxed(&control->active) != 0;
+	return wish;
+}

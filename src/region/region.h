@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region - the state of a profile inside a mapped file, as the profiled program writes it.
+ *
+ *   static struct gg_region region = GG_REGION_INIT;
+ *   static __thread struct gg_region_thread thread;
+ *
+ *   gg_region_options_default(&options);
+ *   bytes = gg_region_file_bytes(&options);
+ *   if (gg_region_map_create(&map, NULL, name, bytes) == 0 &&
+ *       gg_region_init(&region, &map, &options) == 0) {
+ *           gg_region_thread_begin(&region, &thread, gettid(), "main");
+ *           ...
+ *           stack = gg_region_intern(&region, &thread, pcs, count);      stack.h
+ *           gg_region_record_alloc(&region, &thread, &sample);           record.h
+ *           if (gg_live_maybe(&region, p))
+ *                   gg_region_record_free(&region, &thread, p, now, 0);  record.h
+ *   }
+ *
+ * Whatever ends the process, a reader (view.h) finds the state up to the last record, consistent:
+ * totals allocated minus totals freed are exactly the live samples.  docs/REGION.md tells how.
+ *
+ * Truth and mirror  the samples, the address index and the filter are in private memory; the file
+ *           is the published mirror.  A forked child has the exact snapshot by copy-on-write, and
+ *           nothing that another process writes into the file can lead this one astray.
+ * Never     allocates, locks, or waits for another thread: what cannot be had in a bounded number
+ *           of tries is dropped and counted.  System calls only where a table needs more space
+ *           (fallocate), a handful in the life of a small program.  errno is kept.
+ * Threads   any; also in signal handlers: a call that interrupts another one of its own thread is
+ *           dropped and counted.
+ * Memory    64 bytes a live sample in the file; private: 64 for the truth, 8
+ *           beside it, and what index.h and filter.h say: 124 to 207 in all (bench_region.c).  Address space is reserved for the capacities.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/filter.h"
+#include "region/index.h"
+#include "region/layout.h"
+#include "region/map.h"
+
+struct gg_region_options {
+	uint32_t capacities[GG_TABLE_COUNT]; /* records; of the ring a power of two */
+	uint32_t max_frames;		     /* of a stack */
+	uint32_t pid, parent_pid;
+	uint64_t process_start_ticks;
+	uint64_t interval_bytes; /* of the control word */
+	bool active;
+	uint64_t hash_seed; /* 0: random */
+	/* Texts to keep, cut to what the header has; each with its length. */
+	const char *command, *exe, *options;
+	uint32_t command_bytes, exe_bytes, options_bytes;
+};
+
+/* A table as this process knows it. */
+struct gg_region_space {
+	uint8_t *base; /* in the mapping */
+	uint64_t offset;
+	uint32_t record_bytes, capacity;
+	uint32_t used_count;	 /* records taken */
+	uint32_t growing;	 /* 1: somebody asks for space */
+	uint32_t failure_count;	 /* of asking */
+	uint32_t asked_in_vain;	 /* since then */
+	uint64_t reserved_bytes; /* that may be written */
+	uint64_t *mirror;	 /* used_count in the header */
+};
+
+enum {
+	GG_REGION_MEMO_FRAMES = 128,
+	GG_REGION_OWNERS = 1024
+};
+
+/* A thread's own; all-zero is a thread that has not begun.  Nobody else touches it. */
+struct gg_region_thread {
+	uint32_t slot_plus_1; /* 0: none */
+	uint16_t thread;      /* its id, 0: no row of its own */
+	uint8_t busy;	      /* in a call */
+	uint8_t begun;
+	uint64_t operations; /* announced, in steps of GG_ANNOUNCED_STEP */
+
+	/* Of the last stack interned, from its outermost frame on: pcs and hashes. */
+	uint32_t memo_count;
+	uint64_t memo_pcs[GG_REGION_MEMO_FRAMES];
+	uint64_t memo_hashes[GG_REGION_MEMO_FRAMES];
+	uint32_t memo_ids[GG_REGION_MEMO_FRAMES]; /* 0: not known */
+
+	/* Of the last sample weighed. */
+	struct gg_draw memo_draw;
+	uint64_t memo_size_bytes;
+	struct gg_sums memo_sums;
+};
+
+struct gg_region {
+	struct gg_filter filter; /* first: gg_live_maybe() reads its first word */
+	struct gg_region_header *header;
+	struct gg_region_space tables[GG_TABLE_COUNT];
+	struct gg_region_map map;
+	uint64_t hash_seed;
+	uint64_t next_id; /* of a sample */
+	uint32_t max_frames;
+
+	/* Private memory, one mapping. */
+	uint8_t *memory;
+	size_t memory_bytes;
+	struct gg_region_sample *records; /* one a live sample: the truth; id 0: free */
+	uint32_t *homes;		  /* of the filter */
+	uint32_t *next_free;		  /* links of free records, + 1 */
+	uint32_t *first_rows;		  /* one a stack: its first row, + 1 */
+	/* 0, or 1 + the slot that is changing a row.  Rows share them by number, so that they stay
+	 * in the cache: a thread holds one at a time. */
+	uint32_t row_owners[GG_REGION_OWNERS];
+	uint32_t *slot_owners; /* 1: taken by a thread */
+	uint64_t free_head;    /* record + 1, and a count of changes above: no ABA */
+	struct gg_index live_index, stack_index, row_index;
+};
+
+/* Before gg_region_init(), gg_live_maybe() says no. */
+#define GG_REGION_INIT_VIEW(region) ((region)->filter.view = GG_FILTER_EMPTY_VIEW)
+
+void gg_region_options_default(struct gg_region_options *options);
+
+/* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
+uint64_t gg_region_file_bytes(const struct gg_region_options *options);
+
+/*
+ * Makes the region in the mapped file.  Takes the map over; on failure it stays the caller's.
+ * 0, -EINVAL (capacities, or the map is too small), -ENOSPC, -ENOMEM.
+ */
+GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
+				 const struct gg_region_options *options);
+
+/* Writes the time of an orderly end.  The mapping stays: other threads may still be at it. */
+void gg_region_end(struct gg_region *region, uint64_t now_ns);
+
+/* Frees what gg_region_init() took, for tests and embedders: nobody may use it any more. */
+void gg_region_done(struct gg_region *region, bool remove_file);
+
+/*
+ * In a forked child, by its only thread: makes the inherited region, with the samples that were
+ * live at the fork, one of its own in a new file.  Stacks, modules, names and threads keep their
+ * ids; the totals start as what was live.  What the parent does meanwhile or later is not seen.
+ * The thread must begin again.  0, or as gg_region_init() with the region unusable: then nothing may
+ * be recorded, gg_live_maybe() says no.
+ */
+GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
+				  const struct gg_region_options *options);
+
+/* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */
+void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
+			    const char *name, uint64_t now_ns);
+void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
+			     const char *name);
+void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
+			  uint64_t now_ns);
+
+/* A name for samples to refer to: GG_TABLE_HEAPS or GG_TABLE_TYPES.  Its id; 0: full, or "". */
+uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id table,
+			    const char *name, size_t bytes);
+
+/* What is known of a module; the texts are copied. */
+struct gg_module_info {
+	const char *path;
+	size_t path_bytes;
+	const uint8_t *build_id;
+	size_t build_id_bytes;
+	uint64_t bias, load_ns;
+	uint32_t generation;
+	uint32_t range_count;
+	const struct gg_region_range *ranges;
+};
+
+/* Adds a module; its index, or GG_INDEX_NONE: full, counted. */
+uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);
+void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
+
+/* What another process may ask for. */
+struct gg_region_wish {
+	uint64_t change_count; /* differs from the last one seen: there is something new */
+	uint64_t interval_bytes;
+	bool active;
+};
+struct gg_region_wish gg_region_control(const struct gg_region *region);
+
+static inline void gg_region_count(struct gg_region *region, enum gg_region_counter counter,
+				   uint64_t amount)
+{
+	gg_add_relaxed(&region->header->counters[counter], amount);
+}
+
+/* Is it perhaps a sampled block?  False is exact.  Cost: filter.h. */
+static inline bool gg_live_maybe(const struct gg_region *region, const void *pointer)
+{
+	return gg_filter_maybe(&region->filter, pointer);
+}
+
+/* The next record of a table that only grows, with space to write it; GG_INDEX_NONE: full. */
+uint32_t gg_region_take(struct gg_region *region, enum gg_region_table_id id);
+
+/* The same for `count` records in a row: the first one. */
+uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
+
+/* A record of a table, by an index that this process made. */
+static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
+				 uint32_t index)
+{
+	const struct gg_region_space *table = &region->tables[id];
+
+	return table->base + (size_t)index * table->record_bytes;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/ring.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "region/step.h"
+
+enum {
+	CLAIM_TRIES = 16
+};
+
+void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
+{
+	struct gg_region_header *header = region->header;
+	uint32_t capacity = region->tables[GG_TABLE_RING].capacity;
+	uint64_t head = gg_load_relaxed(&header->ring_head);
+	struct gg_region_event *place;
+
+	for (int tries = 0;; tries++) {
+		/* Acquire: pairs with the reader, which is done with the places before its tail. */
+		if (head - gg_load_acquire(&header->ring_tail) >= capacity ||
+		    tries == CLAIM_TRIES) {
+			gg_region_count(region, GG_COUNT_DROP_EVENTS, 1);
+			return;
+		}
+		if (gg_cas_acq_rel(&header->ring_head, &head, head + 1))
+			break;
+	}
+	place = gg_region_at(region, GG_TABLE_RING, (uint32_t)head & (capacity - 1));
+	gg_put_words(&place->time_ns, &event->time_ns,
+		     sizeof(*event) - offsetof(struct gg_region_event, time_ns));
+	/* The reader that sees the number sees the event. */
+	gg_store_release(&place->sequence, head + 1);
+	gg_region_count(region, GG_COUNT_EVENTS, 1);
+}
+
+static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, to, bytes, (off_t)offset);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	return (size_t)got == bytes ? 0 : -EBADMSG;
+}
+
+int gg_ring_open(struct gg_ring_reader *ret_reader, int fd)
+{
+	struct gg_region_header header;
+	const struct gg_region_table *table = &header.tables[GG_TABLE_RING];
+	int status = read_at(fd, &header, sizeof(header), 0);
+
+	if (status < 0)
+		return status;
+	if (header.magic != GG_REGION_MAGIC || header.version != GG_REGION_VERSION ||
+	    table->record_bytes != sizeof(struct gg_region_event) || table->capacity == 0 ||
+	    (table->capacity & (table->capacity - 1)) != 0 || table->capacity > 1 << 24 ||
+	    table->offset > header.file_bytes || header.file_bytes > INT64_MAX)
+		return -EBADMSG;
+	*ret_reader = (struct gg_ring_reader){
+		.fd = fd,
+		.offset = table->offset,
+		.capacity = table->capacity,
+		.tail = header.ring_tail,
+	};
+	return 0;
+}
+
+/* Reads places [first, first + count), which do not wrap. */
+static int read_places(const struct gg_ring_reader *reader, struct gg_region_event *events,
+		       uint64_t first, uint64_t count)
+{
+	return read_at(reader->fd, events, count * sizeof(*events),
+		       reader->offset + (first & (reader->capacity - 1)) * sizeof(*events));
+}
+
+int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, int max, bool final)
+{
+	uint64_t head, count, published = 0, kept = 0;
+	int status = read_at(reader->fd, &head, sizeof(head),
+			     offsetof(struct gg_region_header, ring_head));
+
+	if (status < 0)
+		return status;
+	count = head - reader->tail;
+	if (count > reader->capacity)
+		return -EBADMSG; /* nobody wrote that */
+	count = count < (uint64_t)max ? count : (uint64_t)max;
+	if (count > reader->capacity - (reader->tail & (reader->capacity - 1)))
+		count = reader->capacity - (reader->tail & (reader->capacity - 1));
+	if (count == 0)
+		return 0;
+	/* Twice: an event whose number was there the first time is whole the second time. */
+	status = read_places(reader, events, reader->tail, count);
+	while (status == 0 && published < count &&
+	       (final || events[published].sequence == reader->tail + published + 1))
+		published++;
+	if (status == 0 && published > 0)
+		status = read_places(reader, events, reader->tail, published);
+	if (status < 0)
+		return status;
+	for (uint64_t i = 0; i < published; i++) {
+		if (events[i].sequence == reader->tail + i + 1)
+			events[kept++] = events[i];
+		else
+			reader->lost_count++;
+	}
+	reader->tail += published;
+	if (pwrite(reader->fd, &reader->tail, sizeof(reader->tail),
+		   offsetof(struct gg_region_header, ring_tail)) != sizeof(reader->tail))
+		return errno != 0 ? -errno : -EIO;
+	return (int)kept;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/stack.h"
+
+/* Which node: that of the hash, whose innermost pc is this. */
+struct node_key {
+	const struct gg_region_node *nodes;
+	uint64_t pc;
+	uint64_t hash;
+};
+
+static bool node_matches(const void *context, uint32_t value)
+{
+	const struct node_key *key = context;
+	const struct gg_region_node *node = &key->nodes[value];
+
+	/* The index compared the hash's upper half. */
+	return node->pc == key->pc && node->check == (uint32_t)key->hash;
+}
+
+static uint64_t extend(uint64_t hash, uint64_t pc)
+{
+	hash = (hash ^ pc) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+static struct node_key key_of(const struct gg_region *region, uint64_t pc, uint64_t hash)
+{
+	return (struct node_key){
+		.nodes = (const struct gg_region_node *)region->tables[GG_TABLE_STACKS].base,
+		.pc = pc,
+		.hash = hash,
+	};
+}
+
+static uint32_t find(const struct gg_region *region, uint64_t pc, uint64_t hash)
+{
+	struct node_key key = key_of(region, pc, hash);
+
+	return gg_index_find(&region->stack_index, hash, false, node_matches, &key, NULL);
+}
+
+/* Makes the node, unless another thread is faster.  GG_INDEX_NONE: the table is full. */
+static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint64_t hash)
+{
+	struct node_key key = key_of(region, pc, hash);
+	uint32_t id = gg_region_take(region, GG_TABLE_STACKS);
+
+	if (id == GG_INDEX_NONE)
+		return id;
+	/* Whole before the index publishes it.  If another thread published the same before us,
+	 * this one is never named and stays as it is. */
+	*(struct gg_region_node *)gg_region_at(region, GG_TABLE_STACKS, id) =
+		(struct gg_region_node){ .pc = pc, .parent = parent, .check = (uint32_t)hash };
+	return gg_index_add(&region->stack_index, hash, id, node_matches, &key);
+}
+
+/*
+ * The stack is new: walks it inwards from its outermost frame, or from the innermost one that it
+ * shares with the last stack and whose node is known, and adds what is missing.
+ */
+static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_thread *thread,
+				   const uint64_t *pcs, uint32_t count, uint32_t shared_count)
+{
+	uint32_t id = GG_STACK_EMPTY, depth = shared_count;
+	uint64_t hash = region->hash_seed;
+
+	while (depth > 0 && thread->memo_ids[depth - 1] == 0)
+		depth--;
+	if (depth > 0) {
+		id = thread->memo_ids[depth - 1];
+		hash = thread->memo_hashes[depth - 1];
+	}
+	for (; depth < count; depth++) {
+		uint64_t pc = pcs[count - 1 - depth];
+		uint32_t child;
+
+		hash = extend(hash, pc);
+		child = find(region, pc, hash);
+		if (child == GG_INDEX_NONE)
+			child = add(region, id, pc, hash);
+		if (child == GG_INDEX_NONE) {
+			gg_region_count(region, GG_COUNT_STACKS_OVERFLOWED, 1);
+			return GG_STACK_OVERFLOW;
+		}
+		id = child;
+		if (depth < GG_REGION_MEMO_FRAMES)
+			thread->memo_ids[depth] = id;
+	}
+	return id;
+}
+
+/* How many outer frames are those of the last stack. */
+static uint32_t count_shared(const struct gg_region_thread *thread, const uint64_t *pcs,
+			     uint32_t count)
+{
+	uint32_t limit = count < thread->memo_count ? count : thread->memo_count, i = 0;
+
+	while (i < limit && thread->memo_pcs[i] == pcs[count - 1 - i])
+		i++;
+	return i;
+}
+
+uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
+			  const uint64_t *pcs, uint32_t count)
+{
+	uint32_t shared_count, id;
+	uint64_t hash;
+
+	if (count > region->max_frames)
+		count = region->max_frames;
+	if (count == 0)
+		return GG_STACK_EMPTY;
+	if (thread->busy)
+		return GG_STACK_OVERFLOW; /* interrupted itself: the memo is in use */
+	thread->busy = 1;
+	gg_fence_signal();
+	shared_count = count_shared(thread, pcs, count);
+	hash = shared_count > 0 ? thread->memo_hashes[shared_count - 1] : region->hash_seed;
+	for (uint32_t depth = shared_count; depth < count; depth++) {
+		hash = extend(hash, pcs[count - 1 - depth]);
+		if (depth < GG_REGION_MEMO_FRAMES) {
+			thread->memo_pcs[depth] = pcs[count - 1 - depth];
+			thread->memo_hashes[depth] = hash;
+			thread->memo_ids[depth] = 0;
+		}
+	}
+	thread->memo_count = count < GG_REGION_MEMO_FRAMES ? count : GG_REGION_MEMO_FRAMES;
+	id = count <= GG_REGION_MEMO_FRAMES ? thread->memo_ids[count - 1] : 0;
+	if (id == 0) {
+		id = find(region, pcs[0], hash);
+		if (id == GG_INDEX_NONE)
+			id = intern_new(region, thread, pcs, count, shared_count);
+		else if (count <= GG_REGION_MEMO_FRAMES)
+			thread->memo_ids[count - 1] = id;
+	}
+	gg_fence_signal();
+	thread->busy = 0;
+	return id;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack - interns stacks: equal pcs, equal id.
+ *
+ * The table is a trie: a node is a pc and the node of its caller, so stacks share their outer
+ * frames, and memory is 16 bytes a new frame instead of 8 a frame of each stack.  But nodes are not
+ * looked up by (parent, pc), which is a chain of as many dependent look-ups as there are frames.
+ * A node's key is the hash of all pcs from the outermost to its own; so a known stack is found by
+ * one look-up, and only a new one is walked.  A remembered last stack saves hashing the outer frames
+ * that did not change.  Against whole stacks and against the plain trie: docs/REGION.md, "Stacks",
+ * measured by bench/bench_region.c.
+ *
+ * Identity  64 bits of hash, seeded at random, and the innermost pc; the frames between are not
+ *           compared.  Two of a million nodes share a hash with a probability of 3e-8.
+ * Full      GG_STACK_OVERFLOW, counted.
+ */
+#pragma once
+
+#include "region/region.h"
+
+/*
+ * The id of the stack pcs[0] (innermost) .. pcs[count - 1]; GG_STACK_EMPTY for none.  Deeper ones
+ * than the header's max_frames lose their outer end.  errno is kept.
+ */
+uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
+			  const uint64_t *pcs, uint32_t count);
