@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "region.h"
+#include "region/ring.h"
+#include "test.h"
+
+static struct gg_region region;
+static struct gg_region_thread thread;
+static struct gg_region_options options;
+
+static bool begin(void)
+{
+	if (!CHECK(region_make(&region, &options)))
+		return false;
+	gg_region_thread_begin(&region, &thread, 42, "main", 1000);
+	return true;
+}
+
+static bool begin_small(void)
+{
+	region_small_options(&options);
+	return begin();
+}
+
+static void end(void)
+{
+	gg_region_done(&region, true);
+}
+
+static const void *at(uint64_t address)
+{
+	return (const void *)(uintptr_t)address;
+}
+
+static uint64_t counted(enum gg_region_counter counter)
+{
+	return region.header->counters[counter];
+}
+
+static uint64_t record(uint64_t address, uint64_t size_bytes, uint32_t stack)
+{
+	struct gg_sample sample = region_sample(address, size_bytes, stack);
+
+	return gg_region_record_alloc(&region, &thread, &sample);
+}
+
+static bool release(uint64_t address)
+{
+	return gg_live_maybe(&region, at(address)) &&
+	       gg_region_record_free(&region, &thread, at(address), 0, address + 5000, 0);
+}
+
+TEST(a_sample_is_read_back_with_all_that_was_recorded)
+{
+	const uint64_t pcs[] = { 0x1111, 0x2222, 0x3333 };
+	struct gg_region_view view;
+	uint64_t read_pcs[8];
+
+	if (!begin_small())
+		return;
+	uint32_t heap = gg_region_add_name(&region, GG_TABLE_HEAPS, "arena", 5);
+	uint32_t type = gg_region_add_name(&region, GG_TABLE_TYPES, "int[]", 5);
+	struct gg_sample sample = {
+		.address = 0x7f0012345670,
+		.time_ns = 123456789,
+		.size_bytes = (UINT64_C(1) << 47) + 5,
+		.usable_bytes = (UINT64_C(1) << 47) + 4096,
+		.draw = { .interval = 524288.5,
+			  .offset_bytes = 77,
+			  .mark_count = 3,
+			  .scheme = GG_SCHEME_STRIDE },
+		.stack = gg_region_intern(&region, &thread, pcs, 3),
+		.heap = (uint16_t)heap,
+		.type = (uint16_t)type,
+		.flags = GG_SAMPLE_MAPPING,
+	};
+	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 1);
+	if (CHECK(region_view(&region, &view)) && CHECK(view.live_count == 1)) {
+		const struct gg_region_sample *read = &view.live[0];
+
+		CHECK(read->id == 1 && read->address == sample.address);
+		CHECK(read->time_ns == sample.time_ns && read->size_bytes == sample.size_bytes);
+		CHECK(read->slack_bytes == 4091);
+		CHECK(read->interval == 524288.5 && read->offset_bytes == 77);
+		CHECK(read->mark_count == 3 && read->scheme == GG_SCHEME_STRIDE);
+		CHECK(read->flags == GG_SAMPLE_MAPPING);
+		CHECK(read->thread == 1 && view.threads[1].tid == 42);
+		CHECK(strcmp(view.threads[1].name, "main") == 0);
+		CHECK(memcmp(gg_region_view_string(&view, view.heaps[read->heap].offset), "arena",
+			     5) == 0);
+		CHECK(view.types[read->type].bytes == 5);
+		CHECK(gg_region_view_stack(&view, read->stack, read_pcs, 8) == 3);
+		CHECK(memcmp(read_pcs, pcs, sizeof(pcs)) == 0);
+		CHECK(gg_region_view_stack(&view, read->stack, read_pcs, 1) == 3);
+		CHECK(gg_region_view_check(&view, NULL) == 0);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(the_header_says_which_process_it_is)
+{
+	struct gg_region_view view;
+
+	region_small_options(&options);
+	options.command = "prog\0-x";
+	options.command_bytes = 8;
+	options.exe = "/bin/prog";
+	options.exe_bytes = 9;
+	options.parent_pid = 6;
+	options.process_start_ticks = 99;
+	if (!begin())
+		return;
+	gg_region_end(&region, 5555);
+	if (CHECK(region_view(&region, &view))) {
+		CHECK(view.header.pid == 7 && view.header.parent_pid == 6);
+		CHECK(view.header.process_start_ticks == 99);
+		CHECK(view.header.command_bytes == 8 &&
+		      memcmp(view.header.command, "prog\0-x", 8) == 0);
+		CHECK(view.header.exe_bytes == 9);
+		CHECK(view.header.end_monotonic_ns == 5555);
+		CHECK(view.header.start_wall_ns > UINT64_C(1704067200000000000));
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(a_freed_sample_moves_from_live_to_freed)
+{
+	struct gg_region_view view;
+	uint64_t pc = 5;
+
+	if (!begin_small())
+		return;
+	uint32_t stack = gg_region_intern(&region, &thread, &pc, 1);
+	CHECK(record(0x1000, 100, stack) != 0);
+	CHECK(record(0x2000, 200000, stack) != 0);
+	CHECK(gg_live_maybe(&region, at(0x1000)));
+	CHECK(release(0x1000));
+	CHECK(!gg_live_maybe(&region, at(0x1000)));
+	CHECK(!release(0x1000));
+	if (CHECK(region_view(&region, &view))) {
+		struct gg_region_totals totals = gg_region_view_totals(&view);
+
+		CHECK(totals.allocated.sample_count == 2 && totals.freed.sample_count == 1);
+		CHECK(totals.allocated.size_bytes == 200100 && totals.freed.size_bytes == 100);
+		CHECK(totals.live.size_bytes == 200000 && view.live_count == 1);
+		/* Lived 4999 ns: [2^12, 2^13). */
+		CHECK(view.rows[1].lifetimes[3] == 1);
+		CHECK(gg_region_view_check(&view, NULL) == 0);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(an_address_that_is_new_again_closes_its_old_sample)
+{
+	if (!begin_small())
+		return;
+	uint64_t first = record(0x1000, 100, 0), second = record(0x1000, 300, 0);
+	struct gg_region_sample found;
+
+	CHECK(first == 1 && second == 2);
+	CHECK(counted(GG_COUNT_MISSED_FREES) == 1 && counted(GG_COUNT_FREES) == 0);
+	CHECK(gg_region_find(&region, at(0x1000), &found) && found.id == 2);
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(a_sample_is_closed_by_its_id_only_while_it_is_that_one)
+{
+	struct gg_region_sample found;
+
+	if (!begin_small())
+		return;
+	record(0x1000, 100, 0);
+	CHECK(gg_region_find(&region, at(0x1000), &found));
+	/* realloc moved it, and another thread got the address before we could close it. */
+	record(0x1000, 200, 0);
+	CHECK(!gg_region_record_free(&region, &thread, at(0x1000), found.id, 1, 0));
+	CHECK(gg_region_find(&region, at(0x1000), &found) && found.size_bytes == 200);
+	CHECK(gg_region_record_free(&region, &thread, at(0x1000), found.id, 1, 0));
+	CHECK(!gg_region_find(&region, at(0x1000), &found));
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(equal_stacks_have_one_id_and_share_their_outer_frames)
+{
+	uint64_t a[] = { 1, 2, 3, 4 }, b[] = { 9, 2, 3, 4 };
+
+	if (!begin_small())
+		return;
+	uint32_t id = gg_region_intern(&region, &thread, a, 4);
+	uint32_t used = region.tables[GG_TABLE_STACKS].used_count;
+	uint32_t other = gg_region_intern(&region, &thread, b, 4);
+
+	CHECK(id >= GG_STACK_FIRST && other != id);
+	CHECK(used == GG_STACK_FIRST + 4);
+	CHECK(region.tables[GG_TABLE_STACKS].used_count == used + 1);
+	CHECK(gg_region_intern(&region, &thread, a, 4) == id);
+	CHECK(gg_region_intern(&region, &thread, b, 4) == other);
+	/* The caller's stack is the node above; the order of frames matters. */
+	CHECK(gg_region_intern(&region, &thread, a + 1, 3) == id - 1);
+	CHECK(gg_region_intern(&region, &thread, a, 3) != id);
+	CHECK(gg_region_intern(&region, &thread, a, 0) == GG_STACK_EMPTY);
+	end();
+}
+
+TEST(a_deep_stack_loses_its_outer_end)
+{
+	uint64_t pcs[300], read_pcs[300];
+	struct gg_region_view view;
+
+	region_small_options(&options);
+	options.max_frames = 200;
+	if (!begin())
+		return;
+	for (int i = 0; i < 300; i++)
+		pcs[i] = 1000 + (uint64_t)i;
+	uint32_t id = gg_region_intern(&region, &thread, pcs, 300);
+	CHECK(id == gg_region_intern(&region, &thread, pcs, 200));
+	if (CHECK(region_view(&region, &view))) {
+		CHECK(gg_region_view_stack(&view, id, read_pcs, 300) == 200);
+		CHECK(memcmp(read_pcs, pcs, 200 * sizeof(pcs[0])) == 0);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(a_stack_without_a_place_is_the_overflow_stack)
+{
+	if (!begin_small())
+		return;
+	for (uint64_t i = 1; i <= 300; i++) {
+		uint64_t pc = i;
+		uint32_t id = gg_region_intern(&region, &thread, &pc, 1);
+
+		CHECK((id == GG_STACK_OVERFLOW) == (i > 254));
+	}
+	CHECK(counted(GG_COUNT_STACKS_OVERFLOWED) == 46);
+	CHECK(record(0x1000, 10, GG_STACK_OVERFLOW) != 0);
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(a_sample_without_a_place_is_dropped_and_counted)
+{
+	if (!begin_small())
+		return;
+	for (uint64_t i = 1; i <= 600; i++)
+		CHECK((record(i * 16, i, 0) != 0) == (i <= 512));
+	CHECK(counted(GG_COUNT_DROP_LIVE_FULL) == 88);
+	CHECK(counted(GG_COUNT_SAMPLES) == 512);
+	CHECK(release(16));
+	CHECK(record(601 * 16, 5, 0) != 0); /* the place is used again */
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(what_cannot_be_a_sample_is_dropped_and_counted)
+{
+	if (!begin_small())
+		return;
+	struct gg_sample sample = region_sample(0x1000, UINT64_C(1) << 48, 0);
+	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 0);
+	sample = region_sample(0x1000, 10, 0);
+	sample.draw.interval = 0;
+	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 0);
+	CHECK(record(0x1000, 10, 77) == 0); /* no such stack */
+	CHECK(record(0, 10, 0) == 0);
+	CHECK(counted(GG_COUNT_DROP_SIZE) == 4);
+	end();
+}
+
+TEST(without_room_for_rows_stacks_fold_and_stay_exact)
+{
+	struct gg_region_thread others[6];
+	uint32_t stacks[60];
+
+	if (!begin_small())
+		return;
+	for (uint64_t i = 0; i < 60; i++) {
+		uint64_t pc = i + 1;
+
+		stacks[i] = gg_region_intern(&region, &thread, &pc, 1);
+	}
+	/* 127 rows for 7 threads on 60 stacks; the last 20 stacks come when there is none left. */
+	for (int t = 0; t < 6; t++) {
+		gg_region_thread_begin(&region, &others[t], 100, NULL, 0);
+		for (uint64_t i = 0; i < 40; i++) {
+			struct gg_sample sample = region_sample(
+				0x10000 + (uint64_t)t * 0x1000 + i * 16, i * 1000, stacks[i]);
+
+			CHECK(gg_region_record_alloc(&region, &others[t], &sample) != 0);
+		}
+	}
+	for (uint64_t i = 40; i < 60; i++)
+		CHECK(record(0x100000 + i * 16, i, stacks[i]) != 0);
+	CHECK(counted(GG_COUNT_ROWS_FOLDED) > 0);
+	CHECK(region_is_consistent(&region));
+	for (uint64_t i = 0; i < 40; i++)
+		for (uint64_t t = 0; t < 6; t += 2)
+			CHECK(release(0x10000 + t * 0x1000 + i * 16));
+	CHECK(release(0x100000 + 40 * 16));
+	CHECK(region_is_consistent(&region));
+
+	struct gg_region_view view;
+	if (CHECK(region_view(&region, &view))) {
+		uint32_t overflowed = 0;
+
+		for (uint32_t i = 0; i < view.live_count; i++)
+			overflowed += view.live[i].stack == GG_STACK_OVERFLOW;
+		CHECK(overflowed == 19);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(a_thread_that_ends_leaves_its_row_and_gives_its_slot_back)
+{
+	struct gg_region_thread other;
+
+	if (!begin_small())
+		return;
+	for (uint32_t i = 0; i < 30; i++) {
+		gg_region_thread_begin(&region, &other, 100 + i, "worker", i);
+		CHECK(other.slot_plus_1 == 2);
+		CHECK(other.thread == (i < 14 ? i + 2 : 0));
+		struct gg_sample sample = region_sample(0x1000 + i * 16, 10, 0);
+		CHECK(gg_region_record_alloc(&region, &other, &sample) != 0);
+		gg_region_thread_end(&region, &other, 50 + i);
+	}
+	CHECK(counted(GG_COUNT_DROP_THREADS) == 16);
+	CHECK(region_is_consistent(&region));
+
+	struct gg_region_view view;
+	if (CHECK(region_view(&region, &view))) {
+		CHECK(view.threads[3].tid == 101 && view.threads[3].end_ns == 51);
+		CHECK(strcmp(view.threads[3].name, "worker") == 0);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(too_many_threads_at_once_record_nothing_and_are_counted)
+{
+	struct gg_region_thread others[8];
+	struct gg_sample sample = region_sample(0x1000, 10, 0);
+
+	if (!begin_small())
+		return;
+	for (int i = 0; i < 8; i++)
+		gg_region_thread_begin(&region, &others[i], 1, NULL, 0);
+	CHECK(others[6].slot_plus_1 == 8 && others[7].slot_plus_1 == 0);
+	CHECK(gg_region_record_alloc(&region, &others[7], &sample) == 0);
+	CHECK(counted(GG_COUNT_DROP_SLOTS_FULL) == 1);
+	end();
+}
+
+TEST(a_call_that_interrupts_its_own_thread_is_dropped_and_counted)
+{
+	uint64_t pc = 1;
+
+	if (!begin_small())
+		return;
+	CHECK(record(0x1000, 10, 0) != 0);
+	thread.busy = 1; /* as a signal handler in the middle of a call finds it */
+	CHECK(record(0x2000, 10, 0) == 0);
+	CHECK(!release(0x1000));
+	CHECK(gg_region_intern(&region, &thread, &pc, 1) == GG_STACK_OVERFLOW);
+	CHECK(thread.busy == 1);
+	thread.busy = 0;
+	CHECK(counted(GG_COUNT_DROP_BUSY) == 2);
+	CHECK(release(0x1000));
+	end();
+}
+
+TEST(a_row_that_is_held_drops_the_sample_and_defers_the_free)
+{
+	if (!begin_small())
+		return;
+	CHECK(record(0x1000, 10, 0) != 0);
+	region.row_owners[1] = 5; /* a thread that is preempted in the middle */
+	CHECK(record(0x2000, 10, 0) == 0);
+	CHECK(!release(0x1000));
+	CHECK(counted(GG_COUNT_DROP_ROW_HELD) == 1 && counted(GG_COUNT_FREE_DEFERRED) == 1);
+	CHECK(region_is_consistent(&region));
+	region.row_owners[1] = 0;
+	CHECK(record(0x1000, 20, 0) != 0); /* closes the deferred one */
+	CHECK(counted(GG_COUNT_MISSED_FREES) == 1);
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(names_are_interned_until_they_are_full)
+{
+	if (!begin_small())
+		return;
+	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "", 0) == 0);
+	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "a", 1) == 1);
+	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "b", 1) == 2);
+	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "a", 1) == 1);
+	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "c", 1) == 3);
+	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "d", 1) == 0);
+	CHECK(counted(GG_COUNT_DROP_NAMES) == 1);
+	end();
+}
+
+TEST(modules_are_read_back_and_dropped_when_full)
+{
+	const uint8_t build_id[] = { 1, 2, 3 };
+	const struct gg_region_range ranges[] = { { 0x1000, 0x2000, 0 },
+						  { 0x3000, 0x4000, 0x1000 } };
+	struct gg_module_info info = {
+		.path = "/lib/libm.so",
+		.path_bytes = 12,
+		.build_id = build_id,
+		.build_id_bytes = 3,
+		.bias = 0x1000,
+		.load_ns = 5,
+		.generation = 2,
+		.range_count = 2,
+		.ranges = ranges,
+	};
+	struct gg_region_view view;
+
+	if (!begin_small())
+		return;
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK(gg_region_add_module(&region, &info) == i);
+	CHECK(gg_region_add_module(&region, &info) == GG_INDEX_NONE);
+	CHECK(counted(GG_COUNT_DROP_MODULES) == 1);
+	gg_region_unload_module(&region, 1, 77);
+	if (CHECK(region_view(&region, &view)) && CHECK(view.module_count == 4)) {
+		const struct gg_region_module *module = &view.modules[1];
+
+		CHECK(memcmp(gg_region_view_string(&view, module->path_offset), "/lib/libm.so",
+			     12) == 0);
+		CHECK(module->range_count == 2 && module->ranges[1].end == 0x4000);
+		CHECK(module->build_id_bytes == 3 && module->build_id[2] == 3);
+		CHECK(module->unload_ns == 77 && view.modules[0].unload_ns == 0);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(another_process_may_write_the_control_word)
+{
+	if (!begin_small())
+		return;
+	struct gg_region_wish wish = gg_region_control(&region);
+	CHECK(wish.active && wish.interval_bytes == 512 * 1024);
+	struct gg_region_control control = { .change_count = 2, .interval_bytes = 4096 };
+	CHECK(pwrite(region.map.fd, &control, sizeof(control),
+		     offsetof(struct gg_region_header, control)) == sizeof(control));
+	wish = gg_region_control(&region);
+	CHECK(wish.change_count == 2 && !wish.active && wish.interval_bytes == 4096);
+	end();
+}
+
+TEST(a_full_disk_drops_and_counts)
+{
+	uint64_t dropped = 0;
+
+	region_small_options(&options);
+	options.capacities[GG_TABLE_LIVE] = 1 << 16;
+	options.capacities[GG_TABLE_ROWS] = 1 << 16;
+	if (!begin())
+		return;
+	CHECK(record(16, 10, 0) != 0);
+	/* From now on no request for space is granted. */
+	region.map.bytes = 0;
+	for (uint64_t i = 2; i < 5000; i++)
+		dropped += record(i * 16, 10, 0) == 0;
+	CHECK(dropped > 2000 && counted(GG_COUNT_GROW_FAILED) > 0);
+	CHECK(counted(GG_COUNT_DROP_LIVE_FULL) == dropped);
+	CHECK(counted(GG_COUNT_GROW_FAILED) < 10); /* it does not ask each time */
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(a_small_program_needs_little_space)
+{
+
+	gg_region_options_default(&options);
+	if (!begin())
+		return;
+	uint64_t reserved = GG_REGION_PAGE_BYTES +
+			    options.capacities[GG_TABLE_RING] * sizeof(struct gg_region_event);
+	for (uint64_t i = 1; i <= 2000; i++) {
+		uint64_t pcs[] = { i, i / 10 + 100000, i / 100 + 200000 };
+
+		record(i * 16, 100, gg_region_intern(&region, &thread, pcs, 3));
+	}
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		reserved += region.tables[i].reserved_bytes;
+	/* 2000 live samples on as many stacks are much for a small program. */
+	CHECK_MSG(reserved <= 8 << 20, "%llu bytes", (unsigned long long)reserved);
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
+TEST(sums_are_exact_in_any_order)
+{
+	const double values[] = {
+		1, 0.3, 1e-9, 12345.678, 0x1p31 + 0.1, 0x1p33, 0x1p52 + 0.125, 0x1.8p80, 0x1p100
+	};
+	struct gg_fixed up = { 0 }, down = { 0 };
+
+	for (size_t i = 0; i < GG_COUNT(values); i++) {
+		double rounded = gg_fixed_value(gg_fixed_from(values[i]));
+		double error = rounded - values[i];
+
+		/* Half a unit, and half a unit in the last place of a double. */
+		CHECK(error <= 0x1p-21 + values[i] * 0x1p-53 &&
+		      error >= -0x1p-21 - values[i] * 0x1p-53);
+		up = gg_fixed_add(up, gg_fixed_from(values[i]));
+		down = gg_fixed_add(down, gg_fixed_from(values[GG_COUNT(values) - 1 - i]));
+	}
+	CHECK(memcmp(&up, &down, sizeof(up)) == 0);
+	for (size_t i = 0; i < GG_COUNT(values); i++)
+		up = gg_fixed_sub(up, gg_fixed_from(values[i]));
+	CHECK(up.low == 0 && up.high == 0);
+	CHECK(gg_fixed_from(-1).low == 0 && gg_fixed_from(0.0 / 0.0).low == 0);
+	CHECK(gg_fixed_value(gg_fixed_from(0x1p200)) == 0x1p100);
+}
+
+TEST(lifetimes_have_the_edges_that_are_documented)
+{
+	CHECK(gg_lifetime_index(0) == 0 && gg_lifetime_index(1023) == 0);
+	CHECK(gg_lifetime_index(1024) == 1 && gg_lifetime_index(2047) == 1);
+	CHECK(gg_lifetime_index(UINT64_C(1) << 40) == 31);
+	CHECK(gg_lifetime_index(UINT64_MAX) == 31);
+	for (uint32_t i = 1; i < GG_REGION_LIFETIME_COUNT; i++) {
+		CHECK(gg_lifetime_index(gg_lifetime_from_ns(i)) == i);
+		CHECK(gg_lifetime_index(gg_lifetime_from_ns(i) - 1) == i - 1);
+	}
+}
+
+TEST(the_ring_keeps_each_event_until_it_is_read)
+{
+	struct gg_ring_reader reader;
+	struct gg_region_event events[40];
+
+	if (!begin_small())
+		return;
+	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
+	CHECK(gg_ring_read(&reader, events, 40, false) == 0);
+	for (uint64_t round = 0; round < 10; round++) {
+		for (uint64_t i = 1; i <= 10; i++) {
+			record(i * 16 + round * 0x1000, i, 0);
+			gg_region_record_free(&region, &thread, at(i * 16 + round * 0x1000), 0,
+					      9000 + i, 3);
+		}
+		int got = gg_ring_read(&reader, events, 40, false);
+
+		if (got < 20) /* up to the end of the ring, then from its start */
+			got += gg_ring_read(&reader, events + got, 40 - got, false);
+		if (!CHECK(got == 20))
+			break;
+		CHECK(events[18].kind == GG_EVENT_ALLOC && events[18].sample.size_bytes == 10);
+		CHECK(events[19].kind == GG_EVENT_FREE && events[19].sample.size_bytes == 10);
+		CHECK(events[19].time_ns == 9010 && events[19].free_stack == 3);
+		CHECK(events[19].sample.address == 160 + round * 0x1000);
+		CHECK(events[19].thread == 1);
+	}
+	CHECK(counted(GG_COUNT_DROP_EVENTS) == 0 && counted(GG_COUNT_EVENTS) == 200);
+	end();
+}
+
+TEST(a_full_ring_drops_events_and_never_state)
+{
+	struct gg_ring_reader reader;
+	struct gg_region_event events[100];
+
+	if (!begin_small())
+		return;
+	for (uint64_t i = 1; i <= 100; i++)
+		CHECK(record(i * 16, i, 0) != 0);
+	CHECK(counted(GG_COUNT_DROP_EVENTS) == 36);
+	CHECK(region_is_consistent(&region));
+	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
+	CHECK(gg_ring_read(&reader, events, 100, false) == 64);
+	CHECK(events[63].sample.size_bytes == 64);
+	CHECK(record(16 * 200, 1, 0) != 0);
+	CHECK(gg_ring_read(&reader, events, 100, false) == 1);
+	end();
+}
+
+TEST(a_writer_that_died_in_the_ring_does_not_hold_up_its_reader_for_ever)
+{
+	struct gg_ring_reader reader;
+	struct gg_region_event events[8];
+
+	if (!begin_small())
+		return;
+	record(16, 1, 0);
+	region.header->ring_head++; /* claimed, never published */
+	record(32, 2, 0);
+	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
+	CHECK(gg_ring_read(&reader, events, 8, false) == 1);
+	CHECK(gg_ring_read(&reader, events, 8, false) == 0);
+	CHECK(gg_ring_read(&reader, events, 8, true) == 1 && events[0].sample.size_bytes == 2);
+	CHECK(reader.lost_count == 1);
+	region.header->ring_head += 1000;
+	CHECK(gg_ring_read(&reader, events, 8, true) == -EBADMSG);
+	end();
+}

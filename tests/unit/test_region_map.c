@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum {
+	BYTES = 1 << 20
+};
+
+static char directory[64];
+
+static bool make_directory(void)
+{
+	snprintf(directory, sizeof(directory), "/tmp/gg-region-map-XXXXXX");
+	return CHECK(mkdtemp(directory) != NULL);
+}
+
+TEST(a_region_file_is_private_sparse_and_new)
+{
+	struct gg_region_map map, other;
+	struct stat file;
+
+	if (!make_directory())
+		return;
+	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0)) {
+		CHECK(stat(map.path, &file) == 0 && (file.st_mode & 0777) == 0600);
+		CHECK(file.st_size == BYTES && file.st_blocks * 512 < BYTES / 4);
+		CHECK(gg_region_map_create(&other, directory, "r", BYTES) == -EEXIST);
+		CHECK(gg_region_map_reserve(&map, 4096, 65536) == 0);
+		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
+		map.base[4096] = 1;
+		gg_region_map_done(&map, true);
+		CHECK(map.base == NULL);
+	}
+	CHECK(rmdir(directory) == 0); /* nothing is left */
+}
+
+TEST(a_link_that_waits_in_our_place_is_not_followed)
+{
+	struct gg_region_map map;
+	char path[96], target[96];
+
+	if (!make_directory())
+		return;
+	snprintf(path, sizeof(path), "%s/r", directory);
+	snprintf(target, sizeof(target), "%s/target", directory);
+	CHECK(symlink(target, path) == 0);
+	CHECK(gg_region_map_create(&map, directory, "r", BYTES) == -EEXIST);
+	CHECK(access(target, F_OK) < 0);
+	unlink(path);
+	rmdir(directory);
+}
+
+TEST(the_directory_that_was_asked_for_is_used_and_no_other)
+{
+	struct gg_region_map map;
+
+	if (!make_directory())
+		return;
+	setenv("GEIGER_DIR", directory, 1);
+	if (CHECK(gg_region_map_create(&map, NULL, "r", BYTES) == 0)) {
+		CHECK(strncmp(map.path, directory, strlen(directory)) == 0);
+		gg_region_map_done(&map, true);
+	}
+	setenv("GEIGER_DIR", "/nowhere/at/all", 1);
+	errno = 77;
+	CHECK(gg_region_map_create(&map, NULL, "r", BYTES) == -ENOENT);
+	CHECK(errno == 77);
+	unsetenv("GEIGER_DIR");
+	char name[64];
+	snprintf(name, sizeof(name), "gg-region-map-test-%d", (int)getpid());
+	if (CHECK(gg_region_map_create(&map, NULL, name, BYTES) == 0)) {
+		CHECK(strncmp(map.path, "/dev/shm/", 9) == 0 || access("/dev/shm", W_OK) < 0);
+		gg_region_map_done(&map, true);
+	}
+	rmdir(directory);
+}
+
+TEST(a_file_size_limit_is_an_error_and_not_a_signal)
+{
+	struct rlimit old, limit;
+	struct gg_region_map map;
+
+	if (!make_directory())
+		return;
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = (struct rlimit){ .rlim_cur = BYTES / 2, .rlim_max = old.rlim_max };
+	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK(gg_region_map_create(&map, directory, "r", BYTES) == -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	CHECK(rmdir(directory) == 0); /* nothing is left */
+}
+
+TEST(a_descriptor_that_the_program_took_is_left_alone)
+{
+	struct gg_region_map map;
+	struct stat theirs;
+	int status, fd;
+
+	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+		return;
+	fd = memfd_create("theirs", 0);
+	CHECK(dup2(fd, map.fd) == map.fd);
+	errno = 77;
+	status = gg_region_map_reserve(&map, 0, 65536);
+	CHECK(errno == 77);
+	/* By the mapping, or, before Linux 5.14, not at all. */
+	CHECK(status == 0 || status == -EINVAL);
+	CHECK(fstat(fd, &theirs) == 0 && theirs.st_size == 0);
+	fd = map.fd;
+	gg_region_map_done(&map, false);
+	CHECK(fcntl(fd, F_GETFD) >= 0); /* not ours to close */
+}
+
+TEST(space_outside_the_file_is_refused)
+{
+	struct gg_region_map map;
+
+	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+		return;
+	CHECK(gg_region_map_reserve(&map, BYTES - 4096, 4097) == -ERANGE);
+	CHECK(gg_region_map_reserve(&map, UINT64_MAX, 2) == -ERANGE);
+	CHECK(gg_region_map_reserve(&map, BYTES - 4096, 4096) == 0);
+	gg_region_map_done(&map, false);
+}
