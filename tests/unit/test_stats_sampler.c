@@ -277,6 +277,31 @@ TEST(what_follows_a_pause_is_unbiased)
 	}
 }
 
+/* As a handler does that allocates between the two: it counts down, and takes nothing. */
+TEST(a_signal_handler_between_due_and_take_leaves_the_mark_on_its_allocation)
+{
+	enum {
+		COUNT = 100 * 1000
+	};
+
+	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
+		struct gg_sampler s = started(scheme, 100, 14);
+		struct gg_draw draw = { .scheme = scheme, .interval = 100, .mark_count = 1 };
+		double p = gg_weight_of(&draw, 50).probability, sampled = 0;
+
+		for (int i = 0; i < COUNT; i++) {
+			if (!gg_sampler_due(&s, 50))
+				continue;
+			if (gg_sampler_due(&s, 30))
+				gg_sampler_put_back(&s, 30);
+			sampled += gg_sampler_take(&s, 50, &draw);
+			CHECK(draw.offset_bytes < 50 && s.left_bytes >= 0 && s.left_cost >= 0);
+		}
+		CHECK_MSG(stat_within(sampled, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS),
+			  "%s: %g of %g", gg_scheme_name(scheme), sampled, p * COUNT);
+	}
+}
+
 TEST(take_is_called_within_visit_bytes)
 {
 	struct gg_sampler s = { 0 };
