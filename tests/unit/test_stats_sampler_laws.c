@@ -49,7 +49,9 @@ static struct law law_of(const struct gg_sampler_options *options, double p_opti
 
 	switch (options->scheme) {
 	case GG_SCHEME_POISSON_COUNT:
-		return x >= log(100) ? (struct law){ .mean = value } : count_law(value, x);
+		if (x >= log(100))
+			return (struct law){ .mean = value };
+		return count_law(value, x);
 	case GG_SCHEME_BERNOULLI:
 		return inclusion_law(value, -expm1(length * log1p(-1 / interval)));
 	case GG_SCHEME_PER_ALLOCATION:
