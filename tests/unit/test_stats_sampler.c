@@ -433,3 +433,29 @@ TEST(a_periodic_program_fools_stride_and_not_poisson)
 		}
 	}
 }
+
+TEST(any_scheme_can_follow_any_other)
+{
+	enum {
+		COUNT = 20 * 1000
+	};
+
+	for (unsigned from = 0; from < GG_SCHEME_COUNT; from++) {
+		for (unsigned to = 0; to <= GG_SCHEME_PER_ALLOCATION; to++) {
+			struct gg_sampler s = started(from, 100, 15);
+			struct gg_draw draw = { .scheme = to, .interval = 50, .mark_count = 1 };
+			double p = gg_weight_of(&draw, 20).probability, sampled = 0;
+
+			for (int i = 0; i < 10; i++)
+				(void)sample(&s, 20, &draw);
+			gg_sampler_change(
+				&s, &(struct gg_sampler_options){ .scheme = to, .interval = 50 });
+			for (int i = 0; i < COUNT; i++)
+				sampled += sample(&s, 20, &draw);
+			CHECK_MSG(
+				stat_within(sampled, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS),
+				"%s after %s: %g of %g", gg_scheme_name(to), gg_scheme_name(from),
+				sampled, p * COUNT);
+		}
+	}
+}
