@@ -273,7 +273,7 @@ TEST(other_confidences_are_held_too)
 
 TEST(the_same_seed_gives_the_same_table)
 {
-	struct gg_coverage a, b;
+	struct gg_coverage a = { 0 }, b = { 0 };
 	const struct gg_cell *x = &a.cells[0][0][0], *y = &b.cells[0][0][0];
 
 	gg_simulate(gg_simulate_program(5), 200, 0.95, 3, &a);
