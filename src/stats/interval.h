@@ -48,6 +48,10 @@ const char *gg_method_name(enum gg_method method);
  *
  * A group without samples has [0, R ln(2/a)] bytes, R the largest interval that it was exposed to
  * (INFINITY where none is known).  Allocations without samples have no bound: INFINITY.
+ *
+ * Counts are of allocations at least as large as the smallest sample: no sample tells how many
+ * smaller ones there were.  Where a larger interval was in force than any that a sample was drawn
+ * with, allocations of that smallest size are taken to hide there.
  */
 struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
 				  double confidence, bool discovered);
