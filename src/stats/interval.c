@@ -119,7 +119,7 @@ static double upper_end(const struct gg_tally *tally, enum gg_quantity quantity,
 
 	if (missed > tail)
 		high = fmax(high, seen + missed_value / missed * missed_count(missed, tail));
-	return fmax(high, estimate.value);
+	return high;
 }
 
 /* The lower end: samples with p near 1 count as seen, the others by the gamma law. */
