@@ -174,6 +174,14 @@ TEST(camp_and_paulson_err_by_0_0122_for_one_sample_and_0_0013_for_five)
 	}
 }
 
+/* Failures and samples play the same part where both are few. */
+TEST(camp_and_paulson_err_by_0_0005_where_every_other_byte_is_a_mark)
+{
+	for (double samples = 1; samples <= 5; samples++)
+		CHECK_MSG(camp_paulson_error(samples, 2) < 0.0005, "%g samples: %g", samples,
+			  camp_paulson_error(samples, 2));
+}
+
 TEST(camp_and_paulson_reach_the_tails_within_their_error)
 {
 	for (size_t i = 0; i < GG_COUNT(published); i++) {
@@ -355,6 +363,15 @@ TEST(samples_that_could_not_be_missed_only_move_the_interval)
 	a = gg_interval_of(&few, GG_ALLOCATIONS, 0.95, false);
 	b = gg_interval_of(&many, GG_ALLOCATIONS, 0.95, false);
 	CHECK(fabs(b.low - a.low - 20) < 1e-6 && fabs(b.high - a.high - 20) < 1e-6);
+}
+
+/* With 104 a miss has 3.4 %, more than the tail; with 60 it has 2.0 %. */
+TEST(a_miss_counts_from_the_probability_of_the_tail_on)
+{
+	struct gg_tally some = tally_of(8 * 524288, 104), few = tally_of(8 * 524288, 60);
+
+	CHECK(gg_interval_of(&some, GG_ALLOCATIONS, 0.95, false).high >= 105);
+	CHECK(gg_interval_of(&few, GG_ALLOCATIONS, 0.95, false).high < 61);
 }
 
 /* Of 190 with p = 1 - e^-8 one is missed in 6.2 % of all runs: the law is not continuous here. */
