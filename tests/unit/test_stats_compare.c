@@ -360,7 +360,7 @@ TEST(the_four_stacks_that_grew_are_found_among_12000)
 		gg_false_discovery(p, STACKS, order);
 		for (size_t i = 0; i < STACKS; i++) {
 			discoveries += p[i] <= 0.05;
-			right += p[i] <= 0.05 && i < GREW;
+			right += i < GREW && p[i] <= 0.05;
 		}
 		found += right;
 		stat_add(&false_share,
