@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options - what the environment asks for; docs/AGENT.md has the table of variables.
+ *
+ * A value that is not understood is told once, with the form that would be, and the default is used:
+ * a typing error must not stop the program, nor pass unnoticed.
+ *
+ * Read once, at start; the environment may change or go away afterwards.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "region/region.h"
+#include "stats/sampler.h"
+
+enum {
+	GG_OPTIONS_DIRECTORY_MAX = 400,
+	/* A thread looks for new settings at least once in so many bytes of allocations: often
+	 * enough for a person who waits, and once in 8 MiB is no cost. */
+	GG_OPTIONS_VISIT_BYTES = 8 << 20
+};
+
+struct gg_options {
+	struct gg_sampler_options sampler;	  /* seed and stream as for the first thread */
+	uint64_t startup_bytes;			  /* of allocations, drawn with: */
+	uint64_t startup_interval;		  /* bytes; startup_bytes == 0: not used */
+	struct gg_region_options region;	  /* capacities, frames, interval, active */
+	bool free_stacks;			  /* also capture the stack that frees */
+	bool mappings;				  /* mmap() and its relatives are samples too */
+	char directory[GG_OPTIONS_DIRECTORY_MAX]; /* of the region; "": its own choice */
+	char text[GG_REGION_OPTIONS_MAX]; /* the GEIGER_ variables that are set, as NAME=VALUE\n */
+};
+
+void gg_options_read(struct gg_options *ret_options);

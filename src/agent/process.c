@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/digits.h"
+#include "agent/loaded.h"
+#include "agent/real.h"
+#include "agent/say.h"
+#include "agent/system.h"
+#include "base/clock.h"
+#include "stats/weight.h"
+#include "unwind/unwind.h"
+
+struct gg_process gg_process = {
+	.region = { .filter = { .view = GG_FILTER_EMPTY_VIEW } },
+};
+
+enum {
+	NAME_MAX_BYTES = 80
+};
+
+/* geiger-PID-NANOSECONDS.region: an exec keeps the pid, and pids come back. */
+static void name_file(char name[NAME_MAX_BYTES])
+{
+	char digits[GG_DIGITS_MAX];
+	char *at = stpcpy(name, "geiger-");
+
+	at = stpcpy(at, gg_digits((uint64_t)getpid(), digits));
+	*at++ = '-';
+	at = stpcpy(at, gg_digits(gg_clock_monotonic_ns(), digits));
+	stpcpy(at, ".region");
+}
+
+static const char *reason(int status)
+{
+	switch (-status) {
+	case EACCES:
+	case EPERM:
+		return "not permitted";
+	case EROFS:
+		return "read-only file system";
+	case ENOENT:
+	case ENOTDIR:
+		return "no such directory";
+	case ENOSPC:
+	case EDQUOT:
+		return "no space left";
+	case EFBIG:
+		return "over the limit for file sizes";
+	case ENOMEM:
+		return "no memory";
+	case EMFILE:
+	case ENFILE:
+		return "too many open files";
+	default:
+		return "the system refuses";
+	}
+}
+
+static void say_why_not(const char *what, int status)
+{
+	char digits[GG_DIGITS_MAX];
+	const char *directory = gg_process.options.directory;
+
+	gg_say("not profiling: ", what, ": ", reason(status), " (error ",
+	       gg_digits((uint64_t)-status, digits), ")",
+	       directory[0] != '\0' ? "; GEIGER_DIR is " : "", directory, GG_SAY_END);
+}
+
+/* The texts and numbers of this process, for the region's header. */
+struct identity {
+	char command[GG_REGION_COMMAND_MAX];
+	char exe[GG_REGION_EXE_MAX];
+};
+
+static void identify(struct gg_region_options *o, struct identity *identity)
+{
+	ssize_t command = gg_system_read_file("/proc/self/cmdline", identity->command,
+					      sizeof(identity->command));
+	ssize_t exe = gg_system_read_link("/proc/self/exe", identity->exe, sizeof(identity->exe));
+
+	o->pid = (uint32_t)getpid();
+	o->parent_pid = (uint32_t)getppid();
+	o->process_start_ticks = gg_system_start_ticks();
+	o->command = identity->command;
+	o->command_bytes = command > 0 ? (uint32_t)command : 0;
+	o->exe = identity->exe;
+	o->exe_bytes = exe > 0 ? (uint32_t)exe : 0;
+	o->options = gg_process.options.text;
+	o->options_bytes = (uint32_t)strlen(gg_process.options.text);
+}
+
+typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
+			const struct gg_region_options *options);
+
+/* A new file, and in it a new region or what a child has inherited. */
+static int open_region(make_region *make)
+{
+	const struct gg_options *options = &gg_process.options;
+	struct gg_region_options region = options->region;
+	struct identity identity;
+	struct gg_region_map map;
+	char name[NAME_MAX_BYTES];
+	int status;
+
+	name_file(name);
+	status = gg_region_map_create(&map,
+				      options->directory[0] != '\0' ? options->directory : NULL,
+				      name, gg_region_file_bytes(&region));
+	if (status < 0)
+		return status;
+	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
+	region.active = gg_load_relaxed(&gg_process.is_active) != 0;
+	identify(&region, &identity);
+	status = make(&gg_process.region, &map, &region);
+	if (status < 0)
+		gg_region_map_done(&map, true);
+	else
+		gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
+	return status;
+}
+
+static void forked(void)
+{
+	gg_store_relaxed(gg_process.same_process, GG_PROCESS_WIPED);
+}
+
+/* A page that tells a forked child from its parent. */
+static int map_fork_page(void)
+{
+	uint32_t *page = gg_system_map(4096);
+	int saved_errno = errno;
+
+	if (page == NULL)
+		return -ENOMEM;
+	*page = GG_PROCESS_SAME;
+	gg_process.same_process = page;
+	if (madvise(page, 4096, MADV_WIPEONFORK) < 0)
+		pthread_atfork(NULL, NULL, forked);
+	errno = saved_errno;
+	return 0;
+}
+
+static bool start(void)
+{
+	const char *what = "the region of shared memory";
+	int status;
+
+	gg_real_find();
+	gg_options_read(&gg_process.options);
+	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
+	gg_process.is_active = gg_process.options.region.active;
+	gg_process.change_count = 1;
+	gg_process.generation = 1;
+	gg_thread_init();
+	status = map_fork_page();
+	if (status == 0)
+		status = open_region(gg_region_init);
+	if (status < 0)
+		say_why_not(what, status);
+	return status == 0;
+}
+
+/* The child's own region.  Frees and samples of other threads wait for nothing: they pass by. */
+static bool adopt(struct gg_thread *t)
+{
+	int status;
+
+	/* As in a new process, except that live samples are inherited. */
+	status = open_region(gg_region_adopt);
+	if (status < 0) {
+		say_why_not("the region of a forked process", status);
+		return false;
+	}
+	gg_thread_forked(t);
+	gg_add_relaxed(&gg_process.generation, 1);
+	gg_add_relaxed(&gg_process.change_count, 1);
+	return true;
+}
+
+static bool prepare(struct gg_thread *t)
+{
+	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED;
+	bool done;
+
+	/* libc is not set up yet: we were called by the loader. */
+	if (environ == NULL)
+		return false;
+	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)) {
+		done = start();
+		gg_store_release(&gg_process.state, done ? GG_PROCESS_RUNNING : GG_PROCESS_OFF);
+		return done;
+	}
+	if (state != GG_PROCESS_RUNNING)
+		return false;
+	if (!gg_cas_acq_rel(gg_process.same_process, &wiped, GG_PROCESS_ADOPTING))
+		return wiped == GG_PROCESS_SAME;
+	done = adopt(t);
+	if (!done)
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+	gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
+	return done;
+}
+
+bool gg_process_prepare(struct gg_thread *t)
+{
+	int saved_errno = errno, cancel;
+	bool done;
+
+	/* Files are opened: cancellation points, which malloc() is not. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	done = prepare(t);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved_errno;
+	return done;
+}
+
+void gg_process_look_at_control(void)
+{
+	struct gg_region_wish wish = gg_region_control(&gg_process.region);
+	uint64_t seen = gg_load_relaxed(&gg_process.seen_wish);
+
+	if (gg_likely(wish.change_count == seen) ||
+	    !gg_cas_acq_rel(&gg_process.seen_wish, &seen, wish.change_count))
+		return;
+	if (wish.interval_bytes != 0)
+		gg_store_relaxed(&gg_process.interval_bytes, wish.interval_bytes);
+	gg_store_relaxed(&gg_process.is_active, wish.active);
+	/* Release: who sees the count sees the settings. */
+	gg_add_release(&gg_process.change_count, 1);
+}
+
+void gg_process_update_sampler(struct gg_thread *t)
+{
+	/* Acquire: pairs with the release of who changed the settings. */
+	uint32_t change = gg_load_acquire(&gg_process.change_count);
+	uint32_t generation = gg_load_relaxed(&gg_process.generation);
+	struct gg_sampler_options options = gg_process.options.sampler;
+
+	options.interval = (double)(gg_process_is_startup()
+					    ? gg_process.options.startup_interval
+					    : gg_load_relaxed(&gg_process.interval_bytes));
+	if (t->generation == generation) {
+		gg_sampler_change(&t->sampler, &options);
+	} else {
+		options.stream = gg_add_relaxed(&gg_process.next_stream, 1);
+		/* Siblings must differ, whatever the seed. */
+		if (generation > 1)
+			options.stream += (uint64_t)getpid() << 32;
+		gg_sampler_init(&t->sampler, &options);
+	}
+	t->generation = generation;
+	t->seen_change = change;
+}
+
+void gg_process_count_startup(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	struct gg_weight weight = gg_weight_of(draw, size_bytes);
+	uint64_t bytes = (uint64_t)weight.bytes, end = gg_process.options.startup_bytes;
+	uint64_t before = gg_add_relaxed(&gg_process.startup_used_bytes, bytes);
+
+	if (before < end && end - before <= bytes)
+		gg_add_release(&gg_process.change_count, 1);
+}
+
+/* After the constructors of libc, before those of the program: usually the start. */
+__attribute__((constructor)) static void construct(void)
+{
+	struct gg_thread *t = &gg_thread;
+
+	/* It takes the loader's lock, which nobody holds for long here. */
+	gg_unwind_init();
+	if (!gg_thread_enter(t))
+		return;
+	gg_process_is_ready(t);
+	gg_thread_leave(t);
+}
+
+/* What is allocated and freed after this is still recorded. */
+__attribute__((destructor)) static void destruct(void)
+{
+	struct gg_thread *t = &gg_thread;
+
+	if (!gg_thread_enter(t))
+		return;
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&
+	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)
+		gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
+	gg_thread_leave(t);
+}

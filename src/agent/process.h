@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process - the agent's state in this process: is it recording, with which settings, into what.
+ *
+ *   unstarted --first allocation that is due--> starting --> running   or   off for good
+ *   running   --first cold path of a forked child--> adopting --> running  or   off for good
+ *
+ * Start      by the first allocation, which may come before any constructor, or by the agent's own
+ *            constructor.  Threads that come while another one starts pass through unsampled.
+ * Fork       is noticed by a page that the kernel wipes in a forked child, at the child's first cold
+ *            path: so children that exec at once cost nothing, and no fork passes unnoticed, also
+ *            not one by a bare system call.  A vfork child shares the memory and is not one: what
+ *            it allocates is the parent's, and recorded as such.  Kernels before 4.14 have no such
+ *            page; there pthread_atfork() alone tells.
+ * Settings   interval and active may be changed by another process, in the region's control word.
+ *            A thread looks at it when its sampler is due, at least once in GG_OPTIONS_VISIT_BYTES.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/options.h"
+#include "agent/thread.h"
+#include "base/atomic.h"
+#include "region/region.h"
+
+enum gg_process_state {
+	GG_PROCESS_UNSTARTED,
+	GG_PROCESS_STARTING,
+	GG_PROCESS_RUNNING,
+	GG_PROCESS_OFF, /* it cannot record, which was said */
+};
+
+struct gg_process {
+	struct gg_region region; /* first: free() reads its first word */
+	uint32_t state;		 /* enum gg_process_state */
+	uint32_t *same_process;	 /* 0 in a forked child, which makes it PROCESS_SAME again */
+
+	/* Settings.  Any thread may change and read them; each is a word of its own. */
+	uint32_t generation;   /* processes forked since the first one: samplers start anew */
+	uint32_t change_count; /* of the two below, and of the startup interval's end */
+	uint64_t interval_bytes;
+	uint32_t is_active;
+	uint64_t seen_wish;	     /* change_count of the control word */
+	uint64_t startup_used_bytes; /* estimated, by the samples of the startup interval */
+	uint64_t next_stream;	     /* of random numbers: one a thread */
+	struct gg_options options;   /* constant once running */
+};
+
+extern struct gg_process gg_process __attribute__((visibility("hidden")));
+
+enum {
+	GG_PROCESS_WIPED,
+	GG_PROCESS_SAME,
+	GG_PROCESS_ADOPTING
+};
+
+/* Starts or adopts if need be.  False: nothing can be recorded, now or ever. */
+GG_COLD bool gg_process_prepare(struct gg_thread *t);
+
+/* On the sample path (gg_thread_enter), before anything else there. */
+static inline bool gg_process_is_ready(struct gg_thread *t)
+{
+	/* Acquire: what was set up before is seen. */
+	return (gg_likely(gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING) &&
+		gg_likely(gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)) ||
+	       gg_process_prepare(t);
+}
+
+/* Takes over what another process wishes, if that is new. */
+void gg_process_look_at_control(void);
+
+/* Brings the thread's sampler up to the settings. */
+GG_COLD void gg_process_update_sampler(struct gg_thread *t);
+
+/* Is the startup interval in use? */
+static inline bool gg_process_is_startup(void)
+{
+	return gg_load_relaxed(&gg_process.startup_used_bytes) < gg_process.options.startup_bytes;
+}
+
+/* Counts a sample that was drawn with the startup interval. */
+void gg_process_count_startup(const struct gg_draw *draw, uint64_t size_bytes);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/real.h"
+
+#include <errno.h>
+
+#include "agent/symbol.h"
+#include "base/atomic.h"
+
+/* What stands in for a function that the allocator does not have; each says what it is then. */
+
+static void *no_reallocarray(void *p, size_t count, size_t bytes)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, bytes, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return gg_real.realloc(p, total);
+}
+
+static void no_free_sized(void *p, size_t bytes)
+{
+	(void)bytes;
+	gg_real.free(p);
+}
+
+static void no_free_aligned_sized(void *p, size_t alignment, size_t bytes)
+{
+	(void)alignment;
+	(void)bytes;
+	gg_real.free(p);
+}
+
+static void *no_memory_1(size_t bytes)
+{
+	(void)bytes;
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void *no_memory_2(size_t alignment, size_t bytes)
+{
+	(void)alignment;
+	(void)bytes;
+	errno = ENOMEM;
+	return NULL;
+}
+
+static int no_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
+{
+	(void)ret_p;
+	(void)alignment;
+	(void)bytes;
+	return ENOMEM;
+}
+
+/*
+ * Stores the next definition of a function, or what stands in for it.  Relaxed: the functions were
+ * there before any thread could call us, so a pointer carries nothing that must be seen with it.
+ */
+#define FIND(function, instead)                                                           \
+	gg_store_relaxed(&gg_real.function, (__typeof__(gg_real.function))gg_symbol_next( \
+						    #function, (void *)(instead)))
+
+void gg_real_find(void)
+{
+	FIND(reallocarray, no_reallocarray);
+	FIND(free_sized, no_free_sized);
+	FIND(free_aligned_sized, no_free_aligned_sized);
+	FIND(posix_memalign, no_posix_memalign);
+	FIND(aligned_alloc, no_memory_2);
+	FIND(memalign, no_memory_2);
+	FIND(valloc, no_memory_1);
+	FIND(pvalloc, no_memory_1);
+	FIND(malloc_usable_size, NULL);
+	FIND(mmap, NULL);
+	FIND(munmap, NULL);
+	FIND(mremap, NULL);
+	FIND(calloc, no_memory_2);
+	FIND(realloc, NULL);
+	FIND(free, NULL);
+	FIND(malloc, no_memory_1);
+}
+
+/* What the pointers lead to at first: look everything up, then do what was asked. */
+
+static void *first_malloc(size_t bytes)
+{
+	gg_real_find();
+	return gg_real.malloc(bytes);
+}
+
+static void *first_calloc(size_t count, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.calloc(count, bytes);
+}
+
+static void *first_realloc(void *p, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.realloc(p, bytes);
+}
+
+static void *first_reallocarray(void *p, size_t count, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.reallocarray(p, count, bytes);
+}
+
+static void first_free(void *p)
+{
+	gg_real_find();
+	gg_real.free(p);
+}
+
+static int first_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.posix_memalign(ret_p, alignment, bytes);
+}
+
+static void *first_aligned_alloc(size_t alignment, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.aligned_alloc(alignment, bytes);
+}
+
+static void *first_memalign(size_t alignment, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.memalign(alignment, bytes);
+}
+
+static void *first_valloc(size_t bytes)
+{
+	gg_real_find();
+	return gg_real.valloc(bytes);
+}
+
+static void *first_pvalloc(size_t bytes)
+{
+	gg_real_find();
+	return gg_real.pvalloc(bytes);
+}
+
+static void first_free_sized(void *p, size_t bytes)
+{
+	gg_real_find();
+	gg_real.free_sized(p, bytes);
+}
+
+static void first_free_aligned_sized(void *p, size_t alignment, size_t bytes)
+{
+	gg_real_find();
+	gg_real.free_aligned_sized(p, alignment, bytes);
+}
+
+static void *first_mmap(void *address, size_t bytes, int protection, int flags, int fd,
+			off_t offset)
+{
+	gg_real_find();
+	return gg_real.mmap(address, bytes, protection, flags, fd, offset);
+}
+
+static int first_munmap(void *address, size_t bytes)
+{
+	gg_real_find();
+	return gg_real.munmap(address, bytes);
+}
+
+static void *first_mremap(void *address, size_t bytes, size_t new_bytes, int flags, void *target)
+{
+	gg_real_find();
+	return gg_real.mremap(address, bytes, new_bytes, flags, target);
+}
+
+struct gg_real gg_real = {
+	.malloc = first_malloc,
+	.calloc = first_calloc,
+	.realloc = first_realloc,
+	.reallocarray = first_reallocarray,
+	.free = first_free,
+	.posix_memalign = first_posix_memalign,
+	.aligned_alloc = first_aligned_alloc,
+	.memalign = first_memalign,
+	.valloc = first_valloc,
+	.pvalloc = first_pvalloc,
+	.free_sized = first_free_sized,
+	.free_aligned_sized = first_free_aligned_sized,
+	.mmap = first_mmap,
+	.munmap = first_munmap,
+	.mremap = first_mremap,
+};

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sample.h"
+
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "agent/loaded.h"
+#include "agent/probes.h"
+#include "agent/process.h"
+#include "agent/real.h"
+#include "agent/thread.h"
+#include "base/clock.h"
+#include "region/record.h"
+#include "region/stack.h"
+#include "stats/weight.h"
+
+enum {
+	/* One sample in so many is timed, and stands for as many: the clock is a tenth of its cost. */
+	TIMED_EVERY = 16
+};
+
+/* Why it is due may be a mark, a checkpoint, new settings, or that nothing was set up yet. */
+static bool decide(struct gg_thread *t, size_t bytes, struct gg_draw *ret_draw)
+{
+	bool sampled = false;
+
+	if (bytes > PTRDIFF_MAX || !gg_thread_enter(t)) {
+		gg_sampler_put_back(&t->sampler, bytes);
+		return false;
+	}
+	if (gg_unlikely(!gg_process_is_ready(t))) {
+		/* Off for good, or being started right now: then the next one asks again. */
+		bool is_off = gg_load_relaxed(&gg_process.state) == GG_PROCESS_OFF;
+
+		gg_sampler_pause(&t->sampler, is_off ? UINT64_MAX : 0);
+	} else {
+		gg_process_look_at_control();
+		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
+			gg_process_update_sampler(t);
+		if (gg_likely(gg_load_relaxed(&gg_process.is_active) != 0)) {
+			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw);
+		} else {
+			if (t->sampler.mark_pending)
+				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);
+			gg_sampler_pause(&t->sampler, GG_OPTIONS_VISIT_BYTES);
+		}
+	}
+	gg_thread_leave(t);
+	return sampled;
+}
+
+/* From the ELF header to the dynamic section, which follows the code. */
+bool gg_sample_is_our_code(uint64_t pc)
+{
+	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+	return pc - (uint64_t)(uintptr_t)__ehdr_start <
+	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
+}
+
+/* The id of the stack that called into this library. */
+static uint32_t capture(struct gg_thread_block *block)
+{
+	struct gg_region *region = &gg_process.region;
+	struct gg_unwind_stack stack;
+	uint32_t ours = 0, id;
+
+	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
+	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
+	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
+		ours++;
+	id = gg_region_intern(region, &block->record, stack.frames + ours, stack.count - ours);
+	gg_loaded_note(&block->loaded, stack.frames + ours, stack.count - ours);
+	return id;
+}
+
+static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p, size_t bytes,
+		       const struct gg_draw *draw, uint8_t flags)
+{
+	struct gg_region *region = &gg_process.region;
+	struct gg_sample sample = {
+		.address = (uintptr_t)p,
+		.time_ns = gg_clock_monotonic_ns(),
+		.size_bytes = bytes,
+		.usable_bytes = bytes,
+		.draw = *draw,
+		.flags = flags,
+	};
+	uint64_t id;
+
+	sample.stack = capture(block);
+	if (flags == 0 && gg_real.malloc_usable_size != NULL)
+		sample.usable_bytes = gg_real.malloc_usable_size(p);
+	id = gg_region_record_alloc(region, &block->record, &sample);
+	if (id != 0)
+		gg_probe_alloc(&sample, id);
+	if (gg_unlikely(gg_process_is_startup()))
+		gg_process_count_startup(draw, bytes);
+	if (++block->sample_count % TIMED_EVERY == 0)
+		gg_region_count(region, GG_COUNT_SAMPLE_PATH_NS,
+				(gg_clock_monotonic_ns() - sample.time_ns) * TIMED_EVERY);
+	if (gg_unlikely(t->busy_count != 0)) {
+		gg_region_count(region, GG_COUNT_DROP_BUSY, t->busy_count);
+		t->busy_count = 0;
+	}
+}
+
+/*
+ * Records a sample.  Only after the real call, and only if that gave a block.  Between the decision
+ * and here the thread was off the sample path: in the allocator, where handlers may allocate too.
+ */
+static GG_COLD void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+	int saved_errno = errno, cancel;
+
+	if (p == NULL || !gg_thread_enter(t))
+		return;
+	/* A file that grows is a cancellation point, which malloc() is not. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	/* It may have forked meanwhile, in a handler. */
+	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
+		put_sample(t, block, p, bytes, draw, flags);
+		gg_thread_put_block(t, block);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	gg_thread_leave(t);
+	errno = saved_errno;
+}
+
+void gg_sample_close(void *p, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+	int saved_errno = errno, cancel;
+
+	if (!gg_thread_enter(t))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
+		struct gg_region *region = &gg_process.region;
+		uint32_t stack = GG_STACK_EMPTY;
+		struct gg_region_sample live;
+
+		/* Of every 100 that the filter lets pass one is none (filter.h). */
+		if (gg_process.options.free_stacks && gg_region_find(region, p, &live))
+			stack = capture(block);
+		if (gg_region_record_free(region, &block->record, p, id, gg_clock_monotonic_ns(),
+					  stack))
+			gg_probe_free(p);
+		gg_thread_put_block(t, block);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	gg_thread_leave(t);
+	errno = saved_errno;
+}
+
+void *gg_sample_malloc(size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, &draw);
+	void *p = gg_real.malloc(bytes);
+
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+void *gg_sample_calloc(size_t count, size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, count * bytes, &draw);
+	void *p = gg_real.calloc(count, bytes);
+
+	if (sampled)
+		record(p, count * bytes, &draw, 0);
+	return p;
+}
+
+int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, &draw);
+	int status = gg_real.posix_memalign(ret_p, alignment, bytes);
+
+	if (sampled && status == 0)
+		record(*ret_p, bytes, &draw, 0);
+	return status;
+}
+
+void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, &draw);
+	void *p = real(alignment, bytes);
+
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, &draw);
+	void *p = real(bytes);
+
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+/* What is known before a block is given to realloc(). */
+struct change {
+	struct gg_draw draw; /* of the new size */
+	bool sampled;	     /* by it */
+	uint64_t old_id;     /* of the sample that the block is; 0: none */
+	int errno_before;
+};
+
+static struct change begin_change(void *p, size_t bytes, bool due)
+{
+	struct change change = { .errno_before = errno };
+	struct gg_region_sample old;
+
+	change.sampled = due && decide(&gg_thread, bytes, &change.draw);
+	if (gg_live_maybe(&gg_process.region, p) && gg_region_find(&gg_process.region, p, &old))
+		change.old_id = old.id;
+	/* A result of NULL for size 0 is a failure or a free; errno tells which. */
+	if (bytes == 0)
+		errno = 0;
+	return change;
+}
+
+static void end_change(const struct change *change, void *p, size_t bytes, void *moved)
+{
+	bool is_freed = moved == NULL && p != NULL && bytes == 0 && errno != ENOMEM;
+
+	if (bytes == 0 && errno == 0)
+		errno = change->errno_before;
+	if (change->old_id != 0 && (moved != NULL || is_freed))
+		gg_sample_close(p, change->old_id);
+	if (change->sampled)
+		record(moved, bytes, &change->draw, 0);
+}
+
+void *gg_sample_realloc(void *p, size_t bytes, bool due)
+{
+	struct change change = begin_change(p, bytes, due);
+	void *moved = gg_real.realloc(p, bytes);
+
+	end_change(&change, p, bytes, moved);
+	return moved;
+}
+
+void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due)
+{
+	size_t total;
+	bool overflows = __builtin_mul_overflow(count, bytes, &total);
+	struct change change;
+	void *moved;
+
+	if (overflows)
+		return gg_real.reallocarray(p, count, bytes);
+	change = begin_change(p, total, due);
+	moved = gg_real.reallocarray(p, count, bytes);
+	end_change(&change, p, total, moved);
+	return moved;
+}
+
+void gg_sample_free(void *p)
+{
+	gg_sample_close(p, 0);
+	gg_real.free(p);
+}
+
+void gg_sample_free_sized(void *p, size_t bytes)
+{
+	gg_sample_close(p, 0);
+	gg_real.free_sized(p, bytes);
+}
+
+void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes)
+{
+	gg_sample_close(p, 0);
+	gg_real.free_aligned_sized(p, alignment, bytes);
+}
+
+void gg_sample_mapping(void *p, size_t bytes)
+{
+	static const struct gg_draw certain = { .interval = 1, .mark_count = 1 };
+
+	record(p, bytes, &certain, GG_SAMPLE_MAPPING);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample - the cold twins of the hooks: an allocation that is due, a free of what may be a sample.
+ *
+ * Each makes the real call itself and returns what that returned, with the errno it left; what is
+ * recorded when is in order.h.  A hook ends in a jump to its twin, so the twin's caller is the
+ * program.
+ *
+ * Cost     bench_agent has a sample's; an allocation that is due without being one (a checkpoint of
+ *          the sampler) costs some 20 ns.
+ * Threads  any, signal handlers included: one that interrupts this path passes through.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/* After gg_sampler_due() with that size. */
+GG_COLD void *gg_sample_malloc(size_t bytes);
+GG_COLD void *gg_sample_calloc(size_t count, size_t bytes);
+GG_COLD int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes);
+GG_COLD void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes);
+GG_COLD void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes);
+
+/* `due`: gg_sampler_due() said so of the new size; else p may be a sample. */
+GG_COLD void *gg_sample_realloc(void *p, size_t bytes, bool due);
+GG_COLD void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due);
+
+/* p may be a sample. */
+GG_COLD void gg_sample_free(void *p);
+GG_COLD void gg_sample_free_sized(void *p, size_t bytes);
+GG_COLD void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
+
+/* After the real call: a mapping is always a sample, with p = 1. */
+GG_COLD void gg_sample_mapping(void *p, size_t bytes);
+
+/* Closes the sample at p, if there is one; id: only that one, or 0.  errno is kept. */
+GG_COLD void gg_sample_close(void *p, uint64_t id);
+
+/* Is it code of this library? */
+bool gg_sample_is_our_code(uint64_t pc);

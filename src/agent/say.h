@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * say - what the agent has to tell a person: that it cannot profile, or which option it does not
+ * understand.  Nothing else is ever written to a stream of the program.
+ *
+ *   gg_say("GEIGER_SCHEME: 'x' is not a scheme", "; using ", "poisson", GG_SAY_END);
+ *   geiger[4711]: GEIGER_SCHEME: 'x' is not a scheme; using poisson
+ *
+ * One write() to GEIGER_LOG, opened for appending for that one line, or to stderr.  No stdio, no
+ * allocation, errno kept.  Too long a line is cut; control characters come out as '?'.
+ */
+#pragma once
+
+enum {
+	GG_SAY_LINE_MAX = 1024
+};
+
+/* Lines go to that file from now on (copied); NULL or one that cannot be opened: stderr. */
+void gg_say_to(const char *path);
+
+#define GG_SAY_END ((const char *)0)
+
+/* Says the texts, one after the other, up to GG_SAY_END. */
+__attribute__((sentinel)) void gg_say(const char *text, ...);

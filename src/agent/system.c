@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void *gg_system_map(size_t bytes)
+{
+	int saved_errno = errno;
+	long address = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+
+	errno = saved_errno;
+	return address == -1 ? NULL : (void *)address;
+}
+
+uint32_t gg_system_tid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+void gg_system_thread_name(char name[16])
+{
+	int saved_errno = errno;
+
+	memset(name, 0, 16);
+	prctl(PR_GET_NAME, name);
+	errno = saved_errno;
+}
+
+ssize_t gg_system_read_file(const char *path, void *bytes, size_t size)
+{
+	int saved_errno = errno;
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+	ssize_t total = fd < 0 ? -1 : 0, got;
+
+	if (fd >= 0) {
+		/* /proc gives its files in pieces. */
+		while ((size_t)total < size && (got = syscall(SYS_read, fd, (char *)bytes + total,
+							      size - (size_t)total)) > 0)
+			total += got;
+		syscall(SYS_close, fd);
+	}
+	errno = saved_errno;
+	return total;
+}
+
+ssize_t gg_system_read_link(const char *path, char *text, size_t size)
+{
+	int saved_errno = errno;
+	ssize_t length = readlink(path, text, size - 1);
+
+	if (length >= 0)
+		text[length] = '\0';
+	errno = saved_errno;
+	return length;
+}
+
+uint64_t gg_system_start_ticks(void)
+{
+	char stat[1024];
+	ssize_t length = gg_system_read_file("/proc/self/stat", stat, sizeof(stat) - 1);
+	uint64_t ticks = 0;
+	const char *at;
+	int field = 2; /* the name, in brackets, may hold anything: count from the last bracket */
+
+	if (length <= 0)
+		return 0;
+	stat[length] = '\0';
+	at = strrchr(stat, ')');
+	while (at != NULL && *at != '\0' && field < 22)
+		field += *at++ == ' ';
+	for (; at != NULL && *at >= '0' && *at <= '9'; at++)
+		ticks = ticks * 10 + (uint64_t)(*at - '0');
+	return ticks;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * system - what the agent asks the kernel, in calls that do not allocate and are no cancellation
+ * points (malloc() is none, so nothing behind it may be one).  errno is kept.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Zeroed private memory, whole pages; NULL: there is none. */
+void *gg_system_map(size_t bytes);
+
+uint32_t gg_system_tid(void);
+
+/* The calling thread's name, with its 0 byte. */
+void gg_system_thread_name(char name[16]);
+
+/* Up to size bytes of a file; their number, or -1.  Opened for reading, nothing is followed. */
+ssize_t gg_system_read_file(const char *path, void *bytes, size_t size);
+
+/* Where a symbolic link leads, 0-terminated; the length, or -1. */
+ssize_t gg_system_read_link(const char *path, char *text, size_t size);
+
+/* When this process began, in clock ticks since boot (field 22 of /proc/self/stat); 0: unknown. */
+uint64_t gg_system_start_ticks(void);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "agent/process.h"
+#include "agent/system.h"
+#include "base/clock.h"
+
+_Thread_local struct gg_thread gg_thread;
+
+static struct gg_thread_block *all_blocks;
+
+/*
+ * Free blocks: the first one's address, and a count of changes that keeps a thread which slept while
+ * the list changed from taking its old state for the new (ABA).  Blocks are whole pages of the lower
+ * half of the address space, so an address has 35 bits that matter and the count has the other 29.
+ */
+static uint64_t free_blocks;
+
+enum {
+	PAGE_SHIFT = 12,
+	COUNT_SHIFT = 35
+};
+
+static pthread_key_t ending_key;
+static bool has_ending_key;
+
+static struct gg_thread_block *block_of(uint64_t head)
+{
+	return (struct gg_thread_block *)((head & ((UINT64_C(1) << COUNT_SHIFT) - 1))
+					  << PAGE_SHIFT);
+}
+
+static uint64_t head_of(const struct gg_thread_block *block, uint64_t before)
+{
+	return ((before >> COUNT_SHIFT) + 1) << COUNT_SHIFT |
+	       (uint64_t)(uintptr_t)block >> PAGE_SHIFT;
+}
+
+static void push_free(struct gg_thread_block *block)
+{
+	uint64_t head = gg_load_relaxed(&free_blocks);
+
+	gg_store_relaxed(&block->in_use, 0);
+	do {
+		gg_store_relaxed(&block->next_free, block_of(head));
+		/* Releases the block's contents to whoever pops it. */
+	} while (!gg_cas_acq_rel(&free_blocks, &head, head_of(block, head)));
+}
+
+static struct gg_thread_block *pop_free(void)
+{
+	uint64_t head = gg_load_acquire(&free_blocks);
+	struct gg_thread_block *block;
+
+	do {
+		block = block_of(head);
+		if (block == NULL)
+			return NULL;
+		/* Perhaps not free any more, but never unmapped; the count says so below. */
+	} while (!gg_cas_acq_rel(&free_blocks, &head,
+				 head_of(gg_load_relaxed(&block->next_free), head)));
+	gg_store_relaxed(&block->in_use, 1);
+	return block;
+}
+
+static struct gg_thread_block *map_block(void)
+{
+	struct gg_thread_block *block = gg_system_map(sizeof(*block));
+
+	if (block == NULL)
+		return NULL;
+	block->in_use = 1;
+	block->next = gg_load_relaxed(&all_blocks);
+	/* Releases the link to who walks the list. */
+	while (!gg_cas_acq_rel(&all_blocks, &block->next, block))
+		;
+	return block;
+}
+
+/* Of the thread that had it, only counters stay: they are sums over all threads. */
+static void clean(struct gg_thread_block *block)
+{
+	struct gg_unwind_stats stats = block->unwind.stats;
+
+	block->record = (struct gg_region_thread){ 0 };
+	block->unwind = (struct gg_unwind_thread){ .stats = stats, .memo = &block->memo };
+	block->memo.count = 0;
+	block->memo.tag = 0;
+	block->memo.is_latest = false;
+}
+
+static void give_back(struct gg_thread_block *block)
+{
+	gg_region_thread_end(&gg_process.region, &block->record, gg_clock_monotonic_ns());
+	clean(block);
+	push_free(block);
+}
+
+static void end_thread(void *value)
+{
+	struct gg_thread *t = &gg_thread;
+
+	(void)value;
+	if (!gg_thread_enter(t))
+		return;
+	t->ending = true;
+	if (t->block != NULL && gg_process_is_ready(t))
+		give_back(t->block);
+	t->block = NULL;
+	gg_thread_leave(t);
+}
+
+void gg_thread_init(void)
+{
+	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
+}
+
+static void begin(struct gg_thread_block *block)
+{
+	char name[16];
+
+	block->unwind.memo = &block->memo;
+	gg_system_thread_name(name);
+	gg_region_thread_begin(&gg_process.region, &block->record, gg_system_tid(), name,
+			       gg_clock_monotonic_ns());
+}
+
+struct gg_thread_block *gg_thread_block(struct gg_thread *t)
+{
+	struct gg_thread_block *block = t->block;
+
+	if (gg_likely(block != NULL))
+		return block;
+	block = pop_free();
+	if (block == NULL)
+		block = map_block();
+	if (block == NULL)
+		return NULL;
+	begin(block);
+	if (t->ending)
+		return block;
+	t->block = block;
+	if (has_ending_key)
+		pthread_setspecific(ending_key, block);
+	return block;
+}
+
+void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block)
+{
+	if (gg_unlikely(block != NULL && t->block != block))
+		give_back(block);
+}
+
+void gg_thread_forked(struct gg_thread *t)
+{
+	gg_store_relaxed(&free_blocks, 0);
+	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
+		clean(block);
+		if (block == t->block)
+			begin(block);
+		else
+			push_free(block);
+	}
+}
+
+const struct gg_thread_block *gg_thread_blocks(void)
+{
+	return gg_load_acquire(&all_blocks);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread - what the agent keeps of each thread.
+ *
+ * gg_thread is all that the hot path touches: thread-local, at a fixed distance from the thread's
+ * own pointer (initial-exec), valid when all is zero.  What only samples need is in a block of its
+ * own, mapped at the thread's first sample and handed on to the next thread when it ends, so a
+ * program has as many as it had threads at once.
+ *
+ * Ending     a destructor of thread-specific data gives the block back.  Destructors that run later
+ *            may allocate too: from then on a sample borrows a block and gives it back at once.
+ * Fork       the child has the blocks of threads that it does not have: gg_thread_forked() frees
+ *            them for use.
+ * Threads    gg_thread belongs to its thread and the signal handlers on it; `inside` says to them
+ *            that the rest is being changed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/loaded.h"
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "region/region.h"
+#include "stats/sampler.h"
+#include "unwind/unwind.h"
+
+/* One thread's, for its samples.  Zero when mapped; counters go on when it is handed on. */
+struct gg_thread_block {
+	struct gg_thread_block *next_free; /* while nobody has it */
+	struct gg_thread_block *next;	   /* of all that were ever mapped */
+	uint32_t in_use;
+	uint64_t sample_count;
+	struct gg_region_thread record;
+	struct gg_loaded_thread loaded;
+	struct gg_unwind_thread unwind;
+	struct gg_unwind_memo memo;
+	uint64_t pcs[GG_UNWIND_KEEP];
+};
+
+struct gg_thread {
+	struct gg_sampler sampler;
+	struct gg_thread_block *block; /* NULL: none yet, or no more */
+	uint32_t inside;	       /* 1: on the sample path; a handler must not enter it */
+	uint32_t seen_change;	       /* settings of the process that the sampler has */
+	uint32_t generation;	       /* process that it was seeded in: gg_process.generation */
+	uint32_t busy_count;	       /* allocations and frees of handlers that found it inside */
+	bool ending;		       /* the block was given back for good */
+};
+
+extern _Thread_local struct gg_thread gg_thread
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* Once, before any thread has a block.  Without it blocks are never given back. */
+void gg_thread_init(void);
+
+/*
+ * The calling thread's block, or NULL: no memory for one.  gg_thread_put_block() after each use; it
+ * does something for threads that are ending only.
+ */
+struct gg_thread_block *gg_thread_block(struct gg_thread *t);
+void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block);
+
+/* In a forked child: all blocks but the caller's are free.  No other thread may be on its sample
+ * path. */
+void gg_thread_forked(struct gg_thread *t);
+
+/* The first of all blocks, for sums over threads. */
+const struct gg_thread_block *gg_thread_blocks(void);
+
+/* On the sample path until gg_thread_leave().  False: it is there already. */
+static inline bool gg_thread_enter(struct gg_thread *t)
+{
+	if (gg_load_relaxed(&t->inside) != 0) {
+		t->busy_count++;
+		return false;
+	}
+	gg_store_relaxed(&t->inside, 1);
+	/* A handler that sees 0 sees everything as it was before; the same thread, so no more. */
+	gg_fence_signal();
+	return true;
+}
+
+static inline void gg_thread_leave(struct gg_thread *t)
+{
+	gg_fence_signal();
+	gg_store_relaxed(&t->inside, 0);
+}
