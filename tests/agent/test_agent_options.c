@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the environment asks for: seen in the region of a program that was run with it. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "region/view.h"
+#include "test.h"
+
+static char directory[] = "/dev/shm/geiger-test-XXXXXX";
+static struct gg_region_view view; /* of the last run */
+
+__attribute__((constructor(101))) static void make_directory(void)
+{
+	if (mkdtemp(directory) == NULL)
+		exit(1);
+}
+
+__attribute__((destructor)) static void remove_directory(void)
+{
+	rmdir(directory);
+}
+
+/* Runs twin_program with two settings ("": none) and reads its region. */
+static bool run(const char *first, const char *second)
+{
+	static struct gg_error error;
+	char preload[4200], dir[100], path[600];
+	const char *const with[] = { preload, dir, *first != '\0' ? first : NULL,
+				     *second != '\0' ? second : NULL, NULL };
+	const char *const argv[] = { getenv("TWIN_PROGRAM"), NULL };
+	bool found = false;
+	struct dirent *entry;
+	struct child child;
+	DIR *d;
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("GEIGER_AGENT"));
+	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
+	CHECK(child_run(&child, argv, with, 60) && child.exit_status == 0 && child.err.length == 0);
+	child_done(&child);
+	d = opendir(directory);
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		found = gg_region_view_open(&view, path, &error) == 0;
+		unlink(path);
+	}
+	if (d != NULL)
+		closedir(d);
+	return found;
+}
+
+static double allocated_bytes(void)
+{
+	return gg_fixed_value(gg_region_view_totals(&view).allocated.bytes);
+}
+
+/* twin_program allocates the same each time: with an interval of 1 it is known exactly. */
+static double truth(void)
+{
+	static double bytes;
+
+	if (bytes == 0 && CHECK(run("GEIGER_INTERVAL=1", ""))) {
+		bytes = allocated_bytes();
+		gg_region_view_done(&view);
+	}
+	return bytes;
+}
+
+TEST(the_default_is_poisson_at_512_kib)
+{
+	if (!CHECK(run("", "")))
+		return;
+	CHECK(view.header.control.interval_bytes == 512 * 1024 && view.header.control.active == 1);
+	CHECK(view.live_count > 0 && view.live[0].interval == 512 * 1024 &&
+	      view.live[0].scheme == GG_SCHEME_POISSON);
+	CHECK(view.header.end_monotonic_ns > view.header.start_monotonic_ns);
+	CHECK(memmem(view.header.exe, view.header.exe_bytes, "twin_program", 12) != NULL);
+	CHECK(memmem(view.header.command, view.header.command_bytes, "twin_program", 13) != NULL);
+	CHECK(view.header.process_start_ticks > 0);
+	gg_region_view_done(&view);
+}
+
+TEST(each_scheme_estimates_the_same_total)
+{
+	static const char *const schemes[] = { "GEIGER_SCHEME=poisson", "GEIGER_SCHEME=bernoulli",
+					       "GEIGER_SCHEME=poisson-count",
+					       "GEIGER_SCHEME=stride" };
+
+	for (int i = 0; i < 4; i++) {
+		double sigma, error;
+
+		truth();
+		if (!CHECK(run(schemes[i], "GEIGER_INTERVAL=16k")))
+			return;
+		error = allocated_bytes() - truth();
+		/* By the marks alone at most R times the total; stride is better. */
+		sigma = 16384 * truth();
+		CHECK_MSG(error * error < 25 * sigma, "%s: %.0f instead of %.0f", schemes[i],
+			  allocated_bytes(), truth());
+		gg_region_view_done(&view);
+	}
+}
+
+TEST(a_program_that_starts_switched_off_records_nothing)
+{
+	if (!CHECK(run("GEIGER_ACTIVE=0", "GEIGER_INTERVAL=1")))
+		return;
+	CHECK(view.header.control.active == 0);
+	CHECK(view.header.counters[GG_COUNT_SAMPLES] == 0);
+	gg_region_view_done(&view);
+}
+
+TEST(the_startup_interval_ends_after_its_bytes)
+{
+	uint64_t early = 0, late = 0;
+
+	truth();
+	if (!CHECK(run("GEIGER_STARTUP=1k:8M", "GEIGER_INTERVAL=64k")))
+		return;
+	for (uint32_t i = 0; i < view.live_count; i++) {
+		early += view.live[i].interval == 1024;
+		late += view.live[i].interval == 65536;
+	}
+	/* Some 3 % of the bytes stay. */
+	CHECK_MSG(early > 20 && late > 20 && early + late == view.live_count,
+		  "%lu early, %lu late of %u", (unsigned long)early, (unsigned long)late,
+		  view.live_count);
+	/* The change is no seam: the total is estimated as ever, 5 sigma of the longer interval. */
+	CHECK(fabs(allocated_bytes() - truth()) < 5 * sqrt(65536 * truth()));
+	CHECK(gg_region_view_check(&view, NULL) == 0);
+	gg_region_view_done(&view);
+}
+
+TEST(capacities_that_are_full_drop_and_count)
+{
+	if (!CHECK(run("GEIGER_MAX_LIVE=1024", "GEIGER_INTERVAL=1")))
+		return;
+	CHECK(view.live_count <= 1024);
+	CHECK(view.header.counters[GG_COUNT_DROP_LIVE_FULL] > 0);
+	CHECK(gg_region_view_check(&view, NULL) == 0);
+	gg_region_view_done(&view);
+}
+
+TEST(probes_are_listed_in_the_library)
+{
+	const char *const argv[] = { "readelf", "-n", getenv("GEIGER_AGENT"), NULL };
+	struct child child;
+
+	if (CHECK(child_run(&child, argv, NULL, 20) && child.exit_status == 0)) {
+		const char *text = gg_buf_text(&child.out);
+
+		CHECK(strstr(text, "otel_memory") != NULL && strstr(text, "Name: alloc") != NULL &&
+		      strstr(text, "Name: free") != NULL && strstr(text, "Name: sample") != NULL);
+	}
+	child_done(&child);
+}

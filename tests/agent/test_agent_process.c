@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads, forked children, signal handlers and other processes do to the agent.  Every
+ * allocation is a sample, except where a test changes that.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/inside.h"
+#include "base/compiler.h"
+#include "test.h"
+
+INSIDE("GEIGER_INTERVAL=1")
+
+static void *(*volatile call_malloc)(size_t) = malloc;
+static void (*volatile call_free)(void *) = free;
+
+static void *from_constructor;
+
+__attribute__((constructor(200))) static void allocate_early(void)
+{
+	from_constructor = malloc(123);
+}
+
+TEST(what_a_constructor_allocates_is_recorded)
+{
+	CHECK(inside_live(from_constructor).size_bytes == 123);
+}
+
+TEST(every_way_to_allocate_is_recorded_with_its_size)
+{
+	void *p;
+
+	CHECK(posix_memalign(&p, 64, 1001) == 0 && inside_live(p).size_bytes == 1001);
+	free(p);
+	CHECK(!inside_is_live(p));
+	p = memalign(128, 1002);
+	CHECK(inside_live(p).size_bytes == 1002);
+	free(p);
+	p = aligned_alloc(64, 1024);
+	CHECK(inside_live(p).size_bytes == 1024);
+	free(p);
+	p = valloc(1003);
+	CHECK(inside_live(p).size_bytes == 1003);
+	free(p);
+	p = pvalloc(1004);
+	CHECK(inside_live(p).size_bytes == 1004 && inside_live(p).slack_bytes >= 4096 - 1004);
+	free(p);
+	p = strdup("libc's own calls are seen too");
+	CHECK(inside_live(p).size_bytes == strlen(p) + 1);
+	CHECK(inside_live(p).slack_bytes == malloc_usable_size(p) - strlen(p) - 1);
+	free(p);
+	CHECK(!inside_is_live(p));
+}
+
+static int count_lines(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	int lines = 0;
+
+	for (int c; file != NULL && (c = fgetc(file)) != EOF;)
+		lines += c == '\n';
+	if (file != NULL)
+		fclose(file);
+	return lines;
+}
+
+static pthread_key_t late_key;
+
+/* Runs after the agent has given the thread's block back, and asks to run again. */
+static void allocate_late(void *value)
+{
+	call_free(call_malloc(50));
+	if ((uintptr_t)value < 4)
+		pthread_setspecific(late_key, (void *)((uintptr_t)value + 1));
+}
+
+static void *allocate_in_thread(void *argument)
+{
+	pthread_setspecific(late_key, (void *)1);
+	call_free(call_malloc(40));
+	return argument;
+}
+
+static bool run_threads(int count)
+{
+	for (int i = 0; i < count; i += 10) {
+		pthread_t threads[10];
+
+		for (int j = 0; j < 10; j++)
+			if (pthread_create(&threads[j], NULL, allocate_in_thread, NULL) != 0)
+				return false;
+		for (int j = 0; j < 10; j++)
+			pthread_join(threads[j], NULL);
+	}
+	return true;
+}
+
+TEST(ten_thousand_threads_leave_no_memory_behind)
+{
+	int before, after;
+
+	CHECK(pthread_key_create(&late_key, allocate_late) == 0);
+	CHECK(run_threads(100));
+	before = count_lines("/proc/self/maps");
+	CHECK(run_threads(10000));
+	after = count_lines("/proc/self/maps");
+	/* Ten at once have stacks, arenas and blocks, 5 mappings each at most; a leak would be 10 000. */
+	CHECK_MSG(after <= before + 50, "%d mappings before, %d after", before, after);
+	CHECK(inside_is_consistent());
+}
+
+TEST(threads_have_rows_with_their_names_and_ends)
+{
+	struct gg_region_view view = inside_view();
+	int running = 0, ended = 0;
+
+	for (uint32_t i = 1; i < view.thread_count; i++) {
+		running += view.threads[i].ready == 1 && view.threads[i].end_ns == 0;
+		ended += view.threads[i].ready == 1 && view.threads[i].end_ns != 0;
+	}
+	CHECK_MSG(running == 1, "%d run", running);
+	CHECK(ended > 1000);
+	CHECK(strncmp(view.threads[1].name, "test_agent_proc", 16) == 0);
+	gg_region_view_done(&view);
+}
+
+/* A child's answer: exit status 0 is yes. */
+static bool child_says_yes(pid_t child)
+{
+	int status = -1;
+
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST(a_forked_child_has_a_region_of_its_own_with_what_it_inherited)
+{
+	void *p = call_malloc(1000), *q;
+	uint64_t id = inside_live(p).id;
+	pid_t child = fork();
+
+	if (child == 0) {
+		bool good;
+
+		q = call_malloc(2000);
+		good = inside_live(p).size_bytes == 1000 && inside_live(q).size_bytes == 2000 &&
+		       inside_counter(GG_COUNT_INHERITED) > 0;
+		call_free(p);
+		good &= !inside_is_live(p);
+		_exit(good && inside_is_consistent() ? 0 : 1);
+	}
+	CHECK(child_says_yes(child));
+	CHECK(inside_live(p).id == id);
+	call_free(p);
+	CHECK(!inside_is_live(p));
+	CHECK(inside_is_consistent());
+}
+
+TEST(a_child_of_a_child_that_only_frees_is_right_too)
+{
+	void *p = call_malloc(1000);
+	pid_t child = fork();
+
+	if (child == 0) {
+		pid_t grandchild = fork();
+
+		if (grandchild == 0) {
+			call_free(p);
+			_exit(!inside_is_live(p) && inside_is_consistent() ? 0 : 1);
+		}
+		_exit(child_says_yes(grandchild) && inside_is_live(p) ? 0 : 1);
+	}
+	CHECK(child_says_yes(child));
+	CHECK(inside_is_live(p));
+	call_free(p);
+}
+
+static void *volatile from_child;
+
+TEST(what_a_vfork_child_allocates_is_its_parents)
+{
+	void *p = call_malloc(1000);
+	pid_t child;
+
+	from_child = NULL;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	child = vfork();
+#pragma GCC diagnostic pop
+	if (child == 0) {
+		from_child = call_malloc(3000);
+		call_free(p);
+		_exit(0);
+	}
+	CHECK(child_says_yes(child));
+	CHECK(inside_live(from_child).size_bytes == 3000);
+	CHECK(!inside_is_live(p));
+	call_free(from_child);
+	CHECK(inside_is_consistent());
+}
+
+static atomic_bool stop;
+
+static void *churn(void *argument)
+{
+	while (!atomic_load(&stop))
+		call_free(call_malloc(64));
+	return argument;
+}
+
+TEST(forking_while_other_threads_allocate_is_safe)
+{
+	pthread_t threads[2];
+
+	atomic_store(&stop, false);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, churn, NULL);
+	for (int i = 0; i < 50; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			void *p = call_malloc(5000);
+
+			_exit(inside_live(p).size_bytes == 5000 ? 0 : 1);
+		}
+		CHECK(child_says_yes(child));
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(inside_is_consistent());
+}
+
+TEST(the_interval_can_be_changed_from_outside)
+{
+	void *p;
+
+	inside_control(true, 1 << 20);
+	call_free(call_malloc(10)); /* it is due, and looks */
+	p = call_malloc(64 << 20);
+	CHECK(inside_live(p).interval == 1 << 20);
+	call_free(p);
+	inside_control(true, 1);
+	call_free(call_malloc(64 << 20));
+	p = call_malloc(10);
+	CHECK(inside_live(p).interval == 1);
+	call_free(p);
+}
+
+/* A frame that the compiler keeps. */
+__attribute__((noinline)) static void *allocate_deep(int depth)
+{
+	void *volatile p = depth == 0 ? call_malloc(777) : allocate_deep(depth - 1);
+
+	return p;
+}
+
+TEST(a_stack_begins_at_the_program_and_is_complete)
+{
+	struct gg_region_view view;
+	uint64_t pcs[64];
+	void *p = allocate_deep(10);
+	uint32_t stack = inside_live(p).stack, count;
+
+	view = inside_view();
+	count = gg_region_view_stack(&view, stack, pcs, 64);
+	/* allocate_deep eleven times, the test, main, and two or three frames of libc's start. */
+	CHECK_MSG(count >= 14 && count <= 18, "%u frames", count);
+	for (int i = 0; i <= 10; i++)
+		CHECK(pcs[i] - (uintptr_t)allocate_deep < 200);
+	CHECK(view.header.unwind_endings[0] > 0);
+	gg_region_view_done(&view);
+	call_free(p);
+}
+
+TEST(the_modules_of_stacks_are_on_record_with_their_build_id)
+{
+	struct gg_region_view view = inside_view();
+	bool program = false, libc = false;
+
+	for (uint32_t i = 0; i < view.module_count; i++) {
+		const struct gg_region_module *m = &view.modules[i];
+		const char *name = gg_region_view_string(&view, m->path_offset);
+
+		for (int j = 0; j < m->range_count; j++)
+			program |= (uintptr_t)allocate_deep - m->ranges[j].start <
+				   m->ranges[j].end - m->ranges[j].start;
+		libc |= memmem(name, m->path_bytes, "libc.so", 7) != NULL && m->build_id_bytes > 0;
+	}
+	CHECK(program && libc);
+	gg_region_view_done(&view);
+}

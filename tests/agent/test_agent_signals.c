@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signal handlers that allocate at any instruction, over an allocator that allows it: the sample
+ * path of a thread interrupts itself, passes through, and counts.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "agent/inside.h"
+#include "test.h"
+
+INSIDE("GEIGER_INTERVAL=1", "GEIGER_FREE_STACKS=1")
+
+static void *(*volatile call_malloc)(size_t) = malloc;
+static void *(*volatile call_realloc)(void *, size_t) = realloc;
+static void (*volatile call_free)(void *) = free;
+
+static volatile uint64_t handler_count;
+
+static void allocate_in_handler(int signal)
+{
+	void *p = call_malloc(100);
+
+	(void)signal;
+	handler_count++;
+	call_free(call_realloc(p, 200));
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+TEST(handlers_that_interrupt_the_sample_path_pass_through_and_are_counted)
+{
+	struct sigaction action = { .sa_handler = allocate_in_handler, .sa_flags = SA_RESTART };
+	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
+	double end = seconds() + 20;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (handler_count < 3000 && seconds() < end)
+		for (int i = 0; i < 100; i++)
+			call_free(call_realloc(call_malloc(40), 80));
+	setitimer(ITIMER_REAL, &never, NULL);
+	CHECK_MSG(handler_count >= 3000, "only %lu signals in 20 s", (unsigned long)handler_count);
+	CHECK(inside_counter(GG_COUNT_DROP_BUSY) > 0);
+	CHECK(inside_is_consistent());
+}
+
+TEST(samples_go_on_afterwards)
+{
+	void *p = call_malloc(4321);
+
+	CHECK(inside_live(p).size_bytes == 4321);
+	call_free(p);
+	CHECK(!inside_is_live(p));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * twin - counts everything that the agent samples: preloaded before it, for tests.
+ *
+ * Each allocation and free is counted exactly, by the code that allocated and by thread.  At the
+ * end it is written to the file GEIGER_TWIN, as one struct twin_log.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+	TWIN_SITES_MAX = 4096,
+	TWIN_BLOCKS_MAX = 1 << 20
+};
+
+/* Allocated at a site in a thread; and freed in that thread of what the site had allocated. */
+struct twin_site {
+	uint64_t pc; /* return address; 0: not in use */
+	uint32_t tid, padding;
+	uint64_t allocated_count, allocated_bytes, freed_count, freed_bytes;
+};
+
+struct twin_log {
+	uint64_t code_begin, code_end; /* of the twin itself */
+	uint64_t dropped_count;	       /* blocks that found no place: the test is void */
+	struct twin_site sites[TWIN_SITES_MAX];
+};
