@@ -6,12 +6,9 @@
 
 #include "base/clock.h"
 
-enum {
-	ROUNDS = 21,
-	MAX_CASES = 32
-};
+enum { ROUNDS = 21, MAX_CASES = 32 };
 static const uint64_t round_ns = 10 * 1000 *
-				 1000; /* long against a clock read, short against drift */
+                                 1000; /* long against a clock read, short against drift */
 
 static double time_one(const struct bench_case *c, uint64_t count)
 {
@@ -59,7 +56,7 @@ void bench_run(const char *title, const char *what, struct bench_case *cases, si
 			double per_run = cases[i].per_run > 0 ? (double)cases[i].per_run : 1;
 
 			ns[i][round] = time_one(&cases[i], counts[i]) /
-				       ((double)counts[i] * per_run);
+			               ((double)counts[i] * per_run);
 			ratios[i][round] = ns[i][round] / ns[0][round];
 		}
 	}

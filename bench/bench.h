@@ -28,7 +28,7 @@ struct bench_case {
 
 	/* Filled in. */
 	double median_ns, low_ns, high_ns; /* one operation; low and high: the quartiles */
-	double ratio;			   /* median over rounds of this / first case */
+	double ratio;                      /* median over rounds of this / first case */
 };
 
 /* Measures and prints a table under the title; `what` names the operation, e.g. "draw". */

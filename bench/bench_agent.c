@@ -166,14 +166,11 @@ static double median(double *values, int count)
 	return values[count / 2];
 }
 
-enum {
-	ROUNDS = 9,
-	WAYS_MAX = 4
-};
+enum { ROUNDS = 9, WAYS_MAX = 4 };
 
 /* Medians of each way's ns, and of its ratio to the first way in the same round. */
 static void compare_ways(const char *self, const char *workload, const char *count,
-			 const struct way *ways, int way_count, double *ret_ns)
+                         const struct way *ways, int way_count, double *ret_ns)
 {
 	const char *const argv[] = { self, "work", workload, count, NULL };
 	double ns[WAYS_MAX][ROUNDS], ratios[WAYS_MAX][ROUNDS];
@@ -198,9 +195,9 @@ static double count_instructions(const struct way *way, const char *self, const 
 	FILE *pipe;
 
 	snprintf(command, sizeof(command),
-		 "valgrind --tool=callgrind --callgrind-out-file=/dev/null '%s' work pair %s 2>&1 |"
-		 " sed -n 's/.*Collected : //p'",
-		 self, count);
+	         "valgrind --tool=callgrind --callgrind-out-file=/dev/null '%s' work pair %s 2>&1 |"
+	         " sed -n 's/.*Collected : //p'",
+	         self, count);
 	set_way(way);
 	pipe = popen(command, "r");
 	if (pipe != NULL && fscanf(pipe, "%lf", &instructions) != 1)
@@ -218,8 +215,8 @@ static void tell_instructions(const char *self, const struct way *ways, int way_
 	printf("\ninstructions a pair of malloc(64) and free (callgrind)\n");
 	for (int w = 0; w < way_count; w++) {
 		double each = (count_instructions(&ways[w], self, "2000000") -
-			       count_instructions(&ways[w], self, "1000000")) /
-			      1e6;
+		               count_instructions(&ways[w], self, "1000000")) /
+		              1e6;
 
 		if (w == 0)
 			first = each;
@@ -232,7 +229,7 @@ static void tell_instructions(const char *self, const struct way *ways, int way_
  * the interval to make samples a good part of the run.  share: of the allocations that are samples.
  */
 static void tell_sample(const char *self, const char *workload, const char *count,
-			const struct way ways[2], double share)
+                        const struct way ways[2], double share)
 {
 	double ns[WAYS_MAX];
 
@@ -243,9 +240,9 @@ static void tell_sample(const char *self, const char *workload, const char *coun
 static void tell_samples(const char *self, const char *agent)
 {
 	const struct way often[] = { { "agent, never", agent, "256T" },
-				     { "agent, 4 KiB", agent, "4k" } };
+		                     { "agent, 4 KiB", agent, "4k" } };
 	const struct way seldom[] = { { "agent, never", agent, "256T" },
-				      { "agent, 512 KiB", agent, "512k" } };
+		                      { "agent, 512 KiB", agent, "512k" } };
 
 	tell_sample(self, "deep", "1000000", often, 1 - exp(-1.0 / 4));
 	tell_sample(self, "deep32k", "1000000", seldom, 1 - exp(-1.0 / 16));
@@ -274,8 +271,8 @@ int main(int argc, char **argv)
 {
 	const char *agent = getenv("GEIGER_AGENT");
 	const struct way ways[] = { { "without", NULL, NULL },
-				    { "agent, never samples", agent, "256T" },
-				    { "agent, 512 KiB", agent, "512k" } };
+		                    { "agent, never samples", agent, "256T" },
+		                    { "agent, 512 KiB", agent, "512k" } };
 	char directory[] = "/dev/shm/geiger-bench-XXXXXX", command[100];
 	double ns[WAYS_MAX];
 

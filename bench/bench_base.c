@@ -4,9 +4,7 @@
 #include "base/map.h"
 #include "bench.h"
 
-enum {
-	KEYS = 100000
-};
+enum { KEYS = 100000 };
 
 static void hash_integers(void *unused, uint64_t count)
 {

@@ -14,9 +14,7 @@
 #include "bench.h"
 #include "unwind/cfi_file.h"
 
-enum {
-	PCS = 1 << 16
-};
+enum { PCS = 1 << 16 };
 
 struct places {
 	struct gg_cfi_module module;
@@ -145,7 +143,7 @@ int main(void)
 	unsorted.module.eh_frame_hdr.size_bytes = 0;
 	take_file(&compiler, "/usr/l*/gcc/*-linux-gnu/*/cc1");
 	bench_run("A rule that is not cached, at a random pc", "rule", cases,
-		  compiler.function_count > 0 ? GG_COUNT(cases) : GG_COUNT(cases) - 1);
+	          compiler.function_count > 0 ? GG_COUNT(cases) : GG_COUNT(cases) - 1);
 	gg_cfi_file_close(&file);
 	return 0;
 }

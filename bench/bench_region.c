@@ -18,12 +18,7 @@
 #include "region/ring.h"
 #include "region/stack.h"
 
-enum {
-	FRAMES = 47,
-	LEVELS = 16,
-	DISTINCT = 1 << LEVELS,
-	LIVE = 10000
-};
+enum { FRAMES = 47, LEVELS = 16, DISTINCT = 1 << LEVELS, LIVE = 10000 };
 
 static struct gg_region region;
 static struct gg_region_thread thread;
@@ -206,14 +201,14 @@ static void run_record(void *context, uint64_t count)
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint32_t stack = stack_count == NULL ? hot_stack
-						     : gg_region_intern(&region, &thread,
-									pick(stack_count), FRAMES);
+		                                     : gg_region_intern(&region, &thread,
+		                                                        pick(stack_count), FRAMES);
 		struct gg_sample sample = sample_of(next_address, stack);
 
 		gg_region_record_alloc(&region, &thread, &sample);
 		gg_region_record_free(&region, &thread,
-				      (void *)(uintptr_t)address_of(next_address - LIVE), 0,
-				      next_address, 0);
+		                      (void *)(uintptr_t)address_of(next_address - LIVE), 0,
+		                      next_address, 0);
 		next_address++;
 	}
 }
@@ -233,7 +228,7 @@ static void run_weigh(void *context, uint64_t count)
 static void *pages(size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory != MAP_FAILED ? memory : NULL;
 }

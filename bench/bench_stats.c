@@ -10,9 +10,7 @@
 #include "stats/rng.h"
 #include "stats/sampler.h"
 
-enum {
-	SIZES = 1024
-};
+enum { SIZES = 1024 };
 
 /* Sizes of a program's kind: powers of two and odd ones, 1 to 1024 bytes. */
 static uint16_t sizes[SIZES];
@@ -75,14 +73,14 @@ static void bench_decisions(void)
 	gg_sampler_init(&rare, &(struct gg_sampler_options){ .interval = 0x1p60, .seed = 1 });
 	gg_sampler_init(&usual, &(struct gg_sampler_options){ .seed = 1 });
 	gg_sampler_init(&coin, &(struct gg_sampler_options){ .scheme = GG_SCHEME_PER_ALLOCATION,
-							     .interval = 1000,
-							     .seed = 1 });
+	                                                     .interval = 1000,
+	                                                     .seed = 1 });
 	gg_sampler_init(&optimal, &(struct gg_sampler_options){ .scheme = GG_SCHEME_OPTIMAL,
-								.costs = &costs,
-								.seed = 1 });
+	                                                        .costs = &costs,
+	                                                        .seed = 1 });
 	gg_sampler_init(&all, &(struct gg_sampler_options){ .interval = 1, .seed = 1 });
 	bench_run("One allocation's decision (the loop and the size included)", "decision", cases,
-		  GG_COUNT(cases));
+	          GG_COUNT(cases));
 }
 
 static void draw_bits(void *rng, uint64_t count)

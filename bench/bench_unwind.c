@@ -23,11 +23,7 @@
 #include "unwind/unwind.h"
 #include "unwind_paths.h"
 
-enum {
-	MAX_FRAMES = 1024,
-	PATHS = 1000,
-	INNER = 5
-};
+enum { MAX_FRAMES = 1024, PATHS = 1000, INNER = 5 };
 
 static struct gg_unwind_memo memo_memory;
 static struct gg_unwind_thread with_memo = { .memo = &memo_memory }, without_memo;

@@ -15,6 +15,6 @@ struct path {
 };
 
 typedef void paths_function(uint64_t number, unsigned depth, void (*leaf)(void *context),
-			    void *context);
+                            void *context);
 
 paths_function paths_omitting_fp, paths_keeping_fp;

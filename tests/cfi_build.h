@@ -37,7 +37,7 @@ struct cfi_cie {
 	uint8_t version;
 	const char *augmentation;
 	uint8_t code_align, data_align, ra; /* one byte of LEB128 each; 0x78 is -8 */
-	uint8_t data[16], data_bytes;	    /* augmentation data behind its length */
+	uint8_t data[16], data_bytes;       /* augmentation data behind its length */
 	uint8_t instructions[16], instruction_bytes;
 };
 
@@ -75,7 +75,7 @@ static inline void cfi_put(struct cfi_build *b, const void *bytes, size_t size)
 	memcpy(b->frame + b->frame_bytes, bytes, size);
 	b->frame_bytes += size;
 	b->module.eh_frame = (struct gg_cfi_section){ b->frame, b->frame_bytes,
-						      CFI_BUILD_FRAME_ADDRESS };
+		                                      CFI_BUILD_FRAME_ADDRESS };
 }
 
 static inline void cfi_put_number(struct cfi_build *b, uint64_t number, size_t size)
@@ -138,7 +138,7 @@ static inline size_t cfi_begin_fde(struct cfi_build *b, uint64_t pc)
 
 /* A whole FDE for a CIE with "zR" and pc-relative 32-bit pointers. */
 static inline void cfi_build_fde(struct cfi_build *b, uint64_t pc, uint32_t bytes,
-				 const uint8_t *instructions, size_t instruction_bytes)
+                                 const uint8_t *instructions, size_t instruction_bytes)
 {
 	size_t start = cfi_begin_fde(b, pc);
 
@@ -168,7 +168,7 @@ static inline void cfi_build_table_of(struct cfi_build *b, uint32_t count)
 		b->hdr_bytes += 8;
 	}
 	b->module.eh_frame_hdr = (struct gg_cfi_section){ b->hdr, b->hdr_bytes,
-							  CFI_BUILD_HDR_ADDRESS };
+		                                          CFI_BUILD_HDR_ADDRESS };
 }
 
 static inline void cfi_build_table(struct cfi_build *b)

@@ -22,14 +22,10 @@ struct tiny_elf {
 };
 
 /* Its segments. */
-enum {
-	LOAD,
-	CODE,
-	EH_FRAME
-};
+enum { LOAD, CODE, EH_FRAME };
 
 static inline void tiny_elf_init(struct tiny_elf *t, uint16_t machine, const uint8_t *instructions,
-				 size_t instruction_bytes)
+                                 size_t instruction_bytes)
 {
 	static const struct cfi_cie x86_64 = CFI_CIE_X86_64, aarch64 = CFI_CIE_AARCH64;
 	const uint32_t hdr_offset = offsetof(struct tiny_elf, hdr);
@@ -56,7 +52,7 @@ static inline void tiny_elf_init(struct tiny_elf *t, uint16_t machine, const uin
 	cfi_build_cie(&b, machine == EM_X86_64 ? &x86_64 : &aarch64);
 	/* The builder's section is at another address: move the pc along. */
 	cfi_build_fde(&b, 0x1000 + CFI_BUILD_FRAME_ADDRESS - frame_offset, 0x100, instructions,
-		      instruction_bytes);
+	              instruction_bytes);
 	memcpy(t->eh_frame, b.frame, b.frame_bytes);
 	memcpy(t->hdr, "\x01\x1b\x03\x3b", 4);
 	number = (int32_t)(frame_offset - (hdr_offset + 4));

@@ -14,9 +14,7 @@
 
 #include "base/clock.h"
 
-enum {
-	EXEC_FAILED = 127
-};
+enum { EXEC_FAILED = 127 };
 
 static void become(const char *const argv[], const char *const environment[], int out, int err)
 {
@@ -51,7 +49,7 @@ static bool drain(int fd, struct gg_buf *buf)
 static bool collect(struct child *child, int out, int err, uint64_t deadline_ns)
 {
 	struct pollfd streams[2] = { { .fd = out, .events = POLLIN },
-				     { .fd = err, .events = POLLIN } };
+		                     { .fd = err, .events = POLLIN } };
 	struct gg_buf *bufs[2] = { &child->out, &child->err };
 
 	while (streams[0].fd >= 0 || streams[1].fd >= 0) {
@@ -79,7 +77,7 @@ static bool wait_until(pid_t pid, int *ret_wait_status, uint64_t deadline_ns)
 }
 
 bool child_run(struct child *child, const char *const argv[], const char *const environment[],
-	       double limit_seconds)
+               double limit_seconds)
 {
 	uint64_t deadline_ns = gg_clock_monotonic_ns() + (uint64_t)(limit_seconds * 1e9);
 	int out[2], err[2], wait_status = 0;
@@ -101,14 +99,14 @@ bool child_run(struct child *child, const char *const argv[], const char *const 
 	if (pid > 0) {
 		/* Both read to their end, then it exits; whatever is late is the same lateness. */
 		child->timed_out = !collect(child, out[0], err[0], deadline_ns) ||
-				   !wait_until(pid, &wait_status, deadline_ns);
+		                   !wait_until(pid, &wait_status, deadline_ns);
 		if (child->timed_out) {
 			kill(-pid, SIGKILL);
 			kill(pid, SIGKILL); /* it may not have made its group yet */
 			waitpid(pid, &wait_status, 0);
 		}
 		child->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status)
-							      : WEXITSTATUS(wait_status);
+		                                              : WEXITSTATUS(wait_status);
 	}
 	close(out[0]);
 	close(err[0]);

@@ -17,7 +17,7 @@
 
 struct child {
 	int exit_status; /* as a shell shows it: 128 + N when signal N ended it */
-	bool timed_out;	 /* the limit passed and its process group was killed */
+	bool timed_out;  /* the limit passed and its process group was killed */
 	struct gg_buf out, err;
 };
 
@@ -27,5 +27,5 @@ struct child {
  * The struct is filled in either case and needs child_done().
  */
 bool child_run(struct child *child, const char *const argv[], const char *const environment[],
-	       double limit_seconds);
+               double limit_seconds);
 void child_done(struct child *child);

@@ -24,7 +24,7 @@ bool region_make(struct gg_region *region, const struct gg_region_options *optio
 {
 	struct gg_region_map map;
 	int status = gg_region_map_create_anonymous(&map, "region-test",
-						    gg_region_file_bytes(options));
+	                                            gg_region_file_bytes(options));
 
 	if (status == 0)
 		status = gg_region_init(region, &map, options);

@@ -36,7 +36,7 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 double stat_ks_distance(double *values, size_t count, double (*cdf)(double x, const void *context),
-			const void *context)
+                        const void *context)
 {
 	double distance = 0;
 

@@ -31,7 +31,7 @@ bool stat_within(double value, double expected, double sigma, double sigmas);
  * Sorts the values.  count >= 1.
  */
 double stat_ks_distance(double *values, size_t count, double (*cdf)(double x, const void *context),
-			const void *context);
+                        const void *context);
 
 /*
  * The distance that a sample of `count` exceeds with probability alpha if the distribution is

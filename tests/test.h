@@ -54,8 +54,8 @@ static const char *test_skipped; /* the reason; NULL: it ran */
 
 #define test_check(condition, file, line, ...)                                 \
 	((condition) ? true                                                    \
-		     : (test_failed = true, printf("%s:%d: ", (file), (line)), \
-			printf(__VA_ARGS__), putchar('\n'), false))
+	             : (test_failed = true, printf("%s:%d: ", (file), (line)), \
+	                printf(__VA_ARGS__), putchar('\n'), false))
 
 static bool test_is_wanted(const char *name, int argc, char **argv)
 {

@@ -25,7 +25,7 @@ enum {
 struct noted {
 	uint64_t begin, end, bias;
 	const struct link_map *map; /* tells two apart that came to lie at the same place */
-	uint32_t index;		    /* in the region */
+	uint32_t index;             /* in the region */
 	uint32_t is_unloaded;
 };
 
@@ -76,7 +76,7 @@ static void find_build_id(const uint8_t *notes, size_t bytes, struct gg_module_i
 
 /* What the program headers say; those of a module whose first page has no ELF header are unknown. */
 static void read_headers(const struct dl_find_object *object, struct gg_module_info *info,
-			 struct gg_region_range ranges[GG_REGION_RANGES_MAX])
+                         struct gg_region_range ranges[GG_REGION_RANGES_MAX])
 {
 	const uint8_t *start = object->dlfo_map_start;
 	size_t bytes = (size_t)((uint8_t *)object->dlfo_map_end - start);
@@ -84,7 +84,7 @@ static void read_headers(const struct dl_find_object *object, struct gg_module_i
 	const Elf64_Phdr *headers;
 
 	ranges[0] = (struct gg_region_range){ .start = (uintptr_t)start,
-					      .end = (uintptr_t)object->dlfo_map_end };
+		                              .end = (uintptr_t)object->dlfo_map_end };
 	info->ranges = ranges;
 	info->range_count = 1;
 	if (bytes < 4096 || memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -150,7 +150,7 @@ static bool is_noted(const struct dl_find_object *object)
 			gg_store_relaxed(&n->is_unloaded, 1);
 			if (n->index != GG_INDEX_NONE)
 				gg_region_unload_module(&gg_process.region, n->index,
-							gg_clock_monotonic_ns());
+				                        gg_clock_monotonic_ns());
 		}
 	}
 	return found;

@@ -21,9 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	GG_LOADED_MAX = 2048
-};
+enum { GG_LOADED_MAX = 2048 };
 
 /* One thread's: all-zero is valid. */
 struct gg_loaded_thread {

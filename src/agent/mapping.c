@@ -37,7 +37,7 @@ static bool is_from_program(uint64_t pc)
 }
 
 static GG_COLD void *map(void *address, size_t bytes, int protection, int flags, int fd,
-			 off_t offset, uint64_t caller)
+                         off_t offset, uint64_t caller)
 {
 	void *p = gg_real.mmap(address, bytes, protection, flags, fd, offset);
 
@@ -62,7 +62,7 @@ static struct gg_region_sample find_mapping(const void *p)
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 GG_EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, int fd,
-		       off64_t offset)
+                       off64_t offset)
 {
 	if (is_on())
 		return map(address, bytes, protection, flags, fd, offset, CALLER);
@@ -72,7 +72,7 @@ GG_EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, i
 /* Its other name: off_t has 64 bits on all that geiger runs on, and <sys/mman.h> may call mmap64
  * "mmap", so that the assembler alone can tell them apart. */
 GG_EXPORT void *mmap_by_its_name(void *address, size_t bytes, int protection, int flags, int fd,
-				 off64_t offset) __asm__("mmap")
+                                 off64_t offset) __asm__("mmap")
 	__attribute__((alias("mmap64"), nothrow, leaf));
 
 static GG_COLD int unmap(void *address, size_t bytes)

@@ -11,9 +11,7 @@
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
 
 /* Sizes and numbers of records, and where they go. */
-enum {
-	NUMBER_FORM_MAX = 128
-};
+enum { NUMBER_FORM_MAX = 128 };
 
 static const struct {
 	const char *name;
@@ -57,7 +55,7 @@ static const char *value_of(struct gg_options *o, const char *name)
 }
 
 static bool read_number(struct gg_options *o, const char *name, const char *form, uint64_t least,
-			uint64_t most, uint64_t *number)
+                        uint64_t most, uint64_t *number)
 {
 	const char *value = value_of(o, name);
 	uint64_t parsed;
@@ -156,7 +154,7 @@ void gg_options_read(struct gg_options *o)
 		o->region.max_frames = (uint32_t)number;
 	for (size_t i = 0; i < GG_COUNT(capacities); i++)
 		if (read_number(o, capacities[i].name, capacities[i].form, capacities[i].least,
-				capacities[i].most, &number))
+		                capacities[i].most, &number))
 			o->region.capacities[capacities[i].table] = (uint32_t)number;
 	if ((o->region.capacities[GG_TABLE_RING] & (o->region.capacities[GG_TABLE_RING] - 1)) !=
 	    0) {

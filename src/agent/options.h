@@ -23,12 +23,12 @@ enum {
 };
 
 struct gg_options {
-	struct gg_sampler_options sampler;	  /* seed and stream as for the first thread */
-	uint64_t startup_bytes;			  /* of allocations, drawn with: */
-	uint64_t startup_interval;		  /* bytes; startup_bytes == 0: not used */
-	struct gg_region_options region;	  /* capacities, frames, interval, active */
-	bool free_stacks;			  /* also capture the stack that frees */
-	bool mappings;				  /* mmap() and its relatives are samples too */
+	struct gg_sampler_options sampler;        /* seed and stream as for the first thread */
+	uint64_t startup_bytes;                   /* of allocations, drawn with: */
+	uint64_t startup_interval;                /* bytes; startup_bytes == 0: not used */
+	struct gg_region_options region;          /* capacities, frames, interval, active */
+	bool free_stacks;                         /* also capture the stack that frees */
+	bool mappings;                            /* mmap() and its relatives are samples too */
 	char directory[GG_OPTIONS_DIRECTORY_MAX]; /* of the region; "": its own choice */
 	char text[GG_REGION_OPTIONS_MAX]; /* the GEIGER_ variables that are set, as NAME=VALUE\n */
 };

@@ -25,11 +25,11 @@ void gg_probe_alloc(const struct gg_sample *sample, uint64_t id)
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 
 		STAP_PROBE3(otel_memory, alloc, sample->address, sample->size_bytes,
-			    (uint64_t)(weight.bytes + 0.5));
+		            (uint64_t)(weight.bytes + 0.5));
 	}
 	if (gg_unlikely(geiger_sample_semaphore))
 		STAP_PROBE7(geiger, sample, sample->address, sample->size_bytes, id, sample->stack,
-			    sample->type, sample->draw.offset_bytes, sample->usable_bytes);
+		            sample->type, sample->draw.offset_bytes, sample->usable_bytes);
 }
 
 void gg_probe_free(void *p)

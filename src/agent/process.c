@@ -20,9 +20,7 @@ struct gg_process gg_process = {
 	.region = { .filter = { .view = GG_FILTER_EMPTY_VIEW } },
 };
 
-enum {
-	NAME_MAX_BYTES = 80
-};
+enum { NAME_MAX_BYTES = 80 };
 
 /* geiger-PID-NANOSECONDS.region: an exec keeps the pid, and pids come back. */
 static void name_file(char name[NAME_MAX_BYTES])
@@ -81,7 +79,7 @@ struct identity {
 static void identify(struct gg_region_options *o, struct identity *identity)
 {
 	ssize_t command = gg_system_read_file("/proc/self/cmdline", identity->command,
-					      sizeof(identity->command));
+	                                      sizeof(identity->command));
 	ssize_t exe = gg_system_read_link("/proc/self/exe", identity->exe, sizeof(identity->exe));
 
 	o->pid = (uint32_t)getpid();
@@ -96,7 +94,7 @@ static void identify(struct gg_region_options *o, struct identity *identity)
 }
 
 typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
-			const struct gg_region_options *options);
+                        const struct gg_region_options *options);
 
 /* A new file, and in it a new region or what a child has inherited. */
 static int open_region(make_region *make)
@@ -110,8 +108,8 @@ static int open_region(make_region *make)
 
 	name_file(name);
 	status = gg_region_map_create(&map,
-				      options->directory[0] != '\0' ? options->directory : NULL,
-				      name, gg_region_file_bytes(&region));
+	                              options->directory[0] != '\0' ? options->directory : NULL,
+	                              name, gg_region_file_bytes(&region));
 	if (status < 0)
 		return status;
 	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
@@ -243,8 +241,8 @@ void gg_process_update_sampler(struct gg_thread *t)
 	struct gg_sampler_options options = gg_process.options.sampler;
 
 	options.interval = (double)(gg_process_is_startup()
-					    ? gg_process.options.startup_interval
-					    : gg_load_relaxed(&gg_process.interval_bytes));
+	                                    ? gg_process.options.startup_interval
+	                                    : gg_load_relaxed(&gg_process.interval_bytes));
 	if (t->generation == generation) {
 		gg_sampler_change(&t->sampler, &options);
 	} else {

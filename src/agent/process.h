@@ -34,27 +34,23 @@ enum gg_process_state {
 
 struct gg_process {
 	struct gg_region region; /* first: free() reads its first word */
-	uint32_t state;		 /* enum gg_process_state */
-	uint32_t *same_process;	 /* 0 in a forked child, which makes it PROCESS_SAME again */
+	uint32_t state;          /* enum gg_process_state */
+	uint32_t *same_process;  /* 0 in a forked child, which makes it PROCESS_SAME again */
 
 	/* Settings.  Any thread may change and read them; each is a word of its own. */
 	uint32_t generation;   /* processes forked since the first one: samplers start anew */
 	uint32_t change_count; /* of the two below, and of the startup interval's end */
 	uint64_t interval_bytes;
 	uint32_t is_active;
-	uint64_t seen_wish;	     /* change_count of the control word */
+	uint64_t seen_wish;          /* change_count of the control word */
 	uint64_t startup_used_bytes; /* estimated, by the samples of the startup interval */
-	uint64_t next_stream;	     /* of random numbers: one a thread */
+	uint64_t next_stream;        /* of random numbers: one a thread */
 	struct gg_options options;   /* constant once running */
 };
 
 extern struct gg_process gg_process __attribute__((visibility("hidden")));
 
-enum {
-	GG_PROCESS_WIPED,
-	GG_PROCESS_SAME,
-	GG_PROCESS_ADOPTING
-};
+enum { GG_PROCESS_WIPED, GG_PROCESS_SAME, GG_PROCESS_ADOPTING };
 
 /* Starts or adopts if need be.  False: nothing can be recorded, now or ever. */
 GG_COLD bool gg_process_prepare(struct gg_thread *t);
@@ -64,7 +60,7 @@ static inline bool gg_process_is_ready(struct gg_thread *t)
 {
 	/* Acquire: what was set up before is seen. */
 	return (gg_likely(gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING) &&
-		gg_likely(gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)) ||
+	        gg_likely(gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)) ||
 	       gg_process_prepare(t);
 }
 

@@ -158,7 +158,7 @@ static void first_free_aligned_sized(void *p, size_t alignment, size_t bytes)
 }
 
 static void *first_mmap(void *address, size_t bytes, int protection, int flags, int fd,
-			off_t offset)
+                        off_t offset)
 {
 	gg_real_find();
 	return gg_real.mmap(address, bytes, protection, flags, fd, offset);

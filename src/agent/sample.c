@@ -77,7 +77,7 @@ static uint32_t capture(struct gg_thread_block *block)
 }
 
 static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p, size_t bytes,
-		       const struct gg_draw *draw, uint8_t flags)
+                       const struct gg_draw *draw, uint8_t flags)
 {
 	struct gg_region *region = &gg_process.region;
 	struct gg_sample sample = {
@@ -100,7 +100,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 		gg_process_count_startup(draw, bytes);
 	if (++block->sample_count % TIMED_EVERY == 0)
 		gg_region_count(region, GG_COUNT_SAMPLE_PATH_NS,
-				(gg_clock_monotonic_ns() - sample.time_ns) * TIMED_EVERY);
+		                (gg_clock_monotonic_ns() - sample.time_ns) * TIMED_EVERY);
 	if (gg_unlikely(t->busy_count != 0)) {
 		gg_region_count(region, GG_COUNT_DROP_BUSY, t->busy_count);
 		t->busy_count = 0;
@@ -149,7 +149,7 @@ void gg_sample_close(void *p, uint64_t id)
 		if (gg_process.options.free_stacks && gg_region_find(region, p, &live))
 			stack = capture(block);
 		if (gg_region_record_free(region, &block->record, p, id, gg_clock_monotonic_ns(),
-					  stack))
+		                          stack))
 			gg_probe_free(p);
 		gg_thread_put_block(t, block);
 	}
@@ -216,7 +216,7 @@ void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 /* What is known before a block is given to realloc(). */
 struct change {
 	struct gg_draw draw; /* of the new size */
-	bool sampled;	     /* by it */
+	bool sampled;        /* by it */
 	uint64_t old_id;     /* of the sample that the block is; 0: none */
 	int errno_before;
 };

@@ -11,9 +11,7 @@
  */
 #pragma once
 
-enum {
-	GG_SAY_LINE_MAX = 1024
-};
+enum { GG_SAY_LINE_MAX = 1024 };
 
 /* Lines go to that file from now on (copied); NULL or one that cannot be opened: stderr. */
 void gg_say_to(const char *path);

@@ -75,7 +75,7 @@ static uint32_t find_gnu(const struct tables *t, const char *name)
 	const uint32_t bucket_count = t->gnu_hash[0], first = t->gnu_hash[1];
 	const uint32_t filter_words = t->gnu_hash[2];
 	const uint32_t *buckets = t->gnu_hash + 4 +
-				  filter_words * (sizeof(Elf64_Addr) / sizeof(uint32_t));
+	                          filter_words * (sizeof(Elf64_Addr) / sizeof(uint32_t));
 	const uint32_t *chain = buckets + bucket_count;
 	uint32_t hash = 5381;
 

@@ -13,7 +13,7 @@ void *gg_system_map(size_t bytes)
 {
 	int saved_errno = errno;
 	long address = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+	                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
 
 	errno = saved_errno;
 	return address == -1 ? NULL : (void *)address;
@@ -42,7 +42,7 @@ ssize_t gg_system_read_file(const char *path, void *bytes, size_t size)
 	if (fd >= 0) {
 		/* /proc gives its files in pieces. */
 		while ((size_t)total < size && (got = syscall(SYS_read, fd, (char *)bytes + total,
-							      size - (size_t)total)) > 0)
+		                                              size - (size_t)total)) > 0)
 			total += got;
 		syscall(SYS_close, fd);
 	}

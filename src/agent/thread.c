@@ -21,10 +21,7 @@ static struct gg_thread_block *all_blocks;
  */
 static uint64_t free_blocks;
 
-enum {
-	PAGE_SHIFT = 12,
-	COUNT_SHIFT = 35
-};
+enum { PAGE_SHIFT = 12, COUNT_SHIFT = 35 };
 
 static pthread_key_t ending_key;
 static bool has_ending_key;
@@ -32,7 +29,7 @@ static bool has_ending_key;
 static struct gg_thread_block *block_of(uint64_t head)
 {
 	return (struct gg_thread_block *)((head & ((UINT64_C(1) << COUNT_SHIFT) - 1))
-					  << PAGE_SHIFT);
+	                                  << PAGE_SHIFT);
 }
 
 static uint64_t head_of(const struct gg_thread_block *block, uint64_t before)
@@ -63,7 +60,7 @@ static struct gg_thread_block *pop_free(void)
 			return NULL;
 		/* Perhaps not free any more, but never unmapped; the count says so below. */
 	} while (!gg_cas_acq_rel(&free_blocks, &head,
-				 head_of(gg_load_relaxed(&block->next_free), head)));
+	                         head_of(gg_load_relaxed(&block->next_free), head)));
 	gg_store_relaxed(&block->in_use, 1);
 	return block;
 }
@@ -127,7 +124,7 @@ static void begin(struct gg_thread_block *block)
 	block->unwind.memo = &block->memo;
 	gg_system_thread_name(name);
 	gg_region_thread_begin(&gg_process.region, &block->record, gg_system_tid(), name,
-			       gg_clock_monotonic_ns());
+	                       gg_clock_monotonic_ns());
 }
 
 struct gg_thread_block *gg_thread_block(struct gg_thread *t)

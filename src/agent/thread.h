@@ -29,7 +29,7 @@
 /* One thread's, for its samples.  Zero when mapped; counters go on when it is handed on. */
 struct gg_thread_block {
 	struct gg_thread_block *next_free; /* while nobody has it */
-	struct gg_thread_block *next;	   /* of all that were ever mapped */
+	struct gg_thread_block *next;      /* of all that were ever mapped */
 	uint32_t in_use;
 	uint64_t sample_count;
 	struct gg_region_thread record;
@@ -42,11 +42,11 @@ struct gg_thread_block {
 struct gg_thread {
 	struct gg_sampler sampler;
 	struct gg_thread_block *block; /* NULL: none yet, or no more */
-	uint32_t inside;	       /* 1: on the sample path; a handler must not enter it */
-	uint32_t seen_change;	       /* settings of the process that the sampler has */
-	uint32_t generation;	       /* process that it was seeded in: gg_process.generation */
-	uint32_t busy_count;	       /* allocations and frees of handlers that found it inside */
-	bool ending;		       /* the block was given back for good */
+	uint32_t inside;               /* 1: on the sample path; a handler must not enter it */
+	uint32_t seen_change;          /* settings of the process that the sampler has */
+	uint32_t generation;           /* process that it was seeded in: gg_process.generation */
+	uint32_t busy_count;           /* allocations and frees of handlers that found it inside */
+	bool ending;                   /* the block was given back for good */
 };
 
 extern _Thread_local struct gg_thread gg_thread

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	FIRST_CAPACITY = 64
-};
+enum { FIRST_CAPACITY = 64 };
 
 void gg_buf_done(struct gg_buf *buf)
 {

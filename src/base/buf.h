@@ -22,10 +22,10 @@
 #include "base/compiler.h"
 
 struct gg_buf {
-	char *data;	 /* NULL while capacity is 0; else data[length] is a 0 byte of our own */
-	size_t length;	 /* bytes in use, without that 0 byte */
+	char *data;      /* NULL while capacity is 0; else data[length] is a 0 byte of our own */
+	size_t length;   /* bytes in use, without that 0 byte */
 	size_t capacity; /* bytes allocated */
-	bool failed;	 /* memory ran out or a size overflowed; contents end before that append */
+	bool failed;     /* memory ran out or a size overflowed; contents end before that append */
 };
 
 void gg_buf_done(struct gg_buf *buf);

@@ -16,7 +16,7 @@ static void copy_text(char *to, size_t size, const char *from)
 }
 
 int gg_error_set(struct gg_error *error, int code, const char *place, const char *advice,
-		 const char *format, ...)
+                 const char *format, ...)
 {
 	char message[GG_ERROR_MESSAGE_MAX];
 	va_list values;
@@ -34,12 +34,12 @@ int gg_error_set(struct gg_error *error, int code, const char *place, const char
 }
 
 int gg_error_set_errno(struct gg_error *error, int errno_value, const char *place,
-		       const char *advice)
+                       const char *advice)
 {
 	char text[128];
 
 	return gg_error_set(error, -errno_value, place, advice, "%s",
-			    strerror_r(errno_value, text, sizeof(text)));
+	                    strerror_r(errno_value, text, sizeof(text)));
 }
 
 void gg_error_set_place(struct gg_error *error, const char *format, ...)

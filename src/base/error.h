@@ -20,15 +20,11 @@
 #include "base/compiler.h"
 
 /* Sizes of the texts, with their 0 byte. */
-enum {
-	GG_ERROR_PLACE_MAX = 512,
-	GG_ERROR_MESSAGE_MAX = 512,
-	GG_ERROR_ADVICE_MAX = 256
-};
+enum { GG_ERROR_PLACE_MAX = 512, GG_ERROR_MESSAGE_MAX = 512, GG_ERROR_ADVICE_MAX = 256 };
 
 struct gg_error {
-	int code;			    /* negative errno value; 0: no error */
-	char place[GG_ERROR_PLACE_MAX];	    /* where: an option, a file and offset, a command */
+	int code;                           /* negative errno value; 0: no error */
+	char place[GG_ERROR_PLACE_MAX];     /* where: an option, a file and offset, a command */
 	char message[GG_ERROR_MESSAGE_MAX]; /* what and why; a clause without its full stop */
 	char advice[GG_ERROR_ADVICE_MAX];   /* what to do; a whole sentence, or empty */
 };
@@ -36,7 +32,7 @@ struct gg_error {
 /* Long enough for every formatted error: an escaped byte takes 4, and there are separators. */
 enum {
 	GG_ERROR_LINE_MAX = 4 * (GG_ERROR_PLACE_MAX + GG_ERROR_MESSAGE_MAX + GG_ERROR_ADVICE_MAX) +
-			    8
+	                    8
 };
 
 /*
@@ -47,11 +43,11 @@ enum {
  *   return gg_error_set(error, -EBADMSG, path, "Record it again.", "not a profile: %s", why);
  */
 int gg_error_set(struct gg_error *error, int code, const char *place, const char *advice,
-		 const char *format, ...) GG_PRINTF(5, 6);
+                 const char *format, ...) GG_PRINTF(5, 6);
 
 /* The same for a failed system call: the message is what strerror says of `errno_value` (> 0). */
 int gg_error_set_errno(struct gg_error *error, int errno_value, const char *place,
-		       const char *advice);
+                       const char *advice);
 
 /* Replaces the place by a formatted one, as a caller does who knows more: "FILE: offset 12". */
 void gg_error_set_place(struct gg_error *error, const char *format, ...) GG_PRINTF(2, 3);

@@ -7,9 +7,7 @@
 
 #include "base/hash.h"
 
-enum {
-	FIRST_SLOT_COUNT = 16
-};
+enum { FIRST_SLOT_COUNT = 16 };
 
 void gg_map_done(struct gg_map *map)
 {
@@ -36,7 +34,7 @@ static size_t home_slot(const struct gg_map *map, uint64_t hash)
 
 /* The slot that holds the record, or slot_count. */
 static size_t find_slot(const struct gg_map *map, uint64_t hash, gg_map_equal *equal,
-			const void *context)
+                        const void *context)
 {
 	if (map->slot_count == 0)
 		return 0;
@@ -52,7 +50,7 @@ static size_t find_slot(const struct gg_map *map, uint64_t hash, gg_map_equal *e
 }
 
 uint64_t gg_map_find(const struct gg_map *map, uint64_t hash, gg_map_equal *equal,
-		     const void *context)
+                     const void *context)
 {
 	size_t i = find_slot(map, hash, equal, context);
 

@@ -44,7 +44,7 @@ struct gg_map_slot {
 
 struct gg_map {
 	struct gg_map_slot *slots; /* NULL while slot_count is 0 */
-	size_t slot_count;	   /* 0 or a power of two */
+	size_t slot_count;         /* 0 or a power of two */
 	size_t used_count;
 	uint64_t seed; /* drawn when first needed; 0: not yet */
 };
@@ -59,7 +59,7 @@ uint64_t gg_map_seed(struct gg_map *map);
 
 /* The value stored under hash for which equal() holds (NULL: under the hash), or GG_MAP_NONE. */
 uint64_t gg_map_find(const struct gg_map *map, uint64_t hash, gg_map_equal *equal,
-		     const void *context);
+                     const void *context);
 
 /* Adds a value that is not there yet.  0, or -ENOMEM with the map as it was. */
 GG_MUST_CHECK int gg_map_insert(struct gg_map *map, uint64_t hash, uint64_t value);

@@ -87,10 +87,10 @@ const char *gg_size_format(double bytes, char text[GG_SIZE_TEXT_MAX])
 		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.1e EiB", sign, value);
 	else if (value < 10)
 		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.2f %ciB", sign, value,
-			 unit_letters[power - 1]);
+		         unit_letters[power - 1]);
 	else
 		snprintf(text, GG_SIZE_TEXT_MAX, "%s%.1f %ciB", sign, value,
-			 unit_letters[power - 1]);
+		         unit_letters[power - 1]);
 	return text;
 }
 

@@ -25,9 +25,7 @@
 GG_MUST_CHECK int gg_size_parse(const char *text, uint64_t *ret_bytes);
 
 /* Long enough for any size: "1023.9 MiB" and its 0 byte. */
-enum {
-	GG_SIZE_TEXT_MAX = 16
-};
+enum { GG_SIZE_TEXT_MAX = 16 };
 
 /* Writes the size into `text` and returns `text`.  Values may be estimates, so it takes a double;
  * negative ones get their sign, and one that is not finite reads "inf EiB" or "nan B". */

@@ -7,5 +7,5 @@ const struct gg_command gg_command_debug = {
 	.summary = "look inside geiger's own machinery",
 	.usage = "COMMAND [OPTION]...",
 	.verbs = (const struct gg_command *const[]){ &gg_command_debug_region,
-						     &gg_command_debug_unwind, NULL },
+	                                             &gg_command_debug_unwind, NULL },
 };

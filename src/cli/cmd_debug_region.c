@@ -70,17 +70,17 @@ static void print_header(const struct gg_region_view *view)
 static void print_tables(const struct gg_region_view *view)
 {
 	static const char *const names[GG_TABLE_COUNT] = {
-		[GG_TABLE_SLOTS] = "slots",	[GG_TABLE_THREADS] = "threads",
+		[GG_TABLE_SLOTS] = "slots",     [GG_TABLE_THREADS] = "threads",
 		[GG_TABLE_MODULES] = "modules", [GG_TABLE_HEAPS] = "heaps",
-		[GG_TABLE_TYPES] = "types",	[GG_TABLE_STRINGS] = "strings",
-		[GG_TABLE_STACKS] = "stacks",	[GG_TABLE_LIVE] = "live",
-		[GG_TABLE_ROWS] = "rows",	[GG_TABLE_RING] = "ring",
+		[GG_TABLE_TYPES] = "types",     [GG_TABLE_STRINGS] = "strings",
+		[GG_TABLE_STACKS] = "stacks",   [GG_TABLE_LIVE] = "live",
+		[GG_TABLE_ROWS] = "rows",       [GG_TABLE_RING] = "ring",
 	};
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		const struct gg_region_table *table = &view->header.tables[i];
 		uint64_t used = i == GG_TABLE_RING ? view->header.ring_head - view->header.ring_tail
-						   : table->used_count;
+		                                   : table->used_count;
 
 		printf("table        %-8s %10" PRIu64 " of %" PRIu64 "\n", names[i], used,
 		       table->capacity);
@@ -197,7 +197,7 @@ static int print_rows(const struct gg_region_view *view, const struct gg_style *
 		char name[64];
 
 		snprintf(name, sizeof(name), "%" PRIu32 ", %" PRIu32 " allocated", row->stack,
-			 row->thread);
+		         row->thread);
 		sums_cells(&table, name, &row->allocated);
 		sums_cells(&table, "  freed", &row->freed);
 	}
@@ -228,7 +228,7 @@ static void print_samples(const struct gg_region_view *view)
 }
 
 static int print_view(const struct gg_region_view *view, const struct region_options *options,
-		      const struct gg_style *style)
+                      const struct gg_style *style)
 {
 	uint32_t stack = 0;
 	int status;
@@ -262,8 +262,8 @@ static int run_region(struct gg_invocation *invocation)
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "debug region",
-				    "Name the file that an agent writes, e.g. in /dev/shm.",
-				    "no file given");
+		                    "Name the file that an agent writes, e.g. in /dev/shm.",
+		                    "no file given");
 	status = gg_region_view_open(&view, invocation->operands[0], invocation->error);
 	if (status == -EINVAL) /* of the file, not of how it was asked */
 		status = -EBADMSG;

@@ -49,7 +49,7 @@ static uint64_t add_rule(struct gg_table *table, const struct gg_cfi_file *file,
 }
 
 static int print_pc(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
-		    uint64_t pc)
+                    uint64_t pc)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 	struct gg_cfi_symbol symbol;
@@ -64,7 +64,7 @@ static int print_pc(const struct gg_invocation *invocation, const struct gg_cfi_
 }
 
 static int print_symbol(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
-			const struct gg_cfi_symbol *symbol)
+                        const struct gg_cfi_symbol *symbol)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 	uint64_t pc = symbol->range.begin, end = symbol->range.end;
@@ -141,7 +141,7 @@ static int print_summary(const struct gg_invocation *invocation, const struct gg
 		gg_table_cell(&table, "%s", gg_rule_kind_text((enum gg_rule_kind)kind));
 		gg_table_cell(&table, "%" PRIu64, s.kinds[kind]);
 		gg_table_cell(&table, "%.3f%%",
-			      s.rows > 0 ? 100.0 * (double)s.kinds[kind] / (double)s.rows : 0);
+		              s.rows > 0 ? 100.0 * (double)s.kinds[kind] / (double)s.rows : 0);
 	}
 	code = gg_table_print(&table, &invocation->style, stdout);
 	return code == 0 && s.kinds[GG_RULE_NONE] > 0 ? print_reasons(invocation, &s) : code;
@@ -160,7 +160,7 @@ static bool parse_pc(const char *text, uint64_t *ret_pc)
 }
 
 static int show_operand(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
-			const char *operand)
+                        const char *operand)
 {
 	struct gg_cfi_symbol symbol;
 	uint64_t pc;
@@ -169,8 +169,8 @@ static int show_operand(const struct gg_invocation *invocation, const struct gg_
 		return print_pc(invocation, file, pc);
 	if (gg_cfi_file_find(file, operand, &symbol) < 0)
 		return gg_error_set(invocation->error, -ENOENT, invocation->operands[0],
-				    "Give a name of its symbol table, or a pc such as 0x1234.",
-				    "it has no function '%s'", operand);
+		                    "Give a name of its symbol table, or a pc such as 0x1234.",
+		                    "it has no function '%s'", operand);
 	return print_symbol(invocation, file, &symbol);
 }
 
@@ -192,12 +192,12 @@ static int run_unwind(struct gg_invocation *invocation)
 
 	if (options->demo && invocation->operand_count > 0)
 		return gg_error_set(invocation->error, -EINVAL, "debug unwind", NULL,
-				    "--demo looks at no file");
+		                    "--demo looks at no file");
 	if (options->demo)
 		return gg_unwind_demo_run(invocation);
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "debug unwind",
-				    "Name an ELF file, e.g. /bin/ls.", "no file given");
+		                    "Name an ELF file, e.g. /bin/ls.", "no file given");
 	code = gg_cfi_file_open(&file, invocation->operands[0], invocation->error);
 	if (code < 0)
 		return code;

@@ -4,9 +4,7 @@
 
 #include "cli/command.h"
 
-enum {
-	OPTION_COLUMN = 24
-}; /* width of the option forms; a longer one gets its own line */
+enum { OPTION_COLUMN = 24 }; /* width of the option forms; a longer one gets its own line */
 
 static void print_option(const struct gg_option *option)
 {
@@ -20,7 +18,7 @@ static void print_option(const struct gg_option *option)
 	length += snprintf(form + length, sizeof(form) - (size_t)length, "--%s", option->name);
 	if (option->placeholder != NULL)
 		length += snprintf(form + length, sizeof(form) - (size_t)length, " %s",
-				   option->placeholder);
+		                   option->placeholder);
 	if (length > OPTION_COLUMN)
 		printf("  %s\n  %*s  %s\n", form, OPTION_COLUMN, "", option->help);
 	else
@@ -79,12 +77,12 @@ static int run_help(struct gg_invocation *invocation)
 		return 0;
 	}
 	command = gg_command_find(invocation->operands, invocation->operand_count, &used_count,
-				  invocation->error);
+	                          invocation->error);
 	if (command == NULL)
 		return -EINVAL;
 	if (used_count < invocation->operand_count)
 		return gg_error_set(invocation->error, -EINVAL, "help", "Ask for one at a time.",
-				    "unexpected operand '%s'", invocation->operands[used_count]);
+		                    "unexpected operand '%s'", invocation->operands[used_count]);
 	gg_help_print_command(command, &invocation->style);
 	return 0;
 }

@@ -11,7 +11,7 @@ int gg_lab_check_confidence(double confidence, const char *command, struct gg_er
 	if (confidence > 0 && confidence < 1)
 		return 0;
 	gg_error_set(error, -EINVAL, NULL, "Give a number such as 0.95.",
-		     "%g is not between 0 and 1", confidence);
+	             "%g is not between 0 and 1", confidence);
 	gg_error_set_place(error, "%s: --confidence", command);
 	return -EINVAL;
 }
@@ -21,7 +21,7 @@ int gg_lab_check_interval(uint64_t interval_bytes, const char *command, struct g
 	if (interval_bytes > 0)
 		return 0;
 	gg_error_set(error, -EINVAL, NULL, "The least is 1, which samples every allocation.",
-		     "0 is not an interval");
+	             "0 is not an interval");
 	gg_error_set_place(error, "%s: --interval", command);
 	return -EINVAL;
 }
@@ -63,6 +63,6 @@ const struct gg_command gg_command_lab = {
 	.summary = "what to expect of a sampling interval, and of our estimates",
 	.usage = "COMMAND [OPTION]...",
 	.verbs = (const struct gg_command *const[]){ &gg_command_lab_coverage,
-						     &gg_command_lab_error, &gg_command_lab_table,
-						     NULL },
+	                                             &gg_command_lab_error, &gg_command_lab_table,
+	                                             NULL },
 };

@@ -27,7 +27,7 @@ static const struct {
 	enum gg_kind kind;
 	const char *head;
 } columns[] = {
-	{ GG_KIND_NORMAL, "normal" },	{ GG_KIND_GAMMA_FULL, "gamma" },
+	{ GG_KIND_NORMAL, "normal" },   { GG_KIND_GAMMA_FULL, "gamma" },
 	{ GG_KIND_GAMMA, "gamma 1-p" }, { GG_KIND_NEGATIVE_BINOMIAL, "neg. bin." },
 	{ GG_KIND_RULE, "rule" },
 };
@@ -44,14 +44,14 @@ static void add_cell(struct gg_table *table, const struct gg_cell *cell)
 		gg_table_cell(table, "-");
 	else if (cell->width > 0)
 		gg_table_cell(table, "%.1f %.*f", 100 * cell->covered, cell->width < 10 ? 2 : 0,
-			      cell->width);
+		              cell->width);
 	else
 		gg_table_cell(table, "%.1f", 100 * cell->covered);
 }
 
 static int print_table(const struct result *results, size_t count, enum gg_quantity quantity,
-		       enum gg_population population, const struct coverage_options *o,
-		       const struct gg_style *style)
+                       enum gg_population population, const struct coverage_options *o,
+                       const struct gg_style *style)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 
@@ -71,11 +71,11 @@ static int print_table(const struct result *results, size_t count, enum gg_quant
 		}
 	}
 	return o->markdown ? gg_table_print_markdown(&table, stdout)
-			   : gg_table_print(&table, style, stdout);
+	                   : gg_table_print(&table, style, stdout);
 }
 
 static int print_text(const struct result *results, size_t count, const struct coverage_options *o,
-		      const struct gg_style *style)
+                      const struct gg_style *style)
 {
 	int code = 0;
 
@@ -84,7 +84,7 @@ static int print_text(const struct result *results, size_t count, const struct c
 			if (q > 0 || p > 0)
 				putchar('\n');
 			code = print_table(results, count, (enum gg_quantity)q,
-					   (enum gg_population)p, o, style);
+			                   (enum gg_population)p, o, style);
 		}
 	}
 	return code;
@@ -125,7 +125,7 @@ static void json_result(struct gg_json *json, const struct result *result)
 }
 
 static int print_json(const struct result *results, size_t count, const struct coverage_options *o,
-		      struct gg_error *error)
+                      struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
@@ -143,9 +143,7 @@ static int print_json(const struct result *results, size_t count, const struct c
 	return gg_lab_print(&text, error);
 }
 
-enum {
-	MAX_PROGRAMS = 64
-};
+enum { MAX_PROGRAMS = 64 };
 
 static int run(struct gg_invocation *invocation)
 {
@@ -158,16 +156,16 @@ static int run(struct gg_invocation *invocation)
 		return code;
 	if (o->run_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "lab coverage: --runs",
-				    "Give 1000 or more for two digits.", "0 is no number of runs");
+		                    "Give 1000 or more for two digits.", "0 is no number of runs");
 	if (count > MAX_PROGRAMS)
 		count = MAX_PROGRAMS;
 	for (size_t i = 0; i < count; i++) {
 		results[i].program = gg_simulate_program(i);
 		gg_simulate(results[i].program, o->run_count, o->confidence, o->seed,
-			    &results[i].coverage);
+		            &results[i].coverage);
 	}
 	return o->json ? print_json(results, count, o, invocation->error)
-		       : print_text(results, count, o, &invocation->style);
+	               : print_text(results, count, o, &invocation->style);
 }
 
 static const struct gg_option options[] = {

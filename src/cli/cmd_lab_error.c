@@ -20,7 +20,7 @@ struct error_options {
 /* How an allocation may be estimated; each is a block of the tables and an object of the JSON. */
 enum variant {
 	WEIGHTED,  /* size / probability of each that is sampled: geiger's default */
-	MARKS,	   /* the interval for each mark; so also for several that add up to the size */
+	MARKS,     /* the interval for each mark; so also for several that add up to the size */
 	CUTOFF_99, /* as MARKS, but exact from the size that is sampled with 99 % on */
 	CUTOFF_R,  /* as MARKS, but exact from the interval on */
 	VARIANTS
@@ -37,7 +37,7 @@ static const struct {
 };
 
 static struct gg_theory_error error_of(enum variant variant, double size_bytes, double count,
-				       double interval)
+                                       double interval)
 {
 	if (variant == WEIGHTED)
 		return gg_theory_weighted_error(size_bytes, count, interval);
@@ -89,8 +89,8 @@ static int print_grid(double interval, const struct gg_style *style)
 	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
 	for (enum variant v = MARKS; v < VARIANTS; v++) {
 		static const char *const heads[][3] = { [MARKS] = { "p", "err", "cond" },
-							[CUTOFF_99] = { "p99", "err99", "cond99" },
-							[CUTOFF_R] = { "pR", "errR", "condR" } };
+			                                [CUTOFF_99] = { "p99", "err99", "cond99" },
+			                                [CUTOFF_R] = { "pR", "errR", "condR" } };
 
 		for (int i = 0; i < 3; i++)
 			gg_table_column(&table, GG_ALIGN_RIGHT, heads[v][i]);
@@ -125,7 +125,7 @@ static int print_split(const struct gg_style *style)
 		gg_table_cell(&table, "%s", variants[v].head);
 		for (double count = 1; count <= 2; count++) {
 			struct gg_theory_error e = error_of(v, split_size / count, count,
-							    split_interval);
+			                                    split_interval);
 
 			percent_cell(&table, e.coverage);
 			percent_cell(&table, e.expected);
@@ -215,10 +215,7 @@ static const struct {
 	{ 1.0 / 16, MARKS }, { 1, MARKS }, { 4, MARKS }, { 1, CUTOFF_99 }, { 1, CUTOFF_R },
 };
 
-enum {
-	POINTS = 800,
-	PANELS = 3
-};
+enum { POINTS = 800, PANELS = 3 };
 
 static const double highest_error = 2.5; /* drawn: given a sample, it grows without bound */
 
@@ -228,8 +225,8 @@ static int save_svg(const struct error_options *o, struct gg_error *error)
 	struct gg_plot_series series[PANELS][GG_COUNT(lines)];
 	static char names[GG_COUNT(lines)][64];
 	struct gg_plot plots[PANELS] = { { .title = "Probability of being sampled" },
-					 { .title = "Expected error" },
-					 { .title = "Expected error if sampled" } };
+		                         { .title = "Expected error" },
+		                         { .title = "Expected error if sampled" } };
 	GG_CLEANUP(gg_buf_done) struct gg_buf picture = { 0 };
 	double interval = (double)o->interval_bytes;
 	double high_bytes = fmax(8 * interval, 1.25 * (double)o->size_bytes);
@@ -241,26 +238,26 @@ static int save_svg(const struct error_options *o, struct gg_error *error)
 
 		for (size_t i = 0; i < POINTS; i++) {
 			struct gg_theory_error e = error_of(lines[line].variant, x[i], 1,
-							    lines[line].factor * interval);
+			                                    lines[line].factor * interval);
 
 			y[0][line][i] = e.coverage;
 			y[1][line][i] = e.expected;
 			y[2][line][i] = e.conditional <= highest_error ? e.conditional : NAN;
 		}
 		snprintf(names[line], sizeof(names[line]), "%s%s",
-			 gg_size_format_short(lines[line].factor * interval, every),
-			 lines[line].variant == CUTOFF_99  ? ", cutoff 99 %"
-			 : lines[line].variant == CUTOFF_R ? ", cutoff R"
-							   : "");
+		         gg_size_format_short(lines[line].factor * interval, every),
+		         lines[line].variant == CUTOFF_99  ? ", cutoff 99 %"
+		         : lines[line].variant == CUTOFF_R ? ", cutoff R"
+		                                           : "");
 		for (int panel = 0; panel < PANELS; panel++)
 			series[panel][line] = (struct gg_plot_series){ names[line], x,
-								       y[panel][line], POINTS };
+				                                       y[panel][line], POINTS };
 	}
 	for (int panel = 0; panel < PANELS; panel++) {
 		plots[panel].x = (struct gg_plot_axis){ "allocation size", GG_PLOT_SIZE, false };
 		plots[panel].y = (struct gg_plot_axis){ panel == 0 ? "probability"
-								   : "mean error / size",
-							GG_PLOT_PERCENT, false };
+			                                           : "mean error / size",
+			                                GG_PLOT_PERCENT, false };
 		plots[panel].series = series[panel];
 		plots[panel].series_count = GG_COUNT(lines);
 	}

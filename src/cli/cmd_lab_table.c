@@ -24,10 +24,7 @@ struct table_options {
 static const char default_samples[] =
 	"1,2,3,4,5,6,7,8,9,10,20,30,40,50,100,200,300,400,500,1000,2000,3000,4000,5000,10000";
 
-enum {
-	MAX_ROWS = 256,
-	MAX_SAMPLES = 1000000000
-};
+enum { MAX_ROWS = 256, MAX_SAMPLES = 1000000000 };
 
 struct rows {
 	size_t count;
@@ -52,7 +49,7 @@ static int parse_samples(const char *text, struct rows *rows, struct gg_error *e
 				"'%s' is not a list of sample counts", text);
 		if (rows->count == MAX_ROWS)
 			return gg_error_set(error, -EINVAL, "lab table: --samples", NULL,
-					    "more than %d numbers", MAX_ROWS);
+			                    "more than %d numbers", MAX_ROWS);
 		rows->samples[rows->count++] = (double)samples;
 		p = *end == ',' ? end + 1 : NULL;
 	} while (p != NULL);
@@ -87,7 +84,7 @@ static void json_failures(struct gg_json *json, const char *name, struct gg_fail
 }
 
 static int print_json(const struct table_options *o, const struct rows *rows,
-		      struct gg_error *error)
+                      struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
@@ -159,10 +156,10 @@ static int run(struct gg_invocation *invocation)
 
 		rows.exact[i] = gg_interval_failures(interval, rows.samples[i], o->confidence);
 		rows.approximate[i] = gg_interval_failures_camp_paulson(interval, rows.samples[i],
-									o->confidence);
+		                                                        o->confidence);
 	}
 	code = o->json ? print_json(o, &rows, invocation->error)
-		       : print_text(&rows, &invocation->style);
+	               : print_text(&rows, &invocation->style);
 	if (code == 0 && o->svg != NULL)
 		code = save_svg(o, &rows, invocation->error);
 	return code;
@@ -195,7 +192,7 @@ const struct gg_command gg_command_lab_table = {
 	.options = options,
 	.options_size = sizeof(struct table_options),
 	.option_defaults = &(const struct table_options){ .interval_bytes = 512 * 1024,
-							  .samples = default_samples,
-							  .confidence = 0.95 },
+	                                                  .samples = default_samples,
+	                                                  .confidence = 0.95 },
 	.run = run,
 };

@@ -19,19 +19,19 @@ struct gg_command;
 struct gg_invocation {
 	int operand_count;
 	char **operands;
-	void *options;	       /* the command's struct, filled by its option table */
+	void *options;         /* the command's struct, filled by its option table */
 	struct gg_style style; /* for standard output */
 	struct gg_error *error;
 };
 
 struct gg_command {
-	const char *name;		 /* of a verb, with its command: "lab error" */
-	const char *summary;		 /* a phrase for one line */
-	const char *usage;		 /* what follows the name */
-	const char *details;		 /* paragraphs for the help, ending in a newline; or NULL */
+	const char *name;                /* of a verb, with its command: "lab error" */
+	const char *summary;             /* a phrase for one line */
+	const char *usage;               /* what follows the name */
+	const char *details;             /* paragraphs for the help, ending in a newline; or NULL */
 	const struct gg_option *options; /* or NULL */
-	size_t options_size;		 /* of the struct that the table fills */
-	const void *option_defaults;	 /* what it starts as; NULL: all-zero */
+	size_t options_size;             /* of the struct that the table fills */
+	const void *option_defaults;     /* what it starts as; NULL: all-zero */
 	enum gg_option_mode option_mode;
 	int max_operands; /* more are refused before run is called; -1: any number */
 
@@ -66,7 +66,7 @@ extern const struct gg_option gg_common_option_table[];
  * `error` naming the nearest one.  count >= 1.
  */
 const struct gg_command *gg_command_find(char *const *words, int count, int *ret_used_count,
-					 struct gg_error *error);
+                                         struct gg_error *error);
 
 /* Help for one command, or the overview of all; to standard output. */
 void gg_help_print_command(const struct gg_command *command, const struct gg_style *style);

@@ -31,7 +31,7 @@ static const char *last_word(const struct gg_command *command)
 
 /* Looks a word up in a list; `family` is the command whose verbs they are, or NULL. */
 static const struct gg_command *find_in(const struct gg_command *const *list, const char *word,
-					const struct gg_command *family, struct gg_error *error)
+                                        const struct gg_command *family, struct gg_error *error)
 {
 	struct gg_suggestion nearest = { 0 };
 	char advice[128];
@@ -45,14 +45,14 @@ static const struct gg_command *find_in(const struct gg_command *const *list, co
 		snprintf(advice, sizeof(advice), "Did you mean '%s'?", nearest.name);
 	else
 		snprintf(advice, sizeof(advice), "'geiger help%s%s' lists the commands.",
-			 family != NULL ? " " : "", family != NULL ? family->name : "");
+		         family != NULL ? " " : "", family != NULL ? family->name : "");
 	gg_error_set(error, -EINVAL, family != NULL ? family->name : NULL, advice,
-		     "unknown command '%s'", word);
+	             "unknown command '%s'", word);
 	return NULL;
 }
 
 const struct gg_command *gg_command_find(char *const *words, int count, int *ret_used_count,
-					 struct gg_error *error)
+                                         struct gg_error *error)
 {
 	const struct gg_command *command = find_in(gg_commands, words[0], NULL, error);
 	int used_count = 1;

@@ -17,13 +17,8 @@
 
 #include "cli/command.h"
 
-enum {
-	EXIT_FAILED = 1,
-	EXIT_USAGE = 2
-};
-enum {
-	OPTIONS_MAX_SIZE = 512
-}; /* of a command's options struct */
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { OPTIONS_MAX_SIZE = 512 }; /* of a command's options struct */
 
 /* What may stand before the command. */
 struct global_options {
@@ -50,7 +45,7 @@ static int print_error(const struct gg_error *error, enum gg_color color)
 
 /* Parses the command's own options and runs it.  Like gg_command.run. */
 static int run_command(const struct gg_command *command, int argc, char **argv,
-		       struct gg_common_options *common, struct gg_error *error)
+                       struct gg_common_options *common, struct gg_error *error)
 {
 	_Alignas(max_align_t) char options[OPTIONS_MAX_SIZE] = { 0 };
 	struct gg_invocation invocation = { .operands = argv, .error = error };
@@ -64,13 +59,13 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 		sets[set_count++] = (struct gg_option_set){ command->options, options };
 	}
 	invocation.operand_count = gg_options_parse(sets, set_count, command->option_mode, argc,
-						    argv, error);
+	                                            argv, error);
 	if (invocation.operand_count < 0) {
 		char place[GG_ERROR_PLACE_MAX];
 
 		snprintf(place, sizeof(place), "%s", error->place);
 		gg_error_set_place(error, "%s%s%s", command->name, place[0] != '\0' ? ": " : "",
-				   place);
+		                   place);
 		return invocation.operand_count;
 	}
 	invocation.options = options;
@@ -87,7 +82,7 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 	}
 	if (command->max_operands >= 0 && invocation.operand_count > command->max_operands)
 		return gg_error_set(error, -EINVAL, command->name, NULL, "unexpected operand '%s'",
-				    argv[command->max_operands]);
+		                    argv[command->max_operands]);
 	return command->run(&invocation);
 }
 
@@ -96,11 +91,11 @@ static int run(int argc, char **argv, struct gg_common_options *common, struct g
 {
 	struct global_options global = { 0 };
 	const struct gg_option_set sets[] = { { gg_common_option_table, &global.common },
-					      { global_option_table, &global } };
+		                              { global_option_table, &global } };
 	const struct gg_command *command;
 	int used_count;
 	int word_count = gg_options_parse(sets, GG_COUNT(sets), GG_OPTIONS_BEFORE_OPERANDS,
-					  argc - 1, argv + 1, error);
+	                                  argc - 1, argv + 1, error);
 
 	*common = global.common;
 	if (word_count < 0)
@@ -130,7 +125,7 @@ int main(int argc, char **argv)
 	/* What was printed must have arrived: a full disk is a failure too. */
 	if (status >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
 		status = gg_error_set_errno(&error, errno != 0 ? errno : EIO, "standard output",
-					    NULL);
+		                            NULL);
 	if (status < 0)
 		return print_error(&error, (enum gg_color)common.color);
 	return status;

@@ -29,13 +29,13 @@ struct match {
 
 /* Finds an option by its name (letter is 0) or by its letter. */
 static bool find_option(const struct cursor *c, const char *name, size_t length, char letter,
-			struct match *ret_match)
+                        struct match *ret_match)
 {
 	for (size_t i = 0; i < c->set_count; i++) {
 		for (const struct gg_option *o = c->sets[i].options; o->name != NULL; o++) {
 			bool same = letter != 0 ? o->letter == letter
-						: strncmp(o->name, name, length) == 0 &&
-							  o->name[length] == '\0';
+			                        : strncmp(o->name, name, length) == 0 &&
+			                                  o->name[length] == '\0';
 
 			if (!same)
 				continue;
@@ -60,11 +60,11 @@ static int unknown_option(const struct cursor *c, const char *name, size_t lengt
 	else
 		snprintf(advice, sizeof(advice), "'--help' lists the options.");
 	return gg_error_set(c->error, -EINVAL, NULL, advice, "unknown option '--%.*s'", (int)length,
-			    name);
+	                    name);
 }
 
 static int bad_value(const struct cursor *c, const struct gg_option *option, const char *value,
-		     const char *why, const char *advice)
+                     const char *why, const char *advice)
 {
 	gg_error_set(c->error, -EINVAL, NULL, advice, "'%s' %s", value, why);
 	gg_error_set_place(c->error, "--%s", option->name);
@@ -133,15 +133,15 @@ static int store_value(const struct cursor *c, const struct match *m, const char
 		code = parse_count(value, &number);
 		if (code < 0)
 			return bad_value(c, m->option, value,
-					 code == -ERANGE ? "is too large" : "is not a whole number",
-					 "Give decimal digits only.");
+			                 code == -ERANGE ? "is too large" : "is not a whole number",
+			                 "Give decimal digits only.");
 		*(uint64_t *)m->field = number;
 		return 0;
 	case GG_OPTION_NUMBER:
 		real = strtod(value, &end);
 		if (end == value || *end != '\0' || !isfinite(real))
 			return bad_value(c, m->option, value, "is not a number",
-					 "Give a number such as 0.95.");
+			                 "Give a number such as 0.95.");
 		*(double *)m->field = real;
 		return 0;
 	case GG_OPTION_CHOICE:
@@ -162,7 +162,7 @@ static int store_option(struct cursor *c, const struct match *m, const char *att
 	if (m->option->kind != GG_OPTION_FLAG && value == NULL) {
 		if (c->at + 1 >= c->argc) {
 			gg_error_set(c->error, -EINVAL, NULL, NULL, "needs a value: --%s %s",
-				     m->option->name, m->option->placeholder);
+			             m->option->name, m->option->placeholder);
 			gg_error_set_place(c->error, "--%s", m->option->name);
 			return -EINVAL;
 		}
@@ -181,7 +181,7 @@ static int parse_long(struct cursor *c, const char *name)
 		return unknown_option(c, name, length);
 	if (attached != NULL && m.option->kind == GG_OPTION_FLAG)
 		return bad_value(c, m.option, attached, "is a value, and the option takes none",
-				 NULL);
+		                 NULL);
 	return store_option(c, &m, attached);
 }
 
@@ -194,7 +194,7 @@ static int parse_short(struct cursor *c, const char *letters)
 
 		if (!find_option(c, NULL, 0, *letters, &m))
 			return gg_error_set(c->error, -EINVAL, NULL, "'--help' lists the options.",
-					    "unknown option '-%c'", *letters);
+			                    "unknown option '-%c'", *letters);
 		if (m.option->kind != GG_OPTION_FLAG)
 			return store_option(c, &m, attached);
 		code = store_option(c, &m, NULL);
@@ -205,7 +205,7 @@ static int parse_short(struct cursor *c, const char *letters)
 }
 
 int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg_option_mode mode,
-		     int argc, char **argv, struct gg_error *error)
+                     int argc, char **argv, struct gg_error *error)
 {
 	struct cursor c = { sets, set_count, argv, argc, 0, error };
 	bool options_ended = false;

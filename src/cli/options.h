@@ -28,21 +28,21 @@
 #include "base/error.h"
 
 enum gg_option_kind {
-	GG_OPTION_FLAG,	  /* bool: true when given */
-	GG_OPTION_TEXT,	  /* const char *: points into argv */
-	GG_OPTION_SIZE,	  /* uint64_t: bytes, as gg_size_parse() reads them */
+	GG_OPTION_FLAG,   /* bool: true when given */
+	GG_OPTION_TEXT,   /* const char *: points into argv */
+	GG_OPTION_SIZE,   /* uint64_t: bytes, as gg_size_parse() reads them */
 	GG_OPTION_COUNT,  /* uint64_t: a whole number, decimal */
 	GG_OPTION_NUMBER, /* double: finite */
 	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
 };
 
 struct gg_option {
-	const char *name;	  /* without its dashes; NULL ends the table */
-	char letter;		  /* short form; 0: none */
+	const char *name;         /* without its dashes; NULL ends the table */
+	char letter;              /* short form; 0: none */
 	enum gg_option_kind kind; /* also the type of the field */
-	size_t offset;		  /* of the field in the command's struct */
+	size_t offset;            /* of the field in the command's struct */
 	const char *placeholder;  /* of the value, in the help; NULL for flags */
-	const char *help;	  /* a phrase for one line */
+	const char *help;         /* a phrase for one line */
 };
 
 #define GG_OPTIONS_END                                 \
@@ -57,7 +57,7 @@ struct gg_option_set {
 };
 
 enum gg_option_mode {
-	GG_OPTIONS_ANYWHERE,	    /* options and operands mixed */
+	GG_OPTIONS_ANYWHERE,        /* options and operands mixed */
 	GG_OPTIONS_BEFORE_OPERANDS, /* the first operand ends the options, as `env` has it */
 };
 
@@ -66,5 +66,5 @@ enum gg_option_mode {
  * argv.  Returns how many there are, or -EINVAL with `error` saying what is wrong.
  */
 GG_MUST_CHECK int gg_options_parse(const struct gg_option_set *sets, size_t set_count,
-				   enum gg_option_mode mode, int argc, char **argv,
-				   struct gg_error *error);
+                                   enum gg_option_mode mode, int argc, char **argv,
+                                   struct gg_error *error);

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-enum {
-	NAME_MAX_LENGTH = 63
-}; /* longer ones are compared by their first 63 bytes */
+enum { NAME_MAX_LENGTH = 63 }; /* longer ones are compared by their first 63 bytes */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {

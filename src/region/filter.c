@@ -45,7 +45,7 @@ size_t gg_filter_bytes(uint64_t record_count)
 }
 
 void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_count, uint32_t *homes,
-		    const uint64_t *addresses, size_t address_stride, const uint32_t *used_count)
+                    const uint64_t *addresses, size_t address_stride, const uint32_t *used_count)
 {
 	uint16_t *next = memory;
 
@@ -142,7 +142,7 @@ static void start_growing(struct gg_filter *filter, uint32_t current)
 	if (!gg_cas_seq_cst(&filter->newest, &expected, current + 1))
 		return;
 	gg_store_release(&filter->moves[current + 1].limit,
-			 (uint64_t)gg_load_seq_cst(filter->used_count));
+	                 (uint64_t)gg_load_seq_cst(filter->used_count));
 }
 
 void gg_filter_add(struct gg_filter *filter, uint32_t record)
@@ -152,7 +152,7 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 	/* Pairs with finish_growing(): the view shows this size or a newer one. */
 	uint32_t size = gg_load_acquire(&filter->current), newest;
 	uint32_t incarnation = (gg_load_relaxed(&filter->homes[record]) & ~(uint32_t)HOME_MASK) +
-			       INCARNATION;
+	                       INCARNATION;
 
 	change(filter, size, address, 1);
 	/* Against start_growing(): each home is written before the newest size is read, again after
@@ -166,7 +166,7 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 	if (newest != gg_load_relaxed(&filter->current))
 		help_growing(filter, newest);
 	else if (newest + 1 < filter->size_count &&
-		 live_count * GG_FILTER_CELLS_PER_LIVE > cells_of(newest))
+	         live_count * GG_FILTER_CELLS_PER_LIVE > cells_of(newest))
 		start_growing(filter, newest);
 }
 

@@ -69,9 +69,9 @@ struct gg_filter {
 	} moves[GG_FILTER_SIZES_MAX];
 
 	/* The caller's: what has to move. */
-	uint32_t *homes;	    /* one a record: incarnation * 256 + home */
+	uint32_t *homes;            /* one a record: incarnation * 256 + home */
 	const uint64_t *addresses;  /* of record 0 */
-	size_t address_stride;	    /* words from one record's address to the next one's */
+	size_t address_stride;      /* words from one record's address to the next one's */
 	const uint32_t *used_count; /* records */
 };
 
@@ -123,7 +123,7 @@ size_t gg_filter_bytes(uint64_t record_count);
 
 /* memory: all zero, 64-byte aligned.  The arrays of homes and addresses have record_count elements. */
 void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_count, uint32_t *homes,
-		    const uint64_t *addresses, size_t address_stride, const uint32_t *used_count);
+                    const uint64_t *addresses, size_t address_stride, const uint32_t *used_count);
 
 /* The record's address is set and counted in *used_count.  Before the program gets the pointer. */
 void gg_filter_add(struct gg_filter *filter, uint32_t record);

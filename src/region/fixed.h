@@ -58,7 +58,7 @@ static inline struct gg_fixed gg_fixed_from(double value)
 		return (struct gg_fixed){ 0 };
 	if (value >= 0x1p100)
 		return gg_fixed_narrow((unsigned __int128)1
-				       << (GG_FIXED_TERM_BITS + GG_FIXED_SHIFT));
+		                       << (GG_FIXED_TERM_BITS + GG_FIXED_SHIFT));
 	if (value < 0x1p32) /* nearly all: the conversion is one instruction */
 		return (struct gg_fixed){ .low = (uint64_t)(value * 0x1p20 + 0.5) };
 	/* By hand: the compiler's conversion to 128 bits is a call into libgcc. */
@@ -67,7 +67,7 @@ static inline struct gg_fixed gg_fixed_from(double value)
 	mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
 	if (exponent < 0)
 		return (struct gg_fixed){ .low = (mantissa + (UINT64_C(1) << (-exponent - 1))) >>
-						 -exponent };
+			                         -exponent };
 	return gg_fixed_narrow((unsigned __int128)mantissa << exponent);
 }
 
@@ -80,10 +80,10 @@ static inline double gg_fixed_value(struct gg_fixed a)
 /* What samples add up to.  One for what a stack allocated, one for what was freed of that. */
 struct gg_sums {
 	uint64_t sample_count;
-	uint64_t size_bytes;		/* requested by the samples themselves, not scaled */
-	struct gg_fixed count;		/* estimated allocations */
+	uint64_t size_bytes;            /* requested by the samples themselves, not scaled */
+	struct gg_fixed count;          /* estimated allocations */
 	struct gg_fixed count_variance; /* its variance, allocations^2 */
-	struct gg_fixed bytes;		/* estimated requested bytes */
+	struct gg_fixed bytes;          /* estimated requested bytes */
 	struct gg_fixed bytes_variance; /* bytes^2 */
 };
 

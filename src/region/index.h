@@ -82,20 +82,20 @@ struct gg_index_walk {
 };
 
 static inline uint64_t *gg_index_entry(const struct gg_index *index, uint64_t hash,
-				       const struct gg_index_walk *walk)
+                                       const struct gg_index_walk *walk)
 {
 	uint32_t mask = index->bucket_counts[walk->level] - 1;
 	uint32_t bucket = ((uint32_t)hash + walk->position / GG_INDEX_BUCKET) & mask;
 
 	return &index->levels[walk->level]
-			     [(size_t)bucket * GG_INDEX_BUCKET + walk->position % GG_INDEX_BUCKET];
+	                     [(size_t)bucket * GG_INDEX_BUCKET + walk->position % GG_INDEX_BUCKET];
 }
 
 static inline bool gg_index_step(const struct gg_index *index, struct gg_index_walk *walk)
 {
 	uint32_t window = walk->level + 1 < index->level_count
-				  ? GG_INDEX_BUCKET
-				  : GG_INDEX_BUCKET * GG_INDEX_LAST_BUCKETS;
+	                          ? GG_INDEX_BUCKET
+	                          : GG_INDEX_BUCKET * GG_INDEX_LAST_BUCKETS;
 
 	if (++walk->position < window)
 		return true;
@@ -108,8 +108,8 @@ static inline bool gg_index_step(const struct gg_index *index, struct gg_index_w
  * `removes`: records of this table are removed, so an empty entry does not end the search.
  */
 static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash, bool removes,
-				     gg_index_matches *matches, const void *context,
-				     uint64_t **ret_entry)
+                                     gg_index_matches *matches, const void *context,
+                                     uint64_t **ret_entry)
 {
 	struct gg_index_walk walk = { 0 };
 	/* Relaxed: the caller knows of the record, so it knows of the level that it is in. */
@@ -147,7 +147,7 @@ static inline void gg_index_raise_top(struct gg_index *index, uint32_t level)
  * there first (matches NULL: keys are new, nobody looks), or GG_INDEX_NONE: no entry is empty.
  */
 static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint32_t value,
-				    gg_index_matches *matches, const void *context)
+                                    gg_index_matches *matches, const void *context)
 {
 	struct gg_index_walk walk = { 0 };
 	uint64_t wanted = (hash >> 32) << 32 | (value + 1);

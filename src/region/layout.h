@@ -54,34 +54,32 @@ enum gg_region_table_id {
 	GG_TABLE_RING,
 };
 
-enum {
-	GG_TABLE_COUNT = GG_TABLE_RING + 1
-};
+enum { GG_TABLE_COUNT = GG_TABLE_RING + 1 };
 
 /* Monotonic sums, each added to by any thread; not part of any consistency. Never renumber. */
 enum gg_region_counter {
-	GG_COUNT_SAMPLES,	    /* recorded */
-	GG_COUNT_FREES,		    /* of samples */
-	GG_COUNT_MISSED_FREES,	    /* closed because the address came back as new */
+	GG_COUNT_SAMPLES,           /* recorded */
+	GG_COUNT_FREES,             /* of samples */
+	GG_COUNT_MISSED_FREES,      /* closed because the address came back as new */
 	GG_COUNT_SAMPLE_PATH_NS,    /* time in the sample path, added by the agent */
-	GG_COUNT_EVENTS,	    /* put into the ring */
-	GG_COUNT_ROWS_FOLDED,	    /* samples and frees counted in another row of the stack */
+	GG_COUNT_EVENTS,            /* put into the ring */
+	GG_COUNT_ROWS_FOLDED,       /* samples and frees counted in another row of the stack */
 	GG_COUNT_DROP_LIVE_FULL,    /* samples not recorded: no place among the live */
 	GG_COUNT_DROP_SLOTS_FULL,   /* samples and frees: too many threads at once */
-	GG_COUNT_DROP_BUSY,	    /* samples and frees: the thread interrupted itself */
-	GG_COUNT_DROP_ROW_HELD,	    /* samples: no row could be had in time */
-	GG_COUNT_DROP_SIZE,	    /* samples of 2^48 bytes or more, or a draw that is none */
-	GG_COUNT_DROP_OFF,	    /* left to the agent: switched off while a sample was taken */
-	GG_COUNT_FREE_DEFERRED,	    /* frees: no row in time; closed as missed frees later */
+	GG_COUNT_DROP_BUSY,         /* samples and frees: the thread interrupted itself */
+	GG_COUNT_DROP_ROW_HELD,     /* samples: no row could be had in time */
+	GG_COUNT_DROP_SIZE,         /* samples of 2^48 bytes or more, or a draw that is none */
+	GG_COUNT_DROP_OFF,          /* left to the agent: switched off while a sample was taken */
+	GG_COUNT_FREE_DEFERRED,     /* frees: no row in time; closed as missed frees later */
 	GG_COUNT_STACKS_OVERFLOWED, /* samples whose stack found no place */
-	GG_COUNT_DROP_EVENTS,	    /* the ring was full */
-	GG_COUNT_DROP_MODULES,	    /* the table or the strings were full */
-	GG_COUNT_DROP_THREADS,	    /* threads without a row of their own */
-	GG_COUNT_DROP_NAMES,	    /* heaps, types and strings */
-	GG_COUNT_GROW_FAILED,	    /* the file could not be given more space */
-	GG_COUNT_INHERITED,	    /* samples that were live when this process was forked */
+	GG_COUNT_DROP_EVENTS,       /* the ring was full */
+	GG_COUNT_DROP_MODULES,      /* the table or the strings were full */
+	GG_COUNT_DROP_THREADS,      /* threads without a row of their own */
+	GG_COUNT_DROP_NAMES,        /* heaps, types and strings */
+	GG_COUNT_GROW_FAILED,       /* the file could not be given more space */
+	GG_COUNT_INHERITED,         /* samples that were live when this process was forked */
 	GG_COUNT_INHERIT_DROPPED,   /* ... and found no place here */
-	GG_COUNTER_COUNT = 48	    /* room for more; the reader prints the named ones */
+	GG_COUNTER_COUNT = 48       /* room for more; the reader prints the named ones */
 };
 
 struct gg_region_table {
@@ -93,9 +91,9 @@ struct gg_region_table {
 
 /* What another process may write; the agent looks at it on cold paths. */
 struct gg_region_control {
-	uint64_t change_count;	 /* written last, by release: the others hold */
+	uint64_t change_count;   /* written last, by release: the others hold */
 	uint64_t interval_bytes; /* 0: no wish */
-	uint32_t active;	 /* 0: off */
+	uint32_t active;         /* 0: off */
 	uint32_t reserved;
 };
 
@@ -106,14 +104,14 @@ struct gg_region_header {
 	uint64_t file_bytes;
 	uint32_t pid, parent_pid;
 	uint64_t start_monotonic_ns; /* CLOCK_MONOTONIC: the clock of all times here */
-	uint64_t start_wall_ns;	     /* the same moment since 1970 */
+	uint64_t start_wall_ns;      /* the same moment since 1970 */
 	uint64_t
 		process_start_ticks; /* field 22 of /proc/PID/stat: tells reused pids apart; 0: ? */
 	uint64_t
 		inherited_below_id; /* samples with smaller ids were live at the fork; 0: no fork */
 	uint64_t end_monotonic_ns;  /* 0: did not end in order */
-	uint32_t max_frames;	    /* deeper stacks are cut at their outer end */
-	uint32_t command_bytes;	    /* arguments, each with its 0 byte */
+	uint32_t max_frames;        /* deeper stacks are cut at their outer end */
+	uint32_t command_bytes;     /* arguments, each with its 0 byte */
 	uint32_t exe_bytes;
 	uint32_t options_bytes;
 	struct gg_region_table tables[GG_TABLE_COUNT];
@@ -121,7 +119,7 @@ struct gg_region_header {
 	uint64_t unwind_endings[16]; /* why walks ended; numbered by the unwinder */
 	struct gg_region_control control;
 	uint64_t control_padding[5]; /* the ring's ends have cache lines of their own */
-	uint64_t ring_head;	     /* places claimed by writers */
+	uint64_t ring_head;          /* places claimed by writers */
 	uint64_t head_padding[7];
 	uint64_t ring_tail; /* places given back by the reader */
 	uint64_t tail_padding[7];
@@ -132,30 +130,30 @@ struct gg_region_header {
 
 /* A sample. */
 struct gg_region_sample {
-	uint64_t id;	  /* from 1 on, in the order of recording; 0: this place is free */
+	uint64_t id;      /* from 1 on, in the order of recording; 0: this place is free */
 	uint64_t address; /* of the block; never 0 */
 	uint64_t time_ns;
 	double interval; /* struct gg_draw */
 	uint64_t size_bytes : 48;
 	uint64_t heap : 16;
 	uint64_t offset_bytes : 48; /* struct gg_draw */
-	uint64_t scheme : 8;	    /* enum gg_scheme */
-	uint64_t flags : 8;	    /* GG_SAMPLE_... */
-	uint32_t slack_bytes;	    /* usable size - size; at most 4 GiB - 1 */
-	uint32_t mark_count;	    /* struct gg_draw */
+	uint64_t scheme : 8;        /* enum gg_scheme */
+	uint64_t flags : 8;         /* GG_SAMPLE_... */
+	uint32_t slack_bytes;       /* usable size - size; at most 4 GiB - 1 */
+	uint32_t mark_count;        /* struct gg_draw */
 	uint32_t stack;
 	uint16_t thread;
 	uint16_t type;
 };
 
 enum {
-	GG_SAMPLE_MAPPING = 1,	 /* mmap, not an allocator */
+	GG_SAMPLE_MAPPING = 1,   /* mmap, not an allocator */
 	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded: nobody has that much memory */
 };
 
 /* Stack ids that mean something. */
 enum {
-	GG_STACK_EMPTY,	   /* no frame: the parent of outermost ones */
+	GG_STACK_EMPTY,    /* no frame: the parent of outermost ones */
 	GG_STACK_OVERFLOW, /* stands for those that found no place */
 	GG_STACK_FIRST
 };
@@ -164,14 +162,14 @@ enum {
 struct gg_region_node {
 	uint64_t pc;
 	uint32_t parent; /* smaller than this node's own id: no cycles */
-	uint32_t check;	 /* the writer's; half of the hash of the stack */
+	uint32_t check;  /* the writer's; half of the hash of the stack */
 };
 
 /* Totals of a stack in a thread: allocated by it, and freed by it (whoever had allocated). */
 struct gg_region_row {
 	uint32_t stack;
 	uint32_t thread; /* the first to use it; others may fold into it */
-	uint64_t ready;	 /* 1: both are set */
+	uint64_t ready;  /* 1: both are set */
 	struct gg_sums allocated;
 	struct gg_sums freed;
 	uint32_t lifetimes[GG_REGION_LIFETIME_COUNT]; /* of the freed, modulo 2^32; gg_lifetime_ */
@@ -190,11 +188,11 @@ enum {
 /* A redo record: all that the operation changes, as the new values. */
 struct gg_region_slot {
 	uint64_t state;
-	uint32_t live;			/* index of the sample */
-	uint32_t row;			/* index of the row */
-	uint32_t lifetime;		/* FREE: index into the row's lifetimes */
-	uint32_t lifetime_sum;		/* FREE: its new value */
-	struct gg_sums sums;		/* of the row: ALLOC allocated, FREE freed */
+	uint32_t live;                  /* index of the sample */
+	uint32_t row;                   /* index of the row */
+	uint32_t lifetime;              /* FREE: index into the row's lifetimes */
+	uint32_t lifetime_sum;          /* FREE: its new value */
+	struct gg_sums sums;            /* of the row: ALLOC allocated, FREE freed */
 	struct gg_region_sample sample; /* ALLOC: the new one */
 	uint64_t reserved[3];
 };
@@ -217,9 +215,9 @@ struct gg_region_range {
 struct gg_region_module {
 	uint64_t ready; /* 1: the rest holds */
 	uint64_t load_ns;
-	uint64_t unload_ns;		  /* 0: loaded */
-	uint64_t bias;			  /* address = bias + address in the module's file */
-	uint32_t generation;		  /* of the loader's list when it was seen */
+	uint64_t unload_ns;               /* 0: loaded */
+	uint64_t bias;                    /* address = bias + address in the module's file */
+	uint32_t generation;              /* of the loader's list when it was seen */
 	uint32_t path_offset, path_bytes; /* in strings */
 	uint16_t range_count, build_id_bytes;
 	uint8_t build_id[GG_REGION_BUILD_ID_MAX];
@@ -228,15 +226,11 @@ struct gg_region_module {
 };
 
 struct gg_region_name {
-	uint64_t ready;		/* 1: the rest holds */
+	uint64_t ready;         /* 1: the rest holds */
 	uint32_t offset, bytes; /* in strings */
 };
 
-enum {
-	GG_EVENT_ALLOC = 1,
-	GG_EVENT_FREE,
-	GG_EVENT_MISSED_FREE
-};
+enum { GG_EVENT_ALLOC = 1, GG_EVENT_FREE, GG_EVENT_MISSED_FREE };
 
 struct gg_region_event {
 	uint64_t sequence; /* 1 + its number, written last by release */
@@ -267,9 +261,9 @@ static inline uint64_t gg_lifetime_from_ns(uint32_t index)
 static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample *sample)
 {
 	return (struct gg_draw){ .interval = sample->interval,
-				 .offset_bytes = sample->offset_bytes,
-				 .mark_count = sample->mark_count,
-				 .scheme = (enum gg_scheme)sample->scheme };
+		                 .offset_bytes = sample->offset_bytes,
+		                 .mark_count = sample->mark_count,
+		                 .scheme = (enum gg_scheme)sample->scheme };
 }
 
 #define GG_LAYOUT(structure, field, at) \

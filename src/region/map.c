@@ -15,7 +15,7 @@
 #endif
 
 enum {
-	FD_FLOOR = 768,	  /* out of the way of programs that number their descriptors */
+	FD_FLOOR = 768,   /* out of the way of programs that number their descriptors */
 	TRY_COUNT = 1000, /* of a system call that signals interrupt */
 	PAGE_BYTES = 4096
 };
@@ -69,7 +69,7 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes)
 }
 
 static int create_in(struct gg_region_map *ret_map, const char *directory, const char *name,
-		     uint64_t bytes)
+                     uint64_t bytes)
 {
 	struct gg_region_map map = { 0 };
 	size_t directory_length = strlen(directory), name_length = strlen(name);
@@ -94,7 +94,7 @@ static int create_in(struct gg_region_map *ret_map, const char *directory, const
 }
 
 int gg_region_map_create(struct gg_region_map *ret_map, const char *directory, const char *name,
-			 uint64_t bytes)
+                         uint64_t bytes)
 {
 	const char *asked = directory != NULL ? directory : secure_getenv("GEIGER_DIR");
 	const char *places[] = { "/dev/shm", secure_getenv("TMPDIR"), "/tmp" };
@@ -160,7 +160,7 @@ int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t b
 	if (offset > map->bytes || bytes > map->bytes - offset)
 		return -ERANGE;
 	status = is_ours(map->fd, map) ? allocate(map, offset, bytes)
-				       : populate(map, offset, bytes);
+	                               : populate(map, offset, bytes);
 	errno = saved_errno;
 	return status;
 }

@@ -20,9 +20,7 @@
 
 #include "base/compiler.h"
 
-enum {
-	GG_REGION_PATH_MAX = 512
-};
+enum { GG_REGION_PATH_MAX = 512 };
 
 struct gg_region_map {
 	uint8_t *base; /* NULL: not mapped */
@@ -38,11 +36,11 @@ struct gg_region_map {
  * 0 or -Exxx with *ret_map untouched and no file left; -EFBIG: a file size limit forbids it.
  */
 GG_MUST_CHECK int gg_region_map_create(struct gg_region_map *ret_map, const char *directory,
-				       const char *name, uint64_t bytes);
+                                       const char *name, uint64_t bytes);
 
 /* The same without a place in any directory: memfd_create(). */
 GG_MUST_CHECK int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *name,
-						 uint64_t bytes);
+                                                 uint64_t bytes);
 
 /* Gives [offset, offset + bytes) space.  0 or -Exxx; errno is kept.  Any thread. */
 GG_MUST_CHECK int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes);

@@ -4,13 +4,11 @@
 
 #include "region/region.h"
 
-enum {
-	SLOT_TRIES = 64
-};
+enum { SLOT_TRIES = 64 };
 
 /* Copies a text into the strings; false: full.  The empty text is always there. */
 static bool add_string(struct gg_region *region, const char *text, size_t bytes,
-		       uint32_t *ret_offset)
+                       uint32_t *ret_offset)
 {
 	uint32_t offset;
 
@@ -29,7 +27,7 @@ static bool add_string(struct gg_region *region, const char *text, size_t bytes,
 }
 
 uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id table,
-			    const char *name, size_t bytes)
+                            const char *name, size_t bytes)
 {
 	uint32_t used = gg_load_acquire(&region->tables[table].used_count), offset, id;
 
@@ -78,13 +76,13 @@ uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_i
 		return index;
 	}
 	module.range_count = (uint16_t)(info->range_count < GG_REGION_RANGES_MAX
-						? info->range_count
-						: GG_REGION_RANGES_MAX);
+	                                        ? info->range_count
+	                                        : GG_REGION_RANGES_MAX);
 	for (uint32_t i = 0; i < module.range_count; i++)
 		module.ranges[i] = info->ranges[i];
 	module.build_id_bytes = (uint16_t)(info->build_id_bytes < GG_REGION_BUILD_ID_MAX
-						   ? info->build_id_bytes
-						   : GG_REGION_BUILD_ID_MAX);
+	                                           ? info->build_id_bytes
+	                                           : GG_REGION_BUILD_ID_MAX);
 	if (module.build_id_bytes > 0)
 		memcpy(module.build_id, info->build_id, module.build_id_bytes);
 	place = gg_region_at(region, GG_TABLE_MODULES, index);
@@ -144,7 +142,7 @@ static void set_name(struct gg_region_thread_row *row, const char *name)
 }
 
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
-			    const char *name, uint64_t now_ns)
+                            const char *name, uint64_t now_ns)
 {
 	uint32_t slot = take_slot(region), id = gg_region_take(region, GG_TABLE_THREADS);
 
@@ -170,18 +168,18 @@ void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *t
 }
 
 void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
-			     const char *name)
+                             const char *name)
 {
 	if (thread->thread != 0)
 		set_name(gg_region_at(region, GG_TABLE_THREADS, thread->thread), name);
 }
 
 void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
-			  uint64_t now_ns)
+                          uint64_t now_ns)
 {
 	if (thread->thread != 0) {
 		struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS,
-								thread->thread);
+		                                                thread->thread);
 
 		gg_store_release(&row->end_ns, now_ns);
 	}

@@ -25,7 +25,7 @@ static bool enter(struct gg_region *region, struct gg_region_thread *thread)
 {
 	if (gg_unlikely(thread->busy || thread->slot_plus_1 == 0)) {
 		gg_region_count(region,
-				thread->busy ? GG_COUNT_DROP_BUSY : GG_COUNT_DROP_SLOTS_FULL, 1);
+		                thread->busy ? GG_COUNT_DROP_BUSY : GG_COUNT_DROP_SLOTS_FULL, 1);
 		return false;
 	}
 	thread->busy = 1;
@@ -64,7 +64,7 @@ static uint32_t find_live(const struct gg_region *region, uint64_t address, uint
 	struct gg_region_sample probe = { .id = (uintptr_t)region->records, .address = address };
 
 	return gg_index_find(&region->live_index, address_hash(region, address), true,
-			     record_matches, &probe, ret_entry);
+	                     record_matches, &probe, ret_entry);
 }
 
 /*
@@ -72,7 +72,7 @@ static uint32_t find_live(const struct gg_region *region, uint64_t address, uint
  * What was copied is whole if the id is still there afterwards (claim()): ids do not come back.
  */
 static bool copy_record(const struct gg_region *region, uint32_t live,
-			struct gg_region_sample *ret_copy)
+                        struct gg_region_sample *ret_copy)
 {
 	const uint64_t *from = (const uint64_t *)(const void *)&region->records[live];
 	uint64_t words[sizeof(*ret_copy) / sizeof(uint64_t)];
@@ -86,7 +86,7 @@ static bool copy_record(const struct gg_region *region, uint32_t live,
 }
 
 static void put_record(struct gg_region *region, uint32_t live,
-		       const struct gg_region_sample *sample)
+                       const struct gg_region_sample *sample)
 {
 	uint64_t *to = (uint64_t *)(void *)&region->records[live];
 	uint64_t words[sizeof(*sample) / sizeof(uint64_t)];
@@ -118,7 +118,7 @@ static uint32_t take_live(struct gg_region *region)
 
 		/* The count of changes: the same head with another link does not pass. */
 		if (gg_cas_acq_rel(&region->free_head, &head,
-				   ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | next))
+		                   ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | next))
 			return live;
 	}
 	return gg_region_take(region, GG_TABLE_LIVE);
@@ -131,17 +131,17 @@ static void give_live(struct gg_region *region, uint32_t live)
 	do
 		gg_store_relaxed(&region->next_free[live], (uint32_t)head);
 	while (!gg_cas_acq_rel(&region->free_head, &head,
-			       ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | (live + 1)));
+	                       ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | (live + 1)));
 }
 
 /* Makes the record findable.  False: the index has no room at its places; all is as before. */
 static bool publish_live(struct gg_region *region, uint32_t live,
-			 const struct gg_region_sample *sample)
+                         const struct gg_region_sample *sample)
 {
 	put_record(region, live, sample);
 	gg_filter_add(&region->filter, live);
 	if (gg_index_add(&region->live_index, address_hash(region, sample->address), live, NULL,
-			 NULL) != GG_INDEX_NONE)
+	                 NULL) != GG_INDEX_NONE)
 		return true;
 	gg_filter_remove(&region->filter, live);
 	gg_store_release(&region->records[live].id, 0);
@@ -150,7 +150,7 @@ static bool publish_live(struct gg_region *region, uint32_t live,
 
 /* The claimed record goes; its place can be used again. */
 static void withdraw_live(struct gg_region *region, uint32_t live, uint64_t address,
-			  uint64_t *entry)
+                          uint64_t *entry)
 {
 	gg_index_remove(entry, address_hash(region, address), live);
 	gg_filter_remove(&region->filter, live);
@@ -238,7 +238,7 @@ static void disown_row(struct gg_region *region, uint32_t row)
 /* --- the announced operation --- */
 
 static const struct gg_sums *weigh(struct gg_region_thread *thread,
-				   const struct gg_region_sample *sample)
+                                   const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 
@@ -277,7 +277,7 @@ static struct gg_region_slot *slot_of(struct gg_region *region, struct gg_region
 
 /* The caller owns the row. */
 static void apply_alloc(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
-			uint32_t row_index, const struct gg_region_sample *sample)
+                        uint32_t row_index, const struct gg_region_sample *sample)
 {
 	struct gg_region_slot *slot = slot_of(region, thread);
 	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, row_index);
@@ -296,14 +296,14 @@ static void apply_alloc(struct gg_region *region, struct gg_region_thread *threa
 
 /* The caller owns the row and has claimed the sample. */
 static void apply_free(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
-		       uint32_t row_index, const struct gg_region_sample *sample, uint64_t now_ns)
+                       uint32_t row_index, const struct gg_region_sample *sample, uint64_t now_ns)
 {
 	struct gg_region_slot *slot = slot_of(region, thread);
 	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, row_index);
 	struct gg_region_sample *place = gg_region_at(region, GG_TABLE_LIVE, live);
 	struct gg_sums sums = row->freed;
 	uint32_t lifetime = gg_lifetime_index(now_ns > sample->time_ns ? now_ns - sample->time_ns
-								       : 0);
+	                                                               : 0);
 	uint32_t lifetime_sum = row->lifetimes[lifetime] + 1;
 	uint64_t where = (uint64_t)row_index << 32 | live;
 	uint64_t histogram = (uint64_t)lifetime_sum << 32 | lifetime;
@@ -322,7 +322,7 @@ static void apply_free(struct gg_region *region, struct gg_region_thread *thread
 }
 
 static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns, uint32_t thread,
-		      uint32_t free_stack, const struct gg_region_sample *sample)
+                      uint32_t free_stack, const struct gg_region_sample *sample)
 {
 	struct gg_region_event event = {
 		.time_ns = time_ns,
@@ -337,8 +337,8 @@ static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns,
 
 /* Closes the sample, unless somebody else does, or its row cannot be had. */
 static bool close_sample(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
-			 uint64_t *entry, uint64_t id, uint64_t now_ns, uint32_t free_stack,
-			 enum gg_region_counter counter)
+                         uint64_t *entry, uint64_t id, uint64_t now_ns, uint32_t free_stack,
+                         enum gg_region_counter counter)
 {
 	struct gg_region_sample sample;
 	uint32_t row;
@@ -359,12 +359,12 @@ static bool close_sample(struct gg_region *region, struct gg_region_thread *thre
 	withdraw_live(region, live, sample.address, entry);
 	gg_region_count(region, counter, 1);
 	put_event(region, counter == GG_COUNT_MISSED_FREES ? GG_EVENT_MISSED_FREE : GG_EVENT_FREE,
-		  now_ns, thread->thread, free_stack, &sample);
+	          now_ns, thread->thread, free_stack, &sample);
 	return true;
 }
 
 bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
-			   const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
+                           const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
 {
 	uint64_t *entry;
 	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, &entry);
@@ -383,7 +383,7 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
 }
 
 bool gg_region_find(const struct gg_region *region, const void *pointer,
-		    struct gg_region_sample *ret_sample)
+                    struct gg_region_sample *ret_sample)
 {
 	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, NULL);
 	struct gg_region_sample copy;
@@ -397,7 +397,7 @@ bool gg_region_find(const struct gg_region *region, const void *pointer,
 
 /* The address is new, so what was there is gone: its free never came by. */
 static void close_missed(struct gg_region *region, struct gg_region_thread *thread,
-			 const struct gg_sample *sample)
+                         const struct gg_sample *sample)
 {
 	uint64_t *entry;
 	uint32_t live;
@@ -407,16 +407,16 @@ static void close_missed(struct gg_region *region, struct gg_region_thread *thre
 	live = find_live(region, sample->address, &entry);
 	if (live != GG_INDEX_NONE)
 		close_sample(region, thread, live, entry, 0, sample->time_ns, 0,
-			     GG_COUNT_MISSED_FREES);
+		             GG_COUNT_MISSED_FREES);
 }
 
 /* Packs what is given; false: it does not fit a record. */
 static bool pack(const struct gg_region *region, const struct gg_region_thread *thread,
-		 const struct gg_sample *sample, struct gg_region_sample *ret_packed)
+                 const struct gg_sample *sample, struct gg_region_sample *ret_packed)
 {
 	uint64_t slack = sample->usable_bytes > sample->size_bytes
-				 ? sample->usable_bytes - sample->size_bytes
-				 : 0;
+	                         ? sample->usable_bytes - sample->size_bytes
+	                         : 0;
 
 	if (sample->address == 0 || sample->size_bytes >> GG_SAMPLE_SIZE_BITS != 0 ||
 	    sample->draw.offset_bytes >> GG_SAMPLE_SIZE_BITS != 0 ||
@@ -443,7 +443,7 @@ static bool pack(const struct gg_region *region, const struct gg_region_thread *
 
 /* A place and a row for the sample, both taken; the reason to drop it else. */
 static enum gg_region_counter record(struct gg_region *region, struct gg_region_thread *thread,
-				     struct gg_region_sample *sample)
+                                     struct gg_region_sample *sample)
 {
 	uint32_t live, row = find_row(region, sample->stack, thread->thread);
 
@@ -470,7 +470,7 @@ static enum gg_region_counter record(struct gg_region *region, struct gg_region_
 }
 
 uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
-				const struct gg_sample *sample)
+                                const struct gg_sample *sample)
 {
 	struct gg_region_sample packed;
 	enum gg_region_counter outcome = GG_COUNT_DROP_SIZE;

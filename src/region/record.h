@@ -45,7 +45,7 @@ struct gg_sample {
  * Returns the sample's id; 0: dropped and counted.
  */
 uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
-				const struct gg_sample *sample);
+                                const struct gg_sample *sample);
 
 /*
  * Before the real free, when gg_live_maybe() said yes.  id: only if the sample is that one (from
@@ -53,7 +53,7 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
  * True: it was a sample and is closed.
  */
 bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
-			   const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
+                           const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
 
 /*
  * The sample at that address.  For realloc: found before the real call, closed by its id after
@@ -61,7 +61,7 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
  * closed this one, and closing it by id does nothing.  False: there is none.
  */
 bool gg_region_find(const struct gg_region *region, const void *pointer,
-		    struct gg_region_sample *ret_sample);
+                    struct gg_region_sample *ret_sample);
 
 /* For the adoption by a child, before any thread records: what the private record `live` says is
  * counted and findable again; or the record is free. */

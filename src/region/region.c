@@ -11,7 +11,7 @@
 
 enum {
 	STEP_BYTES = 64 * 1024, /* least space asked for at once */
-	STEP_SHARE = 4,		/* ... and this part of what a table has */
+	STEP_SHARE = 4,         /* ... and this part of what a table has */
 	STEP_BYTES_MAX = 4 * 1024 * 1024,
 	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
 };
@@ -48,8 +48,8 @@ static const struct {
 void gg_region_options_default(struct gg_region_options *options)
 {
 	*options = (struct gg_region_options){ .max_frames = 512,
-					       .active = true,
-					       .interval_bytes = 512 * 1024 };
+		                               .active = true,
+		                               .interval_bytes = 512 * 1024 };
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
 		options->capacities[i] = capacities[i].standard;
 }
@@ -166,17 +166,17 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.process_start_ticks = options->process_start_ticks,
 		.max_frames = options->max_frames,
 		.control = { .change_count = 1,
-			     .interval_bytes = options->interval_bytes,
-			     .active = options->active },
+		             .interval_bytes = options->interval_bytes,
+		             .active = options->active },
 	};
 	header->command_bytes = options->command_bytes < GG_REGION_COMMAND_MAX
-					? options->command_bytes
-					: GG_REGION_COMMAND_MAX;
+	                                ? options->command_bytes
+	                                : GG_REGION_COMMAND_MAX;
 	header->exe_bytes = options->exe_bytes < GG_REGION_EXE_MAX ? options->exe_bytes
-								   : GG_REGION_EXE_MAX;
+	                                                           : GG_REGION_EXE_MAX;
 	header->options_bytes = options->options_bytes < GG_REGION_OPTIONS_MAX
-					? options->options_bytes
-					: GG_REGION_OPTIONS_MAX;
+	                                ? options->options_bytes
+	                                : GG_REGION_OPTIONS_MAX;
 	if (options->command != NULL)
 		memcpy(header->command, options->command, header->command_bytes);
 	if (options->exe != NULL)
@@ -227,7 +227,7 @@ static int write_first_records(struct gg_region *region)
 
 /* Maps the file's part of the region: header, tables, the ring's space. */
 static int init_shared(struct gg_region *region, const struct gg_region_map *map,
-		       const struct gg_region_options *options)
+                       const struct gg_region_options *options)
 {
 	uint64_t bytes = gg_region_file_bytes(options);
 	struct gg_region_space *ring = &region->tables[GG_TABLE_RING];
@@ -243,7 +243,7 @@ static int init_shared(struct gg_region *region, const struct gg_region_map *map
 	write_header(region, options);
 	/* The ring has no order of growth: all of it now. */
 	return gg_region_map_reserve(&region->map, ring->offset,
-				     (uint64_t)ring->capacity * ring->record_bytes);
+	                             (uint64_t)ring->capacity * ring->record_bytes);
 }
 
 /* Cuts the next part off the private mapping: whole pages, for wipe(). */
@@ -266,8 +266,8 @@ static void init_live(struct gg_region *region, uint64_t live)
 {
 	gg_index_init(&region->live_index, region->live_index.levels[0], live);
 	gg_filter_init(&region->filter, region->filter.cells[0], live, region->homes,
-		       &region->records[0].address, sizeof(*region->records) / sizeof(uint64_t),
-		       &region->tables[GG_TABLE_LIVE].used_count);
+	               &region->records[0].address, sizeof(*region->records) / sizeof(uint64_t),
+	               &region->tables[GG_TABLE_LIVE].used_count);
 }
 
 static int init_private(struct gg_region *region, const struct gg_region_options *options)
@@ -277,13 +277,13 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	uint64_t rows = options->capacities[GG_TABLE_ROWS];
 	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
 	size_t bytes = live * (sizeof(*region->records) + sizeof(*region->homes) +
-			       sizeof(*region->next_free)) +
-		       stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
-		       gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
-		       gg_filter_bytes(live) + (size_t)16 * GG_REGION_PAGE_BYTES;
+	                       sizeof(*region->next_free)) +
+	               stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
+	               gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
+	               gg_filter_bytes(live) + (size_t)16 * GG_REGION_PAGE_BYTES;
 	int saved_errno = errno;
 	uint8_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	errno = saved_errno;
 	if (next == MAP_FAILED)
@@ -304,7 +304,7 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 }
 
 int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
-		   const struct gg_region_options *options)
+                   const struct gg_region_options *options)
 {
 	int status;
 
@@ -340,7 +340,7 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 
 /* The inherited table's records, with their ids.  They only grow, and what is ready stays so. */
 static int copy_table(struct gg_region *region, const struct gg_region *inherited,
-		      enum gg_region_table_id id, uint32_t first_count)
+                      enum gg_region_table_id id, uint32_t first_count)
 {
 	uint32_t count = inherited->tables[id].used_count;
 
@@ -360,7 +360,7 @@ static int copy_tables(struct gg_region *region, const struct gg_region *inherit
 		uint32_t first_count;
 	} copied[] = {
 		{ GG_TABLE_THREADS, 1 }, { GG_TABLE_HEAPS, 1 },
-		{ GG_TABLE_TYPES, 1 },	 { GG_TABLE_STACKS, GG_STACK_FIRST },
+		{ GG_TABLE_TYPES, 1 },   { GG_TABLE_STACKS, GG_STACK_FIRST },
 		{ GG_TABLE_MODULES, 0 }, { GG_TABLE_STRINGS, 0 },
 	};
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -399,7 +399,7 @@ static void forget(struct gg_region *region)
 }
 
 int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
-		    const struct gg_region_options *options)
+                    const struct gg_region_options *options)
 {
 	struct gg_region inherited = *region;
 	struct gg_region_options same = *options;

@@ -44,7 +44,7 @@
 
 struct gg_region_options {
 	uint32_t capacities[GG_TABLE_COUNT]; /* records; of the ring a power of two */
-	uint32_t max_frames;		     /* of a stack */
+	uint32_t max_frames;                 /* of a stack */
 	uint32_t pid, parent_pid;
 	uint64_t process_start_ticks;
 	uint64_t interval_bytes; /* of the control word */
@@ -60,24 +60,21 @@ struct gg_region_space {
 	uint8_t *base; /* in the mapping */
 	uint64_t offset;
 	uint32_t record_bytes, capacity;
-	uint32_t used_count;	 /* records taken */
-	uint32_t growing;	 /* 1: somebody asks for space */
-	uint32_t failure_count;	 /* of asking */
-	uint32_t asked_in_vain;	 /* since then */
+	uint32_t used_count;     /* records taken */
+	uint32_t growing;        /* 1: somebody asks for space */
+	uint32_t failure_count;  /* of asking */
+	uint32_t asked_in_vain;  /* since then */
 	uint64_t reserved_bytes; /* that may be written */
-	uint64_t *mirror;	 /* used_count in the header */
+	uint64_t *mirror;        /* used_count in the header */
 };
 
-enum {
-	GG_REGION_MEMO_FRAMES = 128,
-	GG_REGION_OWNERS = 1024
-};
+enum { GG_REGION_MEMO_FRAMES = 128, GG_REGION_OWNERS = 1024 };
 
 /* A thread's own; all-zero is a thread that has not begun.  Nobody else touches it. */
 struct gg_region_thread {
 	uint32_t slot_plus_1; /* 0: none */
 	uint16_t thread;      /* its id, 0: no row of its own */
-	uint8_t busy;	      /* in a call */
+	uint8_t busy;         /* in a call */
 	uint8_t begun;
 	uint64_t operations; /* announced, in steps of GG_ANNOUNCED_STEP */
 
@@ -106,9 +103,9 @@ struct gg_region {
 	uint8_t *memory;
 	size_t memory_bytes;
 	struct gg_region_sample *records; /* one a live sample: the truth; id 0: free */
-	uint32_t *homes;		  /* of the filter */
-	uint32_t *next_free;		  /* links of free records, + 1 */
-	uint32_t *first_rows;		  /* one a stack: its first row, + 1 */
+	uint32_t *homes;                  /* of the filter */
+	uint32_t *next_free;              /* links of free records, + 1 */
+	uint32_t *first_rows;             /* one a stack: its first row, + 1 */
 	/* 0, or 1 + the slot that is changing a row.  Rows share them by number, so that they stay
 	 * in the cache: a thread holds one at a time. */
 	uint32_t row_owners[GG_REGION_OWNERS];
@@ -130,7 +127,7 @@ uint64_t gg_region_file_bytes(const struct gg_region_options *options);
  * 0, -EINVAL (capacities, or the map is too small), -ENOSPC, -ENOMEM.
  */
 GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
-				 const struct gg_region_options *options);
+                                 const struct gg_region_options *options);
 
 /* Writes the time of an orderly end.  The mapping stays: other threads may still be at it. */
 void gg_region_end(struct gg_region *region, uint64_t now_ns);
@@ -146,19 +143,19 @@ void gg_region_done(struct gg_region *region, bool remove_file);
  * be recorded, gg_live_maybe() says no.
  */
 GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
-				  const struct gg_region_options *options);
+                                  const struct gg_region_options *options);
 
 /* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
-			    const char *name, uint64_t now_ns);
+                            const char *name, uint64_t now_ns);
 void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
-			     const char *name);
+                             const char *name);
 void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
-			  uint64_t now_ns);
+                          uint64_t now_ns);
 
 /* A name for samples to refer to: GG_TABLE_HEAPS or GG_TABLE_TYPES.  Its id; 0: full, or "". */
 uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id table,
-			    const char *name, size_t bytes);
+                            const char *name, size_t bytes);
 
 /* What is known of a module; the texts are copied. */
 struct gg_module_info {
@@ -185,7 +182,7 @@ struct gg_region_wish {
 struct gg_region_wish gg_region_control(const struct gg_region *region);
 
 static inline void gg_region_count(struct gg_region *region, enum gg_region_counter counter,
-				   uint64_t amount)
+                                   uint64_t amount)
 {
 	gg_add_relaxed(&region->header->counters[counter], amount);
 }
@@ -204,7 +201,7 @@ uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id
 
 /* A record of a table, by an index that this process made. */
 static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
-				 uint32_t index)
+                                 uint32_t index)
 {
 	const struct gg_region_space *table = &region->tables[id];
 

@@ -6,9 +6,7 @@
 
 #include "region/step.h"
 
-enum {
-	CLAIM_TRIES = 16
-};
+enum { CLAIM_TRIES = 16 };
 
 void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 {
@@ -29,7 +27,7 @@ void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 	}
 	place = gg_region_at(region, GG_TABLE_RING, (uint32_t)head & (capacity - 1));
 	gg_put_words(&place->time_ns, &event->time_ns,
-		     sizeof(*event) - offsetof(struct gg_region_event, time_ns));
+	             sizeof(*event) - offsetof(struct gg_region_event, time_ns));
 	/* The reader that sees the number sees the event. */
 	gg_store_release(&place->sequence, head + 1);
 	gg_region_count(region, GG_COUNT_EVENTS, 1);
@@ -71,17 +69,17 @@ int gg_ring_open(struct gg_ring_reader *ret_reader, int fd)
 
 /* Reads places [first, first + count), which do not wrap. */
 static int read_places(const struct gg_ring_reader *reader, struct gg_region_event *events,
-		       uint64_t first, uint64_t count)
+                       uint64_t first, uint64_t count)
 {
 	return read_at(reader->fd, events, count * sizeof(*events),
-		       reader->offset + (first & (reader->capacity - 1)) * sizeof(*events));
+	               reader->offset + (first & (reader->capacity - 1)) * sizeof(*events));
 }
 
 int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, int max, bool final)
 {
 	uint64_t head, count, published = 0, kept = 0;
 	int status = read_at(reader->fd, &head, sizeof(head),
-			     offsetof(struct gg_region_header, ring_head));
+	                     offsetof(struct gg_region_header, ring_head));
 
 	if (status < 0)
 		return status;
@@ -110,7 +108,7 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 	}
 	reader->tail += published;
 	if (pwrite(reader->fd, &reader->tail, sizeof(reader->tail),
-		   offsetof(struct gg_region_header, ring_tail)) != sizeof(reader->tail))
+	           offsetof(struct gg_region_header, ring_tail)) != sizeof(reader->tail))
 		return errno != 0 ? -errno : -EIO;
 	return (int)kept;
 }

@@ -40,4 +40,4 @@ GG_MUST_CHECK int gg_ring_open(struct gg_ring_reader *ret_reader, int fd);
  * writers are dead.  Values are as the file has them: check thread, stack and sample before use.
  */
 int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, int max,
-		 bool final);
+                 bool final);

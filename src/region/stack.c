@@ -59,7 +59,7 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
  * shares with the last stack and whose node is known, and adds what is missing.
  */
 static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_thread *thread,
-				   const uint64_t *pcs, uint32_t count, uint32_t shared_count)
+                                   const uint64_t *pcs, uint32_t count, uint32_t shared_count)
 {
 	uint32_t id = GG_STACK_EMPTY, depth = shared_count;
 	uint64_t hash = region->hash_seed;
@@ -91,7 +91,7 @@ static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_th
 
 /* How many outer frames are those of the last stack. */
 static uint32_t count_shared(const struct gg_region_thread *thread, const uint64_t *pcs,
-			     uint32_t count)
+                             uint32_t count)
 {
 	uint32_t limit = count < thread->memo_count ? count : thread->memo_count, i = 0;
 
@@ -101,7 +101,7 @@ static uint32_t count_shared(const struct gg_region_thread *thread, const uint64
 }
 
 uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
-			  const uint64_t *pcs, uint32_t count)
+                          const uint64_t *pcs, uint32_t count)
 {
 	uint32_t shared_count, id;
 	uint64_t hash;

@@ -23,4 +23,4 @@
  * than the header's max_frames lose their outer end.  errno is kept.
  */
 uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
-			  const uint64_t *pcs, uint32_t count);
+                          const uint64_t *pcs, uint32_t count);

@@ -64,8 +64,8 @@ static int read_at(const struct source *source, void *to, uint64_t bytes, uint64
 static int read_header(const struct source *source, struct gg_region_header *header)
 {
 	int status = source->bytes < GG_REGION_PAGE_BYTES
-			     ? damaged(source, "is not a region of geiger")
-			     : read_at(source, header, sizeof(*header), 0);
+	                     ? damaged(source, "is not a region of geiger")
+	                     : read_at(source, header, sizeof(*header), 0);
 
 	if (status < 0)
 		return status;
@@ -73,9 +73,9 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		return damaged(source, "is not a region of geiger");
 	if (header->version != GG_REGION_VERSION || header->header_bytes != sizeof(*header))
 		return gg_error_set(source->error, -EBADMSG, source->place,
-				    "Use the geiger that recorded it.",
-				    "has version %u; this geiger reads version %d", header->version,
-				    GG_REGION_VERSION);
+		                    "Use the geiger that recorded it.",
+		                    "has version %u; this geiger reads version %d", header->version,
+		                    GG_REGION_VERSION);
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		struct gg_region_table *table = &header->tables[i];
 
@@ -98,7 +98,7 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 
 /* Reads the records in use into new memory. */
 static int read_table(const struct source *source, const struct gg_region_header *header,
-		      enum gg_region_table_id id, void *ret_records, uint32_t *ret_count)
+                      enum gg_region_table_id id, void *ret_records, uint32_t *ret_count)
 {
 	const struct gg_region_table *table = &header->tables[id];
 	uint64_t bytes = table->used_count * table->record_bytes;
@@ -133,7 +133,7 @@ void gg_region_view_done(struct gg_region_view *view)
 
 /* Has no thread begun or finished an operation since the slots were read? */
 static int compare_slots(const struct source *source, const struct gg_region_view *view,
-			 bool *ret_same)
+                         bool *ret_same)
 {
 	struct gg_region_header now;
 	struct gg_region_slot *slots = NULL;
@@ -158,16 +158,16 @@ static int copy_once(const struct source *source, struct gg_region_view *view)
 
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_SLOTS, &view->slots,
-				    &view->slot_count);
+		                    &view->slot_count);
 	/* Tables that have grown since then: announcements name records of them. */
 	if (status == 0)
 		status = read_header(source, &view->header);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_ROWS, &view->rows,
-				    &view->row_count);
+		                    &view->row_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_LIVE, &view->live,
-				    &view->live_count);
+		                    &view->live_count);
 	if (status == 0)
 		status = compare_slots(source, view, &view->torn);
 	view->torn = !view->torn;
@@ -175,22 +175,22 @@ static int copy_once(const struct source *source, struct gg_region_view *view)
 		status = read_header(source, &view->header);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_STACKS, &view->nodes,
-				    &view->node_count);
+		                    &view->node_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_THREADS, &view->threads,
-				    &view->thread_count);
+		                    &view->thread_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_MODULES, &view->modules,
-				    &view->module_count);
+		                    &view->module_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_HEAPS, &view->heaps,
-				    &view->heap_count);
+		                    &view->heap_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_TYPES, &view->types,
-				    &view->type_count);
+		                    &view->type_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_STRINGS, &view->strings,
-				    &view->string_bytes);
+		                    &view->string_bytes);
 	return status;
 }
 
@@ -222,7 +222,7 @@ static void finish_announced(struct gg_region_view *view)
 }
 
 static bool sample_is_valid(const struct gg_region_view *view,
-			    const struct gg_region_sample *sample)
+                            const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 
@@ -318,7 +318,7 @@ static void check_threads(struct gg_region_view *view)
 }
 
 int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
-			struct gg_error *error)
+                        struct gg_error *error)
 {
 	struct source source = { .fd = fd, .place = place, .error = error };
 	struct gg_region_view view = { 0 };

@@ -31,9 +31,9 @@
 
 struct gg_region_view {
 	struct gg_region_header header; /* as in the file, the lengths of its texts checked */
-	bool torn;			/* not of one instant */
-	uint32_t finished_count;	/* operations that were announced */
-	uint64_t damaged_count;		/* records left out, because no writer makes such */
+	bool torn;                      /* not of one instant */
+	uint32_t finished_count;        /* operations that were announced */
+	uint64_t damaged_count;         /* records left out, because no writer makes such */
 
 	/* By index.  Those with `ready` != 1 do not exist. */
 	struct gg_region_thread_row *threads;
@@ -57,10 +57,10 @@ struct gg_region_view {
  * version, or whose tables do not fit; -ENOMEM; what open() and pread() say.
  */
 GG_MUST_CHECK int gg_region_view_open(struct gg_region_view *ret_view, const char *path,
-				      struct gg_error *error);
+                                      struct gg_error *error);
 /* The same for an open file; `place` is its name in messages. */
 GG_MUST_CHECK int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
-				      struct gg_error *error);
+                                      struct gg_error *error);
 void gg_region_view_done(struct gg_region_view *view);
 
 /*
@@ -68,7 +68,7 @@ void gg_region_view_done(struct gg_region_view *view);
  * may be more than max.  0 for GG_STACK_EMPTY, GG_STACK_OVERFLOW and ids that do not exist.
  */
 uint32_t gg_region_view_stack(const struct gg_region_view *view, uint32_t stack, uint64_t *pcs,
-			      uint32_t max);
+                              uint32_t max);
 
 /* The text at strings[offset .. offset + bytes): checked when the view was read. */
 static inline const char *gg_region_view_string(const struct gg_region_view *view, uint32_t offset)

@@ -7,7 +7,7 @@
 #include "region/view.h"
 
 uint32_t gg_region_view_stack(const struct gg_region_view *view, uint32_t stack, uint64_t *pcs,
-			      uint32_t max)
+                              uint32_t max)
 {
 	uint32_t count = 0;
 

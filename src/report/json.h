@@ -22,9 +22,7 @@
 
 #include "base/buf.h"
 
-enum {
-	GG_JSON_MAX_DEPTH = 32
-};
+enum { GG_JSON_MAX_DEPTH = 32 };
 
 struct gg_json {
 	struct gg_buf *out;

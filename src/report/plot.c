@@ -21,7 +21,7 @@ enum {
 static const struct {
 	const char *color, *dashes;
 } line_styles[] = {
-	{ "#0072b2", "none" },	  { "#d55e00", "8 3" },	 { "#009e73", "2 3" },
+	{ "#0072b2", "none" },    { "#d55e00", "8 3" },  { "#009e73", "2 3" },
 	{ "#cc79a7", "8 3 2 3" }, { "#e69f00", "12 4" }, { "#56b4e9", "4 2" },
 };
 
@@ -59,7 +59,7 @@ static void widen(struct scale *scale, double value)
 
 /* Spans all values of the axis; falls back to [1, 2] or [0, 1] when there are none. */
 static struct scale make_scale(const struct gg_plot *plot, const struct gg_plot_axis *axis,
-			       double start, double stop)
+                               double start, double stop)
 {
 	struct scale scale = { axis, axis->logarithmic ? INFINITY : 0, -INFINITY, start, stop };
 
@@ -150,10 +150,10 @@ static void append_ticks(struct gg_buf *out, const struct scale *scale, bool ver
 
 		if (vertical)
 			gg_buf_printf(out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", FRAME_LEFT,
-				      at, FRAME_RIGHT);
+			              at, FRAME_RIGHT);
 		else
 			gg_buf_printf(out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", at,
-				      FRAME_TOP, FRAME_BOTTOM);
+			              FRAME_TOP, FRAME_BOTTOM);
 		format_tick(scale->axis, tick, text);
 		if (vertical)
 			append_text(out, "right", FRAME_LEFT - 6, at + 4, text);
@@ -163,18 +163,18 @@ static void append_ticks(struct gg_buf *out, const struct scale *scale, bool ver
 }
 
 static void append_line(struct gg_buf *out, const struct gg_plot_series *series, size_t style,
-			const struct scale *x, const struct scale *y)
+                        const struct scale *x, const struct scale *y)
 {
 	bool pen_is_down = false;
 
 	gg_buf_printf(out, "<path class=\"line\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"",
-		      line_styles[style].color, line_styles[style].dashes);
+	              line_styles[style].color, line_styles[style].dashes);
 	for (size_t i = 0; i < series->count; i++) {
 		bool shown = is_on(x->axis, series->x[i]) && is_on(y->axis, series->y[i]);
 
 		if (shown)
 			gg_buf_printf(out, "%c%.1f %.1f", pen_is_down ? 'L' : 'M',
-				      position(x, series->x[i]), position(y, series->y[i]));
+			              position(x, series->x[i]), position(y, series->y[i]));
 		pen_is_down = shown;
 	}
 	gg_buf_append_text(out, "\"/>\n");
@@ -190,9 +190,9 @@ static void append_panel(struct gg_buf *out, const struct gg_plot *plot, size_t 
 	append_ticks(out, &x, false);
 	append_ticks(out, &y, true);
 	append_text(out, "middle", (FRAME_LEFT + FRAME_RIGHT) / 2.0, FRAME_BOTTOM + 36,
-		    plot->x.label);
+	            plot->x.label);
 	gg_buf_printf(out, "<g transform=\"translate(16 %d) rotate(-90)\">",
-		      (FRAME_TOP + FRAME_BOTTOM) / 2);
+	              (FRAME_TOP + FRAME_BOTTOM) / 2);
 	append_text(out, "middle", 0, 0, plot->y.label);
 	gg_buf_append_text(out, "</g>\n");
 	for (size_t i = 0; i < plot->series_count; i++) {
@@ -201,10 +201,10 @@ static void append_panel(struct gg_buf *out, const struct gg_plot *plot, size_t 
 
 		append_line(out, &plot->series[i], style, &x, &y);
 		gg_buf_printf(out,
-			      "<path class=\"line\" stroke=\"%s\" stroke-dasharray=\"%s\" "
-			      "d=\"M%d %.1fh28\"/>\n",
-			      line_styles[style].color, line_styles[style].dashes, FRAME_RIGHT + 12,
-			      at - 4);
+		              "<path class=\"line\" stroke=\"%s\" stroke-dasharray=\"%s\" "
+		              "d=\"M%d %.1fh28\"/>\n",
+		              line_styles[style].color, line_styles[style].dashes, FRAME_RIGHT + 12,
+		              at - 4);
 		append_text(out, "left", FRAME_RIGHT + 46, at, plot->series[i].name);
 	}
 	gg_buf_append_text(out, "</g>\n");
@@ -213,9 +213,9 @@ static void append_panel(struct gg_buf *out, const struct gg_plot *plot, size_t 
 void gg_plot_svg(const struct gg_plot *plots, size_t count, struct gg_buf *out)
 {
 	gg_buf_printf(out,
-		      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\" "
-		      "width=\"%d\" height=\"%zu\">\n",
-		      PANEL_WIDTH, count * PANEL_HEIGHT, PANEL_WIDTH, count * PANEL_HEIGHT);
+	              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\" "
+	              "width=\"%d\" height=\"%zu\">\n",
+	              PANEL_WIDTH, count * PANEL_HEIGHT, PANEL_WIDTH, count * PANEL_HEIGHT);
 	gg_buf_append_text(
 		out, "<style>\n"
 		     "svg { background: #fff; font: 12px sans-serif; }\n"

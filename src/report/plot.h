@@ -28,7 +28,7 @@
 
 enum gg_plot_unit {
 	GG_PLOT_NUMBER,
-	GG_PLOT_SIZE,	 /* bytes, ticks at binary sizes */
+	GG_PLOT_SIZE,    /* bytes, ticks at binary sizes */
 	GG_PLOT_PERCENT, /* a share: 1 is 100 % */
 };
 

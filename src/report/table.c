@@ -58,7 +58,7 @@ static const struct frame plain = { "", "  ", "\n" }, markdown = { "| ", " | ", 
 
 /* Prints one row's cells from `text` on and returns where the next row starts. */
 static const char *print_row(const struct gg_table *table, const char *text,
-			     const struct frame *frame, FILE *stream)
+                             const struct frame *frame, FILE *stream)
 {
 	fputs(frame->before, stream);
 	for (size_t column = 0; column < table->column_count; column++) {
@@ -68,7 +68,7 @@ static const char *print_row(const struct gg_table *table, const char *text,
 		bool pad_right = !pad_left && (!last || frame == &markdown);
 
 		fprintf(stream, "%*s%s%*s%s", pad_left ? pad : 0, "", text, pad_right ? pad : 0, "",
-			last ? "" : frame->between);
+		        last ? "" : frame->between);
 		text += strlen(text) + 1;
 	}
 	return text;
@@ -82,7 +82,7 @@ static int check(const struct gg_table *table)
 }
 
 static void print_body(const struct gg_table *table, const char *text, const struct frame *frame,
-		       FILE *stream)
+                       FILE *stream)
 {
 	for (size_t row = 0; row < table->cell_count / table->column_count; row++) {
 		text = print_row(table, text, frame, stream);

@@ -28,9 +28,7 @@ enum gg_align {
 	GG_ALIGN_RIGHT,
 };
 
-enum {
-	GG_TABLE_MAX_COLUMNS = 16
-};
+enum { GG_TABLE_MAX_COLUMNS = 16 };
 
 struct gg_table {
 	struct gg_buf cells; /* all texts in order, heads first, each with its 0 byte */
@@ -50,7 +48,7 @@ void gg_table_cell(struct gg_table *table, const char *format, ...) GG_PRINTF(2,
 
 /* 0, or -ENOMEM if a cell could not be kept; errors of the stream stay in the stream. */
 GG_MUST_CHECK int gg_table_print(const struct gg_table *table, const struct gg_style *style,
-				 FILE *stream);
+                                 FILE *stream);
 
 /* The same as a table of a Markdown document. */
 GG_MUST_CHECK int gg_table_print_markdown(const struct gg_table *table, FILE *stream);

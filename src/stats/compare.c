@@ -21,17 +21,17 @@ struct side {
  * smallest sampled there may be unseen here too.
  */
 static struct side make_side(const struct gg_tally *tally, const struct gg_tally *other,
-			     enum gg_quantity quantity, double scale)
+                             enum gg_quantity quantity, double scale)
 {
 	struct side side = { .tally = *tally,
-			     .estimate = gg_tally_estimate(tally, quantity),
-			     .scale = scale };
+		             .estimate = gg_tally_estimate(tally, quantity),
+		             .scale = scale };
 	double smallest = fmax(tally->allocations_per_byte_max, other->allocations_per_byte_max);
 
 	side.value = scale * side.estimate.value;
 	side.tally.allocations_per_byte_max = smallest;
 	side.tally.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
-						      smallest * tally->reserve_max[GG_BYTES]);
+	                                              smallest * tally->reserve_max[GG_BYTES]);
 	return side;
 }
 
@@ -41,7 +41,7 @@ static struct side make_side(const struct gg_tally *tally, const struct gg_tally
  * it is.
  */
 static struct gg_interval interval_of(const struct side *side, enum gg_quantity quantity,
-				      double confidence)
+                                      double confidence)
 {
 	struct gg_interval interval = gg_interval_of(&side->tally, quantity, confidence, false);
 	double reserve = side->tally.reserve_max[quantity];
@@ -61,13 +61,13 @@ struct reach {
 
 /* `more` is the side with the larger value. */
 static struct reach reach_of(const struct side *less, const struct side *more,
-			     enum gg_quantity quantity, double confidence)
+                             enum gg_quantity quantity, double confidence)
 {
 	struct gg_interval l = interval_of(less, quantity, confidence);
 	struct gg_interval m = interval_of(more, quantity, confidence);
 
 	return (struct reach){ hypot(more->value - m.low, l.high - less->value),
-			       hypot(m.high - more->value, less->value - l.low) };
+		               hypot(m.high - more->value, less->value - l.low) };
 }
 
 static double confidence_of(double sigmas)
@@ -82,7 +82,7 @@ static double confidence_of(double sigmas)
  * `accuracy` in the reach is one of at most 50 times that in p (sigmas^2, at 7 sigma).
  */
 static double p_value_of(const struct side *less, const struct side *more,
-			 enum gg_quantity quantity, double difference)
+                         enum gg_quantity quantity, double difference)
 {
 	const double accuracy = 1e-6;
 	const double most = gg_normal_upper_inverse(GG_P_VALUE_LEAST / 2);
@@ -106,10 +106,10 @@ static double p_value_of(const struct side *less, const struct side *more,
 			sigmas = high / 2;
 		else if (isinf(high_reach)) /* a line through 0, and a bit beyond where it meets */
 			sigmas = fmin(1.1 * low * difference / low_reach,
-				      isinf(high) ? most : high);
+			              isinf(high) ? most : high);
 		else
 			sigmas = low +
-				 (high - low) * (difference - low_reach) / (high_reach - low_reach);
+			         (high - low) * (difference - low_reach) / (high_reach - low_reach);
 		if (i % 4 == 3 && isfinite(high)) /* halves the bracket for certain */
 			sigmas = (low + high) / 2;
 	}
@@ -117,7 +117,7 @@ static double p_value_of(const struct side *less, const struct side *more,
 }
 
 struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
-				      enum gg_quantity quantity, double scale, double confidence)
+                                      enum gg_quantity quantity, double scale, double confidence)
 {
 	const struct side b = make_side(before, after, quantity, scale);
 	const struct side a = make_side(after, before, quantity, 1);

@@ -41,7 +41,7 @@ struct gg_difference {
  * smaller than the smallest sampled on the other side (no sample says anything on smaller ones).
  */
 struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
-				      enum gg_quantity quantity, double scale, double confidence);
+                                      enum gg_quantity quantity, double scale, double confidence);
 
 /*
  * False discovery rate (Benjamini & Hochberg 1995).  Turns each p-value into the least rate at which

@@ -10,11 +10,11 @@
 #define LEAST_NORMAL   0x1p-1022
 #define INVERSE_LN2    0x1.71547652b82fep+0
 #define LN_LARGEST     0x1.62e42fefa39efp+9 /* exp() of the next double overflows */
-#define LN_LOST_IN_ONE -37.5		    /* exp() of it is below 2^-54, half a unit of -1 */
+#define LN_LOST_IN_ONE -37.5                /* exp() of it is below 2^-54, half a unit of -1 */
 
 /* ln 2 in two parts.  The first ends in 21 zero bits: times an integer below 2^21 it is exact. */
 #define LN2_HIGH 0x1.62e42fee00000p-1
-#define LN2_LOW	 0x1.a39ef35793c76p-33
+#define LN2_LOW  0x1.a39ef35793c76p-33
 
 static uint64_t to_bits(double x)
 {
@@ -149,12 +149,12 @@ double gg_expm1(double x)
 	w = r * r;
 	even = 1. / 2 +
 	       w * (1. / 24 +
-		    w * (1. / 720 +
-			 w * (1. / 40320 +
-			      w * (1. / 3628800 + w * (1. / 479001600 + w * (1. / 87178291200))))));
+	            w * (1. / 720 +
+	                 w * (1. / 40320 +
+	                      w * (1. / 3628800 + w * (1. / 479001600 + w * (1. / 87178291200))))));
 	odd = 1. / 6 +
 	      w * (1. / 120 + w * (1. / 5040 + w * (1. / 362880 +
-						    w * (1. / 39916800 + w * (1. / 6227020800)))));
+	                                            w * (1. / 39916800 + w * (1. / 6227020800)))));
 	q = even + r * odd;
 	if (k == 0)
 		return x != 0 ? r + w * q : x; /* -0 stays -0 */

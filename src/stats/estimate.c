@@ -66,9 +66,9 @@ static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		tally->reserve_max[i] = fmax(tally->reserve_max[i], other->reserve_max[i]);
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max,
-					   other->sampled_interval_max);
+	                                   other->sampled_interval_max);
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
-					       other->allocations_per_byte_max);
+	                                       other->allocations_per_byte_max);
 }
 
 /* Without samples no sum has a value: drops what rounding may have left. */
@@ -87,7 +87,7 @@ static void clear_if_empty(struct gg_tally *tally)
  * that is in or out, 2/x where a Poisson number of marks with mean x is counted.
  */
 static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight,
-			  uint64_t size_bytes)
+                          uint64_t size_bytes)
 {
 	if (draw->scheme == GG_SCHEME_POISSON_COUNT)
 		return 2 * draw->interval / (double)gg_length_bytes(size_bytes);
@@ -95,11 +95,11 @@ static double skew_factor(const struct gg_draw *draw, const struct gg_weight *we
 }
 
 static void change(struct gg_tally *tally, double sign, const struct gg_draw *draw,
-		   uint64_t size_bytes)
+                   uint64_t size_bytes)
 {
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
 	struct gg_moments *of = weight.probability < GG_SURE_PROBABILITY ? tally->usual
-									 : tally->sure;
+	                                                                 : tally->sure;
 	double factor = skew_factor(draw, &weight, size_bytes), size = (double)size_bytes;
 	double interval = draw->interval, marks = draw->mark_count;
 
@@ -118,7 +118,7 @@ static void change(struct gg_tally *tally, double sign, const struct gg_draw *dr
 	add(&tally->failed_bytes, sign, interval - 1);
 	add(&tally->failed_variance, sign, interval * (interval - 1));
 	add_integer(&tally->rest_bytes, sign,
-		    size_bytes > draw->offset_bytes ? size_bytes - draw->offset_bytes : 0);
+	            size_bytes > draw->offset_bytes ? size_bytes - draw->offset_bytes : 0);
 }
 
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
@@ -177,7 +177,7 @@ struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quant
 	double variance = gg_sum_value(&usual->variance) + gg_sum_value(&sure->variance);
 
 	return (struct gg_estimate){ gg_sum_value(&usual->value) + gg_sum_value(&sure->value),
-				     fmax(variance, 0) };
+		                     fmax(variance, 0) };
 }
 
 double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity)
@@ -197,5 +197,5 @@ struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally)
 struct gg_estimate gg_tally_marks(const struct gg_tally *tally)
 {
 	return (struct gg_estimate){ gg_sum_value(&tally->mark_bytes),
-				     fmax(gg_sum_value(&tally->mark_variance), 0) };
+		                     fmax(gg_sum_value(&tally->mark_variance), 0) };
 }

@@ -44,8 +44,8 @@ struct gg_sum {
 
 /* The first three cumulants of what a set of samples stands for, and what is certain of it. */
 struct gg_moments {
-	struct gg_sum seen;	/* the samples themselves: sum of Z, or their number */
-	struct gg_sum value;	/* sum of weights, Z/p or 1/p */
+	struct gg_sum seen;     /* the samples themselves: sum of Z, or their number */
+	struct gg_sum value;    /* sum of weights, Z/p or 1/p */
 	struct gg_sum variance; /* sum of (1-p)/p^2, times Z^2 for bytes */
 	struct gg_sum skew; /* sum of (1-p)(2-p)/p^3, times Z^3 for bytes (docs/ESTIMATION.md) */
 };
@@ -55,9 +55,7 @@ enum gg_quantity {
 	GG_ALLOCATIONS,
 };
 
-enum {
-	GG_QUANTITY_COUNT = GG_ALLOCATIONS + 1
-};
+enum { GG_QUANTITY_COUNT = GG_ALLOCATIONS + 1 };
 
 struct gg_tally {
 	uint64_t sample_count;
@@ -74,7 +72,7 @@ struct gg_tally {
 	 * exposed to; R/Z allocations, of its samples.
 	 */
 	double reserve_max[GG_QUANTITY_COUNT];
-	double sampled_interval_max;	 /* R of the samples alone, bytes */
+	double sampled_interval_max;     /* R of the samples alone, bytes */
 	double allocations_per_byte_max; /* 1/Z of the smallest sample */
 };
 

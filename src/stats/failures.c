@@ -34,7 +34,7 @@ double gg_interval_failures_cdf_camp_paulson(double failures, double samples, do
 		return 1;
 	root = cbrt(trials / (samples * (interval - 1)));
 	return gg_normal_upper(-(root * (1 - spread) - (1 - sample_spread)) /
-			       sqrt(root * root * spread + sample_spread));
+	                       sqrt(root * root * spread + sample_spread));
 }
 
 /* The whole F whose CDF is nearest to p; of two equally near the smaller. */
@@ -84,9 +84,9 @@ static struct gg_failures failures(cdf *value, double interval, double samples, 
 	if (samples < 1 || !(interval > 1))
 		return result;
 	result.low = nearest(value, samples, interval, tail,
-			     gg_gamma_lower_inverse(samples, tail) * scale);
+	                     gg_gamma_lower_inverse(samples, tail) * scale);
 	result.high = nearest(value, samples, interval, 1 - tail,
-			      gg_gamma_upper_inverse(samples, tail) * scale);
+	                      gg_gamma_upper_inverse(samples, tail) * scale);
 	return result;
 }
 
@@ -96,24 +96,24 @@ struct gg_failures gg_interval_failures(double interval, double samples, double 
 }
 
 struct gg_failures gg_interval_failures_camp_paulson(double interval, double samples,
-						     double confidence)
+                                                     double confidence)
 {
 	return failures(gg_interval_failures_cdf_camp_paulson, interval, samples, confidence);
 }
 
 struct gg_interval gg_interval_failed_trials(double interval, uint64_t samples, double rest_bytes,
-					     double confidence, enum gg_window window)
+                                             double confidence, enum gg_window window)
 {
 	double s = (double)samples;
 	struct gg_interval result = { .method = GG_METHOD_NEGATIVE_BINOMIAL };
 
 	result.low = gg_interval_failures(interval, s - !!(window & GG_WINDOW_BEGINS_BETWEEN),
-					  confidence)
-			     .low +
-		     rest_bytes;
+	                                  confidence)
+	                     .low +
+	             rest_bytes;
 	result.high = gg_interval_failures(interval, s + !!(window & GG_WINDOW_ENDS_BETWEEN),
-					   confidence)
-			      .high +
-		      rest_bytes;
+	                                   confidence)
+	                      .high +
+	              rest_bytes;
 	return result;
 }

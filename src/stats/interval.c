@@ -38,7 +38,7 @@ struct gg_interval gg_interval_normal(struct gg_estimate estimate, double confid
 	double reach = gg_normal_upper_inverse((1 - confidence) / 2) * sqrt(estimate.variance);
 
 	return (struct gg_interval){ estimate.value - reach, estimate.value + reach,
-				     GG_METHOD_NORMAL };
+		                     GG_METHOD_NORMAL };
 }
 
 /* The quantile of the gamma distribution with this mean and variance. */
@@ -54,14 +54,14 @@ static double gamma_quantile(double mean, double variance, double tail, bool upp
 }
 
 struct gg_interval gg_interval_gamma(struct gg_estimate estimate, double weight_max,
-				     double confidence)
+                                     double confidence)
 {
 	double tail = (1 - confidence) / 2;
 	struct gg_interval interval = { .method = GG_METHOD_GAMMA };
 
 	interval.low = gamma_quantile(estimate.value, estimate.variance, tail, false);
 	interval.high = gamma_quantile(estimate.value + weight_max,
-				       estimate.variance + weight_max * weight_max, tail, true);
+	                               estimate.variance + weight_max * weight_max, tail, true);
 	return interval;
 }
 
@@ -111,11 +111,11 @@ static double upper_end(const struct gg_tally *tally, enum gg_quantity quantity,
 	double reserve = reserve_of(tally, quantity), seen = gg_tally_seen(tally, quantity);
 	double skew = gg_sum_value(&usual->skew) + gg_sum_value(&sure->skew);
 	double missed = gg_sum_value(&tally->sure[GG_ALLOCATIONS].value) -
-			gg_sum_value(&tally->sure[GG_ALLOCATIONS].seen);
+	                gg_sum_value(&tally->sure[GG_ALLOCATIONS].seen);
 	double missed_value = gg_sum_value(&sure->value) - gg_sum_value(&sure->seen);
 	double high = shifted_gamma_upper(estimate.value + reserve,
-					  estimate.variance + reserve * reserve,
-					  skew + 2 * reserve * reserve * reserve, tail);
+	                                  estimate.variance + reserve * reserve,
+	                                  skew + 2 * reserve * reserve * reserve, tail);
 
 	if (missed > tail)
 		high = fmax(high, seen + missed_value / missed * missed_count(missed, tail));
@@ -127,7 +127,7 @@ static double lower_end(const struct gg_tally *tally, enum gg_quantity quantity,
 {
 	const struct gg_moments *usual = &tally->usual[quantity];
 	double low = gamma_quantile(gg_sum_value(&usual->value), gg_sum_value(&usual->variance),
-				    tail, false);
+	                            tail, false);
 
 	return gg_sum_value(&tally->sure[quantity].seen) + fmax(low, gg_sum_value(&usual->seen));
 }
@@ -153,7 +153,7 @@ static double truncated_tail(const struct gg_tally *tally, double tail)
 }
 
 struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
-				  double confidence, bool discovered)
+                                  double confidence, bool discovered)
 {
 	double tail = (1 - confidence) / 2, seen = gg_tally_seen(tally, quantity);
 	struct gg_interval interval = { .method = GG_METHOD_COMPOUND };
@@ -163,7 +163,7 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 		interval.high = INFINITY;
 		if (quantity == GG_BYTES && tally->reserve_max[GG_BYTES] > 0)
 			interval.high = gg_interval_unseen_bytes(tally->reserve_max[GG_BYTES],
-								 confidence);
+			                                         confidence);
 		return interval;
 	}
 	if (tally->reserve_max[GG_BYTES] == 0)

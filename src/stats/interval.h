@@ -26,7 +26,7 @@ enum gg_method {
 	GG_METHOD_COMPOUND,  /* what the samples stand for, by three cumulants */
 	GG_METHOD_TRUNCATED, /* the same, given that there is a sample */
 	GG_METHOD_NORMAL,
-	GG_METHOD_GAMMA,	     /* Fay & Feuer */
+	GG_METHOD_GAMMA,             /* Fay & Feuer */
 	GG_METHOD_NEGATIVE_BINOMIAL, /* failed trials */
 	GG_METHOD_CAMP_PAULSON,
 };
@@ -54,7 +54,7 @@ const char *gg_method_name(enum gg_method method);
  * with, allocations of that smallest size are taken to hide there.
  */
 struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
-				  double confidence, bool discovered);
+                                  double confidence, bool discovered);
 
 /* R ln(2/a): what a group may hold of which nothing was sampled; 3.7 R at 95 %. */
 double gg_interval_unseen_bytes(double interval, double confidence);
@@ -71,7 +71,7 @@ struct gg_interval gg_interval_normal(struct gg_estimate estimate, double confid
  * weight_max: m, what one more event could add.
  */
 struct gg_interval gg_interval_gamma(struct gg_estimate estimate, double weight_max,
-				     double confidence);
+                                     double confidence);
 
 /* Failed trials before success s: whole numbers, in a double. */
 struct gg_failures {
@@ -86,7 +86,7 @@ struct gg_failures gg_interval_failures(double interval, double samples, double 
 
 /* The same by the approximation of Camp & Paulson (Bartko, Technometrics 8 (1966) 345). */
 struct gg_failures gg_interval_failures_camp_paulson(double interval, double samples,
-						     double confidence);
+                                                     double confidence);
 
 /* P(failures <= F): exact, and the approximation, whose error is at most 0.0122 at s = 1 and 0.0013 at
  * s = 5. */
@@ -98,11 +98,11 @@ enum gg_window {
 	GG_WINDOW_ALIGNED = 0,
 	GG_WINDOW_BEGINS_BETWEEN = 1, /* lower end as if there were one sample fewer */
 	GG_WINDOW_ENDS_BETWEEN = 2,   /* upper end as if there were one more */
-	GG_WINDOW_FREE = 3,	      /* both: any window that a clock or a person chose */
+	GG_WINDOW_FREE = 3,           /* both: any window that a clock or a person chose */
 };
 
 /*
  * Failed-trials interval of samples that were all drawn with one interval, u = rest_bytes.
  */
 struct gg_interval gg_interval_failed_trials(double interval, uint64_t samples, double rest_bytes,
-					     double confidence, enum gg_window window);
+                                             double confidence, enum gg_window window);

@@ -22,7 +22,7 @@ static double hold(double p, double floor)
 }
 
 static double samples_at(const struct gg_optimal_class *classes, const double *urgencies,
-			 size_t count, double floor, double c)
+                         size_t count, double floor, double c)
 {
 	double samples = 0;
 
@@ -37,7 +37,7 @@ static double samples_at(const struct gg_optimal_class *classes, const double *u
  * straight line between them.  Infinite where the budget is enough for everything.
  */
 static double solve(const struct gg_optimal_class *classes, const double *urgencies, size_t count,
-		    double budget, double floor)
+                    double budget, double floor)
 {
 	double low = 0, high = INFINITY, fixed = 0, slope = 0;
 
@@ -66,7 +66,7 @@ static double solve(const struct gg_optimal_class *classes, const double *urgenc
 }
 
 int gg_optimal_plan(const struct gg_optimal_class *classes, size_t count, double budget,
-		    double floor, double *ret_probabilities)
+                    double floor, double *ret_probabilities)
 {
 	double urgencies[GG_SIZE_CLASS_COUNT], allocated = 0, live = 0, c;
 
@@ -95,8 +95,8 @@ void gg_optimal_costs_of(const double *probabilities, struct gg_optimal_costs *r
 		double cost = -gg_log1p(-probabilities[i]) * GG_OPTIMAL_UNIT + 0.5;
 
 		ret_costs->of_class[i] = cost >= 0x1p62 ? GG_OPTIMAL_CERTAIN
-					 : cost >= 1	? (int64_t)cost
-							: 1;
+		                         : cost >= 1    ? (int64_t)cost
+		                                        : 1;
 	}
 }
 

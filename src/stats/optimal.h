@@ -46,7 +46,7 @@ static inline unsigned gg_size_class(uint64_t size_bytes)
 struct gg_optimal_class {
 	double size_bytes; /* of a typical allocation; 0 counts as 1 */
 	double allocated;  /* a_Z; 0: nothing seen yet */
-	double live;	   /* l_Z <= a_Z */
+	double live;       /* l_Z <= a_Z */
 };
 
 /*
@@ -57,7 +57,7 @@ struct gg_optimal_class {
  * costs more than the budget.  ret_probabilities is untouched then.
  */
 GG_MUST_CHECK int gg_optimal_plan(const struct gg_optimal_class *classes, size_t count,
-				  double budget, double floor, double *ret_probabilities);
+                                  double budget, double floor, double *ret_probabilities);
 
 /*
  * What an allocation of each class takes of a Poisson stream with one mark per GG_OPTIMAL_UNIT on
@@ -67,7 +67,7 @@ struct gg_optimal_costs {
 	int64_t of_class[GG_SIZE_CLASS_COUNT]; /* 1 to GG_OPTIMAL_CERTAIN */
 };
 
-#define GG_OPTIMAL_UNIT	   0x1p40
+#define GG_OPTIMAL_UNIT    0x1p40
 #define GG_OPTIMAL_CERTAIN (INT64_C(1) << 62) /* the cost where p is 1: more than any gap */
 
 void gg_optimal_costs_of(const double *probabilities, struct gg_optimal_costs *ret_costs);

@@ -74,7 +74,7 @@ static GG_COLD double slow_exponential(struct gg_rng *rng, uint64_t word)
 		double x = ((double)j + fraction) * gg_ziggurat[i].width;
 
 		inside = coarse ? i + 1 < GG_ZIGGURAT_LAYERS
-				: j - GG_ZIGGURAT_COARSE < gg_ziggurat[i].accept;
+		                : j - GG_ZIGGURAT_COARSE < gg_ziggurat[i].accept;
 		if (inside || (i > 0 && is_under_curve(rng, i, x)))
 			return start + x;
 		if (i == 0)

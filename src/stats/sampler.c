@@ -15,7 +15,7 @@ static const struct gg_optimal_costs one_each = { .of_class = {
 
 /* Optimal without a plan. */
 static const struct gg_optimal_costs all_certain = { .of_class = { [0 ... GG_SIZE_CLASS_COUNT -
-								    1] = GG_OPTIMAL_CERTAIN } };
+	                                                            1] = GG_OPTIMAL_CERTAIN } };
 
 static double held(double interval)
 {
@@ -60,7 +60,7 @@ static void adopt(struct gg_sampler *s)
 {
 	const struct gg_sampler_options *options = &s->options;
 	int64_t visit = options->visit_bytes < (uint64_t)LONGEST_GAP ? (int64_t)options->visit_bytes
-								     : 0;
+	                                                             : 0;
 
 	if (!gg_rng_is_seeded(&s->rng))
 		gg_rng_seed_from_system(&s->rng);
@@ -198,7 +198,7 @@ static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, st
 
 /* A mark per unit of cost; those whose p is 1 take nothing of the stream. */
 static bool take_by_cost(struct gg_sampler *s, uint64_t left, int64_t cost, uint64_t length,
-			 struct gg_draw *draw)
+                         struct gg_draw *draw)
 {
 	if (cost < GG_OPTIMAL_CERTAIN) {
 		if (s->scheme == GG_SCHEME_OPTIMAL)
@@ -211,7 +211,7 @@ static bool take_by_cost(struct gg_sampler *s, uint64_t left, int64_t cost, uint
 }
 
 static bool take_pending(struct gg_sampler *s, uint64_t left, int64_t units, uint64_t length,
-			 struct gg_draw *draw)
+                         struct gg_draw *draw)
 {
 	switch (s->scheme) {
 	case GG_SCHEME_PER_ALLOCATION:

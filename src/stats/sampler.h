@@ -66,22 +66,22 @@ struct gg_sampler_options {
 	 * caller can look for new options; 0: no such wish.  Not for stride and the schemes by
 	 * cost. */
 	uint64_t visit_bytes;
-	uint64_t seed;	 /* for repeatable runs; 0: from the system */
+	uint64_t seed;   /* for repeatable runs; 0: from the system */
 	uint64_t stream; /* of that seed: a number of the thread's own */
 };
 
 struct gg_sampler {
 	int64_t left_bytes; /* before the next mark or checkpoint; >= 0 outside due()..take() */
 	const struct gg_optimal_costs *costs; /* what left_cost counts; NULL: not by cost */
-	int64_t left_cost;		      /* the same as left_bytes, in costs */
-	int64_t longest_gap;		      /* what is longer ends at a checkpoint */
+	int64_t left_cost;                    /* the same as left_bytes, in costs */
+	int64_t longest_gap;                  /* what is longer ends at a checkpoint */
 	double interval; /* that the pending mark was drawn with; 0: nothing is pending */
-	double scale;	 /* of whole gaps (gg_rng_geometric); 0: every allocation */
+	double scale;    /* of whole gaps (gg_rng_geometric); 0: every allocation */
 	struct gg_rng rng;
 	struct gg_sampler_options options; /* for what is drawn next */
-	enum gg_scheme scheme;		   /* of what is pending */
-	bool mark_pending;		   /* what is left ends at a mark, not at a checkpoint */
-	bool changed;			   /* the options are newer than what is pending */
+	enum gg_scheme scheme;             /* of what is pending */
+	bool mark_pending;                 /* what is left ends at a mark, not at a checkpoint */
+	bool changed;                      /* the options are newer than what is pending */
 };
 
 /*

@@ -43,7 +43,7 @@ double gg_simulate_all_seen(const struct gg_program *program)
 
 	for (size_t i = 0; i < program->part_count; i++)
 		log_probability += (double)program->parts[i].allocation_count *
-				   log(inclusion(&program->parts[i]));
+		                   log(inclusion(&program->parts[i]));
 	return exp(log_probability);
 }
 
@@ -87,8 +87,8 @@ static void sample_part(const struct gg_program_part *part, struct gg_rng *rng, 
 
 	for (;;) {
 		struct gg_draw draw = { .interval = part->interval,
-					.mark_count = 1,
-					.scheme = GG_SCHEME_POISSON };
+			                .mark_count = 1,
+			                .scheme = GG_SCHEME_POISSON };
 		uint64_t gap = gg_rng_geometric(rng, scale);
 
 		if (gap >= left)
@@ -110,7 +110,7 @@ static void sample_program(const struct gg_program *program, struct gg_rng *rng,
 }
 
 void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
-		      struct gg_tally *ret_tally)
+                      struct gg_tally *ret_tally)
 {
 	struct run run;
 
@@ -137,9 +137,7 @@ static double truth(const struct gg_program *program, enum gg_quantity quantity,
  * The failed-trials ends by sample count: the search for whole failures costs more than all else of
  * a run, and a program's sample counts are few.  Direct-mapped; an entry of 0 samples is empty.
  */
-enum {
-	ENDS_COUNT = 1024
-};
+enum { ENDS_COUNT = 1024 };
 
 struct ends {
 	uint64_t sample_count;
@@ -152,18 +150,18 @@ struct ends_cache {
 
 /* The window begins with the program, so that nothing is missing there, and ends anywhere. */
 static struct gg_interval failed_trials(struct ends *cache, bool exact, double interval,
-					uint64_t sample_count, double confidence)
+                                        uint64_t sample_count, double confidence)
 {
 	struct ends *entry = &cache[sample_count % ENDS_COUNT];
 	double s = (double)sample_count;
 
 	if (sample_count == 0 || entry->sample_count != sample_count) {
 		struct gg_failures (*of)(double, double,
-					 double) = exact ? gg_interval_failures
-							 : gg_interval_failures_camp_paulson;
+		                         double) = exact ? gg_interval_failures
+		                                         : gg_interval_failures_camp_paulson;
 
 		*entry = (struct ends){ sample_count, of(interval, s, confidence).low,
-					of(interval, s + 1, confidence).high };
+			                of(interval, s + 1, confidence).high };
 	}
 	return (struct gg_interval){ entry->low, entry->high, GG_METHOD_NEGATIVE_BINOMIAL };
 }
@@ -186,8 +184,8 @@ struct simulation {
 
 /* False: the kind has no such interval. */
 static bool interval_of_kind(const struct simulation *simulation, const struct run *run,
-			     enum gg_kind kind, enum gg_quantity quantity, bool discovered,
-			     struct gg_interval *ret_interval)
+                             enum gg_kind kind, enum gg_quantity quantity, bool discovered,
+                             struct gg_interval *ret_interval)
 {
 	const struct gg_tally *tally = &run->tally;
 	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
@@ -228,7 +226,7 @@ static bool interval_of_kind(const struct simulation *simulation, const struct r
 
 /* Sums of a cell, before they are divided. */
 static void count_interval(struct gg_cell *cell, const struct gg_interval *interval, double value,
-			   double value_all_sizes)
+                           double value_all_sizes)
 {
 	/* Both are whole numbers of bytes or allocations: rounding must not decide. */
 	double slack = 1e-9 * value_all_sizes;
@@ -238,15 +236,15 @@ static void count_interval(struct gg_cell *cell, const struct gg_interval *inter
 	cell->too_low += interval->high < value - slack;
 	cell->covered += interval->low <= value + slack && interval->high >= value - slack;
 	cell->covered_all_sizes += interval->low <= value_all_sizes + slack &&
-				   interval->high >= value_all_sizes - slack;
+	                           interval->high >= value_all_sizes - slack;
 	if (isfinite(interval->high))
 		cell->width += (interval->high - interval->low) / value_all_sizes;
 }
 
 /* One kind of interval of one run, in both populations; only the rule asks which it is. */
 static void count_kind(const struct simulation *simulation, const struct run *run,
-		       enum gg_kind kind, enum gg_quantity quantity, const double *truths,
-		       struct gg_cell *cells)
+                       enum gg_kind kind, enum gg_quantity quantity, const double *truths,
+                       struct gg_cell *cells)
 {
 	struct gg_interval interval = { 0, INFINITY, GG_METHOD_NO_SAMPLE };
 	bool has_sample = run->tally.sample_count > 0;
@@ -267,7 +265,7 @@ static void count_kind(const struct simulation *simulation, const struct run *ru
 }
 
 static void count_run(const struct simulation *simulation, const struct run *run,
-		      struct gg_coverage *coverage)
+                      struct gg_coverage *coverage)
 {
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		enum gg_quantity quantity = (enum gg_quantity)i;
@@ -277,7 +275,7 @@ static void count_run(const struct simulation *simulation, const struct run *run
 			truths[0] = truth(simulation->program, quantity, run->smallest_bytes);
 		for (int kind = 0; kind < GG_KIND_COUNT; kind++)
 			count_kind(simulation, run, (enum gg_kind)kind, quantity, truths,
-				   coverage->cells[kind][quantity]);
+			           coverage->cells[kind][quantity]);
 	}
 }
 
@@ -302,7 +300,7 @@ static void finish(struct gg_coverage *coverage, uint64_t run_count)
 }
 
 void gg_simulate(const struct gg_program *program, uint64_t run_count, double confidence,
-		 uint64_t seed, struct gg_coverage *ret_coverage)
+                 uint64_t seed, struct gg_coverage *ret_coverage)
 {
 	struct ends_cache ends = { 0 };
 	struct simulation simulation = { program, confidence, has_one_interval(program), &ends };

@@ -6,8 +6,8 @@
 #include "base/compiler.h"
 #include "stats/simulate.h"
 
-#define KIB	 UINT64_C(1024)
-#define MIB	 (1024 * KIB)
+#define KIB      UINT64_C(1024)
+#define MIB      (1024 * KIB)
 #define INTERVAL (512.0 * 1024)
 
 /* Name, then size, allocations and interval of each part. */
@@ -27,7 +27,7 @@ PROGRAM(all_large, { 32 * MIB, 20, INTERVAL });
 PROGRAM(large_and_hidden, { 4 * MIB, 20, INTERVAL }, { 64, 24576, INTERVAL });
 PROGRAM(large_and_small, { 4 * MIB, 20, INTERVAL }, { 64, 98304, INTERVAL });
 PROGRAM(mixed_four, { 48, 87381, INTERVAL }, { 4 * KIB, 1024, INTERVAL },
-	{ 256 * KIB, 16, INTERVAL }, { 2 * MIB, 6, INTERVAL });
+        { 256 * KIB, 16, INTERVAL }, { 2 * MIB, 6, INTERVAL });
 PROGRAM(mixed_few, { 96, 8192, INTERVAL }, { 16 * KIB, 40, INTERVAL }, { 700 * KIB, 2, INTERVAL });
 /* Pareto with exponent 1: as many bytes in each octave of sizes, from 16 bytes to 16 MiB. */
 #define OCTAVES(total)                                                                            \
@@ -54,7 +54,7 @@ PROGRAM(heavy_tail_few, OCTAVES(320 * KIB));
 PROGRAM(heavy_tail, OCTAVES(3 * MIB));
 PROGRAM(heavy_tail_many, OCTAVES(64 * MIB));
 PROGRAM(interval_changes, { 64, 81920, INTERVAL }, { 64, 10240, 64.0 * 1024 },
-	{ 4 * KIB, 2560, 2048.0 * 1024 });
+        { 4 * KIB, 2560, 2048.0 * 1024 });
 PROGRAM(interval_shrinks, { 64, 65536, 2048.0 * 1024 }, { 64, 20480, 64.0 * 1024 });
 
 #define ENTRY(name, parts)                   \

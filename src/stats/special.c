@@ -102,7 +102,7 @@ double gg_special_binomial(double k, double n, double x, double y)
 	if (x == 0 || y == 0)
 		return 0;
 	exponent = stirling_error(n) - stirling_error(k) - stirling_error(rest) -
-		   deviance(k, n * x) - deviance(rest, n * y);
+	           deviance(k, n * x) - deviance(rest, n * y);
 	return exp(exponent) * sqrt(n / (two_pi * k * rest));
 }
 
@@ -194,9 +194,9 @@ static double gamma_tail_large(double a, double x, bool upper)
 		eta = -eta;
 	c0 = -1.0 / 3 + eta * (1.0 / 12 + eta * (-2.0 / 135 + eta * (1.0 / 864 + eta / 2835)));
 	correction = exp(-0.5 * a * eta * eta) / sqrt(6.28318530717958647693 * a) *
-		     (c0 - 1.0 / (540 * a));
+	             (c0 - 1.0 / (540 * a));
 	return upper ? gg_normal_upper(eta * sqrt(a)) + correction
-		     : gg_normal_upper(-eta * sqrt(a)) - correction;
+	             : gg_normal_upper(-eta * sqrt(a)) - correction;
 }
 
 static double gamma_tail(double a, double x, bool upper)

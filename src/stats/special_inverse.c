@@ -79,7 +79,7 @@ double gg_normal_upper_inverse(double p)
 		return p == 0 ? INFINITY : -INFINITY;
 	if (p > 0.5)
 		return -gg_normal_upper_inverse(1 - p); /* exact from 1/2 on (Sterbenz) */
-	guess = sqrt(-2 * log(2 * p));			/* not below the answer */
+	guess = sqrt(-2 * log(2 * p));                  /* not below the answer */
 	return solve(&tail, p, guess, 0, 40);
 }
 

@@ -42,7 +42,7 @@ static double conditional(double expected, double missed)
 }
 
 struct gg_theory_error gg_theory_error(double size_bytes, double count, double interval,
-				       enum gg_cutoff cutoff)
+                                       enum gg_cutoff cutoff)
 {
 	double mean = size_bytes * count / interval;
 	struct gg_theory_error error = { .coverage = 1 };
@@ -53,7 +53,7 @@ struct gg_theory_error gg_theory_error(double size_bytes, double count, double i
 	error.expected = 2 * gg_poisson_probability(floor(mean), mean);
 	/* Below one expected mark the difference is e^-m exactly: no cancellation. */
 	error.conditional = mean < 1 ? exp(-mean) / error.coverage
-				     : conditional(error.expected, exp(-mean));
+	                             : conditional(error.expected, exp(-mean));
 	error.deviation = 1 / sqrt(mean);
 	return error;
 }
@@ -67,7 +67,7 @@ struct gg_theory_error gg_theory_weighted_error(double size_bytes, double count,
 	k = fmin(floor(mean) + 1, n);
 	error.expected = 2 * k * exp(-x) * gg_binomial_probability(k, n, p) / mean;
 	error.conditional = mean < 1 ? (error.expected - exp(-x * n)) / error.coverage
-				     : conditional(error.expected, exp(-x * n));
+	                             : conditional(error.expected, exp(-x * n));
 	error.deviation = sqrt(exp(-x) / mean);
 	return error;
 }

@@ -18,7 +18,7 @@
 /* From which size on an allocation is not sampled but taken as it is. */
 enum gg_cutoff {
 	GG_CUTOFF_NONE,
-	GG_CUTOFF_99,	    /* R ln 100: it would be sampled with 99 % or more */
+	GG_CUTOFF_99,       /* R ln 100: it would be sampled with 99 % or more */
 	GG_CUTOFF_INTERVAL, /* R: as heapprofd did before Android 12 */
 };
 
@@ -44,7 +44,7 @@ struct gg_theory_error {
  * on).  size_bytes > 0, count > 0, interval > 0.
  */
 struct gg_theory_error gg_theory_error(double size_bytes, double count, double interval,
-				       enum gg_cutoff cutoff);
+                                       enum gg_cutoff cutoff);
 
 /*
  * The same allocations estimated by weighted samples, Z/p for each that is sampled: what geiger

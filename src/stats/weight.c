@@ -65,7 +65,7 @@ static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weigh
  * x - floor(x).  The variance is shared among the samples: each has 1/p of it.
  */
 static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t length,
-			    struct gg_weight *weight)
+                            struct gg_weight *weight)
 {
 	double up = x < 0x1p53 ? x - (double)(uint64_t)x : 0;
 	uint64_t marks = draw->mark_count;

@@ -25,9 +25,9 @@
 
 struct gg_weight {
 	double probability;    /* p of an allocation of that size, under that draw's scheme */
-	double count;	       /* allocations that the sample stands for */
+	double count;          /* allocations that the sample stands for */
 	double count_variance; /* allocations^2 */
-	double bytes;	       /* count * size */
+	double bytes;          /* count * size */
 	double bytes_variance; /* bytes^2 */
 };
 

@@ -16,9 +16,7 @@
 
 #include <stdint.h>
 
-enum {
-	GG_ZIGGURAT_LAYERS = 256
-};
+enum { GG_ZIGGURAT_LAYERS = 256 };
 
 #define GG_ZIGGURAT_TAIL 0x1.ec9d9297ebb83p+2 /* r = 7.697... */
 

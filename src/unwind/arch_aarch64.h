@@ -38,14 +38,14 @@ __attribute__((always_inline)) static inline void gg_arch_registers_here(
 	/* pc is the instruction behind this one, as if it were a call that has returned. */
 	__asm__ volatile("adr %0, 1f\n1:" : "=r"(ret_registers->pc));
 	__asm__ volatile("stp x19, x20, [%0]\n"
-			 "stp x21, x22, [%0, #16]\n"
-			 "stp x23, x24, [%0, #32]\n"
-			 "stp x25, x26, [%0, #48]\n"
-			 "stp x27, x28, [%0, #64]\n"
-			 "stp x29, x30, [%0, #80]\n"
-			 :
-			 : "r"(&value[19])
-			 : "memory");
+	                 "stp x21, x22, [%0, #16]\n"
+	                 "stp x23, x24, [%0, #32]\n"
+	                 "stp x25, x26, [%0, #48]\n"
+	                 "stp x27, x28, [%0, #64]\n"
+	                 "stp x29, x30, [%0, #80]\n"
+	                 :
+	                 : "r"(&value[19])
+	                 : "memory");
 	__asm__ volatile("mov %0, sp" : "=r"(value[GG_AARCH64_SP]));
 	ret_registers->known = UINT64_C(0x1fff) << 19; /* x19..x30 and sp */
 }
@@ -102,7 +102,7 @@ static inline bool gg_arch_pack(struct gg_unwind_rule rule, uint32_t *ret_packed
 	    ra_words + (fp_mode == 1) > 2 * cfa_units)
 		return false;
 	*ret_packed = (uint32_t)cfa_units | (rule.kind == GG_RULE_FP ? 1u << 9 : 0) |
-		      (uint32_t)ra_words << 10 | fp_mode << 20;
+	              (uint32_t)ra_words << 10 | fp_mode << 20;
 	return true;
 }
 
@@ -151,7 +151,7 @@ enum {
 
 /* sp is at the siginfo; offsets by <sys/ucontext.h>, asserted in test_unwind_arch. */
 GG_RAW_STACK static inline void gg_arch_signal_registers(uint64_t sp,
-							 struct gg_cfi_registers *registers)
+                                                         struct gg_cfi_registers *registers)
 {
 	for (unsigned i = 0; i < 32; i++)
 		registers->value[i] = gg_stack_word(sp + GG_ARCH_SIGNAL_CONTEXT + 8 * i);

@@ -43,7 +43,7 @@ __attribute__((always_inline)) static inline void gg_arch_registers_here(
 	__asm__ volatile("movq %%r15, %0" : "=m"(value[15]));
 	__asm__ volatile("movq %%rsp, %0" : "=r"(value[GG_X86_64_RSP]));
 	ret_registers->known = UINT64_C(1) << 3 | UINT64_C(1) << GG_X86_64_RBP |
-			       UINT64_C(1) << GG_X86_64_RSP | UINT64_C(0xf) << 12;
+	                       UINT64_C(1) << GG_X86_64_RSP | UINT64_C(0xf) << 12;
 }
 
 static inline uint64_t gg_arch_thread_pointer(void)
@@ -61,9 +61,9 @@ static inline long gg_arch_probe(uint64_t address)
 	long result = 14;
 
 	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(-1L), "S"(address), "d"(0L), "r"(size)
-			 : "rcx", "r11", "memory");
+	                 : "+a"(result)
+	                 : "D"(-1L), "S"(address), "d"(0L), "r"(size)
+	                 : "rcx", "r11", "memory");
 	return result;
 }
 
@@ -84,7 +84,7 @@ static inline bool gg_arch_pack(struct gg_unwind_rule rule, uint32_t *ret_packed
 	    fp_words > cfa_words || (rule.fp_words != GG_RULE_SAME && fp_words == 0))
 		return false;
 	*ret_packed = (uint32_t)cfa_words | (rule.kind == GG_RULE_FP ? 1u << 16 : 0) |
-		      (uint32_t)fp_words << 17;
+	              (uint32_t)fp_words << 17;
 	return true;
 }
 
@@ -134,7 +134,7 @@ enum {
  * test_unwind_arch).
  */
 GG_RAW_STACK static inline void gg_arch_signal_registers(uint64_t sp,
-							 struct gg_cfi_registers *registers)
+                                                         struct gg_cfi_registers *registers)
 {
 	static const uint8_t number[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7 };
 

@@ -28,7 +28,7 @@ bool gg_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint64_t *
 		uint64_t entry = gg_load_relaxed(&gg_cache_entries[home ^ displacement]);
 
 		if (((entry ^ tag(key, displacement, epoch)) & ~GG_CACHE_ODD) >>
-			    GG_CACHE_RULE_BITS ==
+		            GG_CACHE_RULE_BITS ==
 		    0) {
 			*ret_entry = entry & (GG_CACHE_ODD | GG_CACHE_RULE_MASK);
 			return true;
@@ -45,7 +45,7 @@ bool gg_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint64_t *
 }
 
 void gg_cache_insert(uint64_t key, uint64_t epoch, uint64_t rule_bits, uint64_t seen,
-		     uint64_t *slot)
+                     uint64_t *slot)
 {
 	uint64_t home = gg_cache_home(key);
 	uint64_t displacement = home ^ (uint64_t)(slot - gg_cache_entries);

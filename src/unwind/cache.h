@@ -47,14 +47,14 @@ enum {
 	GG_CACHE_EPOCHS = 15,
 };
 
-#define GG_CACHE_ODD	   (UINT64_C(1) << 63)
+#define GG_CACHE_ODD       (UINT64_C(1) << 63)
 #define GG_CACHE_RULE_MASK ((UINT64_C(1) << GG_CACHE_RULE_BITS) - 1)
 #define GG_CACHE_EPOCH(n)  ((uint64_t)(n) << 59)
 
 /* In the low bits of an odd entry. */
 enum gg_odd {
 	GG_ODD_OUTERMOST,   /* the stack ends here */
-	GG_ODD_STUB,	    /* interrupted where the caller is still in the link register */
+	GG_ODD_STUB,        /* interrupted where the caller is still in the link register */
 	GG_ODD_SIGNAL_CODE, /* a signal trampoline without CFI */
 	GG_ODD_RECOMPILE,   /* the rule does not fit: compile it each time */
 	GG_ODD_FP_DEREF,    /* that kind of rule, with two offsets of GG_ODD_OFFSET_BITS above */
@@ -98,7 +98,7 @@ bool gg_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint64_t *
  * another thread was faster.  `seen` and `slot` are what that returned *before* the rule was compiled.
  */
 void gg_cache_insert(uint64_t key, uint64_t epoch, uint64_t rule_bits, uint64_t seen,
-		     uint64_t *slot);
+                     uint64_t *slot);
 
 /* Makes every entry empty, with words that were never in the table. */
 void gg_cache_clear(void);

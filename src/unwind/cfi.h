@@ -55,7 +55,7 @@ enum {
 };
 
 enum {
-	GG_CFI_REGISTERS = 33,	      /* rows keep registers 0..32; vector registers are skipped */
+	GG_CFI_REGISTERS = 33,        /* rows keep registers 0..32; vector registers are skipped */
 	GG_CFI_REMEMBER_MAX = 4,      /* DW_CFA_remember_state in each other */
 	GG_CFI_RECORDS_MAX = 1 << 20, /* looked at in a module without a table */
 	GG_CFI_INSTRUCTIONS_MAX = 1 << 18, /* of one function's program, or of its CIE's */
@@ -70,10 +70,10 @@ struct gg_cfi_section {
 };
 
 struct gg_cfi_module {
-	struct gg_cfi_section eh_frame;	    /* its end may be that of the segment that holds it */
+	struct gg_cfi_section eh_frame;     /* its end may be that of the segment that holds it */
 	struct gg_cfi_section eh_frame_hdr; /* size 0: none, every look-up is linear */
-	uint64_t text_base;		    /* of DW_EH_PE_textrel pointers; 0: none */
-	uint64_t data_base;		    /* of DW_EH_PE_datarel in FDEs; 0: none */
+	uint64_t text_base;                 /* of DW_EH_PE_textrel pointers; 0: none */
+	uint64_t data_base;                 /* of DW_EH_PE_datarel in FDEs; 0: none */
 	enum gg_cfi_arch arch;
 };
 
@@ -89,7 +89,7 @@ struct gg_cfi_range {
  * this architecture, or damaged), or -ENOENT (it has no .eh_frame_hdr); *ret_module untouched then.
  */
 int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_header,
-			      size_t map_bytes);
+                              size_t map_bytes);
 
 /* The same from a whole ELF file in memory, of either architecture; pcs are those it was linked for. */
 int gg_cfi_module_from_file(struct gg_cfi_module *ret_module, const void *file, size_t file_bytes);
@@ -99,14 +99,14 @@ int gg_cfi_module_from_file(struct gg_cfi_module *ret_module, const void *file, 
  * the pcs around it that have the same rule; pc alone for NONE.
  */
 struct gg_unwind_rule gg_cfi_rule_at(const struct gg_cfi_module *module, uint64_t pc,
-				     struct gg_cfi_range *ret_range);
+                                     struct gg_cfi_range *ret_range);
 
 /* How a row gives one value of the caller: a register's, or the CFA. */
 enum gg_cfi_how {
 	GG_CFI_UNSPECIFIED,    /* no rule: as SAME for registers that calls preserve */
 	GG_CFI_UNDEFINED,      /* lost */
-	GG_CFI_SAME,	       /* unchanged */
-	GG_CFI_OFFSET,	       /* saved at CFA + value */
+	GG_CFI_SAME,           /* unchanged */
+	GG_CFI_OFFSET,         /* saved at CFA + value */
 	GG_CFI_VAL_OFFSET,     /* is CFA + value; of the CFA itself: register + value */
 	GG_CFI_REGISTER,       /* is in register `value` */
 	GG_CFI_EXPRESSION,     /* saved at the expression's result */
@@ -114,9 +114,9 @@ enum gg_cfi_how {
 };
 
 struct gg_cfi_value {
-	int32_t value;	 /* bytes, a register; expressions: offset of their block in .eh_frame */
-	uint16_t base;	 /* the CFA's register, for VAL_OFFSET */
-	uint8_t how;	 /* enum gg_cfi_how */
+	int32_t value;   /* bytes, a register; expressions: offset of their block in .eh_frame */
+	uint16_t base;   /* the CFA's register, for VAL_OFFSET */
+	uint8_t how;     /* enum gg_cfi_how */
 	uint8_t padding; /* 0 */
 };
 
@@ -133,17 +133,17 @@ struct gg_cfi_row {
 	struct gg_cfi_range function; /* of the FDE */
 	struct gg_cfi_state state;
 	uint16_t ra_register; /* column of the return address; < GG_CFI_REGISTERS */
-	uint8_t flags;	      /* GG_RULE_SIGNAL, GG_RULE_RA_SIGNED */
+	uint8_t flags;        /* GG_RULE_SIGNAL, GG_RULE_RA_SIGNED */
 };
 
 /* The row that holds at pc.  GG_RULE_REASON_UNKNOWN (0): found; else why not, *ret_row undefined. */
 enum gg_rule_reason gg_cfi_row_at(const struct gg_cfi_module *module, uint64_t pc,
-				  struct gg_cfi_row *ret_row);
+                                  struct gg_cfi_row *ret_row);
 
 /* The rule that says the same as the row; GENERAL if none does. */
 struct gg_unwind_rule gg_cfi_rule_of_row(const struct gg_cfi_module *module,
-					 const struct gg_cfi_row *row, uint64_t pc,
-					 struct gg_cfi_range *ret_range);
+                                         const struct gg_cfi_row *row, uint64_t pc,
+                                         struct gg_cfi_range *ret_range);
 
 /* Registers of one frame by their DWARF numbers. */
 struct gg_cfi_registers {
@@ -159,7 +159,7 @@ struct gg_cfi_stack {
 };
 
 enum gg_cfi_step {
-	GG_CFI_STEP_OK,	       /* the registers are the caller's */
+	GG_CFI_STEP_OK,        /* the registers are the caller's */
 	GG_CFI_STEP_OUTERMOST, /* there is no caller */
 	GG_CFI_STEP_NO_CFI,    /* no row at that pc */
 	GG_CFI_STEP_UNKNOWN,   /* the row needs a register that is not known */
@@ -176,13 +176,13 @@ enum gg_cfi_step {
  * registers are untouched.  Does not check that the CFA grows: signal frames change stacks.
  */
 enum gg_cfi_step gg_cfi_step_general(const struct gg_cfi_module *module, uint64_t lookup_pc,
-				     const struct gg_cfi_stack *stack,
-				     struct gg_cfi_registers *registers, uint8_t *ret_flags);
+                                     const struct gg_cfi_stack *stack,
+                                     struct gg_cfi_registers *registers, uint8_t *ret_flags);
 
 /* The same by a row that is already at hand. */
 enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struct gg_cfi_row *row,
-				 const struct gg_cfi_stack *stack,
-				 struct gg_cfi_registers *registers);
+                                 const struct gg_cfi_stack *stack,
+                                 struct gg_cfi_registers *registers);
 
 /*
  * Walks the functions in the order of the section, for tools and tests; *position starts at 0.
@@ -190,7 +190,7 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
  * passed over.  False at the end of the section, at its end mark, or where lengths do not add up.
  */
 bool gg_cfi_next_function(const struct gg_cfi_module *module, size_t *position,
-			  struct gg_cfi_range *ret_function);
+                          struct gg_cfi_range *ret_function);
 
 /* "no function contains it" and so on; a static text. */
 const char *gg_rule_reason_text(enum gg_rule_reason reason);

@@ -79,7 +79,7 @@ static int read_bias(struct image *image)
 		if (header.p_type != PT_LOAD || header.p_offset >= HEADERS_MAX_BYTES)
 			continue;
 		image->bias = (uint64_t)(uintptr_t)image->bytes -
-			      (header.p_vaddr - header.p_offset);
+		              (header.p_vaddr - header.p_offset);
 		return 0;
 	}
 	return -ENOEXEC;
@@ -87,7 +87,7 @@ static int read_bias(struct image *image)
 
 /* The bytes from an address to the end of its segment, or at most `size`; false: not mapped. */
 static bool find_section(const struct image *image, uint64_t address, uint64_t size,
-			 struct gg_cfi_section *ret_section)
+                         struct gg_cfi_section *ret_section)
 {
 	for (unsigned i = 0; i < image->header_count; i++) {
 		Elf64_Phdr header = header_of(image, i);
@@ -98,7 +98,7 @@ static bool find_section(const struct image *image, uint64_t address, uint64_t s
 			continue;
 		/* In memory the distance of addresses, in the file that of offsets. */
 		place = image->is_file ? header.p_offset + offset
-				       : address - (uint64_t)(uintptr_t)image->bytes;
+		                       : address - (uint64_t)(uintptr_t)image->bytes;
 		if (place >= image->size_bytes)
 			return false;
 		if (size > header.p_filesz - offset)
@@ -119,14 +119,14 @@ static int find_hdr(const struct image *image, struct gg_cfi_section *ret_hdr)
 		if (header.p_type != PT_GNU_EH_FRAME)
 			continue;
 		return find_section(image, image->bias + header.p_vaddr, header.p_memsz, ret_hdr)
-			       ? 0
-			       : -ENOEXEC;
+		               ? 0
+		               : -ENOEXEC;
 	}
 	return -ENOENT;
 }
 
 static int find_eh_frame(const struct image *image, const struct gg_cfi_section *hdr,
-			 struct gg_cfi_section *ret_eh_frame)
+                         struct gg_cfi_section *ret_eh_frame)
 {
 	const struct bases bases = { .data = hdr->address };
 	struct reader r = reader_of(hdr, 0, hdr->size_bytes);
@@ -158,7 +158,7 @@ static int fill(struct gg_cfi_module *ret_module, struct image *image)
 }
 
 int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_header,
-			      size_t map_bytes)
+                              size_t map_bytes)
 {
 	struct image image = { .bytes = elf_header, .size_bytes = map_bytes, .is_file = false };
 	struct gg_cfi_module module;

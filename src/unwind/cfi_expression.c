@@ -7,9 +7,7 @@
 
 #include <stddef.h>
 
-enum {
-	DEPTH_MAX = 32
-}; /* words; what overflows is BAD_EXPRESSION */
+enum { DEPTH_MAX = 32 }; /* words; what overflows is BAD_EXPRESSION */
 
 enum {
 	DW_OP_ADDR = 0x03,
@@ -61,8 +59,8 @@ struct evaluation {
 };
 
 bool gg_cfi_register_value(const struct gg_cfi_module *module,
-			   const struct gg_cfi_registers *registers, uint64_t number,
-			   uint64_t *ret_value)
+                           const struct gg_cfi_registers *registers, uint64_t number,
+                           uint64_t *ret_value)
 {
 	if (module->arch == GG_CFI_X86_64 && number == GG_X86_64_RA) {
 		*ret_value = registers->pc;
@@ -75,7 +73,7 @@ bool gg_cfi_register_value(const struct gg_cfi_module *module,
 }
 
 bool gg_cfi_read_stack(const struct gg_cfi_stack *stack, uint64_t address, unsigned size,
-		       uint64_t *ret_value)
+                       uint64_t *ret_value)
 {
 	uint64_t value = 0;
 
@@ -174,7 +172,7 @@ static uint64_t read_const(struct reader *r, uint8_t opcode)
 	unsigned size = 1u << ((opcode - DW_OP_CONST1U) / 2);
 
 	return (opcode - DW_OP_CONST1U) % 2 == 0 ? read_unsigned(r, size)
-						 : (uint64_t)read_signed(r, size);
+	                                         : (uint64_t)read_signed(r, size);
 }
 
 static uint64_t divide(struct evaluation *e, int64_t a, int64_t b)
@@ -327,9 +325,9 @@ static void run_operation(struct evaluation *e, uint8_t opcode)
 }
 
 enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct reader expression,
-				 const struct gg_cfi_registers *registers,
-				 const struct gg_cfi_stack *stack, const uint64_t *first,
-				 uint64_t *ret_value)
+                                 const struct gg_cfi_registers *registers,
+                                 const struct gg_cfi_stack *stack, const uint64_t *first,
+                                 uint64_t *ret_value)
 {
 	struct evaluation e; /* words above depth are never read */
 	uint64_t value;

@@ -29,9 +29,9 @@ struct gg_cfi_machine {
 static inline const struct gg_cfi_machine *gg_cfi_machine_of(enum gg_cfi_arch arch)
 {
 	static const struct gg_cfi_machine x86_64 = { GG_X86_64_RSP, GG_X86_64_RBP, GG_X86_64_RA,
-						      false };
+		                                      false };
 	static const struct gg_cfi_machine aarch64 = { GG_AARCH64_SP, GG_AARCH64_X29,
-						       GG_AARCH64_X30, true };
+		                                       GG_AARCH64_X30, true };
 
 	return arch == GG_CFI_AARCH64 ? &aarch64 : &x86_64;
 }
@@ -57,15 +57,15 @@ static inline struct reader gg_cfi_expression_at(const struct gg_cfi_module *mod
  * BAD_READ or BAD_EXPRESSION; *ret_value is untouched unless OK.
  */
 enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct reader expression,
-				 const struct gg_cfi_registers *registers,
-				 const struct gg_cfi_stack *stack, const uint64_t *first,
-				 uint64_t *ret_value);
+                                 const struct gg_cfi_registers *registers,
+                                 const struct gg_cfi_stack *stack, const uint64_t *first,
+                                 uint64_t *ret_value);
 
 /* A register as expressions and rows see it: column RA of x86-64 is the pc. */
 bool gg_cfi_register_value(const struct gg_cfi_module *module,
-			   const struct gg_cfi_registers *registers, uint64_t number,
-			   uint64_t *ret_value);
+                           const struct gg_cfi_registers *registers, uint64_t number,
+                           uint64_t *ret_value);
 
 /* The little-endian number of 1 to 8 bytes at an address of the stack. */
 bool gg_cfi_read_stack(const struct gg_cfi_stack *stack, uint64_t address, unsigned size,
-		       uint64_t *ret_value);
+                       uint64_t *ret_value);

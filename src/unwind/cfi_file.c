@@ -43,7 +43,7 @@ static struct gg_cfi_section whole(const struct gg_cfi_file *file)
 
 /* The section header of that index; false if there is none or its contents are not in the file. */
 static bool read_section_header(const struct gg_cfi_file *file, const Elf64_Ehdr *elf,
-				uint64_t index, Elf64_Shdr *ret_header)
+                                uint64_t index, Elf64_Shdr *ret_header)
 {
 	struct gg_cfi_section bytes = whole(file);
 	struct reader r = reader_of(&bytes, elf->e_shoff, elf->e_shnum * sizeof(*ret_header));
@@ -96,8 +96,8 @@ int gg_cfi_file_open(struct gg_cfi_file *file, const char *path, struct gg_error
 	if (code < 0) {
 		gg_cfi_file_close(file);
 		return gg_error_set(error, code, path, NULL,
-				    code == -ENOENT ? "it has no .eh_frame_hdr"
-						    : "not an ELF file for x86-64 or aarch64");
+		                    code == -ENOENT ? "it has no .eh_frame_hdr"
+		                                    : "not an ELF file for x86-64 or aarch64");
 	}
 	find_symbols(file);
 	return 0;
@@ -124,11 +124,11 @@ static bool read_symbol(const struct gg_cfi_file *file, size_t index, Elf64_Sym 
 static struct gg_cfi_symbol describe(const struct gg_cfi_file *file, const Elf64_Sym *symbol)
 {
 	return (struct gg_cfi_symbol){ (const char *)file->names.bytes + symbol->st_name,
-				       { symbol->st_value, symbol->st_value + symbol->st_size } };
+		                       { symbol->st_value, symbol->st_value + symbol->st_size } };
 }
 
 int gg_cfi_file_find(const struct gg_cfi_file *file, const char *name,
-		     struct gg_cfi_symbol *ret_symbol)
+                     struct gg_cfi_symbol *ret_symbol)
 {
 	size_t count = file->symbols.size_bytes / sizeof(Elf64_Sym);
 	Elf64_Sym symbol;
@@ -144,7 +144,7 @@ int gg_cfi_file_find(const struct gg_cfi_file *file, const char *name,
 }
 
 int gg_cfi_file_symbol_at(const struct gg_cfi_file *file, uint64_t pc,
-			  struct gg_cfi_symbol *ret_symbol)
+                          struct gg_cfi_symbol *ret_symbol)
 {
 	size_t count = file->symbols.size_bytes / sizeof(Elf64_Sym);
 	Elf64_Sym symbol;

@@ -21,13 +21,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are read as th
 
 struct reader {
 	const uint8_t *at, *end; /* at <= end */
-	uint64_t address;	 /* of `end`; *at is at address - (end - at) */
+	uint64_t address;        /* of `end`; *at is at address - (end - at) */
 	bool failed;
 };
 
 /* The bytes [offset, offset + size) of the section; empty and failed if they are not all in it. */
 static inline struct reader reader_of(const struct gg_cfi_section *section, uint64_t offset,
-				      uint64_t size)
+                                      uint64_t size)
 {
 	struct reader r = { section->bytes, section->bytes, section->address, true };
 
@@ -221,7 +221,7 @@ static inline bool read_encoded_number(struct reader *r, uint8_t encoding, uint6
  * null pointer whatever its base: what a linker leaves of a function that it dropped.
  */
 static inline bool read_encoded(struct reader *r, uint8_t encoding, const struct bases *bases,
-				uint64_t *ret_value)
+                                uint64_t *ret_value)
 {
 	uint64_t address = reader_address(r), base, value = 0;
 

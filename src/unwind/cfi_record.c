@@ -8,12 +8,12 @@ struct record {
 	struct reader body;
 	uint64_t id_offset;   /* of the id field, in the section */
 	uint64_t next_offset; /* of the record behind it */
-	uint32_t id;	      /* 0: a CIE; else how far before the id its CIE starts */
+	uint32_t id;          /* 0: a CIE; else how far before the id its CIE starts */
 };
 
 /* False at the zero length that ends the section, and where a record does not fit. */
 static bool read_record(const struct gg_cfi_section *eh_frame, uint64_t offset,
-			struct record *ret_record)
+                        struct record *ret_record)
 {
 	struct reader r;
 	uint64_t length;
@@ -50,7 +50,7 @@ static bool skip_personality(struct reader *r)
 
 /* The letters behind 'z'.  An unknown one ends them: `z` says where the instructions start. */
 static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct reader *data,
-					     struct gg_cfi_cie *cie)
+                                             struct gg_cfi_cie *cie)
 {
 	for (; *letters != '\0'; letters++) {
 		switch (*letters) {
@@ -94,7 +94,7 @@ static const uint8_t *read_text(struct reader *r)
 }
 
 static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t offset,
-				    struct gg_cfi_cie *cie)
+                                    struct gg_cfi_cie *cie)
 {
 	struct record record;
 	struct reader *r = &record.body, data;
@@ -142,7 +142,7 @@ static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t
 
 /* The FDE of a record; its begin is 0 if the linker dropped the function. */
 static enum gg_rule_reason read_fde(const struct gg_cfi_module *module, struct record *record,
-				    struct gg_cfi_fde *fde)
+                                    struct gg_cfi_fde *fde)
 {
 	const struct bases bases = { .text = module->text_base, .data = module->data_base };
 	struct reader *r = &record->body;
@@ -212,7 +212,7 @@ static bool read_table(const struct gg_cfi_module *module, struct table *ret_tab
 }
 
 static bool read_entry(const struct table *table, uint64_t index, uint64_t *ret_pc,
-		       uint64_t *ret_fde)
+                       uint64_t *ret_fde)
 {
 	unsigned entry_bytes = 2 * table->pointer_bytes;
 	struct reader r = reader_of(&table->section, index * entry_bytes, entry_bytes);
@@ -268,8 +268,8 @@ static bool search(const struct table *table, uint64_t pc, uint64_t *ret_fde)
 }
 
 static enum gg_rule_reason find_by_table(const struct gg_cfi_module *module,
-					 const struct table *table, uint64_t pc,
-					 struct gg_cfi_fde *ret_fde)
+                                         const struct table *table, uint64_t pc,
+                                         struct gg_cfi_fde *ret_fde)
 {
 	struct record record;
 	uint64_t address;
@@ -287,7 +287,7 @@ static enum gg_rule_reason find_by_table(const struct gg_cfi_module *module,
 
 /* Without a table: one record after the other.  One that is damaged hides no other. */
 static enum gg_rule_reason find_by_walk(const struct gg_cfi_module *module, uint64_t pc,
-					struct gg_cfi_fde *ret_fde)
+                                        struct gg_cfi_fde *ret_fde)
 {
 	struct record record;
 	uint64_t offset = 0;
@@ -305,7 +305,7 @@ static enum gg_rule_reason find_by_walk(const struct gg_cfi_module *module, uint
 }
 
 enum gg_rule_reason gg_cfi_find_fde(const struct gg_cfi_module *module, uint64_t pc,
-				    struct gg_cfi_fde *ret_fde)
+                                    struct gg_cfi_fde *ret_fde)
 {
 	struct table table;
 
@@ -315,7 +315,7 @@ enum gg_rule_reason gg_cfi_find_fde(const struct gg_cfi_module *module, uint64_t
 }
 
 bool gg_cfi_next_function(const struct gg_cfi_module *module, size_t *position,
-			  struct gg_cfi_range *ret_function)
+                          struct gg_cfi_range *ret_function)
 {
 	struct record record;
 	struct gg_cfi_fde fde;

@@ -47,10 +47,10 @@ enum {
 struct machine {
 	const struct gg_cfi_module *module;
 	const struct gg_cfi_fde *fde;
-	uint64_t pc;	   /* looked for */
+	uint64_t pc;       /* looked for */
 	uint64_t at, next; /* the row that is being built holds for [at, next) */
-	bool in_cie;	   /* running the initial instructions */
-	bool is_done;	   /* `next` is beyond pc */
+	bool in_cie;       /* running the initial instructions */
+	bool is_done;      /* `next` is beyond pc */
 	unsigned remembered_count;
 	struct gg_cfi_state now, initial;
 	struct gg_cfi_state remembered[GG_CFI_REMEMBER_MAX];
@@ -76,7 +76,7 @@ static enum gg_rule_reason scale(int64_t number, int64_t unit, int32_t *ret_byte
 
 /* A rule "at" or "is" CFA + number * data_align. */
 static enum gg_rule_reason set_offset(struct machine *m, uint64_t number, enum gg_cfi_how how,
-				      int64_t factored)
+                                      int64_t factored)
 {
 	struct gg_cfi_value rule = { .how = (uint8_t)how };
 	enum gg_rule_reason reason = scale(factored, m->fde->cie.data_align, &rule.value);
@@ -88,7 +88,7 @@ static enum gg_rule_reason set_offset(struct machine *m, uint64_t number, enum g
 
 /* A rule that takes an expression: remembers where its block starts, and steps over it. */
 static enum gg_rule_reason read_expression(struct machine *m, struct reader *r, enum gg_cfi_how how,
-					   struct gg_cfi_value *ret_rule)
+                                           struct gg_cfi_value *ret_rule)
 {
 	ptrdiff_t offset = r->at - m->module->eh_frame.bytes;
 
@@ -115,7 +115,7 @@ static enum gg_rule_reason set_from_register(struct machine *m, uint64_t number,
 	if (source >= GG_CFI_REGISTERS && number < GG_CFI_REGISTERS)
 		return GG_RULE_REASON_RANGE;
 	set_register(m, number,
-		     (struct gg_cfi_value){ .value = (int32_t)source, .how = GG_CFI_REGISTER });
+	             (struct gg_cfi_value){ .value = (int32_t)source, .how = GG_CFI_REGISTER });
 	return GG_RULE_REASON_UNKNOWN;
 }
 
@@ -193,7 +193,7 @@ static enum gg_rule_reason advance(struct machine *m, uint64_t count)
 static enum gg_rule_reason set_loc(struct machine *m, struct reader *r)
 {
 	const struct bases bases = { m->module->text_base, m->module->data_base,
-				     m->fde->function.begin };
+		                     m->fde->function.begin };
 	uint64_t next;
 
 	if (!read_encoded(r, m->fde->cie.fde_encoding, &bases, &next))
@@ -318,7 +318,7 @@ static enum gg_rule_reason run(struct machine *m, struct reader r)
 }
 
 enum gg_rule_reason gg_cfi_row_at(const struct gg_cfi_module *module, uint64_t pc,
-				  struct gg_cfi_row *ret_row)
+                                  struct gg_cfi_row *ret_row)
 {
 	struct gg_cfi_fde fde;
 	struct machine m; /* not cleared as a whole: it is large */
@@ -353,6 +353,6 @@ enum gg_rule_reason gg_cfi_row_at(const struct gg_cfi_module *module, uint64_t p
 	ret_row->state = m.now;
 	ret_row->ra_register = (uint16_t)fde.cie.ra_register;
 	ret_row->flags = (uint8_t)((fde.cie.is_signal ? GG_RULE_SIGNAL : 0) |
-				   (m.now.ra_signed ? GG_RULE_RA_SIGNED : 0));
+	                           (m.now.ra_signed ? GG_RULE_RA_SIGNED : 0));
 	return GG_RULE_REASON_UNKNOWN;
 }

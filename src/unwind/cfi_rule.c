@@ -44,7 +44,7 @@ static bool fit_saved(const struct gg_cfi_value *rule, int16_t *ret_words)
 
 /* CFA = sp or fp + offset. */
 static bool fit_offset(const struct gg_cfi_row *row, const struct gg_cfi_machine *machine,
-		       struct gg_unwind_rule *rule)
+                       struct gg_unwind_rule *rule)
 {
 	const struct gg_cfi_value *cfa = &row->state.cfa;
 
@@ -62,7 +62,7 @@ static bool fit_offset(const struct gg_cfi_row *row, const struct gg_cfi_machine
  *   CFA  DW_OP_breg<fp> n, DW_OP_deref      fp  DW_OP_breg<fp> m
  */
 static bool fit_deref(const struct gg_cfi_module *module, const struct gg_cfi_row *row,
-		      const struct gg_cfi_machine *machine, struct gg_unwind_rule *rule)
+                      const struct gg_cfi_machine *machine, struct gg_unwind_rule *rule)
 {
 	const struct gg_cfi_value *fp = &row->state.registers[machine->fp];
 	struct reader r = gg_cfi_expression_at(module, row->state.cfa.value);
@@ -95,13 +95,11 @@ static bool fit_deref(const struct gg_cfi_module *module, const struct gg_cfi_ro
  *   breg7 n, breg16 0, lit15, and, lit<first>, ge, lit3, shl, plus
  */
 static bool fit_plt(const struct gg_cfi_module *module, const struct gg_cfi_row *row, uint64_t pc,
-		    struct gg_unwind_rule *rule, struct gg_cfi_range *range)
+                    struct gg_unwind_rule *rule, struct gg_cfi_range *range)
 {
-	enum {
-		ENTRY_BYTES = 16
-	};
+	enum { ENTRY_BYTES = 16 };
 	static const uint8_t before[] = { DW_OP_BREG0 + GG_X86_64_RA, 0, DW_OP_LIT0 + 15,
-					  DW_OP_AND };
+		                          DW_OP_AND };
 	static const uint8_t behind[] = { DW_OP_GE, DW_OP_LIT0 + 3, DW_OP_SHL, DW_OP_PLUS };
 	struct reader r = gg_cfi_expression_at(module, row->state.cfa.value);
 	uint8_t base = read_u8(&r);
@@ -138,8 +136,8 @@ static bool fit_plt(const struct gg_cfi_module *module, const struct gg_cfi_row 
 
 /* CFA and frame register. */
 static bool fit_frame(const struct gg_cfi_module *module, const struct gg_cfi_row *row,
-		      const struct gg_cfi_machine *machine, uint64_t pc,
-		      struct gg_unwind_rule *rule, struct gg_cfi_range *range)
+                      const struct gg_cfi_machine *machine, uint64_t pc,
+                      struct gg_unwind_rule *rule, struct gg_cfi_range *range)
 {
 	if (row->state.cfa.how == GG_CFI_VAL_OFFSET)
 		return fit_offset(row, machine, rule);
@@ -153,8 +151,8 @@ static bool is_cfa(const struct gg_cfi_value *sp)
 }
 
 struct gg_unwind_rule gg_cfi_rule_of_row(const struct gg_cfi_module *module,
-					 const struct gg_cfi_row *row, uint64_t pc,
-					 struct gg_cfi_range *ret_range)
+                                         const struct gg_cfi_row *row, uint64_t pc,
+                                         struct gg_cfi_range *ret_range)
 {
 	const struct gg_cfi_machine *machine = gg_cfi_machine_of(module->arch);
 	const struct gg_cfi_value *ra = &row->state.registers[row->ra_register];
@@ -179,7 +177,7 @@ struct gg_unwind_rule gg_cfi_rule_of_row(const struct gg_cfi_module *module,
 }
 
 struct gg_unwind_rule gg_cfi_rule_at(const struct gg_cfi_module *module, uint64_t pc,
-				     struct gg_cfi_range *ret_range)
+                                     struct gg_cfi_range *ret_range)
 {
 	struct gg_cfi_range unused;
 	struct gg_cfi_row row;

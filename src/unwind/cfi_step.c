@@ -24,7 +24,7 @@ static enum gg_cfi_step compute_cfa(struct frame *f, const struct gg_cfi_value *
 		return GG_CFI_STEP_OK;
 	case GG_CFI_VAL_EXPRESSION:
 		return gg_cfi_evaluate(f->module, gg_cfi_expression_at(f->module, rule->value),
-				       f->registers, f->stack, NULL, &f->cfa);
+		                       f->registers, f->stack, NULL, &f->cfa);
 	default:
 		return GG_CFI_STEP_NO_CFI;
 	}
@@ -32,7 +32,7 @@ static enum gg_cfi_step compute_cfa(struct frame *f, const struct gg_cfi_value *
 
 /* What register `number` is in the caller; UNKNOWN: lost. */
 static enum gg_cfi_step recover(const struct frame *f, uint64_t number,
-				const struct gg_cfi_value *rule, uint64_t *ret_value)
+                                const struct gg_cfi_value *rule, uint64_t *ret_value)
 {
 	uint64_t address = f->cfa + (uint64_t)(int64_t)rule->value;
 	enum gg_cfi_step step = GG_CFI_STEP_OK;
@@ -41,20 +41,20 @@ static enum gg_cfi_step recover(const struct frame *f, uint64_t number,
 	case GG_CFI_UNSPECIFIED:
 	case GG_CFI_SAME:
 		return gg_cfi_register_value(f->module, f->registers, number, ret_value)
-			       ? GG_CFI_STEP_OK
-			       : GG_CFI_STEP_UNKNOWN;
+		               ? GG_CFI_STEP_OK
+		               : GG_CFI_STEP_UNKNOWN;
 	case GG_CFI_REGISTER:
 		return gg_cfi_register_value(f->module, f->registers, (uint64_t)rule->value,
-					     ret_value)
-			       ? GG_CFI_STEP_OK
-			       : GG_CFI_STEP_UNKNOWN;
+		                             ret_value)
+		               ? GG_CFI_STEP_OK
+		               : GG_CFI_STEP_UNKNOWN;
 	case GG_CFI_VAL_OFFSET:
 		*ret_value = address;
 		return GG_CFI_STEP_OK;
 	case GG_CFI_EXPRESSION:
 	case GG_CFI_VAL_EXPRESSION:
 		step = gg_cfi_evaluate(f->module, gg_cfi_expression_at(f->module, rule->value),
-				       f->registers, f->stack, &f->cfa, &address);
+		                       f->registers, f->stack, &f->cfa, &address);
 		if (step != GG_CFI_STEP_OK)
 			return step;
 		if (rule->how == GG_CFI_VAL_EXPRESSION) {
@@ -68,12 +68,12 @@ static enum gg_cfi_step recover(const struct frame *f, uint64_t number,
 		return GG_CFI_STEP_UNKNOWN;
 	}
 	return gg_cfi_read_stack(f->stack, address, 8, ret_value) ? GG_CFI_STEP_OK
-								  : GG_CFI_STEP_BAD_READ;
+	                                                          : GG_CFI_STEP_BAD_READ;
 }
 
 /* The return address: without one there is no step. */
 static enum gg_cfi_step recover_pc(const struct frame *f, const struct gg_cfi_row *row,
-				   uint64_t *ret_pc)
+                                   uint64_t *ret_pc)
 {
 	const struct gg_cfi_value *rule = &row->state.registers[row->ra_register];
 	bool is_kept = rule->how == GG_CFI_UNSPECIFIED || rule->how == GG_CFI_SAME;
@@ -85,8 +85,8 @@ static enum gg_cfi_step recover_pc(const struct frame *f, const struct gg_cfi_ro
 }
 
 enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struct gg_cfi_row *row,
-				 const struct gg_cfi_stack *stack,
-				 struct gg_cfi_registers *registers)
+                                 const struct gg_cfi_stack *stack,
+                                 struct gg_cfi_registers *registers)
 {
 	const struct gg_cfi_machine *machine = gg_cfi_machine_of(module->arch);
 	struct frame f = { module, stack, registers, 0 };
@@ -124,8 +124,8 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
 }
 
 enum gg_cfi_step gg_cfi_step_general(const struct gg_cfi_module *module, uint64_t lookup_pc,
-				     const struct gg_cfi_stack *stack,
-				     struct gg_cfi_registers *registers, uint8_t *ret_flags)
+                                     const struct gg_cfi_stack *stack,
+                                     struct gg_cfi_registers *registers, uint8_t *ret_flags)
 {
 	struct gg_cfi_row row;
 	enum gg_cfi_step step;

@@ -9,13 +9,13 @@
 const char *gg_cfi_text_register(enum gg_cfi_arch arch, unsigned number)
 {
 	static const char *const x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-					      "rbp", "rsp", "r8",  "r9",  "r10", "r11",
-					      "r12", "r13", "r14", "r15", "rip" };
-	static const char *const aarch64[] = { "x0",  "x1",  "x2",  "x3",  "x4",  "x5",	 "x6",
-					       "x7",  "x8",  "x9",  "x10", "x11", "x12", "x13",
-					       "x14", "x15", "x16", "x17", "x18", "x19", "x20",
-					       "x21", "x22", "x23", "x24", "x25", "x26", "x27",
-					       "x28", "x29", "x30", "sp",  "pc" };
+		                              "rbp", "rsp", "r8",  "r9",  "r10", "r11",
+		                              "r12", "r13", "r14", "r15", "rip" };
+	static const char *const aarch64[] = { "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",
+		                               "x7",  "x8",  "x9",  "x10", "x11", "x12", "x13",
+		                               "x14", "x15", "x16", "x17", "x18", "x19", "x20",
+		                               "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+		                               "x28", "x29", "x30", "sp",  "pc" };
 
 	if (arch == GG_CFI_AARCH64)
 		return number < GG_COUNT(aarch64) ? aarch64[number] : "?";
@@ -38,7 +38,7 @@ static void put_sum(struct gg_buf *text, const char *name, int64_t bytes)
 		gg_buf_append_text(text, name);
 	else
 		gg_buf_printf(text, "%s %c %" PRIu64, name, bytes < 0 ? '-' : '+',
-			      bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes);
+		              bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes);
 }
 
 static void put_flags(struct gg_buf *text, unsigned flags)
@@ -93,12 +93,12 @@ static const char *operation_name(uint8_t opcode)
 	static const char *const names[] = {
 		[0x06] = "deref", [0x12] = "dup",  [0x13] = "drop",  [0x14] = "over",
 		[0x15] = "pick",  [0x16] = "swap", [0x17] = "rot",   [0x19] = "abs",
-		[0x1a] = "and",	  [0x1b] = "div",  [0x1c] = "minus", [0x1d] = "mod",
-		[0x1e] = "mul",	  [0x1f] = "neg",  [0x20] = "not",   [0x21] = "or",
+		[0x1a] = "and",   [0x1b] = "div",  [0x1c] = "minus", [0x1d] = "mod",
+		[0x1e] = "mul",   [0x1f] = "neg",  [0x20] = "not",   [0x21] = "or",
 		[0x22] = "plus",  [0x23] = "add",  [0x24] = "shl",   [0x25] = "shr",
 		[0x26] = "shra",  [0x27] = "xor",  [0x28] = "bra",   [0x29] = "eq",
-		[0x2a] = "ge",	  [0x2b] = "gt",   [0x2c] = "le",    [0x2d] = "lt",
-		[0x2e] = "ne",	  [0x2f] = "skip", [0x94] = "deref", [0x96] = "nop",
+		[0x2a] = "ge",    [0x2b] = "gt",   [0x2c] = "le",    [0x2d] = "lt",
+		[0x2e] = "ne",    [0x2f] = "skip", [0x94] = "deref", [0x96] = "nop",
 	};
 
 	return opcode < GG_COUNT(names) ? names[opcode] : NULL;
@@ -115,12 +115,12 @@ static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct rea
 		gg_buf_printf(text, "%d", opcode - DW_OP_LIT0);
 	} else if (opcode >= DW_OP_BREG0 && opcode < DW_OP_BREG0 + 32) {
 		put_sum(text, gg_cfi_text_register(arch, (unsigned)(opcode - DW_OP_BREG0)),
-			read_sleb(r));
+		        read_sleb(r));
 	} else if (opcode >= 0x08 && opcode <= 0x0f) {
 		size = 1u << ((opcode - 0x08) / 2);
 		gg_buf_printf(text, "%" PRId64,
-			      (opcode & 1) != 0 ? read_signed(r, size)
-						: (int64_t)read_unsigned(r, size));
+		              (opcode & 1) != 0 ? read_signed(r, size)
+		                                : (int64_t)read_unsigned(r, size));
 	} else if (opcode == 0x03) {
 		gg_buf_printf(text, "%#" PRIx64, read_u64(r));
 	} else if (opcode == 0x10) {
@@ -161,7 +161,7 @@ static void put_expression(struct gg_buf *text, const struct gg_cfi_module *modu
 }
 
 static void put_register(struct gg_buf *text, const struct gg_cfi_module *module, unsigned number,
-			 const struct gg_cfi_value *rule)
+                         const struct gg_cfi_value *rule)
 {
 	const char *name = gg_cfi_text_register(module->arch, number);
 
@@ -182,7 +182,7 @@ static void put_register(struct gg_buf *text, const struct gg_cfi_module *module
 		break;
 	case GG_CFI_REGISTER:
 		gg_buf_printf(text, "; %s in %s", name,
-			      gg_cfi_text_register(module->arch, (unsigned)rule->value));
+		              gg_cfi_text_register(module->arch, (unsigned)rule->value));
 		break;
 	case GG_CFI_EXPRESSION:
 		gg_buf_printf(text, "; %s at ", name);
@@ -198,7 +198,7 @@ static void put_register(struct gg_buf *text, const struct gg_cfi_module *module
 }
 
 void gg_cfi_text_row(struct gg_buf *text, const struct gg_cfi_module *module,
-		     const struct gg_cfi_row *row)
+                     const struct gg_cfi_row *row)
 {
 	const struct gg_cfi_value *cfa = &row->state.cfa;
 
@@ -213,6 +213,6 @@ void gg_cfi_text_row(struct gg_buf *text, const struct gg_cfi_module *module,
 		put_register(text, module, i, &row->state.registers[i]);
 	if (row->ra_register != gg_cfi_machine_of(module->arch)->ra)
 		gg_buf_printf(text, "; returns to %s",
-			      gg_cfi_text_register(module->arch, row->ra_register));
+		              gg_cfi_text_register(module->arch, row->ra_register));
 	put_flags(text, row->flags);
 }

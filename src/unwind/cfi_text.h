@@ -24,4 +24,4 @@ void gg_cfi_text_rule(struct gg_buf *text, enum gg_cfi_arch arch, struct gg_unwi
 
 /* All that a row says, expressions included: "CFA = [rsp + 160, deref]; rbp at [rsp + 120]; ..." */
 void gg_cfi_text_row(struct gg_buf *text, const struct gg_cfi_module *module,
-		     const struct gg_cfi_row *row);
+                     const struct gg_cfi_row *row);

@@ -35,7 +35,7 @@ GG_RAW_STACK static bool step_fallback(struct gg_walk *w, struct gg_cfi_register
 		return false;
 	registers->pc = gg_stack_word(cfa - gg_arch_packed_ra_bytes(GG_ARCH_FALLBACK));
 	registers->value[GG_ARCH_FP] = gg_stack_word(cfa -
-						     gg_arch_packed_fp_bytes(GG_ARCH_FALLBACK));
+	                                             gg_arch_packed_fp_bytes(GG_ARCH_FALLBACK));
 	registers->value[GG_ARCH_SP] = cfa;
 	registers->known = UINT64_C(1) << GG_ARCH_SP | UINT64_C(1) << GG_ARCH_FP;
 	return true;
@@ -80,7 +80,7 @@ static bool arrive(struct gg_walk *w, struct gg_cfi_registers *registers, bool i
 	w->is_interrupted = is_signal;
 	if (is_signal) {
 		gg_store_relaxed(&w->thread->stats.signal_frames,
-				 w->thread->stats.signal_frames + 1);
+		                 w->thread->stats.signal_frames + 1);
 		w->full = *registers;
 		w->full_frame = w->frame_count;
 		w->full_is_interrupted = true;
@@ -119,8 +119,8 @@ bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module)
 	if (step == GG_CFI_STEP_OK)
 		return arrive(w, &registers, (flags & GG_RULE_SIGNAL) != 0);
 	w->ending = step == GG_CFI_STEP_OUTERMOST ? GG_UNWIND_COMPLETE
-		    : step == GG_CFI_STEP_NO_CFI  ? GG_UNWIND_NO_CFI
-						  : GG_UNWIND_BAD_FRAME;
+	            : step == GG_CFI_STEP_NO_CFI  ? GG_UNWIND_NO_CFI
+	                                          : GG_UNWIND_BAD_FRAME;
 	return false;
 }
 

@@ -97,7 +97,7 @@ void gg_modules_refresh(void)
 		find_words(&survey);
 	if (!have_looked)
 		gg_store_relaxed(&gg_modules_finder,
-				 (gg_modules_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object"));
+		                 (gg_modules_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object"));
 	have_looked = true;
 	gg_modules_new_epoch();
 }

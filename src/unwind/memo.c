@@ -74,7 +74,7 @@ bool gg_memo_meet(struct gg_walk *w)
  * fp matters in a frame is known when it is known of the next.
  */
 static void put_before(struct gg_unwind_memo *memo, uint32_t at, uint64_t end, uint64_t count,
-		       bool matters)
+                       bool matters)
 {
 	while (count-- > 0) {
 		const struct gg_memo_frame *f = &memo->walked[--end % GG_MEMO_FRAMES];

@@ -45,9 +45,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	GG_MEMO_FRAMES = 512
-};
+enum { GG_MEMO_FRAMES = 512 };
 
 /* A frame that the present walk has gone through: its state, and the cache entry that led on. */
 struct gg_memo_frame {
@@ -57,15 +55,15 @@ struct gg_memo_frame {
 
 /* In gg_unwind_memo.rules, above the packed rule. */
 enum {
-	GG_MEMO_FP_MATTERS = 1 << 30,	      /* in the state of this frame */
+	GG_MEMO_FP_MATTERS = 1 << 30,         /* in the state of this frame */
 	GG_MEMO_COMPARE_FP = (int)(1u << 31), /* the step from here restores an fp that matters */
 };
 
 struct gg_unwind_memo {
-	uint64_t tag;	 /* the caller's for the stack remembered; 0: none yet */
-	uint64_t epoch;	 /* of the modules */
-	uint32_t count;	 /* frames remembered; 0: none */
-	bool is_latest;	 /* the stack remembered is that of the latest capture */
+	uint64_t tag;    /* the caller's for the stack remembered; 0: none yet */
+	uint64_t epoch;  /* of the modules */
+	uint32_t count;  /* frames remembered; 0: none */
+	bool is_latest;  /* the stack remembered is that of the latest capture */
 	uint32_t ending; /* enum gg_unwind_ending of that walk: COMPLETE or NO_CFI */
 	/* The states, in the last `count` places, the outermost last; apart, as they are compared. */
 	uint64_t pcs[GG_MEMO_FRAMES];

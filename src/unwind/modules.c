@@ -9,8 +9,8 @@ const uint64_t gg_modules_no_word;
 
 struct gg_modules gg_modules __attribute__((aligned(64))) = {
 	.words = { &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
-		   &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
-		   &gg_modules_no_word, &gg_modules_no_word },
+	           &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
+	           &gg_modules_no_word, &gg_modules_no_word },
 };
 
 struct gg_modules_table gg_modules_table;
@@ -55,7 +55,7 @@ bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
 	    pc - row.begin >= row.end - row.begin)
 		return false;
 	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
-					 row.end - row.begin) == 0;
+	                                 row.end - row.begin) == 0;
 }
 
 bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
@@ -68,6 +68,6 @@ bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
 	if (find((void *)(uintptr_t)pc, &found) != 0)
 		return false;
 	return gg_cfi_module_from_memory(ret_module, found.map_start,
-					 (uintptr_t)found.map_end - (uintptr_t)found.map_start) ==
+	                                 (uintptr_t)found.map_end - (uintptr_t)found.map_start) ==
 	       0;
 }

@@ -39,9 +39,9 @@ enum {
 /* The state that a walk checks first. */
 struct gg_modules {
 	const uint64_t *words[GG_MODULES_WORDS]; /* the unused ones point to a constant */
-	uint64_t seen[GG_MODULES_WORDS];	 /* what they were when the epoch began */
-	uint64_t epoch;				 /* counts from 0 */
-	uint32_t word_count;			 /* of `words` that were found; it never shrinks */
+	uint64_t seen[GG_MODULES_WORDS];         /* what they were when the epoch began */
+	uint64_t epoch;                          /* counts from 0 */
+	uint32_t word_count;                     /* of `words` that were found; it never shrinks */
 };
 
 extern struct gg_modules gg_modules;
@@ -86,7 +86,7 @@ static inline uint64_t gg_modules_epoch(void)
 
 	for (uint32_t i = 0; i < gg_load_relaxed(&gg_modules.word_count); i++)
 		differs |= gg_load_relaxed(gg_load_relaxed(&gg_modules.words[i])) ^
-			   gg_load_relaxed(&gg_modules.seen[i]);
+		           gg_load_relaxed(&gg_modules.seen[i]);
 	if (__builtin_expect(differs != 0, 0))
 		gg_modules_new_epoch();
 	/* Pairs with the release in new_epoch(): whoever sees the counts seen sees the epoch. */

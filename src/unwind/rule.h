@@ -27,7 +27,7 @@
 #include <string.h>
 
 enum gg_rule_kind {
-	GG_RULE_NONE,	   /* no usable CFI; cfa_bytes is the enum gg_rule_reason */
+	GG_RULE_NONE,      /* no usable CFI; cfa_bytes is the enum gg_rule_reason */
 	GG_RULE_OUTERMOST, /* return address undefined: the stack ends here (_start, clone) */
 	GG_RULE_SP,
 	GG_RULE_FP,
@@ -38,17 +38,17 @@ enum gg_rule_kind {
 /* Why there is no rule. */
 enum gg_rule_reason {
 	GG_RULE_REASON_UNKNOWN,
-	GG_RULE_REASON_NO_FDE,	    /* no function that the module describes contains pc */
+	GG_RULE_REASON_NO_FDE,      /* no function that the module describes contains pc */
 	GG_RULE_REASON_TRUNCATED,   /* a record, table or operand leaves its section */
-	GG_RULE_REASON_BAD_CIE,	    /* version or augmentation that nobody defines */
+	GG_RULE_REASON_BAD_CIE,     /* version or augmentation that nobody defines */
 	GG_RULE_REASON_BAD_POINTER, /* encoding that an FDE cannot have */
 	GG_RULE_REASON_BAD_OPCODE,
 	GG_RULE_REASON_BAD_STATE, /* restore without remember, offset without CFA register, ... */
 	GG_RULE_REASON_TOO_DEEP,  /* states remembered in each other: GG_CFI_REMEMBER_MAX */
 	GG_RULE_REASON_TOO_LONG,  /* more records or instructions than are looked at */
-	GG_RULE_REASON_RANGE,	  /* an offset or register number beyond what a row holds */
-	GG_RULE_REASON_NO_CFA,	  /* the row does not define one */
-	GG_RULE_REASON_NO_RA,	  /* nor where the return address is */
+	GG_RULE_REASON_RANGE,     /* an offset or register number beyond what a row holds */
+	GG_RULE_REASON_NO_CFA,    /* the row does not define one */
+	GG_RULE_REASON_NO_RA,     /* nor where the return address is */
 	GG_RULE_REASON_COUNT
 };
 
@@ -66,10 +66,10 @@ enum {
 #define GG_RULE_SAME INT16_MIN
 
 struct gg_unwind_rule {
-	int16_t ra_words;	/* in 8 bytes, from the CFA; or GG_RULE_SAME */
-	int16_t fp_words;	/* in 8 bytes, from what the kind says; or GG_RULE_SAME */
+	int16_t ra_words;       /* in 8 bytes, from the CFA; or GG_RULE_SAME */
+	int16_t fp_words;       /* in 8 bytes, from what the kind says; or GG_RULE_SAME */
 	int32_t cfa_bytes : 24; /* within +-8 MiB; NONE: the reason */
-	uint32_t kind : 4;	/* enum gg_rule_kind */
+	uint32_t kind : 4;      /* enum gg_rule_kind */
 	uint32_t flags : 4;
 } __attribute__((aligned(8)));
 

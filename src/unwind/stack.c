@@ -8,7 +8,7 @@
 #include "unwind/arch.h"
 
 /* Set by gg_stack_init(); 0: not known. */
-static uint64_t main_end;	     /* an address above all frames of the main thread */
+static uint64_t main_end;            /* an address above all frames of the main thread */
 static uint64_t main_thread_pointer; /* that thread's */
 
 bool gg_stack_is_readable(uint64_t address)

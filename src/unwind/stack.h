@@ -31,7 +31,7 @@
 enum {
 	GG_STACK_PAGE = 4096, /* the step of questions; a larger real page changes nothing */
 	GG_STACK_SEARCH_PAGES =
-		4096,	      /* at most so many between a stack pointer and the known end */
+		4096,         /* at most so many between a stack pointer and the known end */
 	GG_STACK_FOREIGN = 4, /* places remembered; more: the search is made again */
 	GG_STACK_FOREIGN_BYTES = 64 << 20, /* a walk follows a foreign stack that far */
 };

@@ -109,8 +109,8 @@ static bool pack_deref(struct gg_unwind_rule rule, uint64_t *ret_entry)
 	    rule.fp_words < -limit || rule.fp_words >= limit)
 		return false;
 	*ret_entry = GG_CACHE_ODD | GG_ODD_FP_DEREF |
-		     (uint64_t)(cfa_words + limit) << GG_ODD_KIND_BITS |
-		     (uint64_t)(rule.fp_words + limit) << (GG_ODD_KIND_BITS + GG_ODD_OFFSET_BITS);
+	             (uint64_t)(cfa_words + limit) << GG_ODD_KIND_BITS |
+	             (uint64_t)(rule.fp_words + limit) << (GG_ODD_KIND_BITS + GG_ODD_OFFSET_BITS);
 	return true;
 }
 
@@ -184,7 +184,7 @@ static bool end_badly(struct gg_walk *w, uint64_t rule)
 	uint64_t pc = gg_cache_lookup_pc(key_of(w));
 
 	if (rule == GG_ARCH_FALLBACK && (!gg_modules_find(pc, &module) ||
-					 gg_cfi_rule_at(&module, pc, NULL).kind == GG_RULE_NONE))
+	                                 gg_cfi_rule_at(&module, pc, NULL).kind == GG_RULE_NONE))
 		return end(w, GG_UNWIND_NO_CFI);
 	return end(w, GG_UNWIND_BAD_FRAME);
 }

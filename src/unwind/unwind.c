@@ -22,8 +22,8 @@ void gg_unwind_stats_add(struct gg_unwind_stats *sum, const struct gg_unwind_thr
 const char *gg_unwind_ending_text(enum gg_unwind_ending ending)
 {
 	static const char *const texts[] = {
-		[GG_UNWIND_COMPLETE] = "complete",	     [GG_UNWIND_NO_CFI] = "no-cfi",
-		[GG_UNWIND_BAD_FRAME] = "bad-frame",	     [GG_UNWIND_TOO_DEEP] = "too-deep",
+		[GG_UNWIND_COMPLETE] = "complete",           [GG_UNWIND_NO_CFI] = "no-cfi",
+		[GG_UNWIND_BAD_FRAME] = "bad-frame",         [GG_UNWIND_TOO_DEEP] = "too-deep",
 		[GG_UNWIND_FOREIGN_STACK] = "foreign-stack",
 	};
 

@@ -37,16 +37,16 @@
 #include "unwind/stack.h"
 
 enum {
-	GG_UNWIND_KEEP = 1024,	 /* an array of this size keeps stacks of that depth whole */
-	GG_UNWIND_LEAST = 16,	 /* the smallest array */
+	GG_UNWIND_KEEP = 1024,   /* an array of this size keeps stacks of that depth whole */
+	GG_UNWIND_LEAST = 16,    /* the smallest array */
 	GG_UNWIND_WALK = 1 << 18 /* frames that one walk looks at; more: GG_UNWIND_TOO_DEEP */
 };
 
 enum gg_unwind_ending {
-	GG_UNWIND_COMPLETE,	 /* up to where the thread started */
-	GG_UNWIND_NO_CFI,	 /* no CFI there, and no frame pointer either */
-	GG_UNWIND_BAD_FRAME,	 /* CFA or a slot not in the stack, or no growth */
-	GG_UNWIND_TOO_DEEP,	 /* more than GG_UNWIND_WALK frames */
+	GG_UNWIND_COMPLETE,      /* up to where the thread started */
+	GG_UNWIND_NO_CFI,        /* no CFI there, and no frame pointer either */
+	GG_UNWIND_BAD_FRAME,     /* CFA or a slot not in the stack, or no growth */
+	GG_UNWIND_TOO_DEEP,      /* more than GG_UNWIND_WALK frames */
 	GG_UNWIND_FOREIGN_STACK, /* the stack pointer is in no readable memory */
 	GG_UNWIND_ENDINGS
 };
@@ -57,25 +57,25 @@ const char *gg_unwind_ending_text(enum gg_unwind_ending ending);
 /* Sums over walks. */
 struct gg_unwind_stats {
 	uint64_t endings[GG_UNWIND_ENDINGS]; /* walks that ended so; their sum is the walks */
-	uint64_t frames;		     /* walked or taken over */
-	uint64_t reused_frames;		     /* of these, taken over from the memo */
-	uint64_t cut_walks;		     /* that left frames out */
-	uint64_t careful_steps;		     /* outside the loop, for any reason */
-	uint64_t misses;		     /* rules compiled because the cache had none */
-	uint64_t recompiled;		     /* rules compiled because they do not fit the cache */
-	uint64_t general_steps;		     /* by the whole row */
-	uint64_t fallback_rules;	     /* frame pointers for want of CFI (when compiled) */
+	uint64_t frames;                     /* walked or taken over */
+	uint64_t reused_frames;              /* of these, taken over from the memo */
+	uint64_t cut_walks;                  /* that left frames out */
+	uint64_t careful_steps;              /* outside the loop, for any reason */
+	uint64_t misses;                     /* rules compiled because the cache had none */
+	uint64_t recompiled;                 /* rules compiled because they do not fit the cache */
+	uint64_t general_steps;              /* by the whole row */
+	uint64_t fallback_rules;             /* frame pointers for want of CFI (when compiled) */
 	uint64_t signal_frames;
 	uint64_t stack_searches; /* for the bounds of a stack */
-	uint64_t foreign_walks;	 /* entered a stack that is not the thread's own */
-	uint64_t nested_walks;	 /* in a signal handler that interrupted a walk */
+	uint64_t foreign_walks;  /* entered a stack that is not the thread's own */
+	uint64_t nested_walks;   /* in a signal handler that interrupted a walk */
 };
 
 /* One thread's; written by that thread alone.  All-zero is valid. */
 struct gg_unwind_thread {
 	struct gg_stack_own own;      /* bounds of its stack, once found */
 	struct gg_unwind_memo *memo;  /* the caller's memory, all-zero at first; NULL: none */
-	uint64_t busy_sp;	      /* stack pointer of a walk under way; 0: none */
+	uint64_t busy_sp;             /* stack pointer of a walk under way; 0: none */
 	struct gg_unwind_stats stats; /* read by others with gg_unwind_stats_add() */
 };
 
@@ -83,7 +83,7 @@ struct gg_unwind_thread {
 struct gg_unwind_stack {
 	const uint64_t *frames; /* return addresses in the caller's array, innermost first */
 	uint32_t count;
-	uint32_t cut_at;	/* frames [0, cut_at) are the innermost, the rest the outermost;
+	uint32_t cut_at;        /* frames [0, cut_at) are the innermost, the rest the outermost;
 				   == count: nothing was left out */
 	uint32_t omitted_count; /* frames left out between them */
 	enum gg_unwind_ending ending;
@@ -110,7 +110,7 @@ void gg_unwind_modules_changed(void);
  * are left out (at most 4): 0 begins with the return address into the caller.
  */
 void gg_unwind_capture(struct gg_unwind_thread *thread, uint64_t *pcs, size_t max, unsigned skip,
-		       struct gg_unwind_stack *ret_stack);
+                       struct gg_unwind_stack *ret_stack);
 
 /*
  * Names the stack just captured, for reused_tag of the next: the caller's identifier for it, not 0.

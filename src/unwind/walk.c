@@ -17,7 +17,7 @@
  * do not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/UNWINDING.md.
  */
 GG_RAW_STACK __attribute__((always_inline)) static inline void loop(struct gg_walk *w,
-								    struct gg_memo_frame *walked)
+                                                                    struct gg_memo_frame *walked)
 {
 	uint64_t pc = w->pc, sp = w->sp, fp = w->fp, frame = w->frame_count;
 	const uint64_t stop = w->stop, epoch = w->cache_epoch, limit = w->frame_limit;
@@ -144,7 +144,7 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
 	ret_stack->omitted_count = (uint32_t)omitted;
 	ret_stack->ending = w->ending;
 	ret_stack->reused_count = w->reused_count < ret_stack->count ? w->reused_count
-								     : ret_stack->count;
+	                                                             : ret_stack->count;
 	gg_store_relaxed(&stats->endings[w->ending], stats->endings[w->ending] + 1);
 	gg_store_relaxed(&stats->frames, stats->frames + w->frame_count);
 	gg_store_relaxed(&stats->reused_frames, stats->reused_frames + w->reused_count);
@@ -159,11 +159,11 @@ GG_COLD static bool is_nested(struct gg_unwind_thread *thread, uint64_t sp)
 	const struct gg_stack_own *own = &thread->own;
 
 	return !(sp > thread->busy_sp && thread->busy_sp - own->low < own->high - own->low &&
-		 sp - own->low < own->high - own->low);
+	         sp - own->low < own->high - own->low);
 }
 
 GG_COLD static void capture_nested(struct gg_unwind_thread *outer, struct gg_walk *w, uint64_t *pcs,
-				   size_t max, unsigned skip, struct gg_unwind_stack *ret_stack)
+                                   size_t max, unsigned skip, struct gg_unwind_stack *ret_stack)
 {
 	struct gg_unwind_thread thread = { 0 };
 
@@ -176,8 +176,8 @@ GG_COLD static void capture_nested(struct gg_unwind_thread *outer, struct gg_wal
 }
 
 __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread, uint64_t *pcs,
-						 size_t max, unsigned skip,
-						 struct gg_unwind_stack *ret_stack)
+                                                 size_t max, unsigned skip,
+                                                 struct gg_unwind_stack *ret_stack)
 {
 	struct gg_walk w;
 

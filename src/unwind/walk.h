@@ -16,7 +16,7 @@
 struct gg_walk {
 	/* What the loop uses. */
 	uint64_t pc, sp, fp;
-	uint64_t stop;	      /* the loop leaves a step to others if its CFA is not below this */
+	uint64_t stop;        /* the loop leaves a step to others if its CFA is not below this */
 	uint64_t frame_count; /* frames in the output, cut ones included */
 	uint64_t frame_limit; /* the loop stops there: no room */
 	uint64_t shift;
@@ -25,9 +25,9 @@ struct gg_walk {
 	struct gg_unwind_memo *memo; /* NULL: none */
 
 	/* The stack that sp is on. */
-	uint64_t low;	       /* nothing below is read */
+	uint64_t low;          /* nothing below is read */
 	uint64_t readable_end; /* [low, this) can be read */
-	uint64_t high;	       /* no step goes beyond; own stack: == readable_end */
+	uint64_t high;         /* no step goes beyond; own stack: == readable_end */
 	bool is_own;
 	bool is_interrupted;  /* pc was interrupted, not calling */
 	unsigned stack_count; /* entered so far */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define EXPORT	    __attribute__((visibility("default")))
+#define EXPORT      __attribute__((visibility("default")))
 #define ARENA_BYTES (UINT64_C(1) << 36) /* of addresses */
 
 static uint64_t next_address;
@@ -22,11 +22,11 @@ static uint64_t arena(void)
 	if (start != 0)
 		return start;
 	mapping = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
 		abort();
 	if (!__atomic_compare_exchange_n(&next_address, &none, (uint64_t)(uintptr_t)mapping, 0,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		munmap(mapping, ARENA_BYTES);
 	return __atomic_load_n(&next_address, __ATOMIC_ACQUIRE);
 }

@@ -157,10 +157,10 @@ bool inside_is_consistent(void)
 		struct gg_region_view view;
 
 		_exit(gg_region_view_open(&view, path, &error) == 0 && !view.torn &&
-				      view.damaged_count == 0 &&
-				      gg_region_view_check(&view, NULL) == 0
-			      ? 0
-			      : 1);
+		                      view.damaged_count == 0 &&
+		                      gg_region_view_check(&view, NULL) == 0
+		              ? 0
+		              : 1);
 	}
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }

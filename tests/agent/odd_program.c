@@ -19,7 +19,7 @@
 extern char **environ;
 
 static const size_t sizes[] = {
-	0,	 1, 24, 4095, 4097, 1 << 20, PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4095,
+	0,       1, 24, 4095, 4097, 1 << 20, PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4095,
 	SIZE_MAX
 };
 static const size_t alignments[] = { 0, 1, 2, 3, 8, 16, 48, 64, 4096, 1 << 16, (size_t)1 << 63 };

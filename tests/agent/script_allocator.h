@@ -15,8 +15,8 @@ struct script_allocator {
 	void (*during)(void *p, size_t bytes);
 
 	/* Of the next allocation or reallocation; then forgotten. */
-	bool fails;	   /* NULL and ENOMEM */
-	void *result;	   /* what it returns; NULL: what glibc says */
+	bool fails;        /* NULL and ENOMEM */
+	void *result;      /* what it returns; NULL: what glibc says */
 	bool zero_is_kept; /* realloc(p, 0) returns a block, as jemalloc does */
 
 	/* What was called. */

@@ -66,8 +66,8 @@ static uint64_t check_region(long ns, uint64_t *finished_count)
 		/* Killed before the region was one: there is no magic yet. */
 		if (gg_region_view_open(&view, path, &error) == 0) {
 			CHECK_MSG(!view.torn && view.damaged_count == 0 &&
-					  gg_region_view_check(&view, NULL) == 0,
-				  "not consistent after %ld ns", ns);
+			                  gg_region_view_check(&view, NULL) == 0,
+			          "not consistent after %ld ns", ns);
 			samples = view.header.counters[GG_COUNT_SAMPLES];
 			*finished_count += view.finished_count;
 			gg_region_view_done(&view);

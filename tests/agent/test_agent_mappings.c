@@ -69,7 +69,7 @@ TEST(the_allocators_own_mappings_do_not_count_twice)
 	view = inside_view();
 	for (uint32_t i = 0; i < view.live_count; i++)
 		mappings += (view.live[i].flags & GG_SAMPLE_MAPPING) != 0 &&
-			    view.live[i].size_bytes >= 64 << 20;
+		            view.live[i].size_bytes >= 64 << 20;
 	CHECK(mappings == 0);
 	gg_region_view_done(&view);
 	CHECK(inside_is_live(p));

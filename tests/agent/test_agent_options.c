@@ -31,7 +31,7 @@ static bool run(const char *first, const char *second)
 	static struct gg_error error;
 	char preload[4200], dir[100], path[600];
 	const char *const with[] = { preload, dir, *first != '\0' ? first : NULL,
-				     *second != '\0' ? second : NULL, NULL };
+		                     *second != '\0' ? second : NULL, NULL };
 	const char *const argv[] = { getenv("TWIN_PROGRAM"), NULL };
 	bool found = false;
 	struct dirent *entry;
@@ -89,8 +89,8 @@ TEST(the_default_is_poisson_at_512_kib)
 TEST(each_scheme_estimates_the_same_total)
 {
 	static const char *const schemes[] = { "GEIGER_SCHEME=poisson", "GEIGER_SCHEME=bernoulli",
-					       "GEIGER_SCHEME=poisson-count",
-					       "GEIGER_SCHEME=stride" };
+		                               "GEIGER_SCHEME=poisson-count",
+		                               "GEIGER_SCHEME=stride" };
 
 	for (int i = 0; i < 4; i++) {
 		double sigma, error;
@@ -102,7 +102,7 @@ TEST(each_scheme_estimates_the_same_total)
 		/* By the marks alone at most R times the total; stride is better. */
 		sigma = 16384 * truth();
 		CHECK_MSG(error * error < 25 * sigma, "%s: %.0f instead of %.0f", schemes[i],
-			  allocated_bytes(), truth());
+		          allocated_bytes(), truth());
 		gg_region_view_done(&view);
 	}
 }
@@ -129,8 +129,8 @@ TEST(the_startup_interval_ends_after_its_bytes)
 	}
 	/* Some 3 % of the bytes stay. */
 	CHECK_MSG(early > 20 && late > 20 && early + late == view.live_count,
-		  "%lu early, %lu late of %u", (unsigned long)early, (unsigned long)late,
-		  view.live_count);
+	          "%lu early, %lu late of %u", (unsigned long)early, (unsigned long)late,
+	          view.live_count);
 	/* The change is no seam: the total is estimated as ever, 5 sigma of the longer interval. */
 	CHECK(fabs(allocated_bytes() - truth()) < 5 * sqrt(65536 * truth()));
 	CHECK(gg_region_view_check(&view, NULL) == 0);

@@ -34,7 +34,7 @@ static struct script_allocator *script(void)
 /* Blocks that only the script hands out. */
 static _Alignas(16) char arena[4][256];
 
-static bool seen_live;	   /* what a look during the real call found */
+static bool seen_live;     /* what a look during the real call found */
 static const void *looked; /* at what */
 static int during_count;
 
@@ -69,7 +69,7 @@ TEST(row_1_a_block_is_recorded_after_the_allocator_gave_it)
 		script()->result = arena[0];
 		p = how == 0   ? call_malloc(100)
 		    : how == 1 ? call_calloc(10, 10)
-			       : call_aligned(64, 100);
+		               : call_aligned(64, 100);
 		CHECK(p == arena[0]);
 		CHECK(during_count == 1 && !seen_live);
 		CHECK(inside_live(p).size_bytes == 100);

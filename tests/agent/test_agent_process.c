@@ -294,7 +294,7 @@ TEST(the_modules_of_stacks_are_on_record_with_their_build_id)
 
 		for (int j = 0; j < m->range_count; j++)
 			program |= (uintptr_t)allocate_deep - m->ranges[j].start <
-				   m->ranges[j].end - m->ranges[j].start;
+			           m->ranges[j].end - m->ranges[j].start;
 		libc |= memmem(name, m->path_bytes, "libc.so", 7) != NULL && m->build_id_bytes > 0;
 	}
 	CHECK(program && libc);

@@ -17,10 +17,7 @@
 #include "region/view.h"
 #include "test.h"
 
-enum {
-	LIMIT_SECONDS = 60,
-	NAME_MAX_BYTES = 4200
-};
+enum { LIMIT_SECONDS = 60, NAME_MAX_BYTES = 4200 };
 
 static char directory[] = "/dev/shm/geiger-test-XXXXXX";
 
@@ -65,11 +62,11 @@ static uint64_t check_regions(void)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
 		if (!CHECK_MSG(gg_region_view_open(&view, path, &error) == 0, "%s: %s", path,
-			       error.message))
+		               error.message))
 			continue;
 		CHECK_MSG(!view.torn && view.damaged_count == 0 &&
-				  gg_region_view_check(&view, NULL) == 0,
-			  "%s is not consistent", path);
+		                  gg_region_view_check(&view, NULL) == 0,
+		          "%s is not consistent", path);
 		samples += view.header.counters[GG_COUNT_SAMPLES];
 		gg_region_view_done(&view);
 	}
@@ -99,13 +96,13 @@ static uint64_t compare(const char *below, const char *const argv[])
 	CHECK(child_run(&a, argv, without, LIMIT_SECONDS));
 	CHECK(child_run(&b, argv, with, LIMIT_SECONDS));
 	CHECK_MSG(!a.timed_out && a.exit_status != 139, "%s %s fails without the agent", argv[0],
-		  argv[1]);
+	          argv[1]);
 	CHECK_MSG(a.exit_status == b.exit_status && !b.timed_out,
-		  "%s %s: status %d without, %d with the agent", argv[0], argv[1], a.exit_status,
-		  b.exit_status);
+	          "%s %s: status %d without, %d with the agent", argv[0], argv[1], a.exit_status,
+	          b.exit_status);
 	CHECK_MSG(is_same(&a.out, &b.out), "%s %s prints something else", argv[0], argv[1]);
 	CHECK_MSG(is_same(&a.err, &b.err), "%s %s: stderr: %.200s", argv[0], argv[1],
-		  gg_buf_text(&b.err));
+	          gg_buf_text(&b.err));
 	child_done(&a);
 	child_done(&b);
 	samples = check_regions();
@@ -116,8 +113,8 @@ static uint64_t compare(const char *below, const char *const argv[])
 static const char *find_library(const char *name)
 {
 	static const char *const folders[] = { "/usr/lib/x86_64-linux-gnu",
-					       "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
-					       "/usr/lib" };
+		                               "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+		                               "/usr/lib" };
 	static char path[200];
 
 	for (size_t i = 0; i < GG_COUNT(folders); i++) {
@@ -160,7 +157,7 @@ static void over(const char *library)
 {
 	const char *path = find_library(library);
 	const char *const python[] = { "/usr/bin/python3", "-S", "-c",
-				       "print(sorted(str(i*i) for i in range(20000))[:9])", NULL };
+		                       "print(sorted(str(i*i) for i in range(20000))[:9])", NULL };
 
 	if (path == NULL)
 		SKIP("that allocator is not installed");
@@ -249,9 +246,9 @@ TEST(sqlite3_is_the_same)
 
 TEST(git_is_the_same)
 {
-	const char *const argv[] = { "/usr/bin/git",	"--no-pager", "diff",
-				     "--no-index",	"--stat",     "/usr/share/perl",
-				     "/usr/share/dict", NULL };
+	const char *const argv[] = { "/usr/bin/git",    "--no-pager", "diff",
+		                     "--no-index",      "--stat",     "/usr/share/perl",
+		                     "/usr/share/dict", NULL };
 
 	real_program(argv);
 }
@@ -282,14 +279,14 @@ static void check_unprofiled(const char *dir, const char *shell_prefix)
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("GEIGER_AGENT"));
 	snprintf(dir_setting, sizeof(dir_setting), "GEIGER_DIR=%s", dir);
 	snprintf(command, sizeof(command), "%s LD_PRELOAD=%s %s contents", shell_prefix,
-		 getenv("GEIGER_AGENT"), getenv("ODD_PROGRAM"));
+	         getenv("GEIGER_AGENT"), getenv("ODD_PROGRAM"));
 	CHECK(child_run(&child, argv, with, LIMIT_SECONDS));
 	CHECK_MSG(child.exit_status == 42, "%s: status %d", dir, child.exit_status);
 	CHECK(child.out.length > 0);
 	line = gg_buf_text(&child.err);
 	CHECK_MSG(strstr(line, "not profiling: ") != NULL &&
-			  strchr(line, '\n') == strrchr(line, '\n'),
-		  "%s: %s", dir, line);
+	                  strchr(line, '\n') == strrchr(line, '\n'),
+	          "%s: %s", dir, line);
 	child_done(&child);
 }
 
@@ -335,14 +332,14 @@ TEST(values_that_are_not_understood_are_named_with_the_form_that_is)
 {
 	char preload[NAME_MAX_BYTES], dir[100];
 	const char *const with[] = { preload,
-				     dir,
-				     "GEIGER_INTERVAL=lots",
-				     "GEIGER_SCHEME=fair",
-				     "GEIGER_ACTIVE=yes",
-				     "GEIGER_STARTUP=4k",
-				     "GEIGER_RING=1000",
-				     "GEIGER_MAX_FRAMES=0",
-				     NULL };
+		                     dir,
+		                     "GEIGER_INTERVAL=lots",
+		                     "GEIGER_SCHEME=fair",
+		                     "GEIGER_ACTIVE=yes",
+		                     "GEIGER_STARTUP=4k",
+		                     "GEIGER_RING=1000",
+		                     "GEIGER_MAX_FRAMES=0",
+		                     NULL };
 	static const char *const names[] = {
 		"GEIGER_INTERVAL", "GEIGER_SCHEME", "GEIGER_ACTIVE",
 		"GEIGER_STARTUP",  "GEIGER_RING",   "GEIGER_MAX_FRAMES"
@@ -360,10 +357,10 @@ TEST(values_that_are_not_understood_are_named_with_the_form_that_is)
 		const char *found = strstr(at, names[i]);
 
 		CHECK_MSG(found != NULL && strstr(found + 1, names[i]) == NULL, "%s: %s", names[i],
-			  at);
+		          at);
 	}
 	CHECK(strstr(at, "'lots' is not a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB; "
-			 "using the default") != NULL);
+	                 "using the default") != NULL);
 	child_done(&child);
 }
 
@@ -400,8 +397,8 @@ TEST(a_stderr_that_nobody_reads_does_not_end_the_program)
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("GEIGER_AGENT"));
 	/* The reader is gone before the program starts. */
 	snprintf(command, sizeof(command),
-		 "exec 2> >(exec true); sleep 0.2; env %s %s nothing; echo $?", preload,
-		 getenv("ODD_PROGRAM"));
+	         "exec 2> >(exec true); sleep 0.2; env %s %s nothing; echo $?", preload,
+	         getenv("ODD_PROGRAM"));
 	CHECK(child_run(&child, argv, with, LIMIT_SECONDS));
 	CHECK_MSG(strstr(gg_buf_text(&child.out), "42\n") != NULL, "%s", gg_buf_text(&child.out));
 	child_done(&child);

@@ -66,14 +66,14 @@ static bool run(const char *interval, int seed, const char *scheme)
 {
 	char preload[4200], dir[100], twin[100], interval_setting[60], seed_setting[60],
 		scheme_setting[60];
-	const char *const with[] = { preload,	     dir, twin, interval_setting, seed_setting,
-				     scheme_setting, NULL };
+	const char *const with[] = { preload,        dir, twin, interval_setting, seed_setting,
+		                     scheme_setting, NULL };
 	const char *const argv[] = { getenv("TWIN_PROGRAM"), NULL };
 	struct child child;
 	bool good;
 
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s %s", getenv("TWIN"),
-		 getenv("GEIGER_AGENT"));
+	         getenv("GEIGER_AGENT"));
 	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
 	snprintf(twin, sizeof(twin), "GEIGER_TWIN=%s/twin", directory);
 	snprintf(interval_setting, sizeof(interval_setting), "GEIGER_INTERVAL=%s", interval);
@@ -145,10 +145,10 @@ static void check_exact(const char *scheme)
 		const struct twin_site *t = &truth.sites[i];
 
 		CHECK_MSG(is_equal(t, &sites[i]) && is_equal(t, &estimates[i]),
-			  "site %lx thread %u: %lu of %lu allocations, %lu of %lu frees",
-			  (unsigned long)t->pc, t->tid, (unsigned long)sites[i].allocated_count,
-			  (unsigned long)t->allocated_count, (unsigned long)sites[i].freed_count,
-			  (unsigned long)t->freed_count);
+		          "site %lx thread %u: %lu of %lu allocations, %lu of %lu frees",
+		          (unsigned long)t->pc, t->tid, (unsigned long)sites[i].allocated_count,
+		          (unsigned long)t->allocated_count, (unsigned long)sites[i].freed_count,
+		          (unsigned long)t->freed_count);
 		counted += t->allocated_count;
 	}
 	CHECK_MSG(counted > 60000, "%lu allocations", (unsigned long)counted);
@@ -172,9 +172,7 @@ struct group {
 	struct gg_tally tally;
 };
 
-enum {
-	GROUPS_MAX = 64
-};
+enum { GROUPS_MAX = 64 };
 
 static struct group *group_of(struct group *groups, uint64_t pc)
 {

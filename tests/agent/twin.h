@@ -9,10 +9,7 @@
 
 #include <stdint.h>
 
-enum {
-	TWIN_SITES_MAX = 4096,
-	TWIN_BLOCKS_MAX = 1 << 20
-};
+enum { TWIN_SITES_MAX = 4096, TWIN_BLOCKS_MAX = 1 << 20 };
 
 /* Allocated at a site in a thread; and freed in that thread of what the site had allocated. */
 struct twin_site {
@@ -23,6 +20,6 @@ struct twin_site {
 
 struct twin_log {
 	uint64_t code_begin, code_end; /* of the twin itself */
-	uint64_t dropped_count;	       /* blocks that found no place: the test is void */
+	uint64_t dropped_count;        /* blocks that found no place: the test is void */
 	struct twin_site sites[TWIN_SITES_MAX];
 };

@@ -7,11 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum {
-	THREADS = 3,
-	KEPT = 3000,
-	STEPS = 20000
-};
+enum { THREADS = 3, KEPT = 3000, STEPS = 20000 };
 
 struct place {
 	void *(*allocate)(uint64_t random);

@@ -30,9 +30,9 @@ static void expect(const char *line, int exit_status, const char *out, const cha
 	struct child child = geiger(line, NULL);
 
 	CHECK_MSG(child.exit_status == exit_status, "geiger %s: exit status %d", line,
-		  child.exit_status);
+	          child.exit_status);
 	CHECK_MSG(stream_is(&child.out, out), "geiger %s: printed: %s", line,
-		  gg_buf_text(&child.out));
+	          gg_buf_text(&child.out));
 	CHECK_MSG(stream_is(&child.err, err), "geiger %s: said: %s", line, gg_buf_text(&child.err));
 	child_done(&child);
 }

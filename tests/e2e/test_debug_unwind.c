@@ -26,11 +26,11 @@ static void expect(const char *line, int exit_status, const char *out, const cha
 	struct child child = geiger(line);
 
 	CHECK_MSG(child.exit_status == exit_status, "geiger %s: exit status %d", line,
-		  child.exit_status);
+	          child.exit_status);
 	CHECK_MSG(strstr(gg_buf_text(&child.out), out) != NULL, "geiger %s: printed: %s", line,
-		  gg_buf_text(&child.out));
+	          gg_buf_text(&child.out));
 	CHECK_MSG(strcmp(gg_buf_text(&child.err), err) == 0, "geiger %s: said: %s", line,
-		  gg_buf_text(&child.err));
+	          gg_buf_text(&child.err));
 	child_done(&child);
 }
 

@@ -18,7 +18,7 @@ static const char *lab(const char *line, int exit_status)
 	snprintf(script, sizeof(script), "\"$GEIGER\" lab %s 2>&1", line);
 	CHECK(child_run(&child, argv, NULL, 60));
 	CHECK_MSG(child.exit_status == exit_status, "lab %s: status %d: %s", line,
-		  child.exit_status, gg_buf_text(&child.out));
+	          child.exit_status, gg_buf_text(&child.out));
 	return gg_buf_text(&child.out);
 }
 
@@ -54,7 +54,7 @@ TEST(two_halves_are_one_allocation_but_for_the_old_cutoff)
 TEST(the_old_cutoff_jumps_at_the_interval)
 {
 	CHECK(strstr(lab("error --interval 512KiB", 0),
-		     "512.0 KiB   63.2   73.6    58.2   63.2   73.6    58.2  100.0    0.0     0.0") !=
+	             "512.0 KiB   63.2   73.6    58.2   63.2   73.6    58.2  100.0    0.0     0.0") !=
 	      NULL);
 }
 
@@ -97,7 +97,7 @@ TEST(the_confidence_table_is_the_published_one)
 
 		CHECK(row < 25);
 		CHECK(sscanf(line, "%lf %lf %lf %lf %lf", &samples, &low, &high, &rough_low,
-			     &rough_high) == 5);
+		             &rough_high) == 5);
 		CHECK(samples == stated[row][0]);
 		CHECK_MSG(fabs(low - stated[row][1]) <= 1, "%g: %.0f", samples, low);
 		CHECK_MSG(fabs(high - stated[row][2]) <= 1, "%g: %.0f", samples, high);
@@ -138,7 +138,7 @@ TEST(a_picture_is_written_beside_the_table)
 TEST(a_picture_that_cannot_be_written_is_an_error)
 {
 	CHECK(strstr(lab("error --svg /nonexistent/x.svg", 1),
-		     "geiger: /nonexistent/x.svg: No such file or directory.") != NULL);
+	             "geiger: /nonexistent/x.svg: No such file or directory.") != NULL);
 	CHECK(strstr(lab("error --svg /dev/full", 1), "/dev/full: No space left on device.") !=
 	      NULL);
 	CHECK(access("/dev/full", W_OK) == 0); /* and it is still there */
@@ -148,9 +148,9 @@ TEST(wrong_requests_are_told)
 {
 	CHECK(strstr(lab("", 2), "geiger: lab: needs a command.") != NULL);
 	CHECK(strstr(lab("eror", 2),
-		     "geiger: lab: unknown command 'eror'. Did you mean 'error'?") != NULL);
+	             "geiger: lab: unknown command 'eror'. Did you mean 'error'?") != NULL);
 	CHECK(strstr(lab("error --interval 0", 2),
-		     "lab error: --interval: 0 is not an interval.") != NULL);
+	             "lab error: --interval: 0 is not an interval.") != NULL);
 	CHECK(strstr(lab("table --samples 1,,2", 2), "'1,,2' is not a list of sample counts.") !=
 	      NULL);
 	CHECK(strstr(lab("table --samples 0", 2), "'0' is not a list") != NULL);
@@ -161,7 +161,7 @@ TEST(wrong_requests_are_told)
 TEST(tables_and_help_fit_80_columns)
 {
 	static const char *const lines[] = { "error",  "error --size 3GiB", "table",
-					     "--help", "error --help",	    "table --help" };
+		                             "--help", "error --help",      "table --help" };
 
 	for (size_t i = 0; i < GG_COUNT(lines); i++) {
 		size_t column = 0;

@@ -6,9 +6,7 @@
 #include "base/clock.h"
 #include "test.h"
 
-enum {
-	ROUNDS = 100000
-};
+enum { ROUNDS = 100000 };
 
 static struct {
 	uint64_t turn, payload, sum, counter;

@@ -4,10 +4,7 @@
 #include "stat.h"
 #include "test.h"
 
-enum {
-	BUCKETS = 256,
-	KEYS = 256 * 1000
-};
+enum { BUCKETS = 256, KEYS = 256 * 1000 };
 
 /* Chi-square over the low 8 bits, 255 degrees of freedom, limit 5 sigma: 1 chance in 3.5 million. */
 static bool is_uniform(const uint64_t *counts)
@@ -48,7 +45,7 @@ TEST(every_bit_of_a_key_changes_about_half_of_the_hash)
 
 		for (uint64_t key = 0; key < 1000; key++) {
 			uint64_t difference = gg_hash_integer(key, 0) ^
-					      gg_hash_integer(key ^ UINT64_C(1) << bit, 0);
+			                      gg_hash_integer(key ^ UINT64_C(1) << bit, 0);
 
 			stat_add(&changed, __builtin_popcountll(difference));
 		}

@@ -44,10 +44,7 @@ TEST(putting_a_key_again_replaces_its_value)
 /* A plain array is the model: random puts, removals and look-ups must agree with it. */
 TEST(a_million_random_operations_agree_with_a_plain_array)
 {
-	enum {
-		KEYS = 5000,
-		OPERATIONS = 1000000
-	};
+	enum { KEYS = 5000, OPERATIONS = 1000000 };
 	GG_CLEANUP(gg_map_done) struct gg_map map = { .seed = 1 };
 	uint64_t *model = malloc(KEYS * sizeof(*model));
 	uint64_t random = 1, used_count = 0;

@@ -44,15 +44,15 @@ TEST(sizes_are_read_as_people_write_them)
 		int code = gg_size_parse(cases[i].text, &bytes);
 
 		CHECK_MSG(code == 0 && bytes == cases[i].bytes, "%s: %d, %ju", cases[i].text, code,
-			  (uintmax_t)bytes);
+		          (uintmax_t)bytes);
 	}
 }
 
 TEST(what_is_not_a_size_is_refused_and_the_result_untouched)
 {
 	static const char *const texts[] = { "",    " ",     "k",   ".",    "-1",    "+1",
-					     "1x",  "1KiBx", "1ki", "1bb",  "1.2.3", "0x10",
-					     "1e3", " 1",    "1 ",  "1 M ", "nan",   "1,5M" };
+		                             "1x",  "1KiBx", "1ki", "1bb",  "1.2.3", "0x10",
+		                             "1e3", " 1",    "1 ",  "1 M ", "nan",   "1,5M" };
 
 	for (size_t i = 0; i < GG_COUNT(texts); i++) {
 		uint64_t bytes = 99;
@@ -60,16 +60,16 @@ TEST(what_is_not_a_size_is_refused_and_the_result_untouched)
 
 		/* A blank before no unit is harmless. */
 		CHECK_MSG(gg_size_parse(texts[i], &bytes) == (is_blank_unit ? 0 : -EINVAL), "'%s'",
-			  texts[i]);
+		          texts[i]);
 		CHECK(bytes == (is_blank_unit ? 1 : 99));
 	}
 }
 
 TEST(sizes_beyond_64_bits_are_out_of_range)
 {
-	static const char *const texts[] = { "18446744073709551616",	"16E",
-					     "99999999999999999999999", "18446744073709551615.5",
-					     "1000000000000000000000E", "18446744073709551615k" };
+	static const char *const texts[] = { "18446744073709551616",    "16E",
+		                             "99999999999999999999999", "18446744073709551615.5",
+		                             "1000000000000000000000E", "18446744073709551615k" };
 
 	for (size_t i = 0; i < GG_COUNT(texts); i++) {
 		uint64_t bytes = 99;

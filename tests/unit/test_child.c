@@ -34,7 +34,7 @@ TEST(a_signal_shows_as_a_shell_shows_it)
 TEST(much_output_does_not_block)
 {
 	struct child child = shell("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2", NULL,
-				   60);
+	                           60);
 
 	CHECK(child.exit_status == 0);
 	CHECK(child.out.length == 3000000 && child.err.length == 2000000);

@@ -54,22 +54,22 @@ static struct parsed *parse(const char *line, enum gg_option_mode mode)
 TEST(values_are_attached_or_follow)
 {
 	static const char *const lines[] = { "--interval 64k --output f",
-					     "--interval=64k --output=f", "-i 64k -o f",
-					     "-i64k -of" };
+		                             "--interval=64k --output=f", "-i 64k -o f",
+		                             "-i64k -of" };
 
 	for (size_t i = 0; i < GG_COUNT(lines); i++) {
 		struct parsed *p = parse(lines[i], GG_OPTIONS_ANYWHERE);
 
 		CHECK_MSG(p->count == 0 && p->options.interval_bytes == 65536 &&
-				  strcmp(p->options.output, "f") == 0,
-			  "%s", lines[i]);
+		                  strcmp(p->options.output, "f") == 0,
+		          "%s", lines[i]);
 	}
 }
 
 TEST(every_kind_is_stored_in_its_field)
 {
 	struct parsed *p = parse("-v --limit 20 --confidence 0.99 --color never",
-				 GG_OPTIONS_ANYWHERE);
+	                         GG_OPTIONS_ANYWHERE);
 
 	CHECK(p->count == 0 && p->options.verbose && !p->options.quiet);
 	CHECK(p->options.limit == 20 && p->options.confidence == 0.99 && p->options.color == 2);

@@ -69,9 +69,9 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		.size_bytes = (UINT64_C(1) << 47) + 5,
 		.usable_bytes = (UINT64_C(1) << 47) + 4096,
 		.draw = { .interval = 524288.5,
-			  .offset_bytes = 77,
-			  .mark_count = 3,
-			  .scheme = GG_SCHEME_STRIDE },
+		          .offset_bytes = 77,
+		          .mark_count = 3,
+		          .scheme = GG_SCHEME_STRIDE },
 		.stack = gg_region_intern(&region, &thread, pcs, 3),
 		.heap = (uint16_t)heap,
 		.type = (uint16_t)type,
@@ -90,7 +90,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		CHECK(read->thread == 1 && view.threads[1].tid == 42);
 		CHECK(strcmp(view.threads[1].name, "main") == 0);
 		CHECK(memcmp(gg_region_view_string(&view, view.heaps[read->heap].offset), "arena",
-			     5) == 0);
+		             5) == 0);
 		CHECK(view.types[read->type].bytes == 5);
 		CHECK(gg_region_view_stack(&view, read->stack, read_pcs, 8) == 3);
 		CHECK(memcmp(read_pcs, pcs, sizeof(pcs)) == 0);
@@ -414,7 +414,7 @@ TEST(modules_are_read_back_and_dropped_when_full)
 {
 	const uint8_t build_id[] = { 1, 2, 3 };
 	const struct gg_region_range ranges[] = { { 0x1000, 0x2000, 0 },
-						  { 0x3000, 0x4000, 0x1000 } };
+		                                  { 0x3000, 0x4000, 0x1000 } };
 	struct gg_module_info info = {
 		.path = "/lib/libm.so",
 		.path_bytes = 12,
@@ -439,7 +439,7 @@ TEST(modules_are_read_back_and_dropped_when_full)
 		const struct gg_region_module *module = &view.modules[1];
 
 		CHECK(memcmp(gg_region_view_string(&view, module->path_offset), "/lib/libm.so",
-			     12) == 0);
+		             12) == 0);
 		CHECK(module->range_count == 2 && module->ranges[1].end == 0x4000);
 		CHECK(module->build_id_bytes == 3 && module->build_id[2] == 3);
 		CHECK(module->unload_ns == 77 && view.modules[0].unload_ns == 0);
@@ -456,7 +456,7 @@ TEST(another_process_may_write_the_control_word)
 	CHECK(wish.active && wish.interval_bytes == 512 * 1024);
 	struct gg_region_control control = { .change_count = 2, .interval_bytes = 4096 };
 	CHECK(pwrite(region.map.fd, &control, sizeof(control),
-		     offsetof(struct gg_region_header, control)) == sizeof(control));
+	             offsetof(struct gg_region_header, control)) == sizeof(control));
 	wish = gg_region_control(&region);
 	CHECK(wish.change_count == 2 && !wish.active && wish.interval_bytes == 4096);
 	end();
@@ -490,7 +490,7 @@ TEST(a_small_program_needs_little_space)
 	if (!begin())
 		return;
 	uint64_t reserved = GG_REGION_PAGE_BYTES +
-			    options.capacities[GG_TABLE_RING] * sizeof(struct gg_region_event);
+	                    options.capacities[GG_TABLE_RING] * sizeof(struct gg_region_event);
 	for (uint64_t i = 1; i <= 2000; i++) {
 		uint64_t pcs[] = { i, i / 10 + 100000, i / 100 + 200000 };
 
@@ -554,7 +554,7 @@ TEST(the_ring_keeps_each_event_until_it_is_read)
 		for (uint64_t i = 1; i <= 10; i++) {
 			record(i * 16 + round * 0x1000, i, 0);
 			gg_region_record_free(&region, &thread, at(i * 16 + round * 0x1000), 0,
-					      9000 + i, 3);
+			                      9000 + i, 3);
 		}
 		int got = gg_ring_read(&reader, events, 40, false);
 

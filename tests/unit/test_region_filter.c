@@ -13,10 +13,7 @@
 #include "region/filter.h"
 #include "test.h"
 
-enum {
-	RECORDS = 1 << 20,
-	PROBES = 1000000
-};
+enum { RECORDS = 1 << 20, PROBES = 1000000 };
 
 /* Records as the region has them: the address is the second word. */
 struct record {
@@ -31,7 +28,7 @@ static void *homes, *memory;
 static void *pages(size_t bytes)
 {
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 static void begin(void)
@@ -41,7 +38,7 @@ static void begin(void)
 	memory = pages(gg_filter_bytes(RECORDS));
 	used_count = 0;
 	gg_filter_init(&filter, memory, RECORDS, homes, &records[0].address,
-		       sizeof(*records) / sizeof(uint64_t), &used_count);
+	               sizeof(*records) / sizeof(uint64_t), &used_count);
 }
 
 static void end(void)
@@ -82,9 +79,7 @@ static uint64_t address_of_kind(int kind, uint64_t i)
 	}
 }
 
-enum {
-	KIND_COUNT = 5
-};
+enum { KIND_COUNT = 5 };
 
 /* The share of addresses of that kind, none of them added, that the filter lets through. */
 static double false_share(int kind, uint64_t first)
@@ -100,7 +95,7 @@ static double false_share(int kind, uint64_t first)
 static bool is_under(int kind, uint32_t live_count, double share, double limit)
 {
 	return CHECK_MSG(share <= limit, "kind %d, %u live: %.3f %% false", kind, live_count,
-			 100 * share);
+	                 100 * share);
 }
 
 TEST(what_is_live_is_never_missed_and_little_else_passes)
@@ -119,10 +114,10 @@ TEST(what_is_live_is_never_missed_and_little_else_passes)
 			for (uint32_t j = 0; j < live_count; j++)
 				missed += !maybe(records[j].address);
 			CHECK_MSG(missed == 0, "kind %d: %u of %u missed", kind, missed,
-				  live_count);
+			          live_count);
 			is_under(kind, live_count, false_share(kind, RECORDS), limits[i]);
 			is_under(kind, live_count, false_share((kind + 1) % KIND_COUNT, RECORDS),
-				 limits[i]);
+			         limits[i]);
 		}
 		for (uint32_t j = 0; j < live_count; j++)
 			gg_filter_remove(&filter, j);
@@ -143,9 +138,7 @@ TEST(an_empty_filter_says_no)
 /* Addresses come and go; the live ones are found, and the share of false ones stays. */
 static void churn(uint64_t total)
 {
-	enum {
-		LIVE = 100000
-	};
+	enum { LIVE = 100000 };
 	uint64_t next = 0, state = 1, missed = 0;
 
 	begin();
@@ -190,10 +183,7 @@ TEST(a_cell_that_overflowed_stays_and_nothing_is_missed)
 	end();
 }
 
-enum {
-	THREADS = 4,
-	PER_THREAD = 30000
-};
+enum { THREADS = 4, PER_THREAD = 30000 };
 
 static uint64_t missed_count;
 

@@ -25,12 +25,12 @@ static void fill(void)
 	for (uint64_t i = 1; i <= 60; i++) {
 		uint64_t pcs[] = { i, i / 3 + 100, i / 9 + 200, 300 };
 		struct gg_sample sample = region_sample(i * 16, i * 100,
-							gg_region_intern(&region, &thread, pcs, 4));
+		                                        gg_region_intern(&region, &thread, pcs, 4));
 
 		gg_region_record_alloc(&region, &thread, &sample);
 		if (i % 3 == 0)
 			gg_region_record_free(&region, &thread, (void *)(uintptr_t)(i * 16), 0,
-					      5000, 0);
+			                      5000, 0);
 	}
 }
 
@@ -66,7 +66,7 @@ static void use(const struct gg_region_view *view)
 	for (uint32_t i = 0; i < view->module_count; i++)
 		for (uint32_t j = 0; j < view->modules[i].path_bytes; j++)
 			sum += (uint8_t)gg_region_view_string(view,
-							      view->modules[i].path_offset)[j];
+			                                      view->modules[i].path_offset)[j];
 	gg_region_view_totals(view);
 	CHECK(gg_region_view_check(view, NULL) != -ENOMEM);
 	CHECK(sum != 1);
@@ -98,18 +98,18 @@ static int read_bytes(int fd, const uint8_t *bytes, size_t size)
 static uint64_t evil(uint64_t *random)
 {
 	static const uint64_t values[] = { 0,
-					   1,
-					   2,
-					   3,
-					   255,
-					   65535,
-					   0x7fffffff,
-					   0x80000000,
-					   0xffffffff,
-					   UINT64_MAX,
-					   UINT64_MAX / 2,
-					   4096,
-					   1 << 20 };
+		                           1,
+		                           2,
+		                           3,
+		                           255,
+		                           65535,
+		                           0x7fffffff,
+		                           0x80000000,
+		                           0xffffffff,
+		                           UINT64_MAX,
+		                           UINT64_MAX / 2,
+		                           4096,
+		                           1 << 20 };
 	uint64_t r = region_random(random);
 
 	return r % 3 == 0 ? r >> 8 : values[(r >> 8) % GG_COUNT(values)];
@@ -243,7 +243,7 @@ TEST(a_file_that_others_write_into_does_not_lead_the_writer_astray)
 			recorded += gg_region_record_alloc(&region, &thread, &sample) != 0;
 			if (i % 2 == 0)
 				gg_region_record_free(&region, &thread, (void *)(uintptr_t)(i * 16),
-						      0, 5, 0);
+				                      0, 5, 0);
 		}
 		gg_region_add_name(&region, GG_TABLE_TYPES, "other", 5);
 	}

@@ -6,9 +6,7 @@
 #include "base/hash.h"
 #include "test.h"
 
-enum {
-	RECORDS = 50000
-};
+enum { RECORDS = 50000 };
 
 static struct gg_index index_;
 static uint64_t keys[RECORDS];

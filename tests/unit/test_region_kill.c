@@ -93,12 +93,12 @@ static void *write_for_ever(void *context)
 		gg_store_release(&shared_log->threads[number].begun, step);
 		if (size_bytes > 0) {
 			sample = region_sample(address_of(number, block), size_bytes,
-					       gg_region_intern(&region, &thread, pcs, 3));
+			                       gg_region_intern(&region, &thread, pcs, 3));
 			gg_region_record_alloc(&region, &thread, &sample);
 		} else {
 			gg_region_record_free(&region, &thread,
-					      (void *)(uintptr_t)address_of(number, block), 0, step,
-					      0);
+			                      (void *)(uintptr_t)address_of(number, block), 0, step,
+			                      0);
 		}
 		gg_store_release(&shared_log->threads[number].finished, step);
 	}
@@ -116,7 +116,7 @@ static void become_writer(void)
 
 /* Live bytes and blocks of one thread's addresses. */
 static void count_live(const struct gg_region_view *view, int thread, uint64_t *ret_bytes,
-		       uint64_t *ret_count)
+                       uint64_t *ret_count)
 {
 	*ret_bytes = *ret_count = 0;
 	for (uint32_t i = 0; i < view->live_count; i++) {
@@ -159,7 +159,7 @@ static void verify(int round, struct outcome *outcome)
 	if (!CHECK(region_view(&region, &view)))
 		return;
 	CHECK_MSG(gg_region_view_check(&view, &stack) == 0, "kill %d: stack %u is not balanced",
-		  round, stack);
+	          round, stack);
 	outcome->finished_count += view.finished_count;
 	for (int t = 0; t < THREADS; t++) {
 		uint64_t begun = shared_log->threads[t].begun;
@@ -178,12 +178,12 @@ static void verify(int round, struct outcome *outcome)
 			outcome->last_there += same;
 		}
 		CHECK_MSG(same, "kill %d: thread %d does not hold its %llu steps", round, t,
-			  (unsigned long long)finished);
+		          (unsigned long long)finished);
 		allocated_bytes += script.allocated_bytes;
 		outcome->steps += finished;
 	}
 	CHECK_MSG(gg_region_view_totals(&view).allocated.size_bytes == allocated_bytes,
-		  "kill %d: allocated bytes", round);
+	          "kill %d: allocated bytes", round);
 	for (uint32_t i = 0; test_failed && i < GG_COUNTER_COUNT; i++)
 		if (view.header.counters[i] > 0)
 			printf("  %s: %llu\n", gg_region_counter_name(i),
@@ -231,7 +231,7 @@ TEST(a_killed_writer_leaves_what_it_had_recorded)
 	uint64_t random = 12345;
 
 	shared_log = mmap(NULL, sizeof(*shared_log), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < kills && !test_failed; i++)
 		kill_once(i, &random, &outcome);
 	printf("%d kills after %llu steps in all; %llu operations were finished by the reader\n",

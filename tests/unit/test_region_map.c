@@ -12,9 +12,7 @@
 
 #include "test.h"
 
-enum {
-	BYTES = 1 << 20
-};
+enum { BYTES = 1 << 20 };
 
 static char directory[64];
 

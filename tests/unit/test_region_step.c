@@ -39,11 +39,11 @@ void gg_region_step(void)
 	uint32_t stack = 0;
 
 	CHECK_MSG(gg_region_view_check(&view, &stack) == 0,
-		  "before store %llu: stack %u is not balanced", (unsigned long long)look.stores,
-		  stack);
+	          "before store %llu: stack %u is not balanced", (unsigned long long)look.stores,
+	          stack);
 	CHECK_MSG(bytes == look.before_bytes || bytes == look.after_bytes,
-		  "before store %llu: %llu bytes live", (unsigned long long)look.stores,
-		  (unsigned long long)bytes);
+	          "before store %llu: %llu bytes live", (unsigned long long)look.stores,
+	          (unsigned long long)bytes);
 	/* Once it is done it stays done. */
 	CHECK(look.seen_after == 0 || bytes == look.after_bytes);
 	look.seen_before += bytes == look.before_bytes;
@@ -69,7 +69,7 @@ static void record(struct gg_region_thread *thread, uint64_t address, uint64_t s
 {
 	uint64_t pc = size_bytes % 7 + 1;
 	struct gg_sample sample = region_sample(address, size_bytes,
-						gg_region_intern(&region, thread, &pc, 1));
+	                                        gg_region_intern(&region, thread, &pc, 1));
 
 	CHECK(gg_region_record_alloc(&region, thread, &sample) != 0);
 }
@@ -77,7 +77,7 @@ static void record(struct gg_region_thread *thread, uint64_t address, uint64_t s
 static void release(struct gg_region_thread *thread, uint64_t address)
 {
 	CHECK(gg_region_record_free(&region, thread, (void *)(uintptr_t)address, 0, address + 9,
-				    0));
+	                            0));
 }
 
 static void start_looking(uint64_t before_bytes, uint64_t after_bytes)
@@ -158,9 +158,7 @@ TEST(an_announcement_can_be_finished_again_and_again)
 
 /* --- the filter: another thread comes between --- */
 
-enum {
-	ADDRESSES = 4096
-};
+enum { ADDRESSES = 4096 };
 
 static struct gg_filter filter;
 static uint64_t addresses[ADDRESSES];

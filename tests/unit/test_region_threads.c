@@ -52,7 +52,7 @@ static bool release(struct gg_region_thread *thread, uint64_t address)
 {
 	return gg_live_maybe(&region, (void *)(uintptr_t)address) &&
 	       gg_region_record_free(&region, thread, (void *)(uintptr_t)address, 0, address + 99,
-				     7);
+	                             7);
 }
 
 /* Allocates a block of its own, leaves it in a random place, and frees what it finds there. */
@@ -66,7 +66,7 @@ static void *hammer(void *context)
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		uint64_t address = (number + 1) << 40 | (i + 1) * 16, other;
 		struct gg_sample sample = region_sample(address, size_of(address),
-							intern(&thread, region_random(&random)));
+		                                        intern(&thread, region_random(&random)));
 
 		if (gg_region_record_alloc(&region, &thread, &sample) != 0) {
 			allocated += sample.size_bytes;
@@ -181,9 +181,7 @@ TEST(threads_without_room_for_rows_and_samples_leave_exact_totals)
 
 /* --- two threads close the same sample --- */
 
-enum {
-	RACES = 20000
-};
+enum { RACES = 20000 };
 
 static struct {
 	uint64_t id, turn, closed_by_id;
@@ -201,7 +199,7 @@ static void *close_by_id(void *unused)
 		while (gg_load_acquire(&race.turn) != 2 * i - 1)
 			sched_yield();
 		race.closed_by_id += gg_region_record_free(&region, &thread, (void *)0x1000,
-							   race.id, i, 0);
+		                                           race.id, i, 0);
 		gg_store_release(&race.turn, 2 * i);
 	}
 	return NULL;
@@ -276,9 +274,7 @@ TEST(a_stack_has_one_id_whichever_thread_is_first)
 
 /* --- against a model --- */
 
-enum {
-	BLOCKS = 300
-};
+enum { BLOCKS = 300 };
 
 TEST(random_operations_agree_with_a_simple_model)
 {
@@ -305,7 +301,7 @@ TEST(random_operations_agree_with_a_simple_model)
 			continue;
 		}
 		struct gg_sample sample = region_sample(address, r >> 30 & 0xffff,
-							intern(&thread, stack));
+		                                        intern(&thread, stack));
 		CHECK(gg_region_record_alloc(&region, &thread, &sample) != 0);
 		missed += sizes[block] != 0;
 		stack_bytes[stacks[block]] -= sizes[block];
@@ -335,9 +331,7 @@ TEST(random_operations_agree_with_a_simple_model)
 
 /* --- fork --- */
 
-enum {
-	FORKED_LIVE = 300
-};
+enum { FORKED_LIVE = 300 };
 
 static void record_block(struct gg_region_thread *thread, uint64_t address)
 {

@@ -24,7 +24,7 @@ TEST(objects_and_lists_nest_with_commas_between)
 	gg_json_close(&json);
 	gg_json_close(&json);
 	CHECK(strcmp(gg_buf_text(&buf), "{\"version\":18446744073709551615,\"rows\":[{\"ok\":true,"
-					"\"why\":null},[],0.5]}") == 0);
+	                                "\"why\":null},[],0.5]}") == 0);
 }
 
 static bool number_is(double value, const char *expected)
@@ -64,7 +64,7 @@ TEST(any_bytes_become_valid_text)
 {
 	text_is("a\"b\\c\n\177", "\"a\\\"b\\\\c\\u000a\\u007f\"");
 	text_is("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
-		"\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
+	        "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
 	/* A lone continuation, a cut sequence, too long a form, a surrogate, beyond Unicode. */
 	text_is("\x80", "\"\xef\xbf\xbd\"");
 	text_is("\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\"");

@@ -21,10 +21,10 @@ TEST(a_line_goes_from_corner_to_corner)
 	const double x[] = { 0, 10 }, y[] = { 0, 1 };
 	const struct gg_plot_series series = { "s", x, y, 2 };
 	const struct gg_plot plot = { .title = "t",
-				      .x = { "x", GG_PLOT_NUMBER, false },
-				      .y = { "y", GG_PLOT_PERCENT, false },
-				      .series = &series,
-				      .series_count = 1 };
+		                      .x = { "x", GG_PLOT_NUMBER, false },
+		                      .y = { "y", GG_PLOT_PERCENT, false },
+		                      .series = &series,
+		                      .series_count = 1 };
 	const char *svg = svg_of(&plot);
 
 	CHECK(strstr(svg, "d=\"M70.0 290.0L550.0 40.0\"") != NULL);
@@ -38,10 +38,10 @@ TEST(a_logarithmic_size_axis_has_binary_ticks)
 	const double x[] = { 1024, 1048576 }, y[] = { 1, 2 };
 	const struct gg_plot_series series = { "s", x, y, 2 };
 	const struct gg_plot plot = { .title = "t",
-				      .x = { "size", GG_PLOT_SIZE, true },
-				      .y = { "y", GG_PLOT_NUMBER, false },
-				      .series = &series,
-				      .series_count = 1 };
+		                      .x = { "size", GG_PLOT_SIZE, true },
+		                      .y = { "y", GG_PLOT_NUMBER, false },
+		                      .series = &series,
+		                      .series_count = 1 };
 	const char *svg = svg_of(&plot);
 
 	CHECK(strstr(svg, ">1 KiB</text>") != NULL);
@@ -54,10 +54,10 @@ TEST(points_that_cannot_be_shown_interrupt_the_line)
 	const double x[] = { 1, 2, 3, 4, 5 }, y[] = { 1, 1, NAN, INFINITY, 2 };
 	const struct gg_plot_series series = { "s", x, y, 5 };
 	const struct gg_plot plot = { .title = "t",
-				      .x = { "x", GG_PLOT_NUMBER, true },
-				      .y = { "y", GG_PLOT_NUMBER, false },
-				      .series = &series,
-				      .series_count = 1 };
+		                      .x = { "x", GG_PLOT_NUMBER, true },
+		                      .y = { "y", GG_PLOT_NUMBER, false },
+		                      .series = &series,
+		                      .series_count = 1 };
 	const char *line = strstr(svg_of(&plot), "d=\"M70.0 165.0L");
 
 	CHECK(line != NULL && strstr(line, "M550.0 40.0\"") != NULL);
@@ -67,8 +67,8 @@ TEST(points_that_cannot_be_shown_interrupt_the_line)
 TEST(texts_are_escaped)
 {
 	const struct gg_plot plot = { .title = "<script>&",
-				      .x = { "x", GG_PLOT_NUMBER, false },
-				      .y = { "y", GG_PLOT_NUMBER, false } };
+		                      .x = { "x", GG_PLOT_NUMBER, false },
+		                      .y = { "y", GG_PLOT_NUMBER, false } };
 
 	CHECK(strstr(svg_of(&plot), "&lt;script>&amp;</text>") != NULL);
 }
@@ -78,10 +78,10 @@ TEST(a_plot_without_points_is_an_empty_frame)
 	const double nothing[] = { NAN };
 	const struct gg_plot_series series = { "s", nothing, nothing, 1 };
 	const struct gg_plot plot = { .title = "t",
-				      .x = { "x", GG_PLOT_SIZE, true },
-				      .y = { "y", GG_PLOT_NUMBER, false },
-				      .series = &series,
-				      .series_count = 1 };
+		                      .x = { "x", GG_PLOT_SIZE, true },
+		                      .y = { "y", GG_PLOT_NUMBER, false },
+		                      .series = &series,
+		                      .series_count = 1 };
 	const char *svg = svg_of(&plot);
 
 	CHECK(strstr(svg, "</svg>") != NULL && strstr(svg, "nan") == NULL);

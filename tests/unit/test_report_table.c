@@ -35,8 +35,8 @@ TEST(columns_are_as_wide_as_their_widest_cell)
 	gg_table_cell(&table, "%d", 7);
 	gg_table_cell(&table, "%s", "");
 	prints(&table, "function       size  note\n"
-		       "f            123456  x\n"
-		       "longer_name       7  \n");
+	               "f            123456  x\n"
+	               "longer_name       7  \n");
 }
 
 TEST(wide_bytes_count_as_one_character)

@@ -32,9 +32,7 @@ TEST(moments_of_a_known_set)
 
 TEST(a_right_distribution_is_near_and_a_wrong_one_far)
 {
-	enum {
-		COUNT = 10000
-	};
+	enum { COUNT = 10000 };
 	static double right[COUNT], wrong[COUNT];
 
 	for (uint64_t i = 0; i < COUNT; i++) {

@@ -19,8 +19,8 @@
 static struct gg_tally group(uint64_t samples, uint64_t size_bytes, double interval)
 {
 	const struct gg_draw draw = { .interval = interval,
-				      .mark_count = 1,
-				      .scheme = GG_SCHEME_POISSON };
+		                      .mark_count = 1,
+		                      .scheme = GG_SCHEME_POISSON };
 	struct gg_tally tally = { 0 };
 
 	gg_tally_expose(&tally, interval);
@@ -30,7 +30,7 @@ static struct gg_tally group(uint64_t samples, uint64_t size_bytes, double inter
 }
 
 static struct gg_difference bytes_between(const struct gg_tally *before,
-					  const struct gg_tally *after)
+                                          const struct gg_tally *after)
 {
 	return gg_difference_of(before, after, GG_BYTES, 1, 0.95);
 }
@@ -73,7 +73,7 @@ TEST(the_interval_holds_zero_exactly_when_the_p_value_says_so)
 			bool holds_zero = d.low <= 0 && d.high >= 0;
 
 			CHECK_MSG(holds_zero == (d.p_value >= 0.05), "%ju %ju: %g",
-				  (uintmax_t)before, (uintmax_t)after, d.p_value);
+			          (uintmax_t)before, (uintmax_t)after, d.p_value);
 		}
 	}
 }
@@ -83,7 +83,7 @@ TEST(large_groups_have_the_sum_of_the_variances)
 	const struct gg_tally a = group(100000, 64, 512 * KIB), b = group(101000, 64, 512 * KIB);
 	struct gg_difference d = bytes_between(&a, &b);
 	double sigma = sqrt(gg_tally_estimate(&a, GG_BYTES).variance +
-			    gg_tally_estimate(&b, GG_BYTES).variance);
+	                    gg_tally_estimate(&b, GG_BYTES).variance);
 
 	/* The skew that is left at 1e5 samples is 1/sqrt(1e5). */
 	CHECK(fabs((d.high - d.value) / (1.959964 * sigma) - 1) < 0.004);
@@ -190,11 +190,11 @@ static double null_size(double mean, double ratio, double a, double *ret_conditi
 			if (both < 1e-16)
 				continue;
 			reach = y > x ? hypot(y - poisson_low(j, a / 2) / ratio, i_high - x)
-				      : hypot(x - i_low, poisson_high(j, a / 2) / ratio - y);
+			              : hypot(x - i_low, poisson_high(j, a / 2) / ratio - y);
 			if (fabs(y - x) > reach)
 				size += both;
 			tail = fmin(i > 0 ? gg_beta_lower(i, j + 1, 1 - share) : 1,
-				    j > 0 ? gg_beta_lower(j, i + 1, share) : 1);
+			            j > 0 ? gg_beta_lower(j, i + 1, share) : 1);
 			if (2 * tail <= a)
 				*ret_conditional += both;
 		}
@@ -212,13 +212,13 @@ TEST(false_alarms_are_as_rare_as_promised_down_to_one_in_a_hundred_thousand)
 			for (size_t l = 0; l < GG_COUNT(levels); l++) {
 				double conditional;
 				double size = null_size(means[m], ratios[r], levels[l],
-							&conditional);
+				                        &conditional);
 
 				CHECK_MSG(size <= levels[l], "%g, %g: %g of %g", means[m],
-					  ratios[r], size, levels[l]);
+				          ratios[r], size, levels[l]);
 				/* Never less powerful than the conditional binomial. */
 				CHECK_MSG(size >= conditional * (1 - 1e-9), "%g, %g: %g < %g",
-					  means[m], ratios[r], size, conditional);
+				          means[m], ratios[r], size, conditional);
 			}
 		}
 	}
@@ -236,18 +236,18 @@ TEST(p_values_of_small_objects_are_those_of_the_exact_sums)
 			if (p < 1e-10)
 				continue;
 			CHECK_MSG(fabs(reach - (j - i)) < 1e-3 * (j - i), "%d %d: p %g, reach %g",
-				  i, j, p, reach);
+			          i, j, p, reach);
 		}
 	}
 }
 
 /* Samples `count` allocations of one size into the tally, by the gaps between samples. */
 static void sample(struct gg_tally *tally, struct gg_rng *rng, uint64_t count, uint64_t size_bytes,
-		   double interval)
+                   double interval)
 {
 	const struct gg_draw draw = { .interval = interval,
-				      .mark_count = 1,
-				      .scheme = GG_SCHEME_POISSON };
+		                      .mark_count = 1,
+		                      .scheme = GG_SCHEME_POISSON };
 	double allocations_a_sample = interval / (double)size_bytes;
 
 	for (uint64_t at = gg_rng_geometric(rng, allocations_a_sample); at < count;
@@ -257,9 +257,7 @@ static void sample(struct gg_tally *tally, struct gg_rng *rng, uint64_t count, u
 
 TEST(mixed_sizes_and_unequal_intervals_keep_the_null_too)
 {
-	enum {
-		RUNS = 20000
-	};
+	enum { RUNS = 20000 };
 	struct gg_rng rng;
 	uint64_t alarms_5 = 0, alarms_01 = 0;
 
@@ -330,11 +328,7 @@ TEST(equal_p_values_get_equal_rates)
  */
 TEST(the_four_stacks_that_grew_are_found_among_12000)
 {
-	enum {
-		STACKS = 12000,
-		GREW = 4,
-		REPEATS = 20
-	};
+	enum { STACKS = 12000, GREW = 4, REPEATS = 20 };
 	double *p = malloc(STACKS * sizeof(*p));
 	size_t *order = malloc(STACKS * sizeof(*order));
 	struct stat_moments false_share = { 0 };
@@ -364,10 +358,10 @@ TEST(the_four_stacks_that_grew_are_found_among_12000)
 		}
 		found += right;
 		stat_add(&false_share,
-			 discoveries > 0 ? (double)(discoveries - right) / (double)discoveries : 0);
+		         discoveries > 0 ? (double)(discoveries - right) / (double)discoveries : 0);
 	}
 	CHECK_MSG(false_share.mean <= 0.05 + 3 * stat_error_of_mean(&false_share), "%g",
-		  false_share.mean);
+	          false_share.mean);
 	CHECK_MSG(found >= REPEATS * GREW - 1, "%ju", (uintmax_t)found);
 	free(p);
 	free(order);

@@ -12,32 +12,22 @@
 #include "test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum {
-	RUNS = 300
-};
+enum { RUNS = 300 };
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum {
-	RUNS = 300
-};
+enum { RUNS = 300 };
 #else
-enum {
-	RUNS = 1500
-};
+enum { RUNS = 1500 };
 #endif
 #else
-enum {
-	RUNS = 1500
-};
+enum { RUNS = 1500 };
 #endif
 
 static const double levels[] = { 0.05, 0.01, 0.001 };
-enum {
-	LEVELS = 3
-};
+enum { LEVELS = 3 };
 
 static void check_program(const struct gg_program *program, enum gg_quantity quantity,
-			  uint64_t stream)
+                          uint64_t stream)
 {
 	uint64_t alarms[LEVELS] = { 0 };
 	struct gg_rng rng;
@@ -57,8 +47,8 @@ static void check_program(const struct gg_program *program, enum gg_quantity qua
 		double sigma = sqrt(levels[i] * (1 - levels[i]) * RUNS);
 
 		CHECK_MSG((double)alarms[i] <= levels[i] * RUNS + 3 * sigma + 1,
-			  "%s: %g: %ju of %d", program->name, levels[i], (uintmax_t)alarms[i],
-			  RUNS);
+		          "%s: %g: %ju of %d", program->name, levels[i], (uintmax_t)alarms[i],
+		          RUNS);
 	}
 }
 

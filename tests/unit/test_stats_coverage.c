@@ -74,17 +74,17 @@ static bool next_place(struct place *place)
 }
 
 static const struct gg_cell *cell_at(const struct gg_coverage *coverages, enum gg_kind kind,
-				     const struct place *place)
+                                     const struct place *place)
 {
 	return &coverages[place->program].cells[kind][place->quantity][place->population];
 }
 
 #define CHECK_AT(place, condition, value)                                                 \
 	CHECK_MSG(condition, "%s, %s, %s: %s with %.5g",                                  \
-		  gg_simulate_program((place).program)->name,                             \
-		  (place).quantity == GG_BYTES ? "bytes" : "allocations",                 \
-		  (place).population == GG_ALL_GROUPS ? "all" : "shown only", #condition, \
-		  (double)(value))
+	          gg_simulate_program((place).program)->name,                             \
+	          (place).quantity == GG_BYTES ? "bytes" : "allocations",                 \
+	          (place).population == GG_ALL_GROUPS ? "all" : "shown only", #condition, \
+	          (double)(value))
 
 /* The specification: not below nominal by more than 3 sigma.  The bar: 94.5 %. */
 TEST(nominal_95_percent_is_94_5_at_least_in_every_program)
@@ -160,7 +160,7 @@ static bool is_certain(const struct gg_program *program)
 }
 
 static bool is_valid_everywhere(const struct gg_coverage *coverages, enum gg_kind kind,
-				enum gg_quantity quantity, enum gg_population population)
+                                enum gg_quantity quantity, enum gg_population population)
 {
 	struct place place = { .quantity = quantity, .population = population };
 	uint64_t run_count = 0;
@@ -189,11 +189,11 @@ TEST(the_rule_is_at_most_1_15_times_as_wide_as_any_method_that_is_valid_in_every
 
 			if (other->run_count == 0 ||
 			    !is_valid_everywhere(coverages, (enum gg_kind)k, place.quantity,
-						 place.population))
+			                         place.population))
 				continue;
 			compared_count++;
 			CHECK_AT(place, rule->width <= 1.15 * other->width,
-				 rule->width / other->width);
+			         rule->width / other->width);
 		}
 	} while (next_place(&place));
 	CHECK(compared_count > 0);
@@ -221,16 +221,16 @@ TEST(the_normal_interval_fails_where_samples_are_few_or_large)
 		const char *name;
 		double most;
 	} failing[] = { { "64 B, 0.3 samples", 0.5 },
-			{ "64 B, 2.7 samples", 0.94 },
-			{ "4 R, 28 allocations", 0.92 } };
+		        { "64 B, 2.7 samples", 0.94 },
+		        { "4 R, 28 allocations", 0.92 } };
 	const struct gg_coverage *coverages = simulated();
 
 	for (size_t i = 0; i < gg_simulate_program_count(); i++)
 		for (size_t j = 0; j < GG_COUNT(failing); j++)
 			if (strcmp(gg_simulate_program(i)->name, failing[j].name) == 0)
 				CHECK(coverages[i]
-					      .cells[GG_KIND_NORMAL][GG_BYTES][GG_ALL_GROUPS]
-					      .covered < failing[j].most);
+				              .cells[GG_KIND_NORMAL][GG_BYTES][GG_ALL_GROUPS]
+				              .covered < failing[j].most);
 }
 
 TEST(as_many_samples_come_as_are_expected)
@@ -242,8 +242,8 @@ TEST(as_many_samples_come_as_are_expected)
 
 		/* A sum of coins has at most the variance of its mean. */
 		CHECK_MSG(fabs(coverages[i].mean_samples - expected) <= 5 * sqrt(expected / RUNS),
-			  "%s: %g, not %g", gg_simulate_program(i)->name, coverages[i].mean_samples,
-			  expected);
+		          "%s: %g, not %g", gg_simulate_program(i)->name, coverages[i].mean_samples,
+		          expected);
 	}
 }
 
@@ -263,9 +263,9 @@ TEST(other_confidences_are_held_too)
 					&coverage.cells[GG_KIND_RULE][q][GG_ALL_GROUPS];
 
 				CHECK_MSG(cell->covered >=
-						  nominal - 3 * sqrt(nominal * (1 - nominal) / n),
-					  "%s, %g: %g", gg_simulate_program(i)->name, nominal,
-					  cell->covered);
+				                  nominal - 3 * sqrt(nominal * (1 - nominal) / n),
+				          "%s, %g: %g", gg_simulate_program(i)->name, nominal,
+				          cell->covered);
 			}
 		}
 	}

@@ -11,9 +11,7 @@
 #include "base/hash.h"
 #include "test.h"
 
-enum {
-	RANDOM_COUNT = 400 * 1000
-};
+enum { RANDOM_COUNT = 400 * 1000 };
 
 struct function {
 	const char *name;
@@ -48,7 +46,7 @@ static double error_ulps(const struct function *f, double x)
 
 	if (isnan(exact) || isinf((double)exact))
 		return isnan(exact) ? (isnan(ours) ? 0 : INFINITY)
-				    : (ours == (double)exact ? 0 : INFINITY);
+		                    : (ours == (double)exact ? 0 : INFINITY);
 	unit = size - nextafter(size, 0);
 	if (unit == 0)
 		unit = 0x1p-1074;
@@ -74,7 +72,7 @@ static void try(struct worst *worst, double x)
 static void check_worst(const struct worst *worst, const char *where)
 {
 	CHECK_MSG(worst->ulps <= GG_ELEMENTARY_ULPS, "%s, %s: %.3f ulps at %a", worst->f->name,
-		  where, worst->ulps, worst->x);
+	          where, worst->ulps, worst->x);
 }
 
 static void check_range(const struct function *f, double low, double high)
@@ -102,9 +100,9 @@ static void check_all_exponents(const struct function *f)
 /* Each power of two, the two doubles beside it, and 1 and 1 + x around the seams of the ranges. */
 static void check_seams(const struct function *f)
 {
-	const double seams[] = { 1,	 sqrt(0.5), sqrt(2), -0.2928,	      0.4142,
-				 -0.5,	 -1,	    709.78,  -37.5,	      M_LN2 / 2,
-				 -M_LN2, M_LN2,	    -37.4,   -0.346573590279, 0x1p53 };
+	const double seams[] = { 1,      sqrt(0.5), sqrt(2), -0.2928,         0.4142,
+		                 -0.5,   -1,        709.78,  -37.5,           M_LN2 / 2,
+		                 -M_LN2, M_LN2,     -37.4,   -0.346573590279, 0x1p53 };
 	struct worst worst = { .f = f };
 
 	for (int e = -1074; e < 1024; e++) {

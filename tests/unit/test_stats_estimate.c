@@ -26,15 +26,15 @@ struct sample {
 static struct gg_draw poisson(double interval_bytes)
 {
 	return (struct gg_draw){ .interval = interval_bytes,
-				 .mark_count = 1,
-				 .scheme = GG_SCHEME_POISSON };
+		                 .mark_count = 1,
+		                 .scheme = GG_SCHEME_POISSON };
 }
 
 /* Any scheme, interval and size up to 2^(size_bits). */
 static struct sample draw_sample(struct gg_rng *rng, unsigned size_bits)
 {
 	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
-						  GG_SCHEME_POISSON_COUNT, GG_SCHEME_STRIDE };
+		                                  GG_SCHEME_POISSON_COUNT, GG_SCHEME_STRIDE };
 	struct sample sample = {
 		.draw = poisson((double)(1 + gg_rng_below(rng, UINT64_C(1) << 22))),
 		.size_bytes = gg_rng_next(rng) >> (64 - 1 - gg_rng_below(rng, size_bits)),
@@ -69,7 +69,7 @@ static void check_same_sums(const struct gg_tally *a, const struct gg_tally *b, 
 
 		CHECK_MSG(near(x.value, y.value, relative), "%.17g %.17g", x.value, y.value);
 		CHECK_MSG(near(x.variance, y.variance, relative), "%.17g %.17g", x.variance,
-			  y.variance);
+		          y.variance);
 		CHECK_MSG(near(skew_x, skew_y, relative), "%.17g %.17g", skew_x, skew_y);
 		CHECK(gg_tally_seen(a, quantity) == gg_tally_seen(b, quantity));
 	}
@@ -121,7 +121,7 @@ TEST(each_sample_is_scaled_by_the_interval_of_its_own_mark)
 	gg_tally_add(&tally, &often, 512);
 	gg_tally_add(&tally, &rarely, 524288);
 	CHECK(near(gg_tally_estimate(&tally, GG_BYTES).value, (512 + 524288) / -expm1(-0.5),
-		   1e-14));
+	           1e-14));
 	CHECK(near(gg_tally_estimate(&tally, GG_ALLOCATIONS).value, 2 / -expm1(-0.5), 1e-14));
 }
 
@@ -143,11 +143,11 @@ TEST(the_cumulants_are_those_of_the_negative_binomial)
 			gg_tally_add(&tally, &draw, 1000);
 		CHECK(near(gg_sum_value(&moments[GG_ALLOCATIONS].value), s / p, 1e-14));
 		CHECK(near(gg_sum_value(&moments[GG_ALLOCATIONS].variance), s * (1 - p) / p / p,
-			   1e-12));
+		           1e-12));
 		CHECK(near(gg_sum_value(&moments[GG_ALLOCATIONS].skew),
-			   s * (1 - p) * (2 - p) / p / p / p, 1e-12));
+		           s * (1 - p) * (2 - p) / p / p / p, 1e-12));
 		CHECK(near(gg_sum_value(&moments[GG_BYTES].skew),
-			   1e9 * s * (1 - p) * (2 - p) / p / p / p, 1e-12));
+		           1e9 * s * (1 - p) * (2 - p) / p / p / p, 1e-12));
 	}
 }
 
@@ -268,9 +268,9 @@ TEST(failed_trials_are_s_times_the_mean_gap_and_the_rest)
 {
 	struct gg_tally tally = { 0 };
 	struct gg_draw draw = { .interval = 102400,
-				.offset_bytes = 100,
-				.mark_count = 1,
-				.scheme = GG_SCHEME_BERNOULLI };
+		                .offset_bytes = 100,
+		                .mark_count = 1,
+		                .scheme = GG_SCHEME_BERNOULLI };
 
 	for (int i = 0; i < 8; i++)
 		gg_tally_add(&tally, &draw, i < 7 ? 1463 : 1467);
@@ -282,8 +282,8 @@ TEST(marks_are_counted_where_the_scheme_counts_them)
 {
 	struct gg_tally tally = { 0 };
 	struct gg_draw draw = { .interval = 4096,
-				.mark_count = 3,
-				.scheme = GG_SCHEME_POISSON_COUNT };
+		                .mark_count = 3,
+		                .scheme = GG_SCHEME_POISSON_COUNT };
 
 	gg_tally_add(&tally, &draw, 10000);
 	draw.mark_count = 1;
@@ -293,19 +293,19 @@ TEST(marks_are_counted_where_the_scheme_counts_them)
 	CHECK(gg_tally_marks(&tally).variance == 4 * 4096.0 * 4096);
 	CHECK(near(gg_tally_estimate(&tally, GG_BYTES).value, 4 * 4096, 1e-15));
 	CHECK(near(gg_tally_estimate(&tally, GG_ALLOCATIONS).value, 3 * 4096.0 / 10000 + 64,
-		   1e-15));
+	           1e-15));
 }
 
 /* The mean within 5 of its own standard deviations; so is the mean of the variances estimated. */
 static void check_unbiased(const struct stat_moments *values, const struct stat_moments *variances,
-			   double truth, double variance, const char *what, double size)
+                           double truth, double variance, const char *what, double size)
 {
 	CHECK_MSG(stat_within(values->mean, truth, stat_error_of_mean(values) + 1e-12 * truth, 5),
-		  "%s, size %g: mean %.9g, not %.9g", what, size, values->mean, truth);
+	          "%s, size %g: mean %.9g, not %.9g", what, size, values->mean, truth);
 	CHECK_MSG(stat_within(variances->mean, variance,
-			      stat_error_of_mean(variances) + 1e-9 * variance, 5),
-		  "%s, size %g: mean variance %.9g, not %.9g", what, size, variances->mean,
-		  variance);
+	                      stat_error_of_mean(variances) + 1e-9 * variance, 5),
+	          "%s, size %g: mean variance %.9g, not %.9g", what, size, variances->mean,
+	          variance);
 }
 
 /*
@@ -318,9 +318,7 @@ TEST(estimates_and_their_variances_are_unbiased_from_1_byte_to_64_R)
 {
 	static const uint64_t sizes[] = { 1, 16, 250, 1000, 2000, 4000, 8000, 64000 };
 	const double R = 1000;
-	enum {
-		RUNS = 20000
-	};
+	enum { RUNS = 20000 };
 
 	for (size_t i = 0; i < GG_COUNT(sizes); i++) {
 		double z = (double)sizes[i], missed = exp(-z / R), p = -expm1(-z / R);
@@ -353,10 +351,10 @@ TEST(estimates_and_their_variances_are_unbiased_from_1_byte_to_64_R)
 		observed = stat_variance(&moments[0]);
 		if (z < 8 * R)
 			CHECK_MSG(stat_within(observed / expected, 1, sqrt(3.0 / RUNS), 5),
-				  "size %g: variance %g of %g", z, observed, expected);
+			          "size %g: variance %g of %g", z, observed, expected);
 		CHECK_MSG(stat_within(stat_variance(&moments[4]) / moments[5].mean, 1,
-				      sqrt(3.0 / RUNS), 5),
-			  "failed trials, size %g: variance %g of %g", z,
-			  stat_variance(&moments[4]), moments[5].mean);
+		                      sqrt(3.0 / RUNS), 5),
+		          "failed trials, size %g: variance %g of %g", z,
+		          stat_variance(&moments[4]), moments[5].mean);
 	}
 }

@@ -23,8 +23,8 @@ static bool near(double value, double expected, double relative)
 static void add_samples(struct gg_tally *tally, uint64_t size_bytes, int count, double interval)
 {
 	struct gg_draw draw = { .interval = interval,
-				.mark_count = 1,
-				.scheme = GG_SCHEME_POISSON };
+		                .mark_count = 1,
+		                .scheme = GG_SCHEME_POISSON };
 
 	for (int i = 0; i < count; i++)
 		gg_tally_add(tally, &draw, size_bytes);
@@ -92,10 +92,10 @@ TEST(failed_trials_reproduce_the_published_table)
 		struct gg_failures ends = gg_interval_failures(102400, published[i].samples, 0.95);
 
 		CHECK_MSG(fabs(ends.low - published[i].low) <= 1, "%g samples: low %.0f, not %.0f",
-			  published[i].samples, ends.low, published[i].low);
+		          published[i].samples, ends.low, published[i].low);
 		CHECK_MSG(fabs(ends.high - published[i].high) <= 1,
-			  "%g samples: high %.0f, not %.0f", published[i].samples, ends.high,
-			  published[i].high);
+		          "%g samples: high %.0f, not %.0f", published[i].samples, ends.high,
+		          published[i].high);
 	}
 }
 
@@ -112,10 +112,10 @@ TEST(failed_trials_are_the_whole_numbers_nearest_to_the_tails)
 		CHECK(ends.low == floor(ends.low) && ends.high == floor(ends.high));
 		for (double step = -1; step <= 1; step += 2) {
 			CHECK_MSG(distance(ends.low, s, 0.05) <= distance(ends.low + step, s, 0.05),
-				  "%g samples", s);
+			          "%g samples", s);
 			CHECK_MSG(distance(ends.high, s, 0.95) <=
-					  distance(ends.high + step, s, 0.95),
-				  "%g samples", s);
+			                  distance(ends.high + step, s, 0.95),
+			          "%g samples", s);
 		}
 	}
 }
@@ -133,9 +133,9 @@ TEST(the_negative_binomial_has_its_closed_forms)
 		double f = failures[i], n = f + 2, none = exp(n * log1p(-q));
 
 		CHECK(near(gg_interval_failures_cdf(f, 1, 102400), -expm1((f + 1) * log1p(-q)),
-			   1e-10));
+		           1e-10));
 		CHECK(fabs(gg_interval_failures_cdf(f, 2, 102400) -
-			   (1 - none - n * q * none / (1 - q))) < 1e-14);
+		           (1 - none - n * q * none / (1 - q))) < 1e-14);
 	}
 	CHECK(gg_interval_failures_cdf(-1, 1, 102400) == 0);
 	CHECK(gg_interval_failures_cdf(0, 1, 1) == 1);
@@ -149,7 +149,7 @@ static double camp_paulson_error(double samples, double interval)
 	for (double f = 0; f < 40 * interval; f = f < 2000 ? f + 1 : floor(f * 1.001) + 1) {
 		double exact = gg_interval_failures_cdf(f, samples, interval);
 		double error = fabs(gg_interval_failures_cdf_camp_paulson(f, samples, interval) -
-				    exact);
+		                    exact);
 
 		worst = fmax(worst, error);
 	}
@@ -179,7 +179,7 @@ TEST(camp_and_paulson_err_by_0_0005_where_every_other_byte_is_a_mark)
 {
 	for (double samples = 1; samples <= 5; samples++)
 		CHECK_MSG(camp_paulson_error(samples, 2) < 0.0005, "%g samples: %g", samples,
-			  camp_paulson_error(samples, 2));
+		          camp_paulson_error(samples, 2));
 }
 
 TEST(camp_and_paulson_reach_the_tails_within_their_error)
@@ -197,7 +197,7 @@ TEST(camp_and_paulson_reach_the_tails_within_their_error)
 TEST(the_worked_example_of_failed_trials_comes_out)
 {
 	struct gg_interval interval = gg_interval_failed_trials(102400, 8, 10908, 0.95,
-								GG_WINDOW_ALIGNED);
+	                                                        GG_WINDOW_ALIGNED);
 
 	CHECK(interval.low == 353666 + 10908 && interval.high == 1476870 + 10908);
 	CHECK(interval.method == GG_METHOD_NEGATIVE_BINOMIAL);
@@ -206,9 +206,9 @@ TEST(the_worked_example_of_failed_trials_comes_out)
 TEST(a_free_window_has_one_sample_fewer_below_and_one_more_above)
 {
 	struct gg_interval begins = gg_interval_failed_trials(102400, 8, 10908, 0.95,
-							      GG_WINDOW_BEGINS_BETWEEN);
+	                                                      GG_WINDOW_BEGINS_BETWEEN);
 	struct gg_interval ends = gg_interval_failed_trials(102400, 8, 10908, 0.95,
-							    GG_WINDOW_ENDS_BETWEEN);
+	                                                    GG_WINDOW_ENDS_BETWEEN);
 	struct gg_interval both = gg_interval_failed_trials(102400, 8, 10908, 0.95, GG_WINDOW_FREE);
 
 	CHECK(fabs(begins.low - (288185 + 10908)) <= 1 && begins.high == 1476870 + 10908);
@@ -234,7 +234,7 @@ TEST(the_gamma_interval_is_garwoods_where_weights_are_1)
 	static const struct {
 		double count, low, high;
 	} garwood[] = {
-		{ 0, 0, 3.688879 },	     { 1, 0.025318, 5.571643 },
+		{ 0, 0, 3.688879 },          { 1, 0.025318, 5.571643 },
 		{ 2, 0.242209, 7.224688 },   { 5, 1.623486, 11.668332 },
 		{ 10, 4.795389, 18.390356 }, { 20, 12.216518, 30.888384 },
 	};
@@ -313,14 +313,14 @@ TEST(no_interval_excludes_what_was_seen)
 			double seen = gg_tally_seen(&tally, quantity);
 			double value = gg_tally_estimate(&tally, quantity).value;
 			struct gg_interval interval = gg_interval_of(&tally, quantity, 0.95,
-								     discovered);
+			                                             discovered);
 
 			CHECK_MSG(interval.low >= seen, "run %d: %g, seen %g", i, interval.low,
-				  seen);
+			          seen);
 			CHECK_MSG(interval.high >= value && isfinite(interval.high),
-				  "run %d: %g, estimate %g", i, interval.high, value);
+			          "run %d: %g, estimate %g", i, interval.high, value);
 			CHECK_MSG(interval.low <= value, "run %d: %g, estimate %g", i, interval.low,
-				  value);
+			          value);
 		}
 	}
 }
@@ -338,12 +338,12 @@ TEST(more_confidence_is_a_wider_interval)
 
 		for (size_t j = 0; j < GG_COUNT(confidences); j++) {
 			struct gg_interval interval = gg_interval_of(&tally, quantity,
-								     confidences[j], i % 4 >= 2);
+			                                             confidences[j], i % 4 >= 2);
 
 			CHECK_MSG(interval.low <= last.low * (1 + 1e-12), "run %d: %g, %g", i,
-				  interval.low, last.low);
+			          interval.low, last.low);
 			CHECK_MSG(interval.high >= last.high * (1 - 1e-12), "run %d: %g, %g", i,
-				  interval.high, last.high);
+			          interval.high, last.high);
 			last = interval;
 		}
 	}
@@ -431,7 +431,7 @@ TEST(the_lower_end_of_a_discovered_row_solves_the_zero_truncated_law)
  * sum and needs no simulation.  Bytes; allocations differ by a factor.
  */
 static double exact_coverage(uint64_t size_bytes, double n, bool discovered,
-			     const struct gg_interval *intervals, double samples_max)
+                             const struct gg_interval *intervals, double samples_max)
 {
 	double p = -expm1(-(double)size_bytes / R), truth = n * (double)size_bytes;
 	double slack = 1e-9 * truth, covered = 0, all = 0;
@@ -452,10 +452,8 @@ static double exact_coverage(uint64_t size_bytes, double n, bool discovered,
 TEST(groups_of_one_size_are_held_with_95_percent_exactly)
 {
 	static const double sizes[] = { 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 1, 1.3, 1.6, 2, 2.5,
-					3,    3.5,  3.9, 4,   4.5, 5,	6, 7,	8,   10 };
-	enum {
-		SAMPLES_MAX = 400
-	};
+		                        3,    3.5,  3.9, 4,   4.5, 5,   6, 7,   8,   10 };
+	enum { SAMPLES_MAX = 400 };
 	double least = 1;
 
 	for (size_t i = 0; i < 2 * GG_COUNT(sizes); i++) {
@@ -473,7 +471,7 @@ TEST(groups_of_one_size_are_held_with_95_percent_exactly)
 		for (double expected = 1; expected < 200; expected *= 1.06) {
 			double n = ceil(expected / p);
 			double covered = exact_coverage(size_bytes, n, discovered, intervals,
-							SAMPLES_MAX);
+			                                SAMPLES_MAX);
 
 			CHECK_MSG(covered >= 0.95, "%g of %g R: %g", n, sizes[i / 2], covered);
 			least = fmin(least, covered);

@@ -12,9 +12,7 @@
 #include "stats/weight.h"
 #include "test.h"
 
-enum {
-	CLASSES = 40
-};
+enum { CLASSES = 40 };
 
 /* The i-th number of a fixed sequence, uniform in [0, 1). */
 static double random_unit(uint64_t i)
@@ -31,7 +29,7 @@ static void fill_classes(struct gg_optimal_class *classes, uint64_t seed)
 		classes[i].size_bytes = size;
 		classes[i].allocated = floor(1e7 / size * (1 + random_unit(3 * i + seed)) + 1);
 		classes[i].live = floor(classes[i].allocated *
-					pow(random_unit(3 * i + 1 + seed), 3));
+		                        pow(random_unit(3 * i + 1 + seed), 3));
 	}
 }
 
@@ -86,7 +84,7 @@ TEST(the_plan_uses_up_the_budget_and_keeps_every_p_above_the_floor)
 		for (size_t j = 0; j < GG_COUNT(budgets); j++) {
 			CHECK(gg_optimal_plan(classes, CLASSES, budgets[j], 1e-6, p) == 0);
 			CHECK_MSG(fabs(samples_of(classes, p) / budgets[j] - 1) < 1e-9,
-				  "seed %d, %g: %g", (int)seed, budgets[j], samples_of(classes, p));
+			          "seed %d, %g: %g", (int)seed, budgets[j], samples_of(classes, p));
 			for (int i = 0; i < CLASSES; i++)
 				CHECK(p[i] >= 1e-6 && p[i] <= 1);
 		}
@@ -109,7 +107,7 @@ TEST(the_plan_meets_the_lagrange_conditions)
 		CHECK(gg_optimal_plan(classes, CLASSES, 3000, 1e-5, p) == 0);
 		for (int i = 0; i < CLASSES; i++) {
 			double price = pow(classes[i].size_bytes / p[i], 2) * classes[i].live /
-				       classes[i].allocated;
+			               classes[i].allocated;
 
 			if (p[i] > 1e-5)
 				high = fmin(high, price);
@@ -117,7 +115,7 @@ TEST(the_plan_meets_the_lagrange_conditions)
 				low = fmax(low, price);
 		}
 		CHECK_MSG(low <= high * (1 + 1e-9), "seed %d: %.17g above %.17g", (int)seed, low,
-			  high);
+		          high);
 	}
 }
 
@@ -136,8 +134,8 @@ TEST(the_plan_is_the_one_that_bisection_finds)
 
 			for (int i = 0; i < CLASSES; i++)
 				q[i] = fmax(1e-6, fmin(1, c * classes[i].size_bytes *
-								  sqrt(classes[i].live /
-								       classes[i].allocated)));
+				                                  sqrt(classes[i].live /
+				                                       classes[i].allocated)));
 			if (samples_of(classes, q) > 5000)
 				high = c;
 			else
@@ -146,7 +144,7 @@ TEST(the_plan_is_the_one_that_bisection_finds)
 		CHECK(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p) == 0);
 		for (int i = 0; i < CLASSES; i++)
 			CHECK_MSG(fabs(p[i] / q[i] - 1) < 1e-9, "seed %d, class %d: %g, %g",
-				  (int)seed, i, p[i], q[i]);
+			          (int)seed, i, p[i], q[i]);
 	}
 }
 
@@ -167,7 +165,7 @@ TEST(the_variance_falls_by_the_ratio_of_theory_while_p_is_small)
 			live += classes[i].size_bytes * classes[i].live;
 			allocated += classes[i].size_bytes * classes[i].allocated;
 			both += classes[i].size_bytes *
-				sqrt(classes[i].live * classes[i].allocated);
+			        sqrt(classes[i].live * classes[i].allocated);
 		}
 		theory = live * allocated / (both * both);
 		interval = 1e12; /* 1e6 times the largest size */
@@ -181,7 +179,7 @@ TEST(the_variance_falls_by_the_ratio_of_theory_while_p_is_small)
 		      0);
 		ratio = variance_of(classes, bytes_p) / variance_of(classes, p);
 		CHECK_MSG(theory > 1 && fabs(ratio / theory - 1) < 1e-4, "%g, theory %g", ratio,
-			  theory);
+		          theory);
 	}
 }
 
@@ -212,15 +210,15 @@ TEST(no_other_plan_of_the_same_budget_does_better)
 		int from = (int)(gg_hash_integer(i, 1) % CLASSES),
 		    to = (int)(gg_hash_integer(i, 2) % CLASSES);
 		double moved = 0.1 * random_unit(i) *
-			       fmin(p[from] * classes[from].allocated,
-				    p[to] * classes[to].allocated);
+		               fmin(p[from] * classes[from].allocated,
+		                    p[to] * classes[to].allocated);
 
 		memcpy(other, p, sizeof(p));
 		other[from] -= moved / classes[from].allocated;
 		other[to] += moved / classes[to].allocated;
 		if (other[to] <= 1 && other[from] >= 1e-6)
 			CHECK_MSG(variance_of(classes, other) >= least * (1 - 1e-12), "%d to %d",
-				  from, to);
+			          from, to);
 	}
 }
 
@@ -290,7 +288,7 @@ TEST(costs_are_the_probabilities_that_were_asked_for)
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		CHECK(costs.of_class[i] >= 1 && costs.of_class[i] <= GG_OPTIMAL_CERTAIN);
 		CHECK_MSG(fabs(gg_optimal_probability(costs.of_class[i]) - p[i]) <= 0x1p-40, "p %g",
-			  p[i]);
+		          p[i]);
 	}
 	CHECK(costs.of_class[201] == 1 && gg_optimal_probability(1) > 0);
 	CHECK(costs.of_class[202] < GG_OPTIMAL_CERTAIN);

@@ -11,9 +11,7 @@
 #include "stats/ziggurat.h"
 #include "test.h"
 
-enum {
-	DRAWS = 1000 * 1000
-};
+enum { DRAWS = 1000 * 1000 };
 
 static double values[DRAWS];
 
@@ -50,7 +48,7 @@ TEST(every_output_bit_is_a_fair_coin)
 	}
 	for (int bit = 0; bit < 64; bit++)
 		CHECK_MSG(stat_within((double)ones[bit], DRAWS / 2., sqrt(DRAWS) / 2, 5),
-			  "bit %d: %g", bit, (double)ones[bit]);
+		          "bit %d: %g", bit, (double)ones[bit]);
 }
 
 TEST(seeds_and_streams_differ_and_repeat)
@@ -148,23 +146,23 @@ TEST(the_ziggurat_is_the_one_that_its_recurrence_gives)
 
 	CHECK(fabsl(v - 0.0039496598225815571993L) < 1e-17L); /* Marsaglia & Tsang's area */
 	for (int i = 0; i < GG_ZIGGURAT_LAYERS; i++) {
-		long double next = i == 0			 ? r
-				   : i == GG_ZIGGURAT_LAYERS - 1 ? 0
-								 : -logl(expl(-x) + v / x);
+		long double next = i == 0                        ? r
+		                   : i == GG_ZIGGURAT_LAYERS - 1 ? 0
+		                                                 : -logl(expl(-x) + v / x);
 		double accept = (double)gg_ziggurat[i].accept, coarse = 0x1p31;
 
 		slow += (1 - accept * 0x1p-53) / GG_ZIGGURAT_LAYERS;
 		CHECK_MSG(fabsl(0x1p53L * gg_ziggurat[i].width / x - 1) < 1e-12L, "layer %d", i);
 		CHECK_MSG(next == 0 ? accept == 0
-				    : fabsl((accept + coarse) / (0x1p53L * next / x) - 1) < 1e-12L,
-			  "layer %d", i);
+		                    : fabsl((accept + coarse) / (0x1p53L * next / x) - 1) < 1e-12L,
+		          "layer %d", i);
 		/* The part taken without a look must be under the curve, to the last bit. */
 		if (i + 1 < GG_ZIGGURAT_LAYERS)
 			CHECK_MSG((accept + coarse) * gg_ziggurat[i].width <=
-					  (i == 0 ? GG_ZIGGURAT_TAIL
-						  : 0x1p53 * gg_ziggurat[i + 1].width) *
-						  (1 + 0x1p-52),
-				  "layer %d", i);
+			                  (i == 0 ? GG_ZIGGURAT_TAIL
+			                          : 0x1p53 * gg_ziggurat[i + 1].width) *
+			                          (1 + 0x1p-52),
+			          "layer %d", i);
 		x = next;
 	}
 	CHECK_MSG(fabs(1 / slow - 45) < 1, "one draw in %g is slow", 1 / slow);
@@ -198,17 +196,14 @@ TEST(exponential_draws_follow_their_law)
 /* Cells of equal width through all layers of the ziggurat and into its tail, up to 10 means. */
 TEST(exponential_draws_have_the_right_density_everywhere)
 {
-	enum {
-		CELLS = 400,
-		COUNT = 20 * 1000 * 1000
-	};
+	enum { CELLS = 400, COUNT = 20 * 1000 * 1000 };
 	static uint64_t counts[CELLS];
 	static double expected[CELLS];
 	struct gg_rng rng = seeded(5);
 
 	for (int i = 0; i < CELLS; i++)
 		expected[i] = COUNT * exp(-i / 40.) *
-			      (i < CELLS - 1 ? -expm1(-1 / 40.) : 1); /* the last one is endless */
+		              (i < CELLS - 1 ? -expm1(-1 / 40.) : 1); /* the last one is endless */
 	for (int i = 0; i < COUNT; i++) {
 		double cell = gg_rng_exponential(&rng) * 40;
 
@@ -276,9 +271,7 @@ TEST(the_tail_goes_beyond_what_53_bits_could_reach)
 
 TEST(tail_frequencies_are_right_far_out)
 {
-	enum {
-		COUNT = 20 * 1000 * 1000
-	};
+	enum { COUNT = 20 * 1000 * 1000 };
 	struct gg_rng rng = seeded(6);
 	uint64_t beyond[20] = { 0 };
 
@@ -292,16 +285,14 @@ TEST(tail_frequencies_are_right_far_out)
 		double expected = COUNT * exp(-t); /* 18 237 down to 45 */
 
 		CHECK_MSG(stat_within((double)beyond[t], expected, sqrt(expected), 5), "%d: %g", t,
-			  (double)beyond[t]);
+		          (double)beyond[t]);
 	}
 }
 
 /* Cells of equal probability, but for whole numbers: chi-square over gaps 0..n-1 and "n or more". */
 static void check_geometric(double interval, double q, double scale, uint64_t seed)
 {
-	enum {
-		CELLS = 50
-	};
+	enum { CELLS = 50 };
 	struct gg_rng rng = seeded(seed);
 	uint64_t counts[CELLS] = { 0 }, width = (uint64_t)(interval / 12) + 1;
 	double expected[CELLS], stay = -log1p(-q) * (double)width;
@@ -317,8 +308,8 @@ static void check_geometric(double interval, double q, double scale, uint64_t se
 		counts[cell < (uint64_t)cell_count ? cell : (uint64_t)cell_count - 1]++;
 	}
 	CHECK_MSG(stat_chi_square(counts, expected, (size_t)cell_count) <
-			  stat_chi_square_limit((size_t)cell_count - 1, 5),
-		  "interval %g", interval);
+	                  stat_chi_square_limit((size_t)cell_count - 1, 5),
+	          "interval %g", interval);
 }
 
 TEST(geometric_gaps_follow_the_law_of_coins)
@@ -327,7 +318,7 @@ TEST(geometric_gaps_follow_the_law_of_coins)
 
 	for (size_t i = 0; i < sizeof(intervals) / sizeof(*intervals); i++)
 		check_geometric(intervals[i], 1 / intervals[i],
-				gg_rng_geometric_scale(intervals[i]), 10 + i);
+		                gg_rng_geometric_scale(intervals[i]), 10 + i);
 }
 
 TEST(whole_gaps_of_a_poisson_process_are_geometric_too)

@@ -43,12 +43,12 @@ TEST(an_interval_of_1_takes_every_allocation_for_itself)
 			struct gg_weight w;
 
 			if (!CHECK_MSG(sample(&s, size, &draw), "%s, size %g",
-				       gg_scheme_name(scheme), (double)size))
+			               gg_scheme_name(scheme), (double)size))
 				return;
 			w = gg_weight_of(&draw, size);
 			CHECK_MSG(w.probability == 1 && w.count == 1 && w.count_variance == 0 &&
-					  w.bytes == (double)size && gg_draw_is_valid(&draw),
-				  "%s, size %g", gg_scheme_name(scheme), (double)size);
+			                  w.bytes == (double)size && gg_draw_is_valid(&draw),
+			          "%s, size %g", gg_scheme_name(scheme), (double)size);
 		}
 	}
 }
@@ -72,10 +72,8 @@ TEST(intervals_are_held_between_1_and_2_to_the_62)
 TEST(the_longest_interval_is_unbiased)
 {
 	const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
-					   GG_SCHEME_STRIDE };
-	enum {
-		COUNT = 100 * 1000
-	};
+		                           GG_SCHEME_STRIDE };
+	enum { COUNT = 100 * 1000 };
 
 	for (size_t i = 0; i < GG_COUNT(schemes); i++) {
 		struct gg_sampler s = started(schemes[i], 0x1p62, 3);
@@ -90,8 +88,8 @@ TEST(the_longest_interval_is_unbiased)
 		}
 		CHECK_MSG(
 			stat_within(sampled, p * COUNT,
-				    schemes[i] == GG_SCHEME_STRIDE ? 1 : sqrt(p * (1 - p) * COUNT),
-				    SIGMAS),
+		                    schemes[i] == GG_SCHEME_STRIDE ? 1 : sqrt(p * (1 - p) * COUNT),
+		                    SIGMAS),
 			"%s: %g", gg_scheme_name(schemes[i]), sampled);
 	}
 }
@@ -125,7 +123,7 @@ static bool states_are_equal(const struct gg_sampler *a, const struct gg_sampler
 TEST(sizes_that_no_allocator_serves_are_due_and_put_back)
 {
 	const uint64_t huge[] = { (uint64_t)PTRDIFF_MAX + 1, (uint64_t)PTRDIFF_MAX + 2,
-				  UINT64_MAX - 1, UINT64_MAX };
+		                  UINT64_MAX - 1, UINT64_MAX };
 
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_STRIDE; scheme++) {
 		struct gg_sampler s = started(scheme, 0x1p62, 6), before;
@@ -192,9 +190,7 @@ TEST(an_all_zero_sampler_seeds_itself_and_takes_the_defaults)
 /* All zero but for a seed, to be repeatable; half of all sizes R ln 2 hold a mark. */
 TEST(the_first_allocation_is_as_likely_as_any_other)
 {
-	enum {
-		COUNT = 100 * 1000
-	};
+	enum { COUNT = 100 * 1000 };
 	const uint64_t size = (uint64_t)(GG_SAMPLER_DEFAULT_INTERVAL * M_LN2);
 	double sampled = 0, inited = 0;
 
@@ -254,9 +250,7 @@ TEST(nothing_is_due_in_a_pause_and_all_is_as_new_after_it)
 /* The allocation at which a pause ends, and the one after it: p as ever. */
 TEST(what_follows_a_pause_is_unbiased)
 {
-	enum {
-		COUNT = 50 * 1000
-	};
+	enum { COUNT = 50 * 1000 };
 
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
 		struct gg_sampler s = started(scheme, 3, 12);
@@ -272,17 +266,15 @@ TEST(what_follows_a_pause_is_unbiased)
 			second += sample(&s, 2, &draw);
 		}
 		CHECK_MSG(stat_within(first, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS) &&
-				  stat_within(second, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS),
-			  "%s: %g and %g of %g", gg_scheme_name(scheme), first, second, p * COUNT);
+		                  stat_within(second, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS),
+		          "%s: %g and %g of %g", gg_scheme_name(scheme), first, second, p * COUNT);
 	}
 }
 
 /* As a handler does that allocates between the two: it counts down, and takes nothing. */
 TEST(a_signal_handler_between_due_and_take_leaves_the_mark_on_its_allocation)
 {
-	enum {
-		COUNT = 100 * 1000
-	};
+	enum { COUNT = 100 * 1000 };
 
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
 		struct gg_sampler s = started(scheme, 100, 14);
@@ -298,7 +290,7 @@ TEST(a_signal_handler_between_due_and_take_leaves_the_mark_on_its_allocation)
 			CHECK(draw.offset_bytes < 50 && s.left_bytes >= 0 && s.left_cost >= 0);
 		}
 		CHECK_MSG(stat_within(sampled, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS),
-			  "%s: %g of %g", gg_scheme_name(scheme), sampled, p * COUNT);
+		          "%s: %g of %g", gg_scheme_name(scheme), sampled, p * COUNT);
 	}
 }
 
@@ -327,9 +319,7 @@ TEST(an_allocation_from_the_cutoff_on_is_always_taken_as_it_is)
 	struct gg_sampler s = started(GG_SCHEME_POISSON_COUNT, interval, 13);
 	double below = 0, at_interval = 0, halves = 0;
 	struct gg_draw draw;
-	enum {
-		COUNT = 100 * 1000
-	};
+	enum { COUNT = 100 * 1000 };
 
 	for (int i = 0; i < COUNT; i++) {
 		bool first, second;
@@ -397,9 +387,7 @@ TEST(stride_figures_of_vmprof)
 TEST(stride_is_unbiased_over_its_phase)
 {
 	const uint64_t lengths[] = { 1, 300, 512, 1024, 2300, 64 * 1024 };
-	enum {
-		RUNS = 20 * 1000
-	};
+	enum { RUNS = 20 * 1000 };
 
 	for (size_t i = 0; i < GG_COUNT(lengths); i++) {
 		double x = (double)lengths[i] / 1024, up = x - floor(x), marks = 0;
@@ -407,7 +395,7 @@ TEST(stride_is_unbiased_over_its_phase)
 		for (uint64_t seed = 1; seed <= RUNS; seed++)
 			marks += (double)stride_marks(1024, lengths[i], 1, seed);
 		CHECK_MSG(stat_within(marks / RUNS, x, sqrt(up * (1 - up) / RUNS) + 1e-12, SIGMAS),
-			  "size %g: %g of %g", (double)lengths[i], marks / RUNS, x);
+		          "size %g: %g of %g", (double)lengths[i], marks / RUNS, x);
 	}
 }
 
@@ -428,17 +416,15 @@ TEST(a_periodic_program_fools_stride_and_not_poisson)
 			}
 			/* p = 1 - exp(-1/2) = 0.393: sigma 31 of 4000. */
 			CHECK(schemes[i] == GG_SCHEME_STRIDE
-				      ? even * odd == 0 && even + odd == 4000
-				      : fabs(even - 1574) < 155 && fabs(odd - 1574) < 155);
+			              ? even * odd == 0 && even + odd == 4000
+			              : fabs(even - 1574) < 155 && fabs(odd - 1574) < 155);
 		}
 	}
 }
 
 TEST(any_scheme_can_follow_any_other)
 {
-	enum {
-		COUNT = 20 * 1000
-	};
+	enum { COUNT = 20 * 1000 };
 
 	for (unsigned from = 0; from < GG_SCHEME_COUNT; from++) {
 		for (unsigned to = 0; to <= GG_SCHEME_PER_ALLOCATION; to++) {

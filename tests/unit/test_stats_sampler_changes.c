@@ -26,7 +26,7 @@ static struct gg_sampler started(enum gg_scheme scheme, double interval, uint64_
 static void change(struct gg_sampler *s, enum gg_scheme scheme, double interval)
 {
 	gg_sampler_change(s,
-			  &(struct gg_sampler_options){ .scheme = scheme, .interval = interval });
+	                  &(struct gg_sampler_options){ .scheme = scheme, .interval = interval });
 }
 
 /* Bytes that one allocation is estimated at: 0 if it is not a sample. */
@@ -44,18 +44,18 @@ static double poisson_variance(double size, double interval)
 
 /* Is the mean over runs the truth, with the variance of one run known, or observed (0)? */
 static void check_mean(const char *what, const struct stat_moments *runs, double truth,
-		       double variance)
+                       double variance)
 {
 	double sigma = variance > 0 ? sqrt(variance / (double)runs->count)
-				    : stat_error_of_mean(runs);
+	                            : stat_error_of_mean(runs);
 
 	CHECK_MSG(stat_within(runs->mean, truth, sigma, SIGMAS), "%s: %.6g of %.6g, sigma %.2g",
-		  what, runs->mean, truth, sigma);
+	          what, runs->mean, truth, sigma);
 	/* Sums of hundreds of allocations are near normal: kurtosis 3, 4 allowed for. */
 	if (variance > 0)
 		CHECK_MSG(stat_within(stat_variance(runs) / variance, 1,
-				      sqrt(3 / (double)runs->count), SIGMAS),
-			  "%s: variance %g of the law's", what, stat_variance(runs) / variance);
+		                      sqrt(3 / (double)runs->count), SIGMAS),
+		          "%s: variance %g of the law's", what, stat_variance(runs) / variance);
 }
 
 /* The i-th of a fixed sequence. */
@@ -64,10 +64,7 @@ static uint64_t some(uint64_t i, uint64_t below)
 	return gg_hash_integer(i, 17) % below;
 }
 
-enum {
-	RUNS = 4000,
-	ALLOCATIONS = 1000
-};
+enum { RUNS = 4000, ALLOCATIONS = 1000 };
 
 TEST(a_mark_keeps_the_interval_it_was_drawn_with)
 {
@@ -140,7 +137,7 @@ TEST(changes_between_due_and_take_bias_nothing)
 TEST(changes_that_follow_the_samples_bias_nothing)
 {
 	const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
-					   GG_SCHEME_POISSON_COUNT, GG_SCHEME_PER_ALLOCATION };
+		                           GG_SCHEME_POISSON_COUNT, GG_SCHEME_PER_ALLOCATION };
 
 	for (size_t j = 0; j < GG_COUNT(schemes); j++) {
 		struct stat_moments runs = { 0 };
@@ -200,7 +197,7 @@ TEST(a_higher_rate_at_startup_biases_nothing)
 TEST(threads_of_different_intervals_and_schemes_add_up)
 {
 	const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_POISSON,
-					   GG_SCHEME_BERNOULLI };
+		                           GG_SCHEME_BERNOULLI };
 	const double intervals[] = { 20, 3000, 400 };
 	struct stat_moments runs = { 0 };
 	double truth = 0, variance = 0;
@@ -220,9 +217,9 @@ TEST(threads_of_different_intervals_and_schemes_add_up)
 
 		for (uint64_t t = 0; t < 3; t++) {
 			struct gg_sampler_options options = { .scheme = schemes[t],
-							      .interval = intervals[t],
-							      .seed = run + 1,
-							      .stream = t };
+				                              .interval = intervals[t],
+				                              .seed = run + 1,
+				                              .stream = t };
 			threads[t] = (struct gg_sampler){ 0 };
 			gg_sampler_init(&threads[t], &options);
 		}
@@ -240,9 +237,7 @@ TEST(threads_of_different_intervals_and_schemes_add_up)
  */
 TEST(stacks_of_jemallocs_example_are_right_only_if_unbiased_before_summing)
 {
-	enum {
-		MACHINES = 100
-	};
+	enum { MACHINES = 100 };
 	double a_samples = 0, b_samples = 0, a_bytes = 0, b_bytes = 0, a_raw = 0, b_raw = 0;
 	const double interval = 1e6;
 
@@ -267,10 +262,10 @@ TEST(stacks_of_jemallocs_example_are_right_only_if_unbiased_before_summing)
 	}
 	/* 8 samples a machine, sigma sqrt(8); B: p = 1 - exp(-8) = 0.99966. */
 	CHECK_MSG(stat_within(a_samples, 8 * MACHINES, sqrt(8 * MACHINES), SIGMAS), "A %g",
-		  a_samples);
+	          a_samples);
 	CHECK_MSG(b_samples >= MACHINES - 2, "B %g", b_samples);
 	CHECK_MSG(stat_within(a_bytes, 8e6 * MACHINES, 8e6 * MACHINES / sqrt(8 * MACHINES), SIGMAS),
-		  "A %g bytes", a_bytes);
+	          "A %g bytes", a_bytes);
 	CHECK_MSG(fabs(b_bytes / (8e6 * MACHINES) - 1) < 0.03, "B %g bytes", b_bytes);
 	/* The wrong order: A and B grossly apart, and no unbiasing of sums so large helps. */
 	CHECK(a_raw / MACHINES < 100 && b_raw / MACHINES > 7.8e6);
@@ -298,19 +293,17 @@ TEST(dotnets_bound_of_the_variance_is_met_by_single_bytes_and_kept_by_all)
 			stat_add(&runs, bytes);
 		}
 		check_mean("20 000 bytes", &runs, 20e3,
-			   20e3 * (double)sizes[j] * q_to_n / (1 - q_to_n));
+		           20e3 * (double)sizes[j] * q_to_n / (1 - q_to_n));
 		ratio = stat_variance(&runs) / bound;
 		CHECK_MSG(sizes[j] == 1 ? fabs(ratio - 1) < SIGMAS * sqrt(3. / RUNS) : ratio < 1,
-			  "size %d: %g of the bound", (int)sizes[j], ratio);
+		          "size %d: %g of the bound", (int)sizes[j], ratio);
 	}
 }
 
 /* Live bytes of a program by two plans of one budget: sampling by bytes, and the optimal one. */
 TEST(optimal_sampling_has_the_variance_that_theory_gives_it)
 {
-	enum {
-		CLASSES = 6
-	};
+	enum { CLASSES = 6 };
 	/* Small ones die young; large ones stay. */
 	const struct gg_optimal_class classes[CLASSES] = {
 		{ 16, 3000, 10 }, { 64, 2000, 500 }, { 200, 500, 20 },
@@ -337,10 +330,10 @@ TEST(optimal_sampling_has_the_variance_that_theory_gives_it)
 	gg_optimal_costs_of(every, &costs);
 	for (uint64_t run = 0; run < 2 * RUNS; run++) {
 		struct gg_sampler_options options = { .scheme = run % 2 ? GG_SCHEME_OPTIMAL
-									: GG_SCHEME_POISSON,
-						      .interval = 5000,
-						      .costs = &costs,
-						      .seed = run + 1 };
+			                                                : GG_SCHEME_POISSON,
+			                              .interval = 5000,
+			                              .costs = &costs,
+			                              .seed = run + 1 };
 		struct gg_sampler s = { 0 };
 		double live = 0, sampled = 0;
 		struct gg_draw draw;

@@ -43,7 +43,7 @@ static struct law count_law(double value, double x)
 
 /* What an allocation's `value` (its bytes, or 1) is estimated at, by the scheme's definition. */
 static struct law law_of(const struct gg_sampler_options *options, double p_optimal, double length,
-			 double value)
+                         double value)
 {
 	double interval = options->interval, x = length / interval;
 
@@ -78,8 +78,8 @@ static struct gg_weight allocate(struct gg_sampler *s, uint64_t size)
 }
 
 static const enum gg_scheme independent_schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
-						      GG_SCHEME_POISSON_COUNT,
-						      GG_SCHEME_PER_ALLOCATION, GG_SCHEME_OPTIMAL };
+	                                              GG_SCHEME_POISSON_COUNT,
+	                                              GG_SCHEME_PER_ALLOCATION, GG_SCHEME_OPTIMAL };
 
 /* Probabilities of classes for optimal: 1/5 to 1, all different. */
 static double class_probability(uint64_t size)
@@ -115,12 +115,12 @@ static void check_bias(const struct gg_sampler_options *options, uint64_t size, 
 		number += w.count;
 	}
 	CHECK_MSG(stat_within(bytes / n, byte_law.mean, sqrt(byte_law.variance / n) + 1e-9 * length,
-			      SIGMAS),
-		  "%s, R %g, size %g: %g bytes, sigma %g", gg_scheme_name(options->scheme),
-		  options->interval, length, bytes / n, sqrt(byte_law.variance / n));
+	                      SIGMAS),
+	          "%s, R %g, size %g: %g bytes, sigma %g", gg_scheme_name(options->scheme),
+	          options->interval, length, bytes / n, sqrt(byte_law.variance / n));
 	CHECK_MSG(stat_within(number / n, 1, sqrt(count_law_of_one.variance / n) + 1e-9, SIGMAS),
-		  "%s, R %g, size %g: %g allocations, sigma %g", gg_scheme_name(options->scheme),
-		  options->interval, length, number / n, sqrt(count_law_of_one.variance / n));
+	          "%s, R %g, size %g: %g allocations, sigma %g", gg_scheme_name(options->scheme),
+	          options->interval, length, number / n, sqrt(count_law_of_one.variance / n));
 }
 
 /* Sizes from nothing to 64 R; `visit` tells whether checkpoints come between the marks. */
@@ -131,10 +131,10 @@ static void check_bias_of_all_sizes(double interval, uint64_t visit)
 
 	for (size_t i = 0; i < GG_COUNT(independent_schemes); i++) {
 		struct gg_sampler_options options = { .scheme = independent_schemes[i],
-						      .interval = interval,
-						      .costs = test_costs(),
-						      .visit_bytes = visit,
-						      .seed = 100 + i };
+			                              .interval = interval,
+			                              .costs = test_costs(),
+			                              .visit_bytes = visit,
+			                              .seed = 100 + i };
 
 		for (size_t j = 0; j < GG_COUNT(shares); j++)
 			check_bias(&options, (uint64_t)(shares[j] * interval), 50 * 1000);
@@ -161,9 +161,9 @@ TEST(the_default_interval_is_unbiased_too)
 {
 	for (size_t i = 0; i < GG_COUNT(independent_schemes); i++) {
 		struct gg_sampler_options options = { .scheme = independent_schemes[i],
-						      .interval = GG_SAMPLER_DEFAULT_INTERVAL,
-						      .costs = test_costs(),
-						      .seed = 7 };
+			                              .interval = GG_SAMPLER_DEFAULT_INTERVAL,
+			                              .costs = test_costs(),
+			                              .seed = 7 };
 
 		check_bias(&options, 48, 8 * 1000 * 1000);
 		check_bias(&options, 4096, 1000 * 1000);
@@ -184,10 +184,7 @@ static uint64_t program_size(uint64_t i)
 /* Over many seeds: is the variance of a program's estimate what the sum of its laws says? */
 static void check_variance(enum gg_scheme scheme, uint64_t visit)
 {
-	enum {
-		RUNS = 5000,
-		ALLOCATIONS = 300
-	};
+	enum { RUNS = 5000, ALLOCATIONS = 300 };
 	struct gg_sampler_options options = {
 		.scheme = scheme, .interval = 1000, .costs = test_costs(), .visit_bytes = visit
 	};
@@ -219,28 +216,28 @@ static void check_variance(enum gg_scheme scheme, uint64_t visit)
 		stat_add(&own_variance, sum.bytes_variance);
 	}
 	CHECK_MSG(stat_within(bytes.mean, byte_law.mean, sqrt(byte_law.variance / RUNS), SIGMAS),
-		  "%s: mean %g of %g", gg_scheme_name(scheme), bytes.mean, byte_law.mean);
+	          "%s: mean %g of %g", gg_scheme_name(scheme), bytes.mean, byte_law.mean);
 	CHECK_MSG(
 		stat_within(count.mean, number_law.mean, sqrt(number_law.variance / RUNS), SIGMAS),
 		"%s: count %g of %g", gg_scheme_name(scheme), count.mean, number_law.mean);
 	/* Var(sample variance) = (fourth cumulant + 2 variance^2) / n. */
 	CHECK_MSG(
 		stat_within(stat_variance(&bytes) / byte_law.variance, 1,
-			    sqrt((byte_law.fourth_cumulant / pow(byte_law.variance, 2) + 2) / RUNS),
-			    SIGMAS),
+	                    sqrt((byte_law.fourth_cumulant / pow(byte_law.variance, 2) + 2) / RUNS),
+	                    SIGMAS),
 		"%s: variance %g of the law's", gg_scheme_name(scheme),
 		stat_variance(&bytes) / byte_law.variance);
 	CHECK_MSG(stat_within(stat_variance(&count) / number_law.variance, 1,
-			      sqrt((number_law.fourth_cumulant / pow(number_law.variance, 2) + 2) /
-				   RUNS),
-			      SIGMAS),
-		  "%s: variance of the count %g of the law's", gg_scheme_name(scheme),
-		  stat_variance(&count) / number_law.variance);
+	                      sqrt((number_law.fourth_cumulant / pow(number_law.variance, 2) + 2) /
+	                           RUNS),
+	                      SIGMAS),
+	          "%s: variance of the count %g of the law's", gg_scheme_name(scheme),
+	          stat_variance(&count) / number_law.variance);
 	/* And each run's own estimate of it is right on average (sigma observed). */
 	CHECK_MSG(stat_within(own_variance.mean, byte_law.variance,
-			      stat_error_of_mean(&own_variance), SIGMAS),
-		  "%s: estimated variance %g of the law's", gg_scheme_name(scheme),
-		  own_variance.mean / byte_law.variance);
+	                      stat_error_of_mean(&own_variance), SIGMAS),
+	          "%s: estimated variance %g of the law's", gg_scheme_name(scheme),
+	          own_variance.mean / byte_law.variance);
 }
 
 TEST(the_variance_over_many_seeds_is_that_of_independent_allocations)
@@ -262,7 +259,7 @@ static double exponential_cdf(double x, const void *interval)
  * and twice `mean_size`.
  */
 static void collect_gaps(const struct gg_sampler_options *options, uint64_t mean_size, double *gaps,
-			 size_t count)
+                         size_t count)
 {
 	struct gg_sampler s = { 0 };
 	struct gg_rng rng;
@@ -295,16 +292,16 @@ static void check_exponential_gaps(enum gg_scheme scheme, uint64_t mean_size, ui
 
 	collect_gaps(&options, mean_size, gaps, GG_COUNT(gaps));
 	CHECK_MSG(stat_ks_distance(gaps, GG_COUNT(gaps), exponential_cdf, &interval) <
-			  stat_ks_limit(GG_COUNT(gaps), 1e-6),
-		  "%s, sizes about %g, visits %g", gg_scheme_name(scheme), (double)mean_size,
-		  (double)visit);
+	                  stat_ks_limit(GG_COUNT(gaps), 1e-6),
+	          "%s, sizes about %g, visits %g", gg_scheme_name(scheme), (double)mean_size,
+	          (double)visit);
 }
 
 /* KS with alpha 1e-6: 100 000 gaps, so a distance above 0.0085. */
 TEST(gaps_of_long_intervals_are_exponential)
 {
 	const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
-					   GG_SCHEME_POISSON_COUNT };
+		                           GG_SCHEME_POISSON_COUNT };
 
 	for (size_t i = 0; i < GG_COUNT(schemes); i++) {
 		check_exponential_gaps(schemes[i], 100 * 1000 * 1000, 0);
@@ -316,9 +313,7 @@ TEST(gaps_of_long_intervals_are_exponential)
 /* Chi-square of gaps in whole units 0 .. 7 R, `q` the chance of each to end there. */
 static void check_geometric(const char *what, double interval, double q, size_t count)
 {
-	enum {
-		CELLS = 100
-	};
+	enum { CELLS = 100 };
 	uint64_t observed[CELLS] = { 0 }, width = (uint64_t)(interval / 14) + 1;
 	double expected[CELLS], stay = -log1p(-q) * (double)width;
 
@@ -327,8 +322,8 @@ static void check_geometric(const char *what, double interval, double q, size_t 
 	for (size_t i = 0; i < count; i++)
 		observed[(size_t)fmin(floor(gaps[i] / (double)width), CELLS - 1)]++;
 	CHECK_MSG(stat_chi_square(observed, expected, CELLS) <
-			  stat_chi_square_limit(CELLS - 1, SIGMAS),
-		  "%s, interval %g", what, interval);
+	                  stat_chi_square_limit(CELLS - 1, SIGMAS),
+	          "%s, interval %g", what, interval);
 }
 
 TEST(gaps_in_whole_bytes_are_geometric)
@@ -343,11 +338,11 @@ TEST(gaps_in_whole_bytes_are_geometric)
 			options.scheme = GG_SCHEME_POISSON;
 			collect_gaps(&options, 1 + sized * sized, gaps, GG_COUNT(gaps));
 			check_geometric("poisson", intervals[i], -expm1(-1 / intervals[i]),
-					GG_COUNT(gaps));
+			                GG_COUNT(gaps));
 			options.scheme = GG_SCHEME_BERNOULLI;
 			collect_gaps(&options, 1 + sized * sized, gaps, GG_COUNT(gaps));
 			check_geometric("bernoulli", intervals[i], 1 / intervals[i],
-					GG_COUNT(gaps));
+			                GG_COUNT(gaps));
 		}
 	}
 }
@@ -356,8 +351,8 @@ TEST(gaps_in_whole_bytes_are_geometric)
 TEST(coins_per_allocation_have_geometric_runs_whatever_the_sizes)
 {
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_PER_ALLOCATION,
-					      .interval = 50,
-					      .seed = 4 };
+		                              .interval = 50,
+		                              .seed = 4 };
 	struct gg_sampler s = { 0 };
 	uint64_t passed = 0;
 
@@ -376,13 +371,10 @@ TEST(coins_per_allocation_have_geometric_runs_whatever_the_sizes)
 /* Numbers of marks on one size, against Poisson; and neighbours are independent. */
 static void check_mark_counts(double x)
 {
-	enum {
-		COUNT = 500 * 1000,
-		CELLS = 24
-	};
+	enum { COUNT = 500 * 1000, CELLS = 24 };
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_POISSON_COUNT,
-					      .interval = 1000,
-					      .seed = 12 };
+		                              .interval = 1000,
+		                              .seed = 12 };
 	uint64_t observed[CELLS] = { 0 }, size = (uint64_t)(x * 1000);
 	double expected[CELLS], rest = 1, probability = exp(-x), last = x;
 	struct gg_sampler s = { 0 };
@@ -404,10 +396,10 @@ static void check_mark_counts(double x)
 		last = n;
 	}
 	CHECK_MSG(stat_chi_square(observed, expected, (size_t)cells) <
-			  stat_chi_square_limit((size_t)cells - 1, SIGMAS),
-		  "%g marks: chi-square %g", x, stat_chi_square(observed, expected, (size_t)cells));
+	                  stat_chi_square_limit((size_t)cells - 1, SIGMAS),
+	          "%g marks: chi-square %g", x, stat_chi_square(observed, expected, (size_t)cells));
 	CHECK_MSG(stat_within(product.mean, 0, x / sqrt(COUNT), SIGMAS), "%g marks: covariance %g",
-		  x, product.mean);
+	          x, product.mean);
 }
 
 TEST(marks_counted_on_an_allocation_are_poisson_and_independent)

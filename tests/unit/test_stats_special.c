@@ -86,10 +86,10 @@ static const struct {
 static const struct {
 	double p, z;
 } normal_values[] = {
-	{ 0.4, 0.253347103135799741 },	{ 0.1, 1.28155156554460044 },
+	{ 0.4, 0.253347103135799741 },  { 0.1, 1.28155156554460044 },
 	{ 0.025, 1.95996398454005421 }, { 0.005, 2.57582930354890075 },
-	{ 1e-5, 4.26489079392282461 },	{ 1e-10, 6.3613409024040562 },
-	{ 1e-50, 14.933337534788489 },	{ 1e-300, 37.0470962993611992 },
+	{ 1e-5, 4.26489079392282461 },  { 1e-10, 6.3613409024040562 },
+	{ 1e-50, 14.933337534788489 },  { 1e-300, 37.0470962993611992 },
 };
 
 static const struct {
@@ -132,7 +132,7 @@ TEST(gamma_tails_agree_with_50_digits)
 		double upper = relative_error(gg_gamma_upper(a, x), gamma_values[i].upper);
 
 		CHECK_MSG(lower < tolerance && upper < tolerance, "a %g, x %.17g: %g, %g", a, x,
-			  lower, upper);
+		          lower, upper);
 	}
 }
 
@@ -144,7 +144,7 @@ TEST(beta_tails_agree_with_50_digits)
 		double upper = relative_error(gg_beta_upper(a, b, x), beta_values[i].upper);
 
 		CHECK_MSG(lower < tolerance && upper < tolerance, "a %g, b %g, x %.17g: %g, %g", a,
-			  b, x, lower, upper);
+		          b, x, lower, upper);
 	}
 }
 
@@ -168,10 +168,10 @@ TEST(chi_square_quantiles_agree_with_40_digits)
 	for (size_t i = 0; i < GG_COUNT(chi_square_values); i++) {
 		double degrees = chi_square_values[i].degrees, p = chi_square_values[i].p;
 		double value = chi_square_values[i].upper ? gg_chi_square_upper_inverse(degrees, p)
-							  : gg_chi_square_lower_inverse(degrees, p);
+		                                          : gg_chi_square_lower_inverse(degrees, p);
 
 		CHECK_MSG(relative_error(value, chi_square_values[i].value) < tolerance,
-			  "%g degrees, %g: %.17g", degrees, p, value);
+		          "%g degrees, %g: %.17g", degrees, p, value);
 	}
 }
 
@@ -191,8 +191,8 @@ TEST(log_binomials_agree_with_50_digits)
 		double n = binomial_values[i].n, k = binomial_values[i].k;
 
 		CHECK_MSG(relative_error(gg_log_binomial(n, k), binomial_values[i].value) <
-				  tolerance,
-			  "C(%g, %g): %.17g", n, k, gg_log_binomial(n, k));
+		                  tolerance,
+		          "C(%g, %g): %.17g", n, k, gg_log_binomial(n, k));
 	}
 	CHECK(gg_log_binomial(7, 0) == 0 && gg_log_binomial(7, 7) == 0);
 }
@@ -244,9 +244,9 @@ TEST(inverse_gammas_of_huge_shapes_give_the_probability_back)
 			double upper = gg_gamma_upper_inverse(a, p);
 
 			CHECK_MSG(relative_error(gg_gamma_lower(a, lower), p) < error, "%g %g", a,
-				  p);
+			          p);
 			CHECK_MSG(relative_error(gg_gamma_upper(a, upper), p) < error, "%g %g", a,
-				  p);
+			          p);
 		}
 	}
 	CHECK(gg_gamma_lower_inverse(1e40, 0.025) == 1e40 &&
@@ -255,8 +255,8 @@ TEST(inverse_gammas_of_huge_shapes_give_the_probability_back)
 
 TEST(an_inverse_gives_the_probability_back)
 {
-	static const double probabilities[] = { 1e-300, 1e-100, 1e-15, 1e-5,	0.025,
-						0.5,	0.9,	0.975, 0.999999 };
+	static const double probabilities[] = { 1e-300, 1e-100, 1e-15, 1e-5,    0.025,
+		                                0.5,    0.9,    0.975, 0.999999 };
 	static const double shapes[] = { 1e-3, 0.1, 0.5, 1, 2, 7.5, 100, 1e4, 1e6, 1e8, 1e10 };
 
 	for (size_t i = 0; i < GG_COUNT(probabilities); i++) {
@@ -272,10 +272,10 @@ TEST(an_inverse_gives_the_probability_back)
 
 			if (lower > 1e-300)
 				CHECK_MSG(relative_error(gg_gamma_lower(a, lower), p) < slack,
-					  "lower, a %g, p %g: %.17g", a, p, lower);
+				          "lower, a %g, p %g: %.17g", a, p, lower);
 			CHECK_MSG(upper < 1e-300 ||
-					  relative_error(gg_gamma_upper(a, upper), p) < slack,
-				  "upper, a %g, p %g: %.17g", a, p, upper);
+			                  relative_error(gg_gamma_upper(a, upper), p) < slack,
+			          "upper, a %g, p %g: %.17g", a, p, upper);
 		}
 		for (size_t j = 1; j < GG_COUNT(shapes) - 2; j++) {
 			double a = shapes[j], b = shapes[(j * 5) % 8 + 1];
@@ -285,7 +285,7 @@ TEST(an_inverse_gives_the_probability_back)
 			/* Near 1 a double cannot hold the answer; then the swapped one is asked for. */
 			if (lower > 1e-300 && lower < 0.99)
 				CHECK_MSG(relative_error(gg_beta_lower(a, b, lower), p) < slack,
-					  "a %g, b %g, p %g: %.17g", a, b, p, lower);
+				          "a %g, b %g, p %g: %.17g", a, b, p, lower);
 			CHECK(relative_error(gg_beta_upper_inverse(b, a, p), 1 - lower) < 1e-10 ||
 			      lower > 0.99);
 		}

@@ -57,7 +57,7 @@ TEST(the_cutoffs_are_R_ln_100_and_R)
 	CHECK(isinf(gg_theory_cutoff_bytes(1000, GG_CUTOFF_NONE)));
 	CHECK(near(gg_theory_cutoff_bytes(1000, GG_CUTOFF_99), 4605.1701859880914, 1e-15));
 	CHECK(near(gg_theory_coverage(gg_theory_cutoff_bytes(1000, GG_CUTOFF_99), 1000), 0.99,
-		   1e-14));
+	           1e-14));
 	CHECK(gg_theory_cutoff_bytes(1000, GG_CUTOFF_INTERVAL) == 1000);
 }
 
@@ -94,7 +94,7 @@ TEST(coverage_jumps_by_1_percent_at_the_99_percent_cutoff)
 
 		CHECK(gg_theory_error(size, 1, 1000, cutoffs[i].cutoff).coverage == 1);
 		CHECK(near(gg_theory_error(size * (1 - 1e-12), 1, 1000, cutoffs[i].cutoff).coverage,
-			   cutoffs[i].below, 1e-10));
+		           cutoffs[i].below, 1e-10));
 	}
 }
 
@@ -106,7 +106,7 @@ static struct gg_theory_error sum_errors(double mean, double p, double n)
 
 	for (double k = 0; k <= end; k++) {
 		double probability = p < 1 ? gg_binomial_probability(k, n, p)
-					   : gg_poisson_probability(k, mean);
+		                           : gg_poisson_probability(k, mean);
 		double error = fabs(k / mean - 1);
 
 		sum.expected += probability * error;
@@ -125,13 +125,13 @@ static struct gg_theory_error sum_errors(double mean, double p, double n)
 static void check_errors(struct gg_theory_error error, struct gg_theory_error sum, double mean)
 {
 	CHECK_MSG(near(error.coverage, sum.coverage, 1e-9), "mean %g: %.12g, not %.12g", mean,
-		  error.coverage, sum.coverage);
+	          error.coverage, sum.coverage);
 	CHECK_MSG(near(error.expected, sum.expected, 1e-9), "mean %g: %.12g, not %.12g", mean,
-		  error.expected, sum.expected);
+	          error.expected, sum.expected);
 	CHECK_MSG(near(error.conditional, sum.conditional, 1e-9), "mean %g: %.12g, not %.12g", mean,
-		  error.conditional, sum.conditional);
+	          error.conditional, sum.conditional);
 	CHECK_MSG(near(error.deviation, sum.deviation, 1e-9), "mean %g: %.12g, not %.12g", mean,
-		  error.deviation, sum.deviation);
+	          error.deviation, sum.deviation);
 }
 
 TEST(the_expected_error_of_marks_is_its_direct_sum)
@@ -140,7 +140,7 @@ TEST(the_expected_error_of_marks_is_its_direct_sum)
 
 	for (size_t i = 0; i < GG_COUNT(means); i++)
 		check_errors(gg_theory_error(1, means[i] * 4096, 4096, GG_CUTOFF_NONE),
-			     sum_errors(means[i], 1, 0), means[i]);
+		             sum_errors(means[i], 1, 0), means[i]);
 }
 
 TEST(the_expected_error_of_weighted_samples_is_its_direct_sum)
@@ -154,7 +154,7 @@ TEST(the_expected_error_of_weighted_samples_is_its_direct_sum)
 		double p = -expm1(-groups[i].size / 4096), n = groups[i].count;
 
 		check_errors(gg_theory_weighted_error(groups[i].size, n, 4096),
-			     sum_errors(n * p, p, n), n * p);
+		             sum_errors(n * p, p, n), n * p);
 	}
 }
 
@@ -196,8 +196,8 @@ TEST(the_expected_error_is_that_of_simulated_runs)
 	}
 	CHECK(stat_within(error.mean, expected.expected, stat_error_of_mean(&error), 5));
 	CHECK(stat_within(conditional.mean, expected.conditional, stat_error_of_mean(&conditional),
-			  5));
+	                  5));
 	CHECK(stat_within(square.mean, expected.deviation * expected.deviation,
-			  stat_error_of_mean(&square), 5));
+	                  stat_error_of_mean(&square), 5));
 	CHECK(stat_within(seen.mean, expected.coverage, stat_error_of_mean(&seen), 5));
 }

@@ -13,13 +13,13 @@
 #define KIB 1024.
 #define MIB (1024. * 1024)
 
-static const uint64_t sizes[] = { 0,	    1,	     2,	      8,
-				  48,	    100,     1000,    4095,
-				  65536,    102400,  524287,  524288,
-				  1 << 20,  3 << 20, 1 << 25, UINT64_C(1) << 40,
-				  INT64_MAX };
-static const double intervals[] = { 1,	 1.5,	 2,	 64,	  1000,	  32768,
-				    1e5, 102400, 524288, 1 << 21, 0x1p40, 0x1p62 };
+static const uint64_t sizes[] = { 0,        1,       2,       8,
+	                          48,       100,     1000,    4095,
+	                          65536,    102400,  524287,  524288,
+	                          1 << 20,  3 << 20, 1 << 25, UINT64_C(1) << 40,
+	                          INT64_MAX };
+static const double intervals[] = { 1,   1.5,    2,      64,      1000,   32768,
+	                            1e5, 102400, 524288, 1 << 21, 0x1p40, 0x1p62 };
 
 static struct gg_weight weigh(enum gg_scheme scheme, double interval, uint64_t size, uint32_t marks)
 {
@@ -47,11 +47,11 @@ static void check_inclusion(const struct gg_weight *w, long double x, uint64_t s
 	long double p = -expm1l(-x), variance = expl(-x) / (p * p);
 
 	CHECK_MSG(near(w->probability, p, 1e-14) && near(w->count, 1 / p, 1e-14) &&
-			  near(w->count_variance, variance, 2e-13) &&
-			  near(w->bytes, size / p, 1e-14) &&
-			  near(w->bytes_variance, variance * size * size, 2e-13),
-		  "size %llu, x %Lg: p %a, variance %a", (unsigned long long)size, x,
-		  w->probability, w->count_variance);
+	                  near(w->count_variance, variance, 2e-13) &&
+	                  near(w->bytes, size / p, 1e-14) &&
+	                  near(w->bytes_variance, variance * size * size, 2e-13),
+	          "size %llu, x %Lg: p %a, variance %a", (unsigned long long)size, x,
+	          w->probability, w->count_variance);
 }
 
 TEST(poisson_weights_are_those_of_the_exponential_law)
@@ -88,7 +88,7 @@ TEST(optimal_weights_follow_the_effective_interval_also_below_1)
 		for (size_t j = 0; j < GG_COUNT(effective); j++) {
 			w = weigh(GG_SCHEME_OPTIMAL, effective[j], sizes[i], 1);
 			check_inclusion(&w, gg_length_bytes(sizes[i]) / (long double)effective[j],
-					sizes[i]);
+			                sizes[i]);
 		}
 	w = weigh(GG_SCHEME_OPTIMAL, 0, 100, 1);
 	CHECK(w.probability == 1 && w.count == 1 && w.count_variance == 0 && w.bytes == 100);
@@ -99,12 +99,12 @@ TEST(an_interval_of_1_is_every_allocation)
 	for (unsigned scheme = 0; scheme < GG_SCHEME_COUNT; scheme++) {
 		for (size_t i = 0; i < GG_COUNT(sizes); i++) {
 			struct gg_weight w = weigh(scheme, scheme == GG_SCHEME_OPTIMAL ? 0 : 1,
-						   sizes[i], 1);
+			                           sizes[i], 1);
 
 			CHECK_MSG(w.probability == 1 && w.count == 1 && w.count_variance == 0 &&
-					  w.bytes == (double)sizes[i] && w.bytes_variance == 0,
-				  "%s, %llu bytes", gg_scheme_name(scheme),
-				  (unsigned long long)sizes[i]);
+			                  w.bytes == (double)sizes[i] && w.bytes_variance == 0,
+			          "%s, %llu bytes", gg_scheme_name(scheme),
+			          (unsigned long long)sizes[i]);
 		}
 	}
 }
@@ -173,9 +173,9 @@ TEST(stride_weighs_by_marks)
 TEST(stride_knows_more_marks_than_fit_their_field)
 {
 	struct gg_draw draw = { .scheme = GG_SCHEME_STRIDE,
-				.interval = 2,
-				.offset_bytes = 1,
-				.mark_count = UINT32_MAX };
+		                .interval = 2,
+		                .offset_bytes = 1,
+		                .mark_count = UINT32_MAX };
 
 	CHECK(gg_weight_of(&draw, UINT64_C(1) << 40).bytes == 0x1p40);
 	CHECK(gg_weight_of(&draw, (UINT64_C(1) << 40) + 1).bytes == 0x1p40);
@@ -211,17 +211,17 @@ TEST(jemalloc_variance_is_about_R_Z_for_small_and_nothing_for_large_sizes)
 	/* Z^2 / (e^(Z/R) - 1) = R Z (1 - Z/2R + ...) */
 	for (double size = 1; size < 1e7; size *= 10)
 		CHECK(near(added_variance(GG_SCHEME_POISSON, interval, size), interval * size,
-			   0.6 * size / interval + 1e-14));
+		           0.6 * size / interval + 1e-14));
 	/* "Near Z^2 where Z is comparable to R": equal at ln 2. */
 	CHECK(near(added_variance(GG_SCHEME_POISSON, interval, interval * M_LN2),
-		   powl(interval * M_LN2l, 2), 1e-8));
+	           powl(interval * M_LN2l, 2), 1e-8));
 	CHECK(near(exp(-M_LN2) / -expm1(-M_LN2), 1, 1e-15));
 	CHECK(added_variance(GG_SCHEME_POISSON, interval, 64 * interval) <
 	      1e-24 * pow(64 * interval, 2));
 	/* "1 - (1 - 1/R)^Z is well approximated by 1 - e^(-Z/R)": to 1/2R relative. */
 	for (double size = 1; size < 1e6; size *= 7)
 		CHECK(near(probability(GG_SCHEME_BERNOULLI, 512 * KIB, size),
-			   probability(GG_SCHEME_POISSON, 512 * KIB, size), 1 / (512 * KIB)));
+		           probability(GG_SCHEME_POISSON, 512 * KIB, size), 1 / (512 * KIB)));
 }
 
 TEST(dotnet_variance_is_at_most_N_q_over_p_and_that_for_single_bytes)
@@ -238,7 +238,7 @@ TEST(dotnet_variance_is_at_most_N_q_over_p_and_that_for_single_bytes)
 	}
 	/* estimate_i = size_i / (1 - q^size_i) */
 	CHECK(near(weigh(GG_SCHEME_BERNOULLI, 102400, 3000, 1).bytes,
-		   3000 / (1 - powl(1 - (long double)p, 3000)), 1e-13));
+	           3000 / (1 - powl(1 - (long double)p, 3000)), 1e-13));
 }
 
 TEST(heapprofd_coverage_is_as_stated)
@@ -250,7 +250,7 @@ TEST(heapprofd_coverage_is_as_stated)
 	/* "Approximately 63 %" at the interval, and the same for the two halves together. */
 	CHECK(fabs(probability(GG_SCHEME_POISSON_COUNT, 10e3, 10e3) - 0.63) < 0.005);
 	CHECK(near(1 - pow(1 - probability(GG_SCHEME_POISSON_COUNT, 10e3, 5e3), 2),
-		   probability(GG_SCHEME_POISSON_COUNT, 10e3, 10e3), 1e-15));
+	           probability(GG_SCHEME_POISSON_COUNT, 10e3, 10e3), 1e-15));
 	/* The old cutoff, at the interval itself, would be a jump from 63 % to 100 %; now 1 %. */
 	CHECK(probability(GG_SCHEME_POISSON_COUNT, 10e3, 46051) >= 0.9899);
 	CHECK(probability(GG_SCHEME_POISSON_COUNT, 10e3, 46052) == 1);
@@ -311,7 +311,7 @@ TEST(wild_draws_have_no_NaN)
 			for (size_t j = 0; j < GG_COUNT(sizes); j++)
 				for (size_t k = 0; k < GG_COUNT(marks); k++) {
 					struct gg_weight w = weigh(scheme, wild[i], sizes[j],
-								   marks[k]);
+					                           marks[k]);
 
 					CHECK(!isnan(w.probability) && !isnan(w.count) &&
 					      !isnan(w.bytes) && !isnan(w.count_variance));

@@ -17,8 +17,8 @@ static struct gg_unwind_rule unpack(uint32_t packed)
 	return (struct gg_unwind_rule){
 		.ra_words = (int16_t) - (int64_t)(gg_arch_packed_ra_bytes(packed) / 8),
 		.fp_words = gg_arch_packed_saves_fp(packed)
-				    ? (int16_t) - (int64_t)(gg_arch_packed_fp_bytes(packed) / 8)
-				    : (int16_t)GG_RULE_SAME,
+		                    ? (int16_t) - (int64_t)(gg_arch_packed_fp_bytes(packed) / 8)
+		                    : (int16_t)GG_RULE_SAME,
 		.cfa_bytes = (int32_t)(8 * gg_arch_packed_cfa_words(packed)),
 		.kind = gg_arch_packed_uses_fp(packed) ? GG_RULE_FP : GG_RULE_SP,
 	};

@@ -142,7 +142,7 @@ TEST(a_module_without_a_table_is_told_apart)
 TEST(in_memory_program_headers_beyond_the_first_page_are_not_read)
 {
 	uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			      0);
+	                      0);
 	struct gg_cfi_module module;
 	Elf64_Ehdr header;
 	struct tiny_elf t;
@@ -197,8 +197,8 @@ static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
 	(void)size;
 	bytes = map_bytes(info, &start);
 	if (!CHECK_MSG(gg_cfi_module_from_memory(&module, (const void *)(uintptr_t)start, bytes) ==
-			       0,
-		       "%s", path))
+	                       0,
+	               "%s", path))
 		return 0;
 	compared->modules++;
 	if (gg_cfi_file_open(&file, path, NULL) < 0) { /* the vDSO has none */
@@ -209,11 +209,11 @@ static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
 		uint64_t middle = function.begin + (function.end - function.begin) / 2;
 		struct gg_unwind_rule in_file = gg_cfi_rule_at(&file.module, middle, NULL);
 		struct gg_unwind_rule in_memory = gg_cfi_rule_at(&module, info->dlpi_addr + middle,
-								 NULL);
+		                                                 NULL);
 
 		compared->functions++;
 		CHECK_MSG(gg_rule_to_word(in_file) == gg_rule_to_word(in_memory), "%s: %#" PRIx64,
-			  path, middle);
+		          path, middle);
 	}
 	return 0;
 }
@@ -275,7 +275,7 @@ TEST(rules_are_told_in_the_registers_of_their_architecture)
 	text_is(GG_CFI_X86_64, sp, "CFA = rsp + 8; return address at CFA - 8");
 	text_is(GG_CFI_X86_64, deref, "CFA = *(rbp - 8); return address at CFA - 8; rbp at rbp");
 	text_is(GG_CFI_AARCH64, fp,
-		"CFA = x29 + 16; return address at CFA - 8; x29 at CFA - 16; return address signed");
+	        "CFA = x29 + 16; return address at CFA - 8; x29 at CFA - 16; return address signed");
 	text_is(GG_CFI_AARCH64, leaf, "CFA = sp; return address in x30");
 	text_is(GG_CFI_X86_64, signal, "by the whole row; signal frame");
 	text_is(GG_CFI_X86_64, none, "no function described contains it");
@@ -291,14 +291,14 @@ TEST(rows_are_told_whole)
 	cfi_build_init(&b, GG_CFI_X86_64);
 	cfi_build_cie(&b, &cie);
 	cfi_build_fde(&b, 0x1000, 0x10,
-		      BYTES(0x0f, 9, 0x77, 0x78, 0x38, 0x23, 8, 0x22, 0x94, 4, 0x06, 0x10, 3, 2,
-			    0x80, 0, 0x16, 4, 3, 0x09, 0xff, 0x1f, 0x07, 5, 0x08, 6, 0x09, 12, 13,
-			    0x14, 14, 1, 0x10, 15, 1, 0xff));
+	              BYTES(0x0f, 9, 0x77, 0x78, 0x38, 0x23, 8, 0x22, 0x94, 4, 0x06, 0x10, 3, 2,
+	                    0x80, 0, 0x16, 4, 3, 0x09, 0xff, 0x1f, 0x07, 5, 0x08, 6, 0x09, 12, 13,
+	                    0x14, 14, 1, 0x10, 15, 1, 0xff));
 	CHECK(gg_cfi_row_at(&b.module, 0x1000, &row) == 0);
 	gg_cfi_text_row(&text, &b.module, &row);
 	CHECK_MSG(strcmp(gg_buf_text(&text),
-			 "CFA = [rsp - 8, 8, add 8, plus, deref 4, deref]; rbx at [rip]; "
-			 "rsi = [-1, neg]; rdi lost; rbp kept; r12 in r13; r14 = CFA - 8; "
-			 "r15 at [operation 0xff]; rip at CFA - 8") == 0,
-		  "%s", gg_buf_text(&text));
+	                 "CFA = [rsp - 8, 8, add 8, plus, deref 4, deref]; rbx at [rip]; "
+	                 "rsi = [-1, neg]; rdi lost; rbp kept; r12 in r13; r14 = CFA - 8; "
+	                 "r15 at [operation 0xff]; rip at CFA - 8") == 0,
+	          "%s", gg_buf_text(&text));
 }

@@ -21,13 +21,11 @@
 #include "unwind/cfi_file.h"
 
 /* A stack of words that point into its middle, so that what was read can be followed again. */
-enum {
-	STACK_WORDS = 1 << 15
-};
+enum { STACK_WORDS = 1 << 15 };
 static uint64_t stack_words[STACK_WORDS];
 static const uint64_t stack_low = UINT64_C(0x7fff00000000);
 static const struct gg_cfi_stack stack = { stack_low, stack_low + sizeof(stack_words),
-					   (const uint8_t *)stack_words };
+	                                   (const uint8_t *)stack_words };
 
 static uint64_t middle(uint64_t seed)
 {
@@ -63,7 +61,7 @@ struct file_counts {
 
 /* What libdw's operations give; false where they read outside the stack. */
 static bool evaluate(const Dwarf_Op *ops, size_t count, const struct gg_cfi_registers *registers,
-		     enum gg_cfi_arch arch, uint64_t cfa, uint64_t *ret_value)
+                     enum gg_cfi_arch arch, uint64_t cfa, uint64_t *ret_value)
 {
 	uint64_t s[64] = { 0 };
 	int top = -1;
@@ -71,7 +69,7 @@ static bool evaluate(const Dwarf_Op *ops, size_t count, const struct gg_cfi_regi
 	for (size_t i = 0; i < count; i++) {
 		uint8_t atom = ops[i].atom;
 		uint64_t number = atom == DW_OP_bregx ? ops[i].number
-						      : (uint64_t)atom - DW_OP_breg0;
+		                                      : (uint64_t)atom - DW_OP_breg0;
 		uint64_t offset = atom == DW_OP_bregx ? ops[i].number2 : ops[i].number;
 
 		if (top > 60)
@@ -114,7 +112,7 @@ static bool evaluate(const Dwarf_Op *ops, size_t count, const struct gg_cfi_regi
 
 /* The caller's value of a register by libdw: 1 known, 0 undefined, -1 outside the stack. */
 static int recover(Dwarf_Frame *frame, int number, const struct gg_cfi_registers *registers,
-		   enum gg_cfi_arch arch, uint64_t cfa, uint64_t *ret_value)
+                   enum gg_cfi_arch arch, uint64_t cfa, uint64_t *ret_value)
 {
 	Dwarf_Op memory[3], *ops;
 	size_t count;
@@ -142,7 +140,7 @@ static int recover(Dwarf_Frame *frame, int number, const struct gg_cfi_registers
 
 /* Our block holds these operations, each where libdw found it. */
 static bool same_block(const struct gg_cfi_module *module, const struct gg_cfi_value *rule,
-		       const Dwarf_Op *ops, size_t count)
+                       const Dwarf_Op *ops, size_t count)
 {
 	const uint8_t *block = module->eh_frame.bytes + rule->value;
 	size_t length = block[0];
@@ -158,7 +156,7 @@ static bool same_block(const struct gg_cfi_module *module, const struct gg_cfi_v
 }
 
 static bool same_register(const struct gg_cfi_module *module, const struct gg_cfi_value *rule,
-			  Dwarf_Frame *frame, int number)
+                          Dwarf_Frame *frame, int number)
 {
 	Dwarf_Op memory[3], *ops;
 	size_t count;
@@ -196,7 +194,7 @@ static bool same_register(const struct gg_cfi_module *module, const struct gg_cf
 }
 
 static bool same_cfa(const struct gg_cfi_module *module, const struct gg_cfi_value *cfa,
-		     const Dwarf_Op *ops, size_t count)
+                     const Dwarf_Op *ops, size_t count)
 {
 	if (cfa->how == GG_CFI_VAL_EXPRESSION)
 		return same_block(module, cfa, ops, count);
@@ -218,8 +216,8 @@ static bool same_caller(const struct caller *a, const struct caller *b)
 }
 
 static struct caller caller_by_libdw(Dwarf_Frame *frame, int ra_column,
-				     const struct gg_cfi_registers *registers,
-				     enum gg_cfi_arch arch)
+                                     const struct gg_cfi_registers *registers,
+                                     enum gg_cfi_arch arch)
 {
 	bool is_arm = arch == GG_CFI_AARCH64;
 	struct caller caller = { false, 0, 0, 0 };
@@ -236,12 +234,12 @@ static struct caller caller_by_libdw(Dwarf_Frame *frame, int ra_column,
 	else if (recover(frame, ra_column, registers, arch, cfa, &caller.pc) <= 0)
 		return caller;
 	caller.is_known = recover(frame, is_arm ? 31 : 7, registers, arch, cfa, &caller.sp) > 0 &&
-			  recover(frame, is_arm ? 29 : 6, registers, arch, cfa, &caller.fp) > 0;
+	                  recover(frame, is_arm ? 29 : 6, registers, arch, cfa, &caller.fp) > 0;
 	return caller;
 }
 
 static struct caller caller_by_step(const struct gg_cfi_module *module,
-				    const struct gg_cfi_row *row, struct gg_cfi_registers registers)
+                                    const struct gg_cfi_row *row, struct gg_cfi_registers registers)
 {
 	bool is_arm = module->arch == GG_CFI_AARCH64;
 	struct caller caller = { false, 0, 0, 0 };
@@ -256,7 +254,7 @@ static struct caller caller_by_step(const struct gg_cfi_module *module,
 }
 
 static struct caller caller_by_rule(struct gg_unwind_rule rule, enum gg_cfi_arch arch,
-				    const struct gg_cfi_registers *registers)
+                                    const struct gg_cfi_registers *registers)
 {
 	bool is_arm = arch == GG_CFI_AARCH64;
 	uint64_t sp = registers->value[is_arm ? 31 : 7], fp = registers->value[is_arm ? 29 : 6];
@@ -269,7 +267,7 @@ static struct caller caller_by_rule(struct gg_unwind_rule rule, enum gg_cfi_arch
 	fp_base = rule.kind == GG_RULE_FP_DEREF ? fp : caller.sp;
 	if (rule.ra_words != GG_RULE_SAME)
 		caller.is_known &= load(caller.sp + 8 * (uint64_t)(int64_t)rule.ra_words,
-					&caller.pc);
+		                        &caller.pc);
 	if (rule.fp_words != GG_RULE_SAME)
 		caller.is_known &= load(fp_base + 8 * (uint64_t)(int64_t)rule.fp_words, &caller.fp);
 	return caller;
@@ -279,7 +277,7 @@ static struct caller caller_by_rule(struct gg_unwind_rule rule, enum gg_cfi_arch
 
 /* Compares what holds at pc, and says where it ends; 0: wrong. */
 static uint64_t compare_row(const struct gg_cfi_module *module, Dwarf_CFI *cfi, uint64_t pc,
-			    struct file_counts *counts)
+                            struct file_counts *counts)
 {
 	struct gg_cfi_registers registers = made_up_registers(pc);
 	struct caller by_libdw, by_step, by_rule;
@@ -295,22 +293,22 @@ static uint64_t compare_row(const struct gg_cfi_module *module, Dwarf_CFI *cfi, 
 	int ra_column;
 
 	if (!CHECK_MSG(reason == GG_RULE_REASON_UNKNOWN, "%#" PRIx64 ": %s", pc,
-		       gg_rule_reason_text(reason)) ||
+	               gg_rule_reason_text(reason)) ||
 	    !CHECK_MSG(dwarf_cfi_addrframe(cfi, pc, &frame) == 0, "%#" PRIx64 ": %s", pc,
-		       dwarf_errmsg(-1)))
+	               dwarf_errmsg(-1)))
 		return 0;
 	ra_column = dwarf_frame_info(frame, &start, &end, &is_signal);
 	/* libdw's start is that of the remembered row after a restore_state; the rows tile anyway. */
 	CHECK_MSG(row.range.begin <= pc && row.range.begin >= start && row.range.end == end,
-		  "%#" PRIx64 ": range", pc);
+	          "%#" PRIx64 ": range", pc);
 	CHECK_MSG(ra_column == row.ra_register, "%#" PRIx64 ": return address column", pc);
 	CHECK_MSG(is_signal == ((row.flags & GG_RULE_SIGNAL) != 0), "%#" PRIx64 ": signal", pc);
 	CHECK_MSG(dwarf_frame_cfa(frame, &ops, &count) == 0 &&
-			  same_cfa(module, &row.state.cfa, ops, count),
-		  "%#" PRIx64 ": CFA", pc);
+	                  same_cfa(module, &row.state.cfa, ops, count),
+	          "%#" PRIx64 ": CFA", pc);
 	for (int i = 0; i < GG_CFI_REGISTERS; i++)
 		CHECK_MSG(same_register(module, &row.state.registers[i], frame, i),
-			  "%#" PRIx64 ": register %d", pc, i);
+		          "%#" PRIx64 ": register %d", pc, i);
 
 	rule = gg_cfi_rule_of_row(module, &row, pc, &range);
 	counts->rows++;
@@ -333,7 +331,7 @@ static uint64_t compare_row(const struct gg_cfi_module *module, Dwarf_CFI *cfi, 
 
 /* Compares the rows of every `stride`th function. */
 static void compare_functions(const struct gg_cfi_module *module, Dwarf_CFI *cfi, unsigned stride,
-			      struct file_counts *counts)
+                              struct file_counts *counts)
 {
 	struct gg_cfi_range function;
 	size_t position = 0;
@@ -369,7 +367,7 @@ static uint64_t count_functions(Elf *elf)
 		    strcmp(elf_strptr(elf, names, header.sh_name), ".eh_frame") != 0)
 			continue;
 		while (dwarf_next_cfi((const unsigned char *)elf_getident(elf, NULL), data, true,
-				      offset, &next, &entry) == 0) {
+		                      offset, &next, &entry) == 0) {
 			function_count += !dwarf_cfi_cie_p(&entry);
 			offset = next;
 		}

@@ -24,11 +24,7 @@
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-enum {
-	FRAMES_MAX = 64,
-	MODULES_MAX = 16,
-	STEPS_MAX = 60000
-};
+enum { FRAMES_MAX = 64, MODULES_MAX = 16, STEPS_MAX = 60000 };
 
 /* What calls preserve, by their DWARF numbers: rbx, rbp, r12 to r15. */
 static const int preserved[] = { 3, 6, 12, 13, 14, 15 };
@@ -81,7 +77,7 @@ static uint64_t load(uint64_t address)
 
 /* Does the rule lead from one frame to the other? */
 static bool leads_to(struct gg_unwind_rule rule, const struct gg_cfi_registers *callee,
-		     const struct gg_cfi_registers *caller)
+                     const struct gg_cfi_registers *caller)
 {
 	uint64_t sp = callee->value[GG_X86_64_RSP], fp = callee->value[GG_X86_64_RBP];
 	uint64_t cfa = (rule.kind == GG_RULE_SP ? sp : fp) + (uint64_t)(int64_t)rule.cfa_bytes;
@@ -98,7 +94,7 @@ static bool leads_to(struct gg_unwind_rule rule, const struct gg_cfi_registers *
 }
 
 static void check_rule(struct gg_unwind_rule rule, const struct gg_cfi_registers *callee,
-		       const struct gg_cfi_registers *caller)
+                       const struct gg_cfi_registers *caller)
 {
 	if (rule.kind != GG_RULE_SP && rule.kind != GG_RULE_FP && rule.kind != GG_RULE_FP_DEREF)
 		return;
@@ -110,7 +106,7 @@ static void walk(struct trace *trace, struct gg_cfi_registers *registers)
 {
 	const uint64_t low = registers->value[GG_X86_64_RSP] - 128; /* with the red zone */
 	const struct gg_cfi_stack stack = { low, state.stack_high,
-					    (const uint8_t *)(uintptr_t)low };
+		                            (const uint8_t *)(uintptr_t)low };
 	uint64_t lookup_pc = registers->pc;
 
 	while (trace->count < FRAMES_MAX) {
@@ -156,8 +152,8 @@ static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg
 static struct gg_cfi_registers registers_of(const ucontext_t *context)
 {
 	static const int places[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-				      REG_RBP, REG_RSP, REG_R8,	 REG_R9,  REG_R10, REG_R11,
-				      REG_R12, REG_R13, REG_R14, REG_R15 };
+		                      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+		                      REG_R12, REG_R13, REG_R14, REG_R15 };
 	struct gg_cfi_registers registers = { .known = 0xffff };
 
 	for (size_t i = 0; i < GG_COUNT(places); i++)
@@ -181,7 +177,7 @@ static void compare_here(int signal_number, siginfo_t *info, void *context)
 	walk(&ours, &registers);
 	_Unwind_Backtrace(take_frame, &libgccs);
 	is_same = ours.count == libgccs.count &&
-		  memcmp(ours.frames, libgccs.frames, ours.count * sizeof(ours.frames[0])) == 0;
+	          memcmp(ours.frames, libgccs.frames, ours.count * sizeof(ours.frames[0])) == 0;
 	state.frames += ours.count;
 	if (!is_same && state.wrong_steps++ == 0)
 		state.wrong_pc = ours.frames[0].pc;
@@ -220,9 +216,9 @@ static void trace_every_instruction(void (*work)(void))
 	printf("%" PRIu64 " instructions, %" PRIu64 " frames, %" PRIu64 " by compact rules too\n",
 	       state.steps, state.frames, state.compact_rules);
 	CHECK_MSG(state.wrong_steps == 0, "%" PRIu64 " of %" PRIu64 " differ, first at %#" PRIx64,
-		  state.wrong_steps, state.steps, state.wrong_pc);
+	          state.wrong_steps, state.steps, state.wrong_pc);
 	CHECK_MSG(state.wrong_rules == 0, "%" PRIu64 " compact rules lead elsewhere",
-		  state.wrong_rules);
+	          state.wrong_rules);
 }
 
 static int compare_ints(const void *a, const void *b)

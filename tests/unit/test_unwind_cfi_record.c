@@ -20,7 +20,7 @@ static enum gg_rule_reason reason_at(const struct cfi_build *b, uint64_t pc)
 	struct gg_unwind_rule rule = gg_cfi_rule_at(&b->module, pc, NULL);
 
 	return rule.kind == GG_RULE_NONE ? (enum gg_rule_reason)rule.cfa_bytes
-					 : GG_RULE_REASON_UNKNOWN;
+	                                 : GG_RULE_REASON_UNKNOWN;
 }
 
 static bool is_sp_16(const struct cfi_build *b, uint64_t pc)
@@ -42,8 +42,8 @@ TEST(versions_1_3_and_4_are_read_and_no_other)
 		cie.version = (uint8_t)version;
 		build_one(&b, &cie);
 		CHECK_MSG(is_known ? is_sp_16(&b, 0x1000)
-				   : reason_at(&b, 0x1000) == GG_RULE_REASON_BAD_CIE,
-			  "version %u", version);
+		                   : reason_at(&b, 0x1000) == GG_RULE_REASON_BAD_CIE,
+		          "version %u", version);
 	}
 }
 
@@ -56,14 +56,14 @@ TEST(augmentations_of_every_kind_are_read)
 		{ "zR", { 0x1b }, 1 },
 		{ "zPLR", { 0x9b, 1, 2, 3, 4, 0x1b, 0x1b }, 7 },       /* personality, LSDA */
 		{ "zPR", { 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b }, 10 }, /* absolute personality */
-		{ "zPR", { 0x01, 0x80, 0x80, 1, 0x1b }, 5 },	       /* LEB128 personality */
-		{ "zPR", { 0xff, 0x1b }, 2 },			       /* omitted personality */
+		{ "zPR", { 0x01, 0x80, 0x80, 1, 0x1b }, 5 },           /* LEB128 personality */
+		{ "zPR", { 0xff, 0x1b }, 2 },                          /* omitted personality */
 		{ "zRS", { 0x1b }, 1 },
 		{ "zRB", { 0x1b }, 1 },
 		{ "zRG", { 0x1b }, 1 },
 		{ "zPLRSBG", { 0x9b, 1, 2, 3, 4, 0x1b, 0x1b }, 7 },
 		{ "zR?", { 0x1b, 9, 9, 9 }, 4 }, /* letters behind 'R' may be unknown */
-		{ "zR", { 0x1b, 9, 9 }, 3 },	 /* and data may be left over */
+		{ "zR", { 0x1b, 9, 9 }, 3 },     /* and data may be left over */
 	};
 
 	for (size_t i = 0; i < GG_COUNT(cases); i++) {
@@ -76,7 +76,7 @@ TEST(augmentations_of_every_kind_are_read)
 		memcpy(cie.data, cases[i].data, sizeof(cie.data));
 		build_one(&b, &cie);
 		CHECK_MSG(gg_cfi_row_at(&b.module, 0x1000, &row) == 0 && row.state.cfa.value == 16,
-			  "case %zu, %s", i, cases[i].letters);
+		          "case %zu, %s", i, cases[i].letters);
 		CHECK(row.flags == (strchr(cases[i].letters, 'S') != NULL ? GG_RULE_SIGNAL : 0));
 	}
 }
@@ -284,9 +284,9 @@ TEST(pointers_of_every_encoding_are_read)
 
 		build_encoded(&b, cases[i].encoding, cases[i].raw, cases[i].size);
 		CHECK_MSG(reason_at(&b, 0xfff) == GG_RULE_REASON_NO_FDE && is_sp_16(&b, 0x1000) &&
-				  is_sp_16(&b, 0x103f) &&
-				  reason_at(&b, 0x1040) == GG_RULE_REASON_NO_FDE,
-			  "encoding %#x", cases[i].encoding);
+		                  is_sp_16(&b, 0x103f) &&
+		                  reason_at(&b, 0x1040) == GG_RULE_REASON_NO_FDE,
+		          "encoding %#x", cases[i].encoding);
 	}
 }
 
@@ -323,7 +323,7 @@ TEST(pointers_that_code_cannot_have_are_refused)
 		build_encoded(&b, encodings[i], 0x1000, 8);
 		cfi_build_table(&b);
 		CHECK_MSG(reason_at(&b, 0x1000) == GG_RULE_REASON_BAD_POINTER, "encoding %#x",
-			  encodings[i]);
+		          encodings[i]);
 	}
 }
 

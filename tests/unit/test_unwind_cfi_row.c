@@ -78,7 +78,7 @@ TEST(an_advance_of_every_width_ends_the_row)
 		uint8_t bytes[9];
 		size_t size;
 	} cases[] = {
-		{ { 0x40 | 5 }, 1 },	     { { 0x02, 5 }, 2 }, { { 0x03, 5, 0 }, 3 },
+		{ { 0x40 | 5 }, 1 },         { { 0x02, 5 }, 2 }, { { 0x03, 5, 0 }, 3 },
 		{ { 0x04, 5, 0, 0, 0 }, 5 }, { { 0x1d, 5 }, 9 },
 	};
 
@@ -91,11 +91,11 @@ TEST(an_advance_of_every_width_ends_the_row)
 		before = run(GG_CFI_X86_64, FUNCTION + 4, program, sizeof(program));
 		behind = run(GG_CFI_X86_64, FUNCTION + 5, program, sizeof(program));
 		CHECK_MSG(cfa_is(&before, RSP, 8) && before.row.range.begin == FUNCTION &&
-				  before.row.range.end == FUNCTION + 5,
-			  "case %zu", i);
+		                  before.row.range.end == FUNCTION + 5,
+		          "case %zu", i);
 		CHECK_MSG(cfa_is(&behind, RSP, 16) && behind.row.range.begin == FUNCTION + 5 &&
-				  behind.row.range.end == FUNCTION + FUNCTION_BYTES,
-			  "case %zu", i);
+		                  behind.row.range.end == FUNCTION + FUNCTION_BYTES,
+		          "case %zu", i);
 	}
 }
 
@@ -145,12 +145,12 @@ TEST(a_row_beyond_the_function_is_cut_at_its_end)
 
 TEST(saved_registers_are_offsets_from_the_cfa)
 {
-	struct result r = run_all(BYTES(0x80 | RBX, 3,	 /* offset */
-					0x05, RBP, 2,	 /* offset_extended */
-					0x11, R12, 0x7f, /* offset_extended_sf: -1 */
-					0x2f, RAX, 4,	 /* GNU_negative_offset_extended */
-					0x14, 1, 2,	 /* val_offset */
-					0x15, 2, 0x7e)); /* val_offset_sf: -2 */
+	struct result r = run_all(BYTES(0x80 | RBX, 3,   /* offset */
+	                                0x05, RBP, 2,    /* offset_extended */
+	                                0x11, R12, 0x7f, /* offset_extended_sf: -1 */
+	                                0x2f, RAX, 4,    /* GNU_negative_offset_extended */
+	                                0x14, 1, 2,      /* val_offset */
+	                                0x15, 2, 0x7e)); /* val_offset_sf: -2 */
 
 	CHECK(rule_is(&r, RBX, GG_CFI_OFFSET, -24));
 	CHECK(rule_is(&r, RBP, GG_CFI_OFFSET, -16));
@@ -172,7 +172,7 @@ TEST(registers_are_undefined_the_same_or_in_another)
 TEST(restore_gives_a_register_its_initial_rule)
 {
 	struct result r = run_all(BYTES(0x80 | RBX, 3, 0x80 | RBP, 2, 0x80 | RA, 9, /* offsets */
-					0xc0 | RBX, 0x06, RA));
+	                                0xc0 | RBX, 0x06, RA));
 
 	CHECK(rule_is(&r, RBX, GG_CFI_UNSPECIFIED, 0));
 	CHECK(rule_is(&r, RBP, GG_CFI_OFFSET, -16));
@@ -206,8 +206,8 @@ TEST(remembered_states_come_back_in_reverse)
 	static const uint8_t program[] = {
 		0x0a, 0x0e, 16, 0x80 | RBX, 2, 0x41, /* row 1: 16, rbx saved */
 		0x0a, 0x0e, 24, 0x80 | RBP, 3, 0x41, /* row 2: 24, rbp too */
-		0x0b, 0x41,			     /* row 3: as row 1 */
-		0x0b, 0x41,			     /* row 4: as it began */
+		0x0b, 0x41,                          /* row 3: as row 1 */
+		0x0b, 0x41,                          /* row 4: as it began */
 	};
 	struct result r = run(GG_CFI_X86_64, FUNCTION + 1, program, sizeof(program));
 
@@ -238,9 +238,9 @@ TEST(states_nest_to_the_limit_and_not_beyond)
 
 TEST(expressions_are_kept_by_their_place)
 {
-	struct result r = run_all(BYTES(0x0f, 2, 0x77, 8,	  /* def_cfa_expression */
-					0x10, RBX, 2, 0x77, 16,	  /* expression */
-					0x16, R12, 2, 0x77, 24)); /* val_expression */
+	struct result r = run_all(BYTES(0x0f, 2, 0x77, 8,         /* def_cfa_expression */
+	                                0x10, RBX, 2, 0x77, 16,   /* expression */
+	                                0x16, R12, 2, 0x77, 24)); /* val_expression */
 	const struct gg_cfi_state *s = &r.row.state;
 
 	CHECK(r.reason == 0 && s->cfa.how == GG_CFI_VAL_EXPRESSION);
@@ -253,8 +253,8 @@ TEST(expressions_are_kept_by_their_place)
 TEST(what_only_debuggers_and_exceptions_need_is_stepped_over)
 {
 	struct result r = run_all(BYTES(0x2e, 0x80, 0x01, /* GNU_args_size 128 */
-					0x00,		  /* nop */
-					0x0e, 16));
+	                                0x00,             /* nop */
+	                                0x0e, 16));
 
 	CHECK(cfa_is(&r, RSP, 16));
 }
@@ -274,13 +274,13 @@ TEST(the_signed_state_of_a_return_address_toggles_and_is_remembered)
 TEST(vector_registers_are_skipped)
 {
 	struct result r = run(GG_CFI_AARCH64, FUNCTION,
-			      BYTES(0x05, 72, 2,	 /* d8 */
-				    0x11, 0x80, 0x7f, 2, /* a register far off */
-				    0x07, 40, 0x08, 41,	 /* undefined, same */
-				    0x06, 72, 0xc0 | 40, /* restore */
-				    0x09, 72, 73,	 /* register */
-				    0x10, 72, 1, 0x30,	 /* expression */
-				    0x80 | 29, 2));
+	                      BYTES(0x05, 72, 2,         /* d8 */
+	                            0x11, 0x80, 0x7f, 2, /* a register far off */
+	                            0x07, 40, 0x08, 41,  /* undefined, same */
+	                            0x06, 72, 0xc0 | 40, /* restore */
+	                            0x09, 72, 73,        /* register */
+	                            0x10, 72, 1, 0x30,   /* expression */
+	                            0x80 | 29, 2));
 
 	CHECK(rule_is(&r, 29, GG_CFI_OFFSET, -16));
 	for (int i = 0; i < GG_CFI_REGISTERS; i++)
@@ -293,9 +293,9 @@ TEST(numbers_that_a_row_cannot_hold_are_out_of_range)
 		uint8_t bytes[16];
 		size_t size;
 	} cases[] = {
-		{ { 0x0c, 33, 8 }, 3 },			       /* CFA by register 33 */
-		{ { 0x0d, 0x80, 0x01 }, 3 },		       /* by register 128 */
-		{ { 0x09, RBX, 33 }, 3 },		       /* rbx is in register 33 */
+		{ { 0x0c, 33, 8 }, 3 },                        /* CFA by register 33 */
+		{ { 0x0d, 0x80, 0x01 }, 3 },                   /* by register 128 */
+		{ { 0x09, RBX, 33 }, 3 },                      /* rbx is in register 33 */
 		{ { 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08 }, 6 }, /* CFA = rsp + 2^31 */
 		{ { 0x83, 0xff, 0xff, 0xff, 0xff, 0x7f }, 6 }, /* 2^35 words away */
 		{ { 0x11, 3, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0xc0, 0 }, 12 },
@@ -304,7 +304,7 @@ TEST(numbers_that_a_row_cannot_hold_are_out_of_range)
 
 	for (size_t i = 0; i < GG_COUNT(cases); i++)
 		CHECK_MSG(run_all(cases[i].bytes, cases[i].size).reason == GG_RULE_REASON_RANGE,
-			  "case %zu", i);
+		          "case %zu", i);
 }
 
 TEST(every_opcode_that_nobody_defines_is_refused)
@@ -330,32 +330,32 @@ TEST(an_operand_that_is_cut_short_is_noticed)
 		uint8_t bytes[10];
 		size_t size;
 	} cases[] = {
-		{ { 0x01, 0, 0, 0 }, 4 },  { { 0x02 }, 1 },	     { { 0x03, 1 }, 2 },
-		{ { 0x04, 1, 1, 1 }, 4 },  { { 0x05 }, 1 },	     { { 0x05, 3 }, 2 },
-		{ { 0x06 }, 1 },	   { { 0x07, 0x80 }, 2 },    { { 0x08 }, 1 },
-		{ { 0x09, 3 }, 2 },	   { { 0x0c, 7 }, 2 },	     { { 0x0d }, 1 },
-		{ { 0x0e, 0x80 }, 2 },	   { { 0x0f }, 1 },	     { { 0x0f, 2, 0x77 }, 3 },
-		{ { 0x10, 3 }, 2 },	   { { 0x10, 3, 5, 0 }, 4 }, { { 0x11, 3 }, 2 },
-		{ { 0x12, 7, 0x80 }, 3 },  { { 0x13 }, 1 },	     { { 0x14, 3 }, 2 },
+		{ { 0x01, 0, 0, 0 }, 4 },  { { 0x02 }, 1 },          { { 0x03, 1 }, 2 },
+		{ { 0x04, 1, 1, 1 }, 4 },  { { 0x05 }, 1 },          { { 0x05, 3 }, 2 },
+		{ { 0x06 }, 1 },           { { 0x07, 0x80 }, 2 },    { { 0x08 }, 1 },
+		{ { 0x09, 3 }, 2 },        { { 0x0c, 7 }, 2 },       { { 0x0d }, 1 },
+		{ { 0x0e, 0x80 }, 2 },     { { 0x0f }, 1 },          { { 0x0f, 2, 0x77 }, 3 },
+		{ { 0x10, 3 }, 2 },        { { 0x10, 3, 5, 0 }, 4 }, { { 0x11, 3 }, 2 },
+		{ { 0x12, 7, 0x80 }, 3 },  { { 0x13 }, 1 },          { { 0x14, 3 }, 2 },
 		{ { 0x15, 3, 0xff }, 3 },  { { 0x16, 3, 1 }, 3 },    { { 0x1d, 1, 1, 1 }, 4 },
-		{ { 0x2e }, 1 },	   { { 0x2f, 3 }, 2 },	     { { 0x80 | 3 }, 1 },
+		{ { 0x2e }, 1 },           { { 0x2f, 3 }, 2 },       { { 0x80 | 3 }, 1 },
 		{ { 0x80 | 3, 0x80 }, 2 },
 	};
 
 	for (size_t i = 0; i < GG_COUNT(cases); i++)
 		CHECK_MSG(run_all(cases[i].bytes, cases[i].size).reason == GG_RULE_REASON_TRUNCATED,
-			  "case %zu: opcode %#x", i, cases[i].bytes[0]);
+		          "case %zu: opcode %#x", i, cases[i].bytes[0]);
 }
 
 TEST(a_number_longer_than_any_is_refused)
 {
 	CHECK(run_all(BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
-		      .reason == GG_RULE_REASON_TRUNCATED);
+	              .reason == GG_RULE_REASON_TRUNCATED);
 	/* Ten bytes are what 64 bits may take. */
 	CHECK(run_all(BYTES(0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
-		      .reason == 0);
+	              .reason == 0);
 	CHECK(run_all(BYTES(0x13, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
-		      .reason == GG_RULE_REASON_TRUNCATED);
+	              .reason == GG_RULE_REASON_TRUNCATED);
 }
 
 TEST(instructions_behind_the_row_do_not_matter)
@@ -372,7 +372,7 @@ TEST(an_expression_beyond_2_GiB_of_a_section_is_out_of_range)
 	static const struct cfi_cie cie = CFI_CIE_X86_64;
 	const size_t before = (size_t)1 << 31, size = before + CFI_BUILD_MAX;
 	uint8_t *section = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct gg_cfi_row row;
 	struct cfi_build b;
 
@@ -385,7 +385,7 @@ TEST(an_expression_beyond_2_GiB_of_a_section_is_out_of_range)
 	CHECK(gg_cfi_row_at(&b.module, FUNCTION, &row) == 0);
 	memcpy(section + before, b.frame, b.frame_bytes);
 	b.module.eh_frame = (struct gg_cfi_section){ section, before + b.frame_bytes,
-						     CFI_BUILD_FRAME_ADDRESS - before };
+		                                     CFI_BUILD_FRAME_ADDRESS - before };
 	CHECK(gg_cfi_row_at(&b.module, FUNCTION, &row) == GG_RULE_REASON_RANGE);
 	munmap(section, size);
 }

@@ -12,8 +12,8 @@ enum {
 };
 
 static struct gg_unwind_rule rule_of(enum gg_cfi_arch arch, const char *augmentation, uint64_t pc,
-				     struct gg_cfi_range *range, const uint8_t *program,
-				     size_t bytes)
+                                     struct gg_cfi_range *range, const uint8_t *program,
+                                     size_t bytes)
 {
 	struct cfi_cie x86_64 = CFI_CIE_X86_64, aarch64 = CFI_CIE_AARCH64;
 	struct cfi_cie *cie = arch == GG_CFI_X86_64 ? &x86_64 : &aarch64;
@@ -76,15 +76,15 @@ TEST(a_frame_by_the_frame_register_is_compact)
 TEST(a_realigned_frame_is_compact)
 {
 	CHECK(is(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, /* CFA = *(rbp - 8) */
-			      0x10, 6, 2, 0x76, 0x00)),	 /* rbp at rbp + 0 */
-		 GG_RULE_FP_DEREF, -8, -1, 0));
+	                      0x10, 6, 2, 0x76, 0x00)),  /* rbp at rbp + 0 */
+	         GG_RULE_FP_DEREF, -8, -1, 0));
 	CHECK(is(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06)), GG_RULE_FP_DEREF, -8, -1, GG_RULE_SAME));
 }
 
 TEST(expressions_that_only_look_like_a_realigned_frame_are_general)
 {
 	CHECK(x86_64(BYTES(0x0f, 3, 0x77, 0x78, 0x06)).kind == GG_RULE_GENERAL); /* by rsp */
-	CHECK(x86_64(BYTES(0x0f, 2, 0x76, 0x78)).kind == GG_RULE_GENERAL);	 /* no deref */
+	CHECK(x86_64(BYTES(0x0f, 2, 0x76, 0x78)).kind == GG_RULE_GENERAL);       /* no deref */
 	CHECK(x86_64(BYTES(0x0f, 4, 0x76, 0x78, 0x06, 0x06)).kind == GG_RULE_GENERAL);
 	CHECK(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x77, 0)).kind ==
 	      GG_RULE_GENERAL);
@@ -99,13 +99,13 @@ TEST(expressions_that_only_look_like_a_realigned_frame_are_general)
 
 TEST(a_plt_entry_is_two_rules_by_the_place_in_it)
 {
-	static const uint8_t program[] = { 0x0f, 11,   0x77, 8,	   0x80, 0,   0x3f,
-					   0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 };
+	static const uint8_t program[] = { 0x0f, 11,   0x77, 8,    0x80, 0,   0x3f,
+		                           0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 };
 	struct gg_cfi_range range;
 
 	for (uint64_t pc = FUNCTION; pc < FUNCTION + FUNCTION_BYTES; pc++) {
 		struct gg_unwind_rule rule = rule_of(GG_CFI_X86_64, "zR", pc, &range, program,
-						     sizeof(program));
+		                                     sizeof(program));
 		bool has_pushed = (pc & 15) >= 11;
 
 		CHECK(is(rule, GG_RULE_SP, has_pushed ? 16 : 8, -1, GG_RULE_SAME));
@@ -116,8 +116,8 @@ TEST(a_plt_entry_is_two_rules_by_the_place_in_it)
 
 TEST(the_rules_of_a_plt_stay_within_their_row)
 {
-	static const uint8_t program[] = { 0x42, 0x0f, 11,   0x77, 8,	 0x80, 0,    0x3f, 0x1a,
-					   0x3b, 0x2a, 0x33, 0x24, 0x22, 0x42, 0x0c, 7,	   8 };
+	static const uint8_t program[] = { 0x42, 0x0f, 11,   0x77, 8,    0x80, 0,    0x3f, 0x1a,
+		                           0x3b, 0x2a, 0x33, 0x24, 0x22, 0x42, 0x0c, 7,    8 };
 	struct gg_cfi_range range;
 
 	rule_of(GG_CFI_X86_64, "zR", FUNCTION + 3, &range, program, sizeof(program));
@@ -126,8 +126,8 @@ TEST(the_rules_of_a_plt_stay_within_their_row)
 
 TEST(expressions_that_only_look_like_a_plt_are_general)
 {
-	static const uint8_t plt[] = { 0x0f, 11,   0x77, 8,    0x80, 0,	  0x3f,
-				       0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 };
+	static const uint8_t plt[] = { 0x0f, 11,   0x77, 8,    0x80, 0,   0x3f,
+		                       0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 };
 
 	/* Any byte but the offset and the threshold makes it another expression. */
 	for (size_t i = 2; i < sizeof(plt); i++) {
@@ -171,20 +171,20 @@ TEST(what_does_not_fit_is_general)
 {
 	CHECK(x86_64(BYTES(0x0c, 10, 0)).kind == GG_RULE_GENERAL); /* CFA by r10 */
 	CHECK(x86_64(BYTES(0x14, 6, 2)).kind == GG_RULE_GENERAL);  /* rbp = CFA - 16 */
-	CHECK(x86_64(BYTES(0x07, 6)).kind == GG_RULE_GENERAL);	   /* rbp lost */
+	CHECK(x86_64(BYTES(0x07, 6)).kind == GG_RULE_GENERAL);     /* rbp lost */
 	CHECK(x86_64(BYTES(0x09, 6, 3)).kind == GG_RULE_GENERAL);  /* rbp in rbx */
 	CHECK(x86_64(BYTES(0x09, 16, 3)).kind == GG_RULE_GENERAL); /* pc in rbx */
 	CHECK(x86_64(BYTES(0x10, 16, 2, 0x77, 0)).kind == GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x87, 2)).kind == GG_RULE_GENERAL);	  /* rsp saved */
+	CHECK(x86_64(BYTES(0x87, 2)).kind == GG_RULE_GENERAL);    /* rsp saved */
 	CHECK(x86_64(BYTES(0x14, 7, 2)).kind == GG_RULE_GENERAL); /* rsp = CFA - 16 */
-	CHECK(x86_64(BYTES(0x14, 7, 0)).kind == GG_RULE_SP);	  /* rsp = CFA: as ever */
+	CHECK(x86_64(BYTES(0x14, 7, 0)).kind == GG_RULE_SP);      /* rsp = CFA: as ever */
 }
 
 TEST(offsets_up_to_the_fields_limits_are_compact_and_beyond_general)
 {
 	/* CFA: 2^23 - 1 and 2^23. */
 	CHECK(is(x86_64(BYTES(0x0e, 0xff, 0xff, 0xff, 0x03)), GG_RULE_SP, 8388607, -1,
-		 GG_RULE_SAME));
+	         GG_RULE_SAME));
 	CHECK(x86_64(BYTES(0x0e, 0x80, 0x80, 0x80, 0x04)).kind == GG_RULE_GENERAL);
 	/* rbp: 32767 and 32768 words below. */
 	CHECK(is(x86_64(BYTES(0x86, 0xff, 0xff, 0x01)), GG_RULE_SP, 8, -1, -32767));
@@ -236,7 +236,7 @@ static void compile_and_step(void)
 {
 	static uint64_t words[64];
 	const struct gg_cfi_stack stack = { 0x8000, 0x8000 + sizeof(words),
-					    (const uint8_t *)words };
+		                            (const uint8_t *)words };
 	struct gg_cfi_registers registers = { .known = UINT64_MAX >> 31 };
 
 	for (int i = 0; i < GG_CFI_REGISTERS; i++)
@@ -277,7 +277,7 @@ TEST(a_rule_and_a_step_take_less_than_4_KiB_of_stack)
 	cfi_build_init(&painted_build, GG_CFI_X86_64);
 	cfi_build_cie(&painted_build, &cie);
 	cfi_build_fde(&painted_build, FUNCTION, FUNCTION_BYTES,
-		      BYTES(0x0a, 0x0b, 0x0f, 2, 0x77, 8, 0x10, 6, 2, 0x77, 8));
+	              BYTES(0x0a, 0x0b, 0x0f, 2, 0x77, 8, 0x10, 6, 2, 0x77, 8));
 	bytes = stack_used_by(compile_and_step) - stack_used_by(do_nothing);
 	printf("a rule and a general step: %zu bytes of stack\n", bytes);
 	CHECK(bytes < 4 * 1024);

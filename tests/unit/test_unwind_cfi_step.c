@@ -34,7 +34,7 @@ static uint64_t bit(int number)
 
 /* Steps once at FUNCTION; sp is at word 4, register n else is 1000 + n; all are known but r10. */
 static struct walk step_with(enum gg_cfi_arch arch, const struct cfi_cie *cie,
-			     const uint8_t *program, size_t bytes)
+                             const uint8_t *program, size_t bytes)
 {
 	struct walk w = { .flags = 0xee };
 	struct gg_cfi_stack stack = { STACK, STACK + sizeof(w.words), (const uint8_t *)w.words };
@@ -75,13 +75,13 @@ TEST(a_step_gives_the_callers_registers)
 
 TEST(every_way_to_find_a_register_is_taken)
 {
-	struct walk w = step_by(BYTES(0x07, 0,		      /* rax lost */
-				      0x08, 1,		      /* rdx the same */
-				      0x09, 2, R12,	      /* rcx in r12 */
-				      0x14, RBX, 2,	      /* rbx is CFA - 16 */
-				      0x10, RBP, 2, 0x77, 16, /* rbp at rsp + 16 */
-				      0x16, 13, 2, 0x77, 16,  /* r13 is rsp + 16 */
-				      0x09, 14, R10));	      /* r14 in r10, which is not known */
+	struct walk w = step_by(BYTES(0x07, 0,                /* rax lost */
+	                              0x08, 1,                /* rdx the same */
+	                              0x09, 2, R12,           /* rcx in r12 */
+	                              0x14, RBX, 2,           /* rbx is CFA - 16 */
+	                              0x10, RBP, 2, 0x77, 16, /* rbp at rsp + 16 */
+	                              0x16, 13, 2, 0x77, 16,  /* r13 is rsp + 16 */
+	                              0x09, 14, R10));        /* r14 in r10, which is not known */
 
 	CHECK(w.step == GG_CFI_STEP_OK && w.registers.value[RSP] == STACK + 40);
 	CHECK((w.registers.known & bit(0)) == 0 && (w.registers.known & bit(14)) == 0);
@@ -97,9 +97,9 @@ TEST(a_register_that_cannot_be_recovered_is_lost_and_the_step_goes_on)
 		uint8_t program[8];
 		size_t size;
 	} cases[] = {
-		{ { 0x83, 100 }, 2 },		  /* outside the stack */
-		{ { 0x09, RBX, R10 }, 3 },	  /* in a register that is not known */
-		{ { 0x10, RBX, 1, 0xff }, 4 },	  /* an expression that is wrong */
+		{ { 0x83, 100 }, 2 },             /* outside the stack */
+		{ { 0x09, RBX, R10 }, 3 },        /* in a register that is not known */
+		{ { 0x10, RBX, 1, 0xff }, 4 },    /* an expression that is wrong */
 		{ { 0x16, RBX, 2, 0x7a, 0 }, 5 }, /* or needs that register */
 		{ { 0x10, RBX, 2, 0x70, 0 }, 5 }, /* or leads outside */
 	};
@@ -108,7 +108,7 @@ TEST(a_register_that_cannot_be_recovered_is_lost_and_the_step_goes_on)
 		struct walk w = step_by(cases[i].program, cases[i].size);
 
 		CHECK_MSG(w.step == GG_CFI_STEP_OK && (w.registers.known & bit(RBX)) == 0,
-			  "case %zu", i);
+		          "case %zu", i);
 		CHECK(w.registers.pc == word(4) && w.registers.value[RSP] == STACK + 40);
 	}
 }
@@ -158,8 +158,8 @@ TEST(a_signal_trampoline_is_stepped_by_its_expressions)
 	/* As glibc has it: everything in a context above rsp, the CFA too. */
 	cie.augmentation = "zRS";
 	w = step_with(GG_CFI_X86_64, &cie,
-		      BYTES(0x0f, 4, 0x77, 0xa0, 0, 0x06, 0x10, RBP, 3, 0x77, 0xf8, 0, 0x10, 16, 3,
-			    0x77, 0xa8, 1, 0x10, R10, 2, 0x77, 40));
+	              BYTES(0x0f, 4, 0x77, 0xa0, 0, 0x06, 0x10, RBP, 3, 0x77, 0xf8, 0, 0x10, 16, 3,
+	                    0x77, 0xa8, 1, 0x10, R10, 2, 0x77, 40));
 	CHECK(w.step == GG_CFI_STEP_OK && w.flags == GG_RULE_SIGNAL);
 	CHECK(w.registers.value[RSP] == word(4 + 4) && w.registers.value[RBP] == word(4 + 15));
 	CHECK(w.registers.pc == word(4 + 21) && w.registers.value[R10] == word(4 + 5));
@@ -187,13 +187,13 @@ TEST(a_step_that_cannot_be_made_says_why_and_changes_nothing)
 		enum gg_cfi_step step;
 	} cases[] = {
 		{ { 0x07, 16 }, 2, GG_CFI_STEP_OUTERMOST },
-		{ { 0x08, 16 }, 2, GG_CFI_STEP_NO_CFI },	   /* pc kept */
-		{ { 0x0c, R10, 8 }, 3, GG_CFI_STEP_UNKNOWN },	   /* CFA by r10 */
-		{ { 0x09, 16, R10 }, 3, GG_CFI_STEP_UNKNOWN },	   /* pc in r10 */
+		{ { 0x08, 16 }, 2, GG_CFI_STEP_NO_CFI },           /* pc kept */
+		{ { 0x0c, R10, 8 }, 3, GG_CFI_STEP_UNKNOWN },      /* CFA by r10 */
+		{ { 0x09, 16, R10 }, 3, GG_CFI_STEP_UNKNOWN },     /* pc in r10 */
 		{ { 0x0f, 2, 0x7a, 0 }, 4, GG_CFI_STEP_UNKNOWN },  /* expression of r10 */
-		{ { 0x0c, RBX, 8 }, 3, GG_CFI_STEP_BAD_READ },	   /* pc at 1003 */
+		{ { 0x0c, RBX, 8 }, 3, GG_CFI_STEP_BAD_READ },     /* pc at 1003 */
 		{ { 0x0e, 0xf8, 0x01 }, 3, GG_CFI_STEP_BAD_READ }, /* CFA behind the stack */
-		{ { 0x87, 0x06 }, 2, GG_CFI_STEP_BAD_READ },	   /* rsp below the stack */
+		{ { 0x87, 0x06 }, 2, GG_CFI_STEP_BAD_READ },       /* rsp below the stack */
 		{ { 0x0f, 3, 0x70, 0, 0x06 }, 5, GG_CFI_STEP_BAD_READ },
 		{ { 0x0f, 0 }, 2, GG_CFI_STEP_BAD_EXPRESSION },
 		{ { 0x10, 16, 1, 0xff }, 4, GG_CFI_STEP_BAD_EXPRESSION },
@@ -205,8 +205,8 @@ TEST(a_step_that_cannot_be_made_says_why_and_changes_nothing)
 
 		CHECK_MSG(w.step == cases[i].step, "case %zu: %d", i, w.step);
 		CHECK_MSG(w.registers.value[RSP] == STACK + 32 && w.registers.pc == FUNCTION + 5 &&
-				  w.flags == 0xee,
-			  "case %zu", i);
+		                  w.flags == 0xee,
+		          "case %zu", i);
 	}
 }
 
@@ -262,35 +262,35 @@ TEST(operations_compute_what_dwarf_says)
 		{ { 0x11, 0x80, 0x7f }, 3, (uint64_t)-128 },
 		{ { 0x11, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40 },
 		  10,
-		  UINT64_C(0xc000000000000000) },		  /* the sign is bit 62 */
-		{ { 0x32, 0x12, 0x1e }, 3, 4 },			  /* 2 dup mul */
-		{ { 0x32, 0x33, 0x13 }, 3, 2 },			  /* drop */
-		{ { 0x32, 0x33, 0x14 }, 3, 2 },			  /* over */
-		{ { 0x32, 0x33, 0x34, 0x15, 2 }, 5, 2 },	  /* pick */
-		{ { 0x32, 0x33, 0x16 }, 3, 2 },			  /* swap */
+		  UINT64_C(0xc000000000000000) },                 /* the sign is bit 62 */
+		{ { 0x32, 0x12, 0x1e }, 3, 4 },                   /* 2 dup mul */
+		{ { 0x32, 0x33, 0x13 }, 3, 2 },                   /* drop */
+		{ { 0x32, 0x33, 0x14 }, 3, 2 },                   /* over */
+		{ { 0x32, 0x33, 0x34, 0x15, 2 }, 5, 2 },          /* pick */
+		{ { 0x32, 0x33, 0x16 }, 3, 2 },                   /* swap */
 		{ { 0x31, 0x32, 0x33, 0x17, 0x13, 0x13 }, 6, 3 }, /* rot: 3 is the third now */
-		{ { 0x31, 0x32, 0x33, 0x17 }, 4, 2 },		  /* and 2 the first */
+		{ { 0x31, 0x32, 0x33, 0x17 }, 4, 2 },             /* and 2 the first */
 		{ { 0x31, 0x32, 0x33, 0x17, 0x13 }, 5, 1 },
-		{ { 0x77, 8, 0x06 }, 3, STACK + 40 + 0x1000000 },	      /* deref */
+		{ { 0x77, 8, 0x06 }, 3, STACK + 40 + 0x1000000 },             /* deref */
 		{ { 0x77, 8, 0x94, 1 }, 4, (STACK + 40 + 0x1000000) & 0xff }, /* deref_size */
 		{ { 0x77, 8, 0x94, 4 }, 4, (STACK + 40 + 0x1000000) & 0xffffffff },
 		{ { 0x92, 7, 8 }, 3, STACK + 40 }, /* bregx */
 		{ { 0x80, 0 }, 2, FUNCTION + 5 },  /* breg16 is the pc */
-		{ { 0x09, 0xfb, 0x19 }, 3, 5 },	   /* abs of -5 */
+		{ { 0x09, 0xfb, 0x19 }, 3, 5 },    /* abs of -5 */
 		{ { 0x35, 0x19 }, 2, 5 },
-		{ { 0x3f, 0x08, 0xfe, 0x1a }, 4, 14 },		 /* and */
+		{ { 0x3f, 0x08, 0xfe, 0x1a }, 4, 14 },           /* and */
 		{ { 0x09, 0xf9, 0x32, 0x1b }, 4, (uint64_t)-3 }, /* div of -7 */
 		{ { 0x0e, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x09, 0xff, 0x1b },
 		  12,
-		  UINT64_C(0x8000000000000000) },	   /* the quotient that overflows */
+		  UINT64_C(0x8000000000000000) },          /* the quotient that overflows */
 		{ { 0x33, 0x35, 0x1c }, 3, (uint64_t)-2 }, /* minus */
-		{ { 0x37, 0x34, 0x1d }, 3, 3 },		   /* mod */
-		{ { 0x35, 0x1f }, 2, (uint64_t)-5 },	   /* neg */
-		{ { 0x35, 0x20 }, 2, ~UINT64_C(5) },	   /* not */
-		{ { 0x35, 0x38, 0x21 }, 3, 13 },	   /* or */
-		{ { 0x35, 0x38, 0x22 }, 3, 13 },	   /* plus */
-		{ { 0x35, 0x23, 0x80, 0x01 }, 4, 133 },	   /* plus_uconst */
-		{ { 0x31, 0x34, 0x24 }, 3, 16 },	   /* shl */
+		{ { 0x37, 0x34, 0x1d }, 3, 3 },            /* mod */
+		{ { 0x35, 0x1f }, 2, (uint64_t)-5 },       /* neg */
+		{ { 0x35, 0x20 }, 2, ~UINT64_C(5) },       /* not */
+		{ { 0x35, 0x38, 0x21 }, 3, 13 },           /* or */
+		{ { 0x35, 0x38, 0x22 }, 3, 13 },           /* plus */
+		{ { 0x35, 0x23, 0x80, 0x01 }, 4, 133 },    /* plus_uconst */
+		{ { 0x31, 0x34, 0x24 }, 3, 16 },           /* shl */
 		{ { 0x31, 0x08, 64, 0x24 }, 4, 0 },
 		{ { 0x09, 0xff, 0x08, 60, 0x25 }, 5, 15 }, /* shr */
 		{ { 0x09, 0xff, 0x08, 64, 0x25 }, 5, 0 },
@@ -299,11 +299,11 @@ TEST(operations_compute_what_dwarf_says)
 		{ { 0x38, 0x08, 200, 0x26 }, 4, 0 },
 		{ { 0x09, 0xf0, 0x30, 0x26 }, 4, (uint64_t)-16 },
 		{ { 0x48, 0x32, 0x26 }, 3, 6 },
-		{ { 0x35, 0x36, 0x27 }, 3, 3 },			  /* xor */
+		{ { 0x35, 0x36, 0x27 }, 3, 3 },                   /* xor */
 		{ { 0x31, 0x32, 0x31, 0x28, 1, 0, 0x13 }, 7, 2 }, /* bra over the drop */
 		{ { 0x31, 0x32, 0x30, 0x28, 1, 0, 0x13 }, 7, 1 }, /* not taken */
-		{ { 0x31, 0x2f, 1, 0, 0x32 }, 5, 1 },		  /* skip */
-		{ { 0x31, 0x2f, 0, 0 }, 4, 1 },			  /* to the very end */
+		{ { 0x31, 0x2f, 1, 0, 0x32 }, 5, 1 },             /* skip */
+		{ { 0x31, 0x2f, 0, 0 }, 4, 1 },                   /* to the very end */
 		/* 8, and 1 subtracted until 3 is left: a loop by a jump back. */
 		{ { 0x38, 0x31, 0x1c, 0x12, 0x33, 0x2e, 0x28, 0xf8, 0xff }, 9, 3 },
 	};
@@ -314,7 +314,7 @@ TEST(operations_compute_what_dwarf_says)
 		struct walk w = evaluate(cases[i].expression, cases[i].size);
 
 		CHECK_MSG(w.step == GG_CFI_STEP_OK && w.registers.pc == cases[i].value,
-			  "case %zu: %d, %#jx", i, w.step, (uintmax_t)w.registers.pc);
+		          "case %zu: %d, %#jx", i, w.step, (uintmax_t)w.registers.pc);
 	}
 	for (size_t i = 0; i < GG_COUNT(compare); i++) {
 		struct walk w = evaluate(BYTES(0x09, 0xff, 0x31, compare[i])); /* -1 and 1 */
@@ -332,28 +332,28 @@ TEST(expressions_that_are_wrong_end_with_a_reason)
 		uint8_t size;
 		enum gg_cfi_step step;
 	} cases[] = {
-		{ { 0x13 }, 1, GG_CFI_STEP_BAD_EXPRESSION },		       /* nothing left */
-		{ { 0x13, 0x13 }, 2, GG_CFI_STEP_BAD_EXPRESSION },	       /* drop of nothing */
-		{ { 0x22 }, 1, GG_CFI_STEP_BAD_EXPRESSION },		       /* plus of one */
-		{ { 0x13, 0x12 }, 2, GG_CFI_STEP_BAD_EXPRESSION },	       /* dup of nothing */
-		{ { 0x14 }, 1, GG_CFI_STEP_BAD_EXPRESSION },		       /* over of one */
-		{ { 0x15, 1 }, 2, GG_CFI_STEP_BAD_EXPRESSION },		       /* pick too deep */
-		{ { 0x16 }, 1, GG_CFI_STEP_BAD_EXPRESSION },		       /* swap of one */
-		{ { 0x31, 0x17 }, 2, GG_CFI_STEP_BAD_EXPRESSION },	       /* rot of two */
+		{ { 0x13 }, 1, GG_CFI_STEP_BAD_EXPRESSION },                   /* nothing left */
+		{ { 0x13, 0x13 }, 2, GG_CFI_STEP_BAD_EXPRESSION },             /* drop of nothing */
+		{ { 0x22 }, 1, GG_CFI_STEP_BAD_EXPRESSION },                   /* plus of one */
+		{ { 0x13, 0x12 }, 2, GG_CFI_STEP_BAD_EXPRESSION },             /* dup of nothing */
+		{ { 0x14 }, 1, GG_CFI_STEP_BAD_EXPRESSION },                   /* over of one */
+		{ { 0x15, 1 }, 2, GG_CFI_STEP_BAD_EXPRESSION },                /* pick too deep */
+		{ { 0x16 }, 1, GG_CFI_STEP_BAD_EXPRESSION },                   /* swap of one */
+		{ { 0x31, 0x17 }, 2, GG_CFI_STEP_BAD_EXPRESSION },             /* rot of two */
 		{ { 0x31, 0x30, 0x1b }, 3, GG_CFI_STEP_BAD_EXPRESSION },       /* division by 0 */
 		{ { 0x31, 0x30, 0x1d }, 3, GG_CFI_STEP_BAD_EXPRESSION },       /* modulo 0 */
 		{ { 0x12, 0x2f, 0xfc, 0xff }, 4, GG_CFI_STEP_BAD_EXPRESSION }, /* fills the stack */
 		{ { 0x2f, 0xfd, 0xff }, 3, GG_CFI_STEP_BAD_EXPRESSION }, /* goes round for ever */
 		{ { 0x2f, 0xfc, 0xff }, 3, GG_CFI_STEP_BAD_EXPRESSION }, /* to before the start */
-		{ { 0x2f, 1, 0 }, 3, GG_CFI_STEP_BAD_EXPRESSION },	 /* beyond the end */
+		{ { 0x2f, 1, 0 }, 3, GG_CFI_STEP_BAD_EXPRESSION },       /* beyond the end */
 		{ { 0x31, 0x28, 0xff, 0x7f }, 4, GG_CFI_STEP_BAD_EXPRESSION },
 		{ { 0x77, 8, 0x94, 0 }, 4, GG_CFI_STEP_BAD_EXPRESSION }, /* deref of 0 bytes */
 		{ { 0x77, 8, 0x94, 9 }, 4, GG_CFI_STEP_BAD_EXPRESSION }, /* and of 9 */
 		{ { 0x30, 0x06 }, 2, GG_CFI_STEP_BAD_READ },
-		{ { 0x50 }, 1, GG_CFI_STEP_BAD_EXPRESSION },	/* reg0 is a place, not a value */
+		{ { 0x50 }, 1, GG_CFI_STEP_BAD_EXPRESSION },    /* reg0 is a place, not a value */
 		{ { 0x91, 0 }, 2, GG_CFI_STEP_BAD_EXPRESSION }, /* fbreg */
-		{ { 0x9c }, 1, GG_CFI_STEP_BAD_EXPRESSION },	/* call_frame_cfa: not in CFI */
-		{ { 0x08 }, 1, GG_CFI_STEP_BAD_EXPRESSION },	/* operand missing */
+		{ { 0x9c }, 1, GG_CFI_STEP_BAD_EXPRESSION },    /* call_frame_cfa: not in CFI */
+		{ { 0x08 }, 1, GG_CFI_STEP_BAD_EXPRESSION },    /* operand missing */
 		{ { 0x03, 1, 2, 3 }, 4, GG_CFI_STEP_BAD_EXPRESSION },
 		{ { 0x77, 0x80 }, 2, GG_CFI_STEP_BAD_EXPRESSION },
 	};

@@ -21,9 +21,7 @@
 
 #define NOINLINE __attribute__((noinline))
 
-enum {
-	MAX = GG_UNWIND_KEEP
-};
+enum { MAX = GG_UNWIND_KEEP };
 
 __attribute__((constructor)) static void init(void)
 {
@@ -72,7 +70,7 @@ static bool pair_agrees(void)
 		       (long)(i + 1 < pair.their_count ? theirs[i] : 0));
 	return CHECK(agrees) &&
 	       CHECK_MSG(pair.stack.ending == GG_UNWIND_COMPLETE, "ends with %s",
-			 gg_unwind_ending_text(pair.stack.ending)) &&
+	                 gg_unwind_ending_text(pair.stack.ending)) &&
 	       CHECK(pair.stack.cut_at == pair.stack.count);
 }
 
@@ -109,7 +107,7 @@ TEST(the_first_frame_is_the_callers_and_skip_leaves_more_out)
 
 /* The thread sanitizer keeps a stack of its own, of 65 536 frames: not of these. */
 NOINLINE __attribute__((no_sanitize("thread"))) static unsigned recurse(unsigned depth,
-									void (*leaf)(void))
+                                                                        void (*leaf)(void))
 {
 	volatile unsigned kept = depth;
 
@@ -134,11 +132,11 @@ TEST(a_thousand_frames_are_kept_whole)
  * the CFA in a slot.
  */
 typedef unsigned aligned_function(unsigned depth, int b, int c, int d, int e, int f, unsigned g,
-				  unsigned h);
+                                  unsigned h);
 static aligned_function *volatile recurse_again;
 
 static unsigned recurse_aligned(unsigned depth, int b, int c, int d, int e, int f, unsigned g,
-				unsigned h)
+                                unsigned h)
 {
 	volatile unsigned kept[16] __attribute__((aligned(128)));
 	volatile char *room = __builtin_alloca(16 + g);
@@ -201,7 +199,7 @@ static void run_deep(unsigned depth)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, (size_t)512 << 20);
 	if (CHECK(pthread_create(&thread, &attributes, recurse_deep, (void *)(uintptr_t)depth) ==
-		  0))
+	          0))
 		pthread_join(thread, NULL);
 	pthread_attr_destroy(&attributes);
 }
@@ -213,7 +211,7 @@ static bool is_cut_of_whole(void)
 	return CHECK(cut.count + cut.omitted_count == whole.count) &&
 	       CHECK(memcmp(cut.frames, whole.frames, inner * sizeof(uint64_t)) == 0) &&
 	       CHECK(memcmp(cut.frames + inner, whole.frames + whole.count - outer,
-			    outer * sizeof(uint64_t)) == 0);
+	                    outer * sizeof(uint64_t)) == 0);
 }
 
 TEST(a_stack_of_100_000_frames_keeps_both_ends_and_says_what_is_missing)
@@ -284,7 +282,7 @@ TEST(a_thread_on_memory_of_the_program_has_its_own_stack_too)
 {
 	size_t bytes = (size_t)1 << 20;
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	                    0);
 	pthread_attr_t attributes;
 	bool agrees = false;
 	pthread_t thread;
@@ -313,7 +311,7 @@ TEST(a_coroutine_is_walked_to_its_first_frame)
 
 	for (int i = 0; i < 10; i++) {
 		char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		uint64_t foreign = pair.thread.stats.foreign_walks;
 
 		getcontext(&coroutine);
@@ -435,7 +433,7 @@ TEST(walks_that_interrupt_walks_are_right_and_leave_them_right)
 	sigaction(SIGALRM, &before, NULL);
 	CHECK(storm_count >= 1000);
 	CHECK_MSG(storm_incomplete == 0, "%u of %u handlers' stacks are not complete",
-		  storm_incomplete, storm_count);
+	          storm_incomplete, storm_count);
 	CHECK(storm_thread.busy_sp == 0);
 }
 
@@ -467,11 +465,11 @@ TEST(errno_is_kept)
 TEST(the_table_for_an_old_libc_finds_what_dl_find_object_finds)
 {
 	const void *const places[] = { (void *)(uintptr_t)malloc,
-				       (void *)(uintptr_t)init,
-				       (void *)(uintptr_t)_Unwind_Backtrace,
-				       &pair,
-				       NULL,
-				       (void *)getauxval(AT_SYSINFO_EHDR) };
+		                       (void *)(uintptr_t)init,
+		                       (void *)(uintptr_t)_Unwind_Backtrace,
+		                       &pair,
+		                       NULL,
+		                       (void *)getauxval(AT_SYSINFO_EHDR) };
 	unsigned found_count = 0;
 
 	for (size_t i = 0; i < GG_COUNT(places); i++) {
@@ -508,21 +506,21 @@ typedef void thunk(void (*callback)(void), uint64_t rbp);
 static thunk *write_thunk(bool keeps_frame_pointer)
 {
 	static const uint8_t keeping[] = {
-		0x55,		  /* push %rbp */
+		0x55,             /* push %rbp */
 		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
-		0xff, 0xd7,	  /* call *%rdi */
-		0x5d,		  /* pop %rbp */
-		0xc3,		  /* ret */
+		0xff, 0xd7,       /* call *%rdi */
+		0x5d,             /* pop %rbp */
+		0xc3,             /* ret */
 	};
 	static const uint8_t using[] = {
-		0x55,		  /* push %rbp */
+		0x55,             /* push %rbp */
 		0x48, 0x89, 0xf5, /* mov %rsi, %rbp */
-		0xff, 0xd7,	  /* call *%rdi */
-		0x5d,		  /* pop %rbp */
-		0xc3,		  /* ret */
+		0xff, 0xd7,       /* call *%rdi */
+		0x5d,             /* pop %rbp */
+		0xc3,             /* ret */
 	};
 	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			     0);
+	                     0);
 
 	if (keeps_frame_pointer)
 		memcpy(code, keeping, sizeof(keeping));
@@ -603,7 +601,7 @@ TEST(a_wild_frame_pointer_ends_a_walk_and_harms_nothing)
 	/* And on a foreign stack whose upper neighbour cannot be read. */
 	size_t bytes = 256 << 10;
 	char *memory = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	                    -1, 0);
 
 	mprotect(memory + bytes, 4096, PROT_NONE);
 	getcontext(&coroutine);

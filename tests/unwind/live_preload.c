@@ -63,8 +63,8 @@ static void show(const char *name, const uint64_t *frames, unsigned count, unsig
 
 		dladdr((void *)(uintptr_t)frames[i], &info);
 		fprintf(stderr, "  %s %u of %u: %#llx %s+%#llx\n", name, i, count,
-			(unsigned long long)frames[i], info.dli_fname ? info.dli_fname : "?",
-			(unsigned long long)(frames[i] - (uintptr_t)info.dli_fbase));
+		        (unsigned long long)frames[i], info.dli_fname ? info.dli_fname : "?",
+		        (unsigned long long)(frames[i] - (uintptr_t)info.dli_fbase));
 	}
 }
 
@@ -88,7 +88,7 @@ static void judge(const struct gg_unwind_stack *stack)
 		gg_add_relaxed(&shorter, 1);
 	if (gg_add_relaxed(&different, 1) < SHOWN) {
 		fprintf(stderr, "stacks differ; ours ends with %s\n",
-			gg_unwind_ending_text(stack->ending));
+		        gg_unwind_ending_text(stack->ending));
 		show("ours", stack->frames, stack->count, same > 1 ? same - 1 : 0);
 		show("libgcc's", theirs, their_count, same > 1 ? same - 1 : 0);
 	}
@@ -109,7 +109,7 @@ static struct state *new_state(void)
 {
 	size_t bytes = sizeof(struct state) + sizeof(struct gg_unwind_memo);
 	struct state *s = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			       0);
+	                       0);
 
 	if (s == MAP_FAILED)
 		return NULL;

@@ -11,11 +11,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum {
-	COROUTINES = 16,
-	STACK_BYTES = 128 << 10,
-	ROUNDS = 3000
-};
+enum { COROUTINES = 16, STACK_BYTES = 128 << 10, ROUNDS = 3000 };
 
 static ucontext_t scheduler, coroutines[COROUTINES];
 static unsigned current, random_state = 1;
@@ -87,7 +83,7 @@ int main(void)
 	for (unsigned i = 0; i < COROUTINES; i++) {
 		getcontext(&coroutines[i]);
 		coroutines[i].uc_stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-						    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		coroutines[i].uc_stack.ss_size = STACK_BYTES;
 		makecontext(&coroutines[i], run_coroutine, 0);
 	}

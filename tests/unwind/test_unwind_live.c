@@ -17,10 +17,7 @@
 #include "child.h"
 #include "test.h"
 
-enum {
-	ARGUMENTS = 8,
-	LIMIT_SECONDS = 100
-};
+enum { ARGUMENTS = 8, LIMIT_SECONDS = 100 };
 
 struct counts {
 	uint64_t compared, different, longer, shorter, frames, reused, general, recompiled, misses,
@@ -38,11 +35,11 @@ static bool read_report(const char *path, struct counts *ret_sum)
 	if (file == NULL)
 		return false;
 	while (fscanf(file,
-		      "compared %" SCNu64 " different %" SCNu64 " longer %" SCNu64
-		      " shorter %" SCNu64 " frames %" SCNu64 " reused %" SCNu64 " general %" SCNu64
-		      " recompiled %" SCNu64 " misses %" SCNu64 " foreign %" SCNu64 "\n",
-		      &c.compared, &c.different, &c.longer, &c.shorter, &c.frames, &c.reused,
-		      &c.general, &c.recompiled, &c.misses, &c.foreign) == 10) {
+	              "compared %" SCNu64 " different %" SCNu64 " longer %" SCNu64
+	              " shorter %" SCNu64 " frames %" SCNu64 " reused %" SCNu64 " general %" SCNu64
+	              " recompiled %" SCNu64 " misses %" SCNu64 " foreign %" SCNu64 "\n",
+	              &c.compared, &c.different, &c.longer, &c.shorter, &c.frames, &c.reused,
+	              &c.general, &c.recompiled, &c.misses, &c.foreign) == 10) {
 		uint64_t *to = (uint64_t *)ret_sum;
 		const uint64_t *from = (const uint64_t *)&c;
 
@@ -74,7 +71,7 @@ static void compare_stacks_of(const char *const argv[], const char *every)
 	snprintf(take, sizeof(take), "UNWIND_LIVE_EVERY=%s", every);
 	if (CHECK(child_run(&child, argv, environment, LIMIT_SECONDS)))
 		CHECK_MSG(child.exit_status == 0 && !child.timed_out, "%s: status %d: %s", argv[0],
-			  child.exit_status, (const char *)child.err.data);
+		          child.exit_status, (const char *)child.err.data);
 	if (CHECK(read_report(report, &counts))) {
 		printf("%s: %" PRIu64 " stacks, %" PRIu64 " differ, %" PRIu64
 		       " go on where libgcc ends; %" PRIu64 " frames, %" PRIu64 " reused, %" PRIu64

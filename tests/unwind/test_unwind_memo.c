@@ -20,12 +20,7 @@
 
 #define NOINLINE __attribute__((noinline))
 
-enum {
-	MAX = GG_UNWIND_KEEP,
-	COROUTINES = 4,
-	STACK_BYTES = 1 << 20,
-	KEPT_STACKS = 64
-};
+enum { MAX = GG_UNWIND_KEEP, COROUTINES = 4, STACK_BYTES = 1 << 20, KEPT_STACKS = 64 };
 
 #if HAVE_CXX
 int catching_call(void (*f)(void *), void *context);
@@ -35,9 +30,9 @@ void catching_throw(void);
 /* One line of execution: the main program or a coroutine. */
 struct line {
 	ucontext_t context;
-	jmp_buf *jump;	   /* the innermost place to jump to, linked through `outer_jump`s */
+	jmp_buf *jump;     /* the innermost place to jump to, linked through `outer_jump`s */
 	unsigned catching; /* calls of catching_call() that a throw would end in */
-	unsigned limit;	   /* of depth, redrawn at the bottom */
+	unsigned limit;    /* of depth, redrawn at the bottom */
 };
 
 static struct line lines[COROUTINES]; /* 0: the main program */
@@ -73,8 +68,8 @@ static bool tag_is_right(const struct gg_unwind_stack *stack)
 		return true; /* so long ago that it is not kept */
 	return stack->reused_tag != 0 && kept[slot].count >= stack->reused_count &&
 	       memcmp(stack->frames + stack->count - stack->reused_count,
-		      kept[slot].frames + kept[slot].count - stack->reused_count,
-		      stack->reused_count * sizeof(uint64_t)) == 0;
+	              kept[slot].frames + kept[slot].count - stack->reused_count,
+	              stack->reused_count * sizeof(uint64_t)) == 0;
 }
 
 NOINLINE static void compare_walks(void)
@@ -283,7 +278,7 @@ static void begin_coroutines(void)
 
 		getcontext(&line->context);
 		line->context.uc_stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-						    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		line->context.uc_stack.ss_size = STACK_BYTES;
 		makecontext(&line->context, run_line, 0);
 	}

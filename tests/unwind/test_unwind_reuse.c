@@ -45,8 +45,8 @@ static bool capture_through(const char *path, uint64_t *ret_site)
 	if (expected_count == 0)
 		expected_count = stack.count;
 	is_right = CHECK(stack.ending == GG_UNWIND_COMPLETE) &&
-		   CHECK(stack.count == expected_count) &&
-		   CHECK(stack.frames[1] - (uintptr_t)call < 4096);
+	           CHECK(stack.count == expected_count) &&
+	           CHECK(stack.frames[1] - (uintptr_t)call < 4096);
 	CHECK(dlclose(library) == 0);
 	return is_right;
 }
@@ -54,7 +54,7 @@ static bool capture_through(const char *path, uint64_t *ret_site)
 TEST(a_library_loaded_where_another_was_has_its_own_rules)
 {
 	const char *const paths[] = { getenv("UNWIND_REUSED_SMALL"),
-				      getenv("UNWIND_REUSED_LARGE") };
+		                      getenv("UNWIND_REUSED_LARGE") };
 	unsigned same_count = 0;
 
 	/* Enough for the epoch's number to come round several times. */
