@@ -24,14 +24,17 @@ static const struct gg_option region_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* Prints bytes that somebody else wrote: what a terminal would obey comes out as \xNN. */
+/*
+ * Prints bytes that somebody else wrote: what a terminal would obey comes out as \xNN, what ends an
+ * argument or a line as a blank.
+ */
 static void print_text(const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
 		unsigned char c = (unsigned char)text[i];
 
 		if (c < 0x20 || c == 0x7f)
-			printf(c == 0 ? " " : "\\x%02x", c);
+			printf(c == 0 || c == '\n' ? " " : "\\x%02x", c);
 		else
 			putchar(c);
 	}
