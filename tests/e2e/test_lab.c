@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "confidence_table.h"
 #include "test.h"
 
 /* Runs `geiger LINE` by the shell and returns what it printed; its status must be as expected. */
@@ -58,35 +59,6 @@ TEST(the_old_cutoff_jumps_at_the_interval)
 	      NULL);
 }
 
-/* The 25 rows that the .NET design for randomized allocation sampling states for q = 1/102400. */
-static const double stated[25][3] = {
-	{ 1, 2591, 377738 },
-	{ 2, 24800, 570531 },
-	{ 3, 63349, 739802 },
-	{ 4, 111599, 897761 },
-	{ 5, 166241, 1048730 },
-	{ 6, 225469, 1194827 },
-	{ 7, 288185, 1337279 },
-	{ 8, 353666, 1476870 },
-	{ 9, 421407, 1614137 },
-	{ 10, 491039, 1749469 },
-	{ 20, 1250954, 3038270 },
-	{ 30, 2072639, 4264804 },
-	{ 40, 2926207, 5459335 },
-	{ 50, 3800118, 6633475 },
-	{ 100, 8331581, 12342053 },
-	{ 200, 17739679, 23413825 },
-	{ 300, 27341465, 34291862 },
-	{ 400, 37043463, 45069676 },
-	{ 500, 46809487, 55783459 },
-	{ 1000, 96149867, 108842093 },
-	{ 2000, 195919830, 213870137 },
-	{ 3000, 296301551, 318286418 },
-	{ 4000, 396999923, 422386047 },
-	{ 5000, 497900649, 526283322 },
-	{ 10000, 1004017229, 1044156743 },
-};
-
 TEST(the_confidence_table_is_the_published_one)
 {
 	const char *line = strchr(lab("table --interval 102400", 0), '\n');
@@ -98,9 +70,9 @@ TEST(the_confidence_table_is_the_published_one)
 		CHECK(row < 25);
 		CHECK(sscanf(line, "%lf %lf %lf %lf %lf", &samples, &low, &high, &rough_low,
 		             &rough_high) == 5);
-		CHECK(samples == stated[row][0]);
-		CHECK_MSG(fabs(low - stated[row][1]) <= 1, "%g: %.0f", samples, low);
-		CHECK_MSG(fabs(high - stated[row][2]) <= 1, "%g: %.0f", samples, high);
+		CHECK(samples == confidence_table[row].samples);
+		CHECK_MSG(fabs(low - confidence_table[row].low) <= 1, "%g: %.0f", samples, low);
+		CHECK_MSG(fabs(high - confidence_table[row].high) <= 1, "%g: %.0f", samples, high);
 	}
 	CHECK(row == 25);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "confidence_table.h"
 #include "stats/rng.h"
 #include "stats/special.h"
 #include "test.h"
@@ -54,48 +55,19 @@ static struct gg_tally draw_tally(struct gg_rng *rng)
 	return tally;
 }
 
-/* The confidence table of .NET's document on randomized allocation sampling: q = 1/102400, 95 %. */
-static const struct {
-	double samples, low, high;
-} published[] = {
-	{ 1, 2591, 377738 },
-	{ 2, 24800, 570531 },
-	{ 3, 63349, 739802 },
-	{ 4, 111599, 897761 },
-	{ 5, 166241, 1048730 },
-	{ 6, 225469, 1194827 },
-	{ 7, 288185, 1337279 },
-	{ 8, 353666, 1476870 },
-	{ 9, 421407, 1614137 },
-	{ 10, 491039, 1749469 },
-	{ 20, 1250954, 3038270 },
-	{ 30, 2072639, 4264804 },
-	{ 40, 2926207, 5459335 },
-	{ 50, 3800118, 6633475 },
-	{ 100, 8331581, 12342053 },
-	{ 200, 17739679, 23413825 },
-	{ 300, 27341465, 34291862 },
-	{ 400, 37043463, 45069676 },
-	{ 500, 46809487, 55783459 },
-	{ 1000, 96149867, 108842093 },
-	{ 2000, 195919830, 213870137 },
-	{ 3000, 296301551, 318286418 },
-	{ 4000, 396999923, 422386047 },
-	{ 5000, 497900649, 526283322 },
-	{ 10000, 1004017229, 1044156743 },
-};
-
 TEST(failed_trials_reproduce_the_published_table)
 {
-	_Static_assert(GG_COUNT(published) == 25, "all rows of the table");
-	for (size_t i = 0; i < GG_COUNT(published); i++) {
-		struct gg_failures ends = gg_interval_failures(102400, published[i].samples, 0.95);
+	_Static_assert(GG_COUNT(confidence_table) == 25, "all rows of the table");
+	for (size_t i = 0; i < GG_COUNT(confidence_table); i++) {
+		struct gg_failures ends = gg_interval_failures(102400, confidence_table[i].samples,
+		                                               0.95);
 
-		CHECK_MSG(fabs(ends.low - published[i].low) <= 1, "%g samples: low %.0f, not %.0f",
-		          published[i].samples, ends.low, published[i].low);
-		CHECK_MSG(fabs(ends.high - published[i].high) <= 1,
-		          "%g samples: high %.0f, not %.0f", published[i].samples, ends.high,
-		          published[i].high);
+		CHECK_MSG(fabs(ends.low - confidence_table[i].low) <= 1,
+		          "%g samples: low %.0f, not %.0f", confidence_table[i].samples, ends.low,
+		          confidence_table[i].low);
+		CHECK_MSG(fabs(ends.high - confidence_table[i].high) <= 1,
+		          "%g samples: high %.0f, not %.0f", confidence_table[i].samples, ends.high,
+		          confidence_table[i].high);
 	}
 }
 
@@ -184,8 +156,8 @@ TEST(camp_and_paulson_err_by_0_0005_where_every_other_byte_is_a_mark)
 
 TEST(camp_and_paulson_reach_the_tails_within_their_error)
 {
-	for (size_t i = 0; i < GG_COUNT(published); i++) {
-		double s = published[i].samples, error = s < 5 ? 0.0122 : 0.0013;
+	for (size_t i = 0; i < GG_COUNT(confidence_table); i++) {
+		double s = confidence_table[i].samples, error = s < 5 ? 0.0122 : 0.0013;
 		struct gg_failures ends = gg_interval_failures_camp_paulson(102400, s, 0.95);
 
 		CHECK(distance(ends.low, s, 0.025) < error);
