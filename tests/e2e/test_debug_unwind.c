@@ -98,7 +98,8 @@ TEST(the_demonstration_walks_from_a_signal_handler_to_the_start)
 	const char *text = gg_buf_text(&child.out);
 
 	CHECK_MSG(child.exit_status == 0, "%d: %s", child.exit_status, gg_buf_text(&child.err));
-	CHECK_MSG(strstr(text, "\n    0  capture_in_handler  ") != NULL, "%s", text);
+	if (!CHECK(strstr(text, "\n    0  capture_in_handler  ") != NULL))
+		puts(text);
 #if defined(__x86_64__)
 	CHECK(strstr(text, "; signal frame\n") != NULL);
 #endif
