@@ -423,6 +423,10 @@ TEST(a_fork_between_threads_leaves_a_consistent_child)
 {
 	pthread_t threads[2];
 
+#if defined(__SANITIZE_THREAD__)
+	/* gcc 12: StaticSpinMutex of the slab of sync variables, held at the fork, for ever. */
+	SKIP("the thread sanitizer's own locks do not survive a fork between threads");
+#endif
 	if (!begin(4096, 4096))
 		return;
 	memset(exchange, 0, sizeof(exchange));
