@@ -306,3 +306,17 @@ GG_LAYOUT(gg_region_module, ranges, 80);
 static_assert(sizeof(struct gg_region_name) == 16, "bytes a name");
 static_assert(sizeof(struct gg_region_event) == 96, "bytes an event");
 GG_LAYOUT(gg_region_event, sample, 32);
+
+/* Size of one record of each table. */
+static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
+	[GG_TABLE_SLOTS] = sizeof(struct gg_region_slot),
+	[GG_TABLE_THREADS] = sizeof(struct gg_region_thread_row),
+	[GG_TABLE_MODULES] = sizeof(struct gg_region_module),
+	[GG_TABLE_HEAPS] = sizeof(struct gg_region_name),
+	[GG_TABLE_TYPES] = sizeof(struct gg_region_name),
+	[GG_TABLE_STRINGS] = 1,
+	[GG_TABLE_STACKS] = sizeof(struct gg_region_node),
+	[GG_TABLE_LIVE] = sizeof(struct gg_region_sample),
+	[GG_TABLE_ROWS] = sizeof(struct gg_region_row),
+	[GG_TABLE_RING] = sizeof(struct gg_region_event),
+};

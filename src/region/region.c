@@ -16,19 +16,6 @@ enum {
 	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
 };
 
-static const uint32_t record_bytes[GG_TABLE_COUNT] = {
-	[GG_TABLE_SLOTS] = sizeof(struct gg_region_slot),
-	[GG_TABLE_THREADS] = sizeof(struct gg_region_thread_row),
-	[GG_TABLE_MODULES] = sizeof(struct gg_region_module),
-	[GG_TABLE_HEAPS] = sizeof(struct gg_region_name),
-	[GG_TABLE_TYPES] = sizeof(struct gg_region_name),
-	[GG_TABLE_STRINGS] = 1,
-	[GG_TABLE_STACKS] = sizeof(struct gg_region_node),
-	[GG_TABLE_LIVE] = sizeof(struct gg_region_sample),
-	[GG_TABLE_ROWS] = sizeof(struct gg_region_row),
-	[GG_TABLE_RING] = sizeof(struct gg_region_event),
-};
-
 /* Least and most: ids must fit their fields. */
 static const struct {
 	uint32_t least, standard, most;
@@ -61,7 +48,7 @@ static uint64_t to_page(uint64_t bytes)
 
 static uint64_t table_bytes(const struct gg_region_options *options, int table)
 {
-	return (uint64_t)options->capacities[table] * record_bytes[table];
+	return (uint64_t)options->capacities[table] * gg_region_record_bytes[table];
 }
 
 uint64_t gg_region_file_bytes(const struct gg_region_options *options)
@@ -186,13 +173,13 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		header->tables[i] = (struct gg_region_table){
 			.offset = offset,
-			.record_bytes = record_bytes[i],
+			.record_bytes = gg_region_record_bytes[i],
 			.capacity = options->capacities[i],
 		};
 		region->tables[i] = (struct gg_region_space){
 			.base = region->map.base + offset,
 			.offset = offset,
-			.record_bytes = record_bytes[i],
+			.record_bytes = gg_region_record_bytes[i],
 			.capacity = options->capacities[i],
 			.mirror = &header->tables[i].used_count,
 		};

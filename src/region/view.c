@@ -14,19 +14,6 @@ enum {
 	RECORDS_MAX = 1 << 28 /* of a table: no writer has more, and it bounds what is read */
 };
 
-static const uint32_t record_bytes[GG_TABLE_COUNT] = {
-	[GG_TABLE_SLOTS] = sizeof(struct gg_region_slot),
-	[GG_TABLE_THREADS] = sizeof(struct gg_region_thread_row),
-	[GG_TABLE_MODULES] = sizeof(struct gg_region_module),
-	[GG_TABLE_HEAPS] = sizeof(struct gg_region_name),
-	[GG_TABLE_TYPES] = sizeof(struct gg_region_name),
-	[GG_TABLE_STRINGS] = 1,
-	[GG_TABLE_STACKS] = sizeof(struct gg_region_node),
-	[GG_TABLE_LIVE] = sizeof(struct gg_region_sample),
-	[GG_TABLE_ROWS] = sizeof(struct gg_region_row),
-	[GG_TABLE_RING] = sizeof(struct gg_region_event),
-};
-
 /* A file being read. */
 struct source {
 	int fd;
@@ -79,9 +66,9 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		struct gg_region_table *table = &header->tables[i];
 
-		if (table->record_bytes != record_bytes[i] || table->capacity > RECORDS_MAX ||
-		    table->offset > source->bytes || table->offset < sizeof(*header) ||
-		    table->offset % sizeof(uint64_t) != 0 ||
+		if (table->record_bytes != gg_region_record_bytes[i] ||
+		    table->capacity > RECORDS_MAX || table->offset > source->bytes ||
+		    table->offset < sizeof(*header) || table->offset % sizeof(uint64_t) != 0 ||
 		    table->capacity * table->record_bytes > source->bytes - table->offset)
 			return damaged(source, "is damaged: a table is not inside the file");
 		if (table->used_count > table->capacity)
