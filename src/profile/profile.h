@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile - one measurement in one SQLite file; docs/PROFILE.md tells its tables.
+ *
+ *   struct gg_profile *profile;
+ *
+ *   if (gg_profile_open(&profile, "redis.geiger", error) < 0)
+ *           return error->code;
+ *   gg_profile_each_sample(profile, add_to_tally, &tally, error);
+ *   gg_profile_close(profile);
+ *
+ * Records (record.h below) are the same in both directions: the writer takes them, the reader gives
+ * them.  Ids are dense numbers from 1 on that the writer hands out; 0 is "none".  All times are ns
+ * since the session's start (session.start_wall_ns says when that was).  Numbers that sampling gave
+ * are kept as they were drawn, never scaled.
+ *
+ * State and history.  A sample that was allocated and freed while nobody drained the ring is in the
+ * sums of the region alone.  Such samples are kept as *coarse* rows: sums of many freed samples of a
+ * stack and thread.  The retention rule of long runs makes the same kind of row out of old freed
+ * samples.  So always:
+ *
+ *   allocated = samples that are not inherited + coarse rows
+ *   live      = samples without an end
+ *
+ * Threads   one owner at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "profile/records.h"
+
+struct gg_profile;
+
+enum {
+	GG_PROFILE_APPLICATION_ID = 0x47454947, /* "GEIG": `file` and SQLite show it */
+	GG_PROFILE_VERSION = 1,                 /* user_version of the schema */
+};
+
+/*
+ * Opens a profile for reading.  -EBADMSG for what is no profile, is damaged at its root or of a
+ * newer version; the message says which and what to do.  Nothing in the file is trusted: ids that
+ * point nowhere are read as 0 and counted (gg_profile_dangling_count).
+ */
+GG_MUST_CHECK int gg_profile_open(struct gg_profile **ret_profile, const char *path,
+                                  struct gg_error *error);
+
+/*
+ * Creates an empty profile that replaces `path` when it is closed in order, or at the next
+ * gg_profile_commit() at the latest; a file that is there and is no profile is refused (-EEXIST).
+ * NULL: in memory, for reports on what has no file (a region, an imported format).
+ */
+GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char *path,
+                                    struct gg_error *error);
+
+/* NULL is fine.  What was written since the last commit is committed; errors of that are lost: commit
+ * first. */
+void gg_profile_close(struct gg_profile *profile);
+
+/* Writes so far are safe against a kill from here on.  Cheap when there are none. */
+GG_MUST_CHECK int gg_profile_commit(struct gg_profile *profile, struct gg_error *error);
+
+/*
+ * Completes a profile: indexes, statistics, journal mode that leaves one file, and size down to what
+ * is used.
+ */
+GG_MUST_CHECK int gg_profile_finish(struct gg_profile *profile, struct gg_error *error);
+
+/* Problems that the reader met so far, for a note in the report. */
+uint64_t gg_profile_dangling_count(const struct gg_profile *profile);
+
+/* --- writing ------------------------------------------------------------------------------- */
+
+/* Each returns 0 or -Exxx and, where a record is added, sets its id (ret_id may be NULL). */
+int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
+                           struct gg_error *error);
+int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *process,
+                           uint32_t *ret_id, struct gg_error *error);
+int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
+                              const struct gg_process *process, struct gg_error *error);
+int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *thread,
+                          uint32_t *ret_id, struct gg_error *error);
+int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
+                             const struct gg_thread *thread, struct gg_error *error);
+
+/* The same path and build-id give the same id, so that processes share modules. */
+int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module *module,
+                             uint32_t *ret_id, struct gg_error *error);
+int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_mapping *mapping,
+                           struct gg_error *error);
+
+/* A frame is a module and an address in its file (0: no module, an absolute address). */
+int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_t address,
+                            uint32_t *ret_id, struct gg_error *error);
+/* The stack that has `frame` called by the stack `parent` (0: outermost). */
+int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_t frame,
+                            uint32_t *ret_id, struct gg_error *error);
+int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, const char *name,
+                           uint32_t *ret_id, struct gg_error *error);
+
+/* sample->id is set by the caller when it is not 0 (ids ascend), else handed out. */
+int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sample,
+                          uint64_t *ret_id, struct gg_error *error);
+/* The end of a sample that was added as live. */
+int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct gg_sample_end *end,
+                          struct gg_error *error);
+int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
+                          struct gg_error *error);
+/* Sums of a stack in a thread as the region counts them; replaces the row of that pair. */
+int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *total,
+                         struct gg_error *error);
+int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *memory,
+                          struct gg_error *error);
+int gg_profile_add_event(struct gg_profile *profile, const struct gg_event *event,
+                         struct gg_error *error);
+int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
+                           uint64_t value, struct gg_error *error);
+/* What people should know of this profile: shown by every report. */
+int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_error *error);
+
+/* Replaces what is known of a frame.  Lines are innermost (inlined) first. */
+int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
+                         uint32_t line_count, struct gg_error *error);
+/* Why a module's frames have names or none. */
+int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, const char *status,
+                                 struct gg_error *error);
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+/*
+ * A callback gets each record in turn (of ascending id); texts and arrays in it are valid during the
+ * call.  It returns 0 to go on; any other value stops the walk and is returned by it.
+ */
+int gg_profile_session(struct gg_profile *profile, struct gg_session *ret_session,
+                       struct gg_error *error); /* texts live as long as the profile */
+
+typedef int gg_process_visit(const struct gg_process *process, void *context);
+typedef int gg_thread_visit(const struct gg_thread *thread, void *context);
+typedef int gg_module_visit(const struct gg_module *module, void *context);
+typedef int gg_mapping_visit(const struct gg_mapping *mapping, void *context);
+typedef int gg_frame_visit(const struct gg_frame *frame, void *context);
+typedef int gg_line_visit(const struct gg_line *line, void *context);
+typedef int gg_stack_visit(const struct gg_stack *stack, void *context);
+typedef int gg_name_visit(uint32_t id, const char *name, void *context);
+typedef int gg_sample_visit(const struct gg_sample *sample, void *context);
+typedef int gg_coarse_visit(const struct gg_coarse *coarse, void *context);
+typedef int gg_total_visit(const struct gg_total *total, void *context);
+typedef int gg_memory_visit(const struct gg_memory *memory, void *context);
+typedef int gg_event_visit(const struct gg_event *event, void *context);
+typedef int gg_counter_visit(uint32_t process, const char *name, uint64_t value, void *context);
+typedef int gg_note_visit(const char *text, void *context);
+
+int gg_profile_each_process(struct gg_profile *, gg_process_visit *, void *, struct gg_error *);
+int gg_profile_each_thread(struct gg_profile *, gg_thread_visit *, void *, struct gg_error *);
+int gg_profile_each_module(struct gg_profile *, gg_module_visit *, void *, struct gg_error *);
+int gg_profile_each_mapping(struct gg_profile *, gg_mapping_visit *, void *, struct gg_error *);
+int gg_profile_each_frame(struct gg_profile *, gg_frame_visit *, void *, struct gg_error *);
+int gg_profile_each_line(struct gg_profile *, gg_line_visit *, void *, struct gg_error *);
+int gg_profile_each_stack(struct gg_profile *, gg_stack_visit *, void *, struct gg_error *);
+int gg_profile_each_name(struct gg_profile *, enum gg_name_kind, gg_name_visit *, void *,
+                         struct gg_error *);
+/* 1 M samples a second at least (bench_profile). */
+int gg_profile_each_sample(struct gg_profile *, gg_sample_visit *, void *, struct gg_error *);
+int gg_profile_each_coarse(struct gg_profile *, gg_coarse_visit *, void *, struct gg_error *);
+int gg_profile_each_total(struct gg_profile *, gg_total_visit *, void *, struct gg_error *);
+int gg_profile_each_memory(struct gg_profile *, gg_memory_visit *, void *, struct gg_error *);
+int gg_profile_each_event(struct gg_profile *, gg_event_visit *, void *, struct gg_error *);
+int gg_profile_each_counter(struct gg_profile *, gg_counter_visit *, void *, struct gg_error *);
+int gg_profile_each_note(struct gg_profile *, gg_note_visit *, void *, struct gg_error *);

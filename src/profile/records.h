@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * records - what a profile consists of; one struct a table.
+ *
+ * Times are ns since the session's start, GG_TIME_NONE where there is none.  Ids are from 1 on, 0 is
+ * "none".  Texts may be NULL where nothing is known.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/fixed.h"
+#include "stats/scheme.h"
+
+#define GG_TIME_NONE INT64_MAX /* has not ended: sorts after every moment */
+
+struct gg_session {
+	const char *command;                          /* as a shell would read it */
+	const char *host, *kernel, *machine, *geiger; /* names and versions */
+	uint64_t start_wall_ns;                       /* since 1970 */
+	int64_t end_ns;        /* GG_TIME_NONE: the recorder was killed, or goes on */
+	double interval_bytes; /* the sampling interval that was asked for */
+	enum gg_scheme scheme;
+	int exit_status;  /* of the command, as a shell has it; -1: unknown */
+	bool has_history; /* a recorder drained it: samples have times and ends */
+};
+
+struct gg_process {
+	uint32_t id;
+	uint32_t parent; /* id; 0: not in the session */
+	uint32_t pid;
+	int64_t start_ns;
+	int64_t end_ns;
+	const char *exe, *command;
+	const char
+		*ending; /* "exited 0", "killed by signal 9", "exec", "lived on"; NULL: unknown */
+	double interval_bytes; /* of its region at start */
+	enum gg_scheme scheme;
+};
+
+struct gg_thread {
+	uint32_t id;
+	uint32_t process;
+	uint32_t tid;
+	int64_t start_ns, end_ns;
+	const char *name;
+};
+
+struct gg_module {
+	uint32_t id;
+	const char *path;
+	const uint8_t *build_id;
+	size_t build_id_bytes;
+	const char *status; /* of its symbols; NULL: not tried yet */
+};
+
+/* Where a process had a module. */
+struct gg_mapping {
+	uint32_t process, module;
+	uint64_t start, end; /* addresses */
+	uint64_t file_offset;
+	uint64_t bias; /* address = bias + address in the file */
+	int64_t load_ns, unload_ns;
+};
+
+/* A place in code: the address of the call, that is the return address less 1. */
+struct gg_frame {
+	uint32_t id;
+	uint32_t module;  /* 0: in none */
+	uint64_t address; /* in the module's file as its ELF headers number it; absolute in none */
+};
+
+/* What a frame is in the source: one for each inlined call, the innermost first, and the function. */
+struct gg_line {
+	uint32_t frame;
+	uint32_t depth;           /* 0: innermost */
+	const char *function;     /* demangled, short form */
+	const char *full_name;    /* demangled, with arguments */
+	const char *linkage_name; /* as the linker knows it */
+	const char *file;
+	uint32_t line; /* 0: unknown */
+	bool inlined;
+};
+
+/* A frame called by the stack `parent`, whose id is smaller. */
+struct gg_stack {
+	uint32_t id, parent, frame;
+};
+
+enum gg_name_kind { GG_NAME_HEAP, GG_NAME_TYPE };
+
+enum {
+	GG_SAMPLE_IS_MAPPING = 1,  /* mmap, not an allocator */
+	GG_SAMPLE_MISSED_FREE = 2, /* its end was noticed late: free_ns is an upper bound */
+};
+
+struct gg_sample_end {
+	int64_t free_ns;
+	uint32_t thread; /* that freed it */
+	uint32_t stack;  /* where, if that was recorded */
+	bool missed;     /* GG_SAMPLE_MISSED_FREE */
+};
+
+struct gg_sample {
+	uint64_t id;
+	int64_t alloc_ns, free_ns; /* free_ns: GG_TIME_NONE while it is live */
+	uint32_t process, thread, stack, heap, type;
+	uint32_t free_thread, free_stack;
+	uint64_t size_bytes, usable_bytes, address;
+	struct gg_draw draw;
+	uint32_t flags; /* GG_SAMPLE_... */
+	/*
+	 * Not 0: the process inherited it by fork; the id of the sample that its ancestor allocated,
+	 * which is one block of memory until somebody writes to it.  Reports on more than one process
+	 * count a block once, while any of them holds it.
+	 */
+	uint64_t origin;
+};
+
+/*
+ * Sums of freed samples that are not kept one by one: history that was lost, or that the retention
+ * rule folded.  All were allocated and freed in [from_ns, to_ns].
+ */
+struct gg_coarse {
+	uint32_t process, thread, stack;
+	int64_t from_ns, to_ns;
+	uint32_t size_class;           /* the sizes are in (2^(n-1), 2^n]; 255: mixed */
+	double interval_bytes;         /* the largest sampling interval among them */
+	struct gg_sums sums;           /* samples, bytes, estimates and variances */
+	double count_skew, bytes_skew; /* third cumulants (stats/estimate.h); 0: not known */
+	double lifetime_ns_sum;        /* over the samples, unscaled; 0: not known */
+	bool lost;                     /* history was lost; else folded by age */
+};
+
+struct gg_total {
+	uint32_t process, thread, stack;
+	struct gg_sums allocated, freed;
+	uint32_t lifetimes[32]; /* gg_lifetime_index() of what was freed */
+};
+
+/* Bytes, at a moment; -1: not known. */
+struct gg_memory {
+	uint32_t process; /* 0: the whole session (its cgroup) */
+	int64_t time_ns;
+	int64_t rss_bytes, pss_bytes;
+	int64_t anonymous_bytes, file_bytes, shared_bytes, swap_bytes;
+	int64_t heap_bytes, stack_bytes; /* [heap] and [stack] of the kernel's map */
+	int64_t cgroup_bytes;
+	double live_bytes; /* what the profile estimated then */
+};
+
+struct gg_event {
+	int64_t time_ns;
+	uint32_t process;
+	const char *kind;   /* "fork", "exec", "exit", "drop", "interval", "on", "off" ... */
+	const char *detail; /* for people */
+};
