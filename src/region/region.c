@@ -67,12 +67,25 @@ uint64_t gg_region_file_bytes(const struct gg_region_options *options)
 	return bytes;
 }
 
-/* Space for the table's bytes [0, wanted) and some more.  False: there is none, or not now. */
-static bool grow(struct gg_region *region, struct gg_region_space *table, uint64_t wanted)
+static void raise(uint64_t *word, uint64_t value)
+{
+	uint64_t seen = gg_load_relaxed(word);
+
+	while (seen < value && !gg_cas_acq_rel(word, &seen, value))
+		;
+}
+
+/*
+ * Space for the table's bytes [0, wanted) and some more.  False: there is none, or not now.
+ * One thread asks ahead of the need, and the others go on.  If it does not run for a while, they use
+ * up what there is, and then ask themselves (`needed`): space that is given twice does no harm.
+ */
+static bool grow(struct gg_region *region, struct gg_region_space *table, uint64_t wanted,
+                 bool needed)
 {
 	uint64_t all = (uint64_t)table->capacity * table->record_bytes;
 	uint64_t have = gg_load_acquire(&table->reserved_bytes), step = have / STEP_SHARE, target;
-	bool done;
+	bool is_first, done;
 
 	if (wanted <= have)
 		return true;
@@ -80,33 +93,24 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
 	if (gg_load_relaxed(&table->failure_count) > 0 &&
 	    gg_add_relaxed(&table->asked_in_vain, 1) % ASK_AGAIN != ASK_AGAIN - 1)
 		return false;
-	/* One asks; the others need not wait, they are dropped.  Pairs with the release below. */
-	if (gg_exchange_acq_rel(&table->growing, 1) != 0)
-		return gg_load_acquire(&table->reserved_bytes) >= wanted;
-	have = table->reserved_bytes;
+	is_first = gg_exchange_acq_rel(&table->growing, 1) == 0;
+	if (!is_first && !needed)
+		return false;
+	have = gg_load_acquire(&table->reserved_bytes);
 	step = step < STEP_BYTES ? STEP_BYTES : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
 	target = to_page((wanted > have ? wanted : have) + step);
 	target = target < to_page(all) ? target : to_page(all);
 	done = target <= have ||
 	       gg_region_map_reserve(&region->map, table->offset + have, target - have) == 0;
 	if (done) {
-		gg_store_release(&table->reserved_bytes, target > have ? target : have);
+		raise(&table->reserved_bytes, target);
 	} else {
 		gg_add_relaxed(&table->failure_count, 1);
 		gg_region_count(region, GG_COUNT_GROW_FAILED, 1);
 	}
-	gg_store_release(&table->growing, 0);
+	if (is_first)
+		gg_store_release(&table->growing, 0);
 	return done;
-}
-
-static void raise(uint64_t *mirror, uint64_t value)
-{
-	uint64_t seen = gg_load_relaxed(mirror);
-
-	/* Before any use of the record: a reader looks at used_count records, and finds those that
-	 * an announcement names. */
-	while (seen < value && !gg_cas_acq_rel(mirror, &seen, value))
-		;
 }
 
 uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count)
@@ -122,11 +126,14 @@ uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id
 		/* Half a step ahead, so that others seldom find too little while one asks. */
 		ahead = end + STEP_BYTES / 2;
 		if (gg_unlikely(ahead > gg_load_acquire(&table->reserved_bytes)))
-			grow(region, table, ahead < all ? ahead : all);
-		if (end > gg_load_acquire(&table->reserved_bytes))
+			grow(region, table, ahead < all ? ahead : all, false);
+		if (gg_unlikely(end > gg_load_acquire(&table->reserved_bytes)) &&
+		    !grow(region, table, end, true))
 			return GG_INDEX_NONE;
 		/* In one order with the filter's sizes: start_growing(). */
 	} while (!gg_cas_seq_cst(&table->used_count, &used, used + count));
+	/* Before any use of the record: a reader looks at used_count records, and finds those that
+	 * an announcement names. */
 	raise(table->mirror, used + count);
 	return used;
 }
@@ -196,7 +203,7 @@ static int write_first_records(struct gg_region *region)
 	/* The first space of each: threads that begin together do not wait for each other, and would
 	 * drop what they cannot place. */
 	for (int i = 0; i < GG_TABLE_RING; i++)
-		if (!grow(region, &region->tables[i], 1))
+		if (!grow(region, &region->tables[i], 1, true))
 			return -ENOSPC;
 	if (gg_region_take(region, GG_TABLE_THREADS) != 0 ||
 	    gg_region_take(region, GG_TABLE_HEAPS) != 0 ||

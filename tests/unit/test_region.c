@@ -483,6 +483,28 @@ TEST(a_full_disk_drops_and_counts)
 	end();
 }
 
+TEST(a_thread_that_stands_still_while_it_asks_for_space_holds_up_nobody)
+{
+	enum { SAMPLES = 20000 };
+
+	gg_region_options_default(&options);
+	if (!begin())
+		return;
+	/* As another thread leaves it, that was interrupted before its system call. */
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		region.tables[i].growing = 1;
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		const uint64_t pc = 0x1000 + i;
+
+		record(0x10000 + i * 64, 48, gg_region_intern(&region, &thread, &pc, 1));
+	}
+	CHECK_MSG(counted(GG_COUNT_SAMPLES) == SAMPLES, "%lu",
+	          (unsigned long)counted(GG_COUNT_SAMPLES));
+	CHECK(counted(GG_COUNT_STACKS_OVERFLOWED) == 0 && counted(GG_COUNT_ROWS_FOLDED) == 0);
+	CHECK(region_is_consistent(&region));
+	end();
+}
+
 TEST(a_small_program_needs_little_space)
 {
 
