@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names - what many rows share and has an id of its own: modules, frames, stacks, symbols, names.
+ *
+ * A profile that is opened to be changed has such rows already: they are read when the first is asked
+ * for (gg_names_load).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "profile/store.h"
+
+/* A key of several texts and numbers: each with its length in front, so that no two are alike. */
+static void add_part(struct gg_buf *key, const void *bytes, size_t length)
+{
+	gg_buf_append(key, &length, sizeof(length));
+	gg_buf_append(key, bytes, length);
+}
+
+static void add_text(struct gg_buf *key, const char *text)
+{
+	size_t none = SIZE_MAX;
+
+	if (text == NULL)
+		gg_buf_append(key, &none, sizeof(none));
+	else
+		add_part(key, text, strlen(text));
+}
+
+static int out_of_memory(const struct gg_profile *profile, struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+}
+
+/*
+ * The id of a key.  *ret_id is 0 where it is new: then it is the last of `intern` from here on, and
+ * the caller must write its row or call off with forget_last.
+ */
+static int find_or_add(struct gg_profile *profile, struct gg_intern *intern,
+                       const struct gg_buf *key, uint32_t *ret_id, struct gg_error *error)
+{
+	if (key->failed)
+		return out_of_memory(profile, error);
+	*ret_id = gg_intern_find(intern, gg_buf_text(key), key->length);
+	if (*ret_id == 0 && gg_intern_add(intern, gg_buf_text(key), key->length) < 0)
+		return out_of_memory(profile, error);
+	return 0;
+}
+
+int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module *module,
+                             uint32_t *ret_id, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+	struct gg_row row;
+	uint32_t id;
+	int code;
+
+	add_text(&key, module->path);
+	add_part(&key, module->build_id, module->build_id_bytes);
+	code = find_or_add(profile, &profile->modules, &key, &id, error);
+	if (code == 0 && id == 0) {
+		id = profile->modules.count;
+		code = gg_row_begin(&row, profile, GG_SQL_MODULE, error);
+		if (code < 0)
+			return code;
+		gg_row_id(&row, id);
+		gg_row_text(&row, module->path);
+		gg_row_bytes(&row, module->build_id, module->build_id_bytes);
+		gg_row_text(&row, module->status);
+		code = gg_row_run(&row, error);
+		profile->counts[GG_DENSE_MODULE] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, const char *status,
+                                 struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, module);
+	gg_row_text(&row, status);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_t address,
+                            uint32_t *ret_id, struct gg_error *error)
+{
+	uint64_t key[2] = { module, address };
+	uint32_t id = gg_intern_find(&profile->frames, key, sizeof(key));
+	struct gg_row row;
+	int code = 0;
+
+	if (id == 0) {
+		code = gg_row_begin(&row, profile, GG_SQL_FRAME, error);
+		if (code < 0)
+			return code;
+		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
+			return out_of_memory(profile, error);
+		id = profile->frames.count;
+		gg_row_id(&row, id);
+		gg_row_id(&row, module);
+		gg_row_integer(&row, (int64_t)address);
+		code = gg_row_run(&row, error);
+		profile->counts[GG_DENSE_FRAME] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_t frame,
+                            uint32_t *ret_id, struct gg_error *error)
+{
+	uint64_t key = (uint64_t)parent << 32 | frame, found = gg_map_get(&profile->stacks, key);
+	uint32_t id = (uint32_t)found;
+	struct gg_row row;
+	int code = 0;
+
+	if (found == GG_MAP_NONE) {
+		code = gg_row_begin(&row, profile, GG_SQL_STACK, error);
+		if (code < 0)
+			return code;
+		id = profile->counts[GG_DENSE_STACK] + 1;
+		if (id == 0 || gg_map_put(&profile->stacks, key, id) < 0)
+			return out_of_memory(profile, error);
+		gg_row_id(&row, id);
+		gg_row_id(&row, parent);
+		gg_row_id(&row, frame);
+		code = gg_row_run(&row, error);
+		profile->counts[GG_DENSE_STACK] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, const char *name,
+                           uint32_t *ret_id, struct gg_error *error)
+{
+	static const struct {
+		enum gg_sql sql;
+		enum gg_dense table;
+	} kinds[] = { [GG_NAME_HEAP] = { GG_SQL_HEAP, GG_DENSE_HEAP },
+		      [GG_NAME_TYPE] = { GG_SQL_TYPE, GG_DENSE_TYPE } };
+	struct gg_intern *names = &profile->names[kind];
+	uint32_t id = gg_intern_find(names, name, strlen(name));
+	struct gg_row row;
+	int code = 0;
+
+	if (id == 0) {
+		code = gg_row_begin(&row, profile, kinds[kind].sql, error);
+		if (code < 0)
+			return code;
+		if (gg_intern_add(names, name, strlen(name)) < 0)
+			return out_of_memory(profile, error);
+		id = names->count;
+		gg_row_id(&row, id);
+		gg_row_text(&row, name);
+		code = gg_row_run(&row, error);
+		profile->counts[kinds[kind].table] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+/* Texts of a line that many lines share. */
+static int intern_symbol(struct gg_profile *profile, const struct gg_line *line, uint32_t *ret_id,
+                         struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+	struct gg_row row;
+	int code;
+
+	add_text(&key, line->function);
+	add_text(&key, line->full_name);
+	add_text(&key, line->linkage_name);
+	add_text(&key, line->file);
+	code = find_or_add(profile, &profile->symbols, &key, ret_id, error);
+	if (code < 0 || *ret_id != 0)
+		return code;
+	*ret_id = profile->symbols.count;
+	code = gg_row_begin(&row, profile, GG_SQL_SYMBOL, error);
+	if (code < 0)
+		return code;
+	gg_row_id(&row, *ret_id);
+	gg_row_text(&row, line->function);
+	gg_row_text(&row, line->full_name);
+	gg_row_text(&row, line->linkage_name);
+	gg_row_text(&row, line->file);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
+                         uint32_t line_count, struct gg_error *error)
+{
+	struct gg_row row;
+	uint32_t symbol;
+	int code = gg_row_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, frame);
+	code = gg_row_run(&row, error);
+	for (uint32_t i = 0; i < line_count && code == 0; i++) {
+		code = intern_symbol(profile, &lines[i], &symbol, error);
+		if (code == 0)
+			code = gg_row_begin(&row, profile, GG_SQL_LINE, error);
+		if (code < 0)
+			break;
+		gg_row_id(&row, frame);
+		gg_row_integer(&row, i);
+		gg_row_id(&row, symbol);
+		gg_row_id(&row, lines[i].line);
+		gg_row_integer(&row, lines[i].inlined);
+		code = gg_row_run(&row, error);
+	}
+	return code;
+}

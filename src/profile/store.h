@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store - what the files of this folder share: the open database and its statements.
+ *
+ * Statements are prepared when first needed and kept.  A row is bound and run by
+ *
+ *   struct gg_row row;
+ *
+ *   if (gg_row_begin(&row, profile, GG_SQL_EVENT, error) < 0)
+ *           return error->code;
+ *   gg_row_id(&row, event->process);
+ *   gg_row_text(&row, event->kind);
+ *   return gg_row_run(&row, error);
+ */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "profile/intern.h"
+#include "profile/profile.h"
+
+/* Tables whose ids are dense. */
+enum gg_dense {
+	GG_DENSE_PROCESS,
+	GG_DENSE_THREAD,
+	GG_DENSE_MODULE,
+	GG_DENSE_FRAME,
+	GG_DENSE_STACK,
+	GG_DENSE_HEAP,
+	GG_DENSE_TYPE,
+	GG_DENSE_COUNT,
+};
+
+/* What is written, one row at a time (sql.c). */
+enum gg_sql {
+	GG_SQL_BEGIN,
+	GG_SQL_COMMIT,
+	GG_SQL_SESSION,
+	GG_SQL_PROCESS,
+	GG_SQL_THREAD,
+	GG_SQL_MODULE,
+	GG_SQL_MODULE_STATUS,
+	GG_SQL_MAPPING,
+	GG_SQL_FRAME,
+	GG_SQL_SYMBOL,
+	GG_SQL_LINE,
+	GG_SQL_LINES_REMOVE,
+	GG_SQL_STACK,
+	GG_SQL_HEAP,
+	GG_SQL_TYPE,
+	GG_SQL_SAMPLE,
+	GG_SQL_SAMPLE_END,
+	GG_SQL_COARSE,
+	GG_SQL_TOTAL,
+	GG_SQL_MEMORY,
+	GG_SQL_EVENT,
+	GG_SQL_COUNTER,
+	GG_SQL_NOTE,
+	GG_SQL_COUNT,
+};
+
+enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
+
+struct gg_profile {
+	sqlite3 *db;
+	char *path;          /* NULL: in memory only */
+	bool is_written;     /* made by gg_profile_create */
+	bool is_in_file;     /* false: still in memory, nothing of it is at path */
+	bool in_transaction; /* something was written since the last commit */
+	sqlite3_stmt *statements[GG_SQL_COUNT];
+
+	uint32_t counts[GG_DENSE_COUNT]; /* ids 1..count are there */
+	uint64_t last_sample;            /* the largest id */
+	uint64_t uncommitted_count;      /* rows since the last commit */
+	uint32_t free_reserve_bytes;     /* that a live sample keeps for its end */
+	uint64_t dangling_count;
+	char *session_texts[5]; /* of gg_profile_session() */
+
+	/* Writing: what has an id. */
+	struct gg_intern modules, frames, symbols, names[GG_NAME_TYPE + 1];
+	struct gg_map stacks; /* parent << 32 | frame -> id */
+};
+
+/* --- sql.c: errors, statements, rows --------------------------------------------------------- */
+
+/* Turns an SQLite result into ours; place is the file.  Returns the error's code. */
+int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error);
+
+/* Runs texts that return no rows. */
+GG_MUST_CHECK int gg_store_execute(struct gg_profile *profile, const char *sql,
+                                   struct gg_error *error);
+
+/* Frees all statements. */
+void gg_store_forget_statements(struct gg_profile *profile);
+
+struct gg_row {
+	struct gg_profile *profile;
+	sqlite3_stmt *statement;
+	int column; /* the next to bind */
+	int result; /* of the first bind that failed */
+};
+
+/* Opens the transaction if there is none. */
+GG_MUST_CHECK int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql,
+                               struct gg_error *error);
+void gg_row_integer(struct gg_row *row, int64_t value);
+void gg_row_null(struct gg_row *row);
+void gg_row_id(struct gg_row *row, uint64_t id);       /* 0: NULL */
+void gg_row_time(struct gg_row *row, int64_t time_ns); /* GG_TIME_NONE: NULL */
+void gg_row_known(struct gg_row *row, int64_t value);  /* negative: NULL */
+void gg_row_number(struct gg_row *row, double value);
+void gg_row_text(struct gg_row *row, const char *text); /* NULL: NULL; borrowed until it is run */
+void gg_row_bytes(struct gg_row *row, const void *bytes, size_t length); /* likewise */
+void gg_row_zeros(struct gg_row *row, uint32_t length);
+GG_MUST_CHECK int gg_row_run(struct gg_row *row, struct gg_error *error);

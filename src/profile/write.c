@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * write - a record becomes a row: processes, samples, sums, the series and the notes.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "profile/store.h"
+
+int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
+                           struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_SESSION, error);
+
+	if (code < 0)
+		return code;
+	gg_row_text(&row, session->command);
+	gg_row_text(&row, session->host);
+	gg_row_text(&row, session->kernel);
+	gg_row_text(&row, session->machine);
+	gg_row_text(&row, session->geiger);
+	gg_row_integer(&row, (int64_t)session->start_wall_ns);
+	gg_row_time(&row, session->end_ns);
+	gg_row_number(&row, session->interval_bytes);
+	gg_row_integer(&row, session->scheme);
+	gg_row_known(&row, session->exit_status);
+	gg_row_integer(&row, session->has_history);
+	return gg_row_run(&row, error);
+}
+
+/* Takes the next id of a table once its row is in. */
+static int take_id(struct gg_profile *profile, enum gg_dense table, int code, uint32_t *ret_id)
+{
+	if (code < 0)
+		return code;
+	profile->counts[table]++;
+	if (ret_id != NULL)
+		*ret_id = profile->counts[table];
+	return 0;
+}
+
+int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
+                              const struct gg_process *process, struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_PROCESS, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, id);
+	gg_row_id(&row, process->parent);
+	gg_row_integer(&row, process->pid);
+	gg_row_time(&row, process->start_ns);
+	gg_row_time(&row, process->end_ns);
+	gg_row_text(&row, process->exe);
+	gg_row_text(&row, process->command);
+	gg_row_text(&row, process->ending);
+	gg_row_number(&row, process->interval_bytes);
+	gg_row_integer(&row, process->scheme);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *process,
+                           uint32_t *ret_id, struct gg_error *error)
+{
+	uint32_t id = profile->counts[GG_DENSE_PROCESS] + 1;
+
+	return take_id(profile, GG_DENSE_PROCESS,
+	               gg_profile_update_process(profile, id, process, error), ret_id);
+}
+
+int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
+                             const struct gg_thread *thread, struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_THREAD, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, id);
+	gg_row_id(&row, thread->process);
+	gg_row_integer(&row, thread->tid);
+	gg_row_time(&row, thread->start_ns);
+	gg_row_time(&row, thread->end_ns);
+	gg_row_text(&row, thread->name);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *thread,
+                          uint32_t *ret_id, struct gg_error *error)
+{
+	uint32_t id = profile->counts[GG_DENSE_THREAD] + 1;
+
+	return take_id(profile, GG_DENSE_THREAD,
+	               gg_profile_update_thread(profile, id, thread, error), ret_id);
+}
+
+int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_mapping *mapping,
+                           struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_MAPPING, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, mapping->process);
+	gg_row_id(&row, mapping->module);
+	gg_row_integer(&row, (int64_t)mapping->start);
+	gg_row_integer(&row, (int64_t)mapping->end);
+	gg_row_integer(&row, (int64_t)mapping->file_offset);
+	gg_row_integer(&row, (int64_t)mapping->bias);
+	gg_row_time(&row, mapping->load_ns);
+	gg_row_time(&row, mapping->unload_ns);
+	return gg_row_run(&row, error);
+}
+
+/* Bytes that SQLite takes for an integer in a row, beside its type. */
+static uint32_t stored_bytes(int64_t value)
+{
+	uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
+
+	if (value == 0 || value == 1)
+		return 0;
+	return magnitude < 1U << 7             ? 1
+	       : magnitude < 1U << 15          ? 2
+	       : magnitude < 1U << 23          ? 3
+	       : magnitude < 1U << 31          ? 4
+	       : magnitude < UINT64_C(1) << 47 ? 6
+	                                       : 8;
+}
+
+int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sample,
+                          uint64_t *ret_id, struct gg_error *error)
+{
+	uint64_t id = sample->id != 0 ? sample->id : profile->last_sample + 1;
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_SAMPLE, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, id);
+	gg_row_integer(&row, sample->alloc_ns);
+	gg_row_time(&row, sample->free_ns);
+	gg_row_id(&row, sample->process);
+	gg_row_id(&row, sample->thread);
+	gg_row_id(&row, sample->stack);
+	gg_row_id(&row, sample->heap);
+	gg_row_id(&row, sample->type);
+	gg_row_integer(&row, (int64_t)sample->size_bytes);
+	gg_row_integer(&row, (int64_t)sample->usable_bytes);
+	gg_row_integer(&row, (int64_t)sample->address);
+	gg_row_integer(&row, sample->draw.scheme);
+	gg_row_number(&row, sample->draw.interval);
+	gg_row_integer(&row, (int64_t)sample->draw.offset_bytes);
+	gg_row_integer(&row, sample->draw.mark_count);
+	gg_row_id(&row, sample->free_thread);
+	gg_row_id(&row, sample->free_stack);
+	gg_row_integer(&row, sample->flags);
+	gg_row_id(&row, sample->origin);
+	if (sample->free_ns == GG_TIME_NONE)
+		gg_row_zeros(&row, profile->free_reserve_bytes);
+	else
+		gg_row_null(&row);
+	code = gg_row_run(&row, error);
+	if (code < 0)
+		return code;
+	if (id > profile->last_sample)
+		profile->last_sample = id;
+	if (ret_id != NULL)
+		*ret_id = id;
+	return 0;
+}
+
+int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct gg_sample_end *end,
+                          struct gg_error *error)
+{
+	struct gg_row row;
+	uint32_t stack_bytes = stored_bytes(end->stack);
+	int code = gg_row_begin(&row, profile, GG_SQL_SAMPLE_END, error);
+
+	if (code < 0)
+		return code;
+	gg_row_integer(&row, (int64_t)id);
+	gg_row_integer(&row, end->free_ns);
+	gg_row_id(&row, end->thread);
+	gg_row_id(&row, end->stack);
+	gg_row_integer(&row, end->missed ? GG_SAMPLE_MISSED_FREE : 0);
+	gg_row_integer(&row, stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
+	/* Where frees are recorded with their stacks, the samples to come keep room for that too. */
+	if (stack_bytes > 0)
+		profile->free_reserve_bytes = GG_STORE_END_BYTES + 4;
+	return gg_row_run(&row, error);
+}
+
+/* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
+static void bind_sums(struct gg_row *row, const struct gg_sums *sums)
+{
+	gg_row_integer(row, (int64_t)sums->sample_count);
+	gg_row_integer(row, (int64_t)sums->size_bytes);
+	gg_row_number(row, gg_fixed_value(sums->count));
+	gg_row_number(row, gg_fixed_value(sums->count_variance));
+	gg_row_number(row, gg_fixed_value(sums->bytes));
+	gg_row_number(row, gg_fixed_value(sums->bytes_variance));
+}
+
+int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
+                          struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_COARSE, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, coarse->process);
+	gg_row_id(&row, coarse->thread);
+	gg_row_id(&row, coarse->stack);
+	gg_row_integer(&row, coarse->from_ns);
+	gg_row_integer(&row, coarse->to_ns);
+	gg_row_integer(&row, coarse->size_class);
+	gg_row_number(&row, coarse->interval_bytes);
+	bind_sums(&row, &coarse->sums);
+	gg_row_number(&row, coarse->count_skew);
+	gg_row_number(&row, coarse->bytes_skew);
+	gg_row_number(&row, coarse->lifetime_ns_sum);
+	gg_row_integer(&row, coarse->lost);
+	return gg_row_run(&row, error);
+}
+
+/* "[0,0,12]": without the zeros at the end. */
+static void print_lifetimes(struct gg_buf *text, const uint32_t *lifetimes, size_t count)
+{
+	while (count > 0 && lifetimes[count - 1] == 0)
+		count--;
+	gg_buf_append_text(text, "[");
+	for (size_t i = 0; i < count; i++)
+		gg_buf_printf(text, "%s%u", i > 0 ? "," : "", lifetimes[i]);
+	gg_buf_append_text(text, "]");
+}
+
+int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *total,
+                         struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf lifetimes = { 0 };
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_TOTAL, error);
+
+	if (code < 0)
+		return code;
+	print_lifetimes(&lifetimes, total->lifetimes, GG_COUNT(total->lifetimes));
+	if (lifetimes.failed)
+		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+	gg_row_integer(&row, total->process); /* 0, not NULL: columns of the key */
+	gg_row_integer(&row, total->thread);
+	gg_row_integer(&row, total->stack);
+	bind_sums(&row, &total->allocated);
+	bind_sums(&row, &total->freed);
+	gg_row_text(&row, gg_buf_text(&lifetimes));
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *memory,
+                          struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_MEMORY, error);
+
+	if (code < 0)
+		return code;
+	gg_row_id(&row, memory->process);
+	gg_row_integer(&row, memory->time_ns);
+	gg_row_known(&row, memory->rss_bytes);
+	gg_row_known(&row, memory->pss_bytes);
+	gg_row_known(&row, memory->anonymous_bytes);
+	gg_row_known(&row, memory->file_bytes);
+	gg_row_known(&row, memory->shared_bytes);
+	gg_row_known(&row, memory->swap_bytes);
+	gg_row_known(&row, memory->heap_bytes);
+	gg_row_known(&row, memory->stack_bytes);
+	gg_row_known(&row, memory->cgroup_bytes);
+	if (memory->live_bytes < 0)
+		gg_row_null(&row);
+	else
+		gg_row_number(&row, memory->live_bytes);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_add_event(struct gg_profile *profile, const struct gg_event *event,
+                         struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_EVENT, error);
+
+	if (code < 0)
+		return code;
+	gg_row_integer(&row, event->time_ns);
+	gg_row_id(&row, event->process);
+	gg_row_text(&row, event->kind);
+	gg_row_text(&row, event->detail);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
+                           uint64_t value, struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_COUNTER, error);
+
+	if (code < 0)
+		return code;
+	gg_row_integer(&row, process);
+	gg_row_text(&row, name);
+	gg_row_integer(&row, (int64_t)value);
+	return gg_row_run(&row, error);
+}
+
+int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_error *error)
+{
+	struct gg_row row;
+	int code = gg_row_begin(&row, profile, GG_SQL_NOTE, error);
+
+	if (code < 0)
+		return code;
+	gg_row_text(&row, text);
+	return gg_row_run(&row, error);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "test.h"
+
+static struct gg_error error;
+
+#define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
+
+/* A directory of this test's own, with a path in it. */
+struct place {
+	char directory[64], path[96];
+};
+
+static struct place make_place(void)
+{
+	struct place place = { .directory = "/tmp/geiger-profile-XXXXXX" };
+
+	if (mkdtemp(place.directory) == NULL)
+		abort();
+	snprintf(place.path, sizeof(place.path), "%s/x.geiger", place.directory);
+	return place;
+}
+
+static void remove_place(const struct place *place)
+{
+	unlink(place->path);
+	CHECK_MSG(rmdir(place->directory) == 0, "something was left beside %s", place->path);
+}
+
+static const struct gg_session session = {
+	.command = "sort 'a b'",
+	.host = "here",
+	.kernel = "Linux 6",
+	.machine = "x86_64",
+	.geiger = "0.1.0",
+	.start_wall_ns = 1700000000000000000,
+	.end_ns = GG_TIME_NONE,
+	.interval_bytes = 524288,
+	.scheme = GG_SCHEME_POISSON,
+	.exit_status = -1,
+	.has_history = true,
+};
+
+static const struct gg_sample sample = {
+	.alloc_ns = 123456789012,
+	.free_ns = GG_TIME_NONE,
+	.process = 1,
+	.thread = 1,
+	.stack = 2,
+	.heap = 1,
+	.type = 1,
+	.size_bytes = 4096,
+	.usable_bytes = 4104,
+	.address = 0x7ffff7a01230,
+	.draw = { .interval = 524288, .offset_bytes = 17, .mark_count = 1 },
+	.flags = GG_SAMPLE_IS_MAPPING,
+	.origin = 7,
+};
+
+static struct gg_sums some_sums(double scale)
+{
+	return (struct gg_sums){ .sample_count = (uint64_t)scale,
+		                 .size_bytes = (uint64_t)scale * 4096,
+		                 .count = gg_fixed_from(scale * 128.5),
+		                 .count_variance = gg_fixed_from(scale * 16384.25),
+		                 .bytes = gg_fixed_from(scale * 526336),
+		                 .bytes_variance = gg_fixed_from(scale * 2.75e11) };
+}
+
+/* One record of each kind; ids are 1 but for the stack, which has two frames. */
+static void write_all(struct gg_profile *profile)
+{
+	static const uint8_t build_id[] = { 1, 0, 255 };
+	struct gg_process process = { .pid = 100,
+		                      .start_ns = 0,
+		                      .end_ns = 5000,
+		                      .exe = "/usr/bin/sort",
+		                      .command = "sort",
+		                      .ending = "exited 0",
+		                      .interval_bytes = 524288 };
+	struct gg_thread thread = { .process = 1, .tid = 100, .end_ns = GG_TIME_NONE, .name = "m" };
+	struct gg_module module = { .path = "/usr/bin/sort",
+		                    .build_id = build_id,
+		                    .build_id_bytes = sizeof(build_id) };
+	struct gg_mapping mapping = { .process = 1,
+		                      .module = 1,
+		                      .start = 0xffffffffff600000,
+		                      .end = 0xffffffffff601000,
+		                      .bias = UINT64_MAX - 4095,
+		                      .unload_ns = GG_TIME_NONE };
+	struct gg_line lines[] = {
+		{ .function = "in", .file = "a.c", .line = 3, .inlined = true },
+		{ .function = "out", .full_name = "out(int)", .linkage_name = "_Z3outi" },
+	};
+	struct gg_coarse coarse = { .process = 1,
+		                    .thread = 1,
+		                    .stack = 2,
+		                    .from_ns = 5,
+		                    .to_ns = 50,
+		                    .size_class = 12,
+		                    .interval_bytes = 524288,
+		                    .sums = some_sums(3),
+		                    .count_skew = 1e6,
+		                    .bytes_skew = 1e18,
+		                    .lifetime_ns_sum = 77,
+		                    .lost = true };
+	struct gg_total total = { .process = 1, .thread = 1, .stack = 2 };
+	struct gg_memory memory = { 1, 1000000000, 1, 2, 3, 4, 5, 6, -1, 8, 9, 10.5 };
+	struct gg_event event = { 99, 1, "drop", "3 events" };
+	uint32_t id;
+
+	total.allocated = some_sums(9), total.freed = some_sums(4);
+	total.lifetimes[3] = 4;
+	OK(gg_profile_set_session(profile, &session, &error));
+	OK(gg_profile_add_process(profile, &process, &id, &error));
+	OK(gg_profile_add_thread(profile, &thread, &id, &error));
+	OK(gg_profile_intern_module(profile, &module, &id, &error));
+	OK(gg_profile_set_module_status(profile, id, "ok", &error));
+	OK(gg_profile_add_mapping(profile, &mapping, &error));
+	OK(gg_profile_intern_frame(profile, id, 0x1234, &id, &error));
+	OK(gg_profile_put_lines(profile, id, lines, 1, &error));
+	OK(gg_profile_put_lines(profile, id, lines, 2, &error));
+	OK(gg_profile_intern_stack(profile, 0, id, &id, &error));
+	OK(gg_profile_intern_frame(profile, 0, UINT64_MAX, &id, &error));
+	OK(gg_profile_intern_stack(profile, 1, id, &id, &error));
+	OK(gg_profile_intern_name(profile, GG_NAME_HEAP, "arena", &id, &error));
+	OK(gg_profile_intern_name(profile, GG_NAME_TYPE, "Node", &id, &error));
+	OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	OK(gg_profile_end_sample(profile, 2, &(struct gg_sample_end){ 200000000000, 1, 1, true },
+	                         &error));
+	OK(gg_profile_add_coarse(profile, &coarse, &error));
+	OK(gg_profile_put_total(profile, &total, &error));
+	OK(gg_profile_put_total(profile, &total, &error));
+	OK(gg_profile_add_memory(profile, &memory, &error));
+	OK(gg_profile_add_event(profile, &event, &error));
+	OK(gg_profile_put_counter(profile, 1, "drops", UINT64_MAX, &error));
+	OK(gg_profile_put_counter(profile, 1, "drops", 3, &error));
+	OK(gg_profile_add_note(profile, "look here", &error));
+	OK(gg_profile_add_note(profile, "look here", &error));
+}
+
+static int same(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static int see_process(const struct gg_process *process, void *seen)
+{
+	CHECK(process->id == 1 && process->parent == 0 && process->pid == 100);
+	CHECK(process->start_ns == 0 && process->end_ns == 5000);
+	CHECK(same(process->exe, "/usr/bin/sort") && same(process->ending, "exited 0"));
+	CHECK(process->interval_bytes == 524288 && process->scheme == GG_SCHEME_POISSON);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_thread(const struct gg_thread *thread, void *seen)
+{
+	CHECK(thread->id == 1 && thread->process == 1 && thread->tid == 100);
+	CHECK(thread->end_ns == GG_TIME_NONE && same(thread->name, "m"));
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_module(const struct gg_module *module, void *seen)
+{
+	CHECK(module->id == 1 && module->build_id_bytes == 3);
+	CHECK(memcmp(module->build_id, "\1\0\377", 3) == 0);
+	CHECK(same(module->status, "ok") && same(module->path, "/usr/bin/sort"));
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_mapping(const struct gg_mapping *mapping, void *seen)
+{
+	CHECK(mapping->process == 1 && mapping->module == 1);
+	CHECK(mapping->start == 0xffffffffff600000 && mapping->end == 0xffffffffff601000);
+	CHECK(mapping->bias == UINT64_MAX - 4095 && mapping->unload_ns == GG_TIME_NONE);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_frame(const struct gg_frame *frame, void *seen)
+{
+	if (frame->id == 1)
+		CHECK(frame->module == 1 && frame->address == 0x1234);
+	else
+		CHECK(frame->id == 2 && frame->module == 0 && frame->address == UINT64_MAX);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_line(const struct gg_line *line, void *seen)
+{
+	CHECK(line->frame == 1 && line->depth == (uint32_t) * (int *)seen);
+	if (line->depth == 0)
+		CHECK(same(line->function, "in") && same(line->file, "a.c") && line->line == 3 &&
+		      line->inlined && line->full_name == NULL);
+	else
+		CHECK(same(line->function, "out") && same(line->full_name, "out(int)") &&
+		      same(line->linkage_name, "_Z3outi") && line->file == NULL && !line->inlined &&
+		      line->line == 0);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_stack(const struct gg_stack *stack, void *seen)
+{
+	CHECK(stack->id == (uint32_t) * (int *)seen + 1 && stack->parent == stack->id - 1);
+	CHECK(stack->frame == stack->id);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_name(uint32_t id, const char *name, void *seen)
+{
+	CHECK(id == 1 && (same(name, "arena") || same(name, "Node")));
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_sample(const struct gg_sample *got, void *seen)
+{
+	struct gg_sample want = sample;
+
+	want.id = (uint64_t) * (int *)seen + 1;
+	if (want.id == 2) {
+		want.free_ns = 200000000000;
+		want.free_thread = want.free_stack = 1;
+		want.flags |= GG_SAMPLE_MISSED_FREE;
+	}
+	CHECK(got->id == want.id && got->alloc_ns == want.alloc_ns && got->free_ns == want.free_ns);
+	CHECK(got->process == 1 && got->thread == 1 && got->stack == 2);
+	CHECK(got->heap == 1 && got->type == 1 && got->size_bytes == 4096);
+	CHECK(got->usable_bytes == 4104 && got->address == want.address);
+	CHECK(got->draw.interval == 524288 && got->draw.offset_bytes == 17);
+	CHECK(got->draw.mark_count == 1 && got->draw.scheme == GG_SCHEME_POISSON);
+	CHECK(got->free_thread == want.free_thread && got->free_stack == want.free_stack);
+	CHECK(got->flags == want.flags && got->origin == 7);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_coarse(const struct gg_coarse *coarse, void *seen)
+{
+	struct gg_sums sums = some_sums(3);
+
+	CHECK(coarse->process == 1 && coarse->thread == 1 && coarse->stack == 2);
+	CHECK(coarse->from_ns == 5 && coarse->to_ns == 50 && coarse->size_class == 12);
+	CHECK(coarse->interval_bytes == 524288 && coarse->lost);
+	CHECK(memcmp(&coarse->sums, &sums, sizeof(sums)) == 0);
+	CHECK(coarse->count_skew == 1e6 && coarse->bytes_skew == 1e18);
+	CHECK(coarse->lifetime_ns_sum == 77);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_total(const struct gg_total *total, void *seen)
+{
+	struct gg_sums allocated = some_sums(9), freed = some_sums(4);
+
+	CHECK(total->process == 1 && total->thread == 1 && total->stack == 2);
+	CHECK(memcmp(&total->allocated, &allocated, sizeof(allocated)) == 0);
+	CHECK(memcmp(&total->freed, &freed, sizeof(freed)) == 0);
+	for (uint32_t i = 0; i < 32; i++)
+		CHECK(total->lifetimes[i] == (i == 3 ? 4 : 0));
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_memory(const struct gg_memory *memory, void *seen)
+{
+	CHECK(memory->process == 1 && memory->time_ns == 1000000000);
+	CHECK(memory->rss_bytes == 1 && memory->pss_bytes == 2 && memory->anonymous_bytes == 3);
+	CHECK(memory->file_bytes == 4 && memory->shared_bytes == 5 && memory->swap_bytes == 6);
+	CHECK(memory->heap_bytes == -1 && memory->stack_bytes == 8 && memory->cgroup_bytes == 9);
+	CHECK(memory->live_bytes == 10.5);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_event(const struct gg_event *event, void *seen)
+{
+	CHECK(event->time_ns == 99 && event->process == 1);
+	CHECK(same(event->kind, "drop") && same(event->detail, "3 events"));
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_counter(uint32_t process, const char *name, uint64_t value, void *seen)
+{
+	CHECK(process == 1 && same(name, "drops") && value == 3);
+	++*(int *)seen;
+	return 0;
+}
+
+static int see_note(const char *text, void *seen)
+{
+	CHECK(same(text, "look here"));
+	++*(int *)seen;
+	return 0;
+}
+
+#define SEE(kind, count, ...)                                                                  \
+	do {                                                                                   \
+		int seen = 0;                                                                  \
+		OK(gg_profile_each_##kind(profile, ##__VA_ARGS__, see_##kind, &seen, &error)); \
+		CHECK_MSG(seen == (count), "%d of %s", seen, #kind);                           \
+	} while (0)
+
+static void read_all(struct gg_profile *profile)
+{
+	struct gg_session got;
+
+	OK(gg_profile_session(profile, &got, &error));
+	CHECK(same(got.command, session.command) && same(got.host, "here"));
+	CHECK(same(got.kernel, "Linux 6") && same(got.machine, "x86_64"));
+	CHECK(same(got.geiger, "0.1.0") && got.start_wall_ns == session.start_wall_ns);
+	CHECK(got.end_ns == GG_TIME_NONE && got.interval_bytes == 524288);
+	CHECK(got.scheme == GG_SCHEME_POISSON && got.exit_status == -1 && got.has_history);
+	SEE(process, 1);
+	SEE(thread, 1);
+	SEE(module, 1);
+	SEE(mapping, 1);
+	SEE(frame, 2);
+	SEE(line, 2);
+	SEE(stack, 2);
+	SEE(name, 1, GG_NAME_HEAP);
+	SEE(name, 1, GG_NAME_TYPE);
+	SEE(sample, 2);
+	SEE(coarse, 1);
+	SEE(total, 1);
+	SEE(memory, 1);
+	SEE(event, 1);
+	SEE(counter, 1);
+	SEE(note, 1);
+	CHECK(gg_profile_dangling_count(profile) == 0);
+}
+
+TEST(what_is_written_in_memory_is_read_back)
+{
+	struct gg_profile *profile;
+
+	if (!OK(gg_profile_create(&profile, NULL, &error)))
+		return;
+	write_all(profile);
+	read_all(profile);
+	OK(gg_profile_commit(profile, &error));
+	OK(gg_profile_finish(profile, &error));
+	read_all(profile);
+	gg_profile_close(profile);
+}
+
+TEST(what_is_written_to_a_file_is_read_back)
+{
+	struct place place = make_place();
+	struct gg_profile *profile;
+
+	if (!OK(gg_profile_create(&profile, place.path, &error)))
+		return;
+	OK(gg_profile_commit(profile, &error));
+	write_all(profile);
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+	if (OK(gg_profile_open(&profile, place.path, &error)))
+		read_all(profile);
+	gg_profile_close(profile);
+	remove_place(&place);
+}
+
+TEST(a_file_that_is_no_profile_is_not_replaced)
+{
+	struct place place = make_place();
+	struct gg_profile *profile;
+	FILE *file = fopen(place.path, "w");
+
+	fputs("dear diary", file);
+	fclose(file);
+	CHECK(gg_profile_create(&profile, place.path, &error) == -EEXIST);
+	CHECK(gg_profile_open(&profile, place.path, &error) == -EBADMSG);
+	remove_place(&place);
+}
