@@ -22,6 +22,7 @@ struct gg_invocation {
 	void *options;         /* the command's struct, filled by its option table */
 	struct gg_style style; /* for standard output */
 	struct gg_error *error;
+	int failure_status; /* that it exits with if it fails; the command's to begin with */
 };
 
 struct gg_command {
@@ -34,6 +35,10 @@ struct gg_command {
 	const void *option_defaults;     /* what it starts as; NULL: all-zero */
 	enum gg_option_mode option_mode;
 	int max_operands; /* more are refused before run is called; -1: any number */
+
+	/* Exit status of every failure, also of a wrong request, where others stand for those of a
+	 * program that it runs; 0: 1 and 2, as main.c has it. */
+	int failure_status;
 
 	/* A command that is a family has verbs, a list that ends in NULL, and no run function. */
 	const struct gg_command *const *verbs;
@@ -52,6 +57,7 @@ extern const struct gg_command *const gg_commands[];
 extern const struct gg_command gg_command_debug;
 extern const struct gg_command gg_command_help;
 extern const struct gg_command gg_command_lab;
+extern const struct gg_command gg_command_record;
 
 /* Options that every command takes. */
 struct gg_common_options {

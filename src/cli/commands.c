@@ -7,10 +7,10 @@
 #include "cli/suggest.h"
 
 const struct gg_command *const gg_commands[] = {
-	&gg_command_lab,
-	&gg_command_debug,
-	&gg_command_help,
-	NULL,
+#if GG_HAS_PROFILE
+	&gg_command_record,
+#endif
+	&gg_command_lab,    &gg_command_debug, &gg_command_help, NULL,
 };
 
 const struct gg_option gg_common_option_table[] = {

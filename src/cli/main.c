@@ -6,7 +6,7 @@
  *   0   it worked
  *   1   it failed
  *   2   it was asked wrongly: unknown command or option, bad value, missing operand
- *   else as the command's help says
+ *   else as the command's help says (gg_command.failure_status)
  */
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static const struct gg_option global_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-static int print_error(const struct gg_error *error, enum gg_color color)
+static int print_error(const struct gg_error *error, enum gg_color color, int failure_status)
 {
 	struct gg_style style = gg_style_for(color, STDERR_FILENO);
 	char line[GG_ERROR_LINE_MAX];
@@ -40,18 +40,23 @@ static int print_error(const struct gg_error *error, enum gg_color color)
 	gg_error_format(error, line, sizeof(line));
 	fflush(stdout);
 	fprintf(stderr, "%sgeiger:%s %s\n", style.error, style.reset, line);
+	if (failure_status != 0)
+		return failure_status;
 	return error->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
 /* Parses the command's own options and runs it.  Like gg_command.run. */
 static int run_command(const struct gg_command *command, int argc, char **argv,
-                       struct gg_common_options *common, struct gg_error *error)
+                       struct gg_common_options *common, int *ret_failure_status,
+                       struct gg_error *error)
 {
 	_Alignas(max_align_t) char options[OPTIONS_MAX_SIZE] = { 0 };
 	struct gg_invocation invocation = { .operands = argv, .error = error };
 	struct gg_option_set sets[2] = { { gg_common_option_table, common } };
 	size_t set_count = 1;
+	int status;
 
+	*ret_failure_status = command->failure_status;
 	if (command->options != NULL) {
 		assert(command->options_size <= sizeof(options));
 		if (command->option_defaults != NULL)
@@ -83,11 +88,15 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 	if (command->max_operands >= 0 && invocation.operand_count > command->max_operands)
 		return gg_error_set(error, -EINVAL, command->name, NULL, "unexpected operand '%s'",
 		                    argv[command->max_operands]);
-	return command->run(&invocation);
+	invocation.failure_status = command->failure_status;
+	status = command->run(&invocation);
+	*ret_failure_status = invocation.failure_status;
+	return status;
 }
 
 /* Does what the command line says.  Like gg_command.run. */
-static int run(int argc, char **argv, struct gg_common_options *common, struct gg_error *error)
+static int run(int argc, char **argv, struct gg_common_options *common, int *ret_failure_status,
+               struct gg_error *error)
 {
 	struct global_options global = { 0 };
 	const struct gg_option_set sets[] = { { gg_common_option_table, &global.common },
@@ -113,20 +122,22 @@ static int run(int argc, char **argv, struct gg_common_options *common, struct g
 	command = gg_command_find(argv + 1, word_count, &used_count, error);
 	if (command == NULL)
 		return -EINVAL;
-	return run_command(command, word_count - used_count, argv + 1 + used_count, common, error);
+	return run_command(command, word_count - used_count, argv + 1 + used_count, common,
+	                   ret_failure_status, error);
 }
 
 int main(int argc, char **argv)
 {
 	struct gg_common_options common = { 0 };
 	struct gg_error error = { 0 };
-	int status = run(argc, argv, &common, &error);
+	int failure_status = 0;
+	int status = run(argc, argv, &common, &failure_status, &error);
 
 	/* What was printed must have arrived: a full disk is a failure too. */
 	if (status >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
 		status = gg_error_set_errno(&error, errno != 0 ? errno : EIO, "standard output",
 		                            NULL);
 	if (status < 0)
-		return print_error(&error, (enum gg_color)common.color);
+		return print_error(&error, (enum gg_color)common.color, failure_status);
 	return status;
 }

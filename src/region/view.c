@@ -304,19 +304,41 @@ static void check_threads(struct gg_region_view *view)
 	}
 }
 
+static int open_source(struct source *source)
+{
+	struct stat file;
+
+	if (fstat(source->fd, &file) < 0)
+		return gg_error_set_errno(source->error, errno, source->place, NULL);
+	if (!S_ISREG(file.st_mode))
+		return damaged(source, "is not a file");
+	source->bytes = (uint64_t)file.st_size;
+	return 0;
+}
+
+int gg_region_header_read(struct gg_region_header *ret_header, int fd, const char *place,
+                          struct gg_error *error)
+{
+	struct source source = { .fd = fd, .place = place, .error = error };
+	struct gg_region_header header;
+	int status = open_source(&source);
+
+	if (status == 0)
+		status = read_header(&source, &header);
+	if (status == 0)
+		*ret_header = header;
+	return status;
+}
+
 int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
                         struct gg_error *error)
 {
 	struct source source = { .fd = fd, .place = place, .error = error };
 	struct gg_region_view view = { 0 };
-	struct stat file;
-	int status = 0;
+	int status = open_source(&source);
 
-	if (fstat(fd, &file) < 0)
-		return gg_error_set_errno(error, errno, place, NULL);
-	if (!S_ISREG(file.st_mode))
-		return damaged(&source, "is not a file");
-	source.bytes = (uint64_t)file.st_size;
+	if (status < 0)
+		return status;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		const struct timespec pause = { .tv_nsec = i * 1000000L };
 

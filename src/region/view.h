@@ -63,6 +63,10 @@ GG_MUST_CHECK int gg_region_view_read(struct gg_region_view *ret_view, int fd, c
                                       struct gg_error *error);
 void gg_region_view_done(struct gg_region_view *view);
 
+/* The header alone, checked in the same way: every table's used records lie inside the file. */
+GG_MUST_CHECK int gg_region_header_read(struct gg_region_header *ret_header, int fd,
+                                        const char *place, struct gg_error *error);
+
 /*
  * Writes the pcs of a stack, innermost first, to pcs[0..max) and returns how many there are, which
  * may be more than max.  0 for GG_STACK_EMPTY, GG_STACK_OVERFLOW and ids that do not exist.

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger record`: runs a command under the agent and writes a profile of its session. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "record/session.h"
+#include "stats/scheme.h"
+
+/* In the order of enum gg_scheme; the agent cannot draw "optimal" by an option. */
+#define SCHEMES "poisson|bernoulli|poisson-count|stride|per-allocation"
+
+struct record_options {
+	const char *output, *max_time;
+	uint64_t interval, seed;
+	int scheme;
+	bool free_stacks, mappings, no_children, quiet;
+};
+
+static const struct record_options defaults = { .scheme = -1 };
+
+static const struct gg_option record_option_table[] = {
+	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct record_options, output), "FILE",
+	  "the profile (default: COMMAND.PID.geiger)" },
+	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct record_options, interval), "SIZE",
+	  "mean sampling interval in bytes (default: 512KiB)" },
+	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct record_options, scheme), SCHEMES,
+	  "how samples are drawn (default: poisson)" },
+	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct record_options, seed), "N",
+	  "of the random marks, from 1 on (default: random)" },
+	{ "free-stacks", 0, GG_OPTION_FLAG, offsetof(struct record_options, free_stacks), NULL,
+	  "record where samples are freed, too" },
+	{ "mmap", 0, GG_OPTION_FLAG, offsetof(struct record_options, mappings), NULL,
+	  "record anonymous mappings, too" },
+	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
+	  "the command's own process alone" },
+	{ "max-time", 0, GG_OPTION_TEXT, offsetof(struct record_options, max_time), "TIME",
+	  "end the recording after so long, such as 90, 10m or 2h; the command goes on" },
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
+	  "say nothing unless it fails" },
+	GG_OPTIONS_END,
+};
+
+/* "90", "1.5s", "10m", "2h", "1d" */
+static int parse_time(const char *text, double *ret_seconds)
+{
+	static const struct {
+		char unit;
+		double seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	double value, factor = 0;
+	char *end;
+
+	value = strtod(text, &end);
+	if (end == text || !(value > 0) || !(value < 1e9))
+		return -EINVAL;
+	if (*end == '\0')
+		factor = 1;
+	for (size_t i = 0; i < GG_COUNT(units); i++)
+		if (end[0] == units[i].unit && end[1] == '\0')
+			factor = units[i].seconds;
+	if (factor == 0)
+		return -EINVAL;
+	*ret_seconds = value * factor;
+	return 0;
+}
+
+static int run_record(struct gg_invocation *invocation)
+{
+	const struct record_options *given = invocation->options;
+	struct gg_record_options options = {
+		.command = invocation->operands,
+		.output = given->output,
+		.interval = given->interval,
+		.scheme = given->scheme >= 0 ? gg_scheme_name((enum gg_scheme)given->scheme) : NULL,
+		.seed = given->seed,
+		.free_stacks = given->free_stacks,
+		.mappings = given->mappings,
+		.no_children = given->no_children,
+		.quiet = given->quiet,
+	};
+	int exit_status, status;
+
+	options.command[invocation->operand_count] = NULL; /* operands were moved forward */
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "record",
+		                    "Name it after the options: geiger record -- COMMAND.",
+		                    "no command given");
+	if (given->interval > UINT64_C(1) << 48)
+		return gg_error_set(invocation->error, -EINVAL, "record: --interval",
+		                    "Give 1 to 256TiB.", "it is out of range");
+	if (given->max_time != NULL && parse_time(given->max_time, &options.max_seconds) < 0)
+		return gg_error_set(invocation->error, -EINVAL, "record: --max-time",
+		                    "Give a time such as 90, 1.5s, 10m, 2h or 1d.",
+		                    "'%s' is not a time", given->max_time);
+	status = gg_record_run(&options, &exit_status, invocation->error);
+	if (status < 0)
+		invocation->failure_status = exit_status;
+	return status < 0 ? status : exit_status;
+}
+
+const struct gg_command gg_command_record = {
+	.name = "record",
+	.summary = "run a command and write a profile of its memory",
+	.usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
+	.details =
+		"The profile holds the whole session: the command's process and all that descend from\n"
+		"it.  The command's streams, terminal, signals and exit status are untouched.  Exit\n"
+		"status: the command's, 128 + N when signal N ended it; 125 if geiger itself failed,\n"
+		"126 if the command cannot be executed, 127 if it was not found.  When the command\n"
+		"has ended and processes of its session live on, so does the recording: Ctrl-C ends it.\n",
+	.options = record_option_table,
+	.options_size = sizeof(struct record_options),
+	.option_defaults = &defaults,
+	.option_mode = GG_OPTIONS_BEFORE_OPERANDS,
+	.max_operands = -1,
+	.failure_status = 125,
+	.run = run_record,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * directory - where the regions of one session appear, and nobody else's.
+ *
+ * A directory of its own, 0700, under /dev/shm, $TMPDIR or /tmp: what is in it belongs to the session,
+ * whatever became of the process's parents.  A root session's processes may give up their
+ * privileges before they make a region; theirs is a second directory below it, open to all but without
+ * a listing, whose name nobody can guess.
+ *
+ * Beside the regions there is `agent.log`: what agents have to say goes there and not to the program's
+ * standard error, and comes out as notes of the profile.
+ *
+ * It is removed when the session has ended.  If processes of it live on, it stays for them, and
+ * `geiger ls` shows it; if the recorder was killed, its regions can be salvaged.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+enum { GG_DIRECTORY_PATH_MAX = 400 };
+
+#define GG_DIRECTORY_PREFIX "geiger-session-"
+#define GG_DIRECTORY_LOG    "agent.log"
+
+struct gg_directory {
+	char outer[GG_DIRECTORY_PATH_MAX]; /* "": none */
+	char path[GG_DIRECTORY_PATH_MAX];  /* of the regions; the outer one, or below it */
+	int fd;                            /* of `path` */
+};
+
+GG_MUST_CHECK int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error);
+
+/* Closes; removes it and what is in it if `remove`. */
+void gg_directory_done(struct gg_directory *directory, bool remove);
+
+/* Is it a region's name, geiger-PID-NUMBER.region?  The pid, or 0. */
+int gg_directory_region_pid(const char *name);

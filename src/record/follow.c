@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/follow.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record/alive.h"
+#include "region/view.h"
+
+/* Drops are looked into at most so often: it reads the whole region. */
+#define SETTLE_EVERY_NS UINT64_C(5000000000)
+
+static void free_follower(struct gg_follower *follower)
+{
+	if (follower->pidfd >= 0)
+		close(follower->pidfd);
+	free(follower);
+}
+
+void gg_follow_done(struct gg_follow *follow)
+{
+	while (follow->first != NULL) {
+		struct gg_follower *follower = follow->first;
+
+		follow->first = follower->next;
+		free_follower(follower);
+	}
+	gg_target_set_done(&follow->targets);
+}
+
+/* --- new regions --- */
+
+/* What another process may write of a region: off. */
+static void switch_off(int fd)
+{
+	struct gg_region_control control;
+	off_t offset = offsetof(struct gg_region_header, control);
+
+	if (pread(fd, &control, sizeof(control), offset) != sizeof(control))
+		return;
+	control.active = 0;
+	control.change_count++;
+	/* The count last: who sees it sees the rest. */
+	if (pwrite(fd, (char *)&control + sizeof(control.change_count),
+	           sizeof(control) - sizeof(control.change_count),
+	           offset + (off_t)sizeof(control.change_count)) > 0 &&
+	    pwrite(fd, &control.change_count, sizeof(control.change_count), offset) < 0)
+		return;
+}
+
+static struct gg_follower *find_by_pid(struct gg_follow *follow, uint32_t pid)
+{
+	struct gg_follower *follower = follow->first;
+
+	while (follower != NULL && follower->target->pid != pid)
+		follower = follower->next;
+	return follower;
+}
+
+/* The nearest ancestor that is in the session. */
+static uint32_t find_parent(const struct gg_follow *follow, uint32_t pid)
+{
+	for (int i = 0; i < 64 && pid > 1 && pid != (uint32_t)getpid(); i++) {
+		for (const struct gg_target *target = follow->targets.first; target != NULL;
+		     target = target->next)
+			if (target->pid == pid)
+				return target->id;
+		pid = gg_alive_parent(pid);
+	}
+	return 0;
+}
+
+static int finish(struct gg_follow *follow, struct gg_follower *follower)
+{
+	struct gg_follower **link = &follow->first;
+	int status = gg_target_finish(follower->target, follow->output->now_ns, follower->ending);
+
+	unlinkat(follow->directory.fd, follower->name, 0);
+	while (*link != follower)
+		link = &(*link)->next;
+	*link = follower->next;
+	follow->count--;
+	free_follower(follower);
+	return status;
+}
+
+/* The same process executed another program. */
+static void supersede(struct gg_follow *follow, const struct gg_region_header *header,
+                      uint32_t *ret_parent)
+{
+	struct gg_follower *old = find_by_pid(follow, header->pid);
+
+	if (old == NULL)
+		return;
+	*ret_parent = old->target->parent;
+	if (old->target->start_ticks == header->process_start_ticks) {
+		gg_output_event(follow->output, old->target->id, follow->output->now_ns, "exec",
+		                "it executed %.*s", (int)header->exe_bytes, header->exe);
+		old->ending = "exec";
+	}
+	finish(follow, old);
+}
+
+static int open_pidfd(uint32_t pid)
+{
+#ifdef SYS_pidfd_open
+	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+#else
+	(void)pid;
+	return -1;
+#endif
+}
+
+static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, const char *name)
+{
+	struct gg_follower *follower = calloc(1, sizeof(*follower));
+
+	if (follower == NULL) {
+		gg_output_keep(follow->output, -ENOMEM);
+		return;
+	}
+	follower->target = target;
+	follower->pss_bytes = follower->heap_bytes = follower->stack_bytes = -1;
+	snprintf(follower->name, sizeof(follower->name), "%s", name);
+	/* First the descriptor, then the look: it is of the process that is there at the look. */
+	follower->pidfd = open_pidfd(target->pid);
+	follower->has_ended = !gg_alive(target->pid, target->start_ticks);
+	follower->next = follow->first;
+	follow->first = follower;
+	follow->count++;
+}
+
+enum outcome { TAKEN, LATER, REMOVE };
+
+static enum outcome take_region(struct gg_follow *follow, const char *name, int fd)
+{
+	struct gg_region_header header;
+	struct gg_target *target;
+	uint32_t parent = 0;
+
+	if (gg_region_header_read(&header, fd, name, NULL) < 0) {
+		close(fd);
+		return LATER;
+	}
+	if (follow->is_over ||
+	    (follow->only_pid != 0 && header.pid != (uint32_t)follow->only_pid)) {
+		switch_off(fd);
+		follow->left_out_count++;
+		close(fd);
+		return REMOVE;
+	}
+	supersede(follow, &header, &parent);
+	if (parent == 0)
+		parent = find_parent(follow, header.parent_pid);
+	if (gg_target_open(&target, &follow->targets, follow->output, fd, parent, true,
+	                   follow->output->error) < 0)
+		return REMOVE;
+	begin_to_follow(follow, target, name);
+	return TAKEN;
+}
+
+static void look_at(struct gg_follow *follow, const char *name)
+{
+	int fd, pid = gg_directory_region_pid(name);
+	enum outcome outcome = LATER;
+	struct stat file;
+
+	fd = openat(follow->directory.fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 1) {
+		outcome = take_region(follow, name, fd);
+	} else if (fd >= 0) {
+		close(fd);
+		outcome = REMOVE;
+	} else if (errno != EMFILE && errno != ENFILE) {
+		outcome = REMOVE;
+	}
+	if (outcome == LATER) {
+		/* Not all there yet, or its process died over it. */
+		if (gg_alive((uint32_t)pid, 0) || fd < 0) {
+			follow->has_embryo = true;
+			return;
+		}
+		outcome = REMOVE;
+	}
+	if (outcome == REMOVE)
+		unlinkat(follow->directory.fd, name, 0);
+}
+
+static uint64_t order_of(const char *name)
+{
+	const char *number = strchr(name + strlen("geiger-"), '-');
+
+	return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
+}
+
+/* In the order in which they were made: parents before their children. */
+static int compare_names(const void *a, const void *b)
+{
+	uint64_t left = order_of(a), right = order_of(b);
+
+	return left < right ? -1 : left > right;
+}
+
+static bool is_followed(const struct gg_follow *follow, const char *name)
+{
+	const struct gg_follower *follower = follow->first;
+
+	while (follower != NULL && strcmp(follower->name, name) != 0)
+		follower = follower->next;
+	return follower != NULL;
+}
+
+int gg_follow_scan(struct gg_follow *follow)
+{
+	char(*names)[64] = NULL;
+	size_t count = 0, capacity = 0;
+	int fd = openat(follow->directory.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	follow->has_embryo = false;
+	if (listing == NULL) {
+		if (fd >= 0)
+			close(fd);
+		follow->has_embryo = true;
+		return 0;
+	}
+	while ((entry = readdir(listing)) != NULL) {
+		if (gg_directory_region_pid(entry->d_name) == 0 ||
+		    strlen(entry->d_name) >= sizeof(names[0]) || is_followed(follow, entry->d_name))
+			continue;
+		if (count == capacity) {
+			void *more = realloc(names, (capacity + 64) * sizeof(names[0]));
+
+			if (more == NULL)
+				break;
+			names = more;
+			capacity += 64;
+		}
+		strcpy(names[count++], entry->d_name);
+	}
+	closedir(listing);
+	if (count > 0)
+		qsort(names, count, sizeof(names[0]), compare_names);
+	for (size_t i = 0; i < count; i++)
+		look_at(follow, names[i]);
+	free(names);
+	return follow->output->status;
+}
+
+/* --- draining --- */
+
+double gg_follow_drain(struct gg_follow *follow)
+{
+	double fullest = 0;
+
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		double full = gg_target_drain(f->target, false);
+
+		fullest = full > fullest ? full : fullest;
+	}
+	return fullest;
+}
+
+/* --- ends --- */
+
+void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status)
+{
+	uint32_t place = follow->ending_count++ % GG_FOLLOW_ENDINGS;
+
+	follow->endings[place].pid = pid;
+	if (WIFSIGNALED(status))
+		snprintf(follow->endings[place].text, GG_FOLLOW_ENDING_MAX, "killed by signal %d",
+		         WTERMSIG(status));
+	else
+		snprintf(follow->endings[place].text, GG_FOLLOW_ENDING_MAX, "exited %d",
+		         WEXITSTATUS(status));
+}
+
+static const char *find_ending(const struct gg_follow *follow, struct gg_follower *follower)
+{
+	uint32_t count = follow->ending_count < GG_FOLLOW_ENDINGS ? follow->ending_count
+	                                                          : GG_FOLLOW_ENDINGS;
+
+	for (uint32_t i = 0; i < count; i++) /* the latest first: pids come back */
+		if (follow->endings[(follow->ending_count - 1 - i) % GG_FOLLOW_ENDINGS].pid ==
+		    (pid_t)follower->target->pid)
+			return follow->endings[(follow->ending_count - 1 - i) % GG_FOLLOW_ENDINGS]
+			        .text;
+	/* Its own parent waited for it; the agent notes an end in order. */
+	if (gg_source_refresh(&follower->target->source, NULL) == 0 &&
+	    follower->target->source.header.end_monotonic_ns != 0)
+		return "exited";
+	return NULL;
+}
+
+static bool has_ended(const struct gg_follower *follower)
+{
+	struct pollfd poll_fd = { .fd = follower->pidfd, .events = POLLIN };
+
+	if (follower->has_ended)
+		return true;
+	if (follower->pidfd >= 0)
+		return poll(&poll_fd, 1, 0) > 0;
+	return !gg_alive(follower->target->pid, follower->target->start_ticks);
+}
+
+/* Events were dropped: what they would have told is in the state. */
+static void settle_if_lossy(struct gg_follow *follow, struct gg_follower *follower)
+{
+	struct gg_target *target = follower->target;
+	uint64_t now_ns = (uint64_t)follow->output->now_ns, drops;
+
+	if (now_ns < target->next_settle_ns || gg_source_refresh(&target->source, NULL) < 0)
+		return;
+	target->next_settle_ns = now_ns + SETTLE_EVERY_NS;
+	drops = target->source.header.counters[GG_COUNT_DROP_EVENTS];
+	if (drops == target->drop_count)
+		return;
+	gg_output_event(follow->output, target->id, follow->output->now_ns, "drop",
+	                "%llu events of the history had no place in the ring",
+	                (unsigned long long)(drops - target->drop_count));
+	target->drop_count = drops;
+	gg_target_settle(target);
+}
+
+int gg_follow_finish_ended(struct gg_follow *follow)
+{
+	struct gg_follower *next;
+
+	for (struct gg_follower *f = follow->first; f != NULL && follow->output->status == 0;
+	     f = next) {
+		next = f->next;
+		if (!has_ended(f)) {
+			settle_if_lossy(follow, f);
+			continue;
+		}
+		f->has_ended = true;
+		f->ending = find_ending(follow, f);
+		finish(follow, f);
+	}
+	return follow->output->status;
+}
+
+int gg_follow_finish_all(struct gg_follow *follow, bool *ret_some_live)
+{
+	*ret_some_live = false;
+	gg_follow_finish_ended(follow);
+	while (follow->first != NULL) {
+		struct gg_follower *follower = follow->first;
+
+		*ret_some_live = true;
+		switch_off(follower->target->source.fd);
+		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
+		unlinkat(follow->directory.fd, follower->name, 0);
+		follow->first = follower->next;
+		follow->count--;
+		free_follower(follower);
+	}
+	return follow->output->status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/notes.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/size.h"
+#include "record/launch.h"
+
+/* What agents had to say, each line a note; the first few. */
+static void add_log(struct gg_follow *follow)
+{
+	char text[8192], *line = text, *end;
+	int fd = openat(follow->directory.fd, GG_DIRECTORY_LOG, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	for (int i = 0; i < 20 && (end = strchr(line, '\n')) != NULL; i++, line = end + 1)
+		gg_output_note(follow->output, "%.*s", (int)(end - line), line);
+}
+
+int gg_notes_add(struct gg_follow *follow, const char *command)
+{
+	struct gg_output *output = follow->output;
+
+	if (output->dropped_event_count > 0)
+		gg_output_note(
+			output,
+			"%llu events of the history were lost, because the ring was full: totals "
+			"and live memory are complete, the times of some samples are not known.",
+			(unsigned long long)output->dropped_event_count);
+	if (output->dropped_count > 0)
+		gg_output_note(
+			output,
+			"%llu samples or frees were not recorded: a table was full, or a thread "
+			"interrupted itself.  The counters of each process tell which.",
+			(unsigned long long)output->dropped_count);
+	if (output->damaged_count > 0)
+		gg_output_note(
+			output,
+			"%llu records of regions were damaged and left out: a program wrote into "
+			"memory that was not its own, or wanted to mislead.",
+			(unsigned long long)output->damaged_count);
+	if (output->process_count == 0) {
+		const char *why = gg_launch_why_not(command);
+
+		gg_output_note(output, "Nothing was sampled: %s.",
+		               why != NULL
+		                       ? why
+		                       : "no process loaded the agent, or each ended by exec or "
+		                         "_exit before it allocated");
+	}
+	add_log(follow);
+	return output->status;
+}
+
+void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command)
+{
+	const struct gg_output *output = follow->output;
+
+	if (output->process_count == 0) {
+		const char *why = gg_launch_why_not(command);
+
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", path,
+		        why != NULL ? why : "no process loaded the agent");
+		return;
+	}
+	fprintf(stderr, "geiger: wrote %s: %llu samples of %u process%s in %.1f s", path,
+	        (unsigned long long)output->sample_count, output->process_count,
+	        output->process_count == 1 ? "" : "es", (double)output->now_ns * 1e-9);
+	if (output->dropped_event_count > 0)
+		fprintf(stderr, "; %llu events lost",
+		        (unsigned long long)output->dropped_event_count);
+	if (output->dropped_count > 0)
+		fprintf(stderr, "; %llu samples dropped",
+		        (unsigned long long)output->dropped_count);
+	fputc('\n', stderr);
+}

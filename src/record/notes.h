@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notes - what people should know of a recording: in the profile, and in one line at its end. */
+#pragma once
+
+#include "record/follow.h"
+
+/* Losses, what agents complained of, and why nothing was sampled. */
+int gg_notes_add(struct gg_follow *follow, const char *command);
+
+/* One line on standard error. */
+void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command);

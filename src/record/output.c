@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TIME_MOST INT64_C(1000000000000000000) /* 31 years: a bound where there is no better one */
+
+int gg_output_init(struct gg_output *output, struct gg_profile *profile, uint64_t start_ns,
+                   struct gg_error *error)
+{
+	*output = (struct gg_output){ .profile = profile,
+		                      .start_ns = start_ns,
+		                      .now_ns = TIME_MOST,
+		                      .error = error,
+		                      .next_id = 1 };
+	output->pending = malloc(GG_OUTPUT_PENDING_MAX * sizeof(*output->pending));
+	if (output->pending == NULL)
+		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
+	return 0;
+}
+
+void gg_output_done(struct gg_output *output)
+{
+	free(output->pending);
+	output->pending = NULL;
+}
+
+int64_t gg_output_time(const struct gg_output *output, uint64_t monotonic_ns)
+{
+	int64_t time_ns = (int64_t)(monotonic_ns - output->start_ns);
+
+	if (time_ns > output->now_ns)
+		return output->now_ns;
+	return time_ns > -TIME_MOST ? time_ns : -TIME_MOST;
+}
+
+static int flush(struct gg_output *output)
+{
+	uint32_t count = output->pending_count;
+
+	output->pending_count = 0;
+	for (uint32_t i = 0; i < count && output->status == 0; i++)
+		gg_output_keep(output, gg_profile_add_sample(output->profile, &output->pending[i],
+		                                             NULL, output->error));
+	return output->status;
+}
+
+uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample)
+{
+	struct gg_sample *place;
+
+	if (output->pending_count == GG_OUTPUT_PENDING_MAX && flush(output) < 0)
+		return 0;
+	if (output->status < 0)
+		return 0;
+	place = &output->pending[output->pending_count++];
+	*place = *sample;
+	place->id = output->next_id++;
+	if (sample->origin == UINT64_MAX) /* inherited, of an ancestor that is not known */
+		place->origin = place->id;
+	output->sample_count++;
+	return place->id;
+}
+
+int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_end *end)
+{
+	uint64_t first = output->next_id - output->pending_count;
+	struct gg_sample *sample;
+
+	if (output->status < 0)
+		return output->status;
+	if (id < first)
+		return gg_output_keep(
+			output, gg_profile_end_sample(output->profile, id, end, output->error));
+	sample = &output->pending[id - first];
+	sample->free_ns = end->free_ns > sample->alloc_ns ? end->free_ns : sample->alloc_ns;
+	sample->free_thread = end->thread;
+	sample->free_stack = end->stack;
+	sample->flags |= end->missed ? GG_SAMPLE_MISSED_FREE : 0;
+	return 0;
+}
+
+int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
+                    const char *format, ...)
+{
+	struct gg_event event = { .time_ns = time_ns, .process = process, .kind = kind };
+	char detail[512];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(detail, sizeof(detail), format, values);
+	va_end(values);
+	event.detail = detail;
+	if (output->status < 0)
+		return output->status;
+	return gg_output_keep(output, gg_profile_add_event(output->profile, &event, output->error));
+}
+
+int gg_output_note(struct gg_output *output, const char *format, ...)
+{
+	char text[1024];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	if (output->status < 0)
+		return output->status;
+	return gg_output_keep(output, gg_profile_add_note(output->profile, text, output->error));
+}
+
+int gg_output_commit(struct gg_output *output)
+{
+	if (flush(output) < 0)
+		return output->status;
+	return gg_output_keep(output, gg_profile_commit(output->profile, output->error));
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output - what a session writes into its profile, on the way there.
+ *
+ * Samples wait here for up to a second, so that one which is freed in that time is written once, with
+ * its end.  Their numbers are handed out when they are seen, and ascend in the file.
+ *
+ * Times     of the region are ns of CLOCK_MONOTONIC; in the profile they begin with the session.  A
+ *           time that no clock of this session can have shown is cut to its bounds.
+ * Failure   the first one is kept and returned by every later call: the program goes on, the profile
+ *           ends there.
+ * Threads   one owner at a time.  Memory: PENDING_MAX samples.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+enum { GG_OUTPUT_PENDING_MAX = 32768 };
+
+struct gg_output {
+	struct gg_profile *profile;
+	uint64_t start_ns; /* CLOCK_MONOTONIC of the session's start */
+	int64_t now_ns;    /* nothing is later; session time */
+	int status;        /* of the first failure */
+	struct gg_error *error;
+
+	struct gg_sample *pending; /* ids next_id - pending_count and on */
+	uint32_t pending_count;
+	uint64_t next_id;
+
+	/* For the summary. */
+	uint64_t sample_count, lost_count; /* with rows of their own; whose history was lost */
+	uint64_t dropped_count, dropped_event_count, damaged_count;
+	uint32_t process_count;
+};
+
+GG_MUST_CHECK int gg_output_init(struct gg_output *output, struct gg_profile *profile,
+                                 uint64_t start_ns, struct gg_error *error);
+void gg_output_done(struct gg_output *output);
+
+int64_t gg_output_time(const struct gg_output *output, uint64_t monotonic_ns);
+
+/* Takes the sample and gives it its id; 0: failed. */
+uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample);
+int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_end *end);
+
+/* Something happened that people may want to know of; process 0: to the session. */
+int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
+                    const char *format, ...) GG_PRINTF(5, 6);
+int gg_output_note(struct gg_output *output, const char *format, ...) GG_PRINTF(2, 3);
+
+/* Writes what waits; what was written so far survives a kill. */
+int gg_output_commit(struct gg_output *output);
+
+/* Keeps the first failure; returns it or 0. */
+static inline int gg_output_keep(struct gg_output *output, int status)
+{
+	if (status < 0 && output->status == 0)
+		output->status = status;
+	return output->status;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "record/follow.h"
+#include "record/memory.h"
+#include "record/notes.h"
+#include "record/signals.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+enum {
+	RING_EVENTS =
+		32768, /* 3 MiB a process: 1 s of 12 500 samples a second, allocated and freed */
+	WAIT_LEAST_MS = 5,
+	WAIT_MOST_MS = 100,
+	EXIT_NOT_RUN = 125,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127
+};
+
+struct session {
+	const struct gg_record_options *options;
+	struct gg_error *error;
+	struct gg_signals signals;
+	struct gg_launch launch;
+	struct gg_follow follow;
+	struct gg_output output;
+	struct gg_session record;
+	struct utsname system;
+	struct gg_profile *profile;
+	struct gg_buf path, command;
+	int watch; /* inotify of the directory; -1: it is looked at from time to time */
+	int wait_ms;
+	bool command_ended, session_ended;
+	bool stop_asked; /* by a signal, after the command */
+	int exit_status;
+	int64_t next_second_ns, next_scan_ns, started_finishing_ns;
+};
+
+static int64_t now_of(const struct session *s)
+{
+	return (int64_t)(gg_clock_monotonic_ns() - s->output.start_ns);
+}
+
+/* --- begin --- */
+
+/* More processes than descriptors would be a pity; the command keeps the limit it had. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* NAME.PID.geiger, in the current directory. */
+static void choose_path(struct session *s)
+{
+	const char *command = s->options->command[0], *slash = strrchr(command, '/');
+
+	if (s->options->output != NULL) {
+		gg_buf_append_text(&s->path, s->options->output);
+		return;
+	}
+	command = slash != NULL && slash[1] != '\0' ? slash + 1 : command;
+	gg_buf_printf(&s->path, "%s.%d.geiger", command, (int)s->launch.pid);
+}
+
+/* As a shell would read it. */
+static void quote(struct gg_buf *text, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=./,:@%";
+
+	if (*word != '\0' && strspn(word, plain) == strlen(word)) {
+		gg_buf_append_text(text, word);
+		return;
+	}
+	gg_buf_append_text(text, "'");
+	for (; *word != '\0'; word++)
+		gg_buf_append(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	gg_buf_append_text(text, "'");
+}
+
+static int begin_profile(struct session *s)
+{
+	uint64_t wall_ns = gg_clock_wall_ns();
+	int status;
+
+	for (char **word = s->options->command; *word != NULL; word++) {
+		if (word != s->options->command)
+			gg_buf_append_text(&s->command, " ");
+		quote(&s->command, *word);
+	}
+	choose_path(s);
+	if (s->command.failed || s->path.failed)
+		return gg_error_set_errno(s->error, ENOMEM, "recording", NULL);
+	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
+	if (status == 0)
+		status = gg_output_init(&s->output, s->profile, gg_clock_monotonic_ns(), s->error);
+	if (status < 0)
+		return status;
+	uname(&s->system);
+	s->record = (struct gg_session){
+		.command = gg_buf_text(&s->command),
+		.host = s->system.nodename,
+		.kernel = s->system.release,
+		.machine = s->system.machine,
+		.geiger = GG_VERSION,
+		.start_wall_ns = wall_ns,
+		.end_ns = GG_TIME_NONE,
+		.interval_bytes = s->options->interval != 0 ? (double)s->options->interval
+		                                            : 512 * 1024,
+		.scheme = GG_SCHEME_POISSON,
+		.exit_status = -1,
+		.has_history = true,
+	};
+	if (s->options->scheme != NULL &&
+	    gg_scheme_parse(s->options->scheme, &s->record.scheme) < 0)
+		return gg_error_set(s->error, -EINVAL, "--scheme", NULL, "is not known");
+	status = gg_profile_set_session(s->profile, &s->record, s->error);
+	/* Now, so that what cannot be written is known before the command runs. */
+	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
+}
+
+static int begin_command(struct session *s)
+{
+	const struct gg_record_options *options = s->options;
+	char agent[GG_LAUNCH_PATH_MAX], log[GG_DIRECTORY_PATH_MAX + 16];
+	struct gg_launch_settings settings = {
+		.agent = agent,
+		.directory = s->follow.directory.path,
+		.log = log,
+		.interval = options->interval,
+		.scheme = options->scheme,
+		.seed = options->seed,
+		.ring_events = RING_EVENTS,
+		.free_stacks = options->free_stacks,
+		.mappings = options->mappings,
+	};
+	struct gg_launch_environment environment;
+	int status = gg_launch_find_agent(agent, s->error);
+
+	if (status < 0)
+		return status;
+	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_DIRECTORY_LOG);
+	status = gg_launch_environment(&environment, &settings, s->error);
+	if (status < 0)
+		return status;
+	status = gg_launch_begin(&s->launch, options->command, &environment, &s->signals.before,
+	                         s->error);
+	gg_launch_environment_done(&environment);
+	return status;
+}
+
+static int status_of_exec(int status)
+{
+	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* The command waits; everything it needs is there.  Off it goes. */
+static int release_command(struct session *s, int *ret_exit_status)
+{
+	const char *name = s->options->command[0];
+	int status = gg_launch_release(&s->launch);
+
+	if (status == 0)
+		return 0;
+	*ret_exit_status = status_of_exec(status);
+	unlink(gg_buf_text(&s->path));
+	return gg_error_set_errno(s->error, -status, name, NULL);
+}
+
+static void begin_watch(struct session *s)
+{
+	s->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (s->watch >= 0 && inotify_add_watch(s->watch, s->follow.directory.path, IN_CREATE) < 0) {
+		close(s->watch);
+		s->watch = -1;
+	}
+}
+
+/* --- while it runs --- */
+
+static void reap(struct session *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status)) {
+			if (pid == s->launch.pid && !s->command_ended)
+				gg_signals_stop_with(pid, WSTOPSIG(status));
+			continue;
+		}
+		gg_follow_reaped(&s->follow, pid, status);
+		if (pid != s->launch.pid || s->command_ended)
+			continue;
+		s->command_ended = true;
+		s->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+	s->session_ended = pid < 0 && errno == ECHILD;
+}
+
+static void take_signals(struct session *s)
+{
+	bool from_terminal;
+	int signal;
+
+	while ((signal = gg_signals_next(&s->signals, &from_terminal)) != 0) {
+		if (signal == SIGCHLD || signal == SIGTSTP || signal == SIGCONT)
+			continue;
+		if (!s->command_ended && !from_terminal)
+			kill(s->launch.pid, signal);
+		if (s->command_ended && signal != SIGUSR1 && signal != SIGUSR2)
+			s->stop_asked = true;
+	}
+}
+
+static void wait_for_events(struct session *s)
+{
+	struct pollfd fds[] = { { .fd = s->signals.fd, .events = POLLIN },
+		                { .fd = s->watch, .events = POLLIN } };
+	char events[4096];
+
+	poll(fds, s->watch >= 0 ? 2 : 1, s->wait_ms);
+	if (s->watch >= 0 && (fds[1].revents & POLLIN) != 0) {
+		while (read(s->watch, events, sizeof(events)) > 0)
+			continue;
+		s->next_scan_ns = 0;
+	}
+}
+
+/* Rings that fill are looked at more often. */
+static void adapt(struct session *s, double fullest)
+{
+	if (fullest > 0.1)
+		s->wait_ms = WAIT_LEAST_MS;
+	else if (fullest > 0.03)
+		s->wait_ms = s->wait_ms / 2 > WAIT_LEAST_MS ? s->wait_ms / 2 : WAIT_LEAST_MS;
+	else if (s->wait_ms < WAIT_MOST_MS)
+		s->wait_ms += s->wait_ms / 4 + 1;
+	if (s->wait_ms > WAIT_MOST_MS)
+		s->wait_ms = WAIT_MOST_MS;
+	if (s->follow.has_embryo && s->wait_ms > WAIT_LEAST_MS)
+		s->wait_ms = WAIT_LEAST_MS;
+}
+
+static int work(struct session *s)
+{
+	double fullest;
+
+	s->output.now_ns = now_of(s);
+	if (s->follow.has_embryo || s->output.now_ns >= s->next_scan_ns) {
+		gg_follow_scan(&s->follow);
+		s->next_scan_ns = s->output.now_ns + SECOND_NS;
+	}
+	reap(s);
+	fullest = gg_follow_drain(&s->follow);
+	gg_follow_finish_ended(&s->follow);
+	if (s->output.now_ns >= s->next_second_ns) {
+		gg_memory_snapshot(&s->follow);
+		gg_output_commit(&s->output);
+		s->next_second_ns = s->output.now_ns + SECOND_NS;
+	}
+	adapt(s, fullest);
+	return s->output.status;
+}
+
+static bool is_over(const struct session *s)
+{
+	return s->session_ended || s->stop_asked ||
+	       (s->options->max_seconds > 0 && (double)now_of(s) * 1e-9 >= s->options->max_seconds);
+}
+
+/* Says once that the command has ended and why we are still here. */
+static void tell_who_lives_on(struct session *s, bool *told)
+{
+	if (*told || !s->command_ended || s->session_ended || s->options->quiet)
+		return;
+	*told = true;
+	fprintf(stderr,
+	        "geiger: %s has ended; recording goes on while processes of its session live "
+	        "(Ctrl-C ends it)\n",
+	        s->options->command[0]);
+}
+
+static void record(struct session *s)
+{
+	int64_t grace_ns = 0;
+	bool told = false;
+
+	while (s->output.status == 0 && !is_over(s)) {
+		wait_for_events(s);
+		take_signals(s);
+		work(s);
+		if (s->command_ended && grace_ns == 0)
+			grace_ns = s->output.now_ns + SECOND_NS;
+		if (grace_ns != 0 && s->output.now_ns > grace_ns)
+			tell_who_lives_on(s, &told);
+	}
+}
+
+/* --- end --- */
+
+static int complete(struct session *s, bool *ret_some_live)
+{
+	s->output.now_ns = now_of(s);
+	s->started_finishing_ns = s->output.now_ns;
+	gg_follow_scan(&s->follow);
+	gg_memory_snapshot(&s->follow);
+	gg_follow_finish_all(&s->follow, ret_some_live);
+	gg_notes_add(&s->follow, s->options->command[0]);
+	gg_output_commit(&s->output);
+	s->record.end_ns = s->output.now_ns;
+	s->record.exit_status = s->command_ended ? s->exit_status : -1;
+	gg_output_keep(&s->output, gg_profile_set_session(s->profile, &s->record, s->error));
+	if (s->output.status == 0)
+		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
+	return s->output.status;
+}
+
+/* After --max-time: the command goes on without us, and we wait for its exit status. */
+static void wait_for_command(struct session *s)
+{
+	s->follow.is_over = true;
+	s->wait_ms = 1000;
+	while (!s->command_ended) {
+		wait_for_events(s);
+		take_signals(s);
+		gg_follow_scan(&s->follow);
+		reap(s);
+	}
+}
+
+static void report_failure(const struct session *s)
+{
+	char line[GG_ERROR_LINE_MAX];
+
+	gg_error_format(s->error, line, sizeof(line));
+	fprintf(stderr, "geiger: the profile is not complete: %s\n", line);
+}
+
+static int begin(struct session *s, int *ret_exit_status)
+{
+	int status = gg_launch_check(s->options->command[0]);
+
+	/* Before a profile that is there is replaced. */
+	if (status < 0) {
+		*ret_exit_status = status_of_exec(status);
+		return gg_error_set_errno(s->error, -status, s->options->command[0], NULL);
+	}
+	status = gg_signals_take(&s->signals, s->error);
+	if (status < 0)
+		return status;
+	status = gg_directory_create(&s->follow.directory, s->error);
+	if (status == 0)
+		status = begin_command(s);
+	if (status < 0)
+		return status;
+	status = begin_profile(s);
+	if (status < 0) {
+		gg_launch_cancel(&s->launch);
+		return status;
+	}
+	s->follow.output = &s->output;
+	s->follow.only_pid = s->options->no_children ? s->launch.pid : 0;
+	raise_descriptor_limit();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	begin_watch(s);
+	return release_command(s, ret_exit_status);
+}
+
+static void end(struct session *s, bool some_live)
+{
+	gg_follow_done(&s->follow);
+	gg_output_done(&s->output);
+	gg_profile_close(s->profile);
+	gg_directory_done(&s->follow.directory, !some_live);
+	if (s->watch >= 0)
+		close(s->watch);
+	if (s->signals.fd >= 0)
+		gg_signals_give_back(&s->signals);
+	gg_buf_done(&s->path);
+	gg_buf_done(&s->command);
+}
+
+int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
+                  struct gg_error *error)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	bool some_live = false;
+	int status;
+
+	*ret_exit_status = EXIT_NOT_RUN;
+	if (s == NULL)
+		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
+	s->options = options;
+	s->error = error;
+	s->signals.fd = s->follow.directory.fd = s->watch = -1;
+	s->wait_ms = WAIT_LEAST_MS;
+	status = begin(s, ret_exit_status);
+	if (status == 0) {
+		record(s);
+		if (complete(s, &some_live) < 0)
+			report_failure(s);
+		else if (!options->quiet)
+			gg_notes_print_summary(&s->follow, gg_buf_text(&s->path),
+			                       options->command[0]);
+		wait_for_command(s);
+		*ret_exit_status = s->exit_status;
+	}
+	end(s, some_live);
+	free(s);
+	return status;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State wins (record/target.h): what the history of a process lost is found in its region.
+ *
+ * While it runs   the view is taken first and the ring drained afterwards.  A sample that is held here
+ *                 and was not there has been freed; if its event has not come by then it was lost.
+ *                 (A thread that stands between the two since then still puts it: the entry is kept
+ *                 for a while after its end, and the event finds it ended.)
+ * At the end      the same, and what totals say beyond the samples becomes coarse rows.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/target.h"
+#include "region/view.h"
+
+/* The numbers of the samples that a view holds. */
+static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_numbers)
+{
+	for (uint32_t i = 0; i < view->live_count; i++)
+		if (gg_map_put(ret_numbers, view->live[i].id, i) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Ends what is held here and not there, if it is older than the view. */
+static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_ns)
+{
+	struct gg_output *output = target->output;
+	struct gg_held *held = &target->held;
+	struct gg_sample_end end = { .missed = true };
+	uint32_t count = held->used_count;
+
+	for (uint32_t i = 0; i < count && output->status == 0; i++) {
+		struct gg_held_sample *sample = &held->samples[i];
+
+		if (sample->number == 0 || !gg_held_is_live(sample) ||
+		    sample->time_ns >= before_ns ||
+		    gg_map_get(numbers, sample->number) != GG_MAP_NONE)
+			continue;
+		end.free_ns = output->now_ns;
+		gg_output_end(output, sample->id, &end);
+		gg_held_end(held, sample);
+		output->lost_count++;
+	}
+	return output->status;
+}
+
+static void sum_live(struct gg_target *target, const struct gg_region_view *view)
+{
+	target->live_bytes = target->inherited_bytes = 0;
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
+		double bytes = gg_weight_of(&draw, view->live[i].size_bytes).bytes;
+
+		target->live_bytes += bytes;
+		if (view->live[i].id < target->source.header.inherited_below_id)
+			target->inherited_bytes += bytes;
+	}
+}
+
+/* Takes over what the view holds. */
+static int settle(struct gg_target *target, const struct gg_region_view *view, uint64_t before_ns)
+{
+	struct gg_map numbers = { 0 };
+	int status = list_numbers(view, &numbers);
+
+	if (status < 0)
+		gg_output_keep(target->output, status);
+	else
+		end_lost(target, &numbers, before_ns);
+	gg_map_done(&numbers);
+	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
+		struct gg_held_sample *held = gg_held_find(&target->held, view->live[i].id);
+
+		if (held == NULL && gg_target_hold(target, &view->live[i]) != NULL)
+			target->output->lost_count++;
+	}
+	return target->output->status;
+}
+
+int gg_target_settle(struct gg_target *target)
+{
+	uint64_t before_ns = target->output->start_ns + (uint64_t)target->output->now_ns;
+	struct gg_region_view view;
+
+	if (gg_region_view_read(&view, target->source.fd, "the region", NULL) < 0)
+		return target->output->status;
+	gg_target_drain(target, false);
+	gg_places_update(&target->places, &target->source, target->output);
+	settle(target, &view, before_ns);
+	sum_live(target, &view);
+	gg_region_view_done(&view);
+	return target->output->status;
+}
+
+/* --- the end --- */
+
+static int put_totals(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 0; i < view->row_count && output->status == 0; i++) {
+		const struct gg_region_row *row = &view->rows[i];
+		struct gg_total total = {
+			.process = target->id,
+			.thread = gg_target_thread(target, row->thread),
+			.stack = gg_places_stack(&target->places, &target->source, output,
+			                         row->stack, UINT64_MAX),
+			.allocated = row->allocated,
+			.freed = row->freed,
+		};
+
+		if (row->allocated.sample_count == 0 && row->freed.sample_count == 0)
+			continue;
+		memcpy(total.lifetimes, row->lifetimes, sizeof(total.lifetimes));
+		gg_output_keep(output,
+		               gg_profile_put_total(output->profile, &total, output->error));
+	}
+	return output->status;
+}
+
+static int add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
+                      const struct gg_sums *sums, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+	struct gg_coarse coarse = {
+		.process = target->id,
+		.thread = gg_target_thread(target, thread),
+		.stack = gg_places_stack(&target->places, &target->source, output, node,
+		                         UINT64_MAX),
+		.from_ns = target->record.start_ns,
+		.to_ns = end_ns,
+		.size_class = 255,
+		.interval_bytes = target->record.interval_bytes,
+		.sums = *sums,
+		.lost = true,
+	};
+
+	output->lost_count += sums->sample_count;
+	return gg_output_keep(output,
+	                      gg_profile_add_coarse(output->profile, &coarse, output->error));
+}
+
+struct rest {
+	uint32_t node, thread;
+	int64_t sample_count; /* allocated and not seen; < 0: counted in another thread's row */
+	struct gg_sums sums;
+};
+
+static int compare_rests(const void *a, const void *b)
+{
+	const struct rest *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+static struct rest rest_of(uint32_t node, uint32_t thread, const struct gg_sums *total,
+                           const struct gg_sums *seen)
+{
+	struct rest rest = { .node = node, .thread = thread, .sums = *total };
+
+	gg_sums_subtract(&rest.sums, seen);
+	rest.sample_count = (int64_t)rest.sums.sample_count;
+	return rest;
+}
+
+/* Writes what one stack has left.  By thread, unless a row counts for other threads too (folding). */
+static void write_rests(struct gg_target *target, const struct rest *rests, uint32_t count,
+                        int64_t end_ns)
+{
+	struct gg_sums sum = { 0 };
+	int64_t sample_count = 0;
+	bool is_folded = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		is_folded |= rests[i].sample_count < 0;
+		sample_count += rests[i].sample_count;
+		gg_sums_add(&sum, &rests[i].sums);
+	}
+	if (is_folded && sample_count > 0)
+		add_coarse(target, rests[0].node, 0, &sum, end_ns);
+	for (uint32_t i = 0; i < count && !is_folded; i++)
+		if (rests[i].sample_count > 0)
+			add_coarse(target, rests[i].node, rests[i].thread, &rests[i].sums, end_ns);
+}
+
+/* What was allocated and freed while nobody looked: totals minus samples. */
+static int put_coarse(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
+{
+	static const struct gg_sums nothing;
+	uint32_t most = view->row_count + target->seen_count, count = 0;
+	struct rest *rests = calloc(most > 0 ? most : 1, sizeof(*rests));
+	uint8_t *used = calloc(target->seen_count + 1, 1);
+
+	if (rests == NULL || used == NULL) {
+		free(rests);
+		free(used);
+		return gg_output_keep(target->output, -ENOMEM);
+	}
+	for (uint32_t i = 0; i < view->row_count; i++) {
+		const struct gg_region_row *row = &view->rows[i];
+		uint64_t key = (uint64_t)row->stack << 16 | (row->thread & 0xffff);
+		uint64_t seen = gg_map_get(&target->seen_map, key);
+		bool is_first = seen != GG_MAP_NONE && !used[seen];
+
+		if (is_first)
+			used[seen] = 1;
+		rests[count++] = rest_of(row->stack, row->thread, &row->allocated,
+		                         is_first ? &target->seen[seen].sums : &nothing);
+	}
+	for (uint32_t i = 0; i < target->seen_count; i++)
+		if (!used[i])
+			rests[count++] = rest_of(target->seen[i].node, target->seen[i].thread,
+			                         &nothing, &target->seen[i].sums);
+	qsort(rests, count, sizeof(*rests), compare_rests);
+	for (uint32_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && rests[end].node == rests[i].node;)
+			end++;
+		write_rests(target, rests + i, end - i, end_ns);
+	}
+	free(rests);
+	free(used);
+	return target->output->status;
+}
+
+static int put_counters(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT && output->status == 0; i++) {
+		const char *name = gg_region_counter_name(i);
+
+		if (name != NULL && view->header.counters[i] != 0)
+			gg_output_keep(output, gg_profile_put_counter(
+						       output->profile, target->id, name,
+						       view->header.counters[i], output->error));
+	}
+	return output->status;
+}
+
+static int put_threads(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 1; i < view->thread_count && i < target->thread_capacity; i++) {
+		const struct gg_region_thread_row *row = &view->threads[i];
+		char name[sizeof(row->name) + 1];
+		struct gg_thread thread = {
+			.process = target->id,
+			.tid = row->tid,
+			.start_ns = gg_output_time(output, row->start_ns),
+			.end_ns = row->end_ns != 0 ? gg_output_time(output, row->end_ns) : end_ns,
+			.name = name,
+		};
+
+		if (target->threads[i] == 0 || row->ready != 1)
+			continue;
+		memcpy(name, row->name, sizeof(row->name));
+		name[sizeof(row->name)] = '\0';
+		thread.id = target->threads[i];
+		gg_output_keep(output, gg_profile_update_thread(output->profile, thread.id, &thread,
+		                                                output->error));
+	}
+	return output->status;
+}
+
+/* What people should know of how complete this is. */
+static void tell_losses(struct gg_target *target, const struct gg_region_view *view)
+{
+	const uint64_t *counters = view->header.counters;
+	uint64_t dropped = counters[GG_COUNT_DROP_LIVE_FULL] + counters[GG_COUNT_DROP_SLOTS_FULL] +
+	                   counters[GG_COUNT_DROP_BUSY] + counters[GG_COUNT_DROP_ROW_HELD] +
+	                   counters[GG_COUNT_DROP_SIZE];
+	struct gg_output *output = target->output;
+
+	if (target->has_ring && counters[GG_COUNT_DROP_EVENTS] > 0)
+		gg_output_event(output, target->id, output->now_ns, "drop",
+		                "%llu events of the history had no place in the ring",
+		                (unsigned long long)counters[GG_COUNT_DROP_EVENTS]);
+	if (dropped > 0)
+		gg_output_event(output, target->id, output->now_ns, "drop",
+		                "%llu samples or frees were not recorded",
+		                (unsigned long long)dropped);
+	if (target->bad_count + view->damaged_count > 0)
+		gg_output_event(output, target->id, output->now_ns, "damage",
+		                "%llu records of the region were left out: no writer makes such",
+		                (unsigned long long)(target->bad_count + view->damaged_count));
+	if (view->torn)
+		gg_output_event(output, target->id, output->now_ns, "torn",
+		                "the last state was read while the process went on");
+	output->dropped_count += dropped;
+	output->dropped_event_count += target->has_ring ? counters[GG_COUNT_DROP_EVENTS] : 0;
+	output->damaged_count += target->bad_count + view->damaged_count;
+}
+
+static int take_final_state(struct gg_target *target, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+	bool is_dead = end_ns != GG_TIME_NONE;
+	int64_t known_end_ns = is_dead ? end_ns : output->now_ns;
+	uint64_t before_ns = is_dead ? UINT64_MAX : output->start_ns + (uint64_t)output->now_ns;
+	struct gg_error error = { 0 };
+	struct gg_region_view view;
+
+	if (gg_region_view_read(&view, target->source.fd, "the region", &error) < 0)
+		return gg_output_event(output, target->id, output->now_ns, "damage",
+		                       "the last state of the region %s", error.message);
+	if (!is_dead)
+		gg_target_drain(target, false);
+	gg_places_update(&target->places, &target->source, output);
+	settle(target, &view, before_ns);
+	put_totals(target, &view);
+	put_coarse(target, &view, known_end_ns);
+	put_threads(target, &view, end_ns);
+	put_counters(target, &view);
+	tell_losses(target, &view);
+	gg_places_write(&target->places, output);
+	gg_region_view_done(&view);
+	return output->status;
+}
+
+int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending)
+{
+	struct gg_output *output = target->output;
+
+	if (target->is_finished)
+		return output->status;
+	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
+	gg_target_drain(target, end_ns != GG_TIME_NONE);
+	gg_target_drain(target, end_ns != GG_TIME_NONE);
+	if (output->status == 0)
+		take_final_state(target, end_ns);
+	target->record.end_ns = end_ns;
+	target->record.ending = ending;
+	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                 &target->record, output->error));
+	gg_target_close(target);
+	return output->status;
+}
