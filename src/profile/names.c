@@ -48,6 +48,12 @@ static int find_or_add(struct gg_profile *profile, struct gg_intern *intern,
 	return 0;
 }
 
+static void module_key(struct gg_buf *key, const struct gg_module *module)
+{
+	add_text(key, module->path);
+	add_part(key, module->build_id, module->build_id_bytes);
+}
+
 int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module *module,
                              uint32_t *ret_id, struct gg_error *error)
 {
@@ -56,8 +62,7 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module 
 	uint32_t id;
 	int code;
 
-	add_text(&key, module->path);
-	add_part(&key, module->build_id, module->build_id_bytes);
+	module_key(&key, module);
 	code = find_or_add(profile, &profile->modules, &key, &id, error);
 	if (code == 0 && id == 0) {
 		id = profile->modules.count;
@@ -184,9 +189,13 @@ static int intern_symbol(struct gg_profile *profile, const struct gg_line *line,
 	add_text(&key, line->linkage_name);
 	add_text(&key, line->file);
 	code = find_or_add(profile, &profile->symbols, &key, ret_id, error);
-	if (code < 0 || *ret_id != 0)
+	if (code < 0)
 		return code;
-	*ret_id = profile->symbols.count;
+	if (*ret_id != 0) {
+		*ret_id += profile->first_symbol;
+		return 0;
+	}
+	*ret_id = profile->first_symbol + profile->symbols.count;
 	code = gg_row_begin(&row, profile, GG_SQL_SYMBOL, error);
 	if (code < 0)
 		return code;
@@ -223,4 +232,71 @@ int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struc
 		code = gg_row_run(&row, error);
 	}
 	return code;
+}
+
+/* --- a profile that was there already ---------------------------------------------------------- */
+
+static int load_module(const struct gg_module *module, void *context)
+{
+	struct gg_profile *profile = context;
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+
+	module_key(&key, module);
+	return key.failed ? -ENOMEM
+	                  : gg_intern_add(&profile->modules, gg_buf_text(&key), key.length);
+}
+
+static int load_frame(const struct gg_frame *frame, void *context)
+{
+	struct gg_profile *profile = context;
+	uint64_t key[2] = { frame->module, frame->address };
+
+	return gg_intern_add(&profile->frames, key, sizeof(key));
+}
+
+static int load_stack(const struct gg_stack *stack, void *context)
+{
+	struct gg_profile *profile = context;
+
+	return gg_map_put(&profile->stacks, (uint64_t)stack->parent << 32 | stack->frame,
+	                  stack->id);
+}
+
+static int load_heap(uint32_t id, const char *name, void *context)
+{
+	struct gg_profile *profile = context;
+
+	(void)id;
+	name = name != NULL ? name : "";
+	return gg_intern_add(&profile->names[GG_NAME_HEAP], name, strlen(name));
+}
+
+static int load_type(uint32_t id, const char *name, void *context)
+{
+	struct gg_profile *profile = context;
+
+	(void)id;
+	name = name != NULL ? name : "";
+	return gg_intern_add(&profile->names[GG_NAME_TYPE], name, strlen(name));
+}
+
+int gg_names_load(struct gg_profile *profile, struct gg_error *error)
+{
+	int result;
+	int code = gg_profile_each_module(profile, load_module, profile, error);
+
+	if (code == 0)
+		code = gg_profile_each_frame(profile, load_frame, profile, error);
+	if (code == 0)
+		code = gg_profile_each_stack(profile, load_stack, profile, error);
+	if (code == 0)
+		code = gg_profile_each_name(profile, GG_NAME_HEAP, load_heap, profile, error);
+	if (code == 0)
+		code = gg_profile_each_name(profile, GG_NAME_TYPE, load_type, profile, error);
+	if (code == -ENOMEM)
+		return out_of_memory(profile, error);
+	/* Symbols are replaced rather than shared with those that were there. */
+	profile->first_symbol = (uint32_t)gg_store_read_integer(
+		profile, "select max(id) from symbol", &result);
+	return code == 0 && result != SQLITE_OK ? gg_store_fail(profile, result, error) : code;
 }

@@ -10,6 +10,7 @@
  *           measured.  gg_profile_finish() syncs.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,205 +21,91 @@
 #include "profile/schema.h"
 #include "profile/store.h"
 
-/* Rows after which a profile commits by itself: bounds what is in memory before it has its file. */
-#define UNCOMMITTED_MAX 500000
-
-/* Milliseconds that a reader or writer waits for the other to finish. */
-enum { BUSY_MS = 5000 };
-
-static struct gg_profile *new_profile(struct gg_error *error)
+/* What a program must hold off from while another changes the profile; waits for nobody. */
+static bool is_being_written(const char *path)
 {
-	struct gg_profile *profile = calloc(1, sizeof(*profile));
+	sqlite3 *db = NULL;
+	int result = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
 
-	if (profile == NULL)
-		gg_error_set_errno(error, ENOMEM, "profile", NULL);
-	else
-		profile->free_reserve_bytes = GG_STORE_END_BYTES;
-	return profile;
+	if (result == SQLITE_OK)
+		result = sqlite3_exec(db, "begin immediate", NULL, NULL, NULL);
+	sqlite3_close(db);
+	return result == SQLITE_BUSY;
 }
 
-static void free_profile(struct gg_profile *profile)
-{
-	gg_store_forget_statements(profile);
-	sqlite3_close_v2(profile->db);
-	gg_intern_done(&profile->modules);
-	gg_intern_done(&profile->frames);
-	gg_intern_done(&profile->symbols);
-	gg_intern_done(&profile->names[GG_NAME_HEAP]);
-	gg_intern_done(&profile->names[GG_NAME_TYPE]);
-	gg_map_done(&profile->stacks);
-	for (size_t i = 0; i < GG_COUNT(profile->session_texts); i++)
-		free(profile->session_texts[i]);
-	free(profile->path);
-	free(profile);
-}
-
-/* Opens a database with everything off that could run what a file brings along. */
-static int open_database(struct gg_profile *profile, const char *path, int flags,
-                         struct gg_error *error)
-{
-	static const int refused[] = { SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
-		                       SQLITE_DBCONFIG_TRUSTED_SCHEMA,
-		                       SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION };
-	int result = sqlite3_open_v2(path, &profile->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-
-	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
-	sqlite3_extended_result_codes(profile->db, 1);
-	for (size_t i = 0; i < GG_COUNT(refused); i++)
-		sqlite3_db_config(profile->db, refused[i], 0, NULL);
-	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_limit(profile->db, SQLITE_LIMIT_LENGTH, 64 << 20);
-	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_busy_timeout(profile->db, BUSY_MS);
-	return gg_store_execute(profile, "pragma cell_size_check = on; pragma temp_store = memory",
-	                        error);
-}
-
-/* --- reading ---------------------------------------------------------------------------------- */
-
-static uint32_t big_endian(const unsigned char *bytes)
-{
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-	       bytes[3];
-}
-
-/* By the file's first 100 bytes, which say more to a person than what SQLite would. */
-static int check_header(const char *path, struct gg_error *error)
-{
-	unsigned char header[100] = { 0 };
-	FILE *file = fopen(path, "re");
-	size_t length;
-	uint32_t version;
-	struct stat status;
-
-	if (file == NULL)
-		return gg_error_set_errno(error, errno, path, NULL);
-	if (fstat(fileno(file), &status) == 0 && !S_ISREG(status.st_mode)) {
-		fclose(file);
-		return gg_error_set(error, -EBADMSG, path, NULL, "not a file");
-	}
-	length = fread(header, 1, sizeof(header), file);
-	fclose(file);
-	if (length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
-		return gg_error_set(error, -EBADMSG, path,
-		                    "Profiles are made by 'geiger record' and 'geiger salvage'.",
-		                    length == 0 ? "not a profile: it is empty" : "not a profile");
-	if (big_endian(header + 68) != GG_PROFILE_APPLICATION_ID)
-		return gg_error_set(error, -EBADMSG, path, NULL,
-		                    "a database, but not a profile: its application id is 0x%08x",
-		                    big_endian(header + 68));
-	version = big_endian(header + 60);
-	if (version == 0 || version > GG_PROFILE_VERSION)
-		return gg_error_set(error, -EBADMSG, path,
-		                    "Use the geiger that made it, or a newer one.",
-		                    "a profile of version %u; this geiger reads up to version %d",
-		                    version, GG_PROFILE_VERSION);
-	return 0;
-}
-
-static int64_t read_integer(struct gg_profile *profile, const char *sql, int *ret_result)
-{
-	sqlite3_stmt *statement = NULL;
-	int64_t value = 0;
-
-	*ret_result = sqlite3_prepare_v2(profile->db, sql, -1, &statement, NULL);
-	if (*ret_result == SQLITE_OK)
-		*ret_result = sqlite3_step(statement);
-	if (*ret_result == SQLITE_ROW) {
-		value = sqlite3_column_int64(statement, 0);
-		*ret_result = SQLITE_OK;
-	}
-	sqlite3_finalize(statement);
-	return value;
-}
-
-/* How many ids there are without a gap from 1 on. */
-static int count_ids(struct gg_profile *profile, struct gg_error *error)
-{
-	static const char *const tables[GG_DENSE_COUNT] = {
-		[GG_DENSE_PROCESS] = "process", [GG_DENSE_THREAD] = "thread",
-		[GG_DENSE_MODULE] = "module",   [GG_DENSE_FRAME] = "frame",
-		[GG_DENSE_STACK] = "stack",     [GG_DENSE_HEAP] = "heap",
-		[GG_DENSE_TYPE] = "type",
-	};
-	char sql[128];
-	int result;
-
-	for (int i = 0; i < GG_DENSE_COUNT; i++) {
-		snprintf(sql, sizeof(sql), "select max(id) from %s", tables[i]);
-		int64_t most = read_integer(profile, sql, &result), count = 0;
-
-		snprintf(sql, sizeof(sql), "select count(*) from %s where id > 0", tables[i]);
-		if (result == SQLITE_OK)
-			count = read_integer(profile, sql, &result);
-		if (result != SQLITE_OK)
-			return gg_store_fail(profile, result, error);
-		profile->counts[i] = (uint32_t)(most == count && count < UINT32_MAX ? count : 0);
-	}
-	return 0;
-}
-
-int gg_profile_open(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
-{
-	struct gg_profile *profile;
-	int code = check_header(path, error);
-
-	if (code < 0)
-		return code;
-	profile = new_profile(error);
-	if (profile == NULL)
-		return -ENOMEM;
-	profile->path = realpath(path, NULL); /* no name of it can be a URI or a place in memory */
-	code = profile->path == NULL ? gg_error_set_errno(error, errno, path, NULL) : 0;
-	if (code == 0)
-		code = open_database(profile, profile->path, SQLITE_OPEN_READWRITE, error);
-	if (code == 0)
-		code = gg_store_execute(profile, "pragma query_only = on", error);
-	if (code == 0)
-		code = count_ids(profile, error);
-	if (code < 0) {
-		free_profile(profile);
-		return code;
-	}
-	profile->is_in_file = true;
-	*ret_profile = profile;
-	return 0;
-}
-
-uint64_t gg_profile_dangling_count(const struct gg_profile *profile)
-{
-	return profile->dangling_count;
-}
-
-/* --- writing ---------------------------------------------------------------------------------- */
-
-/* May `path` be replaced?  It may if there is nothing, an empty file, or a profile that nobody writes. */
+/* May `path` be replaced?  It may if it is empty, or a profile that nobody writes. */
 static int check_replaceable(const char *path, struct gg_error *error)
 {
-	struct gg_error ignored;
 	struct stat status;
 
 	if (stat(path, &status) < 0)
-		return errno == ENOENT ? 0 : gg_error_set_errno(error, errno, path, NULL);
+		return gg_error_set_errno(error, errno, path, NULL);
 	if (S_ISREG(status.st_mode) && status.st_size == 0)
 		return 0;
-	if (!S_ISREG(status.st_mode) || check_header(path, &ignored) < 0)
+	if (!S_ISREG(status.st_mode) || !gg_store_is_profile(path))
 		return gg_error_set(error, -EEXIST, path, "Give another name, or remove it.",
 		                    "there is something that is not a profile");
+	if (is_being_written(path))
+		return gg_error_set(error, -EBUSY, path, "Give another name, or wait.",
+		                    "another recorder is writing it");
 	return 0;
 }
 
-/* The path without symbolic links, so that a link to a profile stays one. */
-static char *settle_path(const char *path)
+/*
+ * The absolute path, without symbolic links, so that a link to a profile stays one, no name of it is
+ * a URI, and a change of directory does no harm.  Says whether the file is there.
+ */
+static char *settle_path(const char *path, bool *ret_exists)
 {
-	char *settled = realpath(path, NULL);
+	char *settled = realpath(path, NULL), *directory;
+	const char *slash = strrchr(path, '/');
 
+	*ret_exists = settled != NULL;
 	if (settled != NULL || errno != ENOENT)
 		return settled;
-	if (path[0] == '/')
-		return strdup(path);
-	return asprintf(&settled, "./%s", path) < 0 ? NULL : settled; /* never a URI */
+	if (slash == NULL)
+		directory = realpath(".", NULL);
+	else if (slash == path)
+		directory = strdup("");
+	else
+		directory = strndup(path, (size_t)(slash - path));
+	if (directory != NULL && slash != NULL && slash != path) {
+		char *given = directory;
+
+		directory = realpath(given, NULL);
+		free(given);
+	}
+	if (directory == NULL)
+		return NULL;
+	if (asprintf(&settled, "%s/%s", directory, slash != NULL ? slash + 1 : path) < 0)
+		settled = NULL;
+	free(directory);
+	return settled;
+}
+
+/* Settles where the profile goes, and asks before a long recording whether it can go there. */
+static int set_path(struct gg_profile *profile, const char *path, struct gg_error *error)
+{
+	char *slash, *directory;
+	bool exists;
+	int code = 0;
+
+	profile->path = settle_path(path, &exists);
+	if (profile->path == NULL)
+		return gg_error_set_errno(error, errno, path, NULL);
+	if (exists)
+		code = check_replaceable(profile->path, error);
+	if (code < 0)
+		return code;
+	slash = strrchr(profile->path, '/');
+	directory = strndup(profile->path, (size_t)(slash - profile->path) + 1);
+	if (slash[1] == '\0')
+		code = gg_error_set_errno(error, EISDIR, path, NULL);
+	else if (directory == NULL || access(directory, W_OK | X_OK) < 0)
+		code = gg_error_set_errno(error, errno, directory,
+		                          "Give another place for the file.");
+	free(directory);
+	return code;
 }
 
 static int create_tables(struct gg_profile *profile, struct gg_error *error)
@@ -230,45 +117,30 @@ static int create_tables(struct gg_profile *profile, struct gg_error *error)
 	         "pragma page_size = %d; pragma application_id = %d; pragma user_version = %d",
 	         GG_SCHEMA_PAGE_BYTES, GG_PROFILE_APPLICATION_ID, GG_PROFILE_VERSION);
 	code = gg_store_execute(profile, pragmas, error);
-	return code < 0 ? code : gg_store_execute(profile, gg_schema_tables, error);
+	if (code == 0)
+		code = gg_store_execute(profile, gg_schema_tables, error);
+	return code == 0 ? gg_store_execute(profile, gg_schema_views, error) : code;
 }
 
 int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
-	struct gg_profile *profile;
-	int code = path != NULL ? check_replaceable(path, error) : 0;
+	struct gg_profile *profile = gg_store_new(error);
+	int code = 0;
 
-	if (code < 0)
-		return code;
-	profile = new_profile(error);
 	if (profile == NULL)
 		return -ENOMEM;
-	if (path != NULL) {
-		profile->path = settle_path(path);
-		if (profile->path == NULL)
-			code = gg_error_set_errno(error, errno, path, NULL);
-	}
+	if (path != NULL)
+		code = set_path(profile, path, error);
 	if (code == 0)
-		code = open_database(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
+		code = gg_store_open(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
 	if (code == 0)
 		code = create_tables(profile, error);
 	if (code < 0) {
-		free_profile(profile);
+		gg_store_free(profile);
 		return code;
 	}
 	profile->is_written = true;
 	*ret_profile = profile;
-	return 0;
-}
-
-static int commit_transaction(struct gg_profile *profile, struct gg_error *error)
-{
-	int code = gg_store_execute(profile, "commit", error);
-
-	if (code < 0)
-		return code;
-	profile->in_transaction = false;
-	profile->uncommitted_count = 0;
 	return 0;
 }
 
@@ -332,35 +204,100 @@ static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 	if (code < 0)
 		return code;
 	gg_store_forget_statements(profile);
-	code = open_database(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+	code = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
 	sqlite3_close_v2(memory);
 	if (code < 0)
 		return code;
 	profile->is_in_file = true;
-	return gg_store_execute(profile,
-	                        "pragma synchronous = off; pragma secure_delete = off;"
-	                        "pragma cache_size = -16384",
-	                        error);
+	return gg_store_execute(profile, gg_store_writing_pragmas, error);
+}
+
+/*
+ * Ends the transaction.  A reader may hold the file: then the transaction goes on and is committed
+ * next time, unless `must` says that this is the last.
+ */
+static int commit_transaction(struct gg_profile *profile, bool must, struct gg_error *error)
+{
+	int result;
+
+	if (sqlite3_get_autocommit(profile->db))
+		return 0;
+	if (!must)
+		sqlite3_busy_timeout(profile->db, 20);
+	result = sqlite3_exec(profile->db, "commit", NULL, NULL, NULL);
+	sqlite3_busy_timeout(profile->db, GG_STORE_BUSY_MS);
+	if (result == SQLITE_BUSY && !must)
+		return 0;
+	if (result != SQLITE_OK)
+		return gg_store_fail_write(profile, result, error);
+	profile->has_changes = false;
+	profile->uncommitted_count = 0;
+	return 0;
+}
+
+static int commit(struct gg_profile *profile, bool must, struct gg_error *error)
+{
+	int code;
+
+	if (profile->failure != 0)
+		return gg_error_set(error, profile->failure, profile->path, NULL,
+		                    "an earlier write failed; what was committed is kept");
+	code = commit_transaction(profile, must, error);
+	if (code == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
+		code = put_in_file(profile, error);
+	return code;
 }
 
 int gg_profile_commit(struct gg_profile *profile, struct gg_error *error)
 {
 	int code = 0;
 
-	if (profile->in_transaction)
-		code = commit_transaction(profile, error);
-	if (code == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
-		code = put_in_file(profile, error);
+	if (profile->has_changes || !profile->is_in_file)
+		code = commit(profile, false, error);
+	/* Always in a transaction: so others see that somebody writes. */
+	if (code == 0 && profile->is_in_file && profile->is_written &&
+	    sqlite3_get_autocommit(profile->db))
+		code = gg_store_execute(profile, "begin immediate", error);
 	return code;
+}
+
+static int sync_file(const char *path, struct gg_error *error)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC), code = 0;
+
+	if (file < 0 || fsync(file) < 0)
+		code = gg_error_set_errno(error, errno, path, NULL);
+	if (file >= 0)
+		close(file);
+	return code;
+}
+
+/* Gives pages back that folding has left empty, where they are many. */
+static int shrink(struct gg_profile *profile, struct gg_error *error)
+{
+	int result;
+	int64_t free_pages = gg_store_read_integer(profile, "pragma freelist_count", &result);
+	int64_t pages = gg_store_read_integer(profile, "pragma page_count", &result);
+
+	if (result != SQLITE_OK)
+		return gg_store_fail(profile, result, error);
+	return free_pages * 8 > pages ? gg_store_execute(profile, "vacuum", error) : 0;
 }
 
 int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 {
-	int code = gg_profile_commit(profile, error);
+	int code = gg_store_begin(profile, error);
 
-	if (code == 0 && profile->is_in_file)
-		code = gg_store_execute(profile, "pragma synchronous = full", error);
-	return code;
+	if (code == 0 && profile->has_summary)
+		code = gg_summary_remove(profile, error);
+	if (code == 0)
+		code = gg_summary_make(profile, error);
+	if (code == 0)
+		code = commit(profile, true, error);
+	if (code < 0 || !profile->is_in_file)
+		return code;
+	code = shrink(profile, error);
+	return code == 0 ? sync_file(profile->path, error) : code;
 }
 
 void gg_profile_close(struct gg_profile *profile)
@@ -369,7 +306,7 @@ void gg_profile_close(struct gg_profile *profile)
 
 	if (profile == NULL)
 		return;
-	if (profile->is_written)
-		(void)!gg_profile_commit(profile, &ignored);
-	free_profile(profile);
+	if (profile->is_written && profile->failure == 0)
+		(void)!commit(profile, true, &ignored);
+	gg_store_free(profile);
 }

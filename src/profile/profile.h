@@ -49,9 +49,17 @@ GG_MUST_CHECK int gg_profile_open(struct gg_profile **ret_profile, const char *p
                                   struct gg_error *error);
 
 /*
+ * Opens a profile that is complete for changes, such as better symbols; gg_profile_finish() completes
+ * it again.  -EBUSY while a recorder writes it.
+ */
+GG_MUST_CHECK int gg_profile_edit(struct gg_profile **ret_profile, const char *path,
+                                  struct gg_error *error);
+
+/*
  * Creates an empty profile that replaces `path` when it is closed in order, or at the next
  * gg_profile_commit() at the latest; a file that is there and is no profile is refused (-EEXIST).
- * NULL: in memory, for reports on what has no file (a region, an imported format).
+ * NULL: in memory, for reports on what has no file (a region, an imported format).  -EBUSY if
+ * somebody else writes a profile there.
  */
 GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char *path,
                                     struct gg_error *error);
@@ -60,12 +68,16 @@ GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char 
  * first. */
 void gg_profile_close(struct gg_profile *profile);
 
-/* Writes so far are safe against a kill from here on.  Cheap when there are none. */
+/*
+ * Writes so far are safe against a kill from here on.  Cheap when there are none.  While a reader
+ * holds the file they stay in memory, and are committed by the next call.  A profile commits by
+ * itself after 500 000 rows.
+ */
 GG_MUST_CHECK int gg_profile_commit(struct gg_profile *profile, struct gg_error *error);
 
 /*
- * Completes a profile: indexes, statistics, journal mode that leaves one file, and size down to what
- * is used.
+ * Completes a profile: the summary that the views of `geiger sql` show at once, pages that are not
+ * used given back, everything on the disk.  Later changes are allowed; finish again.
  */
 GG_MUST_CHECK int gg_profile_finish(struct gg_profile *profile, struct gg_error *error);
 

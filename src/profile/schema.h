@@ -8,5 +8,8 @@
 
 extern const char gg_schema_tables[];
 
-/* The journal's size of a page: what a sample that ends late dirties, and what a scan reads at once. */
+/* Views that answer common questions in one line; "create view NAME as ...;" each. */
+extern const char gg_schema_views[];
+
+/* What a sample that ends late dirties, and what a scan reads at once. */
 enum { GG_SCHEMA_PAGE_BYTES = 4096 };

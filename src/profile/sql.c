@@ -4,8 +4,6 @@
 #include <errno.h>
 
 static const char *const texts[GG_SQL_COUNT] = {
-	[GG_SQL_BEGIN] = "begin",
-	[GG_SQL_COMMIT] = "commit",
 	[GG_SQL_SESSION] = "insert or replace into session values (1,?,?,?,?,?,?,?,?,?,?,?)",
 	[GG_SQL_PROCESS] = "insert or replace into process values (?,?,?,?,?,?,?,?,?,?)",
 	[GG_SQL_THREAD] = "insert or replace into thread values (?,?,?,?,?,?)",
@@ -28,8 +26,16 @@ static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_MEMORY] = "insert into memory values (null,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[GG_SQL_EVENT] = "insert into event values (null,?,?,?,?)",
 	[GG_SQL_COUNTER] = "insert or replace into counter values (?,?,?)",
+	[GG_SQL_STACK_SUM] = "insert into stack_sum values (?,?,?,?,?,?,?,?,?,?,?)",
+	[GG_SQL_FUNCTION_SUM] =
+		"insert into function_sum values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+		"?,?,?,?,?,?,?,?)",
 	[GG_SQL_NOTE] = "insert or ignore into note values (null,?)",
 };
+
+#define KILLED_ADVICE                                                                       \
+	"Its recorder was killed: copy it with its '-journal' to a directory that you may " \
+	"write, and read it there."
 
 /* What went wrong, in our numbers, and what to do about it. */
 static int meaning_of(int result, const char **ret_advice)
@@ -52,7 +58,13 @@ static int meaning_of(int result, const char **ret_advice)
 		*ret_advice = "Another program uses the file: wait until it is done.";
 		return -EBUSY;
 	case SQLITE_READONLY:
+		if (result == SQLITE_READONLY_ROLLBACK || result == SQLITE_READONLY_RECOVERY ||
+		    result == SQLITE_READONLY_CANTINIT)
+			*ret_advice = KILLED_ADVICE;
 		return -EROFS;
+	case SQLITE_CANTOPEN:
+		*ret_advice = KILLED_ADVICE;
+		return -EACCES;
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
 		return -EACCES;
@@ -80,6 +92,22 @@ int gg_store_execute(struct gg_profile *profile, const char *sql, struct gg_erro
 	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
 }
 
+int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *ret_result)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t value = 0;
+
+	*ret_result = sqlite3_prepare_v2(profile->db, sql, -1, &statement, NULL);
+	if (*ret_result == SQLITE_OK)
+		*ret_result = sqlite3_step(statement);
+	if (*ret_result == SQLITE_ROW)
+		value = sqlite3_column_int64(statement, 0);
+	if (*ret_result == SQLITE_ROW || *ret_result == SQLITE_DONE)
+		*ret_result = SQLITE_OK;
+	sqlite3_finalize(statement);
+	return value;
+}
+
 void gg_store_forget_statements(struct gg_profile *profile)
 {
 	for (int i = 0; i < GG_SQL_COUNT; i++) {
@@ -105,24 +133,46 @@ static int prepare(struct gg_row *row, enum gg_sql sql, struct gg_error *error)
 	return 0;
 }
 
-int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql,
-                 struct gg_error *error)
+int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error)
+{
+	int code = gg_store_fail(profile, result, error);
+
+	/* SQLite rolls back by itself where the disk is full or broken: later rows would miss others. */
+	if (sqlite3_get_autocommit(profile->db)) {
+		profile->failure = code;
+		profile->has_changes = false;
+	}
+	return code;
+}
+
+int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 {
 	int code = 0;
 
-	row->profile = profile;
+	if (gg_likely(profile->has_changes))
+		return 0;
 	if (!profile->is_written)
 		return gg_error_set(error, -EROFS, profile->path, NULL,
 		                    "the profile was opened for reading");
-	if (!profile->in_transaction) {
-		code = prepare(row, GG_SQL_BEGIN, error);
-		if (code == 0)
-			code = gg_row_run(row, error);
-		if (code < 0)
-			return code;
-		profile->in_transaction = true;
-	}
-	return prepare(row, sql, error);
+	if (profile->failure != 0)
+		return gg_error_set(error, profile->failure, profile->path, NULL,
+		                    "an earlier write failed; what was committed is kept");
+	if (sqlite3_get_autocommit(profile->db))
+		code = gg_store_execute(profile, "begin immediate", error);
+	if (code == 0 && profile->has_summary)
+		code = gg_summary_remove(profile, error);
+	if (code == 0)
+		profile->has_changes = true;
+	return code;
+}
+
+int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql,
+                 struct gg_error *error)
+{
+	int code = gg_store_begin(profile, error);
+
+	row->profile = profile;
+	return code < 0 ? code : prepare(row, sql, error);
 }
 
 /* The first failure of a bind is told when the row is run. */
@@ -177,6 +227,12 @@ void gg_row_text(struct gg_row *row, const char *text)
 	bound(row, sqlite3_bind_text(row->statement, row->column, text, -1, SQLITE_STATIC));
 }
 
+void gg_row_text_of(struct gg_row *row, const char *text, size_t length)
+{
+	bound(row,
+	      sqlite3_bind_text(row->statement, row->column, text, (int)length, SQLITE_STATIC));
+}
+
 void gg_row_bytes(struct gg_row *row, const void *bytes, size_t length)
 {
 	bound(row, sqlite3_bind_blob64(row->statement, row->column, bytes, length, SQLITE_STATIC));
@@ -194,7 +250,7 @@ int gg_row_run(struct gg_row *row, struct gg_error *error)
 	if (result == SQLITE_OK)
 		result = sqlite3_step(row->statement);
 	if (gg_unlikely(result != SQLITE_DONE))
-		code = gg_store_fail(row->profile, result, error);
+		code = gg_store_fail_write(row->profile, result, error);
 	sqlite3_reset(row->statement);
 	if (code == 0)
 		row->profile->uncommitted_count++;

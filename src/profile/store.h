@@ -33,8 +33,6 @@ enum gg_dense {
 
 /* What is written, one row at a time (sql.c). */
 enum gg_sql {
-	GG_SQL_BEGIN,
-	GG_SQL_COMMIT,
 	GG_SQL_SESSION,
 	GG_SQL_PROCESS,
 	GG_SQL_THREAD,
@@ -56,6 +54,8 @@ enum gg_sql {
 	GG_SQL_EVENT,
 	GG_SQL_COUNTER,
 	GG_SQL_NOTE,
+	GG_SQL_STACK_SUM,
+	GG_SQL_FUNCTION_SUM,
 	GG_SQL_COUNT,
 };
 
@@ -63,10 +63,12 @@ enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
 
 struct gg_profile {
 	sqlite3 *db;
-	char *path;          /* NULL: in memory only */
-	bool is_written;     /* made by gg_profile_create */
-	bool is_in_file;     /* false: still in memory, nothing of it is at path */
-	bool in_transaction; /* something was written since the last commit */
+	char *path;       /* NULL: in memory only */
+	bool is_written;  /* made by gg_profile_create */
+	bool is_in_file;  /* false: still in memory, nothing of it is at path */
+	bool has_changes; /* something was written since the last commit */
+	bool has_summary; /* of a finished profile: the next change removes it */
+	int failure;      /* of a write, after which nothing more is written; 0: none */
 	sqlite3_stmt *statements[GG_SQL_COUNT];
 
 	uint32_t counts[GG_DENSE_COUNT]; /* ids 1..count are there */
@@ -78,13 +80,49 @@ struct gg_profile {
 
 	/* Writing: what has an id. */
 	struct gg_intern modules, frames, symbols, names[GG_NAME_TYPE + 1];
-	struct gg_map stacks; /* parent << 32 | frame -> id */
+	uint32_t first_symbol; /* ids of `symbols` are from here on */
+	struct gg_map stacks;  /* parent << 32 | frame -> id */
 };
+
+/* --- open.c ---------------------------------------------------------------------------------- */
+
+/* Milliseconds that a reader or writer waits for the other to finish. */
+enum { GG_STORE_BUSY_MS = 5000 };
+
+/* For a connection that writes a file. */
+extern const char gg_store_writing_pragmas[];
+
+struct gg_profile *gg_store_new(struct gg_error *error);
+void gg_store_free(struct gg_profile *profile);
+
+/* Opens a database with everything off that could run what a file brings along. */
+GG_MUST_CHECK int gg_store_open(struct gg_profile *profile, const char *path, int flags,
+                                struct gg_error *error);
+
+/* Is it a profile, whole or not, of whatever version? */
+bool gg_store_is_profile(const char *path);
+
+/* Is it a whole profile of a known version?  By its first bytes, which say more than SQLite would. */
+GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error);
+
+/* --- summary.c ------------------------------------------------------------------------------- */
+
+GG_MUST_CHECK int gg_summary_make(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_summary_remove(struct gg_profile *profile, struct gg_error *error);
 
 /* --- sql.c: errors, statements, rows --------------------------------------------------------- */
 
 /* Turns an SQLite result into ours; place is the file.  Returns the error's code. */
 int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error);
+
+/* The same, for a failed write: remembers that rows may be lost. */
+int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error);
+
+/* The first column of the first row; 0 where there is none.  *ret_result is SQLite's. */
+int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *ret_result);
+
+/* Reads what has ids, so that a profile from a file can be added to. */
+GG_MUST_CHECK int gg_names_load(struct gg_profile *profile, struct gg_error *error);
 
 /* Runs texts that return no rows. */
 GG_MUST_CHECK int gg_store_execute(struct gg_profile *profile, const char *sql,
@@ -100,7 +138,10 @@ struct gg_row {
 	int result; /* of the first bind that failed */
 };
 
-/* Opens the transaction if there is none. */
+/* Begins to change: opens the transaction if there is none. */
+GG_MUST_CHECK int gg_store_begin(struct gg_profile *profile, struct gg_error *error);
+
+/* Prepares for binding; calls gg_store_begin(). */
 GG_MUST_CHECK int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql,
                                struct gg_error *error);
 void gg_row_integer(struct gg_row *row, int64_t value);
@@ -110,6 +151,7 @@ void gg_row_time(struct gg_row *row, int64_t time_ns); /* GG_TIME_NONE: NULL */
 void gg_row_known(struct gg_row *row, int64_t value);  /* negative: NULL */
 void gg_row_number(struct gg_row *row, double value);
 void gg_row_text(struct gg_row *row, const char *text); /* NULL: NULL; borrowed until it is run */
+void gg_row_text_of(struct gg_row *row, const char *text, size_t length);
 void gg_row_bytes(struct gg_row *row, const void *bytes, size_t length); /* likewise */
 void gg_row_zeros(struct gg_row *row, uint32_t length);
 GG_MUST_CHECK int gg_row_run(struct gg_row *row, struct gg_error *error);

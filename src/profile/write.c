@@ -8,6 +8,9 @@
 #include "base/buf.h"
 #include "profile/store.h"
 
+/* Rows after which a profile commits by itself: bounds what is in memory before it has its file. */
+enum { UNCOMMITTED_MAX = 500000 };
+
 int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
                            struct gg_error *error)
 {
@@ -168,6 +171,11 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sa
 		return code;
 	if (id > profile->last_sample)
 		profile->last_sample = id;
+	if (profile->uncommitted_count >= UNCOMMITTED_MAX) {
+		code = gg_profile_commit(profile, error);
+		if (code < 0)
+			return code;
+	}
 	if (ret_id != NULL)
 		*ret_id = id;
 	return 0;

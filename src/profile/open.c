@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open - a profile that is there already, which may be anything.
+ *
+ * What a reader relies on is checked first: that it is a whole SQLite file of ours, and that its
+ * tables are tables and exactly those of the schema, so that no statement of ours runs what the file
+ * brings along (views, triggers, generated columns, virtual tables).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profile/schema.h"
+#include "profile/store.h"
+
+const char gg_store_writing_pragmas[] =
+	"pragma synchronous = off; pragma secure_delete = off; pragma cache_size = -16384";
+
+struct gg_profile *gg_store_new(struct gg_error *error)
+{
+	struct gg_profile *profile = calloc(1, sizeof(*profile));
+
+	if (profile == NULL)
+		gg_error_set_errno(error, ENOMEM, "profile", NULL);
+	else
+		profile->free_reserve_bytes = GG_STORE_END_BYTES;
+	return profile;
+}
+
+void gg_store_free(struct gg_profile *profile)
+{
+	gg_store_forget_statements(profile);
+	sqlite3_close_v2(profile->db);
+	gg_intern_done(&profile->modules);
+	gg_intern_done(&profile->frames);
+	gg_intern_done(&profile->symbols);
+	gg_intern_done(&profile->names[GG_NAME_HEAP]);
+	gg_intern_done(&profile->names[GG_NAME_TYPE]);
+	gg_map_done(&profile->stacks);
+	for (size_t i = 0; i < GG_COUNT(profile->session_texts); i++)
+		free(profile->session_texts[i]);
+	free(profile->path);
+	free(profile);
+}
+
+/* Opens a database with everything off that could run what a file brings along. */
+int gg_store_open(struct gg_profile *profile, const char *path, int flags, struct gg_error *error)
+{
+	static const int refused[] = { SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
+		                       SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+		                       SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION };
+	int result = sqlite3_open_v2(path, &profile->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (result != SQLITE_OK)
+		return gg_store_fail(profile, result, error);
+	sqlite3_extended_result_codes(profile->db, 1);
+	for (size_t i = 0; i < GG_COUNT(refused); i++)
+		sqlite3_db_config(profile->db, refused[i], 0, NULL);
+	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_limit(profile->db, SQLITE_LIMIT_LENGTH, 64 << 20);
+	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_busy_timeout(profile->db, GG_STORE_BUSY_MS);
+	return gg_store_execute(profile, "pragma cell_size_check = on; pragma temp_store = memory",
+	                        error);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static uint32_t big_endian(const unsigned char *bytes)
+{
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+	       bytes[3];
+}
+
+/* The size that the header states; 0 where it states none. */
+static int64_t file_bytes(const unsigned char *header)
+{
+	int64_t page_bytes = header[16] << 8 | header[17];
+
+	if (memcmp(header + 24, header + 92, 4) != 0) /* the count is not of the last change */
+		return 0;
+	return (page_bytes == 1 ? 65536 : page_bytes) * big_endian(header + 28);
+}
+
+/* Then what the header says may be half of a change. */
+static bool has_journal(const char *path)
+{
+	char *journal;
+	bool has = asprintf(&journal, "%s-journal", path) >= 0;
+
+	if (has) {
+		has = access(journal, F_OK) == 0;
+		free(journal);
+	}
+	return has;
+}
+
+bool gg_store_is_profile(const char *path)
+{
+	unsigned char header[100];
+	FILE *file = fopen(path, "re");
+	bool is = false;
+
+	if (file != NULL) {
+		is = fread(header, 1, sizeof(header), file) == sizeof(header) &&
+		     memcmp(header, "SQLite format 3", 16) == 0 &&
+		     big_endian(header + 68) == GG_PROFILE_APPLICATION_ID;
+		fclose(file);
+	}
+	return is;
+}
+
+int gg_store_check_header(const char *path, struct gg_error *error)
+{
+	unsigned char header[100] = { 0 };
+	FILE *file = fopen(path, "re");
+	size_t length;
+	uint32_t version;
+	struct stat status;
+
+	if (file == NULL)
+		return gg_error_set_errno(error, errno, path, NULL);
+	if (fstat(fileno(file), &status) < 0 || !S_ISREG(status.st_mode)) {
+		fclose(file);
+		return gg_error_set(error, -EBADMSG, path, NULL, "not a file");
+	}
+	length = fread(header, 1, sizeof(header), file);
+	fclose(file);
+	if (length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
+		return gg_error_set(error, -EBADMSG, path,
+		                    "Profiles are made by 'geiger record' and 'geiger salvage'.",
+		                    length == 0 ? "not a profile: it is empty" : "not a profile");
+	if (status.st_size < file_bytes(header) && !has_journal(path))
+		return gg_error_set(error, -EBADMSG, path, "Copy or record it again.",
+		                    "truncated: %lld of its %lld bytes are there",
+		                    (long long)status.st_size, (long long)file_bytes(header));
+	if (big_endian(header + 68) != GG_PROFILE_APPLICATION_ID)
+		return gg_error_set(error, -EBADMSG, path, NULL,
+		                    "a database, but not a profile: its application id is 0x%08x",
+		                    big_endian(header + 68));
+	version = big_endian(header + 60);
+	if (version == 0 || version > GG_PROFILE_VERSION)
+		return gg_error_set(error, -EBADMSG, path,
+		                    "Use the geiger that made it, or a newer one.",
+		                    "a profile of version %u; this geiger reads up to version %d",
+		                    version, GG_PROFILE_VERSION);
+	return 0;
+}
+
+/* The largest n so that the ids 1 to n are all there. */
+static int count_ids(struct gg_profile *profile, const char *table, uint32_t *ret_count,
+                     struct gg_error *error)
+{
+	sqlite3_stmt *statement = NULL;
+	char sql[128];
+	uint32_t count = 0;
+	int result;
+
+	snprintf(sql, sizeof(sql), "select id from %s where id > 0 order by id", table);
+	result = sqlite3_prepare_v2(profile->db, sql, -1, &statement, NULL);
+	while (result == SQLITE_OK || result == SQLITE_ROW) {
+		result = sqlite3_step(statement);
+		if (result != SQLITE_ROW || sqlite3_column_int64(statement, 0) != count + 1L)
+			break;
+		count++;
+	}
+	sqlite3_finalize(statement);
+	if (result != SQLITE_ROW && result != SQLITE_DONE)
+		return gg_store_fail(profile, result, error);
+	*ret_count = count;
+	return 0;
+}
+
+static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
+{
+	static const char *const tables[GG_DENSE_COUNT] = {
+		[GG_DENSE_PROCESS] = "process", [GG_DENSE_THREAD] = "thread",
+		[GG_DENSE_MODULE] = "module",   [GG_DENSE_FRAME] = "frame",
+		[GG_DENSE_STACK] = "stack",     [GG_DENSE_HEAP] = "heap",
+		[GG_DENSE_TYPE] = "type",
+	};
+	int result, code = 0;
+
+	for (int i = 0; i < GG_DENSE_COUNT && code == 0; i++)
+		code = count_ids(profile, tables[i], &profile->counts[i], error);
+	if (code < 0)
+		return code;
+	profile->last_sample = (uint64_t)gg_store_read_integer(
+		profile, "select max(id) from sample", &result);
+	if (result == SQLITE_OK)
+		profile->has_summary = gg_store_read_integer(profile,
+		                                             "select count(*) from stack_sum",
+		                                             &result) > 0;
+	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+}
+
+/* How SQLite begins the text that it keeps of a table, whatever was typed. */
+static const char create_table[] = "CREATE TABLE ";
+
+/* Is the table that `create` (from its name on) makes in the file, made by the same text? */
+static int check_table(struct gg_profile *profile, const char *create, size_t length,
+                       struct gg_error *error)
+{
+	sqlite3_stmt *statement = NULL;
+	int name_length = (int)strcspn(create, "(");
+	bool same = false, found = false;
+	int result = sqlite3_prepare_v2(
+		profile->db,
+		"select sql from main.sqlite_schema where type = 'table' and"
+		" name = ? and rootpage > 0",
+		-1, &statement, NULL);
+
+	if (result == SQLITE_OK)
+		result = sqlite3_bind_text(statement, 1, create, name_length, SQLITE_STATIC);
+	if (result == SQLITE_OK)
+		result = sqlite3_step(statement);
+	if (result == SQLITE_ROW) {
+		const char *sql = (const char *)sqlite3_column_text(statement, 0);
+		const char *text = sql != NULL ? strstr(sql, create_table) : NULL;
+
+		found = true;
+		same = text == sql && text != NULL &&
+		       strlen(sql) == strlen(create_table) + length &&
+		       memcmp(sql + strlen(create_table), create, length) == 0;
+	}
+	sqlite3_finalize(statement);
+	if (result != SQLITE_ROW && result != SQLITE_DONE)
+		return gg_store_fail(profile, result, error);
+	if (same)
+		return 0;
+	return gg_error_set(error, -EBADMSG, profile->path, "The file is damaged or was changed.",
+	                    found ? "its table '%.*s' is not as geiger makes it"
+	                          : "it has no table '%.*s'",
+	                    name_length, create);
+}
+
+static int check_tables(struct gg_profile *profile, struct gg_error *error)
+{
+	static const char ours[] = "create table ";
+	const char *text = gg_schema_tables;
+	int code = 0;
+
+	while (code == 0 && (text = strstr(text, ours)) != NULL) {
+		text += strlen(ours);
+		code = check_table(profile, text, strcspn(text, ";"), error);
+	}
+	return code;
+}
+
+static int open_file(struct gg_profile **ret_profile, const char *path, bool to_edit,
+                     struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int code = gg_store_check_header(path, error);
+
+	if (code < 0)
+		return code;
+	profile = gg_store_new(error);
+	if (profile == NULL)
+		return -ENOMEM;
+	profile->is_in_file = true;
+	profile->is_written = to_edit;
+	profile->path = realpath(path, NULL); /* no name of it can be a URI or a place in memory */
+	code = profile->path == NULL ? gg_error_set_errno(error, errno, path, NULL) : 0;
+	/* Writing is for the journal of a recorder that was killed: its half is undone. */
+	if (code == 0)
+		code = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+	if (code == 0)
+		code = gg_store_execute(
+			profile, to_edit ? gg_store_writing_pragmas : "pragma query_only = on",
+			error);
+	if (code == 0)
+		code = check_tables(profile, error);
+	if (code == 0)
+		code = count_all_ids(profile, error);
+	if (code == 0 && to_edit)
+		code = gg_names_load(profile, error);
+	if (code < 0) {
+		gg_store_free(profile);
+		return code;
+	}
+	*ret_profile = profile;
+	return 0;
+}
+
+int gg_profile_open(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	return open_file(ret_profile, path, false, error);
+}
+
+int gg_profile_edit(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	return open_file(ret_profile, path, true, error);
+}
+
+uint64_t gg_profile_dangling_count(const struct gg_profile *profile)
+{
+	return profile->dangling_count;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * summary - sums per stack and per function, kept in a finished profile so that the views v_stack and
+ * v_function answer at once; without it they work the same out from the samples.
+ *
+ * A function's total counts a stack once however often the function is on it.  The stacks are a tree:
+ * what a node's subtree holds is added to each function of its frame unless one further out in the
+ * same stack is the same function.
+ *
+ * Cost    one pass over samples, one over stacks; 88 bytes a stack, 180 a function.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "profile/reading.h"
+#include "stats/weight.h"
+
+struct sum {
+	uint64_t sample_count;
+	double bytes, bytes_variance, count, count_variance;
+};
+
+struct pair {
+	struct sum live, allocated;
+};
+
+struct function {
+	struct pair self, total;
+	uint32_t active; /* how often it is on the stack that the walk is at */
+};
+
+struct summary {
+	struct gg_profile *profile;
+	struct pair *stacks; /* by id; 0: samples without a stack */
+	uint32_t *parents, *frames, *children, *siblings;
+	struct gg_intern functions; /* key: module, function, 0, file */
+	struct gg_buf function_ids; /* uint32_t: of the frames, one after the other */
+	uint32_t *frame_starts; /* frame f has [starts[f-1], starts[f]) of them, innermost first */
+	uint32_t *frame_modules;
+	struct function *sums;     /* by id - 1 */
+	struct gg_map live_blocks; /* origin of an inherited sample that lives */
+};
+
+static void add_sum(struct sum *sum, const struct sum *more)
+{
+	sum->sample_count += more->sample_count;
+	sum->bytes += more->bytes;
+	sum->bytes_variance += more->bytes_variance;
+	sum->count += more->count;
+	sum->count_variance += more->count_variance;
+}
+
+static void add_pair(struct pair *pair, const struct pair *more)
+{
+	add_sum(&pair->live, &more->live);
+	add_sum(&pair->allocated, &more->allocated);
+}
+
+static int add_sample(const struct gg_sample *sample, void *context)
+{
+	struct summary *summary = context;
+	struct gg_weight weight;
+	struct sum sum;
+
+	if (sample->origin != 0)
+		return 0;
+	weight = gg_weight_of(&sample->draw, sample->size_bytes);
+	sum = (struct sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
+		            weight.count_variance };
+	add_sum(&summary->stacks[sample->stack].allocated, &sum);
+	if (sample->free_ns == GG_TIME_NONE ||
+	    (summary->live_blocks.used_count > 0 &&
+	     gg_map_get(&summary->live_blocks, sample->id) != GG_MAP_NONE))
+		add_sum(&summary->stacks[sample->stack].live, &sum);
+	return 0;
+}
+
+static int add_coarse(const struct gg_coarse *coarse, void *context)
+{
+	struct summary *summary = context;
+	struct sum sum = { .sample_count = coarse->sums.sample_count,
+		           .bytes = gg_fixed_value(coarse->sums.bytes),
+		           .bytes_variance = gg_fixed_value(coarse->sums.bytes_variance),
+		           .count = gg_fixed_value(coarse->sums.count),
+		           .count_variance = gg_fixed_value(coarse->sums.count_variance) };
+
+	add_sum(&summary->stacks[coarse->stack].allocated, &sum);
+	return 0;
+}
+
+static int add_stack(const struct gg_stack *stack, void *context)
+{
+	struct summary *summary = context;
+
+	summary->parents[stack->id] = stack->parent;
+	summary->frames[stack->id] = stack->frame;
+	summary->siblings[stack->id] = summary->children[stack->parent];
+	summary->children[stack->parent] = stack->id;
+	return 0;
+}
+
+static int find_live_blocks(struct summary *summary, struct gg_error *error)
+{
+	struct gg_reading reading;
+	int code = 0;
+
+	gg_reading_begin(&reading, summary->profile,
+	                 "select origin from sample where origin is not null and t_free is null");
+	while (code == 0 && gg_reading_next(&reading))
+		code = gg_map_put(&summary->live_blocks, gg_reading_bits(&reading), 1);
+	gg_reading_visited(&reading, code);
+	return gg_reading_end(&reading, error);
+}
+
+/* The function's id in *ret_id. */
+static int intern_function(struct summary *summary, uint32_t module, const char *name,
+                           const char *file, uint32_t *ret_id)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+
+	gg_buf_append(&key, &module, sizeof(module));
+	gg_buf_append(&key, name, strlen(name) + 1);
+	gg_buf_append_text(&key, file != NULL ? file : "");
+	if (key.failed)
+		return -ENOMEM;
+	*ret_id = gg_intern_find(&summary->functions, key.data, key.length);
+	if (*ret_id != 0)
+		return 0;
+	if (gg_intern_add(&summary->functions, key.data, key.length) < 0)
+		return -ENOMEM;
+	*ret_id = summary->functions.count;
+	return 0;
+}
+
+static int add_function(struct summary *summary, uint32_t frame, const char *name, const char *file)
+{
+	uint32_t id;
+	int code = intern_function(summary, summary->frame_modules[frame], name, file, &id);
+
+	if (code < 0)
+		return code;
+	gg_buf_append(&summary->function_ids, &id, sizeof(id));
+	summary->frame_starts[frame] = (uint32_t)(summary->function_ids.length / sizeof(id));
+	return summary->function_ids.failed ? -ENOMEM : 0;
+}
+
+/* Frames in order, each with its lines; those that have none by module and address (as v_frame). */
+static int add_frames(struct summary *summary, struct gg_error *error)
+{
+	struct gg_reading reading;
+	int code = 0;
+
+	gg_reading_begin(&reading, summary->profile,
+	                 "select frame.id, frame.module, frame.address, path, function, file"
+	                 " from frame left join module on module.id = frame.module"
+	                 " left join line on line.frame = frame.id"
+	                 " left join symbol on symbol.id = line.symbol"
+	                 " order by frame.id, line.depth");
+	while (code == 0 && gg_reading_next(&reading)) {
+		uint32_t frame = gg_reading_id(&reading, GG_DENSE_FRAME);
+		uint32_t module = gg_reading_id(&reading, GG_DENSE_MODULE);
+		uint64_t address = gg_reading_bits(&reading);
+		const char *path = gg_reading_text(&reading);
+		const char *function = gg_reading_text(&reading);
+		const char *file = gg_reading_text(&reading);
+		char unknown[300];
+
+		if (frame == 0)
+			continue;
+		if (path != NULL && strrchr(path, '/') != NULL)
+			path = strrchr(path, '/') + 1;
+		snprintf(unknown, sizeof(unknown), "%.256s%s0x%llx", path != NULL ? path : "",
+		         path != NULL ? "+" : "", (unsigned long long)address);
+		summary->frame_modules[frame] = module;
+		code = add_function(summary, frame, function != NULL ? function : unknown, file);
+	}
+	gg_reading_visited(&reading, code);
+	return gg_reading_end(&reading, error);
+}
+
+/* The functions of a frame, innermost first. */
+static const uint32_t *functions_of(const struct summary *summary, uint32_t frame,
+                                    uint32_t *ret_count)
+{
+	uint32_t start = frame > 0 ? summary->frame_starts[frame - 1] : 0;
+
+	*ret_count = frame > 0 ? summary->frame_starts[frame] - start : 0;
+	return (const uint32_t *)(const void *)summary->function_ids.data + start;
+}
+
+static void enter(struct summary *summary, uint32_t stack)
+{
+	uint32_t count;
+	const uint32_t *ids = functions_of(summary, summary->frames[stack], &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct function *function = &summary->sums[ids[i] - 1];
+
+		if (function->active++ == 0)
+			add_pair(&function->total, &summary->stacks[stack]);
+	}
+}
+
+static void leave(struct summary *summary, uint32_t stack)
+{
+	uint32_t count;
+	const uint32_t *ids = functions_of(summary, summary->frames[stack], &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		summary->sums[ids[i] - 1].active--;
+}
+
+/* All stacks from the outermost frames inwards, without recursion: stacks may be deep. */
+static void walk(struct summary *summary)
+{
+	uint32_t at = summary->children[0];
+
+	while (at != 0) {
+		enter(summary, at);
+		if (summary->children[at] != 0) {
+			at = summary->children[at];
+			continue;
+		}
+		while (at != 0 && summary->siblings[at] == 0) {
+			leave(summary, at);
+			at = summary->parents[at];
+		}
+		if (at != 0) {
+			leave(summary, at);
+			at = summary->siblings[at];
+		}
+	}
+}
+
+static void add_up(struct summary *summary)
+{
+	uint32_t count, stack_count = summary->profile->counts[GG_DENSE_STACK];
+
+	for (uint32_t i = 1; i <= stack_count; i++) {
+		const uint32_t *ids = functions_of(summary, summary->frames[i], &count);
+
+		if (count > 0)
+			add_pair(&summary->sums[ids[0] - 1].self, &summary->stacks[i]);
+	}
+	for (uint32_t i = stack_count; i > 0; i--) /* from here on: of subtrees */
+		add_pair(&summary->stacks[summary->parents[i]], &summary->stacks[i]);
+	walk(summary);
+}
+
+static void bind_sum(struct gg_row *row, const struct sum *sum)
+{
+	gg_row_integer(row, (int64_t)sum->sample_count);
+	gg_row_number(row, sum->bytes);
+	gg_row_number(row, sum->bytes_variance);
+	gg_row_number(row, sum->count);
+	gg_row_number(row, sum->count_variance);
+}
+
+static int put_stacks(struct summary *summary, struct gg_error *error)
+{
+	struct gg_row row;
+	int code = 0;
+
+	for (uint32_t i = 0; i <= summary->profile->counts[GG_DENSE_STACK] && code == 0; i++) {
+		if (summary->stacks[i].allocated.sample_count == 0)
+			continue;
+		code = gg_row_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
+		if (code < 0)
+			break;
+		gg_row_integer(&row, i);
+		bind_sum(&row, &summary->stacks[i].live);
+		bind_sum(&row, &summary->stacks[i].allocated);
+		code = gg_row_run(&row, error);
+	}
+	return code;
+}
+
+static int put_functions(struct summary *summary, struct gg_error *error)
+{
+	const uint64_t *ends = (const uint64_t *)(const void *)summary->functions.ends.data;
+	struct gg_row row;
+	uint32_t module;
+	int code = 0;
+
+	for (uint32_t i = 0; i < summary->functions.count && code == 0; i++) {
+		const char *key = summary->functions.bytes.data + (i > 0 ? ends[i - 1] : 0);
+		const char *name = key + sizeof(module), *file = name + strlen(name) + 1;
+		size_t file_length = (size_t)(summary->functions.bytes.data + ends[i] - file);
+
+		if (summary->sums[i].total.allocated.sample_count == 0)
+			continue;
+		code = gg_row_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
+		if (code < 0)
+			break;
+		memcpy(&module, key, sizeof(module));
+		gg_row_text(&row, name);
+		gg_row_id(&row, module);
+		if (file_length == 0)
+			gg_row_null(&row);
+		else
+			gg_row_text_of(&row, file, file_length);
+		bind_sum(&row, &summary->sums[i].self.live);
+		bind_sum(&row, &summary->sums[i].self.allocated);
+		bind_sum(&row, &summary->sums[i].total.live);
+		bind_sum(&row, &summary->sums[i].total.allocated);
+		code = gg_row_run(&row, error);
+	}
+	return code;
+}
+
+static bool allocate(struct summary *summary)
+{
+	size_t stacks = (size_t)summary->profile->counts[GG_DENSE_STACK] + 1;
+	size_t frames = (size_t)summary->profile->counts[GG_DENSE_FRAME] + 1;
+
+	summary->stacks = calloc(stacks, sizeof(*summary->stacks));
+	summary->parents = calloc(4 * stacks, sizeof(*summary->parents));
+	summary->frame_starts = calloc(2 * frames, sizeof(*summary->frame_starts));
+	if (summary->stacks == NULL || summary->parents == NULL || summary->frame_starts == NULL)
+		return false;
+	summary->frames = summary->parents + stacks;
+	summary->children = summary->frames + stacks;
+	summary->siblings = summary->children + stacks;
+	summary->frame_modules = summary->frame_starts + frames;
+	return true;
+}
+
+static void release(struct summary *summary)
+{
+	free(summary->stacks);
+	free(summary->parents);
+	free(summary->frame_starts);
+	free(summary->sums);
+	gg_intern_done(&summary->functions);
+	gg_buf_done(&summary->function_ids);
+	gg_map_done(&summary->live_blocks);
+}
+
+static int make(struct summary *summary, struct gg_error *error)
+{
+	struct gg_profile *profile = summary->profile;
+	int code;
+
+	if (!allocate(summary))
+		return -ENOMEM;
+	code = find_live_blocks(summary, error);
+	if (code == 0)
+		code = gg_profile_each_sample(profile, add_sample, summary, error);
+	if (code == 0)
+		code = gg_profile_each_coarse(profile, add_coarse, summary, error);
+	if (code == 0)
+		code = gg_profile_each_stack(profile, add_stack, summary, error);
+	if (code == 0)
+		code = add_frames(summary, error);
+	if (code == 0)
+		code = put_stacks(summary, error);
+	if (code < 0)
+		return code;
+	summary->sums = calloc((size_t)summary->functions.count + 1, sizeof(*summary->sums));
+	if (summary->sums == NULL)
+		return -ENOMEM;
+	add_up(summary);
+	return put_functions(summary, error);
+}
+
+int gg_summary_make(struct gg_profile *profile, struct gg_error *error)
+{
+	struct summary summary = { .profile = profile };
+	int code = make(&summary, error);
+
+	release(&summary);
+	if (code == -ENOMEM)
+		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+	if (code == 0)
+		profile->has_summary = true;
+	return code;
+}
+
+int gg_summary_remove(struct gg_profile *profile, struct gg_error *error)
+{
+	int code = gg_store_execute(profile, "delete from stack_sum; delete from function_sum",
+	                            error);
+
+	if (code == 0)
+		profile->has_summary = false;
+	return code;
+}
