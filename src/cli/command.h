@@ -57,7 +57,9 @@ extern const struct gg_command *const gg_commands[];
 extern const struct gg_command gg_command_debug;
 extern const struct gg_command gg_command_help;
 extern const struct gg_command gg_command_lab;
+extern const struct gg_command gg_command_check;
 extern const struct gg_command gg_command_record;
+extern const struct gg_command gg_command_sql;
 
 /* Options that every command takes. */
 struct gg_common_options {

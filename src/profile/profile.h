@@ -81,6 +81,15 @@ GG_MUST_CHECK int gg_profile_commit(struct gg_profile *profile, struct gg_error 
  */
 GG_MUST_CHECK int gg_profile_finish(struct gg_profile *profile, struct gg_error *error);
 
+/*
+ * Looks for all that a reader could stumble over: damage, ids that point nowhere, orders, values that
+ * cannot be, and totals that contradict the samples.  Each problem is told as one sentence; returns
+ * their number, or -Exxx if the file cannot even be looked at.
+ */
+typedef void gg_problem_visit(const char *problem, void *context);
+GG_MUST_CHECK int gg_profile_check(struct gg_profile *profile, gg_problem_visit *visit,
+                                   void *context, struct gg_error *error);
+
 /* Problems that the reader met so far, for a note in the report. */
 uint64_t gg_profile_dangling_count(const struct gg_profile *profile);
 

@@ -113,7 +113,7 @@ struct gg_sample {
 	uint32_t flags; /* GG_SAMPLE_... */
 	/*
 	 * Not 0: the process inherited it by fork; the id of the sample that its ancestor allocated,
-	 * which is one block of memory until somebody writes to it.  Reports on more than one process
+	 * which is one block of memory until somebody writes to it; its own id where that one is unknown.  Reports on more than one process
 	 * count a block once, while any of them holds it.
 	 */
 	uint64_t origin;

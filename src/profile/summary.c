@@ -59,18 +59,24 @@ static void add_pair(struct pair *pair, const struct pair *more)
 	add_sum(&pair->allocated, &more->allocated);
 }
 
+static bool is_empty(const struct pair *pair)
+{
+	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0;
+}
+
 static int add_sample(const struct gg_sample *sample, void *context)
 {
 	struct summary *summary = context;
 	struct gg_weight weight;
 	struct sum sum;
 
-	if (sample->origin != 0)
-		return 0;
+	if (sample->origin != 0 && sample->origin != sample->id)
+		return 0; /* another process' block, which is counted there */
 	weight = gg_weight_of(&sample->draw, sample->size_bytes);
 	sum = (struct sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
 		            weight.count_variance };
-	add_sum(&summary->stacks[sample->stack].allocated, &sum);
+	if (sample->origin == 0)
+		add_sum(&summary->stacks[sample->stack].allocated, &sum);
 	if (sample->free_ns == GG_TIME_NONE ||
 	    (summary->live_blocks.used_count > 0 &&
 	     gg_map_get(&summary->live_blocks, sample->id) != GG_MAP_NONE))
@@ -265,7 +271,7 @@ static int put_stacks(struct summary *summary, struct gg_error *error)
 	int code = 0;
 
 	for (uint32_t i = 0; i <= summary->profile->counts[GG_DENSE_STACK] && code == 0; i++) {
-		if (summary->stacks[i].allocated.sample_count == 0)
+		if (is_empty(&summary->stacks[i]))
 			continue;
 		code = gg_row_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
 		if (code < 0)
@@ -290,7 +296,7 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 		const char *name = key + sizeof(module), *file = name + strlen(name) + 1;
 		size_t file_length = (size_t)(summary->functions.bytes.data + ends[i] - file);
 
-		if (summary->sums[i].total.allocated.sample_count == 0)
+		if (is_empty(&summary->sums[i].total))
 			continue;
 		code = gg_row_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
 		if (code < 0)

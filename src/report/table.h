@@ -28,7 +28,7 @@ enum gg_align {
 	GG_ALIGN_RIGHT,
 };
 
-enum { GG_TABLE_MAX_COLUMNS = 16 };
+enum { GG_TABLE_MAX_COLUMNS = 64 };
 
 struct gg_table {
 	struct gg_buf cells; /* all texts in order, heads first, each with its 0 byte */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger check`: is a profile whole, and does it contradict itself? */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "profile/profile.h"
+
+struct check_options {
+	bool quiet;
+};
+
+static const struct gg_option check_option_table[] = {
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct check_options, quiet), NULL,
+	  "print nothing; the exit status tells" },
+	GG_OPTIONS_END,
+};
+
+/* One line, whatever the file put into it. */
+static void print_problem(const char *problem, void *context)
+{
+	const struct check_options *options = context;
+
+	if (options->quiet)
+		return;
+	for (; *problem != '\0'; problem++)
+		putchar((unsigned char)*problem < ' ' || *problem == 0x7f ? ' ' : *problem);
+	putchar('\n');
+}
+
+static int run_check(struct gg_invocation *invocation)
+{
+	struct check_options *options = invocation->options;
+	struct gg_profile *profile;
+	int count;
+
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "check", "Name a profile.",
+		                    "no file given");
+	count = gg_profile_open(&profile, invocation->operands[0], invocation->error);
+	if (count < 0)
+		return count;
+	count = gg_profile_check(profile, print_problem, options, invocation->error);
+	gg_profile_close(profile);
+	if (count < 0)
+		return count;
+	if (count == 0 && !options->quiet)
+		printf("whole: nothing contradicts\n");
+	return count > 0;
+}
+
+const struct gg_command gg_command_check = {
+	.name = "check",
+	.summary = "find out whether a profile is whole",
+	.usage = "FILE",
+	.details =
+		"Looks for damage of the file, ids that point nowhere, times and stacks out of\n"
+		"order, samples that cannot have been drawn as they say, and processes whose totals\n"
+		"(allocated minus freed) are not what their samples say is live.  One line for each\n"
+		"kind of problem, with the first row that has it.\n"
+		"\n"
+		"Exit status: 0 if there is no problem; 1 if there is, or FILE is no profile; 2 if\n"
+		"asked wrongly.\n",
+	.options = check_option_table,
+	.options_size = sizeof(struct check_options),
+	.max_operands = 1,
+	.run = run_check,
+};

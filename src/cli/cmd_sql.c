@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger sql`: asks a profile in SQL; a table for people, CSV and JSON for programs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "profile/query.h"
+#include "report/json.h"
+#include "report/table.h"
+
+struct sql_options {
+	bool csv, json;
+};
+
+static const struct gg_option sql_option_table[] = {
+	{ "csv", 0, GG_OPTION_FLAG, offsetof(struct sql_options, csv), NULL,
+	  "print CSV: one line of names, then the rows" },
+	{ "json", 0, GG_OPTION_FLAG, offsetof(struct sql_options, json), NULL,
+	  "print JSON: a list with one object a row" },
+	GG_OPTIONS_END,
+};
+
+/* What is there to ask about, for a person who does not know. */
+static const char overview[] =
+	"select name, type,"
+	" (select group_concat(name, ' ') from pragma_table_info(s.name)) as columns from ("
+	"  select name, type, 0 as rank from sqlite_temp_schema where name like 'v\\_%' escape '\\'"
+	"  union all select name, type, 1 from sqlite_schema where type = 'table'"
+	"  and name not like 'sqlite%') as s order by rank, name";
+
+static void append_hex(struct gg_buf *out, const char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		gg_buf_printf(out, "%02x", (unsigned char)bytes[i]);
+}
+
+/* A value as text: bytes in hexadecimal digits. */
+static void append_value(struct gg_buf *out, const struct gg_query *query, int column,
+                         const char *number_format)
+{
+	size_t length;
+	const char *text;
+
+	switch (gg_query_kind(query, column)) {
+	case GG_QUERY_NULL:
+		break;
+	case GG_QUERY_INTEGER:
+		gg_buf_printf(out, "%" PRId64, gg_query_integer(query, column));
+		break;
+	case GG_QUERY_NUMBER:
+		gg_buf_printf(out, number_format, gg_query_number(query, column));
+		break;
+	case GG_QUERY_TEXT:
+		text = gg_query_text(query, column, &length);
+		gg_buf_append(out, text, length);
+		break;
+	case GG_QUERY_BYTES:
+		text = gg_query_text(query, column, &length);
+		append_hex(out, text, length);
+		break;
+	}
+}
+
+/* --- CSV (RFC 4180, lines ended by a line feed alone) ------------------------------------------ */
+
+static void append_csv(struct gg_buf *line, const char *text, size_t length)
+{
+	if (length > 0 && memchr(text, '"', length) == NULL && memchr(text, ',', length) == NULL &&
+	    memchr(text, '\n', length) == NULL && memchr(text, '\r', length) == NULL) {
+		gg_buf_append(line, text, length);
+		return;
+	}
+	gg_buf_append_text(line, "\"");
+	for (size_t i = 0; i < length; i++)
+		gg_buf_append(line, text[i] == '"' ? "\"\"" : &text[i], text[i] == '"' ? 2 : 1);
+	gg_buf_append_text(line, "\"");
+}
+
+static int put_line(struct gg_buf *line, struct gg_error *error)
+{
+	if (line->failed)
+		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
+	fwrite(gg_buf_text(line), 1, line->length, stdout);
+	gg_buf_clear(line);
+	return 0;
+}
+
+static int print_csv(struct gg_query *query, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
+	int code;
+
+	for (int i = 0; i < gg_query_column_count(query); i++) {
+		const char *name = gg_query_column_name(query, i);
+
+		gg_buf_append_text(&line, i > 0 ? "," : "");
+		append_csv(&line, name, strlen(name));
+	}
+	gg_buf_append_text(&line, "\n");
+	code = put_line(&line, error);
+	while (code == 0 && (code = gg_query_next(query, error)) > 0) {
+		for (int i = 0; i < gg_query_column_count(query); i++) {
+			gg_buf_append_text(&line, i > 0 ? "," : "");
+			gg_buf_clear(&value);
+			append_value(&value, query, i, "%.17g");
+			if (gg_query_kind(query, i) != GG_QUERY_NULL)
+				append_csv(&line, gg_buf_text(&value), value.length);
+		}
+		gg_buf_append_text(&line, "\n");
+		line.failed |= value.failed;
+		code = put_line(&line, error);
+	}
+	return code;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------ */
+
+static void put_json(struct gg_json *json, const struct gg_query *query, int column)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf hex = { 0 };
+	const char *name = gg_query_column_name(query, column), *text;
+	int64_t integer;
+	size_t length;
+
+	switch (gg_query_kind(query, column)) {
+	case GG_QUERY_NULL:
+		gg_json_text(json, name, NULL);
+		break;
+	case GG_QUERY_INTEGER:
+		integer = gg_query_integer(query, column);
+		if (integer >= 0)
+			gg_json_integer(json, name, (uint64_t)integer);
+		else
+			gg_json_number(json, name, (double)integer);
+		break;
+	case GG_QUERY_NUMBER:
+		gg_json_number(json, name, gg_query_number(query, column));
+		break;
+	case GG_QUERY_TEXT:
+		gg_json_text(json, name, gg_query_text(query, column, NULL));
+		break;
+	case GG_QUERY_BYTES:
+		text = gg_query_text(query, column, &length);
+		append_hex(&hex, text, length);
+		gg_json_text(json, name, gg_buf_text(&hex));
+		break;
+	}
+}
+
+static int print_json(struct gg_query *query, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_json json = { .out = &text };
+	int code = 0;
+
+	gg_json_open(&json, NULL, '[');
+	while (code == 0 && (code = gg_query_next(query, error)) > 0) {
+		gg_json_open(&json, NULL, '{');
+		for (int i = 0; i < gg_query_column_count(query); i++)
+			put_json(&json, query, i);
+		gg_json_close(&json);
+		code = put_line(&text, error);
+	}
+	gg_json_close(&json);
+	gg_buf_append_text(&text, "\n");
+	return code == 0 ? put_line(&text, error) : code;
+}
+
+/* --- a table --------------------------------------------------------------------------------- */
+
+/* As many digits as a person reads. */
+static const char *number_format(double number)
+{
+	return fabs(number) >= 1000 && fabs(number) < 1e15 ? "%.0f" : "%.5g";
+}
+
+static void add_cell(struct gg_table *table, const struct gg_query *query, int column)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
+	const char *format = "%g";
+
+	if (gg_query_kind(query, column) == GG_QUERY_NUMBER)
+		format = number_format(gg_query_number(query, column));
+	append_value(&value, query, column, format);
+	for (size_t i = 0; i < value.length; i++)
+		if ((unsigned char)value.data[i] < ' ' || value.data[i] == 0x7f)
+			value.data[i] = ' '; /* a name must not steer the terminal */
+	gg_table_cell(table, "%s", gg_buf_text(&value));
+}
+
+static void add_columns(struct gg_table *table, const struct gg_query *query, int row)
+{
+	for (int i = 0; i < gg_query_column_count(query); i++) {
+		enum gg_query_kind kind = row > 0 ? gg_query_kind(query, i) : GG_QUERY_TEXT;
+		bool is_number = kind == GG_QUERY_INTEGER || kind == GG_QUERY_NUMBER;
+
+		gg_table_column(table, is_number ? GG_ALIGN_RIGHT : GG_ALIGN_LEFT,
+		                gg_query_column_name(query, i));
+	}
+}
+
+static int print_table(struct gg_query *query, const struct gg_style *style, struct gg_error *error)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	int code, row = 0;
+
+	if (gg_query_column_count(query) > GG_TABLE_MAX_COLUMNS)
+		return gg_error_set(error, -EINVAL, "sql",
+		                    "Name the columns, or print --csv or --json.",
+		                    "%d columns are more than the %d of a table",
+		                    gg_query_column_count(query), GG_TABLE_MAX_COLUMNS);
+	while ((code = gg_query_next(query, error)) > 0) {
+		if (row == 0)
+			add_columns(&table, query, code);
+		for (int i = 0; i < gg_query_column_count(query); i++)
+			add_cell(&table, query, i);
+		row = 1;
+	}
+	if (code < 0)
+		return code;
+	if (row == 0)
+		add_columns(&table, query, 0);
+	if (gg_table_print(&table, style, stdout) < 0)
+		return gg_error_set_errno(error, ENOMEM, "sql",
+		                          "Ask for fewer rows, or print --csv.");
+	return 0;
+}
+
+static int run_sql(struct gg_invocation *invocation)
+{
+	const struct sql_options *options = invocation->options;
+	struct gg_error *error = invocation->error;
+	struct gg_profile *profile;
+	struct gg_query *query = NULL;
+	int code;
+
+	if (invocation->operand_count == 0)
+		return gg_error_set(
+			error, -EINVAL, "sql",
+			"Name a profile and ask, for example, 'select * from v_function'.",
+			"no file given");
+	if (options->csv && options->json)
+		return gg_error_set(error, -EINVAL, "sql", "Give one of the two.",
+		                    "both --csv and --json");
+	code = gg_profile_open(&profile, invocation->operands[0], error);
+	if (code < 0)
+		return code;
+	code = gg_query_new(&query, profile,
+	                    invocation->operand_count > 1 ? invocation->operands[1] : overview,
+	                    error);
+	if (code == 0 && options->csv)
+		code = print_csv(query, error);
+	else if (code == 0 && options->json)
+		code = print_json(query, error);
+	else if (code == 0)
+		code = print_table(query, &invocation->style, error);
+	gg_query_free(query);
+	gg_profile_close(profile);
+	return code;
+}
+
+const struct gg_command gg_command_sql = {
+	.name = "sql",
+	.summary = "ask a profile in SQL",
+	.usage = "FILE [QUESTION]",
+	.details =
+		"QUESTION is one statement that reads, in the language of SQLite; without one, the\n"
+		"tables and views are listed with their columns.  docs/PROFILE.md explains them.\n"
+		"\n"
+		"Views make common questions one line:\n"
+		"  v_function  what each function holds and allocated: itself, and with what it calls\n"
+		"  v_stack     the same for each stack, written as main;parse;malloc\n"
+		"  v_timeline  100 moments of the recording: live estimate, allocations, RSS\n"
+		"  v_leak      what was live at the end, by stack, with first and last time\n"
+		"  v_sample    each sample with what it stands for: count, bytes and variances\n"
+		"\n"
+		"Functions, beside SQLite's: gg_size(bytes) writes a size for people;\n"
+		"gg_bytes_low, gg_bytes_high, gg_count_low, gg_count_high(scheme, interval, offset,\n"
+		"marks, size [, confidence]) are the ends of the confidence interval of a group of\n"
+		"rows of v_sample.\n"
+		"\n"
+		"  geiger sql x.geiger \"select function, gg_size(live_bytes) from v_function\n"
+		"                       order by live_bytes desc limit 20\"\n"
+		"\n"
+		"Exit status: 0; 1 if FILE is no profile or damaged; 2 if QUESTION is wrong or would\n"
+		"change something.\n",
+	.options = sql_option_table,
+	.options_size = sizeof(struct sql_options),
+	.max_operands = 2,
+	.run = run_sql,
+};

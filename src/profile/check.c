@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check - what could be wrong with a profile, as a list of rules.
+ *
+ * A rule is a statement that counts the rows that break it and names the first.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/reading.h"
+
+struct rule {
+	const char *problem; /* "N rows of ..., such as ID: PROBLEM" */
+	const char *table;
+	const char *condition; /* of the rows that are wrong */
+};
+
+#define REFERENCE(table, column, target)                                            \
+	{                                                                           \
+		"its " column " is not there", table,                               \
+			column " is not null and " column                           \
+			       " <> 0 and not exists (select 1 from " target        \
+			       " as target where target.id = " table "." column ")" \
+	}
+
+#define NUMBER(table, column, condition)                                       \
+	{                                                                      \
+		column " is not a number that it can be", table,               \
+			column " is not null and not (typeof(" column          \
+			       ") in ('integer', 'real') and (" condition "))" \
+	}
+
+static const struct rule rules[] = {
+	REFERENCE("process", "parent", "process"),
+	REFERENCE("thread", "process", "process"),
+	REFERENCE("mapping", "process", "process"),
+	REFERENCE("mapping", "module", "module"),
+	REFERENCE("frame", "module", "module"),
+	REFERENCE("line", "frame", "frame"),
+	REFERENCE("line", "symbol", "symbol"),
+	REFERENCE("stack", "parent", "stack"),
+	REFERENCE("stack", "frame", "frame"),
+	REFERENCE("sample", "process", "process"),
+	REFERENCE("sample", "thread", "thread"),
+	REFERENCE("sample", "stack", "stack"),
+	REFERENCE("sample", "heap", "heap"),
+	REFERENCE("sample", "type", "type"),
+	REFERENCE("sample", "free_thread", "thread"),
+	REFERENCE("sample", "free_stack", "stack"),
+	REFERENCE("sample", "origin", "sample"),
+	REFERENCE("coarse", "process", "process"),
+	REFERENCE("coarse", "thread", "thread"),
+	REFERENCE("coarse", "stack", "stack"),
+	REFERENCE("total", "process", "process"),
+	REFERENCE("total", "thread", "thread"),
+	REFERENCE("total", "stack", "stack"),
+	REFERENCE("memory", "process", "process"),
+	REFERENCE("event", "process", "process"),
+	REFERENCE("counter", "process", "process"),
+	{ "its parent is not before it", "stack", "parent >= id" },
+	{ "its parent is not before it", "process", "parent >= id" },
+	{ "the times are not in order", "process", "end_ns < start_ns" },
+	{ "the times are not in order", "thread", "end_ns < start_ns" },
+	{ "it ends before it starts", "mapping", "start > end and (start < 0) = (end < 0)" },
+	{ "the times are not in order", "sample", "t_free < t_alloc" },
+	{ "the times are not in order", "coarse", "to_ns < from_ns" },
+	{ "a time is not a whole number", "sample",
+	  "typeof(t_alloc) <> 'integer' or typeof(t_free) not in ('integer', 'null')" },
+	{ "it was freed by a thread, but at no time", "sample",
+	  "t_free is null and coalesce(free_thread, free_stack) is not null" },
+	{ "its size is not a number of bytes", "sample",
+	  "typeof(size) <> 'integer' or size < 0 or typeof(usable) <> 'integer' or usable < 0" },
+	{ "it cannot have been drawn so", "sample",
+	  "typeof(scheme) <> 'integer' or scheme not between 0 and 5"
+	  " or typeof(interval) not in ('integer', 'real')"
+	  " or not interval between iif(scheme = 5, 0, 1) and 1.0141204801825835e31"
+	  " or typeof(marks) <> 'integer' or marks < 1 or marks > 4294967295"
+	  " or (marks <> 1 and scheme not in (2, 3))" },
+	{ "its first mark is behind its end", "sample",
+	  "typeof(offset) <> 'integer' or offset < 0 or offset >= max(size, 1)" },
+	{ "its sums are not what samples add up to", "coarse",
+	  "typeof(samples) <> 'integer' or samples < 1 or not count >= samples * 0.999999"
+	  " or not bytes >= size * 0.999999 or not count_variance >= 0"
+	  " or not bytes_variance >= 0" },
+	{ "more was freed than allocated", "total", "freed_samples > allocated_samples" },
+	NUMBER("memory", "rss_bytes", "rss_bytes >= 0"),
+	NUMBER("memory", "live_bytes", "live_bytes >= 0"),
+};
+
+struct checking {
+	struct gg_profile *profile;
+	gg_problem_visit *visit;
+	void *context;
+	int count;
+};
+
+static GG_PRINTF(2, 3) void tell(struct checking *checking, const char *format, ...)
+{
+	char text[512];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	checking->count++;
+	checking->visit(text, checking->context);
+}
+
+/* SQLite's own: pages, cells, indexes. */
+static int check_integrity(struct checking *checking, struct gg_error *error)
+{
+	struct gg_reading reading;
+
+	gg_reading_begin(&reading, checking->profile, "pragma integrity_check(20)");
+	while (gg_reading_next(&reading)) {
+		const char *text = gg_reading_text(&reading);
+
+		if (text != NULL && strcmp(text, "ok") != 0)
+			tell(checking, "the file is damaged: %s", text);
+	}
+	return gg_reading_end(&reading, error);
+}
+
+static int check_rule(struct checking *checking, const struct rule *rule, struct gg_error *error)
+{
+	struct gg_reading reading;
+	bool has_id = strcmp(rule->table, "line") != 0 && strcmp(rule->table, "total") != 0 &&
+	              strcmp(rule->table, "counter") != 0;
+	char sql[1024];
+
+	snprintf(sql, sizeof(sql), "select count(*), min(%s) from %s where %s",
+	         has_id ? "id" : "null", rule->table, rule->condition);
+	gg_reading_begin(&reading, checking->profile, sql);
+	if (gg_reading_next(&reading)) {
+		int64_t count = gg_reading_integer(&reading, 0, INT64_MAX);
+		int64_t first = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+
+		if (count > 0 && has_id)
+			tell(checking, "%s %" PRId64 ": %s (%" PRId64 " such)", rule->table, first,
+			     rule->problem, count);
+		else if (count > 0)
+			tell(checking, "%s: %s (%" PRId64 " such)", rule->table, rule->problem,
+			     count);
+	}
+	return gg_reading_end(&reading, error);
+}
+
+/* Ids from 1 on without a gap: readers index arrays by them. */
+static int check_dense(struct checking *checking, struct gg_error *error)
+{
+	static const char *const tables[] = { "process", "thread", "module", "frame",
+		                              "stack",   "heap",   "type" };
+	struct gg_profile *profile = checking->profile;
+	char sql[64];
+	int result = SQLITE_OK;
+
+	for (int i = 0; i < GG_DENSE_COUNT && result == SQLITE_OK; i++) {
+		snprintf(sql, sizeof(sql), "select count(*) from %s", tables[i]);
+		int64_t count = gg_store_read_integer(profile, sql, &result);
+
+		if (result == SQLITE_OK && count != profile->counts[i])
+			tell(checking, "%s: ids have a gap after %" PRIu32, tables[i],
+			     profile->counts[i]);
+	}
+	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+}
+
+static int check_session(struct checking *checking, struct gg_error *error)
+{
+	struct gg_profile *profile = checking->profile;
+	int result;
+	int64_t count = gg_store_read_integer(profile, "select count(*) from session", &result);
+
+	if (result != SQLITE_OK)
+		return gg_store_fail(profile, result, error);
+	if (count != 1)
+		tell(checking, "session: there is none");
+	return 0;
+}
+
+/* --- allocated - freed = live -------------------------------------------------------------------- */
+
+struct balance {
+	struct gg_sums allocated, freed, live; /* of a process: by totals, and by samples */
+	bool has_total;
+};
+
+static int add_total(const struct gg_total *total, void *context)
+{
+	struct balance *balance = (struct balance *)context + total->process;
+
+	gg_sums_add(&balance->allocated, &total->allocated);
+	gg_sums_add(&balance->freed, &total->freed);
+	balance->has_total = true;
+	return 0;
+}
+
+static int add_live(const struct gg_sample *sample, void *context)
+{
+	struct balance *balance = (struct balance *)context + sample->process;
+	struct gg_sums sums;
+
+	if (sample->free_ns != GG_TIME_NONE)
+		return 0;
+	sums = gg_sums_of(&sample->draw, sample->size_bytes);
+	gg_sums_add(&balance->live, &sums);
+	return 0;
+}
+
+static void compare(struct checking *checking, uint32_t process, struct balance *balance)
+{
+	double allocated = gg_fixed_value(balance->allocated.bytes), live, seen;
+
+	gg_sums_subtract(&balance->allocated, &balance->freed);
+	live = gg_fixed_value(balance->allocated.bytes);
+	seen = gg_fixed_value(balance->live.bytes);
+	if (balance->allocated.sample_count != balance->live.sample_count)
+		tell(checking,
+		     "process %" PRIu32 ": allocated minus freed is %" PRId64
+		     " samples, but %" PRIu64 " live",
+		     process, (int64_t)balance->allocated.sample_count, balance->live.sample_count);
+	else if (!(fabs(live - seen) <= 1e-9 * allocated + 1))
+		tell(checking,
+		     "process %" PRIu32 ": allocated minus freed is %.0f bytes, but %.0f live",
+		     process, live, seen);
+}
+
+static int check_balance(struct checking *checking, struct gg_error *error)
+{
+	struct gg_profile *profile = checking->profile;
+	uint32_t count = profile->counts[GG_DENSE_PROCESS];
+	struct balance *balances = calloc((size_t)count + 1, sizeof(*balances));
+	int code;
+
+	if (balances == NULL)
+		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+	code = gg_profile_each_total(profile, add_total, balances, error);
+	if (code == 0)
+		code = gg_profile_each_sample(profile, add_live, balances, error);
+	for (uint32_t i = 1; i <= count && code == 0; i++)
+		if (balances[i].has_total)
+			compare(checking, i, &balances[i]);
+	free(balances);
+	return code;
+}
+
+int gg_profile_check(struct gg_profile *profile, gg_problem_visit *visit, void *context,
+                     struct gg_error *error)
+{
+	struct checking checking = { profile, visit, context, 0 };
+	int code = check_integrity(&checking, error);
+
+	if (code == 0)
+		code = check_session(&checking, error);
+	if (code == 0)
+		code = check_dense(&checking, error);
+	for (size_t i = 0; i < GG_COUNT(rules) && code == 0; i++)
+		code = check_rule(&checking, &rules[i], error);
+	if (code == 0)
+		code = check_balance(&checking, error);
+	return code < 0 ? code : checking.count;
+}

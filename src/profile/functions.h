@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* functions - what queries have beside SQLite's own functions; query.h lists them. */
+#pragma once
+
+#include <sqlite3.h>
+
+/* An SQLite result. */
+int gg_functions_register(sqlite3 *db);
