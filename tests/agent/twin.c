@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/twin.h"
 
+#include "agent/journal.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -16,6 +18,8 @@ struct block {
 	uintptr_t address; /* 0: free, 1: was in use */
 	uint64_t pc;
 	size_t bytes;
+	uint32_t tid;              /* that allocated it */
+	struct journal_place made; /* by that call */
 };
 
 static struct twin_log counts;
@@ -41,22 +45,28 @@ static void unlock(void)
 
 static void find_next(void)
 {
+	journal_open();
 	next_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
 	next_calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
 	next_realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
 	next_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
 }
 
-static struct twin_site *site_of(uint64_t pc)
+static uint32_t own_tid(void)
 {
 	if (thread_id == 0)
 		thread_id = (uint32_t)syscall(SYS_gettid);
-	for (size_t i = (pc * 31 + thread_id) % TWIN_SITES_MAX;; i = (i + 1) % TWIN_SITES_MAX) {
+	return thread_id;
+}
+
+static struct twin_site *site_of(uint64_t pc, uint32_t tid)
+{
+	for (size_t i = (pc * 31 + tid) % TWIN_SITES_MAX;; i = (i + 1) % TWIN_SITES_MAX) {
 		struct twin_site *site = &counts.sites[i];
 
 		if (site->pc == 0)
-			*site = (struct twin_site){ .pc = pc, .tid = thread_id };
-		if (site->pc == pc && site->tid == thread_id)
+			*site = (struct twin_site){ .pc = pc, .tid = tid };
+		if (site->pc == pc && site->tid == tid)
 			return site;
 	}
 }
@@ -78,33 +88,37 @@ static size_t place_of(uintptr_t address, bool is_new)
 	return 0;
 }
 
-static void count_new(void *p, size_t bytes, uint64_t pc)
+static void count_new(void *p, size_t bytes, uint64_t pc, struct journal_place made)
 {
+	uint32_t tid = own_tid();
 	struct twin_site *site;
 
 	if (p == NULL)
 		return;
 	lock();
-	site = site_of(pc);
+	site = site_of(pc, tid);
 	site->allocated_count++;
 	site->allocated_bytes += bytes;
-	blocks[place_of((uintptr_t)p, true)] = (struct block){ (uintptr_t)p, pc, bytes };
+	site->live_count++;
+	site->live_bytes += bytes;
+	blocks[place_of((uintptr_t)p, true)] = (struct block){ (uintptr_t)p, pc, bytes, tid, made };
 	unlock();
 }
 
 /* Before the block can be somebody else's. */
 static struct block take(void *p)
 {
-	struct block block = { 0 };
+	struct block block = { .made = { JOURNAL_NOBODY, 0 } };
 	size_t at;
 
 	if (p == NULL)
 		return block;
 	lock();
 	at = place_of((uintptr_t)p, false);
-	block = blocks[at];
-	if (block.address == (uintptr_t)p)
+	if (blocks[at].address == (uintptr_t)p) {
+		block = blocks[at];
 		blocks[at].address = 1;
+	}
 	unlock();
 	return block;
 }
@@ -116,58 +130,76 @@ static void count_freed(const struct block *block)
 	if (block->address == 0)
 		return;
 	lock();
-	site = site_of(block->pc);
+	site = site_of(block->pc, own_tid());
 	site->freed_count++;
 	site->freed_bytes += block->bytes;
+	site = site_of(block->pc, block->tid);
+	site->live_count--;
+	site->live_bytes -= block->bytes;
 	unlock();
 }
 
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
+static const struct journal_place nobody = { JOURNAL_NOBODY, 0 };
+
 EXPORT void *malloc(size_t bytes)
 {
+	struct journal_place place;
 	void *p;
 
 	if (next_malloc == NULL)
 		find_next();
+	place = journal_announce(CALLER, bytes, nobody);
 	p = next_malloc(bytes);
-	count_new(p, bytes, CALLER);
+	count_new(p, bytes, CALLER, place);
+	journal_complete(place, p);
 	return p;
 }
 
 EXPORT void *calloc(size_t count, size_t bytes)
 {
+	struct journal_place place;
 	void *p;
 
 	if (next_calloc == NULL)
 		find_next();
+	place = journal_announce(CALLER, count * bytes, nobody);
 	p = next_calloc(count, bytes);
-	count_new(p, count * bytes, CALLER);
+	count_new(p, count * bytes, CALLER, place);
+	journal_complete(place, p);
 	return p;
 }
 
 EXPORT void *realloc(void *p, size_t bytes)
 {
 	struct block old = take(p);
+	struct journal_place place;
 	void *moved;
 
 	if (next_realloc == NULL)
 		find_next();
+	place = journal_announce(CALLER, bytes, old.made);
 	moved = next_realloc(p, bytes);
 	/* Programs that are counted do not fail to reallocate. */
 	count_freed(&old);
-	count_new(moved, bytes, CALLER);
+	count_new(moved, bytes, CALLER, place);
+	journal_complete(place, moved);
 	return moved;
 }
 
 EXPORT void free(void *p)
 {
 	struct block old = take(p);
+	struct journal_place place = nobody;
 
 	if (next_free == NULL)
 		find_next();
+	if (old.made.thread != JOURNAL_NOBODY)
+		place = journal_announce(0, 0, old.made);
 	count_freed(&old);
 	next_free(p);
+	journal_complete(place, NULL);
 }
 
 __attribute__((destructor)) static void write_log(void)
@@ -178,6 +210,8 @@ __attribute__((destructor)) static void write_log(void)
 
 	counts.code_begin = (uintptr_t)__ehdr_start;
 	counts.code_end = (uintptr_t)_DYNAMIC;
+	if (path == NULL)
+		return;
 	if (fd < 0 || write(fd, &counts, sizeof(counts)) != sizeof(counts))
 		_exit(99);
 	close(fd);

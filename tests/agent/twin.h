@@ -3,7 +3,8 @@
  * twin - counts everything that the agent samples: preloaded before it, for tests.
  *
  * Each allocation and free is counted exactly, by the code that allocated and by thread.  At the
- * end it is written to the file GEIGER_TWIN, as one struct twin_log.
+ * end it is written to the file GEIGER_TWIN, if that is set, as one struct twin_log.  For what a
+ * kill leaves there is a journal of all calls (journal.h).
  */
 #pragma once
 
@@ -11,11 +12,15 @@
 
 enum { TWIN_SITES_MAX = 4096, TWIN_BLOCKS_MAX = 1 << 20 };
 
-/* Allocated at a site in a thread; and freed in that thread of what the site had allocated. */
+/*
+ * Allocated at a site in a thread; what is live of that; and freed in that thread, of what the site
+ * had allocated in any.
+ */
 struct twin_site {
 	uint64_t pc; /* return address; 0: not in use */
 	uint32_t tid, padding;
-	uint64_t allocated_count, allocated_bytes, freed_count, freed_bytes;
+	uint64_t allocated_count, allocated_bytes, live_count, live_bytes;
+	uint64_t freed_count, freed_bytes;
 };
 
 struct twin_log {

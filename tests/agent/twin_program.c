@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twin_program - allocates the same at each run, from several places, in several threads, and frees
+ * twin_program [STEPS] - allocates the same at each run, from several places, in several threads, and frees
  * most of it, some of it in other threads than it was allocated in.  Ends without freeing the rest.
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { THREADS = 3, KEPT = 3000, STEPS = 20000 };
+enum { THREADS = 3, KEPT = 3000, STEPS_MAX = 20000 };
 
 struct place {
 	void *(*allocate)(uint64_t random);
@@ -42,7 +42,8 @@ static uint64_t next_random(uint64_t *state)
 }
 
 static void *mailboxes[THREADS][KEPT]; /* what a thread leaves for the next one to free */
-static void *kept[THREADS][STEPS];
+static void *kept[THREADS][STEPS_MAX];
+static unsigned steps = STEPS_MAX; /* of each thread */
 static pthread_barrier_t barrier;
 
 static void *allocate(void *argument)
@@ -51,7 +52,7 @@ static void *allocate(void *argument)
 	uint64_t random = 88172645463325252u + self;
 	unsigned mail = 0;
 
-	for (unsigned i = 0; i < STEPS; i++) {
+	for (unsigned i = 0; i < steps; i++) {
 		uint64_t r = next_random(&random);
 		unsigned place = r % 6;
 		void *p = places[place](r >> 8);
@@ -69,10 +70,14 @@ static void *allocate(void *argument)
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t threads[THREADS];
 
+	if (argc > 1)
+		steps = (unsigned)atoi(argv[1]);
+	if (steps > STEPS_MAX)
+		return 2;
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (uintptr_t i = 1; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, allocate, (void *)i);

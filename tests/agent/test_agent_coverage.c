@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Do the intervals of a profile hold the truth as often as they say?  A program runs with many seeds
+ * under the agent and the twin, whose journal has every call.  Groups are all allocations of a site,
+ * of a thread, of both, and of the program; each as allocated and as live at the end; each in bytes
+ * and in allocations.
+ *
+ * Bounds    at least 94.5 % for every kind of group; where 10 samples or more are expected, at most
+ *           98.5 %.  Groups of one kind share no allocation, and samples are drawn independently, so
+ *           the hits of a kind are a sum of independent coins: 4 sigma of the binomial law at the
+ *           bound are allowed for, which no mixture of coins exceeds.
+ * Not       the upper bound, where so few misses are expected (below 10 allocations) that the law
+ *           takes steps: P(at most k missed) has no value between 95 and 98.5 % then
+ *           (docs/ESTIMATION.md, "Measured coverage").
+ * Counts    are of allocations at least as large as the smallest sampled: so is the truth here.
+ *
+ * GG_TEST_SEEDS: how many (30).
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/place.h"
+#include "agent/replay.h"
+#include "child.h"
+#include "region/ring.h"
+#include "stats/interval.h"
+#include "stats/weight.h"
+#include "test.h"
+
+enum kind { TOTAL, THREAD, SITE, SITE_IN_THREAD, KIND_COUNT };
+enum state { ALLOCATED, LIVE, STATE_COUNT };
+
+enum { GROUPS_MAX = 256, EVENTS_MAX = 1 << 16 };
+
+static const char steps[] = "6000", interval_text[] = "GEIGER_INTERVAL=4k";
+static const double interval_bytes = 4096;
+
+static const char *const kind_names[] = { "all", "a thread", "a site", "a site in a thread" };
+static const char *const state_names[] = { "allocated", "live" };
+static const char *const quantity_names[] = { "bytes", "allocations" };
+
+struct group {
+	enum kind kind;
+	enum state state;
+	uint64_t pc;
+	uint32_t tid;
+	struct gg_tally tally;
+	uint64_t smallest;       /* sample, in bytes; 0: no sample */
+	double bytes, count;     /* the truth; count: of those not below the smallest sample */
+	double expected, missed; /* samples, allocations that are none: on average */
+};
+
+struct coverage {
+	int held, asked;
+};
+
+/* Of all groups of a kind; of those where the upper bound holds too. */
+static struct coverage all[KIND_COUNT][STATE_COUNT][GG_QUANTITY_COUNT];
+static struct coverage enough[KIND_COUNT][STATE_COUNT][GG_QUANTITY_COUNT];
+
+static struct group groups[GROUPS_MAX];
+static int group_count;
+
+static struct group *group_of(enum kind kind, enum state state, uint64_t pc, uint32_t tid)
+{
+	if (kind == TOTAL || kind == THREAD)
+		pc = 0;
+	if (kind == TOTAL || kind == SITE)
+		tid = 0;
+	for (int i = 0; i < group_count; i++)
+		if (groups[i].kind == kind && groups[i].state == state && groups[i].pc == pc &&
+		    groups[i].tid == tid)
+			return &groups[i];
+	if (group_count == GROUPS_MAX)
+		abort(); /* the program has fewer */
+	groups[group_count] = (struct group){ .kind = kind, .state = state, .pc = pc, .tid = tid };
+	gg_tally_expose(&groups[group_count].tally, interval_bytes);
+	return &groups[group_count++];
+}
+
+static void add_sample(enum state state, const struct gg_region_sample *sample, uint64_t pc,
+                       uint32_t tid)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+	uint64_t size_bytes = sample->size_bytes;
+
+	for (enum kind kind = TOTAL; kind < KIND_COUNT; kind++) {
+		struct group *group = group_of(kind, state, pc, tid);
+
+		gg_tally_add(&group->tally, &draw, size_bytes);
+		if (group->smallest == 0 || size_bytes < group->smallest)
+			group->smallest = size_bytes;
+	}
+}
+
+static void add_truth(enum state state, const struct journal_call *call, uint32_t tid)
+{
+	double p = -expm1(-(double)(call->bytes + (call->bytes == 0)) / interval_bytes);
+
+	for (enum kind kind = TOTAL; kind < KIND_COUNT; kind++) {
+		struct group *group = group_of(kind, state, call->pc, tid);
+
+		group->bytes += (double)call->bytes;
+		group->count += call->bytes >= group->smallest;
+		group->expected += p;
+		group->missed += 1 - p;
+	}
+}
+
+static void add_journal(const struct journal *journal)
+{
+	static bool freed[JOURNAL_THREADS_MAX][JOURNAL_CALLS_MAX];
+
+	memset(freed, 0, sizeof(freed));
+	for (uint32_t t = 0; t < replay_thread_count(journal); t++)
+		for (uint64_t i = 0; i < journal->threads[t].completed_count; i++) {
+			struct journal_place place = journal->threads[t].calls[i].freed;
+
+			if (place.thread != JOURNAL_NOBODY)
+				freed[place.thread][place.call] = true;
+		}
+	for (uint32_t t = 0; t < replay_thread_count(journal); t++)
+		for (uint64_t i = 0; i < journal->threads[t].completed_count; i++) {
+			const struct journal_call *call = &journal->threads[t].calls[i];
+
+			if (call->pc == 0)
+				continue;
+			add_truth(ALLOCATED, call, journal->threads[t].tid);
+			if (!freed[t][i])
+				add_truth(LIVE, call, journal->threads[t].tid);
+		}
+}
+
+/* What was allocated, freed or not, is in the ring, which is large enough for all. */
+static bool add_events(const char *path, const struct journal *journal,
+                       const struct gg_region_view *view)
+{
+	static struct gg_region_event events[EVENTS_MAX];
+	struct gg_ring_reader reader;
+	int fd = open(path, O_RDWR), count = 0, got = 0;
+	uint64_t samples = 0;
+
+	if (fd < 0 || gg_ring_open(&reader, fd) < 0)
+		return false;
+	while (count < EVENTS_MAX &&
+	       (got = gg_ring_read(&reader, events + count, EVENTS_MAX - count, true)) > 0)
+		count += got;
+	close(fd);
+	for (int i = 0; i < count; i++) {
+		const struct gg_region_sample *sample = &events[i].sample;
+
+		if (events[i].kind != GG_EVENT_ALLOC)
+			continue;
+		samples++;
+		add_sample(ALLOCATED, sample, replay_site_of(journal, view, sample->stack),
+		           view->threads[sample->thread].tid);
+	}
+	return got == 0 && samples == view->header.counters[GG_COUNT_SAMPLES];
+}
+
+static void ask(const struct group *group, enum gg_quantity quantity)
+{
+	struct gg_interval interval = gg_interval_of(&group->tally, quantity, 0.95, false);
+	double truth = quantity == GG_BYTES ? group->bytes : group->count;
+	bool held = interval.low <= truth && truth <= interval.high;
+	struct coverage *coverage = &all[group->kind][group->state][quantity];
+
+	coverage->asked++;
+	coverage->held += held;
+	coverage = &enough[group->kind][group->state][quantity];
+	if (group->expected < 10 || group->missed < 10)
+		return;
+	coverage->asked++;
+	coverage->held += held;
+}
+
+static bool read_run(const char *directory)
+{
+	char path[PLACE_PATH_MAX];
+	const struct journal *journal;
+	struct gg_region_view view;
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/journal", directory);
+	journal = replay_map_journal(path);
+	if (!CHECK(journal != NULL) || !CHECK(place_find_region(directory, path)) ||
+	    !CHECK(place_open_region(directory, &view)))
+		return false;
+	group_count = 0;
+	good = CHECK(journal->overflowed == 0) && CHECK(add_events(path, journal, &view));
+	for (uint32_t i = 0; i < view.live_count; i++)
+		add_sample(LIVE, &view.live[i], replay_site_of(journal, &view, view.live[i].stack),
+		           view.threads[view.live[i].thread].tid);
+	add_journal(journal);
+	for (int i = 0; i < group_count; i++) {
+		ask(&groups[i], GG_BYTES);
+		ask(&groups[i], GG_ALLOCATIONS);
+	}
+	gg_region_view_done(&view);
+	replay_unmap_journal(journal);
+	return good;
+}
+
+static bool run(const char *directory, int seed)
+{
+	const char *const argv[] = { getenv("TWIN_PROGRAM"), steps, NULL };
+	char preload[8192], dir[100], journal[100], seed_setting[60];
+	struct place_command command;
+	const char *const with[] = { command.preload,     dir, journal, interval_text, seed_setting,
+		                     "GEIGER_RING=65536", NULL };
+	struct child child;
+	bool good;
+
+	snprintf(preload, sizeof(preload), "%s %s", getenv("TWIN"), getenv("GEIGER_AGENT"));
+	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
+	snprintf(journal, sizeof(journal), "GEIGER_JOURNAL=%s/journal", directory);
+	snprintf(seed_setting, sizeof(seed_setting), "GEIGER_SEED=%d", seed);
+	place_command(&command, argv, preload);
+	good = CHECK(child_run(&child, command.argv, with, 60)) && CHECK(child.exit_status == 0) &&
+	       read_run(directory);
+	child_done(&child);
+	place_empty(directory);
+	return good;
+}
+
+static double share_of(const struct coverage *coverage)
+{
+	return (double)coverage->held / coverage->asked;
+}
+
+static double four_sigma(double bound, const struct coverage *coverage)
+{
+	return 4 * sqrt(bound * (1 - bound) / coverage->asked);
+}
+
+static void check_kind(enum kind kind, enum state state, enum gg_quantity quantity)
+{
+	const struct coverage *every = &all[kind][state][quantity];
+	const struct coverage *some = &enough[kind][state][quantity];
+	const char *what[] = { kind_names[kind], state_names[state], quantity_names[quantity] };
+
+	if (!CHECK_MSG(every->asked > 0 && some->asked > 0, "no %s, %s", what[0], what[1]))
+		return;
+	printf("%-18s %-9s %-11s %6d intervals hold %.2f %%, %6d with 10 samples %.2f %%\n",
+	       what[0], what[1], what[2], every->asked, 100 * share_of(every), some->asked,
+	       100 * share_of(some));
+	CHECK_MSG(share_of(every) > 0.945 - four_sigma(0.945, every), "too few of %s, %s, %s",
+	          what[0], what[1], what[2]);
+	CHECK_MSG(share_of(some) > 0.945 - four_sigma(0.945, some), "too few of %s, %s, %s",
+	          what[0], what[1], what[2]);
+	CHECK_MSG(share_of(some) < 0.985 + four_sigma(0.985, some), "too many of %s, %s, %s",
+	          what[0], what[1], what[2]);
+}
+
+TEST(intervals_hold_the_truth_as_often_as_they_say)
+{
+	int seeds = getenv("GG_TEST_SEEDS") != NULL ? atoi(getenv("GG_TEST_SEEDS")) : 30;
+	const char *directory = place_make();
+
+	for (int seed = 1; seed <= seeds; seed++)
+		if (!run(directory, seed))
+			return;
+	for (enum kind kind = TOTAL; kind < KIND_COUNT; kind++)
+		for (enum state state = ALLOCATED; state < STATE_COUNT; state++) {
+			check_kind(kind, state, GG_BYTES);
+			check_kind(kind, state, GG_ALLOCATIONS);
+		}
+}
