@@ -96,13 +96,14 @@ static void identify(struct gg_region_options *o, struct identity *identity)
 typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
                         const struct gg_region_options *options);
 
-/* A new file, and in it a new region or what a child has inherited. */
+/* A new file, and in it a new region or what a child has inherited.  By one thread at a time, whose
+ * stack may be small. */
 static int open_region(make_region *make)
 {
+	static struct identity identity;
+	static struct gg_region_map map;
 	const struct gg_options *options = &gg_process.options;
 	struct gg_region_options region = options->region;
-	struct identity identity;
-	struct gg_region_map map;
 	char name[NAME_MAX_BYTES];
 	int status;
 

@@ -332,8 +332,14 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 	GG_REGION_INIT_VIEW(region);
 }
 
+/* What a child needs of its parent's region, which is too large for small stacks as a whole. */
+struct inherited {
+	struct gg_region_space tables[GG_TABLE_COUNT];
+	struct gg_region_map map;
+};
+
 /* The inherited table's records, with their ids.  They only grow, and what is ready stays so. */
-static int copy_table(struct gg_region *region, const struct gg_region *inherited,
+static int copy_table(struct gg_region *region, const struct inherited *inherited,
                       enum gg_region_table_id id, uint32_t first_count)
 {
 	uint32_t count = inherited->tables[id].used_count;
@@ -347,7 +353,7 @@ static int copy_table(struct gg_region *region, const struct gg_region *inherite
 	return 0;
 }
 
-static int copy_tables(struct gg_region *region, const struct gg_region *inherited)
+static int copy_tables(struct gg_region *region, const struct inherited *inherited)
 {
 	static const struct {
 		enum gg_region_table_id id;
@@ -395,11 +401,13 @@ static void forget(struct gg_region *region)
 int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
                     const struct gg_region_options *options)
 {
-	struct gg_region inherited = *region;
+	uint32_t live_count = region->tables[GG_TABLE_LIVE].used_count;
 	struct gg_region_options same = *options;
-	uint32_t live_count = inherited.tables[GG_TABLE_LIVE].used_count;
+	struct inherited inherited;
 	int status;
 
+	memcpy(inherited.tables, region->tables, sizeof(inherited.tables));
+	inherited.map = region->map;
 	GG_REGION_INIT_VIEW(region);
 	same.max_frames = region->max_frames;
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
