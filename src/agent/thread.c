@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "agent/free_head.h"
 #include "agent/process.h"
 #include "agent/system.h"
 #include "base/clock.h"
@@ -14,29 +15,10 @@ _Thread_local struct gg_thread gg_thread;
 
 static struct gg_thread_block *all_blocks;
 
-/*
- * Free blocks: the first one's address, and a count of changes that keeps a thread which slept while
- * the list changed from taking its old state for the new (ABA).  Blocks are whole pages of the lower
- * half of the address space, so an address has 35 bits that matter and the count has the other 29.
- */
-static uint64_t free_blocks;
-
-enum { PAGE_SHIFT = 12, COUNT_SHIFT = 35 };
+static uint64_t free_blocks; /* the first free one: free_head.h */
 
 static pthread_key_t ending_key;
 static bool has_ending_key;
-
-static struct gg_thread_block *block_of(uint64_t head)
-{
-	return (struct gg_thread_block *)((head & ((UINT64_C(1) << COUNT_SHIFT) - 1))
-	                                  << PAGE_SHIFT);
-}
-
-static uint64_t head_of(const struct gg_thread_block *block, uint64_t before)
-{
-	return ((before >> COUNT_SHIFT) + 1) << COUNT_SHIFT |
-	       (uint64_t)(uintptr_t)block >> PAGE_SHIFT;
-}
 
 static void push_free(struct gg_thread_block *block)
 {
@@ -44,9 +26,9 @@ static void push_free(struct gg_thread_block *block)
 
 	gg_store_relaxed(&block->in_use, 0);
 	do {
-		gg_store_relaxed(&block->next_free, block_of(head));
+		gg_store_relaxed(&block->next_free, gg_free_head_address(head));
 		/* Releases the block's contents to whoever pops it. */
-	} while (!gg_cas_acq_rel(&free_blocks, &head, head_of(block, head)));
+	} while (!gg_cas_acq_rel(&free_blocks, &head, gg_free_head_next(head, block)));
 }
 
 static struct gg_thread_block *pop_free(void)
@@ -55,12 +37,12 @@ static struct gg_thread_block *pop_free(void)
 	struct gg_thread_block *block;
 
 	do {
-		block = block_of(head);
+		block = gg_free_head_address(head);
 		if (block == NULL)
 			return NULL;
 		/* Perhaps not free any more, but never unmapped; the count says so below. */
 	} while (!gg_cas_acq_rel(&free_blocks, &head,
-	                         head_of(gg_load_relaxed(&block->next_free), head)));
+	                         gg_free_head_next(head, gg_load_relaxed(&block->next_free))));
 	gg_store_relaxed(&block->in_use, 1);
 	return block;
 }
