@@ -15,9 +15,9 @@
 #endif
 
 enum {
-	FD_FLOOR = 768,   /* out of the way of programs that number their descriptors */
-	TRY_COUNT = 1000, /* of a system call that signals interrupt */
-	PAGE_BYTES = 4096
+	FD_FLOOR = 768,        /* out of the way of programs that number their descriptors */
+	TRY_COUNT = 1000,      /* of a system call that signals interrupt */
+	PAGE_BYTES = 64 * 1024 /* the largest that a kernel has */
 };
 
 /* ftruncate() beyond the limit would raise SIGXFSZ, which ends the program. */
@@ -126,10 +126,11 @@ int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *na
 	return status;
 }
 
-/* Through the mapping: by whole pages. */
+/* Through the mapping: by whole pages of memory, of which the mapping's start is one. */
 static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
 {
-	uint64_t start = offset & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t into = ((uintptr_t)map->base + offset) & (PAGE_BYTES - 1);
+	uint64_t start = offset > into ? offset - into : 0;
 
 	for (int i = 0; i < TRY_COUNT; i++) {
 		if (madvise(map->base + start, offset + bytes - start, MADV_POPULATE_WRITE) == 0)

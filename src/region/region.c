@@ -13,6 +13,8 @@ enum {
 	STEP_BYTES = 64 * 1024, /* least space asked for at once */
 	STEP_SHARE = 4,         /* ... and this part of what a table has */
 	STEP_BYTES_MAX = 4 * 1024 * 1024,
+	LARGE_PAGE_BYTES = 64 * 1024, /* the largest of aarch64 */
+	PRIVATE_PARTS_MAX = 16,
 	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
 };
 
@@ -240,19 +242,25 @@ static int init_shared(struct gg_region *region, const struct gg_region_map *map
 	                             (uint64_t)ring->capacity * ring->record_bytes);
 }
 
-/* Cuts the next part off the private mapping: whole pages, for wipe(). */
+/* Whole pages, however large they are: the system rounds up what it is told to wipe. */
+static size_t to_large_page(size_t bytes)
+{
+	return (bytes + LARGE_PAGE_BYTES - 1) & ~(size_t)(LARGE_PAGE_BYTES - 1);
+}
+
+/* Cuts the next part off the private mapping, for wipe(). */
 static void *cut(uint8_t **next, size_t bytes)
 {
 	void *part = *next;
 
-	*next += to_page(bytes);
+	*next += to_large_page(bytes);
 	return part;
 }
 
 /* Makes a part all zero again, without touching what never was anything else. */
 static void wipe(void *part, size_t bytes)
 {
-	if (madvise(part, to_page(bytes), MADV_DONTNEED) != 0)
+	if (madvise(part, to_large_page(bytes), MADV_DONTNEED) != 0)
 		memset(part, 0, bytes);
 }
 
@@ -274,7 +282,7 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	                       sizeof(*region->next_free)) +
 	               stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
 	               gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
-	               gg_filter_bytes(live) + (size_t)16 * GG_REGION_PAGE_BYTES;
+	               gg_filter_bytes(live) + (size_t)PRIVATE_PARTS_MAX * LARGE_PAGE_BYTES;
 	int saved_errno = errno;
 	uint8_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -526,6 +526,31 @@ TEST(a_small_program_needs_little_space)
 	end();
 }
 
+TEST(what_is_wiped_in_a_child_is_whole_pages_however_large_they_are)
+{
+	enum { LARGEST_PAGE_BYTES = 64 * 1024 };
+
+	if (!begin_small())
+		return;
+	const void *const parts[] = { region.records,
+		                      region.homes,
+		                      region.next_free,
+		                      region.first_rows,
+		                      region.slot_owners,
+		                      region.live_index.levels[0],
+		                      region.stack_index.levels[0],
+		                      region.row_index.levels[0],
+		                      region.filter.cells[0] };
+
+	for (size_t i = 0; i < GG_COUNT(parts); i++) {
+		size_t at = (size_t)((const uint8_t *)parts[i] - region.memory);
+
+		CHECK_MSG(at % LARGEST_PAGE_BYTES == 0 && at < region.memory_bytes,
+		          "part %zu begins at %zu", i, at);
+	}
+	end();
+}
+
 TEST(sums_are_exact_in_any_order)
 {
 	const double values[] = {
