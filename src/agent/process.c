@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/digits.h"
@@ -13,6 +14,7 @@
 #include "agent/say.h"
 #include "agent/system.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "stats/weight.h"
 #include "unwind/unwind.h"
 
@@ -20,7 +22,10 @@ struct gg_process gg_process = {
 	.region = { .filter = { .view = GG_FILTER_EMPTY_VIEW } },
 };
 
-enum { NAME_MAX_BYTES = 80 };
+enum {
+	NAME_MAX_BYTES = 80,
+	LIMIT_PART = 32 /* of the address space, where that is limited */
+};
 
 /* geiger-PID-NANOSECONDS.region: an exec keeps the pid, and pids come back. */
 static void name_file(char name[NAME_MAX_BYTES])
@@ -145,6 +150,20 @@ static int map_fork_page(void)
 	return 0;
 }
 
+/*
+ * Where the program's memory is limited, all that is reserved for tables that may grow is taken from
+ * it, used or not.  So no more than a small part is.
+ */
+static void fit_limits(struct gg_region_options *options)
+{
+	static const int limits[] = { RLIMIT_AS, RLIMIT_DATA };
+	struct rlimit limit;
+
+	for (size_t i = 0; i < GG_COUNT(limits); i++)
+		if (getrlimit(limits[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+			gg_region_options_fit(options, limit.rlim_cur / LIMIT_PART);
+}
+
 static bool start(void)
 {
 	const char *what = "the region of shared memory";
@@ -152,6 +171,7 @@ static bool start(void)
 
 	gg_real_find();
 	gg_options_read(&gg_process.options);
+	fit_limits(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
 	gg_process.is_active = gg_process.options.region.active;
 	gg_process.change_count = 1;

@@ -15,6 +15,7 @@ enum {
 	STEP_BYTES_MAX = 4 * 1024 * 1024,
 	LARGE_PAGE_BYTES = 64 * 1024, /* the largest of aarch64 */
 	PRIVATE_PARTS_MAX = 16,
+	FIT_LEAST = 256, /* records: with fewer a table is of no use */
 	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
 };
 
@@ -272,21 +273,50 @@ static void init_live(struct gg_region *region, uint64_t live)
 	               &region->tables[GG_TABLE_LIVE].used_count);
 }
 
+static size_t private_bytes(const struct gg_region_options *options)
+{
+	const struct gg_region *region = NULL; /* for sizes alone */
+	uint64_t live = options->capacities[GG_TABLE_LIVE];
+	uint64_t stacks = options->capacities[GG_TABLE_STACKS];
+	uint64_t rows = options->capacities[GG_TABLE_ROWS];
+	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
+
+	return live * (sizeof(*region->records) + sizeof(*region->homes) +
+	               sizeof(*region->next_free)) +
+	       stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
+	       gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
+	       gg_filter_bytes(live) + (size_t)PRIVATE_PARTS_MAX * LARGE_PAGE_BYTES;
+}
+
+void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes)
+{
+	bool can_shrink = true;
+
+	while (can_shrink && gg_region_file_bytes(options) + private_bytes(options) > bytes) {
+		can_shrink = false;
+		for (int i = 0; i < GG_TABLE_COUNT; i++) {
+			if (options->capacities[i] / 2 < FIT_LEAST)
+				continue;
+			options->capacities[i] /= 2;
+			can_shrink = true;
+		}
+	}
+}
+
 static int init_private(struct gg_region *region, const struct gg_region_options *options)
 {
 	uint64_t live = options->capacities[GG_TABLE_LIVE];
 	uint64_t stacks = options->capacities[GG_TABLE_STACKS];
 	uint64_t rows = options->capacities[GG_TABLE_ROWS];
 	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
-	size_t bytes = live * (sizeof(*region->records) + sizeof(*region->homes) +
-	                       sizeof(*region->next_free)) +
-	               stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
-	               gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
-	               gg_filter_bytes(live) + (size_t)PRIVATE_PARTS_MAX * LARGE_PAGE_BYTES;
+	size_t bytes = private_bytes(options);
 	int saved_errno = errno;
 	uint8_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	/* Tables are sparse: a huge page for each of their beginnings would be 2 MiB for some KiB. */
+	if (next != MAP_FAILED)
+		madvise(next, bytes, MADV_NOHUGEPAGE);
 	errno = saved_errno;
 	if (next == MAP_FAILED)
 		return -ENOMEM;

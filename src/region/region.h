@@ -119,6 +119,10 @@ struct gg_region {
 
 void gg_region_options_default(struct gg_region_options *options);
 
+/* Halves the capacities until file and private memory together need no more address space than
+ * that; below a minimum, some 2 MiB, it cannot go. */
+void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes);
+
 /* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
 uint64_t gg_region_file_bytes(const struct gg_region_options *options);
 

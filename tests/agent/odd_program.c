@@ -85,6 +85,16 @@ static void whole_pages(void)
 	}
 }
 
+static void large(void)
+{
+	void *p = malloc(256 << 20);
+
+	printf("%s\n", p != NULL ? "a block" : "NULL");
+	free(p);
+	for (size_t i = 0; i < 1000; i++)
+		free(malloc(i));
+}
+
 static unsigned char *must_realloc(unsigned char *p, size_t bytes)
 {
 	unsigned char *moved = realloc(p, bytes);
@@ -253,6 +263,8 @@ int main(int argc, char **argv)
 		cancellation();
 	else if (strcmp(what, "pvalloc") == 0)
 		whole_pages();
+	else if (strcmp(what, "large") == 0)
+		large();
 	else if (strcmp(what, "children") == 0)
 		children();
 	else if (strcmp(what, "crash") == 0)

@@ -305,6 +305,35 @@ TEST(a_limit_for_file_sizes_is_told_in_one_line)
 	check_unprofiled(directory, "ulimit -f 8;");
 }
 
+/* Under a limit that leaves it little room, the program still has what it needs. */
+static void run_limited(const char *limit, const char *kib)
+{
+	char command[NAME_MAX_BYTES + 400], dir[100];
+	const char *const with[] = { dir, "GEIGER_INTERVAL=4096", NULL };
+	const char *const argv[] = { "/bin/sh", "-c", command, NULL };
+	struct child child;
+
+	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
+	snprintf(command, sizeof(command), "ulimit %s %s; LD_PRELOAD=%s exec %s large", limit, kib,
+	         getenv("GEIGER_AGENT"), getenv("ODD_PROGRAM"));
+	CHECK(child_run(&child, argv, with, LIMIT_SECONDS));
+	CHECK_MSG(child.exit_status == 42 && child.err.length == 0, "ulimit %s %s: %s", limit, kib,
+	          gg_buf_text(&child.err));
+	CHECK_MSG(strstr(gg_buf_text(&child.out), "a block\n") != NULL, "ulimit %s %s: %s", limit,
+	          kib, gg_buf_text(&child.out));
+	child_done(&child);
+	CHECK(check_regions() > 0);
+	place_empty(directory);
+}
+
+TEST(a_limit_for_memory_leaves_the_program_what_it_needs)
+{
+	/* The program takes 256 MiB at once; and some more for itself and the loader. */
+	run_limited("-v", "300000");
+	run_limited("-v", "500000");
+	run_limited("-d", "280000");
+}
+
 TEST(a_full_disk_is_told_in_one_line)
 {
 	char small[] = "/tmp/geiger-small-XXXXXX", command[300];

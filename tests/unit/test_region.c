@@ -551,6 +551,60 @@ TEST(what_is_wiped_in_a_child_is_whole_pages_however_large_they_are)
 	end();
 }
 
+TEST(capacities_are_halved_until_they_fit)
+{
+	struct gg_region_options standard, fit;
+
+	gg_region_options_default(&standard);
+	fit = standard;
+	gg_region_options_fit(&fit, UINT64_MAX);
+	CHECK(memcmp(&fit, &standard, sizeof(fit)) == 0);
+	for (uint64_t bytes = UINT64_C(1) << 30; bytes >= 4 << 20; bytes /= 2) {
+		fit = standard;
+		gg_region_options_fit(&fit, bytes);
+		CHECK_MSG(gg_region_file_bytes(&fit) > 0 && gg_region_file_bytes(&fit) < bytes,
+		          "%lu bytes", (unsigned long)bytes);
+		options = fit;
+		if (!begin())
+			return;
+		CHECK_MSG(gg_region_file_bytes(&fit) + region.memory_bytes <= bytes, "%lu bytes",
+		          (unsigned long)bytes);
+		CHECK(record(0x1000, 48, GG_STACK_EMPTY) != 0 && region_is_consistent(&region));
+		end();
+	}
+	/* Not below what is of use. */
+	gg_region_options_fit(&fit, 0);
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		CHECK(fit.capacities[i] >= 256);
+}
+
+static bool has_flag(const void *mapping, const char *flag)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	char line[600];
+	bool is_it = false, has = false;
+	unsigned long begin, end;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+			is_it = (uintptr_t)mapping >= begin && (uintptr_t)mapping < end;
+		has |= is_it && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag) != NULL;
+	}
+	if (file != NULL)
+		fclose(file);
+	return has;
+}
+
+TEST(sparse_tables_are_not_filled_by_huge_pages)
+{
+	if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0)
+		SKIP("this kernel has no huge pages");
+	if (!begin_small())
+		return;
+	CHECK(has_flag(region.memory, " nh"));
+	end();
+}
+
 TEST(sums_are_exact_in_any_order)
 {
 	const double values[] = {
