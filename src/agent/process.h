@@ -10,8 +10,8 @@
  * Fork       is noticed by a page that the kernel wipes in a forked child, at the child's first cold
  *            path: so children that exec at once cost nothing, and no fork passes unnoticed, also
  *            not one by a bare system call.  A vfork child shares the memory and is not one: what
- *            it allocates is the parent's, and recorded as such.  Kernels before 4.14 have no such
- *            page; there pthread_atfork() alone tells.
+ *            it allocates is the parent's, and recorded as such.  Kernels before 4.14 and qemu have no
+ *            such page; there pthread_atfork() alone tells.
  * Settings   interval and active may be changed by another process, in the region's control word.
  *            A thread looks at it when its sampler is due, at least once in GG_OPTIONS_VISIT_BYTES.
  */
