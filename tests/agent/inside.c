@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/place.h"
+
 static char path[600]; /* of the region that was found last */
 
 const char *inside_directory(void)
@@ -19,16 +21,7 @@ const char *inside_directory(void)
 
 static void remove_directory(void)
 {
-	const char *directory = inside_directory();
-	DIR *d = opendir(directory);
-	struct dirent *entry;
-
-	while (d != NULL && (entry = readdir(d)) != NULL)
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(d), entry->d_name, 0);
-	if (d != NULL)
-		closedir(d);
-	rmdir(directory);
+	place_remove(inside_directory());
 }
 
 void inside_restart(const char *const environment[])

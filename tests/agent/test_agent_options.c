@@ -1,57 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment asks for: seen in the region of a program that was run with it. */
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "agent/place.h"
 #include "child.h"
 #include "region/view.h"
 #include "test.h"
 
-static char directory[] = "/dev/shm/geiger-test-XXXXXX";
+static const char *directory;
 static struct gg_region_view view; /* of the last run */
 
 __attribute__((constructor(101))) static void make_directory(void)
 {
-	if (mkdtemp(directory) == NULL)
-		exit(1);
-}
-
-__attribute__((destructor)) static void remove_directory(void)
-{
-	rmdir(directory);
+	directory = place_make();
 }
 
 /* Runs twin_program with two settings ("": none) and reads its region. */
 static bool run(const char *first, const char *second)
 {
-	static struct gg_error error;
-	char preload[4200], dir[100], path[600];
-	const char *const with[] = { preload, dir, *first != '\0' ? first : NULL,
-		                     *second != '\0' ? second : NULL, NULL };
 	const char *const argv[] = { getenv("TWIN_PROGRAM"), NULL };
-	bool found = false;
-	struct dirent *entry;
+	struct place_command command;
+	char dir[100];
+	const char *const with[] = { command.preload, dir, *first != '\0' ? first : NULL,
+		                     *second != '\0' ? second : NULL, NULL };
 	struct child child;
-	DIR *d;
+	bool found;
 
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("GEIGER_AGENT"));
+	place_command(&command, argv, getenv("GEIGER_AGENT"));
 	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
-	CHECK(child_run(&child, argv, with, 60) && child.exit_status == 0 && child.err.length == 0);
+	CHECK(child_run(&child, command.argv, with, 60) && child.exit_status == 0 &&
+	      child.err.length == 0);
 	child_done(&child);
-	d = opendir(directory);
-	while (d != NULL && (entry = readdir(d)) != NULL) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		found = gg_region_view_open(&view, path, &error) == 0;
-		unlink(path);
-	}
-	if (d != NULL)
-		closedir(d);
+	found = place_open_region(directory, &view);
+	place_empty(directory);
 	return found;
 }
 

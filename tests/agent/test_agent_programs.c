@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/place.h"
 #include "base/compiler.h"
 #include "child.h"
 #include "region/view.h"
@@ -19,31 +20,11 @@
 
 enum { LIMIT_SECONDS = 60, NAME_MAX_BYTES = 4200 };
 
-static char directory[] = "/dev/shm/geiger-test-XXXXXX";
-
-static void empty_directory(void)
-{
-	DIR *d = opendir(directory);
-	struct dirent *entry;
-
-	while (d != NULL && (entry = readdir(d)) != NULL)
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(d), entry->d_name, 0);
-	if (d != NULL)
-		closedir(d);
-}
-
-static void remove_directory(void)
-{
-	empty_directory();
-	rmdir(directory);
-}
+static const char *directory;
 
 __attribute__((constructor(101))) static void make_directory(void)
 {
-	if (mkdtemp(directory) == NULL)
-		exit(1);
-	atexit(remove_directory);
+	directory = place_make();
 }
 
 /* All regions are consistent; returns the samples in them. */
@@ -89,7 +70,7 @@ static uint64_t compare(const char *below, const char *const argv[])
 	struct child a, b;
 	uint64_t samples;
 
-	empty_directory();
+	place_empty(directory);
 	snprintf(plain, sizeof(plain), "LD_PRELOAD=%s", below);
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s %s", getenv("GEIGER_AGENT"), below);
 	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
@@ -411,7 +392,7 @@ TEST(a_log_takes_what_would_go_to_stderr)
 	if (file != NULL)
 		fclose(file);
 	child_done(&child);
-	empty_directory();
+	place_empty(directory);
 }
 
 TEST(a_stderr_that_nobody_reads_does_not_end_the_program)
