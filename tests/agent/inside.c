@@ -19,17 +19,20 @@ const char *inside_directory(void)
 	return getenv("GEIGER_DIR");
 }
 
+/* Not by its forked children. */
 static void remove_directory(void)
 {
-	place_remove(inside_directory());
+	if (atoi(getenv("INSIDE_PID")) == getpid())
+		place_remove(inside_directory());
 }
 
 void inside_restart(const char *const environment[])
 {
 	static char directory[] = "/dev/shm/geiger-test-XXXXXX";
 	const char *agent = getenv("GEIGER_AGENT"), *more = getenv("INSIDE_PRELOAD");
-	char preload[4096], arguments[4096] = { 0 };
-	char *argv[64] = { NULL };
+	static char preload[8192], arguments[4096];
+	static struct place_command command; /* its setting stays in the environment */
+	const char *argv[64] = { NULL };
 	int count = 0;
 	FILE *file;
 	size_t got;
@@ -43,8 +46,6 @@ void inside_restart(const char *const environment[])
 		fprintf(stderr, "GEIGER_AGENT is not set, or /dev/shm is not there\n");
 		exit(1);
 	}
-	snprintf(preload, sizeof(preload), "%s %s", agent, more != NULL ? more : "");
-	setenv("LD_PRELOAD", preload, 1);
 	setenv("GEIGER_DIR", directory, 1);
 	snprintf(preload, sizeof(preload), "%d", (int)getpid());
 	setenv("INSIDE_PID", preload, 1);
@@ -55,9 +56,15 @@ void inside_restart(const char *const environment[])
 	for (size_t at = 0; at < got && count < 63; at += strlen(arguments + at) + 1)
 		argv[count++] = arguments + at;
 	/* By its own name, which the thread then has. */
-	got = (size_t)readlink("/proc/self/exe", path, sizeof(path) - 1);
-	execv(path, argv);
-	perror("execv");
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		perror("/proc/self/exe");
+	if (place_is_emulated())
+		argv[0] = path;
+	snprintf(preload, sizeof(preload), "%s %s", agent, more != NULL ? more : "");
+	place_command(&command, argv, preload);
+	putenv(command.preload);
+	execvp(place_is_emulated() ? command.argv[0] : path, (char *const *)command.argv);
+	perror("exec");
 	exit(1);
 }
 

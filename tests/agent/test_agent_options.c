@@ -136,6 +136,8 @@ TEST(probes_are_listed_in_the_library)
 	const char *const argv[] = { "readelf", "-n", getenv("GEIGER_AGENT"), NULL };
 	struct child child;
 
+	if (place_is_emulated())
+		SKIP("the other machine's headers have no <sys/sdt.h>");
 	if (CHECK(child_run(&child, argv, NULL, 20) && child.exit_status == 0)) {
 		const char *text = gg_buf_text(&child.out);
 

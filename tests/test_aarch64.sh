@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds geiger for aarch64 and runs under qemu's user mode what differs between machines: the unwinder,
+# the region, and the agent in real programs.  Tests leave out by themselves what qemu cannot do, and
+# say so.  qemu does not reorder memory: what depends on that is not seen here.
+# shellcheck source=tests/test.sh
+. tests/test.sh
+
+for program in aarch64-linux-gnu-gcc qemu-aarch64; do
+	if ! command -v "$program" >/dev/null; then
+		echo "skipped - geiger_s_tests_pass_on_aarch64: no $program"
+		exit 77
+	fi
+done
+
+tests=$PWD/build/aarch64/tests
+emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
+
+# As tests/meson.build has them.
+export TEST_EMULATOR="${emulator[*]}"
+export UNWIND_REUSED_SMALL=$tests/libreused-small.so UNWIND_REUSED_LARGE=$tests/libreused-large.so
+export GEIGER_AGENT=$PWD/build/aarch64/src/libgeiger-agent.so
+export TWIN=$tests/libtwin.so TWIN_PROGRAM=$tests/twin_program ODD_PROGRAM=$tests/odd_program
+export BUILD_TESTS=$tests GG_TEST_KILLS=60 GG_TEST_SEEDS=10
+
+declare -A preload=(
+	[agent_order]=$tests/libscript-allocator.so
+	[agent_signals]=$tests/libbump-allocator.so
+)
+
+# passes TEST [NAME]...: the test, or those of its parts; what it leaves out is counted (77: all).
+exec 3>&1
+# shellcheck disable=SC2317 # check calls it
+passes() {
+	local test=$1 output status=0
+	shift
+	output=$(INSIDE_PRELOAD=${preload[$test]-} "${emulator[@]}" "$tests/test_$test" "$@") || status=$?
+	grep '^skipped - ' <<<"$output" >&3
+	echo "$output"
+	[[ $status == 0 || $status == 77 ]]
+}
+
+check geiger_builds_for_aarch64_without_a_warning script/build aarch64
+for program in "$tests"/test_{unwind,region}_* "$tests"/test_region; do
+	name=${program##*/test_}
+	[[ -x $program && ! -d $program && $name != unwind_live ]] || continue
+	check "${name}_passes_on_aarch64" passes "$name"
+done
+for name in free_head kill coverage mappings options order process signals stacks twin; do
+	check "agent_${name}_passes_on_aarch64" passes "agent_$name"
+done
+# Not the real programs, nor other allocators: there are none for aarch64 here.
+check odd_programs_are_the_same_on_aarch64 passes agent_programs odd_programs_over_glibc
+check what_keeps_the_agent_from_recording_is_told_on_aarch64 passes agent_programs \
+	a_directory_that_is_missing_is_told_in_one_line \
+	a_directory_that_cannot_be_written_is_told_in_one_line \
+	a_limit_for_file_sizes_is_told_in_one_line \
+	a_limit_for_memory_leaves_the_program_what_it_needs \
+	values_that_are_not_understood_are_named_with_the_form_that_is \
+	a_log_takes_what_would_go_to_stderr
+finish
