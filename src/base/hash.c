@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -40,7 +42,8 @@ uint64_t gg_hash_random_seed(void)
 	int saved_errno = errno;
 	uint64_t seed;
 
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+	/* Not libc's getrandom(): that is a cancellation point, and malloc() is none. */
+	if (syscall(SYS_getrandom, &seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
 		seed = gg_hash_integer(gg_clock_monotonic_ns(), (uintptr_t)&seed);
 	errno = saved_errno;
 	return seed;

@@ -187,6 +187,19 @@ static void *canceled_thread(void *argument)
 	return argument;
 }
 
+static volatile bool is_canceled;
+
+/* The same where nothing was allocated before, so that all is set up with it pending. */
+static void *thread_canceled_early(void *argument)
+{
+	while (!is_canceled)
+		;
+	free(malloc(5000));
+	is_canceled = false;
+	pthread_testcancel();
+	return argument;
+}
+
 static void threads(void)
 {
 	pthread_t ids[8];
@@ -208,6 +221,11 @@ static void cancellation(void)
 	pthread_create(&id, NULL, canceled_thread, NULL);
 	pthread_join(id, &result);
 	printf("canceled: %d\n", result == PTHREAD_CANCELED);
+	pthread_create(&id, NULL, thread_canceled_early, NULL);
+	pthread_cancel(id);
+	is_canceled = true;
+	pthread_join(id, &result);
+	printf("canceled early: %d, in malloc: %d\n", result == PTHREAD_CANCELED, is_canceled);
 }
 
 static int run_child(int kind)
