@@ -13,25 +13,29 @@
 #include "agent/system.h"
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "unwind/modules.h"
 
 enum {
-	KNOWN_PAGES = 4096, /* a power of two */
+	KNOWN_PAGES = 4096, /* powers of two */
+	KNOWN_STACKS = 8192,
 	PAGE_SHIFT = 12,
 	EPOCH_SHIFT = 52 /* above a page number */
 };
 
-/* Of each module noted; only `unloaded` changes later. */
+/* Of each module noted; only `is_unloaded` changes later. */
 struct noted {
-	uint64_t begin, end, bias;
-	const struct link_map *map; /* tells two apart that came to lie at the same place */
-	uint32_t index;             /* in the region */
+	uint64_t begin, end;
+	uint64_t
+		identity; /* of its name and build-id: tells two apart that came to the same place */
+	uint32_t index;   /* in the region */
 	uint32_t is_unloaded;
 };
 
 static struct noted noted[GG_LOADED_MAX];
 static uint32_t noted_count;
-static uint64_t known_pages[KNOWN_PAGES]; /* page number, and its epoch above */
+static uint64_t known_pages[KNOWN_PAGES];   /* page number, and its epoch above */
+static uint64_t known_stacks[KNOWN_STACKS]; /* a stack's id, and its epoch above */
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35 */
 
@@ -109,30 +113,29 @@ static void read_headers(const struct dl_find_object *object, struct gg_module_i
 	}
 }
 
-static uint32_t add_to_region(const struct dl_find_object *object, uint64_t epoch)
+static uint32_t add_to_region(struct gg_module_info *info)
 {
-	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
-	struct gg_module_info info = {
-		.path = object->dlfo_link_map->l_name,
-		.bias = object->dlfo_link_map->l_addr,
-		.load_ns = gg_clock_monotonic_ns(),
-		.generation = (uint32_t)epoch,
-	};
 	char exe[GG_REGION_EXE_MAX];
 	ssize_t length;
 
-	/* The program itself has no name there. */
-	if (info.path[0] == '\0') {
+	/* The program itself has no name. */
+	if (info->path_bytes == 0) {
 		length = gg_system_read_link("/proc/self/exe", exe, sizeof(exe));
-		info.path = length > 0 ? exe : "";
+		info->path = length > 0 ? exe : "";
+		info->path_bytes = strlen(info->path);
 	}
-	info.path_bytes = strlen(info.path);
-	read_headers(object, &info, ranges);
-	return gg_region_add_module(&gg_process.region, &info);
+	return gg_region_add_module(&gg_process.region, info);
+}
+
+/* The loader's own record of a module says less: another one's may be at the same address later. */
+static uint64_t identity_of(const struct gg_module_info *info)
+{
+	return gg_hash_bytes(info->path, info->path_bytes,
+	                     gg_hash_bytes(info->build_id, info->build_id_bytes, 0));
 }
 
 /* Is it noted?  Others that lie there are gone: two modules cannot share an address. */
-static bool is_noted(const struct dl_find_object *object)
+static bool is_noted(const struct dl_find_object *object, uint64_t identity)
 {
 	uint64_t begin = (uintptr_t)object->dlfo_map_start, end = (uintptr_t)object->dlfo_map_end;
 	uint32_t count = gg_load_acquire(&noted_count);
@@ -144,7 +147,7 @@ static bool is_noted(const struct dl_find_object *object)
 		if (gg_load_acquire(&n->end) <= begin || n->begin >= end ||
 		    gg_load_relaxed(&n->is_unloaded))
 			continue;
-		if (n->map == object->dlfo_link_map && n->begin == begin && n->end == end) {
+		if (n->identity == identity && n->begin == begin && n->end == end) {
 			found = true;
 		} else {
 			gg_store_relaxed(&n->is_unloaded, 1);
@@ -158,10 +161,20 @@ static bool is_noted(const struct dl_find_object *object)
 
 static void note(uint64_t pc, uint64_t epoch)
 {
+	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
+	struct gg_module_info info = { .generation = (uint32_t)epoch };
 	struct dl_find_object object;
+	uint64_t identity;
 	uint32_t place;
 
-	if (!find(pc, &object) || is_noted(&object))
+	if (!find(pc, &object))
+		return;
+	info.path = object.dlfo_link_map->l_name;
+	info.path_bytes = strlen(info.path);
+	info.bias = object.dlfo_link_map->l_addr;
+	read_headers(&object, &info, ranges);
+	identity = identity_of(&info);
+	if (is_noted(&object, identity))
 		return;
 	place = gg_add_relaxed(&noted_count, 1);
 	if (place >= GG_LOADED_MAX) {
@@ -169,10 +182,10 @@ static void note(uint64_t pc, uint64_t epoch)
 		gg_region_count(&gg_process.region, GG_COUNT_DROP_MODULES, 1);
 		return;
 	}
+	info.load_ns = gg_clock_monotonic_ns();
 	noted[place].begin = (uintptr_t)object.dlfo_map_start;
-	noted[place].bias = object.dlfo_link_map->l_addr;
-	noted[place].map = object.dlfo_link_map;
-	noted[place].index = add_to_region(&object, epoch);
+	noted[place].identity = identity;
+	noted[place].index = add_to_region(&info);
 	/* Last, by release: until then the place holds nothing. */
 	gg_store_release(&noted[place].end, (uintptr_t)object.dlfo_map_end);
 }
@@ -201,18 +214,17 @@ static void note(uint64_t pc, uint64_t epoch)
 
 #endif
 
-void gg_loaded_note(struct gg_loaded_thread *thread, const uint64_t *pcs, uint32_t count)
+void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count)
 {
-	uint32_t stacks = gg_load_relaxed(&gg_process.region.tables[GG_TABLE_STACKS].used_count);
-	uint64_t epoch;
+	uint64_t epoch = gg_modules_epoch();
+	/* Relaxed, as below: words that say all; the worst is to look twice. */
+	uint64_t *known_stack = &known_stacks[stack % KNOWN_STACKS];
+	uint64_t stack_entry = stack | epoch << 32;
 
-	if (stacks == thread->seen_stacks)
+	if (stack >= GG_STACK_FIRST && gg_load_relaxed(known_stack) == stack_entry)
 		return;
-	thread->seen_stacks = stacks;
-	epoch = gg_modules_epoch();
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t page = pcs[i] >> PAGE_SHIFT, entry = page | epoch << EPOCH_SHIFT;
-		/* Relaxed: a word that says all; the worst is to look twice. */
 		uint64_t *known = &known_pages[page % KNOWN_PAGES];
 
 		if (gg_load_relaxed(known) == entry)
@@ -220,4 +232,5 @@ void gg_loaded_note(struct gg_loaded_thread *thread, const uint64_t *pcs, uint32
 		note(pcs[i], epoch);
 		gg_store_relaxed(known, entry);
 	}
+	gg_store_relaxed(known_stack, stack_entry);
 }

@@ -72,7 +72,7 @@ static uint32_t capture(struct gg_thread_block *block)
 	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
 		ours++;
 	id = gg_region_intern(region, &block->record, stack.frames + ours, stack.count - ours);
-	gg_loaded_note(&block->loaded, stack.frames + ours, stack.count - ours);
+	gg_loaded_note(id, stack.frames + ours, stack.count - ours);
 	return id;
 }
 

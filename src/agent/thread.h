@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/loaded.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "region/region.h"
@@ -33,7 +32,6 @@ struct gg_thread_block {
 	uint32_t in_use;
 	uint64_t sample_count;
 	struct gg_region_thread record;
-	struct gg_loaded_thread loaded;
 	struct gg_unwind_thread unwind;
 	struct gg_unwind_memo memo;
 	uint64_t pcs[GG_UNWIND_KEEP];

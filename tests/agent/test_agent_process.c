@@ -4,6 +4,7 @@
  * allocation is a sample, except where a test changes that.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -329,5 +330,63 @@ TEST(the_modules_of_stacks_are_on_record_with_their_build_id)
 		libc |= memmem(name, m->path_bytes, "libc.so", 7) != NULL && m->build_id_bytes > 0;
 	}
 	CHECK(program && libc);
+	gg_region_view_done(&view);
+}
+
+static void *from_module;
+
+static int allocate_in_callback(void)
+{
+	from_module = call_malloc(333);
+	return 0;
+}
+
+/* Loads the module, allocates by its code, and unloads it.  Returns where it was, or NULL. */
+static const void *allocate_by_module(const char *name)
+{
+	char path[600];
+	int (*call)(int (*)(void));
+	const void *where;
+	void *handle;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("BUILD_TESTS"), name);
+	handle = dlopen(path, RTLD_NOW);
+	if (!CHECK_MSG(handle != NULL, "%s", dlerror()))
+		return NULL;
+	call = (int (*)(int (*)(void)))dlsym(handle, "reused_call");
+	where = (const void *)call;
+	if (CHECK(call != NULL))
+		call(allocate_in_callback);
+	call_free(from_module);
+	dlclose(handle);
+	return where;
+}
+
+/* Both have their call at the same address, so their stacks are the same numbers. */
+TEST(a_module_loaded_where_another_was_is_on_record_too)
+{
+	static const char *const names[] = { "libreused-small.so", "libreused-large.so" };
+	const void *where[2];
+	struct gg_region_view view;
+	uint64_t unloaded_ns[2] = { 0, 0 };
+	int found[2] = { 0, 0 };
+
+	for (int i = 0; i < 2; i++)
+		where[i] = allocate_by_module(names[i]);
+	if (where[0] != where[1])
+		SKIP("the loader has not used an address twice");
+	view = inside_view();
+	for (uint32_t i = 0; i < view.module_count; i++)
+		for (int j = 0; j < 2; j++) {
+			const struct gg_region_module *m = &view.modules[i];
+
+			if (memmem(gg_region_view_string(&view, m->path_offset), m->path_bytes,
+			           names[j], strlen(names[j])) == NULL)
+				continue;
+			found[j]++;
+			unloaded_ns[j] = m->unload_ns;
+		}
+	CHECK_MSG(found[0] == 1 && found[1] == 1, "%d and %d", found[0], found[1]);
+	CHECK(unloaded_ns[0] != 0 && unloaded_ns[1] == 0);
 	gg_region_view_done(&view);
 }
