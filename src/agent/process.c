@@ -208,8 +208,8 @@ static bool prepare(struct gg_thread *t)
 	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED;
 	bool done;
 
-	/* libc is not set up yet: we were called by the loader. */
-	if (environ == NULL)
+	/* libc is not set up yet: we were called by the loader.  Later a program may clear it. */
+	if (environ == NULL && gg_load_relaxed(&gg_process.state) == GG_PROCESS_UNSTARTED)
 		return false;
 	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)) {
 		done = start();

@@ -215,6 +215,23 @@ TEST(a_child_of_a_child_that_only_frees_is_right_too)
 	call_free(p);
 }
 
+TEST(a_child_without_an_environment_has_a_region_too)
+{
+	char **environment = environ;
+	pid_t child;
+
+	environ = NULL; /* as clearenv() leaves it */
+	child = fork();
+	if (child == 0) {
+		void *p = call_malloc(1234);
+
+		environ = environment;
+		_exit(inside_live(p).size_bytes == 1234 ? 0 : 1);
+	}
+	environ = environment;
+	CHECK(child_says_yes(child));
+}
+
 static void *volatile from_child;
 
 TEST(what_a_vfork_child_allocates_is_its_parents)
