@@ -129,8 +129,14 @@ static int open_region(make_region *make)
 	return status;
 }
 
+/*
+ * In the child.  If it was forked in a handler on the sample path, it goes back there and finishes
+ * what its parent finishes too: it must not do so in the parent's file, and later at that.
+ */
 static void forked(void)
 {
+	if (gg_load_relaxed(&gg_thread.inside) != 0)
+		gg_region_map_detach(&gg_process.region.map);
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_WIPED);
 }
 

@@ -166,6 +166,17 @@ int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t b
 	return status;
 }
 
+void gg_region_map_detach(const struct gg_region_map *map)
+{
+	int saved_errno = errno;
+
+	/* Where it fails, all is as it was. */
+	if (map->base != NULL && is_ours(map->fd, map))
+		mmap(map->base, map->bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, map->fd, 0);
+	errno = saved_errno;
+}
+
 void gg_region_map_done(struct gg_region_map *map, bool remove)
 {
 	int saved_errno = errno;

@@ -45,5 +45,8 @@ GG_MUST_CHECK int gg_region_map_create_anonymous(struct gg_region_map *ret_map, 
 /* Gives [offset, offset + bytes) space.  0 or -Exxx; errno is kept.  Any thread. */
 GG_MUST_CHECK int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes);
 
+/* In a forked child that may still write: what it writes is no longer seen in the file. */
+void gg_region_map_detach(const struct gg_region_map *map);
+
 /* Unmaps and closes; the file stays unless `remove`. */
 void gg_region_map_done(struct gg_region_map *map, bool remove);

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/inside.h"
 #include "test.h"
@@ -61,4 +63,42 @@ TEST(samples_go_on_afterwards)
 	CHECK(inside_live(p).size_bytes == 4321);
 	call_free(p);
 	CHECK(!inside_is_live(p));
+}
+
+enum { FORKS = 300 };
+
+static volatile int fork_count;
+static volatile bool is_child;
+
+/* The child comes back, late, to what the handler interrupted. */
+static void fork_in_handler(int signal)
+{
+	static const struct timespec late = { 0, 5000000 };
+
+	(void)signal;
+	if (is_child || fork_count == FORKS || fork() != 0) {
+		fork_count += fork_count < FORKS;
+		return;
+	}
+	is_child = true;
+	nanosleep(&late, NULL);
+}
+
+TEST(a_child_forked_on_the_sample_path_does_not_write_into_its_parents_region)
+{
+	struct sigaction action = { .sa_handler = fork_in_handler, .sa_flags = SA_RESTART };
+	struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	double end = seconds() + 60;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (fork_count < FORKS && !is_child && seconds() < end)
+		call_free(call_realloc(call_malloc(40), 80));
+	if (is_child)
+		_exit(0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	while (wait(NULL) > 0)
+		;
+	CHECK(fork_count == FORKS);
+	CHECK(inside_is_consistent());
 }

@@ -130,3 +130,20 @@ TEST(space_outside_the_file_is_refused)
 	CHECK(gg_region_map_reserve(&map, BYTES - 4096, 4096) == 0);
 	gg_region_map_done(&map, false);
 }
+
+TEST(what_is_written_after_detaching_is_not_in_the_file)
+{
+	struct gg_region_map map;
+	char there[2] = "";
+
+	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+		return;
+	map.base[0] = 'a';
+	errno = 77;
+	gg_region_map_detach(&map);
+	CHECK(errno == 77);
+	CHECK(map.base[0] == 'a');
+	map.base[0] = map.base[BYTES - 1] = 'b';
+	CHECK(pread(map.fd, there, 1, 0) == 1 && there[0] == 'a');
+	gg_region_map_done(&map, false);
+}
