@@ -65,6 +65,14 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 	return gg_store_execute(profile, gg_buf_text(&text), error);
 }
 
+/*
+ * Functions that give tables are set up when first used, by what looks to the authorizer like a change
+ * of the schema: so they are used here, before it is in force.
+ */
+static const char table_functions[] =
+	"select 1 from pragma_table_info('sample'), pragma_table_list, pragma_index_list('sample'),"
+	" json_each('[]'), json_tree('[]') limit 0";
+
 /* Makes the connection one for questions. */
 static int begin_questions(struct gg_profile *profile, struct gg_error *error)
 {
@@ -78,6 +86,8 @@ static int begin_questions(struct gg_profile *profile, struct gg_error *error)
 	code = gg_store_execute(profile, "pragma query_only = off", error);
 	if (code == 0)
 		code = make_views(profile, error);
+	if (code == 0)
+		code = gg_store_execute(profile, table_functions, error);
 	if (code == 0)
 		code = gg_store_execute(profile, "pragma query_only = on", error);
 	return code;
