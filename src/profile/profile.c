@@ -275,13 +275,18 @@ static int sync_file(const char *path, struct gg_error *error)
 /* Gives pages back that folding has left empty, where they are many. */
 static int shrink(struct gg_profile *profile, struct gg_error *error)
 {
-	int result;
+	int result, code;
 	int64_t free_pages = gg_store_read_integer(profile, "pragma freelist_count", &result);
 	int64_t pages = gg_store_read_integer(profile, "pragma page_count", &result);
 
 	if (result != SQLITE_OK)
 		return gg_store_fail(profile, result, error);
-	return free_pages * 8 > pages ? gg_store_execute(profile, "vacuum", error) : 0;
+	if (free_pages * 8 <= pages)
+		return 0;
+	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 1); /* it attaches what it builds */
+	code = gg_store_execute(profile, "vacuum", error);
+	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
+	return code;
 }
 
 int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)

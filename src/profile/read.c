@@ -295,10 +295,11 @@ int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, v
 {
 	struct gg_reading reading;
 
-	gg_reading_begin(&reading, profile,
-	                 "select process, thread, stack, from_ns, to_ns, size_class, interval,"
-	                 " samples, size, count, count_variance, bytes, bytes_variance, count_skew,"
-	                 " bytes_skew, lifetime_ns, lost from coarse order by id");
+	gg_reading_begin(
+		&reading, profile,
+		"select process, thread, stack, from_ns, to_ns, bucket_ns, size_class, interval,"
+		" samples, size, count, count_variance, bytes, bytes_variance, count_skew,"
+		" bytes_skew, lifetime_ns, lost from coarse order by id");
 	while (gg_reading_next(&reading)) {
 		struct gg_coarse coarse;
 
@@ -307,6 +308,7 @@ int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, v
 		coarse.stack = gg_reading_id(&reading, GG_DENSE_STACK);
 		coarse.from_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
 		coarse.to_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+		coarse.bucket_ns = gg_reading_integer(&reading, 0, INT64_MAX);
 		coarse.size_class = (uint32_t)gg_reading_integer(&reading, 0, 255);
 		coarse.interval_bytes = gg_reading_number(&reading, 0, LARGEST);
 		coarse.sums = read_sums(&reading);

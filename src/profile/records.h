@@ -122,10 +122,15 @@ struct gg_sample {
 /*
  * Sums of freed samples that are not kept one by one: history that was lost, or that the retention
  * rule folded.  All were allocated and freed in [from_ns, to_ns].
+ *
+ * What was folded was allocated in [from_ns, from_ns + bucket_ns) and freed in
+ * [to_ns - bucket_ns, to_ns): live at each multiple of bucket_ns from from_ns + bucket_ns to
+ * to_ns - bucket_ns, and not live at any other multiple.
  */
 struct gg_coarse {
 	uint32_t process, thread, stack;
 	int64_t from_ns, to_ns;
+	int64_t bucket_ns;             /* 0: nothing is known but [from_ns, to_ns] */
 	uint32_t size_class;           /* the sizes are in (2^(n-1), 2^n]; 255: mixed */
 	double interval_bytes;         /* the largest sampling interval among them */
 	struct gg_sums sums;           /* samples, bytes, estimates and variances */

@@ -21,7 +21,16 @@ static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_SAMPLE_END] = "update sample set t_free = ?2, free_thread = ?3, free_stack = ?4,"
 			      " flags = flags | ?5, reserve = zeroblob(length(reserve) - ?6)"
 			      " where id = ?1 and t_free is null",
-	[GG_SQL_COARSE] = "insert into coarse values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[GG_SQL_COARSE] = "insert into coarse values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[GG_SQL_COARSE_ADD] =
+		"update coarse set interval = max(interval, ?2), samples = samples + ?3,"
+		" size = size + ?4, count = count + ?5,"
+		" count_variance = count_variance + ?6, bytes = bytes + ?7,"
+		" bytes_variance = bytes_variance + ?8,"
+		" count_skew = count_skew + ?9, bytes_skew = bytes_skew + ?10,"
+		" lifetime_ns = lifetime_ns + ?11 where id = ?1",
+	[GG_SQL_COARSE_REMOVE] = "delete from coarse where id = ?",
+	[GG_SQL_SAMPLE_REMOVE] = "delete from sample where id = ?",
 	[GG_SQL_TOTAL] = "insert or replace into total values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[GG_SQL_MEMORY] = "insert into memory values (null,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[GG_SQL_EVENT] = "insert into event values (null,?,?,?,?)",

@@ -49,6 +49,9 @@ enum gg_sql {
 	GG_SQL_SAMPLE,
 	GG_SQL_SAMPLE_END,
 	GG_SQL_COARSE,
+	GG_SQL_COARSE_ADD,
+	GG_SQL_COARSE_REMOVE,
+	GG_SQL_SAMPLE_REMOVE,
 	GG_SQL_TOTAL,
 	GG_SQL_MEMORY,
 	GG_SQL_EVENT,
@@ -60,6 +63,9 @@ enum gg_sql {
 };
 
 enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
+
+struct gg_row;
+struct gg_fold;
 
 struct gg_profile {
 	sqlite3 *db;
@@ -76,6 +82,7 @@ struct gg_profile {
 	uint64_t uncommitted_count;      /* rows since the last commit */
 	uint32_t free_reserve_bytes;     /* that a live sample keeps for its end */
 	uint64_t dangling_count;
+	struct gg_fold *fold;   /* of gg_profile_fold(); NULL: not used */
 	char *session_texts[5]; /* of gg_profile_session() */
 
 	/* Writing: what has an id. */
@@ -109,6 +116,13 @@ GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error
 
 GG_MUST_CHECK int gg_summary_make(struct gg_profile *profile, struct gg_error *error);
 GG_MUST_CHECK int gg_summary_remove(struct gg_profile *profile, struct gg_error *error);
+
+/* --- fold.c, write.c ------------------------------------------------------------------------ */
+
+void gg_fold_free(struct gg_fold *fold);
+
+/* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
+void gg_row_sums(struct gg_row *row, const struct gg_sums *sums);
 
 /* --- sql.c: errors, statements, rows --------------------------------------------------------- */
 

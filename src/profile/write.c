@@ -202,8 +202,7 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct 
 	return gg_row_run(&row, error);
 }
 
-/* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
-static void bind_sums(struct gg_row *row, const struct gg_sums *sums)
+void gg_row_sums(struct gg_row *row, const struct gg_sums *sums)
 {
 	gg_row_integer(row, (int64_t)sums->sample_count);
 	gg_row_integer(row, (int64_t)sums->size_bytes);
@@ -226,9 +225,13 @@ int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *co
 	gg_row_id(&row, coarse->stack);
 	gg_row_integer(&row, coarse->from_ns);
 	gg_row_integer(&row, coarse->to_ns);
+	if (coarse->bucket_ns > 0)
+		gg_row_integer(&row, coarse->bucket_ns);
+	else
+		gg_row_null(&row);
 	gg_row_integer(&row, coarse->size_class);
 	gg_row_number(&row, coarse->interval_bytes);
-	bind_sums(&row, &coarse->sums);
+	gg_row_sums(&row, &coarse->sums);
 	gg_row_number(&row, coarse->count_skew);
 	gg_row_number(&row, coarse->bytes_skew);
 	gg_row_number(&row, coarse->lifetime_ns_sum);
@@ -262,8 +265,8 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *tota
 	gg_row_integer(&row, total->process); /* 0, not NULL: columns of the key */
 	gg_row_integer(&row, total->thread);
 	gg_row_integer(&row, total->stack);
-	bind_sums(&row, &total->allocated);
-	bind_sums(&row, &total->freed);
+	gg_row_sums(&row, &total->allocated);
+	gg_row_sums(&row, &total->freed);
 	gg_row_text(&row, gg_buf_text(&lifetimes));
 	return gg_row_run(&row, error);
 }

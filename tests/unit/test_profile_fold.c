@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Retention: a simulated week, whose hours are a thousandth of a second. */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "profile/profile.h"
+#include "stats/rng.h"
+#include "test.h"
+
+enum { HOUR = 1000000, DAY = 24 * HOUR, WEEK = 7 * DAY, STACKS = 40, PER_HOUR = 1000 };
+
+static const struct gg_fold_rule rule = {
+	.keep_ns = HOUR,
+	.bucket_ns = HOUR,
+	.old_ns = DAY,
+	.old_bucket_ns = DAY,
+	.batch_count = 500,
+};
+
+static struct gg_error error;
+
+#define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
+
+/* All that can be asked at ends of days: by stack, what was allocated and what was live. */
+struct truth {
+	double allocated[8][STACKS + 1], live[8][STACKS + 1], variance[8][STACKS + 1];
+	double lifetime;
+	uint64_t sample_count;
+};
+
+static struct truth want, got;
+
+/* Adds to each end of a day from `from` to before `to`. */
+static void add_live(struct truth *truth, uint32_t stack, int64_t from_ns, int64_t to_ns,
+                     double bytes, double variance)
+{
+	for (int day = 0; day <= 7; day++) {
+		if (from_ns < (int64_t)day * DAY)
+			truth->allocated[day][stack] += bytes;
+		if (from_ns >= (int64_t)day * DAY || to_ns < (int64_t)day * DAY)
+			continue;
+		truth->live[day][stack] += bytes;
+		truth->variance[day][stack] += variance;
+	}
+}
+
+static int add_sample(const struct gg_sample *sample, void *context)
+{
+	struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
+	struct truth *truth = context;
+
+	if (sample->origin != 0)
+		return 0;
+	add_live(truth, sample->stack, sample->alloc_ns, sample->free_ns, weight.bytes,
+	         weight.bytes_variance);
+	truth->sample_count++;
+	if (sample->free_ns != GG_TIME_NONE)
+		truth->lifetime += (double)(sample->free_ns - sample->alloc_ns);
+	return 0;
+}
+
+static int add_coarse(const struct gg_coarse *coarse, void *context)
+{
+	struct truth *truth = context;
+
+	CHECK(coarse->bucket_ns == HOUR || coarse->bucket_ns == DAY);
+	CHECK(coarse->from_ns % coarse->bucket_ns == 0 && coarse->to_ns % coarse->bucket_ns == 0);
+	CHECK(coarse->sums.size_bytes <=
+	      (coarse->sums.sample_count << coarse->size_class)); /* its class holds */
+	add_live(truth, coarse->stack, coarse->from_ns, coarse->to_ns - 1,
+	         gg_fixed_value(coarse->sums.bytes), gg_fixed_value(coarse->sums.bytes_variance));
+	truth->sample_count += coarse->sums.sample_count;
+	truth->lifetime += coarse->lifetime_ns_sum;
+	return 0;
+}
+
+/* Many short lives, some long, a few that never end; sizes from 1 byte to 8 times the interval. */
+static struct gg_sample draw(struct gg_rng *rng, int64_t time_ns)
+{
+	double u = gg_rng_uniform(rng), life = -log(gg_rng_uniform(rng) + 1e-300);
+	uint64_t size = (uint64_t)exp2(gg_rng_uniform(rng) * 15) + (gg_rng_next(rng) & 1);
+
+	return (struct gg_sample){
+		.alloc_ns = time_ns,
+		.free_ns = u < 0.01  ? GG_TIME_NONE
+		           : u < 0.2 ? time_ns + (int64_t)(life * 10 * HOUR)
+		                     : time_ns + (int64_t)(life * 0.01 * HOUR),
+		.process = 1,
+		.thread = 1,
+		.stack = 1 + (uint32_t)(gg_rng_next(rng) % STACKS),
+		.size_bytes = size,
+		.draw = { .interval = 4096, .mark_count = 1 },
+	};
+}
+
+static struct gg_profile *make_profile(const char *path)
+{
+	struct gg_profile *profile;
+	struct gg_process process = { .pid = 1 };
+	struct gg_thread thread = { .process = 1 };
+
+	if (!OK(gg_profile_create(&profile, path, &error)))
+		return NULL;
+	OK(gg_profile_set_session(profile, &(struct gg_session){ .interval_bytes = 4096 }, &error));
+	OK(gg_profile_add_process(profile, &process, NULL, &error));
+	OK(gg_profile_add_thread(profile, &thread, NULL, &error));
+	for (uint32_t i = 0; i < STACKS; i++) {
+		OK(gg_profile_intern_frame(profile, 0, 64 + i, NULL, &error));
+		OK(gg_profile_intern_stack(profile, 0, i + 1, NULL, &error));
+	}
+	return profile;
+}
+
+/* Ends that are yet to come, by time: a pool that is searched each hour. */
+struct pending {
+	uint64_t id;
+	int64_t free_ns;
+};
+
+static struct pending *pending;
+static uint32_t pending_count;
+
+static void end_until(struct gg_profile *profile, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < pending_count;) {
+		struct gg_sample_end end = { .free_ns = pending[i].free_ns, .thread = 1 };
+
+		if (pending[i].free_ns >= now_ns) {
+			i++;
+			continue;
+		}
+		OK(gg_profile_end_sample(profile, pending[i].id, &end, &error));
+		pending[i] = pending[--pending_count];
+	}
+}
+
+static void live_an_hour(struct gg_profile *profile, struct gg_rng *rng, int64_t start_ns)
+{
+	for (int i = 0; i < PER_HOUR; i++) {
+		struct gg_sample sample = draw(rng, start_ns + (int64_t)i * (HOUR / PER_HOUR));
+		bool is_late = sample.free_ns >= start_ns + HOUR && sample.free_ns < WEEK;
+		int64_t free_ns = sample.free_ns;
+
+		if (free_ns >= WEEK)
+			free_ns = sample.free_ns = GG_TIME_NONE;
+		add_sample(&sample, &want);
+		if (is_late)
+			sample.free_ns = GG_TIME_NONE;
+		OK(gg_profile_add_sample(profile, &sample, &sample.id, &error));
+		if (is_late)
+			pending[pending_count++] = (struct pending){ sample.id, free_ns };
+	}
+	end_until(profile, start_ns + HOUR);
+}
+
+static int count_sample(const struct gg_sample *sample, void *context)
+{
+	(void)sample;
+	++*(uint64_t *)context;
+	return 0;
+}
+
+static void print_problem(const char *problem, void *context)
+{
+	(void)context;
+	printf("%s\n", problem);
+}
+
+TEST(a_week_is_folded_without_changing_what_it_sums_to)
+{
+	char path[] = "/tmp/geiger-fold-XXXXXX";
+	struct gg_profile *profile;
+	struct gg_rng rng;
+	uint64_t rows = 0, most_rows = 0;
+	int more, calls = 0;
+
+	close(mkstemp(path));
+	pending = calloc(WEEK / HOUR * PER_HOUR, sizeof(*pending));
+	gg_rng_seed(&rng, 7, 1);
+	profile = make_profile(path);
+	if (profile == NULL)
+		return;
+	for (int64_t now = 0; now < WEEK; now += HOUR) {
+		live_an_hour(profile, &rng, now);
+		do {
+			more = gg_profile_fold(profile, &rule, now + HOUR, &error);
+			calls++;
+		} while (OK(more) && more > 0);
+		rows = 0;
+		OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
+		most_rows = rows > most_rows ? rows : most_rows;
+		OK(gg_profile_commit(profile, &error));
+	}
+	CHECK_MSG(calls > 1000, "%d calls", calls); /* in small steps */
+	/* Two hours of samples, those of the longer lives, and the immortal. */
+	CHECK_MSG(most_rows < 12 * PER_HOUR, "%llu samples", (unsigned long long)most_rows);
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+
+	if (!OK(gg_profile_open(&profile, path, &error)))
+		return;
+	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
+	OK(gg_profile_each_coarse(profile, add_coarse, &got, &error));
+	CHECK(got.sample_count == want.sample_count);
+	CHECK(fabs(got.lifetime - want.lifetime) < 1e-9 * want.lifetime);
+	for (int day = 0; day <= 7; day++) {
+		for (int stack = 1; stack <= STACKS; stack++) {
+			CHECK_MSG(fabs(got.allocated[day][stack] - want.allocated[day][stack]) <=
+			                  1e-9 * want.allocated[day][stack],
+			          "allocated, day %d stack %d", day, stack);
+			CHECK_MSG(fabs(got.live[day][stack] - want.live[day][stack]) <=
+			                  1e-9 * want.live[day][stack],
+			          "live, day %d stack %d: %.17g, not %.17g", day, stack,
+			          got.live[day][stack], want.live[day][stack]);
+			CHECK(fabs(got.variance[day][stack] - want.variance[day][stack]) <=
+			      1e-9 * want.variance[day][stack]);
+		}
+	}
+	CHECK(gg_profile_check(profile, print_problem, NULL, &error) == 0);
+	gg_profile_close(profile);
+	unlink(path);
+	free(pending);
+}
+
+static int sum_coarse(const struct gg_coarse *coarse, void *context)
+{
+	struct gg_coarse *sum = context;
+
+	gg_sums_add(&sum->sums, &coarse->sums);
+	sum->to_ns = coarse->to_ns;
+	return 0;
+}
+
+TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
+{
+	struct gg_profile *profile = make_profile(NULL);
+	struct gg_rng rng;
+	struct gg_sample first, second;
+	struct gg_coarse sum = { 0 };
+	uint64_t rows = 0;
+
+	gg_rng_seed(&rng, 7, 1);
+	if (profile == NULL)
+		return;
+	first = draw(&rng, 10);
+	first.id = 1, first.free_ns = 20;
+	second = first;
+	second.id = 2, second.origin = 1, second.free_ns = GG_TIME_NONE;
+	OK(gg_profile_add_sample(profile, &first, NULL, &error));
+	OK(gg_profile_add_sample(profile, &second, NULL, &error));
+	second.id = 3, second.free_ns = 30;
+	OK(gg_profile_add_sample(profile, &second, NULL, &error));
+	while (gg_profile_fold(profile, &rule, 5 * HOUR, &error) > 0)
+		;
+	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
+	CHECK(rows == 2); /* the one that ended before another inherited one says nothing */
+	OK(gg_profile_end_sample(profile, 2, &(struct gg_sample_end){ .free_ns = 5 * HOUR },
+	                         &error));
+	while (gg_profile_fold(profile, &rule, 9 * HOUR, &error) > 0)
+		;
+	rows = 0;
+	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
+	OK(gg_profile_each_coarse(profile, sum_coarse, &sum, &error));
+	CHECK(rows == 0 && sum.sums.sample_count == 1 && sum.to_ns == 6 * HOUR);
+	gg_profile_close(profile);
+}
