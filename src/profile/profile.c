@@ -252,7 +252,7 @@ int gg_profile_commit(struct gg_profile *profile, struct gg_error *error)
 {
 	int code = 0;
 
-	if (profile->has_changes || !profile->is_in_file)
+	if (profile->has_changes || !profile->is_in_file || profile->failure != 0)
 		code = commit(profile, false, error);
 	/* Always in a transaction: so others see that somebody writes. */
 	if (code == 0 && profile->is_in_file && profile->is_written &&

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "profile/profile.h"
+#include "stats/estimate.h"
 #include "stats/rng.h"
 #include "test.h"
 
@@ -25,7 +26,7 @@ static struct gg_error error;
 /* All that can be asked at ends of days: by stack, what was allocated and what was live. */
 struct truth {
 	double allocated[8][STACKS + 1], live[8][STACKS + 1], variance[8][STACKS + 1];
-	double lifetime;
+	double sums[6]; /* counts, their variance and skew, bytes' skew, sizes, lifetimes */
 	uint64_t sample_count;
 };
 
@@ -45,9 +46,16 @@ static void add_live(struct truth *truth, uint32_t stack, int64_t from_ns, int64
 	}
 }
 
+static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	return gg_sum_value(&tally->usual[quantity].skew) +
+	       gg_sum_value(&tally->sure[quantity].skew);
+}
+
 static int add_sample(const struct gg_sample *sample, void *context)
 {
 	struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
+	struct gg_tally tally = { 0 };
 	struct truth *truth = context;
 
 	if (sample->origin != 0)
@@ -55,8 +63,14 @@ static int add_sample(const struct gg_sample *sample, void *context)
 	add_live(truth, sample->stack, sample->alloc_ns, sample->free_ns, weight.bytes,
 	         weight.bytes_variance);
 	truth->sample_count++;
+	gg_tally_add(&tally, &sample->draw, sample->size_bytes);
+	truth->sums[0] += weight.count;
+	truth->sums[1] += weight.count_variance;
+	truth->sums[2] += skew_of(&tally, GG_ALLOCATIONS);
+	truth->sums[3] += skew_of(&tally, GG_BYTES);
+	truth->sums[4] += (double)sample->size_bytes;
 	if (sample->free_ns != GG_TIME_NONE)
-		truth->lifetime += (double)(sample->free_ns - sample->alloc_ns);
+		truth->sums[5] += (double)(sample->free_ns - sample->alloc_ns);
 	return 0;
 }
 
@@ -71,7 +85,12 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 	add_live(truth, coarse->stack, coarse->from_ns, coarse->to_ns - 1,
 	         gg_fixed_value(coarse->sums.bytes), gg_fixed_value(coarse->sums.bytes_variance));
 	truth->sample_count += coarse->sums.sample_count;
-	truth->lifetime += coarse->lifetime_ns_sum;
+	truth->sums[0] += gg_fixed_value(coarse->sums.count);
+	truth->sums[1] += gg_fixed_value(coarse->sums.count_variance);
+	truth->sums[2] += coarse->count_skew;
+	truth->sums[3] += coarse->bytes_skew;
+	truth->sums[4] += (double)coarse->sums.size_bytes;
+	truth->sums[5] += coarse->lifetime_ns_sum;
 	return 0;
 }
 
@@ -203,7 +222,9 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
 	OK(gg_profile_each_coarse(profile, add_coarse, &got, &error));
 	CHECK(got.sample_count == want.sample_count);
-	CHECK(fabs(got.lifetime - want.lifetime) < 1e-9 * want.lifetime);
+	for (int i = 0; i < 6; i++)
+		CHECK_MSG(fabs(got.sums[i] - want.sums[i]) <= 1e-8 * want.sums[i],
+		          "sum %d: %.17g, not %.17g", i, got.sums[i], want.sums[i]);
 	for (int day = 0; day <= 7; day++) {
 		for (int stack = 1; stack <= STACKS; stack++) {
 			CHECK_MSG(fabs(got.allocated[day][stack] - want.allocated[day][stack]) <=

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile - a small profile for tests: one record of each kind and two samples, of which one lives.
+ *
+ * Ids are 1, but for the stack with two frames, which is 2.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+extern const struct gg_session profile_session;
+
+/* Of both samples, but that number 2 was freed at 200 s by thread 1 in stack 1, and noticed late. */
+extern const struct gg_sample profile_sample;
+
+/* The coarse row has 3 times, and the total freed 4 times, what this gives for 1. */
+struct gg_sums profile_sums(double scale);
+
+/* True if all could be written. */
+bool profile_write(struct gg_profile *profile, struct gg_error *error);

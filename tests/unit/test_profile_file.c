@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a profile's file: when it is there, what a kill leaves, who may write it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profile.h"
+#include "test.h"
+
+static struct gg_error error;
+
+#define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
+
+/* A directory of this test's own, with paths in it. */
+struct place {
+	char directory[64], path[96], journal[112];
+};
+
+static struct place make_place(void)
+{
+	struct place place = { .directory = "/tmp/geiger-profile-XXXXXX" };
+
+	if (mkdtemp(place.directory) == NULL)
+		abort();
+	snprintf(place.path, sizeof(place.path), "%s/x.geiger", place.directory);
+	snprintf(place.journal, sizeof(place.journal), "%s-journal", place.path);
+	return place;
+}
+
+static void remove_place(const struct place *place)
+{
+	unlink(place->path);
+	CHECK_MSG(rmdir(place->directory) == 0, "something was left beside %s", place->path);
+}
+
+static int count(const struct gg_sample *sample, void *context)
+{
+	(void)sample;
+	++*(uint64_t *)context;
+	return 0;
+}
+
+static void print_problem(const char *problem, void *context)
+{
+	(void)context;
+	printf("%s\n", problem);
+}
+
+/* How many samples a whole profile has; -1 if it is none or not whole. */
+static int64_t samples_in(const char *path)
+{
+	struct gg_profile *profile;
+	uint64_t seen = 0;
+
+	if (gg_profile_open(&profile, path, &error) < 0)
+		return -1;
+	if (gg_profile_each_sample(profile, count, &seen, &error) < 0 ||
+	    gg_profile_check(profile, print_problem, NULL, &error) != 0)
+		seen = UINT64_MAX;
+	gg_profile_close(profile);
+	return (int64_t)seen;
+}
+
+static struct gg_profile *create(const char *path)
+{
+	struct gg_profile *profile = NULL;
+
+	OK(gg_profile_create(&profile, path, &error));
+	if (profile != NULL) {
+		OK(gg_profile_set_session(profile, &profile_session, &error));
+		OK(gg_profile_add_process(profile, &(struct gg_process){ .pid = 1 }, NULL, &error));
+	}
+	return profile;
+}
+
+static void add(struct gg_profile *profile, int number)
+{
+	struct gg_sample sample = { .free_ns = GG_TIME_NONE,
+		                    .process = 1,
+		                    .size_bytes = 100,
+		                    .draw = { .interval = 4096, .mark_count = 1 } };
+
+	for (int i = 0; i < number; i++)
+		OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+}
+
+static void make_file(const char *path, int number)
+{
+	struct gg_profile *profile = create(path);
+
+	if (profile == NULL)
+		return;
+	add(profile, number);
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+}
+
+TEST(an_old_profile_stays_until_the_first_commit)
+{
+	struct place place = make_place();
+	struct gg_profile *profile;
+
+	make_file(place.path, 3);
+	profile = create(place.path);
+	if (profile == NULL)
+		return;
+	add(profile, 5);
+	CHECK(samples_in(place.path) == 3);
+	OK(gg_profile_commit(profile, &error));
+	CHECK(samples_in(place.path) == 5);
+	add(profile, 2);
+	CHECK(samples_in(place.path) == 5);
+	OK(gg_profile_commit(profile, &error));
+	CHECK(samples_in(place.path) == 7);
+	gg_profile_close(profile);
+	CHECK(samples_in(place.path) == 7);
+	remove_place(&place);
+}
+
+TEST(a_closed_profile_has_what_was_not_committed_and_no_journal)
+{
+	struct place place = make_place();
+	struct gg_profile *profile = create(place.path);
+	unsigned char version[2] = { 0 };
+	FILE *file;
+
+	add(profile, 4);
+	gg_profile_close(profile);
+	CHECK(samples_in(place.path) == 4);
+	file = fopen(place.path, "r");
+	CHECK(fseek(file, 18, SEEK_SET) == 0 && fread(version, 1, 2, file) == 2);
+	CHECK(version[0] == 1 && version[1] == 1); /* a rollback journal, no WAL */
+	fclose(file);
+	remove_place(&place);
+}
+
+/* Writes and commits in a process of its own, which tells when it has written more, and is killed. */
+static void be_killed(const char *path, int uncommitted)
+{
+	int pipe_fds[2], status;
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(pipe_fds) < 0 || (pid = fork()) < 0)
+		abort();
+	if (pid == 0) {
+		struct gg_profile *profile = create(path);
+
+		add(profile, 1000);
+		OK(gg_profile_commit(profile, &error));
+		add(profile, 1000);
+		OK(gg_profile_commit(profile, &error));
+		add(profile, uncommitted);
+		if (write(pipe_fds[1], test_failed ? "x" : "k", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	CHECK(read(pipe_fds[0], &byte, 1) == 1 && byte == 'k');
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+TEST(a_kill_leaves_all_that_was_committed)
+{
+	struct place place = make_place();
+
+	be_killed(place.path, 10);
+	CHECK(access(place.journal, F_OK) == 0);
+	CHECK(samples_in(place.path) == 2000);
+	be_killed(place.path, 450000); /* more than is kept in memory: the file is half changed */
+	CHECK(samples_in(place.path) == 2000);
+	CHECK(access(place.journal, F_OK) < 0);
+	remove_place(&place);
+}
+
+TEST(what_a_kill_left_is_replaced_with_its_journal)
+{
+	struct place place = make_place();
+
+	be_killed(place.path, 450000);
+	make_file(place.path, 9);
+	CHECK(samples_in(place.path) == 9);
+	remove_place(&place);
+}
+
+TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
+{
+	struct place place = make_place();
+	int status = 0;
+	pid_t pid;
+
+	be_killed(place.path, 10);
+	chmod(place.path, 0444);
+	chmod(place.journal, 0444);
+	chmod(place.directory, 0555);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) { /* root may write anywhere */
+		struct gg_profile *profile;
+		int code = 0;
+
+		if (geteuid() == 0 && setuid(65534) < 0)
+			_exit(2);
+		code = gg_profile_open(&profile, place.path, &error);
+		if (code == 0) /* it may also be that nothing of the file had changed yet */
+			_exit(0);
+		_exit(strstr(error.advice, "-journal") != NULL ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+	chmod(place.directory, 0755);
+	unlink(place.journal);
+	remove_place(&place);
+}
+
+TEST(two_recorders_do_not_write_one_profile)
+{
+	struct place place = make_place();
+	struct gg_profile *first = create(place.path), *second;
+
+	OK(gg_profile_commit(first, &error)); /* idle from here on */
+	CHECK(gg_profile_create(&second, place.path, &error) == -EBUSY);
+	gg_profile_close(first);
+	make_file(place.path, 1);
+	CHECK(samples_in(place.path) == 1);
+	remove_place(&place);
+}
+
+struct reader {
+	struct gg_profile *writer;
+	int visits;
+};
+
+static int commit_while_reading(const struct gg_sample *sample, void *context)
+{
+	struct reader *reader = context;
+
+	(void)sample;
+	if (reader->visits++ == 0) {
+		add(reader->writer, 5);
+		OK(gg_profile_commit(reader->writer, &error));
+	}
+	return 0;
+}
+
+TEST(a_reader_delays_a_commit_and_loses_nothing)
+{
+	struct place place = make_place();
+	struct gg_profile *writer = create(place.path), *profile;
+	struct reader reader = { writer, 0 };
+
+	add(writer, 3);
+	OK(gg_profile_commit(writer, &error));
+	if (OK(gg_profile_open(&profile, place.path, &error))) {
+		OK(gg_profile_each_sample(profile, commit_while_reading, &reader, &error));
+		CHECK(reader.visits == 3);
+		gg_profile_close(profile);
+	}
+	/* Who opens it now waits for the next commit, as the writer waited for the first reader. */
+	OK(gg_profile_commit(writer, &error));
+	CHECK(samples_in(place.path) == 8);
+	gg_profile_close(writer);
+	remove_place(&place);
+}
+
+TEST(a_link_to_a_profile_stays_a_link)
+{
+	struct place place = make_place();
+	char link_path[112];
+	struct stat status;
+
+	snprintf(link_path, sizeof(link_path), "%s/link", place.directory);
+	make_file(place.path, 1);
+	CHECK(symlink("x.geiger", link_path) == 0);
+	make_file(link_path, 2);
+	CHECK(lstat(link_path, &status) == 0 && S_ISLNK(status.st_mode));
+	CHECK(samples_in(place.path) == 2);
+	unlink(link_path);
+	remove_place(&place);
+}
+
+TEST(what_is_no_profile_is_refused_before_anything_is_recorded)
+{
+	struct place place = make_place();
+	struct gg_profile *profile;
+	FILE *file = fopen(place.path, "w");
+	char path[128];
+
+	fputs("dear diary", file);
+	fclose(file);
+	CHECK(gg_profile_create(&profile, place.path, &error) == -EEXIST);
+	CHECK(gg_profile_open(&profile, place.path, &error) == -EBADMSG);
+	CHECK(gg_profile_create(&profile, place.directory, &error) == -EEXIST);
+	CHECK(gg_profile_create(&profile, "/dev/null", &error) == -EEXIST);
+	snprintf(path, sizeof(path), "%s/no/x.geiger", place.directory);
+	CHECK(gg_profile_create(&profile, path, &error) == -ENOENT);
+	CHECK(gg_profile_open(&profile, path, &error) == -ENOENT);
+	file = fopen(place.path, "w"); /* an empty file is nobody's */
+	fclose(file);
+	make_file(place.path, 1);
+	CHECK(samples_in(place.path) == 1);
+	remove_place(&place);
+}
+
+TEST(a_relative_path_is_that_of_the_creation)
+{
+	struct place place = make_place();
+	char *back = getcwd(NULL, 0);
+	struct gg_profile *profile;
+
+	CHECK(chdir(place.directory) == 0);
+	profile = create("x.geiger");
+	CHECK(chdir(back) == 0);
+	free(back);
+	add(profile, 1);
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+	CHECK(samples_in(place.path) == 1);
+	remove_place(&place);
+}
+
+TEST(a_full_disk_keeps_what_was_committed)
+{
+	struct place place = make_place();
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) { /* a limit on the size of files says the same */
+		struct rlimit limit = { 1 << 20, 1 << 20 };
+		struct gg_profile *profile = create(place.path);
+		struct gg_sample sample = profile_sample;
+		int code = 0;
+
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		add(profile, 100);
+		OK(gg_profile_commit(profile, &error));
+		for (int i = 0; i < 400000 && code == 0; i++)
+			code = gg_profile_add_sample(profile, &sample, NULL, &error);
+		if (code == 0)
+			code = gg_profile_commit(profile, &error);
+		CHECK(code < 0);
+		/* What comes later says so too, rather than making a file with a hole. */
+		CHECK(gg_profile_add_sample(profile, &sample, NULL, &error) < 0);
+		CHECK(gg_profile_commit(profile, &error) < 0);
+		CHECK(gg_profile_finish(profile, &error) < 0);
+		gg_profile_close(profile);
+		fflush(stdout);
+		_exit(test_failed);
+	}
+	waitpid(pid, &status, 0);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(samples_in(place.path) == 100);
+	remove_place(&place);
+}
+
+static int keep_function(const struct gg_line *line, void *context)
+{
+	snprintf(context, 32, "%s", line->function);
+	return 0;
+}
+
+TEST(a_complete_profile_takes_better_names)
+{
+	struct place place = make_place();
+	struct gg_profile *profile = create(place.path);
+	struct gg_line line = { .function = "first" };
+	char function[32] = "";
+	uint32_t frame = 0, again = 0, stack = 0;
+
+	OK(gg_profile_intern_frame(profile, 0, 77, &frame, &error));
+	OK(gg_profile_intern_stack(profile, 0, frame, &stack, &error));
+	OK(gg_profile_put_lines(profile, frame, &line, 1, &error));
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+	if (!OK(gg_profile_edit(&profile, place.path, &error)))
+		return;
+	line.function = "second";
+	OK(gg_profile_intern_frame(profile, 0, 77, &again, &error));
+	CHECK(again == frame);
+	OK(gg_profile_intern_stack(profile, 0, frame, &again, &error));
+	CHECK(again == stack);
+	OK(gg_profile_put_lines(profile, frame, &line, 1, &error));
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+	CHECK(samples_in(place.path) == 0);
+	if (OK(gg_profile_open(&profile, place.path, &error))) {
+		OK(gg_profile_each_line(profile, keep_function, function, &error));
+		CHECK_MSG(strcmp(function, "second") == 0, "%s", function);
+		CHECK(gg_profile_add_note(profile, "no", &error) == -EROFS);
+		gg_profile_close(profile);
+	}
+	remove_place(&place);
+}
+
+TEST(ends_that_come_late_do_not_make_the_file_larger)
+{
+	struct place place = make_place();
+	struct gg_profile *profile = create(place.path);
+	struct stat before, after;
+
+	OK(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL, &error));
+	add(profile, 20000);
+	OK(gg_profile_commit(profile, &error));
+	stat(place.path, &before);
+	for (uint64_t i = 1; i <= 20000; i++) {
+		struct gg_sample_end end = { .free_ns = INT64_C(1) << 46, .thread = 1 };
+
+		OK(gg_profile_end_sample(profile, i * 7919 % 20000 + 1, &end, &error));
+	}
+	OK(gg_profile_commit(profile, &error));
+	stat(place.path, &after);
+	CHECK(before.st_size == after.st_size);
+	gg_profile_close(profile);
+	remove_place(&place);
+}
