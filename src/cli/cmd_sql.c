@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -37,9 +38,28 @@ static void append_hex(struct gg_buf *out, const char *bytes, size_t length)
 		gg_buf_printf(out, "%02x", (unsigned char)bytes[i]);
 }
 
+/* The fewest digits that read back as the same number. */
+static void append_exactly(struct gg_buf *out, double number)
+{
+	char text[40];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	gg_buf_append_text(out, text);
+}
+
+/* As many digits as a person reads. */
+static void append_roughly(struct gg_buf *out, double number)
+{
+	gg_buf_printf(out, fabs(number) >= 1000 && fabs(number) < 1e15 ? "%.0f" : "%.5g", number);
+}
+
 /* A value as text: bytes in hexadecimal digits. */
 static void append_value(struct gg_buf *out, const struct gg_query *query, int column,
-                         const char *number_format)
+                         void (*append_number)(struct gg_buf *, double))
 {
 	size_t length;
 	const char *text;
@@ -51,7 +71,7 @@ static void append_value(struct gg_buf *out, const struct gg_query *query, int c
 		gg_buf_printf(out, "%" PRId64, gg_query_integer(query, column));
 		break;
 	case GG_QUERY_NUMBER:
-		gg_buf_printf(out, number_format, gg_query_number(query, column));
+		append_number(out, gg_query_number(query, column));
 		break;
 	case GG_QUERY_TEXT:
 		text = gg_query_text(query, column, &length);
@@ -106,7 +126,7 @@ static int print_csv(struct gg_query *query, struct gg_error *error)
 		for (int i = 0; i < gg_query_column_count(query); i++) {
 			gg_buf_append_text(&line, i > 0 ? "," : "");
 			gg_buf_clear(&value);
-			append_value(&value, query, i, "%.17g");
+			append_value(&value, query, i, append_exactly);
 			if (gg_query_kind(query, i) != GG_QUERY_NULL)
 				append_csv(&line, gg_buf_text(&value), value.length);
 		}
@@ -172,20 +192,11 @@ static int print_json(struct gg_query *query, struct gg_error *error)
 
 /* --- a table --------------------------------------------------------------------------------- */
 
-/* As many digits as a person reads. */
-static const char *number_format(double number)
-{
-	return fabs(number) >= 1000 && fabs(number) < 1e15 ? "%.0f" : "%.5g";
-}
-
 static void add_cell(struct gg_table *table, const struct gg_query *query, int column)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
-	const char *format = "%g";
 
-	if (gg_query_kind(query, column) == GG_QUERY_NUMBER)
-		format = number_format(gg_query_number(query, column));
-	append_value(&value, query, column, format);
+	append_value(&value, query, column, append_roughly);
 	for (size_t i = 0; i < value.length; i++)
 		if ((unsigned char)value.data[i] < ' ' || value.data[i] == 0x7f)
 			value.data[i] = ' '; /* a name must not steer the terminal */

@@ -54,7 +54,7 @@ static void end_group(sqlite3_context *context)
 	struct gg_interval interval;
 	double confidence;
 
-	if (group == NULL || group->tally.sample_count == 0) {
+	if (group == NULL || (group->tally.sample_count == 0 && !group->is_wrong)) {
 		sqlite3_result_null(context);
 		return;
 	}
