@@ -22,10 +22,18 @@
 const struct gg_fold_rule gg_fold_rule_default = {
 	.keep_ns = INT64_C(3600) * 1000000000,
 	.bucket_ns = INT64_C(3600) * 1000000000,
-	.old_ns = INT64_C(86400) * 1000000000,
-	.old_bucket_ns = INT64_C(86400) * 1000000000,
+	.age_buckets = 4,
+	.row_max = 3000000,
 	.batch_count = 20000,
 };
+
+/* Keys of a pass that are kept: beyond, it makes more rows of the same key, which is no error. */
+enum { KEY_MAX = 500000 };
+
+/* What is given up, one after the other, where there are too many rows; further steps double times. */
+enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
+
+enum { SIZES_MIXED = 255 }; /* gg_coarse.size_class */
 
 enum pass { PASS_NONE, PASS_SAMPLES, PASS_ROWS };
 
@@ -48,6 +56,7 @@ struct part {
 struct gg_fold {
 	enum pass pass;
 	int64_t limit_ns;                      /* of this pass: what ended before is folded */
+	int joins;                             /* steps of JOIN_... */
 	int64_t position, last;                /* ids: looked at, and to look at */
 	int64_t samples_done_ns, rows_done_ns; /* limits of the passes that are through */
 	struct gg_intern keys;
@@ -275,6 +284,10 @@ static int fold_row(struct gg_fold *fold, struct gg_reading *reading, const stru
 
 	key.from_ns = floor_to(narrow->from_ns, bucket_ns);
 	key.to_ns = floor_to(narrow->to_ns - 1, bucket_ns) + bucket_ns;
+	if (fold->joins >= JOIN_THREADS)
+		key.thread = 0;
+	if (fold->joins >= JOIN_SIZES)
+		key.size_class = SIZES_MIXED;
 	sums = part_of(fold, &key);
 	if (sums == NULL)
 		return -ENOMEM;
@@ -293,6 +306,21 @@ static int fold_row(struct gg_fold *fold, struct gg_reading *reading, const stru
 	sums->bytes_skew += gg_reading_number(reading, 0, 0x1p1000);
 	sums->lifetime_ns_sum += gg_reading_number(reading, 0, 0x1p1000);
 	return 0;
+}
+
+/* How long the bucket of a row should be that ended at to_ns: a power of two times the shortest. */
+static int64_t bucket_for(const struct gg_fold *fold, const struct gg_fold_rule *rule,
+                          int64_t to_ns)
+{
+	int64_t bucket_ns = rule->bucket_ns, age_ns = fold->limit_ns - to_ns;
+	int64_t times = rule->age_buckets;
+
+	if (fold->joins >= JOIN_TIMES)
+		age_ns = age_ns << (fold->joins - JOIN_TIMES + 1);
+	while (age_ns / times >= 2 * bucket_ns &&
+	       floor_to(to_ns - 1, 2 * bucket_ns) + 2 * bucket_ns <= fold->limit_ns)
+		bucket_ns *= 2;
+	return bucket_ns;
 }
 
 static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule,
@@ -314,22 +342,27 @@ static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule
 		sqlite3_bind_int64(reading.statement, 3, rule->batch_count);
 	}
 	while (code == 0 && gg_reading_next(&reading)) {
-		int64_t id = (int64_t)gg_reading_bits(&reading), bucket_ns;
+		int64_t id = (int64_t)gg_reading_bits(&reading), bucket_ns, wanted_ns;
 		struct key key = { 0 };
 
 		count++;
 		fold->position = id;
 		key.to_ns = gg_reading_time(&reading);
 		bucket_ns = gg_reading_integer(&reading, 0, INT64_MAX);
-		if (key.to_ns > fold->limit_ns || bucket_ns == 0 ||
-		    bucket_ns >= rule->old_bucket_ns)
+		if (key.to_ns > fold->limit_ns || bucket_ns == 0)
 			continue;
 		key.from_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
 		key.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
 		key.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
 		key.stack = gg_reading_id(&reading, GG_DENSE_STACK);
-		key.size_class = (uint32_t)gg_reading_integer(&reading, 0, 255);
-		code = fold_row(fold, &reading, &key, rule->old_bucket_ns);
+		key.size_class = (uint32_t)gg_reading_integer(&reading, 0, SIZES_MIXED);
+		wanted_ns = bucket_for(fold, rule, key.to_ns);
+		if (bucket_ns >= wanted_ns && (fold->joins < JOIN_THREADS || key.thread == 0) &&
+		    (fold->joins < JOIN_SIZES || key.size_class == SIZES_MIXED))
+			continue;
+		if (wanted_ns < bucket_ns)
+			wanted_ns = bucket_ns;
+		code = fold_row(fold, &reading, &key, wanted_ns);
 		remember(fold, id);
 	}
 	if (count < rule->batch_count)
@@ -403,7 +436,7 @@ static bool begin_pass(struct gg_profile *profile, const struct gg_fold_rule *ru
 {
 	struct gg_fold *fold = profile->fold;
 	int64_t samples_ns = floor_to(now_ns - rule->keep_ns, rule->bucket_ns);
-	int64_t rows_ns = floor_to(now_ns - rule->old_ns, rule->old_bucket_ns);
+	int64_t rows_ns = floor_to(samples_ns, rule->bucket_ns * rule->age_buckets);
 	int result;
 
 	if (samples_ns > fold->samples_done_ns) {
@@ -414,9 +447,22 @@ static bool begin_pass(struct gg_profile *profile, const struct gg_fold_rule *ru
 		fold->pass = PASS_ROWS;
 		fold->rows_done_ns = fold->limit_ns = rows_ns;
 		fold->last = gg_store_read_integer(profile, "select max(id) from coarse", &result);
+		if (fold->joins < JOINS_MAX &&
+		    gg_store_read_integer(profile, "select count(*) from coarse", &result) >
+		            rule->row_max)
+			fold->joins++;
 	}
 	fold->position = 0;
 	return fold->pass != PASS_NONE;
+}
+
+/* Keeps what a pass remembers small. */
+static void limit_keys(struct gg_fold *fold)
+{
+	if (fold->keys.count < KEY_MAX)
+		return;
+	gg_intern_done(&fold->keys);
+	gg_buf_done(&fold->made);
 }
 
 int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule, int64_t now_ns,
@@ -431,6 +477,7 @@ int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule,
 		return out_of_memory(profile, error);
 	if (fold->pass == PASS_NONE && !begin_pass(profile, rule, now_ns))
 		return 0;
+	limit_keys(fold);
 	gg_buf_clear(&fold->parts);
 	gg_buf_clear(&fold->removed);
 	code = gg_store_begin(profile, error);

@@ -77,18 +77,20 @@ GG_MUST_CHECK int gg_profile_commit(struct gg_profile *profile, struct gg_error 
 
 /*
  * Retention: samples that were freed long ago become coarse rows, one for each time bucket, process,
- * thread, stack and size class; rows that are older still are joined into longer buckets.  Sums over
- * whole buckets and what was live at multiples of the bucket stay what they were.
+ * thread, stack and size class; rows are joined into longer buckets (2, 4, 8 ... times as long) as they
+ * grow older.  Sums over whole buckets, and what was live at multiples of a row's bucket, stay what they
+ * were.  Where rows are more than row_max nevertheless, threads are joined, then sizes, then longer
+ * times.
  */
 struct gg_fold_rule {
-	int64_t keep_ns;       /* samples stay for so long after they were freed */
-	int64_t bucket_ns;     /* of time */
-	int64_t old_ns;        /* rows that ended so long ago are joined */
-	int64_t old_bucket_ns; /* a multiple of bucket_ns */
-	uint32_t batch_count;  /* rows that one call looks at */
+	int64_t keep_ns;     /* samples stay for so long after they were freed */
+	int64_t bucket_ns;   /* the shortest bucket */
+	int64_t age_buckets; /* a row is at least this many times as old as its bucket is long */
+	int64_t row_max;
+	uint32_t batch_count; /* rows that one call looks at */
 };
 
-/* 1 h, 1 h, 1 day, 1 day, 20 000: a week of 100 samples a second stays under 500 MB (bench_profile). */
+/* 1 h, 1 h, 4, 3 M, 20 000: a week of 100 samples a second stays under 500 MB (bench_profile). */
 extern const struct gg_fold_rule gg_fold_rule_default;
 
 /*

@@ -9,13 +9,16 @@
 #include "stats/rng.h"
 #include "test.h"
 
-enum { HOUR = 1000000, DAY = 24 * HOUR, WEEK = 7 * DAY, STACKS = 40, PER_HOUR = 1000 };
+enum { HOUR = 1000000, WEEK = 7 * 24 * HOUR, STACKS = 40, PER_HOUR = 1000 };
+
+/* Times that are multiples of all buckets that a week makes: 1, 2, 4, 8, 16 and 32 hours. */
+enum { END = 32 * HOUR, ENDS = 6 };
 
 static const struct gg_fold_rule rule = {
 	.keep_ns = HOUR,
 	.bucket_ns = HOUR,
-	.old_ns = DAY,
-	.old_bucket_ns = DAY,
+	.age_buckets = 4,
+	.row_max = 1000000,
 	.batch_count = 500,
 };
 
@@ -23,23 +26,23 @@ static struct gg_error error;
 
 #define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
 
-/* All that can be asked at ends of days: by stack, what was allocated and what was live. */
+/* All that can be asked at those times: by stack, what was allocated and what was live. */
 struct truth {
-	double allocated[8][STACKS + 1], live[8][STACKS + 1], variance[8][STACKS + 1];
+	double allocated[ENDS][STACKS + 1], live[ENDS][STACKS + 1], variance[ENDS][STACKS + 1];
 	double sums[6]; /* counts, their variance and skew, bytes' skew, sizes, lifetimes */
 	uint64_t sample_count;
 };
 
 static struct truth want, got;
 
-/* Adds to each end of a day from `from` to before `to`. */
+/* Adds to each such time from `from` to before `to`. */
 static void add_live(struct truth *truth, uint32_t stack, int64_t from_ns, int64_t to_ns,
                      double bytes, double variance)
 {
-	for (int day = 0; day <= 7; day++) {
-		if (from_ns < (int64_t)day * DAY)
+	for (int day = 0; day < ENDS; day++) {
+		if (from_ns < (int64_t)day * END)
 			truth->allocated[day][stack] += bytes;
-		if (from_ns >= (int64_t)day * DAY || to_ns < (int64_t)day * DAY)
+		if (from_ns >= (int64_t)day * END || to_ns < (int64_t)day * END)
 			continue;
 		truth->live[day][stack] += bytes;
 		truth->variance[day][stack] += variance;
@@ -78,7 +81,7 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 {
 	struct truth *truth = context;
 
-	CHECK(coarse->bucket_ns == HOUR || coarse->bucket_ns == DAY);
+	CHECK(coarse->bucket_ns >= HOUR && coarse->bucket_ns <= END);
 	CHECK(coarse->from_ns % coarse->bucket_ns == 0 && coarse->to_ns % coarse->bucket_ns == 0);
 	CHECK(coarse->sums.size_bytes <=
 	      (coarse->sums.sample_count << coarse->size_class)); /* its class holds */
@@ -186,26 +189,35 @@ static void print_problem(const char *problem, void *context)
 	printf("%s\n", problem);
 }
 
-TEST(a_week_is_folded_without_changing_what_it_sums_to)
+static void fold(struct gg_profile *profile, const struct gg_fold_rule *by, int64_t now_ns,
+                 int *calls)
 {
-	char path[] = "/tmp/geiger-fold-XXXXXX";
-	struct gg_profile *profile;
-	struct gg_rng rng;
-	uint64_t rows = 0, most_rows = 0;
-	int more, calls = 0;
+	int more;
 
-	close(mkstemp(path));
+	do {
+		more = gg_profile_fold(profile, by, now_ns, &error);
+		++*calls;
+	} while (OK(more) && more > 0);
+}
+
+/* A week of it, in a file that the caller removes; what is folded is told by the rule. */
+static bool live_a_week(const char *path, const struct gg_fold_rule *by)
+{
+	struct gg_profile *profile = make_profile(path);
+	struct gg_rng rng;
+	uint64_t rows, most_rows = 0;
+	int calls = 0;
+
+	memset(&want, 0, sizeof(want));
+	memset(&got, 0, sizeof(got));
+	pending_count = 0;
 	pending = calloc(WEEK / HOUR * PER_HOUR, sizeof(*pending));
 	gg_rng_seed(&rng, 7, 1);
-	profile = make_profile(path);
-	if (profile == NULL)
-		return;
+	if (profile == NULL || pending == NULL)
+		return false;
 	for (int64_t now = 0; now < WEEK; now += HOUR) {
 		live_an_hour(profile, &rng, now);
-		do {
-			more = gg_profile_fold(profile, &rule, now + HOUR, &error);
-			calls++;
-		} while (OK(more) && more > 0);
+		fold(profile, by, now + HOUR, &calls);
 		rows = 0;
 		OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
 		most_rows = rows > most_rows ? rows : most_rows;
@@ -216,32 +228,85 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 	CHECK_MSG(most_rows < 12 * PER_HOUR, "%llu samples", (unsigned long long)most_rows);
 	OK(gg_profile_finish(profile, &error));
 	gg_profile_close(profile);
+	free(pending);
+	return !test_failed;
+}
 
-	if (!OK(gg_profile_open(&profile, path, &error)))
-		return;
-	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
-	OK(gg_profile_each_coarse(profile, add_coarse, &got, &error));
+static int count_coarse(const struct gg_coarse *coarse, void *context)
+{
+	(void)coarse;
+	++*(uint64_t *)context;
+	return 0;
+}
+
+static void compare_sums(void)
+{
 	CHECK(got.sample_count == want.sample_count);
 	for (int i = 0; i < 6; i++)
 		CHECK_MSG(fabs(got.sums[i] - want.sums[i]) <= 1e-8 * want.sums[i],
 		          "sum %d: %.17g, not %.17g", i, got.sums[i], want.sums[i]);
-	for (int day = 0; day <= 7; day++) {
+}
+
+TEST(a_week_is_folded_without_changing_what_it_sums_to)
+{
+	char path[] = "/tmp/geiger-fold-XXXXXX";
+	struct gg_profile *profile;
+	uint64_t rows = 0;
+
+	close(mkstemp(path));
+	if (!live_a_week(path, &rule) || !OK(gg_profile_open(&profile, path, &error)))
+		return;
+	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
+	OK(gg_profile_each_coarse(profile, add_coarse, &got, &error));
+	OK(gg_profile_each_coarse(profile, count_coarse, &rows, &error));
+	CHECK_MSG(rows < want.sample_count / 4, "%llu rows", (unsigned long long)rows);
+	compare_sums();
+	for (int end = 0; end < ENDS; end++) {
 		for (int stack = 1; stack <= STACKS; stack++) {
-			CHECK_MSG(fabs(got.allocated[day][stack] - want.allocated[day][stack]) <=
-			                  1e-9 * want.allocated[day][stack],
-			          "allocated, day %d stack %d", day, stack);
-			CHECK_MSG(fabs(got.live[day][stack] - want.live[day][stack]) <=
-			                  1e-9 * want.live[day][stack],
-			          "live, day %d stack %d: %.17g, not %.17g", day, stack,
-			          got.live[day][stack], want.live[day][stack]);
-			CHECK(fabs(got.variance[day][stack] - want.variance[day][stack]) <=
-			      1e-9 * want.variance[day][stack]);
+			CHECK_MSG(fabs(got.allocated[end][stack] - want.allocated[end][stack]) <=
+			                  1e-9 * want.allocated[end][stack],
+			          "allocated, end %d stack %d", end, stack);
+			CHECK_MSG(fabs(got.live[end][stack] - want.live[end][stack]) <=
+			                  1e-9 * want.live[end][stack],
+			          "live, end %d stack %d: %.17g, not %.17g", end, stack,
+			          got.live[end][stack], want.live[end][stack]);
+			CHECK(fabs(got.variance[end][stack] - want.variance[end][stack]) <=
+			      1e-9 * want.variance[end][stack]);
 		}
 	}
 	CHECK(gg_profile_check(profile, print_problem, NULL, &error) == 0);
 	gg_profile_close(profile);
 	unlink(path);
-	free(pending);
+}
+
+static int add_mixed(const struct gg_coarse *coarse, void *context)
+{
+	struct gg_coarse mixed = *coarse;
+
+	mixed.size_class = 32; /* of any sizes */
+	mixed.from_ns = mixed.to_ns = 0;
+	mixed.bucket_ns = HOUR;
+	return add_coarse(&mixed, context);
+}
+
+TEST(too_many_rows_are_joined_further_without_changing_the_sums)
+{
+	char path[] = "/tmp/geiger-fold-XXXXXX";
+	struct gg_fold_rule narrow = rule;
+	struct gg_profile *profile;
+	uint64_t rows = 0;
+
+	close(mkstemp(path));
+	narrow.row_max = 3000;
+	if (!live_a_week(path, &narrow) || !OK(gg_profile_open(&profile, path, &error)))
+		return;
+	OK(gg_profile_each_coarse(profile, count_coarse, &rows, &error));
+	CHECK_MSG(rows < 10000, "%llu rows", (unsigned long long)rows);
+	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
+	OK(gg_profile_each_coarse(profile, add_mixed, &got, &error));
+	compare_sums();
+	gg_profile_close(profile);
+	unlink(path);
 }
 
 static int sum_coarse(const struct gg_coarse *coarse, void *context)
