@@ -9,7 +9,9 @@
  * Times are of the processor, since the machines are shared; the clock's are beside them.
  *
  *   bench_profile [SAMPLES [STACKS]]
+ *   bench_profile week [HOURS [RATE]]     simulated time; a week of 100 samples a second by default
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,10 +234,133 @@ static void run(const char *title, enum ends ends)
 	free(leaves);
 }
 
+/* --- a week ----------------------------------------------------------------------------------- */
+
+/* Stacks as popular as words: number k with probability ~ 1/k. */
+static uint32_t draw_stack(struct gg_rng *rng)
+{
+	return (uint32_t)(exp(gg_rng_uniform(rng) * log((double)stack_count)) - 0.5) % stack_count;
+}
+
+/* Most die young, one in ten lives for hours, one in a hundred for days. */
+static double draw_life_s(struct gg_rng *rng)
+{
+	uint64_t kind = gg_rng_next(rng) % 100;
+	double mean_s = kind < 1 ? 86400 * 2 : kind < 10 ? 3600 * 3 : 20;
+
+	return -log(1 - gg_rng_uniform(rng)) * mean_s;
+}
+
+/* Ends that are to come, by the hour in which they do. */
+struct week {
+	struct late *late[24 * 7 + 1];
+	uint32_t late_count[24 * 7 + 1], late_capacity[24 * 7 + 1];
+};
+
+static void end_later(struct week *week, uint32_t hour, uint64_t id, int64_t free_ns)
+{
+	uint32_t *count = &week->late_count[hour], *capacity = &week->late_capacity[hour];
+
+	if (*count == *capacity) {
+		*capacity = *capacity > 0 ? 2 * *capacity : 1024;
+		week->late[hour] = realloc(week->late[hour], *capacity * sizeof(struct late));
+		if (week->late[hour] == NULL)
+			exit(1);
+	}
+	week->late[hour][(*count)++] = (struct late){ id, free_ns };
+}
+
+static void run_hour(struct gg_profile *profile, struct week *week, const uint32_t *leaves,
+                     struct gg_rng *rng, uint32_t hour, uint64_t rate)
+{
+	const int64_t hour_ns = INT64_C(3600) * 1000000000;
+	int64_t start_ns = hour * hour_ns;
+
+	for (uint32_t i = 0; i < week->late_count[hour]; i++) {
+		struct gg_sample_end end = { .free_ns = week->late[hour][i].free_ns, .thread = 1 };
+
+		must(gg_profile_end_sample(profile, week->late[hour][i].id, &end, &error));
+	}
+	free(week->late[hour]);
+	week->late[hour] = NULL;
+	for (uint64_t i = 0; i < rate * 3600; i++) {
+		int64_t time_ns = start_ns + (int64_t)(i * 1000000000 / rate);
+		uint32_t stack = draw_stack(rng);
+		struct gg_sample sample = draw_sample(rng, leaves, time_ns);
+		int64_t free_ns = time_ns + (int64_t)(draw_life_s(rng) * 1e9);
+		uint64_t id;
+
+		/* A stack has its size, give or take, and half of the threads. */
+		sample.stack = leaves[stack];
+		sample.size_bytes = (16 << stack % 12) + sample.size_bytes % 16;
+		sample.thread = 1 + (sample.thread + stack) % 4;
+		if (free_ns < start_ns + hour_ns)
+			sample.free_ns = free_ns;
+		must(gg_profile_add_sample(profile, &sample, &id, &error));
+		if (free_ns >= start_ns + hour_ns && free_ns / hour_ns <= 24 * 7)
+			end_later(week, (uint32_t)(free_ns / hour_ns), id, free_ns);
+		if (i % 3000 == 2999) { /* half a minute */
+			must(gg_profile_fold(profile, &gg_fold_rule_default, time_ns, &error));
+			must(gg_profile_commit(profile, &error));
+		}
+	}
+}
+
+static void run_week(uint32_t hours, uint64_t rate)
+{
+	char directory[] = "/tmp/geiger-bench-XXXXXX", path[64];
+	static struct week week;
+	struct gg_profile *profile;
+	struct stopwatch start = now(), part;
+	struct gg_rng rng;
+	struct stat status;
+	struct sum sum = { 0 };
+	uint32_t *leaves;
+
+	gg_rng_seed(&rng, 1, 1);
+	if (mkdtemp(directory) == NULL)
+		exit(1);
+	snprintf(path, sizeof(path), "%s/x.geiger", directory);
+	must(gg_profile_create(&profile, path, &error));
+	must(gg_profile_add_process(profile, &(struct gg_process){ .pid = 1 }, NULL, &error));
+	for (uint32_t i = 0; i < 8; i++)
+		must(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL,
+		                           &error));
+	leaves = write_stacks(profile, &rng);
+	for (uint32_t hour = 0; hour < hours; hour++) {
+		run_hour(profile, &week, leaves, &rng, hour, rate);
+		if (hour % 24 == 23 || hour + 1 == hours) {
+			stat(path, &status);
+			printf("  after %3u hours %44.1f MB\n", hour + 1,
+			       (double)status.st_size * 1e-6);
+			fflush(stdout);
+		}
+	}
+	tell("recording and folding", since(start), (double)hours * 3600 * (double)rate, "samples");
+	part = now();
+	must(gg_profile_finish(profile, &error));
+	tell("finish", since(part), 0, NULL);
+	must(gg_profile_each_sample(profile, add_sample, &sum, &error));
+	gg_profile_close(profile);
+	stat(path, &status);
+	printf("  %-44s %9.1f MB, %llu samples one by one\n", "file", (double)status.st_size * 1e-6,
+	       (unsigned long long)sum.count);
+	unlink(path);
+	rmdir(directory);
+	free(leaves);
+}
+
 int main(int argc, char **argv)
 {
 	struct rusage usage;
 
+	if (argc > 1 && strcmp(argv[1], "week") == 0) {
+		run_week(argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) % 169 : 168,
+		         argc > 3 ? strtoull(argv[3], NULL, 10) : 100);
+		getrusage(RUSAGE_SELF, &usage);
+		printf("  %-44s %7.1f MB\n", "most memory", (double)usage.ru_maxrss * 1e-3);
+		return 0;
+	}
 	if (argc > 1)
 		sample_count = strtoull(argv[1], NULL, 10);
 	if (argc > 2)

@@ -57,8 +57,7 @@ const char gg_schema_tables[] =
 	"  bytes_variance real, count_skew real, bytes_skew real, lifetime_ns real,\n"
 	"  lost integer);\n"
 	"create table total(\n"
-	"  process integer references process(id), thread integer references thread(id),\n"
-	"  stack integer references stack(id),\n"
+	"  process integer, thread integer, stack integer,\n" /* 0: none */
 	"  allocated_samples integer, allocated_size integer, allocated_count real,\n"
 	"  allocated_count_variance real, allocated_bytes real, allocated_bytes_variance real,\n"
 	"  freed_samples integer, freed_size integer, freed_count real,\n"
@@ -73,10 +72,10 @@ const char gg_schema_tables[] =
 	"  id integer primary key, time_ns integer, process integer references process(id),\n"
 	"  kind text, detail text);\n"
 	"create table counter(\n"
-	"  process integer references process(id), name text, value integer,\n"
+	"  process integer, name text, value integer,\n" /* 0: the session */
 	"  primary key(process, name)) without rowid;\n"
 	"create table stack_sum(\n"
-	"  stack integer primary key references stack(id),\n"
+	"  stack integer primary key,\n" /* 0: none */
 	"  live_samples integer, live_bytes real, live_bytes_variance real, live_count real,\n"
 	"  live_count_variance real, allocated_samples integer, allocated_bytes real,\n"
 	"  allocated_bytes_variance real, allocated_count real, allocated_count_variance real);\n"
