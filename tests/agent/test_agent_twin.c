@@ -62,7 +62,7 @@ static const char *start(struct twin_run *run, const char *const settings[])
 	with[count++] = command.preload;
 	with[count++] = dir;
 	with[count++] = log;
-	for (int i = 0; settings[i] != NULL && i < SETTINGS_MAX; i++)
+	for (int i = 0; i < SETTINGS_MAX && settings[i] != NULL; i++)
 		with[count++] = settings[i];
 	with[count] = NULL;
 	if (!child_run(&child, command.argv, with, LIMIT_SECONDS) || child.exit_status != 0)
