@@ -322,8 +322,10 @@ int main(void)
 	whole_stacks = pages(sizeof(uint64_t) * FRAMES * 2 * DISTINCT);
 	if (!begin(&options) || all_stacks == NULL || plain_nodes == NULL || whole_stacks == NULL)
 		return 1;
-	gg_index_init(&plain_index, pages(gg_index_bytes(1 << 20)), 1 << 20);
-	gg_index_init(&whole_index, pages(gg_index_bytes(1 << 17)), 1 << 17);
+	gg_index_init(&plain_index, pages(gg_index_bytes(1 << 20, GG_INDEX_TIGHT)), 1 << 20,
+	              GG_INDEX_TIGHT);
+	gg_index_init(&whole_index, pages(gg_index_bytes(1 << 17, GG_INDEX_TIGHT)), 1 << 17,
+	              GG_INDEX_TIGHT);
 	for (uint64_t i = 0; i < DISTINCT; i++)
 		make_stack(i, all_stacks[i]);
 	run_intern(&all, 2 * DISTINCT);

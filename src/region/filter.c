@@ -12,7 +12,7 @@ enum {
 };
 
 /* view keeps 6 bits of the address for itself. */
-const uint16_t gg_filter_nothing[32] __attribute__((aligned(64)));
+const uint8_t gg_filter_nothing[64] __attribute__((aligned(64)));
 
 static size_t cells_of(uint32_t size)
 {
@@ -40,14 +40,14 @@ size_t gg_filter_bytes(uint64_t record_count)
 	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < sizes_for(record_count); i++)
-		bytes += cells_of(i) * sizeof(uint16_t);
+		bytes += cells_of(i);
 	return bytes;
 }
 
 void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_count, uint32_t *homes,
                     const uint64_t *addresses, size_t address_stride, const uint32_t *used_count)
 {
-	uint16_t *next = memory;
+	uint8_t *next = memory;
 
 	*filter = (struct gg_filter){
 		.size_count = sizes_for(record_count),
@@ -67,13 +67,13 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 static void change(struct gg_filter *filter, uint32_t size, uint64_t address, int by)
 {
 	unsigned shift = view_of(filter, size) & 63;
-	uint16_t *cell = &filter->cells[size][gg_filter_hash(address) >> shift];
-	uint16_t old = gg_load_relaxed(cell), new;
+	uint8_t *cell = &filter->cells[size][gg_filter_hash(address) >> shift];
+	uint8_t old = gg_load_relaxed(cell), new;
 
 	do {
 		if ((old & GG_FILTER_COUNT_MASK) == GG_FILTER_COUNT_MASK)
 			return; /* nobody knows how many any more */
-		new = (uint16_t)((old ^ gg_filter_fingerprint(address)) + by);
+		new = (uint8_t)((old ^ gg_filter_fingerprint(address)) + by);
 	} while (!gg_cas_acq_rel(cell, &old, new));
 }
 
@@ -148,7 +148,6 @@ static void start_growing(struct gg_filter *filter, uint32_t current)
 void gg_filter_add(struct gg_filter *filter, uint32_t record)
 {
 	uint64_t address = address_of(filter, record);
-	uint64_t live_count = gg_add_relaxed(&filter->live_count, 1) + 1;
 	/* Pairs with finish_growing(): the view shows this size or a newer one. */
 	uint32_t size = gg_load_acquire(&filter->current), newest;
 	uint32_t incarnation = (gg_load_relaxed(&filter->homes[record]) & ~(uint32_t)HOME_MASK) +
@@ -166,7 +165,8 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 	if (newest != gg_load_relaxed(&filter->current))
 		help_growing(filter, newest);
 	else if (newest + 1 < filter->size_count &&
-	         live_count * GG_FILTER_CELLS_PER_LIVE > cells_of(newest))
+	         (uint64_t)gg_load_relaxed(filter->used_count) * GG_FILTER_CELLS_PER_LIVE >
+	                 cells_of(newest))
 		start_growing(filter, newest);
 }
 
@@ -176,7 +176,6 @@ void gg_filter_remove(struct gg_filter *filter, uint32_t record)
 	/* What is left is the incarnation, without a home. */
 	uint32_t home = gg_and_acq_rel(&filter->homes[record], ~(uint32_t)HOME_MASK) & HOME_MASK;
 
-	gg_sub_relaxed(&filter->live_count, 1);
 	if (home == HOME_NONE)
 		return;
 	/* Who moves it will notice.  It moves into the newest size: the switch waits for it. */

@@ -2,16 +2,17 @@
 /*
  * filter - is this pointer perhaps a sampled block?  Asked by every free of the program.
  *
- * An address has one cell of 16 bits: how many live addresses share it, and the exclusive or of
- * their fingerprints.  An empty cell says no; a cell of one address says no to another fingerprint;
+ * An address has one cell of 8 bits: how many live addresses share it (3 bits), and the exclusive or
+ * of their fingerprints (5 bits).  An empty cell says no; a cell of one address says no to another fingerprint;
  * a shared one says perhaps.  So one load and one branch answer nearly all frees, and one address in
  * two cells is not needed to be seldom wrong.  Adding and taking away are one CAS each, and undo
- * each other exactly.  A cell that reached 255 stays.
+ * each other exactly.  A cell that reached 7 stays: at 9 cells an address
+ * three in 10^9 adds meet such a one.
  *
  *   not there     the answer is exact: an address that was added is never missed
- *   false hits    with a share s of the cells in use, about s/256 + s^2/2: 0.2 % at 16 cells a live
- *                 address, when the filter doubles; 0.8 % at 1 M live addresses in 8 Mi cells, where
- *                 it stops (tests/unit/test_region_filter.c: under 1 % at 100 000 and under 5 % at
+ *   false hits    with a share s of the cells in use, about s/32 + s^2/2: 1 % at 9 cells a live
+ *                 address, when the filter doubles, 0.3 % thereafter; 1.2 % at 1 M live addresses in
+ *                 8 Mi cells, where it stops (tests/unit/test_region_filter.c: under 1 % at 100 000 and under 5 % at
  *                 1 M, for addresses of many shapes, also after 10^8 came and went)
  *
  * Growing   the next size starts empty and is filled by the threads that add, a few records each,
@@ -32,7 +33,8 @@
  *           A thread that loaded the old size just before the switch may go on asking it: it asks
  *           for an address that it was given before, and those stay in the old cells for ever.
  *
- * Memory    the caller's, all zero: gg_filter_bytes().  Two bytes a cell, twice that for all sizes.
+ * Memory    the caller's, all zero: gg_filter_bytes().  One byte a cell, and as much again for the
+ *           smaller sizes: 18 to 36 bytes a live address.
  * Threads   any; also in signal handlers.
  */
 #pragma once
@@ -45,17 +47,16 @@
 #include "base/compiler.h"
 
 enum {
-	GG_FILTER_FIRST_CELLS = 8192, /* 16 KiB: 512 live addresses */
-	GG_FILTER_SIZES_MAX = 11,     /* the last has 2^23 cells: 16 MiB */
-	GG_FILTER_CELLS_PER_LIVE = 16,
-	GG_FILTER_COUNT_MASK = 255 /* of a cell; the fingerprints are above */
+	GG_FILTER_FIRST_CELLS = 2048, /* 2 KiB: 227 live addresses */
+	GG_FILTER_SIZES_MAX = 13,     /* the last has 2^23 cells: 8 MiB */
+	GG_FILTER_CELLS_PER_LIVE = 9,
+	GG_FILTER_COUNT_MASK = 7 /* of a cell; the fingerprints are above */
 };
 
 struct gg_filter {
 	/* The current cells' address + 64 - log2 of their number: one load for both. */
 	uint64_t view;
-	uint64_t live_count;
-	uint16_t *cells[GG_FILTER_SIZES_MAX];
+	uint8_t *cells[GG_FILTER_SIZES_MAX];
 	uint32_t size_count;
 	uint32_t current; /* the size that answers */
 	uint32_t newest;  /* current, or current + 1 while that is being filled */
@@ -69,39 +70,41 @@ struct gg_filter {
 	} moves[GG_FILTER_SIZES_MAX];
 
 	/* The caller's: what has to move. */
-	uint32_t *homes;            /* one a record: incarnation * 256 + home */
-	const uint64_t *addresses;  /* of record 0 */
-	size_t address_stride;      /* words from one record's address to the next one's */
-	const uint32_t *used_count; /* records */
+	uint32_t *homes;           /* one a record: incarnation * 256 + home */
+	const uint64_t *addresses; /* of record 0 */
+	size_t address_stride;     /* words from one record's address to the next one's */
+	/* Records that were ever in use: how many to move, and as many as may be live. */
+	const uint32_t *used_count;
 };
 
 /* Stands before gg_filter_init() in whatever is asked early: no pointer is in it. */
-extern const uint16_t gg_filter_nothing[32];
+extern const uint8_t gg_filter_nothing[64];
 #define GG_FILTER_EMPTY_VIEW ((uint64_t)(uintptr_t)gg_filter_nothing + 63)
 
 /*
- * The cell: the highest bits of a product.  The factor was chosen at random among 60, as the one whose
- * cells hold 2 of 1 M addresses least often when they lie at equal distances (32 distances from 16
- * bytes to 2 MiB): the usual golden ratio is near a fraction for 48 bytes.  The test looks.
+ * The cell: the highest bits of a product.  The factor is one of many thousands that were drawn at
+ * random: the one with the fewest false hits in the worst of 30 shapes of addresses (equal distances of
+ * 16 bytes to 2 MiB, arenas) at six sizes from 1000 to 230 000.  It matters: with the usual golden
+ * ratio, or an average one, some distances fill the same cells again and again.  The test looks.
  */
 static inline uint64_t gg_filter_hash(uint64_t address)
 {
-	return address * UINT64_C(0xe4093df8432a8be5);
+	return address * UINT64_C(0x8d4b45055d925be1);
 }
 
 /* From another hash, as addresses that share a cell have much in common. */
-static inline uint16_t gg_filter_fingerprint(uint64_t address)
+static inline uint8_t gg_filter_fingerprint(uint64_t address)
 {
 	uint64_t hash = (address ^ address >> 29) * UINT64_C(0xd6e8feb86659fd93);
 
-	return hash >> 48 & (0xffff & ~GG_FILTER_COUNT_MASK);
+	return hash >> 56 & (0xff & ~GG_FILTER_COUNT_MASK);
 }
 
 static inline bool gg_filter_view_maybe(uint64_t view, uint64_t address)
 {
-	const uint16_t *cells = (const uint16_t *)(uintptr_t)(view & ~(uint64_t)63);
+	const uint8_t *cells = (const uint8_t *)(uintptr_t)(view & ~(uint64_t)63);
 	/* Relaxed: whoever frees was given the pointer after it was added. */
-	uint16_t cell = gg_load_relaxed(&cells[gg_filter_hash(address) >> (view & 63)]);
+	uint8_t cell = gg_load_relaxed(&cells[gg_filter_hash(address) >> (view & 63)]);
 
 	if (gg_likely(cell == 0))
 		return false;

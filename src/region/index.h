@@ -2,12 +2,13 @@
 /*
  * index - a lock-free hash table from 64-bit hashes to 32-bit numbers of records.
  *
- * Levels of buckets, each level 4 times the one before; a bucket is a cache line of 8 entries.  A
+ * Levels of buckets, each level 4 or 8 times the one before; a bucket is a cache line of 16 entries.  A
  * record goes into the first empty entry of its bucket in level 0, else in level 1, and so on; in
  * the last level of GG_INDEX_LAST_BUCKETS buckets in a row.  So a small program touches a few pages
  * only, nothing is ever moved or rebuilt, and a removal is one store of 0.
  *
- * An entry is half of the hash and the record's number + 1; the caller compares the record itself.
+ * An entry is 32 bits: the record's number + 1 in as many as the largest number needs, and above it
+ * the highest bits of the hash (11 for 1 M records).  The caller compares the record itself.
  *
  * Unique    while nothing is removed, all writers of a hash look for the first empty entry in the
  *           same order, and one of them gets it by CAS; the others find its record there.  So of
@@ -15,7 +16,8 @@
  * Removed   only keys that the caller serialises: an address is freed before it is new again.
  * Full      a record whose entries are all taken is not added: GG_INDEX_NONE.  The last level has
  *           at least twice as many entries as there are records.
- * Memory    the caller's, all zero; 8 bytes an entry, 2 to 6 entries a record once it has grown.
+ * Memory    the caller's, all zero; 4 bytes an entry, 1.2 to 5 entries a record once it has grown
+ *           by GG_INDEX_TIGHT levels, up to 9 by GG_INDEX_FLAT ones, which have fewer lines to miss.
  * Cost      the buckets of all levels are fetched at once, so a look-up costs about one miss.
  * Threads   any; also in signal handlers.  No loop waits for another thread.
  */
@@ -31,76 +33,87 @@
 #define GG_INDEX_NONE UINT32_MAX
 
 enum {
-	GG_INDEX_BUCKET = 8,
+	GG_INDEX_BUCKET = 16,
 	GG_INDEX_LAST_BUCKETS = 4,
-	GG_INDEX_LEVEL_GROWTH = 4,
 	GG_INDEX_FIRST_BUCKETS = 256, /* 16 KiB */
-	GG_INDEX_LEVELS_MAX = 8
+	GG_INDEX_LEVELS_MAX = 12
 };
 
+/* How much larger each level is than the one before. */
+enum gg_index_growth { GG_INDEX_TIGHT = 4, GG_INDEX_FLAT = 8 };
+
 struct gg_index {
-	uint64_t *levels[GG_INDEX_LEVELS_MAX];
+	uint32_t *levels[GG_INDEX_LEVELS_MAX];
 	uint32_t bucket_counts[GG_INDEX_LEVELS_MAX]; /* powers of two */
 	uint32_t level_count;
-	uint32_t top_level; /* the largest in use: a look-up need not go further */
+	uint32_t top_level;   /* the largest in use: a look-up need not go further */
+	uint32_t value_shift; /* bits of an entry that hold the record's number + 1 */
+	uint32_t padding;
 };
 
 /* Is record `value` the one that is looked for?  Called with records that were added, only. */
 typedef bool gg_index_matches(const void *context, uint32_t value);
 
-/* Bytes for that many records, and how they are laid out from `memory` (zero, 64-byte aligned). */
-static inline size_t gg_index_bytes(uint64_t record_count)
+/* Bytes for that many records (at most 2^31 - 1), and how they are laid out from `memory` (zero, 64-byte aligned). */
+static inline size_t gg_index_bytes(uint64_t record_count, enum gg_index_growth growth)
 {
 	size_t buckets = GG_INDEX_FIRST_BUCKETS, total = buckets;
 
 	while (buckets * GG_INDEX_BUCKET < 2 * record_count) {
-		buckets *= GG_INDEX_LEVEL_GROWTH;
+		buckets *= growth;
 		total += buckets;
 	}
-	return total * GG_INDEX_BUCKET * sizeof(uint64_t);
+	return total * GG_INDEX_BUCKET * sizeof(uint32_t);
 }
 
-static inline void gg_index_init(struct gg_index *index, void *memory, uint64_t record_count)
+static inline void gg_index_init(struct gg_index *index, void *memory, uint64_t record_count,
+                                 enum gg_index_growth growth)
 {
-	uint64_t *next = memory;
+	uint32_t *next = memory;
 	uint32_t buckets = GG_INDEX_FIRST_BUCKETS;
 
-	*index = (struct gg_index){ 0 };
+	*index = (struct gg_index){
+		.value_shift = 32 - (uint32_t)__builtin_clz((uint32_t)record_count | 1),
+	};
 	for (;;) {
 		index->levels[index->level_count] = next;
 		index->bucket_counts[index->level_count++] = buckets;
 		if ((uint64_t)buckets * GG_INDEX_BUCKET >= 2 * record_count)
 			break;
 		next += (size_t)buckets * GG_INDEX_BUCKET;
-		buckets *= GG_INDEX_LEVEL_GROWTH;
+		buckets *= growth;
 	}
 }
 
-/* Walks the entries of a hash, in the order that everybody takes. */
-struct gg_index_walk {
-	uint32_t level, position; /* position: entry within the level's window */
-};
-
-static inline uint64_t *gg_index_entry(const struct gg_index *index, uint64_t hash,
-                                       const struct gg_index_walk *walk)
+/* Bucket `number` (from 0 on) of those of a hash in a level. */
+static inline uint32_t *gg_index_bucket(const struct gg_index *index, uint64_t hash, uint32_t level,
+                                        uint32_t number)
 {
-	uint32_t mask = index->bucket_counts[walk->level] - 1;
-	uint32_t bucket = ((uint32_t)hash + walk->position / GG_INDEX_BUCKET) & mask;
+	uint32_t mask = index->bucket_counts[level] - 1;
 
-	return &index->levels[walk->level]
-	                     [(size_t)bucket * GG_INDEX_BUCKET + walk->position % GG_INDEX_BUCKET];
+	return index->levels[level] + (size_t)(((uint32_t)hash + number) & mask) * GG_INDEX_BUCKET;
 }
 
-static inline bool gg_index_step(const struct gg_index *index, struct gg_index_walk *walk)
+static inline uint32_t gg_index_window(const struct gg_index *index, uint32_t level)
 {
-	uint32_t window = walk->level + 1 < index->level_count
-	                          ? GG_INDEX_BUCKET
-	                          : GG_INDEX_BUCKET * GG_INDEX_LAST_BUCKETS;
+	return level + 1 < index->level_count ? 1 : GG_INDEX_LAST_BUCKETS;
+}
 
-	if (++walk->position < window)
-		return true;
-	walk->position = 0;
-	return ++walk->level < index->level_count;
+/* What stands in the entry of a record. */
+static inline uint32_t gg_index_pack(const struct gg_index *index, uint64_t hash, uint32_t value)
+{
+	uint32_t shift = index->value_shift;
+
+	return (uint32_t)(hash >> (32 + shift)) << shift | (value + 1);
+}
+
+/* The record of an entry, if that is of the hash; else GG_INDEX_NONE, as for an empty one. */
+static inline uint32_t gg_index_unpack(const struct gg_index *index, uint64_t hash, uint32_t entry)
+{
+	/* With the hash's bits as they would be, what is left is the number + 1, or larger. */
+	uint32_t rest = entry ^ (gg_index_pack(index, hash, 0) - 1);
+
+	return rest >> index->value_shift == 0 ? rest - 1 : GG_INDEX_NONE;
 }
 
 /*
@@ -109,28 +122,36 @@ static inline bool gg_index_step(const struct gg_index *index, struct gg_index_w
  */
 static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash, bool removes,
                                      gg_index_matches *matches, const void *context,
-                                     uint64_t **ret_entry)
+                                     uint32_t **ret_entry)
 {
-	struct gg_index_walk walk = { 0 };
 	/* Relaxed: the caller knows of the record, so it knows of the level that it is in. */
 	uint32_t top = gg_load_relaxed(&index->top_level);
 
-	for (struct gg_index_walk ahead = { .level = 1 }; ahead.level <= top; ahead.level++)
-		__builtin_prefetch(gg_index_entry(index, hash, &ahead));
-	do {
-		uint64_t *entry = gg_index_entry(index, hash, &walk);
-		/* Pairs with the CAS that put it there: the record is complete. */
-		uint64_t value = gg_load_acquire(entry);
+	/* The largest first: it is the farthest away. */
+	for (uint32_t level = top; level > 0; level--)
+		__builtin_prefetch(gg_index_bucket(index, hash, level, 0));
+	for (uint32_t level = 0; level <= top; level++) {
+		uint32_t window = gg_index_window(index, level);
 
-		if (value == 0 && !removes)
-			break;
-		if ((uint32_t)value == 0 || value >> 32 != hash >> 32 ||
-		    !matches(context, (uint32_t)value - 1))
-			continue;
-		if (ret_entry != NULL)
-			*ret_entry = entry;
-		return (uint32_t)value - 1;
-	} while (gg_index_step(index, &walk) && walk.level <= top);
+		for (uint32_t number = 0; number < window; number++) {
+			uint32_t *bucket = gg_index_bucket(index, hash, level, number);
+
+			for (uint32_t i = 0; i < GG_INDEX_BUCKET; i++) {
+				/* Pairs with the CAS that put it there: the record is complete. */
+				uint32_t value = gg_index_unpack(index, hash,
+				                                 gg_load_acquire(&bucket[i]));
+
+				if (gg_likely(value == GG_INDEX_NONE) || !matches(context, value))
+					continue;
+				if (ret_entry != NULL)
+					*ret_entry = &bucket[i];
+				return value;
+			}
+			/* Entries are taken in this order: there is nothing beyond an empty one. */
+			if (!removes && gg_load_relaxed(&bucket[GG_INDEX_BUCKET - 1]) == 0)
+				return GG_INDEX_NONE;
+		}
+	}
 	return GG_INDEX_NONE;
 }
 
@@ -149,31 +170,38 @@ static inline void gg_index_raise_top(struct gg_index *index, uint32_t level)
 static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint32_t value,
                                     gg_index_matches *matches, const void *context)
 {
-	struct gg_index_walk walk = { 0 };
-	uint64_t wanted = (hash >> 32) << 32 | (value + 1);
+	uint32_t wanted = gg_index_pack(index, hash, value);
 
-	do {
-		uint64_t *entry = gg_index_entry(index, hash, &walk);
-		uint64_t found = gg_load_acquire(entry);
+	for (uint32_t level = 0; level < index->level_count; level++) {
+		uint32_t count = gg_index_window(index, level) * GG_INDEX_BUCKET;
 
-		/* Before the entry: who finds it empty must not stop below its level. */
-		if (found == 0) {
-			gg_index_raise_top(index, walk.level);
-			/* Publishes the record: pairs with the acquire of a look-up. */
-			if (gg_cas_acq_rel(entry, &found, wanted))
-				return value;
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t *place = gg_index_bucket(index, hash, level, i / GG_INDEX_BUCKET) +
+			                  i % GG_INDEX_BUCKET;
+			uint32_t found = gg_load_acquire(place), other;
+
+			/* Before the entry: who finds it empty must not stop below its level. */
+			if (found == 0) {
+				gg_index_raise_top(index, level);
+				/* Publishes the record: pairs with the acquire of a look-up. */
+				if (gg_cas_acq_rel(place, &found, wanted))
+					return value;
+			}
+			if (matches == NULL)
+				continue;
+			other = gg_index_unpack(index, hash, found);
+			if (other != GG_INDEX_NONE && matches(context, other))
+				return other;
 		}
-		if (matches != NULL && found >> 32 == hash >> 32 &&
-		    matches(context, (uint32_t)found - 1))
-			return (uint32_t)found - 1;
-	} while (gg_index_step(index, &walk));
+	}
 	return GG_INDEX_NONE;
 }
 
 /* Takes the record out of the entry; false: somebody else did. */
-static inline bool gg_index_remove(uint64_t *entry, uint64_t hash, uint32_t value)
+static inline bool gg_index_remove(const struct gg_index *index, uint32_t *entry, uint64_t hash,
+                                   uint32_t value)
 {
-	uint64_t expected = (hash >> 32) << 32 | (value + 1);
+	uint32_t expected = gg_index_pack(index, hash, value);
 
 	return gg_cas_acq_rel(entry, &expected, 0);
 }

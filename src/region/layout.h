@@ -162,7 +162,7 @@ enum {
 struct gg_region_node {
 	uint64_t pc;
 	uint32_t parent; /* smaller than this node's own id: no cycles */
-	uint32_t check;  /* the writer's; half of the hash of the stack */
+	uint32_t reserved;
 };
 
 /* Totals of a stack in a thread: allocated by it, and freed by it (whoever had allocated). */

@@ -58,7 +58,7 @@ static uint64_t address_hash(const struct gg_region *region, uint64_t address)
 }
 
 /* The record of a live address, and where the index has it. */
-static uint32_t find_live(const struct gg_region *region, uint64_t address, uint64_t **ret_entry)
+static uint32_t find_live(const struct gg_region *region, uint64_t address, uint32_t **ret_entry)
 {
 	/* The probe carries what record_matches() needs: the address and the records. */
 	struct gg_region_sample probe = { .id = (uintptr_t)region->records, .address = address };
@@ -114,7 +114,7 @@ static uint32_t take_live(struct gg_region *region)
 
 	while ((uint32_t)head != 0) {
 		uint32_t live = (uint32_t)head - 1;
-		uint64_t next = gg_load_relaxed(&region->next_free[live]);
+		uint32_t next = (uint32_t)gg_load_relaxed(&region->records[live].time_ns);
 
 		/* The count of changes: the same head with another link does not pass. */
 		if (gg_cas_acq_rel(&region->free_head, &head,
@@ -129,7 +129,7 @@ static void give_live(struct gg_region *region, uint32_t live)
 	uint64_t head = gg_load_relaxed(&region->free_head);
 
 	do
-		gg_store_relaxed(&region->next_free[live], (uint32_t)head);
+		gg_store_relaxed(&region->records[live].time_ns, (uint32_t)head);
 	while (!gg_cas_acq_rel(&region->free_head, &head,
 	                       ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | (live + 1)));
 }
@@ -150,9 +150,9 @@ static bool publish_live(struct gg_region *region, uint32_t live,
 
 /* The claimed record goes; its place can be used again. */
 static void withdraw_live(struct gg_region *region, uint32_t live, uint64_t address,
-                          uint64_t *entry)
+                          uint32_t *entry)
 {
-	gg_index_remove(entry, address_hash(region, address), live);
+	gg_index_remove(&region->live_index, entry, address_hash(region, address), live);
 	gg_filter_remove(&region->filter, live);
 	/* An address that no look-up asks for: the place is free. */
 	gg_store_relaxed(&region->records[live].address, 0);
@@ -161,50 +161,83 @@ static void withdraw_live(struct gg_region *region, uint32_t live, uint64_t addr
 
 /* --- rows --- */
 
-struct row_key {
-	const struct gg_region_row *rows;
-	uint32_t stack, thread;
+struct row_probe {
+	const struct gg_region_row_key *keys;
+	struct gg_region_row_key wanted;
 };
 
 static bool row_matches(const void *context, uint32_t value)
 {
-	const struct row_key *key = context;
+	const struct row_probe *probe = context;
 
-	return key->rows[value].stack == key->stack && key->rows[value].thread == key->thread;
+	return probe->keys[value].stack == probe->wanted.stack &&
+	       probe->keys[value].thread == probe->wanted.thread;
+}
+
+static uint32_t make_row(struct gg_region *region, const struct row_probe *probe, uint64_t hash)
+{
+	uint32_t index = gg_region_take(region, GG_TABLE_ROWS);
+	struct gg_region_row *row;
+
+	if (index == GG_INDEX_NONE)
+		return index;
+	row = gg_region_at(region, GG_TABLE_ROWS, index);
+	row->stack = probe->wanted.stack;
+	row->thread = probe->wanted.thread;
+	gg_store_release(&row->ready, 1);
+	region->row_keys[index] = probe->wanted;
+	return gg_index_add(&region->row_index, hash, index, row_matches, probe);
+}
+
+static uint32_t first_row(const struct gg_region *region, uint32_t stack)
+{
+	/* Acquire: pairs with the CAS that put it there, so the row's key is set. */
+	return (uint32_t)(gg_load_acquire(&region->stack_words[stack]) & GG_REGION_STACK_ROW_MASK) -
+	       1;
+}
+
+static void set_first_row(struct gg_region *region, uint32_t stack, uint32_t row)
+{
+	uint64_t *word = &region->stack_words[stack];
+	uint64_t seen = gg_load_relaxed(word);
+
+	while ((seen & GG_REGION_STACK_ROW_MASK) == 0 &&
+	       !gg_cas_acq_rel(word, &seen, seen | (row + 1)))
+		;
+}
+
+static uint32_t find_other_row(struct gg_region *region, uint32_t stack, uint32_t thread)
+{
+	struct row_probe probe = { .keys = region->row_keys,
+		                   .wanted = { .stack = stack, .thread = thread } };
+	uint64_t hash = gg_hash_integer((uint64_t)stack << 16 | thread, region->hash_seed);
+	uint32_t index = gg_index_find(&region->row_index, hash, false, row_matches, &probe, NULL);
+
+	if (index == GG_INDEX_NONE)
+		index = make_row(region, &probe, hash);
+	if (index == GG_INDEX_NONE) {
+		gg_region_count(region, GG_COUNT_ROWS_FOLDED, 1);
+		return first_row(region, stack); /* or GG_INDEX_NONE */
+	}
+	set_first_row(region, stack, index);
+	return index;
 }
 
 /* The row that counts for the stack in that thread; made if need be, else the stack's first one.
  * GG_INDEX_NONE: the stack has none and gets none. */
 static uint32_t find_row(struct gg_region *region, uint32_t stack, uint32_t thread)
 {
-	struct row_key key = {
-		.rows = (const struct gg_region_row *)region->tables[GG_TABLE_ROWS].base,
-		.stack = stack,
-		.thread = thread,
-	};
-	uint64_t hash = gg_hash_integer((uint64_t)stack << 16 | thread, region->hash_seed);
-	uint32_t index = gg_index_find(&region->row_index, hash, false, row_matches, &key, NULL);
-	uint32_t first;
-	struct gg_region_row *row;
+	uint32_t first = first_row(region, stack);
+	const struct gg_region_row *row;
 
-	if (gg_likely(index != GG_INDEX_NONE))
-		return index;
-	index = gg_region_take(region, GG_TABLE_ROWS);
-	if (index != GG_INDEX_NONE) {
-		row = gg_region_at(region, GG_TABLE_ROWS, index);
-		row->stack = stack;
-		row->thread = thread;
-		gg_store_release(&row->ready, 1);
-		index = gg_index_add(&region->row_index, hash, index, row_matches, &key);
+	/* The row itself is needed soon, its key is not.  Whatever the file says here, `first` is a
+	 * row of this stack. */
+	if (gg_likely(first != GG_INDEX_NONE)) {
+		row = gg_region_at(region, GG_TABLE_ROWS, first);
+		if (gg_likely(gg_load_relaxed(&row->thread) == thread))
+			return first;
 	}
-	first = gg_load_acquire(&region->first_rows[stack]);
-	if (index == GG_INDEX_NONE) {
-		gg_region_count(region, GG_COUNT_ROWS_FOLDED, 1);
-		return first - 1; /* 0: none, and GG_INDEX_NONE */
-	}
-	if (first == 0)
-		gg_cas_acq_rel(&region->first_rows[stack], &first, index + 1);
-	return index;
+	return find_other_row(region, stack, thread);
 }
 
 static uint32_t *owner_of(struct gg_region *region, uint32_t row)
@@ -337,7 +370,7 @@ static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns,
 
 /* Closes the sample, unless somebody else does, or its row cannot be had. */
 static bool close_sample(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
-                         uint64_t *entry, uint64_t id, uint64_t now_ns, uint32_t free_stack,
+                         uint32_t *entry, uint64_t id, uint64_t now_ns, uint32_t free_stack,
                          enum gg_region_counter counter)
 {
 	struct gg_region_sample sample;
@@ -366,7 +399,7 @@ static bool close_sample(struct gg_region *region, struct gg_region_thread *thre
 bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
 {
-	uint64_t *entry;
+	uint32_t *entry;
 	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, &entry);
 	bool closed;
 
@@ -399,7 +432,7 @@ bool gg_region_find(const struct gg_region *region, const void *pointer,
 static void close_missed(struct gg_region *region, struct gg_region_thread *thread,
                          const struct gg_sample *sample)
 {
-	uint64_t *entry;
+	uint32_t *entry;
 	uint32_t live;
 
 	if (!gg_live_maybe(region, (const void *)(uintptr_t)sample->address))

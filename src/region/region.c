@@ -267,7 +267,7 @@ static void wipe(void *part, size_t bytes)
 
 static void init_live(struct gg_region *region, uint64_t live)
 {
-	gg_index_init(&region->live_index, region->live_index.levels[0], live);
+	gg_index_init(&region->live_index, region->live_index.levels[0], live, GG_INDEX_TIGHT);
 	gg_filter_init(&region->filter, region->filter.cells[0], live, region->homes,
 	               &region->records[0].address, sizeof(*region->records) / sizeof(uint64_t),
 	               &region->tables[GG_TABLE_LIVE].used_count);
@@ -281,10 +281,10 @@ static size_t private_bytes(const struct gg_region_options *options)
 	uint64_t rows = options->capacities[GG_TABLE_ROWS];
 	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
 
-	return live * (sizeof(*region->records) + sizeof(*region->homes) +
-	               sizeof(*region->next_free)) +
-	       stacks * sizeof(*region->first_rows) + slots * sizeof(*region->slot_owners) +
-	       gg_index_bytes(live) + gg_index_bytes(stacks) + gg_index_bytes(rows) +
+	return live * (sizeof(*region->records) + sizeof(*region->homes)) +
+	       stacks * sizeof(*region->stack_words) + rows * sizeof(*region->row_keys) +
+	       slots * sizeof(*region->slot_owners) + gg_index_bytes(live, GG_INDEX_TIGHT) +
+	       gg_index_bytes(stacks, GG_INDEX_FLAT) + gg_index_bytes(rows, GG_INDEX_TIGHT) +
 	       gg_filter_bytes(live) + (size_t)PRIVATE_PARTS_MAX * LARGE_PAGE_BYTES;
 }
 
@@ -301,6 +301,13 @@ void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes)
 			can_shrink = true;
 		}
 	}
+}
+
+/* Row 0 is that of stacks without a place, in thread 0. */
+static void init_first_row(struct gg_region *region)
+{
+	region->row_keys[0].stack = GG_STACK_OVERFLOW;
+	region->stack_words[GG_STACK_OVERFLOW] = 1;
 }
 
 static int init_private(struct gg_region *region, const struct gg_region_options *options)
@@ -324,14 +331,16 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	region->memory_bytes = bytes;
 	region->records = cut(&next, live * sizeof(*region->records));
 	region->homes = cut(&next, live * sizeof(*region->homes));
-	region->next_free = cut(&next, live * sizeof(*region->next_free));
-	region->first_rows = cut(&next, stacks * sizeof(*region->first_rows));
+	region->stack_words = cut(&next, stacks * sizeof(*region->stack_words));
+	region->row_keys = cut(&next, rows * sizeof(*region->row_keys));
 	region->slot_owners = cut(&next, slots * sizeof(*region->slot_owners));
-	region->live_index.levels[0] = cut(&next, gg_index_bytes(live));
+	region->live_index.levels[0] = cut(&next, gg_index_bytes(live, GG_INDEX_TIGHT));
 	region->filter.cells[0] = cut(&next, gg_filter_bytes(live));
 	init_live(region, live);
-	gg_index_init(&region->stack_index, cut(&next, gg_index_bytes(stacks)), stacks);
-	gg_index_init(&region->row_index, cut(&next, gg_index_bytes(rows)), rows);
+	gg_index_init(&region->stack_index, cut(&next, gg_index_bytes(stacks, GG_INDEX_FLAT)),
+	              stacks, GG_INDEX_FLAT);
+	gg_index_init(&region->row_index, cut(&next, gg_index_bytes(rows, GG_INDEX_TIGHT)), rows,
+	              GG_INDEX_TIGHT);
 	return 0;
 }
 
@@ -350,7 +359,7 @@ int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
 		status = init_private(region, options);
 	if (status < 0)
 		return status;
-	region->first_rows[GG_STACK_OVERFLOW] = 1;
+	init_first_row(region);
 	/* A reader that sees the magic sees the header. */
 	gg_store_release(&region->header->magic, GG_REGION_MAGIC);
 	return 0;
@@ -421,18 +430,19 @@ static void forget(struct gg_region *region)
 	uint64_t live = region->tables[GG_TABLE_LIVE].capacity;
 	uint64_t rows = region->tables[GG_TABLE_ROWS].capacity;
 
-	wipe(region->live_index.levels[0], gg_index_bytes(live));
+	wipe(region->live_index.levels[0], gg_index_bytes(live, GG_INDEX_TIGHT));
 	wipe(region->filter.cells[0], gg_filter_bytes(live));
 	wipe(region->homes, live * sizeof(*region->homes));
-	wipe(region->row_index.levels[0], gg_index_bytes(rows));
+	wipe(region->row_index.levels[0], gg_index_bytes(rows, GG_INDEX_TIGHT));
 	memset(region->row_owners, 0, sizeof(region->row_owners));
-	wipe(region->first_rows,
-	     region->tables[GG_TABLE_STACKS].capacity * sizeof(*region->first_rows));
+	wipe(region->row_keys, rows * sizeof(*region->row_keys));
+	for (uint32_t i = 0; i < region->tables[GG_TABLE_STACKS].used_count; i++)
+		region->stack_words[i] &= ~(uint64_t)GG_REGION_STACK_ROW_MASK;
 	wipe(region->slot_owners,
 	     region->tables[GG_TABLE_SLOTS].capacity * sizeof(*region->slot_owners));
 	region->free_head = 0;
-	region->first_rows[GG_STACK_OVERFLOW] = 1;
-	gg_index_init(&region->row_index, region->row_index.levels[0], rows);
+	init_first_row(region);
+	gg_index_init(&region->row_index, region->row_index.levels[0], rows, GG_INDEX_TIGHT);
 	init_live(region, live);
 }
 

@@ -28,8 +28,9 @@
  *           (fallocate), a handful in the life of a small program.  errno is kept.
  * Threads   any; also in signal handlers: a call that interrupts another one of its own thread is
  *           dropped and counted.
- * Memory    64 bytes a live sample in the file; private: 64 for the truth, 8
- *           beside it, and what index.h and filter.h say: 124 to 207 in all (bench_region.c).  Address space is reserved for the capacities.
+ * Memory    64 bytes a live sample in the file; private: 64 for the truth, 4 beside it, and what
+ *           index.h and filter.h say (bench_region.c, docs/REGION.md).  Address space is reserved
+ *           for the capacities.
  */
 #pragma once
 
@@ -90,6 +91,17 @@ struct gg_region_thread {
 	struct gg_sums memo_sums;
 };
 
+enum {
+	/* A stack's word: the lower bits are its first row, + 1; the others are of its hash. */
+	GG_REGION_STACK_ROW_BITS = 25,
+	GG_REGION_STACK_ROW_MASK = (1 << GG_REGION_STACK_ROW_BITS) - 1
+};
+
+/* Set before the row can be found, and never changed. */
+struct gg_region_row_key {
+	uint32_t stack, thread;
+};
+
 struct gg_region {
 	struct gg_filter filter; /* first: gg_live_maybe() reads its first word */
 	struct gg_region_header *header;
@@ -102,10 +114,11 @@ struct gg_region {
 	/* Private memory, one mapping. */
 	uint8_t *memory;
 	size_t memory_bytes;
-	struct gg_region_sample *records; /* one a live sample: the truth; id 0: free */
-	uint32_t *homes;                  /* of the filter */
-	uint32_t *next_free;              /* links of free records, + 1 */
-	uint32_t *first_rows;             /* one a stack: its first row, + 1 */
+	/* One a live sample: the truth; id 0: free, and time_ns is the next free one, + 1. */
+	struct gg_region_sample *records;
+	uint32_t *homes;                    /* of the filter */
+	uint64_t *stack_words;              /* one a stack: GG_REGION_STACK_ROW_BITS */
+	struct gg_region_row_key *row_keys; /* one a row: whose it is */
 	/* 0, or 1 + the slot that is changing a row.  Rows share them by number, so that they stay
 	 * in the cache: a thread holds one at a time. */
 	uint32_t row_owners[GG_REGION_OWNERS];
@@ -210,4 +223,18 @@ static inline void *gg_region_at(const struct gg_region *region, enum gg_region_
 	const struct gg_region_space *table = &region->tables[id];
 
 	return table->base + (size_t)index * table->record_bytes;
+}
+
+/* The stack's totals are needed soon, and are far away: a miss or two for each stack that is not hot. */
+static inline void gg_region_prefetch_row(const struct gg_region *region, uint32_t stack)
+{
+	uint64_t word = gg_load_relaxed(&region->stack_words[stack]);
+	uint32_t row = (uint32_t)(word & GG_REGION_STACK_ROW_MASK) - 1;
+
+	if (row == GG_INDEX_NONE)
+		return;
+	const uint8_t *place = gg_region_at(region, GG_TABLE_ROWS, row);
+
+	for (size_t at = 0; at < offsetof(struct gg_region_row, lifetimes) + 1; at += 64)
+		__builtin_prefetch(place + at, 1);
 }

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/stack.h"
 
-/* Which node: that of the hash, whose innermost pc is this. */
+/* Which node: that of the hash. */
 struct node_key {
-	const struct gg_region_node *nodes;
-	uint64_t pc;
-	uint64_t hash;
+	const uint64_t *words;
+	uint64_t check;
 };
+
+enum {
+	/* Below are bits that choose the bucket in the index, above (39 bits on) those that the index
+	 * compares, if it has a million nodes. */
+	CHECK_SHIFT = 14
+};
+
+static uint64_t check_of(uint64_t hash)
+{
+	return hash >> CHECK_SHIFT << GG_REGION_STACK_ROW_BITS;
+}
 
 static bool node_matches(const void *context, uint32_t value)
 {
 	const struct node_key *key = context;
-	const struct gg_region_node *node = &key->nodes[value];
 
-	/* The index compared the hash's upper half. */
-	return node->pc == key->pc && node->check == (uint32_t)key->hash;
+	return (gg_load_relaxed(&key->words[value]) & ~(uint64_t)GG_REGION_STACK_ROW_MASK) ==
+	       key->check;
 }
 
 static uint64_t extend(uint64_t hash, uint64_t pc)
@@ -23,18 +32,14 @@ static uint64_t extend(uint64_t hash, uint64_t pc)
 	return hash ^ hash >> 32;
 }
 
-static struct node_key key_of(const struct gg_region *region, uint64_t pc, uint64_t hash)
+static struct node_key key_of(const struct gg_region *region, uint64_t hash)
 {
-	return (struct node_key){
-		.nodes = (const struct gg_region_node *)region->tables[GG_TABLE_STACKS].base,
-		.pc = pc,
-		.hash = hash,
-	};
+	return (struct node_key){ .words = region->stack_words, .check = check_of(hash) };
 }
 
-static uint32_t find(const struct gg_region *region, uint64_t pc, uint64_t hash)
+static uint32_t find(const struct gg_region *region, uint64_t hash)
 {
-	struct node_key key = key_of(region, pc, hash);
+	struct node_key key = key_of(region, hash);
 
 	return gg_index_find(&region->stack_index, hash, false, node_matches, &key, NULL);
 }
@@ -42,15 +47,17 @@ static uint32_t find(const struct gg_region *region, uint64_t pc, uint64_t hash)
 /* Makes the node, unless another thread is faster.  GG_INDEX_NONE: the table is full. */
 static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint64_t hash)
 {
-	struct node_key key = key_of(region, pc, hash);
+	struct node_key key = key_of(region, hash);
 	uint32_t id = gg_region_take(region, GG_TABLE_STACKS);
 
 	if (id == GG_INDEX_NONE)
 		return id;
 	/* Whole before the index publishes it.  If another thread published the same before us,
 	 * this one is never named and stays as it is. */
-	*(struct gg_region_node *)gg_region_at(region, GG_TABLE_STACKS, id) =
-		(struct gg_region_node){ .pc = pc, .parent = parent, .check = (uint32_t)hash };
+	*(struct gg_region_node *)gg_region_at(region, GG_TABLE_STACKS,
+	                                       id) = (struct gg_region_node){ .pc = pc,
+		                                                              .parent = parent };
+	gg_store_relaxed(&region->stack_words[id], key.check);
 	return gg_index_add(&region->stack_index, hash, id, node_matches, &key);
 }
 
@@ -75,7 +82,7 @@ static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_th
 		uint32_t child;
 
 		hash = extend(hash, pc);
-		child = find(region, pc, hash);
+		child = find(region, hash);
 		if (child == GG_INDEX_NONE)
 			child = add(region, id, pc, hash);
 		if (child == GG_INDEX_NONE) {
@@ -127,12 +134,13 @@ uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thr
 	thread->memo_count = count < GG_REGION_MEMO_FRAMES ? count : GG_REGION_MEMO_FRAMES;
 	id = count <= GG_REGION_MEMO_FRAMES ? thread->memo_ids[count - 1] : 0;
 	if (id == 0) {
-		id = find(region, pcs[0], hash);
+		id = find(region, hash);
 		if (id == GG_INDEX_NONE)
 			id = intern_new(region, thread, pcs, count, shared_count);
 		else if (count <= GG_REGION_MEMO_FRAMES)
 			thread->memo_ids[count - 1] = id;
 	}
+	gg_region_prefetch_row(region, id);
 	gg_fence_signal();
 	thread->busy = 0;
 	return id;

@@ -10,8 +10,11 @@
  * that did not change.  Against whole stacks and against the plain trie: docs/REGION.md, "Stacks",
  * measured by bench/bench_region.c.
  *
- * Identity  64 bits of hash, seeded at random, and the innermost pc; the frames between are not
- *           compared.  Two of a million nodes share a hash with a probability of 3e-8.
+ * Identity  the hash, seeded at random; the frames are not compared.  Where an index entry and the
+ *           node's private word agree, 50 bits do, besides those that choose the bucket: among a
+ *           million nodes two are taken for one with a probability of 7e-8.
+ * Cost      a known stack: its bucket and its word, which also has the row that counts for it, so
+ *           the row is on its way while the rest of the sample is made.
  * Full      GG_STACK_OVERFLOW, counted.
  */
 #pragma once

@@ -172,7 +172,7 @@ TEST(the_share_of_false_hits_is_the_same_after_many_came_and_went)
 TEST(a_cell_that_overflowed_stays_and_nothing_is_missed)
 {
 	begin();
-	/* The same address in 300 records: its cell can count to 254 only. */
+	/* The same address in 300 records: its cell can count to 6 only. */
 	for (uint32_t i = 0; i < 300; i++)
 		add(i, 0x1230);
 	for (uint32_t i = 0; i < 300; i++) {

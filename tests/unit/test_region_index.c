@@ -16,7 +16,7 @@ static bool matches(const void *context, uint32_t value)
 	return keys[value] == *(const uint64_t *)context;
 }
 
-static uint32_t find(uint64_t key, bool removes, uint64_t **ret_entry)
+static uint32_t find(uint64_t key, bool removes, uint32_t **ret_entry)
 {
 	return gg_index_find(&index_, gg_hash_integer(key, 3), removes, matches, &key, ret_entry);
 }
@@ -29,11 +29,11 @@ static uint32_t add(uint64_t key, uint32_t value)
 
 static void *begin(uint64_t record_count)
 {
-	size_t bytes = gg_index_bytes(record_count);
+	size_t bytes = gg_index_bytes(record_count, GG_INDEX_TIGHT);
 	void *memory = aligned_alloc(64, bytes);
 
 	memset(memory, 0, bytes);
-	gg_index_init(&index_, memory, record_count);
+	gg_index_init(&index_, memory, record_count, GG_INDEX_TIGHT);
 	return memory;
 }
 
@@ -70,12 +70,14 @@ TEST(a_removed_record_is_gone_and_others_stay)
 		for (uint32_t i = 0; i < 5000; i++)
 			CHECK(add(i + round * 100000, i) == i);
 		for (uint32_t i = 0; i < 5000; i++) {
-			uint64_t *entry;
+			uint32_t *entry;
 
 			if (!CHECK(find(i + round * 100000, true, &entry) == i))
 				break;
-			CHECK(gg_index_remove(entry, gg_hash_integer(i + round * 100000, 3), i));
-			CHECK(!gg_index_remove(entry, gg_hash_integer(i + round * 100000, 3), i));
+			CHECK(gg_index_remove(&index_, entry,
+			                      gg_hash_integer(i + round * 100000, 3), i));
+			CHECK(!gg_index_remove(&index_, entry,
+			                       gg_hash_integer(i + round * 100000, 3), i));
 			CHECK(find(i + round * 100000, true, NULL) == GG_INDEX_NONE);
 			CHECK(i == 4999 || find(4999 + round * 100000, true, NULL) == 4999);
 		}
@@ -87,14 +89,14 @@ TEST(a_removed_record_is_gone_and_others_stay)
 
 TEST(a_hash_whose_entries_are_taken_is_refused)
 {
-	void *memory = begin(8); /* one level: 4 buckets of 8 for each hash */
+	void *memory = begin(8); /* one level: 4 buckets of 16 for each hash */
 
-	for (uint32_t i = 0; i < 40; i++) {
+	for (uint32_t i = 0; i < 80; i++) {
 		uint64_t key = i;
 
 		keys[i] = i;
 		CHECK((gg_index_add(&index_, UINT64_C(5) << 32, i, matches, &key) == i) ==
-		      (i < 32));
+		      (i < 64));
 	}
 	free(memory);
 }

@@ -164,7 +164,7 @@ static struct gg_filter filter;
 static uint64_t addresses[ADDRESSES];
 static uint32_t homes[ADDRESSES], used_count;
 
-/* A filter that has begun to grow: 513 are too many for its first size. */
+/* A filter that has begun to grow: one more than its first size is for. */
 static void *begin_filter(void)
 {
 	size_t bytes = gg_filter_bytes(ADDRESSES);
@@ -173,7 +173,7 @@ static void *begin_filter(void)
 	memset(memory, 0, bytes);
 	memset(homes, 0, sizeof(homes));
 	gg_filter_init(&filter, memory, ADDRESSES, homes, addresses, 1, &used_count);
-	for (used_count = 0; used_count < 513;) {
+	for (used_count = 0; used_count <= GG_FILTER_FIRST_CELLS / GG_FILTER_CELLS_PER_LIVE;) {
 		addresses[used_count] = 0x10000 + used_count * 48;
 		gg_filter_add(&filter, used_count++);
 	}
