@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdint.h>
 
 #include "agent/loaded.h"
@@ -65,14 +64,22 @@ static uint32_t capture(struct gg_thread_block *block)
 {
 	struct gg_region *region = &gg_process.region;
 	struct gg_unwind_stack stack;
-	uint32_t ours = 0, id;
+	uint32_t ours = 0, known = 0, count, id;
 
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
 	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
 		ours++;
-	id = gg_region_intern(region, &block->record, stack.frames + ours, stack.count - ours);
-	gg_loaded_note(id, stack.frames + ours, stack.count - ours);
+	count = stack.count - ours;
+	/* What the unwinder took over from the stack that was interned last. */
+	if (gg_likely(stack.reused_tag == block->stack_tag && stack.cut_at == stack.count))
+		known = stack.reused_count < count ? stack.reused_count : count;
+	id = gg_region_intern_next(region, &block->record, stack.frames + ours, count, known);
+	/* Of a stack that is cut, here or there, other frames are the outermost than of a whole one. */
+	block->stack_tag += 1;
+	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
+		gg_unwind_set_tag(&block->unwind, block->stack_tag);
+	gg_loaded_note(id, stack.frames + ours, count);
 	return id;
 }
 
@@ -115,18 +122,15 @@ static GG_COLD void record(void *p, size_t bytes, const struct gg_draw *draw, ui
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
-	int saved_errno = errno, cancel;
+	int saved_errno = errno;
 
 	if (p == NULL || !gg_thread_enter(t))
 		return;
-	/* A file that grows is a cancellation point, which malloc() is not. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/* It may have forked meanwhile, in a handler. */
 	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
 		put_sample(t, block, p, bytes, draw, flags);
 		gg_thread_put_block(t, block);
 	}
-	pthread_setcancelstate(cancel, NULL);
 	gg_thread_leave(t);
 	errno = saved_errno;
 }
@@ -135,11 +139,10 @@ void gg_sample_close(void *p, uint64_t id)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
-	int saved_errno = errno, cancel;
+	int saved_errno = errno;
 
 	if (!gg_thread_enter(t))
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
 		struct gg_region *region = &gg_process.region;
 		uint32_t stack = GG_STACK_EMPTY;
@@ -153,7 +156,6 @@ void gg_sample_close(void *p, uint64_t id)
 			gg_probe_free(p);
 		gg_thread_put_block(t, block);
 	}
-	pthread_setcancelstate(cancel, NULL);
 	gg_thread_leave(t);
 	errno = saved_errno;
 }

@@ -31,6 +31,8 @@ struct gg_thread_block {
 	struct gg_thread_block *next;      /* of all that were ever mapped */
 	uint32_t in_use;
 	uint64_t sample_count;
+	uint64_t
+		stack_tag; /* that the unwinder has for the stack interned last; others are older */
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
 	struct gg_unwind_memo memo;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -156,12 +157,15 @@ static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t b
 
 int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes)
 {
-	int saved_errno = errno, status;
+	int saved_errno = errno, status, cancel;
 
 	if (offset > map->bytes || bytes > map->bytes - offset)
 		return -ERANGE;
+	/* The only cancellation points of a sample, and the program's malloc() is none. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	status = is_ours(map->fd, map) ? allocate(map, offset, bytes)
 	                               : populate(map, offset, bytes);
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved_errno;
 	return status;
 }

@@ -96,11 +96,12 @@ static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_th
 	return id;
 }
 
-/* How many outer frames are those of the last stack. */
+/* How many outer frames are those of the last stack; known_count are. */
 static uint32_t count_shared(const struct gg_region_thread *thread, const uint64_t *pcs,
-                             uint32_t count)
+                             uint32_t count, uint32_t known_count)
 {
-	uint32_t limit = count < thread->memo_count ? count : thread->memo_count, i = 0;
+	uint32_t limit = count < thread->memo_count ? count : thread->memo_count;
+	uint32_t i = known_count < limit ? known_count : limit;
 
 	while (i < limit && thread->memo_pcs[i] == pcs[count - 1 - i])
 		i++;
@@ -110,18 +111,26 @@ static uint32_t count_shared(const struct gg_region_thread *thread, const uint64
 uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
                           const uint64_t *pcs, uint32_t count)
 {
+	return gg_region_intern_next(region, thread, pcs, count, 0);
+}
+
+uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread *thread,
+                               const uint64_t *pcs, uint32_t count, uint32_t known_count)
+{
 	uint32_t shared_count, id;
 	uint64_t hash;
 
-	if (count > region->max_frames)
+	if (count > region->max_frames) {
 		count = region->max_frames;
+		known_count = 0; /* other frames are the outermost now */
+	}
 	if (count == 0)
 		return GG_STACK_EMPTY;
 	if (thread->busy)
 		return GG_STACK_OVERFLOW; /* interrupted itself: the memo is in use */
 	thread->busy = 1;
 	gg_fence_signal();
-	shared_count = count_shared(thread, pcs, count);
+	shared_count = count_shared(thread, pcs, count, known_count);
 	hash = shared_count > 0 ? thread->memo_hashes[shared_count - 1] : region->hash_seed;
 	for (uint32_t depth = shared_count; depth < count; depth++) {
 		hash = extend(hash, pcs[count - 1 - depth]);

@@ -27,3 +27,10 @@
  */
 uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
                           const uint64_t *pcs, uint32_t count);
+
+/*
+ * The same for who knows that the outermost known_count frames are those of the thread's last call,
+ * which had frames and no more than max_frames: these are not compared again.
+ */
+uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread *thread,
+                               const uint64_t *pcs, uint32_t count, uint32_t known_count);

@@ -178,9 +178,14 @@ static void *thread(void *argument)
 static void *canceled_thread(void *argument)
 {
 	/* malloc() is no cancellation point: with this pending, it must still return. */
+	static void *kept[20000];
+
 	pthread_cancel(pthread_self());
-	for (int i = 0; i < 2000; i++)
-		free(malloc((size_t)i * 100));
+	/* So many are live that the agent asks for space. */
+	for (size_t i = 0; i < COUNT(kept); i++)
+		kept[i] = malloc(i);
+	for (size_t i = 0; i < COUNT(kept); i++)
+		free(kept[i]);
 	printf("still here\n");
 	fflush(stdout);
 	pthread_testcancel();

@@ -211,6 +211,36 @@ TEST(equal_stacks_have_one_id_and_share_their_outer_frames)
 	end();
 }
 
+TEST(frames_that_are_known_to_be_the_last_ones_need_not_be_compared)
+{
+	enum { DEPTH = 200 };
+	struct gg_region_thread other;
+	uint64_t pcs[DEPTH], random = 5;
+	uint32_t last_count = 0;
+
+	if (!begin_small())
+		return;
+	gg_region_thread_begin(&region, &other, 2, "other", 0);
+	for (int i = 0; i < DEPTH; i++)
+		pcs[i] = 1000 + (uint64_t)i;
+	/* pcs[DEPTH - 1] is the outermost; each stack keeps some of the last one's outer frames. */
+	for (int i = 0; i < 300; i++) {
+		uint32_t known = last_count == 0
+		                         ? 0
+		                         : (uint32_t)(region_random(&random) % (last_count + 1));
+		uint32_t count = known + (uint32_t)(region_random(&random) % (DEPTH - known)) + 1;
+		const uint64_t *stack = pcs + (DEPTH - count);
+
+		count = count > DEPTH ? DEPTH : count;
+		for (uint32_t j = 0; j < count - known; j++)
+			pcs[DEPTH - count + j] = region_random(&random) % 2 + 10 * j + 1;
+		CHECK(gg_region_intern_next(&region, &thread, stack, count, known) ==
+		      gg_region_intern(&region, &other, stack, count));
+		last_count = count;
+	}
+	end();
+}
+
 TEST(a_deep_stack_loses_its_outer_end)
 {
 	uint64_t pcs[300], read_pcs[300];
@@ -535,8 +565,8 @@ TEST(what_is_wiped_in_a_child_is_whole_pages_however_large_they_are)
 		return;
 	const void *const parts[] = { region.records,
 		                      region.homes,
-		                      region.next_free,
-		                      region.first_rows,
+		                      region.stack_words,
+		                      region.row_keys,
 		                      region.slot_owners,
 		                      region.live_index.levels[0],
 		                      region.stack_index.levels[0],
