@@ -4,7 +4,7 @@
  * to be recorded, and jumps on: to the allocator underneath, or to a cold function of sample.c that
  * also calls it (order.h).
  *
- * Cost   malloc 5 instructions and free 10, the jump included (x86-64; bench_agent counts them).
+ * Cost   malloc 5 instructions and free 8, the jump included (x86-64; bench_agent counts them).
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -118,7 +118,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
  * Records a sample.  Only after the real call, and only if that gave a block.  Between the decision
  * and here the thread was off the sample path: in the allocator, where handlers may allocate too.
  */
-static GG_COLD void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
+static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;

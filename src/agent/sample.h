@@ -19,26 +19,26 @@
 #include "base/compiler.h"
 
 /* After gg_sampler_due() with that size. */
-GG_COLD void *gg_sample_malloc(size_t bytes);
-GG_COLD void *gg_sample_calloc(size_t count, size_t bytes);
-GG_COLD int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes);
-GG_COLD void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes);
-GG_COLD void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes);
+GG_APART void *gg_sample_malloc(size_t bytes);
+GG_APART void *gg_sample_calloc(size_t count, size_t bytes);
+GG_APART int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes);
+GG_APART void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes);
+GG_APART void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes);
 
 /* `due`: gg_sampler_due() said so of the new size; else p may be a sample. */
-GG_COLD void *gg_sample_realloc(void *p, size_t bytes, bool due);
-GG_COLD void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due);
+GG_APART void *gg_sample_realloc(void *p, size_t bytes, bool due);
+GG_APART void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due);
 
 /* p may be a sample. */
-GG_COLD void gg_sample_free(void *p);
-GG_COLD void gg_sample_free_sized(void *p, size_t bytes);
-GG_COLD void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
+GG_APART void gg_sample_free(void *p);
+GG_APART void gg_sample_free_sized(void *p, size_t bytes);
+GG_APART void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
 
 /* After the real call: a mapping is always a sample, with p = 1. */
-GG_COLD void gg_sample_mapping(void *p, size_t bytes);
+GG_APART void gg_sample_mapping(void *p, size_t bytes);
 
 /* Closes the sample at p, if there is one; id: only that one, or 0.  errno is kept. */
-GG_COLD void gg_sample_close(void *p, uint64_t id);
+GG_APART void gg_sample_close(void *p, uint64_t id);
 
 /* Is it code of this library? */
 bool gg_sample_is_our_code(uint64_t pc);

@@ -14,6 +14,9 @@
 /* Cold code lives in functions of its own, so that the hot ones stay small enough to inline. */
 #define GG_COLD __attribute__((cold, noinline))
 
+/* The same for what is seldom, but must be fast then: compilers make cold functions small instead. */
+#define GG_APART __attribute__((noinline))
+
 /* Visible outside the shared object.  Everything else is hidden (-fvisibility=hidden). */
 #define GG_EXPORT __attribute__((visibility("default")))
 

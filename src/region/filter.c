@@ -8,11 +8,12 @@ enum {
 	HOME_MOVING = 128,
 	HOME_MASK = 255,
 	INCARNATION = 256,
-	MOVED_AT_ONCE = 64 /* records that one add moves */
+	MOVED_AT_ONCE = 64, /* records that one add moves */
+	CELLS_ALIGNMENT = 64
 };
 
-/* view keeps 6 bits of the address for itself. */
-const uint8_t gg_filter_nothing[64] __attribute__((aligned(64)));
+/* Two cells, from number 63 on. */
+const uint8_t gg_filter_nothing[128] __attribute__((aligned(64)));
 
 static size_t cells_of(uint32_t size)
 {
@@ -29,10 +30,15 @@ static uint32_t sizes_for(uint64_t record_count)
 	return count;
 }
 
+/* Bits of a hash that are too many for a cell's number. */
+static uint32_t shift_of(uint32_t size)
+{
+	return 1 + (uint32_t)__builtin_clzll(cells_of(size));
+}
+
 static uint64_t view_of(const struct gg_filter *filter, uint32_t size)
 {
-	return (uint64_t)(uintptr_t)filter->cells[size] + 1 +
-	       (uint64_t)__builtin_clzll(cells_of(size));
+	return (uint64_t)(uintptr_t)filter->cells[size];
 }
 
 size_t gg_filter_bytes(uint64_t record_count)
@@ -40,7 +46,7 @@ size_t gg_filter_bytes(uint64_t record_count)
 	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < sizes_for(record_count); i++)
-		bytes += cells_of(i);
+		bytes += cells_of(i) + CELLS_ALIGNMENT;
 	return bytes;
 }
 
@@ -50,6 +56,7 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 	uint8_t *next = memory;
 
 	*filter = (struct gg_filter){
+		.memory = memory,
 		.size_count = sizes_for(record_count),
 		.homes = homes,
 		.addresses = addresses,
@@ -57,8 +64,8 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 		.used_count = used_count,
 	};
 	for (uint32_t i = 0; i < filter->size_count; i++) {
-		filter->cells[i] = next;
-		next += cells_of(i);
+		filter->cells[i] = next + shift_of(i);
+		next += cells_of(i) + CELLS_ALIGNMENT;
 	}
 	gg_store_release(&filter->view, view_of(filter, 0));
 }
@@ -66,8 +73,7 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 /* One CAS for count and fingerprints; what orders it for others is how the pointer gets around. */
 static void change(struct gg_filter *filter, uint32_t size, uint64_t address, int by)
 {
-	unsigned shift = view_of(filter, size) & 63;
-	uint8_t *cell = &filter->cells[size][gg_filter_hash(address) >> shift];
+	uint8_t *cell = &filter->cells[size][gg_filter_hash(address) >> shift_of(size)];
 	uint8_t old = gg_load_relaxed(cell), new;
 
 	do {

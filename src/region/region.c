@@ -268,7 +268,7 @@ static void wipe(void *part, size_t bytes)
 static void init_live(struct gg_region *region, uint64_t live)
 {
 	gg_index_init(&region->live_index, region->live_index.levels[0], live, GG_INDEX_TIGHT);
-	gg_filter_init(&region->filter, region->filter.cells[0], live, region->homes,
+	gg_filter_init(&region->filter, region->filter.memory, live, region->homes,
 	               &region->records[0].address, sizeof(*region->records) / sizeof(uint64_t),
 	               &region->tables[GG_TABLE_LIVE].used_count);
 }
@@ -335,7 +335,7 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	region->row_keys = cut(&next, rows * sizeof(*region->row_keys));
 	region->slot_owners = cut(&next, slots * sizeof(*region->slot_owners));
 	region->live_index.levels[0] = cut(&next, gg_index_bytes(live, GG_INDEX_TIGHT));
-	region->filter.cells[0] = cut(&next, gg_filter_bytes(live));
+	region->filter.memory = cut(&next, gg_filter_bytes(live));
 	init_live(region, live);
 	gg_index_init(&region->stack_index, cut(&next, gg_index_bytes(stacks, GG_INDEX_FLAT)),
 	              stacks, GG_INDEX_FLAT);
@@ -431,7 +431,7 @@ static void forget(struct gg_region *region)
 	uint64_t rows = region->tables[GG_TABLE_ROWS].capacity;
 
 	wipe(region->live_index.levels[0], gg_index_bytes(live, GG_INDEX_TIGHT));
-	wipe(region->filter.cells[0], gg_filter_bytes(live));
+	wipe(region->filter.memory, gg_filter_bytes(live));
 	wipe(region->homes, live * sizeof(*region->homes));
 	wipe(region->row_index.levels[0], gg_index_bytes(rows, GG_INDEX_TIGHT));
 	memset(region->row_owners, 0, sizeof(region->row_owners));

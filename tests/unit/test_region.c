@@ -571,7 +571,7 @@ TEST(what_is_wiped_in_a_child_is_whole_pages_however_large_they_are)
 		                      region.live_index.levels[0],
 		                      region.stack_index.levels[0],
 		                      region.row_index.levels[0],
-		                      region.filter.cells[0] };
+		                      region.filter.memory };
 
 	for (size_t i = 0; i < GG_COUNT(parts); i++) {
 		size_t at = (size_t)((const uint8_t *)parts[i] - region.memory);
