@@ -133,6 +133,122 @@ void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_
 	clear_if_empty(tally);
 }
 
+/*
+ * The largest third cumulant of the bytes.  A sample's is its variance times Z (2-p)/p, where
+ * (2-p)/p = coth(x/2), and Z coth(Z/2R) grows with Z and with R.  Where a sample is in or out by the
+ * bytes it covers, it is also R^3 x^3 cosh(x/2) / (4 sinh(x/2)^3), which is below 2 R^3.
+ */
+static double bytes_skew_most(const struct gg_folded *folded, double size_most)
+{
+	double interval = folded->interval, marks = 2 * interval * interval * interval;
+	double by_size = size_most > 0 && interval > 0
+	                         ? size_most / tanh(size_most / (2 * interval))
+	                         : fmax(size_most, 2 * interval);
+
+	if (folded->scheme == GG_SCHEME_PER_ALLOCATION)
+		return folded->bytes_variance * (2 * interval - 1) * size_most;
+	if (folded->scheme == GG_SCHEME_POISSON_COUNT || folded->scheme == GG_SCHEME_STRIDE)
+		return folded->bytes_variance * by_size;
+	return fmin(folded->bytes_variance * by_size, marks * (double)folded->sample_count);
+}
+
+/*
+ * The largest weight 1/p: what the sum leaves to one sample when the others have 1 each; the w whose
+ * w (w-1) is all of the variance; and that of the smallest size.
+ */
+static double weight_most(const struct gg_folded *folded, double length_least)
+{
+	double rest = folded->count - (double)(folded->sample_count - 1);
+	double by_variance = 0.5 + sqrt(0.25 + folded->count_variance);
+	double by_size = folded->scheme == GG_SCHEME_PER_ALLOCATION
+	                         ? folded->interval
+	                         : -1 / expm1(-length_least / folded->interval);
+
+	return fmax(1, fmin(fmin(rest, by_variance), by_size));
+}
+
+/* The largest third cumulant of the allocations: the variance times (2-p)/p, or 2/x (skew_factor). */
+static double count_skew_most(const struct gg_folded *folded, double length_least)
+{
+	double factor = 2 * folded->interval / length_least;
+
+	if (folded->scheme != GG_SCHEME_POISSON_COUNT && folded->scheme != GG_SCHEME_STRIDE)
+		factor = 2 * weight_most(folded, length_least) - 1;
+	return folded->count_variance * fmax(factor, 1);
+}
+
+/* The range of sizes, made as narrow as number and sum allow. */
+static void narrow_sizes(const struct gg_folded *folded, double *ret_least, double *ret_most)
+{
+	double others = (double)folded->sample_count - 1, seen = (double)folded->seen_bytes;
+	double least = (double)folded->least_bytes, most = (double)folded->most_bytes;
+
+	*ret_most = fmax(least, fmin(most, seen - others * least));
+	*ret_least = fmin(most, fmax(least, seen - others * most));
+}
+
+/*
+ * As add_reserve().  One allocation that is nearly always sampled can have been missed all the same;
+ * R ln(1000 n) is a size of which none of n was missed with a probability of 0.1 %.
+ */
+static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *folded,
+                               double size_most, double length_least, bool may_be_sure)
+{
+	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
+	double bytes = folded->interval, weight = folded->interval / length_least;
+
+	if (folded->interval <= 1 && folded->scheme != GG_SCHEME_OPTIMAL)
+		return;
+	if (folded->scheme == GG_SCHEME_PER_ALLOCATION) {
+		bytes *= fmax(size_most, 1);
+		weight = folded->interval;
+	} else if (may_be_sure) {
+		bytes = fmax(bytes, fmin(size_most, bytes * log(1000 * count)) / log(40));
+	}
+	weight = fmin(weight, weight_most(folded, length_least));
+	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
+	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], weight);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max, bytes);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max, 1 / length_least);
+}
+
+static double probability_at(const struct gg_folded *folded, double size)
+{
+	struct gg_draw draw = { folded->interval, 0, 1, folded->scheme };
+
+	return gg_weight_of(&draw, (uint64_t)fmin(size, 0x1p62)).probability;
+}
+
+void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
+{
+	double least, most, length_least;
+	struct gg_moments *of;
+
+	if (folded->sample_count == 0)
+		return;
+	narrow_sizes(folded, &least, &most);
+	length_least = fmax(least, 1);
+	of = probability_at(folded, least) < GG_SURE_PROBABILITY ? tally->usual : tally->sure;
+	tally->sample_count += folded->sample_count;
+	add_integer(&of[GG_BYTES].seen, 1, folded->seen_bytes);
+	add(&of[GG_BYTES].value, 1, folded->bytes);
+	add(&of[GG_BYTES].variance, 1, folded->bytes_variance);
+	add_integer(&of[GG_ALLOCATIONS].seen, 1, folded->sample_count);
+	add(&of[GG_ALLOCATIONS].value, 1, folded->count);
+	add(&of[GG_ALLOCATIONS].variance, 1, folded->count_variance);
+	if (folded->bytes_skew > 0)
+		add(&of[GG_BYTES].skew, 1, folded->bytes_skew);
+	else
+		add(&tally->skew_slack[GG_BYTES], 1, bytes_skew_most(folded, most));
+	if (folded->count_skew > 0)
+		add(&of[GG_ALLOCATIONS].skew, 1, folded->count_skew);
+	else
+		add(&tally->skew_slack[GG_ALLOCATIONS], 1, count_skew_most(folded, length_least));
+	add_folded_reserve(tally, folded, most, length_least,
+	                   of == tally->usual &&
+	                           probability_at(folded, most) >= GG_SURE_PROBABILITY);
+}
+
 static void combine_moments(struct gg_moments *moments, double sign, const struct gg_moments *other)
 {
 	add_sum(&moments->seen, sign, other->seen);
@@ -153,6 +269,8 @@ static void combine(struct gg_tally *tally, double sign, const struct gg_tally *
 	add_sum(&tally->failed_bytes, sign, other->failed_bytes);
 	add_sum(&tally->failed_variance, sign, other->failed_variance);
 	add_sum(&tally->rest_bytes, sign, other->rest_bytes);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		add_sum(&tally->skew_slack[i], sign, other->skew_slack[i]);
 }
 
 void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other)

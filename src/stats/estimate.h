@@ -67,6 +67,8 @@ struct gg_tally {
 	struct gg_sum failed_bytes;    /* sum of (1-q)/q = R - 1 */
 	struct gg_sum failed_variance; /* sum of (1-q)/q^2 */
 	struct gg_sum rest_bytes;      /* u: sum of Z - offset */
+	/* How much larger than in `usual` and `sure` the third cumulant may be: of folded samples. */
+	struct gg_sum skew_slack[GG_QUANTITY_COUNT];
 	/*
 	 * What one more mark could stand for, at most: R bytes, of all intervals that the group was
 	 * exposed to; R/Z allocations, of its samples.
@@ -90,6 +92,29 @@ void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t s
 
 /* Takes out a sample that was added: an allocation that was freed leaves "live now". */
 void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
+
+/*
+ * Samples that were added up before they came here, and are not known one by one: a region's totals,
+ * samples that a retention rule folded.
+ */
+struct gg_folded {
+	uint64_t sample_count;
+	uint64_t seen_bytes; /* sum of Z */
+	double bytes, bytes_variance;
+	double count, count_variance;
+	double bytes_skew, count_skew; /* 0: not known */
+	double interval;               /* the largest that one was drawn with, as in gg_draw */
+	enum gg_scheme scheme;
+	uint64_t least_bytes, most_bytes; /* sizes are in this range; 0 and UINT64_MAX: not known */
+};
+
+/*
+ * Adds them.  Where third cumulants are not known they are bounded by the sampling interval and the
+ * sizes, and the upper end of the confidence interval is the largest for any skew up to that
+ * (docs/ESTIMATION.md, "Sums without third cumulants").  The estimators by failed trials and by marks
+ * leave folded samples out: their sums are not there.
+ */
+void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded);
 
 /* tally += other, tally -= other; of the latter every sample must be in tally. */
 void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other);

@@ -78,6 +78,33 @@ static double shifted_gamma_upper(double mean, double variance, double skew, dou
 }
 
 /*
+ * The same where the third cumulant is only known to be between skew and skew + slack.  The quantile
+ * first grows with it, then falls (rare and huge beats frequent and large), so the largest value is
+ * sought by golden section.
+ */
+static double shifted_gamma_upper_most(double mean, double variance, double skew, double slack,
+                                       double tail)
+{
+	const double golden = 0.6180339887498949;
+	double low = skew, high = skew + slack, largest;
+
+	largest = fmax(shifted_gamma_upper(mean, variance, low, tail),
+	               shifted_gamma_upper(mean, variance, high, tail));
+	for (int i = 0; i < 24; i++) {
+		double a = high - golden * (high - low), b = low + golden * (high - low);
+		double at_a = shifted_gamma_upper(mean, variance, a, tail);
+		double at_b = shifted_gamma_upper(mean, variance, b, tail);
+
+		largest = fmax(largest, fmax(at_a, at_b));
+		if (at_a < at_b)
+			low = a;
+		else
+			high = b;
+	}
+	return largest;
+}
+
+/*
  * Whole allocations missed beside those with p near 1: the most that a Poisson number of `mean`
  * reaches with probability `tail`.  Beyond 30 the continuous law has the digits.
  */
@@ -113,9 +140,13 @@ static double upper_end(const struct gg_tally *tally, enum gg_quantity quantity,
 	double missed = gg_sum_value(&tally->sure[GG_ALLOCATIONS].value) -
 	                gg_sum_value(&tally->sure[GG_ALLOCATIONS].seen);
 	double missed_value = gg_sum_value(&sure->value) - gg_sum_value(&sure->seen);
-	double high = shifted_gamma_upper(estimate.value + reserve,
-	                                  estimate.variance + reserve * reserve,
-	                                  skew + 2 * reserve * reserve * reserve, tail);
+	double slack = gg_sum_value(&tally->skew_slack[quantity]);
+	double mean = estimate.value + reserve, variance = estimate.variance + reserve * reserve;
+	double high;
+
+	skew += 2 * reserve * reserve * reserve;
+	high = slack > 0 ? shifted_gamma_upper_most(mean, variance, skew, slack, tail)
+	                 : shifted_gamma_upper(mean, variance, skew, tail);
 
 	if (missed > tail)
 		high = fmax(high, seen + missed_value / missed * missed_count(missed, tail));
