@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask - asks a model: which memory, of whom, when, added up by what.
+ *
+ *   struct gg_question query = { .metric = GG_METRIC_LIVE, .by = GG_BY_FUNCTION };
+ *   struct gg_result *result;
+ *
+ *   gg_question_init(&query);                          at the end, everything
+ *   if (gg_ask_rows(model, &query, &result, error) < 0)
+ *           return error->code;
+ *   for (size_t i = 0; i < result->row_count; i++)
+ *           gg_interval_of(result->rows[i].self, GG_BYTES, 0.95, true);
+ *   gg_result_free(result);
+ *
+ * What the metrics mean (docs/REPORTS.md):
+ *
+ *   live       allocated at or before the moment to_ns, and neither freed nor ended with its process by
+ *              then; without a moment (GG_TIME_NONE): never freed, so that each process counts as
+ *              it was at its own end
+ *   peak       the same at the moment of the largest live estimate within the window
+ *   allocated  allocated in (from_ns, to_ns]
+ *   freed      freed in (from_ns, to_ns]
+ *   temporary  allocated in (from_ns, to_ns] and freed within temporary_ns
+ *
+ * Blocks that a process inherited (model.h): live and peak count a block once while anybody holds it,
+ * or, asked for one process, while that process does.  The other metrics leave inherited samples out:
+ * their process did not allocate them; asked for one process, its frees of such blocks are freed.
+ *
+ * Self and total.  A row's self has what the row's own code asked for: the innermost place of the
+ * stack.  Its total also has what was called from it, each sample once however often the row is on
+ * the stack (recursion).  For groupings that are no places (stack, thread, process, size, kind) the
+ * two are the same tally.
+ *
+ * Exactness.  Coarse rows have no times of their own, only ranges in which their samples were
+ * allocated and freed.  Where such a range holds the moment, or an end of the window, it is not known
+ * which of the samples are inside: `unplaced` has the sum of those rows, and the report says so.  They
+ * count as allocated, and as freed, at the end of the range; live at moments when all of them were.
+ *
+ * Cost      about 0.3 s for 1 M samples on 100 000 stacks (bench_report); 400 bytes a row and tally.
+ * Threads   any number of queries at once; a result has one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "profile/model.h"
+#include "stats/estimate.h"
+
+enum gg_metric {
+	GG_METRIC_LIVE,
+	GG_METRIC_ALLOCATED,
+	GG_METRIC_PEAK,
+	GG_METRIC_TEMPORARY,
+	GG_METRIC_FREED,
+};
+
+enum gg_grouping {
+	GG_BY_FUNCTION,
+	GG_BY_LINE,
+	GG_BY_STACK,
+	GG_BY_MODULE,
+	GG_BY_THREAD,
+	GG_BY_PROCESS,
+	GG_BY_SIZE,
+	GG_BY_KIND,
+};
+
+enum { GG_GROUPING_COUNT = GG_BY_KIND + 1 };
+
+#define GG_TEMPORARY_NS INT64_C(1000000)
+
+struct gg_question {
+	enum gg_metric metric;
+	enum gg_grouping by;
+	enum gg_quantity unit;  /* rows are sorted by its estimate, the largest first */
+	bool sort_by_total;     /* else by self */
+	int64_t from_ns, to_ns; /* INT64_MIN and GG_TIME_NONE: all of it */
+	const char *focus; /* POSIX extended: only stacks with a function that matches; NULL: all */
+	const char *ignore;   /* ... without one that does; NULL: none */
+	uint32_t pid;         /* only processes with this pid; 0: all */
+	int64_t temporary_ns; /* the longest lifetime of what is temporary */
+};
+
+/* Everything, live at the end, by function. */
+void gg_question_init(struct gg_question *query);
+
+/* One group.  `key` is the number of a function, line, stack, module, thread, process or kind; of
+ * sizes n: the class (2^(n-1), 2^n], 0 for empty blocks. */
+struct gg_row {
+	uint32_t key;
+	bool is_named; /* asked for by its name: an interval of it is not that of a discovered row */
+	const struct gg_tally *self, *total;
+};
+
+struct gg_result {
+	struct gg_question query; /* as it was asked, with from_ns and to_ns as they were used */
+	int64_t moment_ns;        /* live and peak: the moment; the others: to_ns */
+	struct gg_tally total; /* of all rows, each block once; exposed to the sampling interval */
+	double slack_bytes;    /* estimate of the usable size beyond the requested one */
+	double mapping_bytes;  /* estimate of what in total is mappings */
+	struct gg_tally unplaced; /* coarse rows with an end of the window inside their range */
+	struct gg_row *rows;
+	size_t row_count;
+	struct gg_tally *tallies; /* that the rows point to */
+};
+
+/* -EINVAL for an expression that is none, an unknown pid, or a window that ends before it begins. */
+GG_MUST_CHECK int gg_ask_rows(const struct gg_model *model, const struct gg_question *query,
+                              struct gg_result **ret_result, struct gg_error *error);
+void gg_result_free(struct gg_result *result); /* NULL is fine */
+
+/* The total alone, of what gg_ask_rows() has more: for the head of a report. */
+struct gg_sum_up {
+	struct gg_tally total;
+	double slack_bytes, mapping_bytes;
+};
+GG_MUST_CHECK int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
+                             struct gg_sum_up *ret_sum, struct gg_error *error);
+
+/*
+ * The samples and coarse rows that a query selects, one by one: what gg_ask_rows() adds up.  Of a
+ * block that is counted once the sample is that of the first process that held it, with alloc_ns and
+ * free_ns of the whole block.  Exactly one of sample and coarse is not NULL.
+ */
+typedef void gg_pick_visit(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+                           void *context);
+GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_question *query,
+                              gg_pick_visit *visit, void *context, struct gg_error *error);
+
+/*
+ * What identifies a row to people and in another profile, such as "parse (libxml2.so.2)",
+ * "a.c:12 main", or "malloc"; a stack is its functions from the outermost on: "main;load;parse".
+ * Appends to `out`.
+ */
+void gg_row_label(const struct gg_model *model, const struct gg_result *result,
+                  const struct gg_row *row, struct gg_buf *out);
+
+/* --- time ---------------------------------------------------------------------------------- */
+
+/*
+ * Live memory over time: a visit for each moment at which something changed, after all changes of
+ * that moment, from the query's window and filters (metric and grouping are not looked at).  Coarse
+ * rows are in it while all of their samples were there.
+ */
+typedef void gg_sweep_visit(int64_t time_ns, double live_bytes, double live_count, void *context);
+GG_MUST_CHECK int gg_ask_sweep(const struct gg_model *model, const struct gg_question *query,
+                               gg_sweep_visit *visit, void *context, struct gg_error *error);
+
+/*
+ * The tallies of what was live at times[0..count), which ascend; exposed to the sampling interval.
+ * One pass for all.
+ */
+GG_MUST_CHECK int gg_ask_live_at(const struct gg_model *model, const struct gg_question *query,
+                                 const int64_t *times, size_t count, struct gg_tally *tallies,
+                                 struct gg_error *error);
+
+struct gg_peak {
+	int64_t time_ns;
+	double bytes; /* the largest live estimate; 0: nothing was ever live */
+};
+GG_MUST_CHECK int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
+                              struct gg_peak *ret_peak, struct gg_error *error);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask_internal - the scope of a query: its filters, applied to a model once; what the files of the
+ * queries share.
+ */
+#pragma once
+
+#include "profile/ask.h"
+#include "profile/model_internal.h"
+
+/* When the block of a sample was there, over all of its holders in the scope. */
+struct gg_block {
+	int64_t from_ns, until_ns;
+	bool is_first; /* this sample stands for the block */
+	bool is_kept;  /* some holder never freed it */
+};
+
+struct gg_scope {
+	const struct gg_model *model;
+	struct gg_question query;
+	uint8_t *process_in;     /* of each process; NULL: all are */
+	uint8_t *stack_in;       /* of each stack's top; NULL: all are */
+	struct gg_block *blocks; /* of each sample; NULL: nothing was inherited */
+	double interval;         /* the largest that the scope was exposed to, bytes */
+};
+
+/* As gg_ask_rows() refuses.  On failure there is nothing to close. */
+GG_MUST_CHECK int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
+                                const struct gg_question *query, struct gg_error *error);
+void gg_scope_close(struct gg_scope *scope);
+
+/* Block of sample i; false if it is outside of the scope or not the one that stands for its block. */
+bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret_block);
+
+/* Are the row's process and stack in the scope? */
+bool gg_scope_has_coarse(const struct gg_scope *scope, const struct gg_coarse *coarse);
+/* When all samples of the row were there for certain; until_ns <= from_ns: at no time. */
+struct gg_block gg_coarse_block(const struct gg_coarse *coarse);
+
+/* What a metric selects: a sample, by its number, with the times of its block; or a coarse row. */
+struct gg_pick {
+	size_t sample;
+	struct gg_block block;
+	const struct gg_coarse *coarse; /* NULL: a sample */
+};
+typedef void gg_scope_visit(const struct gg_pick *pick, void *context);
+
+/*
+ * Visits what the metric selects; peak must have become live.  apart: each sample for itself, also
+ * where several processes hold one block.
+ */
+void gg_scope_each(const struct gg_scope *scope, bool apart, gg_scope_visit *visit, void *context);
+/* The same for coarse rows that cannot be placed. */
+void gg_scope_each_unplaced(const struct gg_scope *scope, gg_scope_visit *visit, void *context);
+
+GG_MUST_CHECK int gg_scope_peak(const struct gg_scope *scope, struct gg_peak *ret_peak,
+                                struct gg_error *error);

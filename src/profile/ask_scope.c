@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+
+#include "profile/ask_internal.h"
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "query", NULL);
+}
+
+static int check_window(const struct gg_question *query, struct gg_error *error)
+{
+	if (query->from_ns <= query->to_ns)
+		return 0;
+	return gg_error_set(error, -EINVAL, "query", "Give the earlier moment first.",
+	                    "the window ends before it begins");
+}
+
+static int choose_processes(struct gg_scope *scope, struct gg_error *error)
+{
+	size_t count, found = 0;
+	const struct gg_process *processes = gg_model_processes(scope->model, &count);
+
+	scope->interval = gg_model_interval(scope->model, 0);
+	if (scope->query.pid == 0)
+		return 0;
+	scope->process_in = calloc(count, 1);
+	if (scope->process_in == NULL)
+		return out_of_memory(error);
+	for (size_t i = 1; i < count; i++) {
+		if (processes[i].pid != scope->query.pid)
+			continue;
+		if (found++ == 0)
+			scope->interval = 0;
+		scope->process_in[i] = 1;
+		scope->interval = fmax(scope->interval,
+		                       gg_model_interval(scope->model, (uint32_t)i));
+	}
+	if (found == 0)
+		return gg_error_set(error, -EINVAL, "--process",
+		                    "'geiger report --by process' lists them.",
+		                    "the profile has no process %u", scope->query.pid);
+	return 0;
+}
+
+/* Sets bit `bit` of each function that matches. */
+static int match_functions(const struct gg_model *model, const char *expression, const char *option,
+                           uint8_t bit, uint8_t *matches, struct gg_error *error)
+{
+	size_t count = gg_model_function_count(model);
+	regex_t compiled;
+	char why[128];
+	int code;
+
+	if (expression == NULL)
+		return 0;
+	code = regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB);
+	if (code != 0) {
+		regerror(code, &compiled, why, sizeof(why));
+		return gg_error_set(error, -EINVAL, option,
+		                    "Give a POSIX extended expression, such as '^parse_|_init$'.",
+		                    "'%s': %s", expression, why);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct gg_model_function function = gg_model_function(model, (uint32_t)i);
+
+		if (regexec(&compiled, function.name, 0, NULL, 0) == 0 ||
+		    (function.full_name != NULL &&
+		     regexec(&compiled, function.full_name, 0, NULL, 0) == 0))
+			matches[i] |= bit;
+	}
+	regfree(&compiled);
+	return 0;
+}
+
+enum { FOCUSED = 1, IGNORED = 2 };
+
+/* What a stack has matched, its callers included: parents have smaller numbers. */
+static void match_stacks(struct gg_scope *scope, const uint8_t *matches)
+{
+	size_t stack_count = gg_model_stack_count(scope->model), count;
+	uint8_t wanted = scope->query.focus != NULL ? FOCUSED : 0;
+
+	for (size_t i = 1; i < stack_count; i++) { /* 0, the parent of all, matches nothing yet */
+		uint32_t stack = (uint32_t)i;
+		const struct gg_model_place *places = gg_model_stack_places(scope->model, stack,
+		                                                            &count);
+
+		scope->stack_in[i] = scope->stack_in[gg_model_stack_parent(scope->model, stack)];
+		for (size_t k = 0; k < count; k++)
+			scope->stack_in[i] |= matches[places[k].function];
+	}
+	scope->stack_in[0] = matches[0];
+	for (size_t i = 0; i < stack_count; i++)
+		scope->stack_in[i] = scope->stack_in[i] == wanted;
+}
+
+static int choose_stacks(struct gg_scope *scope, struct gg_error *error)
+{
+	const struct gg_model *model = scope->model;
+	uint8_t *matches;
+	int code;
+
+	if (scope->query.focus == NULL && scope->query.ignore == NULL)
+		return 0;
+	matches = calloc(gg_model_function_count(model), 1);
+	scope->stack_in = calloc(gg_model_stack_count(model), 1);
+	if (matches == NULL || scope->stack_in == NULL) {
+		free(matches);
+		return out_of_memory(error);
+	}
+	code = match_functions(model, scope->query.focus, "--focus", FOCUSED, matches, error);
+	if (code == 0)
+		code = match_functions(model, scope->query.ignore, "--ignore", IGNORED, matches,
+		                       error);
+	if (code == 0)
+		match_stacks(scope, matches);
+	free(matches);
+	return code;
+}
+
+static bool is_in(const struct gg_scope *scope, uint32_t process, uint32_t stack)
+{
+	if (scope->process_in != NULL && !scope->process_in[process])
+		return false;
+	return scope->stack_in == NULL || scope->stack_in[gg_model_stack_top(scope->model, stack)];
+}
+
+/* When a sample's own process held it. */
+static struct gg_block own_block(const struct gg_scope *scope, const struct gg_model_sample *sample)
+{
+	const struct gg_process *processes = GG_ITEMS(scope->model, processes,
+	                                              const struct gg_process);
+	struct gg_block block = { sample->alloc_ns, sample->free_ns, true,
+		                  sample->free_ns == GG_TIME_NONE };
+
+	if (block.is_kept && sample->process != 0)
+		block.until_ns = processes[sample->process].end_ns;
+	return block;
+}
+
+/* The holders of a block follow each other without a gap: who inherits it does so from a holder. */
+static int unite_blocks(struct gg_scope *scope, struct gg_error *error)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
+	uint32_t *first; /* of each block, 1 + the first of its samples in the scope */
+
+	if (!scope->model->has_inherited)
+		return 0;
+	first = calloc(count, sizeof(*first));
+	scope->blocks = calloc(count, sizeof(*scope->blocks));
+	if (first == NULL || scope->blocks == NULL) {
+		free(first);
+		return out_of_memory(error);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct gg_block own = own_block(scope, &samples[i]), *block;
+
+		if (!is_in(scope, samples[i].process, samples[i].stack))
+			continue;
+		if (first[samples[i].block] == 0) {
+			first[samples[i].block] = (uint32_t)i + 1;
+			scope->blocks[i] = own;
+			continue;
+		}
+		block = &scope->blocks[first[samples[i].block] - 1];
+		block->from_ns = own.from_ns < block->from_ns ? own.from_ns : block->from_ns;
+		block->until_ns = own.until_ns > block->until_ns ? own.until_ns : block->until_ns;
+		block->is_kept |= own.is_kept;
+	}
+	free(first);
+	return 0;
+}
+
+int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
+                  const struct gg_question *query, struct gg_error *error)
+{
+	int code = check_window(query, error);
+
+	*scope = (struct gg_scope){ .model = model, .query = *query };
+	if (code == 0)
+		code = choose_processes(scope, error);
+	if (code == 0)
+		code = choose_stacks(scope, error);
+	if (code == 0)
+		code = unite_blocks(scope, error);
+	if (code < 0)
+		gg_scope_close(scope);
+	return code;
+}
+
+void gg_scope_close(struct gg_scope *scope)
+{
+	free(scope->process_in);
+	free(scope->stack_in);
+	free(scope->blocks);
+}
+
+bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret_block)
+{
+	const struct gg_model_sample *sample = GG_ITEMS(scope->model, samples,
+	                                                const struct gg_model_sample) +
+	                                       i;
+
+	if (scope->blocks != NULL) {
+		*ret_block = scope->blocks[i];
+		return ret_block->is_first;
+	}
+	if (!is_in(scope, sample->process, sample->stack))
+		return false;
+	*ret_block = own_block(scope, sample);
+	return true;
+}
+
+/* At or after the end of everything, each process counts as it was at its own end. */
+static bool is_at_the_end(const struct gg_scope *scope)
+{
+	return scope->query.to_ns >= gg_model_end_ns(scope->model);
+}
+
+static bool is_live(const struct gg_scope *scope, const struct gg_block *block)
+{
+	if (is_at_the_end(scope))
+		return block->is_kept;
+	return block->from_ns <= scope->query.to_ns && block->until_ns > scope->query.to_ns;
+}
+
+static bool is_within(const struct gg_question *query, int64_t time_ns)
+{
+	return time_ns > query->from_ns && time_ns <= query->to_ns;
+}
+
+/* Metrics of what happened, not of what was there: a sample for itself. */
+static bool is_selected(const struct gg_scope *scope, const struct gg_model_sample *sample)
+{
+	const struct gg_question *query = &scope->query;
+	bool is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
+
+	if (query->metric == GG_METRIC_FREED) {
+		if (is_inherited && query->pid == 0)
+			return false;
+		return sample->free_ns != GG_TIME_NONE && is_within(query, sample->free_ns);
+	}
+	if (is_inherited || !is_within(query, sample->alloc_ns))
+		return false;
+	return query->metric == GG_METRIC_ALLOCATED ||
+	       (sample->free_ns != GG_TIME_NONE &&
+	        sample->free_ns - sample->alloc_ns <= query->temporary_ns);
+}
+
+static void each_live(const struct gg_scope *scope, bool apart, gg_scope_visit *visit,
+                      void *context)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
+	struct gg_pick pick = { 0 };
+
+	for (pick.sample = 0; pick.sample < count; pick.sample++) {
+		const struct gg_model_sample *sample = &samples[pick.sample];
+
+		if (apart) {
+			if (!is_in(scope, sample->process, sample->stack))
+				continue;
+			pick.block = own_block(scope, sample);
+		} else if (!gg_scope_block(scope, pick.sample, &pick.block)) {
+			continue;
+		}
+		if (is_live(scope, &pick.block))
+			visit(&pick, context);
+	}
+}
+
+/* Were the row's samples all, or on average, freed so soon?  Negative: nobody knows. */
+static int is_temporary(const struct gg_question *query, const struct gg_coarse *coarse)
+{
+	if (coarse->to_ns - coarse->from_ns <= query->temporary_ns)
+		return 1;
+	if (!(coarse->lifetime_ns_sum > 0) || coarse->sums.sample_count == 0)
+		return -1;
+	return coarse->lifetime_ns_sum <=
+	       (double)query->temporary_ns * (double)coarse->sums.sample_count;
+}
+
+/*
+ * When the row's samples were allocated, and when they were freed: within a bucket at either end of
+ * its range, or, where that is not known, anywhere in it.
+ */
+static int64_t coarse_bucket(const struct gg_coarse *coarse)
+{
+	int64_t range = coarse->to_ns - coarse->from_ns;
+
+	return coarse->bucket_ns > 0 && coarse->bucket_ns < range ? coarse->bucket_ns : range;
+}
+
+struct gg_block gg_coarse_block(const struct gg_coarse *coarse)
+{
+	int64_t bucket = coarse_bucket(coarse);
+
+	return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
+		                  .until_ns = coarse->to_ns - bucket + 1 };
+}
+
+/* Is the moment among those when something of [from_ns, to_ns] had happened and something had not? */
+static bool cuts(int64_t from_ns, int64_t to_ns, int64_t moment_ns)
+{
+	return from_ns < moment_ns && moment_ns < to_ns;
+}
+
+static bool is_placed(const struct gg_scope *scope, const struct gg_coarse *coarse)
+{
+	const struct gg_question *query = &scope->query;
+	int64_t bucket = coarse_bucket(coarse), from = coarse->from_ns, to = from + bucket;
+
+	if (query->metric == GG_METRIC_LIVE)
+		return is_at_the_end(scope) ||
+		       !(cuts(from, to, query->to_ns) ||
+		         cuts(coarse->to_ns - bucket, coarse->to_ns, query->to_ns));
+	if (query->metric == GG_METRIC_FREED) {
+		from = coarse->to_ns - bucket;
+		to = coarse->to_ns;
+	}
+	if (cuts(from, to, query->from_ns) || cuts(from, to, query->to_ns))
+		return false;
+	return query->metric != GG_METRIC_TEMPORARY || !is_within(query, to) ||
+	       is_temporary(query, coarse) >= 0;
+}
+
+/* Does the metric count the row's samples?  Each counts at the end of the time it happened in. */
+static bool is_coarse_selected(const struct gg_scope *scope, const struct gg_coarse *coarse)
+{
+	const struct gg_question *query = &scope->query;
+	struct gg_block block = gg_coarse_block(coarse);
+
+	switch (query->metric) {
+	case GG_METRIC_LIVE:
+		return !is_at_the_end(scope) && is_live(scope, &block);
+	case GG_METRIC_FREED:
+		return is_within(query, coarse->to_ns);
+	case GG_METRIC_TEMPORARY:
+		return is_within(query, block.from_ns) && is_temporary(query, coarse) > 0;
+	default:
+		return is_within(query, block.from_ns);
+	}
+}
+
+bool gg_scope_has_coarse(const struct gg_scope *scope, const struct gg_coarse *coarse)
+{
+	return is_in(scope, coarse->process, coarse->stack);
+}
+
+static void each_selected(const struct gg_scope *scope, gg_scope_visit *visit, void *context)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
+	struct gg_pick pick = { 0 };
+
+	for (pick.sample = 0; pick.sample < count; pick.sample++) {
+		const struct gg_model_sample *sample = &samples[pick.sample];
+
+		if (!is_in(scope, sample->process, sample->stack) || !is_selected(scope, sample))
+			continue;
+		pick.block = own_block(scope, sample);
+		visit(&pick, context);
+	}
+}
+
+void gg_scope_each(const struct gg_scope *scope, bool apart, gg_scope_visit *visit, void *context)
+{
+	size_t count;
+	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count);
+	struct gg_pick pick = { 0 };
+
+	if (scope->query.metric == GG_METRIC_LIVE)
+		each_live(scope, apart, visit, context);
+	else
+		each_selected(scope, visit, context);
+	for (size_t i = 0; i < count; i++) {
+		pick.coarse = &coarse[i];
+		if (gg_scope_has_coarse(scope, &coarse[i]) && is_coarse_selected(scope, &coarse[i]))
+			visit(&pick, context);
+	}
+}
+
+void gg_scope_each_unplaced(const struct gg_scope *scope, gg_scope_visit *visit, void *context)
+{
+	size_t count;
+	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count);
+	struct gg_pick pick = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		pick.coarse = &coarse[i];
+		if (gg_scope_has_coarse(scope, &coarse[i]) && !is_placed(scope, &coarse[i]))
+			visit(&pick, context);
+	}
+}

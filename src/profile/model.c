@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/model_internal.h"
+
+static void free_chunks(struct gg_model *model)
+{
+	char **chunks = model->chunks.data;
+
+	for (size_t i = 0; i < model->chunks.used_count; i++)
+		free(chunks[i]);
+}
+
+void gg_model_free(struct gg_model *model)
+{
+	if (model == NULL)
+		return;
+	struct gg_items *all[] = {
+		&model->samples, &model->coarse,    &model->processes, &model->threads,
+		&model->memory,  &model->sessions,  &model->events,    &model->notes,
+		&model->nodes,   &model->counters,  &model->frames,    &model->places,
+		&model->lines,   &model->functions, &model->modules,   &model->kinds,
+		&model->chunks,  &model->text_list,
+	};
+
+	free_chunks(model);
+	for (size_t i = 0; i < GG_COUNT(all); i++)
+		free(all[i]->data);
+	gg_map_done(&model->texts);
+	gg_map_done(&model->function_map);
+	gg_map_done(&model->line_map);
+	gg_map_done(&model->module_map);
+	gg_map_done(&model->kind_map);
+	free(model);
+}
+
+const struct gg_model_sample *gg_model_samples(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->samples.used_count;
+	return GG_ITEMS(model, samples, const struct gg_model_sample);
+}
+
+const struct gg_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->coarse.used_count;
+	return GG_ITEMS(model, coarse, const struct gg_coarse);
+}
+
+void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
+                         const struct gg_coarse *coarse)
+{
+	const struct gg_sums *sums = &coarse->sums;
+	struct gg_folded folded = {
+		.sample_count = sums->sample_count,
+		.seen_bytes = sums->size_bytes,
+		.bytes = gg_fixed_value(sums->bytes),
+		.bytes_variance = gg_fixed_value(sums->bytes_variance),
+		.count = gg_fixed_value(sums->count),
+		.count_variance = gg_fixed_value(sums->count_variance),
+		.bytes_skew = coarse->bytes_skew,
+		.count_skew = coarse->count_skew,
+		.interval = coarse->interval_bytes,
+		.scheme = GG_ITEMS(model, processes, struct gg_process)[coarse->process].scheme,
+		.most_bytes = UINT64_MAX,
+	};
+
+	if (coarse->size_class < 64) {
+		folded.most_bytes = UINT64_C(1) << coarse->size_class;
+		folded.least_bytes = coarse->size_class == 0 ? 0 : folded.most_bytes / 2 + 1;
+	}
+	gg_tally_add_folded(tally, &folded);
+}
+
+size_t gg_model_function_count(const struct gg_model *model)
+{
+	return model->functions.used_count;
+}
+
+struct gg_model_function gg_model_function(const struct gg_model *model, uint32_t function)
+{
+	return GG_ITEMS(model, functions, struct gg_model_function_record)[function].function;
+}
+
+size_t gg_model_line_count(const struct gg_model *model)
+{
+	return model->lines.used_count;
+}
+
+struct gg_model_line gg_model_line(const struct gg_model *model, uint32_t line)
+{
+	return GG_ITEMS(model, lines, struct gg_model_line)[line];
+}
+
+size_t gg_model_module_count(const struct gg_model *model)
+{
+	return model->modules.used_count;
+}
+
+const char *gg_model_module_path(const struct gg_model *model, uint32_t module)
+{
+	return GG_ITEMS(model, modules, struct gg_model_module)[module].path;
+}
+
+const char *gg_model_module_name(const struct gg_model *model, uint32_t module)
+{
+	return GG_ITEMS(model, modules, struct gg_model_module)[module].name;
+}
+
+const char *gg_model_module_status(const struct gg_model *model, uint32_t module)
+{
+	return GG_ITEMS(model, modules, struct gg_model_module)[module].status;
+}
+
+size_t gg_model_stack_count(const struct gg_model *model)
+{
+	return model->nodes.used_count;
+}
+
+uint32_t gg_model_stack_parent(const struct gg_model *model, uint32_t stack)
+{
+	return GG_ITEMS(model, nodes, struct gg_model_node)[stack].parent;
+}
+
+uint32_t gg_model_stack_top(const struct gg_model *model, uint32_t stack)
+{
+	return GG_ITEMS(model, nodes, struct gg_model_node)[stack].top;
+}
+
+const struct gg_model_place *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
+                                                   size_t *ret_count)
+{
+	const struct gg_model_node *node = GG_ITEMS(model, nodes, struct gg_model_node) + stack;
+	const struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) +
+	                                     node->frame;
+
+	*ret_count = frame->place_count;
+	return GG_ITEMS(model, places, struct gg_model_place) + frame->first_place;
+}
+
+size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_model_place *places,
+                     size_t max)
+{
+	size_t count = 0, here;
+
+	stack = gg_model_stack_top(model, stack);
+	do { /* an empty stack has the unknown place */
+		const struct gg_model_place *of = gg_model_stack_places(model, stack, &here);
+
+		for (size_t i = 0; i < here; i++, count++)
+			if (count < max)
+				places[count] = of[i];
+		stack = gg_model_stack_parent(model, stack);
+	} while (stack != 0);
+	return count;
+}
+
+size_t gg_model_kind_count(const struct gg_model *model)
+{
+	return model->kinds.used_count;
+}
+
+const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind)
+{
+	return GG_ITEMS(model, kinds, const char *)[kind];
+}
+
+struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
+{
+	const struct gg_model_frame *frames = GG_ITEMS(model, frames, struct gg_model_frame);
+	const struct gg_model_place *places = GG_ITEMS(model, places, struct gg_model_place);
+	struct gg_model_unresolved unresolved = {
+		.all_frame_count = model->frames.used_count - 1,
+	};
+	uint64_t *counts = calloc(model->modules.used_count, sizeof(*counts));
+
+	if (counts == NULL)
+		return unresolved;
+	for (size_t i = 1; i < model->frames.used_count; i++) {
+		uint32_t function = places[frames[i].first_place].function;
+		uint32_t module = frames[i].module;
+
+		if (gg_model_function(model, function).is_named)
+			continue;
+		unresolved.frame_count++;
+		if (++counts[module] > unresolved.worst_frame_count) {
+			unresolved.worst_frame_count = counts[module];
+			unresolved.worst_module = module;
+		}
+	}
+	free(counts);
+	return unresolved;
+}
+
+const struct gg_process *gg_model_processes(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->processes.used_count;
+	return GG_ITEMS(model, processes, const struct gg_process);
+}
+
+const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->threads.used_count;
+	return GG_ITEMS(model, threads, const struct gg_thread);
+}
+
+size_t gg_model_session_count(const struct gg_model *model)
+{
+	return model->sessions.used_count;
+}
+
+const struct gg_session *gg_model_session(const struct gg_model *model, size_t index)
+{
+	return GG_ITEMS(model, sessions, struct gg_session) + index;
+}
+
+const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->memory.used_count;
+	return GG_ITEMS(model, memory, const struct gg_memory);
+}
+
+const struct gg_event *gg_model_events(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->events.used_count;
+	return GG_ITEMS(model, events, const struct gg_event);
+}
+
+size_t gg_model_note_count(const struct gg_model *model)
+{
+	return model->notes.used_count;
+}
+
+const char *gg_model_note(const struct gg_model *model, size_t index)
+{
+	return GG_ITEMS(model, notes, const char *)[index];
+}
+
+const struct gg_model_counter *gg_model_counters(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->counters.used_count;
+	return GG_ITEMS(model, counters, const struct gg_model_counter);
+}
+
+int64_t gg_model_end_ns(const struct gg_model *model)
+{
+	return model->end_ns;
+}
+
+bool gg_model_has_history(const struct gg_model *model)
+{
+	for (size_t i = 0; i < model->sessions.used_count; i++)
+		if (!gg_model_session(model, i)->has_history)
+			return false;
+	return true;
+}
+
+uint64_t gg_model_sample_total(const struct gg_model *model)
+{
+	return model->sample_total;
+}
+
+/* A process without an interval of its own has that of the session. */
+double gg_model_interval(const struct gg_model *model, uint32_t process)
+{
+	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+	double interval = 0;
+
+	for (size_t i = 1; i < model->processes.used_count; i++)
+		if ((process == 0 || process == i) &&
+		    processes[i].scheme != GG_SCHEME_PER_ALLOCATION)
+			interval = fmax(interval, processes[i].interval_bytes);
+	if (model->processes.used_count > 1 && interval > 0)
+		return interval;
+	for (size_t i = 0; i < model->sessions.used_count; i++)
+		if (gg_model_session(model, i)->scheme != GG_SCHEME_PER_ALLOCATION)
+			interval = fmax(interval, gg_model_session(model, i)->interval_bytes);
+	return interval;
+}

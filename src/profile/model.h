@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model - a profile, or several, in memory: what every report is computed from.
+ *
+ *   struct gg_model *model;
+ *
+ *   if (gg_model_load(&model, &profile, 1, NULL, error) < 0)
+ *           return error->code;
+ *   gg_ask_rows(...)                               ask.h: rows with estimates
+ *   gg_model_free(model);
+ *
+ * It is read once and never changes.  Everything has a dense number: samples, processes, threads,
+ * modules, stacks, functions, lines.  Number 0 of each is "unknown", so that arrays need no offset.
+ * The numbers are the model's own, not the ids of the file: several profiles have one number space.
+ *
+ * Times     ns since the start of the earliest of the profiles; the others are put beside it by
+ *           their wall clocks.
+ * Stacks    a tree: a stack is a frame called by a stack of a smaller number.  A frame has one place
+ *           for itself and one for each call that was inlined into it.
+ * Tops      frames of the allocator and of geiger at the top of a stack are no part of it: reports
+ *           begin with who called them.  gg_model_stack_top() says where that is.
+ * Blocks    a process that forks hands its samples to the child, where they are samples again.  All
+ *           samples of one block have the same `block`, the number of the first of them, and reports
+ *           over several processes count a block once, while anybody holds it.
+ *
+ * Memory    96 bytes a sample, 12 a stack; everything is freed by gg_model_free().
+ * Threads   any number of readers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "profile/profile.h"
+#include "stats/estimate.h"
+
+struct gg_model;
+
+struct gg_model_options {
+	/*
+	 * Is this function an entry of the allocator or of geiger, which stacks do without?  function
+	 * or module may be NULL.  NULL: nothing is left out.
+	 */
+	bool (*is_entry)(const char *function, const char *module);
+};
+
+/*
+ * Reads all of the profiles; they may be closed afterwards.  options may be NULL.  -ENOMEM, or what the
+ * readers say.
+ */
+GG_MUST_CHECK int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profiles,
+                                size_t profile_count, const struct gg_model_options *options,
+                                struct gg_error *error);
+void gg_model_free(struct gg_model *model); /* NULL is fine */
+
+/* --- samples ------------------------------------------------------------------------------- */
+
+struct gg_model_sample {
+	int64_t alloc_ns; /* of an inherited one: when its process began to hold it */
+	int64_t free_ns;  /* GG_TIME_NONE while it is live */
+	uint64_t size_bytes;
+	struct gg_draw draw;
+	double weighted_bytes; /* what it stands for: size / p */
+	uint32_t slack_bytes;  /* usable size less size; UINT32_MAX and more is kept as that */
+	uint32_t process, thread, stack, kind;
+	uint32_t block; /* number of the first sample of its block; its own unless inherited */
+	uint32_t flags; /* GG_SAMPLE_... of records.h, GG_MODEL_... */
+};
+
+enum { GG_MODEL_INHERITED = 1 << 30 }; /* its process did not allocate it: it was forked */
+
+/* Number i of the array is sample i; in the order of the file, which is about that of time. */
+const struct gg_model_sample *gg_model_samples(const struct gg_model *model, size_t *ret_count);
+
+/* Sums of freed samples (records.h), with the model's numbers in process, thread and stack. */
+const struct gg_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count);
+
+/* Adds what a coarse row stands for; conservative where third cumulants are missing (estimate.h). */
+void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
+                         const struct gg_coarse *coarse);
+
+/* --- where -------------------------------------------------------------------------------- */
+
+struct gg_model_place {
+	uint32_t function, line; /* numbers of gg_model_function() and gg_model_line() */
+};
+
+struct gg_model_function {
+	const char *name;      /* "[unknown]" and "libx.so+0x12" where there is none; never NULL */
+	const char *full_name; /* with arguments; NULL: not known */
+	const char *linkage_name; /* NULL: not known */
+	uint32_t module;
+	bool is_named; /* false: the name was made of an address */
+};
+
+struct gg_model_line {
+	uint32_t function;
+	uint32_t line;    /* 0: not known */
+	const char *file; /* NULL: not known */
+};
+
+size_t gg_model_function_count(const struct gg_model *model);
+struct gg_model_function gg_model_function(const struct gg_model *model, uint32_t function);
+size_t gg_model_line_count(const struct gg_model *model);
+struct gg_model_line gg_model_line(const struct gg_model *model, uint32_t line);
+
+/* A module's path and build-id ("" in hexadecimal if none); number 0 is "[unknown]". */
+size_t gg_model_module_count(const struct gg_model *model);
+const char *gg_model_module_path(const struct gg_model *model, uint32_t module);
+const char *gg_model_module_name(const struct gg_model *model, uint32_t module);   /* no folders */
+const char *gg_model_module_status(const struct gg_model *model, uint32_t module); /* or NULL */
+
+size_t gg_model_stack_count(const struct gg_model *model);
+uint32_t gg_model_stack_parent(const struct gg_model *model, uint32_t stack); /* 0: outermost */
+/* The stack without the frames of the allocator at its top; 0 where nothing else is there. */
+uint32_t gg_model_stack_top(const struct gg_model *model, uint32_t stack);
+/* The places of a stack's innermost frame, the innermost inlined call first; at least one. */
+const struct gg_model_place *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
+                                                   size_t *ret_count);
+
+/*
+ * All places of a stack from its top on, innermost first, at most `max`.  Returns how many there are
+ * in all.
+ */
+size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_model_place *places,
+                     size_t max);
+
+/* "malloc", "mapping", or the name of the heap, and the type where there is one: "pool: Node". */
+size_t gg_model_kind_count(const struct gg_model *model);
+const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind);
+
+/* Frames whose function has no name, and the module that has most of those. */
+struct gg_model_unresolved {
+	uint64_t frame_count, all_frame_count;
+	uint32_t worst_module;
+	uint64_t worst_frame_count;
+};
+struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);
+
+/* --- who and when -------------------------------------------------------------------------- */
+
+/*
+ * Texts live as long as the model.  `id` is the number; processes and threads begin at 1, their
+ * number 0 is all-zero.
+ */
+const struct gg_process *gg_model_processes(const struct gg_model *model, size_t *ret_count);
+const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count);
+
+size_t gg_model_session_count(const struct gg_model *model);
+const struct gg_session *gg_model_session(const struct gg_model *model, size_t index);
+
+/* Sorted by time; process 0 is a whole session. */
+const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count);
+const struct gg_event *gg_model_events(const struct gg_model *model, size_t *ret_count);
+
+size_t gg_model_note_count(const struct gg_model *model);
+const char *gg_model_note(const struct gg_model *model, size_t index);
+
+/* What was counted while recording, such as "drop_live_full", for each process. */
+struct gg_model_counter {
+	uint32_t process;
+	const char *name;
+	uint64_t value;
+};
+const struct gg_model_counter *gg_model_counters(const struct gg_model *model, size_t *ret_count);
+
+/* When the last session ended, or the last thing happened that we know of. */
+int64_t gg_model_end_ns(const struct gg_model *model);
+/* True if every session has times of its allocations and frees. */
+bool gg_model_has_history(const struct gg_model *model);
+/* Samples and coarse rows' samples: all that was ever sampled. */
+uint64_t gg_model_sample_total(const struct gg_model *model);
+/*
+ * The largest sampling interval in bytes that the process was exposed to (0: any process); 0 where
+ * bytes had none (per-allocation).
+ */
+double gg_model_interval(const struct gg_model *model, uint32_t process);

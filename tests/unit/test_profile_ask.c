@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What queries select and how they add it up: with an interval of 1 every allocation is a sample, so
+ * that sums are exact.
+ */
+#include "profile/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "made_profile.h"
+#include "test.h"
+
+static struct gg_error error;
+
+static bool is_entry(const char *function, const char *module)
+{
+	(void)module;
+	return function != NULL &&
+	       (strcmp(function, "malloc") == 0 || strcmp(function, "operator new") == 0);
+}
+
+static struct gg_model *load(struct made_profile *made)
+{
+	const struct gg_model_options options = { .is_entry = is_entry };
+	struct gg_model *model = NULL;
+	int code = gg_model_load(&model, &made->profile, 1, &options, &error);
+
+	gg_profile_close(made->profile);
+	CHECK_MSG(code == 0, "%s: %s", error.place, error.message);
+	return model;
+}
+
+static struct gg_result *ask(const struct gg_model *model, const struct gg_question *query)
+{
+	struct gg_result *result = NULL;
+	int code = gg_ask_rows(model, query, &result, &error);
+
+	CHECK_MSG(code == 0, "%s: %s", error.place, error.message);
+	return result;
+}
+
+static double bytes(const struct gg_tally *tally)
+{
+	return gg_tally_estimate(tally, GG_BYTES).value;
+}
+
+/* The row of that label, or NULL. */
+static const struct gg_row *find(const struct gg_model *model, const struct gg_result *result,
+                                 const char *label)
+{
+	for (size_t i = 0; i < result->row_count; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_row_label(model, result, &result->rows[i], &text);
+		if (strcmp(gg_buf_text(&text), label) == 0)
+			return &result->rows[i];
+	}
+	return NULL;
+}
+
+static bool holds(const struct gg_model *model, const struct gg_result *result, const char *label,
+                  double self, double total)
+{
+	const struct gg_row *row = find(model, result, label);
+
+	return CHECK_MSG(row != NULL, "no row '%s'", label) &&
+	       CHECK_MSG(bytes(row->self) == self && bytes(row->total) == total,
+	                 "%s: self %g, total %g", label, bytes(row->self), bytes(row->total));
+}
+
+static double total_of(const struct gg_model *model, const struct gg_question *query)
+{
+	struct gg_result *result = ask(model, query);
+	double total = bytes(&result->total);
+
+	gg_result_free(result);
+	return total;
+}
+
+TEST(self_is_the_top_and_total_what_it_called)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1, 1);
+	made_sample(&made, made_stack(&made, "main>load>parse"), 100, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>load"), 20, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>[libx.so]draw"), 3, 1, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	result = ask(model, &query);
+	CHECK(result->row_count == 4);
+	CHECK(bytes(&result->total) == 123);
+	holds(model, result, "parse (made)", 100, 100);
+	holds(model, result, "load (made)", 20, 120);
+	holds(model, result, "draw (libx.so)", 3, 3);
+	holds(model, result, "main (made)", 0, 123);
+	CHECK(result->rows[0].self == find(model, result, "parse (made)")->self);
+	gg_result_free(result);
+	query.sort_by_total = true;
+	query.by = GG_BY_MODULE;
+	result = ask(model, &query);
+	CHECK(result->row_count == 2);
+	holds(model, result, "/usr/bin/made", 120, 123);
+	holds(model, result, "libx.so", 3, 3);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
+TEST(recursion_counts_once)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1, 1);
+	made_sample(&made, made_stack(&made, "main>walk>walk>visit>walk"), 100, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>walk+walk+visit"), 10, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>walk>walk"), 1, 1, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	result = ask(model, &query);
+	holds(model, result, "walk (made)", 101, 111);
+	holds(model, result, "visit (made)", 10, 110);
+	holds(model, result, "main (made)", 0, 111);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
+TEST(the_allocator_is_no_part_of_a_stack)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1, 1);
+	made_sample(&made, made_stack(&made, "main>load>operator new>malloc"), 100, 1,
+	            GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>load>malloc"), 20, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "malloc"), 3, 1, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	result = ask(model, &query);
+	holds(model, result, "load (made)", 120, 120);
+	holds(model, result, "[unknown]", 3, 3);
+	CHECK(find(model, result, "malloc (made)") == NULL);
+	gg_result_free(result);
+	query.by = GG_BY_STACK;
+	result = ask(model, &query);
+	CHECK(result->row_count == 2);
+	holds(model, result, "main;load", 120, 120);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
+TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	uint32_t stack;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main");
+	made_sample(&made, stack, 1, 10, 20);
+	made_sample(&made, stack, 2, 20, 30);
+	made_sample(&made, stack, 4, 20, 40);
+	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	CHECK(total_of(model, &query) == 8);
+	query.to_ns = 9;
+	CHECK(total_of(model, &query) == 0);
+	query.to_ns = 10;
+	CHECK(total_of(model, &query) == 1);
+	query.to_ns = 20;
+	CHECK(total_of(model, &query) == 6);
+	query.to_ns = 29;
+	CHECK(total_of(model, &query) == 14);
+	query.to_ns = 2000000000;
+	CHECK(total_of(model, &query) == 8);
+	gg_question_init(&query);
+	query.metric = GG_METRIC_PEAK;
+	CHECK(total_of(model, &query) == 14);
+	query.metric = GG_METRIC_ALLOCATED;
+	CHECK(total_of(model, &query) == 15);
+	query.from_ns = 10;
+	query.to_ns = 20;
+	CHECK(total_of(model, &query) == 6);
+	query.metric = GG_METRIC_FREED;
+	CHECK(total_of(model, &query) == 1);
+	query.metric = GG_METRIC_TEMPORARY;
+	query.temporary_ns = 10;
+	CHECK(total_of(model, &query) == 2);
+	query.to_ns = 5;
+	CHECK(gg_ask_rows(model, &query, NULL, &error) == -EINVAL);
+	gg_model_free(model);
+}
+
+TEST(the_peak_is_the_first_largest_moment)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_peak peak;
+	uint32_t stack;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main");
+	for (int i = 0; i < 5000; i++) /* out of order, so that they have to be sorted */
+		made_sample(&made, stack, 10, 1000000 - i * 100, 1000000 - i * 100 + 250);
+	made_sample(&made, stack, 5, 700000, 900000);
+	model = load(&made);
+	gg_question_init(&query);
+	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0);
+	CHECK_MSG(peak.time_ns == 700000 && peak.bytes == 35, "%lld: %g", (long long)peak.time_ns,
+	          peak.bytes);
+	query.to_ns = 600000;
+	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0);
+	CHECK(peak.bytes == 30);
+	gg_model_free(model);
+}
+
+static void count_visit(int64_t time_ns, double live_bytes, double live_count, void *context)
+{
+	double *sums = context;
+
+	sums[0] += 1;
+	sums[1] = live_bytes;
+	sums[2] = live_count;
+	sums[3] = (double)time_ns;
+}
+
+TEST(times_are_swept_and_sampled_alike)
+{
+	const int64_t times[] = { 0, 10, 20, 25, 30, 1000000000 };
+	const double live[] = { 0, 1, 6, 14, 12, 0 };
+	struct gg_tally tallies[6];
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	double sums[4] = { 0 };
+	uint32_t stack;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main");
+	made_sample(&made, stack, 1, 10, 20);
+	made_sample(&made, stack, 2, 20, 30);
+	made_sample(&made, stack, 4, 20, 40);
+	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	query.to_ns = 30;
+	CHECK(gg_ask_sweep(model, &query, count_visit, sums, &error) == 0);
+	CHECK(sums[0] == 4 && sums[1] == 12 && sums[2] == 2 && sums[3] == 30);
+	query.from_ns = 22;
+	sums[0] = 0;
+	CHECK(gg_ask_sweep(model, &query, count_visit, sums, &error) == 0);
+	CHECK(sums[0] == 3 && sums[1] == 12);
+	CHECK(gg_ask_live_at(model, &query, times, 6, tallies, &error) == 0);
+	for (int i = 0; i < 6; i++)
+		CHECK_MSG(bytes(&tallies[i]) == live[i], "%d: %g", i, bytes(&tallies[i]));
+	gg_model_free(model);
+}
+
+/* A parent with 100, forked at 50; the child frees one block at 60, the parent another at 70. */
+TEST(an_inherited_block_counts_once_while_anybody_holds_it)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+	uint32_t stack, parent, child;
+	uint64_t first, second;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main");
+	parent = made.process;
+	first = made_sample(&made, stack, 100, 10, GG_TIME_NONE);
+	second = made_sample(&made, stack, 7, 11, 70);
+	child = made_process(&made, 4712, 50, 80);
+	CHECK(child != parent);
+	made_inherited(&made, stack, 100, 10, 60, first);
+	made_inherited(&made, stack, 7, 11, GG_TIME_NONE, second);
+	made_sample(&made, stack, 1, 55, GG_TIME_NONE);
+	model = load(&made);
+
+	gg_question_init(&query);
+	query.to_ns = 55;
+	CHECK(total_of(model, &query) == 108);
+	query.pid = 4712;
+	CHECK(total_of(model, &query) == 108);
+	query.to_ns = 49;
+	CHECK(total_of(model, &query) == 0);
+	query.to_ns = 75;
+	CHECK(total_of(model, &query) == 8);
+	query.pid = 4711;
+	CHECK(total_of(model, &query) == 100);
+	query.pid = 0;
+	CHECK(total_of(model, &query) == 108);
+	query.to_ns = 80; /* the child has ended, and with it the second block */
+	CHECK(total_of(model, &query) == 100);
+	query.to_ns = GG_TIME_NONE;
+	query.by = GG_BY_PROCESS;
+	result = ask(model, &query);
+	CHECK(bytes(&result->total) == 108);
+	holds(model, result, "4711 made --by test", 100, 100);
+	holds(model, result, "4712 made --by test", 8, 8);
+	gg_result_free(result);
+
+	query.metric = GG_METRIC_ALLOCATED;
+	CHECK(total_of(model, &query) == 108);
+	query.pid = 4712;
+	CHECK(total_of(model, &query) == 1);
+	query.metric = GG_METRIC_FREED;
+	CHECK(total_of(model, &query) == 100);
+	query.pid = 0;
+	CHECK(total_of(model, &query) == 7);
+	query.pid = 1;
+	CHECK(gg_ask_rows(model, &query, &result, &error) == -EINVAL);
+	gg_model_free(model);
+}
+
+TEST(focus_and_ignore_look_at_the_whole_stack)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1, 1);
+	made_sample(&made, made_stack(&made, "main>load>parse"), 100, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>load"), 20, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>draw"), 3, 1, GG_TIME_NONE);
+	made_sample(&made, 0, 5, 1, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	query.focus = "^load$";
+	result = ask(model, &query);
+	CHECK(bytes(&result->total) == 120);
+	CHECK(find(model, result, "load (made)")->is_named);
+	CHECK(!find(model, result, "main (made)")->is_named);
+	gg_result_free(result);
+	query.ignore = "pars|nothing";
+	CHECK(total_of(model, &query) == 20);
+	query.focus = NULL;
+	CHECK(total_of(model, &query) == 28);
+	query.focus = "unknown";
+	CHECK(total_of(model, &query) == 5);
+	query.focus = "(";
+	CHECK(gg_ask_rows(model, &query, &result, &error) == -EINVAL);
+	gg_model_free(model);
+}
+
+TEST(sizes_kinds_lines_and_threads_have_rows)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+	uint32_t stack;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main@m.c:3>load@a.c:7+copy@b.h:9");
+	made_sample(&made, stack, 64, 1, GG_TIME_NONE);
+	made_sample(&made, stack, 65, 1, GG_TIME_NONE);
+	made_sample(&made, stack, 1, 1, GG_TIME_NONE);
+	made_sample(&made, stack, 0, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "0x40"), 2048, 1, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	query.by = GG_BY_SIZE;
+	result = ask(model, &query);
+	CHECK(result->row_count == 4);
+	holds(model, result, "33 B..64 B", 64, 64);
+	holds(model, result, "65 B..128 B", 65, 65);
+	holds(model, result, "up to 1 B", 1, 1);
+	holds(model, result, "1 KiB..2 KiB", 2048, 2048);
+	gg_result_free(result);
+	query.by = GG_BY_LINE;
+	result = ask(model, &query);
+	holds(model, result, "b.h:9 copy", 130, 130);
+	holds(model, result, "a.c:7 load", 0, 130);
+	holds(model, result, "made+0x40", 2048, 2048);
+	gg_result_free(result);
+	query.by = GG_BY_THREAD;
+	result = ask(model, &query);
+	holds(model, result, "4711/4711 made", 2178, 2178);
+	gg_result_free(result);
+	query.by = GG_BY_KIND;
+	query.unit = GG_ALLOCATIONS;
+	result = ask(model, &query);
+	holds(model, result, "malloc", 2178, 2178);
+	CHECK(gg_tally_estimate(&result->total, GG_ALLOCATIONS).value == 5);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
+TEST(coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
+{
+	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
+	struct gg_coarse coarse = {
+		.from_ns = 10, .to_ns = 20, .size_class = 255, .interval_bytes = 1, .lost = true
+	};
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1, 1);
+	coarse.process = made.process;
+	coarse.thread = made.thread;
+	coarse.stack = made_stack(&made, "main>load");
+	coarse.sums = gg_sums_of(&draw, 40);
+	CHECK(gg_profile_add_coarse(made.profile, &coarse, &error) == 0);
+	made_sample(&made, coarse.stack, 2, 1, GG_TIME_NONE);
+	model = load(&made);
+	gg_question_init(&query);
+	CHECK(total_of(model, &query) == 2);
+	query.metric = GG_METRIC_ALLOCATED;
+	CHECK(total_of(model, &query) == 42);
+	query.to_ns = 15;
+	result = ask(model, &query);
+	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
+	gg_result_free(result);
+	query.to_ns = 20;
+	result = ask(model, &query);
+	CHECK(bytes(&result->total) == 42 && bytes(&result->unplaced) == 0);
+	holds(model, result, "load (made)", 42, 42);
+	gg_result_free(result);
+	query.metric = GG_METRIC_LIVE;
+	query.to_ns = 12;
+	result = ask(model, &query);
+	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
+/* Allocated in [100, 200), freed in [500, 600): folded with a bucket of 100. */
+TEST(folded_rows_are_live_between_their_buckets)
+{
+	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
+	const int64_t times[] = { 99, 150, 200, 500, 550, 600 };
+	const double live[] = { 0, 0, 40, 40, 0, 0 }, unplaced[] = { 0, 40, 0, 0, 40, 0 };
+	struct gg_coarse coarse = {
+		.from_ns = 100, .to_ns = 600, .bucket_ns = 100, .size_class = 6, .interval_bytes = 1
+	};
+	struct gg_tally tallies[6];
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_peak peak;
+
+	made_begin(&made, NULL, 1, 1);
+	coarse.process = made.process;
+	coarse.thread = made.thread;
+	coarse.stack = made_stack(&made, "main>load");
+	coarse.sums = gg_sums_of(&draw, 40);
+	CHECK(gg_profile_add_coarse(made.profile, &coarse, &error) == 0);
+	made_sample(&made, coarse.stack, 2, 300, 400);
+	model = load(&made);
+	gg_question_init(&query);
+	CHECK(gg_ask_live_at(model, &query, times, 6, tallies, &error) == 0);
+	for (int i = 0; i < 6; i++) {
+		struct gg_result *result;
+
+		query.to_ns = times[i];
+		result = ask(model, &query);
+		CHECK_MSG(bytes(&result->total) == live[i], "%d: %g", i, bytes(&result->total));
+		CHECK(bytes(&result->unplaced) == unplaced[i]);
+		CHECK(bytes(&tallies[i]) == live[i]);
+		gg_result_free(result);
+	}
+	gg_question_init(&query);
+	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0);
+	CHECK(peak.time_ns == 300 && peak.bytes == 42);
+	query.metric = GG_METRIC_ALLOCATED;
+	query.to_ns = 450;
+	CHECK(total_of(model, &query) == 42);
+	query.metric = GG_METRIC_FREED;
+	CHECK(total_of(model, &query) == 2);
+	gg_model_free(model);
+}
+
+TEST(two_profiles_are_one_model)
+{
+	struct gg_profile *profiles[2];
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model = NULL;
+	struct gg_result *result;
+
+	for (int i = 0; i < 2; i++) {
+		made_begin(&made, NULL, 1, 1);
+		made_sample(&made, made_stack(&made, i ? "main>draw" : "main>load"), 10, 1,
+		            GG_TIME_NONE);
+		made_sample(&made, made_stack(&made, "main"), 1, 1, GG_TIME_NONE);
+		profiles[i] = made.profile;
+	}
+	CHECK(gg_model_load(&model, profiles, 2, NULL, &error) == 0);
+	gg_profile_close(profiles[0]);
+	gg_profile_close(profiles[1]);
+	gg_question_init(&query);
+	result = ask(model, &query);
+	CHECK(result->row_count == 3);
+	holds(model, result, "main (made)", 2, 22);
+	gg_result_free(result);
+	gg_model_free(model);
+}
