@@ -60,6 +60,8 @@ extern const struct gg_command gg_command_lab;
 extern const struct gg_command gg_command_check;
 extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_sql;
+extern const struct gg_command gg_command_report;
+extern const struct gg_command gg_command_tree;
 
 /* Options that every command takes. */
 struct gg_common_options {

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger report`: who holds the memory. */
+#include <stddef.h>
+
+#include "cli/profiles.h"
+
+static int print_report(const struct gg_model *model, const struct gg_question *query,
+                        const struct gg_invocation *invocation)
+{
+	const struct gg_report_options *options = invocation->options;
+	struct gg_head head;
+	struct gg_report report = { .model = model, .summary = &head.summary };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_result *result;
+	int code;
+
+	gg_cli_begin_head(&head, model, query);
+	code = gg_ask_rows(model, query, &result, invocation->error);
+	code = gg_cli_end_head(&head, code, invocation->error);
+	if (code < 0)
+		return code;
+	report.result = result;
+	report.limit = options->limit;
+	gg_cli_fit_report(options, &invocation->style, &report);
+	if (options->json)
+		gg_report_json(&report, &out);
+	else
+		gg_report_text(&report, &out);
+	gg_result_free(result);
+	return gg_cli_print(&out, options->no_pager || options->json, invocation->error);
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	char window[128];
+	struct gg_question query;
+	struct gg_model *model;
+	int code = gg_cli_take_window(invocation, invocation->options, "report", window);
+
+	if (code == 0)
+		code = gg_cli_question(invocation->options, "report", &query, invocation->error);
+	if (code == 0)
+		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                   invocation->error);
+	if (code < 0)
+		return code;
+	code = print_report(model, &query, invocation);
+	gg_model_free(model);
+	return code;
+}
+
+#define AT(field) offsetof(struct gg_report_options, field)
+
+static const struct gg_option options[] = {
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|allocated|peak|temporary|freed",
+	  "which memory (live)" },
+	{ "unit", 'u', GG_OPTION_CHOICE, AT(unit), "bytes|count", "bytes, or allocations (bytes)" },
+	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
+	  "function|line|stack|module|thread|process|size|kind", "what a row is (function)" },
+	{ "self", 0, GG_OPTION_FLAG, AT(self), NULL,
+	  "sort by what rows ask for themselves (default)" },
+	{ "total", 0, GG_OPTION_FLAG, AT(total), NULL, "sort by that and what they call" },
+	{ "at", 0, GG_OPTION_TEXT, AT(at), "TIME", "what was live at a moment, such as 12.5s" },
+	{ "between", 0, GG_OPTION_TEXT, AT(between), "T0,T1",
+	  "only what happened between two moments" },
+	{ "focus", 0, GG_OPTION_TEXT, AT(focus), "RE", "only stacks with a function that matches" },
+	{ "ignore", 0, GG_OPTION_TEXT, AT(ignore), "RE", "only stacks without one that matches" },
+	{ "process", 'p', GG_OPTION_COUNT, AT(process), "PID", "only this process" },
+	{ "temporary", 0, GG_OPTION_TEXT, AT(temporary), "TIME",
+	  "the longest life of temporary memory (1ms)" },
+	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N", "rows that are shown; 0: all (30)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	{ "bytes", 0, GG_OPTION_FLAG, AT(bytes), NULL, "whole numbers without units" },
+	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print JSON" },
+	{ "ascii", 0, GG_OPTION_FLAG, AT(ascii), NULL, "only ASCII characters" },
+	{ "no-pager", 0, GG_OPTION_FLAG, AT(no_pager), NULL, "never through a pager" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_report = {
+	.name = "report",
+	.summary = "who holds, or allocated, the memory of a profile",
+	.usage = "PROFILE [OPTION]...",
+	.details =
+		"Rows are sorted by their estimate.  Each number has its confidence interval:\n"
+		"'312.4 MiB +- 6 %', or the two ends alone where they are far apart; in the\n"
+		"bars the solid part is certain enough, the mark is the estimate, and the thin\n"
+		"part reaches as far as the truth may be.\n\n"
+		"  geiger report redis.geiger\n"
+		"  geiger report redis.geiger --metric peak --by stack --limit 5\n"
+		"  geiger report redis.geiger --metric allocated --between 10s 20s --focus '^parse_'\n",
+	.options = options,
+	.options_size = sizeof(struct gg_report_options),
+	.option_defaults = &(const struct gg_report_options){ .confidence = 0.95, .limit = 30 },
+	.max_operands = 2, /* the second time of --between is one */
+	.run = run,
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger tree`: by which paths of calls memory was asked for. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "cli/profiles.h"
+
+struct tree_options {
+	struct gg_report_options common; /* first: what the helpers read */
+	bool inverted;
+	double fold_percent;
+};
+
+static int print_tree(const struct gg_model *model, const struct gg_question *query,
+                      const struct gg_invocation *invocation)
+{
+	const struct tree_options *options = invocation->options;
+	const struct gg_tree_options how = { options->inverted, options->fold_percent / 100 };
+	struct gg_head head;
+	struct gg_report report = { .model = model, .summary = &head.summary };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_tree *tree = NULL;
+	int code;
+
+	gg_cli_begin_head(&head, model, query);
+	code = gg_tree_build(&tree, model, query, &how, invocation->error);
+	code = gg_cli_end_head(&head, code, invocation->error);
+	if (code == 0) {
+		gg_cli_fit_report(&options->common, &invocation->style, &report);
+		if (options->common.json)
+			gg_tree_json(&report, tree, &how, &out);
+		else
+			gg_tree_text(&report, tree, &out);
+		code = gg_cli_print(&out, options->common.no_pager || options->common.json,
+		                    invocation->error);
+	}
+	gg_tree_free(tree);
+	return code;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	struct tree_options *options = invocation->options;
+	char window[128];
+	struct gg_question query;
+	struct gg_model *model;
+	int code;
+
+	if (!(options->fold_percent >= 0 && options->fold_percent <= 100))
+		return gg_error_set(invocation->error, -EINVAL, "tree: --fold",
+		                    "Give a percentage such as 1.", "%g is not between 0 and 100",
+		                    options->fold_percent);
+	code = gg_cli_take_window(invocation, &options->common, "tree", window);
+	if (code == 0)
+		code = gg_cli_question(&options->common, "tree", &query, invocation->error);
+	if (code == 0)
+		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                   invocation->error);
+	if (code < 0)
+		return code;
+	code = print_tree(model, &query, invocation);
+	gg_model_free(model);
+	return code;
+}
+
+#define AT(field) offsetof(struct tree_options, field)
+
+static const struct gg_option options[] = {
+	{ "inverted", 'i', GG_OPTION_FLAG, AT(inverted), NULL,
+	  "from who asked for the memory to its callers" },
+	{ "fold", 'f', GG_OPTION_NUMBER, AT(fold_percent), "PERCENT",
+	  "put what is less of the whole together (1)" },
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
+	  "which memory (live)" },
+	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
+	  "bytes, or allocations (bytes)" },
+	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
+	  "what was live at a moment, such as 12.5s" },
+	{ "between", 0, GG_OPTION_TEXT, AT(common.between), "T0 T1",
+	  "only what happened between two moments" },
+	{ "focus", 0, GG_OPTION_TEXT, AT(common.focus), "RE",
+	  "only stacks with a function that matches" },
+	{ "ignore", 0, GG_OPTION_TEXT, AT(common.ignore), "RE",
+	  "only stacks without one that matches" },
+	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
+	{ "temporary", 0, GG_OPTION_TEXT, AT(common.temporary), "TIME",
+	  "the longest life of temporary memory (1ms)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
+	{ "json", 0, GG_OPTION_FLAG, AT(common.json), NULL, "print JSON" },
+	{ "ascii", 0, GG_OPTION_FLAG, AT(common.ascii), NULL, "only ASCII characters" },
+	{ "no-pager", 0, GG_OPTION_FLAG, AT(common.no_pager), NULL, "never through a pager" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_tree = {
+	.name = "tree",
+	.summary = "by which paths of calls memory was asked for",
+	.usage = "PROFILE [OPTION]...",
+	.details = "Callees stand below their caller, the heaviest first; an only one is not\n"
+		   "indented.  What is less than 1 % of the whole is put together, but for the\n"
+		   "heaviest path, which is shown to its end.\n\n"
+		   "  geiger tree redis.geiger\n"
+		   "  geiger tree redis.geiger --inverted --metric allocated --focus '^parse_'\n",
+	.options = options,
+	.options_size = sizeof(struct tree_options),
+	.option_defaults = &(const struct tree_options){ .common = { .confidence = 0.95 },
+	                                                 .fold_percent = 1 },
+	.max_operands = 2, /* the second time of --between is one */
+	.run = run,
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/profiles.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/fit.h"
+
+int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	return gg_profile_open(ret_profile, path, error);
+}
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Entry points of allocators, and geiger's own library. */
+static bool is_entry(const char *function, const char *module)
+{
+	static const char *const names[] = {
+		"malloc",        "calloc",   "realloc", "reallocarray", "posix_memalign",
+		"aligned_alloc", "memalign", "valloc",  "pvalloc",      "mmap",
+		"mmap64",        "mremap",   "strdup",  "strndup",
+	};
+
+	if (module != NULL && strstr(module, "libgeiger-agent.so") != NULL)
+		return true;
+	if (function == NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) - 2; i++)
+		if (strcmp(function, names[i]) == 0)
+			return true;
+	return has_prefix(function, "operator new") || has_prefix(function, "__libc_malloc");
+}
+
+int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t path_count,
+                struct gg_error *error)
+{
+	const struct gg_model_options options = { .is_entry = is_entry };
+	struct gg_profile **profiles = calloc(path_count, sizeof(struct gg_profile *));
+	size_t opened = 0;
+	int code = 0;
+
+	if (profiles == NULL)
+		return gg_error_set_errno(error, ENOMEM, "report", NULL);
+	while (code == 0 && opened < path_count) {
+		code = gg_cli_open_profile(&profiles[opened], paths[opened], error);
+		opened += code == 0;
+	}
+	if (code == 0)
+		code = gg_model_load(ret_model, profiles, opened, &options, error);
+	while (opened > 0)
+		gg_profile_close(profiles[--opened]);
+	free(profiles);
+	return code;
+}
+
+int gg_cli_parse_time(const char *text, const char *command, const char *option, int64_t *ret_ns,
+                      struct gg_error *error)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {
+		{ "", 1e9 }, { "s", 1e9 },    { "ms", 1e6 }, { "us", 1e3 },
+		{ "ns", 1 }, { "min", 6e10 }, { "m", 6e10 }, { "h", 3.6e12 },
+	};
+	char *end;
+	double value = strtod(text, &end);
+
+	while (*end == ' ')
+		end++;
+	for (size_t i = 0; i < GG_COUNT(units); i++)
+		if (end != text && strcmp(end, units[i].name) == 0 && value >= 0 &&
+		    value * units[i].ns < 0x1p62) {
+			*ret_ns = (int64_t)(value * units[i].ns + 0.5);
+			return 0;
+		}
+	gg_error_set(error, -EINVAL, NULL,
+	             "Give a time since the start such as 12.5s, 300ms or 2min.",
+	             "'%s' is not a time", text);
+	gg_error_set_place(error, "%s: --%s", command, option);
+	return -EINVAL;
+}
+
+/* "T0,T1" or "T0 T1". */
+static int parse_window(const char *text, const char *command, struct gg_question *query,
+                        struct gg_error *error)
+{
+	size_t length = strcspn(text, ", ");
+	char first[64];
+	int code;
+
+	if (text[length] == '\0' || length >= sizeof(first)) {
+		gg_error_set(error, -EINVAL, NULL, "Give two times such as 10s,20s.",
+		             "'%s' is not a window", text);
+		gg_error_set_place(error, "%s: --between", command);
+		return -EINVAL;
+	}
+	memcpy(first, text, length);
+	first[length] = '\0';
+	code = gg_cli_parse_time(first, command, "between", &query->from_ns, error);
+	if (code == 0)
+		code = gg_cli_parse_time(text + length + 1, command, "between", &query->to_ns,
+		                         error);
+	if (code == 0 && query->from_ns == 0)
+		query->from_ns = INT64_MIN; /* from the very beginning */
+	return code;
+}
+
+int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_options *options,
+                       const char *command, char buffer[128])
+{
+	int64_t ignored;
+
+	if (options->between != NULL && strpbrk(options->between, ", ") == NULL)
+		for (int i = invocation->operand_count; i-- > 0;) {
+			if (gg_cli_parse_time(invocation->operands[i], command, "between", &ignored,
+			                      NULL) < 0)
+				continue;
+			snprintf(buffer, 128, "%.60s,%.60s", options->between,
+			         invocation->operands[i]);
+			options->between = buffer;
+			if (i == 0)
+				invocation->operands[0] = invocation->operands[1];
+			invocation->operand_count--;
+			break;
+		}
+	if (invocation->operand_count == 1)
+		return 0;
+	gg_error_set(invocation->error, -EINVAL, command, NULL,
+	             invocation->operand_count == 0 ? "no profile was given"
+	                                            : "more than one profile was given");
+	snprintf(invocation->error->advice, sizeof(invocation->error->advice),
+	         "Name one: geiger %s FILE.", command);
+	return -EINVAL;
+}
+
+int gg_cli_question(const struct gg_report_options *options, const char *command,
+                    struct gg_question *ret_query, struct gg_error *error)
+{
+	struct gg_question query;
+	int code = 0;
+
+	gg_question_init(&query);
+	query.metric = (enum gg_metric)options->metric;
+	query.unit = (enum gg_quantity)options->unit;
+	query.by = (enum gg_grouping)options->by;
+	query.sort_by_total = options->total && !options->self;
+	query.focus = options->focus;
+	query.ignore = options->ignore;
+	query.pid = (uint32_t)options->process;
+	if (!(options->confidence > 0 && options->confidence < 1)) {
+		gg_error_set(error, -EINVAL, NULL, "Give a number such as 0.95.",
+		             "%g is not between 0 and 1", options->confidence);
+		gg_error_set_place(error, "%s: --confidence", command);
+		return -EINVAL;
+	}
+	if (options->process > UINT32_MAX)
+		return gg_error_set(error, -EINVAL, "--process", NULL, "no process has such a pid");
+	if (options->between != NULL)
+		code = parse_window(options->between, command, &query, error);
+	if (code == 0 && options->at != NULL)
+		code = gg_cli_parse_time(options->at, command, "at", &query.to_ns, error);
+	if (code == 0 && options->temporary != NULL)
+		code = gg_cli_parse_time(options->temporary, command, "temporary",
+		                         &query.temporary_ns, error);
+	if (code == 0)
+		*ret_query = query;
+	return code;
+}
+
+static void *compute_head(void *context)
+{
+	struct gg_head *head = context;
+
+	head->code = gg_summary_of(&head->summary, head->model, head->query, &head->error);
+	return NULL;
+}
+
+void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
+                       const struct gg_question *query)
+{
+	*head = (struct gg_head){ .model = model, .query = query };
+	head->is_beside = pthread_create(&head->thread, NULL, compute_head, head) == 0;
+}
+
+int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error)
+{
+	if (head->is_beside)
+		pthread_join(head->thread, NULL);
+	else
+		compute_head(head);
+	if (code == 0 && head->code < 0)
+		*error = head->error;
+	return code == 0 ? head->code : code;
+}
+
+void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_style *style,
+                       struct gg_report *report)
+{
+	report->confidence = options->confidence;
+	report->width = gg_fit_width(STDOUT_FILENO);
+	report->figures = (struct gg_figure_style){ .raw = options->bytes,
+		                                    .ascii = options->ascii || !gg_fit_is_utf8() };
+	report->style = *style;
+}

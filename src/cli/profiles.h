@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profiles - what the commands that report on profiles share: opening, options, times, the pager.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "profile/ask.h"
+#include "profile/model.h"
+#include "report/report.h"
+
+/* Opens what a command was given as PROFILE: the one place that knows what that may be. */
+GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
+                                      struct gg_error *error);
+
+/* Opens and reads it; tops of stacks are those of the allocator (gg_model_options). */
+GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *const *paths,
+                              size_t path_count, struct gg_error *error);
+
+/* Options of a query and of how its answer looks; commands put the table's part into their own. */
+struct gg_report_options {
+	int metric; /* enum gg_metric, in the order of the option's choices */
+	int unit;   /* enum gg_quantity */
+	int by;     /* enum gg_grouping */
+	bool self, total;
+	const char *at, *between;
+	const char *focus, *ignore;
+	const char *temporary;
+	uint64_t process, limit;
+	double confidence;
+	bool bytes, json, no_pager, ascii;
+};
+
+/* The query that the options ask for; `command` is the place of errors. */
+GG_MUST_CHECK int gg_cli_question(const struct gg_report_options *options, const char *command,
+                                  struct gg_question *ret_query, struct gg_error *error);
+
+/*
+ * `--between T0 T1` leaves T1 among the operands: takes it out, where --between has one time alone.
+ * What is left is PROFILE, at most one.  buffer keeps "T0,T1" as long as the options are used.
+ */
+GG_MUST_CHECK int gg_cli_take_window(struct gg_invocation *invocation,
+                                     struct gg_report_options *options, const char *command,
+                                     char buffer[128]);
+
+/*
+ * "12.5s", "300ms", "2min", "1h" or a number of seconds, as ns since the start.  -EINVAL names the
+ * option.
+ */
+GG_MUST_CHECK int gg_cli_parse_time(const char *text, const char *command, const char *option,
+                                    int64_t *ret_ns, struct gg_error *error);
+
+/*
+ * The numbers of a report's head need passes of their own over the samples: they are computed beside
+ * those of the rows, by another thread.  end: takes the code of what was done meanwhile, and returns
+ * it or that of the head.
+ */
+struct gg_head {
+	const struct gg_model *model;
+	const struct gg_question *query;
+	struct gg_summary summary;
+	struct gg_error error;
+	int code;
+	bool is_beside;
+	pthread_t thread;
+};
+void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
+                       const struct gg_question *query);
+GG_MUST_CHECK int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error);
+
+/* How figures look on this standard output. */
+void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_style *style,
+                       struct gg_report *report);
+
+/*
+ * Prints a text: through $GEIGER_PAGER, $PAGER or less where standard output is a terminal and the text
+ * is longer than it.  Fails if the text could not be built.
+ */
+GG_MUST_CHECK int gg_cli_print(const struct gg_buf *text, bool no_pager, struct gg_error *error);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/figure.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "stats/interval.h"
+
+/* A farther end than that, as a share of the estimate, is told as a range. */
+#define WIDE 0.3
+
+struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity quantity,
+                              double confidence, bool discovered)
+{
+	struct gg_interval interval = gg_interval_of(tally, quantity, confidence, discovered);
+
+	return (struct gg_figure){ .estimate = gg_tally_estimate(tally, quantity).value,
+		                   .low = interval.low,
+		                   .high = interval.high,
+		                   .quantity = quantity };
+}
+
+struct unit {
+	double factor;
+	const char *name; /* with its blank */
+};
+
+static const struct unit byte_units[] = {
+	{ 1, " B" },        { 0x1p10, " KiB" }, { 0x1p20, " MiB" }, { 0x1p30, " GiB" },
+	{ 0x1p40, " TiB" }, { 0x1p50, " PiB" }, { 0x1p60, " EiB" },
+};
+static const struct unit count_units[] = {
+	{ 1, "" },      { 1e3, " k" },  { 1e6, " M" },  { 1e9, " G" },
+	{ 1e12, " T" }, { 1e15, " P" }, { 1e18, " E" },
+};
+
+enum { UNIT_COUNT = 7 };
+
+/* The largest unit that leaves 1 or more; raw numbers have none. */
+static const struct unit *unit_of(const struct gg_figure_style *style, double value,
+                                  enum gg_quantity quantity)
+{
+	static const struct unit none = { 1, "" };
+	const struct unit *units = quantity == GG_BYTES ? byte_units : count_units;
+	double step = quantity == GG_BYTES ? 1023.95 : 999.5; /* printed as the next unit */
+	size_t i = 0;
+
+	if (style->raw)
+		return &none;
+	while (i + 1 < UNIT_COUNT && value >= step * units[i].factor)
+		i++;
+	return &units[i];
+}
+
+/* Three digits, or four: 1.84, 18.4, 184.2; whole numbers of the smallest unit. */
+static void append_value(const struct unit *unit, double value, bool short_form, struct gg_buf *out)
+{
+	double scaled = value / unit->factor;
+	int digits = scaled < 9.995 ? 2 : scaled < 99.95 || !short_form ? 1 : 0;
+
+	gg_buf_printf(out, "%.*f", unit->factor == 1 || scaled == 0 ? 0 : digits, scaled);
+}
+
+void gg_figure_append_number(const struct gg_figure_style *style, double value,
+                             enum gg_quantity quantity, struct gg_buf *out)
+{
+	const struct unit *unit = unit_of(style, fabs(value), quantity);
+
+	if (!isfinite(value)) {
+		gg_buf_append_text(out, "?");
+		return;
+	}
+	gg_buf_append_text(out, value < 0 ? "-" : "");
+	append_value(unit, fabs(value), false, out);
+	gg_buf_append_text(out, unit->name);
+}
+
+static void append_range(const struct gg_figure_style *style, const struct gg_figure *figure,
+                         struct gg_buf *out)
+{
+	const struct unit *unit = unit_of(style, figure->high, figure->quantity);
+	const struct unit *low_unit = unit;
+
+	if (!isfinite(figure->high)) {
+		gg_buf_append_text(out, ">= ");
+		gg_figure_append_number(style, figure->low, figure->quantity, out);
+		return;
+	}
+	if (figure->low > 0 && figure->low < unit->factor / 10)
+		low_unit = unit_of(style, figure->low, figure->quantity);
+	append_value(low_unit, figure->low, true, out);
+	gg_buf_append_text(out, low_unit != unit ? low_unit->name : "");
+	gg_buf_append_text(out, "..");
+	append_value(unit, figure->high, true, out);
+	gg_buf_append_text(out, unit->name);
+}
+
+void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,
+                      struct gg_buf *out)
+{
+	double above = (figure->high - figure->estimate) / figure->estimate;
+	double below = (figure->estimate - figure->low) / figure->estimate;
+	double reach = fmax(above, below), least = fmin(above, below);
+
+	if (figure->estimate == 0 && figure->high > 0) {
+		if (!isfinite(figure->high)) {
+			gg_buf_append_text(out, "-");
+			return;
+		}
+		gg_buf_append_text(out, "< ");
+		gg_figure_append_number(style, figure->high, figure->quantity, out);
+	} else if (figure->low == figure->high || reach < 1e-9) {
+		gg_figure_append_number(style, figure->estimate, figure->quantity, out);
+	} else if (!(reach <= WIDE) || (reach > WIDE / 3 && least < reach / 2)) {
+		append_range(style, figure, out);
+	} else {
+		double percent = reach * 100;
+
+		gg_figure_append_number(style, figure->estimate, figure->quantity, out);
+		gg_buf_append_text(out, style->ascii ? " +- " : " \xc2\xb1 ");
+		if (percent < 1)
+			gg_buf_printf(out, "%.1f %%", fmax(ceil(percent * 10) / 10, 0.1));
+		else
+			gg_buf_printf(out, "%.0f %%", ceil(percent - 1e-9));
+	}
+}
+
+void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_figure *figure,
+                          double most, size_t width, struct gg_buf *out)
+{
+	double cell = most / (double)width, high = fmin(figure->high, most);
+	size_t mark = figure->estimate > 0 ? (size_t)fmin(figure->estimate / cell, (double)width)
+	                                   : width;
+
+	if (mark == width && figure->estimate > 0)
+		mark--;
+	if (!isfinite(figure->high) && figure->estimate == 0)
+		high = 0; /* nothing is known: no line */
+	for (size_t i = 0; i < width; i++) {
+		double middle = ((double)i + 0.5) * cell;
+		const char *ascii = " ", *fine = " ";
+
+		if (i == mark) {
+			ascii = "|";
+			fine = "\xe2\x95\x8b"; /* heavy vertical and horizontal */
+		} else if (middle <= figure->low) {
+			ascii = "#";
+			fine = "\xe2\x94\x81"; /* heavy horizontal */
+		} else if (middle <= high) {
+			ascii = "-";
+			fine = "\xe2\x94\x80"; /* light horizontal */
+		}
+		gg_buf_append_text(out, style->ascii ? ascii : fine);
+	}
+}

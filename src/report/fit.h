@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fit - texts of strangers on a screen of a certain width.
+ *
+ * Names come from the files of the profiled program: what a terminal would obey is replaced, what does
+ * not fit is shortened in the middle, where names differ least.
+ *
+ * Threads  any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+enum { GG_FIT_WIDTH = 80 }; /* when nobody knows */
+
+/* The width of the terminal, of $COLUMNS, or 80. */
+size_t gg_fit_width(int fd);
+
+/* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG)? */
+bool gg_fit_is_utf8(void);
+
+/* Characters of a UTF-8 text. */
+size_t gg_fit_length(const char *text);
+
+/* Appends the text in at most `width` characters, "std::vector<in...sert" or with one ellipsis. */
+void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
+
+/* Appends blanks in front of or behind the text so that it has `width` characters. */
+void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width);
+void gg_fit_append_left(struct gg_buf *out, const char *text, size_t width);
+
+/* Appends words in lines of at most `width` characters, the second and later ones indented. */
+void gg_fit_append_paragraph(struct gg_buf *out, const char *text, size_t width, bool ascii);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report - who holds the memory: a head that says how much there is, and rows with confidence
+ * intervals; as text for people (docs/REPORTS.md) and as JSON (docs/JSON.md).
+ *
+ *   struct gg_report report = { .model = model, .result = result, .summary = &summary,
+ *                               .confidence = 0.95, .width = 80 };
+ *   gg_report_text(&report, &out);
+ *
+ * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "profile/ask.h"
+#include "profile/tree.h"
+#include "report/figure.h"
+#include "report/json.h"
+#include "report/style.h"
+#include "report/summary.h"
+
+struct gg_report {
+	const struct gg_model *model;
+	const struct gg_result *result;
+	const struct gg_summary *summary;
+	double confidence;
+	size_t limit; /* rows that are shown; 0: all */
+	size_t width; /* characters of a line */
+	struct gg_figure_style figures;
+	struct gg_style style; /* colours */
+};
+
+void gg_report_text(const struct gg_report *report, struct gg_buf *out);
+void gg_report_json(const struct gg_report *report, struct gg_buf *out);
+
+/* The same of a tree; `result` is not looked at. */
+void gg_tree_text(const struct gg_report *report, const struct gg_tree *tree, struct gg_buf *out);
+void gg_tree_json(const struct gg_report *report, const struct gg_tree *tree,
+                  const struct gg_tree_options *options, struct gg_buf *out);
+
+/* "live at the end: 271.4 MiB ± 9 %" and what follows, with its line feed. */
+void gg_report_append_title(const struct gg_report *report, const struct gg_question *query,
+                            int64_t moment_ns, const struct gg_tally *total, const char *what,
+                            struct gg_buf *out);
+/* Two notes: what was never sampled may hold so much; so much has no exact time. */
+void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,
+                             struct gg_buf *out);
+void gg_report_append_inexact(const struct gg_report *report, const struct gg_tally *unplaced,
+                              struct gg_buf *out);
+/* "query" and the totals of it; into an open object. */
+void gg_report_json_query(const struct gg_report *report, const struct gg_question *query,
+                          int64_t moment_ns, const struct gg_tally *total,
+                          const struct gg_tally *unplaced, struct gg_json *json);
+
+/* The head of a report; of all reports, so that they look alike.  result is not looked at. */
+void gg_report_append_head(const struct gg_report *report, struct gg_buf *out);
+/* Notes of the recording, frames without names, what was dropped: a line each. */
+void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out);
+
+/* Members that every JSON report has, from "version" to "totals"; into an open object. */
+void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
+/* {"estimate":..,"low":..,"high":..} under that name. */
+void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
+
+/* "9.31 s", "12.3 ms", "2 min 3 s". */
+void gg_report_append_time(int64_t time_ns, struct gg_buf *out);
+
+/* Is an interval of this row that of a discovered one (gg_interval_of)? */
+bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row *row);
+
+/* The names that options and JSON have for these. */
+const char *gg_metric_name(enum gg_metric metric);
+const char *gg_grouping_name(enum gg_grouping by);
+
+/*
+ * What the rows from `first` on hold at most, each for itself: the largest high end.  Few of them are
+ * computed: those whose estimate and deviation are the largest.
+ */
+double gg_report_most_hidden(const struct gg_report *report, size_t first);

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_head - the head that all reports share, and the notes at their end.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "report/fit.h"
+#include "report/report.h"
+#include "stats/interval.h"
+
+static const char *const metric_names[] = {
+	[GG_METRIC_LIVE] = "live",   [GG_METRIC_ALLOCATED] = "allocated",
+	[GG_METRIC_PEAK] = "peak",   [GG_METRIC_TEMPORARY] = "temporary",
+	[GG_METRIC_FREED] = "freed",
+};
+static const char *const grouping_names[] = {
+	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",
+	[GG_BY_MODULE] = "module",     [GG_BY_THREAD] = "thread", [GG_BY_PROCESS] = "process",
+	[GG_BY_SIZE] = "size",         [GG_BY_KIND] = "kind",
+};
+
+const char *gg_metric_name(enum gg_metric metric)
+{
+	return metric_names[metric];
+}
+
+const char *gg_grouping_name(enum gg_grouping by)
+{
+	return grouping_names[by];
+}
+
+void gg_report_append_time(int64_t time_ns, struct gg_buf *out)
+{
+	double seconds = (double)time_ns * 1e-9;
+	int64_t whole = time_ns / 1000000000;
+
+	if (time_ns < 1000000)
+		gg_buf_printf(out, "%.3g us", seconds * 1e6);
+	else if (time_ns < 1000000000)
+		gg_buf_printf(out, "%.3g ms", seconds * 1e3);
+	else if (whole < 100)
+		gg_buf_printf(out, "%.3g s", seconds);
+	else if (whole < 6000)
+		gg_buf_printf(out, "%" PRId64 " min %" PRId64 " s", whole / 60, whole % 60);
+	else
+		gg_buf_printf(out, "%" PRId64 " h %" PRId64 " min", whole / 3600, whole / 60 % 60);
+}
+
+/* One column of the head: its name, a number, and what is said of it. */
+enum { NAME_WIDTH = 17, FIGURE_WIDTH = 18 };
+
+static void append_name(const char *name, struct gg_buf *out)
+{
+	gg_fit_append_left(out, name, NAME_WIDTH);
+	gg_buf_append_text(out, " ");
+}
+
+static void append_tally(const struct gg_report *report, const struct gg_tally *tally,
+                         enum gg_quantity quantity, size_t width, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_figure figure = gg_figure_of(tally, quantity, report->confidence, false);
+
+	gg_figure_append(&report->figures, &figure, &text);
+	gg_fit_append_right(out, gg_buf_text(&text), width);
+}
+
+static void append_both(const struct gg_report *report, const char *name,
+                        const struct gg_tally *tally, struct gg_buf *out)
+{
+	append_name(name, out);
+	append_tally(report, tally, GG_BYTES, FIGURE_WIDTH, out);
+	if (tally->sample_count > 0) {
+		append_tally(report, tally, GG_ALLOCATIONS, FIGURE_WIDTH, out);
+		gg_buf_append_text(out, " allocations");
+	}
+	gg_buf_append_text(out, "\n");
+}
+
+static void append_bytes(const struct gg_report *report, const char *name, double bytes,
+                         const char *remark, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	append_name(name, out);
+	gg_figure_append_number(&report->figures, bytes, GG_BYTES, &text);
+	gg_fit_append_right(out, gg_buf_text(&text), FIGURE_WIDTH);
+	gg_buf_printf(out, "%s%s\n", remark[0] != '\0' ? "  " : "", remark);
+}
+
+static void append_peak(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_summary *summary = report->summary;
+
+	append_name("peak", out);
+	if (!summary->has_peak) {
+		gg_buf_append_text(out, "not known: recorded without history\n");
+		return;
+	}
+	append_tally(report, &summary->peak, GG_BYTES, FIGURE_WIDTH, out);
+	gg_buf_append_text(out, "  at ");
+	gg_report_append_time(summary->peak_ns, out);
+	if (summary->at_peak.rss > 0) {
+		gg_buf_append_text(out, ", RSS ");
+		gg_figure_append_number(&report->figures, summary->at_peak.rss, GG_BYTES, out);
+	}
+	gg_buf_append_text(out, "\n");
+}
+
+/* RSS, and what of it is not live heap. */
+static void append_resident(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_summary *summary = report->summary;
+	const struct gg_resident *resident = &summary->resident;
+	double rest = gg_summary_rest(summary);
+	GG_CLEANUP(gg_buf_done) struct gg_buf remark = { 0 };
+
+	if (resident->process_count == 0 || resident->rss < 0)
+		return;
+	gg_buf_append_text(&remark, "at ");
+	gg_report_append_time(resident->time_ns, &remark);
+	if (resident->process_count > 1)
+		gg_buf_printf(&remark, ", of %zu processes", resident->process_count);
+	append_bytes(report, "RSS", resident->rss, gg_buf_text(&remark), out);
+	append_name("  live heap", out);
+	append_tally(report, &summary->live, GG_BYTES, FIGURE_WIDTH, out);
+	gg_buf_append_text(out, "\n");
+	append_bytes(report, "  slack", summary->slack_bytes, "blocks are larger than asked for",
+	             out);
+	if (resident->stack >= 0)
+		append_bytes(report, "  stacks", resident->stack, "", out);
+	if (resident->file >= 0)
+		append_bytes(report, "  files", resident->file, "", out);
+	append_bytes(report, "  the rest", rest,
+	             rest >= 0 ? "kept free by the allocator, other mappings"
+	                       : "negative: some live memory is not resident",
+	             out);
+}
+
+static void append_command(const struct gg_report *report, struct gg_buf *out)
+{
+	size_t count = gg_model_session_count(report->model);
+	const struct gg_session *session = gg_model_session(report->model, 0);
+	char interval[GG_SIZE_TEXT_MAX];
+	const char *command = session->command != NULL ? session->command : "[unknown command]";
+
+	gg_buf_append_text(out, report->style.strong);
+	gg_fit_append(out, command, report->width, report->figures.ascii);
+	gg_buf_printf(out, "%s\n", report->style.reset);
+	if (count > 1)
+		gg_buf_printf(out, "and %zu more sessions\n", count - 1);
+	gg_report_append_time(gg_model_end_ns(report->model), out);
+	if (session->host != NULL) {
+		gg_buf_append_text(out, " on ");
+		gg_fit_append(out, session->host, 24, report->figures.ascii);
+	}
+	gg_buf_printf(out, ", every %s by %s, %" PRIu64 " samples, %g %% intervals\n",
+	              gg_size_format_short(report->summary->interval, interval),
+	              gg_scheme_name(session->scheme), report->summary->sample_count,
+	              report->confidence * 100);
+}
+
+void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_summary *summary = report->summary;
+	GG_CLEANUP(gg_buf_done) struct gg_buf live = { 0 };
+
+	append_command(report, out);
+	gg_buf_append_text(out, "\n");
+	if (summary->moment_ns == GG_TIME_NONE) {
+		gg_buf_append_text(&live, "live at the end");
+	} else {
+		gg_buf_append_text(&live, "live at ");
+		gg_report_append_time(summary->moment_ns, &live);
+	}
+	append_both(report, gg_buf_text(&live), &summary->live, out);
+	append_both(report, "allocated", &summary->allocated, out);
+	append_peak(report, out);
+	append_resident(report, out);
+	gg_buf_append_text(out, "\n");
+}
+
+void gg_report_append_title(const struct gg_report *report, const struct gg_question *query,
+                            int64_t moment_ns, const struct gg_tally *total, const char *what,
+                            struct gg_buf *out)
+{
+	struct gg_figure figure = gg_figure_of(total, query->unit, report->confidence, false);
+
+	gg_buf_printf(out, "%s%s", report->style.strong, gg_metric_name(query->metric));
+	if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
+		gg_buf_append_text(out, " at the end");
+	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {
+		gg_buf_append_text(out, " at ");
+		gg_report_append_time(moment_ns, out);
+	} else if (query->from_ns != INT64_MIN || query->to_ns != GG_TIME_NONE) {
+		gg_buf_append_text(out, " from ");
+		gg_report_append_time(query->from_ns > 0 ? query->from_ns : 0, out);
+		gg_buf_append_text(out, " to ");
+		gg_report_append_time(query->to_ns != GG_TIME_NONE ? query->to_ns
+		                                                   : gg_model_end_ns(report->model),
+		                      out);
+	}
+	gg_buf_printf(out, "%s: ", report->style.reset);
+	gg_figure_append(&report->figures, &figure, out);
+	gg_buf_printf(out, "%s %s\n", query->unit == GG_ALLOCATIONS ? " allocations" : "", what);
+}
+
+/* A paragraph that was built in memory, folded at the report's width. */
+static void append_folded(const struct gg_report *report, const struct gg_buf *text,
+                          struct gg_buf *out)
+{
+	gg_fit_append_paragraph(out, gg_buf_text(text), report->width, report->figures.ascii);
+}
+
+void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,
+                             struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	double interval = total->reserve_max[GG_BYTES];
+
+	if (!(interval > 0))
+		return;
+	gg_buf_append_text(&text,
+	                   "A stack that is in no row was never sampled: it holds less than ");
+	gg_figure_append_number(&report->figures,
+	                        gg_interval_unseen_bytes(interval, report->confidence), GG_BYTES,
+	                        &text);
+	gg_buf_printf(&text, "%s with %g %% confidence.", report->figures.raw ? " bytes" : "",
+	              report->confidence * 100);
+	append_folded(report, &text, out);
+}
+
+void gg_report_append_inexact(const struct gg_report *report, const struct gg_tally *unplaced,
+                              struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_figure figure = gg_figure_of(unplaced, GG_BYTES, report->confidence, false);
+
+	if (unplaced->sample_count == 0)
+		return;
+	gg_buf_append_text(&text, "note: this moment or window is inexact: of ");
+	gg_figure_append(&report->figures, &figure, &text);
+	gg_buf_append_text(&text, " allocated and freed around it only sums were kept.");
+	append_folded(report, &text, out);
+}
+
+static void append_unresolved(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_model_unresolved *of = &report->summary->unresolved;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *status;
+
+	if (of->frame_count == 0)
+		return;
+	status = gg_model_module_status(report->model, of->worst_module);
+	gg_buf_printf(
+		&text,
+		"note: %" PRIu64 " of %" PRIu64 " frames have no name, most of them in %s%s%s.",
+		of->frame_count, of->all_frame_count,
+		gg_model_module_name(report->model, of->worst_module),
+		status != NULL && status[0] != '\0' ? ": " : "", status != NULL ? status : "");
+	if (status == NULL || status[0] == '\0')
+		gg_buf_append_text(&text,
+		                   " Install its debug symbols, then run 'geiger symbolize'.");
+	append_folded(report, &text, out);
+}
+
+void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
+{
+	for (size_t i = 0; i < gg_model_note_count(report->model); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_buf_printf(&text, "note: %s", gg_model_note(report->model, i));
+		append_folded(report, &text, out);
+	}
+	if (report->summary->dropped_count > 0) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_buf_printf(&text,
+		              "note: %" PRIu64 " samples or events found no place and were "
+		              "dropped; all numbers are without them.",
+		              report->summary->dropped_count);
+		append_folded(report, &text, out);
+	}
+	append_unresolved(report, out);
+}
+
+bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row *row)
+{
+	return !row->is_named && result->query.by != GG_BY_PROCESS;
+}
+
+double gg_report_most_hidden(const struct gg_report *report, size_t first)
+{
+	enum { CANDIDATES = 8 };
+	const struct gg_result *result = report->result;
+	enum gg_quantity unit = result->query.unit;
+	size_t best[CANDIDATES], count = 0;
+	double reach[CANDIDATES], most = 0;
+
+	for (size_t i = first; i < result->row_count; i++) {
+		const struct gg_row *row = &result->rows[i];
+		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
+		struct gg_estimate estimate = gg_tally_estimate(tally, unit);
+		double reserve = tally->reserve_max[unit];
+		double rough = estimate.value + reserve +
+		               3 * sqrt(estimate.variance + reserve * reserve);
+		size_t at = count < CANDIDATES ? count++ : CANDIDATES - 1;
+
+		if (i - first >= CANDIDATES && rough <= reach[at])
+			continue;
+		for (; at > 0 && reach[at - 1] < rough; at--) {
+			reach[at] = reach[at - 1];
+			best[at] = best[at - 1];
+		}
+		reach[at] = rough;
+		best[at] = i;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_row *row = &result->rows[best[i]];
+		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
+
+		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
+		                                 gg_report_is_discovered(result, row))
+		                          .high);
+	}
+	return most;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_json - the documented, versioned contract: docs/JSON.md.  Members are only ever added within
+ * a version.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/report.h"
+#include "stats/interval.h"
+
+void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure)
+{
+	gg_json_open(json, name, '{');
+	gg_json_number(json, "estimate", figure->estimate);
+	gg_json_number(json, "low", figure->low);
+	gg_json_number(json, "high", figure->high);
+	gg_json_close(json);
+}
+
+static void add_tally(const struct gg_report *report, struct gg_json *json, const char *name,
+                      const struct gg_tally *tally, enum gg_quantity quantity, bool discovered)
+{
+	struct gg_figure figure = gg_figure_of(tally, quantity, report->confidence, discovered);
+
+	gg_report_json_figure(json, name, &figure);
+}
+
+/* A moment in ns; null where there is none. */
+static void add_time(struct gg_json *json, const char *name, int64_t time_ns)
+{
+	if (time_ns == GG_TIME_NONE || time_ns == INT64_MIN)
+		gg_json_text(json, name, NULL);
+	else
+		gg_json_number(json, name, (double)time_ns);
+}
+
+/* Bytes that may be unknown. */
+static void add_bytes(struct gg_json *json, const char *name, double bytes)
+{
+	if (bytes < 0)
+		gg_json_text(json, name, NULL);
+	else
+		gg_json_number(json, name, bytes);
+}
+
+static void add_totals(const struct gg_report *report, struct gg_json *json)
+{
+	const struct gg_summary *summary = report->summary;
+
+	gg_json_open(json, "totals", '{');
+	add_tally(report, json, "live_bytes", &summary->live, GG_BYTES, false);
+	add_tally(report, json, "allocated_bytes", &summary->allocated, GG_BYTES, false);
+	add_tally(report, json, "live_count", &summary->live, GG_ALLOCATIONS, false);
+	add_tally(report, json, "allocated_count", &summary->allocated, GG_ALLOCATIONS, false);
+	if (summary->has_peak)
+		add_tally(report, json, "peak_bytes", &summary->peak, GG_BYTES, false);
+	else
+		gg_json_text(json, "peak_bytes", NULL);
+	gg_json_close(json);
+	add_time(json, "live_at_ns", summary->moment_ns);
+	add_time(json, "peak_at_ns", summary->has_peak ? summary->peak_ns : GG_TIME_NONE);
+}
+
+/* One reading of the kernel's books; null if there was none. */
+static void add_resident(struct gg_json *json, const char *name, const struct gg_resident *resident)
+{
+	if (resident->process_count == 0) {
+		gg_json_text(json, name, NULL);
+		return;
+	}
+	gg_json_open(json, name, '{');
+	add_time(json, "time_ns", resident->time_ns);
+	gg_json_integer(json, "processes", resident->process_count);
+	add_bytes(json, "rss_bytes", resident->rss);
+	add_bytes(json, "anonymous_bytes", resident->anonymous);
+	add_bytes(json, "file_bytes", resident->file);
+	add_bytes(json, "stack_bytes", resident->stack);
+	add_bytes(json, "swap_bytes", resident->swap);
+	gg_json_close(json);
+}
+
+static void add_memory(const struct gg_report *report, struct gg_json *json)
+{
+	const struct gg_summary *summary = report->summary;
+
+	gg_json_open(json, "memory", '{');
+	add_resident(json, "at_moment", &summary->resident);
+	add_resident(json, "at_peak", &summary->at_peak);
+	gg_json_number(json, "slack_bytes", summary->slack_bytes);
+	gg_json_number(json, "mapping_bytes", summary->mapping_bytes);
+	if (summary->resident.rss > 0)
+		gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
+	else
+		gg_json_text(json, "rest_bytes", NULL);
+	gg_json_close(json);
+}
+
+static void add_notes(const struct gg_report *report, struct gg_json *json)
+{
+	const struct gg_model_unresolved *unresolved = &report->summary->unresolved;
+
+	gg_json_open(json, "notes", '[');
+	for (size_t i = 0; i < gg_model_note_count(report->model); i++)
+		gg_json_text(json, NULL, gg_model_note(report->model, i));
+	gg_json_close(json);
+	gg_json_integer(json, "dropped", report->summary->dropped_count);
+	gg_json_open(json, "unresolved", '{');
+	gg_json_integer(json, "frames", unresolved->frame_count);
+	gg_json_integer(json, "of", unresolved->all_frame_count);
+	gg_json_text(json, "module",
+	             unresolved->frame_count > 0
+	                     ? gg_model_module_path(report->model, unresolved->worst_module)
+	                     : NULL);
+	gg_json_close(json);
+}
+
+void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
+{
+	const struct gg_session *session = gg_model_session(report->model, 0);
+
+	gg_json_integer(json, "version", 1);
+	gg_json_number(json, "interval_bytes", report->summary->interval);
+	gg_json_number(json, "confidence", report->confidence);
+	gg_json_integer(json, "samples", report->summary->sample_count);
+	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));
+	gg_json_text(json, "command", session->command);
+	gg_json_text(json, "host", session->host);
+	gg_json_text(json, "geiger", session->geiger);
+	gg_json_integer(json, "sessions", gg_model_session_count(report->model));
+	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
+	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(report->model));
+	gg_json_bool(json, "has_history", gg_model_has_history(report->model));
+	add_totals(report, json);
+	add_memory(report, json);
+	add_notes(report, json);
+}
+
+static void add_place(const struct gg_report *report, struct gg_json *json,
+                      const struct gg_model_place *place)
+{
+	struct gg_model_function function = gg_model_function(report->model, place->function);
+	struct gg_model_line line = gg_model_line(report->model, place->line);
+
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "function", function.name);
+	gg_json_text(json, "file", line.file);
+	if (line.line != 0)
+		gg_json_integer(json, "line", line.line);
+	else
+		gg_json_text(json, "line", NULL);
+	gg_json_text(json, "module", gg_model_module_path(report->model, function.module));
+	gg_json_close(json);
+}
+
+/* The four members that every row has; null where the grouping has no such thing. */
+static void add_where(struct gg_json *json, const char *function, const char *file, uint32_t line,
+                      const char *module)
+{
+	gg_json_text(json, "function", function);
+	gg_json_text(json, "file", file);
+	if (line != 0)
+		gg_json_integer(json, "line", line);
+	else
+		gg_json_text(json, "line", NULL);
+	gg_json_text(json, "module", module);
+}
+
+static void add_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack)
+{
+	size_t count = gg_model_path(report->model, stack, NULL, 0);
+	struct gg_model_place *places = malloc(count * sizeof(*places));
+	struct gg_model_function function;
+	struct gg_model_line line;
+
+	if (places == NULL) {
+		json->out->failed = true;
+		return;
+	}
+	gg_model_path(report->model, stack, places, count);
+	function = gg_model_function(report->model, places[0].function);
+	line = gg_model_line(report->model, places[0].line);
+	add_where(json, function.name, line.file, line.line,
+	          gg_model_module_path(report->model, function.module));
+	gg_json_open(json, "stack", '[');
+	for (size_t i = 0; i < count; i++)
+		add_place(report, json, &places[i]);
+	gg_json_close(json);
+	free(places);
+}
+
+static void add_process(const struct gg_report *report, struct gg_json *json, uint32_t number)
+{
+	size_t count;
+	const struct gg_process *process = gg_model_processes(report->model, &count) + number;
+
+	gg_json_integer(json, "pid", process->pid);
+	gg_json_text(json, "command", process->command);
+}
+
+static void add_thread(const struct gg_report *report, struct gg_json *json, uint32_t number)
+{
+	size_t count;
+	const struct gg_thread *thread = gg_model_threads(report->model, &count) + number;
+	const struct gg_process *processes = gg_model_processes(report->model, &count);
+
+	gg_json_integer(json, "pid", processes[thread->process].pid);
+	gg_json_integer(json, "tid", thread->tid);
+	gg_json_text(json, "thread", thread->name);
+}
+
+/* What the row is, by the grouping. */
+static void add_key(const struct gg_report *report, struct gg_json *json, const struct gg_row *row)
+{
+	const struct gg_model *model = report->model;
+	struct gg_model_function function;
+	struct gg_model_line line;
+	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+
+	switch (report->result->query.by) {
+	case GG_BY_FUNCTION:
+		function = gg_model_function(model, row->key);
+		add_where(json, function.name, NULL, 0,
+		          gg_model_module_path(model, function.module));
+		return;
+	case GG_BY_LINE:
+		line = gg_model_line(model, row->key);
+		function = gg_model_function(model, line.function);
+		add_where(json, function.name, line.file, line.line,
+		          gg_model_module_path(model, function.module));
+		return;
+	case GG_BY_STACK:
+		add_stack(report, json, row->key);
+		return;
+	case GG_BY_MODULE:
+		add_where(json, NULL, NULL, 0, gg_model_module_path(model, row->key));
+		return;
+	case GG_BY_PROCESS:
+		add_where(json, NULL, NULL, 0, NULL);
+		add_process(report, json, row->key);
+		return;
+	case GG_BY_THREAD:
+		add_where(json, NULL, NULL, 0, NULL);
+		add_thread(report, json, row->key);
+		return;
+	case GG_BY_SIZE:
+	case GG_BY_KIND:
+		add_where(json, NULL, NULL, 0, NULL);
+		gg_row_label(model, report->result, row, &label);
+		gg_json_text(json, gg_grouping_name(report->result->query.by), gg_buf_text(&label));
+		return;
+	}
+}
+
+static void add_row(const struct gg_report *report, struct gg_json *json, const struct gg_row *row)
+{
+	enum gg_quantity unit = report->result->query.unit;
+	bool discovered = gg_report_is_discovered(report->result, row);
+	struct gg_figure self = gg_figure_of(row->self, unit, report->confidence, discovered);
+	struct gg_figure total = self;
+
+	if (row->total != row->self)
+		total = gg_figure_of(row->total, unit, report->confidence, discovered);
+	gg_json_open(json, NULL, '{');
+	add_key(report, json, row);
+	gg_json_integer(json, "samples", row->total->sample_count);
+	gg_report_json_figure(json, "self", &self);
+	gg_report_json_figure(json, "total", &total);
+	gg_json_close(json);
+}
+
+void gg_report_json_query(const struct gg_report *report, const struct gg_question *query,
+                          int64_t moment_ns, const struct gg_tally *total,
+                          const struct gg_tally *unplaced, struct gg_json *json)
+{
+	bool is_moment = query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK;
+	double interval = total->reserve_max[GG_BYTES];
+
+	gg_json_open(json, "query", '{');
+	gg_json_text(json, "metric", gg_metric_name(query->metric));
+	gg_json_text(json, "unit", query->unit == GG_BYTES ? "bytes" : "count");
+	gg_json_text(json, "by", gg_grouping_name(query->by));
+	gg_json_text(json, "sort", query->sort_by_total ? "total" : "self");
+	add_time(json, "at_ns", is_moment ? moment_ns : GG_TIME_NONE);
+	add_time(json, "from_ns", query->from_ns);
+	add_time(json, "to_ns", query->to_ns);
+	gg_json_text(json, "focus", query->focus);
+	gg_json_text(json, "ignore", query->ignore);
+	if (query->pid != 0)
+		gg_json_integer(json, "pid", query->pid);
+	else
+		gg_json_text(json, "pid", NULL);
+	gg_json_close(json);
+	add_tally(report, json, "selected_bytes", total, GG_BYTES, false);
+	add_tally(report, json, "selected_count", total, GG_ALLOCATIONS, false);
+	add_tally(report, json, "inexact_bytes", unplaced, GG_BYTES, false);
+	if (interval > 0)
+		gg_json_number(json, "unseen_bytes",
+		               gg_interval_unseen_bytes(interval, report->confidence));
+	else
+		gg_json_text(json, "unseen_bytes", NULL);
+}
+
+void gg_report_json(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_result *result = report->result;
+	struct gg_json json = { .out = out };
+	size_t shown = result->row_count;
+
+	if (report->limit != 0 && report->limit < shown)
+		shown = report->limit;
+	gg_json_open(&json, NULL, '{');
+	gg_report_json_head(report, &json);
+	gg_report_json_query(report, &result->query, result->moment_ns, &result->total,
+	                     &result->unplaced, &json);
+	gg_json_integer(&json, "row_count", result->row_count);
+	gg_json_number(&json, "hidden_most",
+	               shown < result->row_count ? gg_report_most_hidden(report, shown) : 0);
+	gg_json_open(&json, "rows", '[');
+	for (size_t i = 0; i < shown; i++)
+		add_row(report, &json, &result->rows[i]);
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(out, "\n");
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_text - rows for people: self and total with their intervals, a bar, a name that takes what is
+ * left of the line.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/fit.h"
+#include "report/report.h"
+
+enum {
+	SAMPLES_WIDTH = 100, /* of the screen, from which samples have a column */
+	MAX_FRAMES = 24,     /* of a stack that are shown */
+};
+
+struct columns {
+	bool has_total; /* beside self */
+	size_t figure_width, bar_width;
+	bool has_samples;
+	double most; /* the end of the bars */
+};
+
+static size_t shown_count(const struct gg_report *report)
+{
+	size_t count = report->result->row_count;
+
+	return report->limit != 0 && report->limit < count ? report->limit : count;
+}
+
+static const struct gg_tally *sorted_by(const struct gg_report *report, const struct gg_row *row)
+{
+	return report->result->query.sort_by_total ? row->total : row->self;
+}
+
+static struct gg_figure figure_of(const struct gg_report *report, const struct gg_row *row,
+                                  const struct gg_tally *tally)
+{
+	return gg_figure_of(tally, report->result->query.unit, report->confidence,
+	                    gg_report_is_discovered(report->result, row));
+}
+
+static struct columns lay_out(const struct gg_report *report)
+{
+	const struct gg_result *result = report->result;
+	struct columns columns = { .figure_width = 8,
+		                   .bar_width = report->width >= SAMPLES_WIDTH ? 16 : 8,
+		                   .has_samples = report->width >= SAMPLES_WIDTH,
+		                   .has_total = result->query.by == GG_BY_FUNCTION ||
+		                                result->query.by == GG_BY_LINE ||
+		                                result->query.by == GG_BY_MODULE };
+
+	for (size_t i = 0; i < shown_count(report); i++) {
+		const struct gg_tally *both[] = { result->rows[i].self, result->rows[i].total };
+
+		for (size_t k = 0; k < 2; k++) {
+			GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+			struct gg_figure figure = figure_of(report, &result->rows[i], both[k]);
+			size_t width;
+
+			gg_figure_append(&report->figures, &figure, &text);
+			width = gg_fit_length(gg_buf_text(&text));
+			if (width > columns.figure_width)
+				columns.figure_width = width;
+			if (both[k] == sorted_by(report, &result->rows[i]) && isfinite(figure.high))
+				columns.most = fmax(columns.most, figure.high);
+		}
+	}
+	return columns;
+}
+
+static void append_heads(const struct gg_report *report, const struct columns *columns,
+                         struct gg_buf *out)
+{
+	gg_buf_append_text(out, report->style.heading);
+	gg_fit_append_right(out, columns->has_total ? "self" : "", columns->figure_width);
+	if (columns->has_total) {
+		gg_buf_append_text(out, "  ");
+		gg_fit_append_right(out, "total", columns->figure_width);
+	}
+	if (columns->has_samples)
+		gg_buf_append_text(out, "  samples");
+	gg_buf_printf(out, "  %*s  %s%s\n", (int)columns->bar_width, "",
+	              gg_grouping_name(report->result->query.by), report->style.reset);
+}
+
+static void append_figure(const struct gg_report *report, const struct columns *columns,
+                          const struct gg_row *row, const struct gg_tally *tally,
+                          struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_figure figure = figure_of(report, row, tally);
+
+	gg_figure_append(&report->figures, &figure, &text);
+	gg_fit_append_right(out, gg_buf_text(&text), columns->figure_width);
+	gg_buf_append_text(out, "  ");
+}
+
+/* How many characters stand before the name. */
+static size_t name_column(const struct columns *columns)
+{
+	return (columns->figure_width + 2) * (columns->has_total ? 2 : 1) +
+	       (columns->has_samples ? 9 : 0) + columns->bar_width + 2;
+}
+
+/* The function, and where the call is. */
+static void append_place(const struct gg_report *report, const struct gg_model_place *place,
+                         size_t width, struct gg_buf *out)
+{
+	struct gg_model_line line = gg_model_line(report->model, place->line);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *file = line.file != NULL ? strrchr(line.file, '/') : NULL;
+
+	gg_buf_append_text(&text, gg_model_function(report->model, place->function).name);
+	if (line.file != NULL)
+		gg_buf_printf(&text, " %s:%u", file != NULL ? file + 1 : line.file, line.line);
+	gg_fit_append(out, gg_buf_text(&text), width, report->figures.ascii);
+	gg_buf_append_text(out, "\n");
+}
+
+/* A stack takes a line for each frame: the innermost beside the figures, its callers below. */
+static void append_stack(const struct gg_report *report, const struct columns *columns,
+                         uint32_t stack, struct gg_buf *out)
+{
+	struct gg_model_place places[MAX_FRAMES];
+	size_t count = gg_model_path(report->model, stack, places, MAX_FRAMES);
+	size_t column = name_column(columns);
+	size_t width = report->width > column + 20 ? report->width - column - 2 : 18;
+
+	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
+		if (i > 0)
+			gg_buf_printf(out, "%*s", (int)column + 2, "");
+		append_place(report, &places[i], i > 0 ? width : width + 2, out);
+	}
+	if (count > MAX_FRAMES)
+		gg_buf_printf(out, "%*s(%zu more callers)\n", (int)column + 2, "",
+		              count - MAX_FRAMES);
+}
+
+static void append_row(const struct gg_report *report, const struct columns *columns,
+                       const struct gg_row *row, struct gg_buf *out)
+{
+	struct gg_figure figure = figure_of(report, row, sorted_by(report, row));
+	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+	size_t column = name_column(columns);
+
+	append_figure(report, columns, row, row->self, out);
+	if (columns->has_total)
+		append_figure(report, columns, row, row->total, out);
+	if (columns->has_samples)
+		gg_buf_printf(out, "%7llu  ", (unsigned long long)row->total->sample_count);
+	gg_figure_append_bar(&report->figures, &figure, columns->most > 0 ? columns->most : 1,
+	                     columns->bar_width, out);
+	gg_buf_append_text(out, "  ");
+	if (report->result->query.by == GG_BY_STACK) {
+		append_stack(report, columns, row->key, out);
+		return;
+	}
+	gg_row_label(report->model, report->result, row, &label);
+	gg_fit_append(out, gg_buf_text(&label),
+	              report->width > column + 16 ? report->width - column : 16,
+	              report->figures.ascii);
+	gg_buf_append_text(out, "\n");
+}
+
+/* What the rows that are cut hold. */
+static void append_hidden(const struct gg_report *report, struct gg_buf *out)
+{
+	enum gg_quantity unit = report->result->query.unit;
+	size_t shown = shown_count(report), hidden = report->result->row_count - shown;
+
+	if (hidden == 0)
+		return;
+	gg_buf_printf(out,
+	              hidden == 1 ? "%zu more row, which holds at most "
+	                          : "%zu more rows, of which each holds at most ",
+	              hidden);
+	gg_figure_append_number(&report->figures, gg_report_most_hidden(report, shown), unit, out);
+	gg_buf_append_text(out, unit == GG_ALLOCATIONS ? " allocations.\n" : ".\n");
+}
+
+void gg_report_text(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_result *result = report->result;
+	struct columns columns = lay_out(report);
+	char what[64];
+
+	snprintf(what, sizeof(what), "in %zu row%s, by %s", result->row_count,
+	         result->row_count == 1 ? "" : "s", gg_grouping_name(result->query.by));
+	gg_report_append_head(report, out);
+	gg_report_append_title(report, &result->query, result->moment_ns, &result->total, what,
+	                       out);
+	if (result->row_count > 0)
+		append_heads(report, &columns, out);
+	for (size_t i = 0; i < shown_count(report); i++)
+		append_row(report, &columns, &result->rows[i], out);
+	gg_buf_append_text(out, "\n");
+	append_hidden(report, out);
+	gg_report_append_unseen(report, &result->total, out);
+	gg_report_append_inexact(report, &result->unplaced, out);
+	gg_report_append_notes(report, out);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * golden_profile FILE - writes the profile of the golden reports: always the same bytes of truth.
+ *
+ * A program that loads, keeps a cache, leaks a little, and forks a worker; with C++ names, inlined
+ * calls, recursion, a module without names, memory readings, and a note.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "made_profile.h"
+
+static struct gg_error error;
+
+static void must(int code)
+{
+	if (code < 0) {
+		printf("golden_profile: %s: %s\n", error.place, error.message);
+		exit(1);
+	}
+}
+
+enum { MS = 1000000 };
+
+static void add_memory(struct made_profile *made, int64_t time_ns, int64_t rss)
+{
+	struct gg_memory memory = {
+		.process = 1,
+		.time_ns = time_ns,
+		.rss_bytes = rss,
+		.pss_bytes = rss,
+		.anonymous_bytes = rss - (6 << 20),
+		.file_bytes = 6 << 20,
+		.shared_bytes = 0,
+		.swap_bytes = 0,
+		.heap_bytes = rss / 2,
+		.stack_bytes = 132 << 10,
+		.cgroup_bytes = -1,
+	};
+
+	must(gg_profile_add_memory(made->profile, &memory, &error));
+}
+
+/* 400 ms of loading: one block freed for two that stay. */
+static void load(struct made_profile *made)
+{
+	uint32_t node = made_stack(made, "_start>main@main.c:40>load_file@load.c:120"
+	                                 ">parse_document@parse.c:77>parse_node@parse.c:31"
+	                                 ">parse_node@parse.c:31+new_node@node.h:12>malloc");
+	uint32_t text = made_stack(made, "_start>main@main.c:40>load_file@load.c:120"
+	                                 ">parse_document@parse.c:80"
+	                                 ">[/usr/lib/libstdc++.so.6]std::__cxx11::basic_string"
+	                                 "::_M_create@basic_string.tcc:155>operator new>malloc");
+	uint32_t buffer = made_stack(made, "_start>main@main.c:40>load_file@load.c:98>malloc");
+
+	for (int i = 0; i < 40; i++) {
+		int64_t now = (int64_t)i * 10 * MS;
+
+		made_allocate(made, node, 96, 60000, now, GG_TIME_NONE);
+		made_allocate(made, text, 40, 20000, now + MS, GG_TIME_NONE);
+		made_allocate(made, text, 40, 40000, now + MS, now + 2 * MS);
+		made_allocate(made, buffer, 1 << 20, 1, now, now + 9 * MS);
+	}
+}
+
+static void serve(struct made_profile *made)
+{
+	uint32_t cache = made_stack(made, "_start>main@main.c:52>serve@serve.c:210"
+	                                  ">cache_insert@cache.c:64>[/usr/lib/libplugin.so]0x1f30"
+	                                  ">malloc");
+	uint32_t request = made_stack(made, "_start>main@main.c:52>serve@serve.c:204"
+	                                    ">read_request@serve.c:88>malloc");
+	uint32_t leak = made_stack(made, "_start>main@main.c:52>serve@serve.c:230"
+	                                 ">log_line@log.c:19>[libc.so.6]strdup>malloc");
+
+	for (int i = 0; i < 55; i++) {
+		int64_t now = (int64_t)(410 + i * 10) * MS;
+
+		made_allocate(made, cache, 4096, 300, now, now + 220 * MS);
+		made_allocate(made, request, 2000, 4000, now, now + MS / 2);
+		made_allocate(made, leak, 64, 500, now, GG_TIME_NONE);
+	}
+}
+
+/* A forked worker that holds some of its parent's blocks. */
+static void work(struct made_profile *made)
+{
+	uint32_t stack = made_stack(made, "_start>main@main.c:60>worker@work.c:7>malloc");
+	uint32_t parent = made->process, thread = made->thread;
+	uint64_t block = made_sample(made, stack, 3 << 20, 500 * MS, GG_TIME_NONE);
+
+	made_process(made, 4712, 600 * MS, 900 * MS);
+	made_inherited(made, stack, 3 << 20, 500 * MS, GG_TIME_NONE, block);
+	made_allocate(made, stack, 512 << 10, 10, 700 * MS, GG_TIME_NONE);
+	made->process = parent;
+	made->thread = thread;
+}
+
+int main(int argc, char **argv)
+{
+	struct made_profile made;
+
+	if (argc != 2)
+		return 2;
+	made_begin(&made, argv[1], 512 << 10, 20261);
+	load(&made);
+	work(&made);
+	serve(&made);
+	for (int i = 0; i <= 10; i++)
+		add_memory(&made, (int64_t)i * 99 * MS, (int64_t)(20 + (i < 4 ? i : 4) * 80) << 20);
+	must(gg_profile_add_note(made.profile, "made by a test: nothing here ever ran", &error));
+	must(gg_profile_finish(made.profile, &error));
+	gg_profile_close(made.profile);
+	return 0;
+}
