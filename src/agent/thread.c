@@ -88,8 +88,11 @@ static void end_thread(void *value)
 	if (!gg_thread_enter(t))
 		return;
 	t->ending = true;
-	if (t->block != NULL && gg_process_is_ready(t))
+	if (t->block != NULL && gg_process_is_ready(t)) {
+		t->has_row = true;
+		t->row = t->block->record.thread;
 		give_back(t->block);
+	}
 	t->block = NULL;
 	gg_thread_leave(t);
 }
@@ -99,11 +102,15 @@ void gg_thread_init(void)
 	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
 }
 
-static void begin(struct gg_thread_block *block)
+static void begin(struct gg_thread *t, struct gg_thread_block *block)
 {
 	char name[16];
 
 	block->unwind.memo = &block->memo;
+	if (t->has_row) {
+		gg_region_thread_resume(&gg_process.region, &block->record, t->row);
+		return;
+	}
 	gg_system_thread_name(name);
 	gg_region_thread_begin(&gg_process.region, &block->record, gg_system_tid(), name,
 	                       gg_clock_monotonic_ns());
@@ -120,7 +127,7 @@ struct gg_thread_block *gg_thread_block(struct gg_thread *t)
 		block = map_block();
 	if (block == NULL)
 		return NULL;
-	begin(block);
+	begin(t, block);
 	if (t->ending)
 		return block;
 	t->block = block;
@@ -141,7 +148,7 @@ void gg_thread_forked(struct gg_thread *t)
 	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
 		clean(block);
 		if (block == t->block)
-			begin(block);
+			begin(t, block);
 		else
 			push_free(block);
 	}

@@ -47,6 +47,8 @@ struct gg_thread {
 	uint32_t generation;           /* process that it was seeded in: gg_process.generation */
 	uint32_t busy_count;           /* allocations and frees of handlers that found it inside */
 	bool ending;                   /* the block was given back for good */
+	bool has_row;                  /* ... and this is its row in the region: */
+	uint16_t row;
 };
 
 extern _Thread_local struct gg_thread gg_thread

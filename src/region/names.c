@@ -141,19 +141,27 @@ static void set_name(struct gg_region_thread_row *row, const char *name)
 		gg_store_relaxed((uint64_t *)(void *)row->name + i, copy.words[i]);
 }
 
-void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
-                            const char *name, uint64_t now_ns)
+void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread, uint16_t id)
 {
-	uint32_t slot = take_slot(region), id = gg_region_take(region, GG_TABLE_THREADS);
+	uint32_t slot = take_slot(region);
 
 	memset(thread, 0, sizeof(*thread));
 	thread->begun = 1;
+	thread->thread = id;
 	if (slot != GG_INDEX_NONE) {
 		const struct gg_region_slot *place = gg_region_at(region, GG_TABLE_SLOTS, slot);
 
 		thread->slot_plus_1 = slot + 1;
 		thread->operations = gg_load_relaxed(&place->state) & ~(uint64_t)GG_ANNOUNCED_MASK;
 	}
+}
+
+void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
+                            const char *name, uint64_t now_ns)
+{
+	uint32_t id = gg_region_take(region, GG_TABLE_THREADS);
+
+	gg_region_thread_resume(region, thread, 0);
 	if (id == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_DROP_THREADS, 1);
 		return;

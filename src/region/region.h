@@ -165,6 +165,9 @@ GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_regi
 /* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
                             const char *name, uint64_t now_ns);
+/* For one that has ended and goes on after all: id is `thread->thread` of before. */
+void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread,
+                             uint16_t id);
 void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
                              const char *name);
 void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,

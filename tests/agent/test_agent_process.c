@@ -110,6 +110,27 @@ static bool run_threads(int count)
 	return true;
 }
 
+static uint32_t count_thread_rows(void)
+{
+	struct gg_region_view view = inside_view();
+	uint32_t count = view.thread_count;
+
+	gg_region_view_done(&view);
+	return count;
+}
+
+TEST(a_thread_that_allocates_after_its_end_has_one_row)
+{
+	uint32_t before;
+
+	CHECK(pthread_key_create(&late_key, allocate_late) == 0);
+	before = count_thread_rows();
+	CHECK(run_threads(10));
+	CHECK_MSG(count_thread_rows() == before + 10, "%u rows of 10 threads",
+	          count_thread_rows() - before);
+	CHECK(inside_is_consistent());
+}
+
 /* Emulators are slow. */
 static int unless_emulated(int count)
 {
@@ -120,7 +141,6 @@ TEST(ten_thousand_threads_leave_no_memory_behind)
 {
 	int before, after;
 
-	CHECK(pthread_key_create(&late_key, allocate_late) == 0);
 	CHECK(run_threads(100));
 	before = count_lines("/proc/self/maps");
 	CHECK(run_threads(unless_emulated(10000)));
