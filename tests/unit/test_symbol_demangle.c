@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names: pairs of what a linker sees and what a person should.
+ */
+#include <stdlib.h>
+
+#include "symbol/demangle.h"
+#include "test.h"
+
+static void expect(const char *linkage_name, const char *full_wanted, const char *short_wanted)
+{
+	struct gg_buf full = { 0 }, brief = { 0 };
+
+	gg_demangle(linkage_name, &full, &brief);
+	CHECK_MSG(strcmp(gg_buf_text(&full), full_wanted) == 0, "%s:\n  full %s\n  not  %s",
+	          linkage_name, gg_buf_text(&full), full_wanted);
+	CHECK_MSG(strcmp(gg_buf_text(&brief), short_wanted) == 0, "%s:\n  short %s\n  not   %s",
+	          linkage_name, gg_buf_text(&brief), short_wanted);
+	gg_buf_done(&full);
+	gg_buf_done(&brief);
+}
+
+static void expect_short(const char *full, const char *wanted)
+{
+	struct gg_buf brief = { 0 };
+
+	gg_shorten_cxx(full, &brief);
+	CHECK_MSG(strcmp(gg_buf_text(&brief), wanted) == 0, "%s:\n  short %s\n  not   %s", full,
+	          gg_buf_text(&brief), wanted);
+	gg_buf_done(&brief);
+}
+
+TEST(names_that_are_not_mangled_lose_clone_suffixes_and_versions)
+{
+	expect("main", "main", "main");
+	expect("f.part.0", "f.part.0", "f");
+	expect("f.constprop.0.isra.0.cold", "f.constprop.0.isra.0.cold", "f");
+	expect("f.llvm.1234", "f.llvm.1234", "f");
+	expect("my.name", "my.name", "my.name");
+	expect("malloc@@GLIBC_2.2.5", "malloc@@GLIBC_2.2.5", "malloc");
+	expect("", "", "");
+	expect(".", ".", ".");
+	expect("@", "@", "@");
+	expect("_Z", "_Z", "_Z");
+	expect("_R", "_R", "_R");
+	expect("_RNv", "_RNv", "_RNv");
+	expect("_Znonsense", "_Znonsense", "_Znonsense");
+}
+
+TEST(cxx_names_are_demangled_and_shortened)
+{
+	struct gg_buf full = { 0 }, brief = { 0 };
+
+	gg_demangle("_Znwm", &full, &brief);
+	if (strcmp(gg_buf_text(&full), "_Znwm") == 0) {
+		gg_buf_done(&full);
+		gg_buf_done(&brief);
+		SKIP("built without __cxa_demangle");
+	}
+	gg_buf_done(&full);
+	gg_buf_done(&brief);
+	expect("_Znwm", "operator new(unsigned long)", "operator new");
+	expect("_ZdaPv", "operator delete[](void*)", "operator delete[]");
+	expect("_ZN2ns5Class6methodEi", "ns::Class::method(int)", "ns::Class::method");
+	expect("_ZNK2ns5Class6methodERKS0_", "ns::Class::method(ns::Class const&) const",
+	       "ns::Class::method");
+	expect("_ZNSt6vectorIiSaIiEE9push_backEOi",
+	       "std::vector<int, std::allocator<int> >::push_back(int&&)",
+	       "std::vector<...>::push_back");
+	expect("_Z1fIiEvT_", "void f<int>(int)", "f<...>");
+	expect("_Z1fi.part.0", "f(int) [clone .part.0]", "f");
+	expect("_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f()", "(anonymous namespace)::f");
+	expect("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const",
+	       "main::{lambda#1}::operator()");
+	expect("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()", "non-virtual thunk to A::f");
+	expect("_ZGVZ1fvE1x", "guard variable for f()::x", "guard variable for f::x");
+}
+
+TEST(operators_keep_their_own_brackets)
+{
+	expect_short("A::operator()(int) const", "A::operator()");
+	expect_short("A::operator<(A const&)", "A::operator<");
+	expect_short("std::ostream& operator<< <int>(std::ostream&, int const&)",
+	             "operator<<<...>");
+	expect_short("A::operator->() const", "A::operator->");
+	expect_short("A::operator->*(int)", "A::operator->*");
+	expect_short("bool operator<=><int>(int, int)", "operator<=><...>");
+	expect_short("A::operator[](unsigned long)", "A::operator[]");
+	expect_short("A::operator,(int)", "A::operator,");
+	expect_short("A::operator bool() const", "A::operator bool");
+	expect_short("A::operator std::vector<int>() const", "A::operator std::vector<...>");
+	expect_short("operator new[](unsigned long, std::nothrow_t const&)", "operator new[]");
+	expect_short("operator\"\" _km(long double)", "operator\"\" _km");
+	expect_short("my_operator(int)", "my_operator");
+	expect_short("operators::f(int)", "operators::f");
+}
+
+TEST(return_types_go_and_what_is_local_stays)
+{
+	expect_short("std::enable_if<(1 > 0), int>::type f<int>(int)", "f<...>");
+	expect_short("unsigned long const& g<A::operator<>(int)", "g<...>");
+	expect_short("decltype ({parm#1}+(1)) f<int>(int)", "f<...>");
+	expect_short("decltype (*{parm#1}) f<int>(int)", "f<...>");
+	expect_short("void (*f<int>(int))(char)", "f<...>");
+	expect_short("f(int)::Local::g() const", "f::Local::g");
+	expect_short("f[abi:cxx11](int)", "f");
+	expect_short("vtable for A<int>", "vtable for A<...>");
+	expect_short("construction vtable for A-in-B", "construction vtable for A-in-B");
+	expect_short("A<&(B::f(int))>::g(void (*)(int))", "A<...>::g");
+	expect_short("A<(b)5>::f() &&", "A<...>::f");
+	expect_short("std::function<void ()>::operator()() const",
+	             "std::function<...>::operator()");
+}
+
+TEST(text_that_is_no_name_gives_some_text)
+{
+	static const char *const texts[] = {
+		"",    "<",        ">",          "(",         ")", "<<<<",
+		"a<b", "operator", "operator<",  "((((",      "{", "}}",
+		" ",   "  a  ",    "a<(>)",      "::",        "[", "]",
+		"a(b", "decltype", "decltype (", "operator ",
+	};
+	struct gg_buf out = { 0 };
+
+	for (size_t i = 0; i < GG_COUNT(texts); i++) {
+		gg_buf_clear(&out);
+		gg_shorten_cxx(texts[i], &out);
+		CHECK(!out.failed && out.length <= strlen(texts[i]) + 8);
+	}
+	gg_buf_done(&out);
+}
+
+TEST(rust_v0_names_are_demangled_and_shortened)
+{
+	/* The examples of RFC 2603 have this form. */
+	expect("_RNvNtNtC7mycrateu8gdel_5qa6escher4bach",
+	       "mycrate::g\xc3\xb6"
+	       "del::escher::bach",
+	       "mycrate::g\xc3\xb6"
+	       "del::escher::bach");
+	expect("_RNvC6_123foo3bar", "123foo::bar", "123foo::bar");
+	expect("_RNCNvCs1_3app4main0", "app::main::{closure#0}", "app::main::{closure#0}");
+	expect("_RNCNCNvC3app4mains_0s0_0", "app::main::{closure#1}::{closure#2}",
+	       "app::main::{closure#1}::{closure#2}");
+	expect("_RINvC3app1fmE", "app::f::<u32>", "app::f::<...>");
+	expect("_RNvMC3appNtB2_4Type6method", "<app::Type>::method", "<app::Type>::method");
+	expect("_RNvXC3appINtB2_3VechENtB2_4Drop4drop", "<app::Vec<u8> as app::Drop>::drop",
+	       "<app::Vec<...> as app::Drop>::drop");
+	expect("_RINvC3app1fFKCmEuE", "app::f::<extern \"C\" fn(u32)>", "app::f::<...>");
+	expect("_RNvMC3appDNtB2_5Iterap4ItemmEL_1f", "<dyn app::Itera<Item = u32>>::f",
+	       "<dyn app::Itera<...>>::f");
+	expect("_RNvMC3appDG_NtB2_2TrEL0_1f", "_RNvMC3appDG_NtB2_2TrEL0_1f",
+	       "_RNvMC3appDG_NtB2_2TrEL0_1f"); /* a lifetime that nobody binds */
+	expect("_RINvC3app1fKj1f_E", "app::f::<31>", "app::f::<...>");
+	expect("_RINvC3app1fKin80_E", "app::f::<-128>", "app::f::<...>");
+	expect("_RINvC3app1fKb1_KcZ_E", "_RINvC3app1fKb1_KcZ_E", "_RINvC3app1fKb1_KcZ_E");
+	expect("_RINvC3app1fKb1_Kc41_E", "app::f::<true, 'A'>", "app::f::<...>");
+	expect("_RINvC3app1fKRe616200ff_E", "app::f::<\"ab\\u{0}\xff\">", "app::f::<...>");
+	expect("_RINvC3app1fKVNtB2_1SS1xm5_EE", "app::f::<{app::S { x: 5 }}>", "app::f::<...>");
+	expect("_RINvC3app1fB0_E", "app::f::<app::f>", "app::f::<...>");
+	expect("_RINvC3app1fB9_E", "_RINvC3app1fB9_E", "_RINvC3app1fB9_E"); /* leads forwards */
+	expect("_RINvC3app1fKTm5_b0_EE", "app::f::<{(5, false)}>", "app::f::<...>");
+	expect("_RINvC3app1fKo123456789abcdef0123_E", "app::f::<0x123456789abcdef0123>",
+	       "app::f::<...>");
+	expect("_RNvC3app1f.llvm.42", "app::f.llvm.42", "app::f");
+	expect("_RNvC3app1fC5other", "app::f", "app::f");
+	expect("_RTmhE", "_RTmhE", "_RTmhE"); /* a type is no symbol */
+}
+
+TEST(rust_legacy_names_are_demangled_and_shortened)
+{
+	expect("_ZN3app4main17h0123456789abcdefE", "app::main::h0123456789abcdef", "app::main");
+	expect("_ZN47_$LT$app..Vec$LT$T$GT$$u20$as$u20$app..Drop$GT$4drop17h0123456789abcdefE",
+	       "<app::Vec<T> as app::Drop>::drop::h0123456789abcdef",
+	       "<app::Vec<...> as app::Drop>::drop");
+	expect("_ZN3app43drop_in_place$LT$app..Vec$LT$app..T$GT$$GT$17h0123456789abcdefE",
+	       "app::drop_in_place<app::Vec<app::T>>::h0123456789abcdef",
+	       "app::drop_in_place<...>");
+	expect("_ZN3app4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+	       "app::main::{{closure}}::h0123456789abcdef", "app::main::{{closure}}");
+	/* No hash, or another last part: C++. */
+	expect("_ZN3app4mainEv.cold", "app::main() [clone .cold]", "app::main");
+}
+
+TEST(a_name_that_would_grow_without_bound_stays_as_it_is)
+{
+	/* Each (A, A) doubles what is referred to: 2^20 and more. */
+	struct gg_buf name = { 0 }, full = { 0 }, brief = { 0 };
+	size_t last = 0;
+
+	gg_buf_append_text(&name, "_RINvC1a1bTmmE");
+	for (int i = 0; i < 40; i++) {
+		size_t at = name.length - 2;
+
+		gg_buf_printf(&name, "TB%zu_B%zu_E", last, last);
+		last = at;
+	}
+	gg_buf_append_text(&name, "E");
+	gg_demangle(gg_buf_text(&name), &full, &brief);
+	CHECK(full.length <= name.length + GG_DEMANGLE_TEXT_MAX);
+	/* Parts within parts within parts. */
+	gg_buf_clear(&name);
+	gg_buf_append_text(&name, "_RINvC1a1b");
+	for (int i = 0; i < 10000; i++)
+		gg_buf_append_text(&name, "R");
+	gg_buf_append_text(&name, "mE");
+	gg_demangle(gg_buf_text(&name), &full, &brief);
+	CHECK(strcmp(gg_buf_text(&full), gg_buf_text(&name)) == 0);
+	gg_buf_done(&name);
+	gg_buf_done(&full);
+	gg_buf_done(&brief);
+}
