@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blob - the frames of a module's addresses as one block of bytes.
+ *
+ * What a worker sends to its parent, and what a file of the cache is:
+ *
+ *   struct gg_blob_header
+ *   uint64_t addresses[address_count]      ascending, each once
+ *   uint32_t frame_ends[address_count]     of address i: frames[frame_ends[i-1] .. frame_ends[i])
+ *   struct gg_blob_frame frames[frame_count]
+ *   char strings[string_bytes]             each ends in a 0 byte; offset 0 is "": not known
+ *
+ * in the byte order of the machine.  Both writers may be broken: a worker that read a hostile file, a
+ * disk.  So gg_blob_read() checks everything once; after it, no offset needs a check.
+ *
+ * Full     more than 4 GiB of strings or 2^32 frames: the builder fails, the module has no names.
+ * Threads  one owner at a time; any number of readers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+
+enum {
+	/* Of everything in a blob, and of how names look: an old cache file is then not used. */
+	GG_BLOB_VERSION = 1,
+};
+
+struct gg_blob_header {
+	char magic[8]; /* "ggsymbol" */
+	uint32_t version;
+	uint32_t crc32;      /* of all that follows this field */
+	uint64_t blob_bytes; /* this header and all behind it */
+	uint32_t address_count, frame_count, string_bytes;
+	uint32_t status; /* enum gg_symbol_status */
+	uint32_t text;   /* string: gg_symbol_outcome.text */
+	uint32_t from_cache;
+};
+
+struct gg_blob_frame {
+	uint32_t function, full_name, linkage_name, file; /* strings */
+	uint32_t line;
+	uint32_t inlined; /* 0 or 1 */
+};
+
+/* A checked view of a block that somebody else owns.  Aligned to 8 bytes. */
+struct gg_blob {
+	const struct gg_blob_header *header;
+	const uint64_t *addresses;
+	const uint32_t *frame_ends;
+	const struct gg_blob_frame *frames;
+	const char *strings;
+};
+
+/* 0, or -EBADMSG: the block is not a blob, or a damaged one.  bytes: aligned to 8. */
+GG_MUST_CHECK int gg_blob_read(struct gg_blob *ret_blob, const void *bytes, size_t length);
+
+/* Position of an address, or GG_MAP_NONE. */
+uint64_t gg_blob_find(const struct gg_blob *blob, uint64_t address);
+
+/* Frames of the address at a position. */
+static inline size_t gg_blob_frames(const struct gg_blob *blob, size_t position,
+                                    const struct gg_blob_frame **ret_frames)
+{
+	uint32_t begin = position > 0 ? blob->frame_ends[position - 1] : 0;
+
+	*ret_frames = blob->frames + begin;
+	return blob->frame_ends[position] - begin;
+}
+
+/* A string by its offset; NULL for "". */
+static inline const char *gg_blob_string(const struct gg_blob *blob, uint32_t offset)
+{
+	return offset != 0 ? blob->strings + offset : NULL;
+}
+
+/*
+ * The builder.  All-zero is a valid empty one.  Addresses come in ascending order: add the frames of
+ * one, then end it by gg_blob_add_address().
+ */
+struct gg_blob_builder {
+	struct gg_buf addresses, frame_ends, frames, strings;
+	struct gg_map string_map; /* hash of a string -> its offset */
+	uint32_t address_count, frame_count;
+	bool failed; /* out of memory, or full */
+};
+
+void gg_blob_builder_done(struct gg_blob_builder *builder);
+
+/* Offset of a string, added if new; NULL is "". */
+uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text);
+void gg_blob_add_frame(struct gg_blob_builder *builder, const struct gg_blob_frame *frame);
+void gg_blob_add_address(struct gg_blob_builder *builder, uint64_t address);
+
+/* Copies an address of another blob with its frames. */
+void gg_blob_copy_address(struct gg_blob_builder *builder, const struct gg_blob *from,
+                          size_t position);
+
+/* Appends the whole blob to `out`, which must be empty.  0 or -ENOMEM. */
+GG_MUST_CHECK int gg_blob_write(struct gg_blob_builder *builder, uint32_t status, const char *text,
+                                bool from_cache, struct gg_buf *out);
+
+/* Appends a copy of a blob to `out`, which must be empty.  0 or -ENOMEM. */
+GG_MUST_CHECK int gg_blob_copy(const struct gg_blob *blob, bool from_cache, struct gg_buf *out);
+
+/* CRC-32 as in zlib and .gnu_debuglink, continued from `crc` (0 at the start). */
+uint32_t gg_crc32(uint32_t crc, const void *bytes, size_t length);

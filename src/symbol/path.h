@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * path - opens files of a system that is not this one, and names files by build-id.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/*
+ * Opens a regular file for reading; a file descriptor or -Exxx.  With a root, the path and all
+ * symbolic links on it are looked up as if that were /.  Never blocks: what is not a regular file
+ * is -EINVAL.
+ */
+int gg_path_open(const char *root, const char *path);
+
+/* Appends two digits for each byte. */
+void gg_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count);
+
+/* "DIR/.build-id/xx/yyyy.debug", replacing what `out` holds.  At least 2 bytes. */
+void gg_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
+                         size_t build_id_bytes);
+
+/* The last part of a path. */
+const char *gg_path_name(const char *path);
+
+/* Length of a module's path without the " (deleted)" that the kernel appends. */
+size_t gg_path_length(const char *path);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perf_map - names of code that a compiler made at run time: /tmp/perf-PID.map.
+ *
+ * A line is "START SIZE NAME", both numbers hexadecimal, the name up to the end of the line.  A later
+ * line wins over an earlier one that it overlaps: the code there was replaced.  Other lines are left
+ * out; they are what a process leaves that died while it wrote.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct gg_perf_map {
+	struct gg_buf text;    /* the file; each name in it ends in a 0 byte */
+	struct gg_buf entries; /* struct entry, in the order of their begin */
+};
+
+enum { GG_PERF_MAP_MAX = 512 << 20 }; /* a larger file is cut there */
+
+/* Takes over `text`, which is then empty.  0 or -ENOMEM.  Call gg_perf_map_done() in any case. */
+GG_MUST_CHECK int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text);
+
+/* The name of the code at a pc, or NULL. */
+const char *gg_perf_map_find(const struct gg_perf_map *map, uint64_t pc);
+
+void gg_perf_map_done(struct gg_perf_map *map);
