@@ -5,4 +5,5 @@
 #include "cli/command.h"
 
 extern const struct gg_command gg_command_debug_region;
+extern const struct gg_command gg_command_debug_symbol;
 extern const struct gg_command gg_command_debug_unwind;
