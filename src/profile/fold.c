@@ -23,7 +23,7 @@ const struct gg_fold_rule gg_fold_rule_default = {
 	.keep_ns = INT64_C(3600) * 1000000000,
 	.bucket_ns = INT64_C(3600) * 1000000000,
 	.age_buckets = 4,
-	.row_max = 3000000,
+	.row_max = 2000000,
 	.batch_count = 20000,
 };
 

@@ -90,7 +90,7 @@ struct gg_fold_rule {
 	uint32_t batch_count; /* rows that one call looks at */
 };
 
-/* 1 h, 1 h, 4, 3 M, 20 000: a week of 100 samples a second stays under 500 MB (bench_profile). */
+/* 1 h, 1 h, 4, 2 M, 20 000: a week of 100 samples a second stays under 500 MB (bench_profile). */
 extern const struct gg_fold_rule gg_fold_rule_default;
 
 /*
