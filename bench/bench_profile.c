@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "profile/profile.h"
+#include "profile/query.h"
 #include "stats/rng.h"
 
 enum { DEPTH = 24, FUNCTIONS = 4000, BATCH = 100000 };
@@ -68,7 +69,7 @@ static void tell(const char *what, struct stopwatch spent, double count, const c
 }
 
 /* A program's tree of calls: each stack is a leaf below one of few paths. */
-static uint32_t *write_stacks(struct gg_profile *profile, struct gg_rng *rng)
+static uint32_t *write_stacks(struct gg_profile *profile)
 {
 	uint32_t *leaves = malloc(stack_count * sizeof(*leaves)), frame, parent;
 	struct gg_module module = { .path = "/usr/bin/program" };
@@ -96,7 +97,6 @@ static uint32_t *write_stacks(struct gg_profile *profile, struct gg_rng *rng)
 		}
 		leaves[i] = parent;
 	}
-	(void)rng;
 	return leaves;
 }
 
@@ -184,6 +184,23 @@ static int add_sample(const struct gg_sample *sample, void *context)
 	return 0;
 }
 
+static void list_functions(struct gg_profile *profile)
+{
+	struct gg_query *query;
+	int code, count = 0;
+
+	must(gg_query_new(&query, profile,
+	                  "select function, live_bytes, live_bytes_variance from v_function"
+	                  " order by live_bytes desc limit 20",
+	                  &error));
+	while ((code = gg_query_next(query, &error)) > 0)
+		count++;
+	must(code);
+	if (count != 20)
+		exit(1);
+	gg_query_free(query);
+}
+
 static void run(const char *title, enum ends ends)
 {
 	char directory[] = "/tmp/geiger-bench-XXXXXX", path[64];
@@ -206,7 +223,7 @@ static void run(const char *title, enum ends ends)
 	for (uint32_t i = 0; i < 8; i++)
 		must(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL,
 		                           &error));
-	leaves = write_stacks(profile, &rng);
+	leaves = write_stacks(profile);
 	must(gg_profile_commit(profile, &error));
 	tell("stacks", since(start), stack_count, "stacks");
 	stat(path, &before);
@@ -224,7 +241,8 @@ static void run(const char *title, enum ends ends)
 
 	start = now();
 	must(gg_profile_open(&profile, path, &error));
-	tell("open", since(start), 0, NULL);
+	list_functions(profile);
+	tell("open and list the 20 largest functions", since(start), 0, NULL);
 	start = now();
 	must(gg_profile_each_sample(profile, add_sample, &sum, &error));
 	tell("read all samples", since(start), (double)sum.count, "samples");
@@ -326,7 +344,7 @@ static void run_week(uint32_t hours, uint64_t rate)
 	for (uint32_t i = 0; i < 8; i++)
 		must(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL,
 		                           &error));
-	leaves = write_stacks(profile, &rng);
+	leaves = write_stacks(profile);
 	for (uint32_t hour = 0; hour < hours; hour++) {
 		run_hour(profile, &week, leaves, &rng, hour, rate);
 		if (hour % 24 == 23 || hour + 1 == hours) {
