@@ -127,7 +127,7 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_printf(&remark, ", of %zu processes", resident->process_count);
 	append_bytes(report, "RSS", resident->rss, gg_buf_text(&remark), out);
 	append_name("  live heap", out);
-	append_tally(report, &summary->live, GG_BYTES, FIGURE_WIDTH, out);
+	append_tally(report, &summary->live_then, GG_BYTES, FIGURE_WIDTH, out);
 	gg_buf_append_text(out, "\n");
 	append_bytes(report, "  slack", summary->slack_bytes, "blocks are larger than asked for",
 	             out);

@@ -87,6 +87,7 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 	gg_json_open(json, "memory", '{');
 	add_resident(json, "at_moment", &summary->resident);
 	add_resident(json, "at_peak", &summary->at_peak);
+	add_tally(report, json, "live_bytes", &summary->live_then, GG_BYTES, false);
 	gg_json_number(json, "slack_bytes", summary->slack_bytes);
 	gg_json_number(json, "mapping_bytes", summary->mapping_bytes);
 	if (summary->resident.rss > 0)

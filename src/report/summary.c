@@ -111,12 +111,17 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	if (code < 0)
 		return code;
 	summary->live = sum.total;
-	summary->slack_bytes = sum.slack_bytes;
-	summary->mapping_bytes = sum.mapping_bytes;
 	if (read_resident(&summary->resident, model, query->pid, summary->moment_ns) < 0 ||
 	    read_resident(&summary->at_peak, model, query->pid, summary->peak_ns) < 0)
 		return gg_error_set_errno(error, ENOMEM, "report", NULL);
-	return 0;
+	if (summary->resident.process_count == 1 && gg_model_has_history(model)) {
+		all.to_ns = summary->resident.time_ns;
+		code = gg_ask_sum(model, &all, &sum, error);
+	}
+	summary->live_then = sum.total;
+	summary->slack_bytes = sum.slack_bytes;
+	summary->mapping_bytes = sum.mapping_bytes;
+	return code;
 }
 
 double gg_summary_rest(const struct gg_summary *summary)
@@ -124,7 +129,7 @@ double gg_summary_rest(const struct gg_summary *summary)
 	const struct gg_resident *resident = &summary->resident;
 	double rest = resident->rss;
 
-	rest -= gg_tally_estimate(&summary->live, GG_BYTES).value + summary->slack_bytes;
+	rest -= gg_tally_estimate(&summary->live_then, GG_BYTES).value + summary->slack_bytes;
 	rest -= resident->file > 0 ? resident->file : 0;
 	return rest - (resident->stack > 0 ? resident->stack : 0);
 }

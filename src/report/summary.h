@@ -25,8 +25,12 @@ struct gg_resident {
 struct gg_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
-	double slack_bytes;   /* of live: usable size beyond the requested one */
-	double mapping_bytes; /* of live: what is mappings */
+	/*
+	 * What was live when `resident` was read, which may be earlier: how much of that is usable size
+	 * beyond the requested one, and how much is mappings.
+	 */
+	struct gg_tally live_then;
+	double slack_bytes, mapping_bytes;
 	bool has_peak;        /* false: without history nobody knows */
 	int64_t peak_ns;
 	struct gg_tally peak;                  /* what was live then */
@@ -41,7 +45,7 @@ GG_MUST_CHECK int gg_summary_of(struct gg_summary *summary, const struct gg_mode
                                 const struct gg_question *query, struct gg_error *error);
 
 /*
- * What RSS holds beside the live heap.  rest: what nobody accounts for, such as free memory that the
+ * What RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts for, such as free memory that the
  * allocator keeps; negative where some of the live memory is not resident.
  */
 double gg_summary_rest(const struct gg_summary *summary);
