@@ -33,8 +33,6 @@ void gg_model_free(struct gg_model *model)
 	gg_map_done(&model->texts);
 	gg_map_done(&model->function_map);
 	gg_map_done(&model->line_map);
-	gg_map_done(&model->module_map);
-	gg_map_done(&model->kind_map);
 	free(model);
 }
 

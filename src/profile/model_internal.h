@@ -43,7 +43,7 @@ struct gg_model {
 	struct gg_items nodes, frames, places, functions, lines, modules, kinds;
 	struct gg_items chunks; /* of texts */
 	size_t chunk_used, chunk_size;
-	struct gg_map texts, function_map, line_map, module_map, kind_map;
+	struct gg_map texts, function_map, line_map;
 	struct gg_items text_list; /* text of each number in `texts` */
 	const struct gg_model_options *options;
 	bool has_inherited;

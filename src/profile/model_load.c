@@ -10,41 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/model_internal.h"
-#include "stats/weight.h"
+#include "profile/model_load.h"
 
-/* The model's number of each id of one file; 0 where there is none. */
-struct numbers {
-	uint32_t *of;
-	size_t size;
-};
-
-/* Ids are dense; a file with a larger one was not written by us, and would cost memory. */
-enum { ID_LIMIT = 1 << 27 };
-
-struct load {
-	struct gg_model *model;
-	struct gg_profile *profile;
-	struct gg_error *error;
-	int64_t shift_ns; /* of this profile's start to that of the earliest */
-	struct numbers processes, threads, modules, frames, stacks, heaps, types;
-	uint32_t first_sample;
-	uint64_t *sample_ids;  /* of the model's samples from first_sample on: ascending */
-	struct gg_map orphans; /* first sample of blocks whose own first sample is not there */
-	struct gg_items heap_names, type_names; /* number 0 is none */
-};
-
-static uint32_t number_of(const struct numbers *numbers, uint32_t id)
-{
-	return id < numbers->size ? numbers->of[id] : 0;
-}
-
-static int out_of_memory(struct load *load)
+static int out_of_memory(struct gg_load *load)
 {
 	return gg_error_set_errno(load->error, ENOMEM, "reading the profile", NULL);
 }
 
-static int set_number(struct load *load, struct numbers *numbers, uint32_t id, size_t number)
+/* Ids are dense; a file with a larger one was not written by us, and would cost memory. */
+enum { ID_LIMIT = 1 << 27 };
+
+static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t id, size_t number)
 {
 	if (id >= ID_LIMIT || number >= UINT32_MAX)
 		return gg_error_set(load->error, -EBADMSG, "reading the profile",
@@ -66,25 +42,13 @@ static int set_number(struct load *load, struct numbers *numbers, uint32_t id, s
 	return 0;
 }
 
-/* A time of the file on the model's axis; what is out of range stays within it. */
-static int64_t time_of(const struct load *load, int64_t time_ns)
-{
-	int64_t time;
-
-	if (time_ns == GG_TIME_NONE)
-		return GG_TIME_NONE;
-	if (__builtin_add_overflow(time_ns, load->shift_ns, &time) || time == GG_TIME_NONE)
-		return GG_TIME_NONE - 1;
-	return time;
-}
-
-static void note_time(struct load *load, int64_t time_ns)
+static void note_time(struct gg_load *load, int64_t time_ns)
 {
 	if (time_ns != GG_TIME_NONE && time_ns > load->model->end_ns)
 		load->model->end_ns = time_ns;
 }
 
-static const char *text(struct load *load, const char *value, int *code)
+static const char *text(struct gg_load *load, const char *value, int *code)
 {
 	bool failed = false;
 	const char *kept = gg_model_text(load->model, value, &failed);
@@ -94,7 +58,7 @@ static const char *text(struct load *load, const char *value, int *code)
 	return kept;
 }
 
-static int read_session(struct load *load)
+static int read_session(struct gg_load *load)
 {
 	struct gg_session session, *kept;
 	int code = gg_profile_session(load->profile, &session, load->error);
@@ -110,14 +74,14 @@ static int read_session(struct load *load)
 	kept->kernel = text(load, session.kernel, &code);
 	kept->machine = text(load, session.machine, &code);
 	kept->geiger = text(load, session.geiger, &code);
-	kept->end_ns = time_of(load, session.end_ns);
+	kept->end_ns = gg_load_time(load, session.end_ns);
 	note_time(load, kept->end_ns);
 	return code;
 }
 
 static int read_process(const struct gg_process *process, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_process *kept = gg_items_add(&load->model->processes, sizeof(*kept));
 	size_t number = load->model->processes.used_count - 1;
 	int code = 0;
@@ -126,9 +90,9 @@ static int read_process(const struct gg_process *process, void *context)
 		return out_of_memory(load);
 	*kept = *process;
 	kept->id = (uint32_t)number;
-	kept->parent = number_of(&load->processes, process->parent);
-	kept->start_ns = time_of(load, process->start_ns);
-	kept->end_ns = time_of(load, process->end_ns);
+	kept->parent = gg_load_number(&load->processes, process->parent);
+	kept->start_ns = gg_load_time(load, process->start_ns);
+	kept->end_ns = gg_load_time(load, process->end_ns);
 	kept->exe = text(load, process->exe, &code);
 	kept->command = text(load, process->command, &code);
 	kept->ending = text(load, process->ending, &code);
@@ -138,7 +102,7 @@ static int read_process(const struct gg_process *process, void *context)
 
 static int read_thread(const struct gg_thread *thread, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_thread *kept = gg_items_add(&load->model->threads, sizeof(*kept));
 	size_t number = load->model->threads.used_count - 1;
 	int code = 0;
@@ -147,14 +111,14 @@ static int read_thread(const struct gg_thread *thread, void *context)
 		return out_of_memory(load);
 	*kept = *thread;
 	kept->id = (uint32_t)number;
-	kept->process = number_of(&load->processes, thread->process);
-	kept->start_ns = time_of(load, thread->start_ns);
-	kept->end_ns = time_of(load, thread->end_ns);
+	kept->process = gg_load_number(&load->processes, thread->process);
+	kept->start_ns = gg_load_time(load, thread->start_ns);
+	kept->end_ns = gg_load_time(load, thread->end_ns);
 	kept->name = text(load, thread->name, &code);
 	return code < 0 ? code : set_number(load, &load->threads, thread->id, number);
 }
 
-static const char *build_id_text(struct load *load, const struct gg_module *module, int *code)
+static const char *build_id_text(struct gg_load *load, const struct gg_module *module, int *code)
 {
 	char hex[2 * 64 + 1] = "";
 	size_t count = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
@@ -170,7 +134,7 @@ static const char *build_id_text(struct load *load, const struct gg_module *modu
 /* Two profiles share a module if path and build-id are the same texts. */
 static int read_module(const struct gg_module *module, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_model *model = load->model;
 	struct gg_model_module wanted = { 0 }, *kept;
 	int code = 0;
@@ -196,12 +160,12 @@ static int read_module(const struct gg_module *module, void *context)
 
 static int read_frame(const struct gg_frame *frame, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_model_frame *kept = gg_items_add(&load->model->frames, sizeof(*kept));
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->module = number_of(&load->modules, frame->module);
+	kept->module = gg_load_number(&load->modules, frame->module);
 	kept->address = frame->address;
 	return set_number(load, &load->frames, frame->id, load->model->frames.used_count - 1);
 }
@@ -209,9 +173,9 @@ static int read_frame(const struct gg_frame *frame, void *context)
 /* Lines come frame by frame; one that does not follow its frame's others is left out. */
 static int read_line(const struct gg_line *line, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_model *model = load->model;
-	uint32_t number = number_of(&load->frames, line->frame);
+	uint32_t number = gg_load_number(&load->frames, line->frame);
 	struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) + number;
 	struct gg_model_function function = { .module = frame->module, .is_named = true };
 	struct gg_model_line wanted = { .line = line->line };
@@ -243,17 +207,17 @@ static int read_line(const struct gg_line *line, void *context)
 /* Ids ascend and a parent's is smaller: it has its number before its children come. */
 static int read_stack(const struct gg_stack *stack, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_model_node *node = gg_items_add(&load->model->nodes, sizeof(*node));
 
 	if (node == NULL)
 		return out_of_memory(load);
-	node->parent = number_of(&load->stacks, stack->parent);
-	node->frame = number_of(&load->frames, stack->frame);
+	node->parent = gg_load_number(&load->stacks, stack->parent);
+	node->frame = gg_load_number(&load->frames, stack->frame);
 	return set_number(load, &load->stacks, stack->id, load->model->nodes.used_count - 1);
 }
 
-static int read_name(struct load *load, struct gg_items *names, struct numbers *numbers,
+static int read_name(struct gg_load *load, struct gg_items *names, struct gg_numbers *numbers,
                      uint32_t id, const char *name)
 {
 	const char **kept;
@@ -270,165 +234,31 @@ static int read_name(struct load *load, struct gg_items *names, struct numbers *
 
 static int read_heap(uint32_t id, const char *name, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 
 	return read_name(load, &load->heap_names, &load->heaps, id, name);
 }
 
 static int read_type(uint32_t id, const char *name, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 
 	return read_name(load, &load->type_names, &load->types, id, name);
 }
 
-/* The number of "heap: type"; few, so they are looked up by what they consist of. */
-static int find_kind(struct load *load, const struct gg_sample *sample, uint32_t *ret_kind)
-{
-	struct gg_model *model = load->model;
-	uint32_t heap = number_of(&load->heaps, sample->heap);
-	uint32_t type = number_of(&load->types, sample->type);
-	bool is_mapping = (sample->flags & GG_SAMPLE_IS_MAPPING) != 0;
-	uint64_t key = (uint64_t)is_mapping << 63 | (uint64_t)heap << 32 | type;
-	uint64_t number = gg_map_get(&model->kind_map, key);
-	const char *heap_name = is_mapping ? "mapping" : "malloc", **kept;
-	char name[512];
-	int code = 0;
-
-	if (number != GG_MAP_NONE) {
-		*ret_kind = (uint32_t)number;
-		return 0;
-	}
-	if (heap != 0)
-		heap_name = ((const char **)load->heap_names.data)[heap];
-	snprintf(name, sizeof(name), "%.240s%s%.240s", heap_name, type != 0 ? ": " : "",
-	         type != 0 ? ((const char **)load->type_names.data)[type] : "");
-	heap_name = text(load, name, &code);
-	for (number = 0; number < model->kinds.used_count; number++)
-		if (GG_ITEMS(model, kinds, const char *)[number] == heap_name)
-			break;
-	if (number == model->kinds.used_count) {
-		kept = gg_items_add(&model->kinds, sizeof(*kept));
-		if (kept == NULL)
-			return out_of_memory(load);
-		*kept = heap_name;
-	}
-	*ret_kind = (uint32_t)number;
-	if (code == 0 && gg_map_put(&model->kind_map, key, number) < 0)
-		return out_of_memory(load);
-	return code;
-}
-
-/* The sample of this file with that id, or UINT32_MAX. */
-static uint32_t find_sample(const struct load *load, uint64_t id, size_t count)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (load->sample_ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && load->sample_ids[low] == id ? load->first_sample + (uint32_t)low
-	                                                  : UINT32_MAX;
-}
-
-/* The block of an inherited sample: that of the sample it comes from, or of the first such one. */
-static int find_block(struct load *load, uint64_t origin, uint32_t number, uint32_t *ret_block)
-{
-	uint32_t first = find_sample(load, origin, number - load->first_sample);
-	uint64_t orphan;
-
-	load->model->has_inherited = true;
-	*ret_block = number;
-	if (first != UINT32_MAX) {
-		*ret_block = GG_ITEMS(load->model, samples, struct gg_model_sample)[first].block;
-		return 0;
-	}
-	orphan = gg_map_get(&load->orphans, origin);
-	if (orphan != GG_MAP_NONE)
-		*ret_block = (uint32_t)orphan;
-	else if (gg_map_put(&load->orphans, origin, number) < 0)
-		return out_of_memory(load);
-	return 0;
-}
-
-static int add_sample_id(struct load *load, uint64_t id, size_t index)
-{
-	if ((index & (index - 1)) == 0) { /* full at powers of two */
-		uint64_t *ids = reallocarray(load->sample_ids, index == 0 ? 1 : 2 * index,
-		                             sizeof(*ids));
-
-		if (ids == NULL)
-			return out_of_memory(load);
-		load->sample_ids = ids;
-	}
-	load->sample_ids[index] = id;
-	return 0;
-}
-
-static int read_sample(const struct gg_sample *sample, void *context)
-{
-	struct load *load = context;
-	struct gg_model *model = load->model;
-	uint32_t number = (uint32_t)model->samples.used_count;
-	struct gg_model_sample *kept;
-	uint64_t slack = 0;
-	int code;
-
-	if (!gg_draw_is_valid(&sample->draw))
-		return 0;
-	kept = gg_items_add(&model->samples, sizeof(*kept));
-	if (kept == NULL)
-		return out_of_memory(load);
-	if (sample->usable_bytes > sample->size_bytes)
-		slack = sample->usable_bytes - sample->size_bytes;
-	kept->alloc_ns = time_of(load, sample->alloc_ns);
-	kept->free_ns = time_of(load, sample->free_ns);
-	kept->size_bytes = sample->size_bytes;
-	kept->draw = sample->draw;
-	kept->weighted_bytes = gg_weight_of(&sample->draw, sample->size_bytes).bytes;
-	kept->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
-	kept->process = number_of(&load->processes, sample->process);
-	kept->thread = number_of(&load->threads, sample->thread);
-	kept->stack = number_of(&load->stacks, sample->stack);
-	kept->flags = sample->flags;
-	kept->block = number;
-	note_time(load, kept->alloc_ns);
-	note_time(load, kept->free_ns);
-	if (sample->origin != 0) {
-		int64_t start =
-			GG_ITEMS(model, processes, struct gg_process)[kept->process].start_ns;
-
-		kept->flags |= GG_MODEL_INHERITED;
-		if (kept->process != 0 && kept->alloc_ns < start)
-			kept->alloc_ns = start;
-		code = find_block(load, sample->origin, number, &kept->block);
-		if (code < 0)
-			return code;
-	} else {
-		model->sample_total++;
-	}
-	code = find_kind(load, sample, &kept->kind);
-	return code < 0 ? code : add_sample_id(load, sample->id, number - load->first_sample);
-}
-
 static int read_coarse(const struct gg_coarse *coarse, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_coarse *kept = gg_items_add(&load->model->coarse, sizeof(*kept));
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = *coarse;
-	kept->process = number_of(&load->processes, coarse->process);
-	kept->thread = number_of(&load->threads, coarse->thread);
-	kept->stack = number_of(&load->stacks, coarse->stack);
-	kept->from_ns = time_of(load, coarse->from_ns);
-	kept->to_ns = time_of(load, coarse->to_ns);
+	kept->process = gg_load_number(&load->processes, coarse->process);
+	kept->thread = gg_load_number(&load->threads, coarse->thread);
+	kept->stack = gg_load_number(&load->stacks, coarse->stack);
+	kept->from_ns = gg_load_time(load, coarse->from_ns);
+	kept->to_ns = gg_load_time(load, coarse->to_ns);
 	note_time(load, kept->to_ns);
 	load->model->sample_total += coarse->sums.sample_count;
 	return 0;
@@ -436,28 +266,28 @@ static int read_coarse(const struct gg_coarse *coarse, void *context)
 
 static int read_memory(const struct gg_memory *memory, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_memory *kept = gg_items_add(&load->model->memory, sizeof(*kept));
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = *memory;
-	kept->process = number_of(&load->processes, memory->process);
-	kept->time_ns = time_of(load, memory->time_ns);
+	kept->process = gg_load_number(&load->processes, memory->process);
+	kept->time_ns = gg_load_time(load, memory->time_ns);
 	note_time(load, kept->time_ns);
 	return 0;
 }
 
 static int read_event(const struct gg_event *event, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_event *kept = gg_items_add(&load->model->events, sizeof(*kept));
 	int code = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->process = number_of(&load->processes, event->process);
-	kept->time_ns = time_of(load, event->time_ns);
+	kept->process = gg_load_number(&load->processes, event->process);
+	kept->time_ns = gg_load_time(load, event->time_ns);
 	kept->kind = text(load, event->kind, &code);
 	kept->detail = text(load, event->detail, &code);
 	note_time(load, kept->time_ns);
@@ -466,13 +296,13 @@ static int read_event(const struct gg_event *event, void *context)
 
 static int read_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	struct gg_model_counter *kept = gg_items_add(&load->model->counters, sizeof(*kept));
 	int code = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->process = number_of(&load->processes, process);
+	kept->process = gg_load_number(&load->processes, process);
 	kept->name = text(load, name, &code);
 	kept->value = value;
 	return code;
@@ -480,7 +310,7 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 
 static int read_note(const char *note, void *context)
 {
-	struct load *load = context;
+	struct gg_load *load = context;
 	const char **kept = gg_items_add(&load->model->notes, sizeof(*kept));
 	int code = 0;
 
@@ -490,7 +320,7 @@ static int read_note(const char *note, void *context)
 	return code;
 }
 
-static int read_all(struct load *load)
+static int read_all(struct gg_load *load)
 {
 	struct gg_profile *from = load->profile;
 	struct gg_error *error = load->error;
@@ -504,7 +334,7 @@ static int read_all(struct load *load)
 	code = code != 0 ? code : gg_profile_each_stack(from, read_stack, load, error);
 	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
 	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
-	code = code != 0 ? code : gg_profile_each_sample(from, read_sample, load, error);
+	code = code != 0 ? code : gg_load_samples(load);
 	code = code != 0 ? code : gg_profile_each_coarse(from, read_coarse, load, error);
 	code = code != 0 ? code : gg_profile_each_memory(from, read_memory, load, error);
 	code = code != 0 ? code : gg_profile_each_event(from, read_event, load, error);
@@ -512,7 +342,7 @@ static int read_all(struct load *load)
 	return code != 0 ? code : gg_profile_each_note(from, read_note, load, error);
 }
 
-static void done(struct load *load)
+static void done(struct gg_load *load)
 {
 	free(load->processes.of);
 	free(load->threads.of);
@@ -523,23 +353,17 @@ static void done(struct load *load)
 	free(load->types.of);
 	free(load->heap_names.data);
 	free(load->type_names.data);
-	free(load->sample_ids);
-	gg_map_done(&load->orphans);
 }
 
-/* Kinds are known by the numbers of one file's names: the next file looks its own up. */
 static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t shift_ns,
                     struct gg_error *error)
 {
-	struct load load = { .model = model,
-		             .profile = profile,
-		             .error = error,
-		             .shift_ns = shift_ns,
-		             .first_sample = (uint32_t)model->samples.used_count };
+	struct gg_load load = {
+		.model = model, .profile = profile, .error = error, .shift_ns = shift_ns
+	};
 	int code = read_all(&load);
 
 	done(&load);
-	gg_map_done(&model->kind_map);
 	return code;
 }
 

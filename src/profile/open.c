@@ -292,6 +292,15 @@ int gg_profile_open(struct gg_profile **ret_profile, const char *path, struct gg
 	return open_file(ret_profile, path, false, error);
 }
 
+int gg_profile_again(struct gg_profile **ret_profile, const struct gg_profile *profile,
+                     struct gg_error *error)
+{
+	if (profile->path == NULL || !profile->is_in_file || profile->is_written)
+		return gg_error_set(error, -ENOENT, "profile", NULL,
+		                    "what it holds is not all in a file");
+	return open_file(ret_profile, profile->path, false, error);
+}
+
 int gg_profile_edit(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
 	return open_file(ret_profile, path, true, error);

@@ -49,6 +49,13 @@ GG_MUST_CHECK int gg_profile_open(struct gg_profile **ret_profile, const char *p
                                   struct gg_error *error);
 
 /*
+ * Opens the file of a profile that is open for reading once more, for another thread.  -ENOENT: it is
+ * in memory, or written.
+ */
+GG_MUST_CHECK int gg_profile_again(struct gg_profile **ret_profile,
+                                   const struct gg_profile *profile, struct gg_error *error);
+
+/*
  * Opens a profile that is complete for changes, such as better symbols; gg_profile_finish() completes
  * it again.  -EBUSY while a recorder writes it.
  */
@@ -210,6 +217,12 @@ int gg_profile_each_name(struct gg_profile *, enum gg_name_kind, gg_name_visit *
                          struct gg_error *);
 /* 1 M samples a second at least (bench_profile). */
 int gg_profile_each_sample(struct gg_profile *, gg_sample_visit *, void *, struct gg_error *);
+/* Only those with ids in [first_id, last_id]: for threads that share the work (gg_profile_again). */
+int gg_profile_each_sample_between(struct gg_profile *, int64_t first_id, int64_t last_id,
+                                   gg_sample_visit *, void *, struct gg_error *);
+/* The smallest and the largest id; 0 and 0 if there is no sample. */
+GG_MUST_CHECK int gg_profile_sample_ids(struct gg_profile *, int64_t *ret_first, int64_t *ret_last,
+                                        struct gg_error *);
 int gg_profile_each_coarse(struct gg_profile *, gg_coarse_visit *, void *, struct gg_error *);
 int gg_profile_each_total(struct gg_profile *, gg_total_visit *, void *, struct gg_error *);
 int gg_profile_each_memory(struct gg_profile *, gg_memory_visit *, void *, struct gg_error *);

@@ -232,41 +232,74 @@ int gg_profile_each_name(struct gg_profile *profile, enum gg_name_kind kind, gg_
 	return gg_reading_end(&reading, error);
 }
 
+#define SELECT_SAMPLES                                                                  \
+	"select id, t_alloc, t_free, process, thread, stack, heap, type, size, usable," \
+	" address, scheme, interval, offset, marks, free_thread, free_stack, flags, origin from sample"
+
+static int read_samples(struct gg_reading *reading, gg_sample_visit *visit, void *context,
+                        struct gg_error *error)
+{
+	while (gg_reading_next(reading)) {
+		struct gg_sample sample;
+
+		sample.id = gg_reading_bits(reading);
+		sample.alloc_ns = gg_reading_integer(reading, INT64_MIN, INT64_MAX);
+		sample.free_ns = gg_reading_time(reading);
+		sample.process = gg_reading_id(reading, GG_DENSE_PROCESS);
+		sample.thread = gg_reading_id(reading, GG_DENSE_THREAD);
+		sample.stack = gg_reading_id(reading, GG_DENSE_STACK);
+		sample.heap = gg_reading_id(reading, GG_DENSE_HEAP);
+		sample.type = gg_reading_id(reading, GG_DENSE_TYPE);
+		sample.size_bytes = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
+		sample.usable_bytes = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
+		sample.address = gg_reading_bits(reading);
+		sample.draw.scheme = (enum gg_scheme)gg_reading_integer(reading, 0, UINT32_MAX);
+		sample.draw.interval = gg_reading_number(reading, 0, LARGEST);
+		sample.draw.offset_bytes = gg_reading_bits(reading);
+		sample.draw.mark_count = (uint32_t)gg_reading_integer(reading, 0, UINT32_MAX);
+		sample.free_thread = gg_reading_id(reading, GG_DENSE_THREAD);
+		sample.free_stack = gg_reading_id(reading, GG_DENSE_STACK);
+		sample.flags = (uint32_t)gg_reading_integer(reading, 0, UINT32_MAX);
+		sample.origin = gg_reading_bits(reading);
+		if (gg_draw_is_valid(&sample.draw))
+			gg_reading_visited(reading, visit(&sample, context));
+		else
+			reading->profile->dangling_count++; /* it cannot be weighed */
+	}
+	return gg_reading_end(reading, error);
+}
+
 int gg_profile_each_sample(struct gg_profile *profile, gg_sample_visit *visit, void *context,
                            struct gg_error *error)
 {
 	struct gg_reading reading;
 
-	gg_reading_begin(&reading, profile,
-	                 "select id, t_alloc, t_free, process, thread, stack, heap, type, size,"
-	                 " usable, address, scheme, interval, offset, marks, free_thread,"
-	                 " free_stack, flags, origin from sample order by id");
-	while (gg_reading_next(&reading)) {
-		struct gg_sample sample;
+	gg_reading_begin(&reading, profile, SELECT_SAMPLES " order by id");
+	return read_samples(&reading, visit, context, error);
+}
 
-		sample.id = gg_reading_bits(&reading);
-		sample.alloc_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
-		sample.free_ns = gg_reading_time(&reading);
-		sample.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
-		sample.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
-		sample.stack = gg_reading_id(&reading, GG_DENSE_STACK);
-		sample.heap = gg_reading_id(&reading, GG_DENSE_HEAP);
-		sample.type = gg_reading_id(&reading, GG_DENSE_TYPE);
-		sample.size_bytes = (uint64_t)gg_reading_integer(&reading, 0, INT64_MAX);
-		sample.usable_bytes = (uint64_t)gg_reading_integer(&reading, 0, INT64_MAX);
-		sample.address = gg_reading_bits(&reading);
-		sample.draw.scheme = (enum gg_scheme)gg_reading_integer(&reading, 0, UINT32_MAX);
-		sample.draw.interval = gg_reading_number(&reading, 0, LARGEST);
-		sample.draw.offset_bytes = gg_reading_bits(&reading);
-		sample.draw.mark_count = (uint32_t)gg_reading_integer(&reading, 0, UINT32_MAX);
-		sample.free_thread = gg_reading_id(&reading, GG_DENSE_THREAD);
-		sample.free_stack = gg_reading_id(&reading, GG_DENSE_STACK);
-		sample.flags = (uint32_t)gg_reading_integer(&reading, 0, UINT32_MAX);
-		sample.origin = gg_reading_bits(&reading);
-		if (gg_draw_is_valid(&sample.draw))
-			gg_reading_visited(&reading, visit(&sample, context));
-		else
-			profile->dangling_count++; /* it cannot be weighed */
+int gg_profile_each_sample_between(struct gg_profile *profile, int64_t first_id, int64_t last_id,
+                                   gg_sample_visit *visit, void *context, struct gg_error *error)
+{
+	struct gg_reading reading;
+
+	gg_reading_begin(&reading, profile, SELECT_SAMPLES " where id between ? and ? order by id");
+	gg_reading_bind(&reading, 1, first_id);
+	gg_reading_bind(&reading, 2, last_id);
+	return read_samples(&reading, visit, context, error);
+}
+
+int gg_profile_sample_ids(struct gg_profile *profile, int64_t *ret_first, int64_t *ret_last,
+                          struct gg_error *error)
+{
+	struct gg_reading reading;
+
+	*ret_first = *ret_last = 0;
+	gg_reading_begin(&reading, profile,
+	                 "select (select min(id) from sample), (select max(id) from sample)");
+	if (gg_reading_next(&reading)) {
+		*ret_first = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+		*ret_last = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
 	}
 	return gg_reading_end(&reading, error);
 }

@@ -9,6 +9,12 @@ void gg_reading_begin(struct gg_reading *reading, struct gg_profile *profile, co
 	reading->result = sqlite3_prepare_v3(profile->db, sql, -1, 0, &reading->statement, NULL);
 }
 
+void gg_reading_bind(struct gg_reading *reading, int number, int64_t value)
+{
+	if (reading->statement != NULL)
+		sqlite3_bind_int64(reading->statement, number, value);
+}
+
 bool gg_reading_next(struct gg_reading *reading)
 {
 	if (reading->stopped != 0 || reading->statement == NULL)

@@ -28,6 +28,8 @@ struct gg_reading {
 };
 
 void gg_reading_begin(struct gg_reading *reading, struct gg_profile *profile, const char *sql);
+/* The value of parameter `number`, from 1 on; before the first row. */
+void gg_reading_bind(struct gg_reading *reading, int number, int64_t value);
 bool gg_reading_next(struct gg_reading *reading);
 int gg_reading_end(struct gg_reading *reading, struct gg_error *error);
 

@@ -31,7 +31,7 @@ struct gg_summary {
 	 */
 	struct gg_tally live_then;
 	double slack_bytes, mapping_bytes;
-	bool has_peak;        /* false: without history nobody knows */
+	bool has_peak; /* false: without history nobody knows */
 	int64_t peak_ns;
 	struct gg_tally peak;                  /* what was live then */
 	struct gg_resident resident, at_peak;  /* at the moment, and at the peak */

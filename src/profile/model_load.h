@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_load - what the files that read a profile into a model share.
+ */
+#pragma once
+
+#include "profile/model_internal.h"
+
+/* The model's number of each id of one file; 0 where there is none. */
+struct gg_numbers {
+	uint32_t *of;
+	size_t size;
+};
+
+/* One profile while it is read. */
+struct gg_load {
+	struct gg_model *model;
+	struct gg_profile *profile;
+	struct gg_error *error;
+	int64_t shift_ns; /* of this profile's start to that of the earliest */
+	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
+	struct gg_items heap_names, type_names; /* number 0 is none */
+};
+
+static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t id)
+{
+	return id < numbers->size ? numbers->of[id] : 0;
+}
+
+/* A time of the file on the model's axis; what is out of range stays within it. */
+static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
+{
+	int64_t time;
+
+	if (time_ns == GG_TIME_NONE)
+		return GG_TIME_NONE;
+	if (__builtin_add_overflow(time_ns, load->shift_ns, &time) || time == GG_TIME_NONE)
+		return GG_TIME_NONE - 1;
+	return time;
+}
+
+/* Reads the samples, when everything that they refer to is known. */
+GG_MUST_CHECK int gg_load_samples(struct gg_load *load);
