@@ -229,7 +229,7 @@ void gg_report_append_unseen(const struct gg_report *report, const struct gg_tal
 	gg_figure_append_number(&report->figures,
 	                        gg_interval_unseen_bytes(interval, report->confidence), GG_BYTES,
 	                        &text);
-	gg_buf_printf(&text, "%s with %g %% confidence.", report->figures.raw ? " bytes" : "",
+	gg_buf_printf(&text, "%s with %g%% confidence.", report->figures.raw ? " bytes" : "",
 	              report->confidence * 100);
 	append_folded(report, &text, out);
 }

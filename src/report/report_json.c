@@ -210,8 +210,23 @@ static void add_thread(const struct gg_report *report, struct gg_json *json, uin
 	gg_json_text(json, "thread", thread->name);
 }
 
+/* Of each function the number of its first line that has a file; 0: there is none. */
+static uint32_t *find_files(const struct gg_model *model)
+{
+	uint32_t *lines = calloc(gg_model_function_count(model), sizeof(*lines));
+
+	for (size_t i = gg_model_line_count(model); lines != NULL && i-- > 1;) {
+		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
+
+		if (line.file != NULL)
+			lines[line.function] = (uint32_t)i;
+	}
+	return lines;
+}
+
 /* What the row is, by the grouping. */
-static void add_key(const struct gg_report *report, struct gg_json *json, const struct gg_row *row)
+static void add_key(const struct gg_report *report, struct gg_json *json, const struct gg_row *row,
+                    const uint32_t *files)
 {
 	const struct gg_model *model = report->model;
 	struct gg_model_function function;
@@ -221,7 +236,7 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 	switch (report->result->query.by) {
 	case GG_BY_FUNCTION:
 		function = gg_model_function(model, row->key);
-		add_where(json, function.name, NULL, 0,
+		add_where(json, function.name, gg_model_line(model, files[row->key]).file, 0,
 		          gg_model_module_path(model, function.module));
 		return;
 	case GG_BY_LINE:
@@ -253,7 +268,8 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 	}
 }
 
-static void add_row(const struct gg_report *report, struct gg_json *json, const struct gg_row *row)
+static void add_row(const struct gg_report *report, struct gg_json *json, const struct gg_row *row,
+                    const uint32_t *files)
 {
 	enum gg_quantity unit = report->result->query.unit;
 	bool discovered = gg_report_is_discovered(report->result, row);
@@ -263,7 +279,7 @@ static void add_row(const struct gg_report *report, struct gg_json *json, const 
 	if (row->total != row->self)
 		total = gg_figure_of(row->total, unit, report->confidence, discovered);
 	gg_json_open(json, NULL, '{');
-	add_key(report, json, row);
+	add_key(report, json, row, files);
 	gg_json_integer(json, "samples", row->total->sample_count);
 	gg_report_json_figure(json, "self", &self);
 	gg_report_json_figure(json, "total", &total);
@@ -306,8 +322,13 @@ void gg_report_json(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_result *result = report->result;
 	struct gg_json json = { .out = out };
+	uint32_t *files = find_files(report->model);
 	size_t shown = result->row_count;
 
+	if (files == NULL) {
+		out->failed = true;
+		return;
+	}
 	if (report->limit != 0 && report->limit < shown)
 		shown = report->limit;
 	gg_json_open(&json, NULL, '{');
@@ -319,8 +340,9 @@ void gg_report_json(const struct gg_report *report, struct gg_buf *out)
 	               shown < result->row_count ? gg_report_most_hidden(report, shown) : 0);
 	gg_json_open(&json, "rows", '[');
 	for (size_t i = 0; i < shown; i++)
-		add_row(report, &json, &result->rows[i]);
+		add_row(report, &json, &result->rows[i], files);
 	gg_json_close(&json);
 	gg_json_close(&json);
 	gg_buf_append_text(out, "\n");
+	free(files);
 }
