@@ -24,7 +24,7 @@
 
 enum { GG_LOADED_MAX = 2048 };
 
-/* Sees that the modules of these pcs, pcs[0] the innermost, are in the table. */
+/* Sees that the modules of these pcs, of that stack, are in the table; its other ones are. */
 void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count);
 
 /* Are both pcs in the same module?  False where that cannot be told. */

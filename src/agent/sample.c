@@ -79,7 +79,7 @@ static uint32_t capture(struct gg_thread_block *block)
 	block->stack_tag += 1;
 	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
-	gg_loaded_note(id, stack.frames + ours, count);
+	gg_loaded_note(id, stack.frames + ours, count - known); /* the others were noted then */
 	return id;
 }
 

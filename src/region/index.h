@@ -197,11 +197,14 @@ static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint3
 	return GG_INDEX_NONE;
 }
 
-/* Takes the record out of the entry; false: somebody else did. */
+/* Takes the record out of the entry; only who removes that record calls it.  False: it is not there. */
 static inline bool gg_index_remove(const struct gg_index *index, uint32_t *entry, uint64_t hash,
                                    uint32_t value)
 {
-	uint32_t expected = gg_index_pack(index, hash, value);
-
-	return gg_cas_acq_rel(entry, &expected, 0);
+	/* Nobody else writes to an entry that is taken. */
+	if (gg_load_relaxed(entry) != gg_index_pack(index, hash, value))
+		return false;
+	/* Whoever takes the entry next comes after what was done with the record. */
+	gg_store_release(entry, 0);
+	return true;
 }

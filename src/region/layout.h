@@ -58,8 +58,8 @@ enum { GG_TABLE_COUNT = GG_TABLE_RING + 1 };
 
 /* Monotonic sums, each added to by any thread; not part of any consistency. Never renumber. */
 enum gg_region_counter {
-	GG_COUNT_SAMPLES,           /* recorded */
-	GG_COUNT_FREES,             /* of samples */
+	GG_COUNT_SAMPLES,           /* recorded; 0 in the file: a view adds up the rows */
+	GG_COUNT_FREES,             /* of samples; likewise */
 	GG_COUNT_MISSED_FREES,      /* closed because the address came back as new */
 	GG_COUNT_SAMPLE_PATH_NS,    /* time in the sample path, added by the agent */
 	GG_COUNT_EVENTS,            /* put into the ring */

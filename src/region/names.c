@@ -2,6 +2,7 @@
 /* Threads, modules, heaps and types: what samples refer to.  Cold: once for each. */
 #include <string.h>
 
+#include "region/record.h"
 #include "region/region.h"
 
 enum { SLOT_TRIES = 64 };
@@ -191,6 +192,8 @@ void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thr
 
 		gg_store_release(&row->end_ns, now_ns);
 	}
+	if (thread->spare_plus_1 != 0)
+		gg_region_record_free_place(region, thread->spare_plus_1 - 1);
 	/* The next owner sees all that this one did with the slot. */
 	if (thread->slot_plus_1 != 0)
 		gg_store_release(&region->slot_owners[thread->slot_plus_1 - 1], 0);

@@ -107,7 +107,7 @@ enum {
 	HEAD_SHIFT = 32 /* of the count of changes in free_head */
 };
 
-static uint32_t take_live(struct gg_region *region)
+static uint32_t take_shared(struct gg_region *region)
 {
 	/* Acquire: pairs with the release in give_live(), so the link is there. */
 	uint64_t head = gg_load_acquire(&region->free_head);
@@ -124,7 +124,7 @@ static uint32_t take_live(struct gg_region *region)
 	return gg_region_take(region, GG_TABLE_LIVE);
 }
 
-static void give_live(struct gg_region *region, uint32_t live)
+static void give_shared(struct gg_region *region, uint32_t live)
 {
 	uint64_t head = gg_load_relaxed(&region->free_head);
 
@@ -132,6 +132,22 @@ static void give_live(struct gg_region *region, uint32_t live)
 		gg_store_relaxed(&region->records[live].time_ns, (uint32_t)head);
 	while (!gg_cas_acq_rel(&region->free_head, &head,
 	                       ((head >> HEAD_SHIFT) + 1) << HEAD_SHIFT | (live + 1)));
+}
+
+static uint32_t take_live(struct gg_region *region, struct gg_region_thread *thread)
+{
+	uint32_t spare = thread->spare_plus_1;
+
+	thread->spare_plus_1 = 0;
+	return spare != 0 ? spare - 1 : take_shared(region);
+}
+
+static void give_live(struct gg_region *region, struct gg_region_thread *thread, uint32_t live)
+{
+	if (thread->spare_plus_1 == 0)
+		thread->spare_plus_1 = live + 1;
+	else
+		give_shared(region, live);
 }
 
 /* Makes the record findable.  False: the index has no room at its places; all is as before. */
@@ -149,14 +165,14 @@ static bool publish_live(struct gg_region *region, uint32_t live,
 }
 
 /* The claimed record goes; its place can be used again. */
-static void withdraw_live(struct gg_region *region, uint32_t live, uint64_t address,
-                          uint32_t *entry)
+static void withdraw_live(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
+                          uint64_t address, uint32_t *entry)
 {
 	gg_index_remove(&region->live_index, entry, address_hash(region, address), live);
 	gg_filter_remove(&region->filter, live);
 	/* An address that no look-up asks for: the place is free. */
 	gg_store_relaxed(&region->records[live].address, 0);
-	give_live(region, live);
+	give_live(region, thread, live);
 }
 
 /* --- rows --- */
@@ -389,8 +405,9 @@ static bool close_sample(struct gg_region *region, struct gg_region_thread *thre
 	}
 	apply_free(region, thread, live, row, &sample, now_ns);
 	disown_row(region, row);
-	withdraw_live(region, live, sample.address, entry);
-	gg_region_count(region, counter, 1);
+	withdraw_live(region, thread, live, sample.address, entry);
+	if (counter != GG_COUNT_FREES) /* these are counted by the rows */
+		gg_region_count(region, counter, 1);
 	put_event(region, counter == GG_COUNT_MISSED_FREES ? GG_EVENT_MISSED_FREE : GG_EVENT_FREE,
 	          now_ns, thread->thread, free_stack, &sample);
 	return true;
@@ -484,17 +501,17 @@ static enum gg_region_counter record(struct gg_region *region, struct gg_region_
 		sample->stack = GG_STACK_OVERFLOW;
 		row = 0;
 	}
-	live = take_live(region);
+	live = take_live(region, thread);
 	if (live == GG_INDEX_NONE)
 		return GG_COUNT_DROP_LIVE_FULL;
 	if (!own_row(region, row, thread->slot_plus_1 - 1)) {
-		give_live(region, live);
+		give_live(region, thread, live);
 		return GG_COUNT_DROP_ROW_HELD;
 	}
 	sample->id = gg_add_relaxed(&region->next_id, 1);
 	if (!publish_live(region, live, sample)) {
 		disown_row(region, row);
-		give_live(region, live);
+		give_live(region, thread, live);
 		return GG_COUNT_DROP_LIVE_FULL;
 	}
 	apply_alloc(region, thread, live, row, sample);
@@ -513,9 +530,10 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
 	close_missed(region, thread, sample);
 	if (pack(region, thread, sample, &packed))
 		outcome = record(region, thread, &packed);
-	gg_region_count(region, outcome, 1);
-	if (outcome == GG_COUNT_SAMPLES)
+	if (gg_likely(outcome == GG_COUNT_SAMPLES)) /* counted by its row */
 		put_event(region, GG_EVENT_ALLOC, packed.time_ns, thread->thread, 0, &packed);
+	else
+		gg_region_count(region, outcome, 1);
 	leave(thread);
 	return outcome == GG_COUNT_SAMPLES ? packed.id : 0;
 }
@@ -533,7 +551,7 @@ void gg_region_record_inherited(struct gg_region *region, uint32_t live)
 		row_index = 0;
 	}
 	if (!publish_live(region, live, sample)) {
-		give_live(region, live);
+		give_shared(region, live);
 		gg_region_count(region, GG_COUNT_INHERIT_DROPPED, 1);
 		return;
 	}
@@ -545,5 +563,5 @@ void gg_region_record_inherited(struct gg_region *region, uint32_t live)
 
 void gg_region_record_free_place(struct gg_region *region, uint32_t live)
 {
-	give_live(region, live);
+	give_shared(region, live);
 }

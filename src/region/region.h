@@ -78,6 +78,9 @@ struct gg_region_thread {
 	uint8_t busy;         /* in a call */
 	uint8_t begun;
 	uint64_t operations; /* announced, in steps of GG_ANNOUNCED_STEP */
+	/* A free place among the live, + 1: that of its last free, for its next sample.  0: none. */
+	uint32_t spare_plus_1;
+	uint32_t padding;
 
 	/* Of the last stack interned, from its outermost frame on: pcs and hashes. */
 	uint32_t memo_count;

@@ -330,6 +330,19 @@ int gg_region_header_read(struct gg_region_header *ret_header, int fd, const cha
 	return status;
 }
 
+/* What need not be counted for each sample, as the rows have it. */
+static void count_samples(struct gg_region_view *view)
+{
+	uint64_t *counters = view->header.counters, samples = 0, freed = 0;
+
+	for (uint32_t i = 0; i < view->row_count; i++) {
+		samples += view->rows[i].allocated.sample_count;
+		freed += view->rows[i].freed.sample_count;
+	}
+	counters[GG_COUNT_SAMPLES] = samples - counters[GG_COUNT_INHERITED];
+	counters[GG_COUNT_FREES] = freed - counters[GG_COUNT_MISSED_FREES];
+}
+
 int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
                         struct gg_error *error)
 {
@@ -361,6 +374,7 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 	check_modules(&view);
 	check_rows(&view);
 	check_live(&view);
+	count_samples(&view);
 	*ret_view = view;
 	return 0;
 }

@@ -30,10 +30,11 @@
 #include "region/layout.h"
 
 struct gg_region_view {
-	struct gg_region_header header; /* as in the file, the lengths of its texts checked */
-	bool torn;                      /* not of one instant */
-	uint32_t finished_count;        /* operations that were announced */
-	uint64_t damaged_count;         /* records left out, because no writer makes such */
+	/* As in the file, the lengths of its texts checked, and samples and frees counted. */
+	struct gg_region_header header;
+	bool torn;               /* not of one instant */
+	uint32_t finished_count; /* operations that were announced */
+	uint64_t damaged_count;  /* records left out, because no writer makes such */
 
 	/* By index.  Those with `ready` != 1 do not exist. */
 	struct gg_region_thread_row *threads;

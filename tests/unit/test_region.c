@@ -38,7 +38,14 @@ static const void *at(uint64_t address)
 
 static uint64_t counted(enum gg_region_counter counter)
 {
-	return region.header->counters[counter];
+	struct gg_region_view view;
+	uint64_t value;
+
+	if (!CHECK(region_view(&region, &view)))
+		return UINT64_MAX;
+	value = view.header.counters[counter];
+	gg_region_view_done(&view);
+	return value;
 }
 
 static uint64_t record(uint64_t address, uint64_t size_bytes, uint32_t stack)
