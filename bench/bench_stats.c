@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sampling costs: an allocation that is not a sample beside a bare countdown, and a draw beside
- * libm's logarithm.
+ * What sampling costs: an allocation that is not a sample beside a bare countdown, a draw beside
+ * libm's logarithm, and what reports pay for a row: its confidence interval and its difference.
  */
 #include <math.h>
 
 #include "bench.h"
+#include "stats/compare.h"
 #include "stats/elementary.h"
+#include "stats/interval.h"
 #include "stats/rng.h"
 #include "stats/sampler.h"
 
@@ -170,11 +172,85 @@ static void bench_functions(void)
 	bench_run("Elementary functions, ours beside libm's", "call", cases, GG_COUNT(cases));
 }
 
+/* Rows of two reports: pairs of groups that hold `least` to 3 `least` samples, of sizes up to `largest`. */
+enum { ROWS = 256 };
+struct rows {
+	struct gg_tally before[ROWS], after[ROWS];
+};
+
+static void fill_tally(struct gg_tally *tally, struct gg_rng *rng, uint64_t samples,
+                       uint64_t largest)
+{
+	const struct gg_draw draw = { .interval = 0x1p19,
+		                      .mark_count = 1,
+		                      .scheme = GG_SCHEME_POISSON };
+
+	gg_tally_expose(tally, draw.interval);
+	for (uint64_t i = 0; i < samples; i++)
+		gg_tally_add(tally, &draw, 1 + gg_rng_below(rng, largest));
+}
+
+static void fill_rows(struct rows *rows, uint64_t least, uint64_t largest)
+{
+	struct gg_rng rng = { { 0 } };
+
+	gg_rng_seed(&rng, 2, least);
+	for (int i = 0; i < ROWS; i++) {
+		fill_tally(&rows->before[i], &rng, least + gg_rng_below(&rng, 2 * least + 1),
+		           largest);
+		fill_tally(&rows->after[i], &rng, least + gg_rng_below(&rng, 2 * least + 1),
+		           largest);
+	}
+}
+
+static void interval_of_rows(void *context, uint64_t count)
+{
+	const struct rows *rows = context;
+
+	for (uint64_t i = 0; i < count; i++)
+		bench_keep(gg_interval_of(&rows->after[i % ROWS], GG_BYTES, 0.95, true).low);
+}
+
+static void difference_of_rows(void *context, uint64_t count)
+{
+	const struct rows *rows = context;
+
+	for (uint64_t i = 0; i < count; i++)
+		bench_keep(gg_difference_of(&rows->before[i % ROWS], &rows->after[i % ROWS],
+		                            GG_BYTES, 1, 0.95)
+		                   .p_value);
+}
+
+static void bench_rows(void)
+{
+	static struct rows few, usual, many, large;
+	struct bench_case cases[] = {
+		{ .name = "difference, 2 to 6 samples",
+		  .run = difference_of_rows,
+		  .context = &few },
+		{ .name = "difference, 30 to 90", .run = difference_of_rows, .context = &usual },
+		{ .name = "difference, 1000 to 3000", .run = difference_of_rows, .context = &many },
+		{ .name = "difference, 30 to 90, up to 4 MiB",
+		  .run = difference_of_rows,
+		  .context = &large },
+		{ .name = "interval, 2 to 6 samples", .run = interval_of_rows, .context = &few },
+		{ .name = "interval, 30 to 90", .run = interval_of_rows, .context = &usual },
+		{ .name = "interval, 1000 to 3000", .run = interval_of_rows, .context = &many },
+	};
+
+	fill_rows(&few, 2, 4096);
+	fill_rows(&usual, 30, 4096);
+	fill_rows(&many, 1000, 4096);
+	fill_rows(&large, 30, 1 << 22);
+	bench_run("A row of a report", "row", cases, GG_COUNT(cases));
+}
+
 int main(void)
 {
 	fill_sizes();
 	bench_decisions();
 	bench_draws();
 	bench_functions();
+	bench_rows();
 	return 0;
 }

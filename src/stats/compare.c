@@ -5,16 +5,33 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "stats/ends.h"
 #include "stats/interval.h"
-#include "stats/special.h"
 
-/* One profile's part in a difference. */
+/* One profile's part in a difference: its value and the ends of its interval, unscaled. */
 struct side {
-	struct gg_tally tally;
-	struct gg_estimate estimate;
 	double scale;
-	double value; /* scale * estimate.value */
+	double value; /* scaled */
+	/*
+	 * The lower end is the smaller of two.  The gamma law of all samples may be below what was
+	 * seen: that bound is certain, not one of a/2, and to take the distance to it for a deviation
+	 * would make a difference look surer than it is.
+	 */
+	struct gg_low_end low;
+	struct gg_end_law low_of_all;
+	bool one_low; /* no sample is sure: low_of_all is all there is to it, low is not set */
+	struct gg_high_end high;
 };
+
+/* [0, reserve ln(2/a)] has the tail of an exponential law; with nothing known there is no bound. */
+static struct gg_high_end unseen_end(double reserve)
+{
+	struct gg_end_law law = { .offset = INFINITY };
+
+	if (reserve > 0)
+		law = (struct gg_end_law){ 0, reserve, gg_gamma_law_of(1) };
+	return (struct gg_high_end){ .law = law };
+}
 
 /*
  * The tally as far as it matters, with what is known of the other side: allocations as small as the
@@ -23,97 +40,136 @@ struct side {
 static struct side make_side(const struct gg_tally *tally, const struct gg_tally *other,
                              enum gg_quantity quantity, double scale)
 {
-	struct side side = { .tally = *tally,
-		             .estimate = gg_tally_estimate(tally, quantity),
-		             .scale = scale };
+	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
 	double smallest = fmax(tally->allocations_per_byte_max, other->allocations_per_byte_max);
+	struct gg_tally known = *tally;
+	struct side side = { .scale = scale, .value = scale * estimate.value };
 
-	side.value = scale * side.estimate.value;
-	side.tally.allocations_per_byte_max = smallest;
-	side.tally.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
-	                                              smallest * tally->reserve_max[GG_BYTES]);
+	known.allocations_per_byte_max = smallest;
+	known.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
+	                                         smallest * tally->reserve_max[GG_BYTES]);
+	side.low_of_all = gg_end_law_of(estimate.value, estimate.variance);
+	side.one_low = gg_sum_value(&known.sure[GG_ALLOCATIONS].seen) == 0;
+	if (!side.one_low)
+		side.low = gg_low_end_of(&known, quantity);
+	if (known.sample_count == 0)
+		side.high = unseen_end(known.reserve_max[quantity]);
+	else if (known.reserve_max[GG_BYTES] == 0) /* nothing hides */
+		side.high.law.offset = gg_tally_seen(&known, quantity);
+	else
+		side.high = gg_high_end_of(&known, quantity);
 	return side;
 }
 
-/*
- * The interval of a side.  Its lower end may be below what was seen: that bound is certain, not one
- * of a/2, and to take the distance to it for a deviation would make a difference look surer than
- * it is.
- */
-static struct gg_interval interval_of(const struct side *side, enum gg_quantity quantity,
-                                      double confidence)
+static double low_at(const struct side *side, double tail)
 {
-	struct gg_interval interval = gg_interval_of(&side->tally, quantity, confidence, false);
-	double reserve = side->tally.reserve_max[quantity];
+	double low = gg_end_law_at(&side->low_of_all, tail, false);
 
-	interval.low = fmin(interval.low, gg_interval_gamma(side->estimate, 0, confidence).low);
-	if (side->tally.sample_count == 0 && reserve > 0)
-		interval.high = gg_interval_unseen_bytes(reserve, confidence);
-	interval.low *= side->scale;
-	interval.high *= side->scale;
-	return interval;
+	return side->scale * (side->one_low ? low : fmin(low, gg_low_end_at(&side->low, tail)));
 }
 
-/* How far the interval of the difference reaches from it, towards 0 and away from it. */
-struct reach {
-	double inwards, outwards;
+static double high_at(const struct side *side, double tail)
+{
+	return side->scale * gg_high_end_at(&side->high, tail);
+}
+
+/* A tail as a function of the end that it has; slope: of its logarithm. */
+struct tail {
+	double value, slope;
 };
 
-/* `more` is the side with the larger value. */
-static struct reach reach_of(const struct side *less, const struct side *more,
-                             enum gg_quantity quantity, double confidence)
+static struct tail low_tail(const struct side *side, double end)
 {
-	struct gg_interval l = interval_of(less, quantity, confidence);
-	struct gg_interval m = interval_of(more, quantity, confidence);
+	double x = end / side->scale;
+	struct tail all, parts;
 
-	return (struct reach){ hypot(more->value - m.low, l.high - less->value),
-		               hypot(m.high - more->value, less->value - l.low) };
+	all.value = gg_end_law_tail(&side->low_of_all, x, false, &all.slope);
+	if (!side->one_low) {
+		parts.value = gg_low_end_tail(&side->low, x, &parts.slope);
+		if (parts.value > all.value)
+			all = parts;
+	}
+	all.slope /= side->scale;
+	return all;
 }
 
-static double confidence_of(double sigmas)
+static struct tail high_tail(const struct side *side, double end)
 {
-	return 1 - 2 * gg_normal_upper(sigmas);
+	struct tail tail;
+
+	tail.value = gg_high_end_tail(&side->high, end / side->scale, &tail.slope);
+	tail.slope /= side->scale;
+	return tail;
 }
 
 /*
- * The p-value of a difference > 0: the reach equals it at so many normal standard deviations.  On
- * that scale the reach is nearly a straight line through 0, so the line through the last two points
- * meets the difference in a few steps; a bracket keeps it from straying.  A relative error of
- * `accuracy` in the reach is one of at most 50 times that in p (sigmas^2, at 7 sigma).
+ * Where the two tails are equal, given them at an angle: by a line through their logarithms.  The
+ * angle moves by -*ret_step; NaN where there is no line.
  */
-static double p_value_of(const struct side *less, const struct side *more,
-                         enum gg_quantity quantity, double difference)
+static double meet(struct tail l, struct tail h, double *ret_step)
 {
-	const double accuracy = 1e-6;
-	const double most = gg_normal_upper_inverse(GG_P_VALUE_LEAST / 2);
-	double low = 0, low_reach = 0, high = INFINITY, high_reach = INFINITY, sigmas = 1;
+	double apart = log(l.value / h.value);
 
-	for (int i = 0; i < 60 && high - low > accuracy * low; i++) {
-		double reach = reach_of(less, more, quantity, confidence_of(sigmas)).inwards;
+	*ret_step = apart / (l.slope - h.slope);
+	return l.value * exp(-*ret_step * l.slope);
+}
 
-		if (fabs(reach - difference) <= accuracy * difference)
-			return 2 * gg_normal_upper(sigmas);
-		if (reach < difference) {
-			if (sigmas == most)
-				return 0;
-			low = sigmas;
-			low_reach = reach;
+/*
+ * The tail a/2 for which the interval of a difference > 0 ends at 0:
+ *
+ *   (more - low(a/2))^2 + (high(a/2) - less)^2 = difference^2
+ *
+ * Inverting both ends for each a to try would cost two searches a step.  Instead the circle is walked:
+ * at an angle, low = more - difference cos(angle) and high = less + difference sin(angle) solve the
+ * equation, and the angle is sought at which both have the same tail.  One tail grows with the
+ * angle, the other falls; Newton on the difference of their logarithms, inside a bracket, takes two
+ * or three steps.  A step of a tail (a whole allocation missed) is met by halving.
+ */
+static double meeting_tail(const struct side *less, const struct side *more, double difference)
+{
+	const double close = 1e-4; /* squared: below the 1e-6 that p is held to */
+	double low = 0, high = M_PI_2, tail = 0, angle;
+
+	if (more->low_of_all.scale == 0) /* certain: all depends on the other */
+		return high_tail(less, more->value).value;
+	if (less->high.law.scale == 0 && !(less->high.missed_count > 0))
+		return isinf(less->high.law.offset) ? 1 : low_tail(more, less->value).value;
+	angle = atan2(less->high.law.scale * sqrt(less->high.law.gamma.shape) * less->scale,
+	              more->low_of_all.scale * sqrt(more->low_of_all.gamma.shape) * more->scale);
+	while (high - low > 1e-13) {
+		double x = difference * cos(angle), y = difference * sin(angle), step, met;
+		struct tail l = low_tail(more, more->value - x);
+		struct tail h = high_tail(less, less->value + y);
+
+		if (l.value < h.value) {
+			low = angle;
+			tail = fmax(tail, l.value);
 		} else {
-			high = sigmas;
-			high_reach = reach;
+			high = angle;
+			tail = fmax(tail, h.value);
 		}
-		if (low == 0)
-			sigmas = high / 2;
-		else if (isinf(high_reach)) /* a line through 0, and a bit beyond where it meets */
-			sigmas = fmin(1.1 * low * difference / low_reach,
-			              isinf(high) ? most : high);
-		else
-			sigmas = low +
-			         (high - low) * (difference - low_reach) / (high_reach - low_reach);
-		if (i % 4 == 3 && isfinite(high)) /* halves the bracket for certain */
-			sigmas = (low + high) / 2;
+		l.slope *= y;
+		h.slope *= x;
+		met = meet(l, h, &step);
+		if (fabs(step) * (l.slope - h.slope) < close)
+			return met;
+		angle -= step;
+		if (!(angle > low && angle < high))
+			angle = 0.5 * (low + high);
 	}
-	return 2 * gg_normal_upper(low);
+	/* At either end of the walk one side is as good as certain. */
+	if (high == M_PI_2)
+		tail = fmax(tail, high_tail(less, more->value).value);
+	if (low == 0)
+		tail = fmax(tail, low_tail(more, less->value).value);
+	return tail;
+}
+
+static double p_value_of(const struct side *less, const struct side *more, double difference)
+{
+	double p = 2 * meeting_tail(less, more, difference);
+
+	return p < GG_P_VALUE_LEAST ? 0 : fmin(p, 1);
 }
 
 struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
@@ -121,15 +177,15 @@ struct gg_difference gg_difference_of(const struct gg_tally *before, const struc
 {
 	const struct side b = make_side(before, after, quantity, scale);
 	const struct side a = make_side(after, before, quantity, 1);
-	bool grew = a.value >= b.value;
-	const struct side *less = grew ? &b : &a, *more = grew ? &a : &b;
-	struct gg_difference d = { .value = a.value - b.value };
-	struct reach reach = reach_of(less, more, quantity, confidence);
+	double tail = (1 - confidence) / 2, value = a.value - b.value;
+	const struct side *less = value >= 0 ? &b : &a, *more = value >= 0 ? &a : &b;
 
-	d.low = d.value - (grew ? reach.inwards : reach.outwards);
-	d.high = d.value + (grew ? reach.outwards : reach.inwards);
-	d.p_value = d.value == 0 ? 1 : p_value_of(less, more, quantity, fabs(d.value));
-	return d;
+	return (struct gg_difference){
+		.value = value,
+		.low = value - hypot(a.value - low_at(&a, tail), high_at(&b, tail) - b.value),
+		.high = value + hypot(high_at(&a, tail) - a.value, b.value - low_at(&b, tail)),
+		.p_value = value == 0 ? 1 : p_value_of(less, more, fabs(value)),
+	};
 }
 
 /* Ascending p-value; equal ones by their row, so that the order is always the same. */

@@ -9,15 +9,13 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
+#include <stddef.h>
 
+#include "base/compiler.h"
 #include "stats/special_internal.h"
 
 /* Steps after which a sum is taken as it is: sqrt(1e12) times the 9 that 1e-17 needs. */
 static const double max_step_count = 1e7;
-
-/* From this shape on Temme's expansion has more digits than a double (see gamma_upper_large). */
-static const double large_shape = 1e8;
 
 static double log_gamma(double x)
 {
@@ -44,12 +42,14 @@ static double log_gamma_1p(double a)
  */
 static double log1p_minus(double d)
 {
+	static const double odd[] = { 1. / 27, 1. / 25, 1. / 23, 1. / 21, 1. / 19, 1. / 17, 1. / 15,
+		                      1. / 13, 1. / 11, 1. / 9,  1. / 7,  1. / 5,  1. / 3 };
 	double r, square, sum = 0;
 
 	r = d / (2 + d); /* |r| <= 0.26: 13 terms reach 1e-17 */
 	square = r * r;
-	for (int k = 13; k >= 1; k--)
-		sum = sum * square + 1 / (double)(2 * k + 1);
+	for (size_t k = 0; k < GG_COUNT(odd); k++)
+		sum = sum * square + odd[k];
 	return 2 * r * square * sum - r * d;
 }
 
@@ -136,6 +136,23 @@ double gg_normal_upper(double z)
 	return 0.5 * erfc(z * 0.70710678118654752440);
 }
 
+struct gg_gamma_law gg_gamma_law_of(double shape)
+{
+	const double two_pi = 6.28318530717958647693;
+
+	if (shape < 1)
+		return (struct gg_gamma_law){ shape, log_gamma_1p(shape) };
+	return (struct gg_gamma_law){ shape, stirling_error(shape) + 0.5 * log(two_pi * shape) };
+}
+
+/* gg_poisson_probability(shape, x), 0 < x < infinity. */
+static double law_probability(const struct gg_gamma_law *law, double x)
+{
+	double a = law->shape;
+
+	return exp((a < 1 ? a * log(x) - x : -deviance(a, x)) - law->log_norm);
+}
+
 /* P(a, x) / probability(a, x), by DLMF 8.11.4: 1 + x/(a+1) + x^2/((a+1)(a+2)) + ... */
 static double gamma_series(double a, double x)
 {
@@ -182,45 +199,46 @@ static double gamma_upper_small(double a, double x)
 	return -expm1(log_power) - exp(log_power) * a * sum;
 }
 
-/*
- * The tails for a >= 1e8 within 30 standard deviations of the mean: Temme's uniform expansion
- * (DLMF 8.12.3 and 8.12.4), where eta < 0.003 makes five terms of c0 and one of c1 exact to 1e-15.
- */
-static double gamma_tail_large(double a, double x, bool upper)
+/* At the ends of the domain, and outside it. */
+static double gamma_tail_limit(double a, double x, bool upper)
 {
-	double d = (x - a) / a, eta = sqrt(-2 * log1p_minus(d)), c0, correction;
-
-	if (d < 0)
-		eta = -eta;
-	c0 = -1.0 / 3 + eta * (1.0 / 12 + eta * (-2.0 / 135 + eta * (1.0 / 864 + eta / 2835)));
-	correction = exp(-0.5 * a * eta * eta) / sqrt(6.28318530717958647693 * a) *
-	             (c0 - 1.0 / (540 * a));
-	return upper ? gg_normal_upper(eta * sqrt(a)) + correction
-	             : gg_normal_upper(-eta * sqrt(a)) - correction;
-}
-
-static double gamma_tail(double a, double x, bool upper)
-{
-	double tail;
-
 	if (!(a >= 0) || !(x >= 0))
 		return NAN;
 	if (x == 0)
 		return upper ? a > 0 : a == 0;
 	if (a == 0 || isinf(x))
 		return !upper;
-	if (isinf(a))
-		return upper;
-	if (a >= large_shape && fabs(x - a) < 30 * sqrt(a))
-		return gamma_tail_large(a, x, upper);
+	return upper;
+}
+
+double gg_gamma_law_tail(const struct gg_gamma_law *law, double x, bool upper,
+                         double *ret_probability)
+{
+	double a = law->shape, probability, tail;
+
+	if (!(a > 0) || !(x > 0) || isinf(a) || isinf(x)) {
+		*ret_probability = gg_poisson_probability(a, x);
+		return gamma_tail_limit(a, x, upper);
+	}
+	*ret_probability = probability = law_probability(law, x);
+	if (gg_special_is_large(a, x))
+		return gg_special_gamma_large(a, deviance(a, x), probability, x > a, upper);
 	if (a < 1 && x <= 1.5 && upper)
 		return gamma_upper_small(a, x);
 	if (x < a + 1) {
-		tail = gg_poisson_probability(a, x) * gamma_series(a, x);
+		tail = probability * gamma_series(a, x);
 		return upper ? 1 - tail : tail;
 	}
-	tail = a * gg_poisson_probability(a, x) * gamma_fraction(a, x);
+	tail = a * probability * gamma_fraction(a, x);
 	return upper ? tail : 1 - tail;
+}
+
+static double gamma_tail(double a, double x, bool upper)
+{
+	struct gg_gamma_law law = gg_gamma_law_of(a);
+	double probability;
+
+	return gg_gamma_law_tail(&law, x, upper, &probability);
 }
 
 double gg_gamma_lower(double a, double x)
