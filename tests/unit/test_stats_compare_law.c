@@ -40,6 +40,24 @@ static struct gg_tally draw_group(struct gg_rng *rng)
 	return tally;
 }
 
+/* Adds samples of which sums alone are known. */
+static void add_folded(struct gg_tally *tally, struct gg_rng *rng)
+{
+	struct gg_tally parts = draw_group(rng);
+	struct gg_estimate bytes = gg_tally_estimate(&parts, GG_BYTES);
+	struct gg_estimate count = gg_tally_estimate(&parts, GG_ALLOCATIONS);
+
+	gg_tally_add_folded(tally, &(const struct gg_folded){
+					   .sample_count = parts.sample_count,
+					   .seen_bytes = (uint64_t)gg_tally_seen(&parts, GG_BYTES),
+					   .bytes = bytes.value,
+					   .bytes_variance = bytes.variance,
+					   .count = count.value,
+					   .count_variance = count.variance,
+					   .interval = 0x1p19,
+					   .most_bytes = UINT64_MAX });
+}
+
 /* Is it the same number but for 1e-6 of `scale`? */
 static bool agrees(double value, double expected, double scale)
 {
@@ -96,5 +114,20 @@ TEST(differences_of_groups_that_are_alike_are_those_of_the_law)
 			gg_tally_add(&after, &draw, 1 + gg_rng_below(&rng, 1 << 21));
 		check_pair(&before, &after, GG_BYTES, 1, pair);
 		check_pair(&after, &before, GG_ALLOCATIONS, 1, pair);
+	}
+}
+
+TEST(differences_of_folded_samples_are_those_of_the_law)
+{
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 13, 0);
+	for (int pair = 0; pair < PAIRS / 10; pair++) {
+		struct gg_tally before = draw_group(&rng), after = draw_group(&rng);
+
+		add_folded(&before, &rng);
+		if (gg_rng_below(&rng, 2) == 0)
+			add_folded(&after, &rng);
+		check_pair(&before, &after, GG_BYTES, 1, pair);
 	}
 }
