@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/man.h"
 
 enum { OPTION_COLUMN = 24 }; /* width of the option forms; a longer one gets its own line */
 
@@ -57,23 +58,34 @@ void gg_help_print_command(const struct gg_command *command, const struct gg_sty
 
 void gg_help_print_overview(const struct gg_style *style)
 {
-	printf("%sUsage:%s geiger COMMAND [OPTION]... [ARGUMENT]...\n\n", style->heading,
-	       style->reset);
-	printf("A sampling memory profiler for Linux.\n\n");
+	printf("%sUsage:%s geiger " GG_PROGRAM_USAGE "\n\n", style->heading, style->reset);
+	printf("geiger: %s.\n\n", gg_program_summary);
 	print_commands(gg_commands, style);
 	printf("\n%sOptions:%s\n", style->heading, style->reset);
 	print_options(gg_common_option_table);
-	printf("      --version             print the version and exit\n");
+	print_options(gg_global_option_table);
 	printf("\n'geiger help COMMAND' tells more about one of them.\n");
 }
 
+struct help_options {
+	bool man, list;
+};
+
 static int run_help(struct gg_invocation *invocation)
 {
+	const struct help_options *o = invocation->options;
 	const struct gg_command *command;
 	int used_count;
 
+	if (o->list) {
+		gg_man_print_list(stdout);
+		return 0;
+	}
 	if (invocation->operand_count == 0) {
-		gg_help_print_overview(&invocation->style);
+		if (o->man)
+			gg_man_print(NULL, stdout);
+		else
+			gg_help_print_overview(&invocation->style);
 		return 0;
 	}
 	command = gg_command_find(invocation->operands, invocation->operand_count, &used_count,
@@ -83,14 +95,27 @@ static int run_help(struct gg_invocation *invocation)
 	if (used_count < invocation->operand_count)
 		return gg_error_set(invocation->error, -EINVAL, "help", "Ask for one at a time.",
 		                    "unexpected operand '%s'", invocation->operands[used_count]);
-	gg_help_print_command(command, &invocation->style);
+	if (o->man)
+		gg_man_print(command, stdout);
+	else
+		gg_help_print_command(command, &invocation->style);
 	return 0;
 }
+
+static const struct gg_option options[] = {
+	{ "man", 0, GG_OPTION_FLAG, offsetof(struct help_options, man), NULL,
+	  "print the source of the manual page instead, for scdoc" },
+	{ "list", 0, GG_OPTION_FLAG, offsetof(struct help_options, list), NULL,
+	  "list the names of the manual pages" },
+	GG_OPTIONS_END,
+};
 
 const struct gg_command gg_command_help = {
 	.name = "help",
 	.summary = "explain a command, or list them all",
 	.usage = "[COMMAND [VERB]]",
+	.options = options,
+	.options_size = sizeof(struct help_options),
 	.max_operands = 2,
 	.run = run_help,
 };

@@ -70,6 +70,16 @@ struct gg_common_options {
 };
 extern const struct gg_option gg_common_option_table[];
 
+/* Options that stand before the command; gg_common_option_table is for there too. */
+struct gg_global_options {
+	struct gg_common_options common;
+	bool version;
+};
+extern const struct gg_option gg_global_option_table[];
+
+#define GG_PROGRAM_USAGE "COMMAND [OPTION]... [ARGUMENT]..."
+extern const char gg_program_summary[], gg_program_details[];
+
 /*
  * The command that words[0..count) begin with: one word, or two for a verb of a family (just the
  * family if its name stands alone).  *ret_used_count says how many words that were.  NULL with

@@ -22,6 +22,20 @@ const struct gg_option gg_common_option_table[] = {
 	GG_OPTIONS_END,
 };
 
+const struct gg_option gg_global_option_table[] = {
+	{ "version", 0, GG_OPTION_FLAG, offsetof(struct gg_global_options, version), NULL,
+	  "print the version and exit" },
+	GG_OPTIONS_END,
+};
+
+const char gg_program_summary[] = "a sampling memory profiler for Linux";
+const char gg_program_details[] =
+	"geiger hears random bytes of memory, as a Geiger counter hears random particles, and\n"
+	"tells who allocates them and who still holds them, with a confidence interval beside\n"
+	"each number.\n"
+	"\n"
+	"Sizes are given as 4096, 512KiB, 1.5MiB, 2GiB or 10kB; shares as 0.95.\n";
+
 /* The last word of a command's name: "error" of "lab error". */
 static const char *last_word(const struct gg_command *command)
 {

@@ -20,18 +20,6 @@
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 enum { OPTIONS_MAX_SIZE = 512 }; /* of a command's options struct */
 
-/* What may stand before the command. */
-struct global_options {
-	struct gg_common_options common;
-	bool version;
-};
-
-static const struct gg_option global_option_table[] = {
-	{ "version", 0, GG_OPTION_FLAG, offsetof(struct global_options, version), NULL,
-	  "print the version and exit" },
-	GG_OPTIONS_END,
-};
-
 static int print_error(const struct gg_error *error, enum gg_color color, int failure_status)
 {
 	struct gg_style style = gg_style_for(color, STDERR_FILENO);
@@ -98,9 +86,9 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 static int run(int argc, char **argv, struct gg_common_options *common, int *ret_failure_status,
                struct gg_error *error)
 {
-	struct global_options global = { 0 };
+	struct gg_global_options global = { 0 };
 	const struct gg_option_set sets[] = { { gg_common_option_table, &global.common },
-		                              { global_option_table, &global } };
+		                              { gg_global_option_table, &global } };
 	const struct gg_command *command;
 	int used_count;
 	int word_count = gg_options_parse(sets, GG_COUNT(sets), GG_OPTIONS_BEFORE_OPERANDS,

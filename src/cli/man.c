@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/man.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Text that is none of scdoc's marks. */
+static void print_text(const char *text, size_t length, FILE *stream)
+{
+	for (size_t i = 0; i < length; i++) {
+		bool is_mark = strchr("*_\\#`<>~", text[i]) != NULL;
+
+		/* A line that begins so would be a list, a table or a request. */
+		if (i == 0 && strchr("-|[].'", text[i]) != NULL)
+			is_mark = true;
+		if (is_mark)
+			fputc('\\', stream);
+		fputc(text[i], stream);
+	}
+}
+
+static void print_string(const char *text, FILE *stream)
+{
+	print_text(text, strlen(text), stream);
+}
+
+/* "geiger-lab-error" */
+static void print_page_name(const struct gg_command *command, FILE *stream)
+{
+	fputs("geiger", stream);
+	if (command == NULL)
+		return;
+	fputc('-', stream);
+	for (const char *c = command->name; *c != '\0'; c++)
+		fputc(*c == ' ' ? '-' : *c, stream);
+}
+
+/* Paragraphs; lines that are indented stay as they are. */
+static void print_details(const char *text, FILE *stream)
+{
+	bool literal = false;
+
+	while (*text != '\0') {
+		size_t length = strcspn(text, "\n");
+		bool indented = text[0] == ' ';
+
+		if (length > 0 && indented != literal) {
+			fputs("```\n", stream);
+			literal = indented;
+		}
+		if (literal)
+			fwrite(text, 1, length, stream);
+		else
+			print_text(text, length, stream);
+		fputc('\n', stream);
+		text += length + (text[length] == '\n');
+	}
+	fputs(literal ? "```\n\n" : "\n", stream);
+}
+
+static void print_option(const struct gg_option *option, FILE *stream)
+{
+	if (option->letter != 0)
+		fprintf(stream, "*-%c*, ", option->letter);
+	fprintf(stream, "*--%s*", option->name);
+	if (option->placeholder != NULL) {
+		fputs(" _", stream);
+		print_string(option->placeholder, stream);
+		fputc('_', stream);
+	}
+	fputs("\n\t", stream);
+	print_string(option->help, stream);
+	fputs("\n\n", stream);
+}
+
+static void print_options(const struct gg_option *options, FILE *stream)
+{
+	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++)
+		print_option(o, stream);
+}
+
+static void print_commands(const struct gg_command *const *list, FILE *stream)
+{
+	fputs("# COMMANDS\n\n", stream);
+	for (; *list != NULL; list++) {
+		fputc('*', stream);
+		print_page_name(*list, stream);
+		fputs("*(1)\n\t", stream);
+		print_string((*list)->summary, stream);
+		fputs("\n\n", stream);
+	}
+}
+
+void gg_man_print(const struct gg_command *command, FILE *stream)
+{
+	print_page_name(command, stream);
+	fputs("(1) \"geiger " GG_VERSION "\" \"geiger\"\n\n# NAME\n\n", stream);
+	print_page_name(command, stream);
+	fputs(" - ", stream);
+	print_string(command != NULL ? command->summary : gg_program_summary, stream);
+	fputs("\n\n# SYNOPSIS\n\n*geiger", stream);
+	if (command != NULL) {
+		fprintf(stream, " %s* ", command->name);
+		print_string(command->usage, stream);
+	} else {
+		fputs("* " GG_PROGRAM_USAGE, stream);
+	}
+	fputs("\n\n", stream);
+	if (command == NULL || command->details != NULL) {
+		fputs("# DESCRIPTION\n\n", stream);
+		print_details(command != NULL ? command->details : gg_program_details, stream);
+	}
+	if (command == NULL)
+		print_commands(gg_commands, stream);
+	else if (command->verbs != NULL)
+		print_commands(command->verbs, stream);
+	fputs("# OPTIONS\n\n", stream);
+	if (command != NULL)
+		print_options(command->options, stream);
+	print_options(gg_common_option_table, stream);
+	if (command == NULL)
+		print_options(gg_global_option_table, stream);
+}
+
+static void print_names(const struct gg_command *const *list, FILE *stream)
+{
+	for (; *list != NULL; list++) {
+		print_page_name(*list, stream);
+		fputc('\n', stream);
+		if ((*list)->verbs != NULL)
+			print_names((*list)->verbs, stream);
+	}
+}
+
+void gg_man_print_list(FILE *stream)
+{
+	fputs("geiger\n", stream);
+	print_names(gg_commands, stream);
+}
