@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/leaks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "made_profile.h"
+#include "test.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* A profile of 100 s that is filled by the test, and what is made of it. */
+struct fixture {
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_leaks *leaks;
+	struct gg_error error;
+};
+
+static void begin(struct fixture *f)
+{
+	*f = (struct fixture){ 0 };
+	made_begin(&f->made, NULL, 4096, 1);
+	f->made.process = made_process(&f->made, 100, 0, 100 * SECOND);
+}
+
+static int run(struct fixture *f, const struct gg_suppressions *suppressions)
+{
+	const struct gg_leaks_query query = { .confidence = 0.95, .suppressions = suppressions };
+	int code = gg_model_load(&f->model, &f->made.profile, 1, NULL, &f->error);
+
+	if (code == 0)
+		code = gg_leaks_run(f->model, &query, &f->leaks, &f->error);
+	return code;
+}
+
+static void end(struct fixture *f)
+{
+	gg_leaks_free(f->leaks);
+	gg_model_free(f->model);
+	gg_profile_close(f->made.profile);
+}
+
+/* Large blocks are samples for certain, so few of them tell. */
+static void add(struct fixture *f, const char *stack, int count, int64_t from_s, int64_t to_s,
+                int64_t lifetime_s)
+{
+	uint32_t id = made_stack(&f->made, stack);
+
+	for (int i = 0; i < count; i++) {
+		int64_t at = from_s * SECOND + (to_s - from_s) * SECOND * i / count;
+
+		made_sample(&f->made, id, 1 << 20, at,
+		            lifetime_s > 0 && at + lifetime_s * SECOND < 100 * SECOND
+		                    ? at + lifetime_s * SECOND
+		                    : GG_TIME_NONE);
+	}
+}
+
+static void add_all_classes(struct fixture *f)
+{
+	add(f, "main>leak", 50, 0, 100, 0);
+	add(f, "main>table", 20, 0, 1, 0);
+	add(f, "main>cache", 100, 0, 100, 30);
+	add(f, "main>request", 100, 0, 100, 2);
+}
+
+static const char *name_of(const struct fixture *f, size_t row)
+{
+	size_t count;
+	const struct gg_model_place *places = gg_model_stack_places(
+		f->model, f->leaks->rows[row].stack, &count);
+
+	return gg_model_function(f->model, places[0].function).name;
+}
+
+TEST(each_stack_is_judged_by_its_own_samples)
+{
+	static const struct {
+		const char *name;
+		enum gg_leak_class class;
+	} expected[] = {
+		{ "leak", GG_LEAK_GROWING },
+		{ "table", GG_LEAK_NEVER_FREED },
+		{ "cache", GG_LEAK_LEVEL },
+		{ "request", GG_LEAK_YOUNG_ONLY },
+	};
+	struct fixture f;
+
+	begin(&f);
+	add_all_classes(&f);
+	if (!CHECK(run(&f, NULL) == 0 && f.leaks->row_count == GG_COUNT(expected)))
+		return;
+	for (size_t i = 0; i < GG_COUNT(expected); i++) {
+		CHECK_MSG(strcmp(name_of(&f, i), expected[i].name) == 0, "%zu: %s", i,
+		          name_of(&f, i));
+		CHECK_MSG(f.leaks->rows[i].class == expected[i].class, "%s: %s", name_of(&f, i),
+		          gg_leak_class_name(f.leaks->rows[i].class));
+		CHECK(f.leaks->class_row_count[expected[i].class] == 1);
+	}
+	CHECK(f.leaks->rows[0].sample_count == 50 && f.leaks->rows[0].q_value < 1e-4);
+	CHECK(fabs(f.leaks->rows[0].live_bytes.estimate / (50 << 20) - 1) < 1e-6);
+	CHECK(f.leaks->rows[0].oldest_ns == 100 * SECOND);
+	CHECK(f.leaks->rows[0].kept_share == 1);
+	CHECK(isnan(f.leaks->rows[1].q_value)); /* nothing happened in the last third */
+	CHECK(f.leaks->rows[3].oldest_ns <= 2 * SECOND);
+	end(&f);
+}
+
+TEST(totals_are_those_of_the_rows)
+{
+	struct fixture f;
+	double bytes = 0, cohorts = 0;
+
+	begin(&f);
+	add_all_classes(&f);
+	CHECK(run(&f, NULL) == 0);
+	for (size_t i = 0; i < f.leaks->row_count; i++) {
+		bytes += f.leaks->rows[i].live_bytes.estimate;
+		for (int k = 0; k < GG_LEAK_COHORTS; k++)
+			cohorts += f.leaks->rows[i].cohorts[k];
+	}
+	CHECK(fabs(bytes / f.leaks->live_bytes.estimate - 1) < 1e-9);
+	CHECK(fabs(cohorts / bytes - 1) < 1e-9);
+	/* 45 of the leak, the table, and two thirds of the cache are older than 10 s. */
+	CHECK_MSG(fabs(f.leaks->old_bytes.estimate / (1 << 20) - (46 + 20 + 21)) < 1.5, "%g",
+	          f.leaks->old_bytes.estimate / (1 << 20));
+	CHECK(f.leaks->has_history);
+	CHECK(fabs(f.leaks->unseen_bytes / (4096 * log(40)) - 1) < 1e-12);
+	end(&f);
+}
+
+TEST(a_suppressed_stack_is_counted_apart)
+{
+	struct gg_suppressions suppressions;
+	struct fixture f;
+
+	begin(&f);
+	add_all_classes(&f);
+	CHECK(gg_suppressions_parse(&suppressions, "leak:nothing\n# known\nleak:^lea\n", "text",
+	                            &f.error) == 0);
+	CHECK(run(&f, &suppressions) == 0);
+	CHECK(f.leaks->row_count == 3 && f.leaks->class_row_count[GG_LEAK_GROWING] == 0);
+	CHECK(f.leaks->suppressed_count == 2 && f.leaks->suppressed[0].row_count == 0);
+	CHECK(f.leaks->suppressed[1].row_count == 1 && f.leaks->suppressed[1].sample_count == 50);
+	CHECK(fabs(f.leaks->suppressed[1].live_bytes / (50 << 20) - 1) < 1e-6);
+	end(&f);
+	gg_suppressions_done(&suppressions);
+}
+
+TEST(a_caller_a_module_and_a_file_can_be_suppressed)
+{
+	static const char *const texts[] = { "leak:main", "leak:libx.so", "leak:x.c", "leak:arse" };
+
+	for (size_t i = 0; i < GG_COUNT(texts); i++) {
+		struct gg_suppressions suppressions;
+		struct fixture f;
+
+		begin(&f);
+		add(&f, "main>[libx.so]parse@x.c:12", 20, 0, 1, 0);
+		CHECK(gg_suppressions_parse(&suppressions, texts[i], "text", &f.error) == 0);
+		CHECK(run(&f, &suppressions) == 0);
+		CHECK_MSG(f.leaks->row_count == 0 && f.leaks->suppressed[0].row_count == 1, "%s",
+		          texts[i]);
+		end(&f);
+		gg_suppressions_done(&suppressions);
+	}
+}
+
+TEST(patterns_match_as_those_of_the_leak_sanitizer)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool matches;
+	} cases[] = {
+		{ "parse", "xml_parse_file", true },
+		{ "parse", "pars", false },
+		{ "^parse", "parse_file", true },
+		{ "^parse", "xml_parse", false },
+		{ "file$", "parse_file", true },
+		{ "file$", "file_parse", false },
+		{ "^parse$", "parse", true },
+		{ "^parse$", "parse_file", false },
+		{ "^parse$", "xparse", false },
+		{ "a*c", "xabbcx", true },
+		{ "a*c", "cba", false },
+		{ "^a*c$", "abcabc", true },
+		{ "^a*c$", "abcab", false },
+		{ "a*b*c", "aXbYc", true },
+		{ "a*b*c", "acb", false },
+		{ "*", "", true },
+		{ "*$", "abc", true },
+		{ "ab*b$", "ab", false },
+		{ "^*x$", "yyx", true },
+		{ "abab$", "ababab", true },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++)
+		CHECK_MSG(gg_suppression_matches(cases[i].pattern, cases[i].name) ==
+		                  cases[i].matches,
+		          "%s: %s", cases[i].pattern, cases[i].name);
+}
+
+TEST(what_is_no_suppression_is_refused_with_its_line)
+{
+	struct gg_suppressions suppressions = { 0 };
+	struct gg_error error;
+
+	CHECK(gg_suppressions_parse(&suppressions, "leak:a\n\nrace:b\n", "FILE", &error) ==
+	      -EINVAL);
+	CHECK(strcmp(error.place, "FILE:3") == 0 && suppressions.count == 0);
+	CHECK(gg_suppressions_parse(&suppressions, "leak:", "FILE", &error) == -EINVAL);
+	CHECK(gg_suppressions_parse(&suppressions, "", "FILE", &error) == 0);
+	CHECK(gg_suppressions_parse(&suppressions, " leak: a b \r\n#x", "FILE", &error) == 0);
+	CHECK(suppressions.count == 1 && strcmp(suppressions.patterns[0], " a b") == 0);
+	gg_suppressions_done(&suppressions);
+	CHECK(gg_suppressions_read(&suppressions, "/nonexistent", &error) == -ENOENT);
+}
+
+TEST(times_are_shares_of_the_life_of_the_process)
+{
+	struct fixture f;
+	uint32_t second;
+
+	/* The same leak in a process that lives for the last 10 s only. */
+	begin(&f);
+	second = made_process(&f.made, 101, 90 * SECOND, 100 * SECOND);
+	f.made.process = second;
+	add(&f, "main>leak", 50, 90, 100, 0);
+	add(&f, "main>table", 20, 90, 91, 0);
+	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 2);
+	CHECK(f.leaks->rows[0].class == GG_LEAK_GROWING);
+	CHECK(f.leaks->rows[1].class == GG_LEAK_NEVER_FREED);
+	CHECK(f.leaks->rows[0].cohorts[0] > 0);
+	end(&f);
+}
+
+TEST(a_block_of_two_processes_counts_once)
+{
+	struct fixture f;
+	uint32_t child, stack;
+
+	begin(&f);
+	child = made_process(&f.made, 101, 50 * SECOND, 100 * SECOND);
+	stack = made_stack(&f.made, "main>table");
+	for (int i = 0; i < 10; i++) {
+		uint32_t parent = f.made.process;
+		uint64_t id = made_sample(&f.made, stack, 1 << 20, i, 60 * SECOND);
+
+		f.made.process = child;
+		made_inherited(&f.made, stack, 1 << 20, 50 * SECOND, GG_TIME_NONE, id);
+		f.made.process = parent;
+	}
+	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 1);
+	CHECK(f.leaks->rows[0].sample_count == 10);
+	CHECK(f.leaks->rows[0].class == GG_LEAK_NEVER_FREED);
+	CHECK(f.leaks->rows[0].oldest_ns > 99 * SECOND);
+	end(&f);
+}
+
+TEST(an_empty_profile_has_no_leaks)
+{
+	struct fixture f;
+
+	begin(&f);
+	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 0);
+	CHECK(f.leaks->live_bytes.estimate == 0 && f.leaks->live_bytes.high > 0);
+	end(&f);
+}
