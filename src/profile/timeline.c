@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/timeline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "profile/ask.h"
+#include "stats/interval.h"
+
+struct run {
+	const struct gg_model *model;
+	struct gg_question query;
+	struct gg_timeline *timeline;
+	size_t at; /* the point that the walk has come to */
+};
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "timeline", NULL);
+}
+
+static bool is_asked_for(const struct run *run, const struct gg_process *process)
+{
+	return run->query.pid == 0 || process->pid == run->query.pid;
+}
+
+static int64_t end_of(const struct run *run, const struct gg_process *process)
+{
+	return process->end_ns == GG_TIME_NONE ? gg_model_end_ns(run->model) : process->end_ns;
+}
+
+/* From when to when: all of it, or the life of the processes. */
+static void choose_moments(const struct run *run)
+{
+	struct gg_timeline *timeline = run->timeline;
+	int64_t start = 0, end = gg_model_end_ns(run->model);
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(run->model, &count);
+
+	if (run->query.pid != 0) {
+		start = end;
+		end = 0;
+	}
+	for (size_t i = 1; i < count && run->query.pid != 0; i++) {
+		if (!is_asked_for(run, &processes[i]))
+			continue;
+		start = processes[i].start_ns < start ? processes[i].start_ns : start;
+		end = end_of(run, &processes[i]) > end ? end_of(run, &processes[i]) : end;
+	}
+	for (size_t i = 0; i < timeline->point_count; i++)
+		timeline->points[i].time_ns = start +
+		                              (int64_t)((double)(end > start ? end - start : 0) *
+		                                        (double)i /
+		                                        (double)(timeline->point_count - 1));
+}
+
+static int estimate_at_points(struct run *run, double confidence, struct gg_error *error)
+{
+	struct gg_timeline *timeline = run->timeline;
+	size_t count = timeline->point_count;
+	int64_t *times = calloc(count, sizeof(*times));
+	struct gg_tally *tallies = calloc(count, sizeof(*tallies));
+	int code = 0;
+
+	if (times == NULL || tallies == NULL)
+		code = out_of_memory(error);
+	for (size_t i = 0; code == 0 && i < count; i++)
+		times[i] = timeline->points[i].time_ns;
+	if (code == 0)
+		code = gg_ask_live_at(run->model, &run->query, times, count, tallies, error);
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		struct gg_timeline_point *point = &timeline->points[i];
+		struct gg_interval interval = gg_interval_of(&tallies[i], GG_BYTES, confidence,
+		                                             false);
+
+		point->live_bytes = gg_tally_estimate(&tallies[i], GG_BYTES).value;
+		point->low = interval.low;
+		point->high = interval.high;
+		point->most_bytes = point->live_bytes;
+	}
+	free(times);
+	free(tallies);
+	return code;
+}
+
+/* The first point at or after that moment, from where the walk is; the last one at most. */
+static struct gg_timeline_point *point_of(struct run *run, int64_t time_ns)
+{
+	struct gg_timeline *timeline = run->timeline;
+
+	while (run->at + 1 < timeline->point_count && timeline->points[run->at].time_ns < time_ns)
+		run->at++;
+	return &timeline->points[run->at];
+}
+
+static void note_change(int64_t time_ns, double live_bytes, double live_count, void *context)
+{
+	struct gg_timeline_point *point = point_of(context, time_ns);
+
+	(void)live_count;
+	point->most_bytes = fmax(point->most_bytes, live_bytes);
+}
+
+static int find_peak(struct run *run, double confidence, struct gg_error *error)
+{
+	struct gg_timeline *timeline = run->timeline;
+	struct gg_peak peak = { 0 };
+	struct gg_tally tally;
+	struct gg_interval interval;
+	int code = gg_ask_peak(run->model, &run->query, &peak, error);
+
+	if (code == 0)
+		code = gg_ask_live_at(run->model, &run->query, &peak.time_ns, 1, &tally, error);
+	if (code < 0)
+		return code;
+	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);
+	timeline->peak_ns = peak.time_ns;
+	timeline->peak = (struct gg_timeline_point){ peak.time_ns,  peak.bytes, interval.low,
+		                                     interval.high, peak.bytes, -1 };
+	return 0;
+}
+
+/* The last reading of each process that lives at the moment, added up; negative if there is none. */
+static double resident_at(const struct run *run, const double *readings, int64_t time_ns)
+{
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(run->model, &count);
+	double sum = -1;
+
+	for (size_t i = 1; i < count; i++)
+		if (readings[i] >= 0 && end_of(run, &processes[i]) >= time_ns)
+			sum = fmax(sum, 0) + readings[i];
+	return sum;
+}
+
+/*
+ * RSS of the processes, each by its last reading.  The sum is kept up from reading to reading, and
+ * taken anew at each point, when processes may have ended.
+ */
+static int add_resident(struct run *run, struct gg_error *error)
+{
+	struct gg_timeline *timeline = run->timeline;
+	size_t process_count, count, next = 0;
+	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
+	const struct gg_memory *memory = gg_model_memory(run->model, &count);
+	double *readings = calloc(process_count + 1, sizeof(*readings));
+
+	if (readings == NULL)
+		return out_of_memory(error);
+	for (size_t i = 0; i <= process_count; i++)
+		readings[i] = -1;
+	timeline->rss_peak_bytes = -1;
+	for (size_t i = 0; i < timeline->point_count; i++) {
+		struct gg_timeline_point *point = &timeline->points[i];
+		double sum = resident_at(run, readings, point->time_ns);
+
+		point->rss_bytes = sum;
+		for (; next < count && memory[next].time_ns <= point->time_ns; next++) {
+			uint32_t process = memory[next].process;
+			double reading = (double)memory[next].rss_bytes;
+
+			if (process == 0 || process >= process_count || reading < 0 ||
+			    !is_asked_for(run, &processes[process]))
+				continue;
+			sum = fmax(sum, 0) + reading - fmax(readings[process], 0);
+			readings[process] = reading;
+			point->rss_bytes = fmax(point->rss_bytes, sum);
+			if (sum > timeline->rss_peak_bytes) {
+				timeline->rss_peak_bytes = sum;
+				timeline->rss_peak_ns = memory[next].time_ns;
+			}
+		}
+	}
+	free(readings);
+	return 0;
+}
+
+static void add_coarse(struct run *run)
+{
+	size_t count, process_count;
+	const struct gg_coarse *coarse = gg_model_coarse(run->model, &count);
+	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
+
+	for (size_t i = 0; i < count; i++)
+		if (is_asked_for(run, &processes[coarse[i].process]))
+			gg_model_add_coarse(run->model, &run->timeline->without_moments,
+			                    &coarse[i]);
+}
+
+int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_count,
+                    double confidence, struct gg_timeline **ret_timeline, struct gg_error *error)
+{
+	struct run run = { .model = model, .timeline = calloc(1, sizeof(*run.timeline)) };
+	int code = 0;
+
+	if (run.timeline == NULL)
+		return out_of_memory(error);
+	gg_question_init(&run.query);
+	run.query.pid = pid;
+	run.timeline->point_count = point_count;
+	run.timeline->points = calloc(point_count, sizeof(*run.timeline->points));
+	if (run.timeline->points == NULL)
+		code = out_of_memory(error);
+	if (code == 0) {
+		choose_moments(&run);
+		code = estimate_at_points(&run, confidence, error);
+	}
+	if (code == 0)
+		code = gg_ask_sweep(model, &run.query, note_change, &run, error);
+	if (code == 0)
+		code = find_peak(&run, confidence, error);
+	if (code == 0)
+		code = add_resident(&run, error);
+	if (code < 0) {
+		gg_timeline_free(run.timeline);
+		return code;
+	}
+	add_coarse(&run);
+	*ret_timeline = run.timeline;
+	return 0;
+}
+
+void gg_timeline_free(struct gg_timeline *timeline)
+{
+	if (timeline == NULL)
+		return;
+	free(timeline->points);
+	free(timeline);
+}
