@@ -55,11 +55,14 @@ struct gg_command {
 extern const struct gg_command *const gg_commands[];
 
 extern const struct gg_command gg_command_debug;
+extern const struct gg_command gg_command_diff; /* where profiles can be read */
 extern const struct gg_command gg_command_help;
 extern const struct gg_command gg_command_lab;
 extern const struct gg_command gg_command_check;
 extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_sql;
+extern const struct gg_command gg_command_leaks;
+extern const struct gg_command gg_command_timeline;
 extern const struct gg_command gg_command_report;
 extern const struct gg_command gg_command_tree;
 

@@ -157,38 +157,40 @@ static struct gg_range range_of(const struct gg_tally *tally, enum gg_quantity q
 		                  interval.high };
 }
 
-/* All that can be told of a stack by itself; `class` as if it did not grow. */
-static void fill_row(struct gg_leak_row *row, const struct gg_leak *leak, double confidence)
+static struct gg_range growth_of(const struct gg_leak *leak, double confidence)
 {
 	struct gg_difference growth = gg_leak_growth(leak, confidence);
 
-	row->class = gg_leak_class_of(leak, false, confidence);
-	row->p_value = gg_leak_p_value(leak);
-	row->live_bytes = range_of(&leak->live, GG_BYTES, confidence, true);
-	row->live_count = range_of(&leak->live, GG_ALLOCATIONS, confidence, true);
-	row->old_bytes = range_of(&leak->old, GG_BYTES, confidence, true);
-	row->growth_bytes = (struct gg_range){ growth.value, growth.low, growth.high };
-	row->kept_share = gg_leak_kept_share(leak);
-	row->sample_count = leak->live.sample_count;
-	memcpy(row->cohorts, leak->cohorts, sizeof(row->cohorts));
+	return (struct gg_range){ growth.value, growth.low, growth.high };
 }
 
+/* Adds up what a stack did; returns the age of its oldest live block. */
+static int64_t add_up(const struct run *run, uint32_t stack, struct gg_leak *leak)
+{
+	int64_t oldest = 0;
+
+	gg_leak_init(leak, run->scope.interval);
+	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
+		int64_t age = add_sample(run, leak, run->sample_order[i]);
+
+		oldest = age > oldest ? age : oldest;
+	}
+	for (uint32_t i = run->coarse_first[stack]; i < run->coarse_first[stack + 1]; i++)
+		add_coarse(run, leak, run->coarse_order[i]);
+	return oldest;
+}
+
+/* What all rows need to be put in their order; `class` as if it did not grow. */
 static void judge_stack(struct run *run, uint32_t stack)
 {
 	struct gg_leaks *leaks = run->leaks;
 	struct gg_leak_row *row = &leaks->rows[leaks->row_count];
 	uint32_t suppressed = run->suppressed_by != NULL ? run->suppressed_by[stack] : 0;
+	double confidence = run->query->confidence;
 	struct gg_leak leak;
 
 	*row = (struct gg_leak_row){ .stack = stack };
-	gg_leak_init(&leak, run->scope.interval);
-	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
-		int64_t age = add_sample(run, &leak, run->sample_order[i]);
-
-		row->oldest_ns = age > row->oldest_ns ? age : row->oldest_ns;
-	}
-	for (uint32_t i = run->coarse_first[stack]; i < run->coarse_first[stack + 1]; i++)
-		add_coarse(run, &leak, run->coarse_order[i]);
+	row->oldest_ns = add_up(run, stack, &leak);
 	if (suppressed > 0) {
 		struct gg_leak_suppressed *of = &leaks->suppressed[suppressed - 1];
 
@@ -197,10 +199,30 @@ static void judge_stack(struct run *run, uint32_t stack)
 		of->live_bytes += gg_tally_estimate(&leak.live, GG_BYTES).value;
 		return;
 	}
-	fill_row(row, &leak, run->query->confidence);
+	row->class = gg_leak_class_of(&leak, false, confidence);
+	row->p_value = gg_leak_p_value(&leak);
+	if (row->p_value <= most_false) /* it may be one that grows: sorted by how much */
+		row->growth_bytes = growth_of(&leak, confidence);
+	row->live_bytes.estimate = gg_tally_estimate(&leak.live, GG_BYTES).value;
+	row->sample_count = leak.live.sample_count;
 	gg_tally_merge(&run->live, &leak.live);
 	gg_tally_merge(&run->old, &leak.old);
 	leaks->row_count++;
+}
+
+/* The rest, of a row that is shown. */
+static void complete_row(const struct run *run, struct gg_leak_row *row)
+{
+	double confidence = run->query->confidence;
+	struct gg_leak leak;
+
+	add_up(run, row->stack, &leak);
+	row->live_bytes = range_of(&leak.live, GG_BYTES, confidence, true);
+	row->live_count = range_of(&leak.live, GG_ALLOCATIONS, confidence, true);
+	row->old_bytes = range_of(&leak.old, GG_BYTES, confidence, true);
+	row->growth_bytes = growth_of(&leak, confidence);
+	row->kept_share = gg_leak_kept_share(&leak);
+	memcpy(row->cohorts, leak.cohorts, sizeof(row->cohorts));
 }
 
 /* By class; what grows by how fast it certainly does; the rest by size; then by stack. */
@@ -294,6 +316,9 @@ static int judge(struct run *run, struct gg_error *error)
 	if (choose_growing(leaks) < 0)
 		return out_of_memory(error);
 	qsort(leaks->rows, leaks->row_count, sizeof(*leaks->rows), compare_rows);
+	for (size_t i = 0; i < leaks->row_count; i++)
+		if (run->query->limit == 0 || i < run->query->limit)
+			complete_row(run, &leaks->rows[i]);
 	leaks->live_bytes = range_of(&run->live, GG_BYTES, confidence, false);
 	leaks->live_count = range_of(&run->live, GG_ALLOCATIONS, confidence, false);
 	leaks->old_bytes = range_of(&run->old, GG_BYTES, confidence, false);

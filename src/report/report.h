@@ -62,8 +62,15 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 /* {"estimate":..,"low":..,"high":..} under that name. */
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
 
+/* "function", "file", "line" and "module" of the innermost place, and "stack": all places. */
+void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack);
+
 /* "9.31 s", "12.3 ms", "2 min 3 s". */
 void gg_report_append_time(int64_t time_ns, struct gg_buf *out);
+
+/* The function, and where the call is, in at most `width` characters, and a newline. */
+void gg_report_append_place(const struct gg_report *report, const struct gg_model_place *place,
+                            size_t width, struct gg_buf *out);
 
 /* Is an interval of this row that of a discovered one (gg_interval_of)? */
 bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row *row);

@@ -167,7 +167,7 @@ static void add_where(struct gg_json *json, const char *function, const char *fi
 	gg_json_text(json, "module", module);
 }
 
-static void add_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack)
+void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack)
 {
 	size_t count = gg_model_path(report->model, stack, NULL, 0);
 	struct gg_model_place *places = malloc(count * sizeof(*places));
@@ -246,7 +246,7 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 		          gg_model_module_path(model, function.module));
 		return;
 	case GG_BY_STACK:
-		add_stack(report, json, row->key);
+		gg_report_json_stack(report, json, row->key);
 		return;
 	case GG_BY_MODULE:
 		add_where(json, NULL, NULL, 0, gg_model_module_path(model, row->key));

@@ -105,9 +105,8 @@ static size_t name_column(const struct columns *columns)
 	       (columns->has_samples ? 9 : 0) + columns->bar_width + 2;
 }
 
-/* The function, and where the call is. */
-static void append_place(const struct gg_report *report, const struct gg_model_place *place,
-                         size_t width, struct gg_buf *out)
+void gg_report_append_place(const struct gg_report *report, const struct gg_model_place *place,
+                            size_t width, struct gg_buf *out)
 {
 	struct gg_model_line line = gg_model_line(report->model, place->line);
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -132,7 +131,7 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
 		if (i > 0)
 			gg_buf_printf(out, "%*s", (int)column + 2, "");
-		append_place(report, &places[i], i > 0 ? width : width + 2, out);
+		gg_report_append_place(report, &places[i], i > 0 ? width : width + 2, out);
 	}
 	if (count > MAX_FRAMES)
 		gg_buf_printf(out, "%*s(%zu more callers)\n", (int)column + 2, "",

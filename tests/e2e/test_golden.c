@@ -34,6 +34,16 @@ static const struct golden {
 	{ "tree.txt", "tree", "" },
 	{ "tree-inverted.txt", "tree", "--inverted --metric allocated --ascii" },
 	{ "tree.json", "tree", "--json --fold 0" },
+	{ "leaks.txt", "leaks", "" },
+	{ "leaks-ascii.txt", "leaks", "--ascii --limit 2 --bytes --fail-above 1GiB" },
+	{ "leaks.json", "leaks", "--json --fail-above 1GiB" },
+	{ "timeline.txt", "timeline", "--height 10" },
+	{ "timeline-ascii.txt", "timeline", "--ascii --width 50 --height 12 --process 4711" },
+	{ "timeline.json", "timeline", "--json --ascii --width 20" },
+	{ "diff-same.txt", "diff", "made.geiger" },
+	{ "diff.txt", "diff", "made.geiger --normalize 0.5" },
+	{ "diff-stacks.txt", "diff", "made.geiger --normalize 0.9 --by stack --all --ascii" },
+	{ "diff.json", "diff", "made.geiger --normalize 0.5 --unit count --json" },
 };
 
 static bool run(const char *script, struct child *child)
@@ -103,8 +113,8 @@ static void compare(const struct golden *golden, const char *directory)
 	char script[1024], path[1024], *wanted;
 	const char *difference;
 
-	snprintf(script, sizeof(script), "\"$GEIGER\" %s '%s/made.geiger' %s", golden->command,
-	         directory, golden->arguments);
+	snprintf(script, sizeof(script), "cd '%s' && \"$GEIGER\" %s made.geiger %s", directory,
+	         golden->command, golden->arguments);
 	snprintf(path, sizeof(path), "%s/%s", getenv("GOLDEN_DIR"), golden->name);
 	if (run(script, &child) && getenv("GG_GOLDEN_WRITE") != NULL)
 		write_file(path, gg_buf_text(&child.out));

@@ -268,3 +268,35 @@ TEST(an_empty_profile_has_no_leaks)
 	CHECK(f.leaks->live_bytes.estimate == 0 && f.leaks->live_bytes.high > 0);
 	end(&f);
 }
+
+/*
+ * A check fails by the low end of what is old.  If the truth is the limit, it may fail in 2.5 % of
+ * runs, plus 3 sigma of their number.
+ */
+TEST(a_check_at_the_truth_fails_in_one_run_of_forty_at_most)
+{
+	enum { RUNS = 400 };
+	/* 8000 of 64 bytes, 20 of 8 KiB, and 8000 that are young. */
+	const double truth = 8000 * 64 + 20 * 8192;
+	int above = 0;
+
+	for (int i = 0; i < RUNS; i++) {
+		struct fixture f = { 0 };
+
+		made_begin(&f.made, NULL, 4096, (uint64_t)i + 1);
+		f.made.process = made_process(&f.made, 100, 0, 100 * SECOND);
+		for (int k = 0; k < 8; k++)
+			made_allocate(&f.made, made_stack(&f.made, k < 4 ? "main>a" : "main>b"), 64,
+			              1000, k * 10 * SECOND, GG_TIME_NONE);
+		made_allocate(&f.made, made_stack(&f.made, "main>b"), 8192, 20, SECOND,
+		              GG_TIME_NONE);
+		made_allocate(&f.made, made_stack(&f.made, "main>b"), 64, 8000, 95 * SECOND,
+		              GG_TIME_NONE);
+		if (!CHECK(run(&f, NULL) == 0))
+			return;
+		above += f.leaks->old_bytes.low > truth;
+		end(&f);
+	}
+	CHECK_MSG(above <= 0.025 * RUNS + 3 * sqrt(0.025 * 0.975 * RUNS), "%d of %d", above, RUNS);
+	CHECK_MSG(above >= 1, "never: the bound is too wide");
+}

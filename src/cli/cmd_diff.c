@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger diff`: which rows of two profiles differ by more than sampling explains. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/profiles.h"
+#include "report/report_diff.h"
+
+enum { EXIT_GREW = 3 };
+
+struct diff_options {
+	struct gg_report_options common;
+	const char *normalize;
+	double false_discovery_rate;
+	bool all, fail_on_growth;
+};
+
+/* One profile as it was asked for. */
+struct side {
+	struct gg_model *model;
+	struct gg_result *result;
+};
+
+static void side_done(struct side *side)
+{
+	gg_result_free(side->result);
+	gg_model_free(side->model);
+}
+
+static int side_open(struct side *side, const char *path, const struct gg_question *query,
+                     struct gg_error *error)
+{
+	int code = gg_cli_load(&side->model, &path, 1, error);
+
+	return code < 0 ? code : gg_ask_rows(side->model, query, &side->result, error);
+}
+
+/* Bytes that were allocated in all. */
+static int sum_allocated(const struct gg_model *model, const struct gg_question *query,
+                         double *ret_bytes, struct gg_error *error)
+{
+	struct gg_question allocated = *query;
+	struct gg_sum_up sum;
+	int code;
+
+	allocated.metric = GG_METRIC_ALLOCATED;
+	allocated.focus = allocated.ignore = NULL;
+	code = gg_ask_sum(model, &allocated, &sum, error);
+	if (code == 0)
+		*ret_bytes = gg_tally_estimate(&sum.total, GG_BYTES).value;
+	return code;
+}
+
+static int refuse_scale(const char *why, struct gg_error *error)
+{
+	return gg_error_set(error, -EINVAL, "diff: --normalize",
+	                    "Give time, allocated, or a number that 'before' is multiplied by.",
+	                    "%s", why);
+}
+
+/* What `before` is multiplied by. */
+static int find_scale(const char *normalize, const struct side *before, const struct side *after,
+                      const struct gg_question *query, double *ret_scale, struct gg_error *error)
+{
+	double of_before, of_after;
+	char *end;
+	int code = 0;
+
+	if (normalize == NULL) {
+		*ret_scale = 1;
+		return 0;
+	}
+	if (strcmp(normalize, "time") == 0) {
+		of_before = (double)gg_model_end_ns(before->model);
+		of_after = (double)gg_model_end_ns(after->model);
+	} else if (strcmp(normalize, "allocated") == 0) {
+		code = sum_allocated(before->model, query, &of_before, error);
+		if (code == 0)
+			code = sum_allocated(after->model, query, &of_after, error);
+		if (code < 0)
+			return code;
+	} else {
+		of_before = 1;
+		of_after = strtod(normalize, &end);
+		if (end == normalize || *end != '\0')
+			return refuse_scale("is no such measure", error);
+	}
+	if (!(of_before > 0) || !(of_after > 0) || !isfinite(of_after / of_before))
+		return refuse_scale("has no ratio above 0 in these profiles", error);
+	*ret_scale = of_after / of_before;
+	return 0;
+}
+
+static int print_diff(const struct gg_invocation *invocation, const struct gg_question *query,
+                      const struct side *before, const struct side *after)
+{
+	const struct diff_options *options = invocation->options;
+	struct gg_diff_query diff_query = { .confidence = options->common.confidence,
+		                            .false_discovery_rate = options->false_discovery_rate };
+	struct gg_diff_report report = {
+		.before = { invocation->operands[0], before->model, before->result },
+		.after = { invocation->operands[1], after->model, after->result },
+		.normalized_by = options->normalize,
+		.show_all = options->all,
+		.fails_on_growth = options->fail_on_growth,
+		.look = { .limit = options->common.limit },
+	};
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_diff *diff;
+	bool has_grown;
+	int code = find_scale(options->normalize, before, after, query, &diff_query.scale,
+	                      invocation->error);
+
+	if (code == 0)
+		code = gg_diff_run(before->model, before->result, after->model, after->result,
+		                   &diff_query, &diff, invocation->error);
+	if (code < 0)
+		return code;
+	report.diff = diff;
+	gg_cli_fit_report(&options->common, &invocation->style, &report.look);
+	if (options->common.json)
+		gg_report_diff_json(&report, &out);
+	else
+		gg_report_diff_text(&report, &out);
+	has_grown = diff->grown_count > 0;
+	gg_diff_free(diff);
+	code = gg_cli_print(&out, options->common.no_pager || options->common.json,
+	                    invocation->error);
+	return code == 0 && options->fail_on_growth && has_grown ? EXIT_GREW : code;
+}
+
+static int check(const struct gg_invocation *invocation)
+{
+	const struct diff_options *options = invocation->options;
+
+	if (invocation->operand_count < 2)
+		return gg_error_set(invocation->error, -EINVAL, "diff",
+		                    "Give the earlier one first: geiger diff BEFORE AFTER.",
+		                    "needs two profiles");
+	if (!(options->false_discovery_rate > 0 && options->false_discovery_rate < 1))
+		return gg_error_set(invocation->error, -EINVAL, "diff: --rate",
+		                    "Give a number such as 0.05.", "%g is not between 0 and 1",
+		                    options->false_discovery_rate);
+	return 0;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct diff_options *options = invocation->options;
+	GG_CLEANUP(side_done) struct side before = { 0 };
+	GG_CLEANUP(side_done) struct side after = { 0 };
+	struct gg_question query;
+	int code = check(invocation);
+
+	if (code == 0)
+		code = gg_cli_question(&options->common, "diff", &query, invocation->error);
+	if (code == 0)
+		code = side_open(&before, invocation->operands[0], &query, invocation->error);
+	if (code == 0)
+		code = side_open(&after, invocation->operands[1], &query, invocation->error);
+	return code < 0 ? code : print_diff(invocation, &query, &before, &after);
+}
+
+#define AT(field) offsetof(struct diff_options, field)
+
+static const struct gg_option options[] = {
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
+	  "which memory (live)" },
+	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
+	  "bytes, or allocations (bytes)" },
+	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by), "function|line|stack|module",
+	  "what a row is (function)" },
+	{ "total", 0, GG_OPTION_FLAG, AT(common.total), NULL,
+	  "compare rows with what they call, not by themselves" },
+	{ "normalize", 0, GG_OPTION_TEXT, AT(normalize), "time|allocated|FACTOR",
+	  "multiply 'before' by a ratio of the runs" },
+	{ "focus", 0, GG_OPTION_TEXT, AT(common.focus), "RE",
+	  "only stacks with a function that matches" },
+	{ "ignore", 0, GG_OPTION_TEXT, AT(common.ignore), "RE",
+	  "only stacks without one that matches" },
+	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL, "rows that do not differ significantly too" },
+	{ "rate", 0, GG_OPTION_NUMBER, AT(false_discovery_rate), "P",
+	  "of the rows told as different, so many may be false (0.05)" },
+	{ "fail-on-growth", 0, GG_OPTION_FLAG, AT(fail_on_growth), NULL,
+	  "exit with 3 if a row grew significantly" },
+	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
+	  "rows that are shown; 0: all (30)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
+	{ "json", 0, GG_OPTION_FLAG, AT(common.json), NULL, "print JSON" },
+	{ "ascii", 0, GG_OPTION_FLAG, AT(common.ascii), NULL, "only ASCII characters" },
+	{ "no-pager", 0, GG_OPTION_FLAG, AT(common.no_pager), NULL, "never through a pager" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_diff = {
+	.name = "diff",
+	.summary = "what grew or shrank between two profiles, beyond chance",
+	.usage = "BEFORE AFTER [OPTION]...",
+	.details =
+		"Compares two profiles row by row: before, after, the difference with its\n"
+		"confidence interval, and p, the chance of so large a difference if nothing had\n"
+		"changed.  Rows are matched by name.  Only rows that differ significantly are\n"
+		"shown: of those 5 % are false at most, on average, however many rows there are.\n"
+		"\n"
+		"  geiger diff old.geiger new.geiger --by stack\n"
+		"  geiger diff old.geiger new.geiger --metric allocated --normalize time\n",
+	.options = options,
+	.options_size = sizeof(struct diff_options),
+	.option_defaults = &(
+		const struct diff_options){ .common = { .confidence = 0.95, .limit = 30 },
+	                                    .false_discovery_rate = 0.05 },
+	.max_operands = 2,
+	.run = run,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger timeline`: live memory and RSS over time. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "cli/profiles.h"
+#include "report/report_timeline.h"
+
+struct timeline_options {
+	struct gg_report_options common;
+	uint64_t width, height; /* characters of the plotted area; width 0: what fits */
+};
+
+enum { MOST_CHARACTERS = 1000 };
+
+static int check(const struct timeline_options *options, struct gg_error *error)
+{
+	if (options->width != 0 &&
+	    (options->width < GG_TIMELINE_LEAST_WIDTH || options->width > MOST_CHARACTERS))
+		return gg_error_set(error, -EINVAL, "timeline: --width", NULL,
+		                    "a chart is %d to %d characters wide", GG_TIMELINE_LEAST_WIDTH,
+		                    MOST_CHARACTERS);
+	if (options->height < GG_TIMELINE_LEAST_HEIGHT || options->height > MOST_CHARACTERS)
+		return gg_error_set(error, -EINVAL, "timeline: --height", NULL,
+		                    "a chart is %d to %d characters high", GG_TIMELINE_LEAST_HEIGHT,
+		                    MOST_CHARACTERS);
+	return 0;
+}
+
+/* What was asked for, or what fits on the screen. */
+static size_t width_of(const struct timeline_options *options, const struct gg_report *report)
+{
+	size_t least = GG_TIMELINE_MARGIN + GG_TIMELINE_LEAST_WIDTH;
+
+	if (options->width != 0)
+		return options->width;
+	if (report->width < least)
+		return GG_TIMELINE_LEAST_WIDTH;
+	return (report->width < MOST_CHARACTERS ? report->width : MOST_CHARACTERS) -
+	       GG_TIMELINE_MARGIN;
+}
+
+static int print_timeline(const struct gg_model *model, const struct gg_question *query,
+                          const struct gg_invocation *invocation)
+{
+	const struct timeline_options *options = invocation->options;
+	struct gg_head head;
+	struct gg_report report = { .model = model, .summary = &head.summary };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_timeline *timeline = NULL;
+	size_t width;
+	int code;
+
+	gg_cli_fit_report(&options->common, &invocation->style, &report);
+	width = width_of(options, &report);
+	gg_cli_begin_head(&head, model, query);
+	code = gg_timeline_run(model, query->pid,
+	                       gg_report_timeline_points(width, report.figures.ascii),
+	                       options->common.confidence, &timeline, invocation->error);
+	code = gg_cli_end_head(&head, code, invocation->error);
+	if (code == 0) {
+		if (options->common.json)
+			gg_report_timeline_json(&report, timeline, &out);
+		else
+			gg_report_timeline_text(&report, timeline, width, options->height, &out);
+		code = gg_cli_print(&out, options->common.no_pager || options->common.json,
+		                    invocation->error);
+	}
+	gg_timeline_free(timeline);
+	return code;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	struct timeline_options *options = invocation->options;
+	struct gg_question query;
+	struct gg_model *model;
+	char unused[128]; /* a chart has no window */
+	int code = gg_cli_take_window(invocation, &options->common, "timeline", unused);
+
+	if (code == 0)
+		code = check(options, invocation->error);
+	if (code == 0)
+		code = gg_cli_question(&options->common, "timeline", &query, invocation->error);
+	if (code == 0)
+		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                   invocation->error);
+	if (code < 0)
+		return code;
+	code = print_timeline(model, &query, invocation);
+	gg_model_free(model);
+	return code;
+}
+
+#define AT(field) offsetof(struct timeline_options, field)
+
+static const struct gg_option options[] = {
+	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
+	{ "width", 'w', GG_OPTION_COUNT, AT(width), "N",
+	  "characters of the chart (as many as fit)" },
+	{ "height", 0, GG_OPTION_COUNT, AT(height), "N", "lines of the chart (16)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
+	{ "json", 0, GG_OPTION_FLAG, AT(common.json), NULL, "print JSON" },
+	{ "ascii", 0, GG_OPTION_FLAG, AT(common.ascii), NULL, "only ASCII characters" },
+	{ "no-pager", 0, GG_OPTION_FLAG, AT(common.no_pager), NULL, "never through a pager" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_timeline = {
+	.name = "timeline",
+	.summary = "live memory and RSS over time, as a chart",
+	.usage = "PROFILE [OPTION]...",
+	.details = "Draws the live heap from the start of the recording to its end, with its\n"
+		   "confidence interval and its peak, and the RSS where it was read.\n"
+		   "\n"
+		   "  geiger timeline redis.geiger --height 24\n",
+	.options = options,
+	.options_size = sizeof(struct timeline_options),
+	.option_defaults = &(const struct timeline_options){ .common = { .confidence = 0.95 },
+	                                                     .height = 16 },
+	.max_operands = 1,
+	.run = run,
+};

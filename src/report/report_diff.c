@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report_diff.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "report/fit.h"
+#include "report/report_leaks.h"
+
+enum { LABEL_LEAST = 20, LABEL_INDENT = 4 };
+
+/* The columns in front of the label, each with its two blanks. */
+enum { COLUMN_BEFORE, COLUMN_AFTER, COLUMN_CHANGE, COLUMN_P, COLUMN_COUNT };
+
+struct cells {
+	struct gg_buf texts[COLUMN_COUNT];
+};
+
+static void cells_done(struct cells *cells)
+{
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		gg_buf_done(&cells->texts[i]);
+}
+
+static struct gg_figure figure_of(const struct gg_diff_report *report, const struct gg_tally *tally,
+                                  bool discovered)
+{
+	return gg_figure_of(tally, report->diff->unit, report->look.confidence,
+	                    discovered && tally->sample_count > 0);
+}
+
+static struct gg_range change_of(const struct gg_diff_row *row)
+{
+	return (struct gg_range){ row->difference.value, row->difference.low,
+		                  row->difference.high };
+}
+
+static void fill_cells(const struct gg_diff_report *report, const struct gg_diff_row *row,
+                       bool discovered, struct cells *cells)
+{
+	struct gg_figure before = figure_of(report, &row->before, discovered);
+	struct gg_figure after = figure_of(report, &row->after, discovered);
+	struct gg_range change = change_of(row);
+	double p = row->difference.p_value;
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		gg_buf_clear(&cells->texts[i]);
+	gg_figure_append(&report->look.figures, &before, &cells->texts[COLUMN_BEFORE]);
+	gg_figure_append(&report->look.figures, &after, &cells->texts[COLUMN_AFTER]);
+	gg_report_append_change(&report->look, &change, report->diff->unit,
+	                        &cells->texts[COLUMN_CHANGE]);
+	if (p < GG_P_VALUE_LEAST)
+		gg_buf_append_text(&cells->texts[COLUMN_P], "<1e-12");
+	else
+		gg_buf_printf(&cells->texts[COLUMN_P], "%.2g", p);
+}
+
+static size_t shown_count(const struct gg_diff_report *report)
+{
+	const struct gg_diff *diff = report->diff;
+	size_t count = report->show_all ? diff->row_count : diff->significant_count;
+
+	return report->look.limit != 0 && report->look.limit < count ? report->look.limit : count;
+}
+
+static const char *const heads[COLUMN_COUNT] = { "before", "after", "difference", "p" };
+
+static void append_cells(const struct cells *cells, const size_t *widths, struct gg_buf *out)
+{
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		gg_buf_append_text(out, i > 0 ? "  " : "");
+		gg_fit_append_right(out, gg_buf_text(&cells->texts[i]), widths[i]);
+	}
+}
+
+static void measure(const struct gg_diff_report *report, size_t *widths)
+{
+	GG_CLEANUP(cells_done) struct cells cells = { 0 };
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		widths[i] = gg_fit_length(heads[i]);
+	for (size_t k = 0; k < shown_count(report); k++) {
+		fill_cells(report, &report->diff->rows[k], true, &cells);
+		for (int i = 0; i < COLUMN_COUNT; i++) {
+			size_t width = gg_fit_length(gg_buf_text(&cells.texts[i]));
+
+			widths[i] = width > widths[i] ? width : widths[i];
+		}
+	}
+}
+
+/* Behind the figures; a stack, which is long, on a line of its own. */
+static void append_label(const struct gg_diff_report *report, const char *label, size_t column,
+                         struct gg_buf *out)
+{
+	size_t width = report->look.width;
+
+	if (report->after.result->query.by == GG_BY_STACK) {
+		gg_buf_printf(out, "\n%*s", LABEL_INDENT, "");
+		column = LABEL_INDENT;
+	}
+	gg_buf_append_text(out, column > LABEL_INDENT ? "  " : "");
+	gg_fit_append(out, label, width > column + LABEL_LEAST ? width - column : LABEL_LEAST,
+	              report->look.figures.ascii);
+	gg_buf_append_text(out, "\n");
+}
+
+static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	GG_CLEANUP(cells_done) struct cells cells = { 0 };
+	size_t widths[COLUMN_COUNT], column = 2;
+
+	if (shown_count(report) == 0)
+		return;
+	measure(report, widths);
+	gg_buf_printf(out, "%s  ", report->look.style.heading);
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		gg_fit_append_right(out, heads[i], widths[i]);
+		gg_buf_append_text(out, "  ");
+		column += widths[i] + 2;
+	}
+	gg_buf_printf(out, "%s%s\n", gg_grouping_name(report->after.result->query.by),
+	              report->look.style.reset);
+	for (size_t k = 0; k < shown_count(report); k++) {
+		const struct gg_diff_row *row = &report->diff->rows[k];
+
+		fill_cells(report, row, true, &cells);
+		gg_buf_append_text(out, row->is_significant ? "* " : "  ");
+		append_cells(&cells, widths, out);
+		append_label(report, row->label, column, out);
+	}
+	gg_buf_append_text(out, "\n");
+}
+
+static void append_side(const struct gg_diff_report *report, const char *name,
+                        const struct gg_diff_side *side, const struct gg_tally *total,
+                        struct gg_buf *out)
+{
+	const struct gg_session *session = gg_model_session(side->model, 0);
+	struct gg_figure figure = figure_of(report, total, false);
+
+	gg_buf_printf(out, "%s%-7s%s ", report->look.style.strong, name, report->look.style.reset);
+	gg_fit_append(out, side->path, 40, report->look.figures.ascii);
+	gg_buf_append_text(out, ": ");
+	gg_figure_append(&report->look.figures, &figure, out);
+	gg_buf_printf(out, " %s%s, ", gg_metric_name(side->result->query.metric),
+	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
+	gg_report_append_time(gg_model_end_ns(side->model), out);
+	gg_buf_append_text(out, ", ");
+	gg_fit_append(out, session->command != NULL ? session->command : "", 60,
+	              report->look.figures.ascii);
+	gg_buf_append_text(out, "\n");
+}
+
+static void append_head(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	const struct gg_diff *diff = report->diff;
+	struct gg_range change = change_of(&diff->total);
+
+	append_side(report, "before", &report->before, &diff->total.before, out);
+	append_side(report, "after", &report->after, &diff->total.after, out);
+	if (report->normalized_by != NULL)
+		gg_buf_printf(out, "Before is multiplied by %.4g (--normalize %s).\n",
+		              diff->query.scale, report->normalized_by);
+	gg_buf_printf(out, "%sin all%s  ", report->look.style.strong, report->look.style.reset);
+	gg_report_append_change(&report->look, &change, diff->unit, out);
+	if (diff->total.difference.p_value < GG_P_VALUE_LEAST)
+		gg_buf_append_text(out, ", p < 1e-12\n\n");
+	else
+		gg_buf_printf(out, ", p = %.2g\n\n", diff->total.difference.p_value);
+}
+
+static void append_verdict(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	const struct gg_diff *diff = report->diff;
+	double rate = 100 * diff->query.false_discovery_rate;
+
+	if (diff->significant_count == 0)
+		gg_buf_printf(out,
+		              "No row differs by more than sampling explains; compared: %zu, "
+		              "false discovery rate: %.3g %%.\n",
+		              diff->row_count, rate);
+	else
+		gg_buf_printf(out,
+		              "%zu of %zu rows differ%s, %zu grew; of those%s %.3g %% are false at "
+		              "most, on average.\n",
+		              diff->significant_count, diff->row_count,
+		              diff->significant_count == 1 ? "s" : "", diff->grown_count,
+		              report->show_all ? " with a *" : "", rate);
+	if (shown_count(report) < (report->show_all ? diff->row_count : diff->significant_count))
+		gg_buf_append_text(out, "There are more: --limit 0 shows all.\n");
+	if (report->fails_on_growth)
+		gg_buf_printf(out, "%s%s%s\n",
+		              diff->grown_count > 0 ? report->look.style.error
+		                                    : report->look.style.strong,
+		              diff->grown_count > 0 ? "failed: memory grew"
+		                                    : "passed: nothing grew for certain",
+		              report->look.style.reset);
+}
+
+void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	append_head(report, out);
+	append_rows(report, out);
+	append_verdict(report, out);
+}
+
+static void add_side(const struct gg_diff_report *report, struct gg_json *json, const char *name,
+                     const struct gg_diff_side *side)
+{
+	const struct gg_session *session = gg_model_session(side->model, 0);
+
+	(void)report;
+	gg_json_open(json, name, '{');
+	gg_json_text(json, "path", side->path);
+	gg_json_text(json, "command", session->command);
+	gg_json_number(json, "interval_bytes", side->result->total.reserve_max[GG_BYTES]);
+	gg_json_integer(json, "samples", gg_model_sample_total(side->model));
+	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(side->model));
+	gg_json_close(json);
+}
+
+/* The members of a row; into an open object. */
+static void add_row(const struct gg_diff_report *report, struct gg_json *json,
+                    const struct gg_diff_row *row, bool discovered)
+{
+	struct gg_figure before = figure_of(report, &row->before, discovered);
+	struct gg_figure after = figure_of(report, &row->after, discovered);
+	struct gg_figure change = { row->difference.value, row->difference.low,
+		                    row->difference.high, report->diff->unit };
+
+	gg_json_integer(json, "samples_before", row->before.sample_count);
+	gg_json_integer(json, "samples_after", row->after.sample_count);
+	gg_report_json_figure(json, "before", &before);
+	gg_report_json_figure(json, "after", &after);
+	gg_report_json_figure(json, "difference", &change);
+	gg_json_number(json, "p_value", row->difference.p_value);
+	gg_json_number(json, "q_value", row->q_value);
+	gg_json_bool(json, "significant", row->is_significant);
+}
+
+void gg_report_diff_json(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	struct gg_json json = { .out = out };
+	const struct gg_question *query = &report->after.result->query;
+	const struct gg_diff *diff = report->diff;
+
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_number(&json, "confidence", report->look.confidence);
+	gg_json_number(&json, "false_discovery_rate", diff->query.false_discovery_rate);
+	gg_json_number(&json, "scale", diff->query.scale);
+	gg_json_text(&json, "metric", gg_metric_name(query->metric));
+	gg_json_text(&json, "unit", diff->unit == GG_BYTES ? "bytes" : "count");
+	gg_json_text(&json, "by", gg_grouping_name(query->by));
+	add_side(report, &json, "before", &report->before);
+	add_side(report, &json, "after", &report->after);
+	gg_json_open(&json, "total", '{');
+	add_row(report, &json, &diff->total, false);
+	gg_json_close(&json);
+	gg_json_integer(&json, "row_count", diff->row_count);
+	gg_json_integer(&json, "significant_count", diff->significant_count);
+	gg_json_integer(&json, "grown_count", diff->grown_count);
+	if (report->fails_on_growth)
+		gg_json_bool(&json, "failed", diff->grown_count > 0);
+	gg_json_open(&json, "rows", '[');
+	for (size_t i = 0; i < shown_count(report); i++) {
+		gg_json_open(&json, NULL, '{');
+		gg_json_text(&json, "label", diff->rows[i].label);
+		add_row(report, &json, &diff->rows[i], true);
+		gg_json_close(&json);
+	}
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(out, "\n");
+}

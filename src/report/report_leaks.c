@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report_leaks.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "report/fit.h"
+
+enum { MAX_FRAMES = 24, INDENT = 4 };
+
+static struct gg_figure figure_of(const struct gg_range *range, enum gg_quantity quantity)
+{
+	return (struct gg_figure){ range->estimate, range->low, range->high, quantity };
+}
+
+static void append_range(const struct gg_report *report, const struct gg_range *range,
+                         enum gg_quantity quantity, struct gg_buf *out)
+{
+	struct gg_figure figure = figure_of(range, quantity);
+
+	gg_figure_append(&report->figures, &figure, out);
+}
+
+void gg_report_append_change(const struct gg_report *report, const struct gg_range *change,
+                             enum gg_quantity quantity, struct gg_buf *out)
+{
+	gg_buf_append_text(out, change->estimate > 0 ? "+" : "");
+	gg_figure_append_number(&report->figures, change->estimate, quantity, out);
+	if (change->low == change->high)
+		return;
+	gg_buf_append_text(out, " (");
+	gg_figure_append_number(&report->figures, change->low, quantity, out);
+	gg_buf_append_text(out, " to ");
+	gg_figure_append_number(&report->figures, change->high, quantity, out);
+	gg_buf_append_text(out, ")");
+}
+
+static void append_classes(const struct gg_report *report, const struct gg_leaks *leaks,
+                           struct gg_buf *out)
+{
+	gg_buf_printf(out, "%s%-14s%8s  %12s%s\n", report->style.heading, "", "stacks", "live",
+	              report->style.reset);
+	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
+
+		gg_figure_append_number(&report->figures, leaks->class_bytes[i], GG_BYTES, &bytes);
+		gg_buf_printf(out, "%-14s%8zu  %12s\n", gg_leak_class_name((enum gg_leak_class)i),
+		              leaks->class_row_count[i],
+		              leaks->class_row_count[i] > 0 ? gg_buf_text(&bytes) : "-");
+	}
+}
+
+/* When what is live was allocated: a character for each tenth of the run. */
+static void append_cohorts(const struct gg_report *report, const struct gg_leak_row *row,
+                           struct gg_buf *out)
+{
+	static const char ascii[] = " .:-=+*#";
+	double most = 0;
+
+	for (int i = 0; i < GG_LEAK_COHORTS; i++)
+		most = fmax(most, row->cohorts[i]);
+	gg_buf_append_text(out, "|");
+	for (int i = 0; i < GG_LEAK_COHORTS; i++) {
+		int level = most > 0 ? (int)ceil(row->cohorts[i] / most * 8) : 0; /* 0 to 8 */
+		const char block[] = { (char)0xe2, (char)0x96, (char)(0x80 + level), 0 };
+
+		if (report->figures.ascii)
+			gg_buf_append(out, &ascii[level < 8 ? level : 7], 1);
+		else
+			gg_buf_append_text(out, level > 0 ? block : " ");
+	}
+	gg_buf_append_text(out, "|");
+}
+
+static void append_row(const struct gg_report *report, const struct gg_leak_row *row,
+                       struct gg_buf *out)
+{
+	struct gg_model_place places[MAX_FRAMES];
+	size_t count = gg_model_path(report->model, row->stack, places, MAX_FRAMES);
+	bool grows = row->class == GG_LEAK_GROWING;
+
+	gg_buf_printf(out, "\n%s%s%s  ", grows ? report->style.error : report->style.strong,
+	              gg_leak_class_name(row->class), report->style.reset);
+	append_range(report, &row->live_bytes, GG_BYTES, out);
+	gg_buf_append_text(out, ", ");
+	append_range(report, &row->live_count, GG_ALLOCATIONS, out);
+	gg_buf_printf(out, " allocations, %" PRIu64 " sample%s\n", row->sample_count,
+	              row->sample_count == 1 ? "" : "s");
+	gg_buf_printf(out, "%*sallocated ", INDENT, "");
+	append_cohorts(report, row, out);
+	gg_buf_append_text(out, " start to end, the oldest ");
+	gg_report_append_time(row->oldest_ns, out);
+	gg_buf_append_text(out, " old");
+	if (isfinite(row->kept_share))
+		gg_buf_printf(out, "; %.3g %% is kept", 100 * row->kept_share);
+	gg_buf_append_text(out, "\n");
+	if (grows) {
+		gg_buf_printf(out, "%*sin the last third ", INDENT, "");
+		gg_report_append_change(report, &row->growth_bytes, GG_BYTES, out);
+		gg_buf_printf(out, ", p = %.1g\n", row->p_value);
+	}
+	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
+		gg_buf_printf(out, "%*s", INDENT, "");
+		gg_report_append_place(report, &places[i],
+		                       report->width > INDENT + 16 ? report->width - INDENT : 16,
+		                       out);
+	}
+	if (count > MAX_FRAMES)
+		gg_buf_printf(out, "%*s(%zu more callers)\n", INDENT, "", count - MAX_FRAMES);
+}
+
+static void append_suppressed(const struct gg_report *report, const struct gg_leaks *leaks,
+                              struct gg_buf *out)
+{
+	for (size_t i = 0; i < leaks->suppressed_count; i++) {
+		const struct gg_leak_suppressed *suppressed = &leaks->suppressed[i];
+
+		gg_buf_append_text(out, "suppressed by leak:");
+		gg_fit_append(out, suppressed->pattern, 60, report->figures.ascii);
+		if (suppressed->row_count == 0) {
+			gg_buf_append_text(out, ": nothing\n");
+			continue;
+		}
+		gg_buf_printf(out, ": %zu stack%s, ", suppressed->row_count,
+		              suppressed->row_count == 1 ? "" : "s");
+		gg_figure_append_number(&report->figures, suppressed->live_bytes, GG_BYTES, out);
+		gg_buf_append_text(out, "\n");
+	}
+}
+
+static void append_gate(const struct gg_report *report, const struct gg_leaks *leaks,
+                        const struct gg_leak_gate *gate, struct gg_buf *out)
+{
+	if (!gate->is_asked)
+		return;
+	gg_buf_printf(out,
+	              "%s%s%s: ", gate->has_failed ? report->style.error : report->style.strong,
+	              gate->has_failed ? "failed" : "passed", report->style.reset);
+	gg_buf_append_text(out, "what is older than a tenth of the run is ");
+	if (gate->has_failed) {
+		gg_buf_append_text(out, "at least ");
+		gg_figure_append_number(&report->figures, leaks->old_bytes.low, GG_BYTES, out);
+		gg_buf_append_text(out, ", above ");
+	} else {
+		gg_buf_append_text(out, "not certainly above ");
+	}
+	gg_figure_append_number(&report->figures, (double)gate->limit_bytes, GG_BYTES, out);
+	gg_buf_append_text(out, "\n");
+}
+
+static size_t shown_count(const struct gg_report *report, const struct gg_leaks *leaks)
+{
+	return report->limit != 0 && report->limit < leaks->row_count ? report->limit
+	                                                              : leaks->row_count;
+}
+
+void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
+                          const struct gg_leak_gate *gate, struct gg_buf *out)
+{
+	size_t shown = shown_count(report, leaks);
+
+	gg_report_append_head(report, out);
+	gg_buf_printf(out, "%slive at the end%s: ", report->style.strong, report->style.reset);
+	append_range(report, &leaks->live_bytes, GG_BYTES, out);
+	gg_buf_printf(out, " in %zu stack%s; older than a tenth of the run: ", leaks->row_count,
+	              leaks->row_count == 1 ? "" : "s");
+	append_range(report, &leaks->old_bytes, GG_BYTES, out);
+	gg_buf_append_text(out, "\n\n");
+	append_classes(report, leaks, out);
+	for (size_t i = 0; i < shown; i++)
+		append_row(report, &leaks->rows[i], out);
+	gg_buf_append_text(out, "\n");
+	if (shown < leaks->row_count)
+		gg_buf_printf(out, "%zu more: --limit 0 shows all stacks.\n",
+		              leaks->row_count - shown);
+	if (leaks->unseen_bytes > 0) {
+		gg_buf_append_text(out, "A stack that is not here holds less than ");
+		gg_figure_append_number(&report->figures, leaks->unseen_bytes, GG_BYTES, out);
+		gg_buf_append_text(out, ".\n");
+	}
+	append_suppressed(report, leaks, out);
+	if (!leaks->has_history)
+		gg_buf_append_text(out,
+		                   "note: when memory was freed is not known: recorded without "
+		                   "history, so nothing is told as growing\n");
+	gg_report_append_notes(report, out);
+	append_gate(report, leaks, gate, out);
+}
+
+static void add_range(struct gg_json *json, const char *name, const struct gg_range *range)
+{
+	struct gg_figure figure = figure_of(range, GG_BYTES);
+
+	gg_report_json_figure(json, name, &figure);
+}
+
+static void add_row(const struct gg_report *report, struct gg_json *json,
+                    const struct gg_leak_row *row)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "class", gg_leak_class_name(row->class));
+	gg_json_integer(json, "samples", row->sample_count);
+	add_range(json, "live_bytes", &row->live_bytes);
+	add_range(json, "live_count", &row->live_count);
+	add_range(json, "old_bytes", &row->old_bytes);
+	add_range(json, "growth_bytes", &row->growth_bytes);
+	gg_json_number(json, "p_value", row->p_value);
+	gg_json_number(json, "q_value", row->q_value);
+	gg_json_number(json, "kept_share", row->kept_share);
+	gg_json_number(json, "oldest_ns", (double)row->oldest_ns);
+	gg_json_open(json, "allocated_tenths_bytes", '[');
+	for (int i = 0; i < GG_LEAK_COHORTS; i++)
+		gg_json_number(json, NULL, row->cohorts[i]);
+	gg_json_close(json);
+	gg_report_json_stack(report, json, row->stack);
+	gg_json_close(json);
+}
+
+static void add_classes(struct gg_json *json, const struct gg_leaks *leaks)
+{
+	gg_json_open(json, "classes", '[');
+	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "class", gg_leak_class_name((enum gg_leak_class)i));
+		gg_json_integer(json, "stacks", leaks->class_row_count[i]);
+		gg_json_number(json, "live_bytes", leaks->class_bytes[i]);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
+static void add_suppressed(struct gg_json *json, const struct gg_leaks *leaks)
+{
+	gg_json_open(json, "suppressed", '[');
+	for (size_t i = 0; i < leaks->suppressed_count; i++) {
+		const struct gg_leak_suppressed *suppressed = &leaks->suppressed[i];
+
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "pattern", suppressed->pattern);
+		gg_json_integer(json, "stacks", suppressed->row_count);
+		gg_json_integer(json, "samples", suppressed->sample_count);
+		gg_json_number(json, "live_bytes", suppressed->live_bytes);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
+void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks *leaks,
+                          const struct gg_leak_gate *gate, struct gg_buf *out)
+{
+	struct gg_json json = { .out = out };
+	size_t shown = shown_count(report, leaks);
+
+	gg_json_open(&json, NULL, '{');
+	gg_report_json_head(report, &json);
+	add_range(&json, "live_bytes", &leaks->live_bytes);
+	add_range(&json, "live_count", &leaks->live_count);
+	add_range(&json, "old_bytes", &leaks->old_bytes);
+	gg_json_number(&json, "unseen_bytes", leaks->unseen_bytes);
+	add_classes(&json, leaks);
+	add_suppressed(&json, leaks);
+	if (gate->is_asked) {
+		gg_json_integer(&json, "fail_above_bytes", gate->limit_bytes);
+		gg_json_bool(&json, "failed", gate->has_failed);
+	}
+	gg_json_integer(&json, "row_count", leaks->row_count);
+	gg_json_open(&json, "rows", '[');
+	for (size_t i = 0; i < shown; i++)
+		add_row(report, &json, &leaks->rows[i]);
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(out, "\n");
+}

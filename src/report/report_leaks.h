@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_leaks - what is live at the end and whether it grows, as text (docs/LEAKS.md) and as JSON
+ * (docs/JSON.md).
+ *
+ *   gg_report_leaks_text(&report, leaks, &gate, &out);
+ *
+ * report->result is not looked at.
+ *
+ * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
+ */
+#pragma once
+
+#include "profile/leaks.h"
+#include "report/report.h"
+
+/* What a check by --fail-above found. */
+struct gg_leak_gate {
+	bool is_asked;
+	uint64_t limit_bytes;
+	bool has_failed; /* the low end of what is old is above the limit */
+};
+
+void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
+                          const struct gg_leak_gate *gate, struct gg_buf *out);
+void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks *leaks,
+                          const struct gg_leak_gate *gate, struct gg_buf *out);
+
+/* "+1.25 MiB (0.80 MiB to 1.71 MiB)". */
+void gg_report_append_change(const struct gg_report *report, const struct gg_range *change,
+                             enum gg_quantity quantity, struct gg_buf *out);

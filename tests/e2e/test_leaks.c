@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `geiger leaks`, `geiger diff` and `geiger timeline` as checks of a build meet them: exit statuses,
+ * messages, and what programs read.  Their looks are in the golden files.
+ */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "made_profile.h"
+#include "test.h"
+
+#define SECOND INT64_C(1000000000)
+#define MIB    (1 << 20)
+
+static char directory[] = "/tmp/leaks-XXXXXX";
+
+__attribute__((constructor)) static void make_directory(void)
+{
+	if (mkdtemp(directory) == NULL)
+		abort();
+}
+
+__attribute__((destructor)) static void remove_directory(void)
+{
+	static const char *const names[] = { "a.geiger", "b.geiger", "known.supp", "wrong.supp" };
+	char path[256];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+/* Runs `geiger LINE` in the directory; -1 if it could not be run. */
+static struct child geiger(const char *line)
+{
+	const char *const environment[] = { "LC_ALL=C.UTF-8", "COLUMNS=80", NULL };
+	char script[1024];
+	const char *argv[] = { "sh", "-c", script, NULL };
+	struct child child;
+
+	snprintf(script, sizeof(script), "cd '%s' && \"$GEIGER\" %s", directory, line);
+	CHECK(child_run(&child, argv, environment, 60));
+	return child;
+}
+
+/* Checks the exit status, and that both streams hold the texts. */
+static void expect(const char *line, int exit_status, const char *out, const char *err)
+{
+	struct child child = geiger(line);
+
+	CHECK_MSG(child.exit_status == exit_status, "geiger %s: exit status %d", line,
+	          child.exit_status);
+	CHECK_MSG(strstr(gg_buf_text(&child.out), out) != NULL, "geiger %s: printed: %s", line,
+	          gg_buf_text(&child.out));
+	CHECK_MSG(err[0] != '\0' ? strstr(gg_buf_text(&child.err), err) != NULL
+	                         : child.err.length == 0,
+	          "geiger %s: said: %s", line, gg_buf_text(&child.err));
+	child_done(&child);
+}
+
+static void write_text(const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "we");
+	if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0)
+		abort();
+}
+
+/* 100 s: a table of 20 MiB, a leak of 30 MiB if asked for, requests of a second. */
+static void write_profile(const char *name, bool leaks)
+{
+	struct made_profile made;
+	char path[256];
+	uint32_t table, leak, request;
+	struct gg_error error;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	made_begin(&made, path, 4096, 1);
+	made.process = made_process(&made, 100, 0, 100 * SECOND);
+	table = made_stack(&made, "main@m.c:1>load_table@t.c:5>malloc");
+	leak = made_stack(&made, "main@m.c:2>serve@s.c:9>log_line@l.c:3>malloc");
+	request = made_stack(&made, "main@m.c:2>serve@s.c:7>malloc");
+	for (int i = 0; i < 20; i++)
+		made_sample(&made, table, MIB, i, GG_TIME_NONE);
+	for (int i = 0; i < 100; i++)
+		made_sample(&made, request, MIB, i * SECOND, (i + 1) * SECOND);
+	for (int i = 0; i < 30 && leaks; i++)
+		made_sample(&made, leak, MIB, i * 100 * SECOND / 30 + 1, GG_TIME_NONE);
+	if (gg_profile_finish(made.profile, &error) < 0)
+		abort();
+	gg_profile_close(made.profile);
+}
+
+static void write_both(void)
+{
+	write_profile("a.geiger", false);
+	write_profile("b.geiger", true);
+	write_text("known.supp", "# known\nleak:^load_table$\nleak:no_such_function\n");
+	write_text("wrong.supp", "leak:fine\n\nmalloc\n");
+}
+
+TEST(leaks_are_told_by_class_and_stack)
+{
+	write_both();
+	expect("leaks b.geiger", 0, "growing  30.0 MiB", "");
+	expect("leaks b.geiger", 0, "\n    log_line l.c:3\n    serve s.c:9\n    main m.c:2\n", "");
+	expect("leaks b.geiger", 0, "never freed  20.0 MiB", "");
+	expect("leaks a.geiger", 0, "growing              0             -\n", "");
+	expect("leaks b.geiger --limit 1", 0, "1 more: --limit 0 shows all stacks.\n", "");
+	expect("leaks b.geiger --json", 0, "\"rows\":[{\"class\":\"growing\",\"samples\":30,", "");
+	expect("leaks b.geiger --json", 0, "\"function\":\"log_line\",\"file\":\"l.c\",\"line\":3",
+	       "");
+}
+
+TEST(a_check_fails_with_3_if_what_is_old_is_certainly_more)
+{
+	/* 20 and 27 MiB are older than 10 s. */
+	expect("leaks b.geiger --fail-above 46MiB", 3, "failed: ", "");
+	expect("leaks b.geiger --fail-above 48MiB", 0, "passed: ", "");
+	expect("leaks b.geiger --fail-above 0", 3, "failed: ", "");
+	expect("leaks b.geiger --fail-above 46MiB --json", 3, "\"failed\":true", "");
+	expect("leaks b.geiger --fail-above 48MiB --json", 0, "\"failed\":false", "");
+	expect("leaks b.geiger --fail-above lots", 2, "", "'lots'");
+}
+
+TEST(what_is_suppressed_does_not_fail_a_check)
+{
+	expect("leaks b.geiger --suppressions known.supp", 0,
+	       "suppressed by leak:^load_table$: 1 stack, 20.0 MiB\n", "");
+	expect("leaks b.geiger --suppressions known.supp", 0,
+	       "suppressed by leak:no_such_function: nothing\n", "");
+	expect("leaks b.geiger -s known.supp --fail-above 28MiB", 0, "passed: ", "");
+	expect("leaks b.geiger -s known.supp --fail-above 26MiB", 3, "failed: ", "");
+	expect("leaks a.geiger -s known.supp --fail-above 0", 0, "passed: ", "");
+	expect("leaks b.geiger -s known.supp --json", 0, "\"suppressed\":[{\"pattern\":", "");
+}
+
+TEST(a_wrong_suppression_is_refused_with_its_line)
+{
+	expect("leaks b.geiger --suppressions wrong.supp", 2, "",
+	       "geiger: wrong.supp:3: 'malloc' is no suppression of a leak.");
+	expect("leaks b.geiger --suppressions none.supp", 1, "", "none.supp: No such file");
+	expect("leaks none.geiger", 1, "", "none.geiger");
+	expect("leaks", 2, "", "profile");
+	expect("leaks b.geiger --process 7", 2, "", "7");
+}
+
+TEST(a_profile_does_not_differ_from_itself)
+{
+	expect("diff a.geiger a.geiger", 0, "No row differs", "");
+	expect("diff a.geiger a.geiger --fail-on-growth", 0, "passed: ", "");
+	expect("diff b.geiger b.geiger --all", 0, "20.0 MiB", "");
+}
+
+TEST(growth_is_shown_and_fails_a_check_with_3)
+{
+	expect("diff a.geiger b.geiger", 0, "log_line (made)", "");
+	expect("diff a.geiger b.geiger --fail-on-growth", 3, "failed: memory grew", "");
+	expect("diff a.geiger b.geiger --fail-on-growth --json", 3, "\"failed\":true", "");
+	expect("diff b.geiger a.geiger --fail-on-growth", 0, "passed: ", "");
+	expect("diff b.geiger a.geiger --fail-on-growth --json", 0, "\"failed\":false", "");
+	expect("diff a.geiger b.geiger --by stack", 0, "main;serve;log_line", "");
+	expect("diff a.geiger b.geiger --by line", 0, "l.c:3 log_line", "");
+	expect("diff a.geiger b.geiger --by module --total", 0, "/usr/bin/made", "");
+}
+
+TEST(runs_are_made_comparable_only_when_asked)
+{
+	expect("diff a.geiger b.geiger --normalize time --json", 0, "\"scale\":1,", "");
+	expect("diff a.geiger b.geiger --normalize allocated", 0,
+	       "Before is multiplied by 1.25 (--normalize allocated).\n", "");
+	expect("diff a.geiger b.geiger --by module --normalize 2.5", 0, "No row differs", "");
+	expect("diff a.geiger b.geiger --normalize week", 2, "", "diff: --normalize");
+	expect("diff a.geiger b.geiger --normalize 0", 2, "", "diff: --normalize");
+	expect("diff a.geiger b.geiger --normalize -1", 2, "", "diff: --normalize");
+}
+
+TEST(a_difference_needs_two_profiles)
+{
+	expect("diff a.geiger", 2, "", "diff: needs two profiles");
+	expect("diff a.geiger b.geiger b.geiger", 2, "", "unexpected operand");
+	expect("diff a.geiger none.geiger", 1, "", "none.geiger");
+	expect("diff a.geiger b.geiger --rate 1.5", 2, "", "diff: --rate: 1.5");
+}
+
+/* Lines of the output between the first and the last that hold the text. */
+static size_t lines_with(const struct child *child, const char *text)
+{
+	const char *at = gg_buf_text(&child->out);
+	size_t count = 0;
+
+	for (; (at = strstr(at, text)) != NULL; at++)
+		count++;
+	return count;
+}
+
+TEST(a_chart_has_the_size_that_was_asked_for)
+{
+	struct child child = geiger("timeline b.geiger --ascii --width 40 --height 9");
+
+	CHECK(child.exit_status == 0);
+	CHECK_MSG(lines_with(&child, " |") == 9, "%s", gg_buf_text(&child.out));
+	CHECK(lines_with(&child, "^ peak 51.0 MiB") == 1);
+	child_done(&child);
+	child = geiger("timeline b.geiger --ascii --width 40 --json");
+	CHECK(lines_with(&child, "\"most_bytes\"") == 40);
+	child_done(&child);
+	child = geiger("timeline b.geiger --json");
+	CHECK(lines_with(&child, "\"most_bytes\"") == (size_t)2 * (80 - 11));
+	child_done(&child);
+}
+
+TEST(a_chart_of_nonsense_is_refused)
+{
+	expect("timeline b.geiger --width 5", 2, "", "timeline: --width: a chart is 20 to 1000");
+	expect("timeline b.geiger --height 2", 2, "", "timeline: --height: a chart is 3 to 1000");
+	expect("timeline b.geiger --process 7", 2, "", "7");
+	expect("timeline", 2, "", "profile");
+}
