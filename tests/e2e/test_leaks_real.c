@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that leaks, and the same one that does not, recorded as a user would: told apart by
+ * `geiger leaks` and by `geiger diff`.  LEAKY_PROGRAM names it.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "test.h"
+
+static char directory[] = "/tmp/leaks-real-XXXXXX";
+
+static const struct {
+	const char *name, *leaked, *seed;
+} recordings[] = {
+	{ "leaky.geiger", "4", "1" },
+	{ "fixed.geiger", "0", "2" },
+	{ "again.geiger", "0", "3" },
+};
+enum { RECORDINGS = 3 };
+
+/* Runs a line of shell in the directory. */
+static struct child run(const char *line)
+{
+	char script[1024];
+	const char *argv[] = { "sh", "-c", script, NULL };
+	struct child child;
+
+	snprintf(script, sizeof(script), "cd '%s' && %s", directory, line);
+	CHECK(child_run(&child, argv, NULL, 120));
+	return child;
+}
+
+static void record_all(void)
+{
+	static bool is_done;
+
+	if (is_done)
+		return;
+	is_done = true;
+	CHECK(mkdtemp(directory) != NULL);
+	for (int i = 0; i < RECORDINGS; i++) {
+		char line[512];
+		struct child child;
+
+		snprintf(line, sizeof(line),
+		         "\"$GEIGER\" record --quiet --interval 4KiB --seed %s -o %s -- "
+		         "\"$LEAKY_PROGRAM\" %s",
+		         recordings[i].seed, recordings[i].name, recordings[i].leaked);
+		child = run(line);
+		CHECK_MSG(child.exit_status == 0, "%s", gg_buf_text(&child.err));
+		child_done(&child);
+	}
+}
+
+__attribute__((destructor)) static void clean_up(void)
+{
+	for (int i = 0; i < RECORDINGS; i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%s", directory, recordings[i].name);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+/* How many stacks are of the class, by the JSON. */
+static int stacks_of(const struct child *child, const char *class)
+{
+	char text[128];
+	const char *at;
+	int count = -1;
+
+	snprintf(text, sizeof(text), "{\"class\":\"%s\",\"stacks\":", class);
+	at = strstr(gg_buf_text(&child->out), text);
+	if (at != NULL)
+		count = atoi(at + strlen(text));
+	return count;
+}
+
+TEST(a_program_that_leaks_is_told_from_one_that_does_not)
+{
+	for (int i = 0; i < 2; i++) {
+		struct child child;
+		char line[128];
+
+		record_all();
+		snprintf(line, sizeof(line), "\"$GEIGER\" leaks %s --json", recordings[i].name);
+		child = run(line);
+		CHECK(child.exit_status == 0);
+		CHECK_MSG(stacks_of(&child, "growing") == (i == 0), "%s: %s", recordings[i].name,
+		          gg_buf_text(&child.out));
+		CHECK(stacks_of(&child, "never freed") >= 1); /* the table */
+		CHECK(stacks_of(&child, "level") + stacks_of(&child, "unclear") ==
+		      1); /* the cache */
+		child_done(&child);
+	}
+}
+
+TEST(the_difference_of_two_builds_is_the_leak)
+{
+	struct child child;
+
+	record_all();
+	child = run("\"$GEIGER\" diff fixed.geiger leaky.geiger --by stack --fail-on-growth");
+	CHECK_MSG(child.exit_status == 3, "%s", gg_buf_text(&child.out));
+	CHECK_MSG(strstr(gg_buf_text(&child.out), "1 of ") != NULL, "%s", gg_buf_text(&child.out));
+	child_done(&child);
+	child = run("\"$GEIGER\" diff fixed.geiger again.geiger --by stack --fail-on-growth");
+	CHECK_MSG(child.exit_status == 0, "%s", gg_buf_text(&child.out));
+	child_done(&child);
+}
+
+TEST(a_check_lets_the_fixed_program_pass)
+{
+	struct child child;
+
+	record_all();
+	/* The table has 1.6 MiB, the cache 0.6, the leak 1.95. */
+	child = run("\"$GEIGER\" leaks leaky.geiger --fail-above 3MiB");
+	CHECK(child.exit_status == 3);
+	child_done(&child);
+	child = run("\"$GEIGER\" leaks fixed.geiger --fail-above 3MiB");
+	CHECK(child.exit_status == 0);
+	child_done(&child);
+}
