@@ -105,8 +105,8 @@ static double cpu_seconds(pid_t pid)
 	if (file == NULL || fgets(text, sizeof(text), file) == NULL || strrchr(text, ')') == NULL)
 		return 0;
 	fclose(file);
-	sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-	       &system);
+	sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+	       &user, &system);
 	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
@@ -128,8 +128,7 @@ static int work(char **argv)
 		continue;
 	elapsed = (double)(gg_clock_monotonic_ns() - start_ns) * 1e-9;
 	printf("  program: %.2f s; recorder: %.2f s of CPU, %.1f %% of one core\n", elapsed,
-	       cpu_seconds(getppid()) - before,
-	       (cpu_seconds(getppid()) - before) / elapsed * 100);
+	       cpu_seconds(getppid()) - before, (cpu_seconds(getppid()) - before) / elapsed * 100);
 	printf("end %" PRIu64 "\n", gg_clock_monotonic_ns());
 	return 0;
 }

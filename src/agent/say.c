@@ -69,7 +69,9 @@ void gg_say(const char *text, ...)
 	line.text[line.used++] = '\n';
 	if (log_path[0] != '\0')
 		fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	write_out(fd >= 0 ? fd : STDERR_FILENO, &line);
+	/* Who named a file does not want it on stderr, also when the file cannot be had. */
+	if (fd >= 0 || log_path[0] == '\0')
+		write_out(fd >= 0 ? fd : STDERR_FILENO, &line);
 	if (fd >= 0)
 		close(fd);
 	errno = saved_errno;

@@ -2,7 +2,6 @@
 /* `geiger record`: runs a command under the agent and writes a profile of its session. */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "cli/command.h"
 #include "record/session.h"
@@ -12,7 +11,8 @@
 #define SCHEMES "poisson|bernoulli|poisson-count|stride|per-allocation"
 
 struct record_options {
-	const char *output, *max_time;
+	const char *output;
+	double max_seconds;
 	uint64_t interval, seed;
 	int scheme;
 	bool free_stacks, mappings, no_children, quiet;
@@ -35,36 +35,12 @@ static const struct gg_option record_option_table[] = {
 	  "record anonymous mappings, too" },
 	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
 	  "the command's own process alone" },
-	{ "max-time", 0, GG_OPTION_TEXT, offsetof(struct record_options, max_time), "TIME",
+	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
 	  "end the recording after so long, such as 90, 10m or 2h; the command goes on" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
 	  "say nothing unless it fails" },
 	GG_OPTIONS_END,
 };
-
-/* "90", "1.5s", "10m", "2h", "1d" */
-static int parse_time(const char *text, double *ret_seconds)
-{
-	static const struct {
-		char unit;
-		double seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	double value, factor = 0;
-	char *end;
-
-	value = strtod(text, &end);
-	if (end == text || !(value > 0) || !(value < 1e9))
-		return -EINVAL;
-	if (*end == '\0')
-		factor = 1;
-	for (size_t i = 0; i < GG_COUNT(units); i++)
-		if (end[0] == units[i].unit && end[1] == '\0')
-			factor = units[i].seconds;
-	if (factor == 0)
-		return -EINVAL;
-	*ret_seconds = value * factor;
-	return 0;
-}
 
 static int run_record(struct gg_invocation *invocation)
 {
@@ -78,6 +54,7 @@ static int run_record(struct gg_invocation *invocation)
 		.free_stacks = given->free_stacks,
 		.mappings = given->mappings,
 		.no_children = given->no_children,
+		.max_seconds = given->max_seconds,
 		.quiet = given->quiet,
 	};
 	int exit_status, status;
@@ -90,10 +67,6 @@ static int run_record(struct gg_invocation *invocation)
 	if (given->interval > UINT64_C(1) << 48)
 		return gg_error_set(invocation->error, -EINVAL, "record: --interval",
 		                    "Give 1 to 256TiB.", "it is out of range");
-	if (given->max_time != NULL && parse_time(given->max_time, &options.max_seconds) < 0)
-		return gg_error_set(invocation->error, -EINVAL, "record: --max-time",
-		                    "Give a time such as 90, 1.5s, 10m, 2h or 1d.",
-		                    "'%s' is not a time", given->max_time);
 	status = gg_record_run(&options, &exit_status, invocation->error);
 	if (status < 0)
 		invocation->failure_status = exit_status;

@@ -54,16 +54,20 @@ struct gg_command {
 /* All commands, in the order of the overview; NULL ends the list. */
 extern const struct gg_command *const gg_commands[];
 
+extern const struct gg_command gg_command_check;
+extern const struct gg_command gg_command_clean;
 extern const struct gg_command gg_command_debug;
-extern const struct gg_command gg_command_diff; /* where profiles can be read */
+extern const struct gg_command gg_command_diff;
+extern const struct gg_command gg_command_env;
 extern const struct gg_command gg_command_help;
 extern const struct gg_command gg_command_lab;
-extern const struct gg_command gg_command_check;
-extern const struct gg_command gg_command_record;
-extern const struct gg_command gg_command_sql;
 extern const struct gg_command gg_command_leaks;
-extern const struct gg_command gg_command_timeline;
+extern const struct gg_command gg_command_ls;
+extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_report;
+extern const struct gg_command gg_command_salvage;
+extern const struct gg_command gg_command_sql;
+extern const struct gg_command gg_command_timeline;
 extern const struct gg_command gg_command_tree;
 
 /* Options that every command takes. */

@@ -83,6 +83,31 @@ static int parse_count(const char *value, uint64_t *ret_count)
 	return *end != '\0' ? -EINVAL : -errno;
 }
 
+/* A number and perhaps a unit. */
+static int parse_time(const char *value, double *ret_seconds)
+{
+	static const struct {
+		char unit;
+		double seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	char *end;
+	double number = strtod(value, &end);
+
+	if (end == value || !(number > 0) || !(number < 1e9))
+		return -EINVAL;
+	if (*end == '\0') {
+		*ret_seconds = number;
+		return 0;
+	}
+	for (size_t i = 0; i < GG_COUNT(units); i++) {
+		if (end[0] != units[i].unit || end[1] != '\0')
+			continue;
+		*ret_seconds = number * units[i].seconds;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 /* Position of the value among "a|b|c"; -1 if it is none of them. */
 static int parse_choice(const char *value, const char *choices)
 {
@@ -142,6 +167,12 @@ static int store_value(const struct cursor *c, const struct match *m, const char
 		if (end == value || *end != '\0' || !isfinite(real))
 			return bad_value(c, m->option, value, "is not a number",
 			                 "Give a number such as 0.95.");
+		*(double *)m->field = real;
+		return 0;
+	case GG_OPTION_TIME:
+		if (parse_time(value, &real) < 0)
+			return bad_value(c, m->option, value, "is not a time",
+			                 "Give a time such as 90, 1.5s, 10m, 2h or 1d.");
 		*(double *)m->field = real;
 		return 0;
 	case GG_OPTION_CHOICE:

@@ -33,6 +33,7 @@ enum gg_option_kind {
 	GG_OPTION_SIZE,   /* uint64_t: bytes, as gg_size_parse() reads them */
 	GG_OPTION_COUNT,  /* uint64_t: a whole number, decimal */
 	GG_OPTION_NUMBER, /* double: finite */
+	GG_OPTION_TIME,   /* double: seconds, > 0; "90", "1.5s", "10m", "2h", "1d" */
 	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
 };
 

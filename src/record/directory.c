@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ static int open_to_all(struct gg_directory *directory)
 int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error)
 {
 	const char *parents[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
-	struct gg_directory directory = { .fd = -1 };
+	struct gg_directory directory = { .fd = -1, .lock_fd = -1 };
 	int status = -ENOENT;
 
 	for (size_t i = 0; status < 0 && i < GG_COUNT(parents); i++)
@@ -60,13 +61,18 @@ int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *err
 	if (status < 0)
 		return gg_error_set_errno(error, -status, "a directory for the session",
 		                          "Set TMPDIR to a directory that can be written.");
-	if (geteuid() == 0)
+	directory.lock_fd = open(directory.outer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory.lock_fd < 0 || flock(directory.lock_fd, LOCK_EX | LOCK_NB) < 0)
+		status = -errno;
+	if (status == 0 && geteuid() == 0)
 		status = open_to_all(&directory);
 	if (status == 0) {
 		directory.fd = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		status = directory.fd < 0 ? -errno : 0;
 	}
 	if (status < 0) {
+		if (directory.lock_fd >= 0)
+			close(directory.lock_fd);
 		rmdir(directory.outer);
 		return gg_error_set_errno(error, -status, directory.path, NULL);
 	}
@@ -94,7 +100,8 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 	} else {
 		close(directory->fd);
 	}
-	directory->fd = -1;
+	close(directory->lock_fd);
+	directory->fd = directory->lock_fd = -1;
 }
 
 int gg_directory_region_pid(const char *name)

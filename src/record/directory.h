@@ -10,6 +10,7 @@
  * Beside the regions there is `agent.log`: what agents have to say goes there and not to the program's
  * standard error, and comes out as notes of the profile.
  *
+ * While the recorder lives it holds a lock (flock) on the directory, so that nobody clears it away.
  * It is removed when the session has ended.  If processes of it live on, it stays for them, and
  * `geiger ls` shows it; if the recorder was killed, its regions can be salvaged.
  */
@@ -29,6 +30,7 @@ struct gg_directory {
 	char outer[GG_DIRECTORY_PATH_MAX]; /* "": none */
 	char path[GG_DIRECTORY_PATH_MAX];  /* of the regions; the outer one, or below it */
 	int fd;                            /* of `path` */
+	int lock_fd;                       /* of the outer one, locked: a recorder is at work */
 };
 
 GG_MUST_CHECK int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error);

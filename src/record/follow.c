@@ -93,7 +93,7 @@ static int finish(struct gg_follow *follow, struct gg_follower *follower)
 	return status;
 }
 
-/* The same process executed another program. */
+/* The same process executed another program.  The name of the file has said which process it is. */
 static void supersede(struct gg_follow *follow, const struct gg_region_header *header,
                       uint32_t *ret_parent)
 {
@@ -150,6 +150,10 @@ static enum outcome take_region(struct gg_follow *follow, const char *name, int 
 	if (gg_region_header_read(&header, fd, name, NULL) < 0) {
 		close(fd);
 		return LATER;
+	}
+	if (header.pid != (uint32_t)gg_directory_region_pid(name)) {
+		close(fd);
+		return REMOVE; /* no agent makes that */
 	}
 	if (follow->is_over ||
 	    (follow->only_pid != 0 && header.pid != (uint32_t)follow->only_pid)) {

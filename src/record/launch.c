@@ -9,6 +9,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void gg_launch_quote(struct gg_buf *text, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=./,:@%";
+
+	if (*word != '\0' && strspn(word, plain) == strlen(word)) {
+		gg_buf_append_text(text, word);
+		return;
+	}
+	gg_buf_append_text(text, "'");
+	for (; *word != '\0'; word++)
+		gg_buf_append(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	gg_buf_append_text(text, "'");
+}
+
 static void add_variable(struct gg_launch_environment *environment, const char *name,
                          const char *value)
 {

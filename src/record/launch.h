@@ -50,6 +50,9 @@ GG_MUST_CHECK int gg_launch_environment(struct gg_launch_environment *ret_enviro
                                         struct gg_error *error);
 void gg_launch_environment_done(struct gg_launch_environment *environment);
 
+/* Appends a word as a shell would read it. */
+void gg_launch_quote(struct gg_buf *text, const char *word);
+
 /* The next one; NULL at the end.  `previous` NULL: the first. */
 const char *gg_launch_environment_next(const struct gg_launch_environment *environment,
                                        const char *previous);

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTICE_NS UINT64_C(1000000)
+#define NOTICE_NS     UINT64_C(1000000)
+#define LOOK_EVERY_NS INT64_C(1000000000)
 
 enum {
 	CHUNK_NODES = 4096,
 	WINDOW_NODES = 64,   /* nodes of new frames lie side by side, the innermost last */
 	NODES_MAX = 1 << 26, /* the agent's own bound */
-	MODULES_MAX = 1 << 20,
+	MODULES_MAX = 1 << 16,
 	PATH_MAX_BYTES = 4096
 };
 
@@ -97,6 +98,10 @@ int gg_places_update(struct gg_places *places, struct gg_source *source, struct 
 	uint32_t used = gg_source_used(source, GG_TABLE_MODULES);
 	uint64_t last_ns = places->last_unload_ns;
 
+	/* One that goes is noticed when another comes in its place, unless the table is full. */
+	if (used == places->module_count && output->now_ns < places->next_look_ns)
+		return 0;
+	places->next_look_ns = output->now_ns + LOOK_EVERY_NS;
 	if (used > MODULES_MAX || !has_room(places, used))
 		return 0;
 	for (uint32_t i = 0; i < used; i++) {

@@ -34,6 +34,7 @@ struct gg_place_module {
 struct gg_places {
 	struct gg_place_module *modules;
 	uint32_t module_count, module_capacity;
+	int64_t next_look_ns;    /* at modules that may have gone although none has come */
 	uint64_t last_unload_ns; /* of any module; 0: none */
 	struct gg_map frames;    /* return address to frame, since then */
 	uint32_t **chunks;       /* of translated nodes */

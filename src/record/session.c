@@ -49,7 +49,8 @@ struct session {
 	bool command_ended, session_ended;
 	bool stop_asked; /* by a signal, after the command */
 	int exit_status;
-	int64_t next_second_ns, next_scan_ns, started_finishing_ns;
+	int64_t next_second_ns, next_scan_ns;
+	int64_t embryos_until_ns; /* new files are looked at often until then */
 };
 
 static int64_t now_of(const struct session *s)
@@ -83,22 +84,6 @@ static void choose_path(struct session *s)
 	gg_buf_printf(&s->path, "%s.%d.geiger", command, (int)s->launch.pid);
 }
 
-/* As a shell would read it. */
-static void quote(struct gg_buf *text, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+=./,:@%";
-
-	if (*word != '\0' && strspn(word, plain) == strlen(word)) {
-		gg_buf_append_text(text, word);
-		return;
-	}
-	gg_buf_append_text(text, "'");
-	for (; *word != '\0'; word++)
-		gg_buf_append(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
-	gg_buf_append_text(text, "'");
-}
-
 static int begin_profile(struct session *s)
 {
 	uint64_t wall_ns = gg_clock_wall_ns();
@@ -107,7 +92,7 @@ static int begin_profile(struct session *s)
 	for (char **word = s->options->command; *word != NULL; word++) {
 		if (word != s->options->command)
 			gg_buf_append_text(&s->command, " ");
-		quote(&s->command, *word);
+		gg_launch_quote(&s->command, *word);
 	}
 	choose_path(s);
 	if (s->command.failed || s->path.failed)
@@ -245,7 +230,14 @@ static void wait_for_events(struct session *s)
 		while (read(s->watch, events, sizeof(events)) > 0)
 			continue;
 		s->next_scan_ns = 0;
+		s->embryos_until_ns = now_of(s) + SECOND_NS;
 	}
+}
+
+/* Something that is no region must not keep us busy. */
+static bool has_embryo(const struct session *s)
+{
+	return s->follow.has_embryo && s->output.now_ns < s->embryos_until_ns;
 }
 
 /* Rings that fill are looked at more often. */
@@ -259,7 +251,7 @@ static void adapt(struct session *s, double fullest)
 		s->wait_ms += s->wait_ms / 4 + 1;
 	if (s->wait_ms > WAIT_MOST_MS)
 		s->wait_ms = WAIT_MOST_MS;
-	if (s->follow.has_embryo && s->wait_ms > WAIT_LEAST_MS)
+	if (has_embryo(s) && s->wait_ms > WAIT_LEAST_MS)
 		s->wait_ms = WAIT_LEAST_MS;
 }
 
@@ -268,7 +260,7 @@ static int work(struct session *s)
 	double fullest;
 
 	s->output.now_ns = now_of(s);
-	if (s->follow.has_embryo || s->output.now_ns >= s->next_scan_ns) {
+	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
 		gg_follow_scan(&s->follow);
 		s->next_scan_ns = s->output.now_ns + SECOND_NS;
 	}
@@ -323,7 +315,6 @@ static void record(struct session *s)
 static int complete(struct session *s, bool *ret_some_live)
 {
 	s->output.now_ns = now_of(s);
-	s->started_finishing_ns = s->output.now_ns;
 	gg_follow_scan(&s->follow);
 	gg_memory_snapshot(&s->follow);
 	gg_follow_finish_all(&s->follow, ret_some_live);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "record/target.h"
 #include "region/view.h"
@@ -81,12 +82,39 @@ static int settle(struct gg_target *target, const struct gg_region_view *view, u
 	return target->output->status;
 }
 
+/*
+ * Agents have space allocated before they use it, so what a session's region says that it uses is there.
+ * One that says more would have us read terabytes of zeros.
+ */
+static bool is_backed(struct gg_target *target)
+{
+	uint64_t used_bytes = 0;
+	struct stat file;
+
+	if (!target->is_ours || fstat(target->source.fd, &file) < 0 ||
+	    gg_source_refresh(&target->source, NULL) < 0)
+		return true;
+	for (int i = 0; i < GG_TABLE_RING; i++)
+		used_bytes += target->source.header.tables[i].used_count *
+		              target->source.header.tables[i].record_bytes;
+	return used_bytes <= (uint64_t)file.st_blocks * 512 + GG_REGION_PAGE_BYTES;
+}
+
+static int read_view(struct gg_target *target, struct gg_region_view *ret_view,
+                     struct gg_error *error)
+{
+	if (!is_backed(target))
+		return gg_error_set(error, -EBADMSG, "the region", NULL,
+		                    "says that it uses more than it has");
+	return gg_region_view_read(ret_view, target->source.fd, "the region", error);
+}
+
 int gg_target_settle(struct gg_target *target)
 {
 	uint64_t before_ns = target->output->start_ns + (uint64_t)target->output->now_ns;
 	struct gg_region_view view;
 
-	if (gg_region_view_read(&view, target->source.fd, "the region", NULL) < 0)
+	if (read_view(target, &view, NULL) < 0)
 		return target->output->status;
 	gg_target_drain(target, false);
 	gg_places_update(&target->places, &target->source, target->output);
@@ -98,27 +126,61 @@ int gg_target_settle(struct gg_target *target)
 
 /* --- the end --- */
 
+/* A row of the region and where it goes: nodes that mean the same stack are one total. */
+struct place {
+	uint32_t stack, thread, row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->stack != right->stack)
+		return left->stack < right->stack ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+static void add_row(struct gg_total *total, const struct gg_region_row *row)
+{
+	gg_sums_add(&total->allocated, &row->allocated);
+	gg_sums_add(&total->freed, &row->freed);
+	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
+		total->lifetimes[i] += row->lifetimes[i];
+}
+
 static int put_totals(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_output *output = target->output;
+	struct place *places = calloc(view->row_count + 1, sizeof(*places));
+	uint32_t count = 0;
 
+	if (places == NULL)
+		return gg_output_keep(output, -ENOMEM);
 	for (uint32_t i = 0; i < view->row_count && output->status == 0; i++) {
 		const struct gg_region_row *row = &view->rows[i];
-		struct gg_total total = {
-			.process = target->id,
-			.thread = gg_target_thread(target, row->thread),
-			.stack = gg_places_stack(&target->places, &target->source, output,
-			                         row->stack, UINT64_MAX),
-			.allocated = row->allocated,
-			.freed = row->freed,
-		};
 
 		if (row->allocated.sample_count == 0 && row->freed.sample_count == 0)
 			continue;
-		memcpy(total.lifetimes, row->lifetimes, sizeof(total.lifetimes));
+		places[count++] = (struct place){
+			.stack = gg_places_stack(&target->places, &target->source, output,
+			                         row->stack, UINT64_MAX),
+			.thread = gg_target_thread(target, row->thread),
+			.row = i,
+		};
+	}
+	qsort(places, count, sizeof(*places), compare_places);
+	for (uint32_t i = 0; i < count && output->status == 0;) {
+		struct gg_total total = { .process = target->id,
+			                  .thread = places[i].thread,
+			                  .stack = places[i].stack };
+		uint32_t first = i;
+
+		while (i < count && compare_places(&places[first], &places[i]) == 0)
+			add_row(&total, &view->rows[places[i++].row]);
 		gg_output_keep(output,
 		               gg_profile_put_total(output->profile, &total, output->error));
 	}
+	free(places);
 	return output->status;
 }
 
@@ -189,6 +251,18 @@ static void write_rests(struct gg_target *target, const struct rest *rests, uint
 			add_coarse(target, rests[i].node, rests[i].thread, &rests[i].sums, end_ns);
 }
 
+/* Too many stacks to tell them apart: one row for all. */
+static int put_coarse_sum(struct gg_target *target, const struct gg_region_view *view,
+                          int64_t end_ns)
+{
+	struct gg_region_totals totals = gg_region_view_totals(view);
+
+	gg_sums_subtract(&totals.allocated, &target->seen_sums);
+	if ((int64_t)totals.allocated.sample_count <= 0)
+		return 0;
+	return add_coarse(target, GG_STACK_EMPTY, 0, &totals.allocated, end_ns);
+}
+
 /* What was allocated and freed while nobody looked: totals minus samples. */
 static int put_coarse(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
 {
@@ -197,6 +271,11 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 	struct rest *rests = calloc(most > 0 ? most : 1, sizeof(*rests));
 	uint8_t *used = calloc(target->seen_count + 1, 1);
 
+	if (target->seen_is_full) {
+		free(rests);
+		free(used);
+		return put_coarse_sum(target, view, end_ns);
+	}
 	if (rests == NULL || used == NULL) {
 		free(rests);
 		free(used);
@@ -278,10 +357,11 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 	                   counters[GG_COUNT_DROP_SIZE];
 	struct gg_output *output = target->output;
 
-	if (target->has_ring && counters[GG_COUNT_DROP_EVENTS] > 0)
-		gg_output_event(output, target->id, output->now_ns, "drop",
-		                "%llu events of the history had no place in the ring",
-		                (unsigned long long)counters[GG_COUNT_DROP_EVENTS]);
+	if (target->is_ours && counters[GG_COUNT_DROP_EVENTS] != target->drop_count)
+		gg_output_event(
+			output, target->id, output->now_ns, "drop",
+			"%llu events of the history had no place in the ring",
+			(unsigned long long)(counters[GG_COUNT_DROP_EVENTS] - target->drop_count));
 	if (dropped > 0)
 		gg_output_event(output, target->id, output->now_ns, "drop",
 		                "%llu samples or frees were not recorded",
@@ -294,7 +374,7 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 		gg_output_event(output, target->id, output->now_ns, "torn",
 		                "the last state was read while the process went on");
 	output->dropped_count += dropped;
-	output->dropped_event_count += target->has_ring ? counters[GG_COUNT_DROP_EVENTS] : 0;
+	output->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
 	output->damaged_count += target->bad_count + view->damaged_count;
 }
 
@@ -307,7 +387,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 
-	if (gg_region_view_read(&view, target->source.fd, "the region", &error) < 0)
+	if (read_view(target, &view, &error) < 0)
 		return gg_output_event(output, target->id, output->now_ns, "damage",
 		                       "the last state of the region %s", error.message);
 	if (!is_dead)

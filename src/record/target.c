@@ -97,7 +97,8 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 	return target->names[kind][index];
 }
 
-struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread)
+/* NULL: there are too many. */
+static struct gg_seen *seen_of(struct gg_target *target, uint32_t node, uint32_t thread)
 {
 	uint64_t key = (uint64_t)node << 16 | (thread & 0xffff);
 	uint64_t index = gg_map_get(&target->seen_map, key);
@@ -200,9 +201,12 @@ static struct gg_held_sample *add_sample(struct gg_target *target,
 		gg_output_keep(target->output, -ENOMEM);
 		return NULL;
 	}
-	seen = gg_target_seen(target, sample->stack, sample->thread);
+	gg_sums_add(&target->seen_sums, &sums);
+	seen = seen_of(target, sample->stack, sample->thread);
 	if (seen != NULL)
 		gg_sums_add(&seen->sums, &sums);
+	else
+		target->seen_is_full = true;
 	target->live_bytes += gg_fixed_value(sums.bytes);
 	if (is_inherited(target, sample))
 		target->inherited_bytes += gg_fixed_value(sums.bytes);
@@ -395,7 +399,13 @@ static struct gg_target *find_ancestor(const struct gg_target *target,
 static int take_inherited(struct gg_target *target, struct gg_error *error)
 {
 	struct gg_region_view view;
-	int status = gg_region_view_read(&view, target->source.fd, "the region", error);
+	int status;
+
+	/* What it inherited may be in an ancestor's history that nobody has looked at yet. */
+	for (struct gg_target *other = target->set->first; other != NULL; other = other->next)
+		if (other != target)
+			gg_target_drain(other, false);
+	status = gg_region_view_read(&view, target->source.fd, "the region", error);
 
 	if (status < 0)
 		return status;
@@ -450,7 +460,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 		return status;
 	}
 	header = &target->source.header;
-	target->has_ring = drains;
+	target->is_ours = target->has_ring = drains;
 	target->pid = header->pid;
 	target->start_ticks = header->process_start_ticks;
 	gg_held_init(&target->held, (uint32_t)header->tables[GG_TABLE_LIVE].capacity);

@@ -44,7 +44,8 @@ struct gg_target {
 	struct gg_target_set *set;
 	struct gg_source source; /* its descriptor is ours; -1: closed */
 	struct gg_ring_reader ring;
-	bool has_ring;    /* is there somebody to drain it; false: the state alone */
+	bool is_ours;  /* of a session that is recorded, in its directory; else the state alone */
+	bool has_ring; /* its history can be read */
 	bool is_finished; /* only what children may ask for is kept */
 	uint32_t id;      /* of the process in the profile */
 	uint32_t parent;
@@ -61,6 +62,8 @@ struct gg_target {
 	struct gg_map seen_map;
 	struct gg_seen *seen;
 	uint32_t seen_count, seen_capacity;
+	struct gg_sums seen_sums; /* of all */
+	bool seen_is_full;        /* some are in the sums alone */
 
 	double live_bytes,
 		inherited_bytes; /* estimates, for the time series; the second of these */
@@ -105,5 +108,3 @@ void gg_target_close(struct gg_target *target);
 struct gg_held_sample *gg_target_hold(struct gg_target *target,
                                       const struct gg_region_sample *sample);
 uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
-/* NULL: there are too many. */
-struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);

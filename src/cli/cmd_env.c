@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger env`: how to run a program under the agent without a recorder. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "record/launch.h"
+#include "stats/scheme.h"
+
+enum format { SHELL, SYSTEMD, DOCKER };
+
+struct env_options {
+	const char *directory;
+	uint64_t interval, seed;
+	int scheme, format;
+	bool free_stacks, mappings;
+};
+
+static const struct env_options defaults = { .scheme = -1 };
+
+static const struct gg_option env_option_table[] = {
+	{ "format", 0, GG_OPTION_CHOICE, offsetof(struct env_options, format),
+	  "shell|systemd|docker", "what to print it for (default: shell)" },
+	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct env_options, directory), "DIRECTORY",
+	  "where regions are made (default: as the agent chooses; docker: /var/tmp)" },
+	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct env_options, interval), "SIZE",
+	  "mean sampling interval in bytes (default: 512KiB)" },
+	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct env_options, scheme),
+	  "poisson|bernoulli|poisson-count|stride|per-allocation",
+	  "how samples are drawn (default: poisson)" },
+	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct env_options, seed), "N",
+	  "of the random marks, from 1 on (default: random)" },
+	{ "free-stacks", 0, GG_OPTION_FLAG, offsetof(struct env_options, free_stacks), NULL,
+	  "record where samples are freed, too" },
+	{ "mmap", 0, GG_OPTION_FLAG, offsetof(struct env_options, mappings), NULL,
+	  "record anonymous mappings, too" },
+	GG_OPTIONS_END,
+};
+
+/* One line of NAME=VALUE, and the command if there is one. */
+static void print_shell(const struct gg_launch_environment *environment, char *const *command)
+{
+	const char *text = NULL;
+	struct gg_buf line = { 0 };
+
+	while ((text = gg_launch_environment_next(environment, text)) != NULL) {
+		size_t name_length = strcspn(text, "=") + 1;
+
+		gg_buf_append_text(&line, line.length > 0 ? " " : "");
+		gg_buf_append(&line, text, name_length);
+		gg_launch_quote(&line, text + name_length);
+	}
+	for (; *command != NULL; command++) {
+		gg_buf_append_text(&line, " ");
+		gg_launch_quote(&line, *command);
+	}
+	puts(gg_buf_text(&line));
+	gg_buf_done(&line);
+}
+
+/* Environment="NAME=VALUE", with what systemd would take for something else. */
+static void print_systemd(const struct gg_launch_environment *environment)
+{
+	const char *text = NULL;
+
+	puts("[Service]");
+	while ((text = gg_launch_environment_next(environment, text)) != NULL) {
+		fputs("Environment=\"", stdout);
+		for (const char *c = text; *c != '\0'; c++) {
+			if (*c == '%')
+				putchar('%');
+			else if (*c == '"' || *c == '\\')
+				putchar('\\');
+			putchar(*c);
+		}
+		puts("\"");
+	}
+}
+
+/* Options of docker run; also podman's. */
+static void print_docker(const struct gg_launch_environment *environment, const char *agent,
+                         const char *directory)
+{
+	const char *text = NULL;
+	struct gg_buf line = { 0 }, word = { 0 };
+
+	while ((text = gg_launch_environment_next(environment, text)) != NULL) {
+		gg_buf_append_text(&line, line.length > 0 ? " -e " : "-e ");
+		gg_launch_quote(&line, text);
+	}
+	gg_buf_printf(&word, "%s:%s:ro", agent, agent);
+	gg_buf_append_text(&line, " -v ");
+	gg_launch_quote(&line, gg_buf_text(&word));
+	gg_buf_clear(&word);
+	gg_buf_printf(&word, "%s:%s", directory, directory);
+	gg_buf_append_text(&line, " -v ");
+	gg_launch_quote(&line, gg_buf_text(&word));
+	puts(gg_buf_text(&line));
+	gg_buf_done(&line);
+	gg_buf_done(&word);
+}
+
+static int run_env(struct gg_invocation *invocation)
+{
+	const struct env_options *given = invocation->options;
+	char agent[GG_LAUNCH_PATH_MAX];
+	struct gg_launch_settings settings = {
+		.agent = agent,
+		.directory = given->directory,
+		.interval = given->interval,
+		.scheme = given->scheme >= 0 ? gg_scheme_name((enum gg_scheme)given->scheme) : NULL,
+		.seed = given->seed,
+		.free_stacks = given->free_stacks,
+		.mappings = given->mappings,
+	};
+	struct gg_launch_environment environment;
+	int status = gg_launch_find_agent(agent, invocation->error);
+
+	invocation->operands[invocation->operand_count] = NULL;
+	if (given->directory != NULL && given->directory[0] != '/')
+		return gg_error_set(invocation->error, -EINVAL, "env: --dir",
+		                    "Programs change their directory: give an absolute path.",
+		                    "'%s' is relative", given->directory);
+	if (given->format == DOCKER && given->directory == NULL)
+		settings.directory = "/var/tmp"; /* one that the container shares and that lasts */
+	if (status == 0)
+		status = gg_launch_environment(&environment, &settings, invocation->error);
+	if (status < 0)
+		return status;
+	if (given->format == SHELL)
+		print_shell(&environment, invocation->operands);
+	else if (given->format == SYSTEMD)
+		print_systemd(&environment);
+	else
+		print_docker(&environment, agent, settings.directory);
+	gg_launch_environment_done(&environment);
+	return 0;
+}
+
+const struct gg_command gg_command_env = {
+	.name = "env",
+	.summary = "print how to run a program with the agent alone, without a recorder",
+	.usage = "[OPTION]... [--] [COMMAND [ARGUMENT]...]",
+	.details =
+		"shell     a line of NAME=VALUE that goes before a command, or before the one given;\n"
+		"          'env $(geiger env) COMMAND' and 'export $(geiger env)' work too\n"
+		"systemd   a drop-in for 'systemctl edit UNIT'\n"
+		"docker    options of 'docker run' or 'podman run'\n"
+		"The state of each process is in a region afterwards, whatever ended it: 'geiger ls'\n"
+		"lists them, every report reads them, 'geiger salvage' makes profiles of them.\n",
+	.options = env_option_table,
+	.options_size = sizeof(struct env_options),
+	.option_defaults = &defaults,
+	.option_mode = GG_OPTIONS_BEFORE_OPERANDS,
+	.max_operands = -1,
+	.run = run_env,
+};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger ls` and `geiger clean`: the regions on this machine. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "cli/command.h"
+#include "record/regions.h"
+#include "report/table.h"
+
+enum { TIME_TEXT_MAX = 16, COMMAND_WIDTH = 40 };
+
+/* "42s", "17m", "3h", "5d" */
+static const char *format_age(double seconds, char text[TIME_TEXT_MAX])
+{
+	if (seconds < 100)
+		snprintf(text, TIME_TEXT_MAX, "%.0fs", seconds);
+	else if (seconds < 6000)
+		snprintf(text, TIME_TEXT_MAX, "%.0fm", seconds / 60);
+	else if (seconds < 48 * 3600)
+		snprintf(text, TIME_TEXT_MAX, "%.0fh", seconds / 3600);
+	else
+		snprintf(text, TIME_TEXT_MAX, "%.0fd",
+		         seconds / 86400 < 1e6 ? seconds / 86400 : 1e6);
+	return text;
+}
+
+static const char *state_of(const struct gg_region_file *file)
+{
+	if (file->kind == GG_REGION_FILE_OTHER)
+		return "not a region";
+	if (file->kind == GG_REGION_FILE_UNMADE)
+		return file->is_alive ? "starting" : "unmade";
+	return file->is_alive ? "alive" : "dead";
+}
+
+static int add_row(const struct gg_region_file *file, void *context)
+{
+	struct gg_table *table = context;
+	char size[GG_SIZE_TEXT_MAX], age[TIME_TEXT_MAX];
+	uint64_t now_ns = gg_clock_wall_ns();
+	bool is_whole = file->kind == GG_REGION_FILE_WHOLE;
+
+	gg_table_cell(table, "%" PRIu32, file->pid);
+	gg_table_cell(table, "%s", state_of(file));
+	gg_table_cell(table, "%s",
+	              is_whole && file->start_wall_ns < now_ns
+	                      ? format_age((double)(now_ns - file->start_wall_ns) * 1e-9, age)
+	                      : "");
+	gg_table_cell(table, "%s",
+	              is_whole && !file->is_alive ? format_age(file->idle_seconds, age) : "");
+	gg_table_cell(table, "%s", gg_size_format((double)file->disk_bytes, size));
+	gg_table_cell(table, "%" PRIu64, file->sample_count);
+	gg_table_cell(table, "%" PRIu64, file->live_count);
+	gg_table_cell(table, "%.*s", COMMAND_WIDTH, file->command);
+	gg_table_cell(table, "%s%s", file->path, file->is_recorded ? " (being recorded)" : "");
+	return 0;
+}
+
+static int run_ls(struct gg_invocation *invocation)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	int status;
+
+	gg_table_column(&table, GG_ALIGN_RIGHT, "pid");
+	gg_table_column(&table, GG_ALIGN_LEFT, "state");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "began");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "ended");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "takes");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "live");
+	gg_table_column(&table, GG_ALIGN_LEFT, "command");
+	gg_table_column(&table, GG_ALIGN_LEFT, "region");
+	status = gg_regions_each(add_row, &table, invocation->error);
+	if (status == 0 && table.cell_count == 0) {
+		puts("no regions");
+		return 0;
+	}
+	if (status == 0 && gg_table_print(&table, &invocation->style, stdout) < 0)
+		status = gg_error_set_errno(invocation->error, ENOMEM, "ls", NULL);
+	return status;
+}
+
+const struct gg_command gg_command_ls = {
+	.name = "ls",
+	.summary = "list the regions that agents keep on this machine",
+	.usage = "",
+	.details =
+		"Looks in GEIGER_DIR, /dev/shm, $TMPDIR and /tmp, and in the directories of sessions\n"
+		"there.  'ended' is how long ago its process did the last that the region knows of.\n"
+		"A region is a file: 'geiger salvage' makes a profile of it, every report reads it.\n",
+	.max_operands = 0,
+	.run = run_ls,
+};
+
+struct clean_options {
+	double older_seconds;
+	bool dry_run, quiet;
+};
+
+static const struct gg_option clean_option_table[] = {
+	{ "older-than", 0, GG_OPTION_TIME, offsetof(struct clean_options, older_seconds), "TIME",
+	  "only what ended longer ago, such as 90, 10m, 2h or 7d" },
+	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct clean_options, dry_run), NULL,
+	  "list what would be removed, and remove nothing" },
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct clean_options, quiet), NULL,
+	  "say nothing unless it fails" },
+	GG_OPTIONS_END,
+};
+
+static int print_path(const struct gg_region_file *file, void *context)
+{
+	(void)context;
+	puts(file->path);
+	return 0;
+}
+
+static int run_clean(struct gg_invocation *invocation)
+{
+	const struct clean_options *given = invocation->options;
+	struct gg_clean clean = {
+		.older_seconds = given->older_seconds,
+		.dry_run = given->dry_run,
+		.removed = given->quiet ? NULL : print_path,
+	};
+	char size[GG_SIZE_TEXT_MAX];
+	int status = gg_regions_clean(&clean, invocation->error);
+
+	if (status == 0 && !given->quiet)
+		fprintf(stderr, "geiger: %s %" PRIu64 " region%s, %s\n",
+		        given->dry_run ? "would remove" : "removed", clean.removed_count,
+		        clean.removed_count == 1 ? "" : "s",
+		        gg_size_format((double)clean.removed_bytes, size));
+	return status;
+}
+
+const struct gg_command gg_command_clean = {
+	.name = "clean",
+	.summary = "remove the regions of processes that are gone",
+	.usage = "[OPTION]...",
+	.details =
+		"Of what 'geiger ls' lists it removes the dead: not what belongs to a living process\n"
+		"or to a session that is being recorded, and nothing that is not a region.  Prints the\n"
+		"name of each.\n",
+	.options = clean_option_table,
+	.options_size = sizeof(struct clean_options),
+	.max_operands = 0,
+	.run = run_clean,
+};

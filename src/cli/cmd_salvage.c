@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger salvage`: a profile of regions that nobody recorded. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "record/load.h"
+
+struct salvage_options {
+	const char *output;
+	bool quiet;
+};
+
+static const struct gg_option salvage_option_table[] = {
+	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct salvage_options, output), "FILE",
+	  "the profile (default: salvaged.geiger)" },
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct salvage_options, quiet), NULL,
+	  "say nothing unless it fails" },
+	GG_OPTIONS_END,
+};
+
+static const struct salvage_options defaults = { .output = "salvaged.geiger" };
+
+static int run_salvage(struct gg_invocation *invocation)
+{
+	const struct salvage_options *given = invocation->options;
+	struct gg_salvage salvage;
+	int status;
+
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "salvage",
+		                    "'geiger ls' lists the regions of this machine.",
+		                    "no region given");
+	status = gg_record_salvage(invocation->operands, invocation->operand_count, given->output,
+	                           &salvage, invocation->error);
+	if (status == 0 && !given->quiet)
+		fprintf(stderr,
+		        "geiger: wrote %s: %" PRIu64 " live samples of %u region%s, and what was "
+		        "freed as sums\n",
+		        given->output, salvage.sample_count, salvage.region_count,
+		        salvage.region_count == 1 ? "" : "s");
+	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
+}
+
+const struct gg_command gg_command_salvage = {
+	.name = "salvage",
+	.summary = "make a profile of regions whose programs nobody recorded",
+	.usage = "[OPTION]... REGION|DIRECTORY...",
+	.details =
+		"For programs that ran with the agent alone ('geiger env'), and for sessions whose\n"
+		"recorder died.  Regions that are given together become one profile.  They have no\n"
+		"history: what is live stands in it sample by sample, what was freed as sums by stack.\n"
+		"The regions stay where they are; 'geiger clean' removes those of dead processes.\n",
+	.options = salvage_option_table,
+	.options_size = sizeof(struct salvage_options),
+	.option_defaults = &defaults,
+	.max_operands = -1,
+	.run = run_salvage,
+};

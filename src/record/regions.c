@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/regions.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/alive.h"
+#include "record/directory.h"
+#include "region/view.h"
+
+enum { DEPTH_MAX = 2 }; /* place, session, its inner directory */
+
+struct walk {
+	gg_region_file_visit *visit;
+	void *context;
+	struct gg_clean *clean; /* NULL: nothing is removed */
+	struct gg_error *error;
+};
+
+bool gg_regions_is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool is_ours(const struct stat *file)
+{
+	return geteuid() == 0 || file->st_uid == geteuid();
+}
+
+/* --- one file --- */
+
+/* Seconds since the last that a dead region knows of. */
+static double idle_seconds(const struct gg_region_view *view)
+{
+	const struct gg_region_header *header = &view->header;
+	uint64_t last_ns = header->end_monotonic_ns, now_ns = gg_clock_wall_ns(), wall_ns;
+
+	if (last_ns == 0) {
+		last_ns = header->start_monotonic_ns;
+		for (uint32_t i = 0; i < view->live_count; i++)
+			if (view->live[i].time_ns > last_ns)
+				last_ns = view->live[i].time_ns;
+	}
+	wall_ns = header->start_wall_ns + (last_ns - header->start_monotonic_ns);
+	return wall_ns < now_ns ? (double)(now_ns - wall_ns) * 1e-9 : 0;
+}
+
+static void join_arguments(char *text, size_t size, const struct gg_region_header *header)
+{
+	size_t length = header->command_bytes < size - 1 ? header->command_bytes : size - 1;
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)header->command[i];
+
+		text[i] = c == 0 ? ' ' : c < 0x20 || c == 0x7f ? '?' : (char)c;
+	}
+	while (length > 0 && text[length - 1] == ' ')
+		length--;
+	text[length] = '\0';
+}
+
+/* All of the file's first bytes are as ftruncate() made them, or as an interrupted start left them. */
+static bool is_unmade(int fd, const struct stat *file)
+{
+	struct gg_region_header header;
+
+	return (file->st_mode & 07777) == 0600 && file->st_nlink == 1 &&
+	       (file->st_size == 0 ||
+	        (pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.magic == 0 &&
+	         (header.version == 0 || header.version == GG_REGION_VERSION)));
+}
+
+/* Looks at an open file.  `text` keeps the command. */
+static void examine(int fd, const struct stat *status, struct gg_region_file *file,
+                    char text[GG_REGION_COMMAND_MAX + 1])
+{
+	struct gg_region_view view;
+
+	file->disk_bytes = (uint64_t)status->st_blocks * 512;
+	file->command = text;
+	text[0] = '\0';
+	if (gg_region_view_read(&view, fd, file->path, NULL) < 0) {
+		file->kind = is_unmade(fd, status) ? GG_REGION_FILE_UNMADE : GG_REGION_FILE_OTHER;
+		file->is_alive = gg_alive(file->pid, 0);
+		return;
+	}
+	file->kind = GG_REGION_FILE_WHOLE;
+	file->pid = view.header.pid;
+	file->is_alive = view.header.end_monotonic_ns == 0 &&
+	                 gg_alive(view.header.pid, view.header.process_start_ticks);
+	file->start_wall_ns = view.header.start_wall_ns;
+	file->idle_seconds = file->is_alive ? 0 : idle_seconds(&view);
+	file->sample_count = view.header.counters[GG_COUNT_SAMPLES];
+	file->live_count = view.live_count;
+	join_arguments(text, GG_REGION_COMMAND_MAX + 1, &view.header);
+	gg_region_view_done(&view);
+}
+
+static bool may_go(const struct gg_region_file *file, double older_seconds)
+{
+	return !file->is_alive && !file->is_recorded && file->kind != GG_REGION_FILE_OTHER &&
+	       file->idle_seconds >= older_seconds;
+}
+
+static int handle(struct walk *walk, int directory, const char *name,
+                  const struct gg_region_file *file)
+{
+	struct gg_clean *clean = walk->clean;
+
+	if (clean == NULL)
+		return walk->visit(file, walk->context);
+	if (!may_go(file, clean->older_seconds))
+		return 0;
+	if (!clean->dry_run && unlinkat(directory, name, 0) < 0)
+		return errno == ENOENT ? 0
+		                       : gg_error_set_errno(walk->error, errno, file->path, NULL);
+	clean->removed_count++;
+	clean->removed_bytes += file->disk_bytes;
+	return clean->removed != NULL ? clean->removed(file, clean->context) : 0;
+}
+
+static int look_at(struct walk *walk, int directory, const char *name, const char *path,
+                   bool is_recorded)
+{
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK),
+	    status = 0;
+	struct gg_region_file file = { .path = path,
+		                       .pid = (uint32_t)gg_directory_region_pid(name),
+		                       .is_recorded = is_recorded };
+	char text[GG_REGION_COMMAND_MAX + 1];
+	struct stat entry;
+
+	if (fd < 0)
+		return 0; /* gone, a link, or not ours to read */
+	if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode) && is_ours(&entry)) {
+		examine(fd, &entry, &file, text);
+		status = handle(walk, directory, name, &file);
+	}
+	close(fd);
+	return status;
+}
+
+/* --- directories --- */
+
+/* Is the recorder of a session's directory at work?  It holds a lock on it. */
+static bool has_recorder(int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return true;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+static bool is_session(const char *name)
+{
+	return strncmp(name, GG_DIRECTORY_PREFIX, strlen(GG_DIRECTORY_PREFIX)) == 0;
+}
+
+/* The directory of a root session's regions: 24 hexadecimal digits. */
+static bool is_inner(const char *name)
+{
+	return strlen(name) == 24 && strspn(name, "0123456789abcdef") == 24;
+}
+
+/* Removes what is left of a session, if nothing but its log is: rmdir() fails otherwise. */
+static void remove_session(int directory, const char *name, int inside)
+{
+	struct dirent *entry;
+	bool is_needed = false;
+	DIR *listing = fdopendir(inside);
+
+	if (listing == NULL) {
+		close(inside);
+		return;
+	}
+	rewinddir(listing);
+	while ((entry = readdir(listing)) != NULL)
+		is_needed |= entry->d_name[0] != '.' &&
+		             strcmp(entry->d_name, GG_DIRECTORY_LOG) != 0;
+	if (!is_needed)
+		unlinkat(dirfd(listing), GG_DIRECTORY_LOG, 0);
+	closedir(listing);
+	if (!is_needed)
+		unlinkat(directory, name, AT_REMOVEDIR);
+}
+
+static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
+                          int depth, bool is_recorded);
+
+static int walk_entry(struct walk *walk, int directory, const char *name, const char *path,
+                      int depth, bool is_recorded)
+{
+	if (gg_directory_region_pid(name) != 0)
+		return look_at(walk, directory, name, path, is_recorded);
+	if (depth < DEPTH_MAX && is_session(name))
+		return walk_directory(walk, directory, name, path, depth + 1, false);
+	/* Only a session's own is removed with it. */
+	if ((depth > 0 || walk->clean == NULL) && depth < DEPTH_MAX && is_inner(name))
+		return walk_directory(walk, directory, name, path, DEPTH_MAX, is_recorded);
+	return 0;
+}
+
+static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
+                          int depth, bool is_recorded)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth > 0 ? O_NOFOLLOW : 0);
+	int fd = openat(parent, name, flags), again, status = 0;
+	struct dirent *entry;
+	struct stat info;
+	DIR *listing;
+
+	if (fd < 0)
+		return depth > 0 || errno == EACCES
+		               ? 0
+		               : gg_error_set_errno(walk->error, errno, path, NULL);
+	is_recorded |= is_session(name) && has_recorder(fd);
+	if (depth > 0 && (fstat(fd, &info) < 0 || !is_ours(&info))) {
+		close(fd);
+		return 0;
+	}
+	again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	listing = again >= 0 ? fdopendir(again) : NULL;
+	while (listing != NULL && status == 0 && (entry = readdir(listing)) != NULL) {
+		char below[4096];
+		int length = snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
+
+		if (length > 0 && (size_t)length < sizeof(below))
+			status = walk_entry(walk, fd, entry->d_name, below, depth, is_recorded);
+	}
+	if (listing != NULL)
+		closedir(listing);
+	else if (again >= 0)
+		close(again);
+	if (depth > 0 && walk->clean != NULL && !walk->clean->dry_run && !is_recorded)
+		remove_session(parent, name, fd);
+	else
+		close(fd);
+	return status;
+}
+
+int gg_regions_each_in(const char *path, gg_region_file_visit *visit, void *context,
+                       struct gg_error *error)
+{
+	struct walk walk = { .visit = visit, .context = context, .error = error };
+
+	return walk_directory(&walk, AT_FDCWD, path, path, 0, false);
+}
+
+/* Each place once, also if two names lead there. */
+static int walk_places(struct walk *walk)
+{
+	const char *places[] = { getenv("GEIGER_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp" };
+	struct stat seen[GG_COUNT(places)], status;
+	size_t seen_count = 0;
+
+	for (size_t i = 0; i < GG_COUNT(places); i++) {
+		bool is_known = false;
+		int code;
+
+		if (places[i] == NULL || stat(places[i], &status) < 0)
+			continue;
+		for (size_t j = 0; j < seen_count; j++)
+			is_known |= seen[j].st_dev == status.st_dev &&
+			            seen[j].st_ino == status.st_ino;
+		if (is_known)
+			continue;
+		seen[seen_count++] = status;
+		code = walk_directory(walk, AT_FDCWD, places[i], places[i], 0, false);
+		if (code != 0)
+			return code;
+	}
+	return 0;
+}
+
+int gg_regions_each(gg_region_file_visit *visit, void *context, struct gg_error *error)
+{
+	struct walk walk = { .visit = visit, .context = context, .error = error };
+
+	return walk_places(&walk);
+}
+
+int gg_regions_clean(struct gg_clean *clean, struct gg_error *error)
+{
+	struct walk walk = { .clean = clean, .error = error };
+
+	clean->removed_count = clean->removed_bytes = 0;
+	return walk_places(&walk);
+}

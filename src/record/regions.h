@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * regions - the region files of this machine: what there is, whose it is, and what may go.
+ *
+ * Looked for in GEIGER_DIR, /dev/shm, $TMPDIR, /tmp, and in sessions' directories below them.  A file
+ * counts if its name is one that agents give and it is a regular file of ours (root: of anybody); links
+ * are not followed, neither of files nor of directories.
+ *
+ * A region may be removed when its process is gone, it is old enough, and no recorder is at work on
+ * its session.  What does not have a region's first bytes is never removed, with one exception: a file
+ * of that name, empty from the start on, whose process died while it made it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum gg_region_file_kind {
+	GG_REGION_FILE_WHOLE,
+	GG_REGION_FILE_UNMADE, /* its process died over making it, or is at it */
+	GG_REGION_FILE_OTHER, /* not a region, whatever its name; or of another version, or damaged */
+};
+
+struct gg_region_file {
+	const char *path;
+	enum gg_region_file_kind kind;
+	uint32_t pid;
+	bool is_alive;
+	bool is_recorded;    /* a recorder that runs has it in its session */
+	uint64_t disk_bytes; /* that it takes */
+	/* Of whole ones. */
+	uint64_t start_wall_ns;
+	double idle_seconds; /* since the last that it knows of; of the living 0 */
+	uint64_t sample_count, live_count;
+	const char *command; /* arguments with blanks between */
+};
+
+/* Valid during the call.  Other than 0 stops the walk and is returned by it. */
+typedef int gg_region_file_visit(const struct gg_region_file *file, void *context);
+
+bool gg_regions_is_directory(const char *path);
+
+/* Those in one directory, and in the directory of a root session's regions below it. */
+GG_MUST_CHECK int gg_regions_each_in(const char *path, gg_region_file_visit *visit, void *context,
+                                     struct gg_error *error);
+
+/* Those in all usual places. */
+GG_MUST_CHECK int gg_regions_each(gg_region_file_visit *visit, void *context,
+                                  struct gg_error *error);
+
+struct gg_clean {
+	double older_seconds; /* than this, since the last that they know of */
+	bool dry_run;
+	gg_region_file_visit *removed; /* told of each; may be NULL */
+	void *context;
+	/* Filled in. */
+	uint64_t removed_count, removed_bytes;
+};
+
+/* Removes the regions of dead processes, and sessions' directories that nobody needs any more. */
+GG_MUST_CHECK int gg_regions_clean(struct gg_clean *clean, struct gg_error *error);
