@@ -74,7 +74,8 @@ static int run_ls(struct gg_invocation *invocation)
 	gg_table_column(&table, GG_ALIGN_RIGHT, "live");
 	gg_table_column(&table, GG_ALIGN_LEFT, "command");
 	gg_table_column(&table, GG_ALIGN_LEFT, "region");
-	status = gg_regions_each(add_row, &table, invocation->error);
+	status = gg_regions_each(invocation->operands, invocation->operand_count, add_row, &table,
+	                         invocation->error);
 	if (status == 0 && table.cell_count == 0) {
 		puts("no regions");
 		return 0;
@@ -87,12 +88,12 @@ static int run_ls(struct gg_invocation *invocation)
 const struct gg_command gg_command_ls = {
 	.name = "ls",
 	.summary = "list the regions that agents keep on this machine",
-	.usage = "",
+	.usage = "[DIRECTORY]...",
 	.details =
-		"Looks in GEIGER_DIR, /dev/shm, $TMPDIR and /tmp, and in the directories of sessions\n"
+		"Looks in the given directories; without any in GEIGER_DIR, /dev/shm, $TMPDIR and /tmp, and in the directories of sessions\n"
 		"there.  'ended' is how long ago its process did the last that the region knows of.\n"
 		"A region is a file: 'geiger salvage' makes a profile of it, every report reads it.\n",
-	.max_operands = 0,
+	.max_operands = -1,
 	.run = run_ls,
 };
 
@@ -127,7 +128,8 @@ static int run_clean(struct gg_invocation *invocation)
 		.removed = given->quiet ? NULL : print_path,
 	};
 	char size[GG_SIZE_TEXT_MAX];
-	int status = gg_regions_clean(&clean, invocation->error);
+	int status = gg_regions_clean(invocation->operands, invocation->operand_count, &clean,
+	                              invocation->error);
 
 	if (status == 0 && !given->quiet)
 		fprintf(stderr, "geiger: %s %" PRIu64 " region%s, %s\n",
@@ -140,13 +142,13 @@ static int run_clean(struct gg_invocation *invocation)
 const struct gg_command gg_command_clean = {
 	.name = "clean",
 	.summary = "remove the regions of processes that are gone",
-	.usage = "[OPTION]...",
+	.usage = "[OPTION]... [DIRECTORY]...",
 	.details =
 		"Of what 'geiger ls' lists it removes the dead: not what belongs to a living process\n"
 		"or to a session that is being recorded, and nothing that is not a region.  Prints the\n"
 		"name of each.\n",
 	.options = clean_option_table,
 	.options_size = sizeof(struct clean_options),
-	.max_operands = 0,
+	.max_operands = -1,
 	.run = run_clean,
 };

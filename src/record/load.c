@@ -262,7 +262,7 @@ static int collect(struct regions *regions, char *const *paths, int count)
 			status = add_path(regions, paths[i]);
 			continue;
 		}
-		status = gg_regions_each_in(paths[i], add_listed, regions, regions->error);
+		status = gg_regions_each(&paths[i], 1, add_listed, regions, regions->error);
 		if (status == 0 && regions->count == before)
 			status = gg_error_set(regions->error, -ENOENT, paths[i],
 			                      "'geiger ls' lists the regions of this machine.",

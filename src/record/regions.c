@@ -216,6 +216,7 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth > 0 ? O_NOFOLLOW : 0);
 	int fd = openat(parent, name, flags), again, status = 0;
 	struct dirent *entry;
+	const char *slash;
 	struct stat info;
 	DIR *listing;
 
@@ -223,7 +224,8 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 		return depth > 0 || errno == EACCES
 		               ? 0
 		               : gg_error_set_errno(walk->error, errno, path, NULL);
-	is_recorded |= is_session(name) && has_recorder(fd);
+	slash = strrchr(name, '/');
+	is_recorded |= is_session(slash != NULL ? slash + 1 : name) && has_recorder(fd);
 	if (depth > 0 && (fstat(fd, &info) < 0 || !is_ours(&info))) {
 		close(fd);
 		return 0;
@@ -246,14 +248,6 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 	else
 		close(fd);
 	return status;
-}
-
-int gg_regions_each_in(const char *path, gg_region_file_visit *visit, void *context,
-                       struct gg_error *error)
-{
-	struct walk walk = { .visit = visit, .context = context, .error = error };
-
-	return walk_directory(&walk, AT_FDCWD, path, path, 0, false);
 }
 
 /* Each place once, also if two names lead there. */
@@ -282,17 +276,28 @@ static int walk_places(struct walk *walk)
 	return 0;
 }
 
-int gg_regions_each(gg_region_file_visit *visit, void *context, struct gg_error *error)
+static int walk_all(struct walk *walk, char *const *directories, int count)
+{
+	int status = 0;
+
+	for (int i = 0; i < count && status == 0; i++)
+		status = walk_directory(walk, AT_FDCWD, directories[i], directories[i], 0, false);
+	return count > 0 ? status : walk_places(walk);
+}
+
+int gg_regions_each(char *const *directories, int count, gg_region_file_visit *visit, void *context,
+                    struct gg_error *error)
 {
 	struct walk walk = { .visit = visit, .context = context, .error = error };
 
-	return walk_places(&walk);
+	return walk_all(&walk, directories, count);
 }
 
-int gg_regions_clean(struct gg_clean *clean, struct gg_error *error)
+int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean,
+                     struct gg_error *error)
 {
 	struct walk walk = { .clean = clean, .error = error };
 
 	clean->removed_count = clean->removed_bytes = 0;
-	return walk_places(&walk);
+	return walk_all(&walk, directories, count);
 }

@@ -42,13 +42,9 @@ typedef int gg_region_file_visit(const struct gg_region_file *file, void *contex
 
 bool gg_regions_is_directory(const char *path);
 
-/* Those in one directory, and in the directory of a root session's regions below it. */
-GG_MUST_CHECK int gg_regions_each_in(const char *path, gg_region_file_visit *visit, void *context,
-                                     struct gg_error *error);
-
-/* Those in all usual places. */
-GG_MUST_CHECK int gg_regions_each(gg_region_file_visit *visit, void *context,
-                                  struct gg_error *error);
+/* Those in the given directories and in sessions' directories below them; of none: the usual places. */
+GG_MUST_CHECK int gg_regions_each(char *const *directories, int count, gg_region_file_visit *visit,
+                                  void *context, struct gg_error *error);
 
 struct gg_clean {
 	double older_seconds; /* than this, since the last that they know of */
@@ -59,5 +55,6 @@ struct gg_clean {
 	uint64_t removed_count, removed_bytes;
 };
 
-/* Removes the regions of dead processes, and sessions' directories that nobody needs any more. */
-GG_MUST_CHECK int gg_regions_clean(struct gg_clean *clean, struct gg_error *error);
+/* Removes the regions of dead processes there, and sessions' directories that nobody needs any more. */
+GG_MUST_CHECK int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean,
+                                   struct gg_error *error);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of `geiger record` record: record_program WHAT [NUMBER].  Blocks of 777 bytes are what
+ * they count.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *(*volatile call_malloc)(size_t) = malloc;
+static void (*volatile call_free)(void *) = free;
+
+static void allocate(long count)
+{
+	for (long i = 0; i < count; i++) {
+		void *p = call_malloc(1000);
+
+		if (i % 2 == 0)
+			call_free(p);
+	}
+}
+
+/* One at a time, the last one stays. */
+static void churn(long count)
+{
+	void *last = NULL;
+
+	for (long i = 0; i < count; i++) {
+		call_free(last);
+		last = call_malloc(777);
+	}
+}
+
+static int make_children(long count)
+{
+	void **blocks = calloc((size_t)count, sizeof(*blocks));
+	int status, failed = 0;
+
+	for (long i = 0; i < count; i++)
+		blocks[i] = call_malloc(1000);
+	for (int child = 0; child < 2; child++) {
+		if (fork() != 0)
+			continue;
+		for (long i = child; i < count; i += 2)
+			call_free(blocks[i]);
+		allocate(count);
+		exit(0);
+	}
+	/* They may notice their fork only after this. */
+	for (long i = 0; i < count; i++)
+		call_free(blocks[i]);
+	while (wait(&status) > 0)
+		failed |= status;
+	return failed != 0;
+}
+
+static int daemonize(long milliseconds)
+{
+	puts("parent");
+	fflush(stdout);
+	if (fork() != 0)
+		return 0;
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	for (int fd = 0; fd < 3; fd++) {
+		close(fd);
+		open("/dev/null", O_RDWR);
+	}
+	usleep((useconds_t)milliseconds * 1000);
+	allocate(1000);
+	exit(5);
+}
+
+static int tell_streams(void)
+{
+	printf("0 %s, 1 %s, 2 %s\n", fcntl(0, F_GETFD) < 0 ? "closed" : "open",
+	       fcntl(1, F_GETFD) < 0 ? "closed" : "open",
+	       fcntl(2, F_GETFD) < 0 ? "closed" : "open");
+	return 0;
+}
+
+static void map(long count)
+{
+	for (long i = 0; i < count; i++) {
+		void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		               0);
+
+		if (i % 2 == 0)
+			munmap(p, 8192);
+	}
+	churn(count);
+}
+
+/* Allocates all the time, for so many milliseconds. */
+static int be_slow(long milliseconds)
+{
+	for (long i = 0; i < milliseconds / 10; i++) {
+		allocate(50);
+		usleep(10000);
+	}
+	puts("slow is done");
+	return 9;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	long number = argc > 2 ? atol(argv[2]) : 0;
+
+	if (strcmp(what, "allocate") == 0)
+		allocate(number);
+	else if (strcmp(what, "churn") == 0)
+		churn(number);
+	else if (strcmp(what, "fork") == 0)
+		return make_children(number);
+	else if (strcmp(what, "daemon") == 0)
+		return daemonize(number);
+	else if (strcmp(what, "streams") == 0)
+		return tell_streams();
+	else if (strcmp(what, "map") == 0)
+		map(number);
+	else if (strcmp(what, "slow") == 0)
+		return be_slow(number);
+	else if (strcmp(what, "killed") == 0) {
+		churn(number);
+		kill(getpid(), SIGKILL);
+	} else
+		return 2;
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recording.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { ARGUMENTS_MAX = 64 };
+
+bool recording_begin(struct recording *r)
+{
+	*r = (struct recording){ 0 };
+	strcpy(r->directory, "/tmp/gg-record-XXXXXX");
+	if (mkdtemp(r->directory) == NULL || getenv("GEIGER") == NULL)
+		return false;
+	snprintf(r->path, sizeof(r->path), "%s/p.geiger", r->directory);
+	return true;
+}
+
+/* Files directly in the directory, which this test made. */
+void recording_end(struct recording *r)
+{
+	DIR *listing = opendir(r->directory);
+	struct dirent *entry;
+
+	child_done(&r->child);
+	while (listing != NULL && (entry = readdir(listing)) != NULL)
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(listing), entry->d_name, 0);
+	if (listing != NULL)
+		closedir(listing);
+	rmdir(r->directory);
+}
+
+bool recording_run_with(struct recording *r, const char *const options[],
+                        const char *const environment[], double limit_seconds)
+{
+	const char *argv[ARGUMENTS_MAX] = { getenv("GEIGER"), "record", "-o", r->path };
+	size_t count = 4;
+
+	while (*options != NULL && count < ARGUMENTS_MAX - 1)
+		argv[count++] = *options++;
+	child_done(&r->child);
+	return child_run(&r->child, argv, environment, limit_seconds) && !r->child.timed_out;
+}
+
+bool recording_run(struct recording *r, const char *const options[], double limit_seconds)
+{
+	return recording_run_with(r, options, NULL, limit_seconds);
+}
+
+bool recording_geiger(struct recording *r, const char *const arguments[], double limit_seconds)
+{
+	const char *argv[ARGUMENTS_MAX] = { getenv("GEIGER") };
+	size_t count = 1;
+
+	while (*arguments != NULL && count < ARGUMENTS_MAX - 1)
+		argv[count++] = *arguments++;
+	child_done(&r->child);
+	return child_run(&r->child, argv, NULL, limit_seconds) && !r->child.timed_out;
+}
+
+const char *recording_text(struct recording *r, const char *query)
+{
+	static char text[4096];
+	const char *argv[] = { "sqlite3", "-readonly", r->path, query, NULL };
+	struct child child;
+
+	text[0] = '\0';
+	if (child_run(&child, argv, NULL, 30) && child.exit_status == 0)
+		snprintf(text, sizeof(text), "%s", gg_buf_text(&child.out));
+	else
+		printf("%s: %s\n", query, gg_buf_text(&child.err));
+	child_done(&child);
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+double recording_number(struct recording *r, const char *query)
+{
+	const char *text = recording_text(r, query);
+	char *end;
+	double number = strtod(text, &end);
+
+	return end == text ? -1 : number;
+}
+
+bool recording_wait_for(struct recording *r, const char *query, double least, double seconds)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+
+	while (gg_clock_monotonic_ns() < end_ns) {
+		if (access(r->path, R_OK) == 0 && recording_number(r, query) >= least)
+			return true;
+		usleep(50000);
+	}
+	return false;
+}
+
+bool recording_adds_up(struct recording *r)
+{
+	static const char query[] =
+		"with t as (select process, coalesce(stack, 0) s, sum(allocated_samples) a,"
+		"   sum(freed_samples) f from total group by 1, 2),"
+		" x as (select process, coalesce(stack, 0) s, count(*) a, count(t_free) f from sample"
+		"   group by 1, 2),"
+		" c as (select process, coalesce(stack, 0) s, sum(samples) n from coarse group by 1, 2)"
+		"select count(*) from t left join x using (process, s) left join c using (process, s)"
+		"  where t.a <> coalesce(x.a, 0) + coalesce(c.n, 0)"
+		"     or t.f <> coalesce(x.f, 0) + coalesce(c.n, 0)";
+
+	return recording_number(r, query) == 0 &&
+	       recording_number(r, "select (select coalesce(sum(allocated_samples), 0) from total)"
+	                           " = (select count(*) from sample) +"
+	                           " (select coalesce(sum(samples), 0) from coarse)") == 1;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs with the agent alone: `geiger env`, `ls`, `salvage`, `clean`. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "recording.h"
+#include "test.h"
+
+static const char *helper(void)
+{
+	return getenv("RECORD_PROGRAM");
+}
+
+/* Only in directories of our own: others' regions are not ours to remove.  Runs `geiger env OPTIONS -- COMMAND`, and what it prints. */
+static bool run_by_env(struct recording *r, const char *command, const char *count, int status)
+{
+	const char *arguments[] = { "env", "-i",     "1k",    "--dir", r->directory,
+		                    "--",  helper(), command, count,   NULL };
+	struct child child;
+	bool ok = CHECK(recording_geiger(r, arguments, 20)) && CHECK(r->child.exit_status == 0);
+
+	if (ok) {
+		const char *argv[] = { "sh", "-c", gg_buf_text(&r->child.out), NULL };
+
+		ok = CHECK(child_run(&child, argv, NULL, 60)) && CHECK(child.exit_status == status);
+		CHECK(child.err.length == 0 || status != 0); /* a shell tells of signals */
+		child_done(&child);
+	}
+	return ok;
+}
+
+static bool geiger(struct recording *r, const char *a, const char *b, const char *c, const char *d)
+{
+	return CHECK(recording_geiger(r, (const char *const[]){ a, b, c, d, NULL }, 60));
+}
+
+TEST(a_region_that_nobody_recorded_becomes_a_profile)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "3000", 128 + SIGKILL)) {
+		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+		CHECK(recording_number(&r, "select has_history from session") == 0);
+		CHECK(strstr(recording_text(&r, "select command from session"), " killed 3000") !=
+		      NULL);
+		CHECK(recording_number(&r, "select count(*) from process") == 1);
+		/* 3000 x 777 bytes / 1 KiB: 1592 +- 27 sampled blocks. */
+		double allocated = recording_number(&r, "select sum(allocated_samples) from total");
+
+		CHECK_MSG(allocated > 1450 && allocated < 1750, "%g", allocated);
+		CHECK(recording_number(&r, "select sum(samples) from coarse") > 1400);
+		CHECK(recording_number(&r, "select count(*) from module where path like "
+		                           "'%record_program'") == 1);
+		CHECK(recording_adds_up(&r));
+	}
+	recording_end(&r);
+}
+
+TEST(regions_of_a_family_become_one_profile_with_its_parents)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "fork", "500", 0)) {
+		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
+		CHECK(recording_number(&r, "select count(*) from process") == 3);
+		CHECK(recording_number(&r, "select count(*) from process where parent = 1") == 2);
+		CHECK(recording_number(&r, "select count(*) from note where text like "
+		                           "'%was forked with%'") == 2);
+		CHECK(recording_adds_up(&r));
+	}
+	recording_end(&r);
+}
+
+TEST(regions_are_listed_and_dead_ones_removed)
+{
+	struct recording r;
+	char text[128], link[128], fake[128];
+	struct stat status;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "allocate", "3000", 0)) {
+		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
+		CHECK(strstr(gg_buf_text(&r.child.out), "dead") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
+
+		/* What only looks like one: a text, and links to a file and a directory. */
+		snprintf(text, sizeof(text), "%s/geiger-1-1.region", r.directory);
+		int fd = open(text, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+		CHECK(fd >= 0 && write(fd, "precious\n", 9) == 9);
+		close(fd);
+		snprintf(link, sizeof(link), "%s/geiger-1-2.region", r.directory);
+		CHECK(symlink(text, link) == 0);
+		snprintf(fake, sizeof(fake), "%s/geiger-session-1-abcdef", r.directory);
+		CHECK(symlink("/tmp", fake) == 0);
+
+		CHECK(geiger(&r, "clean", "--older-than", "1h", r.directory));
+		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
+		CHECK(geiger(&r, "clean", "--dry-run", r.directory, NULL));
+		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
+		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
+		CHECK(strstr(gg_buf_text(&r.child.out), "not a region") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), "dead") != NULL);
+		CHECK(geiger(&r, "clean", r.directory, NULL, NULL));
+		CHECK(r.child.exit_status == 0);
+		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
+		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
+		CHECK(stat(text, &status) == 0 && status.st_size == 9);
+		CHECK(lstat(link, &status) == 0 && lstat(fake, &status) == 0);
+		CHECK(geiger(&r, "salvage", "-o", r.path, text));
+		CHECK(r.child.exit_status == 1);
+		CHECK(strstr(gg_buf_text(&r.child.err), "is not a region") != NULL);
+	}
+	recording_end(&r);
+}
+
+TEST(the_living_are_not_removed_and_can_be_read)
+{
+	struct recording r;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(recording_geiger(&r,
+	                       (const char *const[]){ "env", "-i", "1k", "--dir", r.directory, "--",
+	                                              "exec", helper(), "slow", "20000", NULL },
+	                       20));
+	pid = fork();
+	if (pid == 0) {
+		char script[4096];
+
+		/* The line says "NAME=VALUE exec PROGRAM": the shell becomes it. */
+		snprintf(script, sizeof(script), "%s", gg_buf_text(&r.child.out));
+		execl("/bin/sh", "sh", "-c", script, NULL);
+		_exit(99);
+	}
+	for (int i = 0; i < 100; i++) {
+		usleep(50000);
+		if (geiger(&r, "ls", r.directory, NULL, NULL) &&
+		    strstr(gg_buf_text(&r.child.out), "slow 20000") != NULL)
+			break;
+	}
+	usleep(500000);
+	CHECK(strstr(gg_buf_text(&r.child.out), "alive") != NULL);
+	CHECK(geiger(&r, "clean", "-q", r.directory, NULL));
+	CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
+	CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+	CHECK(recording_number(&r, "select count(*) from note where text like '%was running%'") ==
+	      1);
+	CHECK(recording_number(&r, "select end_ns is null from process") == 1);
+	CHECK(recording_number(&r, "select count(*) from sample") > 10);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	recording_end(&r);
+}
+
+TEST(other_forms_of_the_environment)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r))) {
+		CHECK(geiger(&r, "env", "--format=systemd", "--dir=/var/a %b", NULL));
+		CHECK(strstr(gg_buf_text(&r.child.out), "[Service]\nEnvironment=\"LD_PRELOAD=/") !=
+		      NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), "\"GEIGER_DIR=/var/a %%b\"") != NULL);
+		CHECK(geiger(&r, "env", "--format=docker", NULL, NULL));
+		CHECK(strstr(gg_buf_text(&r.child.out), "-e GEIGER_DIR=/var/tmp") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), ":ro") != NULL);
+		CHECK(geiger(&r, "env", "--dir", "relative", NULL));
+		CHECK(r.child.exit_status == 2);
+	}
+	recording_end(&r);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals, terminals and job control: the command gets what it would have got without `geiger record`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "recording.h"
+#include "test.h"
+
+/* A recording that goes on while the test does things to it. */
+struct running {
+	pid_t pid;
+	int out; /* of its standard output, or of the terminal */
+	char text[4096];
+	size_t length;
+};
+
+/* geiger record -q -o PATH -- sh -c SCRIPT, with its output in a pipe. */
+static bool start(struct recording *r, struct running *run, const char *script, const char *option)
+{
+	int out[2];
+
+	*run = (struct running){ 0 };
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return false;
+	run->pid = fork();
+	if (run->pid == 0) {
+		setpgid(0, 0);
+		dup2(out[1], 1);
+		execl(getenv("GEIGER"), "geiger", "record", "-i", "1k", option, "-o", r->path, "--",
+		      "sh", "-c", script, NULL);
+		_exit(99);
+	}
+	close(out[1]);
+	run->out = out[0];
+	return run->pid > 0;
+}
+
+/* Reads until the output has the text. */
+static bool wait_for(struct running *run, const char *text, double seconds)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+
+	while (strstr(run->text, text) == NULL) {
+		struct pollfd fd = { .fd = run->out, .events = POLLIN };
+		ssize_t got;
+
+		if (gg_clock_monotonic_ns() > end_ns || run->length + 1 == sizeof(run->text))
+			return false;
+		if (poll(&fd, 1, 100) <= 0)
+			continue;
+		got = read(run->out, run->text + run->length, sizeof(run->text) - 1 - run->length);
+		if (got <= 0)
+			return strstr(run->text, text) != NULL;
+		run->length += (size_t)got;
+	}
+	return true;
+}
+
+/* Its exit status as a shell has it; -1: it did not end in time. */
+static int finish(struct running *run, double seconds)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+	int status = 0;
+
+	while (waitpid(run->pid, &status, WNOHANG) == 0) {
+		char rest[256];
+
+		if (gg_clock_monotonic_ns() > end_ns) {
+			kill(run->pid, SIGKILL);
+			waitpid(run->pid, NULL, 0);
+			close(run->out);
+			return -1;
+		}
+		if (poll(&(struct pollfd){ .fd = run->out, .events = POLLIN }, 1, 10) > 0 &&
+		    read(run->out, rest, sizeof(rest)) < 0 && errno != EIO)
+			break;
+	}
+	close(run->out);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST(signals_sent_to_the_recorder_reach_the_command)
+{
+	static const struct {
+		int signal;
+		const char *name;
+	} signals[] = { { SIGTERM, "TERM" }, { SIGHUP, "HUP" },   { SIGUSR1, "USR1" },
+		        { SIGUSR2, "USR2" }, { SIGQUIT, "QUIT" }, { SIGINT, "INT" } };
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	for (size_t i = 0; i < GG_COUNT(signals); i++) {
+		struct running run;
+		char script[256];
+
+		snprintf(script, sizeof(script),
+		         "trap 'echo got; exit 42' %s; echo ready; while :; do sleep 0.05; done",
+		         signals[i].name);
+		if (!CHECK(start(&r, &run, script, "-q")) || !CHECK(wait_for(&run, "ready", 20)))
+			continue;
+		kill(run.pid, signals[i].signal);
+		CHECK_MSG(wait_for(&run, "got", 20), "SIG%s", signals[i].name);
+		CHECK(finish(&run, 20) == 42);
+		CHECK(recording_number(&r, "select exit_status from session") == 42);
+	}
+	recording_end(&r);
+}
+
+TEST(a_signal_that_ends_the_command_is_its_exit_status)
+{
+	struct recording r;
+	struct running run;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(start(&r, &run, "echo ready; exec sleep 60", "-q")) &&
+	    CHECK(wait_for(&run, "ready", 20))) {
+		kill(run.pid, SIGTERM);
+		CHECK(finish(&run, 20) == 128 + SIGTERM);
+		CHECK(recording_number(&r, "select count(*) from process") >= 1);
+	}
+	recording_end(&r);
+}
+
+/* --- with a terminal --- */
+
+/* The same under a terminal of its own; the leader of its session waits as a shell would, and passes
+ * the exit status on. `stops`: it continues the job once it has stopped. */
+static bool start_on_terminal(struct recording *r, struct running *run, const char *script,
+                              bool stops)
+{
+	*run = (struct running){ 0 };
+	run->pid = forkpty(&run->out, NULL, NULL, NULL);
+	if (run->pid == 0) {
+		int status = 0;
+		pid_t job;
+
+		signal(SIGTTOU, SIG_IGN);
+		job = fork();
+		if (job == 0) {
+			setpgid(0, 0);
+			tcsetpgrp(0, getpid());
+			signal(SIGTTOU, SIG_DFL);
+			execl(getenv("GEIGER"), "geiger", "record", "-q", "-i", "1k", "-o", r->path,
+			      "--", "sh", "-c", script, NULL);
+			_exit(99);
+		}
+		setpgid(job, job);
+		tcsetpgrp(0, job);
+		if (stops) {
+			if (waitpid(job, &status, WUNTRACED) != job || !WIFSTOPPED(status))
+				_exit(98);
+			tcsetpgrp(0, getpid());
+			dprintf(1, "stopped\n");
+			usleep(300000);
+			tcsetpgrp(0, job);
+			kill(-job, SIGCONT);
+		}
+		waitpid(job, &status, 0);
+		_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	return run->pid > 0;
+}
+
+static int count_of(const char *text, const char *word)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, word)) != NULL; text += strlen(word))
+		count++;
+	return count;
+}
+
+TEST(ctrl_c_reaches_the_command_once)
+{
+	static const char script[] =
+		"trap 'echo got' INT; echo ready; sleep 0.5; sleep 0.5; sleep 0.5; echo done; exit 3";
+	struct recording r;
+	struct running run;
+
+	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false)) &&
+	    CHECK(wait_for(&run, "ready", 20))) {
+		usleep(100000);
+		CHECK(write(run.out, "\x03", 1) == 1);
+		CHECK(wait_for(&run, "done", 20));
+		CHECK_MSG(count_of(run.text, "got") == 1, "%s", run.text);
+		CHECK(finish(&run, 20) == 3);
+		CHECK(recording_number(&r, "select exit_status from session") == 3);
+	}
+	recording_end(&r);
+}
+
+TEST(ctrl_c_ends_a_command_that_does_not_care)
+{
+	struct recording r;
+	struct running run;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(start_on_terminal(&r, &run, "echo ready; sleep 60", false)) &&
+	    CHECK(wait_for(&run, "ready", 20))) {
+		usleep(100000);
+		CHECK(write(run.out, "\x03", 1) == 1);
+		CHECK(finish(&run, 20) == 128 + SIGINT);
+		CHECK(recording_number(&r, "select exit_status from session") == 130);
+	}
+	recording_end(&r);
+}
+
+TEST(ctrl_z_stops_both_and_the_shell_continues_them)
+{
+	static const char script[] = "echo ready; sleep 1; echo after; exit 4";
+	struct recording r;
+	struct running run;
+
+	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, true)) &&
+	    CHECK(wait_for(&run, "ready", 20))) {
+		usleep(100000);
+		CHECK(write(run.out, "\x1a", 1) == 1);
+		CHECK(wait_for(&run, "stopped", 20));
+		CHECK(wait_for(&run, "after", 20));
+		CHECK(finish(&run, 20) == 4);
+		CHECK(recording_number(&r, "select exit_status from session") == 4);
+	}
+	recording_end(&r);
+}
+
+TEST(the_command_is_in_the_foreground_of_the_terminal)
+{
+	static const char script[] =
+		"read line; echo \"line: $line\"; test -t 0 && test -t 1 && stty size "
+		">/dev/null && echo terminal; exit 6";
+	struct recording r;
+	struct running run;
+
+	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false))) {
+		CHECK(write(run.out, "hello\n", 6) == 6);
+		CHECK(wait_for(&run, "line: hello", 20));
+		CHECK(wait_for(&run, "terminal", 20));
+		CHECK(finish(&run, 20) == 6);
+	}
+	recording_end(&r);
+}
+
+TEST(a_stop_from_elsewhere_stops_the_command_alone)
+{
+	struct recording r;
+	struct running run;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(start(&r, &run, "echo $$; kill -STOP $$; echo again; exit 8", "-q")) &&
+	    CHECK(wait_for(&run, "\n", 20))) {
+		pid_t command = atoi(run.text);
+
+		usleep(300000);
+		kill(command, SIGCONT);
+		CHECK(wait_for(&run, "again", 20));
+		CHECK(finish(&run, 20) == 8);
+	}
+	recording_end(&r);
+}
+
+/* --- after the command --- */
+
+TEST(an_interrupt_ends_the_recording_of_what_lives_on)
+{
+	struct recording r;
+	struct running run;
+	pid_t left = 0;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(start(&r, &run, "setsid sleep 60 >/dev/null 2>&1 & echo pid $!; exit 5", "-q")) &&
+	    CHECK(wait_for(&run, "pid ", 20))) {
+		usleep(500000);
+		left = atoi(strstr(run.text, "pid ") + 4);
+		CHECK(kill(run.pid, 0) == 0); /* it waits */
+		kill(run.pid, SIGINT);
+		CHECK(finish(&run, 20) == 5);
+		CHECK(strcmp(recording_text(&r, "select ending from process where exe like "
+		                                "'%/sleep'"),
+		             "lived on") == 0);
+		CHECK(left > 0 && kill(left, SIGKILL) == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
+{
+	struct recording r;
+	struct running run;
+	char script[256], line[160];
+
+	snprintf(script, sizeof(script), "echo pid $$; exec \"%s\" slow 6000",
+	         getenv("RECORD_PROGRAM"));
+	if (CHECK(recording_begin(&r)) && CHECK(start(&r, &run, script, "-q")) &&
+	    CHECK(wait_for(&run, "pid ", 20))) {
+		CHECK(recording_wait_for(&r, "select count(*) from sample", 500, 20));
+		double before = recording_number(&r, "select max(t_alloc) from sample");
+
+		usleep(1500000);
+		kill(run.pid, SIGKILL);
+		waitpid(run.pid, NULL, 0);
+		/* Everything but the last second, so more than half a second of those 1.5. */
+		CHECK(recording_number(&r, "select max(t_alloc) from sample") > before + 0.4e9);
+		CHECK(recording_number(&r, "select end_ns is null from session") == 1);
+		CHECK(recording_number(&r, "select count(*) from process") >= 1);
+
+		/* The command goes on, and its region is there. */
+		recording_geiger(&r, (const char *const[]){ "ls", NULL }, 20);
+		snprintf(line, sizeof(line), "%d  alive", atoi(strstr(run.text, "pid ") + 4));
+		CHECK_MSG(strstr(gg_buf_text(&r.child.out), line) != NULL, "%s: %s", line,
+		          gg_buf_text(&r.child.out));
+		CHECK(wait_for(&run, "slow is done", 30));
+		const char *line_at = strstr(gg_buf_text(&r.child.out), line);
+		const char *path = line_at != NULL ? strstr(line_at, "/geiger-session-") : NULL;
+
+		if (CHECK(path != NULL)) {
+			char region[512], *end;
+
+			while (path > line_at && path[-1] != ' ')
+				path--;
+			snprintf(region, sizeof(region), "%.*s", (int)strcspn(path, " \n"), path);
+			recording_geiger(
+				&r, (const char *const[]){ "salvage", "-o", r.path, region, NULL },
+				20);
+			CHECK(r.child.exit_status == 0);
+			CHECK(recording_number(&r, "select sum(allocated_samples) from total") >
+			      1000);
+			/* This session's leftovers, not those of others: by name. */
+			unlink(region);
+			end = strrchr(region, '/');
+			*end = '\0';
+			rmdir(region);
+			if (strstr(end = strrchr(region, '/'), "geiger-session-") == NULL) {
+				*end = '\0';
+				rmdir(region);
+			}
+		}
+		close(run.out);
+	}
+	recording_end(&r);
+}
