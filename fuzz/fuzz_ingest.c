@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder on hostile regions (spoilt.h): opened, drained, spoilt further, drained again, settled
+ * and finished, into a profile in memory.  No crash, no endless loop, and a profile that is whole: ids
+ * ascend, what they point to is there, and no time goes backwards.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "record/target.h"
+#include "spoilt.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static int check_sample(const struct gg_sample *sample, void *context)
+{
+	uint64_t *last = context;
+
+	require(sample->id > *last && sample->free_ns >= sample->alloc_ns);
+	require(sample->process == 1 && gg_draw_is_valid(&sample->draw));
+	*last = sample->id;
+	return 0;
+}
+
+static int check_coarse(const struct gg_coarse *coarse, void *context)
+{
+	(void)context;
+	require(coarse->process == 1 && coarse->sums.sample_count > 0);
+	return 0;
+}
+
+static void check(struct gg_profile *profile)
+{
+	uint64_t last = 0;
+
+	require(gg_profile_each_sample(profile, check_sample, &last, NULL) == 0);
+	require(gg_profile_each_coarse(profile, check_coarse, NULL, NULL) == 0);
+	require(gg_profile_dangling_count(profile) == 0);
+}
+
+static void record(struct gg_output *output, int fd, const uint8_t *rest, size_t rest_size)
+{
+	struct gg_target_set set = { 0 };
+	struct gg_target *target;
+	int again = dup(fd);
+
+	require(again >= 0);
+	if (gg_target_open(&target, &set, output, again, 0, true, NULL) == 0) {
+		output->now_ns = 10000;
+		gg_target_drain(target, false);
+		spoilt_more(rest, rest_size);
+		gg_target_drain(target, false);
+		gg_target_settle(target);
+		output->now_ns = 20000;
+		gg_target_finish(target, output->now_ns, "exited 0");
+	}
+	gg_target_set_done(&set);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct gg_profile *profile;
+	struct gg_output output;
+	struct gg_error error = { 0 };
+
+	require(gg_profile_create(&profile, NULL, &error) == 0);
+	require(gg_output_init(&output, profile, 0, &error) == 0);
+	record(&output, spoilt_region(data, size / 2), data + size / 2, size - size / 2);
+	require(gg_output_commit(&output) == 0);
+	check(profile);
+	gg_output_done(&output);
+	gg_profile_close(profile);
+	return 0;
+}
