@@ -337,8 +337,9 @@ static void settle_if_lossy(struct gg_follow *follow, struct gg_follower *follow
 	gg_target_settle(target);
 }
 
-int gg_follow_finish_ended(struct gg_follow *follow)
+bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 {
+	bool one_waits = false;
 	struct gg_follower *next;
 
 	for (struct gg_follower *f = follow->first; f != NULL && follow->output->status == 0;
@@ -346,19 +347,20 @@ int gg_follow_finish_ended(struct gg_follow *follow)
 		next = f->next;
 		if (!has_ended(f)) {
 			settle_if_lossy(follow, f);
-			continue;
+		} else if (!f->has_ended && !last) {
+			f->has_ended = one_waits = true;
+		} else {
+			f->ending = find_ending(follow, f);
+			finish(follow, f);
 		}
-		f->has_ended = true;
-		f->ending = find_ending(follow, f);
-		finish(follow, f);
 	}
-	return follow->output->status;
+	return one_waits;
 }
 
 int gg_follow_finish_all(struct gg_follow *follow, bool *ret_some_live)
 {
 	*ret_some_live = false;
-	gg_follow_finish_ended(follow);
+	gg_follow_finish_ended(follow, true);
 	while (follow->first != NULL) {
 		struct gg_follower *follower = follow->first;
 

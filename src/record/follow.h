@@ -63,8 +63,11 @@ void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status);
 /* Drains all; how full the fullest ring was, from 0 to 1. */
 double gg_follow_drain(struct gg_follow *follow);
 
-/* Finishes what has ended. */
-int gg_follow_finish_ended(struct gg_follow *follow);
+/*
+ * Finishes what has ended.  Whoever is seen to have ended just now waits for the next time, unless it is
+ * the `last` one: how it ended may be known by then.  True: one waits.
+ */
+bool gg_follow_finish_ended(struct gg_follow *follow, bool last);
 
 /* Finishes all, dead or alive; those that live on record nothing from here on. */
 int gg_follow_finish_all(struct gg_follow *follow, bool *ret_some_live);

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIME_MOST INT64_C(1000000000000000000) /* 31 years: a bound where there is no better one */
+#include "base/clock.h"
+
+#define PROGRESS_AFTER_NS UINT64_C(1000000000)
+#define PROGRESS_EVERY_NS UINT64_C(200000000)
+#define TIME_MOST         INT64_C(1000000000000000000) /* 31 years: a bound where there is no better one */
 
 int gg_output_init(struct gg_output *output, struct gg_profile *profile, uint64_t start_ns,
                    struct gg_error *error)
@@ -37,10 +41,42 @@ int64_t gg_output_time(const struct gg_output *output, uint64_t monotonic_ns)
 	return time_ns > -TIME_MOST ? time_ns : -TIME_MOST;
 }
 
+void gg_output_progress_begin(struct gg_output *output, bool is_wanted)
+{
+	output->progress_from_ns = is_wanted ? gg_clock_monotonic_ns() : 0;
+}
+
+void gg_output_progress(struct gg_output *output)
+{
+	uint64_t now_ns;
+
+	if (output->progress_from_ns == 0)
+		return;
+	now_ns = gg_clock_monotonic_ns();
+	if (now_ns - output->progress_from_ns < PROGRESS_AFTER_NS ||
+	    now_ns - output->progress_last_ns < PROGRESS_EVERY_NS)
+		return;
+	output->progress_last_ns = now_ns;
+	output->progress_shown = true;
+	fprintf(stderr, "\rgeiger: finishing, %llu samples ... %.0f s",
+	        (unsigned long long)output->sample_count,
+	        (double)(now_ns - output->progress_from_ns) * 1e-9);
+	fflush(stderr);
+}
+
+void gg_output_progress_end(struct gg_output *output)
+{
+	if (output->progress_shown)
+		fputs("\r\033[K", stderr);
+	output->progress_from_ns = 0;
+	output->progress_shown = false;
+}
+
 static int flush(struct gg_output *output)
 {
 	uint32_t count = output->pending_count;
 
+	gg_output_progress(output);
 	output->pending_count = 0;
 	for (uint32_t i = 0; i < count && output->status == 0; i++)
 		gg_output_keep(output, gg_profile_add_sample(output->profile, &output->pending[i],

@@ -36,6 +36,9 @@ struct gg_output {
 	uint64_t sample_count, lost_count; /* with rows of their own; whose history was lost */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
 	uint32_t process_count;
+
+	uint64_t progress_from_ns, progress_last_ns; /* 0: nothing is shown */
+	bool progress_shown;
 };
 
 GG_MUST_CHECK int gg_output_init(struct gg_output *output, struct gg_profile *profile,
@@ -55,6 +58,11 @@ int gg_output_note(struct gg_output *output, const char *format, ...) GG_PRINTF(
 
 /* Writes what waits; what was written so far survives a kill. */
 int gg_output_commit(struct gg_output *output);
+
+/* From now on a line on the terminal, once it has taken longer than a second; and it goes again. */
+void gg_output_progress_begin(struct gg_output *output, bool is_wanted);
+void gg_output_progress(struct gg_output *output); /* wherever much is written */
+void gg_output_progress_end(struct gg_output *output);
 
 /* Keeps the first failure; returns it or 0. */
 static inline int gg_output_keep(struct gg_output *output, int status)

@@ -24,8 +24,10 @@
 #define SECOND_NS INT64_C(1000000000)
 
 enum {
+	PRIORITY = -10, /* of the recorder: it needs little, but in time */
 	RING_EVENTS =
-		32768, /* 3 MiB a process: 1 s of 12 500 samples a second, allocated and freed */
+		32768, /* 1.5 MiB a process: 0.6 s of 12 500 samples a second and their ends */
+	DEFAULT_INTERVAL = 512 * 1024, /* the agent's */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
 	EXIT_NOT_RUN = 125,
@@ -84,6 +86,27 @@ static void choose_path(struct session *s)
 	gg_buf_printf(&s->path, "%s.%d.geiger", command, (int)s->launch.pid);
 }
 
+/* As agents will read them: what was asked for here, else what the user has in the environment. */
+static uint64_t interval_of(const struct gg_record_options *options)
+{
+	const char *value = getenv("GEIGER_INTERVAL");
+	uint64_t bytes = options->interval;
+
+	if (bytes == 0 && (value == NULL || gg_size_parse(value, &bytes) < 0 || bytes == 0))
+		return DEFAULT_INTERVAL;
+	return bytes;
+}
+
+static enum gg_scheme scheme_of(const struct gg_record_options *options)
+{
+	const char *name = options->scheme != NULL ? options->scheme : getenv("GEIGER_SCHEME");
+	enum gg_scheme scheme = GG_SCHEME_POISSON;
+
+	if (name != NULL && gg_scheme_parse(name, &scheme) < 0)
+		return GG_SCHEME_POISSON;
+	return scheme;
+}
+
 static int begin_profile(struct session *s)
 {
 	uint64_t wall_ns = gg_clock_wall_ns();
@@ -111,15 +134,11 @@ static int begin_profile(struct session *s)
 		.geiger = GG_VERSION,
 		.start_wall_ns = wall_ns,
 		.end_ns = GG_TIME_NONE,
-		.interval_bytes = s->options->interval != 0 ? (double)s->options->interval
-		                                            : 512 * 1024,
-		.scheme = GG_SCHEME_POISSON,
+		.interval_bytes = (double)interval_of(s->options),
+		.scheme = scheme_of(s->options),
 		.exit_status = -1,
 		.has_history = true,
 	};
-	if (s->options->scheme != NULL &&
-	    gg_scheme_parse(s->options->scheme, &s->record.scheme) < 0)
-		return gg_error_set(s->error, -EINVAL, "--scheme", NULL, "is not known");
 	status = gg_profile_set_session(s->profile, &s->record, s->error);
 	/* Now, so that what cannot be written is known before the command runs. */
 	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
@@ -266,7 +285,8 @@ static int work(struct session *s)
 	}
 	reap(s);
 	fullest = gg_follow_drain(&s->follow);
-	gg_follow_finish_ended(&s->follow);
+	if (gg_follow_finish_ended(&s->follow, false))
+		s->wait_ms = WAIT_LEAST_MS;
 	if (s->output.now_ns >= s->next_second_ns) {
 		gg_memory_snapshot(&s->follow);
 		gg_output_commit(&s->output);
@@ -315,6 +335,7 @@ static void record(struct session *s)
 static int complete(struct session *s, bool *ret_some_live)
 {
 	s->output.now_ns = now_of(s);
+	gg_output_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
 	gg_follow_scan(&s->follow);
 	gg_memory_snapshot(&s->follow);
 	gg_follow_finish_all(&s->follow, ret_some_live);
@@ -325,7 +346,27 @@ static int complete(struct session *s, bool *ret_some_live)
 	gg_output_keep(&s->output, gg_profile_set_session(s->profile, &s->record, s->error));
 	if (s->output.status == 0)
 		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
+	gg_profile_close(s->profile);
+	s->profile = NULL;
+	gg_output_progress_end(&s->output);
 	return s->output.status;
+}
+
+/* What people see of it. */
+static void report(struct session *s)
+{
+	const struct gg_record_options *options = s->options;
+	char line[GG_ERROR_LINE_MAX];
+
+	if (s->output.status < 0) {
+		gg_error_format(s->error, line, sizeof(line));
+		fprintf(stderr, "geiger: the profile is not complete: %s\n", line);
+		return;
+	}
+	if (options->completed != NULL)
+		options->completed(gg_buf_text(&s->path), options->context);
+	if (!options->quiet)
+		gg_notes_print_summary(&s->follow, gg_buf_text(&s->path), options->command[0]);
 }
 
 /* After --max-time: the command goes on without us, and we wait for its exit status. */
@@ -341,18 +382,20 @@ static void wait_for_command(struct session *s)
 	}
 }
 
-static void report_failure(const struct session *s)
+/* Standard streams that are closed stay so for the command; but no file of ours may take their place,
+ * or a message for people would land in it. */
+static void fill_closed_streams(void)
 {
-	char line[GG_ERROR_LINE_MAX];
-
-	gg_error_format(s->error, line, sizeof(line));
-	fprintf(stderr, "geiger: the profile is not complete: %s\n", line);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+			return;
 }
 
 static int begin(struct session *s, int *ret_exit_status)
 {
 	int status = gg_launch_check(s->options->command[0]);
 
+	fill_closed_streams();
 	/* Before a profile that is there is replaced. */
 	if (status < 0) {
 		*ret_exit_status = status_of_exec(status);
@@ -374,6 +417,9 @@ static int begin(struct session *s, int *ret_exit_status)
 	s->follow.output = &s->output;
 	s->follow.only_pid = s->options->no_children ? s->launch.pid : 0;
 	raise_descriptor_limit();
+	/* Root's privilege; others stay as they are. */
+	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
+		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	begin_watch(s);
 	return release_command(s, ret_exit_status);
@@ -410,11 +456,8 @@ int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
 	status = begin(s, ret_exit_status);
 	if (status == 0) {
 		record(s);
-		if (complete(s, &some_live) < 0)
-			report_failure(s);
-		else if (!options->quiet)
-			gg_notes_print_summary(&s->follow, gg_buf_text(&s->path),
-			                       options->command[0]);
+		complete(s, &some_live);
+		report(s);
 		wait_for_command(s);
 		*ret_exit_status = s->exit_status;
 	}

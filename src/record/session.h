@@ -37,6 +37,9 @@ struct gg_record_options {
 	bool no_children;
 	double max_seconds; /* 0: until the session ends */
 	bool quiet;
+	/* Called once the profile is complete and closed, before the line that says so; or NULL. */
+	void (*completed)(const char *path, void *context);
+	void *context;
 };
 
 int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,

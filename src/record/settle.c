@@ -175,6 +175,8 @@ static int put_totals(struct gg_target *target, const struct gg_region_view *vie
 			                  .stack = places[i].stack };
 		uint32_t first = i;
 
+		if (i % 1024 == 0)
+			gg_output_progress(output);
 		while (i < count && compare_places(&places[first], &places[i]) == 0)
 			add_row(&total, &view->rows[places[i++].row]);
 		gg_output_keep(output,
@@ -298,6 +300,8 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 			                         &nothing, &target->seen[i].sums);
 	qsort(rests, count, sizeof(*rests), compare_rests);
 	for (uint32_t i = 0, end; i < count; i = end) {
+		if (i % 1024 == 0)
+			gg_output_progress(target->output);
 		for (end = i + 1; end < count && rests[end].node == rests[i].node;)
 			end++;
 		write_rests(target, rests + i, end - i, end_ns);
