@@ -68,11 +68,11 @@ static const char *reason(int status)
 static void say_why_not(const char *what, int status)
 {
 	char digits[GG_DIGITS_MAX];
-	const char *directory = gg_process.options.directory;
+	const char *asked = gg_process.options.directory;
 
 	gg_say("not profiling: ", what, ": ", reason(status), " (error ",
 	       gg_digits((uint64_t)-status, digits), ")",
-	       directory[0] != '\0' ? "; GEIGER_DIR is " : "", directory, GG_SAY_END);
+	       asked[0] != '\0' ? "; GEIGER_DIR is " : "", asked, GG_SAY_END);
 }
 
 /* The texts and numbers of this process, for the region's header. */
@@ -98,6 +98,21 @@ static void identify(struct gg_region_options *o, struct identity *identity)
 	o->options_bytes = (uint32_t)strlen(gg_process.options.text);
 }
 
+/*
+ * Where regions go: that of GEIGER_DIR, else where the first one went.  A forked child must not look
+ * into its environment: shells replace it piece by piece, and it may be in the middle of that.
+ */
+static char directory[GG_REGION_PATH_MAX];
+_Static_assert(sizeof(directory) >= GG_OPTIONS_DIRECTORY_MAX, "it is copied there");
+
+static void remember_directory(const char *path)
+{
+	size_t length = (size_t)(strrchr(path, '/') - path);
+
+	memcpy(directory, path, length);
+	directory[length] = '\0';
+}
+
 typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
                         const struct gg_region_options *options);
 
@@ -107,17 +122,17 @@ static int open_region(make_region *make)
 {
 	static struct identity identity;
 	static struct gg_region_map map;
-	const struct gg_options *options = &gg_process.options;
-	struct gg_region_options region = options->region;
+	struct gg_region_options region = gg_process.options.region;
 	char name[NAME_MAX_BYTES];
 	int status;
 
 	name_file(name);
-	status = gg_region_map_create(&map,
-	                              options->directory[0] != '\0' ? options->directory : NULL,
-	                              name, gg_region_file_bytes(&region));
+	status = gg_region_map_create(&map, directory[0] != '\0' ? directory : NULL, name,
+	                              gg_region_file_bytes(&region));
 	if (status < 0)
 		return status;
+	if (directory[0] == '\0')
+		remember_directory(map.path);
 	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	region.active = gg_load_relaxed(&gg_process.is_active) != 0;
 	identify(&region, &identity);
@@ -178,6 +193,7 @@ static bool start(void)
 
 	gg_real_find();
 	gg_options_read(&gg_process.options);
+	memcpy(directory, gg_process.options.directory, sizeof(gg_process.options.directory));
 	fit_limits(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
 	gg_process.is_active = gg_process.options.region.active;

@@ -98,7 +98,8 @@ int gg_region_map_create(struct gg_region_map *ret_map, const char *directory, c
                          uint64_t bytes)
 {
 	const char *asked = directory != NULL ? directory : secure_getenv("GEIGER_DIR");
-	const char *places[] = { "/dev/shm", secure_getenv("TMPDIR"), "/tmp" };
+	const char *places[] = { "/dev/shm", asked == NULL ? secure_getenv("TMPDIR") : NULL,
+		                 "/tmp" };
 	int saved_errno = errno, status = -ENOENT, first = 0;
 
 	if (asked != NULL)

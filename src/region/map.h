@@ -32,7 +32,8 @@ struct gg_region_map {
 
 /*
  * Makes DIRECTORY/name, new, 0600, bytes long, and maps it.  directory NULL: that of GEIGER_DIR, and
- * nowhere else; without GEIGER_DIR the first of /dev/shm, $TMPDIR and /tmp that lets us.
+ * nowhere else; without GEIGER_DIR the first of /dev/shm, $TMPDIR and /tmp that lets us.  With a
+ * directory the environment is not looked at: a program may be changing it.
  * 0 or -Exxx with *ret_map untouched and no file left; -EFBIG: a file size limit forbids it.
  */
 GG_MUST_CHECK int gg_region_map_create(struct gg_region_map *ret_map, const char *directory,

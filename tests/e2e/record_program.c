@@ -59,6 +59,22 @@ static int make_children(long count)
 	return failed != 0;
 }
 
+/* As a shell that is replacing its environment when it forks: what is in it points nowhere. */
+static int lose_environment(long count)
+{
+	static char *nowhere[] = { (char *)16, NULL };
+	int status = 0;
+
+	allocate(count);
+	if (fork() == 0) {
+		environ = nowhere;
+		allocate(count);
+		_exit(0);
+	}
+	wait(&status);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static int daemonize(long milliseconds)
 {
 	puts("parent");
@@ -119,6 +135,8 @@ int main(int argc, char **argv)
 		churn(number);
 	else if (strcmp(what, "fork") == 0)
 		return make_children(number);
+	else if (strcmp(what, "environment") == 0)
+		return lose_environment(number);
 	else if (strcmp(what, "daemon") == 0)
 		return daemonize(number);
 	else if (strcmp(what, "streams") == 0)

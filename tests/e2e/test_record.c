@@ -183,6 +183,18 @@ TEST(what_a_child_inherits_is_known_as_its_ancestors)
 	recording_end(&r);
 }
 
+TEST(a_child_whose_environment_is_in_pieces_is_recorded)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "environment", "1000"))) {
+		CHECK_MSG(r.child.exit_status == 0, "%d", r.child.exit_status);
+		CHECK(recording_number(&r, "select count(*) from process") == 2);
+	}
+	recording_end(&r);
+}
+
 TEST(a_daemon_belongs_to_the_session_until_it_ends)
 {
 	struct recording r;
