@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "profile/query.h"
+#include "record/load.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -257,7 +258,7 @@ static int run_sql(struct gg_invocation *invocation)
 	if (options->csv && options->json)
 		return gg_error_set(error, -EINVAL, "sql", "Give one of the two.",
 		                    "both --csv and --json");
-	code = gg_profile_open(&profile, invocation->operands[0], error);
+	code = gg_record_open(&profile, invocation->operands[0], error);
 	if (code < 0)
 		return code;
 	code = gg_query_new(&query, profile,

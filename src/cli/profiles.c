@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/load.h"
 #include "report/fit.h"
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
-	return gg_profile_open(ret_profile, path, error);
+	return gg_record_open(ret_profile, path, error);
 }
 
 static bool has_prefix(const char *text, const char *prefix)

@@ -140,6 +140,8 @@ TEST(the_living_are_not_removed_and_can_be_read)
 		execl("/bin/sh", "sh", "-c", script, NULL);
 		_exit(99);
 	}
+	char *path = NULL;
+
 	for (int i = 0; i < 100; i++) {
 		usleep(50000);
 		if (geiger(&r, "ls", r.directory, NULL, NULL) &&
@@ -149,6 +151,15 @@ TEST(the_living_are_not_removed_and_can_be_read)
 	usleep(500000);
 	CHECK(strstr(gg_buf_text(&r.child.out), "alive") != NULL);
 	CHECK(geiger(&r, "clean", "-q", r.directory, NULL));
+	/* As it is, without a salvage: any command that takes a profile. */
+	CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
+	path = strdup(strstr(gg_buf_text(&r.child.out), r.directory));
+	path[strcspn(path, " \n")] = '\0';
+	CHECK(geiger(&r, "sql", "--csv", path, "select count(*) from process"));
+	CHECK_MSG(strstr(gg_buf_text(&r.child.out), "1") != NULL, "%s", gg_buf_text(&r.child.err));
+	CHECK(geiger(&r, "report", path, NULL, NULL));
+	CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+	free(path);
 	CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
 	CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
 	CHECK(recording_number(&r, "select count(*) from note where text like '%was running%'") ==
