@@ -12,7 +12,6 @@
 #include "agent/symbol.h"
 #include "agent/system.h"
 #include "base/atomic.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "unwind/modules.h"
 
@@ -135,7 +134,7 @@ static uint64_t identity_of(const struct gg_module_info *info)
 }
 
 /* Is it noted?  Others that lie there are gone: two modules cannot share an address. */
-static bool is_noted(const struct dl_find_object *object, uint64_t identity)
+static bool is_noted(const struct dl_find_object *object, uint64_t identity, uint64_t now_ns)
 {
 	uint64_t begin = (uintptr_t)object->dlfo_map_start, end = (uintptr_t)object->dlfo_map_end;
 	uint32_t count = gg_load_acquire(&noted_count);
@@ -152,14 +151,13 @@ static bool is_noted(const struct dl_find_object *object, uint64_t identity)
 		} else {
 			gg_store_relaxed(&n->is_unloaded, 1);
 			if (n->index != GG_INDEX_NONE)
-				gg_region_unload_module(&gg_process.region, n->index,
-				                        gg_clock_monotonic_ns());
+				gg_region_unload_module(&gg_process.region, n->index, now_ns);
 		}
 	}
 	return found;
 }
 
-static void note(uint64_t pc, uint64_t epoch)
+static void note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
 {
 	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
 	struct gg_module_info info = { .generation = (uint32_t)epoch };
@@ -174,7 +172,7 @@ static void note(uint64_t pc, uint64_t epoch)
 	info.bias = object.dlfo_link_map->l_addr;
 	read_headers(&object, &info, ranges);
 	identity = identity_of(&info);
-	if (is_noted(&object, identity))
+	if (is_noted(&object, identity, now_ns))
 		return;
 	place = gg_add_relaxed(&noted_count, 1);
 	if (place >= GG_LOADED_MAX) {
@@ -182,7 +180,7 @@ static void note(uint64_t pc, uint64_t epoch)
 		gg_region_count(&gg_process.region, GG_COUNT_DROP_MODULES, 1);
 		return;
 	}
-	info.load_ns = gg_clock_monotonic_ns();
+	info.load_ns = now_ns;
 	noted[place].begin = (uintptr_t)object.dlfo_map_start;
 	noted[place].identity = identity;
 	noted[place].index = add_to_region(&info);
@@ -206,15 +204,16 @@ bool gg_loaded_are_one_module(uint64_t pc, uint64_t other)
 	return false;
 }
 
-static void note(uint64_t pc, uint64_t epoch)
+static void note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
 {
 	(void)pc;
 	(void)epoch;
+	(void)now_ns;
 }
 
 #endif
 
-void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count)
+void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
 {
 	uint64_t epoch = gg_modules_epoch();
 	/* Relaxed, as below: words that say all; the worst is to look twice. */
@@ -229,7 +228,7 @@ void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count)
 
 		if (gg_load_relaxed(known) == entry)
 			continue;
-		note(pcs[i], epoch);
+		note(pcs[i], epoch, now_ns);
 		gg_store_relaxed(known, entry);
 	}
 	gg_store_relaxed(known_stack, stack_entry);

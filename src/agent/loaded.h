@@ -24,8 +24,12 @@
 
 enum { GG_LOADED_MAX = 2048 };
 
-/* Sees that the modules of these pcs, of that stack, are in the table; its other ones are. */
-void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count);
+/*
+ * Sees that the modules of these pcs, of that stack, are in the table; its other ones are.  `now_ns` is
+ * the time of the sample: what is new there was loaded by then, and what lay there before was gone.  So a
+ * sample at the very time of an unloading belongs to the successor.
+ */
+void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns);
 
 /* Are both pcs in the same module?  False where that cannot be told. */
 bool gg_loaded_are_one_module(uint64_t pc, uint64_t other);

@@ -60,7 +60,7 @@ bool gg_sample_is_our_code(uint64_t pc)
 }
 
 /* The id of the stack that called into this library. */
-static uint32_t capture(struct gg_thread_block *block)
+static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 {
 	struct gg_region *region = &gg_process.region;
 	struct gg_unwind_stack stack;
@@ -79,7 +79,8 @@ static uint32_t capture(struct gg_thread_block *block)
 	block->stack_tag += 1;
 	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
-	gg_loaded_note(id, stack.frames + ours, count - known); /* the others were noted then */
+	/* The others were noted then. */
+	gg_loaded_note(id, stack.frames + ours, count - known, now_ns);
 	return id;
 }
 
@@ -97,7 +98,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 	};
 	uint64_t id;
 
-	sample.stack = capture(block);
+	sample.stack = capture(block, sample.time_ns);
 	if (flags == 0 && gg_real.malloc_usable_size != NULL)
 		sample.usable_bytes = gg_real.malloc_usable_size(p);
 	id = gg_region_record_alloc(region, &block->record, &sample);
@@ -145,14 +146,14 @@ void gg_sample_close(void *p, uint64_t id)
 		return;
 	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
 		struct gg_region *region = &gg_process.region;
+		uint64_t now_ns = gg_clock_monotonic_ns();
 		uint32_t stack = GG_STACK_EMPTY;
 		struct gg_region_sample live;
 
 		/* Of every 100 that the filter lets pass one is none (filter.h). */
 		if (gg_process.options.free_stacks && gg_region_find(region, p, &live))
-			stack = capture(block);
-		if (gg_region_record_free(region, &block->record, p, id, gg_clock_monotonic_ns(),
-		                          stack))
+			stack = capture(block, now_ns);
+		if (gg_region_record_free(region, &block->record, p, id, now_ns, stack))
 			gg_probe_free(p);
 		gg_thread_put_block(t, block);
 	}

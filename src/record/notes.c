@@ -69,9 +69,10 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 		        why != NULL ? why : "no process loaded the agent");
 		return;
 	}
-	fprintf(stderr, "geiger: wrote %s: %llu samples of %u process%s in %.1f s", path,
-	        (unsigned long long)output->sample_count, output->process_count,
-	        output->process_count == 1 ? "" : "es", (double)output->now_ns * 1e-9);
+	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s", path,
+	        (unsigned long long)output->sample_count, output->sample_count == 1 ? "" : "s",
+	        output->process_count, output->process_count == 1 ? "" : "es",
+	        (double)output->now_ns * 1e-9);
 	if (output->dropped_event_count > 0)
 		fprintf(stderr, "; %llu events lost",
 		        (unsigned long long)output->dropped_event_count);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTICE_NS     UINT64_C(1000000)
 #define LOOK_EVERY_NS INT64_C(1000000000)
 
 enum {
@@ -138,8 +137,7 @@ static const struct gg_place_module *find_module(const struct gg_places *places,
 		for (uint32_t j = 0; j < module->range_count && !is_inside; j++)
 			is_inside = address >= module->ranges[j].start &&
 			            address < module->ranges[j].end;
-		if (!is_inside || module->unload_ns <= time_ns ||
-		    module->unload_ns - time_ns < NOTICE_NS)
+		if (!is_inside || module->unload_ns <= time_ns)
 			continue;
 		if (found == NULL || module->unload_ns < found->unload_ns)
 			found = module;
@@ -241,8 +239,7 @@ uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
                          struct gg_output *output, uint32_t node, uint64_t time_ns)
 {
 	/* After the last module went, nodes mean one thing; before that, they are looked up again. */
-	bool is_current = time_ns >= places->last_unload_ns ||
-	                  places->last_unload_ns - time_ns < NOTICE_NS;
+	bool is_current = time_ns >= places->last_unload_ns;
 	struct step steps[GG_PLACES_DEPTH_MAX];
 	uint32_t count, stack, *place;
 

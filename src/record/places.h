@@ -7,8 +7,8 @@
  * their place.  So a stack is translated when a sample first names it, and again after a module went.
  *
  * Which one  modules that overlap were there one after the other, so the right one is the first whose
- *            end is after the sample.  An end is noticed by the first sample through its successor,
- *            a moment after that sample's own time: NOTICE_NS covers it.
+ *            end is after the sample.  An end is noticed by the first sample through the successor and
+ *            has that sample's time (agent/loaded.h).
  * Cost       a node of a stack is read and translated once, 64 nodes a system call.
  * Memory     4 bytes a node that was named, in chunks; 32 a distinct address.
  * Hostile    a chain of parents ends because they get smaller; its outer end is cut at DEPTH_MAX.

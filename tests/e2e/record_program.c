@@ -3,6 +3,7 @@
  * What the tests of `geiger record` record: record_program WHAT [NUMBER].  Blocks of 777 bytes are what
  * they count.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +58,25 @@ static int make_children(long count)
 	while (wait(&status) > 0)
 		failed |= status;
 	return failed != 0;
+}
+
+/* Allocates by a function of a module, and unloads it: the next one may come to lie there. */
+static int reload(long count)
+{
+	const char *paths[] = { getenv("RECORD_MODULE_A"), getenv("RECORD_MODULE_B") };
+
+	for (long i = 0; i < count; i++) {
+		void *module = dlopen(paths[i % 2], RTLD_NOW);
+		void *(*allocate_here)(void);
+
+		if (module == NULL)
+			return 3;
+		*(void **)&allocate_here = dlsym(module, "allocate_here");
+		for (int j = 0; j < 20; j++)
+			free(allocate_here());
+		dlclose(module);
+	}
+	return 0;
 }
 
 /* As a shell that is replacing its environment when it forks: what is in it points nowhere. */
@@ -135,6 +155,8 @@ int main(int argc, char **argv)
 		churn(number);
 	else if (strcmp(what, "fork") == 0)
 		return make_children(number);
+	else if (strcmp(what, "reload") == 0)
+		return reload(number);
 	else if (strcmp(what, "environment") == 0)
 		return lose_environment(number);
 	else if (strcmp(what, "daemon") == 0)

@@ -183,6 +183,28 @@ TEST(what_a_child_inherits_is_known_as_its_ancestors)
 	recording_end(&r);
 }
 
+TEST(frames_are_of_the_module_that_was_loaded_then)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "1", "--", helper(), "reload", "10")) &&
+	    CHECK(r.child.exit_status == 0)) {
+		CHECK(recording_number(&r, "select count(*) from sample where size = 2000") == 100);
+		CHECK(recording_number(&r, "select count(*) from sample where size = 2001") == 100);
+		/* The innermost frame is in the module whose size it is. */
+		static const char wrong[] =
+			"select count(*) from sample s, stack k, frame f, module m where s.size in "
+			"(2000, 2001) and k.id = s.stack and f.id = k.frame and m.id = f.module and "
+			"m.path not like '%record-module-' || s.size || '.so'";
+
+		CHECK_MSG(recording_number(&r, wrong) == 0, "%g", recording_number(&r, wrong));
+		CHECK(recording_number(&r, "select count(*) from mapping where unload_ns is not "
+		                           "null and unload_ns < 9e18") > 0);
+	}
+	recording_end(&r);
+}
+
 TEST(a_child_whose_environment_is_in_pieces_is_recorded)
 {
 	struct recording r;
