@@ -254,7 +254,7 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 static int walk_places(struct walk *walk)
 {
 	const char *places[] = { getenv("GEIGER_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp" };
-	struct stat seen[GG_COUNT(places)], status;
+	struct stat seen[GG_COUNT(places)] = { { 0 } }, status;
 	size_t seen_count = 0;
 
 	for (size_t i = 0; i < GG_COUNT(places); i++) {
