@@ -24,7 +24,7 @@ static const struct gg_option env_option_table[] = {
 	{ "format", 0, GG_OPTION_CHOICE, offsetof(struct env_options, format),
 	  "shell|systemd|docker", "what to print it for (default: shell)" },
 	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct env_options, directory), "DIRECTORY",
-	  "where regions are made (default: as the agent chooses; docker: /var/tmp)" },
+	  "where regions are made (docker: /var/tmp)" },
 	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct env_options, interval), "SIZE",
 	  "mean sampling interval in bytes (default: 512KiB)" },
 	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct env_options, scheme),
@@ -141,15 +141,16 @@ static int run_env(struct gg_invocation *invocation)
 
 const struct gg_command gg_command_env = {
 	.name = "env",
-	.summary = "print how to run a program with the agent alone, without a recorder",
+	.summary = "print how to run a program without a recorder",
 	.usage = "[OPTION]... [--] [COMMAND [ARGUMENT]...]",
 	.details =
-		"shell     a line of NAME=VALUE that goes before a command, or before the one given;\n"
-		"          'env $(geiger env) COMMAND' and 'export $(geiger env)' work too\n"
+		"shell     a line of NAME=VALUE that goes before a command, or before the one\n"
+		"          given; 'env $(geiger env) COMMAND' and 'export $(geiger env)' work too\n"
 		"systemd   a drop-in for 'systemctl edit UNIT'\n"
 		"docker    options of 'docker run' or 'podman run'\n"
-		"The state of each process is in a region afterwards, whatever ended it: 'geiger ls'\n"
-		"lists them, every report reads them, 'geiger salvage' makes profiles of them.\n",
+		"The state of each process is in a region afterwards, whatever ended it:\n"
+		"'geiger ls' lists them, every report reads them, 'geiger salvage' makes\n"
+		"profiles of them.\n",
 	.options = env_option_table,
 	.options_size = sizeof(struct env_options),
 	.option_defaults = &defaults,

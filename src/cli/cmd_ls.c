@@ -89,10 +89,10 @@ const struct gg_command gg_command_ls = {
 	.name = "ls",
 	.summary = "list the regions that agents keep on this machine",
 	.usage = "[DIRECTORY]...",
-	.details =
-		"Looks in the given directories; without any in GEIGER_DIR, /dev/shm, $TMPDIR and /tmp, and in the directories of sessions\n"
-		"there.  'ended' is how long ago its process did the last that the region knows of.\n"
-		"A region is a file: 'geiger salvage' makes a profile of it, every report reads it.\n",
+	.details = "Looks in the given directories; without any in GEIGER_DIR, /dev/shm, $TMPDIR\n"
+		   "and /tmp, and in the directories of sessions there. 'ended' is how long ago\n"
+		   "its process did the last that the region knows of. A region is a file:\n"
+		   "'geiger salvage' makes a profile of it, every report reads it.\n",
 	.max_operands = -1,
 	.run = run_ls,
 };
@@ -104,7 +104,7 @@ struct clean_options {
 
 static const struct gg_option clean_option_table[] = {
 	{ "older-than", 0, GG_OPTION_TIME, offsetof(struct clean_options, older_seconds), "TIME",
-	  "only what ended longer ago, such as 90, 10m, 2h or 7d" },
+	  "only what ended longer ago: 90, 10m, 2h, 7d" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct clean_options, dry_run), NULL,
 	  "list what would be removed, and remove nothing" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct clean_options, quiet), NULL,
@@ -143,10 +143,9 @@ const struct gg_command gg_command_clean = {
 	.name = "clean",
 	.summary = "remove the regions of processes that are gone",
 	.usage = "[OPTION]... [DIRECTORY]...",
-	.details =
-		"Of what 'geiger ls' lists it removes the dead: not what belongs to a living process\n"
-		"or to a session that is being recorded, and nothing that is not a region.  Prints the\n"
-		"name of each.\n",
+	.details = "Of what 'geiger ls' lists it removes the dead: not what belongs to a living\n"
+		   "process or to a session that is being recorded, and nothing that is not a\n"
+		   "region. Prints the name of each.\n",
 	.options = clean_option_table,
 	.options_size = sizeof(struct clean_options),
 	.max_operands = -1,

@@ -36,7 +36,7 @@ static const struct gg_option record_option_table[] = {
 	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
 	  "the command's own process alone" },
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
-	  "end the recording after so long, such as 90, 10m or 2h; the command goes on" },
+	  "end the recording, not the command: 90, 10m, 2h" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
 	  "say nothing unless it fails" },
 	GG_OPTIONS_END,
@@ -77,12 +77,12 @@ const struct gg_command gg_command_record = {
 	.name = "record",
 	.summary = "run a command and write a profile of its memory",
 	.usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
-	.details =
-		"The profile holds the whole session: the command's process and all that descend from\n"
-		"it.  The command's streams, terminal, signals and exit status are untouched.  Exit\n"
-		"status: the command's, 128 + N when signal N ended it; 125 if geiger itself failed,\n"
-		"126 if the command cannot be executed, 127 if it was not found.  When the command\n"
-		"has ended and processes of its session live on, so does the recording: Ctrl-C ends it.\n",
+	.details = "The profile holds the whole session: the command's process and all that\n"
+		   "descend from it. The command's streams, terminal, signals and exit status\n"
+		   "are untouched. Exit status: the command's, 128 + N when signal N ended it;\n"
+		   "125 if geiger itself failed, 126 if the command cannot be executed, 127 if\n"
+		   "it was not found. When the command has ended and processes of its session\n"
+		   "live on, so does the recording: Ctrl-C ends it.\n",
 	.options = record_option_table,
 	.options_size = sizeof(struct record_options),
 	.option_defaults = &defaults,

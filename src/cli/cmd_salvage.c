@@ -48,11 +48,11 @@ const struct gg_command gg_command_salvage = {
 	.name = "salvage",
 	.summary = "make a profile of regions whose programs nobody recorded",
 	.usage = "[OPTION]... REGION|DIRECTORY...",
-	.details =
-		"For programs that ran with the agent alone ('geiger env'), and for sessions whose\n"
-		"recorder died.  Regions that are given together become one profile.  They have no\n"
-		"history: what is live stands in it sample by sample, what was freed as sums by stack.\n"
-		"The regions stay where they are; 'geiger clean' removes those of dead processes.\n",
+	.details = "For programs that ran with the agent alone ('geiger env'), and for sessions\n"
+		   "whose recorder died. Regions that are given together become one profile.\n"
+		   "They have no history: what is live stands in it sample by sample, what was\n"
+		   "freed as sums by stack. The regions stay where they are; 'geiger clean'\n"
+		   "removes those of dead processes.\n",
 	.options = salvage_option_table,
 	.options_size = sizeof(struct salvage_options),
 	.option_defaults = &defaults,

@@ -22,6 +22,7 @@
 #include "record/signals.h"
 
 #define SECOND_NS INT64_C(1000000000)
+#define FOLD_NS   INT64_C(10000000) /* of each second */
 
 enum {
 	PRIORITY = -10, /* of the recorder: it needs little, but in time */
@@ -274,6 +275,19 @@ static void adapt(struct session *s, double fullest)
 		s->wait_ms = WAIT_LEAST_MS;
 }
 
+/* Old history becomes coarser; a little each time, as rings fill meanwhile. */
+static void fold(struct session *s)
+{
+	int64_t end_ns = now_of(s) + FOLD_NS;
+	int more = 1;
+
+	while (more > 0 && s->output.status == 0 && now_of(s) < end_ns) {
+		more = gg_profile_fold(s->profile, &gg_fold_rule_default, s->output.now_ns,
+		                       s->error);
+		gg_output_keep(&s->output, more);
+	}
+}
+
 static int work(struct session *s)
 {
 	double fullest;
@@ -290,6 +304,7 @@ static int work(struct session *s)
 	if (s->output.now_ns >= s->next_second_ns) {
 		gg_memory_snapshot(&s->follow);
 		gg_output_commit(&s->output);
+		fold(s);
 		s->next_second_ns = s->output.now_ns + SECOND_NS;
 	}
 	adapt(s, fullest);
