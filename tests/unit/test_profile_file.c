@@ -189,6 +189,18 @@ TEST(what_a_kill_left_is_replaced_with_its_journal)
 	remove_place(&place);
 }
 
+TEST(a_journal_without_its_profile_is_not_taken_for_that_of_a_new_one)
+{
+	struct place place = make_place();
+
+	be_killed(place.path, 450000);
+	unlink(place.path);
+	CHECK(access(place.journal, F_OK) == 0);
+	make_file(place.path, 9);
+	CHECK(samples_in(place.path) == 9);
+	remove_place(&place);
+}
+
 TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
 {
 	struct place place = make_place();
