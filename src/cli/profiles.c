@@ -10,40 +10,17 @@
 
 #include "record/load.h"
 #include "report/fit.h"
+#include "symbol/symbol.h"
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
 	return gg_record_open(ret_profile, path, error);
 }
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* Entry points of allocators, and geiger's own library. */
-static bool is_entry(const char *function, const char *module)
-{
-	static const char *const names[] = {
-		"malloc",        "calloc",   "realloc", "reallocarray", "posix_memalign",
-		"aligned_alloc", "memalign", "valloc",  "pvalloc",      "mmap",
-		"mmap64",        "mremap",   "strdup",  "strndup",
-	};
-
-	if (module != NULL && strstr(module, "libgeiger-agent.so") != NULL)
-		return true;
-	if (function == NULL)
-		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) - 2; i++)
-		if (strcmp(function, names[i]) == 0)
-			return true;
-	return has_prefix(function, "operator new") || has_prefix(function, "__libc_malloc");
-}
-
 int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t path_count,
                 struct gg_error *error)
 {
-	const struct gg_model_options options = { .is_entry = is_entry };
+	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_profile **profiles = calloc(path_count, sizeof(struct gg_profile *));
 	size_t opened = 0;
 	int code = 0;

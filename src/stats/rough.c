@@ -29,7 +29,7 @@ void gg_rough_of(struct gg_rough *rough, const struct gg_tally *tally)
 
 void gg_rough_tally(const struct gg_rough *rough, struct gg_tally *ret_tally)
 {
-	struct gg_sum sums[SUM_COUNT];
+	struct gg_sum sums[SUM_COUNT] = { 0 };
 
 	for (size_t i = 0; i < SUM_COUNT; i++)
 		sums[i] = (struct gg_sum){ rough->sums[i + 2], 0 };
