@@ -3,7 +3,7 @@
  * bench_report - how long a report takes on a profile of a million samples and 100 000 stacks, and
  * how much memory: one process for each grouping, as a user starts it.
  *
- *   bench_report [SAMPLES [STACKS]]
+ *   bench_report [SAMPLES [STACKS [FILE]]]        the profile stays in FILE
  *
  * The profile: stacks of 10 to 60 frames that share their callers, 20 000 functions in 40 modules
  * (some recursive, one frame in three with an inlined call), sizes of 16 bytes to 1 MiB, half of the
@@ -207,13 +207,17 @@ int main(int argc, char **argv)
 {
 	uint64_t samples = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 	uint32_t stacks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 100000;
-	char path[] = "/tmp/bench-report-XXXXXX";
-	int file = mkstemp(path);
+	char made[] = "/tmp/bench-report-XXXXXX";
+	const char *path = argc > 3 ? argv[3] : made;
 
-	if (file < 0)
-		return 1;
-	close(file);
-	unlink(path);
+	if (argc <= 3) {
+		int file = mkstemp(made);
+
+		if (file < 0)
+			return 1;
+		close(file);
+		unlink(made);
+	}
 	make(path, samples, stacks);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("A report on %llu samples, %u stacks.  Seconds of the main thread: all = opening + "
@@ -230,6 +234,7 @@ int main(int argc, char **argv)
 	run(path, GG_BY_PROCESS, GG_METRIC_ALLOCATED, "allocated by process");
 	run(path, GG_BY_SIZE, GG_METRIC_ALLOCATED, "allocated by size");
 	run(path, GG_BY_KIND, GG_METRIC_ALLOCATED, "allocated by kind");
-	unlink(path);
+	if (argc <= 3)
+		unlink(path);
 	return 0;
 }

@@ -4,6 +4,9 @@
 
 #include "cli/profiles.h"
 
+/* What depends on the form of the output. */
+#define DEFAULT_LIMIT UINT64_MAX
+
 static int print_report(const struct gg_model *model, const struct gg_question *query,
                         const struct gg_invocation *invocation)
 {
@@ -21,6 +24,8 @@ static int print_report(const struct gg_model *model, const struct gg_question *
 		return code;
 	report.result = result;
 	report.limit = options->limit;
+	if (options->limit == DEFAULT_LIMIT)
+		report.limit = options->json ? 1000 : 30;
 	gg_cli_fit_report(options, &invocation->style, &report);
 	if (options->json)
 		gg_report_json(&report, &out);
@@ -68,7 +73,8 @@ static const struct gg_option options[] = {
 	{ "process", 'p', GG_OPTION_COUNT, AT(process), "PID", "only this process" },
 	{ "temporary", 0, GG_OPTION_TEXT, AT(temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
-	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N", "rows that are shown; 0: all (30)" },
+	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N",
+	  "rows that are shown; 0: all (30; with --json 1000)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "bytes", 0, GG_OPTION_FLAG, AT(bytes), NULL, "whole numbers without units" },
@@ -92,7 +98,8 @@ const struct gg_command gg_command_report = {
 		"  geiger report redis.geiger --metric allocated --between 10s 20s --focus '^parse_'\n",
 	.options = options,
 	.options_size = sizeof(struct gg_report_options),
-	.option_defaults = &(const struct gg_report_options){ .confidence = 0.95, .limit = 30 },
+	.option_defaults = &(const struct gg_report_options){ .confidence = 0.95,
+	                                                      .limit = DEFAULT_LIMIT },
 	.max_operands = 2, /* the second time of --between is one */
 	.run = run,
 };
