@@ -51,40 +51,56 @@ static size_t symbol_length(const char *at)
 	return 0;
 }
 
+/* How many brackets are open behind a closing one. */
+static size_t depth_behind(const char *open, size_t depth, char closer)
+{
+	char opener = closer == ')' ? '(' : closer == '>' ? '<' : closer == ']' ? '[' : '{';
+
+	if (opener != '<')
+		while (depth > 0 && open[depth - 1] == '<')
+			depth--;
+	return depth > 0 && open[depth - 1] == opener ? depth - 1 : depth;
+}
+
 /*
  * Behind the bracket that closes the one at `at`.  In expressions "<" and ">" may be comparisons: a
  * ">" closes only a "<" that is innermost, and other brackets close what "<" is open inside them.
  */
 static const char *behind_brackets(const char *at)
 {
-	static const char openers[] = "(<[{", closers[] = ")>]}";
 	char open[BRACKETS_MAX];
 	size_t depth = 0;
 
 	for (; *at != '\0'; at++) {
-		const char *opener = strchr(openers, *at), *closer = strchr(closers, *at);
-
-		if (begins(at, "operator") && symbol_length(at + 8) > 0) {
-			at += 8 + symbol_length(at + 8) - 1;
-		} else if (begins(at, "->")) {
-			at++;
-		} else if (opener != NULL) {
+		switch (*at) {
+		case '(':
+		case '<':
+		case '[':
+		case '{':
 			if (depth == BRACKETS_MAX)
-				break;
+				return at + strlen(at);
 			open[depth++] = *at;
-		} else if (closer != NULL) {
-			char wanted = openers[closer - closers];
-
-			if (wanted != '<')
-				while (depth > 0 && open[depth - 1] == '<')
-					depth--;
-			if (depth > 0 && open[depth - 1] == wanted)
-				depth--;
+			break;
+		case ')':
+		case '>':
+		case ']':
+		case '}':
+			depth = depth_behind(open, depth, *at);
 			if (depth == 0)
 				return at + 1;
+			break;
+		case '-':
+			at += at[1] == '>';
+			break;
+		case 'o': /* its symbol is no bracket; a bracket stands before all of this */
+			if (begins(at, "operator") && !is_word(at[-1]))
+				at += strlen("operator") - 1 + symbol_length(at + 8);
+			break;
+		default:
+			break;
 		}
 	}
-	return at + strlen(at);
+	return at;
 }
 
 static void take(struct text *text, size_t length)

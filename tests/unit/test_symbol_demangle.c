@@ -108,6 +108,7 @@ TEST(return_types_go_and_what_is_local_stays)
 	expect_short("construction vtable for A-in-B", "construction vtable for A-in-B");
 	expect_short("A<&(B::f(int))>::g(void (*)(int))", "A<...>::g");
 	expect_short("A<(b)5>::f() &&", "A<...>::f");
+	expect_short("A<my_operator<int>, &B::operator<>::f()", "A<...>::f");
 	expect_short("std::function<void ()>::operator()() const",
 	             "std::function<...>::operator()");
 }
