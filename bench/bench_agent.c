@@ -1,299 +1,391 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the agent costs a program: the same work without it, with it never sampling, and with it
- * sampling, in child processes, interleaved.  Told are medians and ratios within a round.
+ * sampling.  Every figure that has a bar stands beside it.
  *
- *   bench_agent                      all of it; GEIGER_AGENT is the path of the agent
- *   bench_agent work NAME COUNT      one workload, as the children run it: prints ns per operation
+ *   bench_agent [TABLE...]           all tables, or some of: hooks instructions samples whole beside
+ *                                    start region; GEIGER_AGENT is the path of the agent
+ *   bench_agent work NAME COUNT      one workload, as the children run it: wall and processor's ns
+ *   bench_agent slices NAME LIBRARY  the hooked and the direct functions in turns (agent_run.h)
  *
  * Instructions are counted by callgrind, if that is installed: of a longer run less those of a
  * shorter one.
  */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent_run.h"
+#include "agent_work.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "bench.h"
 
-static void *(*volatile call_malloc)(size_t) = malloc;
-static void (*volatile call_free)(void *) = free;
+#define LIBC "libc.so.6"
 
-static void pair(uint64_t count)
+static const char *self, *agent;
+
+/* --- the path of allocations that are no samples --- */
+
+enum { SLICE_PROCESSES = 5 };
+
+static void tell_slices_of(const char *work, const char *interval, const char *bar)
 {
-	for (uint64_t i = 0; i < count; i++) {
-		void *p = malloc(64);
+	const struct way way = { .preload = agent, .interval = interval };
+	static struct figures wall, cpu;
+	double low, high;
 
-		bench_keep(p);
-		free(p);
+	wall.count = cpu.count = 0;
+	run_slices(&way, self, work, LIBC, SLICE_PROCESSES, &wall, &cpu);
+	printf("  %-8s %-8s", work, strcmp(interval, "256T") == 0 ? "never" : interval);
+	figures_interval(&wall, &low, &high);
+	printf("  %.3f [%.3f, %.3f]", figures_median(&wall), low, high);
+	figures_interval(&cpu, &low, &high);
+	printf("   %.3f [%.3f, %.3f]   %s\n", figures_median(&cpu), low, high, bar);
+}
+
+static void tell_slices(void)
+{
+	static const struct {
+		const char *work, *bar;
+	} rows[] = { { "pair", "<= 1.30" },
+		     { "mix10k", "<= 1.04" },
+		     { "mix1M", "<= 1.02" },
+		     { "threads", "<= 1.04" } };
+
+	printf("hooked against direct functions of glibc, in one process, in turns\n"
+	       "  median ratio of neighbouring slices, and the 99 %% confidence interval of it\n"
+	       "  %-8s %-8s  %-22s   %-22s   bar\n",
+	       "work", "interval", "wall", "processor");
+	for (size_t i = 0; i < GG_COUNT(rows); i++) {
+		tell_slices_of(rows[i].work, "256T", rows[i].bar);
+		tell_slices_of(rows[i].work, "512k", rows[i].bar);
 	}
+	putchar('\n');
 }
 
-static uint64_t next_random(uint64_t *state)
+static double count_instructions(const struct way *way, const char *work, uint64_t count)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
+	char command[1024], text[64] = "";
+	const char *const argv[] = { "sh", "-c", command, NULL };
 
-/* Replaces random ones of `slots` blocks by new ones: 7 of 8 up to 128 bytes, some up to 8 KiB. */
-static void mix(uint64_t slots, uint64_t count)
-{
-	void **blocks = calloc(slots, sizeof(*blocks));
-	uint64_t random = 88172645463325252u;
-
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t r = next_random(&random);
-		size_t bytes = (r >> 32 & 7) != 0 ? 16 + (r >> 36 & 127) : 16 + (r >> 36 & 8191);
-
-		free(blocks[r % slots]);
-		blocks[r % slots] = malloc(bytes);
-	}
-	for (uint64_t i = 0; i < slots; i++)
-		free(blocks[i]);
-	free(blocks);
-}
-
-/* Kept from being merged into each other or turned into a loop. */
-__attribute__((noinline)) static void at_depth(int depth, size_t bytes, uint64_t count)
-{
-	if (depth == 0) {
-		for (uint64_t i = 0; i < count; i++) {
-			void *p = call_malloc(bytes);
-
-			bench_keep(p);
-			call_free(p);
-		}
-	} else {
-		at_depth(depth - 1, bytes, count);
-	}
-	bench_keep(depth);
-}
-
-static void *two_threads_one(void *argument)
-{
-	mix(10000, *(uint64_t *)argument);
-	return NULL;
-}
-
-static void two_threads(uint64_t count)
-{
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, two_threads_one, &count);
-	mix(10000, count);
-	pthread_join(thread, NULL);
-}
-
-enum {
-	/* Frames that the unwinder finds: at_depth, work, main and two of libc's start. */
-	DEPTH_47 = 47 - 6
-};
-
-static void work(const char *name, uint64_t count)
-{
-	if (strcmp(name, "pair") == 0)
-		pair(count);
-	else if (strcmp(name, "mix10k") == 0)
-		mix(10000, count);
-	else if (strcmp(name, "mix1M") == 0)
-		mix(1000000, count);
-	else if (strcmp(name, "threads") == 0)
-		two_threads(count);
-	else if (strcmp(name, "deep") == 0)
-		at_depth(DEPTH_47, 1024, count);
-	else if (strcmp(name, "deep32k") == 0)
-		at_depth(DEPTH_47, 32 << 10, count);
-}
-
-/* A way to run: what is preloaded and with which interval. */
-struct way {
-	const char *name, *agent, *interval;
-};
-
-static void set_way(const struct way *way)
-{
-	if (way->agent != NULL)
-		setenv("LD_PRELOAD", way->agent, 1);
-	else
-		unsetenv("LD_PRELOAD");
-	if (way->interval != NULL)
-		setenv("GEIGER_INTERVAL", way->interval, 1);
-}
-
-/* Starts argv, its output to ours or to a pipe; waits; returns the first number that it prints. */
-static double run(const struct way *way, const char *const argv[])
-{
-	char text[64] = "";
-	int ends[2], status;
-	ssize_t got;
-	pid_t child;
-
-	if (pipe(ends) < 0)
-		exit(1);
-	child = fork();
-	if (child == 0) {
-		dup2(ends[1], STDOUT_FILENO);
-		set_way(way);
-		execvp(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	close(ends[1]);
-	got = read(ends[0], text, sizeof(text) - 1);
-	close(ends[0]);
-	waitpid(child, &status, 0);
-	return got > 0 ? strtod(text, NULL) : 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-	qsort(values, (size_t)count, sizeof(*values), compare);
-	return values[count / 2];
-}
-
-enum { ROUNDS = 9, WAYS_MAX = 4 };
-
-/* Medians of each way's ns, and of its ratio to the first way in the same round. */
-static void compare_ways(const char *self, const char *workload, const char *count,
-                         const struct way *ways, int way_count, double *ret_ns)
-{
-	const char *const argv[] = { self, "work", workload, count, NULL };
-	double ns[WAYS_MAX][ROUNDS], ratios[WAYS_MAX][ROUNDS];
-
-	for (int r = 0; r < ROUNDS; r++)
-		for (int w = 0; w < way_count; w++) {
-			ns[w][r] = run(&ways[w], argv);
-			ratios[w][r] = ns[w][r] / ns[0][r];
-		}
-	printf("\n%s (ns an operation)\n", workload);
-	for (int w = 0; w < way_count; w++) {
-		ret_ns[w] = median(ns[w], ROUNDS);
-		printf("  %-22s %8.2f   %.3f\n", ways[w].name, ret_ns[w],
-		       median(ratios[w], ROUNDS));
-	}
-}
-
-static double count_instructions(const struct way *way, const char *self, const char *count)
-{
-	char command[1024];
-	double instructions = 0;
-	FILE *pipe;
-
+	/* Valgrind passes LD_PRELOAD on to the program, and has no use for it itself. */
 	snprintf(command, sizeof(command),
-	         "valgrind --tool=callgrind --callgrind-out-file=/dev/null '%s' work pair %s 2>&1 |"
+	         "valgrind --tool=callgrind --callgrind-out-file=/dev/null '%s' work %s %llu 2>&1 |"
 	         " sed -n 's/.*Collected : //p'",
-	         self, count);
-	set_way(way);
-	pipe = popen(command, "r");
-	if (pipe != NULL && fscanf(pipe, "%lf", &instructions) != 1)
-		instructions = 0;
-	if (pipe != NULL)
-		pclose(pipe);
-	unsetenv("LD_PRELOAD");
-	return instructions;
+	         self, work, (unsigned long long)count);
+	return run_way(way, argv, text, sizeof(text)) ? strtod(text, NULL) : 0;
 }
 
-static void tell_instructions(const char *self, const struct way *ways, int way_count)
+static void tell_instructions(void)
 {
-	double first = 0;
+	static const struct {
+		const char *work, *bar;
+		uint64_t count;
+	} rows[] = { { "pair", "<= +16", 500000 }, { "mix10k", "", 200000 } };
+	const struct way ways[] = { { .name = "without" },
+		                    { .name = "never", .preload = agent, .interval = "256T" },
+		                    { .name = "512k", .preload = agent, .interval = "512k" } };
 
-	printf("\ninstructions a pair of malloc(64) and free (callgrind)\n");
-	for (int w = 0; w < way_count; w++) {
-		double each = (count_instructions(&ways[w], self, "2000000") -
-		               count_instructions(&ways[w], self, "1000000")) /
-		              1e6;
-
-		if (w == 0)
-			first = each;
-		printf("  %-22s %8.2f   %+.2f\n", ways[w].name, each, each - first);
+	if (system("command -v valgrind >/dev/null") != 0) {
+		printf("instructions: valgrind is not installed\n\n");
+		return;
 	}
+	printf("instructions an operation (callgrind)\n");
+	for (size_t i = 0; i < GG_COUNT(rows); i++) {
+		double first = 0;
+
+		for (size_t w = 0; w < GG_COUNT(ways); w++) {
+			double each = (count_instructions(&ways[w], rows[i].work,
+			                                  2 * rows[i].count) -
+			               count_instructions(&ways[w], rows[i].work, rows[i].count)) /
+			              (double)rows[i].count;
+
+			first = w == 0 ? each : first;
+			printf("  %-8s %-8s  %8.2f   %+6.2f   %.3f   %s\n", rows[i].work,
+			       ways[w].name, each, each - first, each / first,
+			       w > 0 ? rows[i].bar : "");
+		}
+	}
+	putchar('\n');
 }
 
-/*
- * What a sample adds, from runs that sample and ones that never do; by blocks that are large enough for
- * the interval to make samples a good part of the run.  share: of the allocations that are samples.
- */
-static void tell_sample(const char *self, const char *workload, const char *count,
-                        const struct way ways[2], double share)
-{
-	double ns[WAYS_MAX];
+/* --- samples --- */
 
-	compare_ways(self, workload, count, ways, 2, ns);
-	printf("  one sample and its free, 47 frames: %.0f ns\n", (ns[1] - ns[0]) / share);
+enum { ROUNDS = 9 };
+
+/* Costs of ways in turns; the ratios and differences are those to the first way of a round. */
+static void tell_sample(const char *work, const char *interval, double share, const char *bar)
+{
+	const struct way never = { .preload = agent, .interval = "256T" };
+	const struct way often = { .preload = agent, .interval = interval };
+	static struct figures wall, cpu;
+
+	wall.count = cpu.count = 0;
+	for (int r = 0; r < ROUNDS; r++) {
+		struct cost without = run_work(&never, self, work, 0);
+		struct cost with = run_work(&often, self, work, 0);
+
+		figures_add(&wall, (with.wall_ns - without.wall_ns) / share);
+		figures_add(&cpu, (with.cpu_ns - without.cpu_ns) / share);
+	}
+	printf("  %-8s %-8s  %6.0f %6.0f   %6.0f %6.0f   %s\n", work, interval,
+	       figures_median(&wall), figures_least(&wall), figures_median(&cpu),
+	       figures_least(&cpu), bar);
 }
 
-static void tell_samples(const char *self, const char *agent)
+static void tell_samples(void)
 {
-	const struct way often[] = { { "agent, never", agent, "256T" },
-		                     { "agent, 4 KiB", agent, "4k" } };
-	const struct way seldom[] = { { "agent, never", agent, "256T" },
-		                      { "agent, 512 KiB", agent, "512k" } };
-
-	tell_sample(self, "deep", "1000000", often, 1 - exp(-1.0 / 4));
-	tell_sample(self, "deep32k", "1000000", seldom, 1 - exp(-1.0 / 16));
+	printf("one sample, allocation and free, 47 frames (ns): medians and least of %d rounds\n"
+	       "  %-8s %-8s  %6s %6s   %6s %6s   bar\n",
+	       ROUNDS, "work", "interval", "wall", "least", "proc.", "least");
+	tell_sample("deep", "4k", 1 - exp(-1.0 / 4), "<=  700");
+	tell_sample("deep32k", "512k", 1 - exp(-1.0 / 16), "<= 1000");
+	tell_sample("stacks", "4k", 1 - exp(-1.0 / 4), "<= 1500");
+	putchar('\n');
 }
 
-static void tell_start(const char *agent)
+static void tell_whole(void)
 {
-	const struct way ways[] = { { "without", NULL, NULL }, { "agent", agent, "512k" } };
+	const struct way ways[] = { { .preload = agent, .interval = "256T" },
+		                    { .preload = agent, .interval = "512k" },
+		                    { .preload = agent, .interval = "32k" },
+		                    { .preload = agent, .interval = "4k" } };
+	static const char *const bars[] = { "", "", "<= 1.08", "<= 1.30" };
+	static struct figures wall[GG_COUNT(ways)], cpu[GG_COUNT(ways)];
+	double never_ns = 0;
+
+	for (int r = 0; r < 3 * ROUNDS; r++) {
+		struct cost first = { 0 };
+
+		for (size_t w = 0; w < GG_COUNT(ways); w++) {
+			struct cost cost = run_work(&ways[w], self, "whole", 0);
+
+			first = w == 0 ? cost : first;
+			figures_add(&wall[w], w == 0 ? cost.wall_ns : cost.wall_ns / first.wall_ns);
+			figures_add(&cpu[w], w == 0 ? cost.cpu_ns : cost.cpu_ns / first.cpu_ns);
+		}
+	}
+	never_ns = figures_median(&cpu[0]);
+	printf("a program that works at depth 40 (47 frames), sampling against never sampling\n"
+	       "  medians of %d ratios and their 99 %% confidence intervals; never: %.0f ns an"
+	       " operation\n  %-8s  %-22s   %-22s   bar\n",
+	       3 * ROUNDS, never_ns, "interval", "wall", "processor");
+	for (size_t w = 1; w < GG_COUNT(ways); w++) {
+		double low, high;
+
+		figures_interval(&wall[w], &low, &high);
+		printf("  %-8s  %.3f [%.3f, %.3f]", ways[w].interval, figures_median(&wall[w]), low,
+		       high);
+		figures_interval(&cpu[w], &low, &high);
+		printf("   %.3f [%.3f, %.3f]   %s\n", figures_median(&cpu[w]), low, high, bars[w]);
+	}
+	putchar('\n');
+}
+
+/* --- beside other allocators' own profilers --- */
+
+enum { BESIDE_MAX = 3, BESIDE_ROUNDS = 7 };
+
+struct beside {
+	const char *name, *library;
+	/* Its own profiler; NULL: it has none that the distribution builds. */
+	const char *variable, *value, *often;
+};
+
+static bool is_there(const char *library)
+{
+	const struct way way = { .preload = library };
+	const char *const argv[] = { self, "has", library, NULL };
+	char text[8];
+
+	return run_way(&way, argv, text, sizeof(text));
+}
+
+static void tell_beside_one(const struct beside *beside)
+{
+	static const char *const workloads[] = { "pair", "mix10k", "threads", "whole" };
+	static struct figures ratios[BESIDE_MAX][GG_COUNT(workloads)], samples[BESIDE_MAX];
+	char over[4096];
+	struct way ways[BESIDE_MAX] = { { "alone", beside->library, NULL, NULL, NULL },
+		                        { "geiger", over, "512k", NULL, NULL },
+		                        { "its own", beside->library, NULL, beside->variable,
+		                          beside->value } };
+	struct way often[BESIDE_MAX] = { ways[0], ways[1], ways[2] };
+	size_t way_count = beside->variable != NULL ? BESIDE_MAX : BESIDE_MAX - 1;
+
+	snprintf(over, sizeof(over), "%s%s%s", agent, beside->library != NULL ? ":" : "",
+	         beside->library != NULL ? beside->library : "");
+	often[1].interval = "4k";
+	often[2].value = beside->often;
+	memset(ratios, 0, sizeof(ratios));
+	memset(samples, 0, sizeof(samples));
+	for (int r = 0; r < BESIDE_ROUNDS; r++) {
+		for (size_t i = 0; i < GG_COUNT(workloads); i++) {
+			struct cost first = { 0 };
+
+			for (size_t w = 0; w < way_count; w++) {
+				struct cost cost = run_work(&ways[w], self, workloads[i], 0);
+
+				first = w == 0 ? cost : first;
+				figures_add(&ratios[w][i],
+				            w == 0 ? cost.cpu_ns : cost.cpu_ns / first.cpu_ns);
+			}
+		}
+		for (size_t w = 1; w < way_count; w++)
+			figures_add(&samples[w], (run_work(&often[w], self, "deep", 100000).cpu_ns -
+			                          run_work(&ways[0], self, "deep", 100000).cpu_ns) /
+			                                 (1 - exp(-1.0 / 4)));
+	}
+	for (size_t w = 0; w < way_count; w++) {
+		printf("  %-10s %-8s", w == 0 ? beside->name : "", ways[w].name);
+		for (size_t i = 0; i < GG_COUNT(workloads); i++)
+			printf(w == 0 ? " %7.1f ns" : " %10.3f", figures_median(&ratios[w][i]));
+		if (w > 0)
+			printf(" %10.0f", figures_median(&samples[w]));
+		putchar('\n');
+	}
+	if (beside->variable == NULL && beside->library != NULL)
+		printf("  %-10s no profiler of its own in the distribution's build\n", "");
+}
+
+static void tell_beside(void)
+{
+	static const struct beside allocators[] = {
+		{ .name = "glibc" },
+		{ "jemalloc", "libjemalloc.so.2", "MALLOC_CONF",
+		  "prof:true,prof_active:true,lg_prof_sample:19",
+		  "prof:true,prof_active:true,lg_prof_sample:12" },
+		{ "tcmalloc", "libtcmalloc.so.4", "TCMALLOC_SAMPLE_PARAMETER", "524288", "4096" },
+		{ .name = "mimalloc", .library = "libmimalloc.so.2" },
+	};
+
+	printf("over other allocators, and beside their own profilers, at 512 KiB (processor's time)\n"
+	       "  first rows: ns an operation; others: median ratio to that; last column: one sample"
+	       " of\n  47 frames at 4 KiB, allocation and free, ns\n"
+	       "  %-10s %-8s %10s %10s %10s %10s %10s\n",
+	       "", "", "pair", "mix10k", "threads", "whole", "a sample");
+	for (size_t i = 0; i < GG_COUNT(allocators); i++) {
+		if (allocators[i].library == NULL || is_there(allocators[i].library))
+			tell_beside_one(&allocators[i]);
+		else
+			printf("  %-10s not installed\n", allocators[i].name);
+	}
+	putchar('\n');
+}
+
+/* --- start and memory --- */
+
+static void tell_start(void)
+{
+	const struct way ways[] = { { .name = "without" },
+		                    { .name = "agent", .preload = agent, .interval = "512k" } };
 	static const char *const argv[] = { "true", NULL };
-	double ms[2][101];
+	static struct figures ms[2], more;
+	char text[8];
 
-	for (int r = 0; r < 101; r++)
+	for (int r = 0; r < 101; r++) {
+		double each[2];
+
 		for (int w = 0; w < 2; w++) {
 			uint64_t start = gg_clock_monotonic_ns();
 
-			run(&ways[w], argv);
-			ms[w][r] = 1e-6 * (double)(gg_clock_monotonic_ns() - start);
+			run_way(&ways[w], argv, text, sizeof(text));
+			each[w] = 1e-6 * (double)(gg_clock_monotonic_ns() - start);
+			figures_add(&ms[w], each[w]);
 		}
-	for (int w = 0; w < 2; w++)
-		median(ms[w], 101);
-	printf("\nstart and end of `true` (ms)\n  %-22s %8.3f\n", "without", ms[0][50]);
-	printf("  %-22s %8.3f   %+.3f\n", "agent", ms[1][50], ms[1][50] - ms[0][50]);
+		figures_add(&more, each[1] - each[0]);
+	}
+	printf("start and end of `true` (ms)\n  %-22s %8.3f\n  %-22s %8.3f   %+.3f   <= +1.5\n\n",
+	       "without", figures_median(&ms[0]), "agent", figures_median(&ms[1]),
+	       figures_median(&more));
+}
+
+/* Space of the regions in the directory, which are removed. */
+static double take_regions(const char *directory)
+{
+	DIR *entries = opendir(directory);
+	struct dirent *entry;
+	double bytes = 0;
+
+	while (entries != NULL && (entry = readdir(entries)) != NULL) {
+		struct stat status;
+
+		if (entry->d_name[0] == '.' ||
+		    fstatat(dirfd(entries), entry->d_name, &status, 0) < 0)
+			continue;
+		bytes += (double)status.st_blocks * 512;
+		unlinkat(dirfd(entries), entry->d_name, 0);
+	}
+	if (entries != NULL)
+		closedir(entries);
+	return bytes;
+}
+
+static void tell_region(const char *directory)
+{
+	const struct way way = { .preload = agent, .interval = "512k" };
+	static const char *const nothing[] = { "true", NULL };
+	char text[256];
+
+	take_regions(directory);
+	printf("space of a region at 512 KiB, default capacities (MiB)\n");
+	run_way(&way, nothing, text, sizeof(text));
+	printf("  %-22s %8.2f   <= 8\n", "true", take_regions(directory) / (1 << 20));
+	run_work(&way, self, "mix10k", 0);
+	printf("  %-22s %8.2f   <= 8\n", "mix10k", take_regions(directory) / (1 << 20));
+	run_work(&way, self, "mix1M", 0);
+	printf("  %-22s %8.2f\n\n", "mix1M", take_regions(directory) / (1 << 20));
+}
+
+static bool is_wanted(int argc, char **argv, const char *table)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], table) == 0)
+			return true;
+	return argc == 1;
+}
+
+static void tell_all(int argc, char **argv, const char *directory)
+{
+	if (is_wanted(argc, argv, "hooks"))
+		tell_slices();
+	if (is_wanted(argc, argv, "instructions"))
+		tell_instructions();
+	if (is_wanted(argc, argv, "samples"))
+		tell_samples();
+	if (is_wanted(argc, argv, "whole"))
+		tell_whole();
+	if (is_wanted(argc, argv, "beside"))
+		tell_beside();
+	if (is_wanted(argc, argv, "start"))
+		tell_start();
+	if (is_wanted(argc, argv, "region"))
+		tell_region(directory);
 }
 
 int main(int argc, char **argv)
 {
-	const char *agent = getenv("GEIGER_AGENT");
-	const struct way ways[] = { { "without", NULL, NULL },
-		                    { "agent, never samples", agent, "256T" },
-		                    { "agent, 512 KiB", agent, "512k" } };
-	char directory[] = "/dev/shm/geiger-bench-XXXXXX", command[100];
-	double ns[WAYS_MAX];
+	char directory[] = "/dev/shm/geiger-bench-XXXXXX";
 
-	if (argc == 4 && strcmp(argv[1], "work") == 0) {
-		uint64_t count = strtoull(argv[3], NULL, 10), start = gg_clock_monotonic_ns();
-
-		work(argv[2], count);
-		printf("%.4f\n", (double)(gg_clock_monotonic_ns() - start) / (double)count);
-		return 0;
-	}
+	self = argv[0];
+	agent = getenv("GEIGER_AGENT");
+	if (argc == 4 && strcmp(argv[1], "work") == 0)
+		return do_work(argv[2], strtoull(argv[3], NULL, 10)), 0;
+	if (argc == 4 && strcmp(argv[1], "slices") == 0)
+		return do_slices(argv[2], argv[3]), 0;
+	if (argc == 3 && strcmp(argv[1], "has") == 0)
+		return dlopen(argv[2], RTLD_LAZY | RTLD_NOLOAD) != NULL ? 0 : 1;
 	if (agent == NULL || mkdtemp(directory) == NULL)
 		return 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	setenv("GEIGER_DIR", directory, 1);
-	compare_ways(argv[0], "pair", "10000000", ways, 3, ns);
-	compare_ways(argv[0], "mix10k", "3000000", ways, 3, ns);
-	compare_ways(argv[0], "mix1M", "2000000", ways, 3, ns);
-	compare_ways(argv[0], "threads", "1500000", ways, 3, ns);
-	tell_samples(argv[0], agent);
-	tell_start(agent);
-	if (system("command -v valgrind >/dev/null") == 0)
-		tell_instructions(argv[0], ways, 3);
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	return system(command) == 0 ? 0 : 1;
+	tell_all(argc, argv, directory);
+	take_regions(directory);
+	return rmdir(directory) == 0 ? 0 : 1;
 }
