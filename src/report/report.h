@@ -33,6 +33,10 @@ struct gg_report {
 void gg_report_text(const struct gg_report *report, struct gg_buf *out);
 void gg_report_json(const struct gg_report *report, struct gg_buf *out);
 
+/* The title and the largest rows by self, at most `count` and GG_REPORT_LARGEST_MAX, a line each. */
+enum { GG_REPORT_LARGEST_MAX = 16 };
+void gg_report_largest(const struct gg_report *report, size_t count, struct gg_buf *out);
+
 /* The same of a tree; `result` is not looked at. */
 void gg_tree_text(const struct gg_report *report, const struct gg_tree *tree, struct gg_buf *out);
 void gg_tree_json(const struct gg_report *report, const struct gg_tree *tree,

@@ -206,7 +206,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_ques
 	}
 	gg_buf_printf(out, "%s: ", report->style.reset);
 	gg_figure_append(&report->figures, &figure, out);
-	gg_buf_printf(out, "%s %s\n", query->unit == GG_ALLOCATIONS ? " allocations" : "", what);
+	gg_buf_printf(out, "%s%s%s\n", query->unit == GG_ALLOCATIONS ? " allocations" : "",
+	              what[0] != '\0' ? " " : "", what);
 }
 
 /* A paragraph that was built in memory, folded at the report's width. */
