@@ -2,8 +2,9 @@
 /* `geiger record`: runs a command under the agent and writes a profile of its session. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 
-#include "cli/command.h"
+#include "cli/profiles.h"
 #include "record/session.h"
 #include "stats/scheme.h"
 
@@ -15,7 +16,7 @@ struct record_options {
 	double max_seconds;
 	uint64_t interval, seed;
 	int scheme;
-	bool free_stacks, mappings, no_children, quiet;
+	bool free_stacks, mappings, no_children, no_symbols, quiet;
 };
 
 static const struct record_options defaults = { .scheme = -1 };
@@ -37,10 +38,45 @@ static const struct gg_option record_option_table[] = {
 	  "the command's own process alone" },
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
 	  "end the recording, not the command: 90, 10m, 2h" },
+	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_symbols), NULL,
+	  "look up no functions and lines; 'geiger symbolize' does it later" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
 	  "say nothing unless it fails" },
 	GG_OPTIONS_END,
 };
+
+/* The five largest holders of what is live at the end; of the peak, if nothing is. */
+static void print_largest(const char *path, void *context)
+{
+	const struct gg_report_options look = { .confidence = 0.95 };
+	const struct gg_style style = { .strong = "", .heading = "", .reset = "" };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_question question;
+	struct gg_report report = { 0 };
+	struct gg_result *result = NULL;
+	struct gg_model *model;
+
+	(void)context;
+	if (gg_cli_load(&model, &path, 1, NULL) < 0)
+		return;
+	gg_question_init(&question);
+	for (int i = 0; i < 2 && (result == NULL || result->total.sample_count == 0); i++) {
+		gg_result_free(result);
+		result = NULL;
+		question.metric = i == 0 ? GG_METRIC_LIVE : GG_METRIC_PEAK;
+		if (gg_ask_rows(model, &question, &result, NULL) < 0)
+			break;
+	}
+	if (result != NULL && result->total.sample_count > 0) {
+		gg_cli_fit_report(&look, &style, &report);
+		report.model = model;
+		report.result = result;
+		gg_report_largest(&report, 5, &out);
+		fprintf(stderr, "geiger: %s", gg_buf_text(&out));
+	}
+	gg_result_free(result);
+	gg_model_free(model);
+}
 
 static int run_record(struct gg_invocation *invocation)
 {
@@ -55,7 +91,9 @@ static int run_record(struct gg_invocation *invocation)
 		.mappings = given->mappings,
 		.no_children = given->no_children,
 		.max_seconds = given->max_seconds,
+		.no_symbols = given->no_symbols,
 		.quiet = given->quiet,
+		.completed = given->quiet ? NULL : print_largest,
 	};
 	int exit_status, status;
 

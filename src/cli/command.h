@@ -67,6 +67,7 @@ extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_report;
 extern const struct gg_command gg_command_salvage;
 extern const struct gg_command gg_command_sql;
+extern const struct gg_command gg_command_symbolize;
 extern const struct gg_command gg_command_timeline;
 extern const struct gg_command gg_command_tree;
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "record/alive.h"
 #include "record/regions.h"
+#include "record/symbolize.h"
 #include "record/target.h"
 #include "region/view.h"
 
@@ -185,12 +186,15 @@ int gg_record_load_region(struct gg_profile **ret_profile, const char *path, str
 {
 	struct gg_profile *profile = NULL;
 	struct region region = { 0 };
+	struct gg_symbolize_result symbols;
 	int status = read_region(&region, path, error);
 
 	if (status == 0)
 		status = gg_profile_create(&profile, NULL, error);
 	if (status == 0)
 		status = add_regions(profile, &region, 1, NULL, error);
+	if (status == 0)
+		status = gg_symbolize(profile, NULL, &symbols, error);
 	free(region.path);
 	if (status == 0)
 		*ret_profile = profile;
@@ -277,6 +281,7 @@ int gg_record_salvage(char *const *paths, int count, const char *output,
                       struct gg_salvage *ret_salvage, struct gg_error *error)
 {
 	struct regions regions = { .error = error };
+	struct gg_symbolize_result symbols;
 	struct gg_profile *profile = NULL;
 	int status = collect(&regions, paths, count);
 
@@ -284,6 +289,8 @@ int gg_record_salvage(char *const *paths, int count, const char *output,
 		status = gg_profile_create(&profile, output, error);
 	if (status == 0)
 		status = add_regions(profile, regions.list, regions.count, ret_salvage, error);
+	if (status == 0)
+		status = gg_symbolize(profile, NULL, &symbols, error);
 	if (status == 0)
 		status = gg_profile_finish(profile, error);
 	gg_profile_close(profile);

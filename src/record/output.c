@@ -58,8 +58,10 @@ void gg_output_progress(struct gg_output *output)
 		return;
 	output->progress_last_ns = now_ns;
 	output->progress_shown = true;
-	fprintf(stderr, "\rgeiger: finishing, %llu samples ... %.0f s",
-	        (unsigned long long)output->sample_count,
+	fprintf(stderr, "\rgeiger: finishing, %llu %s ... %.0f s\033[K",
+	        (unsigned long long)(output->progress_what != NULL ? output->progress_count
+	                                                           : output->sample_count),
+	        output->progress_what != NULL ? output->progress_what : "samples",
 	        (double)(now_ns - output->progress_from_ns) * 1e-9);
 	fflush(stderr);
 }

@@ -39,6 +39,8 @@ struct gg_output {
 
 	uint64_t progress_from_ns, progress_last_ns; /* 0: nothing is shown */
 	bool progress_shown;
+	const char *progress_what; /* NULL: samples */
+	uint64_t progress_count;
 };
 
 GG_MUST_CHECK int gg_output_init(struct gg_output *output, struct gg_profile *profile,

@@ -20,6 +20,7 @@
 #include "record/memory.h"
 #include "record/notes.h"
 #include "record/signals.h"
+#include "record/symbolize.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define FOLD_NS   INT64_C(10000000) /* of each second */
@@ -347,6 +348,26 @@ static void record(struct session *s)
 
 /* --- end --- */
 
+static void show_progress(void *context, uint64_t done_count, uint64_t total_count)
+{
+	struct session *s = context;
+
+	s->output.progress_what = "addresses to look up";
+	s->output.progress_count = total_count - done_count;
+	gg_output_progress(&s->output);
+}
+
+/* The files that ran are here, so now is the time. What is written already is safe. */
+static int name_frames(struct session *s)
+{
+	const struct gg_symbol_options options = { .progress = show_progress,
+		                                   .progress_context = s };
+	struct gg_symbolize_result result;
+
+	setpriority(PRIO_PROCESS, 0, 0); /* this is no hurry any more */
+	return gg_symbolize(s->profile, &options, &result, s->error);
+}
+
 static int complete(struct session *s, bool *ret_some_live)
 {
 	s->output.now_ns = now_of(s);
@@ -359,6 +380,8 @@ static int complete(struct session *s, bool *ret_some_live)
 	s->record.end_ns = s->output.now_ns;
 	s->record.exit_status = s->command_ended ? s->exit_status : -1;
 	gg_output_keep(&s->output, gg_profile_set_session(s->profile, &s->record, s->error));
+	if (s->output.status == 0 && !s->options->no_symbols)
+		gg_output_keep(&s->output, name_frames(s));
 	if (s->output.status == 0)
 		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
 	gg_profile_close(s->profile);

@@ -37,6 +37,7 @@ struct gg_record_options {
 	bool no_children;
 	double max_seconds; /* 0: until the session ends */
 	bool quiet;
+	bool no_symbols; /* leaves functions and lines to gg_symbolize() */
 	/* Called once the profile is complete and closed, before the line that says so; or NULL. */
 	void (*completed)(const char *path, void *context);
 	void *context;

@@ -58,6 +58,9 @@ TEST(a_region_that_nobody_recorded_becomes_a_profile)
 		CHECK(recording_number(&r, "select sum(samples) from coarse") > 1400);
 		CHECK(recording_number(&r, "select count(*) from module where path like "
 		                           "'%record_program'") == 1);
+		CHECK(recording_number(&r, "select count(*) from frame where module is null") == 0);
+		CHECK(recording_number(&r, "select count(*) from v_function where function = "
+		                           "'main'") == 1);
 		CHECK(recording_adds_up(&r));
 	}
 	recording_end(&r);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger symbolize`: looks up functions and lines once more, with other places to look in. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/size.h"
+#include "cli/command.h"
+#include "record/symbolize.h"
+
+struct symbolize_options {
+	const char *sysroot, *debug_dir;
+	bool offline;
+};
+
+static const struct gg_option symbolize_option_table[] = {
+	{ "sysroot", 0, GG_OPTION_TEXT, offsetof(struct symbolize_options, sysroot), "DIR",
+	  "look paths up below it" },
+	{ "debug-dir", 0, GG_OPTION_TEXT, offsetof(struct symbolize_options, debug_dir), "DIR",
+	  "a folder like /usr/lib/debug, asked first" },
+	{ "offline", 0, GG_OPTION_FLAG, offsetof(struct symbolize_options, offline), NULL,
+	  "ask no debuginfod server" },
+	GG_OPTIONS_END,
+};
+
+static int symbolize(struct gg_profile *profile, const struct symbolize_options *given,
+                     struct gg_symbolize_result *result, struct gg_error *error)
+{
+	const char *debug_dirs[] = { given->debug_dir, NULL };
+	struct gg_symbol_options options = {
+		.sysroot = given->sysroot,
+		.debug_dirs = given->debug_dir != NULL ? debug_dirs : NULL,
+		.offline = given->offline,
+	};
+	int status = gg_symbolize(profile, &options, result, error);
+
+	return status == 0 ? gg_profile_finish(profile, error) : status;
+}
+
+static int run_symbolize(struct gg_invocation *invocation)
+{
+	struct gg_symbolize_result result;
+	struct gg_profile *profile;
+	int status;
+
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "symbolize",
+		                    "Name it: geiger symbolize FILE.", "no profile given");
+	status = gg_profile_edit(&profile, invocation->operands[0], invocation->error);
+	if (status < 0)
+		return status;
+	status = symbolize(profile, invocation->options, &result, invocation->error);
+	gg_profile_close(profile);
+	if (status < 0)
+		return status;
+	printf("%llu of %llu frames of %u modules have names; %u modules gained some\n",
+	       (unsigned long long)result.named_count, (unsigned long long)result.frame_count,
+	       result.module_count, result.improved_count);
+	return 0;
+}
+
+const struct gg_command gg_command_symbolize = {
+	.name = "symbolize",
+	.summary = "look up functions and lines of a profile again",
+	.usage = "[OPTION]... FILE",
+	.details =
+		"Recording does so when the session ends.  This does it once more: where the debug\n"
+		"information is, or after a debug package was installed.  A file is used only if its\n"
+		"build-id is that of the module that ran; names that are known are never lost.\n",
+	.options = symbolize_option_table,
+	.options_size = sizeof(struct symbolize_options),
+	.option_mode = GG_OPTIONS_ANYWHERE,
+	.max_operands = 1,
+	.run = run_symbolize,
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of functions: at the end of a recording, and later by `geiger symbolize`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording.h"
+#include "test.h"
+
+#define NAMED "select count(*) from v_function where function = 'main'"
+
+static bool record(struct recording *r, const char *option)
+{
+	const char *program = getenv("RECORD_PROGRAM");
+	const char *arguments[] = { "-i", "1k", option, "--", program, "churn", "3000", NULL };
+
+	return CHECK(recording_begin(r)) && CHECK(recording_run(r, arguments, 60)) &&
+	       CHECK_MSG(r->child.exit_status == 0, "%s", gg_buf_text(&r->child.err));
+}
+
+static void symbolize(struct recording *r, const char *option)
+{
+	const char *arguments[] = { "symbolize", r->path, option, NULL };
+
+	CHECK(recording_geiger(r, arguments, 60));
+}
+
+TEST(a_recording_knows_its_functions)
+{
+	struct recording r;
+
+	if (record(&r, "--quiet")) {
+		CHECK(recording_number(&r, NAMED) == 1);
+		CHECK(recording_number(&r,
+		                       "select count(*) from module where status is null and id "
+		                       "in (select module from frame)") == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(functions_can_be_looked_up_later)
+{
+	struct recording r;
+
+	if (record(&r, "--no-symbols")) {
+		CHECK(recording_number(&r, NAMED) == 0);
+		symbolize(&r, "--offline");
+		CHECK(r.child.exit_status == 0);
+		CHECK(strstr(gg_buf_text(&r.child.out), "frames of") != NULL);
+		CHECK(recording_number(&r, NAMED) == 1);
+		CHECK(recording_geiger(&r, (const char *const[]){ "check", r.path, NULL }, 60));
+		CHECK(r.child.exit_status == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(no_name_is_lost_where_the_files_are_missing)
+{
+	struct recording r;
+
+	if (record(&r, "--quiet")) {
+		double lines = recording_number(&r, "select count(*) from line");
+		char status[64];
+
+		snprintf(status, sizeof(status), "%.60s",
+		         recording_text(&r, "select group_concat(status) from module"));
+		symbolize(&r, "--sysroot=/var/empty");
+		CHECK(r.child.exit_status == 0);
+		CHECK(recording_number(&r, NAMED) == 1);
+		CHECK(recording_number(&r, "select count(*) from line") == lines);
+		CHECK(strncmp(recording_text(&r, "select group_concat(status) from module"), status,
+		              strlen(status)) == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(what_is_no_profile_is_refused)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r))) {
+		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", NULL }, 20));
+		CHECK(r.child.exit_status == 2);
+		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", "/dev/null", NULL },
+		                       20));
+		CHECK(r.child.exit_status == 1);
+	}
+	recording_end(&r);
+}
