@@ -18,7 +18,7 @@
  *   ring      gg_region_event    who claimed the place               event dropped, counted
  *
  * The profiled program never takes an index, length or pointer from here: it has its own of each
- * in private memory.  What it reads back are sums, which it adds to.
+ * in private memory.  What it reads back are sums, which it adds to, and whose a row is, to compare.
  */
 #pragma once
 
