@@ -34,7 +34,8 @@ static bool make_profile(bool finish)
 
 	if (strchr(path, 'X') != NULL)
 		close(mkstemp(path));
-	if (truncate(path, 0) < 0 || !OK(gg_profile_create(&profile, path, &error)))
+	unlink(path);
+	if (!OK(gg_profile_create(&profile, path, &error)))
 		return false;
 	OK(gg_profile_set_session(profile, &profile_session, &error));
 	OK(gg_profile_add_process(profile, &(struct gg_process){ .pid = 9, .end_ns = 40000000 },
