@@ -19,7 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "profile/ask.h"
+#include "profile/diff.h"
+#include "profile/leaks.h"
+#include "profile/timeline.h"
 #include "stats/rng.h"
 
 enum { FUNCTIONS = 20000, MODULES = 40, FRAMES = 60000, THREADS = 32 };
@@ -167,8 +171,65 @@ static double now(clockid_t clock)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+/* What a report asks the model; returns its rows. */
+struct asking {
+	const char *name;
+	size_t (*ask)(const struct gg_model *model, const struct asking *asking);
+	enum gg_grouping by;
+	enum gg_metric metric;
+};
+
+static struct gg_result *ask_rows(const struct gg_model *model, const struct asking *asking)
+{
+	struct gg_result *result;
+	struct gg_question question;
+
+	gg_question_init(&question);
+	question.by = asking->by;
+	question.metric = asking->metric;
+	must(gg_ask_rows(model, &question, &result, &error));
+	return result;
+}
+
+static size_t report(const struct gg_model *model, const struct asking *asking)
+{
+	return ask_rows(model, asking)->row_count;
+}
+
+/* Of a profile with itself, read once: another reading is as much again. */
+static size_t diff(const struct gg_model *model, const struct asking *asking)
+{
+	const struct gg_diff_query query = { .scale = 1.01,
+		                             .confidence = 0.95,
+		                             .false_discovery_rate = 0.05 };
+	struct gg_diff *difference;
+
+	must(gg_diff_run(model, ask_rows(model, asking), model, ask_rows(model, asking), &query,
+	                 &difference, &error));
+	return difference->row_count;
+}
+
+static size_t leaks(const struct gg_model *model, const struct asking *asking)
+{
+	const struct gg_leaks_query query = { .confidence = 0.95, .limit = 20 };
+	struct gg_leaks *found;
+
+	(void)asking;
+	must(gg_leaks_run(model, &query, &found, &error));
+	return found->row_count;
+}
+
+static size_t timeline(const struct gg_model *model, const struct asking *asking)
+{
+	struct gg_timeline *points;
+
+	(void)asking;
+	must(gg_timeline_run(model, 0, 160, 0.95, &points, &error));
+	return points->point_count;
+}
+
 /* In a process of its own. */
-static void run(const char *path, enum gg_grouping by, enum gg_metric metric, const char *name)
+static void run(const char *path, const struct asking *asking)
 {
 	struct rusage usage;
 	int status = 0;
@@ -176,25 +237,20 @@ static void run(const char *path, enum gg_grouping by, enum gg_metric metric, co
 
 	if (child == 0) {
 		struct gg_profile *profile;
-		struct gg_result *result;
-		struct gg_question query;
 		struct gg_model *model;
 		double start = now(CLOCK_MONOTONIC), opened, loaded, asked;
+		size_t row_count;
 
 		must(gg_profile_open(&profile, path, &error));
 		opened = now(CLOCK_THREAD_CPUTIME_ID);
 		must(gg_model_load(&model, &profile, 1, NULL, &error));
 		gg_profile_close(profile);
 		loaded = now(CLOCK_THREAD_CPUTIME_ID);
-		gg_question_init(&query);
-		query.by = by;
-		query.metric = metric;
-		must(gg_ask_rows(model, &query, &result, &error));
+		row_count = asking->ask(model, asking);
 		asked = now(CLOCK_THREAD_CPUTIME_ID);
-		printf("%-22s %.2f = %.2f + %.2f + %.2f, in all %.2f, passed %.2f; %6zu rows", name,
-		       asked, opened, loaded - opened, asked - loaded,
-		       now(CLOCK_PROCESS_CPUTIME_ID), now(CLOCK_MONOTONIC) - start,
-		       result->row_count);
+		printf("%-22s %.2f = %.2f + %.2f + %.2f, in all %.2f, passed %.2f; %6zu rows",
+		       asking->name, asked, opened, loaded - opened, asked - loaded,
+		       now(CLOCK_PROCESS_CPUTIME_ID), now(CLOCK_MONOTONIC) - start, row_count);
 		fflush(stdout);
 		_exit(0);
 	}
@@ -202,6 +258,23 @@ static void run(const char *path, enum gg_grouping by, enum gg_metric metric, co
 		exit(1);
 	printf("; %.0f MB\n", (double)usage.ru_maxrss * 1024e-6);
 }
+
+static const struct asking askings[] = {
+	{ "live by function", report, GG_BY_FUNCTION, GG_METRIC_LIVE },
+	{ "allocated by function", report, GG_BY_FUNCTION, GG_METRIC_ALLOCATED },
+	{ "peak by function", report, GG_BY_FUNCTION, GG_METRIC_PEAK },
+	{ "allocated by line", report, GG_BY_LINE, GG_METRIC_ALLOCATED },
+	{ "allocated by stack", report, GG_BY_STACK, GG_METRIC_ALLOCATED },
+	{ "allocated by module", report, GG_BY_MODULE, GG_METRIC_ALLOCATED },
+	{ "allocated by thread", report, GG_BY_THREAD, GG_METRIC_ALLOCATED },
+	{ "allocated by process", report, GG_BY_PROCESS, GG_METRIC_ALLOCATED },
+	{ "allocated by size", report, GG_BY_SIZE, GG_METRIC_ALLOCATED },
+	{ "allocated by kind", report, GG_BY_KIND, GG_METRIC_ALLOCATED },
+	{ "leaks", leaks, GG_BY_STACK, GG_METRIC_LIVE },
+	{ "diff by function", diff, GG_BY_FUNCTION, GG_METRIC_LIVE },
+	{ "diff by stack", diff, GG_BY_STACK, GG_METRIC_LIVE },
+	{ "timeline", timeline, GG_BY_STACK, GG_METRIC_LIVE },
+};
 
 int main(int argc, char **argv)
 {
@@ -224,16 +297,8 @@ int main(int argc, char **argv)
 	       "loading\n+ asking; of all threads; passed on the clock, which others may slow "
 	       "down.\n",
 	       (unsigned long long)samples, stacks);
-	run(path, GG_BY_FUNCTION, GG_METRIC_LIVE, "live by function");
-	run(path, GG_BY_FUNCTION, GG_METRIC_ALLOCATED, "allocated by function");
-	run(path, GG_BY_FUNCTION, GG_METRIC_PEAK, "peak by function");
-	run(path, GG_BY_LINE, GG_METRIC_ALLOCATED, "allocated by line");
-	run(path, GG_BY_STACK, GG_METRIC_ALLOCATED, "allocated by stack");
-	run(path, GG_BY_MODULE, GG_METRIC_ALLOCATED, "allocated by module");
-	run(path, GG_BY_THREAD, GG_METRIC_ALLOCATED, "allocated by thread");
-	run(path, GG_BY_PROCESS, GG_METRIC_ALLOCATED, "allocated by process");
-	run(path, GG_BY_SIZE, GG_METRIC_ALLOCATED, "allocated by size");
-	run(path, GG_BY_KIND, GG_METRIC_ALLOCATED, "allocated by kind");
+	for (size_t i = 0; i < GG_COUNT(askings); i++)
+		run(path, &askings[i]);
 	if (argc <= 3)
 		unlink(path);
 	return 0;
