@@ -2,6 +2,7 @@
 /* `geiger diff`: which rows of two profiles differ by more than sampling explains. */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,14 @@ struct diff_options {
 	bool all, fail_on_growth;
 };
 
-/* One profile as it was asked for. */
+/* One profile as it was asked for; the two are read and asked beside each other. */
 struct side {
+	const char *path;
+	const struct gg_question *question;
 	struct gg_model *model;
 	struct gg_result *result;
+	struct gg_error error;
+	int code;
 };
 
 static void side_done(struct side *side)
@@ -30,12 +35,33 @@ static void side_done(struct side *side)
 	gg_model_free(side->model);
 }
 
-static int side_open(struct side *side, const char *path, const struct gg_question *query,
-                     struct gg_error *error)
+static void *side_open(void *context)
 {
-	int code = gg_cli_load(&side->model, &path, 1, error);
+	struct side *side = context;
 
-	return code < 0 ? code : gg_ask_rows(side->model, query, &side->result, error);
+	side->code = gg_cli_load(&side->model, &side->path, 1, &side->error);
+	if (side->code == 0)
+		side->code = gg_ask_rows(side->model, side->question, &side->result, &side->error);
+	return NULL;
+}
+
+static int open_both(struct side *before, struct side *after, struct gg_error *error)
+{
+	pthread_t thread;
+	bool is_beside = pthread_create(&thread, NULL, side_open, before) == 0;
+
+	side_open(after);
+	if (is_beside)
+		pthread_join(thread, NULL);
+	else
+		side_open(before);
+	if (before->code < 0 || after->code < 0) {
+		const struct side *failed = before->code < 0 ? before : after;
+
+		*error = failed->error;
+		return failed->code;
+	}
+	return 0;
 }
 
 /* Bytes that were allocated in all. */
@@ -150,17 +176,18 @@ static int check(const struct gg_invocation *invocation)
 static int run(struct gg_invocation *invocation)
 {
 	const struct diff_options *options = invocation->options;
-	GG_CLEANUP(side_done) struct side before = { 0 };
-	GG_CLEANUP(side_done) struct side after = { 0 };
 	struct gg_question query;
+	GG_CLEANUP(side_done) struct side before = { .question = &query };
+	GG_CLEANUP(side_done) struct side after = { .question = &query };
 	int code = check(invocation);
 
 	if (code == 0)
 		code = gg_cli_question(&options->common, "diff", &query, invocation->error);
-	if (code == 0)
-		code = side_open(&before, invocation->operands[0], &query, invocation->error);
-	if (code == 0)
-		code = side_open(&after, invocation->operands[1], &query, invocation->error);
+	if (code == 0) {
+		before.path = invocation->operands[0];
+		after.path = invocation->operands[1];
+		code = open_both(&before, &after, invocation->error);
+	}
 	return code < 0 ? code : print_diff(invocation, &query, &before, &after);
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The samples are sorted by stack first, so that one set of sums serves all stacks in turn: they take
- * 3 KiB, and there may be 100 000 stacks.
+ * 5 KiB, and there may be 100 000 stacks.  Ranges of stacks are judged by threads of their own.
  */
 #include "profile/leaks.h"
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/ask_internal.h"
 
@@ -177,37 +179,111 @@ static int64_t add_up(const struct run *run, uint32_t stack, struct gg_leak *lea
 	}
 	for (uint32_t i = run->coarse_first[stack]; i < run->coarse_first[stack + 1]; i++)
 		add_coarse(run, leak, run->coarse_order[i]);
+	gg_leak_finish(leak);
 	return oldest;
 }
 
-/* What all rows need to be put in their order; `class` as if it did not grow. */
-static void judge_stack(struct run *run, uint32_t stack)
+/* A range of stacks: each part is judged by a thread of its own, into its own rows. */
+struct part {
+	const struct run *run;
+	uint32_t from_stack, to_stack;
+	struct gg_leak_row *rows; /* room for all stacks of the range that have something live */
+	size_t row_count;
+	struct gg_tally live, old;
+	pthread_t thread;
+	bool is_beside;
+};
+
+static bool is_suppressed(const struct run *run, uint32_t stack)
 {
-	struct gg_leaks *leaks = run->leaks;
-	struct gg_leak_row *row = &leaks->rows[leaks->row_count];
-	uint32_t suppressed = run->suppressed_by != NULL ? run->suppressed_by[stack] : 0;
+	return run->suppressed_by != NULL && run->suppressed_by[stack] > 0;
+}
+
+/* What all rows need to be put in their order; `class` as if it did not grow. */
+static void judge_stack(struct part *part, uint32_t stack)
+{
+	const struct run *run = part->run;
+	struct gg_leak_row *row = &part->rows[part->row_count++];
 	double confidence = run->query->confidence;
 	struct gg_leak leak;
 
 	*row = (struct gg_leak_row){ .stack = stack };
 	row->oldest_ns = add_up(run, stack, &leak);
-	if (suppressed > 0) {
-		struct gg_leak_suppressed *of = &leaks->suppressed[suppressed - 1];
-
-		of->row_count++;
-		of->sample_count += leak.live.sample_count;
-		of->live_bytes += gg_tally_estimate(&leak.live, GG_BYTES).value;
+	row->live_bytes.estimate = gg_tally_estimate(&leak.live, GG_BYTES).value;
+	row->sample_count = leak.live.sample_count;
+	if (is_suppressed(run, stack))
 		return;
-	}
 	row->class = gg_leak_class_of(&leak, false, confidence);
 	row->p_value = gg_leak_p_value(&leak);
 	if (row->p_value <= most_false) /* it may be one that grows: sorted by how much */
 		row->growth_bytes = growth_of(&leak, confidence);
-	row->live_bytes.estimate = gg_tally_estimate(&leak.live, GG_BYTES).value;
-	row->sample_count = leak.live.sample_count;
-	gg_tally_merge(&run->live, &leak.live);
-	gg_tally_merge(&run->old, &leak.old);
-	leaks->row_count++;
+	gg_tally_merge(&part->live, &leak.live);
+	gg_tally_merge(&part->old, &leak.old);
+}
+
+static void *judge_part(void *context)
+{
+	struct part *part = context;
+
+	for (uint32_t stack = part->from_stack; stack < part->to_stack; stack++)
+		if (part->run->has_live[stack])
+			judge_stack(part, stack);
+	return NULL;
+}
+
+/* Moves the rows of a part behind those before it; suppressed ones are only counted. */
+static void take_part(struct run *run, const struct part *part)
+{
+	struct gg_leaks *leaks = run->leaks;
+
+	for (size_t i = 0; i < part->row_count; i++) {
+		struct gg_leak_row row = part->rows[i]; /* the places may be the same */
+		struct gg_leak_suppressed *of;
+
+		if (!is_suppressed(run, row.stack)) {
+			leaks->rows[leaks->row_count++] = row;
+			continue;
+		}
+		of = &leaks->suppressed[run->suppressed_by[row.stack] - 1];
+		of->row_count++;
+		of->sample_count += row.sample_count;
+		of->live_bytes += row.live_bytes.estimate;
+	}
+	gg_tally_merge(&run->live, &part->live);
+	gg_tally_merge(&run->old, &part->old);
+}
+
+/* All stacks, by as many threads as there are processors; parts have about as many samples each. */
+static void judge_stacks(struct run *run)
+{
+	enum { MOST_PARTS = 8 };
+	struct part parts[MOST_PARTS] = { 0 };
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int count = processors > MOST_PARTS ? MOST_PARTS : processors > 1 ? (int)processors : 1;
+	uint32_t stack_count = (uint32_t)gg_model_stack_count(run->model), stack = 0;
+	uint64_t sample_count = run->sample_first[stack_count];
+	size_t row = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct part *part = &parts[i];
+		uint64_t end = sample_count * (uint64_t)(i + 1) / (uint64_t)count;
+
+		part->run = run;
+		part->rows = &run->leaks->rows[row];
+		part->from_stack = stack;
+		while (stack < stack_count && (i == count - 1 || run->sample_first[stack] < end))
+			row += run->has_live[stack++];
+		part->to_stack = stack;
+		part->is_beside = i < count - 1 &&
+		                  pthread_create(&part->thread, NULL, judge_part, part) == 0;
+		if (!part->is_beside)
+			judge_part(part);
+	}
+	for (int i = 0; i < count; i++) {
+		if (parts[i].is_beside)
+			pthread_join(parts[i].thread, NULL);
+		take_part(run, &parts[i]);
+	}
 }
 
 /* The rest, of a row that is shown. */
@@ -302,7 +378,6 @@ static int prepare(struct run *run, struct gg_error *error)
 static int judge(struct run *run, struct gg_error *error)
 {
 	struct gg_leaks *leaks = run->leaks;
-	size_t stack_count = gg_model_stack_count(run->model);
 	double confidence = run->query->confidence;
 	int code = prepare(run, error);
 
@@ -310,9 +385,7 @@ static int judge(struct run *run, struct gg_error *error)
 		return code;
 	gg_tally_expose(&run->live, run->scope.interval);
 	gg_tally_expose(&run->old, run->scope.interval);
-	for (size_t stack = 0; stack < stack_count; stack++)
-		if (run->has_live[stack])
-			judge_stack(run, (uint32_t)stack);
+	judge_stacks(run);
 	if (choose_growing(leaks) < 0)
 		return out_of_memory(error);
 	qsort(leaks->rows, leaks->row_count, sizeof(*leaks->rows), compare_rows);

@@ -14,7 +14,7 @@
  * its times are shares of the life of the process that allocated it (or of its last holder).
  *
  * Cost      1 us a sample and 5 us a stack; 400 bytes a row.
- * Threads   any number of runs on one model; a result has one owner.
+ * Threads   any number of runs on one model, each with threads of its own; a result has one owner.
  */
 #pragma once
 

@@ -33,9 +33,32 @@ static bool is_old_at(double allocated, double freed, double moment)
 	return allocated <= moment - GG_LEAK_YOUNG && freed > moment;
 }
 
-/* What lived long enough to be old at some time. */
-static void add_old(struct gg_leak *leak, double allocated, double freed,
-                    const struct gg_draw *draw, uint64_t size_bytes, double weight)
+static void add_levels(struct gg_leak *leak, double allocated, double freed, double weight)
+{
+	for (int i = 0; i < GG_LEAK_MOMENTS; i++)
+		if (is_old_at(allocated, freed, moment_of(i)))
+			leak->levels[i] += weight;
+}
+
+/*
+ * What is live at the end is added once, to the part of those that became old in the same third; the
+ * sums that it belongs to are made of the parts later (gg_leak_finish).
+ */
+static void add_kept(struct gg_leak *leak, double allocated, const struct gg_draw *draw,
+                     uint64_t size_bytes, double weight)
+{
+	int cohort = (int)(allocated * GG_LEAK_COHORTS), part = 0;
+
+	leak->cohorts[cohort < GG_LEAK_COHORTS ? cohort : GG_LEAK_COHORTS - 1] += weight;
+	while (part <= GG_LEAK_THIRDS && allocated > third_ends[part] - GG_LEAK_YOUNG)
+		part++;
+	gg_tally_add(&leak->kept[part], draw, size_bytes);
+	add_levels(leak, allocated, INFINITY, weight);
+}
+
+/* What lived long enough to have been old at some time. */
+static void add_freed(struct gg_leak *leak, double allocated, double freed,
+                      const struct gg_draw *draw, uint64_t size_bytes, double weight)
 {
 	for (int i = 0; i < GG_LEAK_THIRDS; i++) {
 		bool before = is_old_at(allocated, freed, third_ends[i]);
@@ -46,9 +69,7 @@ static void add_old(struct gg_leak *leak, double allocated, double freed,
 		else if (before && !after)
 			gg_tally_add(&leak->lost[i], draw, size_bytes);
 	}
-	for (int i = 0; i < GG_LEAK_MOMENTS; i++)
-		if (is_old_at(allocated, freed, moment_of(i)))
-			leak->levels[i] += weight;
+	add_levels(leak, allocated, freed, weight);
 }
 
 void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const struct gg_draw *draw,
@@ -59,18 +80,29 @@ void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const str
 	allocated = fmin(fmax(allocated, 0), 1);
 	if (allocated <= 1 - GG_LEAK_YOUNG)
 		leak->offered_bytes += weight;
-	if (!isinf(freed)) {
-		leak->freed_count++;
-	} else {
-		int cohort = (int)(allocated * GG_LEAK_COHORTS);
-
-		leak->cohorts[cohort < GG_LEAK_COHORTS ? cohort : GG_LEAK_COHORTS - 1] += weight;
-		gg_tally_add(&leak->live, draw, size_bytes);
-		if (is_old_at(allocated, freed, 1))
-			gg_tally_add(&leak->old, draw, size_bytes);
+	if (isinf(freed)) {
+		add_kept(leak, allocated, draw, size_bytes, weight);
+		return;
 	}
+	leak->freed_count++;
 	if (freed - allocated >= GG_LEAK_YOUNG)
-		add_old(leak, allocated, freed, draw, size_bytes, weight);
+		add_freed(leak, allocated, freed, draw, size_bytes, weight);
+}
+
+void gg_leak_finish(struct gg_leak *leak)
+{
+	/* Old since before the first third's end, since each later one, and not yet. */
+	for (int part = 0; part <= GG_LEAK_THIRDS + 1; part++) {
+		const struct gg_tally *kept = &leak->kept[part];
+
+		if (kept->sample_count == 0)
+			continue;
+		gg_tally_merge(&leak->live, kept);
+		if (part <= GG_LEAK_THIRDS)
+			gg_tally_merge(&leak->old, kept);
+		if (part >= 1 && part <= GG_LEAK_THIRDS)
+			gg_tally_merge(&leak->gained[part - 1], kept);
+	}
 }
 
 void gg_leak_add_vague(struct gg_leak *leak, double from, double to, const struct gg_tally *tally)

@@ -6,6 +6,7 @@
  *
  *   gg_leak_init(&leak, interval_bytes);
  *   gg_leak_add(&leak, 0.25, INFINITY, &draw, size);    allocated at a quarter of the run, kept
+ *   gg_leak_finish(&leak);
  *   p[i] = gg_leak_p_value(&leak);
  *   ... gg_false_discovery(p, ...) ...
  *   gg_leak_class_of(&leak, p[i] <= 0.05, 0.95)
@@ -24,7 +25,8 @@
  * one, and steadily.
  *
  * Threads   any; pure; no allocation.
- * Cost      50 ns for a sample that was freed young, 1 us for one that was not; 10 us a verdict.
+ * Cost      a sample that was freed young costs its weight alone, one that was kept a tally's addition
+ *           (bench_report has all of it).
  */
 #pragma once
 
@@ -40,10 +42,12 @@ enum {
 #define GG_LEAK_YOUNG 0.1 /* share of the run */
 
 struct gg_leak {
+	/* From gg_leak_finish() on. */
 	struct gg_tally live; /* at the end */
 	struct gg_tally old;  /* of that, what is old */
 	struct gg_tally gained[GG_LEAK_THIRDS], lost[GG_LEAK_THIRDS];
-	double levels[GG_LEAK_MOMENTS];  /* estimated bytes of the old, at each moment */
+	struct gg_tally kept[GG_LEAK_THIRDS + 2]; /* live ones by when they became old */
+	double levels[GG_LEAK_MOMENTS];           /* estimated bytes of the old, at each moment */
 	double cohorts[GG_LEAK_COHORTS]; /* of what is live at the end, by when it was allocated */
 	double offered_bytes; /* estimate of all that was allocated early enough to be old by now */
 	uint64_t freed_count; /* samples */
@@ -62,6 +66,9 @@ void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const str
  * the start of a third counts as lost in it, and never as gained: growth is never overstated.
  */
 void gg_leak_add_vague(struct gg_leak *leak, double from, double to, const struct gg_tally *tally);
+
+/* All is there: once, before anything below is asked. */
+void gg_leak_finish(struct gg_leak *leak);
 
 /*
  * That it does not grow steadily.  NaN: not tested, so few samples that no outcome could have been

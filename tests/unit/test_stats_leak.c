@@ -172,6 +172,7 @@ static void run_program(void (*program)(struct run *run), struct gg_rng *rng, st
 	run->rng = rng;
 	gg_leak_init(&run->leak, interval);
 	program(run);
+	gg_leak_finish(&run->leak);
 }
 
 /* Judged alone: a p-value is its own rate of false discoveries. */
@@ -242,6 +243,7 @@ static double found_share(uint64_t expected_samples, struct gg_rng *rng)
 		gg_leak_init(&run.leak, interval);
 		EACH_SAMPLED(&run, i, expected_samples * ONE_IN)
 		sampled(&run, uniform(&run), INFINITY);
+		gg_leak_finish(&run.leak);
 		found += judge(&run.leak) == GG_LEAK_GROWING;
 	}
 	return (double)found / RUNS;
@@ -319,6 +321,7 @@ TEST(levels_of_few_samples_are_not_told_as_growing)
 			EACH_SAMPLED(&run, i, count)
 			sampled(&run, (double)i / (double)count,
 			        (double)i / (double)count + 0.12 + 0.2 * uniform(&run));
+			gg_leak_finish(&run.leak);
 			alarms += gg_leak_p_value(&run.leak) <= 0.05;
 		}
 		CHECK_MSG(alarms <= 0.05 * 4 * RUNS + 3 * sqrt(0.05 * 0.95 * 4 * RUNS),
@@ -341,6 +344,7 @@ TEST(certain_samples_need_not_be_many)
 	gg_leak_init(&leak, 0x1p19);
 	for (int i = 0; i < 20; i++)
 		add_large(&leak, 0.05 * i, INFINITY);
+	gg_leak_finish(&leak);
 	CHECK(judge(&leak) == GG_LEAK_GROWING);
 	CHECK(gg_leak_p_value(&leak) < 1e-6);
 }
@@ -352,6 +356,7 @@ TEST(growth_that_ended_is_no_growth)
 	gg_leak_init(&leak, 0x1p19);
 	for (int i = 0; i < 20; i++)
 		add_large(&leak, 0.025 * i, INFINITY);
+	gg_leak_finish(&leak);
 	CHECK(isnan(gg_leak_p_value(&leak))); /* nothing happened in the last third */
 	CHECK(judge(&leak) == GG_LEAK_NEVER_FREED);
 }
@@ -365,6 +370,7 @@ TEST(too_few_samples_are_not_tested)
 	for (int i = 0; i < 5; i++)
 		gg_leak_add(&leak, 0.2 * i, INFINITY,
 		            &(const struct gg_draw){ .interval = interval, .mark_count = 1 }, SIZE);
+	gg_leak_finish(&leak);
 	CHECK(isnan(gg_leak_p_value(&leak)) && judge(&leak) == GG_LEAK_NEVER_FREED);
 	CHECK(gg_leak_kept_share(&leak) == 1);
 }
@@ -381,6 +387,7 @@ TEST(what_was_freed_at_no_known_time_makes_growth_no_likelier)
 		gg_tally_add(&freed, &(const struct gg_draw){ .interval = 0x1p19, .mark_count = 1 },
 		             1 << 22);
 	}
+	gg_leak_finish(&leak);
 	p = gg_leak_p_value(&leak);
 	gg_leak_add_vague(&leak, 0.4, 0.5, &freed); /* inside of a third */
 	CHECK(gg_leak_p_value(&leak) == p && !leak.is_vague);
@@ -397,6 +404,7 @@ TEST(cohorts_add_up_to_what_is_live)
 	gg_leak_init(&leak, 0x1p19);
 	for (int i = 0; i <= 20; i++)
 		add_large(&leak, 0.05 * i, i % 3 == 0 ? 0.05 * i + 0.2 : INFINITY);
+	gg_leak_finish(&leak);
 	for (int i = 0; i < GG_LEAK_COHORTS; i++)
 		sum += leak.cohorts[i];
 	CHECK(fabs(sum / gg_tally_estimate(&leak.live, GG_BYTES).value - 1) < 1e-12);
