@@ -92,8 +92,8 @@ TEST(a_program_that_leaks_is_told_from_one_that_does_not)
 		CHECK_MSG(stacks_of(&child, "growing") == (i == 0), "%s: %s", recordings[i].name,
 		          gg_buf_text(&child.out));
 		CHECK(stacks_of(&child, "never freed") >= 1); /* the table */
-		CHECK(stacks_of(&child, "level") + stacks_of(&child, "unclear") ==
-		      1); /* the cache */
+		/* The cache, of one place or two: the compiler may unroll a loop. */
+		CHECK(stacks_of(&child, "level") + stacks_of(&child, "unclear") >= 1);
 		child_done(&child);
 	}
 }
