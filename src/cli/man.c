@@ -35,18 +35,24 @@ static void print_page_name(const struct gg_command *command, FILE *stream)
 		fputc(*c == ' ' ? '-' : *c, stream);
 }
 
-/* Paragraphs; lines that are indented stay as they are. */
+/* Is it indented, or a row of a table? */
+static bool is_literal(const char *line, size_t length)
+{
+	return line[0] == ' ' || memmem(line, length, "   ", 3) != NULL;
+}
+
+/* Paragraphs; lines that are indented or stand in columns stay as they are. */
 static void print_details(const char *text, FILE *stream)
 {
 	bool literal = false;
 
 	while (*text != '\0') {
 		size_t length = strcspn(text, "\n");
-		bool indented = text[0] == ' ';
+		bool is_kept = is_literal(text, length);
 
-		if (length > 0 && indented != literal) {
+		if (length > 0 && is_kept != literal) {
 			fputs("```\n", stream);
-			literal = indented;
+			literal = is_kept;
 		}
 		if (literal)
 			fwrite(text, 1, length, stream);
