@@ -67,7 +67,7 @@ struct gg_leaks {
 	struct gg_leak_suppressed *suppressed;   /* one for each pattern */
 	size_t suppressed_count;
 	double unseen_bytes; /* a stack that is not listed holds less */
-	bool has_history;    /* frees have times; otherwise nothing is told as growing */
+	bool has_history;    /* frees have times; else a stack that freed some is not judged */
 };
 
 /* -EINVAL for an unknown pid; -ENOMEM. */

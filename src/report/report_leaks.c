@@ -180,9 +180,10 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 	}
 	append_suppressed(report, leaks, out);
 	if (!leaks->has_history)
-		gg_buf_append_text(out,
-		                   "note: when memory was freed is not known: recorded without "
-		                   "history, so nothing is told as growing\n");
+		gg_buf_append_text(
+			out, "note: recorded without history: when memory was freed is not "
+			     "known, so a stack that\n  freed some is told neither as growing "
+			     "nor as level\n");
 	gg_report_append_notes(report, out);
 	append_gate(report, leaks, gate, out);
 }

@@ -88,13 +88,19 @@ static size_t column_of(const struct gg_timeline *timeline, int64_t time_ns, siz
 	return (size_t)fmin(fmax(round(column), 0), (double)(width - 1));
 }
 
+/* Without history only what was never freed is known, and that has no peak. */
+static bool has_peak(const struct gg_report *report, const struct gg_timeline *timeline)
+{
+	return timeline->peak.live_bytes > 0 && gg_model_has_history(report->model);
+}
+
 /* The lower edge with the peak's mark, and the times at its ends and in the middle. */
 static void append_axis(const struct gg_report *report, const struct gg_timeline *timeline,
                         size_t width, struct gg_buf *out)
 {
 	bool ascii = report->figures.ascii;
-	size_t peak = timeline->peak.live_bytes > 0 ? column_of(timeline, timeline->peak_ns, width)
-	                                            : width;
+	size_t peak = has_peak(report, timeline) ? column_of(timeline, timeline->peak_ns, width)
+	                                         : width;
 	GG_CLEANUP(gg_buf_done) struct gg_buf first = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf last = { 0 };
 
@@ -119,7 +125,7 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
 	const struct gg_timeline_point *peak = &timeline->peak;
 	struct gg_figure figure = { peak->live_bytes, peak->low, peak->high, GG_BYTES };
 
-	if (peak->live_bytes > 0) {
+	if (has_peak(report, timeline)) {
 		gg_buf_printf(out, "%s peak ", report->figures.ascii ? "^" : "\xe2\x96\xb2");
 		gg_figure_append(&report->figures, &figure, out);
 		gg_buf_append_text(out, " live at ");
@@ -146,6 +152,9 @@ static void append_without_moments(const struct gg_report *report,
 	struct gg_figure figure = gg_figure_of(&timeline->without_moments, GG_BYTES,
 	                                       report->confidence, false);
 
+	if (!gg_model_has_history(report->model))
+		gg_buf_append_text(out, "note: recorded without history: the chart has only what "
+		                        "was never freed\n");
 	if (timeline->without_moments.sample_count == 0)
 		return;
 	gg_buf_append_text(out, "note: not in the chart, because its moments are not known: ");
@@ -199,10 +208,14 @@ void gg_report_timeline_json(const struct gg_report *report, const struct gg_tim
 
 	gg_json_open(&json, NULL, '{');
 	gg_report_json_head(report, &json);
-	gg_json_open(&json, "peak", '{');
-	gg_json_number(&json, "time_ns", (double)timeline->peak_ns);
-	add_live(&json, &timeline->peak);
-	gg_json_close(&json);
+	if (has_peak(report, timeline)) {
+		gg_json_open(&json, "peak", '{');
+		gg_json_number(&json, "time_ns", (double)timeline->peak_ns);
+		add_live(&json, &timeline->peak);
+		gg_json_close(&json);
+	} else {
+		gg_json_text(&json, "peak", NULL);
+	}
 	gg_json_open(&json, "rss_peak", '{');
 	gg_json_number(&json, "time_ns",
 	               timeline->rss_peak_bytes >= 0 ? (double)timeline->rss_peak_ns : NAN);

@@ -73,6 +73,8 @@ static void write_text(const char *name, const char *text)
 		abort();
 }
 
+static bool has_history = true; /* of the profiles that are written */
+
 /* 100 s: a table of 20 MiB, a leak of 30 MiB if asked for, requests of a second. */
 static void write_profile(const char *name, bool leaks)
 {
@@ -83,6 +85,13 @@ static void write_profile(const char *name, bool leaks)
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	made_begin(&made, path, 4096, 1);
+	if (!has_history &&
+	    gg_profile_set_session(made.profile,
+	                           &(const struct gg_session){ .command = "made",
+	                                                       .end_ns = 100 * SECOND,
+	                                                       .interval_bytes = 4096 },
+	                           &error) < 0)
+		abort();
 	made.process = made_process(&made, 100, 0, 100 * SECOND);
 	table = made_stack(&made, "main@m.c:1>load_table@t.c:5>malloc");
 	leak = made_stack(&made, "main@m.c:2>serve@s.c:9>log_line@l.c:3>malloc");
@@ -215,6 +224,18 @@ TEST(a_chart_has_the_size_that_was_asked_for)
 	child = geiger("timeline b.geiger --json");
 	CHECK(lines_with(&child, "\"most_bytes\"") == (size_t)2 * (80 - 11));
 	child_done(&child);
+}
+
+TEST(without_history_only_what_never_freed_is_judged)
+{
+	has_history = false; /* as a region has it whose program nobody recorded */
+	write_both();
+	expect("leaks b.geiger", 0, "note: recorded without history", "");
+	expect("leaks b.geiger", 0, "growing  30.0 MiB", "");
+	expect("timeline b.geiger", 0, "the chart has only what was never freed", "");
+	expect("timeline b.geiger --json", 0, "\"peak\":null", "");
+	has_history = true;
+	write_both();
 }
 
 TEST(a_chart_of_nonsense_is_refused)
