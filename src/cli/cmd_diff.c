@@ -12,6 +12,8 @@
 
 enum { EXIT_GREW = 3 };
 
+#define DEFAULT_LIMIT UINT64_MAX
+
 struct diff_options {
 	struct gg_report_options common;
 	const char *normalize;
@@ -137,8 +139,12 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_diff *diff;
 	bool has_grown;
-	int code = find_scale(options->normalize, before, after, query, &diff_query.scale,
-	                      invocation->error);
+	int code;
+
+	if (options->common.limit == DEFAULT_LIMIT)
+		report.look.limit = options->common.json ? 1000 : 30;
+	code = find_scale(options->normalize, before, after, query, &diff_query.scale,
+	                  invocation->error);
 
 	if (code == 0)
 		code = gg_diff_run(before->model, before->result, after->model, after->result,
@@ -210,11 +216,11 @@ static const struct gg_option options[] = {
 	  "only stacks without one that matches" },
 	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL, "rows that do not differ significantly too" },
 	{ "rate", 0, GG_OPTION_NUMBER, AT(false_discovery_rate), "P",
-	  "of the rows told as different, so many may be false (0.05)" },
+	  "share of false ones among the rows shown (0.05)" },
 	{ "fail-on-growth", 0, GG_OPTION_FLAG, AT(fail_on_growth), NULL,
 	  "exit with 3 if a row grew significantly" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
-	  "rows that are shown; 0: all (30)" },
+	  "rows that are shown; 0: all (30; with --json 1000)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
@@ -238,9 +244,9 @@ const struct gg_command gg_command_diff = {
 		"  geiger diff old.geiger new.geiger --metric allocated --normalize time\n",
 	.options = options,
 	.options_size = sizeof(struct diff_options),
-	.option_defaults = &(
-		const struct diff_options){ .common = { .confidence = 0.95, .limit = 30 },
-	                                    .false_discovery_rate = 0.05 },
+	.option_defaults = &(const struct diff_options){ .common = { .confidence = 0.95,
+	                                                             .limit = DEFAULT_LIMIT },
+	                                                 .false_discovery_rate = 0.05 },
 	.max_operands = 2,
 	.run = run,
 };

@@ -8,7 +8,7 @@
 
 enum { EXIT_ABOVE = 3 };
 
-/* No --fail-above: any size would be one. */
+/* No --fail-above, no --limit: any number would be one. */
 #define NO_LIMIT UINT64_MAX
 
 struct leaks_options {
@@ -22,14 +22,17 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
                        const struct gg_invocation *invocation)
 {
 	const struct leaks_options *options = invocation->options;
+	size_t limit = options->common.limit != NO_LIMIT ? options->common.limit
+	               : options->common.json            ? 1000
+	                                                 : 20;
 	const struct gg_leaks_query leaks_query = { .pid = query->pid,
 		                                    .confidence = options->common.confidence,
 		                                    .suppressions = suppressions,
-		                                    .limit = options->common.limit };
+		                                    .limit = limit };
 	struct gg_leak_gate gate = { .is_asked = options->fail_above != NO_LIMIT,
 		                     .limit_bytes = options->fail_above };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_report report = { .model = model, .limit = options->common.limit };
+	struct gg_report report = { .model = model, .limit = limit };
 	struct gg_leaks *leaks = NULL;
 	struct gg_head head;
 	int code;
@@ -87,7 +90,7 @@ static const struct gg_option options[] = {
 	  "exit with 3 if what is old is certainly more" },
 	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
-	  "stacks that are shown; 0: all (20)" },
+	  "stacks that are shown; 0: all (20; with --json 1000)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
@@ -115,7 +118,7 @@ const struct gg_command gg_command_leaks = {
 	.options = options,
 	.options_size = sizeof(struct leaks_options),
 	.option_defaults = &(
-		const struct leaks_options){ .common = { .confidence = 0.95, .limit = 20 },
+		const struct leaks_options){ .common = { .confidence = 0.95, .limit = NO_LIMIT },
 	                                     .fail_above = NO_LIMIT },
 	.max_operands = 1,
 	.run = run,
