@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/symbol.h"
 
-#include <elf.h>
-#include <link.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
 
-/* What look-ups need of an object's dynamic section. */
-struct tables {
-	const Elf64_Sym *symbols;
-	const char *names;
-	const uint16_t *versions; /* of each symbol; NULL: none */
-	const uint32_t *gnu_hash; /* NULL: none */
-	const uint32_t *sysv_hash;
-	Elf64_Addr base;
-};
+/* Of a version index: an old version, kept for programs linked to it. */
+static const uint16_t is_hidden = 0x8000;
 
 /* The loader has made these pointers absolute, except in objects whose section is read-only. */
 static const void *absolute(const struct link_map *map, Elf64_Addr address)
@@ -24,9 +14,9 @@ static const void *absolute(const struct link_map *map, Elf64_Addr address)
 	return (const void *)(address < map->l_addr ? map->l_addr + address : address);
 }
 
-static bool read_tables(const struct link_map *map, struct tables *ret)
+bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret)
 {
-	*ret = (struct tables){ .base = map->l_addr };
+	*ret = (struct gg_symbol_tables){ .base = map->l_addr };
 	if (map->l_ld == NULL)
 		return false;
 	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
@@ -48,6 +38,18 @@ static bool read_tables(const struct link_map *map, struct tables *ret)
 		case DT_HASH:
 			ret->sysv_hash = table;
 			break;
+		case DT_RELA:
+			ret->relocations = table;
+			break;
+		case DT_RELASZ:
+			ret->relocation_count = d->d_un.d_val / sizeof(Elf64_Rela);
+			break;
+		case DT_JMPREL:
+			ret->calls = table;
+			break;
+		case DT_PLTRELSZ:
+			ret->call_count = d->d_un.d_val / sizeof(Elf64_Rela);
+			break;
 		default:
 			break;
 		}
@@ -55,22 +57,22 @@ static bool read_tables(const struct link_map *map, struct tables *ret)
 	return ret->symbols != NULL && ret->names != NULL;
 }
 
-/* Is it the function's default version, defined here? */
-static bool is_match(const struct tables *t, uint32_t index, const char *name)
+/* Is it the function's default version (or, on request, a hidden one), defined here? */
+static bool is_match(const struct gg_symbol_tables *t, uint32_t index, const char *name,
+                     uint16_t hidden)
 {
 	const Elf64_Sym *symbol = &t->symbols[index];
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
-	const uint16_t hidden = 0x8000; /* an old version, kept for programs linked to it */
 
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
 	       (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
 	       ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
-	       (t->versions == NULL || (t->versions[index] & hidden) == 0) &&
+	       (t->versions == NULL || (t->versions[index] & is_hidden) == hidden) &&
 	       strcmp(t->names + symbol->st_name, name) == 0;
 }
 
 /* DT_GNU_HASH: header, Bloom filter, buckets, and a chain of hashes whose lowest bit ends a bucket. */
-static uint32_t find_gnu(const struct tables *t, const char *name)
+static uint32_t find_gnu(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
 {
 	const uint32_t bucket_count = t->gnu_hash[0], first = t->gnu_hash[1];
 	const uint32_t filter_words = t->gnu_hash[2];
@@ -84,7 +86,7 @@ static uint32_t find_gnu(const struct tables *t, const char *name)
 	if (bucket_count == 0 || buckets[hash % bucket_count] < first)
 		return 0;
 	for (uint32_t i = buckets[hash % bucket_count];; i++) {
-		if ((chain[i - first] | 1) == (hash | 1) && is_match(t, i, name))
+		if ((chain[i - first] | 1) == (hash | 1) && is_match(t, i, name, hidden))
 			return i;
 		if (chain[i - first] & 1)
 			return 0;
@@ -92,15 +94,22 @@ static uint32_t find_gnu(const struct tables *t, const char *name)
 }
 
 /* DT_HASH: the number of buckets and of symbols, the buckets, the chains. */
-static uint32_t find_sysv(const struct tables *t, const char *name)
+static uint32_t find_sysv(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
 {
 	for (uint32_t i = 1; i < t->sysv_hash[1]; i++)
-		if (is_match(t, i, name))
+		if (is_match(t, i, name, hidden))
 			return i;
 	return 0;
 }
 
-static void *address_of(const struct tables *t, uint32_t index)
+static uint32_t find(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+{
+	if (t->gnu_hash != NULL)
+		return find_gnu(t, name, hidden);
+	return t->sysv_hash != NULL ? find_sysv(t, name, hidden) : 0;
+}
+
+static void *address_of(const struct gg_symbol_tables *t, uint32_t index)
 {
 	Elf64_Addr address = t->base + t->symbols[index].st_value;
 
@@ -110,24 +119,52 @@ static void *address_of(const struct tables *t, uint32_t index)
 	return (void *)address;
 }
 
-void *gg_symbol_next(const char *name, void *instead)
+bool gg_symbol_in(const struct link_map *map, const char *name, struct gg_symbol *ret)
+{
+	struct gg_symbol_tables t;
+	uint32_t index;
+
+	if (!gg_symbol_tables(map, &t) || (index = find(&t, name, 0)) == 0)
+		return false;
+	*ret = (struct gg_symbol){ address_of(&t, index), t.symbols[index].st_size, map };
+	return true;
+}
+
+const struct link_map *gg_symbol_our_map(void)
 {
 	const struct link_map *map = _r_debug.r_map;
 
 	while (map != NULL && map->l_ld != _DYNAMIC)
 		map = map->l_next;
-	while (map != NULL && (map = map->l_next) != NULL) {
-		struct tables t;
-		uint32_t index = 0;
+	return map;
+}
 
-		if (!read_tables(map, &t))
-			continue;
-		if (t.gnu_hash != NULL)
-			index = find_gnu(&t, name);
-		else if (t.sysv_hash != NULL)
-			index = find_sysv(&t, name);
-		if (index != 0)
-			return address_of(&t, index);
-	}
-	return instead;
+bool gg_symbol_find_next(const char *name, struct gg_symbol *ret)
+{
+	const struct link_map *map = gg_symbol_our_map();
+
+	while (map != NULL && (map = map->l_next) != NULL)
+		if (gg_symbol_in(map, name, ret))
+			return true;
+	return false;
+}
+
+void *gg_symbol_next(const char *name, void *instead)
+{
+	struct gg_symbol symbol;
+
+	return gg_symbol_find_next(name, &symbol) ? symbol.address : instead;
+}
+
+const uint16_t *gg_symbol_hidden(const char *name, void **ret_address)
+{
+	const struct link_map *map = gg_symbol_our_map();
+	struct gg_symbol_tables t;
+	uint32_t index;
+
+	if (map == NULL || !gg_symbol_tables(map, &t) || t.versions == NULL ||
+	    (index = find(&t, name, is_hidden)) == 0)
+		return NULL;
+	*ret_address = address_of(&t, index);
+	return t.versions + index;
 }

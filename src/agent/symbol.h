@@ -11,5 +11,43 @@
  */
 #pragma once
 
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What look-ups need of an object's dynamic section. */
+struct gg_symbol_tables {
+	const Elf64_Sym *symbols;
+	const char *names;
+	const uint16_t *versions; /* of each symbol; NULL: none */
+	const uint32_t *gnu_hash; /* NULL: none */
+	const uint32_t *sysv_hash;
+	const Elf64_Rela *relocations; /* NULL: none; of data */
+	size_t relocation_count;
+	const Elf64_Rela *calls; /* NULL: none; of the procedure linkage table */
+	size_t call_count;
+	Elf64_Addr base;
+};
+
+struct gg_symbol {
+	void *address;
+	size_t bytes; /* of its code; 0: not known */
+	const struct link_map *map;
+};
+
 /* The address of the next definition; `instead` if there is none. */
 void *gg_symbol_next(const char *name, void *instead);
+bool gg_symbol_find_next(const char *name, struct gg_symbol *ret_symbol);
+
+/* The definition in that object. */
+bool gg_symbol_in(const struct link_map *map, const char *name, struct gg_symbol *ret_symbol);
+
+bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret_tables);
+
+/* This library; NULL where the loader has no list. */
+const struct link_map *gg_symbol_our_map(void);
+
+/* Where this library's table has the version of a symbol of a hidden version; NULL: there is none. */
+const uint16_t *gg_symbol_hidden(const char *name, void **ret_address);

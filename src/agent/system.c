@@ -19,6 +19,23 @@ void *gg_system_map(size_t bytes)
 	return address == -1 ? NULL : (void *)address;
 }
 
+void gg_system_unmap(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_munmap, pages, bytes);
+	errno = saved_errno;
+}
+
+bool gg_system_protect(void *pages, size_t bytes, int protection)
+{
+	int saved_errno = errno;
+	bool done = syscall(SYS_mprotect, pages, bytes, protection) == 0;
+
+	errno = saved_errno;
+	return done;
+}
+
 uint32_t gg_system_tid(void)
 {
 	return (uint32_t)syscall(SYS_gettid);

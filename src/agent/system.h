@@ -5,12 +5,17 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* Zeroed private memory, whole pages; NULL: there is none. */
 void *gg_system_map(size_t bytes);
+void gg_system_unmap(void *pages, size_t bytes);
+
+/* mprotect() of whole pages. */
+bool gg_system_protect(void *pages, size_t bytes, int protection);
 
 uint32_t gg_system_tid(void);
 
