@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "agent/interface.h"
 #include "agent/process.h"
 #include "agent/real.h"
 #include "agent/sample.h"
@@ -36,6 +37,7 @@ GG_EXPORT void *malloc(size_t bytes)
 		return gg_sample_malloc(bytes);
 	return gg_real.malloc(bytes);
 }
+GG_INTERFACE_NAME(malloc, tc_malloc);
 
 GG_EXPORT void *calloc(size_t count, size_t bytes)
 {
@@ -43,6 +45,7 @@ GG_EXPORT void *calloc(size_t count, size_t bytes)
 		return gg_sample_calloc(count, bytes);
 	return gg_real.calloc(count, bytes);
 }
+GG_INTERFACE_NAME(calloc, tc_calloc);
 
 GG_EXPORT void free(void *p)
 {
@@ -51,6 +54,7 @@ GG_EXPORT void free(void *p)
 	else
 		gg_real.free(p);
 }
+GG_INTERFACE_NAME(free, tc_free);
 
 GG_EXPORT void free_sized(void *p, size_t bytes);
 GG_EXPORT void free_sized(void *p, size_t bytes)
@@ -78,6 +82,7 @@ GG_EXPORT void *realloc(void *p, size_t bytes)
 		return gg_sample_realloc(p, bytes, due);
 	return gg_real.realloc(p, bytes);
 }
+GG_INTERFACE_NAME(realloc, tc_realloc);
 
 GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 {
@@ -94,6 +99,7 @@ GG_EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 		return gg_sample_posix_memalign(ret_p, alignment, bytes);
 	return gg_real.posix_memalign(ret_p, alignment, bytes);
 }
+GG_INTERFACE_NAME(posix_memalign, tc_posix_memalign);
 
 GG_EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
 {
@@ -109,6 +115,7 @@ GG_EXPORT void *memalign(size_t alignment, size_t bytes)
 		return gg_sample_aligned(gg_real.memalign, alignment, bytes);
 	return gg_real.memalign(alignment, bytes);
 }
+GG_INTERFACE_NAME(memalign, tc_memalign);
 
 GG_EXPORT void *valloc(size_t bytes)
 {
@@ -116,6 +123,7 @@ GG_EXPORT void *valloc(size_t bytes)
 		return gg_sample_whole_pages(gg_real.valloc, bytes);
 	return gg_real.valloc(bytes);
 }
+GG_INTERFACE_NAME(valloc, tc_valloc);
 
 GG_EXPORT void *pvalloc(size_t bytes);
 GG_EXPORT void *pvalloc(size_t bytes)
@@ -124,3 +132,4 @@ GG_EXPORT void *pvalloc(size_t bytes)
 		return gg_sample_whole_pages(gg_real.pvalloc, bytes);
 	return gg_real.pvalloc(bytes);
 }
+GG_INTERFACE_NAME(pvalloc, tc_pvalloc);

@@ -25,6 +25,17 @@
  *  13  reallocarray                as realloc of the product; one that overflows fails: 8
  *  14  address new that is still   -                            close the old record as a missed
  *      on record                                                free, then record
+ *  15  operator new, mallocx       decide                       as 1 and 2; one that throws: 2
+ *      and others (interface.h)
+ *  16  a call of 1 by the real     decide                       nothing: 15 records it
+ *      function of 15
+ *  17  operator delete, dallocx,   as 4, 5 and 6                -
+ *      sdallocx and others
+ *  18  rallocx                     as realloc: 7, 8, 11
+ *  19  xallocx                     -                            decide; close the sample that the
+ *                                                               block is; record its new size
+ *  20  ... that gives less than    -                            nothing: it is still the same block
+ *      was asked for
  *
  * Why each, where it is not plain:
  *   4  once free() returns, another thread may own the address, and our record would close that
@@ -36,6 +47,9 @@
  *  10  jemalloc and mimalloc return a block of no bytes.
  *  14  the block was freed by a call that did not pass here (a static copy of the allocator, an
  *      interface of its own).
+ *  16  the caller is known by its address: it is within the real function.
+ *  19  the block stays where it is and with whom it is, so nothing can come in between.  Its size is
+ *      what was asked for, with as much of the extra as was given.
  *
  * Nothing above depends on what a signal handler or another thread does in between: a handler that
  * interrupts the sample path of its own thread passes through and is counted as "busy".

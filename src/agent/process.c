@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/digits.h"
+#include "agent/interface.h"
 #include "agent/loaded.h"
 #include "agent/real.h"
 #include "agent/say.h"
@@ -205,6 +206,8 @@ static bool start(void)
 		status = open_region(gg_region_init);
 	if (status < 0)
 		say_why_not(what, status);
+	else
+		gg_interface_take();
 	return status == 0;
 }
 

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "agent/interface.h"
 #include "agent/loaded.h"
 #include "agent/probes.h"
 #include "agent/process.h"
@@ -20,8 +21,15 @@ enum {
 	TIMED_EVERY = 16
 };
 
-/* Why it is due may be a mark, a checkpoint, new settings, or that nothing was set up yet. */
-static bool decide(struct gg_thread *t, size_t bytes, struct gg_draw *ret_draw)
+/* Who called the hook: it ended in a jump to its twin. */
+#define CALLER __builtin_return_address(0)
+
+/*
+ * Why it is due may be a mark, a checkpoint, new settings, or that nothing was set up yet.  What the
+ * allocator's operator new gets from the allocator's malloc() is the former's sample: a mark that
+ * falls on it here falls on nothing.  (Marks are independent, so that changes no other's odds.)
+ */
+static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct gg_draw *ret_draw)
 {
 	bool sampled = false;
 
@@ -39,7 +47,8 @@ static bool decide(struct gg_thread *t, size_t bytes, struct gg_draw *ret_draw)
 		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
 			gg_process_update_sampler(t);
 		if (gg_likely(gg_load_relaxed(&gg_process.is_active) != 0)) {
-			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw);
+			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
+			          !gg_interface_has_code(caller);
 		} else {
 			if (t->sampler.mark_pending)
 				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);
@@ -164,7 +173,7 @@ void gg_sample_close(void *p, uint64_t id)
 void *gg_sample_malloc(size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, &draw);
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	void *p = gg_real.malloc(bytes);
 
 	if (sampled)
@@ -175,7 +184,7 @@ void *gg_sample_malloc(size_t bytes)
 void *gg_sample_calloc(size_t count, size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, count * bytes, &draw);
+	bool sampled = decide(&gg_thread, count * bytes, CALLER, &draw);
 	void *p = gg_real.calloc(count, bytes);
 
 	if (sampled)
@@ -186,7 +195,7 @@ void *gg_sample_calloc(size_t count, size_t bytes)
 int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, &draw);
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	int status = gg_real.posix_memalign(ret_p, alignment, bytes);
 
 	if (sampled && status == 0)
@@ -197,7 +206,7 @@ int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, &draw);
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	void *p = real(alignment, bytes);
 
 	if (sampled)
@@ -208,7 +217,7 @@ void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t 
 void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, &draw);
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	void *p = real(bytes);
 
 	if (sampled)
@@ -224,12 +233,12 @@ struct change {
 	int errno_before;
 };
 
-static struct change begin_change(void *p, size_t bytes, bool due)
+static struct change begin_change(void *p, size_t bytes, bool due, const void *caller)
 {
 	struct change change = { .errno_before = errno };
 	struct gg_region_sample old;
 
-	change.sampled = due && decide(&gg_thread, bytes, &change.draw);
+	change.sampled = due && decide(&gg_thread, bytes, caller, &change.draw);
 	if (gg_live_maybe(&gg_process.region, p) && gg_region_find(&gg_process.region, p, &old))
 		change.old_id = old.id;
 	/* A result of NULL for size 0 is a failure or a free; errno tells which. */
@@ -252,7 +261,7 @@ static void end_change(const struct change *change, void *p, size_t bytes, void 
 
 void *gg_sample_realloc(void *p, size_t bytes, bool due)
 {
-	struct change change = begin_change(p, bytes, due);
+	struct change change = begin_change(p, bytes, due, CALLER);
 	void *moved = gg_real.realloc(p, bytes);
 
 	end_change(&change, p, bytes, moved);
@@ -268,7 +277,7 @@ void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due)
 
 	if (overflows)
 		return gg_real.reallocarray(p, count, bytes);
-	change = begin_change(p, total, due);
+	change = begin_change(p, total, due, CALLER);
 	moved = gg_real.reallocarray(p, count, bytes);
 	end_change(&change, p, total, moved);
 	return moved;
@@ -290,6 +299,43 @@ void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes)
 {
 	gg_sample_close(p, 0);
 	gg_real.free_aligned_sized(p, alignment, bytes);
+}
+
+void *gg_sample_allocate(gg_interface_allocate *real, size_t bytes, uintptr_t second,
+                         uintptr_t third)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	void *p = real(bytes, second, third); /* may throw */
+
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+void gg_sample_release(gg_interface_free *real, void *p, uintptr_t second, uintptr_t third)
+{
+	gg_sample_close(p, 0);
+	real(p, second, third);
+}
+
+void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due)
+{
+	struct change change = begin_change(p, bytes, due, CALLER);
+	void *moved = gg_interface.rallocx(p, bytes, flags);
+
+	end_change(&change, p, bytes, moved);
+	return moved;
+}
+
+void gg_sample_resized(void *p, size_t bytes, bool due)
+{
+	struct gg_draw draw;
+	bool sampled = due && decide(&gg_thread, bytes, CALLER, &draw);
+
+	gg_sample_close(p, 0);
+	if (sampled)
+		record(p, bytes, &draw, 0);
 }
 
 void gg_sample_mapping(void *p, size_t bytes)

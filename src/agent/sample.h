@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/interface.h"
 #include "base/compiler.h"
 
 /* After gg_sampler_due() with that size. */
@@ -33,6 +34,15 @@ GG_APART void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool 
 GG_APART void gg_sample_free(void *p);
 GG_APART void gg_sample_free_sized(void *p, size_t bytes);
 GG_APART void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
+
+/* The same for functions of interface.h; what the real operator new throws passes through. */
+GG_COLD void *gg_sample_allocate(gg_interface_allocate *real, size_t bytes, uintptr_t second,
+                                 uintptr_t third);
+GG_COLD void gg_sample_release(gg_interface_free *real, void *p, uintptr_t second, uintptr_t third);
+GG_COLD void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due);
+
+/* After the real call: the block at p, whoever recorded it, now has so many bytes. */
+GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 
 /* After the real call: a mapping is always a sample, with p = 1. */
 GG_APART void gg_sample_mapping(void *p, size_t bytes);

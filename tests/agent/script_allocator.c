@@ -5,6 +5,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+extern void *_Znwm(size_t bytes);
+extern void *_ZnwmSt11align_val_t(size_t bytes, size_t alignment);
+extern void _ZdlPv(void *p);
+extern void *mallocx(size_t bytes, int flags);
+extern void *rallocx(void *p, size_t bytes, int flags);
+extern size_t xallocx(void *p, size_t bytes, size_t extra_bytes, int flags);
+extern void sdallocx(void *p, size_t bytes, int flags);
+
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *p, size_t bytes);
@@ -79,4 +87,62 @@ EXPORT void free(void *p)
 	is_scripted(p, 0, &result);
 	if ((uintptr_t)result != 1) /* result 1: only pretend */
 		__libc_free(p);
+}
+
+/* What allocators have beside: C++'s operators, and jemalloc's functions. */
+
+EXPORT void *_Znwm(size_t bytes)
+{
+	void *result;
+
+	return is_scripted(NULL, bytes, &result) ? result : __libc_malloc(bytes);
+}
+
+/* Calls a function that the agent takes too, and is no jump to it. */
+EXPORT void *_ZnwmSt11align_val_t(size_t bytes, size_t alignment)
+{
+	void *volatile p = aligned_alloc(alignment, bytes);
+
+	return p;
+}
+
+EXPORT void _ZdlPv(void *p)
+{
+	void *result;
+
+	script_allocator.last_freed = p;
+	is_scripted(p, 0, &result);
+	if ((uintptr_t)result != 1)
+		__libc_free(p);
+}
+
+EXPORT void *mallocx(size_t bytes, int flags)
+{
+	script_allocator.last_flags = flags;
+	return _Znwm(bytes);
+}
+
+EXPORT void *rallocx(void *p, size_t bytes, int flags)
+{
+	void *result;
+
+	script_allocator.last_flags = flags;
+	return is_scripted(p, bytes, &result) ? result : __libc_realloc(p, bytes);
+}
+
+EXPORT size_t xallocx(void *p, size_t bytes, size_t extra_bytes, int flags)
+{
+	void *result;
+
+	(void)extra_bytes;
+	script_allocator.last_flags = flags;
+	is_scripted(p, bytes, &result);
+	return script_allocator.usable_bytes;
+}
+
+EXPORT void sdallocx(void *p, size_t bytes, int flags)
+{
+	(void)bytes;
+	script_allocator.last_flags = flags;
+	_ZdlPv(p);
 }

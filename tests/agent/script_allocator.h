@@ -19,7 +19,10 @@ struct script_allocator {
 	void *result;      /* what it returns; NULL: what glibc says */
 	bool zero_is_kept; /* realloc(p, 0) returns a block, as jemalloc does */
 
+	size_t usable_bytes; /* what xallocx() returns */
+
 	/* What was called. */
+	int last_flags;
 	size_t malloc_count, calloc_count, realloc_count, aligned_count, free_count;
 	void *last_freed;
 };

@@ -302,6 +302,144 @@ TEST(row_14_an_address_that_comes_back_closes_its_old_record)
 	pretend_free(arena[3]);
 }
 
+/* Hooks that the loader gives out only over an allocator that has the functions. */
+typedef void *allocate_function(size_t bytes, size_t second);
+typedef void free_function(void *p, size_t bytes, int flags);
+typedef void *rallocx_function(void *p, size_t bytes, int flags);
+typedef size_t xallocx_function(void *p, size_t bytes, size_t extra_bytes, int flags);
+
+#define HOOK(type, name) ((type *)dlsym(RTLD_DEFAULT, name))
+
+TEST(row_15_operator_new_and_mallocx_are_recorded_after_the_allocator_gave_the_block)
+{
+	allocate_function *const functions[] = { HOOK(allocate_function, "_Znwm"),
+		                                 HOOK(allocate_function, "mallocx") };
+
+	for (size_t i = 0; i < GG_COUNT(functions); i++) {
+		uint64_t before, after;
+		void *p;
+
+		look_during_next_call(arena[0]);
+		script()->result = arena[0];
+		p = functions[i](100, 6);
+		CHECK(p == arena[0]);
+		CHECK(during_count == 1 && !seen_live);
+		CHECK(inside_live(p).size_bytes == 100);
+		pretend_free(p);
+		/* And one that fails. */
+		before = inside_counter(GG_COUNT_SAMPLES);
+		errno = 0;
+		script()->fails = true;
+		CHECK(functions[i](100, 6) == NULL && errno == ENOMEM);
+		after = inside_counter(GG_COUNT_SAMPLES);
+		CHECK(inside_counter(GG_COUNT_SAMPLES) - after == after - before);
+	}
+	CHECK(script()->last_flags == 6);
+}
+
+TEST(row_16_what_operator_new_gets_from_malloc_is_recorded_once)
+{
+	allocate_function *new_aligned = HOOK(allocate_function, "_ZnwmSt11align_val_t");
+	uint64_t missed = inside_counter(GG_COUNT_MISSED_FREES);
+	uint64_t before = inside_counter(GG_COUNT_SAMPLES), after, reading;
+	void *p = new_aligned(100, 64);
+
+	after = inside_counter(GG_COUNT_SAMPLES);
+	reading = inside_counter(GG_COUNT_SAMPLES) - after;
+	CHECK_MSG(after - before == reading + 1, "recorded %ld times",
+	          (long)(after - before - reading));
+	CHECK(inside_live(p).size_bytes == 100);
+	call_free(p);
+	CHECK(!inside_is_live(p));
+	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
+	/* While the program's own call is. */
+	p = call_aligned(64, 100);
+	CHECK(inside_live(p).size_bytes == 100);
+	call_free(p);
+}
+
+TEST(row_17_a_free_by_another_function_is_recorded_before_the_allocator_has_the_block)
+{
+	free_function *const functions[] = { HOOK(free_function, "_ZdlPv"),
+		                             HOOK(free_function, "sdallocx") };
+
+	for (size_t i = 0; i < GG_COUNT(functions); i++) {
+		void *p = call_malloc(100);
+
+		CHECK(inside_is_live(p));
+		look_during_next_call(p);
+		functions[i](p, 100, 9);
+		CHECK(during_count == 1 && !seen_live);
+		errno = 17;
+		functions[i](NULL, 0, 0);
+		CHECK(errno == 17 && script()->last_freed == NULL);
+	}
+}
+
+TEST(row_18_rallocx_is_a_realloc)
+{
+	rallocx_function *call_rallocx = HOOK(rallocx_function, "rallocx");
+	void *p, *moved;
+	uint64_t id;
+
+	script()->result = arena[0];
+	p = call_malloc(100);
+	id = inside_live(p).id;
+	script()->fails = true;
+	CHECK(call_rallocx(p, 200, 0) == NULL);
+	CHECK(inside_live(p).id == id);
+	look_during_next_call(p);
+	script()->result = arena[1];
+	moved = call_rallocx(p, 200, 5);
+	CHECK(moved == arena[1] && script()->last_flags == 5);
+	CHECK(during_count == 1 && seen_live);
+	CHECK(!inside_is_live(p));
+	CHECK(inside_live(moved).size_bytes == 200 && inside_live(moved).id > id);
+	/* Another thread's block that came to lie at the old address is not closed. */
+	script()->during = take_old_address;
+	script()->result = arena[2];
+	CHECK(call_rallocx(moved, 300, 0) == arena[2]);
+	CHECK(inside_live(arena[1]).size_bytes == 24);
+	CHECK(inside_live(arena[2]).size_bytes == 300);
+	pretend_free(arena[1]);
+	pretend_free(arena[2]);
+}
+
+TEST(row_19_xallocx_changes_the_size_where_the_block_is)
+{
+	xallocx_function *call_xallocx = HOOK(xallocx_function, "xallocx");
+	void *p = call_malloc(100);
+	uint64_t id = inside_live(p).id, missed = inside_counter(GG_COUNT_MISSED_FREES);
+
+	look_during_next_call(p);
+	script()->usable_bytes = 224;
+	CHECK(call_xallocx(p, 200, 0, 5) == 224 && script()->last_flags == 5);
+	CHECK(during_count == 1 && seen_live);
+	CHECK(inside_live(p).size_bytes == 200 && inside_live(p).id > id);
+	/* As much more as there is. */
+	CHECK(call_xallocx(p, 200, 10, 0) == 224);
+	CHECK(inside_live(p).size_bytes == 210);
+	CHECK(call_xallocx(p, 200, 100, 0) == 224);
+	CHECK(inside_live(p).size_bytes == 224);
+	CHECK(call_xallocx(p, 200, SIZE_MAX - 200, 0) == 224);
+	CHECK(inside_live(p).size_bytes == 224);
+	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
+	call_free(p);
+	CHECK(!inside_is_live(p));
+}
+
+TEST(row_20_xallocx_that_gives_too_little_changes_nothing)
+{
+	xallocx_function *call_xallocx = HOOK(xallocx_function, "xallocx");
+	void *p = call_malloc(100);
+	uint64_t id = inside_live(p).id;
+
+	script()->usable_bytes = 112;
+	CHECK(call_xallocx(p, 200, 100, 0) == 112);
+	CHECK(inside_live(p).id == id && inside_live(p).size_bytes == 100);
+	call_free(p);
+}
+
 TEST(totals_agree_with_the_live_samples_after_all_of_it)
 {
 	CHECK(inside_is_consistent());
