@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/loaded.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/listing.h"
 #include "agent/process.h"
 #include "agent/symbol.h"
 #include "agent/system.h"
@@ -36,20 +36,53 @@ static uint32_t noted_count;
 static uint64_t known_pages[KNOWN_PAGES];   /* page number, and its epoch above */
 static uint64_t known_stacks[KNOWN_STACKS]; /* a stack's id, and its epoch above */
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35 */
+/* A module, whoever found it; inode 0: it does not tell. */
+struct module {
+	uint64_t begin, end, bias, inode;
+	const char *path;
+	size_t path_bytes;
+};
 
-typedef int find_object(void *pc, struct dl_find_object *ret_object);
-
-static bool find(uint64_t pc, struct dl_find_object *ret_object)
+/* _dl_find_object(), where libc has it (glibc from 2.35). */
+static gg_modules_find_object *finder(void)
 {
-	static find_object *function;
-	find_object *known = gg_load_relaxed(&function);
+	static gg_modules_find_object *function;
+	gg_modules_find_object *known = gg_load_relaxed(&function);
 
 	if (known == NULL) {
-		known = (find_object *)gg_symbol_next("_dl_find_object", NULL);
+		known = (gg_modules_find_object *)gg_symbol_next("_dl_find_object", NULL);
 		gg_store_relaxed(&function, known);
 	}
-	return known != NULL && known((void *)pc, ret_object) == 0;
+	return known;
+}
+
+static bool find_by_loader(uint64_t pc, struct module *ret_module)
+{
+	struct gg_modules_object object;
+	const struct link_map *map;
+
+	if (finder()((void *)pc, &object) != 0)
+		return false;
+	map = object.link_map;
+	*ret_module = (struct module){
+		.begin = (uintptr_t)object.map_start,
+		.end = (uintptr_t)object.map_end,
+		.bias = map->l_addr,
+		.path = map->l_name,
+		.path_bytes = strlen(map->l_name),
+	};
+	return true;
+}
+
+static bool find_by_listing(uint64_t pc, struct module *ret_module)
+{
+	struct gg_listing_module module;
+
+	if (!gg_listing_find(pc, &module))
+		return false;
+	*ret_module = (struct module){ module.begin, module.end,  module.bias,
+		                       module.inode, module.path, module.path_bytes };
+	return true;
 }
 
 /* Copies the GNU build-id out of a segment of notes. */
@@ -78,16 +111,15 @@ static void find_build_id(const uint8_t *notes, size_t bytes, struct gg_module_i
 }
 
 /* What the program headers say; those of a module whose first page has no ELF header are unknown. */
-static void read_headers(const struct dl_find_object *object, struct gg_module_info *info,
+static void read_headers(const struct module *module, struct gg_module_info *info,
                          struct gg_region_range ranges[GG_REGION_RANGES_MAX])
 {
-	const uint8_t *start = object->dlfo_map_start;
-	size_t bytes = (size_t)((uint8_t *)object->dlfo_map_end - start);
+	const uint8_t *start = (const uint8_t *)module->begin;
+	size_t bytes = module->end - module->begin;
 	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)start;
 	const Elf64_Phdr *headers;
 
-	ranges[0] = (struct gg_region_range){ .start = (uintptr_t)start,
-		                              .end = (uintptr_t)object->dlfo_map_end };
+	ranges[0] = (struct gg_region_range){ .start = module->begin, .end = module->end };
 	info->ranges = ranges;
 	info->range_count = 1;
 	if (bytes < 4096 || memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -117,7 +149,7 @@ static uint32_t add_to_region(struct gg_module_info *info)
 	char exe[GG_REGION_EXE_MAX];
 	ssize_t length;
 
-	/* The program itself has no name. */
+	/* The program itself has no name in the loader's list. */
 	if (info->path_bytes == 0) {
 		length = gg_system_read_link("/proc/self/exe", exe, sizeof(exe));
 		info->path = length > 0 ? exe : "";
@@ -127,26 +159,25 @@ static uint32_t add_to_region(struct gg_module_info *info)
 }
 
 /* The loader's own record of a module says less: another one's may be at the same address later. */
-static uint64_t identity_of(const struct gg_module_info *info)
+static uint64_t identity_of(const struct module *module, const struct gg_module_info *info)
 {
 	return gg_hash_bytes(info->path, info->path_bytes,
-	                     gg_hash_bytes(info->build_id, info->build_id_bytes, 0));
+	                     gg_hash_bytes(info->build_id, info->build_id_bytes, module->inode));
 }
 
 /* Is it noted?  Others that lie there are gone: two modules cannot share an address. */
-static bool is_noted(const struct dl_find_object *object, uint64_t identity, uint64_t now_ns)
+static bool is_noted(const struct module *module, uint64_t identity, uint64_t now_ns)
 {
-	uint64_t begin = (uintptr_t)object->dlfo_map_start, end = (uintptr_t)object->dlfo_map_end;
 	uint32_t count = gg_load_acquire(&noted_count);
 	bool found = false;
 
 	for (uint32_t i = 0; i < count && i < GG_LOADED_MAX; i++) {
 		struct noted *n = &noted[i];
 
-		if (gg_load_acquire(&n->end) <= begin || n->begin >= end ||
+		if (gg_load_acquire(&n->end) <= module->begin || n->begin >= module->end ||
 		    gg_load_relaxed(&n->is_unloaded))
 			continue;
-		if (n->identity == identity && n->begin == begin && n->end == end) {
+		if (n->identity == identity && n->begin == module->begin && n->end == module->end) {
 			found = true;
 		} else {
 			gg_store_relaxed(&n->is_unloaded, 1);
@@ -157,22 +188,22 @@ static bool is_noted(const struct dl_find_object *object, uint64_t identity, uin
 	return found;
 }
 
-static void note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
+static void note_module(const struct module *module, uint64_t epoch, uint64_t now_ns)
 {
 	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
-	struct gg_module_info info = { .generation = (uint32_t)epoch };
-	struct dl_find_object object;
+	struct gg_module_info info = {
+		.path = module->path,
+		.path_bytes = module->path_bytes,
+		.bias = module->bias,
+		.load_ns = now_ns,
+		.generation = (uint32_t)epoch,
+	};
 	uint64_t identity;
 	uint32_t place;
 
-	if (!find(pc, &object))
-		return;
-	info.path = object.dlfo_link_map->l_name;
-	info.path_bytes = strlen(info.path);
-	info.bias = object.dlfo_link_map->l_addr;
-	read_headers(&object, &info, ranges);
-	identity = identity_of(&info);
-	if (is_noted(&object, identity, now_ns))
+	read_headers(module, &info, ranges);
+	identity = identity_of(module, &info);
+	if (is_noted(module, identity, now_ns))
 		return;
 	place = gg_add_relaxed(&noted_count, 1);
 	if (place >= GG_LOADED_MAX) {
@@ -180,38 +211,47 @@ static void note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
 		gg_region_count(&gg_process.region, GG_COUNT_DROP_MODULES, 1);
 		return;
 	}
-	info.load_ns = now_ns;
-	noted[place].begin = (uintptr_t)object.dlfo_map_start;
+	noted[place].begin = module->begin;
 	noted[place].identity = identity;
 	noted[place].index = add_to_region(&info);
 	/* Last, by release: until then the place holds nothing. */
-	gg_store_release(&noted[place].end, (uintptr_t)object.dlfo_map_end);
+	gg_store_release(&noted[place].end, module->end);
+}
+
+/* False: it cannot be told now. */
+static bool note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
+{
+	struct module module;
+
+	if (!gg_listing_is_used()) {
+		if (find_by_loader(pc, &module))
+			note_module(&module, epoch, now_ns);
+		return true;
+	}
+	if (!gg_listing_enter())
+		return false;
+	if (find_by_listing(pc, &module))
+		note_module(&module, epoch, now_ns);
+	gg_listing_leave();
+	return true;
+}
+
+void gg_loaded_init(bool by_listing)
+{
+	if (by_listing || finder() == NULL)
+		gg_listing_use();
 }
 
 bool gg_loaded_are_one_module(uint64_t pc, uint64_t other)
 {
-	struct dl_find_object a, b;
+	struct gg_modules_row a, b;
+	struct module c, d;
 
-	return find(pc, &a) && find(other, &b) && a.dlfo_link_map == b.dlfo_link_map;
+	if (gg_listing_is_used())
+		return gg_modules_table_find(pc, &a) && gg_modules_table_find(other, &b) &&
+		       a.begin == b.begin;
+	return find_by_loader(pc, &c) && find_by_loader(other, &d) && c.begin == d.begin;
 }
-
-#else
-
-bool gg_loaded_are_one_module(uint64_t pc, uint64_t other)
-{
-	(void)pc;
-	(void)other;
-	return false;
-}
-
-static void note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
-{
-	(void)pc;
-	(void)epoch;
-	(void)now_ns;
-}
-
-#endif
 
 void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
 {
@@ -228,8 +268,8 @@ void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_
 
 		if (gg_load_relaxed(known) == entry)
 			continue;
-		note(pcs[i], epoch, now_ns);
-		gg_store_relaxed(known, entry);
+		if (note(pcs[i], epoch, now_ns))
+			gg_store_relaxed(known, entry);
 	}
 	gg_store_relaxed(known_stack, stack_entry);
 }

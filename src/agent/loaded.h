@@ -8,8 +8,8 @@
  *
  *   known stack                      one look into a small cache
  *   new stack, known pages           one look into another one a frame
- *   a page that is not in it         _dl_find_object(): lock-free, glibc from 2.35; without it no
- *                                    module is noted
+ *   a page that is not in it         _dl_find_object(): lock-free, glibc from 2.35; without it the
+ *                                    kernel's list of mappings (listing.h)
  *
  * Unloaded  a new epoch of the unwinder's (unwind/modules.h) makes the caches forget; a module that
  *           lies where an earlier one did closes that one's entry.  A stack of the same addresses
@@ -23,6 +23,9 @@
 #include <stdint.h>
 
 enum { GG_LOADED_MAX = 2048 };
+
+/* At the start; by_listing: even if there is _dl_find_object(). */
+void gg_loaded_init(bool by_listing);
 
 /*
  * Sees that the modules of these pcs, of that stack, are in the table; its other ones are.  `now_ns` is

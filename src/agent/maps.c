@@ -56,10 +56,14 @@ static const char *skip_field(const char *at)
 /* BEGIN-END PERMISSIONS OFFSET DEVICE INODE [PATH]; the text ends in 0, as the mapping does. */
 bool gg_maps_next(const struct gg_maps *maps, size_t *at, struct gg_maps_line *ret_line)
 {
-	const char *text = maps->text + *at, *end, *field = text;
+	const char *end, *field = maps->text;
 	struct gg_maps_line line = { 0 };
 
-	if (maps->text == NULL || *at >= maps->length || (end = strchr(text, '\n')) == NULL)
+	if (field == NULL || *at >= maps->length)
+		return false;
+	field += *at;
+	end = strchr(field, '\n');
+	if (end == NULL)
 		return false;
 	line.begin = read_hex(&field);
 	line.end = read_hex(&field);
@@ -67,7 +71,10 @@ bool gg_maps_next(const struct gg_maps *maps, size_t *at, struct gg_maps_line *r
 	                  (field[2] == 'x' ? PROT_EXEC : 0);
 	field = skip_field(field);
 	line.offset = read_hex(&field);
-	field = skip_field(skip_field(field));
+	field = skip_field(field);
+	for (const char *digit = field; *digit >= '0' && *digit <= '9'; digit++)
+		line.inode = line.inode * 10 + (uint64_t)(*digit - '0');
+	field = skip_field(field);
 	line.path = field;
 	line.path_bytes = (size_t)(end - field);
 	*at = (size_t)(end + 1 - maps->text);

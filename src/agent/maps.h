@@ -28,6 +28,7 @@ struct gg_maps {
 
 struct gg_maps_line {
 	uint64_t begin, end, offset; /* offset: of `begin` in the file */
+	uint64_t inode;              /* of the file */
 	int protection;              /* as mprotect() has it */
 	const char *path;            /* path_bytes long; nothing for anonymous memory */
 	size_t path_bytes;

@@ -97,6 +97,18 @@ static void read_scheme(struct gg_options *o)
 		o->sampler.scheme = scheme;
 }
 
+static void read_modules(struct gg_options *o)
+{
+	const char *value = value_of(o, "GEIGER_MODULES");
+
+	if (value == NULL || strcmp(value, "loader") == 0)
+		return;
+	if (strcmp(value, "maps") == 0)
+		o->modules_by_maps = true;
+	else
+		refuse("GEIGER_MODULES", value, "loader or maps");
+}
+
 /* INTERVAL:BYTES */
 static void read_startup(struct gg_options *o)
 {
@@ -150,6 +162,7 @@ void gg_options_read(struct gg_options *o)
 	o->region.active = read_switch(o, "GEIGER_ACTIVE", true);
 	o->free_stacks = read_switch(o, "GEIGER_FREE_STACKS", false);
 	o->mappings = read_switch(o, "GEIGER_MMAP", false);
+	read_modules(o);
 	if (read_number(o, "GEIGER_MAX_FRAMES", "a number from 1 to 1024", 1, 1024, &number))
 		o->region.max_frames = (uint32_t)number;
 	for (size_t i = 0; i < GG_COUNT(capacities); i++)

@@ -10,6 +10,7 @@
 
 #include "agent/digits.h"
 #include "agent/interface.h"
+#include "agent/listing.h"
 #include "agent/loaded.h"
 #include "agent/real.h"
 #include "agent/say.h"
@@ -201,6 +202,7 @@ static bool start(void)
 	gg_process.change_count = 1;
 	gg_process.generation = 1;
 	gg_thread_init();
+	gg_loaded_init(gg_process.options.modules_by_maps);
 	status = map_fork_page();
 	if (status == 0)
 		status = open_region(gg_region_init);
@@ -223,6 +225,7 @@ static bool adopt(struct gg_thread *t)
 		return false;
 	}
 	gg_thread_forked(t);
+	gg_listing_forked();
 	gg_add_relaxed(&gg_process.generation, 1);
 	gg_add_relaxed(&gg_process.change_count, 1);
 	return true;
@@ -322,7 +325,8 @@ __attribute__((constructor)) static void construct(void)
 	gg_unwind_init();
 	if (!gg_thread_enter(t))
 		return;
-	gg_process_is_ready(t);
+	if (gg_process_is_ready(t))
+		gg_listing_refresh();
 	gg_thread_leave(t);
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/interface.h"
+#include "agent/listing.h"
 #include "agent/loaded.h"
 #include "agent/probes.h"
 #include "agent/process.h"
@@ -75,6 +76,7 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	struct gg_unwind_stack stack;
 	uint32_t ours = 0, known = 0, count, id;
 
+	gg_listing_refresh();
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
 	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))

@@ -137,8 +137,7 @@ static const struct gg_place_module *find_module(const struct gg_places *places,
 		for (uint32_t j = 0; j < module->range_count && !is_inside; j++)
 			is_inside = address >= module->ranges[j].start &&
 			            address < module->ranges[j].end;
-		if (!is_inside ||
-		    (module->unload_ns != UINT64_MAX && module->unload_ns <= time_ns))
+		if (!is_inside || (module->unload_ns != UINT64_MAX && module->unload_ns <= time_ns))
 			continue;
 		if (found == NULL || module->unload_ns < found->unload_ns)
 			found = module;

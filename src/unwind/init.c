@@ -15,7 +15,6 @@
 
 struct survey {
 	uint64_t adds, subs;
-	uint32_t count; /* rows filled */
 };
 
 static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
@@ -37,12 +36,7 @@ static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 		if (info->dlpi_addr + header->p_vaddr + header->p_memsz > row.end)
 			row.end = info->dlpi_addr + header->p_vaddr + header->p_memsz;
 	}
-	row.begin &= ~UINT64_C(4095);
-	if (row.begin < row.end && survey->count < GG_MODULES_TABLE) {
-		gg_store_relaxed(&gg_modules_table.rows[survey->count].begin, row.begin);
-		gg_store_relaxed(&gg_modules_table.rows[survey->count].end, row.end);
-		survey->count++;
-	}
+	gg_modules_table_add(row.begin & ~UINT64_C(4095), row.end);
 	return 0;
 }
 
@@ -86,11 +80,9 @@ void gg_modules_refresh(void)
 	static bool have_looked;
 	struct survey survey = { 0 };
 
-	gg_store_relaxed(&gg_modules_table.version, gg_modules_table.version + 1);
-	gg_fence_release();
+	gg_modules_table_begin();
 	dl_iterate_phdr(survey_module, &survey);
-	gg_store_relaxed(&gg_modules_table.count, survey.count);
-	gg_store_release(&gg_modules_table.version, gg_modules_table.version + 1);
+	gg_modules_table_end();
 	if (have_looked)
 		drop_words(&survey);
 	else if (survey.adds != 0)

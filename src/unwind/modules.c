@@ -36,10 +36,35 @@ GG_COLD void gg_modules_new_epoch(void)
 
 /* Module look-up. */
 
-bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
+void gg_modules_table_begin(void)
+{
+	gg_store_relaxed(&gg_modules_table.version, gg_modules_table.version + 1);
+	/* A reader that sees a new row sees that the version is odd. */
+	gg_fence_release();
+	gg_store_relaxed(&gg_modules_table.count, 0);
+}
+
+void gg_modules_table_add(uint64_t begin, uint64_t end)
+{
+	uint32_t count = gg_load_relaxed(&gg_modules_table.count);
+
+	if (begin >= end || count >= GG_MODULES_TABLE)
+		return;
+	gg_store_relaxed(&gg_modules_table.rows[count].begin, begin);
+	gg_store_relaxed(&gg_modules_table.rows[count].end, end);
+	gg_store_relaxed(&gg_modules_table.count, count + 1);
+}
+
+void gg_modules_table_end(void)
+{
+	/* Pairs with the acquire in table_find(). */
+	gg_store_release(&gg_modules_table.version, gg_modules_table.version + 1);
+}
+
+bool gg_modules_table_find(uint64_t pc, struct gg_modules_row *ret_row)
 {
 	const struct gg_modules_table *const table = &gg_modules_table;
-	/* Pairs with the release in refresh(): an even version means that the rows are whole... */
+	/* Pairs with the release in table_end(): an even version means that the rows are whole... */
 	uint64_t version = gg_load_acquire(&table->version);
 	struct gg_modules_row row = { 0 };
 
@@ -54,7 +79,16 @@ bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
 	if (version % 2 != 0 || gg_load_relaxed(&table->version) != version ||
 	    pc - row.begin >= row.end - row.begin)
 		return false;
-	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
+	*ret_row = row;
+	return true;
+}
+
+bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
+{
+	struct gg_modules_row row;
+
+	return gg_modules_table_find(pc, &row) &&
+	       gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
 	                                 row.end - row.begin) == 0;
 }
 

@@ -3,8 +3,9 @@
  * modules - which module has this pc, and are they still the same ones?
  *
  * Look-up is _dl_find_object() where libc has it (glibc from 2.35): lock-free, made for unwinders.
- * Elsewhere it is a table that gg_modules_refresh() builds with dl_iterate_phdr(), which takes a
- * lock and therefore runs at start and when the agent sees a dlopen, never for a sample.
+ * Elsewhere it is a table.  gg_modules_refresh() builds it with dl_iterate_phdr(), which takes a lock
+ * and therefore runs at the start, never for a sample; later the agent fills it from
+ * /proc/self/maps (agent/listing.h), at the first sample of an epoch.
  *
  * Epochs.  A rule of an unloaded module must not be used for what is loaded at its address later.
  * Neither libc nor the kernel tells us, and calls of dlopen() and dlclose() that libc makes itself
@@ -52,7 +53,8 @@ struct gg_modules_row {
 	uint64_t begin, end; /* of the mapping; begin is the ELF header's address */
 };
 
-/* Written by refresh() alone; `version` is odd meanwhile, and a reader that overlaps finds nothing. */
+/* Written between begin() and end() alone; `version` is odd meanwhile, and a reader that overlaps
+ * finds nothing. */
 struct gg_modules_table {
 	uint64_t version;
 	uint32_t count;
@@ -60,6 +62,14 @@ struct gg_modules_table {
 };
 
 extern struct gg_modules_table gg_modules_table;
+
+/* Fills it anew: by refresh(), and by who has the modules from elsewhere.  One at a time. */
+void gg_modules_table_begin(void);
+void gg_modules_table_add(uint64_t begin, uint64_t end);
+void gg_modules_table_end(void);
+
+/* The row that has this pc; false if none has. */
+bool gg_modules_table_find(uint64_t pc, struct gg_modules_row *ret_row);
 
 /* What _dl_find_object() fills, as glibc 2.35 and later declare it. */
 struct gg_modules_object {

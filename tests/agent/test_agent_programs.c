@@ -362,19 +362,15 @@ TEST(values_that_are_not_understood_are_named_with_the_form_that_is)
 	const char *const argv[] = { getenv("ODD_PROGRAM"), "contents", NULL };
 	struct place_command command;
 	char dir[100];
-	const char *const with[] = { command.preload,
-		                     dir,
-		                     "GEIGER_INTERVAL=lots",
-		                     "GEIGER_SCHEME=fair",
-		                     "GEIGER_ACTIVE=yes",
-		                     "GEIGER_STARTUP=4k",
-		                     "GEIGER_RING=1000",
-		                     "GEIGER_MAX_FRAMES=0",
-		                     NULL };
-	static const char *const names[] = {
-		"GEIGER_INTERVAL", "GEIGER_SCHEME", "GEIGER_ACTIVE",
-		"GEIGER_STARTUP",  "GEIGER_RING",   "GEIGER_MAX_FRAMES"
-	};
+	const char *const with[] = { command.preload,        dir,
+		                     "GEIGER_INTERVAL=lots", "GEIGER_SCHEME=fair",
+		                     "GEIGER_ACTIVE=yes",    "GEIGER_STARTUP=4k",
+		                     "GEIGER_RING=1000",     "GEIGER_MAX_FRAMES=0",
+		                     "GEIGER_MODULES=both",  NULL };
+	static const char *const names[] = { "GEIGER_INTERVAL", "GEIGER_SCHEME",
+		                             "GEIGER_ACTIVE",   "GEIGER_STARTUP",
+		                             "GEIGER_RING",     "GEIGER_MAX_FRAMES",
+		                             "GEIGER_MODULES" };
 	struct child child;
 	const char *at;
 
