@@ -12,7 +12,7 @@ struct gg_interface gg_interface;
 /* Where the functions that were taken are. */
 static struct code {
 	uintptr_t begin, end;
-} codes[sizeof(gg_interface) / sizeof(void *)];
+} codes[sizeof(gg_interface) / sizeof(void *)], all_codes;
 static size_t code_count;
 
 /* A name, and where the hook of that name has its real function. */
@@ -95,6 +95,15 @@ struct taken {
 	void *hook;
 };
 
+static void add_code(uintptr_t begin, size_t bytes)
+{
+	if (code_count == 0 || begin < all_codes.begin)
+		all_codes.begin = begin;
+	if (begin + bytes > all_codes.end)
+		all_codes.end = begin + bytes;
+	codes[code_count++] = (struct code){ begin, begin + bytes };
+}
+
 /*
  * Finds the function in the allocator, if that is where the loader finds it, and our hook.  The
  * pointer in gg_interface is set here: nobody has come to the hook yet.
@@ -114,9 +123,7 @@ static bool find(const struct name *name, const struct link_map *allocator, stru
 		return false;
 	if (!name->is_same_only) {
 		*real = ret_real->address;
-		codes[code_count++] = (struct code){
-			(uintptr_t)ret_real->address, (uintptr_t)ret_real->address + ret_real->bytes
-		};
+		add_code((uintptr_t)ret_real->address, ret_real->bytes);
 	}
 	return true;
 }
@@ -156,6 +163,9 @@ void gg_interface_take(void)
 
 bool gg_interface_has_code(const void *pc)
 {
+	/* Programs call from elsewhere. */
+	if ((uintptr_t)pc - all_codes.begin >= all_codes.end - all_codes.begin)
+		return false;
 	for (size_t i = 0; i < code_count; i++)
 		if ((uintptr_t)pc - codes[i].begin < codes[i].end - codes[i].begin)
 			return true;

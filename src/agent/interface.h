@@ -16,7 +16,8 @@
  *
  * The allocator's own calls of these names are bound to itself first: its posix_memalign() may be a
  * call of tc_memalign().  Where its operator new calls malloc() or a relative, that call passes our
- * hook; gg_interface_has_code() tells it from a call of the program.
+ * hook; gg_interface_has_code() tells it from a call of the program.  One that ends in a jump to
+ * malloc() could not be told, and would count twice: none of the three allocators has such.
  *
  * Names that are the same function as another one (tc_malloc, in tcmalloc) share that one's hook,
  * and are taken only if they are.
