@@ -9,6 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+extern void *_Znwm(size_t bytes);
+extern void _ZdlPv(void *p);
+extern void *mallocx(size_t bytes, int flags);
+extern void *rallocx(void *p, size_t bytes, int flags);
+extern size_t xallocx(void *p, size_t bytes, size_t extra_bytes, int flags);
+extern void dallocx(void *p, int flags);
+
 #define EXPORT      __attribute__((visibility("default")))
 #define ARENA_BYTES (UINT64_C(1) << 36) /* of addresses */
 
@@ -32,7 +39,7 @@ static uint64_t arena(void)
 }
 
 /* The size stands before the block. */
-EXPORT void *malloc(size_t bytes)
+static void *take(size_t bytes)
 {
 	uint64_t rounded = (bytes + 31) & ~(uint64_t)15, at;
 
@@ -45,13 +52,18 @@ EXPORT void *malloc(size_t bytes)
 	return (void *)(uintptr_t)(at + 16);
 }
 
+EXPORT void *malloc(size_t bytes)
+{
+	return take(bytes);
+}
+
 EXPORT void *calloc(size_t count, size_t bytes)
 {
 	size_t total;
 
 	if (__builtin_mul_overflow(count, bytes, &total))
 		total = SIZE_MAX;
-	return malloc(total);
+	return take(total);
 }
 
 EXPORT void free(void *p)
@@ -59,9 +71,9 @@ EXPORT void free(void *p)
 	(void)p;
 }
 
-EXPORT void *realloc(void *p, size_t bytes)
+static void *take_again(void *p, size_t bytes)
 {
-	void *moved = malloc(bytes);
+	void *moved = take(bytes);
 
 	if (p != NULL && moved != NULL) {
 		size_t old = (size_t)((uint64_t *)p)[-2];
@@ -69,4 +81,47 @@ EXPORT void *realloc(void *p, size_t bytes)
 		memcpy(moved, p, old < bytes ? old : bytes);
 	}
 	return moved;
+}
+
+EXPORT void *realloc(void *p, size_t bytes)
+{
+	return take_again(p, bytes);
+}
+
+/* What allocators have beside. */
+
+EXPORT void *_Znwm(size_t bytes)
+{
+	return take(bytes);
+}
+
+EXPORT void _ZdlPv(void *p)
+{
+	(void)p;
+}
+
+EXPORT void *mallocx(size_t bytes, int flags)
+{
+	(void)flags;
+	return take(bytes);
+}
+
+EXPORT void *rallocx(void *p, size_t bytes, int flags)
+{
+	(void)flags;
+	return take_again(p, bytes);
+}
+
+EXPORT size_t xallocx(void *p, size_t bytes, size_t extra_bytes, int flags)
+{
+	(void)p;
+	(void)extra_bytes;
+	(void)flags;
+	return bytes;
+}
+
+EXPORT void dallocx(void *p, int flags)
+{
+	(void)flags;
+	(void)p;
 }

@@ -6,8 +6,11 @@
  */
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "agent/forms.h"
 #include "agent/inside.h"
@@ -241,6 +244,69 @@ TEST(all_forms_mixed_are_counted_exactly)
 	churn(forms(), 1);
 	if (CHECK(library() != NULL))
 		churn(forms_of_library(), 2);
+}
+
+/* A vfork child has its parent's memory, so what it allocates and frees is its parent's. */
+TEST(what_a_vfork_child_allocates_in_each_form_is_its_parents)
+{
+	static void *from_child;
+
+	for (const struct form *form = forms(); form->name != NULL; form++) {
+		void *p = form->allocate(500);
+		struct counts before = read_counts(), since;
+		pid_t child;
+		int status = -1;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+		child = vfork();
+#pragma GCC diagnostic pop
+		if (child == 0) {
+			from_child = form->allocate(600);
+			form->release(p, 500);
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+		since = counts_since(&before);
+		CHECK_MSG(status == 0 && since.samples == 1 && since.frees == 1,
+		          "%s: %ld allocations, %ld frees", form->name, (long)since.samples,
+		          (long)since.frees);
+		form->release(from_child, 600);
+	}
+	CHECK(inside_is_consistent());
+}
+
+static void *use_all(void *argument)
+{
+	for (int i = 0; i < 300; i++)
+		for (const struct form *form = forms(); form->name != NULL; form++)
+			form->release(form->allocate(100), 100);
+	return argument;
+}
+
+TEST(threads_that_use_all_forms_at_once_leave_nothing)
+{
+	enum { THREADS = 4 };
+	pthread_t threads[THREADS];
+	uint64_t allocations = 0, live;
+	struct counts before, since;
+
+	for (const struct form *form = forms(); form->name != NULL; form++)
+		allocations += THREADS * 300;
+	live = live_count();
+	before = read_counts();
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, use_all, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	since = counts_since(&before);
+	/* What libc allocates for threads comes to it: a few each, and stays. */
+	CHECK_MSG(since.samples >= allocations && since.samples <= allocations + 8 * THREADS,
+	          "%ld of %ld allocations", (long)since.samples, (long)allocations);
+	CHECK_MSG(since.missed == 0, "%ld frees missed", (long)since.missed);
+	CHECK_MSG(live_count() <= live + 8 * THREADS, "%ld are left live",
+	          (long)(live_count() - live));
+	CHECK(inside_is_consistent());
 }
 
 /* jemalloc's operator new gets aligned blocks from its aligned_alloc(), so that the bytes of each pass

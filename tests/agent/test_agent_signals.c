@@ -3,6 +3,7 @@
  * Signal handlers that allocate at any instruction, over an allocator that allows it: the sample
  * path of a thread interrupts itself, passes through, and counts.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +22,14 @@ static void *(*volatile call_malloc)(size_t) = malloc;
 static void *(*volatile call_realloc)(void *, size_t) = realloc;
 static void (*volatile call_free)(void *) = free;
 
+/* What the allocator has beside: found once the agent has taken it. */
+static void *(*call_new)(size_t);
+static void (*call_delete)(void *);
+static void *(*call_mallocx)(size_t, int);
+static void *(*call_rallocx)(void *, size_t, int);
+static size_t (*call_xallocx)(void *, size_t, size_t, int);
+static void (*call_dallocx)(void *, int);
+
 static volatile uint64_t handler_count;
 
 static void allocate_in_handler(int signal)
@@ -30,6 +39,31 @@ static void allocate_in_handler(int signal)
 	(void)signal;
 	handler_count++;
 	call_free(call_realloc(p, 200));
+	call_delete(call_new(100));
+	p = call_mallocx(100, 0);
+	call_xallocx(p, 150, 0, 0);
+	call_dallocx(call_rallocx(p, 200, 0), 0);
+}
+
+/* The same as the handler does: each may interrupt any other. */
+static void allocate(void)
+{
+	void *p = call_mallocx(40, 0);
+
+	call_free(call_realloc(call_malloc(40), 80));
+	call_delete(call_new(40));
+	call_xallocx(p, 60, 0, 0);
+	call_dallocx(call_rallocx(p, 80, 0), 0);
+}
+
+static void find_functions(void)
+{
+	call_new = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "_Znwm");
+	call_delete = (void (*)(void *))dlsym(RTLD_DEFAULT, "_ZdlPv");
+	call_mallocx = (void *(*)(size_t, int))dlsym(RTLD_DEFAULT, "mallocx");
+	call_rallocx = (void *(*)(void *, size_t, int))dlsym(RTLD_DEFAULT, "rallocx");
+	call_xallocx = (size_t(*)(void *, size_t, size_t, int))dlsym(RTLD_DEFAULT, "xallocx");
+	call_dallocx = (void (*)(void *, int))dlsym(RTLD_DEFAULT, "dallocx");
 }
 
 static double seconds(void)
@@ -46,11 +80,12 @@ TEST(handlers_that_interrupt_the_sample_path_pass_through_and_are_counted)
 	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
 	double end = seconds() + 20;
 
+	find_functions();
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	while (handler_count < 3000 && seconds() < end)
 		for (int i = 0; i < 100; i++)
-			call_free(call_realloc(call_malloc(40), 80));
+			allocate();
 	setitimer(ITIMER_REAL, &never, NULL);
 	CHECK_MSG(handler_count >= 3000, "only %lu signals in 20 s", (unsigned long)handler_count);
 	CHECK(inside_counter(GG_COUNT_DROP_BUSY) > 0);
@@ -63,6 +98,10 @@ TEST(samples_go_on_afterwards)
 
 	CHECK(inside_live(p).size_bytes == 4321);
 	call_free(p);
+	CHECK(!inside_is_live(p));
+	p = call_new(1234);
+	CHECK(inside_live(p).size_bytes == 1234);
+	call_delete(p);
 	CHECK(!inside_is_live(p));
 }
 
