@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "record/alive.h"
 #include "region/view.h"
 
@@ -35,6 +36,8 @@ void gg_follow_done(struct gg_follow *follow)
 		free_follower(follower);
 	}
 	gg_target_set_done(&follow->targets);
+	gg_map_done(&follow->read_map);
+	free(follow->read_names);
 }
 
 /* --- new regions --- */
@@ -79,12 +82,42 @@ static uint32_t find_parent(const struct gg_follow *follow, uint32_t pid)
 	return 0;
 }
 
+static uint64_t hash_of(const char *name)
+{
+	return gg_hash_bytes(name, strlen(name), 0);
+}
+
+/* Its content is in the profile, and is safe there from the next commit on. */
+static void remove_later(struct gg_follow *follow, const char *name)
+{
+	struct gg_follow_name *more = realloc(follow->read_names,
+	                                      (follow->read_count + 1) * sizeof(*more));
+
+	if (more == NULL) {
+		gg_output_keep(follow->output, -ENOMEM);
+		return;
+	}
+	follow->read_names = more;
+	snprintf(more[follow->read_count].text, sizeof(more->text), "%s", name);
+	if (gg_map_put(&follow->read_map, hash_of(name), follow->read_count) < 0)
+		gg_output_keep(follow->output, -ENOMEM);
+	follow->read_count++;
+}
+
+void gg_follow_committed(struct gg_follow *follow)
+{
+	for (uint32_t i = 0; i < follow->read_count; i++)
+		unlinkat(follow->directory.fd, follow->read_names[i].text, 0);
+	follow->read_count = 0;
+	gg_map_done(&follow->read_map);
+}
+
 static int finish(struct gg_follow *follow, struct gg_follower *follower)
 {
 	struct gg_follower **link = &follow->first;
 	int status = gg_target_finish(follower->target, follow->output->now_ns, follower->ending);
 
-	unlinkat(follow->directory.fd, follower->name, 0);
+	remove_later(follow, follower->name);
 	while (*link != follower)
 		link = &(*link)->next;
 	*link = follower->next;
@@ -176,6 +209,8 @@ static void look_at(struct gg_follow *follow, const char *name)
 {
 	int fd, pid = gg_directory_region_pid(name);
 	enum outcome outcome = LATER;
+	/* Asked before it is read: who is gone by now completes nothing later. */
+	bool was_alive = gg_alive((uint32_t)pid, 0);
 	struct stat file;
 
 	fd = openat(follow->directory.fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -189,7 +224,7 @@ static void look_at(struct gg_follow *follow, const char *name)
 	}
 	if (outcome == LATER) {
 		/* Not all there yet, or its process died over it. */
-		if (gg_alive((uint32_t)pid, 0) || fd < 0) {
+		if (was_alive || fd < 0) {
 			follow->has_embryo = true;
 			return;
 		}
@@ -220,7 +255,7 @@ static bool is_followed(const struct gg_follow *follow, const char *name)
 
 	while (follower != NULL && strcmp(follower->name, name) != 0)
 		follower = follower->next;
-	return follower != NULL;
+	return follower != NULL || gg_map_get(&follow->read_map, hash_of(name)) != GG_MAP_NONE;
 }
 
 int gg_follow_scan(struct gg_follow *follow)
@@ -367,7 +402,7 @@ int gg_follow_finish_all(struct gg_follow *follow, bool *ret_some_live)
 		*ret_some_live = true;
 		switch_off(follower->target->source.fd);
 		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
-		unlinkat(follow->directory.fd, follower->name, 0);
+		remove_later(follow, follower->name);
 		follow->first = follower->next;
 		follow->count--;
 		free_follower(follower);

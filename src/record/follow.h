@@ -4,7 +4,7 @@
  *
  * A process belongs to the session if its region appears in the session's directory.  It has ended when
  * its pidfd says so, or when another region of the same pid appears: it has executed another program.
- * The region is removed when the profile has what is in it.
+  * The region is removed when what is in it has been committed to the profile.
  *
  * Full      without a descriptor left, a region stays where it is until there is one; nothing of its
  *           state is lost by that, its history may be.
@@ -34,6 +34,10 @@ struct gg_follower {
 
 enum { GG_FOLLOW_ENDINGS = 256, GG_FOLLOW_ENDING_MAX = 32 };
 
+struct gg_follow_name {
+	char text[64];
+};
+
 struct gg_follow {
 	struct gg_directory directory;
 	struct gg_output *output;
@@ -44,6 +48,10 @@ struct gg_follow {
 	bool is_over;    /* recording is: new regions are switched off */
 	bool has_embryo; /* a region is being made: look again soon */
 	uint64_t left_out_count;
+	/* Regions that are in the profile, and are removed when that is committed. */
+	struct gg_follow_name *read_names;
+	uint32_t read_count;
+	struct gg_map read_map; /* by the hash of the name */
 	/* How processes ended whose regions may not have been seen yet. */
 	struct {
 		pid_t pid;
@@ -53,6 +61,9 @@ struct gg_follow {
 };
 
 void gg_follow_done(struct gg_follow *follow);
+
+/* The profile has been committed: the regions that are in it can go. */
+void gg_follow_committed(struct gg_follow *follow);
 
 /* Looks for new regions. */
 int gg_follow_scan(struct gg_follow *follow);

@@ -134,6 +134,7 @@ static _Noreturn void become(char *const argv[], const struct gg_launch_environm
 	set_environment(environment);
 	sigaction(SIGCHLD, &signals->child, NULL);
 	sigaction(SIGPIPE, &signals->pipe, NULL);
+	sigaction(SIGXFSZ, &signals->file_size, NULL);
 	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 	execvp(argv[0], argv);
 	why = errno;

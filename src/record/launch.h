@@ -60,7 +60,7 @@ const char *gg_launch_environment_next(const struct gg_launch_environment *envir
 /* How signals were before we took them: the program gets that back. */
 struct gg_launch_signals {
 	sigset_t mask;
-	struct sigaction child, pipe;
+	struct sigaction child, pipe, file_size;
 };
 
 struct gg_launch {

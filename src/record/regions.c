@@ -280,8 +280,13 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 {
 	int status = 0;
 
-	for (int i = 0; i < count && status == 0; i++)
-		status = walk_directory(walk, AT_FDCWD, directories[i], directories[i], 0, false);
+	for (int i = 0; i < count && status == 0; i++) {
+		const char *slash = strrchr(directories[i], '/');
+		const char *name = slash != NULL ? slash + 1 : directories[i];
+
+		status = walk_directory(walk, AT_FDCWD, directories[i], directories[i],
+		                        is_session(name) ? 1 : 0, false);
+	}
 	return count > 0 ? status : walk_places(walk);
 }
 

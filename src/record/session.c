@@ -30,6 +30,7 @@ enum {
 	RING_EVENTS =
 		32768, /* 1.5 MiB a process: 0.6 s of 12 500 samples a second and their ends */
 	DEFAULT_INTERVAL = 512 * 1024, /* the agent's */
+	REGIONS_KEPT = 32,             /* that wait for a commit: each takes 3 MiB and more */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
 	EXIT_NOT_RUN = 125,
@@ -289,6 +290,12 @@ static void fold(struct session *s)
 	}
 }
 
+static void commit(struct session *s)
+{
+	if (gg_output_commit(&s->output) == 0)
+		gg_follow_committed(&s->follow);
+}
+
 static int work(struct session *s)
 {
 	double fullest;
@@ -304,9 +311,11 @@ static int work(struct session *s)
 		s->wait_ms = WAIT_LEAST_MS;
 	if (s->output.now_ns >= s->next_second_ns) {
 		gg_memory_snapshot(&s->follow);
-		gg_output_commit(&s->output);
+		commit(s);
 		fold(s);
 		s->next_second_ns = s->output.now_ns + SECOND_NS;
+	} else if (s->follow.read_count >= REGIONS_KEPT) {
+		commit(s);
 	}
 	adapt(s, fullest);
 	return s->output.status;
@@ -384,6 +393,8 @@ static int complete(struct session *s, bool *ret_some_live)
 		gg_output_keep(&s->output, name_frames(s));
 	if (s->output.status == 0)
 		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
+	if (s->output.status == 0)
+		gg_follow_committed(&s->follow);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
 	gg_output_progress_end(&s->output);
@@ -398,7 +409,10 @@ static void report(struct session *s)
 
 	if (s->output.status < 0) {
 		gg_error_format(s->error, line, sizeof(line));
-		fprintf(stderr, "geiger: the profile is not complete: %s\n", line);
+		fprintf(stderr,
+		        "geiger: the profile is not complete: %s\n"
+		        "geiger: the state of its processes is still there: geiger salvage %s\n",
+		        line, s->follow.directory.outer);
 		return;
 	}
 	if (options->completed != NULL)
@@ -415,7 +429,8 @@ static void wait_for_command(struct session *s)
 	while (!s->command_ended) {
 		wait_for_events(s);
 		take_signals(s);
-		gg_follow_scan(&s->follow);
+		if (s->output.status == 0)
+			gg_follow_scan(&s->follow);
 		reap(s);
 	}
 }
@@ -468,7 +483,9 @@ static void end(struct session *s, bool some_live)
 	gg_follow_done(&s->follow);
 	gg_output_done(&s->output);
 	gg_profile_close(s->profile);
-	gg_directory_done(&s->follow.directory, !some_live);
+	/* It stays for those that live on, and for a salvage. */
+	gg_directory_done(&s->follow.directory,
+	                  (!some_live || s->session_ended) && s->output.status == 0);
 	if (s->watch >= 0)
 		close(s->watch);
 	if (s->signals.fd >= 0)

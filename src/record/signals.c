@@ -25,6 +25,8 @@ int gg_signals_take(struct gg_signals *ret_signals, struct gg_error *error)
 	/* Ignored, children would be reaped before we know how they ended. */
 	sigaction(SIGCHLD, &usual, &signals.before.child);
 	sigaction(SIGPIPE, &ignored, &signals.before.pipe);
+	/* A profile that may not grow is an error, not the recorder's end. */
+	sigaction(SIGXFSZ, &ignored, &signals.before.file_size);
 	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	*ret_signals = signals;
 	if (signals.fd < 0) {
@@ -47,6 +49,7 @@ void gg_signals_give_back(struct gg_signals *signals)
 	signals->fd = -1;
 	sigaction(SIGCHLD, &signals->before.child, NULL);
 	sigaction(SIGPIPE, &signals->before.pipe, NULL);
+	sigaction(SIGXFSZ, &signals->before.file_size, NULL);
 	sigprocmask(SIG_SETMASK, &signals->before.mask, NULL);
 }
 

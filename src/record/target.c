@@ -15,7 +15,8 @@ enum {
 		<< 20, /* pairs of stack and thread; more are not told apart when history is lost */
 	THREADS_MAX = 1 << 16, /* the width of a sample's field */
 	NAMES_MAX = 1 << 16,
-	FINISHED_KEPT = 64, /* processes that children may still have inherited from */
+	FINISHED_KEPT = 64,              /* processes that children may still have inherited from */
+	FINISHED_SAMPLES_KEPT = 1 << 20, /* of them together, some 50 MB; of the last one all */
 };
 
 #define INHERITED_FROM_UNKNOWN UINT64_MAX
@@ -486,6 +487,21 @@ static void forget(struct gg_target_set *set, struct gg_target **link)
 	set->finished_count--;
 }
 
+/* Are more finished processes remembered than should be?  *ret_oldest is where the oldest is linked. */
+static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***ret_oldest)
+{
+	uint64_t sample_count = 0;
+
+	for (struct gg_target **link = &set->first; *link != NULL; link = &(*link)->next) {
+		if (!(*link)->is_finished)
+			continue;
+		sample_count += (*link)->held.used_count;
+		*ret_oldest = link;
+	}
+	return set->finished_count > FINISHED_KEPT ||
+	       (sample_count > FINISHED_SAMPLES_KEPT && set->finished_count > 1);
+}
+
 void gg_target_close(struct gg_target *target)
 {
 	struct gg_target_set *set = target->set;
@@ -500,12 +516,9 @@ void gg_target_close(struct gg_target *target)
 	free(target->seen);
 	target->seen = NULL;
 	target->seen_count = target->seen_capacity = 0;
-	if (++set->finished_count <= FINISHED_KEPT)
-		return;
-	for (struct gg_target **link = &set->first; *link != NULL; link = &(*link)->next)
-		if ((*link)->is_finished)
-			oldest = link;
-	forget(set, oldest);
+	set->finished_count++;
+	while (remembers_too_much(set, &oldest))
+		forget(set, oldest);
 }
 
 void gg_target_set_done(struct gg_target_set *set)
