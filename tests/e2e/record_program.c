@@ -79,6 +79,22 @@ static int reload(long count)
 	return 0;
 }
 
+/* As a server of root: its children have no privileges. */
+static int drop_privileges(long count)
+{
+	int status = 0;
+
+	allocate(count);
+	if (setgid(65534) != 0 || setuid(65534) != 0)
+		return 3;
+	if (fork() == 0) {
+		allocate(count);
+		exit(0);
+	}
+	wait(&status);
+	return status != 0;
+}
+
 /* As a shell that is replacing its environment when it forks: what is in it points nowhere. */
 static int lose_environment(long count)
 {
@@ -157,6 +173,8 @@ int main(int argc, char **argv)
 		return make_children(number);
 	else if (strcmp(what, "reload") == 0)
 		return reload(number);
+	else if (strcmp(what, "drop") == 0)
+		return drop_privileges(number);
 	else if (strcmp(what, "environment") == 0)
 		return lose_environment(number);
 	else if (strcmp(what, "daemon") == 0)

@@ -217,6 +217,45 @@ TEST(a_child_whose_environment_is_in_pieces_is_recorded)
 	recording_end(&r);
 }
 
+TEST(children_without_roots_privileges_belong_to_its_session)
+{
+	struct recording r;
+
+	if (geteuid() != 0)
+		SKIP("not root");
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "drop", "1000"))) {
+		CHECK(r.child.exit_status == 0);
+		CHECK(recording_number(&r, "select count(*) from process") == 2);
+		CHECK(recording_number(&r,
+		                       "select min(n) from (select count(*) n from sample group "
+		                       "by process)") > 300);
+		CHECK(recording_adds_up(&r));
+	}
+	recording_end(&r);
+}
+
+TEST(a_recording_within_a_recording_is_a_session_of_its_own)
+{
+	struct recording r;
+	char inner[128];
+
+	if (CHECK(recording_begin(&r))) {
+		snprintf(inner, sizeof(inner), "%s/inner.geiger", r.directory);
+		if (CHECK(RUN(&r, "-i", "1k", "--", getenv("GEIGER"), "record", "-q", "-i", "1k",
+		              "-o", inner, "--", helper(), "allocate", "1000"))) {
+			CHECK(r.child.exit_status == 0);
+			CHECK(recording_number(&r, "select count(*) from process where exe like "
+			                           "'%record_program'") == 0);
+			CHECK(recording_number(&r, "select count(*) from process") == 1);
+			snprintf(r.path, sizeof(r.path), "%s/inner.geiger", r.directory);
+			CHECK(recording_number(&r, "select count(*) from process") == 1);
+			CHECK(recording_number(&r, "select count(*) from sample") > 300);
+		}
+	}
+	recording_end(&r);
+}
+
 TEST(a_daemon_belongs_to_the_session_until_it_ends)
 {
 	struct recording r;

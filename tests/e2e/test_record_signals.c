@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -346,5 +347,52 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 		}
 		close(run.out);
 	}
+	recording_end(&r);
+}
+
+TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
+{
+	const struct rlimit small = { 65536, 65536 };
+	char script[256], err[128], *end;
+	struct recording r;
+	struct running run;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(err, sizeof(err), "%s/err", r.directory);
+	snprintf(script, sizeof(script),
+	         "exec 2>/dev/null; echo ready; sleep 1; \"%s\" allocate 100000; exit 6",
+	         getenv("RECORD_PROGRAM"));
+	int saved = dup(2), fd = open(err, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	dup2(fd, 2);
+	bool started = start(&r, &run, script, "--quiet");
+
+	dup2(saved, 2);
+	close(saved);
+	if (CHECK(started) && CHECK(wait_for(&run, "ready", 20))) {
+		/* Of the recorder alone: the command has what it was started with. */
+		CHECK(prlimit(run.pid, RLIMIT_FSIZE, &small, NULL) == 0);
+		CHECK(finish(&run, 30) == 6);
+		char text[2048] = "", *path;
+
+		CHECK(pread(fd, text, sizeof(text) - 1, 0) > 0);
+		CHECK_MSG(strstr(text, "the profile is not complete") != NULL, "%s", text);
+		path = strstr(text, "geiger salvage /");
+		if (CHECK(path != NULL)) {
+			path += strlen("geiger salvage ");
+			end = path + strcspn(path, "\n");
+			*end = '\0';
+			recording_geiger(
+				&r, (const char *const[]){ "salvage", "-o", r.path, path, NULL },
+				20);
+			CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+			CHECK(recording_number(&r, "select sum(allocated_samples) from total") >
+			      10000);
+			recording_geiger(&r, (const char *const[]){ "clean", path, NULL }, 20);
+			CHECK(access(path, F_OK) < 0);
+		}
+	}
+	close(fd);
 	recording_end(&r);
 }
