@@ -47,6 +47,9 @@ static int make_children(long count)
 	for (int child = 0; child < 2; child++) {
 		if (fork() != 0)
 			continue;
+		/* A grandchild has what its parent and its parent's parent allocated. */
+		if (child == 0 && fork() != 0)
+			wait(NULL);
 		for (long i = child; i < count; i += 2)
 			call_free(blocks[i]);
 		allocate(count);
@@ -61,7 +64,7 @@ static int make_children(long count)
 }
 
 /* Allocates by a function of a module, and unloads it: the next one may come to lie there. */
-static int reload(long count)
+static int reload(long count, long milliseconds)
 {
 	const char *paths[] = { getenv("RECORD_MODULE_A"), getenv("RECORD_MODULE_B") };
 
@@ -75,8 +78,28 @@ static int reload(long count)
 		for (int j = 0; j < 20; j++)
 			free(allocate_here());
 		dlclose(module);
+		usleep((useconds_t)milliseconds * 1000);
 	}
 	return 0;
+}
+
+static volatile sig_atomic_t interrupt_count;
+
+static void count_interrupt(int signal)
+{
+	(void)signal;
+	interrupt_count++;
+}
+
+static int count_interrupts(long milliseconds)
+{
+	signal(SIGINT, count_interrupt);
+	puts("ready");
+	fflush(stdout);
+	for (long i = 0; i < milliseconds / 10; i++)
+		usleep(10000);
+	printf("interrupts: %d\n", (int)interrupt_count);
+	return 3;
 }
 
 /* As a server of root: its children have no privileges. */
@@ -172,7 +195,9 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "fork") == 0)
 		return make_children(number);
 	else if (strcmp(what, "reload") == 0)
-		return reload(number);
+		return reload(number, argc > 3 ? atol(argv[3]) : 0);
+	else if (strcmp(what, "interrupts") == 0)
+		return count_interrupts(number);
 	else if (strcmp(what, "drop") == 0)
 		return drop_privileges(number);
 	else if (strcmp(what, "environment") == 0)
