@@ -253,7 +253,8 @@ TEST(a_recording_within_a_recording_is_a_session_of_its_own)
 			CHECK(r.child.exit_status == 0);
 			CHECK(recording_number(&r, "select count(*) from process where exe like "
 			                           "'%record_program'") == 0);
-			CHECK(recording_number(&r, "select count(*) from process") == 1);
+			CHECK(recording_number(&r, "select count(*) from process where exe like "
+			                           "'%geiger'") >= 1);
 			snprintf(r.path, sizeof(r.path), "%s/inner.geiger", r.directory);
 			CHECK(recording_number(&r, "select count(*) from process") == 1);
 			CHECK(recording_number(&r, "select count(*) from sample") > 300);
