@@ -57,7 +57,7 @@ static void sum_live(struct gg_target *target, const struct gg_region_view *view
 		double bytes = gg_weight_of(&draw, view->live[i].size_bytes).bytes;
 
 		target->live_bytes += bytes;
-		if (view->live[i].id < target->source.header.inherited_below_id)
+		if (gg_target_is_inherited(target, &view->live[i]))
 			target->inherited_bytes += bytes;
 	}
 }

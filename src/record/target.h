@@ -101,6 +101,13 @@ int gg_target_settle(struct gg_target *target);
  */
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending);
 
+/* Was it live when the process was forked? */
+static inline bool gg_target_is_inherited(const struct gg_target *target,
+                                          const struct gg_region_sample *sample)
+{
+	return sample->id < target->source.header.inherited_below_id;
+}
+
 /* For gg_target_finish(): closes the region, and keeps what children may ask for. */
 void gg_target_close(struct gg_target *target);
 
