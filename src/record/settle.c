@@ -17,6 +17,18 @@
 #include "record/target.h"
 #include "region/view.h"
 
+#define YOUNG_NS INT64_C(1000000000)
+
+/*
+ * A sample has its time before it is published, and its thread may have to wait between the two: what is
+ * younger than this may be in the history and not yet in the view.
+ */
+static uint64_t a_while_ago(const struct gg_output *output)
+{
+	return output->start_ns +
+	       (output->now_ns > YOUNG_NS ? (uint64_t)(output->now_ns - YOUNG_NS) : 0);
+}
+
 /* The numbers of the samples that a view holds. */
 static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_numbers)
 {
@@ -111,7 +123,7 @@ static int read_view(struct gg_target *target, struct gg_region_view *ret_view,
 
 int gg_target_settle(struct gg_target *target)
 {
-	uint64_t before_ns = target->output->start_ns + (uint64_t)target->output->now_ns;
+	uint64_t before_ns = a_while_ago(target->output);
 	struct gg_region_view view;
 
 	if (read_view(target, &view, NULL) < 0)
@@ -387,7 +399,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	struct gg_output *output = target->output;
 	bool is_dead = end_ns != GG_TIME_NONE;
 	int64_t known_end_ns = is_dead ? end_ns : output->now_ns;
-	uint64_t before_ns = is_dead ? UINT64_MAX : output->start_ns + (uint64_t)output->now_ns;
+	uint64_t before_ns = is_dead ? UINT64_MAX : a_while_ago(output);
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 
