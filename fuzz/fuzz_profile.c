@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "../tests/profile.h"
+#include "profile/ask.h"
 #include "profile/query.h"
+#include "profile/tree.h"
+#include "stats/interval.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -134,6 +137,56 @@ static void ask(struct gg_profile *profile, const char *sql)
 	gg_query_free(query);
 }
 
+/* Every metric and grouping, at moments within and beyond the profile's time. */
+static void ask_rows(const struct gg_model *model, struct gg_question *question)
+{
+	const int64_t moments[] = { INT64_MIN, -1, 0, 1, 1000000, INT64_MAX - 1, GG_TIME_NONE };
+	struct gg_result *result;
+	struct gg_error error;
+
+	for (int metric = GG_METRIC_LIVE; metric <= GG_METRIC_FREED; metric++)
+		for (int by = 0; by < GG_GROUPING_COUNT; by++) {
+			struct gg_buf label = { 0 };
+
+			question->metric = (enum gg_metric)metric;
+			question->by = (enum gg_grouping)by;
+			question->to_ns = moments[(metric + by) % 7];
+			if (gg_ask_rows(model, question, &result, &error) < 0)
+				continue;
+			for (size_t i = 0; i < result->row_count && i < 100; i++) {
+				gg_row_label(model, result, &result->rows[i], &label);
+				gg_interval_of(result->rows[i].total, GG_BYTES, 0.95, true);
+			}
+			gg_buf_done(&label);
+			gg_result_free(result);
+		}
+}
+
+static void use_model(struct gg_profile *profile)
+{
+	const struct gg_tree_options options = { .fold = 0.01 };
+	const int64_t times[] = { 0, 1000, 1000000, GG_TIME_NONE };
+	struct gg_tally tallies[4];
+	struct gg_question question;
+	struct gg_model *model;
+	struct gg_tree *tree;
+	struct gg_peak peak;
+	struct gg_error error;
+
+	if (gg_model_load(&model, &profile, 1, NULL, &error) < 0)
+		return;
+	gg_question_init(&question);
+	ask_rows(model, &question);
+	question.focus = "a";
+	ask_rows(model, &question);
+	gg_question_init(&question);
+	(void)!gg_ask_peak(model, &question, &peak, &error);
+	(void)!gg_ask_live_at(model, &question, times, 4, tallies, &error);
+	if (gg_tree_build(&tree, model, &question, &options, &error) == 0)
+		gg_tree_free(tree);
+	gg_model_free(model);
+}
+
 static void use(struct gg_profile *profile)
 {
 	struct gg_session session;
@@ -148,6 +201,7 @@ static void use(struct gg_profile *profile)
 	gg_profile_each_coarse(profile, see_coarse, NULL, &error);
 	gg_profile_each_total(profile, see_total, &sum, &error);
 	(void)!gg_profile_check(profile, see_problem, &sum, &error);
+	use_model(profile);
 	ask(profile, "select * from v_function");
 	ask(profile, "select * from v_stack");
 	ask(profile, "select * from v_leak");

@@ -435,7 +435,7 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 			uint64_t shift = session.start_wall_ns - start_ns;
 
 			code = load_one(model, profiles[i],
-			                shift < INT64_MAX / 2 ? (int64_t)shift : INT64_MAX / 2,
+			                shift < INT64_MAX / 4 ? (int64_t)shift : INT64_MAX / 4,
 			                error);
 		}
 	}

@@ -27,16 +27,19 @@ static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t
 	return id < numbers->size ? numbers->of[id] : 0;
 }
 
-/* A time of the file on the model's axis; what is out of range stays within it. */
+/*
+ * A time of the file on the model's axis.  Within 73 years of its start, whatever the file says, so that
+ * no difference of two times overflows.
+ */
 static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
 {
-	int64_t time;
+	const int64_t most = INT64_MAX / 4;
 
 	if (time_ns == GG_TIME_NONE)
 		return GG_TIME_NONE;
-	if (__builtin_add_overflow(time_ns, load->shift_ns, &time) || time == GG_TIME_NONE)
-		return GG_TIME_NONE - 1;
-	return time;
+	if (time_ns > most || time_ns < -most)
+		time_ns = time_ns > 0 ? most : -most;
+	return time_ns + load->shift_ns;
 }
 
 /* Reads the samples, when everything that they refer to is known. */
