@@ -96,6 +96,29 @@ static void work(struct made_profile *made)
 	made->thread = thread;
 }
 
+/* Samples that were allocated and freed while nobody looked: their sums are all that is left. */
+static void lose(struct made_profile *made)
+{
+	const struct gg_draw draw = { .interval = made->interval, .mark_count = 1 };
+	struct gg_coarse coarse = {
+		.process = made->process,
+		.thread = made->thread,
+		.stack = made_stack(made, "_start>main@main.c:40>load_file@load.c:131>malloc"),
+		.from_ns = 200 * MS,
+		.to_ns = 260 * MS,
+		.size_class = 255,
+		.interval_bytes = made->interval,
+		.lost = true,
+	};
+
+	for (int i = 0; i < 12; i++) {
+		struct gg_sums one = gg_sums_of(&draw, 300 + (uint64_t)i * 1000);
+
+		gg_sums_add(&coarse.sums, &one);
+	}
+	must(gg_profile_add_coarse(made->profile, &coarse, &error));
+}
+
 int main(int argc, char **argv)
 {
 	struct made_profile made;
@@ -106,6 +129,7 @@ int main(int argc, char **argv)
 	load(&made);
 	work(&made);
 	serve(&made);
+	lose(&made);
 	for (int i = 0; i <= 10; i++)
 		add_memory(&made, (int64_t)i * 99 * MS, (int64_t)(20 + (i < 4 ? i : 4) * 80) << 20);
 	must(gg_profile_add_note(made.profile, "made by a test: nothing here ever ran", &error));

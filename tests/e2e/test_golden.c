@@ -23,6 +23,7 @@ static const struct golden {
 	{ "report-ascii-stacks.txt", "report", "--by stack --limit 3 --ascii" },
 	{ "report-allocated-total.txt", "report", "--metric allocated --total --limit 5" },
 	{ "report-window.txt", "report", "--metric allocated --between 0.1 300ms --by line" },
+	{ "report-inexact.txt", "report", "--at 230ms --limit 3" },
 	{ "report-moment.txt", "report", "--at 450ms --focus '^serve$' --unit count" },
 	{ "report-temporary.txt", "report", "--metric temporary --by module" },
 	{ "report-freed-bytes.txt", "report", "--metric freed --by size --bytes" },
