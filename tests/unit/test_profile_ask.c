@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "made_profile.h"
 #include "test.h"
@@ -485,6 +486,75 @@ TEST(folded_rows_are_live_between_their_buckets)
 	query.metric = GG_METRIC_FREED;
 	CHECK(total_of(model, &query) == 2);
 	gg_model_free(model);
+}
+
+/* 150 000 samples, enough for two readers; blocks of the first half are inherited in the second. */
+static void make_large(struct made_profile *made, const char *path)
+{
+	uint32_t stacks[2];
+	uint64_t first = 0;
+
+	made_begin(made, path, 1, 1);
+	stacks[0] = made_stack(made, "main>load");
+	stacks[1] = made_stack(made, "main>draw");
+	for (int i = 0; i < 149000; i++) {
+		uint64_t id = made_sample(made, stacks[i % 2], (uint64_t)(i % 7), i,
+		                          i % 3 == 0 ? i + 500 : GG_TIME_NONE);
+
+		first = i == 0 ? id : first;
+	}
+	made_process(made, 4712, 500000, GG_TIME_NONE);
+	for (uint64_t i = 0; i < 1000; i++)
+		made_inherited(made, stacks[i % 2], i % 7, 0, GG_TIME_NONE, first + i);
+	made_inherited(made, stacks[0], 5, 0, GG_TIME_NONE, UINT64_C(1) << 40);
+	made_inherited(made, stacks[0], 5, 0, GG_TIME_NONE, UINT64_C(1) << 40);
+}
+
+static void check_equal(const struct gg_model *a, const struct gg_model *b)
+{
+	size_t count, other;
+	const struct gg_model_sample *left = gg_model_samples(a, &count);
+	const struct gg_model_sample *right = gg_model_samples(b, &other);
+	size_t different = 0;
+
+	if (!CHECK(count == other && count == 150002))
+		return;
+	for (size_t i = 0; i < count; i++)
+		different += left[i].alloc_ns != right[i].alloc_ns ||
+		             left[i].free_ns != right[i].free_ns ||
+		             left[i].size_bytes != right[i].size_bytes ||
+		             left[i].stack != right[i].stack || left[i].block != right[i].block ||
+		             left[i].kind != right[i].kind || left[i].flags != right[i].flags;
+	CHECK_MSG(different == 0, "%zu samples differ", different);
+	CHECK(left[149000].block == 0 && left[149999].block == 999);
+	CHECK(left[150000].block == 150000 && left[150001].block == 150000);
+	CHECK(gg_model_sample_total(a) == 149000 && gg_model_sample_total(b) == 149000);
+	CHECK(gg_model_end_ns(a) == gg_model_end_ns(b));
+}
+
+TEST(two_readers_see_what_one_sees)
+{
+	char directory[] = "/tmp/ask-XXXXXX", path[64];
+	struct gg_model *one, *two = NULL;
+	struct gg_profile *profile;
+	struct made_profile made;
+
+	if (!CHECK(mkdtemp(directory) != NULL))
+		return;
+	snprintf(path, sizeof(path), "%s/made.geiger", directory);
+	make_large(&made, NULL);
+	one = load(&made);
+	make_large(&made, path);
+	CHECK(gg_profile_finish(made.profile, &error) == 0);
+	gg_profile_close(made.profile);
+	CHECK(gg_profile_open(&profile, path, &error) == 0);
+	CHECK(gg_model_load(&two, &profile, 1, NULL, &error) == 0);
+	gg_profile_close(profile);
+	check_equal(one, two);
+	gg_model_free(one);
+	gg_model_free(two);
+	unlink(path);
+	rmdir(directory);
 }
 
 TEST(two_profiles_are_one_model)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/fit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+static bool fits(const char *text, size_t width, bool ascii, const char *wanted)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	gg_fit_append(&out, text, width, ascii);
+	return CHECK_MSG(strcmp(gg_buf_text(&out), wanted) == 0, "'%s', not '%s'",
+	                 gg_buf_text(&out), wanted);
+}
+
+TEST(names_are_shortened_in_the_middle)
+{
+	fits("short", 10, true, "short");
+	fits("std::vector<int>::push_back", 15, true, "std::v...h_back");
+	fits("std::vector<int>::push_back", 15, false, "std::ve\xe2\x80\xa6sh_back");
+	fits("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f"
+	     "abcd",
+	     5, false,
+	     "\xc3\xa4\xc3\xb6\xe2\x80\xa6"
+	     "cd");
+	fits("abcdef", 2, true, "ab");
+	fits("", 5, true, "");
+}
+
+TEST(what_a_terminal_would_obey_is_replaced)
+{
+	fits("a\033[2Jb\n", 20, false, "a?[2Jb?");
+	fits("a\xc2\x9b"
+	     "2Jb",
+	     20, false, "a?2Jb");
+	fits("\x7f", 20, false, "?");
+	fits("gr\xc3\xbc\xc3\x9f", 20, true, "gr??");
+}
+
+TEST(paragraphs_are_folded_between_words)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	gg_fit_append_paragraph(&out, "note: one two  three\nfour", 12, true);
+	CHECK_MSG(strcmp(gg_buf_text(&out), "note: one\n  two three\n  four\n") == 0, "'%s'",
+	          gg_buf_text(&out));
+}
+
+TEST(the_width_is_that_of_the_environment_without_a_terminal)
+{
+	setenv("COLUMNS", "120", 1);
+	CHECK(gg_fit_width(-1) == 120);
+	setenv("COLUMNS", "nonsense", 1);
+	CHECK(gg_fit_width(-1) == GG_FIT_WIDTH);
+	unsetenv("COLUMNS");
+	CHECK(gg_fit_width(-1) == GG_FIT_WIDTH);
+}
+
+TEST(the_first_variable_that_is_set_decides_on_utf_8)
+{
+	setenv("LC_ALL", "", 1);
+	setenv("LC_CTYPE", "C", 1);
+	setenv("LANG", "de_DE.UTF-8", 1);
+	CHECK(!gg_fit_is_utf8());
+	setenv("LC_ALL", "C.utf8", 1);
+	CHECK(gg_fit_is_utf8());
+}
