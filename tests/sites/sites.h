@@ -29,7 +29,7 @@ struct site {
 };
 
 /* Code in a section of its own; the linker knows where it begins and ends. */
-#define SITE_CODE(name)  __attribute__((section("code_" #name), noinline, noclone, used))
+#define SITE_CODE(name)  __attribute__((section("code_" #name), noinline, used))
 #define SITE_RANGE(name) extern const char __start_code_##name[], __stop_code_##name[]
 /* A call of its own that nothing is moved out of, nor jumped to. */
 #define SITE_KEEP(block) __asm__ volatile("" : "+r"(block) : : "memory")
