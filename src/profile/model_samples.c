@@ -274,6 +274,25 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct par
 	return code;
 }
 
+/*
+ * A process's interval is the one it started with.  Where it was raised while it ran, the samples tell:
+ * groups without any were exposed to that one, too.
+ */
+static void settle_intervals(struct gg_model *model, size_t before)
+{
+	const struct gg_model_sample *samples = GG_ITEMS(model, samples, struct gg_model_sample);
+	struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+
+	for (size_t i = before; i < model->samples.used_count; i++) {
+		const struct gg_draw *draw = &samples[i].draw;
+		struct gg_process *process = &processes[samples[i].process];
+
+		if (draw->scheme != GG_SCHEME_PER_ALLOCATION && draw->scheme != GG_SCHEME_OPTIMAL &&
+		    samples[i].process != 0 && draw->interval > process->interval_bytes)
+			process->interval_bytes = draw->interval;
+	}
+}
+
 static int settle(struct gg_load *load, struct part *parts, size_t part_count)
 {
 	struct gg_model *model = load->model;
@@ -290,6 +309,7 @@ static int settle(struct gg_load *load, struct part *parts, size_t part_count)
 		code = append(model, parts, part_count);
 	if (code == 0)
 		code = settle_blocks(model, before, parts, part_count);
+	settle_intervals(model, before);
 	return code < 0 ? out_of_memory(load->error) : 0;
 }
 

@@ -488,6 +488,32 @@ TEST(folded_rows_are_live_between_their_buckets)
 	gg_model_free(model);
 }
 
+TEST(a_raised_interval_hides_more_from_groups_without_samples)
+{
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1000, 1);
+	made_sample(&made, made_stack(&made, "main>load"), 100, 1, 5);
+	made.interval = 8000;
+	made_sample(&made, made_stack(&made, "main>load"), 100, 6, 7);
+	model = load(&made);
+	CHECK(gg_model_interval(model, 0) == 8000);
+	gg_question_init(&query);
+	result = ask(model, &query);
+	CHECK(result->row_count == 0 && result->total.reserve_max[GG_BYTES] == 8000);
+	gg_result_free(result);
+	query.metric = GG_METRIC_ALLOCATED;
+	query.to_ns = 5;
+	result = ask(model, &query);
+	CHECK(result->rows[0].total->sample_count == 1);
+	CHECK(result->rows[0].total->reserve_max[GG_BYTES] == 8000);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
 /* 150 000 samples, enough for two readers; blocks of the first half are inherited in the second. */
 static void make_large(struct made_profile *made, const char *path)
 {
