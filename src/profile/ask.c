@@ -215,14 +215,16 @@ static int add_up(struct run *run)
 		return -ENOMEM;
 	for (size_t slot = 0; slot < groups->count; slot++) {
 		size_t end = ends[groups->keys[slot]];
+		struct gg_rough sum = { 0 };
 
 		for (; i < end; i++) {
 			const struct gg_model_sample *sample = &samples[sorted[i]];
 
 			if (i + AHEAD < run->samples.count)
 				__builtin_prefetch(&samples[sorted[i + AHEAD]].size_bytes);
-			gg_tally_add(&groups->tallies[slot], &sample->draw, sample->size_bytes);
+			gg_rough_add_sample(&sum, &sample->draw, sample->size_bytes);
 		}
+		gg_rough_tally(&sum, &groups->tallies[slot]);
 	}
 	for (i = 0; i < run->coarse.count; i++)
 		gg_model_add_coarse(run->model,
@@ -482,11 +484,12 @@ int gg_ask_each(const struct gg_model *model, const struct gg_question *query, g
 struct sum {
 	const struct gg_model *model;
 	struct gg_sum_up *up;
+	struct gg_rough samples;
 };
 
 static void sum_pick(const struct gg_pick *pick, void *context)
 {
-	const struct sum *sum = context;
+	struct sum *sum = context;
 	const struct gg_model_sample *sample;
 
 	if (pick->coarse != NULL) {
@@ -494,7 +497,7 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 		return;
 	}
 	sample = GG_ITEMS(sum->model, samples, struct gg_model_sample) + pick->sample;
-	gg_tally_add(&sum->up->total, &sample->draw, sample->size_bytes);
+	gg_rough_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
 	add_kind(sample, &sum->up->slack_bytes, &sum->up->mapping_bytes);
 }
 
@@ -502,7 +505,7 @@ int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
                struct gg_sum_up *ret_sum, struct gg_error *error)
 {
 	struct gg_sum_up up = { 0 };
-	struct sum sum = { model, &up };
+	struct sum sum = { .model = model, .up = &up };
 	struct gg_scope scope;
 	int code = gg_scope_open(&scope, model, query, error);
 
@@ -510,7 +513,11 @@ int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
 		return code;
 	code = find_moment(&scope, error);
 	if (code == 0) {
+		struct gg_tally samples;
+
 		gg_scope_each(&scope, false, sum_pick, &sum);
+		gg_rough_tally(&sum.samples, &samples);
+		gg_tally_merge(&up.total, &samples);
 		gg_tally_expose(&up.total, scope.interval);
 		*ret_sum = up;
 	}

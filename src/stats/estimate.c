@@ -45,22 +45,6 @@ void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
 		*reserve = fmax(*reserve, interval_bytes);
 }
 
-/* What one more mark could have stood for at a sample like this one. */
-static void add_reserve(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
-{
-	double length = (double)gg_length_bytes(size_bytes), *reserve = tally->reserve_max;
-	double bytes = draw->interval;
-
-	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max, 1 / length);
-	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
-		return;
-	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) /* its interval is one of allocations */
-		bytes *= length;
-	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
-	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], bytes / length);
-	tally->sampled_interval_max = fmax(tally->sampled_interval_max, bytes);
-}
-
 static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 {
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
@@ -86,33 +70,53 @@ static void clear_if_empty(struct gg_tally *tally)
  * The third cumulant of what a sample stands for, over its variance: (2-p)/p allocations for one
  * that is in or out, 2/x where a Poisson number of marks with mean x is counted.
  */
-static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight,
-                          uint64_t size_bytes)
+static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight, double length)
 {
 	if (draw->scheme == GG_SCHEME_POISSON_COUNT)
-		return 2 * draw->interval / (double)gg_length_bytes(size_bytes);
+		return 2 * draw->interval / length;
 	return (2 - weight->probability) / weight->probability;
 }
 
-static void change(struct gg_tally *tally, double sign, const struct gg_draw *draw,
-                   uint64_t size_bytes)
+struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
-	struct gg_moments *of = weight.probability < GG_SURE_PROBABILITY ? tally->usual
-	                                                                 : tally->sure;
-	double factor = skew_factor(draw, &weight, size_bytes), size = (double)size_bytes;
+	double length = (double)gg_length_bytes(size_bytes), bytes = draw->interval;
+	double factor = skew_factor(draw, &weight, length);
+	struct gg_share share = {
+		.is_sure = weight.probability >= GG_SURE_PROBABILITY,
+		.value = { weight.bytes, weight.count },
+		.variance = { weight.bytes_variance, weight.count_variance },
+		.skew = { weight.bytes_variance * factor * (double)size_bytes,
+		          weight.count_variance * factor },
+		.allocations_per_byte = 1 / length,
+	};
+
+	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
+		return share;                         /* nothing hides */
+	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) /* its interval is one of allocations */
+		bytes *= length;
+	/* What one more mark could have stood for at a sample like this one. */
+	share.reserve[GG_BYTES] = bytes;
+	share.reserve[GG_ALLOCATIONS] = bytes / length;
+	share.sampled_interval = bytes;
+	return share;
+}
+
+static void change(struct gg_tally *tally, double sign, const struct gg_draw *draw,
+                   uint64_t size_bytes, const struct gg_share *share)
+{
+	struct gg_moments *of = share->is_sure ? tally->sure : tally->usual;
 	double interval = draw->interval, marks = draw->mark_count;
 
 	tally->sample_count += sign > 0 ? 1 : UINT64_MAX;
 	tally->mark_count += sign > 0 ? draw->mark_count : -(uint64_t)draw->mark_count;
 	add_integer(&of[GG_BYTES].seen, sign, size_bytes);
-	add(&of[GG_BYTES].value, sign, weight.bytes);
-	add(&of[GG_BYTES].variance, sign, weight.bytes_variance);
-	add(&of[GG_BYTES].skew, sign, weight.bytes_variance * factor * size);
 	add_integer(&of[GG_ALLOCATIONS].seen, sign, 1);
-	add(&of[GG_ALLOCATIONS].value, sign, weight.count);
-	add(&of[GG_ALLOCATIONS].variance, sign, weight.count_variance);
-	add(&of[GG_ALLOCATIONS].skew, sign, weight.count_variance * factor);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		add(&of[i].value, sign, share->value[i]);
+		add(&of[i].variance, sign, share->variance[i]);
+		add(&of[i].skew, sign, share->skew[i]);
+	}
 	add(&tally->mark_bytes, sign, marks * interval);
 	add(&tally->mark_variance, sign, marks * interval * interval);
 	add(&tally->failed_bytes, sign, interval - 1);
@@ -123,13 +127,21 @@ static void change(struct gg_tally *tally, double sign, const struct gg_draw *dr
 
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
 {
-	change(tally, 1, draw, size_bytes);
-	add_reserve(tally, draw, size_bytes);
+	struct gg_share share = gg_share_of(draw, size_bytes);
+
+	change(tally, 1, draw, size_bytes, &share);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		tally->reserve_max[i] = fmax(tally->reserve_max[i], share.reserve[i]);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
+	                                       share.allocations_per_byte);
 }
 
 void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
 {
-	change(tally, -1, draw, size_bytes);
+	struct gg_share share = gg_share_of(draw, size_bytes);
+
+	change(tally, -1, draw, size_bytes, &share);
 	clear_if_empty(tally);
 }
 
@@ -188,7 +200,7 @@ static void narrow_sizes(const struct gg_folded *folded, double *ret_least, doub
 }
 
 /*
- * As add_reserve().  One allocation that is nearly always sampled can have been missed all the same;
+ * The maxima, as for samples.  One allocation that is nearly always sampled can have been missed all the same;
  * R ln(1000 n) is a size of which none of n was missed with a probability of 0.1 %.
  */
 static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *folded,

@@ -84,6 +84,16 @@ struct gg_tally {
  */
 #define GG_SURE_PROBABILITY 0.98
 
+/* What one sample adds to a tally, in plain numbers; seen is 1 and its size. */
+struct gg_share {
+	bool is_sure; /* p >= GG_SURE_PROBABILITY */
+	double value[GG_QUANTITY_COUNT], variance[GG_QUANTITY_COUNT], skew[GG_QUANTITY_COUNT];
+	/* What the tally's maxima are at least. */
+	double reserve[GG_QUANTITY_COUNT], sampled_interval, allocations_per_byte;
+};
+
+struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes);
+
 /* The group was exposed to this sampling interval (bytes), whether or not a sample came of it. */
 void gg_tally_expose(struct gg_tally *tally, double interval_bytes);
 

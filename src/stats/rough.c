@@ -27,6 +27,47 @@ void gg_rough_of(struct gg_rough *rough, const struct gg_tally *tally)
 		rough->sums[i + 2] = gg_sum_value(&sums[i]);
 }
 
+/* Places of sums, two of which are the counts; those of `sure` are behind those of `usual`. */
+enum {
+	AT_USUAL = 2,
+	PER_QUANTITY = sizeof(struct gg_moments) / sizeof(struct gg_sum),
+	AT_SURE = AT_USUAL + GG_QUANTITY_COUNT * PER_QUANTITY,
+	AT_MARK_BYTES = AT_SURE + GG_QUANTITY_COUNT * PER_QUANTITY,
+};
+
+static void raise_to(double *most, double value)
+{
+	if (value > *most)
+		*most = value;
+}
+
+void gg_rough_add_sample(struct gg_rough *rough, const struct gg_draw *draw, uint64_t size_bytes)
+{
+	struct gg_share share = gg_share_of(draw, size_bytes);
+	double *of = rough->sums + (share.is_sure ? AT_SURE : AT_USUAL), *rest;
+	double interval = draw->interval, marks = draw->mark_count;
+
+	rough->sums[0] += 1;
+	rough->sums[1] += marks;
+	of[0] += (double)size_bytes;
+	of[PER_QUANTITY] += 1;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++, of += PER_QUANTITY) {
+		of[1] += share.value[i];
+		of[2] += share.variance[i];
+		of[3] += share.skew[i];
+	}
+	rest = rough->sums + AT_MARK_BYTES; /* in the order of struct gg_tally */
+	rest[0] += marks * interval;
+	rest[1] += marks * interval * interval;
+	rest[2] += interval - 1;
+	rest[3] += interval * (interval - 1);
+	rest[4] += size_bytes > draw->offset_bytes ? (double)(size_bytes - draw->offset_bytes) : 0;
+	raise_to(&rough->maxima[0], share.reserve[GG_BYTES]);
+	raise_to(&rough->maxima[1], share.reserve[GG_ALLOCATIONS]);
+	raise_to(&rough->maxima[2], share.sampled_interval);
+	raise_to(&rough->maxima[3], share.allocations_per_byte);
+}
+
 void gg_rough_tally(const struct gg_rough *rough, struct gg_tally *ret_tally)
 {
 	struct gg_sum sums[SUM_COUNT] = { 0 };

@@ -31,6 +31,9 @@ struct gg_rough {
 void gg_rough_of(struct gg_rough *rough, const struct gg_tally *tally);
 void gg_rough_tally(const struct gg_rough *rough, struct gg_tally *ret_tally);
 
+/* As gg_tally_add(). */
+void gg_rough_add_sample(struct gg_rough *rough, const struct gg_draw *draw, uint64_t size_bytes);
+
 static inline void gg_rough_add(struct gg_rough *sum, const struct gg_rough *more)
 {
 	for (size_t i = 0; i < GG_ROUGH_SUM_COUNT; i++)

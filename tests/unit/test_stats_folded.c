@@ -277,29 +277,45 @@ TEST(a_large_block_that_was_missed_is_allowed_for)
 	CHECK_MSG(held >= RUNS * 0.945 - 4 * sqrt(RUNS * 0.945 * 0.055), "%u of %d", held, RUNS);
 }
 
+/* Every sum and maximum of all schemes, sample by sample and by merging. */
 TEST(rough_tallies_say_the_same)
 {
-	struct gg_rough sum = { 0 };
-	struct gg_tally exact = { 0 }, rough;
+	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
+		                                  GG_SCHEME_POISSON_COUNT, GG_SCHEME_STRIDE,
+		                                  GG_SCHEME_PER_ALLOCATION };
+	struct gg_rough merged = { 0 }, added = { 0 }, wanted;
+	struct gg_tally exact = { 0 }, again;
 	struct gg_rng rng;
 
 	gg_rng_seed(&rng, 8, 0);
 	for (int i = 0; i < 1000; i++) {
-		const struct gg_draw draw = { 4096, 0, 1, GG_SCHEME_POISSON };
+		uint64_t size = gg_rng_below(&rng, 100000);
+		const struct gg_draw draw = { 1 + (double)gg_rng_below(&rng, 4096), size / 3,
+			                      1 + (uint32_t)gg_rng_below(&rng, 3), schemes[i % 5] };
 		struct gg_tally one = { 0 };
 		struct gg_rough part;
-		uint64_t size = 1 + gg_rng_below(&rng, 100000);
 
 		gg_tally_add(&one, &draw, size);
 		gg_rough_of(&part, &one);
-		gg_rough_add(&sum, &part);
+		gg_rough_add(&merged, &part);
+		gg_rough_add_sample(&added, &draw, size);
 		gg_tally_merge(&exact, &one);
 	}
-	gg_rough_tally(&sum, &rough);
-	CHECK(rough.sample_count == 1000 && rough.mark_count == 1000);
+	gg_rough_of(&wanted, &exact);
+	gg_rough_tally(&added, &again);
+	for (int i = 0; i < GG_ROUGH_SUM_COUNT; i++) {
+		double sum = wanted.sums[i];
+
+		CHECK_MSG(fabs(merged.sums[i] - sum) <= 1e-12 * sum, "merged sum %d", i);
+		CHECK_MSG(fabs(added.sums[i] - sum) <= 1e-12 * sum, "sum %d: %g, not %g", i,
+		          added.sums[i], sum);
+	}
+	for (int i = 0; i < GG_ROUGH_MAX_COUNT; i++)
+		CHECK(merged.maxima[i] == wanted.maxima[i] && added.maxima[i] == wanted.maxima[i]);
+	CHECK(again.sample_count == exact.sample_count && again.mark_count == exact.mark_count);
 	for (enum gg_quantity q = GG_BYTES; q <= GG_ALLOCATIONS; q++) {
 		struct gg_interval a = gg_interval_of(&exact, q, 0.95, true);
-		struct gg_interval b = gg_interval_of(&rough, q, 0.95, true);
+		struct gg_interval b = gg_interval_of(&again, q, 0.95, true);
 
 		CHECK(fabs(a.low - b.low) <= 1e-9 * a.low);
 		CHECK(fabs(a.high - b.high) <= 1e-9 * a.high);
