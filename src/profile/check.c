@@ -87,7 +87,6 @@ static const struct rule rules[] = {
 	  "typeof(samples) <> 'integer' or samples < 1 or not count >= samples * 0.999999"
 	  " or not bytes >= size * 0.999999 or not count_variance >= 0"
 	  " or not bytes_variance >= 0" },
-	{ "more was freed than allocated", "total", "freed_samples > allocated_samples" },
 	NUMBER("memory", "rss_bytes", "rss_bytes >= 0"),
 	NUMBER("memory", "live_bytes", "live_bytes >= 0"),
 };
@@ -183,6 +182,27 @@ static int check_session(struct checking *checking, struct gg_error *error)
 	return 0;
 }
 
+/* Of a stack, that is: a thread may free more than it allocated, but not all threads together. */
+static int check_frees(struct checking *checking, struct gg_error *error)
+{
+	struct gg_reading reading;
+
+	gg_reading_begin(&reading, checking->profile,
+	                 "select count(*), min(process) from (select process from total group by"
+	                 " process, stack having sum(freed_samples) > sum(allocated_samples))");
+	if (gg_reading_next(&reading)) {
+		int64_t count = gg_reading_integer(&reading, 0, INT64_MAX);
+		int64_t first = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+
+		if (count > 0)
+			tell(checking,
+			     "process %" PRId64 ": more was freed than allocated (%" PRId64
+			     " stacks in all)",
+			     first, count);
+	}
+	return gg_reading_end(&reading, error);
+}
+
 /* --- allocated - freed = live -------------------------------------------------------------------- */
 
 struct balance {
@@ -261,6 +281,8 @@ int gg_profile_check(struct gg_profile *profile, gg_problem_visit *visit, void *
 		code = check_dense(&checking, error);
 	for (size_t i = 0; i < GG_COUNT(rules) && code == 0; i++)
 		code = check_rule(&checking, &rules[i], error);
+	if (code == 0)
+		code = check_frees(&checking, error);
 	if (code == 0)
 		code = check_balance(&checking, error);
 	return code < 0 ? code : checking.count;

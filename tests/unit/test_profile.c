@@ -279,6 +279,26 @@ TEST(what_is_written_to_a_file_is_read_back)
 	remove_place(&place);
 }
 
+TEST(a_thread_may_free_what_another_allocated)
+{
+	struct gg_thread thread = { .process = 1, .tid = 2, .end_ns = GG_TIME_NONE };
+	struct gg_total allocates = { .process = 1, .thread = 1, .stack = 2 };
+	struct gg_total frees = { .process = 1, .stack = 2 };
+	struct gg_profile *profile;
+	struct gg_sums live = gg_sums_of(&profile_sample.draw, profile_sample.size_bytes);
+
+	if (!OK(gg_profile_create(&profile, NULL, &error)))
+		return;
+	write_all(profile);
+	OK(gg_profile_add_thread(profile, &thread, &frees.thread, &error));
+	allocates.allocated = frees.freed = profile_sums(4);
+	gg_sums_add(&allocates.allocated, &live);
+	OK(gg_profile_put_total(profile, &allocates, &error));
+	OK(gg_profile_put_total(profile, &frees, &error));
+	CHECK(gg_profile_check(profile, print_problem, NULL, &error) == 0);
+	gg_profile_close(profile);
+}
+
 TEST(a_file_that_is_no_profile_is_not_replaced)
 {
 	struct place place = make_place();
