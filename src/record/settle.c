@@ -16,6 +16,7 @@
 
 #include "record/target.h"
 #include "region/view.h"
+#include "unwind/unwind.h"
 
 #define YOUNG_NS INT64_C(1000000000)
 
@@ -334,6 +335,17 @@ static int put_counters(struct gg_target *target, const struct gg_region_view *v
 			gg_output_keep(output, gg_profile_put_counter(
 						       output->profile, target->id, name,
 						       view->header.counters[i], output->error));
+	}
+	for (int i = 0; i < GG_UNWIND_ENDINGS && output->status == 0; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "walks: %s",
+		         gg_unwind_ending_text((enum gg_unwind_ending)i));
+		if (view->header.unwind_endings[i] != 0)
+			gg_output_keep(output,
+			               gg_profile_put_counter(output->profile, target->id, name,
+			                                      view->header.unwind_endings[i],
+			                                      output->error));
 	}
 	return output->status;
 }
