@@ -14,7 +14,13 @@ struct gg_modules gg_modules __attribute__((aligned(64))) = {
 };
 
 struct gg_modules_table gg_modules_table;
-gg_modules_find_object *gg_modules_finder;
+
+/*
+ * Bound with the library, so that constructors that run before gg_unwind_init() have stacks; weak,
+ * because a libc may not have it.
+ */
+extern gg_modules_find_object _dl_find_object __attribute__((weak));
+gg_modules_find_object *gg_modules_finder = _dl_find_object;
 
 GG_COLD void gg_modules_new_epoch(void)
 {

@@ -81,7 +81,7 @@ struct gg_modules_object {
 };
 
 typedef int gg_modules_find_object(void *address, struct gg_modules_object *ret_object);
-extern gg_modules_find_object *gg_modules_finder; /* found by name; NULL: not there */
+extern gg_modules_find_object *gg_modules_finder; /* _dl_find_object; NULL: not there */
 
 /* Asks the loader (init.c). */
 void gg_modules_refresh(void);

@@ -153,6 +153,49 @@ static void over(const char *library)
 		CHECK(compare(path, python) > 0);
 }
 
+/* Of the samples of that size: frames in all their stacks together. */
+static uint64_t count_frames(uint64_t size_bytes, uint64_t *ret_samples)
+{
+	static struct gg_error error;
+	DIR *d = opendir(directory);
+	struct dirent *entry;
+	uint64_t frames = 0;
+
+	*ret_samples = 0;
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		char path[600];
+		struct gg_region_view view;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		if (entry->d_name[0] == '.' || gg_region_view_open(&view, path, &error) < 0)
+			continue;
+		for (uint32_t i = 0; i < view.live_count; i++) {
+			uint32_t stack = view.live[i].stack;
+
+			if (view.live[i].size_bytes != size_bytes)
+				continue;
+			++*ret_samples;
+			for (; stack >= GG_STACK_FIRST && stack < view.node_count; frames++)
+				stack = view.nodes[stack].parent;
+		}
+		gg_region_view_done(&view);
+	}
+	if (d != NULL)
+		closedir(d);
+	return frames;
+}
+
+TEST(constructors_that_run_before_the_agents_have_stacks)
+{
+	uint64_t samples, frames;
+
+	run_odd(getenv("EARLY_LIBRARY"), "nothing");
+	frames = count_frames(7654321, &samples);
+	CHECK_MSG(samples == 1, "%llu samples", (unsigned long long)samples);
+	CHECK_MSG(frames >= 3, "%llu frames: the constructor, and two of the loader at least",
+	          (unsigned long long)frames);
+}
+
 TEST(odd_programs_over_jemalloc)
 {
 	over("libjemalloc.so.2");
