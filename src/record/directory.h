@@ -11,8 +11,9 @@
  * standard error, and comes out as notes of the profile.
  *
  * While the recorder lives it holds a lock (flock) on the directory, so that nobody clears it away.
- * It is removed when the session has ended.  If processes of it live on, it stays for them, and
- * `geiger ls` shows it; if the recorder was killed, its regions can be salvaged.
+ * It is removed when the recording has ended.  Processes that live on then keep what they have mapped;
+ * their children find no directory, are not profiled, and say so to a log that is not there.  If the
+ * recorder was killed, or could not write its profile, it stays with the regions, for a salvage.
  */
 #pragma once
 

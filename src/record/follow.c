@@ -392,14 +392,12 @@ bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 	return one_waits;
 }
 
-int gg_follow_finish_all(struct gg_follow *follow, bool *ret_some_live)
+int gg_follow_finish_all(struct gg_follow *follow)
 {
-	*ret_some_live = false;
 	gg_follow_finish_ended(follow, true);
 	while (follow->first != NULL) {
 		struct gg_follower *follower = follow->first;
 
-		*ret_some_live = true;
 		switch_off(follower->target->source.fd);
 		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
 		remove_later(follow, follower->name);

@@ -81,4 +81,4 @@ double gg_follow_drain(struct gg_follow *follow);
 bool gg_follow_finish_ended(struct gg_follow *follow, bool last);
 
 /* Finishes all, dead or alive; those that live on record nothing from here on. */
-int gg_follow_finish_all(struct gg_follow *follow, bool *ret_some_live);
+int gg_follow_finish_all(struct gg_follow *follow);

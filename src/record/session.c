@@ -377,13 +377,13 @@ static int name_frames(struct session *s)
 	return gg_symbolize(s->profile, &options, &result, s->error);
 }
 
-static int complete(struct session *s, bool *ret_some_live)
+static int complete(struct session *s)
 {
 	s->output.now_ns = now_of(s);
 	gg_output_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
 	gg_follow_scan(&s->follow);
 	gg_memory_snapshot(&s->follow);
-	gg_follow_finish_all(&s->follow, ret_some_live);
+	gg_follow_finish_all(&s->follow);
 	gg_notes_add(&s->follow, s->options->command[0]);
 	gg_output_commit(&s->output);
 	s->record.end_ns = s->output.now_ns;
@@ -478,14 +478,12 @@ static int begin(struct session *s, int *ret_exit_status)
 	return release_command(s, ret_exit_status);
 }
 
-static void end(struct session *s, bool some_live)
+static void end(struct session *s)
 {
 	gg_follow_done(&s->follow);
 	gg_output_done(&s->output);
 	gg_profile_close(s->profile);
-	/* It stays for those that live on, and for a salvage. */
-	gg_directory_done(&s->follow.directory,
-	                  (!some_live || s->session_ended) && s->output.status == 0);
+	gg_directory_done(&s->follow.directory, s->output.status == 0);
 	if (s->watch >= 0)
 		close(s->watch);
 	if (s->signals.fd >= 0)
@@ -498,7 +496,6 @@ int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
                   struct gg_error *error)
 {
 	struct session *s = calloc(1, sizeof(*s));
-	bool some_live = false;
 	int status;
 
 	*ret_exit_status = EXIT_NOT_RUN;
@@ -511,12 +508,12 @@ int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
 	status = begin(s, ret_exit_status);
 	if (status == 0) {
 		record(s);
-		complete(s, &some_live);
+		complete(s);
 		report(s);
 		wait_for_command(s);
 		*ret_exit_status = s->exit_status;
 	}
-	end(s, some_live);
+	end(s);
 	free(s);
 	return status;
 }
