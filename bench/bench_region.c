@@ -180,9 +180,9 @@ static uint64_t address_of(uint64_t i)
 	return 0x7f0000000000 + (i * 2654435761 % (1 << 28)) * 16;
 }
 
-static struct gg_sample sample_of(uint64_t i, uint32_t stack)
+static struct gg_allocation sample_of(uint64_t i, uint32_t stack)
 {
-	return (struct gg_sample){
+	return (struct gg_allocation){
 		.address = address_of(i),
 		.time_ns = i,
 		.size_bytes = 64,
@@ -203,7 +203,7 @@ static void run_record(void *context, uint64_t count)
 		uint32_t stack = stack_count == NULL ? hot_stack
 		                                     : gg_region_intern(&region, &thread,
 		                                                        pick(stack_count), FRAMES);
-		struct gg_sample sample = sample_of(next_address, stack);
+		struct gg_allocation sample = sample_of(next_address, stack);
 
 		gg_region_record_alloc(&region, &thread, &sample);
 		gg_region_record_free(&region, &thread,
@@ -274,7 +274,7 @@ static void print_memory(void)
 			return;
 		base = private_bytes();
 		for (uint32_t j = 1; j <= counts[i]; j++) {
-			struct gg_sample sample = sample_of(j, 0);
+			struct gg_allocation sample = sample_of(j, 0);
 
 			gg_region_record_alloc(&region, &thread, &sample);
 		}
@@ -336,7 +336,7 @@ int main(void)
 	       plain_count * 16.0 / (1 << 20), whole_count * FRAMES * 8.0 / (1 << 20));
 	hot_stack = gg_region_intern(&region, &thread, all_stacks[7], FRAMES);
 	for (next_address = 1; next_address <= LIVE; next_address++) {
-		struct gg_sample sample = sample_of(next_address, hot_stack);
+		struct gg_allocation sample = sample_of(next_address, hot_stack);
 
 		gg_region_record_alloc(&region, &thread, &sample);
 	}

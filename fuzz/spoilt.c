@@ -61,7 +61,7 @@ static void make_original(void)
 	add_module(&region);
 	for (uint64_t i = 1; i < 20; i++) {
 		uint64_t pcs[] = { i + 0x60, i / 4 + 100 };
-		struct gg_sample sample = {
+		struct gg_allocation sample = {
 			.address = i * 16,
 			.size_bytes = i,
 			.time_ns = i * 100,

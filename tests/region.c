@@ -63,9 +63,9 @@ bool region_is_consistent(const struct gg_region *region)
 	return status == 0;
 }
 
-struct gg_sample region_sample(uint64_t address, uint64_t size_bytes, uint32_t stack)
+struct gg_allocation region_sample(uint64_t address, uint64_t size_bytes, uint32_t stack)
 {
-	return (struct gg_sample){
+	return (struct gg_allocation){
 		.address = address,
 		.time_ns = address + 1,
 		.size_bytes = size_bytes,

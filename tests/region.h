@@ -20,7 +20,7 @@ bool region_view(const struct gg_region *region, struct gg_region_view *view);
 bool region_is_consistent(const struct gg_region *region);
 
 /* A sample of that address and size, drawn with 64 KiB; time and usable size follow from them. */
-struct gg_sample region_sample(uint64_t address, uint64_t size_bytes, uint32_t stack);
+struct gg_allocation region_sample(uint64_t address, uint64_t size_bytes, uint32_t stack);
 
 /* A small generator for tests (xorshift*); state != 0. */
 uint64_t region_random(uint64_t *state);

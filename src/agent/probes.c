@@ -19,7 +19,7 @@ SEMAPHORE volatile unsigned short otel_memory_alloc_semaphore;
 SEMAPHORE volatile unsigned short otel_memory_free_semaphore;
 SEMAPHORE volatile unsigned short geiger_sample_semaphore;
 
-void gg_probe_alloc(const struct gg_sample *sample, uint64_t id)
+void gg_probe_alloc(const struct gg_allocation *sample, uint64_t id)
 {
 	if (gg_unlikely(otel_memory_alloc_semaphore)) {
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
@@ -40,7 +40,7 @@ void gg_probe_free(void *p)
 
 #else /* built where systemtap's header is not installed, such as by a cross compiler */
 
-void gg_probe_alloc(const struct gg_sample *sample, uint64_t id)
+void gg_probe_alloc(const struct gg_allocation *sample, uint64_t id)
 {
 	(void)sample;
 	(void)id;

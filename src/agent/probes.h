@@ -15,5 +15,5 @@
 
 #include "region/record.h"
 
-void gg_probe_alloc(const struct gg_sample *sample, uint64_t id);
+void gg_probe_alloc(const struct gg_allocation *sample, uint64_t id);
 void gg_probe_free(void *p);

@@ -99,7 +99,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
                        const struct gg_draw *draw, uint8_t flags)
 {
 	struct gg_region *region = &gg_process.region;
-	struct gg_sample sample = {
+	struct gg_allocation sample = {
 		.address = (uintptr_t)p,
 		.time_ns = gg_clock_monotonic_ns(),
 		.size_bytes = bytes,

@@ -376,18 +376,18 @@ static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule
 static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_coarse *sums,
                       struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_COARSE_ADD, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, error);
 
 	if (code < 0)
 		return code;
-	gg_row_integer(&row, id);
-	gg_row_number(&row, sums->interval_bytes);
-	gg_row_sums(&row, &sums->sums);
-	gg_row_number(&row, sums->count_skew);
-	gg_row_number(&row, sums->bytes_skew);
-	gg_row_number(&row, sums->lifetime_ns_sum);
-	return gg_row_run(&row, error);
+	gg_statement_integer(&row, id);
+	gg_statement_number(&row, sums->interval_bytes);
+	gg_statement_sums(&row, &sums->sums);
+	gg_statement_number(&row, sums->count_skew);
+	gg_statement_number(&row, sums->bytes_skew);
+	gg_statement_number(&row, sums->lifetime_ns_sum);
+	return gg_statement_run(&row, error);
 }
 
 static int write_parts(struct gg_profile *profile, struct gg_error *error)
@@ -415,18 +415,18 @@ static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 {
 	struct gg_fold *fold = profile->fold;
 	const int64_t *ids = (const int64_t *)(const void *)fold->removed.data;
-	struct gg_row row;
+	struct gg_statement row;
 	int code = 0;
 
 	for (size_t i = 0; i < fold->removed.length / sizeof(*ids) && code == 0; i++) {
-		code = gg_row_begin(&row, profile,
-		                    fold->pass == PASS_SAMPLES ? GG_SQL_SAMPLE_REMOVE
-		                                               : GG_SQL_COARSE_REMOVE,
-		                    error);
+		code = gg_statement_begin(&row, profile,
+		                          fold->pass == PASS_SAMPLES ? GG_SQL_SAMPLE_REMOVE
+		                                                     : GG_SQL_COARSE_REMOVE,
+		                          error);
 		if (code < 0)
 			break;
-		gg_row_integer(&row, ids[i]);
-		code = gg_row_run(&row, error);
+		gg_statement_integer(&row, ids[i]);
+		code = gg_statement_run(&row, error);
 	}
 	return code;
 }

@@ -58,7 +58,7 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module 
                              uint32_t *ret_id, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
-	struct gg_row row;
+	struct gg_statement row;
 	uint32_t id;
 	int code;
 
@@ -66,14 +66,14 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module 
 	code = find_or_add(profile, &profile->modules, &key, &id, error);
 	if (code == 0 && id == 0) {
 		id = profile->modules.count;
-		code = gg_row_begin(&row, profile, GG_SQL_MODULE, error);
+		code = gg_statement_begin(&row, profile, GG_SQL_MODULE, error);
 		if (code < 0)
 			return code;
-		gg_row_id(&row, id);
-		gg_row_text(&row, module->path);
-		gg_row_bytes(&row, module->build_id, module->build_id_bytes);
-		gg_row_text(&row, module->status);
-		code = gg_row_run(&row, error);
+		gg_statement_id(&row, id);
+		gg_statement_text(&row, module->path);
+		gg_statement_bytes(&row, module->build_id, module->build_id_bytes);
+		gg_statement_text(&row, module->status);
+		code = gg_statement_run(&row, error);
 		profile->counts[GG_DENSE_MODULE] = id;
 	}
 	if (code == 0 && ret_id != NULL)
@@ -84,14 +84,14 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module 
 int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, const char *status,
                                  struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, module);
-	gg_row_text(&row, status);
-	return gg_row_run(&row, error);
+	gg_statement_id(&row, module);
+	gg_statement_text(&row, status);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_t address,
@@ -99,20 +99,20 @@ int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_
 {
 	uint64_t key[2] = { module, address };
 	uint32_t id = gg_intern_find(&profile->frames, key, sizeof(key));
-	struct gg_row row;
+	struct gg_statement row;
 	int code = 0;
 
 	if (id == 0) {
-		code = gg_row_begin(&row, profile, GG_SQL_FRAME, error);
+		code = gg_statement_begin(&row, profile, GG_SQL_FRAME, error);
 		if (code < 0)
 			return code;
 		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
 			return out_of_memory(profile, error);
 		id = profile->frames.count;
-		gg_row_id(&row, id);
-		gg_row_id(&row, module);
-		gg_row_integer(&row, (int64_t)address);
-		code = gg_row_run(&row, error);
+		gg_statement_id(&row, id);
+		gg_statement_id(&row, module);
+		gg_statement_integer(&row, (int64_t)address);
+		code = gg_statement_run(&row, error);
 		profile->counts[GG_DENSE_FRAME] = id;
 	}
 	if (code == 0 && ret_id != NULL)
@@ -125,20 +125,20 @@ int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_
 {
 	uint64_t key = (uint64_t)parent << 32 | frame, found = gg_map_get(&profile->stacks, key);
 	uint32_t id = (uint32_t)found;
-	struct gg_row row;
+	struct gg_statement row;
 	int code = 0;
 
 	if (found == GG_MAP_NONE) {
-		code = gg_row_begin(&row, profile, GG_SQL_STACK, error);
+		code = gg_statement_begin(&row, profile, GG_SQL_STACK, error);
 		if (code < 0)
 			return code;
 		id = profile->counts[GG_DENSE_STACK] + 1;
 		if (id == 0 || gg_map_put(&profile->stacks, key, id) < 0)
 			return out_of_memory(profile, error);
-		gg_row_id(&row, id);
-		gg_row_id(&row, parent);
-		gg_row_id(&row, frame);
-		code = gg_row_run(&row, error);
+		gg_statement_id(&row, id);
+		gg_statement_id(&row, parent);
+		gg_statement_id(&row, frame);
+		code = gg_statement_run(&row, error);
 		profile->counts[GG_DENSE_STACK] = id;
 	}
 	if (code == 0 && ret_id != NULL)
@@ -156,19 +156,19 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
 		      [GG_NAME_TYPE] = { GG_SQL_TYPE, GG_DENSE_TYPE } };
 	struct gg_intern *names = &profile->names[kind];
 	uint32_t id = gg_intern_find(names, name, strlen(name));
-	struct gg_row row;
+	struct gg_statement row;
 	int code = 0;
 
 	if (id == 0) {
-		code = gg_row_begin(&row, profile, kinds[kind].sql, error);
+		code = gg_statement_begin(&row, profile, kinds[kind].sql, error);
 		if (code < 0)
 			return code;
 		if (gg_intern_add(names, name, strlen(name)) < 0)
 			return out_of_memory(profile, error);
 		id = names->count;
-		gg_row_id(&row, id);
-		gg_row_text(&row, name);
-		code = gg_row_run(&row, error);
+		gg_statement_id(&row, id);
+		gg_statement_text(&row, name);
+		code = gg_statement_run(&row, error);
 		profile->counts[kinds[kind].table] = id;
 	}
 	if (code == 0 && ret_id != NULL)
@@ -181,7 +181,7 @@ static int intern_symbol(struct gg_profile *profile, const struct gg_line *line,
                          struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
-	struct gg_row row;
+	struct gg_statement row;
 	int code;
 
 	add_text(&key, line->function);
@@ -196,40 +196,40 @@ static int intern_symbol(struct gg_profile *profile, const struct gg_line *line,
 		return 0;
 	}
 	*ret_id = profile->first_symbol + profile->symbols.count;
-	code = gg_row_begin(&row, profile, GG_SQL_SYMBOL, error);
+	code = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
 	if (code < 0)
 		return code;
-	gg_row_id(&row, *ret_id);
-	gg_row_text(&row, line->function);
-	gg_row_text(&row, line->full_name);
-	gg_row_text(&row, line->linkage_name);
-	gg_row_text(&row, line->file);
-	return gg_row_run(&row, error);
+	gg_statement_id(&row, *ret_id);
+	gg_statement_text(&row, line->function);
+	gg_statement_text(&row, line->full_name);
+	gg_statement_text(&row, line->linkage_name);
+	gg_statement_text(&row, line->file);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
                          uint32_t line_count, struct gg_error *error)
 {
-	struct gg_row row;
+	struct gg_statement row;
 	uint32_t symbol;
-	int code = gg_row_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
+	int code = gg_statement_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, frame);
-	code = gg_row_run(&row, error);
+	gg_statement_id(&row, frame);
+	code = gg_statement_run(&row, error);
 	for (uint32_t i = 0; i < line_count && code == 0; i++) {
 		code = intern_symbol(profile, &lines[i], &symbol, error);
 		if (code == 0)
-			code = gg_row_begin(&row, profile, GG_SQL_LINE, error);
+			code = gg_statement_begin(&row, profile, GG_SQL_LINE, error);
 		if (code < 0)
 			break;
-		gg_row_id(&row, frame);
-		gg_row_integer(&row, i);
-		gg_row_id(&row, symbol);
-		gg_row_id(&row, lines[i].line);
-		gg_row_integer(&row, lines[i].inlined);
-		code = gg_row_run(&row, error);
+		gg_statement_id(&row, frame);
+		gg_statement_integer(&row, i);
+		gg_statement_id(&row, symbol);
+		gg_statement_id(&row, lines[i].line);
+		gg_statement_integer(&row, lines[i].inlined);
+		code = gg_statement_run(&row, error);
 	}
 	return code;
 }

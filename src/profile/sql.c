@@ -125,7 +125,7 @@ void gg_store_forget_statements(struct gg_profile *profile)
 	}
 }
 
-static int prepare(struct gg_row *row, enum gg_sql sql, struct gg_error *error)
+static int prepare(struct gg_statement *row, enum gg_sql sql, struct gg_error *error)
 {
 	struct gg_profile *profile = row->profile;
 	sqlite3_stmt **statement = &profile->statements[sql];
@@ -175,8 +175,8 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 	return code;
 }
 
-int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql,
-                 struct gg_error *error)
+int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile, enum gg_sql sql,
+                       struct gg_error *error)
 {
 	int code = gg_store_begin(profile, error);
 
@@ -185,74 +185,74 @@ int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql
 }
 
 /* The first failure of a bind is told when the row is run. */
-static void bound(struct gg_row *row, int result)
+static void bound(struct gg_statement *row, int result)
 {
 	row->column++;
 	if (gg_unlikely(result != SQLITE_OK) && row->result == SQLITE_OK)
 		row->result = result;
 }
 
-void gg_row_integer(struct gg_row *row, int64_t value)
+void gg_statement_integer(struct gg_statement *row, int64_t value)
 {
 	bound(row, sqlite3_bind_int64(row->statement, row->column, value));
 }
 
-void gg_row_null(struct gg_row *row)
+void gg_statement_null(struct gg_statement *row)
 {
 	bound(row, sqlite3_bind_null(row->statement, row->column));
 }
 
-void gg_row_id(struct gg_row *row, uint64_t id)
+void gg_statement_id(struct gg_statement *row, uint64_t id)
 {
 	if (id == 0)
-		gg_row_null(row);
+		gg_statement_null(row);
 	else
-		gg_row_integer(row, (int64_t)id);
+		gg_statement_integer(row, (int64_t)id);
 }
 
-void gg_row_time(struct gg_row *row, int64_t time_ns)
+void gg_statement_time(struct gg_statement *row, int64_t time_ns)
 {
 	if (time_ns == GG_TIME_NONE)
-		gg_row_null(row);
+		gg_statement_null(row);
 	else
-		gg_row_integer(row, time_ns);
+		gg_statement_integer(row, time_ns);
 }
 
-void gg_row_known(struct gg_row *row, int64_t value)
+void gg_statement_known(struct gg_statement *row, int64_t value)
 {
 	if (value < 0)
-		gg_row_null(row);
+		gg_statement_null(row);
 	else
-		gg_row_integer(row, value);
+		gg_statement_integer(row, value);
 }
 
-void gg_row_number(struct gg_row *row, double value)
+void gg_statement_number(struct gg_statement *row, double value)
 {
 	bound(row, sqlite3_bind_double(row->statement, row->column, value));
 }
 
-void gg_row_text(struct gg_row *row, const char *text)
+void gg_statement_text(struct gg_statement *row, const char *text)
 {
 	bound(row, sqlite3_bind_text(row->statement, row->column, text, -1, SQLITE_STATIC));
 }
 
-void gg_row_text_of(struct gg_row *row, const char *text, size_t length)
+void gg_statement_text_of(struct gg_statement *row, const char *text, size_t length)
 {
 	bound(row,
 	      sqlite3_bind_text(row->statement, row->column, text, (int)length, SQLITE_STATIC));
 }
 
-void gg_row_bytes(struct gg_row *row, const void *bytes, size_t length)
+void gg_statement_bytes(struct gg_statement *row, const void *bytes, size_t length)
 {
 	bound(row, sqlite3_bind_blob64(row->statement, row->column, bytes, length, SQLITE_STATIC));
 }
 
-void gg_row_zeros(struct gg_row *row, uint32_t length)
+void gg_statement_zeros(struct gg_statement *row, uint32_t length)
 {
 	bound(row, sqlite3_bind_zeroblob(row->statement, row->column, (int)length));
 }
 
-int gg_row_run(struct gg_row *row, struct gg_error *error)
+int gg_statement_run(struct gg_statement *row, struct gg_error *error)
 {
 	int result = row->result, code = 0;
 

@@ -4,13 +4,13 @@
  *
  * Statements are prepared when first needed and kept.  A row is bound and run by
  *
- *   struct gg_row row;
+ *   struct gg_statement row;
  *
- *   if (gg_row_begin(&row, profile, GG_SQL_EVENT, error) < 0)
+ *   if (gg_statement_begin(&row, profile, GG_SQL_EVENT, error) < 0)
  *           return error->code;
- *   gg_row_id(&row, event->process);
- *   gg_row_text(&row, event->kind);
- *   return gg_row_run(&row, error);
+ *   gg_statement_id(&row, event->process);
+ *   gg_statement_text(&row, event->kind);
+ *   return gg_statement_run(&row, error);
  */
 #pragma once
 
@@ -64,7 +64,7 @@ enum gg_sql {
 
 enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
 
-struct gg_row;
+struct gg_statement;
 struct gg_fold;
 
 struct gg_profile {
@@ -122,7 +122,7 @@ GG_MUST_CHECK int gg_summary_remove(struct gg_profile *profile, struct gg_error 
 void gg_fold_free(struct gg_fold *fold);
 
 /* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
-void gg_row_sums(struct gg_row *row, const struct gg_sums *sums);
+void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums);
 
 /* --- sql.c: errors, statements, rows --------------------------------------------------------- */
 
@@ -145,7 +145,7 @@ GG_MUST_CHECK int gg_store_execute(struct gg_profile *profile, const char *sql,
 /* Frees all statements. */
 void gg_store_forget_statements(struct gg_profile *profile);
 
-struct gg_row {
+struct gg_statement {
 	struct gg_profile *profile;
 	sqlite3_stmt *statement;
 	int column; /* the next to bind */
@@ -156,16 +156,17 @@ struct gg_row {
 GG_MUST_CHECK int gg_store_begin(struct gg_profile *profile, struct gg_error *error);
 
 /* Prepares for binding; calls gg_store_begin(). */
-GG_MUST_CHECK int gg_row_begin(struct gg_row *row, struct gg_profile *profile, enum gg_sql sql,
-                               struct gg_error *error);
-void gg_row_integer(struct gg_row *row, int64_t value);
-void gg_row_null(struct gg_row *row);
-void gg_row_id(struct gg_row *row, uint64_t id);       /* 0: NULL */
-void gg_row_time(struct gg_row *row, int64_t time_ns); /* GG_TIME_NONE: NULL */
-void gg_row_known(struct gg_row *row, int64_t value);  /* negative: NULL */
-void gg_row_number(struct gg_row *row, double value);
-void gg_row_text(struct gg_row *row, const char *text); /* NULL: NULL; borrowed until it is run */
-void gg_row_text_of(struct gg_row *row, const char *text, size_t length);
-void gg_row_bytes(struct gg_row *row, const void *bytes, size_t length); /* likewise */
-void gg_row_zeros(struct gg_row *row, uint32_t length);
-GG_MUST_CHECK int gg_row_run(struct gg_row *row, struct gg_error *error);
+GG_MUST_CHECK int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile,
+                                     enum gg_sql sql, struct gg_error *error);
+void gg_statement_integer(struct gg_statement *row, int64_t value);
+void gg_statement_null(struct gg_statement *row);
+void gg_statement_id(struct gg_statement *row, uint64_t id);       /* 0: NULL */
+void gg_statement_time(struct gg_statement *row, int64_t time_ns); /* GG_TIME_NONE: NULL */
+void gg_statement_known(struct gg_statement *row, int64_t value);  /* negative: NULL */
+void gg_statement_number(struct gg_statement *row, double value);
+void gg_statement_text(struct gg_statement *row,
+                       const char *text); /* NULL: NULL; borrowed until it is run */
+void gg_statement_text_of(struct gg_statement *row, const char *text, size_t length);
+void gg_statement_bytes(struct gg_statement *row, const void *bytes, size_t length); /* likewise */
+void gg_statement_zeros(struct gg_statement *row, uint32_t length);
+GG_MUST_CHECK int gg_statement_run(struct gg_statement *row, struct gg_error *error);

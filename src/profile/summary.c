@@ -256,30 +256,30 @@ static void add_up(struct summary *summary)
 	walk(summary);
 }
 
-static void bind_sum(struct gg_row *row, const struct sum *sum)
+static void bind_sum(struct gg_statement *row, const struct sum *sum)
 {
-	gg_row_integer(row, (int64_t)sum->sample_count);
-	gg_row_number(row, sum->bytes);
-	gg_row_number(row, sum->bytes_variance);
-	gg_row_number(row, sum->count);
-	gg_row_number(row, sum->count_variance);
+	gg_statement_integer(row, (int64_t)sum->sample_count);
+	gg_statement_number(row, sum->bytes);
+	gg_statement_number(row, sum->bytes_variance);
+	gg_statement_number(row, sum->count);
+	gg_statement_number(row, sum->count_variance);
 }
 
 static int put_stacks(struct summary *summary, struct gg_error *error)
 {
-	struct gg_row row;
+	struct gg_statement row;
 	int code = 0;
 
 	for (uint32_t i = 0; i <= summary->profile->counts[GG_DENSE_STACK] && code == 0; i++) {
 		if (is_empty(&summary->stacks[i]))
 			continue;
-		code = gg_row_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
+		code = gg_statement_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
 		if (code < 0)
 			break;
-		gg_row_integer(&row, i);
+		gg_statement_integer(&row, i);
 		bind_sum(&row, &summary->stacks[i].live);
 		bind_sum(&row, &summary->stacks[i].allocated);
-		code = gg_row_run(&row, error);
+		code = gg_statement_run(&row, error);
 	}
 	return code;
 }
@@ -287,7 +287,7 @@ static int put_stacks(struct summary *summary, struct gg_error *error)
 static int put_functions(struct summary *summary, struct gg_error *error)
 {
 	const uint64_t *ends = (const uint64_t *)(const void *)summary->functions.ends.data;
-	struct gg_row row;
+	struct gg_statement row;
 	uint32_t module;
 	int code = 0;
 
@@ -298,21 +298,21 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 
 		if (is_empty(&summary->sums[i].total))
 			continue;
-		code = gg_row_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
+		code = gg_statement_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
 		if (code < 0)
 			break;
 		memcpy(&module, key, sizeof(module));
-		gg_row_text(&row, name);
-		gg_row_id(&row, module);
+		gg_statement_text(&row, name);
+		gg_statement_id(&row, module);
 		if (file_length == 0)
-			gg_row_null(&row);
+			gg_statement_null(&row);
 		else
-			gg_row_text_of(&row, file, file_length);
+			gg_statement_text_of(&row, file, file_length);
 		bind_sum(&row, &summary->sums[i].self.live);
 		bind_sum(&row, &summary->sums[i].self.allocated);
 		bind_sum(&row, &summary->sums[i].total.live);
 		bind_sum(&row, &summary->sums[i].total.allocated);
-		code = gg_row_run(&row, error);
+		code = gg_statement_run(&row, error);
 	}
 	return code;
 }

@@ -14,23 +14,23 @@ enum { UNCOMMITTED_MAX = 500000 };
 int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
                            struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_SESSION, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_SESSION, error);
 
 	if (code < 0)
 		return code;
-	gg_row_text(&row, session->command);
-	gg_row_text(&row, session->host);
-	gg_row_text(&row, session->kernel);
-	gg_row_text(&row, session->machine);
-	gg_row_text(&row, session->geiger);
-	gg_row_integer(&row, (int64_t)session->start_wall_ns);
-	gg_row_time(&row, session->end_ns);
-	gg_row_number(&row, session->interval_bytes);
-	gg_row_integer(&row, session->scheme);
-	gg_row_known(&row, session->exit_status);
-	gg_row_integer(&row, session->has_history);
-	return gg_row_run(&row, error);
+	gg_statement_text(&row, session->command);
+	gg_statement_text(&row, session->host);
+	gg_statement_text(&row, session->kernel);
+	gg_statement_text(&row, session->machine);
+	gg_statement_text(&row, session->geiger);
+	gg_statement_integer(&row, (int64_t)session->start_wall_ns);
+	gg_statement_time(&row, session->end_ns);
+	gg_statement_number(&row, session->interval_bytes);
+	gg_statement_integer(&row, session->scheme);
+	gg_statement_known(&row, session->exit_status);
+	gg_statement_integer(&row, session->has_history);
+	return gg_statement_run(&row, error);
 }
 
 /* Takes the next id of a table once its row is in. */
@@ -47,22 +47,22 @@ static int take_id(struct gg_profile *profile, enum gg_dense table, int code, ui
 int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
                               const struct gg_process *process, struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_PROCESS, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_PROCESS, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, id);
-	gg_row_id(&row, process->parent);
-	gg_row_integer(&row, process->pid);
-	gg_row_time(&row, process->start_ns);
-	gg_row_time(&row, process->end_ns);
-	gg_row_text(&row, process->exe);
-	gg_row_text(&row, process->command);
-	gg_row_text(&row, process->ending);
-	gg_row_number(&row, process->interval_bytes);
-	gg_row_integer(&row, process->scheme);
-	return gg_row_run(&row, error);
+	gg_statement_id(&row, id);
+	gg_statement_id(&row, process->parent);
+	gg_statement_integer(&row, process->pid);
+	gg_statement_time(&row, process->start_ns);
+	gg_statement_time(&row, process->end_ns);
+	gg_statement_text(&row, process->exe);
+	gg_statement_text(&row, process->command);
+	gg_statement_text(&row, process->ending);
+	gg_statement_number(&row, process->interval_bytes);
+	gg_statement_integer(&row, process->scheme);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *process,
@@ -77,18 +77,18 @@ int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *
 int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
                              const struct gg_thread *thread, struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_THREAD, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_THREAD, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, id);
-	gg_row_id(&row, thread->process);
-	gg_row_integer(&row, thread->tid);
-	gg_row_time(&row, thread->start_ns);
-	gg_row_time(&row, thread->end_ns);
-	gg_row_text(&row, thread->name);
-	return gg_row_run(&row, error);
+	gg_statement_id(&row, id);
+	gg_statement_id(&row, thread->process);
+	gg_statement_integer(&row, thread->tid);
+	gg_statement_time(&row, thread->start_ns);
+	gg_statement_time(&row, thread->end_ns);
+	gg_statement_text(&row, thread->name);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *thread,
@@ -103,20 +103,20 @@ int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *th
 int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_mapping *mapping,
                            struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_MAPPING, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_MAPPING, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, mapping->process);
-	gg_row_id(&row, mapping->module);
-	gg_row_integer(&row, (int64_t)mapping->start);
-	gg_row_integer(&row, (int64_t)mapping->end);
-	gg_row_integer(&row, (int64_t)mapping->file_offset);
-	gg_row_integer(&row, (int64_t)mapping->bias);
-	gg_row_time(&row, mapping->load_ns);
-	gg_row_time(&row, mapping->unload_ns);
-	return gg_row_run(&row, error);
+	gg_statement_id(&row, mapping->process);
+	gg_statement_id(&row, mapping->module);
+	gg_statement_integer(&row, (int64_t)mapping->start);
+	gg_statement_integer(&row, (int64_t)mapping->end);
+	gg_statement_integer(&row, (int64_t)mapping->file_offset);
+	gg_statement_integer(&row, (int64_t)mapping->bias);
+	gg_statement_time(&row, mapping->load_ns);
+	gg_statement_time(&row, mapping->unload_ns);
+	return gg_statement_run(&row, error);
 }
 
 /* Bytes that SQLite takes for an integer in a row, beside its type. */
@@ -138,35 +138,35 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sa
                           uint64_t *ret_id, struct gg_error *error)
 {
 	uint64_t id = sample->id != 0 ? sample->id : profile->last_sample + 1;
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_SAMPLE, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_SAMPLE, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, id);
-	gg_row_integer(&row, sample->alloc_ns);
-	gg_row_time(&row, sample->free_ns);
-	gg_row_id(&row, sample->process);
-	gg_row_id(&row, sample->thread);
-	gg_row_id(&row, sample->stack);
-	gg_row_id(&row, sample->heap);
-	gg_row_id(&row, sample->type);
-	gg_row_integer(&row, (int64_t)sample->size_bytes);
-	gg_row_integer(&row, (int64_t)sample->usable_bytes);
-	gg_row_integer(&row, (int64_t)sample->address);
-	gg_row_integer(&row, sample->draw.scheme);
-	gg_row_number(&row, sample->draw.interval);
-	gg_row_integer(&row, (int64_t)sample->draw.offset_bytes);
-	gg_row_integer(&row, sample->draw.mark_count);
-	gg_row_id(&row, sample->free_thread);
-	gg_row_id(&row, sample->free_stack);
-	gg_row_integer(&row, sample->flags);
-	gg_row_id(&row, sample->origin);
+	gg_statement_id(&row, id);
+	gg_statement_integer(&row, sample->alloc_ns);
+	gg_statement_time(&row, sample->free_ns);
+	gg_statement_id(&row, sample->process);
+	gg_statement_id(&row, sample->thread);
+	gg_statement_id(&row, sample->stack);
+	gg_statement_id(&row, sample->heap);
+	gg_statement_id(&row, sample->type);
+	gg_statement_integer(&row, (int64_t)sample->size_bytes);
+	gg_statement_integer(&row, (int64_t)sample->usable_bytes);
+	gg_statement_integer(&row, (int64_t)sample->address);
+	gg_statement_integer(&row, sample->draw.scheme);
+	gg_statement_number(&row, sample->draw.interval);
+	gg_statement_integer(&row, (int64_t)sample->draw.offset_bytes);
+	gg_statement_integer(&row, sample->draw.mark_count);
+	gg_statement_id(&row, sample->free_thread);
+	gg_statement_id(&row, sample->free_stack);
+	gg_statement_integer(&row, sample->flags);
+	gg_statement_id(&row, sample->origin);
 	if (sample->free_ns == GG_TIME_NONE)
-		gg_row_zeros(&row, profile->free_reserve_bytes);
+		gg_statement_zeros(&row, profile->free_reserve_bytes);
 	else
-		gg_row_null(&row);
-	code = gg_row_run(&row, error);
+		gg_statement_null(&row);
+	code = gg_statement_run(&row, error);
 	if (code < 0)
 		return code;
 	if (id > profile->last_sample)
@@ -184,59 +184,60 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sa
 int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct gg_sample_end *end,
                           struct gg_error *error)
 {
-	struct gg_row row;
+	struct gg_statement row;
 	uint32_t stack_bytes = stored_bytes(end->stack);
-	int code = gg_row_begin(&row, profile, GG_SQL_SAMPLE_END, error);
+	int code = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_END, error);
 
 	if (code < 0)
 		return code;
-	gg_row_integer(&row, (int64_t)id);
-	gg_row_integer(&row, end->free_ns);
-	gg_row_id(&row, end->thread);
-	gg_row_id(&row, end->stack);
-	gg_row_integer(&row, end->missed ? GG_SAMPLE_MISSED_FREE : 0);
-	gg_row_integer(&row, stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
+	gg_statement_integer(&row, (int64_t)id);
+	gg_statement_integer(&row, end->free_ns);
+	gg_statement_id(&row, end->thread);
+	gg_statement_id(&row, end->stack);
+	gg_statement_integer(&row, end->missed ? GG_SAMPLE_MISSED_FREE : 0);
+	gg_statement_integer(&row,
+	                     stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
 	/* Where frees are recorded with their stacks, the samples to come keep room for that too. */
 	if (stack_bytes > 0)
 		profile->free_reserve_bytes = GG_STORE_END_BYTES + 4;
-	return gg_row_run(&row, error);
+	return gg_statement_run(&row, error);
 }
 
-void gg_row_sums(struct gg_row *row, const struct gg_sums *sums)
+void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums)
 {
-	gg_row_integer(row, (int64_t)sums->sample_count);
-	gg_row_integer(row, (int64_t)sums->size_bytes);
-	gg_row_number(row, gg_fixed_value(sums->count));
-	gg_row_number(row, gg_fixed_value(sums->count_variance));
-	gg_row_number(row, gg_fixed_value(sums->bytes));
-	gg_row_number(row, gg_fixed_value(sums->bytes_variance));
+	gg_statement_integer(row, (int64_t)sums->sample_count);
+	gg_statement_integer(row, (int64_t)sums->size_bytes);
+	gg_statement_number(row, gg_fixed_value(sums->count));
+	gg_statement_number(row, gg_fixed_value(sums->count_variance));
+	gg_statement_number(row, gg_fixed_value(sums->bytes));
+	gg_statement_number(row, gg_fixed_value(sums->bytes_variance));
 }
 
 int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
                           struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_COARSE, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_COARSE, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, coarse->process);
-	gg_row_id(&row, coarse->thread);
-	gg_row_id(&row, coarse->stack);
-	gg_row_integer(&row, coarse->from_ns);
-	gg_row_integer(&row, coarse->to_ns);
+	gg_statement_id(&row, coarse->process);
+	gg_statement_id(&row, coarse->thread);
+	gg_statement_id(&row, coarse->stack);
+	gg_statement_integer(&row, coarse->from_ns);
+	gg_statement_integer(&row, coarse->to_ns);
 	if (coarse->bucket_ns > 0)
-		gg_row_integer(&row, coarse->bucket_ns);
+		gg_statement_integer(&row, coarse->bucket_ns);
 	else
-		gg_row_null(&row);
-	gg_row_integer(&row, coarse->size_class);
-	gg_row_number(&row, coarse->interval_bytes);
-	gg_row_sums(&row, &coarse->sums);
-	gg_row_number(&row, coarse->count_skew);
-	gg_row_number(&row, coarse->bytes_skew);
-	gg_row_number(&row, coarse->lifetime_ns_sum);
-	gg_row_integer(&row, coarse->lost);
-	return gg_row_run(&row, error);
+		gg_statement_null(&row);
+	gg_statement_integer(&row, coarse->size_class);
+	gg_statement_number(&row, coarse->interval_bytes);
+	gg_statement_sums(&row, &coarse->sums);
+	gg_statement_number(&row, coarse->count_skew);
+	gg_statement_number(&row, coarse->bytes_skew);
+	gg_statement_number(&row, coarse->lifetime_ns_sum);
+	gg_statement_integer(&row, coarse->lost);
+	return gg_statement_run(&row, error);
 }
 
 /* "[0,0,12]": without the zeros at the end. */
@@ -254,85 +255,85 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *tota
                          struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf lifetimes = { 0 };
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_TOTAL, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_TOTAL, error);
 
 	if (code < 0)
 		return code;
 	print_lifetimes(&lifetimes, total->lifetimes, GG_COUNT(total->lifetimes));
 	if (lifetimes.failed)
 		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
-	gg_row_integer(&row, total->process); /* 0, not NULL: columns of the key */
-	gg_row_integer(&row, total->thread);
-	gg_row_integer(&row, total->stack);
-	gg_row_sums(&row, &total->allocated);
-	gg_row_sums(&row, &total->freed);
-	gg_row_text(&row, gg_buf_text(&lifetimes));
-	return gg_row_run(&row, error);
+	gg_statement_integer(&row, total->process); /* 0, not NULL: columns of the key */
+	gg_statement_integer(&row, total->thread);
+	gg_statement_integer(&row, total->stack);
+	gg_statement_sums(&row, &total->allocated);
+	gg_statement_sums(&row, &total->freed);
+	gg_statement_text(&row, gg_buf_text(&lifetimes));
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *memory,
                           struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_MEMORY, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_MEMORY, error);
 
 	if (code < 0)
 		return code;
-	gg_row_id(&row, memory->process);
-	gg_row_integer(&row, memory->time_ns);
-	gg_row_known(&row, memory->rss_bytes);
-	gg_row_known(&row, memory->pss_bytes);
-	gg_row_known(&row, memory->anonymous_bytes);
-	gg_row_known(&row, memory->file_bytes);
-	gg_row_known(&row, memory->shared_bytes);
-	gg_row_known(&row, memory->swap_bytes);
-	gg_row_known(&row, memory->heap_bytes);
-	gg_row_known(&row, memory->stack_bytes);
-	gg_row_known(&row, memory->cgroup_bytes);
+	gg_statement_id(&row, memory->process);
+	gg_statement_integer(&row, memory->time_ns);
+	gg_statement_known(&row, memory->rss_bytes);
+	gg_statement_known(&row, memory->pss_bytes);
+	gg_statement_known(&row, memory->anonymous_bytes);
+	gg_statement_known(&row, memory->file_bytes);
+	gg_statement_known(&row, memory->shared_bytes);
+	gg_statement_known(&row, memory->swap_bytes);
+	gg_statement_known(&row, memory->heap_bytes);
+	gg_statement_known(&row, memory->stack_bytes);
+	gg_statement_known(&row, memory->cgroup_bytes);
 	if (memory->live_bytes < 0)
-		gg_row_null(&row);
+		gg_statement_null(&row);
 	else
-		gg_row_number(&row, memory->live_bytes);
-	return gg_row_run(&row, error);
+		gg_statement_number(&row, memory->live_bytes);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_add_event(struct gg_profile *profile, const struct gg_event *event,
                          struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_EVENT, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_EVENT, error);
 
 	if (code < 0)
 		return code;
-	gg_row_integer(&row, event->time_ns);
-	gg_row_id(&row, event->process);
-	gg_row_text(&row, event->kind);
-	gg_row_text(&row, event->detail);
-	return gg_row_run(&row, error);
+	gg_statement_integer(&row, event->time_ns);
+	gg_statement_id(&row, event->process);
+	gg_statement_text(&row, event->kind);
+	gg_statement_text(&row, event->detail);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
                            uint64_t value, struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_COUNTER, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_COUNTER, error);
 
 	if (code < 0)
 		return code;
-	gg_row_integer(&row, process);
-	gg_row_text(&row, name);
-	gg_row_integer(&row, (int64_t)value);
-	return gg_row_run(&row, error);
+	gg_statement_integer(&row, process);
+	gg_statement_text(&row, name);
+	gg_statement_integer(&row, (int64_t)value);
+	return gg_statement_run(&row, error);
 }
 
 int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_error *error)
 {
-	struct gg_row row;
-	int code = gg_row_begin(&row, profile, GG_SQL_NOTE, error);
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_NOTE, error);
 
 	if (code < 0)
 		return code;
-	gg_row_text(&row, text);
-	return gg_row_run(&row, error);
+	gg_statement_text(&row, text);
+	return gg_statement_run(&row, error);
 }

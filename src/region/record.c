@@ -447,7 +447,7 @@ bool gg_region_find(const struct gg_region *region, const void *pointer,
 
 /* The address is new, so what was there is gone: its free never came by. */
 static void close_missed(struct gg_region *region, struct gg_region_thread *thread,
-                         const struct gg_sample *sample)
+                         const struct gg_allocation *sample)
 {
 	uint32_t *entry;
 	uint32_t live;
@@ -462,7 +462,7 @@ static void close_missed(struct gg_region *region, struct gg_region_thread *thre
 
 /* Packs what is given; false: it does not fit a record. */
 static bool pack(const struct gg_region *region, const struct gg_region_thread *thread,
-                 const struct gg_sample *sample, struct gg_region_sample *ret_packed)
+                 const struct gg_allocation *sample, struct gg_region_sample *ret_packed)
 {
 	uint64_t slack = sample->usable_bytes > sample->size_bytes
 	                         ? sample->usable_bytes - sample->size_bytes
@@ -520,7 +520,7 @@ static enum gg_region_counter record(struct gg_region *region, struct gg_region_
 }
 
 uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
-                                const struct gg_sample *sample)
+                                const struct gg_allocation *sample)
 {
 	struct gg_region_sample packed;
 	enum gg_region_counter outcome = GG_COUNT_DROP_SIZE;

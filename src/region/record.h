@@ -28,7 +28,7 @@
 
 #include "region/region.h"
 
-struct gg_sample {
+struct gg_allocation {
 	uint64_t address; /* not 0 */
 	uint64_t time_ns;
 	uint64_t size_bytes; /* under 2^48 */
@@ -45,7 +45,7 @@ struct gg_sample {
  * Returns the sample's id; 0: dropped and counted.
  */
 uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
-                                const struct gg_sample *sample);
+                                const struct gg_allocation *sample);
 
 /*
  * Before the real free, when gg_live_maybe() said yes.  id: only if the sample is that one (from

@@ -35,8 +35,8 @@ TEST(a_region_is_shown_as_text)
 	    !CHECK(gg_region_init(&region, &map, &options) == 0))
 		return;
 	gg_region_thread_begin(&region, &thread, 4242, "worker", 0);
-	struct gg_sample sample = region_sample(0x1230, 100000,
-	                                        gg_region_intern(&region, &thread, pcs, 2));
+	struct gg_allocation sample = region_sample(0x1230, 100000,
+	                                            gg_region_intern(&region, &thread, pcs, 2));
 	gg_region_record_alloc(&region, &thread, &sample);
 	if (run(&child, map.path, "--samples")) {
 		const char *out = gg_buf_text(&child.out);

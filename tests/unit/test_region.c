@@ -50,7 +50,7 @@ static uint64_t counted(enum gg_region_counter counter)
 
 static uint64_t record(uint64_t address, uint64_t size_bytes, uint32_t stack)
 {
-	struct gg_sample sample = region_sample(address, size_bytes, stack);
+	struct gg_allocation sample = region_sample(address, size_bytes, stack);
 
 	return gg_region_record_alloc(&region, &thread, &sample);
 }
@@ -71,7 +71,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		return;
 	uint32_t heap = gg_region_add_name(&region, GG_TABLE_HEAPS, "arena", 5);
 	uint32_t type = gg_region_add_name(&region, GG_TABLE_TYPES, "int[]", 5);
-	struct gg_sample sample = {
+	struct gg_allocation sample = {
 		.address = 0x7f0012345670,
 		.time_ns = 123456789,
 		.size_bytes = (UINT64_C(1) << 47) + 5,
@@ -303,7 +303,7 @@ TEST(what_cannot_be_a_sample_is_dropped_and_counted)
 {
 	if (!begin_small())
 		return;
-	struct gg_sample sample = region_sample(0x1000, UINT64_C(1) << 48, 0);
+	struct gg_allocation sample = region_sample(0x1000, UINT64_C(1) << 48, 0);
 	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 0);
 	sample = region_sample(0x1000, 10, 0);
 	sample.draw.interval = 0;
@@ -330,7 +330,7 @@ TEST(without_room_for_rows_stacks_fold_and_stay_exact)
 	for (int t = 0; t < 6; t++) {
 		gg_region_thread_begin(&region, &others[t], 100, NULL, 0);
 		for (uint64_t i = 0; i < 40; i++) {
-			struct gg_sample sample = region_sample(
+			struct gg_allocation sample = region_sample(
 				0x10000 + (uint64_t)t * 0x1000 + i * 16, i * 1000, stacks[i]);
 
 			CHECK(gg_region_record_alloc(&region, &others[t], &sample) != 0);
@@ -368,7 +368,7 @@ TEST(a_thread_that_ends_leaves_its_row_and_gives_its_slot_back)
 		gg_region_thread_begin(&region, &other, 100 + i, "worker", i);
 		CHECK(other.slot_plus_1 == 2);
 		CHECK(other.thread == (i < 14 ? i + 2 : 0));
-		struct gg_sample sample = region_sample(0x1000 + i * 16, 10, 0);
+		struct gg_allocation sample = region_sample(0x1000 + i * 16, 10, 0);
 		CHECK(gg_region_record_alloc(&region, &other, &sample) != 0);
 		gg_region_thread_end(&region, &other, 50 + i);
 	}
@@ -387,7 +387,7 @@ TEST(a_thread_that_ends_leaves_its_row_and_gives_its_slot_back)
 TEST(too_many_threads_at_once_record_nothing_and_are_counted)
 {
 	struct gg_region_thread others[8];
-	struct gg_sample sample = region_sample(0x1000, 10, 0);
+	struct gg_allocation sample = region_sample(0x1000, 10, 0);
 
 	if (!begin_small())
 		return;

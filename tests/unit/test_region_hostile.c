@@ -24,8 +24,8 @@ static void fill(void)
 	gg_region_add_module(&region, &info);
 	for (uint64_t i = 1; i <= 60; i++) {
 		uint64_t pcs[] = { i, i / 3 + 100, i / 9 + 200, 300 };
-		struct gg_sample sample = region_sample(i * 16, i * 100,
-		                                        gg_region_intern(&region, &thread, pcs, 4));
+		struct gg_allocation sample = region_sample(
+			i * 16, i * 100, gg_region_intern(&region, &thread, pcs, 4));
 
 		gg_region_record_alloc(&region, &thread, &sample);
 		if (i % 3 == 0)
@@ -237,7 +237,7 @@ TEST(a_file_that_others_write_into_does_not_lead_the_writer_astray)
 		}
 		for (uint64_t i = 1; i <= 60; i++) {
 			uint64_t pcs[] = { region_random(&random) % 50, i, 7 };
-			struct gg_sample sample = region_sample(
+			struct gg_allocation sample = region_sample(
 				i * 16, i, gg_region_intern(&region, &thread, pcs, 3));
 
 			recorded += gg_region_record_alloc(&region, &thread, &sample) != 0;

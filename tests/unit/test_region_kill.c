@@ -88,7 +88,7 @@ static void *write_for_ever(void *context)
 		uint32_t block, which;
 		uint64_t size_bytes = script_next(&script, &block, &which);
 		uint64_t pcs[] = { which + 1, which / 4 + 100, 7 };
-		struct gg_sample sample;
+		struct gg_allocation sample;
 
 		gg_store_release(&shared_log->threads[number].begun, step);
 		if (size_bytes > 0) {

@@ -68,8 +68,8 @@ static bool begin(void)
 static void record(struct gg_region_thread *thread, uint64_t address, uint64_t size_bytes)
 {
 	uint64_t pc = size_bytes % 7 + 1;
-	struct gg_sample sample = region_sample(address, size_bytes,
-	                                        gg_region_intern(&region, thread, &pc, 1));
+	struct gg_allocation sample = region_sample(address, size_bytes,
+	                                            gg_region_intern(&region, thread, &pc, 1));
 
 	CHECK(gg_region_record_alloc(&region, thread, &sample) != 0);
 }

@@ -65,8 +65,8 @@ static void *hammer(void *context)
 	gg_region_thread_begin(&region, &thread, (uint32_t)number, "hammer", 0);
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		uint64_t address = (number + 1) << 40 | (i + 1) * 16, other;
-		struct gg_sample sample = region_sample(address, size_of(address),
-		                                        intern(&thread, region_random(&random)));
+		struct gg_allocation sample = region_sample(
+			address, size_of(address), intern(&thread, region_random(&random)));
 
 		if (gg_region_record_alloc(&region, &thread, &sample) != 0) {
 			allocated += sample.size_bytes;
@@ -217,7 +217,7 @@ TEST(a_sample_that_two_threads_close_is_closed_once)
 	gg_region_thread_begin(&region, &thread, 1, "reuser", 0);
 	pthread_create(&closer, NULL, close_by_id, NULL);
 	for (uint64_t i = 1; i <= RACES; i++) {
-		struct gg_sample sample = region_sample(0x1000, 10, intern(&thread, i));
+		struct gg_allocation sample = region_sample(0x1000, 10, intern(&thread, i));
 
 		race.id = gg_region_record_alloc(&region, &thread, &sample);
 		CHECK(race.id != 0);
@@ -304,8 +304,8 @@ TEST(random_operations_agree_with_a_simple_model)
 			sizes[block] = 0;
 			continue;
 		}
-		struct gg_sample sample = region_sample(address, r >> 30 & 0xffff,
-		                                        intern(&thread, stack));
+		struct gg_allocation sample = region_sample(address, r >> 30 & 0xffff,
+		                                            intern(&thread, stack));
 		CHECK(gg_region_record_alloc(&region, &thread, &sample) != 0);
 		missed += sizes[block] != 0;
 		stack_bytes[stacks[block]] -= sizes[block];
@@ -339,7 +339,8 @@ enum { FORKED_LIVE = 300 };
 
 static void record_block(struct gg_region_thread *thread, uint64_t address)
 {
-	struct gg_sample sample = region_sample(address, size_of(address), intern(thread, address));
+	struct gg_allocation sample = region_sample(address, size_of(address),
+	                                            intern(thread, address));
 
 	CHECK(gg_region_record_alloc(&region, thread, &sample) != 0);
 }
