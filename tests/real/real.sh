@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# real.sh - real programs, without and with geiger (tests/test.sh has check and finish).
+#
+#   needs sqlite3                             else the whole file is skipped, with the reason
+#   same NAME COMMAND...                      runs it twice, in two folders of their own
+#
+# `same` is one test: the same exit status, the same standard output and error, the same files left in
+# the folder, byte for byte, with and without `geiger record` at an interval of 4 KiB; the profile is
+# whole; no sample was dropped.  COMMAND may be a shell function, which runs its server by $geiger:
+# empty in the first run, `geiger record ...` in the second.
+#
+#   real_input      a folder for what both runs read; made before
+#   real_seconds    the time limit of one run, by default 100
+#   real_ignore     names (as `diff -x` takes them) that may differ
+#   real_filter     a command through which both outputs go before they are compared
+#   real_least      samples that there must be at least, by default 50
+#
+# With REAL_TABLE=FILE, a row of figures is added to that file for tests/real/table; with
+# REAL_KEEP=FOLDER the profiles of what failed are kept there.
+# shellcheck source=tests/test.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../test.sh"
+: "${GEIGER:?the geiger command}"
+
+real_input=$scratch/input
+real_seconds=100 real_ignore=() real_filter=cat real_least=50
+mkdir "$real_input"
+export LC_ALL=C.UTF-8 TZ=UTC
+
+# needs PROGRAM... - without one of them, every test of this file is skipped.
+needs() {
+	local program
+	for program; do
+		if ! command -v "$program" >/dev/null; then
+			echo "skipped - $(basename "$0" .sh): $program is not installed"
+			exit 77
+		fi
+	done
+}
+
+# ask SQL - of the profile that $profile names.
+ask() {
+	"$GEIGER" sql --csv "$profile" "$1" | tail -n +2
+}
+
+# once FOLDER COMMAND... - runs it there and keeps what it says beside the folder.
+once() {
+	local folder=$1 status=0 start
+	shift
+	mkdir -p "$folder"
+	start=$(date +%s%N)
+	(cd "$folder" && limited "$@") >"$folder.out" 2>"$folder.err" </dev/null || status=$?
+	echo $((($(date +%s%N) - start) / 1000000)) >"$folder.ms"
+	echo "$status" >"$folder.status"
+}
+
+# A function cannot be run by timeout(1); one that hangs is ended with its group by meson.
+limited() {
+	if [[ $(type -t "$1") == function ]]; then
+		"$@"
+	else
+		# shellcheck disable=SC2086 # a command of several words, or none
+		timeout --kill-after=5 "$real_seconds" $geiger "$@"
+	fi
+}
+
+compare() {
+	local a=$1 b=$2 stream ignored=()
+	for stream in "${real_ignore[@]}"; do
+		ignored+=(-x "$stream")
+	done
+	cmp "$a.status" "$b.status" || return
+	for stream in out err; do
+		diff -u <($real_filter <"$a.$stream") <($real_filter <"$b.$stream") | head -30
+		((PIPESTATUS[0] == 0)) || return 1
+	done
+	diff -r "${ignored[@]}" "$a" "$b" | head -30
+	((PIPESTATUS[0] == 0))
+}
+
+# The counters that tell of something that was not recorded as it should.
+readonly drops="name <> 'events dropped: ring full' and (name like '%dropped%' or name like '%deferred%'
+	or name like 'stacks without%' or name like 'threads without%' or name like 'requests for space%')"
+
+good_profile() {
+	local samples dropped
+	"$GEIGER" check "$profile" || return
+	samples=$(ask "select coalesce(sum(value), 0) as samples from counter where name = 'samples'")
+	dropped=$(ask "select process, name, value from counter where $drops")
+	echo "$samples samples; dropped: ${dropped:-none}"
+	((samples >= real_least)) && [[ -z $dropped ]]
+}
+
+# name, processes, samples, drops, events lost, walks, incomplete ones by ending, ms, ms under geiger
+add_row() {
+	[[ -n ${REAL_TABLE:-} ]] || return 0
+	{
+		printf '%s\t' "$1"
+		ask "select (select count(*) from process) as a,
+			coalesce(sum(value) filter (where name = 'samples'), 0) as b,
+			coalesce(sum(value) filter (where ($drops)), 0) as c,
+			coalesce(sum(value) filter (where name = 'events dropped: ring full'), 0) as d,
+			coalesce(sum(value) filter (where name = 'walks: complete'), 0) as e
+			from counter" | tr ',\n' '\t'
+		ask "select name || ' ' || sum(value) as a from counter
+			where name like 'walks: %' and name <> 'walks: complete' group by name" |
+			sed 's/walks: //' | paste -sd' ' | tr '\n' '\t'
+		paste "$plain.ms" "$under.ms"
+	} >>"$REAL_TABLE"
+}
+
+same() {
+	local name=$1 plain=$scratch/plain/$1 under=$scratch/under/$1 profile=$scratch/$1.geiger
+	local geiger='' failures_before=$failed_count
+	shift
+	mkdir -p "$scratch"/{plain,under}
+	once "$plain" "$@"
+	geiger="$GEIGER record --quiet --interval 4k --output $profile --"
+	once "$under" "$@"
+	check "${name}_does_the_same_under_geiger" compare "$plain" "$under"
+	check "${name}_has_a_whole_profile" good_profile
+	((failed_count == failures_before)) || keep_failed "$name"
+	add_row "$name"
+}
+
+keep_failed() {
+	[[ -z ${REAL_KEEP:-} ]] || cp "$scratch/$1.geiger" "$REAL_KEEP"
+}
