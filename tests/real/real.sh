@@ -70,13 +70,15 @@ compare() {
 	for stream in "${real_ignore[@]}"; do
 		ignored+=(-x "$stream")
 	done
-	cmp "$a.status" "$b.status" || return
-	for stream in out err; do
-		diff -u <($real_filter <"$a.$stream") <($real_filter <"$b.$stream") | head -30
-		((PIPESTATUS[0] == 0)) || return 1
-	done
-	diff -r "${ignored[@]}" "$a" "$b" | head -30
-	((PIPESTATUS[0] == 0))
+	{
+		diff -u "$a.status" "$b.status"
+		for stream in out err; do
+			diff -u <($real_filter <"$a.$stream") <($real_filter <"$b.$stream")
+		done
+		diff -r "${ignored[@]}" "$a" "$b"
+	} >"$b.diff"
+	head -50 "$b.diff"
+	[[ ! -s $b.diff ]]
 }
 
 # The counters that tell of something that was not recorded as it should.
