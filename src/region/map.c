@@ -38,8 +38,26 @@ static bool is_ours(int fd, const struct gg_region_map *map)
 	       status.st_ino == map->inode;
 }
 
-/* Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure. */
-static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes)
+/* Through the mapping: by whole pages of memory, of which the mapping's start is one. */
+static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+{
+	uint64_t into = ((uintptr_t)map->base + offset) & (PAGE_BYTES - 1);
+	uint64_t start = offset > into ? offset - into : 0;
+
+	for (int i = 0; i < TRY_COUNT; i++) {
+		if (madvise(map->base + start, offset + bytes - start, MADV_POPULATE_WRITE) == 0)
+			return 0;
+		if (errno != EINTR && errno != EAGAIN)
+			break;
+	}
+	return errno == EFAULT ? -ENOSPC : -errno;
+}
+
+/*
+ * Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure.
+ * must_keep: the descriptor is all that leads to the file.
+ */
+static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool must_keep)
 {
 	struct stat status;
 	void *base;
@@ -58,14 +76,19 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes)
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
-	map->fd = high >= 0 ? high : fd;
-	if (high >= 0)
-		close(fd);
 	map->base = base;
 	map->bytes = bytes;
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
+	if (!must_keep && populate(map, 0, PAGE_BYTES) == 0) {
+		close(fd);
+		map->fd = -1;
+		return 0;
+	}
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
+	map->fd = high >= 0 ? high : fd;
+	if (high >= 0)
+		close(fd);
 	return 0;
 }
 
@@ -84,7 +107,7 @@ static int create_in(struct gg_region_map *ret_map, const char *directory, const
 	fd = open(map.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	status = map_new_file(&map, fd, bytes);
+	status = map_new_file(&map, fd, bytes, false);
 	if (status < 0) {
 		unlink(map.path);
 		close(fd);
@@ -119,28 +142,13 @@ int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *na
 	struct gg_region_map map = { 0 };
 	int saved_errno = errno, fd = memfd_create(name, MFD_CLOEXEC), status;
 
-	status = fd < 0 ? -errno : map_new_file(&map, fd, bytes);
+	status = fd < 0 ? -errno : map_new_file(&map, fd, bytes, true);
 	if (status == 0)
 		*ret_map = map;
 	else if (fd >= 0)
 		close(fd);
 	errno = saved_errno;
 	return status;
-}
-
-/* Through the mapping: by whole pages of memory, of which the mapping's start is one. */
-static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
-{
-	uint64_t into = ((uintptr_t)map->base + offset) & (PAGE_BYTES - 1);
-	uint64_t start = offset > into ? offset - into : 0;
-
-	for (int i = 0; i < TRY_COUNT; i++) {
-		if (madvise(map->base + start, offset + bytes - start, MADV_POPULATE_WRITE) == 0)
-			return 0;
-		if (errno != EINTR && errno != EAGAIN)
-			break;
-	}
-	return errno == EFAULT ? -ENOSPC : -errno;
 }
 
 static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
@@ -173,12 +181,16 @@ int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t b
 
 void gg_region_map_detach(const struct gg_region_map *map)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, fd = map->fd;
 
+	if (fd < 0 && map->path[0] != '\0')
+		fd = open(map->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	/* Where it fails, all is as it was. */
-	if (map->base != NULL && is_ours(map->fd, map))
+	if (map->base != NULL && is_ours(fd, map))
 		mmap(map->base, map->bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, map->fd, 0);
+		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0);
+	if (fd >= 0 && map->fd < 0)
+		close(fd);
 	errno = saved_errno;
 }
 

@@ -6,10 +6,10 @@
  * may be written before gg_region_map_reserve() said yes, so a full disk is an answer here and never
  * a SIGBUS in the profiled program.
  *
- * The descriptor stays open for later reservations.  Programs close descriptors that are not theirs
- * and reuse the numbers, so each use first asks whether it is still our file; if not, the pages are
- * populated through the mapping (MADV_POPULATE_WRITE, Linux 5.14), which fails where a store would
- * raise SIGBUS.
+ * Space is had by populating pages through the mapping (MADV_POPULATE_WRITE, Linux 5.14), which fails
+ * where a store would raise SIGBUS; so no descriptor stays, and a program that looks at its own finds
+ * none of ours.  An older kernel needs one, for fallocate().  Programs close descriptors that are not
+ * theirs and reuse the numbers, so each use first asks whether it is still our file.
  *
  * No malloc, no stdio, errno kept.  Paths are built in fixed buffers.
  */
@@ -25,8 +25,8 @@ enum { GG_REGION_PATH_MAX = 512 };
 struct gg_region_map {
 	uint8_t *base; /* NULL: not mapped */
 	uint64_t bytes;
-	uint64_t device, inode; /* what the descriptor must still be */
-	int fd;
+	uint64_t device, inode;        /* what the descriptor must still be */
+	int fd;                        /* -1: none is needed */
 	char path[GG_REGION_PATH_MAX]; /* "" for a memfd */
 };
 

@@ -32,7 +32,5 @@ without_times() {
 }
 real_filter=without_times
 real_seconds=280
-# One test of test_subprocess wants a new program to have no descriptor but those given to it: it sees
-# the agent's (docs/REAL_PROGRAMS.md, "Known differences").
-same "python_${1:-objects}" $python -m test --ignore test_pass_fds_redirected "${modules[@]/#/test_}"
+same "python_${1:-objects}" $python -m test "${modules[@]/#/test_}"
 finish

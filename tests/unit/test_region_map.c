@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/map.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -96,6 +97,46 @@ TEST(a_file_size_limit_is_an_error_and_not_a_signal)
 	CHECK(gg_region_map_create(&map, directory, "r", BYTES) == -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
 	CHECK(rmdir(directory) == 0); /* nothing is left */
+}
+
+/* How many descriptors this process has; -1: it cannot be told. */
+static int count_descriptors(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	int count = -1; /* the list's own */
+
+	while (list != NULL && readdir(list) != NULL)
+		count++;
+	if (list != NULL)
+		closedir(list);
+	return count;
+}
+
+TEST(no_descriptor_stays_where_space_can_be_had_without)
+{
+	int before = count_descriptors(), fd;
+	struct gg_region_map map;
+	struct stat file;
+	char there = 0;
+
+	if (!make_directory())
+		return;
+	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0)) {
+		if (map.fd >= 0)
+			SKIP("this kernel has no MADV_POPULATE_WRITE");
+		CHECK(count_descriptors() == before);
+		CHECK(gg_region_map_reserve(&map, BYTES / 2, 65536) == 0);
+		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
+		map.base[0] = 'a';
+		gg_region_map_detach(&map);
+		map.base[0] = 'b';
+		fd = open(map.path, O_RDONLY | O_CLOEXEC);
+		CHECK(pread(fd, &there, 1, 0) == 1 && there == 'a');
+		close(fd);
+		CHECK(count_descriptors() == before);
+		gg_region_map_done(&map, true);
+	}
+	rmdir(directory);
 }
 
 TEST(a_descriptor_that_the_program_took_is_left_alone)
