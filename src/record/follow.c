@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "record/alive.h"
+#include "region/control.h"
 #include "region/view.h"
 
 /* Drops are looked into at most so often: it reads the whole region. */
@@ -42,21 +43,13 @@ void gg_follow_done(struct gg_follow *follow)
 
 /* --- new regions --- */
 
-/* What another process may write of a region: off. */
+/* It records nothing more; if it hears of it. */
 static void switch_off(int fd)
 {
-	struct gg_region_control control;
-	off_t offset = offsetof(struct gg_region_header, control);
+	const struct gg_region_change change = { .set_active = true, .active = false };
 
-	if (pread(fd, &control, sizeof(control), offset) != sizeof(control))
-		return;
-	control.active = 0;
-	control.change_count++;
-	/* The count last: who sees it sees the rest. */
-	if (pwrite(fd, (char *)&control + sizeof(control.change_count),
-	           sizeof(control) - sizeof(control.change_count),
-	           offset + (off_t)sizeof(control.change_count)) > 0 &&
-	    pwrite(fd, &control.change_count, sizeof(control.change_count), offset) < 0)
+	/* A failure leaves a process that samples for nobody. */
+	if (gg_region_control_write(fd, &change, NULL) < 0)
 		return;
 }
 
@@ -310,6 +303,12 @@ double gg_follow_drain(struct gg_follow *follow)
 	return fullest;
 }
 
+void gg_follow_watch_controls(struct gg_follow *follow)
+{
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next)
+		gg_target_watch_control(f->target);
+}
+
 /* --- ends --- */
 
 void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status)
@@ -398,7 +397,10 @@ int gg_follow_finish_all(struct gg_follow *follow)
 	while (follow->first != NULL) {
 		struct gg_follower *follower = follow->first;
 
+		gg_target_watch_control(follower->target);
 		switch_off(follower->target->source.fd);
+		/* That was us: no event. */
+		gg_region_control_read(follower->target->source.fd, &follower->target->control);
 		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
 		remove_later(follow, follower->name);
 		follow->first = follower->next;

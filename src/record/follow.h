@@ -74,6 +74,9 @@ void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status);
 /* Drains all; how full the fullest ring was, from 0 to 1. */
 double gg_follow_drain(struct gg_follow *follow);
 
+/* Notes what others have asked of processes (region/control.h); once a second. */
+void gg_follow_watch_controls(struct gg_follow *follow);
+
 /*
  * Finishes what has ended.  Whoever is seen to have ended just now waits for the next time, unless it is
  * the `last` one: how it ended may be known by then.  True: one waits.

@@ -311,6 +311,7 @@ static int work(struct session *s)
 		s->wait_ms = WAIT_LEAST_MS;
 	if (s->output.now_ns >= s->next_second_ns) {
 		gg_memory_snapshot(&s->follow);
+		gg_follow_watch_controls(&s->follow);
 		commit(s);
 		fold(s);
 		s->next_second_ns = s->output.now_ns + SECOND_NS;

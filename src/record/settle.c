@@ -401,6 +401,12 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 	if (view->torn)
 		gg_output_event(output, target->id, output->now_ns, "torn",
 		                "the last state was read while the process went on");
+	if (view->torn && !target->is_ours)
+		gg_output_note(
+			output,
+			"Process %u went on while its region was read: what is live and what "
+			"was freed may differ by what happened in that moment.",
+			target->pid);
 	output->dropped_count += dropped;
 	output->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
 	output->damaged_count += target->bad_count + view->damaged_count;
@@ -438,6 +444,8 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 
 	if (target->is_finished)
 		return output->status;
+	if (target->is_ours)
+		gg_target_watch_control(target);
 	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);

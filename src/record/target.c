@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "region/control.h"
 #include "region/view.h"
 
 enum {
@@ -189,14 +190,37 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->is_ours = target->has_ring = drains;
 	target->pid = header->pid;
 	target->start_ticks = header->process_start_ticks;
+	target->control = header->control;
 	gg_held_init(&target->held, (uint32_t)header->tables[GG_TABLE_LIVE].capacity);
 	status = add_process(target);
+	if (drains && status == 0 && header->control.active == 0)
+		gg_output_event(output, target->id, output->now_ns, "off", "it began switched off");
 	target->next = set->first;
 	set->first = target;
 	if (status == 0 && header->inherited_below_id != 0)
 		status = take_inherited(target, error);
 	*ret_target = target;
 	return status;
+}
+
+int gg_target_watch_control(struct gg_target *target)
+{
+	struct gg_region_control now, *before = &target->control;
+	struct gg_output *output = target->output;
+
+	if (target->source.fd < 0 || !gg_region_control_read(target->source.fd, &now) ||
+	    now.change_count == before->change_count)
+		return output->status;
+	if ((now.active != 0) != (before->active != 0))
+		gg_output_event(output, target->id, output->now_ns, now.active != 0 ? "on" : "off",
+		                "sampling was switched %s", now.active != 0 ? "on" : "off");
+	if (now.interval_bytes != before->interval_bytes)
+		gg_output_event(output, target->id, output->now_ns, "interval",
+		                "the sampling interval was changed from %llu to %llu",
+		                (unsigned long long)before->interval_bytes,
+		                (unsigned long long)now.interval_bytes);
+	*before = now;
+	return output->status;
 }
 
 /* Frees a finished process; who inherited from it looks further up from now on. */

@@ -66,10 +66,11 @@ struct gg_target {
 	bool seen_is_full;        /* some are in the sums alone */
 
 	double live_bytes,
-		inherited_bytes; /* estimates, for the time series; the second of these */
-	uint64_t event_count;    /* drained */
-	uint64_t bad_count;      /* events and records that no writer makes */
-	uint64_t drop_count;     /* events that the ring had no place for, as last read */
+		inherited_bytes;          /* estimates, for the time series; the second of these */
+	uint64_t event_count;             /* drained */
+	uint64_t bad_count;               /* events and records that no writer makes */
+	uint64_t drop_count;              /* events that the ring had no place for, as last read */
+	struct gg_region_control control; /* as last read */
 	uint64_t next_settle_ns;
 };
 
@@ -91,6 +92,9 @@ void gg_target_set_done(struct gg_target_set *set);
 
 /* Returns how full the ring was, from 0 to 1; `final`: nobody writes it any more. */
 double gg_target_drain(struct gg_target *target, bool final);
+
+/* Notes what was asked of the process since the last time: events "on", "off" and "interval". */
+int gg_target_watch_control(struct gg_target *target);
 
 /* Brings what is held here and what is held there together. */
 int gg_target_settle(struct gg_target *target);

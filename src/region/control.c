@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "region/view.h"
+
+enum { WAIT_ROUNDS = 20, ROUND_MS = 10 };
+
+static const off_t word_offset = offsetof(struct gg_region_header, control);
+
+/* Is it a region that is ours to change, and as long as it says? */
+static int examine(int fd, const char *place, struct gg_error *error)
+{
+	struct gg_region_header header;
+	struct stat file;
+	int status;
+
+	if (fstat(fd, &file) < 0)
+		return gg_error_set_errno(error, errno, place, NULL);
+	if (!S_ISREG(file.st_mode) || file.st_nlink > 1)
+		return gg_error_set(error, -EBADMSG, place, NULL, "is not a region");
+	if (geteuid() != 0 && file.st_uid != geteuid())
+		return gg_error_set(error, -EPERM, place, "Ask as its owner, or as root.",
+		                    "the region belongs to another user");
+	status = gg_region_header_read(&header, fd, place, error);
+	if (status == 0 && (uint64_t)file.st_size < header.file_bytes)
+		status = gg_error_set(error, -EBADMSG, place, NULL, "is damaged: it was cut short");
+	return status;
+}
+
+int gg_region_control_open(const char *path, struct gg_error *error)
+{
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
+
+	if (fd < 0 && errno == EACCES)
+		return gg_error_set_errno(error, EACCES, path, "Ask as its owner, or as root.");
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	status = examine(fd, path, error);
+	if (status == 0)
+		return fd;
+	close(fd);
+	return status;
+}
+
+static bool lock(int fd)
+{
+	const struct timespec pause = { .tv_nsec = ROUND_MS * 1000000 };
+
+	for (int i = 0; i < WAIT_ROUNDS; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	errno = EBUSY;
+	return false;
+}
+
+bool gg_region_control_read(int fd, struct gg_region_control *ret_control)
+{
+	return pread(fd, ret_control, sizeof(*ret_control), word_offset) == sizeof(*ret_control);
+}
+
+static bool put(int fd, const void *value, size_t bytes, size_t offset)
+{
+	return pwrite(fd, value, bytes, word_offset + (off_t)offset) == (ssize_t)bytes;
+}
+
+static bool write_word(int fd, const struct gg_region_change *change)
+{
+	struct gg_region_control word;
+
+	errno = EIO;
+	if (!gg_region_control_read(fd, &word))
+		return false;
+	word.change_count++;
+	if (change->set_active)
+		word.active = change->active;
+	if (change->interval_bytes != 0)
+		word.interval_bytes = change->interval_bytes;
+	return put(fd, &word.interval_bytes, sizeof(word.interval_bytes),
+	           offsetof(struct gg_region_control, interval_bytes)) &&
+	       put(fd, &word.active, sizeof(word.active),
+	           offsetof(struct gg_region_control, active)) &&
+	       put(fd, &word.change_count, sizeof(word.change_count),
+	           offsetof(struct gg_region_control, change_count));
+}
+
+int gg_region_control_write(int fd, const struct gg_region_change *change, struct gg_error *error)
+{
+	bool done;
+	int why;
+
+	if (change->interval_bytes > GG_REGION_INTERVAL_MAX)
+		return gg_error_set(error, -EINVAL, "the sampling interval", "Give 1 to 256TiB.",
+		                    "is out of range");
+	done = lock(fd);
+	if (done) {
+		done = write_word(fd, change);
+		why = errno;
+		flock(fd, LOCK_UN);
+		errno = why;
+	}
+	return done ? 0 : gg_error_set_errno(error, errno, "the region's control word", NULL);
+}
