@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger control`: a profiled program while it runs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "cli/command.h"
+#include "record/alive.h"
+#include "record/find.h"
+#include "record/load.h"
+#include "region/control.h"
+#include "region/view.h"
+#include "report/figure.h"
+#include "report/fit.h"
+#include "report/json.h"
+#include "stats/interval.h"
+
+struct control_options {
+	bool json, quiet;
+};
+
+static const struct gg_option control_option_table[] = {
+	{ "json", 0, GG_OPTION_FLAG, offsetof(struct control_options, json), NULL,
+	  "print the status as JSON" },
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct control_options, quiet), NULL,
+	  "say nothing unless it fails; for all but status" },
+	GG_OPTIONS_END,
+};
+
+#define CONFIDENCE 0.95
+
+/* --- status --- */
+
+/* What `status` says; texts point into the view. */
+struct status {
+	struct gg_region_view view;
+	const char *path;
+	bool is_alive;
+	double age_seconds; /* since its region began */
+	struct gg_figure live;
+	uint64_t dropped_count;
+};
+
+/* NAME's value among the options that the agent noted; 0: not there, or no size. */
+static uint64_t find_size(const struct gg_region_header *header, const char *name)
+{
+	char text[GG_REGION_OPTIONS_MAX + 1], *line, *rest = text;
+	size_t length = strlen(name);
+	uint64_t bytes = 0;
+
+	memcpy(text, header->options, header->options_bytes);
+	text[header->options_bytes] = '\0';
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (strncmp(line, name, length) == 0 && line[length] == '=' &&
+		    gg_size_parse(line + length + 1, &bytes) < 0)
+			bytes = 0;
+	return bytes;
+}
+
+static bool counts_allocations(const struct gg_region_header *header)
+{
+	static const char option[] = "GEIGER_SCHEME=per-allocation";
+
+	return memmem(header->options, header->options_bytes, option, sizeof(option) - 1) != NULL;
+}
+
+/* What is live was exposed to the sampling interval of now, to the first one, and to its samples'. */
+static struct gg_figure find_live(const struct gg_region_view *view)
+{
+	uint64_t first = find_size(&view->header, "GEIGER_INTERVAL");
+	struct gg_tally tally = { 0 };
+
+	if (!counts_allocations(&view->header)) {
+		gg_tally_expose(&tally, (double)view->header.control.interval_bytes);
+		if (first != 0)
+			gg_tally_expose(&tally, (double)first);
+	}
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
+
+		if (gg_draw_is_valid(&draw))
+			gg_tally_add(&tally, &draw, view->live[i].size_bytes);
+	}
+	return gg_figure_of(&tally, GG_BYTES, CONFIDENCE, false);
+}
+
+static int read_status(struct status *status, const char *path, struct gg_error *error)
+{
+	const struct gg_region_header *header = &status->view.header;
+	uint64_t now_ns = gg_clock_wall_ns();
+	int code = gg_region_view_open(&status->view, path, error);
+
+	if (code < 0)
+		return code;
+	status->path = path;
+	status->is_alive = header->end_monotonic_ns == 0 &&
+	                   gg_alive(header->pid, header->process_start_ticks);
+	if (now_ns > header->start_wall_ns)
+		status->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
+	for (int i = GG_COUNT_DROP_LIVE_FULL; i <= GG_COUNT_DROP_SIZE; i++)
+		status->dropped_count += header->counters[i];
+	status->live = find_live(&status->view);
+	return 0;
+}
+
+/* Arguments with blanks between them, and no control characters. */
+static void append_command(const struct gg_region_header *header, struct gg_buf *out)
+{
+	size_t length = header->command_bytes;
+
+	while (length > 0 && header->command[length - 1] == '\0')
+		length--;
+	for (size_t i = 0; i < length; i++) {
+		char c = header->command[i];
+
+		c = c == '\0' ? ' ' : (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
+		gg_buf_append(out, &c, 1);
+	}
+}
+
+static void append_interval(const struct gg_region_header *header, struct gg_buf *out)
+{
+	char size[GG_SIZE_TEXT_MAX];
+	uint64_t interval = header->control.interval_bytes;
+
+	if (counts_allocations(header))
+		gg_buf_printf(out, "%" PRIu64 " allocations", interval);
+	else
+		gg_buf_append_text(out, gg_size_format_short((double)interval, size));
+}
+
+static void append_text(const struct status *status, const struct gg_figure_style *how,
+                        struct gg_buf *out)
+{
+	const struct gg_region_header *header = &status->view.header;
+
+	gg_buf_printf(out, "process      %" PRIu32 ", %s\ncommand      ", header->pid,
+	              status->is_alive ? "alive" : "dead");
+	append_command(header, out);
+	gg_buf_printf(out, "\nregion       %s\nage          %.1f s\nsampling     %s, interval ",
+	              status->path, status->age_seconds,
+	              header->control.active != 0 ? "on" : "off");
+	append_interval(header, out);
+	gg_buf_printf(out, "\nsamples      %" PRIu64 " taken, %" PRIu32 " live\nlive         ",
+	              header->counters[GG_COUNT_SAMPLES], status->view.live_count);
+	gg_figure_append(how, &status->live, out);
+	gg_buf_append_text(out, "\n");
+	if (status->dropped_count > 0)
+		gg_buf_printf(out, "dropped      %" PRIu64 " samples or frees found no place\n",
+		              status->dropped_count);
+	if (header->counters[GG_COUNT_DROP_EVENTS] > 0)
+		gg_buf_printf(out, "lost         %" PRIu64 " events of the history\n",
+		              header->counters[GG_COUNT_DROP_EVENTS]);
+	if (status->view.damaged_count > 0)
+		gg_buf_printf(out, "damaged      %" PRIu64 " records left out\n",
+		              status->view.damaged_count);
+}
+
+static void append_json(const struct status *status, struct gg_buf *out)
+{
+	const struct gg_region_header *header = &status->view.header;
+	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
+	struct gg_json json = { .out = out };
+
+	append_command(header, &command);
+	out->failed |= command.failed;
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_integer(&json, "pid", header->pid);
+	gg_json_bool(&json, "alive", status->is_alive);
+	gg_json_text(&json, "command", gg_buf_text(&command));
+	gg_json_text(&json, "region", status->path);
+	gg_json_number(&json, "age_seconds", status->age_seconds);
+	gg_json_bool(&json, "sampling", header->control.active != 0);
+	gg_json_integer(&json,
+	                counts_allocations(header) ? "interval_allocations" : "interval_bytes",
+	                header->control.interval_bytes);
+	gg_json_integer(&json, "samples", header->counters[GG_COUNT_SAMPLES]);
+	gg_json_integer(&json, "live_samples", status->view.live_count);
+	gg_json_number(&json, "confidence", CONFIDENCE);
+	gg_json_open(&json, "live_bytes", '{');
+	gg_json_number(&json, "estimate", status->live.estimate);
+	gg_json_number(&json, "low", status->live.low);
+	gg_json_number(&json, "high", status->live.high);
+	gg_json_close(&json);
+	gg_json_integer(&json, "dropped", status->dropped_count);
+	gg_json_integer(&json, "lost_events", header->counters[GG_COUNT_DROP_EVENTS]);
+	gg_json_integer(&json, "damaged", status->view.damaged_count);
+	gg_json_bool(&json, "torn", status->view.torn);
+	gg_json_close(&json);
+	gg_buf_append_text(out, "\n");
+}
+
+static int print_status(struct gg_invocation *invocation, const char *path)
+{
+	const struct control_options *given = invocation->options;
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	const struct gg_figure_style how = { .ascii = !gg_fit_is_utf8() };
+	struct status status = { 0 };
+	int code = read_status(&status, path, invocation->error);
+
+	if (code < 0)
+		return code;
+	if (given->json)
+		append_json(&status, &out);
+	else
+		append_text(&status, &how, &out);
+	gg_region_view_done(&status.view);
+	if (out.failed)
+		return gg_error_set_errno(invocation->error, ENOMEM, "control", NULL);
+	fwrite(out.data, 1, out.length, stdout);
+	return 0;
+}
+
+/* --- changes --- */
+
+static void tell_change(const struct gg_region_header *header,
+                        const struct gg_region_change *change)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_region_header asked = *header;
+
+	if (change->interval_bytes != 0) {
+		asked.control.interval_bytes = change->interval_bytes;
+		gg_buf_append_text(&text, "a sampling interval of ");
+		append_interval(&asked, &text);
+	} else {
+		gg_buf_printf(&text, "sampling %s", change->active ? "on" : "off");
+	}
+	fprintf(stderr,
+	        "geiger: asked process %" PRIu32 " for %s; each thread follows when it looks next, "
+	        "after 8 MiB of allocations at the latest\n",
+	        header->pid, gg_buf_text(&text));
+}
+
+static int change_region(struct gg_invocation *invocation, const char *path,
+                         const struct gg_region_change *change)
+{
+	const struct control_options *given = invocation->options;
+	struct gg_error *error = invocation->error;
+	struct gg_region_header header;
+	int fd = gg_region_control_open(path, error), status;
+
+	if (fd < 0)
+		return fd;
+	status = gg_region_header_read(&header, fd, path, error);
+	if (status == 0 &&
+	    (header.end_monotonic_ns != 0 || !gg_alive(header.pid, header.process_start_ticks)))
+		status = gg_error_set(error, -ESRCH, path, NULL, "its process is gone");
+	if (status == 0)
+		status = gg_region_control_write(fd, change, error);
+	close(fd);
+	if (status == 0 && !given->quiet)
+		tell_change(&header, change);
+	return status;
+}
+
+static int take_snapshot(struct gg_invocation *invocation, char *path, const char *output)
+{
+	const struct control_options *given = invocation->options;
+	struct gg_salvage salvage;
+	int status = gg_record_salvage(&path, 1, output, &salvage, invocation->error);
+
+	if (status == 0 && !given->quiet)
+		fprintf(stderr,
+		        "geiger: wrote %s: %" PRIu64 " live samples, and what was freed as sums\n",
+		        output, salvage.sample_count);
+	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
+}
+
+/* --- what was asked --- */
+
+enum verb { VERB_ON, VERB_OFF, VERB_INTERVAL, VERB_SNAPSHOT, VERB_STATUS };
+
+static const struct {
+	const char *name, *operand;
+} verbs[] = {
+	[VERB_ON] = { "on", NULL },
+	[VERB_OFF] = { "off", NULL },
+	[VERB_INTERVAL] = { "interval", "a size, such as 64KiB" },
+	[VERB_SNAPSHOT] = { "snapshot", "the file to write" },
+	[VERB_STATUS] = { "status", NULL },
+};
+
+static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
+                        struct gg_region_change *change)
+{
+	struct gg_error *error = invocation->error;
+	char **operands = invocation->operands;
+	size_t verb = 0;
+	int wanted;
+
+	if (invocation->operand_count < 2)
+		return gg_error_set(error, -EINVAL, "control",
+		                    "geiger control PID on|off|interval SIZE|snapshot FILE|status",
+		                    "tell which process, and what to do");
+	while (verb < GG_COUNT(verbs) && strcmp(operands[1], verbs[verb].name) != 0)
+		verb++;
+	if (verb == GG_COUNT(verbs))
+		return gg_error_set(error, -EINVAL, "control",
+		                    "There are: on, off, interval, snapshot, status.",
+		                    "nothing called '%s' can be done", operands[1]);
+	wanted = verbs[verb].operand != NULL ? 3 : 2;
+	if (invocation->operand_count < wanted)
+		return gg_error_set(error, -EINVAL, operands[1], NULL, "tell also %s",
+		                    verbs[verb].operand);
+	if (invocation->operand_count > wanted)
+		return gg_error_set(error, -EINVAL, operands[1], NULL, "'%s' is one word too many",
+		                    operands[wanted]);
+	*ret_verb = (enum verb)verb;
+	change->set_active = verb == VERB_ON || verb == VERB_OFF;
+	change->active = verb == VERB_ON;
+	if (verb == VERB_INTERVAL &&
+	    (gg_size_parse(operands[2], &change->interval_bytes) < 0 ||
+	     change->interval_bytes == 0 || change->interval_bytes > GG_REGION_INTERVAL_MAX))
+		return gg_error_set(error, -EINVAL, "interval", GG_SIZE_ADVICE,
+		                    "'%s' is not a size from 1 to 256TiB", operands[2]);
+	return 0;
+}
+
+static int run_control(struct gg_invocation *invocation)
+{
+	struct gg_region_change change = { 0 };
+	enum verb verb = VERB_STATUS;
+	char *path = NULL;
+	int status = read_request(invocation, &verb, &change);
+
+	if (status == 0)
+		status = gg_find_region(&path, invocation->operands[0], invocation->error);
+	if (status < 0)
+		return status;
+	if (verb == VERB_STATUS)
+		status = print_status(invocation, path);
+	else if (verb == VERB_SNAPSHOT)
+		status = take_snapshot(invocation, path, invocation->operands[2]);
+	else
+		status = change_region(invocation, path, &change);
+	free(path);
+	return status;
+}
+
+const struct gg_command gg_command_control = {
+	.name = "control",
+	.summary = "look at a profiled process, or change its sampling, as it runs",
+	.usage = "[OPTION]... PID on|off|interval SIZE|snapshot FILE|status",
+	.details =
+		"For every process that has a region: under 'geiger record', or with the agent\n"
+		"alone ('geiger env'), found where 'geiger ls' looks; or its path instead of PID.\n"
+		"\n"
+		"on, off        sampling begins again, or pauses; what was sampled stays\n"
+		"interval SIZE  another sampling interval; what was sampled before keeps its own\n"
+		"snapshot FILE  writes a profile of its state now; the process goes on\n"
+		"status         tells its settings, and what it holds\n"
+		"\n"
+		"A thread looks for new settings when its sampler is due, after 8 MiB of\n"
+		"allocations at the latest. A recorder that follows the process notes the change\n"
+		"as an event of the profile.\n",
+	.options = control_option_table,
+	.options_size = sizeof(struct control_options),
+	.max_operands = 3,
+	.run = run_control,
+};
