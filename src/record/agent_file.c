@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which file the agent is, and whether a program will take it (record/launch.h). */
-#include <elf.h>
+/* Which files the agent and a command are (record/launch.h). */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "record/launch.h"
@@ -98,43 +95,10 @@ int gg_launch_check(const char *command)
 	return find_command(command, path);
 }
 
-static bool has_interpreter(int fd, const Elf64_Ehdr *elf)
-{
-	for (int i = 0; i < elf->e_phnum; i++) {
-		Elf64_Phdr header;
-
-		if (pread(fd, &header, sizeof(header),
-		          (off_t)(elf->e_phoff + (uint64_t)i * sizeof(header))) != sizeof(header))
-			return true; /* who knows */
-		if (header.p_type == PT_INTERP)
-			return true;
-	}
-	return false;
-}
-
-const char *gg_launch_why_not(const char *command)
+enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX])
 {
 	char path[GG_LAUNCH_PATH_MAX];
-	const char *why = NULL;
-	struct stat file;
-	Elf64_Ehdr elf;
-	int fd;
 
-	if (find_command(command, path) < 0)
-		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &file) == 0 && geteuid() != 0 && (file.st_mode & (S_ISUID | S_ISGID)) != 0)
-		why = "it runs with more privileges than its caller (set-user-ID), where the loader "
-		      "takes no agent";
-	else if (pread(fd, &elf, sizeof(elf), 0) == sizeof(elf) &&
-	         memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0) {
-		if (elf.e_ident[EI_CLASS] != ELFCLASS64)
-			why = "it is a 32-bit program, and the agent is not";
-		else if (!has_interpreter(fd, &elf))
-			why = "it is statically linked, so the loader cannot add the agent";
-	}
-	close(fd);
-	return why;
+	why[0] = '\0';
+	return find_command(command, path) < 0 ? GG_REACH_ALL : gg_reach_of(path, why);
 }

@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "record/alive.h"
+#include "record/hints.h"
 #include "region/control.h"
 #include "region/view.h"
 
@@ -108,8 +109,10 @@ void gg_follow_committed(struct gg_follow *follow)
 static int finish(struct gg_follow *follow, struct gg_follower *follower)
 {
 	struct gg_follower **link = &follow->first;
-	int status = gg_target_finish(follower->target, follow->output->now_ns, follower->ending);
+	int status;
 
+	gg_hints_add(follow, follower);
+	status = gg_target_finish(follower->target, follow->output->now_ns, follower->ending);
 	remove_later(follow, follower->name);
 	while (*link != follower)
 		link = &(*link)->next;
@@ -128,6 +131,7 @@ static void supersede(struct gg_follow *follow, const struct gg_region_header *h
 	if (old == NULL)
 		return;
 	*ret_parent = old->target->parent;
+	old->unseen_exe[0] = '\0';
 	if (old->target->start_ticks == header->process_start_ticks) {
 		gg_output_event(follow->output, old->target->id, follow->output->now_ns, "exec",
 		                "it executed %.*s", (int)header->exe_bytes, header->exe);
@@ -303,10 +307,12 @@ double gg_follow_drain(struct gg_follow *follow)
 	return fullest;
 }
 
-void gg_follow_watch_controls(struct gg_follow *follow)
+void gg_follow_watch(struct gg_follow *follow)
 {
-	for (struct gg_follower *f = follow->first; f != NULL; f = f->next)
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
 		gg_target_watch_control(f->target);
+		gg_hints_watch(f);
+	}
 }
 
 /* --- ends --- */
@@ -401,6 +407,7 @@ int gg_follow_finish_all(struct gg_follow *follow)
 		switch_off(follower->target->source.fd);
 		/* That was us: no event. */
 		gg_region_control_read(follower->target->source.fd, &follower->target->control);
+		gg_hints_add(follow, follower);
 		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
 		remove_later(follow, follower->name);
 		follow->first = follower->next;

@@ -26,6 +26,8 @@ struct gg_follower {
 	int pidfd;     /* -1: the kernel has none; /proc is asked */
 	bool has_ended;
 	const char *ending; /* set with it; a static text, or one of `endings` */
+	char unseen_exe[GG_REGION_EXE_MAX +
+	                1]; /* that it executed, and that has no region; "": none */
 
 	/* Of the memory snapshots (record/memory.h). */
 	uint64_t next_rollup_ns, next_parts_ns;
@@ -48,6 +50,8 @@ struct gg_follow {
 	bool is_over;    /* recording is: new regions are switched off */
 	bool has_embryo; /* a region is being made: look again soon */
 	uint64_t left_out_count;
+	uint32_t hint_count;
+	char hint[400]; /* the first (record/hints.h); "": none */
 	/* Regions that are in the profile, and are removed when that is committed. */
 	struct gg_follow_name *read_names;
 	uint32_t read_count;
@@ -74,8 +78,8 @@ void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status);
 /* Drains all; how full the fullest ring was, from 0 to 1. */
 double gg_follow_drain(struct gg_follow *follow);
 
-/* Notes what others have asked of processes (region/control.h); once a second. */
-void gg_follow_watch_controls(struct gg_follow *follow);
+/* Notes what others have asked of processes (region/control.h), and which left the agent behind. */
+void gg_follow_watch(struct gg_follow *follow);
 
 /*
  * Finishes what has ended.  Whoever is seen to have ended just now waits for the next time, unless it is

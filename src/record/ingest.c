@@ -8,6 +8,7 @@
 
 enum {
 	BATCH_EVENTS = 1024,
+	CHUNK_EXTRA_BYTES = 32, /* what an allocator may add to a block beside its slack */
 	SEEN_MAX = 1 << 18, /* pairs of stack and thread; more are told in sum if history is lost */
 	THREADS_MAX = 1 << 16, /* the width of a sample's field */
 	NAMES_MAX = 1 << 16,
@@ -165,6 +166,14 @@ static struct gg_sample sample_record(struct gg_target *target,
 	};
 }
 
+double gg_target_chunk_bytes(const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	return gg_weight_of(&draw, sample->size_bytes).count *
+	       ((double)sample->size_bytes + (double)sample->slack_bytes + CHUNK_EXTRA_BYTES);
+}
+
 /* Adds a sample that was not seen before; its entry, or NULL: refused, counted. */
 static struct gg_held_sample *add_sample(struct gg_target *target,
                                          const struct gg_region_sample *sample)
@@ -198,6 +207,9 @@ static struct gg_held_sample *add_sample(struct gg_target *target,
 	else
 		target->seen_is_full = true;
 	target->live_bytes += gg_fixed_value(sums.bytes);
+	target->chunk_bytes += gg_target_chunk_bytes(sample);
+	if (target->chunk_bytes > target->chunk_most_bytes)
+		target->chunk_most_bytes = target->chunk_bytes;
 	if (gg_target_is_inherited(target, sample))
 		target->inherited_bytes += gg_fixed_value(sums.bytes);
 	return gg_held_find(&target->held, sample->id);
@@ -241,6 +253,7 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	gg_output_end(target->output, held->id, &end);
 	bytes = gg_weight_of(&draw, sample->size_bytes).bytes;
 	target->live_bytes -= bytes;
+	target->chunk_bytes -= gg_target_chunk_bytes(sample);
 	target->inherited_bytes -= gg_target_is_inherited(target, sample) ? bytes : 0;
 	gg_held_end(&target->held, held);
 }

@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "record/reach.h"
 
 /* What the agent is told; what is 0, NULL or false is left as the user has it. */
 struct gg_launch_settings {
@@ -81,5 +82,5 @@ void gg_launch_cancel(struct gg_launch *launch);
 /* Can PATH's command be executed?  0, -ENOENT or -EACCES, as exec would say; asked beforehand. */
 GG_MUST_CHECK int gg_launch_check(const char *command);
 
-/* Why the agent may not have come with it; NULL: no idea.  Looks at the file that PATH finds. */
-const char *gg_launch_why_not(const char *command);
+/* Can the agent hear what PATH's command allocates? */
+enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX]);

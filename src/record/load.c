@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "record/alive.h"
+#include "record/hints.h"
 #include "record/regions.h"
 #include "record/symbolize.h"
 #include "record/target.h"
@@ -154,6 +155,12 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		status = add_region(&output, &set, regions[i].path, &last_ns, error);
 		end_ns = gg_output_time(&output, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
+	}
+	if (status == 0 && output.taken_count == 0) {
+		char why[GG_HINT_MAX];
+
+		gg_hints_unseen(&output, why);
+		status = gg_output_note(&output, "Nothing was sampled: %s.", why);
 	}
 	if (status == 0)
 		status = gg_profile_set_session(profile, &session, error);

@@ -146,6 +146,8 @@ static bool read_process(struct gg_follower *follower, struct gg_memory *memory,
 	memory->heap_bytes = follower->heap_bytes;
 	memory->stack_bytes = follower->stack_bytes;
 	memory->live_bytes = follower->target->live_bytes;
+	if (memory->anonymous_bytes > follower->target->anonymous_most_bytes)
+		follower->target->anonymous_most_bytes = memory->anonymous_bytes;
 	return memory->rss_bytes >= 0; /* a zombie has none */
 }
 

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/size.h"
-#include "record/launch.h"
+#include "record/hints.h"
 
 /* What agents had to say, each line a note; the first few. */
 static void add_log(struct gg_follow *follow)
@@ -26,6 +25,7 @@ static void add_log(struct gg_follow *follow)
 int gg_notes_add(struct gg_follow *follow, const char *command)
 {
 	struct gg_output *output = follow->output;
+	char why[GG_HINT_MAX];
 
 	if (output->dropped_event_count > 0)
 		gg_output_note(
@@ -45,15 +45,12 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 			"%llu records of regions were damaged and left out: a program wrote into "
 			"memory that was not its own, or wanted to mislead.",
 			(unsigned long long)output->damaged_count);
-	if (output->process_count == 0) {
-		const char *why = gg_launch_why_not(command);
-
-		gg_output_note(output, "Nothing was sampled: %s.",
-		               why != NULL
-		                       ? why
-		                       : "no process loaded the agent, or each ended by exec or "
-		                         "_exit before it allocated");
-	}
+	/* A hint of a process is a note already. */
+	if (gg_hints_of_session(follow, command, why) && follow->hint[0] == '\0')
+		gg_output_note(output, "%s: %s.",
+		               output->taken_count == 0 ? "Nothing was sampled"
+		                                        : "Not all can be seen",
+		               why);
 	add_log(follow);
 	return output->status;
 }
@@ -61,12 +58,11 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command)
 {
 	const struct gg_output *output = follow->output;
+	char why[GG_HINT_MAX];
+	bool has_why = gg_hints_of_session(follow, command, why);
 
-	if (output->process_count == 0) {
-		const char *why = gg_launch_why_not(command);
-
-		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", path,
-		        why != NULL ? why : "no process loaded the agent");
+	if (output->taken_count == 0) {
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", path, why);
 		return;
 	}
 	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s", path,
@@ -79,5 +75,7 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 	if (output->dropped_count > 0)
 		fprintf(stderr, "; %llu samples dropped",
 		        (unsigned long long)output->dropped_count);
+	if (has_why)
+		fprintf(stderr, "; %s", why);
 	fputc('\n', stderr);
 }

@@ -150,6 +150,18 @@ int gg_output_note(struct gg_output *output, const char *format, ...)
 	return gg_output_keep(output, gg_profile_add_note(output->profile, text, output->error));
 }
 
+void gg_output_expose(struct gg_output *output, const struct gg_process *process,
+                      const struct gg_region_control *control)
+{
+	double last = (double)control->interval_bytes;
+	double most = last > process->interval_bytes ? last : process->interval_bytes;
+
+	output->off_count += control->active == 0;
+	output->counts_allocations |= process->scheme == GG_SCHEME_PER_ALLOCATION;
+	if (most > output->interval_most)
+		output->interval_most = most;
+}
+
 int gg_output_commit(struct gg_output *output)
 {
 	if (flush(output) < 0)

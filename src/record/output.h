@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "region/layout.h"
 
 enum { GG_OUTPUT_PENDING_MAX = 32768 };
 
@@ -35,7 +36,10 @@ struct gg_output {
 	/* For the summary. */
 	uint64_t sample_count, lost_count; /* with rows of their own; whose history was lost */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
-	uint32_t process_count;
+	uint32_t process_count, off_count; /* all; those that were switched off at their end */
+	uint64_t taken_count;              /* samples in all, also those that are in sums alone */
+	double interval_most;    /* the largest sampling interval that a process was exposed to */
+	bool counts_allocations; /* that it is of allocations, not bytes */
 
 	uint64_t progress_from_ns, progress_last_ns; /* 0: nothing is shown */
 	bool progress_shown;
@@ -57,6 +61,10 @@ int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_
 int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
                     const char *format, ...) GG_PRINTF(5, 6);
 int gg_output_note(struct gg_output *output, const char *format, ...) GG_PRINTF(2, 3);
+
+/* A process has ended: what it was exposed to. */
+void gg_output_expose(struct gg_output *output, const struct gg_process *process,
+                      const struct gg_region_control *control);
 
 /* Writes what waits; what was written so far survives a kill. */
 int gg_output_commit(struct gg_output *output);

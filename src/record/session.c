@@ -31,6 +31,7 @@ enum {
 		32768, /* 1.5 MiB a process: 0.6 s of 12 500 samples a second and their ends */
 	DEFAULT_INTERVAL = 512 * 1024, /* the agent's */
 	REGIONS_KEPT = 32,             /* that wait for a commit: each takes 3 MiB and more */
+	WATCHED_CLOSELY = 16, /* processes that are looked at each round, not each second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
 	EXIT_NOT_RUN = 125,
@@ -309,9 +310,10 @@ static int work(struct session *s)
 	fullest = gg_follow_drain(&s->follow);
 	if (gg_follow_finish_ended(&s->follow, false))
 		s->wait_ms = WAIT_LEAST_MS;
+	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns)
+		gg_follow_watch(&s->follow);
 	if (s->output.now_ns >= s->next_second_ns) {
 		gg_memory_snapshot(&s->follow);
-		gg_follow_watch_controls(&s->follow);
 		commit(s);
 		fold(s);
 		s->next_second_ns = s->output.now_ns + SECOND_NS;

@@ -64,12 +64,13 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 
 static void sum_live(struct gg_target *target, const struct gg_region_view *view)
 {
-	target->live_bytes = target->inherited_bytes = 0;
+	target->live_bytes = target->inherited_bytes = target->chunk_bytes = 0;
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
 		double bytes = gg_weight_of(&draw, view->live[i].size_bytes).bytes;
 
 		target->live_bytes += bytes;
+		target->chunk_bytes += gg_target_chunk_bytes(&view->live[i]);
 		if (gg_target_is_inherited(target, &view->live[i]))
 			target->inherited_bytes += bytes;
 	}
@@ -192,6 +193,7 @@ static int put_totals(struct gg_target *target, const struct gg_region_view *vie
 			gg_output_progress(output);
 		while (i < count && compare_places(&places[first], &places[i]) == 0)
 			add_row(&total, &view->rows[places[i++].row]);
+		output->taken_count += total.allocated.sample_count;
 		gg_output_keep(output,
 		               gg_profile_put_total(output->profile, &total, output->error));
 	}
@@ -446,6 +448,7 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 		return output->status;
 	if (target->is_ours)
 		gg_target_watch_control(target);
+	gg_output_expose(output, &target->record, &target->control);
 	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);

@@ -66,7 +66,11 @@ struct gg_target {
 	bool seen_is_full;        /* some are in the sums alone */
 
 	double live_bytes,
-		inherited_bytes;          /* estimates, for the time series; the second of these */
+		inherited_bytes; /* estimates, for the time series; the second of these */
+	/* For the question whether memory came from malloc: live blocks with all that allocators may add
+	 * to them, now and at most.  Estimates. */
+	double chunk_bytes, chunk_most_bytes;
+	int64_t anonymous_most_bytes;     /* that the kernel told */
 	uint64_t event_count;             /* drained */
 	uint64_t bad_count;               /* events and records that no writer makes */
 	uint64_t drop_count;              /* events that the ring had no place for, as last read */
@@ -114,6 +118,9 @@ static inline bool gg_target_is_inherited(const struct gg_target *target,
 
 /* For gg_target_finish(): closes the region, and keeps what children may ask for. */
 void gg_target_close(struct gg_target *target);
+
+/* What the blocks that a sample stands for take, with the allocator's own words and rounding. */
+double gg_target_chunk_bytes(const struct gg_region_sample *sample);
 
 /* What history and state share: adds a sample unless it is there; its entry, or NULL: refused. */
 struct gg_held_sample *gg_target_hold(struct gg_target *target,

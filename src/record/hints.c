@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/hints.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/size.h"
+#include "record/launch.h"
+#include "stats/interval.h"
+
+enum { HINTS_MAX = 20 };
+
+#define CONFIDENCE 0.95
+
+/* Anonymous memory that is not worth a word: stacks, relocated data, the agent's own tables. */
+#define OTHER_BYTES 16e6
+
+static void GG_PRINTF(2, 3) tell(struct gg_follow *follow, const char *format, ...)
+{
+	char text[GG_HINT_MAX];
+	va_list values;
+
+	if (follow->hint_count++ >= HINTS_MAX)
+		return;
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	gg_output_note(follow->output, "%s.", text);
+	if (follow->hint[0] == '\0')
+		snprintf(follow->hint, sizeof(follow->hint), "%s", text);
+}
+
+/* --- another program --- */
+
+void gg_hints_watch(struct gg_follower *follower)
+{
+	const struct gg_region_header *header = &follower->target->source.header;
+	static const char deleted[] = " (deleted)";
+	char link[64], exe[GG_REGION_EXE_MAX + 1], known[GG_REGION_EXE_MAX + 1];
+	struct stat now, then;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", follower->target->pid);
+	length = readlink(link, exe, sizeof(exe) - 1);
+	if (length <= 0 || length == sizeof(exe) - 1)
+		return;
+	exe[length] = '\0';
+	if ((size_t)length > sizeof(deleted) &&
+	    strcmp(exe + length - (sizeof(deleted) - 1), deleted) == 0)
+		exe[length - (ssize_t)(sizeof(deleted) - 1)] = '\0';
+	memcpy(known, header->exe, header->exe_bytes);
+	known[header->exe_bytes < GG_REGION_EXE_MAX ? header->exe_bytes : GG_REGION_EXE_MAX] = '\0';
+	/* A file may have been renamed meanwhile, and a name may be of another root directory. */
+	if (strcmp(exe, known) == 0 || stat(known, &then) < 0 || stat(link, &now) < 0 ||
+	    (now.st_dev == then.st_dev && now.st_ino == then.st_ino))
+		follower->unseen_exe[0] = '\0';
+	else
+		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
+}
+
+static void tell_unseen(struct gg_follow *follow, const struct gg_follower *follower)
+{
+	struct gg_output *output = follow->output;
+	char why[GG_REACH_WHY_MAX];
+
+	gg_output_event(output, follower->target->id, output->now_ns, "exec",
+	                "it executed %s, without the agent", follower->unseen_exe);
+	if (gg_reach_of(follower->unseen_exe, why) != GG_REACH_NONE)
+		snprintf(why, sizeof(why),
+		         "its environment is probably without LD_PRELOAD (env -i, sudo, su)");
+	tell(follow, "process %u executed %s, which is not in the profile: %s",
+	     follower->target->pid, follower->unseen_exe, why);
+}
+
+/* --- memory from elsewhere --- */
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void tell_memory(struct gg_follow *follow, const struct gg_target *target)
+{
+	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
+	double held = (double)target->anonymous_most_bytes, given = target->chunk_most_bytes;
+	const char *exe = target->record.exe != NULL ? target->record.exe : "";
+	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_REACH_WHY_MAX];
+
+	/* Less than half of it is malloc's, and chance is no explanation. */
+	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION ||
+	    held - given < OTHER_BYTES + bound || held < 2 * given)
+		return;
+	if (gg_reach_of(exe, why) == GG_REACH_ALL)
+		snprintf(why, sizeof(why), "%s",
+		         strncmp(name_of(exe), "python", 6) == 0
+		                 ? "Python has an allocator of its own for small objects: set "
+		                   "PYTHONMALLOC=malloc to see them"
+		                 : "the program maps memory itself: --mmap records that, too");
+	tell(follow, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
+	     target->pid, name_of(exe), gg_size_format(held, held_text),
+	     gg_size_format(given, given_text), why);
+}
+
+void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower)
+{
+	gg_target_drain(follower->target, false); /* for the most that it held */
+	if (follower->unseen_exe[0] != '\0')
+		tell_unseen(follow, follower);
+	else
+		tell_memory(follow, follower->target);
+}
+
+/* --- the session --- */
+
+void gg_hints_unseen(const struct gg_output *output, char text[GG_HINT_MAX])
+{
+	double interval = output->interval_most;
+	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX];
+
+	if (output->process_count > 0 && output->off_count == output->process_count)
+		snprintf(text, GG_HINT_MAX,
+		         "sampling is switched off (GEIGER_ACTIVE=0, or "
+		         "'geiger control')");
+	else if (output->counts_allocations)
+		snprintf(text, GG_HINT_MAX,
+		         "at a sampling interval of %.0f allocations there were at most %.0f "
+		         "(95 %% confidence): a smaller interval sees more",
+		         interval, gg_interval_unseen_count(1 / interval, CONFIDENCE));
+	else
+		snprintf(text, GG_HINT_MAX,
+		         "at a sampling interval of %s at most %s were allocated (95 %% "
+		         "confidence): a smaller interval sees more",
+		         gg_size_format_short(interval, size),
+		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound));
+}
+
+bool gg_hints_of_session(const struct gg_follow *follow, const char *command,
+                         char text[GG_HINT_MAX])
+{
+	const struct gg_output *output = follow->output;
+	char why[GG_REACH_WHY_MAX];
+	enum gg_reach reach = gg_launch_reach(command, why);
+
+	text[0] = '\0';
+	if (output->process_count == 0)
+		snprintf(
+			text, GG_HINT_MAX, "%s",
+			reach == GG_REACH_NONE
+				? why
+				: "no process loaded the agent: its environment was without "
+				  "LD_PRELOAD, or each ended by exec or _exit before it allocated");
+	else if (follow->hint[0] != '\0')
+		snprintf(text, GG_HINT_MAX, "%s", follow->hint);
+	else if (reach == GG_REACH_PART)
+		snprintf(text, GG_HINT_MAX, "%s", why);
+	else if (output->taken_count == 0)
+		gg_hints_unseen(output, text);
+	return text[0] != '\0';
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/reach.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { SECTION_MAX = 64 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
+
+struct program {
+	int fd;
+	Elf64_Ehdr elf;
+	Elf64_Shdr *sections; /* section_count of them; NULL: none that can be read */
+	uint32_t section_count;
+	char interpreter[INTERPRETER_MAX]; /* "": none */
+	char *why;
+};
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
+/* A section's content with a 0 byte after it, to be freed; NULL: not there, or too large. */
+static char *read_section(const struct program *program, const Elf64_Shdr *section)
+{
+	char *content;
+
+	if (section->sh_type == SHT_NOBITS || section->sh_size > SECTION_MAX)
+		return NULL;
+	content = malloc(section->sh_size + 1);
+	if (content == NULL)
+		return NULL;
+	content[section->sh_size] = '\0';
+	if (read_at(program->fd, content, section->sh_size, section->sh_offset))
+		return content;
+	free(content);
+	return NULL;
+}
+
+/* False: it cannot be told whether there is one. */
+static bool read_interpreter(struct program *program)
+{
+	for (int i = 0; i < program->elf.e_phnum; i++) {
+		Elf64_Phdr header;
+
+		if (!read_at(program->fd, &header, sizeof(header),
+		             program->elf.e_phoff + (uint64_t)i * sizeof(header)))
+			return false;
+		if (header.p_type != PT_INTERP)
+			continue;
+		if (header.p_filesz == 0 || header.p_filesz >= INTERPRETER_MAX ||
+		    !read_at(program->fd, program->interpreter, header.p_filesz, header.p_offset))
+			return false;
+		program->interpreter[header.p_filesz] = '\0';
+	}
+	return true;
+}
+
+static void read_sections(struct program *program)
+{
+	uint32_t count = program->elf.e_shnum;
+	size_t bytes = (size_t)count * sizeof(*program->sections);
+
+	if (count == 0 || count > SECTIONS_MAX ||
+	    program->elf.e_shentsize != sizeof(*program->sections))
+		return;
+	program->sections = malloc(bytes);
+	if (program->sections == NULL)
+		return;
+	if (read_at(program->fd, program->sections, bytes, program->elf.e_shoff)) {
+		program->section_count = count;
+		return;
+	}
+	free(program->sections);
+	program->sections = NULL;
+}
+
+static bool is_go(const struct program *program)
+{
+	const char *name;
+	bool found = false;
+	char *names;
+
+	if (program->elf.e_shstrndx >= program->section_count)
+		return false;
+	names = read_section(program, &program->sections[program->elf.e_shstrndx]);
+	for (uint32_t i = 0; names != NULL && i < program->section_count && !found; i++) {
+		if (program->sections[i].sh_name >=
+		    program->sections[program->elf.e_shstrndx].sh_size)
+			continue;
+		name = names + program->sections[i].sh_name;
+		found = strcmp(name, ".go.buildinfo") == 0 || strcmp(name, ".note.go.buildid") == 0;
+	}
+	free(names);
+	return found;
+}
+
+static bool is_allocator(const char *name)
+{
+	static const char *const names[] = { "malloc",  "je_malloc", "_rjem_malloc", "je_mallocx",
+		                             "mallocx", "tc_malloc", "mi_malloc" };
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Looks through one symbol table; true: `why` says what it defines. */
+static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
+{
+	const Elf64_Shdr *strings;
+	bool found = false;
+	Elf64_Sym *symbols;
+	char *names;
+
+	if (table->sh_link >= program->section_count)
+		return false;
+	strings = &program->sections[table->sh_link];
+	symbols = (Elf64_Sym *)(void *)read_section(program, table);
+	names = read_section(program, strings);
+	for (uint64_t i = 0;
+	     symbols != NULL && names != NULL && !found && i < table->sh_size / sizeof(*symbols);
+	     i++) {
+		unsigned int type = ELF64_ST_TYPE(symbols[i].st_info);
+
+		if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_name >= strings->sh_size ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC) ||
+		    !is_allocator(names + symbols[i].st_name))
+			continue;
+		found = true;
+		snprintf(program->why, GG_REACH_WHY_MAX,
+		         "it has an allocator of its own (%s is in the program), which the agent "
+		         "does not hear",
+		         names + symbols[i].st_name);
+	}
+	free(symbols);
+	free(names);
+	return found;
+}
+
+static bool has_allocator(struct program *program)
+{
+	for (uint32_t i = 0; i < program->section_count; i++)
+		if ((program->sections[i].sh_type == SHT_DYNSYM ||
+		     program->sections[i].sh_type == SHT_SYMTAB) &&
+		    defines_allocator(program, &program->sections[i]))
+			return true;
+	return false;
+}
+
+static enum gg_reach because(struct program *program, enum gg_reach reach, const char *why)
+{
+	snprintf(program->why, GG_REACH_WHY_MAX, "%s", why);
+	return reach;
+}
+
+static enum gg_reach examine_elf(struct program *program)
+{
+	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)
+		return because(program, GG_REACH_NONE,
+		               "it is a 32-bit program, and the agent is not");
+	if (!read_interpreter(program))
+		return GG_REACH_ALL;
+	read_sections(program);
+	if (program->interpreter[0] == '\0')
+		return because(
+			program, GG_REACH_NONE,
+			is_go(program)
+				? "it is a Go program, statically linked: Go has an allocator "
+				  "of its own, and a profiler (runtime/pprof)"
+				: "it is statically linked, so the loader cannot add the "
+				  "agent");
+	if (strstr(program->interpreter, "/ld-musl") != NULL)
+		return because(program, GG_REACH_NONE,
+		               "it is linked with musl, and the agent with glibc");
+	if (is_go(program))
+		return because(
+			program, GG_REACH_PART,
+			"it is a Go program: Go has an allocator of its own, which the agent "
+			"does not hear, and a profiler (runtime/pprof)");
+	return has_allocator(program) ? GG_REACH_PART : GG_REACH_ALL;
+}
+
+/* Will the kernel tell the loader not to listen to the environment? */
+static bool gains_privileges(int fd, const struct stat *file)
+{
+	return ((file->st_mode & S_ISUID) != 0 && file->st_uid != geteuid()) ||
+	       ((file->st_mode & S_ISGID) != 0 && file->st_gid != getegid()) ||
+	       (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0);
+}
+
+/* "#!/usr/bin/perl -w": the interpreter; false: no script. */
+static bool read_script(int fd, char interpreter[INTERPRETER_MAX])
+{
+	char line[INTERPRETER_MAX], *at = line + 2;
+	ssize_t length = pread(fd, line, sizeof(line) - 1, 0);
+
+	if (length < 3 || memcmp(line, "#!", 2) != 0)
+		return false;
+	line[length] = '\0';
+	at += strspn(at, " \t");
+	at[strcspn(at, " \t\n")] = '\0';
+	memcpy(interpreter, at, strlen(at) + 1);
+	return *at == '/';
+}
+
+static enum gg_reach examine(const char *path, bool is_script, char why[GG_REACH_WHY_MAX])
+{
+	struct program program = { .why = why };
+	char interpreter[INTERPRETER_MAX] = "";
+	enum gg_reach reach = GG_REACH_ALL;
+	struct stat file;
+
+	why[0] = '\0';
+	program.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (program.fd < 0)
+		return GG_REACH_ALL;
+	if (fstat(program.fd, &file) < 0 || !S_ISREG(file.st_mode)) {
+		close(program.fd);
+		return GG_REACH_ALL;
+	}
+	if (gains_privileges(program.fd, &file))
+		reach = because(&program, GG_REACH_NONE,
+		                "it runs with more privileges than its caller (set-user-ID), where "
+		                "the loader takes no agent");
+	else if (read_at(program.fd, &program.elf, sizeof(program.elf), 0) &&
+	         memcmp(program.elf.e_ident, ELFMAG, SELFMAG) == 0)
+		reach = examine_elf(&program);
+	else if (!is_script)
+		read_script(program.fd, interpreter);
+	free(program.sections);
+	close(program.fd);
+	return interpreter[0] == '/' ? examine(interpreter, true, why) : reach;
+}
+
+enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX])
+{
+	return examine(path, false, why);
+}

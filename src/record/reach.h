@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reach - can the agent hear what a program allocates?  Its file says.
+ *
+ *   GG_REACH_NONE   the loader takes no agent: statically linked, 32-bit, of another libc, or run with
+ *                   more privileges than its caller
+ *   GG_REACH_PART   the agent is there, and (most) memory passes by it: an allocator that is linked in,
+ *                   or Go's
+ *   GG_REACH_ALL    nothing speaks against it, or the file cannot be read
+ *
+ * Of a script its interpreter is asked.  Hostile files: everything is read by pread(), within limits.
+ * Cost: reads the symbol tables, up to SECTION_MAX of each.
+ */
+#pragma once
+
+#include "base/compiler.h"
+
+enum gg_reach { GG_REACH_ALL, GG_REACH_NONE, GG_REACH_PART };
+
+enum { GG_REACH_WHY_MAX = 200 };
+
+/* why: "it is ..."; empty for GG_REACH_ALL. */
+enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX]);

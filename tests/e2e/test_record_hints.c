@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A profile that is empty or thin says why: one test a reason, on programs made for it. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recording.h"
+#include "test.h"
+
+static const char *helper(void)
+{
+	return getenv("RECORD_PROGRAM");
+}
+
+/* The program `name` in the test's directory, of that source; false: this compiler cannot. */
+static bool make(struct recording *r, const char *name, const char *source, const char *options,
+                 char path[128])
+{
+	struct child child;
+	char script[512];
+	bool ok;
+
+	snprintf(path, 128, "%s/%s", r->directory, name);
+	snprintf(script, sizeof(script), "printf '%%s\\n' \"$0\" | cc -xc - -o %s %s", path,
+	         options);
+	const char *argv[] = { "sh", "-c", script, source, NULL };
+
+	ok = child_run(&child, argv, NULL, 60) && child.exit_status == 0;
+	if (!ok)
+		printf("%s", gg_buf_text(&child.err));
+	child_done(&child);
+	return ok;
+}
+
+/* Records it; do both the last line and a note say so? */
+static bool is_said(struct recording *r, const char *const options[], int exit_status,
+                    const char *text)
+{
+	char query[512];
+
+	if (!CHECK(recording_run(r, options, 60)))
+		return false;
+	CHECK_MSG(r->child.exit_status == exit_status, "exit status %d: %s", r->child.exit_status,
+	          gg_buf_text(&r->child.err));
+	snprintf(query, sizeof(query),
+	         "select count(*) from note where instr(text, '%s') > 0 and text like '%%.'", text);
+	return CHECK_MSG(strstr(gg_buf_text(&r->child.err), text) != NULL, "no '%s' in: %s", text,
+	                 gg_buf_text(&r->child.err)) &&
+	       CHECK_MSG(recording_number(r, query) == 1, "notes: %s",
+	                 recording_text(r, "select group_concat(text) from note"));
+}
+
+#define SAYS(r, status, text, ...) \
+	is_said((r), (const char *const[]){ __VA_ARGS__, NULL }, (status), (text))
+
+TEST(without_a_sample_the_bound_of_what_was_allocated_is_told)
+{
+	struct recording r;
+
+	/* ln(2 / 0.05) GiB */
+	if (CHECK(recording_begin(&r)))
+		SAYS(&r, 0,
+		     "at a sampling interval of 1 GiB at most 3.69 GiB were allocated (95 % "
+		     "confidence)",
+		     "-i", "1G", "--", helper(), "allocate", "3");
+	CHECK(recording_number(&r, "select count(*) from process") == 1);
+	CHECK(strstr(gg_buf_text(&r.child.err), "nothing was sampled") != NULL);
+	recording_end(&r);
+}
+
+TEST(of_allocations_that_are_counted_the_bound_is_a_number)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)))
+		SAYS(&r, 0,
+		     "at a sampling interval of 1000000 allocations there were at most 3688879",
+		     "--scheme", "per-allocation", "-i", "1000000", "--", helper(), "allocate",
+		     "3");
+	recording_end(&r);
+}
+
+TEST(a_session_that_was_switched_off_says_so)
+{
+	struct recording r;
+
+	setenv("GEIGER_ACTIVE", "0", 1);
+	if (CHECK(recording_begin(&r)))
+		SAYS(&r, 0, "sampling is switched off", "-i", "1k", "--", helper(), "allocate",
+		     "1000");
+	CHECK(recording_number(&r, "select count(*) from event where kind = 'off'") == 1);
+	unsetenv("GEIGER_ACTIVE");
+	recording_end(&r);
+}
+
+TEST(a_profile_that_is_as_it_should_be_says_nothing)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(recording_run(
+		&r, (const char *const[]){ "-i", "1k", "--", helper(), "allocate", "3000", NULL },
+		60));
+	CHECK(recording_number(&r, "select count(*) from note") == 0);
+	CHECK(strstr(gg_buf_text(&r.child.err), "; ") == NULL);
+	/* Small blocks take four times what was asked for. */
+	if (CHECK(make(&r, "small",
+	               "#include <stdlib.h>\n#include <unistd.h>\nvoid *volatile p;\n"
+	               "int main(void) { for (int i = 0; i < 2000000; i++) p = malloc(8);\n"
+	               "usleep(2500000); return 0; }",
+	               "", path))) {
+		CHECK(recording_run(&r, (const char *const[]){ "-i", "16k", "--", path, NULL },
+		                    60));
+		CHECK(recording_number(&r, "select max(anonymous_bytes) from memory") > 60e6);
+		CHECK(recording_number(&r, "select count(*) from note") == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(a_static_program_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (make(&r, "static", "int main(void) { return 4; }", "-static", path))
+		SAYS(&r, 4, "it is statically linked", "--", path);
+	else
+		SKIP("no static libc here");
+	recording_end(&r);
+}
+
+#define GO_MARK "__attribute__((section(\".go.buildinfo\"), used)) static int mark = 1;\n"
+
+TEST(a_go_program_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (make(&r, "go", GO_MARK "int main(void) { return 0; }", "-static", path))
+		SAYS(&r, 0, "it is a Go program, statically linked", "--", path);
+	/* With cgo. */
+	if (CHECK(make(&r, "cgo", GO_MARK "int main(void) { return 0; }", "", path)))
+		SAYS(&r, 0, "it is a Go program: Go has an allocator of its own", "--", path);
+	recording_end(&r);
+}
+
+/* Blocks from a static array. */
+#define OWN_ALLOCATOR(exported, prefix)                                                    \
+	"#include <stddef.h>\n" exported "static char all[1 << 20]; static size_t used;\n" \
+	"void *" prefix "malloc(size_t n) { void *p = all + used;\n"                       \
+	"  used += (n + 31) & -16; return p; }\n"                                          \
+	"void " prefix "free(void *p) { (void)p; }\n"
+
+TEST(an_allocator_in_the_program_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	/* As other libraries see it, and as jemalloc is linked in with a prefix. */
+	if (CHECK(make(
+		    &r, "own",
+		    OWN_ALLOCATOR(
+			    "",
+			    "") "void *calloc(size_t n, size_t s)"
+				" { return malloc(n * s); }\n"
+				"void *realloc(void *p, size_t n) { (void)p; return malloc(n); }\n"
+				"int main(void) { return malloc(100) == NULL; }",
+		    "-fno-builtin -rdynamic -s", path)))
+		SAYS(&r, 0, "it has an allocator of its own (malloc is in the program)", "-i", "1k",
+		     "--", path);
+	if (CHECK(make(&r, "prefixed",
+	               OWN_ALLOCATOR("", "je_") "int main(void) { return je_malloc(9) == NULL; }",
+	               "", path)))
+		SAYS(&r, 0, "it has an allocator of its own (je_malloc is in the program)", "-i",
+		     "1k", "--", path);
+	recording_end(&r);
+}
+
+TEST(a_program_with_more_privileges_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (geteuid() != 0)
+		SKIP("only root can make a program of another user");
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(chmod(r.directory, 0755) == 0);
+	if (CHECK(make(&r, "setuid", "int main(void) { return 6; }", "", path)) &&
+	    CHECK(chown(path, 65534, 65534) == 0 && chmod(path, 04755) == 0)) {
+		/* The program's output is its own: the loader says nothing of the agent. */
+		SAYS(&r, 6, "it runs with more privileges than its caller", "--", path);
+		CHECK(r.child.out.length == 0);
+		CHECK(strstr(gg_buf_text(&r.child.err), "preload") == NULL);
+	}
+	recording_end(&r);
+}
+
+TEST(a_program_of_musl_is_told)
+{
+#if defined(__x86_64__)
+	struct recording r;
+	char loader[128], path[128], option[256];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	/* In the place of its loader a program that ends. */
+	if (CHECK(make(&r, "ld-musl-x86_64.so.1",
+	               "void _start(void) { __asm__(\"mov $60, %eax; mov $7, %edi; syscall\"); }",
+	               "-static -nostdlib -ffreestanding", loader))) {
+		snprintf(option, sizeof(option), "-Wl,--dynamic-linker=%s", loader);
+		if (CHECK(make(&r, "musl", "int main(void) { return 0; }", option, path)))
+			SAYS(&r, 7, "it is linked with musl", "--", path);
+	}
+	recording_end(&r);
+#else
+	SKIP("the loader that stands for musl's is of x86-64");
+#endif
+}
+
+TEST(a_program_that_lost_its_environment_is_told)
+{
+	struct recording r;
+	char path[128], text[256];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(text, sizeof(text), "executed %s, which is not in the profile: its environment",
+	         helper());
+	SAYS(&r, 9, text, "-i", "1k", "--", "env", "-i", helper(), "slow", "500");
+	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(500000); return 4; }",
+	         "-static", path)) {
+		snprintf(text, sizeof(text),
+		         "executed %s, which is not in the profile: it is statically linked", path);
+		SAYS(&r, 4, text, "-i", "1k", "--", "env", path);
+		CHECK(recording_number(&r, "select count(*) from event where kind = 'exec' and "
+		                           "detail like '%without the agent'") == 1);
+	}
+	/* One that has the agent again, if late, is in the profile, and nothing is missing. */
+	if (make(&r, "late",
+	         "#include <unistd.h>\nint main(int n, char **a) { usleep(300000);\n"
+	         "return n < 2 || execv(a[1], a + 1); }",
+	         "-static", path)) {
+		CHECK(recording_run(&r,
+		                    (const char *const[]){ "-i", "1k", "--", "env", path, helper(),
+		                                           "slow", "300", NULL },
+		                    60));
+		CHECK(r.child.exit_status == 9);
+		CHECK(recording_number(&r, "select count(*) from process") == 2);
+		CHECK(recording_number(&r, "select count(*) from note") == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(memory_that_never_went_through_malloc_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (CHECK(make(&r, "maps",
+	               "#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+	               "int main(void) { memset(mmap(0, 64 << 20, PROT_READ | PROT_WRITE,\n"
+	               "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 64 << 20);\n"
+	               "usleep(2500000); return 0; }",
+	               "", path))) {
+		SAYS(&r, 0, "the program maps memory itself: --mmap records that, too", "-i", "64k",
+		     "--", path);
+		/* With that there is nothing to say. */
+		CHECK(recording_run(
+			&r, (const char *const[]){ "-i", "64k", "--mmap", "--", path, NULL }, 60));
+		CHECK(recording_number(&r, "select count(*) from note") == 0);
+	}
+	recording_end(&r);
+}
+
+TEST(python_is_told_how_to_show_its_small_objects)
+{
+	static const char script[] = "import time; a = [str(i) + 'x' * 20 for i in range(600000)];"
+				     " time.sleep(2.5)";
+	struct recording r;
+
+	if (access("/usr/bin/python3", X_OK) < 0)
+		SKIP("no python3 here");
+	if (!CHECK(recording_begin(&r)))
+		return;
+	unsetenv("PYTHONMALLOC");
+	SAYS(&r, 0, "set PYTHONMALLOC=malloc to see them", "-i", "64k", "--", "/usr/bin/python3",
+	     "-c", script);
+	setenv("PYTHONMALLOC", "malloc", 1);
+	CHECK(recording_run(
+		&r,
+		(const char *const[]){ "-i", "64k", "--", "/usr/bin/python3", "-c", script, NULL },
+		60));
+	CHECK(recording_number(&r, "select count(*) from note") == 0);
+	unsetenv("PYTHONMALLOC");
+	recording_end(&r);
+}
