@@ -177,8 +177,8 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 
 	if (diff->significant_count == 0)
 		gg_buf_printf(out,
-		              "No row differs by more than sampling explains; compared: %zu, "
-		              "false discovery rate: %.3g %%.\n",
+		              "No row differs by more than sampling explains; compared: %zu,\n"
+		              "  false discovery rate: %.3g %%.\n",
 		              diff->row_count, rate);
 	else
 		gg_buf_printf(out,

@@ -102,6 +102,10 @@ static void append_peak(const struct gg_report *report, struct gg_buf *out)
 		return;
 	}
 	append_tally(report, &summary->peak, GG_BYTES, FIGURE_WIDTH, out);
+	if (summary->peak_ns == GG_TIME_NONE) { /* nothing was ever live */
+		gg_buf_append_text(out, "\n");
+		return;
+	}
 	gg_buf_append_text(out, "  at ");
 	gg_report_append_time(summary->peak_ns, out);
 	if (summary->at_peak.rss > 0) {
@@ -109,6 +113,19 @@ static void append_peak(const struct gg_report *report, struct gg_buf *out)
 		gg_figure_append_number(&report->figures, summary->at_peak.rss, GG_BYTES, out);
 	}
 	gg_buf_append_text(out, "\n");
+}
+
+/* The live heap is an estimate, so the rest may be negative by chance; else there is a reason. */
+static const char *remark_on_rest(const struct gg_report *report, double rest)
+{
+	const struct gg_tally *live = &report->summary->live_then;
+	struct gg_figure figure = gg_figure_of(live, GG_BYTES, report->confidence, false);
+
+	if (rest >= 0)
+		return "kept free by the allocator, other mappings";
+	if (rest + figure.estimate - figure.low >= 0)
+		return "none, as far as sampling tells";
+	return "negative: some live memory is not resident";
 }
 
 /* RSS, and what of it is not live heap. */
@@ -135,10 +152,7 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 		append_bytes(report, "  stacks", resident->stack, "", out);
 	if (resident->file >= 0)
 		append_bytes(report, "  files", resident->file, "", out);
-	append_bytes(report, "  the rest", rest,
-	             rest >= 0 ? "kept free by the allocator, other mappings"
-	                       : "negative: some live memory is not resident",
-	             out);
+	append_bytes(report, "  the rest", rest, remark_on_rest(report, rest), out);
 }
 
 static void append_command(const struct gg_report *report, struct gg_buf *out)
@@ -193,6 +207,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_ques
 	gg_buf_printf(out, "%s%s", report->style.strong, gg_metric_name(query->metric));
 	if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at the end");
+	} else if (query->metric == GG_METRIC_PEAK && moment_ns == GG_TIME_NONE) {
+		; /* nothing that was asked for was ever live */
 	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {
 		gg_buf_append_text(out, " at ");
 		gg_report_append_time(moment_ns, out);
@@ -325,6 +341,8 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		const struct gg_row *row = &result->rows[best[i]];
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
+		if (tally->sample_count == 0 && report->summary->interval <= 1)
+			continue; /* each allocation was recorded: it holds nothing */
 		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
 		                                 gg_report_is_discovered(result, row))
 		                          .high);

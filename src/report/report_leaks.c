@@ -162,8 +162,8 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 	gg_report_append_head(report, out);
 	gg_buf_printf(out, "%slive at the end%s: ", report->style.strong, report->style.reset);
 	append_range(report, &leaks->live_bytes, GG_BYTES, out);
-	gg_buf_printf(out, " in %zu stack%s; older than a tenth of the run: ", leaks->row_count,
-	              leaks->row_count == 1 ? "" : "s");
+	gg_buf_printf(out, " in %zu stack%s\n", leaks->row_count, leaks->row_count == 1 ? "" : "s");
+	gg_buf_append_text(out, "older than a tenth of the run: ");
 	append_range(report, &leaks->old_bytes, GG_BYTES, out);
 	gg_buf_append_text(out, "\n\n");
 	append_classes(report, leaks, out);

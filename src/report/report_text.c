@@ -169,14 +169,18 @@ static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 {
 	enum gg_quantity unit = report->result->query.unit;
 	size_t shown = shown_count(report), hidden = report->result->row_count - shown;
+	double most = hidden > 0 ? gg_report_most_hidden(report, shown) : 0;
 
 	if (hidden == 0)
 		return;
-	gg_buf_printf(out,
-	              hidden == 1 ? "%zu more row, which holds at most "
-	                          : "%zu more rows, of which each holds at most ",
-	              hidden);
-	gg_figure_append_number(&report->figures, gg_report_most_hidden(report, shown), unit, out);
+	gg_buf_printf(out, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
+	if (!isfinite(most)) { /* no sample tells how many small allocations there were */
+		gg_buf_append_text(out, ".\n");
+		return;
+	}
+	gg_buf_append_text(out, hidden == 1 ? ", which holds at most "
+	                                    : ", of which each holds at most ");
+	gg_figure_append_number(&report->figures, most, unit, out);
 	gg_buf_append_text(out, unit == GG_ALLOCATIONS ? " allocations.\n" : ".\n");
 }
 

@@ -151,15 +151,17 @@ static void append_without_moments(const struct gg_report *report,
 {
 	struct gg_figure figure = gg_figure_of(&timeline->without_moments, GG_BYTES,
 	                                       report->confidence, false);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (!gg_model_has_history(report->model))
 		gg_buf_append_text(out, "note: recorded without history: the chart has only what "
 		                        "was never freed\n");
 	if (timeline->without_moments.sample_count == 0)
 		return;
-	gg_buf_append_text(out, "note: not in the chart, because its moments are not known: ");
-	gg_figure_append(&report->figures, &figure, out);
-	gg_buf_append_text(out, " that was allocated and freed\n");
+	gg_buf_append_text(&text, "note: not in the chart, because its moments are not known: ");
+	gg_figure_append(&report->figures, &figure, &text);
+	gg_buf_append_text(&text, " that was allocated and freed");
+	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
 }
 
 void gg_report_timeline_text(const struct gg_report *report, const struct gg_timeline *timeline,

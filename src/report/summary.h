@@ -45,7 +45,8 @@ GG_MUST_CHECK int gg_summary_of(struct gg_summary *summary, const struct gg_mode
                                 const struct gg_question *query, struct gg_error *error);
 
 /*
- * What RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts for, such as free memory that the
- * allocator keeps; negative where some of the live memory is not resident.
+ * What RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts
+ * for, such as free memory that the allocator keeps; negative where some of the live memory is not
+ * resident, or by chance, as the live heap is an estimate.
  */
 double gg_summary_rest(const struct gg_summary *summary);

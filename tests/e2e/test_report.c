@@ -74,6 +74,62 @@ TEST(files_that_are_no_profiles_are_refused)
 	CHECK_SAYS("tree other", 1, "other");
 }
 
+TEST(a_peak_of_nothing_has_no_moment)
+{
+	const char *text = shell("\"$GEIGER\" report made.geiger -m peak --focus '^nobody$'", 0);
+
+	CHECK_MSG(strstr(text, "\npeak: < ") != NULL, "%s", text);
+}
+
+TEST(rows_that_are_cut_have_a_bound_or_none_is_told)
+{
+	const char *text = shell("\"$GEIGER\" report made.geiger --unit count --limit 2", 0);
+
+	CHECK_MSG(strstr(text, "\n9 more rows.\n") != NULL, "%s", text);
+	text = shell("\"$GEIGER\" report made.geiger --limit 2", 0);
+	CHECK_MSG(strstr(text, "9 more rows, of which each holds at most ") != NULL, "%s", text);
+}
+
+/* The rest of RSS in the head, with `less` bytes less of RSS than the profile has. */
+static const char *rest(const char *less)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line),
+	         "cp made.geiger other && python3 -c 'import sqlite3; c = "
+	         "sqlite3.connect(\"other\"); c.execute(\"update memory set rss_bytes = rss_bytes "
+	         "- %s\"); c.commit()' && \"$GEIGER\" report other | grep rest",
+	         less);
+	return shell(line, 0);
+}
+
+TEST(the_rest_of_rss_may_be_negative_by_chance)
+{
+	/* Live heap is 290.1 MiB, certainly 267 MiB; the rest is 12 MiB. */
+	CHECK(strstr(rest("0"), "12.0 MiB  kept free by the allocator") != NULL);
+	CHECK(strstr(rest("25000000"), "-11.8 MiB  none, as far as sampling tells") != NULL);
+	CHECK(strstr(rest("60000000"), "-45.2 MiB  negative: some live memory is") != NULL);
+}
+
+TEST(reports_fit_into_80_columns)
+{
+	static const char *const lines[] = {
+		"report made.geiger",   "report made.geiger --by stack",
+		"tree made.geiger",     "leaks made.geiger",
+		"timeline made.geiger", "diff made.geiger made.geiger"
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char line[256];
+		const char *text;
+
+		snprintf(line, sizeof(line),
+		         "LC_ALL=C COLUMNS=80 \"$GEIGER\" %s | grep '.\\{81\\}' || :", lines[i]);
+		text = shell(line, 0);
+		CHECK_MSG(text[0] == '\0', "%s: %s", lines[i], text);
+	}
+}
+
 TEST(a_window_may_be_two_words_or_one)
 {
 	char first[8192];
