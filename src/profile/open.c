@@ -15,6 +15,7 @@
 
 #include "profile/schema.h"
 #include "profile/store.h"
+#include "region/layout.h"
 
 const char gg_store_writing_pragmas[] =
 	"pragma synchronous = off; pragma secure_delete = off; pragma cache_size = -16384";
@@ -130,6 +131,10 @@ int gg_store_check_header(const char *path, struct gg_error *error)
 	}
 	length = fread(header, 1, sizeof(header), file);
 	fclose(file);
+	if (memcmp(header, &(uint64_t){ GG_REGION_MAGIC }, sizeof(uint64_t)) == 0)
+		return gg_error_set(error, -EBADMSG, path,
+		                    "Make a profile of it: geiger salvage -o FILE REGION.",
+		                    "a region, not a profile");
 	if (length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
 		return gg_error_set(error, -EBADMSG, path,
 		                    "Profiles are made by 'geiger record' and 'geiger salvage'.",

@@ -281,6 +281,10 @@ TEST(check_tells_whole_profiles_from_others)
 	fclose(file);
 	run("check", 1, "not a profile");
 	run("sql", 1, "not a profile");
+	file = fopen(path, "w");
+	fputs("GGGR-REG", file);
+	fclose(file);
+	run("check", 1, "a region, not a profile");
 	unlink(path);
 	run("check", 1, "No such file");
 }
