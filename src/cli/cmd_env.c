@@ -18,7 +18,9 @@ struct env_options {
 	bool free_stacks, mappings;
 };
 
-static const struct env_options defaults = { .scheme = -1 };
+#define NOT_GIVEN UINT64_MAX
+
+static const struct env_options defaults = { .interval = NOT_GIVEN, .scheme = -1 };
 
 static const struct gg_option env_option_table[] = {
 	{ "format", 0, GG_OPTION_CHOICE, offsetof(struct env_options, format),
@@ -109,7 +111,7 @@ static int run_env(struct gg_invocation *invocation)
 	struct gg_launch_settings settings = {
 		.agent = agent,
 		.directory = given->directory,
-		.interval = given->interval,
+		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
 		.scheme = given->scheme >= 0 ? gg_scheme_name((enum gg_scheme)given->scheme) : NULL,
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
@@ -119,6 +121,10 @@ static int run_env(struct gg_invocation *invocation)
 	int status = gg_launch_find_agent(agent, invocation->error);
 
 	invocation->operands[invocation->operand_count] = NULL;
+	if (given->interval != NOT_GIVEN &&
+	    (given->interval == 0 || given->interval > UINT64_C(1) << 48))
+		return gg_error_set(invocation->error, -EINVAL, "env: --interval",
+		                    "Give 1 to 256TiB.", "it is out of range");
 	if (given->directory != NULL && given->directory[0] != '/')
 		return gg_error_set(invocation->error, -EINVAL, "env: --dir",
 		                    "Programs change their directory: give an absolute path.",

@@ -19,7 +19,9 @@ struct record_options {
 	bool free_stacks, mappings, no_children, no_symbols, quiet;
 };
 
-static const struct record_options defaults = { .scheme = -1 };
+#define NOT_GIVEN UINT64_MAX
+
+static const struct record_options defaults = { .interval = NOT_GIVEN, .scheme = -1 };
 
 static const struct gg_option record_option_table[] = {
 	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct record_options, output), "FILE",
@@ -84,7 +86,7 @@ static int run_record(struct gg_invocation *invocation)
 	struct gg_record_options options = {
 		.command = invocation->operands,
 		.output = given->output,
-		.interval = given->interval,
+		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
 		.scheme = given->scheme >= 0 ? gg_scheme_name((enum gg_scheme)given->scheme) : NULL,
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
@@ -102,7 +104,8 @@ static int run_record(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "record",
 		                    "Name it after the options: geiger record -- COMMAND.",
 		                    "no command given");
-	if (given->interval > UINT64_C(1) << 48)
+	if (given->interval != NOT_GIVEN &&
+	    (given->interval == 0 || given->interval > UINT64_C(1) << 48))
 		return gg_error_set(invocation->error, -EINVAL, "record: --interval",
 		                    "Give 1 to 256TiB.", "it is out of range");
 	status = gg_record_run(&options, &exit_status, invocation->error);

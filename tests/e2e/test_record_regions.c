@@ -188,6 +188,8 @@ TEST(other_forms_of_the_environment)
 		CHECK(strstr(gg_buf_text(&r.child.out), ":ro") != NULL);
 		CHECK(geiger(&r, "env", "--dir", "relative", NULL));
 		CHECK(r.child.exit_status == 2);
+		CHECK(geiger(&r, "env", "--interval=0", NULL, NULL));
+		CHECK(r.child.exit_status == 2);
 	}
 	recording_end(&r);
 }
