@@ -66,7 +66,7 @@ static const struct gg_option options[] = {
 	  "sort by what rows ask for themselves (default)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(total), NULL, "sort by that and what they call" },
 	{ "at", 0, GG_OPTION_TEXT, AT(at), "TIME", "what was live at a moment, such as 12.5s" },
-	{ "between", 0, GG_OPTION_TEXT, AT(between), "T0,T1",
+	{ "between", 0, GG_OPTION_TEXT, AT(between), "T0 T1",
 	  "only what happened between two moments" },
 	{ "focus", 0, GG_OPTION_TEXT, AT(focus), "RE", "only stacks with a function that matches" },
 	{ "ignore", 0, GG_OPTION_TEXT, AT(ignore), "RE", "only stacks without one that matches" },
