@@ -35,8 +35,8 @@ static int run_check(struct gg_invocation *invocation)
 	int count;
 
 	if (invocation->operand_count == 0)
-		return gg_error_set(invocation->error, -EINVAL, "check", "Name a profile.",
-		                    "no file given");
+		return gg_error_set(invocation->error, -EINVAL, "check",
+		                    "Name one: geiger check FILE.", "no profile was given");
 	count = gg_profile_open(&profile, invocation->operands[0], invocation->error);
 	if (count < 0)
 		return count;
@@ -55,12 +55,12 @@ const struct gg_command gg_command_check = {
 	.usage = "FILE",
 	.details =
 		"Looks for damage of the file, ids that point nowhere, times and stacks out of\n"
-		"order, samples that cannot have been drawn as they say, and processes whose totals\n"
-		"(allocated minus freed) are not what their samples say is live.  One line for each\n"
-		"kind of problem, with the first row that has it.\n"
+		"order, samples that cannot have been drawn as they say, and processes whose\n"
+		"totals (allocated minus freed) are not what their samples say is live.  One line\n"
+		"for each kind of problem, with the first row that has it.\n"
 		"\n"
-		"Exit status: 0 if there is no problem; 1 if there is, or FILE is no profile; 2 if\n"
-		"asked wrongly.\n",
+		"Exit status: 0 if there is no problem; 1 if there is, or FILE is no profile;\n"
+		"2 if asked wrongly.\n",
 	.options = check_option_table,
 	.options_size = sizeof(struct check_options),
 	.max_operands = 1,

@@ -104,7 +104,7 @@ static int run_help(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "man", 0, GG_OPTION_FLAG, offsetof(struct help_options, man), NULL,
-	  "print the source of the manual page instead, for scdoc" },
+	  "print the manual page's source, for scdoc" },
 	{ "list", 0, GG_OPTION_FLAG, offsetof(struct help_options, list), NULL,
 	  "list the names of the manual pages" },
 	GG_OPTIONS_END,

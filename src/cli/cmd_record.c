@@ -41,7 +41,7 @@ static const struct gg_option record_option_table[] = {
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
 	  "end the recording, not the command: 90, 10m, 2h" },
 	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_symbols), NULL,
-	  "look up no functions and lines; 'geiger symbolize' does it later" },
+	  "leave functions and lines to 'geiger symbolize'" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
 	  "say nothing unless it fails" },
 	GG_OPTIONS_END,

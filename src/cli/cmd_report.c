@@ -95,7 +95,7 @@ const struct gg_command gg_command_report = {
 		"part reaches as far as the truth may be.\n\n"
 		"  geiger report redis.geiger\n"
 		"  geiger report redis.geiger --metric peak --by stack --limit 5\n"
-		"  geiger report redis.geiger --metric allocated --between 10s 20s --focus '^parse_'\n",
+		"  geiger report redis.geiger -m allocated --between 10s 20s --focus '^parse_'\n",
 	.options = options,
 	.options_size = sizeof(struct gg_report_options),
 	.option_defaults = &(const struct gg_report_options){ .confidence = 0.95,

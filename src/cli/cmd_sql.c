@@ -251,10 +251,9 @@ static int run_sql(struct gg_invocation *invocation)
 	int code;
 
 	if (invocation->operand_count == 0)
-		return gg_error_set(
-			error, -EINVAL, "sql",
-			"Name a profile and ask, for example, 'select * from v_function'.",
-			"no file given");
+		return gg_error_set(error, -EINVAL, "sql",
+		                    "Name one and ask, for example, 'select * from v_function'.",
+		                    "no profile was given");
 	if (options->csv && options->json)
 		return gg_error_set(error, -EINVAL, "sql", "Give one of the two.",
 		                    "both --csv and --json");
@@ -280,26 +279,26 @@ const struct gg_command gg_command_sql = {
 	.summary = "ask a profile in SQL",
 	.usage = "FILE [QUESTION]",
 	.details =
-		"QUESTION is one statement that reads, in the language of SQLite; without one, the\n"
+		"QUESTION is one statement that reads, in the language of SQLite; without one,\n"
 		"tables and views are listed with their columns.  docs/PROFILE.md explains them.\n"
 		"\n"
 		"Views make common questions one line:\n"
-		"  v_function  what each function holds and allocated: itself, and with what it calls\n"
+		"  v_function  what functions hold and allocated: alone, and with what they call\n"
 		"  v_stack     the same for each stack, written as main;parse;malloc\n"
 		"  v_timeline  100 moments of the recording: live estimate, allocations, RSS\n"
 		"  v_leak      what was live at the end, by stack, with first and last time\n"
 		"  v_sample    each sample with what it stands for: count, bytes and variances\n"
 		"\n"
 		"Functions, beside SQLite's: gg_size(bytes) writes a size for people;\n"
-		"gg_bytes_low, gg_bytes_high, gg_count_low, gg_count_high(scheme, interval, offset,\n"
-		"marks, size [, confidence]) are the ends of the confidence interval of a group of\n"
-		"rows of v_sample.\n"
+		"gg_bytes_low, gg_bytes_high, gg_count_low, gg_count_high(scheme, interval,\n"
+		"offset, marks, size [, confidence]) are the ends of the confidence interval of a\n"
+		"group of rows of v_sample.\n"
 		"\n"
 		"  geiger sql x.geiger \"select function, gg_size(live_bytes) from v_function\n"
 		"                       order by live_bytes desc limit 20\"\n"
 		"\n"
-		"Exit status: 0; 1 if FILE is no profile or damaged; 2 if QUESTION is wrong or would\n"
-		"change something.\n",
+		"Exit status: 0; 1 if FILE is no profile or damaged; 2 if QUESTION is wrong or\n"
+		"would change something.\n",
 	.options = sql_option_table,
 	.options_size = sizeof(struct sql_options),
 	.max_operands = 2,

@@ -45,7 +45,7 @@ static int run_symbolize(struct gg_invocation *invocation)
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "symbolize",
-		                    "Name it: geiger symbolize FILE.", "no profile given");
+		                    "Name one: geiger symbolize FILE.", "no profile was given");
 	status = gg_profile_edit(&profile, invocation->operands[0], invocation->error);
 	if (status < 0)
 		return status;
@@ -53,7 +53,7 @@ static int run_symbolize(struct gg_invocation *invocation)
 	gg_profile_close(profile);
 	if (status < 0)
 		return status;
-	printf("%llu of %llu frames of %u modules have names; %u modules gained some\n",
+	printf("%llu of %llu frames have names; modules looked at: %u, with new names: %u\n",
 	       (unsigned long long)result.named_count, (unsigned long long)result.frame_count,
 	       result.module_count, result.improved_count);
 	return 0;
@@ -63,10 +63,10 @@ const struct gg_command gg_command_symbolize = {
 	.name = "symbolize",
 	.summary = "look up functions and lines of a profile again",
 	.usage = "[OPTION]... FILE",
-	.details =
-		"Recording does so when the session ends.  This does it once more: where the debug\n"
-		"information is, or after a debug package was installed.  A file is used only if its\n"
-		"build-id is that of the module that ran; names that are known are never lost.\n",
+	.details = "Recording does so when the session ends.  This does it once more: where the\n"
+		   "debug information is, or after a debug package was installed.  A file is used\n"
+		   "only if its build-id is that of the module that ran; names that are known are\n"
+		   "never lost.\n",
 	.options = symbolize_option_table,
 	.options_size = sizeof(struct symbolize_options),
 	.option_mode = GG_OPTIONS_ANYWHERE,

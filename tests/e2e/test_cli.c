@@ -119,12 +119,16 @@ TEST(output_that_cannot_be_written_is_an_error)
 
 TEST(help_fits_80_columns)
 {
-	struct child child = geiger("help", NULL);
-	size_t column = 0;
+	struct child child = geiger("help; for c in $(\"$GEIGER\" help | "
+	                            "grep -oE '^  [a-z]+'); do \"$GEIGER\" help $c; done",
+	                            NULL);
+	size_t column = 0, lines = 0;
 
 	for (const char *p = gg_buf_text(&child.out); *p != '\0'; p++) {
 		column = *p == '\n' ? 0 : column + 1;
-		CHECK(column <= 80);
+		lines += *p == '\n';
+		CHECK_MSG(column <= 80, "%.100s", p - column + 1);
 	}
+	CHECK(lines > 150);
 	child_done(&child);
 }

@@ -46,7 +46,7 @@ TEST(functions_can_be_looked_up_later)
 		CHECK(recording_number(&r, NAMED) == 0);
 		symbolize(&r, "--offline");
 		CHECK(r.child.exit_status == 0);
-		CHECK(strstr(gg_buf_text(&r.child.out), "frames of") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), "frames have names") != NULL);
 		CHECK(recording_number(&r, NAMED) == 1);
 		CHECK(recording_geiger(&r, (const char *const[]){ "check", r.path, NULL }, 60));
 		CHECK(r.child.exit_status == 0);
