@@ -24,7 +24,8 @@ static int choose_processes(struct gg_scope *scope, struct gg_error *error)
 	size_t count, found = 0;
 	const struct gg_process *processes = gg_model_processes(scope->model, &count);
 
-	scope->interval = gg_model_interval(scope->model, 0);
+	/* Where nobody watched (entry 0 is none), that there is no sample bounds nothing. */
+	scope->interval = count > 1 ? gg_model_interval(scope->model, 0) : 0;
 	if (scope->query.pid == 0)
 		return 0;
 	scope->process_in = calloc(count, 1);

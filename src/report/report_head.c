@@ -345,7 +345,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		const struct gg_row *row = &result->rows[best[i]];
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
-		if (tally->sample_count == 0 && report->summary->interval <= 1)
+		if (tally->sample_count == 0 && report->summary->interval == 1)
 			continue; /* each allocation was recorded: it holds nothing */
 		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
 		                                 gg_report_is_discovered(result, row))

@@ -111,6 +111,25 @@ TEST(the_rest_of_rss_may_be_negative_by_chance)
 	CHECK(strstr(rest("60000000"), "-45.2 MiB  negative: some live memory is") != NULL);
 }
 
+TEST(where_no_process_was_recorded_nothing_is_known)
+{
+	const char *text;
+
+	shell("cp made.geiger other && python3 -c 'import sqlite3; c = sqlite3.connect(\"other\"); "
+	      "[c.execute(\"delete from \" + t) for t in \"process thread sample coarse total memory "
+	      "stack_sum function_sum\".split()]; c.commit()'",
+	      0);
+	text = shell("\"$GEIGER\" report other", 0);
+	CHECK_MSG(strstr(text, " < ") == NULL &&
+	                  strstr(text, "live at the end: - in 0 rows") != NULL,
+	          "%s", text);
+	text = shell("\"$GEIGER\" leaks other", 0);
+	CHECK_MSG(strstr(text, " < ") == NULL && strstr(text, "less than") == NULL, "%s", text);
+	shell("\"$GEIGER\" timeline other && \"$GEIGER\" tree other && "
+	      "\"$GEIGER\" diff other made.geiger",
+	      0);
+}
+
 TEST(reports_fit_into_80_columns)
 {
 	static const char *const lines[] = {
