@@ -26,9 +26,8 @@
 #define FOLD_NS   INT64_C(10000000) /* of each second */
 
 enum {
-	PRIORITY = -10, /* of the recorder: it needs little, but in time */
-	RING_EVENTS =
-		32768, /* 1.5 MiB a process: 0.6 s of 12 500 samples a second and their ends */
+	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
+	RING_EVENTS = 32768, /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
 	DEFAULT_INTERVAL = 512 * 1024, /* the agent's */
 	REGIONS_KEPT = 32,             /* that wait for a commit: each takes 3 MiB and more */
 	WATCHED_CLOSELY = 16, /* processes that are looked at each round, not each second */
