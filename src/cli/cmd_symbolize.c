@@ -53,6 +53,10 @@ static int run_symbolize(struct gg_invocation *invocation)
 	gg_profile_close(profile);
 	if (status < 0)
 		return status;
+	if (result.frame_count == 0) {
+		printf("nothing to look up: no frame is without functions and lines\n");
+		return 0;
+	}
 	printf("%llu of %llu frames have names; modules looked at: %u, with new names: %u\n",
 	       (unsigned long long)result.named_count, (unsigned long long)result.frame_count,
 	       result.module_count, result.improved_count);

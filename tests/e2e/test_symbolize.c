@@ -74,6 +74,20 @@ TEST(no_name_is_lost_where_the_files_are_missing)
 	recording_end(&r);
 }
 
+TEST(without_frames_there_is_nothing_to_look_up)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r))) {
+		CHECK(recording_geiger(
+			&r, (const char *const[]){ "record", "-o", r.path, "true", NULL }, 20));
+		symbolize(&r, "--offline");
+		CHECK(r.child.exit_status == 0);
+		CHECK(strstr(gg_buf_text(&r.child.out), "nothing to look up") != NULL);
+	}
+	recording_end(&r);
+}
+
 TEST(what_is_no_profile_is_refused)
 {
 	struct recording r;
