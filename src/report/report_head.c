@@ -216,6 +216,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_ques
 	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {
 		gg_buf_append_text(out, " at ");
 		gg_report_append_time(moment_ns, out);
+		if (moment_ns > gg_model_end_ns(report->model))
+			gg_buf_append_text(out, " (after the end)");
 	} else if (query->from_ns != INT64_MIN || query->to_ns != GG_TIME_NONE) {
 		gg_buf_append_text(out, " from ");
 		gg_report_append_time(query->from_ns > 0 ? query->from_ns : 0, out);

@@ -130,6 +130,12 @@ TEST(where_no_process_was_recorded_nothing_is_known)
 	      0);
 }
 
+TEST(a_moment_after_the_end_is_told_as_such)
+{
+	CHECK_SAYS("report made.geiger --at 1h", 0, "(after the end): ");
+	CHECK(strstr(shell("\"$GEIGER\" report made.geiger --at 1s", 0), "after the end") == NULL);
+}
+
 TEST(reports_fit_into_80_columns)
 {
 	static const char *const lines[] = {
