@@ -99,12 +99,16 @@ const struct gg_command gg_command_ls = {
 
 struct clean_options {
 	double older_seconds;
-	bool dry_run, quiet;
+	bool all, dry_run, quiet;
 };
+
+static const struct clean_options clean_defaults = { .older_seconds = 24 * 3600 };
 
 static const struct gg_option clean_option_table[] = {
 	{ "older-than", 0, GG_OPTION_TIME, offsetof(struct clean_options, older_seconds), "TIME",
-	  "only what ended longer ago: 90, 10m, 2h, 7d" },
+	  "only what ended longer ago: 90, 10m, 2h, 7d (1d)" },
+	{ "all", 'a', GG_OPTION_FLAG, offsetof(struct clean_options, all), NULL,
+	  "however short ago it ended" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct clean_options, dry_run), NULL,
 	  "list what would be removed, and remove nothing" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct clean_options, quiet), NULL,
@@ -123,7 +127,7 @@ static int run_clean(struct gg_invocation *invocation)
 {
 	const struct clean_options *given = invocation->options;
 	struct gg_clean clean = {
-		.older_seconds = given->older_seconds,
+		.older_seconds = given->all ? 0 : given->older_seconds,
 		.dry_run = given->dry_run,
 		.removed = given->quiet ? NULL : print_path,
 	};
@@ -145,9 +149,11 @@ const struct gg_command gg_command_clean = {
 	.usage = "[OPTION]... [DIRECTORY]...",
 	.details = "Of what 'geiger ls' lists it removes the dead: not what belongs to a living\n"
 		   "process or to a session that is being recorded, and nothing that is not a\n"
-		   "region. Prints the name of each.\n",
+		   "region. Prints the name of each.  What ended within a day stays, so that\n"
+		   "somebody can still look why.\n",
 	.options = clean_option_table,
 	.options_size = sizeof(struct clean_options),
+	.option_defaults = &clean_defaults,
 	.max_operands = -1,
 	.run = run_clean,
 };

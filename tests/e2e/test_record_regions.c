@@ -105,12 +105,14 @@ TEST(regions_are_listed_and_dead_ones_removed)
 
 		CHECK(geiger(&r, "clean", "--older-than", "1h", r.directory));
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
-		CHECK(geiger(&r, "clean", "--dry-run", r.directory, NULL));
+		CHECK(geiger(&r, "clean", r.directory, NULL, NULL)); /* nothing is a day old */
+		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
+		CHECK(geiger(&r, "clean", "--all", "--dry-run", r.directory));
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
 		CHECK(strstr(gg_buf_text(&r.child.out), "not a region") != NULL);
 		CHECK(strstr(gg_buf_text(&r.child.out), "dead") != NULL);
-		CHECK(geiger(&r, "clean", r.directory, NULL, NULL));
+		CHECK(geiger(&r, "clean", "--all", r.directory, NULL));
 		CHECK(r.child.exit_status == 0);
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
@@ -153,7 +155,7 @@ TEST(the_living_are_not_removed_and_can_be_read)
 	}
 	usleep(500000);
 	CHECK(strstr(gg_buf_text(&r.child.out), "alive") != NULL);
-	CHECK(geiger(&r, "clean", "-q", r.directory, NULL));
+	CHECK(geiger(&r, "clean", "-a", "-q", r.directory));
 	/* As it is, without a salvage: any command that takes a profile. */
 	CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
 	path = strdup(strstr(gg_buf_text(&r.child.out), r.directory));

@@ -386,7 +386,8 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 			CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
 			CHECK(recording_number(&r, "select sum(allocated_samples) from total") >
 			      10000);
-			recording_geiger(&r, (const char *const[]){ "clean", path, NULL }, 20);
+			recording_geiger(&r, (const char *const[]){ "clean", "--all", path, NULL },
+			                 20);
 			CHECK(access(path, F_OK) < 0);
 		}
 	}
