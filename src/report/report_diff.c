@@ -89,13 +89,13 @@ static void measure(const struct gg_diff_report *report, size_t *widths)
 	}
 }
 
-/* Behind the figures; a stack, which is long, on a line of its own. */
+/* Behind the figures; on a line of its own what is long, a stack, and where nearly no room is left. */
 static void append_label(const struct gg_diff_report *report, const char *label, size_t column,
                          struct gg_buf *out)
 {
 	size_t width = report->look.width;
 
-	if (report->after.result->query.by == GG_BY_STACK) {
+	if (report->after.result->query.by == GG_BY_STACK || column + LABEL_LEAST > width) {
 		gg_buf_printf(out, "\n%*s", LABEL_INDENT, "");
 		column = LABEL_INDENT;
 	}
