@@ -14,6 +14,9 @@ library shared 'long left; long (*next)(long);
 	long hook(long n) { left -= n; return next(n); }'
 library locked 'long left; long (*next)(long);
 	long hook(long n) { __atomic_fetch_add(&left, n, 5); return next(n); }'
+library aliased 'long left; long (*next)(long);
+	long a_hook(long n) { left -= n; return next(n); }
+	extern __typeof__(a_hook) hook __attribute__((alias("a_hook")));'
 
 if ! objdump -f "$scratch/own.so" | grep -q elf64-x86-64; then
 	exit 77
@@ -26,6 +29,9 @@ check a_planted_write_is_caught \
 check a_planted_lock_is_caught \
 	refuses 'hook writes what others may read' \
 	tools/check_hot_path "$scratch/locked.so" hook
+check another_name_of_the_function_hides_nothing \
+	refuses 'hook writes what others may read' \
+	tools/check_hot_path "$scratch/aliased.so" hook
 check a_function_that_is_not_there_is_caught \
 	refuses 'has no function gone' \
 	tools/check_hot_path "$scratch/own.so" hook gone
