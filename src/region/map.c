@@ -53,6 +53,14 @@ static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t b
 	return errno == EFAULT ? -ENOSPC : -errno;
 }
 
+/* An emulator may take any advice, and do nothing. */
+static bool has_space(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_blocks > 0;
+}
+
 /*
  * Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure.
  * must_keep: the descriptor is all that leads to the file.
@@ -80,7 +88,7 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool 
 	map->bytes = bytes;
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
-	if (!must_keep && populate(map, 0, PAGE_BYTES) == 0) {
+	if (!must_keep && populate(map, 0, PAGE_BYTES) == 0 && has_space(fd)) {
 		close(fd);
 		map->fd = -1;
 		return 0;

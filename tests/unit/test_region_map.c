@@ -123,7 +123,7 @@ TEST(no_descriptor_stays_where_space_can_be_had_without)
 		return;
 	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0)) {
 		if (map.fd >= 0)
-			SKIP("this kernel has no MADV_POPULATE_WRITE");
+			SKIP("this kernel, or the emulator, has no MADV_POPULATE_WRITE");
 		CHECK(count_descriptors() == before);
 		CHECK(gg_region_map_reserve(&map, BYTES / 2, 65536) == 0);
 		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
