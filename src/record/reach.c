@@ -11,13 +11,14 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { SECTION_MAX = 64 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
+enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 
 struct program {
 	int fd;
 	Elf64_Ehdr elf;
 	Elf64_Shdr *sections; /* section_count of them; NULL: none that can be read */
 	uint32_t section_count;
+	uint64_t left_bytes;               /* that may still be read */
 	char interpreter[INTERPRETER_MAX]; /* "": none */
 	char *why;
 };
@@ -27,13 +28,14 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
 	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-/* A section's content with a 0 byte after it, to be freed; NULL: not there, or too large. */
-static char *read_section(const struct program *program, const Elf64_Shdr *section)
+/* A section's content with a 0 byte after it, to be freed; NULL: not there, or too much is read. */
+static char *read_section(struct program *program, const Elf64_Shdr *section)
 {
 	char *content;
 
-	if (section->sh_type == SHT_NOBITS || section->sh_size > SECTION_MAX)
+	if (section->sh_type == SHT_NOBITS || section->sh_size > program->left_bytes)
 		return NULL;
+	program->left_bytes -= section->sh_size;
 	content = malloc(section->sh_size + 1);
 	if (content == NULL)
 		return NULL;
@@ -82,7 +84,7 @@ static void read_sections(struct program *program)
 	program->sections = NULL;
 }
 
-static bool is_go(const struct program *program)
+static bool is_go(struct program *program)
 {
 	const char *name;
 	bool found = false;
@@ -214,7 +216,7 @@ static bool read_script(int fd, char interpreter[INTERPRETER_MAX])
 
 static enum gg_reach examine(const char *path, bool is_script, char why[GG_REACH_WHY_MAX])
 {
-	struct program program = { .why = why };
+	struct program program = { .why = why, .left_bytes = READ_MAX };
 	char interpreter[INTERPRETER_MAX] = "";
 	enum gg_reach reach = GG_REACH_ALL;
 	struct stat file;

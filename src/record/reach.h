@@ -9,7 +9,7 @@
  *   GG_REACH_ALL    nothing speaks against it, or the file cannot be read
  *
  * Of a script its interpreter is asked.  Hostile files: everything is read by pread(), within limits.
- * Cost: reads the symbol tables, up to SECTION_MAX of each.
+ * Cost: reads the symbol tables, 256 MiB at most.
  */
 #pragma once
 

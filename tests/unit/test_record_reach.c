@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent can hear, of files that are no programs, or spoilt ones; tests/e2e has the real ones. */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/reach.h"
+#include "test.h"
+
+enum { MUTATIONS = 3000 };
+
+static char path[64];
+
+static bool put(const void *bytes, size_t count)
+{
+	int fd;
+	bool ok;
+
+	strcpy(path, "/tmp/gg-reach-XXXXXX");
+	fd = mkstemp(path);
+	ok = fd >= 0 && write(fd, bytes, count) == (ssize_t)count;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+TEST(of_what_is_no_program_nothing_is_said)
+{
+	static const char *const texts[] = {
+		"", "#!", "#!\n", "#! \t/nonexistent x", "#!relative", "\177ELF", "a text"
+	};
+	char why[GG_REACH_WHY_MAX] = "x";
+
+	for (size_t i = 0; i < GG_COUNT(texts); i++) {
+		CHECK(put(texts[i], strlen(texts[i])));
+		CHECK(gg_reach_of(path, why) == GG_REACH_ALL && why[0] == '\0');
+		unlink(path);
+	}
+	CHECK(gg_reach_of("/nonexistent", why) == GG_REACH_ALL);
+	CHECK(gg_reach_of("/dev/zero", why) == GG_REACH_ALL);
+	CHECK(gg_reach_of("/", why) == GG_REACH_ALL);
+}
+
+TEST(of_a_script_the_interpreter_is_asked_once)
+{
+	char why[GG_REACH_WHY_MAX], text[128];
+	Elf64_Ehdr elf = { .e_ident = ELFMAG };
+	char program[64];
+
+	elf.e_ident[EI_CLASS] = ELFCLASS32;
+	CHECK(put(&elf, sizeof(elf)));
+	strcpy(program, path);
+	snprintf(text, sizeof(text), "#! %s -w\n", program);
+	CHECK(put(text, strlen(text)));
+	CHECK(gg_reach_of(path, why) == GG_REACH_NONE);
+	CHECK(strstr(why, "32-bit") != NULL);
+	unlink(path);
+	unlink(program);
+
+	/* Its own interpreter. */
+	CHECK(put("x", 1));
+	snprintf(text, sizeof(text), "#!%s\n", path);
+	int fd = open(path, O_WRONLY | O_TRUNC);
+
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	CHECK(gg_reach_of(path, why) == GG_REACH_ALL);
+	unlink(path);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Headers and section headers of this very program, spoilt. */
+TEST(spoilt_programs_are_read_to_an_answer)
+{
+	int fd = open("/proc/self/exe", O_RDONLY), copy;
+	char why[GG_REACH_WHY_MAX];
+	uint64_t state = 20;
+	struct stat file;
+	uint8_t *bytes;
+	Elf64_Ehdr elf;
+
+	if (!CHECK(fd >= 0 && fstat(fd, &file) == 0))
+		return;
+	bytes = malloc((size_t)file.st_size);
+	CHECK(bytes != NULL && read(fd, bytes, (size_t)file.st_size) == file.st_size);
+	close(fd);
+	memcpy(&elf, bytes, sizeof(elf));
+	CHECK(put(bytes, (size_t)file.st_size));
+	CHECK(gg_reach_of(path, why) == GG_REACH_ALL || strstr(why, "malloc") != NULL);
+	copy = open(path, O_RDWR);
+	for (int i = 0; i < MUTATIONS; i++) {
+		uint64_t headers_bytes = (uint64_t)elf.e_shnum * sizeof(Elf64_Shdr);
+		uint64_t at = next_random(&state) % 3 == 0
+		                      ? next_random(&state) % 1024
+		                      : elf.e_shoff + next_random(&state) % headers_bytes;
+		uint64_t value = next_random(&state) % 4 == 0 ? UINT64_MAX : next_random(&state);
+		size_t count = 1 + next_random(&state) % 8;
+
+		if (at + count > (uint64_t)file.st_size)
+			continue;
+		CHECK(pwrite(copy, &value, count, (off_t)at) == (ssize_t)count);
+		memset(why, 'x', sizeof(why));
+		gg_reach_of(path, why);
+		CHECK_MSG(memchr(why, '\0', sizeof(why)) != NULL, "mutation %d", i);
+		/* One or two at a time. */
+		if (i % 2 == 0)
+			CHECK(pwrite(copy, bytes, (size_t)file.st_size, 0) == file.st_size);
+		else
+			CHECK(pwrite(copy, bytes + at, count, (off_t)at) == (ssize_t)count);
+	}
+	close(copy);
+	unlink(path);
+	free(bytes);
+}
