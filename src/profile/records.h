@@ -36,7 +36,7 @@ struct gg_process {
 	const char *exe, *command;
 	const char
 		*ending; /* "exited 0", "killed by signal 9", "exec", "lived on"; NULL: unknown */
-	double interval_bytes; /* of its region at start */
+	double interval_bytes; /* the largest that it was asked to sample with */
 	enum gg_scheme scheme;
 };
 

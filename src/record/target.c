@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "region/control.h"
 #include "region/view.h"
 
@@ -57,6 +58,7 @@ static void fill_record(struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->source.header;
 	struct gg_process *record = &target->record;
+	uint64_t first_bytes;
 	char value[64];
 
 	record->pid = target->pid;
@@ -66,6 +68,11 @@ static void fill_record(struct gg_target *target)
 	record->exe = copy_text(header->exe, header->exe_bytes, false);
 	record->command = copy_text(header->command, header->command_bytes, true);
 	record->interval_bytes = (double)header->control.interval_bytes;
+	/* It may have been changed since. */
+	if (find_option(header, "GEIGER_INTERVAL=", value) != NULL &&
+	    gg_size_parse(value, &first_bytes) == 0 && first_bytes <= GG_REGION_INTERVAL_MAX &&
+	    (double)first_bytes > record->interval_bytes)
+		record->interval_bytes = (double)first_bytes;
 	record->scheme = GG_SCHEME_POISSON;
 	if (find_option(header, "GEIGER_SCHEME=", value) != NULL &&
 	    gg_scheme_parse(value, &record->scheme) < 0)
@@ -220,7 +227,13 @@ int gg_target_watch_control(struct gg_target *target)
 		                (unsigned long long)before->interval_bytes,
 		                (unsigned long long)now.interval_bytes);
 	*before = now;
-	return output->status;
+	if ((double)now.interval_bytes <= target->record.interval_bytes ||
+	    now.interval_bytes > GG_REGION_INTERVAL_MAX)
+		return output->status;
+	/* What had no sample was exposed to this one, too. */
+	target->record.interval_bytes = (double)now.interval_bytes;
+	return gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                        &target->record, output->error));
 }
 
 /* Frees a finished process; who inherited from it looks further up from now on. */

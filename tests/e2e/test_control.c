@@ -196,6 +196,12 @@ TEST(another_sampling_interval_is_used_from_then_on)
 	}
 	CHECK(found);
 	CHECK(recording_number(&r, "select count(*) from sample where interval = 1024") > 50);
+	CHECK(recording_number(&r, "select interval from process") == 4096);
+	/* What has no sample may be of the time before. */
+	CHECK(control(&r, who, "interval", "100", NULL) == 0);
+	CHECK(control(&r, who, "snapshot", r.path, "--quiet") == 0);
+	CHECK(recording_number(&r, "select interval from process") == 1024);
+	CHECK(control(&r, who, "interval", "4k", NULL) == 0);
 	/* On or off is as it was. */
 	CHECK(control(&r, who, "status", NULL, NULL) == 0);
 	says(&r, "sampling     on, interval 4 KiB\n");
@@ -381,6 +387,7 @@ TEST(a_recorder_notes_what_was_asked_of_its_process)
 			"select count(*) from event where kind = 'interval' and process = 1 "
 			"and detail like '%from 1024 to 8192'",
 			1, 20));
+		CHECK(recording_wait_for(&r, "select interval from process", 8192, 20));
 		CHECK(control(&r, who, "off", NULL, NULL) == 0);
 		CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'off'", 1,
 		                         20));
