@@ -17,6 +17,7 @@
 #include "agent/system.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "region/control.h"
 #include "stats/weight.h"
 #include "unwind/unwind.h"
 
@@ -276,7 +277,7 @@ void gg_process_look_at_control(void)
 	if (gg_likely(wish.change_count == seen) ||
 	    !gg_cas_acq_rel(&gg_process.seen_wish, &seen, wish.change_count))
 		return;
-	if (wish.interval_bytes != 0)
+	if (wish.interval_bytes != 0 && wish.interval_bytes <= GG_REGION_INTERVAL_MAX)
 		gg_store_relaxed(&gg_process.interval_bytes, wish.interval_bytes);
 	gg_store_relaxed(&gg_process.is_active, wish.active);
 	/* Release: who sees the count sees the settings. */
