@@ -21,7 +21,7 @@
  * Memory of its own that a worker may have: more than any debug information needs that is not made
  * to need it.  (Files that it maps do not count.)
  */
-static const rlim_t DATA_BYTES_MAX = (rlim_t)4 << 30;
+#define DATA_BYTES_MAX ((rlim_t)4 << 30)
 
 /* --- code made at run time ---------------------------------------------------------------- */
 
