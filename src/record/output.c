@@ -32,10 +32,13 @@ void gg_output_done(struct gg_output *output)
 	output->pending = NULL;
 }
 
-int64_t gg_output_time(const struct gg_output *output, uint64_t monotonic_ns)
+int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns)
 {
 	int64_t time_ns = (int64_t)(monotonic_ns - output->start_ns);
 
+	/* What is read in a round may have happened after the round began. */
+	if (time_ns > output->now_ns)
+		output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
 	if (time_ns > output->now_ns)
 		return output->now_ns;
 	return time_ns > -TIME_MOST ? time_ns : -TIME_MOST;

@@ -51,7 +51,7 @@ GG_MUST_CHECK int gg_output_init(struct gg_output *output, struct gg_profile *pr
                                  uint64_t start_ns, struct gg_error *error);
 void gg_output_done(struct gg_output *output);
 
-int64_t gg_output_time(const struct gg_output *output, uint64_t monotonic_ns);
+int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns);
 
 /* Takes the sample and gives it its id; 0: failed. */
 uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample);

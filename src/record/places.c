@@ -2,8 +2,10 @@
 #include "record/places.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LOOK_EVERY_NS INT64_C(1000000000)
 
@@ -173,6 +175,22 @@ int gg_places_write(const struct gg_places *places, struct gg_output *output)
 
 /* --- frames and stacks --- */
 
+/* The module of code that is in none: perf's map of the process; 0: there is none. */
+static uint32_t perf_map_of(struct gg_places *places, struct gg_output *output)
+{
+	char path[PATH_MAX_BYTES];
+	const struct gg_module module = { .path = path };
+
+	if (places->perf_map != 0 || output->now_ns < places->next_perf_map_ns)
+		return places->perf_map;
+	places->next_perf_map_ns = output->now_ns + LOOK_EVERY_NS;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", places->pid);
+	if (access(path, R_OK) == 0)
+		gg_output_keep(output, gg_profile_intern_module(output->profile, &module,
+		                                                &places->perf_map, output->error));
+	return places->perf_map;
+}
+
 /* The frame of a return address; 0: failed. */
 static uint32_t frame_of(struct gg_places *places, struct gg_output *output, uint64_t pc,
                          uint64_t time_ns, bool is_current)
@@ -180,16 +198,16 @@ static uint32_t frame_of(struct gg_places *places, struct gg_output *output, uin
 	uint64_t known = is_current ? gg_map_get(&places->frames, pc) : GG_MAP_NONE;
 	uint64_t address = pc - 1; /* of the call, not of what follows it */
 	const struct gg_place_module *module;
-	uint32_t frame = 0;
+	uint32_t frame = 0, id;
 
 	if (known != GG_MAP_NONE)
 		return (uint32_t)known;
 	module = find_module(places, address, time_ns);
-	if (module != NULL && module->id != 0)
+	id = module != NULL ? module->id : perf_map_of(places, output);
+	if (module != NULL && id != 0)
 		address -= module->bias;
-	gg_output_keep(output,
-	               gg_profile_intern_frame(output->profile, module != NULL ? module->id : 0,
-	                                       address, &frame, output->error));
+	gg_output_keep(output, gg_profile_intern_frame(output->profile, id, address, &frame,
+	                                               output->error));
 	if (is_current && frame != 0 && gg_map_put(&places->frames, pc, frame) < 0)
 		gg_output_keep(output, -ENOMEM);
 	return frame;
@@ -252,6 +270,7 @@ uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
 		if (place != NULL && *place != 0)
 			return *place;
 	}
+	places->pid = source->header.pid;
 	count = list_frames(places, source, node, is_current, steps, &stack);
 	while (count > 0 && output->status == 0) {
 		const struct step *step = &steps[--count];

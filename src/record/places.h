@@ -9,6 +9,8 @@
  * Which one  modules that overlap were there one after the other, so the right one is the first whose
  *            end is after the sample.  An end is noticed by the first sample through the successor and
  *            has that sample's time (agent/loaded.h).
+ * JIT code   is in no module.  Where there is a "/tmp/perf-PID.map", the file that perf has taught JIT
+ *            compilers to write, it is that file's (symbol.h), with addresses as they are.
  * Cost       a node of a stack is read and translated once, 64 nodes a system call.
  * Memory     4 bytes a node that was named, in chunks; 32 a distinct address.
  * Hostile    a chain of parents ends because they get smaller; its outer end is cut at DEPTH_MAX.
@@ -40,6 +42,10 @@ struct gg_places {
 	uint32_t **chunks;       /* of translated nodes */
 	uint32_t chunk_count;
 	uint32_t process; /* in the profile */
+	uint32_t pid;
+	uint32_t
+		perf_map; /* module of code that is in none, if a JIT compiler tells of it; 0: no */
+	int64_t next_perf_map_ns; /* when to look for that again */
 };
 
 void gg_places_done(struct gg_places *places);

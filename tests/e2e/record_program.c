@@ -83,6 +83,40 @@ static int reload(long count, long milliseconds)
 	return 0;
 }
 
+#if defined(__x86_64__)
+/* Allocates from code that was made at run time, and tells perf of it as a JIT compiler does. */
+static int run_made_code(long count)
+{
+	static const unsigned char template[] = {
+		0x55,             /* push %rbp */
+		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
+		0xff, 0xd6,       /* call *%rsi, with the caller's %rdi */
+		0x5d,             /* pop %rbp */
+		0xc3,             /* ret */
+	};
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	                           -1, 0);
+	void *(*call)(size_t, void *(*)(size_t));
+	char path[64];
+	FILE *map;
+
+	if (code == MAP_FAILED)
+		return 3;
+	memcpy(code, template, sizeof(template));
+	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "w");
+	if (map == NULL)
+		return 3;
+	fprintf(map, "%lx %zx made_function\n", (unsigned long)code, sizeof(template));
+	fclose(map);
+	memcpy(&call, &code, sizeof(call));
+	for (long i = 0; i < count; i++)
+		call(777, call_malloc);
+	return 0;
+}
+#endif
+
 static volatile sig_atomic_t interrupt_count;
 
 static void count_interrupt(int signal)
@@ -194,6 +228,10 @@ int main(int argc, char **argv)
 		churn(number);
 	else if (strcmp(what, "fork") == 0)
 		return make_children(number);
+#if defined(__x86_64__)
+	else if (strcmp(what, "made") == 0)
+		return run_made_code(number);
+#endif
 	else if (strcmp(what, "reload") == 0)
 		return reload(number, argc > 3 ? atol(argv[3]) : 0);
 	else if (strcmp(what, "interrupts") == 0)
