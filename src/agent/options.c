@@ -163,6 +163,7 @@ void gg_options_read(struct gg_options *o)
 	o->free_stacks = read_switch(o, "GEIGER_FREE_STACKS", false);
 	o->mappings = read_switch(o, "GEIGER_MMAP", false);
 	read_modules(o);
+	read_number(o, "GEIGER_RECORDER", "a process id", 1, INT32_MAX, &o->recorder_pid);
 	if (read_number(o, "GEIGER_MAX_FRAMES", "a number from 1 to 1024", 1, 1024, &number))
 		o->region.max_frames = (uint32_t)number;
 	for (size_t i = 0; i < GG_COUNT(capacities); i++)

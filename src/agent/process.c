@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -73,6 +74,8 @@ static void say_why_not(const char *what, int status)
 	char digits[GG_DIGITS_MAX];
 	const char *asked = gg_process.options.directory;
 
+	if (status == -ESRCH) /* the recording is over */
+		return;
 	gg_say("not profiling: ", what, ": ", reason(status), " (error ",
 	       gg_digits((uint64_t)-status, digits), ")",
 	       asked[0] != '\0' ? "; GEIGER_DIR is " : "", asked, GG_SAY_END);
@@ -121,6 +124,20 @@ typedef int make_region(struct gg_region *region, const struct gg_region_map *ma
 
 /* A new file, and in it a new region or what a child has inherited.  By one thread at a time, whose
  * stack may be small. */
+/*
+ * A session whose recorder is gone takes no more processes: nobody would remove their regions, and
+ * a program that goes on starting others would fill the memory with them.
+ */
+static bool recorder_is_gone(void)
+{
+	pid_t pid = (pid_t)gg_process.options.recorder_pid;
+	int saved_errno = errno;
+	bool is_gone = pid != 0 && kill(pid, 0) < 0 && errno == ESRCH;
+
+	errno = saved_errno;
+	return is_gone;
+}
+
 static int open_region(make_region *make)
 {
 	static struct identity identity;
@@ -129,6 +146,8 @@ static int open_region(make_region *make)
 	char name[NAME_MAX_BYTES];
 	int status;
 
+	if (recorder_is_gone())
+		return -ESRCH;
 	name_file(name);
 	status = gg_region_map_create(&map, directory[0] != '\0' ? directory : NULL, name,
 	                              gg_region_file_bytes(&region));

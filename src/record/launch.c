@@ -70,6 +70,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 	add_preload(&environment, settings->agent);
 	if (settings->directory != NULL)
 		add_variable(&environment, "GEIGER_DIR", settings->directory);
+	if (settings->recorder != 0)
+		add_number(&environment, "GEIGER_RECORDER", (uint64_t)settings->recorder);
 	if (settings->interval != 0)
 		add_number(&environment, "GEIGER_INTERVAL", settings->interval);
 	if (settings->scheme != NULL)

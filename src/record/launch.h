@@ -29,6 +29,7 @@ struct gg_launch_settings {
 	uint64_t interval;     /* bytes, or allocations */
 	const char *scheme;
 	uint64_t seed;
+	pid_t recorder;       /* without which the session is over; 0: it needs none */
 	uint32_t ring_events; /* only if the user has none */
 	bool free_stacks, mappings;
 };

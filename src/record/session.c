@@ -158,6 +158,7 @@ static int begin_command(struct session *s)
 		.interval = options->interval,
 		.scheme = options->scheme,
 		.seed = options->seed,
+		.recorder = getpid(),
 		.ring_events = RING_EVENTS,
 		.free_stacks = options->free_stacks,
 		.mappings = options->mappings,

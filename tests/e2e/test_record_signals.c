@@ -36,6 +36,9 @@ static bool start(struct recording *r, struct running *run, const char *script, 
 	run->pid = fork();
 	if (run->pid == 0) {
 		setpgid(0, 0);
+		/* Whoever started the tests may have them ignored, and a shell cannot trap those. */
+		signal(SIGINT, SIG_DFL);
+		signal(SIGQUIT, SIG_DFL);
 		dup2(out[1], 1);
 		execl(getenv("GEIGER"), "geiger", "record", "-i", "1k", option, "-o", r->path, "--",
 		      "sh", "-c", script, NULL);
@@ -105,9 +108,10 @@ TEST(signals_sent_to_the_recorder_reach_the_command)
 		struct running run;
 		char script[256];
 
-		snprintf(script, sizeof(script),
-		         "trap 'echo got; exit 42' %s; echo ready; while :; do sleep 0.05; done",
-		         signals[i].name);
+		snprintf(
+			script, sizeof(script),
+			"trap 'echo got; exit 42' %s; echo ready; for i in $(seq 999); do sleep 0.05; done",
+			signals[i].name);
 		if (!CHECK(start(&r, &run, script, "-q")) || !CHECK(wait_for(&run, "ready", 20)))
 			continue;
 		kill(run.pid, signals[i].signal);
@@ -284,6 +288,41 @@ TEST(an_interrupt_ends_the_recording_of_what_lives_on)
 		             "lived on") == 0);
 		CHECK(left > 0 && kill(left, SIGKILL) == 0);
 	}
+	recording_end(&r);
+}
+
+/* Else a program that starts others would fill the memory with their regions. */
+TEST(once_its_recorder_is_gone_a_session_takes_no_process)
+{
+	struct recording r;
+	struct running run;
+	char *line;
+	static const char script[] =
+		"echo dir $GEIGER_DIR; ls / >&2; read go; ls / >&2; (ls / >&2); "
+		"echo now $(ls $GEIGER_DIR | wc -l)";
+	int in[2];
+
+	if (!CHECK(recording_begin(&r)) || !CHECK(pipe2(in, O_CLOEXEC) == 0))
+		return;
+	dup2(in[0], 0);
+	if (CHECK(start(&r, &run, script, "-q")) && CHECK(wait_for(&run, "dir ", 20))) {
+		CHECK(recording_wait_for(&r, "select count(*) from process", 1, 20));
+		kill(run.pid, SIGKILL);
+		waitpid(run.pid, NULL, 0);
+		CHECK(write(in[1], "\n", 1) == 1);
+		if (CHECK(wait_for(&run, "now ", 20)) && CHECK(wait_for(&run, "\nnow ", 1))) {
+			/* The shell's own, perhaps that of the first ls, and the file for complaints. */
+			line = strstr(run.text, "now ");
+			CHECK_MSG(atoi(line + 4) <= 3, "%s", line);
+		}
+		line = strstr(run.text, "dir ") + 4;
+		line[strcspn(line, "\n")] = '\0';
+		CHECK(recording_geiger(&r, (const char *const[]){ "clean", "--all", line, NULL },
+		                       20));
+	}
+	close(run.out);
+	close(in[0]);
+	close(in[1]);
 	recording_end(&r);
 }
 

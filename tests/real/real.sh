@@ -22,6 +22,11 @@
 # shellcheck source=tests/test.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../test.sh"
 : "${GEIGER:?the geiger command}"
+# Where every user can read it: programs give up their privileges, and the loader complains on stderr of
+# what it cannot preload then.
+chmod 755 "$scratch"
+cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeiger-agent.so"
+export GEIGER_AGENT=$scratch/libgeiger-agent.so
 
 real_input=$scratch/input
 real_seconds=100 real_ignore=() real_filter=cat real_least=50
