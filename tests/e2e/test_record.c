@@ -536,10 +536,22 @@ TEST(max_time_ends_the_recording_and_not_the_command)
 		CHECK(strcmp(recording_text(&r, "select ending from process"), "lived on") == 0);
 		CHECK(recording_number(&r, "select max(t_alloc) from sample") < 1.5e9);
 		CHECK(recording_number(&r, "select count(*) from sample") > 10);
-		CHECK(recording_number(&r, "select count(*) from memory where process > 0 and "
-		                           "rss_bytes > 1000000 and pss_bytes > 0 and heap_bytes > "
-		                           "0 and live_bytes > 0") > 0);
 		CHECK(recording_adds_up(&r));
+	}
+	recording_end(&r);
+}
+
+TEST(what_the_kernel_says_of_memory_stands_beside_the_estimate)
+{
+	struct recording r;
+
+	/* Looks are a second apart, and on a busy machine one may leave out its walks. */
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "slow", "4500"))) {
+		CHECK(recording_number(&r, "select max(rss_bytes) > 1000000 and max(pss_bytes) > 0 "
+		                           "and max(heap_bytes) > 0 and max(live_bytes) > 0 "
+		                           "from memory where process > 0") == 1);
+		CHECK(recording_number(&r, "select count(*) from memory where process > 0") >= 3);
 	}
 	recording_end(&r);
 }
