@@ -7,6 +7,7 @@
 
 #include "agent/say.h"
 #include "base/size.h"
+#include "region/control.h"
 
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
 
@@ -123,7 +124,7 @@ static void read_startup(struct gg_options *o)
 		memcpy(first, value, (size_t)(colon - value));
 		first[colon - value] = '\0';
 		if (gg_size_parse(first, &interval) == 0 && gg_size_parse(colon + 1, &bytes) == 0 &&
-		    interval >= 1 && interval <= UINT64_C(1) << 48) {
+		    interval >= 1 && interval <= GG_REGION_INTERVAL_MAX) {
 			o->startup_interval = interval;
 			o->startup_bytes = bytes;
 			return;
@@ -154,7 +155,7 @@ void gg_options_read(struct gg_options *o)
 	read_scheme(o);
 	o->sampler.visit_bytes = GG_OPTIONS_VISIT_BYTES;
 	o->sampler.interval = GG_SAMPLER_DEFAULT_INTERVAL;
-	if (read_number(o, "GEIGER_INTERVAL", SIZE_FORM, 1, UINT64_C(1) << 48, &number))
+	if (read_number(o, "GEIGER_INTERVAL", SIZE_FORM, 1, GG_REGION_INTERVAL_MAX, &number))
 		o->sampler.interval = (double)number;
 	o->region.interval_bytes = (uint64_t)o->sampler.interval;
 	read_number(o, "GEIGER_SEED", "a number from 1 on", 1, UINT64_MAX, &o->sampler.seed);

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "record/launch.h"
+#include "region/control.h"
 #include "stats/scheme.h"
 
 enum format { SHELL, SYSTEMD, DOCKER };
@@ -122,7 +123,7 @@ static int run_env(struct gg_invocation *invocation)
 
 	invocation->operands[invocation->operand_count] = NULL;
 	if (given->interval != NOT_GIVEN &&
-	    (given->interval == 0 || given->interval > UINT64_C(1) << 48))
+	    (given->interval == 0 || given->interval > GG_REGION_INTERVAL_MAX))
 		return gg_error_set(invocation->error, -EINVAL, "env: --interval",
 		                    "Give 1 to 256TiB.", "it is out of range");
 	if (given->directory != NULL && given->directory[0] != '/')

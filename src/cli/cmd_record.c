@@ -6,6 +6,7 @@
 
 #include "cli/profiles.h"
 #include "record/session.h"
+#include "region/control.h"
 #include "stats/scheme.h"
 
 /* In the order of enum gg_scheme; the agent cannot draw "optimal" by an option. */
@@ -105,7 +106,7 @@ static int run_record(struct gg_invocation *invocation)
 		                    "Name it after the options: geiger record -- COMMAND.",
 		                    "no command given");
 	if (given->interval != NOT_GIVEN &&
-	    (given->interval == 0 || given->interval > UINT64_C(1) << 48))
+	    (given->interval == 0 || given->interval > GG_REGION_INTERVAL_MAX))
 		return gg_error_set(invocation->error, -EINVAL, "record: --interval",
 		                    "Give 1 to 256TiB.", "it is out of range");
 	status = gg_record_run(&options, &exit_status, invocation->error);
