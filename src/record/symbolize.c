@@ -2,6 +2,7 @@
 #include "record/symbolize.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +230,8 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
 	return status;
 }
 
-bool gg_symbolize_is_perf_map(const char *path)
+/* "/tmp/perf-4711.map" */
+static bool is_perf_map(const char *path)
 {
 	unsigned pid;
 	int end = 0;
@@ -260,8 +262,7 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 		ids[count] = (uint32_t)i;
 		asked[count++] = (struct gg_symbol_module){
 			.path = module->path,
-			.kind = gg_symbolize_is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP
-			                                               : GG_SYMBOL_FILE,
+			.kind = is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP : GG_SYMBOL_FILE,
 			.build_id = module->build_id,
 			.build_id_bytes = module->build_id_bytes,
 			.addresses = module->addresses,
