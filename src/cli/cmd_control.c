@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "record/alive.h"
@@ -18,7 +19,6 @@
 #include "region/view.h"
 #include "report/figure.h"
 #include "report/fit.h"
-#include "report/json.h"
 #include "stats/interval.h"
 
 struct control_options {

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "cli/lab.h"
-#include "report/json.h"
 #include "report/table.h"
 #include "stats/simulate.h"
 

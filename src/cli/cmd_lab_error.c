@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/size.h"
 #include "cli/lab.h"
-#include "report/json.h"
 #include "report/plot.h"
 #include "report/table.h"
 #include "stats/theory.h"

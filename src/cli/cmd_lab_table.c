@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/size.h"
 #include "cli/lab.h"
-#include "report/json.h"
 #include "report/plot.h"
 #include "report/table.h"
 #include "stats/interval.h"

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "profile/query.h"
 #include "record/load.h"
-#include "report/json.h"
 #include "report/table.h"
 
 struct sql_options {

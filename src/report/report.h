@@ -12,10 +12,10 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "profile/ask.h"
 #include "profile/tree.h"
 #include "report/figure.h"
-#include "report/json.h"
 #include "report/style.h"
 #include "report/summary.h"
 
