@@ -481,6 +481,31 @@ int gg_ask_each(const struct gg_model *model, const struct gg_question *query, g
 	return code;
 }
 
+int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
+                  gg_pick_visit *visit, void *context, struct gg_error *error)
+{
+	struct each each = { model, visit, context };
+	struct gg_scope scope;
+	struct gg_pick pick = { 0 };
+	size_t sample_count, coarse_count;
+	const struct gg_coarse *coarse = gg_model_coarse(model, &coarse_count);
+	int code = gg_scope_open(&scope, model, query, error);
+
+	if (code < 0)
+		return code;
+	gg_model_samples(model, &sample_count);
+	for (pick.sample = 0; pick.sample < sample_count; pick.sample++)
+		if (gg_scope_block(&scope, pick.sample, &pick.block))
+			visit_pick(&pick, &each);
+	for (size_t i = 0; i < coarse_count; i++) {
+		pick.coarse = &coarse[i];
+		if (gg_scope_has_coarse(&scope, &coarse[i]))
+			visit_pick(&pick, &each);
+	}
+	gg_scope_close(&scope);
+	return 0;
+}
+
 struct sum {
 	const struct gg_model *model;
 	struct gg_sum_up *up;

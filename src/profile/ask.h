@@ -131,6 +131,13 @@ GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_ques
                               gg_pick_visit *visit, void *context, struct gg_error *error);
 
 /*
+ * Every sample and coarse row of the query's processes and stacks, whatever the metric and the window:
+ * for who keeps the time axis.  Of shared blocks as gg_ask_each() has it.
+ */
+GG_MUST_CHECK int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
+                                gg_pick_visit *visit, void *context, struct gg_error *error);
+
+/*
  * What identifies a row to people and in another profile, such as "parse (libxml2.so.2)",
  * "a.c:12 main", or "malloc"; a stack is its functions from the outermost on: "main;load;parse".
  * Appends to `out`.

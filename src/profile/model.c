@@ -20,11 +20,11 @@ void gg_model_free(struct gg_model *model)
 	if (model == NULL)
 		return;
 	struct gg_items *all[] = {
-		&model->samples, &model->coarse,    &model->processes, &model->threads,
-		&model->memory,  &model->sessions,  &model->events,    &model->notes,
-		&model->nodes,   &model->counters,  &model->frames,    &model->places,
-		&model->lines,   &model->functions, &model->modules,   &model->kinds,
-		&model->chunks,  &model->text_list,
+		&model->samples,  &model->coarse,   &model->processes, &model->threads,
+		&model->memory,   &model->sessions, &model->events,    &model->notes,
+		&model->nodes,    &model->counters, &model->frames,    &model->places,
+		&model->mappings, &model->lines,    &model->functions, &model->modules,
+		&model->kinds,    &model->chunks,   &model->text_list,
 	};
 
 	free_chunks(model);
@@ -113,6 +113,17 @@ const char *gg_model_module_status(const struct gg_model *model, uint32_t module
 	return GG_ITEMS(model, modules, struct gg_model_module)[module].status;
 }
 
+const char *gg_model_module_build_id(const struct gg_model *model, uint32_t module)
+{
+	return GG_ITEMS(model, modules, struct gg_model_module)[module].build_id;
+}
+
+const struct gg_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->mappings.used_count;
+	return GG_ITEMS(model, mappings, const struct gg_mapping);
+}
+
 size_t gg_model_stack_count(const struct gg_model *model)
 {
 	return model->nodes.used_count;
@@ -137,6 +148,15 @@ const struct gg_model_place *gg_model_stack_places(const struct gg_model *model,
 
 	*ret_count = frame->place_count;
 	return GG_ITEMS(model, places, struct gg_model_place) + frame->first_place;
+}
+
+struct gg_model_spot gg_model_stack_spot(const struct gg_model *model, uint32_t stack)
+{
+	const struct gg_model_node *node = GG_ITEMS(model, nodes, struct gg_model_node) + stack;
+	const struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) +
+	                                     node->frame;
+
+	return (struct gg_model_spot){ frame->module, frame->address };
 }
 
 size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_model_place *places,

@@ -113,6 +113,10 @@ size_t gg_model_module_count(const struct gg_model *model);
 const char *gg_model_module_path(const struct gg_model *model, uint32_t module);
 const char *gg_model_module_name(const struct gg_model *model, uint32_t module);   /* no folders */
 const char *gg_model_module_status(const struct gg_model *model, uint32_t module); /* or NULL */
+const char *gg_model_module_build_id(const struct gg_model *model, uint32_t module);
+
+/* Where processes had modules, with the model's numbers in process and module; in no order. */
+const struct gg_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count);
 
 size_t gg_model_stack_count(const struct gg_model *model);
 uint32_t gg_model_stack_parent(const struct gg_model *model, uint32_t stack); /* 0: outermost */
@@ -121,6 +125,13 @@ uint32_t gg_model_stack_top(const struct gg_model *model, uint32_t stack);
 /* The places of a stack's innermost frame, the innermost inlined call first; at least one. */
 const struct gg_model_place *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
                                                    size_t *ret_count);
+
+/* Where the code of a stack's innermost frame is: the address of the call, as gg_frame has it. */
+struct gg_model_spot {
+	uint32_t module; /* 0: in none, the address is absolute */
+	uint64_t address;
+};
+struct gg_model_spot gg_model_stack_spot(const struct gg_model *model, uint32_t stack);
 
 /*
  * All places of a stack from its top on, innermost first, at most `max`.  Returns how many there are

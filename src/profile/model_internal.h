@@ -40,7 +40,7 @@ struct gg_model_module {
 struct gg_model {
 	struct gg_items samples, coarse, processes, threads, sessions, memory, events, notes,
 		counters;
-	struct gg_items nodes, frames, places, functions, lines, modules, kinds;
+	struct gg_items nodes, frames, places, functions, lines, modules, mappings, kinds;
 	struct gg_items chunks; /* of texts */
 	size_t chunk_used, chunk_size;
 	struct gg_map texts, function_map, line_map;

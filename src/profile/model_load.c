@@ -158,6 +158,21 @@ static int read_module(const struct gg_module *module, void *context)
 	return set_number(load, &load->modules, module->id, model->modules.used_count - 1);
 }
 
+static int read_mapping(const struct gg_mapping *mapping, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_mapping *kept = gg_items_add(&load->model->mappings, sizeof(*kept));
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *mapping;
+	kept->process = gg_load_number(&load->processes, mapping->process);
+	kept->module = gg_load_number(&load->modules, mapping->module);
+	kept->load_ns = gg_load_time(load, mapping->load_ns);
+	kept->unload_ns = gg_load_time(load, mapping->unload_ns);
+	return 0;
+}
+
 static int read_frame(const struct gg_frame *frame, void *context)
 {
 	struct gg_load *load = context;
@@ -329,6 +344,7 @@ static int read_all(struct gg_load *load)
 	code = code != 0 ? code : gg_profile_each_process(from, read_process, load, error);
 	code = code != 0 ? code : gg_profile_each_thread(from, read_thread, load, error);
 	code = code != 0 ? code : gg_profile_each_module(from, read_module, load, error);
+	code = code != 0 ? code : gg_profile_each_mapping(from, read_mapping, load, error);
 	code = code != 0 ? code : gg_profile_each_frame(from, read_frame, load, error);
 	code = code != 0 ? code : gg_profile_each_line(from, read_line, load, error);
 	code = code != 0 ? code : gg_profile_each_stack(from, read_stack, load, error);
