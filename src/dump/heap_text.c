@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dump/heap_text.h"
+
+#include <string.h>
+
+#include "stats/elementary.h"
+
+static void flush(struct gg_dump *dump)
+{
+	if (dump->status == 0 && dump->length > 0)
+		dump->status = dump->flush(dump->context, dump->buffer, dump->length);
+	dump->length = 0;
+}
+
+void gg_dump_bytes(struct gg_dump *dump, const char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (dump->length == dump->capacity)
+			flush(dump);
+		dump->buffer[dump->length++] = bytes[i];
+	}
+}
+
+static void put_text(struct gg_dump *dump, const char *text)
+{
+	gg_dump_bytes(dump, text, strlen(text));
+}
+
+/* At least `width` characters, filled up by `fill`. */
+static void put_number(struct gg_dump *dump, uint64_t value, unsigned base, size_t width, char fill)
+{
+	char digits[32];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = "0123456789abcdef"[value % base];
+		value /= base;
+	} while (value != 0);
+	while (sizeof(digits) - at < width)
+		digits[--at] = fill;
+	gg_dump_bytes(dump, digits + at, sizeof(digits) - at);
+}
+
+static uint64_t rounded(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value < 0x1p62 ? (uint64_t)(value + 0.5) : UINT64_C(1) << 62;
+}
+
+static uint64_t one_at_least(double value)
+{
+	uint64_t whole = rounded(value);
+
+	return whole > 0 ? whole : 1;
+}
+
+struct gg_dump_number gg_dump_number_of(const struct gg_dump_amount *amount, double interval)
+{
+	double mean_bytes;
+	uint64_t count;
+
+	if (!(amount->count > 0))
+		return (struct gg_dump_number){ 0 };
+	if (!(interval > 0))
+		return (struct gg_dump_number){ one_at_least(amount->count),
+			                        rounded(amount->bytes) };
+	if (!(amount->bytes > 0))
+		return (struct gg_dump_number){ 0 };
+	mean_bytes = amount->bytes / amount->count;
+	count = one_at_least(amount->count * -gg_expm1(-mean_bytes / interval));
+	return (struct gg_dump_number){ count, one_at_least((double)count * mean_bytes) };
+}
+
+/* "3: 192 [5: 320]" */
+static void put_sums(struct gg_dump *dump, const struct gg_dump_sums *sums, size_t count_width,
+                     size_t bytes_width)
+{
+	struct gg_dump_number live = gg_dump_number_of(&sums->live, dump->interval);
+	struct gg_dump_number allocated = gg_dump_number_of(&sums->allocated, dump->interval);
+
+	put_number(dump, live.count, 10, count_width, ' ');
+	put_text(dump, ": ");
+	put_number(dump, live.bytes, 10, bytes_width, ' ');
+	put_text(dump, " [");
+	put_number(dump, allocated.count, 10, count_width, ' ');
+	put_text(dump, ": ");
+	put_number(dump, allocated.bytes, 10, bytes_width, ' ');
+	put_text(dump, "]");
+}
+
+static void put_addresses(struct gg_dump *dump, const uint64_t *addresses, size_t count)
+{
+	put_text(dump, "@");
+	for (size_t i = 0; i < count; i++) {
+		put_text(dump, " 0x");
+		put_number(dump, addresses[i], 16, 1, '0');
+	}
+	put_text(dump, "\n");
+}
+
+void gg_dump_heap_v2(struct gg_dump *dump, double interval_bytes, const struct gg_dump_sums *total)
+{
+	uint64_t interval = one_at_least(interval_bytes);
+
+	dump->interval = (double)interval;
+	put_text(dump, "heap_v2/");
+	put_number(dump, interval, 10, 1, ' ');
+	put_text(dump, "\n");
+	gg_dump_total(dump, total);
+}
+
+void gg_dump_stack(struct gg_dump *dump, const uint64_t *addresses, size_t count)
+{
+	put_addresses(dump, addresses, count);
+}
+
+void gg_dump_total(struct gg_dump *dump, const struct gg_dump_sums *sums)
+{
+	put_text(dump, "  t*: ");
+	put_sums(dump, sums, 1, 1);
+	put_text(dump, "\n");
+}
+
+void gg_dump_thread(struct gg_dump *dump, uint64_t thread, const struct gg_dump_sums *sums,
+                    const char *name)
+{
+	put_text(dump, "  t");
+	put_number(dump, thread, 10, 1, ' ');
+	put_text(dump, ": ");
+	put_sums(dump, sums, 1, 1);
+	if (name != NULL && name[0] != '\0') {
+		put_text(dump, " ");
+		for (; *name != '\0'; name++)
+			gg_dump_bytes(dump, (unsigned char)*name < ' ' ? "?" : name, 1);
+	}
+	put_text(dump, "\n");
+}
+
+void gg_dump_gperftools(struct gg_dump *dump, const struct gg_dump_sums *total)
+{
+	dump->interval = 0;
+	put_text(dump, "heap profile: ");
+	put_sums(dump, total, 6, 8);
+	put_text(dump, " @ heapprofile\n");
+}
+
+void gg_dump_record(struct gg_dump *dump, const struct gg_dump_sums *sums,
+                    const uint64_t *addresses, size_t count)
+{
+	put_sums(dump, sums, 6, 8);
+	put_text(dump, " ");
+	put_addresses(dump, addresses, count);
+}
+
+void gg_dump_mappings(struct gg_dump *dump)
+{
+	put_text(dump, "\nMAPPED_LIBRARIES:\n");
+}
+
+void gg_dump_mapping(struct gg_dump *dump, uint64_t start, uint64_t end, const char *rights,
+                     uint64_t file_offset, const char *path)
+{
+	put_number(dump, start, 16, 8, '0');
+	put_text(dump, "-");
+	put_number(dump, end, 16, 8, '0');
+	put_text(dump, " ");
+	put_text(dump, rights);
+	put_text(dump, " ");
+	put_number(dump, file_offset, 16, 8, '0');
+	put_text(dump, " 00:00 0    ");
+	put_text(dump, path);
+	put_text(dump, "\n");
+}
+
+int gg_dump_end(struct gg_dump *dump)
+{
+	flush(dump);
+	return dump->status;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap_text - writes heap profiles as text: heap_v2 of jemalloc, and the one of gperftools.
+ *
+ *   char buffer[4096];
+ *   struct gg_dump dump = { buffer, sizeof(buffer), .flush = write_to_file, .context = &fd };
+ *
+ *   gg_dump_heap_v2(&dump, 524288, &total);           heap_v2/524288, "  t*: ..."
+ *   gg_dump_thread(&dump, 1, &of_thread, "main");     as many as there are threads
+ *   gg_dump_stack(&dump, addresses, count);           "@ 0x... 0x...", leaf first
+ *   gg_dump_total(&dump, &of_stack);                  its "  t*: ...", then those of its threads
+ *   gg_dump_thread(&dump, 1, &of_stack, NULL);
+ *   gg_dump_mappings(&dump);
+ *   gg_dump_mapping(&dump, start, end, "r-xp", offset, path);
+ *   code = gg_dump_end(&dump);
+ *
+ *   gg_dump_gperftools(&dump, &total);                "heap profile: ..."
+ *   gg_dump_record(&dump, &of_stack, addresses, count);
+ *   gg_dump_mappings(&dump); ...
+ *
+ * What is handed in are estimates of the truth.  Readers of heap_v2 scale each record by themselves:
+ * from c objects, b bytes and the sampling interval R of the head they show c s and b s with
+ * s = 1/(1 - exp(-(b/c)/R)).  So c = C (1 - exp(-(B/C)/R)) and b = c B/C are written, and they show C and
+ * B again, but for c being a whole number, 1 at least: a record is off by at most 1/(2c), its mean size by
+ * nothing, and hardly at all where its samples are of one size, because c is their number then.  R = 1 writes
+ * estimates as they are.  Readers divide by b: a record of empty blocks alone is written as nothing.
+ * gperftools' text is of the type "heapprofile", which nobody scales, and needs no such care.
+ *
+ * Addresses are what a stack walk finds: return addresses.  Readers take 1 off all but the first.
+ *
+ * Runs inside a profiled program too: no allocation, no lock, no stdio, no libm (dump.imports).  Bytes
+ * go through the buffer to flush(), which returns 0 or -Exxx; after a failure nothing is written any
+ * more, and gg_dump_end() returns it.
+ *
+ * Capacity  a buffer of GG_DUMP_LEAST bytes does; when it is full it is flushed.
+ * Threads   one owner at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+typedef int gg_dump_flush(void *context, const char *bytes, size_t length);
+
+enum { GG_DUMP_LEAST = 64 };
+
+struct gg_dump {
+	char *buffer;
+	size_t capacity, length;
+	gg_dump_flush *flush;
+	void *context;
+	int status;      /* of the first failure */
+	double interval; /* R; 0: the text's numbers are taken as they are */
+};
+
+/* Estimates, not scaled in any way; of a row of nothing both are 0. */
+struct gg_dump_amount {
+	double bytes, count;
+};
+
+struct gg_dump_sums {
+	struct gg_dump_amount live, allocated;
+};
+
+/* What is written for an amount.  interval 0: rounded. */
+struct gg_dump_number {
+	uint64_t count, bytes;
+};
+struct gg_dump_number gg_dump_number_of(const struct gg_dump_amount *amount, double interval);
+
+/* Head of heap_v2; interval_bytes is rounded, and 1 at least. */
+void gg_dump_heap_v2(struct gg_dump *dump, double interval_bytes, const struct gg_dump_sums *total);
+void gg_dump_stack(struct gg_dump *dump, const uint64_t *addresses, size_t count);
+void gg_dump_total(struct gg_dump *dump, const struct gg_dump_sums *sums);
+/* name: after the numbers, its control characters as '?'; only in the head; NULL: none. */
+void gg_dump_thread(struct gg_dump *dump, uint64_t thread, const struct gg_dump_sums *sums,
+                    const char *name);
+
+void gg_dump_gperftools(struct gg_dump *dump, const struct gg_dump_sums *total);
+void gg_dump_record(struct gg_dump *dump, const struct gg_dump_sums *sums,
+                    const uint64_t *addresses, size_t count);
+
+/* The list of mappings: a line each, or the text of /proc/self/maps as it is. */
+void gg_dump_mappings(struct gg_dump *dump);
+void gg_dump_mapping(struct gg_dump *dump, uint64_t start, uint64_t end, const char *rights,
+                     uint64_t file_offset, const char *path);
+void gg_dump_bytes(struct gg_dump *dump, const char *bytes, size_t length);
+
+/* Flushes what is left. */
+GG_MUST_CHECK int gg_dump_end(struct gg_dump *dump);
