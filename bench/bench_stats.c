@@ -58,27 +58,27 @@ static void bench_decisions(void)
 {
 	int64_t left;
 	struct gg_sampler rare = { 0 }, usual = { 0 }, coin = { 0 }, optimal = { 0 }, all = { 0 };
-	static double p[GG_SIZE_CLASS_COUNT];
-	static struct gg_optimal_costs costs;
+	static double intervals[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates rates;
 	struct bench_case cases[] = {
 		{ .name = "bare subtraction and branch", .run = count_down, .context = &left },
 		{ .name = "poisson, never due", .run = decide, .context = &rare },
 		{ .name = "poisson, 512 KiB", .run = decide, .context = &usual },
 		{ .name = "per-allocation, 1 in 1000", .run = decide, .context = &coin },
-		{ .name = "optimal, p = 1/1000", .run = decide, .context = &optimal },
+		{ .name = "optimal, 16 KiB to 8 MiB", .run = decide, .context = &optimal },
 		{ .name = "poisson, every allocation", .run = decide, .context = &all },
 	};
 
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-		p[i] = 1e-3;
-	gg_optimal_costs_of(p, &costs);
+		intervals[i] = 16384 << i % 10;
+	gg_optimal_rates_set(&rates, intervals);
 	gg_sampler_init(&rare, &(struct gg_sampler_options){ .interval = 0x1p60, .seed = 1 });
 	gg_sampler_init(&usual, &(struct gg_sampler_options){ .seed = 1 });
 	gg_sampler_init(&coin, &(struct gg_sampler_options){ .scheme = GG_SCHEME_PER_ALLOCATION,
 	                                                     .interval = 1000,
 	                                                     .seed = 1 });
 	gg_sampler_init(&optimal, &(struct gg_sampler_options){ .scheme = GG_SCHEME_OPTIMAL,
-	                                                        .costs = &costs,
+	                                                        .rates = &rates,
 	                                                        .seed = 1 });
 	gg_sampler_init(&all, &(struct gg_sampler_options){ .interval = 1, .seed = 1 });
 	bench_run("One allocation's decision (the loop and the size included)", "decision", cases,

@@ -6,19 +6,21 @@
  * costs sum a_Z p_Z samples and leaves the live bytes a variance of sum Z^2 l_Z (1-p_Z)/p_Z.  The
  * least variance for a budget of samples is
  *
- *   p_Z = c Z sqrt(l_Z / a_Z), held between a floor and 1,
+ *   p_Z = c Z sqrt(l_Z / a_Z), held between a floor and a ceiling,
  *
  * with the one c that uses up the budget (docs/ESTIMATION.md).  The floor keeps every p above 0: a
  * class that is never sampled would be missing from every estimate, whatever the past said of it.
  *
  *   struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];   counted, indexed by gg_size_class()
- *   double p[GG_SIZE_CLASS_COUNT];
- *   static struct gg_optimal_costs costs;
+ *   static struct gg_optimal_rates rates;
  *
- *   gg_optimal_plan(classes, GG_SIZE_CLASS_COUNT, budget, floor, p);
- *   gg_optimal_costs_of(p, &costs);                         what the sampler takes
+ *   gg_optimal_rates_plan(classes, budget, &bounds, &rates);   what the sampler takes
  *
- * Cost      planning is quadratic in the classes: about a millisecond.  Links to libc alone.
+ * Rates     a class is sampled as `poisson` does, with a sampling interval of its own.  Marks fall on
+ *           the stream with the shortest interval of all classes, and a mark is kept with a chance
+ *           that the class of the allocation under it decides.  So the fast path counts bytes, as
+ *           that of `poisson` does, and knows nothing of classes.
+ * Cost      planning sorts out some 10 of 500 bends: about 50 us.  Links to libc alone.
  * Threads   any; pure.
  */
 #pragma once
@@ -59,18 +61,48 @@ struct gg_optimal_class {
 GG_MUST_CHECK int gg_optimal_plan(const struct gg_optimal_class *classes, size_t count,
                                   double budget, double floor, double *ret_probabilities);
 
-/*
- * What an allocation of each class takes of a Poisson stream with one mark per GG_OPTIMAL_UNIT on
- * average: -ln(1-p) units, in whole numbers, so that the p of a cost is known exactly.
- */
-struct gg_optimal_costs {
-	int64_t of_class[GG_SIZE_CLASS_COUNT]; /* 1 to GG_OPTIMAL_CERTAIN */
+/* Sampling intervals, in bytes, that hold every class's: 1 <= shortest <= longest. */
+struct gg_optimal_bounds {
+	double shortest, longest;
 };
 
-#define GG_OPTIMAL_UNIT    0x1p40
-#define GG_OPTIMAL_CERTAIN (INT64_C(1) << 62) /* the cost where p is 1: more than any gap */
+/*
+ * Those of a plan around one interval.  Finer marks are more often due for nothing, at some 10 ns each;
+ * coarser ones make a class that was thought to be short-lived and is not hard to see.
+ */
+enum { GG_OPTIMAL_FINER = 32, GG_OPTIMAL_COARSER = 16 };
 
-void gg_optimal_costs_of(const double *probabilities, struct gg_optimal_costs *ret_costs);
+static inline struct gg_optimal_bounds gg_optimal_bounds_of(double interval)
+{
+	double shortest = interval / GG_OPTIMAL_FINER;
 
-/* The p that a cost gives: the one asked for, within 2^-40. */
-double gg_optimal_probability(int64_t cost);
+	return (struct gg_optimal_bounds){ shortest > 1 ? shortest : 1,
+		                           interval * GG_OPTIMAL_COARSER };
+}
+
+/* How each class is sampled.  Constant while a sampler uses it. */
+struct gg_optimal_rates {
+	double shortest; /* mean interval of the marks that are drawn, bytes, >= 1 */
+	double intervals[GG_SIZE_CLASS_COUNT]; /* of the marks that are kept, >= shortest */
+	double keeps[GG_SIZE_CLASS_COUNT];     /* the share of marks that are kept */
+};
+
+/* Sets `shortest` and `keeps` for the given intervals, each of which is at least 1. */
+void gg_optimal_rates_set(struct gg_optimal_rates *rates,
+                          const double intervals[static GG_SIZE_CLASS_COUNT]);
+
+/*
+ * The plan for all classes (their sizes may be 0 where nothing was seen: then that of the class is
+ * taken), with p = 1 - exp(-Z/R) between those of the bounds.  A budget that is too small for the
+ * floor, or more than the ceiling needs, gives the one or the other to all.  0, or -EINVAL as
+ * gg_optimal_plan() and for bounds that are none.
+ */
+GG_MUST_CHECK int gg_optimal_rates_plan(
+	const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT], double budget,
+	const struct gg_optimal_bounds *bounds, struct gg_optimal_rates *ret_rates);
+
+/* The smallest size of a class. */
+static inline uint64_t gg_size_class_bytes(unsigned class)
+{
+	return class < 8 ? class : (uint64_t)(class % 4 + 4) << (class / 4 - 1);
+}

@@ -6,16 +6,8 @@
 #include "stats/elementary.h"
 #include "stats/weight.h"
 
-/* Longer gaps end at a checkpoint.  Below the cost of certainty, so that it is always due. */
-#define LONGEST_GAP (GG_OPTIMAL_CERTAIN - 1)
-
-/* Per-allocation is optimal with equal costs: one allocation, one unit. */
-static const struct gg_optimal_costs one_each = { .of_class = {
-							  [0 ... GG_SIZE_CLASS_COUNT - 1] = 1 } };
-
-/* Optimal without a plan. */
-static const struct gg_optimal_costs all_certain = { .of_class = { [0 ... GG_SIZE_CLASS_COUNT -
-	                                                            1] = GG_OPTIMAL_CERTAIN } };
+/* Longer gaps end at a checkpoint. */
+#define LONGEST_GAP ((INT64_C(1) << 62) - 1)
 
 static double held(double interval)
 {
@@ -30,8 +22,8 @@ static double held(double interval)
 static void forget(struct gg_sampler *s)
 {
 	s->left_bytes = 0;
-	s->left_cost = 0;
-	s->costs = NULL;
+	s->left_count = 0;
+	s->by_count = false;
 	s->interval = 0;
 	s->mark_pending = false;
 	s->changed = false;
@@ -41,7 +33,7 @@ void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *op
 {
 	s->options = *options;
 	s->changed = true;
-	if (s->left_bytes >= 0 && s->left_cost >= 0)
+	if (s->left_bytes >= 0 && s->left_count >= 0)
 		forget(s);
 }
 
@@ -85,21 +77,23 @@ static void adopt(struct gg_sampler *s)
 		break;
 	case GG_SCHEME_PER_ALLOCATION:
 		s->scale = gg_rng_geometric_scale(s->interval);
-		s->costs = &one_each;
+		s->by_count = true;
 		s->longest_gap = LONGEST_GAP;
 		break;
 	case GG_SCHEME_OPTIMAL:
-		s->scale = s->interval = GG_OPTIMAL_UNIT;
-		s->costs = options->costs != NULL ? options->costs : &all_certain;
-		s->longest_gap = LONGEST_GAP;
+		s->rates = options->rates;
+		if (s->rates == NULL)
+			break;
+		s->interval = held(s->rates->shortest);
+		s->scale = s->interval > 1 ? s->interval : 0;
 		break;
 	}
 }
 
 static void set_left(struct gg_sampler *s, int64_t left)
 {
-	s->left_bytes = s->costs == NULL ? left : 0;
-	s->left_cost = s->costs == NULL ? 0 : left;
+	s->left_bytes = s->by_count ? 0 : left;
+	s->left_count = s->by_count ? left : 0;
 }
 
 /* The next mark comes after so much. */
@@ -142,7 +136,7 @@ static bool take_one(struct gg_sampler *s, uint64_t left, uint64_t units, struct
 
 	if (!find_mark(s, left, units, &offset))
 		return false;
-	draw->offset_bytes = s->costs == NULL ? offset : 0;
+	draw->offset_bytes = s->by_count ? 0 : offset;
 	settle(s, draw_gap(s));
 	return true;
 }
@@ -196,27 +190,60 @@ static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, st
 	return true;
 }
 
-/* A mark per unit of cost; those whose p is 1 take nothing of the stream. */
-static bool take_by_cost(struct gg_sampler *s, uint64_t left, int64_t cost, uint64_t length,
-                         struct gg_draw *draw)
+/*
+ * Of marks with that interval on `rest` bytes: is there one, and after how many bytes?  An exponential
+ * is at least the uniform number that it is made of, so that most need no logarithm to be too long.
+ */
+static bool find_later(struct gg_rng *rng, double interval, uint64_t rest, uint64_t *ret_gap)
 {
-	if (cost < GG_OPTIMAL_CERTAIN) {
-		if (s->scheme == GG_SCHEME_OPTIMAL)
-			draw->interval = (double)length * (GG_OPTIMAL_UNIT / (double)cost);
-		return take_one(s, left, (uint64_t)cost, draw);
-	}
-	set_left(s, (int64_t)left);
-	draw->interval = 0;
+	double u = gg_rng_uniform(rng), gap;
+
+	if (u * interval >= (double)rest)
+		return false;
+	gap = -gg_log1p(-u) * interval;
+	if (gap >= (double)rest)
+		return false;
+	*ret_gap = (uint64_t)gap;
 	return true;
 }
 
-static bool take_pending(struct gg_sampler *s, uint64_t left, int64_t units, uint64_t length,
-                         struct gg_draw *draw)
+/*
+ * Each byte holds a drawn mark by itself, and keeps it by a chance of its class; so kept marks are
+ * those of a Poisson process too, with the interval of the class.  Once a mark is not kept, only
+ * kept ones matter on the rest of the allocation; what is drawn anew begins at its end.
+ */
+static bool take_by_class(struct gg_sampler *s, uint64_t left, unsigned class, uint64_t length,
+                          struct gg_draw *draw)
 {
+	double interval = s->rates->intervals[class];
+	uint64_t offset, gap;
+
+	if (!find_mark(s, left, length, &offset))
+		return false;
+	settle(s, draw_gap(s));
+	if (gg_rng_uniform(&s->rng) >= s->rates->keeps[class]) {
+		if (!find_later(&s->rng, interval, length - offset - 1, &gap))
+			return false;
+		offset += 1 + gap;
+	}
+	draw->offset_bytes = offset;
+	draw->interval = interval > 1 ? interval : 0; /* 0: p is 1 */
+	return true;
+}
+
+static bool take_pending(struct gg_sampler *s, uint64_t left, uint64_t bytes, struct gg_draw *draw)
+{
+	uint64_t length = gg_length_bytes(bytes);
+
 	switch (s->scheme) {
 	case GG_SCHEME_PER_ALLOCATION:
+		return take_one(s, left, 1, draw);
 	case GG_SCHEME_OPTIMAL:
-		return take_by_cost(s, left, units, length, draw);
+		if (s->rates == NULL) {
+			draw->interval = s->scale > 0 ? s->interval : 0;
+			break;
+		}
+		return take_by_class(s, left, gg_size_class(bytes), length, draw);
 	case GG_SCHEME_POISSON_COUNT:
 		return take_count(s, left, length, draw);
 	case GG_SCHEME_STRIDE:
@@ -231,22 +258,21 @@ static bool take_pending(struct gg_sampler *s, uint64_t left, int64_t units, uin
 bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw)
 {
 	bool fresh = s->interval == 0, sampled;
-	uint64_t length = gg_length_bytes(bytes), left;
+	uint64_t units, left;
 	struct gg_draw draw;
-	int64_t units;
 
 	if (fresh)
 		adopt(s);
-	units = s->costs == NULL ? (int64_t)length : s->costs->of_class[gg_size_class(bytes)];
+	units = s->by_count ? 1 : gg_length_bytes(bytes);
 	/*
 	 * What gg_sampler_due() subtracted comes back; a fresh sampler had nothing left.  Nor has one
 	 * whose count a signal handler took down further.
 	 */
-	left = fresh ? 0 : (uint64_t)((s->costs == NULL ? s->left_bytes : s->left_cost) + units);
-	if (left >= (uint64_t)units)
+	left = fresh ? 0 : (uint64_t)(s->by_count ? s->left_count : s->left_bytes) + units;
+	if (left >= units)
 		left = 0;
 	draw = (struct gg_draw){ .interval = s->interval, .mark_count = 1, .scheme = s->scheme };
-	sampled = take_pending(s, left, units, length, &draw);
+	sampled = take_pending(s, left, bytes, &draw);
 	if (s->changed)
 		forget(s);
 	if (sampled)
@@ -256,10 +282,10 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 
 void gg_sampler_put_back(struct gg_sampler *s, uint64_t bytes)
 {
-	if (s->costs == NULL)
-		s->left_bytes = (int64_t)((uint64_t)s->left_bytes + gg_length_bytes(bytes));
+	if (s->by_count)
+		s->left_count += 1;
 	else
-		s->left_cost += s->costs->of_class[gg_size_class(bytes)];
+		s->left_bytes = (int64_t)((uint64_t)s->left_bytes + gg_length_bytes(bytes));
 }
 
 void gg_sampler_pause(struct gg_sampler *s, uint64_t pause_bytes)

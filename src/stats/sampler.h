@@ -25,16 +25,16 @@
  *               effect at once.  Between due and take it takes effect with the next allocation:
  *               this one is settled by the mark, and with the interval, that made it due (or at
  *               once, where nothing was pending).  Not between due and put_back.
- * Costs         per-allocation and optimal count down `left_cost` by a table of size classes; their
- *               left_bytes stays at 0, so that they pass through the test of the others first.
+ * Classes       optimal draws marks with the shortest interval of its rates, and keeps each with the
+ *               chance that the size class of the allocation under it has.
+ * Counts        per-allocation counts down `left_count`; its left_bytes stays at 0, so that it passes
+ *               through the test of the others first.
  * Pauses        gg_sampler_pause() lets so many bytes pass without marks, as for a profiler that is
  *               switched off; what follows begins at a checkpoint.
  * Failures      sizes over PTRDIFF_MAX, which no allocator serves, are always due, and must be put
- *               back at once: gg_sampler_put_back().  (By cost they are of the last classes, and due
- *               like others.)  Nothing else is lost when an allocation fails: bytes without a sample
+ *               back at once: gg_sampler_put_back().  (By count they are due like others.)  Nothing else is lost when an allocation fails: bytes without a sample
  *               on them may be any bytes.
- * Cost          not due: one subtraction, one branch; the two further schemes two of each and a
- *               table look-up.  Due: some 10 ns (bench_stats).
+ * Cost          not due: one subtraction, one branch; per-allocation two of each.  Due: some 10 ns (bench_stats).
  * Lifetime      all-zero is valid: scheme and interval by default, seeded by the system, at first use.
  *               Nothing to free.  A forked child must seed again, at any time, by
  *               gg_rng_seed_from_system(&s->rng), or its draws are those of its parent.
@@ -58,28 +58,30 @@
 struct gg_sampler_options {
 	enum gg_scheme scheme;
 	/* Mean sampling interval, 1 to 2^62 and held there: bytes, allocations for per-allocation,
-	 * not used by optimal; 0: the default.  Stride rounds it to whole bytes. */
+	 * 0: the default.  Stride rounds it to whole bytes. */
 	double interval;
-	/* For optimal: must outlive the sampler or its next change.  NULL: every allocation. */
-	const struct gg_optimal_costs *costs;
+	/* For optimal, in the place of the interval: must outlive the sampler or its next change.
+	 * NULL: all classes have the interval. */
+	const struct gg_optimal_rates *rates;
 	/* gg_sampler_take() is called at least once in so many bytes, sample or not, so that its
-	 * caller can look for new options; 0: no such wish.  Not for stride and the schemes by
-	 * cost. */
+	 * caller can look for new options; 0: no such wish.  Not for stride and
+	 * per-allocation. */
 	uint64_t visit_bytes;
 	uint64_t seed;   /* for repeatable runs; 0: from the system */
 	uint64_t stream; /* of that seed: a number of the thread's own */
 };
 
 struct gg_sampler {
-	int64_t left_bytes; /* before the next mark or checkpoint; >= 0 outside due()..take() */
-	const struct gg_optimal_costs *costs; /* what left_cost counts; NULL: not by cost */
-	int64_t left_cost;                    /* the same as left_bytes, in costs */
-	int64_t longest_gap;                  /* what is longer ends at a checkpoint */
+	int64_t left_bytes;  /* before the next mark or checkpoint; >= 0 outside due()..take() */
+	int64_t left_count;  /* the same in allocations, if by_count */
+	int64_t longest_gap; /* what is longer ends at a checkpoint */
+	const struct gg_optimal_rates *rates; /* of optimal; NULL: one interval for all */
 	double interval; /* that the pending mark was drawn with; 0: nothing is pending */
 	double scale;    /* of whole gaps (gg_rng_geometric); 0: every allocation */
 	struct gg_rng rng;
 	struct gg_sampler_options options; /* for what is drawn next */
 	enum gg_scheme scheme;             /* of what is pending */
+	bool by_count;                     /* per-allocation: left_bytes is not used */
 	bool mark_pending;                 /* what is left ends at a mark, not at a checkpoint */
 	bool changed;                      /* the options are newer than what is pending */
 };
@@ -96,19 +98,19 @@ static inline bool gg_sampler_is_started(const struct gg_sampler *s)
 }
 
 /*
- * New scheme, interval, costs, visit_bytes; the seed and its stream go on.  At any time, as often
- * as wanted, for any reason that does not look at left_bytes or left_cost.
+ * New scheme, interval, rates, visit_bytes; the seed and its stream go on.  At any time, as often
+ * as wanted, for any reason that does not look at left_bytes or left_count.
  */
 void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *options);
 
-/* The part of gg_sampler_due() that the schemes by cost need. */
-static inline bool gg_sampler_cost_is_due(struct gg_sampler *s, uint64_t bytes)
+/* The part of gg_sampler_due() that a count of allocations needs. */
+static inline bool gg_sampler_count_is_due(struct gg_sampler *s)
 {
-	if (s->costs == NULL)
+	if (!s->by_count)
 		return true;
 	s->left_bytes = 0;
-	s->left_cost -= s->costs->of_class[gg_size_class(bytes)];
-	return s->left_cost < 0;
+	s->left_count -= 1;
+	return s->left_count < 0;
 }
 
 /*
@@ -139,7 +141,7 @@ static inline bool gg_sampler_count_down(int64_t *left, uint64_t bytes)
 static inline bool gg_sampler_due(struct gg_sampler *s, uint64_t bytes)
 {
 	return gg_unlikely(gg_sampler_count_down(&s->left_bytes, bytes)) &&
-	       gg_sampler_cost_is_due(s, bytes);
+	       gg_sampler_count_is_due(s);
 }
 
 /* Is the allocation that was due a sample?  If so, *ret_draw says how it was drawn. */

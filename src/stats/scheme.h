@@ -9,7 +9,7 @@
  *                    99 % cutoff on (L >= R ln 100) it is always taken        1 from the cutoff on
  *   stride           one of the marks R bytes apart falls on it               min(1, L/R)
  *   per-allocation   a coin with 1/R falls on "mark"                          1/R
- *   optimal          a mark falls on the cost of its size class               set per class
+ *   optimal          as poisson, with an interval R of its size class         1 - exp(-L/R)
  *
  * R is the sampling interval.  Lengths are bytes on the stream that marks fall on: max(size, 1).
  * So a zero-size allocation has a chance too, and for all others length and size are one number:
@@ -43,12 +43,12 @@ enum gg_scheme {
 struct gg_draw {
 	/*
 	 * The mean sampling interval that the mark was drawn with: bytes, allocations for
-	 * per-allocation.  1 is every allocation.  For optimal the R with p = 1 - exp(-length/R),
-	 * which may be less than 1, and 0 where p is 1.
+	 * per-allocation.  1 is every allocation.  For optimal that of the size class,
+	 * 0 where p is 1.
 	 */
 	double interval;
 	/* Bytes of the allocation before its first mark; 0 where marks are not on bytes
-	 * (per-allocation, optimal) or none was needed (poisson-count from the cutoff on). */
+	 * (per-allocation) or none was needed (poisson-count from the cutoff on). */
 	uint64_t offset_bytes;
 	uint32_t
 		mark_count; /* on the allocation; 1 unless the scheme counts (poisson-count, stride) */

@@ -272,24 +272,76 @@ TEST(plans_that_cannot_be_are_refused_and_leave_the_result_alone)
 	CHECK(p[0] == 42);
 }
 
-TEST(costs_are_the_probabilities_that_were_asked_for)
+/* A program over all classes: sizes in the middle of each, as fill_classes() has them. */
+static void fill_all(struct gg_optimal_class *classes, uint64_t seed)
 {
-	static double p[GG_SIZE_CLASS_COUNT];
-	struct gg_optimal_costs costs;
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		double size = 1.1 * (double)gg_size_class_bytes(i);
+		double seen = i < 100 ? 1 : 0;
 
-	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-		p[i] = i < 100 ? pow(0.8, i) : random_unit((uint64_t)i) + 0x1p-53;
-	p[200] = 0x1p-40;
-	p[201] = 1e-30; /* held at the least cost: never 0 */
-	p[202] = 1 - 0x1p-53;
-	gg_optimal_costs_of(p, &costs);
-	CHECK(costs.of_class[0] == GG_OPTIMAL_CERTAIN &&
-	      gg_optimal_probability(costs.of_class[0]) == 1);
-	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
-		CHECK(costs.of_class[i] >= 1 && costs.of_class[i] <= GG_OPTIMAL_CERTAIN);
-		CHECK_MSG(fabs(gg_optimal_probability(costs.of_class[i]) - p[i]) <= 0x1p-40, "p %g",
-		          p[i]);
+		classes[i].size_bytes = seen * size;
+		classes[i].allocated = seen *
+		                       floor(1e9 / (size + 1) * (1 + random_unit(3 * i + seed)) +
+		                             1);
+		classes[i].live = floor(classes[i].allocated *
+		                        pow(random_unit(3 * i + 1 + seed), 6));
 	}
-	CHECK(costs.of_class[201] == 1 && gg_optimal_probability(1) > 0);
-	CHECK(costs.of_class[202] < GG_OPTIMAL_CERTAIN);
+}
+
+TEST(the_smallest_size_of_a_class_is_in_it_and_one_less_is_not)
+{
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		CHECK(gg_size_class(gg_size_class_bytes(i)) == i);
+		CHECK(i == 0 || gg_size_class(gg_size_class_bytes(i) - 1) == i - 1);
+	}
+}
+
+TEST(rates_stay_in_their_bounds_use_up_the_budget_and_keep_what_they_say)
+{
+	static struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates rates;
+	const double interval = 0x1p19;
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
+
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		double budget = 0, samples = 0;
+
+		fill_all(classes, 1000 * seed);
+		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+			budget += classes[i].allocated *
+			          -expm1(-fmax(classes[i].size_bytes, 1) / interval);
+		CHECK(gg_optimal_rates_plan(classes, budget, &bounds, &rates) == 0);
+		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+			double class_interval = rates.intervals[i];
+
+			samples += classes[i].allocated *
+			           -expm1(-fmax(classes[i].size_bytes, 1) / class_interval);
+			CHECK(class_interval >= bounds.shortest * (1 - 1e-12) &&
+			      class_interval <= bounds.longest * (1 + 1e-12));
+			CHECK(class_interval >= rates.shortest);
+			CHECK(fabs(rates.keeps[i] * expm1(-1 / rates.shortest) /
+			                   expm1(-1 / class_interval) -
+			           1) < 1e-12);
+		}
+		CHECK_MSG(fabs(samples / budget - 1) < 1e-6, "seed %d: %g of %g", (int)seed,
+		          samples, budget);
+	}
+}
+
+TEST(budgets_out_of_reach_give_the_floor_or_the_ceiling_to_all)
+{
+	static struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates rates;
+	const struct gg_optimal_bounds bounds = { 100, 1000 }, none = { 0.5, 1000 };
+
+	fill_all(classes, 1);
+	CHECK(gg_optimal_rates_plan(classes, 0, &bounds, &rates) == 0);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		CHECK(classes[i].allocated == 0 || rates.intervals[i] == 1000);
+	CHECK(gg_optimal_rates_plan(classes, 1e30, &bounds, &rates) == 0);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		CHECK(rates.intervals[i] == 100 && rates.keeps[i] == 1);
+	CHECK(gg_optimal_rates_plan(classes, 1, &none, &rates) == -EINVAL);
+	classes[7].live = classes[7].allocated + 1;
+	CHECK(gg_optimal_rates_plan(classes, 1, &bounds, &rates) == -EINVAL);
 }

@@ -35,7 +35,7 @@ static const uint64_t sizes[] = {
 TEST(an_interval_of_1_takes_every_allocation_for_itself)
 {
 	for (unsigned scheme = 0; scheme < GG_SCHEME_COUNT; scheme++) {
-		struct gg_sampler s = started(scheme, 1, 1); /* optimal: without a plan */
+		struct gg_sampler s = started(scheme, 1, 1); /* optimal: without rates */
 
 		for (int i = 0; i < 1000; i++) {
 			uint64_t size = sizes[(size_t)i % GG_COUNT(sizes)];
@@ -115,7 +115,7 @@ TEST(lengths_of_nothing_are_due_like_single_bytes)
 
 static bool states_are_equal(const struct gg_sampler *a, const struct gg_sampler *b)
 {
-	return a->left_bytes == b->left_bytes && a->left_cost == b->left_cost &&
+	return a->left_bytes == b->left_bytes && a->left_count == b->left_count &&
 	       a->mark_pending == b->mark_pending && a->rng.state[0] == b->rng.state[0] &&
 	       a->rng.state[1] == b->rng.state[1];
 }
@@ -143,16 +143,18 @@ TEST(sizes_that_no_allocator_serves_are_due_and_put_back)
 
 TEST(an_allocation_put_back_was_never_there)
 {
-	static struct gg_optimal_costs costs;
+	static struct gg_optimal_rates rates;
+	double intervals[GG_SIZE_CLASS_COUNT];
 
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-		costs.of_class[i] = INT64_C(1) << 36;
+		intervals[i] = 50 + i % 3 * 100;
+	gg_optimal_rates_set(&rates, intervals);
 	for (unsigned scheme = 0; scheme < GG_SCHEME_COUNT; scheme++) {
 		struct gg_sampler s = { 0 }, without;
 
 		gg_sampler_init(
 			&s, &(struct gg_sampler_options){
-				    .scheme = scheme, .interval = 50, .costs = &costs, .seed = 8 });
+				    .scheme = scheme, .interval = 50, .rates = &rates, .seed = 8 });
 		without = s;
 		for (int i = 0; i < 10000; i++) {
 			uint64_t size = i % 2 ? 40 : 0;
@@ -287,7 +289,7 @@ TEST(a_signal_handler_between_due_and_take_leaves_the_mark_on_its_allocation)
 			if (gg_sampler_due(&s, 30))
 				gg_sampler_put_back(&s, 30);
 			sampled += gg_sampler_take(&s, 50, &draw);
-			CHECK(draw.offset_bytes < 50 && s.left_bytes >= 0 && s.left_cost >= 0);
+			CHECK(draw.offset_bytes < 50 && s.left_bytes >= 0 && s.left_count >= 0);
 		}
 		CHECK_MSG(stat_within(sampled, p * COUNT, sqrt(p * (1 - p) * COUNT), SIGMAS),
 		          "%s: %g of %g", gg_scheme_name(scheme), sampled, p * COUNT);

@@ -309,30 +309,31 @@ TEST(optimal_sampling_has_the_variance_that_theory_gives_it)
 		{ 16, 3000, 10 }, { 64, 2000, 500 }, { 200, 500, 20 },
 		{ 800, 300, 5 },  { 1000, 50, 50 },  { 4096, 10, 8 },
 	};
-	double p[CLASSES], every[GG_SIZE_CLASS_COUNT], truth = 0, variance = 0, by_bytes = 0,
-						       budget = 0;
-	struct gg_optimal_costs costs;
+	double p[CLASSES], intervals[GG_SIZE_CLASS_COUNT], truth = 0, variance = 0, by_bytes = 0,
+							   budget = 0;
+	struct gg_optimal_rates rates;
 	struct stat_moments runs[2] = { { 0 } }, samples = { 0 };
 
 	for (int i = 0; i < CLASSES; i++)
 		budget += classes[i].allocated * -expm1(-classes[i].size_bytes / 5000);
 	CHECK(gg_optimal_plan(classes, CLASSES, budget, 1e-4, p) == 0);
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-		every[i] = 1;
+		intervals[i] = 5000;
 	for (int i = 0; i < CLASSES; i++) {
 		const struct gg_optimal_class *class = &classes[i];
 
-		every[gg_size_class((uint64_t) class->size_bytes)] = p[i];
+		intervals[gg_size_class((uint64_t) class->size_bytes)] = fmax(
+			1, -class->size_bytes / log1p(-p[i])); /* 1 where p is */
 		truth += class->size_bytes * class->live;
 		variance += pow(class->size_bytes, 2) * class->live * (1 - p[i]) / p[i];
 		by_bytes += class->live * poisson_variance(class->size_bytes, 5000);
 	}
-	gg_optimal_costs_of(every, &costs);
+	gg_optimal_rates_set(&rates, intervals);
 	for (uint64_t run = 0; run < 2 * RUNS; run++) {
 		struct gg_sampler_options options = { .scheme = run % 2 ? GG_SCHEME_OPTIMAL
 			                                                : GG_SCHEME_POISSON,
 			                              .interval = 5000,
-			                              .costs = &costs,
+			                              .rates = &rates,
 			                              .seed = run + 1 };
 		struct gg_sampler s = { 0 };
 		double live = 0, sampled = 0;

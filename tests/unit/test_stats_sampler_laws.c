@@ -42,8 +42,8 @@ static struct law count_law(double value, double x)
 }
 
 /* What an allocation's `value` (its bytes, or 1) is estimated at, by the scheme's definition. */
-static struct law law_of(const struct gg_sampler_options *options, double p_optimal, double length,
-                         double value)
+static struct law law_of(const struct gg_sampler_options *options, double class_interval,
+                         double length, double value)
 {
 	double interval = options->interval, x = length / interval;
 
@@ -57,7 +57,8 @@ static struct law law_of(const struct gg_sampler_options *options, double p_opti
 	case GG_SCHEME_PER_ALLOCATION:
 		return inclusion_law(value, 1 / interval);
 	case GG_SCHEME_OPTIMAL:
-		return inclusion_law(value, p_optimal);
+		return inclusion_law(value,
+		                     class_interval > 1 ? -expm1(-length / class_interval) : 1);
 	case GG_SCHEME_POISSON:
 	case GG_SCHEME_STRIDE: /* a law of its own: below */
 		break;
@@ -81,30 +82,44 @@ static const enum gg_scheme independent_schemes[] = { GG_SCHEME_POISSON, GG_SCHE
 	                                              GG_SCHEME_POISSON_COUNT,
 	                                              GG_SCHEME_PER_ALLOCATION, GG_SCHEME_OPTIMAL };
 
-/* Probabilities of classes for optimal: 1/5 to 1, all different. */
-static double class_probability(uint64_t size)
+/* Of the size's class, for optimal: from every byte to about a hundredth of them, all mixed up. */
+static double class_interval(uint64_t size)
 {
-	return fmin(1, 0.2 + gg_size_class(size) / 50.);
+	unsigned class = gg_size_class(size);
+
+	return class % 11 == 3 ? 1 : 2 + 1.7 * (class * 29 % 64);
 }
 
-static const struct gg_optimal_costs *test_costs(void)
+static const struct gg_optimal_rates *test_rates(void)
 {
-	static struct gg_optimal_costs costs;
-	double p[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates rates;
+	double intervals[GG_SIZE_CLASS_COUNT];
 
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-		p[i] = fmin(1, 0.2 + i / 50.);
-	gg_optimal_costs_of(p, &costs);
-	return &costs;
+		intervals[i] = class_interval(gg_size_class_bytes(i));
+	gg_optimal_rates_set(&rates, intervals);
+	return &rates;
+}
+
+/* The same 100 times longer, so that many drawn marks are on one allocation. */
+static const struct gg_optimal_rates *long_rates(void)
+{
+	static struct gg_optimal_rates rates;
+	double intervals[GG_SIZE_CLASS_COUNT];
+
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		intervals[i] = 100 * class_interval(gg_size_class_bytes(i));
+	gg_optimal_rates_set(&rates, intervals);
+	return &rates;
 }
 
 /* `count` allocations of one size in one stream: the mean estimate, and the share of samples. */
 static void check_bias(const struct gg_sampler_options *options, uint64_t size, uint64_t count)
 {
 	double length = (double)gg_length_bytes(size), n = (double)count, bytes = 0, number = 0;
-	double p = class_probability(size);
-	struct law byte_law = law_of(options, p, length, (double)size);
-	struct law count_law_of_one = law_of(options, p, length, 1);
+	double own = class_interval(size) * (options->rates == long_rates() ? 100 : 1);
+	struct law byte_law = law_of(options, own, length, (double)size);
+	struct law count_law_of_one = law_of(options, own, length, 1);
 	struct gg_sampler s = { 0 };
 
 	gg_sampler_init(&s, options);
@@ -132,7 +147,7 @@ static void check_bias_of_all_sizes(double interval, uint64_t visit)
 	for (size_t i = 0; i < GG_COUNT(independent_schemes); i++) {
 		struct gg_sampler_options options = { .scheme = independent_schemes[i],
 			                              .interval = interval,
-			                              .costs = test_costs(),
+			                              .rates = test_rates(),
 			                              .visit_bytes = visit,
 			                              .seed = 100 + i };
 
@@ -157,12 +172,26 @@ TEST(checkpoints_bias_nothing_however_often_they_come)
 	check_bias_of_all_sizes(64, 333);
 }
 
+TEST(classes_with_long_intervals_are_unbiased_too)
+{
+	const uint64_t sizes[] = { 0, 1, 5, 8, 40, 64, 300, 1000, 5000, 100 * 1000 };
+	struct gg_sampler_options options = {
+		.scheme = GG_SCHEME_OPTIMAL, .interval = 1000, .rates = long_rates(), .seed = 11
+	};
+
+	for (uint64_t visit = 0; visit < 400; visit += 133) {
+		options.visit_bytes = visit;
+		for (size_t i = 0; i < GG_COUNT(sizes); i++)
+			check_bias(&options, sizes[i], sizes[i] < 1000 ? 2000 * 1000 : 50 * 1000);
+	}
+}
+
 TEST(the_default_interval_is_unbiased_too)
 {
 	for (size_t i = 0; i < GG_COUNT(independent_schemes); i++) {
 		struct gg_sampler_options options = { .scheme = independent_schemes[i],
 			                              .interval = GG_SAMPLER_DEFAULT_INTERVAL,
-			                              .costs = test_costs(),
+			                              .rates = test_rates(),
 			                              .seed = 7 };
 
 		check_bias(&options, 48, 8 * 1000 * 1000);
@@ -186,14 +215,14 @@ static void check_variance(enum gg_scheme scheme, uint64_t visit)
 {
 	enum { RUNS = 5000, ALLOCATIONS = 300 };
 	struct gg_sampler_options options = {
-		.scheme = scheme, .interval = 1000, .costs = test_costs(), .visit_bytes = visit
+		.scheme = scheme, .interval = 1000, .rates = test_rates(), .visit_bytes = visit
 	};
 	struct stat_moments bytes = { 0 }, count = { 0 }, own_variance = { 0 };
 	struct law byte_law = { 0 }, number_law = { 0 };
 
 	for (uint64_t i = 0; i < ALLOCATIONS; i++) {
 		uint64_t size = program_size(i);
-		double length = (double)gg_length_bytes(size), p = class_probability(size);
+		double length = (double)gg_length_bytes(size), p = class_interval(size);
 
 		add_law(&byte_law, law_of(&options, p, length, (double)size));
 		add_law(&number_law, law_of(&options, p, length, 1));
