@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "stats/estimate.h"
-#include "stats/interval.h"
+#include "stats/kinds.h"
 
 struct gg_program_part {
 	uint64_t size_bytes;
@@ -50,29 +50,6 @@ double gg_simulate_expected_samples(const struct gg_program *program);
 
 /* The probability that every allocation is a sample: no interval covers less often than that. */
 double gg_simulate_all_seen(const struct gg_program *program);
-
-/* Kinds of intervals.  The last is what reports print. */
-enum gg_kind {
-	GG_KIND_NORMAL,
-	GG_KIND_GAMMA_FULL,        /* gamma with all of (Z/p)^2, m = largest weight */
-	GG_KIND_GAMMA,             /* gamma with (Z/p)^2 (1-p), m = R */
-	GG_KIND_NEGATIVE_BINOMIAL, /* failed trials, exact; bytes only, one interval only */
-	GG_KIND_CAMP_PAULSON,      /* the same, approximated */
-	GG_KIND_RULE,
-	GG_KIND_COUNT
-};
-
-const char *gg_kind_name(enum gg_kind kind);
-
-enum gg_population { GG_ALL_GROUPS, GG_SHOWN_ONLY, GG_POPULATION_COUNT };
-
-struct gg_cell {
-	uint64_t run_count;       /* in this population; 0: the kind has no such interval */
-	double covered;           /* share of them whose interval holds the truth */
-	double covered_all_sizes; /* allocations: also those smaller than any sample */
-	double too_high, too_low; /* share whose low end is above the truth, high end below it */
-	double width;             /* mean of (high - low) / truth, where finite */
-};
 
 struct gg_coverage {
 	struct gg_cell cells[GG_KIND_COUNT][GG_QUANTITY_COUNT][GG_POPULATION_COUNT];
