@@ -62,7 +62,8 @@ const struct gg_command gg_command_lab = {
 	.name = "lab",
 	.summary = "what to expect of a sampling interval, and of our estimates",
 	.usage = "COMMAND [OPTION]...",
-	.verbs = (const struct gg_command *const[]){ &gg_command_lab_coverage,
+	.verbs = (const struct gg_command *const[]){ &gg_command_lab_compare,
+	                                             &gg_command_lab_coverage,
 	                                             &gg_command_lab_error, &gg_command_lab_table,
 	                                             NULL },
 };

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 
+extern const struct gg_command gg_command_lab_compare;
 extern const struct gg_command gg_command_lab_coverage;
 extern const struct gg_command gg_command_lab_error;
 extern const struct gg_command gg_command_lab_table;

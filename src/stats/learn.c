@@ -5,6 +5,9 @@
 #include "stats/elementary.h"
 #include "stats/weight.h"
 
+/* Allocations of a class without samples: a survival of 1, at no cost. */
+#define NEARLY_NONE 1e-9
+
 static uint64_t units_of(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	double units = gg_weight_of(draw, size_bytes).count * GG_LEARN_UNITS + 0.5;
@@ -61,6 +64,8 @@ void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double
 		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
 
 		budget += classes[i].allocated * -gg_expm1(-length / interval);
+		if (!(classes[i].allocated > 0))
+			classes[i].allocated = classes[i].live = NEARLY_NONE;
 		intervals[i] = interval;
 	}
 	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lab_trace - where the laboratory's traces come from: a law, a file of sizes, or a profile.
+ *
+ *   lognormal:median=64,sigma=2,count=100000,live=0.1,groups=10
+ *   server                    short-lived bytes, and a thousandth that stays
+ *   sizes.txt                 lines of SIZE [COUNT [LIVE [GROUP]]]
+ *   run.geiger                as many allocations as each sample stands for, by function
+ */
+#pragma once
+
+#include "base/error.h"
+#include "stats/trace.h"
+
+#define GG_LAB_TRACE_HELP                                                                   \
+	"lognormal[:median=64,sigma=2,count=100000,live=0.1,groups=10], where each is\n"    \
+	"optional; server, whose bytes live short but for one in a thousand; a file with\n" \
+	"lines of SIZE [COUNT [LIVE [GROUP]]]; or a profile, whose samples stand for as\n"  \
+	"many allocations as they were drawn for.\n"
+
+/* 0, or an error that names the text's part, the file's line, or what the profile lacks. */
+GG_MUST_CHECK int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t seed,
+                                    struct gg_error *error);
