@@ -74,7 +74,7 @@ GG_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t bytes)
 		gg_real.free_aligned_sized(p, alignment, bytes);
 }
 
-GG_EXPORT void *realloc(void *p, size_t bytes)
+static inline void *change(void *p, size_t bytes)
 {
 	bool due = gg_sampler_due(&gg_thread.sampler, bytes);
 
@@ -82,15 +82,21 @@ GG_EXPORT void *realloc(void *p, size_t bytes)
 		return gg_sample_realloc(p, bytes, due);
 	return gg_real.realloc(p, bytes);
 }
+
+GG_EXPORT void *realloc(void *p, size_t bytes)
+{
+	return change(p, bytes);
+}
 GG_INTERFACE_NAME(realloc, tc_realloc);
 
+/* libc's own calls realloc(), that is, us: the block would count twice. */
 GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 {
-	bool due = is_due_product(count, bytes);
+	size_t total;
 
-	if (gg_unlikely(due || is_maybe_sample(p)))
-		return gg_sample_reallocarray(p, count, bytes, due);
-	return gg_real.reallocarray(p, count, bytes);
+	if (gg_unlikely(__builtin_mul_overflow(count, bytes, &total)))
+		return gg_real.reallocarray(p, count, bytes); /* fails as it always does */
+	return change(p, total);
 }
 
 GG_EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t bytes)

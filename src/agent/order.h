@@ -22,7 +22,8 @@
  *  11  ... of anything else        decide                       as 1: the new size is a new stretch
  *                                                               of the stream
  *  12  realloc(NULL, n)            decide                       as 1
- *  13  reallocarray                as realloc of the product; one that overflows fails: 8
+ *  13  reallocarray                as realloc of the product, whose real function is called: libc's
+ *                                  own would call back; one that overflows fails: 8
  *  14  address new that is still   -                            close the old record as a missed
  *      on record                                                free, then record
  *  15  operator new, mallocx       decide                       as 1 and 2; one that throws: 2

@@ -270,21 +270,6 @@ void *gg_sample_realloc(void *p, size_t bytes, bool due)
 	return moved;
 }
 
-void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due)
-{
-	size_t total;
-	bool overflows = __builtin_mul_overflow(count, bytes, &total);
-	struct change change;
-	void *moved;
-
-	if (overflows)
-		return gg_real.reallocarray(p, count, bytes);
-	change = begin_change(p, total, due, CALLER);
-	moved = gg_real.reallocarray(p, count, bytes);
-	end_change(&change, p, total, moved);
-	return moved;
-}
-
 void gg_sample_free(void *p)
 {
 	gg_sample_close(p, 0);

@@ -28,7 +28,6 @@ GG_APART void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes);
 
 /* `due`: gg_sampler_due() said so of the new size; else p may be a sample. */
 GG_APART void *gg_sample_realloc(void *p, size_t bytes, bool due);
-GG_APART void *gg_sample_reallocarray(void *p, size_t count, size_t bytes, bool due);
 
 /* p may be a sample. */
 GG_APART void gg_sample_free(void *p);

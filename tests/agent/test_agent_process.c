@@ -67,6 +67,30 @@ TEST(every_way_to_allocate_is_recorded_with_its_size)
 	CHECK(!inside_is_live(p));
 }
 
+static uint64_t count_samples(void)
+{
+	return inside_counter(GG_COUNT_SAMPLES);
+}
+
+/* libc's reallocarray() calls realloc(), which is the agent's. */
+TEST(a_block_of_reallocarray_is_recorded_once)
+{
+	uint64_t missed = inside_counter(GG_COUNT_MISSED_FREES), reading, before, after;
+	void *p;
+
+	before = count_samples();
+	reading = count_samples() - before;
+	p = reallocarray(NULL, 7, 11);
+	after = count_samples();
+	CHECK_MSG(after - before == 2 * reading + 1, "%llu samples",
+	          (unsigned long long)(after - before - 2 * reading));
+	CHECK(inside_live(p).size_bytes == 77);
+	p = reallocarray(p, 1000, 11);
+	CHECK(inside_live(p).size_bytes == 11000);
+	free(p);
+	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
+}
+
 static int count_lines(const char *path)
 {
 	FILE *file = fopen(path, "r");
