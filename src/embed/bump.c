@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The slow path of bump.h.
+ *
+ * The sampler counts down the bytes to the next mark; the fast path does not, it moves alloc_ptr.
+ * So what the sampler has not heard of yet is what lies between `counted_to` and alloc_ptr, of the
+ * same block.  Whatever looks at the sampler tells it first (settle), and afterwards places the
+ * limit anew (arm).
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "embed/draw.h"
+#include "embed/public.h"
+#include "embed/report.h"
+#include "embed/settings.h"
+#include "stats/sampler.h"
+#include "stats/weight.h"
+
+/* What is behind geiger_bump.geiger_private. */
+struct state {
+	struct gg_sampler sampler;
+	char *counted_to; /* allocations before it are off the sampler's count */
+	void (*on_sample)(void *user, const struct geiger_bump_sample *sample);
+	void *user;
+	uint64_t interval_bytes; /* 0: that of the recording */
+	uint32_t heap;           /* 0: not recorded */
+	uint32_t seen_change;    /* of the settings */
+	enum gg_scheme scheme;
+	bool enabled;
+	bool sampling; /* enabled, and somebody hears of it */
+	bool inside;   /* in on_sample */
+};
+
+static_assert(sizeof(struct state) <= sizeof(((struct geiger_bump *)0)->geiger_private), "fits");
+
+static struct state *state_of(struct geiger_bump *bump)
+{
+	return (struct state *)(void *)bump->geiger_private;
+}
+
+/* The options of the sampler come into force with nothing pending. */
+static void change_sampler(struct state *s)
+{
+	struct gg_sampler_options options = s->sampler.options;
+
+	options.scheme = s->scheme;
+	options.interval = (double)(s->interval_bytes != 0 ? s->interval_bytes
+	                                                   : gg_embed_interval());
+	gg_sampler_change(&s->sampler, &options);
+}
+
+static bool is_wanted(const struct state *s)
+{
+	if (!s->enabled)
+		return false;
+	return s->on_sample != NULL || (s->heap != 0 && gg_embed_is_sampling());
+}
+
+/* Where sampling begins, or ends, what was pending is dropped unseen. */
+static void look_at_settings(struct state *s)
+{
+	uint32_t count = gg_embed_settings_count();
+	bool wanted = is_wanted(s);
+
+	if (s->interval_bytes == 0 && s->seen_change != count &&
+	    s->sampler.options.interval != (double)gg_embed_interval())
+		change_sampler(s);
+	else if (wanted && !s->sampling)
+		change_sampler(s);
+	s->seen_change = count;
+	s->sampling = wanted;
+}
+
+/* Tells the sampler what was allocated since the last time. */
+static void settle(struct geiger_bump *bump, struct state *s)
+{
+	size_t bytes = (size_t)(bump->alloc_ptr - s->counted_to);
+
+	if (s->sampling) {
+		/* Somebody else moved the pointer: nothing is known of the distance. */
+		if (bytes > (uint64_t)s->sampler.left_bytes)
+			change_sampler(s);
+		else
+			s->sampler.left_bytes -= (int64_t)bytes;
+	}
+	s->counted_to = bump->alloc_ptr;
+}
+
+/* Places the limit of the fast path; right after settle(). */
+static void arm(struct geiger_bump *bump, struct state *s)
+{
+	size_t room = (size_t)(bump->alloc_limit - bump->alloc_ptr);
+
+	s->counted_to = bump->alloc_ptr;
+	if (s->sampling && (uint64_t)s->sampler.left_bytes < room)
+		bump->combined_limit = bump->alloc_ptr + s->sampler.left_bytes;
+	else
+		bump->combined_limit = bump->alloc_limit;
+}
+
+static void emit(struct state *s, void *object, size_t bytes, const char *type,
+                 const struct gg_draw *draw)
+{
+	struct geiger_bump_sample sample = {
+		.object = object,
+		.bytes = bytes,
+		.offset = (size_t)draw->offset_bytes,
+		.interval_bytes = (uint64_t)draw->interval,
+		.marks = draw->mark_count,
+		.type = type,
+		.scheme = gg_embed_public_scheme(draw->scheme),
+	};
+	void (*on_sample)(void *, const struct geiger_bump_sample *) = s->on_sample;
+
+	if (s->inside)
+		return;
+	s->inside = true;
+	if (s->heap != 0)
+		gg_embed_report(s->heap, object, bytes, type, draw);
+	if (on_sample != NULL)
+		on_sample(s->user, &sample);
+	s->inside = false;
+}
+
+/* Of an object that takes its bytes of the stream now.  Is it a sample? */
+static bool draw_for(struct state *s, size_t bytes, struct gg_draw *ret_draw)
+{
+	return s->sampling && bytes != 0 && gg_sampler_due(&s->sampler, bytes) &&
+	       gg_sampler_take(&s->sampler, bytes, ret_draw);
+}
+
+int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *config)
+{
+	struct gg_sampler_options options = { 0 };
+	struct state *s;
+
+	if (bump == NULL || config == NULL || gg_embed_scheme(config->scheme) < 0 ||
+	    config->interval_bytes > GG_EMBED_LONGEST_INTERVAL)
+		return -EINVAL;
+	memset(bump, 0, sizeof(*bump));
+	s = state_of(bump);
+	s->on_sample = config->on_sample;
+	s->user = config->user;
+	s->interval_bytes = config->interval_bytes;
+	s->heap = geiger_heap_register(config->heap, NULL);
+	s->scheme = (enum gg_scheme)gg_embed_scheme(config->scheme);
+	s->enabled = true;
+	options.seed = config->seed;
+	gg_sampler_init(&s->sampler, &options);
+	change_sampler(s);
+	look_at_settings(s);
+	return 0;
+}
+
+void geiger_bump_refill(struct geiger_bump *bump, void *start, void *end)
+{
+	struct state *s = state_of(bump);
+
+	settle(bump, s);
+	look_at_settings(s);
+	bump->alloc_ptr = start;
+	bump->alloc_limit = (uintptr_t)end > (uintptr_t)start ? end : start;
+	arm(bump, s);
+}
+
+void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char *type)
+{
+	struct state *s = state_of(bump);
+	char *object = bump->alloc_ptr;
+	struct gg_draw draw;
+	bool sampled;
+
+	/* Nothing is allocated, so nothing is counted: a mark that is due waits. */
+	if (bytes > (size_t)(bump->alloc_limit - object))
+		return NULL;
+	settle(bump, s);
+	look_at_settings(s);
+	sampled = draw_for(s, bytes, &draw);
+	bump->alloc_ptr = object + bytes;
+	arm(bump, s);
+	if (sampled)
+		emit(s, object, bytes, type, &draw);
+	return object;
+}
+
+void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, const char *type)
+{
+	struct state *s = state_of(bump);
+	struct gg_draw draw;
+	bool sampled;
+
+	if (object == NULL || bytes > PTRDIFF_MAX)
+		return;
+	settle(bump, s);
+	look_at_settings(s);
+	sampled = draw_for(s, bytes, &draw);
+	arm(bump, s);
+	if (sampled)
+		emit(s, object, bytes, type, &draw);
+}
+
+void geiger_bump_enable(struct geiger_bump *bump, bool enabled)
+{
+	struct state *s = state_of(bump);
+
+	settle(bump, s);
+	s->enabled = enabled && gg_sampler_is_started(&s->sampler);
+	look_at_settings(s);
+	arm(bump, s);
+}
+
+void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes)
+{
+	struct state *s = state_of(bump);
+
+	settle(bump, s);
+	s->interval_bytes = interval_bytes < GG_EMBED_LONGEST_INTERVAL ? interval_bytes
+	                                                               : GG_EMBED_LONGEST_INTERVAL;
+	if (gg_sampler_is_started(&s->sampler))
+		change_sampler(s);
+	look_at_settings(s);
+	arm(bump, s);
+}
+
+void geiger_bump_done(struct geiger_bump *bump)
+{
+	if (bump != NULL)
+		memset(bump, 0, sizeof(*bump));
+}
+
+double geiger_estimate_bytes(const struct geiger_bump_sample *sample)
+{
+	struct gg_draw draw = { 0 };
+
+	if (sample == NULL || gg_embed_scheme(sample->scheme) < 0)
+		return 0;
+	draw.interval = sample->interval_bytes > 1 ? (double)sample->interval_bytes : 1;
+	draw.offset_bytes = sample->offset;
+	draw.mark_count = sample->marks > 0 ? sample->marks : 1;
+	draw.scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme);
+	return gg_weight_of(&draw, sample->bytes).bytes;
+}

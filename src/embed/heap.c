@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/heap.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "embed/counts.h"
+
+static struct gg_embed_heap heaps[GG_EMBED_HEAPS];
+static uint32_t heap_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of adding to them */
+
+struct gg_embed_heap *gg_embed_heap_of(uint32_t heap)
+{
+	/* Acquire: pairs with the release of the count that includes it. */
+	if (heap >= 1 && heap <= gg_load_acquire(&heap_count))
+		return &heaps[heap - 1];
+	if (heap != 0)
+		gg_embed_count(GG_EMBED_UNKNOWN_HEAPS);
+	return NULL;
+}
+
+static size_t append(char *text, size_t length, const char *more)
+{
+	while (*more != '\0' && length < GG_EMBED_HEAP_NAME_MAX - 1)
+		text[length++] = *more++;
+	text[length] = '\0';
+	return length;
+}
+
+/* "NAME", or "NAME [UNIT]". */
+static void set_name(struct gg_embed_heap *heap, const char *name, const char *unit)
+{
+	size_t length = append(heap->name, 0, name);
+
+	if (unit != NULL && *unit != '\0' && strcmp(unit, "bytes") != 0) {
+		length = append(heap->name, length, " [");
+		length = append(heap->name, length, unit);
+		length = append(heap->name, length, "]");
+	}
+	heap->name_bytes = (uint32_t)length;
+}
+
+uint32_t geiger_heap_register(const char *name, const char *unit)
+{
+	struct gg_embed_heap wanted;
+	uint32_t heap = 0;
+
+	if (name == NULL || *name == '\0')
+		return 0;
+	memset(&wanted, 0, sizeof(wanted));
+	set_name(&wanted, name, unit);
+	pthread_mutex_lock(&lock);
+	while (heap < heap_count && strcmp(heaps[heap].name, wanted.name) != 0)
+		heap++;
+	if (heap == GG_EMBED_HEAPS) {
+		heap = 0;
+		gg_embed_count(GG_EMBED_NAMES_DROPPED);
+	} else {
+		if (heap == heap_count) {
+			heaps[heap] = wanted;
+			/* Release: whoever is given the number finds the name. */
+			gg_store_release(&heap_count, heap + 1);
+		}
+		heap++;
+	}
+	pthread_mutex_unlock(&lock);
+	return heap;
+}
+
+void geiger_heap_frames(uint32_t heap,
+                        size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity),
+                        void *user)
+{
+	struct gg_embed_heap *of = gg_embed_heap_of(heap);
+
+	if (of == NULL)
+		return;
+	of->provide_user = user;
+	/* Release: who calls it has its argument. */
+	gg_store_release(&of->provide, provide);
+}
