@@ -74,25 +74,40 @@ static uint64_t hash_text(const char *text)
 	return hash % 1000000 + 0x1000;
 }
 
-static uint32_t made_module(struct made_profile *made, char **text)
+uint32_t made_module(struct made_profile *made, const char *path)
 {
-	struct gg_module module = { .path = "/usr/bin/made" };
+	struct gg_module module = { .path = path };
+	uint8_t build_id[20];
 	uint32_t id;
 
-	if (**text == '[') {
-		module.path = *text + 1;
-		*text = strchr(*text, ']');
-		*(*text)++ = '\0';
+	if (made->has_build_ids) {
+		for (size_t i = 0; i < sizeof(build_id); i++)
+			build_id[i] = (uint8_t)(hash_text(path) >> (i % 3 * 8));
+		module.build_id = build_id;
+		module.build_id_bytes = sizeof(build_id);
 	}
 	must(gg_profile_intern_module(made->profile, &module, &id, &error));
 	return id;
+}
+
+/* Takes a path in brackets off the text. */
+static uint32_t module_of(struct made_profile *made, char **text)
+{
+	const char *path = "/usr/bin/made";
+
+	if (**text == '[') {
+		path = *text + 1;
+		*text = strchr(*text, ']');
+		*(*text)++ = '\0';
+	}
+	return made_module(made, path);
 }
 
 /* One frame: a function and what was inlined into it. */
 static uint32_t made_frame(struct made_profile *made, char *text)
 {
 	enum { MAX_LINES = 8 };
-	uint32_t module = made_module(made, &text), frame, count = 0;
+	uint32_t module = module_of(made, &text), frame, count = 0;
 	struct gg_line lines[MAX_LINES] = { 0 }, reversed[MAX_LINES];
 	char *rest;
 

@@ -28,12 +28,15 @@ struct made_profile {
 	struct gg_profile *profile;
 	uint32_t process, thread; /* that samples get; set by made_begin, changed by tests */
 	double interval;
+	bool has_build_ids; /* modules get one each, made of their path */
 	struct gg_rng rng;
 };
 
 /* path: as for gg_profile_create().  The seed is that of the draws. */
 void made_begin(struct made_profile *made, const char *path, double interval, uint64_t seed);
 uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns, int64_t end_ns);
+/* The module's id; its text is a path. */
+uint32_t made_module(struct made_profile *made, const char *path);
 uint32_t made_stack(struct made_profile *made, const char *text);
 
 /* Returns its id.  Drawn with made->interval, by poisson. */

@@ -484,24 +484,29 @@ int gg_ask_each(const struct gg_model *model, const struct gg_question *query, g
 int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
                   gg_pick_visit *visit, void *context, struct gg_error *error)
 {
-	struct each each = { model, visit, context };
-	struct gg_scope scope;
-	struct gg_pick pick = { 0 };
+	bool is_at_the_end = query->to_ns >= gg_model_end_ns(model);
 	size_t sample_count, coarse_count;
+	const struct gg_model_sample *samples = gg_model_samples(model, &sample_count);
 	const struct gg_coarse *coarse = gg_model_coarse(model, &coarse_count);
+	struct gg_scope scope;
+	struct gg_block block;
 	int code = gg_scope_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
-	gg_model_samples(model, &sample_count);
-	for (pick.sample = 0; pick.sample < sample_count; pick.sample++)
-		if (gg_scope_block(&scope, pick.sample, &pick.block))
-			visit_pick(&pick, &each);
-	for (size_t i = 0; i < coarse_count; i++) {
-		pick.coarse = &coarse[i];
-		if (gg_scope_has_coarse(&scope, &coarse[i]))
-			visit_pick(&pick, &each);
+	for (size_t i = 0; i < sample_count; i++) {
+		struct gg_model_sample sample;
+
+		if (!gg_scope_block(&scope, i, &block))
+			continue;
+		sample = samples[i];
+		sample.alloc_ns = block.from_ns;
+		sample.free_ns = block.is_kept && is_at_the_end ? GG_TIME_NONE : block.until_ns;
+		visit(&sample, NULL, context);
 	}
+	for (size_t i = 0; i < coarse_count; i++)
+		if (gg_scope_has_coarse(&scope, &coarse[i]))
+			visit(NULL, &coarse[i], context);
 	gg_scope_close(&scope);
 	return 0;
 }

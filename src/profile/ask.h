@@ -132,7 +132,8 @@ GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_ques
 
 /*
  * Every sample and coarse row of the query's processes and stacks, whatever the metric and the window:
- * for who keeps the time axis.  Of shared blocks as gg_ask_each() has it.
+ * for who keeps the time axis.  Of shared blocks as gg_ask_each() has it.  Blocks end with the last process
+ * that holds them, unless to_ns is the end of everything: then they were never freed.
  */
 GG_MUST_CHECK int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
                                 gg_pick_visit *visit, void *context, struct gg_error *error);

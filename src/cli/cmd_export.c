@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger export`: a profile in the format of another tool. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/profiles.h"
+#include "format/export.h"
+#include "format/save.h"
+
+struct export_options {
+	struct gg_report_options common; /* first: what the helpers read */
+	int format;                      /* number in the choices; -1: by the name of the output */
+	const char *output;
+};
+
+#define FORMATS "pprof|collapsed"
+
+/* The n-th of the choices. */
+static const struct gg_export_format *format_of_choice(int number)
+{
+	const char *name = FORMATS;
+	char copy[32];
+
+	for (; number > 0; number--)
+		name = strchr(name, '|') + 1;
+	snprintf(copy, sizeof(copy), "%.*s", (int)strcspn(name, "|"), name);
+	return gg_export_find(copy);
+}
+
+static int choose_format(const struct export_options *options,
+                         const struct gg_export_format **ret_format, struct gg_error *error)
+{
+	const struct gg_export_format *format = options->format >= 0
+	                                                ? format_of_choice(options->format)
+	                                        : options->output != NULL
+	                                                ? gg_export_find_by_file(options->output)
+	                                                : NULL;
+
+	if (format == NULL && options->format >= 0)
+		return gg_error_set(error, -ENOTSUP, "export: --format",
+		                    "Install libprotobuf-c-dev and build it again.",
+		                    "this geiger was built without that format");
+	if (format == NULL)
+		return gg_error_set(error, -EINVAL, "export: --format",
+		                    "'geiger export --help' lists the formats.",
+		                    "no format was given, and the output's name tells none");
+	if (format->is_binary && isatty(STDOUT_FILENO) &&
+	    (options->output == NULL || strcmp(options->output, "-") == 0))
+		return gg_error_set(error, -EINVAL, "export", "Name a file: -o FILE.",
+		                    "%s is not for a terminal", format->name);
+	*ret_format = format;
+	return 0;
+}
+
+/* The profile itself is the one file that must not be replaced by what is made of it. */
+static int check_output(const char *profile, const char *output, struct gg_error *error)
+{
+	struct stat from, to;
+
+	if (output == NULL || stat(output, &to) < 0 || stat(profile, &from) < 0 ||
+	    from.st_dev != to.st_dev || from.st_ino != to.st_ino)
+		return 0;
+	return gg_error_set(error, -EINVAL, "export: --output", "Name another file.",
+	                    "%.200s is the profile itself", output);
+}
+
+/* A line on the terminal once it takes longer than people wait for without asking. */
+struct progress {
+	uint64_t from_ns, last_ns;
+	bool is_shown;
+	const char *what;
+};
+
+#define AFTER_NS UINT64_C(1000000000)
+#define EVERY_NS UINT64_C(200000000)
+
+static void show_progress(void *context, uint64_t done_count, uint64_t total_count)
+{
+	enum { WIDTH = 30 };
+	struct progress *progress = context;
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	int filled = total_count > 0 ? (int)(done_count * WIDTH / total_count) : 0;
+
+	if (now_ns - progress->from_ns < AFTER_NS || now_ns - progress->last_ns < EVERY_NS)
+		return;
+	progress->last_ns = now_ns;
+	progress->is_shown = true;
+	fprintf(stderr, "\rgeiger: %s [%.*s%*s] %3.0f %%\033[K", progress->what, filled,
+	        "##############################", WIDTH - filled, "",
+	        total_count > 0 ? 100.0 * (double)done_count / (double)total_count : 0);
+	fflush(stderr);
+}
+
+static int export_model(const struct gg_model *model, const struct gg_question *query,
+                        const struct gg_export_format *format,
+                        const struct gg_invocation *invocation)
+{
+	const struct export_options *options = invocation->options;
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct progress progress = { .from_ns = gg_clock_monotonic_ns(), .what = format->name };
+	struct gg_export job = { .out = &out, .error = invocation->error };
+	struct gg_extract *extract;
+	int code = gg_extract_make(&extract, model, query, options->common.confidence,
+	                           invocation->error);
+
+	if (code < 0)
+		return code;
+	job.extract = extract;
+	if (isatty(STDERR_FILENO)) {
+		job.progress = show_progress;
+		job.progress_context = &progress;
+	}
+	code = gg_export_write(format, &job);
+	if (progress.is_shown)
+		fputs("\r\033[K", stderr);
+	if (code == 0)
+		code = gg_save(options->output != NULL ? options->output : "-", out.data,
+		               out.length, invocation->error);
+	gg_extract_free(extract);
+	return code;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	struct export_options *options = invocation->options;
+	const struct gg_export_format *format = NULL;
+	struct gg_question query;
+	struct gg_model *model;
+	char window[128];
+	int code = gg_cli_take_window(invocation, &options->common, "export", window);
+
+	if (code == 0)
+		code = choose_format(options, &format, invocation->error);
+	if (code == 0)
+		code = gg_cli_question(&options->common, "export", &query, invocation->error);
+	if (code == 0)
+		code = gg_export_check(format, query.metric, invocation->error);
+	if (code == 0)
+		code = check_output(invocation->operands[0], options->output, invocation->error);
+	if (code == 0)
+		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                   invocation->error);
+	if (code < 0)
+		return code;
+	code = export_model(model, &query, format, invocation);
+	gg_model_free(model);
+	return code;
+}
+
+#define AT(field) offsetof(struct export_options, field)
+
+static const struct gg_option options[] = {
+	{ "format", 'f', GG_OPTION_CHOICE, AT(format), FORMATS,
+	  "of the output (what its name ends in)" },
+	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
+	  "which memory (live)" },
+	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
+	  "what was live at a moment, such as 12.5s" },
+	{ "between", 0, GG_OPTION_TEXT, AT(common.between), "T0 T1",
+	  "only what happened between two moments" },
+	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_export = {
+	.name = "export",
+	.summary = "a profile in the format of another tool",
+	.usage = "PROFILE --format FORMAT [-o FILE] [OPTION]...",
+	.details = "Formats that hold live and allocated memory side by side show the one that\n"
+		   "--metric asks for first.\n\n"
+		   "  geiger export redis.geiger -o redis.pb.gz\n"
+		   "  geiger export redis.geiger --format collapsed -m allocated | flamegraph.pl\n",
+	.options = options,
+	.options_size = sizeof(struct export_options),
+	.option_defaults = &(const struct export_options){ .common = { .confidence = 0.95 },
+	                                                   .format = -1 },
+	.max_operands = 2, /* the second time of --between is one */
+	.run = run,
+};

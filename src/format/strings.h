@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strings - a table of texts, each once; number 0 is "".
+ *
+ *   struct gg_strings strings = { 0 };
+ *
+ *   number = gg_strings_put(&strings, "main");        the same for the same text
+ *   strings.texts[number]
+ *   gg_strings_done(&strings);
+ *
+ * The texts are copies.  When memory is out, put returns 0 and sets `failed`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+
+struct gg_strings {
+	char **texts;
+	size_t count, capacity;
+	struct gg_map map;
+	bool failed;
+};
+
+uint32_t gg_strings_put(struct gg_strings *strings, const char *text); /* NULL is "" */
+uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...) GG_PRINTF(2, 3);
+void gg_strings_done(struct gg_strings *strings);

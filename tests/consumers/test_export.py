@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One profile with a known truth goes out in every format; what real consumers find in the files is
+that truth, and what they would not notice is checked here.
+
+Environment: GEIGER, MAKE_TRUTH; CONSUMERS is the folder with what script/consumers fetched.
+A consumer that is not there is skipped by name.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HERE = pathlib.Path(__file__).resolve().parent
+GEIGER = os.environ["GEIGER"]
+CONSUMERS = pathlib.Path(os.environ.get("CONSUMERS", ROOT / "build" / "consumers"))
+scratch = pathlib.Path(tempfile.mkdtemp())
+profile = scratch / "truth.geiger"
+truth = json.loads(
+    subprocess.run([os.environ["MAKE_TRUTH"], profile], check=True, capture_output=True).stdout
+)
+total = truth["total"]
+
+failures = 0
+tests = []
+
+
+class Skipped(Exception):
+    pass
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def check(condition, message):
+    global failures
+    if not condition:
+        failures += 1
+        print(message)
+
+
+def same(got, wanted, what):
+    check(got == wanted, f"{what}: {got}, not {wanted}")
+
+
+def run(*command, **how):
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=170, **how
+    )
+    if result.returncode != 0:
+        raise RuntimeError(f"{command}: exit {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def need(program):
+    found = shutil.which(program)
+    if found is None:
+        raise Skipped(f"no {program}")
+    return found
+
+
+def export(name, *arguments):
+    """The file that geiger makes; its name says the format."""
+    path = scratch / name
+    run(GEIGER, "export", profile, "-o", path, *arguments)
+    return path
+
+
+# --- collapsed ---------------------------------------------------------------------------------
+
+
+def read_collapsed(path):
+    """Bytes by stack, read as flamegraph.pl does it."""
+    stacks = {}
+    for line in path.read_text().splitlines():
+        match = re.fullmatch(r"(.*)\s+?(\d+)", line)
+        check(match, f"not a line of collapsed text: {line}")
+        check(match.group(1) not in stacks, f"twice: {line}")
+        stacks[match.group(1)] = int(match.group(2))
+    return stacks
+
+
+@test
+def collapsed_lines_add_up_to_the_truth():
+    for metric, wanted in (("live", total["live_bytes"]), ("allocated", total["allocated_bytes"])):
+        stacks = read_collapsed(export(f"{metric}.collapsed", "--metric", metric))
+        same(sum(stacks.values()), wanted, metric)
+    check(any(s.endswith(';odd:name <&" {x}') for s in stacks), "a ';' in a name")
+    same(stacks["made (4711);thr;big_quarter;inl;leaf_alloc"],
+         truth["big_quarter"]["allocated_bytes"], "a stack")
+    one = read_collapsed(export("one.collapsed", "--process", "4720"))
+    same(sum(one.values()), truth["4720"]["live_bytes"], "one process")
+    half = read_collapsed(export("half.collapsed", "--at", "0.5s"))
+    same(sum(half.values()), total["half_bytes"], "at a moment")
+
+
+# --- pprof -------------------------------------------------------------------------------------
+
+PPROF = {
+    "alloc_objects": "allocated_count",
+    "alloc_space": "allocated_bytes",
+    "inuse_objects": "live_count",
+    "inuse_space": "live_bytes",
+}
+
+
+def pprof_total(pprof, path, index, *options):
+    """What is shown: all, or what the options leave."""
+    out = run(*pprof, "-top", "-nodecount=0", "-nodefraction=0", "-unit=B", f"-sample_index={index}", *options, path)
+    match = re.search(r"accounting for (-?[\d.]+)", out)
+    return int(float(match.group(1))) if match else out
+
+
+def pprof_programs():
+    go = need("go")
+    yield [go, "tool", "pprof"]
+    source = pathlib.Path("/usr/share/gocode/src/github.com/google/pprof")
+    if source.is_dir():
+        program = CONSUMERS / "pprof"
+        if not program.exists():
+            CONSUMERS.mkdir(parents=True, exist_ok=True)
+            run(go, "build", "-o", program, "github.com/google/pprof",
+                env={**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode",
+                     "GOCACHE": str(CONSUMERS / "go-cache")})
+        yield [program]
+
+
+def go_environment():
+    os.environ.setdefault("GOCACHE", str(CONSUMERS / "go-cache"))
+    os.environ["PPROF_TMPDIR"] = str(scratch)
+
+
+@test
+def pprof_programs_see_the_truth_in_all_four_values():
+    go_environment()
+    path = export("x.pb.gz")
+    for pprof in pprof_programs():
+        for index, key in PPROF.items():
+            same(pprof_total(pprof, path, index), total[key], f"{pprof[-1]} {index}")
+        same(pprof_total(pprof, path, "inuse_space", "-tagfocus=thread=worker"),
+             truth["4711/4712"]["live_bytes"], "the label of a thread")
+        same(pprof_total(pprof, path, "alloc_space", "-focus=big_quarter"),
+             truth["big_quarter"]["allocated_bytes"], "a function")
+        out = run(*pprof, "-top", "-nodecount=50", path)
+        check("Type: inuse_space" in out, "the default type")
+        check("inl (inline)" in out or " inl" in out, out)
+
+
+@test
+def pprof_raw_has_what_a_program_would_not_miss():
+    go_environment()
+    path = export("x.pb.gz")
+    raw = run(need("go"), "tool", "pprof", "-raw", path)
+    check("alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]" in raw,
+          raw[:600])
+    check("PeriodType: space bytes" in raw, "period type")
+    check("Period: 100" in raw or "Period: 1\n" in raw, "period")
+    check("% confidence interval" in raw, "comments with intervals")
+    mappings = raw[raw.index("Mappings"):].splitlines()[1:]
+    check("/usr/bin/made" in mappings[0], "the program is the first mapping")
+    check(re.search(r"[0-9a-f]{40}", mappings[0]), "a build-id")
+    samples = raw[raw.index("Samples:"):raw.index("Locations")]
+    check("thread:[worker]" in samples and "type:[pool: Node]" in samples, "labels")
+    check("inuse_space_low" in samples and "inuse_space_high" in samples, "intervals as labels")
+
+
+def varints(data):
+    """The fields of a protobuf message: (number, value); value is an int or bytes."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            yield key >> 3, number()
+        elif key & 7 == 2:
+            length = number()
+            yield key >> 3, data[at:at + length]
+            at += length
+        elif key & 7 == 1:
+            yield key >> 3, data[at:at + 8]
+            at += 8
+        else:
+            raise ValueError("a wire type that we do not write")
+
+
+def packed(data):
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
+@test
+def pprof_files_keep_the_rules_that_no_consumer_checks():
+    data = gzip.decompress(export("x.pb.gz", "--metric", "allocated").read_bytes())
+    fields = {}
+    for number, value in varints(data):
+        fields.setdefault(number, []).append(value)
+    strings = [value.decode() for value in fields[6]]
+    same(strings[0], "", "the first text")
+    same(len(strings), len(set(strings)), "texts, each once")
+    same(strings[fields[14][0]], "alloc_space", "the default type")
+    check(fields[12][0] > 0, "a period")
+    mappings = {dict(varints(m))[1] for m in fields[3]}
+    same(mappings, set(range(1, len(mappings) + 1)), "ids of mappings")
+    functions = {dict(varints(f))[1]: dict(varints(f)) for f in fields[5]}
+    locations = {}
+    for location in fields[4]:
+        parts = {}
+        for number, value in varints(location):
+            parts.setdefault(number, []).append(value)
+        locations[parts[1][0]] = parts
+        check(parts.get(2, [0])[0] in mappings, "a location's mapping exists")
+        for line in parts[4]:
+            check(dict(varints(line))[1] in functions, "a line's function exists")
+    same(set(locations), set(range(1, len(locations) + 1)), "ids of locations")
+    inlined = [
+        [strings[functions[dict(varints(line))[1]][2]] for line in parts[4]]
+        for parts in locations.values()
+    ]
+    check(["inl", "small_half"] in inlined, f"the innermost inlined call is first: {inlined}")
+    for sample in fields[2]:
+        parts = {}
+        for number, value in varints(sample):
+            parts.setdefault(number, []).append(value)
+        check(set(packed(parts[1][0])) <= set(locations), "a sample's locations exist")
+        values = packed(parts[2][0])
+        same(len(values), 4, "values of a sample")
+        check(all(value < 1 << 62 for value in values), "no value is negative")
+        check(values[2] <= values[0] and values[3] <= values[1], "live is part of allocated")
+        labels = [dict(varints(label)) for label in parts[3]]
+        check(all((2 in label) != (3 in label) for label in labels), "a text or a number")
+        intervals = {strings[label[1]]: label.get(3) for label in labels}
+        if values[3] > 0:
+            check(intervals["inuse_space_low"] <= values[3] <= intervals["inuse_space_high"],
+                  f"the interval holds the estimate: {intervals}, {values[3]}")
+
+
+def main():
+    skipped = failed = 0
+    for function in tests:
+        global failures
+        failures = 0
+        if len(sys.argv) > 1 and function.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            function()
+        except Skipped as why:
+            skipped += 1
+            print(f"skipped - {function.__name__}: {why}")
+            continue
+        except Exception as error:  # the other tests still run
+            failures += 1
+            print(f"{type(error).__name__}: {error}")
+        failed += failures > 0
+        print(f"{'FAILED' if failures else 'ok'} - {function.__name__}", flush=True)
+    shutil.rmtree(scratch)
+    return 1 if failed else 77 if skipped == len(tests) else 0
+
+
+sys.exit(main())
