@@ -234,7 +234,7 @@ static bool start(void)
 }
 
 /* The child's own region.  Frees and samples of other threads wait for nothing: they pass by. */
-static bool adopt(struct gg_thread *t)
+static bool adopt(void)
 {
 	int status;
 
@@ -244,14 +244,14 @@ static bool adopt(struct gg_thread *t)
 		say_why_not("the region of a forked process", status);
 		return false;
 	}
-	gg_thread_forked(t);
+	gg_thread_forked();
 	gg_listing_forked();
 	gg_add_relaxed(&gg_process.generation, 1);
 	gg_add_relaxed(&gg_process.change_count, 1);
 	return true;
 }
 
-static bool prepare(struct gg_thread *t)
+static bool prepare(void)
 {
 	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED;
 	bool done;
@@ -268,21 +268,21 @@ static bool prepare(struct gg_thread *t)
 		return false;
 	if (!gg_cas_acq_rel(gg_process.same_process, &wiped, GG_PROCESS_ADOPTING))
 		return wiped == GG_PROCESS_SAME;
-	done = adopt(t);
+	done = adopt();
 	if (!done)
 		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
 	gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
 	return done;
 }
 
-bool gg_process_prepare(struct gg_thread *t)
+bool gg_process_prepare(void)
 {
 	int saved_errno = errno, cancel;
 	bool done;
 
 	/* Files are opened: cancellation points, which malloc() is not. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	done = prepare(t);
+	done = prepare();
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved_errno;
 	return done;
@@ -345,7 +345,7 @@ __attribute__((constructor)) static void construct(void)
 	gg_unwind_init();
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready(t))
+	if (gg_process_is_ready())
 		gg_listing_refresh();
 	gg_thread_leave(t);
 }

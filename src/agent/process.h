@@ -53,15 +53,15 @@ extern struct gg_process gg_process __attribute__((visibility("hidden")));
 enum { GG_PROCESS_WIPED, GG_PROCESS_SAME, GG_PROCESS_ADOPTING };
 
 /* Starts or adopts if need be.  False: nothing can be recorded, now or ever. */
-GG_COLD bool gg_process_prepare(struct gg_thread *t);
+GG_COLD bool gg_process_prepare(void);
 
 /* On the sample path (gg_thread_enter), before anything else there. */
-static inline bool gg_process_is_ready(struct gg_thread *t)
+static inline bool gg_process_is_ready(void)
 {
 	/* Acquire: what was set up before is seen. */
 	return (gg_likely(gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING) &&
 	        gg_likely(gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)) ||
-	       gg_process_prepare(t);
+	       gg_process_prepare();
 }
 
 /* Takes over what another process wishes, if that is new. */

@@ -38,7 +38,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		gg_sampler_put_back(&t->sampler, bytes);
 		return false;
 	}
-	if (gg_unlikely(!gg_process_is_ready(t))) {
+	if (gg_unlikely(!gg_process_is_ready())) {
 		/* Off for good, or being started right now: then the next one asks again. */
 		bool is_off = gg_load_relaxed(&gg_process.state) == GG_PROCESS_OFF;
 
@@ -139,7 +139,7 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	if (p == NULL || !gg_thread_enter(t))
 		return;
 	/* It may have forked meanwhile, in a handler. */
-	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
+	if (gg_process_is_ready() && (block = gg_thread_block(t)) != NULL) {
 		put_sample(t, block, p, bytes, draw, flags);
 		gg_thread_put_block(t, block);
 	}
@@ -155,7 +155,7 @@ void gg_sample_close(void *p, uint64_t id)
 
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready(t) && (block = gg_thread_block(t)) != NULL) {
+	if (gg_process_is_ready() && (block = gg_thread_block(t)) != NULL) {
 		struct gg_region *region = &gg_process.region;
 		uint64_t now_ns = gg_clock_monotonic_ns();
 		uint32_t stack = GG_STACK_EMPTY;

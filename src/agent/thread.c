@@ -80,6 +80,13 @@ static void give_back(struct gg_thread_block *block)
 	push_free(block);
 }
 
+/* Not one of before a fork, which anybody may have by now. */
+static bool has_block(const struct gg_thread *t)
+{
+	/* Relaxed: who is on the sample path has seen by acquire that this process is ready. */
+	return t->block != NULL && t->block_generation == gg_load_relaxed(&gg_process.generation);
+}
+
 static void end_thread(void *value)
 {
 	struct gg_thread *t = &gg_thread;
@@ -88,7 +95,7 @@ static void end_thread(void *value)
 	if (!gg_thread_enter(t))
 		return;
 	t->ending = true;
-	if (t->block != NULL && gg_process_is_ready(t)) {
+	if (gg_process_is_ready() && has_block(t)) {
 		t->has_row = true;
 		t->row = t->block->record.thread;
 		give_back(t->block);
@@ -118,10 +125,11 @@ static void begin(struct gg_thread *t, struct gg_thread_block *block)
 
 struct gg_thread_block *gg_thread_block(struct gg_thread *t)
 {
-	struct gg_thread_block *block = t->block;
+	struct gg_thread_block *block;
 
-	if (gg_likely(block != NULL))
-		return block;
+	if (gg_likely(has_block(t)))
+		return t->block;
+	t->block = NULL;
 	block = pop_free();
 	if (block == NULL)
 		block = map_block();
@@ -131,6 +139,7 @@ struct gg_thread_block *gg_thread_block(struct gg_thread *t)
 	if (t->ending)
 		return block;
 	t->block = block;
+	t->block_generation = gg_load_relaxed(&gg_process.generation);
 	if (has_ending_key)
 		pthread_setspecific(ending_key, block);
 	return block;
@@ -142,15 +151,12 @@ void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block)
 		give_back(block);
 }
 
-void gg_thread_forked(struct gg_thread *t)
+void gg_thread_forked(void)
 {
 	gg_store_relaxed(&free_blocks, 0);
 	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
 		clean(block);
-		if (block == t->block)
-			begin(t, block);
-		else
-			push_free(block);
+		push_free(block);
 	}
 }
 

@@ -9,8 +9,9 @@
  *
  * Ending     a destructor of thread-specific data gives the block back.  Destructors that run later
  *            may allocate too: from then on a sample borrows a block and gives it back at once.
- * Fork       the child has the blocks of threads that it does not have: gg_thread_forked() frees
- *            them for use.
+ * Fork       in the child all blocks are free: gg_thread_forked().  The thread that forked may still
+ *            point to one, and need not be the first to ask for one, so a thread also knows which
+ *            process it had its block in.
  * Threads    gg_thread belongs to its thread and the signal handlers on it; `inside` says to them
  *            that the rest is being changed.
  */
@@ -42,12 +43,13 @@ struct gg_thread_block {
 struct gg_thread {
 	struct gg_sampler sampler;
 	struct gg_thread_block *block; /* NULL: none yet, or no more */
-	uint32_t inside;               /* 1: on the sample path; a handler must not enter it */
-	uint32_t seen_change;          /* settings of the process that the sampler has */
-	uint32_t generation;           /* process that it was seeded in: gg_process.generation */
-	uint32_t busy_count;           /* allocations and frees of handlers that found it inside */
-	bool ending;                   /* the block was given back for good */
-	bool has_row;                  /* ... and this is its row in the region: */
+	uint32_t block_generation; /* process that it had the block in; else it has it no more */
+	uint32_t inside;           /* 1: on the sample path; a handler must not enter it */
+	uint32_t seen_change;      /* settings of the process that the sampler has */
+	uint32_t generation;       /* process that it was seeded in: gg_process.generation */
+	uint32_t busy_count;       /* allocations and frees of handlers that found it inside */
+	bool ending;               /* the block was given back for good */
+	bool has_row;              /* ... and this is its row in the region: */
 	uint16_t row;
 };
 
@@ -64,9 +66,9 @@ void gg_thread_init(void);
 struct gg_thread_block *gg_thread_block(struct gg_thread *t);
 void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block);
 
-/* In a forked child: all blocks but the caller's are free.  No other thread may be on its sample
- * path. */
-void gg_thread_forked(struct gg_thread *t);
+/* In a forked child, before its gg_process.generation counts: all blocks are free.  No other thread may
+ * be on its sample path. */
+void gg_thread_forked(void);
 
 /* The first of all blocks, for sums over threads. */
 const struct gg_thread_block *gg_thread_blocks(void);

@@ -379,14 +379,8 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 	GG_REGION_INIT_VIEW(region);
 }
 
-/* What a child needs of its parent's region, which is too large for small stacks as a whole. */
-struct inherited {
-	struct gg_region_space tables[GG_TABLE_COUNT];
-	struct gg_region_map map;
-};
-
 /* The inherited table's records, with their ids.  They only grow, and what is ready stays so. */
-static int copy_table(struct gg_region *region, const struct inherited *inherited,
+static int copy_table(struct gg_region *region, const struct gg_region_inherited *inherited,
                       enum gg_region_table_id id, uint32_t first_count)
 {
 	uint32_t count = inherited->tables[id].used_count;
@@ -400,7 +394,7 @@ static int copy_table(struct gg_region *region, const struct inherited *inherite
 	return 0;
 }
 
-static int copy_tables(struct gg_region *region, const struct inherited *inherited)
+static int copy_tables(struct gg_region *region, const struct gg_region_inherited *inherited)
 {
 	static const struct {
 		enum gg_region_table_id id;
@@ -446,30 +440,53 @@ static void forget(struct gg_region *region)
 	init_live(region, live);
 }
 
+/*
+ * Another thread may have been in the midst of an adoption when this process was forked: then the
+ * private tables are half made, and all begins again from what that one began with.  (Its new file
+ * stays mapped here, untouched.)
+ */
+static const struct gg_region_inherited *begin_adoption(struct gg_region *region)
+{
+	struct gg_region_inherited *inherited = &region->inherited;
+
+	/* A fork takes a thread's stores in their order: who finds it set finds the rest. */
+	if (gg_load_acquire(&inherited->is_set) == 0) {
+		memcpy(inherited->tables, region->tables, sizeof(inherited->tables));
+		inherited->map = region->map;
+		gg_store_release(&inherited->is_set, 1);
+	}
+	return inherited;
+}
+
+/* Before the parent's file is let go: a child of now has all that it needs in the tables. */
+static void end_adoption(struct gg_region *region)
+{
+	gg_store_release(&region->inherited.is_set, 0);
+	gg_region_map_done(&region->inherited.map, false);
+}
+
 int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
                     const struct gg_region_options *options)
 {
-	uint32_t live_count = region->tables[GG_TABLE_LIVE].used_count;
+	const struct gg_region_inherited *inherited = begin_adoption(region);
+	uint32_t live_count = inherited->tables[GG_TABLE_LIVE].used_count;
 	struct gg_region_options same = *options;
-	struct inherited inherited;
 	int status;
 
-	memcpy(inherited.tables, region->tables, sizeof(inherited.tables));
-	inherited.map = region->map;
 	GG_REGION_INIT_VIEW(region);
 	same.max_frames = region->max_frames;
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
-		same.capacities[i] = inherited.tables[i].capacity;
+		same.capacities[i] = inherited->tables[i].capacity;
 	status = init_shared(region, map, &same);
 	if (status == 0)
 		status = write_first_records(region);
 	if (status == 0)
-		status = copy_tables(region, &inherited);
+		status = copy_tables(region, inherited);
 	if (status == 0 && live_count > 0 &&
 	    gg_region_take_run(region, GG_TABLE_LIVE, live_count) == GG_INDEX_NONE)
 		status = -ENOSPC;
 	if (status < 0) {
-		region->map = inherited.map; /* the new one stays the caller's */
+		region->map = inherited->map; /* the new one stays the caller's */
 		return status;
 	}
 	forget(region);
@@ -480,7 +497,7 @@ int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
 			gg_region_record_free_place(region, i);
 	}
 	region->header->inherited_below_id = region->next_id;
-	gg_region_map_done(&inherited.map, false);
+	end_adoption(region);
 	gg_store_release(&region->header->magic, GG_REGION_MAGIC);
 	return 0;
 }

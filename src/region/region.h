@@ -105,6 +105,13 @@ struct gg_region_row_key {
 	uint32_t stack, thread;
 };
 
+/* What a child has of its parent's region while it makes its own. */
+struct gg_region_inherited {
+	struct gg_region_space tables[GG_TABLE_COUNT];
+	struct gg_region_map map;
+	uint32_t is_set; /* the adoption has begun, and is not over */
+};
+
 struct gg_region {
 	struct gg_filter filter; /* first: gg_live_maybe() reads its first word */
 	struct gg_region_header *header;
@@ -128,6 +135,8 @@ struct gg_region {
 	uint32_t *slot_owners; /* 1: taken by a thread */
 	uint64_t free_head;    /* record + 1, and a count of changes above: no ABA */
 	struct gg_index live_index, stack_index, row_index;
+
+	struct gg_region_inherited inherited;
 };
 
 /* Before gg_region_init(), gg_live_maybe() says no. */
@@ -156,10 +165,11 @@ void gg_region_end(struct gg_region *region, uint64_t now_ns);
 void gg_region_done(struct gg_region *region, bool remove_file);
 
 /*
- * In a forked child, by its only thread: makes the inherited region, with the samples that were
- * live at the fork, one of its own in a new file.  Stacks, modules, names and threads keep their
+ * In a forked child, by one thread while others let the region be: makes the inherited region, with the
+ * samples that were live at the fork, one of its own in a new file.  Stacks, modules, names and threads keep their
  * ids; the totals start as what was live.  What the parent does meanwhile or later is not seen.
- * The thread must begin again.  0, or as gg_region_init() with the region unusable: then nothing may
+ * The threads must begin again.  A child of this child that is forked meanwhile adopts the same.
+ * 0, or as gg_region_init() with the region unusable: then nothing may
  * be recorded, gg_live_maybe() says no.
  */
 GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
