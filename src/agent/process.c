@@ -177,6 +177,20 @@ static void forked(void)
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_WIPED);
 }
 
+/*
+ * What handlers may call (glibc since 2.34): it calls no handlers of pthread_atfork(), and the page alone
+ * would tell too late.  A child of a bare clone() in a handler on the sample path must not go back there.
+ */
+GG_EXPORT pid_t _Fork(void);
+GG_EXPORT pid_t _Fork(void)
+{
+	pid_t child = gg_real._Fork();
+
+	if (child == 0 && gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
+		forked();
+	return child;
+}
+
 /* A page that tells a forked child from its parent. */
 static int map_fork_page(void)
 {

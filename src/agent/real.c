@@ -55,6 +55,12 @@ static int no_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 	return ENOMEM;
 }
 
+static pid_t no__Fork(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
 /*
  * Stores the next definition of a function, or what stands in for it.  Relaxed: the functions were
  * there before any thread could call us, so a pointer carries nothing that must be seen with it.
@@ -77,6 +83,7 @@ void gg_real_find(void)
 	FIND(mmap, NULL);
 	FIND(munmap, NULL);
 	FIND(mremap, NULL);
+	FIND(_Fork, no__Fork);
 	FIND(calloc, no_memory_2);
 	FIND(realloc, NULL);
 	FIND(free, NULL);
@@ -176,6 +183,12 @@ static void *first_mremap(void *address, size_t bytes, size_t new_bytes, int fla
 	return gg_real.mremap(address, bytes, new_bytes, flags, target);
 }
 
+static pid_t first__Fork(void)
+{
+	gg_real_find();
+	return gg_real._Fork();
+}
+
 struct gg_real gg_real = {
 	.malloc = first_malloc,
 	.calloc = first_calloc,
@@ -192,4 +205,5 @@ struct gg_real gg_real = {
 	.mmap = first_mmap,
 	.munmap = first_munmap,
 	.mremap = first_mremap,
+	._Fork = first__Fork,
 };

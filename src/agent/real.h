@@ -37,6 +37,7 @@ struct gg_real {
 	void *(*mmap)(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *address, size_t bytes);
 	void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, void *target);
+	pid_t (*_Fork)(void);
 };
 
 extern struct gg_real gg_real __attribute__((visibility("hidden")));

@@ -18,7 +18,7 @@ names() {
 open_names() {
 	diff <(names '') <(printf '%s\n' malloc calloc realloc reallocarray free free_sized \
 		free_aligned_sized posix_memalign aligned_alloc memalign valloc pvalloc mmap mmap64 \
-		munmap mremap | sort)
+		munmap mremap _Fork | sort)
 }
 
 # All that interface.c may take has a hook, and the other way round.
@@ -31,7 +31,7 @@ no_default_version() {
 	! grep '@@' "$scratch/symbols"
 }
 
-check only_the_names_of_malloc_and_mmap_are_exported_to_all open_names
+check only_the_names_of_malloc_mmap_and_fork_are_exported_to_all open_names
 check what_is_hidden_is_what_may_be_taken hidden_names
 check no_name_has_a_default_version no_default_version
 finish
