@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,9 +17,8 @@
 #endif
 
 enum {
-	FD_FLOOR = 768,        /* out of the way of programs that number their descriptors */
-	TRY_COUNT = 1000,      /* of a system call that signals interrupt */
-	PAGE_BYTES = 64 * 1024 /* the largest that a kernel has */
+	FD_FLOOR = 768,  /* out of the way of programs that number their descriptors */
+	TRY_COUNT = 1000 /* of a system call that signals interrupt */
 };
 
 /* ftruncate() beyond the limit would raise SIGXFSZ, which ends the program. */
@@ -38,11 +38,10 @@ static bool is_ours(int fd, const struct gg_region_map *map)
 	       status.st_ino == map->inode;
 }
 
-/* Through the mapping: by whole pages of memory, of which the mapping's start is one. */
+/* Through the mapping: by whole pages, as its start is one. */
 static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
 {
-	uint64_t into = ((uintptr_t)map->base + offset) & (PAGE_BYTES - 1);
-	uint64_t start = offset > into ? offset - into : 0;
+	uint64_t start = offset & ~(uint64_t)(getauxval(AT_PAGESZ) - 1);
 
 	for (int i = 0; i < TRY_COUNT; i++) {
 		if (madvise(map->base + start, offset + bytes - start, MADV_POPULATE_WRITE) == 0)
@@ -88,7 +87,7 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool 
 	map->bytes = bytes;
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
-	if (!must_keep && populate(map, 0, PAGE_BYTES) == 0 && has_space(fd)) {
+	if (!must_keep && populate(map, 0, 1) == 0 && has_space(fd)) {
 		close(fd);
 		map->fd = -1;
 		return 0;

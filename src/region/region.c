@@ -10,7 +10,7 @@
 #include "region/record.h"
 
 enum {
-	STEP_BYTES = 64 * 1024, /* least space asked for at once */
+	STEP_BYTES = 64 * 1024, /* least space asked for at once, once a table has as much */
 	STEP_SHARE = 4,         /* ... and this part of what a table has */
 	STEP_BYTES_MAX = 4 * 1024 * 1024,
 	LARGE_PAGE_BYTES = 64 * 1024, /* the largest of aarch64 */
@@ -19,20 +19,21 @@ enum {
 	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
 };
 
-/* Least and most: ids must fit their fields. */
+/* Least and most: ids must fit their fields.  Programs that end soon need no more than the first
+ * space: a build runs thousands of them. */
 static const struct {
-	uint32_t least, standard, most;
+	uint32_t least, standard, most, first_bytes;
 } capacities[GG_TABLE_COUNT] = {
-	[GG_TABLE_SLOTS] = { 1, 1024, 65535 },
-	[GG_TABLE_THREADS] = { 1, 4096, 65535 },
-	[GG_TABLE_MODULES] = { 1, 4096, 65535 },
-	[GG_TABLE_HEAPS] = { 1, 256, 65535 },
-	[GG_TABLE_TYPES] = { 1, 16384, 65535 },
-	[GG_TABLE_STRINGS] = { 1, 4 << 20, 1 << 28 },
-	[GG_TABLE_STACKS] = { GG_STACK_FIRST, 1 << 20, 1 << 26 },
-	[GG_TABLE_LIVE] = { 1, 1 << 20, 1 << 26 },
-	[GG_TABLE_ROWS] = { 1, 1 << 18, 1 << 24 },
-	[GG_TABLE_RING] = { 1, 4096, 1 << 24 },
+	[GG_TABLE_SLOTS] = { 1, 1024, 65535, 8 << 10 },
+	[GG_TABLE_THREADS] = { 1, 4096, 65535, 4 << 10 },
+	[GG_TABLE_MODULES] = { 1, 4096, 65535, 16 << 10 },
+	[GG_TABLE_HEAPS] = { 1, 256, 65535, 4 << 10 },
+	[GG_TABLE_TYPES] = { 1, 16384, 65535, 4 << 10 },
+	[GG_TABLE_STRINGS] = { 1, 4 << 20, 1 << 28, 8 << 10 },
+	[GG_TABLE_STACKS] = { GG_STACK_FIRST, 1 << 20, 1 << 26, 32 << 10 },
+	[GG_TABLE_LIVE] = { 1, 1 << 20, 1 << 26, 32 << 10 },
+	[GG_TABLE_ROWS] = { 1, 1 << 18, 1 << 24, 32 << 10 },
+	[GG_TABLE_RING] = { 1, 4096, 1 << 24, 32 << 10 },
 };
 
 void gg_region_options_default(struct gg_region_options *options)
@@ -78,6 +79,16 @@ static void raise(uint64_t *word, uint64_t value)
 		;
 }
 
+/* A small table doubles; a large one grows by a part. */
+static uint64_t step_after(uint64_t have)
+{
+	uint64_t step = have / STEP_SHARE;
+
+	if (step < STEP_BYTES)
+		step = have < STEP_BYTES ? have : STEP_BYTES;
+	return step < STEP_BYTES_MAX ? step : STEP_BYTES_MAX;
+}
+
 /*
  * Space for the table's bytes [0, wanted) and some more.  False: there is none, or not now.
  * One thread asks ahead of the need, and the others go on.  If it does not run for a while, they use
@@ -87,7 +98,7 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
                  bool needed)
 {
 	uint64_t all = (uint64_t)table->capacity * table->record_bytes;
-	uint64_t have = gg_load_acquire(&table->reserved_bytes), step = have / STEP_SHARE, target;
+	uint64_t have = gg_load_acquire(&table->reserved_bytes), target;
 	bool is_first, done;
 
 	if (wanted <= have)
@@ -100,8 +111,7 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
 	if (!is_first && !needed)
 		return false;
 	have = gg_load_acquire(&table->reserved_bytes);
-	step = step < STEP_BYTES ? STEP_BYTES : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
-	target = to_page((wanted > have ? wanted : have) + step);
+	target = to_page((wanted > have ? wanted : have) + step_after(have));
 	target = target < to_page(all) ? target : to_page(all);
 	done = target <= have ||
 	       gg_region_map_reserve(&region->map, table->offset + have, target - have) == 0;
@@ -116,19 +126,27 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
 	return done;
 }
 
+bool gg_region_reach(struct gg_region *region, enum gg_region_table_id id, uint32_t count)
+{
+	struct gg_region_space *table = &region->tables[id];
+
+	return grow(region, table, (uint64_t)count * table->record_bytes, true);
+}
+
 uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count)
 {
 	struct gg_region_space *table = &region->tables[id];
 	uint32_t used = gg_load_relaxed(&table->used_count);
-	uint64_t all = (uint64_t)table->capacity * table->record_bytes, end, ahead;
+	uint64_t all = (uint64_t)table->capacity * table->record_bytes, have, end, ahead;
 
 	do {
 		if (count > table->capacity - used)
 			return GG_INDEX_NONE;
 		end = (uint64_t)(used + count) * table->record_bytes;
+		have = gg_load_acquire(&table->reserved_bytes);
 		/* Half a step ahead, so that others seldom find too little while one asks. */
-		ahead = end + STEP_BYTES / 2;
-		if (gg_unlikely(ahead > gg_load_acquire(&table->reserved_bytes)))
+		ahead = end + (have < STEP_BYTES ? have : STEP_BYTES) / 2;
+		if (gg_unlikely(ahead > have))
 			grow(region, table, ahead < all ? ahead : all, false);
 		if (gg_unlikely(end > gg_load_acquire(&table->reserved_bytes)) &&
 		    !grow(region, table, end, true))
@@ -197,16 +215,23 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 	}
 }
 
+static uint64_t first_bytes(const struct gg_region *region, int table)
+{
+	const struct gg_region_space *space = &region->tables[table];
+	uint64_t all = (uint64_t)space->capacity * space->record_bytes;
+
+	return all < capacities[table].first_bytes ? all : capacities[table].first_bytes;
+}
+
 /* The records with a meaning of their own: thread 0, names 0, the two special stacks, row 0. */
 static int write_first_records(struct gg_region *region)
 {
 	struct gg_region_node *overflow;
 	struct gg_region_row *row;
 
-	/* The first space of each: threads that begin together do not wait for each other, and would
-	 * drop what they cannot place. */
-	for (int i = 0; i < GG_TABLE_RING; i++)
-		if (!grow(region, &region->tables[i], 1, true))
+	/* The first space of each, so that a disk that is full from the start is told. */
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		if (!grow(region, &region->tables[i], first_bytes(region, i), true))
 			return -ENOSPC;
 	if (gg_region_take(region, GG_TABLE_THREADS) != 0 ||
 	    gg_region_take(region, GG_TABLE_HEAPS) != 0 ||
@@ -222,12 +247,11 @@ static int write_first_records(struct gg_region *region)
 	return 0;
 }
 
-/* Maps the file's part of the region: header, tables, the ring's space. */
+/* Maps the file's part of the region: header, tables. */
 static int init_shared(struct gg_region *region, const struct gg_region_map *map,
                        const struct gg_region_options *options)
 {
 	uint64_t bytes = gg_region_file_bytes(options);
-	struct gg_region_space *ring = &region->tables[GG_TABLE_RING];
 	int status;
 
 	if (bytes == 0 || map->base == NULL || map->bytes < bytes)
@@ -238,9 +262,7 @@ static int init_shared(struct gg_region *region, const struct gg_region_map *map
 		return status;
 	region->header = (struct gg_region_header *)map->base;
 	write_header(region, options);
-	/* The ring has no order of growth: all of it now. */
-	return gg_region_map_reserve(&region->map, ring->offset,
-	                             (uint64_t)ring->capacity * ring->record_bytes);
+	return 0;
 }
 
 /* Whole pages, however large they are: the system rounds up what it is told to wipe. */

@@ -232,6 +232,10 @@ uint32_t gg_region_take(struct gg_region *region, enum gg_region_table_id id);
 /* The same for `count` records in a row: the first one. */
 uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
 
+/* Is there space for the first `count` records?  Asks for it if need be: of the ring, whose places
+ * are claimed elsewhere. */
+GG_COLD bool gg_region_reach(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
+
 /* A record of a table, by an index that this process made. */
 static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
                                  uint32_t index)

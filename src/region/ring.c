@@ -8,6 +8,17 @@
 
 enum { CLAIM_TRIES = 16 };
 
+/* Places are first used in their order, so the space for them grows with the head. */
+static inline bool has_space(struct gg_region *region, uint32_t place)
+{
+	const struct gg_region_space *ring = &region->tables[GG_TABLE_RING];
+	uint64_t end = ((uint64_t)place + 1) * sizeof(struct gg_region_event);
+
+	/* Acquire: pairs with who had the space given. */
+	return gg_likely(end <= gg_load_acquire(&ring->reserved_bytes)) ||
+	       gg_region_reach(region, GG_TABLE_RING, place + 1);
+}
+
 void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 {
 	struct gg_region_header *header = region->header;
@@ -18,7 +29,7 @@ void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 	for (int tries = 0;; tries++) {
 		/* Acquire: pairs with the reader, which is done with the places before its tail. */
 		if (head - gg_load_acquire(&header->ring_tail) >= capacity ||
-		    tries == CLAIM_TRIES) {
+		    tries == CLAIM_TRIES || !has_space(region, (uint32_t)head & (capacity - 1))) {
 			gg_region_count(region, GG_COUNT_DROP_EVENTS, 1);
 			return;
 		}
