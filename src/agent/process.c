@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/digits.h"
+#include "agent/guard.h"
 #include "agent/interface.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
@@ -74,7 +75,8 @@ static void say_why_not(const char *what, int status)
 	char digits[GG_DIGITS_MAX];
 	const char *asked = gg_process.options.directory;
 
-	if (status == -ESRCH) /* the recording is over */
+	/* The recording is over; or the guard has told it. */
+	if (status == -ESRCH || status == -ESTALE)
 		return;
 	gg_say("not profiling: ", what, ": ", reason(status), " (error ",
 	       gg_digits((uint64_t)-status, digits), ")",
@@ -122,8 +124,6 @@ static void remember_directory(const char *path)
 typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
                         const struct gg_region_options *options);
 
-/* A new file, and in it a new region or what a child has inherited.  By one thread at a time, whose
- * stack may be small. */
 /*
  * A session whose recorder is gone takes no more processes: nobody would remove their regions, and
  * a program that goes on starting others would fill the memory with them.
@@ -138,6 +138,8 @@ static bool recorder_is_gone(void)
 	return is_gone;
 }
 
+/* A new file, and in it a new region or what a child has inherited.  By one thread at a time, whose
+ * stack may be small. */
 static int open_region(make_region *make)
 {
 	static struct identity identity;
@@ -158,11 +160,16 @@ static int open_region(make_region *make)
 	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	region.active = gg_load_relaxed(&gg_process.is_active) != 0;
 	identify(&region, &identity);
+	gg_guard_watch(map.base, map.bytes);
 	status = make(&gg_process.region, &map, &region);
-	if (status < 0)
+	if (status == 0 && gg_guard_is_lost())
+		return -ESTALE;
+	if (status < 0) {
+		gg_guard_forget(map.base);
 		gg_region_map_done(&map, true);
-	else
-		gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
+		return status;
+	}
+	gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
 	return status;
 }
 
@@ -250,14 +257,17 @@ static bool start(void)
 /* The child's own region.  Frees and samples of other threads wait for nothing: they pass by. */
 static bool adopt(void)
 {
+	const void *inherited = gg_process.region.map.base;
 	int status;
 
+	gg_guard_forked();
 	/* As in a new process, except that live samples are inherited. */
 	status = open_region(gg_region_adopt);
 	if (status < 0) {
 		say_why_not("the region of a forked process", status);
 		return false;
 	}
+	gg_guard_forget(inherited);
 	gg_thread_forked();
 	gg_listing_forked();
 	gg_add_relaxed(&gg_process.generation, 1);

@@ -84,6 +84,9 @@ void gg_real_find(void)
 	FIND(munmap, NULL);
 	FIND(mremap, NULL);
 	FIND(_Fork, no__Fork);
+	FIND(sigaction, NULL);
+	FIND(signal, NULL);
+	FIND(sysv_signal, NULL);
 	FIND(calloc, no_memory_2);
 	FIND(realloc, NULL);
 	FIND(free, NULL);
@@ -189,6 +192,26 @@ static pid_t first__Fork(void)
 	return gg_real._Fork();
 }
 
+static int first_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	gg_real_find();
+	return gg_real.sigaction(signal, action, old);
+}
+
+typedef void handler(int);
+
+static handler *first_signal(int signal, handler *new)
+{
+	gg_real_find();
+	return gg_real.signal(signal, new);
+}
+
+static handler *first_sysv_signal(int signal, handler *new)
+{
+	gg_real_find();
+	return gg_real.sysv_signal(signal, new);
+}
+
 struct gg_real gg_real = {
 	.malloc = first_malloc,
 	.calloc = first_calloc,
@@ -206,4 +229,7 @@ struct gg_real gg_real = {
 	.munmap = first_munmap,
 	.mremap = first_mremap,
 	._Fork = first__Fork,
+	.sigaction = first_sigaction,
+	.signal = first_signal,
+	.sysv_signal = first_sysv_signal,
 };

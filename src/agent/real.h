@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -38,6 +39,9 @@ struct gg_real {
 	int (*munmap)(void *address, size_t bytes);
 	void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, void *target);
 	pid_t (*_Fork)(void);
+	int (*sigaction)(int signal, const struct sigaction *action, struct sigaction *old);
+	void (*(*signal)(int signal, void (*handler)(int)))(int);
+	void (*(*sysv_signal)(int signal, void (*handler)(int)))(int);
 };
 
 extern struct gg_real gg_real __attribute__((visibility("hidden")));

@@ -19,6 +19,16 @@ void *gg_system_map(size_t bytes)
 	return address == -1 ? NULL : (void *)address;
 }
 
+bool gg_system_map_over(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+	long address = syscall(SYS_mmap, pages, bytes, PROT_READ | PROT_WRITE,
+	                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L);
+
+	errno = saved_errno;
+	return address != -1;
+}
+
 void gg_system_unmap(void *pages, size_t bytes)
 {
 	int saved_errno = errno;

@@ -11,6 +11,8 @@
 #include <sys/types.h>
 
 /* Zeroed private memory, whole pages; NULL: there is none. */
+/* Zeroes in the place of what is mapped there. */
+bool gg_system_map_over(void *pages, size_t bytes);
 void *gg_system_map(size_t bytes);
 void gg_system_unmap(void *pages, size_t bytes);
 

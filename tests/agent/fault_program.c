@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault_program WHAT - does to itself, and to the region that it may have, what systems and people do to
+ * programs, and prints what came of it; never an address or a process id.  test_agent_faults runs it with
+ * and without the agent.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *(*volatile call_malloc)(size_t) = malloc;
+static void (*volatile call_free)(void *) = free;
+
+enum { BLOCKS = 3000 };
+
+static void *blocks[BLOCKS];
+
+/* Allocates enough for tables to grow, at an interval of 1. */
+static void work(void)
+{
+	bool good = true;
+
+	for (int i = 0; i < BLOCKS; i++) {
+		call_free(blocks[i]);
+		blocks[i] = call_malloc(20 + (size_t)i % 50);
+		good &= blocks[i] != NULL;
+	}
+	printf("work: %s\n", good ? "done" : "no memory");
+}
+
+/* --- the region, cut short or removed by somebody --- */
+
+/* Does it to every region of this process that there is. */
+static void with_regions(void (*act)(int directory, const char *name))
+{
+	const char *path = getenv("GEIGER_DIR");
+	DIR *d = path != NULL ? opendir(path) : NULL;
+	struct dirent *entry;
+	char prefix[40];
+
+	snprintf(prefix, sizeof(prefix), "geiger-%d-", (int)getpid());
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+			act(dirfd(d), entry->d_name);
+	if (d != NULL)
+		closedir(d);
+}
+
+static void cut_to(int directory, const char *name, off_t bytes)
+{
+	int fd = openat(directory, name, O_RDWR);
+
+	if (fd < 0 || ftruncate(fd, bytes) < 0)
+		perror(name);
+	close(fd);
+}
+
+static void cut_all(int directory, const char *name)
+{
+	cut_to(directory, name, 0);
+}
+
+static void cut_tables(int directory, const char *name)
+{
+	cut_to(directory, name, 4096);
+}
+
+static void delete (int directory, const char *name)
+{
+	if (unlinkat(directory, name, 0) < 0)
+		perror(name);
+}
+
+static void *work_in_thread(void *argument)
+{
+	for (int i = 0; i < 20000; i++)
+		call_free(call_malloc(64));
+	return argument;
+}
+
+static void run_threads(void (*meanwhile)(void))
+{
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, work_in_thread, NULL);
+	if (meanwhile != NULL)
+		meanwhile();
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	puts("threads: done");
+}
+
+static int run_child(void (*in_child)(void))
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		in_child();
+		fflush(stdout);
+		_exit(3);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void cut(void)
+{
+	with_regions(cut_all);
+}
+
+/* `act` on the region, and everything that goes on afterwards. */
+static void after(void (*act)(int, const char *))
+{
+	work();
+	with_regions(act);
+	work();
+	run_threads(NULL);
+	printf("child: %x\n", (unsigned)run_child(work));
+	work();
+}
+
+/* The child has its parent's region until it has its own. */
+static void cut_at_fork(void)
+{
+	work();
+	with_regions(cut_all);
+	printf("child: %x\n", (unsigned)run_child(work));
+	work();
+}
+
+/* --- SIGBUS of the program's own --- */
+
+static sigjmp_buf caught;
+static volatile int caught_code, caught_count;
+static void *volatile caught_address;
+
+static void catch_bus(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)context;
+	caught_code = info->si_code;
+	caught_address = info->si_addr;
+	siglongjmp(caught, 1);
+}
+
+static void count_bus(int signal)
+{
+	caught_count += signal == SIGBUS;
+}
+
+/* A page of a file of our own that is not there any more. */
+static volatile char *missing_page(void)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC);
+	void *page;
+
+	if (fd < 0 || ftruncate(fd, 4096) < 0)
+		return NULL;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ftruncate(fd, 0) < 0)
+		return NULL;
+	return page;
+}
+
+static void handle_own(void)
+{
+	volatile char *page = missing_page();
+	struct sigaction action = { .sa_sigaction = catch_bus, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGBUS, &action, NULL);
+	if (sigsetjmp(caught, 1) == 0)
+		*page = 1;
+	printf("caught: code %d, at the page: %d\n", caught_code, caught_address == page);
+	after(cut_all);
+	if (sigsetjmp(caught, 1) == 0)
+		*page = 1;
+	printf("caught: code %d, at the page: %d\n", caught_code, caught_address == page);
+}
+
+static void die(void)
+{
+	volatile char *page = missing_page();
+
+	work();
+	puts("dies");
+	fflush(stdout);
+	*page = 1;
+	puts("lives");
+}
+
+static void be_killed(void)
+{
+	work();
+	puts("is killed");
+	fflush(stdout);
+	raise(SIGBUS);
+	puts("lives");
+}
+
+static void tell_action(const char *what, const struct sigaction *action)
+{
+	printf("%s: %s, flags %x, SIGUSR1 %s\n", what,
+	       action->sa_handler == SIG_DFL       ? "default"
+	       : action->sa_handler == SIG_IGN     ? "ignored"
+	       : action->sa_handler == count_bus   ? "count"
+	       : action->sa_sigaction == catch_bus ? "catch"
+	                                           : "unknown",
+	       (unsigned)action->sa_flags,
+	       sigismember(&action->sa_mask, SIGUSR1) == 1 ? "masked" : "not masked");
+}
+
+static void tell_now(const char *what)
+{
+	struct sigaction now;
+
+	sigaction(SIGBUS, NULL, &now);
+	tell_action(what, &now);
+}
+
+static void tell_handler(const char *what, void (*handler)(int))
+{
+	printf("%s: %s\n", what,
+	       handler == SIG_DFL     ? "default"
+	       : handler == SIG_IGN   ? "ignored"
+	       : handler == count_bus ? "count"
+	                              : "unknown");
+}
+
+/* A vfork child's actions are its own, though its memory is not. */
+static void change_in_vfork_child(void)
+{
+	int status = -1;
+	pid_t child;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	child = vfork();
+#pragma GCC diagnostic pop
+	if (child == 0) {
+		signal(SIGBUS, SIG_DFL);
+		execlp("true", "true", (char *)NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	printf("vfork child: %x\n", (unsigned)status);
+}
+
+static void reset_in_child(void)
+{
+	tell_now("in a child");
+	signal(SIGBUS, SIG_DFL);
+	raise(SIGBUS);
+}
+
+static void ask(void)
+{
+	struct sigaction action = { .sa_handler = count_bus, .sa_flags = SA_RESTART | SA_NODEFER };
+	struct sigaction old;
+	sigset_t pending, block;
+
+	tell_now("at start");
+	sigaddset(&action.sa_mask, SIGUSR1);
+	sigaction(SIGBUS, &action, &old);
+	tell_action("before", &old);
+	tell_now("set");
+	raise(SIGBUS);
+	printf("came %d times\n", caught_count);
+	change_in_vfork_child();
+	tell_now("after vfork");
+	raise(SIGBUS);
+	printf("came %d times\n", caught_count);
+	printf("child: %x\n", (unsigned)run_child(reset_in_child));
+	tell_now("after fork");
+
+	action.sa_flags = (int)SA_RESETHAND;
+	sigaction(SIGBUS, &action, NULL);
+	raise(SIGBUS);
+	tell_now("once");
+
+	tell_handler("signal", signal(SIGBUS, count_bus));
+	tell_now("by signal");
+	tell_handler("again", signal(SIGBUS, SIG_DFL));
+	errno = 0;
+	printf("error: %d", signal(SIGBUS, SIG_ERR) == SIG_ERR);
+	printf(", errno %d\n", errno);
+
+	/* Blocked, it waits. */
+	signal(SIGBUS, count_bus);
+	sigemptyset(&block);
+	sigaddset(&block, SIGBUS);
+	sigprocmask(SIG_BLOCK, &block, NULL);
+	raise(SIGBUS);
+	sigpending(&pending);
+	printf("pending: %d, came %d times\n", sigismember(&pending, SIGBUS), caught_count);
+	sigprocmask(SIG_UNBLOCK, &block, NULL);
+	printf("came %d times\n", caught_count);
+
+	tell_handler("ignore", signal(SIGBUS, SIG_IGN));
+	raise(SIGBUS);
+	tell_now("ignored");
+	fflush(stdout);
+	/* What is executed ignores it, too: bit 6. */
+	execlp("sh", "sh", "-c", "grep SigIgn /proc/self/status", (char *)NULL);
+}
+
+static void cut_and_delete_not(void)
+{
+	after(delete);
+}
+
+static void cut_everything(void)
+{
+	after(cut_all);
+}
+
+static void cut_behind_the_header(void)
+{
+	after(cut_tables);
+}
+
+static void cut_among_threads(void)
+{
+	work();
+	run_threads(cut);
+	work();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} all[] = {
+		{ "deleted", cut_and_delete_not },
+		{ "cut", cut_everything },
+		{ "cut-tables", cut_behind_the_header },
+		{ "cut-threads", cut_among_threads },
+		{ "cut-fork", cut_at_fork },
+		{ "bus-own", handle_own },
+		{ "bus-die", die },
+		{ "bus-killed", be_killed },
+		{ "bus-ask", ask },
+		{ "work", work },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (argc > 1 && strcmp(argv[1], all[i].name) == 0)
+			all[i].run();
+	return 42;
+}
