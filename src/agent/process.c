@@ -62,6 +62,8 @@ static const char *reason(int status)
 		return "over the limit for file sizes";
 	case ENOMEM:
 		return "no memory";
+	case EOVERFLOW:
+		return "no user of this user namespace";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files";
@@ -235,6 +237,7 @@ static bool start(void)
 	int status;
 
 	gg_real_find();
+	gg_say_init();
 	gg_options_read(&gg_process.options);
 	memcpy(directory, gg_process.options.directory, sizeof(gg_process.options.directory));
 	fit_limits(&gg_process.options.region);
@@ -257,17 +260,20 @@ static bool start(void)
 /* The child's own region.  Frees and samples of other threads wait for nothing: they pass by. */
 static bool adopt(void)
 {
-	const void *inherited = gg_process.region.map.base;
+	struct gg_region_header *parents = gg_process.region.header;
 	int status;
 
 	gg_guard_forked();
 	/* As in a new process, except that live samples are inherited. */
 	status = open_region(gg_region_adopt);
 	if (status < 0) {
-		say_why_not("the region of a forked process", status);
+		/* Its parent may fork thousands: they are counted there, and the first one tells. */
+		if (status != -ESRCH &&
+		    gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1) == 0)
+			say_why_not("the region of a forked process", status);
 		return false;
 	}
-	gg_guard_forget(inherited);
+	gg_guard_forget(parents);
 	gg_thread_forked();
 	gg_listing_forked();
 	gg_add_relaxed(&gg_process.generation, 1);

@@ -198,15 +198,13 @@ static int first_sigaction(int signal, const struct sigaction *action, struct si
 	return gg_real.sigaction(signal, action, old);
 }
 
-typedef void handler(int);
-
-static handler *first_signal(int signal, handler *new)
+static gg_real_handler *first_signal(int signal, gg_real_handler *new)
 {
 	gg_real_find();
 	return gg_real.signal(signal, new);
 }
 
-static handler *first_sysv_signal(int signal, handler *new)
+static gg_real_handler *first_sysv_signal(int signal, gg_real_handler *new)
 {
 	gg_real_find();
 	return gg_real.sysv_signal(signal, new);

@@ -19,6 +19,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+typedef void gg_real_handler(int);
+typedef gg_real_handler *gg_real_set_handler(int signal, gg_real_handler *handler);
+
 struct gg_real {
 	void *(*malloc)(size_t bytes);
 	void *(*calloc)(size_t count, size_t bytes);
@@ -40,8 +43,7 @@ struct gg_real {
 	void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, void *target);
 	pid_t (*_Fork)(void);
 	int (*sigaction)(int signal, const struct sigaction *action, struct sigaction *old);
-	void (*(*signal)(int signal, void (*handler)(int)))(int);
-	void (*(*sysv_signal)(int signal, void (*handler)(int)))(int);
+	gg_real_set_handler *signal, *sysv_signal;
 };
 
 extern struct gg_real gg_real __attribute__((visibility("hidden")));

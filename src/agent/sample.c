@@ -139,33 +139,47 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	if (p == NULL || !gg_thread_enter(t))
 		return;
 	/* It may have forked meanwhile, in a handler. */
-	if (gg_process_is_ready() && (block = gg_thread_block(t)) != NULL) {
-		put_sample(t, block, p, bytes, draw, flags);
+	if (gg_process_is_ready()) {
+		block = gg_thread_block(t);
+		if (gg_likely(block != NULL))
+			put_sample(t, block, p, bytes, draw, flags);
+		else
+			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
 	}
 	gg_thread_leave(t);
 	errno = saved_errno;
 }
 
+static void put_free(struct gg_thread_block *block, void *p, uint64_t id)
+{
+	struct gg_region *region = &gg_process.region;
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	uint32_t stack = GG_STACK_EMPTY;
+	struct gg_region_sample live;
+
+	/* Of every 100 that the filter lets pass one is none (filter.h). */
+	if (gg_process.options.free_stacks && gg_region_find(region, p, &live))
+		stack = capture(block, now_ns);
+	if (gg_region_record_free(region, &block->record, p, id, now_ns, stack))
+		gg_probe_free(p);
+}
+
 void gg_sample_close(void *p, uint64_t id)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
+	struct gg_region_sample live;
 	int saved_errno = errno;
 
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready() && (block = gg_thread_block(t)) != NULL) {
-		struct gg_region *region = &gg_process.region;
-		uint64_t now_ns = gg_clock_monotonic_ns();
-		uint32_t stack = GG_STACK_EMPTY;
-		struct gg_region_sample live;
-
-		/* Of every 100 that the filter lets pass one is none (filter.h). */
-		if (gg_process.options.free_stacks && gg_region_find(region, p, &live))
-			stack = capture(block, now_ns);
-		if (gg_region_record_free(region, &block->record, p, id, now_ns, stack))
-			gg_probe_free(p);
+	if (gg_process_is_ready()) {
+		block = gg_thread_block(t);
+		if (gg_likely(block != NULL))
+			put_free(block, p, id);
+		else if (gg_region_find(&gg_process.region, p, &live))
+			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
 	}
 	gg_thread_leave(t);

@@ -9,12 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/digits.h"
 
 static char log_path[512]; /* "": stderr */
+
+/* What stderr was at start.  Daemons close all descriptors, and later 2 may be a database. */
+static struct stat stderr_then;
+static bool had_stderr;
 
 struct line {
 	char text[GG_SAY_LINE_MAX];
@@ -27,21 +32,43 @@ static void add(struct line *line, const char *text)
 		line->text[line->used++] = (unsigned char)*text >= ' ' ? *text : '?';
 }
 
-/* Writes, without the SIGPIPE that ends the program if nobody reads its stderr. */
+/* Writes, without the signals that would end the program: nobody reads its stderr, or its files may not
+ * grow so far. */
 static void write_out(int fd, const struct line *line)
 {
 	static const struct timespec now = { 0, 0 };
-	sigset_t pipe, before, pending;
-	bool was_pending;
+	sigset_t ours, before, pending;
 
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGPIPE);
+	sigaddset(&ours, SIGXFSZ);
 	sigpending(&pending);
-	was_pending = sigismember(&pending, SIGPIPE) == 1;
-	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	if (write(fd, line->text, line->used) < 0 && errno == EPIPE && !was_pending)
-		sigtimedwait(&pipe, NULL, &now);
+	pthread_sigmask(SIG_BLOCK, &ours, &before);
+	if (write(fd, line->text, line->used) < 0 && (errno == EPIPE || errno == EFBIG)) {
+		/* One that was pending before is the program's. */
+		if (sigismember(&pending, SIGPIPE) == 1)
+			sigdelset(&ours, SIGPIPE);
+		if (sigismember(&pending, SIGXFSZ) == 1)
+			sigdelset(&ours, SIGXFSZ);
+		sigtimedwait(&ours, NULL, &now);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool is_stderr(void)
+{
+	struct stat now;
+
+	return had_stderr && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_then.st_dev &&
+	       now.st_ino == stderr_then.st_ino && now.st_rdev == stderr_then.st_rdev;
+}
+
+void gg_say_init(void)
+{
+	int saved_errno = errno;
+
+	had_stderr = fstat(STDERR_FILENO, &stderr_then) == 0;
+	errno = saved_errno;
 }
 
 void gg_say_to(const char *path)
@@ -67,12 +94,16 @@ void gg_say(const char *text, ...)
 		add(&line, next);
 	va_end(texts);
 	line.text[line.used++] = '\n';
+	/* Who named a file does not want it on stderr, also when the file cannot be had; nor wait for
+	 * who reads it. */
 	if (log_path[0] != '\0')
-		fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	/* Who named a file does not want it on stderr, also when the file cannot be had. */
-	if (fd >= 0 || log_path[0] == '\0')
-		write_out(fd >= 0 ? fd : STDERR_FILENO, &line);
-	if (fd >= 0)
+		fd = open(log_path,
+		          O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	else if (is_stderr())
+		write_out(STDERR_FILENO, &line);
+	if (fd >= 0) {
+		write_out(fd, &line);
 		close(fd);
+	}
 	errno = saved_errno;
 }

@@ -6,12 +6,15 @@
  *   gg_say("GEIGER_SCHEME: 'x' is not a scheme", "; using ", "poisson", GG_SAY_END);
  *   geiger[4711]: GEIGER_SCHEME: 'x' is not a scheme; using poisson
  *
- * One write() to GEIGER_LOG, opened for appending for that one line, or to stderr.  No stdio, no
- * allocation, errno kept.  Too long a line is cut; control characters come out as '?'.
+ * One write() to GEIGER_LOG, opened for appending for that one line, or to stderr, as long as that is
+ * what it was when the program started.  No stdio, no signal, no allocation, errno kept.  Too long a line is cut; control characters come out as '?'.
  */
 #pragma once
 
 enum { GG_SAY_LINE_MAX = 1024 };
+
+/* Before anything is said: this is stderr. */
+void gg_say_init(void);
 
 /* Lines go to that file from now on (copied); NULL or one that cannot be opened: stderr. */
 void gg_say_to(const char *path);

@@ -10,9 +10,6 @@
 #include "agent/real.h"
 #include "base/compiler.h"
 
-typedef void handler(int);
-typedef handler *set_handler(int signal, handler *handler);
-
 GG_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
 	struct gg_guard_call call;
@@ -29,10 +26,10 @@ GG_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigac
 	return status;
 }
 
-static GG_COLD handler *set(int signal, handler *new, set_handler *real)
+static GG_COLD gg_real_handler *set(int signal, gg_real_handler *new, gg_real_set_handler *real)
 {
 	struct gg_guard_call call = gg_guard_begin(signal);
-	handler *old = real(signal, new);
+	gg_real_handler *old = real(signal, new);
 
 	if (old == SIG_ERR)
 		return old;
@@ -41,8 +38,8 @@ static GG_COLD handler *set(int signal, handler *new, set_handler *real)
 }
 
 #define RELATIVE(name, real)                                                         \
-	GG_EXPORT handler *name(int signal, handler *new);                           \
-	GG_EXPORT handler *name(int signal, handler *new)                            \
+	GG_EXPORT gg_real_handler *name(int signal, gg_real_handler *new);           \
+	GG_EXPORT gg_real_handler *name(int signal, gg_real_handler *new)            \
 	{                                                                            \
 		return gg_likely(signal != SIGBUS) ? gg_real.real(signal, new)       \
 		                                   : set(signal, new, gg_real.real); \

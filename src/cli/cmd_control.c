@@ -103,8 +103,7 @@ static int read_status(struct status *status, const char *path, struct gg_error 
 	                   gg_alive(header->pid, header->process_start_ticks);
 	if (now_ns > header->start_wall_ns)
 		status->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
-	for (int i = GG_COUNT_DROP_LIVE_FULL; i <= GG_COUNT_DROP_SIZE; i++)
-		status->dropped_count += header->counters[i];
+	status->dropped_count = gg_region_dropped(header);
 	status->live = find_live(&status->view);
 	return 0;
 }

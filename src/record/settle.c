@@ -382,9 +382,7 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 static void tell_losses(struct gg_target *target, const struct gg_region_view *view)
 {
 	const uint64_t *counters = view->header.counters;
-	uint64_t dropped = counters[GG_COUNT_DROP_LIVE_FULL] + counters[GG_COUNT_DROP_SLOTS_FULL] +
-	                   counters[GG_COUNT_DROP_BUSY] + counters[GG_COUNT_DROP_ROW_HELD] +
-	                   counters[GG_COUNT_DROP_SIZE];
+	uint64_t dropped = gg_region_dropped(&view->header);
 	struct gg_output *output = target->output;
 
 	if (target->is_ours && counters[GG_COUNT_DROP_EVENTS] != target->drop_count)
@@ -396,6 +394,12 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 		gg_output_event(output, target->id, output->now_ns, "drop",
 		                "%llu samples or frees were not recorded",
 		                (unsigned long long)dropped);
+	if (counters[GG_COUNT_LOST_CHILDREN] > 0)
+		gg_output_note(
+			output,
+			"%llu processes that process %u forked could have no region (no place, no "
+			"permission, or a sandbox): they are not in this profile.",
+			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN], target->pid);
 	if (target->bad_count + view->damaged_count > 0)
 		gg_output_event(output, target->id, output->now_ns, "damage",
 		                "%llu records of the region were left out: no writer makes such",

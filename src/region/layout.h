@@ -79,6 +79,8 @@ enum gg_region_counter {
 	GG_COUNT_GROW_FAILED,       /* the file could not be given more space */
 	GG_COUNT_INHERITED,         /* samples that were live when this process was forked */
 	GG_COUNT_INHERIT_DROPPED,   /* ... and found no place here */
+	GG_COUNT_DROP_MEMORY,       /* left to the agent: no memory for a thread */
+	GG_COUNT_LOST_CHILDREN,     /* left to the agent: they have no region */
 	GG_COUNTER_COUNT = 48       /* room for more; the reader prints the named ones */
 };
 

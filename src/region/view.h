@@ -94,5 +94,8 @@ struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view)
  */
 GG_MUST_CHECK int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack);
 
+/* Samples and frees that were not recorded, though they should have been. */
+uint64_t gg_region_dropped(const struct gg_region_header *header);
+
 /* "rows folded" and so on; NULL: no such counter. */
 const char *gg_region_counter_name(uint32_t counter);

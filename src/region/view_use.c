@@ -87,6 +87,15 @@ int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
 	return -EBADMSG;
 }
 
+uint64_t gg_region_dropped(const struct gg_region_header *header)
+{
+	uint64_t dropped = header->counters[GG_COUNT_DROP_MEMORY];
+
+	for (int i = GG_COUNT_DROP_LIVE_FULL; i <= GG_COUNT_DROP_SIZE; i++)
+		dropped += header->counters[i];
+	return dropped;
+}
+
 const char *gg_region_counter_name(uint32_t counter)
 {
 	static const char *const names[] = {
@@ -111,6 +120,8 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_GROW_FAILED] = "requests for space refused",
 		[GG_COUNT_INHERITED] = "samples inherited",
 		[GG_COUNT_INHERIT_DROPPED] = "inherited samples dropped",
+		[GG_COUNT_DROP_MEMORY] = "dropped: no memory",
+		[GG_COUNT_LOST_CHILDREN] = "forked processes without a region",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;

@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -318,6 +322,148 @@ static void ask(void)
 	execlp("sh", "sh", "-c", "grep SigIgn /proc/self/status", (char *)NULL);
 }
 
+/* --- daemons, privileges, limits --- */
+
+static void work_and_fork(void)
+{
+	work();
+	for (int i = 0; i < 3; i++)
+		printf("child: %x\n", (unsigned)run_child(work));
+	run_threads(NULL);
+}
+
+static void limit(int resource, rlim_t most)
+{
+	struct rlimit limit = { most, most };
+
+	printf("limit: %d\n", setrlimit((__rlimit_resource_t)resource, &limit));
+}
+
+static void have_no_descriptors(void)
+{
+	limit(RLIMIT_NOFILE, 0);
+	work_and_fork();
+}
+
+/* From now on; what is mapped already stays. */
+static void have_no_file_size(void)
+{
+	limit(RLIMIT_FSIZE, 0);
+	work_and_fork();
+}
+
+/* More than a small disk has; its children find it full. */
+static void fill_disk(void)
+{
+	enum { MANY = 20000 };
+	static void *many[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		many[i] = call_malloc(20);
+	work_and_fork();
+	for (int i = 0; i < MANY; i++)
+		call_free(many[i]);
+}
+
+static void have_no_locked_memory(void)
+{
+	limit(RLIMIT_MEMLOCK, 1 << 16);
+	printf("mlockall: %d\n", mlockall(MCL_FUTURE));
+	work_and_fork();
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* What is descriptor 2 is a file of data. */
+static void serve(void)
+{
+	static const char database[] = "data and nothing else";
+	char name[] = "/tmp/fault-program-XXXXXX", text[100];
+	ssize_t length;
+	int fd, status;
+
+	setsid();
+	closefrom(0);
+	fd = mkstemp(name);
+	unlink(name);
+	if (fd != 0 || dup(fd) != 1 || dup(fd) != 2 || write(2, database, 21) != 21)
+		_exit(10);
+	work();
+	if (count_descriptors() != 3)
+		_exit(11);
+	/* Children that can have no region. */
+	limit(RLIMIT_NOFILE, 0);
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			for (int j = 0; j < BLOCKS; j++)
+				call_free(call_malloc(100));
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+	}
+	length = pread(2, text, sizeof(text), 0);
+	_exit(length == 21 && memcmp(text, database, 21) == 0 ? 0 : 12);
+}
+
+static void be_a_daemon(void)
+{
+	printf("daemon: %x\n", (unsigned)run_child(serve));
+}
+
+static void drop_privileges(void)
+{
+	printf("setgroups: %d\n", setgroups(0, NULL));
+	printf("setgid: %d\n", setgid(65534));
+	printf("setuid: %d\n", setuid(65534));
+}
+
+static void change_user(void)
+{
+	work();
+	drop_privileges();
+	work_and_fork();
+}
+
+/* All that is sampled is sampled by the new user, as by servers that drop privileges first. */
+static void change_user_first(void)
+{
+	drop_privileges();
+	call_free(call_malloc(100 << 20));
+	work_and_fork();
+}
+
+static void change_root(void)
+{
+	work();
+	printf("chroot: %d\n", chroot("/proc/self/fdinfo"));
+	work_and_fork();
+}
+
+static void change_namespace(void)
+{
+	work();
+	printf("unshare: %d\n", unshare(CLONE_NEWUSER));
+	work_and_fork();
+}
+
+/* A thread has its first samples when there is no memory for them. */
+static void have_no_memory(void)
+{
+	call_free(call_malloc(50000)); /* what follows comes from there */
+	limit(RLIMIT_AS, 1 << 20);
+	for (int i = 0; i < 100000; i++)
+		call_free(call_malloc(1000));
+}
+
 static void cut_and_delete_not(void)
 {
 	after(delete);
@@ -356,6 +502,16 @@ int main(int argc, char **argv)
 		{ "bus-killed", be_killed },
 		{ "bus-ask", ask },
 		{ "work", work },
+		{ "daemon", be_a_daemon },
+		{ "no-descriptors", have_no_descriptors },
+		{ "no-file-size", have_no_file_size },
+		{ "no-locked-memory", have_no_locked_memory },
+		{ "no-memory", have_no_memory },
+		{ "full", fill_disk },
+		{ "user", change_user },
+		{ "user-first", change_user_first },
+		{ "root", change_root },
+		{ "namespace", change_namespace },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -3,16 +3,20 @@
  * What befalls a region, and the system around it, is not noticed by the program: it prints the same and
  * ends the same as without the agent.  docs/AGENT.md has the table of what is told.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/place.h"
 #include "base/compiler.h"
 #include "child.h"
+#include "region/view.h"
 #include "test.h"
 
-enum { LIMIT_SECONDS = 60 };
+enum { LIMIT_SECONDS = 60, LINE_MAX_BYTES = 4200 };
 
 static const char *directory;
 
@@ -30,29 +34,67 @@ static int count_lines(const char *text)
 	return count;
 }
 
-/*
- * Runs the program without the agent and with it, every allocation a sample.  It must do the same, but
- * for one line on stderr with `told` in it; "": for none.
- */
-static void compare(const char *what, const char *told)
+/* How a program is run, without and with the agent. */
+struct way {
+	const char *before, *after; /* of the command, for a shell: NULL: without one */
+	const char *setting[2];     /* of the environment, with the agent */
+	const char *interval;       /* NULL: every allocation is a sample */
+};
+
+/* A line for the shell. */
+static void write_line(char *line, size_t size, const struct way *way,
+                       const struct place_command *command)
+{
+	int used = snprintf(line, size, "%s env \"%s\"", way->before, command->preload);
+
+	for (int i = 0; command->argv[i] != NULL && used < (int)size; i++)
+		used += snprintf(line + used, size - (size_t)used, " %s", command->argv[i]);
+	if (used < (int)size && way->after != NULL)
+		snprintf(line + used, size - (size_t)used, "; %s", way->after);
+}
+
+static bool run(struct child *child, const char *what, const struct way *way, const char *agent,
+                const char *const environment[])
 {
 	const char *const argv[] = { getenv("FAULT_PROGRAM"), what, NULL };
-	struct place_command plain, profiled;
-	char dir[100];
-	const char *const without[] = { plain.preload, "GEIGER_DIR", NULL };
-	const char *const with[] = { profiled.preload, dir, "GEIGER_INTERVAL=1", NULL };
+	char line[LINE_MAX_BYTES];
+	const char *const shell[] = { "/bin/sh", "-c", line, NULL };
+	const char *settings[8] = { NULL };
+	struct place_command command;
+	int count = 0;
+
+	place_command(&command, argv, agent);
+	for (; environment[count] != NULL; count++)
+		settings[count] = environment[count];
+	if (way->before == NULL) {
+		settings[count] = command.preload;
+		return child_run(child, command.argv, settings, LIMIT_SECONDS);
+	}
+	write_line(line, sizeof(line), way, &command);
+	return child_run(child, shell, settings, LIMIT_SECONDS);
+}
+
+/*
+ * Runs the program without the agent and with it.  It must do the same, but for one line on stderr with
+ * `told` in it; "": for none.
+ */
+static void compare_by(const struct way *way, const char *what, const char *told)
+{
+	char dir[100], interval[50];
+	const char *const without[] = { "GEIGER_DIR", NULL };
+	const char *const with[] = { dir, interval, way->setting[0], way->setting[1], NULL };
 	struct child a, b;
 	const char *line;
 
 	place_empty(directory);
-	place_command(&plain, argv, "");
-	place_command(&profiled, argv, getenv("GEIGER_AGENT"));
 	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
-	CHECK(child_run(&a, plain.argv, without, LIMIT_SECONDS) && !a.timed_out);
-	CHECK(child_run(&b, profiled.argv, with, LIMIT_SECONDS) && !b.timed_out);
+	snprintf(interval, sizeof(interval), "GEIGER_INTERVAL=%s",
+	         way->interval != NULL ? way->interval : "1");
+	CHECK(run(&a, what, way, "", without) && !a.timed_out);
+	CHECK(run(&b, what, way, getenv("GEIGER_AGENT"), with) && !b.timed_out);
 	CHECK_MSG(a.exit_status == b.exit_status, "%s: status %d without, %d with the agent", what,
 	          a.exit_status, b.exit_status);
-	CHECK(a.err.length == 0);
+	CHECK_MSG(a.err.length == 0, "%s", gg_buf_text(&a.err));
 	CHECK_MSG(strcmp(gg_buf_text(&a.out), gg_buf_text(&b.out)) == 0, "%s: without\n%swith\n%s",
 	          what, gg_buf_text(&a.out), gg_buf_text(&b.out));
 	line = gg_buf_text(&b.err);
@@ -60,6 +102,50 @@ static void compare(const char *what, const char *told)
 	          what, line);
 	child_done(&a);
 	child_done(&b);
+}
+
+static void compare(const char *what, const char *told)
+{
+	static const struct way directly = { 0 };
+
+	compare_by(&directly, what, told);
+}
+
+/* Of all regions together. */
+struct sum {
+	int region_count;
+	uint64_t counters[GG_COUNTER_COUNT];
+};
+
+/* Each must be consistent. */
+static struct sum sum_up(const char *where)
+{
+	static struct gg_error error;
+	struct sum sum = { 0 };
+	DIR *d = opendir(where);
+	struct dirent *entry;
+
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		char path[PLACE_PATH_MAX];
+		struct gg_region_view view;
+
+		if (strncmp(entry->d_name, "geiger-", 7) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", where, entry->d_name);
+		if (!CHECK_MSG(gg_region_view_open(&view, path, &error) == 0, "%s: %s", path,
+		               error.message))
+			continue;
+		CHECK_MSG(!view.torn && view.damaged_count == 0 &&
+		                  gg_region_view_check(&view, NULL) == 0,
+		          "%s is not consistent", path);
+		sum.region_count++;
+		for (int i = 0; i < GG_COUNTER_COUNT; i++)
+			sum.counters[i] += view.header.counters[i];
+		gg_region_view_done(&view);
+	}
+	if (d != NULL)
+		closedir(d);
+	return sum;
 }
 
 static const char cut_short[] = "not profiling any more: the region's file was cut short";
@@ -96,4 +182,210 @@ TEST(a_bus_error_of_the_programs_own_is_its_own)
 TEST(what_a_program_sets_for_sigbus_it_is_told_and_has)
 {
 	compare("bus-ask", "");
+}
+
+/* --- children that can have no region: told once, and counted --- */
+
+static void compare_lost(const char *what, const char *told)
+{
+	struct sum sum;
+
+	compare(what, told);
+	sum = sum_up(directory);
+	CHECK_MSG(sum.region_count == 1 && sum.counters[GG_COUNT_LOST_CHILDREN] == 3,
+	          "%s: %d regions, %d children", what, sum.region_count,
+	          (int)sum.counters[GG_COUNT_LOST_CHILDREN]);
+	CHECK(sum.counters[GG_COUNT_SAMPLES] > 80000); /* the threads' too */
+	CHECK(gg_region_counter_name(GG_COUNT_LOST_CHILDREN) != NULL);
+}
+
+TEST(children_without_descriptors_are_told_of_once_and_counted)
+{
+	compare_lost("no-descriptors", "too many open files");
+}
+
+TEST(children_that_may_not_write_files_are_told_of_once_and_counted)
+{
+	compare_lost("no-file-size", "over the limit for file sizes");
+}
+
+TEST(children_of_who_gave_up_its_user_are_told_of_once_and_counted)
+{
+	if (geteuid() != 0)
+		SKIP("not root");
+	compare_lost("user", "not permitted");
+}
+
+TEST(children_in_another_root_are_told_of_once_and_counted)
+{
+	if (geteuid() != 0)
+		SKIP("not root");
+	compare_lost("root", "no such directory");
+}
+
+TEST(children_in_a_user_namespace_have_regions_where_they_may)
+{
+	struct sum sum;
+
+	if (geteuid() != 0)
+		SKIP("not root");
+	compare("namespace", "");
+	sum = sum_up(directory);
+	CHECK(sum.region_count == 4 && sum.counters[GG_COUNT_LOST_CHILDREN] == 0);
+}
+
+TEST(children_of_who_gave_up_its_user_have_regions_where_they_may)
+{
+	const struct way first = { .interval = "64k" };
+	struct sum sum;
+
+	if (geteuid() != 0)
+		SKIP("not root");
+	chmod(directory, 01777);
+	compare("user", "");
+	sum = sum_up(directory);
+	CHECK(sum.region_count == 4 && sum.counters[GG_COUNT_LOST_CHILDREN] == 0);
+	compare_by(&first, "user-first", "");
+	sum = sum_up(directory);
+	CHECK(sum.region_count >= 1 && sum.counters[GG_COUNT_LOST_CHILDREN] == 0);
+	CHECK(sum.counters[GG_COUNT_SAMPLES] > 0);
+	chmod(directory, 0700);
+}
+
+/* --- limits, disks, descriptors --- */
+
+TEST(a_daemon_that_closes_all_descriptors_finds_nothing_of_ours_in_its_files)
+{
+	struct sum sum;
+
+	compare("daemon", "");
+	sum = sum_up(directory);
+	CHECK(sum.region_count == 2 && sum.counters[GG_COUNT_LOST_CHILDREN] == 2);
+	CHECK(sum.counters[GG_COUNT_SAMPLES] > 3000);
+}
+
+TEST(a_log_that_may_not_grow_raises_no_signal)
+{
+	char log[100];
+	const struct way way = { .before = "ulimit -f 0;", .setting = { log } };
+
+	snprintf(log, sizeof(log), "GEIGER_LOG=%s/log", directory);
+	compare_by(&way, "work", "");
+}
+
+TEST(a_log_that_nobody_reads_is_not_waited_for)
+{
+	char log[100], fifo[80];
+	const struct way way = { .setting = { "GEIGER_SCHEME=fair", log } };
+
+	snprintf(fifo, sizeof(fifo), "%s-fifo", directory);
+	snprintf(log, sizeof(log), "GEIGER_LOG=%s", fifo);
+	CHECK(mkfifo(fifo, 0600) == 0);
+	compare_by(&way, "work", "");
+	unlink(fifo);
+}
+
+TEST(locked_memory_that_is_limited_is_not_taken)
+{
+	compare("no-locked-memory", "");
+}
+
+TEST(a_thread_without_memory_for_its_samples_drops_and_counts_them)
+{
+	/* None of its samples comes before. */
+	const struct way way = { .interval = "1M", .setting = { "GEIGER_SEED=1" } };
+	struct sum sum;
+
+	compare_by(&way, "no-memory", "");
+	sum = sum_up(directory);
+	CHECK_MSG(sum.counters[GG_COUNT_DROP_MEMORY] > 0, "%d",
+	          (int)sum.counters[GG_COUNT_DROP_MEMORY]);
+}
+
+/* In a mount namespace of its own, so that nothing is left. */
+static bool may_mount(void)
+{
+	const char *const argv[] = { "unshare", "-m", "true", NULL };
+	struct child child;
+	bool may = child_run(&child, argv, NULL, 10) && child.exit_status == 0;
+
+	child_done(&child);
+	return may;
+}
+
+TEST(a_disk_that_fills_up_drops_and_counts)
+{
+	char before[400], after[500], copies[100];
+	const struct way way = { .before = before, .after = after };
+	struct sum sum;
+
+	if (!may_mount())
+		SKIP("may not mount here");
+	snprintf(copies, sizeof(copies), "%s-copies", directory);
+	CHECK(mkdir(copies, 0700) == 0);
+	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=400k none %s;",
+	         directory);
+	snprintf(after, sizeof(after),
+	         "status=$?; cp --sparse=always %s/geiger-* %s/ 2>/dev/null; exit $status'",
+	         directory, copies);
+	compare_by(&way, "full", "no space left");
+	sum = sum_up(copies);
+	CHECK(sum.region_count == 1 && sum.counters[GG_COUNT_GROW_FAILED] > 0);
+	CHECK(sum.counters[GG_COUNT_DROP_LIVE_FULL] > 0 && sum.counters[GG_COUNT_SAMPLES] > 0);
+	CHECK(sum.counters[GG_COUNT_LOST_CHILDREN] == 3);
+	place_remove(copies);
+}
+
+TEST(without_dev_shm_the_next_directory_is_used)
+{
+	char other[] = "/tmp/geiger-test-XXXXXX", tmpdir[60];
+	const struct way way = {
+		.before = "unshare -m sh -c 'mount -t tmpfs -o ro none /dev/shm; unset GEIGER_DIR;",
+		.after = "exit $?'",
+		.setting = { tmpdir },
+	};
+
+	if (!may_mount() || mkdtemp(other) == NULL)
+		SKIP("may not mount here");
+	snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s", other);
+	compare_by(&way, "work", "");
+	CHECK(sum_up(other).region_count == 1);
+	place_remove(other);
+}
+
+TEST(where_no_directory_can_be_written_that_is_told)
+{
+	const struct way way = {
+		.before = "unshare -m sh -c 'mount -t tmpfs -o ro none /dev/shm;"
+			  "mount -t tmpfs -o ro none /tmp; unset GEIGER_DIR TMPDIR;",
+		.after = "exit $?'",
+	};
+
+	if (!may_mount())
+		SKIP("may not mount here");
+	compare_by(&way, "work", "read-only file system");
+}
+
+TEST(a_set_user_id_program_runs_without_us_and_without_a_word)
+{
+	char command[1200];
+	const char *const argv[] = { "/bin/sh", "-c", command, NULL };
+	struct child child;
+
+	if (geteuid() != 0)
+		SKIP("not root");
+	place_empty(directory);
+	/* Where programs are built, as others may be mounted without set-user-ID. */
+	snprintf(command, sizeof(command),
+	         "cp %1$s %1$s.setuid && chown 65534 %1$s.setuid && chmod 4755 %1$s.setuid && "
+	         "GEIGER_DIR=%2$s GEIGER_INTERVAL=1 LD_PRELOAD=%3$s %1$s.setuid work; "
+	         "status=$?; rm -f %1$s.setuid; exit $status",
+	         getenv("FAULT_PROGRAM"), directory, getenv("GEIGER_AGENT"));
+	CHECK(child_run(&child, argv, (const char *const[]){ NULL }, LIMIT_SECONDS));
+	CHECK_MSG(child.exit_status == 42 && child.err.length == 0, "%d: %s", child.exit_status,
+	          gg_buf_text(&child.err));
+	CHECK(strcmp(gg_buf_text(&child.out), "work: done\n") == 0);
+	/* The shell before it had none either: it was not preloaded. */
+	CHECK(sum_up(directory).region_count == 0);
+	child_done(&child);
 }
