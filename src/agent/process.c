@@ -140,12 +140,37 @@ static bool recorder_is_gone(void)
 	return is_gone;
 }
 
+/* What is being made, for forked(): its base is set last, and NULL when nothing is. */
+static struct gg_region_map new_map;
+
+static int create_file(const char *name, uint64_t bytes)
+{
+	static struct gg_region_map made;
+	int status = gg_region_map_create(&made, directory[0] != '\0' ? directory : NULL, name,
+	                                  bytes);
+	uint8_t *base = made.base;
+
+	if (status < 0)
+		return status;
+	made.base = NULL;
+	new_map = made;
+	gg_fence_signal();
+	gg_store_relaxed(&new_map.base, base);
+	gg_fence_signal();
+	/* A handler has forked, and this is the child, which came back: it must not go on in the file
+	 * that its parent is making.  From here on forked() sees to it. */
+	if (gg_load_relaxed(gg_process.same_process) == GG_PROCESS_WIPED)
+		gg_region_map_detach(&new_map);
+	if (directory[0] == '\0')
+		remember_directory(new_map.path);
+	return 0;
+}
+
 /* A new file, and in it a new region or what a child has inherited.  By one thread at a time, whose
  * stack may be small. */
 static int open_region(make_region *make)
 {
 	static struct identity identity;
-	static struct gg_region_map map;
 	struct gg_region_options region = gg_process.options.region;
 	char name[NAME_MAX_BYTES];
 	int status;
@@ -153,25 +178,23 @@ static int open_region(make_region *make)
 	if (recorder_is_gone())
 		return -ESRCH;
 	name_file(name);
-	status = gg_region_map_create(&map, directory[0] != '\0' ? directory : NULL, name,
-	                              gg_region_file_bytes(&region));
+	status = create_file(name, gg_region_file_bytes(&region));
 	if (status < 0)
 		return status;
-	if (directory[0] == '\0')
-		remember_directory(map.path);
 	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	region.active = gg_load_relaxed(&gg_process.is_active) != 0;
 	identify(&region, &identity);
-	gg_guard_watch(map.base, map.bytes);
-	status = make(&gg_process.region, &map, &region);
+	gg_guard_watch(new_map.base, new_map.bytes);
+	status = make(&gg_process.region, &new_map, &region);
+	if (status < 0) {
+		gg_guard_forget(new_map.base);
+		gg_region_map_done(&new_map, true);
+	}
+	gg_store_relaxed(&new_map.base, NULL);
 	if (status == 0 && gg_guard_is_lost())
 		return -ESTALE;
-	if (status < 0) {
-		gg_guard_forget(map.base);
-		gg_region_map_done(&map, true);
-		return status;
-	}
-	gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
+	if (status == 0)
+		gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
 	return status;
 }
 
@@ -181,8 +204,10 @@ static int open_region(make_region *make)
  */
 static void forked(void)
 {
-	if (gg_load_relaxed(&gg_thread.inside) != 0)
+	if (gg_load_relaxed(&gg_thread.inside) != 0) {
 		gg_region_map_detach(&gg_process.region.map);
+		gg_region_map_detach(&new_map);
+	}
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_WIPED);
 }
 
@@ -195,7 +220,8 @@ GG_EXPORT pid_t _Fork(void)
 {
 	pid_t child = gg_real._Fork();
 
-	if (child == 0 && gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
+	/* Relaxed: this thread began with it, or another one did and only that can be on its way. */
+	if (child == 0 && gg_load_relaxed(&gg_process.same_process) != NULL)
 		forked();
 	return child;
 }
@@ -283,7 +309,7 @@ static bool adopt(void)
 
 static bool prepare(void)
 {
-	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED;
+	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED, adopting;
 	bool done;
 
 	/* libc is not set up yet: we were called by the loader.  Later a program may clear it. */
@@ -301,7 +327,9 @@ static bool prepare(void)
 	done = adopt();
 	if (!done)
 		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
-	gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
+	/* Unless a handler has forked, and this is the child: then it begins anew the next time. */
+	adopting = GG_PROCESS_ADOPTING;
+	gg_cas_acq_rel(gg_process.same_process, &adopting, GG_PROCESS_SAME);
 	return done;
 }
 

@@ -190,10 +190,12 @@ void gg_region_map_detach(const struct gg_region_map *map)
 {
 	int saved_errno = errno, fd = map->fd;
 
+	if (map->base == NULL)
+		return;
 	if (fd < 0 && map->path[0] != '\0')
 		fd = open(map->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	/* Where it fails, all is as it was. */
-	if (map->base != NULL && is_ours(fd, map))
+	if (is_ours(fd, map))
 		mmap(map->base, map->bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0);
 	if (fd >= 0 && map->fd < 0)

@@ -164,3 +164,43 @@ TEST(neither_does_one_that_handlers_are_not_told_of)
 		SKIP("libc has no _Fork()");
 	fork_on_the_sample_path(_Fork);
 }
+
+enum { LIVE_HERE = 10000, CHILDREN_HERE = 40, FORKS_EACH = 3 };
+
+/* Its first allocation makes its region, with all that it inherits; handlers fork meanwhile. */
+static bool region_is_made_once(void)
+{
+	struct sigaction action = { .sa_handler = fork_in_handler, .sa_flags = SA_RESTART };
+	struct itimerval soon = { { 0, 150 }, { 0, 150 } }, never = { { 0, 0 }, { 0, 0 } };
+
+	fork_by = _Fork != NULL ? _Fork : fork;
+	fork_count = FORKS - FORKS_EACH;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	call_free(call_malloc(40));
+	if (is_child) {
+		call_free(call_malloc(40)); /* makes one of its own */
+		_exit(0);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	while (wait(NULL) > 0)
+		;
+	return inside_counter(GG_COUNT_INHERITED) >= LIVE_HERE && inside_is_consistent();
+}
+
+TEST(nor_one_that_is_forked_while_its_parents_region_is_made)
+{
+	if (place_is_emulated())
+		SKIP("children forked in handlers make the emulator crawl");
+	for (int i = 0; i < LIVE_HERE; i++)
+		call_malloc(20);
+	for (int i = 0; i < CHILDREN_HERE; i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(region_is_made_once() ? 0 : 1);
+		CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+	}
+	CHECK(inside_is_consistent());
+}
