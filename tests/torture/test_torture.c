@@ -5,6 +5,7 @@
  * changes the interval, in all of its processes.  Every region that it leaves must add up.
  *
  *   GG_TEST_TORTURE_SECONDS   how long, at least one seed; 5
+ *   GG_TEST_TORTURE_PART      one of so many tests that share GG_TEST_SOAK_SECONDS (1800)
  *   GG_TEST_TORTURE_SEED      of the first run; 1
  *   TORTURE_UNDER             the allocator underneath: a library, or nothing for libc's
  *
@@ -348,8 +349,10 @@ static uint64_t number_of(const char *variable, uint64_t otherwise)
 TEST(all_that_programs_do_at_once_is_the_same_with_the_agent)
 {
 	uint64_t first = number_of("GG_TEST_TORTURE_SEED", 1), seed = first;
-	uint64_t end_ns = gg_clock_monotonic_ns() +
-	                  number_of("GG_TEST_TORTURE_SECONDS", 5) * UINT64_C(1000000000);
+	uint64_t part = number_of("GG_TEST_TORTURE_PART", 0);
+	uint64_t seconds = part != 0 ? number_of("GG_TEST_SOAK_SECONDS", 1800) / part
+	                             : number_of("GG_TEST_TORTURE_SECONDS", 5);
+	uint64_t end_ns = gg_clock_monotonic_ns() + seconds * UINT64_C(1000000000);
 
 	do
 		compare(seed++);
