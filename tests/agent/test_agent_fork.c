@@ -3,12 +3,15 @@
  * Children of programs with threads, children with threads, many children: each has a region of its own
  * with what was live at its fork, whoever in it is the first to need one.
  */
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -156,6 +159,135 @@ TEST(a_child_forked_while_its_parent_makes_its_own_region_inherits_all)
 	for (int i = 0; i < INHERITED; i++)
 		call_free(blocks[i]);
 	CHECK(inside_is_consistent());
+}
+
+/* Since glibc 2.34; calls no handlers of pthread_atfork(). */
+extern pid_t _Fork(void) __attribute__((weak));
+
+TEST(a_child_of__Fork_has_a_region_of_its_own)
+{
+	void *p = call_malloc(1000);
+	uint64_t id = inside_live(p).id;
+	pid_t child;
+
+	if (_Fork == NULL)
+		SKIP("libc has no _Fork()");
+	child = _Fork();
+	if (child == 0) {
+		call_free(p);
+		_exit(inside_counter(GG_COUNT_INHERITED) > 0 && !inside_is_live(p) &&
+		                      inside_is_consistent()
+		              ? 0
+		              : 1);
+	}
+	CHECK(child_says_yes(child));
+	CHECK(inside_live(p).id == id);
+	call_free(p);
+}
+
+/* Regions of a process, the newest one last by its name, and how many there are. */
+static int find_regions(pid_t pid, char paths[2][PLACE_PATH_MAX])
+{
+	char prefix[64];
+	DIR *d = opendir(inside_directory());
+	struct dirent *entry;
+	int count = 0;
+
+	snprintf(prefix, sizeof(prefix), "geiger-%d-", (int)pid);
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		if (count < 2)
+			snprintf(paths[count], PLACE_PATH_MAX, "%s/%s", inside_directory(),
+			         entry->d_name);
+		count++;
+	}
+	if (d != NULL)
+		closedir(d);
+	if (count == 2 && strcmp(paths[0], paths[1]) > 0) {
+		char path[PLACE_PATH_MAX];
+
+		memcpy(path, paths[0], sizeof(path));
+		memcpy(paths[0], paths[1], sizeof(path));
+		memcpy(paths[1], path, sizeof(path));
+	}
+	return count;
+}
+
+/* One that runs another program in this process's memory first, or at once. */
+static pid_t start_true(bool spawns)
+{
+	char *const argv[] = { (char *)"true", NULL };
+	pid_t child = -1;
+
+	if (spawns)
+		return posix_spawn(&child, "/bin/true", NULL, NULL, argv, environ) == 0 ? child
+		                                                                        : -1;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	child = vfork();
+#pragma GCC diagnostic pop
+	if (child == 0) {
+		call_free(call_malloc(10));
+		execv("/bin/true", argv);
+		_exit(9);
+	}
+	return child;
+}
+
+TEST(a_process_that_starts_programs_by_vfork_or_posix_spawn_goes_on_in_its_own_region)
+{
+	char before[2][PLACE_PATH_MAX], after[2][PLACE_PATH_MAX];
+	void *p = call_malloc(1000), *q;
+
+	CHECK(find_regions(getpid(), before) == 1);
+	for (int i = 0; i < 20; i++)
+		CHECK(child_says_yes(start_true(i % 2 == 0)));
+	q = call_malloc(2000);
+	CHECK(find_regions(getpid(), after) == 1 && strcmp(before[0], after[0]) == 0);
+	CHECK(inside_live(p).size_bytes == 1000 && inside_live(q).size_bytes == 2000);
+	CHECK(inside_is_consistent());
+	call_free(p);
+	call_free(q);
+}
+
+static void check_regions_of_both(pid_t child)
+{
+	static struct gg_error error;
+	char paths[2][PLACE_PATH_MAX];
+	struct gg_region_view view;
+
+	if (!CHECK(find_regions(child, paths) == 2))
+		return;
+	if (CHECK(gg_region_view_open(&view, paths[0], &error) == 0)) {
+		CHECK(view.header.inherited_below_id > 0 && view.header.end_monotonic_ns == 0);
+		CHECK(view.header.counters[GG_COUNT_INHERITED] > 0);
+		CHECK(view.damaged_count == 0 && gg_region_view_check(&view, NULL) == 0);
+		gg_region_view_done(&view);
+	}
+	if (CHECK(gg_region_view_open(&view, paths[1], &error) == 0)) {
+		CHECK(view.header.inherited_below_id == 0 && view.header.end_monotonic_ns != 0);
+		CHECK(view.header.counters[GG_COUNT_INHERITED] == 0);
+		CHECK(memcmp(view.header.command, "true", 5) == 0);
+		CHECK(view.damaged_count == 0 && gg_region_view_check(&view, NULL) == 0);
+		gg_region_view_done(&view);
+	}
+}
+
+TEST(a_program_that_a_child_executes_starts_anew_and_the_childs_region_stays)
+{
+	pid_t child;
+
+	if (place_is_emulated())
+		SKIP("children run this machine's programs");
+	child = fork();
+	if (child == 0) {
+		call_malloc(777);
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(9);
+	}
+	CHECK(child_says_yes(child));
+	check_regions_of_both(child);
 }
 
 /* --- a server with many children --- */

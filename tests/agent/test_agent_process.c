@@ -174,6 +174,66 @@ TEST(ten_thousand_threads_leave_no_memory_behind)
 	CHECK(inside_is_consistent());
 }
 
+static uint64_t private_bytes(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	unsigned long long kib = 0;
+	char line[200];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "RssAnon: %llu", &kib) == 1)
+			break;
+	if (file != NULL)
+		fclose(file);
+	return kib * 1024;
+}
+
+struct footprint {
+	uint32_t slots, rows, live;
+	uint64_t region_bytes, private_bytes;
+};
+
+static struct footprint measure(void)
+{
+	struct footprint f = { .private_bytes = private_bytes() };
+	struct gg_region_view view = inside_view();
+
+	f.slots = (uint32_t)view.header.tables[GG_TABLE_SLOTS].used_count;
+	f.rows = (uint32_t)view.header.tables[GG_TABLE_ROWS].used_count;
+	f.live = view.live_count;
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		f.region_bytes += view.header.tables[i].used_count *
+		                  view.header.tables[i].record_bytes;
+	gg_region_view_done(&view);
+	return f;
+}
+
+/* By now there were more threads than have rows; until then each leaves its own. */
+TEST(ten_thousand_more_threads_leave_nothing_in_the_region)
+{
+	struct footprint before = measure(), after;
+
+	before = measure(); /* with what measuring leaves behind */
+	CHECK(run_threads(unless_emulated(10000)));
+	after = measure();
+	CHECK_MSG(after.slots <= 32, "%u slots", after.slots);
+	CHECK_MSG(after.live <= before.live + 100, "%u live samples, %u before", after.live,
+	          before.live);
+	if (place_is_emulated())
+		return; /* a tenth of them: they have rows */
+	CHECK_MSG(after.rows <= before.rows + 20, "%u rows, %u before", after.rows, before.rows);
+	CHECK_MSG(after.region_bytes <= before.region_bytes + 65536,
+	          "the region has %llu bytes, %llu before", (unsigned long long)after.region_bytes,
+	          (unsigned long long)before.region_bytes);
+	/* 100 bytes a thread would be a megabyte. */
+	CHECK_MSG(after.private_bytes <= before.private_bytes + 900000,
+	          "%llu bytes of private memory, %llu before",
+	          (unsigned long long)after.private_bytes,
+	          (unsigned long long)before.private_bytes);
+	printf("%llu bytes in the region, of 10 000 threads\n",
+	       (unsigned long long)before.region_bytes);
+}
+
 TEST(threads_have_rows_with_their_names_and_ends)
 {
 	struct gg_region_view view = inside_view();
