@@ -64,6 +64,9 @@ const struct gg_command gg_command_lab = {
 	.usage = "COMMAND [OPTION]...",
 	.verbs = (const struct gg_command *const[]){ &gg_command_lab_compare,
 	                                             &gg_command_lab_coverage,
-	                                             &gg_command_lab_error, &gg_command_lab_table,
-	                                             NULL },
+	                                             &gg_command_lab_error,
+#if GG_HAS_PROFILE
+	                                             &gg_command_lab_optimal, &gg_command_lab_plan,
+#endif
+	                                             &gg_command_lab_table, NULL },
 };

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 
+extern const struct gg_command gg_command_debug_cost;
 extern const struct gg_command gg_command_debug_region;
 extern const struct gg_command gg_command_debug_symbol;
 extern const struct gg_command gg_command_debug_unwind;

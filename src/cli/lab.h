@@ -13,6 +13,8 @@
 extern const struct gg_command gg_command_lab_compare;
 extern const struct gg_command gg_command_lab_coverage;
 extern const struct gg_command gg_command_lab_error;
+extern const struct gg_command gg_command_lab_optimal; /* with profiles */
+extern const struct gg_command gg_command_lab_plan;    /* likewise */
 extern const struct gg_command gg_command_lab_table;
 
 /* -EINVAL unless 0 < confidence < 1, and unless 1 <= interval. */

@@ -230,8 +230,31 @@ static uint32_t *rank_functions(const struct gg_model *model)
 	return groups;
 }
 
+static int find_peak(const struct gg_model *model, int64_t *ret_ns, struct gg_error *error)
+{
+	struct gg_question question;
+	struct gg_result *result;
+	int code;
+
+	gg_question_init(&question);
+	question.metric = GG_METRIC_PEAK;
+	question.by = GG_BY_PROCESS;
+	code = gg_ask_rows(model, &question, &result, error);
+	if (code < 0)
+		return code;
+	*ret_ns = result->moment_ns;
+	gg_result_free(result);
+	return 0;
+}
+
+static bool is_live_at(const struct gg_model_sample *sample, int64_t moment_ns)
+{
+	return sample->alloc_ns <= moment_ns &&
+	       (sample->free_ns == GG_TIME_NONE || sample->free_ns > moment_ns);
+}
+
 static int read_samples(struct gg_trace *trace, const struct gg_model *model,
-                        const uint32_t *groups)
+                        const uint32_t *groups, int64_t moment_ns)
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(model, &count);
@@ -261,24 +284,59 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 					       .size_bytes = sample->size_bytes,
 					       .count = (uint64_t)(weight.count + 0.5),
 					       .group = groups[function_of(model, sample->stack)],
-					       .is_live = sample->free_ns == GG_TIME_NONE });
+					       .is_live = is_live_at(sample, moment_ns) });
 	}
 	return code;
 }
 
-static int read_profile(struct gg_trace *trace, const char *path, struct gg_error *error)
+void gg_lab_trace_names_free(char **names, uint32_t count)
 {
+	for (uint32_t i = 0; names != NULL && i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+static char **name_groups(const struct gg_model *model, const uint32_t *groups, uint32_t count)
+{
+	char **names = calloc(count + 1, sizeof(*names));
+
+	for (uint32_t i = 0; names != NULL && i < gg_model_function_count(model); i++)
+		if (groups[i] < count && names[groups[i]] == NULL)
+			names[groups[i]] = strdup(groups[i] < GROUPS_MAX
+			                                  ? gg_model_function(model, i).name
+			                                  : "(all others)");
+	return names;
+}
+
+int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_peak,
+                         char ***ret_names, double *ret_interval, struct gg_error *error)
+{
+	struct gg_trace trace = { 0 };
+	int64_t moment_ns = GG_TIME_NONE - 1;
 	struct gg_model *model;
 	uint32_t *groups;
 	int code = gg_cli_load(&model, &path, 1, error);
 
 	if (code < 0)
 		return code;
+	if (at_peak)
+		code = find_peak(model, &moment_ns, error);
 	groups = rank_functions(model);
-	if (groups == NULL || read_samples(trace, model, groups) < 0)
+	if (groups == NULL || read_samples(&trace, model, groups, moment_ns) < 0)
 		code = no_memory(error);
+	else if (code == 0 && trace.part_count == 0)
+		code = gg_error_set(error, -EBADMSG, path, "Record with a smaller interval.",
+		                    "no samples");
+	if (code == 0 && ret_names != NULL)
+		*ret_names = name_groups(model, groups, trace.group_count);
+	if (code == 0 && ret_interval != NULL)
+		*ret_interval = fmax(gg_model_interval(model, 0), 1);
 	free(groups);
 	gg_model_free(model);
+	if (code < 0)
+		gg_trace_done(&trace);
+	else
+		*ret_trace = trace;
 	return code;
 }
 #else
@@ -288,9 +346,13 @@ static bool is_profile(const char *path)
 	return false;
 }
 
-static int read_profile(struct gg_trace *trace, const char *path, struct gg_error *error)
+int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_peak,
+                         char ***ret_names, double *ret_interval, struct gg_error *error)
 {
-	(void)trace;
+	(void)ret_trace;
+	(void)at_peak;
+	(void)ret_names;
+	(void)ret_interval;
 	return fail(error, path, "this geiger was built without profiles");
 }
 #endif
@@ -303,7 +365,8 @@ static int load(struct gg_trace *trace, const char *text, uint64_t seed, struct 
 		return make_lognormal(trace, text + 10, seed, error);
 	if (strcmp(text, "server") == 0)
 		return make_server(trace, error);
-	return is_profile(text) ? read_profile(trace, text, error) : read_file(trace, text, error);
+	return is_profile(text) ? gg_lab_trace_profile(trace, text, true, NULL, NULL, error)
+	                        : read_file(trace, text, error);
 }
 
 int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t seed,

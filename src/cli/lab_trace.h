@@ -5,7 +5,7 @@
  *   lognormal:median=64,sigma=2,count=100000,live=0.1,groups=10
  *   server                    short-lived bytes, and a thousandth that stays
  *   sizes.txt                 lines of SIZE [COUNT [LIVE [GROUP]]]
- *   run.geiger                as many allocations as each sample stands for, by function
+ *   run.geiger                as many allocations as each sample stands for, by function; live at the peak
  */
 #pragma once
 
@@ -21,3 +21,12 @@
 /* 0, or an error that names the text's part, the file's line, or what the profile lacks. */
 GG_MUST_CHECK int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t seed,
                                     struct gg_error *error);
+
+/*
+ * The same of a profile, unmixed: the names of the groups, which gg_lab_trace_names_free() frees, and
+ * the sampling interval that it was recorded with.  What is live is so at the peak, or at the end.
+ */
+GG_MUST_CHECK int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_peak,
+                                       char ***ret_names, double *ret_interval,
+                                       struct gg_error *error);
+void gg_lab_trace_names_free(char **names, uint32_t count);

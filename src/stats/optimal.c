@@ -12,8 +12,9 @@ static double urgency(const struct gg_optimal_class *class, double survival)
 	double size = class->size_bytes > 0 ? class->size_bytes : 1;
 	double alive = class->allocated > 0 ? class->live / class->allocated : survival;
 
-	/* sqrt without libm; its last digits do not matter to an optimum. */
-	return alive > 0 ? size * (1 + gg_expm1(gg_log(alive) / 2)) : 0;
+	/* sqrt without libm; its last digits do not matter to an optimum.  What is dead gets what of
+	 * the budget the others cannot use. */
+	return size * (alive > 1e-18 ? 1 + gg_expm1(gg_log(alive) / 2) : 1e-9);
 }
 
 /* What the planner knows of a class: samples it takes are a hold(c * urgency). */
