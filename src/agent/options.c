@@ -90,12 +90,23 @@ static void read_scheme(struct gg_options *o)
 
 	if (value == NULL)
 		return;
-	/* optimal needs a plan, which nobody can hand in here. */
-	if (gg_scheme_parse(value, &scheme) < 0 || scheme == GG_SCHEME_OPTIMAL)
+	if (gg_scheme_parse(value, &scheme) < 0)
 		refuse("GEIGER_SCHEME", value,
-		       "poisson, bernoulli, poisson-count, stride or per-allocation");
+		       "poisson, bernoulli, poisson-count, stride, per-allocation or optimal");
 	else
 		o->sampler.scheme = scheme;
+}
+
+static void read_focus(struct gg_options *o)
+{
+	const char *value = value_of(o, "GEIGER_FOCUS");
+
+	if (value == NULL || strcmp(value, "live") == 0)
+		return;
+	if (strcmp(value, "allocated") == 0)
+		o->focus = GG_FOCUS_ALLOCATED;
+	else
+		refuse("GEIGER_FOCUS", value, "live or allocated");
 }
 
 static void read_modules(struct gg_options *o)
@@ -153,6 +164,7 @@ void gg_options_read(struct gg_options *o)
 	gg_region_options_default(&o->region);
 	gg_say_to(value_of(o, "GEIGER_LOG"));
 	read_scheme(o);
+	read_focus(o);
 	o->sampler.visit_bytes = GG_OPTIONS_VISIT_BYTES;
 	o->sampler.interval = GG_SAMPLER_DEFAULT_INTERVAL;
 	if (read_number(o, "GEIGER_INTERVAL", SIZE_FORM, 1, GG_REGION_INTERVAL_MAX, &number))

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "region/region.h"
+#include "stats/learn.h"
 #include "stats/sampler.h"
 
 enum {
@@ -24,6 +25,7 @@ enum {
 
 struct gg_options {
 	struct gg_sampler_options sampler;        /* seed and stream as for the first thread */
+	enum gg_focus focus;                      /* of the optimal scheme */
 	uint64_t startup_bytes;                   /* of allocations, drawn with: */
 	uint64_t startup_interval;                /* bytes; startup_bytes == 0: not used */
 	struct gg_region_options region;          /* capacities, frames, interval, active */

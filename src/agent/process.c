@@ -14,6 +14,7 @@
 #include "agent/interface.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
+#include "agent/plan.h"
 #include "agent/real.h"
 #include "agent/say.h"
 #include "agent/system.h"
@@ -271,6 +272,8 @@ static bool start(void)
 	gg_process.is_active = gg_process.options.region.active;
 	gg_process.change_count = 1;
 	gg_process.generation = 1;
+	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
+		gg_plan_init(gg_process.options.focus);
 	gg_thread_init();
 	gg_loaded_init(gg_process.options.modules_by_maps);
 	status = map_fork_page();
@@ -302,6 +305,7 @@ static bool adopt(void)
 	gg_guard_forget(parents);
 	gg_thread_forked();
 	gg_listing_forked();
+	gg_plan_forked();
 	gg_add_relaxed(&gg_process.generation, 1);
 	gg_add_relaxed(&gg_process.change_count, 1);
 	return true;
@@ -368,9 +372,14 @@ void gg_process_update_sampler(struct gg_thread *t)
 	uint32_t generation = gg_load_relaxed(&gg_process.generation);
 	struct gg_sampler_options options = gg_process.options.sampler;
 
-	options.interval = (double)(gg_process_is_startup()
-	                                    ? gg_process.options.startup_interval
-	                                    : gg_load_relaxed(&gg_process.interval_bytes));
+	if (gg_process_is_startup()) {
+		options.interval = (double)gg_process.options.startup_interval;
+	} else {
+		uint64_t interval = gg_load_relaxed(&gg_process.interval_bytes);
+
+		options.interval = (double)interval;
+		options.rates = gg_plan_rates(interval);
+	}
 	if (t->generation == generation) {
 		gg_sampler_change(&t->sampler, &options);
 	} else {
@@ -391,6 +400,15 @@ void gg_process_count_startup(const struct gg_draw *draw, uint64_t size_bytes)
 	uint64_t before = gg_add_relaxed(&gg_process.startup_used_bytes, bytes);
 
 	if (before < end && end - before <= bytes)
+		gg_add_release(&gg_process.change_count, 1);
+}
+
+void gg_process_learn(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	uint64_t interval = gg_load_relaxed(&gg_process.interval_bytes);
+
+	/* Release: who sees the count sees the plan. */
+	if (gg_plan_allocated(draw, size_bytes, interval))
 		gg_add_release(&gg_process.change_count, 1);
 }
 

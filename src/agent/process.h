@@ -38,8 +38,9 @@ struct gg_process {
 	uint32_t *same_process;  /* 0 in a forked child, which makes it PROCESS_SAME again */
 
 	/* Settings.  Any thread may change and read them; each is a word of its own. */
-	uint32_t generation;   /* processes forked since the first one: samplers start anew */
-	uint32_t change_count; /* of the two below, and of the startup interval's end */
+	uint32_t generation; /* processes forked since the first one: samplers start anew */
+	/* Of the two below; also at the end of the startup interval, and with each new plan. */
+	uint32_t change_count;
 	uint64_t interval_bytes;
 	uint32_t is_active;
 	uint64_t seen_wish;          /* change_count of the control word */
@@ -78,3 +79,6 @@ static inline bool gg_process_is_startup(void)
 
 /* Counts a sample that was drawn with the startup interval. */
 void gg_process_count_startup(const struct gg_draw *draw, uint64_t size_bytes);
+
+/* Adds a sample to what the optimal scheme plans by (plan.h). */
+void gg_process_learn(const struct gg_draw *draw, uint64_t size_bytes);

@@ -8,6 +8,7 @@
 #include "agent/interface.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
+#include "agent/plan.h"
 #include "agent/probes.h"
 #include "agent/process.h"
 #include "agent/real.h"
@@ -115,6 +116,8 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 	id = gg_region_record_alloc(region, &block->record, &sample);
 	if (id != 0)
 		gg_probe_alloc(&sample, id);
+	if (gg_unlikely(gg_plan_is_on()) && flags == 0)
+		gg_process_learn(draw, bytes);
 	if (gg_unlikely(gg_process_is_startup()))
 		gg_process_count_startup(draw, bytes);
 	if (++block->sample_count % TIMED_EVERY == 0)
@@ -151,18 +154,31 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	errno = saved_errno;
 }
 
+static void learn_free(const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	gg_plan_freed(&draw, sample->size_bytes);
+}
+
 static void put_free(struct gg_thread_block *block, void *p, uint64_t id)
 {
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
 	struct gg_region_sample live;
+	bool learns = gg_plan_is_on(), is_known = false;
 
 	/* Of every 100 that the filter lets pass one is none (filter.h). */
-	if (gg_process.options.free_stacks && gg_region_find(region, p, &live))
+	if (gg_process.options.free_stacks || learns)
+		is_known = gg_region_find(region, p, &live);
+	if (gg_process.options.free_stacks && is_known)
 		stack = capture(block, now_ns);
-	if (gg_region_record_free(region, &block->record, p, id, now_ns, stack))
-		gg_probe_free(p);
+	if (!gg_region_record_free(region, &block->record, p, id, now_ns, stack))
+		return;
+	gg_probe_free(p);
+	if (learns && is_known && !(live.flags & GG_SAMPLE_MAPPING))
+		learn_free(&live);
 }
 
 void gg_sample_close(void *p, uint64_t id)

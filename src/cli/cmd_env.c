@@ -15,13 +15,13 @@ enum format { SHELL, SYSTEMD, DOCKER };
 struct env_options {
 	const char *directory;
 	uint64_t interval, seed;
-	int scheme, format;
+	int scheme, focus, format;
 	bool free_stacks, mappings;
 };
 
 #define NOT_GIVEN UINT64_MAX
 
-static const struct env_options defaults = { .interval = NOT_GIVEN, .scheme = -1 };
+static const struct env_options defaults = { .interval = NOT_GIVEN, .scheme = -1, .focus = -1 };
 
 static const struct gg_option env_option_table[] = {
 	{ "format", 0, GG_OPTION_CHOICE, offsetof(struct env_options, format),
@@ -31,8 +31,10 @@ static const struct gg_option env_option_table[] = {
 	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct env_options, interval), "SIZE",
 	  "mean sampling interval in bytes (default: 512KiB)" },
 	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct env_options, scheme),
-	  "poisson|bernoulli|poisson-count|stride|per-allocation",
+	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
 	  "how samples are drawn (default: poisson)" },
+	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct env_options, focus), "live|allocated",
+	  "what scheme optimal, then implied, knows best" },
 	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct env_options, seed), "N",
 	  "of the random marks, from 1 on (default: random)" },
 	{ "free-stacks", 0, GG_OPTION_FLAG, offsetof(struct env_options, free_stacks), NULL,
@@ -113,7 +115,12 @@ static int run_env(struct gg_invocation *invocation)
 		.agent = agent,
 		.directory = given->directory,
 		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
-		.scheme = given->scheme >= 0 ? gg_scheme_name((enum gg_scheme)given->scheme) : NULL,
+		.scheme = given->scheme >= 0  ? gg_scheme_name((enum gg_scheme)given->scheme)
+		          : given->focus >= 0 ? "optimal"
+		                              : NULL,
+		.focus = given->focus < 0    ? NULL
+		         : given->focus == 0 ? "live"
+		                             : "allocated",
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
 		.mappings = given->mappings,

@@ -377,11 +377,11 @@ static const struct gg_option options[] = {
 
 const struct gg_command gg_command_lab_compare = {
 	.name = "lab compare",
-	.summary = "every scheme on one trace of allocations: bias, variance, coverage",
+	.summary = "every scheme on one trace: bias, variance, coverage",
 	.usage = "--sizes TRACE [OPTION]...",
 	.details = "Samples one trace many times by every scheme, each with as many samples as\n"
 		   "poisson takes at the interval, and compares the estimates with the truth. The\n"
-		   "trace is " GG_LAB_TRACE_HELP "\n"
+		   "trace is one of: " GG_LAB_TRACE_HELP "\n"
 		   "  geiger lab compare --sizes lognormal:median=100 --interval 64KiB\n"
 		   "  geiger lab compare --sizes sqlite3.geiger --svg compare.svg\n",
 	.options = options,

@@ -388,7 +388,7 @@ static const struct gg_option options[] = {
 const struct gg_command gg_command_lab_plan = {
 	.name = "lab plan",
 	.summary = "the sampling interval for a wanted error, and what it costs",
-	.usage = "(--heap SIZE | --profile PROFILE) --error SHARE [OPTION]...",
+	.usage = "--heap SIZE|--profile PROFILE --error SHARE [OPTION]...",
 	.details =
 		"How long may the sampling interval be so that an estimate is wrong by no more\n"
 		"than that, so many samples will be taken, and what they cost: a sample's cost is\n"

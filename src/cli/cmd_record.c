@@ -9,20 +9,21 @@
 #include "region/control.h"
 #include "stats/scheme.h"
 
-/* In the order of enum gg_scheme; the agent cannot draw "optimal" by an option. */
-#define SCHEMES "poisson|bernoulli|poisson-count|stride|per-allocation"
+/* In the order of enum gg_scheme, and of enum gg_focus. */
+#define SCHEMES "poisson|bernoulli|poisson-count|stride|per-allocation|optimal"
+#define FOCUSES "live|allocated"
 
 struct record_options {
 	const char *output;
 	double max_seconds;
 	uint64_t interval, seed;
-	int scheme;
+	int scheme, focus;
 	bool free_stacks, mappings, no_children, no_symbols, quiet;
 };
 
 #define NOT_GIVEN UINT64_MAX
 
-static const struct record_options defaults = { .interval = NOT_GIVEN, .scheme = -1 };
+static const struct record_options defaults = { .interval = NOT_GIVEN, .scheme = -1, .focus = -1 };
 
 static const struct gg_option record_option_table[] = {
 	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct record_options, output), "FILE",
@@ -31,6 +32,8 @@ static const struct gg_option record_option_table[] = {
 	  "mean sampling interval in bytes (default: 512KiB)" },
 	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct record_options, scheme), SCHEMES,
 	  "how samples are drawn (default: poisson)" },
+	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct record_options, focus), FOCUSES,
+	  "what scheme optimal, then implied, knows best" },
 	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct record_options, seed), "N",
 	  "of the random marks, from 1 on (default: random)" },
 	{ "free-stacks", 0, GG_OPTION_FLAG, offsetof(struct record_options, free_stacks), NULL,
@@ -88,7 +91,12 @@ static int run_record(struct gg_invocation *invocation)
 		.command = invocation->operands,
 		.output = given->output,
 		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
-		.scheme = given->scheme >= 0 ? gg_scheme_name((enum gg_scheme)given->scheme) : NULL,
+		.scheme = given->scheme >= 0  ? gg_scheme_name((enum gg_scheme)given->scheme)
+		          : given->focus >= 0 ? "optimal"
+		                              : NULL,
+		.focus = given->focus < 0    ? NULL
+		         : given->focus == 0 ? "live"
+		                             : "allocated",
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
 		.mappings = given->mappings,
@@ -109,6 +117,9 @@ static int run_record(struct gg_invocation *invocation)
 	    (given->interval == 0 || given->interval > GG_REGION_INTERVAL_MAX))
 		return gg_error_set(invocation->error, -EINVAL, "record: --interval",
 		                    "Give 1 to 256TiB.", "it is out of range");
+	if (given->focus >= 0 && given->scheme >= 0 && given->scheme != GG_SCHEME_OPTIMAL)
+		return gg_error_set(invocation->error, -EINVAL, "record: --focus",
+		                    "Add --scheme optimal.", "only the optimal scheme has one");
 	status = gg_record_run(&options, &exit_status, invocation->error);
 	if (status < 0)
 		invocation->failure_status = exit_status;

@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "stats/trace.h"
 
-#define GG_LAB_TRACE_HELP                                                                   \
-	"lognormal[:median=64,sigma=2,count=100000,live=0.1,groups=10], where each is\n"    \
-	"optional; server, whose bytes live short but for one in a thousand; a file with\n" \
-	"lines of SIZE [COUNT [LIVE [GROUP]]]; or a profile, whose samples stand for as\n"  \
-	"many allocations as they were drawn for.\n"
+#define GG_LAB_TRACE_HELP                                                                     \
+	"a law,\n  lognormal[:median=64,sigma=2,count=100000,live=0.1,groups=10],\n"          \
+	"of which each part is optional; 'server', whose bytes live short but for one in\n"   \
+	"a thousand; a file with lines of SIZE [COUNT [LIVE [GROUP]]]; or a profile, whose\n" \
+	"samples stand for as many allocations as they were drawn for.\n"
 
 /* 0, or an error that names the text's part, the file's line, or what the profile lacks. */
 GG_MUST_CHECK int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t seed,

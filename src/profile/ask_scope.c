@@ -25,7 +25,7 @@ static int choose_processes(struct gg_scope *scope, struct gg_error *error)
 	const struct gg_process *processes = gg_model_processes(scope->model, &count);
 
 	/* Where nobody watched (entry 0 is none), that there is no sample bounds nothing. */
-	scope->interval = count > 1 ? gg_model_interval(scope->model, 0) : 0;
+	scope->interval = count > 1 ? gg_model_exposure(scope->model, 0) : 0;
 	if (scope->query.pid == 0)
 		return 0;
 	scope->process_in = calloc(count, 1);
@@ -38,7 +38,7 @@ static int choose_processes(struct gg_scope *scope, struct gg_error *error)
 			scope->interval = 0;
 		scope->process_in[i] = 1;
 		scope->interval = fmax(scope->interval,
-		                       gg_model_interval(scope->model, (uint32_t)i));
+		                       gg_model_exposure(scope->model, (uint32_t)i));
 	}
 	if (found == 0)
 		return gg_error_set(error, -EINVAL, "--process",

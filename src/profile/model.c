@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/model.h"
 
+#include "stats/optimal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,5 +298,17 @@ double gg_model_interval(const struct gg_model *model, uint32_t process)
 	for (size_t i = 0; i < model->sessions.used_count; i++)
 		if (gg_model_session(model, i)->scheme != GG_SCHEME_PER_ALLOCATION)
 			interval = fmax(interval, gg_model_session(model, i)->interval_bytes);
+	return interval;
+}
+
+double gg_model_exposure(const struct gg_model *model, uint32_t process)
+{
+	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+	double interval = gg_model_interval(model, process);
+
+	/* Some sizes are sampled more coarsely, and what was never sampled may be of those. */
+	for (size_t i = 1; i < model->processes.used_count; i++)
+		if ((process == 0 || process == i) && processes[i].scheme == GG_SCHEME_OPTIMAL)
+			return interval * GG_OPTIMAL_COARSER;
 	return interval;
 }

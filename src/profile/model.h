@@ -190,3 +190,6 @@ uint64_t gg_model_sample_total(const struct gg_model *model);
  * bytes had none (per-allocation).
  */
 double gg_model_interval(const struct gg_model *model, uint32_t process);
+
+/* The longest that any allocation may have been sampled with: `optimal` has longer ones for some. */
+double gg_model_exposure(const struct gg_model *model, uint32_t process);

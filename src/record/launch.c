@@ -76,6 +76,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 		add_number(&environment, "GEIGER_INTERVAL", settings->interval);
 	if (settings->scheme != NULL)
 		add_variable(&environment, "GEIGER_SCHEME", settings->scheme);
+	if (settings->focus != NULL)
+		add_variable(&environment, "GEIGER_FOCUS", settings->focus);
 	if (settings->seed != 0)
 		add_number(&environment, "GEIGER_SEED", settings->seed);
 	if (settings->free_stacks)

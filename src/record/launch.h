@@ -27,7 +27,7 @@ struct gg_launch_settings {
 	const char *directory; /* of regions */
 	const char *log;       /* where the agent may complain; only if the user has none */
 	uint64_t interval;     /* bytes, or allocations */
-	const char *scheme;
+	const char *scheme, *focus;
 	uint64_t seed;
 	pid_t recorder;       /* without which the session is over; 0: it needs none */
 	uint32_t ring_events; /* only if the user has none */

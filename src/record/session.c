@@ -157,6 +157,7 @@ static int begin_command(struct session *s)
 		.log = log,
 		.interval = options->interval,
 		.scheme = options->scheme,
+		.focus = options->focus,
 		.seed = options->seed,
 		.recorder = getpid(),
 		.ring_events = RING_EVENTS,

@@ -32,6 +32,7 @@ struct gg_record_options {
 	const char *output; /* NULL: NAME.PID.geiger */
 	uint64_t interval;  /* 0: the agent's default */
 	const char *scheme; /* NULL: the agent's default */
+	const char *focus;  /* of the optimal scheme; likewise */
 	uint64_t seed;      /* 0: random */
 	bool free_stacks, mappings;
 	bool no_children;
