@@ -12,10 +12,10 @@
 #include "base/error.h"
 #include "stats/trace.h"
 
-#define GG_LAB_TRACE_HELP                                                                     \
-	"a law,\n  lognormal[:median=64,sigma=2,count=100000,live=0.1,groups=10],\n"          \
-	"of which each part is optional; 'server', whose bytes live short but for one in\n"   \
-	"a thousand; a file with lines of SIZE [COUNT [LIVE [GROUP]]]; or a profile, whose\n" \
+#define GG_LAB_TRACE_HELP                                                                   \
+	"a law,\n  lognormal[:median=64,sigma=2,count=100000,live=0.1,groups=10],\n"        \
+	"of which each part is optional; 'server', whose bytes live short but for one in\n" \
+	"a thousand; a file with lines of SIZE [COUNT [LIVE [GROUP]]]; or a profile: its\n" \
 	"samples stand for as many allocations as they were drawn for.\n"
 
 /* 0, or an error that names the text's part, the file's line, or what the profile lacks. */
