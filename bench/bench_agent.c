@@ -316,8 +316,8 @@ static double take_regions(const char *directory)
 	while (entries != NULL && (entry = readdir(entries)) != NULL) {
 		struct stat status;
 
-		if (entry->d_name[0] == '.' ||
-		    fstatat(dirfd(entries), entry->d_name, &status, 0) < 0)
+		if (fstatat(dirfd(entries), entry->d_name, &status, 0) < 0 ||
+		    !S_ISREG(status.st_mode))
 			continue;
 		bytes += (double)status.st_blocks * 512;
 		unlinkat(dirfd(entries), entry->d_name, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/keep.h"
 #include "agent/say.h"
 #include "base/size.h"
 #include "region/control.h"
@@ -121,6 +122,21 @@ static void read_modules(struct gg_options *o)
 		refuse("GEIGER_MODULES", value, "loader or maps");
 }
 
+static void read_keep(struct gg_options *o)
+{
+	const char *value = value_of(o, "GEIGER_KEEP");
+
+	o->keep = GG_KEEP_DEFAULT;
+	if (value == NULL)
+		return;
+	if (strcmp(value, "all") == 0)
+		o->keep = 0;
+	else if (gg_size_parse(value, &o->keep) < 0 || o->keep == 0 || o->keep > GG_KEEP_MAX) {
+		o->keep = GG_KEEP_DEFAULT;
+		refuse("GEIGER_KEEP", value, "a number from 1 to 512, or all");
+	}
+}
+
 /* INTERVAL:BYTES */
 static void read_startup(struct gg_options *o)
 {
@@ -176,6 +192,7 @@ void gg_options_read(struct gg_options *o)
 	o->free_stacks = read_switch(o, "GEIGER_FREE_STACKS", false);
 	o->mappings = read_switch(o, "GEIGER_MMAP", false);
 	read_modules(o);
+	read_keep(o);
 	read_number(o, "GEIGER_RECORDER", "a process id", 1, INT32_MAX, &o->recorder_pid);
 	if (read_number(o, "GEIGER_MAX_FRAMES", "a number from 1 to 1024", 1, 1024, &number))
 		o->region.max_frames = (uint32_t)number;

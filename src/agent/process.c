@@ -12,6 +12,7 @@
 #include "agent/digits.h"
 #include "agent/guard.h"
 #include "agent/interface.h"
+#include "agent/keep.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
 #include "agent/plan.h"
@@ -194,8 +195,12 @@ static int open_region(make_region *make)
 	gg_store_relaxed(&new_map.base, NULL);
 	if (status == 0 && gg_guard_is_lost())
 		return -ESTALE;
-	if (status == 0)
-		gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
+	if (status < 0)
+		return status;
+	/* Of a session its recorder sees to them. */
+	if (gg_process.options.recorder_pid == 0)
+		gg_keep_region(&gg_process.region.map, identity.exe, gg_process.options.keep);
+	gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
 	return status;
 }
 

@@ -249,8 +249,7 @@ static int change_region(struct gg_invocation *invocation, const char *path,
 	if (fd < 0)
 		return fd;
 	status = gg_region_header_read(&header, fd, path, error);
-	if (status == 0 &&
-	    (header.end_monotonic_ns != 0 || !gg_alive(header.pid, header.process_start_ticks)))
+	if (status == 0 && !gg_alive_region(&header, fd))
 		status = gg_error_set(error, -ESRCH, path, NULL, "its process is gone");
 	if (status == 0)
 		status = gg_region_control_write(fd, change, error);

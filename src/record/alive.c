@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "region/map.h"
+
 /* What of /proc/PID/stat follows the name, which may contain anything; false: it is not there. */
 static bool read_stat(uint32_t pid, bool *ret_dead, uint32_t *ret_parent, uint64_t *ret_start)
 {
@@ -48,6 +50,12 @@ bool gg_alive(uint32_t pid, uint64_t start_ticks)
 	if (pid == 0 || !read_stat(pid, &is_dead, &parent, &start))
 		return false;
 	return !is_dead && (start_ticks == 0 || start == start_ticks);
+}
+
+bool gg_alive_region(const struct gg_region_header *header, int fd)
+{
+	return header->end_monotonic_ns == 0 &&
+	       (gg_alive(header->pid, header->process_start_ticks) || gg_region_map_is_used(fd));
 }
 
 uint32_t gg_alive_parent(uint32_t pid)

@@ -102,8 +102,7 @@ static int add_region(struct gg_output *output, struct gg_target_set *set, const
 	*last_ns = last_moment(&view);
 	status = gg_target_open(&target, set, output, fd, find_parent(set, view.header.parent_pid),
 	                        false, error);
-	is_alive = view.header.end_monotonic_ns == 0 &&
-	           gg_alive(view.header.pid, view.header.process_start_ticks);
+	is_alive = gg_alive_region(&view.header, fd);
 	if (status == 0)
 		status = note_what_it_is(output, target, is_alive);
 	if (status == 0)

@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "record/alive.h"
 #include "record/directory.h"
+#include "record/kept.h"
+#include "region/map.h"
 #include "region/view.h"
 
 enum { DEPTH_MAX = 2 }; /* place, session, its inner directory */
@@ -91,13 +93,12 @@ static void examine(int fd, const struct stat *status, struct gg_region_file *fi
 	text[0] = '\0';
 	if (gg_region_view_read(&view, fd, file->path, NULL) < 0) {
 		file->kind = is_unmade(fd, status) ? GG_REGION_FILE_UNMADE : GG_REGION_FILE_OTHER;
-		file->is_alive = gg_alive(file->pid, 0);
+		file->is_alive = gg_alive(file->pid, 0) || gg_region_map_is_used(fd);
 		return;
 	}
 	file->kind = GG_REGION_FILE_WHOLE;
 	file->pid = view.header.pid;
-	file->is_alive = view.header.end_monotonic_ns == 0 &&
-	                 gg_alive(view.header.pid, view.header.process_start_ticks);
+	file->is_alive = gg_alive_region(&view.header, fd);
 	file->start_wall_ns = view.header.start_wall_ns;
 	file->idle_seconds = file->is_alive ? 0 : idle_seconds(&view);
 	file->sample_count = view.header.counters[GG_COUNT_SAMPLES];
@@ -194,6 +195,17 @@ static void remove_session(int directory, const char *name, int inside)
 		unlinkat(directory, name, AT_REMOVEDIR);
 }
 
+/* After the regions that they name. */
+static void clean_lists(DIR *listing)
+{
+	struct dirent *entry;
+
+	rewinddir(listing);
+	while ((entry = readdir(listing)) != NULL)
+		if (gg_kept_is_name(entry->d_name))
+			gg_kept_clean(dirfd(listing), entry->d_name);
+}
+
 static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
                           int depth, bool is_recorded);
 
@@ -239,6 +251,8 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 		if (length > 0 && (size_t)length < sizeof(below))
 			status = walk_entry(walk, fd, entry->d_name, below, depth, is_recorded);
 	}
+	if (listing != NULL && walk->clean != NULL && !walk->clean->dry_run)
+		clean_lists(listing);
 	if (listing != NULL)
 		closedir(listing);
 	else if (again >= 0)

@@ -52,6 +52,26 @@ static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t b
 	return errno == EFAULT ? -ENOSPC : -errno;
 }
 
+static struct flock first_byte(short type)
+{
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
+}
+
+/* Shared, as it is for the next owner of the mapping, too; one of the open file, which a mapping keeps. */
+static bool lock(int fd)
+{
+	struct flock lock = first_byte(F_RDLCK);
+
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+bool gg_region_map_is_used(int fd)
+{
+	struct flock lock = first_byte(F_WRLCK);
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 /* An emulator may take any advice, and do nothing. */
 static bool has_space(int fd)
 {
@@ -85,6 +105,7 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool 
 		return -errno;
 	map->base = base;
 	map->bytes = bytes;
+	map->is_locked = lock(fd);
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
 	if (!must_keep && populate(map, 0, 1) == 0 && has_space(fd)) {

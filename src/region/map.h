@@ -27,6 +27,7 @@ struct gg_region_map {
 	uint64_t bytes;
 	uint64_t device, inode;        /* what the descriptor must still be */
 	int fd;                        /* -1: none is needed */
+	bool is_locked;                /* gg_region_map_is_used() is right */
 	char path[GG_REGION_PATH_MAX]; /* "" for a memfd */
 };
 
@@ -45,6 +46,13 @@ GG_MUST_CHECK int gg_region_map_create_anonymous(struct gg_region_map *ret_map, 
 
 /* Gives [offset, offset + bytes) space.  0 or -Exxx; errno is kept.  Any thread. */
 GG_MUST_CHECK int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes);
+
+/*
+ * Is the file of a region mapped by a process that may write it?  The mapping holds a lock that was taken
+ * on its open file: so whatever ends the process ends the lock, and pids do not matter.  A forked child
+ * holds its parent's until it has a region of its own.
+ */
+bool gg_region_map_is_used(int fd);
 
 /* In a forked child that may still write: what it writes is no longer seen in the file. */
 void gg_region_map_detach(const struct gg_region_map *map);

@@ -464,6 +464,90 @@ static void have_no_memory(void)
 		call_free(call_malloc(1000));
 }
 
+/* --- what is left behind --- */
+
+static void sample_and_die(void)
+{
+	call_free(call_malloc(100));
+	raise(SIGKILL);
+}
+
+static void live_on(void)
+{
+	call_free(call_malloc(100));
+	for (;;)
+		pause();
+}
+
+static pid_t start(void (*run)(void))
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		run();
+	return child;
+}
+
+static int count_regions_of(pid_t process)
+{
+	const char *path = getenv("GEIGER_DIR");
+	DIR *d = path != NULL ? opendir(path) : NULL;
+	struct dirent *entry;
+	char prefix[40];
+	int count = 0;
+
+	snprintf(prefix, sizeof(prefix), "geiger-%d-", (int)process);
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+	if (d != NULL)
+		closedir(d);
+	return count;
+}
+
+static void wait_for_region(pid_t process)
+{
+	for (int i = 0; getenv("GEIGER_DIR") != NULL && i < 2000 && count_regions_of(process) == 0;
+	     i++)
+		usleep(5000);
+}
+
+/* Three that live on, and many that are killed meanwhile. */
+static void leave(int many)
+{
+	enum { LIVING = 3 };
+	pid_t living[LIVING];
+	int good = 0;
+
+	work();
+	for (int i = 0; i < LIVING; i++) {
+		living[i] = start(live_on);
+		wait_for_region(living[i]);
+	}
+	for (int i = 0; i < many; i++)
+		good += run_child(sample_and_die) == SIGKILL;
+	printf("killed: %d\n", good);
+	good = 0;
+	for (int i = 0; i < LIVING; i++) {
+		good += getenv("GEIGER_DIR") == NULL || count_regions_of(living[i]) == 1;
+		kill(living[i], SIGKILL);
+		waitpid(living[i], NULL, 0);
+	}
+	good += getenv("GEIGER_DIR") == NULL || count_regions_of(getpid()) == 1;
+	printf("the living have theirs: %d\n", good);
+}
+
+static void leave_a_thousand(void)
+{
+	leave(1000);
+}
+
+static void leave_some(void)
+{
+	leave(100);
+}
+
 static void cut_and_delete_not(void)
 {
 	after(delete);
@@ -508,6 +592,8 @@ int main(int argc, char **argv)
 		{ "no-locked-memory", have_no_locked_memory },
 		{ "no-memory", have_no_memory },
 		{ "full", fill_disk },
+		{ "thousand", leave_a_thousand },
+		{ "hundred", leave_some },
 		{ "user", change_user },
 		{ "user-first", change_user_first },
 		{ "root", change_root },

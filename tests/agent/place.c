@@ -34,9 +34,9 @@ void place_empty(const char *directory)
 	DIR *d = opendir(directory);
 	struct dirent *entry;
 
+	/* Hidden ones, too; directories stay. */
 	while (d != NULL && (entry = readdir(d)) != NULL)
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(d), entry->d_name, 0);
+		unlinkat(dirfd(d), entry->d_name, 0);
 	if (d != NULL)
 		closedir(d);
 }

@@ -389,3 +389,130 @@ TEST(a_set_user_id_program_runs_without_us_and_without_a_word)
 	CHECK(sum_up(directory).region_count == 0);
 	child_done(&child);
 }
+
+/* --- what is left behind --- */
+
+TEST(of_a_thousand_killed_processes_the_last_ones_stay_and_of_the_living_all)
+{
+	struct sum sum;
+
+	compare("thousand", "");
+	sum = sum_up(directory);
+	/* 64 that have ended, and of those since the last look; and the four that lived. */
+	CHECK_MSG(sum.region_count >= 64 + 4 && sum.region_count <= 64 + 4 + 8, "%d regions",
+	          sum.region_count);
+}
+
+TEST(how_many_stay_is_asked_for)
+{
+	const struct way few = { .setting = { "GEIGER_KEEP=5" } };
+	const struct way all = { .setting = { "GEIGER_KEEP=all" } };
+	struct sum sum;
+
+	compare_by(&few, "hundred", "");
+	sum = sum_up(directory);
+	CHECK_MSG(sum.region_count >= 5 + 4 && sum.region_count <= 5 + 4 + 8, "%d regions",
+	          sum.region_count);
+	compare_by(&all, "hundred", "");
+	sum = sum_up(directory);
+	CHECK_MSG(sum.region_count == 104, "%d regions", sum.region_count);
+}
+
+/* Runs the program so often that its older regions go. */
+static void run_often(void)
+{
+	const char *const argv[] = { getenv("FAULT_PROGRAM"), "work", NULL };
+	char dir[100];
+	struct place_command command;
+	const char *const with[] = { command.preload, dir, "GEIGER_KEEP=3", NULL };
+	struct child child;
+
+	place_command(&command, argv, getenv("GEIGER_AGENT"));
+	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
+	for (int i = 0; i < 8; i++) {
+		CHECK(child_run(&child, command.argv, with, LIMIT_SECONDS));
+		CHECK(child.exit_status == 42 && child.err.length == 0);
+		child_done(&child);
+	}
+}
+
+static struct sum run_some(void)
+{
+	run_often();
+	return sum_up(directory);
+}
+
+/* The region that was made first. */
+static void find_oldest(char path[PLACE_PATH_MAX])
+{
+	struct timespec oldest = { 0 };
+	DIR *d = opendir(directory);
+	struct dirent *entry;
+
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		char name[PLACE_PATH_MAX];
+		struct stat status;
+
+		snprintf(name, sizeof(name), "%s/%s", directory, entry->d_name);
+		if (strncmp(entry->d_name, "geiger-", 7) != 0 || stat(name, &status) < 0)
+			continue;
+		if (oldest.tv_sec != 0 && (status.st_ctim.tv_sec > oldest.tv_sec ||
+		                           (status.st_ctim.tv_sec == oldest.tv_sec &&
+		                            status.st_ctim.tv_nsec > oldest.tv_nsec)))
+			continue;
+		oldest = status.st_ctim;
+		memcpy(path, name, sizeof(name));
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+TEST(what_somebody_gave_a_second_name_or_put_in_its_place_stays)
+{
+	char region[PLACE_PATH_MAX] = "", second[PLACE_PATH_MAX + 10];
+	struct stat status;
+	FILE *file;
+
+	place_empty(directory);
+	CHECK(run_some().region_count == 4); /* three, and the last one */
+	find_oldest(region);
+	snprintf(second, sizeof(second), "%s.mine", region);
+	CHECK(link(region, second) == 0);
+	run_some();
+	CHECK(stat(region, &status) == 0 && status.st_nlink == 2);
+	CHECK(unlink(second) == 0 && unlink(region) == 0);
+	/* Of the name of a region, but something else. */
+	find_oldest(region);
+	file = fopen(region, "w");
+	CHECK(file != NULL && fputs("a text that is not a region", file) >= 0 && fclose(file) == 0);
+	run_often();
+	CHECK(stat(region, &status) == 0 && status.st_size == 27);
+}
+
+TEST(a_list_of_regions_that_is_none_is_begun_anew)
+{
+	char path[PLACE_PATH_MAX] = "";
+	DIR *d;
+	struct dirent *entry;
+	FILE *file;
+
+	place_empty(directory);
+	run_some();
+	d = opendir(directory);
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		if (strncmp(entry->d_name, ".geiger-kept-", 13) == 0)
+			snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+	if (d != NULL)
+		closedir(d);
+	for (int i = 0; i < 3; i++) {
+		file = fopen(path, "w");
+		CHECK(file != NULL);
+		for (int j = 0; j < 100 * i; j++)
+			fputs("no list", file);
+		if (i == 2) /* the right beginning, and absurd numbers */
+			fseek(file, 0, SEEK_SET), fputs("GGGRKEPT\377\377\377\377", file);
+		CHECK(fclose(file) == 0);
+		/* What was listed is forgotten, and stays. */
+		CHECK(run_some().region_count == 4 * (i + 2));
+	}
+}

@@ -28,9 +28,9 @@ void recording_end(struct recording *r)
 	struct dirent *entry;
 
 	child_done(&r->child);
+	/* Hidden ones, too; directories stay. */
 	while (listing != NULL && (entry = readdir(listing)) != NULL)
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(listing), entry->d_name, 0);
+		unlinkat(dirfd(listing), entry->d_name, 0);
 	if (listing != NULL)
 		closedir(listing);
 	rmdir(r->directory);

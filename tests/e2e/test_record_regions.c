@@ -176,6 +176,35 @@ TEST(the_living_are_not_removed_and_can_be_read)
 	recording_end(&r);
 }
 
+static int count_text(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, part)) != NULL; text++)
+		count++;
+	return count;
+}
+
+TEST(of_many_runs_the_last_ones_are_listed_and_clean_leaves_an_empty_directory)
+{
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	setenv("GEIGER_KEEP", "10", 1);
+	for (int i = 0; i < 30; i++)
+		run_by_env(&r, "allocate", "10", 0);
+	unsetenv("GEIGER_KEEP");
+	CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
+	/* And the one that was made last. */
+	CHECK_MSG(count_text(gg_buf_text(&r.child.out), " dead ") == 11, "%s",
+	          gg_buf_text(&r.child.out));
+	CHECK(geiger(&r, "clean", "-a", r.directory, NULL));
+	CHECK(count_text(gg_buf_text(&r.child.out), ".region\n") == 11);
+	CHECK(rmdir(r.directory) == 0);
+	recording_end(&r);
+}
+
 TEST(other_forms_of_the_environment)
 {
 	struct recording r;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -41,6 +42,51 @@ TEST(a_region_file_is_private_sparse_and_new)
 		CHECK(map.base == NULL);
 	}
 	CHECK(rmdir(directory) == 0); /* nothing is left */
+}
+
+static bool is_used(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is = fd >= 0 && gg_region_map_is_used(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
+{
+	struct gg_region_map map;
+	int to_child[2], fd;
+	char path[600];
+	pid_t child;
+
+	if (!make_directory())
+		return;
+	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0 && map.is_locked &&
+	          pipe(to_child) == 0)) {
+		snprintf(path, sizeof(path), "%s", map.path);
+		CHECK(is_used(path));
+		/* Not by who reads it. */
+		fd = open(path, O_RDONLY);
+		child = fork();
+		if (child == 0) {
+			close(to_child[1]);
+			if (read(to_child[0], path, 1) < 0) /* until the parent lets it go on */
+				_exit(1);
+			_exit(0);
+		}
+		/* The child has what its parent had. */
+		gg_region_map_done(&map, false);
+		CHECK(is_used(path));
+		close(to_child[1]);
+		waitpid(child, NULL, 0);
+		CHECK(!is_used(path));
+		close(fd);
+		close(to_child[0]);
+		unlink(path);
+	}
+	CHECK(rmdir(directory) == 0);
 }
 
 TEST(a_link_that_waits_in_our_place_is_not_followed)
