@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "agent/process.h"
@@ -23,7 +24,6 @@ static struct range {
 
 static uint32_t is_on;   /* SIGBUS comes to on_bus(), or did until the program ignored it */
 static uint32_t is_lost; /* a range was cut short */
-static uint32_t owner;   /* process id */
 
 /* The program's action.  The handler on its own: it is read when the signal comes. */
 static struct sigaction theirs;
@@ -85,12 +85,72 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_system_tid(), signal, info);
 }
 
+/*
+ * gg_guard_touch(): where the store faults, it goes on at its other end.  The kernel does the same for what
+ * programs give it.
+ */
+extern const char gg_guard_touch_begin[] __attribute__((visibility("hidden")));
+extern const char gg_guard_touch_end[] __attribute__((visibility("hidden")));
+extern const char gg_guard_touch_failed[] __attribute__((visibility("hidden")));
+
+#if defined(__x86_64__)
+#define PC(machine) ((machine).gregs[REG_RIP])
+#define TOUCH                      \
+	"gg_guard_touch_begin:\n"  \
+	"	lock orb $0, (%rdi)\n"   \
+	"gg_guard_touch_end:\n"    \
+	"	movl $1, %eax\n"         \
+	"	ret\n"                   \
+	"gg_guard_touch_failed:\n" \
+	"	xorl %eax, %eax\n"       \
+	"	ret\n"
+#else
+#define PC(machine) ((machine).pc)
+#define TOUCH                              \
+	"gg_guard_touch_begin:\n"          \
+	"	ldxrb w1, [x0]\n"                \
+	"	stxrb w2, w1, [x0]\n"            \
+	"	cbnz w2, gg_guard_touch_begin\n" \
+	"gg_guard_touch_end:\n"            \
+	"	mov w0, #1\n"                    \
+	"	ret\n"                           \
+	"gg_guard_touch_failed:\n"         \
+	"	mov w0, #0\n"                    \
+	"	ret\n"
+#endif
+
+__asm__(".text\n"
+        ".globl gg_guard_touch\n"
+        ".hidden gg_guard_touch\n"
+        ".globl gg_guard_touch_begin\n"
+        ".globl gg_guard_touch_end\n"
+        ".globl gg_guard_touch_failed\n"
+        ".hidden gg_guard_touch_begin\n"
+        ".hidden gg_guard_touch_end\n"
+        ".hidden gg_guard_touch_failed\n"
+        ".type gg_guard_touch, %function\n"
+        "gg_guard_touch:\n"
+        "	.cfi_startproc\n" TOUCH "	.cfi_endproc\n"
+        ".size gg_guard_touch, . - gg_guard_touch\n");
+
+static bool end_touch(ucontext_t *context)
+{
+	uintptr_t begin = (uintptr_t)gg_guard_touch_begin, end = (uintptr_t)gg_guard_touch_end;
+	uintptr_t pc = (uintptr_t)PC(context->uc_mcontext);
+
+	if (pc - begin >= end - begin)
+		return false;
+	PC(context->uc_mcontext) = (__typeof__(PC(
+		context->uc_mcontext)))(uintptr_t)gg_guard_touch_failed;
+	return true;
+}
+
 static void on_bus(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
 
 	/* si_code > 0: the kernel's; what others send has no address. */
-	if (info->si_code > 0 && rescue((uintptr_t)info->si_addr)) {
+	if (info->si_code > 0 && (end_touch(context) || rescue((uintptr_t)info->si_addr))) {
 		errno = saved_errno;
 		return;
 	}
@@ -135,7 +195,6 @@ void gg_guard_watch(void *begin, size_t bytes)
 		break;
 	}
 	if (gg_load_relaxed(&is_on) == 0) {
-		owner = (uint32_t)getpid();
 		take();
 		gg_store_release(&is_on, 1);
 	}
@@ -152,21 +211,6 @@ void gg_guard_forget(const void *begin)
 bool gg_guard_is_lost(void)
 {
 	return gg_load_acquire(&is_lost) != 0;
-}
-
-void gg_guard_forked(void)
-{
-	gg_store_relaxed(&owner, (uint32_t)getpid());
-}
-
-/*
- * A vfork child has its own actions in the kernel, but its parent's memory: what it sets is not to be
- * kept there.  A forked child that was not noticed yet has a page that was wiped.
- */
-static bool is_vforked(void)
-{
-	return gg_load_relaxed(gg_process.same_process) != GG_PROCESS_WIPED &&
-	       gg_load_relaxed(&owner) != (uint32_t)getpid();
 }
 
 struct gg_guard_call gg_guard_begin(int signal)
@@ -194,7 +238,8 @@ void gg_guard_end(const struct gg_guard_call *call)
 {
 	int saved_errno = errno;
 
-	if (call->is_ours && !is_vforked())
+	/* What a vfork child sets is its own, but its memory is its parent's. */
+	if (call->is_ours && !gg_process_is_vforked())
 		take();
 	errno = saved_errno;
 }

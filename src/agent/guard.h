@@ -34,11 +34,14 @@ GG_COLD void gg_guard_watch(void *begin, size_t bytes);
 /* The mapping is gone. */
 GG_COLD void gg_guard_forget(const void *begin);
 
+/*
+ * Writes to a page of a watched mapping what it has.  0: it cannot be had, because the disk is full; 1 else.
+ * Makes no system call.
+ */
+int gg_guard_touch(void *page);
+
 /* A watched mapping was cut short in this process. */
 bool gg_guard_is_lost(void);
-
-/* This is a process of its own now: a forked child that has been noticed. */
-void gg_guard_forked(void);
 
 /* What the hooks of sigaction() and its relatives do around the real call. */
 struct gg_guard_call {

@@ -146,13 +146,9 @@ static void read_headers(const struct module *module, struct gg_module_info *inf
 
 static uint32_t add_to_region(struct gg_module_info *info)
 {
-	char exe[GG_REGION_EXE_MAX];
-	ssize_t length;
-
 	/* The program itself has no name in the loader's list. */
 	if (info->path_bytes == 0) {
-		length = gg_system_read_link("/proc/self/exe", exe, sizeof(exe));
-		info->path = length > 0 ? exe : "";
+		info->path = gg_process_exe();
 		info->path_bytes = strlen(info->path);
 	}
 	return gg_region_add_module(&gg_process.region, info);

@@ -17,10 +17,12 @@
 #include "agent/loaded.h"
 #include "agent/plan.h"
 #include "agent/real.h"
+#include "agent/sandbox.h"
 #include "agent/say.h"
 #include "agent/system.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "region/control.h"
 #include "stats/weight.h"
 #include "unwind/unwind.h"
@@ -168,11 +170,12 @@ static int create_file(const char *name, uint64_t bytes)
 	return 0;
 }
 
+static struct identity identity;
+
 /* A new file, and in it a new region or what a child has inherited.  By one thread at a time, whose
  * stack may be small. */
 static int open_region(make_region *make)
 {
-	static struct identity identity;
 	struct gg_region_options region = gg_process.options.region;
 	char name[NAME_MAX_BYTES];
 	int status;
@@ -263,6 +266,14 @@ static void fit_limits(struct gg_region_options *options)
 			gg_region_options_fit(options, limit.rlim_cur / LIMIT_PART);
 }
 
+static bool has_seed; /* that somebody gave */
+
+static void draw_seed(void)
+{
+	if (!has_seed)
+		gg_process.options.sampler.seed = gg_hash_random_seed() | 1;
+}
+
 static bool start(void)
 {
 	const char *what = "the region of shared memory";
@@ -271,6 +282,10 @@ static bool start(void)
 	gg_real_find();
 	gg_say_init();
 	gg_options_read(&gg_process.options);
+	gg_process.pid = (uint32_t)getpid();
+	/* Not by each thread: a thread's first sample asks the system for as little as can be. */
+	has_seed = gg_process.options.sampler.seed != 0;
+	draw_seed();
 	memcpy(directory, gg_process.options.directory, sizeof(gg_process.options.directory));
 	fit_limits(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
@@ -297,7 +312,12 @@ static bool adopt(void)
 	struct gg_region_header *parents = gg_process.region.header;
 	int status;
 
-	gg_guard_forked();
+	if (gg_sandbox_is_entered()) {
+		gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1);
+		return false;
+	}
+	gg_process.pid = (uint32_t)getpid();
+	draw_seed();
 	/* As in a new process, except that live samples are inherited. */
 	status = open_region(gg_region_adopt);
 	if (status < 0) {
@@ -355,6 +375,18 @@ bool gg_process_prepare(void)
 	return done;
 }
 
+bool gg_process_is_vforked(void)
+{
+	return gg_process.same_process != NULL &&
+	       gg_load_relaxed(gg_process.same_process) != GG_PROCESS_WIPED &&
+	       gg_process.pid != (uint32_t)getpid();
+}
+
+const char *gg_process_exe(void)
+{
+	return identity.exe;
+}
+
 void gg_process_look_at_control(void)
 {
 	struct gg_region_wish wish = gg_region_control(&gg_process.region);
@@ -391,7 +423,7 @@ void gg_process_update_sampler(struct gg_thread *t)
 		options.stream = gg_add_relaxed(&gg_process.next_stream, 1);
 		/* Siblings must differ, whatever the seed. */
 		if (generation > 1)
-			options.stream += (uint64_t)getpid() << 32;
+			options.stream += (uint64_t)gg_process.pid << 32;
 		gg_sampler_init(&t->sampler, &options);
 	}
 	t->generation = generation;

@@ -46,6 +46,7 @@ struct gg_process {
 	uint64_t seen_wish;          /* change_count of the control word */
 	uint64_t startup_used_bytes; /* estimated, by the samples of the startup interval */
 	uint64_t next_stream;        /* of random numbers: one a thread */
+	uint32_t pid;                /* of who has the region, or tried to */
 	struct gg_options options;   /* constant once running */
 };
 
@@ -64,6 +65,15 @@ static inline bool gg_process_is_ready(void)
 	        gg_likely(gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)) ||
 	       gg_process_prepare();
 }
+
+/*
+ * Is this a vfork child?  It shares the memory, and nothing else.  (A forked one that has not been noticed
+ * yet has a page that was wiped.)
+ */
+bool gg_process_is_vforked(void);
+
+/* The program's file. */
+const char *gg_process_exe(void);
 
 /* Takes over what another process wishes, if that is new. */
 void gg_process_look_at_control(void);

@@ -2,9 +2,11 @@
 #include "agent/real.h"
 
 #include <errno.h>
+#include <stdarg.h>
 
 #include "agent/symbol.h"
 #include "base/atomic.h"
+#include "base/compiler.h"
 
 /* What stands in for a function that the allocator does not have; each says what it is then. */
 
@@ -84,6 +86,7 @@ void gg_real_find(void)
 	FIND(munmap, NULL);
 	FIND(mremap, NULL);
 	FIND(_Fork, no__Fork);
+	FIND(prctl, NULL);
 	FIND(sigaction, NULL);
 	FIND(signal, NULL);
 	FIND(sysv_signal, NULL);
@@ -186,6 +189,19 @@ static void *first_mremap(void *address, size_t bytes, size_t new_bytes, int fla
 	return gg_real.mremap(address, bytes, new_bytes, flags, target);
 }
 
+static int first_prctl(int option, ...)
+{
+	unsigned long arguments[4];
+	va_list list;
+
+	va_start(list, option);
+	for (size_t i = 0; i < GG_COUNT(arguments); i++)
+		arguments[i] = va_arg(list, unsigned long);
+	va_end(list);
+	gg_real_find();
+	return gg_real.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+}
+
 static pid_t first__Fork(void)
 {
 	gg_real_find();
@@ -227,6 +243,7 @@ struct gg_real gg_real = {
 	.munmap = first_munmap,
 	.mremap = first_mremap,
 	._Fork = first__Fork,
+	.prctl = first_prctl,
 	.sigaction = first_sigaction,
 	.signal = first_signal,
 	.sysv_signal = first_sysv_signal,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -51,12 +52,24 @@ uint32_t gg_system_tid(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
+uint32_t gg_system_known_tid(void)
+{
+	/* One of this type keeps its owner, which libc knows of each of its threads. */
+	pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	uint32_t tid = 0;
+
+	if (pthread_mutex_trylock(&mutex) == 0) {
+		tid = (uint32_t)mutex.__data.__owner;
+		pthread_mutex_unlock(&mutex);
+	}
+	return tid;
+}
+
 void gg_system_thread_name(char name[16])
 {
 	int saved_errno = errno;
 
-	memset(name, 0, 16);
-	prctl(PR_GET_NAME, name);
+	syscall(SYS_prctl, PR_GET_NAME, name);
 	errno = saved_errno;
 }
 

@@ -11,15 +11,17 @@
 #include <sys/types.h>
 
 /* Zeroed private memory, whole pages; NULL: there is none. */
-/* Zeroes in the place of what is mapped there. */
-bool gg_system_map_over(void *pages, size_t bytes);
 void *gg_system_map(size_t bytes);
+/* The same in the place of what is mapped there. */
+bool gg_system_map_over(void *pages, size_t bytes);
 void gg_system_unmap(void *pages, size_t bytes);
 
 /* mprotect() of whole pages. */
 bool gg_system_protect(void *pages, size_t bytes, int protection);
 
 uint32_t gg_system_tid(void);
+/* As libc has it, without a system call; 0: not known.  Of a process by a bare clone() it is its parent's. */
+uint32_t gg_system_known_tid(void);
 
 /* The calling thread's name, with its 0 byte. */
 void gg_system_thread_name(char name[16]);

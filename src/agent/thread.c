@@ -8,6 +8,7 @@
 
 #include "agent/free_head.h"
 #include "agent/process.h"
+#include "agent/sandbox.h"
 #include "agent/system.h"
 #include "base/clock.h"
 
@@ -109,17 +110,28 @@ void gg_thread_init(void)
 	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
 }
 
+/* A filter that the program has set, and that we do not know of, need not allow gettid(). */
+static uint32_t tid(void)
+{
+	uint32_t known = gg_system_known_tid();
+	/* libc does not know of a bare clone(). */
+	bool is_sure = gg_load_relaxed(&gg_process.generation) == 1 || gg_sandbox_is_entered();
+
+	return known != 0 && is_sure ? known : gg_system_tid();
+}
+
 static void begin(struct gg_thread *t, struct gg_thread_block *block)
 {
-	char name[16];
+	char name[16] = "";
 
 	block->unwind.memo = &block->memo;
 	if (t->has_row) {
 		gg_region_thread_resume(&gg_process.region, &block->record, t->row);
 		return;
 	}
-	gg_system_thread_name(name);
-	gg_region_thread_begin(&gg_process.region, &block->record, gg_system_tid(), name,
+	if (!gg_sandbox_is_entered())
+		gg_system_thread_name(name);
+	gg_region_thread_begin(&gg_process.region, &block->record, tid(), name,
 	                       gg_clock_monotonic_ns());
 }
 

@@ -192,12 +192,24 @@ static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t b
 	return -posix_fallocate(map->fd, (off_t)offset, (off_t)bytes);
 }
 
+static int touch(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+{
+	uint64_t page = getauxval(AT_PAGESZ);
+
+	for (uint64_t at = offset & ~(page - 1); at < offset + bytes; at += page)
+		if (!map->touch(map->base + at))
+			return -ENOSPC;
+	return 0;
+}
+
 int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes)
 {
 	int saved_errno = errno, status, cancel;
 
 	if (offset > map->bytes || bytes > map->bytes - offset)
 		return -ERANGE;
+	if (map->touch != NULL)
+		return touch(map, offset, bytes);
 	/* The only cancellation points of a sample, and the program's malloc() is none. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	status = is_ours(map->fd, map) ? allocate(map, offset, bytes)

@@ -25,9 +25,12 @@ enum { GG_REGION_PATH_MAX = 512 };
 struct gg_region_map {
 	uint8_t *base; /* NULL: not mapped */
 	uint64_t bytes;
-	uint64_t device, inode;        /* what the descriptor must still be */
-	int fd;                        /* -1: none is needed */
-	bool is_locked;                /* gg_region_map_is_used() is right */
+	uint64_t device, inode; /* what the descriptor must still be */
+	int fd;                 /* -1: none is needed */
+	bool is_locked;         /* gg_region_map_is_used() is right */
+	/* Stores into a page without changing it; false: it has no space.  Of its owner, for a process
+	 * that may make no system calls.  NULL: system calls. */
+	int (*touch)(void *page);
 	char path[GG_REGION_PATH_MAX]; /* "" for a memfd */
 };
 

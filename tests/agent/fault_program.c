@@ -8,18 +8,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -464,6 +469,124 @@ static void have_no_memory(void)
 		call_free(call_malloc(1000));
 }
 
+/* --- sandboxes --- */
+
+#define ALLOW(number)                                        \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* What malloc(), threads, fork() and printf() need; anything else kills the process. */
+static bool enter_sandbox(bool by_bare_call)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_read),
+		ALLOW(SYS_write),
+		ALLOW(SYS_exit),
+		ALLOW(SYS_exit_group),
+		ALLOW(SYS_brk),
+		ALLOW(SYS_mmap),
+		ALLOW(SYS_munmap),
+		ALLOW(SYS_mprotect),
+		ALLOW(SYS_futex),
+		ALLOW(SYS_clone),
+		ALLOW(SYS_clone3),
+		ALLOW(SYS_set_robust_list),
+		ALLOW(SYS_rseq),
+		ALLOW(SYS_rt_sigprocmask),
+		ALLOW(SYS_rt_sigaction),
+		ALLOW(SYS_rt_sigreturn),
+		ALLOW(SYS_wait4),
+		/* Of madvise() what free() and the end of a thread use. */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		ALLOW(MADV_DONTNEED),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	static struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return false;
+	return by_bare_call ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0
+	                    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Much more than the space that there is at first. */
+static void work_in_sandbox(bool by_bare_call)
+{
+	enum { MANY = 20000 };
+	static void *many[MANY];
+	bool good = true;
+
+	/* stdio and malloc() have asked the system what they ask once. */
+	puts("enters a sandbox");
+	fflush(stdout);
+	printf("sandbox: %d\n", enter_sandbox(by_bare_call));
+	for (int i = 0; i < MANY; i++)
+		good &= (many[i] = call_malloc(20)) != NULL;
+	printf("good: %d\n", good);
+	work_and_fork();
+	for (int i = 0; i < MANY; i++)
+		call_free(many[i]);
+}
+
+static void be_in_sandbox(void)
+{
+	work_in_sandbox(false);
+}
+
+static void be_in_sandbox_by_bare_call(void)
+{
+	work_in_sandbox(true);
+}
+
+static int run_sandboxed_vfork_child(void)
+{
+	int status = -1;
+	pid_t child;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	child = vfork();
+#pragma GCC diagnostic pop
+	if (child == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		execlp("true", "true", (char *)NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+/* A child that has not allocated before. */
+static void sandbox_child(void)
+{
+	work_in_sandbox(true);
+}
+
+static void have_sandboxed_child(void)
+{
+	work();
+	printf("child: %x\n", (unsigned)run_child(sandbox_child));
+	/* What a vfork child forbids itself is not forbidden here. */
+	printf("vfork child: %x\n", (unsigned)run_sandboxed_vfork_child());
+	work();
+	printf("child: %x\n", (unsigned)run_child(work));
+}
+
+/* Between two calls of getppid() nothing is asked of the system, by anybody. */
+static void sample_quietly(void)
+{
+	/* Tables, and the ring, have what they need. */
+	work();
+	work();
+	call_free(call_malloc(100));
+	syscall(SYS_getppid);
+	for (int i = 0; i < 50000; i++)
+		call_free(call_malloc(100));
+	syscall(SYS_getppid);
+}
+
 /* --- what is left behind --- */
 
 static void sample_and_die(void)
@@ -592,6 +715,10 @@ int main(int argc, char **argv)
 		{ "no-locked-memory", have_no_locked_memory },
 		{ "no-memory", have_no_memory },
 		{ "full", fill_disk },
+		{ "quiet", sample_quietly },
+		{ "sandbox", be_in_sandbox },
+		{ "sandbox-bare", be_in_sandbox_by_bare_call },
+		{ "sandbox-child", have_sandboxed_child },
 		{ "thousand", leave_a_thousand },
 		{ "hundred", leave_some },
 		{ "user", change_user },

@@ -390,6 +390,62 @@ TEST(a_set_user_id_program_runs_without_us_and_without_a_word)
 	child_done(&child);
 }
 
+/* --- sandboxes that kill for what the program does not call --- */
+
+static void check_sandboxed(struct sum sum)
+{
+	/* The work of the program, and of four threads. */
+	CHECK(sum.counters[GG_COUNT_SAMPLES] > 20000 + 3000 + 4 * 20000);
+	CHECK(sum.counters[GG_COUNT_GROW_FAILED] == 0 &&
+	      sum.counters[GG_COUNT_DROP_LIVE_FULL] == 0);
+	CHECK(sum.counters[GG_COUNT_LOST_CHILDREN] == 3);
+}
+
+TEST(a_filter_that_kills_for_what_the_program_does_not_call_kills_nobody)
+{
+	struct sum sum;
+
+	compare("sandbox", "");
+	sum = sum_up(directory);
+	CHECK(sum.region_count == 1);
+	check_sandboxed(sum);
+	compare("sandbox-bare", "");
+	check_sandboxed(sum_up(directory));
+}
+
+TEST(a_child_that_enters_a_sandbox_has_its_region_before)
+{
+	struct sum sum;
+
+	compare("sandbox-child", "");
+	sum = sum_up(directory);
+	/* Its parent's, its own, and that of a child of the parent; the program `true` is another one. */
+	CHECK_MSG(sum.region_count == 4, "%d regions", sum.region_count);
+	check_sandboxed(sum);
+}
+
+TEST(a_disk_that_fills_up_in_a_sandbox_drops_and_counts)
+{
+	char before[400], after[500], copies[100];
+	const struct way way = { .before = before, .after = after };
+	struct sum sum;
+
+	if (!may_mount())
+		SKIP("may not mount here");
+	snprintf(copies, sizeof(copies), "%s-copies", directory);
+	CHECK(mkdir(copies, 0700) == 0);
+	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=400k none %s;",
+	         directory);
+	snprintf(after, sizeof(after),
+	         "status=$?; cp --sparse=always %s/geiger-* %s/ 2>/dev/null; exit $status'",
+	         directory, copies);
+	compare_by(&way, "sandbox", "");
+	sum = sum_up(copies);
+	CHECK(sum.region_count == 1 && sum.counters[GG_COUNT_GROW_FAILED] > 0);
+	CHECK(sum.counters[GG_COUNT_DROP_LIVE_FULL] > 0 && sum.counters[GG_COUNT_SAMPLES] > 0);
+	place_remove(copies);
+}
+
 /* --- what is left behind --- */
 
 TEST(of_a_thousand_killed_processes_the_last_ones_stay_and_of_the_living_all)
