@@ -94,8 +94,9 @@ GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 {
 	size_t total;
 
-	if (gg_unlikely(__builtin_mul_overflow(count, bytes, &total)))
-		return gg_real.reallocarray(p, count, bytes); /* fails as it always does */
+	/* Fails as it always does: each allocator's has its own errno. */
+	if (gg_unlikely(__builtin_mul_overflow(count, bytes, &total) || total > PTRDIFF_MAX))
+		return gg_real.reallocarray(p, count, bytes);
 	return change(p, total);
 }
 
