@@ -10,6 +10,7 @@
  *   gg_arch_strip()              removes an authentication code from a return address
  *   gg_arch_pack()               a rule in the 24 bits of a cache entry, if it fits
  *   gg_arch_packed_*()           what such a rule says
+ *   gg_arch_stub_words()         what a stub of the linker has pushed where it was interrupted
  *   gg_arch_is_signal_return()   are these bytes the code of a signal trampoline?
  *   gg_arch_signal_registers()   what the kernel saved where that trampoline runs
  *

@@ -135,6 +135,25 @@ static inline uint64_t gg_arch_packed_fp_bytes(uint64_t packed)
 	return ra_bytes + (mode == 1 ? 8 : 0) - (mode == 2 ? 8 : 0);
 }
 
+/*
+ * A function without CFI was interrupted at `at`: is it a stub of the linker?  Then how many words it
+ * has pushed; the return address is in x30.  Nothing tells one from other code that has no frame; what
+ * pushes is the first entry of a PLT alone: stp x16, x30, [sp, #-16]!; ...; br x17.
+ */
+static inline int gg_arch_stub_words(const uint8_t *at)
+{
+	for (int i = 1; i <= GG_ARCH_STUB_BYTES / 4; i++) {
+		uint32_t instruction;
+
+		memcpy(&instruction, at - 4 * i, sizeof(instruction));
+		if (instruction == 0xa9bf7bf0)
+			return 2;
+		if (instruction == 0xd61f0220)
+			break;
+	}
+	return 0;
+}
+
 /* mov x8, #__NR_rt_sigreturn; svc #0.  Kernels before 6.x gave their trampoline no CFI. */
 static inline bool gg_arch_is_signal_return(const uint8_t *code)
 {

@@ -15,6 +15,8 @@
  */
 #define GG_RAW_STACK __attribute__((no_sanitize("address", "thread", "undefined")))
 
+enum { GG_ARCH_STUB_BYTES = 16 }; /* of code on either side: what gg_arch_stub_words() looks at */
+
 /* One word of a stack; `address` was checked by the caller. */
 GG_RAW_STACK static inline uint64_t gg_stack_word(uint64_t address)
 {

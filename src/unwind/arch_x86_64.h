@@ -115,6 +115,42 @@ static inline uint64_t gg_arch_packed_ra_bytes(uint64_t packed)
 	return 8;
 }
 
+/* jmp *slot(%rip), jmp entry; either may be told to keep bounds (bnd). */
+static inline bool gg_arch_is_slot_jump(const uint8_t *code)
+{
+	code += code[0] == 0xf2;
+	return code[0] == 0xff && code[1] == 0x25;
+}
+
+static inline bool gg_arch_is_near_jump(const uint8_t *code)
+{
+	return code[code[0] == 0xf2] == 0xe9;
+}
+
+/*
+ * A function without CFI was interrupted at `at`: is it an entry of a PLT?  Then how many words it has
+ * pushed onto the return address, else -1.  GNU ld describes its entries; other linkers do not.
+ *
+ *   entry   [endbr64]; [jmp *slot(%rip)]; push $index; jmp first
+ *   first   push slot(%rip); jmp *slot(%rip)
+ */
+static inline int gg_arch_stub_words(const uint8_t *at)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+	if (gg_arch_is_slot_jump(at))
+		return at[-6] == 0xff && at[-5] == 0x35 ? 2 : 0;
+	if (gg_arch_is_near_jump(at))
+		return at[-5] == 0x68 ? 1 : -1;
+	if (at[0] == 0xff && at[1] == 0x35)
+		return gg_arch_is_slot_jump(at + 6) ? 1 : -1;
+	if (memcmp(at, endbr, sizeof(endbr)) == 0)
+		at += sizeof(endbr);
+	if (gg_arch_is_slot_jump(at) || (at[0] == 0x68 && gg_arch_is_near_jump(at + 5)))
+		return 0;
+	return -1;
+}
+
 /* mov $__NR_rt_sigreturn, %eax or %rax; syscall.  For a libc whose trampoline has no CFI. */
 static inline bool gg_arch_is_signal_return(const uint8_t *code)
 {

@@ -53,8 +53,8 @@ enum {
 
 /* In the low bits of an odd entry. */
 enum gg_odd {
-	GG_ODD_OUTERMOST,   /* the stack ends here */
-	GG_ODD_STUB,        /* interrupted where the caller is still in the link register */
+	GG_ODD_OUTERMOST, /* the stack ends here */
+	GG_ODD_STUB,      /* interrupted in a stub of the linker; above: the words it has pushed */
 	GG_ODD_SIGNAL_CODE, /* a signal trampoline without CFI */
 	GG_ODD_RECOMPILE,   /* the rule does not fit: compile it each time */
 	GG_ODD_FP_DEREF,    /* that kind of rule, with two offsets of GG_ODD_OFFSET_BITS above */

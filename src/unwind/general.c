@@ -41,6 +41,26 @@ GG_RAW_STACK static bool step_fallback(struct gg_walk *w, struct gg_cfi_register
 	return true;
 }
 
+/*
+ * The PLT's first entry of aarch64 pushes x30, and the rows of glibc's _dl_runtime_resolve (2.36) forget
+ * it: they find the return address above their CFA.  Nobody's return address is there, so the CFA is
+ * beyond what was pushed.
+ */
+static enum gg_cfi_step step_row(const struct gg_cfi_module *module, uint64_t pc,
+                                 const struct gg_cfi_stack *stack,
+                                 struct gg_cfi_registers *registers, uint8_t *ret_flags)
+{
+	enum gg_cfi_step step = gg_cfi_step_general(module, pc, stack, registers, ret_flags);
+	struct gg_unwind_rule rule;
+
+	if (!GG_ARCH_LINK_REGISTER || step != GG_CFI_STEP_OK)
+		return step;
+	rule = gg_cfi_rule_at(module, pc, NULL);
+	if ((rule.kind == GG_RULE_SP || rule.kind == GG_RULE_FP) && rule.ra_words >= 0)
+		registers->value[GG_ARCH_SP] += 16 * (1 + (uint64_t)rule.ra_words / 2);
+	return step;
+}
+
 /* Brings w->full to the frame that the walk is at (it is the last in the output).  False: it cannot. */
 static bool know_all(struct gg_walk *w)
 {
@@ -55,7 +75,7 @@ static bool know_all(struct gg_walk *w)
 		uint8_t flags = 0;
 
 		if (gg_modules_find(pc, &module))
-			step = gg_cfi_step_general(&module, pc, &stack, &w->full, &flags);
+			step = step_row(&module, pc, &stack, &w->full, &flags);
 		if (step == GG_CFI_STEP_NO_CFI && step_fallback(w, &w->full))
 			step = GG_CFI_STEP_OK;
 		if (step != GG_CFI_STEP_OK || w->full.value[GG_ARCH_SP] <= sp)
@@ -111,10 +131,10 @@ bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module)
 	known_registers(w, &registers);
 	if (w->full_frame == w->frame_count - 1)
 		registers = w->full;
-	step = gg_cfi_step_general(module, pc, &stack, &registers, &flags);
+	step = step_row(module, pc, &stack, &registers, &flags);
 	if (step == GG_CFI_STEP_UNKNOWN && know_all(w)) {
 		registers = w->full;
-		step = gg_cfi_step_general(module, pc, &stack, &registers, &flags);
+		step = step_row(module, pc, &stack, &registers, &flags);
 	}
 	if (step == GG_CFI_STEP_OK)
 		return arrive(w, &registers, (flags & GG_RULE_SIGNAL) != 0);
@@ -124,15 +144,30 @@ bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module)
 	return false;
 }
 
-bool gg_walk_step_stub(struct gg_walk *w)
+GG_RAW_STACK bool gg_walk_step_stub(struct gg_walk *w, uint64_t pushed_words)
 {
 	struct gg_cfi_registers registers = w->full;
+	uint64_t sp = w->sp + 8 * pushed_words;
 
 	if (w->full_frame != w->frame_count - 1) {
 		w->ending = GG_UNWIND_NO_CFI;
 		return false;
 	}
-	registers.pc = registers.value[GG_ARCH_RA];
+	if (GG_ARCH_LINK_REGISTER) {
+		registers.pc = registers.value[GG_ARCH_RA];
+		registers.known &= ~(UINT64_C(1) << GG_ARCH_RA);
+	} else {
+		if (!gg_walk_may_read(w, sp + 8)) {
+			w->ending = GG_UNWIND_BAD_FRAME;
+			return false;
+		}
+		registers.pc = gg_stack_word(sp);
+		sp += 8;
+	}
+	registers.value[GG_ARCH_SP] = sp;
+	w->full = registers; /* a stub keeps all others */
+	w->full_frame = w->frame_count;
+	w->full_is_interrupted = false;
 	return arrive(w, &registers, false);
 }
 

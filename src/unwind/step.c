@@ -98,6 +98,34 @@ static bool is_signal_code(uint64_t pc)
 	return gg_arch_is_signal_return(code);
 }
 
+/* The code around pc; what cannot be read of it is 0. */
+static void read_code(uint64_t pc, uint8_t code[2 * GG_ARCH_STUB_BYTES])
+{
+	const bool has_pc = gg_stack_is_readable(pc); /* it can be executed, which is not enough */
+	const bool has_before = has_pc && gg_stack_is_readable(pc - GG_ARCH_STUB_BYTES);
+	const bool has_after = has_pc && gg_stack_is_readable(pc + GG_ARCH_STUB_BYTES - 8);
+
+	for (int i = 0; i < 2 * GG_ARCH_STUB_BYTES; i++) {
+		const uint8_t *from = (const uint8_t *)(uintptr_t)(pc - GG_ARCH_STUB_BYTES) + i;
+
+		code[i] = (i < GG_ARCH_STUB_BYTES ? has_before : has_after) ? *from : 0;
+	}
+}
+
+/* Is code without CFI that was interrupted at pc a stub of the linker? */
+static bool is_stub(uint64_t pc, uint64_t *ret_entry)
+{
+	uint8_t code[2 * GG_ARCH_STUB_BYTES];
+	int words;
+
+	read_code(pc, code);
+	words = gg_arch_stub_words(code + GG_ARCH_STUB_BYTES);
+	if (words < 0)
+		return false;
+	*ret_entry = GG_CACHE_ODD | GG_ODD_STUB | (uint64_t)words << GG_ODD_KIND_BITS;
+	return true;
+}
+
 /* A realigned frame: the CFA is in a slot.  Nearly all have their slots right below rbp. */
 static bool pack_deref(struct gg_unwind_rule rule, uint64_t *ret_entry)
 {
@@ -133,9 +161,9 @@ static uint64_t compile(struct gg_walk *w, uint64_t key)
 		return GG_CACHE_ODD | GG_ODD_OUTERMOST;
 	if (rule.kind != GG_RULE_NONE)
 		return GG_CACHE_ODD | GG_ODD_RECOMPILE;
-	/* PLT entries of aarch64 have no CFI: they are interrupted, never called from. */
-	if (GG_ARCH_LINK_REGISTER && has_module && w->is_interrupted)
-		return GG_CACHE_ODD | GG_ODD_STUB;
+	/* Stubs are interrupted, never called from. */
+	if (has_module && w->is_interrupted && is_stub(w->pc, &entry))
+		return entry;
 	if (!w->is_interrupted && is_signal_code(w->pc))
 		return GG_CACHE_ODD | GG_ODD_SIGNAL_CODE;
 	/*
@@ -272,7 +300,7 @@ static bool step(struct gg_walk *w)
 		return end(w, GG_UNWIND_COMPLETE);
 	case GG_ODD_STUB:
 		gg_walk_push(w, w->pc);
-		return gg_walk_step_stub(w);
+		return gg_walk_step_stub(w, (rule & GG_CACHE_RULE_MASK) >> GG_ODD_KIND_BITS);
 	case GG_ODD_SIGNAL_CODE:
 		gg_walk_push(w, w->pc);
 		return gg_walk_step_signal_code(w);

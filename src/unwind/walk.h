@@ -61,9 +61,9 @@ bool gg_walk_enter_stack(struct gg_walk *w);
 
 /* general.c */
 
-/* A step by the whole row, out of a stub by the link register, through a signal frame without CFI. */
+/* A step by the whole row; out of a stub that has pushed so many words; through a signal frame without CFI. */
 bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module);
-bool gg_walk_step_stub(struct gg_walk *w);
+bool gg_walk_step_stub(struct gg_walk *w, uint64_t pushed_words);
 bool gg_walk_step_signal_code(struct gg_walk *w);
 
 /* output, walk.c */
