@@ -60,13 +60,15 @@ static bool find_by_loader(uint64_t pc, struct module *ret_module)
 {
 	struct gg_modules_object object;
 	const struct link_map *map;
+	struct gg_modules_row row;
 
 	if (finder()((void *)pc, &object) != 0)
 		return false;
 	map = object.link_map;
+	row = gg_modules_row_of(&object);
 	*ret_module = (struct module){
-		.begin = (uintptr_t)object.map_start,
-		.end = (uintptr_t)object.map_end,
+		.begin = row.begin,
+		.end = row.end,
 		.bias = map->l_addr,
 		.path = map->l_name,
 		.path_bytes = strlen(map->l_name),

@@ -295,6 +295,7 @@ static bool start(void)
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
 		gg_plan_init(gg_process.options.focus);
 	gg_thread_init();
+	gg_unwind_init_early();
 	gg_loaded_init(gg_process.options.modules_by_maps);
 	status = map_fork_page();
 	if (status == 0)

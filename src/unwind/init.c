@@ -6,16 +6,30 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "unwind/modules.h"
 #include "unwind/unwind.h"
+
+/* glibc's _start and _dl_start_user take 61 bytes on x86-64, 72 on aarch64, and what follows has CFI. */
+enum { START_BYTES = 96 };
+
+#define PAGE_MASK (~UINT64_C(4095))
 
 /* What the loader tells about its modules. */
 
 struct survey {
 	uint64_t adds, subs;
 };
+
+static void widen(struct gg_modules_row *row, uint64_t begin, uint64_t bytes)
+{
+	if (begin < row->begin)
+		row->begin = begin;
+	if (begin + bytes > row->end)
+		row->end = begin + bytes;
+}
 
 static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -26,17 +40,11 @@ static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 		survey->adds = info->dlpi_adds;
 		survey->subs = info->dlpi_subs;
 	}
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type != PT_LOAD)
-			continue;
-		if (info->dlpi_addr + header->p_vaddr < row.begin)
-			row.begin = info->dlpi_addr + header->p_vaddr;
-		if (info->dlpi_addr + header->p_vaddr + header->p_memsz > row.end)
-			row.end = info->dlpi_addr + header->p_vaddr + header->p_memsz;
-	}
-	gg_modules_table_add(row.begin & ~UINT64_C(4095), row.end);
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			widen(&row, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+			      info->dlpi_phdr[i].p_memsz);
+	gg_modules_table_add(row.begin & PAGE_MASK, row.end);
 	return 0;
 }
 
@@ -94,8 +102,48 @@ void gg_modules_refresh(void)
 	gg_modules_new_epoch();
 }
 
+/* What the kernel told the process. */
+
+static void find_program(void)
+{
+	const ElfW(Phdr) *headers = (const void *)(uintptr_t)getauxval(AT_PHDR);
+	uint64_t count = headers != NULL ? getauxval(AT_PHNUM) : 0, bias = 0;
+	struct gg_modules_row row = { UINT64_MAX, 0 };
+
+	for (uint64_t i = 0; i < count; i++)
+		if (headers[i].p_type == PT_PHDR)
+			bias = (uintptr_t)headers - headers[i].p_vaddr;
+	for (uint64_t i = 0; i < count; i++)
+		if (headers[i].p_type == PT_LOAD)
+			widen(&row, bias + headers[i].p_vaddr, headers[i].p_memsz);
+	row.begin &= PAGE_MASK;
+	if (row.begin < row.end)
+		gg_modules_program = row;
+}
+
+/* Constructors of libraries are called from code at the loader's entry that has no CFI. */
+static void find_start(void)
+{
+	uint64_t base = getauxval(AT_BASE);
+	const ElfW(Ehdr) *elf = (const void *)(uintptr_t)base;
+
+	if (base == 0 || memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0)
+		return;
+	gg_modules_start.begin = base + elf->e_entry;
+	gg_modules_start.end = gg_modules_start.begin + START_BYTES;
+}
+
+void gg_unwind_init_early(void)
+{
+	if (gg_modules_program.end != 0)
+		return;
+	find_start();
+	find_program();
+}
+
 void gg_unwind_init(void)
 {
+	gg_unwind_init_early();
 	gg_modules_refresh();
 	gg_stack_init(getauxval(AT_RANDOM));
 }

@@ -14,6 +14,7 @@ struct gg_modules gg_modules __attribute__((aligned(64))) = {
 };
 
 struct gg_modules_table gg_modules_table;
+struct gg_modules_row gg_modules_program, gg_modules_start;
 
 /*
  * Bound with the library, so that constructors that run before gg_unwind_init() have stacks; weak,
@@ -98,16 +99,25 @@ bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
 	                                 row.end - row.begin) == 0;
 }
 
+struct gg_modules_row gg_modules_row_of(const struct gg_modules_object *found)
+{
+	struct gg_modules_row row = { (uintptr_t)found->map_start, (uintptr_t)found->map_end };
+	const struct gg_modules_row *program = &gg_modules_program;
+
+	return row.begin - program->begin < program->end - program->begin ? *program : row;
+}
+
 bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
 {
 	gg_modules_find_object *find = gg_load_relaxed(&gg_modules_finder);
 	struct gg_modules_object found;
+	struct gg_modules_row row;
 
 	if (find == NULL)
 		return gg_modules_find_in_table(pc, ret_module);
 	if (find((void *)(uintptr_t)pc, &found) != 0)
 		return false;
-	return gg_cfi_module_from_memory(ret_module, found.map_start,
-	                                 (uintptr_t)found.map_end - (uintptr_t)found.map_start) ==
-	       0;
+	row = gg_modules_row_of(&found);
+	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
+	                                 row.end - row.begin) == 0;
 }

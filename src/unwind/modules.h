@@ -71,6 +71,15 @@ void gg_modules_table_end(void);
 /* The row that has this pc; false if none has. */
 bool gg_modules_table_find(uint64_t pc, struct gg_modules_row *ret_row);
 
+/*
+ * The main program; all 0: not known.  It stays where it is, so its header may be read at any time.
+ * Where there are holes between its segments, _dl_find_object() tells the segment, not the module.
+ */
+extern struct gg_modules_row gg_modules_program;
+
+/* The loader's entry, from which constructors of libraries are called: without CFI it has no caller. */
+extern struct gg_modules_row gg_modules_start;
+
 /* What _dl_find_object() fills, as glibc 2.35 and later declare it. */
 struct gg_modules_object {
 	unsigned long long flags;
@@ -79,6 +88,9 @@ struct gg_modules_object {
 	void *eh_frame;
 	unsigned long long reserved[8];
 };
+
+/* All of the module that was found. */
+struct gg_modules_row gg_modules_row_of(const struct gg_modules_object *found);
 
 typedef int gg_modules_find_object(void *address, struct gg_modules_object *ret_object);
 extern gg_modules_find_object *gg_modules_finder; /* _dl_find_object; NULL: not there */

@@ -161,6 +161,8 @@ static uint64_t compile(struct gg_walk *w, uint64_t key)
 		return GG_CACHE_ODD | GG_ODD_OUTERMOST;
 	if (rule.kind != GG_RULE_NONE)
 		return GG_CACHE_ODD | GG_ODD_RECOMPILE;
+	if (w->pc - gg_modules_start.begin < gg_modules_start.end - gg_modules_start.begin)
+		return GG_CACHE_ODD | GG_ODD_OUTERMOST;
 	/* Stubs are interrupted, never called from. */
 	if (has_module && w->is_interrupted && is_stub(w->pc, &entry))
 		return entry;

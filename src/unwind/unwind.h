@@ -102,6 +102,9 @@ struct gg_unwind_stack {
  */
 void gg_unwind_init(void);
 
+/* The part of it that takes no lock: before that, walks in constructors may be cut short. */
+void gg_unwind_init_early(void);
+
 /* Modules were loaded or unloaded: for hooks of dlopen() and dlclose(), after the real call. */
 void gg_unwind_modules_changed(void);
 
