@@ -51,7 +51,9 @@ struct gg_follow {
 	bool has_embryo; /* a region is being made: look again soon */
 	uint64_t left_out_count;
 	uint32_t hint_count;
-	char hint[400]; /* the first (record/hints.h); "": none */
+	char hint[400];       /* the first (record/hints.h); "": none */
+	struct gg_map unseen; /* programs without a region that were told of (record/unseen.h) */
+	uint64_t next_unseen_ns;
 	/* Regions that are in the profile, and are removed when that is committed. */
 	struct gg_follow_name *read_names;
 	uint32_t read_count;

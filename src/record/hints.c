@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/hints.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/size.h"
 #include "record/launch.h"
 #include "stats/interval.h"
@@ -61,6 +63,18 @@ void gg_hints_watch(struct gg_follower *follower)
 		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
 }
 
+void gg_hints_unseen_process(struct gg_follow *follow, uint32_t pid, const char *exe,
+                             const char *why)
+{
+	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
+
+	if (gg_map_get(&follow->unseen, key) != GG_MAP_NONE)
+		return;
+	if (gg_map_put(&follow->unseen, key, pid) < 0)
+		gg_output_keep(follow->output, -ENOMEM);
+	tell(follow, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
+}
+
 static void tell_unseen(struct gg_follow *follow, const struct gg_follower *follower)
 {
 	struct gg_output *output = follow->output;
@@ -68,11 +82,10 @@ static void tell_unseen(struct gg_follow *follow, const struct gg_follower *foll
 
 	gg_output_event(output, follower->target->id, output->now_ns, "exec",
 	                "it executed %s, without the agent", follower->unseen_exe);
-	if (gg_reach_of(follower->unseen_exe, why) != GG_REACH_NONE)
+	if (gg_reach_loads(follower->unseen_exe, why))
 		snprintf(why, sizeof(why),
 		         "its environment is probably without LD_PRELOAD (env -i, sudo, su)");
-	tell(follow, "process %u executed %s, which is not in the profile: %s",
-	     follower->target->pid, follower->unseen_exe, why);
+	gg_hints_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
 }
 
 /* --- memory from elsewhere --- */

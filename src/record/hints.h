@@ -20,6 +20,10 @@ enum { GG_HINT_MAX = 400 };
 /* Looks whether the process has become a program that has no region. */
 void gg_hints_watch(struct gg_follower *follower);
 
+/* A process that no region tells of has executed that program: told once a program. */
+void gg_hints_unseen_process(struct gg_follow *follow, uint32_t pid, const char *exe,
+                             const char *why);
+
 /* The process has ended, or its recording has: what is to be said of it. */
 void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower);
 

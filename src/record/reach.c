@@ -20,6 +20,7 @@ struct program {
 	uint32_t section_count;
 	uint64_t left_bytes;               /* that may still be read */
 	char interpreter[INTERPRETER_MAX]; /* "": none */
+	bool only_loading;                 /* whether it hears all is not asked */
 	char *why;
 };
 
@@ -183,6 +184,8 @@ static enum gg_reach examine_elf(struct program *program)
 	if (strstr(program->interpreter, "/ld-musl") != NULL)
 		return because(program, GG_REACH_NONE,
 		               "it is linked with musl, and the agent with glibc");
+	if (program->only_loading)
+		return GG_REACH_ALL;
 	if (is_go(program))
 		return because(
 			program, GG_REACH_PART,
@@ -214,9 +217,12 @@ static bool read_script(int fd, char interpreter[INTERPRETER_MAX])
 	return *at == '/';
 }
 
-static enum gg_reach examine(const char *path, bool is_script, char why[GG_REACH_WHY_MAX])
+static enum gg_reach examine(const char *path, bool is_script, bool only_loading,
+                             char why[GG_REACH_WHY_MAX])
 {
-	struct program program = { .why = why, .left_bytes = READ_MAX };
+	struct program program = { .why = why,
+		                   .left_bytes = READ_MAX,
+		                   .only_loading = only_loading };
 	char interpreter[INTERPRETER_MAX] = "";
 	enum gg_reach reach = GG_REACH_ALL;
 	struct stat file;
@@ -240,10 +246,15 @@ static enum gg_reach examine(const char *path, bool is_script, char why[GG_REACH
 		read_script(program.fd, interpreter);
 	free(program.sections);
 	close(program.fd);
-	return interpreter[0] == '/' ? examine(interpreter, true, why) : reach;
+	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why) : reach;
 }
 
 enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX])
 {
-	return examine(path, false, why);
+	return examine(path, false, false, why);
+}
+
+bool gg_reach_loads(const char *path, char why[GG_REACH_WHY_MAX])
+{
+	return examine(path, false, true, why) != GG_REACH_NONE;
 }

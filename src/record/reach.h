@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 enum gg_reach { GG_REACH_ALL, GG_REACH_NONE, GG_REACH_PART };
@@ -21,3 +23,6 @@ enum { GG_REACH_WHY_MAX = 200 };
 
 /* why: "it is ..."; empty for GG_REACH_ALL. */
 enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX]);
+
+/* Not GG_REACH_NONE; the symbol tables are not read for that. */
+bool gg_reach_loads(const char *path, char why[GG_REACH_WHY_MAX]);

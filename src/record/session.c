@@ -21,6 +21,7 @@
 #include "record/notes.h"
 #include "record/signals.h"
 #include "record/symbolize.h"
+#include "record/unseen.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define FOLD_NS   INT64_C(10000000) /* of each second */
@@ -313,6 +314,7 @@ static int work(struct session *s)
 		s->wait_ms = WAIT_LEAST_MS;
 	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns)
 		gg_follow_watch(&s->follow);
+	gg_unseen_look(&s->follow, s->launch.pid);
 	if (s->output.now_ns >= s->next_second_ns) {
 		gg_memory_snapshot(&s->follow);
 		commit(s);

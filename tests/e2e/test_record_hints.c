@@ -261,6 +261,32 @@ TEST(a_program_that_lost_its_environment_is_told)
 	recording_end(&r);
 }
 
+TEST(children_that_run_without_the_agent_are_told_once_a_program)
+{
+	struct recording r;
+	char path[128], text[256], script[512];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	/* Its parents have regions, and it never had one. */
+	snprintf(text, sizeof(text),
+	         "executed %s, which is not in the profile: its environment is without LD_PRELOAD",
+	         helper());
+	snprintf(script, sizeof(script), "LD_PRELOAD= %s slow 400; LD_PRELOAD= %s slow 400; true",
+	         helper(), helper());
+	SAYS(&r, 0, text, "-i", "1k", "--", "sh", "-c", script);
+	CHECK(recording_number(&r, "select count(*) from note") == 1);
+	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(400000); return 4; }",
+	         "-static", path)) {
+		snprintf(text, sizeof(text),
+		         "executed %s, which is not in the profile: it is statically linked", path);
+		snprintf(script, sizeof(script), "%s; exit 5", path);
+		SAYS(&r, 5, text, "--", "sh", "-c", script);
+		CHECK(strstr(gg_buf_text(&r.child.err), "nothing was sampled: process ") != NULL);
+	}
+	recording_end(&r);
+}
+
 TEST(memory_that_never_went_through_malloc_is_told)
 {
 	struct recording r;
