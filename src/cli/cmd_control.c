@@ -265,7 +265,9 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 	struct gg_salvage salvage;
 	int status = gg_record_salvage(&path, 1, output, &salvage, invocation->error);
 
-	if (status == 0 && !given->quiet)
+	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", output, salvage.why);
+	else if (status == 0 && !given->quiet)
 		fprintf(stderr,
 		        "geiger: wrote %s: %" PRIu64 " live samples, and what was freed as sums\n",
 		        output, salvage.sample_count);

@@ -35,7 +35,11 @@ static int run_salvage(struct gg_invocation *invocation)
 		                    "no region given");
 	status = gg_record_salvage(invocation->operands, invocation->operand_count, given->output,
 	                           &salvage, invocation->error);
-	if (status == 0 && !given->quiet)
+	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled in %u region%s: %s\n",
+		        given->output, salvage.region_count, salvage.region_count == 1 ? "" : "s",
+		        salvage.why);
+	else if (status == 0 && !given->quiet)
 		fprintf(stderr,
 		        "geiger: wrote %s: %" PRIu64 " live samples of %u region%s, and what was "
 		        "freed as sums\n",

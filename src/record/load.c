@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "record/alive.h"
 #include "record/hints.h"
+#include "record/reach.h"
 #include "record/regions.h"
 #include "record/symbolize.h"
 #include "record/target.h"
@@ -17,6 +19,10 @@
 
 /* Clocks of regions that differ by more are of different boots or machines. */
 #define SAME_BOOT_NS INT64_C(10000000000)
+
+enum { EXAMINED_MAX = 16 }; /* regions whose programs are looked at */
+
+_Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_HINT_MAX, "one reason fits both");
 
 struct region {
 	char *path;
@@ -83,6 +89,35 @@ static int note_what_it_is(struct gg_output *output, const struct gg_target *tar
 	return output->status;
 }
 
+/* Programs with an allocator of their own; the program of each region that is another's than before. */
+static int note_what_is_missing(struct gg_output *output, const struct region *regions,
+                                uint32_t count, char why[GG_SALVAGE_WHY_MAX])
+{
+	char exe[GG_REGION_EXE_MAX + 1], before[GG_REGION_EXE_MAX + 1] = "";
+	char reason[GG_REACH_WHY_MAX];
+
+	for (uint32_t i = 0; i < count && i < EXAMINED_MAX; i++) {
+		const struct gg_region_header *header = &regions[i].header;
+
+		snprintf(exe, sizeof(exe), "%.*s", (int)header->exe_bytes, header->exe);
+		if (strcmp(exe, before) == 0)
+			continue;
+		memcpy(before, exe, sizeof(before));
+		if (gg_reach_of(exe, reason) != GG_REACH_PART)
+			continue;
+		gg_output_note(output, "Not all can be seen: of %s, %s.", exe, reason);
+		if (output->taken_count == 0 && why[0] == '\0')
+			snprintf(why, GG_SALVAGE_WHY_MAX, "%s", reason);
+	}
+	if (output->taken_count > 0)
+		return output->status;
+	if (why[0] == '\0') {
+		gg_hints_unseen(output, why);
+		gg_output_note(output, "Nothing was sampled: %s.", why);
+	}
+	return output->status;
+}
+
 /* Adds the process of one region to the profile. */
 static int add_region(struct gg_output *output, struct gg_target_set *set, const char *path,
                       uint64_t *last_ns, struct gg_error *error)
@@ -142,6 +177,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		.exit_status = -1,
 		.has_history = false,
 	};
+	char why[GG_SALVAGE_WHY_MAX] = "";
 	struct gg_target_set set = { 0 };
 	struct gg_output output;
 	int status = gg_output_init(&output, profile, first->start_monotonic_ns, error);
@@ -155,19 +191,17 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		end_ns = gg_output_time(&output, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
-	if (status == 0 && output.taken_count == 0) {
-		char why[GG_HINT_MAX];
-
-		gg_hints_unseen(&output, why);
-		status = gg_output_note(&output, "Nothing was sampled: %s.", why);
-	}
+	if (status == 0)
+		status = note_what_is_missing(&output, regions, count, why);
 	if (status == 0)
 		status = gg_profile_set_session(profile, &session, error);
 	if (status == 0)
 		status = gg_output_commit(&output);
-	if (ret_salvage != NULL)
+	if (ret_salvage != NULL) {
 		*ret_salvage = (struct gg_salvage){ .region_count = count,
 			                            .sample_count = output.sample_count };
+		memcpy(ret_salvage->why, why, sizeof(why));
+	}
 	gg_target_set_done(&set);
 	gg_output_done(&output);
 	free(command);

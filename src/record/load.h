@@ -21,10 +21,13 @@ GG_MUST_CHECK int gg_record_load_region(struct gg_profile **ret_profile, const c
 GG_MUST_CHECK int gg_record_open(struct gg_profile **ret_profile, const char *path,
                                  struct gg_error *error);
 
+enum { GG_SALVAGE_WHY_MAX = 400 };
+
 /* What a salvage has put together. */
 struct gg_salvage {
 	uint32_t region_count, live_count;
 	uint64_t sample_count;
+	char why[GG_SALVAGE_WHY_MAX]; /* nothing was sampled; "": something was */
 };
 
 /*

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/fit.h"
 #include "report/report_leaks.h"
@@ -198,11 +199,41 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 		              report->look.style.reset);
 }
 
+static bool has_note(const struct gg_model *model, const char *note)
+{
+	for (size_t i = 0; i < gg_model_note_count(model); i++)
+		if (strcmp(gg_model_note(model, i), note) == 0)
+			return true;
+	return false;
+}
+
+/* Why a side may have less than it should; what both say, once. */
+static void append_side_notes(const struct gg_diff_report *report, const char *name,
+                              const struct gg_model *model, const struct gg_model *other,
+                              bool with_shared, struct gg_buf *out)
+{
+	for (size_t i = 0; i < gg_model_note_count(model); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+		bool is_shared = has_note(other, gg_model_note(model, i));
+
+		if (is_shared && !with_shared)
+			continue;
+		gg_buf_printf(&text, "note on %s: %s", is_shared ? "both" : name,
+		              gg_model_note(model, i));
+		gg_fit_append_paragraph(out, gg_buf_text(&text), report->look.width,
+		                        report->look.figures.ascii);
+	}
+}
+
 void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out)
 {
+	const struct gg_model *before = report->before.model, *after = report->after.model;
+
 	append_head(report, out);
 	append_rows(report, out);
 	append_verdict(report, out);
+	append_side_notes(report, "before", before, after, true, out);
+	append_side_notes(report, "after", after, before, false, out);
 }
 
 static void add_side(const struct gg_diff_report *report, struct gg_json *json, const char *name,
@@ -217,6 +248,10 @@ static void add_side(const struct gg_diff_report *report, struct gg_json *json, 
 	gg_json_number(json, "interval_bytes", side->result->total.reserve_max[GG_BYTES]);
 	gg_json_integer(json, "samples", gg_model_sample_total(side->model));
 	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(side->model));
+	gg_json_open(json, "notes", '[');
+	for (size_t i = 0; i < gg_model_note_count(side->model); i++)
+		gg_json_text(json, NULL, gg_model_note(side->model, i));
+	gg_json_close(json);
 	gg_json_close(json);
 }
 

@@ -287,6 +287,34 @@ TEST(children_that_run_without_the_agent_are_told_once_a_program)
 	recording_end(&r);
 }
 
+TEST(regions_that_nobody_recorded_say_why_they_are_empty)
+{
+	struct recording r;
+	char path[128], script[1024];
+	struct child child;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(script, sizeof(script),
+	         "mkdir %s/alone; env $($GEIGER env -i 1G --dir %s/alone | head -1) %s allocate 3",
+	         r.directory, r.directory, helper());
+	CHECK(child_run(&child, (const char *const[]){ "sh", "-c", script, NULL }, NULL, 60));
+	child_done(&child);
+	snprintf(path, sizeof(path), "%s/alone", r.directory);
+	CHECK(recording_geiger(&r, (const char *const[]){ "salvage", "-o", r.path, path, NULL },
+	                       60));
+	CHECK(strstr(gg_buf_text(&r.child.err),
+	             "nothing was sampled in 1 region: at a sampling interval of 1 GiB at most "
+	             "3.69 GiB were allocated") != NULL);
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+	CHECK(strstr(gg_buf_text(&r.child.out), "note: Nothing was sampled: at a sampling") !=
+	      NULL);
+	/* Both sides of a comparison, once. */
+	CHECK(recording_geiger(&r, (const char *const[]){ "diff", r.path, r.path, NULL }, 60));
+	CHECK(strstr(gg_buf_text(&r.child.out), "note on both: Nothing was sampled: at a") != NULL);
+	recording_end(&r);
+}
+
 TEST(memory_that_never_went_through_malloc_is_told)
 {
 	struct recording r;
