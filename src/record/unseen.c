@@ -72,6 +72,21 @@ static bool is_followed(const struct gg_follow *follow, uint32_t pid)
 	return follower != NULL;
 }
 
+/* Of variables, each with a 0 byte behind it. */
+static bool is_preloaded(const char *variables, size_t length, const char *agent)
+{
+	static const char name[] = "LD_PRELOAD=";
+	const char *end = variables + length, *next;
+
+	for (const char *at = variables; at < end; at = next) {
+		next = memchr(at, '\0', (size_t)(end - at));
+		next = next != NULL ? next + 1 : end;
+		if ((size_t)(next - at) > strlen(name) && memcmp(at, name, strlen(name)) == 0)
+			return memmem(at, (size_t)(next - at), agent, strlen(agent)) != NULL;
+	}
+	return false;
+}
+
 /* Does its environment name the agent?  True if it cannot be told. */
 static bool has_agent_in_environment(uint32_t pid, const char *agent)
 {
@@ -88,7 +103,7 @@ static bool has_agent_in_environment(uint32_t pid, const char *agent)
 		length += (size_t)got;
 	/* Nothing at all is also what a process has that is about to go. */
 	if (text != NULL && fd >= 0 && got == 0 && length < ENVIRONMENT_MAX && gg_alive(pid, 0))
-		found = memmem(text, length, agent, strlen(agent)) != NULL;
+		found = is_preloaded(text, length, agent);
 	if (fd >= 0)
 		close(fd);
 	free(text);
