@@ -288,20 +288,33 @@ static const struct {
 	[VERB_STATUS] = { "status", NULL },
 };
 
+/* GG_COUNT(verbs): there is no such. */
+static size_t find_verb(const char *name)
+{
+	size_t verb = 0;
+
+	while (verb < GG_COUNT(verbs) && strcmp(name, verbs[verb].name) != 0)
+		verb++;
+	return verb;
+}
+
 static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
                         struct gg_region_change *change)
 {
 	struct gg_error *error = invocation->error;
 	char **operands = invocation->operands;
-	size_t verb = 0;
+	size_t verb;
 	int wanted;
 
 	if (invocation->operand_count < 2)
 		return gg_error_set(error, -EINVAL, "control",
 		                    "geiger control PID on|off|interval SIZE|snapshot FILE|status",
 		                    "tell which process, and what to do");
-	while (verb < GG_COUNT(verbs) && strcmp(operands[1], verbs[verb].name) != 0)
-		verb++;
+	verb = find_verb(operands[1]);
+	if (verb == GG_COUNT(verbs) && find_verb(operands[0]) < GG_COUNT(verbs))
+		return gg_error_set(error, -EINVAL, "control", NULL,
+		                    "the process comes first: geiger control %s %s", operands[1],
+		                    operands[0]);
 	if (verb == GG_COUNT(verbs))
 		return gg_error_set(error, -EINVAL, "control",
 		                    "There are: on, off, interval, snapshot, status.",
@@ -351,7 +364,8 @@ const struct gg_command gg_command_control = {
 	.usage = "[OPTION]... PID on|off|interval SIZE|snapshot FILE|status",
 	.details =
 		"For every process that has a region: under 'geiger record', or with the agent\n"
-		"alone ('geiger env'), found where 'geiger ls' looks; or its path instead of PID.\n"
+		"alone ('geiger env'), wherever its region is; or the region's path instead of\n"
+		"PID.\n"
 		"\n"
 		"on, off        sampling begins again, or pauses; what was sampled stays\n"
 		"interval SIZE  another sampling interval; what was sampled before keeps its own\n"

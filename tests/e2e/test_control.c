@@ -233,6 +233,21 @@ TEST(a_snapshot_is_a_whole_profile_and_the_process_goes_on)
 	recording_end(&r);
 }
 
+/* The path of the one region in the test's directory. */
+static bool find_region(struct recording *r, char path[256])
+{
+	const char *at, *end;
+
+	if (!recording_geiger(r, (const char *const[]){ "ls", r->directory, NULL }, 20))
+		return false;
+	at = strstr(gg_buf_text(&r->child.out), r->directory);
+	end = at != NULL ? strstr(at, ".region") : NULL;
+	if (end == NULL)
+		return false;
+	snprintf(path, 256, "%.*s", (int)(end + 7 - at), at);
+	return true;
+}
+
 TEST(of_a_process_that_executed_another_program_the_new_region_counts)
 {
 	struct recording r;
@@ -258,19 +273,69 @@ TEST(of_a_process_that_executed_another_program_the_new_region_counts)
 	recording_end(&r);
 }
 
-/* The path of the one region in the test's directory. */
-static bool find_region(struct recording *r, char path[256])
+TEST(a_region_in_a_directory_of_its_own_is_found_and_one_that_was_removed_is_told)
 {
-	const char *at, *end;
+	struct recording r;
+	char who[16], path[256];
+	pid_t pid;
 
-	if (!recording_geiger(r, (const char *const[]){ "ls", r->directory, NULL }, 20))
-		return false;
-	at = strstr(gg_buf_text(&r->child.out), r->directory);
-	end = at != NULL ? strstr(at, ".region") : NULL;
-	if (end == NULL)
-		return false;
-	snprintf(path, 256, "%.*s", (int)(end + 7 - at), at);
-	return true;
+	if (!CHECK(recording_begin(&r)))
+		return;
+	pid = start_slow(&r, who);
+	unsetenv("GEIGER_DIR");
+	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	says(&r, r.directory);
+	if (CHECK(find_region(&r, path))) {
+		CHECK(unlink(path) == 0);
+		CHECK(control(&r, who, "status", NULL, NULL) == 1);
+		says(&r, "the file of its region was removed while it runs");
+		CHECK(control(&r, who, "off", NULL, NULL) == 1);
+	}
+	/* It goes on all the same. */
+	CHECK(kill(pid, 0) == 0);
+	stop(pid);
+	recording_end(&r);
+}
+
+TEST(another_users_process_is_root_s_to_control)
+{
+	struct recording r;
+	char who[16], script[1024];
+	struct child child;
+	pid_t pid;
+
+	if (geteuid() != 0 || access("/usr/bin/setpriv", X_OK) < 0)
+		SKIP("only root can be two users");
+	if (!CHECK(recording_begin(&r)))
+		return;
+	pid = start_slow(&r, who);
+	/* A geiger that others can run, too. */
+	snprintf(script, sizeof(script),
+	         "chmod 755 %s; cp $GEIGER %s/geiger; exec setpriv --reuid=65534 --regid=65534 "
+	         "--clear-groups %s/geiger control %s off",
+	         r.directory, r.directory, r.directory, who);
+	if (CHECK(child_run(&child, (const char *const[]){ "sh", "-c", script, NULL }, NULL, 60)))
+		CHECK_MSG(child.exit_status == 1 &&
+		                  strstr(gg_buf_text(&child.err),
+		                         "the process is another user's. Ask as that user, or as "
+		                         "root.") != NULL,
+		          "%d: %s", child.exit_status, gg_buf_text(&child.err));
+	child_done(&child);
+	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	says(&r, "sampling     on");
+	stop(pid);
+	/* And root's geiger controls another user's. */
+	snprintf(script, sizeof(script),
+	         "setpriv --reuid=65534 --regid=65534 --clear-groups %s slow 120000", helper());
+	CHECK(chmod(r.directory, 01777) == 0);
+	pid = start_profiled(&r, script, who);
+	if (CHECK(wait_for_samples(&r, who, 100))) {
+		CHECK(control(&r, who, "off", NULL, NULL) == 0);
+		CHECK(control(&r, who, "status", NULL, NULL) == 0);
+		says(&r, "sampling     off");
+	}
+	stop(pid);
+	recording_end(&r);
 }
 
 TEST(a_region_is_asked_by_its_path_as_well)
@@ -359,6 +424,10 @@ TEST(what_cannot_be_meant_is_told)
 	CHECK(control(&r, who, "snapshot", NULL, NULL) == 2);
 	CHECK(control(&r, who, "on", "now", NULL) == 2);
 	CHECK(control(&r, "0", "on", NULL, NULL) == 2);
+	CHECK(control(&r, "status", who, NULL, NULL) == 2);
+	says(&r, "the process comes first: geiger control ");
+	CHECK(control(&r, "firefox", "status", NULL, NULL) == 1);
+	says(&r, "neither the id of a process nor a file");
 	CHECK(control(&r, "99999999999", "on", NULL, NULL) == 2);
 	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, NULL }, 20) &&
 	      r.child.exit_status == 2);
