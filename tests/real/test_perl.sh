@@ -34,4 +34,30 @@ same perl_a_program perl "$real_input/work.pl"
 # shellcheck disable=SC2016
 same perl_documentation perl -MPod::Text -e 'Pod::Text->new->parse_file($_) for @ARGV' \
 	/usr/share/perl/5.*/{CPAN,Pod/Simple,Test/More,File/Find,Getopt/Long,perl5db}.p?
+
+# Debian's package has no test suite; it has the verification of an installation, and programs.
+cat >"$real_input/scripts" <<'END'
+set -u
+perlivp -p
+printf 'print "1..3\nok 1\nok 2\nok 3\n"' >a.t
+prove -v a.t
+shasum -a 512 "$1/work.pl"
+json_pp -json_opt canonical,pretty <<<'{"b":[1,2,{"x":null}],"a":"text","c":{"d":[[],{}]}}'
+corelist -v 5.36.0 | sort | sha256sum
+pod2man --release=1 --date=2 "$2/CPAN.pm" | sha256sum
+podchecker "$2/Test/More.pm"
+pod2html --title=x --infile="$2/Test/More.pm" | sha256sum
+printf 'MODULE = A PACKAGE = A\nint\nf(a, b)\n\tint a\n\tchar *b\n' >a.xs
+xsubpp -prototypes -typemap "$2/ExtUtils/typemap" a.xs
+ptar -c -f a.tar a.xs a.t && ptar -t -f a.tar && ptargrep 'MODULE' a.tar --list-only
+piconv -f UTF-8 -t UTF-16LE "$1/work.pl" | sha256sum
+perl -we 'my @x = (1) x 3; print $x[5]' 2>&1 | splain
+END
+without_seconds() {
+	sed -E 's/, *[0-9.]+ wallclock secs.*//'
+}
+real_filter=without_seconds
+real_ignore=(a.tar 'pod2htm*')
+modules=$(perl -MConfig -e 'print $Config{privlib}')
+same perl_s_own_programs bash "$real_input/scripts" "$real_input" "$modules"
 finish
