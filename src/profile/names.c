@@ -120,6 +120,23 @@ int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_
 	return code;
 }
 
+int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint64_t address,
+                                uint32_t module, struct gg_error *error)
+{
+	uint64_t key[2] = { module, address };
+	struct gg_statement row;
+	int code;
+
+	if (gg_intern_find(&profile->frames, key, sizeof(key)) != 0)
+		return 0;
+	code = gg_statement_begin(&row, profile, GG_SQL_FRAME_MODULE, error);
+	if (code < 0)
+		return code;
+	gg_statement_id(&row, frame);
+	gg_statement_id(&row, module);
+	return gg_statement_run(&row, error);
+}
+
 int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_t frame,
                             uint32_t *ret_id, struct gg_error *error)
 {

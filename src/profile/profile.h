@@ -148,6 +148,14 @@ int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_mapping *
 /* A frame is a module and an address in its file (0: no module, an absolute address). */
 int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_t address,
                             uint32_t *ret_id, struct gg_error *error);
+
+/*
+ * A frame of no module turns out to be one of this module, at its address; not if the module has one there
+ * already.  When all frames are there: later interning does not know of it.
+ */
+int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint64_t address,
+                                uint32_t module, struct gg_error *error);
+
 /* The stack that has `frame` called by the stack `parent` (0: outermost). */
 int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_t frame,
                             uint32_t *ret_id, struct gg_error *error);

@@ -11,6 +11,7 @@ static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_MODULE_STATUS] = "update module set status = ?2 where id = ?1",
 	[GG_SQL_MAPPING] = "insert into mapping values (null,?,?,?,?,?,?,?,?)",
 	[GG_SQL_FRAME] = "insert into frame values (?,?,?)",
+	[GG_SQL_FRAME_MODULE] = "update frame set module = ?2 where id = ?1",
 	[GG_SQL_SYMBOL] = "insert into symbol values (?,?,?,?,?)",
 	[GG_SQL_LINE] = "insert into line values (?,?,?,?,?)",
 	[GG_SQL_LINES_REMOVE] = "delete from line where frame = ?",

@@ -30,6 +30,7 @@ void gg_output_done(struct gg_output *output)
 {
 	free(output->pending);
 	output->pending = NULL;
+	gg_jit_done(&output->jit);
 }
 
 int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns)

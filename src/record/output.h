@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "record/jit.h"
 #include "region/layout.h"
 
 enum { GG_OUTPUT_PENDING_MAX = 32768 };
@@ -32,6 +33,8 @@ struct gg_output {
 	struct gg_sample *pending; /* ids next_id - pending_count and on */
 	uint32_t pending_count;
 	uint64_t next_id;
+
+	struct gg_jit jit;
 
 	/* For the summary. */
 	uint64_t sample_count, lost_count; /* with rows of their own; whose history was lost */

@@ -175,19 +175,14 @@ int gg_places_write(const struct gg_places *places, struct gg_output *output)
 
 /* --- frames and stacks --- */
 
-/* The module of code that is in none: perf's map of the process; 0: there is none. */
+/* The module of code that is in none; 0: there is none yet. */
 static uint32_t perf_map_of(struct gg_places *places, struct gg_output *output)
 {
-	char path[PATH_MAX_BYTES];
-	const struct gg_module module = { .path = path };
-
-	if (places->perf_map != 0 || output->now_ns < places->next_perf_map_ns)
-		return places->perf_map;
-	places->next_perf_map_ns = output->now_ns + LOOK_EVERY_NS;
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", places->pid);
-	if (access(path, R_OK) == 0)
-		gg_output_keep(output, gg_profile_intern_module(output->profile, &module,
-		                                                &places->perf_map, output->error));
+	if (places->perf_map == 0 && output->now_ns >= places->next_perf_map_ns) {
+		places->next_perf_map_ns = output->now_ns + LOOK_EVERY_NS;
+		gg_output_keep(output, gg_jit_module(output->profile, places->pid,
+		                                     &places->perf_map, output->error));
+	}
 	return places->perf_map;
 }
 
@@ -208,6 +203,9 @@ static uint32_t frame_of(struct gg_places *places, struct gg_output *output, uin
 		address -= module->bias;
 	gg_output_keep(output, gg_profile_intern_frame(output->profile, id, address, &frame,
 	                                               output->error));
+	if (id == 0 && frame != 0)
+		gg_output_keep(output, gg_jit_add(&output->jit, frame, address, places->process,
+		                                  places->pid));
 	if (is_current && frame != 0 && gg_map_put(&places->frames, pc, frame) < 0)
 		gg_output_keep(output, -ENOMEM);
 	return frame;

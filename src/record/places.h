@@ -9,8 +9,7 @@
  * Which one  modules that overlap were there one after the other, so the right one is the first whose
  *            end is after the sample.  An end is noticed by the first sample through the successor and
  *            has that sample's time (agent/loaded.h).
- * JIT code   is in no module.  Where there is a "/tmp/perf-PID.map", the file that perf has taught JIT
- *            compilers to write, it is that file's (symbol.h), with addresses as they are.
+ * JIT code   is in no module: record/jit.h.
  * Cost       a node of a stack is read and translated once, 64 nodes a system call.
  * Memory     4 bytes a node that was named, in chunks; 32 a distinct address.
  * Hostile    a chain of parents ends because they get smaller; its outer end is cut at DEPTH_MAX.

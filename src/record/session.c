@@ -391,6 +391,7 @@ static int complete(struct session *s)
 	gg_memory_snapshot(&s->follow);
 	gg_follow_finish_all(&s->follow);
 	gg_notes_add(&s->follow, s->options->command[0]);
+	gg_output_keep(&s->output, gg_jit_finish(&s->output.jit, s->profile, s->error));
 	gg_output_commit(&s->output);
 	s->record.end_ns = s->output.now_ns;
 	s->record.exit_status = s->command_ended ? s->exit_status : -1;

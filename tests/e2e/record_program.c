@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static int reload(long count, long milliseconds)
 
 #if defined(__x86_64__)
 /* Allocates from code that was made at run time, and tells perf of it as a JIT compiler does. */
-static int run_made_code(long count)
+static int run_made_code(long count, bool tells_late)
 {
 	static const unsigned char template[] = {
 		0x55,             /* push %rbp */
@@ -104,14 +105,18 @@ static int run_made_code(long count)
 		return 3;
 	memcpy(code, template, sizeof(template));
 	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	memcpy(&call, &code, sizeof(call));
+	for (long i = 0; i < count && tells_late; i++)
+		call(777, call_malloc);
+	if (tells_late)
+		usleep(1500000); /* the recorder has looked for it */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	map = fopen(path, "w");
 	if (map == NULL)
 		return 3;
 	fprintf(map, "%lx %zx made_function\n", (unsigned long)code, sizeof(template));
 	fclose(map);
-	memcpy(&call, &code, sizeof(call));
-	for (long i = 0; i < count; i++)
+	for (long i = 0; i < count && !tells_late; i++)
 		call(777, call_malloc);
 	return 0;
 }
@@ -229,8 +234,8 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "fork") == 0)
 		return make_children(number);
 #if defined(__x86_64__)
-	else if (strcmp(what, "made") == 0)
-		return run_made_code(number);
+	else if (strcmp(what, "made") == 0 || strcmp(what, "made-late") == 0)
+		return run_made_code(number, strcmp(what, "made-late") == 0);
 #endif
 	else if (strcmp(what, "reload") == 0)
 		return reload(number, argc > 3 ? atol(argv[3]) : 0);

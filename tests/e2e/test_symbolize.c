@@ -39,11 +39,11 @@ TEST(a_recording_knows_its_functions)
 	recording_end(&r);
 }
 
-TEST(code_made_at_run_time_has_the_names_that_its_maker_told)
-{
 #if defined(__x86_64__)
+static void record_made_code(const char *when)
+{
 	const char *program = getenv("RECORD_PROGRAM");
-	const char *arguments[] = { "-i", "1k", "-q", "--", program, "made", "3000", NULL };
+	const char *arguments[] = { "-i", "1k", "-q", "--", program, when, "3000", NULL };
 	struct recording r;
 	char path[64];
 
@@ -56,11 +56,30 @@ TEST(code_made_at_run_time_has_the_names_that_its_maker_told)
 		                                   "function = 'made_function'");
 
 		CHECK_MSG(live > 1450 && live < 1750, "%g", live);
+		CHECK(recording_number(&r, "select count(*) from frame where module is null") == 0);
 		snprintf(path, sizeof(path), "/tmp/perf-%.0f.map",
 		         recording_number(&r, "select pid from process"));
 		CHECK(unlink(path) == 0);
+		CHECK(recording_geiger(&r, (const char *const[]){ "check", r.path, NULL }, 60) &&
+		      r.child.exit_status == 0);
 	}
 	recording_end(&r);
+}
+#endif
+
+TEST(code_made_at_run_time_has_the_names_that_its_maker_told)
+{
+#if defined(__x86_64__)
+	record_made_code("made");
+#else
+	SKIP("the code that it makes is for x86-64");
+#endif
+}
+
+TEST(names_that_are_told_at_the_end_are_used_too)
+{
+#if defined(__x86_64__)
+	record_made_code("made-late");
 #else
 	SKIP("the code that it makes is for x86-64");
 #endif
