@@ -80,6 +80,7 @@ static void append_range(const struct gg_figure_style *style, const struct gg_fi
 {
 	const struct unit *unit = unit_of(style, figure->high, figure->quantity);
 	const struct unit *low_unit = unit;
+	GG_CLEANUP(gg_buf_done) struct gg_buf low = { 0 }, high = { 0 };
 
 	if (!isfinite(figure->high)) {
 		gg_buf_append_text(out, ">= ");
@@ -88,11 +89,14 @@ static void append_range(const struct gg_figure_style *style, const struct gg_fi
 	}
 	if (figure->low > 0 && figure->low < unit->factor / 10)
 		low_unit = unit_of(style, figure->low, figure->quantity);
-	append_value(low_unit, figure->low, true, out);
-	gg_buf_append_text(out, low_unit != unit ? low_unit->name : "");
-	gg_buf_append_text(out, "..");
-	append_value(unit, figure->high, true, out);
-	gg_buf_append_text(out, unit->name);
+	append_value(low_unit, figure->low, true, &low);
+	gg_buf_append_text(&low, low_unit != unit ? low_unit->name : "");
+	append_value(unit, figure->high, true, &high);
+	out->failed |= low.failed || high.failed;
+	/* Ends that look the same: "1 allocation", not "1..1". */
+	if (strcmp(gg_buf_text(&low), gg_buf_text(&high)) != 0)
+		gg_buf_printf(out, "%s..", gg_buf_text(&low));
+	gg_buf_printf(out, "%s%s", gg_buf_text(&high), unit->name);
 }
 
 void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/fit.h"
 
@@ -77,15 +78,18 @@ static void append_row(const struct gg_report *report, const struct gg_leak_row 
 {
 	struct gg_model_place places[MAX_FRAMES];
 	size_t count = gg_model_path(report->model, row->stack, places, MAX_FRAMES);
-	bool grows = row->class == GG_LEAK_GROWING;
+	bool grows = row->class == GG_LEAK_GROWING, is_one;
+	size_t before;
 
 	gg_buf_printf(out, "\n%s%s%s  ", grows ? report->style.error : report->style.strong,
 	              gg_leak_class_name(row->class), report->style.reset);
 	append_range(report, &row->live_bytes, GG_BYTES, out);
 	gg_buf_append_text(out, ", ");
+	before = out->length;
 	append_range(report, &row->live_count, GG_ALLOCATIONS, out);
-	gg_buf_printf(out, " allocations, %" PRIu64 " sample%s\n", row->sample_count,
-	              row->sample_count == 1 ? "" : "s");
+	is_one = strcmp(gg_buf_text(out) + before, "1") == 0;
+	gg_buf_printf(out, " allocation%s, %" PRIu64 " sample%s\n", is_one ? "" : "s",
+	              row->sample_count, row->sample_count == 1 ? "" : "s");
 	gg_buf_printf(out, "%*sallocated ", INDENT, "");
 	append_cohorts(report, row, out);
 	gg_buf_append_text(out, " start to end, the oldest ");

@@ -184,6 +184,20 @@ static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_append_text(out, unit == GG_ALLOCATIONS ? " allocations.\n" : ".\n");
 }
 
+/* Nothing is live, as in any program that gives all back; but there is more to see. */
+static void append_other_metrics(const struct gg_report *report, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (report->result->row_count > 0 || report->result->query.metric != GG_METRIC_LIVE ||
+	    gg_model_sample_total(report->model) == 0)
+		return;
+	if (gg_model_has_history(report->model))
+		gg_buf_append_text(&text, "--metric peak shows who held the most, ");
+	gg_buf_append_text(&text, "--metric allocated all that was asked for.");
+	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+}
+
 void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_result *result = report->result;
@@ -201,6 +215,7 @@ void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 		append_row(report, &columns, &result->rows[i], out);
 	gg_buf_append_text(out, "\n");
 	append_hidden(report, out);
+	append_other_metrics(report, out);
 	gg_report_append_unseen(report, &result->total, out);
 	gg_report_append_inexact(report, &result->unplaced, out);
 	gg_report_append_notes(report, out);

@@ -90,6 +90,17 @@ TEST(rows_that_are_cut_have_a_bound_or_none_is_told)
 	CHECK_MSG(strstr(text, "9 more rows, of which each holds at most ") != NULL, "%s", text);
 }
 
+TEST(where_nothing_is_live_other_metrics_are_named)
+{
+	const char *text = shell("\"$GEIGER\" report made.geiger --focus '^nobody$'", 0);
+
+	CHECK_MSG(strstr(text, "--metric peak shows who held the most, --metric allocated all") !=
+	                  NULL,
+	          "%s", text);
+	text = shell("\"$GEIGER\" report made.geiger --focus '^nobody$' -m allocated", 0);
+	CHECK_MSG(strstr(text, "--metric") == NULL, "%s", text);
+}
+
 /* The rest of RSS in the head, with `less` bytes less of RSS than the profile has. */
 static const char *rest(const char *less)
 {

@@ -41,6 +41,7 @@ TEST(far_or_uneven_ends_are_a_range)
 	reads(&ascii, (struct gg_figure){ 100 * MIB, 99 * MIB, 120 * MIB, GG_BYTES },
 	      "99.0..120 MiB");
 	reads(&ascii, (struct gg_figure){ 5, 2, 9, GG_ALLOCATIONS }, "2..9");
+	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_ALLOCATIONS }, "1");
 	reads(&ascii, (struct gg_figure){ 5000, 1000, INFINITY, GG_BYTES }, ">= 1000 B");
 }
 
