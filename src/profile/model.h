@@ -147,7 +147,7 @@ const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind);
 /* Frames whose function has no name, and the module that has most of those. */
 struct gg_model_unresolved {
 	uint64_t frame_count, all_frame_count;
-	uint32_t worst_module;
+	uint32_t worst_module; /* 0: code in no module */
 	uint64_t worst_frame_count;
 };
 struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);

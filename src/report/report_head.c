@@ -279,6 +279,16 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 
 	if (of->frame_count == 0)
 		return;
+	if (of->worst_module == 0) {
+		gg_buf_printf(&text,
+		              "note: %" PRIu64 " of %" PRIu64
+		              " frames have no name, most of them in code made at run time, whose "
+		              "compiler may be asked to tell (node --perf-basic-prof, java "
+		              "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit).",
+		              of->frame_count, of->all_frame_count);
+		append_folded(report, &text, out);
+		return;
+	}
 	status = gg_model_module_status(report->model, of->worst_module);
 	gg_buf_printf(
 		&text,

@@ -10,17 +10,17 @@
 int far_allocate(int depth);
 int other_allocate(int depth);
 
+static void *volatile block; /* the last one; none is given back */
+
 FAR(".far") int far_allocate(int depth)
 {
-	void *volatile block = malloc(1000);
-
+	block = malloc(1000);
 	return block != NULL && (depth == 0 || other_allocate(depth - 1) != 0);
 }
 
 FAR(".other") int other_allocate(int depth)
 {
-	void *volatile block = malloc(2000);
-
+	block = malloc(2000);
 	return block != NULL && (depth == 0 || far_allocate(depth - 1) != 0);
 }
 

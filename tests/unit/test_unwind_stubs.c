@@ -164,7 +164,7 @@ static void go_on(ucontext_t *context)
 
 static struct gg_unwind_thread thread;
 static uint64_t outside[FRAMES_MAX]; /* of the function that calls call_stub() */
-static unsigned outside_count, stub_count, other_count, wrong_count;
+static unsigned outside_count, stub_count, wrong_count;
 static uint64_t wrong_pc;
 
 /* Is it the interrupted pc, the return address in call_stub(), one in the caller, and what called that? */
@@ -188,12 +188,10 @@ static void handle_trap(int signal, siginfo_t *info, void *context)
 	(void)signal;
 	(void)info;
 	gg_unwind_capture(&thread, pcs, GG_COUNT(pcs), 0, &stack);
-	if (pc - (uintptr_t)stubs_begin < (uintptr_t)(stubs_end - stubs_begin)) {
+	if (pc >= (uintptr_t)stubs_begin && pc < (uintptr_t)stubs_end) {
 		stub_count++;
 		if (!is_whole(&stack, pc) && wrong_count++ == 0)
 			wrong_pc = pc;
-	} else {
-		other_count++;
 	}
 	go_on(context);
 }
