@@ -40,6 +40,7 @@ void gg_follow_done(struct gg_follow *follow)
 	gg_target_set_done(&follow->targets);
 	gg_map_done(&follow->read_map);
 	gg_map_done(&follow->unseen);
+	gg_map_done(&follow->examined);
 	free(follow->read_names);
 }
 

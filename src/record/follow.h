@@ -54,6 +54,7 @@ struct gg_follow {
 	char hint[400];       /* the first (record/hints.h); "": none */
 	struct gg_map unseen; /* programs without a region that were told of (record/unseen.h) */
 	uint64_t next_unseen_ns;
+	struct gg_map examined; /* programs whose files were asked for an allocator */
 	/* Regions that are in the profile, and are removed when that is committed. */
 	struct gg_follow_name *read_names;
 	uint32_t read_count;

@@ -97,7 +97,8 @@ static const char *name_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-static void tell_memory(struct gg_follow *follow, const struct gg_target *target)
+/* False: there is nothing to tell. */
+static bool tell_memory(struct gg_follow *follow, const struct gg_target *target)
 {
 	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
 	double held = (double)target->anonymous_most_bytes, given = target->chunk_most_bytes;
@@ -107,7 +108,7 @@ static void tell_memory(struct gg_follow *follow, const struct gg_target *target
 	/* Less than half of it is malloc's, and chance is no explanation. */
 	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION ||
 	    held - given < OTHER_BYTES + bound || held < 2 * given)
-		return;
+		return false;
 	if (gg_reach_of(exe, why) == GG_REACH_ALL)
 		snprintf(why, sizeof(why), "%s",
 		         strncmp(name_of(exe), "python", 6) == 0
@@ -117,6 +118,23 @@ static void tell_memory(struct gg_follow *follow, const struct gg_target *target
 	tell(follow, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
 	     target->pid, name_of(exe), gg_size_format(held, held_text),
 	     gg_size_format(given, given_text), why);
+	return true;
+}
+
+/* Programs with an allocator of their own, once each: a child's, or what a script has started. */
+static void tell_allocator(struct gg_follow *follow, const struct gg_target *target, bool is_told)
+{
+	const char *exe = target->record.exe != NULL ? target->record.exe : "";
+	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
+	char why[GG_REACH_WHY_MAX];
+
+	if (gg_map_get(&follow->examined, key) != GG_MAP_NONE)
+		return;
+	if (gg_map_put(&follow->examined, key, 0) < 0)
+		gg_output_keep(follow->output, -ENOMEM);
+	if (!is_told && gg_reach_of(exe, why) == GG_REACH_PART)
+		tell(follow, "not all of process %u (%s) can be seen: %s", target->pid,
+		     name_of(exe), why);
 }
 
 void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower)
@@ -125,7 +143,7 @@ void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower)
 	if (follower->unseen_exe[0] != '\0')
 		tell_unseen(follow, follower);
 	else
-		tell_memory(follow, follower->target);
+		tell_allocator(follow, follower->target, tell_memory(follow, follower->target));
 }
 
 /* --- the session --- */

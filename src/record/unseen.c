@@ -110,6 +110,25 @@ static bool has_agent_in_environment(uint32_t pid, const char *agent)
 	return found;
 }
 
+/* Programs may write a title over their environment; what is mapped is sure. */
+static bool has_agent_mapped(uint32_t pid, const char *agent)
+{
+	char path[32], *line = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	maps = fopen(path, "re");
+	if (maps == NULL)
+		return true; /* it cannot be told */
+	while (!found && getline(&line, &size, maps) > 0)
+		found = strstr(line, agent) != NULL;
+	free(line);
+	fclose(maps);
+	return found;
+}
+
 static bool read_exe(uint32_t pid, char exe[GG_REGION_EXE_MAX + 1])
 {
 	ssize_t length;
@@ -149,7 +168,8 @@ static bool find_why(uint32_t pid, const char *exe, char why[GG_REACH_WHY_MAX])
 	char agent[GG_LAUNCH_PATH_MAX], now[GG_REGION_EXE_MAX + 1];
 
 	if (gg_reach_loads(exe, why)) {
-		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent))
+		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
+		    has_agent_mapped(pid, agent))
 			return false;
 		snprintf(why, GG_REACH_WHY_MAX,
 		         "its environment is without LD_PRELOAD (env -i, sudo, su)");

@@ -185,6 +185,23 @@ TEST(an_allocator_in_the_program_is_told)
 	recording_end(&r);
 }
 
+TEST(an_allocator_in_what_a_script_starts_is_told_once)
+{
+	struct recording r;
+	char path[128], script[512];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (CHECK(make(&r, "prefixed",
+	               OWN_ALLOCATOR("", "mi_") "int main(void) { return mi_malloc(9) == NULL; }",
+	               "", path))) {
+		snprintf(script, sizeof(script), "%s; %s; exit 7", path, path);
+		SAYS(&r, 7, "(prefixed) can be seen: it has an allocator of its own (mi_malloc is",
+		     "-i", "1k", "--", "sh", "-c", script);
+	}
+	recording_end(&r);
+}
+
 TEST(a_program_with_more_privileges_is_told)
 {
 	struct recording r;
@@ -312,6 +329,28 @@ TEST(regions_that_nobody_recorded_say_why_they_are_empty)
 	/* Both sides of a comparison, once. */
 	CHECK(recording_geiger(&r, (const char *const[]){ "diff", r.path, r.path, NULL }, 60));
 	CHECK(strstr(gg_buf_text(&r.child.out), "note on both: Nothing was sampled: at a") != NULL);
+	recording_end(&r);
+}
+
+TEST(a_child_that_wrote_over_its_environment_has_the_agent_all_the_same)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (CHECK(make(
+		    &r, "title",
+		    "#include <string.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+		    "extern char **environ;\n"
+		    "int main(void) { char *from = environ[0], *to = from; int i;\n"
+		    "for (i = 0; environ[i]; i++) to = environ[i] + strlen(environ[i]);\n"
+		    "if (fork() == 0) { memset(from, 'x', to - from); usleep(400000); _exit(0); }\n"
+		    "wait(0); return 0; }",
+		    "", path))) {
+		CHECK(recording_run(&r, (const char *const[]){ "-i", "1k", "--", path, NULL }, 60));
+		CHECK(strstr(gg_buf_text(&r.child.err), "not in the profile") == NULL);
+	}
 	recording_end(&r);
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/real/real.sh disable=SC2317,SC2086,SC2034 # what `same` runs; numbers
 . "$(dirname "$0")/real.sh"
+PATH=/usr/bin:$PATH # not what stands in for it elsewhere
 needs convert
 
 cat >"$real_input/work" <<'END'
