@@ -23,9 +23,9 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "embed/interface.h"
 #include "region/control.h"
 #include "stats/weight.h"
-#include "unwind/unwind.h"
 
 struct gg_process gg_process = {
 	.region = { .filter = { .view = GG_FILTER_EMPTY_VIEW } },
@@ -144,7 +144,7 @@ static bool recorder_is_gone(void)
 	return is_gone;
 }
 
-/* What is being made, for forked(): its base is set last, and NULL when nothing is. */
+/* What is being made, for gg_process_forked(): its base is set last, and NULL when nothing is. */
 static struct gg_region_map new_map;
 
 static int create_file(const char *name, uint64_t bytes)
@@ -162,7 +162,7 @@ static int create_file(const char *name, uint64_t bytes)
 	gg_store_relaxed(&new_map.base, base);
 	gg_fence_signal();
 	/* A handler has forked, and this is the child, which came back: it must not go on in the file
-	 * that its parent is making.  From here on forked() sees to it. */
+	 * that its parent is making.  From here on gg_process_forked() sees to it. */
 	if (gg_load_relaxed(gg_process.same_process) == GG_PROCESS_WIPED)
 		gg_region_map_detach(&new_map);
 	if (directory[0] == '\0')
@@ -211,28 +211,16 @@ static int open_region(make_region *make)
  * In the child.  If it was forked in a handler on the sample path, it goes back there and finishes
  * what its parent finishes too: it must not do so in the parent's file, and later at that.
  */
-static void forked(void)
+void gg_process_forked(void)
 {
+	/* Relaxed: this thread began with it, or another one did and only that can be on its way. */
+	if (gg_load_relaxed(&gg_process.same_process) == NULL)
+		return;
 	if (gg_load_relaxed(&gg_thread.inside) != 0) {
 		gg_region_map_detach(&gg_process.region.map);
 		gg_region_map_detach(&new_map);
 	}
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_WIPED);
-}
-
-/*
- * What handlers may call (glibc since 2.34): it calls no handlers of pthread_atfork(), and the page alone
- * would tell too late.  A child of a bare clone() in a handler on the sample path must not go back there.
- */
-GG_EXPORT pid_t _Fork(void);
-GG_EXPORT pid_t _Fork(void)
-{
-	pid_t child = gg_real._Fork();
-
-	/* Relaxed: this thread began with it, or another one did and only that can be on its way. */
-	if (child == 0 && gg_load_relaxed(&gg_process.same_process) != NULL)
-		forked();
-	return child;
 }
 
 /* A page that tells a forked child from its parent. */
@@ -247,7 +235,7 @@ static int map_fork_page(void)
 	gg_process.same_process = page;
 	/* Emulators say yes to advice and do not follow it, so both. */
 	madvise(page, 4096, MADV_WIPEONFORK);
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, gg_process_forked);
 	errno = saved_errno;
 	return 0;
 }
@@ -274,14 +262,34 @@ static void draw_seed(void)
 		gg_process.options.sampler.seed = gg_hash_random_seed() | 1;
 }
 
-static bool start(void)
+/* What geiger_start() asks for goes over the environment. */
+static void apply(const struct gg_agent_wish *wish)
+{
+	struct gg_options *options = &gg_process.options;
+
+	if (wish->interval_bytes != 0) {
+		options->sampler.interval = (double)wish->interval_bytes;
+		options->region.interval_bytes = wish->interval_bytes;
+	}
+	if (wish->seed != 0)
+		options->sampler.seed = wish->seed;
+	if (wish->directory != NULL)
+		memcpy(options->directory, wish->directory, strlen(wish->directory) + 1);
+	if (wish->set_active)
+		options->region.active = wish->active;
+}
+
+/* `asked`: by the program, which is told why not, instead of the user; else NULL. */
+static int start(const struct gg_agent_wish *asked)
 {
 	const char *what = "the region of shared memory";
-	int status;
+	int status = 0;
 
 	gg_real_find();
 	gg_say_init();
 	gg_options_read(&gg_process.options);
+	if (asked != NULL)
+		apply(asked);
 	gg_process.pid = (uint32_t)getpid();
 	/* Not by each thread: a thread's first sample asks the system for as little as can be. */
 	has_seed = gg_process.options.sampler.seed != 0;
@@ -294,17 +302,19 @@ static bool start(void)
 	gg_process.generation = 1;
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
 		gg_plan_init(gg_process.options.focus);
-	gg_thread_init();
 	gg_unwind_init_early();
 	gg_loaded_init(gg_process.options.modules_by_maps);
-	status = map_fork_page();
+	if (gg_process.same_process == NULL) {
+		gg_thread_init();
+		status = map_fork_page();
+	}
 	if (status == 0)
 		status = open_region(gg_region_init);
-	if (status < 0)
-		say_why_not(what, status);
-	else
+	if (status == 0)
 		gg_interface_take();
-	return status == 0;
+	else if (asked == NULL)
+		say_why_not(what, status);
+	return status;
 }
 
 /* The child's own region.  Frees and samples of other threads wait for nothing: they pass by. */
@@ -346,7 +356,7 @@ static bool prepare(void)
 	if (environ == NULL && gg_load_relaxed(&gg_process.state) == GG_PROCESS_UNSTARTED)
 		return false;
 	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)) {
-		done = start();
+		done = start(NULL) == 0;
 		gg_store_release(&gg_process.state, done ? GG_PROCESS_RUNNING : GG_PROCESS_OFF);
 		return done;
 	}
@@ -388,6 +398,25 @@ const char *gg_process_exe(void)
 	return identity.exe;
 }
 
+int gg_process_begin(const struct gg_agent_wish *wish)
+{
+	uint32_t state = GG_PROCESS_UNSTARTED;
+	int saved_errno = errno, cancel, status;
+
+	if (wish->directory != NULL && strlen(wish->directory) >= GG_OPTIONS_DIRECTORY_MAX)
+		return -ENAMETOOLONG;
+	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING))
+		return state == GG_PROCESS_RUNNING ? 0 : state == GG_PROCESS_OFF ? -ENODEV : -EBUSY;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	status = start(wish);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved_errno;
+	/* Nobody has seen anything of what failed: it may be tried again. */
+	gg_store_release(&gg_process.state,
+	                 status == 0 ? GG_PROCESS_RUNNING : GG_PROCESS_UNSTARTED);
+	return status;
+}
+
 void gg_process_look_at_control(void)
 {
 	struct gg_region_wish wish = gg_region_control(&gg_process.region);
@@ -412,6 +441,8 @@ void gg_process_update_sampler(struct gg_thread *t)
 
 	if (gg_process_is_startup()) {
 		options.interval = (double)gg_process.options.startup_interval;
+	} else if (t->interval_bytes != 0) {
+		options.interval = (double)t->interval_bytes;
 	} else {
 		uint64_t interval = gg_load_relaxed(&gg_process.interval_bytes);
 
@@ -448,20 +479,6 @@ void gg_process_learn(const struct gg_draw *draw, uint64_t size_bytes)
 	/* Release: who sees the count sees the plan. */
 	if (gg_plan_allocated(draw, size_bytes, interval))
 		gg_add_release(&gg_process.change_count, 1);
-}
-
-/* After the constructors of libc, before those of the program: usually the start. */
-__attribute__((constructor)) static void construct(void)
-{
-	struct gg_thread *t = &gg_thread;
-
-	/* It takes the loader's lock, which nobody holds for long here. */
-	gg_unwind_init();
-	if (!gg_thread_enter(t))
-		return;
-	if (gg_process_is_ready())
-		gg_listing_refresh();
-	gg_thread_leave(t);
 }
 
 /* What is allocated and freed after this is still recorded. */

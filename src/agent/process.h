@@ -57,6 +57,17 @@ enum { GG_PROCESS_WIPED, GG_PROCESS_SAME, GG_PROCESS_ADOPTING };
 /* Starts or adopts if need be.  False: nothing can be recorded, now or ever. */
 GG_COLD bool gg_process_prepare(void);
 
+struct gg_agent_wish;
+
+/*
+ * Starts because the program says so (geiger_start()), with what it asks for.  0, also where it runs
+ * already; or why not: then nothing is said, and it may be tried again.
+ */
+GG_COLD int gg_process_begin(const struct gg_agent_wish *wish);
+
+/* In a child, before anything else of ours runs there. */
+void gg_process_forked(void);
+
 /* On the sample path (gg_thread_enter), before anything else there. */
 static inline bool gg_process_is_ready(void)
 {

@@ -47,9 +47,10 @@ struct gg_thread {
 	uint32_t inside;           /* 1: on the sample path; a handler must not enter it */
 	uint32_t seen_change;      /* settings of the process that the sampler has */
 	uint32_t generation;       /* process that it was seeded in: gg_process.generation */
-	uint32_t busy_count;       /* allocations and frees of handlers that found it inside */
-	bool ending;               /* the block was given back for good */
-	bool has_row;              /* ... and this is its row in the region: */
+	uint64_t interval_bytes; /* of its own (geiger_thread_interval()); 0: that of the process */
+	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
+	bool ending;             /* the block was given back for good */
+	bool has_row;            /* ... and this is its row in the region: */
 	uint16_t row;
 };
 

@@ -61,9 +61,12 @@ static bool is_wanted(const struct state *s)
 /* Where sampling begins, or ends, what was pending is dropped unseen. */
 static void look_at_settings(struct state *s)
 {
-	uint32_t count = gg_embed_settings_count();
-	bool wanted = is_wanted(s);
+	uint32_t count;
+	bool wanted;
 
+	gg_embed_look();
+	count = gg_embed_settings_count();
+	wanted = is_wanted(s);
 	if (s->interval_bytes == 0 && s->seen_change != count &&
 	    s->sampler.options.interval != (double)gg_embed_interval())
 		change_sampler(s);
@@ -101,8 +104,14 @@ static void arm(struct geiger_bump *bump, struct state *s)
 }
 
 static void emit(struct state *s, void *object, size_t bytes, const char *type,
-                 const struct gg_draw *draw)
+                 const struct gg_draw *draw, const void *caller)
 {
+	const struct gg_embed_sample report = {
+		.object = object,
+		.bytes = bytes,
+		.type = type,
+		.draw = *draw,
+	};
 	struct geiger_bump_sample sample = {
 		.object = object,
 		.bytes = bytes,
@@ -117,8 +126,8 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 	if (s->inside)
 		return;
 	s->inside = true;
-	if (s->heap != 0)
-		gg_embed_report(s->heap, object, bytes, type, draw);
+	if (s->heap != 0 && gg_embed_is_sampling())
+		gg_embed_report(s->heap, &report, caller);
 	if (on_sample != NULL)
 		on_sample(s->user, &sample);
 	s->inside = false;
@@ -181,7 +190,7 @@ void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char 
 	bump->alloc_ptr = object + bytes;
 	arm(bump, s);
 	if (sampled)
-		emit(s, object, bytes, type, &draw);
+		emit(s, object, bytes, type, &draw, __builtin_return_address(0));
 	return object;
 }
 
@@ -198,7 +207,7 @@ void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, c
 	sampled = draw_for(s, bytes, &draw);
 	arm(bump, s);
 	if (sampled)
-		emit(s, object, bytes, type, &draw);
+		emit(s, object, bytes, type, &draw, __builtin_return_address(0));
 }
 
 void geiger_bump_enable(struct geiger_bump *bump, bool enabled)

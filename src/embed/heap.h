@@ -22,6 +22,7 @@ enum {
 struct gg_embed_heap {
 	char name[GG_EMBED_HEAP_NAME_MAX]; /* with its unit: "stack [slots]" */
 	uint32_t name_bytes;
+	uint32_t number; /* in the region; 0: not yet asked for, or none */
 	size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity);
 	void *provide_user;
 };

@@ -4,147 +4,103 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "embed/counts.h"
+#include "embed/draw.h"
 #include "embed/heap.h"
-#include "embed/public.h"
+#include "embed/name.h"
 #include "embed/settings.h"
+#include "embed/thread.h"
 
-__thread int64_t geiger_left_bytes __attribute__((tls_model("initial-exec")));
+enum {
+	OUR_FRAMES_MAX = 16 /* between the capture and the program */
+};
 
-/* For compilers that cannot reach it from outside. */
-GG_EXPORT int64_t *geiger_left_bytes_of_thread(void);
-
-int64_t *geiger_left_bytes_of_thread(void)
+/* The stack from `caller` on: *ret_pcs, innermost first. */
+static uint32_t capture(struct gg_embed_thread *t, const void *caller, const uint64_t **ret_pcs)
 {
-	return &geiger_left_bytes;
+	struct gg_unwind_stack stack;
+	uint32_t ours = 0;
+
+	gg_unwind_capture(&t->unwind, t->native_pcs, GG_COUNT(t->native_pcs), 0, &stack);
+	while (ours < stack.count && ours < OUR_FRAMES_MAX &&
+	       stack.frames[ours] != (uint64_t)(uintptr_t)caller)
+		ours++;
+	/* Where it is not found (another stack), all of it is better than nothing. */
+	if (ours == stack.count || ours == OUR_FRAMES_MAX)
+		ours = 0;
+	*ret_pcs = stack.frames + ours;
+	return stack.count - ours;
 }
 
-const char *geiger_version(void)
+static bool is_good(const struct gg_embed_sample *sample)
 {
-	return GG_VERSION;
+	uint64_t object = (uint64_t)(uintptr_t)sample->object;
+
+	return object != 0 && object >> GG_AGENT_KEY_BITS == 0 && sample->bytes <= PTRDIFF_MAX &&
+	       gg_draw_is_valid(&sample->draw) &&
+	       (sample->draw.offset_bytes < sample->bytes || sample->draw.offset_bytes == 0);
 }
 
-bool gg_embed_report(uint32_t heap, const void *object, size_t bytes, const char *type,
-                     const struct gg_draw *draw)
+static bool report(struct gg_embed_thread *t, uint32_t heap, struct gg_embed_heap *of,
+                   const struct gg_embed_sample *sample, const void *caller)
 {
-	(void)object;
-	(void)bytes;
-	(void)type;
-	(void)draw;
-	return gg_embed_heap_of(heap) != NULL && false;
-}
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	struct gg_agent_sample record = { .size_bytes = sample->bytes, .draw = sample->draw };
+	uint64_t id = 0;
 
-int geiger_start(const struct geiger_options *options)
-{
-	return options != NULL && options->interval_bytes > GG_EMBED_LONGEST_INTERVAL ? -EINVAL
-	                                                                              : -ENOSYS;
-}
-
-void geiger_stop(void)
-{
-}
-
-enum geiger_place geiger_recording_to(void)
-{
-	return GEIGER_TO_NOWHERE;
-}
-
-int geiger_set_interval(uint64_t interval_bytes)
-{
-	if (interval_bytes == 0 || interval_bytes > GG_EMBED_LONGEST_INTERVAL)
-		return -EINVAL;
-	gg_store_relaxed(&gg_embed_settings.interval_bytes, interval_bytes);
-	gg_add_release(&gg_embed_settings.change_count, 1);
-	return 0;
-}
-
-uint64_t geiger_interval(void)
-{
-	return gg_embed_interval();
-}
-
-int geiger_snapshot(const char *path)
-{
-	(void)path;
-	return -ENOENT;
-}
-
-void geiger_allocated(uint32_t heap, const void *object, size_t bytes, const char *type)
-{
 	(void)heap;
-	(void)object;
-	(void)bytes;
-	(void)type;
-	geiger_left_bytes = INT64_MAX;
+	if (agent == NULL || !gg_embed_is_recording())
+		return false;
+	record.heap = (uint16_t)gg_embed_heap_number(of);
+	record.type = gg_embed_type_number(sample->type);
+	record.key = gg_agent_key(record.heap, (uint64_t)(uintptr_t)sample->object);
+	record.pc_count = capture(t, caller, &record.pcs);
+	if (record.heap != 0)
+		id = agent->record(&record);
+	gg_embed_count(id != 0 ? GG_EMBED_SAMPLES : GG_EMBED_DROPPED);
+	return id != 0;
 }
 
-bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
+bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
 {
-	(void)bytes;
-	(void)ret_sample;
-	geiger_left_bytes = INT64_MAX;
-	return false;
-}
+	struct gg_embed_heap *of = gg_embed_heap_of(heap);
+	struct gg_embed_thread *t = gg_embed_thread();
+	int saved_errno = errno;
+	bool done;
 
-void geiger_put_back(size_t bytes)
-{
-	(void)bytes;
-	geiger_left_bytes = INT64_MAX;
+	if (of == NULL)
+		return false;
+	if (!is_good(sample)) {
+		gg_embed_count(GG_EMBED_BAD_SAMPLES);
+		return false;
+	}
+	if (t == NULL || !gg_embed_enter(t))
+		return false;
+	done = report(t, heap, of, sample, caller);
+	gg_embed_leave(t);
+	errno = saved_errno;
+	return done;
 }
 
 bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 {
-	(void)heap;
-	(void)sample;
-	return false;
-}
+	struct gg_embed_sample internal;
 
-void geiger_thread_interval(uint64_t interval_bytes)
-{
-	(void)interval_bytes;
-}
-
-void geiger_freed(uint32_t heap, const void *object)
-{
-	(void)heap;
-	(void)object;
-}
-
-void geiger_moved(uint32_t heap, const void *from, const void *to)
-{
-	(void)heap;
-	(void)from;
-	(void)to;
-}
-
-void geiger_promoted(uint32_t heap, const void *object)
-{
-	(void)heap;
-	(void)object;
-}
-
-size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
-                        const void *(*where)(void *user, const void *object,
-                                             enum geiger_generation *generation),
-                        void *user)
-{
-	(void)heap;
-	(void)generations;
-	(void)where;
-	(void)user;
-	return 0;
-}
-
-int geiger_listen(void (*heard)(void *user, const struct geiger_event *event), void *user)
-{
-	(void)user;
-	return heard == NULL ? -EINVAL : -ENOSYS;
-}
-
-int geiger_unlisten(void (*heard)(void *user, const struct geiger_event *event), void *user)
-{
-	(void)heard;
-	(void)user;
-	return -ENOENT;
+	if (sample == NULL || gg_embed_scheme(sample->scheme) < 0) {
+		gg_embed_count(GG_EMBED_BAD_SAMPLES);
+		return false;
+	}
+	internal = (struct gg_embed_sample){
+		.object = sample->object,
+		.bytes = sample->bytes,
+		.type = sample->type,
+		.draw = { .interval = (double)sample->interval_bytes,
+		          .offset_bytes = sample->offset,
+		          .mark_count = sample->marks,
+		          .scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme) },
+		.flags = sample->flags,
+		.frames = sample->frames,
+		.frame_count = sample->frame_count,
+	};
+	return gg_embed_report(heap, &internal, __builtin_return_address(0));
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings - is anything sampled in this process, and how densely: what every sampler of libgeiger
- * looks at in its slow path.
+ * settings - is anything sampled in this process, and how densely; and who records it (interface.h).
  *
- * Threads  any.  Each setting is a word of its own; the count is changed after them, by release, so
- *          who finds it unchanged has them.
+ * Every sampler of libgeiger looks here in its slow path (gg_embed_look()), which in turn looks at what
+ * the recording wants: so a sampler needs to see one count alone.
+ *
+ * Who        decided once, by a constructor: the agent, if its table is there, else our own.  Before it
+ *            ran nothing is sampled.
+ * Threads    any.  Each setting is a word of its own; the count is changed after them, by release, so
+ *            who finds it unchanged has them.
  */
 #pragma once
 
@@ -12,18 +16,34 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "embed/interface.h"
 #include "stats/sampler.h"
 
-#define GG_EMBED_LONGEST_INTERVAL (UINT64_C(1) << 62)
+#define GG_EMBED_LONGEST_INTERVAL (UINT64_C(1) << 62) /* of a sampler */
+
+enum {
+	/* A thread looks for new settings at least once in so many bytes, as it does for malloc. */
+	GG_EMBED_VISIT_BYTES = 8 << 20
+};
 
 struct gg_embed_settings {
-	uint32_t change_count; /* of the others; from 1 on, so that 0 has seen nothing */
-	uint32_t is_recording; /* samples go to a region */
-	uint32_t listeners;    /* how many there are */
-	uint64_t interval_bytes;
+	const struct gg_agent_interface *agent; /* NULL: before the constructor */
+	uint32_t is_own;                        /* the table is ours: nobody else records */
+	uint32_t change_count;                  /* of the following; from 1 on */
+	uint32_t is_recording;                  /* samples go to a region */
+	uint32_t listener_count;
+	uint32_t generation;     /* of the process: gg_agent_settings */
+	uint32_t scheme;         /* enum gg_scheme */
+	uint64_t interval_bytes; /* of the process */
+	uint64_t seed;           /* 0: none was asked for */
+	uint64_t seen;           /* change count and generation of the recording */
+	uint64_t next_stream;    /* of random numbers: one a sampler */
 };
 
 extern struct gg_embed_settings gg_embed_settings;
+
+/* Takes over what the recording wants, if that is new. */
+void gg_embed_look(void);
 
 /* Acquire: pairs with the release of who changed them. */
 static inline uint32_t gg_embed_settings_count(void)
@@ -31,13 +51,23 @@ static inline uint32_t gg_embed_settings_count(void)
 	return gg_load_acquire(&gg_embed_settings.change_count);
 }
 
+static inline bool gg_embed_is_recording(void)
+{
+	return gg_load_relaxed(&gg_embed_settings.is_recording) != 0;
+}
+
 static inline bool gg_embed_is_sampling(void)
 {
-	return gg_load_relaxed(&gg_embed_settings.is_recording) != 0 ||
-	       gg_load_relaxed(&gg_embed_settings.listeners) != 0;
+	return gg_embed_is_recording() || gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
 }
 
 static inline uint64_t gg_embed_interval(void)
 {
 	return gg_load_relaxed(&gg_embed_settings.interval_bytes);
+}
+
+/* The table to call: what it does where nothing records is nothing.  NULL: too early. */
+static inline const struct gg_agent_interface *gg_embed_agent(void)
+{
+	return gg_load_relaxed(&gg_embed_settings.agent);
 }

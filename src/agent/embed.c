@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * embed - samples of heaps that a program allocates from by itself, as libgeiger hands them over.
+ *
+ * They go the way of malloc's: thread, region, modules.  Only their stack is captured by libgeiger,
+ * which knows the runtime's frames.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include "agent/listing.h"
+#include "agent/loaded.h"
+#include "agent/process.h"
+#include "agent/thread.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "embed/interface.h"
+#include "region/control.h"
+#include "region/record.h"
+#include "region/stack.h"
+
+/* Is there a region that this process may write?  It does not begin one. */
+static bool is_running(void)
+{
+	/* Acquire: what was set up before is seen. */
+	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING;
+}
+
+/* On the sample path, with a block; NULL: not now. */
+static struct gg_thread_block *enter(struct gg_thread *t)
+{
+	struct gg_thread_block *block = NULL;
+
+	if (!is_running() || !gg_thread_enter(t))
+		return NULL;
+	if (gg_process_is_ready())
+		block = gg_thread_block(t);
+	if (block == NULL)
+		gg_thread_leave(t);
+	return block;
+}
+
+static void leave(struct gg_thread *t, struct gg_thread_block *block)
+{
+	gg_thread_put_block(t, block);
+	gg_thread_leave(t);
+}
+
+static int change(const struct gg_agent_wish *wish)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_region_control *control;
+
+	if (wish->interval_bytes > GG_REGION_INTERVAL_MAX)
+		return -EINVAL;
+	if (!is_running() || !gg_thread_enter(t))
+		return -ENOENT;
+	if (!gg_process_is_ready()) {
+		gg_thread_leave(t);
+		return -ENOENT;
+	}
+	control = &gg_process.region.header->control;
+	if (wish->interval_bytes != 0)
+		gg_store_relaxed(&control->interval_bytes, wish->interval_bytes);
+	if (wish->set_active)
+		gg_store_relaxed(&control->active, wish->active);
+	/* Release: who sees the count sees the wish; pairs with gg_region_control(). */
+	gg_add_release(&control->change_count, 1);
+	gg_process_look_at_control();
+	gg_thread_leave(t);
+	return 0;
+}
+
+static int start(const struct gg_agent_wish *wish)
+{
+	struct gg_thread *t = &gg_thread;
+	int status = 0;
+
+	if (wish->interval_bytes > GG_REGION_INTERVAL_MAX)
+		return -EINVAL;
+	if (!is_running()) {
+		if (!gg_thread_enter(t))
+			return -EBUSY;
+		status = gg_process_begin(wish);
+		gg_thread_leave(t);
+	}
+	return status < 0 ? status : change(wish);
+}
+
+static void look(struct gg_agent_settings *ret_settings)
+{
+	*ret_settings = (struct gg_agent_settings){ 0 };
+	if (!is_running())
+		return;
+	gg_process_look_at_control();
+	/* Acquire: pairs with the release of who changed the others. */
+	ret_settings->change_count = gg_load_acquire(&gg_process.change_count);
+	ret_settings->generation = gg_load_relaxed(&gg_process.generation);
+	ret_settings->is_active = gg_load_relaxed(&gg_process.is_active) != 0;
+	ret_settings->interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
+	ret_settings->seed = gg_process.options.sampler.seed;
+	ret_settings->scheme = gg_process.options.sampler.scheme;
+}
+
+static void thread_interval(uint64_t interval_bytes)
+{
+	struct gg_thread *t = &gg_thread;
+
+	if (!gg_thread_enter(t))
+		return;
+	t->interval_bytes = interval_bytes;
+	if (is_running() && gg_process_is_ready())
+		gg_process_update_sampler(t);
+	gg_thread_leave(t);
+}
+
+static uint32_t name(enum gg_region_table_id table, const char *text, size_t bytes)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	uint32_t id;
+
+	if (block == NULL)
+		return 0;
+	id = gg_region_add_name(&gg_process.region, table, text, bytes);
+	leave(t, block);
+	return id;
+}
+
+static uint64_t record(const struct gg_agent_sample *sample)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_region *region = &gg_process.region;
+	int saved_errno = errno;
+	struct gg_thread_block *block = enter(t);
+	struct gg_allocation allocation = {
+		.address = sample->key,
+		.time_ns = gg_clock_monotonic_ns(),
+		.size_bytes = sample->size_bytes,
+		.usable_bytes = sample->size_bytes,
+		.draw = sample->draw,
+		.heap = sample->heap,
+		.type = sample->type,
+		.flags = sample->flags,
+	};
+	uint64_t id;
+
+	if (block == NULL)
+		return 0;
+	gg_listing_refresh();
+	allocation.stack = gg_region_intern(region, &block->record, sample->pcs, sample->pc_count);
+	/* The stack interned last is not the one that the unwinder of malloc's samples remembers. */
+	block->stack_tag += 1;
+	gg_loaded_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
+	id = gg_region_record_alloc(region, &block->record, &allocation);
+	leave(t, block);
+	errno = saved_errno;
+	return id;
+}
+
+static uint64_t find(uint64_t key)
+{
+	struct gg_region_sample sample;
+
+	return is_running() && gg_region_find(&gg_process.region, (const void *)(uintptr_t)key,
+	                                      &sample)
+	               ? sample.id
+	               : 0;
+}
+
+static bool close_object(uint64_t key, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno;
+	struct gg_thread_block *block = enter(t);
+	bool closed;
+
+	if (block == NULL)
+		return false;
+	closed = gg_region_record_free(&gg_process.region, &block->record,
+	                               (const void *)(uintptr_t)key, id, gg_clock_monotonic_ns(),
+	                               GG_STACK_EMPTY);
+	leave(t, block);
+	errno = saved_errno;
+	return closed;
+}
+
+const struct gg_agent_interface gg_agent_interface = {
+	.version = GG_AGENT_INTERFACE_VERSION,
+	.bytes = sizeof(gg_agent_interface),
+	.filter_view = &gg_process.region.filter.view,
+	.start = start,
+	.change = change,
+	.look = look,
+	.thread_interval = thread_interval,
+	.name = name,
+	.record = record,
+	.find = find,
+	.close = close_object,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork - the hook of _Fork(), which calls no handlers of pthread_atfork(). */
+#include <unistd.h>
+
+#include "agent/process.h"
+#include "agent/real.h"
+#include "base/compiler.h"
+
+/*
+ * What handlers may call (glibc since 2.34): the page that tells children alone would tell too late.  A
+ * child of a bare clone() in a handler on the sample path must not go back there.
+ */
+GG_EXPORT pid_t _Fork(void);
+GG_EXPORT pid_t _Fork(void)
+{
+	pid_t child = gg_real._Fork();
+
+	if (child == 0)
+		gg_process_forked();
+	return child;
+}

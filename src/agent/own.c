@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * own - what of the agent is not there where its code is a part of libgeiger: the allocator is nobody's,
+ * and no function of libc is hooked.  A program that sets a handler for SIGBUS of its own, later, has that
+ * one alone (guard.h).
+ */
+#include "agent/interface.h"
+#include "agent/process.h"
+#include "agent/real.h"
+#include "agent/sandbox.h"
+
+struct gg_real gg_real = { .sigaction = sigaction };
+uint32_t gg_sandbox_entered;
+
+void gg_real_find(void)
+{
+}
+
+void gg_interface_take(void)
+{
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interface - what libgeiger asks of whoever writes a region: the agent, where it is preloaded, or else
+ * the same code inside libgeiger.
+ *
+ * The agent exports one symbol, geiger_agent_interface, which points to this table.  libgeiger looks for
+ * it by name, so either side is there without the other, or of another version: a table of another
+ * version is as if there were no agent.  libgeiger's own table is gg_agent_interface (src/agent/embed.c).
+ *
+ * Objects    are known by a key: the heap's number in the region above 48 bits of address or id
+ *            (gg_agent_key).  Blocks of malloc have heap 0, so no two of them meet.
+ * Threads    any, also in signal handlers; a call that interrupts another one of its thread does nothing
+ *            and is counted in the region.
+ * Never      allocates or locks, but start() and snapshot().  errno is kept.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/layout.h"
+#include "stats/scheme.h"
+
+enum {
+	GG_AGENT_INTERFACE_VERSION = 1,
+	GG_AGENT_KEY_BITS = 48 /* of an object in its heap */
+};
+
+/* What is recorded now, and how samples are to be drawn. */
+struct gg_agent_settings {
+	uint32_t change_count; /* of all below; 0: nothing is recorded, now or ever */
+	uint32_t generation;   /* processes forked since the first one: samplers start anew */
+	bool is_active;
+	uint64_t interval_bytes;
+	uint64_t seed; /* 0: none was asked for */
+	enum gg_scheme scheme;
+};
+
+/* What is to be different; zeros and false: nothing. */
+struct gg_agent_wish {
+	bool set_active, active;
+	uint64_t interval_bytes;
+	uint64_t seed;         /* at the start alone, like: */
+	const char *directory; /* NULL: as the environment says */
+};
+
+struct gg_agent_sample {
+	uint64_t key;
+	uint64_t size_bytes;
+	struct gg_draw draw;
+	const uint64_t *pcs; /* innermost first; frames of runtimes by frame() */
+	uint32_t pc_count;
+	uint16_t heap, type; /* by name() */
+	uint8_t flags;       /* GG_SAMPLE_... */
+};
+
+struct gg_agent_interface {
+	uint32_t version, bytes; /* GG_AGENT_INTERFACE_VERSION, and of this struct */
+
+	/* The filter's first word: is a key perhaps that of a sample (gg_filter_view_maybe())? */
+	const uint64_t *filter_view;
+
+	/* Begins to record, if it does not yet.  0, or why it cannot. */
+	int (*start)(const struct gg_agent_wish *wish);
+	/* Changes settings, as another process would through the region.  -ENOENT: nothing is recorded. */
+	int (*change)(const struct gg_agent_wish *wish);
+	void (*look)(struct gg_agent_settings *ret_settings);
+	/* The calling thread's own interval, for blocks of malloc; 0: that of the process. */
+	void (*thread_interval)(uint64_t interval_bytes);
+
+	/* The number of a heap or type of that name (GG_TABLE_HEAPS, GG_TABLE_TYPES); 0: none. */
+	uint32_t (*name)(enum gg_region_table_id table, const char *name, size_t bytes);
+
+	/* The sample's id; 0: dropped, counted.  A live sample of the same key is closed as missed. */
+	uint64_t (*record)(const struct gg_agent_sample *sample);
+	/* The id of the live sample of that key; 0: there is none. */
+	uint64_t (*find)(uint64_t key);
+	/* True: it was a sample, and is closed.  id: only that one; 0: whichever. */
+	bool (*close)(uint64_t key, uint64_t id);
+};
+
+/* libgeiger's own. */
+extern const struct gg_agent_interface gg_agent_interface;
+
+static inline uint64_t gg_agent_key(uint32_t heap, uint64_t object)
+{
+	return (uint64_t)heap << GG_AGENT_KEY_BITS | object;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread - what libgeiger keeps of each thread: its sampler, and room for one sample's stack.
+ *
+ * Mapped at the thread's first slow call, given back when it ends, and used again: a program has as many
+ * as it had threads at once.  Only what a sample needs is touched.
+ *
+ * Threads  each its own.  `inside` says to signal handlers that it is being used.
+ * Fork     the child's thread has its parent's; those of threads that it does not have are lost to it
+ *          (memory that it shares with the parent as long as neither writes to it).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "embed/public.h"
+#include "stats/sampler.h"
+#include "unwind/unwind.h"
+
+enum {
+	GG_EMBED_FRAMES = 512, /* of a runtime, that are kept of a stack: the innermost */
+	GG_EMBED_STACK = GG_UNWIND_KEEP + GG_EMBED_FRAMES
+};
+
+struct gg_embed_thread {
+	struct gg_embed_thread *next_free; /* while nobody has it */
+	uint32_t inside;                   /* 1: in the library */
+
+	/* Of geiger_due(); its count is geiger_left_bytes while the thread is outside. */
+	struct gg_sampler sampler;
+	uint64_t interval_bytes; /* the thread's own; 0: that of the process */
+	uint32_t seen_change;    /* of the settings */
+	uint32_t generation;     /* of the process that it was seeded in; 0: none */
+
+	struct gg_unwind_thread unwind;
+	struct gg_unwind_memo memo;
+	uint64_t native_pcs[GG_UNWIND_KEEP];
+	struct geiger_frame frames[GG_EMBED_FRAMES]; /* of the runtime */
+	uint64_t pcs[GG_EMBED_STACK];                /* both, as the region takes them */
+	struct geiger_event_frame event_frames[GG_EMBED_STACK];
+};
+
+/* The calling thread's; NULL: no memory. */
+struct gg_embed_thread *gg_embed_thread(void);
+
+/* False: the thread is inside already, which is counted. */
+bool gg_embed_enter(struct gg_embed_thread *t);
+
+static inline void gg_embed_leave(struct gg_embed_thread *t)
+{
+	gg_fence_signal();
+	gg_store_relaxed(&t->inside, 0);
+}
