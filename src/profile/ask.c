@@ -56,6 +56,10 @@ static uint32_t key_of_sample(const struct run *run, const struct gg_model_sampl
 		return size_class(sample->size_bytes);
 	case GG_BY_KIND:
 		return sample->kind;
+	case GG_BY_HEAP:
+		return gg_model_kind(run->model, sample->kind).heap;
+	case GG_BY_TYPE:
+		return gg_model_kind(run->model, sample->kind).type;
 	default:
 		return gg_model_stack_top(run->model, sample->stack);
 	}
@@ -74,6 +78,10 @@ static uint32_t key_of_coarse(const struct run *run, const struct gg_coarse *coa
 		                                           : SIZE_KEY_COUNT - 1;
 	case GG_BY_KIND:
 		return (uint32_t)gg_model_kind_count(run->model);
+	case GG_BY_HEAP:
+		return (uint32_t)gg_model_heap_count(run->model);
+	case GG_BY_TYPE:
+		return (uint32_t)gg_model_type_count(run->model);
 	default:
 		return gg_model_stack_top(run->model, coarse->stack);
 	}
@@ -102,6 +110,10 @@ static size_t count_keys(const struct gg_model *model, enum gg_grouping by)
 		return SIZE_KEY_COUNT;
 	case GG_BY_KIND:
 		return gg_model_kind_count(model) + 1;
+	case GG_BY_HEAP:
+		return gg_model_heap_count(model) + 1;
+	case GG_BY_TYPE:
+		return gg_model_type_count(model) + 1;
 	}
 	return count;
 }

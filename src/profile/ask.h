@@ -28,8 +28,8 @@
  *
  * Self and total.  A row's self has what the row's own code asked for: the innermost place of the
  * stack.  Its total also has what was called from it, each sample once however often the row is on
- * the stack (recursion).  For groupings that are no places (stack, thread, process, size, kind) the
- * two are the same tally.
+ * the stack (recursion).  For groupings that are no places (stack, thread, process, size, kind,
+ * heap, type) the two are the same tally.
  *
  * Exactness.  Coarse rows have no times of their own, only ranges in which their samples were
  * allocated and freed.  Where such a range holds the moment, or an end of the window, it is not known
@@ -62,13 +62,16 @@ enum gg_grouping {
 	GG_BY_LINE,
 	GG_BY_STACK,
 	GG_BY_MODULE,
+	GG_BY_SIZE,
+	GG_BY_KIND, /* heap and type */
+	GG_BY_HEAP,
+	GG_BY_TYPE,
+	/* Rows of two profiles are compared by what they are called, which these do not allow. */
 	GG_BY_THREAD,
 	GG_BY_PROCESS,
-	GG_BY_SIZE,
-	GG_BY_KIND,
 };
 
-enum { GG_GROUPING_COUNT = GG_BY_KIND + 1 };
+enum { GG_GROUPING_COUNT = GG_BY_PROCESS + 1 };
 
 #define GG_TEMPORARY_NS INT64_C(1000000)
 
@@ -87,8 +90,8 @@ struct gg_question {
 /* Everything, live at the end, by function. */
 void gg_question_init(struct gg_question *query);
 
-/* One group.  `key` is the number of a function, line, stack, module, thread, process or kind; of
- * sizes n: the class (2^(n-1), 2^n], 0 for empty blocks. */
+/* One group.  `key` is the number of a function, line, stack, module, thread, process, kind, heap
+ * or type; of sizes n: the class (2^(n-1), 2^n], 0 for empty blocks. */
 struct gg_row {
 	uint32_t key;
 	bool is_named; /* asked for by its name: an interval of it is not that of a discovered row */

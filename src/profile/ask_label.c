@@ -91,6 +91,14 @@ static void label_size(uint32_t class, struct gg_buf *out)
 		              gg_size_format_short((double)(UINT64_C(1) << (class - 1)), from), to);
 }
 
+/* Of what coarse rows do not tell there is one row more than there are names. */
+static void label_kind(uint32_t key, size_t count,
+                       const char *name(const struct gg_model *model, uint32_t number),
+                       const struct gg_model *model, struct gg_buf *out)
+{
+	gg_buf_append_text(out, key < count ? name(model, key) : "[not kept]");
+}
+
 void gg_row_label(const struct gg_model *model, const struct gg_result *result,
                   const struct gg_row *row, struct gg_buf *out)
 {
@@ -117,9 +125,13 @@ void gg_row_label(const struct gg_model *model, const struct gg_result *result,
 		label_size(row->key, out);
 		return;
 	case GG_BY_KIND:
-		gg_buf_append_text(out, row->key < gg_model_kind_count(model)
-		                                ? gg_model_kind_name(model, row->key)
-		                                : "[not kept]");
+		label_kind(row->key, gg_model_kind_count(model), gg_model_kind_name, model, out);
+		return;
+	case GG_BY_HEAP:
+		label_kind(row->key, gg_model_heap_count(model), gg_model_heap_name, model, out);
+		return;
+	case GG_BY_TYPE:
+		label_kind(row->key, gg_model_type_count(model), gg_model_type_name, model, out);
 		return;
 	}
 }

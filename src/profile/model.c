@@ -22,11 +22,12 @@ void gg_model_free(struct gg_model *model)
 	if (model == NULL)
 		return;
 	struct gg_items *all[] = {
-		&model->samples,  &model->coarse,   &model->processes, &model->threads,
-		&model->memory,   &model->sessions, &model->events,    &model->notes,
-		&model->nodes,    &model->counters, &model->frames,    &model->places,
-		&model->mappings, &model->lines,    &model->functions, &model->modules,
-		&model->kinds,    &model->chunks,   &model->text_list,
+		&model->samples,   &model->coarse,    &model->processes,  &model->threads,
+		&model->memory,    &model->sessions,  &model->events,     &model->notes,
+		&model->nodes,     &model->counters,  &model->frames,     &model->places,
+		&model->lines,     &model->functions, &model->modules,    &model->kinds,
+		&model->heaps,     &model->types,     &model->kind_parts, &model->chunks,
+		&model->text_list, &model->mappings,
 	};
 
 	free_chunks(model);
@@ -186,6 +187,31 @@ size_t gg_model_kind_count(const struct gg_model *model)
 const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind)
 {
 	return GG_ITEMS(model, kinds, const char *)[kind];
+}
+
+struct gg_model_kind gg_model_kind(const struct gg_model *model, uint32_t kind)
+{
+	return GG_ITEMS(model, kind_parts, struct gg_model_kind)[kind];
+}
+
+size_t gg_model_heap_count(const struct gg_model *model)
+{
+	return model->heaps.used_count;
+}
+
+const char *gg_model_heap_name(const struct gg_model *model, uint32_t heap)
+{
+	return GG_ITEMS(model, heaps, const char *)[heap];
+}
+
+size_t gg_model_type_count(const struct gg_model *model)
+{
+	return model->types.used_count;
+}
+
+const char *gg_model_type_name(const struct gg_model *model, uint32_t type)
+{
+	return GG_ITEMS(model, types, const char *)[type];
 }
 
 struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)

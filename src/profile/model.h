@@ -144,6 +144,19 @@ size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_mod
 size_t gg_model_kind_count(const struct gg_model *model);
 const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind);
 
+/*
+ * The two parts of a kind.  Heaps: "malloc", "mapping", and those that programs have registered; types:
+ * number 0 is "[no type]".
+ */
+struct gg_model_kind {
+	uint32_t heap, type;
+};
+struct gg_model_kind gg_model_kind(const struct gg_model *model, uint32_t kind);
+size_t gg_model_heap_count(const struct gg_model *model);
+const char *gg_model_heap_name(const struct gg_model *model, uint32_t heap);
+size_t gg_model_type_count(const struct gg_model *model);
+const char *gg_model_type_name(const struct gg_model *model, uint32_t type);
+
 /* Frames whose function has no name, and the module that has most of those. */
 struct gg_model_unresolved {
 	uint64_t frame_count, all_frame_count;

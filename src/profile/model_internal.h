@@ -40,8 +40,10 @@ struct gg_model_module {
 struct gg_model {
 	struct gg_items samples, coarse, processes, threads, sessions, memory, events, notes,
 		counters;
-	struct gg_items nodes, frames, places, functions, lines, modules, mappings, kinds;
-	struct gg_items chunks; /* of texts */
+	struct gg_items nodes, frames, places, functions, lines, modules, mappings;
+	struct gg_items kinds, heaps, types; /* names */
+	struct gg_items kind_parts;          /* struct gg_model_kind of each kind */
+	struct gg_items chunks;              /* of texts */
 	size_t chunk_used, chunk_size;
 	struct gg_map texts, function_map, line_map;
 	struct gg_items text_list; /* text of each number in `texts` */

@@ -131,33 +131,56 @@ static void part_done(struct part *part)
 	gg_map_done(&part->kinds);
 }
 
+/* The number of a name in a list of names; equal ones have one. */
+static int number_name(struct gg_model *model, struct gg_items *names, const char *name,
+                       uint32_t *ret_number)
+{
+	bool failed = false;
+	const char *text = gg_model_text(model, name, &failed), **kept;
+	size_t number = 0;
+
+	if (failed)
+		return -ENOMEM;
+	while (number < names->used_count && ((const char **)names->data)[number] != text)
+		number++;
+	if (number == names->used_count) {
+		kept = gg_items_add(names, sizeof(*kept));
+		if (kept == NULL)
+			return -ENOMEM;
+		*kept = text;
+	}
+	*ret_number = (uint32_t)number;
+	return 0;
+}
+
 /* The model's kind of a key: "malloc", "pool: Node"; equal names are one kind. */
 static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 {
 	struct gg_model *model = load->model;
 	uint32_t heap = (uint32_t)(key >> 32) & INT32_MAX, type = (uint32_t)key;
-	const char *heap_name = key >> 63 != 0 ? "mapping" : "malloc", **kept, *text;
-	bool failed = false;
-	size_t number;
+	const char *heap_name = key >> 63 != 0 ? "mapping" : "malloc", *type_name = "[no type]";
+	struct gg_model_kind *parts;
+	uint32_t heap_number, type_number;
+	size_t count = model->kinds.used_count;
 	char name[512];
 
 	if (heap != 0)
 		heap_name = ((const char **)load->heap_names.data)[heap];
+	if (type != 0)
+		type_name = ((const char **)load->type_names.data)[type];
 	snprintf(name, sizeof(name), "%.240s%s%.240s", heap_name, type != 0 ? ": " : "",
-	         type != 0 ? ((const char **)load->type_names.data)[type] : "");
-	text = gg_model_text(model, name, &failed);
-	if (failed)
+	         type != 0 ? type_name : "");
+	if (number_name(model, &model->heaps, heap_name, &heap_number) < 0 ||
+	    number_name(model, &model->types, "[no type]", &type_number) < 0 ||
+	    number_name(model, &model->types, type_name, &type_number) < 0 ||
+	    number_name(model, &model->kinds, name, ret_kind) < 0)
 		return -ENOMEM;
-	for (number = 0; number < model->kinds.used_count; number++)
-		if (GG_ITEMS(model, kinds, const char *)[number] == text)
-			break;
-	if (number == model->kinds.used_count) {
-		kept = gg_items_add(&model->kinds, sizeof(*kept));
-		if (kept == NULL)
-			return -ENOMEM;
-		*kept = text;
-	}
-	*ret_kind = (uint32_t)number;
+	if (model->kinds.used_count == count)
+		return 0;
+	parts = gg_items_add(&model->kind_parts, sizeof(*parts));
+	if (parts == NULL)
+		return -ENOMEM;
+	*parts = (struct gg_model_kind){ .heap = heap_number, .type = type_number };
 	return 0;
 }
 

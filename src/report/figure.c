@@ -20,6 +20,28 @@ struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity qua
 		                   .quantity = quantity };
 }
 
+bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,
+                                struct gg_figure *ret_figure)
+{
+	double samples = (double)tally->sample_count;
+	double interval = gg_sum_value(&tally->failed_bytes) / samples + 1;
+	double variance = gg_sum_value(&tally->failed_variance) / samples;
+	double rest = gg_sum_value(&tally->rest_bytes);
+	struct gg_interval ends;
+
+	/* R of each: their mean is that of the mean R only if all are the same. */
+	if (tally->sample_count == 0 || tally->mark_count != tally->sample_count ||
+	    fabs(variance - interval * (interval - 1)) > 1e-9 * variance)
+		return false;
+	ends = gg_interval_failed_trials(interval, tally->sample_count, rest, confidence,
+	                                 GG_WINDOW_FREE);
+	*ret_figure = (struct gg_figure){ .estimate = gg_tally_failed_trials(tally).value,
+		                          .low = ends.low,
+		                          .high = ends.high,
+		                          .quantity = GG_BYTES };
+	return true;
+}
+
 struct unit {
 	double factor;
 	const char *name; /* with its blank */

@@ -36,6 +36,14 @@ struct gg_figure_style {
 struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity quantity,
                               double confidence, bool discovered);
 
+/*
+ * Bytes by the other estimator, failed trials (estimate.h), whose law is known exactly: for groups whose
+ * samples have offsets and were all drawn with one sampling interval.  False: these were not, or some
+ * of them were folded.  The ends are those of a group that begins and ends between two samples.
+ */
+bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,
+                                struct gg_figure *ret_figure);
+
 void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,
                       struct gg_buf *out);
 

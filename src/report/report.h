@@ -83,6 +83,9 @@ bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row
 const char *gg_metric_name(enum gg_metric metric);
 const char *gg_grouping_name(enum gg_grouping by);
 
+/* Rows also have the bytes by failed trials: heaps and types, which runtimes draw. */
+bool gg_report_has_failed_trials(const struct gg_result *result);
+
 /*
  * What the rows from `first` on hold at most, each for itself: the largest high end.  Few of them are
  * computed: those whose estimate and deviation are the largest.

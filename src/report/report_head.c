@@ -20,7 +20,8 @@ static const char *const metric_names[] = {
 static const char *const grouping_names[] = {
 	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",
 	[GG_BY_MODULE] = "module",     [GG_BY_THREAD] = "thread", [GG_BY_PROCESS] = "process",
-	[GG_BY_SIZE] = "size",         [GG_BY_KIND] = "kind",
+	[GG_BY_SIZE] = "size",         [GG_BY_KIND] = "kind",     [GG_BY_HEAP] = "heap",
+	[GG_BY_TYPE] = "type",
 };
 
 const char *gg_metric_name(enum gg_metric metric)
@@ -31,6 +32,12 @@ const char *gg_metric_name(enum gg_metric metric)
 const char *gg_grouping_name(enum gg_grouping by)
 {
 	return grouping_names[by];
+}
+
+bool gg_report_has_failed_trials(const struct gg_result *result)
+{
+	return (result->query.by == GG_BY_HEAP || result->query.by == GG_BY_TYPE) &&
+	       result->query.unit == GG_BYTES;
 }
 
 void gg_report_append_time(int64_t time_ns, struct gg_buf *out)

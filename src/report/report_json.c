@@ -261,6 +261,8 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 		return;
 	case GG_BY_SIZE:
 	case GG_BY_KIND:
+	case GG_BY_HEAP:
+	case GG_BY_TYPE:
 		add_where(json, NULL, NULL, 0, NULL);
 		gg_row_label(model, report->result, row, &label);
 		gg_json_text(json, gg_grouping_name(report->result->query.by), gg_buf_text(&label));
@@ -274,7 +276,7 @@ static void add_row(const struct gg_report *report, struct gg_json *json, const 
 	enum gg_quantity unit = report->result->query.unit;
 	bool discovered = gg_report_is_discovered(report->result, row);
 	struct gg_figure self = gg_figure_of(row->self, unit, report->confidence, discovered);
-	struct gg_figure total = self;
+	struct gg_figure total = self, failed;
 
 	if (row->total != row->self)
 		total = gg_figure_of(row->total, unit, report->confidence, discovered);
@@ -283,6 +285,12 @@ static void add_row(const struct gg_report *report, struct gg_json *json, const 
 	gg_json_integer(json, "samples", row->total->sample_count);
 	gg_report_json_figure(json, "self", &self);
 	gg_report_json_figure(json, "total", &total);
+	if (gg_report_has_failed_trials(report->result)) {
+		if (gg_figure_by_failed_trials(row->self, report->confidence, &failed))
+			gg_report_json_figure(json, "failed_trials", &failed);
+		else
+			gg_json_text(json, "failed_trials", NULL);
+	}
 	gg_json_close(json);
 }
 

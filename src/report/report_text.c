@@ -17,7 +17,8 @@ enum {
 };
 
 struct columns {
-	bool has_total; /* beside self */
+	bool has_total;  /* beside self */
+	bool has_failed; /* the same by failed trials */
 	size_t figure_width, bar_width;
 	bool has_samples;
 	double most; /* the end of the bars */
@@ -42,19 +43,45 @@ static struct gg_figure figure_of(const struct gg_report *report, const struct g
 	                    gg_report_is_discovered(report->result, row));
 }
 
+static void append_failed_text(const struct gg_report *report, const struct gg_row *row,
+                               struct gg_buf *text)
+{
+	struct gg_figure figure;
+
+	if (gg_figure_by_failed_trials(row->self, report->confidence, &figure))
+		gg_figure_append(&report->figures, &figure, text);
+	else
+		gg_buf_append_text(text, "-");
+}
+
+static void fit_failed(const struct gg_report *report, const struct gg_row *row,
+                       struct columns *columns)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	size_t width;
+
+	append_failed_text(report, row, &text);
+	width = gg_fit_length(gg_buf_text(&text));
+	if (width > columns->figure_width)
+		columns->figure_width = width;
+}
+
 static struct columns lay_out(const struct gg_report *report)
 {
 	const struct gg_result *result = report->result;
-	struct columns columns = { .figure_width = 8,
+	struct columns columns = { .figure_width = gg_report_has_failed_trials(result) ? 13 : 8,
 		                   .bar_width = report->width >= SAMPLES_WIDTH ? 16 : 8,
 		                   .has_samples = report->width >= SAMPLES_WIDTH,
 		                   .has_total = result->query.by == GG_BY_FUNCTION ||
 		                                result->query.by == GG_BY_LINE ||
-		                                result->query.by == GG_BY_MODULE };
+		                                result->query.by == GG_BY_MODULE,
+		                   .has_failed = gg_report_has_failed_trials(result) };
 
 	for (size_t i = 0; i < shown_count(report); i++) {
 		const struct gg_tally *both[] = { result->rows[i].self, result->rows[i].total };
 
+		if (columns.has_failed)
+			fit_failed(report, &result->rows[i], &columns);
 		for (size_t k = 0; k < 2; k++) {
 			GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 			struct gg_figure figure = figure_of(report, &result->rows[i], both[k]);
@@ -75,10 +102,18 @@ static void append_heads(const struct gg_report *report, const struct columns *c
                          struct gg_buf *out)
 {
 	gg_buf_append_text(out, report->style.heading);
-	gg_fit_append_right(out, columns->has_total ? "self" : "", columns->figure_width);
+	gg_fit_append_right(out,
+	                    columns->has_total    ? "self"
+	                    : columns->has_failed ? "weighted"
+	                                          : "",
+	                    columns->figure_width);
 	if (columns->has_total) {
 		gg_buf_append_text(out, "  ");
 		gg_fit_append_right(out, "total", columns->figure_width);
+	}
+	if (columns->has_failed) {
+		gg_buf_append_text(out, "  ");
+		gg_fit_append_right(out, "failed trials", columns->figure_width);
 	}
 	if (columns->has_samples)
 		gg_buf_append_text(out, "  samples");
@@ -98,10 +133,20 @@ static void append_figure(const struct gg_report *report, const struct columns *
 	gg_buf_append_text(out, "  ");
 }
 
+static void append_failed(const struct gg_report *report, const struct columns *columns,
+                          const struct gg_row *row, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	append_failed_text(report, row, &text);
+	gg_fit_append_right(out, gg_buf_text(&text), columns->figure_width);
+	gg_buf_append_text(out, "  ");
+}
+
 /* How many characters stand before the name. */
 static size_t name_column(const struct columns *columns)
 {
-	return (columns->figure_width + 2) * (columns->has_total ? 2 : 1) +
+	return (columns->figure_width + 2) * (columns->has_total || columns->has_failed ? 2 : 1) +
 	       (columns->has_samples ? 9 : 0) + columns->bar_width + 2;
 }
 
@@ -148,6 +193,8 @@ static void append_row(const struct gg_report *report, const struct columns *col
 	append_figure(report, columns, row, row->self, out);
 	if (columns->has_total)
 		append_figure(report, columns, row, row->total, out);
+	if (columns->has_failed)
+		append_failed(report, columns, row, out);
 	if (columns->has_samples)
 		gg_buf_printf(out, "%7llu  ", (unsigned long long)row->total->sample_count);
 	gg_figure_append_bar(&report->figures, &figure, columns->most > 0 ? columns->most : 1,

@@ -402,6 +402,70 @@ TEST(sizes_kinds_lines_and_threads_have_rows)
 	gg_model_free(model);
 }
 
+static void put_sample_of(struct made_profile *made, const char *heap, const char *type,
+                          uint64_t size_bytes)
+{
+	struct gg_sample sample = { .free_ns = GG_TIME_NONE,
+		                    .process = made->process,
+		                    .thread = made->thread,
+		                    .size_bytes = size_bytes,
+		                    .usable_bytes = size_bytes,
+		                    .address = 64,
+		                    .draw = { .interval = 1, .mark_count = 1 } };
+
+	if (heap != NULL)
+		CHECK(gg_profile_intern_name(made->profile, GG_NAME_HEAP, heap, &sample.heap,
+		                             NULL) == 0);
+	if (type != NULL)
+		CHECK(gg_profile_intern_name(made->profile, GG_NAME_TYPE, type, &sample.type,
+		                             NULL) == 0);
+	CHECK(gg_profile_add_sample(made->profile, &sample, NULL, NULL) == 0);
+}
+
+TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
+{
+	struct gg_coarse coarse = { .to_ns = 2, .size_class = 255, .interval_bytes = 1 };
+	struct gg_question query;
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_result *result;
+
+	made_begin(&made, NULL, 1, 1);
+	put_sample_of(&made, NULL, NULL, 1);
+	put_sample_of(&made, "young", "pair", 2);
+	put_sample_of(&made, "young", "string", 4);
+	put_sample_of(&made, "old", "pair", 8);
+	put_sample_of(&made, "old", NULL, 16);
+	coarse.process = made.process;
+	coarse.sums = gg_sums_of(&(const struct gg_draw){ .interval = 1, .mark_count = 1 }, 32);
+	CHECK(gg_profile_add_coarse(made.profile, &coarse, NULL) == 0);
+	model = load(&made);
+	gg_question_init(&query);
+	query.metric = GG_METRIC_ALLOCATED;
+	query.by = GG_BY_HEAP;
+	result = ask(model, &query);
+	CHECK(result->row_count == 4);
+	holds(model, result, "malloc", 1, 1);
+	holds(model, result, "young", 6, 6);
+	holds(model, result, "old", 24, 24);
+	holds(model, result, "[not kept]", 32, 32);
+	gg_result_free(result);
+	query.by = GG_BY_TYPE;
+	result = ask(model, &query);
+	CHECK(result->row_count == 4);
+	holds(model, result, "[no type]", 17, 17);
+	holds(model, result, "pair", 10, 10);
+	holds(model, result, "string", 4, 4);
+	holds(model, result, "[not kept]", 32, 32);
+	gg_result_free(result);
+	query.by = GG_BY_KIND;
+	result = ask(model, &query);
+	CHECK(result->row_count == 6);
+	holds(model, result, "old: pair", 8, 8);
+	gg_result_free(result);
+	gg_model_free(model);
+}
+
 TEST(coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
 {
 	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };

@@ -79,3 +79,48 @@ TEST(a_bar_is_solid_to_the_low_end_and_thin_to_the_high_one)
 	draws(&ascii, (struct gg_figure){ 0, 0, 30, GG_BYTES }, 100, "---       ");
 	draws(&ascii, (struct gg_figure){ 0, 0, INFINITY, GG_BYTES }, 100, "          ");
 }
+
+/* The example of .NET's document on randomized allocation sampling: 8 samples, u = 10 908. */
+TEST(bytes_by_failed_trials_have_the_ends_of_the_negative_binomial)
+{
+	struct gg_draw draw = { .interval = 102400,
+		                .mark_count = 1,
+		                .scheme = GG_SCHEME_BERNOULLI };
+	struct gg_tally tally = { 0 }, mixed;
+	struct gg_figure figure;
+
+	CHECK(!gg_figure_by_failed_trials(&tally, 0.95, &figure));
+	for (int i = 0; i < 8; i++) {
+		draw.offset_bytes = i < 4 ? 10 : 1;
+		gg_tally_add(&tally, &draw, i < 4 ? 10 + 2000 : 1 + 727);
+	}
+	if (!CHECK(gg_figure_by_failed_trials(&tally, 0.95, &figure)))
+		return;
+	CHECK(figure.estimate == 8 * 102399.0 + 10908);
+	/* As if one sample fewer, and one more. */
+	CHECK(fabs(figure.low - (288185 + 10908)) <= 1);
+	CHECK(fabs(figure.high - (1614137 + 10908)) <= 2);
+	mixed = tally;
+	draw.interval = 51200;
+	gg_tally_add(&mixed, &draw, 1000);
+	CHECK(!gg_figure_by_failed_trials(&mixed, 0.95, &figure));
+	mixed = tally;
+	gg_tally_add_folded(&mixed, &(const struct gg_folded){ .sample_count = 1,
+	                                                       .bytes = 1,
+	                                                       .count = 1,
+	                                                       .interval = 102400,
+	                                                       .most_bytes = UINT64_MAX });
+	CHECK(!gg_figure_by_failed_trials(&mixed, 0.95, &figure));
+}
+
+TEST(where_everything_is_a_sample_failed_trials_are_none)
+{
+	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
+	struct gg_tally tally = { 0 };
+	struct gg_figure figure;
+
+	gg_tally_add(&tally, &draw, 1000);
+	gg_tally_add(&tally, &draw, 24);
+	CHECK(gg_figure_by_failed_trials(&tally, 0.95, &figure));
+	CHECK(figure.estimate == 1024 && figure.low == 1024 && figure.high == 1024);
+}
