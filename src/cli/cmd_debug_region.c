@@ -78,10 +78,11 @@ static void print_tables(const struct gg_region_view *view)
 		[GG_TABLE_TYPES] = "types",     [GG_TABLE_STRINGS] = "strings",
 		[GG_TABLE_STACKS] = "stacks",   [GG_TABLE_LIVE] = "live",
 		[GG_TABLE_ROWS] = "rows",       [GG_TABLE_RING] = "ring",
+		[GG_TABLE_FRAMES] = "frames",
 	};
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
-		const struct gg_region_table *table = &view->header.tables[i];
+		const struct gg_region_table *table = gg_region_table_of(&view->header, i);
 		uint64_t used = i == GG_TABLE_RING ? view->header.ring_head - view->header.ring_tail
 		                                   : table->used_count;
 

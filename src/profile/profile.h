@@ -168,6 +168,9 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sa
 /* The end of a sample that was added as live. */
 int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct gg_sample_end *end,
                           struct gg_error *error);
+/* A live one of a heap whose collector moves objects: where it is now. */
+int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t address, bool is_old,
+                           struct gg_error *error);
 int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
                           struct gg_error *error);
 /* Sums of a stack in a thread as the region counts them; replaces the row of that pair. */

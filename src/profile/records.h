@@ -94,6 +94,7 @@ enum gg_name_kind { GG_NAME_HEAP, GG_NAME_TYPE };
 enum {
 	GG_SAMPLE_IS_MAPPING = 1,  /* mmap, not an allocator */
 	GG_SAMPLE_MISSED_FREE = 2, /* its end was noticed late: free_ns is an upper bound */
+	GG_SAMPLE_IS_OLD = 4,      /* in the old generation of its heap, at its end */
 };
 
 struct gg_sample_end {
@@ -101,6 +102,7 @@ struct gg_sample_end {
 	uint32_t thread; /* that freed it */
 	uint32_t stack;  /* where, if that was recorded */
 	bool missed;     /* GG_SAMPLE_MISSED_FREE */
+	bool is_old;     /* GG_SAMPLE_IS_OLD */
 };
 
 struct gg_sample {

@@ -22,6 +22,7 @@ static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_SAMPLE_END] = "update sample set t_free = ?2, free_thread = ?3, free_stack = ?4,"
 			      " flags = flags | ?5, reserve = zeroblob(length(reserve) - ?6)"
 			      " where id = ?1 and t_free is null",
+	[GG_SQL_SAMPLE_MOVE] = "update sample set address = ?2, flags = flags | ?3 where id = ?1",
 	[GG_SQL_COARSE] = "insert into coarse values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[GG_SQL_COARSE_ADD] =
 		"update coarse set interval = max(interval, ?2), samples = samples + ?3,"

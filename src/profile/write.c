@@ -194,12 +194,27 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct 
 	gg_statement_integer(&row, end->free_ns);
 	gg_statement_id(&row, end->thread);
 	gg_statement_id(&row, end->stack);
-	gg_statement_integer(&row, end->missed ? GG_SAMPLE_MISSED_FREE : 0);
+	gg_statement_integer(&row, (end->missed ? GG_SAMPLE_MISSED_FREE : 0) |
+	                                   (end->is_old ? GG_SAMPLE_IS_OLD : 0));
 	gg_statement_integer(&row,
 	                     stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
 	/* Where frees are recorded with their stacks, the samples to come keep room for that too. */
 	if (stack_bytes > 0)
 		profile->free_reserve_bytes = GG_STORE_END_BYTES + 4;
+	return gg_statement_run(&row, error);
+}
+
+int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t address, bool is_old,
+                           struct gg_error *error)
+{
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_MOVE, error);
+
+	if (code < 0)
+		return code;
+	gg_statement_integer(&row, (int64_t)id);
+	gg_statement_integer(&row, (int64_t)address);
+	gg_statement_integer(&row, is_old ? GG_SAMPLE_IS_OLD : 0);
 	return gg_statement_run(&row, error);
 }
 

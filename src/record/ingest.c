@@ -62,7 +62,7 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 		return 0;
 	if (target->threads[index] != 0)
 		return target->threads[index];
-	if ((index >= target->source.header.tables[GG_TABLE_THREADS].used_count &&
+	if ((index >= gg_region_table_of(&target->source.header, GG_TABLE_THREADS)->used_count &&
 	     index >= gg_source_used(&target->source, GG_TABLE_THREADS)) ||
 	    !gg_source_read(&target->source, GG_TABLE_THREADS, index, 1, &row) || row.ready != 1)
 		return 0;
@@ -159,9 +159,10 @@ static struct gg_sample sample_record(struct gg_target *target,
 		.type = name_of(target, GG_NAME_TYPE, sample->type),
 		.size_bytes = sample->size_bytes,
 		.usable_bytes = sample->size_bytes + sample->slack_bytes,
-		.address = sample->address,
+		.address = gg_target_address(sample),
 		.draw = gg_region_sample_draw(sample),
-		.flags = (sample->flags & GG_SAMPLE_MAPPING) != 0 ? GG_SAMPLE_IS_MAPPING : 0,
+		.flags = ((sample->flags & GG_SAMPLE_MAPPING) != 0 ? GG_SAMPLE_IS_MAPPING : 0) |
+		         ((sample->flags & GG_SAMPLE_OLD) != 0 ? GG_SAMPLE_IS_OLD : 0),
 		.origin = gg_target_is_inherited(target, sample) ? find_origin(target, sample) : 0,
 	};
 }
@@ -170,6 +171,8 @@ double gg_target_chunk_bytes(const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 
+	if (sample->heap != 0) /* what a program's own heap takes it cuts out of larger pieces */
+		return 0;
 	return gg_weight_of(&draw, sample->size_bytes).count *
 	       ((double)sample->size_bytes + (double)sample->slack_bytes + CHUNK_EXTRA_BYTES);
 }
@@ -247,6 +250,7 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		.stack = gg_places_stack(&target->places, &target->source, target->output,
 		                         event->free_stack, event->time_ns),
 		.missed = event->kind == GG_EVENT_MISSED_FREE,
+		.is_old = (sample->flags & GG_SAMPLE_OLD) != 0,
 	};
 	if (end.free_ns < gg_output_time(target->output, held->time_ns))
 		end.free_ns = gg_output_time(target->output, held->time_ns);

@@ -121,7 +121,24 @@ int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_
 	sample->free_ns = end->free_ns > sample->alloc_ns ? end->free_ns : sample->alloc_ns;
 	sample->free_thread = end->thread;
 	sample->free_stack = end->stack;
-	sample->flags |= end->missed ? GG_SAMPLE_MISSED_FREE : 0;
+	sample->flags |= (end->missed ? GG_SAMPLE_MISSED_FREE : 0) |
+	                 (end->is_old ? GG_SAMPLE_IS_OLD : 0);
+	return 0;
+}
+
+int gg_output_move(struct gg_output *output, uint64_t id, uint64_t address, bool is_old)
+{
+	uint64_t first = output->next_id - output->pending_count;
+	struct gg_sample *sample;
+
+	if (output->status < 0)
+		return output->status;
+	if (id < first)
+		return gg_output_keep(output, gg_profile_move_sample(output->profile, id, address,
+		                                                     is_old, output->error));
+	sample = &output->pending[id - first];
+	sample->address = address;
+	sample->flags |= is_old ? GG_SAMPLE_IS_OLD : 0;
 	return 0;
 }
 

@@ -60,6 +60,9 @@ int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns);
 uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample);
 int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_end *end);
 
+/* gg_profile_move_sample() */
+int gg_output_move(struct gg_output *output, uint64_t id, uint64_t address, bool is_old);
+
 /* Something happened that people may want to know of; process 0: to the session. */
 int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
                     const char *format, ...) GG_PRINTF(5, 6);

@@ -187,8 +187,8 @@ static uint32_t perf_map_of(struct gg_places *places, struct gg_output *output)
 }
 
 /* The frame of a return address; 0: failed. */
-static uint32_t frame_of(struct gg_places *places, struct gg_output *output, uint64_t pc,
-                         uint64_t time_ns, bool is_current)
+static uint32_t frame_of(struct gg_places *places, struct gg_source *source,
+                         struct gg_output *output, uint64_t pc, uint64_t time_ns, bool is_current)
 {
 	uint64_t known = is_current ? gg_map_get(&places->frames, pc) : GG_MAP_NONE;
 	uint64_t address = pc - 1; /* of the call, not of what follows it */
@@ -197,15 +197,19 @@ static uint32_t frame_of(struct gg_places *places, struct gg_output *output, uin
 
 	if (known != GG_MAP_NONE)
 		return (uint32_t)known;
-	module = find_module(places, address, time_ns);
-	id = module != NULL ? module->id : perf_map_of(places, output);
-	if (module != NULL && id != 0)
-		address -= module->bias;
-	gg_output_keep(output, gg_profile_intern_frame(output->profile, id, address, &frame,
-	                                               output->error));
-	if (id == 0 && frame != 0)
-		gg_output_keep(output, gg_jit_add(&output->jit, frame, address, places->process,
-		                                  places->pid));
+	if (gg_pc_is_frame(pc)) {
+		frame = gg_places_runtime_frame(source, output, pc);
+	} else {
+		module = find_module(places, address, time_ns);
+		id = module != NULL ? module->id : perf_map_of(places, output);
+		if (module != NULL && id != 0)
+			address -= module->bias;
+		gg_output_keep(output, gg_profile_intern_frame(output->profile, id, address, &frame,
+		                                               output->error));
+		if (id == 0 && frame != 0)
+			gg_output_keep(output, gg_jit_add(&output->jit, frame, address,
+			                                  places->process, places->pid));
+	}
 	if (is_current && frame != 0 && gg_map_put(&places->frames, pc, frame) < 0)
 		gg_output_keep(output, -ENOMEM);
 	return frame;
@@ -260,7 +264,7 @@ uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
 	uint32_t count, stack, *place;
 
 	if (node < GG_STACK_FIRST || node >= NODES_MAX ||
-	    (node >= source->header.tables[GG_TABLE_STACKS].used_count &&
+	    (node >= gg_region_table_of(&source->header, GG_TABLE_STACKS)->used_count &&
 	     node >= gg_source_used(source, GG_TABLE_STACKS)))
 		return 0;
 	if (is_current) {
@@ -272,7 +276,7 @@ uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
 	count = list_frames(places, source, node, is_current, steps, &stack);
 	while (count > 0 && output->status == 0) {
 		const struct step *step = &steps[--count];
-		uint32_t frame = frame_of(places, output, step->pc, time_ns, is_current);
+		uint32_t frame = frame_of(places, source, output, step->pc, time_ns, is_current);
 
 		gg_output_keep(output, gg_profile_intern_stack(output->profile, stack, frame,
 		                                               &stack, output->error));

@@ -56,5 +56,11 @@ int gg_places_update(struct gg_places *places, struct gg_source *source, struct 
 uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
                          struct gg_output *output, uint32_t node, uint64_t time_ns);
 
+/*
+ * For gg_places_stack(): the frame of a runtime that stands for a pc, with its function and line, which
+ * need no symbols.  Its module is its file.  0: it is not there, or failed.
+ */
+uint32_t gg_places_runtime_frame(struct gg_source *source, struct gg_output *output, uint64_t pc);
+
 /* Writes where modules lay into the profile. */
 int gg_places_write(const struct gg_places *places, struct gg_output *output);

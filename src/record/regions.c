@@ -79,7 +79,7 @@ static bool is_unmade(int fd, const struct stat *file)
 	return (file->st_mode & 07777) == 0600 && file->st_nlink == 1 &&
 	       (file->st_size == 0 ||
 	        (pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.magic == 0 &&
-	         (header.version == 0 || header.version == GG_REGION_VERSION)));
+	         (header.version == 0 || header.version <= GG_REGION_VERSION)));
 }
 
 /* Looks at an open file.  `text` keeps the command. */

@@ -108,9 +108,12 @@ static bool is_backed(struct gg_target *target)
 	if (!target->is_ours || fstat(target->source.fd, &file) < 0 ||
 	    gg_source_refresh(&target->source, NULL) < 0)
 		return true;
-	for (int i = 0; i < GG_TABLE_RING; i++)
-		used_bytes += target->source.header.tables[i].used_count *
-		              target->source.header.tables[i].record_bytes;
+	for (int i = 0; i < GG_TABLE_COUNT; i++) {
+		const struct gg_region_table *table = gg_region_table_of(&target->source.header, i);
+
+		if (i != GG_TABLE_RING)
+			used_bytes += table->used_count * table->record_bytes;
+	}
 	return used_bytes <= (uint64_t)file.st_blocks * 512 + GG_REGION_PAGE_BYTES;
 }
 
@@ -418,6 +421,25 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 	output->damaged_count += target->bad_count + view->damaged_count;
 }
 
+/* Where collectors have moved the objects that are live. */
+static int put_moved(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 0; i < view->live_count && output->status == 0; i++) {
+		const struct gg_region_sample *sample = &view->live[i];
+		const struct gg_held_sample *held;
+
+		if (sample->heap == 0)
+			continue;
+		held = gg_held_find(&target->held, sample->id);
+		if (held != NULL && gg_held_is_live(held))
+			gg_output_move(output, held->id, gg_target_address(sample),
+			               (sample->flags & GG_SAMPLE_OLD) != 0);
+	}
+	return output->status;
+}
+
 static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
 	struct gg_output *output = target->output;
@@ -434,6 +456,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 		gg_target_drain(target, false);
 	gg_places_update(&target->places, &target->source, output);
 	settle(target, &view, before_ns);
+	put_moved(target, &view);
 	put_totals(target, &view);
 	put_coarse(target, &view, known_end_ns);
 	put_threads(target, &view, end_ns);

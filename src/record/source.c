@@ -32,13 +32,12 @@ int gg_source_refresh(struct gg_source *source, struct gg_error *error)
 
 uint32_t gg_source_used(struct gg_source *source, enum gg_region_table_id id)
 {
-	struct gg_region_table *table = &source->header.tables[id];
+	struct gg_region_table *table = gg_region_table_of(&source->header, id);
 	uint64_t used;
 
 	/* Only this number changes; what it is checked against was checked with the header. */
 	if (read_at(source->fd, &used, sizeof(used),
-	            offsetof(struct gg_region_header, tables) + (size_t)id * sizeof(*table) +
-	                    offsetof(struct gg_region_table, used_count)) &&
+	            gg_region_table_at(id) + offsetof(struct gg_region_table, used_count)) &&
 	    used <= table->capacity)
 		table->used_count = used;
 	return (uint32_t)table->used_count;
@@ -47,7 +46,7 @@ uint32_t gg_source_used(struct gg_source *source, enum gg_region_table_id id)
 bool gg_source_read(const struct gg_source *source, enum gg_region_table_id id, uint32_t first,
                     uint32_t count, void *records)
 {
-	const struct gg_region_table *table = &source->header.tables[id];
+	const struct gg_region_table *table = gg_region_table_of(&source->header, id);
 
 	if (first > table->used_count || count > table->used_count - first)
 		return false;

@@ -198,7 +198,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->pid = header->pid;
 	target->start_ticks = header->process_start_ticks;
 	target->control = header->control;
-	gg_held_init(&target->held, (uint32_t)header->tables[GG_TABLE_LIVE].capacity);
+	gg_held_init(&target->held, (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);
 	status = add_process(target);
 	if (drains && status == 0 && header->control.active == 0)
 		gg_output_event(output, target->id, output->now_ns, "off", "it began switched off");

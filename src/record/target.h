@@ -119,6 +119,13 @@ static inline bool gg_target_is_inherited(const struct gg_target *target,
 /* For gg_target_finish(): closes the region, and keeps what children may ask for. */
 void gg_target_close(struct gg_target *target);
 
+/* Where the block or object is: without its heap. */
+static inline uint64_t gg_target_address(const struct gg_region_sample *sample)
+{
+	return sample->heap == 0 ? sample->address
+	                         : sample->address & ((UINT64_C(1) << GG_SAMPLE_OBJECT_BITS) - 1);
+}
+
 /* What the blocks that a sample stands for take, with the allocator's own words and rounding. */
 double gg_target_chunk_bytes(const struct gg_region_sample *sample);
 

@@ -2,7 +2,7 @@
 /*
  * layout - the bytes of a region file; docs/REGION.md tells them field by field.
  *
- * A header and ten tables of fixed records, at offsets from the start of the file.  No pointers:
+ * A header and eleven tables of fixed records, at offsets from the start of the file.  No pointers:
  * every process maps it where it likes.  Little-endian, as all machines that geiger runs on.
  *
  *   table     record             written by                          full
@@ -16,6 +16,7 @@
  *   live      gg_region_sample   by announcement                     sample dropped, counted
  *   rows      gg_region_row      by announcement                       folds (record.h)
  *   ring      gg_region_event    who claimed the place               event dropped, counted
+ *   frames    gg_region_frame    any thread, once                    the frame is left out, counted
  *
  * The profiled program never takes an index, length or pointer from here: it has its own of each
  * in private memory.  What it reads back are sums, which it adds to, and whose a row is, to compare.
@@ -23,6 +24,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +33,8 @@
 #define GG_REGION_MAGIC UINT64_C(0x4745522d52474747) /* "GGGR-REG" in the file */
 
 enum {
-	GG_REGION_VERSION = 1,
+	GG_REGION_VERSION = 2,       /* 1 had no frames; its header is the same, with zeros there */
+	GG_REGION_VERSION_LEAST = 1, /* that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples */
 	GG_REGION_COMMAND_MAX = 1024,
 	GG_REGION_EXE_MAX = 1024,
@@ -52,9 +55,10 @@ enum gg_region_table_id {
 	GG_TABLE_LIVE,
 	GG_TABLE_ROWS,
 	GG_TABLE_RING,
+	GG_TABLE_FRAMES, /* from version 2 on; described behind the header's texts */
 };
 
-enum { GG_TABLE_COUNT = GG_TABLE_RING + 1 };
+enum { GG_TABLE_COUNT = GG_TABLE_FRAMES + 1, GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES };
 
 /* Monotonic sums, each added to by any thread; not part of any consistency. Never renumber. */
 enum gg_region_counter {
@@ -116,7 +120,7 @@ struct gg_region_header {
 	uint32_t command_bytes;     /* arguments, each with its 0 byte */
 	uint32_t exe_bytes;
 	uint32_t options_bytes;
-	struct gg_region_table tables[GG_TABLE_COUNT];
+	struct gg_region_table first_tables[GG_TABLE_FIRST_COUNT]; /* gg_region_table_of() */
 	uint64_t counters[GG_COUNTER_COUNT];
 	uint64_t unwind_endings[16]; /* why walks ended; numbered by the unwinder */
 	struct gg_region_control control;
@@ -128,12 +132,30 @@ struct gg_region_header {
 	char command[GG_REGION_COMMAND_MAX];
 	char exe[GG_REGION_EXE_MAX];
 	char options[GG_REGION_OPTIONS_MAX];
+	struct gg_region_table more_tables[GG_TABLE_COUNT - GG_TABLE_FIRST_COUNT];
 };
+
+/* Where the header describes a table: an offset from its start. */
+static inline size_t gg_region_table_at(int id)
+{
+	return id < GG_TABLE_FIRST_COUNT ? offsetof(struct gg_region_header, first_tables) +
+	                                           (size_t)id * sizeof(struct gg_region_table)
+	                                 : offsetof(struct gg_region_header, more_tables) +
+	                                           (size_t)(id - GG_TABLE_FIRST_COUNT) *
+	                                                   sizeof(struct gg_region_table);
+}
+
+static inline struct gg_region_table *gg_region_table_of(const struct gg_region_header *header,
+                                                         int id)
+{
+	return (struct gg_region_table *)((uintptr_t)header + gg_region_table_at(id));
+}
 
 /* A sample. */
 struct gg_region_sample {
-	uint64_t id;      /* from 1 on, in the order of recording; 0: this place is free */
-	uint64_t address; /* of the block; never 0 */
+	uint64_t id; /* from 1 on, in the order of recording; 0: this place is free */
+	/* Of the block; never 0.  With a heap: an address or object id of 48 bits, the heap above. */
+	uint64_t address;
 	uint64_t time_ns;
 	double interval; /* struct gg_draw */
 	uint64_t size_bytes : 48;
@@ -149,7 +171,9 @@ struct gg_region_sample {
 };
 
 enum {
-	GG_SAMPLE_MAPPING = 1,   /* mmap, not an allocator */
+	GG_SAMPLE_MAPPING = 1, /* mmap, not an allocator */
+	GG_SAMPLE_OLD = 2,     /* in the old generation of its heap */
+	GG_SAMPLE_OBJECT_BITS = 48,
 	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded: nobody has that much memory */
 };
 
@@ -158,6 +182,32 @@ enum {
 	GG_STACK_EMPTY,    /* no frame: the parent of outermost ones */
 	GG_STACK_OVERFLOW, /* stands for those that found no place */
 	GG_STACK_FIRST
+};
+
+/*
+ * Frames of programs that a runtime runs stand in stacks, too: as pcs that are no address on any machine
+ * (not canonical), with the number of the frame below.
+ */
+#define GG_FRAME_PC      UINT64_C(0x4747000000000000)
+#define GG_FRAME_PC_MASK UINT64_C(0xffffffff00000000)
+
+static inline uint64_t gg_frame_pc(uint32_t frame)
+{
+	return GG_FRAME_PC | frame;
+}
+
+static inline bool gg_pc_is_frame(uint64_t pc)
+{
+	return (pc & GG_FRAME_PC_MASK) == GG_FRAME_PC;
+}
+
+/* A function of a runtime's language, and where in it the call is. */
+struct gg_region_frame {
+	uint64_t ready;                        /* 1: the rest holds */
+	uint32_t function_offset, file_offset; /* in strings */
+	uint16_t function_bytes, file_bytes;   /* 0: not known */
+	uint32_t line;                         /* 0: not known */
+	uint64_t reserved;
 };
 
 /* A frame below (called by) the frame `parent`.  A stack's id is that of its innermost frame. */
@@ -279,7 +329,7 @@ GG_LAYOUT(gg_region_header, file_bytes, 16);
 GG_LAYOUT(gg_region_header, pid, 24);
 GG_LAYOUT(gg_region_header, start_monotonic_ns, 32);
 GG_LAYOUT(gg_region_header, max_frames, 72);
-GG_LAYOUT(gg_region_header, tables, 88);
+GG_LAYOUT(gg_region_header, first_tables, 88);
 GG_LAYOUT(gg_region_header, counters, 408);
 GG_LAYOUT(gg_region_header, unwind_endings, 792);
 GG_LAYOUT(gg_region_header, control, 920);
@@ -288,6 +338,7 @@ GG_LAYOUT(gg_region_header, ring_tail, 1048);
 GG_LAYOUT(gg_region_header, command, 1112);
 GG_LAYOUT(gg_region_header, exe, 2136);
 GG_LAYOUT(gg_region_header, options, 3160);
+GG_LAYOUT(gg_region_header, more_tables, 3672);
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, interval, 24);
@@ -307,6 +358,7 @@ GG_LAYOUT(gg_region_module, build_id, 48);
 GG_LAYOUT(gg_region_module, ranges, 80);
 static_assert(sizeof(struct gg_region_name) == 16, "bytes a name");
 static_assert(sizeof(struct gg_region_event) == 96, "bytes an event");
+static_assert(sizeof(struct gg_region_frame) == 32, "bytes a frame of a runtime");
 GG_LAYOUT(gg_region_event, sample, 32);
 
 /* Size of one record of each table. */
@@ -321,4 +373,5 @@ static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
 	[GG_TABLE_LIVE] = sizeof(struct gg_region_sample),
 	[GG_TABLE_ROWS] = sizeof(struct gg_region_row),
 	[GG_TABLE_RING] = sizeof(struct gg_region_event),
+	[GG_TABLE_FRAMES] = sizeof(struct gg_region_frame),
 };

@@ -538,6 +538,89 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
 	return outcome == GG_COUNT_SAMPLES ? packed.id : 0;
 }
 
+/* Stores a word of a live sample, in the truth and in the mirror. */
+static void put_word(struct gg_region *region, uint32_t live, size_t word, uint64_t value)
+{
+	uint64_t *truth = (uint64_t *)(void *)&region->records[live];
+	uint64_t *mirror = gg_region_at(region, GG_TABLE_LIVE, live);
+
+	gg_store_relaxed(&truth[word], value);
+	GG_STEP();
+	gg_store_release(&mirror[word], value);
+}
+
+/* The live sample there, if it is the one that is meant; and where the index has it. */
+static uint32_t find_meant(const struct gg_region *region, uint64_t address, uint64_t id,
+                           struct gg_region_sample *ret_copy, uint32_t **ret_entry)
+{
+	uint32_t live = find_live(region, address, ret_entry);
+
+	if (live == GG_INDEX_NONE || !copy_record(region, live, ret_copy) ||
+	    (id != 0 && ret_copy->id != id))
+		return GG_INDEX_NONE;
+	return live;
+}
+
+static bool move(struct gg_region *region, struct gg_region_thread *thread, uint64_t from,
+                 uint64_t to, uint64_t id, uint64_t now_ns)
+{
+	const struct gg_allocation arrival = { .address = to, .time_ns = now_ns };
+	struct gg_region_sample sample;
+	uint32_t *entry;
+	uint32_t live = find_meant(region, from, id, &sample, &entry);
+
+	if (live == GG_INDEX_NONE)
+		return false;
+	if (from == to)
+		return true;
+	close_missed(region, thread, &arrival);
+	/* Under the new hash first: if there is no room, all is as before, and can be closed. */
+	if (gg_index_add(&region->live_index, address_hash(region, to), live, NULL, NULL) ==
+	    GG_INDEX_NONE) {
+		close_sample(region, thread, live, entry, sample.id, now_ns, 0,
+		             GG_COUNT_MISSED_FREES);
+		return false;
+	}
+	gg_filter_remove(&region->filter, live);
+	put_word(region, live, offsetof(struct gg_region_sample, address) / sizeof(uint64_t), to);
+	gg_filter_add(&region->filter, live);
+	gg_index_remove(&region->live_index, entry, address_hash(region, from), live);
+	return true;
+}
+
+bool gg_region_record_move(struct gg_region *region, struct gg_region_thread *thread,
+                           const void *from, const void *to, uint64_t id, uint64_t now_ns)
+{
+	bool moved;
+
+	if (to == NULL || !enter(region, thread))
+		return false;
+	moved = move(region, thread, (uint64_t)(uintptr_t)from, (uint64_t)(uintptr_t)to, id,
+	             now_ns);
+	leave(thread);
+	return moved;
+}
+
+bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread *thread,
+                              const void *pointer, uint64_t id)
+{
+	enum { FLAGS_WORD = 5 };
+	struct gg_region_sample sample;
+	uint32_t live, *entry;
+	uint64_t words[sizeof(sample) / sizeof(uint64_t)];
+
+	if (!enter(region, thread))
+		return false;
+	live = find_meant(region, (uint64_t)(uintptr_t)pointer, id, &sample, &entry);
+	if (live != GG_INDEX_NONE) {
+		sample.flags |= GG_SAMPLE_OLD;
+		memcpy(words, &sample, sizeof(words));
+		put_word(region, live, FLAGS_WORD, words[FLAGS_WORD]);
+	}
+	leave(thread);
+	return live != GG_INDEX_NONE;
+}
+
 void gg_region_record_inherited(struct gg_region *region, uint32_t live)
 {
 	struct gg_region_sample *sample = &region->records[live];

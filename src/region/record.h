@@ -21,6 +21,8 @@
  *           succeeds, as rows are a thread's own; where not, it is tried a bounded number of times.
  *           Then an allocation is dropped and counted.  A free is left undone and counted: the
  *           sample stays live, on both sides of the equation, until its address is new again.
+ * Moved     an address, or the flags, of a live sample are one word each of its place, and no
+ *           announcement is of them: they change by a store.
  * Claim     two threads may be about to close the same sample (a reused address against a realloc);
  *           the CAS of the record's id to 0 decides.
  */
@@ -62,6 +64,19 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
  */
 bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample);
+
+/*
+ * A collector has moved the object: the sample at `from` is found at `to` from now on.  One that is live
+ * at `to` is closed first, as missed.  id: only that sample, or 0.  By whoever the object belongs to:
+ * nobody may record or free at either address meanwhile.  False: there is none, or it is dropped (no place
+ * in the index: then it is closed as missed, too).
+ */
+bool gg_region_record_move(struct gg_region *region, struct gg_region_thread *thread,
+                           const void *from, const void *to, uint64_t id, uint64_t now_ns);
+
+/* The sample at that address is of the old generation now.  False: there is none. */
+bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread *thread,
+                              const void *pointer, uint64_t id);
 
 /* For the adoption by a child, before any thread records: what the private record `live` says is
  * counted and findable again; or the record is free. */

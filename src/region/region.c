@@ -34,6 +34,7 @@ static const struct {
 	[GG_TABLE_LIVE] = { 1, 1 << 20, 1 << 26, 32 << 10 },
 	[GG_TABLE_ROWS] = { 1, 1 << 18, 1 << 24, 32 << 10 },
 	[GG_TABLE_RING] = { 1, 4096, 1 << 24, 32 << 10 },
+	[GG_TABLE_FRAMES] = { 1, 1 << 16, 1 << 24, 4 << 10 },
 };
 
 void gg_region_options_default(struct gg_region_options *options)
@@ -199,7 +200,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 	if (options->options != NULL)
 		memcpy(header->options, options->options, header->options_bytes);
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
-		header->tables[i] = (struct gg_region_table){
+		*gg_region_table_of(header, i) = (struct gg_region_table){
 			.offset = offset,
 			.record_bytes = gg_region_record_bytes[i],
 			.capacity = options->capacities[i],
@@ -209,7 +210,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 			.offset = offset,
 			.record_bytes = gg_region_record_bytes[i],
 			.capacity = options->capacities[i],
-			.mirror = &header->tables[i].used_count,
+			.mirror = &gg_region_table_of(header, i)->used_count,
 		};
 		offset += to_page(table_bytes(options, i));
 	}
@@ -237,6 +238,7 @@ static int write_first_records(struct gg_region *region)
 	    gg_region_take(region, GG_TABLE_HEAPS) != 0 ||
 	    gg_region_take(region, GG_TABLE_TYPES) != 0 ||
 	    gg_region_take_run(region, GG_TABLE_STACKS, GG_STACK_FIRST) != 0 ||
+	    gg_region_take(region, GG_TABLE_FRAMES) != 0 ||
 	    gg_region_take(region, GG_TABLE_ROWS) != 0)
 		return -ENOSPC;
 	overflow = gg_region_at(region, GG_TABLE_STACKS, GG_STACK_OVERFLOW);
@@ -302,11 +304,13 @@ static size_t private_bytes(const struct gg_region_options *options)
 	uint64_t stacks = options->capacities[GG_TABLE_STACKS];
 	uint64_t rows = options->capacities[GG_TABLE_ROWS];
 	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
+	uint64_t frames = options->capacities[GG_TABLE_FRAMES];
 
 	return live * (sizeof(*region->records) + sizeof(*region->homes)) +
 	       stacks * sizeof(*region->stack_words) + rows * sizeof(*region->row_keys) +
 	       slots * sizeof(*region->slot_owners) + gg_index_bytes(live, GG_INDEX_TIGHT) +
 	       gg_index_bytes(stacks, GG_INDEX_FLAT) + gg_index_bytes(rows, GG_INDEX_TIGHT) +
+	       frames * sizeof(*region->frame_words) + gg_index_bytes(frames, GG_INDEX_FLAT) +
 	       gg_filter_bytes(live) + (size_t)PRIVATE_PARTS_MAX * LARGE_PAGE_BYTES;
 }
 
@@ -338,6 +342,7 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	uint64_t stacks = options->capacities[GG_TABLE_STACKS];
 	uint64_t rows = options->capacities[GG_TABLE_ROWS];
 	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
+	uint64_t frames = options->capacities[GG_TABLE_FRAMES];
 	size_t bytes = private_bytes(options);
 	int saved_errno = errno;
 	uint8_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -363,6 +368,9 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	              stacks, GG_INDEX_FLAT);
 	gg_index_init(&region->row_index, cut(&next, gg_index_bytes(rows, GG_INDEX_TIGHT)), rows,
 	              GG_INDEX_TIGHT);
+	region->frame_words = cut(&next, frames * sizeof(*region->frame_words));
+	gg_index_init(&region->frame_index, cut(&next, gg_index_bytes(frames, GG_INDEX_FLAT)),
+	              frames, GG_INDEX_FLAT);
 	return 0;
 }
 
@@ -425,6 +433,7 @@ static int copy_tables(struct gg_region *region, const struct gg_region_inherite
 		{ GG_TABLE_THREADS, 1 }, { GG_TABLE_HEAPS, 1 },
 		{ GG_TABLE_TYPES, 1 },   { GG_TABLE_STACKS, GG_STACK_FIRST },
 		{ GG_TABLE_MODULES, 0 }, { GG_TABLE_STRINGS, 0 },
+		{ GG_TABLE_FRAMES, 1 },
 	};
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	int status = 0;

@@ -69,7 +69,7 @@ struct gg_region_space {
 	uint64_t *mirror;        /* used_count in the header */
 };
 
-enum { GG_REGION_MEMO_FRAMES = 128, GG_REGION_OWNERS = 1024 };
+enum { GG_REGION_MEMO_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 256 };
 
 /* A thread's own; all-zero is a thread that has not begun.  Nobody else touches it. */
 struct gg_region_thread {
@@ -133,8 +133,10 @@ struct gg_region {
 	 * in the cache: a thread holds one at a time. */
 	uint32_t row_owners[GG_REGION_OWNERS];
 	uint32_t *slot_owners; /* 1: taken by a thread */
+	uint64_t *frame_words; /* one a frame of a runtime: of its hash */
 	uint64_t free_head;    /* record + 1, and a count of changes above: no ABA */
-	struct gg_index live_index, stack_index, row_index;
+	struct gg_index live_index, stack_index, row_index, frame_index;
+	uint64_t recent_texts[GG_REGION_TEXTS]; /* offset and bytes of texts of frames */
 
 	struct gg_region_inherited inherited;
 };
@@ -201,6 +203,16 @@ struct gg_module_info {
 	uint32_t range_count;
 	const struct gg_region_range *ranges;
 };
+
+/* A frame of a runtime; texts may be empty.  They are copied, cut to 1023 bytes. */
+struct gg_frame_info {
+	const char *function, *file;
+	size_t function_bytes, file_bytes;
+	uint32_t line;
+};
+
+/* What stands for it in stacks (gg_frame_pc()); equal ones have one.  0: full, counted. */
+uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_info *info);
 
 /* Adds a module; its index, or GG_INDEX_NONE: full, counted. */
 uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);

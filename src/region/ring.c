@@ -59,12 +59,13 @@ static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
 int gg_ring_open(struct gg_ring_reader *ret_reader, int fd)
 {
 	struct gg_region_header header;
-	const struct gg_region_table *table = &header.tables[GG_TABLE_RING];
+	const struct gg_region_table *table = gg_region_table_of(&header, GG_TABLE_RING);
 	int status = read_at(fd, &header, sizeof(header), 0);
 
 	if (status < 0)
 		return status;
-	if (header.magic != GG_REGION_MAGIC || header.version != GG_REGION_VERSION ||
+	if (header.magic != GG_REGION_MAGIC || header.version < GG_REGION_VERSION_LEAST ||
+	    header.version > GG_REGION_VERSION ||
 	    table->record_bytes != sizeof(struct gg_region_event) || table->capacity == 0 ||
 	    (table->capacity & (table->capacity - 1)) != 0 || table->capacity > 1 << 24 ||
 	    table->offset > header.file_bytes || header.file_bytes > INT64_MAX)

@@ -47,6 +47,13 @@ static int read_at(const struct source *source, void *to, uint64_t bytes, uint64
 	return 0;
 }
 
+/* The header of version 1 ends where the tables of later ones are described. */
+static uint32_t header_bytes_of(uint32_t version)
+{
+	return version == 1 ? offsetof(struct gg_region_header, more_tables)
+	                    : sizeof(struct gg_region_header);
+}
+
 /* Reads the header; afterwards every table's used records lie inside the file. */
 static int read_header(const struct source *source, struct gg_region_header *header)
 {
@@ -58,14 +65,19 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		return status;
 	if (header->magic != GG_REGION_MAGIC)
 		return damaged(source, "is not a region of geiger");
-	if (header->version != GG_REGION_VERSION || header->header_bytes != sizeof(*header))
+	if (header->version < GG_REGION_VERSION_LEAST || header->version > GG_REGION_VERSION ||
+	    header->header_bytes != header_bytes_of(header->version))
 		return gg_error_set(source->error, -EBADMSG, source->place,
 		                    "Use the geiger that recorded it.",
 		                    "has version %u; this geiger reads version %d", header->version,
 		                    GG_REGION_VERSION);
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
-		struct gg_region_table *table = &header->tables[i];
+		struct gg_region_table *table = gg_region_table_of(header, i);
 
+		if (i == GG_TABLE_FRAMES && header->version == 1) {
+			*table = (struct gg_region_table){ 0 };
+			continue;
+		}
 		if (table->record_bytes != gg_region_record_bytes[i] ||
 		    table->capacity > RECORDS_MAX || table->offset > source->bytes ||
 		    table->offset < sizeof(*header) || table->offset % sizeof(uint64_t) != 0 ||
@@ -87,7 +99,7 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 static int read_table(const struct source *source, const struct gg_region_header *header,
                       enum gg_region_table_id id, void *ret_records, uint32_t *ret_count)
 {
-	const struct gg_region_table *table = &header->tables[id];
+	const struct gg_region_table *table = gg_region_table_of(header, id);
 	uint64_t bytes = table->used_count * table->record_bytes;
 	void *records = malloc(bytes > 0 ? bytes : 1);
 	int status;
@@ -111,6 +123,7 @@ void gg_region_view_done(struct gg_region_view *view)
 	free(view->heaps);
 	free(view->types);
 	free(view->nodes);
+	free(view->frames);
 	free(view->strings);
 	free(view->live);
 	free(view->rows);
@@ -163,6 +176,9 @@ static int copy_once(const struct source *source, struct gg_region_view *view)
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_STACKS, &view->nodes,
 		                    &view->node_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_FRAMES, &view->frames,
+		                    &view->frame_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_THREADS, &view->threads,
 		                    &view->thread_count);
@@ -280,6 +296,20 @@ static void check_names(struct gg_region_view *view, struct gg_region_name *name
 	}
 }
 
+static void check_frames(struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->frame_count; i++) {
+		struct gg_region_frame *frame = &view->frames[i];
+
+		if (frame->ready == 1 &&
+		    string_is_valid(view, frame->function_offset, frame->function_bytes) &&
+		    string_is_valid(view, frame->file_offset, frame->file_bytes))
+			continue;
+		view->damaged_count += frame->ready != 0;
+		*frame = (struct gg_region_frame){ 0 };
+	}
+}
+
 static void check_modules(struct gg_region_view *view)
 {
 	for (uint32_t i = 0; i < view->module_count; i++) {
@@ -372,6 +402,7 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 	check_threads(&view);
 	check_names(&view, view.heaps, view.heap_count);
 	check_names(&view, view.types, view.type_count);
+	check_frames(&view);
 	check_modules(&view);
 	check_rows(&view);
 	check_live(&view);

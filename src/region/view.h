@@ -41,8 +41,10 @@ struct gg_region_view {
 	struct gg_region_module *modules;
 	struct gg_region_name *heaps, *types;
 	struct gg_region_node *nodes;
-	char *strings; /* not terminated; parts by offset and bytes */
-	uint32_t thread_count, module_count, heap_count, type_count, node_count, string_bytes;
+	struct gg_region_frame *frames; /* of runtimes */
+	char *strings;                  /* not terminated; parts by offset and bytes */
+	uint32_t thread_count, module_count, heap_count, type_count, node_count, frame_count;
+	uint32_t string_bytes;
 
 	/* Those that exist, in the order of the file. */
 	struct gg_region_sample *live;
