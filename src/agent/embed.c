@@ -11,6 +11,7 @@
 #include "agent/listing.h"
 #include "agent/loaded.h"
 #include "agent/process.h"
+#include "agent/snapshot.h"
 #include "agent/thread.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -185,6 +186,75 @@ static bool close_object(uint64_t key, uint64_t id)
 	return closed;
 }
 
+static uint64_t frame(const struct gg_frame_info *info)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	uint64_t pc;
+
+	if (block == NULL)
+		return 0;
+	pc = gg_region_intern_frame(&gg_process.region, info);
+	leave(t, block);
+	return pc;
+}
+
+static bool move_object(uint64_t from, uint64_t to, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	bool moved;
+
+	if (block == NULL)
+		return false;
+	moved = gg_region_record_move(&gg_process.region, &block->record,
+	                              (const void *)(uintptr_t)from, (const void *)(uintptr_t)to,
+	                              id, gg_clock_monotonic_ns());
+	leave(t, block);
+	return moved;
+}
+
+static bool promote(uint64_t key, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	bool promoted;
+
+	if (block == NULL)
+		return false;
+	promoted = gg_region_record_promote(&gg_process.region, &block->record,
+	                                    (const void *)(uintptr_t)key, id);
+	leave(t, block);
+	return promoted;
+}
+
+static void each(uint32_t heap, gg_agent_visit *visit, void *context)
+{
+	const struct gg_region *region = &gg_process.region;
+	struct gg_region_sample sample;
+	uint32_t count;
+
+	if (!is_running())
+		return;
+	count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
+	for (uint32_t i = 0; i < count; i++)
+		if (gg_region_live_at(region, i, &sample) && sample.heap == heap)
+			visit(sample.address, sample.id, (sample.flags & GG_SAMPLE_OLD) != 0,
+			      context);
+}
+
+static int snapshot(const char *path)
+{
+	struct gg_thread *t = &gg_thread;
+	int status;
+
+	if (!is_running() || !gg_thread_enter(t))
+		return -ENOENT;
+	status = gg_process_is_ready(t) ? gg_snapshot_write(&gg_process.region, path) : -ENOENT;
+	gg_thread_leave(t);
+	return status;
+}
+
 const struct gg_agent_interface gg_agent_interface = {
 	.version = GG_AGENT_INTERFACE_VERSION,
 	.bytes = sizeof(gg_agent_interface),
@@ -197,4 +267,9 @@ const struct gg_agent_interface gg_agent_interface = {
 	.record = record,
 	.find = find,
 	.close = close_object,
+	.frame = frame,
+	.move = move_object,
+	.promote = promote,
+	.each = each,
+	.snapshot = snapshot,
 };

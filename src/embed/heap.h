@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "embed/public.h"
+#include "embed/track.h"
 
 enum {
 	GG_EMBED_HEAPS = 255,        /* what a region's table has, less "none" */
@@ -25,6 +26,7 @@ struct gg_embed_heap {
 	uint32_t number; /* in the region; 0: not yet asked for, or none */
 	size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity);
 	void *provide_user;
+	struct gg_embed_tracked tracked;
 };
 
 /* The heap of that number; NULL: never registered, which is counted. */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "region/layout.h"
+#include "region/region.h"
 #include "stats/scheme.h"
 
 enum {
@@ -55,6 +55,8 @@ struct gg_agent_sample {
 	uint8_t flags;       /* GG_SAMPLE_... */
 };
 
+typedef void gg_agent_visit(uint64_t key, uint64_t id, bool is_old, void *context);
+
 struct gg_agent_interface {
 	uint32_t version, bytes; /* GG_AGENT_INTERFACE_VERSION, and of this struct */
 
@@ -72,12 +74,23 @@ struct gg_agent_interface {
 	/* The number of a heap or type of that name (GG_TABLE_HEAPS, GG_TABLE_TYPES); 0: none. */
 	uint32_t (*name)(enum gg_region_table_id table, const char *name, size_t bytes);
 
+	/* What stands for a runtime's frame in a stack; 0: it has no place. */
+	uint64_t (*frame)(const struct gg_frame_info *info);
+
 	/* The sample's id; 0: dropped, counted.  A live sample of the same key is closed as missed. */
 	uint64_t (*record)(const struct gg_agent_sample *sample);
 	/* The id of the live sample of that key; 0: there is none. */
 	uint64_t (*find)(uint64_t key);
 	/* True: it was a sample, and is closed.  id: only that one; 0: whichever. */
 	bool (*close)(uint64_t key, uint64_t id);
+	/* gg_region_record_move() and _promote(). */
+	bool (*move)(uint64_t from, uint64_t to, uint64_t id);
+	bool (*promote)(uint64_t key, uint64_t id);
+	/* Visits the live samples of a heap, by its number in the region. */
+	void (*each)(uint32_t heap, gg_agent_visit *visit, void *context);
+
+	/* Writes a copy of the region.  0, or -Exxx: geiger_snapshot(). */
+	int (*snapshot)(const char *path);
 };
 
 /* libgeiger's own. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to objects that were sampled: they die, move, and grow old. */
+/* What happens to objects that were sampled: they die, move, and grow old.  (All at once: track.c.) */
+#include <errno.h>
+
 #include "embed/counts.h"
 #include "embed/heap.h"
-#include "embed/name.h"
 #include "embed/public.h"
 #include "embed/settings.h"
 #include "region/filter.h"
@@ -20,7 +21,8 @@ static uint64_t key_of(uint32_t heap, const void *object)
 	number = gg_load_relaxed(&of->number);
 	key = gg_agent_key(number, (uint64_t)(uintptr_t)object);
 	/* Acquire: the cells of a new size were written before the view that shows them. */
-	if (number == 0 || (uint64_t)(uintptr_t)object >> GG_AGENT_KEY_BITS != 0 ||
+	if (number == 0 || object == NULL ||
+	    (uint64_t)(uintptr_t)object >> GG_AGENT_KEY_BITS != 0 ||
 	    !gg_filter_view_maybe(gg_load_acquire(agent->filter_view), key))
 		return 0;
 	return key;
@@ -36,44 +38,34 @@ void geiger_freed(uint32_t heap, const void *object)
 
 void geiger_moved(uint32_t heap, const void *from, const void *to)
 {
-	(void)heap;
-	(void)from;
-	(void)to;
+	uint64_t key = key_of(heap, from);
+
+	if (gg_likely(key == 0))
+		return;
+	if (to == NULL || (uint64_t)(uintptr_t)to >> GG_AGENT_KEY_BITS != 0) {
+		gg_embed_count(GG_EMBED_BAD_SAMPLES);
+		return;
+	}
+	if (from != to &&
+	    gg_embed_agent()->move(
+		    key,
+		    gg_agent_key((uint32_t)(key >> GG_AGENT_KEY_BITS), (uint64_t)(uintptr_t)to), 0))
+		gg_embed_count(GG_EMBED_MOVED);
 }
 
 void geiger_promoted(uint32_t heap, const void *object)
 {
-	(void)heap;
-	(void)object;
-}
+	uint64_t key = key_of(heap, object);
 
-size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
-                        const void *(*where)(void *user, const void *object,
-                                             enum geiger_generation *generation),
-                        void *user)
-{
-	(void)heap;
-	(void)generations;
-	(void)where;
-	(void)user;
-	return 0;
+	if (gg_unlikely(key != 0) && gg_embed_agent()->promote(key, 0))
+		gg_embed_count(GG_EMBED_PROMOTED);
 }
 
 int geiger_snapshot(const char *path)
 {
-	(void)path;
-	return -2;
-}
+	const struct gg_agent_interface *agent = gg_embed_agent();
 
-int geiger_listen(void (*heard)(void *user, const struct geiger_event *event), void *user)
-{
-	(void)user;
-	return heard == NULL ? -22 : -38;
-}
-
-int geiger_unlisten(void (*heard)(void *user, const struct geiger_event *event), void *user)
-{
-	(void)heard;
-	(void)user;
-	return -2;
+	if (path == NULL)
+		return -EINVAL;
+	return agent != NULL ? agent->snapshot(path) : -ENOENT;
 }

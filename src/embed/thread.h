@@ -25,6 +25,12 @@ enum {
 	GG_EMBED_STACK = GG_UNWIND_KEEP + GG_EMBED_FRAMES
 };
 
+/* A frame of a stack: one of the native ones, or one of the runtime's. */
+struct gg_embed_place {
+	bool is_native;
+	uint32_t index;
+};
+
 struct gg_embed_thread {
 	struct gg_embed_thread *next_free; /* while nobody has it */
 	uint32_t inside;                   /* 1: in the library */
@@ -38,8 +44,10 @@ struct gg_embed_thread {
 	struct gg_unwind_thread unwind;
 	struct gg_unwind_memo memo;
 	uint64_t native_pcs[GG_UNWIND_KEEP];
-	struct geiger_frame frames[GG_EMBED_FRAMES]; /* of the runtime */
-	uint64_t pcs[GG_EMBED_STACK];                /* both, as the region takes them */
+	struct geiger_frame frames[GG_EMBED_FRAMES];  /* of the runtime */
+	uint32_t targets[GG_EMBED_FRAMES];            /* frames.c: where they go */
+	struct gg_embed_place places[GG_EMBED_STACK]; /* both in order */
+	uint64_t pcs[GG_EMBED_STACK];                 /* ... as the region takes them */
 	struct geiger_event_frame event_frames[GG_EMBED_STACK];
 };
 

@@ -445,6 +445,12 @@ bool gg_region_find(const struct gg_region *region, const void *pointer,
 	return true;
 }
 
+bool gg_region_live_at(const struct gg_region *region, uint32_t live,
+                       struct gg_region_sample *ret_sample)
+{
+	return copy_record(region, live, ret_sample);
+}
+
 /* The address is new, so what was there is gone: its free never came by. */
 static void close_missed(struct gg_region *region, struct gg_region_thread *thread,
                          const struct gg_allocation *sample)

@@ -78,6 +78,10 @@ bool gg_region_record_move(struct gg_region *region, struct gg_region_thread *th
 bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread *thread,
                               const void *pointer, uint64_t id);
 
+/* The live sample of a record, from 0 on; false: it is free.  Others may be closing it. */
+bool gg_region_live_at(const struct gg_region *region, uint32_t live,
+                       struct gg_region_sample *ret_sample);
+
 /* For the adoption by a child, before any thread records: what the private record `live` says is
  * counted and findable again; or the record is free. */
 void gg_region_record_inherited(struct gg_region *region, uint32_t live);

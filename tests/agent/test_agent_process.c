@@ -198,12 +198,12 @@ static struct footprint measure(void)
 	struct footprint f = { .private_bytes = private_bytes() };
 	struct gg_region_view view = inside_view();
 
-	f.slots = (uint32_t)view.header.tables[GG_TABLE_SLOTS].used_count;
-	f.rows = (uint32_t)view.header.tables[GG_TABLE_ROWS].used_count;
+	f.slots = (uint32_t)gg_region_table_of(&view.header, GG_TABLE_SLOTS)->used_count;
+	f.rows = (uint32_t)gg_region_table_of(&view.header, GG_TABLE_ROWS)->used_count;
 	f.live = view.live_count;
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
-		f.region_bytes += view.header.tables[i].used_count *
-		                  view.header.tables[i].record_bytes;
+		f.region_bytes += gg_region_table_of(&view.header, i)->used_count *
+		                  gg_region_table_of(&view.header, i)->record_bytes;
 	gg_region_view_done(&view);
 	return f;
 }
