@@ -116,7 +116,10 @@ struct geiger_bump {
 	uint64_t geiger_private[48];
 };
 
-/* Bytes that the sample stands for, itself included.  Scale each first, then add up. */
+/*
+ * Bytes that the sample stands for, itself included: bytes / p, and marks * interval_bytes under
+ * GEIGER_STRIDE.  Scale each first, then add up.  0 for what is no sample.
+ */
 double geiger_estimate_bytes(const struct geiger_bump_sample *sample);
 
 #ifndef GEIGER_DISABLED

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own - what of the agent is not there where its code is a part of libgeiger: the allocator is nobody's,
- * and no function of libc is hooked.  A program that sets a handler for SIGBUS of its own, later, has that
- * one alone (guard.h).
+ * own - what of the agent is different where its code is a part of libgeiger: the allocator is nobody's,
+ * malloc() may be called, at the start, and no function of libc is hooked.  A program that sets a handler
+ * for SIGBUS of its own, later, has that one alone (guard.h).
  */
+#include <dlfcn.h>
+
 #include "agent/interface.h"
 #include "agent/process.h"
 #include "agent/real.h"
 #include "agent/sandbox.h"
+#include "agent/symbol.h"
 
 struct gg_real gg_real = { .sigaction = sigaction };
 uint32_t gg_sandbox_entered;
@@ -18,4 +21,12 @@ void gg_real_find(void)
 
 void gg_interface_take(void)
 {
+}
+
+/* In an executable that is linked statically there is none. */
+void *gg_symbol_next(const char *name, void *instead)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, name);
+
+	return symbol != NULL ? symbol : instead;
 }

@@ -249,5 +249,8 @@ double geiger_estimate_bytes(const struct geiger_bump_sample *sample)
 	draw.offset_bytes = sample->offset;
 	draw.mark_count = sample->marks > 0 ? sample->marks : 1;
 	draw.scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme);
+	/* As it is documented, to the last bit. */
+	if (draw.scheme == GG_SCHEME_STRIDE && draw.interval > 1 && draw.mark_count < UINT32_MAX)
+		return draw.mark_count * draw.interval;
 	return gg_weight_of(&draw, sample->bytes).bytes;
 }

@@ -16,13 +16,17 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 	while (ours < stack.count && ours < OUR_FRAMES_MAX &&
 	       stack.frames[ours] != (uint64_t)(uintptr_t)caller)
 		ours++;
-	/* Where it is not found (the stack is odd), all of it is better than nothing. */
-	if (ours == stack.count || ours == OUR_FRAMES_MAX)
-		ours = 0;
-	ret_stack->pcs = stack.frames + ours;
-	ret_stack->count = stack.count - ours;
-	ret_stack->sps = NULL;
-	ret_stack->sp_first = ret_stack->count;
+	*ret_stack = (struct gg_embed_stack){ .pcs = stack.frames + ours,
+		                              .count = stack.count - ours,
+		                              .sp_first = stack.count - ours };
+	/* The walk ended in this library: no CFI.  The caller is known all the same. */
+	if (ours == stack.count || ours == OUR_FRAMES_MAX) {
+		t->native_pcs[0] = (uint64_t)(uintptr_t)caller;
+		*ret_stack = (struct gg_embed_stack){ .pcs = t->native_pcs,
+			                              .count = 1,
+			                              .sp_first = 1 };
+		return;
+	}
 	if (!memo->is_latest || memo->count == 0 || stack.cut_at != stack.count)
 		return;
 	/* The memo has the outermost frames, the outermost last. */

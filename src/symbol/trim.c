@@ -97,6 +97,9 @@ static const char *const others[] = {
 	"__rustc::__rust_alloc_zeroed",
 	"__rustc::__rust_realloc",
 	"__rustc::__rust_dealloc",
+	"geiger_bump_alloc", /* inline functions of libgeiger's headers */
+	"geiger_bump_alloc_slow",
+	"geiger_due",
 };
 
 /* operator new and delete as the linker sees them; arguments follow. */
