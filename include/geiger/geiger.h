@@ -39,7 +39,7 @@
  *              different heaps may have the same; they may have the addresses of blocks of malloc,
  *              too.
  * Names        of heaps and types are compared as texts and copied; they may go away after the
- *              call.  65 535 types, 255 heaps; what comes later has no name.
+ *              call.  16 383 types, 255 heaps; what comes later has no name.
  * Wrong use    heaps that were never registered, objects that are NULL, sizes that no allocator
  *              gives, are counted (geiger_read_counts()) and otherwise ignored.  A free of what is
  *              no sample is no error: most frees are such.
