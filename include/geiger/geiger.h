@@ -9,7 +9,7 @@
  *           void *p = take_from_arena(bytes);
  *
  *           if (geiger_due(bytes))
- *                   geiger_allocated(heap, p, bytes, "row");
+ *                   return geiger_allocated(heap, p, bytes, "row");
  *           return p;
  *   }
  *
@@ -235,18 +235,33 @@ int64_t *geiger_left_bytes_of_thread(void);
  */
 static inline bool geiger_due(size_t bytes)
 {
+#if defined(__GNUC__) && defined(__x86_64__)
+	/* The same as below: the first instruction's borrow is bytes == 0. */
+	bool borrow;
+
+	__asm__("cmpq $1, %2\n\tsbbq %2, %0"
+	        : "+m"(geiger_left_bytes), "=@ccb"(borrow)
+	        : "r"(bytes));
+	return GEIGER_UNLIKELY(borrow);
+#else
 	uint64_t left = (uint64_t)geiger_left_bytes, length = (uint64_t)bytes + (bytes == 0);
 
 	geiger_left_bytes = (int64_t)(left - length);
 	return GEIGER_UNLIKELY(left < length);
+#endif
 }
 
 /*
  * The slow call: if a mark falls on it, the allocation is a sample and recorded, with the stack of
  * the caller and the frames of the heap's provider.  object NULL: the allocation failed
- * (geiger_put_back()).
+ * (geiger_put_back()).  Returns the object, so that an allocator may end in the call, with nothing to
+ * save for afterwards:
+ *
+ *   if (geiger_due(bytes))
+ *           return geiger_allocated(heap, p, bytes, "row");
+ *   return p;
  */
-void geiger_allocated(uint32_t heap, const void *object, size_t bytes, const char *type);
+void *geiger_allocated(uint32_t heap, const void *object, size_t bytes, const char *type);
 
 /*
  * The slow call in two halves, for who wants to know before the object is there.  True: it is a
@@ -389,13 +404,13 @@ static inline bool geiger_due(size_t bytes)
 	return false;
 }
 
-static inline void geiger_allocated(uint32_t heap, const void *object, size_t bytes,
-                                    const char *type)
+static inline void *geiger_allocated(uint32_t heap, const void *object, size_t bytes,
+                                     const char *type)
 {
 	(void)heap;
-	(void)object;
 	(void)bytes;
 	(void)type;
+	return (void *)(uintptr_t)object;
 }
 
 static inline bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)

@@ -96,22 +96,24 @@ static bool take_or_put_back(struct gg_embed_thread *t, const void *object, size
 	return take(t, bytes, ret_draw);
 }
 
-void geiger_allocated(uint32_t heap, const void *object, size_t bytes, const char *type)
+void *geiger_allocated(uint32_t heap, const void *object, size_t bytes, const char *type)
 {
+	void *same = (void *)(uintptr_t)object;
 	struct gg_embed_thread *t = gg_embed_thread();
 	struct gg_embed_sample sample = { .object = object, .bytes = bytes, .type = type };
 
 	/* No memory, or in the middle of another call: it passes, and so does the next stretch. */
 	if (t == NULL || !gg_embed_enter(t)) {
 		geiger_left_bytes = object == NULL ? 0 : GG_EMBED_VISIT_BYTES;
-		return;
+		return same;
 	}
 	if (take_or_put_back(t, object, bytes, &sample.draw)) {
 		gg_embed_leave(t);
 		gg_embed_report(heap, &sample, __builtin_return_address(0));
-		return;
+		return same;
 	}
 	gg_embed_leave(t);
+	return same;
 }
 
 bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
