@@ -21,8 +21,16 @@ void profile_init(struct heap *heap, const struct profile_options *options)
 	geiger_bump_enable(&heap->bump, !options->off);
 }
 
+static const void *nowhere(void *user, const void *object, enum geiger_generation *generation)
+{
+	(void)user, (void)object, (void)generation;
+	return NULL;
+}
+
+/* Everything dies with its heap. */
 void profile_done(struct heap *heap)
 {
+	geiger_collected(heap->profile.heap, GEIGER_ALL, nowhere, NULL);
 	geiger_heap_frames(heap->profile.heap, NULL, NULL);
 	geiger_bump_done(&heap->bump);
 }
