@@ -76,7 +76,7 @@ TEST(programs_print_what_they_should)
 TEST(a_collection_at_each_allocation_changes_nothing)
 {
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--stress");
-	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--stress", "--interval=1");
+	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--stress", "--interval=1", "--record");
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY_PLAIN", "--stress");
 }
 
@@ -84,7 +84,8 @@ TEST(objects_larger_than_the_nursery_change_nothing)
 {
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--nursery=4096");
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--nursery=4096", "--interval=64");
-	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--nursery=4096", "--stress", "--interval=1");
+	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--nursery=4096", "--stress", "--interval=1",
+	                           "--record");
 }
 
 TEST(samples_change_nothing)
@@ -92,15 +93,16 @@ TEST(samples_change_nothing)
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--off");
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--interval=1");
 	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--interval=64", "--scheme=stride");
-	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--interval=64", "--scheme=poisson");
+	ALL_PRINT_WHAT_THEY_SHOULD("NURSERY", "--interval=64", "--scheme=poisson", "--record");
 }
 
-/* Runs a text as a program. */
-static bool run_text(struct child *child, const char *text)
+/* Runs a text as a program; with an option, or NULL. */
+static bool run_text(struct child *child, const char *option, const char *text)
 {
 	char path[] = "/tmp/nursery-XXXXXX.scm";
 	int file = mkstemps(path, 4);
-	const char *argv[] = { getenv("NURSERY"), path, NULL };
+	const char *argv[] = { getenv("NURSERY"), option == NULL ? path : option,
+		               option == NULL ? NULL : path, NULL };
 	bool ran = CHECK(file >= 0) &&
 	           CHECK(write(file, text, strlen(text)) == (ssize_t)strlen(text)) &&
 	           child_run(child, argv, NULL, 60);
@@ -114,7 +116,7 @@ static void fails_with(const char *text, const char *message)
 {
 	struct child child = { 0 };
 
-	if (CHECK(run_text(&child, text)))
+	if (CHECK(run_text(&child, NULL, text)))
 		CHECK_MSG(child.exit_status == 1 && memmem(child.err.data, child.err.length,
 		                                           message, strlen(message)) != NULL,
 		          "status %d, not \"%s\": %.*s", child.exit_status, message,
@@ -144,9 +146,30 @@ TEST(tail_calls_have_no_depth)
 {
 	struct child child = { 0 };
 
-	if (CHECK(run_text(&child,
+	if (CHECK(run_text(&child, NULL,
 	                   "(define (loop n) (if (= n 0) 'done (let ((m (- n 1))) (loop m))))\n"
 	                   "(display (loop 1000000))\n")))
 		CHECK(child.exit_status == 0 && child.out.length == 4);
 	child_done(&child);
+}
+
+TEST(an_object_born_old_keeps_young_ones_alive)
+{
+	static const char *const options[] = { NULL, "--nursery=4096", "--stress" };
+	struct child child = { 0 };
+
+	for (size_t i = 0; i < GG_COUNT(options); i++) {
+		if (CHECK(run_text(
+			    &child, options[i],
+			    "(define v (make-vector 1000 (list 1 2)))\n"
+			    "(define (waste n) (if (= n 0) '() (begin (list n n) (waste (- n 1)))))\n"
+			    "(waste 1000)\n"
+			    "(define w (vector (list 3 4) v))\n"
+			    "(vector-set! v 0 (list 5 6))\n"
+			    "(waste 1000)\n"
+			    "(display (list (vector-ref v 999) (vector-ref v 0) (car (vector-ref w 0))))")))
+			CHECK_MSG(strcmp(gg_buf_text(&child.out), "((1 2) (5 6) 3)") == 0, "%s",
+			          gg_buf_text(&child.out));
+		child_done(&child);
+	}
 }
