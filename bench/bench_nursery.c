@@ -70,7 +70,7 @@ static double run_gcbench(const char *text, uint64_t interval_bytes)
 
 static int measure(const char *path)
 {
-	double least[INTERVALS + 1];
+	double least[INTERVALS + 1] = { 0 }; /* 0: none yet */
 	char *text = read_program();
 	FILE *file = fopen(path, "we");
 
@@ -81,7 +81,7 @@ static int measure(const char *path)
 		for (int i = 0; i <= INTERVALS; i++) {
 			double seconds = run_gcbench(text, i == 0 ? 0 : LEAST_INTERVAL << (i - 1));
 
-			if (round == 0 || seconds < least[i])
+			if (least[i] == 0 || seconds < least[i])
 				least[i] = seconds;
 		}
 	}
