@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * module - require "geiger", or `lua5.4 -lgeiger script.lua`: from there on the state is sampled.
+ *
+ * Where nothing records yet, it starts to, into a region of this process's own.
+ */
+#include <errno.h>
+#include <lauxlib.h>
+#include <string.h>
+
+#include <geiger/geiger.h>
+#include <geiger/lua.h>
+
+/* An interval in bytes; absent: 0. */
+static uint64_t interval_at(lua_State *L, int index)
+{
+	lua_Integer bytes = luaL_optinteger(L, index, 0);
+
+	luaL_argcheck(L, bytes >= 0, index, "a number of bytes expected");
+	return (uint64_t)bytes;
+}
+
+/* true; or nil, a message and a number, as the functions of io give. */
+static int result_of(lua_State *L, int status, const char *path)
+{
+	errno = -status;
+	return luaL_fileresult(L, status == 0, path);
+}
+
+static int start(lua_State *L)
+{
+	struct geiger_options options = { 0 };
+
+	options.interval_bytes = interval_at(L, 1);
+	return result_of(L, geiger_start(&options), NULL);
+}
+
+static int stop(lua_State *L)
+{
+	(void)L;
+	geiger_stop();
+	return 0;
+}
+
+/* geiger.interval() tells it, geiger.interval(65536) sets it. */
+static int interval(lua_State *L)
+{
+	if (!lua_isnoneornil(L, 1))
+		return result_of(L, geiger_set_interval(interval_at(L, 1)), NULL);
+	lua_pushinteger(L, (lua_Integer)geiger_interval());
+	return 1;
+}
+
+static int place(lua_State *L)
+{
+	static const char *const names[] = { "nowhere", "agent", "own" };
+
+	lua_pushstring(L, names[geiger_recording_to()]);
+	return 1;
+}
+
+static int snapshot(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+
+	return result_of(L, geiger_snapshot(path), path);
+}
+
+LUA_API __attribute__((visibility("default"))) int luaopen_geiger(lua_State *L)
+{
+	static const luaL_Reg functions[] = {
+		{ "interval", interval }, { "place", place }, { "snapshot", snapshot },
+		{ "start", start },       { "stop", stop },   { NULL, NULL },
+	};
+	static const struct geiger_options defaults;
+
+	if (geiger_lua_install(L) < 0)
+		return luaL_error(L, "not enough memory");
+	geiger_lua_coroutines(L);
+	if (geiger_recording_to() == GEIGER_TO_NOWHERE)
+		geiger_start(&defaults);
+	luaL_newlib(L, functions);
+	return 1;
+}
