@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python3 -m geiger: a Python program, run as python3 would run it, with its allocators sampled."""
+
+# What is imported here is in the program's sys.modules before it begins, so nothing is.
+import sys
+
+from geiger import _geiger
+
+USAGE = """usage: python3 -m geiger [OPTION...] (-m MODULE | -c COMMAND | FILE | -) [ARGUMENT...]
+
+Runs a Python program and records who allocates its memory, by Python's functions and lines.
+
+  -i, --interval SIZE   mean bytes between two samples, such as 64k (default: 512k)
+  -o, --output FILE     the profile (default: what `geiger record` chooses)
+      --native          stacks with the interpreter's own frames between Python's
+  -h, --help            this text
+
+Under `geiger record` it is a part of that profile, and the recorder has the other options:
+
+  geiger record -i 64k -o a.geiger -- python3 -m geiger script.py
+"""
+
+
+def fail(text):
+    """Ends like python3 does when it does not know an option."""
+    sys.stderr.write(f"python3 -m geiger: {text}\nTry `python3 -m geiger --help'.\n")
+    sys.exit(2)
+
+
+def size_of(text):
+    """A size as geiger's commands take it: 64k, 1M, 4096."""
+    units = {"": 0, "k": 10, "m": 20, "g": 30}
+    low = text.lower().removesuffix("ib").removesuffix("b")
+    digits = low.rstrip("kmg")
+    if not digits.isdecimal() or low[len(digits) :] not in units or int(digits) == 0:
+        fail(f"{text!r} is no size, such as 64k")
+    return int(digits) << units[low[len(digits) :]]
+
+
+def parse(arguments):
+    """The options, and what is left."""
+    options = {"interval": None, "output": None, "native": False}
+    rest = list(arguments)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--") and rest[0][:2] not in ("-m", "-c"):
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if word in ("-h", "--help"):
+            sys.stdout.write(USAGE)
+            sys.exit(0)
+        if word == "--native":
+            options["native"] = True
+            continue
+        if word[:2] in ("-i", "-o") and len(word) > 2:
+            name, equals, value = word[:2], "=", word[2:]
+        key = {"-i": "interval", "--interval": "interval", "-o": "output", "--output": "output"}.get(name)
+        if key is None:
+            fail(f"unknown option {name}")
+        if not equals:
+            if not rest:
+                fail(f"{name} needs a value")
+            value = rest.pop(0)
+        options[key] = value
+    if rest and rest[0] == "--":
+        rest.pop(0)
+    if not rest:
+        fail("which program?")
+    return options, rest
+
+
+def program_of(rest):
+    """How to run it, what, and sys.argv, as python3's command line has them."""
+    for how in ("m", "c"):
+        if rest[0][:2] == "-" + how:
+            what = rest[0][2:] or (rest[1] if len(rest) > 1 else None)
+            if what is None:
+                fail(f"argument expected for the -{how} option")
+            after = rest[1:] if rest[0][2:] else rest[2:]
+            return how, what + "\n" * (how == "c"), [rest[0][:2], *after]
+    if rest[0] == "-":
+        return "f", None, rest
+    return "f", absolute(rest[0]), rest
+
+
+def absolute(path):
+    """As python3 makes the path of a script absolute; not by os.path, which does more."""
+    if path.startswith("/"):
+        return path
+    from posix import getcwd
+
+    try:
+        return getcwd() if path == "." else getcwd().rstrip("/") + "/" + path
+    except OSError:
+        return path
+
+
+def record(options, rest):
+    """Becomes `geiger record` with this command line; returns if there is no geiger."""
+    import os
+    import shutil
+
+    geiger = os.environ.get("GEIGER") or shutil.which("geiger")
+    if geiger is None:
+        return
+    command = [geiger, "record"]
+    for name in ("interval", "output"):
+        if options[name] is not None:
+            command += ["--" + name, options[name]]
+    # What stands before "-m geiger" is for python3 itself.
+    python = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    native = ["--native"] if options["native"] else []
+    try:
+        os.execv(geiger, [*command, "--", sys.executable, *python, *native, "--", *rest])
+    except OSError as error:
+        fail(f"{geiger}: {error.strerror}")
+
+
+def start(interval):
+    """Into a region of this process's own.  The program runs, whatever comes of that."""
+    try:
+        _geiger.start(interval)
+    except OSError as error:
+        sys.stderr.write(f"geiger: nothing is recorded: {error.strerror}\n")
+
+
+def forget():
+    """Leaves the interpreter as if nothing had been imported or found for this module."""
+    # What runpy needs came after the last module of every start.
+    names = list(sys.modules)
+    last = "site" if "site" in sys.modules else "__main__"
+    for name in names[names.index(last) + 1 :]:
+        del sys.modules[name]
+    if not sys.flags.safe_path:
+        del sys.path[0]
+
+
+def orig_argv(rest):
+    """sys.orig_argv without `-m geiger` and its options."""
+    before = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    if before[-2:] == ["-m", "geiger"]:
+        before = before[:-2]
+    return [sys.orig_argv[0], *before, *rest]
+
+
+def main():
+    """Does not return."""
+    options, rest = parse(sys.argv[1:])
+    how, what, argv = program_of(rest)
+    interval = size_of(options["interval"]) if options["interval"] else 0
+    if _geiger.place() == "nowhere":
+        record(options, rest)
+        if options["output"] is not None:
+            fail("--output needs the geiger command; it is not in PATH")
+        start(interval)
+    elif options["output"] is not None:
+        fail("--output is for the `geiger record` that this runs under")
+    elif interval:
+        _geiger.set_interval(interval)
+    sys.orig_argv[:] = orig_argv(rest)
+    sys.argv = list(argv)
+    forget()
+    _geiger.install(options["native"])
+    _geiger.run(how, what, argv)
+
+
+main()

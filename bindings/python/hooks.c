@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hooks.h"
+
+#include <errno.h>
+#include <geiger/geiger.h>
+
+#include "frames.h"
+
+enum {
+	FRAMES_MAX = 128,
+
+	/* Room for the names of one stack that are not ASCII; further ones are cut. */
+	TEXTS_BYTES = 4096,
+	TEXT_BYTES = 256,
+
+	/* Blocks over this may come from the raw domain; with what debugging adds it begins below 512. */
+	SMALL_BYTES = 256
+};
+
+struct domain {
+	PyMemAllocatorEx real;
+	uint32_t heap; /* 0: not installed */
+};
+
+static struct domain raw, mem, obj;
+static bool with_native;
+
+/* Calls of a domain that the raw one is serving: those are counted already. */
+static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
+
+/* --- stacks --- */
+
+struct texts {
+	char bytes[TEXTS_BYTES];
+	size_t used_bytes;
+};
+
+static const char *text_of(PyObject *text, struct texts *texts)
+{
+	size_t left_bytes = sizeof(texts->bytes) - texts->used_bytes;
+	char *copy = texts->bytes + texts->used_bytes;
+
+	if (text != NULL && PyUnicode_Check(text) && PyUnicode_IS_COMPACT_ASCII(text))
+		return PyUnicode_DATA(text);
+	if (left_bytes < 8)
+		return "?";
+	gg_python_text(text, copy, left_bytes < TEXT_BYTES ? left_bytes : TEXT_BYTES);
+	texts->used_bytes += strlen(copy) + 1;
+	return copy;
+}
+
+static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool held)
+{
+	struct gg_python_frame python[FRAMES_MAX];
+	size_t i, count = gg_python_frames(python, FRAMES_MAX, held);
+
+	texts->used_bytes = 0;
+	for (i = 0; i < count; i++) {
+		frames[i].function = text_of(python[i].code->co_qualname, texts);
+		frames[i].file = text_of(python[i].code->co_filename, texts);
+		frames[i].line = (uint32_t)python[i].line;
+		frames[i].native = with_native ? python[i].native : NULL;
+	}
+	return count;
+}
+
+/* The slow call.  errno is the caller's. */
+static __attribute__((cold, noinline)) void sampled(const struct domain *domain, void *p,
+                                                    size_t bytes, bool held)
+{
+	struct geiger_frame frames[FRAMES_MAX];
+	struct geiger_sample sample;
+	struct texts texts;
+	int saved_errno = errno;
+
+	if (p == NULL) {
+		geiger_put_back(bytes);
+	} else if (geiger_take(bytes, &sample)) {
+		sample.object = p;
+		sample.frame_count = stack_of(frames, &texts, held);
+		sample.frames = sample.frame_count > 0 ? frames : NULL;
+		if (sample.frame_count > 0 && !with_native)
+			sample.flags |= GEIGER_SAMPLE_NO_NATIVE;
+		geiger_record(domain->heap, &sample);
+	}
+	errno = saved_errno;
+}
+
+/* --- what the domains have in common; each call below is one of these with constants --- */
+
+static inline __attribute__((always_inline)) void *count(const struct domain *domain, void *p,
+                                                         size_t bytes, bool held)
+{
+	if (geiger_due(bytes))
+		sampled(domain, p, bytes, held);
+	return p;
+}
+
+static inline __attribute__((always_inline)) void *do_malloc(const struct domain *domain,
+                                                             void *context, size_t bytes)
+{
+	void *p;
+
+	if (bytes <= SMALL_BYTES)
+		return count(domain, domain->real.malloc(context, bytes), bytes, true);
+	inside++;
+	p = domain->real.malloc(context, bytes);
+	inside--;
+	return count(domain, p, bytes, true);
+}
+
+static inline __attribute__((always_inline)) void *do_calloc(const struct domain *domain,
+                                                             void *context, size_t number,
+                                                             size_t bytes)
+{
+	void *p;
+
+	inside++;
+	p = domain->real.calloc(context, number, bytes);
+	inside--;
+	return count(domain, p, number * bytes, true); /* Python looked: it does not overflow */
+}
+
+/* The lock is held, so nobody can be given the old address before it is reported. */
+static inline __attribute__((always_inline)) void *do_realloc(const struct domain *domain,
+                                                              void *context, void *p, size_t bytes)
+{
+	void *moved;
+
+	inside++;
+	moved = domain->real.realloc(context, p, bytes);
+	inside--;
+	if (moved != NULL && p != NULL)
+		geiger_freed(domain->heap, p);
+	return count(domain, moved, bytes, true);
+}
+
+static inline __attribute__((always_inline)) void do_free(const struct domain *domain,
+                                                          void *context, void *p)
+{
+	if (p != NULL)
+		geiger_freed(domain->heap, p);
+	domain->real.free(context, p);
+}
+
+/* --- mem and obj --- */
+
+static void *mem_malloc(void *context, size_t bytes)
+{
+	return do_malloc(&mem, context, bytes);
+}
+
+static void *mem_calloc(void *context, size_t number, size_t bytes)
+{
+	return do_calloc(&mem, context, number, bytes);
+}
+
+static void *mem_realloc(void *context, void *p, size_t bytes)
+{
+	return do_realloc(&mem, context, p, bytes);
+}
+
+static void mem_free(void *context, void *p)
+{
+	do_free(&mem, context, p);
+}
+
+static void *obj_malloc(void *context, size_t bytes)
+{
+	return do_malloc(&obj, context, bytes);
+}
+
+static void *obj_calloc(void *context, size_t number, size_t bytes)
+{
+	return do_calloc(&obj, context, number, bytes);
+}
+
+static void *obj_realloc(void *context, void *p, size_t bytes)
+{
+	return do_realloc(&obj, context, p, bytes);
+}
+
+static void obj_free(void *context, void *p)
+{
+	do_free(&obj, context, p);
+}
+
+/* --- raw --- */
+
+static void *raw_malloc(void *context, size_t bytes)
+{
+	void *p = raw.real.malloc(context, bytes);
+
+	return inside != 0 ? p : count(&raw, p, bytes, false);
+}
+
+static void *raw_calloc(void *context, size_t number, size_t bytes)
+{
+	void *p = raw.real.calloc(context, number, bytes);
+
+	return inside != 0 ? p : count(&raw, p, number * bytes, false);
+}
+
+/*
+ * Another thread may be given the old address as soon as the block has moved, so its sample is closed
+ * before.  If there is no memory, the block is still there and its sample is not.
+ */
+static void *raw_realloc(void *context, void *p, size_t bytes)
+{
+	void *moved;
+
+	if (p != NULL && inside == 0)
+		geiger_freed(raw.heap, p);
+	moved = raw.real.realloc(context, p, bytes);
+	return inside != 0 ? moved : count(&raw, moved, bytes, false);
+}
+
+static void raw_free(void *context, void *p)
+{
+	do_free(&raw, context, p);
+}
+
+/* --- installing --- */
+
+static void put_in_front(PyMemAllocatorDomain which, struct domain *domain, const char *name,
+                         const PyMemAllocatorEx *hooks)
+{
+	PyMemAllocatorEx front = *hooks;
+
+	domain->heap = geiger_heap_register(name, NULL);
+	PyMem_GetAllocator(which, &domain->real);
+	if (domain->real.malloc == front.malloc)
+		return;
+	front.ctx = domain->real.ctx;
+	PyMem_SetAllocator(which, &front);
+}
+
+bool gg_python_installed(void)
+{
+	PyMemAllocatorEx now;
+
+	PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
+	return now.malloc == obj_malloc;
+}
+
+void gg_python_install(bool native)
+{
+	static const PyMemAllocatorEx hooks[] = {
+		{ NULL, raw_malloc, raw_calloc, raw_realloc, raw_free },
+		{ NULL, mem_malloc, mem_calloc, mem_realloc, mem_free },
+		{ NULL, obj_malloc, obj_calloc, obj_realloc, obj_free },
+	};
+
+	with_native = native;
+	if (raw.heap != 0)
+		return;
+	put_in_front(PYMEM_DOMAIN_RAW, &raw, "python.raw", &hooks[0]);
+	put_in_front(PYMEM_DOMAIN_MEM, &mem, "python.mem", &hooks[1]);
+	put_in_front(PYMEM_DOMAIN_OBJ, &obj, "python.obj", &hooks[2]);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <stdlib.h>
+
+#include <internal/pycore_initconfig.h>
+#include <internal/pycore_interp.h>
+
+/* The text as the configuration keeps it; NULL for None.  False with an exception. */
+static bool set_text(PyConfig *config, wchar_t **field, PyObject *text)
+{
+	wchar_t *wide = NULL;
+	PyStatus status;
+
+	if (text != Py_None && (wide = PyUnicode_AsWideCharString(text, NULL)) == NULL)
+		return false;
+	status = PyConfig_SetString(config, field, wide);
+	PyMem_Free(wide);
+	if (PyStatus_Exception(status)) {
+		PyErr_NoMemory();
+		return false;
+	}
+	return true;
+}
+
+static bool set_argv(PyConfig *config, PyObject *argv)
+{
+	Py_ssize_t i, count = PyList_GET_SIZE(argv);
+	wchar_t **wide = PyMem_Calloc((size_t)count + 1, sizeof(*wide));
+	PyStatus status = PyStatus_NoMemory();
+
+	for (i = 0; wide != NULL && i < count; i++)
+		if ((wide[i] = PyUnicode_AsWideCharString(PyList_GET_ITEM(argv, i), NULL)) == NULL)
+			break;
+	if (wide != NULL && i == count)
+		status = PyConfig_SetWideStringList(config, &config->argv, count, wide);
+	for (i = 0; wide != NULL && i < count; i++)
+		PyMem_Free(wide[i]);
+	PyMem_Free(wide);
+	if (PyStatus_Exception(status) && !PyErr_Occurred())
+		PyErr_NoMemory();
+	return !PyErr_Occurred();
+}
+
+/* __main__ as it is when an interpreter starts. */
+static bool renew_main(void)
+{
+	PyObject *modules = PyImport_GetModuleDict(), *main, *globals, *notes, *importlib, *loader;
+
+	if (PyDict_DelItemString(modules, "__main__") < 0)
+		PyErr_Clear();
+	main = PyImport_AddModule("__main__"); /* borrowed, as are the globals */
+	if (main == NULL)
+		return false;
+	globals = PyModule_GetDict(main);
+	notes = PyDict_New();
+	importlib = PyImport_ImportModule("_frozen_importlib");
+	loader = importlib != NULL ? PyObject_GetAttrString(importlib, "BuiltinImporter") : NULL;
+	if (notes != NULL && loader != NULL &&
+	    PyDict_SetItemString(globals, "__annotations__", notes) == 0 &&
+	    PyDict_SetItemString(globals, "__builtins__",
+	                         PyDict_GetItemString(modules, "builtins")) == 0)
+		PyDict_SetItemString(globals, "__loader__", loader);
+	Py_XDECREF(notes);
+	Py_XDECREF(importlib);
+	Py_XDECREF(loader);
+	return !PyErr_Occurred();
+}
+
+/* The frames of this module stay where they are; nobody finds them, or comes back to them. */
+static void leave_frames(void)
+{
+	PyThreadState *state = PyThreadState_Get();
+
+	state->cframe = &state->root_cframe;
+	state->root_cframe.current_frame = NULL;
+	state->recursion_remaining = state->recursion_limit;
+}
+
+PyObject *gg_python_run(PyObject *module, PyObject *arguments)
+{
+	PyConfig *config = (PyConfig *)_Py_GetConfig(); /* as Py_RunMain() does */
+	PyObject *what, *argv;
+	int how;
+
+	(void)module;
+	if (!PyArg_ParseTuple(arguments, "COO!:run", &how, &what, &PyList_Type, &argv))
+		return NULL;
+	if (!set_text(config, &config->run_command, how == 'c' ? what : Py_None) ||
+	    !set_text(config, &config->run_module, how == 'm' ? what : Py_None) ||
+	    !set_text(config, &config->run_filename, how == 'f' ? what : Py_None) ||
+	    !set_argv(config, argv) || !renew_main())
+		return NULL;
+	leave_frames();
+	exit(Py_RunMain());
+}
