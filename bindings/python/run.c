@@ -47,12 +47,11 @@ static bool renew_main(void)
 {
 	PyObject *modules = PyImport_GetModuleDict(), *main, *globals, *notes, *importlib, *loader;
 
-	if (PyDict_DelItemString(modules, "__main__") < 0)
-		PyErr_Clear();
-	main = PyImport_AddModule("__main__"); /* borrowed, as are the globals */
-	if (main == NULL)
+	main = PyModule_New("__main__");
+	if (main == NULL || PyDict_SetItemString(modules, "__main__", main) < 0)
 		return false;
-	globals = PyModule_GetDict(main);
+	globals = PyModule_GetDict(main); /* borrowed, as is from now on the module */
+	Py_DECREF(main);
 	notes = PyDict_New();
 	importlib = PyImport_ImportModule("_frozen_importlib");
 	loader = importlib != NULL ? PyObject_GetAttrString(importlib, "BuiltinImporter") : NULL;
