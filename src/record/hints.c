@@ -97,6 +97,25 @@ static const char *name_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+/* Then memory that malloc did not give is in the profile nevertheless. */
+static bool has_own_heaps(const struct gg_target *target)
+{
+	for (uint32_t i = 0; i < target->name_capacity[GG_NAME_HEAP]; i++)
+		if (target->names[GG_NAME_HEAP][i] != 0)
+			return true;
+	return false;
+}
+
+/* Its adapter is for this version. */
+static const char *why_python(const char *name)
+{
+	return strcmp(name, "python3.11") == 0
+	               ? "Python has an allocator of its own for small objects: run it as "
+	                 "'python3 -m geiger ...', or set PYTHONMALLOC=malloc to see them"
+	               : "Python has an allocator of its own for small objects: set "
+	                 "PYTHONMALLOC=malloc to see them";
+}
+
 /* False: there is nothing to tell. */
 static bool tell_memory(struct gg_follow *follow, const struct gg_target *target)
 {
@@ -107,13 +126,12 @@ static bool tell_memory(struct gg_follow *follow, const struct gg_target *target
 
 	/* Less than half of it is malloc's, and chance is no explanation. */
 	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION ||
-	    held - given < OTHER_BYTES + bound || held < 2 * given)
+	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
 		return false;
 	if (gg_reach_of(exe, why) == GG_REACH_ALL)
 		snprintf(why, sizeof(why), "%s",
 		         strncmp(name_of(exe), "python", 6) == 0
-		                 ? "Python has an allocator of its own for small objects: set "
-		                   "PYTHONMALLOC=malloc to see them"
+		                 ? why_python(name_of(exe))
 		                 : "the program maps memory itself: --mmap records that, too");
 	tell(follow, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
 	     target->pid, name_of(exe), gg_size_format(held, held_text),
