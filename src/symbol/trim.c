@@ -126,18 +126,24 @@ static bool is_prefixed(const char *const *prefix_list, size_t prefix_count,
 	return false;
 }
 
-static bool is_agent(const char *module)
+/* The agent, and the adapters that stand before allocators of runtimes. */
+static bool is_ours(const char *module)
 {
-	static const char agent[] = "libgeiger-agent.so";
+	static const char *const names[] = { "libgeiger-agent.so", "_geiger.cpython-",
+		                             "geiger.so" };
+	const char *name = gg_path_name(module);
 
-	return strncmp(gg_path_name(module), agent, strlen(agent)) == 0;
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
 }
 
 bool gg_symbol_is_allocator_entry(const char *function, const char *module)
 {
 	size_t length;
 
-	if (module != NULL && is_agent(module))
+	if (module != NULL && is_ours(module))
 		return true;
 	if (function == NULL)
 		return false;
