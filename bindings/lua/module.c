@@ -27,12 +27,21 @@ static int result_of(lua_State *L, int status, const char *path)
 	return luaL_fileresult(L, status == 0, path);
 }
 
+/* This thread goes by the settings at once, not by when it looks at them next. */
+static int begin(const struct geiger_options *options)
+{
+	int status = geiger_start(options);
+
+	geiger_thread_interval(0);
+	return status;
+}
+
 static int start(lua_State *L)
 {
 	struct geiger_options options = { 0 };
 
 	options.interval_bytes = interval_at(L, 1);
-	return result_of(L, geiger_start(&options), NULL);
+	return result_of(L, begin(&options), NULL);
 }
 
 static int stop(lua_State *L)
@@ -45,8 +54,12 @@ static int stop(lua_State *L)
 /* geiger.interval() tells it, geiger.interval(65536) sets it. */
 static int interval(lua_State *L)
 {
-	if (!lua_isnoneornil(L, 1))
-		return result_of(L, geiger_set_interval(interval_at(L, 1)), NULL);
+	if (!lua_isnoneornil(L, 1)) {
+		int status = geiger_set_interval(interval_at(L, 1));
+
+		geiger_thread_interval(0);
+		return result_of(L, status, NULL);
+	}
 	lua_pushinteger(L, (lua_Integer)geiger_interval());
 	return 1;
 }
@@ -78,7 +91,7 @@ LUA_API __attribute__((visibility("default"))) int luaopen_geiger(lua_State *L)
 		return luaL_error(L, "not enough memory");
 	geiger_lua_coroutines(L);
 	if (geiger_recording_to() == GEIGER_TO_NOWHERE)
-		geiger_start(&defaults);
+		begin(&defaults);
 	luaL_newlib(L, functions);
 	return 1;
 }

@@ -32,6 +32,8 @@ static PyObject *start(PyObject *module, PyObject *interval)
 	if (PyErr_Occurred())
 		return NULL;
 	status = geiger_start(&options);
+	geiger_thread_interval(
+		0); /* at once here, not when this thread looks at the settings next */
 	if (status < 0)
 		return raise_status(status, NULL);
 	Py_RETURN_NONE;
@@ -67,6 +69,7 @@ static PyObject *set_interval(PyObject *module, PyObject *bytes)
 	if (PyErr_Occurred())
 		return NULL;
 	status = geiger_set_interval(value);
+	geiger_thread_interval(0);
 	if (status < 0)
 		return raise_status(status, NULL);
 	Py_RETURN_NONE;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck source=tests/bindings/adapters.sh disable=SC2034 # what `same` reads
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2034 # what `same` runs and reads
 #
 # A part of Python's own test suite by the adapter: what looks most closely at frames, generators,
 # reference counts, the collector, threads and forks.

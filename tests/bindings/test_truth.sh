@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2034 # what `check` runs
+#
+# test_truth.sh python|lua - what the adapter's profiles say is so: at an interval of 1 to the byte, with
+# another count as witness; else within the confidence intervals, over seeds.
+. "$(dirname "$0")/adapters.sh"
+here=$(realpath "$(dirname "$0")")
+language=$1
+cd "$scratch" || exit 1
+export PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
+
+look() {
+	$python "$here/look.py" "$GEIGER" "$@"
+}
+
+# record NAME INTERVAL SEED - the program by its adapter, to NAME.geiger.
+record() {
+	local name=$1 command=("$python" -m geiger "$here/held.py")
+	[[ $language == python ]] || command=(lua5.4 -lgeiger "$here/held.lua")
+	"$GEIGER" record --quiet --interval "$2" --seed "$3" --output "$name.geiger" -- "${command[@]}" "${@:4}"
+}
+
+# Under the agent, and with a region of the library's own.
+witness() {
+	if [[ $1 == own ]]; then
+		if [[ $language == python ]]; then
+			GEIGER=/nowhere $python -c "import sys, geiger; sys.argv = ['$here/held.py', 'own.region', 'own.truth']
+geiger.start(1)
+import runpy; runpy.run_path('$here/held.py', run_name='__main__')" || return
+		else
+			GEIGER_INTERVAL=1 lua5.4 -lgeiger "$here/held.lua" own.region own.truth || return
+		fi
+	else
+		record "$1" 1 1 "$1.region" "$1.truth" || return
+	fi
+	"$GEIGER" salvage --quiet --output "$1.live.geiger" "$1.region" || return
+	if [[ $language == python ]]; then
+		look lines "$1.live.geiger" "$1.truth" "$here/held.py"
+	else
+		look functions "$1.live.geiger" "$1.truth"
+	fi
+}
+
+over_seeds() {
+	local seed profiles=()
+	record exact 1 1 || return
+	for ((seed = 1; seed <= ${GG_TEST_SEEDS:-12}; seed++)); do
+		record "seed$seed" 32k "$seed" || return
+		profiles+=("seed$seed.geiger")
+	done
+	look covered exact.geiger "${profiles[@]}"
+}
+
+without_notes() {
+	equals notes "$("$GEIGER" sql --csv exact.geiger "select text from note where text like '%malloc%'" | tail -n +2)" ''
+}
+
+mkdir regions
+export GEIGER_DIR=$scratch/regions
+check "live_bytes_of_${language}_are_what_another_counts" witness agent
+check "live_bytes_of_${language}_without_the_agent_are_what_another_counts" witness own
+check "estimates_of_${language}_are_within_their_intervals" over_seeds
+check "a_profile_of_${language}_says_nothing_of_malloc" without_notes
+finish
