@@ -13,6 +13,7 @@ Runs a Python program and records who allocates its memory, by Python's function
   -i, --interval SIZE   mean bytes between two samples, such as 64k (default: 512k)
   -o, --output FILE     the profile (default: what `geiger record` chooses)
       --native          stacks with the interpreter's own frames between Python's
+      --only-python     without malloc and what else is not Python's (docs/PYTHON.md)
   -h, --help            this text
 
 Under `geiger record` it is a part of that profile, and the recorder has the other options:
@@ -39,7 +40,7 @@ def size_of(text):
 
 def parse(arguments):
     """The options, and what is left."""
-    options = {"interval": None, "output": None, "native": False}
+    options = {"interval": None, "output": None, "native": False, "only_python": False}
     rest = list(arguments)
     while rest and rest[0].startswith("-") and rest[0] not in ("-", "--") and rest[0][:2] not in ("-m", "-c"):
         word = rest.pop(0)
@@ -47,8 +48,8 @@ def parse(arguments):
         if word in ("-h", "--help"):
             sys.stdout.write(USAGE)
             sys.exit(0)
-        if word == "--native":
-            options["native"] = True
+        if word in ("--native", "--only-python"):
+            options[word[2:].replace("-", "_")] = True
             continue
         if word[:2] in ("-i", "-o") and len(word) > 2:
             name, equals, value = word[:2], "=", word[2:]
@@ -108,8 +109,10 @@ def record(options, rest):
     # What stands before "-m geiger" is for python3 itself.
     python = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     native = ["--native"] if options["native"] else []
+    # Without the agent, geiger's library makes a region of its own.
+    without = ["env", "-u", "LD_PRELOAD"] if options["only_python"] else []
     try:
-        os.execv(geiger, [*command, "--", sys.executable, *python, *native, "--", *rest])
+        os.execv(geiger, [*command, "--", *without, sys.executable, *python, *native, "--", *rest])
     except OSError as error:
         fail(f"{geiger}: {error.strerror}")
 
@@ -153,6 +156,8 @@ def main():
         start(interval)
     elif options["output"] is not None:
         fail("--output is for the `geiger record` that this runs under")
+    elif options["only_python"] and _geiger.place() == "agent":
+        fail("--only-python is too late: geiger record ... -- env -u LD_PRELOAD python3 -m geiger ...")
     elif interval:
         _geiger.set_interval(interval)
     sys.orig_argv[:] = orig_argv(rest)
