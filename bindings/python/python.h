@@ -17,6 +17,4 @@
 
 #include <internal/pycore_frame.h>
 
-#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030c0000
-#error "frames are read as CPython 3.11 has them"
-#endif
+_Static_assert(PY_VERSION_HEX >> 16 == 0x030b, "frames are read as CPython 3.11 has them");
