@@ -19,7 +19,7 @@ static PyObject *install(PyObject *module, PyObject *native)
 {
 	(void)module;
 	gg_python_install(PyObject_IsTrue(native) > 0);
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 static PyObject *start(PyObject *module, PyObject *interval)
@@ -36,14 +36,14 @@ static PyObject *start(PyObject *module, PyObject *interval)
 		0); /* at once here, not when this thread looks at the settings next */
 	if (status < 0)
 		return raise_status(status, NULL);
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 static PyObject *stop(PyObject *module, PyObject *nothing)
 {
 	(void)module, (void)nothing;
 	geiger_stop();
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 static PyObject *place(PyObject *module, PyObject *nothing)
@@ -72,7 +72,7 @@ static PyObject *set_interval(PyObject *module, PyObject *bytes)
 	geiger_thread_interval(0);
 	if (status < 0)
 		return raise_status(status, NULL);
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 static PyObject *snapshot(PyObject *module, PyObject *path)
@@ -87,7 +87,7 @@ static PyObject *snapshot(PyObject *module, PyObject *path)
 	Py_DECREF(bytes);
 	if (status < 0)
 		return raise_status(status, path);
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 static PyObject *counts(PyObject *module, PyObject *nothing)
