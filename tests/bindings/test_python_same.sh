@@ -85,4 +85,20 @@ same python_with_options options "$real_input/seen.py" status
 for what in json re sqlite3 asyncio threads processes objects interpreters hooks_of_others; do
 	same "python_$what" python "$here/programs.py" $what
 done
+
+# Whatever allocators are behind ours, and whoever was there before.
+for allocator in malloc debug pymalloc_debug; do
+	export PYTHONMALLOC=$allocator
+	same "python_objects_over_$allocator" python "$here/programs.py" objects
+done
+unset PYTHONMALLOC
+traced() {
+	if [[ -n $geiger ]]; then
+		# shellcheck disable=SC2086 # a command of several words
+		$geiger $python -X tracemalloc -m geiger "$@"
+	else
+		$python -X tracemalloc "$@"
+	fi
+}
+same python_traced_from_the_start traced "$here/programs.py" hooks_of_others
 finish
