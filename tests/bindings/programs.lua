@@ -103,7 +103,7 @@ function run.files()
 end
 
 function run.exits()
-	local held <close> = setmetatable({}, { __gc = function() print("collected") end })
+	held = setmetatable({}, { __gc = function() print("collected") end })
 	coroutine.wrap(function() setmetatable({}, { __gc = function() print("at the end") end }) os.exit(5, true) end)()
 end
 

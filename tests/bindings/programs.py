@@ -42,7 +42,7 @@ def run_asyncio():
     async def worker(queue, sums):
         while (item := await queue.get()) is not None:
             await asyncio.sleep(0)
-            sums.append(sum(x async for x in numbers(item)))
+            sums.append(sum([x async for x in numbers(item)]))
 
     async def numbers(n):
         for i in range(n):
