@@ -260,6 +260,62 @@ def pprof_files_keep_the_rules_that_no_consumer_checks():
                   f"the interval holds the estimate: {intervals}, {values[3]}")
 
 
+# --- text dumps ---------------------------------------------------------------------------------
+
+
+def perl_pprof(program, path, index, *options):
+    """Sum of what jeprof or google-pprof list, one line a function."""
+    out = run(program, "--text", "--show_bytes", f"--{index}", *options, GEIGER, path)
+    match = re.search(r"^Total: ([\d.]+)", out, re.M)
+    listed = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% ", out, re.M)
+    return int(float(match.group(1))) if match else out, sum(map(int, listed))
+
+
+@test
+def jeprof_sees_the_truth_and_each_thread():
+    jeprof = need("jeprof")
+    path = export("x.heap")
+    # Its numbers are whole before it scales them: each of the 10 records may be off by one allocation,
+    # where blocks are small enough to be scaled at all (8 bytes at an interval of 1: by 0.03 %).
+    for index, key in PPROF.items():
+        got = perl_pprof(jeprof, path, index)[0]
+        check(abs(got - total[key]) <= (100 if "space" in index else 10), f"{index}: {got}")
+    threads = {}
+    for line in path.read_text().split("@")[0].splitlines():
+        match = re.fullmatch(r"  t(\d+): .*\] (\w+)", line)
+        if match:
+            threads.setdefault(match.group(2), []).append(match.group(1))
+    same(set(threads), {"made", "worker"}, "names of threads")
+    # With --thread jeprof's total is that of all; the lines are the thread's.
+    out = run(jeprof, "--text", "--show_bytes", "--inuse_space", "--thread=" + threads["worker"][0],
+              GEIGER, path)
+    check(str(truth["4711/4712"]["live_bytes"]) in out, f"one thread: {out}")
+
+
+@test
+def text_dumps_name_their_mappings_and_addresses_are_in_them():
+    for name in ("x.heap", "x.gperf"):
+        text = export(name).read_text()
+        maps = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) r-xp [0-9a-f]+ 00:00 0 +(\S+)$", text, re.M)
+        same(sorted(path for _, _, path in maps),
+             ["/usr/bin/made", "/usr/lib/libbare.so", "/usr/lib/libpool.so"], name)
+        ranges = sorted((int(start, 16), int(end, 16)) for start, end, _ in maps)
+        check(all(a[1] <= b[0] for a, b in zip(ranges, ranges[1:])), f"ranges overlap: {ranges}")
+        for address in re.findall(r" 0x([0-9a-f]+)", text):
+            check(any(start <= int(address, 16) < end for start, end in ranges), address)
+
+
+@test
+def google_pprof_and_pprof_see_the_truth_in_gperftools_text():
+    go_environment()
+    path = export("x.gperf")
+    for index, key in PPROF.items():
+        same(perl_pprof(need("google-pprof"), path, index)[0], total[key], index)
+    for pprof in pprof_programs():
+        for index, key in PPROF.items():
+            same(pprof_total(pprof, path, index), total[key], f"{pprof[-1]} {index}")
+
+
 def main():
     skipped = failed = 0
     for function in tests:
