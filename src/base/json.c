@@ -114,6 +114,21 @@ void gg_json_integer(struct gg_json *json, const char *name, uint64_t value)
 	gg_buf_printf(json->out, "%" PRIu64, value);
 }
 
+void gg_json_decimal(struct gg_json *json, const char *name, int64_t value, int digits)
+{
+	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value, unit = 1;
+
+	start_value(json, name);
+	for (int i = 0; i < digits; i++)
+		unit *= 10;
+	gg_buf_printf(json->out, "%s%" PRIu64, value < 0 ? "-" : "", size / unit);
+	if (size % unit == 0)
+		return;
+	for (size %= unit; size % 10 == 0; size /= 10)
+		digits--;
+	gg_buf_printf(json->out, ".%0*" PRIu64, digits, size);
+}
+
 void gg_json_bool(struct gg_json *json, const char *name, bool value)
 {
 	start_value(json, name);

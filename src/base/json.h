@@ -37,5 +37,7 @@ void gg_json_close(struct gg_json *json);
 
 void gg_json_number(struct gg_json *json, const char *name, double value);
 void gg_json_integer(struct gg_json *json, const char *name, uint64_t value);
+/* value / 10^digits, exactly; digits at most 18. */
+void gg_json_decimal(struct gg_json *json, const char *name, int64_t value, int digits);
 void gg_json_bool(struct gg_json *json, const char *name, bool value);
 void gg_json_text(struct gg_json *json, const char *name, const char *value); /* NULL: null */

@@ -18,7 +18,7 @@ struct export_options {
 	const char *output;
 };
 
-#define FORMATS "pprof|heap_v2|gperftools|collapsed"
+#define FORMATS "pprof|heap_v2|gperftools|perfetto|firefox|collapsed"
 
 /* The n-th of the choices. */
 static const struct gg_export_format *format_of_choice(int number)

@@ -7,9 +7,9 @@
 
 const struct gg_export_format *const gg_export_formats[] = {
 #if HAVE_PROTOBUF
-	&gg_export_pprof,
+	&gg_export_pprof,   &gg_export_perfetto,
 #endif
-	&gg_export_heap_v2, &gg_export_gperftools, &gg_export_collapsed, NULL,
+	&gg_export_heap_v2, &gg_export_gperftools, &gg_export_firefox, &gg_export_collapsed, NULL,
 };
 
 const struct gg_export_format *gg_export_find(const char *name)

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
@@ -314,6 +315,192 @@ def google_pprof_and_pprof_see_the_truth_in_gperftools_text():
     for pprof in pprof_programs():
         for index, key in PPROF.items():
             same(pprof_total(pprof, path, index), total[key], f"{pprof[-1]} {index}")
+
+
+# --- Perfetto ----------------------------------------------------------------------------------
+
+
+def node(least=20):
+    """A node that is new enough for what npm has."""
+    program = need("node")
+    version = run(program, "--version").strip()
+    if int(version[1:].split(".")[0]) < least:
+        raise Skipped(f"node {version} is older than {least}")
+    return program
+
+
+def fetched(path):
+    found = CONSUMERS / path
+    if not found.exists():
+        raise Skipped(f"no {path}: script/consumers fetches it")
+    return found
+
+
+def trace_processor(path, *queries):
+    folder = fetched("trace_processor")
+    out = run(node(), HERE / "trace_processor.cjs", path, *queries,
+              env={**os.environ, "TRACE_PROCESSOR": str(folder)})
+    return json.loads(out)
+
+
+SUMS = ("select {0} sum(size) filter(where size > 0), sum(size), sum(count) filter(where count > 0),"
+        " sum(count) from heap_profile_allocation {1}")
+KEYS = ("allocated_bytes", "live_bytes", "allocated_count", "live_count")
+
+
+@test
+def trace_processor_sees_the_truth_of_each_process_and_heap():
+    complaints, all_of_it, processes, heaps, half, names, modules = trace_processor(
+        export("x.pftrace"),
+        "select name, idx, value from stats where severity != 'info' and value != 0",
+        SUMS.format("", ""),
+        SUMS.format("pid,", "join process using (upid) group by pid order by pid"),
+        SUMS.format("heap_name,", "group by heap_name order by heap_name"),
+        "select sum(size) from heap_profile_allocation where ts <= 1500000000",
+        "select distinct name from stack_profile_frame",
+        "select distinct build_id, name from stack_profile_mapping",
+    )
+    same(complaints, [], "complaints")
+    same(all_of_it, [[total[key] for key in KEYS]], "in all")
+    same(processes, [[int(pid)] + [truth[pid][key] for key in KEYS] for pid in ("4711", "4720")],
+         "by process")
+    pool = [row[1:] for row in heaps if row[0] == "pool: Node"]
+    same(pool, [[truth["pool: Node"][key] for key in KEYS]], f"one of {heaps}")
+    same([row[0] for row in heaps], ["[not kept]", "libc.malloc", "pool: Node"], "heaps")
+    same(half, [[total["half_bytes"]]], "half-way")
+    check({"inl", "small_half", "libbare.so+0x4242"} <= {row[0] for row in names}, names)
+    check(all(re.fullmatch(r"[0-9a-f]{40}", row[0]) for row in modules), modules)
+    same(sorted({row[1] for row in modules}),
+         ["/usr/bin/made", "/usr/lib/libbare.so", "/usr/lib/libpool.so"], "modules")
+
+
+@test
+def a_trace_of_one_process_or_moment_is_its_own():
+    one, = trace_processor(export("one.pftrace", "--process", "4720"), SUMS.format("", ""))
+    same(one, [[truth["4720"][key] for key in KEYS]], "one process")
+    then, = trace_processor(export("then.pftrace", "--at", "0.5s"),
+                            "select sum(size) from heap_profile_allocation")
+    same(then, [[total["half_bytes"]]], "at a moment")
+
+
+@test
+def trace_processor_reads_pprof_too():
+    rows, = trace_processor(
+        export("x.pb.gz"),
+        "select p.sample_type_type, sum(s.value) from __intrinsic_aggregate_sample s join"
+        " __intrinsic_aggregate_profile p on s.aggregate_profile_id = p.id group by 1")
+    same(dict(rows), {index: total[key] for index, key in PPROF.items()}, "pprof")
+
+
+# --- Firefox -----------------------------------------------------------------------------------
+
+
+class FirefoxProfiler:
+    """The viewer's own code behind its command line; a daemon holds the profile."""
+
+    def __init__(self, path):
+        self.program = [node(), fetched("node_modules/@firefox-devtools/profiler-cli/package.json")]
+        package = json.loads(self.program[1].read_text())
+        binary = package["bin"]
+        binary = binary["profiler-cli"] if isinstance(binary, dict) else binary
+        self.program[1] = self.program[1].parent / binary
+        sessions = scratch / "sessions"
+        sessions.mkdir(exist_ok=True)
+        self.environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": str(sessions)}
+        self.path = path
+
+    def ask(self, *arguments):
+        return run(*self.program, *arguments, env=self.environment)
+
+    def __enter__(self):
+        try:
+            self.ask("load", self.path)
+        except RuntimeError as error:
+            if "did not become ready" not in str(error):
+                raise
+            for _ in range(60):  # a busy machine: the daemon is still starting
+                time.sleep(0.5)
+                try:
+                    self.ask("profile", "info")
+                    return self
+                except RuntimeError:
+                    pass
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.ask("stop", "--all")
+
+    def bytes_of(self, thread, strategy):
+        out = json.loads(self.ask("thread", "samples", "--thread", f"t-{thread}", "--strategy",
+                                  strategy, "--json"))
+        return out["categoryBreakdown"]["totalSamples"]
+
+
+@test
+def the_firefox_profiler_sees_the_truth_of_each_thread():
+    with FirefoxProfiler(export("x.profile.json")) as profiler:
+        info = profiler.ask("profile", "info")
+        check("3 threads across 2 processes" in info, info)
+        check("c-0: Memory" in info and "c-1: Memory" in info, "a memory track for each process")
+        for number, name in enumerate(("4711/4711", "4711/4712", "4720/4720")):
+            wanted = truth[name]
+            same(profiler.bytes_of(number, "native-retained-allocations"), wanted["live_bytes"],
+                 f"retained of {name}")
+            same(profiler.bytes_of(number, "native-allocations"), wanted["allocated_bytes"],
+                 f"allocated of {name}")
+        tree = profiler.ask("thread", "samples", "--thread", "t-1", "--strategy",
+                            "native-retained-allocations")
+        check("big_quarter" in tree and "inl" in tree, tree)
+
+
+@test
+def firefox_files_keep_the_rules_that_no_consumer_checks():
+    data = json.loads(export("x.profile.json").read_text())
+    shared = data["shared"]
+    texts = len(shared["stringArray"])
+    tables = [shared[name] for name in ("stackTable", "frameTable", "funcTable", "resourceTable",
+                                        "sources", "nativeSymbols")]
+    for thread in data["threads"]:
+        tables += [thread["samples"], thread["nativeAllocations"], thread["markers"]]
+        check(isinstance(thread["pid"], str), "a pid is a text")
+    for table in tables:
+        for name, column in table.items():
+            if isinstance(column, list):
+                same(len(column), table["length"], f"length of {name}")
+
+    def within(column, count, what):
+        check(all(item is None or -1 <= item < count for item in column), what)
+
+    stacks, frames, funcs = (shared[name] for name in ("stackTable", "frameTable", "funcTable"))
+    within(stacks["frame"], frames["length"], "frames")
+    check(all(prefix is None or prefix < i for i, prefix in enumerate(stacks["prefix"])), "prefixes")
+    within(frames["func"], funcs["length"], "funcs")
+    within(frames["category"], len(data["meta"]["categories"]), "categories")
+    within(funcs["name"], texts, "names")
+    within(funcs["resource"], shared["resourceTable"]["length"], "resources")
+    within(funcs["source"], shared["sources"]["length"], "sources")
+    within(shared["resourceTable"]["lib"], len(data["libs"]), "libraries")
+    within(shared["sources"]["filename"] + shared["resourceTable"]["name"], texts, "names")
+    check(all(re.fullmatch(r"[0-9A-F]{32}0", lib["breakpadId"]) for lib in data["libs"]), "ids")
+    for thread in data["threads"]:
+        table = thread["nativeAllocations"]
+        within(table["stack"], stacks["length"], "stacks")
+        within(thread["markers"]["name"], texts, "markers")
+        same(table["time"], sorted(table["time"]), "times")
+        held = {}
+        for weight, address in zip(table["weight"], table["memoryAddress"]):
+            if weight < 0:
+                same(held.pop(address, None), -weight, "what a free gives back")
+            else:
+                check(address not in held, "an address twice")
+                held[address] = weight
+        for marker in thread["markers"]["data"]:
+            check(marker["low"] <= marker["estimate"] <= marker["high"], f"an interval: {marker}")
+    for counter in data["counters"]:
+        pid = counter["pid"]
+        same(data["threads"][counter["mainThreadIndex"]]["pid"], pid, "a counter's thread")
+        same(sum(counter["samples"]["count"]), truth[pid]["live_bytes"], "a counter's end")
 
 
 def main():

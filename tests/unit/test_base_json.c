@@ -75,3 +75,19 @@ TEST(any_bytes_become_valid_text)
 	text_is("\xf5", "\"\xef\xbf\xbd\"");
 	text_is("\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
+
+TEST(decimals_are_exact_and_without_zeros_at_their_end)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+	struct gg_json json = { .out = &buf };
+
+	gg_json_open(&json, NULL, '[');
+	gg_json_decimal(&json, NULL, 1234500000, 6);
+	gg_json_decimal(&json, NULL, -5, 3);
+	gg_json_decimal(&json, NULL, 100, 2);
+	gg_json_decimal(&json, NULL, -7, 0);
+	gg_json_decimal(&json, NULL, INT64_MIN, 18);
+	gg_json_close(&json);
+	CHECK_MSG(strcmp(gg_buf_text(&buf), "[1234.5,-0.005,1,-7,-9.223372036854775808]") == 0,
+	          "%s", gg_buf_text(&buf));
+}
