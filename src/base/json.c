@@ -7,33 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/*
- * Length of the well-formed UTF-8 sequence that text starts with (Unicode 15, table 3-7), or 0.
- * Bytes are read only as long as those before them fit, so the final 0 byte is never passed.
- */
-static size_t utf8_length(const unsigned char *text)
-{
-	unsigned char low = 0x80, high = 0xbf; /* of the second byte */
-	size_t length;
-
-	if (text[0] < 0x80)
-		return 1;
-	if (text[0] < 0xc2 || text[0] > 0xf4)
-		return 0;
-	length = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-	if (text[0] == 0xe0)
-		low = 0xa0; /* below: written longer than needed */
-	else if (text[0] == 0xed)
-		high = 0x9f; /* above: surrogates */
-	else if (text[0] == 0xf0)
-		low = 0x90;
-	else if (text[0] == 0xf4)
-		high = 0x8f; /* above: beyond U+10FFFF */
-	for (size_t i = 1; i < length; i++, low = 0x80, high = 0xbf)
-		if (text[i] < low || text[i] > high)
-			return 0;
-	return length;
-}
+#include "base/utf8.h"
 
 static void append_quoted(struct gg_buf *out, const char *text)
 {
@@ -41,7 +15,7 @@ static void append_quoted(struct gg_buf *out, const char *text)
 
 	gg_buf_append_text(out, "\"");
 	while (*p != '\0') {
-		size_t length = utf8_length(p);
+		size_t length = gg_utf8_length(p);
 
 		if (*p == '"' || *p == '\\')
 			gg_buf_printf(out, "\\%c", *p);

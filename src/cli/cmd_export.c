@@ -9,42 +9,43 @@
 
 #include "base/clock.h"
 #include "cli/profiles.h"
+#include "cli/suggest.h"
 #include "format/export.h"
 #include "format/save.h"
 
 struct export_options {
 	struct gg_report_options common; /* first: what the helpers read */
-	int format;                      /* number in the choices; -1: by the name of the output */
+	const char *format;              /* NULL: by the name of the output */
 	const char *output;
 };
 
-#define FORMATS "pprof|heap_v2|gperftools|perfetto|firefox|collapsed"
-
-/* The n-th of the choices. */
-static const struct gg_export_format *format_of_choice(int number)
+/* The name is none; `advice` has the nearest one. */
+static int unknown_format(const char *name, struct gg_error *error)
 {
-	const char *name = FORMATS;
-	char copy[32];
+	struct gg_suggestion nearest = { 0 };
+	char advice[128] = "'geiger export --help' lists the formats.";
 
-	for (; number > 0; number--)
-		name = strchr(name, '|') + 1;
-	snprintf(copy, sizeof(copy), "%.*s", (int)strcspn(name, "|"), name);
-	return gg_export_find(copy);
+	for (size_t i = 0; gg_export_formats[i] != NULL; i++)
+		gg_suggest(&nearest, name, gg_export_formats[i]->name);
+	if (nearest.name != NULL)
+		snprintf(advice, sizeof(advice), "Did you mean '%s'?", nearest.name);
+	if (strcmp(name, "pprof") == 0 || strcmp(name, "perfetto") == 0)
+		snprintf(advice, sizeof(advice),
+		         "This geiger was built without protobuf-c or zlib, which it needs.");
+	return gg_error_set(error, -EINVAL, "export: --format", advice, "no format '%.40s'", name);
 }
 
 static int choose_format(const struct export_options *options,
                          const struct gg_export_format **ret_format, struct gg_error *error)
 {
-	const struct gg_export_format *format = options->format >= 0
-	                                                ? format_of_choice(options->format)
+	const struct gg_export_format *format = options->format != NULL
+	                                                ? gg_export_find(options->format)
 	                                        : options->output != NULL
 	                                                ? gg_export_find_by_file(options->output)
 	                                                : NULL;
 
-	if (format == NULL && options->format >= 0)
-		return gg_error_set(error, -ENOTSUP, "export: --format",
-		                    "Install libprotobuf-c-dev and build it again.",
-		                    "this geiger was built without that format");
+	if (format == NULL && options->format != NULL)
+		return unknown_format(options->format, error);
 	if (format == NULL)
 		return gg_error_set(error, -EINVAL, "export: --format",
 		                    "'geiger export --help' lists the formats.",
@@ -155,7 +156,7 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct export_options, field)
 
 static const struct gg_option options[] = {
-	{ "format", 'f', GG_OPTION_CHOICE, AT(format), FORMATS,
+	{ "format", 'f', GG_OPTION_TEXT, AT(format), "FORMAT",
 	  "of the output (what its name ends in)" },
 	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
@@ -174,14 +175,25 @@ const struct gg_command gg_command_export = {
 	.name = "export",
 	.summary = "a profile in the format of another tool",
 	.usage = "PROFILE --format FORMAT [-o FILE] [OPTION]...",
-	.details = "Formats that hold live and allocated memory side by side show the one that\n"
+	.details = "Formats, what names of files end in, and who reads them:\n\n"
+		   "  pprof        .pb.gz            pprof, Go's tools, Pyroscope, Parca\n"
+		   "  perfetto     .pftrace          ui.perfetto.dev, trace_processor\n"
+		   "  firefox      .profile.json     profiler.firefox.com\n"
+		   "  heap_v2      .heap             jeprof\n"
+		   "  gperftools   .gperf            google-pprof\n"
+		   "  speedscope   .speedscope.json  speedscope.app\n"
+		   "  collapsed    .collapsed        flamegraph.pl and others\n"
+		   "  dhat         .dhat.json        dh_view.html of Valgrind\n"
+		   "  heapprofile  .heapprofile      DevTools of Chromium, VS Code\n"
+		   "  csv          .csv              spreadsheets, data frames\n"
+		   "  svg          .svg              a flame graph, as a picture\n\n"
+		   "Those that hold live and allocated memory side by side show the one that\n"
 		   "--metric asks for first.\n\n"
 		   "  geiger export redis.geiger -o redis.pb.gz\n"
 		   "  geiger export redis.geiger --format collapsed -m allocated | flamegraph.pl\n",
 	.options = options,
 	.options_size = sizeof(struct export_options),
-	.option_defaults = &(const struct export_options){ .common = { .confidence = 0.95 },
-	                                                   .format = -1 },
+	.option_defaults = &(const struct export_options){ .common = { .confidence = 0.95 } },
 	.max_operands = 2, /* the second time of --between is one */
 	.run = run,
 };

@@ -9,7 +9,7 @@
  *           code = gg_export_write(format, &job);
  *
  * To add one: a `const struct gg_export_format gg_export_NAME` with a write function that appends the
- * whole file to job->out, listed in export.c and in cmd_export.c's choices; a section in
+ * whole file to job->out, listed in export.c and in the help of cmd_export.c; a section in
  * docs/FORMATS.md; its real consumer in tests/consumers/.
  *
  * The file is built in memory, and written by the caller when it is whole: a file that is there is a

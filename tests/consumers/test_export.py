@@ -7,6 +7,7 @@ Environment: GEIGER, MAKE_TRUTH; CONSUMERS is the folder with what script/consum
 A consumer that is not there is skipped by name.
 """
 
+import csv
 import gzip
 import json
 import os
@@ -17,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
+
+from browser import Browser
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
@@ -501,6 +505,237 @@ def firefox_files_keep_the_rules_that_no_consumer_checks():
         pid = counter["pid"]
         same(data["threads"][counter["mainThreadIndex"]]["pid"], pid, "a counter's thread")
         same(sum(counter["samples"]["count"]), truth[pid]["live_bytes"], "a counter's end")
+
+
+# --- formats for pages ---------------------------------------------------------------------------
+
+
+def browser(*flags):
+    for name in ("chromium-headless-shell", "chromium"):
+        if shutil.which(name):
+            return Browser(shutil.which(name), *flags)
+    raise Skipped("no chromium")
+
+
+def as_speedscope_prints(count):
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if count >= unit:
+            return f"{count / unit:.2f} {name}"
+    return f"{count:.0f} B"
+
+
+@test
+def speedscope_lists_the_truth_of_its_profiles():
+    page = fetched("node_modules/speedscope/dist/release/index.html")
+    with browser() as speedscope:
+        speedscope.open(page.as_uri())
+        speedscope.wait("document.querySelector('input[type=file]') !== null")
+        speedscope.choose_file("input[type=file]", export("x.speedscope.json"))
+        speedscope.wait("document.body.innerText.includes('live (bytes) (1/4)')")
+        for key, shown in (("3", "Symbol Name"), ("t", "Total Weight")):  # sandwich, profiles
+            speedscope.command("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+            speedscope.wait(f"document.body.innerText.includes('{shown}')")
+        text = speedscope.value("document.body.innerText")
+    for name, wanted in (
+        ("live (bytes)", as_speedscope_prints(total["live_bytes"])),
+        ("live (allocations)", f"{total['live_count']:,}"),
+        ("allocated (bytes)", as_speedscope_prints(total["allocated_bytes"])),
+        ("allocated (allocations)", f"{total['allocated_count']:,}"),
+    ):
+        check(f"{name}\t{wanted}" in text, f"{name} is not {wanted}: {text[:400]}")
+    check(re.search(r"390.63 KB \(\d.*%\)\n\t0 B.*\n\tmade \(4720\)", text), "a process's total")
+
+
+@test
+def speedscope_files_keep_their_schema():
+    data = json.loads(export("x.speedscope.json", "--metric", "allocated").read_text())
+    frames = data["shared"]["frames"]
+    same(data["activeProfileIndex"], 2, "the profile that is shown first")
+    same([p["unit"] for p in data["profiles"]], ["bytes", "none"] * 2, "units")
+    check({"name": "inl", "file": "a.h", "line": 5} in frames, "an inlined frame")
+    for one in data["profiles"]:
+        same(len(one["samples"]), len(one["weights"]), "weights")
+        same(sum(one["weights"]), one["endValue"] - one["startValue"], "the end")
+        check(all(0 <= i < len(frames) for sample in one["samples"] for i in sample), "frames")
+
+
+@test
+def dh_view_sees_the_truth_in_dhat_files():
+    view = pathlib.Path("/usr/libexec/valgrind/dh_view.html")
+    if not view.exists():
+        raise Skipped("no dh_view.html of Valgrind")
+    path = export("x.dhat.json")
+    with browser() as page:
+        page.open(view.as_uri())
+        page.choose_file("input[type=file]", path)
+        page.wait("document.body.innerText.includes('t-end:')")
+        text = page.value("document.body.innerText")
+    root = text[text.index("PP 1/1"):]
+    for line, bytes_key, count_key in (("Total", "allocated_bytes", "allocated_count"),
+                                       ("At t-end", "live_bytes", "live_count")):
+        match = re.search(line + r": +([\d,]+) bytes .* in ([\d,]+) blocks", root)
+        same([int(n.replace(",", "")) for n in match.groups()],
+             [total[bytes_key], total[count_key]], line)
+    check(f"At t-gmax: {total['allocated_bytes']:,} bytes" in root, "all of it was there once")
+    check("(a.h:5)" in text or "leaf_alloc (a.c:30)" in text, "lines")
+
+
+@test
+def dhat_files_keep_the_rules_that_no_consumer_checks():
+    for arguments in ((), ("--between", "0.25s", "0.5s"), ("--at", "0.3s")):
+        data = json.loads(export("y.dhat.json", *arguments).read_text())
+        table = data["ftbl"]
+        same(len(table), len(set(table)), "frames, each once")
+        check(0 <= data["tg"] <= data["te"], "the moment of the peak")
+        for point in data["pps"]:
+            check(max(point["gb"], point["eb"]) <= point["tb"], f"bytes: {point}")
+            check(point["gb"] <= point["mb"] <= point["tb"], f"most: {point}")
+            check(max(point["gbk"], point["ebk"], point["mbk"]) <= point["tbk"], f"{point}")
+            check(all(0 < i < len(table) for i in point["fs"]), "frames")
+
+
+@test
+def the_devtools_of_chromium_see_the_truth_in_heapprofiles():
+    for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes")):
+        text = export("x.heapprofile", "--metric", metric).read_text()
+        with browser("--remote-debugging-port=0") as page:
+            port = page.folder / "DevToolsActivePort"
+            while not port.exists():
+                time.sleep(0.1)
+            page.open(f"http://127.0.0.1:{port.read_text().split()[0]}/devtools/inspector.html")
+            got = page.value(
+                "(async () => {"
+                " const { HeapProfileView } = await import('./panels/profiler/profiler.js');"
+                " const model = new HeapProfileView.SamplingHeapProfileModel("
+                f"JSON.parse({json.dumps(text)}), 0, Number.MAX_VALUE, null);"
+                " return JSON.stringify([model.total,"
+                " model.root.children.map(c => [c.functionName, c.total])]); })()")
+        same(json.loads(got), [total[key], [[f"made ({pid})", truth[pid][key]]
+                                            for pid in ("4711", "4720")]], metric)
+
+
+@test
+def nodes_and_samples_of_heapprofiles_say_the_same():
+    data = json.loads(export("x.heapprofile").read_text())
+    nodes, left = {}, [data["head"]]
+    while left:
+        node = left.pop()
+        check(node["id"] not in nodes, "an id twice")
+        nodes[node["id"]] = node
+        left += node["children"]
+    same(sum(node["selfSize"] for node in nodes.values()), total["live_bytes"], "nodes")
+    same(sum(sample["size"] for sample in data["samples"]), total["live_bytes"], "samples")
+    for sample in data["samples"]:
+        same(sample["size"], nodes[sample["nodeId"]]["selfSize"], "a node's samples")
+
+
+@test
+def trace_processor_reads_collapsed_stacks_too():
+    rows, = trace_processor(export("x.collapsed"),
+                            "select sum(value) from __intrinsic_aggregate_sample")
+    same(rows, [[total["live_bytes"]]], "collapsed")
+
+
+# --- tables and pictures -------------------------------------------------------------------------
+
+
+@test
+def csv_files_have_the_truth_and_intervals_that_hold_their_estimates():
+    with export("x.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for metric in ("live", "allocated"):
+        for unit in ("bytes", "count"):
+            column = f"{metric}_{unit}"
+            same(sum(int(row[column]) for row in rows), total[column], column)
+            for row in rows:
+                low, high = int(row[column + "_low"] or 0), float(row[column + "_high"] or "inf")
+                check(low <= int(row[column]) <= high, f"{column} of {row}")
+    by_thread = sum(int(row["live_bytes"]) for row in rows if row["thread"] == "worker")
+    same(by_thread, truth["4711/4712"]["live_bytes"], "a thread")
+    by_kind = sum(int(row["live_bytes"]) for row in rows if row["kind"] == "pool: Node")
+    same(by_kind, truth["pool: Node"]["live_bytes"], "a type")
+    check(any(row["function"] == 'odd;name <&" {x}' for row in rows), "a name with quotes")
+
+
+@test
+def boxes_of_flame_graphs_are_as_wide_as_their_bytes():
+    space = "{http://www.w3.org/2000/svg}"
+    for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes")):
+        root = xml.etree.ElementTree.parse(export("x.svg", "--metric", metric)).getroot()
+        boxes = {}
+        for group in root.iter(space + "g"):
+            title, rect = group.find(space + "title").text, group.find(space + "rect")
+            name, size = re.match(r"(.*): [\d.]+ \w+, .*\((\d+) bytes\), 95 %: .* to ", title).groups()
+            box = int(size), *(float(rect.get(k)) for k in ("x", "y", "width"))
+            boxes.setdefault(name, []).append(box)
+        whole = boxes["all"][0]
+        same(whole[0], total[key], metric)
+        for name, same_name in boxes.items():
+            for size, x, y, width in same_name:
+                check(abs(width - size / whole[0] * whole[3]) < 0.02, f"the width of {name}")
+                check(whole[1] - 0.02 <= x and x + width <= whole[1] + whole[3] + 0.02, name)
+        by_row = {}
+        for same_name in boxes.values():
+            for _, x, y, width in same_name:
+                by_row.setdefault(y, []).append((x, width))
+        for row in by_row.values():
+            row.sort()
+            check(all(a[0] + a[1] <= b[0] + 0.02 for a, b in zip(row, row[1:])), "boxes overlap")
+        check(sum(size for size, *_ in boxes["big_quarter"]) == truth["big_quarter"][key], "a box")
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def fails(status, text, *arguments):
+    result = subprocess.run([GEIGER, "export", *map(str, arguments)], capture_output=True, text=True)
+    same(result.returncode, status, f"exit status of {arguments}")
+    check(text in result.stderr, f"{arguments}: {result.stderr}")
+
+
+@test
+def wrong_use_is_told_and_leaves_no_file():
+    folder = scratch / "wrong"
+    folder.mkdir()
+    out = folder / "x.pb.gz"
+    fails(2, "no profile was given")
+    fails(2, "no format was given", profile)
+    fails(2, "Did you mean 'perfetto'", profile, "--format", "perfeto")
+    fails(2, "no place for freed memory", profile, "-o", out, "--metric", "freed")
+    fails(2, "no process 1", profile, "-o", out, "--process", "1")
+    fails(2, "the profile itself", profile, "--format", "csv", "-o", profile)
+    fails(1, "No such file", folder / "none.geiger", "-o", out)
+    fails(1, "No such file", profile, "-o", folder / "none" / "x.csv")
+    same(list(folder.iterdir()), [], "files")
+
+
+@test
+def a_file_is_replaced_as_a_whole_and_through_a_link():
+    folder = scratch / "place"
+    folder.mkdir()
+    (folder / "old.csv").write_text("old")
+    (folder / "link.csv").symlink_to("old.csv")
+    run(GEIGER, "export", profile, "-o", folder / "link.csv")
+    check((folder / "link.csv").is_symlink(), "the link stays")
+    check((folder / "old.csv").read_text().startswith("pid,"), "the file it means is the new one")
+    same(sorted(f.name for f in folder.iterdir()), ["link.csv", "old.csv"], "nothing is left beside")
+    same(run(GEIGER, "export", profile, "--format", "csv").splitlines(),
+         (folder / "old.csv").read_text().splitlines(), "standard output")
+
+
+@test
+def every_metric_goes_out_in_the_formats_that_take_it():
+    for metric in ("freed", "temporary", "peak"):
+        stacks = read_collapsed(export("m.collapsed", "--metric", metric))
+        root = xml.etree.ElementTree.parse(export("m.svg", "--metric", metric)).getroot()
+        with export("m.csv", "--metric", metric).open(newline="") as file:
+            table = sum(int(row[f"{metric}_bytes"]) for row in csv.DictReader(file))
+        same(sum(stacks.values()), table, metric)
+        check(root is not None, metric)
+        if metric == "freed":
+            same(table, total["allocated_bytes"] - total["live_bytes"], metric)
+        if metric == "peak":
+            same(table, total["allocated_bytes"], metric)
 
 
 def main():
