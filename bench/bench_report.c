@@ -5,28 +5,22 @@
  *
  *   bench_report [SAMPLES [STACKS [FILE]]]        the profile stays in FILE
  *
- * The profile: stacks of 10 to 60 frames that share their callers, 20 000 functions in 40 modules
- * (some recursive, one frame in three with an inlined call), sizes of 16 bytes to 1 MiB, half of the
- * samples freed.  Half of the samples are read by a second thread.
+ * The profile is that of large_profile.h, of 32 threads.  Half of the samples are read by a second
+ * thread.
  */
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "large_profile.h"
 #include "profile/ask.h"
 #include "profile/diff.h"
 #include "profile/leaks.h"
 #include "profile/timeline.h"
-#include "stats/rng.h"
-
-enum { FUNCTIONS = 20000, MODULES = 40, FRAMES = 60000, THREADS = 32 };
 
 static struct gg_error error;
 
@@ -39,128 +33,6 @@ static void must(int code)
 	gg_error_format(&error, line, sizeof(line));
 	fprintf(stderr, "bench_report: %s\n", line);
 	exit(1);
-}
-
-struct making {
-	struct gg_profile *profile;
-	struct gg_rng rng;
-	uint32_t process, threads[THREADS], frames[FRAMES];
-	uint32_t *stacks, stack_count;
-};
-
-static void make_frames(struct making *making)
-{
-	uint32_t modules[MODULES];
-	char text[64], file[64];
-
-	for (int i = 0; i < MODULES; i++) {
-		struct gg_module module = { .path = text };
-
-		snprintf(text, sizeof(text), "/usr/lib/libbench%d.so", i);
-		must(gg_profile_intern_module(making->profile, &module, &modules[i], &error));
-	}
-	for (int i = 0; i < FRAMES; i++) {
-		uint32_t function = (uint32_t)(i % FUNCTIONS);
-		struct gg_line lines[2] = { 0 };
-		uint32_t count = 0;
-
-		must(gg_profile_intern_frame(making->profile, modules[function % MODULES],
-		                             (uint64_t)i * 32 + 4096, &making->frames[i], &error));
-		snprintf(file, sizeof(file), "src/file%u.cc", function % 700);
-		snprintf(text, sizeof(text), "bench::Class%u::method%u", function % 900, function);
-		if (i % 3 == 0)
-			lines[count++] = (struct gg_line){ .function = "bench::inlined",
-				                           .file = "inl.h",
-				                           .line = (uint32_t)i % 90,
-				                           .inlined = true };
-		lines[count] = (struct gg_line){ .function = text,
-			                         .file = file,
-			                         .line = (uint32_t)i % 2000 };
-		lines[count].depth = count;
-		must(gg_profile_put_lines(making->profile, making->frames[i], lines, count + 1,
-		                          &error));
-	}
-}
-
-/* Each stack leaves an earlier one at a random depth: callers are shared as in a program. */
-static void make_stacks(struct making *making, uint32_t wanted)
-{
-	enum { MAX_DEPTH = 60 };
-	static uint32_t path[MAX_DEPTH];
-	uint32_t depth = 0;
-
-	making->stacks = calloc(wanted, sizeof(*making->stacks));
-	while (making->stack_count < wanted) {
-		uint32_t leaf = 0, target;
-
-		depth = depth > 0 ? (uint32_t)gg_rng_below(&making->rng, depth) : 0;
-		if (gg_rng_below(&making->rng, 4) > 0 && depth < 50)
-			depth = depth + (uint32_t)gg_rng_below(&making->rng, 4);
-		target = depth + 1 + (uint32_t)gg_rng_below(&making->rng, 10);
-		for (; depth < target && depth < MAX_DEPTH; depth++) {
-			uint32_t frame = making->frames[gg_rng_below(&making->rng,
-			                                             depth < 8 ? 100 : FRAMES)];
-
-			must(gg_profile_intern_stack(making->profile,
-			                             depth > 0 ? path[depth - 1] : 0, frame, &leaf,
-			                             &error));
-			path[depth] = leaf;
-		}
-		if (leaf != 0)
-			making->stacks[making->stack_count++] = leaf;
-	}
-}
-
-static void make_samples(struct making *making, uint64_t count)
-{
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t size = (uint64_t)exp2(4 + 16 * gg_rng_uniform(&making->rng));
-		struct gg_sample sample = {
-			.alloc_ns = (int64_t)(i * 50000),
-			.free_ns = GG_TIME_NONE,
-			.process = making->process,
-			.thread = making->threads[gg_rng_below(&making->rng, THREADS)],
-			.stack = making->stacks[gg_rng_below(&making->rng, making->stack_count)],
-			.size_bytes = size,
-			.usable_bytes = size + 8,
-			.address = 0x10000 + i * 64,
-			.draw = { .interval = 524288, .mark_count = 1 },
-		};
-
-		if (gg_rng_below(&making->rng, 2) == 0)
-			sample.free_ns = sample.alloc_ns +
-			                 (int64_t)(gg_rng_exponential(&making->rng) * 1e9);
-		must(gg_profile_add_sample(making->profile, &sample, NULL, &error));
-	}
-}
-
-static void make(const char *path, uint64_t samples, uint32_t stacks)
-{
-	static struct making making;
-	const struct gg_session session = { .command = "bench",
-		                            .start_wall_ns = 1,
-		                            .end_ns = (int64_t)(samples * 50000),
-		                            .interval_bytes = 524288,
-		                            .has_history = true };
-	struct gg_process process = { .pid = 1,
-		                      .end_ns = session.end_ns,
-		                      .interval_bytes = 524288 };
-
-	gg_rng_seed(&making.rng, 7, 0);
-	must(gg_profile_create(&making.profile, path, &error));
-	must(gg_profile_set_session(making.profile, &session, &error));
-	must(gg_profile_add_process(making.profile, &process, &making.process, &error));
-	for (int i = 0; i < THREADS; i++) {
-		struct gg_thread thread = { .process = making.process, .tid = (uint32_t)i };
-
-		must(gg_profile_add_thread(making.profile, &thread, &making.threads[i], &error));
-	}
-	make_frames(&making);
-	make_stacks(&making, stacks);
-	make_samples(&making, samples);
-	must(gg_profile_finish(making.profile, &error));
-	gg_profile_close(making.profile);
-	free(making.stacks);
 }
 
 static double now(clockid_t clock)
@@ -291,7 +163,7 @@ int main(int argc, char **argv)
 		close(file);
 		unlink(made);
 	}
-	make(path, samples, stacks);
+	must(large_profile_make(path, samples, stacks, 32, &error));
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("A report on %llu samples, %u stacks.  Seconds of the main thread: all = opening + "
 	       "loading\n+ asking; of all threads; passed on the clock, which others may slow "
