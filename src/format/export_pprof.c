@@ -21,7 +21,32 @@
 #include "format/space.h"
 #include "format/strings.h"
 
-enum { VALUE_COUNT = 4, LABEL_MAX = 9 };
+enum { VALUE_COUNT = 4 };
+
+/* Keys of labels, and their units. */
+enum word {
+	WORD_THREAD,
+	WORD_PROCESS,
+	WORD_TYPE,
+	WORD_PID,
+	WORD_BYTES, /* also a unit */
+	WORD_LIVE_LOW,
+	WORD_LIVE_HIGH,
+	WORD_ALLOCATED_LOW,
+	WORD_ALLOCATED_HIGH,
+	WORD_COUNT,
+};
+static const char *const words[WORD_COUNT] = {
+	"thread",
+	"process",
+	"type",
+	"pid",
+	"bytes",
+	"inuse_space_low",
+	"inuse_space_high",
+	"alloc_space_low",
+	"alloc_space_high",
+};
 
 /* Messages are made in arrays of their kind; a list of pointers, as protobuf-c wants it, is made last. */
 struct list {
@@ -36,7 +61,9 @@ struct writing {
 	struct gg_strings strings;
 	struct list functions, locations, lines, location_ids, labels, values;
 	struct gg_map function_of, location_of; /* function and file; module and address */
-	uint64_t *location_of_stack;            /* of each stack; 0: not yet */
+	int64_t words[WORD_COUNT];
+	int64_t *thread_text, *process_text, *kind_text; /* names of each; 0: not yet */
+	uint64_t *location_of_stack;                     /* of each stack; 0: not yet */
 	bool failed;
 };
 
@@ -151,46 +178,70 @@ struct made_sample {
 	size_t first_location, location_count, first_label, label_count;
 };
 
-static void label_text(struct writing *writing, struct made_sample *sample, const char *key,
-                       int64_t value)
+static Gg__Pprof__Label *add_label(struct writing *writing, struct made_sample *sample,
+                                   enum word key)
 {
 	Gg__Pprof__Label *label = list_add(writing, &writing->labels, sizeof(*label), 1);
 
 	if (label == NULL)
-		return;
+		return NULL;
 	gg__pprof__label__init(label);
-	label->key = text(writing, key);
-	label->str = value;
+	label->key = writing->words[key];
 	sample->label_count++;
+	return label;
 }
 
-static void label_number(struct writing *writing, struct made_sample *sample, const char *key,
-                         double value, const char *unit)
+static void label_text(struct writing *writing, struct made_sample *sample, enum word key,
+                       int64_t value)
+{
+	Gg__Pprof__Label *label = add_label(writing, sample, key);
+
+	if (label != NULL)
+		label->str = value;
+}
+
+static void label_number(struct writing *writing, struct made_sample *sample, enum word key,
+                         double value, enum word unit)
 {
 	Gg__Pprof__Label *label;
 
 	if (!(value < 0x1p62)) /* no bound */
 		return;
-	label = list_add(writing, &writing->labels, sizeof(*label), 1);
+	label = add_label(writing, sample, key);
 	if (label == NULL)
 		return;
-	gg__pprof__label__init(label);
-	label->key = text(writing, key);
 	label->num = (int64_t)(value + 0.5);
-	label->num_unit = text(writing, unit);
-	sample->label_count++;
+	label->num_unit = writing->words[unit];
 }
 
 static void label_interval(struct writing *writing, struct made_sample *sample,
-                           const struct gg_extract_sum *sum, const char *low, const char *high)
+                           const struct gg_extract_sum *sum, enum word low, enum word high)
 {
 	struct gg_interval interval;
 
 	if (sum->count == 0)
 		return;
 	interval = gg_extract_interval(writing->extract, sum, GG_BYTES);
-	label_number(writing, sample, low, interval.low, "bytes");
-	label_number(writing, sample, high, interval.high, "bytes");
+	label_number(writing, sample, low, interval.low, WORD_BYTES);
+	label_number(writing, sample, high, interval.high, WORD_BYTES);
+}
+
+/* A name that many rows have, made once. */
+static int64_t name_of(struct writing *writing, int64_t *known, uint32_t number,
+                       void (*name)(const struct gg_extract *, uint32_t, struct gg_buf *))
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text_of = { 0 };
+
+	if (known[number] == 0) {
+		name(writing->extract, number, &text_of);
+		known[number] = text(writing, gg_buf_text(&text_of));
+	}
+	return known[number];
+}
+
+static void kind_name(const struct gg_extract *extract, uint32_t kind, struct gg_buf *out)
+{
+	gg_buf_append_text(out, gg_extract_kind(extract, kind));
 }
 
 static void add_labels(struct writing *writing, struct made_sample *sample,
@@ -198,23 +249,22 @@ static void add_labels(struct writing *writing, struct made_sample *sample,
 {
 	const struct gg_extract *extract = writing->extract;
 	const struct gg_extract_sum *all = row->allocated.count > 0 ? &row->allocated : &row->live;
-	GG_CLEANUP(gg_buf_done) struct gg_buf thread = { 0 };
-	GG_CLEANUP(gg_buf_done) struct gg_buf process = { 0 };
 	size_t count;
 
 	sample->first_label = writing->labels.count;
-	gg_extract_thread_name(extract, row->thread, &thread);
-	gg_extract_process_name(extract, row->process, &process);
-	label_text(writing, sample, "thread", text(writing, gg_buf_text(&thread)));
-	label_text(writing, sample, "process", text(writing, gg_buf_text(&process)));
-	label_text(writing, sample, "type", text(writing, gg_extract_kind(extract, row->kind)));
-	label_number(writing, sample, "pid",
-	             gg_model_processes(extract->model, &count)[row->process].pid, "pid");
+	label_text(writing, sample, WORD_THREAD,
+	           name_of(writing, writing->thread_text, row->thread, gg_extract_thread_name));
+	label_text(writing, sample, WORD_PROCESS,
+	           name_of(writing, writing->process_text, row->process, gg_extract_process_name));
+	label_text(writing, sample, WORD_TYPE,
+	           name_of(writing, writing->kind_text, row->kind, kind_name));
+	label_number(writing, sample, WORD_PID,
+	             gg_model_processes(extract->model, &count)[row->process].pid, WORD_PID);
 	if (all->count > 0)
-		label_number(writing, sample, "bytes", (double)all->bytes / (double)all->count,
-		             "bytes");
-	label_interval(writing, sample, &row->live, "inuse_space_low", "inuse_space_high");
-	label_interval(writing, sample, &row->allocated, "alloc_space_low", "alloc_space_high");
+		label_number(writing, sample, WORD_BYTES, (double)all->bytes / (double)all->count,
+		             WORD_BYTES);
+	label_interval(writing, sample, &row->live, WORD_LIVE_LOW, WORD_LIVE_HIGH);
+	label_interval(writing, sample, &row->allocated, WORD_ALLOCATED_LOW, WORD_ALLOCATED_HIGH);
 }
 
 static void add_sample(struct writing *writing, struct made_sample *sample,
@@ -478,10 +528,33 @@ static void writing_done(struct writing *writing)
 	free(writing->labels.items);
 	free(writing->values.items);
 	free(writing->location_of_stack);
+	free(writing->thread_text);
+	free(writing->process_text);
+	free(writing->kind_text);
 	gg_map_done(&writing->function_of);
 	gg_map_done(&writing->location_of);
 	gg_strings_done(&writing->strings);
 	gg_space_done(&writing->space);
+}
+
+/* Number 0 of the texts, and what is asked for again and again. */
+static bool begin(struct writing *writing)
+{
+	const struct gg_model *model = writing->extract->model;
+	size_t process_count, thread_count;
+
+	gg_model_processes(model, &process_count);
+	gg_model_threads(model, &thread_count);
+	writing->location_of_stack = calloc(gg_model_stack_count(model),
+	                                    sizeof(*writing->location_of_stack));
+	writing->thread_text = calloc(thread_count, sizeof(*writing->thread_text));
+	writing->process_text = calloc(process_count, sizeof(*writing->process_text));
+	writing->kind_text = calloc(gg_model_kind_count(model) + 1, sizeof(*writing->kind_text));
+	text(writing, "");
+	for (size_t i = 0; i < WORD_COUNT; i++)
+		writing->words[i] = text(writing, words[i]);
+	return writing->location_of_stack != NULL && writing->thread_text != NULL &&
+	       writing->process_text != NULL && writing->kind_text != NULL;
 }
 
 static int write_pprof(const struct gg_export *job)
@@ -495,10 +568,7 @@ static int write_pprof(const struct gg_export *job)
 		free(made);
 		return code;
 	}
-	writing.location_of_stack = calloc(gg_model_stack_count(job->extract->model),
-	                                   sizeof(*writing.location_of_stack));
-	writing.failed = made == NULL || writing.location_of_stack == NULL;
-	text(&writing, ""); /* number 0 */
+	writing.failed = !begin(&writing) || made == NULL;
 	for (size_t i = 0; i < count && !writing.failed; i++) {
 		gg_export_progress(job, i, count);
 		add_sample(&writing, &made[i], &job->extract->rows[i]);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 
 struct key {
 	char *const *texts;
@@ -51,11 +53,40 @@ failed:
 	return 0;
 }
 
+/* With U+FFFD in place of each byte that is not UTF-8. */
+static uint32_t add_mended(struct gg_strings *strings, const unsigned char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf mended = { 0 };
+
+	while (*text != '\0') {
+		size_t length = gg_utf8_length(text);
+
+		if (length == 0)
+			gg_buf_append_text(&mended, "\xef\xbf\xbd");
+		else
+			gg_buf_append(&mended, text, length);
+		text += length > 0 ? length : 1;
+	}
+	strings->failed |= mended.failed;
+	return strings->failed ? 0 : add(strings, gg_buf_text(&mended));
+}
+
 uint32_t gg_strings_put(struct gg_strings *strings, const char *text)
 {
+	const unsigned char *p = (const unsigned char *)text;
+
 	if (strings->count == 0)
 		add(strings, "");
-	return text == NULL || text[0] == '\0' || strings->failed ? 0 : add(strings, text);
+	if (text == NULL || text[0] == '\0' || strings->failed)
+		return 0;
+	while (*p != '\0') {
+		size_t length = gg_utf8_length(p);
+
+		if (length == 0)
+			return add_mended(strings, (const unsigned char *)text);
+		p += length;
+	}
+	return add(strings, text);
 }
 
 uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...)

@@ -8,7 +8,7 @@
  *   strings.texts[number]
  *   gg_strings_done(&strings);
  *
- * The texts are copies.  When memory is out, put returns 0 and sets `failed`.
+ * The texts are copies, and UTF-8: readers refuse others.  When memory is out, put returns 0 and sets `failed`.
  */
 #pragma once
 

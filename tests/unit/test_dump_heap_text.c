@@ -39,7 +39,7 @@ static const char heap_v2[] = "heap_v2/1\n"
 
 TEST(heap_v2_is_written_as_its_readers_expect_it_through_a_buffer_of_any_size)
 {
-	char buffer[4096];
+	char buffer[4096] = { 0 };
 
 	for (size_t capacity = 1; capacity < sizeof(buffer); capacity = capacity * 3 + 1) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
