@@ -31,10 +31,9 @@ struct gg_export {
 
 struct gg_export_format {
 	const char *name;
-	const char *suffix;   /* that files have; "" if it says nothing */
-	bool is_binary;       /* not for a terminal */
-	bool has_both;        /* live and allocated stand side by side: no other metric fits */
-	const char *consumer; /* who reads it, in a phrase */
+	const char *suffix; /* that files have; "" if it says nothing */
+	bool is_binary;     /* not for a terminal */
+	bool has_both;      /* live and allocated stand side by side: no other metric fits */
 	/* 0, or -Exxx with job->error.  Memory that ran out in out->failed is the caller's to see. */
 	int (*write)(const struct gg_export *job);
 };

@@ -75,6 +75,5 @@ static int write_collapsed(const struct gg_export *job)
 const struct gg_export_format gg_export_collapsed = {
 	.name = "collapsed",
 	.suffix = ".collapsed",
-	.consumer = "flamegraph.pl, speedscope and many others",
 	.write = write_collapsed,
 };

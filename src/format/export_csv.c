@@ -136,6 +136,5 @@ static int write_csv(const struct gg_export *job)
 const struct gg_export_format gg_export_csv = {
 	.name = "csv",
 	.suffix = ".csv",
-	.consumer = "spreadsheets, data frames",
 	.write = write_csv,
 };

@@ -352,6 +352,5 @@ const struct gg_export_format gg_export_dhat = {
 	.name = "dhat",
 	.suffix = ".dhat.json",
 	.has_both = true,
-	.consumer = "dh_view.html of Valgrind, profiler.firefox.com",
 	.write = write_dhat,
 };

@@ -67,7 +67,11 @@ struct writing {
 	struct gg_extract_block *blocks;
 	uint64_t *weights; /* of each block, whole bytes */
 	size_t block_count;
-	int64_t *library_of; /* of each module */
+	int64_t *library_of;               /* of each module */
+	uint32_t *by_thread;               /* numbers of blocks, thread by thread */
+	size_t *thread_end;                /* of each thread: where its part of them ends */
+	struct gg_rough *live, *allocated; /* of each thread */
+	int64_t *changes;                  /* of each process: of its counter, COUNTER_STEPS + 1 */
 	struct gg_json json;
 	bool failed;
 };
@@ -574,22 +578,13 @@ static void write_marker(struct writing *writing, const struct gg_tally *tally)
 	gg_json_close(&writing->json);
 }
 
-/* What a thread's rows add up to. */
+/* What a thread's rows add up to: live, allocated. */
 static void tally_thread(const struct writing *writing, uint32_t thread, struct gg_tally tallies[2])
 {
-	const struct gg_extract *extract = writing->extract;
-	struct gg_rough live = { 0 }, allocated = { 0 };
-
-	for (size_t i = 0; i < extract->row_count; i++) {
-		if (extract->rows[i].thread != thread)
-			continue;
-		gg_rough_add(&live, &extract->rows[i].live.rough);
-		gg_rough_add(&allocated, &extract->rows[i].allocated.rough);
-	}
-	gg_rough_tally(&live, &tallies[0]);
-	gg_rough_tally(&allocated, &tallies[1]);
+	gg_rough_tally(&writing->live[thread], &tallies[0]);
+	gg_rough_tally(&writing->allocated[thread], &tallies[1]);
 	for (size_t i = 0; i < 2; i++)
-		gg_tally_expose(&tallies[i], extract->interval_bytes);
+		gg_tally_expose(&tallies[i], writing->extract->interval_bytes);
 }
 
 static void write_markers(struct writing *writing, uint32_t thread)
@@ -678,27 +673,22 @@ static int compare_events(const void *a, const void *b)
 /* The thread's rows, by time; the caller frees them. */
 static struct event *events_of(struct writing *writing, uint32_t thread, size_t *ret_count)
 {
-	struct event *events;
-	size_t count = 0;
+	size_t first = thread > 0 ? writing->thread_end[thread - 1] : 0;
+	size_t end = writing->thread_end[thread], count = 0;
+	struct event *events = malloc((2 * (end - first) + 1) * sizeof(*events));
 
-	for (size_t i = 0; i < writing->block_count; i++)
-		if (writing->blocks[i].thread == thread)
-			count += writing->blocks[i].free_ns == GG_TIME_NONE ? 1 : 2;
-	events = malloc((count + 1) * sizeof(*events));
 	writing->failed |= events == NULL;
-	*ret_count = count;
-	count = 0;
-	for (size_t i = 0; i < writing->block_count && events != NULL; i++) {
-		const struct gg_extract_block *block = &writing->blocks[i];
+	for (size_t i = first; i < end && events != NULL; i++) {
+		const struct gg_extract_block *block = &writing->blocks[writing->by_thread[i]];
 
-		if (block->thread != thread)
-			continue;
-		events[count++] = (struct event){ block->alloc_ns, (uint32_t)i, false };
+		events[count++] = (struct event){ block->alloc_ns, writing->by_thread[i], false };
 		if (block->free_ns != GG_TIME_NONE)
-			events[count++] = (struct event){ block->free_ns, (uint32_t)i, true };
+			events[count++] = (struct event){ block->free_ns, writing->by_thread[i],
+				                          true };
 	}
-	if (events != NULL && count > 0)
+	if (count > 0)
 		qsort(events, count, sizeof(*events), compare_events);
+	*ret_count = count;
 	return events;
 }
 
@@ -707,23 +697,10 @@ static void write_counter(struct writing *writing, const char *pid, uint32_t pro
                           size_t thread_index)
 {
 	const struct gg_extract *extract = writing->extract;
-	double length = fmax(1, (double)(extract->end_ns - extract->start_ns));
-	int64_t changes[COUNTER_STEPS + 1] = { 0 };
+	const int64_t *changes = &writing->changes[(size_t)process * (COUNTER_STEPS + 1)];
+	double length = (double)(extract->end_ns - extract->start_ns);
 	struct gg_json *json = &writing->json;
 
-	for (size_t i = 0; i < writing->block_count; i++) {
-		const struct gg_extract_block *block = &writing->blocks[i];
-		double from = (double)(block->alloc_ns - extract->start_ns) / length;
-		double until = (double)(block->free_ns - extract->start_ns) / length;
-
-		if (block->process != process)
-			continue;
-		changes[(size_t)(fmin(fmax(from, 0), 1) * COUNTER_STEPS)] +=
-			(int64_t)writing->weights[i];
-		if (block->free_ns != GG_TIME_NONE)
-			changes[(size_t)(fmin(fmax(until, 0), 1) * COUNTER_STEPS)] -=
-				(int64_t)writing->weights[i];
-	}
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "name", "malloc");
 	gg_json_text(json, "category", "Memory");
@@ -811,6 +788,60 @@ static int weigh(struct writing *writing)
 	return 0;
 }
 
+/* The step of a counter that a moment is in. */
+static size_t step_of(const struct gg_extract *extract, int64_t time_ns)
+{
+	double length = fmax(1, (double)(extract->end_ns - extract->start_ns));
+	double share = (double)(time_ns - extract->start_ns) / length;
+
+	return (size_t)(fmin(fmax(share, 0), 1) * COUNTER_STEPS);
+}
+
+static void note_changes(struct writing *writing)
+{
+	for (size_t i = 0; i < writing->block_count; i++) {
+		const struct gg_extract_block *block = &writing->blocks[i];
+		int64_t *changes = &writing->changes[(size_t)block->process * (COUNTER_STEPS + 1)];
+		int64_t weight = (int64_t)writing->weights[i];
+
+		changes[step_of(writing->extract, block->alloc_ns)] += weight;
+		if (block->free_ns != GG_TIME_NONE)
+			changes[step_of(writing->extract, block->free_ns)] -= weight;
+	}
+}
+
+/* What threads and processes have, in one pass for all of them. */
+static int divide(struct writing *writing)
+{
+	const struct gg_extract *extract = writing->extract;
+	size_t thread_count, process_count;
+
+	gg_model_threads(extract->model, &thread_count);
+	gg_model_processes(extract->model, &process_count);
+	writing->by_thread = malloc((writing->block_count + 1) * sizeof(*writing->by_thread));
+	writing->thread_end = calloc(thread_count + 1, sizeof(*writing->thread_end));
+	writing->live = calloc(thread_count, sizeof(*writing->live));
+	writing->allocated = calloc(thread_count, sizeof(*writing->allocated));
+	writing->changes = calloc(process_count * (COUNTER_STEPS + 1), sizeof(*writing->changes));
+	if (writing->by_thread == NULL || writing->thread_end == NULL || writing->live == NULL ||
+	    writing->allocated == NULL || writing->changes == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < writing->block_count; i++)
+		writing->thread_end[writing->blocks[i].thread + 1]++;
+	for (size_t i = 0; i < thread_count; i++)
+		writing->thread_end[i + 1] += writing->thread_end[i];
+	for (size_t i = 0; i < writing->block_count; i++) /* begins become ends */
+		writing->by_thread[writing->thread_end[writing->blocks[i].thread]++] = (uint32_t)i;
+	for (size_t i = 0; i < extract->row_count; i++) {
+		const struct gg_extract_row *row = &extract->rows[i];
+
+		gg_rough_add(&writing->live[row->thread], &row->live.rough);
+		gg_rough_add(&writing->allocated[row->thread], &row->allocated.rough);
+	}
+	note_changes(writing);
+	return 0;
+}
+
 static int number_libraries(struct writing *writing)
 {
 	size_t count = gg_model_module_count(writing->extract->model);
@@ -859,8 +890,9 @@ static int write_firefox(const struct gg_export *job)
 	if (code == 0)
 		code = gg_extract_blocks(job->extract, &writing.blocks, &writing.block_count,
 		                         job->error);
-	if (code == 0 && (weigh(&writing) < 0 || number_libraries(&writing) < 0 ||
-	                  make_stacks(&writing) < 0 || write_all(&writing) < 0))
+	if (code == 0 &&
+	    (weigh(&writing) < 0 || divide(&writing) < 0 || number_libraries(&writing) < 0 ||
+	     make_stacks(&writing) < 0 || write_all(&writing) < 0))
 		code = gg_export_out_of_memory(job);
 	gg_space_done(&writing.space);
 	gg_strings_done(&writing.strings);
@@ -874,6 +906,11 @@ static int write_firefox(const struct gg_export *job)
 	free(writing.blocks);
 	free(writing.weights);
 	free(writing.library_of);
+	free(writing.by_thread);
+	free(writing.thread_end);
+	free(writing.live);
+	free(writing.allocated);
+	free(writing.changes);
 	return code;
 }
 
@@ -881,6 +918,5 @@ const struct gg_export_format gg_export_firefox = {
 	.name = "firefox",
 	.suffix = ".profile.json",
 	.has_both = true,
-	.consumer = "profiler.firefox.com",
 	.write = write_firefox,
 };

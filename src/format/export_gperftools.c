@@ -79,6 +79,5 @@ const struct gg_export_format gg_export_gperftools = {
 	.name = "gperftools",
 	.suffix = ".gperf",
 	.has_both = true,
-	.consumer = "google-pprof, pprof",
 	.write = write_gperftools,
 };

@@ -131,6 +131,5 @@ const struct gg_export_format gg_export_heap_v2 = {
 	.name = "heap_v2",
 	.suffix = ".heap",
 	.has_both = true,
-	.consumer = "jeprof",
 	.write = write_heap_v2,
 };

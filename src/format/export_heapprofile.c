@@ -199,6 +199,5 @@ static int write_heapprofile(const struct gg_export *job)
 const struct gg_export_format gg_export_heapprofile = {
 	.name = "heapprofile",
 	.suffix = ".heapprofile",
-	.consumer = "DevTools of Chromium, VS Code, speedscope",
 	.write = write_heapprofile,
 };

@@ -612,6 +612,5 @@ const struct gg_export_format gg_export_perfetto = {
 	.suffix = ".pftrace",
 	.is_binary = true,
 	.has_both = true,
-	.consumer = "ui.perfetto.dev, trace_processor",
 	.write = write_perfetto,
 };

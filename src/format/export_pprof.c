@@ -584,6 +584,5 @@ const struct gg_export_format gg_export_pprof = {
 	.suffix = ".pb.gz",
 	.is_binary = true,
 	.has_both = true,
-	.consumer = "pprof, Go's tools, Grafana Pyroscope, Parca, speedscope",
 	.write = write_pprof,
 };

@@ -219,6 +219,5 @@ static int write_speedscope(const struct gg_export *job)
 const struct gg_export_format gg_export_speedscope = {
 	.name = "speedscope",
 	.suffix = ".speedscope.json",
-	.consumer = "speedscope.app",
 	.write = write_speedscope,
 };

@@ -220,6 +220,5 @@ static int write_svg(const struct gg_export *job)
 const struct gg_export_format gg_export_svg = {
 	.name = "svg",
 	.suffix = ".svg",
-	.consumer = "browsers, documents",
 	.write = write_svg,
 };
