@@ -687,6 +687,40 @@ def boxes_of_flame_graphs_are_as_wide_as_their_bytes():
         check(sum(size for size, *_ in boxes["big_quarter"]) == truth["big_quarter"][key], "a box")
 
 
+# --- a program that was recorded -----------------------------------------------------------------
+
+# Bytes of known_program, live and allocated, by function.
+KNOWN = {"keep_small": (128000, 128000), "keep_big": (3000000, 3000000), "drop": (0, 512000)}
+
+
+@test
+def programs_that_look_names_up_find_those_of_a_recorded_program():
+    if "KNOWN_PROGRAM" not in os.environ:
+        raise Skipped("this build cannot record")
+    go_environment()
+    program, folder = os.environ["KNOWN_PROGRAM"], scratch / "recorded"
+    folder.mkdir()
+    recorded = folder / "x.geiger"
+    run(GEIGER, "record", "--interval", "1", "-o", recorded, "--", program,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(folder), "XDG_CACHE_HOME": str(folder)})
+    heap, gperf = folder / "x.heap", folder / "x.gperf"
+    for path in (heap, gperf):
+        run(GEIGER, "export", recorded, "-o", path)
+    for index, which in (("inuse_space", 0), ("alloc_space", 1)):
+        for reader, path in ((need("jeprof"), heap), (need("google-pprof"), gperf)):
+            out = run(reader, "--text", "--show_bytes", "--lines", f"--{index}", program, path)
+            for function, sizes in KNOWN.items():
+                found = re.findall(rf"(\d+) +[\d.]+% {function} \S*known_program\.c:\d+", out)
+                same(sum(map(int, found)), sizes[which], f"{reader} {index} of {function}: {out}")
+        for pprof in pprof_programs():
+            if pprof[1:] == ["tool", "pprof"]:
+                continue  # Go's own looks up no names of C
+            out = run(*pprof, "-top", "-unit=B", f"-sample_index={index}", program, gperf)
+            for function, sizes in KNOWN.items():
+                if sizes[which] > 0:
+                    check(re.search(rf" {sizes[which]}B +[\d.]+% +{function}$", out, re.M), out)
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
