@@ -63,6 +63,8 @@ static const struct gg_option options[] = {
 	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
 	  "function|line|stack|module|size|kind|heap|type|thread|process",
 	  "what a row is (function)" },
+	{ "by-label", 0, GG_OPTION_TEXT, AT(by_label), "KEY",
+	  "a row is a value of this label, such as host" },
 	{ "self", 0, GG_OPTION_FLAG, AT(self), NULL,
 	  "sort by what rows ask for themselves (default)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(total), NULL, "sort by that and what they call" },

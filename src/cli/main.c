@@ -18,7 +18,7 @@
 #include "cli/command.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
-enum { OPTIONS_MAX_SIZE = 512 }; /* of a command's options struct */
+enum { OPTIONS_MAX_SIZE = 1024 }; /* of a command's options struct */
 
 static int print_error(const struct gg_error *error, enum gg_color color, int failure_status)
 {

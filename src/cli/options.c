@@ -131,8 +131,28 @@ static int bad_choice(const struct cursor *c, const struct gg_option *option, co
 	return bad_value(c, option, value, "is not a choice", advice);
 }
 
+/* KEY=VALUE; the last one of a key wins. */
+static int add_pair(const struct cursor *c, const struct gg_option *option, char *text,
+                    struct gg_option_pairs *pairs)
+{
+	char *equals = strchr(text, '=');
+	size_t i = 0;
+
+	if (equals == NULL || equals == text)
+		return bad_value(c, option, text, "is not KEY=VALUE",
+		                 "Give a pair such as host=web-3.");
+	*equals = '\0';
+	while (i < pairs->count && strcmp(pairs->pairs[i].key, text) != 0)
+		i++;
+	if (i == GG_OPTION_PAIRS_MAX)
+		return bad_value(c, option, text, "is one too many", "There may be 32 of them.");
+	pairs->pairs[i] = (struct gg_option_pair){ text, equals + 1 };
+	pairs->count += i == pairs->count;
+	return 0;
+}
+
 /* Stores the value in the option's field; it is untouched if the value is bad. */
-static int store_value(const struct cursor *c, const struct match *m, const char *value)
+static int store_value(const struct cursor *c, const struct match *m, char *value)
 {
 	uint64_t number;
 	double real;
@@ -181,14 +201,16 @@ static int store_value(const struct cursor *c, const struct match *m, const char
 			return bad_choice(c, m->option, value);
 		*(int *)m->field = choice;
 		return 0;
+	case GG_OPTION_PAIRS:
+		return add_pair(c, m->option, value, m->field);
 	}
 	return -EINVAL;
 }
 
 /* Takes the value that follows the option: what is attached, else the next argument. */
-static int store_option(struct cursor *c, const struct match *m, const char *attached)
+static int store_option(struct cursor *c, const struct match *m, char *attached)
 {
-	const char *value = attached;
+	char *value = attached;
 
 	if (m->option->kind != GG_OPTION_FLAG && value == NULL) {
 		if (c->at + 1 >= c->argc) {
@@ -202,10 +224,10 @@ static int store_option(struct cursor *c, const struct match *m, const char *att
 	return store_value(c, m, value);
 }
 
-static int parse_long(struct cursor *c, const char *name)
+static int parse_long(struct cursor *c, char *name)
 {
 	size_t length = strcspn(name, "=");
-	const char *attached = name[length] == '=' ? name + length + 1 : NULL;
+	char *attached = name[length] == '=' ? name + length + 1 : NULL;
 	struct match m;
 
 	if (!find_option(c, name, length, 0, &m))
@@ -216,10 +238,10 @@ static int parse_long(struct cursor *c, const char *name)
 	return store_option(c, &m, attached);
 }
 
-static int parse_short(struct cursor *c, const char *letters)
+static int parse_short(struct cursor *c, char *letters)
 {
 	for (; *letters != '\0'; letters++) {
-		const char *attached = letters[1] != '\0' ? letters + 1 : NULL;
+		char *attached = letters[1] != '\0' ? letters + 1 : NULL;
 		struct match m;
 		int code;
 

@@ -35,6 +35,18 @@ enum gg_option_kind {
 	GG_OPTION_NUMBER, /* double: finite */
 	GG_OPTION_TIME,   /* double: seconds, > 0; "90", "1.5s", "10m", "2h", "1d" */
 	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
+	GG_OPTION_PAIRS,  /* struct gg_option_pairs: KEY=VALUE, as often as wanted */
+};
+
+enum { GG_OPTION_PAIRS_MAX = 32 };
+
+struct gg_option_pair {
+	const char *key, *value; /* in argv, of which the = was made the end of the key */
+};
+
+struct gg_option_pairs {
+	struct gg_option_pair pairs[GG_OPTION_PAIRS_MAX];
+	size_t count;
 };
 
 struct gg_option {

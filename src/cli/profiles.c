@@ -130,6 +130,10 @@ int gg_cli_question(const struct gg_report_options *options, const char *command
 	query.metric = (enum gg_metric)options->metric;
 	query.unit = (enum gg_quantity)options->unit;
 	query.by = (enum gg_grouping)options->by;
+	if (options->by_label != NULL) {
+		query.by = GG_BY_LABEL;
+		query.label = options->by_label;
+	}
 	query.sort_by_total = options->total && !options->self;
 	query.focus = options->focus;
 	query.ignore = options->ignore;

@@ -31,6 +31,7 @@ struct gg_report_options {
 	const char *at, *between;
 	const char *focus, *ignore;
 	const char *temporary;
+	const char *by_label; /* its key, in place of `by` */
 	uint64_t process, limit;
 	double confidence;
 	bool bytes, json, no_pager, ascii;

@@ -52,6 +52,8 @@ static uint32_t key_of_sample(const struct run *run, const struct gg_model_sampl
 		return sample->thread;
 	case GG_BY_PROCESS:
 		return sample->process;
+	case GG_BY_LABEL:
+		return run->scope.label_of[sample->process];
 	case GG_BY_SIZE:
 		return size_class(sample->size_bytes);
 	case GG_BY_KIND:
@@ -73,6 +75,8 @@ static uint32_t key_of_coarse(const struct run *run, const struct gg_coarse *coa
 		return coarse->thread;
 	case GG_BY_PROCESS:
 		return coarse->process;
+	case GG_BY_LABEL:
+		return run->scope.label_of[coarse->process];
 	case GG_BY_SIZE:
 		return coarse->size_class < SIZE_KEY_COUNT ? coarse->size_class
 		                                           : SIZE_KEY_COUNT - 1;
@@ -104,6 +108,7 @@ static size_t count_keys(const struct gg_model *model, enum gg_grouping by)
 		gg_model_threads(model, &count);
 		return count;
 	case GG_BY_PROCESS:
+	case GG_BY_LABEL:
 		gg_model_processes(model, &count);
 		return count;
 	case GG_BY_SIZE:
@@ -371,8 +376,8 @@ static int run_scope(struct run *run)
 {
 	const struct gg_question *query = &run->scope.query;
 	bool of_places = is_of_places(query->by);
-	bool apart = query->by == GG_BY_PROCESS && run->scope.blocks != NULL &&
-	             query->metric == GG_METRIC_LIVE;
+	bool apart = (query->by == GG_BY_PROCESS || query->by == GG_BY_LABEL) &&
+	             run->scope.blocks != NULL && query->metric == GG_METRIC_LIVE;
 	struct gg_groups *groups = &run->groups;
 	int code = note_all(run, apart);
 

@@ -69,9 +69,10 @@ enum gg_grouping {
 	/* Rows of two profiles are compared by what they are called, which these do not allow. */
 	GG_BY_THREAD,
 	GG_BY_PROCESS,
+	GG_BY_LABEL, /* values of one label of the processes */
 };
 
-enum { GG_GROUPING_COUNT = GG_BY_PROCESS + 1 };
+enum { GG_GROUPING_COUNT = GG_BY_LABEL + 1 };
 
 #define GG_TEMPORARY_NS INT64_C(1000000)
 
@@ -84,6 +85,7 @@ struct gg_question {
 	const char *focus; /* POSIX extended: only stacks with a function that matches; NULL: all */
 	const char *ignore;   /* ... without one that does; NULL: none */
 	uint32_t pid;         /* only processes with this pid; 0: all */
+	const char *label;    /* key, for GG_BY_LABEL */
 	int64_t temporary_ns; /* the longest lifetime of what is temporary */
 };
 
@@ -91,7 +93,8 @@ struct gg_question {
 void gg_question_init(struct gg_question *query);
 
 /* One group.  `key` is the number of a function, line, stack, module, thread, process, kind, heap
- * or type; of sizes n: the class (2^(n-1), 2^n], 0 for empty blocks. */
+ * or type; of sizes n: the class (2^(n-1), 2^n], 0 for empty blocks; of labels the first process
+ * that has the value, 0: none has one. */
 struct gg_row {
 	uint32_t key;
 	bool is_named; /* asked for by its name: an interval of it is not that of a discovered row */

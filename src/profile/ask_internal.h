@@ -20,6 +20,7 @@ struct gg_scope {
 	struct gg_question query;
 	uint8_t *process_in;     /* of each process; NULL: all are */
 	uint8_t *stack_in;       /* of each stack's top; NULL: all are */
+	uint32_t *label_of;      /* of each process, the first one with its value; GG_BY_LABEL */
 	struct gg_block *blocks; /* of each sample; NULL: nothing was inherited */
 	double interval;         /* the largest that the scope was exposed to, bytes */
 };

@@ -115,6 +115,11 @@ void gg_row_label(const struct gg_model *model, const struct gg_result *result,
 	case GG_BY_MODULE:
 		gg_buf_append_text(out, gg_model_module_path(model, row->key));
 		return;
+	case GG_BY_LABEL:
+		gg_buf_append_text(
+			out, row->key != 0 ? gg_model_label(model, row->key, result->query.label)
+					   : "[none]");
+		return;
 	case GG_BY_THREAD:
 		label_thread(model, row->key, out);
 		return;

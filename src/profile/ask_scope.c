@@ -3,6 +3,7 @@
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/ask_internal.h"
 
@@ -177,6 +178,36 @@ static int unite_blocks(struct gg_scope *scope, struct gg_error *error)
 	return 0;
 }
 
+/* Of each process the first one that has the same value of the label; 0: it has none. */
+static int group_labels(struct gg_scope *scope, struct gg_error *error)
+{
+	size_t count, label_count;
+	const struct gg_model_label *labels = gg_model_labels(scope->model, &label_count);
+	struct gg_map first = { 0 };
+	int code = 0;
+
+	if (scope->query.by != GG_BY_LABEL)
+		return 0;
+	gg_model_processes(scope->model, &count);
+	scope->label_of = calloc(count, sizeof(*scope->label_of));
+	if (scope->label_of == NULL)
+		return out_of_memory(error);
+	for (size_t i = 0; i < label_count && code == 0; i++) {
+		uint64_t number, value = (uintptr_t)labels[i].value;
+
+		if (strcmp(labels[i].key, scope->query.label) != 0)
+			continue;
+		number = gg_map_get(&first, value);
+		if (number == GG_MAP_NONE) {
+			number = labels[i].process;
+			code = gg_map_put(&first, value, number);
+		}
+		scope->label_of[labels[i].process] = (uint32_t)number;
+	}
+	gg_map_done(&first);
+	return code < 0 ? out_of_memory(error) : 0;
+}
+
 int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
                   const struct gg_question *query, struct gg_error *error)
 {
@@ -189,6 +220,8 @@ int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
 		code = choose_stacks(scope, error);
 	if (code == 0)
 		code = unite_blocks(scope, error);
+	if (code == 0)
+		code = group_labels(scope, error);
 	if (code < 0)
 		gg_scope_close(scope);
 	return code;
@@ -199,6 +232,7 @@ void gg_scope_close(struct gg_scope *scope)
 	free(scope->process_in);
 	free(scope->stack_in);
 	free(scope->blocks);
+	free(scope->label_of);
 }
 
 bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret_block)
@@ -278,7 +312,10 @@ static void each_live(const struct gg_scope *scope, bool apart, gg_scope_visit *
 /* Were the row's samples all, or on average, freed so soon?  Negative: nobody knows. */
 static int is_temporary(const struct gg_question *query, const struct gg_coarse *coarse)
 {
-	if (coarse->to_ns - coarse->from_ns <= query->temporary_ns)
+	if (coarse->to_ns == GG_TIME_NONE)
+		return 0;
+	if (coarse->to_ns > coarse->from_ns && /* else nothing is known of its times */
+	    coarse->to_ns - coarse->from_ns <= query->temporary_ns)
 		return 1;
 	if (!(coarse->lifetime_ns_sum > 0) || coarse->sums.sample_count == 0)
 		return -1;
@@ -294,6 +331,8 @@ static int64_t coarse_bucket(const struct gg_coarse *coarse)
 {
 	int64_t range = coarse->to_ns - coarse->from_ns;
 
+	if (coarse->to_ns == GG_TIME_NONE)
+		return coarse->bucket_ns;
 	return coarse->bucket_ns > 0 && coarse->bucket_ns < range ? coarse->bucket_ns : range;
 }
 
@@ -301,6 +340,8 @@ struct gg_block gg_coarse_block(const struct gg_coarse *coarse)
 {
 	int64_t bucket = coarse_bucket(coarse);
 
+	if (coarse->to_ns == GG_TIME_NONE)
+		return (struct gg_block){ coarse->from_ns + bucket, GG_TIME_NONE, true, true };
 	return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
 		                  .until_ns = coarse->to_ns - bucket + 1 };
 }
@@ -319,7 +360,10 @@ static bool is_placed(const struct gg_scope *scope, const struct gg_coarse *coar
 	if (query->metric == GG_METRIC_LIVE)
 		return is_at_the_end(scope) ||
 		       !(cuts(from, to, query->to_ns) ||
-		         cuts(coarse->to_ns - bucket, coarse->to_ns, query->to_ns));
+		         (coarse->to_ns != GG_TIME_NONE &&
+		          cuts(coarse->to_ns - bucket, coarse->to_ns, query->to_ns)));
+	if (query->metric == GG_METRIC_FREED && coarse->to_ns == GG_TIME_NONE)
+		return true;
 	if (query->metric == GG_METRIC_FREED) {
 		from = coarse->to_ns - bucket;
 		to = coarse->to_ns;
@@ -338,9 +382,9 @@ static bool is_coarse_selected(const struct gg_scope *scope, const struct gg_coa
 
 	switch (query->metric) {
 	case GG_METRIC_LIVE:
-		return !is_at_the_end(scope) && is_live(scope, &block);
+		return is_live(scope, &block);
 	case GG_METRIC_FREED:
-		return is_within(query, coarse->to_ns);
+		return coarse->to_ns != GG_TIME_NONE && is_within(query, coarse->to_ns);
 	case GG_METRIC_TEMPORARY:
 		return is_within(query, block.from_ns) && is_temporary(query, coarse) > 0;
 	default:

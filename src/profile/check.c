@@ -62,6 +62,7 @@ static const struct rule rules[] = {
 	REFERENCE("memory", "process", "process"),
 	REFERENCE("event", "process", "process"),
 	REFERENCE("counter", "process", "process"),
+	REFERENCE("label", "process", "process"),
 	{ "its parent is not before it", "stack", "parent >= id" },
 	{ "its parent is not before it", "process", "parent >= id" },
 	{ "the times are not in order", "process", "end_ns < start_ns" },
@@ -84,8 +85,10 @@ static const struct rule rules[] = {
 	{ "its first mark is behind its end", "sample",
 	  "typeof(offset) <> 'integer' or offset < 0 or offset >= max(size, 1)" },
 	{ "its sums are not what samples add up to", "coarse",
-	  "typeof(samples) <> 'integer' or samples < 1 or not count >= samples * 0.999999"
-	  " or not bytes >= size * 0.999999 or not count_variance >= 0"
+	  "typeof(samples) <> 'integer' or samples < 1"
+	  " or (count_variance is not null and not count + 1 >= samples * 0.999999)"
+	  " or (bytes_variance is not null and not bytes >= size * 0.999999)"
+	  " or not count >= 0 or not bytes >= 0 or not count_variance >= 0"
 	  " or not bytes_variance >= 0" },
 	NUMBER("memory", "rss_bytes", "rss_bytes >= 0"),
 	NUMBER("memory", "live_bytes", "live_bytes >= 0"),
@@ -129,7 +132,7 @@ static int check_rule(struct checking *checking, const struct rule *rule, struct
 {
 	struct gg_reading reading;
 	bool has_id = strcmp(rule->table, "line") != 0 && strcmp(rule->table, "total") != 0 &&
-	              strcmp(rule->table, "counter") != 0;
+	              strcmp(rule->table, "counter") != 0 && strcmp(rule->table, "label") != 0;
 	char sql[1024];
 
 	snprintf(sql, sizeof(sql), "select count(*), min(%s) from %s where %s",

@@ -27,7 +27,7 @@ void gg_model_free(struct gg_model *model)
 		&model->nodes,     &model->counters,  &model->frames,     &model->places,
 		&model->lines,     &model->functions, &model->modules,    &model->kinds,
 		&model->heaps,     &model->types,     &model->kind_parts, &model->chunks,
-		&model->text_list, &model->mappings,
+		&model->text_list, &model->mappings,  &model->labels,
 	};
 
 	free_chunks(model);
@@ -67,6 +67,7 @@ void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
 		.interval = coarse->interval_bytes,
 		.scheme = GG_ITEMS(model, processes, struct gg_process)[coarse->process].scheme,
 		.most_bytes = UINT64_MAX,
+		.unknown_errors = coarse->unknown_errors,
 	};
 
 	if (coarse->size_class < 64) {
@@ -289,6 +290,31 @@ const struct gg_model_counter *gg_model_counters(const struct gg_model *model, s
 {
 	*ret_count = model->counters.used_count;
 	return GG_ITEMS(model, counters, const struct gg_model_counter);
+}
+
+const struct gg_model_label *gg_model_labels(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->labels.used_count;
+	return GG_ITEMS(model, labels, const struct gg_model_label);
+}
+
+const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key)
+{
+	const struct gg_model_label *labels = GG_ITEMS(model, labels, const struct gg_model_label);
+	size_t low = 0, high = model->labels.used_count;
+
+	while (low < high) { /* the first of the process */
+		size_t middle = low + (high - low) / 2;
+
+		if (labels[middle].process < process)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < model->labels.used_count && labels[low].process == process; low++)
+		if (strcmp(labels[low].key, key) == 0)
+			return labels[low].value;
+	return NULL;
 }
 
 int64_t gg_model_end_ns(const struct gg_model *model)

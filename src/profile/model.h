@@ -192,6 +192,18 @@ struct gg_model_counter {
 };
 const struct gg_model_counter *gg_model_counters(const struct gg_model *model, size_t *ret_count);
 
+/*
+ * What tells processes apart, such as ("host", "web-3"); texts are interned: equal ones are one pointer.
+ * In the order of the processes.
+ */
+struct gg_model_label {
+	uint32_t process;
+	const char *key, *value;
+};
+const struct gg_model_label *gg_model_labels(const struct gg_model *model, size_t *ret_count);
+/* The process's value of that key; NULL: it has none. */
+const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key);
+
 /* When the last session ended, or the last thing happened that we know of. */
 int64_t gg_model_end_ns(const struct gg_model *model);
 /* True if every session has times of its allocations and frees. */

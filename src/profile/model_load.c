@@ -323,6 +323,20 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 	return code;
 }
 
+static int read_label(uint32_t process, const char *key, const char *value, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model_label *kept = gg_items_add(&load->model->labels, sizeof(*kept));
+	int code = 0;
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	kept->process = gg_load_number(&load->processes, process);
+	kept->key = text(load, key, &code);
+	kept->value = text(load, value, &code);
+	return code;
+}
+
 static int read_note(const char *note, void *context)
 {
 	struct gg_load *load = context;
@@ -355,6 +369,7 @@ static int read_all(struct gg_load *load)
 	code = code != 0 ? code : gg_profile_each_memory(from, read_memory, load, error);
 	code = code != 0 ? code : gg_profile_each_event(from, read_event, load, error);
 	code = code != 0 ? code : gg_profile_each_counter(from, read_counter, load, error);
+	code = code != 0 ? code : gg_profile_each_label(from, read_label, load, error);
 	return code != 0 ? code : gg_profile_each_note(from, read_note, load, error);
 }
 

@@ -45,6 +45,7 @@ void gg_store_free(struct gg_profile *profile)
 	for (size_t i = 0; i < GG_COUNT(profile->session_texts); i++)
 		free(profile->session_texts[i]);
 	free(profile->path);
+	free(profile->final_path);
 	free(profile);
 }
 

@@ -144,6 +144,24 @@ int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct 
 	return 0;
 }
 
+int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
+                            struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int code = gg_profile_create(&profile, path, error);
+
+	if (code < 0)
+		return code;
+	profile->final_path = profile->path;
+	if (asprintf(&profile->path, "%s.%d.whole", profile->final_path, (int)getpid()) < 0) {
+		profile->path = NULL;
+		gg_store_free(profile);
+		return gg_error_set_errno(error, ENOMEM, path, NULL);
+	}
+	*ret_profile = profile;
+	return 0;
+}
+
 /* Copies what is in memory to a new file. */
 static int copy_to(struct gg_profile *profile, const char *path, struct gg_error *error)
 {
@@ -289,6 +307,18 @@ static int shrink(struct gg_profile *profile, struct gg_error *error)
 	return code;
 }
 
+/* Moves a profile that is whole to where it belongs. */
+static int move_whole(struct gg_profile *profile, struct gg_error *error)
+{
+	remove_leftovers(profile->final_path);
+	if (rename(profile->path, profile->final_path) < 0)
+		return gg_error_set_errno(error, errno, profile->final_path, NULL);
+	free(profile->path);
+	profile->path = profile->final_path;
+	profile->final_path = NULL;
+	return 0;
+}
+
 int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 {
 	int code = gg_store_begin(profile, error);
@@ -302,7 +332,11 @@ int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 	if (code < 0 || !profile->is_in_file)
 		return code;
 	code = shrink(profile, error);
-	return code == 0 ? sync_file(profile->path, error) : code;
+	if (code == 0)
+		code = sync_file(profile->path, error);
+	if (code == 0 && profile->final_path != NULL)
+		code = move_whole(profile, error);
+	return code;
 }
 
 void gg_profile_close(struct gg_profile *profile)
@@ -311,7 +345,12 @@ void gg_profile_close(struct gg_profile *profile)
 
 	if (profile == NULL)
 		return;
-	if (profile->is_written && profile->failure == 0)
+	if (profile->final_path != NULL) { /* not finished */
+		if (profile->is_in_file)
+			unlink(profile->path);
+		remove_leftovers(profile->path);
+	} else if (profile->is_written && profile->failure == 0) {
 		(void)!commit(profile, true, &ignored);
+	}
 	gg_store_free(profile);
 }

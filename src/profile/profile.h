@@ -17,10 +17,11 @@
  * State and history.  A sample that was allocated and freed while nobody drained the ring is in the
  * sums of the region alone.  Such samples are kept as *coarse* rows: sums of many freed samples of a
  * stack and thread.  The retention rule of long runs makes the same kind of row out of old freed
- * samples.  So always:
+ * samples.  What is imported from other formats, or merged, has no samples, only such sums: those of
+ * what is live are coarse rows without an end.  So always:
  *
  *   allocated = samples that are not inherited + coarse rows
- *   live      = samples without an end
+ *   live      = samples without an end + coarse rows without an end
  *
  * Threads   one owner at a time.
  */
@@ -70,6 +71,13 @@ GG_MUST_CHECK int gg_profile_edit(struct gg_profile **ret_profile, const char *p
  */
 GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char *path,
                                     struct gg_error *error);
+
+/*
+ * The same, but nothing is at `path`, and what is there stays, before gg_profile_finish(): for work that
+ * is of no use when it stops half-way.  Closed without that, it leaves nothing behind.
+ */
+GG_MUST_CHECK int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
+                                          struct gg_error *error);
 
 /* NULL is fine.  What was written since the last commit is committed; errors of that are lost: commit
  * first. */
@@ -182,6 +190,12 @@ int gg_profile_add_event(struct gg_profile *profile, const struct gg_event *even
                          struct gg_error *error);
 int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
                            uint64_t value, struct gg_error *error);
+/*
+ * What tells a process from others of its kind, and reports may group by: ("host", "web-3"), ("version",
+ * "2.1").  Replaces the value of that key.
+ */
+int gg_profile_put_label(struct gg_profile *profile, uint32_t process, const char *key,
+                         const char *value, struct gg_error *error);
 /* What people should know of this profile: shown by every report. */
 int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_error *error);
 
@@ -215,6 +229,7 @@ typedef int gg_total_visit(const struct gg_total *total, void *context);
 typedef int gg_memory_visit(const struct gg_memory *memory, void *context);
 typedef int gg_event_visit(const struct gg_event *event, void *context);
 typedef int gg_counter_visit(uint32_t process, const char *name, uint64_t value, void *context);
+typedef int gg_label_visit(uint32_t process, const char *key, const char *value, void *context);
 typedef int gg_note_visit(const char *text, void *context);
 
 int gg_profile_each_process(struct gg_profile *, gg_process_visit *, void *, struct gg_error *);
@@ -239,4 +254,5 @@ int gg_profile_each_total(struct gg_profile *, gg_total_visit *, void *, struct 
 int gg_profile_each_memory(struct gg_profile *, gg_memory_visit *, void *, struct gg_error *);
 int gg_profile_each_event(struct gg_profile *, gg_event_visit *, void *, struct gg_error *);
 int gg_profile_each_counter(struct gg_profile *, gg_counter_visit *, void *, struct gg_error *);
+int gg_profile_each_label(struct gg_profile *, gg_label_visit *, void *, struct gg_error *);
 int gg_profile_each_note(struct gg_profile *, gg_note_visit *, void *, struct gg_error *);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/reading.h"
+#include "stats/estimate.h"
 
 /* The largest of what is counted in bytes, allocations or ns: all that a sum of them can be. */
 #define LARGEST 0x1p127
@@ -310,15 +311,18 @@ static struct gg_fixed read_fixed(struct gg_reading *reading)
 	return gg_fixed_from(gg_reading_number(reading, 0, LARGEST));
 }
 
-static struct gg_sums read_sums(struct gg_reading *reading)
+/* unknown_errors: 1 << enum gg_quantity for each variance that is NULL. */
+static struct gg_sums read_sums(struct gg_reading *reading, uint32_t *ret_unknown_errors)
 {
 	struct gg_sums sums;
 
 	sums.sample_count = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
 	sums.size_bytes = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
 	sums.count = read_fixed(reading);
+	*ret_unknown_errors = gg_reading_is_null(reading) ? 1u << GG_ALLOCATIONS : 0;
 	sums.count_variance = read_fixed(reading);
 	sums.bytes = read_fixed(reading);
+	*ret_unknown_errors |= gg_reading_is_null(reading) ? 1u << GG_BYTES : 0;
 	sums.bytes_variance = read_fixed(reading);
 	return sums;
 }
@@ -340,11 +344,11 @@ int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, v
 		coarse.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
 		coarse.stack = gg_reading_id(&reading, GG_DENSE_STACK);
 		coarse.from_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
-		coarse.to_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+		coarse.to_ns = gg_reading_time(&reading);
 		coarse.bucket_ns = gg_reading_integer(&reading, 0, INT64_MAX);
 		coarse.size_class = (uint32_t)gg_reading_integer(&reading, 0, 255);
 		coarse.interval_bytes = gg_reading_number(&reading, 0, LARGEST);
-		coarse.sums = read_sums(&reading);
+		coarse.sums = read_sums(&reading, &coarse.unknown_errors);
 		coarse.count_skew = gg_reading_number(&reading, 0, HUGE_VAL);
 		coarse.bytes_skew = gg_reading_number(&reading, 0, HUGE_VAL);
 		coarse.lifetime_ns_sum = gg_reading_number(&reading, 0, LARGEST);
@@ -385,12 +389,13 @@ int gg_profile_each_total(struct gg_profile *profile, gg_total_visit *visit, voi
 	                 " from total order by process, thread, stack");
 	while (gg_reading_next(&reading)) {
 		struct gg_total total = { 0 };
+		uint32_t unknown_errors;
 
 		total.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
 		total.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
 		total.stack = gg_reading_id(&reading, GG_DENSE_STACK);
-		total.allocated = read_sums(&reading);
-		total.freed = read_sums(&reading);
+		total.allocated = read_sums(&reading, &unknown_errors);
+		total.freed = read_sums(&reading, &unknown_errors);
 		if (!parse_lifetimes(gg_reading_text(&reading), total.lifetimes,
 		                     GG_COUNT(total.lifetimes))) {
 			memset(total.lifetimes, 0, sizeof(total.lifetimes));
@@ -464,6 +469,24 @@ int gg_profile_each_counter(struct gg_profile *profile, gg_counter_visit *visit,
 
 		if (name != NULL)
 			gg_reading_visited(&reading, visit(process, name, value, context));
+	}
+	return gg_reading_end(&reading, error);
+}
+
+int gg_profile_each_label(struct gg_profile *profile, gg_label_visit *visit, void *context,
+                          struct gg_error *error)
+{
+	struct gg_reading reading;
+
+	gg_reading_begin(&reading, profile,
+	                 "select process, key, value from label order by process, key");
+	while (gg_reading_next(&reading)) {
+		uint32_t process = gg_reading_id(&reading, GG_DENSE_PROCESS);
+		const char *key = gg_reading_text(&reading);
+		const char *value = gg_reading_text(&reading);
+
+		if (process != 0 && key != NULL && value != NULL)
+			gg_reading_visited(&reading, visit(process, key, value, context));
 	}
 	return gg_reading_end(&reading, error);
 }

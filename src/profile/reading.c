@@ -57,6 +57,11 @@ uint32_t gg_reading_id(struct gg_reading *reading, enum gg_dense table)
 	return 0;
 }
 
+bool gg_reading_is_null(const struct gg_reading *reading)
+{
+	return sqlite3_column_type(reading->statement, reading->column) == SQLITE_NULL;
+}
+
 int64_t gg_reading_integer(struct gg_reading *reading, int64_t least, int64_t most)
 {
 	int type;

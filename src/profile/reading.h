@@ -40,6 +40,8 @@ static inline void gg_reading_visited(struct gg_reading *reading, int stop)
 
 /* 1..count of that table; else 0, counted unless it is NULL or 0. */
 uint32_t gg_reading_id(struct gg_reading *reading, enum gg_dense table);
+/* Is the next column NULL?  It stays the next one. */
+bool gg_reading_is_null(const struct gg_reading *reading);
 int64_t gg_reading_integer(struct gg_reading *reading, int64_t least, int64_t most);
 static inline uint64_t gg_reading_bits(struct gg_reading *reading) /* any 64 of them */
 {

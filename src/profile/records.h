@@ -122,8 +122,9 @@ struct gg_sample {
 };
 
 /*
- * Sums of freed samples that are not kept one by one: history that was lost, or that the retention
- * rule folded.  All were allocated and freed in [from_ns, to_ns].
+ * Sums of samples that are not kept one by one: history that was lost, or that the retention rule
+ * folded; rows of a file that was imported, or of profiles that were merged.  All were allocated and
+ * freed in [from_ns, to_ns], or, where to_ns is GG_TIME_NONE, allocated from from_ns on and never freed.
  *
  * What was folded was allocated in [from_ns, from_ns + bucket_ns) and freed in
  * [to_ns - bucket_ns, to_ns): live at each multiple of bucket_ns from from_ns + bucket_ns to
@@ -138,6 +139,7 @@ struct gg_coarse {
 	struct gg_sums sums;           /* samples, bytes, estimates and variances */
 	double count_skew, bytes_skew; /* third cumulants (stats/estimate.h); 0: not known */
 	double lifetime_ns_sum;        /* over the samples, unscaled; 0: not known */
+	uint32_t unknown_errors;       /* 1 << enum gg_quantity: its variance is not known */
 	bool lost;                     /* history was lost; else folded by age */
 };
 

@@ -41,6 +41,7 @@ static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_FUNCTION_SUM] =
 		("insert into function_sum values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
 	         "?,?,?,?,?,?,?,?,?)"),
+	[GG_SQL_LABEL] = "insert or replace into label values (?,?,?)",
 	[GG_SQL_NOTE] = "insert or ignore into note values (null,?)",
 };
 

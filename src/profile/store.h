@@ -58,6 +58,7 @@ enum gg_sql {
 	GG_SQL_MEMORY,
 	GG_SQL_EVENT,
 	GG_SQL_COUNTER,
+	GG_SQL_LABEL,
 	GG_SQL_NOTE,
 	GG_SQL_STACK_SUM,
 	GG_SQL_FUNCTION_SUM,
@@ -72,6 +73,7 @@ struct gg_fold;
 struct gg_profile {
 	sqlite3 *db;
 	char *path;       /* NULL: in memory only */
+	char *final_path; /* where finishing moves it; NULL: it is there, or may be at any time */
 	bool is_written;  /* made by gg_profile_create */
 	bool is_in_file;  /* false: still in memory, nothing of it is at path */
 	bool has_changes; /* something was written since the last commit */

@@ -10,17 +10,19 @@
  * Cost    one pass over samples, one over stacks; 88 bytes a stack, 180 a function.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "profile/reading.h"
+#include "stats/estimate.h"
 #include "stats/weight.h"
 
 struct sum {
 	uint64_t sample_count;
-	double bytes, bytes_variance, count, count_variance;
+	double bytes, bytes_variance, count, count_variance; /* NaN, and NULL: not known */
 };
 
 struct pair {
@@ -93,7 +95,13 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 		           .count = gg_fixed_value(coarse->sums.count),
 		           .count_variance = gg_fixed_value(coarse->sums.count_variance) };
 
+	if ((coarse->unknown_errors & 1u << GG_BYTES) != 0)
+		sum.bytes_variance = NAN;
+	if ((coarse->unknown_errors & 1u << GG_ALLOCATIONS) != 0)
+		sum.count_variance = NAN;
 	add_sum(&summary->stacks[coarse->stack].allocated, &sum);
+	if (coarse->to_ns == GG_TIME_NONE)
+		add_sum(&summary->stacks[coarse->stack].live, &sum);
 	return 0;
 }
 

@@ -7,9 +7,16 @@
 
 #include "base/buf.h"
 #include "profile/store.h"
+#include "stats/estimate.h"
 
 /* Rows after which a profile commits by itself: bounds what is in memory before it has its file. */
 enum { UNCOMMITTED_MAX = 500000 };
+
+static int commit_now_and_then(struct gg_profile *profile, struct gg_error *error)
+{
+	return profile->uncommitted_count >= UNCOMMITTED_MAX ? gg_profile_commit(profile, error)
+	                                                     : 0;
+}
 
 int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
                            struct gg_error *error)
@@ -171,11 +178,9 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sa
 		return code;
 	if (id > profile->last_sample)
 		profile->last_sample = id;
-	if (profile->uncommitted_count >= UNCOMMITTED_MAX) {
-		code = gg_profile_commit(profile, error);
-		if (code < 0)
-			return code;
-	}
+	code = commit_now_and_then(profile, error);
+	if (code < 0)
+		return code;
 	if (ret_id != NULL)
 		*ret_id = id;
 	return 0;
@@ -228,6 +233,25 @@ void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums)
 	gg_statement_number(row, gg_fixed_value(sums->bytes_variance));
 }
 
+/* The same, with NULL for what is not known. */
+static void put_known_sums(struct gg_statement *row, const struct gg_coarse *coarse)
+{
+	const struct gg_sums *sums = &coarse->sums;
+
+	gg_statement_integer(row, (int64_t)sums->sample_count);
+	gg_statement_integer(row, (int64_t)sums->size_bytes);
+	gg_statement_number(row, gg_fixed_value(sums->count));
+	if ((coarse->unknown_errors & 1u << GG_ALLOCATIONS) == 0)
+		gg_statement_number(row, gg_fixed_value(sums->count_variance));
+	else
+		gg_statement_null(row);
+	gg_statement_number(row, gg_fixed_value(sums->bytes));
+	if ((coarse->unknown_errors & 1u << GG_BYTES) == 0)
+		gg_statement_number(row, gg_fixed_value(sums->bytes_variance));
+	else
+		gg_statement_null(row);
+}
+
 int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
                           struct gg_error *error)
 {
@@ -240,19 +264,20 @@ int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *co
 	gg_statement_id(&row, coarse->thread);
 	gg_statement_id(&row, coarse->stack);
 	gg_statement_integer(&row, coarse->from_ns);
-	gg_statement_integer(&row, coarse->to_ns);
+	gg_statement_time(&row, coarse->to_ns);
 	if (coarse->bucket_ns > 0)
 		gg_statement_integer(&row, coarse->bucket_ns);
 	else
 		gg_statement_null(&row);
 	gg_statement_integer(&row, coarse->size_class);
 	gg_statement_number(&row, coarse->interval_bytes);
-	gg_statement_sums(&row, &coarse->sums);
+	put_known_sums(&row, coarse);
 	gg_statement_number(&row, coarse->count_skew);
 	gg_statement_number(&row, coarse->bytes_skew);
 	gg_statement_number(&row, coarse->lifetime_ns_sum);
 	gg_statement_integer(&row, coarse->lost);
-	return gg_statement_run(&row, error);
+	code = gg_statement_run(&row, error);
+	return code < 0 || profile->final_path == NULL ? code : commit_now_and_then(profile, error);
 }
 
 /* "[0,0,12]": without the zeros at the end. */
@@ -339,6 +364,20 @@ int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const c
 	gg_statement_integer(&row, process);
 	gg_statement_text(&row, name);
 	gg_statement_integer(&row, (int64_t)value);
+	return gg_statement_run(&row, error);
+}
+
+int gg_profile_put_label(struct gg_profile *profile, uint32_t process, const char *key,
+                         const char *value, struct gg_error *error)
+{
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_LABEL, error);
+
+	if (code < 0)
+		return code;
+	gg_statement_integer(&row, process);
+	gg_statement_text(&row, key);
+	gg_statement_text(&row, value);
 	return gg_statement_run(&row, error);
 }
 

@@ -17,7 +17,8 @@ struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity qua
 	return (struct gg_figure){ .estimate = gg_tally_estimate(tally, quantity).value,
 		                   .low = interval.low,
 		                   .high = interval.high,
-		                   .quantity = quantity };
+		                   .quantity = quantity,
+		                   .is_unknown = interval.method == GG_METHOD_UNKNOWN };
 }
 
 bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,
@@ -135,7 +136,7 @@ void gg_figure_append(const struct gg_figure_style *style, const struct gg_figur
 		}
 		gg_buf_append_text(out, "< ");
 		gg_figure_append_number(style, figure->high, figure->quantity, out);
-	} else if (figure->low == figure->high || reach < 1e-9) {
+	} else if (figure->is_unknown || figure->low == figure->high || reach < 1e-9) {
 		gg_figure_append_number(style, figure->estimate, figure->quantity, out);
 	} else if (!(reach <= WIDE) || (reach > WIDE / 3 && least < reach / 2)) {
 		append_range(style, figure, out);
@@ -160,7 +161,7 @@ void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_f
 
 	if (mark == width && figure->estimate > 0)
 		mark--;
-	if (!isfinite(figure->high) && figure->estimate == 0)
+	if (!isfinite(figure->high) && (figure->estimate == 0 || figure->is_unknown))
 		high = 0; /* nothing is known: no line */
 	for (size_t i = 0; i < width; i++) {
 		double middle = ((double)i + 0.5) * cell;

@@ -8,7 +8,8 @@
  *
  * Text  "± 6 %" where both ends are about as far from the estimate, and near: the farther one, rounded
  *       up.  Otherwise the two ends alone: no single number stands for such a row.  Without a sample
- *       only the upper end; where nothing was left to chance only the number.
+ *       only the upper end; only the number where nothing was left to chance, and where the error is
+ *       not known (then `is_unknown`, and the bar is its mark).
  * Bar   solid up to the low end, a mark at the estimate, thin up to the high end; from 0 to `most`.
  *
  * Threads  any; they append to the buffer alone.
@@ -24,6 +25,7 @@
 struct gg_figure {
 	double estimate, low, high; /* high may be INFINITY: no bound */
 	enum gg_quantity quantity;
+	bool is_unknown; /* how far the truth may be; low and high are 0 and INFINITY */
 };
 
 /* How figures are written. */

@@ -50,16 +50,25 @@ static void fill_cells(const struct gg_diff_report *report, const struct gg_diff
 	gg_figure_append(&report->look.figures, &after, &cells->texts[COLUMN_AFTER]);
 	gg_report_append_change(&report->look, &change, report->diff->unit,
 	                        &cells->texts[COLUMN_CHANGE]);
-	if (p < GG_P_VALUE_LEAST)
+	if (isnan(p))
+		gg_buf_append_text(&cells->texts[COLUMN_P], "-");
+	else if (p < GG_P_VALUE_LEAST)
 		gg_buf_append_text(&cells->texts[COLUMN_P], "<1e-12");
 	else
 		gg_buf_printf(&cells->texts[COLUMN_P], "%.2g", p);
 }
 
+/* Without errors nothing can be significant: all rows are shown. */
+static bool is_untested(const struct gg_diff *diff)
+{
+	return isnan(diff->total.difference.p_value);
+}
+
 static size_t shown_count(const struct gg_diff_report *report)
 {
 	const struct gg_diff *diff = report->diff;
-	size_t count = report->show_all ? diff->row_count : diff->significant_count;
+	size_t count = report->show_all || is_untested(diff) ? diff->row_count
+	                                                     : diff->significant_count;
 
 	return report->look.limit != 0 && report->look.limit < count ? report->look.limit : count;
 }
@@ -165,7 +174,9 @@ static void append_head(const struct gg_diff_report *report, struct gg_buf *out)
 		              diff->query.scale, report->normalized_by);
 	gg_buf_printf(out, "%sin all%s  ", report->look.style.strong, report->look.style.reset);
 	gg_report_append_change(&report->look, &change, diff->unit, out);
-	if (diff->total.difference.p_value < GG_P_VALUE_LEAST)
+	if (isnan(diff->total.difference.p_value))
+		gg_buf_append_text(out, "\n\n");
+	else if (diff->total.difference.p_value < GG_P_VALUE_LEAST)
 		gg_buf_append_text(out, ", p < 1e-12\n\n");
 	else
 		gg_buf_printf(out, ", p = %.2g\n\n", diff->total.difference.p_value);
@@ -176,7 +187,12 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 	const struct gg_diff *diff = report->diff;
 	double rate = 100 * diff->query.false_discovery_rate;
 
-	if (diff->significant_count == 0)
+	if (is_untested(diff))
+		gg_buf_printf(out,
+		              "Not tested: how far the numbers may be from the truth is not known; "
+		              "compared: %zu.\n",
+		              diff->row_count);
+	else if (diff->significant_count == 0)
 		gg_buf_printf(out,
 		              "No row differs by more than sampling explains; compared: %zu,\n"
 		              "  false discovery rate: %.3g %%.\n",
@@ -188,7 +204,8 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 		              diff->significant_count, diff->row_count,
 		              diff->significant_count == 1 ? "s" : "", diff->grown_count,
 		              report->show_all ? " with a *" : "", rate);
-	if (shown_count(report) < (report->show_all ? diff->row_count : diff->significant_count))
+	if (shown_count(report) <
+	    (report->show_all || is_untested(diff) ? diff->row_count : diff->significant_count))
 		gg_buf_append_text(out, "There are more: --limit 0 shows all.\n");
 	if (report->fails_on_growth)
 		gg_buf_printf(out, "%s%s%s\n",
@@ -262,7 +279,8 @@ static void add_row(const struct gg_diff_report *report, struct gg_json *json,
 	struct gg_figure before = figure_of(report, &row->before, discovered);
 	struct gg_figure after = figure_of(report, &row->after, discovered);
 	struct gg_figure change = { row->difference.value, row->difference.low,
-		                    row->difference.high, report->diff->unit };
+		                    row->difference.high, report->diff->unit,
+		                    isnan(row->difference.p_value) };
 
 	gg_json_integer(json, "samples_before", row->before.sample_count);
 	gg_json_integer(json, "samples_after", row->after.sample_count);

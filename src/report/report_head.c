@@ -21,7 +21,7 @@ static const char *const grouping_names[] = {
 	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",
 	[GG_BY_MODULE] = "module",     [GG_BY_THREAD] = "thread", [GG_BY_PROCESS] = "process",
 	[GG_BY_SIZE] = "size",         [GG_BY_KIND] = "kind",     [GG_BY_HEAP] = "heap",
-	[GG_BY_TYPE] = "type",
+	[GG_BY_TYPE] = "type",         [GG_BY_LABEL] = "label",
 };
 
 const char *gg_metric_name(enum gg_metric metric)
@@ -178,12 +178,19 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_printf(out, "%s\n", report->style.reset);
 	if (count > 1)
 		gg_buf_printf(out, "and %zu more sessions\n", count - 1);
-	gg_report_append_time(gg_model_end_ns(report->model), out);
-	if (session->host != NULL) {
-		gg_buf_append_text(out, " on ");
-		gg_fit_append(out, session->host, 24, report->figures.ascii);
+	if (gg_model_end_ns(report->model) > 0 || gg_model_has_history(report->model)) {
+		gg_report_append_time(gg_model_end_ns(report->model), out);
+		if (session->host != NULL) {
+			gg_buf_append_text(out, " on ");
+			gg_fit_append(out, session->host, 24, report->figures.ascii);
+		}
+		gg_buf_append_text(out, ", ");
 	}
-	gg_buf_printf(out, ", every %s by %s, %" PRIu64 " samples, %g %% intervals\n",
+	if (!(report->summary->interval > 0) && !gg_model_has_history(report->model)) {
+		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
+		return;
+	}
+	gg_buf_printf(out, "every %s by %s, %" PRIu64 " samples, %g %% intervals\n",
 	              gg_size_format_short(report->summary->interval, interval),
 	              gg_scheme_name(session->scheme), report->summary->sample_count,
 	              report->confidence * 100);
@@ -331,7 +338,8 @@ void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 
 bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row *row)
 {
-	return !row->is_named && result->query.by != GG_BY_PROCESS;
+	return !row->is_named && result->query.by != GG_BY_PROCESS &&
+	       result->query.by != GG_BY_LABEL;
 }
 
 double gg_report_most_hidden(const struct gg_report *report, size_t first)

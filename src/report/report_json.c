@@ -4,6 +4,7 @@
  * a version.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "report/report.h"
@@ -12,8 +13,13 @@
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure)
 {
 	gg_json_open(json, name, '{');
-	gg_json_number(json, "estimate", figure->estimate);
-	gg_json_number(json, "low", figure->low);
+	if (figure->is_unknown && figure->estimate == 0)
+		gg_json_text(json, "estimate", NULL);
+	else
+		gg_json_number(json, "estimate", figure->estimate);
+	if (figure->is_unknown)
+		gg_json_text(json, "interval", NULL);
+	gg_json_number(json, "low", figure->is_unknown ? NAN : figure->low);
 	gg_json_number(json, "high", figure->high);
 	gg_json_close(json);
 }
@@ -263,6 +269,7 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 	case GG_BY_KIND:
 	case GG_BY_HEAP:
 	case GG_BY_TYPE:
+	case GG_BY_LABEL:
 		add_where(json, NULL, NULL, 0, NULL);
 		gg_row_label(model, report->result, row, &label);
 		gg_json_text(json, gg_grouping_name(report->result->query.by), gg_buf_text(&label));
@@ -305,6 +312,8 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_questi
 	gg_json_text(json, "metric", gg_metric_name(query->metric));
 	gg_json_text(json, "unit", query->unit == GG_BYTES ? "bytes" : "count");
 	gg_json_text(json, "by", gg_grouping_name(query->by));
+	if (query->by == GG_BY_LABEL)
+		gg_json_text(json, "label", query->label);
 	gg_json_text(json, "sort", query->sort_by_total ? "total" : "self");
 	add_time(json, "at_ns", is_moment ? moment_ns : GG_TIME_NONE);
 	add_time(json, "from_ns", query->from_ns);

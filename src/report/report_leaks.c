@@ -11,7 +11,8 @@ enum { MAX_FRAMES = 24, INDENT = 4 };
 
 static struct gg_figure figure_of(const struct gg_range *range, enum gg_quantity quantity)
 {
-	return (struct gg_figure){ range->estimate, range->low, range->high, quantity };
+	return (struct gg_figure){ range->estimate, range->low, range->high, quantity,
+		                   range->low == 0 && isinf(range->high) };
 }
 
 static void append_range(const struct gg_report *report, const struct gg_range *range,
@@ -27,7 +28,7 @@ void gg_report_append_change(const struct gg_report *report, const struct gg_ran
 {
 	gg_buf_append_text(out, change->estimate > 0 ? "+" : "");
 	gg_figure_append_number(&report->figures, change->estimate, quantity, out);
-	if (change->low == change->high)
+	if (change->low == change->high || isinf(change->low)) /* certain, or not known */
 		return;
 	gg_buf_append_text(out, " (");
 	gg_figure_append_number(&report->figures, change->low, quantity, out);

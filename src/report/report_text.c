@@ -91,8 +91,10 @@ static struct columns lay_out(const struct gg_report *report)
 			width = gg_fit_length(gg_buf_text(&text));
 			if (width > columns.figure_width)
 				columns.figure_width = width;
-			if (both[k] == sorted_by(report, &result->rows[i]) && isfinite(figure.high))
-				columns.most = fmax(columns.most, figure.high);
+			if (both[k] == sorted_by(report, &result->rows[i]))
+				columns.most = fmax(columns.most, isfinite(figure.high)
+				                                          ? figure.high
+				                                          : figure.estimate);
 		}
 	}
 	return columns;

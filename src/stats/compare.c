@@ -172,8 +172,9 @@ static double p_value_of(const struct side *less, const struct side *more, doubl
 	return p < GG_P_VALUE_LEAST ? 0 : fmin(p, 1);
 }
 
-struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
-                                      enum gg_quantity quantity, double scale, double confidence)
+static struct gg_difference difference_of(const struct gg_tally *before,
+                                          const struct gg_tally *after, enum gg_quantity quantity,
+                                          double scale, double confidence)
 {
 	const struct side b = make_side(before, after, quantity, scale);
 	const struct side a = make_side(after, before, quantity, 1);
@@ -186,6 +187,18 @@ struct gg_difference gg_difference_of(const struct gg_tally *before, const struc
 		.high = value + hypot(high_at(&a, tail) - a.value, b.value - low_at(&b, tail)),
 		.p_value = value == 0 ? 1 : p_value_of(less, more, fabs(value)),
 	};
+}
+
+struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
+                                      enum gg_quantity quantity, double scale, double confidence)
+{
+	struct gg_estimate was = gg_tally_estimate(before, quantity);
+	struct gg_estimate is = gg_tally_estimate(after, quantity);
+
+	if (!gg_tally_has_error(before, quantity) || !gg_tally_has_error(after, quantity))
+		return (struct gg_difference){ is.value - scale * was.value, -INFINITY, INFINITY,
+			                       NAN };
+	return difference_of(before, after, quantity, scale, confidence);
 }
 
 /* Ascending p-value; equal ones by their row, so that the order is always the same. */

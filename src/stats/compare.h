@@ -27,7 +27,11 @@
 struct gg_difference {
 	double value; /* after - scale * before, of the estimates */
 	double low, high;
-	double p_value; /* that nothing changed; below GG_P_VALUE_LEAST: 0 */
+	/*
+	 * That nothing changed; below GG_P_VALUE_LEAST: 0.  NaN where the error of either side is not
+	 * known: then low is -INFINITY, high INFINITY.
+	 */
+	double p_value;
 };
 
 /* Smaller p-values are given as 0: a confidence of 1 - p could not be told from 1. */

@@ -231,6 +231,32 @@ static double probability_at(const struct gg_folded *folded, double size)
 	return gg_weight_of(&draw, (uint64_t)fmin(size, 0x1p62)).probability;
 }
 
+/* What came without an error bounds nothing from below either. */
+static void add_unknown(struct gg_tally *tally, const struct gg_folded *folded,
+                        enum gg_quantity quantity)
+{
+	double value = quantity == GG_BYTES ? folded->bytes : folded->count;
+
+	add(&tally->usual[quantity].value, 1, value);
+	add(&tally->unknown[quantity], 1, 1);
+}
+
+/* Sums of one quantity, whose third cumulant is at most skew_most where it is not known. */
+static void add_known(struct gg_tally *tally, struct gg_moments *of, enum gg_quantity quantity,
+                      const struct gg_folded *folded, double skew_most)
+{
+	bool is_bytes = quantity == GG_BYTES;
+	double skew = is_bytes ? folded->bytes_skew : folded->count_skew;
+
+	add_integer(&of[quantity].seen, 1, is_bytes ? folded->seen_bytes : folded->sample_count);
+	add(&of[quantity].value, 1, is_bytes ? folded->bytes : folded->count);
+	add(&of[quantity].variance, 1, is_bytes ? folded->bytes_variance : folded->count_variance);
+	if (skew > 0)
+		add(&of[quantity].skew, 1, skew);
+	else
+		add(&tally->skew_slack[quantity], 1, skew_most);
+}
+
 void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
 {
 	double least, most, length_least;
@@ -242,20 +268,14 @@ void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
 	length_least = fmax(least, 1);
 	of = probability_at(folded, least) < GG_SURE_PROBABILITY ? tally->usual : tally->sure;
 	tally->sample_count += folded->sample_count;
-	add_integer(&of[GG_BYTES].seen, 1, folded->seen_bytes);
-	add(&of[GG_BYTES].value, 1, folded->bytes);
-	add(&of[GG_BYTES].variance, 1, folded->bytes_variance);
-	add_integer(&of[GG_ALLOCATIONS].seen, 1, folded->sample_count);
-	add(&of[GG_ALLOCATIONS].value, 1, folded->count);
-	add(&of[GG_ALLOCATIONS].variance, 1, folded->count_variance);
-	if (folded->bytes_skew > 0)
-		add(&of[GG_BYTES].skew, 1, folded->bytes_skew);
+	if ((folded->unknown_errors & 1u << GG_BYTES) == 0)
+		add_known(tally, of, GG_BYTES, folded, bytes_skew_most(folded, most));
 	else
-		add(&tally->skew_slack[GG_BYTES], 1, bytes_skew_most(folded, most));
-	if (folded->count_skew > 0)
-		add(&of[GG_ALLOCATIONS].skew, 1, folded->count_skew);
+		add_unknown(tally, folded, GG_BYTES);
+	if ((folded->unknown_errors & 1u << GG_ALLOCATIONS) == 0)
+		add_known(tally, of, GG_ALLOCATIONS, folded, count_skew_most(folded, length_least));
 	else
-		add(&tally->skew_slack[GG_ALLOCATIONS], 1, count_skew_most(folded, length_least));
+		add_unknown(tally, folded, GG_ALLOCATIONS);
 	add_folded_reserve(tally, folded, most, length_least,
 	                   of == tally->usual &&
 	                           probability_at(folded, most) >= GG_SURE_PROBABILITY);
@@ -283,6 +303,8 @@ static void combine(struct gg_tally *tally, double sign, const struct gg_tally *
 	add_sum(&tally->rest_bytes, sign, other->rest_bytes);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		add_sum(&tally->skew_slack[i], sign, other->skew_slack[i]);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		add_sum(&tally->unknown[i], sign, other->unknown[i]);
 }
 
 void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other)
@@ -308,6 +330,11 @@ struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quant
 
 	return (struct gg_estimate){ gg_sum_value(&usual->value) + gg_sum_value(&sure->value),
 		                     fmax(variance, 0) };
+}
+
+bool gg_tally_has_error(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	return gg_sum_value(&tally->unknown[quantity]) < 0.5; /* they are whole numbers */
 }
 
 double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity)

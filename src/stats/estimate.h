@@ -69,6 +69,8 @@ struct gg_tally {
 	struct gg_sum rest_bytes;      /* u: sum of Z - offset */
 	/* How much larger than in `usual` and `sure` the third cumulant may be: of folded samples. */
 	struct gg_sum skew_slack[GG_QUANTITY_COUNT];
+	/* Sums in it whose error nobody knows; while there are any, there is no confidence interval. */
+	struct gg_sum unknown[GG_QUANTITY_COUNT];
 	/*
 	 * What one more mark could stand for, at most: R bytes, of all intervals that the group was
 	 * exposed to; R/Z allocations, of its samples.
@@ -116,6 +118,11 @@ struct gg_folded {
 	double interval;               /* the largest that one was drawn with, as in gg_draw */
 	enum gg_scheme scheme;
 	uint64_t least_bytes, most_bytes; /* sizes are in this range; 0 and UINT64_MAX: not known */
+	/*
+	 * Bit 1 << enum gg_quantity: that estimate's error is not known, as of a file that does not tell
+	 * how it was sampled; its variance and skew are not looked at.
+	 */
+	uint32_t unknown_errors;
 };
 
 /*
@@ -144,6 +151,9 @@ struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally);
 
 /* Marks alone: R sum n (poisson-count below its cutoff, stride).  Variance R^2 sum n. */
 struct gg_estimate gg_tally_marks(const struct gg_tally *tally);
+
+/* Is the error of that estimate known?  False where any sum in it came without one. */
+bool gg_tally_has_error(const struct gg_tally *tally, enum gg_quantity quantity);
 
 /* What was certainly there: the bytes, or the number, of the samples themselves. */
 double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity);

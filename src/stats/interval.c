@@ -17,6 +17,7 @@ static const char *const method_names[] = {
 	[GG_METHOD_GAMMA] = "gamma",
 	[GG_METHOD_NEGATIVE_BINOMIAL] = "negative binomial",
 	[GG_METHOD_CAMP_PAULSON] = "Camp-Paulson",
+	[GG_METHOD_UNKNOWN] = "not known",
 };
 
 const char *gg_method_name(enum gg_method method)
@@ -87,6 +88,8 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 	struct gg_high_end high;
 	struct gg_low_end low;
 
+	if (!gg_tally_has_error(tally, quantity))
+		return (struct gg_interval){ 0, INFINITY, GG_METHOD_UNKNOWN };
 	if (tally->sample_count == 0) {
 		interval.method = GG_METHOD_NO_SAMPLE;
 		interval.high = INFINITY;

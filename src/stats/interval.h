@@ -29,6 +29,7 @@ enum gg_method {
 	GG_METHOD_GAMMA,             /* Fay & Feuer */
 	GG_METHOD_NEGATIVE_BINOMIAL, /* failed trials */
 	GG_METHOD_CAMP_PAULSON,
+	GG_METHOD_UNKNOWN, /* the error is not known (gg_tally_has_error): no bound, 0 and INFINITY */
 };
 
 struct gg_interval {
