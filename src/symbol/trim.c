@@ -77,6 +77,15 @@ static const char *const others[] = {
 	"mi_free_size",
 	"mi_free_size_aligned",
 	"mi_free_aligned",
+	"prof_backtrace_impl",
+	"prof_backtrace",
+	"je_prof_backtrace",
+	"je_prof_tctx_create",
+	"prof_alloc_prep",
+	"imalloc",
+	"imalloc_body",
+	"je_malloc_default",
+	"irallocx_prof",
 	"operator new",
 	"operator new[]",
 	"operator delete",
@@ -126,11 +135,15 @@ static bool is_prefixed(const char *const *prefix_list, size_t prefix_count,
 	return false;
 }
 
-/* The agent, and the adapters that stand before allocators of runtimes. */
-static bool is_ours(const char *module)
+/*
+ * The agent, the adapters that stand before allocators of runtimes, and libraries of which all is the
+ * allocator's: stacks that other profilers took begin inside of them.
+ */
+static bool is_allocator(const char *module)
 {
 	static const char *const names[] = { "libgeiger-agent.so", "_geiger.cpython-",
-		                             "geiger.so" };
+		                             "geiger.so", "libjemalloc.so", "libtcmalloc", "libmimalloc",
+		                             "libheaptrack_preload.so" };
 	const char *name = gg_path_name(module);
 
 	for (size_t i = 0; i < GG_COUNT(names); i++)
@@ -143,7 +156,7 @@ bool gg_symbol_is_allocator_entry(const char *function, const char *module)
 {
 	size_t length;
 
-	if (module != NULL && is_ours(module))
+	if (module != NULL && is_allocator(module))
 		return true;
 	if (function == NULL)
 		return false;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger import`: a profile of what other tools wrote. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "format/import.h"
+
+enum { METRIC_LIVE, METRIC_ALLOCATED };
+
+struct import_options {
+	const char *output;
+	struct gg_option_pairs labels;
+	int metric;
+	bool quiet, ignore_files;
+};
+
+static const struct gg_option import_option_table[] = {
+	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct import_options, output), "FILE",
+	  "the profile (default: imported.geiger)" },
+	{ "label", 'l', GG_OPTION_PAIRS, offsetof(struct import_options, labels), "KEY=VALUE",
+	  "what tells these processes from others; repeatable" },
+	{ "metric", 'm', GG_OPTION_CHOICE, offsetof(struct import_options, metric),
+	  "live|allocated", "what numbers are where the file does not say (live)" },
+	{ "ignore-files", 0, GG_OPTION_FLAG, offsetof(struct import_options, ignore_files), NULL,
+	  "do not look for the programs that the file names" },
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct import_options, quiet), NULL,
+	  "say nothing unless it fails" },
+	GG_OPTIONS_END,
+};
+
+static const struct import_options defaults = { .output = "imported.geiger" };
+
+static void show_progress(void *context, uint64_t done_bytes, uint64_t size_bytes)
+{
+	gg_progress_show(context, done_bytes, size_bytes);
+}
+
+static int import_file(struct gg_profile *profile, const char *path,
+                       const struct gg_import_options *options, struct gg_import_result *result,
+                       struct gg_error *error)
+{
+	struct gg_input *input;
+	int code = gg_input_open(&input, path, error);
+
+	if (code < 0)
+		return code;
+	code = gg_import(profile, input, options, result, error);
+	gg_input_close(input);
+	return code;
+}
+
+static int import_all(struct gg_profile *profile, const struct gg_invocation *invocation,
+                      const struct gg_import_options *options, struct gg_import_result *results)
+{
+	const struct import_options *given = invocation->options;
+	int code = 0;
+
+	for (int i = 0; i < invocation->operand_count && code == 0; i++) {
+		code = import_file(profile, invocation->operands[i], options, &results[i],
+		                   invocation->error);
+		gg_progress_end(options->progress_context);
+		if (code == 0 && !given->quiet)
+			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " rows\n",
+			        invocation->operands[i], results[i].format, results[i].row_count);
+	}
+	if (code == 0)
+		code = gg_import_session(profile, results, (size_t)invocation->operand_count,
+		                         invocation->error);
+	return code == 0 ? gg_profile_finish(profile, invocation->error) : code;
+}
+
+static int run_import(struct gg_invocation *invocation)
+{
+	const struct import_options *given = invocation->options;
+	struct gg_import_label labels[GG_OPTION_PAIRS_MAX];
+	struct gg_progress progress = gg_progress_begin("reading", given->quiet);
+	struct gg_import_options options = { .labels = labels,
+		                             .label_count = given->labels.count,
+		                             .is_allocated = given->metric == METRIC_ALLOCATED,
+		                             .ignore_files = given->ignore_files,
+		                             .progress = show_progress,
+		                             .progress_context = &progress };
+	struct gg_import_result *results;
+	struct gg_profile *profile;
+	int code;
+
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "import",
+		                    "Name one: geiger import FILE -o PROFILE.",
+		                    "no file was given");
+	for (size_t i = 0; i < given->labels.count; i++)
+		labels[i] = (struct gg_import_label){ given->labels.pairs[i].key,
+			                              given->labels.pairs[i].value };
+	results = calloc((size_t)invocation->operand_count, sizeof(*results));
+	if (results == NULL)
+		return gg_error_set_errno(invocation->error, ENOMEM, "import", NULL);
+	code = gg_profile_create_whole(&profile, given->output, invocation->error);
+	if (code == 0) {
+		code = import_all(profile, invocation, &options, results);
+		gg_profile_close(profile);
+	}
+	free(results);
+	if (code == 0 && !given->quiet)
+		fprintf(stderr, "geiger: wrote %s\n", given->output);
+	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
+}
+
+const struct gg_command gg_command_import = {
+	.name = "import",
+	.summary = "make a profile of other tools' heap profiles",
+	.usage = "[OPTION]... FILE...",
+	.details =
+		"Reads, plain or compressed by gzip or zstd, found out by what is in the file:\n"
+		"jemalloc's heap_v2, gperftools' heap profiles, pprof (Go, tcmalloc and others),\n"
+		"Perfetto, heaptrack's interpreted data, V8's .heapprofile, and collapsed stacks.\n"
+		"- is standard input. Several files are several processes, whose numbers add up;\n"
+		"compare two moments of one process by 'geiger diff' instead.\n\n"
+		"Numbers have confidence intervals where the file tells how it sampled, and none\n"
+		"where it does not. There is no history: nothing has a time.\n",
+	.options = import_option_table,
+	.options_size = sizeof(struct import_options),
+	.option_defaults = &defaults,
+	.max_operands = -1,
+	.run = run_import,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input - the bytes of a file that is imported, plain or compressed, from a file or standard input.
+ *
+ *   struct gg_input *input;
+ *
+ *   if (gg_input_open(&input, path, error) < 0)            "-": standard input
+ *           return error->code;
+ *   while (gg_input_line(input, &line, error) > 0) ...     texts, line by line
+ *   gg_input_all(input, &bytes, &length, error);           or everything at once
+ *   gg_input_close(input);
+ *
+ * gzip and zstd are recognised by their first bytes; several gzip members are one file.
+ *
+ * Hostile files  a line has at most GG_INPUT_LINE_MAX bytes and a whole file GG_INPUT_WHOLE_MAX, after
+ *                decompression: more is an error, never memory.
+ * Offsets        of errors are those in the text, after decompression.
+ * Threads        one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+struct gg_input;
+
+enum {
+	GG_INPUT_LINE_MAX = 16 << 20,
+	GG_INPUT_WHOLE_MAX = 1 << 30,
+	GG_INPUT_HEAD_BYTES = 16384, /* that gg_input_head() shows, if there are so many */
+};
+
+/* -EBADMSG where compressed data is damaged at its root; else what the system says. */
+GG_MUST_CHECK int gg_input_open(struct gg_input **ret_input, const char *path,
+                                struct gg_error *error);
+/* Of bytes in memory, which must outlive it; for tests. */
+GG_MUST_CHECK int gg_input_of(struct gg_input **ret_input, const void *bytes, size_t length,
+                              const char *name, struct gg_error *error);
+void gg_input_close(struct gg_input *input); /* NULL is fine */
+
+/* The first bytes; they stay to be read. */
+const uint8_t *gg_input_head(struct gg_input *input, size_t *ret_length);
+
+/* A line without its end; not terminated by a 0 byte.  Valid until the next call. */
+struct gg_text {
+	const char *at;
+	size_t length;
+};
+
+/* 1: a line, 0: there is no more, -Exxx.  The last line may lack its end. */
+GG_MUST_CHECK int gg_input_line(struct gg_input *input, struct gg_text *ret_line,
+                                struct gg_error *error);
+
+/* All that is left.  Valid until the input is closed. */
+GG_MUST_CHECK int gg_input_all(struct gg_input *input, const uint8_t **ret_bytes,
+                               size_t *ret_length, struct gg_error *error);
+
+/* Offset of the first byte of the last line, or of what gg_input_all() gave. */
+uint64_t gg_input_offset(const struct gg_input *input);
+const char *gg_input_name(const struct gg_input *input); /* "-" is "standard input" */
+/* When the file was last changed, ns since 1970; 0: not known. */
+uint64_t gg_input_time_ns(const struct gg_input *input);
+
+/* Bytes read of the file, and its size (0: not known); for a progress bar. */
+void gg_input_progress(const struct gg_input *input, uint64_t *ret_done, uint64_t *ret_size);
+
+/* "FILE: offset N: what is wrong"; returns -EBADMSG.  offset: as of gg_input_offset(). */
+int gg_input_wrong(const struct gg_input *input, uint64_t offset, struct gg_error *error,
+                   const char *format, ...) GG_PRINTF(4, 5);

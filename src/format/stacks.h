@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stacks - rows with stacks of absolute addresses, which become frames when the list of mappings that
+ * follows them in the file is known.
+ *
+ *   struct gg_stacks stacks = { 0 };
+ *
+ *   gg_stacks_add(&stacks, addresses, count, &node);      return addresses, innermost first
+ *   gg_maps_add(&stacks.maps, line);                      lines of /proc/PID/maps
+ *   gg_stacks_settle(&stacks, import);                    from here on the profile's ids are known
+ *   stacks.nodes[node].stack
+ *   gg_stacks_done(&stacks);
+ *
+ * Memory   16 bytes a node of the tree of stacks and 24 an address, and the maps that find them.
+ * Threads  one owner.
+ */
+#pragma once
+
+#include "format/import.h"
+#include "format/maps.h"
+
+struct gg_stacks_node {
+	uint32_t parent; /* 0: outermost; smaller than the node's own number */
+	uint32_t address;
+	uint32_t stack; /* id, once settled */
+};
+
+struct gg_stacks_address {
+	uint64_t address;
+	uint32_t frame; /* id, once settled */
+};
+
+struct gg_stacks {
+	struct gg_maps maps;
+	struct gg_stacks_node *nodes; /* number 0 is no stack */
+	size_t node_count, node_capacity;
+	struct gg_stacks_address *addresses;
+	size_t address_count, address_capacity;
+	struct gg_map node_map, address_map;
+};
+
+void gg_stacks_done(struct gg_stacks *stacks);
+/* 0 or -ENOMEM. */
+GG_MUST_CHECK int gg_stacks_add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
+                                uint32_t *ret_node);
+GG_MUST_CHECK int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import);
