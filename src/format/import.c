@@ -16,6 +16,7 @@
 /* Asked in this order: the one that accepts most is last. */
 static const struct gg_importer *const importers[] = {
 	&gg_importer_jemalloc,
+	&gg_importer_pprof,
 	&gg_importer_collapsed,
 };
 
@@ -152,7 +153,6 @@ int gg_import_process(struct gg_import *import, uint32_t *ret_process)
 
 int gg_import_next_process(struct gg_import *import, uint32_t pid, const char *command)
 {
-	gg_map_done(&import->threads);
 	return add_process(import, pid, command);
 }
 
@@ -170,7 +170,8 @@ int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, u
 	struct gg_thread thread = { .tid = tid, .end_ns = GG_TIME_NONE, .name = name };
 	size_t length = name != NULL ? strlen(name) : 0;
 	uint64_t seed = gg_map_seed(&import->threads), found;
-	uint64_t key = gg_hash_bytes(name, length, seed) ^ gg_hash_integer(tid, seed);
+	uint64_t key = gg_hash_bytes(name, length, seed) ^
+	               gg_hash_integer((uint64_t)import->process << 32 | tid, seed);
 	int code;
 
 	*ret_thread = 0;

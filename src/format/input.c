@@ -338,18 +338,19 @@ int gg_input_line(struct gg_input *input, struct gg_text *ret_line, struct gg_er
 	return 1;
 }
 
-int gg_input_all(struct gg_input *input, const uint8_t **ret_bytes, size_t *ret_length,
+int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes, size_t *ret_length,
                  struct gg_error *error)
 {
 	int code = 0;
 
-	while (code == 0 && !input->ended && input->end - input->at <= GG_INPUT_WHOLE_MAX)
+	while (code == 0 && !input->ended && input->end - input->at <= most)
 		code = fill(input, error);
 	if (code < 0)
 		return code;
-	if (input->end - input->at > GG_INPUT_WHOLE_MAX)
-		return gg_input_wrong(input, GG_INPUT_WHOLE_MAX, error,
-		                      "more than 1 GiB, which is more than a profile should have");
+	if (input->end - input->at > most)
+		return gg_input_wrong(input, most, error,
+		                      "more than %zu MiB, which no profile should have",
+		                      most >> 20);
 	input->offset = input->base + input->at;
 	*ret_bytes = (const uint8_t *)input->text + input->at;
 	*ret_length = input->end - input->at;

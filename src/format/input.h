@@ -7,13 +7,13 @@
  *   if (gg_input_open(&input, path, error) < 0)            "-": standard input
  *           return error->code;
  *   while (gg_input_line(input, &line, error) > 0) ...     texts, line by line
- *   gg_input_all(input, &bytes, &length, error);           or everything at once
+ *   gg_input_all(input, most, &bytes, &length, error);           or everything at once
  *   gg_input_close(input);
  *
  * gzip and zstd are recognised by their first bytes; several gzip members are one file.
  *
- * Hostile files  a line has at most GG_INPUT_LINE_MAX bytes and a whole file GG_INPUT_WHOLE_MAX, after
- *                decompression: more is an error, never memory.
+ * Hostile files  a line has at most GG_INPUT_LINE_MAX bytes, and a whole file as many as its reader allows,
+ *                after decompression: more is an error, never memory.
  * Offsets        of errors are those in the text, after decompression.
  * Threads        one owner.
  */
@@ -31,7 +31,6 @@ struct gg_input;
 
 enum {
 	GG_INPUT_LINE_MAX = 16 << 20,
-	GG_INPUT_WHOLE_MAX = 1 << 30,
 	GG_INPUT_HEAD_BYTES = 16384, /* that gg_input_head() shows, if there are so many */
 };
 
@@ -56,8 +55,8 @@ struct gg_text {
 GG_MUST_CHECK int gg_input_line(struct gg_input *input, struct gg_text *ret_line,
                                 struct gg_error *error);
 
-/* All that is left.  Valid until the input is closed. */
-GG_MUST_CHECK int gg_input_all(struct gg_input *input, const uint8_t **ret_bytes,
+/* All that is left, at most `most` bytes.  Valid until the input is closed. */
+GG_MUST_CHECK int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes,
                                size_t *ret_length, struct gg_error *error);
 
 /* Offset of the first byte of the last line, or of what gg_input_all() gave. */
