@@ -16,6 +16,7 @@
 /* Asked in this order: the one that accepts most is last. */
 static const struct gg_importer *const importers[] = {
 	&gg_importer_jemalloc,
+	&gg_importer_gperftools,
 	&gg_importer_pprof,
 	&gg_importer_collapsed,
 };
