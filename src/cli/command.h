@@ -66,6 +66,7 @@ extern const struct gg_command gg_command_import;
 extern const struct gg_command gg_command_lab;
 extern const struct gg_command gg_command_leaks;
 extern const struct gg_command gg_command_ls;
+extern const struct gg_command gg_command_merge;
 extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_report;
 extern const struct gg_command gg_command_salvage;

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "region/layout.h"
 #include "symbol/demangle.h"
 
 /* Asked in this order: the one that accepts most is last. */

@@ -181,10 +181,10 @@ static int write_rows(struct reading *reading)
 	if (code == 0 && !reading->has_more)
 		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
 	if (code == 0 && reading->how.kind == GG_WEIGH_SAMPLED && reading->how.is_mixed)
-		code = gg_import_note(import,
-		                      "A row of the file may sum up different sizes: intervals of bytes "
-		                      "hold for any mixture, those of counts as if a row had one "
-		                      "size.");
+		code = gg_import_note(
+			import, "A row of the file may sum up different sizes: intervals of bytes "
+				"hold for any mixture, those of counts as if a row had one "
+				"size.");
 	if (code == 0 && reading->stacks.maps.unknown_file_count > 0)
 		code = gg_import_note(import,
 		                      "%u of the files in stacks are not here as they were: their "

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger merge`: profiles of many processes or machines, added up. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/profiles.h"
+#include "cli/progress.h"
+#include "format/merge.h"
+#include "region/layout.h"
+
+struct merge_options {
+	const char *output;
+	struct gg_option_pairs labels;
+	bool hosts, quiet;
+};
+
+static const struct gg_option merge_option_table[] = {
+	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct merge_options, output), "FILE",
+	  "the profile (default: merged.geiger)" },
+	{ "label", 'l', GG_OPTION_PAIRS, offsetof(struct merge_options, labels), "KEY=VALUE",
+	  "a label for all of them, over their own; repeatable" },
+	{ "hosts", 0, GG_OPTION_FLAG, offsetof(struct merge_options, hosts), NULL,
+	  "make a label 'host' of where each was recorded" },
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct merge_options, quiet), NULL,
+	  "say nothing unless it fails" },
+	GG_OPTIONS_END,
+};
+
+static const struct merge_options defaults = { .output = "merged.geiger" };
+
+/* A file of another tool's becomes a profile in memory first. */
+static int import_in_memory(struct gg_profile **ret_profile, struct gg_input *input,
+                            struct gg_error *error)
+{
+	struct gg_import_result result;
+	struct gg_profile *profile;
+	int code = gg_profile_create(&profile, NULL, error);
+
+	if (code < 0)
+		return code;
+	code = gg_import(profile, input, NULL, &result, error);
+	if (code == 0)
+		code = gg_import_session(profile, &result, 1, error);
+	if (code < 0) {
+		gg_profile_close(profile);
+		return code == -EINVAL ? -EBADMSG : code;
+	}
+	*ret_profile = profile;
+	return 0;
+}
+
+/* Regions and our own profiles are opened where they are. */
+static bool is_ours(struct gg_input *input)
+{
+	size_t length;
+	const uint8_t *head = gg_input_head(input, &length);
+
+	return (length >= 16 && memcmp(head, "SQLite format 3", 16) == 0) ||
+	       (length >= 8 && memcmp(head, &(uint64_t){ GG_REGION_MAGIC }, 8) == 0);
+}
+
+static int open_any(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	struct gg_input *input;
+	int code = gg_input_open(&input, path, error);
+
+	if (code < 0)
+		return code;
+	if (is_ours(input) && strcmp(path, "-") != 0) {
+		gg_input_close(input);
+		return gg_cli_open_profile(ret_profile, path, error);
+	}
+	code = import_in_memory(ret_profile, input, error);
+	gg_input_close(input);
+	return code;
+}
+
+static int merge_all(struct gg_merge *merge, const struct gg_invocation *invocation, bool quiet)
+{
+	struct gg_progress progress = gg_progress_begin("merging", quiet);
+	int code = 0;
+
+	for (int i = 0; i < invocation->operand_count && code == 0; i++) {
+		struct gg_profile *profile;
+
+		gg_progress_show(&progress, (uint64_t)i, (uint64_t)invocation->operand_count);
+		code = open_any(&profile, invocation->operands[i], invocation->error);
+		if (code < 0)
+			break;
+		code = gg_merge_add(merge, profile, invocation->error);
+		gg_profile_close(profile);
+	}
+	gg_progress_end(&progress);
+	return code == 0 ? gg_merge_finish(merge, invocation->error) : code;
+}
+
+static int run_merge(struct gg_invocation *invocation)
+{
+	const struct merge_options *given = invocation->options;
+	struct gg_import_label labels[GG_OPTION_PAIRS_MAX];
+	struct gg_merge_options options = { labels, given->labels.count, given->hosts };
+	struct gg_profile *out;
+	struct gg_merge *merge = NULL;
+	int code;
+
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "merge",
+		                    "Name some: geiger merge A B -o FILE.", "no profile was given");
+	for (size_t i = 0; i < given->labels.count; i++)
+		labels[i] = (struct gg_import_label){ given->labels.pairs[i].key,
+			                              given->labels.pairs[i].value };
+	code = gg_profile_create_whole(&out, given->output, invocation->error);
+	if (code < 0)
+		return code;
+	code = gg_merge_new(&merge, out, &options, invocation->error);
+	if (code == 0)
+		code = merge_all(merge, invocation, given->quiet);
+	gg_merge_free(merge);
+	if (code == 0)
+		code = gg_profile_finish(out, invocation->error);
+	gg_profile_close(out);
+	if (code == 0 && !given->quiet)
+		fprintf(stderr, "geiger: wrote %s\n", given->output);
+	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
+}
+
+const struct gg_command gg_command_merge = {
+	.name = "merge",
+	.summary = "add up profiles of many processes or machines",
+	.usage = "[OPTION]... PROFILE...",
+	.details =
+		"Each sample is scaled by its own probability before anything is added up, so\n"
+		"profiles may have different sampling intervals. Stacks are matched by build-id\n"
+		"and address, or by the names of their functions. What is kept is what each stack\n"
+		"holds at the end and what it allocated, for each set of labels; times and\n"
+		"threads are not. Labels are those of the profiles (geiger import --label), and\n"
+		"'geiger report --by-label KEY' groups by them. Files of other tools are taken as\n"
+		"they are.\n",
+	.options = merge_option_table,
+	.options_size = sizeof(struct merge_options),
+	.option_defaults = &defaults,
+	.max_operands = -1,
+	.run = run_merge,
+};

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/merge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "format/merge_places.h"
+#include "stats/estimate.h"
+#include "stats/weight.h"
+
+enum {
+	ROWS_MAX = 1 << 20,
+	NOTES_MAX = 50,
+	MIXED_SIZES = 255,
+};
+
+/* What a stack holds, or was freed of it, in the processes of a group. */
+struct row {
+	uint32_t stack, group; /* ids of `out` */
+	uint32_t size_class;
+	bool is_live;
+	double interval;
+	struct gg_weighed sum;
+};
+
+/* Processes with the same labels, as one process of `out`. */
+struct group {
+	uint32_t id;
+	uint32_t process_count;
+	struct gg_process process;
+	char *command;
+};
+
+struct gg_merge {
+	struct gg_profile *out;
+	struct gg_merge_options options;
+	struct gg_merge_places places;
+	struct row *rows;
+	size_t row_count, row_capacity;
+	struct gg_map row_map; /* key_of() -> index */
+	struct group *groups;
+	size_t group_count, group_capacity;
+	struct gg_map group_map; /* hash of labels and scheme -> index */
+	size_t profile_count, note_count;
+	char *command; /* of the first; NULL: they differ */
+	uint64_t start_wall_ns, end_wall_ns;
+	double interval;
+	enum gg_scheme scheme;
+
+	/* Of the profile that is added. */
+	struct gg_profile *profile;
+	struct gg_error *error;
+	uint32_t *group_of; /* of each process, an index + 1 */
+	size_t process_count, process_capacity;
+	struct gg_buf labels;    /* struct label of it */
+	struct gg_buf texts;     /* that labels point into */
+	uint8_t *counted;        /* of each sample id: a bit: its block counts as live */
+	size_t counted_capacity; /* bytes */
+};
+
+struct label {
+	uint32_t process;
+	size_t key, value; /* in texts */
+};
+
+static int no_memory(const struct gg_merge *merge)
+{
+	return gg_error_set_errno(merge->error, ENOMEM, "merge", NULL);
+}
+
+int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,
+                 const struct gg_merge_options *options, struct gg_error *error)
+{
+	struct gg_merge *merge = calloc(1, sizeof(*merge));
+
+	if (merge == NULL)
+		return gg_error_set_errno(error, ENOMEM, "merge", NULL);
+	merge->out = out;
+	merge->options = *options;
+	merge->places.out = out;
+	merge->start_wall_ns = UINT64_MAX;
+	*ret_merge = merge;
+	return 0;
+}
+
+void gg_merge_free(struct gg_merge *merge)
+{
+	if (merge == NULL)
+		return;
+	for (size_t i = 0; i < merge->group_count; i++)
+		free(merge->groups[i].command);
+	free(merge->groups);
+	free(merge->rows);
+	free(merge->group_of);
+	free(merge->counted);
+	free(merge->command);
+	gg_map_done(&merge->row_map);
+	gg_map_done(&merge->group_map);
+	gg_buf_done(&merge->labels);
+	gg_buf_done(&merge->texts);
+	gg_merge_places_done(&merge->places);
+	free(merge);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+static int write_row(struct gg_merge *merge, const struct row *row)
+{
+	struct gg_coarse coarse = { .process = row->group,
+		                    .stack = row->stack,
+		                    .to_ns = row->is_live ? GG_TIME_NONE : 0,
+		                    .size_class = row->size_class,
+		                    .interval_bytes = row->interval,
+		                    .sums = gg_weighed_sums(&row->sum),
+		                    .count_skew = row->sum.count_skew,
+		                    .bytes_skew = row->sum.bytes_skew,
+		                    .unknown_errors = row->sum.unknown_errors };
+
+	return gg_profile_add_coarse(merge->out, &coarse, merge->error);
+}
+
+static int write_rows(struct gg_merge *merge)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < merge->row_count && code == 0; i++)
+		if (merge->rows[i].sum.samples > 0)
+			code = write_row(merge, &merge->rows[i]);
+	merge->row_count = 0;
+	gg_map_done(&merge->row_map);
+	return code;
+}
+
+/* The row of what is live, or of what was freed; NULL: no memory. */
+static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t stack, bool is_live)
+{
+	/* A stack has 32 bits, a group 30: there are no more processes. */
+	uint64_t key = (uint64_t)stack << 32 | (uint64_t)group << 1 | is_live;
+	uint64_t index = gg_map_get(&merge->row_map, key);
+	struct row *row;
+
+	if (index != GG_MAP_NONE)
+		return &merge->rows[index];
+	if (merge->row_count == merge->row_capacity) {
+		size_t capacity = 2 * merge->row_capacity + 4096;
+		struct row *more = reallocarray(merge->rows, capacity, sizeof(*more));
+
+		if (more == NULL)
+			return NULL;
+		merge->rows = more;
+		merge->row_capacity = capacity;
+	}
+	if (gg_map_put(&merge->row_map, key, merge->row_count) < 0)
+		return NULL;
+	row = &merge->rows[merge->row_count++];
+	*row = (struct row){ .stack = stack, .group = group, .is_live = is_live };
+	return row;
+}
+
+static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, bool is_live,
+                      uint32_t size_class, double interval, const struct gg_weighed *what)
+{
+	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	struct row *row;
+
+	if (merge->row_count >= ROWS_MAX && write_rows(merge) < 0)
+		return merge->error != NULL ? merge->error->code : -EIO;
+	row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
+	               gg_merge_places_stack(&merge->places, stack), is_live);
+	if (row == NULL)
+		return no_memory(merge);
+	if (row->sum.samples == 0)
+		row->size_class = size_class;
+	else if (row->size_class != size_class)
+		row->size_class = MIXED_SIZES;
+	row->interval = fmax(row->interval, interval);
+	gg_weighed_add(&row->sum, what);
+	return 0;
+}
+
+static int add_coarse(const struct gg_coarse *coarse, void *context)
+{
+	const struct gg_sums *sums = &coarse->sums;
+	struct gg_weighed what = { .samples = (double)sums->sample_count,
+		                   .size = (double)sums->size_bytes,
+		                   .count = gg_fixed_value(sums->count),
+		                   .count_variance = gg_fixed_value(sums->count_variance),
+		                   .bytes = gg_fixed_value(sums->bytes),
+		                   .bytes_variance = gg_fixed_value(sums->bytes_variance),
+		                   .count_skew = coarse->count_skew,
+		                   .bytes_skew = coarse->bytes_skew,
+		                   .unknown_errors = coarse->unknown_errors };
+
+	if (sums->sample_count == 0)
+		return 0;
+	return add_to_row(context, coarse->process, coarse->stack, coarse->to_ns == GG_TIME_NONE,
+	                  coarse->size_class, coarse->interval_bytes, &what);
+}
+
+/* --- samples ------------------------------------------------------------------------------------- */
+
+/* Sets the bit of a sample's id; true if it was set.  Ids without room (hostile ones) have none. */
+static bool is_counted_already(struct gg_merge *merge, uint64_t id)
+{
+	size_t at = (size_t)(id / 8);
+	bool was;
+
+	if (id > UINT32_MAX)
+		return false;
+	if (at >= merge->counted_capacity) {
+		size_t capacity = 2 * at + 4096;
+		uint8_t *more = realloc(merge->counted, capacity);
+
+		if (more == NULL)
+			return false;
+		memset(more + merge->counted_capacity, 0, capacity - merge->counted_capacity);
+		merge->counted = more;
+		merge->counted_capacity = capacity;
+	}
+	was = (merge->counted[at] >> id % 8 & 1) != 0;
+	merge->counted[at] |= (uint8_t)(1u << id % 8);
+	return was;
+}
+
+static struct gg_weighed weigh_sample(const struct gg_sample *sample)
+{
+	struct gg_share share = gg_share_of(&sample->draw, sample->size_bytes);
+
+	return (struct gg_weighed){ .samples = 1,
+		                    .size = (double)sample->size_bytes,
+		                    .count = share.value[GG_ALLOCATIONS],
+		                    .count_variance = share.variance[GG_ALLOCATIONS],
+		                    .bytes = share.value[GG_BYTES],
+		                    .bytes_variance = share.variance[GG_BYTES],
+		                    .count_skew = share.skew[GG_ALLOCATIONS],
+		                    .bytes_skew = share.skew[GG_BYTES] };
+}
+
+static uint32_t size_class(uint64_t size_bytes)
+{
+	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
+}
+
+/* Takes it back from what was freed, if that has not been written yet. */
+static void take_from_freed(struct gg_merge *merge, const struct gg_sample *sample,
+                            const struct gg_weighed *what)
+{
+	uint32_t group = sample->process < merge->process_count ? merge->group_of[sample->process]
+	                                                        : 0;
+	struct row *row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
+	                           gg_merge_places_stack(&merge->places, sample->stack), false);
+
+	if (row == NULL || row->sum.samples < 1)
+		return;
+	row->sum.samples -= 1;
+	row->sum.size -= what->size;
+	row->sum.count -= what->count;
+	row->sum.count_variance -= what->count_variance;
+	row->sum.bytes -= what->bytes;
+	row->sum.bytes_variance -= what->bytes_variance;
+	row->sum.count_skew = fmax(row->sum.count_skew - what->count_skew, 0);
+	row->sum.bytes_skew = fmax(row->sum.bytes_skew - what->bytes_skew, 0);
+	if (row->sum.samples < 1)
+		row->sum = (struct gg_weighed){ 0 };
+}
+
+/*
+ * A block that a fork handed on is one block: live while any process holds it, allocated once.  Who
+ * inherited it comes after who allocated it; if that one has freed it and this one has not, it moves from
+ * what was freed to what is live.
+ */
+static int add_sample(const struct gg_sample *sample, void *context)
+{
+	struct gg_merge *merge = context;
+	bool is_live = sample->free_ns == GG_TIME_NONE;
+	struct gg_weighed what = weigh_sample(sample);
+	double interval = sample->draw.scheme == GG_SCHEME_PER_ALLOCATION ? 0
+	                                                                  : sample->draw.interval;
+
+	if (sample->origin != 0 && sample->origin != sample->id) {
+		if (!is_live || is_counted_already(merge, sample->origin))
+			return 0;
+		take_from_freed(merge, sample, &what);
+	} else if (is_live) {
+		(void)is_counted_already(merge, sample->id);
+	}
+	return add_to_row(merge, sample->process, sample->stack, is_live,
+	                  size_class(sample->size_bytes), interval, &what);
+}
+
+/* --- processes ----------------------------------------------------------------------------------- */
+
+static const char *value_of(const struct gg_merge *merge, uint32_t process, const char *key)
+{
+	const struct label *labels = (const struct label *)(const void *)merge->labels.data;
+
+	for (size_t i = 0; i < merge->options.label_count; i++)
+		if (strcmp(merge->options.labels[i].key, key) == 0)
+			return merge->options.labels[i].value;
+	for (size_t i = 0; i < merge->labels.length / sizeof(*labels); i++)
+		if (labels[i].process == process &&
+		    strcmp(merge->texts.data + labels[i].key, key) == 0)
+			return merge->texts.data + labels[i].value;
+	return NULL;
+}
+
+static int take_label(uint32_t process, const char *key, const char *value, void *context)
+{
+	struct gg_merge *merge = context;
+	struct label label = { process, merge->texts.length, 0 };
+
+	gg_buf_append(&merge->texts, key, strlen(key) + 1);
+	label.value = merge->texts.length;
+	gg_buf_append(&merge->texts, value, strlen(value) + 1);
+	gg_buf_append(&merge->labels, &label, sizeof(label));
+	return merge->texts.failed || merge->labels.failed ? no_memory(merge) : 0;
+}
+
+typedef int label_visit(struct gg_merge *merge, const char *key, const char *value, void *context);
+
+/* Labels of a process, each key once: its own unless an option says otherwise, then the options'. */
+static int each_label(struct gg_merge *merge, uint32_t process, const char *host,
+                      label_visit *visit, void *context)
+{
+	const struct label *labels = (const struct label *)(const void *)merge->labels.data;
+	int code = 0;
+
+	for (size_t i = 0; i < merge->labels.length / sizeof(*labels) && code == 0; i++) {
+		const char *key = merge->texts.data + labels[i].key;
+
+		if (labels[i].process == process)
+			code = visit(merge, key, value_of(merge, process, key), context);
+	}
+	for (size_t i = 0; i < merge->options.label_count && code == 0; i++)
+		code = visit(merge, merge->options.labels[i].key, merge->options.labels[i].value,
+		             context);
+	if (code == 0 && host != NULL && value_of(merge, process, "host") == NULL)
+		code = visit(merge, "host", host, context);
+	return code;
+}
+
+/* A sum: the order of labels does not matter, and one that comes twice is put twice, too. */
+static int hash_label(struct gg_merge *merge, const char *key, const char *value, void *context)
+{
+	uint64_t *sum = context, seed = gg_map_seed(&merge->group_map);
+
+	*sum += gg_hash_bytes(key, strlen(key) + 1, gg_hash_bytes(value, strlen(value) + 1, seed));
+	return 0;
+}
+
+static int put_label(struct gg_merge *merge, const char *key, const char *value, void *context)
+{
+	const struct group *group = context;
+
+	return gg_profile_put_label(merge->out, group->id, key, value, merge->error);
+}
+
+/* Equal commands are one group's; others make it nameless. */
+static int note_process(struct gg_merge *merge, struct group *group,
+                        const struct gg_process *process)
+{
+	const char *command = process->command != NULL ? process->command : process->exe;
+
+	if (group->process_count++ == 0 && command != NULL) {
+		group->command = strdup(command);
+		if (group->command == NULL)
+			return no_memory(merge);
+	} else if (group->command != NULL &&
+	           (command == NULL || strcmp(group->command, command) != 0)) {
+		free(group->command);
+		group->command = NULL;
+	}
+	group->process.interval_bytes = fmax(group->process.interval_bytes,
+	                                     process->interval_bytes);
+	return 0;
+}
+
+static int new_group(struct gg_merge *merge, const struct gg_process *process, const char *host)
+{
+	struct group *group;
+	int code;
+
+	if (merge->group_count == merge->group_capacity) {
+		size_t capacity = 2 * merge->group_capacity + 64;
+
+		group = reallocarray(merge->groups, capacity, sizeof(*group));
+		if (group == NULL)
+			return no_memory(merge);
+		merge->groups = group;
+		merge->group_capacity = capacity;
+	}
+	group = &merge->groups[merge->group_count];
+	*group = (struct group){ .process = { .scheme = process->scheme,
+		                              .interval_bytes = process->interval_bytes } };
+	code = gg_profile_add_process(merge->out, &group->process, &group->id, merge->error);
+	if (code == 0)
+		code = each_label(merge, process->id, host, put_label, group);
+	merge->group_count += code == 0;
+	return code;
+}
+
+static int take_process(const struct gg_process *process, void *context)
+{
+	struct gg_merge *merge = context;
+	uint64_t hash = gg_hash_integer(process->scheme, gg_map_seed(&merge->group_map)), index;
+	struct gg_session session;
+	const char *host = NULL;
+	int code = 0;
+
+	if (merge->options.keep_hosts &&
+	    gg_profile_session(merge->profile, &session, merge->error) == 0)
+		host = session.host;
+	code = each_label(merge, process->id, host, hash_label, &hash);
+	index = gg_map_get(&merge->group_map, hash);
+	if (code == 0 && index == GG_MAP_NONE) {
+		index = merge->group_count;
+		code = new_group(merge, process, host);
+		if (code == 0 && gg_map_put(&merge->group_map, hash, index) < 0)
+			code = no_memory(merge);
+	}
+	if (code == 0)
+		code = note_process(merge, &merge->groups[index], process);
+	if (code < 0)
+		return code;
+	if (process->id >= merge->process_capacity) {
+		size_t capacity = 2 * (size_t)process->id + 64;
+		uint32_t *more = reallocarray(merge->group_of, capacity, sizeof(*more));
+
+		if (more == NULL)
+			return no_memory(merge);
+		merge->group_of = more;
+		merge->process_capacity = capacity;
+	}
+	while (merge->process_count < process->id)
+		merge->group_of[merge->process_count++] = 0;
+	merge->group_of[process->id] = (uint32_t)index + 1;
+	merge->process_count = process->id + 1;
+	return 0;
+}
+
+/* --- profiles ------------------------------------------------------------------------------------ */
+
+static int take_session(struct gg_merge *merge)
+{
+	struct gg_session session;
+	uint64_t end;
+	int code = gg_profile_session(merge->profile, &session, merge->error);
+
+	if (code < 0)
+		return code;
+	if (merge->profile_count == 0 && session.command != NULL) {
+		merge->command = strdup(session.command);
+		if (merge->command == NULL)
+			return no_memory(merge);
+	} else if (merge->command != NULL &&
+	           (session.command == NULL || strcmp(session.command, merge->command) != 0)) {
+		free(merge->command);
+		merge->command = NULL;
+	}
+	end = session.start_wall_ns +
+	      (session.end_ns > 0 && session.end_ns < INT64_MAX / 4 ? (uint64_t)session.end_ns : 0);
+	if (session.start_wall_ns < merge->start_wall_ns)
+		merge->start_wall_ns = session.start_wall_ns;
+	if (end > merge->end_wall_ns)
+		merge->end_wall_ns = end;
+	merge->interval = fmax(merge->interval, session.interval_bytes);
+	merge->scheme = session.scheme;
+	return 0;
+}
+
+static int take_note(const char *text, void *context)
+{
+	struct gg_merge *merge = context;
+
+	if (merge->note_count == NOTES_MAX)
+		return 0;
+	merge->note_count++;
+	return gg_profile_add_note(merge->out, text, merge->error);
+}
+
+int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_error *error)
+{
+	int code;
+
+	merge->profile = profile;
+	merge->error = error;
+	merge->process_count = 0;
+	gg_buf_clear(&merge->labels);
+	gg_buf_clear(&merge->texts);
+	if (merge->counted_capacity > 0)
+		memset(merge->counted, 0, merge->counted_capacity);
+	code = take_session(merge);
+	if (code == 0)
+		code = gg_profile_each_label(profile, take_label, merge, error);
+	if (code == 0)
+		code = gg_profile_each_process(profile, take_process, merge, error);
+	if (code == 0)
+		code = gg_merge_places_read(&merge->places, profile, error);
+	if (code == 0)
+		code = gg_profile_each_sample(profile, add_sample, merge, error);
+	if (code == 0)
+		code = gg_profile_each_coarse(profile, add_coarse, merge, error);
+	if (code == 0)
+		code = gg_profile_each_note(profile, take_note, merge, error);
+	merge->profile_count++;
+	return code;
+}
+
+static int finish_groups(struct gg_merge *merge)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < merge->group_count && code == 0; i++) {
+		struct group *group = &merge->groups[i];
+		char command[300];
+
+		snprintf(command, sizeof(command), "%.200s%s(%u process%s)",
+		         group->command != NULL ? group->command : "",
+		         group->command != NULL ? " " : "", group->process_count,
+		         group->process_count == 1 ? "" : "es");
+		group->process.command = command;
+		code = gg_profile_update_process(merge->out, group->id, &group->process,
+		                                 merge->error);
+	}
+	return code;
+}
+
+int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
+{
+	struct gg_session session = { .start_wall_ns = merge->start_wall_ns,
+		                      .interval_bytes = merge->interval,
+		                      .scheme = merge->scheme,
+		                      .exit_status = -1 };
+	char command[300];
+	int code;
+
+	merge->error = error;
+	if (merge->end_wall_ns - merge->start_wall_ns < INT64_MAX / 4)
+		session.end_ns = (int64_t)(merge->end_wall_ns - merge->start_wall_ns);
+	snprintf(command, sizeof(command), "%.200s%s(%zu profile%s)",
+	         merge->command != NULL ? merge->command : "", merge->command != NULL ? " " : "",
+	         merge->profile_count, merge->profile_count == 1 ? "" : "s");
+	session.command = command;
+	code = write_rows(merge);
+	if (code == 0)
+		code = finish_groups(merge);
+	return code == 0 ? gg_profile_set_session(merge->out, &session, error) : code;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge_places - the stacks of one profile as those of another: what gg_merge_add() does first.
+ *
+ *   struct gg_merge_places places = { .out = out };        kept from one profile to the next
+ *
+ *   gg_merge_places_read(&places, profile, error);
+ *   stack = gg_merge_places_stack(&places, id);
+ *   gg_merge_places_done(&places);
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "profile/profile.h"
+
+struct gg_merge_module {
+	uint32_t out; /* id there */
+	bool has_build_id;
+};
+
+struct gg_merge_frame {
+	uint32_t module, out; /* out 0: not asked for yet */
+	uint64_t address;
+};
+
+struct gg_merge_places {
+	struct gg_profile *out;
+	struct gg_error *error;
+	/* Of the profile that is read; by id. */
+	struct gg_merge_module *modules;
+	struct gg_merge_frame *frames;
+	uint32_t *stacks;
+	size_t module_count, frame_count, stack_count;
+	size_t module_capacity, frame_capacity, stack_capacity;
+	/* Lines of the frame that is read. */
+	uint32_t frame;
+	struct gg_buf texts, lines; /* struct line of merge_places.c */
+	/* Of `out`; by id: does the frame have lines? */
+	uint8_t *is_named;
+	size_t named_capacity;
+};
+
+GG_MUST_CHECK int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *profile,
+                                       struct gg_error *error);
+/* 0 for 0 and for what the profile does not have. */
+static inline uint32_t gg_merge_places_stack(const struct gg_merge_places *places, uint32_t stack)
+{
+	return stack < places->stack_count ? places->stacks[stack] : 0;
+}
+void gg_merge_places_done(struct gg_merge_places *places);
