@@ -14,8 +14,8 @@
 
 /* Asked in this order: the one that accepts most is last. */
 static const struct gg_importer *const importers[] = {
-	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack,
-	&gg_importer_v8,       &gg_importer_pprof,      &gg_importer_collapsed,
+	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack, &gg_importer_v8,
+	&gg_importer_pprof,    &gg_importer_perfetto,   &gg_importer_collapsed,
 };
 
 static const struct gg_import_options no_options;
