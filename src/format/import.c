@@ -62,12 +62,12 @@ static int refuse(struct gg_input *input, struct gg_error *error)
 	return code;
 }
 
-int gg_import(struct gg_profile *profile, struct gg_input *input,
-              const struct gg_import_options *options, struct gg_import_result *ret_result,
-              struct gg_error *error)
+int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
+                 struct gg_input *input, const struct gg_import_options *options,
+                 struct gg_import_result *ret_result, struct gg_error *error)
 {
-	const struct gg_importer *importer = find_importer(input);
-	struct gg_import_result result = { .scheme = GG_SCHEME_POISSON,
+	struct gg_import_result result = { .format = importer->name,
+		                           .scheme = GG_SCHEME_POISSON,
 		                           .start_wall_ns = gg_input_time_ns(input) };
 	struct gg_import import = { .profile = profile,
 		                    .input = input,
@@ -75,18 +75,25 @@ int gg_import(struct gg_profile *profile, struct gg_input *input,
 		                    .result = &result,
 		                    .error = error };
 	uint32_t process;
-	int code;
+	int code = importer->read(&import);
 
-	if (importer == NULL)
-		return refuse(input, error);
-	result.format = importer->name;
-	code = importer->read(&import);
 	if (code == 0)
 		code = gg_import_process(&import, &process); /* also where there was no row */
 	gg_map_done(&import.threads);
 	if (code == 0)
 		*ret_result = result;
 	return code;
+}
+
+int gg_import(struct gg_profile *profile, struct gg_input *input,
+              const struct gg_import_options *options, struct gg_import_result *ret_result,
+              struct gg_error *error)
+{
+	const struct gg_importer *importer = find_importer(input);
+
+	if (importer == NULL)
+		return refuse(input, error);
+	return gg_import_as(importer, profile, input, options, ret_result, error);
 }
 
 int gg_import_session(struct gg_profile *profile, const struct gg_import_result *results,

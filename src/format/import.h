@@ -63,6 +63,12 @@ GG_MUST_CHECK int gg_import(struct gg_profile *profile, struct gg_input *input,
                             const struct gg_import_options *options,
                             struct gg_import_result *ret_result, struct gg_error *error);
 
+struct gg_importer;
+/* The same by this importer, whatever the file is. */
+GG_MUST_CHECK int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
+                               struct gg_input *input, const struct gg_import_options *options,
+                               struct gg_import_result *ret_result, struct gg_error *error);
+
 /* The session that the files of a profile make together. */
 GG_MUST_CHECK int gg_import_session(struct gg_profile *profile,
                                     const struct gg_import_result *results, size_t count,

@@ -452,7 +452,8 @@ static bool knows_pprof(const uint8_t *head, size_t length)
 	                          1 << 13;
 	struct gg_wire wire = gg_wire_of(head, length);
 	struct gg_wire_field field;
-	size_t count = 0;
+	uint64_t key;
+	bool has_message = false;
 
 	while (gg_wire_next(&wire, &field) > 0) {
 		bool is_bytes = field.type == GG_WIRE_BYTES;
@@ -463,10 +464,13 @@ static bool knows_pprof(const uint8_t *head, size_t length)
 			return false;
 		if (field.number == 1 && !is_value_type(field.bytes))
 			return false;
-		count++;
+		has_message |= field.number <= 6;
 	}
-	/* One field may be longer than the head; its beginning is no text. */
-	return count > 0;
+	/* What is left is the beginning of a field that is longer than the head. */
+	if (wire.at < wire.end && (!gg_wire_varint(&wire, &key) || key >> 3 == 0 || key >> 3 > 15 ||
+	                           (key & 7) != GG_WIRE_BYTES))
+		return false;
+	return has_message;
 }
 
 const struct gg_importer gg_importer_pprof = {

@@ -8,14 +8,20 @@
 /* Where h(y) = y^2 / (e^y - 1) has its maximum, and that. */
 #define H_MOST_AT 1.5936242600400401
 #define H_MOST    0.6476102378919149
+/* y e^-y at most: what of N objects was not seen is N R of that at most. */
+#define UNSEEN_MOST 0.36787944117144233
 
 enum { BOTH_UNKNOWN = 1u << GG_BYTES | 1u << GG_ALLOCATIONS };
 
-/* Allocations of one size, or of sizes with that mean, of which `samples` were sampled. */
-static void add_error(struct gg_weighed *weighed, double size, double interval, bool is_mixed)
+/*
+ * The error of allocations of one size, or of sizes with that mean.  samples: how many were sampled, not
+ * rounded.
+ */
+static void add_error(struct gg_weighed *weighed, double samples, double size, double interval,
+                      bool is_mixed)
 {
 	double x = fmax(size, 1) / interval, p = -expm1(-x);
-	double variance = weighed->samples * (1 - p) / (p * p); /* of the number of allocations */
+	double variance = samples * (1 - p) / (p * p); /* of the number of allocations */
 	double skew = variance * (2 - p) / p;
 
 	weighed->count_variance = variance;
@@ -23,22 +29,25 @@ static void add_error(struct gg_weighed *weighed, double size, double interval, 
 	if (!is_mixed || weighed->samples == 1) {
 		weighed->count_skew = skew;
 		weighed->bytes_skew = skew * size * size * size;
-	} else if (x > H_MOST_AT) {
-		weighed->bytes_variance = weighed->count * interval * interval * H_MOST;
+		return;
 	}
+	if (x > H_MOST_AT)
+		weighed->bytes_variance = weighed->count * interval * interval * H_MOST;
+	if (x > 1)
+		weighed->size = fmax(weighed->bytes - weighed->count * interval * UNSEEN_MOST, 0);
 }
 
 static struct gg_weighed weigh_drawn(const struct gg_weigh *how, double count, double bytes)
 {
 	double size = bytes / count, p = -expm1(-fmax(size, 1) / how->interval_bytes);
 	bool is_raw = how->kind == GG_WEIGH_SAMPLED;
-	double samples = is_raw ? count : fmax(round(count * p), 1);
-	struct gg_weighed weighed = { .samples = samples,
-		                      .size = samples * size,
+	double samples = is_raw ? count : count * p;
+	struct gg_weighed weighed = { .samples = fmax(round(samples), 1),
+		                      .size = fmin(samples * size, bytes),
 		                      .count = is_raw ? count / p : count,
 		                      .bytes = is_raw ? bytes / p : bytes };
 
-	add_error(&weighed, size, how->interval_bytes, how->is_mixed);
+	add_error(&weighed, samples, size, how->interval_bytes, how->is_mixed);
 	return weighed;
 }
 

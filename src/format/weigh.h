@@ -17,7 +17,9 @@
  * variance N Z^2 (1-p)/p = N R^2 h(Z/R), h(y) = y^2 / (e^y - 1).  A row that sums up different sizes has
  * sum R^2 h(Z_i/R) instead.  h is concave up to its maximum, h(1.594) = 0.648; so for a mean size up to
  * there N R^2 h is never less than that sum (Jensen), and beyond there N R^2 0.648 is not.  So `is_mixed`
- * rows get an error that is never too small, for bytes.  For numbers of objects there is no such bound:
+ * rows get an error that is never too small, for bytes.  In the same way what was certainly seen, of which
+ * the lower end of an interval is made: N Z (1 - e^-y) for one size, and B - N R / e at least for a mean
+ * beyond R (y e^-y is concave up to its maximum, 1/e at 1).  For numbers of objects there is no such bound:
  * one that is small and was sampled once stands for thousands; they are taken as if all were of one size.
  *
  * Threads  any; pure.

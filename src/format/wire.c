@@ -52,7 +52,8 @@ bool gg_wire_numbers(struct gg_wire_field *field, uint64_t *ret_value, bool *ret
 			return true;
 	} else if (field->type == GG_WIRE_VARINT) {
 		*ret_value = field->value;
-		*field = (struct gg_wire_field){ .type = GG_WIRE_BYTES };
+		field->type = GG_WIRE_BYTES; /* of no more numbers */
+		field->bytes = (struct gg_wire){ 0 };
 		return true;
 	}
 	*ret_is_wrong = true;

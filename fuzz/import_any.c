@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import_any.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static int check_coarse(const struct gg_coarse *coarse, void *context)
+{
+	double bytes = gg_fixed_value(coarse->sums.bytes),
+	       count = gg_fixed_value(coarse->sums.count);
+
+	(void)context;
+	require(coarse->process > 0 && coarse->sums.sample_count > 0);
+	require(isfinite(bytes) && bytes >= 0 && isfinite(count) && count >= 0);
+	require(coarse->from_ns == 0 && coarse->to_ns >= 0);
+	return 0;
+}
+
+static int check_stack(const struct gg_stack *stack, void *context)
+{
+	uint32_t *last = context;
+
+	require(stack->id == *last + 1 && stack->parent < stack->id && stack->frame > 0);
+	*last = stack->id;
+	return 0;
+}
+
+int import_any(const struct gg_importer *importer, const uint8_t *data, size_t size)
+{
+	const struct gg_import_options options = { .ignore_files = true };
+	struct gg_import_result result;
+	struct gg_profile *profile;
+	struct gg_error error = { 0 };
+	struct gg_input *input;
+	uint32_t last = 0;
+	int code;
+
+	if (gg_input_of(&input, data, size, "input", &error) < 0)
+		return 0; /* damaged compressed data */
+	importer->knows(data, size < GG_INPUT_HEAD_BYTES ? size : GG_INPUT_HEAD_BYTES);
+	require(gg_profile_create(&profile, NULL, &error) == 0);
+	code = gg_import_as(importer, profile, input, &options, &result, &error);
+	require(code == 0 || (code == -EBADMSG && error.message[0] != '\0') || code == -ENOMEM);
+	require(code != -EBADMSG || strstr(error.place, "offset") != NULL);
+	if (code == 0)
+		require(gg_import_session(profile, &result, 1, &error) == 0);
+	require(gg_profile_each_coarse(profile, check_coarse, NULL, &error) == 0);
+	require(gg_profile_each_stack(profile, check_stack, &last, &error) == 0);
+	require(gg_profile_dangling_count(profile) == 0);
+	gg_input_close(input);
+	gg_profile_close(profile);
+	return 0;
+}
