@@ -156,15 +156,16 @@ static int read_stack(struct reading *reading, struct gg_text line)
 {
 	uint64_t place, parent;
 	uint32_t frame, stack;
-	int code;
+	int code = 0;
 
 	if (!take(&line, &place) || !take(&line, &parent))
 		return wrong(reading, "a stack without place and caller");
 	if (!get_number(&reading->frames, place, &frame) ||
 	    !get_number(&reading->stacks, parent, &stack))
 		return wrong(reading, "a stack of a place or a caller that is not there");
-	code = gg_profile_intern_stack(reading->import->profile, stack, frame, &stack,
-	                               reading->import->error);
+	if (frame != 0) /* a stack of no place is its caller */
+		code = gg_profile_intern_stack(reading->import->profile, stack, frame, &stack,
+		                               reading->import->error);
 	gg_buf_append(&reading->stacks, &stack, sizeof(stack));
 	return code == 0 && reading->stacks.failed ? gg_import_no_memory(reading->import) : code;
 }
