@@ -121,8 +121,10 @@ static uint32_t take_slot(struct gg_region *region)
 		uint32_t used = gg_load_acquire(&region->tables[GG_TABLE_SLOTS].used_count), slot;
 
 		for (slot = 0; slot < used; slot++)
-			if (claim_slot(region, slot))
+			if (claim_slot(region, slot)) {
+				gg_region_show(region, GG_TABLE_SLOTS, slot);
 				return slot;
+			}
 		slot = gg_region_take(region, GG_TABLE_SLOTS);
 		if (slot == GG_INDEX_NONE || claim_slot(region, slot))
 			return slot;

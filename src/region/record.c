@@ -384,15 +384,19 @@ static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns,
 	gg_ring_put(region, &event);
 }
 
-/* Closes the sample, unless somebody else does, or its row cannot be had. */
+/*
+ * Closes the sample, unless somebody else does, or its row cannot be had.  Since it was found another
+ * thread may have closed it and used its place again, for another address.
+ */
 static bool close_sample(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
-                         uint32_t *entry, uint64_t id, uint64_t now_ns, uint32_t free_stack,
-                         enum gg_region_counter counter)
+                         uint32_t *entry, uint64_t address, uint64_t id, uint64_t now_ns,
+                         uint32_t free_stack, enum gg_region_counter counter)
 {
 	struct gg_region_sample sample;
 	uint32_t row;
 
-	if (!copy_record(region, live, &sample) || (id != 0 && sample.id != id))
+	if (!copy_record(region, live, &sample) || sample.address != address ||
+	    (id != 0 && sample.id != id))
 		return false;
 	row = find_row(region, sample.stack, thread->thread);
 	if (row == GG_INDEX_NONE || !own_row(region, row, thread->slot_plus_1 - 1)) {
@@ -427,7 +431,8 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
 	/* Needed in a moment, and far away by now. */
 	__builtin_prefetch(gg_region_at(region, GG_TABLE_LIVE, live), 1);
 	__builtin_prefetch(&region->homes[live], 1);
-	closed = close_sample(region, thread, live, entry, id, now_ns, free_stack, GG_COUNT_FREES);
+	closed = close_sample(region, thread, live, entry, (uint64_t)(uintptr_t)pointer, id, now_ns,
+	                      free_stack, GG_COUNT_FREES);
 	leave(thread);
 	return closed;
 }
@@ -462,7 +467,7 @@ static void close_missed(struct gg_region *region, struct gg_region_thread *thre
 		return;
 	live = find_live(region, sample->address, &entry);
 	if (live != GG_INDEX_NONE)
-		close_sample(region, thread, live, entry, 0, sample->time_ns, 0,
+		close_sample(region, thread, live, entry, sample->address, 0, sample->time_ns, 0,
 		             GG_COUNT_MISSED_FREES);
 }
 

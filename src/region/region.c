@@ -165,6 +165,11 @@ uint32_t gg_region_take(struct gg_region *region, enum gg_region_table_id id)
 	return gg_region_take_run(region, id, 1);
 }
 
+void gg_region_show(struct gg_region *region, enum gg_region_table_id id, uint32_t index)
+{
+	raise(region->tables[id].mirror, (uint64_t)index + 1);
+}
+
 /* Sets the header but its magic; the tables are empty. */
 static void write_header(struct gg_region *region, const struct gg_region_options *options)
 {

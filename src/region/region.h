@@ -248,6 +248,9 @@ uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id
  * are claimed elsewhere. */
 GG_COLD bool gg_region_reach(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
 
+/* For one that was found, not taken: readers look at it from now on.  Who took it may not have said so yet. */
+void gg_region_show(struct gg_region *region, enum gg_region_table_id id, uint32_t index);
+
 /* A record of a table, by an index that this process made. */
 static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
                                  uint32_t index)

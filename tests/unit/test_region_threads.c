@@ -276,6 +276,24 @@ TEST(a_stack_has_one_id_whichever_thread_is_first)
 	gg_region_done(&region, true);
 }
 
+TEST(a_slot_that_is_found_in_a_search_is_one_that_readers_look_at)
+{
+	struct gg_region_thread thread;
+	uint64_t *slots_used;
+
+	if (!begin(16, 16))
+		return;
+	slots_used = &region.header->tables[GG_TABLE_SLOTS].used_count;
+	gg_region_thread_begin(&region, &thread, 1, "first", 0);
+	gg_region_thread_end(&region, &thread, 0);
+	/* As if the thread that took it as new stood still before it said so. */
+	gg_store_relaxed(slots_used, 0);
+	gg_region_thread_begin(&region, &thread, 2, "second", 0);
+	CHECK(thread.slot_plus_1 == 1);
+	CHECK(gg_load_relaxed(slots_used) == 1);
+	gg_region_done(&region, true);
+}
+
 /* --- against a model --- */
 
 enum { BLOCKS = 300 };
