@@ -36,12 +36,13 @@ uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id ta
 		return 0;
 	for (id = 1; id < used; id++) {
 		const struct gg_region_name *entry = gg_region_at(region, table, id);
-		uint32_t string_bytes = gg_load_relaxed(
-			&region->tables[GG_TABLE_STRINGS].used_count);
-
 		/* Acquire: pairs with the release below. The lengths are checked: it is the file. */
-		if (gg_load_acquire(&entry->ready) == 1 && entry->bytes == bytes &&
-		    entry->offset <= string_bytes && bytes <= string_bytes - entry->offset &&
+		bool is_ready = gg_load_acquire(&entry->ready) == 1;
+		/* Relaxed: what an entry that is ready names was taken before. */
+		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);
+
+		if (is_ready && entry->bytes == bytes && entry->offset <= end &&
+		    bytes <= end - entry->offset &&
 		    memcmp(gg_region_at(region, GG_TABLE_STRINGS, entry->offset), name, bytes) == 0)
 			return id;
 	}
