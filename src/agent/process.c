@@ -33,6 +33,7 @@ struct gg_process gg_process = {
 
 enum {
 	NAME_MAX_BYTES = 80,
+	NAME_TRIES = 3,
 	LIMIT_PART = 32 /* of the address space, where that is limited */
 };
 
@@ -178,12 +179,15 @@ static int open_region(make_region *make)
 {
 	struct gg_region_options region = gg_process.options.region;
 	char name[NAME_MAX_BYTES];
-	int status;
+	int status = -EEXIST;
 
 	if (recorder_is_gone())
 		return -ESRCH;
-	name_file(name);
-	status = create_file(name, gg_region_file_bytes(&region));
+	/* A handler's child that came back may have taken the name of its parent. */
+	for (int i = 0; i < NAME_TRIES && status == -EEXIST; i++) {
+		name_file(name);
+		status = create_file(name, gg_region_file_bytes(&region));
+	}
 	if (status < 0)
 		return status;
 	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);

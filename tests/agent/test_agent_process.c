@@ -76,7 +76,7 @@ static uint64_t count_samples(void)
 TEST(a_block_of_reallocarray_is_recorded_once)
 {
 	uint64_t missed = inside_counter(GG_COUNT_MISSED_FREES), reading, before, after;
-	void *p;
+	void *p, *moved;
 
 	before = count_samples();
 	reading = count_samples() - before;
@@ -85,9 +85,9 @@ TEST(a_block_of_reallocarray_is_recorded_once)
 	CHECK_MSG(after - before == 2 * reading + 1, "%llu samples",
 	          (unsigned long long)(after - before - 2 * reading));
 	CHECK(inside_live(p).size_bytes == 77);
-	p = reallocarray(p, 1000, 11);
-	CHECK(inside_live(p).size_bytes == 11000);
-	free(p);
+	moved = reallocarray(p, 1000, 11);
+	CHECK(inside_live(moved).size_bytes == 11000);
+	free(moved);
 	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
 }
 

@@ -42,6 +42,7 @@ static uint64_t region_count, sample_count, inherited_count, busy_count, wish_co
 __attribute__((constructor(101))) static void make_directory(void)
 {
 	directory = place_make();
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what children leave behind is waited for */
 }
 
 static uint64_t draw(uint64_t below)
@@ -59,7 +60,7 @@ static bool check_region(const char *path)
 {
 	static struct gg_error error;
 	struct gg_region_view view;
-	const uint64_t *counters = view.header.counters;
+	const uint64_t *counters;
 	uint32_t stack = 0;
 	uint64_t explained;
 	bool good;
@@ -67,6 +68,7 @@ static bool check_region(const char *path)
 	if (!CHECK_MSG(gg_region_view_open(&view, path, &error) == 0, "%s: %s", path,
 	               error.message))
 		return false;
+	counters = view.header.counters;
 	good = CHECK_MSG(!view.torn && view.damaged_count == 0, "%s: torn %d, damaged %llu", path,
 	                 view.torn, (unsigned long long)view.damaged_count);
 	good &= CHECK_MSG(gg_region_view_check(&view, &stack) == 0, "%s does not add up: stack %u",
@@ -244,6 +246,27 @@ static void ask_for_stacks(pid_t group)
 		closedir(processes);
 }
 
+/* Children of handlers may outlive the child that they are of. */
+static void wait_for_orphans(const struct run *run, uint64_t end_ns)
+{
+	int status = 0;
+	pid_t ended;
+
+	while ((ended = waitpid(-run->pid, &status, WNOHANG)) >= 0) {
+		CHECK_MSG(ended == 0 || status == 0, "an orphan ended with %x", (unsigned)status);
+		if (ended != 0)
+			continue;
+		if (!CHECK_MSG(gg_clock_monotonic_ns() < end_ns, "an orphan hangs")) {
+			ask_for_stacks(run->pid);
+			break;
+		}
+		usleep(1000);
+	}
+	kill(-run->pid, SIGKILL);
+	while (waitpid(-run->pid, &status, 0) > 0)
+		;
+}
+
 static void finish(struct run *run)
 {
 	uint64_t end_ns = gg_clock_monotonic_ns() + LIMIT_SECONDS * UINT64_C(1000000000);
@@ -263,7 +286,7 @@ static void finish(struct run *run)
 	if (run->exit_status == 0)
 		run->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
 		                                       : WEXITSTATUS(status);
-	kill(-run->pid, SIGKILL); /* whatever it left behind */
+	wait_for_orphans(run, end_ns);
 	read_file("out", run->out, sizeof(run->out));
 	read_file("err", run->err, sizeof(run->err));
 	tend(true);
