@@ -52,9 +52,7 @@ static struct gg_region_sample find_mapping(const void *p)
 {
 	struct gg_region_sample sample;
 
-	if (gg_live_maybe(&gg_process.region, p) &&
-	    gg_region_find(&gg_process.region, p, &sample) &&
-	    (sample.flags & GG_SAMPLE_MAPPING) != 0)
+	if (gg_sample_find(p, &sample) && (sample.flags & GG_SAMPLE_MAPPING) != 0)
 		return sample;
 	return (struct gg_region_sample){ 0 };
 }

@@ -154,6 +154,18 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	errno = saved_errno;
 }
 
+bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
+{
+	struct gg_thread *t = &gg_thread;
+	bool found;
+
+	if (!gg_live_maybe(&gg_process.region, p) || !gg_thread_enter(t))
+		return false;
+	found = gg_process_is_ready() && gg_region_find(&gg_process.region, p, ret_sample);
+	gg_thread_leave(t);
+	return found;
+}
+
 static void learn_free(const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
@@ -271,7 +283,7 @@ static struct change begin_change(void *p, size_t bytes, bool due, const void *c
 	struct gg_region_sample old;
 
 	change.sampled = due && decide(&gg_thread, bytes, caller, &change.draw);
-	if (gg_live_maybe(&gg_process.region, p) && gg_region_find(&gg_process.region, p, &old))
+	if (gg_sample_find(p, &old))
 		change.old_id = old.id;
 	/* A result of NULL for size 0 is a failure or a free; errno tells which. */
 	if (bytes == 0)

@@ -18,6 +18,7 @@
 
 #include "agent/interface.h"
 #include "base/compiler.h"
+#include "region/layout.h"
 
 /* After gg_sampler_due() with that size. */
 GG_APART void *gg_sample_malloc(size_t bytes);
@@ -45,6 +46,10 @@ GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 
 /* After the real call: a mapping is always a sample, with p = 1. */
 GG_APART void gg_sample_mapping(void *p, size_t bytes);
+
+/* The sample at p, if the filter says that there may be one, and this thread may look: while another one makes
+ * the region of a forked child, it may not. */
+GG_APART bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample);
 
 /* Closes the sample at p, if there is one; id: only that one, or 0.  errno is kept. */
 GG_APART void gg_sample_close(void *p, uint64_t id);

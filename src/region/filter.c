@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/filter.h"
 
+#include <string.h>
+
 #include "region/step.h"
 
 enum {
@@ -55,14 +57,14 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 {
 	uint8_t *next = memory;
 
-	*filter = (struct gg_filter){
-		.memory = memory,
-		.size_count = sizes_for(record_count),
-		.homes = homes,
-		.addresses = addresses,
-		.address_stride = address_stride,
-		.used_count = used_count,
-	};
+	/* All but the view, which is asked meanwhile. */
+	memset((uint8_t *)filter + sizeof(filter->view), 0, sizeof(*filter) - sizeof(filter->view));
+	filter->memory = memory;
+	filter->size_count = sizes_for(record_count);
+	filter->homes = homes;
+	filter->addresses = addresses;
+	filter->address_stride = address_stride;
+	filter->used_count = used_count;
 	for (uint32_t i = 0; i < filter->size_count; i++) {
 		filter->cells[i] = next + shift_of(i);
 		next += cells_of(i) + CELLS_ALIGNMENT;

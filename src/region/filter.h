@@ -56,7 +56,7 @@ enum {
 struct gg_filter {
 	/* The address of the current cells.  They begin at such a one that its lower 6 bits are how far
 	 * to shift a hash: 64 - log2 of their number.  So one load gives both. */
-	uint64_t view;
+	uint64_t view;   /* first */
 	uint8_t *memory; /* the caller's */
 	uint8_t *cells[GG_FILTER_SIZES_MAX];
 	uint32_t size_count;
@@ -126,7 +126,8 @@ static inline bool gg_filter_maybe(const struct gg_filter *filter, const void *p
 /* Sizes that are worth having for that many live addresses, and their bytes. */
 size_t gg_filter_bytes(uint64_t record_count);
 
-/* memory: all zero, 64-byte aligned.  The arrays of homes and addresses have record_count elements. */
+/* Others may ask meanwhile, if the view is one that can be asked: GG_FILTER_EMPTY_VIEW or an older one.
+ * memory: all zero, 64-byte aligned.  The arrays of homes and addresses have record_count elements. */
 void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_count, uint32_t *homes,
                     const uint64_t *addresses, size_t address_stride, const uint32_t *used_count);
 

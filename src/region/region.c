@@ -384,8 +384,13 @@ int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
 {
 	int status;
 
-	*region = (struct gg_region){ .next_id = 1, .max_frames = options->max_frames };
+	/* Other threads may ask the view meanwhile: it is never nothing. */
+	_Static_assert(offsetof(struct gg_region, filter.view) == 0, "the rest follows");
 	GG_REGION_INIT_VIEW(region);
+	memset((uint8_t *)region + sizeof(region->filter.view), 0,
+	       sizeof(*region) - sizeof(region->filter.view));
+	region->next_id = 1;
+	region->max_frames = options->max_frames;
 	region->hash_seed = options->hash_seed != 0 ? options->hash_seed : gg_hash_random_seed();
 	status = init_shared(region, map, options);
 	if (status == 0)

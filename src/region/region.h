@@ -142,7 +142,7 @@ struct gg_region {
 };
 
 /* Before gg_region_init(), gg_live_maybe() says no. */
-#define GG_REGION_INIT_VIEW(region) ((region)->filter.view = GG_FILTER_EMPTY_VIEW)
+#define GG_REGION_INIT_VIEW(region) gg_store_relaxed(&(region)->filter.view, GG_FILTER_EMPTY_VIEW)
 
 void gg_region_options_default(struct gg_region_options *options);
 

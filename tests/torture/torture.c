@@ -349,6 +349,9 @@ static void handle_signals(void)
 	sigaction(SIGUSR1, &action, NULL);
 	action.sa_handler = print_stack;
 	sigaction(SIGQUIT, &action, NULL);
+	action.sa_flags = (int)SA_RESETHAND;
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
 	backtrace(&frame, 1); /* what it loads, it loads now */
 }
 

@@ -14,7 +14,7 @@
  *                         and children of a bare clone() go on as if nothing was
  *   TORTURE_MODULES       where the modules are: torture-module-0.so and so on
  *
- * SIGQUIT prints the stack of the thread that gets it.
+ * SIGQUIT prints the stack of the thread that gets it, and so does a crash.
  */
 #pragma once
 

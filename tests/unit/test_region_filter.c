@@ -231,3 +231,31 @@ TEST(no_thread_misses_its_addresses_while_the_filter_grows)
 	is_under(0, 0, false_share(0, 0), 0.0001);
 	end();
 }
+
+enum { ANEW = 2000000 };
+
+static uint32_t is_made;
+
+static void *ask_all_the_while(void *unused)
+{
+	while (gg_load_acquire(&is_made) == 0)
+		for (uint64_t i = 0; i < 100; i++)
+			maybe(i * 16);
+	return unused;
+}
+
+/* As other threads of a forked child do while one makes its region. */
+TEST(it_can_be_asked_while_it_is_made_anew)
+{
+	pthread_t asker;
+
+	begin();
+	gg_store_release(&is_made, 0);
+	pthread_create(&asker, NULL, ask_all_the_while, NULL);
+	for (int i = 0; i < ANEW; i++)
+		gg_filter_init(&filter, memory, RECORDS, homes, &records[0].address,
+		               sizeof(*records) / sizeof(uint64_t), &used_count);
+	gg_store_release(&is_made, 1);
+	pthread_join(asker, NULL);
+	end();
+}
