@@ -196,7 +196,7 @@ bool gg_hints_of_session(const struct gg_follow *follow, const char *command,
 	enum gg_reach reach = gg_launch_reach(command, why);
 
 	text[0] = '\0';
-	if (output->process_count == 0)
+	if (output->process_count == 0 && follow->hint[0] == '\0')
 		snprintf(
 			text, GG_HINT_MAX, "%s",
 			reach == GG_REACH_NONE

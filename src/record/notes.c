@@ -8,25 +8,43 @@
 
 #include "record/hints.h"
 
-/* What agents had to say, each line a note; the first few. */
-static void add_log(struct gg_follow *follow)
+/* What agents had to say, as far as it fits. */
+static void read_log(const struct gg_follow *follow, char *text, size_t size)
 {
-	char text[8192], *line = text, *end;
 	int fd = openat(follow->directory.fd, GG_DIRECTORY_LOG, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	ssize_t length = fd >= 0 ? read(fd, text, size - 1) : 0;
 
 	if (fd >= 0)
 		close(fd);
 	text[length > 0 ? length : 0] = '\0';
+}
+
+/* Each line a note; the first few. */
+static void add_log(struct gg_follow *follow, char *text)
+{
+	char *line = text, *end;
+
 	for (int i = 0; i < 20 && (end = strchr(line, '\n')) != NULL; i++, line = end + 1)
 		gg_output_note(follow->output, "%.*s", (int)(end - line), line);
+}
+
+/* Without a region, what the first agent said is why: geiger[PID]: WHY. */
+static void take_reason(struct gg_follow *follow, const char *text)
+{
+	const char *why = strstr(text, "]: ");
+	size_t length = why != NULL ? strcspn(why + 3, "\n") : 0;
+
+	if (follow->output->process_count == 0 && follow->hint[0] == '\0' && length > 0)
+		snprintf(follow->hint, sizeof(follow->hint), "%.*s", (int)length, why + 3);
 }
 
 int gg_notes_add(struct gg_follow *follow, const char *command)
 {
 	struct gg_output *output = follow->output;
-	char why[GG_HINT_MAX];
+	char why[GG_HINT_MAX], log[8192];
 
+	read_log(follow, log, sizeof(log));
+	take_reason(follow, log);
 	if (output->dropped_event_count > 0)
 		gg_output_note(
 			output,
@@ -51,7 +69,7 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 		               output->taken_count == 0 ? "Nothing was sampled"
 		                                        : "Not all can be seen",
 		               why);
-	add_log(follow);
+	add_log(follow, log);
 	return output->status;
 }
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What befalls regions and processes while they are recorded: the command does not notice, the profile is
+ * whole, and says what it lacks.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "recording.h"
+#include "test.h"
+
+/* Does something to the regions of the shell that runs it, and goes on. */
+static bool record_script(struct recording *r, const char *act)
+{
+	char script[600];
+	const char *const options[] = { "-i", "1", "--", "/bin/sh", "-c", script, NULL };
+
+	snprintf(script, sizeof(script),
+	         "sleep 0.3; for f in $GEIGER_DIR/geiger-$$-*; do %s; done; i=0; "
+	         "while [ $i -lt 2000 ]; do x=$x$i; i=$((i+1)); done; echo ${#x}; exit 7",
+	         act);
+	return CHECK(recording_run(r, options, 60)) &&
+	       CHECK_MSG(r->child.exit_status == 7, "%d", r->child.exit_status) &&
+	       CHECK(strcmp(gg_buf_text(&r->child.out), "6890\n") == 0);
+}
+
+static double notes(struct recording *r, const char *text)
+{
+	char query[300];
+
+	snprintf(query, sizeof(query), "select count(*) from note where instr(text, '%s') > 0",
+	         text);
+	return recording_number(r, query);
+}
+
+static void check_whole(struct recording *r)
+{
+	CHECK(recording_geiger(r, (const char *const[]){ "check", r->path, NULL }, 60));
+	CHECK_MSG(r->child.exit_status == 0, "%s", gg_buf_text(&r->child.out));
+}
+
+TEST(a_region_that_is_cut_short_while_it_is_recorded_is_told_of)
+{
+	static const char *const acts[] = { ": >$f", "truncate -s 5000 $f" };
+	struct recording r;
+
+	for (int i = 0; i < 2; i++) {
+		if (CHECK(recording_begin(&r)) && record_script(&r, acts[i])) {
+			CHECK(notes(&r, "the region was cut short") +
+			              notes(&r, "file was cut short") >=
+			      1);
+			check_whole(&r);
+		}
+		recording_end(&r);
+	}
+}
+
+TEST(a_region_that_is_deleted_while_it_is_recorded_is_recorded)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && record_script(&r, "rm $f")) {
+		CHECK(recording_number(&r, "select count(*) from sample") > 2000);
+		CHECK(recording_adds_up(&r));
+		check_whole(&r);
+	}
+	recording_end(&r);
+}
+
+TEST(why_no_process_could_record_is_the_last_line)
+{
+	static const char why[] = "not profiling: the region of shared memory: over the limit for "
+				  "file sizes";
+	const char *const options[] = { "--", "true", NULL };
+	struct rlimit before, small;
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0)) {
+		/* Enough for the profile, not for regions. */
+		small = before;
+		small.rlim_cur = 16 << 20;
+		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+		CHECK(recording_run(&r, options, 60));
+		setrlimit(RLIMIT_FSIZE, &before);
+		CHECK(r.child.exit_status == 0);
+		CHECK_MSG(strstr(gg_buf_text(&r.child.err), why) != NULL, "%s",
+		          gg_buf_text(&r.child.err));
+		CHECK(notes(&r, why) >= 1);
+	}
+	recording_end(&r);
+}
+
+TEST(children_that_could_have_no_region_are_told_of)
+{
+	const char *const options[] = { "-i", "1", "--", getenv("FAULT_PROGRAM"), "no-descriptors",
+		                        NULL };
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, options, 60))) {
+		CHECK(r.child.exit_status == 42);
+		CHECK_MSG(notes(&r, "3 processes that process ") == 1, "%s",
+		          recording_text(&r, "select group_concat(text) from note"));
+		check_whole(&r);
+	}
+	recording_end(&r);
+}
