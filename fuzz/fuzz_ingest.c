@@ -52,7 +52,7 @@ static void record(struct gg_output *output, int fd, const uint8_t *rest, size_t
 	int again = dup(fd);
 
 	require(again >= 0);
-	if (gg_target_open(&target, &set, output, again, 0, true, NULL) == 0) {
+	if (gg_target_open(&target, &set, output, again, 0, 0, true, NULL) == 0) {
 		output->now_ns = 10000;
 		gg_target_drain(target, false);
 		spoilt_more(rest, rest_size);

@@ -122,6 +122,28 @@ static void read_modules(struct gg_options *o)
 		refuse("GEIGER_MODULES", value, "loader or maps");
 }
 
+/* PID or PID:NAMESPACE: from `geiger record`, so what is wrong is not told. */
+static void read_recorder(struct gg_options *o)
+{
+	const char *value = value_of(o, "GEIGER_RECORDER");
+	const char *colon = value != NULL ? strchr(value, ':') : NULL;
+	uint64_t namespace = 0, pid;
+	char first[32] = "";
+
+	if (value == NULL)
+		return;
+	if (colon != NULL && (size_t)(colon - value) < sizeof(first)) {
+		memcpy(first, value, (size_t)(colon - value));
+		if (gg_size_parse(colon + 1, &namespace) < 0)
+		namespace = 0;
+		value = first;
+	}
+	if (gg_size_parse(value, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+		return;
+	o->recorder_pid = pid;
+	o->recorder_namespace = namespace;
+}
+
 static void read_keep(struct gg_options *o)
 {
 	const char *value = value_of(o, "GEIGER_KEEP");
@@ -193,7 +215,7 @@ void gg_options_read(struct gg_options *o)
 	o->mappings = read_switch(o, "GEIGER_MMAP", false);
 	read_modules(o);
 	read_keep(o);
-	read_number(o, "GEIGER_RECORDER", "a process id", 1, INT32_MAX, &o->recorder_pid);
+	read_recorder(o);
 	if (read_number(o, "GEIGER_MAX_FRAMES", "a number from 1 to 1024", 1, 1024, &number))
 		o->region.max_frames = (uint32_t)number;
 	for (size_t i = 0; i < GG_COUNT(capacities); i++)

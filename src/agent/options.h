@@ -32,6 +32,7 @@ struct gg_options {
 	bool free_stacks;                         /* also capture the stack that frees */
 	bool mappings;                            /* mmap() and its relatives are samples too */
 	uint64_t recorder_pid;                    /* of the session's recorder; 0: there is none */
+	uint64_t recorder_namespace;              /* of process ids, in which it has that; 0: ? */
 	uint64_t keep;                            /* regions of ended processes; 0: all */
 	bool modules_by_maps;                     /* even if the loader could tell */
 	char directory[GG_OPTIONS_DIRECTORY_MAX]; /* of the region; "": its own choice */

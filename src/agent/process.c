@@ -131,6 +131,20 @@ static void remember_directory(const char *path)
 typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
                         const struct gg_region_options *options);
 
+/* In a pid namespace of its own, a container for instance: the recorder has another id here, or none. */
+static bool is_elsewhere(void)
+{
+	char own[64] = "", expected[64], digits[GG_DIGITS_MAX];
+	char *at = stpcpy(expected, "pid:[");
+
+	if (gg_process.options.recorder_namespace == 0 ||
+	    gg_system_read_link("/proc/self/ns/pid", own, sizeof(own)) <= 0)
+		return false;
+	at = stpcpy(at, gg_digits(gg_process.options.recorder_namespace, digits));
+	stpcpy(at, "]");
+	return strcmp(own, expected) != 0;
+}
+
 /*
  * A session whose recorder is gone takes no more processes: nobody would remove their regions, and
  * a program that goes on starting others would fill the memory with them.
@@ -139,7 +153,7 @@ static bool recorder_is_gone(void)
 {
 	pid_t pid = (pid_t)gg_process.options.recorder_pid;
 	int saved_errno = errno;
-	bool is_gone = pid != 0 && kill(pid, 0) < 0 && errno == ESRCH;
+	bool is_gone = pid != 0 && kill(pid, 0) < 0 && errno == ESRCH && !is_elsewhere();
 
 	errno = saved_errno;
 	return is_gone;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/alive.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,47 @@ bool gg_alive_region(const struct gg_region_header *header, int fd)
 {
 	return header->end_monotonic_ns == 0 &&
 	       (gg_alive(header->pid, header->process_start_ticks) || gg_region_map_is_used(fd));
+}
+
+/* The last of its ids: that in the innermost namespace.  0: it is not there. */
+static uint32_t innermost_pid(uint32_t pid)
+{
+	char path[32], line[256];
+	uint32_t innermost = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	file = fopen(path, "re");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, "NSpid:", 6) == 0) {
+			const char *last = strrchr(line, '\t');
+
+			innermost = last != NULL ? (uint32_t)strtoul(last, NULL, 10) : 0;
+		}
+	if (file != NULL)
+		fclose(file);
+	return innermost;
+}
+
+uint32_t gg_alive_pid_here(const struct gg_region_header *header, int fd)
+{
+	uint32_t found = 0;
+	struct dirent *entry;
+	DIR *processes;
+
+	if (gg_alive(header->pid, header->process_start_ticks) || !gg_region_map_is_used(fd))
+		return header->pid;
+	processes = opendir("/proc");
+	while (processes != NULL && found == 0 && (entry = readdir(processes)) != NULL) {
+		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (pid != 0 && header->process_start_ticks != 0 &&
+		    gg_alive(pid, header->process_start_ticks) && innermost_pid(pid) == header->pid)
+			found = pid;
+	}
+	if (processes != NULL)
+		closedir(processes);
+	return found != 0 ? found : header->pid;
 }
 
 uint32_t gg_alive_parent(uint32_t pid)

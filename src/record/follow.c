@@ -17,6 +17,7 @@
 #include "record/alive.h"
 #include "record/hints.h"
 #include "region/control.h"
+#include "region/map.h"
 #include "region/view.h"
 
 /* Drops are looked into at most so often: it reads the whole region. */
@@ -125,10 +126,10 @@ static int finish(struct gg_follow *follow, struct gg_follower *follower)
 }
 
 /* The same process executed another program.  The name of the file has said which process it is. */
-static void supersede(struct gg_follow *follow, const struct gg_region_header *header,
+static void supersede(struct gg_follow *follow, const struct gg_region_header *header, uint32_t pid,
                       uint32_t *ret_parent)
 {
-	struct gg_follower *old = find_by_pid(follow, header->pid);
+	struct gg_follower *old = find_by_pid(follow, pid);
 
 	if (old == NULL)
 		return;
@@ -177,7 +178,7 @@ static enum outcome take_region(struct gg_follow *follow, const char *name, int 
 {
 	struct gg_region_header header;
 	struct gg_target *target;
-	uint32_t parent = 0;
+	uint32_t parent = 0, pid;
 
 	if (gg_region_header_read(&header, fd, name, NULL) < 0) {
 		close(fd);
@@ -194,10 +195,12 @@ static enum outcome take_region(struct gg_follow *follow, const char *name, int 
 		close(fd);
 		return REMOVE;
 	}
-	supersede(follow, &header, &parent);
+	pid = gg_alive_pid_here(&header, fd);
+	supersede(follow, &header, pid, &parent);
 	if (parent == 0)
-		parent = find_parent(follow, header.parent_pid);
-	if (gg_target_open(&target, &follow->targets, follow->output, fd, parent, true,
+		parent = find_parent(follow,
+		                     pid == header.pid ? header.parent_pid : gg_alive_parent(pid));
+	if (gg_target_open(&target, &follow->targets, follow->output, fd, pid, parent, true,
 	                   follow->output->error) < 0)
 		return REMOVE;
 	begin_to_follow(follow, target, name);
@@ -213,6 +216,7 @@ static void look_at(struct gg_follow *follow, const char *name)
 	struct stat file;
 
 	fd = openat(follow->directory.fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	was_alive |= fd >= 0 && gg_region_map_is_used(fd);
 	if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 1) {
 		outcome = take_region(follow, name, fd);
 	} else if (fd >= 0) {

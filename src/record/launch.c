@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,19 @@ static void add_number(struct gg_launch_environment *environment, const char *na
 	add_variable(environment, name, text);
 }
 
+/* With the namespace of its id: containers have others. */
+static void add_recorder(struct gg_launch_environment *environment, pid_t recorder)
+{
+	struct stat namespace;
+	char text[64];
+
+	if (stat("/proc/self/ns/pid", &namespace) < 0)
+	namespace.st_ino = 0;
+	snprintf(text, sizeof(text), "%d:%llu", (int)recorder,
+	         (unsigned long long)namespace.st_ino);
+	add_variable(environment, "GEIGER_RECORDER", text);
+}
+
 /* The agent, and after it what is there already, without the agent. */
 static void add_preload(struct gg_launch_environment *environment, const char *agent)
 {
@@ -71,7 +85,7 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 	if (settings->directory != NULL)
 		add_variable(&environment, "GEIGER_DIR", settings->directory);
 	if (settings->recorder != 0)
-		add_number(&environment, "GEIGER_RECORDER", (uint64_t)settings->recorder);
+		add_recorder(&environment, settings->recorder);
 	if (settings->interval != 0)
 		add_number(&environment, "GEIGER_INTERVAL", settings->interval);
 	if (settings->scheme != NULL)

@@ -135,8 +135,8 @@ static int add_region(struct gg_output *output, struct gg_target_set *set, const
 		return status;
 	}
 	*last_ns = last_moment(&view);
-	status = gg_target_open(&target, set, output, fd, find_parent(set, view.header.parent_pid),
-	                        false, error);
+	status = gg_target_open(&target, set, output, fd, 0,
+	                        find_parent(set, view.header.parent_pid), false, error);
 	is_alive = gg_alive_region(&view.header, fd);
 	if (status == 0)
 		status = note_what_it_is(output, target, is_alive);

@@ -170,7 +170,7 @@ static int add_process(struct gg_target *target)
 }
 
 int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
-                   struct gg_output *output, int fd, uint32_t parent, bool drains,
+                   struct gg_output *output, int fd, uint32_t pid, uint32_t parent, bool drains,
                    struct gg_error *error)
 {
 	struct gg_target *target = calloc(1, sizeof(*target));
@@ -195,7 +195,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	}
 	header = &target->source.header;
 	target->is_ours = target->has_ring = drains;
-	target->pid = header->pid;
+	target->pid = pid != 0 ? pid : header->pid;
 	target->start_ticks = header->process_start_ticks;
 	target->control = header->control;
 	gg_held_init(&target->held, (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);

@@ -85,12 +85,12 @@ struct gg_target_set {
 };
 
 /*
- * Opens a region and adds its process.  `fd` is taken over, also on failure.  With `drains` it must be
- * open for writing.  -EBADMSG: it is no region, or not yet.
+ * Opens a region and adds its process, which has that id here; 0: as the region says.  `fd` is taken over,
+ * also on failure.  With `drains` it must be open for writing.  -EBADMSG: it is no region, or not yet.
  */
 GG_MUST_CHECK int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
-                                 struct gg_output *output, int fd, uint32_t parent, bool drains,
-                                 struct gg_error *error);
+                                 struct gg_output *output, int fd, uint32_t pid, uint32_t parent,
+                                 bool drains, struct gg_error *error);
 void gg_target_free(struct gg_target *target);
 void gg_target_set_done(struct gg_target_set *set);
 

@@ -106,3 +106,47 @@ TEST(children_that_could_have_no_region_are_told_of)
 	}
 	recording_end(&r);
 }
+
+/* As containers are: with other process ids, among them some that others have here. */
+TEST(processes_in_a_pid_namespace_are_recorded_to_their_end_with_their_ids_here)
+{
+	const char *const probe[] = { "unshare", "-p", "-f", "--mount-proc", "true", NULL };
+	const char *const options[] = { "-i",
+		                        "1k",
+		                        "--",
+		                        "unshare",
+		                        "-p",
+		                        "-f",
+		                        "--mount-proc",
+		                        "sh",
+		                        "-c",
+		                        "$RECORD_PROGRAM slow 1500 & $RECORD_PROGRAM allocate 2000;"
+		                        " wait; exit 6",
+		                        NULL };
+	struct recording r;
+	struct child child;
+	bool may = child_run(&child, probe, NULL, 20) && child.exit_status == 0;
+
+	child_done(&child);
+	if (!may)
+		SKIP("may not make a namespace here");
+	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, options, 60))) {
+		CHECK(r.child.exit_status == 6);
+		/* The two programs, the shell, and unshare, whose ids are not 1, 2 and 3. */
+		CHECK_MSG(recording_number(&r, "select count(*) from process") >= 3, "%s",
+		          recording_text(&r, "select group_concat(command) from process"));
+		/* There it is 2 or 3. */
+		CHECK(recording_number(&r, "select count(*) from process where pid > 10 and "
+		                           "command like '%slow 1500' and ending = 'exited'") == 1);
+		/* A second and more of samples: not only those until it was found. */
+		CHECK_MSG(recording_number(&r, "select (max(t_alloc) - min(t_alloc)) / 1e6 "
+		                               "from sample s join process p on p.id = s.process "
+		                               "where p.command like '%slow 1500'") > 1200,
+		          "%s", recording_text(&r, "select max(t_alloc) from sample"));
+		CHECK(recording_number(&r, "select count(*) from note where text like "
+		                           "'%not in the profile%'") == 0);
+		CHECK(recording_adds_up(&r));
+		check_whole(&r);
+	}
+	recording_end(&r);
+}
