@@ -182,7 +182,9 @@ int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *na
 static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
 {
 	for (int i = 0; i < TRY_COUNT; i++) {
-		if (fallocate(map->fd, 0, (off_t)offset, (off_t)bytes) == 0)
+		/* The size stays: if another thread has just given our number to a file of its own, that
+		 * has some more space, and is as it was. */
+		if (fallocate(map->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0)
 			return 0;
 		if (errno != EINTR) /* tmpfs gives up for any signal */
 			break;

@@ -206,6 +206,20 @@ TEST(a_descriptor_that_the_program_took_is_left_alone)
 	CHECK(fcntl(fd, F_GETFD) >= 0); /* not ours to close */
 }
 
+/* Its number may be another file's by then: that one has its size. */
+TEST(space_is_given_without_changing_the_size_of_a_file)
+{
+	struct gg_region_map map;
+	struct stat file;
+
+	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+		return;
+	CHECK(ftruncate(map.fd, 4096) == 0);
+	CHECK(gg_region_map_reserve(&map, BYTES / 2, 65536) == 0);
+	CHECK(fstat(map.fd, &file) == 0 && file.st_size == 4096);
+	gg_region_map_done(&map, true);
+}
+
 TEST(space_outside_the_file_is_refused)
 {
 	struct gg_region_map map;
