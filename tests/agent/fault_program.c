@@ -370,13 +370,6 @@ static void fill_disk(void)
 		call_free(many[i]);
 }
 
-static void have_no_locked_memory(void)
-{
-	limit(RLIMIT_MEMLOCK, 1 << 16);
-	printf("mlockall: %d\n", mlockall(MCL_FUTURE));
-	work_and_fork();
-}
-
 static int count_descriptors(void)
 {
 	int count = 0;
@@ -436,6 +429,20 @@ static void change_user(void)
 	work();
 	drop_privileges();
 	work_and_fork();
+}
+
+/* Root may lock what it likes. */
+static void have_no_locked_memory(void)
+{
+	call_free(call_malloc(100000)); /* what follows comes from there */
+	drop_privileges();
+	limit(RLIMIT_MEMLOCK, 1 << 14);
+	printf("mlockall: %d\n", mlockall(MCL_FUTURE));
+	printf("a mapping: %d\n", mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+	                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+	for (int i = 0; i < 50000; i++)
+		call_free(call_malloc(1000));
+	work();
 }
 
 /* All that is sampled is sampled by the new user, as by servers that drop privileges first. */

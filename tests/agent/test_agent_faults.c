@@ -16,7 +16,7 @@
 #include "region/view.h"
 #include "test.h"
 
-enum { LIMIT_SECONDS = 60, LINE_MAX_BYTES = 4200 };
+enum { LIMIT_SECONDS = 120, LINE_MAX_BYTES = 4200 };
 
 static const char *directory;
 
@@ -285,9 +285,17 @@ TEST(a_log_that_nobody_reads_is_not_waited_for)
 	unlink(fifo);
 }
 
-TEST(locked_memory_that_is_limited_is_not_taken)
+TEST(a_limit_for_locked_memory_drops_and_counts)
 {
-	compare("no-locked-memory", "");
+	const struct way way = { .interval = "1M", .setting = { "GEIGER_SEED=1" } };
+	struct sum sum;
+
+	if (geteuid() != 0)
+		SKIP("not root");
+	compare_by(&way, "no-locked-memory", "");
+	sum = sum_up(directory);
+	CHECK_MSG(sum.counters[GG_COUNT_DROP_MEMORY] > 0, "%d",
+	          (int)sum.counters[GG_COUNT_DROP_MEMORY]);
 }
 
 TEST(a_thread_without_memory_for_its_samples_drops_and_counts_them)
