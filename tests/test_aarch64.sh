@@ -22,6 +22,7 @@ export TEST_EMULATOR="${emulator[*]}"
 export UNWIND_REUSED_SMALL=$tests/libreused-small.so UNWIND_REUSED_LARGE=$tests/libreused-large.so
 export GEIGER_AGENT=$PWD/build/aarch64/src/libgeiger-agent.so
 export TWIN=$tests/libtwin.so TWIN_PROGRAM=$tests/twin_program ODD_PROGRAM=$tests/odd_program
+export FAULT_PROGRAM=$tests/fault_program
 export BUILD_TESTS=$tests GG_TEST_KILLS=60 GG_TEST_SEEDS=10
 
 declare -A preload=(
@@ -52,6 +53,13 @@ for name in free_head kill coverage mappings options order process signals stack
 done
 # Not the real programs, nor other allocators: there are none for aarch64 here.
 check odd_programs_are_the_same_on_aarch64 passes agent_programs odd_programs_over_glibc
+check what_befalls_a_region_does_not_befall_programs_on_aarch64 passes agent_faults \
+	a_region_that_is_deleted_is_not_missed \
+	a_region_that_is_cut_short_ends_the_profile_and_not_the_program \
+	threads_go_on_when_their_region_is_cut_short_under_them \
+	a_forked_child_lives_whose_parents_region_was_cut_short \
+	a_disk_that_fills_up_drops_and_counts \
+	a_disk_that_fills_up_in_a_sandbox_drops_and_counts
 check what_keeps_the_agent_from_recording_is_told_on_aarch64 passes agent_programs \
 	a_directory_that_is_missing_is_told_in_one_line \
 	a_directory_that_cannot_be_written_is_told_in_one_line \

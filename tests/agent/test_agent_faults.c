@@ -45,7 +45,9 @@ struct way {
 static void write_line(char *line, size_t size, const struct way *way,
                        const struct place_command *command)
 {
-	int used = snprintf(line, size, "%s env \"%s\"", way->before, command->preload);
+	bool is_set = strchr(command->preload, '=') != NULL; /* else it is to be removed */
+	int used = snprintf(line, size, "%s env %s \"%s\"", way->before, is_set ? "" : "-u",
+	                    command->preload);
 
 	for (int i = 0; command->argv[i] != NULL && used < (int)size; i++)
 		used += snprintf(line + used, size - (size_t)used, " %s", command->argv[i]);
