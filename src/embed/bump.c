@@ -27,6 +27,7 @@ struct state {
 	uint64_t interval_bytes; /* 0: that of the recording */
 	uint32_t heap;           /* 0: not recorded */
 	uint32_t seen_change;    /* of the settings */
+	uint32_t fork_count;     /* of the process that it was seeded in */
 	enum gg_scheme scheme;
 	bool enabled;
 	bool sampling; /* enabled, and somebody hears of it */
@@ -51,6 +52,16 @@ static void change_sampler(struct state *s)
 	gg_sampler_change(&s->sampler, &options);
 }
 
+/* In a forked child, which must not draw what its parent draws. */
+static void start_anew(struct state *s)
+{
+	s->fork_count = gg_load_relaxed(&gg_embed_settings.fork_count);
+	if (gg_sampler_is_started(&s->sampler)) {
+		gg_rng_seed_from_system(&s->sampler.rng);
+		change_sampler(s);
+	}
+}
+
 static bool is_wanted(const struct state *s)
 {
 	if (!s->enabled)
@@ -66,6 +77,8 @@ static void look_at_settings(struct state *s)
 
 	gg_embed_look();
 	count = gg_embed_settings_count();
+	if (gg_unlikely(s->fork_count != gg_load_relaxed(&gg_embed_settings.fork_count)))
+		start_anew(s);
 	wanted = is_wanted(s);
 	if (s->interval_bytes == 0 && s->seen_change != count &&
 	    s->sampler.options.interval != (double)gg_embed_interval())
@@ -156,8 +169,12 @@ int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *
 	s->heap = geiger_heap_register(config->heap, NULL);
 	s->scheme = (enum gg_scheme)gg_embed_scheme(config->scheme);
 	s->enabled = true;
+	s->fork_count = gg_load_relaxed(&gg_embed_settings.fork_count);
+	gg_embed_look();
 	options.seed = config->seed;
 	gg_sampler_init(&s->sampler, &options);
+	if (config->seed == 0)
+		gg_embed_seed(&s->sampler.rng);
 	change_sampler(s);
 	look_at_settings(s);
 	return 0;

@@ -5,8 +5,6 @@
  * The thread's sampler and geiger_left_bytes are one: the count is in the latter while the thread is
  * outside of the library, and put into the sampler while it is inside.
  */
-#include <errno.h>
-#include <unistd.h>
 
 #include "embed/draw.h"
 #include "embed/report.h"
@@ -39,7 +37,7 @@ static void update(struct gg_embed_thread *t)
 {
 	struct gg_embed_settings *s = &gg_embed_settings;
 	uint32_t count = gg_embed_settings_count();
-	uint32_t generation = gg_load_relaxed(&s->generation) + 1;
+	uint32_t forks = gg_load_relaxed(&s->fork_count);
 	struct gg_sampler_options options = {
 		.scheme = (enum gg_scheme)gg_load_relaxed(&s->scheme),
 		.interval = (double)(t->interval_bytes != 0 ? t->interval_bytes
@@ -47,17 +45,14 @@ static void update(struct gg_embed_thread *t)
 		.visit_bytes = GG_EMBED_VISIT_BYTES,
 	};
 
-	if (t->generation == generation) {
-		gg_sampler_change(&t->sampler, &options);
-	} else {
-		options.seed = gg_load_relaxed(&s->seed);
-		options.stream = gg_add_relaxed(&s->next_stream, 1);
-		/* Siblings must differ, whatever the seed. */
-		if (generation > 2)
-			options.stream += (uint64_t)getpid() << 32;
+	if (!gg_sampler_is_started(&t->sampler))
 		gg_sampler_init(&t->sampler, &options);
-	}
-	t->generation = generation;
+	else
+		gg_sampler_change(&t->sampler, &options);
+	if (!t->is_seeded || t->fork_count != forks)
+		gg_embed_seed(&t->sampler.rng);
+	t->is_seeded = true;
+	t->fork_count = forks;
 	t->seen_change = count;
 }
 

@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "embed/public.h"
 #include "region/control.h"
@@ -49,6 +51,28 @@ void gg_embed_look(void)
 	changed();
 }
 
+void gg_embed_seed(struct gg_rng *rng)
+{
+	struct gg_embed_settings *s = &gg_embed_settings;
+	uint64_t seed = gg_load_relaxed(&s->seed);
+	uint64_t stream = gg_add_relaxed(&s->next_stream, 1) | UINT64_C(1) << 63;
+
+	/* Siblings must differ, whatever the seed. */
+	if (gg_load_relaxed(&s->fork_count) > 0)
+		stream += (uint64_t)getpid() << 32;
+	if (seed != 0)
+		gg_rng_seed(rng, seed, stream);
+	else
+		gg_rng_seed_from_system(rng);
+}
+
+/* In a child, which would draw what its parent draws. */
+static void forked(void)
+{
+	gg_embed_settings.fork_count++;
+	changed();
+}
+
 /* The agent's table; NULL: there is none, or it is of another version. */
 static const struct gg_agent_interface *find_agent(void)
 {
@@ -76,6 +100,7 @@ __attribute__((constructor)) static void choose(void)
 	const struct gg_agent_wish wish = { .directory = NULL };
 
 	gg_unwind_init();
+	pthread_atfork(NULL, NULL, forked);
 	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);
 	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_interface);
 	if (agent == NULL && environment_wants_it())

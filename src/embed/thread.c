@@ -10,6 +10,8 @@
 
 #include "embed/counts.h"
 
+_Static_assert(sizeof(struct gg_embed_thread) <= 160 * 1024, "docs/EMBEDDING.md says so");
+
 static __thread struct gg_embed_thread *own __attribute__((tls_model("initial-exec")));
 
 /*
@@ -49,7 +51,8 @@ static void clean(struct gg_embed_thread *t)
 	t->inside = 0;
 	t->sampler = (struct gg_sampler){ 0 };
 	t->interval_bytes = 0;
-	t->seen_change = t->generation = 0;
+	t->seen_change = t->fork_count = 0;
+	t->is_seeded = false;
 	t->unwind = (struct gg_unwind_thread){ .memo = &t->memo };
 	t->memo.count = 0;
 	t->memo.tag = 0;

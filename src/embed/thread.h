@@ -39,7 +39,8 @@ struct gg_embed_thread {
 	struct gg_sampler sampler;
 	uint64_t interval_bytes; /* the thread's own; 0: that of the process */
 	uint32_t seen_change;    /* of the settings */
-	uint32_t generation;     /* of the process that it was seeded in; 0: none */
+	bool is_seeded;
+	uint32_t fork_count; /* of the process that it was seeded in */
 
 	struct gg_unwind_thread unwind;
 	struct gg_unwind_memo memo;

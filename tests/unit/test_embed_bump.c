@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "test.h"
@@ -359,6 +361,40 @@ TEST(seeds_of_the_system_differ)
 			first = heard;
 	}
 	CHECK(memcmp(first.samples, heard.samples, 100 * sizeof(heard.samples[0])) != 0);
+}
+
+static void sample_sizes(struct geiger_bump *bump, uint64_t *ret_sum)
+{
+	heard.count = 0;
+	geiger_bump_refill(bump, block, block + BLOCK);
+	while (geiger_bump_alloc(bump, 8, NULL) != NULL)
+		;
+	*ret_sum = 0;
+	for (size_t i = 0; i < heard.count && i < KEPT; i++)
+		*ret_sum = *ret_sum * 31 + (uint64_t)((char *)heard.samples[i].object - block);
+}
+
+TEST(a_forked_child_draws_other_marks_than_its_parent)
+{
+	struct geiger_bump bump;
+	uint64_t of_parent, of_child = 0;
+	int pipes[2], status = -1;
+
+	begin(&bump, GEIGER_POISSON, 64, BLOCK);
+	if (!CHECK(pipe(pipes) == 0))
+		return;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		sample_sizes(&bump, &of_child);
+		_exit(write(pipes[1], &of_child, sizeof(of_child)) != sizeof(of_child));
+	}
+	sample_sizes(&bump, &of_parent);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(read(pipes[0], &of_child, sizeof(of_child)) == sizeof(of_child));
+	CHECK(of_parent != 0 && of_child != 0 && of_parent != of_child);
+	close(pipes[0]);
+	close(pipes[1]);
 }
 
 TEST(empty_objects_are_nothing_and_empty_blocks_are_exhausted)
