@@ -20,6 +20,12 @@ static void use(const struct gg_region_view *view)
 
 	for (uint32_t i = 0; i < view->node_count; i++)
 		require(gg_region_view_stack(view, i, pcs, 8) <= view->node_count);
+	for (uint32_t i = 0; i < view->frame_count; i++) {
+		const struct gg_region_frame *frame = &view->frames[i];
+
+		require(frame->function_offset + frame->function_bytes <= view->string_bytes);
+		require(frame->file_offset + frame->file_bytes <= view->string_bytes);
+	}
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		require(view->live[i].stack < view->node_count);
 		require(view->live[i].thread < view->thread_count);

@@ -37,6 +37,18 @@ static void add_module(struct gg_region *region)
 	gg_region_unload_module(region, gg_region_add_module(region, &module), 1000);
 }
 
+/* A frame of a runtime. */
+static uint64_t add_frame(struct gg_region *region, uint32_t line)
+{
+	const struct gg_frame_info info = { .function = "eval",
+		                            .file = "a.scm",
+		                            .function_bytes = 4,
+		                            .file_bytes = line % 4 == 0 ? 5 : 0,
+		                            .line = line };
+
+	return gg_region_intern_frame(region, &info);
+}
+
 /* A region with some of everything, also of history. */
 static void make_original(void)
 {
@@ -58,9 +70,11 @@ static void make_original(void)
 	require(gg_region_init(&region, &map, &options) == 0);
 	gg_region_thread_begin(&region, &thread, 1, "main", 0);
 	gg_region_add_name(&region, GG_TABLE_TYPES, "type", 4);
+	gg_region_add_name(&region, GG_TABLE_HEAPS, "heap", 4);
 	add_module(&region);
 	for (uint64_t i = 1; i < 20; i++) {
-		uint64_t pcs[] = { i + 0x60, i / 4 + 100 };
+		uint64_t pcs[] = { i % 2 != 0 ? i + 0x60 : add_frame(&region, (uint32_t)i),
+			           i / 4 + 100 };
 		struct gg_allocation sample = {
 			.address = i * 16,
 			.size_bytes = i,
@@ -68,9 +82,13 @@ static void make_original(void)
 			.draw = { .interval = 4096, .mark_count = 1 },
 			.stack = gg_region_intern(&region, &thread, pcs, 2),
 			.type = 1,
+			.heap = (uint16_t)(i % 2),
 		};
 
 		gg_region_record_alloc(&region, &thread, &sample);
+		if (i % 5 == 0)
+			gg_region_record_move(&region, &thread, (void *)(uintptr_t)(i * 16),
+			                      (void *)(uintptr_t)(i << 48 | i), 0, i * 100 + 20);
 		if (i % 3 == 0)
 			gg_region_record_free(&region, &thread, (void *)(uintptr_t)(i * 16), 0,
 			                      i * 100 + 50, sample.stack);

@@ -177,6 +177,24 @@ static void print_modules(const struct gg_region_view *view)
 	}
 }
 
+static void print_frame_text(const struct gg_region_view *view, uint32_t offset, uint32_t bytes)
+{
+	const char *text = gg_region_view_string(view, offset);
+
+	for (uint32_t i = 0; i < bytes; i++)
+		putchar((unsigned char)text[i] >= ' ' && text[i] != 0x7f ? text[i] : '?');
+}
+
+/* " eval (a.scm:12)" */
+static void print_frame(const struct gg_region_view *view, const struct gg_region_frame *frame)
+{
+	putchar(' ');
+	print_frame_text(view, frame->function_offset, frame->function_bytes);
+	printf(" (");
+	print_frame_text(view, frame->file_offset, frame->file_bytes);
+	printf(":%" PRIu32 ")", frame->line);
+}
+
 static void print_stack(const struct gg_region_view *view, uint32_t stack)
 {
 	uint64_t pcs[64];
@@ -184,8 +202,12 @@ static void print_stack(const struct gg_region_view *view, uint32_t stack)
 
 	if (stack == GG_STACK_OVERFLOW)
 		printf(" (stacks without a place)");
-	for (uint32_t i = 0; i < count && i < GG_COUNT(pcs); i++)
-		printf(" %#" PRIx64, pcs[i]);
+	for (uint32_t i = 0; i < count && i < GG_COUNT(pcs); i++) {
+		if (gg_pc_is_frame(pcs[i]) && (uint32_t)pcs[i] < view->frame_count)
+			print_frame(view, &view->frames[(uint32_t)pcs[i]]);
+		else
+			printf(" %#" PRIx64, pcs[i]);
+	}
 	if (count > GG_COUNT(pcs))
 		printf(" ... %" PRIu32 " more", count - (uint32_t)GG_COUNT(pcs));
 	putchar('\n');

@@ -204,6 +204,14 @@ static int put_totals(struct gg_target *target, const struct gg_region_view *vie
 	return output->status;
 }
 
+/* Totals that somebody spoilt may be less than what was seen. */
+static bool are_sums(const struct gg_sums *sums)
+{
+	return sums->size_bytes <= INT64_MAX && gg_fixed_value(sums->count) >= 0 &&
+	       gg_fixed_value(sums->count_variance) >= 0 && gg_fixed_value(sums->bytes) >= 0 &&
+	       gg_fixed_value(sums->bytes_variance) >= 0;
+}
+
 static int add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
                       const struct gg_sums *sums, int64_t end_ns)
 {
@@ -221,6 +229,10 @@ static int add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 		.lost = true,
 	};
 
+	if (!are_sums(sums)) {
+		target->bad_count++;
+		return output->status;
+	}
 	output->lost_count += sums->sample_count;
 	return gg_output_keep(output,
 	                      gg_profile_add_coarse(output->profile, &coarse, output->error));

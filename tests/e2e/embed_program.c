@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed_program [start] - a runtime in small: two heaps, objects that move, grow old and die, frames of its own.
+ * embed_program [start] [snapshot FILE] [abort] - a runtime in small: two heaps, objects that move, grow old and die, frames of its own.
  * To be recorded with a sampling interval of 1: what it leaves is known.
  *
  *   heap "young [cells]"  100 pairs of 16, of which 60 died, 40 moved and are old; 7 strings of 5
@@ -82,6 +82,9 @@ int main(int argc, char **argv)
 	if (geiger_collected(young, GEIGER_YOUNG, where, NULL) != 47 &&
 	    geiger_recording_to() != GEIGER_TO_NOWHERE)
 		return 4;
+	if (argc > 2 && strcmp(argv[argc - 2], "snapshot") == 0 &&
+	    geiger_snapshot(argv[argc - 1]) != 0)
+		return 5;
 	printf("%d\n", (int)geiger_recording_to());
 	fflush(stdout);
 	if (argc > 1 && strcmp(argv[argc - 1], "abort") == 0)

@@ -122,10 +122,19 @@ killed() {
 	is_as_it_was "$scratch/k.geiger" 1
 }
 
+snapshot() {
+	"$geiger" record -q -i 1 -o "$scratch/whole.geiger" "$program" snapshot "$scratch/snapshot" >/dev/null &&
+		[[ ! -e $scratch/snapshot.part ]] &&
+		"$geiger" salvage -o "$scratch/snapshot.geiger" "$scratch/snapshot" &&
+		is_as_it_was "$scratch/snapshot.geiger" 1 40 && has_frames "$scratch/snapshot.geiger" &&
+		"$geiger" debug region --samples "$scratch/snapshot" | grep 'load (/lib/json.scm:40) main'
+}
+
 check heaps_are_beside_malloc_in_the_region_of_the_agent with_the_agent
 check nothing_is_sampled_while_the_agent_is_switched_off agent_switched_off
 check a_program_may_switch_the_agent_on start_under_the_agent
 check what_was_recorded_survives_the_program killed
+check a_snapshot_is_what_a_profile_is_made_of snapshot
 
 on_its_own() {
 	[[ $(GEIGER_DIR=$scratch/regions "$program" start) == 2 ]] &&

@@ -23,7 +23,12 @@ static void fill(void)
 	gg_region_add_name(&region, GG_TABLE_TYPES, "type", 4);
 	gg_region_add_module(&region, &info);
 	for (uint64_t i = 1; i <= 60; i++) {
-		uint64_t pcs[] = { i, i / 3 + 100, i / 9 + 200, 300 };
+		const struct gg_frame_info frame = { .function = "f",
+			                             .file = "x.py",
+			                             .function_bytes = 1,
+			                             .file_bytes = 4,
+			                             .line = (uint32_t)i / 9 };
+		uint64_t pcs[] = { i, gg_region_intern_frame(&region, &frame), i / 9 + 200, 300 };
 		struct gg_allocation sample = region_sample(
 			i * 16, i * 100, gg_region_intern(&region, &thread, pcs, 4));
 
@@ -63,6 +68,14 @@ static void use(const struct gg_region_view *view)
 	for (uint32_t i = 0; i < view->heap_count; i++)
 		for (uint32_t j = 0; j < view->heaps[i].bytes; j++)
 			sum += (uint8_t)gg_region_view_string(view, view->heaps[i].offset)[j];
+	for (uint32_t i = 0; i < view->frame_count; i++) {
+		const struct gg_region_frame *frame = &view->frames[i];
+
+		for (uint32_t j = 0; j < frame->function_bytes; j++)
+			sum += (uint8_t)gg_region_view_string(view, frame->function_offset)[j];
+		for (uint32_t j = 0; j < frame->file_bytes; j++)
+			sum += (uint8_t)gg_region_view_string(view, frame->file_offset)[j];
+	}
 	for (uint32_t i = 0; i < view->module_count; i++)
 		for (uint32_t j = 0; j < view->modules[i].path_bytes; j++)
 			sum += (uint8_t)gg_region_view_string(view,
