@@ -169,7 +169,8 @@ const char *geiger_version(void);
 /*
  * Starts recording, where nothing records yet.  With the agent there: switches its recording on,
  * with the interval if one is given.  Again after geiger_stop(): goes on in the same region.
- * 0; -EINVAL: an interval over 2^62; or why there is no region: -EACCES, -ENOSPC, -ENOMEM...
+ * 0; -EINVAL: an interval over 2^48; -ENODEV: the agent could not start; or why there is no region:
+ * -EACCES, -ENOSPC, -ENOMEM...
  */
 int geiger_start(const struct geiger_options *options);
 
@@ -184,7 +185,7 @@ enum geiger_place geiger_recording_to(void);
 
 /*
  * A new mean sampling interval, at once for samples to come, the agent's too.  0 or -EINVAL: 0,
- * over 2^62.
+ * over 2^48.
  */
 int geiger_set_interval(uint64_t interval_bytes);
 uint64_t geiger_interval(void);

@@ -182,8 +182,11 @@ int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *
 
 void geiger_bump_refill(struct geiger_bump *bump, void *start, void *end)
 {
-	struct state *s = state_of(bump);
+	struct state *s;
 
+	if (bump == NULL)
+		return;
+	s = state_of(bump);
 	settle(bump, s);
 	look_at_settings(s);
 	bump->alloc_ptr = start;
@@ -213,12 +216,13 @@ void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char 
 
 void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, const char *type)
 {
-	struct state *s = state_of(bump);
+	struct state *s;
 	struct gg_draw draw;
 	bool sampled;
 
-	if (object == NULL || bytes > PTRDIFF_MAX)
+	if (bump == NULL || object == NULL || bytes > PTRDIFF_MAX)
 		return;
+	s = state_of(bump);
 	settle(bump, s);
 	look_at_settings(s);
 	sampled = draw_for(s, bytes, &draw);
@@ -229,8 +233,11 @@ void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, c
 
 void geiger_bump_enable(struct geiger_bump *bump, bool enabled)
 {
-	struct state *s = state_of(bump);
+	struct state *s;
 
+	if (bump == NULL)
+		return;
+	s = state_of(bump);
 	settle(bump, s);
 	s->enabled = enabled && gg_sampler_is_started(&s->sampler);
 	look_at_settings(s);
@@ -239,8 +246,11 @@ void geiger_bump_enable(struct geiger_bump *bump, bool enabled)
 
 void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes)
 {
-	struct state *s = state_of(bump);
+	struct state *s;
 
+	if (bump == NULL)
+		return;
+	s = state_of(bump);
 	settle(bump, s);
 	s->interval_bytes = interval_bytes < GG_EMBED_LONGEST_INTERVAL ? interval_bytes
 	                                                               : GG_EMBED_LONGEST_INTERVAL;

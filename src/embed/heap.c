@@ -11,6 +11,11 @@ static struct gg_embed_heap heaps[GG_EMBED_HEAPS];
 static uint32_t heap_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of adding to them */
 
+void gg_embed_heap_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 struct gg_embed_heap *gg_embed_heap_of(uint32_t heap)
 {
 	/* Acquire: pairs with the release of the count that includes it. */

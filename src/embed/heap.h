@@ -29,5 +29,8 @@ struct gg_embed_heap {
 	struct gg_embed_tracked tracked;
 };
 
+/* In a forked child: the lock is nobody's. */
+void gg_embed_heap_forked(void);
+
 /* The heap of that number; NULL: never registered, which is counted. */
 struct gg_embed_heap *gg_embed_heap_of(uint32_t heap);

@@ -17,6 +17,11 @@ static struct listener {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+void gg_embed_listen_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 static void set(struct listener *listener, heard_fn *heard, void *user)
 {
 	uint32_t count = gg_load_relaxed(&listener->change_count);

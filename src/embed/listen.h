@@ -14,4 +14,7 @@
 
 enum { GG_EMBED_LISTENERS = 8 };
 
+/* In a forked child: the lock is nobody's. */
+void gg_embed_listen_forked(void);
+
 void gg_embed_tell(const struct geiger_event *event);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "embed/heap.h"
+#include "embed/listen.h"
 #include "embed/public.h"
 #include "region/control.h"
 #include "unwind/unwind.h"
@@ -70,6 +72,8 @@ void gg_embed_seed(struct gg_rng *rng)
 static void forked(void)
 {
 	gg_embed_settings.fork_count++;
+	gg_embed_heap_forked();
+	gg_embed_listen_forked();
 	changed();
 }
 

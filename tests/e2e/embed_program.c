@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed_program [start] [snapshot FILE] [abort] - a runtime in small: two heaps, objects that move, grow old and die, frames of its own.
+ * embed_program [start | dense] [snapshot FILE] [abort] - a runtime in small: two heaps, objects that move, grow old and die, frames of its own.
  * To be recorded with a sampling interval of 1: what it leaves is known.
  *
  *   heap "young [cells]"  100 pairs of 16, of which 60 died, 40 moved and are old; 7 strings of 5
@@ -70,6 +70,8 @@ int main(int argc, char **argv)
 		if (geiger_start(&options) != 0)
 			return 3;
 	}
+	if (argc > 1 && strcmp(argv[1], "dense") == 0)
+		geiger_thread_interval(1);
 	young = geiger_heap_register("young", "cells");
 	old = geiger_heap_register("old", NULL);
 	geiger_heap_frames(old, provide, NULL);

@@ -130,10 +130,17 @@ snapshot() {
 		"$geiger" debug region --samples "$scratch/snapshot" | grep 'load (/lib/json.scm:40) main'
 }
 
+# Sparse but for its thread, malloc included.
+a_dense_thread() {
+	[[ $("$geiger" record -q -i 1g -o "$scratch/d.geiger" "$program" dense) == 1 ]] &&
+		is_as_it_was "$scratch/d.geiger" 1
+}
+
 check heaps_are_beside_malloc_in_the_region_of_the_agent with_the_agent
 check nothing_is_sampled_while_the_agent_is_switched_off agent_switched_off
 check a_program_may_switch_the_agent_on start_under_the_agent
 check what_was_recorded_survives_the_program killed
+check a_thread_may_be_seen_better_than_the_others a_dense_thread
 check a_snapshot_is_what_a_profile_is_made_of snapshot
 
 on_its_own() {

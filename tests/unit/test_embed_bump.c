@@ -413,6 +413,10 @@ TEST(empty_objects_are_nothing_and_empty_blocks_are_exhausted)
 	geiger_bump_done(&bump);
 	CHECK(geiger_bump_alloc(&bump, 1, "x") == NULL);
 	geiger_bump_done(NULL);
+	geiger_bump_refill(NULL, block, block + 1);
+	geiger_bump_enable(NULL, true);
+	geiger_bump_set_interval(NULL, 1);
+	geiger_bump_outside(NULL, block, 1, "x");
 }
 
 TEST(an_all_zero_context_works_and_is_off)
