@@ -161,7 +161,12 @@ struct geiger_counts {
 
 #ifndef GEIGER_DISABLED
 
-/* ---- The process. ---- */
+/*
+ * ---- The process. ----
+ *
+ * What is set here holds for the calling thread at once, for bump contexts from their next refill or slow
+ * path on, and for other threads' geiger_due() within 8 MiB.
+ */
 
 /* The library's version, such as "0.1.0". */
 const char *geiger_version(void);
@@ -184,8 +189,7 @@ void geiger_stop(void);
 enum geiger_place geiger_recording_to(void);
 
 /*
- * A new mean sampling interval, at once for samples to come, the agent's too.  0 or -EINVAL: 0,
- * over 2^48.
+ * A new mean sampling interval, the agent's too.  0 or -EINVAL: 0, over 2^48.
  */
 int geiger_set_interval(uint64_t interval_bytes);
 uint64_t geiger_interval(void);

@@ -134,6 +134,19 @@ bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
 	return sampled;
 }
 
+void gg_embed_look_now(void)
+{
+	struct gg_embed_thread *t = gg_embed_thread();
+
+	gg_embed_look();
+	if (t == NULL || !gg_embed_enter(t))
+		return;
+	to_sampler(t);
+	update(t);
+	from_sampler(t);
+	gg_embed_leave(t);
+}
+
 void geiger_thread_interval(uint64_t interval_bytes)
 {
 	const struct gg_agent_interface *agent = gg_embed_agent();

@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "embed/settings.h"
+#include "embed/thread.h"
 
 typedef void heard_fn(void *user, const struct geiger_event *event);
 
@@ -57,6 +58,7 @@ int geiger_listen(heard_fn *heard, void *user)
 	if (listener != NULL)
 		set(listener, heard, user);
 	pthread_mutex_unlock(&lock);
+	gg_embed_look_now();
 	return listener != NULL ? 0 : -ENOSPC;
 }
 

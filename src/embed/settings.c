@@ -11,6 +11,7 @@
 #include "embed/heap.h"
 #include "embed/listen.h"
 #include "embed/public.h"
+#include "embed/thread.h"
 #include "region/control.h"
 #include "unwind/unwind.h"
 
@@ -126,7 +127,7 @@ int geiger_start(const struct geiger_options *options)
 		wish.directory = options->directory;
 	}
 	status = agent->start(&wish);
-	gg_embed_look();
+	gg_embed_look_now();
 	return status;
 }
 
@@ -160,7 +161,7 @@ int geiger_set_interval(uint64_t interval_bytes)
 		gg_store_relaxed(&gg_embed_settings.interval_bytes, interval_bytes);
 		changed();
 	}
-	gg_embed_look();
+	gg_embed_look_now();
 	return 0;
 }
 

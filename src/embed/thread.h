@@ -55,6 +55,9 @@ struct gg_embed_thread {
 /* The calling thread's; NULL: no memory. */
 struct gg_embed_thread *gg_embed_thread(void);
 
+/* What was set holds for the calling thread at once; others look within 8 MiB. */
+void gg_embed_look_now(void);
+
 /* False: the thread is inside already, which is counted. */
 bool gg_embed_enter(struct gg_embed_thread *t);
 
