@@ -62,29 +62,53 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 }
 
 /*
- * The stack is new: walks it inwards from its outermost frame, or from the innermost one that it
- * shares with the last stack and whose node is known, and adds what is missing.
+ * How many outer frames of a stack that is new have nodes, of those whose hashes the memo has; known_count have.
+ * A node is there only if those of all frames outside it are, so halves do.
  */
+static uint32_t count_known(const struct gg_region *region, struct gg_region_thread *thread,
+                            uint32_t known_count, uint32_t limit)
+{
+	while (known_count < limit) {
+		uint32_t middle = limit - (limit - known_count) / 2;
+		uint32_t id = find(region, thread->memo_hashes[middle - 1]);
+
+		if (id == GG_INDEX_NONE) {
+			limit = middle - 1;
+		} else {
+			thread->memo_ids[middle - 1] = id;
+			known_count = middle;
+		}
+	}
+	return known_count;
+}
+
+/* The stack is new: goes inwards from the innermost frame that has a node, and adds what is missing. */
 static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_thread *thread,
                                    const uint64_t *pcs, uint32_t count, uint32_t shared_count)
 {
 	uint32_t id = GG_STACK_EMPTY, depth = shared_count;
 	uint64_t hash = region->hash_seed;
+	bool is_new = false; /* the node outside is: so there is none inside it */
 
 	while (depth > 0 && thread->memo_ids[depth - 1] == 0)
 		depth--;
+	depth = count_known(region, thread, depth,
+	                    count - 1 < GG_REGION_MEMO_FRAMES ? count - 1 : GG_REGION_MEMO_FRAMES);
 	if (depth > 0) {
 		id = thread->memo_ids[depth - 1];
 		hash = thread->memo_hashes[depth - 1];
 	}
 	for (; depth < count; depth++) {
 		uint64_t pc = pcs[count - 1 - depth];
-		uint32_t child;
+		uint32_t child = GG_INDEX_NONE;
 
 		hash = extend(hash, pc);
-		child = find(region, hash);
-		if (child == GG_INDEX_NONE)
+		if (!is_new)
+			child = find(region, hash);
+		if (child == GG_INDEX_NONE) {
 			child = add(region, id, pc, hash);
+			is_new = true;
+		}
 		if (child == GG_INDEX_NONE) {
 			gg_region_count(region, GG_COUNT_STACKS_OVERFLOWED, 1);
 			return GG_STACK_OVERFLOW;
