@@ -36,6 +36,12 @@ static uint32_t heap(void)
 	return id;
 }
 
+static void close_sample(struct gg_lua_state *state, void *block)
+{
+	if (gg_sampled_maybe(&state->known, block) && gg_sampled_take(&state->known, block))
+		geiger_freed(heap(), block);
+}
+
 /*
  * The slow call: the frames are read before the block is given or moved, and the sample is recorded
  * after it.
@@ -58,16 +64,23 @@ static __attribute__((cold, noinline)) void *sampled(struct gg_lua_state *state,
 			sample.flags |= GEIGER_SAMPLE_NO_NATIVE;
 	}
 	if (block != NULL)
-		geiger_freed(heap(), block);
+		close_sample(state, block);
 	moved = state->real(state->user, block, old_bytes, new_bytes);
 	if (is_sample && moved != NULL) {
 		int saved_errno = errno;
 
 		sample.object = moved;
-		geiger_record(heap(), &sample);
+		if (geiger_record(heap(), &sample))
+			gg_sampled_add(&state->known, moved);
 		errno = saved_errno;
 	}
 	return moved;
+}
+
+static void drop_state(struct gg_lua_state *state)
+{
+	gg_sampled_done(&state->known);
+	state->real(state->user, state, sizeof(*state), 0);
 }
 
 /* The state's own block is the last one; what stands beside it goes with it. */
@@ -78,10 +91,10 @@ static void *release(struct gg_lua_state *state, void *block, size_t old_bytes)
 	void *user = state->user;
 
 	if (block != NULL)
-		geiger_freed(heap(), block);
+		close_sample(state, block);
 	real(user, block, old_bytes, 0);
 	if (is_last)
-		real(user, state, sizeof(*state), 0);
+		drop_state(state);
 	return NULL;
 }
 
@@ -98,7 +111,7 @@ void *gg_lua_allocate(void *user, void *block, size_t old_bytes, size_t new_byte
 	if (geiger_due(new_bytes))
 		return sampled(state, block, old_bytes, new_bytes);
 	if (block != NULL)
-		geiger_freed(heap(), block);
+		close_sample(state, block);
 	return state->real(state->user, block, old_bytes, new_bytes);
 }
 
@@ -143,7 +156,7 @@ lua_State *geiger_lua_newstate(lua_Alloc allocate, void *user)
 	if (L != NULL)
 		begin(state, L);
 	else if (state != NULL)
-		real(user, state, sizeof(*state), 0);
+		drop_state(state);
 	return L;
 }
 

@@ -10,6 +10,7 @@
 #include <lua.h>
 
 #include "frames.h"
+#include "sampled.h"
 
 struct gg_lua_state {
 	lua_Alloc real;
@@ -17,6 +18,7 @@ struct gg_lua_state {
 	struct gg_lua_running *running; /* NULL: not made yet */
 	struct gg_lua_running main;
 	void *own_block; /* of the main thread and what is shared */
+	struct gg_sampled known;
 };
 
 /* The adapter's allocator: `user` is a struct gg_lua_state. */

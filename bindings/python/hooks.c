@@ -5,6 +5,7 @@
 #include <geiger/geiger.h>
 
 #include "frames.h"
+#include "sampled.h"
 
 enum {
 	FRAMES_MAX = 128,
@@ -23,6 +24,10 @@ struct domain {
 };
 
 static struct domain raw, mem, obj;
+
+/* Blocks of mem and obj that are samples; whoever uses it has the lock. */
+static struct gg_sampled known;
+
 static bool with_native;
 
 /* Calls of a domain that the raw one is serving: those are counted already. */
@@ -81,12 +86,22 @@ static __attribute__((cold, noinline)) void sampled(const struct domain *domain,
 		sample.frames = sample.frame_count > 0 ? frames : NULL;
 		if (sample.frame_count > 0 && !with_native)
 			sample.flags |= GEIGER_SAMPLE_NO_NATIVE;
-		geiger_record(domain->heap, &sample);
+		if (geiger_record(domain->heap, &sample) && held)
+			gg_sampled_add(&known, p);
 	}
 	errno = saved_errno;
 }
 
-/* --- what the domains have in common; each call below is one of these with constants --- */
+static __attribute__((cold, noinline)) void close_sample(const struct domain *domain, void *p)
+{
+	int saved_errno = errno;
+
+	if (p != NULL && gg_sampled_take(&known, p))
+		geiger_freed(domain->heap, p);
+	errno = saved_errno;
+}
+
+/* --- what mem and obj have in common; each call below is one of these with constants --- */
 
 static inline __attribute__((always_inline)) void *count(const struct domain *domain, void *p,
                                                          size_t bytes, bool held)
@@ -130,16 +145,16 @@ static inline __attribute__((always_inline)) void *do_realloc(const struct domai
 	inside++;
 	moved = domain->real.realloc(context, p, bytes);
 	inside--;
-	if (moved != NULL && p != NULL)
-		geiger_freed(domain->heap, p);
+	if (gg_sampled_maybe(&known, p) && moved != NULL)
+		close_sample(domain, p);
 	return count(domain, moved, bytes, true);
 }
 
 static inline __attribute__((always_inline)) void do_free(const struct domain *domain,
                                                           void *context, void *p)
 {
-	if (p != NULL)
-		geiger_freed(domain->heap, p);
+	if (gg_sampled_maybe(&known, p))
+		close_sample(domain, p);
 	domain->real.free(context, p);
 }
 
@@ -217,7 +232,9 @@ static void *raw_realloc(void *context, void *p, size_t bytes)
 
 static void raw_free(void *context, void *p)
 {
-	do_free(&raw, context, p);
+	if (p != NULL)
+		geiger_freed(raw.heap, p);
+	raw.real.free(context, p);
 }
 
 /* --- installing --- */
