@@ -35,7 +35,7 @@ struct writing {
 	const struct gg_extract *extract;
 	struct gg_space space;
 	struct gg_steps *steps;
-	uint32_t *packet_index; /* of each kind: that of its next packet */
+	uint32_t *packet_index; /* of each heap: that of its next packet */
 	bool failed;
 };
 
@@ -450,16 +450,16 @@ static void write_callstacks(struct names *names, uint32_t sequence)
 	free(frames.items);
 }
 
-static uint32_t sequence_of(uint32_t kind)
+static uint32_t sequence_of(uint32_t heap)
 {
-	return kind + FIRST_SEQUENCE;
+	return heap + FIRST_SEQUENCE;
 }
 
 /* Entries [first, end) are one heap's. */
 static void write_names(struct writing *writing, size_t first, size_t end)
 {
 	const struct gg_step_entry *entries = writing->steps->entries;
-	uint32_t sequence = sequence_of(entries[first].kind);
+	uint32_t sequence = sequence_of(entries[first].heap);
 	uint8_t *is_used = calloc(gg_model_stack_count(writing->extract->model), 1);
 	struct names names = { .writing = writing };
 
@@ -491,9 +491,9 @@ static void write_names(struct writing *writing, size_t first, size_t end)
 
 /* --- dumps ---------------------------------------------------------------------------------- */
 
-static const char *heap_name(const struct writing *writing, uint32_t kind)
+static const char *heap_name(const struct writing *writing, uint32_t heap)
 {
-	const char *name = gg_extract_kind(writing->extract, kind);
+	const char *name = gg_extract_heap_name(writing->extract, heap);
 
 	return strcmp(name, "malloc") == 0 ? "libc.malloc" : name;
 }
@@ -519,7 +519,7 @@ static void write_dump(struct writing *writing, size_t first, size_t end)
 	dump.pid = gg_model_processes(writing->extract->model, &process_count)[entry->process].pid;
 	dump.from_startup = 1;
 	dump.timestamp = (uint64_t)(START_NS + steps->now_ns);
-	dump.heap_name = (char *)heap_name(writing, entry->kind);
+	dump.heap_name = (char *)heap_name(writing, entry->heap);
 	dump.sampling_interval_bytes = interval > 1 ? (uint64_t)(interval + 0.5) : 1;
 	dump.orig_sampling_interval_bytes = dump.sampling_interval_bytes;
 	for (size_t i = first; i < end; i++) {
@@ -537,8 +537,8 @@ static void write_dump(struct writing *writing, size_t first, size_t end)
 	dump.n_samples = end - first;
 	profile.process_dumps = dumps;
 	profile.n_process_dumps = 1;
-	profile.index = writing->packet_index[entry->kind]++;
-	packet.trusted_packet_sequence_id = sequence_of(entry->kind);
+	profile.index = writing->packet_index[entry->heap]++;
+	packet.trusted_packet_sequence_id = sequence_of(entry->heap);
 	packet.has_sequence_flags = 1;
 	packet.sequence_flags = NEEDED;
 	packet.has_timestamp = 1;
@@ -559,7 +559,7 @@ static void write_step(struct writing *writing)
 		for (end = i + 1; end < steps->changed_count; end++) {
 			const struct gg_step_entry *entry = &steps->entries[steps->changed[end]];
 
-			if (entry->kind != first->kind || entry->process != first->process)
+			if (entry->heap != first->heap || entry->process != first->process)
 				break;
 		}
 		write_dump(writing, i, end);
@@ -575,7 +575,7 @@ static int write_all(struct writing *writing)
 	write_rss(writing);
 	for (size_t i = 0, end; i < steps->entry_count && !writing->failed; i = end) {
 		for (end = i; end < steps->entry_count &&
-		              steps->entries[end].kind == steps->entries[i].kind;)
+		              steps->entries[end].heap == steps->entries[i].heap;)
 			end++;
 		write_names(writing, i, end);
 	}
@@ -595,7 +595,7 @@ static int write_perfetto(const struct gg_export *job)
 
 	if (code == 0)
 		code = gg_steps_make(&writing.steps, job->extract, STEP_COUNT, job->error);
-	writing.packet_index = calloc(gg_model_kind_count(job->extract->model) + 1,
+	writing.packet_index = calloc(gg_model_heap_count(job->extract->model) + 1,
 	                              sizeof(*writing.packet_index));
 	if (code == 0 && writing.packet_index == NULL)
 		code = gg_export_out_of_memory(job);

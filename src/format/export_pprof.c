@@ -3,8 +3,8 @@
  * export_pprof - profile.proto of pprof, gzipped.
  *
  * Four values a sample in the order that pprof knows heaps by: alloc_objects, alloc_space,
- * inuse_objects, inuse_space.  A sample is a row of the extract, with labels: its thread, process, pid
- * and type, "bytes", the mean size of its blocks, as pprof's own heap profiles have it, and the ends of
+ * inuse_objects, inuse_space.  A sample is a row of the extract, with labels: its thread, process, pid,
+ * heap and type, "bytes", the mean size of its blocks, as pprof's own heap profiles have it, and the ends of
  * the confidence intervals of both sizes in bytes.  Those of the totals are comments.
  *
  * Locations are addresses; what is inlined there are its lines.  A frame without a name has a function
@@ -27,6 +27,7 @@ enum { VALUE_COUNT = 4 };
 enum word {
 	WORD_THREAD,
 	WORD_PROCESS,
+	WORD_HEAP,
 	WORD_TYPE,
 	WORD_PID,
 	WORD_BYTES, /* also a unit */
@@ -39,6 +40,7 @@ enum word {
 static const char *const words[WORD_COUNT] = {
 	"thread",
 	"process",
+	"heap",
 	"type",
 	"pid",
 	"bytes",
@@ -62,8 +64,8 @@ struct writing {
 	struct list functions, locations, lines, location_ids, labels, values;
 	struct gg_map function_of, location_of; /* function and file; module and address */
 	int64_t words[WORD_COUNT];
-	int64_t *thread_text, *process_text, *kind_text; /* names of each; 0: not yet */
-	uint64_t *location_of_stack;                     /* of each stack; 0: not yet */
+	int64_t *thread_text, *process_text, *heap_text, *type_text; /* names of each; 0: not yet */
+	uint64_t *location_of_stack;                                 /* of each stack; 0: not yet */
 	bool failed;
 };
 
@@ -239,9 +241,29 @@ static int64_t name_of(struct writing *writing, int64_t *known, uint32_t number,
 	return known[number];
 }
 
-static void kind_name(const struct gg_extract *extract, uint32_t kind, struct gg_buf *out)
+static void heap_name(const struct gg_extract *extract, uint32_t heap, struct gg_buf *out)
 {
-	gg_buf_append_text(out, gg_extract_kind(extract, kind));
+	gg_buf_append_text(out, gg_extract_heap_name(extract, heap));
+}
+
+static void type_name(const struct gg_extract *extract, uint32_t type, struct gg_buf *out)
+{
+	gg_buf_append_text(out, gg_model_type_name(extract->model, type));
+}
+
+/* Its heap, and its type if it has one. */
+static void label_kind(struct writing *writing, struct made_sample *sample, uint32_t kind)
+{
+	const struct gg_extract *extract = writing->extract;
+	uint32_t heap = gg_extract_heap(extract, kind), type = 0;
+
+	if (kind < gg_model_kind_count(extract->model))
+		type = gg_model_kind(extract->model, kind).type;
+	label_text(writing, sample, WORD_HEAP,
+	           name_of(writing, writing->heap_text, heap, heap_name));
+	if (type != 0)
+		label_text(writing, sample, WORD_TYPE,
+		           name_of(writing, writing->type_text, type, type_name));
 }
 
 static void add_labels(struct writing *writing, struct made_sample *sample,
@@ -256,8 +278,7 @@ static void add_labels(struct writing *writing, struct made_sample *sample,
 	           name_of(writing, writing->thread_text, row->thread, gg_extract_thread_name));
 	label_text(writing, sample, WORD_PROCESS,
 	           name_of(writing, writing->process_text, row->process, gg_extract_process_name));
-	label_text(writing, sample, WORD_TYPE,
-	           name_of(writing, writing->kind_text, row->kind, kind_name));
+	label_kind(writing, sample, row->kind);
 	label_number(writing, sample, WORD_PID,
 	             gg_model_processes(extract->model, &count)[row->process].pid, WORD_PID);
 	if (all->count > 0)
@@ -530,7 +551,8 @@ static void writing_done(struct writing *writing)
 	free(writing->location_of_stack);
 	free(writing->thread_text);
 	free(writing->process_text);
-	free(writing->kind_text);
+	free(writing->heap_text);
+	free(writing->type_text);
 	gg_map_done(&writing->function_of);
 	gg_map_done(&writing->location_of);
 	gg_strings_done(&writing->strings);
@@ -549,12 +571,14 @@ static bool begin(struct writing *writing)
 	                                    sizeof(*writing->location_of_stack));
 	writing->thread_text = calloc(thread_count, sizeof(*writing->thread_text));
 	writing->process_text = calloc(process_count, sizeof(*writing->process_text));
-	writing->kind_text = calloc(gg_model_kind_count(model) + 1, sizeof(*writing->kind_text));
+	writing->heap_text = calloc(gg_model_heap_count(model) + 1, sizeof(*writing->heap_text));
+	writing->type_text = calloc(gg_model_type_count(model) + 1, sizeof(*writing->type_text));
 	text(writing, "");
 	for (size_t i = 0; i < WORD_COUNT; i++)
 		writing->words[i] = text(writing, words[i]);
 	return writing->location_of_stack != NULL && writing->thread_text != NULL &&
-	       writing->process_text != NULL && writing->kind_text != NULL;
+	       writing->process_text != NULL && writing->heap_text != NULL &&
+	       writing->type_text != NULL;
 }
 
 static int write_pprof(const struct gg_export *job)

@@ -335,6 +335,19 @@ const char *gg_extract_kind(const struct gg_extract *extract, uint32_t kind)
 	                                                  : "[not kept]";
 }
 
+uint32_t gg_extract_heap(const struct gg_extract *extract, uint32_t kind)
+{
+	return kind < gg_model_kind_count(extract->model)
+	               ? gg_model_kind(extract->model, kind).heap
+	               : (uint32_t)gg_model_heap_count(extract->model);
+}
+
+const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap)
+{
+	return heap < gg_model_heap_count(extract->model) ? gg_model_heap_name(extract->model, heap)
+	                                                  : "[not kept]";
+}
+
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out)
 {
 	size_t count;

@@ -74,6 +74,9 @@ struct gg_interval gg_extract_interval(const struct gg_extract *extract,
 
 /* "malloc", "pool: Node"; of sums that were folded, whose kind is not kept, "[not kept]". */
 const char *gg_extract_kind(const struct gg_extract *extract, uint32_t kind);
+/* The number of a kind's heap, and its name; where the kind is not kept, one more than all others. */
+uint32_t gg_extract_heap(const struct gg_extract *extract, uint32_t kind);
+const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap);
 /* A name for people, never empty: that of the thread or "thread 12"; that of the program. */
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out);
 void gg_extract_process_name(const struct gg_extract *extract, uint32_t process,

@@ -9,8 +9,8 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct gg_step_entry *left = a, *right = b;
 
-	if (left->kind != right->kind)
-		return left->kind < right->kind ? -1 : 1;
+	if (left->heap != right->heap)
+		return left->heap < right->heap ? -1 : 1;
 	if (left->process != right->process)
 		return left->process < right->process ? -1 : 1;
 	return (left->stack > right->stack) - (left->stack < right->stack);
@@ -47,13 +47,13 @@ static int make_entries(struct gg_steps *steps)
 	for (size_t i = 0; i < steps->block_count; i++)
 		steps->entries[i] = (struct gg_step_entry){
 			.process = steps->process_of[steps->blocks[i].process],
-			.kind = steps->blocks[i].kind,
+			.heap = gg_extract_heap(extract, steps->blocks[i].kind),
 			.stack = steps->blocks[i].stack,
 		};
 	for (size_t i = 0; i < extract->row_count; i++)
 		steps->entries[steps->block_count + i] = (struct gg_step_entry){
 			.process = steps->process_of[extract->rows[i].process],
-			.kind = extract->rows[i].kind,
+			.heap = gg_extract_heap(extract, extract->rows[i].kind),
 			.stack = extract->rows[i].stack,
 		};
 	qsort(steps->entries, count, sizeof(*steps->entries), compare_entries);
@@ -68,9 +68,11 @@ static int make_entries(struct gg_steps *steps)
 static struct gg_step_entry *find_entry(const struct gg_steps *steps, uint32_t process,
                                         uint32_t kind, uint32_t stack)
 {
-	const struct gg_step_entry key = { .process = steps->process_of[process],
-		                           .kind = kind,
-		                           .stack = stack };
+	const struct gg_step_entry key = {
+		.process = steps->process_of[process],
+		.heap = gg_extract_heap(steps->extract, kind),
+		.stack = stack,
+	};
 
 	return bsearch(&key, steps->entries, steps->entry_count, sizeof(key), compare_entries);
 }

@@ -19,7 +19,7 @@
 #include "format/extract.h"
 
 struct gg_step_entry {
-	uint32_t process, kind, stack; /* process: the first of its pid */
+	uint32_t process, heap, stack; /* process: the first of its pid */
 	uint64_t allocated_bytes, allocated_count, freed_bytes, freed_count; /* until now */
 	/* For gg_steps_next(). */
 	uint64_t last_bytes, last_count, last_freed_bytes, last_freed_count; /* at the end */
@@ -31,7 +31,7 @@ struct gg_step_entry {
 struct gg_steps {
 	const struct gg_extract *extract;
 	int64_t now_ns;                /* of the step */
-	struct gg_step_entry *entries; /* by kind, process, stack */
+	struct gg_step_entry *entries; /* by heap, process, stack */
 	size_t entry_count;
 	uint32_t *changed; /* in the same order: what the step changed */
 	size_t changed_count;

@@ -108,6 +108,25 @@ static void add_coarse(struct made_profile *made, uint32_t process, uint32_t thr
 	}
 }
 
+static void add_memory(struct made_profile *made, uint32_t process, int64_t time_ns, int64_t mib)
+{
+	const struct gg_memory memory = {
+		.process = process,
+		.time_ns = time_ns,
+		.rss_bytes = mib << 20,
+		.pss_bytes = -1,
+		.anonymous_bytes = -1,
+		.file_bytes = -1,
+		.shared_bytes = -1,
+		.swap_bytes = -1,
+		.heap_bytes = -1,
+		.stack_bytes = -1,
+		.cgroup_bytes = -1,
+	};
+
+	must(gg_profile_add_memory(made->profile, &memory, &error));
+}
+
 int main(int argc, char **argv)
 {
 	struct truth total = { 0 }, by_process[2] = { 0 }, by_thread[3] = { 0 }, by_row[ROW_COUNT];
@@ -133,6 +152,8 @@ int main(int argc, char **argv)
 		add_mapping(&made, processes[p], "/usr/bin/made", base);
 		add_mapping(&made, processes[p], "/usr/lib/libpool.so", base + 0x400000);
 	}
+	add_memory(&made, processes[0], 100000000, 100);
+	add_memory(&made, processes[0], 600000000, 300);
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct row *row = &rows[i];
 		size_t thread = row->process == 1 ? 2 : row->is_worker ? 1 : 0;

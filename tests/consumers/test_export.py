@@ -177,7 +177,7 @@ def pprof_raw_has_what_a_program_would_not_miss():
     check("/usr/bin/made" in mappings[0], "the program is the first mapping")
     check(re.search(r"[0-9a-f]{40}", mappings[0]), "a build-id")
     samples = raw[raw.index("Samples:"):raw.index("Locations")]
-    check("thread:[worker]" in samples and "type:[pool: Node]" in samples, "labels")
+    check("thread:[worker]" in samples and "type:[Node]" in samples, "labels")
     check("inuse_space_low" in samples and "inuse_space_high" in samples, "intervals as labels")
 
 
@@ -357,7 +357,7 @@ KEYS = ("allocated_bytes", "live_bytes", "allocated_count", "live_count")
 
 @test
 def trace_processor_sees_the_truth_of_each_process_and_heap():
-    complaints, all_of_it, processes, heaps, half, names, modules = trace_processor(
+    complaints, all_of_it, processes, heaps, half, names, modules, rss = trace_processor(
         export("x.pftrace"),
         "select name, idx, value from stats where severity != 'info' and value != 0",
         SUMS.format("", ""),
@@ -366,15 +366,18 @@ def trace_processor_sees_the_truth_of_each_process_and_heap():
         "select sum(size) from heap_profile_allocation where ts <= 1500000000",
         "select distinct name from stack_profile_frame",
         "select distinct build_id, name from stack_profile_mapping",
+        "select ts, value from counter join process_counter_track as t on t.id = track_id"
+        " join process using (upid) where t.name = 'mem.rss' and pid = 4711 order by ts",
     )
     same(complaints, [], "complaints")
     same(all_of_it, [[total[key] for key in KEYS]], "in all")
     same(processes, [[int(pid)] + [truth[pid][key] for key in KEYS] for pid in ("4711", "4720")],
          "by process")
-    pool = [row[1:] for row in heaps if row[0] == "pool: Node"]
+    pool = [row[1:] for row in heaps if row[0] == "pool"]
     same(pool, [[truth["pool: Node"][key] for key in KEYS]], f"one of {heaps}")
-    same([row[0] for row in heaps], ["[not kept]", "libc.malloc", "pool: Node"], "heaps")
+    same([row[0] for row in heaps], ["[not kept]", "libc.malloc", "pool"], "heaps")
     same(half, [[total["half_bytes"]]], "half-way")
+    same(rss, [[1100000000, 100 << 20], [1600000000, 300 << 20]], "readings of RSS")
     check({"inl", "small_half", "libbare.so+0x4242"} <= {row[0] for row in names}, names)
     check(all(re.fullmatch(r"[0-9a-f]{40}", row[0]) for row in modules), modules)
     same(sorted({row[1] for row in modules}),
