@@ -692,6 +692,13 @@ def boxes_of_flame_graphs_are_as_wide_as_their_bytes():
 
 # --- a program that was recorded -----------------------------------------------------------------
 
+def record(folder, program, interval):
+    folder.mkdir()
+    run(GEIGER, "record", "--interval", interval, "-o", folder / "x.geiger", "--", program,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(folder), "XDG_CACHE_HOME": str(folder)})
+    return folder / "x.geiger"
+
+
 # Bytes of known_program, live and allocated, by function.
 KNOWN = {"keep_small": (128000, 128000), "keep_big": (3000000, 3000000), "drop": (0, 512000)}
 
@@ -702,10 +709,7 @@ def programs_that_look_names_up_find_those_of_a_recorded_program():
         raise Skipped("this build cannot record")
     go_environment()
     program, folder = os.environ["KNOWN_PROGRAM"], scratch / "recorded"
-    folder.mkdir()
-    recorded = folder / "x.geiger"
-    run(GEIGER, "record", "--interval", "1", "-o", recorded, "--", program,
-        env={**os.environ, "XDG_RUNTIME_DIR": str(folder), "XDG_CACHE_HOME": str(folder)})
+    recorded = record(folder, program, "1")
     heap, gperf = folder / "x.heap", folder / "x.gperf"
     for path in (heap, gperf):
         run(GEIGER, "export", recorded, "-o", path)
@@ -722,6 +726,27 @@ def programs_that_look_names_up_find_those_of_a_recorded_program():
             for function, sizes in KNOWN.items():
                 if sizes[which] > 0:
                     check(re.search(rf" {sizes[which]}B +[\d.]+% +{function}$", out, re.M), out)
+
+
+@test
+def jeprof_scales_what_was_sampled_to_our_estimates():
+    if "KNOWN_PROGRAM" not in os.environ:
+        raise Skipped("this build cannot record")
+    folder = scratch / "sampled"
+    recorded = record(folder, os.environ["KNOWN_PROGRAM"], "4KiB")
+    heap, table = folder / "x.heap", folder / "x.csv"
+    for path in (heap, table):
+        run(GEIGER, "export", recorded, "-o", path)
+    check(heap.read_text().startswith("heap_v2/4096\n"), "the sampling interval in the head")
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    # Each stack has blocks of one size, so its count is that of its samples, and nothing is rounded but
+    # bytes: of 64 or more.
+    for index, column in (("inuse_space", "live_bytes"), ("alloc_space", "allocated_bytes"),
+                          ("inuse_objects", "live_count"), ("alloc_objects", "allocated_count")):
+        wanted = sum(int(row[column]) for row in rows)
+        got = perl_pprof(need("jeprof"), heap, index)[0]
+        check(abs(got - wanted) <= 0.01 * wanted, f"{index}: {got}, not {wanted}")
 
 
 # --- the command ---------------------------------------------------------------------------------
