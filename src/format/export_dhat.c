@@ -170,6 +170,11 @@ static void find_most(struct writing *writing)
 	}
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Whole numbers as in the extract's rows; in a window the rows lack what was there when it began. */
 static void find_whole(struct writing *writing)
 {
@@ -188,8 +193,9 @@ static void find_whole(struct writing *writing)
 		const struct gg_extract_row *row = &extract->rows[i];
 		struct point *point = find_point(writing, row->process, row->stack);
 
-		point->whole[0] += row->allocated.bytes;
-		point->whole[1] += row->allocated.count;
+		/* More live than allocated: inherited, and there since the fork. */
+		point->whole[0] += most(row->allocated.bytes, row->live.bytes);
+		point->whole[1] += most(row->allocated.count, row->live.count);
 		point->whole[2] += row->live.bytes;
 		point->whole[3] += row->live.count;
 	}

@@ -82,26 +82,34 @@ static void put_name(const struct drawing *drawing, const struct gg_tree_node *n
 	}
 }
 
-/* "parse: 1.2 MiB, 12.3 % (1234567 bytes), 95 %: 1.0 MiB to 1.4 MiB" */
-static void put_title(const struct drawing *drawing, const struct gg_tree_node *node)
+/* "95 %: 1.0 MiB to 1.4 MiB" */
+static void put_interval(const struct drawing *drawing, const struct gg_tree_node *node)
 {
 	const struct gg_extract *extract = drawing->job->extract;
 	struct gg_buf *out = drawing->job->out;
-	double bytes = bytes_of(&node->total);
 	struct gg_tally tally = node->total;
 	struct gg_interval interval;
 
 	gg_tally_expose(&tally, extract->interval_bytes);
 	interval = gg_interval_of(&tally, GG_BYTES, extract->confidence, node->depth > 0);
+	gg_buf_printf(out, "%g %%: ", 100 * extract->confidence);
+	put_size(out, interval.low);
+	gg_buf_append_text(out, " to ");
+	put_size(out, interval.high);
+}
+
+/* "parse: 1.2 MiB, 12.3 % (1234567 bytes), 95 %: 1.0 MiB to 1.4 MiB" */
+static void put_title(const struct drawing *drawing, const struct gg_tree_node *node)
+{
+	struct gg_buf *out = drawing->job->out;
+	double bytes = bytes_of(&node->total);
+
 	gg_buf_append_text(out, "<title>");
 	put_name(drawing, node, out, SIZE_MAX);
 	gg_buf_append_text(out, ": ");
 	put_size(out, bytes);
-	gg_buf_printf(out, ", %.1f %% (%.0f bytes), %g %%: ", 100 * bytes / drawing->all, bytes,
-	              100 * extract->confidence);
-	put_size(out, interval.low);
-	gg_buf_append_text(out, " to ");
-	put_size(out, interval.high);
+	gg_buf_printf(out, ", %.1f %% (%.0f bytes), ", 100 * bytes / drawing->all, bytes);
+	put_interval(drawing, node);
 	gg_buf_append_text(out, "</title>");
 }
 
@@ -167,6 +175,8 @@ static void put_head(const struct drawing *drawing)
 	gg_buf_printf(out, "</text>\n<text x=\"%d\" y=\"40\">%s: ", MARGIN,
 	              gg_extract_metric_name(extract->metric));
 	put_size(out, bytes_of(&drawing->tree->nodes[0].total));
+	gg_buf_append_text(out, ", ");
+	put_interval(drawing, &drawing->tree->nodes[0]);
 	gg_buf_append_text(out, "</text>\n");
 }
 

@@ -19,7 +19,7 @@
  *                to its estimate and what rounding owes from the rows before it: sums over rows are
  *                right to 1 where rounding each for itself would be off by half of their number.  A row
  *                that has a sample counts one allocation at least.  Where nothing is left out of a
- *                window, live is at most allocated, in every row.  All formats use these numbers, so
+ *                window, and nothing was inherited, live is at most allocated, in every row.  All formats use these numbers, so
  *                their totals are the same.
  * Blocks         that a fork shared are counted once, at the process that held them first (ask.h).
  * Memory         0.5 kB a row; 64 bytes a block where blocks are asked for.

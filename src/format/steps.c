@@ -110,6 +110,11 @@ static int find_ends(struct gg_steps *steps)
 	return 0;
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /*
  * Where the extract begins with the profile, the rows tell the last numbers; in a window they do not
  * have what was there when it began, and the blocks tell.
@@ -124,13 +129,13 @@ static void find_last(struct gg_steps *steps)
 		struct gg_step_entry *entry = find_entry(steps, row->process, row->kind,
 		                                         row->stack);
 
-		entry->last_bytes += row->allocated.bytes;
-		entry->last_count += row->allocated.count;
-		/* Blocks of a process that others passed on: live, and not its own. */
-		if (row->live.bytes < row->allocated.bytes)
-			entry->last_freed_bytes += row->allocated.bytes - row->live.bytes;
-		if (row->live.count < row->allocated.count)
-			entry->last_freed_count += row->allocated.count - row->live.count;
+		/* More live than allocated: inherited, and there since the fork. */
+		entry->last_bytes += most(row->allocated.bytes, row->live.bytes);
+		entry->last_count += most(row->allocated.count, row->live.count);
+		entry->last_freed_bytes += most(row->allocated.bytes, row->live.bytes) -
+		                           row->live.bytes;
+		entry->last_freed_count += most(row->allocated.count, row->live.count) -
+		                           row->live.count;
 	}
 	for (size_t i = 0; i < steps->entry_count; i++) {
 		struct gg_step_entry *entry = &steps->entries[i];

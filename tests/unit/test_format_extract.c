@@ -248,6 +248,39 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 	gg_model_free(model);
 }
 
+/* What a child inherited is live in it, though it did not allocate it. */
+TEST(steps_of_a_child_have_what_it_inherited)
+{
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_extract *extract = NULL;
+	struct gg_question question;
+	struct gg_steps *steps;
+	uint64_t live = 0, id;
+	uint32_t stack;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main>f");
+	id = made_sample(&made, stack, 500, 100, GG_TIME_NONE);
+	made_process(&made, 4712, 200, 1000);
+	made_inherited(&made, stack, 500, 200, GG_TIME_NONE, id);
+	made_sample(&made, stack, 70, 300, GG_TIME_NONE);
+	made_sample(&made, stack, 20, 300, 400);
+	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	gg_profile_close(made.profile);
+	gg_question_init(&question);
+	question.pid = 4712;
+	CHECK(gg_extract_make(&extract, model, &question, 0.95, &error) == 0);
+	CHECK(extract->live_bytes == 570 && extract->allocated_bytes == 90);
+	CHECK(gg_steps_make(&steps, extract, 3, &error) == 0);
+	while (gg_steps_next(steps))
+		live = steps->entries[0].allocated_bytes - steps->entries[0].freed_bytes;
+	CHECK_MSG(steps->entry_count == 1 && live == 570, "%llu", (unsigned long long)live);
+	gg_steps_free(steps);
+	gg_extract_free(extract);
+	gg_model_free(model);
+}
+
 TEST(an_empty_profile_is_an_empty_extract)
 {
 	struct made_profile made;
