@@ -26,7 +26,7 @@ static bool take_value(struct gg_text *line, double *ret_value)
 
 	while (start > 0 && line->at[start - 1] != ' ' && line->at[start - 1] != '\t')
 		start--;
-	if (start == 0 || line->length - start >= sizeof(text) ||
+	if (start == 0 || start == line->length || line->length - start >= sizeof(text) ||
 	    gg_text_digit(line->at[start]) > 9)
 		return false;
 	memcpy(text, line->at + start, line->length - start);

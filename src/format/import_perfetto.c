@@ -69,7 +69,9 @@ static uint64_t key_of(const struct reading *reading, enum kind kind, uint64_t n
 	uint64_t of_sequence = gg_hash_integer(reading->sequence << 32 | reading->generation,
 	                                       reading->seed);
 
-	return gg_hash_integer(number, of_sequence + (uint64_t)kind);
+	/* Twice: kinds that are next to each other must not be numbers that are. */
+	return gg_hash_integer(gg_hash_integer(number, of_sequence) + (uint64_t)kind,
+	                       reading->seed);
 }
 
 static int define(struct reading *reading, enum kind kind, uint64_t number, uint64_t value)

@@ -54,7 +54,7 @@ static struct gg_weighed weigh_drawn(const struct gg_weigh *how, double count, d
 /* Each mark stands for R bytes; their number is a Poisson one. */
 static struct gg_weighed weigh_marks(double interval, double count, double bytes)
 {
-	return (struct gg_weighed){ .samples = fmax(count, 1),
+	return (struct gg_weighed){ .samples = fmax(round(bytes / interval), 1),
 		                    .size = 0,
 		                    .count = count,
 		                    .bytes = bytes,
