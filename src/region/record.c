@@ -588,7 +588,7 @@ static bool move(struct gg_region *region, struct gg_region_thread *thread, uint
 	/* Under the new hash first: if there is no room, all is as before, and can be closed. */
 	if (gg_index_add(&region->live_index, address_hash(region, to), live, NULL, NULL) ==
 	    GG_INDEX_NONE) {
-		close_sample(region, thread, live, entry, sample.id, now_ns, 0,
+		close_sample(region, thread, live, entry, from, sample.id, now_ns, 0,
 		             GG_COUNT_MISSED_FREES);
 		return false;
 	}
