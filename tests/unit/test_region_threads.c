@@ -287,7 +287,7 @@ TEST(a_slot_that_is_found_in_a_search_is_one_that_readers_look_at)
 
 	if (!begin(16, 16))
 		return;
-	slots_used = &region.header->tables[GG_TABLE_SLOTS].used_count;
+	slots_used = &gg_region_table_of(region.header, GG_TABLE_SLOTS)->used_count;
 	gg_region_thread_begin(&region, &thread, 1, "first", 0);
 	gg_region_thread_end(&region, &thread, 0);
 	/* As if the thread that took it as new stood still before it said so. */
