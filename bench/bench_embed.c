@@ -81,6 +81,84 @@ static void run_sampled_due(void *context, uint64_t count)
 	sampled_due(heap, count);
 }
 
+/* --- every allocation a sample --- */
+
+static uint32_t framed_heap;
+static char *bench_directory;
+
+static size_t provide(void *user, struct geiger_frame *frames, size_t capacity)
+{
+	static const char *const functions[] = { "fact", "map", "fold", "eval", "load", "main" };
+
+	(void)user;
+	for (size_t i = 0; i < 10 && i < capacity; i++)
+		frames[i] = (struct geiger_frame){ functions[i % 6], "/lib/program.scm",
+			                           (uint32_t)i, NULL };
+	return capacity < 10 ? capacity : 10;
+}
+
+static void sample_and_free(uint32_t of, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		if (geiger_due(64))
+			geiger_allocated(of, block + i % 1000, 64, "object");
+		geiger_freed(of, block + i % 1000);
+	}
+}
+
+static void run_sample(void *context, uint64_t count)
+{
+	(void)context;
+	sample_and_free(heap, count);
+}
+
+static void run_framed_sample(void *context, uint64_t count)
+{
+	(void)context;
+	sample_and_free(framed_heap, count);
+}
+
+static void run_free_of_none(void *context, uint64_t count)
+{
+	(void)context;
+	for (uint64_t i = 0; i < count; i++)
+		geiger_freed(heap, block + 2000 + i % 1000);
+}
+
+static struct geiger_bump every;
+
+static void run_every_bump(void *context, uint64_t count)
+{
+	sampled_bump(context, the_block, block_bytes, count);
+}
+
+static void time_samples(void)
+{
+	struct geiger_options options = { .interval_bytes = 1, .seed = 1 };
+	struct bench_case cases[] = {
+		{ .name = "bump, on_sample alone", .run = run_every_bump, .context = &every },
+		{ .name = "recorded and freed", .run = run_sample },
+		{ .name = "... with 10 frames of a runtime", .run = run_framed_sample },
+		{ .name = "geiger_freed() of no sample", .run = run_free_of_none },
+	};
+	char directory[] = "/tmp/geiger-bench-XXXXXX", command[64];
+
+	bench_directory = mkdtemp(directory);
+	if (bench_directory == NULL)
+		return;
+	options.directory = bench_directory;
+	if (geiger_start(&options) < 0)
+		return;
+	framed_heap = geiger_heap_register("framed", NULL);
+	geiger_heap_frames(framed_heap, provide, NULL);
+	begin(&every, 1, true);
+	bench_run("a sample, at an interval of 1", "sample", cases, GG_COUNT(cases));
+	geiger_stop();
+	snprintf(command, sizeof(command), "rm -r %s", bench_directory);
+	if (system(command) != 0)
+		printf("%s stays\n", bench_directory);
+}
+
 static struct geiger_bump plain, off, never, usual, dense;
 
 static const struct work {
@@ -188,6 +266,7 @@ int main(int argc, char **argv)
 	time_works("a bump-pointer allocator", "object", 0, 5);
 	time_works("a pool of free lists", "object", 5, 2);
 	time_works("the decision alone", "decision", 7, 2);
+	time_samples();
 	tell_instructions(argv[0]);
 	return 0;
 }

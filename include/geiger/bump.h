@@ -51,8 +51,8 @@
  *              other.
  * Memory       no allocation, here or in the slow path.  All-zero is a valid context: without a
  *              block, off.
- * Cost         fast path: what the allocator has anyway.  Slow path: some 20 ns and what on_sample
- *              does.
+ * Cost         fast path: what the allocator has anyway, to the instruction.  Slow path: some 20 ns and
+ *              what on_sample does (bench_embed).
  *
  * With GEIGER_DISABLED defined before it is included, everything here is empty and needs no
  * library.

@@ -51,9 +51,9 @@
  * Never        allocates from the heap (no malloc, no listener of its own), locks, or changes
  *              errno, in what an allocator calls.  geiger_start(), geiger_snapshot() and the
  *              registrations may take a lock and make system calls.
- * Cost         geiger_due(): a subtraction and a branch.  A sample: what its stack costs, some
- *              microseconds with a runtime's frames.  geiger_freed() of what is no sample: one or
- *              two loads.
+ * Cost         geiger_due(): a subtraction and a branch.  A sample: its stack, the frames of the runtime,
+ *              the region.  geiger_freed() of what is no sample: a look into the region's filter.
+ *              bench_embed has them all.
  *
  * With GEIGER_DISABLED defined before it is included, everything here is empty and needs no
  * library.

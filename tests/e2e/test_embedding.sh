@@ -188,6 +188,15 @@ opened_later() {
 		[[ $("$scratch/opens" "$libraries/libgeiger.so.0") == [0-9]* ]]
 }
 
+# An agent of another time is as none.
+another_version() {
+	echo 'static const unsigned table[64] = { 99, 256 };
+		const void *const geiger_agent_interface = table;' >"$scratch/agent.c"
+	cc -O1 -fPIC -shared "$scratch/agent.c" -o "$scratch/agent.so" && rm -f "$scratch"/regions/* &&
+		[[ $(LD_PRELOAD=$scratch/agent.so "$program") == 0 ]] &&
+		[[ $(LD_PRELOAD=$scratch/agent.so GEIGER_DIR=$scratch/regions "$program" start) == 2 ]]
+}
+
 only_its_names() {
 	! nm -D --defined-only "$libraries/libgeiger.so.0" | awk '$2 != "A" && $3 !~ /^geiger_/' | grep .
 }
@@ -202,6 +211,7 @@ check a_program_that_starts_it_has_a_region_of_its_own on_its_own
 check the_environment_may_start_it by_environment
 check a_static_program_is_followed_by_the_recorder linked_statically
 check the_archive_links_into_a_dynamic_program_too linked_from_the_archive
+check an_agent_of_another_version_is_as_none another_version
 check the_library_can_be_opened_later opened_later
 check the_library_exports_its_own_names_alone only_its_names
 check the_probe_is_there_where_probes_are_built probes
