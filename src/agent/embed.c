@@ -159,14 +159,20 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	return id;
 }
 
+/* On the sample path, where nobody is while a child's region is made. */
 static uint64_t find(uint64_t key)
 {
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
 	struct gg_region_sample sample;
+	uint64_t id = 0;
 
-	return is_running() && gg_region_find(&gg_process.region, (const void *)(uintptr_t)key,
-	                                      &sample)
-	               ? sample.id
-	               : 0;
+	if (block == NULL)
+		return 0;
+	if (gg_region_find(&gg_process.region, (const void *)(uintptr_t)key, &sample))
+		id = sample.id;
+	leave(t, block);
+	return id;
 }
 
 static bool close_object(uint64_t key, uint64_t id)
@@ -230,17 +236,20 @@ static bool promote(uint64_t key, uint64_t id)
 
 static void each(uint32_t heap, gg_agent_visit *visit, void *context)
 {
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
 	const struct gg_region *region = &gg_process.region;
 	struct gg_region_sample sample;
 	uint32_t count;
 
-	if (!is_running())
+	if (block == NULL)
 		return;
 	count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
 	for (uint32_t i = 0; i < count; i++)
 		if (gg_region_live_at(region, i, &sample) && sample.heap == heap)
 			visit(sample.address, sample.id, (sample.flags & GG_SAMPLE_OLD) != 0,
 			      context);
+	leave(t, block);
 }
 
 static int snapshot(const char *path)
