@@ -85,7 +85,7 @@ static int print_errors(const struct gg_trial_result *results, enum gg_quantity 
 		for (int q = 0; q < 2; q++) {
 			const struct gg_trial_figure *f = &results[i].figures[(int)first + q];
 
-			gg_table_cell(&table, "%+.2f (%.2f)",
+			gg_table_cell(&table, "%+.2g (%.1g)",
 			              100 * share(f->mean - f->truth, f->truth),
 			              100 * share(f->mean_error, f->truth));
 			gg_table_cell(&table, "%.3g", 100 * share(sqrt(f->variance), f->truth));

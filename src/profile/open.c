@@ -149,6 +149,12 @@ int gg_store_check_header(const char *path, struct gg_error *error)
 		                    "a database, but not a profile: its application id is 0x%08x",
 		                    big_endian(header + 68));
 	version = big_endian(header + 60);
+	/* Before 2 there was no release whose profiles anybody has. */
+	if (version == 1)
+		return gg_error_set(error, -EBADMSG, path, "Record it again.",
+		                    "a profile of version 1, which no release made; this geiger "
+		                    "reads version %d",
+		                    GG_PROFILE_VERSION);
 	if (version == 0 || version > GG_PROFILE_VERSION)
 		return gg_error_set(error, -EBADMSG, path,
 		                    "Use the geiger that made it, or a newer one.",

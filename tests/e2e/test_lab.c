@@ -130,10 +130,78 @@ TEST(wrong_requests_are_told)
 	CHECK(strstr(lab("table extra", 2), "lab table: unexpected operand 'extra'.") != NULL);
 }
 
+TEST(schemes_are_compared_on_one_trace_without_bias)
+{
+	const char *json = lab("compare --sizes lognormal:count=5000,groups=3 --interval 4KiB "
+	                       "--runs 200 --json",
+	                       0);
+	int schemes = 0;
+
+	CHECK(number_of(json, "allocations") == 5000 && number_of(json, "groups") == 3);
+	for (const char *at = json; (at = strstr(at, "\"scheme\":")) != NULL; at++) {
+		double truth = number_of(at, "truth"), mean = number_of(at, "mean");
+
+		/* The first figure is of live bytes. */
+		CHECK_MSG(fabs(mean - truth) <= 5 * number_of(at, "mean_error"), "%.30s: %g of %g",
+		          at, mean, truth);
+		schemes++;
+	}
+	CHECK(schemes == 7);
+}
+
+TEST(sizes_come_from_a_file_too_and_bad_ones_are_named)
+{
+	char path[] = "/tmp/geiger-sizes-XXXXXX", line[200];
+	int fd = mkstemp(path);
+
+	if (!CHECK(fd >= 0))
+		return;
+	dprintf(fd, "# SIZE COUNT LIVE GROUP\n64 10000 100\n1KiB 500 500 1\n\n8k\n");
+	snprintf(line, sizeof(line), "compare --sizes %s --interval 4KiB --runs 20 --json", path);
+	CHECK(number_of(lab(line, 0), "allocations") == 10501);
+	dprintf(fd, "64 10 11\n");
+	CHECK(strstr(lab(line, 1), ":6: not a line of sizes") != NULL);
+	close(fd);
+	unlink(path);
+	CHECK(strstr(lab("compare", 2), "--sizes is not given") != NULL);
+	CHECK(strstr(lab("compare --sizes lognormal:sigma=x", 2), "out of range") != NULL);
+	CHECK(strstr(lab("compare --sizes lognormal:colour=1", 2), "the parts are") != NULL);
+	CHECK(strstr(lab("compare --sizes /nonexistent", 1), "No such file") != NULL);
+}
+
+/* Small blocks: z sqrt(R/H) = e, so R = H (e/z)^2. */
+TEST(a_plan_has_the_interval_that_theory_gives_for_the_error)
+{
+	const char *json = lab("plan --heap 4GiB --size 16 --rate 1GiB --error 5% --no-cost --json",
+	                       0);
+	double interval = 0x1p32 * pow(0.05 / 1.959964, 2);
+
+	/* Two binary digits after the first. */
+	CHECK(number_of(json, "interval_bytes") <= interval);
+	CHECK(number_of(json, "interval_bytes") > 0.8 * interval);
+	CHECK(number_of(json, "expected_error") <= 0.05);
+	CHECK(fabs(number_of(json, "samples_per_second") * number_of(json, "interval_bytes") /
+	                   0x1p30 -
+	           1) < 1e-3);
+	CHECK(strstr(lab("plan --error 5%", 2), "give either --heap or --profile") != NULL);
+	CHECK(strstr(lab("plan --heap 1GiB", 2), "--error is not given") != NULL);
+	CHECK(strstr(lab("plan --heap 1GiB --error none", 2), "'none' is no error") != NULL);
+	CHECK(strstr(lab("plan --heap 1GiB --error 5% --function f", 2), "no functions") != NULL);
+}
+
 TEST(tables_and_help_fit_80_columns)
 {
-	static const char *const lines[] = { "error",  "error --size 3GiB", "table",
-		                             "--help", "error --help",      "table --help" };
+	static const char *const lines[] = { "error",
+		                             "error --size 3GiB",
+		                             "table",
+		                             "--help",
+		                             "error --help",
+		                             "table --help",
+		                             "compare --sizes lognormal:count=2000 --runs 20",
+		                             "compare --help",
+		                             "plan --help",
+		                             "plan --heap 1GiB --error 1% --no-cost",
+		                             "optimal --help" };
 
 	for (size_t i = 0; i < GG_COUNT(lines); i++) {
 		size_t column = 0;

@@ -267,7 +267,8 @@ TEST(every_spoilt_row_is_told_or_survived)
 static const struct {
 	const char *sql, *message;
 } refusals[] = {
-	{ "pragma user_version = 2", "a profile of version 2; this geiger reads up to" },
+	{ "pragma user_version = 3", "a profile of version 3; this geiger reads up to" },
+	{ "pragma user_version = 1", "a profile of version 1, which no release made" },
 	{ "pragma user_version = 0", "a profile of version 0" },
 	{ "pragma application_id = 5", "not a profile: its application id is 0x00000005" },
 	{ "drop table total", "it has no table 'total'" },
