@@ -23,8 +23,7 @@ static void remove_directory(void)
 	struct dirent *entry;
 
 	while (list != NULL && (entry = readdir(list)) != NULL)
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(list), entry->d_name, 0);
+		unlinkat(dirfd(list), entry->d_name, 0); /* not . and .. */
 	if (list != NULL)
 		closedir(list);
 	rmdir(directory);
