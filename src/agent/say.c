@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,6 +31,15 @@ static void add(struct line *line, const char *text)
 {
 	for (; *text != '\0' && line->used < sizeof(line->text) - 1; text++)
 		line->text[line->used++] = (unsigned char)*text >= ' ' ? *text : '?';
+}
+
+/* A pipe that is full, or a terminal that is held, would have the program wait for who reads it. */
+static bool takes_a_line(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+
+	/* Not asked by who may have no descriptors (EINVAL); of what is broken write() tells. */
+	return poll(&poll_fd, 1, 0) != 0;
 }
 
 /* Writes, without the signals that would end the program: nobody reads its stderr, or its files may not
@@ -99,7 +109,7 @@ void gg_say(const char *text, ...)
 	if (log_path[0] != '\0')
 		fd = open(log_path,
 		          O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
-	else if (is_stderr())
+	else if (is_stderr() && takes_a_line(STDERR_FILENO))
 		write_out(STDERR_FILENO, &line);
 	if (fd >= 0) {
 		write_out(fd, &line);

@@ -4,10 +4,12 @@
  * ends the same as without the agent.  docs/AGENT.md has the table of what is told.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/place.h"
@@ -285,6 +287,46 @@ TEST(a_log_that_nobody_reads_is_not_waited_for)
 	CHECK(mkfifo(fifo, 0600) == 0);
 	compare_by(&way, "work", "");
 	unlink(fifo);
+}
+
+/* Full, and nobody reads it; -1: it cannot be had. */
+static int make_full_pipe(int *ret_reader)
+{
+	char text[4096] = "";
+	int ends[2];
+
+	if (pipe(ends) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0)
+		return -1;
+	while (write(ends[1], text, sizeof(text)) > 0)
+		;
+	*ret_reader = ends[0];
+	return fcntl(ends[1], F_SETFL, 0) < 0 ? -1 : ends[1];
+}
+
+TEST(a_stderr_that_is_full_is_not_waited_for)
+{
+	const char *const argv[] = { getenv("FAULT_PROGRAM"), "work", NULL };
+	struct place_command command;
+	int reader = -1, writer = make_full_pipe(&reader), status = -1;
+	pid_t child;
+
+	if (!CHECK(writer >= 0))
+		return;
+	place_command(&command, argv, getenv("GEIGER_AGENT"));
+	child = fork();
+	if (child == 0) {
+		alarm(LIMIT_SECONDS);
+		putenv(command.preload);
+		setenv("GEIGER_DIR", "/nonexistent", 1);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		dup2(writer, STDERR_FILENO);
+		execvp(command.argv[0], (char *const *)command.argv);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 42, "%x", (unsigned)status);
+	close(reader);
+	close(writer);
 }
 
 TEST(a_limit_for_locked_memory_drops_and_counts)
