@@ -85,19 +85,10 @@ static int make_points(struct writing *writing)
 	return 0;
 }
 
-static int compare_ends(const void *a, const void *b, void *context)
-{
-	const struct gg_extract_block *blocks = context;
-	int64_t left = blocks[*(const uint32_t *)a].free_ns;
-	int64_t right = blocks[*(const uint32_t *)b].free_ns;
-
-	return (left > right) - (left < right);
-}
-
 static int add_up(struct writing *writing)
 {
-	writing->by_end = malloc((writing->block_count + 1) * sizeof(*writing->by_end));
-	if (writing->by_end == NULL)
+	if (gg_extract_ends(writing->blocks, writing->block_count, &writing->by_end,
+	                    &writing->end_count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < writing->block_count; i++) {
 		struct gg_extract_block *block = &writing->blocks[i];
@@ -113,11 +104,7 @@ static int add_up(struct writing *writing)
 		if (until_ns > block->alloc_ns)
 			point->lifetimes_us += block->count * (double)(until_ns - block->alloc_ns) *
 			                       1e-3;
-		if (!is_live)
-			writing->by_end[writing->end_count++] = (uint32_t)i;
 	}
-	qsort_r(writing->by_end, writing->end_count, sizeof(*writing->by_end), compare_ends,
-	        writing->blocks);
 	return 0;
 }
 

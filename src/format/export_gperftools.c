@@ -7,23 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "dump/heap_text.h"
 #include "format/export.h"
-#include "format/space.h"
-
-static int append(void *context, const char *bytes, size_t length)
-{
-	gg_buf_append(context, bytes, length);
-	return 0;
-}
-
-static void add(struct gg_dump_sums *sums, const struct gg_extract_row *row)
-{
-	sums->live.bytes += (double)row->live.bytes;
-	sums->live.count += (double)row->live.count;
-	sums->allocated.bytes += (double)row->allocated.bytes;
-	sums->allocated.count += (double)row->allocated.count;
-}
+#include "format/text_dump.h"
 
 static int write_records(const struct gg_export *job, const struct gg_space *space,
                          struct gg_dump *dump, struct gg_dump_sums *stacks)
@@ -36,7 +21,7 @@ static int write_records(const struct gg_export *job, const struct gg_space *spa
 		gg_export_progress(job, i, stack_count);
 		if (!(stacks[i].live.count + stacks[i].allocated.count > 0))
 			continue;
-		count = gg_space_walk(space, model, (uint32_t)i, &addresses, &capacity);
+		count = gg_text_dump_walk(space, model, (uint32_t)i, &addresses, &capacity);
 		if (count != SIZE_MAX)
 			gg_dump_record(dump, &stacks[i], addresses, count);
 	}
@@ -50,7 +35,8 @@ static int write_gperftools(const struct gg_export *job)
 	struct gg_dump_sums total = { 0 },
 			    *stacks = calloc(gg_model_stack_count(extract->model), sizeof(*stacks));
 	char buffer[8192];
-	struct gg_dump dump = { buffer, sizeof(buffer), .flush = append, .context = job->out };
+	struct gg_dump dump = { buffer, sizeof(buffer), .flush = gg_text_dump_append,
+		                .context = job->out };
 	struct gg_space space;
 	int code;
 
@@ -62,12 +48,12 @@ static int write_gperftools(const struct gg_export *job)
 		return code;
 	}
 	for (size_t i = 0; i < extract->row_count; i++) {
-		add(&total, &extract->rows[i]);
-		add(&stacks[extract->rows[i].stack], &extract->rows[i]);
+		gg_text_dump_add(&total, &extract->rows[i]);
+		gg_text_dump_add(&stacks[extract->rows[i].stack], &extract->rows[i]);
 	}
 	gg_dump_gperftools(&dump, &total);
 	code = write_records(job, &space, &dump, stacks);
-	gg_space_dump(&space, extract->model, &dump);
+	gg_text_dump_mappings(&space, extract->model, &dump);
 	if (code == 0)
 		code = gg_dump_end(&dump);
 	gg_space_done(&space);

@@ -8,9 +8,8 @@
  */
 #include <stdlib.h>
 
-#include "dump/heap_text.h"
 #include "format/export.h"
-#include "format/space.h"
+#include "format/text_dump.h"
 
 struct writing {
 	const struct gg_export *job;
@@ -23,20 +22,6 @@ struct writing {
 	size_t address_capacity;
 };
 
-static int append(void *context, const char *bytes, size_t length)
-{
-	gg_buf_append(context, bytes, length);
-	return 0;
-}
-
-static void add(struct gg_dump_sums *sums, const struct gg_extract_row *row)
-{
-	sums->live.bytes += (double)row->live.bytes;
-	sums->live.count += (double)row->live.count;
-	sums->allocated.bytes += (double)row->allocated.bytes;
-	sums->allocated.count += (double)row->allocated.count;
-}
-
 static void write_head(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
@@ -45,8 +30,8 @@ static void write_head(struct writing *writing)
 
 	gg_model_threads(extract->model, &thread_count);
 	for (size_t i = 0; i < extract->row_count; i++) {
-		add(&total, &extract->rows[i]);
-		add(&writing->threads[extract->rows[i].thread], &extract->rows[i]);
+		gg_text_dump_add(&total, &extract->rows[i]);
+		gg_text_dump_add(&writing->threads[extract->rows[i].thread], &extract->rows[i]);
 	}
 	gg_dump_heap_v2(&writing->dump, extract->interval_bytes, &total);
 	for (size_t i = 0; i < thread_count; i++) {
@@ -64,13 +49,14 @@ static int write_stack(struct writing *writing, size_t first, size_t end)
 {
 	const struct gg_extract_row *rows = writing->extract->rows;
 	struct gg_dump_sums total = { 0 };
-	size_t count = gg_space_walk(&writing->space, writing->extract->model, rows[first].stack,
-	                             &writing->addresses, &writing->address_capacity);
+	size_t count = gg_text_dump_walk(&writing->space, writing->extract->model,
+	                                 rows[first].stack, &writing->addresses,
+	                                 &writing->address_capacity);
 
 	if (count == SIZE_MAX)
 		return gg_export_out_of_memory(writing->job);
 	for (size_t i = first; i < end; i++)
-		add(&total, &rows[i]);
+		gg_text_dump_add(&total, &rows[i]);
 	gg_dump_stack(&writing->dump, writing->addresses, count);
 	gg_dump_total(&writing->dump, &total);
 	while (first < end) {
@@ -78,7 +64,7 @@ static int write_stack(struct writing *writing, size_t first, size_t end)
 		uint32_t thread = rows[first].thread;
 
 		for (; first < end && rows[first].thread == thread; first++)
-			add(&of_thread, &rows[first]);
+			gg_text_dump_add(&of_thread, &rows[first]);
 		gg_dump_thread(&writing->dump, thread, &of_thread, NULL);
 	}
 	return 0;
@@ -98,7 +84,7 @@ static int write_all(struct writing *writing)
 			end++;
 		code = write_stack(writing, i, end);
 	}
-	gg_space_dump(&writing->space, extract->model, &writing->dump);
+	gg_text_dump_mappings(&writing->space, extract->model, &writing->dump);
 	return code == 0 ? gg_dump_end(&writing->dump) : code;
 }
 
@@ -113,8 +99,8 @@ static int write_heap_v2(const struct gg_export *job)
 	gg_model_threads(job->extract->model, &thread_count);
 	writing->job = job;
 	writing->extract = job->extract;
-	writing->dump = (struct gg_dump){ writing->buffer, sizeof(writing->buffer), .flush = append,
-		                          .context = job->out };
+	writing->dump = (struct gg_dump){ writing->buffer, sizeof(writing->buffer),
+		                          .flush = gg_text_dump_append, .context = job->out };
 	writing->threads = calloc(thread_count, sizeof(*writing->threads));
 	code = writing->threads == NULL ? gg_export_out_of_memory(job)
 	                                : gg_space_make(&writing->space, job->extract, job->error);

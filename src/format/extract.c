@@ -488,3 +488,29 @@ int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block 
 	*ret_count = blocks.count;
 	return 0;
 }
+
+static int compare_ends(const void *a, const void *b, void *context)
+{
+	const struct gg_extract_block *blocks = context;
+	int64_t left = blocks[*(const uint32_t *)a].free_ns;
+	int64_t right = blocks[*(const uint32_t *)b].free_ns;
+
+	return (left > right) - (left < right);
+}
+
+int gg_extract_ends(const struct gg_extract_block *blocks, size_t count, uint32_t **ret_ends,
+                    size_t *ret_end_count)
+{
+	uint32_t *ends = malloc((count + 1) * sizeof(*ends));
+	size_t end_count = 0;
+
+	if (ends == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (blocks[i].free_ns != GG_TIME_NONE)
+			ends[end_count++] = (uint32_t)i;
+	qsort_r(ends, end_count, sizeof(*ends), compare_ends, (void *)blocks);
+	*ret_ends = ends;
+	*ret_end_count = end_count;
+	return 0;
+}

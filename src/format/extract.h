@@ -96,3 +96,7 @@ struct gg_extract_block {
 GG_MUST_CHECK int gg_extract_blocks(const struct gg_extract *extract,
                                     struct gg_extract_block **ret_blocks, size_t *ret_count,
                                     struct gg_error *error);
+
+/* Numbers of the blocks that were freed, by when; the caller frees the array.  0 or -ENOMEM. */
+GG_MUST_CHECK int gg_extract_ends(const struct gg_extract_block *blocks, size_t count,
+                                  uint32_t **ret_ends, size_t *ret_end_count);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/heap_text.h"
-
 /* Where modules go that nobody had, or whose place is taken: no kernel puts any there. */
 #define FREE_FROM UINT64_C(0x100000000000)
 #define PAGE      UINT64_C(0x1000)
@@ -181,39 +179,4 @@ void gg_space_done(struct gg_space *space)
 {
 	free(space->modules);
 	free(space->order);
-}
-
-size_t gg_space_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
-                     uint64_t **addresses, size_t *capacity)
-{
-	size_t count = 0;
-
-	do {
-		uint64_t address = gg_space_address(space, gg_model_stack_spot(model, stack));
-
-		if (count == *capacity) {
-			size_t more = *capacity == 0 ? 64 : *capacity * 2;
-			uint64_t *grown = reallocarray(*addresses, more, sizeof(*grown));
-
-			if (grown == NULL)
-				return SIZE_MAX;
-			*addresses = grown;
-			*capacity = more;
-		}
-		(*addresses)[count] = address + (count > 0 || stack == 0);
-		count++;
-		stack = gg_model_stack_parent(model, stack);
-	} while (stack != 0);
-	return count;
-}
-
-void gg_space_dump(const struct gg_space *space, const struct gg_model *model, struct gg_dump *dump)
-{
-	gg_dump_mappings(dump);
-	for (size_t i = 0; i < space->used_count; i++) {
-		const struct gg_space_module *module = &space->modules[space->order[i]];
-
-		gg_dump_mapping(dump, module->start, module->end, "r-xp", module->file_offset,
-		                gg_model_module_path(model, space->order[i]));
-	}
 }

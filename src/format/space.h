@@ -44,17 +44,3 @@ static inline uint64_t gg_space_address(const struct gg_space *space, struct gg_
 {
 	return space->modules[spot.module].bias + spot.address;
 }
-
-/*
- * The addresses of a stack as a walk finds them, innermost first: of the innermost frame that of the
- * call, of all others the return address, from which readers take 1.  *addresses is an array of the
- * caller's that grows (begin with NULL and 0; free it).  Returns how many, at least one (1 where no
- * frame is known); SIZE_MAX when memory is out.
- */
-size_t gg_space_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
-                     uint64_t **addresses, size_t *capacity);
-
-struct gg_dump;
-/* The list of mappings of a text dump. */
-void gg_space_dump(const struct gg_space *space, const struct gg_model *model,
-                   struct gg_dump *dump);

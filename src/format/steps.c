@@ -77,19 +77,10 @@ static struct gg_step_entry *find_entry(const struct gg_steps *steps, uint32_t p
 	return bsearch(&key, steps->entries, steps->entry_count, sizeof(key), compare_entries);
 }
 
-static int compare_ends(const void *a, const void *b, void *context)
-{
-	const struct gg_extract_block *blocks = context;
-	int64_t left = blocks[*(const uint32_t *)a].free_ns;
-	int64_t right = blocks[*(const uint32_t *)b].free_ns;
-
-	return (left > right) - (left < right);
-}
-
 static int find_ends(struct gg_steps *steps)
 {
-	steps->by_end = malloc((steps->block_count + 1) * sizeof(*steps->by_end));
-	if (steps->by_end == NULL)
+	if (gg_extract_ends(steps->blocks, steps->block_count, &steps->by_end, &steps->end_count) <
+	    0)
 		return -ENOMEM;
 	for (size_t i = 0; i < steps->block_count; i++) {
 		struct gg_extract_block *block = &steps->blocks[i];
@@ -103,10 +94,7 @@ static int find_ends(struct gg_steps *steps)
 			continue;
 		entry->all_gone_bytes += block->bytes;
 		entry->all_gone_count += block->count;
-		steps->by_end[steps->end_count++] = (uint32_t)i;
 	}
-	qsort_r(steps->by_end, steps->end_count, sizeof(*steps->by_end), compare_ends,
-	        steps->blocks);
 	return 0;
 }
 
