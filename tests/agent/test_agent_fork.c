@@ -4,6 +4,7 @@
  * with what was live at its fork, whoever in it is the first to need one.
  */
 #include <dirent.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,6 +25,12 @@
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1")
+
+/* Large blocks are asked for, and not to be written to. */
+__attribute__((constructor(200))) static void leave_blocks_alone(void)
+{
+	mallopt(M_PERTURB, 0);
+}
 
 static void *(*volatile call_malloc)(size_t) = malloc;
 static void (*volatile call_free)(void *) = free;
