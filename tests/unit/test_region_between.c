@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/chaos.h"
 #include "region.h"
 #include "test.h"
 
