@@ -22,7 +22,7 @@
 #include "nursery_svg.h"
 #include "vm.h"
 
-enum { INTERVALS = 11, ROUNDS = 7 };
+enum { INTERVALS = 11, ROUNDS = 5 };
 #define LEAST_INTERVAL (UINT64_C(32) << 10)
 #define DEPTH          "16"
 

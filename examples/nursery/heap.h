@@ -103,6 +103,9 @@ __attribute__((cold, noinline)) void heap_remember(struct heap *heap, struct obj
 _Noreturn void heap_out_of_memory(size_t bytes);
 
 /*
+ * The fast path is that of geiger_bump_alloc(), written out so that a due sample and a full nursery leave
+ * it by the same cold call.
+ *
  * A new object; bytes: as of object_size().  May collect.  Its fields are the caller's to fill, before
  * anything else is allocated, and without heap_set().
  */
