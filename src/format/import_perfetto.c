@@ -102,9 +102,9 @@ static struct text text_of(const struct reading *reading, enum kind kind, uint64
 	uint64_t index = lookup(reading, kind, number);
 	struct text none = { NULL, 0 };
 
-	return index != GG_MAP_NONE
-	               ? ((const struct text *)(const void *)reading->texts.data)[index]
-	               : none;
+	if (index >= reading->texts.length / sizeof(none))
+		return none;
+	return ((const struct text *)(const void *)reading->texts.data)[index];
 }
 
 static int read_text(struct reading *reading, struct gg_wire message, enum kind kind)

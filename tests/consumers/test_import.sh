@@ -4,6 +4,7 @@
 # Files of real tools are imported, and the totals are what their own tools say of the same file.
 # GEIGER, ALLOCATES: programs; HERE: this folder.
 # shellcheck disable=SC2317 # functions are called by `check`
+# shellcheck source=tests/test.sh
 . "$(dirname "$0")/../test.sh"
 cd "$scratch" || exit 1
 
