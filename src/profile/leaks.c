@@ -401,6 +401,21 @@ static int judge(struct run *run, struct gg_error *error)
 	return 0;
 }
 
+/* When blocks were allocated tells leaks apart: sums of what is live have no such times. */
+static int refuse_sums(const struct gg_model *model, struct gg_error *error)
+{
+	size_t count;
+	const struct gg_coarse *coarse = gg_model_coarse(model, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (coarse[i].to_ns == GG_TIME_NONE)
+			return gg_error_set(
+				error, -ENOTSUP, "leaks",
+				"Compare two moments instead: geiger diff BEFORE AFTER.",
+				"an imported or merged profile has no times to tell leaks by");
+	return 0;
+}
+
 int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
                  struct gg_leaks **ret_leaks, struct gg_error *error)
 {
@@ -408,6 +423,9 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 	struct gg_question scope_query;
 	int code;
 
+	code = refuse_sums(model, error);
+	if (code < 0)
+		return code;
 	gg_question_init(&scope_query);
 	scope_query.pid = query->pid;
 	code = gg_scope_open(&run.scope, model, &scope_query, error);

@@ -150,6 +150,8 @@ all() {
 }
 check all_of_them_are_merged all
 
+check leaks_are_not_told_of_sums refuses "no times" "$GEIGER" leaks all.geiger
+
 head -c 300 gp.heap >cut.heap 2>/dev/null || printf 'heap profile: 1: 1 [1: 1] @ heapprofile\n' >cut.heap
 check a_file_that_is_cut_is_refused refuses "cut.heap: offset" "$GEIGER" import cut.heap -o kept.geiger
 check nothing_is_written_then test ! -e kept.geiger
