@@ -84,8 +84,7 @@ def round_trip(form, metrics, names, share, intervals):
     check(f"{form}_keeps_every_estimate", problem)
 
 
-def main():
-    os.chdir(tempfile.mkdtemp())
+def run():
     subprocess.run([os.environ["GOLDEN_PROFILE"], "made.geiger"], check=True, capture_output=True)
     both = ["live", "allocated"]
     if os.environ["HAS_PROTOBUF"] != "0":
@@ -96,6 +95,14 @@ def main():
     round_trip("collapsed", ["live"], True, 0, False)
     round_trip("heapprofile", ["live"], True, 0, False)
     return failed > 0
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        status = run()
+        os.chdir("/")
+    return status
 
 
 if __name__ == "__main__":
