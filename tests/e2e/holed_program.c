@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#define FAR(section_name) __attribute__((noinline, noclone, section(section_name)))
+#define FAR(section_name) __attribute__((noinline, section(section_name)))
 
 int far_allocate(int depth);
 int other_allocate(int depth);
