@@ -26,6 +26,19 @@
 #include "stats/sampler.h"
 #include "unwind/unwind.h"
 
+/*
+ * A runtime's frame that was interned a short while ago, with its texts, because a runtime may use the
+ * memory of its own again.  It holds in children too: frames keep their numbers.
+ */
+enum { GG_THREAD_FRAMES = 64, GG_THREAD_TEXT = 96 };
+
+struct gg_thread_frame {
+	uint64_t pc; /* 0: none */
+	uint32_t line;
+	uint16_t function_bytes, file_bytes;
+	char text[GG_THREAD_TEXT]; /* the function, then the file */
+};
+
 /* One thread's, for its samples.  Zero when mapped; counters go on when it is handed on. */
 struct gg_thread_block {
 	struct gg_thread_block *next_free; /* while nobody has it */
@@ -38,6 +51,7 @@ struct gg_thread_block {
 	struct gg_unwind_thread unwind;
 	struct gg_unwind_memo memo;
 	uint64_t pcs[GG_UNWIND_KEEP];
+	struct gg_thread_frame frames[GG_THREAD_FRAMES]; /* untouched without such heaps */
 };
 
 struct gg_thread {

@@ -511,6 +511,52 @@ static void given_stack(void)
 	gg_region_view_done(&view);
 }
 
+/* A runtime may use the memory of a name again: twice each, so that what is remembered is met. */
+static void reused_texts(void)
+{
+	static char name[8];
+	static const struct geiger_frame frames[] = { { name, "f.scm", 7, NULL } };
+	static const char *const texts[] = { "first", "first", "other", "other", "first" };
+	struct geiger_sample sample = { .bytes = 1,
+		                        .interval_bytes = 1,
+		                        .marks = 1,
+		                        .flags = GEIGER_SAMPLE_NO_NATIVE,
+		                        .frames = frames,
+		                        .frame_count = 1 };
+	struct gg_region_view view;
+	uint32_t heap;
+
+	if (!start(1))
+		return;
+	heap = geiger_heap_register("h", NULL);
+	for (size_t i = 0; i < GG_COUNT(texts); i++) {
+		snprintf(name, sizeof(name), "%s", texts[i]);
+		sample.object = object(0x1000 * (i + 1));
+		CHECK(geiger_record(heap, &sample));
+	}
+	if (!read_region(&view))
+		return;
+	CHECK(view.live_count == GG_COUNT(texts));
+	for (uint32_t i = 0; i < view.live_count; i++) {
+		uint64_t pc;
+
+		if (!CHECK(gg_region_view_stack(&view, view.live[i].stack, &pc, 1) == 1))
+			continue;
+		const struct gg_region_frame *frame = &view.frames[(uint32_t)pc];
+		size_t which = (size_t)(view.live[i].id - view.live[0].id);
+
+		CHECK(frame->line == 7 && frame->function_bytes == 5);
+		CHECK(memcmp(gg_region_view_string(&view, frame->function_offset), texts[which],
+		             5) == 0);
+	}
+	gg_region_view_done(&view);
+}
+
+TEST(a_frame_is_what_its_texts_say_not_where_they_are)
+{
+	IN_CHILD(reused_texts);
+}
+
 TEST(a_stack_may_be_given_instead_of_captured)
 {
 	IN_CHILD(given_stack);
