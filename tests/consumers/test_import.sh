@@ -145,7 +145,7 @@ files=(*.geiger)
 all() {
 	local sum
 	"$GEIGER" merge --quiet "${files[@]}" -o all.geiger && "$GEIGER" check all.geiger || return 1
-	sum=$(for file in "${files[@]}"; do total "${file%.geiger}" live bytes; done | paste -sd+ | bc -l)
+	sum=$(for file in "${files[@]}"; do total "${file%.geiger}" live bytes; done | awk "{ sum += \$1 } END { printf \"%.3f\\n\", sum }")
 	near "$(total all live bytes)" "$sum" 1e-6
 }
 check all_of_them_are_merged all
