@@ -92,7 +92,7 @@ static int add_up(const struct gg_optimal_class *classes, size_t count, double *
 int gg_optimal_plan(const struct gg_optimal_class *classes, size_t count, double budget,
                     double floor, double *ret_probabilities)
 {
-	struct course courses[GG_SIZE_CLASS_COUNT];
+	struct course courses[GG_SIZE_CLASS_COUNT] = { { 0 } };
 	double allocated, live, c;
 
 	if (count > GG_SIZE_CLASS_COUNT || !(floor > 0 && floor <= 1) || !(budget >= 0) ||
