@@ -5,9 +5,6 @@
 #include "stats/elementary.h"
 #include "stats/weight.h"
 
-/* Allocations of a class without samples: a survival of 1, at no cost. */
-#define NEARLY_NONE 1e-9
-
 static uint64_t units_of(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	double units = gg_weight_of(draw, size_bytes).count * GG_LEARN_UNITS + 0.5;
@@ -58,16 +55,17 @@ void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
 	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
+	double closer = interval > GG_LEARN_CLOSER ? interval / GG_LEARN_CLOSER : 1;
 
 	gg_learn_classes(learned, focus, classes);
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
 
 		budget += classes[i].allocated * -gg_expm1(-length / interval);
-		if (!(classes[i].allocated > 0))
-			classes[i].allocated = classes[i].live = NEARLY_NONE;
 		intervals[i] = interval;
 	}
-	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
-		gg_optimal_rates_set(ret_rates, intervals); /* an interval below 1 */
+	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) == 0)
+		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+			intervals[i] = classes[i].allocated > 0 ? ret_rates->intervals[i] : closer;
+	gg_optimal_rates_set(ret_rates, intervals); /* else an interval below 1 */
 }

@@ -18,8 +18,9 @@
  * Survival  of a class is (l + w/2) / (a + w), with w what one of its samples stands for: half a
  *           sample more is taken to live.  No class is thought immortal or dead for want of samples,
  *           and one of which none survived among n samples is given 1/(2n).  Classes without a sample
- *           are taken to live, all of them: they were rare so far, so that to look closely costs
- *           little, and what stays is often rare.
+ *           are looked at more closely than the others: they were rare so far, so that it costs
+ *           little, and what stays is often rare.  Not as closely as can be, because the shortest
+ *           interval of all is what the fast path pays for.
  * Budget    that of `poisson` at the interval: as many samples, spent otherwise.
  * Threads   any; sums are of relaxed additions, and a plan may miss what is being added.
  * Cost      a sample or a free: a weight and an addition or three; a plan some 50 us.
@@ -39,6 +40,7 @@ enum gg_focus {
 
 enum {
 	GG_LEARN_FIRST = 256, /* samples before the first plan */
+	GG_LEARN_CLOSER = 4,  /* the interval over that of classes without a sample */
 	GG_LEARN_UNITS = 256, /* of an allocation, in which the sums count */
 };
 
