@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/lab_cost.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/directory.h"
 #include "record/launch.h"
 
-/* With the agent, what it needs to know; a region of its own folder goes with it. */
-static void prepare_child(const char *agent, const char *directory)
+/* With the agent, what it needs to know; NULL: without it. */
+static void prepare_child(const struct gg_launch_environment *environment)
 {
-	if (agent == NULL) {
-		unsetenv("LD_PRELOAD");
-		return;
-	}
-	setenv("LD_PRELOAD", agent, 1);
-	setenv("GEIGER_INTERVAL", "1", 1);
-	setenv("GEIGER_DIR", directory, 1);
-	unsetenv("GEIGER_RECORDER");
-	unsetenv("GEIGER_SCHEME");
+	const char *text = NULL;
+
 	unsetenv("GEIGER_ACTIVE");
+	if (environment == NULL)
+		unsetenv("LD_PRELOAD");
+	else
+		while ((text = gg_launch_environment_next(environment, text)) != NULL)
+			putenv((char *)(uintptr_t)text);
 }
 
-static int run_once(const char *agent, const char *directory, double *ret_ns)
+static int run_once(const struct gg_launch_environment *environment, double *ret_ns)
 {
 	char text[128];
 	int ends[2], status;
@@ -38,7 +36,7 @@ static int run_once(const char *agent, const char *directory, double *ret_ns)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		prepare_child(agent, directory);
+		prepare_child(environment);
 		dup2(ends[1], STDOUT_FILENO);
 		execl("/proc/self/exe", "geiger", "debug", "cost", (char *)NULL);
 		_exit(127);
@@ -59,49 +57,54 @@ static int run_once(const char *agent, const char *directory, double *ret_ns)
 }
 
 /* The best of a few: a busy machine only ever adds. */
-static int run_some(const char *agent, const char *directory, double *ret_ns)
+static int run_some(const struct gg_launch_environment *environment, double *ret_ns)
 {
 	double ns = 0;
 	int code = 0;
 
 	*ret_ns = 0;
 	for (int i = 0; code == 0 && i < 3; i++) {
-		code = run_once(agent, directory, &ns);
+		code = run_once(environment, &ns);
 		if (i == 0 || ns < *ret_ns)
 			*ret_ns = ns;
 	}
 	return code;
 }
 
-static void remove_directory(const char *path)
+static int measure(const struct gg_launch_environment *environment, double *ret_ns,
+                   struct gg_error *error)
 {
-	DIR *folder = opendir(path);
-	struct dirent *entry;
-
-	while (folder != NULL && (entry = readdir(folder)) != NULL)
-		if (strncmp(entry->d_name, "geiger-", 7) == 0)
-			unlinkat(dirfd(folder), entry->d_name, 0);
-	if (folder != NULL)
-		closedir(folder);
-	rmdir(path);
-}
-
-int gg_lab_sample_cost(double *ret_ns, struct gg_error *error)
-{
-	char agent[GG_LAUNCH_PATH_MAX], directory[] = "/tmp/geiger-cost-XXXXXX";
 	double alone, with;
-	int code = gg_launch_find_agent(agent, error);
+	int code = run_some(NULL, &alone);
 
-	if (code < 0)
-		return code;
-	if (mkdtemp(directory) == NULL)
-		return gg_error_set_errno(error, errno, directory, NULL);
-	code = run_some(NULL, NULL, &alone);
 	if (code == 0)
-		code = run_some(agent, directory, &with);
-	remove_directory(directory);
+		code = run_some(environment, &with);
 	if (code < 0)
 		return gg_error_set_errno(error, -code, "geiger debug cost", NULL);
 	*ret_ns = with > alone ? with - alone : 0;
 	return 0;
+}
+
+int gg_lab_sample_cost(double *ret_ns, struct gg_error *error)
+{
+	char agent[GG_LAUNCH_PATH_MAX];
+	struct gg_launch_environment environment;
+	struct gg_launch_settings settings = {
+		.agent = agent, .interval = 1, .scheme = "poisson", .recorder = getpid()
+	};
+	struct gg_directory directory;
+	int code = gg_launch_find_agent(agent, error);
+
+	if (code == 0)
+		code = gg_directory_create(&directory, error);
+	if (code < 0)
+		return code;
+	settings.directory = directory.path;
+	code = gg_launch_environment(&environment, &settings, error);
+	if (code == 0) {
+		code = measure(&environment, ret_ns, error);
+		gg_launch_environment_done(&environment);
+	}
+	gg_directory_done(&directory, true);
+	return code;
 }
