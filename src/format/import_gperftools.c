@@ -185,12 +185,7 @@ static int write_rows(struct reading *reading)
 			import, "A row of the file may sum up different sizes: intervals of bytes "
 				"hold for any mixture, those of counts as if a row had one "
 				"size.");
-	if (code == 0 && reading->stacks.maps.unknown_file_count > 0)
-		code = gg_import_note(import,
-		                      "%u of the files in stacks are not here as they were: their "
-		                      "frames have no names.",
-		                      reading->stacks.maps.unknown_file_count);
-	return code;
+	return code < 0 ? code : gg_stacks_note(&reading->stacks, import);
 }
 
 static int read_file(struct reading *reading)

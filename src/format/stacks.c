@@ -108,3 +108,13 @@ int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 	}
 	return code;
 }
+
+int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import)
+{
+	if (stacks->maps.unknown_file_count == 0)
+		return 0;
+	return gg_import_note(import,
+	                      "%u of the files in stacks are not here as they were: their "
+	                      "frames have no names.",
+	                      stacks->maps.unknown_file_count);
+}

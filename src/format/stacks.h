@@ -44,3 +44,5 @@ void gg_stacks_done(struct gg_stacks *stacks);
 GG_MUST_CHECK int gg_stacks_add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
                                 uint32_t *ret_node);
 GG_MUST_CHECK int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import);
+/* Says how many of the files in stacks were not found as they were, if any. */
+GG_MUST_CHECK int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import);
