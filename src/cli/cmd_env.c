@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/profiles.h"
 #include "record/launch.h"
 #include "region/control.h"
-#include "stats/scheme.h"
 
 enum format { SHELL, SYSTEMD, DOCKER };
 
@@ -30,10 +29,9 @@ static const struct gg_option env_option_table[] = {
 	  "where regions are made (docker: /var/tmp)" },
 	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct env_options, interval), "SIZE",
 	  "mean sampling interval in bytes (default: 512KiB)" },
-	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct env_options, scheme),
-	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
+	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct env_options, scheme), GG_CLI_SCHEMES,
 	  "how samples are drawn (default: poisson)" },
-	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct env_options, focus), "live|allocated",
+	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct env_options, focus), GG_CLI_FOCUSES,
 	  "what scheme optimal, then implied, knows best" },
 	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct env_options, seed), "N",
 	  "of the random marks, from 1 on (default: random)" },
@@ -115,12 +113,8 @@ static int run_env(struct gg_invocation *invocation)
 		.agent = agent,
 		.directory = given->directory,
 		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
-		.scheme = given->scheme >= 0  ? gg_scheme_name((enum gg_scheme)given->scheme)
-		          : given->focus >= 0 ? "optimal"
-		                              : NULL,
-		.focus = given->focus < 0    ? NULL
-		         : given->focus == 0 ? "live"
-		                             : "allocated",
+		.scheme = gg_cli_scheme_name(given->scheme, given->focus),
+		.focus = gg_cli_focus_name(given->focus),
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
 		.mappings = given->mappings,

@@ -9,10 +9,6 @@
 #include "region/control.h"
 #include "stats/scheme.h"
 
-/* In the order of enum gg_scheme, and of enum gg_focus. */
-#define SCHEMES "poisson|bernoulli|poisson-count|stride|per-allocation|optimal"
-#define FOCUSES "live|allocated"
-
 struct record_options {
 	const char *output;
 	double max_seconds;
@@ -30,9 +26,9 @@ static const struct gg_option record_option_table[] = {
 	  "the profile (default: COMMAND.PID.geiger)" },
 	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct record_options, interval), "SIZE",
 	  "mean sampling interval in bytes (default: 512KiB)" },
-	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct record_options, scheme), SCHEMES,
+	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct record_options, scheme), GG_CLI_SCHEMES,
 	  "how samples are drawn (default: poisson)" },
-	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct record_options, focus), FOCUSES,
+	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct record_options, focus), GG_CLI_FOCUSES,
 	  "what scheme optimal, then implied, knows best" },
 	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct record_options, seed), "N",
 	  "of the random marks, from 1 on (default: random)" },
@@ -91,12 +87,8 @@ static int run_record(struct gg_invocation *invocation)
 		.command = invocation->operands,
 		.output = given->output,
 		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
-		.scheme = given->scheme >= 0  ? gg_scheme_name((enum gg_scheme)given->scheme)
-		          : given->focus >= 0 ? "optimal"
-		                              : NULL,
-		.focus = given->focus < 0    ? NULL
-		         : given->focus == 0 ? "live"
-		                             : "allocated",
+		.scheme = gg_cli_scheme_name(given->scheme, given->focus),
+		.focus = gg_cli_focus_name(given->focus),
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
 		.mappings = given->mappings,
