@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tally - the sums of groups of samples that estimates and confidence intervals are made of.
+//
+//   const rows = new Tallies(functionCount, data.meta.exposure_bytes);
+//   rows.add(row, data.classes, class, n);         n samples of a class (docs/PAGE_DATA.md)
+//   rows.merge(row, other, otherRow);              estimates add, variances add
+//   rows.value(row, BYTES)
+//
+// As struct gg_tally in src/stats/estimate.h, one Float64Array for all rows.  A sum is one double here:
+// the page adds up anew for each window and never takes back, so nothing is left behind.
+// Pure; no DOM.
+
+export const BYTES = 0;
+export const COUNT = 1;
+
+// Offsets within a row.  USUAL and SURE: seen, value, variance, skew of bytes, then of allocations.
+export const SAMPLES = 0;
+export const USUAL = 1;
+export const SURE = 9;
+export const SLACK = 17;
+export const UNKNOWN = 19;
+export const RESERVE = 21;
+export const SAMPLED = 23;
+export const PER_BYTE = 24;
+export const STRIDE = 25;
+
+export const SEEN = 0;
+export const VALUE = 1;
+export const VARIANCE = 2;
+export const SKEW = 3;
+
+/**
+ * @typedef {Record<string, ArrayLike<number>>} Columns
+ */
+
+export class Tallies {
+	/**
+	 * @param {number} length
+	 * @param {number} exposure the sampling interval that all rows were exposed to, bytes
+	 */
+	constructor(length, exposure) {
+		this.length = length;
+		this.data = new Float64Array(length * STRIDE);
+		if (exposure > 1)
+			for (let row = 0; row < length; row++)
+				this.data[row * STRIDE + RESERVE] = exposure;
+	}
+
+	/**
+	 * @param {number} row
+	 * @param {Columns} classes
+	 * @param {number} of number of the class
+	 * @param {number} n
+	 */
+	add(row, classes, of, n) {
+		const d = this.data;
+		const base = row * STRIDE;
+		const at = base + (classes.sure[of] ? SURE : USUAL);
+		const unknown = classes.unknown ? classes.unknown[of] : 0;
+
+		d[base + SAMPLES] += n;
+		d[at] += n * classes.size[of];
+		d[at + 1] += n * classes.bytes[of];
+		d[at + 2] += n * classes.bytes_variance[of];
+		d[at + 3] += n * classes.bytes_skew[of];
+		d[at + 4] += n;
+		d[at + 5] += n * classes.count[of];
+		d[at + 6] += n * classes.count_variance[of];
+		d[at + 7] += n * classes.count_skew[of];
+		if (classes.bytes_slack)
+			d[base + SLACK] += n * classes.bytes_slack[of];
+		if (classes.count_slack)
+			d[base + SLACK + 1] += n * classes.count_slack[of];
+		if (unknown) {
+			d[base + UNKNOWN] += unknown & 1;
+			d[base + UNKNOWN + 1] += unknown >> 1 & 1;
+		}
+		raise(d, base + RESERVE, classes.reserve_bytes[of]);
+		raise(d, base + RESERVE + 1, classes.reserve_count[of]);
+		raise(d, base + SAMPLED, classes.reserve_bytes[of]);
+		raise(d, base + PER_BYTE, classes.per_byte[of]);
+	}
+
+	/**
+	 * @param {number} row
+	 * @param {Tallies} other
+	 * @param {number} otherRow
+	 */
+	merge(row, other, otherRow) {
+		const d = this.data;
+		const o = other.data;
+		const base = row * STRIDE;
+		const from = otherRow * STRIDE;
+
+		for (let i = 0; i < RESERVE; i++)
+			d[base + i] += o[from + i];
+		for (let i = RESERVE; i < STRIDE; i++)
+			raise(d, base + i, o[from + i]);
+	}
+
+	/** @param {number} row */
+	samples(row) {
+		return this.data[row * STRIDE + SAMPLES];
+	}
+
+	/**
+	 * @param {number} row
+	 * @param {number} quantity
+	 */
+	value(row, quantity) {
+		const at = row * STRIDE + 4 * quantity + VALUE;
+
+		return this.data[at + USUAL] + this.data[at + SURE];
+	}
+
+	/**
+	 * @param {number} row
+	 * @param {number} quantity
+	 */
+	variance(row, quantity) {
+		const at = row * STRIDE + 4 * quantity + VARIANCE;
+
+		return Math.max(this.data[at + USUAL] + this.data[at + SURE], 0);
+	}
+
+	/**
+	 * What was certainly there: the bytes, or the number, of the samples themselves.
+	 * @param {number} row
+	 * @param {number} quantity
+	 */
+	seen(row, quantity) {
+		const at = row * STRIDE + 4 * quantity + SEEN;
+
+		return this.data[at + USUAL] + this.data[at + SURE];
+	}
+
+	/**
+	 * Is the error of that estimate known?
+	 * @param {number} row
+	 * @param {number} quantity
+	 */
+	hasError(row, quantity) {
+		return this.data[row * STRIDE + UNKNOWN + quantity] < 0.5;
+	}
+}
+
+/**
+ * @param {Float64Array} data
+ * @param {number} at
+ * @param {number} value
+ */
+function raise(data, at, value) {
+	if (value > data[at])
+		data[at] = value;
+}
