@@ -255,6 +255,10 @@ function missedTail(end, x) {
 	return count <= MOST_MISSED ? gammaLower(count, end.missedCount) : 0;
 }
 
+/**
+ * @param {HighEnd} end
+ * @param {number} x
+ */
 export function highEndTail(end, x) {
 	const law = end.slack > 0 ? widestLaw(end, (of) => lawTail(of, x, true).tail) : end.law;
 	const of = lawTail(law, x, true);

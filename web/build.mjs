@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// build.mjs OUT [--root ROOT] - bundles web/src into OUT: page.html and live.html, each one file that needs
+// no network, and THIRD_PARTY.txt.  script/web calls it.  The same input gives the same bytes.
+//
+// The two differ in their content security policy alone: page.html (`geiger html`) may connect to nothing,
+// live.html (`geiger serve`) to the server that it came from.  Script and style are allowed by their hashes,
+// nothing else runs.  The profile goes into the element "geiger-data", which is empty here
+// (docs/PAGE_DATA.md); it stands in each file once.
+
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const web = dirname(fileURLToPath(import.meta.url));
+const tools = resolve(web, '../build/web/node_modules');
+const esbuild = createRequire(join(tools, 'x.js'))('esbuild');
+const out = resolve(process.argv[2] ?? join(web, 'dist'));
+
+const result = await esbuild.build({
+	absWorkingDir: web,
+	entryPoints: ['src/main.js', 'src/style.css'],
+	outdir: out,
+	write: false,
+	bundle: true,
+	minify: true,
+	charset: 'utf8',
+	format: 'iife',
+	target: ['es2022'],
+	legalComments: 'inline',
+	nodePaths: [tools],
+	logLevel: 'warning',
+});
+
+function text(name) {
+	const found = result.outputFiles.find((file) => file.path.endsWith(name));
+
+	// What ends the element would end the script: there is none in what we write.
+	const value = found.text.trim();
+	if (/<\/(script|style)/i.test(value))
+		throw new Error(`${name}: would end its element`);
+	return value;
+}
+
+const hash = (value) => `'sha256-${createHash('sha256').update(value).digest('base64')}'`;
+const script = text('main.js');
+const style = text('style.css');
+const template = readFileSync(join(web, 'src/page.html'), 'utf8');
+const policy = (connect) =>
+	`default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; ` +
+	`img-src data:; connect-src ${connect}; base-uri 'none'; form-action 'none'`;
+
+function page(connect) {
+	const parts = { POLICY: policy(connect), SCRIPT: script, STYLE: style };
+
+	return template.replace(/@(POLICY|SCRIPT|STYLE)@/g, (_, name) => parts[name]);
+}
+
+mkdirSync(out, { recursive: true });
+writeFileSync(join(out, 'page.html'), page("'none'"));
+writeFileSync(join(out, 'live.html'), page("'self'"));
+writeFileSync(
+	join(out, 'THIRD_PARTY.txt'),
+	'SPDX-License-Identifier: Apache-2.0\n\n' +
+		'The page contains uPlot (SPDX: MIT), https://github.com/leeoniya/uPlot:\n\n' +
+		readFileSync(join(tools, 'uplot/LICENSE'), 'utf8'),
+);

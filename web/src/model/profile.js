@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// profile - the data of the page (docs/PAGE_DATA.md), made ready to be asked.
+//
+//   const profile = makeProfile(await readData(element));
+//   profile.parent[node], profile.end[node]      the subtree of a node is nodes [node, end)
+//   profile.cellNode[cell]                       cells are sorted by node, so its cells are one run, too
+//
+// Trusts nothing but the length of the columns: numbers out of range become 0, so that a damaged file shows
+// less instead of stopping the page.  Pure, but for readData().
+
+/** @typedef {Record<string, any>} Json */
+
+/**
+ * @typedef {object} Profile
+ * @property {Json} data             the object as it came, for what is shown as it is
+ * @property {Json} meta
+ * @property {string[]} names        of frames; 0 is the root
+ * @property {string[]} fullNames
+ * @property {string[]} moduleNames  of modules
+ * @property {string[]} modulePaths
+ * @property {Uint32Array} frameModule
+ * @property {number} nodeCount
+ * @property {Uint32Array} frame     of a node
+ * @property {Uint32Array} depth
+ * @property {Uint32Array} parent    0 for the root, too
+ * @property {Uint32Array} end       one past the last node of its subtree
+ * @property {Uint32Array} folded    for how many functions it stands; 0: it is one itself
+ * @property {number} cellCount
+ * @property {Uint32Array} cellNode
+ * @property {Uint32Array} cellClass
+ * @property {Float64Array} cellSamples
+ * @property {Uint32Array} bornBin
+ * @property {Uint8Array} inherited  1: not allocated where it is counted
+ * @property {Uint32Array} goneBin   binCount: never
+ * @property {Uint8Array} kept       1: never freed
+ * @property {Uint32Array} firstCell of a node, and one entry more: cells [firstCell[n], firstCell[n+1])
+ * @property {Record<string, Float64Array>} classes   columns: what one sample stands for
+ * @property {Float64Array} edges    of the time bins, ns
+ * @property {number} binCount
+ * @property {number | null} peakEdge
+ */
+
+/** @param {Json | undefined} columns @param {string} name @param {number} length */
+function column(columns, name, length) {
+	const found = columns?.[name];
+	const made = new Float64Array(length);
+
+	if (Array.isArray(found))
+		for (let i = 0; i < length; i++) {
+			const value = Number(found[i]);
+			made[i] = Number.isFinite(value) ? value : 0;
+		}
+	return made;
+}
+
+/** Whole numbers below `limit`; others become 0. @param {ArrayLike<number>} values @param {number} limit */
+function numbers(values, limit) {
+	const made = new Uint32Array(values.length);
+
+	for (let i = 0; i < values.length; i++) {
+		const value = values[i];
+		made[i] = value >= 0 && value < limit ? value : 0;
+	}
+	return made;
+}
+
+/** @param {Json | undefined} columns @param {string} name */
+const lengthOf = (columns, name) => (Array.isArray(columns?.[name]) ? columns[name].length : 0);
+
+/** @param {Uint32Array} depth as it came; made consistent here: nobody is deeper than a child */
+function family(depth) {
+	const count = depth.length;
+	const parent = new Uint32Array(count);
+	const end = new Uint32Array(count);
+	/** @type {number[]} */
+	const open = [0];
+
+	end[0] = count;
+	for (let node = 1; node < count; node++) {
+		const level = Math.max(1, Math.min(depth[node], open.length));
+
+		depth[node] = level;
+		while (open.length > level)
+			end[/** @type {number} */ (open.pop())] = node;
+		parent[node] = open[level - 1];
+		open.push(node);
+	}
+	for (const node of open)
+		end[node] = count;
+	return { parent, end };
+}
+
+/** @param {Json} data @returns {Profile} */
+export function makeProfile(data) {
+	if (data?.format !== 'geiger-page' || data.version !== 1)
+		throw new Error('not data of this page: format "geiger-page", version 1 is wanted');
+
+	/** @type {string[]} */
+	const strings = (Array.isArray(data.strings) ? data.strings : ['']).map(String);
+	/** @param {ArrayLike<number>} column */
+	const texts = (column) => Array.from(column, (number) => strings[number] ?? '');
+
+	const moduleCount = lengthOf(data.modules, 'name');
+	const frameCount = Math.max(1, lengthOf(data.frames, 'name'));
+	const names = texts(column(data.frames, 'name', frameCount));
+	const fullNames = texts(column(data.frames, 'full', frameCount));
+
+	const nodeCount = Math.max(1, lengthOf(data.nodes, 'depth'));
+	const depth = numbers(column(data.nodes, 'depth', nodeCount), nodeCount);
+	const { parent, end } = family(depth);
+
+	const cellCount = lengthOf(data.cells, 'node_delta');
+	const classCount = lengthOf(data.classes, 'size');
+	const edges = column(data.times, 'edges_ns', Math.max(2, lengthOf(data.times, 'edges_ns')));
+	const binCount = edges.length - 1;
+	const cells = spread(data.cells, cellCount, nodeCount, classCount, binCount);
+
+	return {
+		data,
+		meta: data.meta ?? {},
+		names,
+		fullNames: fullNames.map((full, frame) => full || names[frame]),
+		moduleNames: texts(column(data.modules, 'name', moduleCount)),
+		modulePaths: texts(column(data.modules, 'path', moduleCount)),
+		frameModule: numbers(column(data.frames, 'module', frameCount), Math.max(1, moduleCount)),
+		nodeCount,
+		frame: numbers(column(data.nodes, 'frame', nodeCount), frameCount),
+		depth,
+		parent,
+		end,
+		folded: numbers(column(data.nodes, 'folded', nodeCount), 2 ** 32),
+		cellCount,
+		...cells,
+		classes: Object.fromEntries(
+			CLASS_COLUMNS.map((name) => [name, column(data.classes, name, Math.max(1, classCount))]),
+		),
+		edges,
+		binCount,
+		peakEdge: data.times?.peak_edge ?? null,
+	};
+}
+
+const CLASS_COLUMNS = [
+	'size', 'sure', 'bytes', 'count', 'bytes_variance', 'count_variance', 'bytes_skew', 'count_skew',
+	'reserve_bytes', 'reserve_count', 'per_byte', 'bytes_slack', 'count_slack', 'unknown', 'kind',
+];
+
+/**
+ * @param {Json | undefined} source
+ * @param {number} cellCount
+ * @param {number} nodeCount
+ * @param {number} classCount
+ * @param {number} binCount
+ */
+function spread(source, cellCount, nodeCount, classCount, binCount) {
+	const cellNode = column(source, 'node_delta', cellCount);
+	const born = column(source, 'born', cellCount);
+	const gone = column(source, 'gone', cellCount);
+	const inherited = new Uint8Array(cellCount);
+	const kept = new Uint8Array(cellCount);
+	const firstCell = new Uint32Array(nodeCount + 1);
+	let node = 0;
+
+	for (let cell = 0; cell < cellCount; cell++) {
+		node = Math.max(0, Math.min(node + cellNode[cell], nodeCount - 1));
+		// Sorted: one that goes back is counted where the one before it is.
+		cellNode[cell] = cell > 0 ? Math.max(node, cellNode[cell - 1]) : node;
+		firstCell[cellNode[cell] + 1]++;
+		if (born[cell] > binCount) {
+			inherited[cell] = 1;
+			born[cell] -= binCount + 1;
+		}
+		if (gone[cell] >= binCount) {
+			kept[cell] = 1;
+			gone[cell] -= gone[cell] > binCount ? binCount + 1 : 0;
+		}
+	}
+	for (let i = 0; i < nodeCount; i++)
+		firstCell[i + 1] += firstCell[i];
+	return {
+		cellNode: Uint32Array.from(cellNode),
+		cellClass: numbers(column(source, 'class', cellCount), Math.max(1, classCount)),
+		cellSamples: column(source, 'n', cellCount),
+		bornBin: numbers(born, binCount),
+		inherited,
+		goneBin: numbers(gone, binCount + 1),
+		kept,
+		firstCell,
+	};
+}
+
+/** The functions from the outermost to this node, as frames. @param {Profile} profile @param {number} node */
+export function pathOf(profile, node) {
+	const path = [];
+
+	for (let at = node; at > 0; at = profile.parent[at])
+		path.push(profile.frame[at]);
+	return path.reverse();
+}
+
+/** "parse (libxml2.so.2)", as reports say it. @param {Profile} profile @param {number} frame */
+export function labelOf(profile, frame) {
+	const module = profile.moduleNames[profile.frameModule[frame]];
+
+	return module ? `${profile.names[frame]} (${module})` : profile.names[frame];
+}
+
+/** The bytes of a page's data. @param {string} base64 @returns {Promise<Json>} */
+export async function unpack(base64) {
+	const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+
+	return new Response(stream).json();
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// header - whose profile it is, and the numbers of its head, as in the text report.
+
+import { append, element, fill } from './dom.js';
+import { BYTES, COUNT } from '../model/tally.js';
+import { figureText, numberText, timeText } from '../model/figure.js';
+
+/** @typedef {import('./store.js').Store} Store */
+
+/** @param {string} name @param {string | null} value @param {string} [says] @param {string} [more] */
+function fact(name, value, says, more) {
+	return (
+		value !== null &&
+		element(
+			'div',
+			{ class: 'fact', title: says },
+			element('span', { class: 'name' }, name),
+			element('span', { class: 'value' }, value),
+			more ? element('span', { class: 'more' }, more) : null,
+		)
+	);
+}
+
+/** @param {any} triple @param {number} quantity */
+function triple(triple, quantity) {
+	if (!triple || triple.estimate === null)
+		return null;
+	return figureText(
+		{
+			estimate: triple.estimate,
+			low: triple.low ?? 0,
+			high: triple.high ?? Infinity,
+			isUnknown: triple.low === null && triple.high === null,
+		},
+		quantity,
+	);
+}
+
+/** @param {number | null | undefined} bytes */
+const bytes = (bytes) => (typeof bytes === 'number' ? numberText(bytes, BYTES) : null);
+
+/** @param {HTMLElement} host @param {Store} store */
+export function drawFacts(host, store) {
+	const { meta } = store.profile;
+	const totals = meta.totals ?? {};
+	const resident = meta.resident ?? {};
+
+	fill(
+		host,
+		fact('live at the end', triple(totals.live_bytes, BYTES), 'allocated and never freed', counts(totals.live_count)),
+		fact('allocated', triple(totals.allocated_bytes, BYTES), 'in the whole run', counts(totals.allocated_count)),
+		fact(
+			'peak',
+			triple(totals.peak_bytes, BYTES),
+			'the largest live estimate',
+			typeof meta.peak_at_ns === 'number' ? `at ${timeText(meta.peak_at_ns)}` : '',
+		),
+		fact('RSS', bytes(resident.rss_bytes), 'resident memory, the last reading', restOf(resident)),
+	);
+}
+
+/** @param {any} count */
+function counts(count) {
+	const text = triple(count, COUNT);
+
+	return text === null ? '' : `${text} allocations`;
+}
+
+/** @param {any} resident */
+function restOf(resident) {
+	const slack = bytes(resident.slack_bytes);
+	const rest = bytes(resident.rest_bytes);
+
+	return [slack && `slack ${slack}`, rest && `rest ${rest}`].filter(Boolean).join(', ');
+}
+
+/** @param {HTMLElement} host @param {Store} store */
+export function drawTitle(host, store) {
+	const { meta } = store.profile;
+	const command = meta.command ?? meta.title ?? '';
+	const says = [
+		typeof meta.duration_ns === 'number' && timeText(meta.duration_ns),
+		meta.host && `on ${meta.host}`,
+		meta.interval_bytes > 0 && `every ${numberText(meta.interval_bytes, BYTES)}`,
+		meta.scheme && `by ${meta.scheme}`,
+		typeof meta.samples === 'number' && `${meta.samples} samples`,
+		typeof meta.confidence === 'number' && `${Math.round(meta.confidence * 100)} % intervals`,
+	].filter(Boolean);
+
+	fill(host, element('span', { class: 'command', title: command }, command));
+	append(host, [element('span', { class: 'says', title: when(meta.start_seconds) }, says.join(' · '))]);
+	document.title = command ? `${command} - geiger` : 'geiger';
+}
+
+/** @param {unknown} seconds */
+function when(seconds) {
+	return typeof seconds === 'number' ? `began ${new Date(seconds * 1000).toISOString()}` : null;
+}
+
+/** @param {HTMLElement} host @param {Store} store */
+export function drawNotes(host, store) {
+	const { meta, data } = store.profile;
+	const notes = [...(meta.notes ?? []), ...(data.folds?.notes ?? [])].map(String);
+	const { frames = 0, of = 0, module = '' } = meta.unresolved ?? {};
+
+	if (frames > 0)
+		notes.push(`${frames} of ${of} frames have no name, most of them in ${module}`);
+	if (meta.dropped > 0)
+		notes.push(`${meta.dropped} samples and events found no place`);
+	host.hidden = notes.length === 0;
+	fill(
+		host,
+		element('summary', {}, notes.length === 1 ? notes[0] : `${notes.length} notes: ${notes[0]}`),
+		element('ul', {}, (notes.length > 1 ? notes : []).map((note) => element('li', {}, note))),
+	);
+	host.classList.toggle('single', notes.length === 1);
+}

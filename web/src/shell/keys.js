@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// keys - what the keyboard does everywhere; views have more (their `keys`).  The help shows these lists.
+
+/** @type {[string, string][]} */
+export const KEYS = [
+	['/', 'search'],
+	['Esc', 'step back: close, clear the search, zoom out, whole run'],
+	['m', 'next metric'],
+	['u', 'bytes or allocations'],
+	['d', 'dark, light, as the system'],
+	['1 … 9', 'views'],
+	['?', 'this help'],
+];
+
+/** @type {[string, string][]} */
+export const FLAME_KEYS = [
+	['← → ↑ ↓', 'walk from frame to frame'],
+	['Enter', 'zoom to the frame'],
+	['Backspace', 'zoom out by one'],
+	['0', 'zoom out'],
+	['i', 'inverted: from who asked for the memory to the callers'],
+	['s', 'sandwich: callers and callees of the function'],
+	['h', 'hide the function and all below it'],
+	['o', 'only stacks with the function'],
+	['c', 'copy the stack as text'],
+	['n, N', 'next, previous match'],
+];
+
+/** Does the person write into this? @param {EventTarget | null} target */
+export function isTyping(target) {
+	return (
+		target instanceof HTMLElement &&
+		(target.tagName === 'INPUT' || target.tagName === 'SELECT' || target.tagName === 'TEXTAREA')
+	);
+}

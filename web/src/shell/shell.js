@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// shell - the page around the views: header, chart of time, tabs, and the line at the bottom; it keeps the
+// URL and hears the keyboard.
+//
+// One subscription feeds everything in a fixed order, so that a change is drawn once.
+
+import { VIEWS, timeView } from '../views/index.js';
+import { element, fill } from './dom.js';
+import { drawFacts, drawNotes, drawTitle } from './header.js';
+import { makeHelp } from './help.js';
+import { isTyping } from './keys.js';
+import { DEFAULTS, readState, writeState } from './state.js';
+import { drawStatus } from './status.js';
+import { makeToolbar, metricsOf } from './toolbar.js';
+
+/** @typedef {import('./store.js').Store} Store */
+/** @typedef {import('./view.js').Mounted} Mounted */
+
+const EVERYTHING = new Set([...Object.keys(DEFAULTS), 'profile', 'size']);
+/** Changes of these are steps that "back" goes back. */
+const STEPS = ['view', 'metric', 'unit', 'hide', 'focus', 'inverted', 'zoom', 'sandwich'];
+
+/** @param {Store} store */
+const viewsOf = (store) => VIEWS.filter((view) => !view.exists || view.exists(store));
+
+/** @param {HTMLElement} root @param {Store} store */
+export function openShell(root, store) {
+	const title = element('div', { class: 'title' });
+	const facts = element('div', { class: 'facts' });
+	const notes = element('details', { class: 'notes' });
+	const time = element('div', { class: 'time' });
+	const main = element('main', { class: 'view' });
+	const status = element('footer', { class: 'status', role: 'status' });
+	const help = makeHelp();
+	const toolbar = makeToolbar(store, viewsOf);
+	const theme = element('button', { class: 'quiet', onclick: () => nextTheme(store) });
+
+	fill(
+		root,
+		element(
+			'header',
+			{ class: 'head' },
+			element('span', { class: 'brand' }, 'geiger'),
+			title,
+			theme,
+			element('button', { class: 'quiet', title: 'Help: key ?', 'aria-label': 'Help', onclick: () => help.showModal() }, '?'),
+		),
+		facts,
+		notes,
+		time,
+		toolbar.bar,
+		main,
+		status,
+		help,
+	);
+
+	const timeMounted = timeView && (!timeView.exists || timeView.exists(store)) ? timeView.mount(time, store) : null;
+	time.hidden = timeMounted === null;
+	const switchView = viewSwitch(main, store);
+
+	/** @param {Set<string>} changed */
+	function update(changed) {
+		if (changed.has('theme'))
+			showTheme(theme, store);
+		if (changed.has('profile')) {
+			drawTitle(title, store);
+			drawFacts(facts, store);
+			drawNotes(notes, store);
+		}
+		toolbar.update(changed);
+		timeMounted?.update(changed);
+		switchView.update(changed);
+		drawStatus(status, store);
+	}
+
+	store.subscribe((changed) => {
+		keepUrl(store, changed);
+		update(changed);
+	});
+	window.addEventListener('popstate', () => store.set(readState(location.hash)));
+	window.addEventListener('hashchange', () => store.set(readState(location.hash)));
+	window.addEventListener('resize', () => store.tell(new Set(['size'])));
+	document.addEventListener('keydown', (event) => onKey(event, store, { help, search: toolbar.search, switchView }));
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => store.tell(new Set(['theme'])));
+	update(EVERYTHING);
+}
+
+/** Mounts the view that the state names. @param {HTMLElement} main @param {Store} store */
+function viewSwitch(main, store) {
+	/** @type {{ id: string, mounted: Mounted } | null} */
+	let current = null;
+
+	return {
+		/** @param {KeyboardEvent} event */
+		key: (event) => current?.mounted.key?.(event) ?? false,
+		/** @param {Set<string>} changed */
+		update(changed) {
+			const views = viewsOf(store);
+			const view = views.find(({ id }) => id === store.state.view) ?? views[0];
+
+			if (current?.id === view.id) {
+				current.mounted.update(changed);
+				return;
+			}
+			current?.mounted.destroy();
+			fill(main);
+			main.className = `view ${view.id}${view.fills ? ' fills' : ''}`;
+			current = { id: view.id, mounted: view.mount(main, store) };
+			current.mounted.update(EVERYTHING);
+		},
+	};
+}
+
+/** @param {Store} store @param {Set<string>} changed */
+function keepUrl(store, changed) {
+	const hash = writeState(store.state);
+	const url = `${location.pathname}${location.search}${hash ? `#${hash}` : ''}`;
+
+	if (`#${hash}` === location.hash || (hash === '' && location.hash === ''))
+		return;
+	// A brush that is drawn, or a word that is typed, is no step of its own.
+	if (STEPS.some((name) => changed.has(name)))
+		history.pushState(null, '', url);
+	else
+		history.replaceState(null, '', url);
+}
+
+const THEMES = /** @type {const} */ (['auto', 'light', 'dark']);
+const THEME_SIGNS = { auto: '◐', light: '○', dark: '●' };
+
+/** @param {Store} store */
+function nextTheme(store) {
+	store.set({ theme: THEMES[(THEMES.indexOf(store.state.theme) + 1) % THEMES.length] });
+}
+
+/** @param {HTMLElement} button @param {Store} store */
+function showTheme(button, store) {
+	const { theme } = store.state;
+	const dark = theme === 'dark' || (theme === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
+
+	document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+	button.textContent = THEME_SIGNS[theme];
+	button.title = `Colours: ${theme === 'auto' ? 'as the system' : theme} (key d)`;
+	button.setAttribute('aria-label', button.title);
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {Store} store
+ * @param {{ help: HTMLDialogElement, search: HTMLInputElement, switchView: { key: (event: KeyboardEvent) => boolean } }} parts
+ */
+function onKey(event, store, { help, search, switchView }) {
+	if (event.ctrlKey || event.metaKey || event.altKey || help.open)
+		return;
+	if (isTyping(event.target)) {
+		if (event.key === 'Escape' || event.key === 'Enter') {
+			if (event.key === 'Escape')
+				store.set({ search: '' });
+			/** @type {HTMLElement} */ (event.target).blur();
+		}
+		return;
+	}
+	if (switchView.key(event) || pageKey(event, store, help, search))
+		event.preventDefault();
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {Store} store
+ * @param {HTMLDialogElement} help
+ * @param {HTMLInputElement} search
+ */
+function pageKey(event, store, help, search) {
+	const metrics = metricsOf(store);
+	const { state } = store;
+
+	switch (event.key) {
+	case '/':
+		search.focus();
+		search.select();
+		return true;
+	case '?':
+		help.showModal();
+		return true;
+	case 'd':
+		nextTheme(store);
+		return true;
+	case 'u':
+		store.set({ unit: state.unit === 'bytes' ? 'count' : 'bytes' });
+		return true;
+	case 'm':
+		store.set({ metric: metrics[(metrics.indexOf(state.metric) + 1) % metrics.length] });
+		return true;
+	case 'Escape':
+		return stepBack(store);
+	default: {
+		const view = /^[1-9]$/.test(event.key) && viewsOf(store)[Number(event.key) - 1];
+
+		if (view)
+			store.set({ view: view.id });
+		return Boolean(view);
+	}
+	}
+}
+
+/** Esc: what was chosen last of these, goes first. @param {Store} store */
+function stepBack(store) {
+	const { state } = store;
+
+	if (state.search !== '')
+		store.set({ search: '' });
+	else if (state.sandwich !== '')
+		store.set({ sandwich: '' });
+	else if (state.zoom.length > 0)
+		store.set({ zoom: [] });
+	else if (state.hide.length > 0 || state.focus.length > 0)
+		store.set({ hide: [], focus: [] });
+	else if (state.from !== null || state.to !== null)
+		store.set({ from: null, to: null });
+	else
+		return false;
+	return true;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// state - what the person chose, and how the URL tells it.  Pure.
+//
+//   readState('#view=table&metric=allocated&from=1.5&to=2')
+//   writeState(state)             only what is not the default, in a fixed order
+//
+// What does not make sense is left out: a link from another version opens, if not on the same spot.
+
+/**
+ * @typedef {object} State
+ * @property {string} view
+ * @property {Metric} metric
+ * @property {Unit} unit
+ * @property {number | null} from   of the window, ns since the start; null: from the start
+ * @property {number | null} to     null: to the end
+ * @property {string} search        what is highlighted: a part of names, or /a regular expression/
+ * @property {string[]} hide        stacks with one of these functions are left out
+ * @property {string[]} focus       only stacks with each of these
+ * @property {Theme} theme
+ * @property {boolean} inverted     flame: callers on top, from who asked for the memory on
+ * @property {string[]} zoom        flame: functions from the outermost to the one that fills the width
+ * @property {string} sandwich      flame: the function between its callers and callees; "": none
+ * @property {string} extra         for a view's own use (a sort order)
+ *
+ * @typedef {'live' | 'peak' | 'kept' | 'allocated' | 'freed'} Metric
+ * @typedef {'bytes' | 'count'} Unit
+ * @typedef {'auto' | 'light' | 'dark'} Theme
+ */
+
+/** @type {readonly Metric[]} */
+export const METRICS = ['live', 'peak', 'kept', 'allocated', 'freed'];
+
+/** @type {Record<Metric, { title: string, says: string }>} */
+export const METRIC_TEXTS = {
+	live: { title: 'Live', says: 'allocated and not freed, at the end of the window' },
+	peak: { title: 'Peak', says: 'live at the moment of the largest estimate, whatever the window' },
+	kept: { title: 'Kept', says: 'allocated in the window and still live at its end' },
+	allocated: { title: 'Allocated', says: 'allocated in the window, freed or not' },
+	freed: { title: 'Freed', says: 'freed in the window' },
+};
+
+/** @type {Readonly<State>} */
+export const DEFAULTS = Object.freeze({
+	view: 'flame',
+	metric: 'live',
+	unit: 'bytes',
+	from: null,
+	to: null,
+	search: '',
+	hide: [],
+	focus: [],
+	theme: 'auto',
+	inverted: false,
+	zoom: [],
+	sandwich: '',
+	extra: '',
+});
+
+/** @type {Record<string, readonly string[]>} */
+const CHOICES = { metric: METRICS, unit: ['bytes', 'count'], theme: ['auto', 'light', 'dark'] };
+
+/** Decoding never throws: links get damaged. @param {string} text */
+function decode(text) {
+	try {
+		return decodeURIComponent(text.replace(/\+/g, ' '));
+	} catch {
+		return text;
+	}
+}
+
+/**
+ * @param {string} hash with or without its '#'
+ * @returns {State}
+ */
+export function readState(hash) {
+	/** @type {Record<string, any>} */
+	const state = { ...DEFAULTS };
+
+	for (const part of hash.replace(/^#/, '').split('&')) {
+		const at = part.indexOf('=');
+		const name = part.slice(0, at);
+		const raw = part.slice(at + 1);
+
+		if (at < 1 || !Object.hasOwn(DEFAULTS, name))
+			continue;
+		const fallback = /** @type {Record<string, any>} */ (DEFAULTS)[name];
+		if (Array.isArray(fallback)) {
+			state[name] = raw === '' ? [] : raw.split(';').map(decode);
+		} else if (name === 'from' || name === 'to') {
+			const seconds = raw === '' ? NaN : Number(raw);
+			state[name] = Number.isFinite(seconds) ? Math.round(seconds * 1e9) : null;
+		} else if (typeof fallback === 'boolean') {
+			state[name] = raw === '1';
+		} else if (!CHOICES[name] || CHOICES[name].includes(raw)) {
+			state[name] = decode(raw);
+		}
+	}
+	if (state.from !== null && state.to !== null && state.from > state.to)
+		[state.from, state.to] = [state.to, state.from];
+	return /** @type {State} */ (state);
+}
+
+/** ";" and "&" are ours; everything else as URLs have it. @param {string} text */
+const encode = (text) => encodeURIComponent(text).replace(/%2F/g, '/').replace(/%20/g, '+');
+
+/**
+ * @param {State} state
+ * @returns {string} without its '#'; "" for the defaults
+ */
+export function writeState(state) {
+	const parts = [];
+
+	for (const name of Object.keys(DEFAULTS)) {
+		const value = /** @type {any} */ (state)[name];
+		const fallback = /** @type {any} */ (DEFAULTS)[name];
+
+		if (Array.isArray(fallback)) {
+			if (value.length > 0)
+				parts.push(`${name}=${value.map(encode).join(';')}`);
+		} else if (value !== fallback) {
+			if (name === 'from' || name === 'to')
+				parts.push(`${name}=${value / 1e9}`);
+			else
+				parts.push(`${name}=${typeof value === 'boolean' ? 1 : encode(value)}`);
+		}
+	}
+	return parts.join('&');
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// status - the line at the bottom: what is selected, how sure that is, and what was left out by hand.
+
+import { figureText, numberText, samplesText, timeText } from '../model/figure.js';
+import { figureOf } from '../model/groups.js';
+import { COUNT, BYTES } from '../model/tally.js';
+import { element, fill } from './dom.js';
+import { METRIC_TEXTS } from './state.js';
+
+/** @typedef {import('./store.js').Store} Store */
+
+/** "at 670 ms", "from 0 ns to 1.2 s", "at the end". @param {Store} store */
+export function windowText(store) {
+	const { state, profile } = store;
+	const { fromEdge, toEdge } = store.selection();
+	const from = timeText(profile.edges[fromEdge]);
+	const to = toEdge === profile.binCount ? 'the end' : timeText(profile.edges[toEdge]);
+
+	if (state.metric === 'peak')
+		return profile.peakEdge === null ? '' : `at ${timeText(profile.edges[profile.peakEdge])}`;
+	if (state.metric === 'live')
+		return `at ${to}`;
+	return fromEdge === 0 && toEdge === profile.binCount ? 'in the whole run' : `from ${from} to ${to}`;
+}
+
+/** @param {HTMLElement} host @param {Store} store */
+export function drawStatus(host, store) {
+	const { state, profile } = store;
+	const selection = store.selection();
+	const quantity = state.unit === 'bytes' ? BYTES : COUNT;
+	const figure = figureOf(selection, [[0, profile.nodeCount]], false);
+	const unseen = profile.meta.unseen_bytes;
+
+	fill(
+		host,
+		element(
+			'span',
+			{ class: 'selected', title: METRIC_TEXTS[state.metric].says },
+			`${METRIC_TEXTS[state.metric].title} ${windowText(store)}: `,
+			element('b', {}, figureText(figure, quantity)),
+			`, ${samplesText(selection.totalSamples[0])}`,
+		),
+		chips(store),
+		unseen > 0 &&
+			element(
+				'span',
+				{ class: 'unseen' },
+				`A stack that was never sampled holds less than ${numberText(unseen, BYTES)}.`,
+			),
+	);
+}
+
+/** What hides something, each with a button that ends it. @param {Store} store */
+function chips(store) {
+	const { state } = store;
+	/** @param {string} says @param {string} text @param {() => void} end */
+	const chip = (says, text, end) =>
+		element(
+			'button',
+			{ class: 'chip', title: `${says} ${text}; click to end it`, onclick: end },
+			`${says} `,
+			element('b', {}, text),
+			' ✕',
+		);
+
+	return [
+		...state.hide.map((name) => chip('without', name, () => store.set({ hide: state.hide.filter((other) => other !== name) }))),
+		...state.focus.map((name) => chip('only', name, () => store.set({ focus: state.focus.filter((other) => other !== name) }))),
+		state.from !== null || state.to !== null
+			? chip('window', rangeText(store), () => store.set({ from: null, to: null }))
+			: null,
+	];
+}
+
+/** @param {Store} store */
+function rangeText(store) {
+	const { edges } = store.profile;
+	const { fromEdge, toEdge } = store.selection();
+
+	return `${timeText(edges[fromEdge])} to ${timeText(edges[toEdge])}`;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// toolbar - tabs, metric, unit and search: how the state is changed by hand.
+
+import { element, fill } from './dom.js';
+import { METRICS, METRIC_TEXTS } from './state.js';
+
+/** @typedef {import('./store.js').Store} Store */
+/** @typedef {import('./view.js').View} View */
+
+/**
+ * Buttons of which one is pressed.
+ *
+ * @template {string} Value
+ * @param {string} label
+ * @param {[Value, string, string][]} choices value, text, what it means
+ * @param {(value: Value) => void} choose
+ */
+export function makeSwitch(label, choices, choose) {
+	const buttons = choices.map(([value, text, says]) =>
+		element('button', { 'data-value': value, title: says, onclick: () => choose(value) }, text),
+	);
+	const group = element('div', { class: 'switch', role: 'group', 'aria-label': label }, buttons);
+
+	return {
+		group,
+		/** @param {string} value @param {(value: string) => boolean} [exists] */
+		show(value, exists = () => true) {
+			for (const button of buttons) {
+				button.setAttribute('aria-pressed', String(button.dataset.value === value));
+				button.hidden = !exists(button.dataset.value ?? '');
+			}
+		},
+	};
+}
+
+/** Which metrics does this profile have? @param {Store} store */
+export function metricsOf(store) {
+	const { meta, peakEdge } = store.profile;
+
+	return METRICS.filter((metric) => {
+		if (metric === 'peak')
+			return peakEdge !== null;
+		return meta.has_history !== false || metric === 'live' || metric === 'allocated';
+	});
+}
+
+/**
+ * @param {Store} store
+ * @param {(store: Store) => View[]} viewsOf
+ */
+export function makeToolbar(store, viewsOf) {
+	const tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
+	const metric = makeSwitch(
+		'Metric',
+		METRICS.map((name) => [name, METRIC_TEXTS[name].title, METRIC_TEXTS[name].says]),
+		(value) => store.set({ metric: value }),
+	);
+	const unit = makeSwitch(
+		'Unit',
+		[
+			['bytes', 'Bytes', 'show bytes'],
+			['count', 'Allocations', 'show allocations'],
+		],
+		(value) => store.set({ unit: /** @type {'bytes' | 'count'} */ (value) }),
+	);
+	const search = element('input', {
+		type: 'search',
+		placeholder: 'Search  /',
+		'aria-label': 'Search functions; /.../ is a regular expression',
+		title: 'Search functions; /.../ is a regular expression',
+		spellcheck: 'false',
+		autocomplete: 'off',
+		oninput: () => store.set({ search: search.value }),
+	});
+	const bar = element(
+		'div',
+		{ class: 'toolbar' },
+		tabs,
+		element('div', { class: 'choices' }, metric.group, unit.group, element('div', { class: 'search' }, search)),
+	);
+
+	function drawTabs() {
+		fill(
+			tabs,
+			viewsOf(store).map((view, index) =>
+				element(
+					'button',
+					{
+						role: 'tab',
+						'aria-selected': String(view.id === store.state.view),
+						title: `key ${index + 1}`,
+						onclick: () => store.set({ view: view.id }),
+					},
+					view.title,
+				),
+			),
+		);
+	}
+
+	return {
+		bar,
+		search,
+		/** @param {Set<string>} changed */
+		update(changed) {
+			const has = metricsOf(store);
+
+			if (changed.has('view') || changed.has('profile'))
+				drawTabs();
+			metric.show(store.state.metric, (name) => has.includes(/** @type {any} */ (name)));
+			unit.show(store.state.unit);
+			if (search.value !== store.state.search)
+				search.value = store.state.search;
+		},
+	};
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The views of the page, in the order of their tabs.  `timeView` stands above them all: its brush sets the
+// window that the others follow.
+
+import { flameView } from './flame.js';
+
+/** @type {import('../shell/view.js').View | null} */
+export const timeView = null;
+
+/** @type {import('../shell/view.js').View[]} */
+export const VIEWS = [flameView];
