@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rows - what is selected, added up by function, file, module, kind or size: the rows of tables and histograms.
+//
+//   const rows = rowsOf(store.selection(), 'function');
+//   rows.order('self', true)            numbers of rows, the largest first
+//   rows.label(i), rows.figure(i, 'total')
+//
+// Self is what the row's own code asked for; total also what was called from it, each sample once however often
+// the row is on the stack: the sum over the outermost nodes of the row.  Lines, threads and processes are in no
+// cell: their rows are those of the whole run (docs/PAGE_DATA.md, "tables"), and isWholeRun says so.  So are all
+// rows of a whole run where the tree was folded, as in tables nothing is.
+//
+// Cost: one pass over cells and nodes; an interval is computed when it is asked for, and kept.  Pure.
+
+import { figureOf } from './interval.js';
+import { BYTES, COUNT, Tallies } from './tally.js';
+
+/**
+ * @typedef {import('./profile.js').Profile} Profile
+ * @typedef {import('./select.js').Selection} Selection
+ * @typedef {import('./figure.js').Figure} Figure
+ * @typedef {'function' | 'file' | 'module' | 'kind' | 'size' | 'line' | 'thread' | 'process'} Grouping
+ * @typedef {'self' | 'total'} Side
+ */
+
+/**
+ * @typedef {object} Rows
+ * @property {Grouping} by
+ * @property {number} length
+ * @property {boolean} hasTotal   false: self and total are the same
+ * @property {boolean} isWholeRun it is not of the window, but of the whole run
+ * @property {Figure & { samples: number }} all  everything that is selected
+ * @property {(row: number) => string} label
+ * @property {(row: number) => string} detail   where it is; "" if there is nothing to say
+ * @property {(row: number) => number} frame    0: the row is no function
+ * @property {(row: number) => number} key      what it is sorted by in its natural order
+ * @property {(row: number, side: Side) => number} samples
+ * @property {(row: number, side: Side) => number} value
+ * @property {(row: number, side: Side) => Figure & { samples: number }} figure
+ */
+
+/** @type {Record<Grouping, string>} */
+export const GROUPING_TITLES = {
+	function: 'Function',
+	line: 'Line',
+	file: 'File',
+	module: 'Module',
+	kind: 'Kind',
+	size: 'Size',
+	thread: 'Thread',
+	process: 'Process',
+};
+
+const FROM_TABLES = ['line', 'thread', 'process'];
+
+/** Which groupings this profile has data for. @param {Profile} profile @returns {Grouping[]} */
+export function groupingsOf(profile) {
+	const { data } = profile;
+	/** @param {string} name */
+	const rowCount = (name) => data.tables?.[name]?.row_count ?? 0;
+
+	return /** @type {Grouping[]} */ (Object.keys(GROUPING_TITLES)).filter((by) => {
+		if (by === 'file')
+			return (data.frames?.file ?? []).some(Boolean);
+		if (by === 'kind')
+			return (data.kinds ?? []).length > 1;
+		if (by === 'process' || by === 'thread')
+			return rowCount(by) > 1;
+		return !FROM_TABLES.includes(by) || rowCount(by) > 0;
+	});
+}
+
+/** The class of a size: sizes in (upper/2, upper]; 0: empty blocks. @param {number} size */
+export function sizeClassOf(size) {
+	return size < 1 ? 0 : 2 ** Math.ceil(Math.log2(size));
+}
+
+const SIZE_NAMES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** A power of two as people write it: "64 KiB". @param {number} bytes */
+export function sizeText(bytes) {
+	let value = bytes;
+	let i = 0;
+
+	while (value >= 1024 && i + 1 < SIZE_NAMES.length) {
+		value /= 1024;
+		i++;
+	}
+	return `${value} ${SIZE_NAMES[i]}`;
+}
+
+/** "33-64 B", "0 B", "17-32 KiB": what is in a class. @param {number} upper */
+export function sizeClassText(upper) {
+	if (upper <= 2)
+		return `${upper} B`;
+	return upper < 1024 ? `${upper / 2 + 1}-${upper} B` : `> ${sizeText(upper / 2)}, ≤ ${sizeText(upper)}`;
+}
+
+/** Numbers keys in the order in which they come. */
+class Keys {
+	/** @type {Map<number | string, number>} */
+	#rows = new Map();
+	/** @type {(number | string)[]} */
+	list = [];
+
+	/** @param {number | string} key */
+	row(key) {
+		let row = this.#rows.get(key);
+
+		if (row === undefined) {
+			row = this.list.length;
+			this.#rows.set(key, row);
+			this.list.push(key);
+		}
+		return row;
+	}
+}
+
+/**
+ * The row of each node, of groupings that are places; row 0 of the root.  FOLDED has what is too light to
+ * be told apart.
+ *
+ * @param {Profile} profile
+ * @param {'function' | 'file' | 'module'} by
+ */
+function placeRows(profile, by) {
+	const { data, nodeCount, frame, folded, frameModule } = profile;
+	const keys = new Keys();
+	const rowOf = new Uint32Array(nodeCount);
+	/** @type {number[]} */
+	const files = data.frames?.file ?? [];
+	/** @param {number} of */
+	const keyOf = (of) => {
+		if (by === 'function')
+			return of;
+		return by === 'module' ? frameModule[of] : `${files[of] ?? 0}/${frameModule[of]}`;
+	};
+
+	for (let node = 1; node < nodeCount; node++)
+		rowOf[node] = keys.row(folded[node] ? 'folded' : keyOf(frame[node]));
+	return { rowOf, keys: keys.list };
+}
+
+/** Tallies of each node's self. @param {Selection} selection */
+function nodeTallies(selection) {
+	const { profile, weight } = selection;
+	const { cellCount, cellNode, cellClass, classes, nodeCount, meta } = profile;
+	const tallies = new Tallies(nodeCount, Number(meta.exposure_bytes) || 0);
+
+	for (let cell = 0; cell < cellCount; cell++)
+		if (weight[cell] > 0)
+			tallies.add(cellNode[cell], classes, cellClass[cell], weight[cell]);
+	return tallies;
+}
+
+/**
+ * @param {Selection} selection
+ * @param {'function' | 'file' | 'module'} by
+ */
+function addPlaces(selection, by) {
+	const { profile } = selection;
+	const { nodeCount, parent, end } = profile;
+	const exposure = Number(profile.meta.exposure_bytes) || 0;
+	const { rowOf, keys } = placeRows(profile, by);
+	const ofNodes = nodeTallies(selection);
+	const self = new Tallies(keys.length, exposure);
+	const total = new Tallies(keys.length, exposure);
+	// Of a row: one past the subtree of its outermost node; nodes before that are within it.
+	const inside = new Uint32Array(keys.length);
+
+	for (let node = 1; node < nodeCount; node++)
+		if (ofNodes.samples(node) > 0)
+			self.merge(rowOf[node], ofNodes, node);
+	for (let node = nodeCount - 1; node > 0; node--)
+		if (ofNodes.samples(node) > 0)
+			ofNodes.merge(parent[node], ofNodes, node);
+	for (let node = 1; node < nodeCount; node++) {
+		if (node < inside[rowOf[node]])
+			continue;
+		inside[rowOf[node]] = end[node];
+		total.merge(rowOf[node], ofNodes, node);
+	}
+	return { self, total, keys };
+}
+
+/**
+ * @param {Selection} selection
+ * @param {'kind' | 'size'} by
+ */
+function addClasses(selection, by) {
+	const { profile, weight } = selection;
+	const { cellCount, cellClass, classes, meta } = profile;
+	const classCount = classes.size.length;
+	const keys = new Keys();
+	const rowOf = new Uint32Array(classCount);
+	const sums = new Float64Array(classCount);
+
+	for (let cell = 0; cell < cellCount; cell++)
+		sums[cellClass[cell]] += weight[cell];
+	for (let of = 0; of < classCount; of++)
+		rowOf[of] = keys.row(by === 'size' ? sizeClassOf(classes.size[of]) : classes.kind[of]);
+	const self = new Tallies(keys.list.length, Number(meta.exposure_bytes) || 0);
+
+	for (let of = 0; of < classCount; of++)
+		if (sums[of] > 0)
+			self.add(rowOf[of], classes, of, sums[of]);
+	return { self, total: self, keys: keys.list };
+}
+
+/**
+ * All that is selected: an interval that was fixed in advance.
+ *
+ * @param {Selection} selection
+ */
+export function figureOfAll(selection) {
+	const { profile, weight } = selection;
+	const { cellCount, cellClass, classes, meta } = profile;
+	const sums = new Float64Array(classes.size.length);
+	const tallies = new Tallies(1, Number(meta.exposure_bytes) || 0);
+
+	for (let cell = 0; cell < cellCount; cell++)
+		sums[cellClass[cell]] += weight[cell];
+	for (let of = 0; of < sums.length; of++)
+		if (sums[of] > 0)
+			tallies.add(0, classes, of, sums[of]);
+	return figureOf(tallies, 0, quantityOf(selection), Number(meta.confidence) || 0.95, false);
+}
+
+/** @param {Selection} selection */
+function quantityOf(selection) {
+	return selection.unit === 'count' ? COUNT : BYTES;
+}
+
+/** @param {Profile} profile @param {Grouping} by @param {number | string} key */
+function labelOfKey(profile, by, key) {
+	const { data } = profile;
+
+	if (key === 'folded')
+		return 'folded: too light to be told apart';
+	switch (by) {
+	case 'function':
+		return profile.names[Number(key)] || '?';
+	case 'module':
+		return profile.moduleNames[Number(key)] || '[unknown]';
+	case 'file':
+		return String(data.strings?.[Number(String(key).split('/')[0])] || '[no file known]');
+	case 'kind':
+		return String(data.kinds?.[Number(key)] ?? '?');
+	default:
+		return sizeClassText(Number(key));
+	}
+}
+
+/** @param {Profile} profile @param {Grouping} by @param {number | string} key */
+function detailOfKey(profile, by, key) {
+	const { data } = profile;
+
+	if (key === 'folded')
+		return '';
+	switch (by) {
+	case 'function': {
+		const of = Number(key);
+		const file = data.strings?.[data.frames?.file?.[of]] ?? '';
+		const line = data.frames?.line?.[of];
+		const module = profile.moduleNames[profile.frameModule[of]] ?? '';
+
+		return [file && (line ? `${file}:${line}` : file), module].filter(Boolean).join(' · ');
+	}
+	case 'module':
+		return profile.modulePaths[Number(key)] ?? '';
+	case 'file':
+		return profile.moduleNames[Number(String(key).split('/')[1])] ?? '';
+	default:
+		return '';
+	}
+}
+
+/**
+ * @param {Selection} selection
+ * @param {Grouping} by
+ * @returns {Rows}
+ */
+function rowsOfCells(selection, by) {
+	const { profile } = selection;
+	const quantity = quantityOf(selection);
+	const confidence = Number(profile.meta.confidence) || 0.95;
+	const isPlace = by === 'function' || by === 'file' || by === 'module';
+	const { self, total, keys } = isPlace
+		? addPlaces(selection, by)
+		: addClasses(selection, by === 'kind' ? 'kind' : 'size');
+	// Rows that have a sample; the others are not selected.
+	const shown = keys.map((_, row) => row).filter((row) => total.samples(row) > 0);
+	/** @type {Map<number, Figure & { samples: number }>} */
+	const figures = new Map();
+	/** @param {Side} side */
+	const tallies = (side) => (side === 'self' ? self : total);
+
+	return {
+		by,
+		length: shown.length,
+		hasTotal: isPlace,
+		isWholeRun: false,
+		all: figureOfAll(selection),
+		label: (i) => labelOfKey(profile, by, keys[shown[i]]),
+		detail: (i) => detailOfKey(profile, by, keys[shown[i]]),
+		frame: (i) => (by === 'function' ? Number(keys[shown[i]]) || 0 : 0),
+		key: (i) => Number(keys[shown[i]]) || 0,
+		samples: (i, side) => tallies(side).samples(shown[i]),
+		value: (i, side) => tallies(side).value(shown[i], quantity),
+		figure: (i, side) => {
+			const at = 2 * i + (side === 'self' ? 0 : 1);
+			let figure = figures.get(at);
+
+			if (figure === undefined) {
+				figure = figureOf(tallies(side), shown[i], quantity, confidence, true);
+				figures.set(at, figure);
+			}
+			return figure;
+		},
+	};
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Grouping} by
+ * @param {Record<string, any>} table
+ * @param {number} i
+ * @returns {{ label: string, detail: string, frame: number, key: number }}
+ */
+function tableRow(profile, by, table, i) {
+	const { data } = profile;
+	/** @param {string} name */
+	const text = (name) => String(data.strings?.[table[name]?.[i]] ?? '');
+
+	switch (by) {
+	case 'function':
+	case 'line': {
+		const frame = table.frame[i] < profile.names.length ? table.frame[i] : 0;
+		const name = profile.names[frame] || '?';
+
+		if (by === 'function')
+			return { label: name, detail: detailOfKey(profile, by, frame), frame, key: frame };
+		return {
+			label: table.line[i] ? `${text('file')}:${table.line[i]} ${name}` : name,
+			detail: profile.moduleNames[profile.frameModule[frame]] ?? '',
+			frame,
+			key: table.line[i],
+		};
+	}
+	case 'thread':
+		return { label: text('name') || '?', detail: `thread ${table.tid[i]} of ${table.pid[i]}`,
+			frame: 0, key: table.tid[i] };
+	case 'process':
+		return { label: text('name') || '?', detail: `process ${table.pid[i]}`, frame: 0, key: table.pid[i] };
+	default: {
+		const key = table[by === 'size' ? 'upper' : by][i];
+
+		return { label: labelOfKey(profile, by, key), detail: detailOfKey(profile, by, key), frame: 0, key };
+	}
+	}
+}
+
+/**
+ * @param {Selection} selection
+ * @param {Grouping} by
+ * @param {Record<string, any>} metric the table's figures
+ * @returns {Rows}
+ */
+function rowsOfTable(selection, by, metric) {
+	const { profile, unit } = selection;
+	const table = profile.data.tables[by];
+	const sides = { self: metric.self, total: metric.total ?? metric.self };
+	/** @type {number[]} */
+	const samples = metric.samples;
+	const shown = samples.map((_, row) => row).filter((row) => samples[row] > 0);
+	const told = shown.map((row) => tableRow(profile, by, table, row));
+	/** @param {number} i @param {Side} side */
+	const value = (i, side) => sides[side][unit][shown[i]] ?? 0;
+
+	return {
+		by,
+		length: shown.length,
+		hasTotal: metric.total !== undefined,
+		isWholeRun: true,
+		all: figureOfAll(selection),
+		label: (i) => told[i].label,
+		detail: (i) => told[i].detail,
+		frame: (i) => told[i].frame,
+		key: (i) => told[i].key,
+		samples: (i) => samples[shown[i]],
+		value,
+		figure: (i, side) => {
+			const low = sides[side][`${unit}_low`][shown[i]];
+			const high = sides[side][`${unit}_high`][shown[i]] ?? Infinity;
+
+			return {
+				estimate: value(i, side),
+				low: low ?? 0,
+				high,
+				samples: samples[shown[i]],
+				isUnknown: value(i, side) > 0 && low === 0 && high === Infinity,
+			};
+		},
+	};
+}
+
+/**
+ * The figures of a table that say what the selection says, or undefined.
+ *
+ * @param {Selection} selection
+ * @param {Grouping} by
+ */
+function wholeRun(selection, by) {
+	const { profile, metric, fromEdge, toEdge } = selection;
+	const table = profile.data.tables?.[by];
+
+	if (!table)
+		return undefined;
+	if (metric === 'live' && profile.peakEdge !== null && toEdge === profile.peakEdge)
+		return table.peak ?? undefined;
+	if (metric === 'allocated' && fromEdge === 0 && toEdge === profile.binCount)
+		return table.allocated;
+	if (metric === 'live' && toEdge === profile.binCount)
+		return table.live;
+	return undefined;
+}
+
+/**
+ * @param {Selection} selection
+ * @param {Grouping} by
+ * @param {boolean} isFiltered functions are hidden or focused: tables know nothing of that
+ * @returns {Rows}
+ */
+export function rowsOf(selection, by, isFiltered = false) {
+	const { data } = selection.profile;
+
+	if (by === 'line' || by === 'thread' || by === 'process') {
+		const metric = wholeRun(selection, by) ??
+			data.tables[by][selection.metric === 'live' ? 'live' : 'allocated'];
+
+		return rowsOfTable(selection, by, metric);
+	}
+	if (!isFiltered && (data.folds?.nodes ?? 0) > (data.folds?.kept ?? 0)) {
+		const metric = wholeRun(selection, by);
+
+		if (metric)
+			return rowsOfTable(selection, by, metric);
+	}
+	return rowsOfCells(selection, by);
+}
+
+/**
+ * Numbers of rows in order; what is equal stays in the order of names.
+ *
+ * @param {Rows} rows
+ * @param {'self' | 'total' | 'samples' | 'name' | 'natural'} column
+ * @param {boolean} descending
+ * @param {(label: string) => boolean} [wanted]
+ */
+export function orderOf(rows, column, descending, wanted) {
+	const labels = Array.from({ length: rows.length }, (_, i) => rows.label(i));
+	const order = labels.map((_, i) => i).filter((i) => !wanted || wanted(labels[i]));
+	/** @param {number} i @returns {number} */
+	const number = (i) => {
+		switch (column) {
+		case 'self':
+		case 'total':
+			return rows.value(i, column);
+		case 'samples':
+			return rows.samples(i, 'total');
+		default:
+			return rows.key(i);
+		}
+	};
+	const sign = descending ? -1 : 1;
+	const text = new Intl.Collator('en', { numeric: true });
+
+	if (column === 'name')
+		return order.sort((a, b) => sign * text.compare(labels[a], labels[b]) || a - b);
+	const numbers = labels.map((_, i) => number(i));
+
+	return order.sort((a, b) => sign * (numbers[a] - numbers[b]) || text.compare(labels[a], labels[b]));
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+import { makeProfile } from '../../src/model/profile.js';
+import { groupingsOf, orderOf, rowsOf, sizeClassOf, sizeClassText } from '../../src/model/rows.js';
+import { select } from '../../src/model/select.js';
+
+const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
+const STATE = { metric: 'live', unit: 'bytes', from: null, to: null, hide: [], focus: [] };
+
+/** Equal to seven digits, which is what tables have. */
+function near(value, expected, what) {
+	assert.ok(value === expected || Math.abs(value - expected) <= 2e-6 * Math.abs(expected),
+		`${what}: ${value}, not ${expected}`);
+}
+
+function compareWithTable(profile, by, state, metric) {
+	const rows = rowsOf(select(profile, state), by);
+	const table = data.tables[by];
+	const column = { function: 'frame', module: 'module', kind: 'kind', size: 'upper' }[by];
+	// Sums that came without times are in the tables of what was allocated, and in no cell of this file.
+	const isPart = metric === 'allocated' &&
+		data.cells.n.reduce((sum, n) => sum + n, 0) < data.meta.samples;
+	let compared = 0;
+
+	for (let i = 0; i < rows.length; i++) {
+		const at = table[column].indexOf(rows.key(i));
+
+		if (at < 0 || (isPart && rows.samples(i, 'total') !== table[metric].samples[at]))
+			continue;
+		for (const side of rows.hasTotal ? ['self', 'total'] : ['self']) {
+			const figure = rows.figure(i, side);
+			const of = table[metric][side];
+			const what = `${by} ${rows.label(i)} ${metric} ${side}`;
+
+			near(figure.estimate, of[state.unit][at], what);
+			near(figure.low, of[`${state.unit}_low`][at], `${what}, low`);
+			near(figure.high, of[`${state.unit}_high`][at] ?? Infinity, `${what}, high`);
+		}
+		near(rows.samples(i, 'total'), table[metric].samples[at], `${by} ${rows.label(i)} samples`);
+		compared++;
+	}
+	assert.ok(compared > 0);
+	if (!isPart)
+		assert.equal(compared, table[metric].samples.filter((n) => n > 0).length);
+}
+
+test('rows of the whole run are those of the reports, with their intervals', () => {
+	const profile = makeProfile(structuredClone(data));
+
+	assert.equal(data.folds.nodes, data.folds.kept);
+	for (const by of ['function', 'module', 'kind', 'size'])
+		for (const unit of ['bytes', 'count']) {
+			compareWithTable(profile, by, { ...STATE, unit }, 'live');
+			compareWithTable(profile, by, { ...STATE, unit, metric: 'allocated' }, 'allocated');
+			compareWithTable(profile, by, { ...STATE, unit, to: data.meta.peak_at_ns }, 'peak');
+		}
+});
+
+test('all that is live at the end and at the peak is what the head of a report says', () => {
+	const profile = makeProfile(structuredClone(data));
+	const { totals } = data.meta;
+	const ask = (patch) => rowsOf(select(profile, { ...STATE, ...patch }), 'function').all;
+
+	for (const [patch, total] of [
+		[{}, totals.live_bytes],
+		[{ unit: 'count' }, totals.live_count],
+		[{ to: data.meta.peak_at_ns }, totals.peak_bytes],
+	]) {
+		const all = ask(patch);
+
+		near(all.estimate, total.estimate, 'estimate');
+		near(all.low, total.low, 'low');
+		near(all.high, total.high, 'high');
+	}
+});
+
+test('recursion counts once', () => {
+	const profile = makeProfile(structuredClone(data));
+	const rows = rowsOf(select(profile, STATE), 'function');
+
+	// parse_node calls itself: its total is what its outermost call holds.
+	const row = orderOf(rows, 'name', false).find((i) => rows.label(i) === 'parse_node');
+
+	assert.equal(rows.value(row, 'self'), 0);
+	assert.equal(rows.samples(row, 'total'), 471);
+});
+
+test('rows are sorted by any column, either way', () => {
+	const rows = rowsOf(select(makeProfile(structuredClone(data)), STATE), 'function');
+	const bySelf = orderOf(rows, 'self', true);
+	const values = bySelf.map((i) => rows.value(i, 'self'));
+
+	assert.deepEqual(values, [...values].sort((a, b) => b - a));
+	assert.equal(rows.label(bySelf[0]), 'new_node');
+	assert.equal(rows.value(orderOf(rows, 'total', false).at(-1), 'total'), rows.all.estimate);
+	const names = orderOf(rows, 'name', false).map((i) => rows.label(i));
+
+	assert.deepEqual(names, [...names].sort(new Intl.Collator('en', { numeric: true }).compare));
+	assert.deepEqual(orderOf(rows, 'name', true, (label) => label.startsWith('parse_')).map((i) => rows.label(i)),
+		['parse_node', 'parse_document']);
+});
+
+test('lines, threads and processes are told as of the whole run', () => {
+	const profile = makeProfile(structuredClone(data));
+	const rows = rowsOf(select(profile, { ...STATE, metric: 'allocated', to: 5e8 }), 'thread');
+
+	assert.ok(rows.isWholeRun);
+	assert.equal(rows.length, 2);
+	assert.deepEqual(groupingsOf(profile),
+		['function', 'line', 'file', 'module', 'kind', 'size', 'thread', 'process']);
+});
+
+test('size classes end at powers of two', () => {
+	assert.deepEqual([0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf), [0, 1, 2, 4, 4, 64, 128, 2097152]);
+	assert.deepEqual([0, 1, 2, 4, 128, 1024, 2097152].map(sizeClassText),
+		['0 B', '1 B', '2 B', '3-4 B', '65-128 B', '> 512 B, ≤ 1 KiB', '> 1 MiB, ≤ 2 MiB']);
+});
