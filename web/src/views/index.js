@@ -4,9 +4,9 @@
 // window that the others follow.
 
 import { flameView } from './flame.js';
+import { timeView } from './time.js';
 
-/** @type {import('../shell/view.js').View | null} */
-export const timeView = null;
+export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
 export const VIEWS = [flameView];

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// window - the chosen part of the run: what its ends are, and how they move from edge to edge of the time bins.
+//
+//   const window = windowOf(profile, state);            { from, to } as numbers of edges
+//   patchOf(profile, { from: 3, to: 40 })               { from, to } of the state: ns, null at the ends of the run
+//   moved(profile, window, 'to', 1)                     one edge to the right
+//
+// A window is never empty.  Pure.
+
+import { edgeOf } from './select.js';
+
+/**
+ * @typedef {import('./profile.js').Profile} Profile
+ * @typedef {{ from: number, to: number }} Window
+ */
+
+/**
+ * @param {Profile} profile
+ * @param {{ from: number | null, to: number | null }} state
+ * @returns {Window}
+ */
+export function windowOf(profile, state) {
+	return ordered(profile, edgeOf(profile, state.from, 0), edgeOf(profile, state.to, profile.binCount));
+}
+
+/**
+ * Of two edges, in any order, that may be the same.
+ *
+ * @param {Profile} profile
+ * @param {number} a
+ * @param {number} b
+ * @returns {Window}
+ */
+export function ordered(profile, a, b) {
+	let from = Math.max(0, Math.min(a, b));
+	let to = Math.min(profile.binCount, Math.max(a, b));
+
+	if (from >= to) {
+		from = Math.min(from, profile.binCount - 1);
+		to = from + 1;
+	}
+	return { from, to };
+}
+
+/** @param {Profile} profile @param {Window} window */
+export function patchOf(profile, window) {
+	return {
+		from: window.from === 0 ? null : profile.edges[window.from],
+		to: window.to === profile.binCount ? null : profile.edges[window.to],
+	};
+}
+
+/** @param {Profile} profile @param {Window} window */
+export function isWhole(profile, window) {
+	return window.from === 0 && window.to === profile.binCount;
+}
+
+/**
+ * One end, or both, moved by some edges; the other end stays, and the ends do not meet.
+ *
+ * @param {Profile} profile
+ * @param {Window} window
+ * @param {'from' | 'to' | 'both'} end
+ * @param {number} steps
+ * @returns {Window}
+ */
+export function moved(profile, window, end, steps) {
+	const { from, to } = window;
+
+	if (end === 'from')
+		return { from: Math.max(0, Math.min(from + steps, to - 1)), to };
+	if (end === 'to')
+		return { from, to: Math.min(profile.binCount, Math.max(to + steps, from + 1)) };
+	const by = Math.max(-from, Math.min(steps, profile.binCount - to));
+
+	return { from: from + by, to: to + by };
+}
+
+/**
+ * What is drawn over time: seconds, and columns with null where there is nothing.
+ *
+ * @param {Profile} profile
+ */
+export function seriesOf(profile) {
+	/** @type {Record<string, (number | null)[]>} */
+	const series = profile.data.series ?? {};
+	const times = series.time_ns ?? [];
+	/** @param {string} name */
+	const column = (name) => times.map((_, i) => series[name]?.[i] ?? null);
+	/** Bytes in a second since the point before. @param {string} name */
+	const rate = (name) =>
+		times.map((time, i) => {
+			const value = series[name]?.[i];
+			const before = times[i - 1];
+
+			if (i === 0 || value === null || value === undefined || time === null || before === null)
+				return null;
+			return time > before ? value / ((time - before) / 1e9) : null;
+		});
+
+	return {
+		seconds: times.map((time) => (time ?? 0) / 1e9),
+		live: column('live'),
+		low: column('live_low'),
+		high: column('live_high'),
+		rss: column('rss'),
+		rate: rate('allocated'),
+		rateLow: rate('allocated_low'),
+		rateHigh: rate('allocated_high'),
+	};
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// time - memory over time, above all views: the live estimate with its interval, RSS, the rate of allocation; its
+// brush sets the window that everything else follows.
+//
+// uPlot draws; its own selection and legend are not used: the brush works by touch and keyboard, too, and the
+// line above the chart says what is under the pointer.  The rate has a scale of its own, on the right, and keeps
+// to the lowest third.  Colours are read when the theme changes, which makes the chart anew.
+
+import uPlot from 'uplot';
+
+import { figureText, numberText, rangeText, timeText } from '../model/figure.js';
+import { BYTES } from '../model/tally.js';
+import { isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../model/window.js';
+import { colour, element, fill } from '../shell/dom.js';
+import { makeBrush } from './brush.js';
+
+/** @typedef {import('../shell/store.js').Store} Store */
+/** @typedef {ReturnType<typeof seriesOf>} Series */
+
+const RATE_SHARE = 3;
+const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
+const TIME_STEPS = [
+	...[-9, -8, -7, -6, -5, -4, -3, -2, -1, 0].flatMap((e) => [1, 2, 5].map((m) => m * 10 ** e)),
+	10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800,
+];
+
+/** @param {Series} series */
+const dataOf = (series) => /** @type {uPlot.AlignedData} */ (
+	/** @type {unknown} */ ([series.seconds, series.high, series.low, series.live, series.rss, series.rate]));
+
+/** Of a hex colour, thinner. @param {string} name @param {string} alpha two hex digits */
+const thin = (name, alpha) => colour(name).slice(0, 7) + alpha;
+
+/**
+ * @param {number} width
+ * @param {number} height
+ * @param {Series} series
+ * @param {(at: number | null) => void} onCursor
+ * @param {() => void} onDraw
+ * @returns {uPlot.Options}
+ */
+function optionsOf(width, height, series, onCursor, onDraw) {
+	const isNarrow = width < 560;
+	const axis = {
+		stroke: () => colour('--soft'),
+		font: '11px system-ui, "DejaVu Sans", sans-serif',
+		grid: { stroke: thin('--line', '99'), width: 1 },
+		ticks: { show: false },
+	};
+	const mostRate = Math.max(0, ...series.rate.map((rate) => rate ?? 0));
+	/** @type {uPlot.Series} */
+	const line = { points: { show: false }, spanGaps: true };
+
+	return {
+		width,
+		height,
+		legend: { show: false },
+		padding: [6, isNarrow ? 6 : 0, 0, 0],
+		cursor: {
+			drag: { x: false, y: false, setScale: false },
+			y: false,
+			points: { size: 6 },
+		},
+		select: { show: false, left: 0, top: 0, width: 0, height: 0 },
+		scales: {
+			x: { time: false, range: (_, low, high) => [low, high > low ? high : low + 1] },
+			bytes: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.06)] },
+			rate: { range: () => [0, Math.max(1, mostRate * RATE_SHARE)] },
+		},
+		axes: [
+			{
+				...axis, size: 22, gap: 3, space: 70, incrs: TIME_STEPS,
+				values: (_, splits) => splits.map((value) => timeText(Math.round(value * 1e9))),
+			},
+			{
+				...axis, scale: 'bytes', size: isNarrow ? 52 : 64, gap: 4, space: 28, incrs: BINARY_STEPS,
+				values: (_, splits) => splits.map((value) => numberText(value, BYTES)),
+			},
+			{
+				...axis, scale: 'rate', side: 1, show: !isNarrow, size: 72, gap: 4, space: 20, incrs: BINARY_STEPS,
+				grid: { show: false },
+				values: (_, splits) =>
+					splits.map((value) => (value > 0 && value <= mostRate * 1.02 ? `${numberText(value, BYTES)}/s` : '')),
+			},
+		],
+		series: [
+			{},
+			{ ...line, scale: 'bytes', stroke: 'transparent' },
+			{ ...line, scale: 'bytes', stroke: 'transparent' },
+			{ ...line, scale: 'bytes', stroke: colour('--accent'), width: 1.75 },
+			{ ...line, scale: 'bytes', stroke: colour('--rss'), width: 1.25, dash: [5, 3] },
+			{
+				...line, scale: 'rate', stroke: thin('--soft', '99'), fill: thin('--soft', '33'), width: 1,
+				paths: /** @type {any} */ (uPlot.paths.stepped)({ align: -1 }),
+			},
+		],
+		bands: [{ series: [1, 2], fill: colour('--band') }],
+		hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)], draw: [onDraw] },
+	};
+}
+
+/** @param {string} kind @param {string} text @param {string} says */
+const key = (kind, text, says) =>
+	element('span', { class: 'key', title: says }, element('i', { class: `sign ${kind}` }), text);
+
+/** @param {Store} store @param {Series} series */
+function legend(store, series) {
+	return [
+		key('live', 'live', 'estimate of what was allocated and not yet freed'),
+		key('band', `${Math.round((store.profile.meta.confidence ?? 0.95) * 100)} % band`,
+			'the truth is in it with that confidence, at each moment'),
+		series.rss.some((value) => value !== null) && key('rss', 'RSS', 'resident memory as the kernel told it'),
+		key('rate', 'allocated per second', 'estimate; scale on the right'),
+	];
+}
+
+/** What is under the pointer. @param {Series} series @param {number} at */
+function readout(series, at) {
+	const live = series.live[at];
+	const rss = series.rss[at];
+	const rate = series.rate[at];
+	const band = { estimate: live ?? 0, low: series.low[at] ?? 0, high: series.high[at] ?? Infinity };
+
+	return [
+		element('b', {}, timeText(series.seconds[at] * 1e9)),
+		live !== null && key('live', figureText(band, BYTES), ''),
+		rss !== null && key('rss', numberText(rss, BYTES), ''),
+		rate !== null && key('rate',
+			`${numberText(rate, BYTES)}/s (${rangeText(Math.max(0, series.rateLow[at] ?? 0), series.rateHigh[at] ?? Infinity, BYTES, true)})`, ''),
+	];
+}
+
+/** @param {Store} store */
+function hasSeries(store) {
+	const { meta, data } = store.profile;
+
+	return meta.has_history !== false && (data.series?.time_ns ?? []).length > 1;
+}
+
+/** @type {import('../shell/view.js').View} */
+export const timeView = {
+	id: 'time',
+	title: 'Time',
+	exists: hasSeries,
+	mount(host, store) {
+		const says = element('div', { class: 'says' });
+		const range = element('span', { class: 'range' });
+		const peak = element('button', { class: 'small', title: 'window that ends at the peak', onclick: toPeak }, 'to the peak');
+		const whole = element('button', { class: 'small', title: 'the whole run (Esc)', onclick: clear }, 'whole run');
+		const plotHost = element('div', { class: 'plot' });
+		/** @type {uPlot | null} */
+		let plot = null;
+		let series = seriesOf(store.profile);
+		/** @type {ReturnType<typeof makeBrush> | null} */
+		let brush = null;
+
+		host.setAttribute('aria-label', 'Memory over time');
+		host.setAttribute('role', 'region');
+		fill(host, element('div', { class: 'time-head' }, says, element('div', { class: 'time-window' }, range, peak, whole)), plotHost);
+
+		function clear() {
+			store.set({ from: null, to: null });
+		}
+
+		function toPeak() {
+			const { peakEdge } = store.profile;
+
+			if (peakEdge !== null)
+				choose(windowOf(store.profile, store.state).from, peakEdge);
+		}
+
+		/** @param {number} a @param {number} b */
+		function choose(a, b) {
+			store.set(patchOf(store.profile, ordered(store.profile, a, b)));
+		}
+
+		/** @param {number | null} at */
+		function say(at) {
+			fill(says, at === null || at >= series.seconds.length ? legend(store, series) : readout(series, at));
+		}
+
+		const size = () => ({
+			width: Math.max(200, plotHost.clientWidth),
+			height: window.innerWidth <= 640 ? 120 : Math.max(110, Math.min(170, Math.round(window.innerHeight * 0.19))),
+		});
+
+		function make() {
+			const { width, height } = size();
+
+			plot?.destroy();
+			plot = new uPlot(optionsOf(width, height, series, say, () => brush?.place()), dataOf(series), plotHost);
+			brush = makeBrush(plot.over, {
+				edgeAt: (x) => edgeNear(store, (plot?.posToVal(x, 'x') ?? 0) * 1e9),
+				placeOf: (edge) => {
+					const x = plot?.valToPos(store.profile.edges[edge] / 1e9, 'x') ?? 0;
+
+					return Math.max(0, Math.min(x, plot?.over.clientWidth ?? x));
+				},
+				choose,
+				move: (end, steps) =>
+					store.set(patchOf(store.profile, moved(store.profile, windowOf(store.profile, store.state), end, steps))),
+				clear,
+			});
+			say(null);
+		}
+
+		function showWindow() {
+			const { profile } = store;
+			const at = windowOf(profile, store.state);
+			const texts = { from: timeText(profile.edges[at.from]), to: timeText(profile.edges[at.to]) };
+
+			brush?.show(at, profile.binCount, texts);
+			whole.hidden = isWhole(profile, at);
+			peak.hidden = profile.peakEdge === null || (at.to === profile.peakEdge && !isWhole(profile, at));
+			fill(range, isWhole(profile, at) ? 'drag to choose a window' : `${texts.from} to ${texts.to}`);
+		}
+
+		return {
+			update(changed) {
+				if (changed.has('profile')) {
+					series = seriesOf(store.profile);
+					plot?.setData(dataOf(series));
+				}
+				if (plot === null || changed.has('theme'))
+					make();
+				else if (changed.has('size'))
+					plot.setSize(size());
+				showWindow();
+			},
+			destroy() {
+				plot?.destroy();
+			},
+		};
+	},
+};
+
+/** @param {Store} store @param {number} ns */
+function edgeNear(store, ns) {
+	const { edges } = store.profile;
+	let best = 0;
+
+	for (let i = 1; i < edges.length; i++)
+		if (Math.abs(edges[i] - ns) < Math.abs(edges[best] - ns))
+			best = i;
+	return best;
+}

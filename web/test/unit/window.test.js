@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+import { makeProfile } from '../../src/model/profile.js';
+import { isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../../src/model/window.js';
+
+const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
+const profile = makeProfile(data);
+const { binCount, edges } = profile;
+
+test('a window ends at edges of bins, and comes back from the state', () => {
+	const window = windowOf(profile, { from: edges[3] + 1, to: edges[40] - 1 });
+
+	assert.deepEqual(window, { from: 3, to: 40 });
+	assert.deepEqual(windowOf(profile, patchOf(profile, window)), window);
+	assert.deepEqual(patchOf(profile, { from: 0, to: binCount }), { from: null, to: null });
+	assert.ok(isWhole(profile, windowOf(profile, { from: null, to: null })));
+});
+
+test('a window is never empty', () => {
+	assert.deepEqual(ordered(profile, 5, 5), { from: 5, to: 6 });
+	assert.deepEqual(ordered(profile, 9, 2), { from: 2, to: 9 });
+	assert.deepEqual(ordered(profile, binCount, binCount), { from: binCount - 1, to: binCount });
+	assert.deepEqual(ordered(profile, -3, binCount + 9), { from: 0, to: binCount });
+});
+
+test('ends move by edges and do not meet', () => {
+	const window = { from: 10, to: 12 };
+
+	assert.deepEqual(moved(profile, window, 'from', 5), { from: 11, to: 12 });
+	assert.deepEqual(moved(profile, window, 'from', -Infinity), { from: 0, to: 12 });
+	assert.deepEqual(moved(profile, window, 'to', -5), { from: 10, to: 11 });
+	assert.deepEqual(moved(profile, window, 'to', Infinity), { from: 10, to: binCount });
+	assert.deepEqual(moved(profile, window, 'both', Infinity), { from: binCount - 2, to: binCount });
+	assert.deepEqual(moved(profile, window, 'both', -Infinity), { from: 0, to: 2 });
+	assert.deepEqual(moved(profile, window, 'both', 3), { from: 13, to: 15 });
+});
+
+test('the rate is what was allocated, by the time since the point before', () => {
+	const series = seriesOf(profile);
+	const step = (data.series.time_ns[2] - data.series.time_ns[1]) / 1e9;
+
+	assert.equal(series.seconds.length, data.series.time_ns.length);
+	assert.equal(series.rate[0], null);
+	assert.ok(Math.abs(series.rate[1] * step - data.series.allocated[1]) < 1e-3);
+	assert.ok(series.rateLow[4] < series.rate[4] && series.rate[4] < series.rateHigh[4]);
+});
