@@ -20,6 +20,7 @@
  * @property {number} toEdge
  * @property {Float64Array} weight         of a cell: its samples, 0 where it is not selected
  * @property {Float64Array} self           estimates by node, in the unit
+ * @property {Float64Array} selfVariance
  * @property {Float64Array} selfSamples
  * @property {Float64Array} total          with all that was called from it
  * @property {Float64Array} totalVariance
@@ -125,12 +126,13 @@ export function select(profile, state) {
 		toEdge,
 		weight: new Float64Array(cellCount),
 		self: new Float64Array(nodeCount),
+		selfVariance: new Float64Array(nodeCount),
 		selfSamples: new Float64Array(nodeCount),
 		total: new Float64Array(nodeCount),
 		totalVariance: new Float64Array(nodeCount),
 		totalSamples: new Float64Array(nodeCount),
 	};
-	const { self, selfSamples, total, totalVariance, totalSamples } = selection;
+	const { self, selfVariance, selfSamples, total, totalVariance, totalSamples } = selection;
 
 	for (let cell = 0; cell < cellCount; cell++) {
 		const node = cellNode[cell];
@@ -140,10 +142,11 @@ export function select(profile, state) {
 			continue;
 		selection.weight[cell] = samples;
 		self[node] += samples * value[cellClass[cell]];
-		totalVariance[node] += samples * variance[cellClass[cell]];
+		selfVariance[node] += samples * variance[cellClass[cell]];
 		selfSamples[node] += samples;
 	}
 	total.set(self);
+	totalVariance.set(selfVariance);
 	totalSamples.set(selfSamples);
 	for (let node = nodeCount - 1; node > 0; node--) {
 		total[parent[node]] += total[node];

@@ -19,6 +19,7 @@
  * @property {string[]} focus       only stacks with each of these
  * @property {Theme} theme
  * @property {boolean} inverted     flame: callers on top, from who asked for the memory on
+ * @property {boolean} flame       flame: the root at the bottom, else on top
  * @property {string[]} zoom        flame: functions from the outermost to the one that fills the width
  * @property {string} sandwich      flame: the function between its callers and callees; "": none
  * @property {string} extra         for a view's own use (a sort order)
@@ -52,6 +53,7 @@ export const DEFAULTS = Object.freeze({
 	focus: [],
 	theme: 'auto',
 	inverted: false,
+	flame: false,
 	zoom: [],
 	sandwich: '',
 	extra: '',

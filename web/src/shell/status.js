@@ -4,7 +4,8 @@
 
 import { figureText, numberText, samplesText, timeText } from '../model/figure.js';
 import { figureOf } from '../model/groups.js';
-import { COUNT, BYTES } from '../model/tally.js';
+import { BYTES, COUNT } from '../model/tally.js';
+import { matchesOf } from '../model/search.js';
 import { element, fill } from './dom.js';
 import { METRIC_TEXTS } from './state.js';
 
@@ -41,6 +42,7 @@ export function drawStatus(host, store) {
 			element('b', {}, figureText(figure, quantity)),
 			`, ${samplesText(selection.totalSamples[0])}`,
 		),
+		found(store),
 		chips(store),
 		unseen > 0 &&
 			element(
@@ -48,6 +50,27 @@ export function drawStatus(host, store) {
 				{ class: 'unseen' },
 				`A stack that was never sampled holds less than ${numberText(unseen, BYTES)}.`,
 			),
+	);
+}
+
+/** What the search means, together. @param {Store} store */
+function found(store) {
+	const { search, unit } = store.state;
+	const selection = store.selection();
+	const matches = matchesOf(selection, search);
+
+	if (matches === null)
+		return search !== '' && element('span', { class: 'found' }, 'not an expression');
+	const share = (100 * matches.figure.estimate) / selection.total[0];
+	const text = figureText(matches.figure, unit === 'bytes' ? BYTES : COUNT, matches.figure.samples);
+
+	return element(
+		'span',
+		{ class: 'found' },
+		element('i', {}),
+		`“${search}”: `,
+		element('b', {}, text),
+		matches.figure.samples > 0 ? `, ${share.toFixed(1)} %` : '',
 	);
 }
 

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// flame - the view of the tree of calls as a flame graph.
+// flame - the view of the tree of calls: icicle or flame graph, by callees or by callers, or both sides of one
+// function ("sandwich").
+//
+// The canvas is as large as what is seen of it and stands still in a scroller; only boxes on the screen are
+// laid out and painted (flame/).  What is zoomed is state, by names, so that it holds for another window; what
+// is chosen and hovered is not.
 
+import { drawDetail } from '../flame/detail.js';
+import { Stage } from '../flame/stage.js';
+import { rankModules } from '../flame/modules.js';
+import { matchesOf } from '../model/search.js';
 import { element, fill } from '../shell/dom.js';
+import { makeSwitch } from '../shell/toolbar.js';
+import { altersSelection } from '../shell/store.js';
+
+/** @typedef {import('../shell/store.js').Store} Store */
 
 /** @type {import('../shell/view.js').View} */
 export const flameView = {
@@ -11,11 +24,80 @@ export const flameView = {
 	key: 'f',
 	fills: true,
 	mount(host, store) {
+		const legend = element('div', { class: 'legend' });
+		const detail = element('div', { class: 'flame-detail' });
+		const stage = new Stage(store, () => showDetail());
+		const direction = makeSwitch(
+			'Direction',
+			[
+				['down', 'Callees', 'from main to who asked for the memory'],
+				['up', 'Callers', 'from who asked for the memory to its callers (key i)'],
+			],
+			(value) => store.set({ inverted: value === 'up', zoom: [], sandwich: '' }),
+		);
+		const shape = makeSwitch(
+			'Shape',
+			[
+				['icicle', 'Icicle', 'the root on top'],
+				['flame', 'Flame', 'the root at the bottom'],
+			],
+			(value) => store.set({ flame: value === 'flame' }),
+		);
+
+		fill(
+			host,
+			element('div', { class: 'flame-bar' }, direction.group, shape.group, legend),
+			stage.area,
+			stage.said,
+			detail,
+			stage.tooltip.box,
+		);
+
+		function showDetail() {
+			drawDetail(detail, stage.treeOfSelected(), stage.selected, stage.actions, {
+				isZoomed: store.state.zoom.length > 0,
+				isSandwich: stage.isSandwich,
+			});
+		}
+
 		return {
-			update() {
-				fill(host, element('p', {}, `${store.selection().total[0]} bytes`));
+			update(changed) {
+				const { state } = store;
+
+				if (changed.has('profile')) {
+					stage.ranked = rankModules(store.profile);
+					drawLegend(legend, store, stage.ranked);
+				}
+				if (changed.has('theme'))
+					stage.forgetPalette();
+				if (altersSelection(changed) || changed.has('inverted') || changed.has('sandwich'))
+					stage.build();
+				else if (changed.has('zoom'))
+					stage.follow(true);
+				if (altersSelection(changed) || changed.has('search'))
+					stage.matches = matchesOf(store.selection(), state.search)?.frames ?? null;
+				direction.show(state.inverted ? 'up' : 'down');
+				shape.show(state.flame ? 'flame' : 'icicle');
+				direction.group.hidden = shape.group.hidden = stage.isSandwich;
+				showDetail();
+				stage.draw();
 			},
-			destroy() {},
+			key: (event) => stage.key(event),
+			destroy: () => stage.destroy(),
 		};
 	},
 };
+
+/** @param {HTMLElement} host @param {Store} store @param {number[]} ranked */
+function drawLegend(host, { profile }, ranked) {
+	/** @param {string} name @param {string} colour */
+	const entry = (name, colour) =>
+		element('span', { title: name }, element('i', { style: { background: `var(${colour})` } }), name);
+
+	fill(
+		host,
+		ranked.map((module, index) => entry(profile.moduleNames[module], `--m${index}`)),
+		profile.moduleNames.length > ranked.length + 1 && entry('other', '--m-other'),
+		element('span', { title: 'fewer than 20 samples: may be far from the truth' }, element('i', { class: 'few' }), 'few samples'),
+	);
+}

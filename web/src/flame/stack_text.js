@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// stack_text - a frame of the graph as text: what the tooltip says, and what is copied.  Pure.
+
+import { figureText } from '../model/figure.js';
+import { figureOf } from '../model/groups.js';
+import { BYTES, COUNT } from '../model/tally.js';
+import { runsOf, selfRunsOf } from '../model/tree.js';
+
+/** @typedef {import('../model/tree.js').CallTree} CallTree */
+/** @typedef {import('../model/tree.js').CallNode} CallNode */
+
+/** "312 MiB (268-361), 41 samples" @param {CallTree} tree @param {CallNode} node */
+export function totalText(tree, node) {
+	return textOfRuns(tree, runsOf(tree, node), node.parent !== null);
+}
+
+/** What it asked for itself; null where the tree does not tell. @param {CallTree} tree @param {CallNode} node */
+export function selfText(tree, node) {
+	const runs = selfRunsOf(tree, node);
+	const samples = runs.reduce((sum, [first]) => sum + tree.selection.selfSamples[first], 0);
+
+	return samples > 0 && samples < node.samples ? textOfRuns(tree, runs, true) : null;
+}
+
+/** @param {CallTree} tree @param {(readonly [number, number])[]} runs @param {boolean} discovered */
+function textOfRuns({ selection }, runs, discovered) {
+	const figure = figureOf(selection, runs, discovered);
+
+	return figureText(figure, selection.unit === 'bytes' ? BYTES : COUNT, figure.samples);
+}
+
+/** "12.3 %" of the root; "< 0.1 %". @param {CallTree} tree @param {CallNode} node */
+export function shareText({ root }, node) {
+	const percent = (100 * node.value) / root.value;
+
+	if (!(root.value > 0))
+		return '';
+	return percent > 0 && percent < 0.1 ? '< 0.1 %' : `${percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
+}
+
+/**
+ * What the frame is, and where.
+ *
+ * @param {CallTree} tree
+ * @param {CallNode} node
+ */
+export function describe({ selection: { profile } }, node) {
+	if (node.folded > 0)
+		return { name: `${node.folded} functions that are too light to tell apart`, where: '' };
+	if (node.frame === 0)
+		return { name: 'everything', where: '' };
+	const { data, frameModule, fullNames, modulePaths } = profile;
+	const file = data.strings?.[data.frames?.file?.[node.frame]] ?? '';
+	const line = data.frames?.line?.[node.frame];
+	const where = file ? (line > 0 ? `${file}:${line}` : String(file)) : '';
+
+	return {
+		name: fullNames[node.frame],
+		where: [modulePaths[frameModule[node.frame]], where].filter(Boolean).join(' · '),
+	};
+}
+
+/**
+ * The stack as text, the innermost first, under the estimate.
+ *
+ * @param {CallTree} tree
+ * @param {CallNode} node
+ */
+export function stackText(tree, node) {
+	const { profile } = tree.selection;
+	const lines = [];
+
+	for (let at = /** @type {CallNode | null} */ (node); at !== null; at = at.parent) {
+		if (at.frame === 0 && at.folded === 0)
+			continue;
+		const module = profile.moduleNames[profile.frameModule[at.frame]];
+		lines.push(at.folded > 0 ? `  (${at.folded} more)` : `  ${profile.names[at.frame]}${module ? ` (${module})` : ''}`);
+	}
+	if (tree.isUp)
+		lines.reverse();
+	return `${totalText(tree, node)}\n${lines.join('\n')}\n`;
+}
