@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -56,18 +55,6 @@ static int choose_format(const struct export_options *options,
 		                    "%s is not for a terminal", format->name);
 	*ret_format = format;
 	return 0;
-}
-
-/* The profile itself is the one file that must not be replaced by what is made of it. */
-static int check_output(const char *profile, const char *output, struct gg_error *error)
-{
-	struct stat from, to;
-
-	if (output == NULL || stat(output, &to) < 0 || stat(profile, &from) < 0 ||
-	    from.st_dev != to.st_dev || from.st_ino != to.st_ino)
-		return 0;
-	return gg_error_set(error, -EINVAL, "export: --output", "Name another file.",
-	                    "%.200s is the profile itself", output);
 }
 
 /* A line on the terminal once it takes longer than people wait for without asking. */
@@ -142,7 +129,8 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0)
 		code = gg_export_check(format, query.metric, invocation->error);
 	if (code == 0)
-		code = check_output(invocation->operands[0], options->output, invocation->error);
+		code = gg_cli_check_output("export", invocation->operands[0], options->output,
+		                           invocation->error);
 	if (code == 0)
 		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
 		                   invocation->error);

@@ -62,6 +62,7 @@ extern const struct gg_command gg_command_diff;
 extern const struct gg_command gg_command_env;
 extern const struct gg_command gg_command_export;
 extern const struct gg_command gg_command_help;
+extern const struct gg_command gg_command_html;
 extern const struct gg_command gg_command_import;
 extern const struct gg_command gg_command_lab;
 extern const struct gg_command gg_command_leaks;

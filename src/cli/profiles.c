@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "record/load.h"
@@ -39,6 +40,20 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 		gg_profile_close(profiles[--opened]);
 	free(profiles);
 	return code;
+}
+
+int gg_cli_check_output(const char *command, const char *profile, const char *output,
+                        struct gg_error *error)
+{
+	struct stat from, to;
+
+	if (output == NULL || stat(output, &to) < 0 || stat(profile, &from) < 0 ||
+	    from.st_dev != to.st_dev || from.st_ino != to.st_ino)
+		return 0;
+	gg_error_set(error, -EINVAL, NULL, "Name another file.", "%.200s is the profile itself",
+	             output);
+	gg_error_set_place(error, "%s: --output", command);
+	return -EINVAL;
 }
 
 int gg_cli_parse_time(const char *text, const char *command, const char *option, int64_t *ret_ns,

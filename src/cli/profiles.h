@@ -30,6 +30,13 @@ GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const cha
 GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *const *paths,
                               size_t path_count, struct gg_error *error);
 
+/*
+ * The profile itself is the one file that must not be replaced by what is made of it.  -EINVAL names
+ * --output of the command; output may be NULL.
+ */
+GG_MUST_CHECK int gg_cli_check_output(const char *command, const char *profile, const char *output,
+                                      struct gg_error *error);
+
 /* Options of a query and of how its answer looks; commands put the table's part into their own. */
 struct gg_report_options {
 	int metric; /* enum gg_metric, in the order of the option's choices */

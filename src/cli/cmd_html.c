@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger html`: a profile as one page that opens from disk. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/profiles.h"
+#include "format/save.h"
+#include "page/page.h"
+
+#define DEFAULT_MAX_BYTES UINT64_C(1500000)
+
+/* Less than this is the page without any profile. */
+#define LEAST_DATA_BYTES 20000
+
+struct html_options {
+	const char *output, *diff;
+	double confidence;
+	uint64_t max_bytes;
+};
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static int check(const struct gg_invocation *invocation)
+{
+	const struct html_options *options = invocation->options;
+	bool to_output = options->output == NULL || strcmp(options->output, "-") == 0;
+
+	if (invocation->operand_count != 1)
+		return gg_error_set(invocation->error, -EINVAL, "html",
+		                    "Name one: geiger html FILE.", "no profile was given");
+	if (!(options->confidence > 0 && options->confidence < 1))
+		return gg_error_set(invocation->error, -EINVAL, "html: --confidence",
+		                    "Give a number such as 0.95.", "%g is not between 0 and 1",
+		                    options->confidence);
+	if (to_output && isatty(STDOUT_FILENO))
+		return gg_error_set(invocation->error, -EINVAL, "html", "Name a file: -o FILE.",
+		                    "a page is not for a terminal");
+	if (options->max_bytes > 0 && options->max_bytes < gg_page_base_bytes() + LEAST_DATA_BYTES)
+		return gg_error_set(invocation->error, -EINVAL, "html: --max-size",
+		                    "Give a size such as 1MB.", "the page alone takes %zu bytes",
+		                    gg_page_base_bytes());
+	return gg_cli_check_output("html", invocation->operands[0], options->output,
+	                           invocation->error);
+}
+
+/* Base64 makes 4 bytes of 3. */
+static size_t data_bytes(uint64_t max_bytes)
+{
+	return max_bytes == 0 ? 0 : (size_t)(max_bytes - gg_page_base_bytes() - 8) / 4 * 3;
+}
+
+static int write_page(const struct gg_invocation *invocation, const struct gg_model *model,
+                      const struct gg_model *before)
+{
+	const struct html_options *options = invocation->options;
+	struct gg_page_options page = {
+		.title = file_name(invocation->operands[0]),
+		.before_title = options->diff != NULL ? file_name(options->diff) : NULL,
+		.confidence = options->confidence,
+		.most_bytes = data_bytes(options->max_bytes),
+	};
+	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	int code = gg_page_data(model, before, &page, &packed, invocation->error);
+
+	if (code == 0)
+		code = gg_page_html(&packed, &out, invocation->error);
+	if (code == 0)
+		code = gg_save(options->output != NULL ? options->output : "-", out.data,
+		               out.length, invocation->error);
+	return code;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct html_options *options = invocation->options;
+	struct gg_model *model = NULL, *before = NULL;
+	int code = check(invocation);
+
+	if (code == 0)
+		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                   invocation->error);
+	if (code == 0 && options->diff != NULL)
+		code = gg_cli_load(&before, &options->diff, 1, invocation->error);
+	if (code == 0)
+		code = write_page(invocation, model, before);
+	gg_model_free(before);
+	gg_model_free(model);
+	return code;
+}
+
+#define AT(field) offsetof(struct html_options, field)
+
+static const struct gg_option options[] = {
+	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
+	{ "diff", 'd', GG_OPTION_TEXT, AT(diff), "BEFORE",
+	  "compare with this profile: what has changed since" },
+	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
+	  "of the page; what is too light to see is folded (1.5MB); 0: any" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_html = {
+	.name = "html",
+	.summary = "a profile as one page: flame graph, time, tables, leaks",
+	.usage = "PROFILE -o FILE [OPTION]...",
+	.details = "The page is one file that opens from disk and asks no network for anything.\n\n"
+		   "  geiger html redis.geiger -o redis.html\n"
+		   "  geiger html after.geiger --diff before.geiger -o change.html\n",
+	.options = options,
+	.options_size = sizeof(struct html_options),
+	.option_defaults = &(const struct html_options){ .confidence = 0.95,
+	                                                 .max_bytes = DEFAULT_MAX_BYTES },
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff - two profiles beside each other: functions as `geiger diff` has them, and one tree of both.
+ *
+ * Nodes of the two trees are one if the functions on their paths are called the same.  What is too
+ * light in one of the trees is folded there, so a node may be compared with nothing where it was
+ * light: the fold is small.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "page/page_internal.h"
+#include "profile/diff.h"
+#include "profile/tree.h"
+
+static const double false_discovery_rate = 0.05, fold = 0.002;
+
+enum { DIGITS = 7 };
+
+#define NO_NODE UINT32_MAX
+
+/* --- rows ---------------------------------------------------------------------------------- */
+
+struct diff_row {
+	uint32_t name, frame, samples_before, samples_after, significant;
+	double before, before_low, before_high, after, after_low, after_high;
+	double difference, difference_low, difference_high, p_value, q_value;
+};
+
+static void write_triple(struct gg_json *json, const char *name, double estimate, double low,
+                         double high)
+{
+	gg_json_open(json, name, '{');
+	gg_json_number(json, "estimate", estimate);
+	gg_json_number(json, "low", low);
+	gg_json_number(json, "high", high);
+	gg_json_close(json);
+}
+
+static struct diff_row row_of(const struct gg_page_run *run, const struct gg_diff *diff,
+                              const struct gg_diff_row *row)
+{
+	double confidence = run->options->confidence;
+	struct gg_figure before = gg_figure_of(&row->before, diff->unit, confidence, true);
+	struct gg_figure after = gg_figure_of(&row->after, diff->unit, confidence, true);
+
+	return (struct diff_row){
+		.samples_before = (uint32_t)row->before.sample_count,
+		.samples_after = (uint32_t)row->after.sample_count,
+		.significant = row->is_significant,
+		.before = before.estimate,
+		.before_low = before.low,
+		.before_high = before.high,
+		.after = after.estimate,
+		.after_low = after.low,
+		.after_high = after.high,
+		.difference = row->difference.value,
+		.difference_low = row->difference.low,
+		.difference_high = row->difference.high,
+		.p_value = row->difference.p_value,
+		.q_value = row->q_value,
+	};
+}
+
+static void write_total(const struct gg_page_run *run, const struct gg_diff *diff,
+                        struct gg_json *json)
+{
+	const struct gg_diff_row *total = &diff->total;
+	double confidence = run->options->confidence;
+	struct gg_figure before = gg_figure_of(&total->before, diff->unit, confidence, false);
+	struct gg_figure after = gg_figure_of(&total->after, diff->unit, confidence, false);
+
+	gg_json_open(json, "total", '{');
+	write_triple(json, "before", before.estimate, before.low, before.high);
+	write_triple(json, "after", after.estimate, after.low, after.high);
+	write_triple(json, "difference", total->difference.value, total->difference.low,
+	             total->difference.high);
+	gg_json_number(json, "p_value", total->difference.p_value);
+	gg_json_bool(json, "significant", total->is_significant);
+	gg_json_close(json);
+}
+
+/* The frames of after's rows by their labels. */
+static int map_labels(struct gg_page_run *run, const struct gg_result *after, struct gg_map *map)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+
+	for (size_t i = 0; i < after->row_count; i++) {
+		gg_buf_clear(&label);
+		gg_row_label(run->model, after, &after->rows[i], &label);
+		if (gg_map_put(map, gg_page_string(&run->names, gg_buf_text(&label)),
+		               gg_page_frame_of(&run->names, after->rows[i].key)) < 0)
+			return gg_page_out_of_memory(run);
+	}
+	return 0;
+}
+
+static int write_rows(struct gg_page_run *run, const struct gg_diff *diff,
+                      const struct gg_result *after, struct gg_json *json)
+{
+	size_t count = diff->row_count < run->detail.rows ? diff->row_count : run->detail.rows;
+	struct diff_row *rows = calloc(count + 1, sizeof(*rows));
+	struct gg_map frames = { 0 };
+	int code = rows == NULL ? gg_page_out_of_memory(run) : map_labels(run, after, &frames);
+
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		uint64_t frame;
+
+		rows[i] = row_of(run, diff, &diff->rows[i]);
+		rows[i].name = gg_page_string(&run->names, diff->rows[i].label);
+		frame = gg_map_get(&frames, rows[i].name);
+		rows[i].frame = frame == GG_MAP_NONE ? 0 : (uint32_t)frame;
+	}
+	if (code == 0) {
+		gg_json_open(json, "rows", '{');
+		GG_PAGE_INTEGERS(json, "name", rows, count, name);
+		GG_PAGE_INTEGERS(json, "frame", rows, count, frame);
+		GG_PAGE_INTEGERS(json, "samples_before", rows, count, samples_before);
+		GG_PAGE_INTEGERS(json, "samples_after", rows, count, samples_after);
+		GG_PAGE_DOUBLES(json, "before", rows, count, before, DIGITS);
+		GG_PAGE_DOUBLES(json, "before_low", rows, count, before_low, DIGITS);
+		GG_PAGE_DOUBLES(json, "before_high", rows, count, before_high, DIGITS);
+		GG_PAGE_DOUBLES(json, "after", rows, count, after, DIGITS);
+		GG_PAGE_DOUBLES(json, "after_low", rows, count, after_low, DIGITS);
+		GG_PAGE_DOUBLES(json, "after_high", rows, count, after_high, DIGITS);
+		GG_PAGE_DOUBLES(json, "difference", rows, count, difference, DIGITS);
+		GG_PAGE_DOUBLES(json, "difference_low", rows, count, difference_low, DIGITS);
+		GG_PAGE_DOUBLES(json, "difference_high", rows, count, difference_high, DIGITS);
+		GG_PAGE_DOUBLES(json, "p_value", rows, count, p_value, DIGITS);
+		GG_PAGE_DOUBLES(json, "q_value", rows, count, q_value, DIGITS);
+		GG_PAGE_INTEGERS(json, "significant", rows, count, significant);
+		gg_json_close(json);
+	}
+	gg_map_done(&frames);
+	free(rows);
+	return code;
+}
+
+/* --- the tree of both ---------------------------------------------------------------------- */
+
+/* A tree, the frames of its nodes, and where each subtree ends. */
+struct side {
+	struct gg_tree *tree;
+	uint32_t *frames, *ends;
+};
+
+struct both_node {
+	uint32_t depth, frame, folded, samples_before, samples_after, significant;
+	double before, after, difference_low, difference_high, p_value;
+};
+
+struct both {
+	struct gg_page_run *run;
+	enum gg_quantity unit;
+	struct side before, after;
+	struct both_node *nodes;
+	size_t count;
+};
+
+static int open_side(struct both *both, struct side *side, const struct gg_model *model,
+                     const struct gg_question *query)
+{
+	struct gg_page_run *run = both->run;
+	struct gg_tree *tree;
+	int code = gg_tree_build(&side->tree, model, query,
+	                         &(struct gg_tree_options){ .fold = fold }, run->error);
+
+	if (code < 0)
+		return code;
+	tree = side->tree;
+	side->frames = calloc(tree->count, sizeof(uint32_t));
+	side->ends = calloc(tree->count, sizeof(uint32_t));
+	if (side->frames == NULL || side->ends == NULL)
+		return gg_page_out_of_memory(run);
+	for (size_t i = 1; i < tree->count; i++)
+		if (tree->nodes[i].folded_count == 0)
+			side->frames[i] = model == run->model
+			                          ? gg_page_frame_of(&run->names,
+			                                             tree->nodes[i].function)
+			                          : gg_page_frame_like(&run->names, model,
+			                                               tree->nodes[i].function);
+	for (size_t i = tree->count; i-- > 0;) {
+		uint32_t parent = tree->nodes[i].parent;
+
+		if (side->ends[i] == 0)
+			side->ends[i] = (uint32_t)i + 1;
+		if (side->ends[parent] < side->ends[i])
+			side->ends[parent] = side->ends[i];
+	}
+	return 0;
+}
+
+static void close_side(struct side *side)
+{
+	gg_tree_free(side->tree);
+	free(side->frames);
+	free(side->ends);
+}
+
+static void add_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
+{
+	const struct gg_tree_node *a = before == NO_NODE ? NULL : &both->before.tree->nodes[before];
+	const struct gg_tree_node *b = after == NO_NODE ? NULL : &both->after.tree->nodes[after];
+	struct gg_tally of_a = { 0 }, of_b = { 0 };
+	struct both_node *node = &both->nodes[both->count++];
+	struct gg_difference difference;
+	double scale = both->run->options->scale;
+
+	gg_tally_expose(&of_a, both->before.tree->nodes[0].total.reserve_max[GG_BYTES]);
+	gg_tally_expose(&of_b, both->after.tree->nodes[0].total.reserve_max[GG_BYTES]);
+	of_a = a != NULL ? a->total : of_a;
+	of_b = b != NULL ? b->total : of_b;
+	difference = gg_difference_of(&of_a, &of_b, both->unit, scale > 0 ? scale : 1,
+	                              both->run->options->confidence);
+	*node = (struct both_node){
+		.depth = depth,
+		.frame = b != NULL ? both->after.frames[after] : both->before.frames[before],
+		.folded = (a != NULL ? a->folded_count : 0) > (b != NULL ? b->folded_count : 0)
+		                  ? a->folded_count
+		                  : (b != NULL ? b->folded_count : 0),
+		.samples_before = (uint32_t)of_a.sample_count,
+		.samples_after = (uint32_t)of_b.sample_count,
+		.before = gg_tally_estimate(&of_a, both->unit).value,
+		.after = gg_tally_estimate(&of_b, both->unit).value,
+		.difference_low = difference.low,
+		.difference_high = difference.high,
+		.p_value = difference.p_value,
+	};
+}
+
+/* The child of `parent` with that frame that has not been met: its twin on the other side. */
+static uint32_t twin_of(const struct side *side, uint32_t parent, uint32_t frame)
+{
+	if (parent == NO_NODE)
+		return NO_NODE;
+	for (uint32_t i = parent + 1; i < side->ends[parent]; i = side->ends[i])
+		if (side->frames[i] == frame)
+			return i;
+	return NO_NODE;
+}
+
+/* No deeper than stacks are cut (GG_TREE_MAX_DEPTH). */
+static void walk_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
+{
+	const struct side *a = &both->before, *b = &both->after;
+
+	add_both(both, before, after, depth);
+	if (after != NO_NODE)
+		for (uint32_t i = after + 1; i < b->ends[after]; i = b->ends[i])
+			walk_both(both, twin_of(a, before, b->frames[i]), i, depth + 1);
+	if (before != NO_NODE)
+		for (uint32_t i = before + 1; i < a->ends[before]; i = a->ends[i])
+			if (twin_of(b, after, a->frames[i]) == NO_NODE)
+				walk_both(both, i, NO_NODE, depth + 1);
+}
+
+static int judge(struct both *both)
+{
+	double *p_values = malloc((both->count + 1) * sizeof(*p_values));
+	size_t *order = malloc((both->count + 1) * sizeof(*order));
+
+	if (p_values != NULL && order != NULL) {
+		for (size_t i = 0; i < both->count; i++)
+			p_values[i] = both->nodes[i].p_value;
+		gg_false_discovery(p_values, both->count, order);
+		for (size_t i = 0; i < both->count; i++)
+			both->nodes[i].significant = p_values[i] <= false_discovery_rate;
+	}
+	free(order);
+	free(p_values);
+	return p_values == NULL || order == NULL ? gg_page_out_of_memory(both->run) : 0;
+}
+
+static void write_both(const struct both *both, struct gg_json *json)
+{
+	const struct both_node *nodes = both->nodes;
+	size_t count = both->count;
+
+	gg_json_open(json, "tree", '{');
+	GG_PAGE_INTEGERS(json, "depth", nodes, count, depth);
+	GG_PAGE_INTEGERS(json, "frame", nodes, count, frame);
+	GG_PAGE_INTEGERS(json, "folded", nodes, count, folded);
+	GG_PAGE_INTEGERS(json, "samples_before", nodes, count, samples_before);
+	GG_PAGE_INTEGERS(json, "samples_after", nodes, count, samples_after);
+	GG_PAGE_DOUBLES(json, "before", nodes, count, before, DIGITS);
+	GG_PAGE_DOUBLES(json, "after", nodes, count, after, DIGITS);
+	GG_PAGE_DOUBLES(json, "difference_low", nodes, count, difference_low, DIGITS);
+	GG_PAGE_DOUBLES(json, "difference_high", nodes, count, difference_high, DIGITS);
+	GG_PAGE_INTEGERS(json, "significant", nodes, count, significant);
+	gg_json_close(json);
+}
+
+static int write_tree(struct gg_page_run *run, const struct gg_question *query,
+                      struct gg_json *json)
+{
+	struct both both = { .run = run, .unit = query->unit };
+	int code = open_side(&both, &both.before, run->before, query);
+
+	if (code == 0)
+		code = open_side(&both, &both.after, run->model, query);
+	if (code == 0) {
+		both.nodes = calloc(both.before.tree->count + both.after.tree->count,
+		                    sizeof(*both.nodes));
+		code = both.nodes == NULL ? gg_page_out_of_memory(run) : 0;
+	}
+	if (code == 0) {
+		walk_both(&both, 0, 0, 0);
+		code = judge(&both);
+	}
+	if (code == 0)
+		write_both(&both, json);
+	close_side(&both.before);
+	close_side(&both.after);
+	free(both.nodes);
+	return code;
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static int write_unit(struct gg_page_run *run, enum gg_metric metric, enum gg_quantity unit,
+                      struct gg_json *json)
+{
+	struct gg_result *before = NULL, *after = NULL;
+	struct gg_diff *diff = NULL;
+	struct gg_question query;
+	double scale = run->options->scale;
+	int code;
+
+	gg_question_init(&query);
+	query.metric = metric;
+	query.unit = unit;
+	code = gg_ask_rows(run->before, &query, &before, run->error);
+	if (code == 0)
+		code = gg_ask_rows(run->model, &query, &after, run->error);
+	if (code == 0)
+		code = gg_diff_run(run->before, before, run->model, after,
+		                   &(struct gg_diff_query){
+					   .scale = scale > 0 ? scale : 1,
+					   .confidence = run->options->confidence,
+					   .false_discovery_rate = false_discovery_rate,
+				   },
+		                   &diff, run->error);
+	if (code == 0) {
+		gg_json_open(json, unit == GG_BYTES ? "bytes" : "count", '{');
+		write_total(run, diff, json);
+		gg_json_integer(json, "row_count", diff->row_count);
+		gg_json_integer(json, "significant_count", diff->significant_count);
+		gg_json_integer(json, "grown_count", diff->grown_count);
+		code = write_rows(run, diff, after, json);
+		if (code == 0)
+			code = write_tree(run, &query, json);
+		gg_json_close(json);
+	}
+	gg_diff_free(diff);
+	gg_result_free(before);
+	gg_result_free(after);
+	return code;
+}
+
+static void write_side(const struct gg_model *model, const char *name, const char *title,
+                       struct gg_json *json)
+{
+	gg_json_open(json, name, '{');
+	gg_json_text(json, "title", title);
+	gg_json_text(json, "command", gg_model_session(model, 0)->command);
+	gg_json_integer(json, "samples", gg_model_sample_total(model));
+	gg_json_number(json, "interval_bytes", gg_model_interval(model, 0));
+	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(model));
+	gg_json_open(json, "notes", '[');
+	for (size_t i = 0; i < gg_model_note_count(model); i++)
+		gg_json_text(json, NULL, gg_model_note(model, i));
+	gg_json_close(json);
+	gg_json_close(json);
+}
+
+int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
+{
+	const struct gg_page_options *options = run->options;
+	int code = 0;
+
+	if (run->before == NULL) {
+		gg_json_text(json, "diff", NULL);
+		return 0;
+	}
+	gg_json_open(json, "diff", '{');
+	write_side(run->before, "before", options->before_title, json);
+	write_side(run->model, "after", options->title, json);
+	gg_json_number(json, "scale", options->scale > 0 ? options->scale : 1);
+	gg_json_number(json, "false_discovery_rate", false_discovery_rate);
+	for (int m = 0; m < 2 && code == 0; m++) {
+		enum gg_metric metric = m == 0 ? GG_METRIC_LIVE : GG_METRIC_ALLOCATED;
+
+		gg_json_open(json, m == 0 ? "live" : "allocated", '{');
+		code = write_unit(run, metric, GG_BYTES, json);
+		if (code == 0)
+			code = write_unit(run, metric, GG_ALLOCATIONS, json);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+	return code;
+}

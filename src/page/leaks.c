@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaks - what was live at the end and whether it grows, as `geiger leaks` has it. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "page/page_internal.h"
+#include "profile/leaks.h"
+
+/* The stacks of the last rows are of no interest to anybody, and long. */
+enum { ROW_COUNT_MAX = 200, PATH_MAX_FRAMES = 256 };
+
+static void write_range(struct gg_json *json, const char *name, const struct gg_range *range)
+{
+	gg_json_open(json, name, '{');
+	gg_json_number(json, "estimate", range->estimate);
+	gg_json_number(json, "low", range->low);
+	gg_json_number(json, "high", range->high);
+	gg_json_close(json);
+}
+
+static void write_stack(struct gg_page_run *run, uint32_t stack, struct gg_json *json)
+{
+	struct gg_model_place places[PATH_MAX_FRAMES];
+	size_t count = gg_model_path(run->model, stack, places, PATH_MAX_FRAMES);
+
+	gg_json_open(json, "stack", '[');
+	for (size_t i = 0; i < count && i < PATH_MAX_FRAMES; i++) {
+		uint32_t frame = gg_page_frame_of(&run->names, places[i].function);
+
+		gg_json_open(json, NULL, '[');
+		gg_json_integer(json, NULL, frame);
+		gg_json_integer(json, NULL, gg_model_line(run->model, places[i].line).line);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
+static void write_row(struct gg_page_run *run, const struct gg_leak_row *row, struct gg_json *json)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "class", gg_leak_class_name(row->class));
+	gg_json_integer(json, "samples", row->sample_count);
+	write_range(json, "live_bytes", &row->live_bytes);
+	write_range(json, "live_count", &row->live_count);
+	write_range(json, "old_bytes", &row->old_bytes);
+	write_range(json, "growth_bytes", &row->growth_bytes);
+	gg_json_number(json, "p_value", row->p_value);
+	gg_json_number(json, "q_value", row->q_value);
+	gg_json_number(json, "kept_share", row->kept_share);
+	gg_json_number(json, "oldest_ns", (double)row->oldest_ns);
+	gg_page_doubles(json, "tenths", row->cohorts, GG_LEAK_COHORTS, sizeof(double), 7);
+	write_stack(run, row->stack, json);
+	gg_json_close(json);
+}
+
+int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
+{
+	struct gg_leaks *leaks;
+	size_t limit = run->detail.rows < ROW_COUNT_MAX ? run->detail.rows : ROW_COUNT_MAX;
+	int code = gg_leaks_run(
+		run->model,
+		&(struct gg_leaks_query){ .confidence = run->options->confidence, .limit = limit },
+		&leaks, run->error);
+
+	if (code < 0)
+		return code;
+	gg_json_open(json, "leaks", '{');
+	gg_json_integer(json, "row_count", leaks->row_count);
+	gg_json_bool(json, "has_history", leaks->has_history);
+	write_range(json, "live_bytes", &leaks->live_bytes);
+	write_range(json, "old_bytes", &leaks->old_bytes);
+	gg_json_number(json, "unseen_bytes", leaks->unseen_bytes);
+	gg_json_number(json, "run_ns", (double)gg_model_end_ns(run->model));
+	gg_json_open(json, "classes", '[');
+	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "class", gg_leak_class_name((enum gg_leak_class)i));
+		gg_json_integer(json, "stacks", leaks->class_row_count[i]);
+		gg_json_number(json, "live_bytes", leaks->class_bytes[i]);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+	gg_json_open(json, "rows", '[');
+	for (size_t i = 0; i < leaks->row_count && i < limit; i++)
+		write_row(run, &leaks->rows[i], json);
+	gg_json_close(json);
+	gg_json_close(json);
+	gg_leaks_free(leaks);
+	return 0;
+}

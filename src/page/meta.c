@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meta - whose profile it is, how much there was, and what people should know before they look. */
+#include <math.h>
+
+#include "page/page_internal.h"
+#include "report/report.h"
+#include "stats/interval.h"
+
+static void write_tally(const struct gg_page_run *run, const char *name,
+                        const struct gg_tally *tally, enum gg_quantity quantity,
+                        struct gg_json *json)
+{
+	struct gg_figure figure = gg_figure_of(tally, quantity, run->options->confidence, false);
+
+	gg_report_json_figure(json, name, &figure);
+}
+
+static void write_totals(const struct gg_page_run *run, const struct gg_summary *summary,
+                         struct gg_json *json)
+{
+	gg_json_open(json, "totals", '{');
+	write_tally(run, "live_bytes", &summary->live, GG_BYTES, json);
+	write_tally(run, "live_count", &summary->live, GG_ALLOCATIONS, json);
+	write_tally(run, "allocated_bytes", &summary->allocated, GG_BYTES, json);
+	write_tally(run, "allocated_count", &summary->allocated, GG_ALLOCATIONS, json);
+	if (summary->has_peak)
+		write_tally(run, "peak_bytes", &summary->peak, GG_BYTES, json);
+	else
+		gg_json_text(json, "peak_bytes", NULL);
+	gg_json_close(json);
+	gg_json_number(json, "peak_at_ns", summary->has_peak ? (double)summary->peak_ns : NAN);
+}
+
+static void write_bytes(struct gg_json *json, const char *name, double bytes)
+{
+	gg_json_number(json, name, bytes < 0 ? NAN : bytes);
+}
+
+static void write_resident(const struct gg_summary *summary, struct gg_json *json)
+{
+	if (summary->resident.process_count == 0) {
+		gg_json_text(json, "resident", NULL);
+		return;
+	}
+	gg_json_open(json, "resident", '{');
+	write_bytes(json, "rss_bytes", summary->resident.rss);
+	write_bytes(json, "anonymous_bytes", summary->resident.anonymous);
+	write_bytes(json, "file_bytes", summary->resident.file);
+	write_bytes(json, "stack_bytes", summary->resident.stack);
+	write_bytes(json, "slack_bytes", summary->slack_bytes);
+	write_bytes(json, "mapping_bytes", summary->mapping_bytes);
+	gg_json_number(json, "rest_bytes",
+	               summary->resident.rss > 0 ? gg_summary_rest(summary) : NAN);
+	gg_json_close(json);
+}
+
+static void write_notes(const struct gg_page_run *run, const struct gg_summary *summary,
+                        struct gg_json *json)
+{
+	const struct gg_model_unresolved *unresolved = &summary->unresolved;
+
+	gg_json_open(json, "unresolved", '{');
+	gg_json_integer(json, "frames", unresolved->frame_count);
+	gg_json_integer(json, "of", unresolved->all_frame_count);
+	gg_json_text(json, "module",
+	             unresolved->frame_count > 0
+	                     ? gg_model_module_path(run->model, unresolved->worst_module)
+	                     : NULL);
+	gg_json_close(json);
+	gg_json_open(json, "notes", '[');
+	for (size_t i = 0; i < gg_model_note_count(run->model); i++)
+		gg_json_text(json, NULL, gg_model_note(run->model, i));
+	gg_json_close(json);
+}
+
+int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
+{
+	const struct gg_page_options *options = run->options;
+	const struct gg_session *session = gg_model_session(run->model, 0);
+	struct gg_summary summary;
+	struct gg_question query;
+	double exposure = gg_model_exposure(run->model, 0);
+	int code;
+
+	gg_question_init(&query);
+	code = gg_summary_of(&summary, run->model, &query, run->error);
+	if (code < 0)
+		return code;
+	gg_json_open(json, "meta", '{');
+	gg_json_text(json, "title", options->title);
+	gg_json_text(json, "command", session->command);
+	gg_json_text(json, "host", session->host);
+	gg_json_text(json, "geiger", session->geiger);
+	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
+	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(run->model));
+	gg_json_number(json, "interval_bytes", summary.interval);
+	gg_json_number(json, "exposure_bytes", summary.allocated.reserve_max[GG_BYTES]);
+	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));
+	gg_json_integer(json, "samples", summary.sample_count);
+	gg_json_integer(json, "dropped", summary.dropped_count);
+	gg_json_number(json, "confidence", options->confidence);
+	gg_json_bool(json, "has_history", gg_model_has_history(run->model));
+	gg_json_bool(json, "is_live", options->is_live);
+	write_totals(run, &summary, json);
+	gg_json_number(json, "unseen_bytes",
+	               exposure > 0 ? gg_interval_unseen_bytes(exposure, options->confidence)
+	                            : NAN);
+	write_resident(&summary, json);
+	write_notes(run, &summary, json);
+	gg_json_close(json);
+	return 0;
+}

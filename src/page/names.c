@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "page/page_internal.h"
+
+/* A list that grows by doubling; false: memory is out. */
+static bool grow(void *list, size_t *capacity, size_t count, size_t item_bytes)
+{
+	void **items = list, *more;
+
+	if (count < *capacity)
+		return true;
+	more = reallocarray(*items, *capacity == 0 ? 256 : *capacity * 2, item_bytes);
+	if (more == NULL)
+		return false;
+	*items = more;
+	*capacity = *capacity == 0 ? 256 : *capacity * 2;
+	return true;
+}
+
+struct text_key {
+	const struct gg_page_names *names;
+	const char *text;
+};
+
+static bool text_is_equal(uint64_t value, const void *context)
+{
+	const struct text_key *key = context;
+
+	return strcmp(key->names->strings[value], key->text) == 0;
+}
+
+uint32_t gg_page_string(struct gg_page_names *names, const char *text)
+{
+	struct text_key key = { names, text };
+	uint64_t hash, found;
+	char *copy;
+
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	hash = gg_hash_bytes(text, strlen(text), gg_map_seed(&names->texts));
+	found = gg_map_find(&names->texts, hash, text_is_equal, &key);
+	if (found != GG_MAP_NONE)
+		return (uint32_t)found;
+	copy = strdup(text);
+	if (copy == NULL ||
+	    !grow(&names->strings, &names->string_capacity, names->string_count, sizeof(char *)) ||
+	    gg_map_insert(&names->texts, hash, names->string_count) < 0) {
+		free(copy);
+		names->failed = true;
+		return 0;
+	}
+	names->strings[names->string_count] = copy;
+	return (uint32_t)names->string_count++;
+}
+
+static uint32_t add_frame(struct gg_page_names *names, const struct gg_page_frame *frame)
+{
+	if (!grow(&names->frames, &names->frame_capacity, names->frame_count, sizeof(*frame))) {
+		names->failed = true;
+		return 0;
+	}
+	names->frames[names->frame_count] = *frame;
+	return (uint32_t)names->frame_count++;
+}
+
+/* Frames are alike, in two profiles, if function and module are called the same (gg_row_label). */
+static uint64_t label_hash(struct gg_page_names *names, const char *function, const char *module)
+{
+	uint64_t seed = gg_map_seed(&names->labels);
+
+	return gg_hash_bytes(function, strlen(function),
+	                     gg_hash_bytes(module, strlen(module), seed));
+}
+
+struct label_key {
+	const struct gg_page_names *names;
+	const char *function, *module;
+};
+
+static bool label_is_equal(uint64_t value, const void *context)
+{
+	const struct label_key *key = context;
+	const struct gg_page_frame *frame = &key->names->frames[value];
+
+	return strcmp(key->names->strings[frame->name], key->function) == 0 &&
+	       strcmp(key->names->strings[key->names->modules[frame->module].name], key->module) ==
+	               0;
+}
+
+static uint32_t enter_frame(struct gg_page_names *names, struct gg_model_function function,
+                            const char *module, struct gg_page_frame frame)
+{
+	struct label_key key = { names, function.name, module };
+	uint64_t hash = label_hash(names, function.name, module);
+	uint32_t number;
+
+	frame.name = gg_page_string(names, function.name);
+	if (function.full_name != NULL && strcmp(function.full_name, function.name) != 0)
+		frame.full = gg_page_string(names, function.full_name);
+	frame.flags = !function.is_named;
+	number = add_frame(names, &frame);
+	if (gg_map_find(&names->labels, hash, label_is_equal, &key) == GG_MAP_NONE &&
+	    gg_map_insert(&names->labels, hash, number) < 0)
+		names->failed = true;
+	return number;
+}
+
+uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
+{
+	uint32_t *frame_of = &names->frame_of[function];
+	struct gg_model_function of;
+	struct gg_page_frame frame = { 0 };
+	struct gg_model_line line;
+
+	if (*frame_of != 0)
+		return *frame_of;
+	of = gg_model_function(names->model, function);
+	frame.module = of.module;
+	if (names->file_of[function] != 0) {
+		line = gg_model_line(names->model, names->file_of[function]);
+		frame.file = gg_page_string(names, line.file);
+		frame.line = line.line;
+	}
+	*frame_of = enter_frame(names, of, gg_model_module_name(names->model, of.module), frame);
+	return *frame_of;
+}
+
+/* The module of that name; a new one if only the other profile has it. */
+static uint32_t module_like(struct gg_page_names *names, const struct gg_model *other,
+                            uint32_t module)
+{
+	const char *name = gg_model_module_name(other, module);
+	struct gg_page_module *more;
+
+	for (size_t i = 0; i < names->module_count; i++)
+		if (strcmp(names->strings[names->modules[i].name], name) == 0)
+			return (uint32_t)i;
+	more = reallocarray(names->modules, names->module_count + 1, sizeof(*more));
+	if (more == NULL) {
+		names->failed = true;
+		return 0;
+	}
+	names->modules = more;
+	more[names->module_count] = (struct gg_page_module){
+		.name = gg_page_string(names, name),
+		.path = gg_page_string(names, gg_model_module_path(other, module)),
+		.build_id = gg_page_string(names, gg_model_module_build_id(other, module)),
+	};
+	return (uint32_t)names->module_count++;
+}
+
+uint32_t gg_page_frame_like(struct gg_page_names *names, const struct gg_model *other,
+                            uint32_t function)
+{
+	struct gg_model_function of = gg_model_function(other, function);
+	const char *module = gg_model_module_name(other, of.module);
+	struct label_key key = { names, of.name, module };
+	uint64_t found = gg_map_find(&names->labels, label_hash(names, of.name, module),
+	                             label_is_equal, &key);
+	struct gg_page_frame frame = { 0 };
+
+	if (found != GG_MAP_NONE)
+		return (uint32_t)found;
+	frame.module = module_like(names, other, of.module);
+	return enter_frame(names, of, module, frame);
+}
+
+static int enter_modules(struct gg_page_names *names)
+{
+	const struct gg_model *model = names->model;
+
+	names->module_count = gg_model_module_count(model);
+	names->modules = calloc(names->module_count + 1, sizeof(*names->modules));
+	if (names->modules == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < names->module_count; i++)
+		names->modules[i] = (struct gg_page_module){
+			.name = gg_page_string(names, gg_model_module_name(model, i)),
+			.path = gg_page_string(names, gg_model_module_path(model, i)),
+			.build_id = gg_page_string(names, gg_model_module_build_id(model, i)),
+			.status = gg_page_string(names, gg_model_module_status(model, i)),
+		};
+	return 0;
+}
+
+int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model)
+{
+	size_t functions = gg_model_function_count(model);
+	struct gg_page_frame root = { 0 };
+
+	*names = (struct gg_page_names){ .model = model };
+	names->frame_of = calloc(functions + 1, sizeof(uint32_t));
+	names->file_of = calloc(functions + 1, sizeof(uint32_t));
+	if (names->frame_of == NULL || names->file_of == NULL ||
+	    !grow(&names->strings, &names->string_capacity, 0, sizeof(char *)))
+		return -ENOMEM;
+	names->strings[0] = strdup("");
+	if (names->strings[0] == NULL)
+		return -ENOMEM;
+	names->string_count = 1;
+	for (size_t i = gg_model_line_count(model); i-- > 1;) {
+		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
+
+		if (line.file != NULL)
+			names->file_of[line.function] = (uint32_t)i;
+	}
+	if (enter_modules(names) < 0)
+		return -ENOMEM;
+	root.name = gg_page_string(names, "everything");
+	add_frame(names, &root);
+	return names->failed ? -ENOMEM : 0;
+}
+
+void gg_page_names_done(struct gg_page_names *names)
+{
+	for (size_t i = 0; i < names->string_count; i++)
+		free(names->strings[i]);
+	free(names->strings);
+	free(names->frames);
+	free(names->frame_of);
+	free(names->file_of);
+	free(names->modules);
+	gg_map_done(&names->texts);
+	gg_map_done(&names->labels);
+}
+
+void gg_page_names_write(const struct gg_page_names *names, struct gg_json *json)
+{
+	gg_json_open(json, "strings", '[');
+	for (size_t i = 0; i < names->string_count; i++)
+		gg_json_text(json, NULL, names->strings[i]);
+	gg_json_close(json);
+	gg_json_open(json, "modules", '{');
+	GG_PAGE_INTEGERS(json, "name", names->modules, names->module_count, name);
+	GG_PAGE_INTEGERS(json, "path", names->modules, names->module_count, path);
+	GG_PAGE_INTEGERS(json, "build_id", names->modules, names->module_count, build_id);
+	GG_PAGE_INTEGERS(json, "status", names->modules, names->module_count, status);
+	gg_json_close(json);
+	gg_json_open(json, "frames", '{');
+	GG_PAGE_INTEGERS(json, "name", names->frames, names->frame_count, name);
+	GG_PAGE_INTEGERS(json, "full", names->frames, names->frame_count, full);
+	GG_PAGE_INTEGERS(json, "file", names->frames, names->frame_count, file);
+	GG_PAGE_INTEGERS(json, "line", names->frames, names->frame_count, line);
+	GG_PAGE_INTEGERS(json, "module", names->frames, names->frame_count, module);
+	GG_PAGE_INTEGERS(json, "flags", names->frames, names->frame_count, flags);
+	gg_json_close(json);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page - the page that people look at: its data, and the one file that holds both.
+ *
+ *   struct gg_page_options options = { .title = "made.geiger", .confidence = 0.95, .most_bytes = 1 << 20 };
+ *   GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
+ *
+ *   if (gg_page_data(model, NULL, &options, &packed, error) < 0)      gzip of the JSON
+ *           return error->code;
+ *   gg_page_html(&packed, &out, error);                               a file of its own
+ *
+ * The JSON is described in docs/PAGE_DATA.md.  What does not fit into most_bytes is made coarser, in
+ * steps: fewer nodes, sizes and times rounded; `folds` in the data says so.  The text of the profiled
+ * program is in the JSON alone, and the JSON is in the file as base64 of gzip: no name can become markup.
+ *
+ * Cost      0.6 s for 100 000 stacks and 200 000 samples; half a kilobyte a node while it runs.
+ * Threads   any number of runs on one model.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "profile/model.h"
+
+/* Who has watched a process that still runs: points for `series`, where the model has no history. */
+struct gg_page_watch {
+	int64_t time_ns;
+	double live_bytes, low, high, rss_bytes; /* rss_bytes: negative, not known */
+	double allocated_bytes;                  /* since the start */
+};
+
+struct gg_page_options {
+	const char *title;
+	double confidence;
+	size_t most_bytes;                   /* of the packed data; 0: as much as it takes */
+	bool is_live;                        /* the recording goes on */
+	const struct gg_page_watch *watched; /* NULL: nobody has */
+	size_t watched_count;
+	/* For a comparison: */
+	const char *before_title;
+	double scale; /* of before; 0: 1 */
+};
+
+/*
+ * Appends the packed data.  before: the profile that this one is compared with, or NULL.  -ENOMEM,
+ * -ENOTSUP (built without zlib), or as the questions of ask.h fail.
+ */
+GG_MUST_CHECK int gg_page_data(const struct gg_model *model, const struct gg_model *before,
+                               const struct gg_page_options *options, struct gg_buf *packed,
+                               struct gg_error *error);
+
+/* The same as JSON that is not packed; for tests and for programs. */
+GG_MUST_CHECK int gg_page_json(const struct gg_model *model, const struct gg_model *before,
+                               const struct gg_page_options *options, struct gg_buf *json,
+                               struct gg_error *error);
+
+/* Appends one self-contained file.  -ENOMEM. */
+GG_MUST_CHECK int gg_page_html(const struct gg_buf *packed, struct gg_buf *out,
+                               struct gg_error *error);
+
+/*
+ * Appends the file that asks a server for its data.  source: an address of that server, of letters, digits
+ * and any of "/?=&.-_%" alone (else -EINVAL).
+ */
+GG_MUST_CHECK int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out,
+                                    struct gg_error *error);
+
+/* The content security policy of the served page: what stands in the file, for the header. */
+GG_MUST_CHECK int gg_page_policy(struct gg_buf *out, struct gg_error *error);
+
+/* The smallest file: the page without data.  For whoever has a limit for the whole. */
+size_t gg_page_base_bytes(void);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_internal - what the parts of the page's data share: one run, its names, tree and bins.
+ *
+ * Each part appends a member or some to the JSON; the order is that of gg_page_write().
+ */
+#pragma once
+
+#include "base/json.h"
+#include "base/map.h"
+#include "page/page.h"
+#include "profile/ask.h"
+#include "report/figure.h"
+
+/* --- names (names.c) ---------------------------------------------------------------------- */
+
+struct gg_page_frame {
+	uint32_t name, full, file, line, module, flags;
+};
+
+/* Texts, modules and frames under the numbers that the page knows them by. */
+struct gg_page_names {
+	const struct gg_model *model;
+	struct gg_map texts;  /* of `strings` */
+	struct gg_map labels; /* of frames, by name and module: two profiles have one list */
+	char **strings;
+	size_t string_count, string_capacity;
+	struct gg_page_frame *frames;
+	size_t frame_count, frame_capacity;
+	uint32_t *frame_of; /* of each function; 0: not yet */
+	uint32_t *file_of;  /* of each function, its first line with a file */
+	struct gg_page_module {
+		uint32_t name, path, build_id, status;
+	} * modules;
+	size_t module_count;
+	bool failed; /* memory ran out */
+};
+
+GG_MUST_CHECK int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model);
+void gg_page_names_done(struct gg_page_names *names);
+uint32_t gg_page_string(struct gg_page_names *names, const char *text); /* NULL: 0 */
+uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function);
+/* Of a function of another model, by its label; `module` is where a new one is said to be. */
+uint32_t gg_page_frame_like(struct gg_page_names *names, const struct gg_model *other,
+                            uint32_t function);
+void gg_page_names_write(const struct gg_page_names *names, struct gg_json *json);
+
+/* --- columns (columns.c) ------------------------------------------------------------------ */
+
+/* Lists of numbers, fast: whole numbers, and doubles with seven digits (nine: `exact`). */
+void gg_page_integers(struct gg_json *json, const char *name, const uint32_t *values, size_t count,
+                      size_t stride_bytes);
+void gg_page_doubles(struct gg_json *json, const char *name, const double *values, size_t count,
+                     size_t stride_bytes, int digits);
+void gg_page_number(struct gg_json *json, double value, int digits); /* one of an open list */
+
+/* A column of a list of structs. */
+#define GG_PAGE_INTEGERS(json, name, items, count, member)                           \
+	gg_page_integers(json, name, (count) > 0 ? &(items)[0].member : NULL, count, \
+	                 sizeof((items)[0]))
+#define GG_PAGE_DOUBLES(json, name, items, count, member, digits)                   \
+	gg_page_doubles(json, name, (count) > 0 ? &(items)[0].member : NULL, count, \
+	                sizeof((items)[0]), digits)
+
+/* --- one run ------------------------------------------------------------------------------ */
+
+/* How coarse the data are; the steps are in data.c. */
+struct gg_page_detail {
+	uint32_t node_limit;
+	uint32_t size_steps; /* an octave; 0: sizes as they are */
+	uint32_t bins;
+	uint32_t light_bins; /* 0: as all */
+	uint32_t rows;       /* of tables */
+};
+
+enum { GG_PAGE_BINS_MAX = 100 };
+
+struct gg_page_bins {
+	int64_t edges[GG_PAGE_BINS_MAX + 2];
+	uint32_t count;    /* bins; edges are one more */
+	int32_t peak_edge; /* -1: there is none */
+};
+
+/* A sample or a coarse row, as the page knows it. */
+struct gg_page_pick {
+	uint32_t stack, kind;
+	int64_t born_ns, gone_ns; /* gone_ns: its end, also of what was kept */
+	bool is_inherited, is_kept;
+	const struct gg_model_sample *sample; /* one of the two */
+	const struct gg_coarse *coarse;
+};
+
+struct gg_page_run {
+	const struct gg_model *model, *before;
+	const struct gg_page_options *options;
+	struct gg_page_detail detail;
+	struct gg_page_names names;
+	struct gg_page_bins bins;
+	struct gg_page_pick *picks;
+	size_t pick_count;
+	struct gg_error *error;
+};
+
+int gg_page_out_of_memory(struct gg_page_run *run);
+/* The bin of a moment. */
+uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns);
+/* All samples and sums, in picks (picks.c). */
+GG_MUST_CHECK int gg_page_collect(struct gg_page_run *run);
+void gg_page_choose_bins(struct gg_page_run *run);
+
+/* --- the tree (tree.c) -------------------------------------------------------------------- */
+
+struct gg_page_node {
+	uint32_t depth, frame, folded;
+	float light; /* the largest share of the whole that ends here; 0: folded */
+};
+
+struct gg_page_tree {
+	struct gg_page_node *nodes; /* that are in the page */
+	size_t node_count;
+	size_t all_count;   /* of the whole tree */
+	uint32_t *node_of;  /* of each stack that a pick has (gg_model_stack_top): index in nodes */
+	double least_share; /* what is folded has less; 0: nothing is */
+	double folded_bytes, folded_count; /* shares of what was allocated */
+};
+
+GG_MUST_CHECK int gg_page_tree_build(struct gg_page_run *run, struct gg_page_tree *tree);
+void gg_page_tree_done(struct gg_page_tree *tree);
+void gg_page_tree_write(const struct gg_page_tree *tree, struct gg_json *json);
+
+/* --- the other parts ---------------------------------------------------------------------- */
+
+/*
+ * "kinds", "classes" and "cells" (cells.c).  -E2BIG: more than cell_limit cells (0: any number), nothing
+ * was written.
+ */
+GG_MUST_CHECK int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree,
+                                      size_t cell_limit, struct gg_json *json);
+GG_MUST_CHECK int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json);
+GG_MUST_CHECK int gg_page_series_write(struct gg_page_run *run, struct gg_json *json);
+GG_MUST_CHECK int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json);
+GG_MUST_CHECK int gg_page_tables_write(struct gg_page_run *run, struct gg_json *json);
+GG_MUST_CHECK int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json);
+GG_MUST_CHECK int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json);
+
+/* gzip (pack.c). */
+GG_MUST_CHECK int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed,
+                               struct gg_error *error);
+void gg_page_base64(const void *bytes, size_t length, struct gg_buf *out);

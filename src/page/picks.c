@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * picks - the samples and sums of a profile as the page has them: who allocated, when it came, and when
+ * it went.
+ *
+ * They are asked for twice: once with the moments at which processes ended, once at the end of
+ * everything, which tells what was never freed (gg_ask_blocks).  Both go through them in one order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "page/page_internal.h"
+
+int gg_page_out_of_memory(struct gg_page_run *run)
+{
+	return gg_error_set_errno(run->error, ENOMEM, "page", NULL);
+}
+
+uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
+{
+	uint32_t low = 0, high = bins->count - 1;
+
+	while (low < high) { /* bin b is (edge b, edge b+1] */
+		uint32_t middle = (low + high) / 2;
+
+		if (time_ns <= bins->edges[middle + 1])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Sums count as ask.h has it: allocated when all of them were, live from then on. */
+static void take_coarse(struct gg_page_pick *pick, const struct gg_coarse *coarse)
+{
+	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
+
+	pick->coarse = coarse;
+	pick->stack = coarse->stack;
+	if (coarse->to_ns == GG_TIME_NONE) {
+		pick->born_ns = coarse->from_ns + bucket;
+		pick->gone_ns = GG_TIME_NONE;
+		pick->is_kept = true;
+		return;
+	}
+	if (bucket <= 0 || bucket >= range)
+		bucket = range;
+	pick->born_ns = coarse->from_ns + bucket;
+	pick->gone_ns = coarse->to_ns - bucket + 1;
+	if (pick->gone_ns < pick->born_ns) /* live at no moment that is known */
+		pick->gone_ns = pick->born_ns;
+}
+
+struct collecting {
+	struct gg_page_run *run;
+	size_t at, capacity;
+};
+
+static void collect(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+                    void *context)
+{
+	struct collecting *collecting = context;
+	struct gg_page_pick *pick = &collecting->run->picks[collecting->at];
+	size_t count;
+
+	if (collecting->at++ >= collecting->capacity)
+		return;
+	if (coarse != NULL) {
+		take_coarse(pick, coarse);
+		return;
+	}
+	/* What is handed in is a copy; the block's first sample is the model's own. */
+	pick->sample = gg_model_samples(collecting->run->model, &count) + sample->block;
+	pick->stack = sample->stack;
+	pick->kind = sample->kind;
+	pick->born_ns = sample->alloc_ns;
+	pick->gone_ns = sample->free_ns;
+	pick->is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
+}
+
+static void mark_kept(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+                      void *context)
+{
+	struct collecting *collecting = context;
+	struct gg_page_pick *pick = &collecting->run->picks[collecting->at++];
+
+	(void)coarse;
+	if (sample != NULL)
+		pick->is_kept = sample->free_ns == GG_TIME_NONE;
+}
+
+int gg_page_collect(struct gg_page_run *run)
+{
+	struct collecting collecting = { .run = run };
+	struct gg_question query;
+	size_t samples, coarse;
+	int code;
+
+	gg_model_samples(run->model, &samples);
+	gg_model_coarse(run->model, &coarse);
+	collecting.capacity = samples + coarse;
+	run->picks = calloc(collecting.capacity + 1, sizeof(*run->picks));
+	if (run->picks == NULL)
+		return gg_page_out_of_memory(run);
+	gg_question_init(&query);
+	query.to_ns = INT64_MIN;
+	code = gg_ask_blocks(run->model, &query, collect, &collecting, run->error);
+	run->pick_count = collecting.at;
+	collecting.at = 0;
+	query.to_ns = GG_TIME_NONE;
+	if (code == 0)
+		code = gg_ask_blocks(run->model, &query, mark_kept, &collecting, run->error);
+	return code;
+}
+
+void gg_page_choose_bins(struct gg_page_run *run)
+{
+	struct gg_page_bins *bins = &run->bins;
+	int64_t end = gg_model_end_ns(run->model);
+	struct gg_question query;
+	struct gg_peak peak = { 0 };
+	uint32_t at = 0;
+
+	if (end < (int64_t)run->detail.bins)
+		end = run->detail.bins; /* a profile without times: any edges do */
+	gg_question_init(&query);
+	if (!gg_model_has_history(run->model) || gg_ask_peak(run->model, &query, &peak, NULL) < 0 ||
+	    peak.bytes <= 0)
+		peak.time_ns = -1;
+	bins->peak_edge = -1;
+	for (uint32_t i = 0; i <= run->detail.bins; i++) {
+		int64_t edge = (int64_t)((double)end * i / run->detail.bins);
+
+		if (i == run->detail.bins)
+			edge = end;
+		if (peak.time_ns >= 0 && bins->peak_edge < 0 && peak.time_ns <= edge) {
+			bins->peak_edge = (int32_t)at;
+			if (peak.time_ns < edge)
+				bins->edges[at++] = peak.time_ns;
+		}
+		bins->edges[at++] = edge;
+	}
+	bins->count = at - 1;
+}

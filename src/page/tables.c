@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tables - the rows of the reports, of the whole run: what the page shows while no window is chosen.
+ *
+ * Each grouping is asked once for each metric; the rows of a table are the heaviest of any of them.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "page/page_internal.h"
+#include "report/report.h"
+
+static const struct {
+	enum gg_metric metric;
+	const char *name;
+} metrics[] = {
+	{ GG_METRIC_LIVE, "live" },
+	{ GG_METRIC_ALLOCATED, "allocated" },
+	{ GG_METRIC_PEAK, "peak" },
+};
+
+enum { METRIC_COUNT = 3, DIGITS = 7 };
+
+/* One table: the results of the metrics, and the rows that were chosen. */
+struct table {
+	struct gg_page_run *run;
+	enum gg_grouping by;
+	struct gg_result *results[METRIC_COUNT]; /* NULL: no peak */
+	struct gg_map at[METRIC_COUNT];          /* of a key, its row */
+	uint32_t *keys;
+	size_t count, all_count;
+};
+
+static bool is_place(enum gg_grouping by)
+{
+	return by == GG_BY_FUNCTION || by == GG_BY_LINE || by == GG_BY_MODULE;
+}
+
+struct candidate {
+	uint32_t key;
+	double share;
+};
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	if (left->share != right->share)
+		return left->share < right->share ? 1 : -1;
+	return (left->key > right->key) - (left->key < right->key);
+}
+
+static double share_in(const struct gg_result *result, const struct gg_row *row)
+{
+	double most = 0;
+
+	for (int unit = 0; unit < GG_QUANTITY_COUNT; unit++) {
+		double whole = gg_tally_estimate(&result->total, (enum gg_quantity)unit).value;
+
+		if (whole > 0)
+			most = fmax(most,
+			            gg_tally_estimate(row->total, (enum gg_quantity)unit).value /
+			                    whole);
+	}
+	return most;
+}
+
+/* The keys of all results, the heaviest first. */
+static int choose(struct table *table)
+{
+	struct gg_map known = { 0 };
+	struct candidate *candidates;
+	size_t most = 1;
+	int code = 0;
+
+	for (int m = 0; m < METRIC_COUNT; m++)
+		most += table->results[m] != NULL ? table->results[m]->row_count : 0;
+	candidates = calloc(most, sizeof(*candidates));
+	table->keys = calloc(most, sizeof(*table->keys));
+	if (candidates == NULL || table->keys == NULL)
+		code = -ENOMEM;
+	for (int m = 0; m < METRIC_COUNT && code == 0; m++)
+		for (size_t i = 0;
+		     table->results[m] != NULL && code == 0 && i < table->results[m]->row_count;
+		     i++) {
+			const struct gg_row *row = &table->results[m]->rows[i];
+			uint64_t found = gg_map_get(&known, row->key);
+
+			code = gg_map_put(&table->at[m], row->key, i);
+			if (code == 0 && found == GG_MAP_NONE) {
+				found = table->all_count++;
+				code = gg_map_put(&known, row->key, found);
+				candidates[found].key = row->key;
+			}
+			if (code == 0)
+				candidates[found].share = fmax(candidates[found].share,
+				                               share_in(table->results[m], row));
+		}
+	if (code == 0) {
+		qsort(candidates, table->all_count, sizeof(*candidates), compare_candidates);
+		table->count = table->all_count < table->run->detail.rows ? table->all_count
+		                                                          : table->run->detail.rows;
+		for (size_t i = 0; i < table->count; i++)
+			table->keys[i] = candidates[i].key;
+	}
+	gg_map_done(&known);
+	free(candidates);
+	return code;
+}
+
+static const struct gg_row *row_at(const struct table *table, int m, size_t i)
+{
+	uint64_t found = gg_map_get(&table->at[m], table->keys[i]);
+
+	return found == GG_MAP_NONE ? NULL : &table->results[m]->rows[found];
+}
+
+/* Estimates and ends of all rows, for one unit: three columns. */
+static int write_unit(const struct table *table, int m, bool total, enum gg_quantity unit,
+                      struct gg_json *json)
+{
+	static const char *const names[GG_QUANTITY_COUNT][3] = {
+		{ "bytes", "bytes_low", "bytes_high" },
+		{ "count", "count_low", "count_high" },
+	};
+	double(*columns)[3] = calloc(table->count + 1, sizeof(*columns));
+	struct gg_tally nothing = { 0 };
+
+	if (columns == NULL)
+		return -ENOMEM;
+	gg_tally_expose(&nothing, table->results[m]->total.reserve_max[GG_BYTES]);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct gg_row *row = row_at(table, m, i);
+		const struct gg_tally *tally = row == NULL ? &nothing
+		                               : total     ? row->total
+		                                           : row->self;
+		struct gg_figure figure = gg_figure_of(
+			tally, unit, table->run->options->confidence,
+			row != NULL && gg_report_is_discovered(table->results[m], row));
+
+		columns[i][0] = figure.is_unknown && figure.estimate == 0 ? NAN : figure.estimate;
+		columns[i][1] = figure.is_unknown ? NAN : figure.low;
+		columns[i][2] = figure.high;
+	}
+	for (int k = 0; k < 3; k++)
+		gg_page_doubles(json, names[unit][k], &columns[0][k], table->count,
+		                sizeof(*columns), DIGITS);
+	free(columns);
+	return 0;
+}
+
+static int write_part(const struct table *table, int m, const char *name, bool total,
+                      struct gg_json *json)
+{
+	int code;
+
+	gg_json_open(json, name, '{');
+	code = write_unit(table, m, total, GG_BYTES, json);
+	if (code == 0)
+		code = write_unit(table, m, total, GG_ALLOCATIONS, json);
+	gg_json_close(json);
+	return code;
+}
+
+static int write_metric(const struct table *table, int m, struct gg_json *json)
+{
+	int code;
+
+	if (table->results[m] == NULL) {
+		gg_json_text(json, metrics[m].name, NULL);
+		return 0;
+	}
+	gg_json_open(json, metrics[m].name, '{');
+	gg_json_open(json, "samples", '[');
+	for (size_t i = 0; i < table->count; i++) {
+		const struct gg_row *row = row_at(table, m, i);
+
+		gg_json_integer(json, NULL, row == NULL ? 0 : row->total->sample_count);
+	}
+	gg_json_close(json);
+	code = write_part(table, m, "self", false, json);
+	if (code == 0 && is_place(table->by))
+		code = write_part(table, m, "total", true, json);
+	gg_json_close(json);
+	return code;
+}
+
+/* --- what a row is ------------------------------------------------------------------------- */
+
+static uint32_t frame_of(const struct table *table, uint32_t key)
+{
+	const struct gg_model *model = table->run->model;
+
+	return gg_page_frame_of(&table->run->names,
+	                        table->by == GG_BY_LINE ? gg_model_line(model, key).function : key);
+}
+
+static uint32_t file_of(const struct table *table, uint32_t key)
+{
+	return gg_page_string(&table->run->names, gg_model_line(table->run->model, key).file);
+}
+
+static uint32_t line_of(const struct table *table, uint32_t key)
+{
+	return gg_model_line(table->run->model, key).line;
+}
+
+static uint32_t key_itself(const struct table *table, uint32_t key)
+{
+	(void)table;
+	return key;
+}
+
+static uint32_t process_of(const struct table *table, uint32_t key)
+{
+	size_t count;
+
+	return table->by == GG_BY_THREAD ? gg_model_threads(table->run->model, &count)[key].process
+	                                 : key;
+}
+
+static uint32_t pid_of(const struct table *table, uint32_t key)
+{
+	size_t count;
+
+	return gg_model_processes(table->run->model, &count)[process_of(table, key)].pid;
+}
+
+static uint32_t tid_of(const struct table *table, uint32_t key)
+{
+	size_t count;
+
+	return gg_model_threads(table->run->model, &count)[key].tid;
+}
+
+static uint32_t name_of(const struct table *table, uint32_t key)
+{
+	const struct gg_model *model = table->run->model;
+	size_t count;
+
+	return gg_page_string(&table->run->names,
+	                      table->by == GG_BY_THREAD
+	                              ? gg_model_threads(model, &count)[key].name
+	                              : gg_model_processes(model, &count)[key].command);
+}
+
+struct column {
+	const char *name; /* NULL ends the list */
+	uint32_t (*value)(const struct table *table, uint32_t key);
+};
+
+static const struct {
+	enum gg_grouping by;
+	const char *name;
+	struct column columns[4];
+} groupings[] = {
+	{ GG_BY_FUNCTION, "function", { { "frame", frame_of } } },
+	{ GG_BY_LINE, "line", { { "frame", frame_of }, { "file", file_of }, { "line", line_of } } },
+	{ GG_BY_MODULE, "module", { { "module", key_itself } } },
+	{ GG_BY_SIZE, "size", { { NULL, NULL } } },
+	{ GG_BY_KIND, "kind", { { "kind", key_itself } } },
+	{ GG_BY_THREAD, "thread", { { "pid", pid_of }, { "tid", tid_of }, { "name", name_of } } },
+	{ GG_BY_PROCESS, "process", { { "pid", pid_of }, { "name", name_of } } },
+};
+
+static void write_columns(const struct table *table, const struct column *columns,
+                          struct gg_json *json)
+{
+	for (; columns->name != NULL; columns++) {
+		gg_json_open(json, columns->name, '[');
+		for (size_t i = 0; i < table->count; i++)
+			gg_json_integer(json, NULL, columns->value(table, table->keys[i]));
+		gg_json_close(json);
+	}
+	if (table->by != GG_BY_SIZE)
+		return;
+	gg_json_open(json, "upper", '[');
+	for (size_t i = 0; i < table->count; i++) {
+		uint32_t key = table->keys[i];
+
+		gg_json_number(json, NULL, key > 64 ? NAN : key == 0 ? 0 : exp2(key));
+	}
+	gg_json_close(json);
+}
+
+static int write_table(struct gg_page_run *run, size_t number, struct gg_json *json)
+{
+	struct table table = { .run = run, .by = groupings[number].by };
+	struct gg_question query;
+	int code = 0;
+
+	gg_question_init(&query);
+	query.by = table.by;
+	for (int m = 0; m < METRIC_COUNT && code == 0; m++) {
+		query.metric = metrics[m].metric;
+		if (query.metric != GG_METRIC_PEAK || run->bins.peak_edge >= 0)
+			code = gg_ask_rows(run->model, &query, &table.results[m], run->error);
+	}
+	if (code == 0 && choose(&table) < 0)
+		code = gg_page_out_of_memory(run);
+	if (code == 0) {
+		gg_json_open(json, groupings[number].name, '{');
+		gg_json_integer(json, "row_count", table.all_count);
+		write_columns(&table, groupings[number].columns, json);
+		for (int m = 0; m < METRIC_COUNT && code == 0; m++)
+			code = write_metric(&table, m, json);
+		gg_json_close(json);
+		if (code < 0)
+			code = gg_page_out_of_memory(run);
+	}
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		gg_result_free(table.results[m]);
+		gg_map_done(&table.at[m]);
+	}
+	free(table.keys);
+	return code;
+}
+
+int gg_page_tables_write(struct gg_page_run *run, struct gg_json *json)
+{
+	int code = 0;
+
+	gg_json_open(json, "tables", '{');
+	for (size_t i = 0; i < GG_COUNT(groupings) && code == 0; i++)
+		code = write_table(run, i, json);
+	gg_json_close(json);
+	return code;
+}
