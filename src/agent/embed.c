@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agent/dump.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
 #include "agent/process.h"
@@ -306,6 +307,56 @@ static int snapshot(const char *path)
 	return status;
 }
 
+/* On the sample path, without a block: what reads the region alone. */
+static bool enter_reader(struct gg_thread *t)
+{
+	if (!is_running() || !gg_thread_enter(t))
+		return false;
+	if (gg_process_is_ready())
+		return true;
+	gg_thread_leave(t);
+	return false;
+}
+
+static int dump(const char *path, enum gg_agent_dump_form form)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_agent_dump(path, form);
+	gg_thread_leave(t);
+	errno = saved_errno;
+	return status;
+}
+
+static int dump_to(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_agent_dump_to(form, flush, context);
+	gg_thread_leave(t);
+	errno = saved_errno;
+	return status;
+}
+
+static int dump_reset(void)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_agent_dump_reset();
+	gg_thread_leave(t);
+	errno = saved_errno;
+	return status;
+}
+
 const struct gg_agent_interface gg_agent_interface = {
 	.version = GG_AGENT_INTERFACE_VERSION,
 	.bytes = sizeof(gg_agent_interface),
@@ -323,4 +374,7 @@ const struct gg_agent_interface gg_agent_interface = {
 	.promote = promote,
 	.each = each,
 	.snapshot = snapshot,
+	.dump = dump,
+	.dump_to = dump_to,
+	.dump_reset = dump_reset,
 };

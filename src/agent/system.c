@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 void *gg_system_map(size_t bytes)
@@ -99,6 +100,15 @@ ssize_t gg_system_read_link(const char *path, char *text, size_t size)
 		text[length] = '\0';
 	errno = saved_errno;
 	return length;
+}
+
+void gg_system_sleep(long ns)
+{
+	const struct timespec time = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	int saved_errno = errno;
+
+	syscall(SYS_nanosleep, &time, NULL);
+	errno = saved_errno;
 }
 
 uint64_t gg_system_start_ticks(void)

@@ -32,5 +32,7 @@ ssize_t gg_system_read_file(const char *path, void *bytes, size_t size);
 /* Where a symbolic link leads, 0-terminated; the length, or -1. */
 ssize_t gg_system_read_link(const char *path, char *text, size_t size);
 
+void gg_system_sleep(long ns);
+
 /* When this process began, in clock ticks since boot (field 22 of /proc/self/stat); 0: unknown. */
 uint64_t gg_system_start_ticks(void);

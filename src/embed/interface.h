@@ -12,6 +12,7 @@
  * Threads    any, also in signal handlers; a call that interrupts another one of its thread does nothing
  *            and is counted in the region.
  * Never      allocates or locks, but start() and snapshot().  errno is kept.
+ * Later      functions are added at the end: who finds a table of fewer bytes does without (the compat library).
  */
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dump/heap_text.h"
 #include "region/region.h"
 #include "stats/scheme.h"
 
@@ -53,6 +55,13 @@ struct gg_agent_sample {
 	uint32_t pc_count;
 	uint16_t heap, type; /* by name() */
 	uint8_t flags;       /* GG_SAMPLE_... */
+};
+
+/* How a dump is written. */
+enum gg_agent_dump_form {
+	GG_AGENT_DUMP_HEAP_V2 = 1,
+	GG_AGENT_DUMP_HEAP_V2_LIVE, /* what was allocated is 0: jemalloc's without prof_accum */
+	GG_AGENT_DUMP_GPERFTOOLS
 };
 
 typedef void gg_agent_visit(uint64_t key, uint64_t id, bool is_old, void *context);
@@ -91,6 +100,12 @@ struct gg_agent_interface {
 
 	/* Writes a copy of the region.  0, or -Exxx: geiger_snapshot(). */
 	int (*snapshot)(const char *path);
+
+	/* Writes a dump, atomically; through flush(); and lets what was until now not count in dumps any
+	 * more (src/agent/dump.h).  0 or -Exxx; -ENOENT: nothing is recorded. */
+	int (*dump)(const char *path, enum gg_agent_dump_form form);
+	int (*dump_to)(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context);
+	int (*dump_reset)(void);
 };
 
 /* libgeiger's own. */
