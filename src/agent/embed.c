@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agent/calls.h"
 #include "agent/dump.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
@@ -374,6 +375,12 @@ const struct gg_agent_interface gg_agent_interface = {
 	.promote = promote,
 	.each = each,
 	.snapshot = snapshot,
+	.say = gg_calls_say,
+	.thread_active = gg_calls_thread_active,
+	.thread_active_init = gg_calls_thread_active_init,
+	.thread_name = gg_calls_thread_name,
+	.thread_bytes = gg_calls_thread_bytes,
+	.look_now = gg_calls_look,
 	.dump = dump,
 	.dump_to = dump_to,
 	.dump_reset = dump_reset,

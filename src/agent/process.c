@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/calls.h"
 #include "agent/digits.h"
 #include "agent/guard.h"
 #include "agent/interface.h"
@@ -297,15 +299,29 @@ static void apply(const struct gg_agent_wish *wish)
 		options->region.active = wish->active;
 }
 
+/* What libgeiger-compat makes of other profilers' options goes over the environment, too. */
+static void apply_begin(const struct gg_agent_begin *begin)
+{
+	struct gg_options *options = &gg_process.options;
+
+	if (begin->interval_bytes != 0) {
+		options->sampler.interval = (double)begin->interval_bytes;
+		options->region.interval_bytes = begin->interval_bytes;
+	}
+	if (begin->max_frames != 0)
+		options->region.max_frames = begin->max_frames;
+	if (begin->set_active)
+		options->region.active = begin->active;
+}
+
 /* `asked`: by the program, which is told why not, instead of the user; else NULL. */
-static int start(const struct gg_agent_wish *asked)
+static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin *begin)
 {
 	const char *what = "the region of shared memory";
 	int status = 0;
 
-	gg_real_find();
-	gg_say_init();
 	gg_options_read(&gg_process.options);
+	apply_begin(begin);
 	if (asked != NULL)
 		apply(asked);
 	gg_process.pid = (uint32_t)getpid();
@@ -365,6 +381,17 @@ static bool adopt(void)
 	return true;
 }
 
+static struct gg_agent_begin compat_begin;
+
+/* Who may speak, and who has something to say about the start. */
+static void begin_early(void)
+{
+	gg_real_find();
+	gg_say_init();
+	gg_say_to(secure_getenv("GEIGER_LOG"));
+	gg_calls_begin(&compat_begin);
+}
+
 static bool prepare(void)
 {
 	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED, adopting;
@@ -374,7 +401,12 @@ static bool prepare(void)
 	if (environ == NULL && gg_load_relaxed(&gg_process.state) == GG_PROCESS_UNSTARTED)
 		return false;
 	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)) {
-		done = start(NULL) == 0;
+		begin_early();
+		if (compat_begin.waits) {
+			gg_store_release(&gg_process.state, GG_PROCESS_WAITING);
+			return false;
+		}
+		done = start(NULL, &compat_begin) == 0;
 		gg_store_release(&gg_process.state, done ? GG_PROCESS_RUNNING : GG_PROCESS_OFF);
 		return done;
 	}
@@ -423,15 +455,18 @@ int gg_process_begin(const struct gg_agent_wish *wish)
 
 	if (wish->directory != NULL && strlen(wish->directory) >= GG_OPTIONS_DIRECTORY_MAX)
 		return -ENAMETOOLONG;
-	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING))
+	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING) &&
+	    (state != GG_PROCESS_WAITING ||
+	     !gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)))
 		return state == GG_PROCESS_RUNNING ? 0 : state == GG_PROCESS_OFF ? -ENODEV : -EBUSY;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	status = start(wish);
+	if (state == GG_PROCESS_UNSTARTED)
+		begin_early();
+	status = start(wish, &compat_begin);
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved_errno;
 	/* Nobody has seen anything of what failed: it may be tried again. */
-	gg_store_release(&gg_process.state,
-	                 status == 0 ? GG_PROCESS_RUNNING : GG_PROCESS_UNSTARTED);
+	gg_store_release(&gg_process.state, status == 0 ? GG_PROCESS_RUNNING : state);
 	return status;
 }
 
@@ -457,6 +492,7 @@ void gg_process_update_sampler(struct gg_thread *t)
 	uint32_t generation = gg_load_relaxed(&gg_process.generation);
 	struct gg_sampler_options options = gg_process.options.sampler;
 
+	gg_thread_count(t);
 	if (gg_process_is_startup()) {
 		options.interval = (double)gg_process.options.startup_interval;
 	} else if (t->interval_bytes != 0) {
@@ -476,6 +512,7 @@ void gg_process_update_sampler(struct gg_thread *t)
 			options.stream += (uint64_t)gg_process.pid << 32;
 		gg_sampler_init(&t->sampler, &options);
 	}
+	t->left_then = t->sampler.left_bytes;
 	t->generation = generation;
 	t->seen_change = change;
 }

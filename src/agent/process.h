@@ -4,6 +4,7 @@
  *
  *   unstarted --first allocation that is due--> starting --> running   or   off for good
  *   running   --first cold path of a forked child--> adopting --> running  or   off for good
+ *   unstarted --libgeiger-compat is there, and profiling was not asked for--> waiting --> starting
  *
  * Start      by the first allocation, which may come before any constructor, or by the agent's own
  *            constructor.  Threads that come while another one starts pass through unsampled.
@@ -29,7 +30,8 @@ enum gg_process_state {
 	GG_PROCESS_UNSTARTED,
 	GG_PROCESS_STARTING,
 	GG_PROCESS_RUNNING,
-	GG_PROCESS_OFF, /* it cannot record, which was said */
+	GG_PROCESS_WAITING, /* until the program asks: libgeiger-compat wishes so */
+	GG_PROCESS_OFF,     /* it cannot record, which was said */
 };
 
 struct gg_process {

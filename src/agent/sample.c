@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "agent/calls.h"
 #include "agent/interface.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
@@ -26,6 +27,29 @@ enum {
 /* Who called the hook: it ended in a jump to its twin. */
 #define CALLER __builtin_return_address(0)
 
+/* Bytes that pass before somebody looks again, where nothing is sampled. */
+static uint64_t pause_bytes(void)
+{
+	return gg_load_relaxed(&gg_calls.reacts_soon) != 0 ? GG_CALLS_VISIT_BYTES
+	                                                   : GG_OPTIONS_VISIT_BYTES;
+}
+
+/* The same where the process is not ready: off for good, or being started or adopted right now. */
+static uint64_t pause_unready_bytes(void)
+{
+	uint32_t state = gg_load_relaxed(&gg_process.state);
+
+	return state == GG_PROCESS_OFF       ? UINT64_MAX
+	       : state == GG_PROCESS_WAITING ? pause_bytes()
+	                                     : 0;
+}
+
+static bool is_sampled(const struct gg_thread *t)
+{
+	return gg_load_relaxed(&gg_process.is_active) != 0 &&
+	       !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.threads_are_off) != 0);
+}
+
 /*
  * Why it is due may be a mark, a checkpoint, new settings, or that nothing was set up yet.  What the
  * allocator's operator new gets from the allocator's malloc() is the former's sample: a mark that
@@ -39,24 +63,23 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		gg_sampler_put_back(&t->sampler, bytes);
 		return false;
 	}
+	gg_thread_count(t);
 	if (gg_unlikely(!gg_process_is_ready())) {
-		/* Off for good, or being started right now: then the next one asks again. */
-		bool is_off = gg_load_relaxed(&gg_process.state) == GG_PROCESS_OFF;
-
-		gg_sampler_pause(&t->sampler, is_off ? UINT64_MAX : 0);
+		gg_sampler_pause(&t->sampler, pause_unready_bytes());
 	} else {
 		gg_process_look_at_control();
 		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
 			gg_process_update_sampler(t);
-		if (gg_likely(gg_load_relaxed(&gg_process.is_active) != 0)) {
+		if (gg_likely(is_sampled(t))) {
 			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
 			          !gg_interface_has_code(caller);
 		} else {
 			if (t->sampler.mark_pending)
 				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);
-			gg_sampler_pause(&t->sampler, GG_OPTIONS_VISIT_BYTES);
+			gg_sampler_pause(&t->sampler, pause_bytes());
 		}
 	}
+	t->left_then = t->sampler.left_bytes;
 	gg_thread_leave(t);
 	return sampled;
 }
@@ -173,22 +196,33 @@ static void learn_free(const struct gg_region_sample *sample)
 	gg_plan_freed(&draw, sample->size_bytes);
 }
 
+/* Of the calling thread, estimated. */
+static void count_freed(const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	gg_thread.words[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
+}
+
 static void put_free(struct gg_thread_block *block, void *p, uint64_t id)
 {
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
 	struct gg_region_sample live;
-	bool learns = gg_plan_is_on(), is_known = false;
+	bool learns = gg_plan_is_on(), watches = gg_load_relaxed(&gg_calls.watches_frees) != 0;
+	bool is_known = false;
 
 	/* Of every 100 that the filter lets pass one is none (filter.h). */
-	if (gg_process.options.free_stacks || learns)
+	if (gg_process.options.free_stacks || learns || watches)
 		is_known = gg_region_find(region, p, &live);
 	if (gg_process.options.free_stacks && is_known)
 		stack = capture(block, now_ns);
 	if (!gg_region_record_free(region, &block->record, p, id, now_ns, stack))
 		return;
 	gg_probe_free(p);
+	if (watches && is_known)
+		count_freed(&live);
 	if (learns && is_known && !(live.flags & GG_SAMPLE_MAPPING))
 		learn_free(&live);
 }

@@ -54,6 +54,8 @@ struct gg_thread_block {
 	struct gg_thread_frame frames[GG_THREAD_FRAMES]; /* untouched without such heaps */
 };
 
+enum gg_thread_wish { GG_THREAD_AS_OTHERS, GG_THREAD_OFF, GG_THREAD_ON };
+
 struct gg_thread {
 	struct gg_sampler sampler;
 	struct gg_thread_block *block; /* NULL: none yet, or no more */
@@ -63,8 +65,12 @@ struct gg_thread {
 	uint32_t generation;       /* process that it was seeded in: gg_process.generation */
 	uint64_t interval_bytes; /* of its own (geiger_thread_interval()); 0: that of the process */
 	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
-	bool ending;             /* the block was given back for good */
-	bool has_row;            /* ... and this is its row in the region: */
+	/* Of calls.h: */
+	uint64_t words[2]; /* bytes allocated up to left_then, and freed, as far as is known */
+	int64_t left_then; /* of the sampler's left_bytes */
+	uint8_t wish;      /* enum gg_thread_wish */
+	bool ending;       /* the block was given back for good */
+	bool has_row;      /* ... and this is its row in the region: */
 	uint16_t row;
 };
 
@@ -105,4 +111,17 @@ static inline void gg_thread_leave(struct gg_thread *t)
 {
 	gg_fence_signal();
 	gg_store_relaxed(&t->inside, 0);
+}
+
+/* Is it not to be sampled? */
+static inline bool gg_thread_is_off(const struct gg_thread *t, bool others_are)
+{
+	return t->wish == GG_THREAD_OFF || (t->wish == GG_THREAD_AS_OTHERS && others_are);
+}
+
+/* Counts what was allocated since the last time; before left_bytes is set to anything. */
+static inline void gg_thread_count(struct gg_thread *t)
+{
+	t->words[0] += (uint64_t)(t->left_then - t->sampler.left_bytes);
+	t->left_then = t->sampler.left_bytes;
 }

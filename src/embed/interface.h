@@ -57,6 +57,29 @@ struct gg_agent_sample {
 	uint8_t flags;       /* GG_SAMPLE_... */
 };
 
+/*
+ * What libgeiger-compat, where it is there, has to say before the agent starts: it exports
+ * geiger_compat_begin().  Zeros and false: as the environment says.
+ */
+struct gg_agent_begin {
+	uint32_t bytes; /* of this struct, as the agent knows it */
+	bool waits;     /* nothing is recorded until the program asks: start() */
+	bool set_active, active;
+	uint64_t interval_bytes;
+	uint32_t max_frames; /* of a stack */
+};
+
+struct gg_agent_interface;
+typedef void gg_compat_begin(const struct gg_agent_interface *agent, struct gg_agent_begin *begin);
+
+/* What the calling thread has allocated and freed, by malloc and its relatives. */
+struct gg_agent_bytes {
+	uint64_t allocated; /* as asked for, exactly */
+	uint64_t freed;     /* estimated by its samples */
+	/* Both, where the thread keeps them; brought up to date by this call, and at samples. */
+	const uint64_t *words;
+};
+
 /* How a dump is written. */
 enum gg_agent_dump_form {
 	GG_AGENT_DUMP_HEAP_V2 = 1,
@@ -100,6 +123,14 @@ struct gg_agent_interface {
 
 	/* Writes a copy of the region.  0, or -Exxx: geiger_snapshot(). */
 	int (*snapshot)(const char *path);
+
+	/* --- for libgeiger-compat: agent/calls.h has what each does --- */
+	void (*say)(const char *line);
+	bool (*thread_active)(int wish);
+	bool (*thread_active_init)(int wish);
+	int (*thread_name)(const char *name);
+	void (*thread_bytes)(struct gg_agent_bytes *ret_bytes);
+	void (*look_now)(void);
 
 	/* Writes a dump, atomically; through flush(); and lets what was until now not count in dumps any
 	 * more (src/agent/dump.h).  0 or -Exxx; -ENOENT: nothing is recorded. */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile - what can be changed of jemalloc's options while the program runs, and what rows ask first.
+ *
+ * Threads  any.  Each setting is a word of its own; the prefix is written by one thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "compat/settings.h"
+
+/* 0, or ENOENT: there is no profiler (no agent), or it is not on (prof:false). */
+int gg_profile_there(void);
+int gg_profile_on(void);
+
+/* As the last 2^n asked for, if that is still the interval. */
+size_t gg_profile_lg_sample(void);
+void gg_profile_set_lg_sample(size_t lg);
+uint64_t gg_profile_interval_of(uint64_t lg);
+
+/* Dumps count from now on. */
+void gg_profile_reset(void);
+
+/* To that path, or to the next one of the prefix.  0, or -Exxx. */
+int gg_profile_dump(const char *path);
+
+bool gg_profile_gdump(void);
+void gg_profile_set_gdump(bool wish);
+
+/* False: it cannot be. */
+bool gg_profile_set_prefix(const char *prefix);
