@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/metric.h"
 #include "cli/profiles.h"
 #include "report/report_diff.h"
 
@@ -25,6 +26,8 @@ struct diff_options {
 struct side {
 	const char *path;
 	const struct gg_question *question;
+	bool may_be_peak;   /* nobody said which memory: it is to be found out ... */
+	bool is_given_back; /* ... whether most is gone at the end */
 	struct gg_model *model;
 	struct gg_result *result;
 	struct gg_error error;
@@ -42,21 +45,31 @@ static void *side_open(void *context)
 	struct side *side = context;
 
 	side->code = gg_cli_load(&side->model, &side->path, 1, &side->error);
-	if (side->code == 0)
-		side->code = gg_ask_rows(side->model, side->question, &side->result, &side->error);
+	if (side->code == 0 && side->may_be_peak)
+		side->code = gg_cli_is_given_back(side->model, side->question->pid,
+		                                  &side->is_given_back, &side->error);
 	return NULL;
 }
 
-static int open_both(struct side *before, struct side *after, struct gg_error *error)
+static void *side_ask(void *context)
+{
+	struct side *side = context;
+
+	side->code = gg_ask_rows(side->model, side->question, &side->result, &side->error);
+	return NULL;
+}
+
+static int do_both(void *(*step)(void *side), struct side *before, struct side *after,
+                   struct gg_error *error)
 {
 	pthread_t thread;
-	bool is_beside = pthread_create(&thread, NULL, side_open, before) == 0;
+	bool is_beside = pthread_create(&thread, NULL, step, before) == 0;
 
-	side_open(after);
+	step(after);
 	if (is_beside)
 		pthread_join(thread, NULL);
 	else
-		side_open(before);
+		step(before);
 	if (before->code < 0 || after->code < 0) {
 		const struct side *failed = before->code < 0 ? before : after;
 
@@ -192,7 +205,14 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0) {
 		before.path = invocation->operands[0];
 		after.path = invocation->operands[1];
-		code = open_both(&before, &after, invocation->error);
+		before.may_be_peak = after.may_be_peak = gg_cli_metric_is_open(&options->common) &&
+		                                         !options->fail_on_growth;
+		code = do_both(side_open, &before, &after, invocation->error);
+	}
+	if (code == 0) {
+		if (before.is_given_back && after.is_given_back)
+			query.metric = GG_METRIC_PEAK;
+		code = do_both(side_ask, &before, &after, invocation->error);
 	}
 	return code < 0 ? code : print_diff(invocation, &query, &before, &after);
 }
@@ -201,7 +221,7 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
-	  "which memory (live)" },
+	  "which memory (live, or peak if little is left)" },
 	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
 	  "bytes, or allocations (bytes)" },
 	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by),
@@ -244,7 +264,8 @@ const struct gg_command gg_command_diff = {
 		"  geiger diff old.geiger new.geiger --metric allocated --normalize time\n",
 	.options = options,
 	.options_size = sizeof(struct diff_options),
-	.option_defaults = &(const struct diff_options){ .common = { .confidence = 0.95,
+	.option_defaults = &(const struct diff_options){ .common = { .metric = -1,
+	                                                             .confidence = 0.95,
 	                                                             .limit = DEFAULT_LIMIT },
 	                                                 .false_discovery_rate = 0.05 },
 	.max_operands = 2,

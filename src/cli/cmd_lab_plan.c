@@ -11,6 +11,7 @@
 #include "base/size.h"
 #include "cli/lab.h"
 #include "cli/lab_cost.h"
+#include "cli/metric.h"
 #include "cli/profiles.h"
 #include "region/control.h"
 #include "stats/special.h"
@@ -169,9 +170,26 @@ static bool is_on_stack(const struct gg_model *model, uint32_t stack, const rege
 	return false;
 }
 
+/* The end; the peak of what gives all back before. */
+static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_error *error)
+{
+	struct gg_question query;
+	struct gg_peak peak;
+	bool is_given_back;
+	int code = gg_cli_is_given_back(model, 0, &is_given_back, error);
+
+	*ret_ns = GG_TIME_NONE - 1;
+	if (code < 0 || !is_given_back)
+		return code;
+	gg_question_init(&query);
+	code = gg_ask_peak(model, &query, &peak, error);
+	*ret_ns = peak.time_ns;
+	return code;
+}
+
 /* Each sample stands for as many allocations as it was drawn for. */
 static int aim_at_samples(struct target *target, const struct gg_model *model,
-                          const struct plan_options *o, const regex_t *function)
+                          const struct plan_options *o, const regex_t *function, int64_t moment_ns)
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(model, &count);
@@ -182,7 +200,8 @@ static int aim_at_samples(struct target *target, const struct gg_model *model,
 		bool is_inherited = sample->flags & GG_MODEL_INHERITED;
 		bool is_wanted = o->allocated
 		                         ? !is_inherited
-		                         : sample->free_ns == GG_TIME_NONE && sample->block == i;
+		                         : sample->block == i && sample->alloc_ns <= moment_ns &&
+		                                   sample->free_ns > moment_ns;
 		struct entry entry = {
 			.size_bytes = (double)sample->size_bytes,
 			.count = weight.count,
@@ -202,6 +221,8 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
                           struct gg_error *error)
 {
 	struct gg_model *model;
+	int64_t moment_ns = 0;
+	const char *what;
 	regex_t function;
 	int code;
 
@@ -211,7 +232,10 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 		                    o->function);
 	code = gg_cli_load(&model, &o->profile, 1, error);
 	if (code == 0) {
-		if (aim_at_samples(target, model, o, o->function != NULL ? &function : NULL) < 0)
+		code = find_moment(model, &moment_ns, error);
+		if (code == 0 &&
+		    aim_at_samples(target, model, o, o->function != NULL ? &function : NULL,
+		                   moment_ns) < 0)
 			code = gg_error_set_errno(error, ENOMEM, "lab plan", NULL);
 		gg_model_free(model);
 	}
@@ -219,8 +243,8 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 		regfree(&function);
 	if (code < 0)
 		return code;
-	snprintf(target->what, sizeof(target->what), "%s bytes of %.80s%s%.40s",
-	         o->allocated ? "allocated" : "live", o->profile,
+	what = o->allocated ? "allocated" : moment_ns < GG_TIME_NONE - 1 ? "peak" : "live";
+	snprintf(target->what, sizeof(target->what), "%s bytes of %.80s%s%.40s", what, o->profile,
 	         o->function != NULL ? ", function " : "", o->function != NULL ? o->function : "");
 	for (size_t i = 0; i < target->count; i++)
 		if (target->entries[i].is_wanted && target->entries[i].size_bytes > 0)
@@ -228,7 +252,9 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 	return gg_error_set(error, -EBADMSG, o->profile,
 	                    "Record it with a smaller interval, or plan by --heap SIZE.",
 	                    "nothing that was sampled is %s%s%s",
-	                    o->allocated ? "allocated" : "live at the end",
+	                    o->allocated                   ? "allocated"
+	                    : moment_ns < GG_TIME_NONE - 1 ? "live at the peak"
+	                                                   : "live at the end",
 	                    o->function != NULL ? " in " : "",
 	                    o->function != NULL ? o->function : "");
 }
@@ -374,7 +400,7 @@ static const struct gg_option options[] = {
 	{ "function", 0, GG_OPTION_TEXT, offsetof(struct plan_options, function), "REGEX",
 	  "... of that function and what it calls" },
 	{ "allocated", 0, GG_OPTION_FLAG, offsetof(struct plan_options, allocated), NULL,
-	  "... its allocated bytes, not the live ones" },
+	  "... its allocated bytes, not the live or peak ones" },
 	{ "error", 'e', GG_OPTION_TEXT, offsetof(struct plan_options, error), "SHARE",
 	  "half width of the confidence interval, as 5%" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, offsetof(struct plan_options, confidence), "P",

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "cli/metric.h"
 #include "cli/profiles.h"
 #include "record/session.h"
 #include "region/control.h"
@@ -47,7 +48,7 @@ static const struct gg_option record_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* The five largest holders of what is live at the end; of the peak, if nothing is. */
+/* The five largest holders of what is live at the end; of the peak, if that is little. */
 static void print_largest(const char *path, void *context)
 {
 	const struct gg_report_options look = { .confidence = 0.95 };
@@ -57,19 +58,15 @@ static void print_largest(const char *path, void *context)
 	struct gg_report report = { 0 };
 	struct gg_result *result = NULL;
 	struct gg_model *model;
+	bool is_given_back;
 
 	(void)context;
 	if (gg_cli_load(&model, &path, 1, NULL) < 0)
 		return;
 	gg_question_init(&question);
-	for (int i = 0; i < 2 && (result == NULL || result->total.sample_count == 0); i++) {
-		gg_result_free(result);
-		result = NULL;
-		question.metric = i == 0 ? GG_METRIC_LIVE : GG_METRIC_PEAK;
-		if (gg_ask_rows(model, &question, &result, NULL) < 0)
-			break;
-	}
-	if (result != NULL && result->total.sample_count > 0) {
+	if (gg_cli_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)
+		question.metric = GG_METRIC_PEAK;
+	if (gg_ask_rows(model, &question, &result, NULL) == 0 && result->total.sample_count > 0) {
 		gg_cli_fit_report(&look, &style, &report);
 		report.model = model;
 		report.result = result;

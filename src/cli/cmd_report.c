@@ -2,6 +2,7 @@
 /* `geiger report`: who holds the memory. */
 #include <stddef.h>
 
+#include "cli/metric.h"
 #include "cli/profiles.h"
 
 /* What depends on the form of the output. */
@@ -49,7 +50,9 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code < 0)
 		return code;
-	code = print_report(model, &query, invocation);
+	code = gg_cli_choose_metric(model, invocation->options, &query, invocation->error);
+	if (code == 0)
+		code = print_report(model, &query, invocation);
 	gg_model_free(model);
 	return code;
 }
@@ -58,7 +61,7 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|allocated|peak|temporary|freed",
-	  "which memory (live)" },
+	  "which memory (live, or peak if little is left)" },
 	{ "unit", 'u', GG_OPTION_CHOICE, AT(unit), "bytes|count", "bytes, or allocations (bytes)" },
 	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
 	  "function|line|stack|module|size|kind|heap|type|thread|process",
@@ -101,7 +104,8 @@ const struct gg_command gg_command_report = {
 		"  geiger report redis.geiger -m allocated --between 10s 20s --focus '^parse_'\n",
 	.options = options,
 	.options_size = sizeof(struct gg_report_options),
-	.option_defaults = &(const struct gg_report_options){ .confidence = 0.95,
+	.option_defaults = &(const struct gg_report_options){ .metric = -1,
+	                                                      .confidence = 0.95,
 	                                                      .limit = DEFAULT_LIMIT },
 	.max_operands = 2, /* the second time of --between is one */
 	.run = run,

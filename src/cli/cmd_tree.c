@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "cli/metric.h"
 #include "cli/profiles.h"
 
 struct tree_options {
@@ -58,7 +59,9 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code < 0)
 		return code;
-	code = print_tree(model, &query, invocation);
+	code = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
+	if (code == 0)
+		code = print_tree(model, &query, invocation);
 	gg_model_free(model);
 	return code;
 }
@@ -71,7 +74,7 @@ static const struct gg_option options[] = {
 	{ "fold", 'f', GG_OPTION_NUMBER, AT(fold_percent), "PERCENT",
 	  "put what is less of the whole together (1)" },
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
-	  "which memory (live)" },
+	  "which memory (live, or peak if little is left)" },
 	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
 	  "bytes, or allocations (bytes)" },
 	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
@@ -105,8 +108,9 @@ const struct gg_command gg_command_tree = {
 		   "  geiger tree redis.geiger --inverted --metric allocated --focus '^parse_'\n",
 	.options = options,
 	.options_size = sizeof(struct tree_options),
-	.option_defaults = &(const struct tree_options){ .common = { .confidence = 0.95 },
-	                                                 .fold_percent = 1 },
+	.option_defaults = &(
+		const struct tree_options){ .common = { .metric = -1, .confidence = 0.95 },
+	                                    .fold_percent = 1 },
 	.max_operands = 2, /* the second time of --between is one */
 	.run = run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/profiles.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -109,10 +110,41 @@ static int parse_window(const char *text, const char *command, struct gg_questio
 	return code;
 }
 
+/* The newest profile in the current directory, which is likely what was meant. */
+static bool find_newest(char ret_name[128])
+{
+	static const char suffix[] = ".geiger";
+	struct timespec newest = { 0 };
+	bool is_found = false;
+	struct dirent *entry;
+	DIR *directory = opendir(".");
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		size_t length = strlen(entry->d_name);
+		struct stat status;
+
+		if (length < sizeof(suffix) || length > 80 ||
+		    strcmp(entry->d_name + length - strlen(suffix), suffix) != 0 ||
+		    stat(entry->d_name, &status) < 0 || !S_ISREG(status.st_mode))
+			continue;
+		if (is_found && (status.st_mtim.tv_sec < newest.tv_sec ||
+		                 (status.st_mtim.tv_sec == newest.tv_sec &&
+		                  status.st_mtim.tv_nsec <= newest.tv_nsec)))
+			continue;
+		is_found = true;
+		newest = status.st_mtim;
+		snprintf(ret_name, 128, "%s", entry->d_name);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return is_found;
+}
+
 int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_options *options,
                        const char *command, char buffer[128])
 {
 	int64_t ignored;
+	char newest[128];
 
 	if (options->between != NULL && strpbrk(options->between, ", ") == NULL)
 		for (int i = invocation->operand_count; i-- > 0;) {
@@ -132,8 +164,10 @@ int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_option
 	gg_error_set(invocation->error, -EINVAL, command, NULL,
 	             invocation->operand_count == 0 ? "no profile was given"
 	                                            : "more than one profile was given");
+	if (invocation->operand_count > 0 || !find_newest(newest))
+		snprintf(newest, sizeof(newest), "FILE");
 	snprintf(invocation->error->advice, sizeof(invocation->error->advice),
-	         "Name one: geiger %s FILE.", command);
+	         "Name one: geiger %s %s.", command, newest);
 	return -EINVAL;
 }
 
@@ -144,7 +178,7 @@ int gg_cli_question(const struct gg_report_options *options, const char *command
 	int code = 0;
 
 	gg_question_init(&query);
-	query.metric = (enum gg_metric)options->metric;
+	query.metric = options->metric < 0 ? GG_METRIC_LIVE : (enum gg_metric)options->metric;
 	query.unit = (enum gg_quantity)options->unit;
 	query.by = (enum gg_grouping)options->by;
 	if (options->by_label != NULL) {

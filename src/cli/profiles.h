@@ -39,7 +39,7 @@ GG_MUST_CHECK int gg_cli_check_output(const char *command, const char *profile, 
 
 /* Options of a query and of how its answer looks; commands put the table's part into their own. */
 struct gg_report_options {
-	int metric; /* enum gg_metric, in the order of the option's choices */
+	int metric; /* enum gg_metric, in the order of the option's choices; -1: not given */
 	int unit;   /* enum gg_quantity */
 	int by;     /* enum gg_grouping */
 	bool self, total;

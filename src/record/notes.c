@@ -96,4 +96,7 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 	if (has_why)
 		fprintf(stderr, "; %s", why);
 	fputc('\n', stderr);
+	if (isatty(STDERR_FILENO)) /* a person, who may be new here */
+		fprintf(stderr,
+		        "geiger: to see more: geiger report %s (or tree, leaks, timeline)\n", path);
 }

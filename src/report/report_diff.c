@@ -148,8 +148,11 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 {
 	const struct gg_session *session = gg_model_session(side->model, 0);
 	struct gg_figure figure = figure_of(report, total, false);
+	size_t begin, used, left;
 
-	gg_buf_printf(out, "%s%-7s%s ", report->look.style.strong, name, report->look.style.reset);
+	gg_buf_append_text(out, report->look.style.strong);
+	begin = out->length;
+	gg_buf_printf(out, "%-7s%s ", name, report->look.style.reset);
 	gg_fit_append(out, side->path, 40, report->look.figures.ascii);
 	gg_buf_append_text(out, ": ");
 	gg_figure_append(&report->look.figures, &figure, out);
@@ -157,7 +160,9 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
 	gg_report_append_time(gg_model_end_ns(side->model), out);
 	gg_buf_append_text(out, ", ");
-	gg_fit_append(out, session->command != NULL ? session->command : "", 60,
+	used = gg_fit_length(gg_buf_text(out) + begin) - strlen(report->look.style.reset);
+	left = report->look.width > used + 20 ? report->look.width - used : 20;
+	gg_fit_append(out, session->command != NULL ? session->command : "", left,
 	              report->look.figures.ascii);
 	gg_buf_append_text(out, "\n");
 }

@@ -51,9 +51,9 @@ static const char *shell(const char *line, int exit_status)
 
 TEST(wrong_requests_say_what_is_wrong)
 {
-	CHECK_SAYS("report", 2, "no profile was given. Name one: geiger report FILE.");
+	CHECK_SAYS("report", 2, "no profile was given. Name one: geiger report made.geiger.");
 	CHECK_SAYS("report made.geiger made.geiger", 2, "more than one profile");
-	CHECK_SAYS("tree", 2, "geiger tree FILE");
+	CHECK_SAYS("tree", 2, "geiger tree made.geiger");
 	CHECK_SAYS("report made.geiger --confidence 2", 2, "2 is not between 0 and 1");
 	CHECK_SAYS("report made.geiger --focus '('", 2, "--focus: '(': ");
 	CHECK_SAYS("report made.geiger --at noon", 2, "'noon' is not a time");
@@ -62,6 +62,17 @@ TEST(wrong_requests_say_what_is_wrong)
 	CHECK_SAYS("report made.geiger --process 77", 2, "no process 77");
 	CHECK_SAYS("report made.geiger --metric alive", 2, "--metric");
 	CHECK_SAYS("tree made.geiger --fold 101", 2, "is not between 0 and 100");
+}
+
+TEST(the_newest_profile_here_is_named_if_there_is_one)
+{
+	const char *text = shell("mkdir none; cd none; \"$GEIGER\" leaks; rmdir ../none", 0);
+
+	CHECK_MSG(strstr(text, "Name one: geiger leaks FILE.") != NULL, "%s", text);
+	text = shell("touch -d 2001-01-01 old.geiger; \"$GEIGER\" tree; rm old.geiger", 0);
+	CHECK_MSG(strstr(text, "Name one: geiger tree made.geiger.") != NULL, "%s", text);
+	text = shell("touch -d 2099-01-01 new.geiger; \"$GEIGER\" tree; rm new.geiger", 0);
+	CHECK_MSG(strstr(text, "Name one: geiger tree new.geiger.") != NULL, "%s", text);
 }
 
 TEST(files_that_are_no_profiles_are_refused)
