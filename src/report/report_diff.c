@@ -99,13 +99,20 @@ static void measure(const struct gg_diff_report *report, size_t *widths)
 	}
 }
 
-/* Behind the figures; on a line of its own what is long, a stack, and where nearly no room is left. */
+/* On a line of their own: stacks, which are long, and all where nearly no room is left. */
+static bool has_labels_below(const struct gg_diff_report *report, size_t column)
+{
+	return report->after.result->query.by == GG_BY_STACK ||
+	       column + LABEL_LEAST > report->look.width;
+}
+
+/* Behind the figures, or below them. */
 static void append_label(const struct gg_diff_report *report, const char *label, size_t column,
                          struct gg_buf *out)
 {
 	size_t width = report->look.width;
 
-	if (report->after.result->query.by == GG_BY_STACK || column + LABEL_LEAST > width) {
+	if (has_labels_below(report, column)) {
 		gg_buf_printf(out, "\n%*s", LABEL_INDENT, "");
 		column = LABEL_INDENT;
 	}
@@ -125,12 +132,13 @@ static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
 	measure(report, widths);
 	gg_buf_printf(out, "%s  ", report->look.style.heading);
 	for (int i = 0; i < COLUMN_COUNT; i++) {
+		gg_buf_append_text(out, i > 0 ? "  " : "");
 		gg_fit_append_right(out, heads[i], widths[i]);
-		gg_buf_append_text(out, "  ");
 		column += widths[i] + 2;
 	}
-	gg_buf_printf(out, "%s%s\n", gg_grouping_name(report->after.result->query.by),
-	              report->look.style.reset);
+	if (!has_labels_below(report, column))
+		gg_buf_printf(out, "  %s", gg_grouping_name(report->after.result->query.by));
+	gg_buf_printf(out, "%s\n", report->look.style.reset);
 	for (size_t k = 0; k < shown_count(report); k++) {
 		const struct gg_diff_row *row = &report->diff->rows[k];
 
