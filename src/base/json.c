@@ -34,9 +34,7 @@ static void append_quoted(struct gg_buf *out, const char *text)
 static void start_value(struct gg_json *json, const char *name)
 {
 	if (json->depth > 0) {
-		bool in_object = json->closers[json->depth - 1] == '}';
-
-		assert(in_object == (name != NULL));
+		assert((json->closers[json->depth - 1] == '}') == (name != NULL));
 		if (json->has_items[json->depth - 1])
 			gg_buf_append_text(json->out, ",");
 		json->has_items[json->depth - 1] = true;
