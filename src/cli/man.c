@@ -10,8 +10,9 @@ static void print_text(const char *text, size_t length, FILE *stream)
 	for (size_t i = 0; i < length; i++) {
 		bool is_mark = strchr("*_\\#`<>~", text[i]) != NULL;
 
-		/* A line that begins so would be a list, a table or a request. */
-		if (i == 0 && strchr("-|[].'", text[i]) != NULL)
+		/* A line that begins so would be a list or a table; requests scdoc knows itself, and
+		 * would make them of what is marked. */
+		if (i == 0 && strchr("-|[]", text[i]) != NULL)
 			is_mark = true;
 		if (is_mark)
 			fputc('\\', stream);
