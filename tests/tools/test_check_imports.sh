@@ -24,6 +24,18 @@ check what_is_listed_may_be_imported \
 check a_planted_import_is_caught \
 	refuses 'planted.o: imports malloc, which' \
 	tools/check_imports "$scratch/allowed" "$scratch"/{entry,helper,planted}.o
+# As distributions build.
+gcc -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-all -fPIC -x c -c -o "$scratch/hardened.o" - <<'END'
+#include <string.h>
+void use(char *text);
+void hardened(const char *s) { char copy[9]; strcpy(copy, s); use(copy); }
+END
+check a_hardened_build_has_its_checks grep -q __stack_chk_fail "$scratch/hardened.o"
+check checks_of_what_is_listed_are_allowed \
+	tools/check_imports <(printf 'strcpy\nuse\n') "$scratch/hardened.o"
+check a_check_of_what_is_not_listed_is_caught \
+	refuses 'hardened.o: imports __strcpy_chk, which' \
+	tools/check_imports <(printf 'use\n') "$scratch/hardened.o"
 check a_shared_object_may_import_what_is_listed \
 	tools/check_imports "$scratch/allowed_shared" "$scratch/all.so"
 check a_planted_import_of_a_shared_object_is_caught \
