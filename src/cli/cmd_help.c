@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/man.h"
 
 enum { OPTION_COLUMN = 24 }; /* width of the option forms; a longer one gets its own line */
@@ -69,6 +70,7 @@ void gg_help_print_overview(const struct gg_style *style)
 
 struct help_options {
 	bool man, list;
+	int completion; /* position in its choices; -1: not asked for */
 };
 
 static int run_help(struct gg_invocation *invocation)
@@ -79,6 +81,10 @@ static int run_help(struct gg_invocation *invocation)
 
 	if (o->list) {
 		gg_man_print_list(stdout);
+		return 0;
+	}
+	if (o->completion >= 0) {
+		gg_complete_print_bash(stdout);
 		return 0;
 	}
 	if (invocation->operand_count == 0) {
@@ -102,11 +108,15 @@ static int run_help(struct gg_invocation *invocation)
 	return 0;
 }
 
+static const struct help_options defaults = { .completion = -1 };
+
 static const struct gg_option options[] = {
 	{ "man", 0, GG_OPTION_FLAG, offsetof(struct help_options, man), NULL,
 	  "print the manual page's source, for scdoc" },
 	{ "list", 0, GG_OPTION_FLAG, offsetof(struct help_options, list), NULL,
 	  "list the names of the manual pages" },
+	{ "completion", 0, GG_OPTION_CHOICE, offsetof(struct help_options, completion), "bash",
+	  "print the completion of command lines for a shell" },
 	GG_OPTIONS_END,
 };
 
@@ -116,6 +126,7 @@ const struct gg_command gg_command_help = {
 	.usage = "[COMMAND [VERB]]",
 	.options = options,
 	.options_size = sizeof(struct help_options),
+	.option_defaults = &defaults,
 	.max_operands = 2,
 	.run = run_help,
 };

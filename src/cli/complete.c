@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/complete.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/command.h"
+#if GG_HAS_PROFILE
+#include "format/export.h"
+#endif
+
+/* What the tables cannot say: how a line is read.  The same rules as in options.h. */
+static const char driver[] =
+	"# Sets COMPREPLY to what of these words begins with $cur.\n"
+	"_geiger_words()\n"
+	"{\n"
+	"\tmapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\")\n"
+	"}\n"
+	"\n"
+	"# Completes $cur by a kind: @files, @directories, @nothing, or words with | between.\n"
+	"_geiger_kind()\n"
+	"{\n"
+	"\tcase $1 in\n"
+	"\t@files)\n"
+	"\t\tcompopt -o filenames 2>/dev/null\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+	"\t\t;;\n"
+	"\t@directories)\n"
+	"\t\tcompopt -o filenames 2>/dev/null\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
+	"\t\t;;\n"
+	"\t@nothing) ;;\n"
+	"\t*) _geiger_words \"${1//|/ }\" ;;\n"
+	"\tesac\n"
+	"}\n"
+	"\n"
+	"# Sets $kind to that of the option's value; false: it takes none.\n"
+	"_geiger_value()\n"
+	"{\n"
+	"\tlocal value\n"
+	"\tfor value in $values; do\n"
+	"\t\t[[ $value == \"$1=\"* ]] || continue\n"
+	"\t\tkind=${value#*=}\n"
+	"\t\treturn 0\n"
+	"\tdone\n"
+	"\treturn 1\n"
+	"}\n"
+	"\n"
+	"_geiger()\n"
+	"{\n"
+	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} command=geiger word i kind='' pending='' ended=''\n"
+	"\tlocal verbs options values operands\n"
+	"\n"
+	"\tCOMPREPLY=()\n"
+	"\t_geiger_table geiger\n"
+	"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	"\t\tword=${COMP_WORDS[i]}\n"
+	"\t\tif [[ $pending ]]; then\n"
+	"\t\t\t[[ $word == = ]] || pending='' # --option = value: bash takes them apart\n"
+	"\t\telif [[ ! $ended && $word == -- ]]; then\n"
+	"\t\t\tended=1\n"
+	"\t\telif [[ ! $ended && $word == -* ]]; then\n"
+	"\t\t\t! _geiger_value \"$word\" || pending=$word\n"
+	"\t\telif [[ \" $verbs \" == *\" $word \"* ]]; then\n"
+	"\t\t\tcommand+=\" $word\"\n"
+	"\t\t\t_geiger_table \"$command\"\n"
+	"\t\telif [[ $operands == @command ]]; then\n"
+	"\t\t\tif declare -F _command_offset >/dev/null; then\n"
+	"\t\t\t\t_command_offset \"$i\"\n"
+	"\t\t\telse\n"
+	"\t\t\t\t_geiger_kind @files\n"
+	"\t\t\tfi\n"
+	"\t\t\treturn\n"
+	"\t\tfi\n"
+	"\tdone\n"
+	"\tif [[ $cur == = && $pending ]]; then\n"
+	"\t\tcur=''\n"
+	"\telif [[ ! $ended && $cur == --*=* ]] && _geiger_value \"${cur%%=*}\"; then\n"
+	"\t\tpending=${cur%%=*}\n"
+	"\t\tcur=${cur#*=}\n"
+	"\tfi\n"
+	"\tif [[ $pending ]]; then\n"
+	"\t\t_geiger_value \"$pending\"\n"
+	"\t\t_geiger_kind \"$kind\"\n"
+	"\telif [[ ! $ended && $cur == -* ]]; then\n"
+	"\t\t_geiger_words \"$options\"\n"
+	"\telif [[ $verbs ]]; then\n"
+	"\t\t_geiger_words \"$verbs\"\n"
+	"\telif [[ $operands == @command ]]; then\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
+	"\telse\n"
+	"\t\t_geiger_kind \"$operands\"\n"
+	"\tfi\n"
+	"}\n"
+	"complete -F _geiger geiger\n";
+
+/*
+ * "on|off|interval|snapshot|status" of "PID on|off|interval SIZE|snapshot FILE|status": what is in capitals
+ * stands for something else.
+ */
+static bool print_alternatives(const char *text, FILE *stream)
+{
+	static const char word[] = "abcdefghijklmnopqrstuvwxyz-";
+	bool any = false;
+
+	while (*text != '\0') {
+		size_t length = strcspn(text, "| ");
+
+		if (islower((unsigned char)text[0]) && strspn(text, word) == length) {
+			fprintf(stream, "%s%.*s", any ? "|" : "", (int)length, text);
+			any = true;
+		}
+		text += length + (text[length] != '\0');
+	}
+	return any;
+}
+
+static bool has_word(const char *text, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (strstr(text, *words) != NULL)
+			return true;
+	return false;
+}
+
+static void print_formats(FILE *stream)
+{
+#if GG_HAS_PROFILE
+	for (size_t i = 0; gg_export_formats[i] != NULL; i++)
+		fprintf(stream, "%s%s", i > 0 ? "|" : "", gg_export_formats[i]->name);
+#else
+	fputs("@nothing", stream);
+#endif
+}
+
+static void print_kind(const char *placeholder, FILE *stream)
+{
+	static const char *const files[] = { "FILE", "PROFILE", "REGION", "TRACE", "BEFORE", NULL };
+	static const char *const directories[] = { "DIR", NULL };
+
+	if (strcmp(placeholder, "FORMAT") == 0)
+		print_formats(stream);
+	else if (print_alternatives(placeholder, stream))
+		return;
+	else if (has_word(placeholder, files))
+		fputs("@files", stream);
+	else if (has_word(placeholder, directories))
+		fputs("@directories", stream);
+	else
+		fputs("@nothing", stream);
+}
+
+/* What of the usage is no option. */
+static void print_operands(const struct gg_command *command, FILE *stream)
+{
+	static const char *const others[] = { "COMMAND [ARGUMENT]", NULL };
+	static const char *const files[] = { "FILE", "PROFILE", "REGION", "BEFORE", NULL };
+	static const char *const directories[] = { "DIRECTORY", NULL };
+
+	if (command->max_operands == 0)
+		fputs("@nothing", stream);
+	else if (has_word(command->usage, others))
+		fputs("@command", stream);
+	else if (strchr(command->usage, '|') != NULL && print_alternatives(command->usage, stream))
+		return;
+	else if (has_word(command->usage, files))
+		fputs("@files", stream);
+	else if (has_word(command->usage, directories))
+		fputs("@directories", stream);
+	else
+		fputs("@nothing", stream);
+}
+
+static void print_forms(const struct gg_option *options, FILE *stream)
+{
+	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++) {
+		fprintf(stream, " --%s", o->name);
+		if (o->letter != 0)
+			fprintf(stream, " -%c", o->letter);
+	}
+}
+
+static void print_values(const struct gg_option *options, FILE *stream)
+{
+	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++) {
+		if (o->placeholder == NULL)
+			continue;
+		fprintf(stream, " --%s=", o->name);
+		print_kind(o->placeholder, stream);
+		if (o->letter != 0) {
+			fprintf(stream, " -%c=", o->letter);
+			print_kind(o->placeholder, stream);
+		}
+	}
+}
+
+static void print_verbs(const struct gg_command *const *list, FILE *stream)
+{
+	for (; list != NULL && *list != NULL; list++) {
+		const char *blank = strrchr((*list)->name, ' ');
+
+		fprintf(stream, " %s", blank != NULL ? blank + 1 : (*list)->name);
+	}
+}
+
+/* A case of the table; `own` are its options beside those that all have. */
+static void print_case(const char *name, const struct gg_command *const *verbs,
+                       const struct gg_option *own, const struct gg_command *command, FILE *stream)
+{
+	fprintf(stream, "\t'geiger%s%s')\n\t\tverbs='", name[0] != '\0' ? " " : "", name);
+	print_verbs(verbs, stream);
+	fputs("'\n\t\toptions='", stream);
+	print_forms(own, stream);
+	print_forms(gg_common_option_table, stream);
+	fputs("'\n\t\tvalues='", stream);
+	print_values(own, stream);
+	print_values(gg_common_option_table, stream);
+	fputs("'\n\t\toperands='", stream);
+	if (command != NULL)
+		print_operands(command, stream);
+	else
+		fputs("@nothing", stream);
+	fputs("'\n\t\t;;\n", stream);
+}
+
+static void print_cases(const struct gg_command *const *list, FILE *stream)
+{
+	for (; *list != NULL; list++) {
+		/* What help explains are the commands themselves, and their verbs. */
+		bool is_help = *list == &gg_command_help;
+
+		print_case((*list)->name, is_help ? gg_commands : (*list)->verbs, (*list)->options,
+		           *list, stream);
+		if ((*list)->verbs == NULL)
+			continue;
+		print_cases((*list)->verbs, stream);
+		fprintf(stream, "\t'geiger help %s') verbs='", (*list)->name);
+		print_verbs((*list)->verbs, stream);
+		fputs("' ;;\n", stream);
+	}
+}
+
+void gg_complete_print_bash(FILE *stream)
+{
+	fputs("# bash completion for geiger " GG_VERSION
+	      ", made by 'geiger help --completion bash'.\n"
+	      "\n"
+	      "# Sets what may follow a command: verbs, options, kinds of their values, operands.\n"
+	      "_geiger_table()\n"
+	      "{\n"
+	      "\tcase $1 in\n",
+	      stream);
+	print_case("", gg_commands, gg_global_option_table, NULL, stream);
+	print_cases(gg_commands, stream);
+	fputs("\t*) verbs='' ;; # of 'help': there is no more to say\n\tesac\n}\n\n", stream);
+	fputs(driver, stream);
+}
