@@ -103,7 +103,7 @@ static const struct gg_option options[] = {
 	{ "diff", 'd', GG_OPTION_TEXT, AT(diff), "BEFORE",
 	  "compare with this profile: what has changed since" },
 	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
-	  "of the page; what is too light to see is folded (1.5MB); 0: any" },
+	  "of the page; light stacks are folded (1.5MB); 0: any" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	GG_OPTIONS_END,
