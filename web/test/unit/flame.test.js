@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Graph } from '../../src/flame/graph.js';
+import { between, boxAt, layOut, viewOf } from '../../src/flame/layout.js';
+import { rankModules } from '../../src/flame/modules.js';
+import { describe as tell, shareText, stackText, totalText } from '../../src/flame/stack_text.js';
+import { makeProfile } from '../../src/model/profile.js';
+import { select } from '../../src/model/select.js';
+import { childrenOf, downTree, follow, upTree } from '../../src/model/tree.js';
+import { EVERYTHING, madeData } from './made.js';
+
+const treeOf = (stacks) => downTree(select(makeProfile(madeData(stacks)), EVERYTHING));
+const namesOf = (tree, boxes) => boxes.map(({ node, row }) => `${tree.selection.profile.names[node.frame] || 'all'}@${row}`);
+
+test('boxes are as wide as their share', () => {
+	const tree = treeOf({ 'a;b': 75, c: 25 });
+	const boxes = layOut(tree, viewOf(tree.root), 1000);
+
+	assert.deepEqual(namesOf(tree, boxes), ['all@0', 'a@1', 'c@1', 'b@2']);
+	assert.deepEqual(boxes.map(({ x, width }) => [Math.round(x), Math.round(width)]), [[0, 1000], [0, 750], [750, 250], [0, 750]]);
+});
+
+test('what is zoomed fills the width, with its callers, and hides the rest', () => {
+	const tree = treeOf({ 'a;b': 75, 'a;d': 5, c: 20 });
+	const boxes = layOut(tree, viewOf(follow(tree, ['a', 'd'])), 1000);
+
+	assert.deepEqual(namesOf(tree, boxes), ['all@0', 'a@1', 'd@2']);
+	assert.deepEqual(Math.round(boxes[2].x), 0);
+	assert.deepEqual(Math.round(boxes[2].width), 1000);
+});
+
+test('siblings that are too narrow are one box, and cost nothing below it', () => {
+	const stacks = { big: 100000 };
+	for (let i = 0; i < 500; i++)
+		stacks[`f${i};g`] = 1;
+	const tree = treeOf(stacks);
+	const boxes = layOut(tree, viewOf(tree.root), 1000);
+
+	assert.equal(boxes.length, 3);
+	assert.equal(boxes[2].isRest, true);
+	assert.ok(Math.abs(boxes[2].width - (1000 * 500) / 100500) < 0.01);
+	assert.equal(childrenOf(tree, tree.root)[1].children, null);
+});
+
+test('nothing selected is no box', () => {
+	const tree = downTree(select(makeProfile(madeData({ a: 1 })), { ...EVERYTHING, to: 0 }));
+
+	assert.deepEqual(layOut(tree, viewOf(tree.root), 1000), []);
+});
+
+test('the box at a point is the one that is drawn there', () => {
+	const tree = treeOf({ 'a;b': 75, c: 25 });
+	const boxes = layOut(tree, viewOf(tree.root), 1000);
+
+	assert.equal(boxAt(boxes, 740, 1).node.x, 0);
+	assert.equal(boxAt(boxes, 760, 1).node.frame, tree.selection.profile.names.indexOf('c'));
+	assert.equal(boxAt(boxes, 760, 2), null);
+});
+
+test('a zoom begins and ends where it should and never turns inside out', () => {
+	const from = { left: 0, right: 1000 };
+	const to = { left: 900, right: 900.5 };
+
+	assert.deepEqual(between(from, to, 0), from);
+	assert.ok(Math.abs(between(from, to, 1).left - 900) < 1e-9);
+	for (let at = 0; at <= 1; at += 0.01) {
+		const { left, right } = between(from, to, at);
+		assert.ok(right > left && left >= -1e-9 && right <= 1000 + 1e-9, `${at}: ${left} ${right}`);
+		const back = between(to, from, at);
+		assert.ok(back.right > back.left);
+	}
+	assert.deepEqual(between({ left: 0, right: 10 }, { left: 20, right: 30 }, 1), { left: 20, right: 30 });
+});
+
+test('a graph that moves arrives, and then stays', () => {
+	const tree = treeOf({ 'a;b': 75, c: 25 });
+	const graph = new Graph(tree);
+	const c = follow(tree, ['c']);
+
+	graph.zoomTo(c, 1000);
+	assert.equal(graph.isMoving, true);
+	const middle = graph.boxes(800, 1050);
+	assert.ok(middle.some(({ node }) => node === c));
+	graph.boxes(800, 2000);
+	assert.equal(graph.isMoving, false);
+	assert.deepEqual(graph.viewport, viewOf(c));
+	assert.equal(graph.boxes(800, 2100), graph.boxes(800, 2200));
+});
+
+test('a frame is told with its interval and its samples', () => {
+	const tree = treeOf({ 'main;parse@1': 41, other: 59 });
+	const parse = follow(tree, ['main', 'parse']);
+
+	assert.match(totalText(tree, parse), /^3\.93 MiB \([\d.]+-[\d.]+\), 41 samples$/);
+	assert.equal(shareText(tree, parse), '41.0 %');
+	assert.deepEqual(tell(tree, parse), { name: 'parse', where: '/lib/libx.so' });
+	assert.match(stackText(tree, parse), /, 41 samples\n  parse \(libx\.so\)\n  main \(made\)\n$/);
+});
+
+test('a stack is copied innermost first, also from the inverted tree', () => {
+	const tree = upTree(select(makeProfile(madeData({ 'main;parse': 1 })), EVERYTHING));
+
+	assert.match(stackText(tree, follow(tree, ['parse', 'main'])), /\n  parse \(made\)\n  main \(made\)\n$/);
+});
+
+test('the modules that cover most have a colour', () => {
+	assert.deepEqual(rankModules(makeProfile(madeData({ 'a;b@1;c@1': 5, 'a;d': 1 }))), [1, 0]);
+});
