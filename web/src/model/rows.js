@@ -90,11 +90,18 @@ export function sizeText(bytes) {
 	return `${value} ${SIZE_NAMES[i]}`;
 }
 
-/** "33-64 B", "0 B", "17-32 KiB": what is in a class. @param {number} upper */
+/** "0 B", "33-64 B", "16-32 KiB" (more than 16, at most 32): what is in a class. @param {number} upper */
 export function sizeClassText(upper) {
+	const text = sizeText(upper);
+	const unit = text.slice(text.indexOf(' '));
+
 	if (upper <= 2)
-		return `${upper} B`;
-	return upper < 1024 ? `${upper / 2 + 1}-${upper} B` : `> ${sizeText(upper / 2)}, ≤ ${sizeText(upper)}`;
+		return text;
+	if (upper < 1024)
+		return `${upper / 2 + 1}-${text}`;
+	const lower = sizeText(upper / 2);
+
+	return `${lower.endsWith(unit) ? lower.slice(0, -unit.length) : lower}-${text}`;
 }
 
 /** Numbers keys in the order in which they come. */
@@ -417,7 +424,7 @@ function wholeRun(selection, by) {
 
 	if (!table)
 		return undefined;
-	if (metric === 'live' && profile.peakEdge !== null && toEdge === profile.peakEdge)
+	if (metric === 'peak' || (metric === 'live' && toEdge === profile.peakEdge))
 		return table.peak ?? undefined;
 	if (metric === 'allocated' && fromEdge === 0 && toEdge === profile.binCount)
 		return table.allocated;

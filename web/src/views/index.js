@@ -4,9 +4,11 @@
 // window that the others follow.
 
 import { flameView } from './flame.js';
+import { lifetimesView, sizesView } from './histogram.js';
+import { tableView } from './table.js';
 import { timeView } from './time.js';
 
 export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
-export const VIEWS = [flameView];
+export const VIEWS = [flameView, tableView, sizesView, lifetimesView];

@@ -117,5 +117,5 @@ test('lines, threads and processes are told as of the whole run', () => {
 test('size classes end at powers of two', () => {
 	assert.deepEqual([0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf), [0, 1, 2, 4, 4, 64, 128, 2097152]);
 	assert.deepEqual([0, 1, 2, 4, 128, 1024, 2097152].map(sizeClassText),
-		['0 B', '1 B', '2 B', '3-4 B', '65-128 B', '> 512 B, ≤ 1 KiB', '> 1 MiB, ≤ 2 MiB']);
+		['0 B', '1 B', '2 B', '3-4 B', '65-128 B', '512 B-1 KiB', '1-2 MiB']);
 });

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table - what is selected, by function, file, module and so on: sortable, each figure with its error.
+//
+// Only the rows that are seen are elements: the body has the height of all, and rows are put where they belong.
+// A click on a function opens its sandwich; Enter does the same, o and h keep and hide.  `extra` of the state has
+// the grouping and the order, "module,total,d".
+
+import { BYTES, COUNT } from '../model/tally.js';
+import { GROUPING_TITLES, groupingsOf, orderOf, rowsOf } from '../model/rows.js';
+import { matcher } from '../model/search.js';
+import { element, fill } from '../shell/dom.js';
+import { altersSelection } from '../shell/store.js';
+import { METRIC_TEXTS } from '../shell/state.js';
+import { figureCell, mostOf, samplesCell } from './bars.js';
+
+/**
+ * @typedef {import('../shell/store.js').Store} Store
+ * @typedef {import('../model/rows.js').Grouping} Grouping
+ * @typedef {import('../model/rows.js').Rows} Rows
+ * @typedef {'name' | 'self' | 'total' | 'samples'} Column
+ */
+
+const ROW_HEIGHT = 34;
+/** Rows beside those that are seen, so that scrolling has something to show. */
+const BESIDE = 8;
+/** @type {Column[]} */
+const COLUMNS = ['name', 'self', 'total', 'samples'];
+
+/**
+ * @param {Store} store
+ * @returns {{ by: Grouping, column: Column, descending: boolean }}
+ */
+function choiceOf(store) {
+	const [by, column, direction] = store.state.extra.split(',');
+	const groupings = groupingsOf(store.profile);
+
+	return {
+		by: groupings.find((name) => name === by) ?? 'function',
+		column: COLUMNS.find((name) => name === column) ?? 'self',
+		descending: direction ? direction === 'd' : column !== 'name',
+	};
+}
+
+/** @type {import('../shell/view.js').View} */
+export const tableView = {
+	id: 'table',
+	title: 'Table',
+	mount(host, store) {
+		const groupings = element('select', { 'aria-label': 'Rows', onchange: () => choose({ by: groupings.value }) });
+		const says = element('span', { class: 'says' });
+		const head = element('div', { class: 'row head', role: 'row' });
+		const body = element('div', { class: 'rows', role: 'rowgroup' });
+		const table = element('div', { class: 'table', role: 'table', 'aria-label': 'Rows of the profile' },
+			element('div', { role: 'rowgroup' }, head), body);
+		/** @type {Rows} */
+		let rows = rowsOf(store.selection(), 'function');
+		/** @type {number[]} */
+		let order = [];
+		let most = 1;
+		let drawn = '';
+		let focused = 0;
+
+		fill(host, element('div', { class: 'table-head' }, element('label', {}, 'by ', groupings), says), table);
+
+		/** @param {{ by?: string, column?: Column }} patch */
+		function choose(patch) {
+			const now = choiceOf(store);
+			const column = patch.column ?? now.column;
+			const descending = patch.column === undefined ? now.descending
+				: patch.column === now.column ? !now.descending : patch.column !== 'name';
+
+			store.set({ extra: `${patch.by ?? now.by},${column},${descending ? 'd' : 'a'}` });
+		}
+
+		/** @param {Column} column @param {string} title */
+		function heading(column, title) {
+			const now = choiceOf(store);
+			const sorted = now.column === column;
+
+			return element(
+				'span',
+				{
+					class: `cell ${column}`,
+					role: 'columnheader',
+					'aria-sort': sorted ? (now.descending ? 'descending' : 'ascending') : 'none',
+				},
+				element('button', { class: 'sort', title: `sort by ${title.toLowerCase()}`, onclick: () => choose({ column }) },
+					title, element('span', { class: 'arrow', 'aria-hidden': 'true' }, sorted ? (now.descending ? '▼' : '▲') : '')),
+			);
+		}
+
+		function drawHead() {
+			const { by, column } = choiceOf(store);
+
+			fill(groupings, groupingsOf(store.profile).map((name) =>
+				element('option', { value: name, selected: name === by }, GROUPING_TITLES[name].toLowerCase())));
+			table.className = `table sorted-${column}${rows.hasTotal ? '' : ' no-total'}`;
+			fill(head, heading('name', GROUPING_TITLES[by]), heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
+				rows.hasTotal && heading('total', 'Total'), heading('samples', 'Samples'));
+		}
+
+		function compute() {
+			const { by, column, descending } = choiceOf(store);
+			const { hide, focus, search } = store.state;
+			const isWanted = matcher(search);
+
+			rows = rowsOf(store.selection(), by, hide.length > 0 || focus.length > 0);
+			order = orderOf(rows, column === 'total' && !rows.hasTotal ? 'self' : column, descending,
+				isWanted ?? undefined);
+			most = mostOf([rows.all]);
+			table.setAttribute('aria-rowcount', String(order.length + 1));
+			fill(says,
+				`${order.length}${order.length < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
+				rows.isWholeRun && isBrushed(store) && by !== 'function' &&
+					element('span', { class: 'warn' }, ' · of the whole run: these are not known for a window'),
+				by === 'function' && ' · click: callers and callees');
+			drawn = '';
+		}
+
+		/** @param {number} at position in the order */
+		function rowElement(at) {
+			const i = order[at];
+			const label = rows.label(i);
+			const detail = rows.detail(i);
+			const frame = rows.frame(i);
+			const quantity = store.state.unit === 'bytes' ? BYTES : COUNT;
+			const total = rows.figure(i, 'total');
+
+			return element(
+				'div',
+				{
+					class: `row${frame > 0 ? ' link' : ''}`,
+					role: 'row',
+					'aria-rowindex': at + 2,
+					tabindex: at === focused ? '0' : '-1',
+					'data-at': at,
+					style: { transform: `translateY(${at * ROW_HEIGHT}px)` },
+				},
+				element('span', { class: 'cell name', role: 'cell', title: detail ? `${label}\n${detail}` : label },
+					element('span', { class: 'label' }, label),
+					detail && element('span', { class: 'detail' }, detail)),
+				element('span', { class: 'cell self', role: 'cell' }, figureCell(rows.figure(i, 'self'), quantity, most)),
+				rows.hasTotal && element('span', { class: 'cell total', role: 'cell' }, figureCell(total, quantity, most)),
+				element('span', { class: 'cell samples', role: 'cell' }, samplesCell(total)),
+			);
+		}
+
+		function draw() {
+			const top = body.getBoundingClientRect().top;
+			const first = Math.max(0, Math.floor(-top / ROW_HEIGHT) - BESIDE);
+			const last = Math.min(order.length, Math.ceil((window.innerHeight - top) / ROW_HEIGHT) + BESIDE);
+			const key = `${first} ${last}`;
+
+			body.style.setProperty('height', `${Math.max(1, order.length) * ROW_HEIGHT}px`);
+			if (key === drawn)
+				return;
+			drawn = key;
+			const hadFocus = body.contains(document.activeElement);
+
+			fill(body, order.length === 0 && element('div', { class: 'empty' }, emptyText(store)),
+				Array.from({ length: Math.max(0, last - first) }, (_, k) => rowElement(first + k)));
+			if (hadFocus)
+				/** @type {HTMLElement | null} */ (body.querySelector('[tabindex="0"]'))?.focus({ preventScroll: true });
+		}
+
+		/** @param {Event} event */
+		function rowAt(event) {
+			const row = event.target instanceof Element ? event.target.closest('[data-at]') : null;
+
+			return row instanceof HTMLElement ? Number(row.dataset.at) : -1;
+		}
+
+		/** @param {number} at */
+		function open(at) {
+			const frame = at >= 0 && at < order.length ? rows.frame(order[at]) : 0;
+
+			if (frame > 0)
+				store.set({ view: 'flame', sandwich: store.profile.names[frame] });
+			return frame > 0;
+		}
+
+		/** @param {number} at */
+		function focusRow(at) {
+			focused = Math.max(0, Math.min(at, order.length - 1));
+			const top = body.getBoundingClientRect().top + focused * ROW_HEIGHT;
+			const head = 96;
+
+			if (top < head || top + ROW_HEIGHT > window.innerHeight - 40)
+				window.scrollBy(0, top < head ? top - head : top + ROW_HEIGHT - window.innerHeight + 40);
+			drawn = '';
+			draw();
+			/** @type {HTMLElement | null} */ (body.querySelector('[tabindex="0"]'))?.focus({ preventScroll: true });
+		}
+
+		/** @param {KeyboardEvent} event */
+		function onKey(event) {
+			const page = Math.max(1, Math.floor(window.innerHeight / ROW_HEIGHT) - 6);
+			const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -order.length, End: order.length }[event.key];
+			const frame = order.length > 0 ? rows.frame(order[Math.min(focused, order.length - 1)]) : 0;
+			const name = store.profile.names[frame];
+
+			if (steps !== undefined) {
+				focusRow(body.contains(document.activeElement) ? focused + steps : focused);
+				return true;
+			}
+			if (!body.contains(document.activeElement))
+				return false;
+			if (event.key === 'Enter' || event.key === 's')
+				return open(focused);
+			if (frame > 0 && event.key === 'o')
+				store.set({ focus: [...store.state.focus, name] });
+			else if (frame > 0 && event.key === 'h')
+				store.set({ hide: [...store.state.hide, name] });
+			else
+				return false;
+			return true;
+		}
+
+		body.addEventListener('click', (event) => {
+			if (String(getSelection()) === '')
+				open(rowAt(event));
+		});
+		body.addEventListener('focusin', (event) => {
+			focused = Math.max(0, rowAt(event));
+		});
+		window.addEventListener('scroll', draw, { passive: true });
+
+		return {
+			update(changed) {
+				if (altersSelection(changed) || changed.has('extra') || changed.has('search')) {
+					compute();
+					drawHead();
+					focused = Math.min(focused, Math.max(0, order.length - 1));
+				}
+				draw();
+			},
+			key: onKey,
+			destroy() {
+				window.removeEventListener('scroll', draw);
+			},
+		};
+	},
+};
+
+/** @param {Store} store */
+function isBrushed(store) {
+	return store.state.from !== null || store.state.to !== null;
+}
+
+/** @param {Store} store */
+function emptyText(store) {
+	return store.state.search === ''
+		? 'No sample: in this window nothing was selected that sampling could see.'
+		: 'No row has that name.';
+}
