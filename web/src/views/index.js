@@ -5,10 +5,11 @@
 
 import { flameView } from './flame.js';
 import { lifetimesView, sizesView } from './histogram.js';
+import { leaksView } from './leaks.js';
 import { tableView } from './table.js';
 import { timeView } from './time.js';
 
 export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
-export const VIEWS = [flameView, tableView, sizesView, lifetimesView];
+export const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView];

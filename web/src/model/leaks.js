@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// leaks - what `geiger leaks` found, ready to be shown: texts of the evidence, filters.  Pure.
+
+import { changeText, figureText, timeText } from './figure.js';
+import { BYTES, COUNT } from './tally.js';
+
+/**
+ * @typedef {import('./profile.js').Profile} Profile
+ * @typedef {{ estimate: number | null, low: number | null, high: number | null }} Triple
+ * @typedef {Record<string, any>} LeakRow
+ */
+
+/** What the classes mean: docs/LEAKS.md. @type {Record<string, string>} */
+export const CLASS_TEXTS = {
+	growing: 'It grew in the second third of the run, and in the last third, and steadily.',
+	'never freed': 'Some of it is old, and no sample of this stack was ever freed: a table, a singleton, or a leak ' +
+		'that made too few samples to tell.',
+	unclear: 'Some of it is old and some was freed; too few samples, or too little known, to say more.',
+	level: 'In the last third it certainly grew by less than a third of what it holds: a cache that is full.',
+	young: 'Nothing of it is older than a tenth of the run: requests and jobs under way, caches that turn over fast.',
+};
+
+/** @param {Triple | null | undefined} triple */
+export function figureOfTriple(triple) {
+	const { estimate = null, low = null, high = null } = triple ?? {};
+
+	return {
+		estimate: estimate ?? 0,
+		low: low ?? 0,
+		high: high ?? Infinity,
+		isUnknown: estimate !== null && estimate > 0 && low === null && high === null,
+	};
+}
+
+/** "236 MiB (215-258), 471 samples". @param {LeakRow} row */
+export function liveText(row) {
+	return figureText(figureOfTriple(row.live_bytes), BYTES, row.samples);
+}
+
+/**
+ * Sentences: how many, how old, how much of it stayed, how it grew.
+ *
+ * @param {LeakRow} row
+ * @returns {string[]}
+ */
+export function evidenceOf(row) {
+	const says = [`${figureText(figureOfTriple(row.live_count), COUNT)} allocations`];
+	const growth = row.growth_bytes;
+
+	if (typeof row.oldest_ns === 'number')
+		says.push(`the oldest ${timeText(row.oldest_ns)} old`);
+	if (typeof row.kept_share === 'number')
+		says.push(`${Number((100 * row.kept_share).toPrecision(3))} % is kept`);
+	if (row.class === 'growing' && growth && growth.estimate !== null)
+		says.push(`in the last third ${changeText({ low: growth.low ?? -Infinity, high: growth.high ?? Infinity,
+			estimate: growth.estimate }, BYTES)}`, `p = ${probabilityText(row.p_value)}`);
+	return says;
+}
+
+/** "0.0021", "< 1e-12"; null: not tested. @param {number | null | undefined} p */
+export function probabilityText(p) {
+	if (p === null || p === undefined || Number.isNaN(p))
+		return '-';
+	if (p < 1e-12)
+		return '< 1e-12';
+	return p < 1e-3 ? p.toExponential(0).replace('e-0', 'e-') : String(Number(p.toPrecision(2)));
+}
+
+/**
+ * What is live by the tenth of the run in which it was allocated: heights from 0 to 1.
+ *
+ * @param {LeakRow} row
+ */
+export function cohortsOf(row) {
+	const tenths = Array.from({ length: 10 }, (_, i) => Math.max(0, Number(row.tenths?.[i]) || 0));
+	const most = Math.max(...tenths);
+
+	return tenths.map((bytes) => ({ bytes, height: most > 0 ? bytes / most : 0 }));
+}
+
+/**
+ * Functions from the innermost out.
+ *
+ * @param {Profile} profile
+ * @param {LeakRow} row
+ */
+export function stackOf(profile, row) {
+	const { names, frameModule, moduleNames, data } = profile;
+	/** @type {[number, number][]} */
+	const stack = Array.isArray(row.stack) ? row.stack : [];
+
+	return stack.map(([frame, line]) => {
+		const file = data.strings?.[data.frames?.file?.[frame]] ?? '';
+
+		return {
+			frame: names[frame] === undefined ? 0 : frame,
+			name: names[frame] || '?',
+			where: file ? `${file}${line ? `:${line}` : ''}` : moduleNames[frameModule[frame]] ?? '',
+		};
+	});
+}
+
+/** The stack and what is known of it, as text. @param {Profile} profile @param {LeakRow} row */
+export function leakText(profile, row) {
+	const lines = stackOf(profile, row).map(({ name, where }) => `    ${name}${where ? ` ${where}` : ''}`);
+
+	return `${row.class}  ${liveText(row)}\n    ${evidenceOf(row).join('; ')}\n${lines.join('\n')}\n`;
+}
+
+/** @param {Profile} profile */
+export function summaryOf(profile) {
+	const leaks = profile.data.leaks ?? {};
+	const stacks = Number(leaks.row_count) || 0;
+
+	return {
+		live: figureText(figureOfTriple(leaks.live_bytes), BYTES),
+		old: figureText(figureOfTriple(leaks.old_bytes), BYTES),
+		stacks: `${stacks} stack${stacks === 1 ? '' : 's'}`,
+		shown: Array.isArray(leaks.rows) ? leaks.rows.length : 0,
+		total: stacks,
+	};
+}
+
