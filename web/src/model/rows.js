@@ -239,7 +239,7 @@ function quantityOf(selection) {
 	return selection.unit === 'count' ? COUNT : BYTES;
 }
 
-/** @param {Profile} profile @param {Grouping} by @param {number | string} key */
+/** @param {Profile} profile @param {Grouping} by @param {number | string | null} key */
 function labelOfKey(profile, by, key) {
 	const { data } = profile;
 
@@ -255,7 +255,7 @@ function labelOfKey(profile, by, key) {
 	case 'kind':
 		return String(data.kinds?.[Number(key)] ?? '?');
 	default:
-		return sizeClassText(Number(key));
+		return key === null ? '[size not known]' : sizeClassText(Number(key));
 	}
 }
 

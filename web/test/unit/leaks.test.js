@@ -28,7 +28,8 @@ test('when it was allocated is told by tenths of the run', () => {
 });
 
 test('stacks are told from the innermost call out', () => {
-	assert.deepEqual(stackOf(profile, row)[0], { frame: 2, name: 'new_node', where: 'node.h:12' });
+	assert.deepEqual(stackOf(profile, row)[0],
+		{ frame: profile.names.indexOf('new_node'), name: 'new_node', where: 'node.h:12' });
 	assert.deepEqual(stackOf(profile, { stack: [[999999, 3]] })[0], { frame: 0, name: '?', where: '' });
 	assert.deepEqual(stackOf(profile, {}), []);
 });
