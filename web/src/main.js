@@ -2,23 +2,53 @@
 //
 // main - finds the data, in the page or at the server that it came from, and opens the shell.
 
+import { makeLive } from './live.js';
 import { makeProfile, unpack } from './model/profile.js';
 import { element, fill } from './shell/dom.js';
 import { openShell } from './shell/shell.js';
 import { readState } from './shell/state.js';
 import { Store } from './shell/store.js';
 
+/** @param {HTMLElement} holder */
+async function read({ dataset, textContent }) {
+	if (!dataset.source)
+		return unpack(textContent ?? '');
+	const answer = await fetch(dataset.source, { cache: 'no-store' });
+
+	if (!answer.ok)
+		throw new Error(`the server says ${answer.status} ${answer.statusText}`);
+	return answer.json();
+}
+
+/** Where all is freed at the end, the peak is what one wants to see. @param {Store} store */
+function chooseMetric(store) {
+	const isAsked = /[#&]metric=/.test(location.hash);
+
+	if (!isAsked && store.profile.peakEdge !== null && store.selection().totalSamples[0] === 0)
+		store.state = { ...store.state, metric: 'peak' };
+}
+
 async function open() {
 	const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 	const holder = /** @type {HTMLElement} */ (document.getElementById('geiger-data'));
 
 	try {
-		const data = await unpack(holder.textContent ?? '');
+		const store = new Store(makeProfile(await read(holder)), readState(location.hash));
+		const { source, live } = holder.dataset;
 
-		openShell(root, new Store(makeProfile(data), readState(location.hash)));
+		chooseMetric(store);
+		openShell(root, store, source && live ? makeLive(store, source) : null);
 	} catch (error) {
-		fill(root, element('p', { class: 'failure' }, `This profile cannot be shown: ${error}`));
+		fill(
+			root,
+			element(
+				'div',
+				{ class: 'failure' },
+				element('h1', {}, 'This profile cannot be shown'),
+				element('p', {}, error instanceof Error ? error.message : String(error)),
+			),
+		);
 	}
 }
 
-open();
+void open();

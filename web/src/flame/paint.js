@@ -92,7 +92,7 @@ function cut(context, text, room) {
 	if (width <= room)
 		return text;
 	// By the mean width of its characters; rounded down, so that it is rarely too long.
-	const fits = Math.floor((text.length * (room - 9)) / width);
+	const fits = Math.floor((text.length * (room - 12)) / width);
 	return fits >= 2 ? `${text.slice(0, fits)}…` : '';
 }
 

@@ -15,9 +15,8 @@ function fact(name, value, says, more) {
 		element(
 			'div',
 			{ class: 'fact', title: says },
-			element('span', { class: 'name' }, name),
+			element('span', { class: 'name' }, name, more ? ` · ${more}` : ''),
 			element('span', { class: 'value' }, value),
-			more ? element('span', { class: 'more' }, more) : null,
 		)
 	);
 }
@@ -64,7 +63,7 @@ export function drawFacts(host, store) {
 function counts(count) {
 	const text = triple(count, COUNT);
 
-	return text === null ? '' : `${text} allocations`;
+	return text === null || text === '-' ? '' : `${text} allocations`;
 }
 
 /** @param {any} resident */

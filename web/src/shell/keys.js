@@ -10,6 +10,7 @@ export const KEYS = [
 	['u', 'bytes or allocations'],
 	['d', 'dark, light, as the system'],
 	['1 … 9', 'views'],
+	['p', 'pause a live recording'],
 	['?', 'this help'],
 ];
 

@@ -7,6 +7,7 @@
 
 import { VIEWS, timeView } from '../views/index.js';
 import { element, fill } from './dom.js';
+import { makeDownload } from './download.js';
 import { drawFacts, drawNotes, drawTitle } from './header.js';
 import { makeHelp } from './help.js';
 import { isTyping } from './keys.js';
@@ -24,8 +25,10 @@ const STEPS = ['view', 'metric', 'unit', 'hide', 'focus', 'inverted', 'zoom', 's
 /** @param {Store} store */
 const viewsOf = (store) => VIEWS.filter((view) => !view.exists || view.exists(store));
 
-/** @param {HTMLElement} root @param {Store} store */
-export function openShell(root, store) {
+/** @typedef {{ badge: HTMLElement, toggle: () => void }} Live */
+
+/** @param {HTMLElement} root @param {Store} store @param {Live | null} live */
+export function openShell(root, store, live) {
 	const title = element('div', { class: 'title' });
 	const facts = element('div', { class: 'facts' });
 	const notes = element('details', { class: 'notes' });
@@ -43,6 +46,8 @@ export function openShell(root, store) {
 			{ class: 'head' },
 			element('span', { class: 'brand' }, 'geiger'),
 			title,
+			live?.badge,
+			makeDownload(store),
 			theme,
 			element('button', { class: 'quiet', title: 'Help: key ?', 'aria-label': 'Help', onclick: () => help.showModal() }, '?'),
 		),
@@ -81,7 +86,7 @@ export function openShell(root, store) {
 	window.addEventListener('popstate', () => store.set(readState(location.hash)));
 	window.addEventListener('hashchange', () => store.set(readState(location.hash)));
 	window.addEventListener('resize', () => store.tell(new Set(['size'])));
-	document.addEventListener('keydown', (event) => onKey(event, store, { help, search: toolbar.search, switchView }));
+	document.addEventListener('keydown', (event) => onKey(event, store, { help, search: toolbar.search, switchView, live }));
 	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => store.tell(new Set(['theme'])));
 	update(EVERYTHING);
 }
@@ -148,9 +153,9 @@ function showTheme(button, store) {
 /**
  * @param {KeyboardEvent} event
  * @param {Store} store
- * @param {{ help: HTMLDialogElement, search: HTMLInputElement, switchView: { key: (event: KeyboardEvent) => boolean } }} parts
+ * @param {{ help: HTMLDialogElement, search: HTMLInputElement, switchView: { key: (event: KeyboardEvent) => boolean }, live: Live | null }} parts
  */
-function onKey(event, store, { help, search, switchView }) {
+function onKey(event, store, { help, search, switchView, live }) {
 	if (event.ctrlKey || event.metaKey || event.altKey || help.open)
 		return;
 	if (isTyping(event.target)) {
@@ -161,17 +166,16 @@ function onKey(event, store, { help, search, switchView }) {
 		}
 		return;
 	}
-	if (switchView.key(event) || pageKey(event, store, help, search))
+	if (switchView.key(event) || pageKey(event, store, { help, search, live }))
 		event.preventDefault();
 }
 
 /**
  * @param {KeyboardEvent} event
  * @param {Store} store
- * @param {HTMLDialogElement} help
- * @param {HTMLInputElement} search
+ * @param {{ help: HTMLDialogElement, search: HTMLInputElement, live: Live | null }} parts
  */
-function pageKey(event, store, help, search) {
+function pageKey(event, store, { help, search, live }) {
 	const metrics = metricsOf(store);
 	const { state } = store;
 
@@ -183,6 +187,9 @@ function pageKey(event, store, help, search) {
 	case '?':
 		help.showModal();
 		return true;
+	case 'p':
+		live?.toggle();
+		return live !== null;
 	case 'd':
 		nextTheme(store);
 		return true;

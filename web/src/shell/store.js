@@ -41,8 +41,8 @@ export class Store {
 		this.profile = profile;
 		this.before = before;
 		this.state = state;
-		/** Where downloads come from: the server's address of exports, or null in a file. */
-		this.server = /** @type {string | null} */ (null);
+		/** Files that a server has of this profile. @type {{ name: string, href: string }[]} */
+		this.exports = [];
 	}
 
 	/** @param {Partial<State>} patch */

@@ -92,12 +92,12 @@ export const flameView = {
 function drawLegend(host, { profile }, ranked) {
 	/** @param {string} name @param {string} colour */
 	const entry = (name, colour) =>
-		element('span', { title: name }, element('i', { style: { background: `var(${colour})` } }), name);
+		element('span', { title: name }, element('i', { style: { background: `var(${colour})` } }), element('b', {}, name));
 
 	fill(
 		host,
 		ranked.map((module, index) => entry(profile.moduleNames[module], `--m${index}`)),
 		profile.moduleNames.length > ranked.length + 1 && entry('other', '--m-other'),
-		element('span', { title: 'fewer than 20 samples: may be far from the truth' }, element('i', { class: 'few' }), 'few samples'),
+		element('span', { title: 'fewer than 20 samples: may be far from the truth' }, element('i', { class: 'few' }), element('b', {}, 'few samples')),
 	);
 }
