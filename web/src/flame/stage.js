@@ -63,7 +63,13 @@ export class Stage {
 		this.actions = {
 			zoomOut: () => this.#zoomOut(),
 			sandwich: () => this.#name((name) => store.set({ sandwich: name, zoom: [] })),
-			hide: () => this.#name((name) => store.set({ hide: [...store.state.hide, name] })),
+			hide: () =>
+				this.#name((name) => {
+					const { hide, zoom } = store.state;
+					const at = zoom.indexOf(name);
+
+					store.set({ hide: [...hide, name], zoom: at < 0 ? zoom : zoom.slice(0, at) });
+				}),
 			only: () => this.#name((name) => store.set({ focus: [...store.state.focus, name] })),
 			copy: () => copyText(this.selected === null ? '' : stackText(this.treeOfSelected(), this.selected)),
 		};

@@ -104,7 +104,7 @@ export function readState(hash) {
 }
 
 /** ";" and "&" are ours; everything else as URLs have it. @param {string} text */
-const encode = (text) => encodeURIComponent(text).replace(/%2F/g, '/').replace(/%20/g, '+');
+const encode = (text) => encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%20/g, '+');
 
 /**
  * @param {State} state
