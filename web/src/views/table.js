@@ -2,7 +2,6 @@
 //
 // table - what is selected, by function, file, module and so on: sortable, each figure with its error.
 //
-// Only the rows that are seen are elements: the body has the height of all, and rows are put where they belong.
 // A click on a function opens its sandwich; Enter does the same, o and h keep and hide.  `extra` of the state has
 // the grouping and the order, "module,total,d".
 
@@ -13,6 +12,7 @@ import { element, fill } from '../shell/dom.js';
 import { altersSelection } from '../shell/store.js';
 import { METRIC_TEXTS } from '../shell/state.js';
 import { figureCell, mostOf, samplesCell } from './bars.js';
+import { makeList } from './virtual.js';
 
 /**
  * @typedef {import('../shell/store.js').Store} Store
@@ -22,8 +22,6 @@ import { figureCell, mostOf, samplesCell } from './bars.js';
  */
 
 const ROW_HEIGHT = 34;
-/** Rows beside those that are seen, so that scrolling has something to show. */
-const BESIDE = 8;
 /** @type {Column[]} */
 const COLUMNS = ['name', 'self', 'total', 'samples'];
 
@@ -50,16 +48,14 @@ export const tableView = {
 		const groupings = element('select', { 'aria-label': 'Rows', onchange: () => choose({ by: groupings.value }) });
 		const says = element('span', { class: 'says' });
 		const head = element('div', { class: 'row head', role: 'row' });
-		const body = element('div', { class: 'rows', role: 'rowgroup' });
+		const list = makeList({ height: ROW_HEIGHT, make: rowElement, open });
 		const table = element('div', { class: 'table', role: 'table', 'aria-label': 'Rows of the profile' },
-			element('div', { role: 'rowgroup' }, head), body);
+			element('div', { role: 'rowgroup' }, head), list.body);
 		/** @type {Rows} */
 		let rows = rowsOf(store.selection(), 'function');
 		/** @type {number[]} */
 		let order = [];
 		let most = 1;
-		let drawn = '';
-		let focused = 0;
 
 		fill(host, element('div', { class: 'table-head' }, element('label', {}, 'by ', groupings), says), table);
 
@@ -115,7 +111,6 @@ export const tableView = {
 				rows.isWholeRun && isBrushed(store) && by !== 'function' &&
 					element('span', { class: 'warn' }, ' · of the whole run: these are not known for a window'),
 				by === 'function' && ' · click: callers and callees');
-			drawn = '';
 		}
 
 		/** @param {number} at position in the order */
@@ -123,20 +118,12 @@ export const tableView = {
 			const i = order[at];
 			const label = rows.label(i);
 			const detail = rows.detail(i);
-			const frame = rows.frame(i);
 			const quantity = store.state.unit === 'bytes' ? BYTES : COUNT;
 			const total = rows.figure(i, 'total');
 
 			return element(
 				'div',
-				{
-					class: `row${frame > 0 ? ' link' : ''}`,
-					role: 'row',
-					'aria-rowindex': at + 2,
-					tabindex: at === focused ? '0' : '-1',
-					'data-at': at,
-					style: { transform: `translateY(${at * ROW_HEIGHT}px)` },
-				},
+				{ class: `row${rows.frame(i) > 0 ? ' link' : ''}`, role: 'row' },
 				element('span', { class: 'cell name', role: 'cell', title: detail ? `${label}\n${detail}` : label },
 					element('span', { class: 'label' }, label),
 					detail && element('span', { class: 'detail' }, detail)),
@@ -146,99 +133,42 @@ export const tableView = {
 			);
 		}
 
-		function draw() {
-			const top = body.getBoundingClientRect().top;
-			const first = Math.max(0, Math.floor(-top / ROW_HEIGHT) - BESIDE);
-			const last = Math.min(order.length, Math.ceil((window.innerHeight - top) / ROW_HEIGHT) + BESIDE);
-			const key = `${first} ${last}`;
-
-			body.style.setProperty('height', `${Math.max(1, order.length) * ROW_HEIGHT}px`);
-			if (key === drawn)
-				return;
-			drawn = key;
-			const hadFocus = body.contains(document.activeElement);
-
-			fill(body, order.length === 0 && element('div', { class: 'empty' }, emptyText(store)),
-				Array.from({ length: Math.max(0, last - first) }, (_, k) => rowElement(first + k)));
-			if (hadFocus)
-				/** @type {HTMLElement | null} */ (body.querySelector('[tabindex="0"]'))?.focus({ preventScroll: true });
-		}
-
-		/** @param {Event} event */
-		function rowAt(event) {
-			const row = event.target instanceof Element ? event.target.closest('[data-at]') : null;
-
-			return row instanceof HTMLElement ? Number(row.dataset.at) : -1;
-		}
-
 		/** @param {number} at */
 		function open(at) {
-			const frame = at >= 0 && at < order.length ? rows.frame(order[at]) : 0;
+			const frame = at < order.length ? rows.frame(order[at]) : 0;
 
 			if (frame > 0)
 				store.set({ view: 'flame', sandwich: store.profile.names[frame] });
 			return frame > 0;
 		}
 
-		/** @param {number} at */
-		function focusRow(at) {
-			focused = Math.max(0, Math.min(at, order.length - 1));
-			const top = body.getBoundingClientRect().top + focused * ROW_HEIGHT;
-			const head = 96;
-
-			if (top < head || top + ROW_HEIGHT > window.innerHeight - 40)
-				window.scrollBy(0, top < head ? top - head : top + ROW_HEIGHT - window.innerHeight + 40);
-			drawn = '';
-			draw();
-			/** @type {HTMLElement | null} */ (body.querySelector('[tabindex="0"]'))?.focus({ preventScroll: true });
-		}
-
 		/** @param {KeyboardEvent} event */
 		function onKey(event) {
-			const page = Math.max(1, Math.floor(window.innerHeight / ROW_HEIGHT) - 6);
-			const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -order.length, End: order.length }[event.key];
-			const frame = order.length > 0 ? rows.frame(order[Math.min(focused, order.length - 1)]) : 0;
+			const at = list.focused();
+			const frame = at >= 0 ? rows.frame(order[at]) : 0;
 			const name = store.profile.names[frame];
 
-			if (steps !== undefined) {
-				focusRow(body.contains(document.activeElement) ? focused + steps : focused);
-				return true;
-			}
-			if (!body.contains(document.activeElement))
-				return false;
-			if (event.key === 'Enter' || event.key === 's')
-				return open(focused);
 			if (frame > 0 && event.key === 'o')
 				store.set({ focus: [...store.state.focus, name] });
 			else if (frame > 0 && event.key === 'h')
 				store.set({ hide: [...store.state.hide, name] });
 			else
-				return false;
+				return list.key(event) || (frame > 0 && event.key === 's' && open(at));
 			return true;
 		}
-
-		body.addEventListener('click', (event) => {
-			if (String(getSelection()) === '')
-				open(rowAt(event));
-		});
-		body.addEventListener('focusin', (event) => {
-			focused = Math.max(0, rowAt(event));
-		});
-		window.addEventListener('scroll', draw, { passive: true });
 
 		return {
 			update(changed) {
 				if (altersSelection(changed) || changed.has('extra') || changed.has('search')) {
 					compute();
 					drawHead();
-					focused = Math.min(focused, Math.max(0, order.length - 1));
+					list.show(order.length, emptyText(store));
+				} else {
+					list.draw();
 				}
-				draw();
 			},
 			key: onKey,
-			destroy() {
-				window.removeEventListener('scroll', draw);
-			},
+			destroy: () => list.destroy(),
 		};
 	},
 };

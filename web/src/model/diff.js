@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// diff - what changed between two profiles, and which of it sampling does not explain.
+//
+//   const diff = diffOf(profile, state)                  null: one profile alone
+//   diff.order('difference', true, onlySignificant)      numbers of rows
+//   const tree = diffTree(profile, state)                as layOut() of flame/layout.js takes it
+//
+// Differences, intervals and p-values come from the command (docs/PAGE_DATA.md, "diff"): live at the end, or
+// allocated in the whole run.  A frame of the tree is as wide as before and after together, so that what is gone
+// can be seen as well as what is new.  Pure.
+
+import { BYTES, COUNT } from './tally.js';
+
+/**
+ * @typedef {import('./profile.js').Profile} Profile
+ * @typedef {import('./figure.js').Figure & { samples: number }} Figure
+ * @typedef {'name' | 'before' | 'after' | 'difference' | 'p'} Column
+ * @typedef {{ metric: string, unit: 'bytes' | 'count' }} Choice
+ */
+
+/**
+ * @typedef {object} DiffNode
+ * @property {number} frame
+ * @property {number} folded
+ * @property {DiffNode | null} parent
+ * @property {number} depth
+ * @property {number} x
+ * @property {number} value       before and after together
+ * @property {number} before
+ * @property {number} after
+ * @property {number} low         of the difference
+ * @property {number} high
+ * @property {number} samplesBefore
+ * @property {number} samplesAfter
+ * @property {boolean} isSignificant
+ * @property {DiffNode[]} children
+ */
+
+/** Which of the two there are: what a state's metric is compared by. @param {string} metric */
+export function diffMetric(metric) {
+	return metric === 'allocated' || metric === 'freed' ? 'allocated' : 'live';
+}
+
+/** @param {Profile} profile @param {Choice} choice */
+function part(profile, { metric, unit }) {
+	return profile.data.diff?.[diffMetric(metric)]?.[unit] ?? null;
+}
+
+/** @param {Record<string, any>} rows @param {string} side @param {number} i @returns {Figure} */
+function sideFigure(rows, side, i) {
+	const estimate = rows[side][i] ?? 0;
+	const low = rows[`${side}_low`][i];
+	const high = rows[`${side}_high`][i];
+
+	return {
+		estimate,
+		low: low ?? 0,
+		high: high ?? Infinity,
+		samples: rows[`samples_${side}`][i],
+		isUnknown: estimate > 0 && low === null && high === null,
+	};
+}
+
+/** @param {Profile} profile @param {Choice} choice */
+export function diffOf(profile, choice) {
+	const of = part(profile, choice);
+
+	if (of === null)
+		return null;
+	const { rows } = of;
+	const names = Array.from(rows.name, (/** @type {number} */ name) => String(profile.data.strings[name] ?? '?'));
+	/** @param {number} i */
+	const difference = (i) => ({
+		estimate: rows.difference[i] ?? 0,
+		low: rows.difference_low[i] ?? -Infinity,
+		high: rows.difference_high[i] ?? Infinity,
+	});
+	/** @type {Record<Column, (i: number) => number>} */
+	const keys = {
+		name: () => 0,
+		before: (i) => rows.before[i] ?? 0,
+		after: (i) => rows.after[i] ?? 0,
+		difference: (i) => Math.abs(rows.difference[i] ?? 0),
+		p: (i) => rows.p_value[i] ?? 2,
+	};
+	const collator = new Intl.Collator('en', { numeric: true });
+
+	return {
+		quantity: choice.unit === 'count' ? COUNT : BYTES,
+		metric: diffMetric(choice.metric),
+		before: profile.data.diff.before,
+		after: profile.data.diff.after,
+		scale: Number(profile.data.diff.scale) || 1,
+		rate: Number(profile.data.diff.false_discovery_rate) || 0.05,
+		total: of.total,
+		rowCount: Number(of.row_count) || 0,
+		significantCount: Number(of.significant_count) || 0,
+		grownCount: Number(of.grown_count) || 0,
+		length: names.length,
+		/** @param {number} i */
+		name: (i) => names[i],
+		/** @param {number} i */
+		frame: (i) => Number(rows.frame[i]) || 0,
+		/** @param {number} i */
+		figureBefore: (i) => sideFigure(rows, 'before', i),
+		/** @param {number} i */
+		figureAfter: (i) => sideFigure(rows, 'after', i),
+		difference,
+		/** @param {number} i */
+		isSignificant: (i) => Boolean(rows.significant[i]),
+		/** @param {number} i @returns {number | null} */
+		pValue: (i) => rows.p_value[i] ?? null,
+		/** @param {number} i @returns {number | null} */
+		qValue: (i) => rows.q_value[i] ?? null,
+		/** What a full half of a bar means. */
+		most: Math.max(1e-9, ...names.map((_, i) => {
+			const { estimate, low, high } = difference(i);
+			const size = Math.abs(estimate);
+			const end = Math.max(Math.abs(low), Math.abs(high));
+
+			return Number.isFinite(end) ? Math.min(end, 1.5 * size) : size;
+		})),
+		/**
+		 * @param {Column} column
+		 * @param {boolean} descending
+		 * @param {boolean} onlySignificant
+		 * @param {((name: string) => boolean) | null} isWanted
+		 */
+		order(column, descending, onlySignificant, isWanted) {
+			const sign = descending ? -1 : 1;
+			const order = names.map((_, i) => i).filter((i) =>
+				(!onlySignificant || rows.significant[i]) && (isWanted === null || isWanted(names[i])));
+
+			return order.sort((a, b) => (column === 'name' ? sign * collator.compare(names[a], names[b])
+				: sign * (keys[column](a) - keys[column](b))) || collator.compare(names[a], names[b]));
+		},
+	};
+}
+
+/**
+ * How a change looks: 'more', 'less' or '' (sampling explains it), and how much of it there is, 0 to 1.
+ *
+ * @param {{ before: number, after: number, isSignificant: boolean }} of
+ */
+export function changeOf({ before, after, isSignificant }) {
+	const all = before + after;
+	const share = all > 0 ? Math.abs(after - before) / all : 0;
+
+	return { kind: isSignificant ? (after > before ? 'more' : 'less') : '', share };
+}
+
+/** @param {Profile} profile @param {Choice} choice */
+export function diffTree(profile, choice) {
+	const columns = part(profile, choice)?.tree;
+	/** @type {DiffNode[]} the nodes from the root to the one that is read */
+	const open = [];
+	/** @type {DiffNode | null} */
+	let root = null;
+
+	for (let i = 0; i < (columns?.depth?.length ?? 0); i++) {
+		const depth = Math.min(Number(columns.depth[i]) || 0, open.length);
+		const before = columns.before[i] ?? 0;
+		const after = columns.after[i] ?? 0;
+		const parent = depth > 0 ? open[depth - 1] : null;
+		const frame = Number(columns.frame[i]) || 0;
+		/** @type {DiffNode} */
+		const node = {
+			frame: frame < profile.names.length ? frame : 0,
+			folded: Number(columns.folded[i]) || 0,
+			parent,
+			depth,
+			x: 0,
+			value: Math.max(0, before) + Math.max(0, after),
+			before,
+			after,
+			low: columns.difference_low[i] ?? -Infinity,
+			high: columns.difference_high[i] ?? Infinity,
+			samplesBefore: columns.samples_before[i] ?? 0,
+			samplesAfter: columns.samples_after[i] ?? 0,
+			isSignificant: Boolean(columns.significant[i]),
+			children: [],
+		};
+
+		if (parent === null && root !== null)
+			break;
+		root ??= node;
+		parent?.children.push(node);
+		open.length = depth;
+		open.push(node);
+	}
+	if (root !== null)
+		place(root);
+	return root === null ? null : { selection: { profile }, root };
+}
+
+/** Children beside each other, the widest first. @param {DiffNode} root */
+function place(root) {
+	const waiting = [root];
+
+	for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+		let x = node.x;
+
+		node.children.sort((a, b) => Number(a.folded > 0) - Number(b.folded > 0) || b.value - a.value || a.frame - b.frame);
+		for (const child of node.children) {
+			child.x = x;
+			x += child.value;
+			waiting.push(child);
+		}
+	}
+}
