@@ -142,6 +142,7 @@ export function diffOf(profile, choice) {
  * How a change looks: 'more', 'less' or '' (sampling explains it), and how much of it there is, 0 to 1.
  *
  * @param {{ before: number, after: number, isSignificant: boolean }} of
+ * @returns {{ kind: 'more' | 'less' | '', share: number }}
  */
 export function changeOf({ before, after, isSignificant }) {
 	const all = before + after;

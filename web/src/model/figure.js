@@ -112,16 +112,23 @@ export function figureText(figure, quantity, samples) {
 }
 
 /**
- * A change with its sign: '+12.0 MiB (8.10 to 16.2)'.
+ * A change with its sign: '+12.0 MiB (+8.10 to +16.2)'.
  * @param {{ estimate: number, low: number, high: number }} change
  * @param {number} quantity
  */
 export function changeText(change, quantity) {
 	const sign = (/** @type {number} */ value) => (value > 0 ? '+' : '') + numberText(value, quantity);
+	const unit = unitOf(change.estimate, quantity);
+	/** In the unit of the change, where that is the end's too. */
+	const end = (/** @type {number} */ value) => {
+		const text = sign(value);
+
+		return unitOf(value, quantity).factor === unit.factor ? text.slice(0, text.length - unit.name.length) : text;
+	};
 
 	if (change.low === change.high || !Number.isFinite(change.low) || !Number.isFinite(change.high))
 		return sign(change.estimate);
-	return `${sign(change.estimate)} (${sign(change.low)} to ${sign(change.high)})`;
+	return `${sign(change.estimate)} (${end(change.low)} to ${end(change.high)})`;
 }
 
 /** @type {[number, string, number][]} */

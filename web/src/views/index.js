@@ -3,6 +3,7 @@
 // The views of the page, in the order of their tabs.  `timeView` stands above them all: its brush sets the
 // window that the others follow.
 
+import { diffView } from './diff.js';
 import { flameView } from './flame.js';
 import { lifetimesView, sizesView } from './histogram.js';
 import { leaksView } from './leaks.js';
@@ -12,4 +13,4 @@ import { timeView } from './time.js';
 export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
-export const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView];
+export const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView];
