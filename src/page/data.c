@@ -12,14 +12,16 @@
 #include "page/page_internal.h"
 
 static const struct gg_page_detail details[] = {
-	{ 400000, 0, 96, 0, 1000 }, /* as it is */
-	{ 30000, 0, 96, 0, 500 },   { 30000, 8, 96, 0, 400 }, { 20000, 4, 96, 12, 400 },
-	{ 12000, 2, 64, 8, 300 },   { 8000, 2, 64, 4, 300 },  { 5000, 1, 48, 4, 200 },
-	{ 2000, 1, 32, 2, 100 },
+	{ 400000, 0, 96, 0 }, /* as it is */
+	{ 30000, 0, 96, 0 },  { 30000, 8, 96, 0 }, { 20000, 4, 96, 12 }, { 12000, 2, 64, 8 },
+	{ 8000, 2, 64, 4 },   { 5000, 1, 48, 4 },  { 2000, 1, 32, 2 },
 };
 
 /* What a cell takes when it is packed: less than this only in profiles of few kinds of samples. */
 enum { LEAST_BITS_OF_CELL = 12 };
+
+/* Rows of tables, and from how many samples on they are fewer from the start. */
+enum { MOST_ROWS = 1000, LARGE_ROWS = 400, LEAST_ROWS = 50, LARGE_PICKS = 50000 };
 
 static void append_note(const struct gg_page_run *run, const struct gg_page_tree *tree,
                         struct gg_json *json)
@@ -83,66 +85,141 @@ static void write_times(const struct gg_page_run *run, struct gg_json *json)
 	gg_json_close(json);
 }
 
-/* All members at one detail; names are last, when everything has named what it shows. */
-static int write_all(struct gg_page_run *run, size_t cell_limit, struct gg_buf *out)
+/* What does not depend on the detail.  Members of an object, with a comma behind each. */
+static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 {
-	struct gg_json json = { .out = out };
-	struct gg_page_tree tree = { 0 };
-	int code;
+	int code = gg_page_meta_write(run, json);
 
-	gg_page_choose_bins(run);
-	if (gg_page_names_init(&run->names, run->model) < 0) {
-		gg_page_names_done(&run->names);
-		return gg_page_out_of_memory(run);
-	}
-	code = gg_page_tree_build(run, &tree);
-	gg_json_open(&json, NULL, '{');
-	gg_json_text(&json, "format", "geiger-page");
-	gg_json_integer(&json, "version", 1);
-	if (code == 0) {
-		gg_page_tree_write(&tree, &json);
-		write_times(run, &json);
-		code = gg_page_cells_write(run, &tree, cell_limit, &json);
-	}
-	if (code == 0) {
-		write_folds(run, &tree, &json);
-		code = gg_page_meta_write(run, &json);
-	}
 	if (code == 0)
-		code = gg_page_series_write(run, &json);
+		code = gg_page_series_write(run, json);
 	if (code == 0)
-		code = gg_page_lifetimes_write(run, &json);
+		code = gg_page_tables_write(run, json);
 	if (code == 0)
-		code = gg_page_tables_write(run, &json);
+		code = gg_page_leaks_write(run, json);
 	if (code == 0)
-		code = gg_page_leaks_write(run, &json);
-	if (code == 0)
-		code = gg_page_diff_write(run, &json);
-	if (code == 0)
-		gg_page_names_write(&run->names, &json);
-	gg_json_close(&json);
-	if (code == 0 && (out->failed || run->names.failed))
-		code = gg_page_out_of_memory(run);
-	gg_page_tree_done(&tree);
-	gg_page_names_done(&run->names);
+		code = gg_page_diff_write(run, json);
 	return code;
 }
 
-/* 0, or -E2BIG: the next detail may fit. */
-static int try(struct gg_page_run *run, size_t most_bytes, struct gg_buf *json,
-               struct gg_buf *packed)
+/* The tree and its cells at the detail.  -E2BIG: too many cells. */
+static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool with_names,
+                      size_t cell_limit, struct gg_json *json)
 {
-	size_t cell_limit = most_bytes * 8 / LEAST_BITS_OF_CELL, before = packed->length;
+	struct gg_page_tree tree;
 	int code;
 
-	gg_buf_clear(json);
-	code = write_all(run, cell_limit, json);
-	if (code == 0)
-		code = gg_page_pack(json, packed, run->error);
-	if (code == 0 && most_bytes > 0 && packed->length - before > most_bytes) {
-		packed->length = before;
-		code = -E2BIG;
+	gg_page_choose_bins(run);
+	code = gg_page_tree_fold(whole, with_names, &tree);
+	if (code < 0)
+		return code;
+	if (cell_limit > 0 && tree.node_count > cell_limit) { /* a node takes as much as a cell */
+		gg_page_tree_done(&tree);
+		return -E2BIG;
 	}
+	gg_page_tree_write(&tree, json);
+	write_times(run, json);
+	code = gg_page_cells_write(run, &tree, cell_limit, json);
+	if (code == 0)
+		write_folds(run, &tree, json);
+	gg_page_tree_done(&tree);
+	return code == 0 ? gg_page_lifetimes_write(run, json) : code;
+}
+
+/* The whole object; names are last, when everything has named what it shows. */
+static int write_all(struct gg_page_run *run, struct gg_page_whole *whole,
+                     const struct gg_buf *fixed, struct gg_buf *out)
+{
+	struct gg_json json = { .out = out };
+	int code;
+
+	gg_buf_append(out, fixed->data, fixed->length);
+	gg_buf_append_text(out, ",");
+	json.closers[0] = '}';
+	json.depth = 1; /* `fixed` has opened it */
+	code = write_tree(run, whole, true, 0, &json);
+	gg_page_names_write(&run->names, &json);
+	gg_json_close(&json);
+	if (code == 0 && (out->failed || run->names.failed))
+		code = gg_page_out_of_memory(run);
+	return code;
+}
+
+/* The object's beginning, up to where the tree comes; with as many rows as leave room for that. */
+static int begin(struct gg_page_run *run, size_t most_bytes, struct gg_buf *fixed,
+                 size_t *ret_packed_bytes)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
+	int code = 0;
+
+	for (run->rows = run->pick_count > LARGE_PICKS ? LARGE_ROWS : MOST_ROWS;; run->rows /= 2) {
+		struct gg_json json = { .out = fixed };
+
+		gg_buf_clear(fixed);
+		gg_page_names_done(&run->names);
+		if (gg_page_names_init(&run->names, run->model) < 0)
+			return gg_page_out_of_memory(run);
+		gg_json_open(&json, NULL, '{');
+		gg_json_text(&json, "format", "geiger-page");
+		gg_json_integer(&json, "version", 1);
+		code = write_fixed(run, &json);
+		if (code < 0 || most_bytes == 0)
+			return code;
+		gg_buf_clear(&packed);
+		code = gg_page_pack(fixed, &packed, run->error);
+		*ret_packed_bytes = packed.length;
+		if (code < 0 || packed.length <= most_bytes / 4 || run->rows <= LEAST_ROWS)
+			return code;
+	}
+}
+
+/* Would the tree fit into that many bytes? */
+static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t room,
+                    struct gg_buf *json_out, struct gg_buf *packed)
+{
+	struct gg_json json = { .out = json_out };
+	int code;
+
+	gg_buf_clear(json_out);
+	gg_buf_clear(packed);
+	gg_json_open(&json, NULL, '{');
+	code = write_tree(run, whole, false, room * 8 / LEAST_BITS_OF_CELL + 1, &json);
+	gg_json_close(&json);
+	if (code == 0 && json_out->failed)
+		code = gg_page_out_of_memory(run);
+	if (code == 0)
+		code = gg_page_pack(json_out, packed, run->error);
+	return code == 0 && packed->length > room ? -E2BIG : code;
+}
+
+/* The first detail that fits; the last one is taken as it is. */
+static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struct gg_buf *fixed,
+               size_t fixed_bytes, struct gg_buf *ret_packed)
+{
+	size_t most = run->options->most_bytes;
+	GG_CLEANUP(gg_buf_done) struct gg_buf json = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
+	int code = -E2BIG;
+
+	for (size_t i = 0; code == -E2BIG && i < GG_COUNT(details); i++) {
+		bool is_last = i + 1 == GG_COUNT(details);
+
+		run->detail = details[i];
+		code = most == 0 || is_last
+		               ? 0
+		               : try_tree(run, whole, most > fixed_bytes ? most - fixed_bytes : 0,
+		                          &json, &packed);
+		if (code < 0)
+			continue;
+		gg_buf_clear(&json);
+		gg_buf_clear(&packed);
+		code = write_all(run, whole, fixed, &json);
+		if (code == 0)
+			code = gg_page_pack(&json, &packed, run->error);
+		if (code == 0 && most > 0 && packed.length > most && !is_last)
+			code = -E2BIG;
+	}
+	if (code == 0)
+		gg_buf_append(ret_packed, packed.data, packed.length);
 	return code;
 }
 
@@ -153,16 +230,20 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	struct gg_page_run run = {
 		.model = model, .before = before, .options = options, .error = error
 	};
-	GG_CLEANUP(gg_buf_done) struct gg_buf json = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf fixed = { 0 };
+	struct gg_page_whole *whole = NULL;
+	size_t fixed_bytes = 0;
 	int code = gg_page_collect(&run);
 
+	gg_page_find_peak(&run);
 	if (code == 0)
-		code = -E2BIG;
-	for (size_t i = 0; code == -E2BIG && i < GG_COUNT(details); i++) {
-		run.detail = details[i];
-		code = try(&run, i + 1 < GG_COUNT(details) ? options->most_bytes : 0, &json,
-		           packed);
-	}
+		code = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
+	if (code == 0)
+		code = gg_page_whole_build(&run, &whole);
+	if (code == 0)
+		code = fit(&run, whole, &fixed, fixed_bytes, packed);
+	gg_page_whole_free(whole);
+	gg_page_names_done(&run.names);
 	free(run.picks);
 	return code;
 }
@@ -175,10 +256,20 @@ int gg_page_json(const struct gg_model *model, const struct gg_model *before,
 		                   .options = options,
 		                   .detail = details[0],
 		                   .error = error };
+	GG_CLEANUP(gg_buf_done) struct gg_buf fixed = { 0 };
+	struct gg_page_whole *whole = NULL;
+	size_t unused;
 	int code = gg_page_collect(&run);
 
+	gg_page_find_peak(&run);
 	if (code == 0)
-		code = write_all(&run, 0, json);
+		code = begin(&run, 0, &fixed, &unused);
+	if (code == 0)
+		code = gg_page_whole_build(&run, &whole);
+	if (code == 0)
+		code = write_all(&run, whole, &fixed, json);
+	gg_page_whole_free(whole);
+	gg_page_names_done(&run.names);
 	free(run.picks);
 	return code;
 }

@@ -99,7 +99,7 @@ static int map_labels(struct gg_page_run *run, const struct gg_result *after, st
 static int write_rows(struct gg_page_run *run, const struct gg_diff *diff,
                       const struct gg_result *after, struct gg_json *json)
 {
-	size_t count = diff->row_count < run->detail.rows ? diff->row_count : run->detail.rows;
+	size_t count = diff->row_count < run->rows ? diff->row_count : run->rows;
 	struct diff_row *rows = calloc(count + 1, sizeof(*rows));
 	struct gg_map frames = { 0 };
 	int code = rows == NULL ? gg_page_out_of_memory(run) : map_labels(run, after, &frames);

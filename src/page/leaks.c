@@ -57,7 +57,7 @@ static void write_row(struct gg_page_run *run, const struct gg_leak_row *row, st
 int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 {
 	struct gg_leaks *leaks;
-	size_t limit = run->detail.rows < ROW_COUNT_MAX ? run->detail.rows : ROW_COUNT_MAX;
+	size_t limit = run->rows < ROW_COUNT_MAX ? run->rows : ROW_COUNT_MAX;
 	int code = gg_leaks_run(
 		run->model,
 		&(struct gg_leaks_query){ .confidence = run->options->confidence, .limit = limit },

@@ -2,7 +2,7 @@
 /*
  * page_internal - what the parts of the page's data share: one run, its names, tree and bins.
  *
- * Each part appends a member or some to the JSON; the order is that of gg_page_write().
+ * Each part appends a member or some to the JSON; data.c puts them together.
  */
 #pragma once
 
@@ -70,7 +70,6 @@ struct gg_page_detail {
 	uint32_t size_steps; /* an octave; 0: sizes as they are */
 	uint32_t bins;
 	uint32_t light_bins; /* 0: as all */
-	uint32_t rows;       /* of tables */
 };
 
 enum { GG_PAGE_BINS_MAX = 100 };
@@ -94,6 +93,8 @@ struct gg_page_run {
 	const struct gg_model *model, *before;
 	const struct gg_page_options *options;
 	struct gg_page_detail detail;
+	uint32_t rows;   /* of each table, at most */
+	int64_t peak_ns; /* -1: there is none */
 	struct gg_page_names names;
 	struct gg_page_bins bins;
 	struct gg_page_pick *picks;
@@ -106,6 +107,7 @@ int gg_page_out_of_memory(struct gg_page_run *run);
 uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns);
 /* All samples and sums, in picks (picks.c). */
 GG_MUST_CHECK int gg_page_collect(struct gg_page_run *run);
+void gg_page_find_peak(struct gg_page_run *run);
 void gg_page_choose_bins(struct gg_page_run *run);
 
 /* --- the tree (tree.c) -------------------------------------------------------------------- */
@@ -124,7 +126,14 @@ struct gg_page_tree {
 	double folded_bytes, folded_count; /* shares of what was allocated */
 };
 
-GG_MUST_CHECK int gg_page_tree_build(struct gg_page_run *run, struct gg_page_tree *tree);
+/* The tree with everything in it, of which trees that fit are made. */
+struct gg_page_whole;
+
+GG_MUST_CHECK int gg_page_whole_build(struct gg_page_run *run, struct gg_page_whole **ret_whole);
+void gg_page_whole_free(struct gg_page_whole *whole); /* NULL is fine */
+/* with_names: frames are those of the page; else the model's functions, to see how large it gets. */
+GG_MUST_CHECK int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names,
+                                    struct gg_page_tree *tree);
 void gg_page_tree_done(struct gg_page_tree *tree);
 void gg_page_tree_write(const struct gg_page_tree *tree, struct gg_json *json);
 

@@ -114,30 +114,36 @@ int gg_page_collect(struct gg_page_run *run)
 	return code;
 }
 
+void gg_page_find_peak(struct gg_page_run *run)
+{
+	struct gg_question query;
+	struct gg_peak peak = { 0 };
+
+	gg_question_init(&query);
+	run->peak_ns = -1;
+	if (gg_model_has_history(run->model) && gg_ask_peak(run->model, &query, &peak, NULL) == 0 &&
+	    peak.bytes > 0)
+		run->peak_ns = peak.time_ns > 0 ? peak.time_ns : 0;
+}
+
 void gg_page_choose_bins(struct gg_page_run *run)
 {
 	struct gg_page_bins *bins = &run->bins;
 	int64_t end = gg_model_end_ns(run->model);
-	struct gg_question query;
-	struct gg_peak peak = { 0 };
 	uint32_t at = 0;
 
 	if (end < (int64_t)run->detail.bins)
 		end = run->detail.bins; /* a profile without times: any edges do */
-	gg_question_init(&query);
-	if (!gg_model_has_history(run->model) || gg_ask_peak(run->model, &query, &peak, NULL) < 0 ||
-	    peak.bytes <= 0)
-		peak.time_ns = -1;
 	bins->peak_edge = -1;
 	for (uint32_t i = 0; i <= run->detail.bins; i++) {
 		int64_t edge = (int64_t)((double)end * i / run->detail.bins);
 
 		if (i == run->detail.bins)
 			edge = end;
-		if (peak.time_ns >= 0 && bins->peak_edge < 0 && peak.time_ns <= edge) {
+		if (run->peak_ns >= 0 && bins->peak_edge < 0 && run->peak_ns <= edge) {
 			bins->peak_edge = (int32_t)at;
-			if (peak.time_ns < edge)
-				bins->edges[at++] = peak.time_ns;
+			if (run->peak_ns < edge)
+				bins->edges[at++] = run->peak_ns;
 		}
 		bins->edges[at++] = edge;
 	}

@@ -99,8 +99,8 @@ static int choose(struct table *table)
 		}
 	if (code == 0) {
 		qsort(candidates, table->all_count, sizeof(*candidates), compare_candidates);
-		table->count = table->all_count < table->run->detail.rows ? table->all_count
-		                                                          : table->run->detail.rows;
+		table->count = table->all_count < table->run->rows ? table->all_count
+		                                                   : table->run->rows;
 		for (size_t i = 0; i < table->count; i++)
 			table->keys[i] = candidates[i].key;
 	}
@@ -294,7 +294,7 @@ static int write_table(struct gg_page_run *run, size_t number, struct gg_json *j
 	query.by = table.by;
 	for (int m = 0; m < METRIC_COUNT && code == 0; m++) {
 		query.metric = metrics[m].metric;
-		if (query.metric != GG_METRIC_PEAK || run->bins.peak_edge >= 0)
+		if (query.metric != GG_METRIC_PEAK || run->peak_ns >= 0)
 			code = gg_ask_rows(run->model, &query, &table.results[m], run->error);
 	}
 	if (code == 0 && choose(&table) < 0)

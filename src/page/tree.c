@@ -27,63 +27,64 @@ struct whole_node {
 	uint32_t number;      /* in the page */
 };
 
-struct building {
+/* The whole tree, which is built once; it is folded as often as it takes. */
+struct gg_page_whole {
 	struct gg_page_run *run;
 	struct whole_node *nodes;
 	size_t count, capacity;
 	struct gg_map children; /* (parent, function) */
 	uint32_t *node_of;      /* of each stack; UINT32_MAX: none yet */
+	float *selfs;           /* of each node, the largest share of what ends there */
 	double totals[SUM_COUNT];
 };
 
 /* The child, made if there is none; UINT32_MAX when memory is out. */
-static uint32_t child_of(struct building *building, uint32_t parent, uint32_t function)
+static uint32_t child_of(struct gg_page_whole *whole, uint32_t parent, uint32_t function)
 {
 	uint64_t key = (uint64_t)parent << 32 | function;
-	uint64_t found = gg_map_get(&building->children, key);
+	uint64_t found = gg_map_get(&whole->children, key);
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (building->count == building->capacity) {
-		size_t capacity = building->capacity == 0 ? 1024 : building->capacity * 2;
-		struct whole_node *more = reallocarray(building->nodes, capacity, sizeof(*more));
+	if (whole->count == whole->capacity) {
+		size_t capacity = whole->capacity == 0 ? 1024 : whole->capacity * 2;
+		struct whole_node *more = reallocarray(whole->nodes, capacity, sizeof(*more));
 
 		if (more == NULL)
 			return UINT32_MAX;
-		building->nodes = more;
-		building->capacity = capacity;
+		whole->nodes = more;
+		whole->capacity = capacity;
 	}
-	if (building->count > 0 && gg_map_put(&building->children, key, building->count) < 0)
+	if (whole->count > 0 && gg_map_put(&whole->children, key, whole->count) < 0)
 		return UINT32_MAX;
-	building->nodes[building->count] = (struct whole_node){ .parent = parent,
-		                                                .function = function };
-	return (uint32_t)building->count++;
+	whole->nodes[whole->count] = (struct whole_node){ .parent = parent, .function = function };
+	return (uint32_t)whole->count++;
 }
 
 /* The node of a stack that is its own top.  Callers are done first, without recursion. */
-static uint32_t node_of(struct building *building, uint32_t stack)
+static uint32_t node_of(struct gg_page_whole *whole, uint32_t stack)
 {
-	const struct gg_model *model = building->run->model;
+	const struct gg_model *model = whole->run->model;
 	uint32_t chain[64], length = 0, at = stack, node;
 
-	while (at != 0 && building->node_of[at] == UINT32_MAX && length < 64) {
+	while (at != 0 && whole->node_of[at] == UINT32_MAX && length < 64) {
 		chain[length++] = at;
 		at = gg_model_stack_parent(model, at);
 	}
-	if (at != 0 && building->node_of[at] == UINT32_MAX)
-		node = node_of(building, at); /* 64 frames further out */
+	if (at != 0 && whole->node_of[at] == UINT32_MAX)
+		node = node_of(whole, at); /* 64 frames further out */
 	else
-		node = at != 0 ? building->node_of[at] : 0;
+		node = at != 0 ? whole->node_of[at] : 0;
 	if (stack == 0) /* an empty stack has the unknown place */
-		return child_of(building, 0, 0);
+		return child_of(whole, 0, 0);
 	while (length > 0 && node != UINT32_MAX) {
 		size_t count;
 		const struct gg_model_place *places;
 
 		places = gg_model_stack_places(model, chain[--length], &count);
 		while (count > 0 && node != UINT32_MAX)
-			node = child_of(building, node, places[--count].function);
-		building->node_of[chain[length]] = node;
+			node = child_of(whole, node, places[--count].function);
+		whole->node_of[chain[length]] = node;
 	}
 	return node;
 }
@@ -93,10 +94,10 @@ static bool is_live_at(const struct gg_page_pick *pick, int64_t time_ns)
 	return pick->born_ns <= time_ns && pick->gone_ns > time_ns;
 }
 
-static void add_pick(struct building *building, const struct gg_page_pick *pick, uint32_t node)
+static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pick, uint32_t node)
 {
-	const struct gg_page_bins *bins = &building->run->bins;
-	float *sums = building->nodes[node].sums;
+	int64_t peak_ns = whole->run->peak_ns;
+	float *sums = whole->nodes[node].sums;
 	double values[SUM_COUNT] = { 0 }, bytes, count;
 
 	if (pick->sample != NULL) {
@@ -111,63 +112,62 @@ static void add_pick(struct building *building, const struct gg_page_pick *pick,
 		values[0] = bytes, values[1] = count;
 	if (!pick->is_inherited)
 		values[2] = bytes, values[3] = count;
-	if (bins->peak_edge >= 0 && is_live_at(pick, bins->edges[bins->peak_edge]))
+	if (peak_ns >= 0 && is_live_at(pick, peak_ns))
 		values[4] = bytes, values[5] = count;
 	for (int i = 0; i < SUM_COUNT; i++) {
 		sums[i] += (float)values[i];
-		building->totals[i] += values[i];
+		whole->totals[i] += values[i];
 	}
 }
 
-static int build_whole(struct building *building)
+static int build_whole(struct gg_page_whole *whole)
 {
-	struct gg_page_run *run = building->run;
+	struct gg_page_run *run = whole->run;
 	size_t stacks = gg_model_stack_count(run->model);
 
-	building->node_of = malloc((stacks + 1) * sizeof(uint32_t));
-	if (building->node_of == NULL || child_of(building, 0, 0) == UINT32_MAX)
+	whole->node_of = malloc((stacks + 1) * sizeof(uint32_t));
+	if (whole->node_of == NULL || child_of(whole, 0, 0) == UINT32_MAX)
 		return -ENOMEM;
-	memset(building->node_of, 0xff, (stacks + 1) * sizeof(uint32_t));
+	memset(whole->node_of, 0xff, (stacks + 1) * sizeof(uint32_t));
 	for (size_t i = 0; i < run->pick_count; i++) {
 		uint32_t top = gg_model_stack_top(run->model, run->picks[i].stack);
-		uint32_t node = building->node_of[top];
+		uint32_t node = whole->node_of[top];
 
 		if (node == UINT32_MAX)
-			node = building->node_of[top] = node_of(building, top);
+			node = whole->node_of[top] = node_of(whole, top);
 		if (node == UINT32_MAX)
 			return -ENOMEM;
-		add_pick(building, &run->picks[i], node);
+		add_pick(whole, &run->picks[i], node);
 	}
 	return 0;
 }
 
-static float share_of(const struct building *building, const float *sums)
+static float share_of(const struct gg_page_whole *whole, const float *sums)
 {
 	double most = 0;
 
 	for (int i = 0; i < SUM_COUNT; i++)
-		if (building->totals[i] > 0)
-			most = fmax(most, sums[i] / building->totals[i]);
+		if (whole->totals[i] > 0)
+			most = fmax(most, sums[i] / whole->totals[i]);
 	return (float)most;
 }
 
-/* `light` of the page's nodes is of what ends there, so it is taken before sums go up. */
-static float *add_up(struct building *building)
+/* Selfs are of what ends at a node, so they are taken before sums go up. */
+static int add_up(struct gg_page_whole *whole)
 {
-	float *selfs = malloc(building->count * sizeof(*selfs));
+	whole->selfs = malloc(whole->count * sizeof(*whole->selfs));
+	if (whole->selfs == NULL)
+		return -ENOMEM;
+	for (size_t i = whole->count; i-- > 0;)
+		whole->selfs[i] = share_of(whole, whole->nodes[i].sums);
+	for (size_t i = whole->count; i-- > 0;) {
+		struct whole_node *node = &whole->nodes[i];
 
-	if (selfs == NULL)
-		return NULL;
-	for (size_t i = building->count; i-- > 0;)
-		selfs[i] = share_of(building, building->nodes[i].sums);
-	for (size_t i = building->count; i-- > 0;) {
-		struct whole_node *node = &building->nodes[i];
-
-		node->share = share_of(building, node->sums);
+		node->share = share_of(whole, node->sums);
 		for (int k = 0; i > 0 && k < SUM_COUNT; k++)
-			building->nodes[node->parent].sums[k] += node->sums[k];
+			whole->nodes[node->parent].sums[k] += node->sums[k];
 	}
-	return selfs;
+	return 0;
 }
 
 static int compare_shares(const void *a, const void *b)
@@ -178,20 +178,20 @@ static int compare_shares(const void *a, const void *b)
 }
 
 /* The least share that a node needs so that no more than the limit have it; 0: all may stay. */
-static int choose_share(const struct building *building, double *ret_share)
+static int choose_share(const struct gg_page_whole *whole, double *ret_share)
 {
-	uint32_t limit = building->run->detail.node_limit;
+	uint32_t limit = whole->run->detail.node_limit;
 	float *shares;
 
 	*ret_share = 0;
-	if (building->count <= limit)
+	if (whole->count <= limit)
 		return 0;
-	shares = malloc(building->count * sizeof(*shares));
+	shares = malloc(whole->count * sizeof(*shares));
 	if (shares == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < building->count; i++)
-		shares[i] = building->nodes[i].share;
-	qsort(shares, building->count, sizeof(*shares), compare_shares);
+	for (size_t i = 0; i < whole->count; i++)
+		shares[i] = whole->nodes[i].share;
+	qsort(shares, whole->count, sizeof(*shares), compare_shares);
 	*ret_share = nextafterf(shares[limit], INFINITY);
 	free(shares);
 	return 0;
@@ -203,12 +203,14 @@ static bool stays(const struct gg_page_tree *tree, const struct whole_node *node
 }
 
 /* Children that stay are chained to their parents, in the order of their numbers; the others counted. */
-static void link_children(struct building *building, struct gg_page_tree *tree)
+static void link_children(struct gg_page_whole *whole, struct gg_page_tree *tree)
 {
-	building->nodes[0].parent = UINT32_MAX;
-	for (size_t i = building->count; i-- > 1;) {
-		struct whole_node *node = &building->nodes[i];
-		struct whole_node *parent = &building->nodes[node->parent];
+	whole->nodes[0].parent = UINT32_MAX;
+	for (size_t i = 0; i < whole->count; i++)
+		whole->nodes[i].first = whole->nodes[i].next = whole->nodes[i].dropped = 0;
+	for (size_t i = whole->count; i-- > 1;) {
+		struct whole_node *node = &whole->nodes[i];
+		struct whole_node *parent = &whole->nodes[node->parent];
 
 		if (!stays(tree, parent))
 			continue;
@@ -219,28 +221,30 @@ static void link_children(struct building *building, struct gg_page_tree *tree)
 			continue;
 		}
 		tree->node_count += parent->dropped++ == 0;
-		if (building->totals[2] > 0)
-			tree->folded_bytes += node->sums[2] / building->totals[2];
-		if (building->totals[3] > 0)
-			tree->folded_count += node->sums[3] / building->totals[3];
+		if (whole->totals[2] > 0)
+			tree->folded_bytes += node->sums[2] / whole->totals[2];
+		if (whole->totals[3] > 0)
+			tree->folded_count += node->sums[3] / whole->totals[3];
 	}
 	tree->node_count++; /* the root */
 }
 
 /* Numbers in depth-first order; a node's folded children are the node behind it. */
-static void lay_out(struct building *building, const float *selfs, struct gg_page_tree *tree)
+static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page_tree *tree)
 {
-	struct gg_page_names *names = &building->run->names;
+	struct gg_page_names *names = &whole->run->names;
 	uint32_t at = 0, depth = 0, number = 0;
 
 	for (;;) {
-		struct whole_node *node = &building->nodes[at];
+		struct whole_node *node = &whole->nodes[at];
 
 		node->number = number;
 		tree->nodes[number++] = (struct gg_page_node){
 			.depth = depth,
-			.frame = at == 0 ? 0 : gg_page_frame_of(names, node->function),
-			.light = selfs[at],
+			.frame = at == 0      ? 0
+			         : with_names ? gg_page_frame_of(names, node->function)
+			                      : node->function,
+			.light = whole->selfs[at],
 		};
 		if (node->dropped > 0)
 			tree->nodes[number++] = (struct gg_page_node){ .depth = depth + 1,
@@ -250,59 +254,77 @@ static void lay_out(struct building *building, const float *selfs, struct gg_pag
 			depth++;
 			continue;
 		}
-		while (at != 0 && building->nodes[at].next == 0) {
-			at = building->nodes[at].parent;
+		while (at != 0 && whole->nodes[at].next == 0) {
+			at = whole->nodes[at].parent;
 			depth--;
 		}
 		if (at == 0)
 			break;
-		at = building->nodes[at].next;
+		at = whole->nodes[at].next;
 	}
 }
 
 /* The node of the page that stands for a node of the whole tree. */
-static uint32_t shown_as(const struct building *building, const struct gg_page_tree *tree,
+static uint32_t shown_as(const struct gg_page_whole *whole, const struct gg_page_tree *tree,
                          uint32_t node)
 {
 	uint32_t at = node;
 
-	while (!stays(tree, &building->nodes[at]))
-		at = building->nodes[at].parent;
-	return building->nodes[at].number + (at != node);
+	while (!stays(tree, &whole->nodes[at]))
+		at = whole->nodes[at].parent;
+	return whole->nodes[at].number + (at != node);
 }
 
-int gg_page_tree_build(struct gg_page_run *run, struct gg_page_tree *tree)
+int gg_page_whole_build(struct gg_page_run *run, struct gg_page_whole **ret_whole)
 {
-	struct building building = { .run = run };
-	size_t stacks = gg_model_stack_count(run->model);
-	float *selfs = NULL;
-	int code = build_whole(&building);
+	struct gg_page_whole *whole = calloc(1, sizeof(*whole));
+	int code = -ENOMEM;
 
-	*tree = (struct gg_page_tree){ 0 };
-	if (code == 0) {
-		selfs = add_up(&building);
-		code = selfs == NULL ? -ENOMEM : choose_share(&building, &tree->least_share);
+	if (whole != NULL) {
+		whole->run = run;
+		code = build_whole(whole);
 	}
-	if (code == 0) {
-		link_children(&building, tree);
-		tree->all_count = building.count;
-		tree->nodes = calloc(tree->node_count, sizeof(*tree->nodes));
-		code = tree->nodes == NULL ? -ENOMEM : 0;
+	if (code == 0)
+		code = add_up(whole);
+	if (code < 0) {
+		gg_page_whole_free(whole);
+		return gg_page_out_of_memory(run);
 	}
-	if (code == 0) {
-		lay_out(&building, selfs, tree);
-		for (size_t i = 0; i < stacks; i++)
-			if (building.node_of[i] != UINT32_MAX)
-				building.node_of[i] = shown_as(&building, tree,
-				                               building.node_of[i]);
-		tree->node_of = building.node_of;
-		building.node_of = NULL;
+	*ret_whole = whole;
+	return 0;
+}
+
+void gg_page_whole_free(struct gg_page_whole *whole)
+{
+	if (whole == NULL)
+		return;
+	free(whole->nodes);
+	free(whole->node_of);
+	free(whole->selfs);
+	gg_map_done(&whole->children);
+	free(whole);
+}
+
+int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names, struct gg_page_tree *tree)
+{
+	size_t stacks = gg_model_stack_count(whole->run->model);
+
+	*tree = (struct gg_page_tree){ .all_count = whole->count };
+	if (choose_share(whole, &tree->least_share) < 0)
+		return gg_page_out_of_memory(whole->run);
+	link_children(whole, tree);
+	tree->nodes = calloc(tree->node_count, sizeof(*tree->nodes));
+	tree->node_of = malloc((stacks + 1) * sizeof(*tree->node_of));
+	if (tree->nodes == NULL || tree->node_of == NULL) {
+		gg_page_tree_done(tree);
+		return gg_page_out_of_memory(whole->run);
 	}
-	free(selfs);
-	free(building.nodes);
-	free(building.node_of);
-	gg_map_done(&building.children);
-	return code < 0 ? gg_page_out_of_memory(run) : 0;
+	lay_out(whole, with_names, tree);
+	for (size_t i = 0; i < stacks; i++)
+		tree->node_of[i] = whole->node_of[i] == UINT32_MAX
+		                           ? UINT32_MAX
+		                           : shown_as(whole, tree, whole->node_of[i]);
+	return 0;
 }
 
 void gg_page_tree_done(struct gg_page_tree *tree)
