@@ -94,7 +94,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
 	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(run->model));
 	gg_json_number(json, "interval_bytes", summary.interval);
-	gg_json_number(json, "exposure_bytes", summary.allocated.reserve_max[GG_BYTES]);
+	gg_json_number(json, "exposure_bytes", exposure);
 	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));
 	gg_json_integer(json, "samples", summary.sample_count);
 	gg_json_integer(json, "dropped", summary.dropped_count);

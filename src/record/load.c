@@ -138,6 +138,8 @@ static int add_region(struct gg_output *output, struct gg_target_set *set, const
 	status = gg_target_open(&target, set, output, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
 	is_alive = gg_alive_region(&view.header, fd);
+	if (is_alive) /* what it freed, it freed before now */
+		output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
 	if (status == 0)
 		status = note_what_it_is(output, target, is_alive);
 	if (status == 0)
