@@ -19,7 +19,7 @@ void gg_calls_say(const char *line)
 bool gg_calls_thread_active(int wish)
 {
 	struct gg_thread *t = &gg_thread;
-	bool was_active = !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.threads_are_off) != 0);
+	bool was_active = !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.new_threads_are_off) != 0);
 
 	if (wish < 0)
 		return was_active;
@@ -30,10 +30,10 @@ bool gg_calls_thread_active(int wish)
 
 bool gg_calls_thread_active_init(int wish)
 {
-	bool was_active = gg_load_relaxed(&gg_calls.threads_are_off) == 0;
+	bool was_active = gg_load_relaxed(&gg_calls.new_threads_are_off) == 0;
 
 	if (wish >= 0)
-		gg_store_relaxed(&gg_calls.threads_are_off, wish == 0);
+		gg_store_relaxed(&gg_calls.new_threads_are_off, wish == 0);
 	return was_active;
 }
 

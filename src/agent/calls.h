@@ -15,8 +15,8 @@
 
 /* Process-wide settings; any thread reads and writes them, each is a word of its own. */
 struct gg_calls {
-	uint32_t threads_are_off; /* that have not been told otherwise */
-	uint32_t watches_frees;   /* somebody wants to know of what was freed */
+	uint32_t new_threads_are_off; /* that are new */
+	uint32_t watches_frees;       /* somebody wants to know of what was freed */
 	uint32_t
 		reacts_soon; /* threads look for new settings often, also while nothing is sampled */
 };
@@ -30,7 +30,7 @@ void gg_calls_say(const char *line);
 
 /* Is the calling thread sampled?  wish 0, 1: from now on no, yes; -1: as it is.  What it was before. */
 bool gg_calls_thread_active(int wish);
-/* The same of threads that have not been told. */
+/* The same of threads that are new. */
 bool gg_calls_thread_active_init(int wish);
 
 /* The calling thread goes by the settings from its next allocation on. */

@@ -11,6 +11,7 @@
 
 #include "agent/calls.h"
 #include "agent/dump.h"
+#include "agent/history.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
 #include "agent/process.h"
@@ -381,6 +382,7 @@ const struct gg_agent_interface gg_agent_interface = {
 	.thread_name = gg_calls_thread_name,
 	.thread_bytes = gg_calls_thread_bytes,
 	.look_now = gg_calls_look,
+	.history = &gg_history_calls,
 	.dump = dump,
 	.dump_to = dump_to,
 	.dump_reset = dump_reset,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/calls.h"
+#include "agent/history.h"
 #include "agent/interface.h"
 #include "agent/listing.h"
 #include "agent/loaded.h"
@@ -44,10 +45,10 @@ static uint64_t pause_unready_bytes(void)
 	                                     : 0;
 }
 
-static bool is_sampled(const struct gg_thread *t)
+static bool is_sampled(struct gg_thread *t)
 {
 	return gg_load_relaxed(&gg_process.is_active) != 0 &&
-	       !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.threads_are_off) != 0);
+	       !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.new_threads_are_off) != 0);
 }
 
 /*
@@ -131,6 +132,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 		.draw = *draw,
 		.flags = flags,
 	};
+	struct gg_region_sample live;
 	uint64_t id;
 
 	sample.stack = capture(block, sample.time_ns);
@@ -139,6 +141,8 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 	id = gg_region_record_alloc(region, &block->record, &sample);
 	if (id != 0)
 		gg_probe_alloc(&sample, id);
+	if (gg_history_is_on() && gg_region_find(region, p, &live))
+		gg_history_allocated(&live);
 	if (gg_unlikely(gg_plan_is_on()) && flags == 0)
 		gg_process_learn(draw, bytes);
 	if (gg_unlikely(gg_process_is_startup()))
@@ -214,15 +218,17 @@ static void put_free(struct gg_thread_block *block, void *p, uint64_t id)
 	bool is_known = false;
 
 	/* Of every 100 that the filter lets pass one is none (filter.h). */
-	if (gg_process.options.free_stacks || learns || watches)
+	if (gg_process.options.free_stacks || learns || watches || gg_history_wants_frees())
 		is_known = gg_region_find(region, p, &live);
-	if (gg_process.options.free_stacks && is_known)
+	if ((gg_process.options.free_stacks || gg_history_wants_frees()) && is_known)
 		stack = capture(block, now_ns);
 	if (!gg_region_record_free(region, &block->record, p, id, now_ns, stack))
 		return;
 	gg_probe_free(p);
 	if (watches && is_known)
 		count_freed(&live);
+	if (gg_history_wants_frees() && is_known)
+		gg_history_freed(&live, now_ns, stack, block->record.thread);
 	if (learns && is_known && !(live.flags & GG_SAMPLE_MAPPING))
 		learn_free(&live);
 }

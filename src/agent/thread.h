@@ -54,7 +54,7 @@ struct gg_thread_block {
 	struct gg_thread_frame frames[GG_THREAD_FRAMES]; /* untouched without such heaps */
 };
 
-enum gg_thread_wish { GG_THREAD_AS_OTHERS, GG_THREAD_OFF, GG_THREAD_ON };
+enum gg_thread_wish { GG_THREAD_NEW, GG_THREAD_OFF, GG_THREAD_ON };
 
 struct gg_thread {
 	struct gg_sampler sampler;
@@ -113,10 +113,12 @@ static inline void gg_thread_leave(struct gg_thread *t)
 	gg_store_relaxed(&t->inside, 0);
 }
 
-/* Is it not to be sampled? */
-static inline bool gg_thread_is_off(const struct gg_thread *t, bool others_are)
+/* Is it not to be sampled?  A thread is as new ones are when it is first asked for. */
+static inline bool gg_thread_is_off(struct gg_thread *t, bool new_ones_are)
 {
-	return t->wish == GG_THREAD_OFF || (t->wish == GG_THREAD_AS_OTHERS && others_are);
+	if (gg_unlikely(t->wish == GG_THREAD_NEW))
+		t->wish = new_ones_are ? GG_THREAD_OFF : GG_THREAD_ON;
+	return t->wish == GG_THREAD_OFF;
 }
 
 /* Counts what was allocated since the last time; before left_bytes is set to anything. */

@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "compat/log.h"
 #include "compat/profile.h"
 #include "compat/settings.h"
 
@@ -34,6 +35,7 @@ static bool is_asked_for_elsewhere(void)
 
 void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent_begin *begin)
 {
+	static const struct gg_history_wish classes = { .set_classes = true, .classes = true };
 	const struct gg_settings *s = gg_settings_with(agent);
 
 	if (s == NULL || s->agent == NULL ||
@@ -51,5 +53,11 @@ void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent
 	}
 	if (!is_set("GEIGER_MAX_FRAMES"))
 		begin->max_frames = s->conf.prof_bt_max;
+	if (s->conf.prof_recent_alloc_max != 0)
+		gg_profile_set_recent(s->conf.prof_recent_alloc_max);
+	if (s->conf.prof_stats)
+		s->agent->history->set(&classes);
+	if (s->conf.prof_log)
+		gg_log_start(NULL);
 	s->agent->thread_active_init(s->conf.prof_thread_active_init);
 }

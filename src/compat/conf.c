@@ -229,15 +229,14 @@ static bool is_key(char c)
 
 void gg_conf_init(struct gg_conf *conf)
 {
-	*conf = (struct gg_conf){
-		.prof_active = true,
-		.prof_thread_active_init = true,
-		.prof_unbias = true,
-		.prof_bt_max = 128,
-		.lg_prof_sample = 19,
-		.lg_prof_interval = -1,
-		.prof_prefix = "jeprof",
-	};
+	memset(conf, 0, sizeof(*conf));
+	conf->prof_active = true;
+	conf->prof_thread_active_init = true;
+	conf->prof_unbias = true;
+	conf->prof_bt_max = 128;
+	conf->lg_prof_sample = 19;
+	conf->lg_prof_interval = -1;
+	memcpy(conf->prof_prefix, "jeprof", sizeof("jeprof"));
 }
 
 void gg_conf_parse(struct gg_conf *conf, const char *source, const char *text, gg_conf_tell *tell,

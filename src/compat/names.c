@@ -100,6 +100,8 @@ int gg_names_find(const struct gg_names *names, const char *name, size_t *mib, s
 	bool ends = false;
 
 	*ret_is_known = false;
+	if (name[0] == '\0' || name[0] == '.')
+		return GG_NAMES_NONE;
 	while (group.depth < *depth && !ends) {
 		struct part part = { name, strcspn(name, ".") };
 		size_t number = 0;

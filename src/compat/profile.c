@@ -81,3 +81,8 @@ bool gg_profile_set_prefix(const char *prefix)
 {
 	return prefix != NULL;
 }
+
+const char *gg_profile_prefix(void)
+{
+	return gg_settings()->conf.prof_prefix;
+}

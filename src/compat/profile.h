@@ -26,6 +26,12 @@ void gg_profile_reset(void);
 /* To that path, or to the next one of the prefix.  0, or -Exxx. */
 int gg_profile_dump(const char *path);
 
+/* How many samples are to be remembered: -1: as many as can be.  0, -ENOMEM. */
+int gg_profile_set_recent(int64_t most);
+
+/* Of the names of dumps. */
+const char *gg_profile_prefix(void);
+
 bool gg_profile_gdump(void);
 void gg_profile_set_gdump(bool wish);
 

@@ -11,6 +11,10 @@
 	{                                                \
 		{ name, NULL }, GG_ROW_ALLOCATOR, answer \
 	}
+#define NUMBERED(name, count, answer)                    \
+	{                                                \
+		{ name, count }, GG_ROW_PROFILER, answer \
+	}
 
 /* Sorted, so that names that begin alike stand together. */
 static const struct gg_row rows[] = {
@@ -19,6 +23,8 @@ static const struct gg_row rows[] = {
 	PROFILER("config.prof_libgcc", gg_ctl_config_no),
 	PROFILER("config.prof_libunwind", gg_ctl_config_no),
 	ALLOCATOR("epoch", gg_ctl_epoch),
+	PROFILER("experimental.prof_recent.alloc_dump", gg_ctl_recent_dump),
+	PROFILER("experimental.prof_recent.alloc_max", gg_ctl_recent_max),
 	PROFILER("opt.lg_prof_interval", gg_ctl_opt_interval),
 	PROFILER("opt.lg_prof_sample", gg_ctl_opt_sample),
 	PROFILER("opt.prof", gg_ctl_opt_prof),
@@ -41,8 +47,14 @@ static const struct gg_row rows[] = {
 	PROFILER("prof.gdump", gg_ctl_prof_gdump),
 	PROFILER("prof.interval", gg_ctl_prof_interval),
 	PROFILER("prof.lg_sample", gg_ctl_prof_lg_sample),
+	PROFILER("prof.log_start", gg_ctl_log_start),
+	PROFILER("prof.log_stop", gg_ctl_log_stop),
 	PROFILER("prof.prefix", gg_ctl_prof_prefix),
 	PROFILER("prof.reset", gg_ctl_prof_reset),
+	NUMBERED("prof.stats.bins.*.accum", gg_ctl_bin_count, gg_ctl_bin_accum),
+	NUMBERED("prof.stats.bins.*.live", gg_ctl_bin_count, gg_ctl_bin_live),
+	NUMBERED("prof.stats.lextents.*.accum", gg_ctl_lextent_count, gg_ctl_lextent_accum),
+	NUMBERED("prof.stats.lextents.*.live", gg_ctl_lextent_count, gg_ctl_lextent_live),
 	PROFILER("prof.thread_active_init", gg_ctl_prof_thread_active_init),
 	ALLOCATOR("thread.allocated", gg_ctl_thread_allocated),
 	ALLOCATOR("thread.allocatedp", gg_ctl_thread_allocatedp),

@@ -60,6 +60,19 @@ int gg_ctl_prof_prefix(const struct gg_call *call);
 int gg_ctl_prof_reset(const struct gg_call *call);
 int gg_ctl_prof_thread_active_init(const struct gg_call *call);
 
+int gg_ctl_log_start(const struct gg_call *call); /* ctl_log.c */
+int gg_ctl_log_stop(const struct gg_call *call);
+
+/* Of samples by size class: ctl_stats.c; of the last ones: ctl_recent.c */
+size_t gg_ctl_bin_count(void);
+size_t gg_ctl_lextent_count(void);
+int gg_ctl_bin_accum(const struct gg_call *call);
+int gg_ctl_bin_live(const struct gg_call *call);
+int gg_ctl_lextent_accum(const struct gg_call *call);
+int gg_ctl_lextent_live(const struct gg_call *call);
+int gg_ctl_recent_dump(const struct gg_call *call);
+int gg_ctl_recent_max(const struct gg_call *call);
+
 /* Of the calling thread: ctl_thread.c */
 int gg_ctl_thread_allocated(const struct gg_call *call);
 int gg_ctl_thread_allocatedp(const struct gg_call *call);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "dump/heap_text.h"
+#include "embed/history.h"
 #include "region/region.h"
 #include "stats/scheme.h"
 
@@ -131,6 +132,7 @@ struct gg_agent_interface {
 	int (*thread_name)(const char *name);
 	void (*thread_bytes)(struct gg_agent_bytes *ret_bytes);
 	void (*look_now)(void);
+	const struct gg_history_calls *history;
 
 	/* Writes a dump, atomically; through flush(); and lets what was until now not count in dumps any
 	 * more (src/agent/dump.h).  0 or -Exxx; -ENOENT: nothing is recorded. */
