@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py DOCUMENT... - runs the commands of documents, as their readers would.
+
+All blocks of a document that are fenced as `console` run in one shell and one scratch folder, one after the
+other: lines from "$ " on are commands, "> " continues one, the rest is what they print.  A block that is fenced as
+`sh` is a script.  A command must succeed, and print what the document shows: numbers may differ, and a rare
+function may not be sampled, but of the words four fifths must be there.  <!-- run: COMMAND --> is a command that readers need not see.
+
+The folder has examples/songs/.  Programs that would change this machine (sudo, docker) are played by those of
+tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the documents.
+
+GEIGER is the program, GG_BUILD the build folder, GG_SOURCE the source.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ["GG_BUILD"])
+SOURCE = pathlib.Path(os.environ["GG_SOURCE"])
+WRITES = os.environ.get("GG_DOCUMENTS_WRITE") == "1"
+FENCE = re.compile(r"^```(\w*)\s*$")
+HIDDEN = re.compile(r"^<!-- run: (.*) -->$")
+WORD = re.compile(r"[A-Za-z_]{4,}")
+# Where the agent is once it is installed: what the documents show.
+INSTALLED = "/usr/lib/x86_64-linux-gnu"
+
+
+class Command:
+    """Lines of the document [first, last) are the command, [last, end) what it prints."""
+
+    def __init__(self, text, first, last, is_shown):
+        self.text, self.first, self.last, self.end = text, first, last, last
+        self.is_shown = is_shown
+
+
+def commands_of(lines):
+    found, at = [], 0
+    while at < len(lines):
+        hidden, fence = HIDDEN.match(lines[at]), FENCE.match(lines[at])
+        if hidden:
+            found.append(Command(hidden.group(1), at, at + 1, False))
+        if not fence:
+            at += 1
+            continue
+        end = next(i for i in range(at + 1, len(lines)) if lines[i].startswith("```"))
+        if fence.group(1) == "sh":
+            found.append(Command("\n".join(lines[at + 1 : end]), at + 1, end, False))
+        elif fence.group(1) == "console":
+            found += commands_of_console(lines, at + 1, end)
+        at = end + 1
+    return found
+
+
+def commands_of_console(lines, at, end):
+    found = []
+    while at < end:
+        if lines[at].startswith("$ "):
+            text, first = [lines[at][2:]], at
+            while at + 1 < end and lines[at + 1].startswith("> "):
+                at += 1
+                text.append(lines[at][2:])
+            found.append(Command("\n".join(text), first, at + 1, True))
+        elif not found:
+            raise SystemExit(f"line {at + 1}: output without a command")
+        found[-1].end = at + 1
+        at += 1
+    return found
+
+
+def run_all(commands, scratch):
+    """What each printed, with its exit status, up to the first that failed."""
+    script = ["cd work"]
+    for number, command in enumerate(commands):
+        (scratch / f"{number}.sh").write_text(command.text + "\n")
+        # Sourced: jobs and variables are there for what follows.
+        script.append(f". ../{number}.sh >../{number}.out 2>&1 </dev/null; echo $? >../{number}.status")
+        script.append(f"read -r status <../{number}.status; [ \"$status\" = 0 ] || exit")
+    environment = dict(
+        os.environ,
+        # The python3 that the adapter is for, whatever else there is.
+        PATH=f"{scratch}/bin:{SOURCE}/tests/documents/stand_ins:/usr/bin:{os.environ['PATH']}",
+        PYTHONPATH=str(BUILD / "bindings/python"),
+        PYTHONDONTWRITEBYTECODE="1",
+        GEIGER_DIR=str(scratch / "regions"),
+        COLUMNS="80",
+        LC_ALL="C.UTF-8",
+        DEBUGINFOD_URLS="",
+    )
+    environment.pop("GEIGER", None)
+    shell = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=scratch, env=environment,
+                             stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        shell.wait(timeout=500)
+    finally:
+        # What the document left running.
+        try:
+            os.killpg(shell.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        shell.wait()
+    results = []
+    for number in range(len(commands)):
+        status = scratch / f"{number}.status"
+        if not (scratch / f"{number}.out").exists():
+            break
+        text = (scratch / f"{number}.out").read_text(errors="replace")
+        text = re.sub(r"^\.\./\d+\.sh: line .*\n", "", text, flags=re.M)  # of bash, about a signal
+        text = text.replace(str(BUILD / "src"), INSTALLED)
+        text = text.replace(str(scratch / "regions"), "/dev/shm").replace(str(scratch / "work"), "/srv/songs")
+        results.append((int(status.read_text()) if status.exists() else -1, text))
+    return results
+
+
+def problem_of(command, shown, status, text):
+    if status != 0:
+        return f"exit status {status}:\n{text}"
+    wanted = set(WORD.findall(" ".join(shown)))
+    missing = wanted - set(WORD.findall(text))
+    if len(missing) > max(2, len(wanted) // 5):
+        return f"does not print {' '.join(sorted(missing))}:\n{text}"
+    return None
+
+
+def run_document(path):
+    lines = path.read_text().split("\n")
+    commands = commands_of(lines)
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="documents-") as folder:
+        scratch = pathlib.Path(folder)
+        for name in ("work", "regions", "bin"):
+            (scratch / name).mkdir()
+        (scratch / "bin/geiger").symlink_to(BUILD / "src/geiger")
+        for file in (SOURCE / "examples/songs").iterdir():
+            shutil.copy(file, scratch / "work")
+        results = run_all(commands, scratch)
+    for command, (status, text) in zip(commands, results):
+        shown = lines[command.last : command.end] if command.is_shown else []
+        problem = problem_of(command, [] if WRITES else shown, status, text)
+        if problem:
+            failed += 1
+            print(f"{path.name}:{command.first + 1}: {command.text}: {problem}")
+    print(f"{'FAILED' if failed else 'ok'} - {path.name}_is_true ({len(results)} of {len(commands)} commands)")
+    if WRITES and not failed:
+        for command, (_, text) in reversed(list(zip(commands, results))):
+            if command.is_shown:
+                lines[command.last : command.end] = [line.rstrip() for line in text.rstrip("\n").split("\n")] if text else []
+        path.write_text("\n".join(lines))
+    return failed > 0
+
+
+def main():
+    if not pathlib.Path("/usr/bin/sqlite3").exists():
+        print("skipped - documents: no sqlite3 here")
+        return 0
+    return max(run_document(SOURCE / path) for path in sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
