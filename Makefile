@@ -4,7 +4,7 @@
 
 #   make bench BENCH='stats unwind'    only these
 
-.PHONY: all bench check san format install clean
+.PHONY: all bench check san format install uninstall clean
 
 all:
 	@script/build release
@@ -25,6 +25,9 @@ format:
 
 install: all
 	meson install -C build/release --no-rebuild
+
+uninstall:
+	ninja -C build/release uninstall
 
 clean:
 	rm -rf build
