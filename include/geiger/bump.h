@@ -164,7 +164,7 @@ void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes)
  */
 void geiger_bump_done(struct geiger_bump *bump);
 
-#else
+#else /* GEIGER_DISABLED */
 
 static inline int geiger_bump_init(struct geiger_bump *bump,
                                    const struct geiger_bump_config *config)

@@ -44,6 +44,8 @@ all_is_there() {
 		while read -r file; do
 			[[ -s $root$prefix/share/man/man1/$file.1 ]] || missing=1
 		done < <("$build/src/geiger" help --list)
+		[[ -s $root$prefix/share/man/man3/libgeiger.3 && -s $root$prefix/share/man/man7/geiger-agent.7 ]] ||
+			missing=1
 	fi
 	return "$missing"
 }

@@ -4,7 +4,7 @@
 . tests/test.sh
 
 # A program with one command, and its page.
-mkdir -p "$scratch/prose"
+mkdir -p "$scratch/docs/man" "$scratch/src/agent" "$scratch/include/geiger"
 cat >"$scratch/geiger" <<'END'
 #!/bin/sh
 case "$*" in
@@ -18,14 +18,14 @@ chmod +x "$scratch/geiger"
 page() {
 	name=$1
 	shift
-	printf '.SH NAME\n%s\n.SH OPTIONS\n' "$name" >"$scratch/$name.1"
+	printf '.TH %s 1\n.SH NAME\n%s\n.SH OPTIONS\n' "$name" "$name" >"$scratch/$name.1"
 	for option; do
 		printf '\\fB%s\\fR\n.RS 4\nhelp\n.RE\n' "$option" >>"$scratch/$name.1"
 	done
 }
 # shellcheck disable=SC2317 # by check and refuses
 man_is_checked() {
-	tools/check_man "$scratch/geiger" "$scratch/prose" "$scratch"/*.1
+	tools/check_man "$scratch/geiger" "$scratch/docs/man" "$scratch"/*.[137]
 }
 
 page geiger '-h\fR, \fB--help'
@@ -52,7 +52,31 @@ page geiger-bal
 check a_page_too_many_is_found refuses 'geiger-bal: a manual page without a command' man_is_checked
 rm "$scratch/geiger-bal.1"
 
-echo >"$scratch/prose/geiger-bal.scd"
+echo >"$scratch/docs/man/geiger-bal.scd"
 check prose_without_a_command_is_found refuses 'geiger-bal.scd: prose without' man_is_checked
+rm "$scratch/docs/man/geiger-bal.scd"
+
+# Pages about what is no command.
+echo 'value_of(o, "GEIGER_ONE"); value_of(o, "GEIGER_TWO");' >"$scratch/src/agent/options.c"
+echo 'int geiger_start(void);' >"$scratch/include/geiger/geiger.h"
+printf '.TH geiger-agent 7\n.SH ENVIRONMENT\nGEIGER_ONE and GEIGER_TWO\n' >"$scratch/geiger-agent.7"
+printf '.TH libgeiger 3\n.SH FUNCTIONS\nint geiger_start(void);\n' >"$scratch/libgeiger.3"
+check pages_of_other_sections_pass man_is_checked
+
+sed -i 's/GEIGER_TWO/GEIGER_TWOS/' "$scratch/geiger-agent.7"
+check a_missing_variable_is_found \
+	refuses 'geiger-agent.7: does not speak of GEIGER_TWO' man_is_checked
+sed -i 's/GEIGER_TWOS/GEIGER_TWO/' "$scratch/geiger-agent.7"
+
+echo 'void geiger_stop(void);' >>"$scratch/include/geiger/geiger.h"
+check a_missing_function_is_found refuses 'libgeiger.3: does not speak of geiger_stop' man_is_checked
+echo 'void geiger_stop(void);' >>"$scratch/libgeiger.3"
+
+echo "'Twas a line that roff takes for a request" >>"$scratch/libgeiger.3"
+if command -v groff >/dev/null; then
+	check what_groff_says_is_found refuses 'Twas' man_is_checked
+else
+	echo 'skipped - what_groff_says_is_found: no groff'
+fi
 
 finish
