@@ -9,7 +9,7 @@
 
 import uPlot from 'uplot';
 
-import { figureText, numberText, rangeText, timeText } from '../model/figure.js';
+import { figureText, numberText, timeText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
 import { isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../model/window.js';
 import { colour, element, fill } from '../shell/dom.js';
@@ -61,6 +61,8 @@ function optionsOf(width, height, series, onCursor, onDraw) {
 			drag: { x: false, y: false, setScale: false },
 			y: false,
 			points: { size: 6 },
+			// The brush lies over the plot: its moves are the plot's, too.
+			bind: { mousemove: (_plot, _target, handle) => (event) => handle(event) },
 		},
 		select: { show: false, left: 0, top: 0, width: 0, height: 0 },
 		scales: {
@@ -126,8 +128,8 @@ function readout(series, at) {
 		element('b', {}, timeText(series.seconds[at] * 1e9)),
 		live !== null && key('live', figureText(band, BYTES), ''),
 		rss !== null && key('rss', numberText(rss, BYTES), ''),
-		rate !== null && key('rate',
-			`${numberText(rate, BYTES)}/s (${rangeText(Math.max(0, series.rateLow[at] ?? 0), series.rateHigh[at] ?? Infinity, BYTES, true)})`, ''),
+		rate !== null && key('rate', `${figureText({ estimate: rate, low: Math.max(0, series.rateLow[at] ?? 0),
+			high: series.rateHigh[at] ?? Infinity }, BYTES)} a second`, ''),
 	];
 }
 
