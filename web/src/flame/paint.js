@@ -30,6 +30,7 @@ export function readPalette(context) {
 		match: colour('--match'),
 		matchText: colour('--match-text'),
 		accent: colour('--accent'),
+		accentText: colour('--accent-text'),
 		hatch: hatch(context, colour('--hatch')),
 		font: `12px ${colour('--flame-font')}`,
 	};
@@ -64,6 +65,7 @@ function hatch(context, ink) {
  * @property {Palette} palette
  * @property {Map<number, number>} moduleColours  module to its place in the palette
  * @property {Uint8Array | null} matches          by frame; null: nothing is searched for
+ * @property {CallNode | null} centre             of a sandwich
  * @property {CallNode | null} hovered
  * @property {CallNode | null} selected
  * @property {number} width
@@ -133,7 +135,10 @@ export function paint(context, scene, boxes, top, height) {
 		const text = cut(context, textOf(scene.profile, box.node, box.isRest), room);
 		const pale = isPale(scene, box);
 
-		context.fillStyle = scene.matches !== null && !pale ? palette.matchText : palette.text;
+		if (box.node === scene.centre)
+			context.fillStyle = palette.accentText;
+		else
+			context.fillStyle = scene.matches !== null && !pale ? palette.matchText : palette.text;
 		context.globalAlpha = pale ? 0.55 : 1;
 		if (text !== '')
 			context.fillText(text, left + PADDING, y + ROW / 2);
@@ -156,7 +161,9 @@ function paintBox(context, scene, box, y) {
 	const width = Math.max(right - left - (box.width > 3 ? 1 : 0), 0.5);
 	const isMatch = scene.matches !== null && !isPale(scene, box);
 
-	if (isMatch)
+	if (node === scene.centre)
+		context.fillStyle = palette.accent;
+	else if (isMatch)
 		context.fillStyle = palette.match;
 	else if (node.frame === 0 || isRest)
 		context.fillStyle = node.parent === null ? palette.root : palette.other;

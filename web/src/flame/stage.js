@@ -208,6 +208,7 @@ export class Stage {
 			palette: this.#palette,
 			moduleColours: new Map(this.ranked.map((module, index) => [module, index])),
 			matches: this.matches,
+			centre: this.isSandwich ? this.graph.tree.root : null,
 			hovered: this.hovered,
 			selected: this.selected,
 			width,

@@ -26,6 +26,7 @@ export const flameView = {
 	mount(host, store) {
 		const legend = element('div', { class: 'legend' });
 		const detail = element('div', { class: 'flame-detail' });
+		const sides = element('span', { class: 'sides' });
 		const stage = new Stage(store, () => showDetail());
 		const direction = makeSwitch(
 			'Direction',
@@ -46,7 +47,7 @@ export const flameView = {
 
 		fill(
 			host,
-			element('div', { class: 'flame-bar' }, direction.group, shape.group, legend),
+			element('div', { class: 'flame-bar' }, direction.group, shape.group, sides, legend),
 			stage.area,
 			stage.said,
 			detail,
@@ -78,6 +79,8 @@ export const flameView = {
 					stage.matches = matchesOf(store.selection(), state.search)?.frames ?? null;
 				direction.show(state.inverted ? 'up' : 'down');
 				shape.show(state.flame ? 'flame' : 'icicle');
+				sides.hidden = !stage.isSandwich;
+				fill(sides, '↑ who calls ', element('b', {}, state.sandwich), ' · ↓ what it calls');
 				direction.group.hidden = shape.group.hidden = stage.isSandwich;
 				showDetail();
 				stage.draw();
