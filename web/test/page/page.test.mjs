@@ -213,3 +213,37 @@ test('nothing but the script of the page can run in it', async () => {
 	tab.errors.length = 0;
 	await tab.close();
 });
+
+test('a brush chooses a window that everything follows', async () => {
+	const tab = await open({ hash: 'metric=allocated' });
+	const plot = await tab.page.locator('.time .u-over').boundingBox();
+	const y = plot.y + plot.height / 2;
+	const rows = async () => {
+		await tab.page.locator('[role=tab]', { hasText: 'Table' }).click();
+		await settle(tab.page);
+		return tab.page.textContent('main');
+	};
+	const before = await rows();
+
+	await tab.page.mouse.move(plot.x + plot.width * 0.25, y);
+	await tab.page.mouse.down();
+	await tab.page.mouse.move(plot.x + plot.width * 0.4, y, { steps: 5 });
+	await tab.page.mouse.up();
+	await settle(tab.page);
+	assert.match(await tab.hash(), /from=0\.2\d*&to=0\.4\d*/);
+	assert.match(await tab.status(), /Allocated from 2\d\d ms to 4\d\d ms: 1\d\d MiB/);
+	assert.notEqual(await rows(), before);
+	await tab.picture('brushed');
+	await tab.page.keyboard.press('Escape');
+	assert.ok(!/from=/.test(await tab.hash()));
+	await tab.close();
+});
+
+test('two profiles are told apart by more than chance, or not', async () => {
+	const tab = await openPage(browser, samplePage('diff.json'), { hash: 'view=diff&metric=allocated' });
+	const text = await tab.page.textContent('main');
+
+	assert.match(text, /before:.*after:/s);
+	assert.match(text, /functions? differ/);
+	await tab.close('diff');
+});
