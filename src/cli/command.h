@@ -71,6 +71,7 @@ extern const struct gg_command gg_command_merge;
 extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_report;
 extern const struct gg_command gg_command_salvage;
+extern const struct gg_command gg_command_serve;
 extern const struct gg_command gg_command_sql;
 extern const struct gg_command gg_command_symbolize;
 extern const struct gg_command gg_command_timeline;

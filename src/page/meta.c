@@ -2,6 +2,7 @@
 /* meta - whose profile it is, how much there was, and what people should know before they look. */
 #include <math.h>
 
+#include "format/export.h"
 #include "page/page_internal.h"
 #include "report/report.h"
 #include "stats/interval.h"
@@ -73,6 +74,24 @@ static void write_notes(const struct gg_page_run *run, const struct gg_summary *
 	gg_json_close(json);
 }
 
+/* "exports": what the server of this page has of the profile. */
+static void write_exports(const struct gg_page_options *options, struct gg_json *json)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf address = { 0 };
+
+	gg_json_open(json, "exports", '[');
+	for (size_t i = 0; options->exports != NULL && gg_export_formats[i] != NULL; i++) {
+		gg_buf_clear(&address);
+		gg_buf_printf(&address, "%sformat=%s", options->exports,
+		              gg_export_formats[i]->name);
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "name", gg_export_formats[i]->name);
+		gg_json_text(json, "href", gg_buf_text(&address));
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
 int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_options *options = run->options;
@@ -108,5 +127,6 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	write_resident(&summary, json);
 	write_notes(run, &summary, json);
 	gg_json_close(json);
+	write_exports(options, json);
 	return 0;
 }

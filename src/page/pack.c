@@ -34,7 +34,30 @@ int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_err
 		return gg_error_set_errno(error, ENOMEM, "page", NULL);
 	return 0;
 }
+
+int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json, struct gg_error *error)
+{
+	enum { GZIP = 16, PIECE = 1 << 16 };
+	z_stream stream = { .next_in = (unsigned char *)packed->data,
+		            .avail_in = (unsigned)packed->length };
+	int status = inflateInit2(&stream, GZIP + MAX_WBITS);
+
+	while (status == Z_OK && gg_buf_reserve(json, PIECE)) {
+		stream.next_out = (unsigned char *)json->data + json->length;
+		stream.avail_out = PIECE;
+		status = inflate(&stream, Z_NO_FLUSH);
+		json->length += PIECE - stream.avail_out;
+		json->data[json->length] = '\0';
+	}
+	inflateEnd(&stream);
+	return status == Z_STREAM_END ? 0 : gg_error_set_errno(error, ENOMEM, "page", NULL);
+}
 #else
+int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json, struct gg_error *error)
+{
+	return gg_page_pack(packed, json, error);
+}
+
 int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_error *error)
 {
 	(void)json;
@@ -62,5 +85,18 @@ void gg_page_base64(const void *bytes, size_t length, struct gg_buf *out)
 		};
 
 		gg_buf_append(out, four, sizeof(four));
+	}
+}
+
+void gg_page_append_escaped(const char *text, struct gg_buf *out)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    strchr("-._", c) != NULL)
+			gg_buf_append(out, text, 1);
+		else
+			gg_buf_printf(out, "%%%02X", c);
 	}
 }

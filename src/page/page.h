@@ -40,6 +40,11 @@ struct gg_page_options {
 	bool is_live;                        /* the recording goes on */
 	const struct gg_page_watch *watched; /* NULL: nobody has */
 	size_t watched_count;
+	/*
+	 * Where a server has the profile as other tools' files: an address that "format=pprof" is put
+	 * behind.  NULL: nowhere.
+	 */
+	const char *exports;
 	/* For a comparison: */
 	const char *before_title;
 	double scale; /* of before; 0: 1 */
@@ -58,6 +63,10 @@ GG_MUST_CHECK int gg_page_json(const struct gg_model *model, const struct gg_mod
                                const struct gg_page_options *options, struct gg_buf *json,
                                struct gg_error *error);
 
+/* Appends the JSON that was packed.  -ENOMEM, -ENOTSUP. */
+GG_MUST_CHECK int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json,
+                                 struct gg_error *error);
+
 /* Appends one self-contained file.  -ENOMEM. */
 GG_MUST_CHECK int gg_page_html(const struct gg_buf *packed, struct gg_buf *out,
                                struct gg_error *error);
@@ -71,6 +80,9 @@ GG_MUST_CHECK int gg_page_html_live(const char *source, bool is_live, struct gg_
 
 /* The content security policy of the served page: what stands in the file, for the header. */
 GG_MUST_CHECK int gg_page_policy(struct gg_buf *out, struct gg_error *error);
+
+/* Appends the text as part of an address: all but letters, digits and "-._" as %XX. */
+void gg_page_append_escaped(const char *text, struct gg_buf *out);
 
 /* The smallest file: the page without data.  For whoever has a limit for the whole. */
 size_t gg_page_base_bytes(void);

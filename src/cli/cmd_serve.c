@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger serve`: the page over HTTP. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/profiles.h"
+#include "serve/serve.h"
+
+struct serve_options {
+	const char *listen, *pid;
+	double confidence;
+};
+
+static void announce(const char *url, void *context)
+{
+	(void)context;
+	printf("%s\n", url);
+	fflush(stdout);
+	fputs("geiger: open this address; Ctrl-C ends it\n", stderr);
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct serve_options *options = invocation->options;
+	bool has_path = invocation->operand_count == 1;
+	struct gg_serve_options serve = {
+		.path = has_path               ? invocation->operands[0]
+		        : options->pid == NULL ? "."
+		                               : NULL,
+		.process = options->pid,
+		.listen = options->listen,
+		.confidence = options->confidence,
+		.announce = announce,
+	};
+
+	if (has_path && options->pid != NULL)
+		return gg_error_set(invocation->error, -EINVAL, "serve",
+		                    "Give a profile, a folder, or --pid.",
+		                    "a file and a process were given");
+	if (!(options->confidence > 0 && options->confidence < 1))
+		return gg_error_set(invocation->error, -EINVAL, "serve: --confidence",
+		                    "Give a number such as 0.95.", "%g is not between 0 and 1",
+		                    options->confidence);
+	return gg_serve_run(&serve, invocation->error);
+}
+
+#define AT(field) offsetof(struct serve_options, field)
+
+static const struct gg_option options[] = {
+	{ "pid", 'p', GG_OPTION_TEXT, AT(pid), "PID", "a process that runs, or its region" },
+	{ "listen", 'l', GG_OPTION_TEXT, AT(listen), "ADDRESS:PORT",
+	  "where it is asked (127.0.0.1 and any free port)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
+	  "coverage of the intervals (0.95)" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_serve = {
+	.name = "serve",
+	.summary = "the page of a profile, a folder or a process, over HTTP",
+	.usage = "[PROFILE|FOLDER|--pid PID] [--listen ADDRESS:PORT]",
+	.details = "Prints an address that has a secret token in it, and answers until Ctrl-C.  A\n"
+		   "process, and a profile that is being recorded, are shown as they are now,\n"
+		   "every second.  Without an argument it is the folder that you are in.\n\n"
+		   "  geiger serve redis.geiger\n"
+		   "  geiger serve profiles/ --listen 127.0.0.1:8080\n"
+		   "  geiger serve --pid 4711\n",
+	.options = options,
+	.options_size = sizeof(struct serve_options),
+	.option_defaults = &(const struct serve_options){ .confidence = 0.95 },
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http - sockets, limits and headers, by libmicrohttpd.
+ *
+ * Limits  64 connections, 32 of one address; 30 s without a word, then it is closed; 32 KiB for the head of
+ *         a request; no body is read.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "page/page.h"
+#include "serve/answer.h"
+#include "serve/listen.h"
+#include "serve/serve.h"
+
+enum {
+	CONNECTIONS = 64,
+	CONNECTIONS_OF_ONE = 32,
+	IDLE_SECONDS = 30,
+	MEMORY_BYTES = 32768,
+	ROUND_MS = 500,
+};
+
+static volatile sig_atomic_t is_stopped;
+
+static void stop(int number)
+{
+	(void)number;
+	is_stopped = 1;
+}
+
+static const char *find_argument(const struct gg_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->context, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static void add_headers(const struct gg_serving *serving, const struct gg_answer *answer,
+                        struct MHD_Response *response)
+{
+	static const char *const types[] = {
+		[GG_ANSWER_PAGE] = "text/html; charset=utf-8",
+		[GG_ANSWER_HTML] = "text/html; charset=utf-8",
+		[GG_ANSWER_JSON] = "application/json",
+		[GG_ANSWER_TEXT] = "text/plain; charset=utf-8",
+		[GG_ANSWER_FILE] = "application/octet-stream",
+	};
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s; frame-ancestors 'none'",
+	         gg_answer_policy(serving, answer));
+	MHD_add_response_header(response, "Content-Security-Policy", text);
+	MHD_add_response_header(response, "Content-Type", types[answer->kind]);
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "X-Frame-Options", "DENY");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	MHD_add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (answer->is_gzip)
+		MHD_add_response_header(response, "Content-Encoding", "gzip");
+	if (answer->tag[0] != '\0')
+		MHD_add_response_header(response, "ETag", answer->tag);
+	if (answer->kind == GG_ANSWER_JSON)
+		MHD_add_response_header(response, "Vary", "Accept-Encoding");
+	if (answer->location[0] != '\0')
+		MHD_add_response_header(response, "Location", answer->location);
+	if (answer->cookie[0] != '\0')
+		MHD_add_response_header(response, "Set-Cookie", answer->cookie);
+	if (answer->status == 405)
+		MHD_add_response_header(response, "Allow", "GET, HEAD");
+	if (answer->file_name[0] != '\0') {
+		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", answer->file_name);
+		MHD_add_response_header(response, "Content-Disposition", text);
+	}
+}
+
+/*
+ * Called when the head of a request is there, and again when its body is: what reads nothing is answered
+ * then, so that the connection stays; what has another method at once, with its body unread.
+ */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_bytes, void **state)
+{
+	struct gg_serving *serving = context;
+	struct gg_request request = {
+		.method = method,
+		.path = path,
+		.host = header(connection, "Host"),
+		.cookies = header(connection, "Cookie"),
+		.authorization = header(connection, "Authorization"),
+		.if_none_match = header(connection, "If-None-Match"),
+		.accept_encoding = header(connection, "Accept-Encoding"),
+		.argument = find_argument,
+		.context = connection,
+	};
+	static char has_begun;
+	struct gg_answer answer;
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	(void)version;
+	(void)upload;
+	if (*state == NULL && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)) {
+		*state = &has_begun;
+		return MHD_YES;
+	}
+	*upload_bytes = 0;
+	gg_answer_request(serving, &request, &answer);
+	response = MHD_create_response_from_buffer(answer.body.length, answer.body.data,
+	                                           MHD_RESPMEM_MUST_COPY);
+	if (response == NULL) {
+		gg_buf_done(&answer.body);
+		return MHD_NO;
+	}
+	add_headers(serving, &answer, response);
+	result = MHD_queue_response(connection, answer.status, response);
+	MHD_destroy_response(response);
+	gg_buf_done(&answer.body);
+	return result;
+}
+
+static void loop(struct MHD_Daemon *daemon, struct gg_serving *serving)
+{
+	while (!is_stopped) {
+		MHD_run_wait(daemon, ROUND_MS);
+		gg_library_tick(serving->library);
+	}
+}
+
+static int serve_on(int fd, struct gg_serving *serving, const struct gg_serve_options *options,
+                    const struct gg_listen *listening, struct gg_error *error)
+{
+	const struct sigaction on_stop = { .sa_handler = stop };
+	struct sigaction was_int, was_term;
+	struct MHD_Daemon *daemon = MHD_start_daemon(
+		MHD_USE_AUTO, 0, NULL, NULL, handle, serving, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_ONE,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+	char url[256];
+
+	if (daemon == NULL) {
+		close(fd);
+		return gg_error_set(error, -EIO, "serve", NULL, "the HTTP server does not start");
+	}
+	is_stopped = 0;
+	sigaction(SIGINT, &on_stop, &was_int);
+	sigaction(SIGTERM, &on_stop, &was_term);
+	snprintf(url, sizeof(url), "http://%s:%u/?token=%s", listening->host, listening->port,
+	         serving->guard.token);
+	if (options->announce != NULL)
+		options->announce(url, options->context);
+	loop(daemon, serving);
+	MHD_stop_daemon(daemon);
+	sigaction(SIGINT, &was_int, NULL);
+	sigaction(SIGTERM, &was_term, NULL);
+	return 0;
+}
+
+int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
+{
+	struct gg_serving serving = { .confidence = options->confidence };
+	struct gg_listen listening;
+	int fd = -1, code;
+
+	code = gg_library_open(&serving.library, options->path, options->process,
+	                       options->confidence, error);
+	if (code == 0)
+		code = gg_page_policy(&serving.policy, error);
+	if (code == 0) {
+		fd = gg_listen_open(options->listen, &listening, error);
+		code = fd < 0 ? fd : gg_guard_init(&serving.guard, listening.port, error);
+	}
+	if (code == 0)
+		code = serve_on(fd, &serving, options, &listening, error);
+	else if (fd >= 0)
+		close(fd);
+	gg_buf_done(&serving.policy);
+	gg_library_free(serving.library);
+	return code;
+}

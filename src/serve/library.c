@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/library.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "page/page.h"
+#include "record/load.h"
+#include "serve/watch.h"
+#include "symbol/symbol.h"
+
+/* Packed data that are kept; the one that was longest not asked for goes. */
+enum { KEPT_COUNT = 4 };
+
+/* A file in a folder counts if it ends so; a list has no more than that. */
+static const char suffix[] = ".geiger";
+enum { LIST_MAX = 10000 };
+
+/* A file that changed so lately may change again. */
+#define LIVELY_NS       INT64_C(10000000000)
+
+#define DATA_MOST_BYTES (8u << 20)
+
+/* Live data are made anew when they are older. */
+#define LIVE_FRESH_NS UINT64_C(900000000)
+
+/* What a file looked like when its data were made. */
+struct stamp {
+	uint64_t inode, bytes;
+	int64_t changed_ns;
+};
+
+struct kept {
+	char *key; /* NAME, or NAME/BEFORE: names have no slash */
+	struct stamp stamps[2];
+	struct gg_buf packed;
+	uint64_t tag, used;
+};
+
+struct gg_library {
+	char *path;
+	bool is_folder;
+	struct gg_watch *watch; /* NULL: files */
+	char title[256];
+	double confidence;
+	struct kept kept[KEPT_COUNT];
+	uint64_t uses;
+	struct gg_buf live;
+	uint64_t live_tag, live_ns;
+	bool was_alive; /* when `live` was made */
+};
+
+static int not_there(const char *name, struct gg_error *error)
+{
+	return gg_error_set(error, -ENOENT, name, NULL, "no such profile");
+}
+
+/* --- what there is ------------------------------------------------------------------------- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static bool is_profile_name(const char *name)
+{
+	size_t length = strlen(name), end = strlen(suffix);
+
+	return length > end && name[0] != '.' && strcmp(name + length - end, suffix) == 0;
+}
+
+static int64_t changed_ns(const struct stat *status)
+{
+	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+/* The entry of a file; false: it is none that we show. */
+static bool describe(const struct gg_library *library, int folder, const char *name,
+                     struct gg_library_entry *entry)
+{
+	struct stat status;
+
+	if (fstatat(folder, name, &status, library->is_folder ? AT_SYMLINK_NOFOLLOW : 0) < 0 ||
+	    !S_ISREG(status.st_mode))
+		return false;
+	*entry = (struct gg_library_entry){
+		.name = strdup(file_name(name)),
+		.bytes = (uint64_t)status.st_size,
+		.changed_ns = changed_ns(&status),
+	};
+	entry->is_live = (int64_t)gg_clock_wall_ns() - entry->changed_ns < LIVELY_NS;
+	return entry->name != NULL;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct gg_library_entry *left = a, *right = b;
+
+	if (left->changed_ns != right->changed_ns)
+		return left->changed_ns < right->changed_ns ? 1 : -1;
+	return strcmp(left->name, right->name);
+}
+
+static int list_folder(struct gg_library *library, struct gg_library_entry **ret_entries,
+                       size_t *ret_count, struct gg_error *error)
+{
+	DIR *folder = opendir(library->path);
+	struct gg_library_entry *entries;
+	const struct dirent *found;
+	size_t count = 0;
+
+	if (folder == NULL)
+		return gg_error_set_errno(error, errno, library->path, NULL);
+	entries = calloc(LIST_MAX, sizeof(*entries));
+	while (entries != NULL && count < LIST_MAX && (found = readdir(folder)) != NULL)
+		if (is_profile_name(found->d_name))
+			count += describe(library, dirfd(folder), found->d_name, &entries[count]);
+	closedir(folder);
+	if (entries == NULL)
+		return gg_error_set_errno(error, ENOMEM, library->path, NULL);
+	qsort(entries, count, sizeof(*entries), compare_entries);
+	*ret_entries = entries;
+	*ret_count = count;
+	return 0;
+}
+
+int gg_library_list(struct gg_library *library, struct gg_library_entry **ret_entries,
+                    size_t *ret_count, struct gg_error *error)
+{
+	struct gg_library_entry *entry;
+
+	if (library->is_folder)
+		return list_folder(library, ret_entries, ret_count, error);
+	entry = calloc(1, sizeof(*entry));
+	if (entry == NULL)
+		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
+	if (library->watch != NULL) {
+		entry->name = strdup(file_name(library->watch->path));
+		entry->is_live = library->watch->is_alive;
+		entry->changed_ns = (int64_t)gg_clock_wall_ns();
+	} else if (!describe(library, AT_FDCWD, library->path, entry)) {
+		free(entry);
+		return not_there(library->path, error);
+	}
+	*ret_entries = entry;
+	*ret_count = 1;
+	return 0;
+}
+
+void gg_library_free_list(struct gg_library_entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(entries[i].name);
+	free(entries);
+}
+
+int gg_library_find(struct gg_library *library, const char *name,
+                    struct gg_library_entry *ret_entry, struct gg_error *error)
+{
+	struct gg_library_entry *entries;
+	size_t count, found = SIZE_MAX;
+	int code = gg_library_list(library, &entries, &count, error);
+
+	if (code < 0)
+		return code;
+	for (size_t i = 0; i < count; i++)
+		if (name != NULL ? strcmp(entries[i].name, name) == 0 : count == 1)
+			found = i;
+	if (found != SIZE_MAX) {
+		*ret_entry = entries[found];
+		entries[found].name = NULL;
+	}
+	gg_library_free_list(entries, count);
+	return found != SIZE_MAX ? 0 : not_there(name != NULL ? name : library->title, error);
+}
+
+/* --- what is in it ------------------------------------------------------------------------- */
+
+/* The path of an entry; the caller's to free. */
+static char *path_of(const struct gg_library *library, const char *name)
+{
+	char *path = NULL;
+
+	if (!library->is_folder)
+		return strdup(library->watch != NULL ? library->watch->path : library->path);
+	return asprintf(&path, "%s/%s", library->path, name) < 0 ? NULL : path;
+}
+
+static int load_path(const char *path, struct gg_model **ret_model, struct gg_error *error)
+{
+	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
+	struct gg_profile *profile;
+	int code = gg_record_open(&profile, path, error);
+
+	if (code < 0)
+		return code;
+	code = gg_model_load(ret_model, &profile, 1, &options, error);
+	gg_profile_close(profile);
+	return code;
+}
+
+static int load_entry(struct gg_library *library, const struct gg_library_entry *entry,
+                      struct gg_model **ret_model, struct gg_error *error)
+{
+	char *path = path_of(library, entry->name);
+	int code = path == NULL ? gg_error_set_errno(error, ENOMEM, entry->name, NULL)
+	                        : load_path(path, ret_model, error);
+
+	free(path);
+	return code;
+}
+
+int gg_library_load(struct gg_library *library, const char *name, struct gg_model **ret_model,
+                    struct gg_error *error)
+{
+	struct gg_library_entry entry;
+	int code = gg_library_find(library, name, &entry, error);
+
+	if (code < 0)
+		return code;
+	code = load_entry(library, &entry, ret_model, error);
+	free(entry.name);
+	return code;
+}
+
+static uint64_t tag_of(const struct gg_buf *packed)
+{
+	return gg_hash_bytes(packed->data, packed->length, 0);
+}
+
+/* --- a process that runs ------------------------------------------------------------------- */
+
+static int make_live(struct gg_library *library, struct gg_error *error)
+{
+	const struct gg_watch *watch = library->watch;
+	struct gg_page_options options = {
+		.title = library->title,
+		.confidence = library->confidence,
+		.most_bytes = DATA_MOST_BYTES,
+		.is_live = watch->is_alive,
+		.watched = watch->points,
+		.watched_count = watch->count,
+		.exports = "/export?",
+	};
+	struct gg_buf packed = { 0 };
+	struct gg_model *model;
+	int code = gg_watch_model(library->watch, &model, error);
+
+	if (code == 0)
+		code = gg_page_data(model, NULL, &options, &packed, error);
+	if (code < 0) {
+		gg_buf_done(&packed);
+		return code;
+	}
+	gg_buf_done(&library->live);
+	library->live = packed;
+	library->live_tag = tag_of(&packed);
+	library->live_ns = gg_clock_monotonic_ns();
+	library->was_alive = watch->is_alive;
+	return 0;
+}
+
+static int live_data(struct gg_library *library, struct gg_error *error)
+{
+	bool is_old = gg_clock_monotonic_ns() - library->live_ns > LIVE_FRESH_NS;
+
+	gg_watch_look(library->watch);
+	if (library->live.length > 0 &&
+	    (!is_old || (!library->watch->is_alive && !library->was_alive)))
+		return 0;
+	return make_live(library, error);
+}
+
+/* --- files --------------------------------------------------------------------------------- */
+
+static struct stamp stamp_of(const struct gg_library_entry *entry)
+{
+	return (struct stamp){ .bytes = entry->bytes, .changed_ns = entry->changed_ns };
+}
+
+static void forget(struct kept *kept)
+{
+	free(kept->key);
+	gg_buf_done(&kept->packed);
+	*kept = (struct kept){ 0 };
+}
+
+/* What is kept under the key, if the files are as they were; else the place for it. */
+static struct kept *look_up(struct gg_library *library, const char *key,
+                            const struct stamp stamps[2], bool *ret_is_there)
+{
+	struct kept *oldest = &library->kept[0];
+
+	*ret_is_there = false;
+	for (size_t i = 0; i < KEPT_COUNT; i++) {
+		struct kept *kept = &library->kept[i];
+
+		if (kept->key != NULL && strcmp(kept->key, key) == 0) {
+			*ret_is_there = memcmp(kept->stamps, stamps, sizeof(kept->stamps)) == 0;
+			return kept;
+		}
+		if (kept->used < oldest->used)
+			oldest = kept;
+	}
+	return oldest;
+}
+
+static int make_data(struct gg_library *library, const struct gg_library_entry *entry,
+                     const struct gg_library_entry *before, struct gg_buf *packed,
+                     struct gg_error *error)
+{
+	struct gg_model *model = NULL, *before_model = NULL;
+	GG_CLEANUP(gg_buf_done) struct gg_buf exports = { 0 };
+	int code = load_entry(library, entry, &model, error);
+	struct gg_page_options options = {
+		.title = entry->name,
+		.confidence = library->confidence,
+		.most_bytes = DATA_MOST_BYTES,
+		.before_title = before != NULL ? before->name : NULL,
+	};
+
+	if (code == 0 && before != NULL)
+		code = load_entry(library, before, &before_model, error);
+	if (code == 0) {
+		/* A recorder that still writes has not said when it ended. */
+		const struct gg_session *session = gg_model_session(model, 0);
+
+		options.is_live = entry->is_live && session->end_ns == GG_TIME_NONE;
+		gg_buf_append_text(&exports, "/export?");
+		if (library->is_folder) {
+			gg_buf_append_text(&exports, "profile=");
+			gg_page_append_escaped(entry->name, &exports);
+			gg_buf_append_text(&exports, "&");
+		}
+		options.exports = gg_buf_text(&exports);
+		code = gg_page_data(model, before_model, &options, packed, error);
+	}
+	gg_model_free(before_model);
+	gg_model_free(model);
+	return code;
+}
+
+static int file_data(struct gg_library *library, const struct gg_library_entry *entry,
+                     const struct gg_library_entry *before, struct kept **ret_kept,
+                     struct gg_error *error)
+{
+	struct stamp stamps[2] = { stamp_of(entry) };
+	struct gg_buf packed = { 0 };
+	char *key = NULL;
+	struct kept *kept;
+	bool is_there;
+	int code;
+
+	if (before != NULL)
+		stamps[1] = stamp_of(before);
+	if (asprintf(&key, "%s/%s", entry->name, before != NULL ? before->name : "") < 0)
+		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
+	kept = look_up(library, key, stamps, &is_there);
+	if (!is_there) {
+		code = make_data(library, entry, before, &packed, error);
+		if (code < 0) {
+			gg_buf_done(&packed);
+			free(key);
+			return code;
+		}
+		forget(kept);
+		*kept = (struct kept){ .key = key, .packed = packed, .tag = tag_of(&packed) };
+		memcpy(kept->stamps, stamps, sizeof(kept->stamps));
+	} else {
+		free(key);
+	}
+	kept->used = ++library->uses;
+	*ret_kept = kept;
+	return 0;
+}
+
+int gg_library_data(struct gg_library *library, const char *name, const char *before,
+                    const struct gg_buf **ret_packed, uint64_t *ret_tag, struct gg_error *error)
+{
+	struct gg_library_entry entry = { 0 }, other = { 0 };
+	struct kept *kept = NULL;
+	int code;
+
+	if (library->watch != NULL && before == NULL) {
+		code = live_data(library, error);
+		*ret_packed = &library->live;
+		*ret_tag = library->live_tag;
+		return code;
+	}
+	code = gg_library_find(library, name, &entry, error);
+	if (code == 0 && before != NULL)
+		code = gg_library_find(library, before, &other, error);
+	if (code == 0)
+		code = file_data(library, &entry, before != NULL ? &other : NULL, &kept, error);
+	free(entry.name);
+	free(other.name);
+	if (code < 0)
+		return code;
+	*ret_packed = &kept->packed;
+	*ret_tag = kept->tag;
+	return 0;
+}
+
+/* --- its life ------------------------------------------------------------------------------ */
+
+static int open_path(struct gg_library *library, const char *path, struct gg_error *error)
+{
+	struct gg_model *model;
+	struct stat status;
+	int code;
+
+	library->path = realpath(path, NULL);
+	if (library->path == NULL || stat(library->path, &status) < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	library->is_folder = S_ISDIR(status.st_mode);
+	snprintf(library->title, sizeof(library->title), "%.250s", file_name(path));
+	if (library->is_folder)
+		return 0;
+	code = load_path(library->path, &model, error); /* what is none is refused at once */
+	if (code == 0)
+		gg_model_free(model);
+	return code;
+}
+
+static int open_process(struct gg_library *library, const char *process, struct gg_error *error)
+{
+	library->watch = calloc(1, sizeof(*library->watch));
+	if (library->watch == NULL)
+		return gg_error_set_errno(error, ENOMEM, process, NULL);
+	snprintf(library->title, sizeof(library->title), "process %.200s", process);
+	return gg_watch_init(library->watch, process, library->confidence, error);
+}
+
+int gg_library_open(struct gg_library **ret_library, const char *path, const char *process,
+                    double confidence, struct gg_error *error)
+{
+	struct gg_library *library = calloc(1, sizeof(*library));
+	int code;
+
+	if (library == NULL)
+		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
+	library->confidence = confidence;
+	code = process != NULL ? open_process(library, process, error)
+	                       : open_path(library, path, error);
+	if (code < 0)
+		gg_library_free(library);
+	else
+		*ret_library = library;
+	return code;
+}
+
+void gg_library_free(struct gg_library *library)
+{
+	if (library == NULL)
+		return;
+	for (size_t i = 0; i < KEPT_COUNT; i++)
+		forget(&library->kept[i]);
+	if (library->watch != NULL)
+		gg_watch_done(library->watch);
+	free(library->watch);
+	gg_buf_done(&library->live);
+	free(library->path);
+	free(library);
+}
+
+bool gg_library_is_folder(const struct gg_library *library)
+{
+	return library->is_folder;
+}
+
+const char *gg_library_title(const struct gg_library *library)
+{
+	return library->title;
+}
+
+void gg_library_tick(struct gg_library *library)
+{
+	if (library->watch != NULL)
+		gg_watch_look(library->watch);
+}

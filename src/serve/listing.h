@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listing - a folder of profiles, as a page without scripts and as JSON.
+ *
+ * Names of files are anybody's: they reach the page with & < > " ' replaced, and addresses as %XX.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "serve/library.h"
+
+void gg_listing_html(const char *title, const struct gg_library_entry *entries, size_t count,
+                     struct gg_buf *out);
+void gg_listing_json(const char *title, const struct gg_library_entry *entries, size_t count,
+                     struct gg_buf *out);

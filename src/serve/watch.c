@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/alive.h"
+#include "record/find.h"
+#include "record/load.h"
+#include "region/view.h"
+#include "report/figure.h"
+#include "symbol/symbol.h"
+
+#define EVERY_NS UINT64_C(1000000000)
+
+/* Bytes; negative: not known. */
+static double read_rss(uint32_t pid)
+{
+	unsigned long long size, resident;
+	char path[64];
+	double rss = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/statm", pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return -1;
+	if (fscanf(file, "%llu %llu", &size, &resident) == 2)
+		rss = (double)resident * (double)sysconf(_SC_PAGESIZE);
+	fclose(file);
+	return rss;
+}
+
+static struct gg_page_watch point_of(const struct gg_watch *watch,
+                                     const struct gg_region_view *view)
+{
+	struct gg_region_totals totals = gg_region_view_totals(view);
+	struct gg_tally tally = { 0 };
+	struct gg_figure live;
+
+	gg_tally_expose(&tally, (double)view->header.control.interval_bytes);
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
+
+		if (gg_draw_is_valid(&draw))
+			gg_tally_add(&tally, &draw, view->live[i].size_bytes);
+	}
+	live = gg_figure_of(&tally, GG_BYTES, watch->confidence, false);
+	return (struct gg_page_watch){
+		.time_ns = (int64_t)(gg_clock_monotonic_ns() - view->header.start_monotonic_ns),
+		.live_bytes = live.estimate,
+		.low = live.low,
+		.high = live.high,
+		.rss_bytes = read_rss(watch->pid),
+		.allocated_bytes = gg_fixed_value(totals.allocated.bytes),
+	};
+}
+
+/* Half of the points stay, and from now on half as many come. */
+static void thin_out(struct gg_watch *watch)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < watch->count; i += 2)
+		watch->points[kept++] = watch->points[i];
+	watch->count = kept;
+	watch->every_ns *= 2;
+}
+
+void gg_watch_look(struct gg_watch *watch)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	struct gg_region_view view;
+
+	if (!watch->is_alive || now_ns - watch->last_ns < watch->every_ns)
+		return;
+	watch->last_ns = now_ns;
+	if (gg_region_view_open(&view, watch->path, NULL) < 0) {
+		watch->is_alive = false;
+		return;
+	}
+	watch->is_alive = view.header.end_monotonic_ns == 0 &&
+	                  gg_alive(watch->pid, view.header.pid == watch->pid
+	                                               ? view.header.process_start_ticks
+	                                               : 0);
+	if (watch->is_alive) {
+		if (watch->count == GG_WATCH_POINTS_MAX)
+			thin_out(watch);
+		watch->points[watch->count++] = point_of(watch, &view);
+	}
+	gg_region_view_done(&view);
+}
+
+static int find_pid(struct gg_watch *watch, struct gg_error *error)
+{
+	struct gg_region_view view;
+	int code = gg_region_view_open(&view, watch->path, error);
+
+	if (code < 0)
+		return code;
+	watch->pid = view.header.pid;
+	gg_region_view_done(&view);
+	return 0;
+}
+
+int gg_watch_init(struct gg_watch *watch, const char *process, double confidence,
+                  struct gg_error *error)
+{
+	int code;
+
+	*watch = (struct gg_watch){ .is_alive = true,
+		                    .every_ns = EVERY_NS,
+		                    .confidence = confidence };
+	code = gg_find_region(&watch->path, process, error);
+	if (code == 0)
+		code = find_pid(watch, error);
+	if (code < 0) {
+		gg_watch_done(watch);
+		return code;
+	}
+	if (strspn(process, "0123456789") == strlen(process))
+		watch->pid = (uint32_t)strtoul(process, NULL, 10); /* as it is called here */
+	gg_watch_look(watch);
+	return 0;
+}
+
+void gg_watch_done(struct gg_watch *watch)
+{
+	free(watch->path);
+	gg_model_free(watch->model);
+	*watch = (struct gg_watch){ 0 };
+}
+
+int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
+{
+	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
+	struct gg_profile *profile;
+	struct gg_model *model;
+	int code = gg_record_load_region(&profile, watch->path, error);
+
+	if (code == 0) {
+		code = gg_model_load(&model, &profile, 1, &options, error);
+		gg_profile_close(profile);
+	}
+	if (code == 0) {
+		gg_model_free(watch->model);
+		watch->model = model;
+	} else if (watch->model == NULL) {
+		return code;
+	}
+	*ret_model = watch->model;
+	return 0;
+}
