@@ -16,7 +16,7 @@ const EVERY_MS = 1000;
 export function makeLive(store, source) {
 	let isPaused = false;
 	let isLost = false;
-	const badge = element('button', { class: 'badge', onclick: toggle });
+	const badge = element('button', { class: 'live-badge', onclick: toggle });
 
 	function show() {
 		const isOver = store.profile.meta.is_live === false;

@@ -25,6 +25,9 @@ export class Stage {
 	#frameRequest = 0;
 	#rowsAbove = 0;
 	#rows = 1;
+	#content = 0; // pixels, of all rows
+	/** Scroll to the root, or to the middle of a sandwich, when the size is known. */
+	#isLost = true;
 	#observer;
 
 	/**
@@ -98,8 +101,12 @@ export class Stage {
 		return this.store.state.flame && !this.isSandwich;
 	}
 
-	/** Makes the trees anew; what was chosen stays chosen if it is still there. */
-	build() {
+	/**
+	 * Makes the trees anew; what was chosen stays chosen if it is still there.
+	 *
+	 * @param {boolean} isOther  other trees than before: the place in them means nothing
+	 */
+	build(isOther) {
 		const { state } = this.store;
 		const selection = this.store.selection();
 		const { names } = selection.profile;
@@ -118,11 +125,13 @@ export class Stage {
 		const found = follow(tree, path);
 		this.selected = path.length > 0 && framesTo(found).length === path.length ? found : frame > 0 ? tree.root : null;
 		this.follow(false);
-		this.#measure();
-		if (this.isSandwich)
-			this.area.scrollTop = (this.#rowsAbove + 0.5) * ROW - this.area.clientHeight / 2;
-		else
-			this.area.scrollTop = state.flame ? this.spacer.offsetHeight : 0;
+		this.#isLost ||= isOther;
+	}
+
+	/** Scrolls to where the root is. */
+	home() {
+		this.#isLost = true;
+		this.draw();
 	}
 
 	/** Of functions with one name, the one with the most. @param {string} name */
@@ -174,20 +183,33 @@ export class Stage {
 	}
 
 	/** How many rows there are, on both sides. */
-	#measure(now = performance.now()) {
+	#measure(/** @type {number} */ now) {
 		const width = Math.max(1, this.area.clientWidth);
 		/** @param {Graph | null} graph */
 		const deepest = (graph) => graph?.boxes(width, now).reduce((most, box) => Math.max(most, box.row), 0) ?? 0;
 
 		this.#rowsAbove = deepest(this.callers);
 		this.#rows = this.#rowsAbove + deepest(this.graph) + 1;
-		this.spacer.style.setProperty('height', `${Math.max(this.#rows * ROW, this.area.clientHeight)}px`);
+		const content = Math.max(this.#rows * ROW, this.area.clientHeight);
+		const more = content - this.#content;
+
+		if (more === 0 && !this.#isLost)
+			return;
+		this.#content = content;
+		this.spacer.style.setProperty('height', `${content}px`);
+		if (this.#isLost && this.isSandwich)
+			this.area.scrollTop = (this.#rowsAbove + 0.5) * ROW - this.area.clientHeight / 2;
+		else if (this.#isLost)
+			this.area.scrollTop = this.#growsUp ? content : 0;
+		else if (this.#growsUp)
+			this.area.scrollTop += more; // rows stay where they are, seen from the root
+		this.#isLost = false;
 	}
 
 	/** Where a row begins, in the content. @param {number} row @param {boolean} isCaller */
 	#top(row, isCaller) {
 		if (this.#growsUp)
-			return Math.max(this.#rows * ROW, this.area.clientHeight) - (row + 1) * ROW;
+			return this.#content - (row + 1) * ROW;
 		return (this.#rowsAbove + (isCaller ? -row : row)) * ROW;
 	}
 
@@ -195,13 +217,13 @@ export class Stage {
 	#drawNow(now) {
 		const width = this.area.clientWidth;
 		const height = this.area.clientHeight;
-		const scroll = this.area.scrollTop;
 
 		if (width < 1 || height < 1)
 			return;
 		const context = sharpen(this.canvas, width, height);
 		this.#palette ??= readPalette(context);
 		this.#measure(now);
+		const scroll = this.area.scrollTop;
 		context.clearRect(0, 0, width, height);
 		const scene = {
 			profile: this.store.profile,
@@ -238,7 +260,7 @@ export class Stage {
 		const now = performance.now();
 		const width = this.area.clientWidth;
 		const down = this.#growsUp
-			? Math.floor((Math.max(this.#rows * ROW, this.area.clientHeight) - y) / ROW)
+			? Math.floor((this.#content - y) / ROW)
 			: Math.floor(y / ROW) - this.#rowsAbove;
 
 		if (down >= 0)

@@ -15,7 +15,7 @@ function fact(name, value, says, more) {
 		element(
 			'div',
 			{ class: 'fact', title: says },
-			element('span', { class: 'name' }, name, more ? ` · ${more}` : ''),
+			element('span', { class: 'name' }, name, more && element('span', { class: 'more' }, ` · ${more}`)),
 			element('span', { class: 'value' }, value),
 		)
 	);

@@ -71,12 +71,15 @@ export const flameView = {
 				}
 				if (changed.has('theme'))
 					stage.forgetPalette();
-				if (altersSelection(changed) || changed.has('inverted') || changed.has('sandwich'))
-					stage.build();
+				const isOther = changed.has('inverted') || changed.has('sandwich');
+				if (altersSelection(changed) || isOther)
+					stage.build(isOther);
 				else if (changed.has('zoom'))
 					stage.follow(true);
 				if (altersSelection(changed) || changed.has('search'))
 					stage.matches = matchesOf(store.selection(), state.search)?.frames ?? null;
+				if (changed.has('flame'))
+					stage.home();
 				direction.show(state.inverted ? 'up' : 'down');
 				shape.show(state.flame ? 'flame' : 'icicle');
 				sides.hidden = !stage.isSandwich;

@@ -58,7 +58,7 @@ test('a recording that goes on is shown as it grows, until it ends', async () =>
 	const tab = await openPage(browser, server.address);
 	const shows = (text) => tab.page.waitForFunction((wanted) => document.querySelector('.says').textContent.includes(wanted), text);
 
-	assert.equal(await tab.page.textContent('.badge'), 'live');
+	assert.equal(await tab.page.textContent('.live-badge'), 'live');
 	await shows('100 samples');
 	await tab.page.keyboard.press('/');
 	await tab.page.keyboard.type('node');
@@ -69,7 +69,7 @@ test('a recording that goes on is shown as it grows, until it ends', async () =>
 	await tab.page.keyboard.press('Enter');
 
 	await tab.page.keyboard.press('p');
-	assert.equal(await tab.page.textContent('.badge'), 'paused');
+	assert.equal(await tab.page.textContent('.live-badge'), 'paused');
 	now = dataOf(300, true);
 	await tab.page.waitForTimeout(1500);
 	assert.match(await tab.page.textContent('.title'), /200 samples/);
@@ -77,7 +77,7 @@ test('a recording that goes on is shown as it grows, until it ends', async () =>
 	await shows('300 samples');
 	now = dataOf(400, false);
 	await shows('400 samples');
-	await tab.page.waitForFunction(() => document.querySelector('.badge').hidden);
+	await tab.page.waitForFunction(() => document.querySelector('.live-badge').hidden);
 	await tab.close('live');
 	server.close();
 });
@@ -88,10 +88,10 @@ test('when the server is gone, what is there stays', async () => {
 	const tab = await openPage(browser, server.address);
 
 	now = null;
-	await tab.page.waitForFunction(() => document.querySelector('.badge').textContent === 'no connection');
+	await tab.page.waitForFunction(() => document.querySelector('.live-badge').textContent === 'no connection');
 	assert.match(await tab.status(), /271 MiB/);
 	now = dataOf(500, true);
-	await tab.page.waitForFunction(() => document.querySelector('.badge').textContent === 'live');
+	await tab.page.waitForFunction(() => document.querySelector('.live-badge').textContent === 'live');
 	tab.errors.splice(0, tab.errors.length, ...tab.errors.filter((error) => !/503/.test(error)));
 	await tab.close();
 	server.close();
