@@ -16,6 +16,7 @@ const EVERY_MS = 1000;
 export function makeLive(store, source) {
 	let isPaused = false;
 	let isLost = false;
+	let tag = '';
 	const badge = element('button', { class: 'live-badge', onclick: toggle });
 
 	function show() {
@@ -35,14 +36,20 @@ export function makeLive(store, source) {
 	async function ask() {
 		if (!isPaused && !document.hidden) {
 			try {
-				const answer = await fetch(source, { cache: 'no-store', signal: AbortSignal.timeout(30000) });
+				const answer = await fetch(source, {
+					cache: 'no-store',
+					headers: tag ? { 'If-None-Match': tag } : {},
+					signal: AbortSignal.timeout(30000),
+				});
 
-				if (!answer.ok)
+				if (!answer.ok && answer.status !== 304)
 					throw new Error(`status ${answer.status}`);
-				const data = await answer.json();
+				const data = answer.status === 304 ? null : await answer.json();
 				isLost = false;
-				if (!isPaused)
+				if (data !== null && !isPaused) {
+					tag = answer.headers.get('ETag') ?? '';
 					store.setProfile(makeProfile(data));
+				}
 			} catch {
 				isLost = true;
 			}

@@ -20,6 +20,19 @@ async function read({ dataset, textContent }) {
 	return answer.json();
 }
 
+const FORMATS = ['pprof', 'speedscope', 'collapsed', 'firefox', 'perfetto', 'csv'];
+
+/** What the server has of this profile (docs/HTTP_API.md). @param {string} source where its data comes from */
+function exportsOf(source) {
+	const profile = new URL(source, location.href).searchParams.get('profile');
+
+	return FORMATS.map((format) => {
+		const query = new URLSearchParams(profile === null ? { format } : { profile, format });
+
+		return { name: format, href: `/export?${query}` };
+	});
+}
+
 /** Where all is freed at the end, the peak is what one wants to see. @param {Store} store */
 function chooseMetric(store) {
 	const isAsked = /[#&]metric=/.test(location.hash);
@@ -36,6 +49,8 @@ async function open() {
 		const store = new Store(makeProfile(await read(holder)), readState(location.hash));
 		const { source, live } = holder.dataset;
 
+		if (source)
+			store.exports = exportsOf(source);
 		chooseMetric(store);
 		openShell(root, store, source && live ? makeLive(store, source) : null);
 	} catch (error) {

@@ -59,7 +59,7 @@ export function makeDownload(store) {
 				save(new Blob([speedscope(store.selection())], { type: 'application/json' }), `${stem()}.speedscope.json`),
 			),
 			item('pprof', 'for go tool pprof', async () => save(await packed(pprof(store.selection())), `${stem()}.pb.gz`)),
-			store.exports.length > 0 && element('div', { class: 'menu-title' }, 'The whole profile'),
+			store.exports.length > 0 && element('div', { class: 'menu-title' }, 'The whole profile, with lines and addresses'),
 			store.exports.map(({ name, href }) => element('a', { href, download: '' }, name)),
 		);
 	});

@@ -4,8 +4,10 @@
 // has when the server is gone.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
@@ -95,4 +97,52 @@ test('when the server is gone, what is there stays', async () => {
 	tab.errors.splice(0, tab.errors.length, ...tab.errors.filter((error) => !/503/.test(error)));
 	await tab.close();
 	server.close();
+});
+
+const { GEIGER: geiger } = process.env;
+
+test('geiger serve shows a program while it runs', { skip: !geiger && 'no geiger to record with' }, async () => {
+	const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
+	const script = join(place, 'grow.py');
+	const children = [];
+	const run = (...command) => {
+		const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'ignore'] });
+		children.push(child);
+		return child;
+	};
+
+	// Grows for as long as it is let, at most two minutes.
+	writeFileSync(script, 'import time\nkept = []\nfor i in range(600):\n    kept.append(bytearray(1 << 20))\n    time.sleep(0.2)\n');
+	try {
+		const profile = join(place, 'grow.geiger');
+		run(geiger, 'record', '-q', '-i', '64k', '-o', profile, 'python3', script);
+		for (let i = 0; i < 300 && !existsSync(profile); i++)
+			await new Promise((done) => setTimeout(done, 100));
+		const server = run(geiger, 'serve', profile);
+		let printed = '';
+		for await (const part of server.stdout) {
+			printed += part;
+			if (/http:\S+token=\S+\n/.test(printed))
+				break;
+		}
+		const address = /http:\S+token=\S+/.exec(printed)[0];
+		const tab = await openPage(browser, address);
+		const live = () => tab.page.evaluate(() => parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0'));
+		const first = await live();
+
+		assert.ok(!/token/.test(await tab.page.evaluate(() => location.href)), 'the token is in no history');
+		assert.equal(await tab.page.textContent('.live-badge'), 'live');
+		await tab.page.waitForFunction(
+			(before) => parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0') > before + 2,
+			first,
+		);
+		await tab.page.click('summary[aria-label=Download]');
+		const [file] = await Promise.all([tab.page.waitForEvent('download'), tab.page.click('.menu-list a >> text=collapsed')]);
+		assert.match(readFileSync(await file.path(), 'utf8'), /^\S.* \d+$/m);
+		await tab.close('serve');
+	} finally {
+		children.forEach((child) => child.kill('SIGINT'));
+		await Promise.all(children.map((child) => child.exitCode !== null || new Promise((done) => child.on('exit', done))));
+		rmSync(place, { recursive: true, force: true });
+	}
 });
