@@ -47,8 +47,8 @@ export function drawFacts(host, store) {
 
 	fill(
 		host,
-		fact('live at the end', triple(totals.live_bytes, BYTES), 'allocated and never freed', counts(totals.live_count)),
-		fact('allocated', triple(totals.allocated_bytes, BYTES), 'in the whole run', counts(totals.allocated_count)),
+		fact(meta.is_live ? 'live now' : 'live at the end', triple(totals.live_bytes, BYTES), 'allocated and not freed', counts(totals.live_count)),
+		fact('allocated', triple(totals.allocated_bytes, BYTES), meta.is_live ? 'since the start' : 'in the whole run', counts(totals.allocated_count)),
 		fact(
 			'peak',
 			triple(totals.peak_bytes, BYTES),

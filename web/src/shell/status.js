@@ -16,13 +16,16 @@ export function windowText(store) {
 	const { state, profile } = store;
 	const { fromEdge, toEdge } = store.selection();
 	const from = timeText(profile.edges[fromEdge]);
-	const to = toEdge === profile.binCount ? 'the end' : timeText(profile.edges[toEdge]);
+	const isNow = profile.meta.is_live === true;
+	const to = toEdge === profile.binCount ? (isNow ? 'now' : 'the end') : timeText(profile.edges[toEdge]);
 
 	if (state.metric === 'peak')
 		return profile.peakEdge === null ? '' : `at ${timeText(profile.edges[profile.peakEdge])}`;
 	if (state.metric === 'live')
-		return `at ${to}`;
-	return fromEdge === 0 && toEdge === profile.binCount ? 'in the whole run' : `from ${from} to ${to}`;
+		return to === 'now' ? to : `at ${to}`;
+	if (fromEdge === 0 && toEdge === profile.binCount)
+		return isNow ? 'since the start' : 'in the whole run';
+	return `from ${from} to ${to}`;
 }
 
 /** @param {HTMLElement} host @param {Store} store */
