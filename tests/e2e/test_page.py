@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The data of the page say what the reports say, fit, and cannot become markup.
+
+GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.
+"""
+
+import base64
+import gzip
+import html.parser
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+GEIGER = os.environ["GEIGER"]
+MOST_BYTES = 1_500_000
+failed = 0
+
+
+def geiger(*arguments):
+    return subprocess.run([GEIGER, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def report(path, *options):
+    return json.loads(geiger("report", path, "--json", "--limit", "0", *options))
+
+
+def page(path, *options):
+    """The text of the page, and its data."""
+    geiger("html", path, "-o", path + ".html", *options)
+    text = pathlib.Path(path + ".html").read_text(encoding="utf-8")
+    packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
+    return text, json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def check(name, *problems):
+    global failed
+    problems = [problem for problem in problems if problem]
+    for problem in problems[:5]:
+        print(problem)
+    print(f"{'FAILED' if problems else 'ok'} - {name}")
+    failed += bool(problems)
+
+
+def differs(what, found, wanted, share=1e-6):
+    """A sentence if two numbers (or nulls) are not the same; numbers of the page have seven digits."""
+    if found is None or wanted is None:
+        return None if found == wanted else f"{what}: {found}, not {wanted}"
+    return None if abs(found - wanted) <= share * max(abs(wanted), 1) else f"{what}: {found}, not {wanted}"
+
+
+class Cells:
+    """The samples of a page, as docs/PAGE_DATA.md says how to read them."""
+
+    def __init__(self, data):
+        self.data, self.bins = data, len(data["times"]["edges_ns"]) - 1
+        cells, classes = data["cells"], data["classes"]
+        self.rows, node = [], 0
+        for i, delta in enumerate(cells["node_delta"]):
+            node += delta
+            born, gone, of = cells["born"][i], cells["gone"][i], cells["class"][i]
+            inherited, kept = born > self.bins, gone >= self.bins
+            self.rows.append((
+                node,
+                born - self.bins - 1 if inherited else born,
+                gone - self.bins - 1 if gone > self.bins else gone,
+                inherited, kept,
+                cells["n"][i] * classes["bytes"][of], cells["n"][i] * classes["count"][of],
+            ))
+
+    def live(self, edge):
+        return [r for r in self.rows if r[1] < edge and (r[4] if edge == self.bins else r[2] >= edge)]
+
+    def allocated(self, i, j):
+        return [r for r in self.rows if not r[3] and i <= r[1] < j]
+
+    @staticmethod
+    def sums(rows):
+        return sum(r[5] for r in rows), sum(r[6] for r in rows)
+
+    def by_function(self, rows):
+        """Self bytes by function and module."""
+        data, sums = self.data, {}
+        for row in rows:
+            frame = data["nodes"]["frame"][row[0]]
+            name = data["strings"][data["frames"]["name"][frame]]
+            module = data["strings"][data["modules"]["path"][data["frames"]["module"][frame]]]
+            sums[name, module] = sums.get((name, module), 0) + row[5]
+        return sums
+
+
+def compare_sums(what, rows, of, share=1e-8):
+    found = Cells.sums(rows)
+    return [
+        differs(what + " bytes", found[0], of["selected_bytes"]["estimate"], share),
+        differs(what + " count", found[1], of["selected_count"]["estimate"], share),
+    ]
+
+
+def compare_functions(what, sums, of):
+    """Sums by function against the rows of a report."""
+    wanted = {(row["function"], row["module"]): row["self"]["estimate"] for row in of["rows"]}
+    problems = [differs(f"{what} {key}", sums.get(key, 0), wanted[key], 1e-8) for key in wanted]
+    return problems + [f"{what}: {key} is in no row" for key in sums if sums[key] > 0 and key not in wanted]
+
+
+def seconds(ns):
+    return f"{ns}ns"
+
+
+def compare_table(data, path, metric):
+    problems, table = [], data["tables"]["function"]
+    for unit in ("bytes", "count"):
+        rows = {(r["function"], r["module"]): r for r in report(path, "--metric", metric, "--unit", unit)["rows"]}
+        if metric == "live" and len(rows) > table["row_count"]:
+            problems.append(f"{table['row_count']} rows, not {len(rows)}")
+        for i, frame in enumerate(table["frame"]):
+            key = (
+                data["strings"][data["frames"]["name"][frame]],
+                data["strings"][data["modules"]["path"][data["frames"]["module"][frame]]],
+            )
+            if key not in rows:
+                continue
+            for part in ("self", "total"):
+                of = table[metric][part]
+                for suffix, end in (("", "estimate"), ("_low", "low"), ("_high", "high")):
+                    problems.append(differs(f"{metric} {key} {part} {end}", of[unit + suffix][i], rows[key][part][end]))
+    return problems
+
+
+def check_numbers(folder):
+    path = os.path.join(folder, "made.geiger")
+    subprocess.run([os.environ["GOLDEN_PROFILE"], path], check=True)
+    _, data = page(path)
+    cells, edges, whole = Cells(data), data["times"]["edges_ns"], report(path)
+    totals = [
+        differs(f"{name} {end}", data["meta"]["totals"][name][end], wanted[end], 0)
+        for name, wanted in whole["totals"].items()
+        for end in ("estimate", "low", "high")
+    ]
+    check("totals are those of the report", *totals)
+    for metric in ("live", "allocated", "peak"):
+        check(f"rows of functions are those of the report: {metric}", *compare_table(data, path, metric))
+    problems = compare_sums("live at the end", cells.live(cells.bins), whole)
+    problems += compare_functions("live at the end", cells.by_function(cells.live(cells.bins)), whole)
+    peak = report(path, "--metric", "peak")
+    problems += compare_sums("peak", cells.live(data["times"]["peak_edge"]), peak)
+    for edge in (cells.bins // 4, cells.bins // 2, cells.bins - 1):
+        at = report(path, "--at", seconds(edges[edge]))
+        problems += compare_sums(f"live at edge {edge}", cells.live(edge), at)
+        problems += compare_functions(f"live at edge {edge}", cells.by_function(cells.live(edge)), at)
+    for i, j in ((0, cells.bins), (cells.bins // 3, 2 * cells.bins // 3), (5, 6)):
+        window = report(path, "--metric", "allocated", "--between", f"{seconds(edges[i])},{seconds(edges[j])}")
+        problems += compare_sums(f"allocated in edges {i} to {j}", cells.allocated(i, j), window)
+    check("what cells add up to is what reports say of any window", *problems)
+    leaks = json.loads(geiger("leaks", path, "--json", "--limit", "0"))
+    check(
+        "leaks are those of geiger leaks",
+        *(
+            differs("live", row["live_bytes"]["high"], wanted["live_bytes"]["high"])
+            for row, wanted in zip(data["leaks"]["rows"], leaks["rows"])
+        ),
+        None if data["leaks"]["row_count"] == leaks["row_count"] else "another number of rows",
+    )
+    return path
+
+
+def check_diff(folder, path):
+    before = os.path.join(folder, "before.geiger")
+    geiger("merge", path, "-o", before)
+    with sqlite3.connect(before) as profile:  # twice as much of one size as there was
+        profile.execute("update coarse set bytes = bytes / 2, size = size / 2 where id % 2")
+    _, data = page(path, "--diff", before)
+    problems = []
+    for metric in ("live", "allocated"):
+        for unit in ("bytes", "count"):
+            wanted = json.loads(
+                geiger("diff", before, path, "--json", "--all", "--limit", "0", "--metric", metric, "--unit", unit)
+            )
+            found = data["diff"][metric][unit]
+            rows = {data["strings"][name]: i for i, name in enumerate(found["rows"]["name"])}
+            problems.append(differs("p", found["total"]["p_value"], wanted["total"]["p_value"]))
+            for row in wanted["rows"]:
+                i = rows.get(row["label"])
+                if i is None:
+                    problems.append(f"{row['label']} is not compared")
+                    continue
+                for member in ("before", "after", "difference"):
+                    problems.append(differs(member, found["rows"][member][i], row[member]["estimate"]))
+                problems.append(differs("low", found["rows"]["difference_low"][i], row["difference"]["low"]))
+                problems.append(None if bool(found["rows"]["significant"][i]) == row["significant"] else "significance")
+            tree = found["tree"]
+            problems.append(differs("root", tree["after"][0], wanted["total"]["after"]["estimate"]))
+            problems.append(differs("root", tree["before"][0], wanted["total"]["before"]["estimate"]))
+    check("what changed is what geiger diff says", *problems)
+
+
+class Elements(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+
+def check_hostile(folder):
+    path = os.path.join(folder, "</script><script>alert(1)<".replace("/", "_") + ".geiger")
+    plain, _ = page(os.path.join(folder, "made.geiger"))
+    subprocess.run([os.environ["PAGE_PROFILE"], "hostile", path], check=True)
+    with sqlite3.connect(path) as profile:
+        profile.execute("update symbol set function = '</script><script>alert(1)</script>' where function = 'main'")
+    text, data = page(path)
+    elements, wanted = Elements(), Elements()
+    elements.feed(text)
+    wanted.feed(plain)
+    outside = re.sub(r'id="geiger-data">[A-Za-z0-9+/=]*<', "<", text)
+    bare = re.sub(r'id="geiger-data">[A-Za-z0-9+/=]*<', "<", plain)
+    check(
+        "hostile names change nothing of the page but its data",
+        None if elements.tags == wanted.tags else "another element",
+        None if outside == bare else "text outside of the data",
+        None if "alert(1)" in json.dumps(data["strings"]) else "the name is lost",
+        None if "<script>" in data["meta"]["command"] else "the command is lost",
+    )
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text).group(1)
+    check(
+        "the page may load and run nothing but itself",
+        None if policy.startswith("default-src 'none';") else policy,
+        None if re.search(r"script-src 'sha256-[A-Za-z0-9+/=]+';", policy) else policy,
+        policy if "unsafe" in policy or "http" in policy else None,
+        None if "connect-src 'none'" in policy else policy,
+    )
+
+
+def check_large(folder):
+    path = os.path.join(folder, "large.geiger")
+    subprocess.run([os.environ["PAGE_PROFILE"], "large", path], check=True)
+    text, data = page(path)
+    cells, whole = Cells(data), report(path)
+    check(
+        "100 000 stacks fit, what is folded is told, and the sum of everything stays exact",
+        f"{len(text)} bytes" if len(text) > MOST_BYTES else None,
+        None if data["folds"]["notes"] and data["folds"]["least_share"] > 0 else "no fold is told",
+        # Sizes are means over an eighth of an octave, 2.5 % wide; half of 100 000 samples are live.
+        *compare_sums("live", cells.live(cells.bins), whole, 3e-3),
+        *compare_sums("allocated", cells.allocated(0, cells.bins), report(path, "--metric", "allocated")),
+    )
+
+
+def check_refusals(folder, path):
+    for name, arguments, status, text in (
+        ("no profile is refused", ("html", __file__, "-o", "x"), 1, "not a profile"),
+        ("the profile is not replaced by its page", ("html", path, "-o", path), 2, "is the profile itself"),
+        ("a size below that of the page is refused", ("html", path, "--max-size", "1kB", "-o", "x"), 2, "--max-size"),
+    ):
+        done = subprocess.run([GEIGER, *arguments], capture_output=True, text=True, cwd=folder)
+        check(name, None if done.returncode == status and text in done.stderr else f"{done.returncode} {done.stderr}")
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    made = check_numbers(scratch)
+    check_diff(scratch, made)
+    check_hostile(scratch)
+    check_large(scratch)
+    check_refusals(scratch, made)
+sys.exit(failed > 0)
