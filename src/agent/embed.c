@@ -17,6 +17,7 @@
 #include "agent/process.h"
 #include "agent/snapshot.h"
 #include "agent/thread.h"
+#include "agent/trigger.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "embed/interface.h"
@@ -49,6 +50,7 @@ static void leave(struct gg_thread *t, struct gg_thread_block *block)
 {
 	gg_thread_put_block(t, block);
 	gg_thread_leave(t);
+	gg_trigger_left();
 }
 
 static int change(const struct gg_agent_wish *wish)
@@ -158,6 +160,8 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	block->stack_tag += 1;
 	gg_loaded_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
 	id = gg_region_record_alloc(region, &block->record, &allocation);
+	if (gg_trigger_is_on())
+		gg_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
 	leave(t, block);
 	errno = saved_errno;
 	return id;
@@ -320,6 +324,13 @@ static bool enter_reader(struct gg_thread *t)
 	return false;
 }
 
+static void leave_reader(struct gg_thread *t, int saved_errno)
+{
+	gg_thread_leave(t);
+	gg_trigger_left();
+	errno = saved_errno;
+}
+
 static int dump(const char *path, enum gg_agent_dump_form form)
 {
 	struct gg_thread *t = &gg_thread;
@@ -328,8 +339,7 @@ static int dump(const char *path, enum gg_agent_dump_form form)
 	if (!enter_reader(t))
 		return -ENOENT;
 	status = gg_agent_dump(path, form);
-	gg_thread_leave(t);
-	errno = saved_errno;
+	leave_reader(t, saved_errno);
 	return status;
 }
 
@@ -341,8 +351,7 @@ static int dump_to(enum gg_agent_dump_form form, gg_dump_flush *flush, void *con
 	if (!enter_reader(t))
 		return -ENOENT;
 	status = gg_agent_dump_to(form, flush, context);
-	gg_thread_leave(t);
-	errno = saved_errno;
+	leave_reader(t, saved_errno);
 	return status;
 }
 
@@ -354,9 +363,47 @@ static int dump_reset(void)
 	if (!enter_reader(t))
 		return -ENOENT;
 	status = gg_agent_dump_reset();
-	gg_thread_leave(t);
-	errno = saved_errno;
+	leave_reader(t, saved_errno);
 	return status;
+}
+
+static int dump_next(char kind)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (kind == '\0' || strchr("iumf", kind) == NULL)
+		return -EINVAL;
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_trigger_dump(kind);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+/* Off the path of handlers, which would wait for what they have interrupted.  Also before the start. */
+static int set_triggers(const struct gg_agent_triggers *triggers)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!gg_thread_enter(t))
+		return -EBUSY;
+	status = gg_trigger_set(triggers);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+static void look_triggers(struct gg_agent_triggers *ret_triggers)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno;
+
+	*ret_triggers = (struct gg_agent_triggers){ 0 };
+	if (!gg_thread_enter(t))
+		return;
+	gg_trigger_look(ret_triggers);
+	leave_reader(t, saved_errno);
 }
 
 const struct gg_agent_interface gg_agent_interface = {
@@ -386,4 +433,7 @@ const struct gg_agent_interface gg_agent_interface = {
 	.dump = dump,
 	.dump_to = dump_to,
 	.dump_reset = dump_reset,
+	.dump_next = dump_next,
+	.set_triggers = set_triggers,
+	.look_triggers = look_triggers,
 };

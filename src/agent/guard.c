@@ -22,15 +22,10 @@ static struct range {
 	uintptr_t begin, end;
 } ranges[RANGES];
 
-static uint32_t is_on;   /* SIGBUS comes to on_bus(), or did until the program ignored it */
 static uint32_t is_lost; /* a range was cut short */
 
-/* The program's action.  The handler on its own: it is read when the signal comes. */
-static struct sigaction theirs;
-static void (*their_handler)(int, siginfo_t *, void *);
-
-typedef void plain_handler(int);
-typedef void full_handler(int, siginfo_t *, void *);
+static gg_chain_handler on_bus;
+struct gg_chain gg_guard_chain = { .signal = SIGBUS, .ours = on_bus };
 
 static const struct range *find(uintptr_t address)
 {
@@ -60,26 +55,13 @@ static bool rescue(uintptr_t address)
 	return true;
 }
 
-static bool is_default(full_handler *handler)
-{
-	return (plain_handler *)(void *)handler == SIG_DFL ||
-	       (plain_handler *)(void *)handler == SIG_IGN;
-}
-
 /* As it would have been without us. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
 	static const struct sigaction standard = { .sa_handler = SIG_DFL };
-	full_handler *handler = gg_load_acquire(&their_handler);
 
-	if (!is_default(handler)) {
-		if ((theirs.sa_flags & (int)SA_RESETHAND) != 0) {
-			gg_store_release(&their_handler, (full_handler *)(void *)SIG_DFL);
-			theirs.sa_handler = SIG_DFL; /* the rest stays, as the kernel has it */
-		}
-		handler(signal, info, context);
+	if (gg_chain_call(&gg_guard_chain, info, context))
 		return;
-	}
 	/* It ends the process when this returns. */
 	gg_real.sigaction(signal, &standard, NULL);
 	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_system_tid(), signal, info);
@@ -158,30 +140,6 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	pass_on(signal, info, context);
 }
 
-static bool is_ours(const struct sigaction *action)
-{
-	return action->sa_sigaction == on_bus;
-}
-
-/* Keeps the action that the kernel has, and puts ours in its place. */
-static void take(void)
-{
-	struct sigaction ours;
-
-	if (gg_real.sigaction(SIGBUS, NULL, &ours) < 0 || is_ours(&ours))
-		return;
-	theirs = ours;
-	gg_store_release(&their_handler, ours.sa_sigaction);
-	if (ours.sa_handler == SIG_IGN)
-		return;
-	/* Small stacks: the other one, if there is one. */
-	if (ours.sa_handler == SIG_DFL)
-		ours.sa_flags |= SA_ONSTACK | SA_RESTART;
-	ours.sa_flags = (ours.sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
-	ours.sa_sigaction = on_bus;
-	gg_real.sigaction(SIGBUS, &ours, NULL);
-}
-
 void gg_guard_watch(void *begin, size_t bytes)
 {
 	int saved_errno = errno;
@@ -194,9 +152,9 @@ void gg_guard_watch(void *begin, size_t bytes)
 		gg_store_release(&ranges[i].begin, (uintptr_t)begin);
 		break;
 	}
-	if (gg_load_relaxed(&is_on) == 0) {
-		take();
-		gg_store_release(&is_on, 1);
+	if (gg_load_relaxed(&gg_guard_chain.is_on) == 0) {
+		gg_chain_take(&gg_guard_chain);
+		gg_store_release(&gg_guard_chain.is_on, 1);
 	}
 	errno = saved_errno;
 }
@@ -211,35 +169,4 @@ void gg_guard_forget(const void *begin)
 bool gg_guard_is_lost(void)
 {
 	return gg_load_acquire(&is_lost) != 0;
-}
-
-struct gg_guard_call gg_guard_begin(int signal)
-{
-	struct gg_guard_call call = { .is_ours = signal == SIGBUS && gg_load_acquire(&is_on) != 0 };
-
-	if (call.is_ours)
-		call.before = theirs;
-	return call;
-}
-
-void gg_guard_tell(const struct gg_guard_call *call, struct sigaction *old)
-{
-	if (call->is_ours && is_ours(old))
-		*old = call->before;
-}
-
-void (*gg_guard_tell_handler(const struct gg_guard_call *call, void (*old)(int)))(int)
-{
-	return call->is_ours && (full_handler *)(void *)old == on_bus ? call->before.sa_handler
-	                                                              : old;
-}
-
-void gg_guard_end(const struct gg_guard_call *call)
-{
-	int saved_errno = errno;
-
-	/* What a vfork child sets is its own, but its memory is its parent's. */
-	if (call->is_ours && !gg_process_is_vforked())
-		take();
-	errno = saved_errno;
 }

@@ -11,9 +11,8 @@
  *   in guard_touch  the touch has failed (below)
  *   elsewhere       the program's: its handler is called, or the signal ends it, as without us
  *
- * Programs do not notice: what they set by sigaction(), signal() and their relatives is kept here, they
- * get it back, and its flags and mask are those that the kernel uses.  A program that ignores SIGBUS, so
- * that those it executes ignore it, does.
+ * Programs do not notice (chain.h).  A program that ignores SIGBUS, so that those it executes ignore it,
+ * does.
  *
  * Not so     where the program sets its handler by the bare system call, or ignores the signal, or the
  *            thread blocks it: there a region that is cut short ends the program, as any file would.
@@ -22,11 +21,11 @@
  */
 #pragma once
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/chain.h"
 #include "base/compiler.h"
 
 /* From now on; the mapping may be cut short.  At most two at a time, by one thread at a time. */
@@ -43,14 +42,5 @@ int gg_guard_touch(void *page);
 /* A watched mapping was cut short in this process. */
 bool gg_guard_is_lost(void);
 
-/* What the hooks of sigaction() and its relatives do around the real call. */
-struct gg_guard_call {
-	struct sigaction before; /* the program's */
-	bool is_ours;            /* SIGBUS, while it comes to us */
-};
-struct gg_guard_call gg_guard_begin(int signal);
-/* What the program hears of the action before: of ours it hears of its own. */
-void gg_guard_tell(const struct gg_guard_call *call, struct sigaction *old);
-void (*gg_guard_tell_handler(const struct gg_guard_call *call, void (*old)(int)))(int);
-/* The program has set its action: keeps it, and puts ours in its place. */
-GG_COLD void gg_guard_end(const struct gg_guard_call *call);
+/* SIGBUS, for the hooks of sigaction() and its relatives. */
+extern struct gg_chain gg_guard_chain __attribute__((visibility("hidden")));

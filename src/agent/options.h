@@ -40,3 +40,14 @@ struct gg_options {
 };
 
 void gg_options_read(struct gg_options *ret_options);
+
+/* --- for what reads options of its own --- */
+
+/* The value, or NULL: not set, or empty.  It is noted in the text of all that are set. */
+const char *gg_options_value(struct gg_options *options, const char *name);
+/* A size or number between both ends; false: not set, or refused. */
+bool gg_options_number(struct gg_options *options, const char *name, const char *form,
+                       uint64_t least, uint64_t most, uint64_t *ret_number);
+bool gg_options_switch(struct gg_options *options, const char *name, bool otherwise);
+/* Tells what would be understood. */
+void gg_options_refuse(const char *name, const char *value, const char *form);

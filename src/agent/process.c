@@ -12,6 +12,7 @@
 
 #include "agent/calls.h"
 #include "agent/digits.h"
+#include "agent/dump_options.h"
 #include "agent/guard.h"
 #include "agent/interface.h"
 #include "agent/keep.h"
@@ -22,6 +23,7 @@
 #include "agent/sandbox.h"
 #include "agent/say.h"
 #include "agent/system.h"
+#include "agent/trigger.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/hash.h"
@@ -51,34 +53,6 @@ static void name_file(char name[NAME_MAX_BYTES])
 	stpcpy(at, ".region");
 }
 
-static const char *reason(int status)
-{
-	switch (-status) {
-	case EACCES:
-	case EPERM:
-		return "not permitted";
-	case EROFS:
-		return "read-only file system";
-	case ENOENT:
-	case ENOTDIR:
-		return "no such directory";
-	case ENOSPC:
-	case EDQUOT:
-		return "no space left";
-	case EFBIG:
-		return "over the limit for file sizes";
-	case ENOMEM:
-		return "no memory";
-	case EOVERFLOW:
-		return "no user of this user namespace";
-	case EMFILE:
-	case ENFILE:
-		return "too many open files";
-	default:
-		return "the system refuses";
-	}
-}
-
 static void say_why_not(const char *what, int status)
 {
 	char digits[GG_DIGITS_MAX];
@@ -87,7 +61,7 @@ static void say_why_not(const char *what, int status)
 	/* The recording is over; or the guard has told it. */
 	if (status == -ESRCH || status == -ESTALE)
 		return;
-	gg_say("not profiling: ", what, ": ", reason(status), " (error ",
+	gg_say("not profiling: ", what, ": ", gg_say_reason(status), " (error ",
 	       gg_digits((uint64_t)-status, digits), ")",
 	       asked[0] != '\0' ? "; GEIGER_DIR is " : "", asked, GG_SAY_END);
 }
@@ -321,6 +295,7 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	int status = 0;
 
 	gg_options_read(&gg_process.options);
+	gg_dump_options_read(&gg_process.options);
 	apply_begin(begin);
 	if (asked != NULL)
 		apply(asked);
@@ -344,9 +319,10 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	}
 	if (status == 0)
 		status = open_region(gg_region_init);
-	if (status == 0)
+	if (status == 0) {
 		gg_interface_take();
-	else if (asked == NULL)
+		gg_trigger_begin();
+	} else if (asked == NULL)
 		say_why_not(what, status);
 	return status;
 }
@@ -536,15 +512,23 @@ void gg_process_learn(const struct gg_draw *draw, uint64_t size_bytes)
 		gg_add_release(&gg_process.change_count, 1);
 }
 
-/* What is allocated and freed after this is still recorded. */
+/*
+ * What is allocated and freed after this is still recorded.  Where the status is to be another, exit() goes on with
+ * what is left to do, such as to write what the program has printed.
+ */
 __attribute__((destructor)) static void destruct(void)
 {
 	struct gg_thread *t = &gg_thread;
+	bool is_error = false;
 
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&
-	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)
+	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME) {
+		is_error = gg_trigger_exit();
 		gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
+	}
 	gg_thread_leave(t);
+	if (is_error)
+		exit(1);
 }

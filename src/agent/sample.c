@@ -15,6 +15,7 @@
 #include "agent/process.h"
 #include "agent/real.h"
 #include "agent/thread.h"
+#include "agent/trigger.h"
 #include "base/clock.h"
 #include "region/record.h"
 #include "region/stack.h"
@@ -27,6 +28,12 @@ enum {
 
 /* Who called the hook: it ended in a jump to its twin. */
 #define CALLER __builtin_return_address(0)
+
+static inline void leave(struct gg_thread *t)
+{
+	gg_thread_leave(t);
+	gg_trigger_left();
+}
 
 /* Bytes that pass before somebody looks again, where nothing is sampled. */
 static uint64_t pause_bytes(void)
@@ -81,7 +88,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		}
 	}
 	t->left_then = t->sampler.left_bytes;
-	gg_thread_leave(t);
+	leave(t);
 	return sampled;
 }
 
@@ -176,8 +183,10 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
+		if (gg_trigger_is_on())
+			gg_trigger_sampled(draw, bytes, gg_clock_monotonic_ns());
 	}
-	gg_thread_leave(t);
+	leave(t);
 	errno = saved_errno;
 }
 
@@ -250,7 +259,7 @@ void gg_sample_close(void *p, uint64_t id)
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
 	}
-	gg_thread_leave(t);
+	leave(t);
 	errno = saved_errno;
 }
 

@@ -117,3 +117,31 @@ void gg_say(const char *text, ...)
 	}
 	errno = saved_errno;
 }
+
+const char *gg_say_reason(int status)
+{
+	switch (-status) {
+	case EACCES:
+	case EPERM:
+		return "not permitted";
+	case EROFS:
+		return "read-only file system";
+	case ENOENT:
+	case ENOTDIR:
+		return "no such directory";
+	case ENOSPC:
+	case EDQUOT:
+		return "no space left";
+	case EFBIG:
+		return "over the limit for file sizes";
+	case ENOMEM:
+		return "no memory";
+	case EOVERFLOW:
+		return "no user of this user namespace";
+	case EMFILE:
+	case ENFILE:
+		return "too many open files";
+	default:
+		return "the system refuses";
+	}
+}

@@ -23,3 +23,6 @@ void gg_say_to(const char *path);
 
 /* Says the texts, one after the other, up to GG_SAY_END. */
 __attribute__((sentinel)) void gg_say(const char *text, ...);
+
+/* In words: -ENOSPC is "no space left". */
+const char *gg_say_reason(int status);

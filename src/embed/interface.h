@@ -22,6 +22,7 @@
 
 #include "dump/heap_text.h"
 #include "embed/history.h"
+#include "embed/triggers.h"
 #include "region/region.h"
 #include "stats/scheme.h"
 
@@ -139,6 +140,12 @@ struct gg_agent_interface {
 	int (*dump)(const char *path, enum gg_agent_dump_form form);
 	int (*dump_to)(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context);
 	int (*dump_reset)(void);
+
+	/* Writes a dump under the next name of a kind: 'i', 'u', 'm' or 'f'.  -EINVAL: there is no prefix. */
+	int (*dump_next)(char kind);
+	/* When dumps are written without being asked for, and under which names; also before start(). */
+	int (*set_triggers)(const struct gg_agent_triggers *triggers);
+	void (*look_triggers)(struct gg_agent_triggers *ret_triggers);
 };
 
 /* libgeiger's own. */

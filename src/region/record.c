@@ -324,6 +324,18 @@ static struct gg_region_slot *slot_of(struct gg_region *region, struct gg_region
 	return gg_region_at(region, GG_TABLE_SLOTS, thread->slot_plus_1 - 1);
 }
 
+/* The same whole bytes when it comes as when it goes, so nothing is left over. */
+static uint64_t whole_bytes(const struct gg_sums *sums)
+{
+	return (uint64_t)(gg_fixed_wide(sums->bytes) >> GG_FIXED_SHIFT);
+}
+
+static void meter(struct gg_region *region, uint64_t more)
+{
+	if (gg_unlikely(gg_load_relaxed(&region->is_metered) != 0))
+		gg_add_relaxed(&region->live_bytes, more);
+}
+
 /* The caller owns the row. */
 static void apply_alloc(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
                         uint32_t row_index, const struct gg_region_sample *sample)
@@ -341,6 +353,7 @@ static void apply_alloc(struct gg_region *region, struct gg_region_thread *threa
 	gg_put_words(gg_region_at(region, GG_TABLE_LIVE, live), sample, sizeof(*sample));
 	gg_put_words(&row->allocated, &sums, sizeof(sums));
 	take_back(thread, slot);
+	meter(region, whole_bytes(weigh(thread, sample)));
 }
 
 /* The caller owns the row and has claimed the sample. */
@@ -368,6 +381,7 @@ static void apply_free(struct gg_region *region, struct gg_region_thread *thread
 	GG_STEP();
 	gg_store_release(&row->lifetimes[lifetime], lifetime_sum);
 	take_back(thread, slot);
+	meter(region, -whole_bytes(weigh(thread, sample)));
 }
 
 static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns, uint32_t thread,
@@ -632,6 +646,29 @@ bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread 
 	return live != GG_INDEX_NONE;
 }
 
+void gg_region_meter(struct gg_region *region)
+{
+	uint32_t count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
+	struct gg_region_sample sample;
+	uint64_t live_bytes = 0;
+
+	if (gg_load_relaxed(&region->is_metered) != 0)
+		return;
+	gg_store_relaxed(&region->live_bytes, 0);
+	gg_store_relaxed(&region->is_metered, 1);
+	for (uint32_t i = 0; i < count; i++) {
+		struct gg_draw draw;
+		struct gg_sums sums;
+
+		if (!copy_record(region, i, &sample))
+			continue;
+		draw = gg_region_sample_draw(&sample);
+		sums = gg_sums_of(&draw, sample.size_bytes);
+		live_bytes += whole_bytes(&sums);
+	}
+	gg_add_relaxed(&region->live_bytes, live_bytes);
+}
+
 void gg_region_record_inherited(struct gg_region *region, uint32_t live)
 {
 	struct gg_region_sample *sample = &region->records[live];
@@ -651,6 +688,7 @@ void gg_region_record_inherited(struct gg_region *region, uint32_t live)
 	}
 	row = gg_region_at(region, GG_TABLE_ROWS, row_index);
 	gg_sums_add(&row->allocated, &sums);
+	meter(region, whole_bytes(&sums));
 	gg_put_words(gg_region_at(region, GG_TABLE_LIVE, live), sample, sizeof(*sample));
 	gg_region_count(region, GG_COUNT_INHERITED, 1);
 }

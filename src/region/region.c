@@ -531,6 +531,7 @@ int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
 		return status;
 	}
 	forget(region);
+	region->live_bytes = 0;
 	for (uint32_t i = 0; i < live_count; i++) {
 		if (region->records[i].id != 0)
 			gg_region_record_inherited(region, i);

@@ -120,6 +120,9 @@ struct gg_region {
 	uint64_t hash_seed;
 	uint64_t next_id; /* of a sample */
 	uint32_t max_frames;
+	/* Estimated bytes that are live, whole ones, while somebody wants to know: gg_region_meter(). */
+	uint32_t is_metered;
+	uint64_t live_bytes;
 
 	/* Private memory, one mapping. */
 	uint8_t *memory;
@@ -217,6 +220,9 @@ uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_
 /* Adds a module; its index, or GG_INDEX_NONE: full, counted. */
 uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);
 void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
+
+/* From now on region->live_bytes follows what is live: to within what is recorded right now. */
+void gg_region_meter(struct gg_region *region);
 
 /* What another process may ask for. */
 struct gg_region_wish {
