@@ -15,7 +15,7 @@ struct env_options {
 	const char *directory;
 	uint64_t interval, seed;
 	int scheme, focus, format;
-	bool free_stacks, mappings;
+	bool free_stacks, mappings, compat;
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -39,6 +39,8 @@ static const struct gg_option env_option_table[] = {
 	  "record where samples are freed, too" },
 	{ "mmap", 0, GG_OPTION_FLAG, offsetof(struct env_options, mappings), NULL,
 	  "record anonymous mappings, too" },
+	{ "compat", 0, GG_OPTION_FLAG, offsetof(struct env_options, compat), NULL,
+	  "jemalloc's and gperftools' options and calls, too" },
 	GG_OPTIONS_END,
 };
 
@@ -83,9 +85,10 @@ static void print_systemd(const struct gg_launch_environment *environment)
 }
 
 /* Options of docker run; also podman's. */
-static void print_docker(const struct gg_launch_environment *environment, const char *agent,
-                         const char *directory)
+static void print_docker(const struct gg_launch_environment *environment,
+                         const struct gg_launch_settings *settings)
 {
+	const char *const files[] = { settings->agent, settings->compat };
 	const char *text = NULL;
 	struct gg_buf line = { 0 }, word = { 0 };
 
@@ -93,11 +96,13 @@ static void print_docker(const struct gg_launch_environment *environment, const 
 		gg_buf_append_text(&line, line.length > 0 ? " -e " : "-e ");
 		gg_launch_quote(&line, text);
 	}
-	gg_buf_printf(&word, "%s:%s:ro", agent, agent);
-	gg_buf_append_text(&line, " -v ");
-	gg_launch_quote(&line, gg_buf_text(&word));
-	gg_buf_clear(&word);
-	gg_buf_printf(&word, "%s:%s", directory, directory);
+	for (size_t i = 0; i < GG_COUNT(files) && files[i] != NULL; i++) {
+		gg_buf_printf(&word, "%s:%s:ro", files[i], files[i]);
+		gg_buf_append_text(&line, " -v ");
+		gg_launch_quote(&line, gg_buf_text(&word));
+		gg_buf_clear(&word);
+	}
+	gg_buf_printf(&word, "%s:%s", settings->directory, settings->directory);
 	gg_buf_append_text(&line, " -v ");
 	gg_launch_quote(&line, gg_buf_text(&word));
 	puts(gg_buf_text(&line));
@@ -108,9 +113,10 @@ static void print_docker(const struct gg_launch_environment *environment, const 
 static int run_env(struct gg_invocation *invocation)
 {
 	const struct env_options *given = invocation->options;
-	char agent[GG_LAUNCH_PATH_MAX];
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX];
 	struct gg_launch_settings settings = {
 		.agent = agent,
+		.compat = given->compat ? compat : NULL,
 		.directory = given->directory,
 		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
 		.scheme = gg_cli_scheme_name(given->scheme, given->focus),
@@ -133,6 +139,8 @@ static int run_env(struct gg_invocation *invocation)
 		                    "'%s' is relative", given->directory);
 	if (given->format == DOCKER && given->directory == NULL)
 		settings.directory = "/var/tmp"; /* one that the container shares and that lasts */
+	if (status == 0 && given->compat)
+		status = gg_launch_find_compat(compat, agent, invocation->error);
 	if (status == 0)
 		status = gg_launch_environment(&environment, &settings, invocation->error);
 	if (status < 0)
@@ -142,7 +150,7 @@ static int run_env(struct gg_invocation *invocation)
 	else if (given->format == SYSTEMD)
 		print_systemd(&environment);
 	else
-		print_docker(&environment, agent, settings.directory);
+		print_docker(&environment, &settings);
 	gg_launch_environment_done(&environment);
 	return 0;
 }

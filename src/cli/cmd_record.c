@@ -15,7 +15,7 @@ struct record_options {
 	double max_seconds;
 	uint64_t interval, seed;
 	int scheme, focus;
-	bool free_stacks, mappings, no_children, no_symbols, quiet;
+	bool free_stacks, mappings, compat, no_children, no_symbols, quiet;
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -37,6 +37,8 @@ static const struct gg_option record_option_table[] = {
 	  "record where samples are freed, too" },
 	{ "mmap", 0, GG_OPTION_FLAG, offsetof(struct record_options, mappings), NULL,
 	  "record anonymous mappings, too" },
+	{ "compat", 0, GG_OPTION_FLAG, offsetof(struct record_options, compat), NULL,
+	  "jemalloc's and gperftools' options and calls, too" },
 	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
 	  "the command's own process alone" },
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
@@ -89,6 +91,7 @@ static int run_record(struct gg_invocation *invocation)
 		.seed = given->seed,
 		.free_stacks = given->free_stacks,
 		.mappings = given->mappings,
+		.compat = given->compat,
 		.no_children = given->no_children,
 		.max_seconds = given->max_seconds,
 		.no_symbols = given->no_symbols,

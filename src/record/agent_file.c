@@ -8,7 +8,8 @@
 
 #include "record/launch.h"
 
-#define AGENT_NAME "libgeiger-agent.so"
+#define AGENT_NAME  "libgeiger-agent.so"
+#define COMPAT_NAME "libgeiger-compat.so"
 
 /* DIRECTORY/MIDDLE/libgeiger-agent.so, if it is there. */
 static bool try_path(char path[GG_LAUNCH_PATH_MAX], const char *directory, const char *middle)
@@ -56,6 +57,18 @@ int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error)
 		return gg_error_set(error, -ENOTSUP, path,
 		                    "Copy it elsewhere and name it by GEIGER_AGENT.",
 		                    "the loader takes no path with a blank or a colon");
+	return 0;
+}
+
+int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent, struct gg_error *error)
+{
+	const char *slash = strrchr(agent, '/');
+	int length = snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s" COMPAT_NAME,
+	                      slash != NULL ? (int)(slash - agent + 1) : 0, agent);
+
+	if (length < 0 || length >= GG_LAUNCH_PATH_MAX || access(path, R_OK) < 0)
+		return gg_error_set(error, -ENOENT, agent, "Both are installed together.",
+		                    "there is no " COMPAT_NAME " beside the agent");
 	return 0;
 }
 

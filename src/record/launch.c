@@ -55,17 +55,28 @@ static void add_recorder(struct gg_launch_environment *environment, pid_t record
 	add_variable(environment, "GEIGER_RECORDER", text);
 }
 
-/* The agent, and after it what is there already, without the agent. */
-static void add_preload(struct gg_launch_environment *environment, const char *agent)
+static bool is_path(const char *text, size_t length, const char *path)
+{
+	return path != NULL && length == strlen(path) && memcmp(text, path, length) == 0;
+}
+
+/* Ours, and after them what is there already, without ours. */
+static void add_preload(struct gg_launch_environment *environment, const char *agent,
+                        const char *compat)
 {
 	const char *others = getenv("LD_PRELOAD");
 	struct gg_buf value = { 0 };
 
 	gg_buf_append_text(&value, agent);
+	if (compat != NULL) {
+		gg_buf_append_text(&value, ":");
+		gg_buf_append_text(&value, compat);
+	}
 	while (others != NULL && *others != '\0') {
 		size_t length = strcspn(others, ": ");
 
-		if (length > 0 && (length != strlen(agent) || memcmp(others, agent, length) != 0)) {
+		if (length > 0 && !is_path(others, length, agent) &&
+		    !is_path(others, length, compat)) {
 			gg_buf_append(&value, ":", 1);
 			gg_buf_append(&value, others, length);
 		}
@@ -81,7 +92,7 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 {
 	struct gg_launch_environment environment = { 0 };
 
-	add_preload(&environment, settings->agent);
+	add_preload(&environment, settings->agent, settings->compat);
 	if (settings->directory != NULL)
 		add_variable(&environment, "GEIGER_DIR", settings->directory);
 	if (settings->recorder != 0)

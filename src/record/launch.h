@@ -8,7 +8,7 @@
  *
  * The program gets our standard streams, terminal, process group, signal mask and dispositions as
  * they were, and our environment with what the agent reads in it.  What the user has in LD_PRELOAD
- * stays, after the agent.
+ * stays, after the agent and libgeiger-compat, if that is asked for.
  */
 #pragma once
 
@@ -24,6 +24,7 @@
 /* What the agent is told; what is 0, NULL or false is left as the user has it. */
 struct gg_launch_settings {
 	const char *agent;     /* path of the library */
+	const char *compat;    /* of the one with other profilers' calls; NULL: without */
 	const char *directory; /* of regions */
 	const char *log;       /* where the agent may complain; only if the user has none */
 	uint64_t interval;     /* bytes, or allocations */
@@ -46,6 +47,10 @@ struct gg_launch_environment {
  */
 enum { GG_LAUNCH_PATH_MAX = 4096 };
 GG_MUST_CHECK int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error);
+
+/* The other library, beside the agent.  -ENOENT, or as above. */
+GG_MUST_CHECK int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent,
+                                        struct gg_error *error);
 
 GG_MUST_CHECK int gg_launch_environment(struct gg_launch_environment *ret_environment,
                                         const struct gg_launch_settings *settings,

@@ -151,9 +151,10 @@ static int begin_profile(struct session *s)
 static int begin_command(struct session *s)
 {
 	const struct gg_record_options *options = s->options;
-	char agent[GG_LAUNCH_PATH_MAX], log[GG_DIRECTORY_PATH_MAX + 16];
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX], log[GG_DIRECTORY_PATH_MAX + 16];
 	struct gg_launch_settings settings = {
 		.agent = agent,
+		.compat = options->compat ? compat : NULL,
 		.directory = s->follow.directory.path,
 		.log = log,
 		.interval = options->interval,
@@ -168,6 +169,8 @@ static int begin_command(struct session *s)
 	struct gg_launch_environment environment;
 	int status = gg_launch_find_agent(agent, s->error);
 
+	if (status == 0 && options->compat)
+		status = gg_launch_find_compat(compat, agent, s->error);
 	if (status < 0)
 		return status;
 	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_DIRECTORY_LOG);

@@ -35,6 +35,7 @@ struct gg_record_options {
 	const char *focus;  /* of the optimal scheme; likewise */
 	uint64_t seed;      /* 0: random */
 	bool free_stacks, mappings;
+	bool compat; /* with libgeiger-compat */
 	bool no_children;
 	double max_seconds; /* 0: until the session ends */
 	bool quiet;
