@@ -35,52 +35,93 @@ struct job {
 
 /*
  * The generation of the process in the high half: what an earlier process was doing does not count.  In the
- * low half dumps under way, or RESETTING.
+ * low half dumps under way, and RESET: no more dumps begin, and when there is none the reset goes on.
  */
 static uint64_t running;
-#define RESETTING UINT32_MAX
+#define RESET (UINT64_C(1) << 31)
 
 static uint64_t generation(void)
 {
 	return (uint64_t)gg_load_relaxed(&gg_process.generation) << 32;
 }
 
-/* One more dump; or a reset, which is alone.  False: not now. */
-static bool begin(bool is_reset)
+static uint64_t low_of(uint64_t word)
+{
+	return (word & ~(uint64_t)UINT32_MAX) == generation() ? (uint32_t)word : 0;
+}
+
+/* One more dump; false: not now. */
+static bool begin_dump(void)
 {
 	uint64_t seen = gg_load_relaxed(&running), low;
 
 	do {
-		low = (seen & ~(uint64_t)UINT32_MAX) == generation() ? (uint32_t)seen : 0;
-		if (low == RESETTING || low >= (is_reset ? 1 : GG_DUMPS_AT_ONCE))
+		low = low_of(seen);
+		if (low >= GG_DUMPS_AT_ONCE) /* or RESET */
 			return false;
-		/* Acquire: pairs with end(): a dump sees the base that a reset has made, and a reset
-		 * sees that nobody reads the base any more. */
-	} while (!gg_cas_acq_rel(&running, &seen, generation() | (is_reset ? RESETTING : low + 1)));
+		/* Acquire: pairs with end_reset(): the base that it has made is seen. */
+	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low + 1)));
 	return true;
 }
 
-static void end(void)
+static bool begin_dump_patiently(void)
+{
+	for (int i = 0; i < PAUSES_MAX; i++) {
+		if (begin_dump())
+			return true;
+		if ((low_of(gg_load_relaxed(&running)) & RESET) == 0)
+			return false;
+		gg_system_sleep(PAUSE_NS);
+	}
+	return false;
+}
+
+static void end_dump(void)
 {
 	uint64_t seen = gg_load_relaxed(&running), low;
 
 	do {
-		low = (uint32_t)seen == RESETTING ? 0 : (uint32_t)seen - 1;
+		low = low_of(seen);
 		/* The child of a handler that forked meanwhile has begun anew. */
-		if ((seen & ~(uint64_t)UINT32_MAX) != generation() || (uint32_t)seen == 0)
+		if ((low & ~RESET) == 0)
 			return;
-	} while (!gg_cas_acq_rel(&running, &seen, generation() | low));
+	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low - 1)));
 }
 
-static bool begin_patiently(bool is_reset)
+static void end_reset(void)
 {
+	uint64_t seen = gg_load_relaxed(&running);
+
+	while (!gg_cas_acq_rel(&running, &seen, generation() | (low_of(seen) & ~RESET)))
+		;
+}
+
+static bool want_reset(void)
+{
+	uint64_t seen = gg_load_relaxed(&running), low;
+
+	do {
+		low = low_of(seen);
+		if ((low & RESET) != 0)
+			return false; /* another one */
+	} while (!gg_cas_acq_rel(&running, &seen, generation() | low | RESET));
+	return true;
+}
+
+/* False: given up. */
+static bool begin_reset(void)
+{
+	bool is_wanted = false;
+
 	for (int i = 0; i < PAUSES_MAX; i++) {
-		if (begin(is_reset))
+		is_wanted = is_wanted || want_reset();
+		/* Acquire: pairs with end_dump(): nobody reads the base any more. */
+		if (is_wanted && low_of(gg_load_acquire(&running)) == RESET)
 			return true;
-		if (!is_reset && (uint32_t)gg_load_relaxed(&running) != RESETTING)
-			return false;
 		gg_system_sleep(PAUSE_NS);
 	}
+	if (is_wanted)
+		end_reset();
 	return false;
 }
 
@@ -120,10 +161,10 @@ int gg_agent_dump_reset(void)
 {
 	int status;
 
-	if (!begin_patiently(true))
+	if (!begin_reset())
 		return -EBUSY;
 	status = reset();
-	end();
+	end_reset();
 	return status;
 }
 
@@ -256,7 +297,7 @@ static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *f
 
 	if (gg_sandbox_is_entered())
 		return -EPERM;
-	if (!begin_patiently(false))
+	if (!begin_dump_patiently())
 		return -EBUSY;
 	job = gg_system_map(sizeof(*job));
 	status = job == NULL ? -ENOMEM : gather(&job->gather);
@@ -270,7 +311,7 @@ static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *f
 		gg_gather_done(&job->gather);
 		gg_system_unmap(job, sizeof(*job));
 	}
-	end();
+	end_dump();
 	return status;
 }
 
@@ -289,7 +330,7 @@ int gg_agent_dump_live(struct gg_agent_leak *ret_leak)
 	struct gg_gather all;
 	int status;
 
-	if (!begin_patiently(false))
+	if (!begin_dump_patiently())
 		return -EBUSY;
 	status = gather(&all);
 	if (status == 0) {
@@ -302,6 +343,6 @@ int gg_agent_dump_live(struct gg_agent_leak *ret_leak)
 			                         all.entries[i].sums.live.count > 0;
 		gg_gather_done(&all);
 	}
-	end();
+	end_dump();
 	return status;
 }

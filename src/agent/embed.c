@@ -394,16 +394,16 @@ static int set_triggers(const struct gg_agent_triggers *triggers)
 	return status;
 }
 
-static void look_triggers(struct gg_agent_triggers *ret_triggers)
+static int look_triggers(struct gg_agent_triggers *ret_triggers)
 {
 	struct gg_thread *t = &gg_thread;
-	int saved_errno = errno;
+	int saved_errno = errno, status;
 
-	*ret_triggers = (struct gg_agent_triggers){ 0 };
 	if (!gg_thread_enter(t))
-		return;
-	gg_trigger_look(ret_triggers);
+		return -EBUSY;
+	status = gg_trigger_look(ret_triggers);
 	leave_reader(t, saved_errno);
+	return status;
 }
 
 const struct gg_agent_interface gg_agent_interface = {

@@ -144,16 +144,19 @@ static void add_rows(struct gg_gather *gather, const struct gg_region *region, u
 	}
 }
 
-/* The totals follow from the pairs. */
+/* What is live has been allocated: of each pair, and so of all that has a part in it. */
 static void count_live_as_allocated(struct gg_gather *gather)
 {
 	for (uint32_t i = 0; i < gather->count; i++) {
-		struct gg_dump_sums *sums = &gather->entries[i].sums;
+		const struct gg_gather_entry *pair = &gather->entries[i];
+		double bytes = pair->sums.live.bytes - pair->sums.allocated.bytes;
+		double count = pair->sums.live.count - pair->sums.allocated.count;
+		struct gg_dump_sums missing = { .allocated = { bytes > 0 ? bytes : 0,
+			                                       count > 0 ? count : 0 } };
 
-		if (sums->allocated.bytes < sums->live.bytes)
-			sums->allocated.bytes = sums->live.bytes;
-		if (sums->allocated.count < sums->live.count)
-			sums->allocated.count = sums->live.count;
+		if (pair->stack != GG_GATHER_ALL && pair->thread != GG_GATHER_ALL &&
+		    (bytes > 0 || count > 0))
+			add_pair(gather, pair->stack, pair->thread, &missing, 0);
 	}
 }
 

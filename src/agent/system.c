@@ -11,6 +11,33 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The thread sanitizer must hear of it: the next thread has other memory at the same place. */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZES_THREADS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SANITIZES_THREADS 1
+#endif
+#endif
+
+#ifdef SANITIZES_THREADS
+void *gg_system_map(size_t bytes)
+{
+	int saved_errno = errno;
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved_errno;
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+void gg_system_unmap(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+
+	munmap(pages, bytes);
+	errno = saved_errno;
+}
+#else
 void *gg_system_map(size_t bytes)
 {
 	int saved_errno = errno;
@@ -21,6 +48,15 @@ void *gg_system_map(size_t bytes)
 	return address == -1 ? NULL : (void *)address;
 }
 
+void gg_system_unmap(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_munmap, pages, bytes);
+	errno = saved_errno;
+}
+#endif
+
 bool gg_system_map_over(void *pages, size_t bytes)
 {
 	int saved_errno = errno;
@@ -29,14 +65,6 @@ bool gg_system_map_over(void *pages, size_t bytes)
 
 	errno = saved_errno;
 	return address != -1;
-}
-
-void gg_system_unmap(void *pages, size_t bytes)
-{
-	int saved_errno = errno;
-
-	syscall(SYS_munmap, pages, bytes);
-	errno = saved_errno;
 }
 
 bool gg_system_protect(void *pages, size_t bytes, int protection)

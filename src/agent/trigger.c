@@ -18,7 +18,7 @@
 enum {
 	LOOK_NS = 100000000, /* between two looks at RSS and control group */
 	COPY_PAUSE_NS = 50000,
-	COPY_PAUSES_MAX = 1000
+	COPY_PAUSES_MAX = 100000 /* who copies may not be running */
 };
 
 uint32_t gg_trigger_watch;
@@ -114,14 +114,13 @@ int gg_trigger_set(const struct gg_agent_triggers *triggers)
 	return 0;
 }
 
-void gg_trigger_look(struct gg_agent_triggers *ret_triggers)
+int gg_trigger_look(struct gg_agent_triggers *ret_triggers)
 {
-	if (!own_settings()) {
-		*ret_triggers = (struct gg_agent_triggers){ 0 };
-		return;
-	}
+	if (!own_settings())
+		return -EBUSY;
 	copy(ret_triggers, &settings);
 	disown_settings();
+	return 0;
 }
 
 void gg_trigger_begin(void)
@@ -161,11 +160,12 @@ static int dump(struct job *job, char kind)
 {
 	bool is_child = gg_load_relaxed(&gg_process.generation) > 1;
 	struct gg_dump_place place;
-	int status;
+	int status = gg_trigger_look(&job->triggers);
 
-	gg_trigger_look(&job->triggers);
-	if (job->triggers.prefix[0] == '\0')
-		return -EINVAL;
+	if (status < 0)
+		tell("", status);
+	if (status < 0 || job->triggers.prefix[0] == '\0')
+		return status < 0 ? status : -EINVAL;
 	place = gg_dump_name_next(kind);
 	gg_dump_name_write(job->name, &job->triggers, &place, is_child);
 	status = gg_agent_dump(job->name, (enum gg_agent_dump_form)job->triggers.form);
@@ -332,11 +332,12 @@ bool gg_trigger_exit(void)
 	job = gg_system_map(sizeof(*job));
 	if (job == NULL)
 		return false;
-	gg_trigger_look(&job->triggers);
-	if (job->triggers.final && job->triggers.prefix[0] != '\0')
-		gg_trigger_dump('f');
-	if (job->triggers.leak || job->triggers.leak_error)
-		is_error = tell_leak(&job->triggers);
+	if (gg_trigger_look(&job->triggers) == 0) {
+		if (job->triggers.final && job->triggers.prefix[0] != '\0')
+			gg_trigger_dump('f');
+		if (job->triggers.leak || job->triggers.leak_error)
+			is_error = tell_leak(&job->triggers);
+	}
 	gg_system_unmap(job, sizeof(*job));
 	return is_error;
 }

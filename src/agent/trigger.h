@@ -40,7 +40,8 @@ extern uint32_t gg_trigger_watch __attribute__((visibility("hidden")));
 
 /* Replaces all settings; before the start of recording, too.  0, -EINVAL, -EBUSY. */
 GG_COLD int gg_trigger_set(const struct gg_agent_triggers *triggers);
-GG_COLD void gg_trigger_look(struct gg_agent_triggers *ret_triggers);
+/* 0 or -EBUSY. */
+GG_COLD int gg_trigger_look(struct gg_agent_triggers *ret_triggers);
 
 /* Recording has begun, or goes on in a forked child. */
 GG_COLD void gg_trigger_begin(void);

@@ -145,7 +145,7 @@ struct gg_agent_interface {
 	int (*dump_next)(char kind);
 	/* When dumps are written without being asked for, and under which names; also before start(). */
 	int (*set_triggers)(const struct gg_agent_triggers *triggers);
-	void (*look_triggers)(struct gg_agent_triggers *ret_triggers);
+	int (*look_triggers)(struct gg_agent_triggers *ret_triggers);
 };
 
 /* libgeiger's own. */
