@@ -111,13 +111,26 @@ static enum gg_scheme scheme_of(const struct gg_record_options *options)
 	return scheme;
 }
 
+/* Adapters put "env -u LD_PRELOAD" before a program that is to run without the agent: nobody asked for that. */
+static char **command_begin(char **command)
+{
+	static const char *const without_agent[] = { "env", "-u", "LD_PRELOAD" };
+	size_t count = 0;
+
+	while (count < GG_COUNT(without_agent) && command[count] != NULL &&
+	       strcmp(command[count], without_agent[count]) == 0)
+		count++;
+	return count == GG_COUNT(without_agent) && command[count] != NULL ? command + count
+	                                                                  : command;
+}
+
 static int begin_profile(struct session *s)
 {
 	uint64_t wall_ns = gg_clock_wall_ns();
 	int status;
 
-	for (char **word = s->options->command; *word != NULL; word++) {
-		if (word != s->options->command)
+	for (char **word = command_begin(s->options->command); *word != NULL; word++) {
+		if (s->command.length > 0)
 			gg_buf_append_text(&s->command, " ");
 		gg_launch_quote(&s->command, *word);
 	}

@@ -409,6 +409,20 @@ TEST(an_existing_profile_is_replaced)
 	recording_end(&r);
 }
 
+TEST(a_command_is_told_without_what_keeps_the_agent_out)
+{
+	struct recording r;
+
+	if (recording_begin(&r)) {
+		CHECK(RUN(&r, "--", "env", "-u", "LD_PRELOAD", "true", "x") &&
+		      r.child.exit_status == 0);
+		CHECK(strcmp(recording_text(&r, "select command from session"), "true x") == 0);
+		CHECK(RUN(&r, "--", "env", "-u", "LD_PRELOAD") && r.child.exit_status == 0);
+		CHECK(strncmp(recording_text(&r, "select command from session"), "env", 3) == 0);
+	}
+	recording_end(&r);
+}
+
 /* Runs a command with and without us, and compares all that comes out. */
 static void compare_output(const char *const command[], const char *note)
 {
