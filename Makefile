@@ -3,8 +3,9 @@
 # A thin front for script/ and meson; see docs/HACKING.md.
 
 #   make bench BENCH='stats unwind'    only these
+#   make bench-peers PEERS='--rounds 3'
 
-.PHONY: all bench check san format install uninstall clean
+.PHONY: all bench bench-peers check san format install uninstall clean
 
 all:
 	@script/build release
@@ -19,6 +20,13 @@ san:
 bench: all
 	@meson test -C build/release --benchmark --verbose --num-processes 1 $(BENCH) | \
 		grep -vE '^(ninja|[0-9]+/[0-9]+ |Ok:|Expected|Fail:|Unexpected|Skipped|Timeout|Full log|$$)'
+
+# geiger beside other heap profilers; PEERS: options of bench/peers/measure.
+bench-peers: all
+	@script/bootstrap peers
+	@ninja -C build/release --quiet peers
+	@bench/peers/measure $(PEERS)
+	@bench/peers/write
 
 format:
 	@script/format

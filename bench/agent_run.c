@@ -130,11 +130,12 @@ struct cost run_work(const struct way *way, const char *self, const char *work, 
 	return cost;
 }
 
-void do_work(const char *name, uint64_t count)
+void do_work(const char *name, uint64_t count, uint64_t warm_count)
 {
 	const struct work *work = work_find(name);
 	const struct work_heap heap = { malloc, free };
-	uint64_t counts[] = { work->warm_count, count != 0 ? count : work->count };
+	uint64_t counts[] = { warm_count != 0 ? warm_count : work->warm_count,
+		              count != 0 ? count : work->count };
 	/* One call in the code, which the compiler does not know to be made twice: a second one would
 	 * make stacks of its own. */
 	volatile size_t rounds = 2;

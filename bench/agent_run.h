@@ -49,8 +49,8 @@ bool run_way(const struct way *way, const char *const argv[], char *text, size_t
 /* One child that does the work; of the processor's time all threads count. */
 struct cost run_work(const struct way *way, const char *self, const char *work, uint64_t count);
 
-/* The child's side: prints what run_work() reads. */
-void do_work(const char *work, uint64_t count);
+/* The child's side: prints what run_work() reads.  A count of 0 is the work's own. */
+void do_work(const char *work, uint64_t count, uint64_t warm_count);
 
 /*
  * Slices: adds the ratios hooked to direct of `processes` children to *wall and *cpu.  library: the

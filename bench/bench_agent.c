@@ -5,7 +5,8 @@
  *
  *   bench_agent [TABLE...]           all tables, or some of: hooks instructions samples whole beside
  *                                    start region; GEIGER_AGENT is the path of the agent
- *   bench_agent work NAME COUNT      one workload, as the children run it: wall and processor's ns
+ *   bench_agent work NAME COUNT [WARM]
+ *                                    one workload, as the children run it: wall and processor's ns
  *   bench_agent slices NAME LIBRARY  the hooked and the direct functions in turns (agent_run.h)
  *
  * Instructions are counted by callgrind, if that is installed: of a longer run less those of a
@@ -375,8 +376,11 @@ int main(int argc, char **argv)
 
 	self = argv[0];
 	agent = getenv("GEIGER_AGENT");
-	if (argc == 4 && strcmp(argv[1], "work") == 0)
-		return do_work(argv[2], strtoull(argv[3], NULL, 10)), 0;
+	if ((argc == 4 || argc == 5) && strcmp(argv[1], "work") == 0) {
+		do_work(argv[2], strtoull(argv[3], NULL, 10),
+		        argc == 5 ? strtoull(argv[4], NULL, 10) : 0);
+		return 0;
+	}
 	if (argc == 4 && strcmp(argv[1], "slices") == 0)
 		return do_slices(argv[2], argv[3]), 0;
 	if (argc == 3 && strcmp(argv[1], "has") == 0)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Preloaded over tcmalloc: writes its heap sample to $TCMALLOC_DUMP when the program ends.  gperftools
+ * has no setting for that: whoever samples with it must call this from code of his own.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <gperftools/malloc_extension.h>
+
+namespace
+{
+
+struct at_end {
+	~at_end()
+	{
+		const char *path = getenv("TCMALLOC_DUMP");
+		FILE *file = path != nullptr ? fopen(path, "we") : nullptr;
+		std::string text;
+
+		if (file == nullptr)
+			return;
+		MallocExtension::instance()->GetHeapSample(&text);
+		fwrite(text.data(), 1, text.size(), file);
+		fclose(file);
+	}
+} dump;
+
+} // namespace
