@@ -98,15 +98,18 @@ const struct gg_command gg_command_ls = {
 };
 
 struct clean_options {
-	double older_seconds;
+	double older_seconds; /* 0: not given */
+	uint64_t keep_count;  /* UINT64_MAX: not given */
 	bool all, dry_run, quiet;
 };
 
-static const struct clean_options clean_defaults = { .older_seconds = 24 * 3600 };
+static const struct clean_options clean_defaults = { .keep_count = UINT64_MAX };
 
 static const struct gg_option clean_option_table[] = {
 	{ "older-than", 0, GG_OPTION_TIME, offsetof(struct clean_options, older_seconds), "TIME",
 	  "only what ended longer ago: 90, 10m, 2h, 7d (1d)" },
+	{ "keep", 'k', GG_OPTION_COUNT, offsetof(struct clean_options, keep_count), "N",
+	  "all but the newest N of each directory" },
 	{ "all", 'a', GG_OPTION_FLAG, offsetof(struct clean_options, all), NULL,
 	  "however short ago it ended" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct clean_options, dry_run), NULL,
@@ -116,30 +119,46 @@ static const struct gg_option clean_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-static int print_path(const struct gg_region_file *file, void *context)
+static int print_path(const char *path, void *context)
 {
 	(void)context;
-	puts(file->path);
+	puts(path);
 	return 0;
+}
+
+static void tell_removed(const struct gg_clean *clean)
+{
+	uint64_t regions = clean->removed_count - clean->removed_profile_count,
+		 profiles = clean->removed_profile_count;
+	char size[GG_SIZE_TEXT_MAX];
+
+	fprintf(stderr, "geiger: %s %" PRIu64 " region%s",
+	        clean->dry_run ? "would remove" : "removed", regions, regions == 1 ? "" : "s");
+	if (profiles > 0)
+		fprintf(stderr, " and %" PRIu64 " profile%s", profiles, profiles == 1 ? "" : "s");
+	fprintf(stderr, ", %s\n", gg_size_format((double)clean->removed_bytes, size));
 }
 
 static int run_clean(struct gg_invocation *invocation)
 {
 	const struct clean_options *given = invocation->options;
 	struct gg_clean clean = {
-		.older_seconds = given->all ? 0 : given->older_seconds,
+		.older_seconds = given->older_seconds,
+		.by_count = given->keep_count != UINT64_MAX,
+		.keep_count = given->keep_count,
 		.dry_run = given->dry_run,
 		.removed = given->quiet ? NULL : print_path,
 	};
-	char size[GG_SIZE_TEXT_MAX];
-	int status = gg_regions_clean(invocation->operands, invocation->operand_count, &clean,
-	                              invocation->error);
+	int status;
 
+	if (given->all)
+		clean.older_seconds = 0;
+	else if (given->older_seconds == 0 && !clean.by_count)
+		clean.older_seconds = 24 * 3600;
+	status = gg_regions_clean(invocation->operands, invocation->operand_count, &clean,
+	                          invocation->error);
 	if (status == 0 && !given->quiet)
-		fprintf(stderr, "geiger: %s %" PRIu64 " region%s, %s\n",
-		        given->dry_run ? "would remove" : "removed", clean.removed_count,
-		        clean.removed_count == 1 ? "" : "s",
-		        gg_size_format((double)clean.removed_bytes, size));
+		tell_removed(&clean);
 	return status;
 }
 
@@ -150,7 +169,11 @@ const struct gg_command gg_command_clean = {
 	.details = "Of what 'geiger ls' lists it removes the dead: not what belongs to a living\n"
 		   "process or to a session that is being recorded, and nothing that is not a\n"
 		   "region. Prints the name of each.  What ended within a day stays, so that\n"
-		   "somebody can still look why.\n",
+		   "somebody can still look why.\n"
+		   "\n"
+		   "With --keep the newest N of each directory stay, whatever their age, unless\n"
+		   "--older-than says so, too. Then it also removes profiles, NAME.geiger, of the\n"
+		   "directories that are given, down to the newest N of them.\n",
 	.options = clean_option_table,
 	.options_size = sizeof(struct clean_options),
 	.option_defaults = &clean_defaults,

@@ -7,6 +7,7 @@
  * brings along (views, triggers, generated columns, virtual tables).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,18 +102,22 @@ static bool has_journal(const char *path)
 	return has;
 }
 
-bool gg_store_is_profile(const char *path)
+bool gg_profile_is_file(int fd)
 {
 	unsigned char header[100];
-	FILE *file = fopen(path, "re");
-	bool is = false;
 
-	if (file != NULL) {
-		is = fread(header, 1, sizeof(header), file) == sizeof(header) &&
-		     memcmp(header, "SQLite format 3", 16) == 0 &&
-		     big_endian(header + 68) == GG_PROFILE_APPLICATION_ID;
-		fclose(file);
-	}
+	return pread(fd, header, sizeof(header), 0) == sizeof(header) &&
+	       memcmp(header, "SQLite format 3", 16) == 0 &&
+	       big_endian(header + 68) == GG_PROFILE_APPLICATION_ID;
+}
+
+bool gg_store_is_profile(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is = fd >= 0 && gg_profile_is_file(fd);
+
+	if (fd >= 0)
+		close(fd);
 	return is;
 }
 

@@ -41,6 +41,9 @@ enum {
 	GG_PROFILE_VERSION = 2,                 /* user_version of the schema */
 };
 
+/* Does an open file's head say that it is a profile, whole or not, of whatever version? */
+bool gg_profile_is_file(int fd);
+
 /*
  * Opens a profile for reading.  -EBADMSG for what is no profile, is damaged at its root or of a
  * newer version; the message says which and what to do.  Nothing in the file is trusted: ids that

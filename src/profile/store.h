@@ -110,7 +110,7 @@ void gg_store_free(struct gg_profile *profile);
 GG_MUST_CHECK int gg_store_open(struct gg_profile *profile, const char *path, int flags,
                                 struct gg_error *error);
 
-/* Is it a profile, whole or not, of whatever version? */
+/* As gg_profile_is_file(). */
 bool gg_store_is_profile(const char *path);
 
 /* Is it a whole profile of a known version?  By its first bytes, which say more than SQLite would. */

@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "record/alive.h"
 #include "record/directory.h"
 #include "record/kept.h"
+#include "record/old_profiles.h"
 #include "region/map.h"
 #include "region/view.h"
 
@@ -24,6 +26,9 @@ struct walk {
 	gg_region_file_visit *visit;
 	void *context;
 	struct gg_clean *clean; /* NULL: nothing is removed */
+	/* Of regions that are removed by count: when they ended, as far as that is being found out. */
+	struct gg_buf *ends; /* NULL: it was */
+	uint64_t first_to_stay_ns;
 	struct gg_error *error;
 };
 
@@ -41,11 +46,11 @@ static bool is_ours(const struct stat *file)
 
 /* --- one file --- */
 
-/* Seconds since the last that a dead region knows of. */
-static double idle_seconds(const struct gg_region_view *view)
+/* When the last was that a dead region knows of. */
+static uint64_t last_wall_ns(const struct gg_region_view *view)
 {
 	const struct gg_region_header *header = &view->header;
-	uint64_t last_ns = header->end_monotonic_ns, now_ns = gg_clock_wall_ns(), wall_ns;
+	uint64_t last_ns = header->end_monotonic_ns;
 
 	if (last_ns == 0) {
 		last_ns = header->start_monotonic_ns;
@@ -53,7 +58,13 @@ static double idle_seconds(const struct gg_region_view *view)
 			if (view->live[i].time_ns > last_ns)
 				last_ns = view->live[i].time_ns;
 	}
-	wall_ns = header->start_wall_ns + (last_ns - header->start_monotonic_ns);
+	return header->start_wall_ns + (last_ns - header->start_monotonic_ns);
+}
+
+static double seconds_since(uint64_t wall_ns)
+{
+	uint64_t now_ns = gg_clock_wall_ns();
+
 	return wall_ns < now_ns ? (double)(now_ns - wall_ns) * 1e-9 : 0;
 }
 
@@ -100,17 +111,18 @@ static void examine(int fd, const struct stat *status, struct gg_region_file *fi
 	file->pid = view.header.pid;
 	file->is_alive = gg_alive_region(&view.header, fd);
 	file->start_wall_ns = view.header.start_wall_ns;
-	file->idle_seconds = file->is_alive ? 0 : idle_seconds(&view);
+	file->last_wall_ns = file->is_alive ? 0 : last_wall_ns(&view);
+	file->idle_seconds = file->is_alive ? 0 : seconds_since(file->last_wall_ns);
 	file->sample_count = view.header.counters[GG_COUNT_SAMPLES];
 	file->live_count = view.live_count;
 	join_arguments(text, GG_REGION_COMMAND_MAX + 1, &view.header);
 	gg_region_view_done(&view);
 }
 
-static bool may_go(const struct gg_region_file *file, double older_seconds)
+static bool may_go(const struct gg_region_file *file, const struct gg_clean *clean)
 {
 	return !file->is_alive && !file->is_recorded && file->kind != GG_REGION_FILE_OTHER &&
-	       file->idle_seconds >= older_seconds;
+	       file->idle_seconds >= clean->older_seconds;
 }
 
 static int handle(struct walk *walk, int directory, const char *name,
@@ -120,14 +132,21 @@ static int handle(struct walk *walk, int directory, const char *name,
 
 	if (clean == NULL)
 		return walk->visit(file, walk->context);
-	if (!may_go(file, clean->older_seconds))
+	if (!may_go(file, clean))
+		return 0;
+	if (walk->ends != NULL) {
+		if (file->kind == GG_REGION_FILE_WHOLE)
+			gg_buf_append(walk->ends, &file->last_wall_ns, sizeof(file->last_wall_ns));
+		return 0;
+	}
+	if (file->kind == GG_REGION_FILE_WHOLE && file->last_wall_ns >= walk->first_to_stay_ns)
 		return 0;
 	if (!clean->dry_run && unlinkat(directory, name, 0) < 0)
 		return errno == ENOENT ? 0
 		                       : gg_error_set_errno(walk->error, errno, file->path, NULL);
 	clean->removed_count++;
 	clean->removed_bytes += file->disk_bytes;
-	return clean->removed != NULL ? clean->removed(file, clean->context) : 0;
+	return clean->removed != NULL ? clean->removed(file->path, clean->context) : 0;
 }
 
 static int look_at(struct walk *walk, int directory, const char *name, const char *path,
@@ -251,17 +270,63 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 		if (length > 0 && (size_t)length < sizeof(below))
 			status = walk_entry(walk, fd, entry->d_name, below, depth, is_recorded);
 	}
-	if (listing != NULL && walk->clean != NULL && !walk->clean->dry_run)
+	bool may_remove = walk->clean != NULL && !walk->clean->dry_run && walk->ends == NULL;
+
+	if (listing != NULL && may_remove)
 		clean_lists(listing);
 	if (listing != NULL)
 		closedir(listing);
 	else if (again >= 0)
 		close(again);
-	if (depth > 0 && walk->clean != NULL && !walk->clean->dry_run && !is_recorded)
+	if (depth > 0 && may_remove && !is_recorded)
 		remove_session(parent, name, fd);
 	else
 		close(fd);
 	return status;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Finds out which are the newest of a directory, before any goes. */
+static int find_first_to_stay(struct walk *walk, const char *name, const char *path, int depth)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf ends = { 0 };
+	uint64_t keep_count = walk->clean->keep_count, count;
+	int status;
+
+	walk->ends = &ends;
+	status = walk_directory(walk, AT_FDCWD, name, path, depth, false);
+	walk->ends = NULL;
+	if (status == 0 && ends.failed)
+		status = gg_error_set_errno(walk->error, ENOMEM, path, NULL);
+	if (status != 0)
+		return status;
+	count = ends.length / sizeof(uint64_t);
+	walk->first_to_stay_ns = 0;
+	if (keep_count == 0) {
+		walk->first_to_stay_ns = UINT64_MAX;
+	} else if (count > keep_count) {
+		qsort(ends.data, count, sizeof(uint64_t), newest_first);
+		memcpy(&walk->first_to_stay_ns,
+		       (char *)ends.data + (keep_count - 1) * sizeof(uint64_t), sizeof(uint64_t));
+	}
+	return 0;
+}
+
+/* A directory that is named or a usual place. */
+static int walk_top(struct walk *walk, const char *path, int depth)
+{
+	int status = 0;
+
+	walk->first_to_stay_ns = UINT64_MAX;
+	if (walk->clean != NULL && walk->clean->by_count)
+		status = find_first_to_stay(walk, path, path, depth);
+	return status != 0 ? status : walk_directory(walk, AT_FDCWD, path, path, depth, false);
 }
 
 /* Each place once, also if two names lead there. */
@@ -283,7 +348,7 @@ static int walk_places(struct walk *walk)
 		if (is_known)
 			continue;
 		seen[seen_count++] = status;
-		code = walk_directory(walk, AT_FDCWD, places[i], places[i], 0, false);
+		code = walk_top(walk, places[i], 0);
 		if (code != 0)
 			return code;
 	}
@@ -298,8 +363,9 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 		const char *slash = strrchr(directories[i], '/');
 		const char *name = slash != NULL ? slash + 1 : directories[i];
 
-		status = walk_directory(walk, AT_FDCWD, directories[i], directories[i],
-		                        is_session(name) ? 1 : 0, false);
+		status = walk_top(walk, directories[i], is_session(name) ? 1 : 0);
+		if (status == 0 && walk->clean != NULL && walk->clean->by_count)
+			status = gg_old_profiles_clean(directories[i], walk->clean, walk->error);
 	}
 	return count > 0 ? status : walk_places(walk);
 }
@@ -317,6 +383,6 @@ int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean
 {
 	struct walk walk = { .clean = clean, .error = error };
 
-	clean->removed_count = clean->removed_bytes = 0;
+	clean->removed_count = clean->removed_bytes = clean->removed_profile_count = 0;
 	return walk_all(&walk, directories, count);
 }

@@ -32,7 +32,8 @@ struct gg_region_file {
 	uint64_t disk_bytes; /* that it takes */
 	/* Of whole ones. */
 	uint64_t start_wall_ns;
-	double idle_seconds; /* since the last that it knows of; of the living 0 */
+	uint64_t last_wall_ns; /* of the last that it knows of; of the living 0 */
+	double idle_seconds;   /* since then; of the living 0 */
 	uint64_t sample_count, live_count;
 	const char *command; /* arguments with blanks between */
 };
@@ -48,11 +49,19 @@ GG_MUST_CHECK int gg_regions_each(char *const *directories, int count, gg_region
 
 struct gg_clean {
 	double older_seconds; /* than this, since the last that they know of */
+	/*
+	 * Of each directory, with the sessions below it, so many stay: the newest of those that could go.  The
+	 * same holds for the profiles of directories that are named; without it profiles are left alone.
+	 */
+	bool by_count;
+	uint64_t keep_count;
 	bool dry_run;
-	gg_region_file_visit *removed; /* told of each; may be NULL */
+	/* Told of each; may be NULL.  Other than 0 ends the cleaning and is returned. */
+	int (*removed)(const char *path, void *context);
 	void *context;
 	/* Filled in. */
-	uint64_t removed_count, removed_bytes;
+	uint64_t removed_count, removed_bytes; /* regions and profiles */
+	uint64_t removed_profile_count;
 };
 
 /* Removes the regions of dead processes there, and sessions' directories that nobody needs any more. */

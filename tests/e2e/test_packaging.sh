@@ -30,7 +30,7 @@ units_are_well_formed() {
 
 # What systemd makes of a value: of web.service, with other directories.
 of_web() {
-	sed "s|%[iN]|web|g; s|%t|/run|g; s|%%|%|g; s|\$\\$|$|g; s|/run/geiger|$scratch/run|g; s|/usr/bin/geiger|$geiger|g"
+	sed "s|%[iN]|web|g; s|%t|/run|g; s|%%|%|g; s|\$\\$|$|g; s|/run/geiger|$scratch/run|g; s|/var/lib/geiger/web|$scratch/state|g; s|/usr/bin/geiger|$geiger|g"
 }
 values() {
 	sed -n "s/^$2=//p" "packaging/systemd/$1" | of_web

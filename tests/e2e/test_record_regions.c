@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs with the agent alone: `geiger env`, `ls`, `salvage`, `clean`. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -201,6 +203,117 @@ TEST(of_many_runs_the_last_ones_are_listed_and_clean_leaves_an_empty_directory)
 	          gg_buf_text(&r.child.out));
 	CHECK(geiger(&r, "clean", "-a", r.directory, NULL));
 	CHECK(count_text(gg_buf_text(&r.child.out), ".region\n") == 11);
+	CHECK(rmdir(r.directory) == 0);
+	recording_end(&r);
+}
+
+static bool exists(const struct recording *r, const char *name)
+{
+	char path[160];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", r->directory, name);
+	return lstat(path, &status) == 0;
+}
+
+/* Regions of the directory, by the time when they were made, which is the second number of their names. */
+static int names_of_regions(const struct recording *r, char names[][64], int capacity)
+{
+	DIR *listing = opendir(r->directory);
+	struct dirent *entry;
+	int count = 0;
+
+	while (listing != NULL && (entry = readdir(listing)) != NULL && count < capacity) {
+		unsigned long long made, other;
+		int at = count;
+
+		if (sscanf(entry->d_name, "geiger-%*u-%llu.region", &made) != 1)
+			continue;
+		for (; at > 0 && sscanf(names[at - 1], "geiger-%*u-%llu", &other) == 1 &&
+		       other > made;
+		     at--)
+			memcpy(names[at], names[at - 1], 64);
+		snprintf(names[at], 64, "%.63s", entry->d_name);
+		count++;
+	}
+	if (listing != NULL)
+		closedir(listing);
+	return count;
+}
+
+TEST(of_each_directory_the_newest_regions_are_kept_on_demand)
+{
+	struct recording r;
+	char before[8][64], after[8][64];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	for (int i = 0; i < 4; i++)
+		run_by_env(&r, "allocate", "10", 0);
+	CHECK(names_of_regions(&r, before, 8) == 4);
+	CHECK(geiger(&r, "clean", "--keep=4", r.directory, NULL));
+	CHECK(geiger(&r, "clean", "--keep=3", "--older-than=1h", r.directory));
+	CHECK(geiger(&r, "clean", "--keep=2", "-n", r.directory));
+	CHECK(count_text(gg_buf_text(&r.child.out), ".region\n") == 2);
+	CHECK(names_of_regions(&r, after, 8) == 4);
+	CHECK(geiger(&r, "clean", "--keep=2", r.directory, NULL));
+	CHECK(strstr(gg_buf_text(&r.child.err), "removed 2 regions, ") != NULL);
+	CHECK(names_of_regions(&r, after, 8) == 2);
+	CHECK(strcmp(after[0], before[2]) == 0 && strcmp(after[1], before[3]) == 0);
+	CHECK(geiger(&r, "clean", "--keep=0", r.directory, NULL));
+	CHECK(names_of_regions(&r, after, 8) == 0);
+	recording_end(&r);
+}
+
+/* A profile that was last written to so many seconds ago. */
+static bool make_profile(struct recording *r, const char *region, const char *name, int seconds)
+{
+	char path[160];
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+		                     { .tv_sec = time(NULL) - seconds } };
+
+	snprintf(path, sizeof(path), "%s/%s", r->directory, name);
+	return geiger(r, "salvage", "-o", path, region) && CHECK(r->child.exit_status == 0) &&
+	       CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+}
+
+TEST(of_a_directory_that_is_named_the_newest_profiles_are_kept_on_demand)
+{
+	struct recording r;
+	char names[1][64], path[160];
+	static const char *const others[] = { "text.geiger", "copy", "link.geiger" };
+
+	if (!CHECK(recording_begin(&r)) || !run_by_env(&r, "allocate", "10", 0) ||
+	    !CHECK(names_of_regions(&r, names, 1) == 1))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", r.directory, names[0]);
+	make_profile(&r, path, "new.geiger", 10);
+	make_profile(&r, path, "old.geiger", 3000);
+	make_profile(&r, path, "older.geiger", 4000);
+	make_profile(&r, path, others[1], 5000);
+	/* What only looks like a profile. */
+	snprintf(path, sizeof(path), "%s/%s", r.directory, others[0]);
+	FILE *file = fopen(path, "w");
+
+	CHECK(file != NULL && fputs("precious\n", file) >= 0 && fclose(file) == 0);
+	snprintf(path, sizeof(path), "%s/%s", r.directory, others[2]);
+	CHECK(symlink("older.geiger", path) == 0);
+
+	CHECK(geiger(&r, "clean", "--all", "-n", r.directory)); /* are left alone without --keep */
+	CHECK(strstr(gg_buf_text(&r.child.out), ".geiger\n") == NULL);
+	CHECK(geiger(&r, "clean", "--keep=3", r.directory, NULL));
+	CHECK(exists(&r, "new.geiger") && exists(&r, "old.geiger") && exists(&r, "older.geiger"));
+	CHECK(geiger(&r, "clean", "--keep=1", "--older-than=1h", r.directory));
+	CHECK(strstr(gg_buf_text(&r.child.err), "removed 0 regions and 1 profile, ") != NULL);
+	CHECK(exists(&r, "old.geiger") && !exists(&r, "older.geiger"));
+	CHECK(geiger(&r, "clean", "--keep=1", r.directory, NULL));
+	CHECK(exists(&r, "new.geiger") && !exists(&r, "old.geiger"));
+	for (size_t i = 0; i < GG_COUNT(others); i++) {
+		CHECK_MSG(exists(&r, others[i]), "%s", others[i]);
+		snprintf(path, sizeof(path), "%s/%s", r.directory, others[i]);
+		unlink(path);
+	}
+	CHECK(geiger(&r, "clean", "--keep=0", r.directory, NULL));
 	CHECK(rmdir(r.directory) == 0);
 	recording_end(&r);
 }
