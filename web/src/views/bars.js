@@ -71,7 +71,7 @@ export function figureCell(figure, quantity, most) {
 export function samplesCell(figure) {
 	const { samples = 0 } = figure;
 
-	return element('span', { class: `samples${samples < 20 ? ' few' : ''}`, title: samplesText(samples) }, String(samples));
+	return element('span', { class: `samples${isUnsure(figure) ? ' few' : ''}`, title: samplesText(samples) }, String(samples));
 }
 
 /**

@@ -113,6 +113,10 @@ export function makeBrush(host, of) {
 	host.append(layer);
 
 	return {
+		/** @param {boolean} isEnabled false: nothing can be chosen */
+		enable(isEnabled) {
+			layer.hidden = !isEnabled;
+		},
 		/** Where the ends are again: the chart has another width. */
 		place() {
 			const a = of.placeOf(shown.from);

@@ -35,12 +35,11 @@ const thin = (name, alpha) => colour(name).slice(0, 7) + alpha;
 /**
  * @param {number} width
  * @param {number} height
- * @param {Series} series
  * @param {(at: number | null) => void} onCursor
  * @param {() => void} onDraw
  * @returns {uPlot.Options}
  */
-function optionsOf(width, height, series, onCursor, onDraw) {
+function optionsOf(width, height, onCursor, onDraw) {
 	const isNarrow = width < 560;
 	const axis = {
 		stroke: () => colour('--soft'),
@@ -48,7 +47,6 @@ function optionsOf(width, height, series, onCursor, onDraw) {
 		grid: { stroke: thin('--line', '99'), width: 1 },
 		ticks: { show: false },
 	};
-	const mostRate = Math.max(0, ...series.rate.map((rate) => rate ?? 0));
 	/** @type {uPlot.Series} */
 	const line = { points: { show: false }, spanGaps: true };
 
@@ -66,9 +64,9 @@ function optionsOf(width, height, series, onCursor, onDraw) {
 		},
 		select: { show: false, left: 0, top: 0, width: 0, height: 0 },
 		scales: {
-			x: { time: false, range: (_, low, high) => [low, high > low ? high : low + 1] },
+			x: { time: false, range: (_, low, high) => [low ?? 0, (high ?? 0) > (low ?? 0) ? high : (low ?? 0) + 1] },
 			bytes: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.06)] },
-			rate: { range: () => [0, Math.max(1, mostRate * RATE_SHARE)] },
+			rate: { range: (_, _low, high) => [0, Math.max(1, (high ?? 0) * RATE_SHARE)] },
 		},
 		axes: [
 			{
@@ -82,8 +80,11 @@ function optionsOf(width, height, series, onCursor, onDraw) {
 			{
 				...axis, scale: 'rate', side: 1, show: !isNarrow, size: 72, gap: 4, space: 20, incrs: BINARY_STEPS,
 				grid: { show: false },
-				values: (_, splits) =>
-					splits.map((value) => (value > 0 && value <= mostRate * 1.02 ? `${numberText(value, BYTES)}/s` : '')),
+				values: (plot, splits) => {
+					const most = (plot.scales.rate.max ?? 0) / RATE_SHARE;
+
+					return splits.map((value) => (value > 0 && value <= most * 1.02 ? `${numberText(value, BYTES)}/s` : ''));
+				},
 			},
 		],
 		series: [
@@ -133,11 +134,18 @@ function readout(series, at) {
 	];
 }
 
-/** @param {Store} store */
+/** A recording that goes on begins with nothing to draw. @param {Store} store */
 function hasSeries(store) {
 	const { meta, data } = store.profile;
 
-	return meta.has_history !== false && (data.series?.time_ns ?? []).length > 1;
+	return meta.is_live === true || (data.series?.time_ns ?? []).length > 1;
+}
+
+/** Can a window be chosen? A process that is only looked at has moments, and no history. @param {Store} store */
+function hasWindow(store) {
+	const { meta, binCount } = store.profile;
+
+	return meta.has_history !== false && binCount > 1;
 }
 
 /** @type {import('../shell/view.js').View} */
@@ -191,7 +199,7 @@ export const timeView = {
 			const { width, height } = size();
 
 			plot?.destroy();
-			plot = new uPlot(optionsOf(width, height, series, say, () => brush?.place()), dataOf(series), plotHost);
+			plot = new uPlot(optionsOf(width, height, say, () => brush?.place()), dataOf(series), plotHost);
 			brush = makeBrush(plot.over, {
 				edgeAt: (x) => edgeNear(store, (plot?.posToVal(x, 'x') ?? 0) * 1e9),
 				placeOf: (edge) => {
@@ -212,10 +220,13 @@ export const timeView = {
 			const at = windowOf(profile, store.state);
 			const texts = { from: timeText(profile.edges[at.from]), to: timeText(profile.edges[at.to]) };
 
+			const isAll = isWhole(profile, at);
+
+			brush?.enable(hasWindow(store));
 			brush?.show(at, profile.binCount, texts);
-			whole.hidden = isWhole(profile, at);
-			peak.hidden = profile.peakEdge === null || (at.to === profile.peakEdge && !isWhole(profile, at));
-			fill(range, isWhole(profile, at) ? 'drag to choose a window' : `${texts.from} to ${texts.to}`);
+			whole.hidden = isAll;
+			peak.hidden = !hasWindow(store) || profile.peakEdge === null || (at.to === profile.peakEdge && !isAll);
+			fill(range, !hasWindow(store) ? '' : isAll ? 'drag to choose a window' : `${texts.from} to ${texts.to}`);
 		}
 
 		return {
@@ -223,6 +234,8 @@ export const timeView = {
 				if (changed.has('profile')) {
 					series = seriesOf(store.profile);
 					plot?.setData(dataOf(series));
+					if (plot !== null && plot.cursor.idx === null)
+						say(null);
 				}
 				if (plot === null || changed.has('theme'))
 					make();
