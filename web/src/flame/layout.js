@@ -55,15 +55,25 @@ export function layOut(tree, viewport, width) {
 		for (const child of childrenOf(tree, node)) {
 			if (child.x >= viewport.right)
 				break;
-			if (child.value * scale < MIN_WIDTH) {
-				putRest(child, sumFrom(tree, node, child));
+			// The last one may be what is folded, of any width.
+			if (child.value * scale < MIN_WIDTH && child.folded === 0) {
+				putRest(child, lightest(tree, node, child));
 				break;
 			}
 			if (child.x + child.value > viewport.left)
 				put(child, false, child.value);
 		}
+		const last = childrenOf(tree, node).at(-1);
+		if (last !== undefined && last.folded > 0 && boxes[boxes.length - 1].node !== last)
+			putFolded(last);
 	}
 	return boxes;
+
+	/** @param {CallNode} node */
+	function putFolded(node) {
+		if (node.value * scale >= MIN_WIDTH && node.x < viewport.right && node.x + node.value > viewport.left)
+			put(node, false, node.value);
+	}
 
 	/** @param {CallNode} first @param {number} value */
 	function putRest(first, value) {
@@ -73,11 +83,11 @@ export function layOut(tree, viewport, width) {
 }
 
 /** What a child and its lighter siblings are together. @param {CallTree} tree @param {CallNode} node @param {CallNode} first */
-function sumFrom(tree, node, first) {
+function lightest(tree, node, first) {
 	const children = childrenOf(tree, node);
 	const last = children[children.length - 1];
 
-	return last.x + last.value - first.x;
+	return (last.folded > 0 ? last.x : last.x + last.value) - first.x;
 }
 
 /** The viewport that shows a node at full width. @param {CallNode} node @returns {Viewport} */

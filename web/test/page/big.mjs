@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// big.mjs [STACKS] - times of a page of 100 000 stacks: prints how long the first picture takes, and the frames
-// a second while it zooms.  No test: machines differ.
+// big.mjs [STACKS | PAGE.html] - times of a page, made up of 100 000 stacks or given: prints how long the first
+// picture takes, and the frames a second while it zooms.  No test: machines differ.
 
-import { launch, writePage } from './browser.mjs';
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import { launch, scratch, writePage } from './browser.mjs';
 
 /** Stacks that branch as programs do: few near the root, many below. */
 export function bigData(stacks, seed = 1) {
@@ -80,20 +83,23 @@ export function bigData(stacks, seed = 1) {
 	};
 }
 
-async function main(stacks) {
-	const data = bigData(stacks);
-	const file = writePage('big.html', data);
+async function main(what) {
+	const file = what.endsWith('.html') ? resolve(what) : writePage('big.html', bigData(Number(what)));
 	const browser = await launch();
 	const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 
 	page.on('pageerror', (error) => console.log(error.stack));
+	const session = await page.context().newCDPSession(page);
+	await session.send('Performance.enable', { timeDomain: 'threadTicks' });
 	await page.goto(`file://${file}`);
 	await page.waitForSelector('.status b');
 	const picture = await page.evaluate(
 		() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))),
 	);
-	console.log(`${stacks} stacks, ${data.nodes.depth.length} nodes, ${data.cells.n.length} cells`);
-	console.log(`first picture  ${picture.toFixed(0)} ms after the page was asked for`);
+	console.log(`${what}: ${(statSync(file).size / 1e6).toFixed(2)} MB`);
+	const { metrics } = await session.send('Performance.getMetrics');
+	const busy = 1000 * metrics.find(({ name }) => name === 'TaskDuration').value;
+	console.log(`first picture  ${picture.toFixed(0)} ms after the page was asked for; ${busy.toFixed(0)} ms of processor time`);
 	for (const inverted of [false, true]) {
 		if (inverted) {
 			const start = Date.now();
@@ -129,9 +135,9 @@ async function main(stacks) {
 				`95 % of frames within ${gaps[Math.floor(gaps.length * 0.95)].toFixed(0)} ms, the longest ${gaps.at(-1).toFixed(0)} ms`,
 		);
 	}
-	await page.screenshot({ path: file.replace('.html', '.png') });
+	await page.screenshot({ path: join(scratch, 'big.png') });
 	await browser.close();
 }
 
 if (process.argv[1]?.endsWith('big.mjs'))
-	await main(Number(process.argv[2] ?? 100000));
+	await main(process.argv[2] ?? '100000');

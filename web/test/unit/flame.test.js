@@ -44,6 +44,22 @@ test('siblings that are too narrow are one box, and cost nothing below it', () =
 	assert.equal(childrenOf(tree, tree.root)[1].children, null);
 });
 
+test('what is folded is drawn at its width, however narrow its siblings are', () => {
+	const stacks = { rest: 1000 };
+	for (let i = 0; i < 50; i++)
+		stacks[`f${i}`] = 1;
+	const data = madeData(stacks);
+	data.nodes.frame[1] = 0;
+	data.nodes.folded[1] = 70;
+	const tree = downTree(select(makeProfile(data), EVERYTHING));
+
+	assert.deepEqual(
+		layOut(tree, viewOf(tree.root), 500).map(({ node, isRest, x, width }) => [node.folded, isRest, Math.round(x), Math.round(width)]),
+		[[0, false, 0, 500], [0, true, 0, 24], [70, false, 24, 476]],
+	);
+	assert.equal(layOut(tree, viewOf(tree.root), 5000).length, 52);
+});
+
 test('nothing selected is no box', () => {
 	const tree = downTree(select(makeProfile(madeData({ a: 1 })), { ...EVERYTHING, to: 0 }));
 
