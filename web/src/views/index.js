@@ -7,10 +7,11 @@ import { diffView } from './diff.js';
 import { flameView } from './flame.js';
 import { lifetimesView, sizesView } from './histogram.js';
 import { leaksView } from './leaks.js';
+import { profilesView } from './profiles.js';
 import { tableView } from './table.js';
 import { timeView } from './time.js';
 
 export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
-export const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView];
+export const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView, profilesView];

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording that goes on: the page asks its server every second, and everything follows.
+// A recording that goes on, seen in all views; a process that is only looked at; a folder of profiles.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
@@ -49,15 +51,9 @@ async function serve(next) {
 		'id="geiger-data"></script>', 'id="geiger-data" data-source="data.json" data-live="1"></script>');
 	const server = createServer((request, answer) => {
 		const isData = request.url.endsWith('/data.json');
-		const data = isData ? next() : null;
 
-		if (isData && data === null) {
-			answer.writeHead(503);
-			answer.end();
-			return;
-		}
 		answer.writeHead(200, { 'content-type': isData ? 'application/json' : 'text/html; charset=utf-8' });
-		answer.end(isData ? JSON.stringify(data) : page);
+		answer.end(isData ? JSON.stringify(next()) : page);
 	});
 
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
@@ -99,14 +95,83 @@ test('a window stays where it was while the recording goes on', async () => {
 	await tab.close();
 });
 
-test('when the server is gone, what is there stays, and the page says so', async () => {
-	let isGone = false;
-	const address = await serve(() => (isGone ? null : until(0.5)));
-	const tab = await openPage(browser, address, { hash: 'view=table&metric=allocated' });
+/** Runs geiger and programs; ends them all. */
+async function withGeiger(run) {
+	const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
+	const children = [];
+	const start = (command, options = {}) => {
+		const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'ignore'], cwd: place, ...options });
 
-	isGone = true;
-	await tab.page.waitForSelector('[data-state=lost]');
-	assert.match(await tab.page.textContent('.rows'), /new_node/);
-	tab.errors.length = 0; // the browser tells of the answer 503
-	await tab.close('lost');
-});
+		children.push(child);
+		return child;
+	};
+
+	try {
+		await run({ place, start });
+	} finally {
+		children.reverse().forEach((child) => child.kill('SIGINT'));
+		await Promise.all(children.map((child) => child.exitCode !== null || child.signalCode !== null ||
+			new Promise((done) => child.on('exit', done))));
+		rmSync(place, { recursive: true, force: true });
+	}
+}
+
+/** The first text of its output that matches. */
+async function says(child, pattern) {
+	let printed = '';
+
+	for await (const part of child.stdout) {
+		printed += part;
+		if (pattern.test(printed))
+			return pattern.exec(printed)[0];
+	}
+	throw new Error(`it ended, and said ${printed}`);
+}
+
+const { GEIGER: geiger } = process.env;
+const skip = !geiger && 'no geiger to record with';
+const ADDRESS = /http:\S+token=\S+/;
+// Grows for as long as it is let, at most two minutes.
+const GROWS = 'import os, time\nprint(os.getpid(), flush=True)\nkept = []\nfor i in range(600):\n' +
+	'    kept.append(bytearray(1 << 20))\n    time.sleep(0.2)\n';
+
+test('geiger serve --pid shows a process from its first moment, as it grows', { skip, timeout: 120000 }, () =>
+	withGeiger(async ({ start, place }) => {
+		const program = start([geiger, 'record', '-q', '-i', '64k', '-o', join(place, 'p.geiger'), 'python3', '-c', GROWS]);
+		const pid = /^\d+/.exec(await says(program, /^\d+\n/))[0];
+		const tab = await openPage(browser, await says(start([geiger, 'serve', '--pid', pid]), ADDRESS), { hash: 'view=table&metric=live' });
+		const { page } = tab;
+		const live = () => page.evaluate(() => parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0'));
+		const first = await live();
+
+		assert.equal(await page.textContent('.live-badge'), 'live');
+		assert.ok(await page.locator('.plot canvas').isVisible());
+		await page.waitForFunction((before) =>
+			parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0') > before + 2, first);
+		assert.match(await page.textContent('.rows .row[data-at="0"]'), /PyByteArray_Resize|PyObject_Malloc|python/);
+		assert.ok(!(await page.locator('.brush').isVisible()), 'a region has no history: there is no window to choose');
+		await tab.close('pid');
+	}));
+
+test('geiger serve lists a folder, and compares two of its profiles', { skip, timeout: 120000 }, () =>
+	withGeiger(async ({ start, place }) => {
+		for (const [name, size] of [['before', 200], ['after', 400]]) {
+			const child = start([geiger, 'record', '-q', '-i', '16k', '-o', join(place, `${name} <b>.geiger`), 'python3', '-c',
+				`x = [bytearray(5000) for i in range(${size * 10})]\nimport os\nos._exit(0)`]);
+
+			await new Promise((done) => child.on('exit', done));
+		}
+		const tab = await openPage(browser, await says(start([geiger, 'serve', place]), ADDRESS), { isList: true });
+		const { page } = tab;
+
+		await page.click('td a:text-is("after <b>.geiger")');
+		await page.waitForSelector('.status b');
+		await page.locator('[role=tab]', { hasText: 'Profiles' }).click();
+		await page.waitForSelector('.profiles tbody tr');
+		assert.match(await page.textContent('.profiles .this'), /after <b>\.geiger/);
+		await page.click('text=what changed since it');
+		await page.waitForSelector('.diff-total');
+		assert.match(await page.textContent('.diff-total'), /Live at the end: .* → .* \+[\d.]+ MiB \(\+/);
+		assert.ok((await page.locator('.rows .bar.change.more').count()) >= 1);
+		await tab.close('folder-difference');
+	}));

@@ -18,7 +18,7 @@ export const samplePage = (name) => writePage(name.replace('.json', '.html'), sa
 /**
  * @param {string} address a path, or http://...
  */
-export async function openPage(browser, address, { size = [1280, 800], theme = 'light', hash = '' } = {}) {
+export async function openPage(browser, address, { size = [1280, 800], theme = 'light', hash = '', isList = false } = {}) {
 	const context = await browser.newContext({
 		viewport: { width: size[0], height: size[1] },
 		colorScheme: theme,
@@ -42,7 +42,7 @@ export async function openPage(browser, address, { size = [1280, 800], theme = '
 			strangers.push(asked);
 	});
 	await page.goto(hash ? `${url}#${hash}` : url);
-	await page.waitForSelector('.status b');
+	await page.waitForSelector(isList ? 'table' : '.status b');
 	await settle(page);
 	return {
 		page,
