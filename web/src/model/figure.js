@@ -78,7 +78,7 @@ export function rangeText(low, high, quantity, withUnit) {
 	const lowUnit = low > 0 && low < unit.factor / 10 ? unitOf(low, quantity) : unit;
 	const lowText = digits(low, lowUnit) + (lowUnit.factor !== unit.factor ? lowUnit.name : '');
 
-	return `${lowText}-${digits(high, unit)}${withUnit ? unit.name : ''}`;
+	return `${lowText}-${digits(high, unit)}${withUnit || lowUnit.factor !== unit.factor ? unit.name : ''}`;
 }
 
 /**
@@ -119,12 +119,10 @@ export function figureText(figure, quantity, samples) {
 export function changeText(change, quantity) {
 	const sign = (/** @type {number} */ value) => (value > 0 ? '+' : '') + numberText(value, quantity);
 	const unit = unitOf(change.estimate, quantity);
-	/** In the unit of the change, where that is the end's too. */
-	const end = (/** @type {number} */ value) => {
-		const text = sign(value);
-
-		return unitOf(value, quantity).factor === unit.factor ? text.slice(0, text.length - unit.name.length) : text;
-	};
+	// Ends in the unit of the change go without it.
+	const isShort = [change.low, change.high].every((value) => unitOf(value, quantity).factor === unit.factor);
+	const end = (/** @type {number} */ value) =>
+		(isShort ? sign(value).slice(0, sign(value).length - unit.name.length) : sign(value));
 
 	if (change.low === change.high || !Number.isFinite(change.low) || !Number.isFinite(change.high))
 		return sign(change.estimate);

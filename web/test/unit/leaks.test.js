@@ -16,7 +16,7 @@ test('a leak is told with its evidence', () => {
 	assert.deepEqual(evidenceOf(row), ['2.57 M (2.35-2.82) allocations', 'the oldest 1 s old', '100 % is kept']);
 	assert.deepEqual(evidenceOf({ ...row, class: 'growing', p_value: 2.34e-7,
 		growth_bytes: { estimate: 2 ** 20, low: 2 ** 19, high: 2 ** 21 } }).slice(3),
-	['in the last third +1.00 MiB (+512 KiB to +2.00)', 'p = 2e-7']);
+	['in the last third +1.00 MiB (+512 KiB to +2.00 MiB)', 'p = 2e-7']);
 });
 
 test('when it was allocated is told by tenths of the run', () => {
