@@ -11,10 +11,13 @@
 // cell: their rows are those of the whole run (docs/PAGE_DATA.md, "tables"), and isWholeRun says so.  So are all
 // rows of a whole run where the tree was folded, as in tables nothing is.
 //
-// Cost: one pass over cells and nodes; an interval is computed when it is asked for, and kept.  Pure.
+// Cost: one pass over nodes; an interval is computed when it is asked for, of the row's cells, and kept.  Pure.
 
 import { figureOf } from './interval.js';
-import { BYTES, COUNT, Tallies } from './tally.js';
+import { addClasses, addPlaces, tallyOfAll } from './places.js';
+import { BYTES, COUNT } from './tally.js';
+
+export { sizeClassOf } from './places.js';
 
 /**
  * @typedef {import('./profile.js').Profile} Profile
@@ -71,11 +74,6 @@ export function groupingsOf(profile) {
 	});
 }
 
-/** The class of a size: sizes in (upper/2, upper]; 0: empty blocks. @param {number} size */
-export function sizeClassOf(size) {
-	return size < 1 ? 0 : 2 ** Math.ceil(Math.log2(size));
-}
-
 const SIZE_NAMES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** A power of two as people write it: "64 KiB". @param {number} bytes */
@@ -104,134 +102,15 @@ export function sizeClassText(upper) {
 	return `${lower.endsWith(unit) ? lower.slice(0, -unit.length) : lower}-${text}`;
 }
 
-/** Numbers keys in the order in which they come. */
-class Keys {
-	/** @type {Map<number | string, number>} */
-	#rows = new Map();
-	/** @type {(number | string)[]} */
-	list = [];
-
-	/** @param {number | string} key */
-	row(key) {
-		let row = this.#rows.get(key);
-
-		if (row === undefined) {
-			row = this.list.length;
-			this.#rows.set(key, row);
-			this.list.push(key);
-		}
-		return row;
-	}
-}
-
-/**
- * The row of each node, of groupings that are places; row 0 of the root.  FOLDED has what is too light to
- * be told apart.
- *
- * @param {Profile} profile
- * @param {'function' | 'file' | 'module'} by
- */
-function placeRows(profile, by) {
-	const { data, nodeCount, frame, folded, frameModule } = profile;
-	const keys = new Keys();
-	const rowOf = new Uint32Array(nodeCount);
-	/** @type {number[]} */
-	const files = data.frames?.file ?? [];
-	/** @param {number} of */
-	const keyOf = (of) => {
-		if (by === 'function')
-			return of;
-		return by === 'module' ? frameModule[of] : `${files[of] ?? 0}/${frameModule[of]}`;
-	};
-
-	for (let node = 1; node < nodeCount; node++)
-		rowOf[node] = keys.row(folded[node] ? 'folded' : keyOf(frame[node]));
-	return { rowOf, keys: keys.list };
-}
-
-/** Tallies of each node's self. @param {Selection} selection */
-function nodeTallies(selection) {
-	const { profile, weight } = selection;
-	const { cellCount, cellNode, cellClass, classes, nodeCount, meta } = profile;
-	const tallies = new Tallies(nodeCount, Number(meta.exposure_bytes) || 0);
-
-	for (let cell = 0; cell < cellCount; cell++)
-		if (weight[cell] > 0)
-			tallies.add(cellNode[cell], classes, cellClass[cell], weight[cell]);
-	return tallies;
-}
-
-/**
- * @param {Selection} selection
- * @param {'function' | 'file' | 'module'} by
- */
-function addPlaces(selection, by) {
-	const { profile } = selection;
-	const { nodeCount, parent, end } = profile;
-	const exposure = Number(profile.meta.exposure_bytes) || 0;
-	const { rowOf, keys } = placeRows(profile, by);
-	const ofNodes = nodeTallies(selection);
-	const self = new Tallies(keys.length, exposure);
-	const total = new Tallies(keys.length, exposure);
-	// Of a row: one past the subtree of its outermost node; nodes before that are within it.
-	const inside = new Uint32Array(keys.length);
-
-	for (let node = 1; node < nodeCount; node++)
-		if (ofNodes.samples(node) > 0)
-			self.merge(rowOf[node], ofNodes, node);
-	for (let node = nodeCount - 1; node > 0; node--)
-		if (ofNodes.samples(node) > 0)
-			ofNodes.merge(parent[node], ofNodes, node);
-	for (let node = 1; node < nodeCount; node++) {
-		if (node < inside[rowOf[node]])
-			continue;
-		inside[rowOf[node]] = end[node];
-		total.merge(rowOf[node], ofNodes, node);
-	}
-	return { self, total, keys };
-}
-
-/**
- * @param {Selection} selection
- * @param {'kind' | 'size'} by
- */
-function addClasses(selection, by) {
-	const { profile, weight } = selection;
-	const { cellCount, cellClass, classes, meta } = profile;
-	const classCount = classes.size.length;
-	const keys = new Keys();
-	const rowOf = new Uint32Array(classCount);
-	const sums = new Float64Array(classCount);
-
-	for (let cell = 0; cell < cellCount; cell++)
-		sums[cellClass[cell]] += weight[cell];
-	for (let of = 0; of < classCount; of++)
-		rowOf[of] = keys.row(by === 'size' ? sizeClassOf(classes.size[of]) : classes.kind[of]);
-	const self = new Tallies(keys.list.length, Number(meta.exposure_bytes) || 0);
-
-	for (let of = 0; of < classCount; of++)
-		if (sums[of] > 0)
-			self.add(rowOf[of], classes, of, sums[of]);
-	return { self, total: self, keys: keys.list };
-}
-
 /**
  * All that is selected: an interval that was fixed in advance.
  *
  * @param {Selection} selection
  */
 export function figureOfAll(selection) {
-	const { profile, weight } = selection;
-	const { cellCount, cellClass, classes, meta } = profile;
-	const sums = new Float64Array(classes.size.length);
-	const tallies = new Tallies(1, Number(meta.exposure_bytes) || 0);
+	const { confidence } = selection.profile.meta;
 
-	for (let cell = 0; cell < cellCount; cell++)
-		sums[cellClass[cell]] += weight[cell];
-	for (let of = 0; of < sums.length; of++)
-		if (sums[of] > 0)
-			tallies.add(0, classes, of, sums[of]);
-	return figureOf(tallies, 0, quantityOf(selection), Number(meta.confidence) || 0.95, false);
+	return figureOf(tallyOfAll(selection), 0, quantityOf(selection), Number(confidence) || 0.95, false);
 }
 
 /** @param {Selection} selection */
@@ -293,15 +172,14 @@ function rowsOfCells(selection, by) {
 	const quantity = quantityOf(selection);
 	const confidence = Number(profile.meta.confidence) || 0.95;
 	const isPlace = by === 'function' || by === 'file' || by === 'module';
-	const { self, total, keys } = isPlace
+	const groups = isPlace
 		? addPlaces(selection, by)
 		: addClasses(selection, by === 'kind' ? 'kind' : 'size');
 	// Rows that have a sample; the others are not selected.
-	const shown = keys.map((_, row) => row).filter((row) => total.samples(row) > 0);
+	const { keys } = groups;
+	const shown = keys.map((_, row) => row).filter((row) => groups.total.samples[row] > 0);
 	/** @type {Map<number, Figure & { samples: number }>} */
 	const figures = new Map();
-	/** @param {Side} side */
-	const tallies = (side) => (side === 'self' ? self : total);
 
 	return {
 		by,
@@ -313,14 +191,14 @@ function rowsOfCells(selection, by) {
 		detail: (i) => detailOfKey(profile, by, keys[shown[i]]),
 		frame: (i) => (by === 'function' ? Number(keys[shown[i]]) || 0 : 0),
 		key: (i) => Number(keys[shown[i]]) || 0,
-		samples: (i, side) => tallies(side).samples(shown[i]),
-		value: (i, side) => tallies(side).value(shown[i], quantity),
+		samples: (i, side) => groups[side].samples[shown[i]],
+		value: (i, side) => groups[side].value[shown[i]],
 		figure: (i, side) => {
 			const at = 2 * i + (side === 'self' ? 0 : 1);
 			let figure = figures.get(at);
 
 			if (figure === undefined) {
-				figure = figureOf(tallies(side), shown[i], quantity, confidence, true);
+				figure = figureOf(groups.tally(shown[i], side), 0, quantity, confidence, true);
 				figures.set(at, figure);
 			}
 			return figure;

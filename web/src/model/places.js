@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// places - what is selected, added up by where it is (function, file, module) or by what it is (kind, size).
+//
+//   const { keys, self, total, tally } = addPlaces(selection, 'function');
+//   self.value[row], total.samples[row], tally(row, 'total')
+//
+// Sums come from those that the selection has by node; the tally of a row, which intervals are made of, is added
+// up from the row's cells when it is asked for: tables ask for the rows on the screen.  Pure.
+
+import { Tallies } from './tally.js';
+
+/**
+ * @typedef {import('./profile.js').Profile} Profile
+ * @typedef {import('./select.js').Selection} Selection
+ */
+
+/**
+ * @typedef {{ value: Float64Array, samples: Float64Array }} Sums
+ *
+ * @typedef {object} Groups
+ * @property {(number | string)[]} keys
+ * @property {Sums} self
+ * @property {Sums} total
+ * @property {(row: number, side: 'self' | 'total') => Tallies} tally  of one row
+ */
+
+/** The class of a size: sizes in (upper/2, upper]; 0: empty blocks. @param {number} size */
+export function sizeClassOf(size) {
+	return size < 1 ? 0 : 2 ** Math.ceil(Math.log2(size));
+}
+
+/** Numbers keys in the order in which they come. */
+class Keys {
+	/** @type {Map<number | string, number>} */
+	#rows = new Map();
+	/** @type {(number | string)[]} */
+	list = [];
+
+	/** @param {number | string} key */
+	row(key) {
+		let row = this.#rows.get(key);
+
+		if (row === undefined) {
+			row = this.list.length;
+			this.#rows.set(key, row);
+			this.list.push(key);
+		}
+		return row;
+	}
+}
+
+/**
+ * The row of each node, of groupings that are places; 'folded' has what is too light to be told apart.
+ *
+ * @param {Profile} profile
+ * @param {'function' | 'file' | 'module'} by
+ */
+function placeRows(profile, by) {
+	const { data, nodeCount, frame, folded, frameModule } = profile;
+	const keys = new Keys();
+	const rowOf = new Uint32Array(nodeCount);
+	/** @type {number[]} */
+	const files = data.frames?.file ?? [];
+	/** @param {number} of */
+	const keyOf = (of) => {
+		if (by === 'function')
+			return of;
+		return by === 'module' ? frameModule[of] : `${files[of] ?? 0}/${frameModule[of]}`;
+	};
+
+	const rowOfFrame = new Int32Array(profile.names.length).fill(-1);
+
+	for (let node = 1; node < nodeCount; node++) {
+		const of = frame[node];
+
+		if (folded[node])
+			rowOf[node] = keys.row('folded');
+		else
+			rowOf[node] = rowOfFrame[of] >= 0 ? rowOfFrame[of] : (rowOfFrame[of] = keys.row(keyOf(of)));
+	}
+	return { rowOf, keys: keys.list };
+}
+
+/**
+ * Sums of rows, by the sums that the selection has by node; a row's tally is made of its cells when it is asked
+ * for, which a table does for the rows on the screen.
+ *
+ * @param {Selection} selection
+ * @param {'function' | 'file' | 'module'} by
+ * @returns {Groups}
+ */
+export function addPlaces(selection, by) {
+	const { profile } = selection;
+	const { nodeCount, end } = profile;
+	const { rowOf, keys } = placeRows(profile, by);
+	/** @param {ArrayLike<number>} ofNodes */
+	const sums = (ofNodes) => ({ from: ofNodes, of: new Float64Array(keys.length) });
+	const self = { value: sums(selection.self), samples: sums(selection.selfSamples) };
+	const total = { value: sums(selection.total), samples: sums(selection.totalSamples) };
+	// Of a row: one past the subtree of its outermost node; nodes before that are within it.
+	const inside = new Uint32Array(keys.length);
+	const isOutermost = new Uint8Array(nodeCount);
+	/** @param {typeof self} side @param {number} node */
+	const count = ({ value, samples }, node) => {
+		value.of[rowOf[node]] += value.from[node];
+		samples.of[rowOf[node]] += samples.from[node];
+	};
+
+	for (let node = 1; node < nodeCount; node++) {
+		count(self, node);
+		if (node < inside[rowOf[node]])
+			continue;
+		inside[rowOf[node]] = end[node];
+		isOutermost[node] = 1;
+		count(total, node);
+	}
+	const nodesOf = nodesByRow(rowOf, keys.length);
+
+	return {
+		keys,
+		self: { value: self.value.of, samples: self.samples.of },
+		total: { value: total.value.of, samples: total.samples.of },
+		tally: (row, side) => tallyOfNodes(selection, nodesOf(row), side === 'self' ? null : isOutermost),
+	};
+}
+
+/** The nodes of each row, by counting. @param {Uint32Array} rowOf @param {number} rowCount */
+function nodesByRow(rowOf, rowCount) {
+	/** @type {Uint32Array | null} */
+	let nodes = null;
+	const first = new Uint32Array(rowCount + 1);
+
+	return (/** @type {number} */ row) => {
+		if (nodes === null) {
+			nodes = new Uint32Array(rowOf.length);
+			for (let node = 1; node < rowOf.length; node++)
+				first[rowOf[node] + 1]++;
+			for (let i = 0; i < rowCount; i++)
+				first[i + 1] += first[i];
+			const next = first.slice();
+			for (let node = 1; node < rowOf.length; node++)
+				nodes[next[rowOf[node]]++] = node;
+		}
+		return nodes.subarray(first[row], first[row + 1]);
+	};
+}
+
+/**
+ * By class first: a cell costs one addition.
+ *
+ * @param {Selection} selection
+ * @param {Uint32Array} nodes
+ * @param {Uint8Array | null} isOutermost  those of them that count with all below them; null: each by itself
+ */
+function tallyOfNodes(selection, nodes, isOutermost) {
+	const { profile, weight } = selection;
+	const { firstCell, cellClass, end } = profile;
+	const sums = new Float64Array(profile.classes.size.length);
+
+	for (let i = 0; i < nodes.length; i++) {
+		const node = nodes[i];
+
+		if (isOutermost !== null && !isOutermost[node])
+			continue;
+		const last = firstCell[isOutermost === null ? node + 1 : end[node]];
+		for (let cell = firstCell[node]; cell < last; cell++)
+			sums[cellClass[cell]] += weight[cell];
+	}
+	return tallyOfClasses(profile, sums);
+}
+
+/** @param {Profile} profile @param {Float64Array} sums samples by class */
+function tallyOfClasses(profile, sums) {
+	const tally = new Tallies(1, Number(profile.meta.exposure_bytes) || 0);
+
+	for (let of = 0; of < sums.length; of++)
+		if (sums[of] > 0)
+			tally.add(0, profile.classes, of, sums[of]);
+	return tally;
+}
+
+/** Samples by class. @param {Selection} selection */
+function classSums(selection) {
+	const { cellCount, cellClass, classes } = selection.profile;
+	const sums = new Float64Array(classes.size.length);
+
+	for (let cell = 0; cell < cellCount; cell++)
+		sums[cellClass[cell]] += selection.weight[cell];
+	return sums;
+}
+
+/**
+ * @param {Selection} selection
+ * @param {'kind' | 'size'} by
+ * @returns {Groups}
+ */
+export function addClasses(selection, by) {
+	const { profile, unit } = selection;
+	const { classes } = profile;
+	const keys = new Keys();
+	const sums = classSums(selection);
+	const rowOf = Array.from(sums, (_, of) =>
+		keys.row(by === 'size' ? sizeClassOf(classes.size[of]) : classes.kind[of]));
+	const self = { value: new Float64Array(keys.list.length), samples: new Float64Array(keys.list.length) };
+
+	sums.forEach((samples, of) => {
+		self.value[rowOf[of]] += samples * classes[unit][of];
+		self.samples[rowOf[of]] += samples;
+	});
+	return {
+		keys: keys.list,
+		self,
+		total: self,
+		tally: (row) => tallyOfClasses(profile, sums.map((samples, of) => (rowOf[of] === row ? samples : 0))),
+	};
+}
+
+/** All that is selected. @param {Selection} selection */
+export function tallyOfAll(selection) {
+	return tallyOfClasses(selection.profile, classSums(selection));
+}
