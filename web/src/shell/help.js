@@ -3,7 +3,7 @@
 // help - the overlay that "?" opens: keys, and how to read what is shown.
 
 import { element } from './dom.js';
-import { FLAME_KEYS, KEYS } from './keys.js';
+import { FLAME_KEYS, KEYS, TABLE_KEYS, TIME_KEYS } from './keys.js';
 
 /** @param {string} title @param {[string, string][]} keys */
 function keyList(title, keys) {
@@ -42,8 +42,8 @@ export function makeHelp() {
 		element(
 			'div',
 			{ class: 'columns' },
-			keyList('Everywhere', KEYS),
-			keyList('Flame graph', FLAME_KEYS),
+			element('div', {}, keyList('Everywhere', KEYS), keyList('Chart of time', TIME_KEYS)),
+			element('div', {}, keyList('Flame graph', FLAME_KEYS), keyList('Tables', TABLE_KEYS)),
 			element('section', {}, element('h3', {}, 'How to read it'), element('ul', {}, READING.map((text) => element('li', {}, text)))),
 		),
 	);

@@ -28,6 +28,22 @@ export const FLAME_KEYS = [
 	['n, N', 'next, previous match'],
 ];
 
+/** @type {[string, string][]} */
+export const TIME_KEYS = [
+	['Tab', 'to the window and its two ends'],
+	['← →', 'move it by a bin of time'],
+	['Page ↑ ↓', 'move it by ten'],
+	['Home, End', 'to an end of the run'],
+];
+
+/** @type {[string, string][]} */
+export const TABLE_KEYS = [
+	['↑ ↓', 'walk from row to row; Page keys, Home, End'],
+	['Enter, s', 'callers and callees of the function'],
+	['h', 'hide the function and all below it'],
+	['o', 'only stacks with the function'],
+];
+
 /** Does the person write into this? @param {EventTarget | null} target */
 export function isTyping(target) {
 	return (

@@ -98,7 +98,7 @@ export function makeDiffFlame(store) {
 				context.strokeRect(left + 1, row * ROW + 1, Math.max(1, right - left - 3), ROW - 3);
 			}
 			if (right - left > 26 && !isRest) {
-				context.fillStyle = depth > 0.7 ? page : text;
+				context.fillStyle = inkOn(colours[kind], page, depth, text);
 				context.fillText(cut(context, nameOf(node), right - left - 8), left + 4, row * ROW + ROW / 2);
 			}
 		}
@@ -189,6 +189,37 @@ export function makeDiffFlame(store) {
 			cancelAnimationFrame(request);
 		},
 	};
+}
+
+/** Red, green and blue of "#rrggbb". @param {string} hex */
+const partsOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) || 0);
+
+/** Relative luminance, as contrast is defined by it. @param {number[]} parts */
+function luminance(parts) {
+	const [r, g, b] = parts.map((part) => (part <= 10 ? part / 3295 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+
+	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/**
+ * Which of the page's colour and its text's is read best on a colour that lies over the page.
+ *
+ * @param {string} colour
+ * @param {string} page
+ * @param {number} depth how much of the colour there is
+ * @param {string} text
+ */
+function inkOn(colour, page, depth, text) {
+	const under = partsOf(page);
+	const ground = luminance(partsOf(colour).map((part, i) => part * depth + under[i] * (1 - depth)));
+	/** @param {string} ink */
+	const contrast = (ink) => {
+		const of = luminance(partsOf(ink));
+
+		return (Math.max(of, ground) + 0.05) / (Math.min(of, ground) + 0.05);
+	};
+
+	return contrast(text) >= contrast(page) ? text : page;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */
