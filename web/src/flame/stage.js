@@ -26,6 +26,9 @@ export class Stage {
 	#rowsAbove = 0;
 	#rows = 1;
 	#content = 0; // pixels, of all rows
+	/** Where the pointer is, and whether what is under it may have changed. @type {PointerEvent | null} */
+	#pointer = null;
+	#isStale = false;
 	/** Scroll to the root, or to the middle of a sandwich, when the size is known. */
 	#isLost = true;
 	#observer;
@@ -74,11 +77,14 @@ export class Stage {
 					store.set({ hide: [...hide, name], zoom: at < 0 ? zoom : zoom.slice(0, at) });
 				}),
 			only: () => this.#name((name) => store.set({ focus: [...store.state.focus, name] })),
-			copy: () => copyText(this.selected === null ? '' : stackText(this.treeOfSelected(), this.selected)),
+			copy: () => this.#copy(),
 		};
 		this.area.addEventListener('scroll', () => this.draw());
 		this.area.addEventListener('pointermove', (event) => this.#onMove(event));
-		this.area.addEventListener('pointerleave', () => this.#hover(null));
+		this.area.addEventListener('pointerleave', () => {
+			this.#pointer = null;
+			this.#hover(null);
+		});
 		this.area.addEventListener('click', (event) => this.#onClick(event));
 		this.#observer = new ResizeObserver(() => this.draw());
 		this.#observer.observe(this.area);
@@ -120,7 +126,7 @@ export class Stage {
 		else
 			this.graph = new Graph(state.inverted ? upTree(selection) : downTree(selection));
 		this.hovered = null;
-		this.tooltip.hide();
+		this.#isStale = true;
 		const tree = (wasCaller && this.callers ? this.callers : this.graph).tree;
 		const found = follow(tree, path);
 		this.selected = path.length > 0 && framesTo(found).length === path.length ? found : frame > 0 ? tree.root : null;
@@ -242,6 +248,17 @@ export class Stage {
 			this.#sayNothing(context);
 		if (this.graph.isMoving || this.callers?.isMoving)
 			this.draw();
+		else if (this.#isStale)
+			this.#lookAgain();
+	}
+
+	/** After a change below a pointer that stands still. */
+	#lookAgain() {
+		this.#isStale = false;
+		if (this.#pointer === null)
+			this.tooltip.hide();
+		else
+			this.#onMove(this.#pointer);
 	}
 
 	/** @param {CanvasRenderingContext2D} context */
@@ -270,6 +287,7 @@ export class Stage {
 
 	/** @param {PointerEvent} event */
 	#onMove(event) {
+		this.#pointer = event;
 		const { graph, box } = this.#boxUnder(event);
 
 		this.#hover(box?.node ?? null);
@@ -297,6 +315,7 @@ export class Stage {
 		if (!box || !graph)
 			return;
 		this.tooltip.hide();
+		this.#pointer = null;
 		if (box.isRest) {
 			this.#zoom(graph, /** @type {CallNode} */ (box.node.parent));
 			return;
@@ -314,6 +333,15 @@ export class Stage {
 		}
 		const { names } = this.store.profile;
 		this.store.set({ zoom: framesTo(node).map((frame) => names[frame]) });
+	}
+
+	async #copy() {
+		if (this.selected === null)
+			return false;
+		const isCopied = await copyText(stackText(this.treeOfSelected(), this.selected));
+
+		this.said.textContent = isCopied ? 'Stack copied' : 'The browser does not allow it';
+		return isCopied;
 	}
 
 	#zoomOut() {

@@ -14,7 +14,6 @@
  * @typedef {object} View
  * @property {string} id               its name in the URL
  * @property {string} title            on its tab
- * @property {string} [key]            the key that chooses it
  * @property {boolean} [fills]         it scrolls by itself: its element has the height that is left
  * @property {(store: Store) => boolean} [exists]   false: this profile has nothing for it, no tab
  * @property {(element: HTMLElement, store: Store) => Mounted} mount

@@ -21,7 +21,6 @@ import { altersSelection } from '../shell/store.js';
 export const flameView = {
 	id: 'flame',
 	title: 'Flame graph',
-	key: 'f',
 	fills: true,
 	mount(host, store) {
 		const legend = element('div', { class: 'legend' });
