@@ -177,28 +177,43 @@ static bool is_alike(const char *a, const char *b)
 	return *a == *b;
 }
 
+static bool read_file(const char *path, struct gg_buf *out)
+{
+	FILE *file = fopen(path, "r");
+	char part[4096];
+	size_t length;
+
+	if (file == NULL)
+		return false;
+	while ((length = fread(part, 1, sizeof(part), file)) > 0)
+		gg_buf_append(out, part, length);
+	fclose(file);
+	return true;
+}
+
+static bool write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	bool is_written;
+
+	if (file == NULL)
+		return false;
+	is_written = fputs(text, file) >= 0;
+	return fclose(file) == 0 && is_written;
+}
+
 TEST(the_page_is_tested_with_what_the_c_code_computes)
 {
 	const char *path = getenv("PAGE_TALLIES");
 	GG_CLEANUP(gg_buf_done) struct gg_buf made = { 0 }, kept = { 0 };
-	char part[4096];
-	size_t length;
-	FILE *file;
 
 	if (path == NULL)
 		SKIP("PAGE_TALLIES says where the file is");
 	append_cases(&made);
 	CHECK(!made.failed);
-	if (getenv("GG_TEST_WRITE") != NULL) {
-		file = fopen(path, "w");
-		CHECK(file != NULL && fputs(gg_buf_text(&made), file) >= 0 && fclose(file) == 0);
-	}
-	file = fopen(path, "r");
-	if (!CHECK_MSG(file != NULL, "%s: cannot be read", path))
-		return;
-	while ((length = fread(part, 1, sizeof(part), file)) > 0)
-		gg_buf_append(&kept, part, length);
-	fclose(file);
+	if (getenv("GG_TEST_WRITE") != NULL)
+		CHECK(write_file(path, gg_buf_text(&made)));
+	CHECK_MSG(read_file(path, &kept), "%s: cannot be read", path);
 	CHECK_MSG(is_alike(gg_buf_text(&made), gg_buf_text(&kept)),
 	          "%s is not what the C code computes: write it anew with GG_TEST_WRITE=1", path);
 }
