@@ -99,14 +99,35 @@ export function seriesOf(profile) {
 			return time > before ? value / ((time - before) / 1e9) : null;
 		});
 
+	const live = { estimate: column('live'), low: column('live_low'), high: column('live_high') };
+
+	endAsItWas(profile, live);
 	return {
 		seconds: times.map((time) => (time ?? 0) / 1e9),
-		live: column('live'),
-		low: column('live_low'),
-		high: column('live_high'),
+		live: live.estimate,
+		low: live.low,
+		high: live.high,
 		rss: column('rss'),
 		rate: rate('allocated'),
 		rateLow: rate('allocated_low'),
 		rateHigh: rate('allocated_high'),
 	};
+}
+
+/**
+ * At the very end the process is gone, and with it all that was live; what is told of the end is how it was then.
+ * Of several processes some ended long before: theirs is not to come back.
+ *
+ * @param {Profile} profile
+ * @param {Record<'estimate' | 'low' | 'high', (number | null)[]>} live
+ */
+function endAsItWas({ data, meta, binCount }, live) {
+	const end = meta.totals?.live_bytes;
+	const last = live.estimate.length - 1;
+
+	if (last < 1 || binCount < 2 || data.tables?.process?.row_count !== 1 || typeof end?.estimate !== 'number')
+		return;
+	live.estimate[last] = end.estimate;
+	live.low[last] = end.low;
+	live.high[last] = end.high;
 }

@@ -49,3 +49,16 @@ test('the rate is what was allocated, by the time since the point before', () =>
 	for (const [i, rate] of series.rate.entries())
 		assert.ok(i === 0 || (series.rateLow[i] <= rate && rate <= series.rateHigh[i]));
 });
+
+test('the last moment is that before the process ended, if there was one process', () => {
+	const one = structuredClone(data);
+
+	one.series.live[one.series.live.length - 1] = 0;
+	assert.equal(seriesOf(makeProfile(one)).live.at(-1), 0);
+	one.tables.process.row_count = 1;
+	const series = seriesOf(makeProfile(one));
+
+	assert.equal(series.live.at(-1), data.meta.totals.live_bytes.estimate);
+	assert.equal(series.high.at(-1), data.meta.totals.live_bytes.high);
+	assert.equal(one.series.live.at(-1), 0);
+});
