@@ -33,6 +33,7 @@ export { sizeClassOf } from './places.js';
  * @property {number} length
  * @property {boolean} hasTotal   false: self and total are the same
  * @property {boolean} isWholeRun it is not of the window, but of the whole run
+ * @property {string} metric     what it is of: the selection's, or, where lines and threads are not known by that, another
  * @property {Figure & { samples: number }} all  everything that is selected
  * @property {(row: number) => string} label
  * @property {(row: number) => string} detail   where it is; "" if there is nothing to say
@@ -186,6 +187,7 @@ function rowsOfCells(selection, by) {
 		length: shown.length,
 		hasTotal: isPlace,
 		isWholeRun: false,
+		metric: selection.metric,
 		all: figureOfAll(selection),
 		label: (i) => labelOfKey(profile, by, keys[shown[i]]),
 		detail: (i) => detailOfKey(profile, by, keys[shown[i]]),
@@ -249,12 +251,13 @@ function tableRow(profile, by, table, i) {
 /**
  * @param {Selection} selection
  * @param {Grouping} by
- * @param {Record<string, any>} metric the table's figures
+ * @param {string} name the metric's
  * @returns {Rows}
  */
-function rowsOfTable(selection, by, metric) {
+function rowsOfTable(selection, by, name) {
 	const { profile, unit } = selection;
 	const table = profile.data.tables[by];
+	const metric = table[name];
 	const sides = { self: metric.self, total: metric.total ?? metric.self };
 	/** @type {number[]} */
 	const samples = metric.samples;
@@ -268,6 +271,7 @@ function rowsOfTable(selection, by, metric) {
 		length: shown.length,
 		hasTotal: metric.total !== undefined,
 		isWholeRun: true,
+		metric: name,
 		all: figureOfAll(selection),
 		label: (i) => told[i].label,
 		detail: (i) => told[i].detail,
@@ -291,7 +295,7 @@ function rowsOfTable(selection, by, metric) {
 }
 
 /**
- * The figures of a table that say what the selection says, or undefined.
+ * The metric of a table that says what the selection says, or undefined.
  *
  * @param {Selection} selection
  * @param {Grouping} by
@@ -303,12 +307,10 @@ function wholeRun(selection, by) {
 	if (!table)
 		return undefined;
 	if (metric === 'peak' || (metric === 'live' && toEdge === profile.peakEdge))
-		return table.peak ?? undefined;
+		return table.peak ? 'peak' : undefined;
 	if (metric === 'allocated' && fromEdge === 0 && toEdge === profile.binCount)
-		return table.allocated;
-	if (metric === 'live' && toEdge === profile.binCount)
-		return table.live;
-	return undefined;
+		return 'allocated';
+	return metric === 'live' && toEdge === profile.binCount ? 'live' : undefined;
 }
 
 /**
@@ -319,20 +321,12 @@ function wholeRun(selection, by) {
  */
 export function rowsOf(selection, by, isFiltered = false) {
 	const { data } = selection.profile;
+	const metric = wholeRun(selection, by);
+	const isFolded = (data.folds?.nodes ?? 0) > (data.folds?.kept ?? 0);
 
-	if (by === 'line' || by === 'thread' || by === 'process') {
-		const metric = wholeRun(selection, by) ??
-			data.tables[by][selection.metric === 'live' ? 'live' : 'allocated'];
-
-		return rowsOfTable(selection, by, metric);
-	}
-	if (!isFiltered && (data.folds?.nodes ?? 0) > (data.folds?.kept ?? 0)) {
-		const metric = wholeRun(selection, by);
-
-		if (metric)
-			return rowsOfTable(selection, by, metric);
-	}
-	return rowsOfCells(selection, by);
+	if (FROM_TABLES.includes(by))
+		return rowsOfTable(selection, by, metric ?? (selection.metric === 'live' ? 'live' : 'allocated'));
+	return metric && isFolded && !isFiltered ? rowsOfTable(selection, by, metric) : rowsOfCells(selection, by);
 }
 
 /**

@@ -108,9 +108,20 @@ export const tableView = {
 			table.setAttribute('aria-rowcount', String(order.length + 1));
 			fill(says,
 				`${order.length}${order.length < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
-				rows.isWholeRun && isBrushed(store) && by !== 'function' &&
-					element('span', { class: 'warn' }, ' · of the whole run: these are not known for a window'),
+				rows.isWholeRun && element('span', { class: 'warn' }, wholeRunText(by)),
 				by === 'function' && ' · click: callers and callees');
+		}
+
+		/** Lines, threads and processes are known of the whole run alone. @param {Grouping} by */
+		function wholeRunText(by) {
+			const { metric, hide, focus } = store.state;
+			const isOther = rows.metric !== metric && !(rows.metric === 'peak' && metric === 'live');
+			const isPart = isBrushed(store) && metric !== 'peak' && rows.metric !== 'peak';
+
+			if (by === 'function' || !(isOther || isPart || hide.length > 0 || focus.length > 0))
+				return '';
+			return ` · of all that ${rows.metric === 'live' ? 'was live at the end' : rows.metric === 'peak' ? 'was live at the peak'
+				: 'was allocated'}, in the whole run: more is not known by ${GROUPING_TITLES[by].toLowerCase()}`;
 		}
 
 		/** @param {number} at position in the order */

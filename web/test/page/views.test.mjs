@@ -173,6 +173,10 @@ test('the table groups, filters, and leads to callers and callees', async () => 
 	assert.match(await firstRow(page), /made.*\/usr\/bin\/made/s);
 	await page.selectOption('.table-head select', 'thread');
 	assert.match(await firstRow(page), /thread 4711 of 4711/);
+	assert.doesNotMatch(await page.textContent('.table-head'), /not known/);
+	await page.locator('.switch button', { hasText: 'Freed' }).click();
+	assert.match(await page.textContent('.table-head'), /of all that was allocated, in the whole run: more is not known by thread/);
+	await page.locator('.switch button', { hasText: 'Allocated' }).click();
 	await page.selectOption('.table-head select', 'function');
 	await page.keyboard.press('Escape');
 	await page.locator('.search input').fill('parse');

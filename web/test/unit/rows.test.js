@@ -111,6 +111,9 @@ test('lines, threads and processes are told as of the whole run', () => {
 	const rows = rowsOf(select(profile, { ...STATE, metric: 'allocated', to: 5e8 }), 'thread');
 
 	assert.ok(rows.isWholeRun);
+	assert.equal(rows.metric, 'allocated');
+	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'freed' }), 'line').metric, 'allocated');
+	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'peak' }), 'line').metric, 'peak');
 	assert.equal(rows.length, 2);
 	assert.deepEqual(groupingsOf(profile).filter((by) => by !== 'kind'),
 		['function', 'line', 'file', 'module', 'size', 'thread', 'process']);
