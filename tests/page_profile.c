@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * page_profile hostile|large FILE - profiles that a page must survive: one whose names want to be markup,
- * and one of 100 000 stacks.
+ * and one of 100 000 stacks
+ * (PAGE_STACKS: of so many).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,11 +48,14 @@ static void make_hostile(const char *path)
 
 int main(int argc, char **argv)
 {
+	const char *wanted = getenv("PAGE_STACKS");
+	uint32_t stacks = wanted != NULL ? (uint32_t)strtoul(wanted, NULL, 10) : 100000;
+
 	if (argc != 3)
 		return 2;
 	if (strcmp(argv[1], "hostile") == 0)
 		make_hostile(argv[2]);
 	else
-		must(large_profile_make(argv[2], 100000, 100000, 32, &error));
+		must(large_profile_make(argv[2], stacks, stacks, 32, &error));
 	return 0;
 }

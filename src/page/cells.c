@@ -18,6 +18,8 @@
 #include "page/page_internal.h"
 #include "stats/rough.h"
 
+enum { CELLS_OF_CLASS = 16 };
+
 enum { CLASS_BITS = 20, BIN_BITS = 9, NODE_BITS = 64 - CLASS_BITS - 2 * BIN_BITS };
 
 _Static_assert(2 * (GG_PAGE_BINS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
@@ -50,7 +52,7 @@ struct cells {
 	const struct gg_page_tree *tree;
 	struct gg_map map; /* of classes */
 	struct class *classes;
-	size_t class_count, class_capacity;
+	size_t class_count, class_capacity, class_limit;
 	struct cell *cells;
 	size_t count;
 };
@@ -85,7 +87,7 @@ static uint32_t class_of(struct cells *cells, const struct class_key *key)
 		cells->classes = more;
 		cells->class_capacity = capacity;
 	}
-	if (cells->class_count >> CLASS_BITS != 0 ||
+	if (cells->class_count >= cells->class_limit ||
 	    gg_map_insert(&cells->map, hash, cells->class_count) < 0)
 		return UINT32_MAX;
 	cells->classes[cells->class_count] = (struct class){ .key = *key };
@@ -181,7 +183,7 @@ static uint64_t place(const struct cells *cells, const struct gg_page_pick *pick
 {
 	const struct gg_page_run *run = cells->run;
 	uint32_t count = run->bins.count;
-	uint32_t node = cells->tree->node_of[gg_model_stack_top(run->model, pick->stack)];
+	uint32_t node = cells->tree->node_of[pick->top];
 	uint32_t born = gg_page_bin(&run->bins, pick->born_ns);
 	uint32_t gone = gg_page_bin(&run->bins, pick->gone_ns);
 	bool is_light = cells->tree->nodes[node].light < 1e-3F;
@@ -231,7 +233,7 @@ static int fill(struct cells *cells)
 		uint64_t n = pick->coarse != NULL ? pick->coarse->sums.sample_count : 1;
 
 		if (class == UINT32_MAX)
-			return cells->class_count >> CLASS_BITS != 0 ? -E2BIG : -ENOMEM;
+			return cells->class_count >= cells->class_limit ? -E2BIG : -ENOMEM;
 		cells->cells[cells->count++] = (struct cell){
 			place(cells, pick, class),
 			n == 0 ? 1 : (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX),
@@ -308,8 +310,13 @@ static int write_cells(const struct cells *cells, struct gg_json *json)
 int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree, size_t cell_limit,
                         struct gg_json *json)
 {
-	struct cells cells = { .run = run, .tree = tree };
-	int code = fill(&cells);
+	struct cells cells = { .run = run, .tree = tree, .class_limit = (size_t)1 << CLASS_BITS };
+	int code;
+
+	/* A class has fifteen numbers, most of them long: it takes as much as so many cells. */
+	if (cell_limit > 0 && cell_limit / CELLS_OF_CLASS < cells.class_limit)
+		cells.class_limit = cell_limit / CELLS_OF_CLASS;
+	code = fill(&cells);
 
 	if (code == 0 && cell_limit > 0 && cells.count > cell_limit)
 		code = -E2BIG;

@@ -13,8 +13,15 @@
 
 static const struct gg_page_detail details[] = {
 	{ 400000, 0, 96, 0 }, /* as it is */
-	{ 30000, 0, 96, 0 },  { 30000, 8, 96, 0 }, { 20000, 4, 96, 12 }, { 12000, 2, 64, 8 },
-	{ 8000, 2, 64, 4 },   { 5000, 1, 48, 4 },  { 2000, 1, 32, 2 },
+	{ 30000, 0, 96, 0 },  /* what is too light to see goes, */
+	{ 30000, 8, 96, 0 },  /* sizes are rounded, */
+	{ 20000, 4, 96, 12 }, /* and times, where little was allocated */
+	{ 12000, 2, 64, 8 },  /* then everything */
+	{ 10000, 2, 64, 4 },  /* a little */
+	{ 8000, 1, 64, 4 },   /* more, */
+	{ 6000, 1, 48, 4 },   /* and more */
+	{ 4000, 1, 48, 2 },   /* until */
+	{ 2000, 1, 32, 2 },   /* it fits */
 };
 
 /* What a cell takes when it is packed: less than this only in profiles of few kinds of samples. */

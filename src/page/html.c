@@ -11,14 +11,15 @@
 #include "page/page_internal.h"
 
 /* assets.S, made by tools/embed_files. */
-extern const char gg_page_file[], gg_page_file_end[], gg_page_live[], gg_page_live_end[];
+extern const char gg_page_file[], gg_page_live[];
+extern const uint64_t gg_page_file_bytes, gg_page_live_bytes;
 
 static const char marker[] = "id=\"geiger-data\"></script>", attribute[] = "id=\"geiger-data\"";
 
 /* Where the element's own end begins; NULL: the built page has no such element. */
-static const char *find(const char *begin, const char *end, const char *what)
+static const char *find(const char *file, uint64_t bytes, const char *what)
 {
-	return memmem(begin, (size_t)(end - begin), what, strlen(what));
+	return memmem(file, bytes, what, strlen(what));
 }
 
 static int no_element(struct gg_error *error)
@@ -29,7 +30,7 @@ static int no_element(struct gg_error *error)
 
 int gg_page_html(const struct gg_buf *packed, struct gg_buf *out, struct gg_error *error)
 {
-	const char *at = find(gg_page_file, gg_page_file_end, marker);
+	const char *at = find(gg_page_file, gg_page_file_bytes, marker);
 
 	if (at == NULL)
 		return no_element(error);
@@ -37,7 +38,7 @@ int gg_page_html(const struct gg_buf *packed, struct gg_buf *out, struct gg_erro
 	gg_buf_reserve(out, gg_page_base_bytes() + packed->length / 3 * 4 + 8);
 	gg_buf_append(out, gg_page_file, (size_t)(at - gg_page_file));
 	gg_page_base64(packed->data, packed->length, out);
-	gg_buf_append(out, at, (size_t)(gg_page_file_end - at));
+	gg_buf_append(out, at, (size_t)(gg_page_file + gg_page_file_bytes - at));
 	return out->failed ? gg_error_set_errno(error, ENOMEM, "page", NULL) : 0;
 }
 
@@ -45,7 +46,7 @@ int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out, stru
 {
 	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "0123456789/?=&.-_%";
-	const char *at = find(gg_page_live, gg_page_live_end, marker);
+	const char *at = find(gg_page_live, gg_page_live_bytes, marker);
 
 	if (at == NULL)
 		return no_element(error);
@@ -54,20 +55,20 @@ int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out, stru
 	at += strlen(attribute);
 	gg_buf_append(out, gg_page_live, (size_t)(at - gg_page_live));
 	gg_buf_printf(out, " data-source=\"%s\"%s", source, is_live ? " data-live=\"1\"" : "");
-	gg_buf_append(out, at, (size_t)(gg_page_live_end - at));
+	gg_buf_append(out, at, (size_t)(gg_page_live + gg_page_live_bytes - at));
 	return out->failed ? gg_error_set_errno(error, ENOMEM, "page", NULL) : 0;
 }
 
 int gg_page_policy(struct gg_buf *out, struct gg_error *error)
 {
 	static const char before[] = "http-equiv=\"Content-Security-Policy\" content=\"";
-	const char *at = find(gg_page_live, gg_page_live_end, before), *end;
+	const char *at = find(gg_page_live, gg_page_live_bytes, before), *end;
 
 	if (at == NULL)
 		return gg_error_set(error, -EBADMSG, "page", "Build web/dist again.",
 		                    "the built page has no content security policy");
 	at += strlen(before);
-	end = memchr(at, '"', (size_t)(gg_page_live_end - at));
+	end = memchr(at, '"', (size_t)(gg_page_live + gg_page_live_bytes - at));
 	if (end == NULL)
 		end = at;
 	gg_buf_append(out, at, (size_t)(end - at));
@@ -76,5 +77,5 @@ int gg_page_policy(struct gg_buf *out, struct gg_error *error)
 
 size_t gg_page_base_bytes(void)
 {
-	return (size_t)(gg_page_file_end - gg_page_file);
+	return gg_page_file_bytes;
 }

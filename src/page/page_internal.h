@@ -82,7 +82,8 @@ struct gg_page_bins {
 
 /* A sample or a coarse row, as the page knows it. */
 struct gg_page_pick {
-	uint32_t stack, kind;
+	uint32_t top; /* of its stack (gg_model_stack_top) */
+	uint32_t kind;
 	int64_t born_ns, gone_ns; /* gone_ns: its end, also of what was kept */
 	bool is_inherited, is_kept;
 	const struct gg_model_sample *sample; /* one of the two */

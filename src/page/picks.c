@@ -32,12 +32,13 @@ uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
 }
 
 /* Sums count as ask.h has it: allocated when all of them were, live from then on. */
-static void take_coarse(struct gg_page_pick *pick, const struct gg_coarse *coarse)
+static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
+                        const struct gg_coarse *coarse)
 {
 	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
 
 	pick->coarse = coarse;
-	pick->stack = coarse->stack;
+	pick->top = gg_model_stack_top(model, coarse->stack);
 	if (coarse->to_ns == GG_TIME_NONE) {
 		pick->born_ns = coarse->from_ns + bucket;
 		pick->gone_ns = GG_TIME_NONE;
@@ -67,12 +68,12 @@ static void collect(const struct gg_model_sample *sample, const struct gg_coarse
 	if (collecting->at++ >= collecting->capacity)
 		return;
 	if (coarse != NULL) {
-		take_coarse(pick, coarse);
+		take_coarse(pick, collecting->run->model, coarse);
 		return;
 	}
 	/* What is handed in is a copy; the block's first sample is the model's own. */
 	pick->sample = gg_model_samples(collecting->run->model, &count) + sample->block;
-	pick->stack = sample->stack;
+	pick->top = gg_model_stack_top(collecting->run->model, sample->stack);
 	pick->kind = sample->kind;
 	pick->born_ns = sample->alloc_ns;
 	pick->gone_ns = sample->free_ns;

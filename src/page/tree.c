@@ -130,7 +130,7 @@ static int build_whole(struct gg_page_whole *whole)
 		return -ENOMEM;
 	memset(whole->node_of, 0xff, (stacks + 1) * sizeof(uint32_t));
 	for (size_t i = 0; i < run->pick_count; i++) {
-		uint32_t top = gg_model_stack_top(run->model, run->picks[i].stack);
+		uint32_t top = run->picks[i].top;
 		uint32_t node = whole->node_of[top];
 
 		if (node == UINT32_MAX)
