@@ -198,7 +198,8 @@ static void close_side(struct side *side)
 	free(side->ends);
 }
 
-static void add_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
+/* Its tallies must not be on the stack at each depth of the walk. */
+static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
 {
 	const struct gg_tree_node *a = before == NO_NODE ? NULL : &both->before.tree->nodes[before];
 	const struct gg_tree_node *b = after == NO_NODE ? NULL : &both->after.tree->nodes[after];

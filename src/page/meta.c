@@ -29,7 +29,10 @@ static void write_totals(const struct gg_page_run *run, const struct gg_summary 
 	else
 		gg_json_text(json, "peak_bytes", NULL);
 	gg_json_close(json);
-	gg_json_number(json, "peak_at_ns", summary->has_peak ? (double)summary->peak_ns : NAN);
+	gg_json_number(json, "peak_at_ns",
+	               summary->has_peak && summary->peak_ns != GG_TIME_NONE
+	                       ? (double)summary->peak_ns
+	                       : NAN);
 }
 
 static void write_bytes(struct gg_json *json, const char *name, double bytes)

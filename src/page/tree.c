@@ -14,12 +14,13 @@
 #include <string.h>
 
 #include "page/page_internal.h"
+#include "profile/tree.h"
 #include "stats/weight.h"
 
 enum { SUM_COUNT = 6 };
 
 struct whole_node {
-	uint32_t parent, function;
+	uint32_t parent, function, depth;
 	float sums[SUM_COUNT];
 	float share;          /* the largest of its sums' shares of the whole */
 	uint32_t first, next; /* children that stay, and siblings */
@@ -35,6 +36,8 @@ struct gg_page_whole {
 	struct gg_map children; /* (parent, function) */
 	uint32_t *node_of;      /* of each stack; UINT32_MAX: none yet */
 	float *selfs;           /* of each node, the largest share of what ends there */
+	uint32_t *chain;        /* stacks whose nodes are to be made */
+	size_t chain_capacity;
 	double totals[SUM_COUNT];
 };
 
@@ -57,34 +60,64 @@ static uint32_t child_of(struct gg_page_whole *whole, uint32_t parent, uint32_t 
 	}
 	if (whole->count > 0 && gg_map_put(&whole->children, key, whole->count) < 0)
 		return UINT32_MAX;
-	whole->nodes[whole->count] = (struct whole_node){ .parent = parent, .function = function };
+	whole->nodes[whole->count] = (struct whole_node){
+		.parent = parent,
+		.function = function,
+		.depth = whole->count == 0 ? 0 : whole->nodes[parent].depth + 1,
+	};
 	return (uint32_t)whole->count++;
 }
 
-/* The node of a stack that is its own top.  Callers are done first, without recursion. */
+/* Stacks between this one and the nearest caller that has its node already: the innermost first. */
+static bool find_chain(struct gg_page_whole *whole, uint32_t stack, size_t *ret_length,
+                       uint32_t *ret_caller)
+{
+	const struct gg_model *model = whole->run->model;
+	size_t length = 0;
+
+	for (; stack != 0 && whole->node_of[stack] == UINT32_MAX;
+	     stack = gg_model_stack_parent(model, stack)) {
+		if (length == whole->chain_capacity) {
+			size_t capacity = length == 0 ? 256 : length * 2;
+			uint32_t *more = reallocarray(whole->chain, capacity, sizeof(*more));
+
+			if (more == NULL)
+				return false;
+			whole->chain = more;
+			whole->chain_capacity = capacity;
+		}
+		whole->chain[length++] = stack;
+	}
+	*ret_length = length;
+	*ret_caller = stack;
+	return true;
+}
+
+/*
+ * The node of a stack that is its own top, made with all of its callers; UINT32_MAX when memory is out.
+ * What is called from the deepest node that there may be counts as its own.
+ */
 static uint32_t node_of(struct gg_page_whole *whole, uint32_t stack)
 {
 	const struct gg_model *model = whole->run->model;
-	uint32_t chain[64], length = 0, at = stack, node;
+	uint32_t caller, node;
+	size_t length;
 
-	while (at != 0 && whole->node_of[at] == UINT32_MAX && length < 64) {
-		chain[length++] = at;
-		at = gg_model_stack_parent(model, at);
-	}
-	if (at != 0 && whole->node_of[at] == UINT32_MAX)
-		node = node_of(whole, at); /* 64 frames further out */
-	else
-		node = at != 0 ? whole->node_of[at] : 0;
 	if (stack == 0) /* an empty stack has the unknown place */
 		return child_of(whole, 0, 0);
+	if (!find_chain(whole, stack, &length, &caller))
+		return UINT32_MAX;
+	node = caller != 0 ? whole->node_of[caller] : 0;
 	while (length > 0 && node != UINT32_MAX) {
 		size_t count;
 		const struct gg_model_place *places;
 
-		places = gg_model_stack_places(model, chain[--length], &count);
-		while (count > 0 && node != UINT32_MAX)
+		stack = whole->chain[--length];
+		places = gg_model_stack_places(model, stack, &count);
+		while (count > 0 && node != UINT32_MAX &&
+		       whole->nodes[node].depth < GG_TREE_MAX_DEPTH)
 			node = child_of(whole, node, places[--count].function);
-		whole->node_of[chain[length]] = node;
+		whole->node_of[stack] = node;
 	}
 	return node;
 }
@@ -301,6 +334,7 @@ void gg_page_whole_free(struct gg_page_whole *whole)
 	free(whole->nodes);
 	free(whole->node_of);
 	free(whole->selfs);
+	free(whole->chain);
 	gg_map_done(&whole->children);
 	free(whole);
 }

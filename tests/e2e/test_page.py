@@ -173,6 +173,15 @@ def check_numbers(folder):
 def check_diff(folder, path):
     before = os.path.join(folder, "before.geiger")
     geiger("merge", path, "-o", before)
+    _, data = page(before)
+    cells = Cells(data)
+    check(
+        "a merged profile, which has sums and no samples, is shown",
+        *compare_sums("live", cells.live(cells.bins), report(before)),
+        *compare_sums("allocated", cells.allocated(0, cells.bins), report(before, "--metric", "allocated")),
+        *compare_table(data, before, "live"),
+        "leaks of sums without times" if data["leaks"] is not None else None,
+    )
     with sqlite3.connect(before) as profile:  # twice as much of one size as there was
         profile.execute("update coarse set bytes = bytes / 2, size = size / 2 where id % 2")
     _, data = page(path, "--diff", before)
@@ -238,6 +247,29 @@ def check_hostile(folder):
     )
 
 
+def check_deep(folder, made):
+    """Stacks that a damaged or hostile file makes as deep as it likes; and a profile of nothing."""
+    path = os.path.join(folder, "deep.geiger")
+    pathlib.Path(path).write_bytes(pathlib.Path(made).read_bytes())
+    with sqlite3.connect(path) as profile:
+        last, frame = profile.execute("select max(id), (select min(id) from frame) from stack").fetchone()
+        rows = ((last + i, last + i - 1, frame) for i in range(1, 200_001))
+        profile.executemany("insert into stack values(?, ?, ?)", rows)
+        profile.execute("update sample set stack = ? where id % 2", (last + 200_000,))
+    _, data = page(path)
+    cells = Cells(data)
+    check(
+        "no stack is too deep",
+        None if max(data["nodes"]["depth"]) == 2048 else f"depth {max(data['nodes']['depth'])}",
+        *compare_sums("live", cells.live(cells.bins), report(path)),
+    )
+    with sqlite3.connect(path) as profile:
+        profile.execute("delete from sample")
+        profile.execute("delete from coarse")
+    _, data = page(path)
+    check("a profile of nothing is a page of nothing", None if len(data["nodes"]["depth"]) == 1 else "nodes")
+
+
 def check_large(folder):
     path = os.path.join(folder, "large.geiger")
     subprocess.run([os.environ["PAGE_PROFILE"], "large", path], check=True)
@@ -267,6 +299,7 @@ with tempfile.TemporaryDirectory() as scratch:
     made = check_numbers(scratch)
     check_diff(scratch, made)
     check_hostile(scratch)
+    check_deep(scratch, made)
     check_large(scratch)
     check_refusals(scratch, made)
 sys.exit(failed > 0)
