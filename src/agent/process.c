@@ -286,6 +286,8 @@ static void apply_begin(const struct gg_agent_begin *begin)
 		options->region.max_frames = begin->max_frames;
 	if (begin->set_active)
 		options->region.active = begin->active;
+	if (begin->triggers != NULL)
+		gg_trigger_set(begin->triggers);
 }
 
 /* `asked`: by the program, which is told why not, instead of the user; else NULL. */
@@ -295,8 +297,9 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	int status = 0;
 
 	gg_options_read(&gg_process.options);
-	gg_dump_options_read(&gg_process.options);
 	apply_begin(begin);
+	/* Where the environment asks for dumps, it has the last word. */
+	gg_dump_options_read(&gg_process.options);
 	if (asked != NULL)
 		apply(asked);
 	gg_process.pid = (uint32_t)getpid();

@@ -35,11 +35,11 @@ static bool is_asked_for_elsewhere(void)
 
 void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent_begin *begin)
 {
+	static struct gg_agent_triggers triggers;
 	static const struct gg_history_wish classes = { .set_classes = true, .classes = true };
 	const struct gg_settings *s = gg_settings_with(agent);
 
-	if (s == NULL || s->agent == NULL ||
-	    begin->bytes < offsetof(struct gg_agent_begin, max_frames) + sizeof(uint32_t))
+	if (s == NULL || s->agent == NULL || begin->bytes < sizeof(*begin))
 		return;
 	if (!s->conf.prof) {
 		begin->waits = !is_asked_for_elsewhere();
@@ -53,6 +53,8 @@ void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent
 	}
 	if (!is_set("GEIGER_MAX_FRAMES"))
 		begin->max_frames = s->conf.prof_bt_max;
+	gg_profile_triggers(&triggers);
+	begin->triggers = &triggers;
 	if (s->conf.prof_recent_alloc_max != 0)
 		gg_profile_set_recent(s->conf.prof_recent_alloc_max);
 	if (s->conf.prof_stats)

@@ -9,21 +9,19 @@ int gg_ctl_prof_active(const struct gg_call *call)
 {
 	const struct gg_settings *s = gg_settings();
 	struct gg_agent_settings now = { .is_active = false };
-	struct gg_agent_wish wish = { .set_active = true };
 	int status = gg_profile_there();
+	bool wish = false;
 
 	if (status == 0)
-		status = gg_call_take(call, &wish.active, sizeof(wish.active));
+		status = gg_call_take(call, &wish, sizeof(wish));
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
 		s->agent->look(&now);
-	if (call->new != NULL && !s->conf.prof && wish.active)
+	if (call->new != NULL && !s->conf.prof && wish)
 		return ENOENT;
-	if (call->new != NULL && s->conf.prof) {
-		s->agent->change(&wish);
-		s->agent->look_now();
-	}
+	if (call->new != NULL && s->conf.prof)
+		gg_profile_set_active(wish);
 	return gg_call_give_bool(call, now.is_active);
 }
 

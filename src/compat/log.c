@@ -65,13 +65,15 @@ static void keep_piece(void *context, const char *piece)
 
 static void name_file(void)
 {
+	char prefix[GG_AGENT_PREFIX_MAX];
 	struct gg_text text;
 
+	gg_profile_prefix(prefix);
 	text.write = keep_piece;
 	text.context = path;
 	text.used = 0;
 	path[0] = '\0';
-	gg_text_add(&text, gg_profile_prefix());
+	gg_text_add(&text, prefix);
 	gg_text_add(&text, ".");
 	gg_text_number(&text, (uint64_t)getpid());
 	gg_text_add(&text, ".");

@@ -29,8 +29,13 @@ int gg_profile_dump(const char *path);
 /* How many samples are to be remembered: -1: as many as can be.  0, -ENOMEM. */
 int gg_profile_set_recent(int64_t most);
 
+void gg_profile_set_active(bool wish);
+
+/* Dumps as the options have them: prefix, intervals, high-water marks, the end. */
+void gg_profile_triggers(struct gg_agent_triggers *ret_triggers);
+
 /* Of the names of dumps. */
-const char *gg_profile_prefix(void);
+void gg_profile_prefix(char prefix[GG_AGENT_PREFIX_MAX]);
 
 bool gg_profile_gdump(void);
 void gg_profile_set_gdump(bool wish);

@@ -30,7 +30,7 @@ static const struct gg_agent_interface *fitting(const struct gg_agent_interface 
 {
 	/* The last one of the functions that nothing can do without. */
 	if (agent == NULL || agent->version != GG_AGENT_INTERFACE_VERSION ||
-	    !GG_SETTINGS_AGENT_HAS(agent, dump_reset))
+	    !GG_SETTINGS_AGENT_HAS(agent, look_triggers))
 		return NULL;
 	return agent;
 }

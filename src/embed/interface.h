@@ -68,7 +68,8 @@ struct gg_agent_begin {
 	bool waits;     /* nothing is recorded until the program asks: start() */
 	bool set_active, active;
 	uint64_t interval_bytes;
-	uint32_t max_frames; /* of a stack */
+	uint32_t max_frames;                      /* of a stack */
+	const struct gg_agent_triggers *triggers; /* NULL: as the environment says */
 };
 
 struct gg_agent_interface;

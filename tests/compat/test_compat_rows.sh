@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_rows.sh PROGRAM AGENT COMPAT - every row of mallctl() is asked in every way, errors included,
+# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT - every row of mallctl() is asked in every way, errors included,
 # by a program that knows jemalloc's header alone: under libjemalloc2, whose build for Debian has the
-# profiler, and over glibc under the agent.  The answers are the same, line by line.
+# profiler, and over glibc under the agent.  The answers are the same, line by line; and so are those that a
+# program gets which steers the profiler as it runs, with every allocation a sample.
 . tests/test.sh
 
-program=$1 agent=$2 compat=$3
+program=$1 phases=$2 agent=$3 compat=$4
 jemalloc=libjemalloc.so.2
 export GEIGER_DIR=$scratch/regions
 mkdir "$GEIGER_DIR"
@@ -43,6 +44,14 @@ same_answers() {
 	[[ $? == 0 && $(wc -l <"$scratch/ours") -gt 600 ]]
 }
 
+same_phases() {
+	local conf=prof:true,lg_prof_sample:0,prof_accum:true,prof_stats:true
+	mkdir -p "$scratch/phases"
+	MALLOC_CONF=$conf LD_PRELOAD=$jemalloc "$phases" "$scratch/phases" >"$scratch/theirs"
+	MALLOC_CONF=$conf LD_PRELOAD=$agent:$compat "$phases" "$scratch/phases" >"$scratch/ours"
+	diff "$scratch/theirs" "$scratch/ours" && [[ $(wc -l <"$scratch/ours") -gt 20 ]]
+}
+
 # Without the agent nobody profiles: as a jemalloc says that was built without its profiler.
 alone_it_has_no_profiler() {
 	local answers
@@ -55,7 +64,8 @@ alone_it_has_no_profiler() {
 # What the program hears of names that are not ours is the jemalloc's own answer.
 jemalloc_answers_what_is_its_own() {
 	local theirs
-	theirs=$(MALLOC_CONF=prof:true LD_PRELOAD=$jemalloc "$program" "$scratch" | head -300)
+	theirs=$(cd "$scratch" && MALLOC_CONF=prof:true LD_PRELOAD=$jemalloc "$program" "$scratch" |
+		head -300)
 	diff <(echo "$theirs") <(cd "$scratch" && MALLOC_CONF=prof:true GEIGER_LOG=/dev/null \
 		LD_PRELOAD=$agent:$compat:$jemalloc "$program" "$scratch" | head -300)
 }
@@ -72,6 +82,7 @@ check mallctl_answers_as_jemalloc_with_all_it_can_have same_answers \
 	prof:true,prof_thread_active_init:false,lg_prof_sample:100,prof_gdump:true,prof_accum:true,prof_sys_thread_name:true,prof_prefix:pre,prof_stats:true
 check mallctl_answers_as_jemalloc_that_looks_for_leaks same_answers \
 	prof_leak:true,prof_final:true,prof_prefix:pre
+check switches_threads_classes_history_and_resets_do_what_they_do_with_jemalloc same_phases
 check without_the_agent_there_is_no_profiler alone_it_has_no_profiler
 check a_jemalloc_that_profiles_answers_by_itself jemalloc_answers_what_is_its_own
 finish
