@@ -178,7 +178,10 @@ static int begin_log(void)
 	}
 	for (uint64_t i = 0, used = gg_load_relaxed(&log_count); i < used && i < GG_HISTORY_LOG_MAX;
 	     i++)
-		entries[i].record.id = 0;
+		if (hold(&entries[i])) {
+			entries[i].record.id = 0;
+			let(&entries[i]);
+		}
 	gg_store_relaxed(&log_count, 0);
 	return 0;
 }
