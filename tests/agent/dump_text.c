@@ -31,8 +31,8 @@ static void read_thread(const char *line, struct dump_text *text)
 		return;
 	add(&text->threads, &amount);
 	text->thread_count++;
-	snprintf(text->last_thread, sizeof(text->last_thread), "%s",
-	         name[1] == ' ' ? name + 2 : "");
+	snprintf(text->names + strlen(text->names), sizeof(text->names) - strlen(text->names),
+	         "%s;", name[1] == ' ' ? name + 2 : "");
 }
 
 static void read_line(const char *line, struct dump_text *text, bool *is_head)

@@ -17,8 +17,8 @@ struct dump_text {
 	struct dump_text_amount stacks;  /* all of them together */
 	struct dump_text_amount threads; /* those of the head together */
 	unsigned stack_count, thread_count;
-	char last_thread[64]; /* its name */
-	bool is_whole;        /* the head, stacks, and mappings up to an end of a line */
+	char names[256]; /* of the threads, each with a ";" */
+	bool is_whole;   /* the head, stacks, and mappings up to an end of a line */
 };
 
 /* False: it cannot be read. */

@@ -140,7 +140,8 @@ TEST(the_final_dump_is_all_there_was)
 	CHECK(text.interval == 1 && text.thread_count == 3 && text.stack_count >= 2);
 	CHECK(text.stacks.bytes == text.total.bytes && text.stacks.count == text.total.count);
 	CHECK(text.threads.bytes == text.total.bytes);
-	CHECK(strcmp(text.last_thread, "dump_program") == 0);
+	CHECK_MSG(strcmp(text.names, "dump_program;dump_program;dump_program;") == 0, "%s",
+	          text.names);
 }
 
 TEST(gperftools_form_says_the_same)

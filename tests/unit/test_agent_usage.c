@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a control group has of its limit, by files as the kernel has them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/usage.h"
+#include "test.h"
+
+static char root[] = "/tmp/geiger-test-XXXXXX";
+static char command[200];
+
+static void remove_root(void)
+{
+	snprintf(command, sizeof(command), "rm -r '%s'", root);
+	if (system(command) != 0)
+		perror(root);
+}
+
+static void put(const char *name, const char *text)
+{
+	char path[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "w");
+	if (!CHECK(file != NULL))
+		return;
+	fputs(text, file);
+	fclose(file);
+}
+
+static void make(const char *folder)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/%s", root, folder);
+	CHECK(mkdir(path, 0700) == 0);
+}
+
+static uint32_t percent(void)
+{
+	char membership[200];
+
+	snprintf(membership, sizeof(membership), "%s/membership", root);
+	return gg_usage_cgroup_percent(root, membership);
+}
+
+TEST(the_fullest_of_a_group_and_those_above_it_counts)
+{
+	if (!CHECK(mkdtemp(root) != NULL))
+		return;
+	atexit(remove_root);
+	make("a");
+	make("a/b");
+	put("membership", "0::/a/b\n");
+	CHECK(percent() == 0);
+	put("a/b/memory.current", "500\n");
+	put("a/b/memory.max", "max\n");
+	CHECK(percent() == 0);
+	put("a/memory.current", "750\n");
+	put("a/memory.max", "1000\n");
+	CHECK(percent() == 75);
+	put("a/b/memory.max", "550\n");
+	CHECK(percent() == 90);
+	put("a/b/memory.current", "1100\n");
+	CHECK(percent() == 200);
+}
+
+TEST(a_container_sees_its_own_at_the_root)
+{
+	put("membership", "0::/docker/4711\n");
+	put("memory.current", "10\n");
+	put("memory.max", "1000\n");
+	CHECK(percent() == 1);
+	put("membership", "0::/\n");
+	CHECK(percent() == 1);
+}
+
+TEST(version_1_has_other_names)
+{
+	make("memory");
+	make("memory/a");
+	put("membership", "12:cpu,cpuacct:/a\n3:memory:/a\n1:name=systemd:/x\n");
+	put("memory/a/memory.usage_in_bytes", "400\n");
+	put("memory/a/memory.limit_in_bytes", "800\n");
+	CHECK(percent() == 50);
+	/* No limit is a large number there. */
+	put("memory/a/memory.limit_in_bytes", "9223372036854771712\n");
+	CHECK(percent() == 0);
+}
+
+TEST(what_is_no_membership_is_nothing)
+{
+	put("membership", "what\n:\n::\n0:");
+	CHECK(percent() <= 1);
+	CHECK(gg_usage_cgroup_percent(root, "/nowhere") == 0);
+	CHECK(gg_usage_cgroup_percent("/nowhere", "/proc/self/cgroup") == 0);
+}
+
+TEST(this_process_has_memory)
+{
+	CHECK(gg_usage_rss_bytes() > 100000 && gg_usage_rss_bytes() < UINT64_C(1) << 40);
+}
