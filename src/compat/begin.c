@@ -3,7 +3,7 @@
  * begin - what the agent asks before it starts.
  *
  * Who preloads libgeiger-compat has jemalloc's or gperftools' options mean here what they mean there:
- * without one of them nothing is recorded, and no region is made.  Under `geiger record`, and where
+ * without one of them nothing is recorded, and no region is made.  If both are there jemalloc's count.  Under `geiger record`, and where
  * GEIGER_ACTIVE says so, there is a recording all the same.
  *
  *   sampling interval   lg_prof_sample, where it was given; else GEIGER_INTERVAL; else 2^19
@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "compat/gperftools.h"
 #include "compat/log.h"
 #include "compat/profile.h"
 #include "compat/settings.h"
@@ -42,7 +43,7 @@ void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent
 	if (s == NULL || s->agent == NULL || begin->bytes < sizeof(*begin))
 		return;
 	if (!s->conf.prof) {
-		begin->waits = !is_asked_for_elsewhere();
+		begin->waits = !gg_gperftools_begin(begin) && !is_asked_for_elsewhere();
 		return;
 	}
 	if (s->conf.has_sample)
