@@ -150,7 +150,9 @@ static int reset(void)
 
 	if (status < 0)
 		return status;
-	gg_gather_done(&base.gather); /* a child's copy of its parent's, too */
+	/* A parent's stays in its child: it may have been copied while it was being replaced. */
+	if (base.generation == generation())
+		gg_gather_done(&base.gather);
 	base.gather = allocated;
 	base.from_id = from_id;
 	base.generation = generation();

@@ -37,14 +37,14 @@ bool gg_region_scan_live(const struct gg_region *region, uint32_t live,
 }
 
 /* Acquire, each word: pairs with gg_put_words(), so who sees one of a record's words sees who owns the row. */
-static void load_words(void *to, const void *from, size_t bytes)
+static void load_sums_once(struct gg_sums *ret_sums, const struct gg_sums *from)
 {
-	uint64_t words[sizeof(struct gg_sums) / sizeof(uint64_t)];
-	const uint64_t *source = from;
+	const uint64_t *source = (const uint64_t *)(const void *)from;
+	uint64_t words[sizeof(*from) / sizeof(uint64_t)];
 
-	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+	for (size_t i = 0; i < GG_COUNT(words); i++)
 		words[i] = gg_load_acquire(&source[i]);
-	memcpy(to, words, bytes);
+	memcpy(ret_sums, words, sizeof(words));
 }
 
 static uint32_t owner_of(const struct gg_region *region, uint32_t row)
@@ -63,9 +63,9 @@ static bool load_sums(const struct gg_region *region, uint32_t row, const struct
 {
 	struct gg_sums again;
 
-	load_words(ret_sums, from, sizeof(*ret_sums));
+	load_sums_once(ret_sums, from);
 	*ret_owner = owner_of(region, row);
-	load_words(&again, from, sizeof(again));
+	load_sums_once(&again, from);
 	return memcmp(ret_sums, &again, sizeof(again)) == 0;
 }
 
@@ -84,7 +84,7 @@ static bool settle(const struct gg_region *region, uint32_t row, uint32_t owner,
 	where = gg_load_acquire((const uint64_t *)(const void *)&slot->live); /* and the row */
 	if ((state & GG_ANNOUNCED_MASK) == kind && (uint32_t)(where >> 32) == row)
 		from = &slot->sums;
-	load_words(ret_sums, from, sizeof(*ret_sums));
+	load_sums_once(ret_sums, from);
 	return gg_load_acquire(&slot->state) == state && owner_of(region, row) == owner;
 }
 

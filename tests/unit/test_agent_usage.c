@@ -26,10 +26,7 @@ static void put(const char *name, const char *text)
 
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	file = fopen(path, "w");
-	if (!CHECK(file != NULL))
-		return;
-	fputs(text, file);
-	fclose(file);
+	CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
 static void make(const char *folder)
