@@ -131,9 +131,7 @@ int gg_ctl_recent_dump(const struct gg_call *call)
 		return status;
 	if (writer.write == NULL)
 		return EINVAL;
-	text.write = writer.write;
-	text.context = writer.context;
-	text.used = 0;
+	gg_text_begin(&text, writer.write, writer.context);
 	add_all(&text);
 	gg_text_flush(&text);
 	return 0;

@@ -69,9 +69,7 @@ static void name_file(void)
 	struct gg_text text;
 
 	gg_profile_prefix(prefix);
-	text.write = keep_piece;
-	text.context = path;
-	text.used = 0;
+	gg_text_begin(&text, keep_piece, path);
 	path[0] = '\0';
 	gg_text_add(&text, prefix);
 	gg_text_add(&text, ".");
@@ -290,9 +288,7 @@ static bool write_file(void)
 
 	if (file.fd < 0)
 		return false;
-	text.write = write_piece;
-	text.context = &file;
-	text.used = 0;
+	gg_text_begin(&text, write_piece, &file);
 	done = count_all(&n) && write_all(&text, &n);
 	if (n.threads != NULL)
 		munmap(n.threads, THREADS_MAX * sizeof(uint32_t));

@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+void gg_text_begin(struct gg_text *text, void (*write)(void *context, const char *piece),
+                   void *context)
+{
+	text->write = write;
+	text->context = context;
+	text->used = 0;
+	text->last = '\0';
+}
+
 void gg_text_flush(struct gg_text *text)
 {
 	if (text->used == 0)

@@ -2,8 +2,9 @@
 /*
  * text - JSON and other text, in pieces, without an allocation.
  *
- *   struct gg_text text = { .write = write_cb, .context = opaque };
+ *   struct gg_text text;
  *
+ *   gg_text_begin(&text, write_cb, opaque);
  *   gg_text_add(&text, "{\"size\":");
  *   gg_text_number(&text, 4711);
  *   gg_text_flush(&text);
@@ -25,6 +26,8 @@ struct gg_text {
 	char buffer[GG_TEXT_BUFFER];
 };
 
+void gg_text_begin(struct gg_text *text, void (*write)(void *context, const char *piece),
+                   void *context);
 void gg_text_add(struct gg_text *text, const char *piece);
 void gg_text_number(struct gg_text *text, uint64_t number);
 void gg_text_signed(struct gg_text *text, int64_t number);

@@ -30,7 +30,7 @@ struct totals {
 	long long live_count, live_bytes, all_count, all_bytes;
 };
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
 	printf("%s failed\n", what);
 	fflush(stdout);
@@ -53,9 +53,9 @@ static void read_file(void)
 	int fd = open(path, O_RDONLY);
 	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
+	text[length > 0 ? length : 0] = '\0';
 	if (length < 0)
 		fail("reading a file");
-	text[length] = '\0';
 	close(fd);
 }
 
