@@ -61,9 +61,14 @@ static const struct gg_command *find_in(const struct gg_command *const *list, co
 	}
 	if (nearest.name != NULL)
 		snprintf(advice, sizeof(advice), "Did you mean '%s'?", nearest.name);
-	else
-		snprintf(advice, sizeof(advice), "'geiger help%s%s' lists the commands.",
-		         family != NULL ? " " : "", family != NULL ? family->name : "");
+	else if (family != NULL)
+		snprintf(advice, sizeof(advice), "'geiger help %s' lists the commands.",
+		         family->name);
+	else /* likely the name of a program */
+		snprintf(
+			advice, sizeof(advice),
+			"'geiger record %.60s' would profile it; 'geiger help' lists the commands.",
+			word);
 	gg_error_set(error, -EINVAL, family != NULL ? family->name : NULL, advice,
 	             "unknown command '%s'", word);
 	return NULL;

@@ -63,6 +63,9 @@ TEST(help_for_a_command_is_the_same_however_it_is_asked_for)
 
 TEST(unknown_names_get_the_nearest_known_one_and_status_2)
 {
+	expect("sqlite3", 2, "",
+	       "geiger: unknown command 'sqlite3'. 'geiger record sqlite3' would profile it; "
+	       "'geiger help' lists the commands.\n");
 	expect("hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
 	expect("help hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
 	expect("--versoin", 2, "",
