@@ -222,24 +222,21 @@ static void put_free(struct gg_thread_block *block, void *p, uint64_t id)
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
-	struct gg_region_sample live;
-	bool learns = gg_plan_is_on(), watches = gg_load_relaxed(&gg_calls.watches_frees) != 0;
-	bool is_known = false;
+	struct gg_region_sample freed;
+	bool is_told = gg_history_wants_frees();
 
 	/* Of every 100 that the filter lets pass one is none (filter.h). */
-	if (gg_process.options.free_stacks || learns || watches || gg_history_wants_frees())
-		is_known = gg_region_find(region, p, &live);
-	if ((gg_process.options.free_stacks || gg_history_wants_frees()) && is_known)
+	if ((gg_process.options.free_stacks || is_told) && gg_region_find(region, p, &freed))
 		stack = capture(block, now_ns);
-	if (!gg_region_record_free(region, &block->record, p, id, now_ns, stack))
+	if (!gg_region_record_close(region, &block->record, p, id, now_ns, stack, &freed))
 		return;
 	gg_probe_free(p);
-	if (watches && is_known)
-		count_freed(&live);
-	if (gg_history_wants_frees() && is_known)
-		gg_history_freed(&live, now_ns, stack, block->record.thread);
-	if (learns && is_known && !(live.flags & GG_SAMPLE_MAPPING))
-		learn_free(&live);
+	if (gg_load_relaxed(&gg_calls.watches_frees) != 0)
+		count_freed(&freed);
+	if (is_told)
+		gg_history_freed(&freed, now_ns, stack, block->record.thread);
+	if (gg_plan_is_on() && !(freed.flags & GG_SAMPLE_MAPPING))
+		learn_free(&freed);
 }
 
 void gg_sample_close(void *p, uint64_t id)

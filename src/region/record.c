@@ -400,39 +400,41 @@ static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns,
 
 /*
  * Closes the sample, unless somebody else does, or its row cannot be had.  Since it was found another
- * thread may have closed it and used its place again, for another address.
+ * thread may have closed it and used its place again, for another address.  *sample is what was
+ * closed, if it returns true.
  */
 static bool close_sample(struct gg_region *region, struct gg_region_thread *thread, uint32_t live,
                          uint32_t *entry, uint64_t address, uint64_t id, uint64_t now_ns,
-                         uint32_t free_stack, enum gg_region_counter counter)
+                         uint32_t free_stack, enum gg_region_counter counter,
+                         struct gg_region_sample *sample)
 {
-	struct gg_region_sample sample;
 	uint32_t row;
 
-	if (!copy_record(region, live, &sample) || sample.address != address ||
-	    (id != 0 && sample.id != id))
+	if (!copy_record(region, live, sample) || sample->address != address ||
+	    (id != 0 && sample->id != id))
 		return false;
-	row = find_row(region, sample.stack, thread->thread);
+	row = find_row(region, sample->stack, thread->thread);
 	if (row == GG_INDEX_NONE || !own_row(region, row, thread->slot_plus_1 - 1)) {
 		gg_region_count(region, GG_COUNT_FREE_DEFERRED, 1);
 		return false;
 	}
-	if (!claim(region, live, sample.id)) {
+	if (!claim(region, live, sample->id)) {
 		disown_row(region, row);
 		return false;
 	}
-	apply_free(region, thread, live, row, &sample, now_ns);
+	apply_free(region, thread, live, row, sample, now_ns);
 	disown_row(region, row);
-	withdraw_live(region, thread, live, sample.address, entry);
+	withdraw_live(region, thread, live, sample->address, entry);
 	if (counter != GG_COUNT_FREES) /* these are counted by the rows */
 		gg_region_count(region, counter, 1);
 	put_event(region, counter == GG_COUNT_MISSED_FREES ? GG_EVENT_MISSED_FREE : GG_EVENT_FREE,
-	          now_ns, thread->thread, free_stack, &sample);
+	          now_ns, thread->thread, free_stack, sample);
 	return true;
 }
 
-bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
-                           const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
+bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
+                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack,
+                            struct gg_region_sample *ret_sample)
 {
 	uint32_t *entry;
 	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, &entry);
@@ -446,9 +448,17 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
 	__builtin_prefetch(gg_region_at(region, GG_TABLE_LIVE, live), 1);
 	__builtin_prefetch(&region->homes[live], 1);
 	closed = close_sample(region, thread, live, entry, (uint64_t)(uintptr_t)pointer, id, now_ns,
-	                      free_stack, GG_COUNT_FREES);
+	                      free_stack, GG_COUNT_FREES, ret_sample);
 	leave(thread);
 	return closed;
+}
+
+bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
+                           const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
+{
+	struct gg_region_sample freed;
+
+	return gg_region_record_close(region, thread, pointer, id, now_ns, free_stack, &freed);
 }
 
 bool gg_region_find(const struct gg_region *region, const void *pointer,
@@ -474,6 +484,7 @@ bool gg_region_live_at(const struct gg_region *region, uint32_t live,
 static void close_missed(struct gg_region *region, struct gg_region_thread *thread,
                          const struct gg_allocation *sample)
 {
+	struct gg_region_sample closed;
 	uint32_t *entry;
 	uint32_t live;
 
@@ -482,7 +493,7 @@ static void close_missed(struct gg_region *region, struct gg_region_thread *thre
 	live = find_live(region, sample->address, &entry);
 	if (live != GG_INDEX_NONE)
 		close_sample(region, thread, live, entry, sample->address, 0, sample->time_ns, 0,
-		             GG_COUNT_MISSED_FREES);
+		             GG_COUNT_MISSED_FREES, &closed);
 }
 
 /* Packs what is given; false: it does not fit a record. */
@@ -603,7 +614,7 @@ static bool move(struct gg_region *region, struct gg_region_thread *thread, uint
 	if (gg_index_add(&region->live_index, address_hash(region, to), live, NULL, NULL) ==
 	    GG_INDEX_NONE) {
 		close_sample(region, thread, live, entry, from, sample.id, now_ns, 0,
-		             GG_COUNT_MISSED_FREES);
+		             GG_COUNT_MISSED_FREES, &sample);
 		return false;
 	}
 	gg_filter_remove(&region->filter, live);

@@ -57,6 +57,11 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
 bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
 
+/* The same, for who wants to know what it was.  *ret_sample is anything if it was none: no copy is made. */
+bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
+                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack,
+                            struct gg_region_sample *ret_sample);
+
 /*
  * The sample at that address.  For realloc: found before the real call, closed by its id after
  * success; if another thread was given the address in between and recorded it as new, that has

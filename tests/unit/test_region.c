@@ -197,6 +197,24 @@ TEST(a_sample_is_closed_by_its_id_only_while_it_is_that_one)
 	end();
 }
 
+TEST(who_closes_a_sample_is_told_what_it_was)
+{
+	struct gg_region_sample found, freed;
+
+	if (!begin_small())
+		return;
+	record(0x1000, 100, 0);
+	record(0x2000, 200, 0);
+	CHECK(gg_region_find(&region, at(0x2000), &found));
+	CHECK(gg_region_record_close(&region, &thread, at(0x2000), 0, 1, 0, &freed));
+	CHECK(memcmp(&freed, &found, sizeof(found)) == 0);
+	CHECK(!gg_region_record_close(&region, &thread, at(0x2000), 0, 1, 0, &freed));
+	CHECK(gg_region_record_close(&region, &thread, at(0x1000), 0, 1, 0, &freed));
+	CHECK(freed.size_bytes == 100);
+	CHECK(counted(GG_COUNT_FREES) == 2 && region_is_consistent(&region));
+	end();
+}
+
 TEST(equal_stacks_have_one_id_and_share_their_outer_frames)
 {
 	uint64_t a[] = { 1, 2, 3, 4 }, b[] = { 9, 2, 3, 4 };
