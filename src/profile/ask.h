@@ -172,8 +172,8 @@ GG_MUST_CHECK int gg_ask_live_at(const struct gg_model *model, const struct gg_q
                                  struct gg_error *error);
 
 struct gg_peak {
-	int64_t time_ns;
-	double bytes; /* the largest live estimate; 0: nothing was ever live */
+	int64_t time_ns; /* without history, or if nothing was ever live: the end of the window */
+	double bytes;    /* the largest live estimate; 0: nothing was ever live */
 };
 GG_MUST_CHECK int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
                               struct gg_peak *ret_peak, struct gg_error *error);

@@ -240,6 +240,9 @@ int gg_scope_peak(const struct gg_scope *scope, struct gg_peak *ret_peak, struct
 	struct gg_peak peak = { .time_ns = scope->query.to_ns };
 	int code = sweep(scope, keep_peak, &peak, error);
 
+	/* Without times of frees the largest is what is live at the end: a moment would say more than is known. */
+	if (!gg_model_has_history(scope->model))
+		peak.time_ns = scope->query.to_ns;
 	if (code == 0)
 		*ret_peak = peak;
 	return code;

@@ -156,6 +156,7 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 {
 	const struct gg_session *session = gg_model_session(side->model, 0);
 	struct gg_figure figure = figure_of(report, total, false);
+	enum gg_metric metric = side->result->query.metric;
 	size_t begin, used, left;
 
 	gg_buf_append_text(out, report->look.style.strong);
@@ -164,10 +165,15 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 	gg_fit_append(out, side->path, 40, report->look.figures.ascii);
 	gg_buf_append_text(out, ": ");
 	gg_figure_append(&report->look.figures, &figure, out);
-	gg_buf_printf(out, " %s%s, ", gg_metric_name(side->result->query.metric),
+	if (metric == GG_METRIC_PEAK && !gg_model_has_history(side->model))
+		metric = GG_METRIC_LIVE; /* the peak is not known */
+	gg_buf_printf(out, " %s%s, ", gg_metric_name(metric),
 	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
-	gg_report_append_time(gg_model_end_ns(side->model), out);
-	gg_buf_append_text(out, ", ");
+	/* What was imported need not say how long it took. */
+	if (gg_model_end_ns(side->model) > 0 || gg_model_has_history(side->model)) {
+		gg_report_append_time(gg_model_end_ns(side->model), out);
+		gg_buf_append_text(out, ", ");
+	}
 	used = gg_fit_length(gg_buf_text(out) + begin) - strlen(report->look.style.reset);
 	left = report->look.width > used + 20 ? report->look.width - used : 20;
 	gg_fit_append(out, session->command != NULL ? session->command : "", left,

@@ -222,8 +222,13 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_ques
 {
 	struct gg_figure figure = gg_figure_of(total, query->unit, report->confidence, false);
 
-	gg_buf_printf(out, "%s%s", report->style.strong, gg_metric_name(query->metric));
-	if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
+	bool is_unknown = query->metric == GG_METRIC_PEAK && !gg_model_has_history(report->model);
+
+	gg_buf_printf(out, "%s%s", report->style.strong,
+	              gg_metric_name(is_unknown ? GG_METRIC_LIVE : query->metric));
+	if (is_unknown) {
+		gg_buf_append_text(out, " at the end, as the peak is not known");
+	} else if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at the end");
 	} else if (query->metric == GG_METRIC_PEAK && moment_ns == GG_TIME_NONE) {
 		; /* nothing that was asked for was ever live */

@@ -92,6 +92,28 @@ TEST(a_peak_of_nothing_has_no_moment)
 	CHECK_MSG(strstr(text, "\npeak: < ") != NULL, "%s", text);
 }
 
+/* An imported profile has no times. */
+TEST(a_peak_that_is_not_known_is_what_is_live_and_says_so)
+{
+	const char *text = shell("printf 'heap_v2/1\\n  t*: 2: 3000 [0: 0]\\n@ 0x40 0x41\\n"
+	                         "  t*: 2: 3000 [0: 0]\\n\\nMAPPED_LIBRARIES:\\n' > other;"
+	                         "\"$GEIGER\" import -o imported.geiger other;"
+	                         "\"$GEIGER\" report -m peak imported.geiger;"
+	                         "\"$GEIGER\" tree -m peak imported.geiger;"
+	                         "\"$GEIGER\" diff -m peak imported.geiger imported.geiger;"
+	                         "\"$GEIGER\" report -m peak --json imported.geiger;"
+	                         "rm imported.geiger",
+	                         0);
+
+	CHECK_MSG(strstr(text, "\nlive at the end, as the peak is not known: ") != NULL, "%s",
+	          text);
+	CHECK_MSG(strstr(text, "by paths of calls") != NULL && strstr(text, " at 0 us") == NULL &&
+	                  strstr(text, "0 us,") == NULL,
+	          "%s", text);
+	CHECK_MSG(strstr(text, " live, ") != NULL && strstr(text, "\"at_ns\":null") != NULL, "%s",
+	          text);
+}
+
 TEST(rows_that_are_cut_have_a_bound_or_none_is_told)
 {
 	const char *text = shell("\"$GEIGER\" report made.geiger --unit count --limit 2", 0);
