@@ -52,7 +52,6 @@ void gg_page_integers(struct gg_json *json, const char *name, const uint32_t *va
                       size_t stride_bytes);
 void gg_page_doubles(struct gg_json *json, const char *name, const double *values, size_t count,
                      size_t stride_bytes, int digits);
-void gg_page_number(struct gg_json *json, double value, int digits); /* one of an open list */
 
 /* A column of a list of structs. */
 #define GG_PAGE_INTEGERS(json, name, items, count, member)                           \
