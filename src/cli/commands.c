@@ -52,7 +52,7 @@ static const struct gg_command *find_in(const struct gg_command *const *list, co
                                         const struct gg_command *family, struct gg_error *error)
 {
 	struct gg_suggestion nearest = { 0 };
-	char advice[128];
+	char advice[160];
 
 	for (; *list != NULL; list++) {
 		if (strcmp(last_word(*list), word) == 0)
