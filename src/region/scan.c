@@ -40,7 +40,7 @@ bool gg_region_scan_live(const struct gg_region *region, uint32_t live,
 static void load_sums_once(struct gg_sums *ret_sums, const struct gg_sums *from)
 {
 	const uint64_t *source = (const uint64_t *)(const void *)from;
-	uint64_t words[sizeof(*from) / sizeof(uint64_t)];
+	uint64_t words[sizeof(*from) / sizeof(uint64_t)] = { 0 };
 
 	for (size_t i = 0; i < GG_COUNT(words); i++)
 		words[i] = gg_load_acquire(&source[i]);
