@@ -3,13 +3,17 @@
 // A recording that goes on, seen in all views; a process that is only looked at; a folder of profiles.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 
+import { makeProfile } from '../../src/model/profile.js';
+import { rowsOf } from '../../src/model/rows.js';
+import { select } from '../../src/model/select.js';
 import { launch, root } from './browser.mjs';
 import { openPage, sample, settle } from './harness.mjs';
 
@@ -174,4 +178,50 @@ test('geiger serve lists a folder, and compares two of its profiles', { skip, ti
 		assert.match(await page.textContent('.diff-total'), /Live at the end: .* → .* \+[\d.]+ MiB \(\+/);
 		assert.ok((await page.locator('.rows .bar.change.more').count()) >= 1);
 		await tab.close('folder-difference');
+	}));
+
+test('a window of the page has the numbers of geiger report, estimates and intervals', { skip, timeout: 120000 }, () =>
+	withGeiger(async ({ place }) => {
+		const profile = join(place, 'p.geiger');
+		const page = join(place, 'p.html');
+		const program = 'import json\nkept = []\nfor i in range(300):\n    kept.append([str(j) * 40 for j in range(300)])\n' +
+			'    json.dumps(kept[-1])\n    if i % 3 == 0:\n        kept.pop(0)\n';
+
+		execFileSync(geiger, ['record', '-q', '-i', '16k', '-o', profile, 'python3', '-c', program],
+			{ env: { ...process.env, PYTHONMALLOC: 'malloc' } });
+		execFileSync(geiger, ['html', profile, '-o', page, '--max-size', '0']);
+		const text = /id="geiger-data">([^<]*)</.exec(readFileSync(page, 'utf8'))[1];
+		const made = makeProfile(JSON.parse(gunzipSync(Buffer.from(text, 'base64'))));
+		const { edges, binCount } = made;
+
+		for (const [a, b] of [[0.2, 0.6], [0.5, 0.9]].map((of) => of.map((share) => Math.round(share * binCount))))
+			for (const [metric, ...options] of [
+				['allocated', '--between', `${edges[a]}ns,${edges[b]}ns`],
+				['freed', '--between', `${edges[a]}ns,${edges[b]}ns`],
+				['live', '--at', `${edges[b]}ns`],
+			]) {
+				const told = JSON.parse(execFileSync(geiger,
+					['report', '--json', '--limit', '0', '--metric', metric, ...options, profile], { maxBuffer: 1 << 26 }));
+				const rows = rowsOf(select(made, { metric, unit: 'bytes', from: edges[a], to: edges[b], hide: [], focus: [] }), 'function');
+				const byName = new Map();
+				const key = (name, module) => `${name} of ${module ?? ''}`;
+
+				for (let i = 0; i < rows.length; i++)
+					byName.set(key(rows.label(i), made.modulePaths[made.frameModule[rows.frame(i)]]), i);
+				assert.equal(rows.length, told.rows.length);
+				let compared = 0;
+				for (const row of told.rows) {
+					const i = byName.get(key(row.function, row.module));
+
+					assert.notEqual(i, undefined, `${row.function} of ${row.module}`);
+					assert.equal(rows.samples(i, 'total'), row.samples, row.function);
+					for (const side of ['self', 'total'])
+						for (const [end, value] of Object.entries(rows.figure(i, side)))
+							if (end in row[side] && row[side][end] !== null)
+								assert.ok(Math.abs(value - row[side][end]) <= 1e-6 * Math.abs(row[side][end]) + 1,
+									`${metric} ${options} ${row.function} ${side} ${end}: ${value}, not ${row[side][end]}`);
+					compared++;
+				}
+				assert.ok(compared > 5, `${compared} rows`);
+			}
 	}));
