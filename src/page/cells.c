@@ -248,10 +248,14 @@ static int fill(struct cells *cells)
 static void write_kinds(const struct cells *cells, struct gg_json *json)
 {
 	const struct gg_model *model = cells->run->model;
+	size_t coarse_count;
 
 	gg_json_open(json, "kinds", '[');
 	for (uint32_t i = 0; i < gg_model_kind_count(model); i++)
 		gg_json_text(json, NULL, gg_model_kind_name(model, i));
+	gg_model_coarse(model, &coarse_count);
+	if (coarse_count > 0)
+		gg_json_text(json, NULL, "[not kept]"); /* of samples that are sums */
 	gg_json_close(json);
 }
 

@@ -39,6 +39,7 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 
 	pick->coarse = coarse;
 	pick->top = gg_model_stack_top(model, coarse->stack);
+	pick->kind = (uint32_t)gg_model_kind_count(model); /* as in reports: "[not kept]" */
 	if (coarse->to_ns == GG_TIME_NONE) {
 		pick->born_ns = coarse->from_ns + bucket;
 		pick->gone_ns = GG_TIME_NONE;

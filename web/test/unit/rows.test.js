@@ -49,10 +49,7 @@ test('rows of the whole run are those of the reports, with their intervals', () 
 	const profile = makeProfile(structuredClone(data));
 
 	assert.equal(data.folds.nodes, data.folds.kept);
-	// Sums of old history are of a kind that no cell has.
-	const kinds = data.tables.kind.kind.every((kind) => kind < data.kinds.length) ? ['kind'] : [];
-
-	for (const by of ['function', 'module', 'size', ...kinds])
+	for (const by of ['function', 'module', 'kind', 'size'])
 		for (const unit of ['bytes', 'count']) {
 			compareWithTable(profile, by, { ...STATE, unit }, 'live');
 			compareWithTable(profile, by, { ...STATE, unit, metric: 'allocated' }, 'allocated');
@@ -115,8 +112,8 @@ test('lines, threads and processes are told as of the whole run', () => {
 	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'freed' }), 'line').metric, 'allocated');
 	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'peak' }), 'line').metric, 'peak');
 	assert.equal(rows.length, 2);
-	assert.deepEqual(groupingsOf(profile).filter((by) => by !== 'kind'),
-		['function', 'line', 'file', 'module', 'size', 'thread', 'process']);
+	assert.deepEqual(groupingsOf(profile),
+		['function', 'line', 'file', 'module', 'kind', 'size', 'thread', 'process']);
 });
 
 test('size classes end at powers of two', () => {
