@@ -5,7 +5,7 @@
 // Rows count from the root.  One graph grows down (icicle) or up (flame); in a sandwich the callers of a
 // function grow up from its row and the callees down.  `#top` puts rows into the content of the scroller.
 
-import { callersOf, calleesOf, childrenOf, downTree, follow, framesTo, upTree } from '../model/tree.js';
+import { callersOf, calleesOf, downTree, follow, framesTo, upTree } from '../model/tree.js';
 import { element, sharpen } from '../shell/dom.js';
 import { copyText } from './detail.js';
 import { Graph } from './graph.js';
@@ -13,6 +13,7 @@ import { boxAt } from './layout.js';
 import { ROW, paint, readPalette } from './paint.js';
 import { describe, stackText, totalText } from './stack_text.js';
 import { makeTooltip } from './tooltip.js';
+import { back, beside, nextMatch, onward } from './walk.js';
 
 /** @typedef {import('../model/tree.js').CallNode} CallNode */
 /** @typedef {import('../model/tree.js').CallTree} CallTree */
@@ -409,49 +410,34 @@ export class Stage {
 		}
 	}
 
-	/** To the heaviest child, or to the parent. @param {boolean} deeper */
+	/** @param {boolean} deeper */
 	#walk(deeper) {
-		const at = this.selected ?? this.graph.zoomed;
-
-		if (this.selected === null)
-			this.#choose(at);
-		else if (deeper)
-			childrenOf(this.treeOfSelected(), at).slice(0, 1).forEach((child) => this.#choose(child));
-		else if (at.parent === null && this.callers !== null && at === this.graph.tree.root)
-			childrenOf(this.callers.tree, this.callers.tree.root).slice(0, 1).forEach((child) => this.#choose(child));
-		else if (at.parent !== null)
-			this.#choose(at.parent === this.callers?.tree.root ? this.graph.tree.root : at.parent);
-		this.#reveal();
-		return true;
-	}
-
-	/** To a sibling. @param {number} by */
-	#step(by) {
 		const at = this.selected;
 
-		if (at?.parent) {
-			const siblings = childrenOf(this.treeOfSelected(), at.parent);
-			const next = siblings[siblings.indexOf(at) + by];
+		if (at === null)
+			return this.#go(this.graph.zoomed);
+		return this.#go(deeper ? onward(this.treeOfSelected(), at) : back(at, this.graph.tree, this.callers?.tree ?? null));
+	}
 
-			if (next)
-				this.#choose(next);
-		}
-		return true;
+	/** @param {number} by */
+	#step(by) {
+		return this.#go(this.selected && beside(this.treeOfSelected(), this.selected, by));
 	}
 
 	/** @param {number} by */
 	#nextMatch(by) {
-		const { matches } = this;
 		const boxes = this.graph.boxes(this.area.clientWidth, performance.now());
-		const found = boxes.filter((box) => matches?.[box.node.frame] && !box.isRest).map((box) => box.node);
 
-		if (found.length > 0) {
-			const at = this.selected === null ? -1 : found.indexOf(this.selected);
+		return this.matches !== null && this.#go(nextMatch(boxes, this.matches, this.selected, by));
+	}
 
-			this.#choose(found[(at + by + found.length) % found.length]);
+	/** @param {CallNode | null} node */
+	#go(node) {
+		if (node !== null) {
+			this.#choose(node);
 			this.#reveal();
 		}
-		return matches !== null;
+		return true;
 	}
 
 	/** Scrolls to what is chosen. */

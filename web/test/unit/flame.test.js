@@ -5,10 +5,11 @@ import { test } from 'node:test';
 import { Graph } from '../../src/flame/graph.js';
 import { between, boxAt, layOut, viewOf } from '../../src/flame/layout.js';
 import { rankModules } from '../../src/flame/modules.js';
+import { back, beside, nextMatch, onward } from '../../src/flame/walk.js';
 import { describe as tell, shareText, stackText, totalText } from '../../src/flame/stack_text.js';
 import { makeProfile } from '../../src/model/profile.js';
 import { select } from '../../src/model/select.js';
-import { childrenOf, downTree, follow, upTree } from '../../src/model/tree.js';
+import { calleesOf, callersOf, childrenOf, downTree, follow, upTree } from '../../src/model/tree.js';
 import { EVERYTHING, madeData } from './made.js';
 
 const treeOf = (stacks) => downTree(select(makeProfile(madeData(stacks)), EVERYTHING));
@@ -123,4 +124,41 @@ test('a stack is copied innermost first, also from the inverted tree', () => {
 
 test('the modules that cover most have a colour', () => {
 	assert.deepEqual(rankModules(makeProfile(madeData({ 'a;b@1;c@1': 5, 'a;d': 1 }))), [1, 0]);
+});
+
+test('the arrows lead to the heaviest callee, to the caller and to siblings, and stop at the ends', () => {
+	const tree = treeOf({ 'a;b': 75, 'a;d': 20, c: 5 });
+	const name = (node) => node && tree.selection.profile.names[node.frame];
+	const a = onward(tree, tree.root);
+	const b = onward(tree, a);
+
+	assert.deepEqual([name(a), name(b), onward(tree, b)], ['a', 'b', null]);
+	assert.equal(back(b, tree, null), a);
+	assert.equal(back(tree.root, tree, null), null);
+	assert.deepEqual([name(beside(tree, b, 1)), beside(tree, b, -1), beside(tree, tree.root, 1)], ['d', null, null]);
+});
+
+test('in a sandwich one walks through the middle', () => {
+	const selection = select(makeProfile(madeData({ 'a;b;c': 2, 'd;b': 1 })), EVERYTHING);
+	const { names } = selection.profile;
+	const down = calleesOf(selection, names.indexOf('b'));
+	const callers = callersOf(selection, names.indexOf('b'));
+	const a = back(down.root, down, callers);
+
+	assert.equal(names[a.frame], 'a');
+	assert.equal(back(a, down, callers), down.root);
+	assert.equal(back(onward(down, down.root), down, callers), down.root);
+});
+
+test('matches are gone through in both directions, round and round', () => {
+	const tree = treeOf({ 'a;b': 75, 'a;d': 20, c: 5 });
+	const { names } = tree.selection.profile;
+	const boxes = layOut(tree, viewOf(tree.root), 1000);
+	const matches = Uint8Array.from(names, (name) => ('bd'.includes(name) && name ? 1 : 0));
+	const name = (node) => node && names[node.frame];
+	const b = nextMatch(boxes, matches, null, 1);
+	const d = nextMatch(boxes, matches, b, 1);
+
+	assert.deepEqual([b, d, nextMatch(boxes, matches, d, 1), nextMatch(boxes, matches, b, -1), nextMatch(boxes, matches, null, -1)].map(name), ['b', 'd', 'b', 'd', 'd']);
+	assert.equal(nextMatch(boxes, new Uint8Array(names.length), null, 1), null);
 });
