@@ -12,11 +12,15 @@ struct serve_options {
 	double confidence;
 };
 
-static void announce(const char *url, void *context)
+static void announce(const char *url, bool is_public, void *context)
 {
 	(void)context;
 	printf("%s\n", url);
 	fflush(stdout);
+	if (is_public)
+		fputs("geiger: other machines can reach it; nothing is encrypted, the token "
+		      "neither\n",
+		      stderr);
 	fputs("geiger: open this address; Ctrl-C ends it\n", stderr);
 }
 

@@ -144,7 +144,8 @@ static void loop(struct MHD_Daemon *daemon, struct gg_serving *serving)
 static int serve_on(int fd, struct gg_serving *serving, const struct gg_serve_options *options,
                     const struct gg_listen *listening, struct gg_error *error)
 {
-	const struct sigaction on_stop = { .sa_handler = stop };
+	/* Once: who asks again does not want to wait for what is being answered. */
+	const struct sigaction on_stop = { .sa_handler = stop, .sa_flags = SA_RESETHAND };
 	struct sigaction was_int, was_term;
 	struct MHD_Daemon *daemon = MHD_start_daemon(
 		MHD_USE_AUTO, 0, NULL, NULL, handle, serving, MHD_OPTION_LISTEN_SOCKET, fd,
@@ -164,7 +165,7 @@ static int serve_on(int fd, struct gg_serving *serving, const struct gg_serve_op
 	snprintf(url, sizeof(url), "http://%s:%u/?token=%s", listening->host, listening->port,
 	         serving->guard.token);
 	if (options->announce != NULL)
-		options->announce(url, options->context);
+		options->announce(url, !listening->is_loopback, options->context);
 	loop(daemon, serving);
 	MHD_stop_daemon(daemon);
 	sigaction(SIGINT, &was_int, NULL);

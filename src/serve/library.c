@@ -25,12 +25,17 @@ static const char suffix[] = ".geiger";
 enum { LIST_MAX = 10000 };
 
 /* A file that changed so lately may change again. */
-#define LIVELY_NS       INT64_C(10000000000)
+#define LIVELY_NS INT64_C(10000000000)
 
-#define DATA_MOST_BYTES (8u << 20)
+/* Packed: a browser unpacks and reads that in a moment. */
+#define DATA_MOST_BYTES (2u << 20)
 
-/* Live data are made anew when they are older. */
+/*
+ * Live data are made anew when they are older, and when it is so many times as long ago as making them took:
+ * else a large process would keep a processor busy with it.
+ */
 #define LIVE_FRESH_NS UINT64_C(900000000)
+enum { REST_TIMES = 4 };
 
 /* What a file looked like when its data were made. */
 struct stamp {
@@ -42,7 +47,7 @@ struct kept {
 	char *key; /* NAME, or NAME/BEFORE: names have no slash */
 	struct stamp stamps[2];
 	struct gg_buf packed;
-	uint64_t tag, used;
+	uint64_t tag, used, made_ns, took_ns; /* CLOCK_MONOTONIC */
 };
 
 struct gg_library {
@@ -54,7 +59,7 @@ struct gg_library {
 	struct kept kept[KEPT_COUNT];
 	uint64_t uses;
 	struct gg_buf live;
-	uint64_t live_tag, live_ns;
+	uint64_t live_tag, live_ns, live_took_ns;
 	bool was_alive; /* when `live` was made */
 };
 
@@ -254,6 +259,7 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 	};
 	struct gg_buf packed = { 0 };
 	struct gg_model *model;
+	uint64_t start_ns = gg_clock_monotonic_ns();
 	int code = gg_watch_model(library->watch, &model, error);
 
 	if (code == 0)
@@ -266,13 +272,15 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 	library->live = packed;
 	library->live_tag = tag_of(&packed);
 	library->live_ns = gg_clock_monotonic_ns();
+	library->live_took_ns = library->live_ns - start_ns;
 	library->was_alive = watch->is_alive;
 	return 0;
 }
 
 static int live_data(struct gg_library *library, struct gg_error *error)
 {
-	bool is_old = gg_clock_monotonic_ns() - library->live_ns > LIVE_FRESH_NS;
+	uint64_t age_ns = gg_clock_monotonic_ns() - library->live_ns;
+	bool is_old = age_ns > LIVE_FRESH_NS && age_ns > REST_TIMES * library->live_took_ns;
 
 	gg_watch_look(library->watch);
 	if (library->live.length > 0 &&
@@ -295,7 +303,7 @@ static void forget(struct kept *kept)
 	*kept = (struct kept){ 0 };
 }
 
-/* What is kept under the key, if the files are as they were; else the place for it. */
+/* What is kept under the key, if the files are as they were, or it is new; else the place for it. */
 static struct kept *look_up(struct gg_library *library, const char *key,
                             const struct stamp stamps[2], bool *ret_is_there)
 {
@@ -306,7 +314,9 @@ static struct kept *look_up(struct gg_library *library, const char *key,
 		struct kept *kept = &library->kept[i];
 
 		if (kept->key != NULL && strcmp(kept->key, key) == 0) {
-			*ret_is_there = memcmp(kept->stamps, stamps, sizeof(kept->stamps)) == 0;
+			*ret_is_there = memcmp(kept->stamps, stamps, sizeof(kept->stamps)) == 0 ||
+			                gg_clock_monotonic_ns() - kept->made_ns <
+			                        REST_TIMES * kept->took_ns;
 			return kept;
 		}
 		if (kept->used < oldest->used)
@@ -358,6 +368,7 @@ static int file_data(struct gg_library *library, const struct gg_library_entry *
 	struct gg_buf packed = { 0 };
 	char *key = NULL;
 	struct kept *kept;
+	uint64_t start_ns = gg_clock_monotonic_ns();
 	bool is_there;
 	int code;
 
@@ -375,6 +386,8 @@ static int file_data(struct gg_library *library, const struct gg_library_entry *
 		}
 		forget(kept);
 		*kept = (struct kept){ .key = key, .packed = packed, .tag = tag_of(&packed) };
+		kept->made_ns = gg_clock_monotonic_ns();
+		kept->took_ns = kept->made_ns - start_ns;
 		memcpy(kept->stamps, stamps, sizeof(kept->stamps));
 	} else {
 		free(key);

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,11 +89,13 @@ static void describe(int fd, struct gg_listen *listening)
 		inet_ntop(AF_INET6, &address.six.sin6_addr, host, sizeof(host));
 		snprintf(listening->host, sizeof(listening->host), "[%s]", host);
 		listening->port = ntohs(address.six.sin6_port);
+		listening->is_loopback = IN6_IS_ADDR_LOOPBACK(&address.six.sin6_addr);
 		return;
 	}
 	inet_ntop(AF_INET, &address.four.sin_addr, host, sizeof(host));
 	snprintf(listening->host, sizeof(listening->host), "%s", host);
 	listening->port = ntohs(address.four.sin_port);
+	listening->is_loopback = ntohl(address.four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 int gg_listen_open(const char *text, struct gg_listen *ret_listen, struct gg_error *error)

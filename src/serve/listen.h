@@ -2,6 +2,7 @@
 /* listen - where the server is asked: an address and a port, on loopback unless told otherwise. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -10,6 +11,7 @@
 struct gg_listen {
 	char host[64]; /* as it stands in an address: "127.0.0.1", "[::1]" */
 	uint16_t port; /* that it got */
+	bool is_loopback;
 };
 
 /*

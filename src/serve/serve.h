@@ -27,8 +27,8 @@ struct gg_serve_options {
 	const char *process; /* a pid, or the path of a region; NULL: `path` */
 	const char *listen;  /* "ADDRESS:PORT", "PORT", "ADDRESS"; NULL: loopback, any port */
 	double confidence;
-	/* Told the address to open, once it can be asked. */
-	void (*announce)(const char *url, void *context);
+	/* Told the address to open, once it can be asked; is_public: not of this machine alone. */
+	void (*announce)(const char *url, bool is_public, void *context);
 	void *context;
 };
 

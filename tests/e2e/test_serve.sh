@@ -206,6 +206,16 @@ no_profile_is_said() {
 	refuses "not a profile" "$geiger" serve tests/test.sh
 }
 
+a_public_address_is_warned_of() {
+	"$geiger" serve "$scratch/folder" --listen 0.0.0.0:0 >"$scratch/public" 2>&1 &
+	for _ in $(seq 300); do
+		grep -q "Ctrl-C" "$scratch/public" && break
+		sleep 0.1
+	done
+	kill -INT $!
+	grep -q "other machines can reach it" "$scratch/public" && ! grep -q "other machines" "$scratch/err"
+}
+
 check the_address_that_is_printed_has_a_token announced
 check nothing_is_answered_without_the_token nothing_without_the_token
 check the_first_request_moves_the_token_into_a_cookie first_request_moves_the_token
@@ -221,6 +231,7 @@ check what_has_not_changed_is_not_sent_again unchanged_is_304
 check exports_are_those_of_the_command exports_are_those_of_the_command
 check differences_are_those_of_the_command differences_are_those_of_the_command
 check a_port_in_use_is_said a_port_in_use_is_said
+check a_public_address_is_warned_of a_public_address_is_warned_of
 check no_such_process_is_said no_such_process_is_said
 check what_is_no_profile_is_said no_profile_is_said
 end
