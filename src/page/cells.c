@@ -322,8 +322,10 @@ int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree
 		cells.class_limit = cell_limit / CELLS_OF_CLASS;
 	code = fill(&cells);
 
-	if (code == 0 && cell_limit > 0 && cells.count > cell_limit)
+	if (code == 0 && cell_limit > 0 && cells.count > cell_limit) {
+		run->excess = (double)cells.count / (double)cell_limit;
 		code = -E2BIG;
+	}
 	if (code == 0) {
 		write_kinds(&cells, json);
 		write_classes(&cells, json);

@@ -47,8 +47,8 @@ static void append_note(const struct gg_page_run *run, const struct gg_page_tree
 	}
 	if (run->detail.size_steps > 0) {
 		gg_buf_clear(&text);
-		gg_buf_printf(&text, "Sizes are rounded: %u steps for each doubling.",
-		              run->detail.size_steps);
+		gg_buf_printf(&text, "Sizes are rounded: %u step%s for each doubling.",
+		              run->detail.size_steps, run->detail.size_steps == 1 ? "" : "s");
 		gg_json_text(json, NULL, gg_buf_text(&text));
 	}
 	if (run->detail.light_bins > 0) {
@@ -198,6 +198,9 @@ static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t
 	return code == 0 && packed->length > room ? -E2BIG : code;
 }
 
+/* With so many times too many cells the next detail is passed over: it would hardly do. */
+#define FAR_TOO_MANY 3
+
 /* The first detail that fits; the last one is taken as it is. */
 static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struct gg_buf *fixed,
                size_t fixed_bytes, struct gg_buf *ret_packed)
@@ -211,10 +214,13 @@ static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struc
 		bool is_last = i + 1 == GG_COUNT(details);
 
 		run->detail = details[i];
+		run->excess = 0;
 		code = most == 0 || is_last
 		               ? 0
 		               : try_tree(run, whole, most > fixed_bytes ? most - fixed_bytes : 0,
 		                          &json, &packed);
+		if (code == -E2BIG && run->excess > FAR_TOO_MANY && i + 2 < GG_COUNT(details))
+			i++;
 		if (code < 0)
 			continue;
 		gg_buf_clear(&json);

@@ -95,6 +95,7 @@ struct gg_page_run {
 	struct gg_page_detail detail;
 	uint32_t rows;   /* of each table, at most */
 	int64_t peak_ns; /* -1: there is none */
+	double excess;   /* of the last detail that had too many cells, how many times too many */
 	struct gg_page_names names;
 	struct gg_page_bins bins;
 	struct gg_page_pick *picks;

@@ -428,7 +428,7 @@ int gg_library_data(struct gg_library *library, const char *name, const char *be
 
 static int open_path(struct gg_library *library, const char *path, struct gg_error *error)
 {
-	struct gg_model *model;
+	struct gg_profile *profile;
 	struct stat status;
 	int code;
 
@@ -439,9 +439,9 @@ static int open_path(struct gg_library *library, const char *path, struct gg_err
 	snprintf(library->title, sizeof(library->title), "%.250s", file_name(path));
 	if (library->is_folder)
 		return 0;
-	code = load_path(library->path, &model, error); /* what is none is refused at once */
+	code = gg_record_open(&profile, library->path, error); /* what is none is refused at once */
 	if (code == 0)
-		gg_model_free(model);
+		gg_profile_close(profile);
 	return code;
 }
 
