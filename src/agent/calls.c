@@ -86,7 +86,7 @@ void gg_calls_thread_bytes(struct gg_agent_bytes *ret)
 
 void gg_calls_begin(struct gg_agent_begin *ret)
 {
-	gg_compat_begin *begin = (gg_compat_begin *)gg_symbol_next("geiger_compat_begin", NULL);
+	gg_compat_begin *begin = (gg_compat_begin *)gg_symbol_any("geiger_compat_begin");
 
 	*ret = (struct gg_agent_begin){ .bytes = sizeof(*ret) };
 	if (begin == NULL)

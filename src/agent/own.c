@@ -30,3 +30,8 @@ void *gg_symbol_next(const char *name, void *instead)
 
 	return symbol != NULL ? symbol : instead;
 }
+
+void *gg_symbol_any(const char *name)
+{
+	return gg_symbol_next(name, NULL);
+}

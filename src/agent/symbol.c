@@ -156,6 +156,16 @@ void *gg_symbol_next(const char *name, void *instead)
 	return gg_symbol_find_next(name, &symbol) ? symbol.address : instead;
 }
 
+void *gg_symbol_any(const char *name)
+{
+	struct gg_symbol symbol;
+
+	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
+		if (gg_symbol_in(map, name, &symbol))
+			return symbol.address;
+	return NULL;
+}
+
 const uint16_t *gg_symbol_hidden(const char *name, void **ret_address)
 {
 	const struct link_map *map = gg_symbol_our_map();

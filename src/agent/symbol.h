@@ -41,6 +41,9 @@ struct gg_symbol {
 void *gg_symbol_next(const char *name, void *instead);
 bool gg_symbol_find_next(const char *name, struct gg_symbol *ret_symbol);
 
+/* The first definition that the loader has, wherever; NULL: none. */
+void *gg_symbol_any(const char *name);
+
 /* The definition in that object. */
 bool gg_symbol_in(const struct link_map *map, const char *name, struct gg_symbol *ret_symbol);
 

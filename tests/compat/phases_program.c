@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #pragma weak mallctl
@@ -271,6 +272,59 @@ static void reset(void)
 	show("and 5 of them freed");
 }
 
+static uint64_t word(const char *name)
+{
+	uint64_t value;
+	size_t bytes = sizeof(value);
+
+	if (mallctl(name, &value, &bytes, NULL, 0) != 0)
+		fail(name);
+	return value;
+}
+
+/* What the thread has allocated and freed by itself; the pointer leads to the same number. */
+static void bytes_of_thread(void)
+{
+	uint64_t allocated = word("thread.allocated"), freed = word("thread.deallocated"), *place;
+	size_t bytes = sizeof(place);
+
+	allocate(50, 60, BLOCK);
+	release(50, 57);
+	blocks[57] = realloc(blocks[57], 2 * BLOCK);
+	printf("the thread allocated %" PRIu64 " and freed %" PRIu64 "\n",
+	       word("thread.allocated") - allocated, word("thread.deallocated") - freed);
+	release(57, 60);
+	if (mallctl("thread.allocatedp", &place, &bytes, NULL, 0) != 0)
+		fail("thread.allocatedp");
+	printf("the pointer is right: %d\n", *place == word("thread.allocated"));
+}
+
+/* A child has what its parent had, and goes on by itself. */
+static void forked(void)
+{
+	struct totals parents = dump();
+	pid_t child;
+	int status = -1;
+
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		before = dump();
+		allocate(50, 60, BLOCK);
+		show("10 blocks in the child");
+		release(50, 53);
+		show("3 of them freed");
+		release(60, 62);
+		show("2 of the parent's freed");
+		fflush(stdout);
+		_exit(0);
+	}
+	before = parents;
+	waitpid(child, &status, 0);
+	printf("the child ended with %d\n", status);
+	show("the parent has noticed nothing");
+}
+
 int main(int argument_count, char **arguments)
 {
 	if (mallctl == NULL) {
@@ -287,5 +341,8 @@ int main(int argument_count, char **arguments)
 	recent();
 	log_of_frees();
 	reset();
+	bytes_of_thread();
+	allocate(60, 70, BLOCK);
+	forked();
 	return 0;
 }

@@ -59,6 +59,12 @@ the_interval_is_the_one_asked_for() {
 		interval 2048 MALLOC_CONF=prof:true,lg_prof_sample:12 GEIGER_CONF=lg_prof_sample:11
 }
 
+the_libraries_may_stand_in_any_order() {
+	local preload=$compat:$agent
+	under "${program[@]}" >/dev/null
+	[[ $(regions) == 0 ]] && interval 4096 MALLOC_CONF=prof:true,lg_prof_sample:12
+}
+
 malformed_pairs_are_told_once() {
 	under MALLOC_CONF=prof:true,lg_prof_sample:many,what:ever GEIGER_CONF=prof_final:yes \
 		"${program[@]}" >/dev/null
@@ -136,6 +142,7 @@ eight_threads_hammer() {
 
 check nothing_is_recorded_unless_it_is_asked_for nothing_is_recorded_unless_asked
 check the_interval_is_the_one_asked_for the_interval_is_the_one_asked_for
+check the_libraries_may_stand_in_any_order the_libraries_may_stand_in_any_order
 check malformed_pairs_are_told_once_and_others_work malformed_pairs_are_told_once
 check dumps_come_at_intervals_and_at_the_end dumps_come_at_intervals_and_at_the_end
 check while_it_is_switched_off_only_the_final_dump_is_written switched_off_it_dumps_nothing_but_the_end
