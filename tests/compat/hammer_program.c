@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hammer_program DIRECTORY MILLISECONDS - eight threads allocate, dump, reset, switch, rename, ask and log by
+ * hammer_program DIRECTORY MILLISECONDS [own] - eight threads allocate, dump, reset, switch, rename, ask and log by
  * mallctl(), all at once.  It ends as it should: every call answers, and what dumps say at the end is what
  * is there.
  */
@@ -161,7 +161,7 @@ int main(int argument_count, char **arguments)
 	static unsigned seeds[THREADS];
 	pthread_t threads[THREADS];
 
-	if (argument_count != 3 || mallctl == NULL)
+	if ((argument_count != 3 && argument_count != 4) || mallctl == NULL)
 		return 2;
 	directory = arguments[1];
 	milliseconds = atol(arguments[2]);
@@ -172,6 +172,8 @@ int main(int argument_count, char **arguments)
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	check_end();
+	/* A third argument: nobody samples malloc (hammer_own.c). */
+	if (argument_count == 3)
+		check_end();
 	return wrong_count > 0;
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hammer_own - has hammer_program run on libgeiger's own copy of the agent, linked in with libgeiger-compat, for
+ * the thread sanitizer, which takes the allocator's place itself: what races is all but the samples.
+ */
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "embed/interface.h"
+
+GG_EXPORT extern const struct gg_agent_interface *const geiger_agent_interface;
+const struct gg_agent_interface *const geiger_agent_interface = &gg_agent_interface;
+
+__attribute__((constructor)) static void start(void)
+{
+	const struct gg_agent_wish wish = { .set_active = true, .active = true };
+
+	setenv("MALLOC_CONF", "prof:true,lg_prof_sample:8", 1);
+	if (gg_agent_interface.start(&wish) != 0)
+		abort();
+}
