@@ -129,6 +129,15 @@ programs_run_with_every_set_of_libraries() {
 	done
 }
 
+texts_are_json_and_newer_names_are_there() {
+	local asks=$PWD/tests/compat/asks.py
+	[[ $(under MALLOC_CONF=prof:true,lg_prof_sample:0,prof_bt_max:77,prof_pid_namespace:true PYTHONMALLOC=malloc \
+		python3 "$asks" "$scratch/files") == 'all as it should be' ]] || {
+		cat "$scratch/errors"
+		return 1
+	}
+}
+
 eight_threads_hammer() {
 	local log=$scratch/hammer.log
 	mkdir -p "$scratch/dumps"
@@ -152,6 +161,7 @@ if LD_PRELOAD=$jemalloc true 2>&1 | diff - /dev/null >/dev/null; then
 	check a_jemalloc_that_profiles_keeps_its_options a_jemalloc_that_profiles_keeps_its_options
 	check programs_run_with_every_set_of_libraries programs_run_with_every_set_of_libraries
 fi
+check texts_are_json_and_newer_names_are_there texts_are_json_and_newer_names_are_there
 check eight_threads_hammer_all_calls_at_once eight_threads_hammer "$agent"
 if [[ -e $chaos ]]; then
 	check and_with_delays_at_every_atomic_operation eight_threads_hammer "$chaos"
