@@ -10,6 +10,7 @@
  *   idle                         no allocation until SIGTERM
  *   storm COUNT                  SIGUSR2 into threads that allocate
  *   fork                         a child allocates as well
+ *   forks COUNT                  children, while other threads allocate and dump
  *   forever                      allocates until it is killed
  *   limit BYTES                  the same as threads with a limit for the size of files
  */
@@ -145,6 +146,28 @@ static void fork_and_work(void)
 	waitpid(child, NULL, 0);
 }
 
+static int fork_many(int count)
+{
+	pthread_t threads[4];
+	int failed = 0, status;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, allocate_until_over, NULL);
+	for (int i = 0; i < count; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			work(NULL);
+			_exit(0);
+		}
+		failed += waitpid(child, &status, 0) != child || status != 0;
+	}
+	atomic_store(&is_over, true);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	return failed;
+}
+
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit = { bytes, RLIM_INFINITY };
@@ -178,6 +201,8 @@ int main(int argc, char **argv)
 		raise_storm(atoi(argv[2]));
 	} else if (strcmp(mode, "fork") == 0) {
 		fork_and_work();
+	} else if (strcmp(mode, "forks") == 0) {
+		return fork_many(atoi(argv[2]));
 	} else if (strcmp(mode, "forever") == 0) {
 		block_count = SIZE_MAX;
 		run_threads(4);

@@ -3,6 +3,7 @@
  * How much of a thread's stack the sample path takes: programs give threads, coroutines and signal
  * handlers as little as they need themselves.  Every allocation is a sample.
  */
+#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -12,7 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/dump_text.h"
 #include "agent/inside.h"
+#include "embed/interface.h"
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1", "GEIGER_FREE_STACKS=1")
@@ -124,6 +127,32 @@ TEST(the_first_sample_of_a_forked_child_takes_little_of_the_stack)
 		return;
 	printf("the first one of a forked child %zu\n", job.used_first);
 	CHECK(job.used_first > 100 && job.used_first < CHILD_BYTES_MAX);
+}
+
+static const struct gg_agent_interface *agent(void)
+{
+	return *(const struct gg_agent_interface *const *)dlsym(RTLD_DEFAULT,
+	                                                        "geiger_agent_interface");
+}
+
+TEST(a_dump_takes_no_more_than_a_sample)
+{
+	static struct gg_agent_triggers triggers = { .allocated_bytes = 1,
+		                                     .growth_bytes = 1,
+		                                     .rss_bytes = 1,
+		                                     .cgroup_percent = 1,
+		                                     .keep = 1 };
+	static const struct gg_agent_triggers none;
+	struct job job = { .in_child = false };
+	char path[600];
+
+	snprintf(triggers.prefix, sizeof(triggers.prefix), "%s/d", inside_directory());
+	if (!CHECK(agent()->set_triggers(&triggers) == 0) || !CHECK(run_on_own_stack(&job)))
+		return;
+	CHECK(agent()->set_triggers(&none) == 0);
+	printf("with dumps a first sample %zu, a later one %zu\n", job.used_first, job.used_later);
+	CHECK(job.used_first < SAMPLE_BYTES_MAX && job.used_later < SAMPLE_BYTES_MAX);
+	CHECK(dump_text_count(inside_directory(), "i", path) >= 1);
 }
 
 static void *allocate_and_fork(void *argument)

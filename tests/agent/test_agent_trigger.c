@@ -396,6 +396,15 @@ TEST(after_a_kill_every_file_is_whole)
 	}
 }
 
+TEST(children_that_are_forked_while_others_dump_dump_too)
+{
+	run_quietly(WORDS("forks", "50"),
+	            SETTINGS("GEIGER_INTERVAL=1", "GEIGER_DUMP_INTERVAL=256k", "GEIGER_KEEP=all"));
+	/* 1 MB each. */
+	CHECK_MSG(count("i") >= 50 * 3, "%u dumps", count("i"));
+	CHECK_MSG(all_are_whole(), "%s", path);
+}
+
 TEST(settings_that_are_none_are_told)
 {
 	static const char *const wrong[] = { "GEIGER_DUMP_SIGNAL=KILL", "GEIGER_DUMP_SIGNAL=SEGV",
