@@ -148,8 +148,9 @@ def missing(way):
     for file in (word for word in way.preload if "/" in word):
         if not os.path.exists(file):
             return f"{os.path.basename(file)} is not built: its headers are not installed"
-    if way.wrap and not shutil.which(way.wrap[0]):
-        return f"{way.wrap[0]} is not installed"
+    for program in (way.wrap[:1], way.report[:1]):
+        if program and not shutil.which(program[0]):
+            return f"{program[0]} is not installed"
     if way.tool == "jemalloc prof":
         said = output(["env", "LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=prof:true", "true"])
         if "Invalid conf" in said:
