@@ -34,8 +34,7 @@ static uint64_t growth_mark;     /* bytes live that are the next high-water mark
 static uint64_t next_time_ns;    /* of a dump by time; 0: to be set */
 static uint64_t next_look_ns;    /* at RSS and control group */
 static uint64_t next_usage_ns;   /* of a dump by these */
-static uint64_t dropped_count;
-static uint32_t has_told; /* that a dump failed */
+static uint32_t has_told;        /* that a dump failed */
 
 /* --- settings --- */
 
@@ -138,18 +137,12 @@ struct job {
 	char name[GG_DUMP_NAME_MAX];
 };
 
-uint64_t gg_trigger_dropped(void)
-{
-	return gg_load_relaxed(&dropped_count);
-}
-
 /* Once: there may be thousands. */
 static void tell(const char *name, int status)
 {
 	char digits[GG_DIGITS_MAX];
 	uint32_t told = 0;
 
-	gg_add_relaxed(&dropped_count, 1);
 	if (status == -EBUSY || status == -ECHILD || !gg_cas_acq_rel(&has_told, &told, 1))
 		return;
 	gg_say("no dump: ", name, ": ", gg_say_reason(status), " (error ",

@@ -14,7 +14,7 @@
  *               more; only on the sample path it leaves it to whoever leaves that next.
  *   exit        the agent's destructor.
  *
- * Where GG_DUMPS_AT_ONCE dumps are under way, one more is dropped and counted (gg_trigger_dropped()).
+ * Where GG_DUMPS_AT_ONCE dumps are under way, one more is left out.
  *
  * Cost     nothing on the path of what is no sample; a sample looks at one word.  With a trigger set it adds to a
  *          counter that all threads share.
@@ -81,6 +81,3 @@ static inline int gg_trigger_signal(void)
 
 	return gg_load_relaxed(&gg_trigger_signal_number);
 }
-
-/* Dumps that were due and not written, and those that failed. */
-uint64_t gg_trigger_dropped(void);
