@@ -77,7 +77,8 @@ static double truncated_tail(const struct gg_tally *tally, double tail)
 		step = log(reached / (tail * hit)) / (end * (slope - (1 - hit) / (hit * reserve)));
 		end = fmax(end * exp(-step), seen);
 	}
-	return reached;
+	/* Never above a/2; a law with next to no variance steps over it. */
+	return fmin(reached, tail);
 }
 
 struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,

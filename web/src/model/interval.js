@@ -120,7 +120,10 @@ export function lowEndOf(tallies, row, quantity) {
  * @param {number} tail
  */
 export function lowEndAt(end, tail) {
-	return end.sureSeen + Math.max(lawAt(end.usual, tail, false), end.usualSeen);
+	const usual = lawAt(end.usual, tail, false);
+
+	// Not a number where the law's shape is infinite: then it is what was seen, as fmax() has it.
+	return end.sureSeen + (usual > end.usualSeen ? usual : end.usualSeen);
 }
 
 /**
@@ -293,7 +296,8 @@ function truncatedTail(tallies, row, tail) {
 			(end * (of.slope - (1 - hit) / (hit * reserve)));
 		end = Math.max(end * Math.exp(-step), seen);
 	}
-	return reached;
+	// Never above a/2, and a number: a law with next to no variance steps over it.
+	return reached < tail ? reached : tail;
 }
 
 /**
@@ -328,14 +332,7 @@ export function intervalOf(tallies, row, quantity, confidence, discovered) {
 	const low = lowEndOf(tallies, row, quantity);
 	const lowTail = discovered ? truncatedTail(tallies, row, tail) : tail;
 
-	const end = lowEndAt(low, lowTail);
-
-	// A variance of 1e-200 leaves the search for the tail nothing to go by: all was as good as certain.
-	return {
-		low: Number.isNaN(end) ? seen : end,
-		high,
-		method: discovered ? 'truncated' : 'compound',
-	};
+	return { low: lowEndAt(low, lowTail), high, method: discovered ? 'truncated' : 'compound' };
 }
 
 /**
