@@ -138,11 +138,31 @@ static bool recorder_is_gone(void)
 /* What is being made, for gg_process_forked(): its base is set last, and NULL when nothing is. */
 static struct gg_region_map new_map;
 
+/* Is this the child of a handler, come back to what its parent was doing? */
+static bool has_come_back(void)
+{
+	return gg_load_relaxed(gg_process.same_process) == GG_PROCESS_WIPED;
+}
+
+/* For a process that makes a region because its parent did, and its own one the next time: a file
+ * would have its parent's name, and nobody would ever fill it. */
+static int create_nothing(struct gg_region_map *ret_map, uint64_t bytes)
+{
+	void *base = gg_system_map(bytes);
+
+	if (base == NULL)
+		return -ENOMEM;
+	*ret_map = (struct gg_region_map){ .base = base, .bytes = bytes, .fd = -1 };
+	return 0;
+}
+
 static int create_file(const char *name, uint64_t bytes)
 {
 	static struct gg_region_map made;
-	int status = gg_region_map_create(&made, directory[0] != '\0' ? directory : NULL, name,
-	                                  bytes);
+	int status = has_come_back()
+	                     ? create_nothing(&made, bytes)
+	                     : gg_region_map_create(&made, directory[0] != '\0' ? directory : NULL,
+	                                            name, bytes);
 	uint8_t *base = made.base;
 
 	if (status < 0)
@@ -152,11 +172,11 @@ static int create_file(const char *name, uint64_t bytes)
 	gg_fence_signal();
 	gg_store_relaxed(&new_map.base, base);
 	gg_fence_signal();
-	/* A handler has forked, and this is the child, which came back: it must not go on in the file
-	 * that its parent is making.  From here on gg_process_forked() sees to it. */
-	if (gg_load_relaxed(gg_process.same_process) == GG_PROCESS_WIPED)
+	/* If it has come back only now, it must not go on in the file that its parent is making.  From here
+	 * on gg_process_forked() sees to it. */
+	if (has_come_back())
 		gg_region_map_detach(&new_map);
-	if (directory[0] == '\0')
+	if (directory[0] == '\0' && new_map.path[0] != '\0')
 		remember_directory(new_map.path);
 	return 0;
 }
