@@ -6,6 +6,7 @@
 # run does what they say.
 . tests/test.sh
 
+listing=$PWD/CHANGELOG.md # to be sorted
 geiger=$1
 libraries=$2
 export GEIGER_LOG=$scratch/log
@@ -44,7 +45,7 @@ the_service_is_profiled() (
 	while read -r variable; do
 		export "${variable?}"
 	done < <(values geiger.conf Environment)
-	LD_LIBRARY_PATH=$libraries GEIGER_INTERVAL=1k sort /etc/services >/dev/null
+	LD_LIBRARY_PATH=$libraries GEIGER_INTERVAL=1k sort "$listing" >/dev/null
 	unset LD_PRELOAD
 	cd "$scratch/state" || exit
 	[[ $("$geiger" ls "$scratch/run/web" | wc -l) == 2 ]] || exit
