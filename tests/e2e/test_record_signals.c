@@ -39,6 +39,7 @@ static bool start(struct recording *r, struct running *run, const char *script, 
 		/* Whoever started the tests may have them ignored, and a shell cannot trap those. */
 		signal(SIGINT, SIG_DFL);
 		signal(SIGQUIT, SIG_DFL);
+		signal(SIGHUP, SIG_DFL);
 		dup2(out[1], 1);
 		execl(getenv("GEIGER"), "geiger", "record", "-i", "1k", option, "-o", r->path, "--",
 		      "sh", "-c", script, NULL);
