@@ -8,12 +8,8 @@
 int gg_ctl_log_start(const struct gg_call *call)
 {
 	const char *path = NULL;
-	int status = gg_profile_on();
+	int status = gg_profile_take_command(call, &path, sizeof(path));
 
-	if (status == 0)
-		status = gg_call_write_only(call);
-	if (status == 0)
-		status = gg_call_take(call, &path, sizeof(path));
 	if (status != 0)
 		return status;
 	return gg_log_start(path) ? 0 : EFAULT;

@@ -34,9 +34,7 @@ int gg_ctl_prof_thread_active_init(const struct gg_call *call)
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
-		if (!s->conf.prof)
-			return ENOENT;
-		status = gg_call_take(call, &wish, sizeof(wish));
+		status = gg_profile_take_switch(call, &wish);
 		if (status != 0)
 			return status;
 		was = s->agent->thread_active_init(wish);
@@ -49,12 +47,8 @@ int gg_ctl_prof_thread_active_init(const struct gg_call *call)
 int gg_ctl_prof_dump(const struct gg_call *call)
 {
 	const char *path = NULL;
-	int status = gg_profile_on();
+	int status = gg_profile_take_command(call, &path, sizeof(path));
 
-	if (status == 0)
-		status = gg_call_write_only(call);
-	if (status == 0)
-		status = gg_call_take(call, &path, sizeof(path));
 	if (status != 0)
 		return status;
 	return gg_profile_dump(path) == 0 ? 0 : EFAULT;
@@ -71,9 +65,7 @@ int gg_ctl_prof_gdump(const struct gg_call *call)
 	if (s->conf.prof)
 		was = gg_profile_gdump();
 	if (call->new != NULL) {
-		if (!s->conf.prof)
-			return ENOENT;
-		status = gg_call_take(call, &wish, sizeof(wish));
+		status = gg_profile_take_switch(call, &wish);
 		if (status != 0)
 			return status;
 		gg_profile_set_gdump(wish);
@@ -84,12 +76,8 @@ int gg_ctl_prof_gdump(const struct gg_call *call)
 int gg_ctl_prof_prefix(const struct gg_call *call)
 {
 	const char *prefix = NULL;
-	int status = gg_profile_on();
+	int status = gg_profile_take_command(call, &prefix, sizeof(prefix));
 
-	if (status == 0)
-		status = gg_call_write_only(call);
-	if (status == 0)
-		status = gg_call_take(call, &prefix, sizeof(prefix));
 	if (status != 0)
 		return status;
 	return gg_profile_set_prefix(prefix) ? 0 : EFAULT;
@@ -120,12 +108,8 @@ int gg_ctl_prof_lg_sample(const struct gg_call *call)
 int gg_ctl_prof_reset(const struct gg_call *call)
 {
 	size_t lg = 0;
-	int status = gg_profile_on();
+	int status = gg_profile_take_command(call, &lg, sizeof(lg));
 
-	if (status == 0)
-		status = gg_call_write_only(call);
-	if (status == 0)
-		status = gg_call_take(call, &lg, sizeof(lg));
 	if (status != 0)
 		return status;
 	gg_profile_reset();

@@ -65,9 +65,7 @@ int gg_ctl_thread_prof_active(const struct gg_call *call)
 	if (s->conf.prof)
 		was = s->agent->thread_active(-1);
 	if (call->new != NULL) {
-		if (!s->conf.prof)
-			return ENOENT;
-		status = gg_call_take(call, &wish, sizeof(wish));
+		status = gg_profile_take_switch(call, &wish);
 		if (status != 0)
 			return status;
 		s->agent->thread_active(wish);

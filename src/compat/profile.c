@@ -30,6 +30,22 @@ int gg_profile_on(void)
 	return s->agent != NULL && s->conf.prof ? 0 : ENOENT;
 }
 
+int gg_profile_take_command(const struct gg_call *call, void *value, size_t bytes)
+{
+	int status = gg_profile_on();
+
+	if (status == 0)
+		status = gg_call_write_only(call);
+	return status != 0 ? status : gg_call_take(call, value, bytes);
+}
+
+int gg_profile_take_switch(const struct gg_call *call, bool *ret_wish)
+{
+	int status = gg_profile_on();
+
+	return status != 0 ? status : gg_call_take(call, ret_wish, sizeof(*ret_wish));
+}
+
 uint64_t gg_profile_interval_of(uint64_t lg)
 {
 	uint64_t interval = UINT64_C(1) << lg;

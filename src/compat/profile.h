@@ -9,11 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "compat/call.h"
 #include "compat/settings.h"
 
 /* 0, or ENOENT: there is no profiler (no agent), or it is not on (prof:false). */
 int gg_profile_there(void);
 int gg_profile_on(void);
+
+/* The value of a call that is written alone, and needs the profiler on. */
+int gg_profile_take_command(const struct gg_call *call, void *value, size_t bytes);
+
+/* The value of a switch that can be read where the profiler is not on, but not written: ENOENT. */
+int gg_profile_take_switch(const struct gg_call *call, bool *ret_wish);
 
 /* As the last 2^n asked for, if that is still the interval. */
 size_t gg_profile_lg_sample(void);
