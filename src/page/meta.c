@@ -58,25 +58,6 @@ static void write_resident(const struct gg_summary *summary, struct gg_json *jso
 	gg_json_close(json);
 }
 
-static void write_notes(const struct gg_page_run *run, const struct gg_summary *summary,
-                        struct gg_json *json)
-{
-	const struct gg_model_unresolved *unresolved = &summary->unresolved;
-
-	gg_json_open(json, "unresolved", '{');
-	gg_json_integer(json, "frames", unresolved->frame_count);
-	gg_json_integer(json, "of", unresolved->all_frame_count);
-	gg_json_text(json, "module",
-	             unresolved->frame_count > 0
-	                     ? gg_model_module_path(run->model, unresolved->worst_module)
-	                     : NULL);
-	gg_json_close(json);
-	gg_json_open(json, "notes", '[');
-	for (size_t i = 0; i < gg_model_note_count(run->model); i++)
-		gg_json_text(json, NULL, gg_model_note(run->model, i));
-	gg_json_close(json);
-}
-
 /* "exports": what the server of this page has of the profile. */
 static void write_exports(const struct gg_page_options *options, struct gg_json *json)
 {
@@ -128,7 +109,8 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	               exposure > 0 ? gg_interval_unseen_bytes(exposure, options->confidence)
 	                            : NAN);
 	write_resident(&summary, json);
-	write_notes(run, &summary, json);
+	gg_report_json_unresolved(json, run->model, &summary.unresolved);
+	gg_report_json_notes(json, run->model);
 	gg_json_close(json);
 	write_exports(options, json);
 	return 0;

@@ -103,21 +103,23 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 	gg_json_close(json);
 }
 
-static void add_notes(const struct gg_report *report, struct gg_json *json)
+void gg_report_json_notes(struct gg_json *json, const struct gg_model *model)
 {
-	const struct gg_model_unresolved *unresolved = &report->summary->unresolved;
-
 	gg_json_open(json, "notes", '[');
-	for (size_t i = 0; i < gg_model_note_count(report->model); i++)
-		gg_json_text(json, NULL, gg_model_note(report->model, i));
+	for (size_t i = 0; i < gg_model_note_count(model); i++)
+		gg_json_text(json, NULL, gg_model_note(model, i));
 	gg_json_close(json);
-	gg_json_integer(json, "dropped", report->summary->dropped_count);
+}
+
+void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *model,
+                               const struct gg_model_unresolved *unresolved)
+{
 	gg_json_open(json, "unresolved", '{');
 	gg_json_integer(json, "frames", unresolved->frame_count);
 	gg_json_integer(json, "of", unresolved->all_frame_count);
 	gg_json_text(json, "module",
 	             unresolved->frame_count > 0
-	                     ? gg_model_module_path(report->model, unresolved->worst_module)
+	                     ? gg_model_module_path(model, unresolved->worst_module)
 	                     : NULL);
 	gg_json_close(json);
 }
@@ -140,7 +142,9 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_bool(json, "has_history", gg_model_has_history(report->model));
 	add_totals(report, json);
 	add_memory(report, json);
-	add_notes(report, json);
+	gg_report_json_notes(json, report->model);
+	gg_json_integer(json, "dropped", report->summary->dropped_count);
+	gg_report_json_unresolved(json, report->model, &report->summary->unresolved);
 }
 
 static void add_place(const struct gg_report *report, struct gg_json *json,
