@@ -156,7 +156,19 @@ static int create_nothing(struct gg_region_map *ret_map, uint64_t bytes)
 	return 0;
 }
 
-static int create_file(const char *name, uint64_t bytes)
+/* All that may wait: what the thread itself causes would end the program, were it blocked. */
+static void block_signals(sigset_t *ret_before)
+{
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t others;
+
+	sigfillset(&others);
+	for (size_t i = 0; i < GG_COUNT(faults); i++)
+		sigdelset(&others, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &others, ret_before);
+}
+
+static int make_file(const char *name, uint64_t bytes)
 {
 	static struct gg_region_map made;
 	int status = has_come_back()
@@ -172,13 +184,24 @@ static int create_file(const char *name, uint64_t bytes)
 	gg_fence_signal();
 	gg_store_relaxed(&new_map.base, base);
 	gg_fence_signal();
-	/* If it has come back only now, it must not go on in the file that its parent is making.  From here
-	 * on gg_process_forked() sees to it. */
-	if (has_come_back())
-		gg_region_map_detach(&new_map);
 	if (directory[0] == '\0' && new_map.path[0] != '\0')
 		remember_directory(new_map.path);
 	return 0;
+}
+
+/*
+ * No handler, which may fork, comes between the look at who this is and the file.  Who comes back later must not
+ * go on in the file that its parent is making: gg_process_forked() sees to it.
+ */
+static int create_file(const char *name, uint64_t bytes)
+{
+	sigset_t before;
+	int status;
+
+	block_signals(&before);
+	status = make_file(name, bytes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return status;
 }
 
 static struct identity identity;
