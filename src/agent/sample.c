@@ -217,33 +217,43 @@ static void count_freed(const struct gg_region_sample *sample)
 	gg_thread.words[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
 }
 
-static void put_free(struct gg_thread_block *block, void *p, uint64_t id)
+/* False: it is no sample. */
+static bool put_free(struct gg_thread_block *block, void *p, uint64_t id,
+                     struct gg_region_sample *ret_freed)
 {
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
-	struct gg_region_sample freed;
 	bool is_told = gg_history_wants_frees();
 
 	/* Of every 100 that the filter lets pass one is none (filter.h). */
-	if ((gg_process.options.free_stacks || is_told) && gg_region_find(region, p, &freed))
+	if ((gg_process.options.free_stacks || is_told) && gg_region_find(region, p, ret_freed))
 		stack = capture(block, now_ns);
-	if (!gg_region_record_close(region, &block->record, p, id, now_ns, stack, &freed))
-		return;
+	if (!gg_region_record_close(region, &block->record, p, id, now_ns, stack, ret_freed))
+		return false;
 	gg_probe_free(p);
 	if (gg_load_relaxed(&gg_calls.watches_frees) != 0)
-		count_freed(&freed);
+		count_freed(ret_freed);
 	if (is_told)
-		gg_history_freed(&freed, now_ns, stack, block->record.thread);
-	if (gg_plan_is_on() && !(freed.flags & GG_SAMPLE_MAPPING))
-		learn_free(&freed);
+		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
+	if (gg_plan_is_on() && !(ret_freed->flags & GG_SAMPLE_MAPPING))
+		learn_free(ret_freed);
+	return true;
+}
+
+static void look_at_freed(const struct gg_region_sample *freed)
+{
+	struct gg_draw draw = gg_region_sample_draw(freed);
+
+	gg_trigger_freed(&draw, freed->size_bytes);
 }
 
 void gg_sample_close(void *p, uint64_t id)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
-	struct gg_region_sample live;
+	struct gg_region_sample sample;
+	bool is_freed = false;
 	int saved_errno = errno;
 
 	if (!gg_thread_enter(t))
@@ -251,10 +261,12 @@ void gg_sample_close(void *p, uint64_t id)
 	if (gg_process_is_ready()) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
-			put_free(block, p, id);
-		else if (gg_region_find(&gg_process.region, p, &live))
+			is_freed = put_free(block, p, id, &sample);
+		else if (gg_region_find(&gg_process.region, p, &sample))
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
+		if (is_freed && gg_trigger_is_on())
+			look_at_freed(&sample);
 	}
 	leave(t);
 	errno = saved_errno;

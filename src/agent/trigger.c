@@ -30,6 +30,7 @@ static uint64_t settings_owner; /* generation of the process in which a thread c
 
 /* What has come about. */
 static uint64_t allocated_bytes; /* by samples, since the first one that looked */
+static uint64_t freed_bytes;     /* the same, of what was freed */
 static uint64_t growth_mark;     /* bytes live that are the next high-water mark */
 static uint64_t next_time_ns;    /* of a dump by time; 0: to be set */
 static uint64_t next_look_ns;    /* at RSS and control group */
@@ -88,8 +89,8 @@ static void set_watch(uint32_t bit, bool is_set)
 static bool looks_at_samples(const struct gg_agent_triggers *t)
 {
 	return t->prefix[0] != '\0' && !t->is_off &&
-	       (t->allocated_bytes | t->growth_bytes | t->growth_percent | t->time_ns |
-	        t->rss_bytes | t->cgroup_percent) != 0;
+	       (t->allocated_bytes | t->freed_bytes | t->growth_bytes | t->growth_percent |
+	        t->time_ns | t->rss_bytes | t->cgroup_percent) != 0;
 }
 
 int gg_trigger_set(const struct gg_agent_triggers *triggers)
@@ -183,14 +184,16 @@ int gg_trigger_dump(char kind)
 
 /* --- when --- */
 
-static void look_at_allocated(const struct gg_draw *draw, uint64_t size_bytes)
+/* Of what is allocated, or of what is freed: adds what the sample stands for. */
+static void look_at_sum(uint64_t *sum, uint64_t every, const struct gg_draw *draw,
+                        uint64_t size_bytes)
 {
-	uint64_t every = gg_load_relaxed(&settings.allocated_bytes), before, bytes;
+	uint64_t before, bytes;
 
 	if (every == 0)
 		return;
 	bytes = (uint64_t)(gg_weight_of(draw, size_bytes).bytes + 0.5);
-	before = gg_add_relaxed(&allocated_bytes, bytes);
+	before = gg_add_relaxed(sum, bytes);
 	if (before / every != (before + bytes) / every)
 		gg_trigger_dump('i');
 }
@@ -250,10 +253,16 @@ void gg_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_
 {
 	if ((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_SAMPLES) == 0)
 		return;
-	look_at_allocated(draw, size_bytes);
+	look_at_sum(&allocated_bytes, gg_load_relaxed(&settings.allocated_bytes), draw, size_bytes);
 	look_at_growth();
 	look_at_time(now_ns);
 	look_at_usage(now_ns);
+}
+
+void gg_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	if ((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_SAMPLES) != 0)
+		look_at_sum(&freed_bytes, gg_load_relaxed(&settings.freed_bytes), draw, size_bytes);
 }
 
 /* Off the sample path; a program that was not profiled so far is not from now on. */

@@ -7,6 +7,7 @@
  *
  *   allocated   all samples add to one counter; whose addition passes a multiple of the amount dumps.
  *               One that passes several at once is one dump.
+ *   freed       the same, of the samples that are freed: a dump stands at the end of such a free.
  *   growth      who moves the mark from below what is live now to above it (compare and exchange).
  *   time, RSS   likewise, by the time of the next look: RSS and control group are asked for ten
  *               times a second at most, and only when there is a sample.
@@ -54,6 +55,9 @@ static inline bool gg_trigger_is_on(void)
 	/* Relaxed: the word alone; settings are read by words of their own. */
 	return gg_unlikely(gg_load_relaxed(&gg_trigger_watch) != 0);
 }
+
+/* The same after a sample was freed. */
+GG_COLD void gg_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes);
 
 /* The signal has come: its handler. */
 GG_COLD void gg_trigger_signalled(void);

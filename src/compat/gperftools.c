@@ -66,6 +66,7 @@ void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_tr
 		.names = GG_AGENT_NAMES_GPERFTOOLS,
 		.allocated_bytes = bytes_of("HEAP_PROFILE_ALLOCATION_INTERVAL",
 		                            ALLOCATION_INTERVAL),
+		.freed_bytes = bytes_of("HEAP_PROFILE_DEALLOCATION_INTERVAL", 0),
 		.growth_bytes = bytes_of("HEAP_PROFILE_INUSE_INTERVAL", INUSE_INTERVAL),
 		.time_ns = bytes_of("HEAP_PROFILE_TIME_INTERVAL", 0) * SECOND_NS,
 		.signal = signal > 0 && signal <= 64 ? (int32_t)signal : 0,

@@ -22,6 +22,7 @@ struct gg_agent_triggers {
 	uint32_t names; /* enum gg_agent_dump_names */
 
 	uint64_t allocated_bytes; /* i: whenever so much was allocated, as estimated */
+	uint64_t freed_bytes;     /* i: whenever so much was freed, as estimated */
 	uint64_t time_ns;         /* i: whenever so long has passed; noticed at a sample */
 	uint64_t
 		growth_bytes; /* u: whenever what is live has grown by so much over the last such ... */

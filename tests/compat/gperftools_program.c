@@ -4,6 +4,7 @@
  * nothing of it.
  *
  *   env            3000 blocks of 1000 bytes, for what HEAPPROFILE makes of them
+ *   frees          2000 of 3000 blocks of 1000 bytes are freed
  *   calls PREFIX   each call, and what it answers
  *   signal         SIGUSR2
  *   extension      each MallocExtension call
@@ -51,6 +52,14 @@ static void use_env(void)
 	for (size_t i = 0; i < 3000; i++)
 		kept[i] = allocate(1000);
 	printf("running: %d\n", IsHeapProfilerRunning());
+}
+
+static void use_frees(void)
+{
+	for (size_t i = 0; i < 3000; i++)
+		kept[i] = allocate(1000);
+	for (size_t i = 0; i < 2000; i++)
+		free(kept[i]);
 }
 
 static void use_calls(const char *prefix)
@@ -119,6 +128,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(mode, "env") == 0)
 		use_env();
+	else if (strcmp(mode, "frees") == 0)
+		use_frees();
 	else if (strcmp(mode, "calls") == 0)
 		use_calls(argv[2]);
 	else if (strcmp(mode, "signal") == 0)

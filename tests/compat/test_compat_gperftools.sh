@@ -37,6 +37,21 @@ dumps_by_bytes() {
 		(($(allocated x.0007.heap) >= 3000000 && $(allocated x.0001.heap) < 510000))
 }
 
+# in_use FILE - the bytes that its head says are in use.
+in_use() {
+	sed -n '1s/^heap profile: *[0-9]*: *\([0-9]*\) .*/\1/p' "$scratch/files/$1"
+}
+
+dumps_by_freed_bytes() {
+	ours frees HEAPPROFILE=x TCMALLOC_SAMPLE_PARAMETER=1 HEAP_PROFILE_DEALLOCATION_INTERVAL=500000
+	files
+	in_use x.0001.heap
+	# At 0.5, 1, 1.5 and 2 MB, and at the end; what is freed is not in use any more.
+	[[ $(files) == "x.0001.heap x.0002.heap x.0003.heap x.0004.heap x.0005.heap " ]] &&
+		(($(in_use x.0001.heap) >= 2500000 && $(in_use x.0001.heap) < 2510000 &&
+			$(in_use x.0004.heap) >= 1000000 && $(in_use x.0004.heap) < 1010000))
+}
+
 dumps_at_highs() {
 	ours env HEAPPROFILE=x TCMALLOC_SAMPLE_PARAMETER=1 HEAP_PROFILE_INUSE_INTERVAL=900000
 	# At 0.9, 1.8 and 2.7 MB, and at the end.
@@ -122,6 +137,7 @@ without_the_agent_nothing_happens() {
 }
 
 check each_half_a_megabyte_allocated_is_a_dump_and_the_end_is_one dumps_by_bytes
+check each_half_a_megabyte_freed_is_a_dump dumps_by_freed_bytes
 check new_highs_are_dumps dumps_at_highs
 check by_default_a_small_program_has_the_dump_at_its_end only_the_end_by_default
 check without_the_variables_nothing_is_recorded nothing_without_its_variables
