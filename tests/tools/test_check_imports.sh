@@ -36,6 +36,14 @@ check checks_of_what_is_listed_are_allowed \
 check a_check_of_what_is_not_listed_is_caught \
 	refuses 'hardened.o: imports __strcpy_chk, which' \
 	tools/check_imports <(printf 'use\n') "$scratch/hardened.o"
+# As another compiler writes the same code.
+object other '#include <strings.h>
+	int other(const char *s) { return bcmp(s, s + 1, 9); }'
+check what_a_compiler_puts_in_place_of_a_listed_function_is_allowed \
+	tools/check_imports <(echo memcmp) "$scratch/other.o"
+object copies '#include <string.h>
+	void *copies(void *to) { return memset(to, 0, 9); }'
+check what_compilers_put_in_by_themselves_is_allowed tools/check_imports <(:) "$scratch/copies.o"
 check a_shared_object_may_import_what_is_listed \
 	tools/check_imports "$scratch/allowed_shared" "$scratch/all.so"
 check a_planted_import_of_a_shared_object_is_caught \
