@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `geiger diff`: which rows of two profiles differ by more than sampling explains. */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "cli/metric.h"
 #include "cli/profiles.h"
+#include "profile/scale.h"
 #include "report/report_diff.h"
 
 enum { EXIT_GREW = 3 };
@@ -79,62 +79,6 @@ static int do_both(void *(*step)(void *side), struct side *before, struct side *
 	return 0;
 }
 
-/* Bytes that were allocated in all. */
-static int sum_allocated(const struct gg_model *model, const struct gg_question *query,
-                         double *ret_bytes, struct gg_error *error)
-{
-	struct gg_question allocated = *query;
-	struct gg_sum_up sum;
-	int code;
-
-	allocated.metric = GG_METRIC_ALLOCATED;
-	allocated.focus = allocated.ignore = NULL;
-	code = gg_ask_sum(model, &allocated, &sum, error);
-	if (code == 0)
-		*ret_bytes = gg_tally_estimate(&sum.total, GG_BYTES).value;
-	return code;
-}
-
-static int refuse_scale(const char *why, struct gg_error *error)
-{
-	return gg_error_set(error, -EINVAL, "diff: --normalize",
-	                    "Give time, allocated, or a number that 'before' is multiplied by.",
-	                    "%s", why);
-}
-
-/* What `before` is multiplied by. */
-static int find_scale(const char *normalize, const struct side *before, const struct side *after,
-                      const struct gg_question *query, double *ret_scale, struct gg_error *error)
-{
-	double of_before, of_after;
-	char *end;
-	int code = 0;
-
-	if (normalize == NULL) {
-		*ret_scale = 1;
-		return 0;
-	}
-	if (strcmp(normalize, "time") == 0) {
-		of_before = (double)gg_model_end_ns(before->model);
-		of_after = (double)gg_model_end_ns(after->model);
-	} else if (strcmp(normalize, "allocated") == 0) {
-		code = sum_allocated(before->model, query, &of_before, error);
-		if (code == 0)
-			code = sum_allocated(after->model, query, &of_after, error);
-		if (code < 0)
-			return code;
-	} else {
-		of_before = 1;
-		of_after = strtod(normalize, &end);
-		if (end == normalize || *end != '\0')
-			return refuse_scale("is no such measure", error);
-	}
-	if (!(of_before > 0) || !(of_after > 0) || !isfinite(of_after / of_before))
-		return refuse_scale("has no ratio above 0 in these profiles", error);
-	*ret_scale = of_after / of_before;
-	return 0;
-}
-
 static int print_diff(const struct gg_invocation *invocation, const struct gg_question *query,
                       const struct side *before, const struct side *after)
 {
@@ -156,9 +100,8 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 
 	if (options->common.limit == DEFAULT_LIMIT)
 		report.look.limit = options->common.json ? 1000 : 30;
-	code = find_scale(options->normalize, before, after, query, &diff_query.scale,
-	                  invocation->error);
-
+	code = gg_scale_find(before->model, after->model, query, options->normalize,
+	                     "diff: --normalize", &diff_query.scale, invocation->error);
 	if (code == 0)
 		code = gg_diff_run(before->model, before->result, after->model, after->result,
 		                   &diff_query, &diff, invocation->error);

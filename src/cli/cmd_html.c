@@ -2,12 +2,15 @@
 /* `geiger html`: a profile as one page that opens from disk. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "cli/profiles.h"
 #include "format/save.h"
 #include "page/page.h"
+#include "profile/scale.h"
 
 #define DEFAULT_MAX_BYTES UINT64_C(1500000)
 
@@ -15,9 +18,10 @@
 #define LEAST_DATA_BYTES 20000
 
 struct html_options {
-	const char *output, *diff;
+	const char *output, *diff, *normalize;
 	double confidence;
 	uint64_t max_bytes;
+	bool quiet;
 };
 
 static const char *file_name(const char *path)
@@ -46,6 +50,10 @@ static int check(const struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "html: --max-size",
 		                    "Give a size such as 1MB.", "the page alone takes %zu bytes",
 		                    gg_page_base_bytes());
+	if (options->normalize != NULL && options->diff == NULL)
+		return gg_error_set(invocation->error, -EINVAL, "html: --normalize",
+		                    "Name the earlier profile: --diff BEFORE.",
+		                    "there is nothing to compare with");
 	return gg_cli_check_output("html", invocation->operands[0], options->output,
 	                           invocation->error);
 }
@@ -56,25 +64,62 @@ static size_t data_bytes(uint64_t max_bytes)
 	return max_bytes == 0 ? 0 : (size_t)(max_bytes - gg_page_base_bytes() - 8) / 4 * 3;
 }
 
+/* "geiger: wrote FILE: 1.4 MiB, 812 stacks", and what was folded. */
+static void tell(const struct html_options *options, size_t file_bytes,
+                 const struct gg_page_summary *summary)
+{
+	bool to_output = options->output == NULL || strcmp(options->output, "-") == 0;
+	char size[GG_SIZE_TEXT_MAX];
+
+	if (options->quiet)
+		return;
+	fprintf(stderr, "geiger: wrote %s: %s, %zu stack%s",
+	        to_output ? "the page" : options->output, gg_size_format((double)file_bytes, size),
+	        summary->stack_count, summary->stack_count == 1 ? "" : "s");
+	if (summary->folded_count > 0)
+		fprintf(stderr,
+		        "; %zu of %zu nodes of the tree, with %.2g %% of the bytes allocated, are folded",
+		        summary->folded_count, summary->folded_count + summary->node_count,
+		        summary->folded_share * 100);
+	if (summary->are_sizes_rounded)
+		fprintf(stderr, "%s rounded",
+		        summary->are_times_rounded ? "; sizes and times are" : "; sizes are");
+	if (summary->folded_count > 0 || summary->are_sizes_rounded)
+		fputs(" (--max-size 0: nothing is)", stderr);
+	fputs("\n", stderr);
+}
+
 static int write_page(const struct gg_invocation *invocation, const struct gg_model *model,
                       const struct gg_model *before)
 {
 	const struct html_options *options = invocation->options;
+	struct gg_page_summary summary = { 0 };
 	struct gg_page_options page = {
 		.title = file_name(invocation->operands[0]),
 		.before_title = options->diff != NULL ? file_name(options->diff) : NULL,
 		.confidence = options->confidence,
 		.most_bytes = data_bytes(options->max_bytes),
+		.normalized_by = options->normalize,
+		.summary = &summary,
 	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	int code = gg_page_data(model, before, &page, &packed, invocation->error);
+	struct gg_question query;
+	int code = 0;
 
+	gg_question_init(&query);
+	if (before != NULL)
+		code = gg_scale_find(before, model, &query, options->normalize, "html: --normalize",
+		                     &page.scale, invocation->error);
+	if (code == 0)
+		code = gg_page_data(model, before, &page, &packed, invocation->error);
 	if (code == 0)
 		code = gg_page_html(&packed, &out, invocation->error);
 	if (code == 0)
 		code = gg_save(options->output != NULL ? options->output : "-", out.data,
 		               out.length, invocation->error);
+	if (code == 0)
+		tell(options, out.length, &summary);
 	return code;
 }
 
@@ -102,10 +147,13 @@ static const struct gg_option options[] = {
 	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
 	{ "diff", 'd', GG_OPTION_TEXT, AT(diff), "BEFORE",
 	  "compare with this profile: what has changed since" },
+	{ "normalize", 0, GG_OPTION_TEXT, AT(normalize), "time|allocated|FACTOR",
+	  "with --diff: multiply 'before' by a ratio of the runs" },
 	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
 	  "of the page; light stacks are folded (1.5MB); 0: any" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
+	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "say nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 
@@ -113,9 +161,11 @@ const struct gg_command gg_command_html = {
 	.name = "html",
 	.summary = "a profile as one page: flame graph, time, tables, leaks",
 	.usage = "PROFILE -o FILE [OPTION]...",
-	.details = "The page is one file that opens from disk and asks no network for anything.\n\n"
-		   "  geiger html redis.geiger -o redis.html\n"
-		   "  geiger html after.geiger --diff before.geiger -o change.html\n",
+	.details =
+		"The page is one file that opens from disk and asks no network for anything.\n\n"
+		"  geiger html redis.geiger -o redis.html\n"
+		"  geiger html after.geiger --diff before.geiger -o change.html\n"
+		"  geiger html after.geiger --diff before.geiger --normalize time -o change.html\n",
 	.options = options,
 	.options_size = sizeof(struct html_options),
 	.option_defaults = &(const struct html_options){ .confidence = 0.95,

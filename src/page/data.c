@@ -78,6 +78,34 @@ static void write_folds(const struct gg_page_run *run, const struct gg_page_tree
 	gg_json_close(json);
 }
 
+/* Stacks that have samples. */
+static size_t count_stacks(const struct gg_page_run *run)
+{
+	uint8_t *has = calloc(gg_model_stack_count(run->model) + 1, 1);
+	size_t count = 0;
+
+	for (size_t i = 0; has != NULL && i < run->pick_count; i++) {
+		count += !has[run->picks[i].top];
+		has[run->picks[i].top] = 1;
+	}
+	free(has);
+	return count;
+}
+
+static void summarize(const struct gg_page_run *run, const struct gg_page_tree *tree)
+{
+	if (run->options->summary == NULL)
+		return;
+	*run->options->summary = (struct gg_page_summary){
+		.stack_count = count_stacks(run),
+		.node_count = tree->node_count,
+		.folded_count = tree->least_share > 0 ? tree->all_count - tree->node_count : 0,
+		.folded_share = tree->folded_bytes,
+		.are_sizes_rounded = run->detail.size_steps > 0,
+		.are_times_rounded = run->detail.light_bins > 0,
+	};
+}
+
 static void write_times(const struct gg_page_run *run, struct gg_json *json)
 {
 	gg_json_open(json, "times", '{');
@@ -128,6 +156,8 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 	code = gg_page_cells_write(run, &tree, cell_limit, json);
 	if (code == 0)
 		write_folds(run, &tree, json);
+	if (code == 0 && with_names)
+		summarize(run, &tree);
 	gg_page_tree_done(&tree);
 	return code == 0 ? gg_page_lifetimes_write(run, json) : code;
 }

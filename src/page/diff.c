@@ -375,6 +375,16 @@ static void write_side(const struct gg_model *model, const char *name, const cha
 	gg_json_close(json);
 }
 
+/* Those of `geiger diff`. */
+static const struct {
+	const char *name;
+	enum gg_metric metric;
+} metrics[] = {
+	{ "live", GG_METRIC_LIVE },   { "allocated", GG_METRIC_ALLOCATED },
+	{ "peak", GG_METRIC_PEAK },   { "temporary", GG_METRIC_TEMPORARY },
+	{ "freed", GG_METRIC_FREED },
+};
+
 int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_options *options = run->options;
@@ -388,14 +398,13 @@ int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 	write_side(run->before, "before", options->before_title, json);
 	write_side(run->model, "after", options->title, json);
 	gg_json_number(json, "scale", options->scale > 0 ? options->scale : 1);
+	gg_json_text(json, "normalized_by", options->normalized_by);
 	gg_json_number(json, "false_discovery_rate", false_discovery_rate);
-	for (int m = 0; m < 2 && code == 0; m++) {
-		enum gg_metric metric = m == 0 ? GG_METRIC_LIVE : GG_METRIC_ALLOCATED;
-
-		gg_json_open(json, m == 0 ? "live" : "allocated", '{');
-		code = write_unit(run, metric, GG_BYTES, json);
+	for (size_t m = 0; m < GG_COUNT(metrics) && code == 0; m++) {
+		gg_json_open(json, metrics[m].name, '{');
+		code = write_unit(run, metrics[m].metric, GG_BYTES, json);
 		if (code == 0)
-			code = write_unit(run, metric, GG_ALLOCATIONS, json);
+			code = write_unit(run, metrics[m].metric, GG_ALLOCATIONS, json);
 		gg_json_close(json);
 	}
 	gg_json_close(json);

@@ -34,6 +34,14 @@ struct gg_page_watch {
 	double allocated_bytes;                  /* since the start */
 };
 
+/* What was made of a profile, for whoever tells people. */
+struct gg_page_summary {
+	size_t stack_count;              /* of the profile, that have samples */
+	size_t node_count, folded_count; /* of the tree: in the page, and left out */
+	double folded_share;             /* of the bytes allocated, in nodes that are left out */
+	bool are_sizes_rounded, are_times_rounded;
+};
+
 struct gg_page_options {
 	const char *title;
 	double confidence;
@@ -46,9 +54,11 @@ struct gg_page_options {
 	 * behind.  NULL: nowhere.
 	 */
 	const char *exports;
+	struct gg_page_summary *summary; /* filled in; NULL: nobody wants it */
 	/* For a comparison: */
 	const char *before_title;
-	double scale; /* of before; 0: 1 */
+	double scale;              /* of before; 0: 1 */
+	const char *normalized_by; /* what the scale was chosen by, for people; NULL: nobody has */
 };
 
 /*

@@ -31,8 +31,9 @@ def report(path, *options):
 
 
 def page(path, *options):
-    """The text of the page, and its data."""
-    geiger("html", path, "-o", path + ".html", *options)
+    """The text of the page, and its data; `page.said` is what the command has said of it."""
+    done = subprocess.run([GEIGER, "html", path, "-o", path + ".html", *options], check=True, capture_output=True, text=True)
+    page.said = done.stdout + done.stderr.replace(path, "PATH")
     text = pathlib.Path(path + ".html").read_text(encoding="utf-8")
     packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
     return text, json.loads(gzip.decompress(base64.b64decode(packed)))
@@ -136,7 +137,15 @@ def compare_table(data, path, metric):
 def check_numbers(folder):
     path = os.path.join(folder, "made.geiger")
     subprocess.run([os.environ["GOLDEN_PROFILE"], path], check=True)
+    page(path, "--quiet")
+    said_quietly = page.said
     _, data = page(path)
+    stacks = report(path, "--metric", "allocated", "--by", "stack")["row_count"]
+    check(
+        "it says what it has written, unless told to be quiet",
+        said_quietly,
+        None if re.fullmatch(rf"geiger: wrote PATH\.html: [0-9.]+ KiB, {stacks} stacks\n", page.said) else page.said,
+    )
     cells, edges, whole = Cells(data), data["times"]["edges_ns"], report(path)
     totals = [
         differs(f"{name} {end}", data["meta"]["totals"][name][end], wanted[end], 0)
@@ -184,15 +193,24 @@ def check_diff(folder, path):
     )
     with sqlite3.connect(before) as profile:  # twice as much of one size as there was
         profile.execute("update coarse set bytes = bytes / 2, size = size / 2 where id % 2")
-    _, data = page(path, "--diff", before)
+    for name, options in (
+        ("what changed is what geiger diff says, of any memory", ()),
+        ("normalized by what was allocated, too", ("--normalize", "allocated")),
+        ("normalized by a number, too", ("--normalize", "0.75")),
+    ):
+        check(name, *compare_diffs(path, before, options))
+
+
+def compare_diffs(path, before, options):
+    _, data = page(path, "--diff", before, *options)
     problems = []
-    for metric in ("live", "allocated"):
+    for metric in ("live", "allocated", "peak", "temporary", "freed"):
         for unit in ("bytes", "count"):
-            wanted = json.loads(
-                geiger("diff", before, path, "--json", "--all", "--limit", "0", "--metric", metric, "--unit", unit)
-            )
+            ask = ("--json", "--all", "--limit", "0", "--metric", metric, "--unit", unit, *options)
+            wanted = json.loads(geiger("diff", before, path, *ask))
             found = data["diff"][metric][unit]
             rows = {data["strings"][name]: i for i, name in enumerate(found["rows"]["name"])}
+            problems.append(differs("scale", data["diff"]["scale"], wanted["scale"]))
             problems.append(differs("p", found["total"]["p_value"], wanted["total"]["p_value"]))
             for row in wanted["rows"]:
                 i = rows.get(row["label"])
@@ -206,7 +224,7 @@ def check_diff(folder, path):
             tree = found["tree"]
             problems.append(differs("root", tree["after"][0], wanted["total"]["after"]["estimate"]))
             problems.append(differs("root", tree["before"][0], wanted["total"]["before"]["estimate"]))
-    check("what changed is what geiger diff says", *problems)
+    return problems
 
 
 class Elements(html.parser.HTMLParser):
@@ -278,6 +296,7 @@ def check_large(folder):
     check(
         "a large profile fits, what is folded is told, and the sum of everything stays exact",
         f"{len(text)} bytes" if len(text) > MOST_BYTES else None,
+        None if re.search(r" \d+ of \d+ nodes of the tree, with [\d.]+ % of the bytes allocated, are folded", page.said) else page.said,
         None if data["folds"]["notes"] and data["folds"]["least_share"] > 0 else "no fold is told",
         # Sizes are means over an eighth of an octave, 2.5 % wide; half of 100 000 samples are live.
         *compare_sums("live", cells.live(cells.bins), whole, 3e-3),
@@ -289,6 +308,8 @@ def check_refusals(folder, path):
     for name, arguments, status, text in (
         ("no profile is refused", ("html", __file__, "-o", "x"), 1, "not a profile"),
         ("the profile is not replaced by its page", ("html", path, "-o", path), 2, "is the profile itself"),
+        ("a scale of nothing is refused", ("html", path, "--normalize", "time", "-o", "x"), 2, "nothing to compare with"),
+        ("a scale that is none is refused", ("html", path, "--diff", path, "--normalize", "0", "-o", "x"), 2, "no ratio above 0"),
         ("a size below that of the page is refused", ("html", path, "--max-size", "1kB", "-o", "x"), 2, "--max-size"),
     ):
         done = subprocess.run([GEIGER, *arguments], capture_output=True, text=True, cwd=folder)

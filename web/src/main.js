@@ -6,7 +6,7 @@ import { makeLive } from './live.js';
 import { makeProfile, unpack } from './model/profile.js';
 import { element, fill } from './shell/dom.js';
 import { openShell } from './shell/shell.js';
-import { readState } from './shell/state.js';
+import { beginWith, defaultsOf } from './shell/begin.js';
 import { Store } from './shell/store.js';
 
 /** @param {HTMLElement} holder */
@@ -33,25 +33,19 @@ function exportsOf(source) {
 	});
 }
 
-/** Where all is freed at the end, the peak is what one wants to see. @param {Store} store */
-function chooseMetric(store) {
-	const isAsked = /[#&]metric=/.test(location.hash);
-
-	if (!isAsked && store.profile.peakEdge !== null && store.selection().totalSamples[0] === 0)
-		store.state = { ...store.state, metric: 'peak' };
-}
-
 async function open() {
 	const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 	const holder = /** @type {HTMLElement} */ (document.getElementById('geiger-data'));
 
 	try {
-		const store = new Store(makeProfile(await read(holder)), readState(location.hash));
+		const profile = makeProfile(await read(holder));
+		const defaults = defaultsOf(profile);
+		const store = new Store(profile, beginWith(location.hash, defaults));
 		const { source, live } = holder.dataset;
 
+		store.defaults = defaults;
 		if (source)
 			store.exports = exportsOf(source);
-		chooseMetric(store);
 		openShell(root, store, source && live ? makeLive(store, source) : null);
 	} catch (error) {
 		fill(

@@ -6,8 +6,8 @@
 //   diff.order('difference', true, onlySignificant)      numbers of rows
 //   const tree = diffTree(profile, state)                as layOut() of flame/layout.js takes it
 //
-// Differences, intervals and p-values come from the command (docs/PAGE_DATA.md, "diff"): live at the end, or
-// allocated in the whole run.  A frame of the tree is as wide as before and after together, so that what is gone
+// Differences, intervals and p-values come from the command (docs/PAGE_DATA.md, "diff"), for each of its metrics, of
+// whole runs.  A frame of the tree is as wide as before and after together, so that what is gone
 // can be seen as well as what is new.  Pure.
 
 import { BYTES, COUNT } from './tally.js';
@@ -16,7 +16,8 @@ import { BYTES, COUNT } from './tally.js';
  * @typedef {import('./profile.js').Profile} Profile
  * @typedef {import('./figure.js').Figure & { samples: number }} Figure
  * @typedef {'name' | 'before' | 'after' | 'difference' | 'p'} Column
- * @typedef {{ metric: string, unit: 'bytes' | 'count' }} Choice
+ * @typedef {import('../shell/state.js').Metric} Metric
+ * @typedef {{ metric: Metric, unit: 'bytes' | 'count' }} Choice
  */
 
 /**
@@ -37,14 +38,25 @@ import { BYTES, COUNT } from './tally.js';
  * @property {DiffNode[]} children
  */
 
-/** Which of the two there are: what a state's metric is compared by. @param {string} metric */
-export function diffMetric(metric) {
-	return metric === 'allocated' || metric === 'freed' ? 'allocated' : 'live';
+/** Is a difference shown? @param {Profile} profile @param {{ view: string }} state */
+export function isComparing({ data }, { view }) {
+	return view === 'diff' && data.diff !== null && typeof data.diff === 'object';
+}
+
+/**
+ * What a state's metric is compared by: itself, where the command has compared it.
+ *
+ * @param {Profile} profile
+ * @param {Metric} metric
+ * @returns {Metric}
+ */
+export function diffMetric({ data }, metric) {
+	return data.diff?.[metric] ? metric : 'live';
 }
 
 /** @param {Profile} profile @param {Choice} choice */
 function part(profile, { metric, unit }) {
-	return profile.data.diff?.[diffMetric(metric)]?.[unit] ?? null;
+	return profile.data.diff?.[diffMetric(profile, metric)]?.[unit] ?? null;
 }
 
 /** @param {Record<string, any>} rows @param {string} side @param {number} i @returns {Figure} */
@@ -88,12 +100,14 @@ export function diffOf(profile, choice) {
 
 	return {
 		quantity: choice.unit === 'count' ? COUNT : BYTES,
-		metric: diffMetric(choice.metric),
+		metric: diffMetric(profile, choice.metric),
 		before: profile.data.diff.before,
 		after: profile.data.diff.after,
 		scale: Number(profile.data.diff.scale) || 1,
+		normalizedBy: String(profile.data.diff.normalized_by ?? ''),
 		rate: Number(profile.data.diff.false_discovery_rate) || 0.05,
 		total: of.total,
+		samplesAfter: Number(of.tree?.samples_after?.[0]) || 0,
 		rowCount: Number(of.row_count) || 0,
 		significantCount: Number(of.significant_count) || 0,
 		grownCount: Number(of.grown_count) || 0,

@@ -11,9 +11,10 @@ import { makeDownload } from './download.js';
 import { drawFacts, drawNotes, drawTitle } from './header.js';
 import { makeHelp } from './help.js';
 import { isTyping } from './keys.js';
-import { DEFAULTS, readState, writeState } from './state.js';
+import { beginWith } from './begin.js';
+import { DEFAULTS, writeState } from './state.js';
 import { drawStatus } from './status.js';
-import { makeToolbar, metricsOf } from './toolbar.js';
+import { makeToolbar, metricsOf, shownMetric } from './toolbar.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./view.js').Mounted} Mounted */
@@ -80,11 +81,16 @@ export function openShell(root, store, live) {
 	}
 
 	store.subscribe((changed) => {
+		// A metric of the difference alone ends with it.
+		if (changed.has('view') && store.state.metric === 'temporary' && !metricsOf(store).includes('temporary')) {
+			store.state = { ...store.state, metric: 'live' };
+			changed.add('metric');
+		}
 		keepUrl(store, changed);
 		update(changed);
 	});
-	window.addEventListener('popstate', () => store.set(readState(location.hash)));
-	window.addEventListener('hashchange', () => store.set(readState(location.hash)));
+	window.addEventListener('popstate', () => store.set(beginWith(location.hash, store.defaults)));
+	window.addEventListener('hashchange', () => store.set(beginWith(location.hash, store.defaults)));
 	window.addEventListener('resize', () => store.tell(new Set(['size'])));
 	document.addEventListener('keydown', (event) => onKey(event, store, { help, search: toolbar.search, switchView, live }));
 	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => store.tell(new Set(['theme'])));
@@ -119,7 +125,7 @@ function viewSwitch(main, store) {
 
 /** @param {Store} store @param {Set<string>} changed */
 function keepUrl(store, changed) {
-	const hash = writeState(store.state);
+	const hash = writeState(store.state, store.defaults);
 	const url = `${location.pathname}${location.search}${hash ? `#${hash}` : ''}`;
 
 	if (`#${hash}` === location.hash || (hash === '' && location.hash === ''))
@@ -197,7 +203,7 @@ function pageKey(event, store, { help, search, live }) {
 		store.set({ unit: state.unit === 'bytes' ? 'count' : 'bytes' });
 		return true;
 	case 'm':
-		store.set({ metric: metrics[(metrics.indexOf(state.metric) + 1) % metrics.length] });
+		store.set({ metric: metrics[(metrics.indexOf(shownMetric(store)) + 1) % metrics.length] });
 		return true;
 	case 'Escape':
 		return stepBack(store);

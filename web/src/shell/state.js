@@ -5,6 +5,8 @@
 //   readState('#view=table&metric=allocated&from=1.5&to=2')
 //   writeState(state)             only what is not the default, in a fixed order
 //
+// Both take the defaults of a profile (begin.js) where these are not DEFAULTS.
+//
 // What does not make sense is left out: a link from another version opens, if not on the same spot.
 
 /**
@@ -24,13 +26,13 @@
  * @property {string} sandwich      flame: the function between its callers and callees; "": none
  * @property {string} extra         for a view's own use (a sort order)
  *
- * @typedef {'live' | 'peak' | 'kept' | 'allocated' | 'freed'} Metric
+ * @typedef {'live' | 'peak' | 'kept' | 'allocated' | 'freed' | 'temporary'} Metric
  * @typedef {'bytes' | 'count'} Unit
  * @typedef {'auto' | 'light' | 'dark'} Theme
  */
 
 /** @type {readonly Metric[]} */
-export const METRICS = ['live', 'peak', 'kept', 'allocated', 'freed'];
+export const METRICS = ['live', 'peak', 'kept', 'allocated', 'freed', 'temporary'];
 
 /** @type {Record<Metric, { title: string, says: string }>} */
 export const METRIC_TEXTS = {
@@ -39,6 +41,7 @@ export const METRIC_TEXTS = {
 	kept: { title: 'Kept', says: 'allocated in the window and still live at its end' },
 	allocated: { title: 'Allocated', says: 'allocated in the window, freed or not' },
 	freed: { title: 'Freed', says: 'freed in the window' },
+	temporary: { title: 'Temporary', says: 'allocated and freed again within 1 ms' },
 };
 
 /** @type {Readonly<State>} */
@@ -73,11 +76,12 @@ function decode(text) {
 
 /**
  * @param {string} hash with or without its '#'
+ * @param {Readonly<State>} [defaults]
  * @returns {State}
  */
-export function readState(hash) {
+export function readState(hash, defaults = DEFAULTS) {
 	/** @type {Record<string, any>} */
-	const state = { ...DEFAULTS };
+	const state = { ...defaults };
 
 	for (const part of hash.replace(/^#/, '').split('&')) {
 		const at = part.indexOf('=');
@@ -107,15 +111,16 @@ export function readState(hash) {
 const encode = (text) => encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%20/g, '+');
 
 /**
- * @param {State} state
+ * @param {Readonly<State>} state
+ * @param {Readonly<State>} [defaults]
  * @returns {string} without its '#'; "" for the defaults
  */
-export function writeState(state) {
+export function writeState(state, defaults = DEFAULTS) {
 	const parts = [];
 
 	for (const name of Object.keys(DEFAULTS)) {
 		const value = /** @type {any} */ (state)[name];
-		const fallback = /** @type {any} */ (DEFAULTS)[name];
+		const fallback = /** @type {any} */ (defaults)[name];
 
 		if (Array.isArray(fallback)) {
 			if (value.length > 0)

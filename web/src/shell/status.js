@@ -6,6 +6,8 @@ import { figureText, numberText, samplesText, timeText } from '../model/figure.j
 import { figureOf } from '../model/groups.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { matchesOf } from '../model/search.js';
+import { diffOf, isComparing } from '../model/diff.js';
+import { figureOfTriple } from '../model/leaks.js';
 import { element, fill } from './dom.js';
 import { METRIC_TEXTS } from './state.js';
 
@@ -28,9 +30,23 @@ export function windowText(store) {
 	return `from ${from} to ${to}`;
 }
 
+/** Of the later profile, whole: a difference follows no window. @param {HTMLElement} host @param {Store} store */
+function drawCompared(host, { profile, state }) {
+	const diff = diffOf(profile, state);
+
+	if (diff !== null)
+		fill(host, element('span', { class: 'selected' }, `${METRIC_TEXTS[diff.metric].title} in ${String(diff.after?.title ?? 'after')}: `,
+			element('b', {}, figureText(figureOfTriple(diff.total?.after), diff.quantity)), `, ${samplesText(diff.samplesAfter)}`));
+}
+
 /** @param {HTMLElement} host @param {Store} store */
 export function drawStatus(host, store) {
 	const { state, profile } = store;
+
+	if (isComparing(profile, state)) {
+		drawCompared(host, store);
+		return;
+	}
 	const selection = store.selection();
 	const quantity = state.unit === 'bytes' ? BYTES : COUNT;
 	const figure = figureOf(selection, [[0, profile.nodeCount]], false);

@@ -10,6 +10,7 @@
 // Knows no document: shell.js keeps the URL.  State is never changed in place.
 
 import { select } from '../model/select.js';
+import { DEFAULTS } from './state.js';
 
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('../model/profile.js').Profile} Profile */
@@ -41,6 +42,8 @@ export class Store {
 		this.profile = profile;
 		this.before = before;
 		this.state = state;
+		/** What the address need not say. @type {Readonly<State>} */
+		this.defaults = DEFAULTS;
 		/** Files that a server has of this profile. @type {{ name: string, href: string }[]} */
 		this.exports = [];
 	}

@@ -3,10 +3,12 @@
 // toolbar - tabs, metric, unit and search: how the state is changed by hand.
 
 import { element, fill } from './dom.js';
+import { diffMetric, isComparing } from '../model/diff.js';
 import { METRICS, METRIC_TEXTS } from './state.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./view.js').View} View */
+/** @typedef {import('./state.js').Metric} Metric */
 
 /**
  * Buttons of which one is pressed.
@@ -34,11 +36,20 @@ export function makeSwitch(label, choices, choose) {
 	};
 }
 
-/** Which metrics does this profile have? @param {Store} store */
-export function metricsOf(store) {
-	const { meta, peakEdge } = store.profile;
+/** The one of the state, or what stands for it in this view. @param {Store} store @returns {Metric} */
+export function shownMetric({ profile, state }) {
+	return isComparing(profile, state) ? diffMetric(profile, state.metric) : state.metric;
+}
+
+/** Which metrics does this profile have, in this view? @param {Store} store @returns {Metric[]} */
+export function metricsOf({ profile, state }) {
+	const { meta, peakEdge, data } = profile;
 
 	return METRICS.filter((metric) => {
+		if (isComparing(profile, state))
+			return metric in data.diff;
+		if (metric === 'temporary')
+			return false;
 		if (metric === 'peak')
 			return peakEdge !== null;
 		return meta.has_history !== false || metric === 'live' || metric === 'allocated';
@@ -107,7 +118,7 @@ export function makeToolbar(store, viewsOf) {
 
 			if (changed.has('view') || changed.has('profile'))
 				drawTabs();
-			metric.show(store.state.metric, (name) => has.includes(/** @type {any} */ (name)));
+			metric.show(shownMetric(store), (name) => has.includes(/** @type {any} */ (name)));
 			unit.show(store.state.unit);
 			if (search.value !== store.state.search)
 				search.value = store.state.search;

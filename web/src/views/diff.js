@@ -80,6 +80,16 @@ function sideText(side, name) {
 	];
 }
 
+/** Of whole runs: windows are of one profile. @type {Record<import('../shell/state.js').Metric, string>} */
+const METRIC_SAYS = {
+	live: 'Live at the end',
+	peak: 'Live at the peak of each',
+	kept: 'Kept',
+	allocated: 'Allocated',
+	freed: 'Freed',
+	temporary: 'Allocated and freed again within 1 ms',
+};
+
 /** @param {Diff} diff */
 function totalElement(diff) {
 	const { total, quantity } = diff;
@@ -89,11 +99,16 @@ function totalElement(diff) {
 	const kind = total?.significant ? (estimate > 0 ? 'more' : 'less') : 'same';
 
 	return element('p', { class: 'diff-total' },
-		`${diff.metric === 'live' ? 'Live at the end' : 'Allocated'}: `, figureText(before, quantity), ' → ', figureText(after, quantity), ': ',
+		`${METRIC_SAYS[diff.metric]}: `, figureText(before, quantity), ' → ', figureText(after, quantity), ': ',
 		element('b', { class: kind }, changeText({ estimate: estimate ?? 0, low: low ?? -Infinity, high: high ?? Infinity }, quantity)),
 		element('span', { class: 'soft' }, total?.significant
 			? ` (p = ${probabilityText(total.p_value)})`
 			: ' · within sampling error'));
+}
+
+/** @param {Diff} diff */
+function scaleText({ normalizedBy }) {
+	return { time: ', the ratio of the durations', allocated: ', the ratio of what was allocated' }[normalizedBy] ?? '';
 }
 
 /** @param {Diff} diff */
@@ -164,7 +179,7 @@ export const diffView = {
 
 			if (frame > 0)
 				store.set({ view: 'flame', sandwich: store.profile.names[frame],
-					metric: diff.metric === 'live' ? 'live' : 'allocated' });
+					metric: diff.metric === 'temporary' ? 'allocated' : diff.metric });
 			return frame > 0;
 		}
 
@@ -185,10 +200,11 @@ export const diffView = {
 
 			fill(says,
 				element('p', { class: 'view-says' }, sideText(diff.before, 'before'), element('br'), sideText(diff.after, 'after'),
-					diff.scale !== 1 && ` · before was multiplied by ${Number(diff.scale.toPrecision(4))}`),
+					diff.scale !== 1 && element('br'),
+					diff.scale !== 1 && `before was multiplied by ${Number(diff.scale.toPrecision(4))}${scaleText(diff)}`),
 				totalElement(diff), element('p', { class: 'view-says' }, countText(diff)),
 				store.state.metric !== diff.metric && element('p', { class: 'view-says warn' },
-					`Profiles are compared by what was live at the end, or allocated: here by ${diff.metric === 'live' ? 'the former' : 'the latter'}.`));
+					`What was kept in a window is of one profile; this compares what was ${diff.metric}.`));
 			show.show(choice.show);
 			which.show(choice.all ? 'all' : 'some');
 			which.group.hidden = isTree;

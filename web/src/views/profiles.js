@@ -4,7 +4,6 @@
 //
 // Asks the server every five seconds while it is on the screen, as recordings come and grow.
 
-import { diffMetric } from '../model/diff.js';
 import { numberText } from '../model/figure.js';
 import { addressOf, agoText, profilesOf, shownBy } from '../model/profiles.js';
 import { matcher } from '../model/search.js';
@@ -18,8 +17,8 @@ import { element, fill } from '../shell/dom.js';
 
 const EVERY_MS = 5000;
 
-/** @param {Entry} entry @param {string} metric that of a comparison */
-function entryRow({ name, bytes, changedSeconds, isLive }, metric) {
+/** @param {Entry} entry */
+function entryRow({ name, bytes, changedSeconds, isLive }) {
 	const shown = shownBy(location.search);
 	const isThis = name === shown.profile;
 	const isBefore = name === shown.before;
@@ -31,7 +30,7 @@ function entryRow({ name, bytes, changedSeconds, isLive }, metric) {
 		element('td', { class: 'right', title: new Date(changedSeconds * 1000).toISOString() }, agoText(changedSeconds, Date.now())),
 		element('td', {}, isThis ? element('span', { class: 'soft' }, 'this one')
 			: isBefore ? element('a', { href: addressOf(shown.profile ?? name) + location.hash }, 'do not compare')
-				: shown.profile !== null && element('a', { href: `${addressOf(shown.profile, name)}#view=diff&metric=${metric}` }, 'what changed since it')));
+				: shown.profile !== null && element('a', { href: addressOf(shown.profile, name) }, 'what changed since it')));
 }
 
 /** @type {import('../shell/view.js').View} */
@@ -53,10 +52,8 @@ export const profilesView = {
 
 		function draw() {
 			const isWanted = matcher(store.state.search);
-			// Where all is freed at the end there is nothing else to compare.
-			const metric = store.selection({ metric: 'live', from: null, to: null }).totalSamples[0] > 0 ? diffMetric(store.state.metric) : 'allocated';
 
-			fill(body, entries.filter(({ name }) => isWanted === null || isWanted(name)).map((entry) => entryRow(entry, metric)));
+			fill(body, entries.filter(({ name }) => isWanted === null || isWanted(name)).map((entry) => entryRow(entry)));
 		}
 
 		async function ask() {

@@ -271,7 +271,7 @@ test('a difference is told with what is within sampling error in grey', async ()
 	await page.locator('button', { hasText: /^All$/ }).click();
 	assert.equal(await page.locator('.rows .row').count(), source.row_count);
 	assert.equal(await page.locator('.rows .bar.change.same').count(), source.row_count - source.significant_count);
-	assert.match(await page.textContent('.diff-total'), /Allocated: 666 MiB.*752 MiB.*\+85\.8 MiB \(\+36\.7 to \+135\) \(p = /s);
+	assert.match(await page.textContent('.diff-total'), /Allocated: 339 MiB.*353 MiB.*\+13\.6 MiB \(\+780 KiB to \+26\.5 MiB\) \(p = /s);
 	await page.locator('.diff-table .head .p button').click();
 	await tab.picture('difference');
 	await page.locator('button', { hasText: 'Tree of calls' }).click();
@@ -281,8 +281,43 @@ test('a difference is told with what is within sampling error in grey', async ()
 	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('Enter');
-	assert.match(await page.textContent('.diff-frame'), /__libc_start.*MiB.*→.*samples/s);
+	assert.match(await page.textContent('.diff-frame'), /main.*MiB.*→.*samples/s);
 	await tab.close('difference-tree');
+});
+
+test('two profiles open with their difference, of what the command compares; links still win', async () => {
+	const tab = await openPage(browser, changed);
+	const { page } = tab;
+	const shown = () => page.textContent('.diff-total');
+	const view = () => page.textContent('[role=tab][aria-selected=true]');
+	const again = async () => {
+		await page.reload();
+		await page.waitForSelector('.status b');
+	};
+
+	assert.equal(await view(), 'Difference');
+	assert.match(await shown(), /^Live at the peak of each: 33\.2 MiB.*42\.7 MiB.*\+9\.44 MiB/);
+	assert.match(await tab.status(), /^Peak in after\.geiger: 42\.7 MiB/);
+	assert.deepEqual(await page.locator('.switch[aria-label=Metric] button:visible').allTextContents(),
+		['Live', 'Peak', 'Allocated', 'Freed', 'Temporary']);
+	for (const [title, text] of [['Temporary', /within 1 ms: 305 MiB/], ['Freed', /^Freed: 339 MiB/], ['Live', /^Live at the end: /]]) {
+		await page.locator('.switch[aria-label=Metric] button', { hasText: new RegExp(`^${title}$`) }).click();
+		assert.match(await shown(), text);
+	}
+	await again();
+	assert.match(await shown(), /^Live at the end/);
+	await page.keyboard.press('1');
+	assert.match(await tab.hash(), /view=flame/);
+	await again();
+	assert.equal(await view(), 'Flame graph');
+	await page.goBack();
+	await settle(page);
+	assert.equal(await view(), 'Difference');
+	await tab.close('opened');
+
+	const linked = await openPage(browser, changed, { hash: 'metric=allocated&sandwich=main' });
+	assert.equal(await linked.page.textContent('[role=tab][aria-selected=true]'), 'Flame graph');
+	await linked.close();
 });
 
 test('a profile without history has no chart and no window, and says what is there', async () => {

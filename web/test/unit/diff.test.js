@@ -31,7 +31,7 @@ test('rows come with the intervals of the command', () => {
 		const { estimate, low, high } = diff.difference(i);
 
 		assert.ok(low <= estimate && estimate <= high);
-		assert.ok(Math.abs(diff.figureAfter(i).estimate - diff.figureBefore(i).estimate - estimate) <= 1e-6 * Math.abs(estimate) + 1);
+		assert.ok(Math.abs(diff.figureAfter(i).estimate - diff.figureBefore(i).estimate - estimate) <= 1e-6 * diff.figureAfter(i).estimate + 1);
 	}
 });
 
@@ -46,9 +46,12 @@ test('rows are sorted by how much changed, or by any other column', () => {
 	assert.equal(diff.order('name', false, false, () => false).length, 0);
 });
 
-test('metrics that have no difference of their own are compared by what is nearest', () => {
-	assert.deepEqual(['live', 'peak', 'kept', 'allocated', 'freed'].map(diffMetric),
-		['live', 'live', 'live', 'allocated', 'allocated']);
+test('each metric of the command has its difference; what is kept in a window has none', () => {
+	assert.deepEqual(['live', 'peak', 'kept', 'allocated', 'freed', 'temporary'].map((metric) => diffMetric(profile, metric)),
+		['live', 'peak', 'live', 'allocated', 'freed', 'temporary']);
+	for (const metric of ['live', 'peak', 'allocated', 'freed', 'temporary'])
+		for (const unit of ['bytes', 'count'])
+			assert.equal(diffOf(profile, { metric, unit }).total, profile.data.diff[metric][unit].total);
 });
 
 test('what sampling explains has no colour', () => {
