@@ -51,7 +51,7 @@ int main(void)
 {
 	for (int i = 0; i < 4000; i++)
 		memset(malloc(10000), 1, 10000);
-	usleep(300000); /* long enough to be seen */
+	usleep(2000000); /* long enough to be seen */
 	return 0;
 }
 END
@@ -87,7 +87,7 @@ check a_static_program_says_so says 'it is statically linked' ./static
 check a_static_program_in_a_script_says_so says "executed $PWD/static, which is not in the profile: it is statically" \
 	sh -c './static; ./static; exit 0'
 check a_lost_environment_says_so says 'its environment is without LD_PRELOAD' \
-	sh -c "LD_PRELOAD= python3 -c 'import time; time.sleep(0.5)'; true"
+	sh -c "LD_PRELOAD= python3 -c 'import time; time.sleep(2)'; true"
 
 if needs go a_go_program_says_so; then
 	export GOCACHE=$scratch/cache GO111MODULE=off
@@ -123,7 +123,7 @@ if ((EUID == 0)) && needs setpriv a_set_user_id_program_says_so; then
 	cp dynamic gained && chown root gained && chmod 4755 gained
 	cat >slow.c <<-'END'
 		#include <unistd.h>
-		int main(void) { return usleep(500000); }
+		int main(void) { return usleep(2000000); }
 	END
 	cc slow.c -o slow && chmod 4755 slow
 	check a_set_user_id_program_in_a_script_says_so says_as_user 'slow, which is not in the profile: it runs with more' \

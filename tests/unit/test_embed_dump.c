@@ -164,6 +164,12 @@ TEST(eight_threads_at_once_harm_nothing)
 	pthread_create(&threads[RECORDERS + 2], NULL, reset, NULL);
 	pthread_create(&threads[RECORDERS + 3], NULL, toggle, NULL);
 	sleep(seconds != NULL ? (unsigned)atoi(seconds) : 3);
+	/* A busy machine may have let none of them finish yet. */
+	for (int i = 0;
+	     i < 60 && (gg_load_relaxed(&dump_count) == 0 || gg_load_relaxed(&reset_count) == 0 ||
+	                gg_load_relaxed(&recorded_count) == 0);
+	     i++)
+		sleep(1);
 	gg_store_relaxed(&is_over, 1);
 	for (size_t i = 0; i < GG_COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
