@@ -130,12 +130,22 @@ static void count_interrupt(int signal)
 	interrupt_count++;
 }
 
-static int count_interrupts(long milliseconds)
+/* Tells of each, and ends some time after the last: one that came twice is counted twice. */
+static int count_interrupts(long count)
 {
+	int told = 0;
+
 	signal(SIGINT, count_interrupt);
 	puts("ready");
 	fflush(stdout);
-	for (long i = 0; i < milliseconds / 10; i++)
+	while (told < count) {
+		usleep(10000);
+		while (told < interrupt_count) {
+			printf("got %d\n", ++told);
+			fflush(stdout);
+		}
+	}
+	for (int i = 0; i < 30; i++)
 		usleep(10000);
 	printf("interrupts: %d\n", (int)interrupt_count);
 	return 3;
@@ -211,10 +221,12 @@ static void map(long count)
 	churn(count);
 }
 
-/* Allocates all the time, for so many milliseconds. */
-static int be_slow(long milliseconds)
+/* Allocates all the time, for so many milliseconds, or until there is such a file. */
+static int be_slow(long milliseconds, const char *end_path)
 {
 	for (long i = 0; i < milliseconds / 10; i++) {
+		if (end_path != NULL && access(end_path, F_OK) == 0)
+			break;
 		allocate(50);
 		usleep(10000);
 	}
@@ -252,7 +264,7 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "map") == 0)
 		map(number);
 	else if (strcmp(what, "slow") == 0)
-		return be_slow(number);
+		return be_slow(number, argc > 3 ? argv[3] : NULL);
 	else if (strcmp(what, "killed") == 0) {
 		churn(number);
 		kill(getpid(), SIGKILL);

@@ -18,6 +18,7 @@ bool recording_begin(struct recording *r)
 	if (mkdtemp(r->directory) == NULL || getenv("GEIGER") == NULL)
 		return false;
 	snprintf(r->path, sizeof(r->path), "%s/p.geiger", r->directory);
+	setenv("GEIGER_SEED", "1", 1);
 	return true;
 }
 

@@ -24,6 +24,7 @@ struct recording {
 	struct child child; /* of the last run */
 };
 
+/* GEIGER_SEED is 1 from then on: a test samples the same each time. */
 bool recording_begin(struct recording *r);
 void recording_end(struct recording *r);
 

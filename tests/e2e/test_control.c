@@ -100,7 +100,7 @@ static pid_t start_slow(struct recording *r, char who[16])
 	char words[4096];
 	pid_t pid;
 
-	snprintf(words, sizeof(words), "%s slow 120000", helper());
+	snprintf(words, sizeof(words), "%s slow 300000", helper());
 	pid = start_profiled(r, words, who);
 	CHECK(wait_for_samples(r, who, 100));
 	return pid;
@@ -125,7 +125,7 @@ TEST(the_status_tells_what_a_running_process_holds)
 	pid = start_slow(&r, who);
 	CHECK(control(&r, who, "status", NULL, NULL) == 0);
 	says(&r, ", alive\n");
-	says(&r, " slow 120000\n");
+	says(&r, " slow 300000\n");
 	says(&r, "sampling     on, interval 1 KiB\n");
 	says(&r, "\nlive         ");
 	says(&r, r.directory);
@@ -251,22 +251,27 @@ static bool find_region(struct recording *r, char path[256])
 TEST(of_a_process_that_executed_another_program_the_new_region_counts)
 {
 	struct recording r;
-	char who[16], words[4096];
+	char who[16], words[4096], go_path[128];
 	pid_t pid;
 
 	if (!CHECK(recording_begin(&r)))
 		return;
-	snprintf(words, sizeof(words), "sh -c 'exec %s slow 120000'", helper());
+	snprintf(words, sizeof(words), "sh -c 'exec %s slow 300000'", helper());
 	pid = start_profiled(&r, words, who);
 	CHECK(wait_for_samples(&r, who, 100));
 	CHECK(control(&r, who, "status", NULL, NULL) == 0);
-	says(&r, "record_program slow 120000\n");
+	says(&r, "record_program slow 300000\n");
 	stop(pid);
 
-	/* It leaves the agent behind: its old region is nobody's. */
-	pid = start_profiled(&r, "sh -c 'sleep 1; unset LD_PRELOAD; exec sleep 120'", who);
+	/* It leaves the agent behind, when there is that file: its old region is nobody's. */
+	snprintf(go_path, sizeof(go_path), "%s/go", r.directory);
+	snprintf(words, sizeof(words),
+	         "sh -c 'until test -e %s; do sleep 0.1; done; unset LD_PRELOAD; exec sleep 120'",
+	         go_path);
+	pid = start_profiled(&r, words, who);
 	CHECK(wait_for_samples(&r, who, 0));
-	for (int i = 0; i < 100 && control(&r, who, "off", NULL, NULL) == 0; i++)
+	close(open(go_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	for (int i = 0; i < 600 && control(&r, who, "off", NULL, NULL) == 0; i++)
 		usleep(50000);
 	says(&r, "has executed another program, which runs without the agent");
 	stop(pid);
@@ -330,7 +335,7 @@ TEST(another_users_process_is_root_s_to_control)
 	         "cp %s %s/helper; cp \"$(dirname \"$GEIGER\")/libgeiger-agent.so\" %s; "
 	         "chmod 755 %s/helper %s/libgeiger-agent.so; "
 	         "export GEIGER_INTERVAL=1k GEIGER_DIR=%s LD_PRELOAD=%s/libgeiger-agent.so; "
-	         "exec setpriv --reuid=65534 --regid=65534 --clear-groups %s/helper slow 120000",
+	         "exec setpriv --reuid=65534 --regid=65534 --clear-groups %s/helper slow 300000",
 	         helper(), r.directory, r.directory, r.directory, r.directory, r.directory,
 	         r.directory, r.directory);
 	CHECK(chmod(r.directory, 01777) == 0);
@@ -452,7 +457,7 @@ TEST(a_recorder_notes_what_was_asked_of_its_process)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	unsetenv("GEIGER_DIR");
-	snprintf(script, sizeof(script), "exec %s record -q -o %s -i 1k -- %s slow 120000",
+	snprintf(script, sizeof(script), "exec %s record -q -o %s -i 1k -- %s slow 300000",
 	         getenv("GEIGER"), r.path, helper());
 	pid = start(script);
 	if (CHECK(recording_wait_for(&r, "select count(*) from sample", 100, 60))) {
@@ -462,14 +467,14 @@ TEST(a_recorder_notes_what_was_asked_of_its_process)
 			&r,
 			"select count(*) from event where kind = 'interval' and process = 1 "
 			"and detail like '%from 1024 to 8192'",
-			1, 20));
-		CHECK(recording_wait_for(&r, "select interval from process", 8192, 20));
+			1, 60));
+		CHECK(recording_wait_for(&r, "select interval from process", 8192, 60));
 		CHECK(control(&r, who, "off", NULL, NULL) == 0);
 		CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'off'", 1,
-		                         20));
+		                         60));
 		CHECK(control(&r, who, "on", NULL, NULL) == 0);
 		CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'on'", 1,
-		                         20));
+		                         60));
 		kill((pid_t)atoi(who), SIGKILL);
 		waitpid(pid, NULL, 0);
 		CHECK(recording_number(&r, "select count(*) from event where kind in "

@@ -11,14 +11,15 @@
 #include "recording.h"
 #include "test.h"
 
-/* Does something to the regions of the shell that runs it, and goes on. */
+/* Does something to the regions of the shell that runs it, once they are recorded, and goes on. */
 static bool record_script(struct recording *r, const char *act)
 {
-	char script[600];
+	char script[700];
 	const char *const options[] = { "-i", "1", "--", "/bin/sh", "-c", script, NULL };
 
 	snprintf(script, sizeof(script),
-	         "sleep 0.3; for f in $GEIGER_DIR/geiger-$$-*; do %s; done; i=0; "
+	         "until ls -l /proc/$PPID/fd | grep -q geiger-$$-; do sleep 0.1; done; "
+	         "for f in $GEIGER_DIR/geiger-$$-*; do %s; done; i=0; "
 	         "while [ $i -lt 2000 ]; do x=$x$i; i=$((i+1)); done; echo ${#x}; exit 7",
 	         act);
 	return CHECK(recording_run(r, options, 60)) &&

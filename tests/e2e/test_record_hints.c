@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile that is empty or thin says why: one test a reason, on programs made for it. */
+/*
+ * A profile that is empty or thin says why: one test a reason, on programs made for it.  What the recorder has to
+ * notice by itself lives for 2 s: it looks every 50 ms, or less often where a look takes more than half a
+ * millisecond of a processor.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -253,8 +257,8 @@ TEST(a_program_that_lost_its_environment_is_told)
 		return;
 	snprintf(text, sizeof(text), "executed %s, which is not in the profile: its environment",
 	         helper());
-	SAYS(&r, 9, text, "-i", "1k", "--", "env", "-i", helper(), "slow", "500");
-	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(500000); return 4; }",
+	SAYS(&r, 9, text, "-i", "1k", "--", "env", "-i", helper(), "slow", "2000");
+	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(2000000); return 4; }",
 	         "-static", path)) {
 		snprintf(text, sizeof(text),
 		         "executed %s, which is not in the profile: it is statically linked", path);
@@ -289,11 +293,11 @@ TEST(children_that_run_without_the_agent_are_told_once_a_program)
 	snprintf(text, sizeof(text),
 	         "executed %s, which is not in the profile: its environment is without LD_PRELOAD",
 	         helper());
-	snprintf(script, sizeof(script), "LD_PRELOAD= %s slow 400; LD_PRELOAD= %s slow 400; true",
+	snprintf(script, sizeof(script), "LD_PRELOAD= %s slow 2000; LD_PRELOAD= %s slow 400; true",
 	         helper(), helper());
 	SAYS(&r, 0, text, "-i", "1k", "--", "sh", "-c", script);
 	CHECK(recording_number(&r, "select count(*) from note") == 1);
-	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(400000); return 4; }",
+	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(2000000); return 4; }",
 	         "-static", path)) {
 		snprintf(text, sizeof(text),
 		         "executed %s, which is not in the profile: it is statically linked", path);

@@ -127,6 +127,25 @@ TEST(regions_are_listed_and_dead_ones_removed)
 	recording_end(&r);
 }
 
+/* Some hundred live ones, or a minute. */
+static bool wait_for_samples(struct recording *r, pid_t pid)
+{
+	static const char member[] = "\"samples\":";
+	char who[16];
+
+	snprintf(who, sizeof(who), "%d", (int)pid);
+	for (int i = 0; i < 600; i++) {
+		const char *at = NULL;
+
+		if (geiger(r, "control", who, "status", "--json"))
+			at = strstr(gg_buf_text(&r->child.out), member);
+		if (at != NULL && strtod(at + strlen(member), NULL) >= 200)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
 TEST(the_living_are_not_removed_and_can_be_read)
 {
 	struct recording r;
@@ -136,7 +155,7 @@ TEST(the_living_are_not_removed_and_can_be_read)
 		return;
 	CHECK(recording_geiger(&r,
 	                       (const char *const[]){ "env", "-i", "1k", "--dir", r.directory, "--",
-	                                              "exec", helper(), "slow", "20000", NULL },
+	                                              "exec", helper(), "slow", "300000", NULL },
 	                       20));
 	pid = fork();
 	if (pid == 0) {
@@ -149,14 +168,14 @@ TEST(the_living_are_not_removed_and_can_be_read)
 	}
 	char *path = NULL;
 
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 600; i++) {
 		usleep(50000);
 		if (geiger(&r, "ls", r.directory, NULL, NULL) &&
-		    strstr(gg_buf_text(&r.child.out), "slow 20000") != NULL)
+		    strstr(gg_buf_text(&r.child.out), "alive") != NULL)
 			break;
 	}
-	usleep(500000);
 	CHECK(strstr(gg_buf_text(&r.child.out), "alive") != NULL);
+	CHECK_MSG(wait_for_samples(&r, pid), "%s", gg_buf_text(&r.child.out));
 	CHECK(geiger(&r, "clean", "-a", "-q", r.directory));
 	/* As it is, without a salvage: any command that takes a profile. */
 	CHECK(geiger(&r, "ls", r.directory, NULL, NULL));

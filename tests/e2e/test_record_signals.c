@@ -113,11 +113,11 @@ TEST(signals_sent_to_the_recorder_reach_the_command)
 			script, sizeof(script),
 			"trap 'echo got; exit 42' %s; echo ready; for i in $(seq 999); do sleep 0.05; done",
 			signals[i].name);
-		if (!CHECK(start(&r, &run, script, "-q")) || !CHECK(wait_for(&run, "ready", 20)))
+		if (!CHECK(start(&r, &run, script, "-q")) || !CHECK(wait_for(&run, "ready", 60)))
 			continue;
 		kill(run.pid, signals[i].signal);
-		CHECK_MSG(wait_for(&run, "got", 20), "SIG%s", signals[i].name);
-		CHECK(finish(&run, 20) == 42);
+		CHECK_MSG(wait_for(&run, "got", 60), "SIG%s", signals[i].name);
+		CHECK(finish(&run, 60) == 42);
 		CHECK(recording_number(&r, "select exit_status from session") == 42);
 	}
 	recording_end(&r);
@@ -130,9 +130,9 @@ TEST(a_signal_that_ends_the_command_is_its_exit_status)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(start(&r, &run, "echo ready; exec sleep 60", "-q")) &&
-	    CHECK(wait_for(&run, "ready", 20))) {
+	    CHECK(wait_for(&run, "ready", 60))) {
 		kill(run.pid, SIGTERM);
-		CHECK(finish(&run, 20) == 128 + SIGTERM);
+		CHECK(finish(&run, 60) == 128 + SIGTERM);
 		CHECK(recording_number(&r, "select count(*) from process") >= 1);
 	}
 	recording_end(&r);
@@ -184,16 +184,19 @@ TEST(ctrl_c_reaches_the_command_once)
 	struct running run;
 	char script[256];
 
-	snprintf(script, sizeof(script), "exec \"%s\" interrupts 700", getenv("RECORD_PROGRAM"));
+	snprintf(script, sizeof(script), "exec \"%s\" interrupts 5", getenv("RECORD_PROGRAM"));
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false)) &&
-	    CHECK(wait_for(&run, "ready", 20))) {
-		/* More than one: two of a kind that come at the same time are one. */
-		for (int i = 0; i < 5; i++) {
-			usleep(60000);
+	    CHECK(wait_for(&run, "ready", 60))) {
+		/* One after the other: two of a kind that come at the same time are one. */
+		for (int i = 1; i <= 5; i++) {
+			char answer[16];
+
+			snprintf(answer, sizeof(answer), "got %d", i);
 			CHECK(write(run.out, "\x03", 1) == 1);
+			CHECK_MSG(wait_for(&run, answer, 60), "%s", run.text);
 		}
-		CHECK_MSG(wait_for(&run, "interrupts: 5", 20), "%s", run.text);
-		CHECK(finish(&run, 20) == 3);
+		CHECK_MSG(wait_for(&run, "interrupts: 5", 60), "%s", run.text);
+		CHECK(finish(&run, 60) == 3);
 		CHECK(recording_number(&r, "select exit_status from session") == 3);
 	}
 	recording_end(&r);
@@ -206,10 +209,10 @@ TEST(ctrl_c_ends_a_command_that_does_not_care)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(start_on_terminal(&r, &run, "echo ready; sleep 60", false)) &&
-	    CHECK(wait_for(&run, "ready", 20))) {
+	    CHECK(wait_for(&run, "ready", 60))) {
 		usleep(100000);
 		CHECK(write(run.out, "\x03", 1) == 1);
-		CHECK(finish(&run, 20) == 128 + SIGINT);
+		CHECK(finish(&run, 60) == 128 + SIGINT);
 		CHECK(recording_number(&r, "select exit_status from session") == 130);
 	}
 	recording_end(&r);
@@ -217,17 +220,18 @@ TEST(ctrl_c_ends_a_command_that_does_not_care)
 
 TEST(ctrl_z_stops_both_and_the_shell_continues_them)
 {
-	static const char script[] = "echo ready; sleep 1; echo after; exit 4";
+	/* Another one in the job that takes its time, and is stopped with it. */
+	static const char script[] = "echo ready; sleep 1; read line; echo after; exit 4";
 	struct recording r;
 	struct running run;
 
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, true)) &&
-	    CHECK(wait_for(&run, "ready", 20))) {
-		usleep(100000);
+	    CHECK(wait_for(&run, "ready", 60))) {
 		CHECK(write(run.out, "\x1a", 1) == 1);
-		CHECK(wait_for(&run, "stopped", 20));
-		CHECK(wait_for(&run, "after", 20));
-		CHECK(finish(&run, 20) == 4);
+		CHECK(wait_for(&run, "stopped", 60));
+		CHECK(write(run.out, "\n", 1) == 1);
+		CHECK(wait_for(&run, "after", 60));
+		CHECK(finish(&run, 60) == 4);
 		CHECK(recording_number(&r, "select exit_status from session") == 4);
 	}
 	recording_end(&r);
@@ -243,11 +247,30 @@ TEST(the_command_is_in_the_foreground_of_the_terminal)
 
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false))) {
 		CHECK(write(run.out, "hello\n", 6) == 6);
-		CHECK(wait_for(&run, "line: hello", 20));
-		CHECK(wait_for(&run, "terminal", 20));
-		CHECK(finish(&run, 20) == 6);
+		CHECK(wait_for(&run, "line: hello", 60));
+		CHECK(wait_for(&run, "terminal", 60));
+		CHECK(finish(&run, 60) == 6);
 	}
 	recording_end(&r);
+}
+
+/* Until the process stands. */
+static bool wait_for_stop(pid_t pid, double seconds)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+	char path[32], state = '\0';
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (state != 'T' && gg_clock_monotonic_ns() < end_ns) {
+		FILE *file = fopen(path, "r");
+
+		if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+			state = '\0';
+		if (file != NULL)
+			fclose(file);
+		usleep(10000);
+	}
+	return state == 'T';
 }
 
 TEST(a_stop_from_elsewhere_stops_the_command_alone)
@@ -257,13 +280,13 @@ TEST(a_stop_from_elsewhere_stops_the_command_alone)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(start(&r, &run, "echo $$; kill -STOP $$; echo again; exit 8", "-q")) &&
-	    CHECK(wait_for(&run, "\n", 20))) {
+	    CHECK(wait_for(&run, "\n", 60))) {
 		pid_t command = atoi(run.text);
 
-		usleep(300000);
+		CHECK(wait_for_stop(command, 60));
 		kill(command, SIGCONT);
-		CHECK(wait_for(&run, "again", 20));
-		CHECK(finish(&run, 20) == 8);
+		CHECK(wait_for(&run, "again", 60));
+		CHECK(finish(&run, 60) == 8);
 	}
 	recording_end(&r);
 }
@@ -278,12 +301,16 @@ TEST(an_interrupt_ends_the_recording_of_what_lives_on)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(start(&r, &run, "setsid sleep 60 >/dev/null 2>&1 & echo pid $!; exit 5", "-q")) &&
-	    CHECK(wait_for(&run, "pid ", 20))) {
-		usleep(500000);
+	    CHECK(wait_for(&run, "pid ", 60))) {
 		left = atoi(strstr(run.text, "pid ") + 4);
+		/* The command has ended, and what it left is what it is going to be. */
+		CHECK(recording_wait_for(&r,
+		                         "select count(*) from process where ending = 'exited 5' "
+		                         "or exe like '%/sleep'",
+		                         2, 60));
 		CHECK(kill(run.pid, 0) == 0); /* it waits */
 		kill(run.pid, SIGINT);
-		CHECK(finish(&run, 20) == 5);
+		CHECK(finish(&run, 60) == 5);
 		CHECK(strcmp(recording_text(&r, "select ending from process where exe like "
 		                                "'%/sleep'"),
 		             "lived on") == 0);
@@ -306,12 +333,16 @@ TEST(once_its_recorder_is_gone_a_session_takes_no_process)
 	if (!CHECK(recording_begin(&r)) || !CHECK(pipe2(in, O_CLOEXEC) == 0))
 		return;
 	dup2(in[0], 0);
-	if (CHECK(start(&r, &run, script, "-q")) && CHECK(wait_for(&run, "dir ", 20))) {
-		CHECK(recording_wait_for(&r, "select count(*) from process", 1, 20));
+	if (CHECK(start(&r, &run, script, "-q")) && CHECK(wait_for(&run, "dir ", 60))) {
+		/* The first ls has ended, and so has its region. */
+		CHECK(recording_wait_for(&r,
+		                         "select count(*) from process where exe like '%/ls' and "
+		                         "ending like 'exited%'",
+		                         1, 60));
 		kill(run.pid, SIGKILL);
 		waitpid(run.pid, NULL, 0);
 		CHECK(write(in[1], "\n", 1) == 1);
-		if (CHECK(wait_for(&run, "now ", 20)) && CHECK(wait_for(&run, "\nnow ", 1))) {
+		if (CHECK(wait_for(&run, "now ", 60)) && CHECK(wait_for(&run, "\nnow ", 1))) {
 			/* The shell's own, perhaps that of the first ls, and the file for complaints. */
 			line = strstr(run.text, "now ");
 			CHECK_MSG(atoi(line + 4) <= 3, "%s", line);
@@ -331,20 +362,23 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 {
 	struct recording r;
 	struct running run;
-	char script[256], line[160];
+	static const char last[] = "select max(t_alloc) from sample";
+	char script[400], line[160], end_path[128];
 
-	snprintf(script, sizeof(script), "echo pid $$; exec \"%s\" slow 6000",
-	         getenv("RECORD_PROGRAM"));
-	if (CHECK(recording_begin(&r)) && CHECK(start(&r, &run, script, "-q")) &&
-	    CHECK(wait_for(&run, "pid ", 20))) {
-		CHECK(recording_wait_for(&r, "select count(*) from sample", 500, 20));
-		double before = recording_number(&r, "select max(t_alloc) from sample");
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(end_path, sizeof(end_path), "%s/end", r.directory);
+	snprintf(script, sizeof(script), "echo pid $$; exec \"%s\" slow 300000 %s",
+	         getenv("RECORD_PROGRAM"), end_path);
+	if (CHECK(start(&r, &run, script, "-q")) && CHECK(wait_for(&run, "pid ", 60))) {
+		CHECK(recording_wait_for(&r, "select count(*) from sample", 500, 60));
+		/* It writes while it records, and what was written stays. */
+		double before = recording_number(&r, last);
 
-		usleep(1500000);
+		CHECK(recording_wait_for(&r, last, before + 0.4e9, 60));
 		kill(run.pid, SIGKILL);
 		waitpid(run.pid, NULL, 0);
-		/* Everything but the last second, so more than half a second of those 1.5. */
-		CHECK(recording_number(&r, "select max(t_alloc) from sample") > before + 0.4e9);
+		CHECK(recording_number(&r, last) >= before + 0.4e9);
 		CHECK(recording_number(&r, "select end_ns is null from session") == 1);
 		CHECK(recording_number(&r, "select count(*) from process") >= 1);
 
@@ -353,7 +387,11 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 		snprintf(line, sizeof(line), "%d  alive", atoi(strstr(run.text, "pid ") + 4));
 		CHECK_MSG(strstr(gg_buf_text(&r.child.out), line) != NULL, "%s: %s", line,
 		          gg_buf_text(&r.child.out));
-		CHECK(wait_for(&run, "slow is done", 30));
+		int end_fd = open(end_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		CHECK(end_fd >= 0);
+		close(end_fd);
+		CHECK(wait_for(&run, "slow is done", 60));
 		const char *line_at = strstr(gg_buf_text(&r.child.out), line);
 		const char *path = line_at != NULL ? strstr(line_at, "/geiger-session-") : NULL;
 
@@ -391,12 +429,14 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 	char script[256], err[128], *end;
 	struct recording r;
 	struct running run;
+	int in[2];
 
-	if (!CHECK(recording_begin(&r)))
+	if (!CHECK(recording_begin(&r)) || !CHECK(pipe2(in, O_CLOEXEC) == 0))
 		return;
+	dup2(in[0], 0);
 	snprintf(err, sizeof(err), "%s/err", r.directory);
 	snprintf(script, sizeof(script),
-	         "exec 2>/dev/null; echo ready; sleep 1; \"%s\" allocate 20000; sleep 1.5; exit 6",
+	         "exec 2>/dev/null; echo ready; read go; \"%s\" allocate 20000; sleep 1.5; exit 6",
 	         getenv("RECORD_PROGRAM"));
 	int saved = dup(2), fd = open(err, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -405,12 +445,13 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 
 	dup2(saved, 2);
 	close(saved);
-	if (CHECK(started) && CHECK(wait_for(&run, "ready", 20))) {
+	if (CHECK(started) && CHECK(wait_for(&run, "ready", 60))) {
 		/* Of the recorder alone: the command has what it was started with. */
 		CHECK(stat(r.path, &file) == 0);
 		small.rlim_cur = small.rlim_max = (rlim_t)file.st_size + 100000;
 		CHECK(prlimit(run.pid, RLIMIT_FSIZE, &small, NULL) == 0);
-		CHECK(finish(&run, 30) == 6);
+		CHECK(write(in[1], "\n", 1) == 1);
+		CHECK(finish(&run, 60) == 6);
 		char text[2048] = "", *path;
 
 		CHECK(pread(fd, text, sizeof(text) - 1, 0) > 0);
@@ -432,5 +473,7 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 		}
 	}
 	close(fd);
+	close(in[0]);
+	close(in[1]);
 	recording_end(&r);
 }
