@@ -121,15 +121,29 @@ static void *allocate_until_over(void *nothing)
 	return nothing;
 }
 
+static atomic_ulong storm_rounds[4];
+
+static void *allocate_in_storm(void *number)
+{
+	for (; !atomic_load(&is_over); atomic_fetch_add(&storm_rounds[(size_t)number], 1))
+		free(allocate(1000));
+	return NULL;
+}
+
+/* The next one comes to a thread when it has had its last: two that wait for it are one. */
 static void raise_storm(int count)
 {
 	pthread_t threads[4];
 
-	for (int i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, allocate_until_over, NULL);
+	for (size_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, allocate_in_storm, (void *)i);
 	for (int i = 0; i < count; i++) {
+		unsigned long before = atomic_load(&storm_rounds[i % 4]);
+
 		pthread_kill(threads[i % 4], SIGUSR2);
-		usleep(500);
+		do
+			usleep(500);
+		while (atomic_load(&storm_rounds[i % 4]) < before + 2);
 	}
 	atomic_store(&is_over, true);
 	for (int i = 0; i < 4; i++)

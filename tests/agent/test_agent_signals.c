@@ -24,6 +24,8 @@
 
 INSIDE("GEIGER_INTERVAL=1", "GEIGER_FREE_STACKS=1")
 
+enum { LIMIT_SECONDS = 180 }; /* a second or two where nobody else is at work */
+
 static void *(*volatile call_malloc)(size_t) = malloc;
 static void *(*volatile call_realloc)(void *, size_t) = realloc;
 static void (*volatile call_free)(void *) = free;
@@ -84,7 +86,7 @@ TEST(handlers_that_interrupt_the_sample_path_pass_through_and_are_counted)
 {
 	struct sigaction action = { .sa_handler = allocate_in_handler, .sa_flags = SA_RESTART };
 	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
-	double end = seconds() + 20;
+	double end = seconds() + LIMIT_SECONDS;
 
 	find_functions();
 	sigaction(SIGALRM, &action, NULL);
@@ -93,7 +95,8 @@ TEST(handlers_that_interrupt_the_sample_path_pass_through_and_are_counted)
 		for (int i = 0; i < 100; i++)
 			allocate();
 	setitimer(ITIMER_REAL, &never, NULL);
-	CHECK_MSG(handler_count >= 3000, "only %lu signals in 20 s", (unsigned long)handler_count);
+	CHECK_MSG(handler_count >= 3000, "only %lu signals in %d s", (unsigned long)handler_count,
+	          LIMIT_SECONDS);
 	CHECK(inside_counter(GG_COUNT_DROP_BUSY) > 0);
 	CHECK(inside_is_consistent());
 }
@@ -138,7 +141,7 @@ static void fork_on_the_sample_path(pid_t (*by)(void))
 {
 	struct sigaction action = { .sa_handler = fork_in_handler, .sa_flags = SA_RESTART };
 	struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
-	double end = seconds() + 60;
+	double end = seconds() + LIMIT_SECONDS;
 
 	fork_by = by;
 	fork_count = 0;
