@@ -66,8 +66,9 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 		                   invocation->error);
 		gg_progress_end(options->progress_context);
 		if (code == 0 && !given->quiet)
-			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " rows\n",
-			        invocation->operands[i], results[i].format, results[i].row_count);
+			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " row%s\n",
+			        invocation->operands[i], results[i].format, results[i].row_count,
+			        results[i].row_count == 1 ? "" : "s");
 	}
 	if (code == 0)
 		code = gg_import_session(profile, results, (size_t)invocation->operand_count,
@@ -101,10 +102,12 @@ static int run_import(struct gg_invocation *invocation)
 	if (results == NULL)
 		return gg_error_set_errno(invocation->error, ENOMEM, "import", NULL);
 	code = gg_profile_create_whole(&profile, given->output, invocation->error);
-	if (code == 0) {
-		code = import_all(profile, invocation, &options, results);
-		gg_profile_close(profile);
+	if (code < 0) {
+		free(results);
+		return code;
 	}
+	code = import_all(profile, invocation, &options, results);
+	gg_profile_close(profile);
 	free(results);
 	if (code == 0 && !given->quiet)
 		fprintf(stderr, "geiger: wrote %s\n", given->output);

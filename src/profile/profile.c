@@ -42,7 +42,10 @@ static int check_replaceable(const char *path, struct gg_error *error)
 		return gg_error_set_errno(error, errno, path, NULL);
 	if (S_ISREG(status.st_mode) && status.st_size == 0)
 		return 0;
-	if (!S_ISREG(status.st_mode) || !gg_store_is_profile(path))
+	if (!S_ISREG(status.st_mode)) /* a device is not to be removed, nor is a directory */
+		return gg_error_set(error, -EEXIST, path, "A profile is a file: give another name.",
+		                    S_ISDIR(status.st_mode) ? "is a directory" : "is not a file");
+	if (!gg_store_is_profile(path))
 		return gg_error_set(error, -EEXIST, path, "Give another name, or remove it.",
 		                    "there is something that is not a profile");
 	if (is_being_written(path))
@@ -90,6 +93,9 @@ static int set_path(struct gg_profile *profile, const char *path, struct gg_erro
 	bool exists;
 	int code = 0;
 
+	if (strcmp(path, "-") == 0) /* where other commands have it, it is standard output */
+		return gg_error_set(error, -EINVAL, "-", "Name a file; ./- is one.",
+		                    "a profile is not written to standard output");
 	profile->path = settle_path(path, &exists);
 	if (profile->path == NULL)
 		return gg_error_set_errno(error, errno, path, NULL);

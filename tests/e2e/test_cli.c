@@ -76,6 +76,16 @@ TEST(unknown_names_get_the_nearest_known_one_and_status_2)
 	       "geiger: --color: 'sometimes' is not a choice. Give one of auto|always|never.\n");
 }
 
+TEST(a_profile_is_not_written_to_standard_output)
+{
+	static const char said[] = "geiger: -: a profile is not written to standard output. "
+				   "Name a file; ./- is one.\n";
+
+	expect("record -o - true", 125, "", said);
+	expect("merge -o - /dev/null", 2, "", said);
+	expect("import -o - /dev/null", 2, "", said);
+}
+
 TEST(colour_is_there_when_asked_for_and_only_then)
 {
 	const char *no_color[] = { "NO_COLOR=1", NULL };

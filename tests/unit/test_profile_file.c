@@ -99,6 +99,21 @@ static void make_file(const char *path, int number)
 	gg_profile_close(profile);
 }
 
+TEST(what_is_no_file_is_refused_and_nobody_is_told_to_remove_it)
+{
+	struct place place = make_place();
+	struct gg_profile *profile;
+
+	CHECK(gg_profile_create(&profile, "-", &error) == -EINVAL);
+	CHECK(strstr(error.message, "standard output") != NULL);
+	CHECK(gg_profile_create(&profile, "/dev/null", &error) == -EEXIST);
+	CHECK(strstr(error.advice, "remove") == NULL);
+	CHECK(gg_profile_create(&profile, place.directory, &error) == -EEXIST);
+	CHECK(strstr(error.message, "is a directory") != NULL);
+	CHECK(strstr(error.advice, "remove") == NULL);
+	remove_place(&place);
+}
+
 TEST(an_old_profile_stays_until_the_first_commit)
 {
 	struct place place = make_place();
