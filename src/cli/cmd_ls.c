@@ -137,6 +137,11 @@ static void tell_removed(const struct gg_clean *clean)
 	if (profiles > 0)
 		fprintf(stderr, " and %" PRIu64 " profile%s", profiles, profiles == 1 ? "" : "s");
 	fprintf(stderr, ", %s\n", gg_size_format((double)clean->removed_bytes, size));
+	if (clean->young_count > 0)
+		fprintf(stderr,
+		        "geiger: %" PRIu64 " region%s ended too short ago; --all takes %s, too\n",
+		        clean->young_count, clean->young_count == 1 ? "" : "s",
+		        clean->young_count == 1 ? "it" : "them");
 }
 
 static int run_clean(struct gg_invocation *invocation)

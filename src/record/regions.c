@@ -119,10 +119,9 @@ static void examine(int fd, const struct stat *status, struct gg_region_file *fi
 	gg_region_view_done(&view);
 }
 
-static bool may_go(const struct gg_region_file *file, const struct gg_clean *clean)
+static bool is_left(const struct gg_region_file *file)
 {
-	return !file->is_alive && !file->is_recorded && file->kind != GG_REGION_FILE_OTHER &&
-	       file->idle_seconds >= clean->older_seconds;
+	return !file->is_alive && !file->is_recorded && file->kind != GG_REGION_FILE_OTHER;
 }
 
 static int handle(struct walk *walk, int directory, const char *name,
@@ -132,8 +131,12 @@ static int handle(struct walk *walk, int directory, const char *name,
 
 	if (clean == NULL)
 		return walk->visit(file, walk->context);
-	if (!may_go(file, clean))
+	if (!is_left(file))
 		return 0;
+	if (file->idle_seconds < clean->older_seconds) {
+		clean->young_count += walk->ends == NULL;
+		return 0;
+	}
 	if (walk->ends != NULL) {
 		if (file->kind == GG_REGION_FILE_WHOLE)
 			gg_buf_append(walk->ends, &file->last_wall_ns, sizeof(file->last_wall_ns));

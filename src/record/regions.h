@@ -62,6 +62,7 @@ struct gg_clean {
 	/* Filled in. */
 	uint64_t removed_count, removed_bytes; /* regions and profiles */
 	uint64_t removed_profile_count;
+	uint64_t young_count; /* regions that stay because of older_seconds alone */
 };
 
 /* Removes the regions of dead processes there, and sessions' directories that nobody needs any more. */

@@ -109,6 +109,8 @@ TEST(regions_are_listed_and_dead_ones_removed)
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
 		CHECK(geiger(&r, "clean", r.directory, NULL, NULL)); /* nothing is a day old */
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
+		CHECK(strstr(gg_buf_text(&r.child.err), "1 region ended too short ago; --all") !=
+		      NULL);
 		CHECK(geiger(&r, "clean", "--all", "--dry-run", r.directory));
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
@@ -116,6 +118,7 @@ TEST(regions_are_listed_and_dead_ones_removed)
 		CHECK(strstr(gg_buf_text(&r.child.out), "dead") != NULL);
 		CHECK(geiger(&r, "clean", "--all", r.directory, NULL));
 		CHECK(r.child.exit_status == 0);
+		CHECK(strstr(gg_buf_text(&r.child.err), "too short ago") == NULL);
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
 		CHECK(stat(text, &status) == 0 && status.st_size == 9);
