@@ -104,7 +104,7 @@ static int run_merge(struct gg_invocation *invocation)
 	struct gg_merge_options options = { labels, given->labels.count, given->hosts };
 	struct gg_profile *out;
 	struct gg_merge *merge = NULL;
-	int code;
+	int code = 0;
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "merge",
@@ -112,7 +112,12 @@ static int run_merge(struct gg_invocation *invocation)
 	for (size_t i = 0; i < given->labels.count; i++)
 		labels[i] = (struct gg_import_label){ given->labels.pairs[i].key,
 			                              given->labels.pairs[i].value };
-	code = gg_profile_create_whole(&out, given->output, invocation->error);
+	/* A second `merge *.geiger` would add the first one's sum to its parts. */
+	for (int i = 0; i < invocation->operand_count && code == 0; i++)
+		code = gg_cli_check_output("merge", invocation->operands[i], given->output,
+		                           invocation->error);
+	if (code == 0)
+		code = gg_profile_create_whole(&out, given->output, invocation->error);
 	if (code < 0)
 		return code;
 	code = gg_merge_new(&merge, out, &options, invocation->error);
@@ -123,7 +128,8 @@ static int run_merge(struct gg_invocation *invocation)
 		code = gg_profile_finish(out, invocation->error);
 	gg_profile_close(out);
 	if (code == 0 && !given->quiet)
-		fprintf(stderr, "geiger: wrote %s\n", given->output);
+		fprintf(stderr, "geiger: wrote %s: the sum of %d profile%s\n", given->output,
+		        invocation->operand_count, invocation->operand_count == 1 ? "" : "s");
 	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
 }
 

@@ -86,6 +86,14 @@ TEST(a_profile_is_not_written_to_standard_output)
 	expect("import -o - /dev/null", 2, "", said);
 }
 
+TEST(a_sum_of_profiles_is_not_one_of_them)
+{
+	expect("record -q -o /tmp/geiger-merge-$$.geiger true; cd /tmp; "
+	       "\"$GEIGER\" merge -o geiger-merge-$$.geiger ./geiger-merge-$$.geiger; status=$?; "
+	       "rm geiger-merge-$$.geiger; exit $status",
+	       2, "", "...is the profile itself. Name another file.\n");
+}
+
 TEST(colour_is_there_when_asked_for_and_only_then)
 {
 	const char *no_color[] = { "NO_COLOR=1", NULL };
