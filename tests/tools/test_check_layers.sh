@@ -41,4 +41,9 @@ check a_folder_without_a_layer_is_refused \
 tree 'src/base/a.c=#include "base/gone.h"'
 check a_missing_header_is_refused refuses 'no such file' tools/check_layers "$scratch/tree"
 
+# shellcheck disable=SC2016 # these are Markdown's
+tree src/base/a.c= 'docs/ARCHITECTURE.md=| `src/base/` | errors |'
+check a_document_with_another_table_is_refused \
+	refuses 'docs/ARCHITECTURE.md:1: its table' tools/check_layers "$scratch/tree"
+
 finish
