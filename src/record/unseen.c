@@ -19,7 +19,7 @@ enum {
 	LOOK_MAX = 256,
 	TASKS_MAX = 64,
 	EVERY_NS = 50000000,
-	PART = 100, /* of the time that looking may take */
+	PART = 100, /* of a processor's time that looking may take: waiting for one is no work */
 	ENVIRONMENT_MAX = 1 << 20
 };
 
@@ -198,7 +198,7 @@ static void examine(struct gg_follow *follow, uint32_t pid)
 
 void gg_unseen_look(struct gg_follow *follow, pid_t command)
 {
-	uint64_t start_ns = gg_clock_monotonic_ns(), cost_ns;
+	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;
 	struct look look = { .count = 0 };
 
 	if (start_ns < follow->next_unseen_ns || follow->only_pid != 0)
@@ -209,6 +209,6 @@ void gg_unseen_look(struct gg_follow *follow, pid_t command)
 		if (look.pids[i] != (uint32_t)command && !is_followed(follow, look.pids[i]))
 			examine(follow, look.pids[i]);
 	}
-	cost_ns = gg_clock_monotonic_ns() - start_ns;
+	cost_ns = gg_clock_thread_ns() - before_ns;
 	follow->next_unseen_ns = start_ns + (cost_ns * PART > EVERY_NS ? cost_ns * PART : EVERY_NS);
 }
