@@ -56,6 +56,22 @@ double stat_ks_limit(size_t count, double alpha)
 	return sqrt(log(2 / alpha) / (2 * (double)count));
 }
 
+uint64_t stat_binomial_least(uint64_t count, double p, double alpha)
+{
+	double n = (double)count, sum = 0;
+	uint64_t hits = 0;
+
+	for (; hits < count; hits++) {
+		double k = (double)hits;
+
+		sum += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+		           (n - k) * log1p(-p));
+		if (sum > alpha)
+			break;
+	}
+	return hits;
+}
+
 double stat_chi_square(const uint64_t *observed, const double *expected, size_t cell_count)
 {
 	double sum = 0;

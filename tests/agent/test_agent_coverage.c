@@ -7,8 +7,9 @@
  *
  * Bounds    at least 94.5 % for every kind of group; where 10 samples or more are expected, at most
  *           98.5 %.  Groups of one kind share no allocation, and samples are drawn independently, so
- *           the hits of a kind are a sum of independent coins: 4 sigma of the binomial law at the
- *           bound are allowed for, which no mixture of coins exceeds.
+ *           the hits of a kind are a sum of independent coins, of which the binomial law at the bound is
+ *           the worst case.  Learned intervals depend on which thread is first, so each run has
+ *           other samples: a bound may fail once in 10^8 times.  There are some hundred.
  * Not       the upper bound, where so few misses are expected (below 10 allocations) that the law
  *           takes steps: P(at most k missed) has no value between 95 and 98.5 % then
  *           (docs/ESTIMATION.md, "Measured coverage").
@@ -26,6 +27,7 @@
 #include "agent/replay.h"
 #include "child.h"
 #include "region/ring.h"
+#include "stat.h"
 #include "stats/interval.h"
 #include "stats/optimal.h"
 #include "stats/weight.h"
@@ -37,6 +39,7 @@ enum state { ALLOCATED, LIVE, STATE_COUNT };
 enum { GROUPS_MAX = 256, EVENTS_MAX = 1 << 16 };
 
 static const char steps[] = "6000";
+static const double BY_CHANCE = 1e-8;
 
 /* How the agent is told to sample, and what any allocation may be sampled with, at most. */
 struct way {
@@ -248,9 +251,16 @@ static double share_of(const struct coverage *coverage)
 	return (double)coverage->held / coverage->asked;
 }
 
-static double four_sigma(double bound, const struct coverage *coverage)
+static bool is_enough(const struct coverage *coverage)
 {
-	return 4 * sqrt(bound * (1 - bound) / coverage->asked);
+	return (uint64_t)coverage->held >=
+	       stat_binomial_least((uint64_t)coverage->asked, 0.945, BY_CHANCE);
+}
+
+static bool is_too_much(const struct coverage *coverage)
+{
+	return (uint64_t)(coverage->asked - coverage->held) <
+	       stat_binomial_least((uint64_t)coverage->asked, 0.015, BY_CHANCE);
 }
 
 static void check_kind(enum kind kind, enum state state, enum gg_quantity quantity)
@@ -264,12 +274,10 @@ static void check_kind(enum kind kind, enum state state, enum gg_quantity quanti
 	printf("%-18s %-9s %-11s %6d intervals hold %.2f %%, %6d with 10 samples %.2f %%\n",
 	       what[0], what[1], what[2], every->asked, 100 * share_of(every), some->asked,
 	       100 * share_of(some));
-	CHECK_MSG(share_of(every) > 0.945 - four_sigma(0.945, every), "too few of %s, %s, %s",
-	          what[0], what[1], what[2]);
-	CHECK_MSG(share_of(some) > 0.945 - four_sigma(0.945, some), "too few of %s, %s, %s",
-	          what[0], what[1], what[2]);
-	CHECK_MSG(!way->has_one_interval || share_of(some) < 0.985 + four_sigma(0.985, some),
-	          "too many of %s, %s, %s", what[0], what[1], what[2]);
+	CHECK_MSG(is_enough(every), "too few of %s, %s, %s", what[0], what[1], what[2]);
+	CHECK_MSG(is_enough(some), "too few of %s, %s, %s", what[0], what[1], what[2]);
+	CHECK_MSG(!way->has_one_interval || !is_too_much(some), "too many of %s, %s, %s", what[0],
+	          what[1], what[2]);
 }
 
 static bool run_all(const struct way *asked, int seeds)

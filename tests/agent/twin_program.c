@@ -2,8 +2,10 @@
 /*
  * twin_program [STEPS] - allocates the same at each run, from several places, in several threads, and frees
  * most of it, some of it in other threads than it was allocated in.  Ends without freeing the rest.
+ * Threads begin one after the other, so that each has the same stream of samples at each run.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -45,6 +47,7 @@ static void *mailboxes[THREADS][KEPT]; /* what a thread leaves for the next one 
 static void *kept[THREADS][STEPS_MAX];
 static unsigned steps = STEPS_MAX; /* of each thread */
 static pthread_barrier_t barrier;
+static sem_t has_begun;
 
 static void *allocate(void *argument)
 {
@@ -57,6 +60,8 @@ static void *allocate(void *argument)
 		unsigned place = r % 6;
 		void *p = places[place](r >> 8);
 
+		if (i == 0)
+			sem_post(&has_begun);
 		if (r >> 40 % 100 != 0 && (r >> 32) % 100 < kept_percent[place])
 			kept[self][i] = p;
 		else if ((r >> 48) % 8 == 0 && mail < KEPT)
@@ -79,8 +84,11 @@ int main(int argc, char **argv)
 	if (steps > STEPS_MAX)
 		return 2;
 	pthread_barrier_init(&barrier, NULL, THREADS);
-	for (uintptr_t i = 1; i < THREADS; i++)
+	for (uintptr_t i = 1; i < THREADS; i++) {
 		pthread_create(&threads[i], NULL, allocate, (void *)i);
+		while (sem_wait(&has_begun) != 0)
+			;
+	}
 	allocate((void *)0);
 	for (int i = 1; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +111,12 @@ static void run_site(const struct site *site)
 	}
 }
 
+static sem_t has_begun;
+
 static void *run_thread(void *site)
 {
+	free(malloc(16)); /* it has its stream of samples from here on */
+	sem_post(&has_begun);
 	run_site(site);
 	return NULL;
 }
@@ -148,9 +153,13 @@ int main(int argc, char **argv)
 		run_site(&sites_cxx[i]);
 	for (unsigned i = 0; i < 2; i++)
 		run_site(&more[i]);
-	for (unsigned i = 0; i < 2; i++)
+	/* One after the other, so that each has the same samples at each run. */
+	for (unsigned i = 0; i < 2; i++) {
 		if (pthread_create(&threads[i], NULL, run_thread, (void *)&thread_sites[i]) != 0)
 			abort();
+		while (sem_wait(&has_begun) != 0)
+			;
+	}
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	for (unsigned i = 0; i < sizeof(sites) / sizeof(sites[0]); i++)

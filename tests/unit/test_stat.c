@@ -50,6 +50,19 @@ TEST(the_distance_of_one_value_is_its_larger_side)
 	CHECK(fabs(stat_ks_distance(&value, 1, uniform_cdf, NULL) - 0.7) < 1e-15);
 }
 
+TEST(the_fewest_hits_are_those_of_the_binomial_law)
+{
+	/* P(0 of 3) = 1/8, P(at most 1) = 1/2. */
+	CHECK(stat_binomial_least(3, 0.5, 0.1) == 0 && stat_binomial_least(3, 0.5, 0.2) == 1 &&
+	      stat_binomial_least(3, 0.5, 0.49) == 1 && stat_binomial_least(3, 0.5, 0.51) == 2);
+	/* P(at most 4 of 10 at 0.9) = 1.47e-4, at most 5: 1.63e-3. */
+	CHECK(stat_binomial_least(10, 0.9, 1e-4) == 4 && stat_binomial_least(10, 0.9, 1e-3) == 5);
+	/* 4.75 sigma are 1e-6: 95 - 4.75 sqrt(4.75) = 84.6, but the law is skewed. */
+	CHECK(stat_binomial_least(100, 0.95, 1e-6) == 82);
+	CHECK(stat_binomial_least(100000, 0.95, 1e-6) > 94650 &&
+	      stat_binomial_least(100000, 0.95, 1e-6) < 94680);
+}
+
 TEST(chi_square_knows_a_loaded_die)
 {
 	const double expected[6] = { 1000, 1000, 1000, 1000, 1000, 1000 };
