@@ -68,6 +68,8 @@ void gg_help_print_overview(const struct gg_style *style)
 	printf("\n'geiger help COMMAND' tells more about one of them.\n");
 }
 
+enum { COMPLETION_BASH, COMPLETION_ZSH }; /* in the order of the option's choices */
+
 struct help_options {
 	bool man, list;
 	int completion; /* position in its choices; -1: not asked for */
@@ -84,7 +86,8 @@ static int run_help(struct gg_invocation *invocation)
 		return 0;
 	}
 	if (o->completion >= 0) {
-		gg_complete_print_bash(stdout);
+		(o->completion == COMPLETION_ZSH ? gg_complete_print_zsh
+		                                 : gg_complete_print_bash)(stdout);
 		return 0;
 	}
 	if (invocation->operand_count == 0) {
@@ -115,7 +118,7 @@ static const struct gg_option options[] = {
 	  "print the manual page's source, for scdoc" },
 	{ "list", 0, GG_OPTION_FLAG, offsetof(struct help_options, list), NULL,
 	  "list the names of the manual pages" },
-	{ "completion", 0, GG_OPTION_CHOICE, offsetof(struct help_options, completion), "bash",
+	{ "completion", 0, GG_OPTION_CHOICE, offsetof(struct help_options, completion), "bash|zsh",
 	  "print the completion of command lines for a shell" },
 	GG_OPTIONS_END,
 };

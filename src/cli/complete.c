@@ -133,7 +133,7 @@ static void print_formats(FILE *stream)
 #endif
 }
 
-static void print_kind(const char *placeholder, FILE *stream)
+void gg_complete_print_kind(const char *placeholder, FILE *stream)
 {
 	static const char *const files[] = { "FILE", "PROFILE", "REGION", "TRACE", "BEFORE", NULL };
 	static const char *const directories[] = { "DIR", NULL };
@@ -150,14 +150,13 @@ static void print_kind(const char *placeholder, FILE *stream)
 		fputs("@nothing", stream);
 }
 
-/* What of the usage is no option. */
-static void print_operands(const struct gg_command *command, FILE *stream)
+void gg_complete_print_operands(const struct gg_command *command, FILE *stream)
 {
 	static const char *const others[] = { "COMMAND [ARGUMENT]", NULL };
 	static const char *const files[] = { "FILE", "PROFILE", "REGION", "BEFORE", NULL };
 	static const char *const directories[] = { "DIRECTORY", NULL };
 
-	if (command->max_operands == 0)
+	if (command == NULL || command->max_operands == 0)
 		fputs("@nothing", stream);
 	else if (has_word(command->usage, others))
 		fputs("@command", stream);
@@ -186,10 +185,10 @@ static void print_values(const struct gg_option *options, FILE *stream)
 		if (o->placeholder == NULL)
 			continue;
 		fprintf(stream, " --%s=", o->name);
-		print_kind(o->placeholder, stream);
+		gg_complete_print_kind(o->placeholder, stream);
 		if (o->letter != 0) {
 			fprintf(stream, " -%c=", o->letter);
-			print_kind(o->placeholder, stream);
+			gg_complete_print_kind(o->placeholder, stream);
 		}
 	}
 }
@@ -216,10 +215,7 @@ static void print_case(const char *name, const struct gg_command *const *verbs,
 	print_values(own, stream);
 	print_values(gg_common_option_table, stream);
 	fputs("'\n\t\toperands='", stream);
-	if (command != NULL)
-		print_operands(command, stream);
-	else
-		fputs("@nothing", stream);
+	gg_complete_print_operands(command, stream);
 	fputs("'\n\t\t;;\n", stream);
 }
 

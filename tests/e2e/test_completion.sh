@@ -2,16 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2317 # functions are called through check
 #
-# test_completion.sh GEIGER - bash completes each command and each option that the help has, and nothing else.
+# test_completion.sh GEIGER bash|zsh - the shell completes each command and each option that the help has, and
+# nothing else.
 . tests/test.sh
 
-geiger=$1
-"$geiger" help --completion bash >"$scratch/completion"
+geiger=$1 shell=$2 tests=$PWD/tests/e2e
+if ! command -v "$shell" >/dev/null; then
+	echo "skipped - completion: no $shell here"
+	exit 77
+fi
+completion=$scratch/_geiger
+"$geiger" help --completion "$shell" >"$completion"
 # shellcheck source=/dev/null
-. "$scratch/completion"
+[[ $shell != bash ]] || . "$completion"
 
 # completed WORD... - what the last word may become, one a line, in order.
 completed() {
+	if [[ $shell == zsh ]]; then
+		zsh -f "$tests/complete.zsh" "$completion" "$@" | sort
+		return
+	fi
 	COMP_WORDS=("$@")
 	COMP_CWORD=$(($# - 1))
 	_geiger
@@ -63,11 +73,28 @@ what_follows_help_is_a_command() {
 
 choices_are_completed() {
 	becomes 'geiger --color ' 'always auto never' &&
-		becomes 'geiger --color = a' 'always auto' &&
-		becomes 'geiger env --format =' 'docker shell systemd' &&
+		becomes 'geiger --color=a' 'always auto' &&
+		becomes 'geiger env --format=' 'docker shell systemd' &&
 		becomes 'geiger env --format=d' 'docker' &&
-		becomes 'geiger help --completion ' 'bash' &&
+		becomes 'geiger env --format d' 'docker' &&
+		becomes 'geiger help --completion ' 'bash zsh' &&
 		becomes 'geiger lab error --interval ' ''
+}
+
+# bash takes --option=value apart before it asks.
+what_bash_took_apart_is_put_together() {
+	becomes 'geiger --color = a' 'always auto' && becomes 'geiger env --format =' 'docker shell systemd'
+}
+
+# With the functions that zsh comes with, and its line editor.
+zsh_itself_completes() {
+	zsh -f "$tests/complete.zsh" --types "$completion" 'geiger salv' 'geiger salvage' &&
+		zsh -f "$tests/complete.zsh" --types "$completion" 'geiger report --metric=te' '=temporary'
+}
+
+zsh_tells_what_commands_and_options_do() {
+	zsh -f "$tests/complete.zsh" --types "$completion" 'geiger l' '-- list the regions' &&
+		zsh -f "$tests/complete.zsh" --types "$completion" 'geiger report --a' '-- only ASCII characters'
 }
 
 files_and_directories_are_completed() (
@@ -100,6 +127,12 @@ check every_command_is_completed every_command_is_completed
 check every_option_is_completed every_option_is_completed
 check what_follows_help_is_a_command what_follows_help_is_a_command
 check choices_are_completed choices_are_completed
+if [[ $shell == bash ]]; then
+	check what_bash_took_apart_is_put_together what_bash_took_apart_is_put_together
+else
+	check zsh_itself_completes zsh_itself_completes
+	check zsh_tells_what_commands_and_options_do zsh_tells_what_commands_and_options_do
+fi
 check files_and_directories_are_completed files_and_directories_are_completed
 check a_command_line_of_another_program_is_its_own a_command_line_of_another_program_is_its_own
 check what_is_controlled_is_completed what_is_controlled_is_completed

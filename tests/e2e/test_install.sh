@@ -35,7 +35,7 @@ all_is_there() {
 	local file missing=0
 	for file in bin/geiger "$libdir"/{libgeiger-agent.so,libgeiger-compat.so,libgeiger.a,libgeiger.so,libgeiger.so.0} \
 		"$libdir/pkgconfig/geiger.pc" include/geiger/{bump,geiger}.h \
-		share/bash-completion/completions/geiger share/doc/geiger/{README.md,docs/AGENT.md}; do
+		share/bash-completion/completions/geiger share/zsh/site-functions/_geiger share/doc/geiger/{README.md,docs/AGENT.md}; do
 		[[ -e $root$prefix/$file ]] && continue
 		echo "not installed: $file"
 		missing=1
