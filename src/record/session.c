@@ -23,8 +23,9 @@
 #include "record/symbolize.h"
 #include "record/unseen.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define FOLD_NS   INT64_C(10000000) /* of each second */
+#define SECOND_NS       INT64_C(1000000000)
+#define MEMORY_LEAST_NS INT64_C(20000000) /* between two readings of memory */
+#define FOLD_NS         INT64_C(10000000) /* of each second */
 
 enum {
 	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
@@ -55,7 +56,7 @@ struct session {
 	bool command_ended, session_ended;
 	bool stop_asked; /* by a signal, after the command */
 	int exit_status;
-	int64_t next_second_ns, next_scan_ns;
+	int64_t next_second_ns, next_scan_ns, next_memory_ns;
 	int64_t embryos_until_ns; /* new files are looked at often until then */
 };
 
@@ -309,6 +310,20 @@ static void fold(struct session *s)
 	}
 }
 
+/* Early and often at first, as most programs end soon; a reading is never older than a quarter of the run. */
+static void read_memory(struct session *s)
+{
+	int64_t pause_ns = s->output.now_ns / 4;
+
+	if (s->output.now_ns < s->next_memory_ns)
+		return;
+	if (s->next_memory_ns > 0)
+		gg_memory_snapshot(&s->follow);
+	if (pause_ns < MEMORY_LEAST_NS)
+		pause_ns = MEMORY_LEAST_NS;
+	s->next_memory_ns = s->output.now_ns + (pause_ns < SECOND_NS ? pause_ns : SECOND_NS);
+}
+
 static void commit(struct session *s)
 {
 	if (gg_output_commit(&s->output) == 0)
@@ -331,8 +346,8 @@ static int work(struct session *s)
 	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns)
 		gg_follow_watch(&s->follow);
 	gg_unseen_look(&s->follow, s->launch.pid);
+	read_memory(s);
 	if (s->output.now_ns >= s->next_second_ns) {
-		gg_memory_snapshot(&s->follow);
 		commit(s);
 		fold(s);
 		s->next_second_ns = s->output.now_ns + SECOND_NS;

@@ -118,7 +118,7 @@ static void append_peak(const struct gg_report *report, struct gg_buf *out)
 	if (summary->at_peak.rss > 0) {
 		gg_buf_append_text(out, ", RSS ");
 		gg_figure_append_number(&report->figures, summary->at_peak.rss, GG_BYTES, out);
-		if (summary->at_peak.time_ns != summary->peak_ns) { /* it is read once a second */
+		if (summary->at_peak.time_ns != summary->peak_ns) { /* it is read now and then */
 			gg_buf_append_text(out, " at ");
 			gg_report_append_time(summary->at_peak.time_ns, out);
 		}

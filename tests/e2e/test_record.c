@@ -571,6 +571,16 @@ TEST(what_the_kernel_says_of_memory_stands_beside_the_estimate)
 	recording_end(&r);
 }
 
+TEST(memory_is_read_of_programs_that_end_soon)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && CHECK(RUN(&r, "-i", "4k", "--", helper(), "slow", "900")))
+		CHECK(recording_number(&r, "select count(*) from memory where process > 0 and "
+		                           "rss_bytes > 1000000 and time_ns > 10e6") >= 2);
+	recording_end(&r);
+}
+
 TEST(why_nothing_was_sampled_is_said)
 {
 	struct recording r;
