@@ -27,7 +27,8 @@ struct gg_follower {
 	bool has_ended;
 	const char *ending; /* set with it; a static text, or one of `endings` */
 	char unseen_exe[GG_REGION_EXE_MAX +
-	                1]; /* that it executed, and that has no region; "": none */
+	                1];  /* that it executed, and that has no region; "": none */
+	bool has_other_root; /* than we have; of that program */
 
 	/* Of the memory snapshots (record/memory.h). */
 	uint64_t next_rollup_ns, next_parts_ns;

@@ -37,6 +37,17 @@ static void GG_PRINTF(2, 3) tell(struct gg_follow *follow, const char *format, .
 
 /* --- another program --- */
 
+/* Does it see other files than we do?  False if it cannot be told. */
+static bool has_other_root(uint32_t pid)
+{
+	struct stat ours, its;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/root/.", pid);
+	return stat(path, &its) == 0 && stat("/", &ours) == 0 &&
+	       (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+}
+
 void gg_hints_watch(struct gg_follower *follower)
 {
 	const struct gg_region_header *header = &follower->target->source.header;
@@ -59,8 +70,10 @@ void gg_hints_watch(struct gg_follower *follower)
 	if (strcmp(exe, known) == 0 || stat(known, &then) < 0 || stat(link, &now) < 0 ||
 	    (now.st_dev == then.st_dev && now.st_ino == then.st_ino))
 		follower->unseen_exe[0] = '\0';
-	else
+	else {
 		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
+		follower->has_other_root = has_other_root(follower->target->pid);
+	}
 }
 
 void gg_hints_unseen_process(struct gg_follow *follow, uint32_t pid, const char *exe,
@@ -83,8 +96,12 @@ static void tell_unseen(struct gg_follow *follow, const struct gg_follower *foll
 	gg_output_event(output, follower->target->id, output->now_ns, "exec",
 	                "it executed %s, without the agent", follower->unseen_exe);
 	if (gg_reach_loads(follower->unseen_exe, why))
-		snprintf(why, sizeof(why),
-		         "its environment is probably without LD_PRELOAD (env -i, sudo, su)");
+		snprintf(why, sizeof(why), "%s",
+		         follower->has_other_root
+		                 ? "it has another root directory (chroot, a container): put the "
+		                   "agent there, where LD_PRELOAD names it"
+		                 : "its environment is probably without LD_PRELOAD (env -i, sudo, "
+		                   "su)");
 	gg_hints_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
 }
 

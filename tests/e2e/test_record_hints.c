@@ -226,6 +226,29 @@ TEST(a_program_with_more_privileges_is_told)
 	recording_end(&r);
 }
 
+TEST(a_program_in_another_root_directory_is_told)
+{
+	struct recording r;
+	char path[128], script[1024], root[192];
+
+	if (geteuid() != 0)
+		SKIP("only root can change the root directory");
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(root, sizeof(root), "%s/root", r.directory);
+	if (CHECK(make(&r, "program",
+	               "#include <unistd.h>\nint main(void) { usleep(400000); return 6; }", "",
+	               path))) {
+		snprintf(script, sizeof(script),
+		         "mkdir %s; cd %s; cp -L --parents $(ldd %s | grep -o '/[^ ]*') .; cp %s .",
+		         root, root, path, path);
+		CHECK(system(script) == 0);
+		SAYS(&r, 6, "it has another root directory (chroot, a container)", "--", "chroot",
+		     root, "/program");
+	}
+	recording_end(&r);
+}
+
 TEST(a_program_of_musl_is_told)
 {
 #if defined(__x86_64__)
