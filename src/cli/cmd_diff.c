@@ -163,20 +163,14 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct diff_options, field)
 
 static const struct gg_option options[] = {
-	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
-	  "which memory (live, or peak if little is left)" },
-	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
-	  "bytes, or allocations (bytes)" },
+	GG_CLI_METRIC_OPTIONS(AT(common)),
 	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by),
 	  "function|line|stack|module|size|kind|heap|type", "what a row is (function)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(common.total), NULL,
 	  "compare rows with what they call, not by themselves" },
 	{ "normalize", 0, GG_OPTION_TEXT, AT(normalize), "time|allocated|FACTOR",
 	  "multiply 'before' by a ratio of the runs" },
-	{ "focus", 0, GG_OPTION_TEXT, AT(common.focus), "RE",
-	  "only stacks with a function that matches" },
-	{ "ignore", 0, GG_OPTION_TEXT, AT(common.ignore), "RE",
-	  "only stacks without one that matches" },
+	GG_CLI_STACK_OPTIONS(AT(common)),
 	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL, "rows that do not differ significantly too" },
 	{ "rate", 0, GG_OPTION_NUMBER, AT(false_discovery_rate), "P",
 	  "share of false ones among the rows shown (0.05)" },
@@ -184,12 +178,7 @@ static const struct gg_option options[] = {
 	  "exit with 3 if a row grew significantly" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
-	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
-	  "coverage of the intervals (0.95)" },
-	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
-	{ "json", 0, GG_OPTION_FLAG, AT(common.json), NULL, "print JSON" },
-	{ "ascii", 0, GG_OPTION_FLAG, AT(common.ascii), NULL, "only ASCII characters" },
-	{ "no-pager", 0, GG_OPTION_FLAG, AT(common.no_pager), NULL, "never through a pager" },
+	GG_CLI_LOOK_OPTIONS(AT(common)),
 	GG_OPTIONS_END,
 };
 

@@ -149,13 +149,9 @@ static const struct gg_option options[] = {
 	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric), "live|allocated|peak|temporary|freed",
 	  "which memory (live)" },
-	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
-	  "what was live at a moment, such as 12.5s" },
-	{ "between", 0, GG_OPTION_TEXT, AT(common.between), "T0 T1",
-	  "only what happened between two moments" },
-	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
-	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
-	  "coverage of the intervals (0.95)" },
+	GG_CLI_MOMENT_OPTIONS(AT(common)),
+	GG_CLI_PROCESS_OPTION(AT(common)),
+	GG_CLI_CONFIDENCE_OPTION(AT(common)),
 	GG_OPTIONS_END,
 };
 

@@ -88,15 +88,10 @@ static const struct gg_option options[] = {
 	  "leave out stacks that match, as leak:PATTERN lines" },
 	{ "fail-above", 0, GG_OPTION_SIZE, AT(fail_above), "SIZE",
 	  "exit with 3 if what is old is certainly more" },
-	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
+	GG_CLI_PROCESS_OPTION(AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "stacks that are shown; 0: all (20; with --json 1000)" },
-	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
-	  "coverage of the intervals (0.95)" },
-	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
-	{ "json", 0, GG_OPTION_FLAG, AT(common.json), NULL, "print JSON" },
-	{ "ascii", 0, GG_OPTION_FLAG, AT(common.ascii), NULL, "only ASCII characters" },
-	{ "no-pager", 0, GG_OPTION_FLAG, AT(common.no_pager), NULL, "never through a pager" },
+	GG_CLI_LOOK_OPTIONS(AT(common)),
 	GG_OPTIONS_END,
 };
 

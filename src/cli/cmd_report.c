@@ -60,9 +60,7 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct gg_report_options, field)
 
 static const struct gg_option options[] = {
-	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|allocated|peak|temporary|freed",
-	  "which memory (live, or peak if little is left)" },
-	{ "unit", 'u', GG_OPTION_CHOICE, AT(unit), "bytes|count", "bytes, or allocations (bytes)" },
+	GG_CLI_METRIC_OPTIONS(0),
 	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
 	  "function|line|stack|module|size|kind|heap|type|thread|process",
 	  "what a row is (function)" },
@@ -71,22 +69,14 @@ static const struct gg_option options[] = {
 	{ "self", 0, GG_OPTION_FLAG, AT(self), NULL,
 	  "sort by what rows ask for themselves (default)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(total), NULL, "sort by that and what they call" },
-	{ "at", 0, GG_OPTION_TEXT, AT(at), "TIME", "what was live at a moment, such as 12.5s" },
-	{ "between", 0, GG_OPTION_TEXT, AT(between), "T0 T1",
-	  "only what happened between two moments" },
-	{ "focus", 0, GG_OPTION_TEXT, AT(focus), "RE", "only stacks with a function that matches" },
-	{ "ignore", 0, GG_OPTION_TEXT, AT(ignore), "RE", "only stacks without one that matches" },
-	{ "process", 'p', GG_OPTION_COUNT, AT(process), "PID", "only this process" },
+	GG_CLI_MOMENT_OPTIONS(0),
+	GG_CLI_STACK_OPTIONS(0),
+	GG_CLI_PROCESS_OPTION(0),
 	{ "temporary", 0, GG_OPTION_TEXT, AT(temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
-	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
-	  "coverage of the intervals (0.95)" },
-	{ "bytes", 0, GG_OPTION_FLAG, AT(bytes), NULL, "whole numbers without units" },
-	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print JSON" },
-	{ "ascii", 0, GG_OPTION_FLAG, AT(ascii), NULL, "only ASCII characters" },
-	{ "no-pager", 0, GG_OPTION_FLAG, AT(no_pager), NULL, "never through a pager" },
+	GG_CLI_LOOK_OPTIONS(0),
 	GG_OPTIONS_END,
 };
 

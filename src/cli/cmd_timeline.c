@@ -95,16 +95,11 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct timeline_options, field)
 
 static const struct gg_option options[] = {
-	{ "process", 'p', GG_OPTION_COUNT, AT(common.process), "PID", "only this process" },
+	GG_CLI_PROCESS_OPTION(AT(common)),
 	{ "width", 'w', GG_OPTION_COUNT, AT(width), "N",
 	  "characters of the chart (as many as fit)" },
 	{ "height", 0, GG_OPTION_COUNT, AT(height), "N", "lines of the chart (16)" },
-	{ "confidence", 'c', GG_OPTION_NUMBER, AT(common.confidence), "P",
-	  "coverage of the intervals (0.95)" },
-	{ "bytes", 0, GG_OPTION_FLAG, AT(common.bytes), NULL, "whole numbers without units" },
-	{ "json", 0, GG_OPTION_FLAG, AT(common.json), NULL, "print JSON" },
-	{ "ascii", 0, GG_OPTION_FLAG, AT(common.ascii), NULL, "only ASCII characters" },
-	{ "no-pager", 0, GG_OPTION_FLAG, AT(common.no_pager), NULL, "never through a pager" },
+	GG_CLI_LOOK_OPTIONS(AT(common)),
 	GG_OPTIONS_END,
 };
 

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -51,6 +52,48 @@ struct gg_report_options {
 	double confidence;
 	bool bytes, json, no_pager, ascii;
 };
+
+/*
+ * Rows of option tables that mean the same in every command which has them.  `start`: where the command's struct
+ * has its struct gg_report_options.
+ */
+#define GG_CLI_ROW(...)     \
+	{                   \
+		__VA_ARGS__ \
+	}
+#define GG_CLI_FIELD(start, field) ((start) + offsetof(struct gg_report_options, field))
+#define GG_CLI_METRIC_OPTIONS(start)                                                 \
+	GG_CLI_ROW("metric", 'm', GG_OPTION_CHOICE, GG_CLI_FIELD(start, metric),     \
+	           "live|allocated|peak|temporary|freed",                            \
+	           "which memory (live, or peak if little is left)"),                \
+		GG_CLI_ROW("unit", 'u', GG_OPTION_CHOICE, GG_CLI_FIELD(start, unit), \
+	                   "bytes|count", "bytes, or allocations (bytes)")
+#define GG_CLI_MOMENT_OPTIONS(start)                                                            \
+	GG_CLI_ROW("at", 0, GG_OPTION_TEXT, GG_CLI_FIELD(start, at), "TIME",                    \
+	           "what was live at a moment, such as 12.5s"),                                 \
+		GG_CLI_ROW("between", 0, GG_OPTION_TEXT, GG_CLI_FIELD(start, between), "T0 T1", \
+	                   "only what happened between two moments")
+#define GG_CLI_STACK_OPTIONS(start)                                                        \
+	GG_CLI_ROW("focus", 0, GG_OPTION_TEXT, GG_CLI_FIELD(start, focus), "RE",           \
+	           "only stacks with a function that matches"),                            \
+		GG_CLI_ROW("ignore", 0, GG_OPTION_TEXT, GG_CLI_FIELD(start, ignore), "RE", \
+	                   "only stacks without one that matches")
+#define GG_CLI_PROCESS_OPTION(start)                                                     \
+	GG_CLI_ROW("process", 'p', GG_OPTION_COUNT, GG_CLI_FIELD(start, process), "PID", \
+	           "only this process")
+#define GG_CLI_CONFIDENCE_OPTION(start)                                                       \
+	GG_CLI_ROW("confidence", 'c', GG_OPTION_NUMBER, GG_CLI_FIELD(start, confidence), "P", \
+	           "coverage of the intervals (0.95)")
+#define GG_CLI_LOOK_OPTIONS(start)                                                             \
+	GG_CLI_CONFIDENCE_OPTION(start),                                                       \
+		GG_CLI_ROW("bytes", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, bytes), NULL,       \
+	                   "whole numbers without units"),                                     \
+		GG_CLI_ROW("json", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, json), NULL,         \
+	                   "print JSON"),                                                      \
+		GG_CLI_ROW("ascii", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, ascii), NULL,       \
+	                   "only ASCII characters"),                                           \
+		GG_CLI_ROW("no-pager", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, no_pager), NULL, \
+	                   "never through a pager")
 
 /* The query that the options ask for; `command` is the place of errors. */
 GG_MUST_CHECK int gg_cli_question(const struct gg_report_options *options, const char *command,
