@@ -5,42 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/profiles.h"
+#include "cli/command.h"
+#include "cli/sampling.h"
 #include "record/launch.h"
-#include "region/control.h"
 
 enum format { SHELL, SYSTEMD, DOCKER };
 
 struct env_options {
 	const char *directory;
-	uint64_t interval, seed;
-	int scheme, focus, format;
-	bool free_stacks, mappings, compat;
+	struct gg_cli_sampling sampling;
+	int format;
 };
 
-#define NOT_GIVEN UINT64_MAX
-
-static const struct env_options defaults = { .interval = NOT_GIVEN, .scheme = -1, .focus = -1 };
+static const struct env_options defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
 
 static const struct gg_option env_option_table[] = {
 	{ "format", 0, GG_OPTION_CHOICE, offsetof(struct env_options, format),
 	  "shell|systemd|docker", "what to print it for (default: shell)" },
 	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct env_options, directory), "DIRECTORY",
 	  "where regions are made (docker: /var/tmp)" },
-	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct env_options, interval), "SIZE",
-	  "mean sampling interval in bytes (default: 512KiB)" },
-	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct env_options, scheme), GG_CLI_SCHEMES,
-	  "how samples are drawn (default: poisson)" },
-	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct env_options, focus), GG_CLI_FOCUSES,
-	  "what scheme optimal, then implied, knows best" },
-	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct env_options, seed), "N",
-	  "of the random marks, from 1 on (default: random)" },
-	{ "free-stacks", 0, GG_OPTION_FLAG, offsetof(struct env_options, free_stacks), NULL,
-	  "record where samples are freed, too" },
-	{ "mmap", 0, GG_OPTION_FLAG, offsetof(struct env_options, mappings), NULL,
-	  "record anonymous mappings, too" },
-	{ "compat", 0, GG_OPTION_FLAG, offsetof(struct env_options, compat), NULL,
-	  "jemalloc's and gperftools' options and calls, too" },
+	GG_CLI_SAMPLING_OPTIONS(offsetof(struct env_options, sampling)),
 	GG_OPTIONS_END,
 };
 
@@ -113,33 +97,33 @@ static void print_docker(const struct gg_launch_environment *environment,
 static int run_env(struct gg_invocation *invocation)
 {
 	const struct env_options *given = invocation->options;
+	const struct gg_cli_sampling *sampling = &given->sampling;
 	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX];
 	struct gg_launch_settings settings = {
 		.agent = agent,
-		.compat = given->compat ? compat : NULL,
+		.compat = sampling->compat ? compat : NULL,
 		.directory = given->directory,
-		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
-		.scheme = gg_cli_scheme_name(given->scheme, given->focus),
-		.focus = gg_cli_focus_name(given->focus),
-		.seed = given->seed,
-		.free_stacks = given->free_stacks,
-		.mappings = given->mappings,
+		.interval = gg_cli_sampling_interval(sampling),
+		.scheme = gg_cli_sampling_scheme(sampling),
+		.focus = gg_cli_sampling_focus(sampling),
+		.seed = sampling->seed,
+		.free_stacks = sampling->free_stacks,
+		.mappings = sampling->mappings,
 	};
 	struct gg_launch_environment environment;
-	int status = gg_launch_find_agent(agent, invocation->error);
+	int status = gg_cli_check_sampling(sampling, "env", invocation->error);
 
 	invocation->operands[invocation->operand_count] = NULL;
-	if (given->interval != NOT_GIVEN &&
-	    (given->interval == 0 || given->interval > GG_REGION_INTERVAL_MAX))
-		return gg_error_set(invocation->error, -EINVAL, "env: --interval",
-		                    "Give 1 to 256TiB.", "it is out of range");
+	if (status < 0)
+		return status;
 	if (given->directory != NULL && given->directory[0] != '/')
 		return gg_error_set(invocation->error, -EINVAL, "env: --dir",
 		                    "Programs change their directory: give an absolute path.",
 		                    "'%s' is relative", given->directory);
 	if (given->format == DOCKER && given->directory == NULL)
 		settings.directory = "/var/tmp"; /* one that the container shares and that lasts */
-	if (status == 0 && given->compat)
+	status = gg_launch_find_agent(agent, invocation->error);
+	if (status == 0 && sampling->compat)
 		status = gg_launch_find_compat(compat, agent, invocation->error);
 	if (status == 0)
 		status = gg_launch_environment(&environment, &settings, invocation->error);

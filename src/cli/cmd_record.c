@@ -6,39 +6,22 @@
 
 #include "cli/metric.h"
 #include "cli/profiles.h"
+#include "cli/sampling.h"
 #include "record/session.h"
-#include "region/control.h"
-#include "stats/scheme.h"
 
 struct record_options {
 	const char *output;
 	double max_seconds;
-	uint64_t interval, seed;
-	int scheme, focus;
-	bool free_stacks, mappings, compat, no_children, no_symbols, quiet;
+	struct gg_cli_sampling sampling;
+	bool no_children, no_symbols, quiet;
 };
 
-#define NOT_GIVEN UINT64_MAX
-
-static const struct record_options defaults = { .interval = NOT_GIVEN, .scheme = -1, .focus = -1 };
+static const struct record_options defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
 
 static const struct gg_option record_option_table[] = {
 	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct record_options, output), "FILE",
 	  "the profile (default: COMMAND.PID.geiger)" },
-	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct record_options, interval), "SIZE",
-	  "mean sampling interval in bytes (default: 512KiB)" },
-	{ "scheme", 0, GG_OPTION_CHOICE, offsetof(struct record_options, scheme), GG_CLI_SCHEMES,
-	  "how samples are drawn (default: poisson)" },
-	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct record_options, focus), GG_CLI_FOCUSES,
-	  "what scheme optimal, then implied, knows best" },
-	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct record_options, seed), "N",
-	  "of the random marks, from 1 on (default: random)" },
-	{ "free-stacks", 0, GG_OPTION_FLAG, offsetof(struct record_options, free_stacks), NULL,
-	  "record where samples are freed, too" },
-	{ "mmap", 0, GG_OPTION_FLAG, offsetof(struct record_options, mappings), NULL,
-	  "record anonymous mappings, too" },
-	{ "compat", 0, GG_OPTION_FLAG, offsetof(struct record_options, compat), NULL,
-	  "jemalloc's and gperftools' options and calls, too" },
+	GG_CLI_SAMPLING_OPTIONS(offsetof(struct record_options, sampling)),
 	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
 	  "the command's own process alone" },
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
@@ -82,16 +65,17 @@ static void print_largest(const char *path, void *context)
 static int run_record(struct gg_invocation *invocation)
 {
 	const struct record_options *given = invocation->options;
+	const struct gg_cli_sampling *sampling = &given->sampling;
 	struct gg_record_options options = {
 		.command = invocation->operands,
 		.output = given->output,
-		.interval = given->interval != NOT_GIVEN ? given->interval : 0,
-		.scheme = gg_cli_scheme_name(given->scheme, given->focus),
-		.focus = gg_cli_focus_name(given->focus),
-		.seed = given->seed,
-		.free_stacks = given->free_stacks,
-		.mappings = given->mappings,
-		.compat = given->compat,
+		.interval = gg_cli_sampling_interval(sampling),
+		.scheme = gg_cli_sampling_scheme(sampling),
+		.focus = gg_cli_sampling_focus(sampling),
+		.seed = sampling->seed,
+		.free_stacks = sampling->free_stacks,
+		.mappings = sampling->mappings,
+		.compat = sampling->compat,
 		.no_children = given->no_children,
 		.max_seconds = given->max_seconds,
 		.no_symbols = given->no_symbols,
@@ -105,13 +89,9 @@ static int run_record(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "record",
 		                    "Name it after the options: geiger record -- COMMAND.",
 		                    "no command given");
-	if (given->interval != NOT_GIVEN &&
-	    (given->interval == 0 || given->interval > GG_REGION_INTERVAL_MAX))
-		return gg_error_set(invocation->error, -EINVAL, "record: --interval",
-		                    "Give 1 to 256TiB.", "it is out of range");
-	if (given->focus >= 0 && given->scheme >= 0 && given->scheme != GG_SCHEME_OPTIMAL)
-		return gg_error_set(invocation->error, -EINVAL, "record: --focus",
-		                    "Add --scheme optimal.", "only the optimal scheme has one");
+	status = gg_cli_check_sampling(sampling, "record", invocation->error);
+	if (status < 0)
+		return status;
 	status = gg_record_run(&options, &exit_status, invocation->error);
 	if (status < 0)
 		invocation->failure_status = exit_status;

@@ -12,8 +12,6 @@
 
 #include "record/load.h"
 #include "report/fit.h"
-#include "stats/learn.h"
-#include "stats/scheme.h"
 #include "symbol/symbol.h"
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
@@ -243,18 +241,4 @@ void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_
 	report->figures = (struct gg_figure_style){ .raw = options->bytes,
 		                                    .ascii = options->ascii || !gg_fit_is_utf8() };
 	report->style = *style;
-}
-
-const char *gg_cli_scheme_name(int scheme, int focus)
-{
-	if (scheme < 0 && focus >= 0)
-		scheme = GG_SCHEME_OPTIMAL;
-	return scheme >= 0 ? gg_scheme_name((enum gg_scheme)scheme) : NULL;
-}
-
-const char *gg_cli_focus_name(int focus)
-{
-	if (focus < 0)
-		return NULL;
-	return focus == GG_FOCUS_LIVE ? "live" : "allocated";
 }

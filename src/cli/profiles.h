@@ -15,14 +15,6 @@
 #include "profile/model.h"
 #include "report/report.h"
 
-/* Choices of --scheme and --focus, in the order of enum gg_scheme and enum gg_focus. */
-#define GG_CLI_SCHEMES "poisson|bernoulli|poisson-count|stride|per-allocation|optimal"
-#define GG_CLI_FOCUSES "live|allocated"
-
-/* What was chosen, by name; NULL: the agent's default.  -1 is not given; a focus implies optimal. */
-const char *gg_cli_scheme_name(int scheme, int focus);
-const char *gg_cli_focus_name(int focus);
-
 /* Opens what a command was given as PROFILE: the one place that knows what that may be. */
 GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
                                       struct gg_error *error);

@@ -359,3 +359,28 @@ TEST(other_forms_of_the_environment)
 	}
 	recording_end(&r);
 }
+
+TEST(what_cannot_be_sampled_so_is_refused_by_env_as_by_record)
+{
+	static const char *const commands[] = { "env", "record" };
+	static const char *const wrong[][4] = {
+		{ "-i", "0", "--interval: ", "1 to 256TiB" },
+		{ "-i", "300TiB", "--interval: ", "1 to 256TiB" },
+		{ "--scheme=poisson", "--focus=live", "--focus: ", "Add --scheme optimal" },
+	};
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)))
+		for (size_t i = 0; i < 2 * GG_COUNT(wrong); i++) {
+			const char *const *of = wrong[i / 2];
+			const char *said;
+
+			CHECK(geiger(&r, commands[i % 2], of[0], of[1], "true"));
+			said = gg_buf_text(&r.child.err);
+			CHECK_MSG(r.child.exit_status == (i % 2 == 0 ? 2 : 125), "%d",
+			          r.child.exit_status);
+			CHECK_MSG(strstr(said, of[2]) != NULL && strstr(said, of[3]) != NULL, "%s",
+			          said);
+		}
+	recording_end(&r);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sampling.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "region/control.h"
+#include "stats/learn.h"
+#include "stats/scheme.h"
+
+int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
+                          struct gg_error *error)
+{
+	char place[32];
+
+	if (sampling->interval != UINT64_MAX &&
+	    (sampling->interval == 0 || sampling->interval > GG_REGION_INTERVAL_MAX)) {
+		snprintf(place, sizeof(place), "%s: --interval", command);
+		return gg_error_set(error, -EINVAL, place, "Give 1 to 256TiB.",
+		                    "it is out of range");
+	}
+	if (sampling->focus >= 0 && sampling->scheme >= 0 &&
+	    sampling->scheme != GG_SCHEME_OPTIMAL) {
+		snprintf(place, sizeof(place), "%s: --focus", command);
+		return gg_error_set(error, -EINVAL, place, "Add --scheme optimal.",
+		                    "only the optimal scheme has one");
+	}
+	return 0;
+}
+
+uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling)
+{
+	return sampling->interval != UINT64_MAX ? sampling->interval : 0;
+}
+
+const char *gg_cli_sampling_scheme(const struct gg_cli_sampling *sampling)
+{
+	int scheme = sampling->scheme;
+
+	if (scheme < 0 && sampling->focus >= 0)
+		scheme = GG_SCHEME_OPTIMAL;
+	return scheme >= 0 ? gg_scheme_name((enum gg_scheme)scheme) : NULL;
+}
+
+const char *gg_cli_sampling_focus(const struct gg_cli_sampling *sampling)
+{
+	if (sampling->focus < 0)
+		return NULL;
+	return sampling->focus == GG_FOCUS_LIVE ? "live" : "allocated";
+}
