@@ -148,7 +148,7 @@ static const struct gg_option options[] = {
 	{ "diff", 'd', GG_OPTION_TEXT, AT(diff), "BEFORE",
 	  "compare with this profile: what has changed since" },
 	{ "normalize", 0, GG_OPTION_TEXT, AT(normalize), "time|allocated|FACTOR",
-	  "with --diff: multiply 'before' by a ratio of the runs" },
+	  "with --diff: multiply 'before' by a ratio of runs" },
 	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
 	  "of the page; light stacks are folded (1.5MB); 0: any" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
