@@ -108,14 +108,14 @@ static void add_code(uintptr_t begin, size_t bytes)
  * Finds the function in the allocator, if that is where the loader finds it, and our hook.  The
  * pointer in gg_interface is set here: nobody has come to the hook yet.
  */
-static bool find(const struct name *name, const struct link_map *allocator, struct taken *ret,
-                 struct gg_symbol *ret_real)
+static bool find(const struct name *name, const struct gg_symbol_tables *allocator,
+                 struct taken *ret, struct gg_symbol *ret_real)
 {
 	void **real = name->real;
 	struct gg_symbol next;
 
-	if (!gg_symbol_in(allocator, name->name, ret_real) ||
-	    !gg_symbol_find_next(name->name, &next) || next.map != allocator ||
+	if (!gg_symbol_look(allocator, name->name, ret_real) ||
+	    !gg_symbol_find_next(name->name, &next) || next.map != allocator->map ||
 	    (name->is_same_only && *real != ret_real->address))
 		return false;
 	ret->version = gg_symbol_hidden(name->name, &ret->hook);
@@ -133,13 +133,15 @@ void gg_interface_take(void)
 	struct gg_slot_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];
 	struct taken taken[GG_COUNT(names)];
 	struct gg_symbol malloc_symbol, real;
+	struct gg_symbol_tables allocator;
 	struct gg_maps maps;
 	size_t count = 0;
 
-	if (!gg_symbol_find_next("malloc", &malloc_symbol))
+	if (!gg_symbol_find_next("malloc", &malloc_symbol) ||
+	    !gg_symbol_tables(malloc_symbol.map, &allocator))
 		return;
 	for (size_t i = 0; i < GG_COUNT(names); i++) {
-		if (!find(&names[i], malloc_symbol.map, &taken[count], &real))
+		if (!find(&names[i], &allocator, &taken[count], &real))
 			continue;
 		to_real[count] = (struct gg_slot_change){ names[i].name, 0,
 			                                  (uintptr_t)real.address };

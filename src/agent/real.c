@@ -63,37 +63,48 @@ static pid_t no__Fork(void)
 	return -1;
 }
 
-/*
- * Stores the next definition of a function, or what stands in for it.  Relaxed: the functions were
- * there before any thread could call us, so a pointer carries nothing that must be seen with it.
- */
-#define FIND(function, instead)                                                           \
-	gg_store_relaxed(&gg_real.function, (__typeof__(gg_real.function))gg_symbol_next( \
-						    #function, (void *)(instead)))
+/* A function, where its next definition is stored, and what stands in for it. */
+static const struct function {
+	const char *name;
+	void *pointer;
+	void *instead;
+} functions[] = {
+	{ "reallocarray", &gg_real.reallocarray, (void *)no_reallocarray },
+	{ "free_sized", &gg_real.free_sized, (void *)no_free_sized },
+	{ "free_aligned_sized", &gg_real.free_aligned_sized, (void *)no_free_aligned_sized },
+	{ "posix_memalign", &gg_real.posix_memalign, (void *)no_posix_memalign },
+	{ "aligned_alloc", &gg_real.aligned_alloc, (void *)no_memory_2 },
+	{ "memalign", &gg_real.memalign, (void *)no_memory_2 },
+	{ "valloc", &gg_real.valloc, (void *)no_memory_1 },
+	{ "pvalloc", &gg_real.pvalloc, (void *)no_memory_1 },
+	{ "malloc_usable_size", &gg_real.malloc_usable_size, NULL },
+	{ "mmap", &gg_real.mmap, NULL },
+	{ "munmap", &gg_real.munmap, NULL },
+	{ "mremap", &gg_real.mremap, NULL },
+	{ "_Fork", &gg_real._Fork, (void *)no__Fork },
+	{ "prctl", &gg_real.prctl, NULL },
+	{ "sigaction", &gg_real.sigaction, NULL },
+	{ "signal", &gg_real.signal, NULL },
+	{ "sysv_signal", &gg_real.sysv_signal, NULL },
+	{ "calloc", &gg_real.calloc, (void *)no_memory_2 },
+	{ "realloc", &gg_real.realloc, NULL },
+	{ "free", &gg_real.free, NULL },
+	{ "malloc", &gg_real.malloc, (void *)no_memory_1 },
+};
 
+/* Relaxed: the functions were there before any thread could call us, so a pointer carries nothing that
+ * must be seen with it. */
 void gg_real_find(void)
 {
-	FIND(reallocarray, no_reallocarray);
-	FIND(free_sized, no_free_sized);
-	FIND(free_aligned_sized, no_free_aligned_sized);
-	FIND(posix_memalign, no_posix_memalign);
-	FIND(aligned_alloc, no_memory_2);
-	FIND(memalign, no_memory_2);
-	FIND(valloc, no_memory_1);
-	FIND(pvalloc, no_memory_1);
-	FIND(malloc_usable_size, NULL);
-	FIND(mmap, NULL);
-	FIND(munmap, NULL);
-	FIND(mremap, NULL);
-	FIND(_Fork, no__Fork);
-	FIND(prctl, NULL);
-	FIND(sigaction, NULL);
-	FIND(signal, NULL);
-	FIND(sysv_signal, NULL);
-	FIND(calloc, no_memory_2);
-	FIND(realloc, NULL);
-	FIND(free, NULL);
-	FIND(malloc, no_memory_1);
+	struct gg_symbol_wanted wanted[GG_COUNT(functions)];
+
+	for (size_t i = 0; i < GG_COUNT(functions); i++)
+		wanted[i].name = functions[i].name;
+	gg_symbol_next_all(wanted, GG_COUNT(functions));
+	for (size_t i = 0; i < GG_COUNT(functions); i++)
+		gg_store_relaxed((void **)functions[i].pointer, wanted[i].address != NULL
+		                                                        ? wanted[i].address
+		                                                        : functions[i].instead);
 }
 
 /* What the pointers lead to at first: look everything up, then do what was asked. */

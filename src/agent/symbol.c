@@ -16,7 +16,7 @@ static const void *absolute(const struct link_map *map, Elf64_Addr address)
 
 bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret)
 {
-	*ret = (struct gg_symbol_tables){ .base = map->l_addr };
+	*ret = (struct gg_symbol_tables){ .map = map, .base = map->l_addr };
 	if (map->l_ld == NULL)
 		return false;
 	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
@@ -76,14 +76,20 @@ static uint32_t find_gnu(const struct gg_symbol_tables *t, const char *name, uin
 {
 	const uint32_t bucket_count = t->gnu_hash[0], first = t->gnu_hash[1];
 	const uint32_t filter_words = t->gnu_hash[2];
-	const uint32_t *buckets = t->gnu_hash + 4 +
-	                          filter_words * (sizeof(Elf64_Addr) / sizeof(uint32_t));
+	const uint64_t *filter = (const uint64_t *)(const void *)(t->gnu_hash + 4);
+	const uint32_t *buckets = (const uint32_t *)(filter + filter_words);
 	const uint32_t *chain = buckets + bucket_count;
 	uint32_t hash = 5381;
+	uint64_t word;
 
 	for (const char *c = name; *c != '\0'; c++)
 		hash = hash * 33 + (unsigned char)*c;
-	if (bucket_count == 0 || buckets[hash % bucket_count] < first)
+	if (filter_words == 0 || bucket_count == 0)
+		return 0;
+	/* Two bits of one word: most names are in no module, or in one. */
+	word = filter[hash / 64 % filter_words];
+	if ((word >> hash % 64 & word >> (hash >> t->gnu_hash[3]) % 64 & 1) == 0 ||
+	    buckets[hash % bucket_count] < first)
 		return 0;
 	for (uint32_t i = buckets[hash % bucket_count];; i++) {
 		if ((chain[i - first] | 1) == (hash | 1) && is_match(t, i, name, hidden))
@@ -119,15 +125,21 @@ static void *address_of(const struct gg_symbol_tables *t, uint32_t index)
 	return (void *)address;
 }
 
-bool gg_symbol_in(const struct link_map *map, const char *name, struct gg_symbol *ret)
+bool gg_symbol_look(const struct gg_symbol_tables *t, const char *name, struct gg_symbol *ret)
+{
+	uint32_t index = find(t, name, 0);
+
+	if (index == 0)
+		return false;
+	*ret = (struct gg_symbol){ address_of(t, index), t->symbols[index].st_size, t->map };
+	return true;
+}
+
+static bool look_in(const struct link_map *map, const char *name, struct gg_symbol *ret)
 {
 	struct gg_symbol_tables t;
-	uint32_t index;
 
-	if (!gg_symbol_tables(map, &t) || (index = find(&t, name, 0)) == 0)
-		return false;
-	*ret = (struct gg_symbol){ address_of(&t, index), t.symbols[index].st_size, map };
-	return true;
+	return gg_symbol_tables(map, &t) && gg_symbol_look(&t, name, ret);
 }
 
 const struct link_map *gg_symbol_our_map(void)
@@ -144,9 +156,27 @@ bool gg_symbol_find_next(const char *name, struct gg_symbol *ret)
 	const struct link_map *map = gg_symbol_our_map();
 
 	while (map != NULL && (map = map->l_next) != NULL)
-		if (gg_symbol_in(map, name, ret))
+		if (look_in(map, name, ret))
 			return true;
 	return false;
+}
+
+void gg_symbol_next_all(struct gg_symbol_wanted *wanted, size_t count)
+{
+	const struct link_map *map = gg_symbol_our_map();
+	struct gg_symbol_tables t;
+	struct gg_symbol symbol;
+
+	for (size_t i = 0; i < count; i++)
+		wanted[i].address = NULL;
+	while (map != NULL && (map = map->l_next) != NULL) {
+		if (!gg_symbol_tables(map, &t))
+			continue;
+		for (size_t i = 0; i < count; i++)
+			if (wanted[i].address == NULL &&
+			    gg_symbol_look(&t, wanted[i].name, &symbol))
+				wanted[i].address = symbol.address;
+	}
 }
 
 void *gg_symbol_next(const char *name, void *instead)
@@ -161,7 +191,7 @@ void *gg_symbol_any(const char *name)
 	struct gg_symbol symbol;
 
 	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
-		if (gg_symbol_in(map, name, &symbol))
+		if (look_in(map, name, &symbol))
 			return symbol.address;
 	return NULL;
 }

@@ -19,6 +19,7 @@
 
 /* What look-ups need of an object's dynamic section. */
 struct gg_symbol_tables {
+	const struct link_map *map;
 	const Elf64_Sym *symbols;
 	const char *names;
 	const uint16_t *versions; /* of each symbol; NULL: none */
@@ -44,10 +45,20 @@ bool gg_symbol_find_next(const char *name, struct gg_symbol *ret_symbol);
 /* The first definition that the loader has, wherever; NULL: none. */
 void *gg_symbol_any(const char *name);
 
-/* The definition in that object. */
-bool gg_symbol_in(const struct link_map *map, const char *name, struct gg_symbol *ret_symbol);
+/* A name, and the address of its next definition; NULL: there is none. */
+struct gg_symbol_wanted {
+	const char *name;
+	void *address;
+};
+
+/* The next definitions of many: each object's tables are found once. */
+void gg_symbol_next_all(struct gg_symbol_wanted *wanted, size_t count);
 
 bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret_tables);
+
+/* The definition in the object of these tables. */
+bool gg_symbol_look(const struct gg_symbol_tables *tables, const char *name,
+                    struct gg_symbol *ret_symbol);
 
 /* This library; NULL where the loader has no list. */
 const struct link_map *gg_symbol_our_map(void);
