@@ -45,11 +45,14 @@ static int write_all(int fd, const void *bytes, uint64_t count, uint64_t offset)
 	return 0;
 }
 
+/* The first records of a table that has no space yet are zero, as what is left out of a file. */
 static uint64_t used_bytes(const struct gg_region *region, int table)
 {
 	const struct gg_region_space *space = &region->tables[table];
+	uint64_t used = (uint64_t)gg_load_acquire(&space->used_count) * space->record_bytes;
 
-	return (uint64_t)gg_load_acquire(&space->used_count) * space->record_bytes;
+	/* Acquire: pairs with who asked for the space. */
+	return gg_load_acquire(&space->reserved_bytes) == 0 ? 0 : used;
 }
 
 static int write_table(int fd, const struct gg_region *region, int table)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -17,8 +18,11 @@
 #endif
 
 enum {
-	FD_FLOOR = 768,  /* out of the way of programs that number their descriptors */
-	TRY_COUNT = 1000 /* of a system call that signals interrupt */
+	FD_FLOOR = 768,   /* out of the way of programs that number their descriptors */
+	TRY_COUNT = 1000, /* of a system call that signals interrupt */
+	/* That must be free.  It is not taken yet: a build runs thousands of programs that end without a
+	 * sample, and each page costs microseconds. */
+	START_BYTES = 128 * 1024
 };
 
 /* ftruncate() beyond the limit would raise SIGXFSZ, which ends the program. */
@@ -80,6 +84,15 @@ static bool has_space(int fd)
 	return fstat(fd, &status) == 0 && status.st_blocks > 0;
 }
 
+/* File systems without a limit, or that do not tell, have no blocks. */
+static bool is_full(int fd)
+{
+	struct statfs system;
+
+	return fstatfs(fd, &system) == 0 && system.f_blocks != 0 &&
+	       system.f_bavail < START_BYTES / (uint64_t)system.f_bsize;
+}
+
 /*
  * Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure.
  * must_keep: the descriptor is all that leads to the file.
@@ -106,6 +119,7 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool 
 	map->base = base;
 	map->bytes = bytes;
 	map->is_locked = lock(fd);
+	map->is_full = is_full(fd);
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
 	if (!must_keep && populate(map, 0, 1) == 0 && has_space(fd)) {

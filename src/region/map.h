@@ -28,6 +28,7 @@ struct gg_region_map {
 	uint64_t device, inode; /* what the descriptor must still be */
 	int fd;                 /* -1: none is needed */
 	bool is_locked;         /* gg_region_map_is_used() is right */
+	bool is_full;           /* there was too little space when it was made */
 	/* Stores into a page without changing it; false: it has no space.  Of its owner, for a process
 	 * that may make no system calls.  NULL: system calls. */
 	int (*touch)(void *page);

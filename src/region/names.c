@@ -148,7 +148,7 @@ static void set_name(struct gg_region_thread_row *row, const char *name)
 
 void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread, uint16_t id)
 {
-	uint32_t slot = take_slot(region);
+	uint32_t slot = gg_region_open(region) ? take_slot(region) : GG_INDEX_NONE;
 
 	memset(thread, 0, sizeof(*thread));
 	thread->begun = 1;

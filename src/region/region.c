@@ -13,28 +13,28 @@ enum {
 	STEP_BYTES = 64 * 1024, /* least space asked for at once, once a table has as much */
 	STEP_SHARE = 4,         /* ... and this part of what a table has */
 	STEP_BYTES_MAX = 4 * 1024 * 1024,
+	FIRST_LIVE_BYTES = 8 * 1024,  /* where a sandbox gives no more, so many samples are kept */
 	LARGE_PAGE_BYTES = 64 * 1024, /* the largest of aarch64 */
 	PRIVATE_PARTS_MAX = 16,
 	FIT_LEAST = 256, /* records: with fewer a table is of no use */
 	ASK_AGAIN = 1024 /* after a disk was full, every so many tries */
 };
 
-/* Least and most: ids must fit their fields.  Programs that end soon need no more than the first
- * space: a build runs thousands of them. */
+/* Least and most: ids must fit their fields.  `first_count`: records with a meaning of their own. */
 static const struct {
-	uint32_t least, standard, most, first_bytes;
+	uint32_t least, standard, most, first_count;
 } capacities[GG_TABLE_COUNT] = {
-	[GG_TABLE_SLOTS] = { 1, 1024, 65535, 8 << 10 },
-	[GG_TABLE_THREADS] = { 1, 4096, 65535, 4 << 10 },
-	[GG_TABLE_MODULES] = { 1, 4096, 65535, 16 << 10 },
-	[GG_TABLE_HEAPS] = { 1, 256, 65535, 4 << 10 },
-	[GG_TABLE_TYPES] = { 1, 16384, 65535, 4 << 10 },
-	[GG_TABLE_STRINGS] = { 1, 4 << 20, 1 << 28, 8 << 10 },
-	[GG_TABLE_STACKS] = { GG_STACK_FIRST, 1 << 20, 1 << 26, 32 << 10 },
-	[GG_TABLE_LIVE] = { 1, 1 << 20, 1 << 26, 32 << 10 },
-	[GG_TABLE_ROWS] = { 1, 1 << 18, 1 << 24, 32 << 10 },
-	[GG_TABLE_RING] = { 1, 4096, 1 << 24, 32 << 10 },
-	[GG_TABLE_FRAMES] = { 1, 1 << 16, 1 << 24, 4 << 10 },
+	[GG_TABLE_SLOTS] = { 1, 1024, 65535, 0 },
+	[GG_TABLE_THREADS] = { 1, 4096, 65535, 1 },
+	[GG_TABLE_MODULES] = { 1, 4096, 65535, 0 },
+	[GG_TABLE_HEAPS] = { 1, 256, 65535, 1 },
+	[GG_TABLE_TYPES] = { 1, 16384, 65535, 1 },
+	[GG_TABLE_STRINGS] = { 1, 4 << 20, 1 << 28, 0 },
+	[GG_TABLE_STACKS] = { GG_STACK_FIRST, 1 << 20, 1 << 26, GG_STACK_FIRST },
+	[GG_TABLE_LIVE] = { 1, 1 << 20, 1 << 26, 0 },
+	[GG_TABLE_ROWS] = { 1, 1 << 18, 1 << 24, 1 },
+	[GG_TABLE_RING] = { 1, 4096, 1 << 24, 0 },
+	[GG_TABLE_FRAMES] = { 1, 1 << 16, 1 << 24, 1 },
 };
 
 void gg_region_options_default(struct gg_region_options *options)
@@ -113,6 +113,8 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
 		return false;
 	have = gg_load_acquire(&table->reserved_bytes);
 	target = to_page((wanted > have ? wanted : have) + step_after(have));
+	if (table == &region->tables[GG_TABLE_LIVE] && target < FIRST_LIVE_BYTES)
+		target = FIRST_LIVE_BYTES;
 	target = target < to_page(all) ? target : to_page(all);
 	done = target <= have ||
 	       gg_region_map_reserve(&region->map, table->offset + have, target - have) == 0;
@@ -209,49 +211,39 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 			.offset = offset,
 			.record_bytes = gg_region_record_bytes[i],
 			.capacity = options->capacities[i],
+			.used_count = capacities[i].first_count,
 		};
 		region->tables[i] = (struct gg_region_space){
 			.base = region->map.base + offset,
 			.offset = offset,
 			.record_bytes = gg_region_record_bytes[i],
 			.capacity = options->capacities[i],
+			.used_count = capacities[i].first_count,
 			.mirror = &gg_region_table_of(header, i)->used_count,
 		};
 		offset += to_page(table_bytes(options, i));
 	}
 }
 
-static uint64_t first_bytes(const struct gg_region *region, int table)
+/*
+ * The records with a meaning of their own are zero, as space is that nobody has asked for; but row 0 says
+ * that it is the row of stacks without a place, in thread 0.  Threads that do this at once store the same.
+ */
+bool gg_region_open(struct gg_region *region)
 {
-	const struct gg_region_space *space = &region->tables[table];
-	uint64_t all = (uint64_t)space->capacity * space->record_bytes;
+	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, 0);
 
-	return all < capacities[table].first_bytes ? all : capacities[table].first_bytes;
-}
-
-/* The records with a meaning of their own: thread 0, names 0, the two special stacks, row 0. */
-static int write_first_records(struct gg_region *region)
-{
-	struct gg_region_node *overflow;
-	struct gg_region_row *row;
-
-	/* The first space of each, so that a disk that is full from the start is told. */
-	for (int i = 0; i < GG_TABLE_COUNT; i++)
-		if (!grow(region, &region->tables[i], first_bytes(region, i), true))
-			return -ENOSPC;
-	if (gg_region_take(region, GG_TABLE_THREADS) != 0 ||
-	    gg_region_take(region, GG_TABLE_HEAPS) != 0 ||
-	    gg_region_take(region, GG_TABLE_TYPES) != 0 ||
-	    gg_region_take_run(region, GG_TABLE_STACKS, GG_STACK_FIRST) != 0 ||
-	    gg_region_take(region, GG_TABLE_FRAMES) != 0 ||
-	    gg_region_take(region, GG_TABLE_ROWS) != 0)
-		return -ENOSPC;
-	overflow = gg_region_at(region, GG_TABLE_STACKS, GG_STACK_OVERFLOW);
-	overflow->parent = GG_STACK_EMPTY;
-	row = gg_region_at(region, GG_TABLE_ROWS, 0);
-	row->stack = GG_STACK_OVERFLOW;
-	row->ready = 1;
-	return 0;
+	/* Acquire: pairs with the release below, so row 0 is there. */
+	if (gg_likely(gg_load_acquire(&region->is_open) != 0))
+		return true;
+	if (!gg_region_reach(region, GG_TABLE_ROWS, 1))
+		return false;
+	gg_store_relaxed(&row->stack, (uint32_t)GG_STACK_OVERFLOW);
+	gg_store_release(&row->ready, 1);
+	gg_store_relaxed(&region->row_keys[0].stack, (uint32_t)GG_STACK_OVERFLOW);
+	gg_store_relaxed(&region->stack_words[GG_STACK_OVERFLOW], 1);
+	gg_store_release(&region->is_open, 1);
+	return true;
 }
 
 /* Maps the file's part of the region: header, tables. */
@@ -263,6 +255,9 @@ static int init_shared(struct gg_region *region, const struct gg_region_map *map
 
 	if (bytes == 0 || map->base == NULL || map->bytes < bytes)
 		return -EINVAL;
+	/* That is told; what is full later is counted. */
+	if (map->is_full)
+		return -ENOSPC;
 	region->map = *map;
 	status = gg_region_map_reserve(&region->map, 0, GG_REGION_PAGE_BYTES);
 	if (status < 0)
@@ -334,13 +329,6 @@ void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes)
 	}
 }
 
-/* Row 0 is that of stacks without a place, in thread 0. */
-static void init_first_row(struct gg_region *region)
-{
-	region->row_keys[0].stack = GG_STACK_OVERFLOW;
-	region->stack_words[GG_STACK_OVERFLOW] = 1;
-}
-
 static int init_private(struct gg_region *region, const struct gg_region_options *options)
 {
 	uint64_t live = options->capacities[GG_TABLE_LIVE];
@@ -394,12 +382,9 @@ int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
 	region->hash_seed = options->hash_seed != 0 ? options->hash_seed : gg_hash_random_seed();
 	status = init_shared(region, map, options);
 	if (status == 0)
-		status = write_first_records(region);
-	if (status == 0)
 		status = init_private(region, options);
 	if (status < 0)
 		return status;
-	init_first_row(region);
 	/* A reader that sees the magic sees the header. */
 	gg_store_release(&region->header->magic, GG_REGION_MAGIC);
 	return 0;
@@ -421,13 +406,14 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 
 /* The inherited table's records, with their ids.  They only grow, and what is ready stays so. */
 static int copy_table(struct gg_region *region, const struct gg_region_inherited *inherited,
-                      enum gg_region_table_id id, uint32_t first_count)
+                      enum gg_region_table_id id)
 {
-	uint32_t count = inherited->tables[id].used_count;
+	uint32_t count = inherited->tables[id].used_count, first_count = capacities[id].first_count;
 
 	/* Those with a meaning of their own are there. */
-	if (count > first_count &&
-	    gg_region_take_run(region, id, count - first_count) == GG_INDEX_NONE)
+	if (count <= first_count)
+		return 0;
+	if (gg_region_take_run(region, id, count - first_count) == GG_INDEX_NONE)
 		return -ENOSPC;
 	memcpy(region->tables[id].base, inherited->tables[id].base,
 	       (size_t)count * region->tables[id].record_bytes);
@@ -436,20 +422,15 @@ static int copy_table(struct gg_region *region, const struct gg_region_inherited
 
 static int copy_tables(struct gg_region *region, const struct gg_region_inherited *inherited)
 {
-	static const struct {
-		enum gg_region_table_id id;
-		uint32_t first_count;
-	} copied[] = {
-		{ GG_TABLE_THREADS, 1 }, { GG_TABLE_HEAPS, 1 },
-		{ GG_TABLE_TYPES, 1 },   { GG_TABLE_STACKS, GG_STACK_FIRST },
-		{ GG_TABLE_MODULES, 0 }, { GG_TABLE_STRINGS, 0 },
-		{ GG_TABLE_FRAMES, 1 },
+	static const enum gg_region_table_id copied[] = {
+		GG_TABLE_THREADS, GG_TABLE_HEAPS,   GG_TABLE_TYPES,  GG_TABLE_STACKS,
+		GG_TABLE_MODULES, GG_TABLE_STRINGS, GG_TABLE_FRAMES,
 	};
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	int status = 0;
 
 	for (size_t i = 0; status == 0 && i < GG_COUNT(copied); i++)
-		status = copy_table(region, inherited, copied[i].id, copied[i].first_count);
+		status = copy_table(region, inherited, copied[i]);
 	/* None of those threads runs here. */
 	for (uint32_t i = 1; status == 0 && i < region->tables[GG_TABLE_THREADS].used_count; i++) {
 		struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS, i);
@@ -476,7 +457,6 @@ static void forget(struct gg_region *region)
 	wipe(region->slot_owners,
 	     region->tables[GG_TABLE_SLOTS].capacity * sizeof(*region->slot_owners));
 	region->free_head = 0;
-	init_first_row(region);
 	gg_index_init(&region->row_index, region->row_index.levels[0], rows, GG_INDEX_TIGHT);
 	init_live(region, live);
 }
@@ -518,11 +498,12 @@ int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
 	same.max_frames = region->max_frames;
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
 		same.capacities[i] = inherited->tables[i].capacity;
+	gg_store_relaxed(&region->is_open, 0);
 	status = init_shared(region, map, &same);
 	if (status == 0)
-		status = write_first_records(region);
-	if (status == 0)
 		status = copy_tables(region, inherited);
+	if (status == 0 && !gg_region_reach(region, GG_TABLE_ROWS, 1))
+		status = -ENOSPC;
 	if (status == 0 && live_count > 0 &&
 	    gg_region_take_run(region, GG_TABLE_LIVE, live_count) == GG_INDEX_NONE)
 		status = -ENOSPC;
@@ -531,6 +512,7 @@ int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
 		return status;
 	}
 	forget(region);
+	gg_region_open(region); /* there is space: it was asked for above */
 	region->live_bytes = 0;
 	for (uint32_t i = 0; i < live_count; i++) {
 		if (region->records[i].id != 0)

@@ -120,6 +120,7 @@ struct gg_region {
 	uint64_t hash_seed;
 	uint64_t next_id; /* of a sample */
 	uint32_t max_frames;
+	uint32_t is_open; /* gg_region_open() has been */
 	/* Estimated bytes that are live, whole ones, while somebody wants to know: gg_region_meter(). */
 	uint32_t is_metered;
 	uint64_t live_bytes;
@@ -253,6 +254,9 @@ uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id
 /* Is there space for the first `count` records?  Asks for it if need be: of the ring, whose places
  * are claimed elsewhere. */
 GG_COLD bool gg_region_reach(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
+
+/* Before the first sample is recorded; again does no harm.  False: there is no space for it. */
+bool gg_region_open(struct gg_region *region);
 
 /* For one that was found, not taken: readers look at it from now on.  Who took it may not have said so yet. */
 void gg_region_show(struct gg_region *region, enum gg_region_table_id id, uint32_t index);

@@ -18,7 +18,10 @@ static uint32_t used_of(const struct gg_region *region, enum gg_region_table_id 
 void gg_region_scan_begin(const struct gg_region *region, struct gg_region_scan *ret_scan)
 {
 	ret_scan->live_count = used_of(region, GG_TABLE_LIVE);
-	ret_scan->row_count = used_of(region, GG_TABLE_ROWS);
+	/* Acquire: pairs with gg_region_open(); before it there is no row. */
+	ret_scan->row_count = gg_load_acquire(&region->is_open) != 0
+	                              ? used_of(region, GG_TABLE_ROWS)
+	                              : 0;
 	ret_scan->thread_count = used_of(region, GG_TABLE_THREADS);
 }
 

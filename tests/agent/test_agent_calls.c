@@ -64,6 +64,7 @@ static const struct {
 	{ SYS_getppid, "getppid" },
 	{ SYS_gettid, "gettid" },
 	{ SYS_geteuid, "geteuid" },
+	{ SYS_fstatfs, "fstatfs" },
 	{ SYS_getrandom, "getrandom" },
 	{ SYS_prctl, "prctl" },
 	{ SYS_rt_sigaction, "rt_sigaction" },

@@ -388,6 +388,19 @@ TEST(a_disk_that_fills_up_drops_and_counts)
 	place_remove(copies);
 }
 
+TEST(a_disk_that_is_full_from_the_start_is_told)
+{
+	char before[400];
+	const struct way way = { .before = before, .after = "exit $?'" };
+
+	if (!may_mount())
+		SKIP("may not mount here");
+	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=64k none %s;",
+	         directory);
+	compare_by(&way, "work", "no space left");
+	CHECK(sum_up(directory).region_count == 0);
+}
+
 TEST(without_dev_shm_the_next_directory_is_used)
 {
 	char other[] = "/tmp/geiger-test-XXXXXX", tmpdir[60];

@@ -7,6 +7,7 @@
 
 #include "region.h"
 #include "region/ring.h"
+#include "region/scan.h"
 #include "test.h"
 
 static struct gg_region region;
@@ -597,16 +598,50 @@ TEST(a_small_program_needs_little_space)
 	end();
 }
 
-TEST(a_program_that_ends_at_once_takes_a_fifth_of_a_mebibyte_however_large_its_tables)
+TEST(a_program_that_ends_at_once_takes_a_page_without_a_sample_and_a_dozen_with_one)
 {
+	struct gg_region_view view;
+	struct gg_region_scan scan;
+
 	gg_region_options_default(&options);
 	options.capacities[GG_TABLE_RING] = 1 << 20;
-	if (!begin())
+	if (!CHECK(region_make(&region, &options)))
 		return;
-	record(16, 100, 0);
-	CHECK_MSG(reserved_bytes() <= 200 << 10, "%llu bytes",
-	          (unsigned long long)reserved_bytes());
-	CHECK_MSG(disk_bytes() <= 200 << 10, "%llu bytes", (unsigned long long)disk_bytes());
+	CHECK_MSG(disk_bytes() <= 4 << 10, "%llu bytes", (unsigned long long)disk_bytes());
+	/* Readers find what there is at the start: names and a thread, and no row. */
+	gg_region_scan_begin(&region, &scan);
+	CHECK(scan.row_count == 0 && scan.live_count == 0);
+	if (CHECK(region_view(&region, &view))) {
+		CHECK(view.row_count == 0 && view.thread_count == 1 && view.heap_count == 1);
+		gg_region_view_done(&view);
+	}
+	gg_region_thread_begin(&region, &thread, 42, "main", 1000);
+	record(16, 100, GG_STACK_OVERFLOW);
+	CHECK_MSG(reserved_bytes() <= 48 << 10, "%llu bytes", (unsigned long long)reserved_bytes());
+	CHECK_MSG(disk_bytes() <= 48 << 10, "%llu bytes", (unsigned long long)disk_bytes());
+	if (CHECK(region_view(&region, &view))) {
+		CHECK(view.row_count == 1 && view.rows[0].stack == GG_STACK_OVERFLOW);
+		CHECK(view.rows[0].allocated.sample_count == 1);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
+TEST(without_space_for_the_first_row_nothing_is_recorded_and_that_is_counted)
+{
+	uint64_t bytes;
+
+	region_small_options(&options);
+	if (!CHECK(region_make(&region, &options)))
+		return;
+	/* No request for space is granted. */
+	bytes = region.map.bytes;
+	region.map.bytes = 0;
+	gg_region_thread_begin(&region, &thread, 42, "main", 1000);
+	CHECK(record(16, 100, GG_STACK_OVERFLOW) == 0 && !gg_live_maybe(&region, at(16)));
+	CHECK(counted(GG_COUNT_GROW_FAILED) > 0 && counted(GG_COUNT_DROP_SLOTS_FULL) == 1);
+	region.map.bytes = bytes;
+	CHECK(region_is_consistent(&region));
 	end();
 }
 
