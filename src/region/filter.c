@@ -22,12 +22,22 @@ static size_t cells_of(uint32_t size)
 	return (size_t)GG_FILTER_FIRST_CELLS << size;
 }
 
+/* The least that are enough for so many live addresses. */
+static uint64_t cells_for(uint64_t live_count)
+{
+	uint64_t small = live_count * GG_FILTER_SMALL_PER_LIVE;
+	uint64_t large = live_count * GG_FILTER_CELLS_PER_LIVE;
+
+	if (small <= GG_FILTER_SMALL_CELLS)
+		return small;
+	return large > GG_FILTER_SMALL_CELLS ? large : GG_FILTER_SMALL_CELLS;
+}
+
 static uint32_t sizes_for(uint64_t record_count)
 {
 	uint32_t count = 1;
 
-	while (count < GG_FILTER_SIZES_MAX &&
-	       cells_of(count - 1) < record_count * GG_FILTER_CELLS_PER_LIVE)
+	while (count < GG_FILTER_SIZES_MAX && cells_of(count - 1) < cells_for(record_count))
 		count++;
 	return count;
 }
@@ -173,8 +183,7 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 	if (newest != gg_load_relaxed(&filter->current))
 		help_growing(filter, newest);
 	else if (newest + 1 < filter->size_count &&
-	         (uint64_t)gg_load_relaxed(filter->used_count) * GG_FILTER_CELLS_PER_LIVE >
-	                 cells_of(newest))
+	         cells_for(gg_load_relaxed(filter->used_count)) > cells_of(newest))
 		start_growing(filter, newest);
 }
 

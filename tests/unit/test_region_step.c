@@ -173,7 +173,7 @@ static void *begin_filter(void)
 	memset(memory, 0, bytes);
 	memset(homes, 0, sizeof(homes));
 	gg_filter_init(&filter, memory, ADDRESSES, homes, addresses, 1, &used_count);
-	for (used_count = 0; used_count <= GG_FILTER_FIRST_CELLS / GG_FILTER_CELLS_PER_LIVE;) {
+	for (used_count = 0; used_count <= GG_FILTER_FIRST_CELLS / GG_FILTER_SMALL_PER_LIVE;) {
 		addresses[used_count] = 0x10000 + used_count * 48;
 		gg_filter_add(&filter, used_count++);
 	}
