@@ -217,19 +217,18 @@ static void count_freed(const struct gg_region_sample *sample)
 	gg_thread.words[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
 }
 
-/* False: it is no sample. */
-static bool put_free(struct gg_thread_block *block, void *p, uint64_t id,
-                     struct gg_region_sample *ret_freed)
+/* False: it has been freed meanwhile. */
+static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_place *place,
+                     uint64_t id, struct gg_region_sample *ret_freed)
 {
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
 	bool is_told = gg_history_wants_frees();
 
-	/* Of every 100 that the filter lets pass one is none (filter.h). */
-	if ((gg_process.options.free_stacks || is_told) && gg_region_find(region, p, ret_freed))
+	if (gg_process.options.free_stacks || is_told)
 		stack = capture(block, now_ns);
-	if (!gg_region_record_close(region, &block->record, p, id, now_ns, stack, ret_freed))
+	if (!gg_region_record_close(region, &block->record, place, id, now_ns, stack, ret_freed))
 		return false;
 	gg_probe_free(p);
 	if (gg_load_relaxed(&gg_calls.watches_frees) != 0)
@@ -252,21 +251,23 @@ void gg_sample_close(void *p, uint64_t id)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
-	struct gg_region_sample sample;
+	struct gg_region_place place;
+	struct gg_region_sample freed;
 	bool is_freed = false;
 	int saved_errno = errno;
 
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready()) {
+	/* Of what the filter lets pass some is no sample (filter.h): that costs the look-up. */
+	if (gg_likely(gg_process_is_ready()) && gg_region_look_up(&gg_process.region, p, &place)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
-			is_freed = put_free(block, p, id, &sample);
-		else if (gg_region_find(&gg_process.region, p, &sample))
+			is_freed = put_free(block, p, &place, id, &freed);
+		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
 		if (is_freed && gg_trigger_is_on())
-			look_at_freed(&sample);
+			look_at_freed(&freed);
 	}
 	leave(t);
 	errno = saved_errno;

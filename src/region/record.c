@@ -432,22 +432,26 @@ static bool close_sample(struct gg_region *region, struct gg_region_thread *thre
 	return true;
 }
 
-bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
-                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack,
-                            struct gg_region_sample *ret_sample)
+bool gg_region_look_up(const struct gg_region *region, const void *pointer,
+                       struct gg_region_place *ret_place)
 {
-	uint32_t *entry;
-	uint32_t live = find_live(region, (uint64_t)(uintptr_t)pointer, &entry);
+	ret_place->address = (uint64_t)(uintptr_t)pointer;
+	ret_place->live = find_live(region, ret_place->address, &ret_place->entry);
+	return ret_place->live != GG_INDEX_NONE;
+}
+
+bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
+                            const struct gg_region_place *place, uint64_t id, uint64_t now_ns,
+                            uint32_t free_stack, struct gg_region_sample *ret_sample)
+{
 	bool closed;
 
-	if (live == GG_INDEX_NONE)
-		return false; /* a false hit of the filter: the common case */
 	if (!enter(region, thread))
 		return false;
 	/* Needed in a moment, and far away by now. */
-	__builtin_prefetch(gg_region_at(region, GG_TABLE_LIVE, live), 1);
-	__builtin_prefetch(&region->homes[live], 1);
-	closed = close_sample(region, thread, live, entry, (uint64_t)(uintptr_t)pointer, id, now_ns,
+	__builtin_prefetch(gg_region_at(region, GG_TABLE_LIVE, place->live), 1);
+	__builtin_prefetch(&region->homes[place->live], 1);
+	closed = close_sample(region, thread, place->live, place->entry, place->address, id, now_ns,
 	                      free_stack, GG_COUNT_FREES, ret_sample);
 	leave(thread);
 	return closed;
@@ -457,8 +461,10 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
 {
 	struct gg_region_sample freed;
+	struct gg_region_place place;
 
-	return gg_region_record_close(region, thread, pointer, id, now_ns, free_stack, &freed);
+	return gg_region_look_up(region, pointer, &place) &&
+	       gg_region_record_close(region, thread, &place, id, now_ns, free_stack, &freed);
 }
 
 bool gg_region_find(const struct gg_region *region, const void *pointer,

@@ -57,10 +57,24 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
 bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
 
-/* The same, for who wants to know what it was.  *ret_sample is anything if it was none: no copy is made. */
+/* Where a sample is, as gg_region_look_up() found it; a guess, which gg_region_record_close() checks. */
+struct gg_region_place {
+	uint64_t address;
+	uint32_t live;
+	uint32_t *entry; /* of the index */
+};
+
+/*
+ * Is there a sample at that address?  Of what gg_live_maybe() lets pass some is none: this says so for one
+ * miss, before anything else is done for it.
+ */
+bool gg_region_look_up(const struct gg_region *region, const void *pointer,
+                       struct gg_region_place *ret_place);
+
+/* As gg_region_record_free(), of what was looked up.  *ret_sample is anything if it is none any more. */
 bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
-                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack,
-                            struct gg_region_sample *ret_sample);
+                            const struct gg_region_place *place, uint64_t id, uint64_t now_ns,
+                            uint32_t free_stack, struct gg_region_sample *ret_sample);
 
 /*
  * The sample at that address.  For realloc: found before the real call, closed by its id after

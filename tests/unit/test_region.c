@@ -201,18 +201,42 @@ TEST(a_sample_is_closed_by_its_id_only_while_it_is_that_one)
 TEST(who_closes_a_sample_is_told_what_it_was)
 {
 	struct gg_region_sample found, freed;
+	struct gg_region_place first, second;
 
 	if (!begin_small())
 		return;
 	record(0x1000, 100, 0);
 	record(0x2000, 200, 0);
 	CHECK(gg_region_find(&region, at(0x2000), &found));
-	CHECK(gg_region_record_close(&region, &thread, at(0x2000), 0, 1, 0, &freed));
+	CHECK(gg_region_look_up(&region, at(0x1000), &first));
+	CHECK(gg_region_look_up(&region, at(0x2000), &second));
+	CHECK(gg_region_record_close(&region, &thread, &second, 0, 1, 0, &freed));
 	CHECK(memcmp(&freed, &found, sizeof(found)) == 0);
-	CHECK(!gg_region_record_close(&region, &thread, at(0x2000), 0, 1, 0, &freed));
-	CHECK(gg_region_record_close(&region, &thread, at(0x1000), 0, 1, 0, &freed));
+	CHECK(gg_region_record_close(&region, &thread, &first, 0, 1, 0, &freed));
 	CHECK(freed.size_bytes == 100);
 	CHECK(counted(GG_COUNT_FREES) == 2 && region_is_consistent(&region));
+	end();
+}
+
+TEST(what_was_looked_up_and_is_gone_or_another_one_is_not_closed)
+{
+	struct gg_region_sample freed;
+	struct gg_region_place place, other;
+
+	if (!begin_small())
+		return;
+	CHECK(!gg_region_look_up(&region, at(0x2000), &place));
+	record(0x2000, 200, 0);
+	CHECK(gg_region_look_up(&region, at(0x2000), &place));
+	CHECK(!gg_region_record_close(&region, &thread, &place, 99, 1, 0, &freed));
+	CHECK(gg_region_record_close(&region, &thread, &place, 0, 1, 0, &freed));
+	CHECK(!gg_region_look_up(&region, at(0x2000), &other));
+	CHECK(!gg_region_record_close(&region, &thread, &place, 0, 1, 0, &freed));
+	/* The next sample has its place among the live ones. */
+	record(0x3000, 300, 0);
+	CHECK(gg_region_look_up(&region, at(0x3000), &other) && other.live == place.live);
+	CHECK(!gg_region_record_close(&region, &thread, &place, 0, 1, 0, &freed));
+	CHECK(counted(GG_COUNT_FREES) == 1 && region_is_consistent(&region));
 	end();
 }
 
