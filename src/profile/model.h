@@ -46,6 +46,12 @@ struct gg_model_options {
 	 * or module may be NULL.  NULL: nothing is left out.
 	 */
 	bool (*is_entry)(const char *function, const char *module);
+	/*
+	 * Lines of frames that have none in the profile, told as gg_profile_each_line() does: all of a frame, one
+	 * after the other.  Called once for each profile; its code is the load's.  NULL: there are no others.
+	 */
+	int (*more_lines)(gg_line_visit *visit, void *visitor, void *context);
+	void *context;
 };
 
 /*

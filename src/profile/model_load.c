@@ -349,6 +349,15 @@ static int read_note(const char *note, void *context)
 	return code;
 }
 
+static int read_more_lines(struct gg_load *load)
+{
+	const struct gg_model_options *options = load->model->options;
+
+	if (options == NULL || options->more_lines == NULL)
+		return 0;
+	return options->more_lines(read_line, load, options->context);
+}
+
 static int read_all(struct gg_load *load)
 {
 	struct gg_profile *from = load->profile;
@@ -361,6 +370,7 @@ static int read_all(struct gg_load *load)
 	code = code != 0 ? code : gg_profile_each_mapping(from, read_mapping, load, error);
 	code = code != 0 ? code : gg_profile_each_frame(from, read_frame, load, error);
 	code = code != 0 ? code : gg_profile_each_line(from, read_line, load, error);
+	code = code != 0 ? code : read_more_lines(load);
 	code = code != 0 ? code : gg_profile_each_stack(from, read_stack, load, error);
 	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
 	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);

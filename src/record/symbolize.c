@@ -231,7 +231,7 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
 }
 
 /* "/tmp/perf-4711.map" */
-static bool is_perf_map(const char *path)
+bool gg_symbolize_is_perf_map(const char *path)
 {
 	unsigned pid;
 	int end = 0;
@@ -262,7 +262,8 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 		ids[count] = (uint32_t)i;
 		asked[count++] = (struct gg_symbol_module){
 			.path = module->path,
-			.kind = is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP : GG_SYMBOL_FILE,
+			.kind = gg_symbolize_is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP
+			                                               : GG_SYMBOL_FILE,
 			.build_id = module->build_id,
 			.build_id_bytes = module->build_id_bytes,
 			.addresses = module->addresses,

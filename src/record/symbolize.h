@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "profile/profile.h"
@@ -32,3 +33,6 @@ struct gg_symbolize_result {
 /* options may be NULL.  Fails for the profile's errors; what is wrong with a module is its status. */
 GG_MUST_CHECK int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
                                struct gg_symbolize_result *ret_result, struct gg_error *error);
+
+/* "/tmp/perf-4711.map": a file of this name names code that was made at run time. */
+bool gg_symbolize_is_perf_map(const char *path);

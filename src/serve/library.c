@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "page/page.h"
 #include "record/load.h"
+#include "record/names.h"
 #include "serve/watch.h"
 #include "symbol/symbol.h"
 
@@ -54,6 +55,7 @@ struct gg_library {
 	char *path;
 	bool is_folder;
 	struct gg_watch *watch; /* NULL: files */
+	struct gg_names *names; /* of frames of recordings that have none yet */
 	char title[256];
 	double confidence;
 	struct kept kept[KEPT_COUNT];
@@ -201,14 +203,28 @@ static char *path_of(const struct gg_library *library, const char *name)
 	return asprintf(&path, "%s/%s", library->path, name) < 0 ? NULL : path;
 }
 
-static int load_path(const char *path, struct gg_model **ret_model, struct gg_error *error)
+/* A recorder that still writes, or was killed, has not said when it ended. */
+static bool is_open_ended(struct gg_profile *profile)
 {
-	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
+	struct gg_session session;
+
+	return gg_profile_session(profile, &session, NULL) == 0 && session.end_ns == GG_TIME_NONE;
+}
+
+static int load_path(struct gg_library *library, const char *path, struct gg_model **ret_model,
+                     struct gg_error *error)
+{
+	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_profile *profile;
 	int code = gg_record_open(&profile, path, error);
 
 	if (code < 0)
 		return code;
+	/* Frames get their names in the file when the recording ends. */
+	if (is_open_ended(profile) && gg_names_learn(library->names, profile, NULL) == 0) {
+		options.more_lines = gg_names_tell;
+		options.context = library->names;
+	}
 	code = gg_model_load(ret_model, &profile, 1, &options, error);
 	gg_profile_close(profile);
 	return code;
@@ -219,7 +235,7 @@ static int load_entry(struct gg_library *library, const struct gg_library_entry 
 {
 	char *path = path_of(library, entry->name);
 	int code = path == NULL ? gg_error_set_errno(error, ENOMEM, entry->name, NULL)
-	                        : load_path(path, ret_model, error);
+	                        : load_path(library, path, ret_model, error);
 
 	free(path);
 	return code;
@@ -463,8 +479,10 @@ int gg_library_open(struct gg_library **ret_library, const char *path, const cha
 	if (library == NULL)
 		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
 	library->confidence = confidence;
-	code = process != NULL ? open_process(library, process, error)
-	                       : open_path(library, path, error);
+	code = gg_names_new(&library->names, error);
+	if (code == 0)
+		code = process != NULL ? open_process(library, process, error)
+		                       : open_path(library, path, error);
 	if (code < 0)
 		gg_library_free(library);
 	else
@@ -481,6 +499,7 @@ void gg_library_free(struct gg_library *library)
 	if (library->watch != NULL)
 		gg_watch_done(library->watch);
 	free(library->watch);
+	gg_names_free(library->names);
 	gg_buf_done(&library->live);
 	free(library->path);
 	free(library);

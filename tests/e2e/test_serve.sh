@@ -257,21 +257,37 @@ its_last_state_stays() {
 	[[ $(ask /data | value_of 'data["meta"]["is_live"], data["meta"]["samples"] > 0') == "False True" ]]
 }
 
+# What the file itself names, and what is shown of it.
+names_in_file() {
+	python3 -c "import sqlite3,sys; print(*sqlite3.connect(sys.argv[1]).execute('select count(*) from symbol').fetchone())" "$1"
+}
+
+frames_have_names_before_the_end() {
+	local named=0
+	for _ in $(seq 100); do
+		named=$(ask /data | value_of 'data["meta"]["is_live"] and data["frames"]["flags"][1:].count(0)')
+		[[ $named != False && $named -gt 5 ]] && break
+		sleep 0.3
+	done
+	[[ $named -gt 5 ]] || { echo "$named frames have a name"; return 1; }
+	[[ $(names_in_file "$scratch/live.geiger") == 0 ]] || { echo "the file has names already"; return 1; }
+}
+
 if [[ -n $agent ]]; then
 	value_of() {
 		python3 -c "import json,sys; data = json.load(sys.stdin); print($1)" "${@:2}"
 	}
 	cat >"$scratch/grow.py" <<-'END'
-		import time
+		import os, sys, time
 		kept = []
-		while True:
+		while not os.path.exists(sys.argv[1]):
 		    if len(kept) < 3000:
 		        kept.append(bytearray(20000))
 		    time.sleep(0.01)
 	END
 	# The interpreter itself: what is called python3 may be a script.
 	python=$(python3 -c 'import sys; print(sys.executable)')
-	LD_PRELOAD=$agent GEIGER_INTERVAL=65536 "$python" "$scratch/grow.py" &
+	LD_PRELOAD=$agent GEIGER_INTERVAL=65536 "$python" "$scratch/grow.py" "$scratch/stop" &
 	program=$!
 	for _ in $(seq 300); do
 		[[ -n $(find "$GEIGER_DIR" -name "geiger-$program-*.region") ]] && break
@@ -285,5 +301,19 @@ if [[ -n $agent ]]; then
 	check its_last_state_stays_when_it_has_ended its_last_state_stays
 	end
 	check an_interrupt_ends_that_with_status_0 test "$status" = 0
+
+	"$geiger" record -q -i 64k -o "$scratch/live.geiger" "$python" "$scratch/grow.py" "$scratch/stop" &
+	program=$!
+	for _ in $(seq 300); do
+		[[ -s $scratch/live.geiger ]] && break
+		sleep 0.1
+	done
+	begin "$scratch/live.geiger"
+	check frames_have_names_before_a_recording_ends frames_have_names_before_the_end
+	end
+	: >"$scratch/stop"
+	wait "$program" 2>/dev/null
+	program=
+	check and_the_file_has_them_when_it_has test "$(names_in_file "$scratch/live.geiger")" -gt 5
 fi
 finish
