@@ -359,7 +359,7 @@ static bool may_mount(void)
 {
 	const char *const argv[] = { "unshare", "-m", "true", NULL };
 	struct child child;
-	bool may = child_run(&child, argv, NULL, 10) && child.exit_status == 0;
+	bool may = child_run(&child, argv, NULL, 60) && child.exit_status == 0;
 
 	child_done(&child);
 	return may;

@@ -146,7 +146,7 @@ TEST(probes_are_listed_in_the_library)
 
 	if (place_is_emulated())
 		SKIP("the other machine's headers have no <sys/sdt.h>");
-	if (CHECK(child_run(&child, argv, NULL, 20) && child.exit_status == 0)) {
+	if (CHECK(child_run(&child, argv, NULL, 60) && child.exit_status == 0)) {
 		const char *text = gg_buf_text(&child.out);
 
 		CHECK(strstr(text, "otel_memory") != NULL && strstr(text, "Name: alloc") != NULL &&

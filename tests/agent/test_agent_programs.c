@@ -420,12 +420,12 @@ TEST(a_full_disk_is_told_in_one_line)
 	if (mkdtemp(small) == NULL)
 		SKIP("no /tmp");
 	snprintf(command, sizeof(command), "mount -t tmpfs -o size=16k none %s", small);
-	mounted = child_run(&child, mount, NULL, 10) && child.exit_status == 0;
+	mounted = child_run(&child, mount, NULL, 60) && child.exit_status == 0;
 	child_done(&child);
 	if (mounted) {
 		check_unprofiled(small, "");
 		snprintf(command, sizeof(command), "umount %s", small);
-		child_run(&child, mount, NULL, 10);
+		child_run(&child, mount, NULL, 60);
 		child_done(&child);
 	}
 	rmdir(small);

@@ -341,7 +341,7 @@ TEST(a_disk_that_is_full_leaves_no_halves)
 	static struct place_command command;
 	const char *const program[] = { getenv("DUMP_PROGRAM"), NULL };
 
-	CHECK(child_run(&probe, can, NULL, 20));
+	CHECK(child_run(&probe, can, NULL, 60));
 	if (probe.exit_status != 0) {
 		child_done(&probe);
 		SKIP("it may not mount");

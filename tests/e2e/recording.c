@@ -72,7 +72,7 @@ const char *recording_text(struct recording *r, const char *query)
 	struct child child;
 
 	text[0] = '\0';
-	if (child_run(&child, argv, NULL, 30) && child.exit_status == 0)
+	if (child_run(&child, argv, NULL, 60) && child.exit_status == 0)
 		snprintf(text, sizeof(text), "%s", gg_buf_text(&child.out));
 	else
 		printf("%s: %s\n", query, gg_buf_text(&child.err));

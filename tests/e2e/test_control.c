@@ -86,7 +86,7 @@ static pid_t start_profiled(struct recording *r, const char *words, char who[16]
 	pid_t pid;
 
 	CHECK(recording_geiger(
-		r, (const char *const[]){ "env", "-i", "1k", "--dir", r->directory, NULL }, 20));
+		r, (const char *const[]){ "env", "-i", "1k", "--dir", r->directory, NULL }, 60));
 	setenv("GEIGER_DIR", r->directory, 1);
 	snprintf(script, sizeof(script), "exec env %.*s %s",
 	         (int)strcspn(gg_buf_text(&r->child.out), "\n"), gg_buf_text(&r->child.out), words);
@@ -238,7 +238,7 @@ static bool find_region(struct recording *r, char path[256])
 {
 	const char *at, *end;
 
-	if (!recording_geiger(r, (const char *const[]){ "ls", r->directory, NULL }, 20))
+	if (!recording_geiger(r, (const char *const[]){ "ls", r->directory, NULL }, 60))
 		return false;
 	at = strstr(gg_buf_text(&r->child.out), r->directory);
 	end = at != NULL ? strstr(at, ".region") : NULL;
@@ -441,7 +441,7 @@ TEST(what_cannot_be_meant_is_told)
 	CHECK(control(&r, "firefox", "status", NULL, NULL) == 1);
 	says(&r, "neither the id of a process nor a file");
 	CHECK(control(&r, "99999999999", "on", NULL, NULL) == 2);
-	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, NULL }, 20) &&
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, NULL }, 60) &&
 	      r.child.exit_status == 2);
 	CHECK(control(&r, who, "status", NULL, NULL) == 1);
 	says(&r, "the process has no region");

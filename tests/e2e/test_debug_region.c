@@ -14,7 +14,7 @@ static bool run(struct child *child, const char *path, const char *option)
 {
 	const char *argv[] = { getenv("GEIGER"), "debug", "region", path, option, NULL };
 
-	return CHECK(argv[0] != NULL) && CHECK(child_run(child, argv, NULL, 20));
+	return CHECK(argv[0] != NULL) && CHECK(child_run(child, argv, NULL, 60));
 }
 
 TEST(a_region_is_shown_as_text)

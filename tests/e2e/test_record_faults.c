@@ -126,7 +126,7 @@ TEST(processes_in_a_pid_namespace_are_recorded_to_their_end_with_their_ids_here)
 		                        NULL };
 	struct recording r;
 	struct child child;
-	bool may = child_run(&child, probe, NULL, 20) && child.exit_status == 0;
+	bool may = child_run(&child, probe, NULL, 60) && child.exit_status == 0;
 
 	child_done(&child);
 	if (!may)

@@ -25,7 +25,7 @@ static bool run_by_env(struct recording *r, const char *command, const char *cou
 	const char *arguments[] = { "env", "-i",     "1k",    "--dir", r->directory,
 		                    "--",  helper(), command, count,   NULL };
 	struct child child;
-	bool ok = CHECK(recording_geiger(r, arguments, 20)) && CHECK(r->child.exit_status == 0);
+	bool ok = CHECK(recording_geiger(r, arguments, 60)) && CHECK(r->child.exit_status == 0);
 
 	if (ok) {
 		const char *argv[] = { "sh", "-c", gg_buf_text(&r->child.out), NULL };

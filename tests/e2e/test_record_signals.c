@@ -383,7 +383,7 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 		CHECK(recording_number(&r, "select count(*) from process") >= 1);
 
 		/* The command goes on, and its region is there. */
-		recording_geiger(&r, (const char *const[]){ "ls", NULL }, 20);
+		recording_geiger(&r, (const char *const[]){ "ls", NULL }, 60);
 		snprintf(line, sizeof(line), "%d  alive", atoi(strstr(run.text, "pid ") + 4));
 		CHECK_MSG(strstr(gg_buf_text(&r.child.out), line) != NULL, "%s: %s", line,
 		          gg_buf_text(&r.child.out));

@@ -78,7 +78,7 @@ static void expect(const char *question, const char *format, int status, const c
 	struct child child;
 	const char *got;
 
-	if (CHECK(argv[0] != NULL) && CHECK(child_run(&child, argv, NULL, 20))) {
+	if (CHECK(argv[0] != NULL) && CHECK(child_run(&child, argv, NULL, 60))) {
 		got = gg_buf_text(status == 0 ? &child.out : &child.err);
 		CHECK_MSG(child.exit_status == status, "%s: exit %d, %s", question,
 		          child.exit_status, gg_buf_text(&child.err));
@@ -243,7 +243,7 @@ static void run(const char *command, int status, const char *wanted)
 	const char *argv[] = { getenv("GEIGER"), command, path, NULL };
 	struct child child;
 
-	if (CHECK(argv[0] != NULL) && CHECK(child_run(&child, argv, NULL, 20))) {
+	if (CHECK(argv[0] != NULL) && CHECK(child_run(&child, argv, NULL, 60))) {
 		CHECK_MSG(child.exit_status == status, "exit %d", child.exit_status);
 		CHECK_MSG(strstr(gg_buf_text(&child.out), wanted) != NULL ||
 		                  strstr(gg_buf_text(&child.err), wanted) != NULL,

@@ -127,7 +127,7 @@ TEST(without_frames_there_is_nothing_to_look_up)
 
 	if (CHECK(recording_begin(&r))) {
 		CHECK(recording_geiger(
-			&r, (const char *const[]){ "record", "-o", r.path, "true", NULL }, 20));
+			&r, (const char *const[]){ "record", "-o", r.path, "true", NULL }, 60));
 		symbolize(&r, "--offline");
 		CHECK(r.child.exit_status == 0);
 		CHECK(strstr(gg_buf_text(&r.child.out), "nothing to look up") != NULL);
@@ -140,7 +140,7 @@ TEST(what_is_no_profile_is_refused)
 	struct recording r;
 
 	if (CHECK(recording_begin(&r))) {
-		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", NULL }, 20));
+		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", NULL }, 60));
 		CHECK(r.child.exit_status == 2);
 		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", "/dev/null", NULL },
 		                       20));

@@ -96,7 +96,7 @@ static bool have(const char *program)
 
 	snprintf(command, sizeof(command), "command -v %s", program);
 	argv[2] = command;
-	found = child_run(&child, argv, NULL, 10) && child.exit_status == 0;
+	found = child_run(&child, argv, NULL, 60) && child.exit_status == 0;
 	child_done(&child);
 	return found;
 }
