@@ -37,7 +37,7 @@ FLAGS = [
 
 
 class Browser:
-    def __init__(self, program, *flags, patience_s=60):
+    def __init__(self, program, *flags, patience_s=180):
         self.patience_s = patience_s
         self.folder = pathlib.Path(tempfile.mkdtemp())
         commands_in, self.commands = os.pipe()

@@ -60,7 +60,7 @@ def same(got, wanted, what):
 
 def run(*command, **how):
     result = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=170, **how
+        [str(word) for word in command], capture_output=True, text=True, timeout=500, **how
     )
     if result.returncode != 0:
         raise RuntimeError(f"{command}: exit {result.returncode}\n{result.stdout}{result.stderr}")
@@ -694,7 +694,7 @@ def boxes_of_flame_graphs_are_as_wide_as_their_bytes():
 
 def record(folder, program, interval):
     folder.mkdir()
-    run(GEIGER, "record", "--interval", interval, "-o", folder / "x.geiger", "--", program,
+    run(GEIGER, "record", "--seed", "1", "--interval", interval, "-o", folder / "x.geiger", "--", program,
         env={**os.environ, "XDG_RUNTIME_DIR": str(folder), "XDG_CACHE_HOME": str(folder)})
     return folder / "x.geiger"
 

@@ -123,7 +123,7 @@ same() {
 	shift
 	mkdir -p "$scratch"/{plain,under}
 	once "$plain" "$@"
-	geiger="$GEIGER record --quiet --interval 4k --output $profile --"
+	geiger="$GEIGER record --quiet --interval 4k --seed 1 --output $profile --"
 	once "$under" "$@"
 	check "${name}_does_the_same_under_geiger" compare "$plain" "$under"
 	check "${name}_has_a_whole_profile" good_profile

@@ -14,16 +14,29 @@ cat >"$real_input/get" <<'END'
 import http.client, hashlib, sys
 for path, more in (("/", {}), ("/numbers.txt", {}), ("/numbers.txt", {"Accept-Encoding": "gzip"}),
                    ("/numbers.txt", {"Range": "bytes=5-50"}), ("/nothing", {}), ("/moved", {}), ("/proxy/", {})):
-    c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=20)
+    c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=100)
     c.request("GET", path, headers=more)
     r = c.getresponse()
     body = r.read()
     print(path, r.status, r.getheader("Content-Type"), len(body), hashlib.sha256(body).hexdigest())
 END
+# A free one that the kernel gives to nobody by itself meanwhile, if there are any.
+cat >"$real_input/free_port" <<'END'
+import random, socket
+first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+for port in random.sample(range(first // 2, first), min(100, first // 4)) + [0]:
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", port))
+    except OSError:
+        continue
+    print(s.getsockname()[1])
+    break
+END
 
 work() {
 	local status=0 server port
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	port=$(python3 "$real_input/free_port")
 	cat >nginx.conf <<END
 daemon off; worker_processes 3; pid $PWD/pid; error_log $PWD/error.log notice;
 events { worker_connections 100; }
@@ -46,11 +59,12 @@ END
 		sleep 0.05
 	done
 	python3 "$real_input/get" "$port"
-	wrk -t 2 -c 20 -d 2 "http://127.0.0.1:$port/numbers.txt" | grep -E 'Non-2xx|Socket errors'
+	# It would call an answer late after two seconds.
+	wrk --timeout 100s -t 2 -c 20 -d 2 "http://127.0.0.1:$port/numbers.txt" | grep -E 'Non-2xx|Socket errors'
 	kill -HUP "$(cat pid)" # new workers; the old ones end
 	sleep 0.3
 	python3 "$real_input/get" "$port"
-	wrk -t 2 -c 20 -d 1 -H 'Accept-Encoding: gzip' "http://127.0.0.1:$port/numbers.txt" |
+	wrk --timeout 100s -t 2 -c 20 -d 1 -H 'Accept-Encoding: gzip' "http://127.0.0.1:$port/numbers.txt" |
 		grep -E 'Non-2xx|Socket errors'
 	kill -QUIT "$(cat pid)"
 	wait $server || status=$?

@@ -139,7 +139,7 @@ const ADDRESS = /http:\S+token=\S+/;
 const GROWS = 'import os, time\nprint(os.getpid(), flush=True)\nkept = []\nfor i in range(600):\n' +
 	'    kept.append(bytearray(1 << 20))\n    time.sleep(0.2)\n';
 
-test('geiger serve --pid shows a process from its first moment, as it grows', { skip, timeout: 120000 }, () =>
+test('geiger serve --pid shows a process from its first moment, as it grows', { skip, timeout: 600000 }, () =>
 	withGeiger(async ({ start, place }) => {
 		const program = start([geiger, 'record', '-q', '-i', '64k', '-o', join(place, 'p.geiger'), 'python3', '-c', GROWS]);
 		const pid = /^\d+/.exec(await says(program, /^\d+\n/))[0];
@@ -157,7 +157,7 @@ test('geiger serve --pid shows a process from its first moment, as it grows', { 
 		await tab.close('pid');
 	}));
 
-test('geiger serve lists a folder, and compares two of its profiles', { skip, timeout: 120000 }, () =>
+test('geiger serve lists a folder, and compares two of its profiles', { skip, timeout: 600000 }, () =>
 	withGeiger(async ({ start, place }) => {
 		for (const [name, size] of [['before', 200], ['after', 400]]) {
 			const child = start([geiger, 'record', '-q', '-i', '16k', '-o', join(place, `${name} <b>.geiger`), 'python3', '-c',
@@ -180,7 +180,7 @@ test('geiger serve lists a folder, and compares two of its profiles', { skip, ti
 		await tab.close('folder-difference');
 	}));
 
-test('a window of the page has the numbers of geiger report, estimates and intervals', { skip, timeout: 120000 }, () =>
+test('a window of the page has the numbers of geiger report, estimates and intervals', { skip, timeout: 600000 }, () =>
 	withGeiger(async ({ place }) => {
 		const profile = join(place, 'p.geiger');
 		const page = join(place, 'p.html');

@@ -26,6 +26,9 @@ export async function openPage(browser, address, { size = [1280, 800], theme = '
 		acceptDownloads: true,
 	});
 	const page = await context.newPage();
+
+	// Of a wait: half a minute is little where others keep the machine busy.
+	page.setDefaultTimeout(180000);
 	const url = address.startsWith('http') ? address : `file://${encodeURI(address)}`;
 	const errors = [];
 	const strangers = [];
