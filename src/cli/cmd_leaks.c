@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger leaks`: what was live at the end, and does it grow. */
+/* `geiger leaks`: what was live at the end, or at a moment, and does it grow. */
 #include <errno.h>
 #include <stddef.h>
 
+#include "cli/metric.h"
 #include "cli/profiles.h"
 #include "report/report_leaks.h"
 
@@ -28,17 +29,23 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	const struct gg_leaks_query leaks_query = { .pid = query->pid,
 		                                    .confidence = options->common.confidence,
 		                                    .suppressions = suppressions,
-		                                    .limit = limit };
+		                                    .limit = limit,
+		                                    .at_ns = options->common.at == NULL ? 0
+		                                             : query->to_ns > 0 ? query->to_ns
+		                                                                : 1 };
 	struct gg_leak_gate gate = { .is_asked = options->fail_above != NO_LIMIT,
 		                     .limit_bytes = options->fail_above };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_report report = { .model = model, .limit = limit };
 	struct gg_leaks *leaks = NULL;
+	bool is_given_back = false;
 	struct gg_head head;
 	int code;
 
 	gg_cli_begin_head(&head, model, query);
 	code = gg_leaks_run(model, &leaks_query, &leaks, invocation->error);
+	if (code == 0 && options->common.at == NULL && !options->common.json)
+		code = gg_cli_is_given_back(model, query->pid, &is_given_back, invocation->error);
 	code = gg_cli_end_head(&head, code, invocation->error);
 	if (code < 0) {
 		gg_leaks_free(leaks);
@@ -50,7 +57,8 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	if (options->common.json)
 		gg_report_leaks_json(&report, leaks, &gate, &out);
 	else
-		gg_report_leaks_text(&report, leaks, &gate, &out);
+		gg_report_leaks_text(&report, leaks, &gate,
+		                     is_given_back ? head.summary.peak_ns : 0, &out);
 	gg_leaks_free(leaks);
 	code = gg_cli_print(&out, options->common.no_pager || options->common.json,
 	                    invocation->error);
@@ -88,6 +96,8 @@ static const struct gg_option options[] = {
 	  "leave out stacks that match, as leak:PATTERN lines" },
 	{ "fail-above", 0, GG_OPTION_SIZE, AT(fail_above), "SIZE",
 	  "exit with 3 if what is old is certainly more" },
+	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
+	  "as if the run had ended at this moment, such as 12.5s" },
 	GG_CLI_PROCESS_OPTION(AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "stacks that are shown; 0: all (20; with --json 1000)" },
@@ -107,9 +117,11 @@ const struct gg_command gg_command_leaks = {
 		   "  level        certainly grew by less than a third of it in the last third\n"
 		   "  young        nothing of it is older than a tenth of the run\n"
 		   "\n"
-		   "Of the stacks told as growing 5 % are false at most, on average.\n"
+		   "Of the stacks told as growing 5 % are false at most, on average.  --at judges\n"
+		   "programs that give all back before they end by what they held until then.\n"
 		   "\n"
-		   "  geiger leaks server.geiger --suppressions known.supp --fail-above 1MiB\n",
+		   "  geiger leaks server.geiger --suppressions known.supp --fail-above 1MiB\n"
+		   "  geiger leaks batch.geiger --at 12.5s\n",
 	.options = options,
 	.options_size = sizeof(struct leaks_options),
 	.option_defaults = &(

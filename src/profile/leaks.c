@@ -20,6 +20,7 @@ struct run {
 	const struct gg_model *model;
 	const struct gg_leaks_query *query;
 	struct gg_scope scope;
+	int64_t end_ns; /* of what is looked at; GG_TIME_NONE: of each process itself */
 	struct gg_leaks *leaks;
 	uint32_t *suppressed_by; /* gg_suppressions_apply() */
 	/* Samples and coarse rows by stack: order[first[stack] .. first[stack + 1]). */
@@ -84,6 +85,19 @@ static int sort_by_stack(const struct run *run, size_t count,
 	return 0;
 }
 
+/* The block as it was when the run ended, or is taken to end; false: it is none of ours. */
+static bool find_block(const struct run *run, size_t number, struct gg_block *block)
+{
+	if (!gg_scope_block(&run->scope, number, block) || block->from_ns > run->end_ns)
+		return false;
+	if (run->end_ns == GG_TIME_NONE)
+		return true;
+	block->is_kept = block->until_ns > run->end_ns; /* a process that is gone holds nothing */
+	if (block->is_kept)
+		block->until_ns = run->end_ns;
+	return true;
+}
+
 static void find_live(struct run *run)
 {
 	size_t count;
@@ -91,7 +105,7 @@ static void find_live(struct run *run)
 
 	gg_model_samples(run->model, &count);
 	for (size_t i = 0; i < count; i++)
-		if (gg_scope_block(&run->scope, i, &block) && block.is_kept)
+		if (find_block(run, i, &block) && block.is_kept)
 			run->has_live[stack_of_sample(run, i)] = 1;
 }
 
@@ -111,6 +125,8 @@ static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, 
 
 	*ret_start = number == 0 ? 0 : process->start_ns;
 	*ret_end = end == GG_TIME_NONE ? gg_model_end_ns(run->model) : end;
+	if (*ret_end > run->end_ns)
+		*ret_end = run->end_ns;
 	if (*ret_end <= *ret_start)
 		*ret_end = *ret_start + 1;
 }
@@ -124,7 +140,7 @@ static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t nu
 	struct gg_block block;
 	int64_t start, end;
 
-	if (!gg_scope_block(&run->scope, number, &block))
+	if (!find_block(run, number, &block))
 		return -1;
 	life_of(run, sample->process, &start, &end);
 	if (block.until_ns != GG_TIME_NONE && block.until_ns > end) /* who inherited it lived on */
@@ -142,7 +158,8 @@ static void add_coarse(const struct run *run, struct gg_leak *leak, size_t numbe
 	struct gg_tally tally = { 0 };
 	int64_t start, end;
 
-	if (run->scope.process_in != NULL && !run->scope.process_in[coarse->process])
+	if ((run->scope.process_in != NULL && !run->scope.process_in[coarse->process]) ||
+	    coarse->from_ns > run->end_ns)
 		return;
 	life_of(run, coarse->process, &start, &end);
 	gg_model_add_coarse(run->model, &tally, coarse);
@@ -398,6 +415,7 @@ static int judge(struct run *run, struct gg_error *error)
 	leaks->sample_count = run->live.sample_count;
 	leaks->unseen_bytes = gg_interval_unseen_bytes(run->scope.interval, confidence);
 	leaks->has_history = gg_model_has_history(run->model);
+	leaks->at_ns = run->end_ns;
 	return 0;
 }
 
@@ -419,11 +437,18 @@ static int refuse_sums(const struct gg_model *model, struct gg_error *error)
 int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
                  struct gg_leaks **ret_leaks, struct gg_error *error)
 {
-	struct run run = { .model = model, .query = query };
+	bool is_cut = query->at_ns > 0 && query->at_ns < gg_model_end_ns(model);
+	struct run run = { .model = model,
+		           .query = query,
+		           .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };
 	struct gg_question scope_query;
 	int code;
 
 	code = refuse_sums(model, error);
+	if (code == 0 && is_cut && !gg_model_has_history(model))
+		code = gg_error_set(error, -ENOTSUP, "leaks --at",
+		                    "Without --at it is about the end.",
+		                    "recorded without history: what was live then is not known");
 	if (code < 0)
 		return code;
 	gg_question_init(&scope_query);

@@ -11,7 +11,8 @@
  *   gg_leaks_free(leaks);
  *
  * A block counts for each process as it was at the process' own end, once for all of its holders, and
- * its times are shares of the life of the process that allocated it (or of its last holder).
+ * its times are shares of the life of the process that allocated it (or of its last holder).  With at_ns the
+ * run is taken to end then, for who gives all back before the real end: what came later is not looked at.
  *
  * Cost      1 us a sample and 5 us a stack; 400 bytes a row.
  * Threads   any number of runs on one model, each with threads of its own; a result has one owner.
@@ -32,7 +33,8 @@ struct gg_leaks_query {
 	uint32_t pid;                               /* only processes with this pid; 0: all */
 	double confidence;                          /* of all intervals; 0 < confidence < 1 */
 	const struct gg_suppressions *suppressions; /* NULL: none */
-	size_t limit; /* of the rows so many get their intervals; 0: all */
+	size_t limit;  /* of the rows so many get their intervals; 0: all */
+	int64_t at_ns; /* what was live then, judged by what came before; 0: at the end */
 };
 
 struct gg_leak_row {
@@ -68,9 +70,10 @@ struct gg_leaks {
 	size_t suppressed_count;
 	double unseen_bytes; /* a stack that is not listed holds less */
 	bool has_history;    /* frees have times; else a stack that freed some is not judged */
+	int64_t at_ns;       /* as it was asked for; GG_TIME_NONE: the end */
 };
 
-/* -EINVAL for an unknown pid; -ENOMEM. */
+/* -EINVAL for an unknown pid; -ENOTSUP without the times that it takes; -ENOMEM. */
 GG_MUST_CHECK int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
                                struct gg_leaks **ret_leaks, struct gg_error *error);
 void gg_leaks_free(struct gg_leaks *leaks); /* NULL is fine */

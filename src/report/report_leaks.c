@@ -159,13 +159,43 @@ static size_t shown_count(const struct gg_report *report, const struct gg_leaks 
 	                                                              : leaks->row_count;
 }
 
+static void append_title(const struct gg_report *report, const struct gg_leaks *leaks,
+                         struct gg_buf *out)
+{
+	gg_buf_printf(out, "%slive at ", report->style.strong);
+	if (leaks->at_ns == GG_TIME_NONE)
+		gg_buf_append_text(out, "the end");
+	else
+		gg_report_append_time(leaks->at_ns, out);
+	gg_buf_printf(out, "%s: ", report->style.reset);
+}
+
+/* Rounded down: a moment later the program may have begun to give it back. */
+static void append_given_back(const struct gg_report *report, int64_t given_back_ns,
+                              struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	int64_t us = given_back_ns / 1000;
+
+	if (us == 0)
+		return;
+	gg_buf_append_text(&text, "note: little is left at the end of what was live at ");
+	gg_report_append_time(given_back_ns, &text);
+	gg_buf_printf(&text,
+	              ": the program gave it back. '--at %" PRId64 ".%06" PRId64
+	              "s' judges what it held then.",
+	              us / 1000000, us % 1000000);
+	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+}
+
 void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
-                          const struct gg_leak_gate *gate, struct gg_buf *out)
+                          const struct gg_leak_gate *gate, int64_t given_back_ns,
+                          struct gg_buf *out)
 {
 	size_t shown = shown_count(report, leaks);
 
 	gg_report_append_head(report, out);
-	gg_buf_printf(out, "%slive at the end%s: ", report->style.strong, report->style.reset);
+	append_title(report, leaks, out);
 	append_range(report, &leaks->live_bytes, GG_BYTES, out);
 	gg_buf_printf(out, " in %zu stack%s\n", leaks->row_count, leaks->row_count == 1 ? "" : "s");
 	gg_buf_append_text(out, "older than a tenth of the run: ");
@@ -184,6 +214,7 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 		gg_buf_append_text(out, ".\n");
 	}
 	append_suppressed(report, leaks, out);
+	append_given_back(report, given_back_ns, out);
 	if (!leaks->has_history)
 		gg_buf_append_text(
 			out, "note: recorded without history: when memory was freed is not "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_leaks - what is live at the end and whether it grows, as text (docs/LEAKS.md) and as JSON
+ * report_leaks - what is live at the end, or at a moment, and whether it grows, as text (docs/LEAKS.md) and as JSON
  * (docs/JSON.md).
  *
- *   gg_report_leaks_text(&report, leaks, &gate, &out);
+ *   gg_report_leaks_text(&report, leaks, &gate, 0, &out);
  *
  * report->result is not looked at.
  *
@@ -21,8 +21,10 @@ struct gg_leak_gate {
 	bool has_failed; /* the low end of what is old is above the limit */
 };
 
+/* given_back_ns: when most was live of which little is at the end, for a hint; 0: none is due. */
 void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
-                          const struct gg_leak_gate *gate, struct gg_buf *out);
+                          const struct gg_leak_gate *gate, int64_t given_back_ns,
+                          struct gg_buf *out);
 void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks *leaks,
                           const struct gg_leak_gate *gate, struct gg_buf *out);
 

@@ -232,6 +232,7 @@ TEST(without_history_only_what_never_freed_is_judged)
 	write_both();
 	expect("leaks b.geiger", 0, "note: recorded without history", "");
 	expect("leaks b.geiger", 0, "growing  30.0 MiB", "");
+	expect("leaks b.geiger --at 1s", 1, "", "what was live then is not known");
 	expect("timeline b.geiger", 0, "the chart has only what was never freed", "");
 	expect("timeline b.geiger --json", 0, "\"peak\":null", "");
 	has_history = true;

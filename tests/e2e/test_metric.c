@@ -82,6 +82,18 @@ TEST(what_gives_all_back_is_shown_at_its_peak)
 	expect("tree kept.geiger", 0, "\nlive at the end: ");
 }
 
+TEST(of_what_gives_all_back_leaks_tells_when_to_look)
+{
+	expect("leaks back.geiger", 0, "'--at 1.000000s'");
+	expect("leaks back.geiger --at 8.5s", 0, "\nlive at 8.5 s: 105.0 MiB");
+	expect("leaks back.geiger --at 8.5s", 0, "never freed          2 ");
+	expect("leaks kept.geiger", 0, " in 1 stack\n");
+	expect("leaks back.geiger --fail-above 50MiB", 0, "not certainly above");
+	expect("leaks back.geiger --fail-above 50MiB --at 8.5s", 3, "failed: ");
+	expect("leaks back.geiger --at 8.5s --json", 0, "\"live_at_ns\":8500000000");
+	expect("leaks kept.geiger | grep -c 'little is left'", 1, "0\n");
+}
+
 TEST(who_asks_is_given_what_was_asked_for)
 {
 	expect("report back.geiger --metric live", 0, "\nlive at the end: ");

@@ -25,14 +25,21 @@ static void begin(struct fixture *f)
 	f->made.process = made_process(&f->made, 100, 0, 100 * SECOND);
 }
 
-static int run(struct fixture *f, const struct gg_suppressions *suppressions)
+static int run_at(struct fixture *f, const struct gg_suppressions *suppressions, int64_t at_ns)
 {
-	const struct gg_leaks_query query = { .confidence = 0.95, .suppressions = suppressions };
+	const struct gg_leaks_query query = { .confidence = 0.95,
+		                              .suppressions = suppressions,
+		                              .at_ns = at_ns };
 	int code = gg_model_load(&f->model, &f->made.profile, 1, NULL, &f->error);
 
 	if (code == 0)
 		code = gg_leaks_run(f->model, &query, &f->leaks, &f->error);
 	return code;
+}
+
+static int run(struct fixture *f, const struct gg_suppressions *suppressions)
+{
+	return run_at(f, suppressions, 0);
 }
 
 static void end(struct fixture *f)
@@ -105,6 +112,73 @@ TEST(each_stack_is_judged_by_its_own_samples)
 	CHECK(f.leaks->rows[0].kept_share == 1);
 	CHECK(isnan(f.leaks->rows[1].q_value)); /* nothing happened in the last third */
 	CHECK(f.leaks->rows[3].oldest_ns <= 2 * SECOND);
+	end(&f);
+}
+
+/* As an interpreter does: half a second before its end nothing of that is left. */
+static void add_given_back(struct fixture *f, const char *stack, int count)
+{
+	uint32_t id = made_stack(&f->made, stack);
+
+	for (int i = 0; i < count; i++)
+		made_sample(&f->made, id, 1 << 20, 99 * SECOND * i / count,
+		            99 * SECOND + SECOND / 2);
+}
+
+TEST(what_is_given_back_at_the_end_is_judged_at_a_moment_before)
+{
+	struct fixture f;
+
+	begin(&f);
+	add_given_back(&f, "main>list", 50);
+	add(&f, "main>request", 100, 0, 100, 2);
+	CHECK(run_at(&f, NULL, 99 * SECOND) == 0 && f.leaks->row_count == 2);
+	CHECK(f.leaks->at_ns == 99 * SECOND);
+	CHECK(strcmp(name_of(&f, 0), "list") == 0);
+	CHECK(f.leaks->rows[0].class == GG_LEAK_GROWING && f.leaks->rows[0].sample_count == 50);
+	CHECK(f.leaks->rows[0].oldest_ns == 99 * SECOND && f.leaks->rows[0].kept_share == 1);
+	CHECK(f.leaks->rows[1].class == GG_LEAK_YOUNG_ONLY);
+	end(&f);
+	begin(&f);
+	add_given_back(&f, "main>list", 50);
+	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 0 && f.leaks->at_ns == GG_TIME_NONE);
+	end(&f);
+}
+
+TEST(a_moment_has_what_a_run_that_ended_then_has)
+{
+	const int64_t moment = 50 * SECOND - 1000;
+	double live, old, p_value;
+	struct fixture f;
+
+	begin(&f); /* its process ends before 50 s, and so does all else */
+	f.made.process = made_process(&f.made, 101, 0, moment);
+	add(&f, "main>leak", 40, 0, 50, 0);
+	add(&f, "main>cache", 80, 0, 50, 0);
+	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 2);
+	live = f.leaks->live_bytes.estimate;
+	old = f.leaks->old_bytes.estimate;
+	p_value = f.leaks->rows[0].p_value;
+	end(&f);
+
+	begin(&f); /* the same, and then more, and the first half of it is freed */
+	add(&f, "main>leak", 80, 0, 100, 0);
+	add(&f, "main>cache", 160, 0, 100, 60);
+	CHECK(run_at(&f, NULL, moment) == 0 && f.leaks->row_count == 2);
+	CHECK(f.leaks->live_bytes.estimate == live);
+	CHECK(f.leaks->old_bytes.estimate == old);
+	CHECK(fabs(f.leaks->rows[0].p_value - p_value) < 1e-9);
+	end(&f);
+}
+
+TEST(a_moment_after_the_end_is_the_end)
+{
+	struct fixture f;
+
+	begin(&f);
+	add_all_classes(&f);
+	CHECK(run_at(&f, NULL, 1000 * SECOND) == 0 && f.leaks->row_count == 4);
+	CHECK(f.leaks->at_ns == GG_TIME_NONE);
 	end(&f);
 }
 
