@@ -82,6 +82,20 @@ static bool take_hexadecimal(struct gg_json_read *json, uint32_t *ret_value)
 	return true;
 }
 
+/* The second half of a pair, if that is what follows. */
+static bool take_low_half(struct gg_json_read *json, uint32_t *ret_low)
+{
+	struct gg_json_read ahead = *json;
+
+	if (ahead.end - ahead.at < 6 || ahead.at[0] != '\\' || ahead.at[1] != 'u')
+		return false;
+	ahead.at += 2;
+	if (!take_hexadecimal(&ahead, ret_low) || *ret_low < 0xdc00 || *ret_low >= 0xe000)
+		return false;
+	json->at = ahead.at;
+	return true;
+}
+
 /* A character behind \u, two of them where it takes a pair, as UTF-8; its length, 0: wrong. */
 static size_t take_character(struct gg_json_read *json, char *to)
 {
@@ -89,14 +103,9 @@ static size_t take_character(struct gg_json_read *json, char *to)
 
 	if (!take_hexadecimal(json, &code))
 		return 0;
-	if (code >= 0xd800 && code < 0xdc00 && json->end - json->at >= 6 && json->at[0] == '\\' &&
-	    json->at[1] == 'u') {
-		json->at += 2;
-		if (!take_hexadecimal(json, &low))
-			return 0;
+	if (code >= 0xd800 && code < 0xdc00 && take_low_half(json, &low))
 		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-	}
-	if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+	if (code == 0 || (code >= 0xd800 && code < 0xe000))
 		code = 0xfffd;
 	if (code < 0x80) {
 		to[0] = (char)code;
@@ -120,17 +129,29 @@ static size_t take_character(struct gg_json_read *json, char *to)
 	return 4;
 }
 
+/* As it stands in the file: its first byte, and those that go on with it. */
+static size_t take_plain(struct gg_json_read *json, char to[4])
+{
+	size_t length = 1;
+
+	to[0] = *json->at++;
+	if ((to[0] & 0xc0) != 0xc0)
+		return 1;
+	while (length < 4 && json->at < json->end && (*json->at & 0xc0) == 0x80)
+		to[length++] = *json->at++;
+	return length;
+}
+
 /* One character of a text, escaped or not. */
-static size_t take_piece(struct gg_json_read *json, char *to)
+static size_t take_piece(struct gg_json_read *json, char to[4])
 {
 	static const char escapes[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *escape;
-	char c = *json->at++;
+	char c = *json->at;
 
-	if (c != '\\') {
-		to[0] = c;
-		return 1;
-	}
+	if (c != '\\')
+		return take_plain(json, to);
+	json->at++;
 	if (json->at == json->end)
 		return 0;
 	c = *json->at++;
@@ -146,6 +167,7 @@ static size_t take_piece(struct gg_json_read *json, char *to)
 bool gg_json_read_text(struct gg_json_read *json, char *text, size_t size)
 {
 	size_t used = 0;
+	bool fits = true;
 
 	if (!take(json, '"'))
 		return false;
@@ -155,7 +177,8 @@ bool gg_json_read_text(struct gg_json_read *json, char *text, size_t size)
 
 		if (length == 0)
 			return fail(json);
-		if (used + length < size && used != SIZE_MAX) {
+		fits = fits && used + length < size;
+		if (fits) {
 			memcpy(text + used, piece, length);
 			used += length;
 		}
