@@ -171,8 +171,3 @@ void gg_thread_forked(void)
 		push_free(block);
 	}
 }
-
-const struct gg_thread_block *gg_thread_blocks(void)
-{
-	return gg_load_acquire(&all_blocks);
-}

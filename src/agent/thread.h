@@ -91,9 +91,6 @@ void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block);
  * be on its sample path. */
 void gg_thread_forked(void);
 
-/* The first of all blocks, for sums over threads. */
-const struct gg_thread_block *gg_thread_blocks(void);
-
 /* On the sample path until gg_thread_leave().  False: it is there already. */
 static inline bool gg_thread_enter(struct gg_thread *t)
 {

@@ -290,29 +290,3 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	free(run.picks);
 	return code;
 }
-
-int gg_page_json(const struct gg_model *model, const struct gg_model *before,
-                 const struct gg_page_options *options, struct gg_buf *json, struct gg_error *error)
-{
-	struct gg_page_run run = { .model = model,
-		                   .before = before,
-		                   .options = options,
-		                   .detail = details[0],
-		                   .error = error };
-	GG_CLEANUP(gg_buf_done) struct gg_buf fixed = { 0 };
-	struct gg_page_whole *whole = NULL;
-	size_t unused;
-	int code = gg_page_collect(&run);
-
-	gg_page_find_peak(&run);
-	if (code == 0)
-		code = begin(&run, 0, &fixed, &unused);
-	if (code == 0)
-		code = gg_page_whole_build(&run, &whole);
-	if (code == 0)
-		code = write_all(&run, whole, &fixed, json);
-	gg_page_whole_free(whole);
-	gg_page_names_done(&run.names);
-	free(run.picks);
-	return code;
-}

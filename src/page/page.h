@@ -69,11 +69,6 @@ GG_MUST_CHECK int gg_page_data(const struct gg_model *model, const struct gg_mod
                                const struct gg_page_options *options, struct gg_buf *packed,
                                struct gg_error *error);
 
-/* The same as JSON that is not packed; for tests and for programs. */
-GG_MUST_CHECK int gg_page_json(const struct gg_model *model, const struct gg_model *before,
-                               const struct gg_page_options *options, struct gg_buf *json,
-                               struct gg_error *error);
-
 /* Appends the JSON that was packed.  -ENOMEM, -ENOTSUP. */
 GG_MUST_CHECK int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json,
                                  struct gg_error *error);

@@ -22,12 +22,12 @@ void gg_model_free(struct gg_model *model)
 	if (model == NULL)
 		return;
 	struct gg_items *all[] = {
-		&model->samples,   &model->coarse,    &model->processes,  &model->threads,
-		&model->memory,    &model->sessions,  &model->events,     &model->notes,
-		&model->nodes,     &model->counters,  &model->frames,     &model->places,
-		&model->lines,     &model->functions, &model->modules,    &model->kinds,
-		&model->heaps,     &model->types,     &model->kind_parts, &model->chunks,
-		&model->text_list, &model->mappings,  &model->labels,
+		&model->samples,   &model->coarse,     &model->processes, &model->threads,
+		&model->memory,    &model->sessions,   &model->notes,     &model->nodes,
+		&model->counters,  &model->frames,     &model->places,    &model->lines,
+		&model->functions, &model->modules,    &model->kinds,     &model->heaps,
+		&model->types,     &model->kind_parts, &model->chunks,    &model->text_list,
+		&model->mappings,  &model->labels,
 	};
 
 	free_chunks(model);
@@ -268,12 +268,6 @@ const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *re
 {
 	*ret_count = model->memory.used_count;
 	return GG_ITEMS(model, memory, const struct gg_memory);
-}
-
-const struct gg_event *gg_model_events(const struct gg_model *model, size_t *ret_count)
-{
-	*ret_count = model->events.used_count;
-	return GG_ITEMS(model, events, const struct gg_event);
 }
 
 size_t gg_model_note_count(const struct gg_model *model)

@@ -185,7 +185,6 @@ const struct gg_session *gg_model_session(const struct gg_model *model, size_t i
 
 /* Sorted by time; process 0 is a whole session. */
 const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count);
-const struct gg_event *gg_model_events(const struct gg_model *model, size_t *ret_count);
 
 size_t gg_model_note_count(const struct gg_model *model);
 const char *gg_model_note(const struct gg_model *model, size_t index);

@@ -38,8 +38,8 @@ struct gg_model_module {
 };
 
 struct gg_model {
-	struct gg_items samples, coarse, processes, threads, sessions, memory, events, notes,
-		counters, labels;
+	struct gg_items samples, coarse, processes, threads, sessions, memory, notes, counters,
+		labels;
 	struct gg_items nodes, frames, places, functions, lines, modules, mappings;
 	struct gg_items kinds, heaps, types; /* names */
 	struct gg_items kind_parts;          /* struct gg_model_kind of each kind */

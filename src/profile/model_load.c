@@ -293,20 +293,13 @@ static int read_memory(const struct gg_memory *memory, void *context)
 	return 0;
 }
 
+/* Nobody asks for events, but the run lasts until the last one. */
 static int read_event(const struct gg_event *event, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_event *kept = gg_items_add(&load->model->events, sizeof(*kept));
-	int code = 0;
 
-	if (kept == NULL)
-		return out_of_memory(load);
-	kept->process = gg_load_number(&load->processes, event->process);
-	kept->time_ns = gg_load_time(load, event->time_ns);
-	kept->kind = text(load, event->kind, &code);
-	kept->detail = text(load, event->detail, &code);
-	note_time(load, kept->time_ns);
-	return code;
+	note_time(load, gg_load_time(load, event->time_ns));
+	return 0;
 }
 
 static int read_counter(uint32_t process, const char *name, uint64_t value, void *context)
@@ -437,13 +430,6 @@ static int compare_memory(const void *a, const void *b)
 	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct gg_event *left = a, *right = b;
-
-	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
-}
-
 /* The earliest start of all profiles, since 1970. */
 static int find_start(struct gg_profile *const *profiles, size_t count, uint64_t *ret_start,
                       struct gg_error *error)
@@ -487,9 +473,6 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 	if (model->memory.used_count > 0)
 		qsort(model->memory.data, model->memory.used_count, sizeof(struct gg_memory),
 		      compare_memory);
-	if (model->events.used_count > 0)
-		qsort(model->events.data, model->events.used_count, sizeof(struct gg_event),
-		      compare_events);
 	return 0;
 }
 
