@@ -11,17 +11,21 @@
 
 #include "page/page_internal.h"
 
+#define ALL       GG_PAGE_OWNERS_THREADS
+#define PROCESSES GG_PAGE_OWNERS_PROCESSES
+#define NONE      GG_PAGE_OWNERS_NONE
+
 static const struct gg_page_detail details[] = {
-	{ 400000, 0, 96, 0 }, /* as it is */
-	{ 30000, 0, 96, 0 },  /* what is too light to see goes, */
-	{ 30000, 8, 96, 0 },  /* sizes are rounded, */
-	{ 20000, 4, 96, 12 }, /* and times, where little was allocated */
-	{ 12000, 2, 64, 8 },  /* then everything */
-	{ 10000, 2, 64, 4 },  /* a little */
-	{ 8000, 1, 64, 4 },   /* more, */
-	{ 6000, 1, 48, 4 },   /* and more */
-	{ 4000, 1, 48, 2 },   /* until */
-	{ 2000, 1, 32, 2 },   /* it fits */
+	{ 400000, 0, 96, 0, ALL },     /* as it is */
+	{ 30000, 0, 96, 0, ALL },      /* what is too light to see goes, */
+	{ 30000, 8, 96, 0, ALL },      /* sizes are rounded, */
+	{ 20000, 4, 96, 12, ALL },     /* and times, where little was allocated */
+	{ 12000, 2, 64, 8, ALL },      /* then everything */
+	{ 10000, 2, 64, 4, ALL },      /* a little */
+	{ 8000, 1, 64, 4, PROCESSES }, /* more, */
+	{ 6000, 1, 48, 4, PROCESSES }, /* and more */
+	{ 4000, 1, 48, 2, PROCESSES }, /* until */
+	{ 2000, 1, 32, 2, NONE },      /* it fits */
 };
 
 /* What a cell takes when it is packed: less than this only in profiles of few kinds of samples. */
@@ -62,6 +66,12 @@ static void append_note(const struct gg_page_run *run, const struct gg_page_tree
 	gg_json_close(json);
 }
 
+static const char *const owners_kept[] = {
+	[GG_PAGE_OWNERS_THREADS] = "threads",
+	[GG_PAGE_OWNERS_PROCESSES] = "processes",
+	[GG_PAGE_OWNERS_NONE] = "none",
+};
+
 static void write_folds(const struct gg_page_run *run, const struct gg_page_tree *tree,
                         struct gg_json *json)
 {
@@ -74,6 +84,8 @@ static void write_folds(const struct gg_page_run *run, const struct gg_page_tree
 	gg_json_integer(json, "classes", run->detail.size_steps);
 	gg_json_integer(json, "bins", run->bins.count);
 	gg_json_integer(json, "light_bins", run->detail.light_bins);
+	gg_json_text(json, "owners", owners_kept[run->detail.owners]);
+	gg_json_bool(json, "held", !run->without_held);
 	append_note(run, tree, json);
 	gg_json_close(json);
 }
@@ -154,6 +166,8 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 	gg_page_tree_write(&tree, json);
 	write_times(run, json);
 	code = gg_page_cells_write(run, &tree, cell_limit, json);
+	if (code == 0)
+		code = gg_page_owners_write(run, json);
 	if (code == 0)
 		write_folds(run, &tree, json);
 	if (code == 0 && with_names)
@@ -287,6 +301,6 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 		code = fit(&run, whole, &fixed, fixed_bytes, packed);
 	gg_page_whole_free(whole);
 	gg_page_names_done(&run.names);
-	free(run.picks);
+	gg_page_collect_done(&run);
 	return code;
 }

@@ -63,12 +63,20 @@ void gg_page_doubles(struct gg_json *json, const char *name, const double *value
 
 /* --- one run ------------------------------------------------------------------------------ */
 
+/* Who cells say that they are of. */
+enum gg_page_owners_kept {
+	GG_PAGE_OWNERS_THREADS,
+	GG_PAGE_OWNERS_PROCESSES,
+	GG_PAGE_OWNERS_NONE,
+};
+
 /* How coarse the data are; the steps are in data.c. */
 struct gg_page_detail {
 	uint32_t node_limit;
 	uint32_t size_steps; /* an octave; 0: sizes as they are */
 	uint32_t bins;
 	uint32_t light_bins; /* 0: as all */
+	enum gg_page_owners_kept owners;
 };
 
 enum { GG_PAGE_BINS_MAX = 100 };
@@ -79,14 +87,33 @@ struct gg_page_bins {
 	int32_t peak_edge; /* -1: there is none */
 };
 
+/* Longest lives of what is temporary, as the page offers them, ascending. */
+enum { GG_PAGE_BRIEF_COUNT = 4 };
+extern const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT];
+
+/* What a pick is where processes share blocks. */
+enum gg_page_share {
+	GG_PAGE_SHARE_ALONE, /* one process has ever held it */
+	GG_PAGE_SHARE_BLOCK, /* several have; this is the block, once */
+	GG_PAGE_SHARE_HELD,  /* what one of them held of it */
+};
+
 /* A sample or a coarse row, as the page knows it. */
 struct gg_page_pick {
 	uint32_t top; /* of its stack (gg_model_stack_top) */
-	uint32_t kind;
+	uint32_t kind, process, thread;
+	uint32_t brief; /* of gg_page_brief_ns so many, the longest, that it did not outlive */
+	enum gg_page_share share;
 	int64_t born_ns, gone_ns; /* gone_ns: its end, also of what was kept */
 	bool is_inherited, is_kept;
 	const struct gg_model_sample *sample; /* one of the two */
 	const struct gg_coarse *coarse;
+};
+
+/* Numbers that the page knows processes and threads by; 0 is none (owners.c). */
+struct gg_page_owners {
+	uint32_t *process_of, *thread_of; /* of the model's numbers */
+	uint32_t process_count, thread_count;
 };
 
 struct gg_page_run {
@@ -100,16 +127,56 @@ struct gg_page_run {
 	struct gg_page_bins bins;
 	struct gg_page_pick *picks;
 	size_t pick_count;
+	struct gg_page_pick *held; /* of shared blocks, who held them */
+	size_t held_count;
+	bool without_held; /* there was no room */
+	struct gg_page_owners owners;
 	struct gg_error *error;
 };
 
 int gg_page_out_of_memory(struct gg_page_run *run);
 /* The bin of a moment. */
 uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns);
-/* All samples and sums, in picks (picks.c). */
+/* All samples and sums, in picks and held (picks.c). */
 GG_MUST_CHECK int gg_page_collect(struct gg_page_run *run);
+void gg_page_collect_done(struct gg_page_run *run);
 void gg_page_find_peak(struct gg_page_run *run);
 void gg_page_choose_bins(struct gg_page_run *run);
+
+/* --- classes (classes.c) ------------------------------------------------------------------ */
+
+struct gg_page_class;
+
+struct gg_page_classes {
+	struct gg_page_run *run;
+	struct gg_map map;
+	struct gg_page_class *items;
+	size_t count, capacity, limit;
+};
+
+/*
+ * The class of pick `number`, to which it is added, unless it was before: of what is held the block was.
+ * UINT32_MAX when memory is out or there are too many.
+ */
+uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_pick *pick,
+                          size_t number);
+/* "kinds" and what they are made of, and "classes". */
+void gg_page_classes_write(struct gg_page_classes *classes, struct gg_json *json);
+void gg_page_classes_done(struct gg_page_classes *classes);
+
+/* --- owners (owners.c) -------------------------------------------------------------------- */
+
+enum { GG_PAGE_LABELS_MAX = 32 }; /* keys; of more the first are shown */
+
+GG_MUST_CHECK int gg_page_owners_find(struct gg_page_run *run);
+void gg_page_owners_done(struct gg_page_owners *owners);
+uint32_t gg_page_owner_of(const struct gg_page_run *run, const struct gg_page_pick *pick);
+/* "processes", "threads" and "labels". */
+GG_MUST_CHECK int gg_page_owners_write(struct gg_page_run *run, struct gg_json *json);
+/* The keys of labels, in the order in which they come; how many. */
+size_t gg_page_label_keys(const struct gg_model *model, const char **keys);
+/* What a process is called; NULL: it has no name. */
+const char *gg_page_process_name(const struct gg_process *process);
 
 /* --- the tree (tree.c) -------------------------------------------------------------------- */
 
@@ -141,7 +208,7 @@ void gg_page_tree_write(const struct gg_page_tree *tree, struct gg_json *json);
 /* --- the other parts ---------------------------------------------------------------------- */
 
 /*
- * "kinds", "classes" and "cells" (cells.c).  -E2BIG: more than cell_limit cells (0: any number), nothing
+ * "kinds", "classes", "cells" and "held" (cells.c).  -E2BIG: more than cell_limit cells (0: any number), nothing
  * was written.
  */
 GG_MUST_CHECK int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree,

@@ -4,12 +4,16 @@
  * it went.
  *
  * They are asked for twice: once with the moments at which processes ended, once at the end of
- * everything, which tells what was never freed (gg_ask_blocks).  Both go through them in one order.
+ * everything, which tells what was never freed (gg_ask_blocks).  Both go through them in one order.  What
+ * several processes held, by fork, is one pick, and one more for each that held it.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "page/page_internal.h"
+
+const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 10000000, 100000000,
+	                                                1000000000 };
 
 int gg_page_out_of_memory(struct gg_page_run *run)
 {
@@ -38,6 +42,8 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
 
 	pick->coarse = coarse;
+	pick->process = coarse->process;
+	pick->thread = coarse->thread;
 	pick->top = gg_model_stack_top(model, coarse->stack);
 	pick->kind = (uint32_t)gg_model_kind_count(model); /* as in reports: "[not kept]" */
 	if (coarse->to_ns == GG_TIME_NONE) {
@@ -76,6 +82,8 @@ static void collect(const struct gg_model_sample *sample, const struct gg_coarse
 	pick->sample = gg_model_samples(collecting->run->model, &count) + sample->block;
 	pick->top = gg_model_stack_top(collecting->run->model, sample->stack);
 	pick->kind = sample->kind;
+	pick->process = sample->process;
+	pick->thread = sample->thread;
 	pick->born_ns = sample->alloc_ns;
 	pick->gone_ns = sample->free_ns;
 	pick->is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
@@ -92,7 +100,94 @@ static void mark_kept(const struct gg_model_sample *sample, const struct gg_coar
 		pick->is_kept = sample->free_ns == GG_TIME_NONE;
 }
 
-int gg_page_collect(struct gg_page_run *run)
+/* One pick for each process that held a block which others held, too. */
+static int collect_held(struct gg_page_run *run)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(run->model, &count);
+	uint8_t *is_shared = calloc(count + 1, 1);
+	uint8_t *brief_of = calloc(count + 1, 1);
+
+	if (is_shared == NULL || brief_of == NULL) {
+		free(is_shared);
+		free(brief_of);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		is_shared[samples[i].block] |= samples[i].block != i;
+	for (size_t i = 0; i < count; i++)
+		run->held_count += is_shared[samples[i].block];
+	for (size_t i = 0; i < run->pick_count; i++)
+		if (run->picks[i].sample != NULL && is_shared[run->picks[i].sample - samples]) {
+			run->picks[i].share = GG_PAGE_SHARE_BLOCK;
+			brief_of[run->picks[i].sample - samples] = (uint8_t)run->picks[i].brief;
+		}
+	run->held = calloc(run->held_count + 1, sizeof(*run->held));
+	for (size_t i = 0, at = 0; run->held != NULL && i < count; i++) {
+		struct gg_page_pick *pick = &run->held[at];
+
+		if (!is_shared[samples[i].block])
+			continue;
+		at++;
+		*pick = (struct gg_page_pick){
+			.top = gg_model_stack_top(run->model, samples[i].stack),
+			.kind = samples[i].kind,
+			.process = samples[i].process,
+			.thread = samples[i].thread,
+			.share = GG_PAGE_SHARE_HELD,
+			.brief = brief_of[i],
+			.born_ns = samples[i].alloc_ns,
+			.is_inherited = (samples[i].flags & GG_MODEL_INHERITED) != 0,
+			.sample = &samples[i],
+		};
+		gg_ask_holder(run->model, &samples[i], &pick->gone_ns, &pick->is_kept);
+	}
+	free(is_shared);
+	free(brief_of);
+	return run->held != NULL ? 0 : -ENOMEM;
+}
+
+struct marking {
+	struct gg_page_run *run;
+	size_t at;
+};
+
+/* Picks are in the order in which questions visit: samples, then coarse rows. */
+static void mark_brief(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+                       void *context)
+{
+	struct marking *marking = context;
+	struct gg_page_run *run = marking->run;
+	size_t count;
+	const struct gg_model_sample *own = sample != NULL ? gg_model_samples(run->model, &count) +
+	                                                             sample->block
+	                                                   : NULL;
+
+	while (marking->at < run->pick_count &&
+	       (run->picks[marking->at].sample != own || run->picks[marking->at].coarse != coarse))
+		marking->at++;
+	if (marking->at < run->pick_count)
+		run->picks[marking->at].brief++;
+}
+
+/* What reports call temporary, for each of the lives that the page offers. */
+static int find_brief(struct gg_page_run *run)
+{
+	struct gg_question query;
+	int code = 0;
+
+	gg_question_init(&query);
+	query.metric = GG_METRIC_TEMPORARY;
+	for (int i = 0; i < GG_PAGE_BRIEF_COUNT && code == 0; i++) {
+		struct marking marking = { .run = run };
+
+		query.temporary_ns = gg_page_brief_ns[i];
+		code = gg_ask_each(run->model, &query, mark_brief, &marking, run->error);
+	}
+	return code;
+}
+
+static int collect_blocks(struct gg_page_run *run)
 {
 	struct collecting collecting = { .run = run };
 	struct gg_question query;
@@ -114,6 +209,24 @@ int gg_page_collect(struct gg_page_run *run)
 	if (code == 0)
 		code = gg_ask_blocks(run->model, &query, mark_kept, &collecting, run->error);
 	return code;
+}
+
+int gg_page_collect(struct gg_page_run *run)
+{
+	int code = collect_blocks(run);
+
+	if (code == 0)
+		code = find_brief(run);
+	if (code == 0 && collect_held(run) < 0)
+		code = gg_page_out_of_memory(run);
+	return code == 0 ? gg_page_owners_find(run) : code;
+}
+
+void gg_page_collect_done(struct gg_page_run *run)
+{
+	free(run->picks);
+	free(run->held);
+	gg_page_owners_done(&run->owners);
 }
 
 void gg_page_find_peak(struct gg_page_run *run)

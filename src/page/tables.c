@@ -240,9 +240,14 @@ static uint32_t name_of(const struct table *table, uint32_t key)
 	size_t count;
 
 	return gg_page_string(&table->run->names,
-	                      table->by == GG_BY_THREAD
-	                              ? gg_model_threads(model, &count)[key].name
-	                              : gg_model_processes(model, &count)[key].command);
+	                      table->by == GG_BY_THREAD ? gg_model_threads(model, &count)[key].name
+	                                                : gg_page_process_name(&gg_model_processes(
+								  model, &count)[key]));
+}
+
+static uint32_t number_of(const struct table *table, uint32_t key)
+{
+	return table->run->owners.process_of[key];
 }
 
 struct column {
@@ -250,16 +255,20 @@ struct column {
 	uint32_t (*value)(const struct table *table, uint32_t key);
 };
 
-static const struct {
+struct grouping {
 	enum gg_grouping by;
 	const char *name;
 	struct column columns[4];
-} groupings[] = {
+};
+
+static const struct grouping groupings[] = {
 	{ GG_BY_FUNCTION, "function", { { "frame", frame_of } } },
 	{ GG_BY_LINE, "line", { { "frame", frame_of }, { "file", file_of }, { "line", line_of } } },
 	{ GG_BY_MODULE, "module", { { "module", key_itself } } },
 	{ GG_BY_SIZE, "size", { { NULL, NULL } } },
 	{ GG_BY_KIND, "kind", { { "kind", key_itself } } },
+	{ GG_BY_HEAP, "heap", { { "heap", key_itself } } },
+	{ GG_BY_TYPE, "type", { { "type", key_itself } } },
 	{ GG_BY_THREAD, "thread", { { "pid", pid_of }, { "tid", tid_of }, { "name", name_of } } },
 	{ GG_BY_PROCESS, "process", { { "pid", pid_of }, { "name", name_of } } },
 };
@@ -279,19 +288,21 @@ static void write_columns(const struct table *table, const struct column *column
 	for (size_t i = 0; i < table->count; i++) {
 		uint32_t key = table->keys[i];
 
-		gg_json_number(json, NULL, key > 64 ? NAN : key == 0 ? 0 : exp2(key));
+		gg_json_number(json, NULL, key < 64 ? exp2(key) : NAN);
 	}
 	gg_json_close(json);
 }
 
-static int write_table(struct gg_page_run *run, size_t number, struct gg_json *json)
+static int write_table(struct gg_page_run *run, const struct grouping *grouping, const char *label,
+                       struct gg_json *json)
 {
-	struct table table = { .run = run, .by = groupings[number].by };
+	struct table table = { .run = run, .by = grouping->by };
 	struct gg_question query;
 	int code = 0;
 
 	gg_question_init(&query);
 	query.by = table.by;
+	query.label = label;
 	for (int m = 0; m < METRIC_COUNT && code == 0; m++) {
 		query.metric = metrics[m].metric;
 		if (query.metric != GG_METRIC_PEAK || run->peak_ns >= 0)
@@ -300,9 +311,9 @@ static int write_table(struct gg_page_run *run, size_t number, struct gg_json *j
 	if (code == 0 && choose(&table) < 0)
 		code = gg_page_out_of_memory(run);
 	if (code == 0) {
-		gg_json_open(json, groupings[number].name, '{');
+		gg_json_open(json, grouping->name, '{');
 		gg_json_integer(json, "row_count", table.all_count);
-		write_columns(&table, groupings[number].columns, json);
+		write_columns(&table, grouping->columns, json);
 		for (int m = 0; m < METRIC_COUNT && code == 0; m++)
 			code = write_metric(&table, m, json);
 		gg_json_close(json);
@@ -317,13 +328,35 @@ static int write_table(struct gg_page_run *run, size_t number, struct gg_json *j
 	return code;
 }
 
+/* Values of each label: "label:host". */
+static int write_labels(struct gg_page_run *run, struct gg_json *json)
+{
+	const char *keys[GG_PAGE_LABELS_MAX];
+	size_t count = gg_page_label_keys(run->model, keys);
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	int code = 0;
+
+	for (size_t i = 0; i < count && code == 0; i++) {
+		struct grouping grouping = { .by = GG_BY_LABEL,
+			                     .columns = { { "process", number_of } } };
+
+		gg_buf_clear(&name);
+		gg_buf_printf(&name, "label:%s", keys[i]);
+		grouping.name = gg_buf_text(&name);
+		code = write_table(run, &grouping, keys[i], json);
+	}
+	return code;
+}
+
 int gg_page_tables_write(struct gg_page_run *run, struct gg_json *json)
 {
 	int code = 0;
 
 	gg_json_open(json, "tables", '{');
 	for (size_t i = 0; i < GG_COUNT(groupings) && code == 0; i++)
-		code = write_table(run, i, json);
+		code = write_table(run, &groupings[i], NULL, json);
+	if (code == 0)
+		code = write_labels(run, json);
 	gg_json_close(json);
 	return code;
 }

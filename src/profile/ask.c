@@ -39,8 +39,7 @@ static bool is_of_places(enum gg_grouping by)
 	return by == GG_BY_FUNCTION || by == GG_BY_LINE || by == GG_BY_MODULE;
 }
 
-/* The class n with size in (2^(n-1), 2^n]; 0 for 0 and 1. */
-static uint32_t size_class(uint64_t size_bytes)
+uint32_t gg_ask_size_class(uint64_t size_bytes)
 {
 	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
 }
@@ -55,7 +54,7 @@ static uint32_t key_of_sample(const struct run *run, const struct gg_model_sampl
 	case GG_BY_LABEL:
 		return run->scope.label_of[sample->process];
 	case GG_BY_SIZE:
-		return size_class(sample->size_bytes);
+		return gg_ask_size_class(sample->size_bytes);
 	case GG_BY_KIND:
 		return sample->kind;
 	case GG_BY_HEAP:

@@ -89,11 +89,14 @@ struct gg_question {
 	int64_t temporary_ns; /* the longest lifetime of what is temporary */
 };
 
+/* The class n with size in (2^(n-1), 2^n]; 0 for 0 and 1. */
+uint32_t gg_ask_size_class(uint64_t size_bytes);
+
 /* Everything, live at the end, by function. */
 void gg_question_init(struct gg_question *query);
 
 /* One group.  `key` is the number of a function, line, stack, module, thread, process, kind, heap
- * or type; of sizes n: the class (2^(n-1), 2^n], 0 for empty blocks; of labels the first process
+ * or type; of sizes that of gg_ask_size_class(); of labels the first process
  * that has the value, 0: none has one. */
 struct gg_row {
 	uint32_t key;
@@ -143,6 +146,13 @@ GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_ques
  */
 GG_MUST_CHECK int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
                                 gg_pick_visit *visit, void *context, struct gg_error *error);
+
+/*
+ * Until when a sample's own process held it, which is what the rows of processes count: until it freed it,
+ * or ended (ret_is_kept).
+ */
+void gg_ask_holder(const struct gg_model *model, const struct gg_model_sample *sample,
+                   int64_t *ret_until_ns, bool *ret_is_kept);
 
 /*
  * What identifies a row to people and in another profile, such as "parse (libxml2.so.2)",

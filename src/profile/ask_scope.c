@@ -132,16 +132,29 @@ static bool is_in(const struct gg_scope *scope, uint32_t process, uint32_t stack
 }
 
 /* When a sample's own process held it. */
-static struct gg_block own_block(const struct gg_scope *scope, const struct gg_model_sample *sample)
+static struct gg_block block_of(const struct gg_model *model, const struct gg_model_sample *sample)
 {
-	const struct gg_process *processes = GG_ITEMS(scope->model, processes,
-	                                              const struct gg_process);
+	const struct gg_process *processes = GG_ITEMS(model, processes, const struct gg_process);
 	struct gg_block block = { sample->alloc_ns, sample->free_ns, true,
 		                  sample->free_ns == GG_TIME_NONE };
 
 	if (block.is_kept && sample->process != 0)
 		block.until_ns = processes[sample->process].end_ns;
 	return block;
+}
+
+static struct gg_block own_block(const struct gg_scope *scope, const struct gg_model_sample *sample)
+{
+	return block_of(scope->model, sample);
+}
+
+void gg_ask_holder(const struct gg_model *model, const struct gg_model_sample *sample,
+                   int64_t *ret_until_ns, bool *ret_is_kept)
+{
+	struct gg_block block = block_of(model, sample);
+
+	*ret_until_ns = block.until_ns;
+	*ret_is_kept = block.is_kept;
 }
 
 /* The holders of a block follow each other without a gap: who inherits it does so from a holder. */

@@ -2,7 +2,7 @@
 //
 // histogram - how large what is selected is, and how long it lived: bars in a natural order, without gaps.
 //
-//   sizesOf(selection, isFiltered)         [{ label, figure }], by powers of two
+//   sizesOf(selection)         [{ label, figure }], by powers of two
 //   lifetimesOf(profile, window, unit)     of what was allocated in the window, the last one never freed
 //
 // Lifetimes are in no cell of the tree: they are those of all functions (docs/PAGE_DATA.md, "lifetimes"), and the
@@ -10,7 +10,8 @@
 
 import { numberText, timeText } from './figure.js';
 import { gammaInterval, unseenBytes } from './interval.js';
-import { orderOf, rowsOf, sizeClassText } from './rows.js';
+import { sizeClassText } from './row_names.js';
+import { orderOf, rowsOf } from './rows.js';
 import { BYTES } from './tally.js';
 
 /**
@@ -32,17 +33,16 @@ function nothing(selection) {
 
 /**
  * @param {Selection} selection
- * @param {boolean} isFiltered
  * @returns {Bar[]}
  */
-export function sizesOf(selection, isFiltered) {
-	const rows = rowsOf(selection, 'size', isFiltered);
+export function sizesOf(selection) {
+	const rows = rowsOf(selection, 'size');
 	/** @type {Bar[]} */
 	const bars = [];
 	let before = -1;
 
 	for (const i of orderOf(rows, 'natural', false)) {
-		const upper = rows.key(i);
+		const upper = Number(rows.key(i));
 
 		for (let gap = Math.max(1, before * 2); before >= 0 && gap < upper; gap *= 2)
 			bars.push({ label: sizeClassText(gap), says: '', figure: nothing(selection) });

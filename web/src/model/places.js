@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// places - what is selected, added up by where it is (function, file, module) or by what it is (kind, size).
+// places - what is selected, added up by where it is (function, file, module), by what it is (kind, size), or by
+// who allocated it (thread, process, label).
 //
 //   const { keys, self, total, tally } = addPlaces(selection, 'function');
 //   self.value[row], total.samples[row], tally(row, 'total')
@@ -8,6 +9,7 @@
 // Sums come from those that the selection has by node; the tally of a row, which intervals are made of, is added
 // up from the row's cells when it is asked for: tables ask for the rows on the screen.  Pure.
 
+import { apartOf } from './select.js';
 import { Tallies } from './tally.js';
 
 /**
@@ -25,9 +27,9 @@ import { Tallies } from './tally.js';
  * @property {(row: number, side: 'self' | 'total') => Tallies} tally  of one row
  */
 
-/** The class of a size: sizes in (upper/2, upper]; 0: empty blocks. @param {number} size */
+/** The class of a size: sizes in (upper/2, upper]; 1: empty blocks, too. @param {number} size */
 export function sizeClassOf(size) {
-	return size < 1 ? 0 : 2 ** Math.ceil(Math.log2(size));
+	return size <= 1 ? 1 : 2 ** Math.ceil(Math.log2(size));
 }
 
 /** Numbers keys in the order in which they come. */
@@ -125,6 +127,23 @@ export function addPlaces(selection, by) {
 	};
 }
 
+/** By path: the nodes at which stacks end. @param {Selection} selection @returns {Groups} */
+export function addStacks(selection) {
+	const { self, selfSamples } = selection;
+	const nodes = Array.from(selfSamples.keys()).filter((node) => selfSamples[node] > 0);
+	const sums = {
+		value: Float64Array.from(nodes, (node) => self[node]),
+		samples: Float64Array.from(nodes, (node) => selfSamples[node]),
+	};
+
+	return {
+		keys: nodes,
+		self: sums,
+		total: sums,
+		tally: (row) => tallyOfNodes(selection, Uint32Array.of(nodes[row]), null),
+	};
+}
+
 /** The nodes of each row, by counting. @param {Uint32Array} rowOf @param {number} rowCount */
 function nodesByRow(rowOf, rowCount) {
 	/** @type {Uint32Array | null} */
@@ -167,12 +186,12 @@ function tallyOfNodes(selection, nodes, isOutermost) {
 		for (let cell = firstCell[node]; cell < last; cell++)
 			sums[cellClass[cell]] += weight[cell];
 	}
-	return tallyOfClasses(profile, sums);
+	return tallyOfClasses(selection, sums);
 }
 
-/** @param {Profile} profile @param {Float64Array} sums samples by class */
-function tallyOfClasses(profile, sums) {
-	const tally = new Tallies(1, Number(profile.meta.exposure_bytes) || 0);
+/** @param {Selection} selection @param {Float64Array} sums samples by class */
+function tallyOfClasses({ profile, exposure }, sums) {
+	const tally = new Tallies(1, exposure);
 
 	for (let of = 0; of < sums.length; of++)
 		if (sums[of] > 0)
@@ -191,8 +210,21 @@ function classSums(selection) {
 }
 
 /**
+ * The key of a class, by what it is.
+ *
+ * @param {Profile} profile
+ * @param {'kind' | 'size' | 'heap' | 'type'} by
+ * @returns {(of: number) => number}
+ */
+function classKey({ classes, data }, by) {
+	if (by === 'size')
+		return (of) => (data.classes?.upper ? classes.upper[of] : sizeClassOf(classes.size[of]));
+	return by === 'kind' ? (of) => classes.kind[of] : (of) => Number(data.kind_parts?.[by]?.[classes.kind[of]]) || 0;
+}
+
+/**
  * @param {Selection} selection
- * @param {'kind' | 'size'} by
+ * @param {'kind' | 'size' | 'heap' | 'type'} by
  * @returns {Groups}
  */
 export function addClasses(selection, by) {
@@ -200,8 +232,8 @@ export function addClasses(selection, by) {
 	const { classes } = profile;
 	const keys = new Keys();
 	const sums = classSums(selection);
-	const rowOf = Array.from(sums, (_, of) =>
-		keys.row(by === 'size' ? sizeClassOf(classes.size[of]) : classes.kind[of]));
+	const keyOf = classKey(profile, by);
+	const rowOf = Array.from(sums, (_, of) => keys.row(keyOf(of)));
 	const self = { value: new Float64Array(keys.list.length), samples: new Float64Array(keys.list.length) };
 
 	sums.forEach((samples, of) => {
@@ -212,11 +244,69 @@ export function addClasses(selection, by) {
 		keys: keys.list,
 		self,
 		total: self,
-		tally: (row) => tallyOfClasses(profile, sums.map((samples, of) => (rowOf[of] === row ? samples : 0))),
+		tally: (row) => tallyOfClasses(selection, sums.map((samples, of) => (rowOf[of] === row ? samples : 0))),
+	};
+}
+
+/**
+ * The row of each owner: keys are numbers of threads, of processes, or of a label's values.
+ *
+ * @param {Profile} profile
+ * @param {string} by 'thread', 'process', or the key of a label
+ * @returns {(owner: number) => number}
+ */
+function ownerKey({ owners }, by) {
+	const { processCount, threadProcess } = owners;
+	/** @param {number} owner */
+	const processOf = (owner) => (owner < processCount ? owner : threadProcess[owner - processCount]);
+
+	if (by === 'thread')
+		return (owner) => Math.max(0, owner - processCount);
+	if (by === 'process')
+		return processOf;
+	const label = owners.labels.find(({ key }) => `label:${key}` === by);
+
+	return (owner) => label?.value[processOf(owner)] ?? 0;
+}
+
+/**
+ * By who allocated it.  What processes share counts for each that held it, as in reports.
+ *
+ * @param {Selection} selection
+ * @param {string} by 'thread', 'process' or 'label:KEY'
+ * @returns {Groups}
+ */
+export function addOwners(selection, by) {
+	const { profile, unit } = selection;
+	const { cellCount, cellClass, cellOwner, owners, classes } = profile;
+	const { weight } = by === 'thread' ? selection : apartOf(selection);
+	const keys = new Keys();
+	const keyOf = ownerKey(profile, by);
+	const rowOf = Array.from({ length: owners.processCount + owners.tid.length }, (_, owner) => keys.row(keyOf(owner)));
+	const self = { value: new Float64Array(keys.list.length), samples: new Float64Array(keys.list.length) };
+
+	for (let cell = 0; cell < cellCount; cell++) {
+		const row = rowOf[cellOwner[cell]];
+
+		self.value[row] += weight[cell] * classes[unit][cellClass[cell]];
+		self.samples[row] += weight[cell];
+	}
+	return {
+		keys: keys.list,
+		self,
+		total: self,
+		tally: (row) => {
+			const sums = new Float64Array(classes.size.length);
+
+			for (let cell = 0; cell < cellCount; cell++)
+				if (rowOf[cellOwner[cell]] === row)
+					sums[cellClass[cell]] += weight[cell];
+			return tallyOfClasses(selection, sums);
+		},
 	};
 }
 
 /** All that is selected. @param {Selection} selection */
 export function tallyOfAll(selection) {
-	return tallyOfClasses(selection.profile, classSums(selection));
+	return tallyOfClasses(selection, classSums(selection));
 }

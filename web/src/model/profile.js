@@ -39,7 +39,29 @@
  * @property {Float64Array} edges    of the time bins, ns
  * @property {number} binCount
  * @property {number | null} peakEdge
+ * @property {Uint32Array} cellOwner  a process, or, from processCount on, a thread
+ * @property {Uint8Array} cellBrief   of the lives that may be called temporary so many, the longest, hold its own
+ * @property {Uint8Array} cellShare   SHARE_...
+ * @property {boolean} hasHeld        it is known who held what was shared
+ * @property {number[]} briefNs       lives that may be called temporary, ascending
+ * @property {Owners} owners
+ *
+ * @typedef {object} Owners           who allocated; number 0 is unknown
+ * @property {'threads' | 'processes' | 'none'} kept   what cells know
+ * @property {number} processCount
+ * @property {number[]} pid           of processes
+ * @property {string[]} processName
+ * @property {number[]} exposure      the sampling interval that each was exposed to, bytes
+ * @property {number[]} tid           of threads
+ * @property {string[]} threadName
+ * @property {Uint32Array} threadProcess
+ * @property {{ key: string, values: string[], value: Uint32Array }[]} labels  value: 1 + number of the text, of each
+ *                                    process; 0: none
  */
+
+/** A block that several processes have held is one cell, and one for each that held it. */
+export const SHARE_BLOCK = 1;
+export const SHARE_HELD = 2;
 
 /** @param {Json | undefined} columns @param {string} name @param {number} length */
 function column(columns, name, length) {
@@ -114,7 +136,10 @@ export function makeProfile(data) {
 	const classCount = lengthOf(data.classes, 'size');
 	const edges = column(data.times, 'edges_ns', Math.max(2, lengthOf(data.times, 'edges_ns')));
 	const binCount = edges.length - 1;
-	const cells = spread(data.cells, cellCount, nodeCount, classCount, binCount);
+	const owners = ownersOf(data, strings);
+	const heldCount = lengthOf(data.held, 'node_delta');
+	const cells = spread(withHeld(data, cellCount, heldCount), cellCount + heldCount, nodeCount, classCount, binCount);
+	const ownerCount = owners.processCount + owners.tid.length;
 
 	return {
 		data,
@@ -130,8 +155,12 @@ export function makeProfile(data) {
 		parent,
 		end,
 		folded: numbers(column(data.nodes, 'folded', nodeCount), 2 ** 32),
-		cellCount,
+		cellCount: cellCount + heldCount,
 		...cells,
+		cellOwner: numbers(cells.cellOwner, ownerCount),
+		hasHeld: heldCount > 0,
+		briefNs: Array.from(column(data, 'brief_ns', lengthOf(data, 'brief_ns'))),
+		owners,
 		classes: Object.fromEntries(
 			CLASS_COLUMNS.map((name) => [name, column(data.classes, name, Math.max(1, classCount))]),
 		),
@@ -143,7 +172,7 @@ export function makeProfile(data) {
 
 const CLASS_COLUMNS = [
 	'size', 'sure', 'bytes', 'count', 'bytes_variance', 'count_variance', 'bytes_skew', 'count_skew',
-	'reserve_bytes', 'reserve_count', 'per_byte', 'bytes_slack', 'count_slack', 'unknown', 'kind',
+	'reserve_bytes', 'reserve_count', 'per_byte', 'bytes_slack', 'count_slack', 'unknown', 'kind', 'upper',
 ];
 
 /**
@@ -155,6 +184,8 @@ const CLASS_COLUMNS = [
  */
 function spread(source, cellCount, nodeCount, classCount, binCount) {
 	const cellNode = column(source, 'node_delta', cellCount);
+	const brief = column(source, 'brief', cellCount);
+	const share = column(source, 'share', cellCount);
 	const born = column(source, 'born', cellCount);
 	const gone = column(source, 'gone', cellCount);
 	const inherited = new Uint8Array(cellCount);
@@ -187,6 +218,75 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 		goneBin: numbers(gone, binCount + 1),
 		kept,
 		firstCell,
+		cellOwner: column(source, 'owner', cellCount),
+		cellBrief: Uint8Array.from(brief),
+		cellShare: Uint8Array.from(share),
+	};
+}
+
+const CELL_COLUMNS = ['node_delta', 'class', 'born', 'gone', 'n', 'owner', 'brief', 'share'];
+
+/**
+ * Cells, and what processes held of shared blocks as cells of their own, by node.
+ *
+ * @param {Json} data
+ * @param {number} cellCount
+ * @param {number} heldCount
+ */
+function withHeld({ cells, held }, cellCount, heldCount) {
+	if (heldCount === 0)
+		return cells;
+	/** @param {Json} columns @param {number} length */
+	const nodesOf = (columns, length) => {
+		let node = 0;
+
+		return column(columns, 'node_delta', length).map((delta) => (node += delta));
+	};
+	const nodes = [nodesOf(cells, cellCount), nodesOf(held, heldCount)];
+	const lists = CELL_COLUMNS.map((name) => [column(cells, name, cellCount), column(held, name, heldCount)]);
+	const made = CELL_COLUMNS.map(() => new Array(cellCount + heldCount));
+	let node = 0;
+
+	for (let at = 0, own = 0, shared = 0; at < cellCount + heldCount; at++) {
+		const of = own < cellCount && !(shared < heldCount && nodes[1][shared] < nodes[0][own]) ? 0 : 1;
+		const from = of === 0 ? own++ : shared++;
+
+		lists.forEach((list, i) => {
+			made[i][at] = list[of][from];
+		});
+		made[0][at] = nodes[of][from] - node;
+		node = nodes[of][from];
+	}
+	return Object.fromEntries(CELL_COLUMNS.map((name, i) => [name, made[i]]));
+}
+
+/** @param {Json} data @param {string[]} strings @returns {Owners} */
+function ownersOf({ processes, threads, labels, folds }, strings) {
+	const processCount = Math.max(1, lengthOf(processes, 'pid'));
+	const threadCount = Math.max(1, lengthOf(threads, 'tid'));
+	/** @param {Json | undefined} columns @param {number} length */
+	const names = (columns, length) => Array.from(column(columns, 'name', length), (number) => strings[number] ?? '');
+	/** @type {Json[]} */
+	const keys = Array.isArray(labels) ? labels : [];
+
+	return {
+		kept: processes === undefined ? 'none' : folds?.owners === 'processes' ? 'processes' : 'threads',
+		processCount,
+		pid: Array.from(column(processes, 'pid', processCount)),
+		processName: names(processes, processCount),
+		exposure: Array.from(column(processes, 'exposure_bytes', processCount)),
+		tid: Array.from(column(threads, 'tid', threadCount)),
+		threadName: names(threads, threadCount),
+		threadProcess: numbers(column(threads, 'process', threadCount), processCount),
+		labels: keys.map(({ key, values, value }) => {
+			const texts = (Array.isArray(values) ? values : []).map(String);
+
+			return {
+				key: String(key),
+				values: texts,
+				value: numbers(column({ value }, 'value', processCount), texts.length + 1),
+			};
+		}),
 	};
 }
 

@@ -9,7 +9,23 @@
 // Windows end at the edges of time bins, so they are moved to the nearest (edgeOf).  The rules are those of
 // docs/PAGE_DATA.md, "cells".  Cost: one pass over cells and nodes.  Pure.
 
+import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
+
 /** @typedef {import('./profile.js').Profile} Profile */
+
+/**
+ * What is asked for: the part of the state that selects.
+ *
+ * @typedef {object} Question
+ * @property {string} metric
+ * @property {'bytes' | 'count'} unit
+ * @property {number | null} from
+ * @property {number | null} to
+ * @property {string[]} hide
+ * @property {string[]} focus
+ * @property {string} [who]       only of this process ("4711") or thread ("4711/4712"); "": of all
+ * @property {number} [within]    the longest life of what is temporary, ns
+ */
 
 /**
  * @typedef {object} Selection
@@ -18,6 +34,8 @@
  * @property {string} metric
  * @property {number} fromEdge
  * @property {number} toEdge
+ * @property {Question} question
+ * @property {number} exposure             the sampling interval that it was exposed to, bytes
  * @property {Float64Array} weight         of a cell: its samples, 0 where it is not selected
  * @property {Float64Array} self           estimates by node, in the unit
  * @property {Float64Array} selfVariance
@@ -52,35 +70,126 @@ export function edgeOf(profile, time, fallback) {
 	return low > 0 && time - edges[low - 1] < edges[low] - time ? low - 1 : low;
 }
 
+/** How many of the lives that may be temporary are longer than that. @param {Profile} p @param {number} [within] */
+function briefFrom({ briefNs }, within) {
+	const at = briefNs.findIndex((ns) => ns === within);
+
+	return Math.max(1, briefNs.length - Math.max(0, at));
+}
+
 /**
- * Is the cell part of the metric in the window of edges [from, to]?
+ * Is the cell part of the metric in the window of edges [from, to]?  What several processes have held counts
+ * once; apart: once for each that held it, in its own time.
  *
  * @param {Profile} p
  * @param {string} metric
  * @param {number} from
  * @param {number} to
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number }} [how]
  * @returns {(cell: number) => boolean}
  */
-export function membership(p, metric, from, to) {
-	const { bornBin, goneBin, kept, inherited, binCount } = p;
-	/** @param {number} cell @param {number} edge */
-	const liveAt = (cell, edge) =>
-		edge >= binCount ? kept[cell] === 1 : bornBin[cell] < edge && goneBin[cell] >= edge;
-	/** @param {number} cell */
-	const allocated = (cell) => !inherited[cell] && bornBin[cell] >= from && bornBin[cell] < to;
+export function membership(p, metric, from, to, { apart = false, ofSome = false, within } = {}) {
+	const { bornBin, goneBin, kept, inherited, binCount, cellShare, cellBrief } = p;
+	// A block was freed when the process that allocated it did so.
+	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
+	const brief = briefFrom(p, within);
+	const isIn = belongs();
 
-	switch (metric) {
-	case 'allocated':
-		return allocated;
-	case 'kept':
-		return (cell) => allocated(cell) && liveAt(cell, to);
-	case 'freed':
-		return (cell) => !kept[cell] && goneBin[cell] >= from && goneBin[cell] < to;
-	case 'peak':
-		return (cell) => liveAt(cell, p.peakEdge ?? binCount);
-	default:
-		return (cell) => liveAt(cell, to);
+	return (cell) => cellShare[cell] !== other && isIn(cell);
+
+	/** @returns {(cell: number) => boolean} */
+	function belongs() {
+		/** @param {number} cell @param {number} edge */
+		const liveAt = (cell, edge) =>
+			edge >= binCount ? kept[cell] === 1 : bornBin[cell] < edge && goneBin[cell] >= edge;
+		/** @param {number} cell */
+		const allocated = (cell) => !inherited[cell] && bornBin[cell] >= from && bornBin[cell] < to;
+
+		switch (metric) {
+		case 'allocated':
+			return allocated;
+		case 'kept':
+			return (cell) => allocated(cell) && liveAt(cell, to);
+		case 'temporary':
+			return (cell) => cellBrief[cell] >= brief && allocated(cell);
+		case 'freed':
+			return (cell) =>
+				!kept[cell] && (ofSome || !inherited[cell]) && goneBin[cell] >= from && goneBin[cell] < to;
+		case 'peak':
+			return (cell) => liveAt(cell, p.peakEdge ?? binCount);
+		default:
+			return (cell) => liveAt(cell, to);
+		}
 	}
+}
+
+/**
+ * Which owners are meant, and what they were exposed to; null: all.
+ *
+ * @param {Profile} profile
+ * @param {string} [who]
+ */
+function ownersIn({ owners, meta }, who) {
+	const { processCount, pid, tid, threadProcess, exposure } = owners;
+
+	if (!who)
+		return null;
+	const isIn = new Uint8Array(processCount + tid.length);
+	const exposures = [];
+
+	for (let owner = 0; owner < isIn.length; owner++) {
+		const thread = Math.max(0, owner - processCount);
+		const process = owner < processCount ? owner : threadProcess[thread];
+
+		if (who === String(pid[process]) || (thread > 0 && who === `${pid[process]}/${tid[thread]}`)) {
+			isIn[owner] = 1;
+			exposures.push(exposure[process]);
+		}
+	}
+	return { isIn, exposure: exposures.length > 0 ? Math.max(...exposures) : Number(meta.exposure_bytes) || 0 };
+}
+
+/**
+ * Samples of each cell that are selected.  apart: as membership() has it.
+ *
+ * @param {Profile} profile
+ * @param {Question} question
+ * @param {boolean} apart
+ */
+function weigh(profile, question, apart) {
+	const { cellCount, cellNode, cellSamples, cellOwner } = profile;
+	const { metric, hide, focus, within } = question;
+	const owners = ownersIn(profile, question.who);
+	const fromEdge = edgeOf(profile, question.from, 0);
+	const toEdge = edgeOf(profile, question.to, profile.binCount);
+	const belongs = membership(profile, metric, fromEdge, toEdge, { apart, ofSome: owners !== null, within });
+	const hidden = hide.length ? under(profile, (frame) => hide.includes(profile.names[frame])) : null;
+	const focused = focus.map((name) => under(profile, (frame) => profile.names[frame] === name));
+	const weight = new Float64Array(cellCount);
+
+	for (let cell = 0; cell < cellCount; cell++) {
+		const node = cellNode[cell];
+
+		if (!belongs(cell) || hidden?.[node] || focused.some((inside) => !inside[node]))
+			continue;
+		if (owners === null || owners.isIn[cellOwner[cell]])
+			weight[cell] = cellSamples[cell];
+	}
+	return { weight, fromEdge, toEdge, exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0) };
+}
+
+/**
+ * The same selection, but for what processes share: it counts for each of them.
+ *
+ * @param {Selection} selection
+ * @returns {Selection}
+ */
+export function apartOf(selection) {
+	const { profile, question, metric } = selection;
+
+	if (!profile.hasHeld || (metric !== 'live' && metric !== 'peak'))
+		return selection;
+	return { ...selection, weight: weigh(profile, question, true).weight };
 }
 
 /**
@@ -103,28 +212,23 @@ export function under(profile, matches) {
 
 /**
  * @param {Profile} profile
- * @param {{ metric: string, unit: 'bytes' | 'count', from: number | null, to: number | null,
- *           hide: string[], focus: string[] }} state
+ * @param {Question} question
  * @returns {Selection}
  */
-export function select(profile, state) {
-	const { cellCount, cellNode, cellClass, cellSamples, nodeCount, parent } = profile;
-	const fromEdge = edgeOf(profile, state.from, 0);
-	const toEdge = edgeOf(profile, state.to, profile.binCount);
-	const belongs = membership(profile, state.metric, fromEdge, toEdge);
-	const value = profile.classes[state.unit];
-	const variance = profile.classes[`${state.unit}_variance`];
-	const hidden = state.hide.length
-		? under(profile, (frame) => state.hide.includes(profile.names[frame]))
-		: null;
-	const focused = state.focus.map((name) => under(profile, (frame) => profile.names[frame] === name));
+export function select(profile, question) {
+	const { cellCount, cellNode, cellClass, nodeCount, parent } = profile;
+	const { weight, fromEdge, toEdge, exposure } = weigh(profile, question, false);
+	const value = profile.classes[question.unit];
+	const variance = profile.classes[`${question.unit}_variance`];
 	const selection = {
 		profile,
-		unit: state.unit,
-		metric: state.metric,
+		question,
+		unit: question.unit,
+		metric: question.metric,
 		fromEdge,
 		toEdge,
-		weight: new Float64Array(cellCount),
+		exposure,
+		weight,
 		self: new Float64Array(nodeCount),
 		selfVariance: new Float64Array(nodeCount),
 		selfSamples: new Float64Array(nodeCount),
@@ -136,11 +240,10 @@ export function select(profile, state) {
 
 	for (let cell = 0; cell < cellCount; cell++) {
 		const node = cellNode[cell];
-		const samples = cellSamples[cell];
+		const samples = weight[cell];
 
-		if (!belongs(cell) || hidden?.[node] || focused.some((inside) => !inside[node]))
+		if (samples === 0)
 			continue;
-		selection.weight[cell] = samples;
 		self[node] += samples * value[cellClass[cell]];
 		selfVariance[node] += samples * variance[cellClass[cell]];
 		selfSamples[node] += samples;

@@ -19,6 +19,8 @@
  * @property {string} search        what is highlighted: a part of names, or /a regular expression/
  * @property {string[]} hide        stacks with one of these functions are left out
  * @property {string[]} focus       only stacks with each of these
+ * @property {string} who           only this process ("4711") or thread ("4711/4712"); "": all
+ * @property {number} within        the longest life of what is temporary, ns
  * @property {Theme} theme
  * @property {boolean} inverted     flame: callers on top, from who asked for the memory on
  * @property {boolean} flame       flame: the root at the bottom, else on top
@@ -41,7 +43,7 @@ export const METRIC_TEXTS = {
 	kept: { title: 'Kept', says: 'allocated in the window and still live at its end' },
 	allocated: { title: 'Allocated', says: 'allocated in the window, freed or not' },
 	freed: { title: 'Freed', says: 'freed in the window' },
-	temporary: { title: 'Temporary', says: 'allocated and freed again within 1 ms' },
+	temporary: { title: 'Temporary', says: 'allocated in the window, and freed very soon' },
 };
 
 /** @type {Readonly<State>} */
@@ -54,6 +56,8 @@ export const DEFAULTS = Object.freeze({
 	search: '',
 	hide: [],
 	focus: [],
+	who: '',
+	within: 1e6,
 	theme: 'auto',
 	inverted: false,
 	flame: false,
@@ -96,6 +100,8 @@ export function readState(hash, defaults = DEFAULTS) {
 		} else if (name === 'from' || name === 'to') {
 			const seconds = raw === '' ? NaN : Number(raw);
 			state[name] = Number.isFinite(seconds) ? Math.round(seconds * 1e9) : null;
+		} else if (typeof fallback === 'number') {
+			state[name] = Number(raw) > 0 ? Math.round(Number(raw) * 1e9) : fallback;
 		} else if (typeof fallback === 'boolean') {
 			state[name] = raw === '1';
 		} else if (!CHOICES[name] || CHOICES[name].includes(raw)) {
@@ -126,7 +132,7 @@ export function writeState(state, defaults = DEFAULTS) {
 			if (value.length > 0)
 				parts.push(`${name}=${value.map(encode).join(';')}`);
 		} else if (value !== fallback) {
-			if (name === 'from' || name === 'to')
+			if (typeof value === 'number')
 				parts.push(`${name}=${value / 1e9}`);
 			else
 				parts.push(`${name}=${typeof value === 'boolean' ? 1 : encode(value)}`);

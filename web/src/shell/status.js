@@ -39,6 +39,26 @@ function drawCompared(host, { profile, state }) {
 			element('b', {}, figureText(figureOfTriple(diff.total?.after), diff.quantity)), `, ${samplesText(diff.samplesAfter)}`));
 }
 
+/** "within 1 ms, ": what is called temporary. @param {Store} store */
+function withinText({ state, profile }) {
+	const within = profile.briefNs.includes(state.within) ? state.within : profile.briefNs[0];
+
+	return state.metric === 'temporary' ? `(freed within ${timeText(within)}) ` : '';
+}
+
+/** "process 4711 nginx": whom the state means. @param {Store} store */
+function whoText({ state, profile }) {
+	const [pid, tid] = state.who.split('/');
+	const { owners } = profile;
+	const thread = owners.tid.findIndex((of, i) =>
+		String(of) === tid && String(owners.pid[owners.threadProcess[i]]) === pid);
+	const process = owners.pid.findIndex((of) => String(of) === pid);
+
+	if (tid !== undefined)
+		return `thread ${tid} ${owners.threadName[thread] ?? ''}`.trim();
+	return `process ${pid} ${owners.processName[process] ?? ''}`.trim();
+}
+
 /** @param {HTMLElement} host @param {Store} store */
 export function drawStatus(host, store) {
 	const { state, profile } = store;
@@ -57,7 +77,7 @@ export function drawStatus(host, store) {
 		element(
 			'span',
 			{ class: 'selected', title: METRIC_TEXTS[state.metric].says },
-			`${METRIC_TEXTS[state.metric].title} ${windowText(store)}: `,
+			`${METRIC_TEXTS[state.metric].title} ${withinText(store)}${windowText(store)}: `,
 			element('b', {}, figureText(figure, quantity)),
 			`, ${samplesText(selection.totalSamples[0])}`,
 		),
@@ -109,6 +129,7 @@ function chips(store) {
 	return [
 		...state.hide.map((name) => chip('without', name, () => store.set({ hide: state.hide.filter((other) => other !== name) }))),
 		...state.focus.map((name) => chip('only', name, () => store.set({ focus: state.focus.filter((other) => other !== name) }))),
+		state.who !== '' ? chip('only', whoText(store), () => store.set({ who: '' })) : null,
 		state.from !== null || state.to !== null
 			? chip('window', rangeText(store), () => store.set({ from: null, to: null }))
 			: null,

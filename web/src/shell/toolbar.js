@@ -2,6 +2,7 @@
 //
 // toolbar - tabs, metric, unit and search: how the state is changed by hand.
 
+import { timeText } from '../model/figure.js';
 import { element, fill } from './dom.js';
 import { diffMetric, isComparing } from '../model/diff.js';
 import { METRICS, METRIC_TEXTS } from './state.js';
@@ -48,10 +49,10 @@ export function metricsOf({ profile, state }) {
 	return METRICS.filter((metric) => {
 		if (isComparing(profile, state))
 			return metric in data.diff;
-		if (metric === 'temporary')
-			return false;
 		if (metric === 'peak')
 			return peakEdge !== null;
+		if (metric === 'temporary')
+			return meta.has_history !== false && profile.briefNs.length > 0;
 		return meta.has_history !== false || metric === 'live' || metric === 'allocated';
 	});
 }
@@ -75,6 +76,12 @@ export function makeToolbar(store, viewsOf) {
 		],
 		(value) => store.set({ unit: /** @type {'bytes' | 'count'} */ (value) }),
 	);
+	const within = element('select', {
+		'aria-label': 'Temporary: freed within',
+		title: 'the longest life of what is called temporary',
+		onchange: () => store.set({ within: Number(within.value) }),
+	});
+	const brief = element('label', { class: 'within' }, 'within ', within);
 	const search = element('input', {
 		type: 'search',
 		placeholder: 'Search  /',
@@ -88,7 +95,7 @@ export function makeToolbar(store, viewsOf) {
 		'div',
 		{ class: 'toolbar' },
 		tabs,
-		element('div', { class: 'choices' }, metric.group, unit.group, element('div', { class: 'search' }, search)),
+		element('div', { class: 'choices' }, metric.group, brief, unit.group, element('div', { class: 'search' }, search)),
 	);
 
 	function drawTabs() {
@@ -109,6 +116,16 @@ export function makeToolbar(store, viewsOf) {
 		);
 	}
 
+	function drawWithin() {
+		const { briefNs } = store.profile;
+		const { within: chosen } = store.state;
+
+		brief.hidden = store.state.metric !== 'temporary' || isComparing(store.profile, store.state); // which knows 1 ms alone
+		fill(within, briefNs.map((ns) =>
+			element('option', { value: String(ns), selected: ns === (briefNs.includes(chosen) ? chosen : briefNs[0]) },
+				timeText(ns))));
+	}
+
 	return {
 		bar,
 		search,
@@ -120,6 +137,8 @@ export function makeToolbar(store, viewsOf) {
 				drawTabs();
 			metric.show(shownMetric(store), (name) => has.includes(/** @type {any} */ (name)));
 			unit.show(store.state.unit);
+			if (changed.has('metric') || changed.has('within') || changed.has('profile') || changed.has('view'))
+				drawWithin();
 			if (search.value !== store.state.search)
 				search.value = store.state.search;
 		},

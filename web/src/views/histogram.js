@@ -58,8 +58,8 @@ export const sizesView = {
 			update(changed) {
 				if (!altersSelection(changed))
 					return;
-				const { metric, unit, hide, focus } = store.state;
-				const bars = sizesOf(store.selection(), hide.length > 0 || focus.length > 0);
+				const { metric, unit } = store.state;
+				const bars = sizesOf(store.selection());
 
 				fill(host,
 					element('p', { class: 'view-says' },

@@ -2,11 +2,14 @@
 //
 // table - what is selected, by function, file, module and so on: sortable, each figure with its error.
 //
-// A click on a function opens its sandwich; Enter does the same, o and h keep and hide.  `extra` of the state has
-// the grouping and the order, "module,total,d".
+// A click on a function or a line opens the sandwich of its function, on a stack its place in the graph, on a process or
+// a thread shows that one alone; Enter does the same, o and h keep and hide.  `extra` of the state has the grouping and the
+// order, "module,total,d".
 
 import { BYTES, COUNT } from '../model/tally.js';
-import { GROUPING_TITLES, groupingsOf, orderOf, rowsOf } from '../model/rows.js';
+import { pathOf } from '../model/profile.js';
+import { groupingTitle, groupingsOf } from '../model/row_names.js';
+import { orderOf, rowsOf } from '../model/rows.js';
 import { matcher } from '../model/search.js';
 import { element, fill } from '../shell/dom.js';
 import { altersSelection } from '../shell/store.js';
@@ -16,7 +19,7 @@ import { makeList } from './virtual.js';
 
 /**
  * @typedef {import('../shell/store.js').Store} Store
- * @typedef {import('../model/rows.js').Grouping} Grouping
+ * @typedef {import('../model/row_names.js').Grouping} Grouping
  * @typedef {import('../model/rows.js').Rows} Rows
  * @typedef {'name' | 'self' | 'total' | 'samples'} Column
  */
@@ -25,12 +28,18 @@ const ROW_HEIGHT = 34;
 /** @type {Column[]} */
 const COLUMNS = ['name', 'self', 'total', 'samples'];
 
+/** Keys of labels may have commas. @param {string} by */
+const encode = (by) => by.replace(/[%,]/g, encodeURIComponent);
+
+/** @param {string} text */
+const decode = (text) => text.replace(/%2C/g, ',').replace(/%25/g, '%');
+
 /**
  * @param {Store} store
  * @returns {{ by: Grouping, column: Column, descending: boolean }}
  */
 function choiceOf(store) {
-	const [by, column, direction] = store.state.extra.split(',');
+	const [by, column, direction] = store.state.extra.split(',').map(decode);
 	const groupings = groupingsOf(store.profile);
 
 	return {
@@ -66,7 +75,7 @@ export const tableView = {
 			const descending = patch.column === undefined ? now.descending
 				: patch.column === now.column ? !now.descending : patch.column !== 'name';
 
-			store.set({ extra: `${patch.by ?? now.by},${column},${descending ? 'd' : 'a'}` });
+			store.set({ extra: `${encode(patch.by ?? now.by)},${column},${descending ? 'd' : 'a'}` });
 		}
 
 		/** @param {Column} column @param {string} title */
@@ -90,18 +99,18 @@ export const tableView = {
 			const { by, column } = choiceOf(store);
 
 			fill(groupings, groupingsOf(store.profile).map((name) =>
-				element('option', { value: name, selected: name === by }, GROUPING_TITLES[name].toLowerCase())));
+				element('option', { value: name, selected: name === by }, titleInText(name))));
 			table.className = `table sorted-${column}${rows.hasTotal ? '' : ' no-total'}`;
-			fill(head, heading('name', GROUPING_TITLES[by]), heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
+			fill(head, heading('name', groupingTitle(by)), heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
 				rows.hasTotal && heading('total', 'Total'), heading('samples', 'Samples'));
 		}
 
 		function compute() {
 			const { by, column, descending } = choiceOf(store);
-			const { hide, focus, search } = store.state;
+			const { search } = store.state;
 			const isWanted = matcher(search);
 
-			rows = rowsOf(store.selection(), by, hide.length > 0 || focus.length > 0);
+			rows = rowsOf(store.selection(), by);
 			order = orderOf(rows, column === 'total' && !rows.hasTotal ? 'self' : column, descending,
 				isWanted ?? undefined);
 			most = mostOf([rows.all]);
@@ -109,19 +118,13 @@ export const tableView = {
 			fill(says,
 				`${order.length}${order.length < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
 				rows.isWholeRun && element('span', { class: 'warn' }, wholeRunText(by)),
-				by === 'function' && ' · click: callers and callees');
+				CLICKS[by] && ` · click: ${CLICKS[by]}`);
 		}
 
-		/** Lines, threads and processes are known of the whole run alone. @param {Grouping} by */
+		/** Of this page's cells nobody knows. @param {Grouping} by */
 		function wholeRunText(by) {
-			const { metric, hide, focus } = store.state;
-			const isOther = rows.metric !== metric && !(rows.metric === 'peak' && metric === 'live');
-			const isPart = isBrushed(store) && metric !== 'peak' && rows.metric !== 'peak';
-
-			if (by === 'function' || !(isOther || isPart || hide.length > 0 || focus.length > 0))
-				return '';
-			return ` · of all that ${rows.metric === 'live' ? 'was live at the end' : rows.metric === 'peak' ? 'was live at the peak'
-				: 'was allocated'}, in the whole run: more is not known by ${GROUPING_TITLES[by].toLowerCase()}`;
+			return ` · of all that ${rows.metric === 'live' ? 'was live at the end' : 'was allocated'}, in the whole run: ` +
+				`this page had no room to know more by ${titleInText(by)}`;
 		}
 
 		/** @param {number} at position in the order */
@@ -134,7 +137,7 @@ export const tableView = {
 
 			return element(
 				'div',
-				{ class: `row${rows.frame(i) > 0 ? ' link' : ''}`, role: 'row' },
+				{ class: `row${isLink(i) ? ' link' : ''}`, role: 'row' },
 				element('span', { class: 'cell name', role: 'cell', title: detail ? `${label}\n${detail}` : label },
 					element('span', { class: 'label' }, label),
 					detail && element('span', { class: 'detail' }, detail)),
@@ -146,11 +149,23 @@ export const tableView = {
 
 		/** @param {number} at */
 		function open(at) {
-			const frame = at < order.length ? rows.frame(order[at]) : 0;
+			if (at >= order.length || !isLink(order[at]))
+				return false;
+			const i = order[at];
 
-			if (frame > 0)
-				store.set({ view: 'flame', sandwich: store.profile.names[frame] });
-			return frame > 0;
+			if (rows.who(i) !== '')
+				store.set({ who: rows.who(i) === store.state.who ? '' : rows.who(i) });
+			else if (rows.by === 'stack')
+				store.set({ view: 'flame', inverted: false, sandwich: '',
+					zoom: pathOf(store.profile, Number(rows.key(i))).map((frame) => store.profile.names[frame]) });
+			else
+				store.set({ view: 'flame', sandwich: store.profile.names[rows.frame(i)] });
+			return true;
+		}
+
+		/** @param {number} i */
+		function isLink(i) {
+			return rows.frame(i) > 0 || rows.who(i) !== '' || rows.by === 'stack';
 		}
 
 		/** @param {KeyboardEvent} event */
@@ -184,10 +199,19 @@ export const tableView = {
 	},
 };
 
-/** @param {Store} store */
-function isBrushed(store) {
-	return store.state.from !== null || store.state.to !== null;
+/** @param {Grouping} by */
+function titleInText(by) {
+	return by.startsWith('label:') ? groupingTitle(by).replace('Label', 'label') : groupingTitle(by).toLowerCase();
 }
+
+/** What a click on a row does. @type {Record<Grouping, string>} */
+const CLICKS = {
+	function: 'callers and callees',
+	line: 'callers and callees of its function',
+	stack: 'where it is in the graph',
+	thread: 'that one alone, in all views',
+	process: 'that one alone, in all views',
+};
 
 /** @param {Store} store */
 function emptyText(store) {

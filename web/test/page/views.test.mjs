@@ -173,10 +173,14 @@ test('the table groups, filters, and leads to callers and callees', async () => 
 	assert.match(await firstRow(page), /made.*\/usr\/bin\/made/s);
 	await page.selectOption('.table-head select', 'thread');
 	assert.match(await firstRow(page), /thread 4711 of 4711/);
-	assert.doesNotMatch(await page.textContent('.table-head'), /not known/);
-	await page.locator('.switch button', { hasText: 'Freed' }).click();
-	assert.match(await page.textContent('.table-head'), /of all that was allocated, in the whole run: more is not known by thread/);
-	await page.locator('.switch button', { hasText: 'Allocated' }).click();
+	assert.match(await page.textContent('.table-head'), /^by .*2 rows/);
+	assert.doesNotMatch(await page.textContent('.table-head'), /no room/);
+	await page.locator('.rows .row', { hasText: 'thread 4712 of 4712' }).click();
+	assert.match(await page.textContent('.status'), /only thread 4712/);
+	assert.match(await tab.hash(), /who=4712\/4712/);
+	assert.match(await page.textContent('.table-head'), /1 row/);
+	await page.locator('.chip').click();
+	assert.match(await page.textContent('.table-head'), /2 rows/);
 	await page.selectOption('.table-head select', 'function');
 	await page.keyboard.press('Escape');
 	await page.locator('.search input').fill('parse');
@@ -188,6 +192,19 @@ test('the table groups, filters, and leads to callers and callees', async () => 
 	await page.keyboard.press('Enter');
 	assert.match(await tab.hash(), /sandwich=parse_/);
 	await tab.close();
+});
+
+test('temporary memory is what was freed soon, and how soon can be chosen', async () => {
+	const tab = await open({ hash: 'view=table&metric=temporary' });
+	const { page } = tab;
+
+	assert.match(await page.textContent('.status'), /Temporary \(freed within 1\.00 ms\) in the whole run: 440 MiB/);
+	await page.selectOption('.within select', { label: '10.0 ms' });
+	assert.match(await page.textContent('.status'), /freed within 10\.0 ms\)/);
+	assert.match(await tab.hash(), /within=0\.01/);
+	await page.locator('.switch button', { hasText: 'Live' }).click();
+	assert.equal(await page.locator('.within').isVisible(), false);
+	await tab.close('temporary');
 });
 
 test('figures that rest on few samples are hatched, and say so', async () => {

@@ -14,7 +14,7 @@ const STATE = { metric: 'live', unit: 'bytes', from: null, to: null, hide: [], f
 const sum = (bars) => bars.reduce((total, bar) => total + bar.figure.estimate, 0);
 
 test('sizes have no gaps, and add up to all', () => {
-	const bars = sizesOf(select(profile, STATE), false);
+	const bars = sizesOf(select(profile, STATE));
 	const labels = bars.map((bar) => bar.label);
 
 	assert.deepEqual(labels.slice(0, 5), ['33-64 B', '65-128 B', '129-256 B', '257-512 B', '512 B-1 KiB']);

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { makeProfile } from '../../src/model/profile.js';
-import { groupingsOf, orderOf, rowsOf, sizeClassOf, sizeClassText } from '../../src/model/rows.js';
+import { groupingsOf, sizeClassText } from '../../src/model/row_names.js';
+import { orderOf, rowsOf, sizeClassOf } from '../../src/model/rows.js';
 import { select } from '../../src/model/select.js';
 
 const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
@@ -103,21 +104,42 @@ test('rows are sorted by any column, either way', () => {
 		['parse_node', 'parse_document']);
 });
 
-test('lines, threads and processes are told as of the whole run', () => {
+test('threads and processes follow the window', () => {
 	const profile = makeProfile(structuredClone(data));
+	const whole = rowsOf(select(profile, { ...STATE, metric: 'allocated' }), 'thread');
+	const part = rowsOf(select(profile, { ...STATE, metric: 'allocated', to: 5e8 }), 'thread');
+
+	assert.deepEqual([whole.isWholeRun, part.isWholeRun], [false, false]);
+	assert.deepEqual([whole.length, part.length], [2, 1]); // the second process began later
+	assert.equal(part.who(0), '4711/4711');
+	near(part.value(0, 'self'), part.all.estimate, 'all of it');
+	assert.deepEqual(groupingsOf(profile),
+		['function', 'line', 'stack', 'file', 'module', 'kind', 'size', 'thread', 'process']);
+});
+
+test('what cells do not know is told as of the whole run', () => {
+	const { processes, threads, ...without } = structuredClone(data);
+	const profile = makeProfile(without);
 	const rows = rowsOf(select(profile, { ...STATE, metric: 'allocated', to: 5e8 }), 'thread');
 
-	assert.ok(rows.isWholeRun);
+	assert.ok(processes && threads && rows.isWholeRun);
 	assert.equal(rows.metric, 'allocated');
-	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'freed' }), 'line').metric, 'allocated');
-	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'peak' }), 'line').metric, 'peak');
+	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'freed' }), 'process').metric, 'allocated');
+	assert.ok(!rowsOf(select(profile, { ...STATE, metric: 'peak' }), 'process').isWholeRun);
 	assert.equal(rows.length, 2);
-	assert.deepEqual(groupingsOf(profile),
-		['function', 'line', 'file', 'module', 'kind', 'size', 'thread', 'process']);
+});
+
+test('one process alone', () => {
+	const profile = makeProfile(structuredClone(data));
+	const [one, other, both] = ['4711', '4712', ''].map((who) =>
+		rowsOf(select(profile, { ...STATE, metric: 'allocated', who }), 'function').all.estimate);
+
+	assert.ok(other > 0);
+	near(one + other, both, 'both');
 });
 
 test('size classes end at powers of two', () => {
-	assert.deepEqual([0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf), [0, 1, 2, 4, 4, 64, 128, 2097152]);
-	assert.deepEqual([0, 1, 2, 4, 128, 1024, 2097152].map(sizeClassText),
-		['0 B', '1 B', '2 B', '3-4 B', '65-128 B', '512 B-1 KiB', '1-2 MiB']);
+	assert.deepEqual([0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf), [1, 1, 2, 4, 4, 64, 128, 2097152]);
+	assert.deepEqual([1, 2, 4, 128, 1024, 2097152].map(sizeClassText),
+		['0-1 B', '2 B', '3-4 B', '65-128 B', '512 B-1 KiB', '1-2 MiB']);
 });

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * classes - what one sample of a cell adds to a tally: size, sampling interval and scheme decide it.
+ *
+ * Where there would be too many, sizes and intervals are rounded to steps of an octave, and the class is
+ * the mean of its samples: sums over all samples stay exact.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "page/page_internal.h"
+#include "stats/rough.h"
+
+/* What makes samples one class. */
+struct class_key {
+	double size, interval;
+	uint32_t scheme, kind;
+	uint32_t size_class, unused; /* as rows of sizes have it (ask.h) */
+	uint64_t coarse; /* 1 + number of the pick, where the class is a sum of its own; else 0 */
+};
+
+struct gg_page_class {
+	struct class_key key;
+	double samples;
+	struct gg_rough sums;
+	/* Columns, in the order of docs/PAGE_DATA.md. */
+	double size, bytes, count, bytes_variance, count_variance, bytes_skew, count_skew;
+	double reserve_bytes, reserve_count, per_byte, bytes_slack, count_slack;
+	double upper;
+	uint32_t sure, unknown, kind;
+};
+
+struct key_of {
+	const struct gg_page_classes *classes;
+	const struct class_key *key;
+};
+
+static bool key_is_equal(uint64_t value, const void *context)
+{
+	const struct key_of *of = context;
+
+	return memcmp(&of->classes->items[value].key, of->key, sizeof(*of->key)) == 0;
+}
+
+/* The number; UINT32_MAX when memory is out or there are too many. */
+static uint32_t class_of(struct gg_page_classes *classes, const struct class_key *key)
+{
+	struct key_of of = { classes, key };
+	uint64_t hash = gg_hash_bytes(key, sizeof(*key), gg_map_seed(&classes->map));
+	uint64_t found = gg_map_find(&classes->map, hash, key_is_equal, &of);
+
+	if (found != GG_MAP_NONE)
+		return (uint32_t)found;
+	if (classes->count == classes->capacity) {
+		size_t capacity = classes->capacity == 0 ? 256 : classes->capacity * 2;
+		struct gg_page_class *more = reallocarray(classes->items, capacity, sizeof(*more));
+
+		if (more == NULL)
+			return UINT32_MAX;
+		classes->items = more;
+		classes->capacity = capacity;
+	}
+	if (classes->count >= classes->limit ||
+	    gg_map_insert(&classes->map, hash, classes->count) < 0)
+		return UINT32_MAX;
+	classes->items[classes->count] = (struct gg_page_class){ .key = *key };
+	return (uint32_t)classes->count++;
+}
+
+/* Rounded up to a step of an octave: those of one size class stay apart from others. */
+static double rounded(double value, uint32_t steps)
+{
+	if (steps == 0 || !(value > 1))
+		return value;
+	return exp2(ceil(log2(value) * steps) / steps);
+}
+
+uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_pick *pick,
+                          size_t number)
+{
+	uint32_t steps = classes->run->detail.size_steps, class;
+	struct class_key key = { .kind = pick->kind };
+	struct gg_tally tally = { 0 };
+	struct gg_rough more;
+
+	if (pick->sample != NULL) {
+		key.size = rounded((double)pick->sample->size_bytes, steps);
+		key.size_class = gg_ask_size_class(pick->sample->size_bytes);
+		key.interval = rounded(pick->sample->draw.interval, steps);
+		key.scheme = pick->sample->draw.scheme;
+	} else {
+		double n = fmax(1, (double)pick->coarse->sums.sample_count);
+
+		key.size = rounded(gg_fixed_value(pick->coarse->sums.bytes) / n, steps);
+		key.interval = rounded(pick->coarse->interval_bytes, steps);
+		key.size_class = pick->coarse->size_class;
+		key.scheme = UINT32_MAX - pick->coarse->unknown_errors;
+		key.coarse = steps == 0 ? number + 1 : 0;
+	}
+	class = class_of(classes, &key);
+	if (class == UINT32_MAX || pick->share == GG_PAGE_SHARE_HELD)
+		return class;
+	if (pick->sample != NULL) {
+		gg_rough_add_sample(&classes->items[class].sums, &pick->sample->draw,
+		                    pick->sample->size_bytes);
+		classes->items[class].samples += 1;
+	} else {
+		gg_model_add_coarse(classes->run->model, &tally, pick->coarse);
+		gg_rough_of(&more, &tally);
+		gg_rough_add(&classes->items[class].sums, &more);
+		classes->items[class].samples += fmax(1, (double)pick->coarse->sums.sample_count);
+	}
+	return class;
+}
+
+static void average(struct gg_page_class *class)
+{
+	struct gg_tally tally;
+	const struct gg_moments *bytes = tally.usual, *count = tally.usual + 1;
+	double n = class->samples;
+
+	gg_rough_tally(&class->sums, &tally);
+	class->sure = gg_sum_value(&tally.sure[GG_ALLOCATIONS].value) > 0;
+	if (class->sure) {
+		bytes = tally.sure;
+		count = tally.sure + 1;
+	}
+	class->kind = class->key.kind;
+	class->upper = class->key.size_class < 64 ? exp2(class->key.size_class) : NAN;
+	class->size = gg_sum_value(&bytes->seen) / n;
+	class->bytes = gg_sum_value(&bytes->value) / n;
+	class->count = gg_sum_value(&count->value) / n;
+	class->bytes_variance = gg_sum_value(&bytes->variance) / n;
+	class->count_variance = gg_sum_value(&count->variance) / n;
+	class->bytes_skew = gg_sum_value(&bytes->skew) / n;
+	class->count_skew = gg_sum_value(&count->skew) / n;
+	class->bytes_slack = gg_sum_value(&tally.skew_slack[GG_BYTES]) / n;
+	class->count_slack = gg_sum_value(&tally.skew_slack[GG_ALLOCATIONS]) / n;
+	class->unknown = (gg_tally_has_error(&tally, GG_BYTES) ? 0 : 1) |
+	                 (gg_tally_has_error(&tally, GG_ALLOCATIONS) ? 0 : 2);
+	class->reserve_bytes = tally.sampled_interval_max;
+	class->reserve_count = tally.reserve_max[GG_ALLOCATIONS];
+	class->per_byte = tally.allocations_per_byte_max;
+}
+
+/* Texts, and one more for samples that are sums. */
+static void write_texts(const char *name, size_t count,
+                        const char *text(const struct gg_model *model, uint32_t number),
+                        const struct gg_model *model, bool has_coarse, struct gg_json *json)
+{
+	gg_json_open(json, name, '[');
+	for (uint32_t i = 0; i < count; i++)
+		gg_json_text(json, NULL, text(model, i));
+	if (has_coarse)
+		gg_json_text(json, NULL, "[not kept]");
+	gg_json_close(json);
+}
+
+static void write_kinds(const struct gg_model *model, struct gg_json *json)
+{
+	size_t kinds = gg_model_kind_count(model), heaps = gg_model_heap_count(model),
+	       types = gg_model_type_count(model), coarse;
+
+	gg_model_coarse(model, &coarse);
+	write_texts("kinds", kinds, gg_model_kind_name, model, coarse > 0, json);
+	write_texts("heaps", heaps, gg_model_heap_name, model, coarse > 0, json);
+	write_texts("types", types, gg_model_type_name, model, coarse > 0, json);
+	gg_json_open(json, "kind_parts", '{');
+	gg_json_open(json, "heap", '[');
+	for (uint32_t i = 0; i < kinds + (coarse > 0); i++)
+		gg_json_integer(json, NULL, i < kinds ? gg_model_kind(model, i).heap : heaps);
+	gg_json_close(json);
+	gg_json_open(json, "type", '[');
+	for (uint32_t i = 0; i < kinds + (coarse > 0); i++)
+		gg_json_integer(json, NULL, i < kinds ? gg_model_kind(model, i).type : types);
+	gg_json_close(json);
+	gg_json_close(json);
+}
+
+/* Sums over a million samples want more digits than what is shown. */
+enum { DIGITS = 10 };
+
+static void write_columns(const struct gg_page_classes *classes, struct gg_json *json)
+{
+	const struct gg_page_class *items = classes->items;
+	size_t count = classes->count;
+
+	gg_json_open(json, "classes", '{');
+	GG_PAGE_DOUBLES(json, "size", items, count, size, DIGITS);
+	GG_PAGE_INTEGERS(json, "sure", items, count, sure);
+	GG_PAGE_DOUBLES(json, "bytes", items, count, bytes, DIGITS);
+	GG_PAGE_DOUBLES(json, "count", items, count, count, DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_variance", items, count, bytes_variance, DIGITS);
+	GG_PAGE_DOUBLES(json, "count_variance", items, count, count_variance, DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_skew", items, count, bytes_skew, DIGITS);
+	GG_PAGE_DOUBLES(json, "count_skew", items, count, count_skew, DIGITS);
+	GG_PAGE_DOUBLES(json, "reserve_bytes", items, count, reserve_bytes, DIGITS);
+	GG_PAGE_DOUBLES(json, "reserve_count", items, count, reserve_count, DIGITS);
+	GG_PAGE_DOUBLES(json, "per_byte", items, count, per_byte, DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_slack", items, count, bytes_slack, DIGITS);
+	GG_PAGE_DOUBLES(json, "count_slack", items, count, count_slack, DIGITS);
+	GG_PAGE_INTEGERS(json, "unknown", items, count, unknown);
+	GG_PAGE_INTEGERS(json, "kind", items, count, kind);
+	GG_PAGE_DOUBLES(json, "upper", items, count, upper, DIGITS + 10);
+	gg_json_close(json);
+}
+
+void gg_page_classes_write(struct gg_page_classes *classes, struct gg_json *json)
+{
+	for (size_t i = 0; i < classes->count; i++)
+		average(&classes->items[i]);
+	write_kinds(classes->run->model, json);
+	write_columns(classes, json);
+}
+
+void gg_page_classes_done(struct gg_page_classes *classes)
+{
+	free(classes->items);
+	gg_map_done(&classes->map);
+}

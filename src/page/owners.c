@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * owners - who allocated: the processes and threads that samples are of, and the labels that processes have.
+ *
+ * A cell's owner is one number: that of a process, or, behind all processes, of a thread.  So where a page
+ * has no room for threads, it has owners that are processes, and the numbers stay.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page/page_internal.h"
+
+const char *gg_page_process_name(const struct gg_process *process)
+{
+	return process->command != NULL ? process->command : process->exe;
+}
+
+/* What is used gets a number, in the order of the model: number 0 is "unknown". */
+static uint32_t number(uint32_t *number_of, size_t count)
+{
+	uint32_t next = 1;
+
+	number_of[0] = 0;
+	for (size_t i = 1; i < count; i++)
+		number_of[i] = number_of[i] != 0 ? next++ : 0;
+	return next;
+}
+
+static void mark(struct gg_page_owners *owners, const struct gg_page_pick *picks, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		owners->process_of[picks[i].process] = 1;
+		owners->thread_of[picks[i].thread] = 1;
+	}
+}
+
+int gg_page_owners_find(struct gg_page_run *run)
+{
+	struct gg_page_owners *owners = &run->owners;
+	size_t processes, threads;
+	const struct gg_thread *thread = gg_model_threads(run->model, &threads);
+
+	gg_model_processes(run->model, &processes);
+	owners->process_of = calloc(processes + 1, sizeof(uint32_t));
+	owners->thread_of = calloc(threads + 1, sizeof(uint32_t));
+	if (owners->process_of == NULL || owners->thread_of == NULL)
+		return gg_page_out_of_memory(run);
+	mark(owners, run->picks, run->pick_count);
+	mark(owners, run->held, run->held_count);
+	for (size_t i = 1; i < threads; i++)
+		if (owners->thread_of[i] != 0)
+			owners->process_of[thread[i].process] = 1;
+	owners->process_count = number(owners->process_of, processes);
+	owners->thread_count = number(owners->thread_of, threads);
+	return 0;
+}
+
+void gg_page_owners_done(struct gg_page_owners *owners)
+{
+	free(owners->process_of);
+	free(owners->thread_of);
+}
+
+uint32_t gg_page_owner_of(const struct gg_page_run *run, const struct gg_page_pick *pick)
+{
+	const struct gg_page_owners *owners = &run->owners;
+	size_t count;
+	const struct gg_thread *threads = gg_model_threads(run->model, &count);
+
+	if (run->detail.owners == GG_PAGE_OWNERS_NONE)
+		return 0;
+	/* What was inherited may say which thread of another process allocated it. */
+	if (run->detail.owners == GG_PAGE_OWNERS_PROCESSES || pick->thread == 0 ||
+	    threads[pick->thread].process != pick->process)
+		return owners->process_of[pick->process];
+	return owners->process_count + owners->thread_of[pick->thread];
+}
+
+static void write_processes(struct gg_page_run *run, struct gg_json *json)
+{
+	const uint32_t *number_of = run->owners.process_of;
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(run->model, &count);
+
+	gg_json_open(json, "processes", '{');
+	gg_json_open(json, "pid", '[');
+	for (uint32_t i = 0; i < count; i++)
+		if (i == 0 || number_of[i] != 0)
+			gg_json_integer(json, NULL, processes[i].pid);
+	gg_json_close(json);
+	gg_json_open(json, "name", '[');
+	for (uint32_t i = 0; i < count; i++)
+		if (i == 0 || number_of[i] != 0)
+			gg_json_integer(
+				json, NULL,
+				gg_page_string(&run->names, gg_page_process_name(&processes[i])));
+	gg_json_close(json);
+	gg_json_open(json, "exposure_bytes", '[');
+	for (uint32_t i = 0; i < count; i++)
+		if (i == 0 || number_of[i] != 0)
+			gg_json_number(json, NULL, gg_model_exposure(run->model, i));
+	gg_json_close(json);
+	gg_json_close(json);
+}
+
+static void write_threads(struct gg_page_run *run, struct gg_json *json)
+{
+	const struct gg_page_owners *owners = &run->owners;
+	size_t count;
+	const struct gg_thread *threads = gg_model_threads(run->model, &count);
+
+	if (run->detail.owners != GG_PAGE_OWNERS_THREADS)
+		count = 1;
+	gg_json_open(json, "threads", '{');
+	gg_json_open(json, "process", '[');
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || owners->thread_of[i] != 0)
+			gg_json_integer(json, NULL, owners->process_of[threads[i].process]);
+	gg_json_close(json);
+	gg_json_open(json, "tid", '[');
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || owners->thread_of[i] != 0)
+			gg_json_integer(json, NULL, threads[i].tid);
+	gg_json_close(json);
+	gg_json_open(json, "name", '[');
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || owners->thread_of[i] != 0)
+			gg_json_integer(json, NULL, gg_page_string(&run->names, threads[i].name));
+	gg_json_close(json);
+	gg_json_close(json);
+}
+
+/* Values of one key: texts, and which of them each process has. */
+static int write_label(struct gg_page_run *run, const char *key, struct gg_json *json)
+{
+	const uint32_t *number_of = run->owners.process_of;
+	struct gg_map values = { 0 }; /* texts are one pointer each */
+	size_t count;
+	uint32_t next = 1;
+	int code = 0;
+
+	gg_model_processes(run->model, &count);
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "key", key);
+	gg_json_open(json, "values", '[');
+	for (uint32_t i = 1; i < count && code == 0; i++) {
+		const char *value = gg_model_label(run->model, i, key);
+
+		if (number_of[i] == 0 || value == NULL ||
+		    gg_map_get(&values, (uintptr_t)value) != GG_MAP_NONE)
+			continue;
+		gg_json_text(json, NULL, value);
+		code = gg_map_put(&values, (uintptr_t)value, next++);
+	}
+	gg_json_close(json);
+	gg_json_open(json, "value", '[');
+	for (uint32_t i = 0; i < count; i++) {
+		const char *value = i > 0 ? gg_model_label(run->model, i, key) : NULL;
+
+		if (i == 0 || number_of[i] != 0)
+			gg_json_integer(json, NULL,
+			                value != NULL ? gg_map_get(&values, (uintptr_t)value) : 0);
+	}
+	gg_json_close(json);
+	gg_json_close(json);
+	gg_map_done(&values);
+	return code;
+}
+
+static bool is_among(const char *key, const char *const *keys, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+size_t gg_page_label_keys(const struct gg_model *model, const char **keys)
+{
+	size_t label_count, count = 0;
+	const struct gg_model_label *labels = gg_model_labels(model, &label_count);
+
+	for (size_t i = 0; i < label_count && count < GG_PAGE_LABELS_MAX; i++)
+		if (!is_among(labels[i].key, keys, count))
+			keys[count++] = labels[i].key;
+	return count;
+}
+
+int gg_page_owners_write(struct gg_page_run *run, struct gg_json *json)
+{
+	const char *keys[GG_PAGE_LABELS_MAX];
+	size_t count = gg_page_label_keys(run->model, keys);
+	int code = 0;
+
+	if (run->detail.owners == GG_PAGE_OWNERS_NONE)
+		return 0;
+	write_processes(run, json);
+	write_threads(run, json);
+	gg_json_open(json, "labels", '[');
+	for (size_t i = 0; i < count && code == 0; i++)
+		code = write_label(run, keys[i], json);
+	gg_json_close(json);
+	return code < 0 ? gg_page_out_of_memory(run) : 0;
+}

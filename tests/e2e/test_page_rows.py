@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the page's tables, as its own code makes them, are those of geiger report: every grouping, metric and window.
+
+GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  Needs node >= 18; web/test/rows.mjs answers for the page.
+"""
+
+import base64
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+GEIGER = os.environ["GEIGER"]
+ROWS = pathlib.Path(__file__).resolve().parents[2] / "web/test/rows.mjs"
+GROUPINGS = ("function", "stack", "module", "size", "kind", "heap", "type", "thread", "process")
+SHARE = 2e-6  # numbers of the page's classes and tables have seven digits or more
+failed = 0
+
+
+def check(name, problems):
+    global failed
+    problems = [problem for problem in problems if problem]
+    for problem in problems[:8]:
+        print(problem)
+    print(f"{'FAILED' if problems else 'ok'} - {name}")
+    failed += bool(problems)
+
+
+def page(path, *options):
+    subprocess.run([GEIGER, "html", path, "-o", path + ".html", *options], check=True)
+    text = pathlib.Path(path + ".html").read_text(encoding="utf-8")
+    packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def report(path, by, options):
+    grouping = ["--by-label", by[len("label:"):]] if by.startswith("label:") else ["--by", by]
+    done = subprocess.run([GEIGER, "report", path, "--json", "--limit", "0", *grouping, *options],
+                          check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def report_key(by, row):
+    """What a row is about, of a report."""
+    if by == "function":
+        return row["function"], row["module"]
+    if by == "line":
+        place = f"{row['file']}:{row['line']} " if row["file"] else ""
+        return place + row["function"], row["module"]
+    if by == "stack":
+        return ";".join(frame["function"] for frame in reversed(row["stack"]))
+    if by == "size":
+        upper = row["size"].split("..")[-1].removeprefix("up to ").split(" ")
+        return float(upper[0]) * UNITS[upper[1]] if len(upper) == 2 and upper[0][0] != "[" else row["size"]
+    if by == "thread":
+        return f"{row['pid']}/{row['tid']}"
+    if by == "process":
+        return str(row["pid"])
+    return row["label" if by.startswith("label:") else by]
+
+
+def page_key(by, row):
+    if by in ("function", "line"):
+        return row["label"], row["module"]
+    if by == "stack":
+        return row["label"]
+    if by == "size":
+        return row["key"] or row["label"]
+    if by in ("thread", "process"):
+        return row["who"]
+    if by == "module":
+        return row["detail"] or row["label"]
+    return row["label"]
+
+
+def differs(what, found, wanted):
+    if found is None or wanted is None:
+        return None if found == wanted else f"{what}: {found}, not {wanted}"
+    return None if abs(found - wanted) <= SHARE * max(abs(wanted), 1) else f"{what}: {found}, not {wanted}"
+
+
+def compare(what, by, answer, wanted):
+    if answer["isWholeRun"]:
+        return [f"{what}: the page knows the whole run alone"]
+    rows = {}
+    for row in answer["rows"]:
+        rows.setdefault(page_key(by, row), []).append(row)
+    problems, seen = [], {}
+    for row in wanted["rows"]:
+        seen.setdefault(report_key(by, row), []).append(row)
+    for key, reported in seen.items():
+        found = rows.pop(key, [])
+        if len(found) != 1:
+            problems.append(f"{what}: {len(found)} rows of {key}")
+            continue
+        if len(reported) > 1:  # stacks of one path, at several addresses
+            problems.append(differs(f"{what} {key} in all", found[0]["self"][0],
+                                    sum(row["self"]["estimate"] for row in reported)))
+            continue
+        problems.append(differs(f"{what} {key} samples", found[0]["samples"], reported[0]["samples"]))
+        for side in ("self", "total"):
+            for i, end in enumerate(("estimate", "low", "high")):
+                problems.append(differs(f"{what} {key} {side} {end}", found[0][side][i], reported[0][side][end]))
+    problems += [f"{what}: {key} is in no row of the report" for key in rows]
+    of = wanted["selected_" + ("count" if wanted["query"]["unit"] == "count" else "bytes")]
+    problems += [differs(f"{what}: all, {end}", answer["all"][i], of[end])
+                 for i, end in enumerate(("estimate", "low", "high"))]
+    return problems
+
+
+class Asking:
+    """Questions to the page and to the report; both are asked for all of them together."""
+
+    def __init__(self, path, data):
+        self.path, self.data, self.questions = path, data, []
+        self.edges = data["times"]["edges_ns"]
+
+    def ask(self, what, by, state, *options):
+        self.questions.append((what, by, state, options))
+
+    def windows(self, by, metric, unit="bytes", state=None, options=()):
+        """A metric of the report in the whole run and in some windows."""
+        edges, count = self.edges, len(self.edges) - 1
+        for i, j in ((0, count), (count // 3, 2 * count // 3), (count // 2, count // 2 + 1), (count // 2, count)):
+            bounds = {"from": edges[i] if i > 0 else None, "to": edges[j] if j < count else None}
+            if metric == "live":
+                bounds["from"] = None
+                when = ("--at", f"{edges[j]}ns") if j < count else ()
+            else:
+                # The report's window is open below; the page's first bin has what was there at the start.
+                when = ("--between", f"{edges[i] if i > 0 else 0}ns,{edges[j]}ns") if (i, j) != (0, count) else ()
+            self.ask(f"{metric} in edges {i} to {j}, {unit}, {' '.join(options)}", by,
+                     {"metric": metric, "unit": unit, **bounds, **(state or {})},
+                     "--metric", metric, "--unit", unit, *when, *options)
+
+    def problems(self):
+        asked = [{"by": by, "state": state} for _, by, state, _ in self.questions]
+        done = subprocess.run(["node", str(ROWS)], input=json.dumps({"data": self.data, "questions": asked}),
+                              check=True, capture_output=True, text=True)
+        problems = []
+        for (what, by, _, options), answer in zip(self.questions, json.loads(done.stdout)):
+            problems += compare(f"{by}, {what}", by, answer, report(self.path, by, options))
+        return problems
+
+
+def check_profile(name, path, groupings):
+    data = page(path)
+    for by in groupings:
+        asking = Asking(path, data)
+        for metric in ("live", "allocated", "freed", "temporary"):
+            asking.windows(by, metric)
+        asking.windows(by, "live", "count")
+        asking.ask("peak", by, {"metric": "peak"}, "--metric", "peak")
+        check(f"{name}: rows by {by} are those of the report, in every window", asking.problems())
+    return data
+
+
+def check_temporary(path, data):
+    asking = Asking(path, data)
+    for ns in data["brief_ns"]:
+        asking.windows("function", "temporary", "count", {"within": ns}, ("--temporary", f"{ns}ns"))
+    check("temporary memory is that of the report, for each of its lives", asking.problems())
+
+
+def check_one_process(path, data):
+    asking = Asking(path, data)
+    for pid in data["processes"]["pid"][1:]:
+        for metric in ("live", "allocated", "freed", "temporary"):
+            asking.windows("function", metric, "bytes", {"who": str(pid)}, ("--process", str(pid)))
+    check("one process alone is that of the report", asking.problems())
+
+
+def main():
+    version = subprocess.run(["node", "-p", "process.versions.node"], capture_output=True, text=True)
+    if int(version.stdout.split(".")[0]) < 18:
+        print("skipped - rows of the page: no node >= 18 here")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        made, rich = os.path.join(folder, "made.geiger"), os.path.join(folder, "rich.geiger")
+        subprocess.run([os.environ["GOLDEN_PROFILE"], made], check=True)
+        subprocess.run([os.environ["PAGE_PROFILE"], "rich", rich], check=True)
+        check_profile("golden", made, ("function", "size", "process"))
+        data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
+        check_temporary(rich, data)
+        check_one_process(rich, data)
+    sys.exit(failed > 0)
+
+
+if shutil.which("node") is None:
+    print("skipped - rows of the page: no node here")
+    sys.exit(77)
+main()

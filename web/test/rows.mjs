@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rows.mjs - what the page makes of its data: reads {"data", "questions": [{"by", "state"}]}, prints a list for each
+// question, [{"label", "detail", "samples", "self", "total"}], as tables of the page have them.
+//
+// tests/e2e/test_page.py compares them with the rows of geiger report.
+
+import { readFileSync } from 'node:fs';
+
+import { makeProfile, pathOf } from '../src/model/profile.js';
+import { rowsOf } from '../src/model/rows.js';
+import { select } from '../src/model/select.js';
+
+const { data, questions } = JSON.parse(readFileSync(0, 'utf8'));
+const profile = makeProfile(data);
+const STATE = { metric: 'live', unit: 'bytes', from: null, to: null, hide: [], focus: [], who: '', within: 1e6 };
+const finite = ({ estimate, low, high }) => [estimate, low, high === Infinity ? null : high];
+
+const answers = questions.map(({ by, state }) => {
+	const rows = rowsOf(select(profile, { ...STATE, ...state }), by);
+
+	return {
+		isWholeRun: rows.isWholeRun,
+		all: finite(rows.all),
+		rows: Array.from({ length: rows.length }, (_, i) => ({
+			label: by === 'stack' ? pathOf(profile, Number(rows.key(i))).map((frame) => profile.names[frame]).join(';')
+				: rows.label(i),
+			detail: rows.detail(i),
+			who: rows.who(i),
+			key: rows.key(i),
+			module: data.strings[data.modules.path[profile.frameModule[rows.frame(i)]]],
+			samples: rows.samples(i, 'total'),
+			self: finite(rows.figure(i, 'self')),
+			total: finite(rows.figure(i, 'total')),
+		})),
+	};
+});
+
+process.stdout.write(JSON.stringify(answers));
