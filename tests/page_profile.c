@@ -59,6 +59,7 @@ static const char *const rich_stacks[] = {
 	"main@main.c:14>walk@walk.c:6>[/usr/lib/libtree.so]node@tree.c:71>malloc",
 	"main@main.c:16>[/usr/lib/libtree.so]0x88>malloc",
 	"main@main.c:16>[/usr/lib/libtree.so]0x88>parse@parse.c:30>malloc",
+	"main@main.c:12>parse@parse.c:40>parse@parse.c:40>malloc",
 };
 
 enum { RICH_STACKS = GG_COUNT(rich_stacks), RICH_THREADS = 3, RICH_SAMPLES = 1500, RICH_MS = 1000 };

@@ -16,14 +16,25 @@ enum { CELLS_OF_CLASS = 16 };
 enum { CLASS_BITS = 20, BIN_BITS = 9, NODE_BITS = 64 - CLASS_BITS - 2 * BIN_BITS };
 
 /* Of the second number. */
-enum { OWNER_BITS = 20, BRIEF_BITS = 3, SHARE_BITS = 2 };
+enum { PATH_BITS = 20, LINE_BITS = 16, OWNER_BITS = 20, BRIEF_BITS = 3, SHARE_BITS = 2 };
+
+enum {
+	BRIEF_SHIFT = SHARE_BITS,
+	OWNER_SHIFT = BRIEF_SHIFT + BRIEF_BITS,
+	LINE_SHIFT = OWNER_SHIFT + OWNER_BITS,
+	PATH_SHIFT = LINE_SHIFT + LINE_BITS,
+};
+
+_Static_assert(GG_PAGE_PATHS_MAX <= 1 << PATH_BITS && GG_PAGE_LINES_MAX <= 1 << LINE_BITS,
+               "so do paths and lines");
+_Static_assert(PATH_SHIFT + PATH_BITS <= 64, "all fit into one number");
 
 _Static_assert(2 * (GG_PAGE_BINS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
 _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 
 struct cell {
 	uint64_t where; /* node, class, born, gone */
-	uint64_t who;   /* owner, brief, share */
+	uint64_t who;   /* path, line, owner, brief, share */
 	uint32_t n;
 };
 
@@ -64,14 +75,18 @@ static uint64_t place(const struct cells *cells, const struct gg_page_pick *pick
 	       (uint64_t)born << BIN_BITS | gone;
 }
 
-static uint64_t tell(const struct gg_page_run *run, const struct gg_page_pick *pick)
+static uint64_t tell(const struct cells *cells, const struct gg_page_pick *pick)
 {
-	uint64_t owner = gg_page_owner_of(run, pick);
+	const struct gg_page_tree *tree = cells->tree;
+	uint64_t owner = gg_page_owner_of(cells->run, pick), told;
 
 	if (owner >= UINT64_C(1) << OWNER_BITS) /* more than a million: nobody reads that table */
 		owner = 0;
-	return owner << (BRIEF_BITS + SHARE_BITS) | (uint64_t)pick->brief << SHARE_BITS |
-	       (uint64_t)pick->share;
+	told = owner << OWNER_SHIFT | (uint64_t)pick->brief << BRIEF_SHIFT | (uint64_t)pick->share;
+	if (tree->has_paths)
+		told |= (uint64_t)tree->path_of[pick->top] << PATH_SHIFT |
+		        (uint64_t)tree->line_of[pick->top] << LINE_SHIFT;
+	return told;
 }
 
 static int compare_cells(const void *a, const void *b)
@@ -115,7 +130,7 @@ static int add(struct cells *cells, const struct gg_page_pick *pick, size_t numb
 		return cells->classes.count >= cells->classes.limit ? -E2BIG : -ENOMEM;
 	cells->items[cells->count++] = (struct cell){
 		place(cells, pick, class),
-		tell(cells->run, pick),
+		tell(cells, pick),
 		n == 0 ? 1 : (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX),
 	};
 	return 0;
@@ -153,8 +168,10 @@ static const struct column columns[] = {
 	{ "class", false, 2 * BIN_BITS, CLASS_BITS, false, false },
 	{ "born", false, BIN_BITS, BIN_BITS, false, false },
 	{ "gone", false, 0, BIN_BITS, false, false },
-	{ "owner", true, BRIEF_BITS + SHARE_BITS, OWNER_BITS, false, true },
-	{ "brief", true, SHARE_BITS, BRIEF_BITS, false, true },
+	{ "path", true, PATH_SHIFT, PATH_BITS, false, true },
+	{ "line", true, LINE_SHIFT, LINE_BITS, false, true },
+	{ "owner", true, OWNER_SHIFT, OWNER_BITS, false, true },
+	{ "brief", true, BRIEF_SHIFT, BRIEF_BITS, false, true },
 	{ "share", true, 0, SHARE_BITS, false, true },
 };
 

@@ -84,6 +84,7 @@ static void write_folds(const struct gg_page_run *run, const struct gg_page_tree
 	gg_json_integer(json, "classes", run->detail.size_steps);
 	gg_json_integer(json, "bins", run->bins.count);
 	gg_json_integer(json, "light_bins", run->detail.light_bins);
+	gg_json_bool(json, "lines", tree->has_paths);
 	gg_json_text(json, "owners", owners_kept[run->detail.owners]);
 	gg_json_bool(json, "held", !run->without_held);
 	append_note(run, tree, json);
@@ -163,11 +164,17 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 		gg_page_tree_done(&tree);
 		return -E2BIG;
 	}
+	code = gg_page_paths_fold(run->paths, with_names, &tree);
+	if (code < 0) {
+		gg_page_tree_done(&tree);
+		return code;
+	}
 	gg_page_tree_write(&tree, json);
 	write_times(run, json);
 	code = gg_page_cells_write(run, &tree, cell_limit, json);
 	if (code == 0)
 		code = gg_page_owners_write(run, json);
+	gg_page_paths_write(run, &tree, with_names, json);
 	if (code == 0)
 		write_folds(run, &tree, json);
 	if (code == 0 && with_names)
@@ -298,7 +305,10 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	if (code == 0)
 		code = gg_page_whole_build(&run, &whole);
 	if (code == 0)
+		code = gg_page_paths_build(&run, whole, &run.paths);
+	if (code == 0)
 		code = fit(&run, whole, &fixed, fixed_bytes, packed);
+	gg_page_paths_free(run.paths);
 	gg_page_whole_free(whole);
 	gg_page_names_done(&run.names);
 	gg_page_collect_done(&run);

@@ -116,6 +116,8 @@ struct gg_page_owners {
 	uint32_t process_count, thread_count;
 };
 
+struct gg_page_paths;
+
 struct gg_page_run {
 	const struct gg_model *model, *before;
 	const struct gg_page_options *options;
@@ -130,6 +132,7 @@ struct gg_page_run {
 	struct gg_page_pick *held; /* of shared blocks, who held them */
 	size_t held_count;
 	bool without_held; /* there was no room */
+	struct gg_page_paths *paths;
 	struct gg_page_owners owners;
 	struct gg_error *error;
 };
@@ -185,6 +188,20 @@ struct gg_page_node {
 	float light; /* the largest share of the whole that ends here; 0: folded */
 };
 
+/* Ways to a node: by which lines it was called (paths.c). */
+struct gg_page_path {
+	uint32_t node_delta; /* less the node of the path before */
+	uint32_t caller;     /* number among the paths of the parent */
+	uint32_t line;       /* number among the lines of the parent's function */
+};
+
+struct gg_page_line {
+	uint32_t frame, line, file;
+};
+
+/* Numbers of paths and lines that cells have room for; where there are more, no cell has any. */
+enum { GG_PAGE_PATHS_MAX = 1 << 20, GG_PAGE_LINES_MAX = 1 << 16 };
+
 struct gg_page_tree {
 	struct gg_page_node *nodes; /* that are in the page */
 	size_t node_count;
@@ -192,6 +209,12 @@ struct gg_page_tree {
 	uint32_t *node_of;  /* of each stack that a pick has (gg_model_stack_top): index in nodes */
 	double least_share; /* what is folded has less; 0: nothing is */
 	double folded_bytes, folded_count; /* shares of what was allocated */
+	bool has_paths;                    /* what follows is there */
+	uint32_t *path_of,
+		*line_of; /* of each stack that a pick has: among those of its node and function */
+	struct gg_page_path *paths;
+	struct gg_page_line *lines;
+	size_t path_count, line_count;
 };
 
 /* The tree with everything in it, of which trees that fit are made. */
@@ -204,6 +227,23 @@ GG_MUST_CHECK int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names
                                     struct gg_page_tree *tree);
 void gg_page_tree_done(struct gg_page_tree *tree);
 void gg_page_tree_write(const struct gg_page_tree *tree, struct gg_json *json);
+
+/* The child by a function of a node of the whole tree, both there; UINT32_MAX: the tree ends before. */
+uint32_t gg_page_whole_child(const struct gg_page_whole *whole, uint32_t node, uint32_t function);
+/* The node of the tree that was folded last which stands for a node of the whole one. */
+uint32_t gg_page_whole_shown(const struct gg_page_whole *whole, uint32_t node);
+
+/* --- lines (paths.c) ---------------------------------------------------------------------- */
+
+GG_MUST_CHECK int gg_page_paths_build(struct gg_page_run *run, struct gg_page_whole *whole,
+                                      struct gg_page_paths **ret_paths);
+void gg_page_paths_free(struct gg_page_paths *paths); /* NULL is fine */
+/* Adds paths and lines to the tree, which was folded last. */
+GG_MUST_CHECK int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
+                                     struct gg_page_tree *tree);
+/* "lines" and "paths", once; nothing where the tree has none. */
+void gg_page_paths_write(struct gg_page_run *run, const struct gg_page_tree *tree, bool with_names,
+                         struct gg_json *json);
 
 /* --- the other parts ---------------------------------------------------------------------- */
 

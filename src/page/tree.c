@@ -35,6 +35,7 @@ struct gg_page_whole {
 	size_t count, capacity;
 	struct gg_map children; /* (parent, function) */
 	uint32_t *node_of;      /* of each stack; UINT32_MAX: none yet */
+	uint32_t *shown;        /* of each node, the one that stands for it in the last tree */
 	float *selfs;           /* of each node, the largest share of what ends there */
 	uint32_t *chain;        /* stacks whose nodes are to be made */
 	size_t chain_capacity;
@@ -172,7 +173,24 @@ static int build_whole(struct gg_page_whole *whole)
 			return -ENOMEM;
 		add_pick(whole, &run->picks[i], node);
 	}
+	for (size_t i = 0; i < run->held_count; i++) { /* which are in no sum */
+		uint32_t top = run->held[i].top;
+
+		if (whole->node_of[top] == UINT32_MAX)
+			whole->node_of[top] = node_of(whole, top);
+		if (whole->node_of[top] == UINT32_MAX)
+			return -ENOMEM;
+	}
 	return 0;
+}
+
+uint32_t gg_page_whole_child(const struct gg_page_whole *whole, uint32_t node, uint32_t function)
+{
+	uint64_t found = gg_map_get(&whole->children, (uint64_t)node << 32 | function);
+
+	return found != GG_MAP_NONE && whole->nodes[node].depth < GG_TREE_MAX_DEPTH
+	               ? (uint32_t)found
+	               : UINT32_MAX;
 }
 
 static float share_of(const struct gg_page_whole *whole, const float *sums)
@@ -189,7 +207,8 @@ static float share_of(const struct gg_page_whole *whole, const float *sums)
 static int add_up(struct gg_page_whole *whole)
 {
 	whole->selfs = malloc(whole->count * sizeof(*whole->selfs));
-	if (whole->selfs == NULL)
+	whole->shown = calloc(whole->count, sizeof(*whole->shown));
+	if (whole->selfs == NULL || whole->shown == NULL)
 		return -ENOMEM;
 	for (size_t i = whole->count; i-- > 0;)
 		whole->selfs[i] = share_of(whole, whole->nodes[i].sums);
@@ -297,15 +316,23 @@ static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page
 	}
 }
 
-/* The node of the page that stands for a node of the whole tree. */
-static uint32_t shown_as(const struct gg_page_whole *whole, const struct gg_page_tree *tree,
-                         uint32_t node)
+/* The nodes of the page that stand for those of the whole tree: what is folded, for all below. */
+static void show(struct gg_page_whole *whole, const struct gg_page_tree *tree)
 {
-	uint32_t at = node;
+	whole->shown[0] = whole->nodes[0].number;
+	for (size_t i = 1; i < whole->count; i++) {
+		const struct whole_node *node = &whole->nodes[i];
+		const struct whole_node *parent = &whole->nodes[node->parent];
 
-	while (!stays(tree, &whole->nodes[at]))
-		at = whole->nodes[at].parent;
-	return whole->nodes[at].number + (at != node);
+		whole->shown[i] = stays(tree, node)     ? node->number
+		                  : stays(tree, parent) ? parent->number + 1
+		                                        : whole->shown[node->parent];
+	}
+}
+
+uint32_t gg_page_whole_shown(const struct gg_page_whole *whole, uint32_t node)
+{
+	return whole->shown[node];
 }
 
 int gg_page_whole_build(struct gg_page_run *run, struct gg_page_whole **ret_whole)
@@ -334,6 +361,7 @@ void gg_page_whole_free(struct gg_page_whole *whole)
 	free(whole->nodes);
 	free(whole->node_of);
 	free(whole->selfs);
+	free(whole->shown);
 	free(whole->chain);
 	gg_map_done(&whole->children);
 	free(whole);
@@ -354,10 +382,11 @@ int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names, struct gg_pa
 		return gg_page_out_of_memory(whole->run);
 	}
 	lay_out(whole, with_names, tree);
+	show(whole, tree);
 	for (size_t i = 0; i < stacks; i++)
 		tree->node_of[i] = whole->node_of[i] == UINT32_MAX
 		                           ? UINT32_MAX
-		                           : shown_as(whole, tree, whole->node_of[i]);
+		                           : whole->shown[whole->node_of[i]];
 	return 0;
 }
 
@@ -365,6 +394,10 @@ void gg_page_tree_done(struct gg_page_tree *tree)
 {
 	free(tree->nodes);
 	free(tree->node_of);
+	free(tree->path_of);
+	free(tree->line_of);
+	free(tree->paths);
+	free(tree->lines);
 	*tree = (struct gg_page_tree){ 0 };
 }
 

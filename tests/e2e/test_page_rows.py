@@ -18,7 +18,7 @@ import tempfile
 
 GEIGER = os.environ["GEIGER"]
 ROWS = pathlib.Path(__file__).resolve().parents[2] / "web/test/rows.mjs"
-GROUPINGS = ("function", "stack", "module", "size", "kind", "heap", "type", "thread", "process")
+GROUPINGS = ("function", "line", "stack", "module", "size", "kind", "heap", "type", "thread", "process")
 SHARE = 2e-6  # numbers of the page's classes and tables have seven digits or more
 failed = 0
 
@@ -33,7 +33,7 @@ def check(name, problems):
 
 
 def page(path, *options):
-    subprocess.run([GEIGER, "html", path, "-o", path + ".html", *options], check=True)
+    subprocess.run([GEIGER, "html", path, "--quiet", "-o", path + ".html", *options], check=True)
     text = pathlib.Path(path + ".html").read_text(encoding="utf-8")
     packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
     return json.loads(gzip.decompress(base64.b64decode(packed)))
@@ -167,7 +167,7 @@ def check_profile(name, path, groupings):
 def check_temporary(path, data):
     asking = Asking(path, data)
     for ns in data["brief_ns"]:
-        asking.windows("function", "temporary", "count", {"within": ns}, ("--temporary", f"{ns}ns"))
+        asking.windows("line", "temporary", "count", {"within": ns}, ("--temporary", f"{ns}ns"))
     check("temporary memory is that of the report, for each of its lives", asking.problems())
 
 
@@ -175,8 +175,27 @@ def check_one_process(path, data):
     asking = Asking(path, data)
     for pid in data["processes"]["pid"][1:]:
         for metric in ("live", "allocated", "freed", "temporary"):
-            asking.windows("function", metric, "bytes", {"who": str(pid)}, ("--process", str(pid)))
+            asking.windows("line", metric, "bytes", {"who": str(pid)}, ("--process", str(pid)))
     check("one process alone is that of the report", asking.problems())
+
+
+def check_folded(folder):
+    """A page that had no room: what is folded is a row, so that rows add up to everything."""
+    path = os.path.join(folder, "large.geiger")
+    subprocess.run([os.environ["PAGE_PROFILE"], "large", path], check=True, env={**os.environ, "PAGE_STACKS": "8000"})
+    data = page(path, "--max-size", "500kB")
+    edges = data["times"]["edges_ns"]
+    window = {"metric": "allocated", "from": edges[len(edges) // 4], "to": edges[len(edges) // 2]}
+    asked = [{"by": by, "state": window} for by in ("function", "line", "stack", "thread", "process")]
+    done = subprocess.run(["node", str(ROWS)], input=json.dumps({"data": data, "questions": asked}),
+                          check=True, capture_output=True, text=True)
+    problems = [None if data["folds"]["least_share"] > 0 and data["folds"]["lines"] else f"{data['folds']}"]
+    for question, answer in zip(asked, json.loads(done.stdout)):
+        problems.append("the whole run alone" if answer["isWholeRun"] else None)
+        problems.append(differs(question["by"], sum(row["self"][0] for row in answer["rows"]), answer["all"][0]))
+        least = max(row["total"][0] for row in answer["rows"])
+        problems.append(f"{question['by']}: a total above all" if least > answer["all"][0] * (1 + SHARE) else None)
+    check("rows of a folded page add up to everything", problems)
 
 
 def main():
@@ -188,10 +207,11 @@ def main():
         made, rich = os.path.join(folder, "made.geiger"), os.path.join(folder, "rich.geiger")
         subprocess.run([os.environ["GOLDEN_PROFILE"], made], check=True)
         subprocess.run([os.environ["PAGE_PROFILE"], "rich", rich], check=True)
-        check_profile("golden", made, ("function", "size", "process"))
+        check_profile("golden", made, ("function", "line", "size", "process"))
         data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
         check_temporary(rich, data)
         check_one_process(rich, data)
+        check_folded(folder)
     sys.exit(failed > 0)
 
 

@@ -42,6 +42,8 @@
  * @property {Uint32Array} cellOwner  a process, or, from processCount on, a thread
  * @property {Uint8Array} cellBrief   of the lives that may be called temporary so many, the longest, hold its own
  * @property {Uint8Array} cellShare   SHARE_...
+ * @property {Uint32Array} pathInNode  of a cell, number among the paths of its node (lines.js)
+ * @property {Uint32Array} lineInFrame  and among the lines of its function
  * @property {boolean} hasHeld        it is known who held what was shared
  * @property {number[]} briefNs       lives that may be called temporary, ascending
  * @property {Owners} owners
@@ -219,12 +221,14 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 		kept,
 		firstCell,
 		cellOwner: column(source, 'owner', cellCount),
+		pathInNode: Uint32Array.from(column(source, 'path', cellCount), (path) => Math.max(0, path)),
+		lineInFrame: Uint32Array.from(column(source, 'line', cellCount), (line) => Math.max(0, line)),
 		cellBrief: Uint8Array.from(brief),
 		cellShare: Uint8Array.from(share),
 	};
 }
 
-const CELL_COLUMNS = ['node_delta', 'class', 'born', 'gone', 'n', 'owner', 'brief', 'share'];
+const CELL_COLUMNS = ['node_delta', 'class', 'born', 'gone', 'n', 'owner', 'brief', 'share', 'path', 'line'];
 
 /**
  * Cells, and what processes held of shared blocks as cells of their own, by node.

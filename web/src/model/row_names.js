@@ -7,6 +7,8 @@
 //
 // A grouping is a name of BASIC_TITLES or "label:" and a label's key; a row's key is what places.js has.  Pure.
 
+import { hasLines, lineOf } from './lines.js';
+
 /** @typedef {import('./profile.js').Profile} Profile */
 /** @typedef {string} Grouping */
 
@@ -40,14 +42,15 @@ export function groupingTitle(by) {
 }
 
 /** Which groupings this profile has data for. @param {Profile} profile @returns {Grouping[]} */
-export function groupingsOf({ data, owners }) {
+export function groupingsOf(profile) {
+	const { data, owners } = profile;
 	/** @param {string} name */
 	const rowCount = (name) => data.tables?.[name]?.row_count ?? 0;
 	// Beside "[no type]", and "[not kept]", which sums have.
 	const hasTypes = () => (data.types ?? []).filter((/** @type {string} */ type) => type !== '[not kept]').length > 1;
 	/** @type {Record<string, () => boolean>} */
 	const has = {
-		line: () => rowCount('line') > 0,
+		line: () => rowCount('line') > 0 || hasLines(profile),
 		file: () => (data.frames?.file ?? []).some(Boolean),
 		kind: () => (data.kinds ?? []).length > 1,
 		heap: hasTypes,
@@ -105,8 +108,8 @@ function functionName({ data, names, moduleNames, frameModule }, frame) {
 	};
 }
 
-/** @param {Profile} profile @param {number} frame @param {string} file @param {number} line @returns {RowName} */
-export function lineName(profile, frame, file, line) {
+/** @param {Profile} profile @param {{ frame: number, file: string, line: number }} place @returns {RowName} */
+export function lineName(profile, { frame, file, line }) {
 	const name = profile.names[frame] || '?';
 
 	return {
@@ -156,6 +159,7 @@ export function rowNamer(profile, by) {
 	/** @type {Record<string, (key: any) => RowName>} */
 	const namers = {
 		function: (key) => functionName(profile, Number(key)),
+		line: (key) => lineName(profile, lineOf(profile, key)),
 		stack: (key) => stackName(profile, key),
 		module: (key) => plain(profile.moduleNames[Number(key)] || '[unknown]', profile.modulePaths[Number(key)]),
 		file: (key) => {

@@ -15,6 +15,7 @@
 // kept.  Pure.
 
 import { figureOf } from './interval.js';
+import { addLines, hasLines } from './lines.js';
 import { addClasses, addOwners, addPlaces, addStacks, tallyOfAll } from './places.js';
 import { rowNamer } from './row_names.js';
 import { BYTES, COUNT } from './tally.js';
@@ -76,6 +77,8 @@ function groupsOf(selection, by) {
 	case 'file':
 	case 'module':
 		return addPlaces(selection, by);
+	case 'line':
+		return addLines(selection);
 	case 'stack':
 		return addStacks(selection);
 	case 'kind':
@@ -129,9 +132,11 @@ function rowsOfCells(selection, by) {
 }
 
 /** Do cells know that? @param {Profile} profile @param {Grouping} by */
-function isInCells({ owners }, by) {
+function isInCells(profile, by) {
+	const { owners } = profile;
+
 	if (by === 'line')
-		return false;
+		return hasLines(profile);
 	if (by === 'thread')
 		return owners.kept === 'threads';
 	return owners.kept !== 'none' || !(by === 'process' || by.startsWith('label:'));

@@ -29,7 +29,8 @@ function tableNamer(profile, by, table) {
 	const owner = (label, detail, key, who) => ({ label: label || '?', detail, frame: 0, key, who });
 
 	if (by === 'line')
-		return (i) => lineName(profile, table.frame[i] < names.length ? table.frame[i] : 0, text('file', i), table.line[i]);
+		return (i) => lineName(profile,
+			{ frame: table.frame[i] < names.length ? table.frame[i] : 0, file: text('file', i), line: table.line[i] });
 	if (by === 'thread')
 		return (i) => owner(text('name', i), `thread ${table.tid[i]} of ${table.pid[i]}`, table.tid[i],
 			`${table.pid[i]}/${table.tid[i]}`);

@@ -117,6 +117,32 @@ test('threads and processes follow the window', () => {
 		['function', 'line', 'stack', 'file', 'module', 'kind', 'size', 'thread', 'process']);
 });
 
+test('a line that is on a stack several times counts once, where a window has it', () => {
+	const profile = makeProfile(structuredClone(data));
+	const rows = rowsOf(select(profile, { ...STATE, metric: 'allocated', to: 5e8 }), 'line');
+	const of = (label) => orderOf(rows, 'name', false).find((i) => rows.label(i).startsWith(label));
+
+	assert.ok(!rows.isWholeRun);
+	assert.equal(rows.label(of('parse.c:31')), 'parse.c:31 parse_node');
+	// parse_node calls itself at that line: what its outermost call holds, which is what new_node asked for.
+	assert.equal(rows.samples(of('parse.c:31'), 'total'), rows.samples(of('node.h:12'), 'self'));
+	assert.equal(rows.samples(of('parse.c:31'), 'self'), 0);
+	near(rows.value(of('main.c:40'), 'total') + rows.value(of('main.c:52'), 'total'), rows.all.estimate, 'all calls of main');
+});
+
+test('damaged paths are shown as far as they go', () => {
+	const broken = structuredClone(data);
+
+	broken.paths = { node_delta: [0, 5e9, -7, 'x'], caller: [9, 9, 9, 9], line: [1e9, -1] };
+	broken.lines.frame_delta = [1e9];
+	broken.cells.path = broken.cells.n.map(() => 99);
+	broken.cells.line = broken.cells.n.map(() => 1e9);
+	const rows = rowsOf(select(makeProfile(broken), STATE), 'line');
+
+	assert.ok(rows.length > 0);
+	near(orderOf(rows, 'self', true).reduce((sum, i) => sum + rows.value(i, 'self'), 0), rows.all.estimate, 'all');
+});
+
 test('what cells do not know is told as of the whole run', () => {
 	const { processes, threads, ...without } = structuredClone(data);
 	const profile = makeProfile(without);

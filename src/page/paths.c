@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * paths - by which lines a node was called, for tables by line.
+ *
+ * The tree has a node for each path of functions.  A path of the same functions may go through several lines;
+ * a node has a *path* for each way to it, which is a path of its parent and the line of the parent's function
+ * that calls it.  With the line of its own that a stack ends at, which its cell has, that is all lines of the
+ * stack.  Most nodes have one path, so that there is little to tell.
+ *
+ * Built once, beside the whole tree, and numbered anew for each tree that is made of it: a node's paths from 0 on,
+ * and the lines of each function from 0 on, those that are named most often first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "page/page_internal.h"
+
+enum { NONE = UINT32_MAX };
+
+/* One way to a node.  Number 0 is the root. */
+struct way {
+	uint32_t caller; /* way to the parent; smaller */
+	uint32_t line;   /* of the parent's function, where it calls the node; of the model */
+	uint32_t node;   /* of the whole tree */
+};
+
+struct gg_page_paths {
+	struct gg_page_run *run;
+	struct gg_page_whole *whole;
+	struct way *ways;
+	size_t count, capacity;
+	struct gg_map map;
+	uint32_t *way_of,
+		*line_of; /* of each stack: its way, and the line it ends at; NONE: not yet */
+};
+
+/* --- building ------------------------------------------------------------------------------ */
+
+struct way_key {
+	const struct gg_page_paths *paths;
+	struct way way;
+};
+
+static bool way_is_equal(uint64_t value, const void *context)
+{
+	const struct way_key *key = context;
+
+	return memcmp(&key->paths->ways[value], &key->way, sizeof(key->way)) == 0;
+}
+
+/* NONE when memory is out. */
+static uint32_t put_way(struct gg_page_paths *paths, struct way way)
+{
+	struct way_key key = { paths, way };
+	uint64_t hash = gg_hash_bytes(&way, sizeof(way), gg_map_seed(&paths->map));
+	uint64_t found = gg_map_find(&paths->map, hash, way_is_equal, &key);
+
+	if (found != GG_MAP_NONE)
+		return (uint32_t)found;
+	if (paths->count == paths->capacity) {
+		size_t capacity = paths->capacity == 0 ? 1024 : paths->capacity * 2;
+		struct way *more = reallocarray(paths->ways, capacity, sizeof(*more));
+
+		if (more == NULL)
+			return NONE;
+		paths->ways = more;
+		paths->capacity = capacity;
+	}
+	if (gg_map_insert(&paths->map, hash, paths->count) < 0)
+		return NONE;
+	paths->ways[paths->count] = way;
+	return (uint32_t)paths->count++;
+}
+
+/* Goes on from the caller's way by the places of the stack's frame; false when memory is out. */
+static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way, uint32_t line)
+{
+	size_t count;
+	const struct gg_model_place *places = gg_model_stack_places(paths->run->model, stack,
+	                                                            &count);
+
+	while (count-- > 0) {
+		uint32_t node = gg_page_whole_child(paths->whole, paths->ways[way].node,
+		                                    places[count].function);
+
+		if (node == NONE) /* too deep: it counts as what the tree ends with */
+			break;
+		way = put_way(paths, (struct way){ way, line, node });
+		if (way == NONE)
+			return false;
+		line = places[count].line;
+	}
+	paths->way_of[stack] = way;
+	paths->line_of[stack] = line;
+	return true;
+}
+
+/* All callers first: parents have smaller numbers, so marking goes up and building goes down. */
+static int build(struct gg_page_paths *paths, uint8_t *is_needed)
+{
+	const struct gg_model *model = paths->run->model;
+	size_t stacks = gg_model_stack_count(model);
+
+	for (size_t i = 0; i < paths->run->pick_count; i++)
+		is_needed[paths->run->picks[i].top] = 1;
+	for (size_t i = 0; i < paths->run->held_count; i++)
+		is_needed[paths->run->held[i].top] = 1;
+	for (size_t i = stacks; i-- > 1;)
+		if (is_needed[i])
+			is_needed[gg_model_stack_parent(model, (uint32_t)i)] |= 2;
+	if (put_way(paths, (struct way){ 0, 0, 0 }) == NONE)
+		return -ENOMEM;
+	if (is_needed[0] & 1 && !add_frame(paths, 0, 0, 0))
+		return -ENOMEM;
+	for (size_t i = 1; i < stacks; i++) {
+		uint32_t parent = gg_model_stack_parent(model, (uint32_t)i);
+
+		if (is_needed[i] &&
+		    !add_frame(paths, (uint32_t)i, parent != 0 ? paths->way_of[parent] : 0,
+		               parent != 0 ? paths->line_of[parent] : 0))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int gg_page_paths_build(struct gg_page_run *run, struct gg_page_whole *whole,
+                        struct gg_page_paths **ret_paths)
+{
+	size_t stacks = gg_model_stack_count(run->model);
+	struct gg_page_paths *paths = calloc(1, sizeof(*paths));
+	uint8_t *is_needed = calloc(stacks + 1, 1);
+	int code = -ENOMEM;
+
+	if (paths != NULL) {
+		paths->run = run;
+		paths->whole = whole;
+		paths->way_of = calloc(stacks + 1, sizeof(uint32_t));
+		paths->line_of = calloc(stacks + 1, sizeof(uint32_t));
+	}
+	if (paths != NULL && paths->way_of != NULL && paths->line_of != NULL && is_needed != NULL)
+		code = build(paths, is_needed);
+	free(is_needed);
+	if (code < 0) {
+		gg_page_paths_free(paths);
+		return gg_page_out_of_memory(run);
+	}
+	*ret_paths = paths;
+	return 0;
+}
+
+void gg_page_paths_free(struct gg_page_paths *paths)
+{
+	if (paths == NULL)
+		return;
+	free(paths->ways);
+	free(paths->way_of);
+	free(paths->line_of);
+	gg_map_done(&paths->map);
+	free(paths);
+}
+
+/* --- of a tree that fits ------------------------------------------------------------------- */
+
+/* A path of the page: ways to one of its nodes that look alike there. */
+struct path {
+	uint32_t node, caller, line; /* caller: number in the page; line: of the model */
+	uint32_t number;             /* among those of its node */
+};
+
+struct line {
+	uint32_t frame, line, uses, number; /* number: among those of its frame */
+};
+
+struct folding {
+	const struct gg_page_paths *paths;
+	const struct gg_page_tree *tree;
+	bool with_names;
+	struct path *items;
+	size_t count;
+	uint32_t *path_of;    /* of each way */
+	uint32_t *counts;     /* of each node, its paths */
+	struct gg_map folded; /* paths of folded nodes, by (caller, line) */
+	struct line *lines;
+	size_t line_count;
+	uint32_t *line_at; /* of each of the model's lines, where it is in lines; NONE: nowhere */
+};
+
+static bool is_folded(const struct folding *folding, uint32_t node)
+{
+	return folding->tree->nodes[node].folded != 0;
+}
+
+static uint32_t add_path(struct folding *folding, uint32_t node, uint32_t caller, uint32_t line)
+{
+	folding->items[folding->count] = (struct path){ node, caller, line,
+		                                        folding->counts[node]++ };
+	return (uint32_t)folding->count++;
+}
+
+/* What is below a folded node has the path of where it was left; false: memory is out. */
+static bool number_way(struct folding *folding, uint32_t i)
+{
+	const struct way *way = &folding->paths->ways[i];
+	uint32_t node = gg_page_whole_shown(folding->paths->whole, way->node);
+	uint32_t caller = folding->path_of[way->caller];
+	uint64_t key = (uint64_t)caller << 32 | way->line, found;
+
+	if (i == 0 || !is_folded(folding, node)) {
+		folding->path_of[i] = add_path(folding, node, caller, way->line);
+		return true;
+	}
+	if (is_folded(folding, folding->items[caller].node)) {
+		folding->path_of[i] = caller;
+		return true;
+	}
+	found = gg_map_get(&folding->folded, key);
+	if (found == GG_MAP_NONE) {
+		found = add_path(folding, node, caller, way->line);
+		if (gg_map_put(&folding->folded, key, found) < 0)
+			return false;
+	}
+	folding->path_of[i] = (uint32_t)found;
+	return true;
+}
+
+static void use_line(struct folding *folding, uint32_t line)
+{
+	struct gg_model_line of = gg_model_line(folding->paths->run->model, line);
+	uint32_t *at = &folding->line_at[line];
+
+	if (*at == NONE) {
+		*at = (uint32_t)folding->line_count++;
+		folding->lines[*at] = (struct line){
+			.frame = folding->with_names ? gg_page_frame_of(&folding->paths->run->names,
+			                                                of.function)
+			                             : of.function,
+			.line = line,
+		};
+	}
+	folding->lines[*at].uses++;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *left = a, *right = b;
+
+	if (left->frame != right->frame)
+		return left->frame < right->frame ? -1 : 1;
+	if (left->uses != right->uses)
+		return left->uses > right->uses ? -1 : 1;
+	return (left->line > right->line) - (left->line < right->line);
+}
+
+/* Lines that paths and the ends of stacks name, by function. */
+static void collect_lines(struct folding *folding)
+{
+	const struct gg_page_paths *paths = folding->paths;
+	size_t stacks = gg_model_stack_count(paths->run->model);
+	size_t line_count = gg_model_line_count(paths->run->model);
+
+	memset(folding->line_at, 0xff, (line_count + 1) * sizeof(uint32_t));
+	for (size_t i = 1; i < folding->count; i++)
+		if (folding->items[folding->items[i].caller].node != 0)
+			use_line(folding, folding->items[i].line);
+	for (size_t i = 0; i < stacks; i++)
+		if (folding->tree->node_of[i] != NONE &&
+		    !is_folded(folding, folding->tree->node_of[i]))
+			use_line(folding, paths->line_of[i]);
+	qsort(folding->lines, folding->line_count, sizeof(*folding->lines), compare_lines);
+	for (uint32_t i = 0; i < folding->line_count; i++) {
+		struct line *line = &folding->lines[i];
+
+		line->number = i > 0 && line[-1].frame == line->frame ? line[-1].number + 1 : 0;
+		folding->line_at[line->line] = i;
+	}
+}
+
+static uint32_t number_of_line(const struct folding *folding, uint32_t line)
+{
+	uint32_t at = folding->line_at[line];
+
+	return at != NONE ? folding->lines[at].number : 0;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct path *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+/* What cells say of their stacks; false: numbers are too large for a cell. */
+static bool tell_stacks(const struct folding *folding, struct gg_page_tree *tree)
+{
+	const struct gg_page_paths *paths = folding->paths;
+	size_t stacks = gg_model_stack_count(paths->run->model);
+
+	for (size_t i = 0; i < stacks; i++) {
+		uint32_t node = tree->node_of[i];
+
+		if (node == NONE)
+			continue;
+		tree->path_of[i] = folding->items[folding->path_of[paths->way_of[i]]].number;
+		tree->line_of[i] = is_folded(folding, node)
+		                           ? 0
+		                           : number_of_line(folding, paths->line_of[i]);
+		if (tree->path_of[i] >= GG_PAGE_PATHS_MAX || tree->line_of[i] >= GG_PAGE_LINES_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* As columns; the paths are sorted here, so their callers are named before. */
+static int keep_paths(struct folding *folding, struct gg_page_tree *tree)
+{
+	tree->paths = calloc(folding->count + 1, sizeof(*tree->paths));
+	tree->lines = calloc(folding->line_count + 1, sizeof(*tree->lines));
+	if (tree->paths == NULL || tree->lines == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < folding->count; i++)
+		folding->items[i].line = number_of_line(folding, folding->items[i].line);
+	for (size_t i = 0; i < folding->count; i++)
+		folding->path_of[i] = folding->items[folding->items[i].caller].number;
+	for (size_t i = 0; i < folding->count; i++)
+		folding->items[i].caller = folding->path_of[i];
+	qsort(folding->items, folding->count, sizeof(*folding->items), compare_paths);
+	for (size_t i = 0; i < folding->count; i++)
+		tree->paths[i] = (struct gg_page_path){
+			.node_delta = folding->items[i].node -
+			              (i > 0 ? folding->items[i - 1].node : 0),
+			.caller = folding->items[i].caller,
+			.line = folding->items[i].line,
+		};
+	tree->path_count = folding->count;
+	for (size_t i = 0; i < folding->line_count; i++)
+		tree->lines[i] = (struct gg_page_line){
+			.frame = folding->lines[i].frame,
+			.line = folding->lines[i].line,
+		};
+	tree->line_count = folding->line_count;
+	return 0;
+}
+
+static int fold(struct folding *folding, struct gg_page_tree *tree)
+{
+	for (uint32_t i = 0; i < folding->paths->count; i++)
+		if (!number_way(folding, i))
+			return -ENOMEM;
+	collect_lines(folding);
+	tree->has_paths = tell_stacks(folding, tree);
+	return tree->has_paths ? keep_paths(folding, tree) : 0;
+}
+
+int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
+                       struct gg_page_tree *tree)
+{
+	size_t stacks = gg_model_stack_count(paths->run->model);
+	size_t lines = gg_model_line_count(paths->run->model);
+	struct folding folding = { .paths = paths, .tree = tree, .with_names = with_names };
+	int code = -ENOMEM;
+
+	folding.items = calloc(paths->count + 1, sizeof(*folding.items));
+	folding.path_of = calloc(paths->count + 1, sizeof(uint32_t));
+	folding.counts = calloc(tree->node_count + 1, sizeof(uint32_t));
+	folding.lines = calloc(lines + 1, sizeof(*folding.lines));
+	folding.line_at = calloc(lines + 1, sizeof(uint32_t));
+	tree->path_of = calloc(stacks + 1, sizeof(uint32_t));
+	tree->line_of = calloc(stacks + 1, sizeof(uint32_t));
+	if (folding.items != NULL && folding.path_of != NULL && folding.counts != NULL &&
+	    folding.lines != NULL && folding.line_at != NULL && tree->path_of != NULL &&
+	    tree->line_of != NULL)
+		code = fold(&folding, tree);
+	free(folding.items);
+	free(folding.path_of);
+	free(folding.counts);
+	free(folding.lines);
+	free(folding.line_at);
+	gg_map_done(&folding.folded);
+	return code < 0 ? gg_page_out_of_memory(paths->run) : 0;
+}
+
+/* 0: the file of its function; else 1 + number of the text. */
+static uint32_t file_of(struct gg_page_names *names, const struct gg_model_line *line,
+                        uint32_t frame)
+{
+	uint32_t file = gg_page_string(names, line->file);
+
+	return file == names->frames[frame].file ? 0 : file + 1;
+}
+
+void gg_page_paths_write(struct gg_page_run *run, const struct gg_page_tree *tree, bool with_names,
+                         struct gg_json *json)
+{
+	struct gg_page_line *lines = tree->lines;
+
+	if (!tree->has_paths)
+		return;
+	for (size_t i = tree->line_count; i-- > 0;) {
+		struct gg_model_line line = gg_model_line(run->model, lines[i].line);
+
+		lines[i].line = line.line;
+		lines[i].file = with_names ? file_of(&run->names, &line, lines[i].frame) : 0;
+		lines[i].frame -= i > 0 ? lines[i - 1].frame : 0;
+	}
+	gg_json_open(json, "lines", '{');
+	GG_PAGE_INTEGERS(json, "frame_delta", lines, tree->line_count, frame);
+	GG_PAGE_INTEGERS(json, "file", lines, tree->line_count, file);
+	GG_PAGE_INTEGERS(json, "line", lines, tree->line_count, line);
+	gg_json_close(json);
+	gg_json_open(json, "paths", '{');
+	GG_PAGE_INTEGERS(json, "node_delta", tree->paths, tree->path_count, node_delta);
+	GG_PAGE_INTEGERS(json, "caller", tree->paths, tree->path_count, caller);
+	GG_PAGE_INTEGERS(json, "line", tree->paths, tree->path_count, line);
+	gg_json_close(json);
+}
