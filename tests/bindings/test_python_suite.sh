@@ -20,6 +20,6 @@ without_times() {
 		/^test_[a-z_0-9]+ passed in /d; s/^(Total duration:) .*/\1/; s/^(Ran [0-9]+ tests?) in .*/\1/'
 }
 real_filter=without_times
-real_seconds=550
+real_seconds=1700
 same python_own_suite python -m test "${modules[@]/#/test_}"
 finish

@@ -12,7 +12,7 @@
 # empty in the first run, `geiger record ...` in the second.
 #
 #   real_input      a folder for what both runs read; made before
-#   real_seconds    the time limit of one run, by default 100
+#   real_seconds    the time limit of one run, by default 500
 #   real_ignore     names (as `diff -x` takes them) that may differ
 #   real_filter     a command through which both outputs go before they are compared
 #   real_least      samples that there must be at least, by default 50
@@ -29,7 +29,7 @@ cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeige
 export GEIGER_AGENT=$scratch/libgeiger-agent.so
 
 real_input=$scratch/input
-real_seconds=100 real_ignore=() real_filter=cat real_least=50
+real_seconds=500 real_ignore=() real_filter=cat real_least=50
 mkdir "$real_input"
 export LC_ALL=C.UTF-8 TZ=UTC
 

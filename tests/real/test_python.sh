@@ -31,6 +31,6 @@ without_times() {
 		s/^(Total duration:|test_[a-z_0-9]+ passed in) .*/\1/; s/^(Ran [0-9]+ tests?) in .*/\1/'
 }
 real_filter=without_times
-real_seconds=800 # a minute or two where nobody else is at work
+real_seconds=1700 # a minute or two where nobody else is at work
 same "python_${1:-objects}" $python -m test "${modules[@]/#/test_}"
 finish
