@@ -55,7 +55,11 @@ int gg_cli_check_output(const char *command, const char *profile, const char *ou
 	return -EINVAL;
 }
 
-int gg_cli_parse_time(const char *text, const char *command, const char *option, int64_t *ret_ns,
+/*
+ * "12.5s", "300ms", "2min", "1h" or a number of seconds, as ns since the start.  -EINVAL names the
+ * option.
+ */
+static int parse_time(const char *text, const char *command, const char *option, int64_t *ret_ns,
                       struct gg_error *error)
 {
 	static const struct {
@@ -99,10 +103,9 @@ static int parse_window(const char *text, const char *command, struct gg_questio
 	}
 	memcpy(first, text, length);
 	first[length] = '\0';
-	code = gg_cli_parse_time(first, command, "between", &query->from_ns, error);
+	code = parse_time(first, command, "between", &query->from_ns, error);
 	if (code == 0)
-		code = gg_cli_parse_time(text + length + 1, command, "between", &query->to_ns,
-		                         error);
+		code = parse_time(text + length + 1, command, "between", &query->to_ns, error);
 	if (code == 0 && query->from_ns == 0)
 		query->from_ns = INT64_MIN; /* from the very beginning */
 	return code;
@@ -146,8 +149,8 @@ int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_option
 
 	if (options->between != NULL && strpbrk(options->between, ", ") == NULL)
 		for (int i = invocation->operand_count; i-- > 0;) {
-			if (gg_cli_parse_time(invocation->operands[i], command, "between", &ignored,
-			                      NULL) < 0)
+			if (parse_time(invocation->operands[i], command, "between", &ignored,
+			               NULL) < 0)
 				continue;
 			snprintf(buffer, 128, "%.60s,%.60s", options->between,
 			         invocation->operands[i]);
@@ -198,10 +201,10 @@ int gg_cli_question(const struct gg_report_options *options, const char *command
 	if (options->between != NULL)
 		code = parse_window(options->between, command, &query, error);
 	if (code == 0 && options->at != NULL)
-		code = gg_cli_parse_time(options->at, command, "at", &query.to_ns, error);
+		code = parse_time(options->at, command, "at", &query.to_ns, error);
 	if (code == 0 && options->temporary != NULL)
-		code = gg_cli_parse_time(options->temporary, command, "temporary",
-		                         &query.temporary_ns, error);
+		code = parse_time(options->temporary, command, "temporary", &query.temporary_ns,
+		                  error);
 	if (code == 0)
 		*ret_query = query;
 	return code;

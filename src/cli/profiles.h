@@ -100,13 +100,6 @@ GG_MUST_CHECK int gg_cli_take_window(struct gg_invocation *invocation,
                                      char buffer[128]);
 
 /*
- * "12.5s", "300ms", "2min", "1h" or a number of seconds, as ns since the start.  -EINVAL names the
- * option.
- */
-GG_MUST_CHECK int gg_cli_parse_time(const char *text, const char *command, const char *option,
-                                    int64_t *ret_ns, struct gg_error *error);
-
-/*
  * The numbers of a report's head need passes of their own over the samples: they are computed beside
  * those of the rows, by another thread.  end: takes the code of what was done meanwhile, and returns
  * it or that of the head.

@@ -14,7 +14,8 @@ static bool has_new(const struct gg_call *call)
 	return call->new != NULL || call->new_bytes != 0;
 }
 
-int gg_call_read_only(const struct gg_call *call)
+/* 0, or EPERM if there is a new value. */
+static int read_only(const struct gg_call *call)
 {
 	return has_new(call) ? EPERM : 0;
 }
@@ -51,7 +52,7 @@ int gg_call_give_bool(const struct gg_call *call, bool value)
 
 int gg_call_constant(const struct gg_call *call, const void *value, size_t bytes)
 {
-	int status = gg_call_read_only(call);
+	int status = read_only(call);
 
 	return status != 0 ? status : gg_call_give(call, value, bytes);
 }

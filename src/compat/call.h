@@ -22,8 +22,6 @@ struct gg_call {
 	size_t new_bytes;
 };
 
-/* EPERM: */
-int gg_call_read_only(const struct gg_call *call);
 int gg_call_write_only(const struct gg_call *call);
 int gg_call_read_or_write(const struct gg_call *call);
 

@@ -20,7 +20,7 @@ void *gg_gperftools_real(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
-bool gg_gperftools_is_underneath(void)
+static bool is_underneath(void)
 {
 	return gg_gperftools_real("HeapProfilerStart") != NULL;
 }
@@ -122,7 +122,7 @@ bool gg_gperftools_begin(struct gg_agent_begin *begin)
 	uint64_t interval = bytes_of("TCMALLOC_SAMPLE_PARAMETER", 0);
 	const char *ours = secure_getenv("GEIGER_INTERVAL");
 
-	if (gg_gperftools_is_underneath())
+	if (is_underneath())
 		return false;
 	if (interval != 0 && (ours == NULL || *ours == '\0'))
 		begin->interval_bytes = interval;

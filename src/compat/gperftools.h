@@ -24,8 +24,6 @@ void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_tr
 
 /* A name of gperftools' underneath; NULL: there is none. */
 void *gg_gperftools_real(const char *name);
-bool gg_gperftools_is_underneath(void);
-
 /* The agent's, if it is there and not too old; else NULL. */
 const struct gg_agent_interface *gg_gperftools_agent(void);
 

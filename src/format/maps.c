@@ -16,8 +16,9 @@ void gg_maps_done(struct gg_maps *maps)
 	*maps = (struct gg_maps){ 0 };
 }
 
-int gg_maps_put(struct gg_maps *maps, const struct gg_maps_entry *entry, const char *path,
-                size_t path_length)
+/* The path is copied. */
+static int put(struct gg_maps *maps, const struct gg_maps_entry *entry, const char *path,
+               size_t path_length)
 {
 	struct gg_maps_entry *kept;
 
@@ -69,7 +70,7 @@ bool gg_maps_add(struct gg_maps *maps, const struct gg_text *line)
 			entry.inode = 0;
 	}
 	gg_text_skip_blanks(&text);
-	if (gg_maps_put(maps, &entry, text.at, text.length) < 0)
+	if (put(maps, &entry, text.at, text.length) < 0)
 		maps->failed = true;
 	return true;
 }

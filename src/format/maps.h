@@ -44,9 +44,6 @@ struct gg_maps_place {
 
 void gg_maps_done(struct gg_maps *maps);
 bool gg_maps_add(struct gg_maps *maps, const struct gg_text *line);
-/* A mapping that is known otherwise; path is copied. */
-GG_MUST_CHECK int gg_maps_put(struct gg_maps *maps, const struct gg_maps_entry *entry,
-                              const char *path, size_t path_length);
 /* Sorts them and names the program after the first. */
 GG_MUST_CHECK int gg_maps_settle(struct gg_maps *maps, struct gg_import *import);
 GG_MUST_CHECK int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t address,

@@ -76,7 +76,8 @@ static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
 	return NULL;
 }
 
-bool gg_image_has_dwarf(Elf *elf)
+/* Does the file hold .debug_info? */
+static bool has_dwarf(Elf *elf)
 {
 	GElf_Shdr header;
 
@@ -217,7 +218,7 @@ static bool try_debug(struct search *search, const char *root, const char *path,
 	if (!adopt(search->file, fd, path))
 		return false;
 	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
-	    gg_image_has_dwarf(search->file->elf))
+	    has_dwarf(search->file->elf))
 		return true;
 	close_file(search->file);
 	return false;
@@ -297,7 +298,7 @@ static bool find_by_network(struct search *search, const struct gg_worker_task *
 	if (!adopt(search->file, fd, "debuginfod"))
 		return false;
 	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
-	    gg_image_has_dwarf(search->file->elf))
+	    has_dwarf(search->file->elf))
 		return true;
 	close_file(search->file);
 	return false;
@@ -371,15 +372,13 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 	}
 	image->build_id = search.build_id;
 	image->build_id_bytes = search.build_id_bytes;
-	if (!task->without_dwarf &&
-	    (image->main.elf == NULL || !gg_image_has_dwarf(image->main.elf)) &&
+	if (!task->without_dwarf && (image->main.elf == NULL || !has_dwarf(image->main.elf)) &&
 	    !any_debug_dir(task->options, visit_build_id, &search) &&
 	    (image->main.elf == NULL || !find_by_link(&search, task->options)))
 		find_by_network(&search, task);
 	if (image->main.elf != NULL)
 		gg_mini_open(image->main.elf, &image->mini);
-	if (image->debug.elf != NULL ||
-	    (image->main.elf != NULL && gg_image_has_dwarf(image->main.elf)))
+	if (image->debug.elf != NULL || (image->main.elf != NULL && has_dwarf(image->main.elf)))
 		return GG_SYMBOL_FULL;
 	if (image->main.elf != NULL)
 		return GG_SYMBOL_NAMES;

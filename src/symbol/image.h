@@ -60,9 +60,6 @@ struct gg_image {
 enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task);
 void gg_image_close(struct gg_image *image);
 
-/* Does the file hold .debug_info? */
-bool gg_image_has_dwarf(Elf *elf);
-
 /*
  * Opens the file that `debug`'s .gnu_debugaltlink names, into image->alt.  False if there is a link
  * but not its file: then names are missing.

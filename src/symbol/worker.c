@@ -158,7 +158,8 @@ static void keep(const struct gg_worker_task *task, const struct gg_blob *cached
 
 /* --- one module --------------------------------------------------------------------------- */
 
-int gg_worker_resolve(const struct gg_worker_task *task, struct gg_buf *out)
+/* The file of a run of gg_worker_run(): appends the blob.  0 or -ENOMEM. */
+static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_bytes = { 0 }, advice = { 0 };
 	struct gg_blob cached, *known = NULL;
@@ -238,6 +239,5 @@ void gg_worker_run(const struct gg_worker_task *task, int pipe_fd)
 	struct gg_buf out = { 0 };
 
 	become_worker();
-	_exit(gg_worker_resolve(task, &out) == 0 && send_all(pipe_fd, out.data, out.length) ? 0
-	                                                                                    : 1);
+	_exit(resolve(task, &out) == 0 && send_all(pipe_fd, out.data, out.length) ? 0 : 1);
 }

@@ -34,6 +34,3 @@ struct gg_worker_task {
 
 /* Resolves the task's module and writes a blob (symbol/blob.h) to the pipe.  Does not return. */
 _Noreturn void gg_worker_run(const struct gg_worker_task *task, int pipe_fd);
-
-/* The file of a run of gg_worker_run(): appends the blob.  0 or -ENOMEM. */
-int gg_worker_resolve(const struct gg_worker_task *task, struct gg_buf *out);

@@ -6,7 +6,8 @@
 
 #include "unwind/cfi_expression.h"
 
-const char *gg_cfi_text_register(enum gg_cfi_arch arch, unsigned number)
+/* "rsp", "x29", "sp"; a static text. */
+static const char *register_name(enum gg_cfi_arch arch, unsigned number)
 {
 	static const char *const x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
 		                              "rbp", "rsp", "r8",  "r9",  "r10", "r11",
@@ -52,9 +53,9 @@ static void put_flags(struct gg_buf *text, unsigned flags)
 void gg_cfi_text_rule(struct gg_buf *text, enum gg_cfi_arch arch, struct gg_unwind_rule rule)
 {
 	const struct gg_cfi_machine *machine = gg_cfi_machine_of(arch);
-	const char *sp = gg_cfi_text_register(arch, machine->sp);
-	const char *fp = gg_cfi_text_register(arch, machine->fp);
-	const char *ra = gg_cfi_text_register(arch, machine->ra);
+	const char *sp = register_name(arch, machine->sp);
+	const char *fp = register_name(arch, machine->fp);
+	const char *ra = register_name(arch, machine->ra);
 
 	switch (rule.kind) {
 	case GG_RULE_NONE:
@@ -114,8 +115,7 @@ static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct rea
 	if (opcode >= DW_OP_LIT0 && opcode < DW_OP_LIT0 + 32) {
 		gg_buf_printf(text, "%d", opcode - DW_OP_LIT0);
 	} else if (opcode >= DW_OP_BREG0 && opcode < DW_OP_BREG0 + 32) {
-		put_sum(text, gg_cfi_text_register(arch, (unsigned)(opcode - DW_OP_BREG0)),
-		        read_sleb(r));
+		put_sum(text, register_name(arch, (unsigned)(opcode - DW_OP_BREG0)), read_sleb(r));
 	} else if (opcode >= 0x08 && opcode <= 0x0f) {
 		size = 1u << ((opcode - 0x08) / 2);
 		gg_buf_printf(text, "%" PRId64,
@@ -129,7 +129,7 @@ static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct rea
 		gg_buf_printf(text, "%" PRId64, read_sleb(r));
 	} else if (opcode == 0x92) {
 		number = (unsigned)read_uleb(r);
-		put_sum(text, gg_cfi_text_register(arch, number), read_sleb(r));
+		put_sum(text, register_name(arch, number), read_sleb(r));
 	} else if (name == NULL) {
 		gg_buf_printf(text, "operation %#x", opcode);
 		return false;
@@ -163,7 +163,7 @@ static void put_expression(struct gg_buf *text, const struct gg_cfi_module *modu
 static void put_register(struct gg_buf *text, const struct gg_cfi_module *module, unsigned number,
                          const struct gg_cfi_value *rule)
 {
-	const char *name = gg_cfi_text_register(module->arch, number);
+	const char *name = register_name(module->arch, number);
 
 	switch (rule->how) {
 	case GG_CFI_UNDEFINED:
@@ -182,7 +182,7 @@ static void put_register(struct gg_buf *text, const struct gg_cfi_module *module
 		break;
 	case GG_CFI_REGISTER:
 		gg_buf_printf(text, "; %s in %s", name,
-		              gg_cfi_text_register(module->arch, (unsigned)rule->value));
+		              register_name(module->arch, (unsigned)rule->value));
 		break;
 	case GG_CFI_EXPRESSION:
 		gg_buf_printf(text, "; %s at ", name);
@@ -204,7 +204,7 @@ void gg_cfi_text_row(struct gg_buf *text, const struct gg_cfi_module *module,
 
 	gg_buf_append_text(text, "CFA = ");
 	if (cfa->how == GG_CFI_VAL_OFFSET)
-		put_sum(text, gg_cfi_text_register(module->arch, cfa->base), cfa->value);
+		put_sum(text, register_name(module->arch, cfa->base), cfa->value);
 	else if (cfa->how == GG_CFI_VAL_EXPRESSION)
 		put_expression(text, module, cfa->value);
 	else
@@ -213,6 +213,6 @@ void gg_cfi_text_row(struct gg_buf *text, const struct gg_cfi_module *module,
 		put_register(text, module, i, &row->state.registers[i]);
 	if (row->ra_register != gg_cfi_machine_of(module->arch)->ra)
 		gg_buf_printf(text, "; returns to %s",
-		              gg_cfi_text_register(module->arch, row->ra_register));
+		              register_name(module->arch, row->ra_register));
 	put_flags(text, row->flags);
 }

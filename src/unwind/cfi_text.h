@@ -13,9 +13,6 @@
 #include "base/buf.h"
 #include "unwind/cfi.h"
 
-/* "rsp", "x29", "sp"; a static text. */
-const char *gg_cfi_text_register(enum gg_cfi_arch arch, unsigned number);
-
 /* "sp", "fp", "fp-deref", "general"...; a static text. */
 const char *gg_rule_kind_text(enum gg_rule_kind kind);
 
