@@ -25,6 +25,12 @@ int gg_import_no_memory(struct gg_import *import)
 	return gg_error_set_errno(import->error, ENOMEM, gg_input_name(import->input), NULL);
 }
 
+int gg_import_wrong(const struct gg_import *import, const char *what)
+{
+	return gg_input_wrong(import->input, gg_input_offset(import->input), import->error, "%s",
+	                      what);
+}
+
 static const struct gg_importer *find_importer(struct gg_input *input)
 {
 	size_t length;

@@ -128,5 +128,7 @@ GG_MUST_CHECK int gg_import_row(struct gg_import *import, uint32_t thread, uint3
 
 GG_MUST_CHECK int gg_import_note(struct gg_import *import, const char *format, ...) GG_PRINTF(2, 3);
 int gg_import_no_memory(struct gg_import *import);
+/* Names what is wrong with the line that was read last: -EBADMSG. */
+int gg_import_wrong(const struct gg_import *import, const char *what);
 /* Tells how far it is; cheap. */
 void gg_import_progress(struct gg_import *import);

@@ -12,12 +12,6 @@
 #include "format/import.h"
 #include "format/text.h"
 
-static int wrong(struct gg_import *import, const char *what)
-{
-	return gg_input_wrong(import->input, gg_input_offset(import->input), import->error, "%s",
-	                      what);
-}
-
 /* Takes the number off the end of the line; decimals are allowed, a sign is not. */
 static bool take_value(struct gg_text *line, double *ret_value)
 {
@@ -73,7 +67,8 @@ static int read_collapsed(struct gg_import *import)
 		if (line.length == 0 || line.at[0] == '#')
 			continue;
 		if (!take_value(&line, &value))
-			return wrong(import, "a stack, a blank and a number were expected");
+			return gg_import_wrong(import,
+			                       "a stack, a blank and a number were expected");
 		weighed = gg_weigh(&how, 0, value);
 		code = read_stack(import, line, &stack);
 		if (code == 0)

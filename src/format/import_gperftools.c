@@ -17,8 +17,6 @@
 #include "format/stacks.h"
 #include "format/text.h"
 
-enum { ADDRESSES_MAX = 65536 };
-
 struct row {
 	uint64_t live, live_bytes, ever, ever_bytes;
 	uint32_t node;
@@ -30,15 +28,8 @@ struct reading {
 	struct row *rows;
 	size_t row_count, row_capacity;
 	struct gg_weigh how;
-	uint64_t *addresses;
 	bool has_more; /* something was freed: allocated is not what is live */
 };
-
-static int wrong(const struct reading *reading, const char *what)
-{
-	return gg_input_wrong(reading->import->input, gg_input_offset(reading->import->input),
-	                      reading->import->error, "%s", what);
-}
 
 static bool take_number(struct gg_text *text, uint64_t *ret_value)
 {
@@ -74,7 +65,8 @@ static int read_first_line(struct reading *reading, struct gg_text *line)
 	bool is_halved = false;
 
 	if (!gg_text_literal(line, "heap profile:") || !take_counts(line, &all))
-		return wrong(reading, "'heap profile: N: BYTES [N: BYTES] @ TYPE' was expected");
+		return gg_import_wrong(reading->import,
+		                       "'heap profile: N: BYTES [N: BYTES] @ TYPE' was expected");
 	if (gg_text_begins(line, "heapprofile") || gg_text_begins(line, "growth")) {
 		reading->how = (struct gg_weigh){ GG_WEIGH_EXACT, 1, false };
 		return 0;
@@ -82,11 +74,12 @@ static int read_first_line(struct reading *reading, struct gg_text *line)
 	if (!gg_text_literal(line, "heap_v2") && !gg_text_literal(line, "heapz_v2")) {
 		is_halved = gg_text_literal(line, "heap");
 		if (!is_halved)
-			return wrong(reading, "a type of heap profile that is not known");
+			return gg_import_wrong(reading->import,
+			                       "a type of heap profile that is not known");
 	}
 	if (!gg_text_literal(line, "/") || !gg_text_decimal(line, &interval) ||
 	    (is_halved ? interval / 2 : interval) == 0)
-		return wrong(reading, "the type has no sampling interval");
+		return gg_import_wrong(reading->import, "the type has no sampling interval");
 	interval = is_halved ? interval / 2 : interval;
 	/* Go's records are of one size each. */
 	reading->how = (struct gg_weigh){ interval == 1 ? GG_WEIGH_EXACT : GG_WEIGH_SAMPLED,
@@ -113,20 +106,13 @@ static int add_row(struct reading *reading, const struct row *row)
 static int read_row(struct reading *reading, struct gg_text line)
 {
 	struct row row;
-	size_t count = 0;
+	int code;
 
 	if (!take_counts(&line, &row))
-		return wrong(reading, "'N: BYTES [N: BYTES] @ ADDRESS...' was expected");
-	while (line.length > 0) {
-		if (count == ADDRESSES_MAX)
-			return wrong(reading, "a stack of more than 65536 addresses");
-		if (!gg_text_hexadecimal(&line, &reading->addresses[count++]))
-			return wrong(reading, "an address was expected");
-		gg_text_skip_blanks(&line);
-	}
-	if (gg_stacks_add(&reading->stacks, reading->addresses, count, &row.node) < 0)
-		return gg_import_no_memory(reading->import);
-	return add_row(reading, &row);
+		return gg_import_wrong(reading->import,
+		                       "'N: BYTES [N: BYTES] @ ADDRESS...' was expected");
+	code = gg_stacks_read(&reading->stacks, reading->import, &line, &row.node);
+	return code < 0 ? code : add_row(reading, &row);
 }
 
 static int read_rows(struct reading *reading)
@@ -152,7 +138,9 @@ static int read_rows(struct reading *reading)
 			return code;
 	}
 	if (code == 0 && !has_libraries && !has_remarks)
-		return wrong(reading, "the file ends before its MAPPED_LIBRARIES: it is truncated");
+		return gg_import_wrong(
+			reading->import,
+			"the file ends before its MAPPED_LIBRARIES: it is truncated");
 	while (code > 0) {
 		code = gg_input_line(reading->import->input, &line, reading->import->error);
 		if (code > 0)
@@ -206,12 +194,10 @@ static int read_file(struct reading *reading)
 
 static int read_gperftools(struct gg_import *import)
 {
-	struct reading reading = { .import = import,
-		                   .addresses = malloc(ADDRESSES_MAX * sizeof(uint64_t)) };
-	int code = reading.addresses == NULL ? gg_import_no_memory(import) : read_file(&reading);
+	struct reading reading = { .import = import };
+	int code = read_file(&reading);
 
 	free(reading.rows);
-	free(reading.addresses);
 	gg_stacks_done(&reading.stacks);
 	return code;
 }

@@ -42,12 +42,6 @@ struct reading {
 	uint64_t version, time_ms, live, peak, peak_ms;
 };
 
-static int wrong(const struct reading *reading, const char *what)
-{
-	return gg_input_wrong(reading->import->input, gg_input_offset(reading->import->input),
-	                      reading->import->error, "%s", what);
-}
-
 /* The next number of the line; false at its end, or if that is no number. */
 static bool take(struct gg_text *line, uint64_t *ret_value)
 {
@@ -89,7 +83,8 @@ static int read_text(struct reading *reading, struct gg_text line)
 
 	if (reading->version >= 3) {
 		if (!take(&line, &length) || line.length < 1 || length != line.length - 1)
-			return wrong(reading, "a text that is not as long as it says");
+			return gg_import_wrong(reading->import,
+			                       "a text that is not as long as it says");
 		line.at++;
 		line.length--;
 	}
@@ -109,13 +104,14 @@ static int read_lines(struct reading *reading, struct gg_text *line, struct gg_l
 
 	while (take(line, &function)) {
 		if (count == LINES_MAX)
-			return wrong(reading, "more than 64 inlined calls at one place");
+			return gg_import_wrong(reading->import,
+			                       "more than 64 inlined calls at one place");
 		lines[count] = (struct gg_line){ 0 };
 		if (!get_text(reading, function, &lines[count].linkage_name))
-			return wrong(reading, "a text that is not there");
+			return gg_import_wrong(reading->import, "a text that is not there");
 		if (take(line, &file)) {
 			if (!get_text(reading, file, &lines[count].file))
-				return wrong(reading, "a text that is not there");
+				return gg_import_wrong(reading->import, "a text that is not there");
 			if (take(line, &number) && number <= INT32_MAX)
 				lines[count].line = (uint32_t)number;
 		}
@@ -135,9 +131,9 @@ static int read_place(struct reading *reading, struct gg_text line)
 	int code;
 
 	if (!take(&line, &address) || !take(&line, &module_text))
-		return wrong(reading, "a place without address and module");
+		return gg_import_wrong(reading->import, "a place without address and module");
 	if (!get_text(reading, module_text, &module.path))
-		return wrong(reading, "a text that is not there");
+		return gg_import_wrong(reading->import, "a text that is not there");
 	code = read_lines(reading, &line, lines, &count);
 	if (code < 0)
 		return code;
@@ -159,10 +155,11 @@ static int read_stack(struct reading *reading, struct gg_text line)
 	int code = 0;
 
 	if (!take(&line, &place) || !take(&line, &parent))
-		return wrong(reading, "a stack without place and caller");
+		return gg_import_wrong(reading->import, "a stack without place and caller");
 	if (!get_number(&reading->frames, place, &frame) ||
 	    !get_number(&reading->stacks, parent, &stack))
-		return wrong(reading, "a stack of a place or a caller that is not there");
+		return gg_import_wrong(reading->import,
+		                       "a stack of a place or a caller that is not there");
 	if (frame != 0) /* a stack of no place is its caller */
 		code = gg_profile_intern_stack(reading->import->profile, stack, frame, &stack,
 		                               reading->import->error);
@@ -177,9 +174,10 @@ static int read_allocation(struct reading *reading, struct gg_text line)
 
 	if (!take(&line, &allocation.size) || !take(&line, &stack) ||
 	    !get_number(&reading->stacks, stack, &allocation.stack))
-		return wrong(reading, "an allocation of a stack that is not there");
+		return gg_import_wrong(reading->import,
+		                       "an allocation of a stack that is not there");
 	if (allocation.size > INT64_MAX)
-		return wrong(reading, "an allocation that is too large");
+		return gg_import_wrong(reading->import, "an allocation that is too large");
 	gg_buf_append(&reading->allocations, &allocation, sizeof(allocation));
 	return reading->allocations.failed ? gg_import_no_memory(reading->import) : 0;
 }
@@ -192,10 +190,11 @@ static int read_event(struct reading *reading, struct gg_text line, bool is_free
 
 	if (!take(&line, &number) ||
 	    number >= count_of(&reading->allocations, sizeof(struct allocation)))
-		return wrong(reading, "an event of an allocation that is not there");
+		return gg_import_wrong(reading->import,
+		                       "an event of an allocation that is not there");
 	of = &allocations[number];
 	if (is_free && of->freed == of->count)
-		return wrong(reading, "more was freed than allocated");
+		return gg_import_wrong(reading->import, "more was freed than allocated");
 	of->count += !is_free;
 	of->freed += is_free;
 	reading->live += is_free ? -of->size : of->size;
@@ -230,7 +229,9 @@ static int read_line(struct reading *reading, struct gg_text line)
 	case '-':
 		return read_event(reading, line, kind == '-');
 	case 'c':
-		return take(&line, &reading->time_ms) ? 0 : wrong(reading, "a time was expected");
+		return take(&line, &reading->time_ms)
+		               ? 0
+		               : gg_import_wrong(reading->import, "a time was expected");
 	case 'X':
 		snprintf(result->command, sizeof(result->command), "%.*s",
 		         (int)(line.length < 255 ? line.length : 255), line.at);
@@ -254,7 +255,7 @@ static int read_line(struct reading *reading, struct gg_text line)
 			         "Interpret it first: heaptrack --interpret FILE.");
 		return -EBADMSG;
 	default:
-		return wrong(reading, "a line of a kind that is not known");
+		return gg_import_wrong(reading->import, "a line of a kind that is not known");
 	}
 }
 
@@ -297,11 +298,12 @@ static int read_file(struct reading *reading)
 	if (code < 0)
 		return code;
 	if (code == 0 || !gg_text_literal(&line, "v ") || !take(&line, &ignored))
-		return wrong(reading, "'v VERSION' was expected");
+		return gg_import_wrong(reading->import, "'v VERSION' was expected");
 	if (!take(&line, &reading->version))
 		reading->version = 0;
 	if (reading->version > 3)
-		return wrong(reading, "a version of heaptrack's files that is newer than 3");
+		return gg_import_wrong(reading->import,
+		                       "a version of heaptrack's files that is newer than 3");
 	while ((code = gg_input_line(import->input, &line, import->error)) > 0) {
 		gg_import_progress(import);
 		if (line.length > 0)

@@ -28,8 +28,6 @@
 #include "format/stacks.h"
 #include "format/text.h"
 
-enum { ADDRESSES_MAX = 65536 };
-
 struct counts {
 	uint64_t live, live_bytes, ever, ever_bytes;
 };
@@ -54,15 +52,8 @@ struct reading {
 	size_t name_count;
 	struct counts head, sum; /* of all: as the head has it, and as rows of t* add up */
 	double interval;
-	uint64_t *addresses;
 	bool has_head, has_odd, has_mixed, has_ever;
 };
-
-static int wrong(const struct reading *reading, const char *what)
-{
-	return gg_input_wrong(reading->import->input, gg_input_offset(reading->import->input),
-	                      reading->import->error, "%s", what);
-}
 
 /* "t*: 13: 6688 [0: 0]", and a name in the head.  thread: number + 1; 0: t*. */
 static bool take_counts(struct gg_text *line, uint64_t *ret_thread, struct counts *ret_counts)
@@ -138,23 +129,8 @@ static void look_at(struct reading *reading, const struct counts *counts)
 
 static int read_stack(struct reading *reading, struct gg_text *line, uint32_t *ret_node)
 {
-	size_t count = 0;
-	uint64_t address;
-
 	gg_text_literal(line, "@");
-	for (;;) {
-		gg_text_skip_blanks(line);
-		if (line->length == 0)
-			break;
-		if (count == ADDRESSES_MAX)
-			return wrong(reading, "a stack of more than 65536 addresses");
-		if (!gg_text_hexadecimal(line, &address))
-			return wrong(reading, "an address was expected");
-		reading->addresses[count++] = address;
-	}
-	if (gg_stacks_add(&reading->stacks, reading->addresses, count, ret_node) < 0)
-		return gg_import_no_memory(reading->import);
-	return 0;
+	return gg_stacks_read(&reading->stacks, reading->import, line, ret_node);
 }
 
 static int read_first_line(struct reading *reading, struct gg_text *line)
@@ -163,7 +139,8 @@ static int read_first_line(struct reading *reading, struct gg_text *line)
 
 	if (!gg_text_literal(line, "heap_v2/") || !gg_text_decimal(line, &interval) ||
 	    line->length != 0 || interval == 0)
-		return wrong(reading, "heap_v2/ and a sampling interval were expected");
+		return gg_import_wrong(reading->import,
+		                       "heap_v2/ and a sampling interval were expected");
 	reading->interval = (double)interval;
 	return 0;
 }
@@ -174,7 +151,8 @@ static int read_counts(struct reading *reading, struct gg_text *line, bool in_st
 	uint64_t thread;
 
 	if (!take_counts(line, &thread, &counts))
-		return wrong(reading, "t*: OBJECTS: BYTES [OBJECTS: BYTES] was expected");
+		return gg_import_wrong(reading->import,
+		                       "t*: OBJECTS: BYTES [OBJECTS: BYTES] was expected");
 	if (!in_stack) {
 		reading->has_head |= thread == 0;
 		if (thread == 0)
@@ -209,9 +187,11 @@ static int read_rows(struct reading *reading)
 		}
 	}
 	if (code == 0 && !has_libraries)
-		return wrong(reading, "the file ends before its MAPPED_LIBRARIES: it is truncated");
+		return gg_import_wrong(
+			reading->import,
+			"the file ends before its MAPPED_LIBRARIES: it is truncated");
 	if (code >= 0 && !reading->has_head)
-		return wrong(reading, "the file has no line of t*");
+		return gg_import_wrong(reading->import, "the file has no line of t*");
 	return code < 0 ? code : 0;
 }
 
@@ -381,15 +361,13 @@ static int read_file(struct reading *reading)
 
 static int read_jemalloc(struct gg_import *import)
 {
-	struct reading reading = { .import = import,
-		                   .addresses = malloc(ADDRESSES_MAX * sizeof(uint64_t)) };
-	int code = reading.addresses == NULL ? gg_import_no_memory(import) : read_file(&reading);
+	struct reading reading = { .import = import };
+	int code = read_file(&reading);
 
 	for (size_t i = 0; i < reading.name_count; i++)
 		free(reading.names[i].text);
 	free(reading.names);
 	free(reading.rows);
-	free(reading.addresses);
 	gg_stacks_done(&reading.stacks);
 	return code;
 }

@@ -4,11 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "format/text.h"
+
+enum { LINE_MAX = 65536 }; /* addresses; of more a file is refused */
+
 void gg_stacks_done(struct gg_stacks *stacks)
 {
 	gg_maps_done(&stacks->maps);
 	free(stacks->nodes);
 	free(stacks->addresses);
+	free(stacks->line);
 	gg_map_done(&stacks->node_map);
 	gg_map_done(&stacks->address_map);
 }
@@ -68,8 +73,9 @@ static int find_node(struct gg_stacks *stacks, uint32_t parent, uint32_t address
 	return 0;
 }
 
-int gg_stacks_add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
-                  uint32_t *ret_node)
+/* 0 or -ENOMEM. */
+static int add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
+               uint32_t *ret_node)
 {
 	uint32_t node = 0, number;
 	int code = 0;
@@ -82,6 +88,26 @@ int gg_stacks_add(struct gg_stacks *stacks, const uint64_t *addresses, size_t co
 	}
 	*ret_node = node;
 	return code;
+}
+
+int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg_text *line,
+                   uint32_t *ret_node)
+{
+	size_t count = 0;
+
+	if (stacks->line == NULL)
+		stacks->line = malloc(LINE_MAX * sizeof(*stacks->line));
+	if (stacks->line == NULL)
+		return gg_import_no_memory(import);
+	for (gg_text_skip_blanks(line); line->length > 0; gg_text_skip_blanks(line)) {
+		if (count == LINE_MAX)
+			return gg_import_wrong(import, "a stack of more than 65536 addresses");
+		if (!gg_text_hexadecimal(line, &stacks->line[count++]))
+			return gg_import_wrong(import, "an address was expected");
+	}
+	if (add(stacks, stacks->line, count, ret_node) < 0)
+		return gg_import_no_memory(import);
+	return 0;
 }
 
 int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)

@@ -5,7 +5,7 @@
  *
  *   struct gg_stacks stacks = { 0 };
  *
- *   gg_stacks_add(&stacks, addresses, count, &node);      return addresses, innermost first
+ *   gg_stacks_read(&stacks, import, &line, &node);        return addresses, innermost first
  *   gg_maps_add(&stacks.maps, line);                      lines of /proc/PID/maps
  *   gg_stacks_settle(&stacks, import);                    from here on the profile's ids are known
  *   stacks.nodes[node].stack
@@ -37,12 +37,14 @@ struct gg_stacks {
 	struct gg_stacks_address *addresses;
 	size_t address_count, address_capacity;
 	struct gg_map node_map, address_map;
+	uint64_t *line; /* room for the addresses of one */
 };
 
 void gg_stacks_done(struct gg_stacks *stacks);
-/* 0 or -ENOMEM. */
-GG_MUST_CHECK int gg_stacks_add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
-                                uint32_t *ret_node);
+/* The hexadecimal numbers of the line, all that is left of it, are a stack; -EBADMSG where they are none, or
+ * more than 65536. */
+GG_MUST_CHECK int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import,
+                                 struct gg_text *line, uint32_t *ret_node);
 GG_MUST_CHECK int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import);
 /* Says how many of the files in stacks were not found as they were, if any. */
 GG_MUST_CHECK int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import);
