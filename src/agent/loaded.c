@@ -33,6 +33,7 @@ struct noted {
 
 static struct noted noted[GG_LOADED_MAX];
 static uint32_t noted_count;
+static uint32_t program_is_noted; /* it stays, so it need not be compared again for each page */
 static uint64_t known_pages[KNOWN_PAGES];   /* page number, and its epoch above */
 static uint64_t known_stacks[KNOWN_STACKS]; /* a stack's id, and its epoch above */
 
@@ -196,9 +197,12 @@ static void note_module(const struct module *module, uint64_t epoch, uint64_t no
 		.load_ns = now_ns,
 		.generation = (uint32_t)epoch,
 	};
+	bool is_program = module->begin == gg_modules_program.begin;
 	uint64_t identity;
 	uint32_t place;
 
+	if (is_program && gg_load_relaxed(&program_is_noted) != 0)
+		return;
 	read_headers(module, &info, ranges);
 	identity = identity_of(module, &info);
 	if (is_noted(module, identity, now_ns))
@@ -214,6 +218,8 @@ static void note_module(const struct module *module, uint64_t epoch, uint64_t no
 	noted[place].index = add_to_region(&info);
 	/* Last, by release: until then the place holds nothing. */
 	gg_store_release(&noted[place].end, module->end);
+	if (is_program)
+		gg_store_relaxed(&program_is_noted, 1);
 }
 
 /* False: it cannot be told now. */

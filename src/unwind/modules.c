@@ -107,6 +107,33 @@ struct gg_modules_row gg_modules_row_of(const struct gg_modules_object *found)
 	return row.begin - program->begin < program->end - program->begin ? *program : row;
 }
 
+/* Of the main program, which stays: most pcs are in it, and to find its sections each time costs as much as the
+ * search in them. */
+static struct gg_cfi_module program;
+static uint32_t program_state;
+enum { PROGRAM_UNKNOWN, PROGRAM_FILLING, PROGRAM_KNOWN };
+
+static bool find_program(struct gg_cfi_module *ret_module)
+{
+	const struct gg_modules_row *row = &gg_modules_program;
+	uint32_t state = gg_load_acquire(&program_state);
+
+	if (state == PROGRAM_KNOWN) {
+		*ret_module = program;
+		return true;
+	}
+	if (gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row->begin,
+	                              row->end - row->begin) != 0)
+		return false;
+	/* Who is interrupted in this leaves it to the others to find it each time. */
+	if (state == PROGRAM_UNKNOWN && gg_cas_acq_rel(&program_state, &state, PROGRAM_FILLING)) {
+		program = *ret_module;
+		/* Pairs with the acquire above. */
+		gg_store_release(&program_state, PROGRAM_KNOWN);
+	}
+	return true;
+}
+
 bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
 {
 	gg_modules_find_object *find = gg_load_relaxed(&gg_modules_finder);
@@ -118,6 +145,8 @@ bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
 	if (find((void *)(uintptr_t)pc, &found) != 0)
 		return false;
 	row = gg_modules_row_of(&found);
+	if (row.begin == gg_modules_program.begin)
+		return find_program(ret_module);
 	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
 	                                 row.end - row.begin) == 0;
 }
