@@ -581,6 +581,24 @@ TEST(memory_is_read_of_programs_that_end_soon)
 	recording_end(&r);
 }
 
+TEST(children_that_are_young_are_not_walked)
+{
+	struct recording r;
+	char line[600];
+
+	snprintf(line, sizeof(line), "%s slow 900 & wait; true", helper());
+	if (CHECK(recording_begin(&r)) && CHECK(RUN(&r, "-i", "4k", "--", "/bin/sh", "-c", line))) {
+		CHECK(recording_number(&r, "select count(*) from memory, process "
+		                           "where memory.process = process.id and parent > 0 and "
+		                           "rss_bytes > 1000000") >= 1);
+		CHECK(recording_number(&r, "select count(*) from memory, process "
+		                           "where memory.process = process.id and parent > 0 and "
+		                           "time_ns - start_ns < 5e8 and "
+		                           "(pss_bytes >= 0 or heap_bytes >= 0)") == 0);
+	}
+	recording_end(&r);
+}
+
 TEST(why_nothing_was_sampled_is_said)
 {
 	struct recording r;
