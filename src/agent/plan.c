@@ -36,9 +36,9 @@ bool gg_plan_is_on(void)
 	return plans != NULL;
 }
 
-void gg_plan_freed(const struct gg_draw *draw, uint64_t size_bytes)
+void gg_plan_freed(double stands_for, uint64_t size_bytes)
 {
-	gg_learn_freed(&learned, draw, size_bytes);
+	gg_learn_freed(&learned, stands_for, size_bytes);
 }
 
 static const struct plan *latest(void)
@@ -57,11 +57,11 @@ static bool is_due(uint64_t interval_bytes)
 	       (plan != NULL && plan->interval_bytes != interval_bytes);
 }
 
-bool gg_plan_allocated(const struct gg_draw *draw, uint64_t size_bytes, uint64_t interval_bytes)
+bool gg_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t interval_bytes)
 {
 	uint32_t free_now = 0, count;
 
-	gg_learn_allocated(&learned, draw, size_bytes);
+	gg_learn_allocated(&learned, stands_for, size_bytes);
 	/* Acquire, release: what the last planner wrote is seen, and what is written here by the next. */
 	if (gg_likely(!is_due(interval_bytes)) || !gg_cas_acq_rel(&is_planning, &free_now, 1))
 		return false;

@@ -549,12 +549,12 @@ void gg_process_count_startup(const struct gg_draw *draw, uint64_t size_bytes)
 		gg_add_release(&gg_process.change_count, 1);
 }
 
-void gg_process_learn(const struct gg_draw *draw, uint64_t size_bytes)
+void gg_process_learn(double count, uint64_t size_bytes)
 {
 	uint64_t interval = gg_load_relaxed(&gg_process.interval_bytes);
 
 	/* Release: who sees the count sees the plan. */
-	if (gg_plan_allocated(draw, size_bytes, interval))
+	if (gg_plan_allocated(count, size_bytes, interval))
 		gg_add_release(&gg_process.change_count, 1);
 }
 

@@ -150,8 +150,8 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 		gg_probe_alloc(&sample, id);
 	if (gg_history_is_on() && gg_region_find(region, p, &live))
 		gg_history_allocated(&live);
-	if (gg_unlikely(gg_plan_is_on()) && flags == 0)
-		gg_process_learn(draw, bytes);
+	if (gg_unlikely(gg_plan_is_on()) && flags == 0 && id != 0)
+		gg_process_learn(gg_region_counted(&block->record), bytes);
 	if (gg_unlikely(gg_process_is_startup()))
 		gg_process_count_startup(draw, bytes);
 	if (++block->sample_count % TIMED_EVERY == 0)
@@ -202,13 +202,6 @@ bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
 	return found;
 }
 
-static void learn_free(const struct gg_region_sample *sample)
-{
-	struct gg_draw draw = gg_region_sample_draw(sample);
-
-	gg_plan_freed(&draw, sample->size_bytes);
-}
-
 /* Of the calling thread, estimated. */
 static void count_freed(const struct gg_region_sample *sample)
 {
@@ -236,7 +229,7 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 	if (is_told)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
 	if (gg_plan_is_on() && !(ret_freed->flags & GG_SAMPLE_MAPPING))
-		learn_free(ret_freed);
+		gg_plan_freed(gg_region_counted(&block->record), ret_freed->size_bytes);
 	return true;
 }
 

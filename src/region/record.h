@@ -76,6 +76,12 @@ bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *t
                             const struct gg_region_place *place, uint64_t id, uint64_t now_ns,
                             uint32_t free_stack, struct gg_region_sample *ret_sample);
 
+/* How many allocations the sample stands for that this thread has just recorded or closed. */
+static inline double gg_region_counted(const struct gg_region_thread *thread)
+{
+	return gg_fixed_value(thread->memo_sums.count);
+}
+
 /*
  * The sample at that address.  For realloc: found before the real call, closed by its id after
  * success; if another thread was given the address in between and recorded it as new, that has

@@ -3,27 +3,26 @@
 
 #include "base/atomic.h"
 #include "stats/elementary.h"
-#include "stats/weight.h"
 
-static uint64_t units_of(const struct gg_draw *draw, uint64_t size_bytes)
+static uint64_t units_of(double count)
 {
-	double units = gg_weight_of(draw, size_bytes).count * GG_LEARN_UNITS + 0.5;
+	double units = count * GG_LEARN_UNITS + 0.5;
 
 	return units < 0x1p62 ? (uint64_t)units : UINT64_C(1) << 62;
 }
 
-void gg_learn_allocated(struct gg_learned *learned, const struct gg_draw *draw, uint64_t size_bytes)
+void gg_learn_allocated(struct gg_learned *learned, double count, uint64_t size_bytes)
 {
 	unsigned class = gg_size_class(size_bytes);
 
-	gg_add_relaxed(&learned->allocated[class], units_of(draw, size_bytes));
+	gg_add_relaxed(&learned->allocated[class], units_of(count));
 	gg_add_relaxed(&learned->samples[class], 1);
 	gg_add_relaxed(&learned->sample_count, 1);
 }
 
-void gg_learn_freed(struct gg_learned *learned, const struct gg_draw *draw, uint64_t size_bytes)
+void gg_learn_freed(struct gg_learned *learned, double count, uint64_t size_bytes)
 {
-	gg_add_relaxed(&learned->freed[gg_size_class(size_bytes)], units_of(draw, size_bytes));
+	gg_add_relaxed(&learned->freed[gg_size_class(size_bytes)], units_of(count));
 }
 
 void gg_learn_classes(const struct gg_learned *learned, enum gg_focus focus,
@@ -55,17 +54,16 @@ void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
 	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
-	double closer = interval > GG_LEARN_CLOSER ? interval / GG_LEARN_CLOSER : 1;
 
+	bounds.unseen = interval > GG_LEARN_CLOSER ? interval / GG_LEARN_CLOSER : 1;
 	gg_learn_classes(learned, focus, classes);
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
 
-		budget += classes[i].allocated * -gg_expm1(-length / interval);
+		if (classes[i].allocated > 0)
+			budget += classes[i].allocated * -gg_expm1(-length / interval);
 		intervals[i] = interval;
 	}
-	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) == 0)
-		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-			intervals[i] = classes[i].allocated > 0 ? ret_rates->intervals[i] : closer;
-	gg_optimal_rates_set(ret_rates, intervals); /* else an interval below 1 */
+	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
+		gg_optimal_rates_set(ret_rates, intervals); /* an interval below 1 */
 }

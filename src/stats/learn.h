@@ -4,8 +4,8 @@
  *
  *   static struct gg_learned learned;                    all zero: nothing is known
  *
- *   gg_learn_allocated(&learned, &draw, size_bytes);     each sample
- *   gg_learn_freed(&learned, &draw, size_bytes);         ... when it is freed
+ *   gg_learn_allocated(&learned, count, size_bytes);     each sample
+ *   gg_learn_freed(&learned, count, size_bytes);         ... when it is freed
  *   if (gg_learn_samples(&learned) >= next) {
  *           gg_learn_plan(&learned, GG_FOCUS_LIVE, interval, &rates);
  *           next = gg_learn_next(next);
@@ -23,7 +23,7 @@
  *           interval of all is what the fast path pays for.
  * Budget    that of `poisson` at the interval: as many samples, spent otherwise.
  * Threads   any; sums are of relaxed additions, and a plan may miss what is being added.
- * Cost      a sample or a free: a weight and an addition or three; a plan some 50 us.
+ * Cost      a sample or a free: an addition or three; a plan grows with the classes that were seen.
  */
 #pragma once
 
@@ -50,9 +50,9 @@ struct gg_learned {
 	uint64_t sample_count;
 };
 
-void gg_learn_allocated(struct gg_learned *learned, const struct gg_draw *draw,
-                        uint64_t size_bytes);
-void gg_learn_freed(struct gg_learned *learned, const struct gg_draw *draw, uint64_t size_bytes);
+/* count: of allocations, what the sample stands for (weight.h); the same when it is freed. */
+void gg_learn_allocated(struct gg_learned *learned, double count, uint64_t size_bytes);
+void gg_learn_freed(struct gg_learned *learned, double count, uint64_t size_bytes);
 
 static inline uint64_t gg_learn_samples(const struct gg_learned *learned)
 {

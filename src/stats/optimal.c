@@ -125,9 +125,15 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
 	/* Of one byte: that a mark is drawn on it, and that one which is kept is on it. */
 	marked = shortest > 1 ? -gg_expm1(-1 / shortest) : 1;
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
-		double kept = intervals[i] > 1 ? -gg_expm1(-1 / intervals[i]) : 1;
+		double kept;
 
 		rates->intervals[i] = intervals[i];
+		/* Most classes of most plans: nothing was seen of them. */
+		if (i > 0 && intervals[i] == intervals[i - 1]) {
+			rates->keeps[i] = rates->keeps[i - 1];
+			continue;
+		}
+		kept = intervals[i] > 1 ? -gg_expm1(-1 / intervals[i]) : 1;
 		rates->keeps[i] = kept < marked ? kept / marked : 1;
 	}
 }
@@ -138,6 +144,7 @@ int gg_optimal_rates_plan(const struct gg_optimal_class classes[static GG_SIZE_C
 {
 	struct course courses[GG_SIZE_CLASS_COUNT];
 	double lengths[GG_SIZE_CLASS_COUNT], intervals[GG_SIZE_CLASS_COUNT], allocated, live, c;
+	unsigned planned[GG_SIZE_CLASS_COUNT], count = 0;
 
 	if (!(bounds->shortest >= 1 && bounds->longest >= bounds->shortest) || !(budget >= 0) ||
 	    add_up(classes, GG_SIZE_CLASS_COUNT, &allocated, &live) < 0)
@@ -145,25 +152,29 @@ int gg_optimal_rates_plan(const struct gg_optimal_class classes[static GG_SIZE_C
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		struct gg_optimal_class class = classes[i];
 
+		intervals[i] = bounds->unseen;
+		if (!(class.allocated > 0) && bounds->unseen > 0)
+			continue;
 		if (!(class.size_bytes > 0))
 			class.size_bytes = (double)gg_length_bytes(gg_size_class_bytes(i));
-		lengths[i] = class.size_bytes;
-		courses[i] = (struct course){
+		lengths[count] = class.size_bytes;
+		planned[count] = i;
+		courses[count++] = (struct course){
 			.allocated = class.allocated,
 			.urgency = urgency(&class, allocated > 0 ? live / allocated : 1),
-			.floor = -gg_expm1(-lengths[i] / bounds->longest),
-			.ceiling = -gg_expm1(-lengths[i] / bounds->shortest),
+			.floor = -gg_expm1(-class.size_bytes / bounds->longest),
+			.ceiling = -gg_expm1(-class.size_bytes / bounds->shortest),
 		};
 	}
-	c = solve(courses, GG_SIZE_CLASS_COUNT, budget);
-	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+	c = solve(courses, count, budget);
+	for (unsigned i = 0; i < count; i++) {
 		double p = hold(c * courses[i].urgency, &courses[i]);
 
 		/* Where p is 1 to the last digit, its interval cannot be told from it: any will do. */
-		intervals[i] = c == INFINITY             ? bounds->shortest
-		               : p <= courses[i].floor   ? bounds->longest
-		               : p >= courses[i].ceiling ? bounds->shortest
-		                                         : -lengths[i] / gg_log1p(-p);
+		intervals[planned[i]] = c == INFINITY             ? bounds->shortest
+		                        : p <= courses[i].floor   ? bounds->longest
+		                        : p >= courses[i].ceiling ? bounds->shortest
+		                                                  : -lengths[i] / gg_log1p(-p);
 	}
 	gg_optimal_rates_set(ret_rates, intervals);
 	return 0;

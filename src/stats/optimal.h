@@ -64,6 +64,7 @@ GG_MUST_CHECK int gg_optimal_plan(const struct gg_optimal_class *classes, size_t
 /* Sampling intervals, in bytes, that hold every class's: 1 <= shortest <= longest. */
 struct gg_optimal_bounds {
 	double shortest, longest;
+	double unseen; /* of every class that nothing was seen of; 0: as the plan has it */
 };
 
 /*
@@ -76,8 +77,8 @@ static inline struct gg_optimal_bounds gg_optimal_bounds_of(double interval)
 {
 	double shortest = interval / GG_OPTIMAL_FINER;
 
-	return (struct gg_optimal_bounds){ shortest > 1 ? shortest : 1,
-		                           interval * GG_OPTIMAL_COARSER };
+	return (struct gg_optimal_bounds){ .shortest = shortest > 1 ? shortest : 1,
+		                           .longest = interval * GG_OPTIMAL_COARSER };
 }
 
 /* How each class is sampled.  Constant while a sampler uses it. */

@@ -145,7 +145,7 @@ static inline bool gg_sampler_due(struct gg_sampler *s, uint64_t bytes)
 }
 
 /* Is the allocation that was due a sample?  If so, *ret_draw says how it was drawn. */
-GG_COLD bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw);
+GG_APART bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw);
 
 /* As if gg_sampler_due() had not been asked: what cannot be, or cannot be recorded, leaves no gap. */
 GG_COLD void gg_sampler_put_back(struct gg_sampler *s, uint64_t bytes);

@@ -215,6 +215,7 @@ static void plan_again(struct run *run)
 static void take(const struct gg_trace_part *part, const struct gg_draw *draw, void *context)
 {
 	struct run *run = context;
+	double count;
 
 	run->sample_count++;
 	gg_kind_add(&run->sums[2 * (size_t)part->group], draw, part->size_bytes);
@@ -222,9 +223,10 @@ static void take(const struct gg_trace_part *part, const struct gg_draw *draw, v
 		gg_kind_add(&run->sums[2 * (size_t)part->group + 1], draw, part->size_bytes);
 	if (!run->plan->learns)
 		return;
-	gg_learn_allocated(&run->learned, draw, part->size_bytes);
+	count = gg_weight_of(draw, part->size_bytes).count;
+	gg_learn_allocated(&run->learned, count, part->size_bytes);
 	if (!part->is_live)
-		gg_learn_freed(&run->learned, draw, part->size_bytes);
+		gg_learn_freed(&run->learned, count, part->size_bytes);
 	if (gg_learn_samples(&run->learned) >= run->next_plan_at)
 		plan_again(run);
 }

@@ -328,11 +328,42 @@ TEST(rates_stay_in_their_bounds_use_up_the_budget_and_keep_what_they_say)
 	}
 }
 
+TEST(what_classes_that_were_not_seen_have_changes_nothing_for_those_that_were)
+{
+	static struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates all, seen;
+	const double interval = 0x1p19;
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval), given = bounds;
+
+	given.unseen = interval / 4;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		double budget = 0, unlike = 0;
+
+		fill_all(classes, 1000 * seed);
+		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i += 1 + (int)(seed % 3))
+			classes[i].allocated = classes[i].live = 0;
+		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+			budget += classes[i].allocated *
+			          -expm1(-fmax(classes[i].size_bytes, 1) / interval);
+		CHECK(gg_optimal_rates_plan(classes, budget, &bounds, &all) == 0);
+		CHECK(gg_optimal_rates_plan(classes, budget, &given, &seen) == 0);
+		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+			double wanted = classes[i].allocated > 0 ? all.intervals[i] : given.unseen;
+
+			unlike = fmax(unlike, fabs(seen.intervals[i] / wanted - 1));
+			CHECK(fabs(seen.keeps[i] * expm1(-1 / seen.shortest) /
+			                   expm1(-1 / seen.intervals[i]) -
+			           1) < 1e-12);
+		}
+		CHECK_MSG(unlike < 1e-9, "seed %d: off by %g", (int)seed, unlike);
+	}
+}
+
 TEST(budgets_out_of_reach_give_the_floor_or_the_ceiling_to_all)
 {
 	static struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	static struct gg_optimal_rates rates;
-	const struct gg_optimal_bounds bounds = { 100, 1000 }, none = { 0.5, 1000 };
+	const struct gg_optimal_bounds bounds = { 100, 1000, 0 }, none = { 0.5, 1000, 0 };
 
 	fill_all(classes, 1);
 	CHECK(gg_optimal_rates_plan(classes, 0, &bounds, &rates) == 0);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "stats/weight.h"
 #include "test.h"
 
 #define SIGMAS 5
@@ -229,9 +230,9 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 		}
 		if (!gg_sampler_due(&s, size) || !gg_sampler_take(&s, size, &draw))
 			continue;
-		gg_learn_allocated(&learned, &draw, size);
+		gg_learn_allocated(&learned, gg_weight_of(&draw, size).count, size);
 		if (size == 200 || i % 10 != 0)
-			gg_learn_freed(&learned, &draw, size);
+			gg_learn_freed(&learned, gg_weight_of(&draw, size).count, size);
 	}
 	gg_learn_classes(&learned, GG_FOCUS_LIVE, classes);
 	for (int large = 0; large < 2; large++) {
