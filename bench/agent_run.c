@@ -186,7 +186,7 @@ void do_slices(const char *name, const char *library)
 {
 	const struct work *work = work_find(name);
 	const struct work_heap heaps[] = { direct_heap(library), { malloc, free } };
-	void *state = work->begin(&heaps[1]);
+	void *const states[] = { work->begin(&heaps[0]), work->begin(&heaps[1]) };
 
 	for (int i = 0; i < SLICES; i++) {
 		struct cost costs[2];
@@ -195,7 +195,7 @@ void do_slices(const char *name, const char *library)
 		for (int turn = 0; turn < 2; turn++) {
 			int side = turn ^ (i & 1);
 
-			costs[side] = time_run(work, state, &heaps[side], work->slice_count);
+			costs[side] = time_run(work, states[side], &heaps[side], work->slice_count);
 		}
 		if (i >= 2) /* the first ones warm up */
 			printf("%.5f %.5f\n", costs[1].wall_ns / costs[0].wall_ns,

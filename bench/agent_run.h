@@ -54,7 +54,8 @@ void do_work(const char *work, uint64_t count, uint64_t warm_count);
 
 /*
  * Slices: adds the ratios hooked to direct of `processes` children to *wall and *cpu.  library: the
- * one whose malloc() and free() the agent calls.
+ * one whose malloc() and free() the agent calls.  Each side has blocks of its own: samples that were
+ * freed past the agent would stay in its filter, where other addresses meet them, as in no program.
  */
 void run_slices(const struct way *way, const char *self, const char *work, const char *library,
                 int processes, struct figures *wall, struct figures *cpu);
