@@ -103,7 +103,8 @@ uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *samp
 	place->id = output->next_id++;
 	if (sample->origin == UINT64_MAX) /* inherited, of an ancestor that is not known */
 		place->origin = place->id;
-	output->sample_count++;
+	/* What a child inherited is its ancestor's sample, here as in reports. */
+	output->sample_count += sample->origin == 0 || sample->origin == UINT64_MAX;
 	return place->id;
 }
 

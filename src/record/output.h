@@ -37,7 +37,7 @@ struct gg_output {
 	struct gg_jit jit;
 
 	/* For the summary. */
-	uint64_t sample_count, lost_count; /* with rows of their own; whose history was lost */
+	uint64_t sample_count, lost_count; /* with rows, not inherited; whose history was lost */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
 	uint32_t process_count, off_count; /* all; those that were switched off at their end */
 	uint64_t taken_count;              /* samples in all, also those that are in sums alone */

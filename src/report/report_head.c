@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -196,12 +197,36 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 	              report->confidence * 100);
 }
 
+/* "killed by signal 9": what ends a program so is often why its memory is looked at. */
+static void append_kills(const struct gg_report *report, struct gg_buf *out)
+{
+	enum { KILLS_MAX = 3 };
+	size_t count, killed_count = 0;
+	const struct gg_process *processes = gg_model_processes(report->model, &count);
+	int number;
+
+	for (size_t i = 1; i < count; i++) {
+		const char *ending = processes[i].ending, *name;
+
+		if (ending == NULL || sscanf(ending, "killed by signal %d", &number) != 1 ||
+		    ++killed_count > KILLS_MAX)
+			continue;
+		name = sigabbrev_np(number);
+		gg_buf_printf(out, "process %" PRIu32 " was %s%s%s%s\n", processes[i].pid, ending,
+		              name != NULL ? " (SIG" : "", name != NULL ? name : "",
+		              name != NULL ? ")" : "");
+	}
+	if (killed_count > KILLS_MAX)
+		gg_buf_printf(out, "and %zu more were killed\n", killed_count - KILLS_MAX);
+}
+
 void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_summary *summary = report->summary;
 	GG_CLEANUP(gg_buf_done) struct gg_buf live = { 0 };
 
 	append_command(report, out);
+	append_kills(report, out);
 	gg_buf_append_text(out, "\n");
 	if (summary->moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(&live, "live at the end");

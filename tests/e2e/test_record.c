@@ -163,12 +163,17 @@ TEST(an_exec_ends_one_process_and_begins_the_next_of_its_pid)
 TEST(what_a_child_inherits_is_known_as_its_ancestors)
 {
 	struct recording r;
+	char said[64];
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "fork", "2000"))) {
 		CHECK(r.child.exit_status == 0);
 		CHECK(recording_number(&r, "select count(*) from process") == 4);
 		CHECK(recording_number(&r, "select count(*) from sample where origin > 0") > 500);
+		snprintf(said, sizeof(said), "p.geiger: %lld samples of 4 processes",
+		         (long long)recording_number(&r, "select count(*) from sample where origin "
+		                                         "is null or origin = id"));
+		CHECK(strstr(gg_buf_text(&r.child.err), said) != NULL);
 		/* Each is the ancestor's own sample, of the same time, place and address. */
 		CHECK(recording_number(
 			      &r,
@@ -294,6 +299,9 @@ TEST(a_killed_program_leaves_all_up_to_its_last_sample)
 		CHECK(strcmp(recording_text(&r, "select ending from process"),
 		             "killed by signal 9") == 0);
 		CHECK(recording_adds_up(&r));
+		CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+		CHECK(strstr(gg_buf_text(&r.child.out), " was killed by signal 9 (SIGKILL)\n") !=
+		      NULL);
 	}
 	recording_end(&r);
 }
