@@ -11,9 +11,11 @@ static void label_function(const struct gg_model *model, uint32_t number, struct
 {
 	struct gg_model_function function = gg_model_function(model, number);
 
+	const char *module = gg_model_module_name(model, function.module);
+
 	gg_buf_append_text(out, function.name);
-	if (function.is_named && function.module != 0)
-		gg_buf_printf(out, " (%s)", gg_model_module_name(model, function.module));
+	if (function.is_named && function.module != 0 && module[0] != '\0')
+		gg_buf_printf(out, " (%s)", module);
 }
 
 static void label_line(const struct gg_model *model, uint32_t number, struct gg_buf *out)

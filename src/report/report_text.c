@@ -233,13 +233,31 @@ static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_append_text(out, unit == GG_ALLOCATIONS ? " allocations.\n" : ".\n");
 }
 
-/* Nothing is live, as in any program that gives all back; but there is more to see. */
+static void append_no_match(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_question *query = &report->result->query;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (query->focus == NULL && query->ignore == NULL)
+		return;
+	gg_buf_printf(&text,
+	              "%s%s%s left no sample: expressions match any part of the names of "
+	              "functions, callers included.",
+	              query->focus != NULL ? "--focus" : "",
+	              query->focus != NULL && query->ignore != NULL ? " and " : "",
+	              query->ignore != NULL ? "--ignore" : "");
+	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+}
+
+/* Nothing is chosen, or live, as in any program that gives all back; but there is more to see. */
 static void append_other_metrics(const struct gg_report *report, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (report->result->row_count > 0 || report->result->query.metric != GG_METRIC_LIVE ||
-	    gg_model_sample_total(report->model) == 0)
+	if (report->result->row_count > 0 || gg_model_sample_total(report->model) == 0)
+		return;
+	append_no_match(report, out);
+	if (report->result->query.metric != GG_METRIC_LIVE)
 		return;
 	if (gg_model_has_history(report->model))
 		gg_buf_append_text(&text, "--metric peak shows who held the most, ");

@@ -105,10 +105,11 @@ static void append_name(struct drawing *drawing, size_t index)
 		struct gg_model_function function = gg_model_function(report->model,
 		                                                      node->function);
 
+		const char *module = gg_model_module_name(report->model, function.module);
+
 		gg_buf_append_text(&text, function.name);
-		if (function.is_named && function.module != 0)
-			gg_buf_printf(&text, " (%s)",
-			              gg_model_module_name(report->model, function.module));
+		if (function.is_named && function.module != 0 && module[0] != '\0')
+			gg_buf_printf(&text, " (%s)", module);
 	}
 	gg_fit_append(drawing->out, gg_buf_text(&text), width, report->figures.ascii);
 	gg_buf_append_text(drawing->out, "\n");

@@ -94,6 +94,13 @@ TEST(of_what_gives_all_back_leaks_tells_when_to_look)
 	expect("leaks kept.geiger | grep -c 'little is left'", 1, "0\n");
 }
 
+TEST(an_expression_that_matches_nothing_is_told_as_such)
+{
+	expect("report back.geiger -m peak --focus nowhere", 0, "\n--focus left no sample: ");
+	expect("report kept.geiger --focus nowhere", 0, "\n--focus left no sample: ");
+	expect("report kept.geiger --ignore main", 0, "\n--ignore left no sample: ");
+}
+
 TEST(who_asks_is_given_what_was_asked_for)
 {
 	expect("report back.geiger --metric live", 0, "\nlive at the end: ");
