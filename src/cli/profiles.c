@@ -241,6 +241,7 @@ void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_
 {
 	report->confidence = options->confidence;
 	report->width = gg_fit_width(STDOUT_FILENO);
+	report->name_width = gg_fit_name_width(STDOUT_FILENO); /* a program may look for one */
 	report->figures = (struct gg_figure_style){ .raw = options->bytes,
 		                                    .ascii = options->ascii || !gg_fit_is_utf8() };
 	report->style = *style;

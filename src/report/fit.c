@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/fit.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
-size_t gg_fit_width(int fd)
+/* 0: nobody knows. */
+static size_t find_width(int fd)
 {
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
@@ -16,7 +19,21 @@ size_t gg_fit_width(int fd)
 		return size.ws_col;
 	if (columns != NULL)
 		wanted = strtol(columns, NULL, 10);
-	return wanted >= 20 && wanted <= 10000 ? (size_t)wanted : GG_FIT_WIDTH;
+	return wanted >= 20 && wanted <= 10000 ? (size_t)wanted : 0;
+}
+
+size_t gg_fit_width(int fd)
+{
+	size_t width = find_width(fd);
+
+	return width > 0 ? width : GG_FIT_WIDTH;
+}
+
+size_t gg_fit_name_width(int fd)
+{
+	size_t width = find_width(fd);
+
+	return width > 0 ? width : isatty(fd) ? GG_FIT_WIDTH : SIZE_MAX;
 }
 
 bool gg_fit_is_utf8(void)

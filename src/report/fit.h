@@ -16,8 +16,9 @@
 
 enum { GG_FIT_WIDTH = 80 }; /* when nobody knows */
 
-/* The width of the terminal, of $COLUMNS, or 80. */
+/* The width of the terminal, of $COLUMNS, or 80; of what ends a line in a file or a pipe any. */
 size_t gg_fit_width(int fd);
+size_t gg_fit_name_width(int fd);
 
 /* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG)? */
 bool gg_fit_is_utf8(void);

@@ -24,8 +24,9 @@ struct gg_report {
 	const struct gg_result *result;
 	const struct gg_summary *summary;
 	double confidence;
-	size_t limit; /* rows that are shown; 0: all */
-	size_t width; /* characters of a line */
+	size_t limit;      /* rows that are shown; 0: all */
+	size_t width;      /* characters of a line */
+	size_t name_width; /* of one that ends with a name, where it is another; 0: width */
 	struct gg_figure_style figures;
 	struct gg_style style; /* colours */
 };
@@ -76,6 +77,9 @@ void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, 
 
 /* "9.31 s", "12.3 ms", "2 min 3 s". */
 void gg_report_append_time(int64_t time_ns, struct gg_buf *out);
+
+/* What is left for a name behind `column` characters. */
+size_t gg_report_room(const struct gg_report *report, size_t column, size_t least);
 
 /* The function, and where the call is, in at most `width` characters, and a newline. */
 void gg_report_append_place(const struct gg_report *report, const struct gg_model_place *place,

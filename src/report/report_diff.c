@@ -110,14 +110,12 @@ static bool has_labels_below(const struct gg_diff_report *report, size_t column)
 static void append_label(const struct gg_diff_report *report, const char *label, size_t column,
                          struct gg_buf *out)
 {
-	size_t width = report->look.width;
-
 	if (has_labels_below(report, column)) {
 		gg_buf_printf(out, "\n%*s", LABEL_INDENT, "");
 		column = LABEL_INDENT;
 	}
 	gg_buf_append_text(out, column > LABEL_INDENT ? "  " : "");
-	gg_fit_append(out, label, width > column + LABEL_LEAST ? width - column : LABEL_LEAST,
+	gg_fit_append(out, label, gg_report_room(&report->look, column, LABEL_LEAST),
 	              report->look.figures.ascii);
 	gg_buf_append_text(out, "\n");
 }

@@ -106,9 +106,7 @@ static void append_row(const struct gg_report *report, const struct gg_leak_row 
 	}
 	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
 		gg_buf_printf(out, "%*s", INDENT, "");
-		gg_report_append_place(report, &places[i],
-		                       report->width > INDENT + 16 ? report->width - INDENT : 16,
-		                       out);
+		gg_report_append_place(report, &places[i], gg_report_room(report, INDENT, 16), out);
 	}
 	if (count > MAX_FRAMES)
 		gg_buf_printf(out, "%*s(%zu more callers)\n", INDENT, "", count - MAX_FRAMES);

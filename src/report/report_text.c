@@ -152,6 +152,13 @@ static size_t name_column(const struct columns *columns)
 	       (columns->has_samples ? 9 : 0) + columns->bar_width + 2;
 }
 
+size_t gg_report_room(const struct gg_report *report, size_t column, size_t least)
+{
+	size_t width = report->name_width > 0 ? report->name_width : report->width;
+
+	return width > column && width - column > least ? width - column : least;
+}
+
 void gg_report_append_place(const struct gg_report *report, const struct gg_model_place *place,
                             size_t width, struct gg_buf *out)
 {
@@ -173,7 +180,7 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 	struct gg_model_place places[MAX_FRAMES];
 	size_t count = gg_model_path(report->model, stack, places, MAX_FRAMES);
 	size_t column = name_column(columns);
-	size_t width = report->width > column + 20 ? report->width - column - 2 : 18;
+	size_t width = gg_report_room(report, column + 2, 18);
 
 	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
 		if (i > 0)
@@ -207,8 +214,7 @@ static void append_row(const struct gg_report *report, const struct columns *col
 		return;
 	}
 	gg_row_label(report->model, report->result, row, &label);
-	gg_fit_append(out, gg_buf_text(&label),
-	              report->width > column + 16 ? report->width - column : 16,
+	gg_fit_append(out, gg_buf_text(&label), gg_report_room(report, column, 16),
 	              report->figures.ascii);
 	gg_buf_append_text(out, "\n");
 }

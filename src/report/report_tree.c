@@ -94,7 +94,7 @@ static void append_name(struct drawing *drawing, size_t index)
 	const struct gg_report *report = drawing->report;
 	const struct gg_tree_node *node = &drawing->tree->nodes[index];
 	size_t used = drawing->figure_width + 10 + 2 * (size_t)drawing->level[index];
-	size_t width = report->width > used + 16 ? report->width - used : 16;
+	size_t width = gg_report_room(report, used, 16);
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (index == 0) {

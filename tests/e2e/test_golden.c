@@ -49,7 +49,7 @@ static const struct golden {
 
 static bool run(const char *script, struct child *child)
 {
-	static const char *const environment[] = { "LC_ALL=C.UTF-8", "COLUMNS", NULL };
+	static const char *const environment[] = { "LC_ALL=C.UTF-8", "COLUMNS=80", NULL };
 	const char *argv[] = { "sh", "-c", script, NULL };
 
 	return CHECK(child_run(child, argv, environment, 60)) &&

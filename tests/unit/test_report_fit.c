@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/fit.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,12 @@ TEST(paragraphs_are_folded_between_words)
 TEST(the_width_is_that_of_the_environment_without_a_terminal)
 {
 	setenv("COLUMNS", "120", 1);
-	CHECK(gg_fit_width(-1) == 120);
+	CHECK(gg_fit_width(-1) == 120 && gg_fit_name_width(-1) == 120);
 	setenv("COLUMNS", "nonsense", 1);
 	CHECK(gg_fit_width(-1) == GG_FIT_WIDTH);
 	unsetenv("COLUMNS");
 	CHECK(gg_fit_width(-1) == GG_FIT_WIDTH);
+	CHECK(gg_fit_name_width(-1) == SIZE_MAX); /* who reads a file may look for a whole name */
 }
 
 TEST(the_first_variable_that_is_set_decides_on_utf_8)
