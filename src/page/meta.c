@@ -103,6 +103,8 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_integer(json, "dropped", summary.dropped_count);
 	gg_json_number(json, "confidence", options->confidence);
 	gg_json_bool(json, "has_history", gg_model_has_history(run->model));
+	gg_json_number(json, "watched_ns",
+	               options->watched_from_ns > 0 ? (double)options->watched_from_ns : NAN);
 	gg_json_bool(json, "is_live", options->is_live);
 	write_totals(run, &summary, json);
 	gg_json_number(json, "unseen_bytes",

@@ -49,6 +49,8 @@ struct gg_page_options {
 	bool is_live;                        /* the recording goes on */
 	const struct gg_page_watch *watched; /* NULL: nobody has */
 	size_t watched_count;
+	/* What it has seen stands in the model from then on, in steps of the grid (record/looks.h); 0: it does not. */
+	int64_t watched_from_ns, watched_grid_ns;
 	/*
 	 * Where a server has the profile as other tools' files: an address that "format=pprof" is put
 	 * behind.  NULL: nowhere.

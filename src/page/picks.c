@@ -241,12 +241,37 @@ void gg_page_find_peak(struct gg_page_run *run)
 		run->peak_ns = peak.time_ns > 0 ? peak.time_ns : 0;
 }
 
+/* The first bin is what was before anybody looked; the others are of whole steps, doubled until they are few. */
+static void choose_watched(struct gg_page_run *run)
+{
+	const struct gg_page_options *options = run->options;
+	struct gg_page_bins *bins = &run->bins;
+	int64_t end = gg_model_end_ns(run->model), step = options->watched_grid_ns, edge;
+	uint32_t at = 0;
+
+	while ((end - options->watched_from_ns) / step > (int64_t)run->detail.bins - 2)
+		step *= 2;
+	bins->peak_edge = -1;
+	bins->edges[at++] = 0;
+	bins->edges[at++] = options->watched_from_ns;
+	for (edge = (options->watched_from_ns / step + 1) * step; edge < end; edge += step)
+		bins->edges[at++] = edge;
+	if (end > bins->edges[at - 1])
+		bins->edges[at++] = end;
+	bins->count = at - 1;
+}
+
 void gg_page_choose_bins(struct gg_page_run *run)
 {
 	struct gg_page_bins *bins = &run->bins;
 	int64_t end = gg_model_end_ns(run->model);
 	uint32_t at = 0;
 
+	if (run->options->watched_from_ns > 0 && run->options->watched_grid_ns > 0 &&
+	    run->peak_ns < 0) {
+		choose_watched(run);
+		return;
+	}
 	if (end < (int64_t)run->detail.bins)
 		end = run->detail.bins; /* a profile without times: any edges do */
 	bins->peak_edge = -1;

@@ -93,8 +93,7 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 	return target->names[kind][index];
 }
 
-/* NULL: there are too many. */
-static struct gg_seen *seen_of(struct gg_target *target, uint32_t node, uint32_t thread)
+struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread)
 {
 	uint64_t key = (uint64_t)node << 16 | (thread & 0xffff);
 	uint64_t index = gg_map_get(&target->seen_map, key);
@@ -204,7 +203,7 @@ static struct gg_held_sample *add_sample(struct gg_target *target,
 		return NULL;
 	}
 	gg_sums_add(&target->seen_sums, &sums);
-	seen = seen_of(target, sample->stack, sample->thread);
+	seen = gg_target_seen(target, sample->stack, sample->thread);
 	if (seen != NULL)
 		gg_sums_add(&seen->sums, &sums);
 	else

@@ -118,6 +118,16 @@ static int note_what_is_missing(struct gg_output *output, const struct region *r
 	return output->status;
 }
 
+int gg_load_note_region(struct gg_output *output, const struct gg_target *target)
+{
+	const struct region region = { .header = target->source.header };
+	char why[GG_SALVAGE_WHY_MAX] = "";
+
+	output->taken_count = 1; /* whether it has samples is not asked here */
+	note_what_it_is(output, target, false);
+	return note_what_is_missing(output, &region, 1, why);
+}
+
 /* Adds the process of one region to the profile. */
 static int add_region(struct gg_output *output, struct gg_target_set *set, const char *path,
                       uint64_t *last_ns, struct gg_error *error)

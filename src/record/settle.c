@@ -212,8 +212,9 @@ static bool are_sums(const struct gg_sums *sums)
 	       gg_fixed_value(sums->bytes_variance) >= 0;
 }
 
-static int add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
-                      const struct gg_sums *sums, int64_t end_ns)
+/* True if it was written. */
+static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
+                       const struct gg_sums *sums, const struct gg_span *span)
 {
 	struct gg_output *output = target->output;
 	struct gg_coarse coarse = {
@@ -221,8 +222,9 @@ static int add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 		.thread = gg_target_thread(target, thread),
 		.stack = gg_places_stack(&target->places, &target->source, output, node,
 		                         UINT64_MAX),
-		.from_ns = target->record.start_ns,
-		.to_ns = end_ns,
+		.from_ns = span->from_ns,
+		.to_ns = span->to_ns,
+		.bucket_ns = span->bucket_ns,
 		.size_class = 255,
 		.interval_bytes = target->record.interval_bytes,
 		.sums = *sums,
@@ -231,11 +233,11 @@ static int add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 
 	if (!are_sums(sums)) {
 		target->bad_count++;
-		return output->status;
+		return false;
 	}
 	output->lost_count += sums->sample_count;
 	return gg_output_keep(output,
-	                      gg_profile_add_coarse(output->profile, &coarse, output->error));
+	                      gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;
 }
 
 struct rest {
@@ -263,9 +265,21 @@ static struct rest rest_of(uint32_t node, uint32_t thread, const struct gg_sums 
 	return rest;
 }
 
+/* What is in a coarse row is not to be in the next. */
+static void see(struct gg_target *target, const struct rest *rest)
+{
+	struct gg_seen *seen = gg_target_seen(target, rest->node, rest->thread);
+
+	gg_sums_add(&target->seen_sums, &rest->sums);
+	if (seen != NULL)
+		gg_sums_add(&seen->sums, &rest->sums);
+	else
+		target->seen_is_full = true;
+}
+
 /* Writes what one stack has left.  By thread, unless a row counts for other threads too (folding). */
 static void write_rests(struct gg_target *target, const struct rest *rests, uint32_t count,
-                        int64_t end_ns)
+                        const struct gg_span *span)
 {
 	struct gg_sums sum = { 0 };
 	int64_t sample_count = 0;
@@ -276,27 +290,32 @@ static void write_rests(struct gg_target *target, const struct rest *rests, uint
 		sample_count += rests[i].sample_count;
 		gg_sums_add(&sum, &rests[i].sums);
 	}
-	if (is_folded && sample_count > 0)
-		add_coarse(target, rests[0].node, 0, &sum, end_ns);
+	if (is_folded && sample_count > 0 && add_coarse(target, rests[0].node, 0, &sum, span))
+		for (uint32_t i = 0; i < count; i++)
+			see(target, &rests[i]);
 	for (uint32_t i = 0; i < count && !is_folded; i++)
-		if (rests[i].sample_count > 0)
-			add_coarse(target, rests[i].node, rests[i].thread, &rests[i].sums, end_ns);
+		if (rests[i].sample_count > 0 &&
+		    add_coarse(target, rests[i].node, rests[i].thread, &rests[i].sums, span))
+			see(target, &rests[i]);
 }
 
 /* Too many stacks to tell them apart: one row for all. */
 static int put_coarse_sum(struct gg_target *target, const struct gg_region_view *view,
-                          int64_t end_ns)
+                          const struct gg_span *span)
 {
 	struct gg_region_totals totals = gg_region_view_totals(view);
 
 	gg_sums_subtract(&totals.allocated, &target->seen_sums);
 	if ((int64_t)totals.allocated.sample_count <= 0)
 		return 0;
-	return add_coarse(target, GG_STACK_EMPTY, 0, &totals.allocated, end_ns);
+	if (add_coarse(target, GG_STACK_EMPTY, 0, &totals.allocated, span))
+		gg_sums_add(&target->seen_sums, &totals.allocated);
+	return target->output->status;
 }
 
 /* What was allocated and freed while nobody looked: totals minus samples. */
-static int put_coarse(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
+static int put_coarse(struct gg_target *target, const struct gg_region_view *view,
+                      const struct gg_span *span)
 {
 	static const struct gg_sums nothing;
 	uint32_t most = view->row_count + target->seen_count, count = 0;
@@ -306,7 +325,7 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 	if (target->seen_is_full) {
 		free(rests);
 		free(used);
-		return put_coarse_sum(target, view, end_ns);
+		return put_coarse_sum(target, view, span);
 	}
 	if (rests == NULL || used == NULL) {
 		free(rests);
@@ -321,8 +340,9 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 
 		if (is_first)
 			used[seen] = 1;
-		rests[count++] = rest_of(row->stack, row->thread, &row->allocated,
-		                         is_first ? &target->seen[seen].sums : &nothing);
+		rests[count] = rest_of(row->stack, row->thread, &row->allocated,
+		                       is_first ? &target->seen[seen].sums : &nothing);
+		count += rests[count].sample_count != 0 || rests[count].sums.size_bytes != 0;
 	}
 	for (uint32_t i = 0; i < target->seen_count; i++)
 		if (!used[i])
@@ -334,7 +354,7 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 			gg_output_progress(target->output);
 		for (end = i + 1; end < count && rests[end].node == rests[i].node;)
 			end++;
-		write_rests(target, rests + i, end - i, end_ns);
+		write_rests(target, rests + i, end - i, span);
 	}
 	free(rests);
 	free(used);
@@ -456,7 +476,8 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
 	struct gg_output *output = target->output;
 	bool is_dead = end_ns != GG_TIME_NONE;
-	int64_t known_end_ns = is_dead ? end_ns : output->now_ns;
+	struct gg_span span = { .from_ns = target->record.start_ns,
+		                .to_ns = is_dead ? end_ns : output->now_ns };
 	uint64_t before_ns = is_dead ? UINT64_MAX : a_while_ago(output);
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
@@ -470,13 +491,24 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	settle(target, &view, before_ns);
 	put_moved(target, &view);
 	put_totals(target, &view);
-	put_coarse(target, &view, known_end_ns);
+	put_coarse(target, &view, &span);
 	put_threads(target, &view, end_ns);
 	put_counters(target, &view);
 	tell_losses(target, &view);
 	gg_places_write(&target->places, output);
 	gg_region_view_done(&view);
 	return output->status;
+}
+
+int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
+                   const struct gg_span *span)
+{
+	gg_places_update(&target->places, &target->source, target->output);
+	settle(target, view, UINT64_MAX); /* what is held is of views alone: it was published */
+	put_coarse(target, view, span);
+	put_threads(target, view, GG_TIME_NONE);
+	put_counters(target, view);
+	return target->output->status;
 }
 
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending)

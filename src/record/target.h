@@ -100,6 +100,18 @@ double gg_target_drain(struct gg_target *target, bool final);
 /* Notes what was asked of the process since the last time: events "on", "off" and "interval". */
 int gg_target_watch_control(struct gg_target *target);
 
+/* When something happened: in [from_ns, to_ns], and if bucket_ns is not 0, as struct gg_coarse has it. */
+struct gg_span {
+	int64_t from_ns, to_ns, bucket_ns;
+};
+
+/*
+ * For a process whose history nobody reads: what the view has that was not there at the last look, and what is
+ * no longer there.  What came and went between the two is known as sums, which get that time.
+ */
+int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
+                   const struct gg_span *span);
+
 /* Brings what is held here and what is held there together. */
 int gg_target_settle(struct gg_target *target);
 
@@ -133,3 +145,5 @@ double gg_target_chunk_bytes(const struct gg_region_sample *sample);
 struct gg_held_sample *gg_target_hold(struct gg_target *target,
                                       const struct gg_region_sample *sample);
 uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
+/* What was seen of a stack in a thread; NULL: there are too many. */
+struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);

@@ -271,6 +271,8 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 		.is_live = watch->is_alive,
 		.watched = watch->points,
 		.watched_count = watch->count,
+		.watched_from_ns = gg_looks_first_ns(watch->looks),
+		.watched_grid_ns = GG_LOOKS_GRID_NS,
 		.exports = "/export?",
 	};
 	struct gg_buf packed = { 0 };

@@ -11,12 +11,14 @@
 #include "base/clock.h"
 #include "record/alive.h"
 #include "record/find.h"
-#include "record/load.h"
 #include "region/view.h"
 #include "report/figure.h"
 #include "symbol/symbol.h"
 
 #define EVERY_NS UINT64_C(1000000000)
+
+/* What a look took, so many times, is until the next. */
+enum { REST_TIMES = 10 };
 
 /* Bytes; negative: not known. */
 static double read_rss(uint32_t pid)
@@ -77,7 +79,8 @@ void gg_watch_look(struct gg_watch *watch)
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	struct gg_region_view view;
 
-	if (!watch->is_alive || now_ns - watch->last_ns < watch->every_ns)
+	if (!watch->is_alive || now_ns - watch->last_ns < watch->every_ns ||
+	    now_ns - watch->last_ns < REST_TIMES * watch->took_ns)
 		return;
 	watch->last_ns = now_ns;
 	if (gg_region_view_open(&view, watch->path, NULL) < 0) {
@@ -93,7 +96,11 @@ void gg_watch_look(struct gg_watch *watch)
 			thin_out(watch);
 		watch->points[watch->count++] = point_of(watch, &view);
 	}
+	if (watch->code == 0)
+		watch->code = gg_looks_take(watch->looks, &view, &watch->error);
+	watch->has_news = true;
 	gg_region_view_done(&view);
+	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
 }
 
 static int find_pid(struct gg_watch *watch, struct gg_error *error)
@@ -119,6 +126,10 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 	code = gg_find_region(&watch->path, process, error);
 	if (code == 0)
 		code = find_pid(watch, error);
+	if (code == 0)
+		code = gg_looks_open(&watch->looks, watch->path, error);
+	if (code == 0)
+		code = gg_names_new(&watch->names, error);
 	if (code < 0) {
 		gg_watch_done(watch);
 		return code;
@@ -133,26 +144,34 @@ void gg_watch_done(struct gg_watch *watch)
 {
 	free(watch->path);
 	gg_model_free(watch->model);
+	gg_looks_free(watch->looks);
+	gg_names_free(watch->names);
 	*watch = (struct gg_watch){ 0 };
 }
 
 int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
 {
-	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
-	struct gg_profile *profile;
+	struct gg_profile *profile = gg_looks_profile(watch->looks);
+	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_model *model;
-	int code = gg_record_load_region(&profile, watch->path, error);
+	int code = watch->code;
 
-	if (code == 0) {
+	if (code < 0) {
+		*error = watch->error;
+	} else if (watch->has_news || watch->model == NULL) {
+		if (gg_names_learn(watch->names, profile, NULL) == 0) {
+			options.more_lines = gg_names_tell;
+			options.context = watch->names;
+		}
 		code = gg_model_load(&model, &profile, 1, &options, error);
-		gg_profile_close(profile);
+		if (code == 0) {
+			gg_model_free(watch->model);
+			watch->model = model;
+			watch->has_news = false;
+		}
 	}
-	if (code == 0) {
-		gg_model_free(watch->model);
-		watch->model = model;
-	} else if (watch->model == NULL) {
+	if (code < 0 && watch->model == NULL)
 		return code;
-	}
 	*ret_model = watch->model;
 	return 0;
 }

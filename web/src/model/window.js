@@ -25,6 +25,22 @@ export function windowOf(profile, state) {
 }
 
 /**
+ * Since when somebody has looked at a process that nobody recorded; null: it is a recording.  What was freed before
+ * has no times.
+ *
+ * @param {Profile} profile
+ * @returns {number | null} ns
+ */
+export function watchedSince({ meta }) {
+	return meta.has_history === false && typeof meta.watched_ns === 'number' ? meta.watched_ns : null;
+}
+
+/** Is it known when things were freed, at least lately? @param {Profile} profile */
+export function hasTimes(profile) {
+	return profile.meta.has_history !== false || watchedSince(profile) !== null;
+}
+
+/**
  * Of two edges, in any order, that may be the same.
  *
  * @param {Profile} profile

@@ -5,6 +5,7 @@
 import { timeText } from '../model/figure.js';
 import { element, fill } from './dom.js';
 import { diffMetric, isComparing } from '../model/diff.js';
+import { hasTimes } from '../model/window.js';
 import { METRICS, METRIC_TEXTS } from './state.js';
 
 /** @typedef {import('./store.js').Store} Store */
@@ -53,7 +54,7 @@ export function metricsOf({ profile, state }) {
 			return peakEdge !== null;
 		if (metric === 'temporary')
 			return meta.has_history !== false && profile.briefNs.length > 0;
-		return meta.has_history !== false || metric === 'live' || metric === 'allocated';
+		return hasTimes(profile) || metric === 'live' || metric === 'allocated';
 	});
 }
 

@@ -11,7 +11,7 @@ import uPlot from 'uplot';
 
 import { figureText, numberText, timeText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
-import { isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../model/window.js';
+import { hasTimes, isWhole, moved, ordered, patchOf, seriesOf, watchedSince, windowOf } from '../model/window.js';
 import { colour, element, fill } from '../shell/dom.js';
 import { makeBrush } from './brush.js';
 
@@ -141,11 +141,20 @@ function hasSeries(store) {
 	return meta.is_live === true || (data.series?.time_ns ?? []).length > 1;
 }
 
-/** Can a window be chosen? A process that is only looked at has moments, and no history. @param {Store} store */
-function hasWindow(store) {
-	const { meta, binCount } = store.profile;
+/** Can a window be chosen? @param {Store} store */
+function hasWindow({ profile }) {
+	return hasTimes(profile) && profile.binCount > 1;
+}
 
-	return meta.has_history !== false && binCount > 1;
+/** What stands beside the chart while no window is chosen. @param {Store} store */
+function invitation(store) {
+	const since = watchedSince(store.profile);
+
+	if (!hasTimes(store.profile))
+		return 'no window can be chosen: what was freed has no times here';
+	if (!hasWindow(store))
+		return '';
+	return since === null ? 'drag to choose a window' : `drag to choose a window after ${timeText(since)}, when this began to look`;
 }
 
 /** @type {import('../shell/view.js').View} */
@@ -226,7 +235,7 @@ export const timeView = {
 			brush?.show(at, profile.binCount, texts);
 			whole.hidden = isAll;
 			peak.hidden = !hasWindow(store) || profile.peakEdge === null || (at.to === profile.peakEdge && !isAll);
-			fill(range, !hasWindow(store) ? '' : isAll ? 'drag to choose a window' : `${texts.from} to ${texts.to}`);
+			fill(range, isAll || !hasWindow(store) ? invitation(store) : `${texts.from} to ${texts.to}`);
 		}
 
 		return {

@@ -153,7 +153,13 @@ test('geiger serve --pid shows a process from its first moment, as it grows', { 
 		await page.waitForFunction((before) =>
 			parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0') > before + 2, first);
 		assert.match(await page.textContent('.rows .row[data-at="0"]'), /PyByteArray_Resize|PyObject_Malloc|python/);
-		assert.ok(!(await page.locator('.brush').isVisible()), 'a region has no history: there is no window to choose');
+		assert.match(await page.textContent('.time-window'), /drag to choose a window after \d.* s, when this began to look/);
+		await page.waitForFunction(() => Number(document.querySelector('.brush .end.to')?.getAttribute('aria-valuemax')) >= 4);
+		await page.focus('.brush .end.from');
+		await page.keyboard.press('ArrowRight');
+		await page.locator('.switch[aria-label=Metric] button', { hasText: 'Kept' }).click();
+		assert.match(await page.textContent('.status'), /Kept from .* to now: [\d.]+ MiB/);
+		assert.ok((await live()) < parseFloat(/([\d.]+) MiB/.exec(await page.textContent('.facts'))[1]), 'less than there is in all');
 		await tab.close('pid');
 	}));
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { makeProfile } from '../../src/model/profile.js';
-import { isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../../src/model/window.js';
+import { hasTimes, watchedSince, isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../../src/model/window.js';
 
 const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
 const profile = makeProfile(data);
@@ -61,4 +61,14 @@ test('the last moment is that before the process ended, if there was one process
 	assert.equal(series.live.at(-1), data.meta.totals.live_bytes.estimate);
 	assert.equal(series.high.at(-1), data.meta.totals.live_bytes.high);
 	assert.equal(one.series.live.at(-1), 0);
+});
+
+test('a window can be chosen where times are known, if only since somebody has looked', () => {
+	const profile = makeProfile(JSON.parse(JSON.stringify(data)));
+
+	assert.deepEqual([hasTimes(profile), watchedSince(profile)], [true, null]);
+	profile.meta.has_history = false;
+	assert.deepEqual([hasTimes(profile), watchedSince(profile)], [false, null]);
+	profile.meta.watched_ns = 5e9;
+	assert.deepEqual([hasTimes(profile), watchedSince(profile)], [true, 5e9]);
 });
