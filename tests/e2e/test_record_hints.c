@@ -237,7 +237,7 @@ TEST(a_program_in_another_root_directory_is_told)
 		return;
 	snprintf(root, sizeof(root), "%s/root", r.directory);
 	if (CHECK(make(&r, "program",
-	               "#include <unistd.h>\nint main(void) { usleep(400000); return 6; }", "",
+	               "#include <unistd.h>\nint main(void) { usleep(2000000); return 6; }", "",
 	               path))) {
 		snprintf(script, sizeof(script),
 		         "mkdir %s; cd %s; cp -L --parents $(ldd %s | grep -o '/[^ ]*') .; cp %s .",
