@@ -18,7 +18,8 @@
  *           at least twice as many entries as there are records.
  * Memory    the caller's, all zero; 4 bytes an entry, 1.2 to 5 entries a record once it has grown
  *           by GG_INDEX_TIGHT levels, up to 9 by GG_INDEX_FLAT ones, which have fewer lines to miss.
- * Cost      the buckets of all levels are fetched at once, so a look-up costs about one miss.
+ * Cost      the buckets of all levels are fetched at once, so a look-up costs about one miss; a bucket
+ *           is compared as a whole where the processor can (SSE2): some 40 instructions.
  * Threads   any; also in signal handlers.  No loop waits for another thread.
  */
 #pragma once
@@ -29,6 +30,19 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+
+/* Builds that look for races, or delay each atomic operation, want to see each load. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define GG_INDEX_ONE_BY_ONE 1
+#endif
+#endif
+#if !defined(__SSE2__) || defined(__SANITIZE_THREAD__) || defined(GG_CHAOS)
+#define GG_INDEX_ONE_BY_ONE 1
+#endif
+#ifndef GG_INDEX_ONE_BY_ONE
+#include <emmintrin.h>
+#endif
 
 #define GG_INDEX_NONE UINT32_MAX
 
@@ -116,6 +130,77 @@ static inline uint32_t gg_index_unpack(const struct gg_index *index, uint64_t ha
 	return rest >> index->value_shift == 0 ? rest - 1 : GG_INDEX_NONE;
 }
 
+/* What stands in a bucket, a bit an entry: what may be of a hash (load those again, by acquire), and what is empty. */
+struct gg_index_seen {
+	uint32_t likely, empty;
+};
+
+/*
+ * The entries are loaded one after the other, or all at once, in any case not at one moment.  In a table whose
+ * records stay, those before the first empty one are what they will always be: none was empty when it
+ * was loaded.
+ */
+#ifdef GG_INDEX_ONE_BY_ONE
+static inline struct gg_index_seen gg_index_look(const uint32_t *bucket, uint32_t hash_bits,
+                                                 uint32_t hash_mask)
+{
+	struct gg_index_seen seen = { 0, 0 };
+
+	for (uint32_t i = 0; i < GG_INDEX_BUCKET; i++) {
+		uint32_t entry = gg_load_relaxed(&bucket[i]);
+
+		seen.empty |= (uint32_t)(entry == 0) << i;
+		seen.likely |= (uint32_t)((entry & hash_mask) == hash_bits && entry != 0) << i;
+	}
+	return seen;
+}
+#else
+/* A bit for each of 16 words, all ones or all zeros. */
+static inline uint32_t gg_index_bits(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+	return (uint32_t)_mm_movemask_epi8(
+		_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)));
+}
+
+static inline __m128i gg_index_are(__m128i words, __m128i mask, __m128i bits)
+{
+	return _mm_cmpeq_epi32(_mm_and_si128(words, mask), bits);
+}
+
+static inline struct gg_index_seen gg_index_look(const uint32_t *bucket, uint32_t hash_bits,
+                                                 uint32_t hash_mask)
+{
+	const __m128i *from = (const __m128i *)(const void *)bucket;
+	const __m128i bits = _mm_set1_epi32((int)hash_bits), mask = _mm_set1_epi32((int)hash_mask);
+	const __m128i zero = _mm_setzero_si128();
+	__m128i a, b, c, d;
+	uint32_t empty;
+
+	/* Aligned words of a vector are not torn, and the compiler loads them here. */
+	gg_fence_signal();
+	a = _mm_load_si128(from);
+	b = _mm_load_si128(from + 1);
+	c = _mm_load_si128(from + 2);
+	d = _mm_load_si128(from + 3);
+	gg_fence_signal();
+	empty = gg_index_bits(_mm_cmpeq_epi32(a, zero), _mm_cmpeq_epi32(b, zero),
+	                      _mm_cmpeq_epi32(c, zero), _mm_cmpeq_epi32(d, zero));
+	return (struct gg_index_seen){
+		.likely = gg_index_bits(gg_index_are(a, mask, bits), gg_index_are(b, mask, bits),
+		                        gg_index_are(c, mask, bits), gg_index_are(d, mask, bits)) &
+		          ~empty,
+		.empty = empty,
+	};
+}
+#endif
+
+/* The buckets of a hash are needed soon.  The largest first: it is the farthest away. */
+static inline void gg_index_prefetch(const struct gg_index *index, uint64_t hash)
+{
+	for (uint32_t level = gg_load_relaxed(&index->top_level); level > 0; level--)
+		__builtin_prefetch(gg_index_bucket(index, hash, level, 0));
+}
+
 /*
  * The record that matches, or GG_INDEX_NONE; *ret_entry (may be NULL) is where it stands.
  * `removes`: records of this table are removed, so an empty entry does not end the search.
@@ -124,31 +209,33 @@ static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash
                                      gg_index_matches *matches, const void *context,
                                      uint32_t **ret_entry)
 {
+	const uint32_t hash_mask = UINT32_MAX << index->value_shift;
+	const uint32_t hash_bits = gg_index_pack(index, hash, 0) & hash_mask;
 	/* Relaxed: the caller knows of the record, so it knows of the level that it is in. */
 	uint32_t top = gg_load_relaxed(&index->top_level);
 
-	/* The largest first: it is the farthest away. */
-	for (uint32_t level = top; level > 0; level--)
-		__builtin_prefetch(gg_index_bucket(index, hash, level, 0));
+	gg_index_prefetch(index, hash);
 	for (uint32_t level = 0; level <= top; level++) {
 		uint32_t window = gg_index_window(index, level);
 
 		for (uint32_t number = 0; number < window; number++) {
 			uint32_t *bucket = gg_index_bucket(index, hash, level, number);
+			struct gg_index_seen seen = gg_index_look(bucket, hash_bits, hash_mask);
 
-			for (uint32_t i = 0; i < GG_INDEX_BUCKET; i++) {
+			for (; seen.likely != 0; seen.likely &= seen.likely - 1) {
+				uint32_t *entry = &bucket[__builtin_ctz(seen.likely)];
 				/* Pairs with the CAS that put it there: the record is complete. */
 				uint32_t value = gg_index_unpack(index, hash,
-				                                 gg_load_acquire(&bucket[i]));
+				                                 gg_load_acquire(entry));
 
-				if (gg_likely(value == GG_INDEX_NONE) || !matches(context, value))
+				if (gg_unlikely(value == GG_INDEX_NONE || !matches(context, value)))
 					continue;
 				if (ret_entry != NULL)
-					*ret_entry = &bucket[i];
+					*ret_entry = entry;
 				return value;
 			}
 			/* Entries are taken in this order: there is nothing beyond an empty one. */
-			if (!removes && gg_load_relaxed(&bucket[GG_INDEX_BUCKET - 1]) == 0)
+			if (!removes && seen.empty != 0)
 				return GG_INDEX_NONE;
 		}
 	}
@@ -170,29 +257,37 @@ static inline void gg_index_raise_top(struct gg_index *index, uint32_t level)
 static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint32_t value,
                                     gg_index_matches *matches, const void *context)
 {
-	uint32_t wanted = gg_index_pack(index, hash, value);
+	const uint32_t wanted = gg_index_pack(index, hash, value);
+	const uint32_t hash_mask = UINT32_MAX << index->value_shift;
 
-	for (uint32_t level = 0; level < index->level_count; level++) {
-		uint32_t count = gg_index_window(index, level) * GG_INDEX_BUCKET;
+	for (uint32_t level = 0, number = 0; level < index->level_count;) {
+		uint32_t *bucket = gg_index_bucket(index, hash, level, number);
+		struct gg_index_seen seen = gg_index_look(bucket, wanted & hash_mask, hash_mask);
+		uint32_t empty = 0, *entry;
 
-		for (uint32_t i = 0; i < count; i++) {
-			uint32_t *place = gg_index_bucket(index, hash, level, i / GG_INDEX_BUCKET) +
-			                  i % GG_INDEX_BUCKET;
-			uint32_t found = gg_load_acquire(place), other;
+		if (matches == NULL)
+			seen.likely = 0;
+		for (; seen.likely != 0; seen.likely &= seen.likely - 1) {
+			uint32_t found = gg_load_acquire(&bucket[__builtin_ctz(seen.likely)]);
+			uint32_t other = gg_index_unpack(index, hash, found);
 
-			/* Before the entry: who finds it empty must not stop below its level. */
-			if (found == 0) {
-				gg_index_raise_top(index, level);
-				/* Publishes the record: pairs with the acquire of a look-up. */
-				if (gg_cas_acq_rel(place, &found, wanted))
-					return value;
-			}
-			if (matches == NULL)
-				continue;
-			other = gg_index_unpack(index, hash, found);
 			if (other != GG_INDEX_NONE && matches(context, other))
 				return other;
 		}
+		if (seen.empty == 0) {
+			if (++number == gg_index_window(index, level)) {
+				number = 0;
+				level++;
+			}
+			continue;
+		}
+		entry = &bucket[__builtin_ctz(seen.empty)];
+		/* Before the entry: who finds it empty must not stop below its level. */
+		gg_index_raise_top(index, level);
+		/* Publishes the record: pairs with the acquire of a look-up.  If another one has taken the
+		 * entry, the bucket is looked at again: that one may be what is to be added. */
+		if (gg_cas_acq_rel(entry, &empty, wanted))
+			return value;
 	}
 	return GG_INDEX_NONE;
 }

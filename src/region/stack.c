@@ -83,17 +83,23 @@ static uint32_t count_known(const struct gg_region *region, struct gg_region_thr
 }
 
 /* The stack is new: goes inwards from the innermost frame that has a node, and adds what is missing. */
-static GG_COLD uint32_t intern_new(struct gg_region *region, struct gg_region_thread *thread,
-                                   const uint64_t *pcs, uint32_t count, uint32_t shared_count)
+static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_thread *thread,
+                                    const uint64_t *pcs, uint32_t count, uint32_t shared_count)
 {
 	uint32_t id = GG_STACK_EMPTY, depth = shared_count;
 	uint64_t hash = region->hash_seed;
-	bool is_new = false; /* the node outside is: so there is none inside it */
+	const uint32_t limit = count - 1 < GG_REGION_MEMO_FRAMES ? count - 1
+	                                                         : GG_REGION_MEMO_FRAMES;
+	bool is_new; /* so there is none inside it */
 
 	while (depth > 0 && thread->memo_ids[depth - 1] == 0)
 		depth--;
-	depth = count_known(region, thread, depth,
-	                    count - 1 < GG_REGION_MEMO_FRAMES ? count - 1 : GG_REGION_MEMO_FRAMES);
+	/* All at once: each node is a miss, whether it is looked for or added. */
+	for (uint32_t i = depth; i < limit; i++)
+		gg_index_prefetch(&region->stack_index, thread->memo_hashes[i]);
+	depth = count_known(region, thread, depth, limit);
+	/* The next one was looked for and not found, there or as the whole stack. */
+	is_new = depth < limit || limit == count - 1;
 	if (depth > 0) {
 		id = thread->memo_ids[depth - 1];
 		hash = thread->memo_hashes[depth - 1];
