@@ -190,7 +190,7 @@ static bool row_matches(const void *context, uint32_t value)
 	       probe->keys[value].thread == probe->wanted.thread;
 }
 
-static uint32_t make_row(struct gg_region *region, const struct row_probe *probe, uint64_t hash)
+static uint32_t take_row(struct gg_region *region, struct gg_region_row_key key)
 {
 	uint32_t index = gg_region_take(region, GG_TABLE_ROWS);
 	struct gg_region_row *row;
@@ -198,11 +198,11 @@ static uint32_t make_row(struct gg_region *region, const struct row_probe *probe
 	if (index == GG_INDEX_NONE)
 		return index;
 	row = gg_region_at(region, GG_TABLE_ROWS, index);
-	row->stack = probe->wanted.stack;
-	row->thread = probe->wanted.thread;
+	row->stack = key.stack;
+	row->thread = key.thread;
 	gg_store_release(&row->ready, 1);
-	region->row_keys[index] = probe->wanted;
-	return gg_index_add(&region->row_index, hash, index, row_matches, probe);
+	region->row_keys[index] = key;
+	return index;
 }
 
 static uint32_t first_row(const struct gg_region *region, uint32_t stack)
@@ -212,30 +212,47 @@ static uint32_t first_row(const struct gg_region *region, uint32_t stack)
 	       1;
 }
 
-static void set_first_row(struct gg_region *region, uint32_t stack, uint32_t row)
+/* The stack's first row: this one, or that of who was faster. */
+static uint32_t set_first_row(struct gg_region *region, uint32_t stack, uint32_t row)
 {
 	uint64_t *word = &region->stack_words[stack];
 	uint64_t seen = gg_load_relaxed(word);
 
-	while ((seen & GG_REGION_STACK_ROW_MASK) == 0 &&
-	       !gg_cas_acq_rel(word, &seen, seen | (row + 1)))
-		;
+	while ((seen & GG_REGION_STACK_ROW_MASK) == 0)
+		if (gg_cas_acq_rel(word, &seen, seen | (row + 1)))
+			return row;
+	return (uint32_t)(seen & GG_REGION_STACK_ROW_MASK) - 1;
 }
 
+/* The first row stands in the stack's word alone; the index has those of further threads. */
 static uint32_t find_other_row(struct gg_region *region, uint32_t stack, uint32_t thread)
 {
 	struct row_probe probe = { .keys = region->row_keys,
 		                   .wanted = { .stack = stack, .thread = thread } };
 	uint64_t hash = gg_hash_integer((uint64_t)stack << 16 | thread, region->hash_seed);
-	uint32_t index = gg_index_find(&region->row_index, hash, false, row_matches, &probe, NULL);
+	uint32_t index = GG_INDEX_NONE, first = first_row(region, stack);
 
-	if (index == GG_INDEX_NONE)
-		index = make_row(region, &probe, hash);
+	if (first != GG_INDEX_NONE) {
+		/* It may be, whatever the file says. */
+		if (row_matches(&probe, first))
+			return first;
+		index = gg_index_find(&region->row_index, hash, false, row_matches, &probe, NULL);
+		if (index != GG_INDEX_NONE)
+			return index;
+	}
+	index = take_row(region, probe.wanted);
+	if (index != GG_INDEX_NONE && first == GG_INDEX_NONE) {
+		first = set_first_row(region, stack, index);
+		/* Whoever was faster may have no number of its own, too. */
+		if (first == index || row_matches(&probe, first))
+			return first;
+	}
+	if (index != GG_INDEX_NONE)
+		index = gg_index_add(&region->row_index, hash, index, row_matches, &probe);
 	if (index == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_ROWS_FOLDED, 1);
 		return first_row(region, stack); /* or GG_INDEX_NONE */
 	}
-	set_first_row(region, stack, index);
 	return index;
 }
 
