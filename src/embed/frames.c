@@ -2,7 +2,8 @@
 #include "embed/frames.h"
 
 enum {
-	OUR_FRAMES_MAX = 16 /* between the capture and the program */
+	OUR_FRAMES_MAX = 16, /* between the capture and the program */
+	NEAR_FRAMES = 8      /* looked at one by one before halves are */
 };
 
 void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
@@ -35,14 +36,22 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 	ret_stack->sps = memo->sps + GG_MEMO_FRAMES - remembered;
 }
 
-/* The native frame whose part of the stack has the address; the innermost one where none has. */
-static uint32_t find_native(const struct gg_embed_stack *stack, const void *native)
+/*
+ * The native frame whose part of the stack has the address, as an index of sps; `near` is that of the runtime's
+ * next frame further out: mostly it is a few frames further in.
+ */
+static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address, uint32_t near)
 {
-	uint64_t address = (uint64_t)(uintptr_t)native;
 	uint32_t low = 0, high = stack->count - stack->sp_first;
 
-	if (stack->sps == NULL || native == NULL || high == 0 || address < stack->sps[0])
-		return 0;
+	for (int i = 0; i < NEAR_FRAMES && near > 0 && stack->sps[near] > address; i++)
+		near--;
+	if (stack->sps[near] > address)
+		high = near;
+	else if (near + 1 == high || stack->sps[near + 1] > address)
+		return near;
+	else
+		low = near + 1;
 	/* The last one that begins at or below it: they ascend. */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
@@ -52,21 +61,30 @@ static uint32_t find_native(const struct gg_embed_stack *stack, const void *nati
 		else
 			high = middle;
 	}
-	return stack->sp_first + low;
+	return low;
 }
 
-/* Where each of the runtime's frames goes: that frame, or one further out than the frame before. */
-static void find_targets(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
-                         const struct geiger_frame *frames, uint32_t frame_count)
+/* That frame, or one further out than the frame before; the innermost one where none has the address. */
+void gg_embed_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                    const struct geiger_frame *frames, uint32_t frame_count)
 {
 	const void *native = NULL;
-	uint32_t target = 0;
+	uint32_t near = stack->count - stack->sp_first, target = 0;
+	bool has_sps = stack->sps != NULL && near > 0;
 
+	near = has_sps ? near - 1 : 0;
 	for (uint32_t i = frame_count; i-- > 0;) {
-		if (frames[i].native != NULL)
+		if (frames[i].native != NULL && frames[i].native != native) {
 			native = frames[i].native;
-		t->targets[i] = find_native(stack, native);
+			target = 0;
+			if (has_sps && (uint64_t)(uintptr_t)native >= stack->sps[0]) {
+				near = find_native(stack, (uint64_t)(uintptr_t)native, near);
+				target = stack->sp_first + near;
+			}
+		}
+		t->targets[i] = target;
 	}
+	target = 0;
 	for (uint32_t i = 0; i < frame_count; i++) {
 		if (t->targets[i] < target)
 			t->targets[i] = target;
@@ -74,21 +92,21 @@ static void find_targets(struct gg_embed_thread *t, const struct gg_embed_stack 
 	}
 }
 
+/* What is kept of both is as much as there is room for. */
+_Static_assert(GG_EMBED_STACK == GG_UNWIND_KEEP + GG_EMBED_FRAMES, "places");
+
 uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
-                      const struct geiger_frame *frames, uint32_t frame_count)
+                      uint32_t frame_count)
 {
 	uint32_t count = 0, frame = 0;
 
-	find_targets(t, stack, frames, frame_count);
-	for (uint32_t i = 0; i <= stack->count && count < GG_EMBED_STACK; i++) {
-		/* Without native frames, or behind the last: what is left. */
-		while (frame < frame_count && count < GG_EMBED_STACK &&
-		       (i == stack->count || t->targets[frame] <= i))
-			t->places[count++] = (struct gg_embed_place){ .is_native = false,
-				                                      .index = frame++ };
-		if (i < stack->count && count < GG_EMBED_STACK)
-			t->places[count++] = (struct gg_embed_place){ .is_native = true,
-				                                      .index = i };
+	for (uint32_t i = 0; i < stack->count; i++) {
+		while (frame < frame_count && t->targets[frame] <= i)
+			t->places[count++] = (struct gg_embed_place){ .index = frame++ };
+		t->places[count++] = (struct gg_embed_place){ .is_native = true, .index = i };
 	}
+	/* Without native frames, or behind the last: what is left. */
+	while (frame < frame_count)
+		t->places[count++] = (struct gg_embed_place){ .index = frame++ };
 	return count;
 }

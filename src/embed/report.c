@@ -16,6 +16,8 @@
 #include "embed/track.h"
 #include "stats/weight.h"
 
+#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* the golden ratio */
+
 /* A sample on its way. */
 struct passage {
 	struct gg_embed_thread *t;
@@ -26,7 +28,6 @@ struct passage {
 	struct gg_embed_stack stack;
 	const struct geiger_frame *frames; /* of the runtime */
 	uint32_t frame_count;
-	uint32_t count; /* of the places in t */
 };
 
 static void ask_provider(struct passage *p)
@@ -58,39 +59,77 @@ static void find_stack(struct passage *p)
 	} else {
 		ask_provider(p);
 	}
-	p->count = gg_embed_mix(p->t, &p->stack, p->frames, p->frame_count);
+	gg_embed_place(p->t, &p->stack, p->frames, p->frame_count);
+}
+
+/* Looks the frame up by its texts, and keeps what it finds. */
+static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame, uint64_t sample)
+{
+	struct gg_frame_info info = {
+		.function = frame->function != NULL ? frame->function : "",
+		.file = frame->file != NULL ? frame->file : "",
+		.line = frame->line,
+	};
+	uint64_t pc;
+
+	if (met->pc != 0 && met->function == frame->function && met->file == frame->file &&
+	    met->line == frame->line && strcmp(met->text, info.function) == 0 &&
+	    strcmp(met->text + met->file_at, info.file) == 0) {
+		met->sample = sample;
+		return met->pc;
+	}
+	info.function_bytes = strlen(info.function);
+	info.file_bytes = strlen(info.file);
+	pc = gg_embed_agent()->frame(&info);
+	met->pc = 0;
+	if (info.function_bytes >= sizeof(met->text) ||
+	    info.file_bytes >= sizeof(met->text) - info.function_bytes - 1)
+		return pc;
+	met->function = frame->function;
+	met->file = frame->file;
+	met->line = frame->line;
+	met->file_at = (uint32_t)info.function_bytes + 1;
+	met->sample = sample;
+	met->pc = pc;
+	memcpy(met->text, info.function, info.function_bytes + 1);
+	memcpy(met->text + met->file_at, info.file, info.file_bytes + 1);
+	return pc;
+}
+
+/* What stands for the frame in the region; 0: it finds no place. */
+static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame *frame)
+{
+	uint64_t key = (uint64_t)(uintptr_t)frame->function + frame->line * HASH_FACTOR;
+	struct gg_embed_met *met = &t->met[key * HASH_FACTOR >> (64 - GG_EMBED_MET_BITS)];
+
+	if (gg_likely(met->sample == t->sample_count && met->pc != 0 &&
+	              met->function == frame->function && met->file == frame->file &&
+	              met->line == frame->line))
+		return met->pc;
+	return meet(met, frame, t->sample_count);
 }
 
 /* The stack as the region takes it; its length.  A frame that finds no place is left out. */
 static uint32_t list_pcs(struct passage *p)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
-	uint32_t count = 0;
+	struct gg_embed_thread *t = p->t;
+	uint64_t *to = t->pcs;
+	uint32_t native = 0;
 
-	for (uint32_t i = 0; i < p->count; i++) {
-		const struct gg_embed_place *place = &p->t->places[i];
-		const struct geiger_frame *frame = &p->frames[place->index];
-		struct gg_frame_info info = { .function = "", .file = "" };
-		uint64_t pc;
+	t->sample_count++;
+	for (uint32_t i = 0; i < p->frame_count; i++) {
+		uint64_t pc = find_frame(t, &p->frames[i]);
 
-		if (place->is_native) {
-			p->t->pcs[count++] = p->stack.pcs[place->index];
-			continue;
-		}
-		if (frame->function != NULL)
-			info.function = frame->function;
-		if (frame->file != NULL)
-			info.file = frame->file;
-		info.function_bytes = strlen(info.function);
-		info.file_bytes = strlen(info.file);
-		info.line = frame->line;
-		pc = agent->frame(&info);
-		if (pc != 0)
-			p->t->pcs[count++] = pc;
+		while (native < t->targets[i])
+			*to++ = p->stack.pcs[native++];
+		if (gg_likely(pc != 0))
+			*to++ = pc;
 		else
 			gg_embed_count(GG_EMBED_NAMES_DROPPED);
 	}
-	return count;
+	while (native < p->stack.count)
+		*to++ = p->stack.pcs[native++];
+	return (uint32_t)(to - t->pcs);
 }
 
 static bool record(struct passage *p)
@@ -121,6 +160,7 @@ static void tell(struct passage *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
 	struct gg_weight weight = gg_weight_of(&sample->draw, sample->bytes);
+	uint32_t count = gg_embed_mix(p->t, &p->stack, p->frame_count);
 	struct geiger_event event = {
 		.heap = p->heap_id,
 		.heap_name = p->heap->name,
@@ -134,10 +174,10 @@ static void tell(struct passage *p)
 		.weight_bytes = weight.bytes,
 		.weight_count = weight.count,
 		.frames = p->t->event_frames,
-		.frame_count = p->count,
+		.frame_count = count,
 	};
 
-	for (uint32_t i = 0; i < p->count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		const struct gg_embed_place *place = &p->t->places[i];
 		struct geiger_event_frame *to = &p->t->event_frames[i];
 
@@ -153,13 +193,13 @@ static void tell(struct passage *p)
 	gg_embed_tell(&event);
 }
 
+/* The native frames alone. */
 static void trace(struct passage *p)
 {
-	uint32_t count = 0;
+	uint32_t count = p->stack.count < GG_EMBED_STACK - 1 ? p->stack.count : GG_EMBED_STACK - 1;
 
-	for (uint32_t i = 0; i < p->count && count < GG_EMBED_STACK - 1; i++)
-		if (p->t->places[i].is_native)
-			p->t->pcs[count++] = p->stack.pcs[p->t->places[i].index];
+	if (count > 0)
+		memcpy(p->t->pcs, p->stack.pcs, count * sizeof(*p->t->pcs));
 	p->t->pcs[count] = 0;
 	gg_embed_probe(p->heap->name, p->sample->type != NULL ? p->sample->type : "",
 	               p->sample->bytes, (size_t)p->sample->draw.offset_bytes,

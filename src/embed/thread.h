@@ -22,13 +22,30 @@
 
 enum {
 	GG_EMBED_FRAMES = 512, /* of a runtime, that are kept of a stack: the innermost */
-	GG_EMBED_STACK = GG_UNWIND_KEEP + GG_EMBED_FRAMES
+	GG_EMBED_STACK = GG_UNWIND_KEEP + GG_EMBED_FRAMES,
+	GG_EMBED_MET_TEXT = 88,
+	GG_EMBED_MET_BITS = 6,
+	GG_EMBED_MET = 1 << GG_EMBED_MET_BITS
 };
 
 /* A frame of a stack: one of the native ones, or one of the runtime's. */
 struct gg_embed_place {
 	bool is_native;
 	uint32_t index;
+};
+
+/*
+ * A frame of a runtime that was met, by where its texts are.  They stay as they are while a sample is taken, in
+ * which recursion shows the same ones many times; at the next sample they are compared first, because the
+ * runtime may use that memory again.  It holds in children too: frames keep their numbers.
+ */
+struct gg_embed_met {
+	const char *function, *file;
+	uint32_t line;
+	uint32_t file_at;             /* in text */
+	uint64_t pc;                  /* 0: none, or the texts are too long to be kept */
+	uint64_t sample;              /* in which it was compared last */
+	char text[GG_EMBED_MET_TEXT]; /* both, each with its 0 byte */
 };
 
 struct gg_embed_thread {
@@ -49,6 +66,8 @@ struct gg_embed_thread {
 	uint32_t targets[GG_EMBED_FRAMES];            /* frames.c: where they go */
 	struct gg_embed_place places[GG_EMBED_STACK]; /* both in order */
 	uint64_t pcs[GG_EMBED_STACK];                 /* ... as the region takes them */
+	uint64_t sample_count;                        /* whose frames were looked up */
+	struct gg_embed_met met[GG_EMBED_MET];
 	struct geiger_event_frame event_frames[GG_EMBED_STACK];
 };
 
