@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "embed/interface.h"
 #include "region/control.h"
+#include "region/expect.h"
 #include "region/record.h"
 #include "region/stack.h"
 
@@ -165,6 +166,28 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	leave(t, block);
 	errno = saved_errno;
 	return id;
+}
+
+static void expect_record(uint64_t key)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+
+	if (block == NULL)
+		return;
+	gg_region_expect_alloc(&gg_process.region, &block->record, key);
+	leave(t, block);
+}
+
+static void expect_found(const uint64_t *keys, uint32_t count)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+
+	if (block == NULL)
+		return;
+	gg_region_expect_free(&gg_process.region, keys, count);
+	leave(t, block);
 }
 
 /* On the sample path, where nobody is while a child's region is made. */
@@ -436,4 +459,6 @@ const struct gg_agent_interface gg_agent_interface = {
 	.dump_next = dump_next,
 	.set_triggers = set_triggers,
 	.look_triggers = look_triggers,
+	.expect_record = expect_record,
+	.expect_found = expect_found,
 };

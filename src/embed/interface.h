@@ -147,6 +147,11 @@ struct gg_agent_interface {
 	/* When dumps are written without being asked for, and under which names; also before start(). */
 	int (*set_triggers)(const struct gg_agent_triggers *triggers);
 	int (*look_triggers)(struct gg_agent_triggers *ret_triggers);
+
+	/* --- for libgeiger, hints: an object of that key is about to be recorded; of these, to be found, and
+	 * perhaps closed or moved (region/expect.h) --- */
+	void (*expect_record)(uint64_t key);
+	void (*expect_found)(const uint64_t *keys, uint32_t count);
 };
 
 /* libgeiger's own. */

@@ -206,12 +206,23 @@ static void trace(struct passage *p)
 	               (uint64_t)p->sample->draw.interval, p->t->pcs);
 }
 
+/* What will be needed of the region comes while the stack is found. */
+static void expect(const struct passage *p)
+{
+	uint32_t number = gg_load_relaxed(&p->heap->number);
+
+	if (number != 0 && gg_embed_is_recording())
+		gg_embed_agent()->expect_record(
+			gg_agent_key(number, (uint64_t)(uintptr_t)p->sample->object));
+}
+
 static bool pass(struct passage *p)
 {
 	bool is_recorded, is_heard = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
 
 	if (gg_embed_agent() == NULL)
 		return false;
+	expect(p);
 	find_stack(p);
 	is_recorded = gg_embed_is_recording() && record(p);
 	if (gg_embed_is_recording() && !is_recorded)

@@ -16,6 +16,7 @@ enum {
 	FIRST_ENTRIES = 1024,
 	ENTRIES_MAX = 1 << 26,
 	LOCK_TRIES = 100000,
+	EXPECTED = 16,       /* that are fetched at once */
 	PARKED_HEAP = 0xffff /* of keys that no heap has */
 };
 
@@ -102,6 +103,19 @@ struct collection {
 	void *user;
 };
 
+/* What the next ones need, of the region and of the runtime: it will look at each object. */
+static void expect(const struct collection *c, const struct gg_embed_list *list, uint32_t first)
+{
+	uint64_t keys[EXPECTED], objects = (UINT64_C(1) << GG_AGENT_KEY_BITS) - 1;
+	uint32_t count = 0;
+
+	for (uint32_t i = first; i < list->count && count < EXPECTED; i++) {
+		keys[count++] = list->entries[i].key;
+		__builtin_prefetch((const void *)(uintptr_t)(list->entries[i].key & objects));
+	}
+	c->agent->expect_found(keys, count);
+}
+
 /*
  * Asks of each sample of a list; what is dead is closed, and of the others the list keeps those that stay
  * in this generation.
@@ -117,6 +131,8 @@ static void ask(const struct collection *c, struct gg_embed_list *list,
 		enum geiger_generation now = generation;
 		uint64_t object;
 
+		if (i % EXPECTED == 0)
+			expect(c, list, i);
 		if (c->agent->find(entry.key) != entry.id)
 			continue;
 		object = (uint64_t)(uintptr_t)c->where(

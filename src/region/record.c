@@ -484,6 +484,11 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
 	       gg_region_record_close(region, thread, &place, id, now_ns, free_stack, &freed);
 }
 
+uint32_t gg_region_find_place(const struct gg_region *region, uint64_t address)
+{
+	return find_live(region, address, NULL);
+}
+
 bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample)
 {

@@ -90,6 +90,9 @@ static inline double gg_region_counted(const struct gg_region_thread *thread)
 bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample);
 
+/* Where the record of the sample at that address is; GG_INDEX_NONE: there is none. */
+uint32_t gg_region_find_place(const struct gg_region *region, uint64_t address);
+
 /*
  * A collector has moved the object: the sample at `from` is found at `to` from now on.  One that is live
  * at `to` is closed first, as missed.  id: only that sample, or 0.  By whoever the object belongs to:

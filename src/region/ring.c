@@ -6,7 +6,7 @@
 
 #include "region/step.h"
 
-enum { CLAIM_TRIES = 16 };
+enum { CLAIM_TRIES = 16, PLACES_AHEAD = 4 };
 
 /* Places are first used in their order, so the space for them grows with the head. */
 static inline bool has_space(struct gg_region *region, uint32_t place)
@@ -17,6 +17,16 @@ static inline bool has_space(struct gg_region *region, uint32_t place)
 	/* Acquire: pairs with who had the space given. */
 	return gg_likely(end <= gg_load_acquire(&ring->reserved_bytes)) ||
 	       gg_region_reach(region, GG_TABLE_RING, place + 1);
+}
+
+static void prefetch_place(const struct gg_region *region, uint64_t number)
+{
+	uint32_t capacity = region->tables[GG_TABLE_RING].capacity;
+	const struct gg_region_event *place = gg_region_at(region, GG_TABLE_RING,
+	                                                   (uint32_t)number & (capacity - 1));
+
+	__builtin_prefetch(place, 1);
+	__builtin_prefetch((const uint8_t *)(place + 1) - 1, 1);
 }
 
 void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
@@ -42,6 +52,8 @@ void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 	/* The reader that sees the number sees the event. */
 	gg_store_release(&place->sequence, head + 1);
 	gg_region_count(region, GG_COUNT_EVENTS, 1);
+	/* The reader may have them in its cache. */
+	prefetch_place(region, head + PLACES_AHEAD);
 }
 
 static int read_at(int fd, void *to, size_t bytes, uint64_t offset)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "region.h"
+#include "region/expect.h"
 #include "test.h"
 
 static struct gg_region region;
@@ -65,6 +66,30 @@ static bool read_addresses(uint64_t addresses[4])
 		gg_region_view_done(&view);
 	}
 	return CHECK(done);
+}
+
+TEST(what_is_expected_is_fetched_and_nothing_is_changed)
+{
+	uint64_t addresses[4], expected[40];
+
+	if (!begin())
+		return;
+	/* Nothing is there yet; and what comes is not what was expected. */
+	gg_region_expect_alloc(&region, &thread, 0x1000);
+	gg_region_expect_free(&region, expected, 0);
+	uint64_t id = record(0x2000, 1);
+
+	for (uint64_t i = 0; i < GG_COUNT(expected); i++)
+		expected[i] = 0x1000 * i;
+	gg_region_expect_alloc(&region, &thread, 0x2000);
+	gg_region_expect_free(&region, expected, GG_COUNT(expected));
+	CHECK(live_at(0x2000) == id && live_at(0x1000) == 0);
+	CHECK(record(0x3000, 2) != 0);
+	CHECK(gg_region_record_free(&region, &thread, at(0x2000), id, 5, GG_STACK_EMPTY));
+	gg_region_expect_alloc(&region, &thread, 0x2000);
+	gg_region_expect_free(&region, expected, GG_COUNT(expected));
+	CHECK(read_addresses(addresses) && addresses[1] == 0 && addresses[2] == 0x3000);
+	end();
 }
 
 TEST(an_object_that_moved_is_found_at_its_new_address_alone)
