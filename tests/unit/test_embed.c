@@ -552,6 +552,51 @@ static void reused_texts(void)
 	gg_region_view_done(&view);
 }
 
+/* Recursion, and names that are too long to be remembered. */
+static void repeated_frames(void)
+{
+	static char long_name[300];
+	static const struct geiger_frame frames[] = {
+		{ "f", "f.scm", 7, NULL },       { "f", "f.scm", 7, NULL },
+		{ long_name, "f.scm", 7, NULL }, { "f", "f.scm", 8, NULL },
+		{ long_name, "f.scm", 7, NULL }, { "f", "f.scm", 7, NULL }
+	};
+	struct geiger_sample sample = { .bytes = 1,
+		                        .interval_bytes = 1,
+		                        .marks = 1,
+		                        .flags = GEIGER_SAMPLE_NO_NATIVE,
+		                        .frames = frames,
+		                        .frame_count = GG_COUNT(frames) };
+	struct gg_region_view view;
+	uint64_t pcs[GG_COUNT(frames)];
+	uint32_t heap;
+
+	if (!start(1))
+		return;
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	heap = geiger_heap_register("h", NULL);
+	for (uint64_t i = 1; i <= 3; i++) {
+		sample.object = object(0x1000 * i);
+		CHECK(geiger_record(heap, &sample));
+	}
+	if (!read_region(&view))
+		return;
+	CHECK(view.live_count == 3);
+	for (uint32_t i = 0; i < view.live_count; i++) {
+		CHECK(view.live[i].stack == view.live[0].stack);
+		CHECK(gg_region_view_stack(&view, view.live[i].stack, pcs, GG_COUNT(pcs)) ==
+		      GG_COUNT(pcs));
+		CHECK(pcs[0] == pcs[1] && pcs[0] == pcs[5] && pcs[2] == pcs[4]);
+		CHECK(pcs[0] != pcs[2] && pcs[0] != pcs[3] && pcs[2] != pcs[3]);
+	}
+	gg_region_view_done(&view);
+}
+
+TEST(a_frame_that_stands_many_times_in_a_stack_is_one_frame)
+{
+	IN_CHILD(repeated_frames);
+}
+
 TEST(a_frame_is_what_its_texts_say_not_where_they_are)
 {
 	IN_CHILD(reused_texts);
