@@ -347,10 +347,10 @@ static uint64_t whole_bytes(const struct gg_sums *sums)
 	return (uint64_t)(gg_fixed_wide(sums->bytes) >> GG_FIXED_SHIFT);
 }
 
-static void meter(struct gg_region *region, uint64_t more)
+static void meter(struct gg_region *region, const struct gg_sums *sums, bool comes)
 {
 	if (gg_unlikely(gg_load_relaxed(&region->is_metered) != 0))
-		gg_add_relaxed(&region->live_bytes, more);
+		gg_add_relaxed(&region->live_bytes, comes ? whole_bytes(sums) : -whole_bytes(sums));
 }
 
 /* The caller owns the row. */
@@ -359,10 +359,11 @@ static void apply_alloc(struct gg_region *region, struct gg_region_thread *threa
 {
 	struct gg_region_slot *slot = slot_of(region, thread);
 	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, row_index);
+	const struct gg_sums *weighed = weigh(thread, sample);
 	struct gg_sums sums = row->allocated;
 	uint64_t where = (uint64_t)row_index << 32 | live;
 
-	gg_sums_add(&sums, weigh(thread, sample));
+	gg_sums_add(&sums, weighed);
 	gg_put_words(&slot->live, &where, sizeof(where)); /* live, row */
 	gg_put_words(&slot->sums, &sums, sizeof(sums));
 	gg_put_words(&slot->sample, sample, sizeof(*sample));
@@ -370,7 +371,7 @@ static void apply_alloc(struct gg_region *region, struct gg_region_thread *threa
 	gg_put_words(gg_region_at(region, GG_TABLE_LIVE, live), sample, sizeof(*sample));
 	gg_put_words(&row->allocated, &sums, sizeof(sums));
 	take_back(thread, slot);
-	meter(region, whole_bytes(weigh(thread, sample)));
+	meter(region, weighed, true);
 }
 
 /* The caller owns the row and has claimed the sample. */
@@ -380,6 +381,7 @@ static void apply_free(struct gg_region *region, struct gg_region_thread *thread
 	struct gg_region_slot *slot = slot_of(region, thread);
 	struct gg_region_row *row = gg_region_at(region, GG_TABLE_ROWS, row_index);
 	struct gg_region_sample *place = gg_region_at(region, GG_TABLE_LIVE, live);
+	const struct gg_sums *weighed = weigh(thread, sample);
 	struct gg_sums sums = row->freed;
 	uint32_t lifetime = gg_lifetime_index(now_ns > sample->time_ns ? now_ns - sample->time_ns
 	                                                               : 0);
@@ -387,7 +389,7 @@ static void apply_free(struct gg_region *region, struct gg_region_thread *thread
 	uint64_t where = (uint64_t)row_index << 32 | live;
 	uint64_t histogram = (uint64_t)lifetime_sum << 32 | lifetime;
 
-	gg_sums_add(&sums, weigh(thread, sample));
+	gg_sums_add(&sums, weighed);
 	gg_put_words(&slot->live, &where, sizeof(where));
 	gg_put_words(&slot->lifetime, &histogram, sizeof(histogram)); /* lifetime, lifetime_sum */
 	gg_put_words(&slot->sums, &sums, sizeof(sums));
@@ -398,7 +400,7 @@ static void apply_free(struct gg_region *region, struct gg_region_thread *thread
 	GG_STEP();
 	gg_store_release(&row->lifetimes[lifetime], lifetime_sum);
 	take_back(thread, slot);
-	meter(region, -whole_bytes(weigh(thread, sample)));
+	meter(region, weighed, false);
 }
 
 static void put_event(struct gg_region *region, uint32_t kind, uint64_t time_ns, uint32_t thread,
@@ -727,7 +729,7 @@ void gg_region_record_inherited(struct gg_region *region, uint32_t live)
 	}
 	row = gg_region_at(region, GG_TABLE_ROWS, row_index);
 	gg_sums_add(&row->allocated, &sums);
-	meter(region, whole_bytes(&sums));
+	meter(region, &sums, true);
 	gg_put_words(gg_region_at(region, GG_TABLE_LIVE, live), sample, sizeof(*sample));
 	gg_region_count(region, GG_COUNT_INHERITED, 1);
 }
