@@ -179,6 +179,20 @@ def check_one_process(path, data):
     check("one process alone is that of the report", asking.problems())
 
 
+def check_searches(path, data):
+    asking = Asking(path, data)
+    for only, without, options in (
+        ("/^(load|node)$/", None, ("--focus", "^(load|node)$")),
+        (None, "/^pa/", ("--ignore", "^pa")),
+        ("/step/", "/load/", ("--focus", "step", "--ignore", "load")),
+    ):
+        state = {"only": [only] if only else [], "without": [without] if without else []}
+        for metric in ("live", "temporary"):
+            asking.windows("line", metric, "bytes", state, options)
+            asking.windows("process", metric, "bytes", state, options)
+    check("only stacks that a search finds, and those without, are those of --focus and --ignore", asking.problems())
+
+
 def check_folded(folder):
     """A page that had no room: what is folded is a row, so that rows add up to everything."""
     path = os.path.join(folder, "large.geiger")
@@ -211,6 +225,7 @@ def main():
         data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
         check_temporary(rich, data)
         check_one_process(rich, data)
+        check_searches(rich, data)
         check_folded(folder)
     sys.exit(failed > 0)
 

@@ -186,8 +186,6 @@ const CLASS_COLUMNS = [
  */
 function spread(source, cellCount, nodeCount, classCount, binCount) {
 	const cellNode = column(source, 'node_delta', cellCount);
-	const brief = column(source, 'brief', cellCount);
-	const share = column(source, 'share', cellCount);
 	const born = column(source, 'born', cellCount);
 	const gone = column(source, 'gone', cellCount);
 	const inherited = new Uint8Array(cellCount);
@@ -212,7 +210,7 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 	for (let i = 0; i < nodeCount; i++)
 		firstCell[i + 1] += firstCell[i];
 	return {
-		cellNode: Uint32Array.from(cellNode),
+		cellNode: new Uint32Array(cellNode),
 		cellClass: numbers(column(source, 'class', cellCount), Math.max(1, classCount)),
 		cellSamples: column(source, 'n', cellCount),
 		bornBin: numbers(born, binCount),
@@ -221,10 +219,10 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 		kept,
 		firstCell,
 		cellOwner: column(source, 'owner', cellCount),
-		pathInNode: Uint32Array.from(column(source, 'path', cellCount), (path) => Math.max(0, path)),
-		lineInFrame: Uint32Array.from(column(source, 'line', cellCount), (line) => Math.max(0, line)),
-		cellBrief: Uint8Array.from(brief),
-		cellShare: Uint8Array.from(share),
+		pathInNode: new Uint32Array(column(source, 'path', cellCount)),
+		lineInFrame: new Uint32Array(column(source, 'line', cellCount)),
+		cellBrief: new Uint8Array(column(source, 'brief', cellCount)),
+		cellShare: new Uint8Array(column(source, 'share', cellCount)),
 	};
 }
 

@@ -9,6 +9,7 @@
 // Windows end at the edges of time bins, so they are moved to the nearest (edgeOf).  The rules are those of
 // docs/PAGE_DATA.md, "cells".  Cost: one pass over cells and nodes.  Pure.
 
+import { framesOf } from './matcher.js';
 import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
 
 /** @typedef {import('./profile.js').Profile} Profile */
@@ -23,6 +24,8 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  * @property {number | null} to
  * @property {string[]} hide
  * @property {string[]} focus
+ * @property {string[]} [only]    only stacks with a function that each of these searches matches
+ * @property {string[]} [without] ... and with none that one of these does
  * @property {string} [who]       only of this process ("4711") or thread ("4711/4712"); "": of all
  * @property {number} [within]    the longest life of what is temporary, ns
  */
@@ -149,6 +152,11 @@ function ownersIn({ owners, meta }, who) {
 	return { isIn, exposure: exposures.length > 0 ? Math.max(...exposures) : Number(meta.exposure_bytes) || 0 };
 }
 
+/** What is no expression selects nothing and hides nothing. @param {Profile} profile @param {string[]} [searches] */
+function framesOfAll(profile, searches = []) {
+	return searches.flatMap((search) => framesOf(profile, search) ?? []);
+}
+
 /**
  * Samples of each cell that are selected.  apart: as membership() has it.
  *
@@ -163,8 +171,14 @@ function weigh(profile, question, apart) {
 	const fromEdge = edgeOf(profile, question.from, 0);
 	const toEdge = edgeOf(profile, question.to, profile.binCount);
 	const belongs = membership(profile, metric, fromEdge, toEdge, { apart, ofSome: owners !== null, within });
-	const hidden = hide.length ? under(profile, (frame) => hide.includes(profile.names[frame])) : null;
-	const focused = focus.map((name) => under(profile, (frame) => profile.names[frame] === name));
+	const without = framesOfAll(profile, question.without);
+	const hidden = hide.length + without.length
+		? under(profile, (frame) => hide.includes(profile.names[frame]) || without.some((frames) => frames[frame] === 1))
+		: null;
+	const focused = [
+		...focus.map((name) => under(profile, (frame) => profile.names[frame] === name)),
+		...framesOfAll(profile, question.only).map((frames) => under(profile, (frame) => frames[frame] === 1)),
+	];
 	const weight = new Float64Array(cellCount);
 
 	for (let cell = 0; cell < cellCount; cell++) {

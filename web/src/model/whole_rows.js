@@ -94,10 +94,10 @@ export function wholeRows({ profile, unit }, by, name) {
  */
 export function wholeMetric(selection, by) {
 	const { profile, metric, fromEdge, toEdge } = selection;
-	const { hide, focus, who } = selection.question;
+	const { hide, focus, only = [], without = [], who } = selection.question;
 	const table = profile.data.tables?.[by];
 
-	if (!table || hide.length > 0 || focus.length > 0 || who)
+	if (!table || [hide, focus, only, without].some((list) => list.length > 0) || who)
 		return undefined;
 	if (metric === 'peak' || (metric === 'live' && toEdge === profile.peakEdge))
 		return table.peak ? 'peak' : undefined;

@@ -21,7 +21,7 @@ import { makeToolbar, metricsOf, shownMetric } from './toolbar.js';
 
 const EVERYTHING = new Set([...Object.keys(DEFAULTS), 'profile', 'size']);
 /** Changes of these are steps that "back" goes back. */
-const STEPS = ['view', 'metric', 'unit', 'hide', 'focus', 'who', 'inverted', 'zoom', 'sandwich'];
+const STEPS = ['view', 'metric', 'unit', 'hide', 'focus', 'only', 'without', 'who', 'inverted', 'zoom', 'sandwich'];
 
 /** @param {Store} store */
 const viewsOf = (store) => VIEWS.filter((view) => !view.exists || view.exists(store));
@@ -227,8 +227,8 @@ function stepBack(store) {
 		store.set({ sandwich: '' });
 	else if (state.zoom.length > 0)
 		store.set({ zoom: [] });
-	else if (state.hide.length > 0 || state.focus.length > 0)
-		store.set({ hide: [], focus: [] });
+	else if ([state.hide, state.focus, state.only, state.without].some((list) => list.length > 0))
+		store.set({ hide: [], focus: [], only: [], without: [] });
 	else if (state.who !== '')
 		store.set({ who: '' });
 	else if (state.from !== null || state.to !== null)

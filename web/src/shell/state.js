@@ -19,6 +19,8 @@
  * @property {string} search        what is highlighted: a part of names, or /a regular expression/
  * @property {string[]} hide        stacks with one of these functions are left out
  * @property {string[]} focus       only stacks with each of these
+ * @property {string[]} only        searches: only stacks with a function that each of them matches
+ * @property {string[]} without     searches: stacks with a function that one of them matches are left out
  * @property {string} who           only this process ("4711") or thread ("4711/4712"); "": all
  * @property {number} within        the longest life of what is temporary, ns
  * @property {Theme} theme
@@ -56,6 +58,8 @@ export const DEFAULTS = Object.freeze({
 	search: '',
 	hide: [],
 	focus: [],
+	only: [],
+	without: [],
 	who: '',
 	within: 1e6,
 	theme: 'auto',

@@ -94,12 +94,14 @@ export function drawStatus(host, store) {
 
 /** What the search means, together. @param {Store} store */
 function found(store) {
-	const { search, unit } = store.state;
+	const { search, unit, only, without } = store.state;
 	const selection = store.selection();
 	const matches = matchesOf(selection, search);
 
 	if (matches === null)
 		return search !== '' && element('span', { class: 'found' }, 'not an expression');
+	/** @param {string} text @param {string} title @param {() => void} onclick */
+	const button = (text, title, onclick) => element('button', { class: 'narrow', title, onclick }, text);
 	const share = (100 * matches.figure.estimate) / selection.total[0];
 	const text = figureText(matches.figure, unit === 'bytes' ? BYTES : COUNT, matches.figure.samples);
 
@@ -110,8 +112,15 @@ function found(store) {
 		`“${search}”: `,
 		element('b', {}, text),
 		matches.figure.samples > 0 ? `, ${share.toFixed(1)} %` : '',
+		matches.figure.samples > 0 && [
+			button('only these', 'only stacks with a function that matches', () => store.set({ search: '', only: [...only, search] })),
+			button('without', 'no stacks with a function that matches', () => store.set({ search: '', without: [...without, search] })),
+		],
 	);
 }
+
+/** @type {['hide' | 'without' | 'focus' | 'only', string][]} */
+const LISTS = [['hide', 'without'], ['without', 'without'], ['focus', 'only'], ['only', 'only']];
 
 /** What hides something, each with a button that ends it. @param {Store} store */
 function chips(store) {
@@ -127,8 +136,9 @@ function chips(store) {
 		);
 
 	return [
-		...state.hide.map((name) => chip('without', name, () => store.set({ hide: state.hide.filter((other) => other !== name) }))),
-		...state.focus.map((name) => chip('only', name, () => store.set({ focus: state.focus.filter((other) => other !== name) }))),
+		...LISTS.flatMap(([list, says]) => state[list].map((text) =>
+			chip(says, list === 'only' || list === 'without' ? `“${text}”` : text,
+				() => store.set({ [list]: state[list].filter((other) => other !== text) })))),
 		state.who !== '' ? chip('only', whoText(store), () => store.set({ who: '' })) : null,
 		state.from !== null || state.to !== null
 			? chip('window', rangeText(store), () => store.set({ from: null, to: null }))

@@ -18,7 +18,7 @@ import { DEFAULTS } from './state.js';
 /** @typedef {(changed: Set<string>) => void} Listener */
 
 /** What a selection depends on. */
-const SELECTS = ['metric', 'unit', 'from', 'to', 'hide', 'focus', 'who', 'within'];
+const SELECTS = ['metric', 'unit', 'from', 'to', 'hide', 'focus', 'only', 'without', 'who', 'within'];
 
 /** @param {unknown} a @param {unknown} b */
 function same(a, b) {

@@ -8,7 +8,7 @@
 import { changeText, figureText, numberText, samplesText, timeText } from '../model/figure.js';
 import { diffOf } from '../model/diff.js';
 import { figureOfTriple, probabilityText } from '../model/leaks.js';
-import { matcher } from '../model/search.js';
+import { matcher } from '../model/matcher.js';
 import { BYTES } from '../model/tally.js';
 import { element, fill } from '../shell/dom.js';
 import { makeSwitch } from '../shell/toolbar.js';

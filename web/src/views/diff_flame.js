@@ -7,7 +7,7 @@
 
 import { changeText, figureText, numberText, samplesText } from '../model/figure.js';
 import { changeOf, diffTree } from '../model/diff.js';
-import { matcher } from '../model/search.js';
+import { matcher } from '../model/matcher.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { Graph } from '../flame/graph.js';
 import { boxAt } from '../flame/layout.js';

@@ -6,7 +6,7 @@
 // keeps which ("leaks:growing").  Long lists are made in parts, as one scrolls.
 
 import { CLASS_TEXTS, cohortsOf, evidenceOf, leakText, liveText, stackOf, summaryOf } from '../model/leaks.js';
-import { matcher } from '../model/search.js';
+import { matcher } from '../model/matcher.js';
 import { numberText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
 import { copyText } from '../flame/detail.js';

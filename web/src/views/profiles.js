@@ -6,7 +6,7 @@
 
 import { numberText } from '../model/figure.js';
 import { addressOf, agoText, profilesOf, shownBy } from '../model/profiles.js';
-import { matcher } from '../model/search.js';
+import { matcher } from '../model/matcher.js';
 import { BYTES } from '../model/tally.js';
 import { element, fill } from '../shell/dom.js';
 

@@ -10,7 +10,7 @@ import { BYTES, COUNT } from '../model/tally.js';
 import { pathOf } from '../model/profile.js';
 import { groupingTitle, groupingsOf } from '../model/row_names.js';
 import { orderOf, rowsOf } from '../model/rows.js';
-import { matcher } from '../model/search.js';
+import { matcher } from '../model/matcher.js';
 import { element, fill } from '../shell/dom.js';
 import { altersSelection } from '../shell/store.js';
 import { METRIC_TEXTS } from '../shell/state.js';

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 
 import { figureOf } from '../../src/model/groups.js';
 import { makeProfile } from '../../src/model/profile.js';
-import { matcher, matchesOf } from '../../src/model/search.js';
+import { matcher } from '../../src/model/matcher.js';
+import { matchesOf } from '../../src/model/search.js';
 import { select } from '../../src/model/select.js';
 import { calleesOf, callersOf, childrenOf, downTree, follow, framesTo, outermost, runsOf, upTree } from '../../src/model/tree.js';
 import { EVERYTHING, madeData } from './made.js';

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// matcher - which functions a person means.
+//
+//   matcher('node')            part of the name, whatever the case
+//   matcher('/^parse_/')       a regular expression
+//   framesOf(profile, 'node')  1: the function's name, with arguments or without, or its module's matches
+//
+// Pure.
+
+/** @typedef {import('./profile.js').Profile} Profile */
+
+/**
+ * @param {string} search
+ * @returns {((name: string) => boolean) | null} null: nothing is searched for, or the expression is none
+ */
+export function matcher(search) {
+	const expression = /^\/(.+?)\/?$/.exec(search);
+
+	if (search === '' || search === '/')
+		return null;
+	if (expression) {
+		try {
+			const pattern = new RegExp(expression[1], 'i');
+			return (name) => pattern.test(name);
+		} catch {
+			return null;
+		}
+	}
+	const wanted = search.toLowerCase();
+	return (name) => name.toLowerCase().includes(wanted);
+}
+
+/**
+ * @param {Profile} profile
+ * @param {string} search
+ * @returns {Uint8Array | null} of each frame; null: as matcher()
+ */
+export function framesOf({ names, fullNames, moduleNames, frameModule }, search) {
+	const matches = matcher(search);
+	const frames = new Uint8Array(names.length);
+
+	if (matches === null)
+		return null;
+	for (let frame = 1; frame < frames.length; frame++)
+		frames[frame] = matches(names[frame]) || (fullNames[frame] !== names[frame] && matches(fullNames[frame])) ||
+			matches(moduleNames[frameModule[frame]] ?? '') ? 1 : 0;
+	return frames;
+}
