@@ -18,7 +18,7 @@ import { hasLines, lineOf } from './lines.js';
  * @property {string} detail  where it is; "" if there is nothing to say
  * @property {number} frame   0: the row is no function
  * @property {number | string} key   what it is sorted by in its natural order
- * @property {string} who     of a process or thread: what the state calls it; else ""
+ * @property {string} who     of a process, thread or label: what the state calls it; else ""
  */
 
 /** @type {Record<string, string>} */
@@ -143,6 +143,8 @@ function threadName({ owners }, thread) {
 function processName({ owners }, process) {
 	if (process === 0)
 		return plain('[unknown]');
+	if (owners.pid[process] === 0) // of a sum, or a file of another tool
+		return plain(owners.processName[process] || '?');
 	return { ...plain(owners.processName[process] || '?', `process ${owners.pid[process]}`),
 		key: owners.pid[process], who: String(owners.pid[process]) };
 }
@@ -175,7 +177,10 @@ export function rowNamer(profile, by) {
 		process: (key) => processName(profile, key),
 	};
 	const label = owners.labels.find(({ key }) => `label:${key}` === by);
-	const name = label ? (/** @type {number} */ key) => plain(key > 0 ? label.values[key - 1] : '[none]') : namers[by];
+	const name = label
+		? (/** @type {number} */ key) => (key > 0
+			? { ...plain(label.values[key - 1]), who: `${by}=${label.values[key - 1]}` } : plain('[none]'))
+		: namers[by];
 
 	return (key) => {
 		if (key === 'folded')

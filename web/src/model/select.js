@@ -26,7 +26,8 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  * @property {string[]} focus
  * @property {string[]} [only]    only stacks with a function that each of these searches matches
  * @property {string[]} [without] ... and with none that one of these does
- * @property {string} [who]       only of this process ("4711") or thread ("4711/4712"); "": of all
+ * @property {string} [who]       only of this process ("4711"), thread ("4711/4712"), or the processes with a label's
+ *                                value ("label:host=web-1"); "": of all
  * @property {number} [within]    the longest life of what is temporary, ns
  */
 
@@ -133,10 +134,13 @@ export function membership(p, metric, from, to, { apart = false, ofSome = false,
  * @param {string} [who]
  */
 function ownersIn({ owners, meta }, who) {
-	const { processCount, pid, tid, threadProcess, exposure } = owners;
+	const { processCount, pid, tid, threadProcess, exposure, labels } = owners;
 
 	if (!who)
 		return null;
+	/** @param {number} process */
+	const hasLabel = (process) => labels.some(({ key, values, value }) =>
+		value[process] > 0 && who === `label:${key}=${values[value[process] - 1]}`);
 	const isIn = new Uint8Array(processCount + tid.length);
 	const exposures = [];
 
@@ -144,7 +148,7 @@ function ownersIn({ owners, meta }, who) {
 		const thread = Math.max(0, owner - processCount);
 		const process = owner < processCount ? owner : threadProcess[thread];
 
-		if (who === String(pid[process]) || (thread > 0 && who === `${pid[process]}/${tid[thread]}`)) {
+		if (who === String(pid[process]) || hasLabel(process) || (thread > 0 && who === `${pid[process]}/${tid[thread]}`)) {
 			isIn[owner] = 1;
 			exposures.push(exposure[process]);
 		}

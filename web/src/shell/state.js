@@ -21,7 +21,7 @@
  * @property {string[]} focus       only stacks with each of these
  * @property {string[]} only        searches: only stacks with a function that each of them matches
  * @property {string[]} without     searches: stacks with a function that one of them matches are left out
- * @property {string} who           only this process ("4711") or thread ("4711/4712"); "": all
+ * @property {string} who           only this process ("4711"), thread ("4711/4712") or label ("label:host=web-1"); "": all
  * @property {number} within        the longest life of what is temporary, ns
  * @property {Theme} theme
  * @property {boolean} inverted     flame: callers on top, from who asked for the memory on

@@ -46,8 +46,10 @@ function withinText({ state, profile }) {
 	return state.metric === 'temporary' ? `(freed within ${timeText(within)}) ` : '';
 }
 
-/** "process 4711 nginx": whom the state means. @param {Store} store */
+/** "process 4711 nginx", "host=web-1": whom the state means. @param {Store} store */
 function whoText({ state, profile }) {
+	if (state.who.startsWith('label:'))
+		return state.who.slice('label:'.length);
 	const [pid, tid] = state.who.split('/');
 	const { owners } = profile;
 	const thread = owners.tid.findIndex((of, i) =>

@@ -2,8 +2,8 @@
 //
 // table - what is selected, by function, file, module and so on: sortable, each figure with its error.
 //
-// A click on a function or a line opens the sandwich of its function, on a stack its place in the graph, on a process or
-// a thread shows that one alone; Enter does the same, o and h keep and hide.  `extra` of the state has the grouping and the
+// A click on a function or a line opens the sandwich of its function, on a stack its place in the graph, on a process,
+// thread or label shows that one alone; Enter does the same, o and h keep and hide.  `extra` of the state has the grouping and the
 // order, "module,total,d".
 
 import { BYTES, COUNT } from '../model/tally.js';
@@ -118,7 +118,7 @@ export const tableView = {
 			fill(says,
 				`${order.length}${order.length < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
 				rows.isWholeRun && element('span', { class: 'warn' }, wholeRunText(by)),
-				CLICKS[by] && ` · click: ${CLICKS[by]}`);
+				clickText(by) && ` · click: ${clickText(by)}`);
 		}
 
 		/** Of this page's cells nobody knows. @param {Grouping} by */
@@ -203,6 +203,9 @@ export const tableView = {
 function titleInText(by) {
 	return by.startsWith('label:') ? groupingTitle(by).replace('Label', 'label') : groupingTitle(by).toLowerCase();
 }
+
+/** @param {Grouping} by */
+const clickText = (by) => (by.startsWith('label:') ? CLICKS.process : CLICKS[by]);
 
 /** What a click on a row does. @type {Record<Grouping, string>} */
 const CLICKS = {

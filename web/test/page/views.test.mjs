@@ -194,6 +194,20 @@ test('the table groups, filters, and leads to callers and callees', async () => 
 	await tab.close();
 });
 
+test('what a search finds can be kept alone or left out', async () => {
+	const tab = await open({ hash: 'metric=allocated&search=parse_' });
+	const { page } = tab;
+	const all = await page.textContent('.status .selected b');
+	const found = await page.textContent('.status .found b');
+
+	await page.locator('.narrow', { hasText: 'only these' }).click();
+	assert.equal((await page.textContent('.status .selected')).includes(found.split(',')[0]), true);
+	assert.match(await tab.hash(), /only=parse_/);
+	await page.keyboard.press('Escape');
+	assert.equal(await page.textContent('.status .selected b'), all);
+	await tab.close();
+});
+
 test('temporary memory is what was freed soon, and how soon can be chosen', async () => {
 	const tab = await open({ hash: 'view=table&metric=temporary' });
 	const { page } = tab;

@@ -164,6 +164,20 @@ test('one process alone', () => {
 	near(one + other, both, 'both');
 });
 
+test('the processes with a label alone', () => {
+	const labelled = structuredClone(data);
+
+	labelled.labels = [{ key: 'host', values: ['web-1', '<b>2'], value: labelled.processes.pid.map((pid) => pid && 1 + (pid === 4712)) }];
+	const profile = makeProfile(labelled);
+	const allocated = (patch, by) => rowsOf(select(profile, { ...STATE, metric: 'allocated', ...patch }), by);
+	const rows = allocated({}, 'label:host');
+
+	assert.deepEqual(orderOf(rows, 'name', false).map((i) => rows.label(i)).sort(), ['<b>2', 'web-1']);
+	assert.equal(groupingsOf(profile).at(-1), 'label:host');
+	for (let i = 0; i < rows.length; i++)
+		near(allocated({ who: rows.who(i) }, 'function').all.estimate, rows.value(i, 'self'), rows.who(i));
+});
+
 test('size classes end at powers of two', () => {
 	assert.deepEqual([0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf), [1, 1, 2, 4, 4, 64, 128, 2097152]);
 	assert.deepEqual([1, 2, 4, 128, 1024, 2097152].map(sizeClassText),
