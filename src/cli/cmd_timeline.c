@@ -51,6 +51,10 @@ static int print_timeline(const struct gg_model *model, const struct gg_question
 	size_t width;
 	int code;
 
+	if (!gg_model_has_times(model))
+		return gg_error_set(invocation->error, -ENOTSUP, "timeline",
+		                    "Compare two moments instead: geiger diff BEFORE AFTER.",
+		                    "an imported or merged profile has no times to draw");
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	width = width_of(options, &report);
 	gg_cli_begin_head(&head, model, query);

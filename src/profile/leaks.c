@@ -419,21 +419,6 @@ static int judge(struct run *run, struct gg_error *error)
 	return 0;
 }
 
-/* When blocks were allocated tells leaks apart: sums of what is live have no such times. */
-static int refuse_sums(const struct gg_model *model, struct gg_error *error)
-{
-	size_t count;
-	const struct gg_coarse *coarse = gg_model_coarse(model, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (coarse[i].to_ns == GG_TIME_NONE)
-			return gg_error_set(
-				error, -ENOTSUP, "leaks",
-				"Compare two moments instead: geiger diff BEFORE AFTER.",
-				"an imported or merged profile has no times to tell leaks by");
-	return 0;
-}
-
 int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
                  struct gg_leaks **ret_leaks, struct gg_error *error)
 {
@@ -442,9 +427,12 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 		           .query = query,
 		           .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };
 	struct gg_question scope_query;
-	int code;
+	int code = 0;
 
-	code = refuse_sums(model, error);
+	if (!gg_model_has_times(model))
+		code = gg_error_set(error, -ENOTSUP, "leaks",
+		                    "Compare two moments instead: geiger diff BEFORE AFTER.",
+		                    "an imported or merged profile has no times to tell leaks by");
 	if (code == 0 && is_cut && !gg_model_has_history(model))
 		code = gg_error_set(error, -ENOTSUP, "leaks --at",
 		                    "Without --at it is about the end.",

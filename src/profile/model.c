@@ -324,6 +324,17 @@ bool gg_model_has_history(const struct gg_model *model)
 	return true;
 }
 
+bool gg_model_has_times(const struct gg_model *model)
+{
+	size_t count;
+	const struct gg_coarse *coarse = gg_model_coarse(model, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (coarse[i].to_ns == GG_TIME_NONE)
+			return false;
+	return true;
+}
+
 uint64_t gg_model_sample_total(const struct gg_model *model)
 {
 	return model->sample_total;

@@ -213,6 +213,8 @@ const char *gg_model_label(const struct gg_model *model, uint32_t process, const
 int64_t gg_model_end_ns(const struct gg_model *model);
 /* True if every session has times of its allocations and frees. */
 bool gg_model_has_history(const struct gg_model *model);
+/* False of imported and merged profiles: when what is live was allocated is not known either. */
+bool gg_model_has_times(const struct gg_model *model);
 /* Samples and coarse rows' samples: all that was ever sampled. */
 uint64_t gg_model_sample_total(const struct gg_model *model);
 /*

@@ -325,11 +325,15 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 		return;
 	if (of->worst_module == 0) {
 		gg_buf_printf(&text,
-		              "note: %" PRIu64 " of %" PRIu64
-		              " frames have no name, most of them in code made at run time, whose "
-		              "compiler may be asked to tell (node --perf-basic-prof, java "
-		              "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit).",
+		              "note: %" PRIu64 " of %" PRIu64 " frames have no name, most of them ",
 		              of->frame_count, of->all_frame_count);
+		gg_buf_append_text(
+			&text, gg_model_has_times(report->model)
+				       ? "in code made at run time, whose compiler may be asked "
+					 "to tell (node --perf-basic-prof, java "
+					 "-XX:+UnlockDiagnosticVMOptions "
+					 "-XX:+DumpPerfMapAtExit)."
+				       : "where the file that was imported names no module.");
 		append_folded(report, &text, out);
 		return;
 	}

@@ -239,6 +239,14 @@ TEST(without_history_only_what_never_freed_is_judged)
 	write_both();
 }
 
+TEST(what_has_no_times_is_neither_judged_nor_drawn)
+{
+	expect("merge -q -o a.geiger b.geiger", 0, "", "");
+	expect("leaks a.geiger", 1, "", "has no times to tell leaks by");
+	expect("timeline a.geiger", 1, "", "has no times to draw");
+	write_both();
+}
+
 TEST(a_chart_of_nonsense_is_refused)
 {
 	expect("timeline b.geiger --width 5", 2, "", "timeline: --width: a chart is 20 to 1000");
