@@ -40,7 +40,7 @@ enum { REST_TIMES = 4 };
 
 /* What a file looked like when its data were made. */
 struct stamp {
-	uint64_t inode, bytes;
+	uint64_t bytes;
 	int64_t changed_ns;
 };
 
