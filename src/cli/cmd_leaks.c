@@ -97,7 +97,7 @@ static const struct gg_option options[] = {
 	{ "fail-above", 0, GG_OPTION_SIZE, AT(fail_above), "SIZE",
 	  "exit with 3 if what is old is certainly more" },
 	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
-	  "as if the run had ended at this moment, such as 12.5s" },
+	  "as if the run had ended then, such as at 12.5s" },
 	GG_CLI_PROCESS_OPTION(AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "stacks that are shown; 0: all (20; with --json 1000)" },
