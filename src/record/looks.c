@@ -108,21 +108,20 @@ static void fold(struct gg_looks *looks)
 int gg_looks_take(struct gg_looks *looks, const struct gg_region_view *view, struct gg_error *error)
 {
 	struct gg_output *output = &looks->output;
-	int64_t grid_ns;
+	struct gg_span span = { 0 };
 
 	output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
-	grid_ns = to_grid(output->now_ns);
-	looks->session.end_ns = grid_ns;
-	gg_target_look(looks->target, view,
-	               looks->count == 0 ? &(struct gg_span){ .to_ns = grid_ns }
-	                                 : &(struct gg_span){ .from_ns = grid_ns - GG_LOOKS_GRID_NS,
-	                                                      .to_ns = grid_ns,
-	                                                      .bucket_ns = GG_LOOKS_GRID_NS });
+	span.to_ns = looks->session.end_ns = to_grid(output->now_ns);
+	if (looks->count > 0) {
+		span.from_ns = span.to_ns - GG_LOOKS_GRID_NS;
+		span.bucket_ns = GG_LOOKS_GRID_NS;
+	}
+	gg_target_look(looks->target, view, &span);
 	gg_output_keep(output,
 	               gg_profile_set_session(looks->profile, &looks->session, output->error));
 	gg_output_commit(output);
 	if (looks->count++ == 0)
-		looks->first_ns = grid_ns;
+		looks->first_ns = span.to_ns;
 	if (output->status == 0)
 		fold(looks);
 	if (output->status < 0 && error != NULL)
