@@ -264,8 +264,7 @@ static int commit(struct gg_profile *profile, bool must, struct gg_error *error)
 	int code;
 
 	if (profile->failure != 0)
-		return gg_error_set(error, profile->failure, profile->path, NULL,
-		                    "an earlier write failed; what was committed is kept");
+		return gg_store_fail_again(profile, error);
 	code = commit_transaction(profile, must, error);
 	if (code == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
 		code = put_in_file(profile, error);

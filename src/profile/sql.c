@@ -2,6 +2,7 @@
 #include "profile/store.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_SESSION] = "insert or replace into session values (1,?,?,?,?,?,?,?,?,?,?,?)",
@@ -157,6 +158,13 @@ int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error 
 	return code;
 }
 
+int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error)
+{
+	return gg_error_set(error, profile->failure, profile->path, NULL,
+	                    "an earlier write failed (%s); what was committed is kept",
+	                    strerror(-profile->failure));
+}
+
 int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 {
 	int code = 0;
@@ -167,8 +175,7 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 		return gg_error_set(error, -EROFS, profile->path, NULL,
 		                    "the profile was opened for reading");
 	if (profile->failure != 0)
-		return gg_error_set(error, profile->failure, profile->path, NULL,
-		                    "an earlier write failed; what was committed is kept");
+		return gg_store_fail_again(profile, error);
 	if (sqlite3_get_autocommit(profile->db))
 		code = gg_store_execute(profile, "begin immediate", error);
 	if (code == 0 && profile->has_summary)

@@ -135,6 +135,8 @@ int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error 
 
 /* The same, for a failed write: remembers that rows may be lost. */
 int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error);
+/* What every write after that says: why the first one failed. */
+int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error);
 
 /* The first column of the first row; 0 where there is none.  *ret_result is SQLite's. */
 int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *ret_result);

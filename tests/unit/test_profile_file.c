@@ -378,6 +378,8 @@ TEST(a_full_disk_keeps_what_was_committed)
 		/* What comes later says so too, rather than making a file with a hole. */
 		CHECK(gg_profile_add_sample(profile, &sample, NULL, &error) < 0);
 		CHECK(gg_profile_commit(profile, &error) < 0);
+		CHECK(strstr(error.message, "an earlier write failed (") != NULL);
+		CHECK(strstr(error.message, strerror(-code)) != NULL);
 		CHECK(gg_profile_finish(profile, &error) < 0);
 		gg_profile_close(profile);
 		fflush(stdout);
