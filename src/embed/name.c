@@ -19,15 +19,18 @@ static uint64_t known_types[KNOWN_TYPES]; /* 48 bits of the hash, and the number
 
 uint32_t gg_embed_heap_number(struct gg_embed_heap *heap)
 {
-	uint32_t number = gg_load_relaxed(&heap->number);
+	uint32_t number = gg_load_relaxed(&heap->number), first = 0;
 
 	if (gg_likely(number != 0))
 		return number;
 	number = gg_embed_agent()->name(GG_TABLE_HEAPS, heap->name, heap->name_bytes);
-	if (number == 0)
+	if (number == 0) {
 		gg_embed_count(GG_EMBED_NAMES_DROPPED);
-	gg_store_relaxed(&heap->number, number);
-	return number;
+		return 0;
+	}
+	/* Of two threads that ask at once each may be given a number of its own.  The first stays: objects are
+	 * known by it when they die. */
+	return gg_cas_acq_rel(&heap->number, &first, number) ? number : first;
 }
 
 uint16_t gg_embed_type_number(const char *type)

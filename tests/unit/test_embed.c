@@ -825,6 +825,52 @@ TEST(threads_allocate_free_and_move_at_the_same_time)
 	IN_CHILD(threads);
 }
 
+enum { HEAPS = 200 };
+
+static pthread_barrier_t barrier;
+
+/* One object of each heap, which all threads meet for the first time at once. */
+static void *meet(void *context)
+{
+	for (uintptr_t i = 0; i < HEAPS; i++) {
+		uintptr_t number = (uintptr_t)context << 32 | (i + 1) << 4;
+		char name[16];
+		uint32_t heap;
+
+		snprintf(name, sizeof(name), "heap %u", (unsigned)i);
+		heap = geiger_heap_register(name, NULL);
+		pthread_barrier_wait(&barrier);
+		allocate(heap, number, 100, "x");
+		pthread_barrier_wait(&barrier);
+		geiger_freed(heap, object(number));
+	}
+	return NULL;
+}
+
+static void heaps_are_met(void)
+{
+	pthread_t all[THREADS];
+	struct gg_region_view view;
+
+	if (!start(1))
+		return;
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&all[i], NULL, meet, (void *)(i + 1)) == 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(all[i], NULL);
+	if (!read_region(&view))
+		return;
+	CHECK_MSG(view.live_count == 0, "%u are live", (unsigned)view.live_count);
+	CHECK(view.header.counters[GG_COUNT_DROP_NAMES] == 0);
+	gg_region_view_done(&view);
+}
+
+TEST(a_heap_that_threads_meet_at_the_same_time_has_one_number)
+{
+	IN_CHILD(heaps_are_met);
+}
+
 static void errno_is_kept(void)
 {
 	uint32_t heap = geiger_heap_register("heap", NULL);
