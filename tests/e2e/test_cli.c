@@ -81,14 +81,13 @@ TEST(a_profile_is_not_written_to_standard_output)
 	static const char said[] = "geiger: -: a profile is not written to standard output. "
 				   "Name a file; ./- is one.\n";
 
-	expect("record -o - true", 125, "", said);
 	expect("merge -o - /dev/null", 2, "", said);
 	expect("import -o - /dev/null", 2, "", said);
 }
 
 TEST(a_sum_of_profiles_is_not_one_of_them)
 {
-	expect("record -q -o /tmp/geiger-merge-$$.geiger true; cd /tmp; "
+	expect("import -q -o /tmp/geiger-merge-$$.geiger - <<E\na;b 10\nE\ncd /tmp; "
 	       "\"$GEIGER\" merge -o geiger-merge-$$.geiger ./geiger-merge-$$.geiger; status=$?; "
 	       "rm geiger-merge-$$.geiger; exit $status",
 	       2, "", "...is the profile itself. Name another file.\n");

@@ -478,6 +478,19 @@ TEST(output_is_the_same_byte_for_byte)
 	compare_output(much, "much output");
 }
 
+TEST(a_recording_is_not_written_to_standard_output)
+{
+	const char *argv[] = { "sh", "-c", "\"$GEIGER\" record -o - true", NULL };
+	struct child child;
+
+	if (CHECK(child_run(&child, argv, NULL, 600)))
+		CHECK_MSG(child.exit_status == 125 && child.out.length == 0 &&
+		                  strstr(gg_buf_text(&child.err), "Name a file; ./- is one.") !=
+		                          NULL,
+		          "%d: %s", child.exit_status, gg_buf_text(&child.err));
+	child_done(&child);
+}
+
 TEST(closed_streams_stay_closed)
 {
 	static const char script[] =
