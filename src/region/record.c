@@ -216,7 +216,8 @@ static uint32_t first_row(const struct gg_region *region, uint32_t stack)
 static uint32_t set_first_row(struct gg_region *region, uint32_t stack, uint32_t row)
 {
 	uint64_t *word = &region->stack_words[stack];
-	uint64_t seen = gg_load_relaxed(word);
+	/* Acquire, as in first_row(). */
+	uint64_t seen = gg_load_acquire(word);
 
 	while ((seen & GG_REGION_STACK_ROW_MASK) == 0)
 		if (gg_cas_acq_rel(word, &seen, seen | (row + 1)))

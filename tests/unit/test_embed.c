@@ -825,7 +825,7 @@ TEST(threads_allocate_free_and_move_at_the_same_time)
 	IN_CHILD(threads);
 }
 
-enum { HEAPS = 200 };
+enum { HEAPS = 60 }; /* each may be given THREADS numbers, of 255 */
 
 static pthread_barrier_t barrier;
 
