@@ -133,7 +133,7 @@ static void print_formats(FILE *stream)
 #endif
 }
 
-void gg_complete_print_kind(const char *placeholder, FILE *stream)
+static void print_kind(const char *placeholder, FILE *stream)
 {
 	static const char *const files[] = { "FILE", "PROFILE", "REGION", "TRACE", "BEFORE", NULL };
 	static const char *const directories[] = { "DIR", NULL };
@@ -150,7 +150,7 @@ void gg_complete_print_kind(const char *placeholder, FILE *stream)
 		fputs("@nothing", stream);
 }
 
-void gg_complete_print_operands(const struct gg_command *command, FILE *stream)
+static void print_operands(const struct gg_command *command, FILE *stream)
 {
 	static const char *const others[] = { "COMMAND [ARGUMENT]", NULL };
 	static const char *const files[] = { "FILE", "PROFILE", "REGION", "BEFORE", NULL };
@@ -170,84 +170,122 @@ void gg_complete_print_operands(const struct gg_command *command, FILE *stream)
 		fputs("@nothing", stream);
 }
 
-static void print_forms(const struct gg_option *options, FILE *stream)
+static void print_text(const char *dashes, const char *name, size_t name_length, const char *help,
+                       FILE *stream)
+{
+	(void)help;
+	fprintf(stream, " %s%.*s", dashes, (int)name_length, name);
+}
+
+static void print_options(const struct gg_option *options, const struct gg_complete_shell *shell,
+                          FILE *stream)
 {
 	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++) {
-		fprintf(stream, " --%s", o->name);
+		shell->print("--", o->name, strlen(o->name), o->help, stream);
 		if (o->letter != 0)
-			fprintf(stream, " -%c", o->letter);
+			shell->print("-", &o->letter, 1, o->help, stream);
 	}
 }
 
-static void print_values(const struct gg_option *options, FILE *stream)
+static void print_value(const char *dashes, const char *name, size_t name_length,
+                        const char *placeholder, const struct gg_complete_shell *shell,
+                        FILE *stream)
+{
+	fprintf(stream, "%s%s%.*s%s", shell->value_begin, dashes, (int)name_length, name,
+	        shell->value_middle);
+	print_kind(placeholder, stream);
+	fputs(shell->value_end, stream);
+}
+
+static void print_values(const struct gg_option *options, const struct gg_complete_shell *shell,
+                         FILE *stream)
 {
 	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++) {
 		if (o->placeholder == NULL)
 			continue;
-		fprintf(stream, " --%s=", o->name);
-		gg_complete_print_kind(o->placeholder, stream);
-		if (o->letter != 0) {
-			fprintf(stream, " -%c=", o->letter);
-			gg_complete_print_kind(o->placeholder, stream);
-		}
+		print_value("--", o->name, strlen(o->name), o->placeholder, shell, stream);
+		if (o->letter != 0)
+			print_value("-", &o->letter, 1, o->placeholder, shell, stream);
 	}
 }
 
-static void print_verbs(const struct gg_command *const *list, FILE *stream)
+static void print_verbs(const struct gg_command *const *list, const struct gg_complete_shell *shell,
+                        FILE *stream)
 {
 	for (; list != NULL && *list != NULL; list++) {
 		const char *blank = strrchr((*list)->name, ' ');
+		const char *name = blank != NULL ? blank + 1 : (*list)->name;
 
-		fprintf(stream, " %s", blank != NULL ? blank + 1 : (*list)->name);
+		shell->print("", name, strlen(name), (*list)->summary, stream);
 	}
 }
 
 /* A case of the table; `own` are its options beside those that all have. */
 static void print_case(const char *name, const struct gg_command *const *verbs,
-                       const struct gg_option *own, const struct gg_command *command, FILE *stream)
+                       const struct gg_option *own, const struct gg_command *command,
+                       const struct gg_complete_shell *shell, FILE *stream)
 {
-	fprintf(stream, "\t'geiger%s%s')\n\t\tverbs='", name[0] != '\0' ? " " : "", name);
-	print_verbs(verbs, stream);
-	fputs("'\n\t\toptions='", stream);
-	print_forms(own, stream);
-	print_forms(gg_common_option_table, stream);
-	fputs("'\n\t\tvalues='", stream);
-	print_values(own, stream);
-	print_values(gg_common_option_table, stream);
-	fputs("'\n\t\toperands='", stream);
-	gg_complete_print_operands(command, stream);
+	const char *begin = shell->list_begin, *end = shell->list_end;
+
+	fprintf(stream, "\t%s'geiger%s%s')\n\t\tverbs=%s", shell->case_begin,
+	        name[0] != '\0' ? " " : "", name, begin);
+	print_verbs(verbs, shell, stream);
+	fprintf(stream, "%s\n\t\toptions=%s", end, begin);
+	print_options(own, shell, stream);
+	print_options(gg_common_option_table, shell, stream);
+	fprintf(stream, "%s\n\t\tvalues=%s", end, begin);
+	print_values(own, shell, stream);
+	print_values(gg_common_option_table, shell, stream);
+	fprintf(stream, "%s\n\t\toperands='", end);
+	print_operands(command, stream);
 	fputs("'\n\t\t;;\n", stream);
 }
 
-static void print_cases(const struct gg_command *const *list, FILE *stream)
+static void print_cases(const struct gg_command *const *list, const struct gg_complete_shell *shell,
+                        FILE *stream)
 {
 	for (; *list != NULL; list++) {
 		/* What help explains are the commands themselves, and their verbs. */
 		bool is_help = *list == &gg_command_help;
 
 		print_case((*list)->name, is_help ? gg_commands : (*list)->verbs, (*list)->options,
-		           *list, stream);
+		           *list, shell, stream);
 		if ((*list)->verbs == NULL)
 			continue;
-		print_cases((*list)->verbs, stream);
-		fprintf(stream, "\t'geiger help %s') verbs='", (*list)->name);
-		print_verbs((*list)->verbs, stream);
-		fputs("' ;;\n", stream);
+		print_cases((*list)->verbs, shell, stream);
+		fprintf(stream, "\t%s'geiger help %s') verbs=%s", shell->case_begin, (*list)->name,
+		        shell->list_begin);
+		print_verbs((*list)->verbs, shell, stream);
+		fprintf(stream, "%s ;;\n", shell->list_end);
 	}
+}
+
+void gg_complete_print_table(const struct gg_complete_shell *shell, FILE *stream)
+{
+	fputs("_geiger_table()\n{\n\tcase $1 in\n", stream);
+	print_case("", gg_commands, gg_global_option_table, NULL, shell, stream);
+	print_cases(gg_commands, shell, stream);
+	fprintf(stream, "\t%s*) verbs=%s%s ;; # of 'help': there is no more to say\n\tesac\n}\n\n",
+	        shell->case_begin, shell->list_begin, shell->list_end);
 }
 
 void gg_complete_print_bash(FILE *stream)
 {
+	static const struct gg_complete_shell bash = {
+		.print = print_text,
+		.case_begin = "",
+		.list_begin = "'",
+		.list_end = "'",
+		.value_begin = " ",
+		.value_middle = "=",
+		.value_end = "",
+	};
+
 	fputs("# bash completion for geiger " GG_VERSION
 	      ", made by 'geiger help --completion bash'.\n"
 	      "\n"
-	      "# Sets what may follow a command: verbs, options, kinds of their values, operands.\n"
-	      "_geiger_table()\n"
-	      "{\n"
-	      "\tcase $1 in\n",
+	      "# Sets what may follow a command: verbs, options, kinds of their values, operands.\n",
 	      stream);
-	print_case("", gg_commands, gg_global_option_table, NULL, stream);
-	print_cases(gg_commands, stream);
-	fputs("\t*) verbs='' ;; # of 'help': there is no more to say\n\tesac\n}\n\n", stream);
+	gg_complete_print_table(&bash, stream);
 	fputs(driver, stream);
 }

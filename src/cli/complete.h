@@ -17,9 +17,17 @@
 void gg_complete_print_bash(FILE *stream);
 void gg_complete_print_zsh(FILE *stream);
 
+/* How the scripts differ: names of verbs and options, and what stands around them. */
+struct gg_complete_shell {
+	/* A verb (without dashes) or an option, with its help. */
+	void (*print)(const char *dashes, const char *name, size_t name_length, const char *help,
+	              FILE *stream);
+	const char *case_begin, *list_begin, *list_end;
+	const char *value_begin, *value_middle, *value_end; /* around an option and its kind */
+};
+
 /*
- * Kinds, the same in both scripts: @files, @directories, @nothing, @command (a command line), or words with |
- * between.  Of an option's value, and of what of a command's usage is no option (NULL: of none).
+ * The function _geiger_table, which sets what may follow a command.  Kinds of an option's value and of operands
+ * are the same in both scripts: @files, @directories, @nothing, @command (a command line), or words with | between.
  */
-void gg_complete_print_kind(const char *placeholder, FILE *stream);
-void gg_complete_print_operands(const struct gg_command *command, FILE *stream);
+void gg_complete_print_table(const struct gg_complete_shell *shell, FILE *stream);
