@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 
 /* A line while its frame is read: texts are offsets, SIZE_MAX: NULL. */
@@ -19,31 +20,14 @@ static int no_memory(const struct gg_merge_places *places)
 	return gg_error_set_errno(places->error, ENOMEM, "merge", NULL);
 }
 
-/* Room for items[index]; what is new is zeroed. */
-static bool reach(void **items, size_t *capacity, size_t index, size_t item_bytes)
-{
-	size_t more = 2 * index + 256;
-	char *moved;
-
-	if (index < *capacity)
-		return true;
-	moved = reallocarray(*items, more, item_bytes);
-	if (moved == NULL)
-		return false;
-	memset(moved + *capacity * item_bytes, 0, (more - *capacity) * item_bytes);
-	*items = moved;
-	*capacity = more;
-	return true;
-}
-
 static int take_module(const struct gg_module *module, void *context)
 {
 	struct gg_merge_places *places = context;
 	struct gg_module clean = *module;
 	struct gg_merge_module *kept;
 
-	if (!reach((void **)&places->modules, &places->module_capacity, module->id,
-	           sizeof(*places->modules)))
+	if (!gg_grow_to((void **)&places->modules, &places->module_capacity, module->id,
+	                sizeof(*places->modules)))
 		return no_memory(places);
 	kept = &places->modules[module->id];
 	places->module_count = module->id + 1;
@@ -55,8 +39,8 @@ static int take_frame(const struct gg_frame *frame, void *context)
 {
 	struct gg_merge_places *places = context;
 
-	if (!reach((void **)&places->frames, &places->frame_capacity, frame->id,
-	           sizeof(*places->frames)))
+	if (!gg_grow_to((void **)&places->frames, &places->frame_capacity, frame->id,
+	                sizeof(*places->frames)))
 		return no_memory(places);
 	places->frames[frame->id] = (struct gg_merge_frame){ frame->module, 0, frame->address };
 	places->frame_count = frame->id + 1;
@@ -155,7 +139,8 @@ static int settle_lines(struct gg_merge_places *places)
 	address = module.has_build_id ? frame->address : hash_lines(places, lines, count);
 	code = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
 	                               places->error);
-	if (code == 0 && !reach((void **)&places->is_named, &places->named_capacity, frame->out, 1))
+	if (code == 0 &&
+	    !gg_grow_to((void **)&places->is_named, &places->named_capacity, frame->out, 1))
 		code = no_memory(places);
 	if (code == 0 && !places->is_named[frame->out])
 		code = put_lines(places, frame->out, lines, count);
@@ -212,8 +197,8 @@ static int take_stack(const struct gg_stack *stack, void *context)
 
 	if (code < 0)
 		return code;
-	if (!reach((void **)&places->stacks, &places->stack_capacity, stack->id,
-	           sizeof(*places->stacks)))
+	if (!gg_grow_to((void **)&places->stacks, &places->stack_capacity, stack->id,
+	                sizeof(*places->stacks)))
 		return no_memory(places);
 	places->stacks[0] = 0;
 	places->stack_count = stack->id + 1;

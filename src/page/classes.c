@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
 #include "stats/rough.h"
@@ -54,15 +55,9 @@ static uint32_t class_of(struct gg_page_classes *classes, const struct class_key
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (classes->count == classes->capacity) {
-		size_t capacity = classes->capacity == 0 ? 256 : classes->capacity * 2;
-		struct gg_page_class *more = reallocarray(classes->items, capacity, sizeof(*more));
-
-		if (more == NULL)
-			return UINT32_MAX;
-		classes->items = more;
-		classes->capacity = capacity;
-	}
+	if (!gg_grow((void **)&classes->items, classes->count, &classes->capacity,
+	             sizeof(*classes->items)))
+		return UINT32_MAX;
 	if (classes->count >= classes->limit ||
 	    gg_map_insert(&classes->map, hash, classes->count) < 0)
 		return UINT32_MAX;

@@ -3,23 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
-
-/* A list that grows by doubling; false: memory is out. */
-static bool grow(void *list, size_t *capacity, size_t count, size_t item_bytes)
-{
-	void **items = list, *more;
-
-	if (count < *capacity)
-		return true;
-	more = reallocarray(*items, *capacity == 0 ? 256 : *capacity * 2, item_bytes);
-	if (more == NULL)
-		return false;
-	*items = more;
-	*capacity = *capacity == 0 ? 256 : *capacity * 2;
-	return true;
-}
 
 struct text_key {
 	const struct gg_page_names *names;
@@ -47,7 +33,8 @@ uint32_t gg_page_string(struct gg_page_names *names, const char *text)
 		return (uint32_t)found;
 	copy = strdup(text);
 	if (copy == NULL ||
-	    !grow(&names->strings, &names->string_capacity, names->string_count, sizeof(char *)) ||
+	    !gg_grow((void **)&names->strings, &names->string_capacity, names->string_count,
+	             sizeof(char *)) ||
 	    gg_map_insert(&names->texts, hash, names->string_count) < 0) {
 		free(copy);
 		names->failed = true;
@@ -59,7 +46,8 @@ uint32_t gg_page_string(struct gg_page_names *names, const char *text)
 
 static uint32_t add_frame(struct gg_page_names *names, const struct gg_page_frame *frame)
 {
-	if (!grow(&names->frames, &names->frame_capacity, names->frame_count, sizeof(*frame))) {
+	if (!gg_grow((void **)&names->frames, &names->frame_capacity, names->frame_count,
+	             sizeof(*frame))) {
 		names->failed = true;
 		return 0;
 	}
@@ -196,7 +184,7 @@ int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model
 	names->frame_of = calloc(functions + 1, sizeof(uint32_t));
 	names->file_of = calloc(functions + 1, sizeof(uint32_t));
 	if (names->frame_of == NULL || names->file_of == NULL ||
-	    !grow(&names->strings, &names->string_capacity, 0, sizeof(char *)))
+	    !gg_grow((void **)&names->strings, 0, &names->string_capacity, sizeof(char *)))
 		return -ENOMEM;
 	names->strings[0] = strdup("");
 	if (names->strings[0] == NULL)

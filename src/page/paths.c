@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
 
@@ -59,15 +60,8 @@ static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (paths->count == paths->capacity) {
-		size_t capacity = paths->capacity == 0 ? 1024 : paths->capacity * 2;
-		struct way *more = reallocarray(paths->ways, capacity, sizeof(*more));
-
-		if (more == NULL)
-			return NONE;
-		paths->ways = more;
-		paths->capacity = capacity;
-	}
+	if (!gg_grow((void **)&paths->ways, paths->count, &paths->capacity, sizeof(*paths->ways)))
+		return NONE;
 	if (gg_map_insert(&paths->map, hash, paths->count) < 0)
 		return NONE;
 	paths->ways[paths->count] = way;

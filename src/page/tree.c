@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "page/page_internal.h"
 #include "profile/tree.h"
 #include "stats/weight.h"
@@ -50,15 +51,8 @@ static uint32_t child_of(struct gg_page_whole *whole, uint32_t parent, uint32_t 
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (whole->count == whole->capacity) {
-		size_t capacity = whole->capacity == 0 ? 1024 : whole->capacity * 2;
-		struct whole_node *more = reallocarray(whole->nodes, capacity, sizeof(*more));
-
-		if (more == NULL)
-			return UINT32_MAX;
-		whole->nodes = more;
-		whole->capacity = capacity;
-	}
+	if (!gg_grow((void **)&whole->nodes, whole->count, &whole->capacity, sizeof(*whole->nodes)))
+		return UINT32_MAX;
 	if (whole->count > 0 && gg_map_put(&whole->children, key, whole->count) < 0)
 		return UINT32_MAX;
 	whole->nodes[whole->count] = (struct whole_node){
@@ -78,15 +72,9 @@ static bool find_chain(struct gg_page_whole *whole, uint32_t stack, size_t *ret_
 
 	for (; stack != 0 && whole->node_of[stack] == UINT32_MAX;
 	     stack = gg_model_stack_parent(model, stack)) {
-		if (length == whole->chain_capacity) {
-			size_t capacity = length == 0 ? 256 : length * 2;
-			uint32_t *more = reallocarray(whole->chain, capacity, sizeof(*more));
-
-			if (more == NULL)
-				return false;
-			whole->chain = more;
-			whole->chain_capacity = capacity;
-		}
+		if (!gg_grow((void **)&whole->chain, length, &whole->chain_capacity,
+		             sizeof(*whole->chain)))
+			return false;
 		whole->chain[length++] = stack;
 	}
 	*ret_length = length;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "record/symbolize.h"
@@ -70,42 +71,12 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "names", NULL);
 }
 
-/* Room for one more; false: no memory. */
-static bool grow(void **items, size_t count, size_t *capacity, size_t item_bytes)
-{
-	size_t more = *capacity != 0 ? *capacity * 2 : 256;
-	void *moved;
-
-	if (count < *capacity)
-		return true;
-	moved = reallocarray(*items, more, item_bytes);
-	if (moved == NULL)
-		return false;
-	*items = moved;
-	*capacity = more;
-	return true;
-}
-
 /* Zeroes up to items[index]; false: no memory, or an id that no profile of ours has. */
 static bool reach(void **items, size_t *count, size_t index, size_t item_bytes)
 {
 	enum { ID_LIMIT = 1 << 27 };
-	size_t more = *count != 0 ? *count : 1024;
-	char *moved;
 
-	if (index < *count)
-		return true;
-	if (index >= ID_LIMIT)
-		return false;
-	while (more <= index)
-		more *= 2;
-	moved = reallocarray(*items, more, item_bytes);
-	if (moved == NULL)
-		return false;
-	memset(moved + *count * item_bytes, 0, (more - *count) * item_bytes);
-	*items = moved;
-	*count = more;
-	return true;
+	return index < ID_LIMIT && gg_grow_to(items, count, index, item_bytes);
 }
 
 /* --- what is kept -------------------------------------------------------------------------- */
@@ -170,8 +141,8 @@ static const char *keep_text(struct gg_names *names, const char *text)
 		return names->texts[found];
 	copy = strdup(text);
 	if (copy == NULL ||
-	    !grow((void **)&names->texts, names->text_count, &names->text_capacity,
-	          sizeof(*names->texts)) ||
+	    !gg_grow((void **)&names->texts, names->text_count, &names->text_capacity,
+	             sizeof(*names->texts)) ||
 	    gg_map_insert(&names->text_map, hash, names->text_count) < 0) {
 		free(copy);
 		return NULL;
@@ -203,8 +174,8 @@ static uint32_t keep_module(struct gg_names *names, const struct gg_module *othe
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found + 1;
-	if (!grow((void **)&names->modules, names->module_count, &names->module_capacity,
-	          sizeof(*names->modules)))
+	if (!gg_grow((void **)&names->modules, names->module_count, &names->module_capacity,
+	             sizeof(*names->modules)))
 		return 0;
 	module = &names->modules[names->module_count];
 	*module = (struct module){ .path = strdup(other->path),
@@ -242,8 +213,8 @@ static uint32_t keep_place(struct gg_names *names, uint32_t module, uint64_t add
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (!grow((void **)&names->places, names->place_count, &names->place_capacity,
-	          sizeof(*names->places)) ||
+	if (!gg_grow((void **)&names->places, names->place_count, &names->place_capacity,
+	             sizeof(*names->places)) ||
 	    gg_map_insert(&names->place_map, hash, names->place_count) < 0)
 		return UINT32_MAX;
 	names->places[names->place_count] = place;
@@ -289,8 +260,8 @@ static int take_frame(const struct gg_frame *frame, void *context)
 	if (module == 0 || (frame->id < learning->named_count && learning->is_named[frame->id]))
 		return 0;
 	place = keep_place(names, module - 1, frame->address);
-	if (place == UINT32_MAX || !grow((void **)&names->unnamed, names->unnamed_count,
-	                                 &names->unnamed_capacity, sizeof(*names->unnamed)))
+	if (place == UINT32_MAX || !gg_grow((void **)&names->unnamed, names->unnamed_count,
+	                                    &names->unnamed_capacity, sizeof(*names->unnamed)))
 		return out_of_memory(learning->error);
 	names->unnamed[names->unnamed_count++] = (struct unnamed){ frame->id, place };
 	return 0;
@@ -348,8 +319,8 @@ static void keep_lines(struct gg_names *names, struct place *place,
 	place->first_line = (uint32_t)names->line_count;
 	place->line_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!grow((void **)&names->lines, names->line_count, &names->line_capacity,
-		          sizeof(*names->lines)))
+		if (!gg_grow((void **)&names->lines, names->line_count, &names->line_capacity,
+		             sizeof(*names->lines)))
 			return;
 		names->lines[names->line_count++] = (struct gg_line){
 			.depth = (uint32_t)i,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/grow.h"
 
 /* A module of the profile, and those of its frames that have no line yet. */
 struct module {
@@ -50,19 +51,8 @@ static int out_of_memory(struct work *work)
 /* Room for items[index], zeroed; false: no memory. */
 static bool reach(void **items, size_t *count, size_t *capacity, size_t index, size_t item_bytes)
 {
-	size_t more = *capacity != 0 ? *capacity : 64;
-	char *moved;
-
-	if (index >= *capacity) {
-		while (more <= index)
-			more *= 2;
-		moved = reallocarray(*items, more, item_bytes);
-		if (moved == NULL)
-			return false;
-		memset(moved + *capacity * item_bytes, 0, (more - *capacity) * item_bytes);
-		*items = moved;
-		*capacity = more;
-	}
+	if (!gg_grow_to(items, capacity, index, item_bytes))
+		return false;
 	if (index >= *count)
 		*count = index + 1;
 	return true;
