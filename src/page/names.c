@@ -33,7 +33,7 @@ uint32_t gg_page_string(struct gg_page_names *names, const char *text)
 		return (uint32_t)found;
 	copy = strdup(text);
 	if (copy == NULL ||
-	    !gg_grow((void **)&names->strings, &names->string_capacity, names->string_count,
+	    !gg_grow((void **)&names->strings, names->string_count, &names->string_capacity,
 	             sizeof(char *)) ||
 	    gg_map_insert(&names->texts, hash, names->string_count) < 0) {
 		free(copy);
@@ -46,7 +46,7 @@ uint32_t gg_page_string(struct gg_page_names *names, const char *text)
 
 static uint32_t add_frame(struct gg_page_names *names, const struct gg_page_frame *frame)
 {
-	if (!gg_grow((void **)&names->frames, &names->frame_capacity, names->frame_count,
+	if (!gg_grow((void **)&names->frames, names->frame_count, &names->frame_capacity,
 	             sizeof(*frame))) {
 		names->failed = true;
 		return 0;
