@@ -24,20 +24,21 @@ enum { MS = 1000000 };
 
 static void add_memory(struct made_profile *made, int64_t time_ns, int64_t rss)
 {
-	struct gg_memory memory = {
-		.process = 1,
-		.time_ns = time_ns,
-		.rss_bytes = rss,
-		.pss_bytes = rss,
-		.anonymous_bytes = rss - (6 << 20),
-		.file_bytes = 6 << 20,
-		.shared_bytes = 0,
-		.swap_bytes = 0,
-		.heap_bytes = rss / 2,
-		.stack_bytes = 132 << 10,
-		.cgroup_bytes = -1,
-	};
+	struct gg_memory memory = gg_memory_unknown(1, time_ns);
 
+	memory.rss_bytes = memory.pss_bytes = rss;
+	memory.anonymous_bytes = rss - (6 << 20);
+	memory.file_bytes = 5 << 20;
+	memory.shared_bytes = 1 << 20;
+	memory.swap_bytes = 0;
+	memory.heap_bytes = rss / 2;
+	memory.stack_bytes = memory.pss_stack_bytes = 132 << 10;
+	memory.live_bytes = 0;
+	memory.span_ns = 50000;
+	memory.max_rss_bytes = rss + (1 << 20);
+	memory.geiger_bytes = memory.pss_geiger_bytes = 3 << 20;
+	memory.geiger_file_bytes = 1 << 20;
+	memory.pss_file_bytes = 5 << 20;
 	must(gg_profile_add_memory(made->profile, &memory, &error));
 }
 

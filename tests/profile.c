@@ -78,7 +78,8 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 		                    .lifetime_ns_sum = 77,
 		                    .lost = true };
 	struct gg_total total = { .process = 1, .thread = 1, .stack = 2 };
-	struct gg_memory memory = { 1, 1000000000, 1, 2, 3, 4, 5, 6, -1, 8, 9, 10.5 };
+	struct gg_memory memory = { 1, 1000000000, 1,  2,  3,  4,  5,  6,  -1, 8,
+		                    9, 10.5,       11, 12, 13, 14, 15, -1, 17 };
 	struct gg_event event = { 99, 1, "drop", "3 events" };
 	struct gg_sums live;
 	uint32_t id;

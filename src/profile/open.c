@@ -29,6 +29,8 @@ struct gg_profile *gg_store_new(struct gg_error *error)
 		gg_error_set_errno(error, ENOMEM, "profile", NULL);
 	else
 		profile->free_reserve_bytes = GG_STORE_END_BYTES;
+	if (profile != NULL)
+		profile->version = GG_PROFILE_VERSION;
 	return profile;
 }
 
@@ -218,21 +220,40 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 /* How SQLite begins the text that it keeps of a table, whatever was typed. */
 static const char create_table[] = "CREATE TABLE ";
 
+/* How a file of that version has the table whose text of today is `create`. */
+static const char *find_create(uint32_t version, const char *create, size_t *length)
+{
+	for (const struct gg_schema_older *older = gg_schema_older; older->table != NULL; older++) {
+		size_t name_length = strlen(older->table);
+
+		if (version > older->version || strncmp(create, older->table, name_length) != 0 ||
+		    create[name_length] != '(')
+			continue;
+		*length = older->create != NULL ? strlen(older->create) : 0;
+		return older->create;
+	}
+	return create;
+}
+
 /* Is the table that `create` (from its name on) makes in the file, made by the same text? */
 static int check_table(struct gg_profile *profile, const char *create, size_t length,
                        struct gg_error *error)
 {
 	sqlite3_stmt *statement = NULL;
 	int name_length = (int)strcspn(create, "(");
+	const char *name = create;
 	bool same = false, found = false;
-	int result = sqlite3_prepare_v2(
-		profile->db,
-		"select sql from main.sqlite_schema where type = 'table' and"
-		" name = ? and rootpage > 0",
-		-1, &statement, NULL);
+	int result;
 
+	create = find_create(profile->version, create, &length);
+	if (create == NULL)
+		return 0;
+	result = sqlite3_prepare_v2(profile->db,
+	                            "select sql from main.sqlite_schema where type = 'table' and"
+	                            " name = ? and rootpage > 0",
+	                            -1, &statement, NULL);
 	if (result == SQLITE_OK)
-		result = sqlite3_bind_text(statement, 1, create, name_length, SQLITE_STATIC);
+		result = sqlite3_bind_text(statement, 1, name, name_length, SQLITE_STATIC);
 	if (result == SQLITE_OK)
 		result = sqlite3_step(statement);
 	if (result == SQLITE_ROW) {
@@ -252,15 +273,18 @@ static int check_table(struct gg_profile *profile, const char *create, size_t le
 	return gg_error_set(error, -EBADMSG, profile->path, "The file is damaged or was changed.",
 	                    found ? "its table '%.*s' is not as geiger makes it"
 	                          : "it has no table '%.*s'",
-	                    name_length, create);
+	                    name_length, name);
 }
 
 static int check_tables(struct gg_profile *profile, struct gg_error *error)
 {
 	static const char ours[] = "create table ";
 	const char *text = gg_schema_tables;
-	int code = 0;
+	int result, code = 0;
 
+	profile->version = (uint32_t)gg_store_read_integer(profile, "pragma user_version", &result);
+	if (result != SQLITE_OK)
+		return gg_store_fail(profile, result, error);
 	while (code == 0 && (text = strstr(text, ours)) != NULL) {
 		text += strlen(ours);
 		code = check_table(profile, text, strcspn(text, ";"), error);

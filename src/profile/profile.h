@@ -38,7 +38,7 @@ struct gg_profile;
 
 enum {
 	GG_PROFILE_APPLICATION_ID = 0x47454947, /* "GEIG": `file` and SQLite show it */
-	GG_PROFILE_VERSION = 2,                 /* user_version of the schema */
+	GG_PROFILE_VERSION = 3,                 /* user_version of the schema */
 };
 
 /* Does an open file's head say that it is a profile, whole or not, of whatever version? */

@@ -413,9 +413,16 @@ int gg_profile_each_memory(struct gg_profile *profile, gg_memory_visit *visit, v
 
 	gg_reading_begin(
 		&reading, profile,
-		"select process, time_ns, rss_bytes, pss_bytes, anonymous_bytes, file_bytes,"
-		" shared_bytes, swap_bytes, heap_bytes, stack_bytes, cgroup_bytes,"
-		" coalesce(live_bytes, -1) from memory order by id");
+		profile->version >= 3
+			? "select process, time_ns, rss_bytes, pss_bytes, anonymous_bytes,"
+			  " file_bytes, shared_bytes, swap_bytes, heap_bytes, stack_bytes,"
+			  " cgroup_bytes, coalesce(live_bytes, -1), span_ns, max_rss_bytes,"
+			  " geiger_bytes, geiger_file_bytes, pss_file_bytes, pss_stack_bytes,"
+			  " pss_geiger_bytes from memory order by id"
+			: "select process, time_ns, rss_bytes, pss_bytes, anonymous_bytes,"
+			  " file_bytes, shared_bytes, swap_bytes, heap_bytes, stack_bytes,"
+			  " cgroup_bytes, coalesce(live_bytes, -1), null, null, null, null, null,"
+			  " null, null from memory order by id");
 	while (gg_reading_next(&reading)) {
 		struct gg_memory memory;
 
@@ -431,6 +438,13 @@ int gg_profile_each_memory(struct gg_profile *profile, gg_memory_visit *visit, v
 		memory.stack_bytes = gg_reading_known(&reading);
 		memory.cgroup_bytes = gg_reading_known(&reading);
 		memory.live_bytes = gg_reading_number(&reading, -1, LARGEST);
+		memory.span_ns = gg_reading_known(&reading);
+		memory.max_rss_bytes = gg_reading_known(&reading);
+		memory.geiger_bytes = gg_reading_known(&reading);
+		memory.geiger_file_bytes = gg_reading_known(&reading);
+		memory.pss_file_bytes = gg_reading_known(&reading);
+		memory.pss_stack_bytes = gg_reading_known(&reading);
+		memory.pss_geiger_bytes = gg_reading_known(&reading);
 		gg_reading_visited(&reading, visit(&memory, context));
 	}
 	return gg_reading_end(&reading, error);

@@ -158,7 +158,32 @@ struct gg_memory {
 	int64_t heap_bytes, stack_bytes; /* [heap] and [stack] of the kernel's map */
 	int64_t cgroup_bytes;
 	double live_bytes; /* what the profile estimated then */
+	/* From time_ns until all of this was read; the readings of one round share time_ns. */
+	int64_t span_ns;
+	/*
+	 * The kernel's own maximum up to then (VmHWM).  Where rss_bytes is not known: ru_maxrss, as
+	 * wait4() told it at the end, which is the largest of all programs that the process executed
+	 * and of all children that it waited for.
+	 */
+	int64_t max_rss_bytes;
+	/*
+	 * Of geiger in the process: resident pages of its region, its tables and its library, and how
+	 * much of that is in file_bytes and shared_bytes.
+	 */
+	int64_t geiger_bytes, geiger_file_bytes;
+	/*
+	 * Proportional, as pss_bytes: pages of files and shared ones without geiger's, the stack, and
+	 * geiger.  Read in this round; -1 where the process was not walked in it.
+	 */
+	int64_t pss_file_bytes, pss_stack_bytes, pss_geiger_bytes;
 };
+
+/* A reading of which nothing is known yet. */
+static inline struct gg_memory gg_memory_unknown(uint32_t process, int64_t time_ns)
+{
+	return (struct gg_memory){ process, time_ns, -1, -1, -1, -1, -1, -1, -1, -1,
+		                   -1,      -1,      -1, -1, -1, -1, -1, -1, -1 };
+}
 
 struct gg_event {
 	int64_t time_ns;

@@ -67,7 +67,9 @@ const char gg_schema_tables[] =
 	"  id integer primary key, process integer references process(id), time_ns integer,\n"
 	"  rss_bytes integer, pss_bytes integer, anonymous_bytes integer, file_bytes integer,\n"
 	"  shared_bytes integer, swap_bytes integer, heap_bytes integer, stack_bytes integer,\n"
-	"  cgroup_bytes integer, live_bytes real);\n"
+	"  cgroup_bytes integer, live_bytes real, span_ns integer, max_rss_bytes integer,\n"
+	"  geiger_bytes integer, geiger_file_bytes integer, pss_file_bytes integer,\n"
+	"  pss_stack_bytes integer, pss_geiger_bytes integer);\n"
 	"create table event(\n"
 	"  id integer primary key, time_ns integer, process integer references process(id),\n"
 	"  kind text, detail text);\n"
@@ -94,6 +96,17 @@ const char gg_schema_tables[] =
 	"create table note(id integer primary key, text text unique);\n"
 	"insert into scheme values (0, 'poisson'), (1, 'bernoulli'), (2, 'poisson-count'),\n"
 	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal');\n";
+
+/* Until version 2 readings had no maximum, and nothing of geiger's own. */
+const struct gg_schema_older gg_schema_older[] = {
+	{ 2, "memory",
+	  "memory(\n"
+	  "  id integer primary key, process integer references process(id), time_ns integer,\n"
+	  "  rss_bytes integer, pss_bytes integer, anonymous_bytes integer, file_bytes integer,\n"
+	  "  shared_bytes integer, swap_bytes integer, heap_bytes integer, stack_bytes integer,\n"
+	  "  cgroup_bytes integer, live_bytes real)" },
+	{ 0 },
+};
 
 /*
  * Plain SQL, so that whatever reads SQLite files can use them.  With x = length / interval, the mean
@@ -254,7 +267,8 @@ const char gg_schema_views[] =
 	"  coalesce(allocated_count, 0.0) as allocated_count,\n"
 	"  (select sum(rss) from (\n"
 	"    select (select rss_bytes from memory where memory.process = process.id\n"
-	"      and memory.time_ns <= bucket.time_ns order by memory.id desc limit 1) as rss\n"
+	"      and memory.time_ns <= bucket.time_ns and rss_bytes is not null\n"
+	"      order by memory.id desc limit 1) as rss\n"
 	"    from process where coalesce(process.end_ns, bucket.time_ns) >= bucket.time_ns)) as rss_bytes\n"
 	"from bucket left join sums using (number);\n"
 	"\n"

@@ -6,7 +6,17 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 extern const char gg_schema_tables[];
+
+/* What a table was in files of earlier versions; ends with a row without a name. */
+struct gg_schema_older {
+	uint32_t version; /* the last one that had it so */
+	const char *table;
+	const char *create; /* behind "create table "; NULL: there was none */
+};
+extern const struct gg_schema_older gg_schema_older[];
 
 /* Views that answer common questions in one line; "create view NAME as ...;" each. */
 extern const char gg_schema_views[];

@@ -72,6 +72,7 @@ struct gg_fold;
 
 struct gg_profile {
 	sqlite3 *db;
+	uint32_t version; /* of its tables: 2 to GG_PROFILE_VERSION */
 	char *path;       /* NULL: in memory only */
 	char *final_path; /* where finishing moves it; NULL: it is there, or may be at any time */
 	bool is_written;  /* made by gg_profile_create */

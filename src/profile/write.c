@@ -335,6 +335,13 @@ int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *me
 		gg_statement_null(&row);
 	else
 		gg_statement_number(&row, memory->live_bytes);
+	gg_statement_known(&row, memory->span_ns);
+	gg_statement_known(&row, memory->max_rss_bytes);
+	gg_statement_known(&row, memory->geiger_bytes);
+	gg_statement_known(&row, memory->geiger_file_bytes);
+	gg_statement_known(&row, memory->pss_file_bytes);
+	gg_statement_known(&row, memory->pss_stack_bytes);
+	gg_statement_known(&row, memory->pss_geiger_bytes);
 	return gg_statement_run(&row, error);
 }
 

@@ -110,20 +110,9 @@ static void add_coarse(struct made_profile *made, uint32_t process, uint32_t thr
 
 static void add_memory(struct made_profile *made, uint32_t process, int64_t time_ns, int64_t mib)
 {
-	const struct gg_memory memory = {
-		.process = process,
-		.time_ns = time_ns,
-		.rss_bytes = mib << 20,
-		.pss_bytes = -1,
-		.anonymous_bytes = -1,
-		.file_bytes = -1,
-		.shared_bytes = -1,
-		.swap_bytes = -1,
-		.heap_bytes = -1,
-		.stack_bytes = -1,
-		.cgroup_bytes = -1,
-	};
+	struct gg_memory memory = gg_memory_unknown(process, time_ns);
 
+	memory.rss_bytes = mib << 20;
 	must(gg_profile_add_memory(made->profile, &memory, &error));
 }
 

@@ -179,6 +179,10 @@ static int see_memory(const struct gg_memory *memory, void *seen)
 	CHECK(memory->file_bytes == 4 && memory->shared_bytes == 5 && memory->swap_bytes == 6);
 	CHECK(memory->heap_bytes == -1 && memory->stack_bytes == 8 && memory->cgroup_bytes == 9);
 	CHECK(memory->live_bytes == 10.5);
+	CHECK(memory->span_ns == 11 && memory->max_rss_bytes == 12);
+	CHECK(memory->geiger_bytes == 13 && memory->geiger_file_bytes == 14);
+	CHECK(memory->pss_file_bytes == 15 && memory->pss_stack_bytes == -1);
+	CHECK(memory->pss_geiger_bytes == 17);
 	++*(int *)seen;
 	return 0;
 }

@@ -267,10 +267,11 @@ TEST(every_spoilt_row_is_told_or_survived)
 static const struct {
 	const char *sql, *message;
 } refusals[] = {
-	{ "pragma user_version = 3", "a profile of version 3; this geiger reads up to" },
+	{ "pragma user_version = 4", "a profile of version 4; this geiger reads up to" },
 	{ "pragma user_version = 1", "a profile of version 1, which no release made" },
 	{ "pragma user_version = 0", "a profile of version 0" },
 	{ "pragma application_id = 5", "not a profile: its application id is 0x00000005" },
+	{ "pragma user_version = 2", "its table 'memory' is not as geiger makes it" },
 	{ "drop table total", "it has no table 'total'" },
 	{ "alter table sample add column extra", "its table 'sample' is not as geiger makes it" },
 	{ "drop table note; create view note as select 1 as id, 'x' as text",
@@ -299,6 +300,40 @@ TEST(a_file_that_is_not_a_profile_of_ours_says_why)
 		CHECK_MSG(strstr(error.message, refusals[i].message) != NULL, "%s: %s",
 		          refusals[i].sql, error.message);
 	}
+	unlink(path);
+}
+
+/* As version 2 had it. */
+#define MEMORY_OF_2                                                                              \
+	"drop table memory; create table memory(\n"                                              \
+	"  id integer primary key, process integer references process(id), time_ns integer,\n"   \
+	"  rss_bytes integer, pss_bytes integer, anonymous_bytes integer, file_bytes integer,\n" \
+	"  shared_bytes integer, swap_bytes integer, heap_bytes integer, stack_bytes integer,\n" \
+	"  cgroup_bytes integer, live_bytes real);"                                              \
+	"insert into memory values (1, 1, 5, 77, 6, 1, 2, 3, 4, 5, 6, 7, 8)"
+
+static int see_old_memory(const struct gg_memory *memory, void *context)
+{
+	CHECK(memory->rss_bytes == 77 && memory->live_bytes == 8);
+	CHECK(memory->span_ns == -1 && memory->max_rss_bytes == -1 && memory->geiger_bytes == -1);
+	++*(int *)context;
+	return 0;
+}
+
+TEST(a_file_of_version_2_is_read_and_its_readings_have_no_maximum)
+{
+	struct gg_profile *profile;
+	int seen = 0;
+
+	if (!spoil("pragma user_version = 2;" MEMORY_OF_2))
+		return;
+	if (OK(gg_profile_open(&profile, path, &error))) {
+		OK(gg_profile_each_memory(profile, see_old_memory, &seen, &error));
+		CHECK(seen == 1);
+		gg_profile_close(profile);
+	}
+	if (spoil(MEMORY_OF_2))
+		CHECK(gg_profile_open(&profile, path, &error) == -EBADMSG);
 	unlink(path);
 }
 

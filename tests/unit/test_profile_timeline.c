@@ -35,19 +35,10 @@ static struct gg_timeline *run(struct made_profile *made, uint32_t pid, size_t p
 
 static void add_rss(struct made_profile *made, uint32_t process, int64_t time_s, int64_t mib)
 {
-	const struct gg_memory memory = { .process = process,
-		                          .time_ns = time_s * SECOND,
-		                          .rss_bytes = mib * MIB,
-		                          .pss_bytes = -1,
-		                          .anonymous_bytes = -1,
-		                          .file_bytes = -1,
-		                          .shared_bytes = -1,
-		                          .swap_bytes = -1,
-		                          .heap_bytes = -1,
-		                          .stack_bytes = -1,
-		                          .cgroup_bytes = -1 };
+	struct gg_memory memory = gg_memory_unknown(process, time_s * SECOND);
 	struct gg_error error;
 
+	memory.rss_bytes = mib * MIB;
 	if (gg_profile_add_memory(made->profile, &memory, &error) < 0)
 		abort();
 }
