@@ -163,6 +163,7 @@ uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size
 		.process = made->process,
 		.thread = made->thread,
 		.stack = stack,
+		.heap = made->heap,
 		.size_bytes = size_bytes,
 		.usable_bytes = (size_bytes + 15) / 16 * 16 + 8,
 		.address = 0x10000,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "profile/query.h"
@@ -87,19 +88,6 @@ static void append_value(struct gg_buf *out, const struct gg_query *query, int c
 
 /* --- CSV (RFC 4180, lines ended by a line feed alone) ------------------------------------------ */
 
-static void append_csv(struct gg_buf *line, const char *text, size_t length)
-{
-	if (length > 0 && memchr(text, '"', length) == NULL && memchr(text, ',', length) == NULL &&
-	    memchr(text, '\n', length) == NULL && memchr(text, '\r', length) == NULL) {
-		gg_buf_append(line, text, length);
-		return;
-	}
-	gg_buf_append_text(line, "\"");
-	for (size_t i = 0; i < length; i++)
-		gg_buf_append(line, text[i] == '"' ? "\"\"" : &text[i], text[i] == '"' ? 2 : 1);
-	gg_buf_append_text(line, "\"");
-}
-
 static int put_line(struct gg_buf *line, struct gg_error *error)
 {
 	if (line->failed)
@@ -119,7 +107,7 @@ static int print_csv(struct gg_query *query, struct gg_error *error)
 		const char *name = gg_query_column_name(query, i);
 
 		gg_buf_append_text(&line, i > 0 ? "," : "");
-		append_csv(&line, name, strlen(name));
+		gg_csv_append(&line, name, strlen(name));
 	}
 	gg_buf_append_text(&line, "\n");
 	code = put_line(&line, error);
@@ -129,7 +117,7 @@ static int print_csv(struct gg_query *query, struct gg_error *error)
 			gg_buf_clear(&value);
 			append_value(&value, query, i, append_exactly);
 			if (gg_query_kind(query, i) != GG_QUERY_NULL)
-				append_csv(&line, gg_buf_text(&value), value.length);
+				gg_csv_append(&line, gg_buf_text(&value), value.length);
 		}
 		gg_buf_append_text(&line, "\n");
 		line.failed |= value.failed;

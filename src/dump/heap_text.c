@@ -158,6 +158,21 @@ void gg_dump_mappings(struct gg_dump *dump)
 	put_text(dump, "\nMAPPED_LIBRARIES:\n");
 }
 
+/* In /proc/PID/maps the kernel writes "\\012" for the end of a line: a path must not make lines of its own. */
+static void put_path(struct gg_dump *dump, const char *path)
+{
+	for (; *path != '\0'; path++) {
+		unsigned char c = (unsigned char)*path;
+
+		if (c >= ' ' && c != 0x7f) {
+			gg_dump_bytes(dump, path, 1);
+			continue;
+		}
+		put_text(dump, "\\");
+		put_number(dump, c, 8, 3, '0');
+	}
+}
+
 void gg_dump_mapping(struct gg_dump *dump, uint64_t start, uint64_t end, const char *rights,
                      uint64_t file_offset, const char *path)
 {
@@ -169,7 +184,7 @@ void gg_dump_mapping(struct gg_dump *dump, uint64_t start, uint64_t end, const c
 	put_text(dump, " ");
 	put_number(dump, file_offset, 16, 8, '0');
 	put_text(dump, " 00:00 0    ");
-	put_text(dump, path);
+	put_path(dump, path);
 	put_text(dump, "\n");
 }
 

@@ -3,7 +3,7 @@
  * export_collapsed - a line a stack: "main;load;parse 4096", what flame graphs are made of.
  *
  * Frames are separated by ';' and lines end in a number, so ';' in a name becomes ':' and control
- * characters become blanks.  Rows of one stack that differ in what the format has no word for are one
+ * characters become blanks; a line that would begin with '#', as comments do, begins with a blank.  Rows of one stack that differ in what the format has no word for are one
  * line; where there are several processes, the program's name and pid are the outermost frame.
  */
 #include <stdlib.h>
@@ -61,9 +61,12 @@ static int write_collapsed(const struct gg_export *job)
 		}
 		if (has_processes)
 			put_process(extract, row->process, job->out);
-		while (depth-- > 0) {
-			put_name(job->out,
-			         gg_model_function(extract->model, places[depth].function).name);
+		for (bool is_first = !has_processes; depth-- > 0; is_first = false) {
+			const char *name =
+				gg_model_function(extract->model, places[depth].function).name;
+
+			gg_buf_append_text(job->out, is_first && name[0] == '#' ? " " : "");
+			put_name(job->out, name);
 			gg_buf_append_text(job->out, depth > 0 ? ";" : "");
 		}
 		gg_buf_printf(job->out, " %llu\n", (unsigned long long)bytes);

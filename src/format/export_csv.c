@@ -10,20 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "format/export.h"
 
 static void put_text(struct gg_buf *out, const char *text)
 {
-	if (text == NULL)
-		return;
-	if (strpbrk(text, ",\"\r\n") == NULL) {
-		gg_buf_append_text(out, text);
-		return;
-	}
-	gg_buf_append_text(out, "\"");
-	for (; *text != '\0'; text++)
-		gg_buf_append(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-	gg_buf_append_text(out, "\"");
+	if (text != NULL && text[0] != '\0')
+		gg_csv_append(out, text, strlen(text));
 }
 
 static void put_number(struct gg_buf *out, double value)

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "format/export.h"
 #include "format/space.h"
 #include "format/steps.h"
@@ -188,6 +189,18 @@ static void write_rss(struct writing *writing)
 	}
 }
 
+/* Tells readers that know us that all numbers are estimates. */
+static void write_author(struct writing *writing)
+{
+	Gg__Perfetto__TracePacket packet = GG__PERFETTO__TRACE_PACKET__INIT;
+	Gg__Perfetto__SystemInfo info = GG__PERFETTO__SYSTEM_INFO__INIT;
+
+	info.tracing_service_version = (char *)"geiger " GG_VERSION;
+	packet.trusted_packet_sequence_id = 1;
+	packet.system_info = &info;
+	put_packet(writing, &packet);
+}
+
 /* --- names of a sequence -------------------------------------------------------------------- */
 
 struct list {
@@ -214,17 +227,18 @@ static void list_put(struct writing *writing, struct list *list, uint64_t item)
 struct names {
 	struct writing *writing;
 	struct gg_strings functions, sources;
-	struct gg_map
-		first_frame;   /* of each address: the outermost of its frames; iids follow on */
-	struct list stacks;    /* stack and place of each frame, in the order of iids */
-	uint64_t *used_stacks; /* of the callstacks, whose iid is that of the stack itself */
+	struct gg_map first_frame; /* of each place: the outermost of its frames; iids follow on */
+	struct list stacks;        /* stack and place of each frame, in the order of iids */
+	uint64_t *used_stacks;     /* of the callstacks, whose iid is that of the stack itself */
 	size_t used_count;
 };
 
-static uint64_t frame_address(const struct names *names, uint32_t stack)
+/* Of the frame's place: an address alone may be code without a file in one process, and a module's in another. */
+static uint64_t frame_key(struct names *names, uint32_t stack)
 {
-	return gg_space_address(&names->writing->space,
-	                        gg_model_stack_spot(names->writing->extract->model, stack));
+	struct gg_model_spot spot = gg_model_stack_spot(names->writing->extract->model, stack);
+
+	return gg_hash_integer(spot.address, gg_map_seed(&names->first_frame) + spot.module);
 }
 
 /* Frames of one address, outermost first. */
@@ -232,13 +246,13 @@ static void add_frames(struct names *names, uint32_t stack)
 {
 	struct writing *writing = names->writing;
 	const struct gg_model *model = writing->extract->model;
-	uint64_t address = frame_address(names, stack);
+	uint64_t key = frame_key(names, stack);
 	size_t count;
 	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
 
-	if (gg_map_get(&names->first_frame, address) != GG_MAP_NONE)
+	if (gg_map_get(&names->first_frame, key) != GG_MAP_NONE)
 		return;
-	if (gg_map_put(&names->first_frame, address, names->stacks.count + 1) < 0)
+	if (gg_map_put(&names->first_frame, key, names->stacks.count + 1) < 0)
 		writing->failed = true;
 	for (size_t i = count; i-- > 0;) {
 		gg_strings_put(&names->functions,
@@ -349,7 +363,7 @@ static void write_mapping(struct names *names, uint32_t sequence, size_t number)
 	mapping.start = module->start;
 	mapping.end = module->end;
 	mapping.exact_offset = mapping.start_offset = module->file_offset;
-	/* rel_pc counts from the start; the file's own addresses from the bias. */
+	/* rel_pc is an address as the file numbers it: with the bias between address and offset. */
 	mapping.load_bias = module->start - module->bias - module->file_offset;
 	mapping.path_string_ids = &path_id;
 	mapping.n_path_string_ids = 1;
@@ -384,16 +398,16 @@ static void write_frames(struct names *names, uint32_t sequence)
 		const struct gg_model_place *place = &gg_model_stack_places(
 			model, stack, &ignored)[(uint32_t)names->stacks.items[i]];
 		struct gg_model_line line = gg_model_line(model, place->line);
-		uint32_t module = gg_model_stack_spot(model, stack).module;
+		struct gg_model_spot spot = gg_model_stack_spot(model, stack);
 		Gg__Perfetto__Frame *frame = &frames[i];
 
 		gg__perfetto__frame__init(frame);
 		frame->iid = i + 1;
 		frame->function_name_id = gg_strings_put(
 			&names->functions, gg_model_function(model, place->function).name);
-		frame->mapping_id = mapping_of(writing, module);
+		frame->mapping_id = mapping_of(writing, spot.module);
 		frame->has_mapping_id = frame->has_rel_pc = frame->mapping_id != 0;
-		frame->rel_pc = frame_address(names, stack) - writing->space.modules[module].start;
+		frame->rel_pc = spot.address;
 		frame->source_path_iid = gg_strings_put(&names->sources, line.file);
 		frame->has_source_path_iid = frame->source_path_iid != 0;
 		frame->line_number = line.line;
@@ -414,7 +428,7 @@ static void collect_frames(struct names *names, uint32_t stack, struct list *fra
 
 	frames->count = 0;
 	do {
-		uint64_t first = gg_map_get(&names->first_frame, frame_address(names, stack));
+		uint64_t first = gg_map_get(&names->first_frame, frame_key(names, stack));
 		size_t count;
 
 		gg_model_stack_places(model, stack, &count);
@@ -571,6 +585,7 @@ static int write_all(struct writing *writing)
 	const struct gg_steps *steps = writing->steps;
 
 	write_clocks(writing);
+	write_author(writing);
 	write_processes(writing);
 	write_rss(writing);
 	for (size_t i = 0, end; i < steps->entry_count && !writing->failed; i = end) {

@@ -3,9 +3,10 @@
  * export_pprof - profile.proto of pprof, gzipped.
  *
  * Four values a sample in the order that pprof knows heaps by: alloc_objects, alloc_space,
- * inuse_objects, inuse_space.  A sample is a row of the extract, with labels: its thread, process, pid,
- * heap and type, "bytes", the mean size of its blocks, as pprof's own heap profiles have it, and the ends of
- * the confidence intervals of both sizes in bytes.  Those of the totals are comments.
+ * inuse_objects, inuse_space.  A sample is a row of the extract, with labels: its thread, tid, process, pid,
+ * heap and type, "bytes", the mean size of its blocks, as pprof's own heap profiles have it, the ends of
+ * the confidence intervals of both sizes in bytes, and what its process is labelled with, unless that has the
+ * key of one of these.  Intervals of the totals are comments.
  *
  * Locations are addresses; what is inlined there are its lines.  A frame without a name has a function
  * that is called by module and offset, because pprof shows nothing else of it.
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/hash.h"
 #include "base/size.h"
 #include "format/export.h"
 #include "format/space.h"
@@ -30,6 +32,7 @@ enum word {
 	WORD_HEAP,
 	WORD_TYPE,
 	WORD_PID,
+	WORD_TID,
 	WORD_BYTES, /* also a unit */
 	WORD_LIVE_LOW,
 	WORD_LIVE_HIGH,
@@ -43,6 +46,7 @@ static const char *const words[WORD_COUNT] = {
 	"heap",
 	"type",
 	"pid",
+	"tid",
 	"bytes",
 	"inuse_space_low",
 	"inuse_space_high",
@@ -159,15 +163,16 @@ static uint64_t add_location(struct writing *writing, uint32_t stack, uint64_t a
 static uint64_t location_id(struct writing *writing, uint32_t stack)
 {
 	struct gg_model_spot spot = gg_model_stack_spot(writing->extract->model, stack);
-	uint64_t *known = &writing->location_of_stack[stack], address, id;
+	uint64_t *known = &writing->location_of_stack[stack], address, key, id;
 
 	if (*known != 0)
 		return *known;
 	address = gg_space_address(&writing->space, spot);
-	id = gg_map_get(&writing->location_of, address);
+	key = gg_hash_integer(spot.address, gg_map_seed(&writing->location_of) + spot.module);
+	id = gg_map_get(&writing->location_of, key);
 	if (id == GG_MAP_NONE) {
 		id = add_location(writing, stack, address);
-		if (id == 0 || gg_map_put(&writing->location_of, address, id) < 0)
+		if (id == 0 || gg_map_put(&writing->location_of, key, id) < 0)
 			writing->failed = true;
 	}
 	*known = id;
@@ -266,6 +271,33 @@ static void label_kind(struct writing *writing, struct made_sample *sample, uint
 		           name_of(writing, writing->type_text, type, type_name));
 }
 
+static bool is_word(const char *key)
+{
+	for (size_t i = 0; i < WORD_COUNT; i++)
+		if (strcmp(key, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* What tells its process from others. */
+static void label_process(struct writing *writing, struct made_sample *sample, uint32_t process)
+{
+	size_t count;
+	const struct gg_model_label *labels = gg_model_labels(writing->extract->model, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		Gg__Pprof__Label *label;
+
+		if (labels[i].process != process || is_word(labels[i].key))
+			continue;
+		label = add_label(writing, sample, WORD_THREAD);
+		if (label == NULL)
+			return;
+		label->key = text(writing, labels[i].key);
+		label->str = text(writing, labels[i].value);
+	}
+}
+
 static void add_labels(struct writing *writing, struct made_sample *sample,
                        const struct gg_extract_row *row)
 {
@@ -281,6 +313,9 @@ static void add_labels(struct writing *writing, struct made_sample *sample,
 	label_kind(writing, sample, row->kind);
 	label_number(writing, sample, WORD_PID,
 	             gg_model_processes(extract->model, &count)[row->process].pid, WORD_PID);
+	label_number(writing, sample, WORD_TID,
+	             gg_model_threads(extract->model, &count)[row->thread].tid, WORD_TID);
+	label_process(writing, sample, row->process);
 	if (all->count > 0)
 		label_number(writing, sample, WORD_BYTES, (double)all->bytes / (double)all->count,
 		             WORD_BYTES);

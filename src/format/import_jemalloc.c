@@ -211,12 +211,28 @@ struct pair {
 	struct gg_weighed live, freed;
 };
 
+/*
+ * At an interval of 1 every allocation is there, so there is no error; but jeprof scales these numbers, too,
+ * and whoever wrote them made them so: blocks of one byte are too few by a third.
+ */
+static struct gg_weighed weigh_sum(const struct reading *reading, double count, double bytes)
+{
+	struct gg_weigh how = { GG_WEIGH_SAMPLED, reading->interval, true };
+	double p;
+
+	if (reading->interval > 1 || !(count > 0))
+		return gg_weigh(&how, count, bytes);
+	how.kind = GG_WEIGH_EXACT;
+	p = -expm1(-fmax(bytes / count, 1));
+	return gg_weigh(&how, round(count / p), round(bytes / p));
+}
+
 static struct pair weigh(const struct reading *reading, const struct counts *counts)
 {
-	const struct gg_weigh how = { GG_WEIGH_SAMPLED, reading->interval, true };
-	struct pair pair = { .live = gg_weigh(&how, (double)counts->live,
-		                              (double)counts->live_bytes) };
-	struct gg_weighed ever = gg_weigh(&how, (double)counts->ever, (double)counts->ever_bytes);
+	struct pair pair = { .live = weigh_sum(reading, (double)counts->live,
+		                               (double)counts->live_bytes) };
+	struct gg_weighed ever = weigh_sum(reading, (double)counts->ever,
+	                                   (double)counts->ever_bytes);
 
 	if (counts->ever > 0)
 		pair.freed = gg_weighed_rest(&ever, &pair.live);

@@ -18,7 +18,7 @@
 #include "format/json_read.h"
 #include "format/text.h"
 
-enum { FILE_MAX = 1 << 30, DEPTH_MAX = 65536, TEXT_MAX = 1024 };
+enum { FILE_MAX = 1 << 30, DEPTH_MAX = 65536, TEXT_MAX = 65536 };
 
 /* A node that is being read; its children refer to its stack, so it is settled before them. */
 struct node {

@@ -167,6 +167,8 @@ TEST(csv_quotes_what_needs_it_and_json_is_a_list_of_objects)
 	       " 1.5 as r",
 	       "--csv", 0, "\"x\"\"y\",q,n,e,l,h,r\n\"a,b\",\"c\"\"d\",,\"\",\"l\nm\",00ff,1.5\n");
 	expect("select 1 as a where 0", "--csv", 0, "a\n");
+	expect("select '=1+1' as a, -1 as b, '-2' as c, -1.5 as d", "--csv", 0,
+	       "a,b,c,d\n\"'=1+1\",-1,-2,-1.5\n");
 	expect("select 1 as a where 0", "--json", 0, "[]\n");
 	expect("select 1 as a, 'x\"' as b, null as c, x'0a' as d, -2 as e, 0.1 as f union all"
 	       " select 2, 3, 4, 5, 6, 9e999",

@@ -26,6 +26,7 @@ static void write_heap_v2(struct gg_dump *dump)
 	gg_dump_thread(dump, 7, &small, NULL);
 	gg_dump_mappings(dump);
 	gg_dump_mapping(dump, 0x400000, 0x402000, "r-xp", 0x1000, "/usr/bin/x");
+	gg_dump_mapping(dump, 0x500000, 0x502000, "r-xp", 0, "/tmp/a\n0-f r-xp 0 00:00 0 /x\x7f");
 }
 
 static const char heap_v2[] = "heap_v2/1\n"
@@ -35,7 +36,9 @@ static const char heap_v2[] = "heap_v2/1\n"
 			      "  t*: 10: 640 [100: 6400]\n"
 			      "  t7: 10: 640 [100: 6400]\n"
 			      "\nMAPPED_LIBRARIES:\n"
-			      "00400000-00402000 r-xp 00001000 00:00 0    /usr/bin/x\n";
+			      "00400000-00402000 r-xp 00001000 00:00 0    /usr/bin/x\n"
+			      "00500000-00502000 r-xp 00000000 00:00 0    "
+			      "/tmp/a\\0120-f r-xp 0 00:00 0 /x\\177\n";
 
 TEST(heap_v2_is_written_as_its_readers_expect_it_through_a_buffer_of_any_size)
 {
