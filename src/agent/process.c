@@ -558,6 +558,22 @@ void gg_process_learn(double count, uint64_t size_bytes)
 		gg_add_release(&gg_process.change_count, 1);
 }
 
+/* Of a process that records; what is not sure to be its own region is left alone. */
+static void end(void)
+{
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&
+	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)
+		gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
+}
+
+void gg_process_end(void)
+{
+	/* A vfork child has its parent's memory; and a sandbox may forbid to ask who we are. */
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_sandbox_is_entered() &&
+	    !gg_process_is_vforked())
+		end();
+}
+
 /*
  * What is allocated and freed after this is still recorded.  Where the status is to be another, exit() goes on with
  * what is left to do, such as to write what the program has printed.
@@ -570,10 +586,9 @@ __attribute__((destructor)) static void destruct(void)
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&
-	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME) {
+	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)
 		is_error = gg_trigger_exit();
-		gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
-	}
+	end();
 	gg_thread_leave(t);
 	if (is_error)
 		exit(1);

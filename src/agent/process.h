@@ -70,6 +70,9 @@ GG_COLD int gg_process_begin(const struct gg_agent_wish *wish);
 /* In a child, before anything else of ours runs there. */
 void gg_process_forked(void);
 
+/* The process ends in order: its region gets the time. */
+void gg_process_end(void);
+
 /* On the sample path (gg_thread_enter), before anything else there. */
 static inline bool gg_process_is_ready(void)
 {

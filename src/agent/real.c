@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/symbol.h"
 #include "base/atomic.h"
@@ -63,6 +65,11 @@ static pid_t no__Fork(void)
 	return -1;
 }
 
+static void no__exit(int status)
+{
+	syscall(SYS_exit_group, status);
+}
+
 /* A function, where its next definition is stored, and what stands in for it. */
 static const struct function {
 	const char *name;
@@ -82,6 +89,7 @@ static const struct function {
 	{ "munmap", &gg_real.munmap, NULL },
 	{ "mremap", &gg_real.mremap, NULL },
 	{ "_Fork", &gg_real._Fork, (void *)no__Fork },
+	{ "_exit", &gg_real._exit, (void *)no__exit },
 	{ "prctl", &gg_real.prctl, NULL },
 	{ "sigaction", &gg_real.sigaction, NULL },
 	{ "signal", &gg_real.signal, NULL },
@@ -219,6 +227,12 @@ static pid_t first__Fork(void)
 	return gg_real._Fork();
 }
 
+static void first__exit(int status)
+{
+	gg_real_find();
+	gg_real._exit(status);
+}
+
 static int first_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
 	gg_real_find();
@@ -254,6 +268,7 @@ struct gg_real gg_real = {
 	.munmap = first_munmap,
 	.mremap = first_mremap,
 	._Fork = first__Fork,
+	._exit = first__exit,
 	.prctl = first_prctl,
 	.sigaction = first_sigaction,
 	.signal = first_signal,

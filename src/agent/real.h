@@ -42,6 +42,7 @@ struct gg_real {
 	int (*munmap)(void *address, size_t bytes);
 	void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, void *target);
 	pid_t (*_Fork)(void);
+	void (*_exit)(int status);
 	int (*prctl)(int option, ...);
 	int (*sigaction)(int signal, const struct sigaction *action, struct sigaction *old);
 	gg_real_set_handler *signal, *sysv_signal;

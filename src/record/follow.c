@@ -4,10 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,11 +27,20 @@
 /* A child that ends earlier is not walked (record/memory.h): a millisecond would be more than 0.2 % of its time. */
 #define YOUNG_NS UINT64_C(500000000)
 
+/* A region that a successor is making is waited for, but not for ever: it may be nobody's. */
+#define SUCCESSOR_NS UINT64_C(1000000000)
+
 static void free_follower(struct gg_follower *follower)
 {
 	if (follower->pidfd >= 0)
 		close(follower->pidfd);
 	free(follower);
+}
+
+void gg_follow_begin(struct gg_follow *follow)
+{
+	gg_succession_begin(&follow->succession, follow->directory.path);
+	follow->pidfds_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
 void gg_follow_done(struct gg_follow *follow)
@@ -42,6 +51,10 @@ void gg_follow_done(struct gg_follow *follow)
 		follow->first = follower->next;
 		free_follower(follower);
 	}
+	if (follow->pidfds_fd >= 0)
+		close(follow->pidfds_fd);
+	follow->pidfds_fd = -1;
+	gg_succession_done(&follow->succession);
 	gg_target_set_done(&follow->targets);
 	gg_map_done(&follow->read_map);
 	gg_map_done(&follow->unseen);
@@ -113,13 +126,57 @@ void gg_follow_committed(struct gg_follow *follow)
 	gg_map_done(&follow->read_map);
 }
 
-static int finish(struct gg_follow *follow, struct gg_follower *follower)
+static uint64_t earlier(uint64_t left, uint64_t right)
+{
+	return left < right ? left : right;
+}
+
+static uint64_t later(uint64_t left, uint64_t right)
+{
+	return left > right ? left : right;
+}
+
+/* *ret_first_ns: when the first successor began; UINT64_MAX: there is none.  False: one may still be found. */
+static bool find_successor(const struct gg_follow *follow, const struct gg_follower *follower,
+                           uint64_t *ret_first_ns)
+{
+	const struct gg_target *target = follower->target;
+
+	return gg_succession_first(
+		&follow->succession, follower->name, !gg_region_map_is_used(target->source.fd),
+		later(follower->alive_ns, target->source.header.start_monotonic_ns), ret_first_ns);
+}
+
+/* When it ended; before `before_ns`. */
+static uint64_t find_end(const struct gg_follow *follow, struct gg_follower *follower,
+                         uint64_t before_ns)
+{
+	struct gg_target *target = follower->target;
+	uint64_t latest_ns = earlier(follower->noticed_ns, before_ns), end_ns, successor_ns;
+
+	gg_target_drain(target, true);
+	find_successor(follow, follower, &successor_ns);
+	latest_ns = earlier(latest_ns, successor_ns);
+	end_ns = latest_ns;
+	if (gg_source_refresh(&target->source, NULL) == 0 &&
+	    target->source.header.end_monotonic_ns != 0)
+		end_ns = earlier(later(target->source.header.end_monotonic_ns, follower->alive_ns),
+		                 latest_ns);
+	end_ns = later(end_ns, target->last_event_ns);
+	return later(end_ns, target->source.header.start_monotonic_ns);
+}
+
+static int finish(struct gg_follow *follow, struct gg_follower *follower, uint64_t before_ns)
 {
 	struct gg_follower **link = &follow->first;
+	int64_t end_ns;
 	int status;
 
+	if (follower->noticed_ns == 0)
+		follower->noticed_ns = gg_clock_monotonic_ns();
+	end_ns = gg_output_time(follow->output, find_end(follow, follower, before_ns));
 	gg_hints_add(follow, follower);
-	status = gg_target_finish(follower->target, follow->output->now_ns, follower->ending);
+	status = gg_target_finish(follower->target, end_ns, follower->ending);
 	remove_later(follow, follower->name);
 	while (*link != follower)
 		link = &(*link)->next;
@@ -144,7 +201,7 @@ static void supersede(struct gg_follow *follow, const struct gg_region_header *h
 		                "it executed %.*s", (int)header->exe_bytes, header->exe);
 		old->ending = "exec";
 	}
-	finish(follow, old);
+	finish(follow, old, header->start_monotonic_ns);
 }
 
 static int open_pidfd(uint32_t pid)
@@ -157,9 +214,51 @@ static int open_pidfd(uint32_t pid)
 #endif
 }
 
+/* True: gg_follow_listen() hears of its end. */
+static bool add_pidfd(const struct gg_follow *follow, struct gg_follower *follower)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data = { .ptr = follower } };
+
+	return follower->pidfd >= 0 && follow->pidfds_fd >= 0 &&
+	       epoll_ctl(follow->pidfds_fd, EPOLL_CTL_ADD, follower->pidfd, &event) == 0;
+}
+
+static void note_end(const struct gg_follow *follow, struct gg_follower *follower)
+{
+	follower->noticed_ns = gg_clock_monotonic_ns();
+	if (follower->is_asked)
+		epoll_ctl(follow->pidfds_fd, EPOLL_CTL_DEL, follower->pidfd, NULL);
+	follower->is_asked = false;
+}
+
+bool gg_follow_listen(struct gg_follow *follow)
+{
+	struct epoll_event events[64];
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	bool one_ended = false;
+	int count = 0;
+
+	do {
+		if (follow->pidfds_fd >= 0)
+			count = epoll_wait(follow->pidfds_fd, events, (int)GG_COUNT(events), 0);
+		for (int i = 0; i < count; i++) {
+			struct gg_follower *follower = events[i].data.ptr;
+
+			follower->alive_ns = later(follower->alive_ns, follow->asked_ns);
+			note_end(follow, follower);
+			one_ended = true;
+		}
+	} while (count == (int)GG_COUNT(events));
+	follow->asked_ns = now_ns;
+	/* Last: where a process has ended, all is in the list that happened to its region. */
+	follow->has_new |= gg_succession_read(&follow->succession);
+	return one_ended;
+}
+
 static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, const char *name)
 {
 	struct gg_follower *follower = calloc(1, sizeof(*follower));
+	uint64_t now_ns;
 
 	if (follower == NULL) {
 		gg_output_keep(follow->output, -ENOMEM);
@@ -173,7 +272,13 @@ static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, 
 	snprintf(follower->name, sizeof(follower->name), "%s", name);
 	/* First the descriptor, then the look: it is of the process that is there at the look. */
 	follower->pidfd = open_pidfd(target->pid);
-	follower->has_ended = !gg_alive(target->pid, target->start_ticks);
+	follower->is_asked = add_pidfd(follow, follower);
+	now_ns = gg_clock_monotonic_ns();
+	if (gg_alive(target->pid, target->start_ticks))
+		follower->alive_ns = now_ns;
+	else
+		note_end(follow, follower);
+	follower->is_seen = follower->noticed_ns != 0;
 	follower->next = follow->first;
 	follow->first = follower;
 	follow->count++;
@@ -181,16 +286,38 @@ static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, 
 
 enum outcome { TAKEN, LATER, REMOVE };
 
-static enum outcome take_region(struct gg_follow *follow, const char *name, int fd)
+/* The same file, to write: it is read first, as closing a file that was open to write looks like a dying process. */
+static int open_again(const struct gg_follow *follow, const char *name, int read_fd)
+{
+	int fd = openat(follow->directory.fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat before, now;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(read_fd, &before) == 0 && fstat(fd, &now) == 0 && before.st_dev == now.st_dev &&
+	    before.st_ino == now.st_ino)
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* Takes read_fd over. */
+static enum outcome take_region(struct gg_follow *follow, const char *name, int read_fd)
 {
 	struct gg_region_header header;
 	struct gg_target *target;
 	uint32_t parent = 0, pid;
+	int fd;
 
-	if (gg_region_header_read(&header, fd, name, NULL) < 0) {
-		close(fd);
+	if (gg_region_header_read(&header, read_fd, name, NULL) < 0) {
+		close(read_fd);
 		return LATER;
 	}
+	fd = open_again(follow, name, read_fd);
+	close(read_fd);
+	if (fd < 0)
+		return fd == -EMFILE || fd == -ENFILE ? LATER : REMOVE;
+	gg_succession_took(&follow->succession, name, header.start_monotonic_ns);
 	if (header.pid != (uint32_t)gg_directory_region_pid(name)) {
 		close(fd);
 		return REMOVE; /* no agent makes that */
@@ -222,7 +349,7 @@ static void look_at(struct gg_follow *follow, const char *name)
 	bool was_alive = gg_alive((uint32_t)pid, 0);
 	struct stat file;
 
-	fd = openat(follow->directory.fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	fd = openat(follow->directory.fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	was_alive |= fd >= 0 && gg_region_map_is_used(fd);
 	if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 1) {
 		outcome = take_region(follow, name, fd);
@@ -240,8 +367,10 @@ static void look_at(struct gg_follow *follow, const char *name)
 		}
 		outcome = REMOVE;
 	}
-	if (outcome == REMOVE)
+	if (outcome == REMOVE) {
+		gg_succession_took(&follow->succession, name, 0);
 		unlinkat(follow->directory.fd, name, 0);
+	}
 }
 
 static uint64_t order_of(const char *name)
@@ -360,15 +489,18 @@ static const char *find_ending(const struct gg_follow *follow, struct gg_followe
 	return NULL;
 }
 
-static bool has_ended(const struct gg_follower *follower)
+static bool has_ended(const struct gg_follow *follow, struct gg_follower *follower)
 {
-	struct pollfd poll_fd = { .fd = follower->pidfd, .events = POLLIN };
+	uint64_t now_ns;
 
-	if (follower->has_ended)
-		return true;
-	if (follower->pidfd >= 0)
-		return poll(&poll_fd, 1, 0) > 0;
-	return !gg_alive(follower->target->pid, follower->target->start_ticks);
+	if (follower->noticed_ns != 0 || follower->is_asked)
+		return follower->noticed_ns != 0;
+	now_ns = gg_clock_monotonic_ns();
+	if (gg_alive(follower->target->pid, follower->target->start_ticks))
+		follower->alive_ns = now_ns;
+	else
+		note_end(follow, follower);
+	return follower->noticed_ns != 0;
 }
 
 /* Events were dropped: what they would have told is in the state. */
@@ -390,21 +522,31 @@ static void settle_if_lossy(struct gg_follow *follow, struct gg_follower *follow
 	gg_target_settle(target);
 }
 
+/* Is all known of how and when it ended that will be? */
+static bool is_settled(const struct gg_follow *follow, const struct gg_follower *follower)
+{
+	uint64_t successor_ns;
+
+	return find_successor(follow, follower, &successor_ns) ||
+	       gg_clock_monotonic_ns() - follower->noticed_ns > SUCCESSOR_NS;
+}
+
 bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 {
 	bool one_waits = false;
 	struct gg_follower *next;
 
+	gg_follow_listen(follow);
 	for (struct gg_follower *f = follow->first; f != NULL && follow->output->status == 0;
 	     f = next) {
 		next = f->next;
-		if (!has_ended(f)) {
+		if (!has_ended(follow, f)) {
 			settle_if_lossy(follow, f);
-		} else if (!f->has_ended && !last) {
-			f->has_ended = one_waits = true;
+		} else if (!last && (!f->is_seen || !is_settled(follow, f))) {
+			f->is_seen = one_waits = true;
 		} else {
 			f->ending = find_ending(follow, f);
-			finish(follow, f);
+			finish(follow, f, UINT64_MAX);
 		}
 	}
 	return one_waits;

@@ -4,7 +4,13 @@
  *
  * A process belongs to the session if its region appears in the session's directory.  It has ended when
  * its pidfd says so, or when another region of the same pid appears: it has executed another program.
-  * The region is removed when what is in it has been committed to the profile.
+ * The region is removed when what is in it has been committed to the profile.
+ *
+ * When it ended   An end is noticed late, by 40 ms and more on a busy machine, and what began meanwhile must
+ *                 not seem to have lived together with what had ended.  The agent states the time of an exit() or
+ *                 _exit(); a process that lived longer (it freed a sample, or its pidfd said so) ended then.
+ *                 A process that was killed ended when that was noticed.  In both cases it ended before its first
+ *                 successor began (record/succession.h).
  *
  * Full      without a descriptor left, a region stays where it is until there is one; nothing of its
  *           state is lost by that, its history may be.
@@ -17,6 +23,7 @@
 #include <sys/types.h>
 
 #include "record/directory.h"
+#include "record/succession.h"
 #include "record/target.h"
 
 struct gg_follower {
@@ -24,7 +31,10 @@ struct gg_follower {
 	struct gg_target *target;
 	char name[64]; /* of the region's file */
 	int pidfd;     /* -1: the kernel has none; /proc is asked */
-	bool has_ended;
+	/* CLOCK_MONOTONIC: when it was last known to live; when it was known to have ended, 0: not yet. */
+	uint64_t alive_ns, noticed_ns;
+	bool is_asked;      /* gg_follow_listen() hears of its end */
+	bool is_seen;       /* to have ended, by an earlier round */
 	const char *ending; /* set with it; a static text, or one of `endings` */
 	char unseen_exe[GG_REGION_EXE_MAX +
 	                1];  /* that it executed, and that has no region; "": none */
@@ -43,6 +53,9 @@ struct gg_follow_name {
 
 struct gg_follow {
 	struct gg_directory directory;
+	struct gg_succession succession;
+	int pidfds_fd;     /* epoll of the followers' pidfds; -1: each is asked */
+	uint64_t asked_ns; /* CLOCK_MONOTONIC: before all of them were last asked */
 	struct gg_output *output;
 	struct gg_target_set targets;
 	struct gg_follower *first;
@@ -50,6 +63,7 @@ struct gg_follow {
 	pid_t only_pid;  /* not 0: other processes are switched off and left out */
 	bool is_over;    /* recording is: new regions are switched off */
 	bool has_embryo; /* a region is being made: look again soon */
+	bool has_new; /* one was made, by what gg_follow_listen() has heard; the caller clears it */
 	uint64_t left_out_count;
 	uint32_t hint_count;
 	char hint[400];       /* the first (record/hints.h); "": none */
@@ -68,7 +82,15 @@ struct gg_follow {
 	uint32_t ending_count;
 };
 
+/* The directory is there. */
+void gg_follow_begin(struct gg_follow *follow);
 void gg_follow_done(struct gg_follow *follow);
+
+/*
+ * Notes which processes have ended by now, and in which order regions were made and dropped; to be called as
+ * soon as `pidfds_fd` or the succession's `watch_fd` can be read.  True: one has ended.
+ */
+bool gg_follow_listen(struct gg_follow *follow);
 
 /* The profile has been committed: the regions that are in it can go. */
 void gg_follow_committed(struct gg_follow *follow);

@@ -238,6 +238,8 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		target->bad_count++;
 		return;
 	}
+	if (event->time_ns > target->last_event_ns)
+		target->last_event_ns = event->time_ns;
 	/* Of a free whose allocation was lost: here it says when that was. */
 	held = gg_target_hold(target, sample);
 	if (held == NULL || event->kind == GG_EVENT_ALLOC || !gg_held_is_live(held))

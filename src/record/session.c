@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -51,7 +50,6 @@ struct session {
 	struct utsname system;
 	struct gg_profile *profile;
 	struct gg_buf path, command;
-	int watch; /* inotify of the directory; -1: it is looked at from time to time */
 	int wait_ms;
 	bool command_ended, session_ended;
 	bool stop_asked; /* by a signal, after the command */
@@ -215,15 +213,6 @@ static int release_command(struct session *s, int *ret_exit_status)
 	return gg_error_set_errno(s->error, -status, name, NULL);
 }
 
-static void begin_watch(struct session *s)
-{
-	s->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (s->watch >= 0 && inotify_add_watch(s->watch, s->follow.directory.path, IN_CREATE) < 0) {
-		close(s->watch);
-		s->watch = -1;
-	}
-}
-
 /* --- while it runs --- */
 
 static void reap(struct session *s)
@@ -261,19 +250,30 @@ static void take_signals(struct session *s)
 	}
 }
 
+static int milliseconds_until(const struct session *s, int64_t time_ns)
+{
+	int64_t left_ns = time_ns - now_of(s);
+
+	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
+}
+
+/*
+ * Until it is time for a round.  The end of a process is noted at once, as its time counts; but many processes end
+ * in a short time where programs are built, and rounds are not to follow each other without a pause.
+ */
 static void wait_for_events(struct session *s)
 {
 	struct pollfd fds[] = { { .fd = s->signals.fd, .events = POLLIN },
-		                { .fd = s->watch, .events = POLLIN } };
-	char events[4096];
+		                { .fd = s->follow.succession.watch_fd, .events = POLLIN },
+		                { .fd = s->follow.pidfds_fd, .events = POLLIN } };
+	int64_t until_ns = now_of(s) + s->wait_ms * INT64_C(1000000);
+	int64_t soon_ns = s->output.now_ns + WAIT_LEAST_MS * INT64_C(1000000);
 
-	poll(fds, s->watch >= 0 ? 2 : 1, s->wait_ms);
-	if (s->watch >= 0 && (fds[1].revents & POLLIN) != 0) {
-		while (read(s->watch, events, sizeof(events)) > 0)
-			continue;
-		s->next_scan_ns = 0;
-		s->embryos_until_ns = now_of(s) + SECOND_NS;
-	}
+	do {
+		poll(fds, GG_COUNT(fds), milliseconds_until(s, until_ns));
+		if (gg_follow_listen(&s->follow) && soon_ns < until_ns)
+			until_ns = soon_ns;
+	} while (!s->follow.has_new && (fds[0].revents & POLLIN) == 0 && now_of(s) < until_ns);
 }
 
 /* Something that is no region must not keep us busy. */
@@ -335,6 +335,11 @@ static int work(struct session *s)
 	double fullest;
 
 	s->output.now_ns = now_of(s);
+	if (s->follow.has_new) {
+		s->follow.has_new = false;
+		s->next_scan_ns = 0;
+		s->embryos_until_ns = now_of(s) + SECOND_NS;
+	}
 	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
 		gg_follow_scan(&s->follow);
 		s->next_scan_ns = s->output.now_ns + SECOND_NS;
@@ -467,6 +472,7 @@ static void wait_for_command(struct session *s)
 	while (!s->command_ended) {
 		wait_for_events(s);
 		take_signals(s);
+		s->follow.has_new = false;
 		if (s->output.status == 0)
 			gg_follow_scan(&s->follow);
 		reap(s);
@@ -512,7 +518,7 @@ static int begin(struct session *s, int *ret_exit_status)
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	begin_watch(s);
+	gg_follow_begin(&s->follow);
 	return release_command(s, ret_exit_status);
 }
 
@@ -522,8 +528,6 @@ static void end(struct session *s)
 	gg_output_done(&s->output);
 	gg_profile_close(s->profile);
 	gg_directory_done(&s->follow.directory, s->output.status == 0);
-	if (s->watch >= 0)
-		close(s->watch);
 	if (s->signals.fd >= 0)
 		gg_signals_give_back(&s->signals);
 	gg_buf_done(&s->path);
@@ -541,7 +545,8 @@ int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
 		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
 	s->options = options;
 	s->error = error;
-	s->signals.fd = s->follow.directory.fd = s->watch = -1;
+	s->signals.fd = s->follow.directory.fd = -1;
+	s->follow.pidfds_fd = s->follow.succession.watch_fd = -1;
 	s->wait_ms = WAIT_LEAST_MS;
 	status = begin(s, ret_exit_status);
 	if (status == 0) {

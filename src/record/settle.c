@@ -54,7 +54,9 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 		    sample->time_ns >= before_ns ||
 		    gg_map_get(numbers, sample->number) != GG_MAP_NONE)
 			continue;
-		end.free_ns = output->now_ns;
+		/* A process that has ended freed it before. */
+		end.free_ns = target->record.end_ns != GG_TIME_NONE ? target->record.end_ns
+		                                                    : output->now_ns;
 		gg_output_end(output, sample->id, &end);
 		gg_held_end(held, sample);
 		output->lost_count++;
@@ -523,9 +525,9 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
+	target->record.end_ns = end_ns;
 	if (output->status == 0)
 		take_final_state(target, end_ns);
-	target->record.end_ns = end_ns;
 	target->record.ending = ending;
 	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
 	                                                 &target->record, output->error));

@@ -71,6 +71,7 @@ struct gg_target {
 	 * to them, now and at most.  Estimates. */
 	double chunk_bytes, chunk_most_bytes;
 	int64_t anonymous_most_bytes;     /* that the kernel told */
+	uint64_t last_event_ns;           /* CLOCK_MONOTONIC: the latest of them */
 	uint64_t event_count;             /* drained */
 	uint64_t bad_count;               /* events and records that no writer makes */
 	uint64_t drop_count;              /* events that the ring had no place for, as last read */

@@ -18,7 +18,7 @@ names() {
 open_names() {
 	diff <(names '') <(printf '%s\n' malloc calloc realloc reallocarray free free_sized \
 		free_aligned_sized posix_memalign aligned_alloc memalign valloc pvalloc mmap mmap64 \
-		munmap mremap _Fork prctl sigaction signal bsd_signal ssignal sysv_signal __sysv_signal \
+		munmap mremap _Fork _exit _Exit prctl sigaction signal bsd_signal ssignal sysv_signal __sysv_signal \
 		geiger_agent_interface | sort)
 }
 

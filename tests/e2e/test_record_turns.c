@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the processes of a session ended: processes in turn never overlap, however late the recorder looks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording.h"
+#include "test.h"
+
+/* Largest and smallest peak that the report gives; -1: it has none. */
+static double peak_bytes(struct recording *r, const char *which)
+{
+	const char *text, *at;
+
+	if (!recording_geiger(r, (const char *const[]){ "report", "--json", r->path, NULL }, 60))
+		return -1;
+	text = gg_buf_text(&r->child.out);
+	at = strstr(text, "\"peak_bytes\":");
+	at = at != NULL ? strstr(at, which) : NULL;
+	return at != NULL ? strtod(at + strlen(which), NULL) : -1;
+}
+
+static bool run(struct recording *r, const char *way, const char *end)
+{
+	const char *const options[] = {
+		"-i", "1", "--no-symbols", "--", getenv("TURNS_PROGRAM"), way, end, NULL
+	};
+
+	return recording_run(r, options, 60) && r->child.exit_status == 0;
+}
+
+/* Sessions are a process and its turns; the children's memory of 10 000 000 bytes is all there is. */
+static void check_turns(const char *way, const char *end)
+{
+	double low, high;
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && CHECK(run(&r, way, end))) {
+		CHECK_MSG(recording_number(
+				  &r, "select count(*) from process where start_ns > end_ns") == 0,
+		          "%s %s", way, end);
+		/* Who is not the other's ancestor, and began later, began after its end. */
+		CHECK_MSG(recording_number(&r, "select count(*) from process a join process b "
+		                               "on a.parent = b.parent and a.start_ns < b.start_ns "
+		                               "and a.end_ns > b.start_ns") == 0,
+		          "%s %s", way, end);
+		CHECK_MSG(recording_number(&r, "select count(*) from process") >= 6, "%s %s", way,
+		          end);
+		low = peak_bytes(&r, "\"low\":");
+		high = peak_bytes(&r, "\"high\":");
+		CHECK_MSG(low >= 10e6 && high < 10.2e6, "%s %s: peak %.0f to %.0f", way, end, low,
+		          high);
+	}
+	recording_end(&r);
+}
+
+TEST(processes_that_are_executed_in_turn_do_not_overlap)
+{
+	check_turns("exec", "exit");
+	check_turns("exec", "_exit");
+	check_turns("exec", "kill");
+}
+
+TEST(processes_that_are_forked_in_turn_do_not_overlap)
+{
+	check_turns("fork", "exit");
+	check_turns("fork", "_exit");
+	check_turns("fork", "kill");
+}
+
+TEST(grandchildren_in_turn_do_not_overlap)
+{
+	check_turns("grandchild", "exit");
+	check_turns("grandchild", "_exit");
+	check_turns("grandchild", "kill");
+}
+
+TEST(a_parent_that_waited_does_not_overlap_with_its_children)
+{
+	check_turns("parent", "exit");
+	check_turns("parent", "_exit");
+}
+
+TEST(processes_that_live_at_once_are_counted_together)
+{
+	struct recording r;
+	double low;
+
+	if (CHECK(recording_begin(&r)) && CHECK(run(&r, "together", "kill"))) {
+		low = peak_bytes(&r, "\"low\":");
+		CHECK_MSG(low >= 30e6, "peak %.0f", low);
+	}
+	recording_end(&r);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/succession.h"
+#include "test.h"
+
+struct session {
+	char directory[64];
+	struct gg_succession succession;
+	int files[4];
+};
+
+static bool begin(struct session *s)
+{
+	*s = (struct session){ .succession = { .watch_fd = -1 } };
+	strcpy(s->directory, "/tmp/gg-succession-XXXXXX");
+	if (mkdtemp(s->directory) == NULL)
+		return false;
+	gg_succession_begin(&s->succession, s->directory);
+	return s->succession.watch_fd >= 0;
+}
+
+static const char *name_of(int number)
+{
+	static char names[4][64];
+
+	snprintf(names[number], sizeof(names[number]), "geiger-%d-7.region", number + 1);
+	return names[number];
+}
+
+static const char *path_of(const struct session *s, int number)
+{
+	static char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", s->directory, name_of(number));
+	return path;
+}
+
+static void make(struct session *s, int number)
+{
+	s->files[number] = open(path_of(s, number), O_RDWR | O_CREAT | O_EXCL, 0600);
+}
+
+static void drop(struct session *s, int number)
+{
+	close(s->files[number]);
+}
+
+static void took(struct session *s, int number, uint64_t start_ns)
+{
+	gg_succession_took(&s->succession, name_of(number), start_ns);
+}
+
+static void done(struct session *s)
+{
+	gg_succession_done(&s->succession);
+	for (int i = 0; i < 4; i++)
+		unlink(path_of(s, i));
+	rmdir(s->directory);
+}
+
+TEST(who_was_made_after_another_was_dropped_is_its_successor)
+{
+	struct session s;
+	uint64_t first_ns;
+
+	if (!CHECK(begin(&s)))
+		return;
+	make(&s, 0);
+	make(&s, 1);
+	drop(&s, 0);
+	make(&s, 2);
+	make(&s, 3);
+	CHECK(gg_succession_read(&s.succession) && !gg_succession_read(&s.succession));
+	took(&s, 0, 100);
+	took(&s, 1, 200);
+	took(&s, 2, 400);
+	CHECK(!gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
+	CHECK(first_ns == 400);
+	took(&s, 3, 300); /* it was slower to say so */
+	CHECK(gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
+	CHECK(first_ns == 300);
+	CHECK(gg_succession_first(&s.succession, name_of(0), true, 350, &first_ns));
+	CHECK(first_ns == 300);
+	done(&s);
+}
+
+TEST(without_the_order_who_began_after_the_last_sign_of_life_is_a_successor)
+{
+	struct session s;
+	uint64_t first_ns;
+
+	if (!CHECK(begin(&s)))
+		return;
+	make(&s, 0);
+	make(&s, 1);
+	drop(&s, 0);
+	make(&s, 2);
+	gg_succession_read(&s.succession);
+	took(&s, 0, 100);
+	took(&s, 1, 200);
+	took(&s, 2, 400);
+	/* Somebody still maps it. */
+	CHECK(gg_succession_first(&s.succession, name_of(0), false, 100, &first_ns));
+	CHECK(first_ns == 200);
+	CHECK(gg_succession_first(&s.succession, name_of(0), false, 250, &first_ns));
+	CHECK(first_ns == 400);
+	CHECK(gg_succession_first(&s.succession, name_of(0), false, 400, &first_ns));
+	CHECK(first_ns == UINT64_MAX);
+	/* Nobody heard of its end. */
+	CHECK(gg_succession_first(&s.succession, name_of(1), true, 250, &first_ns));
+	CHECK(first_ns == 400);
+	done(&s);
+}
+
+TEST(what_is_removed_or_no_region_is_not_waited_for)
+{
+	struct session s;
+	uint64_t first_ns;
+	int fd;
+
+	if (!CHECK(begin(&s)))
+		return;
+	make(&s, 0);
+	drop(&s, 0);
+	make(&s, 1);
+	make(&s, 2);
+	unlink(path_of(&s, 1));
+	took(&s, 0, 100);
+	fd = open(path_of(&s, 3), O_RDWR | O_CREAT, 0600);
+	close(fd);
+	unlink(path_of(&s, 3));
+	gg_succession_read(&s.succession);
+	CHECK(!gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
+	took(&s, 2, 0); /* it never became one */
+	CHECK(gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
+	CHECK(first_ns == UINT64_MAX);
+	done(&s);
+}
