@@ -47,6 +47,10 @@
  *              same); who wants to move them calls geiger_bump_refill().
  * Recording    a context with a name for its heap also feeds the recording of geiger.h, if there is
  *              one: stack, type, size and how the sample was drawn, in the profile of the process.
+ * Fork         a child's contexts go on.  The first mark of each is where its parent's is, unless the
+ *              block ends before it; all later ones are drawn anew.  Where many children of one
+ *              process go on in the middle of a block, a handler of pthread_atfork() that calls
+ *              geiger_bump_enable(bump, true) in the child draws the first one anew, too.
  * Threads      a context belongs to one thread at a time.  Different contexts know nothing of each
  *              other.
  * Memory       no allocation, here or in the slow path.  All-zero is a valid context: without a

@@ -13,9 +13,13 @@
 GG_EXPORT pid_t _Fork(void);
 GG_EXPORT pid_t _Fork(void)
 {
-	pid_t child = gg_real._Fork();
+	pid_t child;
 
+	gg_process_count_fork();
+	child = gg_real._Fork();
 	if (child == 0)
 		gg_process_forked();
+	else
+		gg_process_count_fork();
 	return child;
 }

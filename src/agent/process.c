@@ -138,10 +138,10 @@ static bool recorder_is_gone(void)
 /* What is being made, for gg_process_forked(): its base is set last, and NULL when nothing is. */
 static struct gg_region_map new_map;
 
-/* Is this the child of a handler, come back to what its parent was doing? */
-static bool has_come_back(void)
+/* Is this a child that has no region of its own yet, nor is making one? */
+static bool is_new_child(uint32_t same_process)
 {
-	return gg_load_relaxed(gg_process.same_process) == GG_PROCESS_WIPED;
+	return same_process == GG_PROCESS_WIPED || same_process == GG_PROCESS_FORKED;
 }
 
 /* For a process that makes a region because its parent did, and its own one the next time: a file
@@ -171,7 +171,8 @@ static void block_signals(sigset_t *ret_before)
 static int make_file(const char *name, uint64_t bytes)
 {
 	static struct gg_region_map made;
-	int status = has_come_back()
+	/* A new child here is that of a handler, come back to what its parent was doing. */
+	int status = is_new_child(gg_load_relaxed(gg_process.same_process))
 	                     ? create_nothing(&made, bytes)
 	                     : gg_region_map_create(&made, directory[0] != '\0' ? directory : NULL,
 	                                            name, bytes);
@@ -245,19 +246,61 @@ static int open_region(make_region *make)
 }
 
 /*
+ * Of a process's n-th child, whose parent's seed is known: repeatable, and different for siblings, for
+ * descendants of different seeds, and for child and parent.
+ */
+static uint64_t seed_of_child(uint64_t seed, uint64_t number)
+{
+	return gg_hash_integer(number, gg_hash_integer(seed, UINT64_C(0x9e3779b97f4a7c15))) | 1;
+}
+
+static uint64_t next_stream(void)
+{
+	return gg_add_relaxed(&gg_process.next_stream, 1);
+}
+
+/*
+ * The child's marks do not depend on its parent's: the gap is drawn anew here, where the fork alone is
+ * the reason, and not later, when the parent's mark has made an allocation due.  A thread that is on the
+ * sample path is just using its sampler: its next mark is the one that it finishes drawing, and
+ * gg_process_update_sampler() sees to those after it.
+ */
+static void draw_anew(struct gg_thread *t)
+{
+	uint64_t seed = seed_of_child(gg_process.options.sampler.seed, t->fork_number);
+
+	gg_process.options.sampler.seed = seed;
+	if (gg_load_relaxed(&t->inside) != 0 || !gg_sampler_is_started(&t->sampler))
+		return;
+	gg_thread_count(t);
+	gg_sampler_reseed(&t->sampler, seed, next_stream());
+	t->left_then = t->sampler.left_bytes;
+	/* That of this process, once it is adopted. */
+	t->generation = gg_load_relaxed(&gg_process.generation) + 1;
+}
+
+/*
  * In the child.  If it was forked in a handler on the sample path, it goes back there and finishes
  * what its parent finishes too: it must not do so in the parent's file, and later at that.
  */
 void gg_process_forked(void)
 {
+	struct gg_thread *t = &gg_thread;
+
 	/* Relaxed: this thread began with it, or another one did and only that can be on its way. */
 	if (gg_load_relaxed(&gg_process.same_process) == NULL)
 		return;
-	if (gg_load_relaxed(&gg_thread.inside) != 0) {
+	if (gg_load_relaxed(&t->inside) != 0) {
 		gg_region_map_detach(&gg_process.region.map);
 		gg_region_map_detach(&new_map);
 	}
-	gg_store_relaxed(gg_process.same_process, GG_PROCESS_WIPED);
+	draw_anew(t);
+	gg_store_relaxed(gg_process.same_process, GG_PROCESS_FORKED);
+}
+
+void gg_process_count_fork(void)
+{
+	gg_thread.fork_number = gg_add_relaxed(&gg_process.fork_count, 1);
 }
 
 /* A page that tells a forked child from its parent. */
@@ -272,7 +315,7 @@ static int map_fork_page(void)
 	gg_process.same_process = page;
 	/* Emulators say yes to advice and do not follow it, so both. */
 	madvise(page, 4096, MADV_WIPEONFORK);
-	pthread_atfork(NULL, NULL, gg_process_forked);
+	pthread_atfork(gg_process_count_fork, gg_process_count_fork, gg_process_forked);
 	errno = saved_errno;
 	return 0;
 }
@@ -289,14 +332,6 @@ static void fit_limits(struct gg_region_options *options)
 	for (size_t i = 0; i < GG_COUNT(limits); i++)
 		if (getrlimit(limits[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
 			gg_region_options_fit(options, limit.rlim_cur / LIMIT_PART);
-}
-
-static bool has_seed; /* that somebody gave */
-
-static void draw_seed(void)
-{
-	if (!has_seed)
-		gg_process.options.sampler.seed = gg_hash_random_seed() | 1;
 }
 
 /* What geiger_start() asks for goes over the environment. */
@@ -347,8 +382,8 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 		apply(asked);
 	gg_process.pid = (uint32_t)getpid();
 	/* Not by each thread: a thread's first sample asks the system for as little as can be. */
-	has_seed = gg_process.options.sampler.seed != 0;
-	draw_seed();
+	if (gg_process.options.sampler.seed == 0)
+		gg_process.options.sampler.seed = gg_hash_random_seed() | 1;
 	memcpy(directory, gg_process.options.directory, sizeof(gg_process.options.directory));
 	fit_limits(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
@@ -373,10 +408,15 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	return status;
 }
 
-/* The child's own region.  Frees and samples of other threads wait for nothing: they pass by. */
-static bool adopt(void)
+/*
+ * The child's own region.  Frees and samples of other threads wait for nothing: they pass by.
+ * is_seeded: gg_process_forked() was called.  Else the child is one of a bare clone(): its first mark is
+ * its parent's, and the generation of its sampler must not look like that of this process.
+ */
+static bool adopt(bool is_seeded)
 {
 	struct gg_region_header *parents = gg_process.region.header;
+	uint64_t *seed = &gg_process.options.sampler.seed;
 	int status;
 
 	if (gg_sandbox_is_entered()) {
@@ -384,7 +424,8 @@ static bool adopt(void)
 		return false;
 	}
 	gg_process.pid = (uint32_t)getpid();
-	draw_seed();
+	if (!is_seeded)
+		*seed = seed_of_child(*seed, UINT64_C(1) << 32 | gg_process.pid);
 	/* As in a new process, except that live samples are inherited. */
 	status = open_region(gg_region_adopt);
 	if (status < 0) {
@@ -398,7 +439,7 @@ static bool adopt(void)
 	gg_thread_forked();
 	gg_listing_forked();
 	gg_plan_forked();
-	gg_add_relaxed(&gg_process.generation, 1);
+	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);
 	gg_add_relaxed(&gg_process.change_count, 1);
 	return true;
 }
@@ -416,7 +457,7 @@ static void begin_early(void)
 
 static bool prepare(void)
 {
-	uint32_t state = GG_PROCESS_UNSTARTED, wiped = GG_PROCESS_WIPED, adopting;
+	uint32_t state = GG_PROCESS_UNSTARTED, same, adopting;
 	bool done;
 
 	/* libc is not set up yet: we were called by the loader.  Later a program may clear it. */
@@ -434,9 +475,11 @@ static bool prepare(void)
 	}
 	if (state != GG_PROCESS_RUNNING)
 		return false;
-	if (!gg_cas_acq_rel(gg_process.same_process, &wiped, GG_PROCESS_ADOPTING))
-		return wiped == GG_PROCESS_SAME;
-	done = adopt();
+	same = gg_load_acquire(gg_process.same_process);
+	if (!is_new_child(same) ||
+	    !gg_cas_acq_rel(gg_process.same_process, &same, GG_PROCESS_ADOPTING))
+		return same == GG_PROCESS_SAME;
+	done = adopt(same == GG_PROCESS_FORKED);
 	if (!done)
 		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
 	/* Unless a handler has forked, and this is the child: then it begins anew the next time. */
@@ -461,7 +504,7 @@ bool gg_process_prepare(void)
 bool gg_process_is_vforked(void)
 {
 	return gg_process.same_process != NULL &&
-	       gg_load_relaxed(gg_process.same_process) != GG_PROCESS_WIPED &&
+	       !is_new_child(gg_load_relaxed(gg_process.same_process)) &&
 	       gg_process.pid != (uint32_t)getpid();
 }
 
@@ -525,14 +568,14 @@ void gg_process_update_sampler(struct gg_thread *t)
 		options.interval = (double)interval;
 		options.rates = gg_plan_rates(interval);
 	}
-	if (t->generation == generation) {
-		gg_sampler_change(&t->sampler, &options);
-	} else {
-		options.stream = gg_add_relaxed(&gg_process.next_stream, 1);
-		/* Siblings must differ, whatever the seed. */
-		if (generation > 1)
-			options.stream += (uint64_t)gg_process.pid << 32;
+	if (!gg_sampler_is_started(&t->sampler)) {
+		options.stream = next_stream();
 		gg_sampler_init(&t->sampler, &options);
+	} else {
+		/* A child that was not told of its fork: what made this allocation due settles it. */
+		if (t->generation != generation)
+			gg_sampler_reseed(&t->sampler, options.seed, next_stream());
+		gg_sampler_change(&t->sampler, &options);
 	}
 	t->left_then = t->sampler.left_bytes;
 	t->generation = generation;

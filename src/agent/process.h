@@ -13,6 +13,10 @@
  *            not one by a bare system call.  A vfork child shares the memory and is not one: what
  *            it allocates is the parent's, and recorded as such.  Kernels before 4.14 and qemu have no
  *            such page; there pthread_atfork() alone tells.
+ * Marks      are drawn anew at the fork, for the thread that forked, by seeds that follow from the
+ *            parent's and the child's number.  Children of a bare clone() run no code of ours then:
+ *            the first mark of each is where its parent's was, and all later ones are its own.  So each
+ *            by itself is unbiased, but siblings have their first mark in common.
  * Settings   interval and active may be changed by another process, in the region's control word.
  *            A thread looks at it when its sampler is due, at least once in GG_OPTIONS_VISIT_BYTES.
  */
@@ -37,7 +41,7 @@ enum gg_process_state {
 struct gg_process {
 	struct gg_region region; /* first: free() reads its first word */
 	uint32_t state;          /* enum gg_process_state */
-	uint32_t *same_process;  /* 0 in a forked child, which makes it PROCESS_SAME again */
+	uint32_t *same_process;  /* enum gg_process_same, in a page that a fork wipes */
 
 	/* Settings.  Any thread may change and read them; each is a word of its own. */
 	uint32_t generation; /* processes forked since the first one: samplers start anew */
@@ -48,13 +52,19 @@ struct gg_process {
 	uint64_t seen_wish;          /* change_count of the control word */
 	uint64_t startup_used_bytes; /* estimated, by the samples of the startup interval */
 	uint64_t next_stream;        /* of random numbers: one a thread */
+	uint32_t fork_count;         /* twice what this process and its ancestors forked */
 	uint32_t pid;                /* of who has the region, or tried to */
 	struct gg_options options;   /* constant once running */
 };
 
 extern struct gg_process gg_process __attribute__((visibility("hidden")));
 
-enum { GG_PROCESS_WIPED, GG_PROCESS_SAME, GG_PROCESS_ADOPTING };
+enum gg_process_same {
+	GG_PROCESS_WIPED, /* a child of a bare clone() */
+	GG_PROCESS_SAME,
+	GG_PROCESS_ADOPTING,
+	GG_PROCESS_FORKED /* a child after gg_process_forked() */
+};
 
 /* Starts or adopts if need be.  False: nothing can be recorded, now or ever. */
 GG_COLD bool gg_process_prepare(void);
@@ -66,6 +76,12 @@ struct gg_agent_wish;
  * already; or why not: then nothing is said, and it may be tried again.
  */
 GG_COLD int gg_process_begin(const struct gg_agent_wish *wish);
+
+/*
+ * Before a fork and, in the parent, after it: the child is to know its number.  Twice, because a handler
+ * may fork in between.
+ */
+void gg_process_count_fork(void);
 
 /* In a child, before anything else of ours runs there. */
 void gg_process_forked(void);

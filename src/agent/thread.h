@@ -63,6 +63,7 @@ struct gg_thread {
 	uint32_t inside;           /* 1: on the sample path; a handler must not enter it */
 	uint32_t seen_change;      /* settings of the process that the sampler has */
 	uint32_t generation;       /* process that it was seeded in: gg_process.generation */
+	uint32_t fork_number;      /* of the child that it forks next */
 	uint64_t interval_bytes; /* of its own (geiger_thread_interval()); 0: that of the process */
 	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
 	/* Of calls.h: */

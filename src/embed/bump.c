@@ -52,14 +52,16 @@ static void change_sampler(struct state *s)
 	gg_sampler_change(&s->sampler, &options);
 }
 
-/* In a forked child, which must not draw what its parent draws. */
+/*
+ * In a forked child, which must not draw what its parent draws.  A context is the embedder's memory, so
+ * the fork itself cannot reach it: its first mark is settled here if it is due, and drawn anew if not.
+ */
 static void start_anew(struct state *s)
 {
 	s->fork_count = gg_load_relaxed(&gg_embed_settings.fork_count);
-	if (gg_sampler_is_started(&s->sampler)) {
-		gg_rng_seed_from_system(&s->sampler.rng);
-		change_sampler(s);
-	}
+	if (gg_sampler_is_started(&s->sampler))
+		gg_sampler_reseed(&s->sampler, gg_load_relaxed(&gg_embed_settings.seed),
+		                  gg_embed_next_stream());
 }
 
 static bool is_wanted(const struct state *s)
@@ -146,11 +148,20 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 	s->inside = false;
 }
 
-/* Of an object that takes its bytes of the stream now.  Is it a sample? */
+/*
+ * Of an object that takes its bytes of the stream now, right after settle().  Is it a sample?  New
+ * settings are looked at between due and take: a mark may be why this path was taken, so it must not
+ * be dropped here.  Where nothing was sampled before, there is no mark, and all begins with this object.
+ */
 static bool draw_for(struct state *s, size_t bytes, struct gg_draw *ret_draw)
 {
-	return s->sampling && bytes != 0 && gg_sampler_due(&s->sampler, bytes) &&
-	       gg_sampler_take(&s->sampler, bytes, ret_draw);
+	bool was_sampling = s->sampling, due;
+
+	due = was_sampling && bytes != 0 && gg_sampler_due(&s->sampler, bytes);
+	look_at_settings(s);
+	if (!was_sampling)
+		due = s->sampling && bytes != 0 && gg_sampler_due(&s->sampler, bytes);
+	return due && gg_sampler_take(&s->sampler, bytes, ret_draw) && s->sampling;
 }
 
 int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *config)
@@ -171,10 +182,10 @@ int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *
 	s->enabled = true;
 	s->fork_count = gg_load_relaxed(&gg_embed_settings.fork_count);
 	gg_embed_look();
-	options.seed = config->seed;
-	gg_sampler_init(&s->sampler, &options);
+	options.seed = config->seed != 0 ? config->seed : gg_load_relaxed(&gg_embed_settings.seed);
 	if (config->seed == 0)
-		gg_embed_seed(&s->sampler.rng);
+		options.stream = gg_embed_next_stream();
+	gg_sampler_init(&s->sampler, &options);
 	change_sampler(s);
 	look_at_settings(s);
 	return 0;
@@ -205,7 +216,6 @@ void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char 
 	if (bytes > (size_t)(bump->alloc_limit - object))
 		return NULL;
 	settle(bump, s);
-	look_at_settings(s);
 	sampled = draw_for(s, bytes, &draw);
 	bump->alloc_ptr = object + bytes;
 	arm(bump, s);
@@ -224,7 +234,6 @@ void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, c
 		return;
 	s = state_of(bump);
 	settle(bump, s);
-	look_at_settings(s);
 	sampled = draw_for(s, bytes, &draw);
 	arm(bump, s);
 	if (sampled)

@@ -43,17 +43,33 @@ static void update(struct gg_embed_thread *t)
 		.interval = (double)(t->interval_bytes != 0 ? t->interval_bytes
 		                                            : gg_embed_interval()),
 		.visit_bytes = GG_EMBED_VISIT_BYTES,
+		.seed = gg_load_relaxed(&s->seed),
 	};
 
-	if (!gg_sampler_is_started(&t->sampler))
+	if (!gg_sampler_is_started(&t->sampler)) {
+		options.stream = gg_embed_next_stream();
 		gg_sampler_init(&t->sampler, &options);
-	else
+	} else {
+		if (t->fork_count != forks)
+			gg_sampler_reseed(&t->sampler, options.seed, gg_embed_next_stream());
 		gg_sampler_change(&t->sampler, &options);
-	if (!t->is_seeded || t->fork_count != forks)
-		gg_embed_seed(&t->sampler.rng);
-	t->is_seeded = true;
+	}
 	t->fork_count = forks;
 	t->seen_change = count;
+}
+
+void gg_embed_due_forked(void)
+{
+	struct gg_embed_thread *t = gg_embed_own_thread();
+	struct gg_embed_settings *s = &gg_embed_settings;
+
+	/* A handler that forked inside of the library: update() sees to it. */
+	if (t == NULL || gg_load_relaxed(&t->inside) != 0 || !gg_sampler_is_started(&t->sampler))
+		return;
+	to_sampler(t);
+	gg_sampler_reseed(&t->sampler, gg_load_relaxed(&s->seed), gg_embed_next_stream());
+	from_sampler(t);
+	t->fork_count = gg_load_relaxed(&s->fork_count);
 }
 
 /* After geiger_due() with that size. */

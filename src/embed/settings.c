@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "embed/heap.h"
 #include "embed/listen.h"
 #include "embed/public.h"
@@ -54,28 +55,32 @@ void gg_embed_look(void)
 	changed();
 }
 
-void gg_embed_seed(struct gg_rng *rng)
+uint64_t gg_embed_next_stream(void)
 {
-	struct gg_embed_settings *s = &gg_embed_settings;
-	uint64_t seed = gg_load_relaxed(&s->seed);
-	uint64_t stream = gg_add_relaxed(&s->next_stream, 1) | UINT64_C(1) << 63;
-
-	/* Siblings must differ, whatever the seed. */
-	if (gg_load_relaxed(&s->fork_count) > 0)
-		stream += (uint64_t)getpid() << 32;
-	if (seed != 0)
-		gg_rng_seed(rng, seed, stream);
-	else
-		gg_rng_seed_from_system(rng);
+	return gg_add_relaxed(&gg_embed_settings.next_stream, 1) | UINT64_C(1) << 63;
 }
 
-/* In a child, which would draw what its parent draws. */
+static uint32_t fork_count; /* twice what this process and its ancestors forked */
+static __thread uint32_t fork_number __attribute__((tls_model("initial-exec")));
+
+/* Before a fork, and in the parent after it: a handler may fork in between. */
+static void count_fork(void)
+{
+	fork_number = gg_add_relaxed(&fork_count, 1);
+}
+
+/* In a child, which would draw what its parent and its siblings draw. */
 static void forked(void)
 {
-	gg_embed_settings.fork_count++;
+	struct gg_embed_settings *s = &gg_embed_settings;
+
+	s->fork_count++;
+	if (s->seed != 0)
+		s->seed = gg_hash_integer(fork_number, gg_hash_integer(s->seed, 1)) | 1;
 	gg_embed_heap_forked();
 	gg_embed_listen_forked();
 	changed();
+	gg_embed_due_forked();
 }
 
 /* The agent's table; NULL: there is none, or it is of another version. */
@@ -105,7 +110,7 @@ __attribute__((constructor)) static void choose(void)
 	const struct gg_agent_wish wish = { .directory = NULL };
 
 	gg_unwind_init();
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(count_fork, count_fork, forked);
 	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);
 	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_interface);
 	if (agent == NULL && environment_wants_it())

@@ -35,7 +35,7 @@ struct gg_embed_settings {
 	uint32_t generation;     /* of the recording: gg_agent_settings */
 	uint32_t scheme;         /* enum gg_scheme */
 	uint64_t interval_bytes; /* of the process */
-	uint64_t seed;           /* 0: none was asked for */
+	uint64_t seed;           /* of this process; 0: by the system */
 	uint64_t seen;           /* change count and generation of the recording */
 	uint32_t fork_count;     /* by this process's ancestors: samplers start anew */
 	uint64_t next_stream;    /* of random numbers: one a sampler */
@@ -46,11 +46,8 @@ extern struct gg_embed_settings gg_embed_settings;
 /* Takes over what the recording wants, if that is new. */
 void gg_embed_look(void);
 
-/*
- * Seeds a sampler's generator: with a stream of its own of the seed that was asked for, which none of the
- * agent's samplers has; or by the system.
- */
-void gg_embed_seed(struct gg_rng *rng);
+/* A stream of random numbers for a sampler of libgeiger, which none of the agent's samplers has. */
+uint64_t gg_embed_next_stream(void);
 
 /* Acquire: pairs with the release of who changed them. */
 static inline uint32_t gg_embed_settings_count(void)

@@ -52,7 +52,6 @@ static void clean(struct gg_embed_thread *t)
 	t->sampler = (struct gg_sampler){ 0 };
 	t->interval_bytes = 0;
 	t->seen_change = t->fork_count = 0;
-	t->is_seeded = false;
 	t->unwind = (struct gg_unwind_thread){ .memo = &t->memo };
 	t->memo.count = 0;
 	t->memo.tag = 0;
@@ -98,6 +97,11 @@ static GG_COLD struct gg_embed_thread *begin(void)
 	}
 	errno = saved_errno;
 	return t;
+}
+
+struct gg_embed_thread *gg_embed_own_thread(void)
+{
+	return own;
 }
 
 struct gg_embed_thread *gg_embed_thread(void)

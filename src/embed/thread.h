@@ -56,8 +56,7 @@ struct gg_embed_thread {
 	struct gg_sampler sampler;
 	uint64_t interval_bytes; /* the thread's own; 0: that of the process */
 	uint32_t seen_change;    /* of the settings */
-	bool is_seeded;
-	uint32_t fork_count; /* of the process that it was seeded in */
+	uint32_t fork_count;     /* of the process that it was seeded in */
 
 	struct gg_unwind_thread unwind;
 	struct gg_unwind_memo memo;
@@ -73,6 +72,12 @@ struct gg_embed_thread {
 
 /* The calling thread's; NULL: no memory. */
 struct gg_embed_thread *gg_embed_thread(void);
+
+/* The same; NULL: it has none yet. */
+struct gg_embed_thread *gg_embed_own_thread(void);
+
+/* In a forked child: the mark that geiger_due() counts down to is drawn anew. */
+void gg_embed_due_forked(void);
 
 /* What was set holds for the calling thread at once; others look within 8 MiB. */
 void gg_embed_look_now(void);

@@ -29,21 +29,47 @@ static void forget(struct gg_sampler *s)
 	s->changed = false;
 }
 
+/* Between gg_sampler_due() and gg_sampler_take()? */
+static bool is_due_now(const struct gg_sampler *s)
+{
+	return s->left_bytes < 0 || s->left_count < 0;
+}
+
+static double whole(double interval)
+{
+	return (double)(int64_t)(held(interval) + 0.5);
+}
+
+/*
+ * A stride that is to go on as it is goes on.  Its marks have a memory, and who changes settings may do so
+ * because a mark is due: a new phase right after each mark would be half a mark too many.
+ */
+static bool is_same_stride(const struct gg_sampler *s)
+{
+	return s->mark_pending && s->scheme == GG_SCHEME_STRIDE &&
+	       s->options.scheme == GG_SCHEME_STRIDE && s->interval == whole(s->options.interval);
+}
+
 void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *options)
 {
 	s->options = *options;
-	s->changed = true;
-	if (s->left_bytes >= 0 && s->left_count >= 0)
+	s->changed = !is_same_stride(s);
+	if (s->changed && !is_due_now(s))
 		forget(s);
+}
+
+static void seed_rng(struct gg_sampler *s, uint64_t seed, uint64_t stream)
+{
+	if (seed != 0)
+		gg_rng_seed(&s->rng, seed, stream);
+	else
+		gg_rng_seed_from_system(&s->rng);
 }
 
 void gg_sampler_init(struct gg_sampler *s, const struct gg_sampler_options *options)
 {
 	*s = (struct gg_sampler){ .left_bytes = s->left_bytes };
-	if (options->seed != 0)
-		gg_rng_seed(&s->rng, options->seed, options->stream);
-	else
-		gg_rng_seed_from_system(&s->rng);
+	seed_rng(s, options->seed, options->stream);
 	gg_sampler_change(s, options);
 }
 
@@ -73,7 +99,7 @@ static void adopt(struct gg_sampler *s)
 			s->longest_gap = (int64_t)gg_weight_cutoff_bytes(s->interval) - 1;
 		break;
 	case GG_SCHEME_STRIDE:
-		s->interval = (double)(int64_t)(s->interval + 0.5);
+		s->interval = whole(s->interval);
 		break;
 	case GG_SCHEME_PER_ALLOCATION:
 		s->scale = gg_rng_geometric_scale(s->interval);
@@ -106,6 +132,19 @@ static void settle(struct gg_sampler *s, uint64_t gap)
 static uint64_t draw_gap(struct gg_sampler *s)
 {
 	return s->scale > 0 ? gg_rng_geometric(&s->rng, s->scale) : 0;
+}
+
+void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream)
+{
+	seed_rng(s, seed, stream);
+	if (is_due_now(s)) {
+		s->changed |= !is_same_stride(s);
+	} else if (s->interval > 0 && s->scheme == GG_SCHEME_STRIDE) {
+		s->mark_pending = true;
+		set_left(s, (int64_t)gg_rng_below(&s->rng, (uint64_t)s->interval));
+	} else if (s->interval > 0) {
+		settle(s, draw_gap(s));
+	}
 }
 
 /*

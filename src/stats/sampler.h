@@ -20,7 +20,8 @@
  *               interval, a gap too long to count, or visit_bytes.  From there on a fresh gap is
  *               drawn, for the rest of the very allocation that got there; so nothing is missed,
  *               and nothing is known of the future that a change of interval could be biased by.
- *               (Stride remembers; it has no checkpoints but the first, where its phase is drawn.)
+ *               (Stride remembers: its phase is drawn at the first checkpoint, at changes to another
+ *               interval, and at forks.)
  * Changes       gg_sampler_change() between allocations drops the pending mark unseen and takes
  *               effect at once.  Between due and take it takes effect with the next allocation:
  *               this one is settled by the mark, and with the interval, that made it due (or at
@@ -29,6 +30,10 @@
  *               chance that the size class of the allocation under it has.
  * Counts        per-allocation counts down `left_count`; its left_bytes stays at 0, so that it passes
  *               through the test of the others first.
+ * Forks         gg_sampler_reseed() in a forked child draws the gap anew, at once: a gap that parent and
+ *               child both count down would be one draw for two processes.  The fork does not look
+ *               at the pending gap, so it is a checkpoint, also for stride.  Between due and take the
+ *               mark of this allocation is settled first, as with a change; a stride keeps its phase.
  * Pauses        gg_sampler_pause() lets so many bytes pass without marks, as for a profiler that is
  *               switched off; what follows begins at a checkpoint.
  * Failures      sizes over PTRDIFF_MAX, which no allocator serves, are always due, and must be put
@@ -36,8 +41,7 @@
  *               on them may be any bytes.
  * Cost          not due: one subtraction, one branch; per-allocation two of each.  Due: some 10 ns (bench_stats).
  * Lifetime      all-zero is valid: scheme and interval by default, seeded by the system, at first use.
- *               Nothing to free.  A forked child must seed again, at any time, by
- *               gg_rng_seed_from_system(&s->rng), or its draws are those of its parent.
+ *               Nothing to free.
  * Threads       owned by one thread; no atomics.  In a signal handler that interrupts its use, only
  *               gg_sampler_due() and gg_sampler_put_back().
  */
@@ -91,6 +95,12 @@ struct gg_sampler {
  * due and take, where its owner finds that it is not started: due, init, take.
  */
 void gg_sampler_init(struct gg_sampler *s, const struct gg_sampler_options *options);
+
+/*
+ * In a forked child, at any time: what comes is drawn from another stream of random numbers (seed 0:
+ * one that the system chooses), and nothing depends on the gap that the parent goes on with.
+ */
+GG_COLD void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream);
 
 static inline bool gg_sampler_is_started(const struct gg_sampler *s)
 {

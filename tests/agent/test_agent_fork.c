@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -295,6 +296,88 @@ TEST(a_program_that_a_child_executes_starts_anew_and_the_childs_region_stays)
 	}
 	CHECK(child_says_yes(child));
 	check_regions_of_both(child);
+}
+
+/* --- marks of siblings --- */
+
+enum { SIBLINGS = 200, SIBLING_BYTES = 32 << 10, PIECE_BYTES = 64, MARK_EVERY_BYTES = 64 << 10 };
+
+static pid_t bare_clone(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+/* Samples of its own; 0: it has no region. */
+static uint64_t samples_of(pid_t pid)
+{
+	static struct gg_error error;
+	char paths[2][PLACE_PATH_MAX];
+	struct gg_region_view view;
+	uint64_t count;
+
+	if (find_regions(pid, paths) == 0 ||
+	    !CHECK(gg_region_view_open(&view, paths[0], &error) == 0))
+		return 0;
+	count = view.header.counters[GG_COUNT_SAMPLES];
+	CHECK_MSG(count > 0, "a child made a region for a mark, and lost it");
+	gg_region_view_done(&view);
+	unlink(paths[0]);
+	return count;
+}
+
+static void fork_siblings(pid_t (*fork_one)(void), size_t bytes, uint64_t counts[SIBLINGS])
+{
+	inside_control(true, MARK_EVERY_BYTES);
+	call_free(call_malloc(10)); /* is due, and looks */
+	call_free(call_malloc(10)); /* draws the first mark of the new interval */
+	for (int i = 0; i < SIBLINGS; i++) {
+		pid_t child = fork_one();
+
+		if (child == 0) {
+			for (size_t j = 0; j < bytes; j += PIECE_BYTES)
+				call_malloc(PIECE_BYTES);
+			_exit(0);
+		}
+		CHECK(child_says_yes(child));
+		counts[i] = samples_of(child);
+	}
+	inside_control(true, 1);
+	call_free(call_malloc(MARK_EVERY_BYTES * 100));
+}
+
+/* Independent Poisson laws of mean 1/2 each: 100 together, 5 sigma of 10 each way. */
+static void check_siblings(pid_t (*fork_one)(void), const char *name)
+{
+	uint64_t counts[SIBLINGS], sum = 0, without = 0;
+
+	fork_siblings(fork_one, SIBLING_BYTES, counts);
+	for (int i = 0; i < SIBLINGS; i++) {
+		sum += counts[i];
+		without += counts[i] == 0;
+	}
+	CHECK_MSG(sum >= 50 && sum <= 150, "%s: %d samples of 100", name, (int)sum);
+	/* 200 exp(-1/2) = 121, sigma 7 */
+	CHECK_MSG(without >= 86 && without <= 156, "%s: %d of 121 without", name, (int)without);
+}
+
+TEST(forked_siblings_draw_their_first_marks_for_themselves_and_lose_none)
+{
+	check_siblings(fork, "fork");
+	if (_Fork != NULL)
+		check_siblings(_Fork, "_Fork");
+}
+
+/* Nobody tells them of their fork before their first mark, which they share: it is not lost, and the
+ * marks after it are their own. */
+TEST(siblings_of_a_bare_clone_lose_no_mark_and_draw_all_but_the_first_for_themselves)
+{
+	uint64_t counts[SIBLINGS];
+	bool differ = false;
+
+	fork_siblings(bare_clone, 8 * MARK_EVERY_BYTES, counts);
+	for (int i = 0; i < SIBLINGS; i++)
+		differ |= counts[i] != counts[0];
+	CHECK(differ);
 }
 
 /* --- a server with many children --- */

@@ -767,6 +767,45 @@ TEST(a_forked_child_goes_on_in_a_region_of_its_own)
 	IN_CHILD(forked);
 }
 
+enum { SIBLINGS = 200, SIBLING_BYTES = 32 << 10, MARK_EVERY_BYTES = 64 << 10 };
+
+static int samples_in_child(void)
+{
+	struct geiger_sample sample;
+	int count = 0;
+
+	for (int i = 0; i < SIBLING_BYTES; i += 64)
+		count += geiger_due(64) && geiger_take(64, &sample);
+	return count;
+}
+
+/* Independent Poisson laws of mean 1/2 each: 100 together, 5 sigma of 10 each way; 121 have none. */
+static void siblings(void)
+{
+	int sum = 0, without = 0;
+
+	if (!start(MARK_EVERY_BYTES))
+		return;
+	samples_in_child();
+	for (int i = 0; i < SIBLINGS; i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(samples_in_child());
+		CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+		sum += WEXITSTATUS(status);
+		without += WEXITSTATUS(status) == 0;
+	}
+	CHECK_MSG(sum >= 50 && sum <= 150, "%d samples of 100", sum);
+	CHECK_MSG(without >= 86 && without <= 156, "%d of 121 without", without);
+}
+
+TEST(forked_siblings_draw_their_first_marks_for_themselves)
+{
+	IN_CHILD(siblings);
+}
+
 enum { THREADS = 4, EACH = 20000 };
 
 static void *churn(void *context)

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "geiger/bump.h"
@@ -244,6 +246,77 @@ TEST(truths_of_types_lie_in_their_confidence_intervals_as_often_as_these_say)
 			          types[t].name, inside_failed[t]);
 		}
 	}
+}
+
+/*
+ * New settings of the process are met at a refill or at a mark.  The mark is the only reason for that
+ * look, so it must count as it was drawn.
+ */
+TEST(an_interval_of_the_process_that_is_met_at_a_mark_leaves_no_bias)
+{
+	static const uint64_t intervals[] = { 3000, 50000, 700 };
+	static char block[BLOCK];
+
+	for (size_t i = 0; i < 2; i++) { /* a new phase of a stride depends on the mark before */
+		struct stat_moments errors[TYPES] = { 0 };
+
+		for (uint64_t seed = 1; seed <= 1500; seed++) {
+			struct sums sums;
+			struct geiger_bump bump;
+
+			CHECK(geiger_set_interval(1000) == 0);
+			bump = begin(schemes[i], meant[i], 0, seed, &sums);
+			for (size_t step = 0; step < 300; step++) {
+				if (step % 17 == 3)
+					geiger_set_interval(intervals[step / 17 % 3]);
+				allocate(&bump, block, &sums, next_type(step));
+			}
+			for (size_t t = 0; t < TYPES; t++)
+				stat_add(&errors[t], sums.estimate[t] - (double)sums.truth[t]);
+		}
+		check_means(errors, NULL, "the process's interval", (int)i);
+	}
+	geiger_set_interval(1 << 19);
+}
+
+static void count_sample(void *user, const struct geiger_bump_sample *sample)
+{
+	(void)sample;
+	*(int *)user += 1;
+}
+
+/*
+ * Contexts with marks of their own, which children meet first: 400 Poisson laws of mean 1/2, 200 samples,
+ * 5 sigma of 14 each way.
+ */
+TEST(a_forked_child_counts_the_first_mark_of_a_context)
+{
+	enum { CHILDREN = 400, CHILD_BYTES = 32 << 10, INTERVAL = 64 << 10 };
+	static char block[INTERVAL];
+	int sum = 0;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		int count = 0, status = -1;
+		struct geiger_bump_config config = { .scheme = GEIGER_POISSON,
+			                             .interval_bytes = INTERVAL,
+			                             .seed = (uint64_t)i + 1,
+			                             .on_sample = count_sample,
+			                             .user = &count };
+		struct geiger_bump bump;
+		pid_t pid;
+
+		CHECK(geiger_bump_init(&bump, &config) == 0);
+		geiger_bump_refill(&bump, block, block + sizeof(block));
+		pid = fork();
+		if (pid == 0) {
+			for (size_t j = 0; j < CHILD_BYTES; j += 64)
+				geiger_bump_alloc(&bump, 64, NULL);
+			_exit(count);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+		sum += WEXITSTATUS(status);
+	}
+	CHECK_MSG(sum >= 130 && sum <= 270, "%d samples of 200", sum);
 }
 
 /* --- geiger_due() --- */
