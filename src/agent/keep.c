@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/digits.h"
+#include "agent/system.h"
 #include "base/hash.h"
 #include "region/kept.h"
 #include "region/layout.h"
@@ -124,11 +125,10 @@ static enum finding look(struct place *place, const struct gg_kept_entry *entry)
 {
 	enum finding finding = GONE;
 	uint64_t magic = 0;
-	int fd = open(name_region(place, entry),
-	              O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = gg_system_open_shared(name_region(place, entry), O_RDONLY | O_NOFOLLOW);
 
 	if (fd < 0)
-		return errno == ENOENT ? GONE : IN_USE; /* no descriptor: another time */
+		return fd == -ENOENT ? GONE : IN_USE; /* no descriptor: another time */
 	/* Somebody else's file, or somebody has given it a second name: no longer our affair. */
 	if (is_ours(fd) && pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
 	    (magic == GG_REGION_MAGIC || magic == 0)) {

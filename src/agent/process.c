@@ -2,12 +2,14 @@
 #include "agent/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/calls.h"
@@ -29,6 +31,7 @@
 #include "base/hash.h"
 #include "embed/interface.h"
 #include "region/control.h"
+#include "region/session_files.h"
 #include "stats/weight.h"
 
 struct gg_process gg_process = {
@@ -53,13 +56,23 @@ static void name_file(char name[NAME_MAX_BYTES])
 	stpcpy(at, ".region");
 }
 
+/* Unless the recording is over, or the guard has told it. */
+static bool is_told(int status)
+{
+	return status != -ESRCH && status != -ESTALE;
+}
+
+static bool is_about_space(int status)
+{
+	return status == -ENOSPC || status == -EDQUOT;
+}
+
 static void say_why_not(const char *what, int status)
 {
 	char digits[GG_DIGITS_MAX];
 	const char *asked = gg_process.options.directory;
 
-	/* The recording is over; or the guard has told it. */
-	if (status == -ESRCH || status == -ESTALE)
+	if (!is_told(status))
 		return;
 	gg_say("not profiling: ", what, ": ", gg_say_reason(status), " (error ",
 	       gg_digits((uint64_t)-status, digits), ")",
@@ -90,18 +103,55 @@ static void identify(struct gg_region_options *o, struct identity *identity)
 }
 
 /*
- * Where regions go: that of GEIGER_DIR, else where the first one went.  A forked child must not look
- * into its environment: shells replace it piece by piece, and it may be in the middle of that.
+ * TMPDIR, as it was at the start: a forked child must not look into its environment.  Shells replace it
+ * piece by piece, and the child may be in the middle of that.
  */
-static char directory[GG_REGION_PATH_MAX];
-_Static_assert(sizeof(directory) >= GG_OPTIONS_DIRECTORY_MAX, "it is copied there");
+static char temporary[GG_REGION_PATH_MAX];
 
-static void remember_directory(const char *path)
+static void remember_temporary(void)
 {
-	size_t length = (size_t)(strrchr(path, '/') - path);
+	const char *path = secure_getenv("TMPDIR");
 
-	memcpy(directory, path, length);
-	directory[length] = '\0';
+	if (path != NULL && strlen(path) < sizeof(temporary))
+		memcpy(temporary, path, strlen(path) + 1);
+}
+
+/* NAME in the directory that was asked for; false: it does not fit. */
+static bool name_beside(char path[GG_REGION_PATH_MAX], const char *name)
+{
+	const char *asked = gg_process.options.directory;
+
+	if (strlen(asked) + strlen(name) + 2 > GG_REGION_PATH_MAX)
+		return false;
+	stpcpy(stpcpy(stpcpy(path, asked), "/"), name);
+	return true;
+}
+
+/* The session's second directory.  A link of another user's, where others can write, is nobody's word. */
+static bool find_next_directory(char path[GG_REGION_PATH_MAX])
+{
+	char link[GG_REGION_PATH_MAX];
+	struct stat status;
+
+	return gg_process.options.recorder_pid != 0 && name_beside(link, GG_SESSION_NEXT) &&
+	       lstat(link, &status) == 0 && S_ISLNK(status.st_mode) &&
+	       (status.st_uid == 0 || status.st_uid == geteuid()) &&
+	       gg_system_read_link(link, path, GG_REGION_PATH_MAX) > 0;
+}
+
+/* In a recorded session: one more process without a region.  The file has its space. */
+static void count_missing(enum gg_session_missing reason)
+{
+	char path[GG_REGION_PATH_MAX], byte = (char)reason;
+	int fd;
+
+	if (gg_process.options.recorder_pid == 0 || !name_beside(path, GG_SESSION_MISSING))
+		return;
+	fd = gg_system_open_shared(path, O_WRONLY | O_APPEND);
+	if (fd < 0)
+		return;
+	gg_say_write(fd, &byte, 1);
+	close(fd);
 }
 
 typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
@@ -168,14 +218,33 @@ static void block_signals(sigset_t *ret_before)
 	pthread_sigmask(SIG_BLOCK, &others, ret_before);
 }
 
+/* Where there is room.  GEIGER_DIR is that one directory and no other, but of a session the next one, too. */
+static int create_somewhere(struct gg_region_map *ret_map, const char *name, uint64_t bytes)
+{
+	const char *asked = gg_process.options.directory;
+	char next[GG_REGION_PATH_MAX];
+	struct gg_region_map map;
+	int status = gg_region_map_create(&map, asked[0] != '\0' ? asked : "/dev/shm", name, bytes);
+	bool is_done = status == 0 && !map.is_full && !map.is_tight;
+
+	if (!is_done && asked[0] != '\0' && find_next_directory(next))
+		status = gg_region_map_create_roomier(&map, status, next, name, bytes);
+	if (!is_done && asked[0] == '\0' && temporary[0] != '\0')
+		status = gg_region_map_create_roomier(&map, status, temporary, name, bytes);
+	if (!is_done && asked[0] == '\0')
+		status = gg_region_map_create_roomier(&map, status, "/tmp", name, bytes);
+	if (status == 0)
+		*ret_map = map;
+	return status;
+}
+
 static int make_file(const char *name, uint64_t bytes)
 {
 	static struct gg_region_map made;
 	/* A new child here is that of a handler, come back to what its parent was doing. */
 	int status = is_new_child(gg_load_relaxed(gg_process.same_process))
 	                     ? create_nothing(&made, bytes)
-	                     : gg_region_map_create(&made, directory[0] != '\0' ? directory : NULL,
-	                                            name, bytes);
+	                     : create_somewhere(&made, name, bytes);
 	uint8_t *base = made.base;
 
 	if (status < 0)
@@ -185,8 +254,6 @@ static int make_file(const char *name, uint64_t bytes)
 	gg_fence_signal();
 	gg_store_relaxed(&new_map.base, base);
 	gg_fence_signal();
-	if (directory[0] == '\0' && new_map.path[0] != '\0')
-		remember_directory(new_map.path);
 	return 0;
 }
 
@@ -384,7 +451,7 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	/* Not by each thread: a thread's first sample asks the system for as little as can be. */
 	if (gg_process.options.sampler.seed == 0)
 		gg_process.options.sampler.seed = gg_hash_random_seed() | 1;
-	memcpy(directory, gg_process.options.directory, sizeof(gg_process.options.directory));
+	remember_temporary();
 	fit_limits(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
 	gg_process.is_active = gg_process.options.region.active;
@@ -403,8 +470,12 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	if (status == 0) {
 		gg_interface_take();
 		gg_trigger_begin();
-	} else if (asked == NULL)
+	} else if (asked == NULL) {
 		say_why_not(what, status);
+		if (is_told(status))
+			count_missing(is_about_space(status) ? GG_SESSION_MISSING_SPACE
+			                                     : GG_SESSION_MISSING_OTHER);
+	}
 	return status;
 }
 
@@ -430,8 +501,11 @@ static bool adopt(bool is_seeded)
 	status = open_region(gg_region_adopt);
 	if (status < 0) {
 		/* Its parent may fork thousands: they are counted there, and the first one tells. */
-		if (status != -ESRCH &&
-		    gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1) == 0)
+		if (!is_told(status))
+			return false;
+		count_missing(is_about_space(status) ? GG_SESSION_MISSING_FORK_SPACE
+		                                     : GG_SESSION_MISSING_FORK_OTHER);
+		if (gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1) == 0)
 			say_why_not("the region of a forked process", status);
 		return false;
 	}

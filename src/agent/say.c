@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/digits.h"
+#include "agent/system.h"
 
 static char log_path[512]; /* "": stderr */
 
@@ -42,9 +43,7 @@ static bool takes_a_line(int fd)
 	return poll(&poll_fd, 1, 0) != 0;
 }
 
-/* Writes, without the signals that would end the program: nobody reads its stderr, or its files may not
- * grow so far. */
-static void write_out(int fd, const struct line *line)
+void gg_say_write(int fd, const char *text, size_t length)
 {
 	static const struct timespec now = { 0, 0 };
 	sigset_t ours, before, pending;
@@ -54,7 +53,7 @@ static void write_out(int fd, const struct line *line)
 	sigaddset(&ours, SIGXFSZ);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
-	if (write(fd, line->text, line->used) < 0 && (errno == EPIPE || errno == EFBIG)) {
+	if (write(fd, text, length) < 0 && (errno == EPIPE || errno == EFBIG)) {
 		/* One that was pending before is the program's. */
 		if (sigismember(&pending, SIGPIPE) == 1)
 			sigdelset(&ours, SIGPIPE);
@@ -107,12 +106,11 @@ void gg_say(const char *text, ...)
 	/* Who named a file does not want it on stderr, also when the file cannot be had; nor wait for
 	 * who reads it. */
 	if (log_path[0] != '\0')
-		fd = open(log_path,
-		          O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+		fd = gg_system_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
 	else if (is_stderr() && takes_a_line(STDERR_FILENO))
-		write_out(STDERR_FILENO, &line);
+		gg_say_write(STDERR_FILENO, line.text, line.used);
 	if (fd >= 0) {
-		write_out(fd, &line);
+		gg_say_write(fd, line.text, line.used);
 		close(fd);
 	}
 	errno = saved_errno;

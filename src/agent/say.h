@@ -7,9 +7,12 @@
  *   geiger[4711]: GEIGER_SCHEME: 'x' is not a scheme; using poisson
  *
  * One write() to GEIGER_LOG, opened for appending for that one line, or to stderr, as long as that is
- * what it was when the program started.  No stdio, no signal, no allocation, errno kept.  Too long a line is cut; control characters come out as '?'.
+ * what it was when the program started.  In a directory that others can write, GEIGER_LOG is a plain file
+ * of ours or of root's, or nothing is written (gg_system_open_shared).  No stdio, no signal, no allocation, errno kept.  Too long a line is cut; control characters come out as '?'.
  */
 #pragma once
+
+#include <stddef.h>
 
 enum { GG_SAY_LINE_MAX = 1024 };
 
@@ -23,6 +26,12 @@ void gg_say_to(const char *path);
 
 /* Says the texts, one after the other, up to GG_SAY_END. */
 __attribute__((sentinel)) void gg_say(const char *text, ...);
+
+/*
+ * Writes, without the signals that would end the program: nobody reads its stderr, or its files may not
+ * grow so far.  Failures are silent.
+ */
+void gg_say_write(int fd, const char *text, size_t length);
 
 /* In words: -ENOSPC is "no space left". */
 const char *gg_say_reason(int status);

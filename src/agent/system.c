@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +118,61 @@ ssize_t gg_system_read_file(const char *path, void *bytes, size_t size)
 	}
 	errno = saved_errno;
 	return total;
+}
+
+static bool is_trusted(uid_t user)
+{
+	return user == 0 || user == geteuid();
+}
+
+/* The directory of the path, which others may or may not write; -Exxx. */
+static int open_directory(const char *path, bool *ret_is_shared)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[512] = ".";
+	struct stat status;
+	int fd;
+
+	if (slash != NULL) {
+		size_t length = slash == path ? 1 : (size_t)(slash - path);
+
+		if (length >= sizeof(directory))
+			return -ENAMETOOLONG;
+		memcpy(directory, path, length);
+		directory[length] = '\0';
+	}
+	fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_is_shared = fstat(fd, &status) < 0 || !is_trusted(status.st_uid) ||
+	                 (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+	return fd;
+}
+
+int gg_system_open_shared(const char *path, int flags)
+{
+	const char *slash = strrchr(path, '/');
+	int saved_errno = errno, fd = -1;
+	bool is_shared = true;
+	struct stat status;
+	int directory = open_directory(path, &is_shared);
+
+	if (directory < 0) {
+		errno = saved_errno;
+		return directory;
+	}
+	flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (is_shared ? O_NOFOLLOW : 0);
+	fd = openat(directory, slash != NULL ? slash + 1 : path, flags, 0600);
+	if (fd < 0) {
+		fd = -errno;
+	} else if (is_shared && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	                         status.st_nlink != 1 || !is_trusted(status.st_uid))) {
+		close(fd);
+		fd = -EPERM;
+	}
+	close(directory);
+	errno = saved_errno;
+	return fd;
 }
 
 ssize_t gg_system_read_link(const char *path, char *text, size_t size)

@@ -29,6 +29,13 @@ void gg_system_thread_name(char name[16]);
 /* Up to size bytes of a file; their number, or -1.  Opened for reading, nothing is followed. */
 ssize_t gg_system_read_file(const char *path, void *bytes, size_t size);
 
+/*
+ * Opens a file whose directory other users may write: there only a plain file with one name, ours or root's,
+ * and through no link.  In a directory that only root or we can write, whatever the name leads to.
+ * Never waits.  The descriptor, or -Exxx.  Where files are opened; not on the sample path.
+ */
+int gg_system_open_shared(const char *path, int flags);
+
 /* Where a symbolic link leads, 0-terminated; the length, or -1. */
 ssize_t gg_system_read_link(const char *path, char *text, size_t size);
 

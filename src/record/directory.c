@@ -13,6 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "region/session_files.h"
+
+enum {
+	LOG_BYTES = 16 * 1024,    /* some hundred lines */
+	MISSING_BYTES = 16 * 1024 /* processes; more are counted while there is space */
+};
+
 /* A directory of its own below `parent`. */
 static int create_in(struct gg_directory *directory, const char *parent)
 {
@@ -49,34 +56,120 @@ static int open_to_all(struct gg_directory *directory)
 	return 0;
 }
 
-int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error)
+/* A file that agents append to, with space for `bytes`; a descriptor for reading it. */
+static int create_file(const struct gg_directory *directory, const char *name, off_t bytes)
+{
+	mode_t mode = geteuid() == 0 ? 0622 : 0600; /* root's processes may become others */
+	int fd = openat(directory->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	                0600);
+	int status;
+
+	if (fd < 0)
+		return -errno;
+	/* File systems that cannot do it may have the space nevertheless. */
+	if (fchmod(fd, mode) < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) < 0 &&
+	                             (errno == ENOSPC || errno == EDQUOT))) {
+		status = -errno;
+		close(fd);
+		unlinkat(directory->fd, name, 0);
+		return status;
+	}
+	return fd;
+}
+
+static int create_files(struct gg_directory *directory)
+{
+	int log_fd = create_file(directory, GG_DIRECTORY_LOG, LOG_BYTES);
+
+	if (log_fd < 0)
+		return log_fd;
+	close(log_fd);
+	directory->missing_fd = create_file(directory, GG_SESSION_MISSING, MISSING_BYTES);
+	if (directory->missing_fd >= 0)
+		return 0;
+	unlinkat(directory->fd, GG_DIRECTORY_LOG, 0);
+	return directory->missing_fd;
+}
+
+/* Locks it, opens it to others if need be.  On failure nothing is left. */
+static int complete(struct gg_directory *directory, bool is_spare)
+{
+	int status = 0;
+
+	directory->lock_fd = open(directory->outer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory->lock_fd < 0 || flock(directory->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		status = -errno;
+	if (status == 0 && geteuid() == 0)
+		status = open_to_all(directory);
+	if (status == 0) {
+		directory->fd = open(directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		status = directory->fd < 0 ? -errno : 0;
+	}
+	if (status == 0 && !is_spare)
+		status = create_files(directory);
+	if (status == 0)
+		return 0;
+	if (directory->fd >= 0)
+		close(directory->fd);
+	if (directory->lock_fd >= 0)
+		close(directory->lock_fd);
+	directory->fd = directory->lock_fd = -1;
+	if (strcmp(directory->path, directory->outer) != 0)
+		rmdir(directory->path);
+	rmdir(directory->outer);
+	return status;
+}
+
+/* The first of the parents, or the first on another file system than `first`. */
+static int create_first(struct gg_directory *ret_directory, const struct gg_directory *first)
 {
 	const char *parents[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
-	struct gg_directory directory = { .fd = -1, .lock_fd = -1 };
+	struct stat parent, known;
 	int status = -ENOENT;
 
-	for (size_t i = 0; status < 0 && i < GG_COUNT(parents); i++)
-		if (parents[i] != NULL && parents[i][0] == '/')
-			status = create_in(&directory, parents[i]);
+	for (size_t i = 0; status < 0 && i < GG_COUNT(parents); i++) {
+		struct gg_directory directory = { .fd = -1, .lock_fd = -1, .missing_fd = -1 };
+
+		if (parents[i] == NULL || parents[i][0] != '/')
+			continue;
+		if (first != NULL &&
+		    (stat(parents[i], &parent) < 0 || fstat(first->fd, &known) < 0 ||
+		     parent.st_dev == known.st_dev))
+			continue;
+		status = create_in(&directory, parents[i]);
+		if (status == 0)
+			status = complete(&directory, first != NULL);
+		if (status == 0)
+			*ret_directory = directory;
+	}
+	return status;
+}
+
+/* Without a spare it goes on: most sessions need none. */
+static void create_spare(struct gg_directory *directory)
+{
+	struct gg_directory *spare = calloc(1, sizeof(*spare));
+
+	if (spare == NULL || create_first(spare, directory) < 0) {
+		free(spare);
+		return;
+	}
+	directory->spare = spare;
+	if (symlinkat(spare->path, directory->fd, GG_SESSION_NEXT) < 0) {
+		gg_directory_done(spare, true);
+		free(spare);
+		directory->spare = NULL;
+	}
+}
+
+int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error)
+{
+	int status = create_first(ret_directory, NULL);
+
 	if (status < 0)
 		return gg_error_set_errno(error, -status, "a directory for the session",
 		                          "Set TMPDIR to a directory that can be written.");
-	directory.lock_fd = open(directory.outer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory.lock_fd < 0 || flock(directory.lock_fd, LOCK_EX | LOCK_NB) < 0)
-		status = -errno;
-	if (status == 0 && geteuid() == 0)
-		status = open_to_all(&directory);
-	if (status == 0) {
-		directory.fd = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		status = directory.fd < 0 ? -errno : 0;
-	}
-	if (status < 0) {
-		if (directory.lock_fd >= 0)
-			close(directory.lock_fd);
-		rmdir(directory.outer);
-		return gg_error_set_errno(error, -status, directory.path, NULL);
-	}
-	*ret_directory = directory;
+	create_spare(ret_directory);
 	return 0;
 }
 
@@ -85,6 +178,11 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 	struct dirent *entry;
 	DIR *listing;
 
+	if (directory->spare != NULL) {
+		gg_directory_done(directory->spare, remove);
+		free(directory->spare);
+		directory->spare = NULL;
+	}
 	if (directory->fd < 0)
 		return;
 	listing = remove ? fdopendir(directory->fd) : NULL;
@@ -92,7 +190,7 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 		rewinddir(listing);
 		while ((entry = readdir(listing)) != NULL)
 			if (gg_directory_region_pid(entry->d_name) != 0 ||
-			    strcmp(entry->d_name, GG_DIRECTORY_LOG) == 0)
+			    gg_directory_is_own(entry->d_name))
 				unlinkat(directory->fd, entry->d_name, 0);
 		closedir(listing);
 		rmdir(directory->path);
@@ -101,7 +199,41 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 		close(directory->fd);
 	}
 	close(directory->lock_fd);
-	directory->fd = directory->lock_fd = -1;
+	if (directory->missing_fd >= 0)
+		close(directory->missing_fd);
+	directory->fd = directory->lock_fd = directory->missing_fd = -1;
+}
+
+void gg_directory_missing(const struct gg_directory *directory,
+                          struct gg_directory_missing *ret_missing)
+{
+	struct gg_directory_missing missing = { 0 };
+	unsigned char bytes[4096];
+	off_t offset = 0;
+	ssize_t got;
+
+	while (directory->missing_fd >= 0 &&
+	       (got = pread(directory->missing_fd, bytes, sizeof(bytes), offset)) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			bool is_fork = bytes[i] == GG_SESSION_MISSING_FORK_SPACE ||
+			               bytes[i] == GG_SESSION_MISSING_FORK_OTHER;
+
+			missing.fork_count += is_fork;
+			missing.sanitizer_count += bytes[i] == GG_SESSION_MISSING_SANITIZER;
+			missing.program_count += bytes[i] == GG_SESSION_MISSING_SPACE ||
+			                         bytes[i] == GG_SESSION_MISSING_OTHER;
+			missing.without_space_count += bytes[i] == GG_SESSION_MISSING_SPACE ||
+			                               bytes[i] == GG_SESSION_MISSING_FORK_SPACE;
+		}
+		offset += got;
+	}
+	*ret_missing = missing;
+}
+
+bool gg_directory_is_own(const char *name)
+{
+	return strcmp(name, GG_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
+	       strcmp(name, GG_SESSION_MISSING) == 0;
 }
 
 int gg_directory_region_pid(const char *name)

@@ -8,7 +8,12 @@
  * a listing, whose name nobody can guess.
  *
  * Beside the regions there is `agent.log`: what agents have to say goes there and not to the program's
- * standard error, and comes out as notes of the profile.
+ * standard error, and comes out as notes of the profile.  It and the count of processes without a region
+ * (region/session_files.h) are made here, with some space, so that a full disk does not silence agents, and
+ * so that in root's session no other user can put a link in their places.
+ *
+ * /dev/shm may be small: containers often have 64 MiB.  So there is a second directory, the spare, on
+ * another file system, where one can be made.  Agents go there when the first one has little room left.
  *
  * While the recorder lives it holds a lock (flock) on the directory, so that nobody clears it away.
  * It is removed when the recording has ended.  Processes that live on then keep what they have mapped;
@@ -18,6 +23,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -28,16 +34,32 @@ enum { GG_DIRECTORY_PATH_MAX = 400 };
 #define GG_DIRECTORY_LOG    "agent.log"
 
 struct gg_directory {
+	struct gg_directory *spare;        /* on another file system; NULL: there is none */
 	char outer[GG_DIRECTORY_PATH_MAX]; /* "": none */
 	char path[GG_DIRECTORY_PATH_MAX];  /* of the regions; the outer one, or below it */
 	int fd;                            /* of `path` */
 	int lock_fd;                       /* of the outer one, locked: a recorder is at work */
+	int missing_fd;                    /* of GG_SESSION_MISSING; -1: none */
+};
+
+/* Processes of a session that have no region. */
+struct gg_directory_missing {
+	uint64_t program_count, fork_count; /* for want of space, or for another reason: */
+	uint64_t without_space_count;       /* of both */
+	uint64_t sanitizer_count;           /* built with a sanitizer; in no other count */
 };
 
 GG_MUST_CHECK int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error);
 
 /* Closes; removes it and what is in it if `remove`. */
 void gg_directory_done(struct gg_directory *directory, bool remove);
+
+/* What agents have counted so far. */
+void gg_directory_missing(const struct gg_directory *directory,
+                          struct gg_directory_missing *ret_missing);
+
+/* Is it a file that we put beside the regions? */
+bool gg_directory_is_own(const char *name);
 
 /* Is it a region's name, geiger-PID-NUMBER.region?  The pid, or 0. */
 int gg_directory_region_pid(const char *name);

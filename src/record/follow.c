@@ -39,7 +39,7 @@ static void free_follower(struct gg_follower *follower)
 
 void gg_follow_begin(struct gg_follow *follow)
 {
-	gg_succession_begin(&follow->succession, follow->directory.path);
+	gg_succession_begin(&follow->succession, &follow->directory);
 	follow->pidfds_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
@@ -118,10 +118,19 @@ static void remove_later(struct gg_follow *follow, const char *name)
 	follow->read_count++;
 }
 
+/* From the directory that has it. */
+static void remove_region(const struct gg_follow *follow, const char *name)
+{
+	const struct gg_directory *directory = &follow->directory;
+
+	while (directory != NULL && unlinkat(directory->fd, name, 0) < 0)
+		directory = directory->spare;
+}
+
 void gg_follow_committed(struct gg_follow *follow)
 {
 	for (uint32_t i = 0; i < follow->read_count; i++)
-		unlinkat(follow->directory.fd, follow->read_names[i].text, 0);
+		remove_region(follow, follow->read_names[i].text);
 	follow->read_count = 0;
 	gg_map_done(&follow->read_map);
 }
@@ -287,9 +296,9 @@ static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, 
 enum outcome { TAKEN, LATER, REMOVE };
 
 /* The same file, to write: it is read first, as closing a file that was open to write looks like a dying process. */
-static int open_again(const struct gg_follow *follow, const char *name, int read_fd)
+static int open_again(int directory_fd, const char *name, int read_fd)
 {
-	int fd = openat(follow->directory.fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat before, now;
 
 	if (fd < 0)
@@ -302,7 +311,8 @@ static int open_again(const struct gg_follow *follow, const char *name, int read
 }
 
 /* Takes read_fd over. */
-static enum outcome take_region(struct gg_follow *follow, const char *name, int read_fd)
+static enum outcome take_region(struct gg_follow *follow, int directory_fd, const char *name,
+                                int read_fd)
 {
 	struct gg_region_header header;
 	struct gg_target *target;
@@ -313,7 +323,7 @@ static enum outcome take_region(struct gg_follow *follow, const char *name, int 
 		close(read_fd);
 		return LATER;
 	}
-	fd = open_again(follow, name, read_fd);
+	fd = open_again(directory_fd, name, read_fd);
 	close(read_fd);
 	if (fd < 0)
 		return fd == -EMFILE || fd == -ENFILE ? LATER : REMOVE;
@@ -341,7 +351,7 @@ static enum outcome take_region(struct gg_follow *follow, const char *name, int 
 	return TAKEN;
 }
 
-static void look_at(struct gg_follow *follow, const char *name)
+static void look_at(struct gg_follow *follow, int directory_fd, const char *name)
 {
 	int fd, pid = gg_directory_region_pid(name);
 	enum outcome outcome = LATER;
@@ -349,10 +359,10 @@ static void look_at(struct gg_follow *follow, const char *name)
 	bool was_alive = gg_alive((uint32_t)pid, 0);
 	struct stat file;
 
-	fd = openat(follow->directory.fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	was_alive |= fd >= 0 && gg_region_map_is_used(fd);
 	if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 1) {
-		outcome = take_region(follow, name, fd);
+		outcome = take_region(follow, directory_fd, name, fd);
 	} else if (fd >= 0) {
 		close(fd);
 		outcome = REMOVE;
@@ -369,7 +379,7 @@ static void look_at(struct gg_follow *follow, const char *name)
 	}
 	if (outcome == REMOVE) {
 		gg_succession_took(&follow->succession, name, 0);
-		unlinkat(follow->directory.fd, name, 0);
+		unlinkat(directory_fd, name, 0);
 	}
 }
 
@@ -378,14 +388,6 @@ static uint64_t order_of(const char *name)
 	const char *number = strchr(name + strlen("geiger-"), '-');
 
 	return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
-}
-
-/* In the order in which they were made: parents before their children. */
-static int compare_names(const void *a, const void *b)
-{
-	uint64_t left = order_of(a), right = order_of(b);
-
-	return left < right ? -1 : left > right;
 }
 
 static bool is_followed(const struct gg_follow *follow, const char *name)
@@ -397,41 +399,72 @@ static bool is_followed(const struct gg_follow *follow, const char *name)
 	return follower != NULL || gg_map_get(&follow->read_map, hash_of(name)) != GG_MAP_NONE;
 }
 
-int gg_follow_scan(struct gg_follow *follow)
+struct new_region {
+	int directory_fd;
+	char name[64];
+};
+
+struct new_regions {
+	struct new_region *list;
+	size_t count, capacity;
+};
+
+/* In the order in which they were made: parents before their children. */
+static int compare_regions(const void *a, const void *b)
 {
-	char(*names)[64] = NULL;
-	size_t count = 0, capacity = 0;
-	int fd = openat(follow->directory.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t left = order_of(((const struct new_region *)a)->name);
+	uint64_t right = order_of(((const struct new_region *)b)->name);
+
+	return left < right ? -1 : left > right;
+}
+
+static void find_new(struct gg_follow *follow, int directory_fd, struct new_regions *regions)
+{
+	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
-	follow->has_embryo = false;
 	if (listing == NULL) {
 		if (fd >= 0)
 			close(fd);
 		follow->has_embryo = true;
-		return 0;
+		return;
 	}
 	while ((entry = readdir(listing)) != NULL) {
+		struct new_region *found;
+
 		if (gg_directory_region_pid(entry->d_name) == 0 ||
-		    strlen(entry->d_name) >= sizeof(names[0]) || is_followed(follow, entry->d_name))
+		    strlen(entry->d_name) >= sizeof(found->name) ||
+		    is_followed(follow, entry->d_name))
 			continue;
-		if (count == capacity) {
-			void *more = realloc(names, (capacity + 64) * sizeof(names[0]));
+		if (regions->count == regions->capacity) {
+			void *more = realloc(regions->list,
+			                     (regions->capacity + 64) * sizeof(*regions->list));
 
 			if (more == NULL)
 				break;
-			names = more;
-			capacity += 64;
+			regions->list = more;
+			regions->capacity += 64;
 		}
-		strcpy(names[count++], entry->d_name);
+		found = &regions->list[regions->count++];
+		found->directory_fd = directory_fd;
+		strcpy(found->name, entry->d_name);
 	}
 	closedir(listing);
-	if (count > 0)
-		qsort(names, count, sizeof(names[0]), compare_names);
-	for (size_t i = 0; i < count; i++)
-		look_at(follow, names[i]);
-	free(names);
+}
+
+int gg_follow_scan(struct gg_follow *follow)
+{
+	struct new_regions regions = { 0 };
+
+	follow->has_embryo = false;
+	for (const struct gg_directory *d = &follow->directory; d != NULL; d = d->spare)
+		find_new(follow, d->fd, &regions);
+	if (regions.count > 0)
+		qsort(regions.list, regions.count, sizeof(*regions.list), compare_regions);
+	for (size_t i = 0; i < regions.count; i++)
+		look_at(follow, regions.list[i].directory_fd, regions.list[i].name);
+	free(regions.list);
 	return follow->output->status;
 }
 

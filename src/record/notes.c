@@ -38,6 +38,41 @@ static void take_reason(struct gg_follow *follow, const char *text)
 		snprintf(follow->hint, sizeof(follow->hint), "%.*s", (int)length, why + 3);
 }
 
+/* Processes that have no region: how many, and why.  False: there are none. */
+static bool tell_missing(const struct gg_follow *follow, char *text, size_t size)
+{
+	struct gg_directory_missing missing;
+	uint64_t count;
+
+	gg_directory_missing(&follow->directory, &missing);
+	count = missing.program_count + missing.fork_count;
+	if (count == 0)
+		return false;
+	snprintf(text, size, "%llu process%s missing: %s", (unsigned long long)count,
+	         count == 1 ? " is" : "es are",
+	         missing.without_space_count == count ? "there was no space for their regions"
+	         : missing.without_space_count > 0
+	                 ? "there was no space for most of their regions"
+	                 : "they could have no region; the profile's notes have the first reasons");
+	return true;
+}
+
+/* False: there were none. */
+static bool tell_sanitizers(const struct gg_follow *follow, char *text, size_t size)
+{
+	struct gg_directory_missing missing;
+
+	gg_directory_missing(&follow->directory, &missing);
+	if (missing.sanitizer_count == 0)
+		return false;
+	snprintf(text, size,
+	         "%llu program%s built with a sanitizer, which is the allocator then, and ran "
+	         "unprofiled",
+	         (unsigned long long)missing.sanitizer_count,
+	         missing.sanitizer_count == 1 ? " was" : "s were");
+	return true;
+}
+
 int gg_notes_add(struct gg_follow *follow, const char *command)
 {
 	struct gg_output *output = follow->output;
@@ -45,6 +80,10 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 
 	read_log(follow, log, sizeof(log));
 	take_reason(follow, log);
+	if (tell_missing(follow, why, sizeof(why)))
+		gg_output_note(output, "%s.  Figures are without them.", why);
+	if (tell_sanitizers(follow, why, sizeof(why)))
+		gg_output_note(output, "%s.", why);
 	if (output->dropped_event_count > 0)
 		gg_output_note(
 			output,
@@ -76,11 +115,13 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command)
 {
 	const struct gg_output *output = follow->output;
-	char why[GG_HINT_MAX];
-	bool has_why = gg_hints_of_session(follow, command, why);
+	char why[GG_HINT_MAX], missing[GG_HINT_MAX] = "";
+	bool has_missing, has_why = gg_hints_of_session(follow, command, why);
 
+	has_missing = tell_missing(follow, missing, sizeof(missing));
 	if (output->taken_count == 0) {
-		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", path, why);
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n", path, why,
+		        has_missing ? "; " : "", missing);
 		return;
 	}
 	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s", path,
@@ -93,6 +134,8 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 	if (output->dropped_count > 0)
 		fprintf(stderr, "; %llu samples dropped",
 		        (unsigned long long)output->dropped_count);
+	if (has_missing)
+		fprintf(stderr, "; %s", missing);
 	if (has_why)
 		fprintf(stderr, "; %s", why);
 	fputc('\n', stderr);

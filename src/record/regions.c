@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "record/kept.h"
 #include "record/old_profiles.h"
 #include "region/map.h"
+#include "region/session_files.h"
 #include "region/view.h"
 
 enum { DEPTH_MAX = 2 }; /* place, session, its inner directory */
@@ -195,7 +197,17 @@ static bool is_inner(const char *name)
 	return strlen(name) == 24 && strspn(name, "0123456789abcdef") == 24;
 }
 
-/* Removes what is left of a session, if nothing but its log is: rmdir() fails otherwise. */
+static void remove_own(DIR *listing)
+{
+	struct dirent *entry;
+
+	rewinddir(listing);
+	while ((entry = readdir(listing)) != NULL)
+		if (gg_directory_is_own(entry->d_name))
+			unlinkat(dirfd(listing), entry->d_name, 0);
+}
+
+/* Removes what is left of a session, if nothing but its own files is: rmdir() fails otherwise. */
 static void remove_session(int directory, const char *name, int inside)
 {
 	struct dirent *entry;
@@ -208,10 +220,9 @@ static void remove_session(int directory, const char *name, int inside)
 	}
 	rewinddir(listing);
 	while ((entry = readdir(listing)) != NULL)
-		is_needed |= entry->d_name[0] != '.' &&
-		             strcmp(entry->d_name, GG_DIRECTORY_LOG) != 0;
+		is_needed |= entry->d_name[0] != '.' && !gg_directory_is_own(entry->d_name);
 	if (!is_needed)
-		unlinkat(dirfd(listing), GG_DIRECTORY_LOG, 0);
+		remove_own(listing);
 	closedir(listing);
 	if (!is_needed)
 		unlinkat(directory, name, AT_REMOVEDIR);
@@ -358,6 +369,49 @@ static int walk_places(struct walk *walk)
 	return 0;
 }
 
+/* Where the link in the directory leads, if both are one user's. */
+static bool read_next(int directory, char path[PATH_MAX])
+{
+	struct stat link, owner;
+	ssize_t length;
+
+	if (fstat(directory, &owner) < 0 ||
+	    fstatat(directory, GG_SESSION_NEXT, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    link.st_uid != owner.st_uid)
+		return false;
+	length = readlinkat(directory, GG_SESSION_NEXT, path, PATH_MAX - 1);
+	path[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+/* A session's second directory, the outer one: a link beside the first one's regions leads there. */
+static bool find_next(const char *session, char path[PATH_MAX])
+{
+	DIR *listing = opendir(session);
+	struct dirent *entry;
+	bool found = listing != NULL && read_next(dirfd(listing), path);
+	char *slash;
+
+	while (listing != NULL && !found && (entry = readdir(listing)) != NULL) {
+		int inside = !is_inner(entry->d_name)
+		                     ? -1
+		                     : openat(dirfd(listing), entry->d_name,
+		                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		found = inside >= 0 && read_next(inside, path);
+		if (inside >= 0)
+			close(inside);
+	}
+	if (listing != NULL)
+		closedir(listing);
+	slash = found ? strrchr(path, '/') : NULL;
+	if (slash != NULL && is_inner(slash + 1)) {
+		*slash = '\0';
+		slash = strrchr(path, '/');
+	}
+	return slash != NULL && is_session(slash + 1) && gg_regions_is_directory(path);
+}
+
 static int walk_all(struct walk *walk, char *const *directories, int count)
 {
 	int status = 0;
@@ -366,7 +420,13 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 		const char *slash = strrchr(directories[i], '/');
 		const char *name = slash != NULL ? slash + 1 : directories[i];
 
+		char next[PATH_MAX];
+		/* Before it goes. */
+		bool has_next = is_session(name) && find_next(directories[i], next);
+
 		status = walk_top(walk, directories[i], is_session(name) ? 1 : 0);
+		if (status == 0 && has_next)
+			status = walk_top(walk, next, 1);
 		if (status == 0 && walk->clean != NULL && walk->clean->by_count)
 			status = gg_old_profiles_clean(directories[i], walk->clean, walk->error);
 	}

@@ -18,14 +18,21 @@ struct gg_succession_region {
 	uint64_t made, dropped; /* numbers of events; 0: not heard of */
 	uint64_t start_ns;      /* CLOCK_MONOTONIC; 0: not known */
 	bool is_read;           /* start_ns is all that there will be */
+	int file_count; /* of that name: it may be made in a second directory before the first one goes */
 };
 
-void gg_succession_begin(struct gg_succession *succession, const char *directory)
+static bool watch(const struct gg_succession *succession, const char *directory)
+{
+	return inotify_add_watch(succession->watch_fd, directory,
+	                         IN_CREATE | IN_CLOSE_WRITE | IN_DELETE) >= 0;
+}
+
+void gg_succession_begin(struct gg_succession *succession, const struct gg_directory *directory)
 {
 	*succession = (struct gg_succession){ .watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
-	if (succession->watch_fd < 0 ||
-	    inotify_add_watch(succession->watch_fd, directory,
-	                      IN_CREATE | IN_CLOSE_WRITE | IN_DELETE) >= 0)
+	while (succession->watch_fd >= 0 && directory != NULL && watch(succession, directory->path))
+		directory = directory->spare;
+	if (succession->watch_fd < 0 || directory == NULL)
 		return;
 	close(succession->watch_fd);
 	succession->watch_fd = -1;
@@ -72,10 +79,13 @@ static void take(struct gg_succession *succession, const struct inotify_event *e
 	if (region == NULL)
 		return;
 	succession->event_count++;
+	region->file_count += ((event->mask & IN_CREATE) != 0) - ((event->mask & IN_DELETE) != 0);
 	if ((event->mask & IN_CREATE) != 0)
 		region->made = succession->event_count;
 	else if ((event->mask & IN_CLOSE_WRITE) != 0)
 		region->dropped = succession->event_count; /* the last close counts */
+	else if (region->file_count > 0)
+		region->dropped = 0; /* that was the first one's */
 	else
 		region->is_read = true; /* removed: nobody will read more of it */
 }

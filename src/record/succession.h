@@ -4,7 +4,7 @@
  *
  * On a busy machine the recorder wakes up some 40 ms after a process has ended.  By then the next process of a
  * shell's loop is at work, and both would seem to live at once.  The kernel knows better: it lists what
- * happens in the session's directory in order (inotify).  A dying process drops its mapping of its region, which
+ * happens in the session's directories in order (inotify).  A dying process drops its mapping of its region, which
  * closes that file, before its parent can hear of the end.  So a process whose region was made after that close
  * is a successor, and its start is an upper bound of the end, however late the recorder reads the list.
  *
@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "base/map.h"
 
+struct gg_directory;
 struct gg_succession_region;
 
 struct gg_succession {
@@ -33,7 +34,7 @@ struct gg_succession {
 };
 
 /* Without inotify the order stays unknown. */
-void gg_succession_begin(struct gg_succession *succession, const char *directory);
+void gg_succession_begin(struct gg_succession *succession, const struct gg_directory *directory);
 void gg_succession_done(struct gg_succession *succession);
 
 /* Reads the list so far; true: a region was made since the last time. */

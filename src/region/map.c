@@ -25,6 +25,13 @@ enum {
 	START_BYTES = 128 * 1024
 };
 
+/*
+ * A file system is roomy with so much free, or if at least half of it is: containers' /dev/shm has 64 MiB in
+ * all, and a busy process takes some 4 MiB (with the recorder's ring).
+ */
+#define ROOMY_BYTES       (UINT64_C(256) << 20)
+#define ROOMY_BYTES_LEAST (UINT64_C(8) << 20)
+
 /* ftruncate() beyond the limit would raise SIGXFSZ, which ends the program. */
 static bool exceeds_limit(uint64_t bytes)
 {
@@ -85,12 +92,18 @@ static bool has_space(int fd)
 }
 
 /* File systems without a limit, or that do not tell, have no blocks. */
-static bool is_full(int fd)
+static void look_at_room(struct gg_region_map *map, int fd)
 {
 	struct statfs system;
+	uint64_t free_bytes;
 
-	return fstatfs(fd, &system) == 0 && system.f_blocks != 0 &&
-	       system.f_bavail < START_BYTES / (uint64_t)system.f_bsize;
+	map->is_full = map->is_tight = false;
+	if (fstatfs(fd, &system) < 0 || system.f_blocks == 0)
+		return;
+	free_bytes = (uint64_t)system.f_bavail * (uint64_t)system.f_bsize;
+	map->is_full = free_bytes < START_BYTES;
+	map->is_tight = free_bytes < ROOMY_BYTES_LEAST ||
+	                (free_bytes < ROOMY_BYTES && system.f_bavail < system.f_blocks / 2);
 }
 
 /*
@@ -119,7 +132,7 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool 
 	map->base = base;
 	map->bytes = bytes;
 	map->is_locked = lock(fd);
-	map->is_full = is_full(fd);
+	look_at_room(map, fd);
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
 	if (!must_keep && populate(map, 0, 1) == 0 && has_space(fd)) {
@@ -159,24 +172,53 @@ static int create_in(struct gg_region_map *ret_map, const char *directory, const
 	return 0;
 }
 
+int gg_region_map_create_roomier(struct gg_region_map *map, int status, const char *directory,
+                                 const char *name, uint64_t bytes)
+{
+	struct gg_region_map other;
+	int saved_errno = errno;
+
+	if (status == 0 && !map->is_full && !map->is_tight)
+		return 0;
+	if (create_in(&other, directory, name, bytes) == 0) {
+		if (status < 0 || (map->is_full && !other.is_full) || !other.is_tight) {
+			if (status == 0)
+				gg_region_map_done(map, true);
+			*map = other;
+			status = 0;
+		} else {
+			gg_region_map_done(&other, true);
+		}
+	}
+	errno = saved_errno;
+	return status;
+}
+
+/* By the environment. */
+static int create_anywhere(struct gg_region_map *map, const char *name, uint64_t bytes)
+{
+	const char *asked = secure_getenv("GEIGER_DIR"), *temporary = secure_getenv("TMPDIR");
+	int status = create_in(map, asked != NULL ? asked : "/dev/shm", name, bytes);
+
+	if (asked == NULL && temporary != NULL)
+		status = gg_region_map_create_roomier(map, status, temporary, name, bytes);
+	if (asked == NULL)
+		status = gg_region_map_create_roomier(map, status, "/tmp", name, bytes);
+	return status;
+}
+
 int gg_region_map_create(struct gg_region_map *ret_map, const char *directory, const char *name,
                          uint64_t bytes)
 {
-	const char *asked = directory != NULL ? directory : secure_getenv("GEIGER_DIR");
-	const char *places[] = { "/dev/shm", asked == NULL ? secure_getenv("TMPDIR") : NULL,
-		                 "/tmp" };
-	int saved_errno = errno, status = -ENOENT, first = 0;
+	struct gg_region_map map;
+	int saved_errno = errno;
+	int status = directory != NULL ? create_in(&map, directory, name, bytes)
+	                               : create_anywhere(&map, name, bytes);
 
-	if (asked != NULL)
-		status = create_in(ret_map, asked, name, bytes);
-	for (size_t i = 0; asked == NULL && status < 0 && i < GG_COUNT(places); i++) {
-		if (places[i] == NULL)
-			continue;
-		status = create_in(ret_map, places[i], name, bytes);
-		first = first == 0 ? status : first;
-	}
+	if (status == 0)
+		*ret_map = map;
 	errno = saved_errno;
-	return status < 0 && first < 0 ? first : status;
+	return status;
 }
 
 int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *name, uint64_t bytes)

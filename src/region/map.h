@@ -29,6 +29,7 @@ struct gg_region_map {
 	int fd;                 /* -1: none is needed */
 	bool is_locked;         /* gg_region_map_is_used() is right */
 	bool is_full;           /* there was too little space when it was made */
+	bool is_tight;          /* ... or so little that busy processes may fill it up */
 	/* Stores into a page without changing it; false: it has no space.  Of its owner, for a process
 	 * that may make no system calls.  NULL: system calls. */
 	int (*touch)(void *page);
@@ -37,12 +38,20 @@ struct gg_region_map {
 
 /*
  * Makes DIRECTORY/name, new, 0600, bytes long, and maps it.  directory NULL: that of GEIGER_DIR, and
- * nowhere else; without GEIGER_DIR the first of /dev/shm, $TMPDIR and /tmp that lets us.  With a
- * directory the environment is not looked at: a program may be changing it.
+ * nowhere else; without GEIGER_DIR the first of /dev/shm, $TMPDIR and /tmp that has room, else the first
+ * that lets us.  With a directory the environment is not looked at: a program may be changing it.
  * 0 or -Exxx with *ret_map untouched and no file left; -EFBIG: a file size limit forbids it.
  */
 GG_MUST_CHECK int gg_region_map_create(struct gg_region_map *ret_map, const char *directory,
                                        const char *name, uint64_t bytes);
+
+/*
+ * After gg_region_map_create() returned `status`: where that failed, or found little room, the file is made
+ * in `directory` instead if there is more room.  0 with *map, the better one; or `status`.
+ */
+GG_MUST_CHECK int gg_region_map_create_roomier(struct gg_region_map *map, int status,
+                                               const char *directory, const char *name,
+                                               uint64_t bytes);
 
 /* The same without a place in any directory: memfd_create(). */
 GG_MUST_CHECK int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *name,

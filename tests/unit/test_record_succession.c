@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/directory.h"
 #include "record/succession.h"
 #include "test.h"
 
 struct session {
 	char directory[64];
+	struct gg_directory first, second;
 	struct gg_succession succession;
 	int files[4];
 };
@@ -20,7 +23,12 @@ static bool begin(struct session *s)
 	strcpy(s->directory, "/tmp/gg-succession-XXXXXX");
 	if (mkdtemp(s->directory) == NULL)
 		return false;
-	gg_succession_begin(&s->succession, s->directory);
+	strcpy(s->first.path, s->directory);
+	snprintf(s->second.path, sizeof(s->second.path), "%s/second", s->directory);
+	if (mkdir(s->second.path, 0700) < 0)
+		return false;
+	s->first.spare = &s->second;
+	gg_succession_begin(&s->succession, &s->first);
 	return s->succession.watch_fd >= 0;
 }
 
@@ -60,6 +68,7 @@ static void done(struct session *s)
 	gg_succession_done(&s->succession);
 	for (int i = 0; i < 4; i++)
 		unlink(path_of(s, i));
+	rmdir(s->second.path);
 	rmdir(s->directory);
 }
 
@@ -114,6 +123,37 @@ TEST(without_the_order_who_began_after_the_last_sign_of_life_is_a_successor)
 	/* Nobody heard of its end. */
 	CHECK(gg_succession_first(&s.succession, name_of(1), true, 250, &first_ns));
 	CHECK(first_ns == 400);
+	done(&s);
+}
+
+/* As the agent does where the first one has little room. */
+TEST(a_region_that_goes_to_the_second_directory_is_no_dropped_one)
+{
+	struct session s;
+	uint64_t first_ns;
+	char path[500];
+	int fd;
+
+	if (!CHECK(begin(&s)))
+		return;
+	make(&s, 0);
+	snprintf(path, sizeof(path), "%s/%s", s.second.path, name_of(0));
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	drop(&s, 0);
+	unlink(path_of(&s, 0));
+	make(&s, 1);
+	took(&s, 1, 200);
+	CHECK(gg_succession_read(&s.succession));
+	/* It is being made. */
+	CHECK(!gg_succession_first(&s.succession, name_of(1), true, 100, &first_ns));
+	took(&s, 0, 100);
+	close(fd);
+	make(&s, 2);
+	gg_succession_read(&s.succession);
+	took(&s, 2, 400);
+	CHECK(gg_succession_first(&s.succession, name_of(0), true, 50, &first_ns));
+	CHECK(first_ns == 400);
+	unlink(path);
 	done(&s);
 }
 
