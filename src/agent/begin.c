@@ -4,6 +4,7 @@
  */
 #include "agent/listing.h"
 #include "agent/process.h"
+#include "agent/sanitizer.h"
 #include "base/compiler.h"
 #include "embed/interface.h"
 #include "unwind/unwind.h"
@@ -13,6 +14,10 @@ __attribute__((constructor)) static void construct(void)
 {
 	struct gg_thread *t = &gg_thread;
 
+	if (gg_sanitizer_runtime() != NULL) {
+		gg_process_leave_to(gg_sanitizer_runtime());
+		return;
+	}
 	/* It takes the loader's lock, which nobody holds for long here. */
 	gg_unwind_init();
 	if (!gg_thread_enter(t))

@@ -10,10 +10,17 @@
 #include "agent/process.h"
 #include "agent/real.h"
 #include "agent/sandbox.h"
+#include "agent/sanitizer.h"
 #include "agent/symbol.h"
 
 struct gg_real gg_real = { .sigaction = sigaction };
 uint32_t gg_sandbox_entered;
+
+/* What is linked into the program is called after a sanitizer's constructors. */
+const char *gg_sanitizer_runtime(void)
+{
+	return NULL;
+}
 
 void gg_real_find(void)
 {

@@ -23,6 +23,7 @@
 #include "agent/plan.h"
 #include "agent/real.h"
 #include "agent/sandbox.h"
+#include "agent/sanitizer.h"
 #include "agent/say.h"
 #include "agent/system.h"
 #include "agent/trigger.h"
@@ -562,10 +563,30 @@ static bool prepare(void)
 	return done;
 }
 
+/*
+ * A sanitizer's functions may be called from our constructor on, but not before: this one has more of a
+ * region's start than can be done without libc.
+ */
+void gg_process_leave_to(const char *runtime)
+{
+	begin_early();
+	gg_options_read(&gg_process.options);
+	if (recorder_is_gone())
+		return;
+	gg_say("not profiling: the program is built with a sanitizer, whose ", runtime,
+	       " is its allocator", GG_SAY_END);
+	count_missing(GG_SESSION_MISSING_SANITIZER);
+}
+
 bool gg_process_prepare(void)
 {
 	int saved_errno = errno, cancel;
 	bool done;
+
+	if (gg_sanitizer_runtime() != NULL) {
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+		return false;
+	}
 
 	/* Files are opened: cancellation points, which malloc() is not. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -592,6 +613,8 @@ int gg_process_begin(const struct gg_agent_wish *wish)
 	uint32_t state = GG_PROCESS_UNSTARTED;
 	int saved_errno = errno, cancel, status;
 
+	if (gg_sanitizer_runtime() != NULL)
+		return -ENODEV;
 	if (wish->directory != NULL && strlen(wish->directory) >= GG_OPTIONS_DIRECTORY_MAX)
 		return -ENAMETOOLONG;
 	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING) &&

@@ -2,7 +2,6 @@
 #include "agent/symbol.h"
 
 #include <stdint.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 /* Of a version index: an old version, kept for programs linked to it. */
@@ -57,6 +56,16 @@ bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret)
 	return ret->symbols != NULL && ret->names != NULL;
 }
 
+/* As strcmp(), which may be a sanitizer's that is not set up yet. */
+static bool is_same_text(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
 /* Is it the function's default version (or, on request, a hidden one), defined here? */
 static bool is_match(const struct gg_symbol_tables *t, uint32_t index, const char *name,
                      uint16_t hidden)
@@ -68,7 +77,7 @@ static bool is_match(const struct gg_symbol_tables *t, uint32_t index, const cha
 	       (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
 	       ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
 	       (t->versions == NULL || (t->versions[index] & is_hidden) == hidden) &&
-	       strcmp(t->names + symbol->st_name, name) == 0;
+	       is_same_text(t->names + symbol->st_name, name);
 }
 
 /* DT_GNU_HASH: header, Bloom filter, buckets, and a chain of hashes whose lowest bit ends a bucket. */
