@@ -151,7 +151,7 @@ static uint32_t add_to_region(struct gg_module_info *info)
 {
 	/* The program itself has no name in the loader's list. */
 	if (info->path_bytes == 0) {
-		info->path = gg_process_exe();
+		info->path = gg_process_program();
 		info->path_bytes = strlen(info->path);
 	}
 	return gg_region_add_module(&gg_process.region, info);

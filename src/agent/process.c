@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -606,6 +607,31 @@ bool gg_process_is_vforked(void)
 const char *gg_process_exe(void)
 {
 	return identity.exe;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+const char *gg_process_program(void)
+{
+	static const char *program; /* any thread finds the same */
+	const char *found = gg_load_relaxed(&program), *executed;
+
+	if (found != NULL)
+		return found;
+	/* One file may be several programs, by links to it: /proc/self/exe names the file. */
+	executed = (const char *)getauxval(AT_EXECFN);
+	found = identity.exe;
+	if (executed != NULL && executed[0] == '/' && !gg_sandbox_is_entered() &&
+	    strcmp(name_of(executed), name_of(identity.exe)) != 0 &&
+	    gg_system_is_same_file(executed, "/proc/self/exe"))
+		found = executed;
+	gg_store_relaxed(&program, found);
+	return found;
 }
 
 int gg_process_begin(const struct gg_agent_wish *wish)

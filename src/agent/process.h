@@ -109,6 +109,9 @@ bool gg_process_is_vforked(void);
 /* The program's file. */
 const char *gg_process_exe(void);
 
+/* The same as it was executed: a link may say which of several programs in one file it is. */
+const char *gg_process_program(void);
+
 /* Takes over what another process wishes, if that is new. */
 void gg_process_look_at_control(void);
 

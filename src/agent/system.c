@@ -186,6 +186,17 @@ ssize_t gg_system_read_link(const char *path, char *text, size_t size)
 	return length;
 }
 
+bool gg_system_is_same_file(const char *one, const char *other)
+{
+	struct stat left, right;
+	int saved_errno = errno;
+	bool is_same = stat(one, &left) == 0 && stat(other, &right) == 0 &&
+	               left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+
+	errno = saved_errno;
+	return is_same;
+}
+
 void gg_system_sleep(long ns)
 {
 	const struct timespec time = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };

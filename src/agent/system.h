@@ -39,6 +39,9 @@ int gg_system_open_shared(const char *path, int flags);
 /* Where a symbolic link leads, 0-terminated; the length, or -1. */
 ssize_t gg_system_read_link(const char *path, char *text, size_t size);
 
+/* Do both paths lead to one file? */
+bool gg_system_is_same_file(const char *one, const char *other);
+
 void gg_system_sleep(long ns);
 
 /* When this process began, in clock ticks since boot (field 22 of /proc/self/stat); 0: unknown. */

@@ -40,6 +40,8 @@ struct gg_follower {
 	                1];  /* that it executed, and that has no region; "": none */
 	bool has_other_root; /* than we have; of that program */
 
+	uint64_t next_title_ns; /* record/titles.h */
+
 	/* Of the memory snapshots (record/memory.h). */
 	uint64_t next_rollup_ns, next_parts_ns;
 	int64_t pss_bytes, heap_bytes, stack_bytes; /* -1: not known yet */

@@ -20,6 +20,7 @@
 #include "record/notes.h"
 #include "record/signals.h"
 #include "record/symbolize.h"
+#include "record/titles.h"
 #include "record/unseen.h"
 
 #define SECOND_NS       INT64_C(1000000000)
@@ -348,8 +349,10 @@ static int work(struct session *s)
 	fullest = gg_follow_drain(&s->follow);
 	if (gg_follow_finish_ended(&s->follow, false))
 		s->wait_ms = WAIT_LEAST_MS;
-	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns)
+	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns) {
 		gg_follow_watch(&s->follow);
+		gg_titles_watch(&s->follow);
+	}
 	gg_unseen_look(&s->follow, s->launch.pid);
 	read_memory(s);
 	if (s->output.now_ns >= s->next_second_ns) {

@@ -408,6 +408,8 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 			continue;
 		memcpy(name, row->name, sizeof(row->name));
 		name[sizeof(row->name)] = '\0';
+		if (row->tid == view->header.pid && target->main_thread[0] != '\0')
+			memcpy(name, target->main_thread, sizeof(target->main_thread));
 		thread.id = target->threads[i];
 		gg_output_keep(output, gg_profile_update_thread(output->profile, thread.id, &thread,
 		                                                output->error));

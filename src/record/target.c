@@ -2,6 +2,7 @@
 #include "record/target.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -234,6 +235,27 @@ int gg_target_watch_control(struct gg_target *target)
 	target->record.interval_bytes = (double)now.interval_bytes;
 	return gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
 	                                                        &target->record, output->error));
+}
+
+void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
+                      const char *main_thread, size_t main_thread_bytes)
+{
+	struct gg_output *output = target->output;
+	char *text = command_bytes > 0 ? copy_text(command, command_bytes, true) : NULL;
+	const char *before = target->record.command;
+
+	/* A line; memchr() as it ends in no 0 byte. */
+	if (main_thread_bytes > 0 && memchr(main_thread, '\n', main_thread_bytes) != NULL)
+		snprintf(target->main_thread, sizeof(target->main_thread), "%.*s",
+		         (int)strcspn(main_thread, "\n"), main_thread);
+	if (text == NULL || *text == '\0' || (before != NULL && strcmp(text, before) == 0)) {
+		free(text);
+		return;
+	}
+	free((char *)before);
+	target->record.command = text;
+	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                 &target->record, output->error));
 }
 
 /* Frees a finished process; who inherited from it looks further up from now on. */

@@ -54,6 +54,7 @@ struct gg_target {
 	struct gg_target *ancestor; /* whose samples it inherited; NULL: none known */
 	struct gg_map origins;      /* of these: from their number to the ancestor's id */
 	struct gg_process record;   /* its texts are ours */
+	char main_thread[16];       /* its name as last read; "": as the region has it */
 
 	struct gg_held held;
 	struct gg_places places;
@@ -100,6 +101,10 @@ double gg_target_drain(struct gg_target *target, bool final);
 
 /* Notes what was asked of the process since the last time: events "on", "off" and "interval". */
 int gg_target_watch_control(struct gg_target *target);
+
+/* What the process and its main thread are called by now; texts without bytes change nothing. */
+void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
+                      const char *main_thread, size_t main_thread_bytes);
 
 /* When something happened: in [from_ns, to_ns], and if bucket_ns is not 0, as struct gg_coarse has it. */
 struct gg_span {

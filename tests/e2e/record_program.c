@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -221,6 +222,23 @@ static void map(long count)
 	churn(count);
 }
 
+/* A child that calls itself otherwise when it has a region; its main thread as well. */
+static int change_title(char **argv, long milliseconds)
+{
+	size_t bytes = (size_t)(argv[2] + strlen(argv[2]) + 1 - argv[0]);
+
+	if (fork() == 0) {
+		churn(1000);
+		memset(argv[0], 0, bytes);
+		snprintf(argv[0], bytes, "worker: at work");
+		prctl(PR_SET_NAME, "worker");
+		usleep((useconds_t)milliseconds * 1000);
+		_exit(0);
+	}
+	wait(NULL);
+	return 0;
+}
+
 /* Allocates all the time, for so many milliseconds, or until there is such a file. */
 static int be_slow(long milliseconds, const char *end_path)
 {
@@ -263,6 +281,8 @@ int main(int argc, char **argv)
 		return tell_streams();
 	else if (strcmp(what, "map") == 0)
 		map(number);
+	else if (strcmp(what, "title") == 0)
+		return change_title(argv, number);
 	else if (strcmp(what, "slow") == 0)
 		return be_slow(number, argc > 3 ? argv[3] : NULL);
 	else if (strcmp(what, "killed") == 0) {

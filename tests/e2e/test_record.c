@@ -655,3 +655,39 @@ TEST(a_profile_without_a_name_is_called_after_command_and_pid)
 	}
 	recording_end(&r);
 }
+
+TEST(processes_have_the_names_that_they_gave_themselves)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "1", "--", helper(), "title", "2000"))) {
+		CHECK(strcmp(recording_text(&r, "select command from process where parent is not "
+		                                "null"),
+		             "worker: at work") == 0);
+		CHECK(strcmp(recording_text(&r, "select thread.name from thread join process on "
+		                                "process = process.id and parent is not null"),
+		             "worker") == 0);
+		CHECK(strstr(recording_text(&r, "select command from process where parent is null"),
+		             " title 2000") != NULL);
+	}
+	recording_end(&r);
+}
+
+TEST(the_program_is_named_as_it_was_executed)
+{
+	char link[160], query[256];
+	struct recording r;
+
+	if (CHECK(recording_begin(&r))) {
+		snprintf(link, sizeof(link), "%s/other", r.directory);
+		CHECK(symlink(helper(), link) == 0);
+		CHECK(RUN(&r, "-i", "4k", "--", link, "churn", "1000"));
+		snprintf(query, sizeof(query), "select count(*) from module where path = '%s'",
+		         link);
+		CHECK(recording_number(&r, query) == 1);
+		CHECK(recording_number(&r, "select count(*) from process where exe like "
+		                           "'%record_program'") == 1);
+	}
+	recording_end(&r);
+}
