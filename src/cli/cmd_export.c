@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/scratch.h"
 #include "cli/profiles.h"
 #include "cli/suggest.h"
 #include "format/export.h"
@@ -106,9 +107,11 @@ static int export_model(const struct gg_model *model, const struct gg_question *
 	code = gg_export_write(format, &job);
 	if (progress.is_shown)
 		fputs("\r\033[K", stderr);
-	if (code == 0)
+	if (code == 0) {
+		gg_scratch_remove_at_signals();
 		code = gg_save(options->output != NULL ? options->output : "-", out.data,
 		               out.length, invocation->error);
+	}
 	gg_extract_free(extract);
 	return code;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
 #include "base/size.h"
 #include "cli/profiles.h"
 #include "format/save.h"
@@ -115,9 +116,11 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 		code = gg_page_data(model, before, &page, &packed, invocation->error);
 	if (code == 0)
 		code = gg_page_html(&packed, &out, invocation->error);
-	if (code == 0)
+	if (code == 0) {
+		gg_scratch_remove_at_signals();
 		code = gg_save(options->output != NULL ? options->output : "-", out.data,
 		               out.length, invocation->error);
+	}
 	if (code == 0)
 		tell(options, out.length, &summary);
 	return code;

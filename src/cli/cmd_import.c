@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "format/import.h"
@@ -16,6 +17,7 @@ enum { METRIC_LIVE, METRIC_ALLOCATED };
 struct import_options {
 	const char *output;
 	struct gg_option_pairs labels;
+	uint64_t max_size_bytes;
 	int metric;
 	bool quiet, ignore_files;
 };
@@ -29,6 +31,8 @@ static const struct gg_option import_option_table[] = {
 	  "live|allocated", "what numbers are where the file does not say (live)" },
 	{ "ignore-files", 0, GG_OPTION_FLAG, offsetof(struct import_options, ignore_files), NULL,
 	  "do not look for the programs that the file names" },
+	{ "max-size", 0, GG_OPTION_SIZE, offsetof(struct import_options, max_size_bytes), "SIZE",
+	  "largest file, decompressed (4GiB, ratio 200)" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct import_options, quiet), NULL,
 	  "say nothing unless it fails" },
 	GG_OPTIONS_END,
@@ -41,7 +45,7 @@ static void show_progress(void *context, uint64_t done_bytes, uint64_t size_byte
 	gg_progress_show(context, done_bytes, size_bytes);
 }
 
-static int import_file(struct gg_profile *profile, const char *path,
+static int import_file(struct gg_profile *profile, const char *path, uint64_t max_size_bytes,
                        const struct gg_import_options *options, struct gg_import_result *result,
                        struct gg_error *error)
 {
@@ -50,6 +54,7 @@ static int import_file(struct gg_profile *profile, const char *path,
 
 	if (code < 0)
 		return code;
+	gg_input_limit(input, max_size_bytes);
 	code = gg_import(profile, input, options, result, error);
 	gg_input_close(input);
 	return code;
@@ -62,8 +67,8 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 	int code = 0;
 
 	for (int i = 0; i < invocation->operand_count && code == 0; i++) {
-		code = import_file(profile, invocation->operands[i], options, &results[i],
-		                   invocation->error);
+		code = import_file(profile, invocation->operands[i], given->max_size_bytes, options,
+		                   &results[i], invocation->error);
 		gg_progress_end(options->progress_context);
 		if (code == 0 && !given->quiet)
 			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " row%s\n",
@@ -101,6 +106,7 @@ static int run_import(struct gg_invocation *invocation)
 	results = calloc((size_t)invocation->operand_count, sizeof(*results));
 	if (results == NULL)
 		return gg_error_set_errno(invocation->error, ENOMEM, "import", NULL);
+	gg_scratch_remove_at_signals();
 	code = gg_profile_create_whole(&profile, given->output, invocation->error);
 	if (code < 0) {
 		free(results);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/scratch.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
 #include "cli/progress.h"
@@ -116,6 +117,7 @@ static int run_merge(struct gg_invocation *invocation)
 	for (int i = 0; i < invocation->operand_count && code == 0; i++)
 		code = gg_cli_check_output("merge", invocation->operands[i], given->output,
 		                           invocation->error);
+	gg_scratch_remove_at_signals();
 	if (code == 0)
 		code = gg_profile_create_whole(&out, given->output, invocation->error);
 	if (code < 0)

@@ -174,7 +174,7 @@ static void find_whole(struct writing *writing)
 			             point->end_count };
 
 		for (int k = 0; k < 4; k++)
-			point->whole[k] = has_begin ? 0 : (uint64_t)(values[k] + 0.5);
+			point->whole[k] = has_begin ? 0 : gg_extract_whole(values[k]);
 	}
 	for (size_t i = 0; i < extract->row_count && has_begin; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
@@ -239,7 +239,7 @@ static void write_stack(struct writing *writing, const struct point *point)
 
 static uint64_t between(double value, uint64_t least, uint64_t most)
 {
-	uint64_t whole = value > 0 ? (uint64_t)(value + 0.5) : 0;
+	uint64_t whole = gg_extract_whole(value);
 
 	if (whole < least)
 		whole = least;

@@ -32,7 +32,7 @@ static int weigh(struct gg_firefox *writing)
 		double whole = fmax(0, floor(block->bytes + *of + 0.5));
 
 		*of += block->bytes - whole;
-		writing->weights[i] = (uint64_t)whole;
+		writing->weights[i] = gg_extract_whole(whole);
 	}
 	return 0;
 }
@@ -46,6 +46,13 @@ static size_t step_of(const struct gg_extract *extract, int64_t time_ns)
 	return (size_t)(fmin(fmax(share, 0), 1) * GG_FIREFOX_COUNTER_STEPS);
 }
 
+/* Sums of blocks that no machine has end at the largest number. */
+static void change(int64_t *sum, int64_t by)
+{
+	if (__builtin_add_overflow(*sum, by, sum))
+		*sum = by > 0 ? INT64_MAX : -INT64_MAX;
+}
+
 static void note_changes(struct gg_firefox *writing)
 {
 	for (size_t i = 0; i < writing->block_count; i++) {
@@ -54,9 +61,9 @@ static void note_changes(struct gg_firefox *writing)
 			&writing->changes[(size_t)block->process * (GG_FIREFOX_COUNTER_STEPS + 1)];
 		int64_t weight = (int64_t)writing->weights[i];
 
-		changes[step_of(writing->extract, block->alloc_ns)] += weight;
+		change(&changes[step_of(writing->extract, block->alloc_ns)], weight);
 		if (block->free_ns != GG_TIME_NONE)
-			changes[step_of(writing->extract, block->free_ns)] -= weight;
+			change(&changes[step_of(writing->extract, block->free_ns)], -weight);
 	}
 }
 

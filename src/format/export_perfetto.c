@@ -534,7 +534,7 @@ static void write_dump(struct writing *writing, size_t first, size_t end)
 	dump.from_startup = 1;
 	dump.timestamp = (uint64_t)(START_NS + steps->now_ns);
 	dump.heap_name = (char *)heap_name(writing, entry->heap);
-	dump.sampling_interval_bytes = interval > 1 ? (uint64_t)(interval + 0.5) : 1;
+	dump.sampling_interval_bytes = interval > 1 ? gg_extract_whole(interval) : 1;
 	dump.orig_sampling_interval_bytes = dump.sampling_interval_bytes;
 	for (size_t i = first; i < end; i++) {
 		Gg__Perfetto__ProfilePacket__HeapSample *sample = &samples[i - first];

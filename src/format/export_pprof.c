@@ -516,8 +516,9 @@ static void fill_head(struct writing *writing, Gg__Pprof__Profile *profile,
 	value_type(writing, &types[4], "space", "bytes");
 	profile->n_sample_type = VALUE_COUNT;
 	profile->period_type = &types[4];
-	profile->period = extract->interval_bytes > 1 ? (int64_t)(extract->interval_bytes + 0.5)
-	                                              : 1;
+	profile->period = extract->interval_bytes > 1
+	                          ? (int64_t)gg_extract_whole(extract->interval_bytes)
+	                          : 1;
 	profile->default_sample_type = extract->metric == GG_METRIC_ALLOCATED ? types[1].type
 	                                                                      : types[3].type;
 	if (gg_model_session_count(extract->model) > 0)

@@ -56,6 +56,14 @@ struct gg_extract {
 	uint64_t live_bytes, live_count, allocated_bytes, allocated_count; /* sums of the rows */
 };
 
+/* The nearest whole number, 0 to 2^62: a profile may claim blocks of any size. */
+static inline uint64_t gg_extract_whole(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value < 0x1p62 ? (uint64_t)(value + 0.5) : UINT64_C(1) << 62;
+}
+
 /* As gg_ask_rows() fails.  query->by and its order are not looked at. */
 GG_MUST_CHECK int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
                                   const struct gg_question *query, double confidence,

@@ -20,6 +20,10 @@ static const struct gg_importer *const importers[] = {
 
 static const struct gg_import_options no_options;
 
+static int write_sums(struct gg_import *import);
+
+enum { NAME_MAX_BYTES = 1 << 20 }; /* of a function or a file: longer ones no compiler makes */
+
 int gg_import_no_memory(struct gg_import *import)
 {
 	return gg_error_set_errno(import->error, ENOMEM, gg_input_name(import->input), NULL);
@@ -85,7 +89,11 @@ int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
 
 	if (code == 0)
 		code = gg_import_process(&import, &process); /* also where there was no row */
+	if (code == 0)
+		code = write_sums(&import);
 	gg_map_done(&import.threads);
+	gg_map_done(&import.sum_map);
+	gg_buf_done(&import.sums);
 	if (code == 0)
 		*ret_result = result;
 	return code;
@@ -276,11 +284,19 @@ static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_l
 	return code;
 }
 
+static bool is_too_long(const char *name)
+{
+	return name != NULL && strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES;
+}
+
 int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,
                     const struct gg_line *lines, uint32_t line_count, uint32_t *ret_frame)
 {
 	int code;
 
+	for (uint32_t i = 0; i < line_count; i++)
+		if (is_too_long(lines[i].linkage_name) || is_too_long(lines[i].file))
+			return gg_import_wrong(import, "a name of more than 1 MiB");
 	if (module == 0 || address == 0)
 		address = hash_lines(lines, line_count);
 	code = gg_profile_intern_frame(import->profile, module, address, ret_frame, import->error);
@@ -303,15 +319,17 @@ int gg_import_name(struct gg_import *import, const char *name, size_t length, ui
 
 /* --- how much ------------------------------------------------------------------------------------ */
 
-static int add_row(struct gg_import *import, uint32_t thread, uint32_t stack,
+enum { SUMS_MAX = 1 << 18 }; /* 50 MB of them; then they are written, and begin anew */
+
+static int add_row(struct gg_import *import, const struct gg_import_sum *sum,
                    const struct gg_weighed *weighed, int64_t to_ns)
 {
-	struct gg_coarse row = { .process = import->process,
-		                 .thread = thread,
-		                 .stack = stack,
+	struct gg_coarse row = { .process = sum->process,
+		                 .thread = sum->thread,
+		                 .stack = sum->stack,
 		                 .to_ns = to_ns,
 		                 .size_class = 255,
-		                 .interval_bytes = import->result->interval_bytes,
+		                 .interval_bytes = sum->interval_bytes,
 		                 .sums = gg_weighed_sums(weighed),
 		                 .count_skew = weighed->count_skew,
 		                 .bytes_skew = weighed->bytes_skew,
@@ -322,18 +340,77 @@ static int add_row(struct gg_import *import, uint32_t thread, uint32_t stack,
 	return gg_profile_add_coarse(import->profile, &row, import->error);
 }
 
+static size_t sum_count(const struct gg_import *import)
+{
+	return import->sums.length / sizeof(struct gg_import_sum);
+}
+
+static int write_sums(struct gg_import *import)
+{
+	const struct gg_import_sum *sums = (const struct gg_import_sum *)(const void *)
+	                                           import->sums.data;
+	int code = 0;
+
+	for (size_t i = 0; i < sum_count(import) && code == 0; i++) {
+		code = add_row(import, &sums[i], &sums[i].live, GG_TIME_NONE);
+		if (code == 0)
+			code = add_row(import, &sums[i], &sums[i].freed, sums[i].freed_ns);
+	}
+	gg_buf_clear(&import->sums);
+	gg_map_done(&import->sum_map);
+	return code;
+}
+
+struct sum_key {
+	const struct gg_buf *sums;
+	const struct gg_import_sum *wanted;
+};
+
+static bool sum_is_equal(uint64_t value, const void *context)
+{
+	const struct sum_key *key = context;
+	const struct gg_import_sum *sum = (const struct gg_import_sum *)(const void *)
+	                                          key->sums->data +
+	                                  value,
+				   *wanted = key->wanted;
+
+	return sum->process == wanted->process && sum->thread == wanted->thread &&
+	       sum->stack == wanted->stack && sum->freed_ns == wanted->freed_ns &&
+	       sum->interval_bytes == wanted->interval_bytes;
+}
+
 int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
                   const struct gg_weighed *live, const struct gg_weighed *freed)
 {
-	uint32_t process;
-	int code = gg_import_process(import, &process);
+	struct gg_import_sum wanted = { .thread = thread,
+		                        .stack = stack,
+		                        .interval_bytes = import->result->interval_bytes,
+		                        .freed_ns = import->result->duration_ns,
+		                        .live = *live,
+		                        .freed = *freed },
+			     *sum;
+	struct sum_key key = { &import->sums, &wanted };
+	uint64_t hash, index;
+	int code = gg_import_process(import, &wanted.process);
 
 	import->result->row_count++;
-	if (code == 0)
-		code = add_row(import, thread, stack, live, GG_TIME_NONE);
-	if (code == 0)
-		code = add_row(import, thread, stack, freed, import->result->duration_ns);
-	return code;
+	if (code == 0 && sum_count(import) == SUMS_MAX)
+		code = write_sums(import);
+	if (code < 0)
+		return code;
+	hash = gg_hash_integer((uint64_t)stack << 32 | thread,
+	                       gg_map_seed(&import->sum_map) + wanted.process);
+	index = gg_map_find(&import->sum_map, hash, sum_is_equal, &key);
+	if (index != GG_MAP_NONE) {
+		sum = (struct gg_import_sum *)(void *)import->sums.data + index;
+		gg_weighed_add(&sum->live, live);
+		gg_weighed_add(&sum->freed, freed);
+		return 0;
+	}
+	if (gg_map_insert(&import->sum_map, hash, sum_count(import)) < 0)
+		return gg_import_no_memory(import);
+	gg_buf_append(&import->sums, &wanted, sizeof(wanted));
+	return import->sums.failed ? gg_import_no_memory(import) : 0;
 }
 
 int gg_import_note(struct gg_import *import, const char *format, ...)

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/map.h"
@@ -85,7 +86,17 @@ struct gg_import {
 	uint32_t process;       /* id, made when it is first asked for */
 	uint32_t last_frame;    /* the newest that has been seen */
 	struct gg_map threads;  /* hash of tid and name -> id */
+	struct gg_buf sums;     /* struct gg_import_sum: rows that are not yet written */
+	struct gg_map sum_map;  /* hash of what identifies a sum -> index */
 	uint64_t progress_next; /* bytes at which to report again */
+};
+
+/* The rows of a stack: added up, each after it was scaled by itself. */
+struct gg_import_sum {
+	uint32_t process, thread, stack;
+	double interval_bytes;
+	int64_t freed_ns; /* what was freed was freed until then */
+	struct gg_weighed live, freed;
 };
 
 struct gg_importer {
@@ -122,7 +133,10 @@ GG_MUST_CHECK int gg_import_frame(struct gg_import *import, uint32_t module, uin
 GG_MUST_CHECK int gg_import_name(struct gg_import *import, const char *name, size_t length,
                                  uint32_t *ret_frame);
 
-/* A row: what is live of a stack (0: none) and what was freed of it; either may be empty. */
+/*
+ * A row: what is live of a stack (0: none) and what was freed of it; either may be empty.  Rows of one stack of
+ * one thread add up, so that a file of a million equal lines makes one row of the profile.
+ */
 GG_MUST_CHECK int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
                                 const struct gg_weighed *live, const struct gg_weighed *freed);
 

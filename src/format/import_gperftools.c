@@ -4,12 +4,16 @@
  *
  *   heap profile:  14: 5120 [ 21: 9216] @ heap_v2/524288     live [ever]: objects: bytes, the type
  *      3: 1024 [ 4: 1280] @ 0x40e1a2 0x5f6d45                a stack, innermost first
+ *   #	0x40e1a1	main.grow+0x21	/src/main.go:7        Go's names of its addresses
  *   MAPPED_LIBRARIES:
  *   ...                                                      /proc/self/maps
  *
  * Types  heapprofile, growth   every allocation was counted
  *        heap_v2/R, heapz_v2   of the samples alone; each row is scaled by itself
  *        heap/R                the same with R/2, as Go writes it
+ *
+ * A file may begin with lines of "%warn TEXT".  gperftools cuts a file at 1 MiB: then the head knows of more than
+ * the rows have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +32,7 @@ struct reading {
 	struct row *rows;
 	size_t row_count, row_capacity;
 	struct gg_weigh how;
-	bool has_more; /* something was freed: allocated is not what is live */
+	struct row head, sum; /* of all: as the head has it, and as the rows add up */
 };
 
 static bool take_number(struct gg_text *text, uint64_t *ret_value)
@@ -60,11 +64,10 @@ static bool take_counts(struct gg_text *line, struct row *row)
 
 static int read_first_line(struct reading *reading, struct gg_text *line)
 {
-	struct row all;
 	uint64_t interval = 0;
 	bool is_halved = false;
 
-	if (!gg_text_literal(line, "heap profile:") || !take_counts(line, &all))
+	if (!gg_text_literal(line, "heap profile:") || !take_counts(line, &reading->head))
 		return gg_import_wrong(reading->import,
 		                       "'heap profile: N: BYTES [N: BYTES] @ TYPE' was expected");
 	if (gg_text_begins(line, "heapprofile") || gg_text_begins(line, "growth")) {
@@ -99,7 +102,10 @@ static int add_row(struct reading *reading, const struct row *row)
 		reading->row_capacity = capacity;
 	}
 	reading->rows[reading->row_count++] = *row;
-	reading->has_more |= row->ever != row->live || row->ever_bytes != row->live_bytes;
+	reading->sum.live += row->live;
+	reading->sum.live_bytes += row->live_bytes;
+	reading->sum.ever += row->ever;
+	reading->sum.ever_bytes += row->ever_bytes;
 	return 0;
 }
 
@@ -127,6 +133,9 @@ static int read_rows(struct reading *reading)
 			continue;
 		if (line.at[0] == '#') {
 			has_remarks = true; /* Go's names and statistics */
+			code = gg_stacks_name(&reading->stacks, reading->import, line);
+			if (code < 0)
+				return code;
 			continue;
 		}
 		if (gg_text_begins(&line, "MAPPED_LIBRARIES:")) {
@@ -149,6 +158,30 @@ static int read_rows(struct reading *reading)
 	return code;
 }
 
+/* What the numbers of the file leave out. */
+static int note_counts(const struct reading *reading)
+{
+	const struct row *head = &reading->head, *sum = &reading->sum;
+	struct gg_import *import = reading->import;
+	bool has_freed = sum->ever != sum->live || sum->ever_bytes != sum->live_bytes;
+	int code = 0;
+
+	if (head->live != sum->live || head->live_bytes != sum->live_bytes ||
+	    head->ever != sum->ever || head->ever_bytes != sum->ever_bytes)
+		code = gg_import_note(
+			import,
+			"The file's first line has %llu: %llu [%llu: %llu], but its rows add up to "
+			"%llu: %llu [%llu: %llu], which counts here: it was cut, perhaps.",
+			(unsigned long long)head->live, (unsigned long long)head->live_bytes,
+			(unsigned long long)head->ever, (unsigned long long)head->ever_bytes,
+			(unsigned long long)sum->live, (unsigned long long)sum->live_bytes,
+			(unsigned long long)sum->ever, (unsigned long long)sum->ever_bytes);
+	if (code == 0 && !has_freed && head->ever == head->live &&
+	    head->ever_bytes == head->live_bytes)
+		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
+	return code;
+}
+
 static int write_rows(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
@@ -166,8 +199,8 @@ static int write_rows(struct reading *reading)
 		                     row->node > 0 ? reading->stacks.nodes[row->node].stack : 0,
 		                     &live, &freed);
 	}
-	if (code == 0 && !reading->has_more)
-		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
+	if (code == 0)
+		code = note_counts(reading);
 	if (code == 0 && reading->how.kind == GG_WEIGH_SAMPLED && reading->how.is_mixed)
 		code = gg_import_note(
 			import, "A row of the file may sum up different sizes: intervals of bytes "
@@ -182,6 +215,14 @@ static int read_file(struct reading *reading)
 	struct gg_text line = { "", 0 };
 	int code = gg_input_line(import->input, &line, import->error);
 
+	for (; code > 0 && gg_text_literal(&line, "%warn");
+	     code = gg_input_line(import->input, &line, import->error)) {
+		gg_text_skip_blanks(&line);
+		code = gg_import_note(import, "The file warns: %.*s",
+		                      (int)(line.length < 900 ? line.length : 900), line.at);
+		if (code < 0)
+			return code;
+	}
 	if (code >= 0)
 		code = read_first_line(reading, &line);
 	if (code == 0)
@@ -204,7 +245,17 @@ static int read_gperftools(struct gg_import *import)
 
 static bool knows_gperftools(const uint8_t *head, size_t length)
 {
-	return length >= 13 && memcmp(head, "heap profile:", 13) == 0;
+	struct gg_text text = { (const char *)head, length };
+
+	while (gg_text_begins(&text, "%warn")) {
+		const char *end = memchr(text.at, '\n', text.length);
+
+		if (end == NULL)
+			return false;
+		text.length -= (size_t)(end + 1 - text.at);
+		text.at = end + 1;
+	}
+	return gg_text_begins(&text, "heap profile:");
 }
 
 const struct gg_importer gg_importer_gperftools = {

@@ -18,6 +18,11 @@
 
 enum { CHUNK_BYTES = 1 << 18 };
 
+/* What a compressed file may become (input.h). */
+#define MOST_BYTES (UINT64_C(4) << 30)
+#define FREE_BYTES (UINT64_C(64) << 20)
+enum { MOST_RATIO = 200 };
+
 enum compression { PLAIN, GZIP, ZSTD };
 
 struct gg_input {
@@ -26,6 +31,7 @@ struct gg_input {
 	const uint8_t *memory; /* what is left of it */
 	size_t memory_bytes;
 	uint64_t read_bytes, size_bytes, time_ns;
+	uint64_t limit_bytes; /* 0: by the rules for compressed files */
 
 	enum compression compression;
 	uint8_t *raw; /* as it is in the file: [raw_at, raw_end) is not yet decompressed */
@@ -183,6 +189,28 @@ static int take_plain(struct gg_input *input, char *to, size_t room, size_t *ret
 	return 0;
 }
 
+static int check_size(const struct gg_input *input, struct gg_error *error)
+{
+	static const char advice[] = "If you trust the file: geiger import --max-size 16G FILE.";
+	uint64_t bytes = input->base + input->end, limit = input->limit_bytes;
+	bool is_dense = limit == 0 && bytes > FREE_BYTES && bytes / MOST_RATIO > input->read_bytes;
+
+	if (limit == 0)
+		limit = input->compression == PLAIN ? UINT64_MAX : MOST_BYTES;
+	if (input->compression == PLAIN ? bytes <= limit : bytes <= limit && !is_dense)
+		return 0;
+	if (is_dense)
+		gg_input_wrong(input, bytes, error,
+		               "%llu MiB that were compressed to less than 1/%d: no profile is so",
+		               (unsigned long long)(bytes >> 20), MOST_RATIO);
+	else
+		gg_input_wrong(input, bytes, error, "more than %llu MiB",
+		               (unsigned long long)(limit >> 20));
+	if (error != NULL)
+		snprintf(error->advice, sizeof(error->advice), "%s", advice);
+	return -EBADMSG;
+}
+
 /* More text behind `end`; what was given out is forgotten. */
 static int fill(struct gg_input *input, struct gg_error *error)
 {
@@ -217,7 +245,7 @@ static int fill(struct gg_input *input, struct gg_error *error)
 			code = take_plain(input, to, room, &got);
 	}
 	input->end += got;
-	return code;
+	return code == 0 ? check_size(input, error) : code;
 }
 
 static int begin(struct gg_input *input, struct gg_error *error)
@@ -315,6 +343,11 @@ void gg_input_close(struct gg_input *input)
 	free(input->text);
 	free(input->name);
 	free(input);
+}
+
+void gg_input_limit(struct gg_input *input, uint64_t most_bytes)
+{
+	input->limit_bytes = most_bytes;
 }
 
 const uint8_t *gg_input_head(struct gg_input *input, size_t *ret_length)

@@ -42,6 +42,13 @@ GG_MUST_CHECK int gg_input_of(struct gg_input **ret_input, const void *bytes, si
                               const char *name, struct gg_error *error);
 void gg_input_close(struct gg_input *input); /* NULL is fine */
 
+/*
+ * How many bytes the file may have, after decompression.  Without this call a compressed file has at most 4 GiB,
+ * and beyond the first 64 MiB at most 200 times its own size: real profiles shrink to a fifth or a fiftieth, and
+ * a file of a few kilobytes must not fill the disk.
+ */
+void gg_input_limit(struct gg_input *input, uint64_t most_bytes);
+
 /* The first bytes; they stay to be read. */
 const uint8_t *gg_input_head(struct gg_input *input, size_t *ret_length);
 

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
+
 static int write_fully(int fd, const char *bytes, size_t length)
 {
 	while (length > 0) {
@@ -43,17 +45,19 @@ static int write_in_place(const char *path, const char *bytes, size_t length)
 static int write_beside(const char *path, const char *bytes, size_t length)
 {
 	char *part;
-	int fd, code;
+	int fd, code, scratch;
 
 	if (asprintf(&part, "%s.%d.part", path, (int)getpid()) < 0)
 		return -ENOMEM;
 	unlink(part);
+	scratch = gg_scratch_add(part);
 	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	code = fd < 0 ? -errno : write_and_close(fd, bytes, length);
 	if (code == 0 && rename(part, path) < 0)
 		code = -errno;
 	if (code < 0 && fd >= 0)
 		unlink(part);
+	gg_scratch_forget(scratch);
 	free(part);
 	return code;
 }

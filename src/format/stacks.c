@@ -14,6 +14,8 @@ void gg_stacks_done(struct gg_stacks *stacks)
 	free(stacks->nodes);
 	free(stacks->addresses);
 	free(stacks->line);
+	gg_buf_done(&stacks->texts);
+	gg_buf_done(&stacks->names);
 	gg_map_done(&stacks->node_map);
 	gg_map_done(&stacks->address_map);
 }
@@ -46,8 +48,9 @@ static int find_address(struct gg_stacks *stacks, uint64_t address, uint32_t *re
 		              &stacks->address_capacity, sizeof(*stacks->addresses)) ||
 		    gg_map_put(&stacks->address_map, address, number) < 0)
 			return -ENOMEM;
-		stacks->addresses[stacks->address_count++] = (struct gg_stacks_address){ address,
-			                                                                 0 };
+		stacks->addresses[stacks->address_count++] = (struct gg_stacks_address){
+			.address = address,
+		};
 	}
 	*ret_number = (uint32_t)number;
 	return 0;
@@ -95,6 +98,7 @@ int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg
 {
 	size_t count = 0;
 
+	stacks->read_count++;
 	if (stacks->line == NULL)
 		stacks->line = malloc(LINE_MAX * sizeof(*stacks->line));
 	if (stacks->line == NULL)
@@ -110,6 +114,97 @@ int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg
 	return 0;
 }
 
+/* --- names ------------------------------------------------------------------------------------------ */
+
+enum { NAMES_MAX = 64 }; /* of one address; deeper inlining is cut */
+
+static struct gg_stacks_address *named_address(struct gg_stacks *stacks, uint64_t address)
+{
+	/* Go names the call, whose address is kept; a reader of a raw address has the one behind it. */
+	uint64_t number = gg_map_get(&stacks->address_map, address);
+
+	if (number == GG_MAP_NONE && address > 0)
+		number = gg_map_get(&stacks->address_map, address - 1);
+	return number != GG_MAP_NONE ? &stacks->addresses[number] : NULL;
+}
+
+static size_t keep_text(struct gg_stacks *stacks, const char *text, size_t length)
+{
+	size_t at = stacks->texts.length;
+
+	gg_buf_append(&stacks->texts, text, length);
+	gg_buf_append(&stacks->texts, "", 1);
+	return at;
+}
+
+/* The last of these characters in the text; its length where there is none. */
+static size_t find_last(const struct gg_text *text, char c)
+{
+	const char *at = text->length > 0 ? memrchr(text->at, c, text->length) : NULL;
+
+	return at != NULL ? (size_t)(at - text->at) : text->length;
+}
+
+int gg_stacks_name(struct gg_stacks *stacks, struct gg_import *import, struct gg_text line)
+{
+	size_t count = stacks->names.length / sizeof(struct gg_stacks_name);
+	struct gg_stacks_name name = { 0 };
+	struct gg_stacks_address *of;
+	struct gg_text function, number;
+	const char *tab;
+	uint64_t address, value;
+
+	if (!gg_text_literal(&line, "#"))
+		return 0;
+	gg_text_skip_blanks(&line);
+	if (!gg_text_begins(&line, "0x") || !gg_text_hexadecimal(&line, &address) ||
+	    !gg_text_literal(&line, "\t"))
+		return 0;
+	tab = memchr(line.at, '\t', line.length);
+	function = line;
+	function.length = tab != NULL ? (size_t)(tab - line.at) : line.length;
+	line.at += function.length;
+	line.length -= function.length;
+	gg_text_skip_blanks(&line);
+	function.length = find_last(&function, '+');
+	of = named_address(stacks, address);
+	if (of == NULL || function.length == 0 || of->name_count == NAMES_MAX ||
+	    (of->name_count > 0 &&
+	     (of->named_in != stacks->read_count || of->first_name + of->name_count != count)))
+		return 0;
+	name.function = keep_text(stacks, function.at, function.length);
+	number = line;
+	line.length = find_last(&line, ':');
+	number.at += line.length;
+	number.length -= line.length;
+	name.file = keep_text(stacks, line.at, line.length);
+	if (gg_text_literal(&number, ":") && gg_text_decimal(&number, &value) && value <= INT32_MAX)
+		name.line = (uint32_t)value;
+	if (of->name_count++ == 0)
+		of->first_name = count;
+	of->named_in = stacks->read_count;
+	gg_buf_append(&stacks->names, &name, sizeof(name));
+	return stacks->texts.failed || stacks->names.failed ? gg_import_no_memory(import) : 0;
+}
+
+static int intern_named(const struct gg_stacks *stacks, struct gg_import *import,
+                        struct gg_stacks_address *at, const struct gg_maps_place *place)
+{
+	const struct gg_stacks_name *names =
+		(const struct gg_stacks_name *)(const void *)stacks->names.data + at->first_name;
+	struct gg_line lines[NAMES_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < at->name_count; i++) {
+		const char *file = stacks->texts.data + names[i].file;
+
+		lines[i].linkage_name = stacks->texts.data + names[i].function;
+		lines[i].file = file[0] != '\0' ? file : NULL;
+		lines[i].line = names[i].line;
+	}
+	return gg_import_frame(import, place->module, place->address, lines, at->name_count,
+	                       &at->frame);
+}
+
 int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 {
 	int code = gg_maps_settle(&stacks->maps, import);
@@ -119,7 +214,9 @@ int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 		struct gg_maps_place place;
 
 		code = gg_maps_find(&stacks->maps, import, at->address, &place);
-		if (code == 0)
+		if (code == 0 && at->name_count > 0)
+			code = intern_named(stacks, import, at, &place);
+		else if (code == 0)
 			code = gg_profile_intern_frame(import->profile, place.module, place.address,
 			                               &at->frame, import->error);
 	}

@@ -27,7 +27,15 @@ struct gg_stacks_node {
 
 struct gg_stacks_address {
 	uint64_t address;
-	uint32_t frame; /* id, once settled */
+	uint32_t frame;      /* id, once settled */
+	uint32_t named_in;   /* number of the stack behind which the names stand */
+	uint32_t name_count; /* that the file has for it: of inlined calls, innermost first */
+	uint64_t first_name; /* number of the first, the rest follow */
+};
+
+struct gg_stacks_name {
+	size_t function, file; /* where its texts begin */
+	uint32_t line;
 };
 
 struct gg_stacks {
@@ -37,7 +45,10 @@ struct gg_stacks {
 	struct gg_stacks_address *addresses;
 	size_t address_count, address_capacity;
 	struct gg_map node_map, address_map;
-	uint64_t *line; /* room for the addresses of one */
+	uint64_t *line;      /* room for the addresses of one */
+	uint32_t read_count; /* stacks that were read */
+	struct gg_buf texts; /* each with its end */
+	struct gg_buf names; /* struct gg_stacks_name */
 };
 
 void gg_stacks_done(struct gg_stacks *stacks);
@@ -45,6 +56,12 @@ void gg_stacks_done(struct gg_stacks *stacks);
  * more than 65536. */
 GG_MUST_CHECK int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import,
                                  struct gg_text *line, uint32_t *ret_node);
+/*
+ * A remark of Go's: "#\t0x4c6b68\tmain.grow+0x108\t/src/main.go:7", a name of an address that a row had.  Any other
+ * remark is passed over, and so is a name behind another stack than that which named the address first.
+ */
+GG_MUST_CHECK int gg_stacks_name(struct gg_stacks *stacks, struct gg_import *import,
+                                 struct gg_text line);
 GG_MUST_CHECK int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import);
 /* Says how many of the files in stacks were not found as they were, if any. */
 GG_MUST_CHECK int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import);

@@ -130,10 +130,10 @@ static void find_last(struct gg_steps *steps)
 
 		if (has_begin && entry->last_count > 0)
 			continue;
-		entry->last_bytes = (uint64_t)(entry->all_bytes + 0.5);
-		entry->last_count = (uint64_t)(entry->all_count + 0.5);
-		entry->last_freed_bytes = (uint64_t)(entry->all_gone_bytes + 0.5);
-		entry->last_freed_count = (uint64_t)(entry->all_gone_count + 0.5);
+		entry->last_bytes = gg_extract_whole(entry->all_bytes);
+		entry->last_count = gg_extract_whole(entry->all_count);
+		entry->last_freed_bytes = gg_extract_whole(entry->all_gone_bytes);
+		entry->last_freed_count = gg_extract_whole(entry->all_gone_count);
 	}
 }
 
@@ -178,7 +178,7 @@ static uint64_t part_of(uint64_t last, double now, double all)
 	double part = all > 0 && now < all * (1 - 1e-12) ? floor((double)last * (now / all))
 	                                                 : (double)last;
 
-	return now > 0 ? (uint64_t)part : 0;
+	return now > 0 ? (part < 0x1p63 ? (uint64_t)part : UINT64_C(1) << 63) : 0;
 }
 
 static void settle(struct gg_step_entry *entry)

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
 #include "profile/schema.h"
 #include "profile/store.h"
 
@@ -150,6 +151,26 @@ int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct 
 	return 0;
 }
 
+/* The file, its journal, and the name under which it is begun (put_in_file). */
+static void list_scratch(struct gg_profile *profile)
+{
+	char name[PATH_MAX];
+
+	profile->scratch[0] = gg_scratch_add(profile->path);
+	if (snprintf(name, sizeof(name), "%s-journal", profile->path) < (int)sizeof(name))
+		profile->scratch[1] = gg_scratch_add(name);
+	if (snprintf(name, sizeof(name), "%s.%d.part", profile->path, (int)getpid()) <
+	    (int)sizeof(name))
+		profile->scratch[2] = gg_scratch_add(name);
+}
+
+static void forget_scratch(struct gg_profile *profile)
+{
+	for (size_t i = 0; i < GG_COUNT(profile->scratch) && profile->has_scratch; i++)
+		gg_scratch_forget(profile->scratch[i]);
+	profile->has_scratch = false;
+}
+
 int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
                             struct gg_error *error)
 {
@@ -159,11 +180,15 @@ int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
 	if (code < 0)
 		return code;
 	profile->final_path = profile->path;
+	for (size_t i = 0; i < GG_COUNT(profile->scratch); i++)
+		profile->scratch[i] = -1;
+	profile->has_scratch = true;
 	if (asprintf(&profile->path, "%s.%d.whole", profile->final_path, (int)getpid()) < 0) {
 		profile->path = NULL;
 		gg_store_free(profile);
 		return gg_error_set_errno(error, ENOMEM, path, NULL);
 	}
+	list_scratch(profile);
 	*ret_profile = profile;
 	return 0;
 }
@@ -318,6 +343,7 @@ static int move_whole(struct gg_profile *profile, struct gg_error *error)
 	remove_leftovers(profile->final_path);
 	if (rename(profile->path, profile->final_path) < 0)
 		return gg_error_set_errno(error, errno, profile->final_path, NULL);
+	forget_scratch(profile);
 	free(profile->path);
 	profile->path = profile->final_path;
 	profile->final_path = NULL;
@@ -357,5 +383,6 @@ void gg_profile_close(struct gg_profile *profile)
 	} else if (profile->is_written && profile->failure == 0) {
 		(void)!commit(profile, true, &ignored);
 	}
+	forget_scratch(profile);
 	gg_store_free(profile);
 }

@@ -74,6 +74,8 @@ struct gg_profile {
 	sqlite3 *db;
 	uint32_t version; /* of its tables: 2 to GG_PROFILE_VERSION */
 	char *path;       /* NULL: in memory only */
+	int scratch[3];   /* numbers of its files while it is not whole */
+	bool has_scratch; /* they are listed (base/scratch.h) */
 	char *final_path; /* where finishing moves it; NULL: it is there, or may be at any time */
 	bool is_written;  /* made by gg_profile_create */
 	bool is_in_file;  /* false: still in memory, nothing of it is at path */

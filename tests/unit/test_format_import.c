@@ -238,6 +238,138 @@ TEST(gperftools_counts_exactly_or_samples_as_its_type_says)
 	           "file: offset 67", "truncated");
 }
 
+static int find_note(const char *note, void *context)
+{
+	struct {
+		const char *wanted;
+		int count;
+	} *of = context;
+
+	of->count += strstr(note, of->wanted) != NULL;
+	return 0;
+}
+
+static int notes_with(struct gg_profile *profile, const char *wanted)
+{
+	struct {
+		const char *wanted;
+		int count;
+	} of = { wanted, 0 };
+
+	CHECK(gg_profile_each_note(profile, find_note, &of, &error) == 0);
+	return of.count;
+}
+
+TEST(a_gperftools_file_that_warns_is_read_and_its_warning_noted)
+{
+	struct gg_profile *profile = import_text("%warn\n%warn This heap was not sampled.\n"
+	                                         "heap profile: 1: 9 [ 1: 9] @ heapprofile\n"
+	                                         "  1: 9 [ 1: 9] @ 0x401011\n" MAPS);
+
+	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
+		return;
+	CHECK(sums_of(profile).live == 9);
+	CHECK(notes_with(profile, "The file warns: This heap was not sampled.") == 1);
+	gg_profile_close(profile);
+	is_refused("%warn and nothing else\nmain 5\n", "file: offset 0", "");
+}
+
+TEST(a_gperftools_head_that_its_rows_do_not_add_up_to_is_noted)
+{
+	static const struct {
+		const char *head, *rows;
+		int cut, live_only;
+	} cases[] = {
+		{ "3: 96 [ 3: 96]", "3: 96 [ 3: 96]", 0, 1 },
+		{ "3: 96 [ 4: 128]", "3: 96 [ 4: 128]", 0, 0 },
+		{ "3: 96 [ 4: 128]", "2: 64 [ 2: 64]", 1, 0 },
+		{ "4: 97 [ 4: 97]", "3: 96 [ 3: 96]", 1, 1 },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+		struct gg_profile *profile;
+
+		gg_buf_printf(&text, "heap profile: %s @ heapprofile\n  %s @ 0x401011\n%s",
+		              cases[i].head, cases[i].rows, MAPS);
+		profile = import_text(gg_buf_text(&text));
+		if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
+			continue;
+		CHECK_MSG(notes_with(profile, "its rows add up to") == cases[i].cut, "%zu", i);
+		CHECK_MSG(notes_with(profile, "Allocated is what was live") == cases[i].live_only,
+		          "%zu", i);
+		gg_profile_close(profile);
+	}
+}
+
+static int list_line(const struct gg_line *line, void *context)
+{
+	struct gg_buf *seen = context;
+
+	gg_buf_printf(seen, "%s %s:%u %d,", line->function, line->file != NULL ? line->file : "-",
+	              line->line, line->inlined);
+	return 0;
+}
+
+/* The same stack twice, of two sizes, as Go has it; the second has an inlined call, and no name for 0x30. */
+TEST(names_in_text_profiles_of_go_are_read)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf seen = { 0 };
+	struct gg_profile *profile = import_text("heap profile: 3: 48 [3: 48] @ heap/2\n"
+	                                         "1: 16 [1: 16] @ 0x11 0x21\n"
+	                                         "#\t0x10\tmain.grow+0x108\t/src/main.go:7\n"
+	                                         "#\t0x20\tmain.(*T[...]).Add+0x1\t/src/t.go:9\n"
+	                                         "\n"
+	                                         "1: 16 [1: 16] @ 0x11\n"
+	                                         "#\t0x10\tmain.grow+0x108\t/src/main.go:7\n"
+	                                         "\n"
+	                                         "1: 16 [1: 16] @ 0x31 0x41\n"
+	                                         "#\t0x30\n"
+	                                         "#\t0x40\tmain.inner+0x5\t/src/a b.go:1\n"
+	                                         "#\t0x40\tmain.outer+0x9\t/src/a b.go:2\n"
+	                                         "#\t0x999\tmain.nowhere+0x9\t/src/x.go:2\n"
+	                                         "\n# runtime.MemStats\n# Alloc = 5\n");
+
+	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
+		return;
+	CHECK(sums_of(profile).live == 48);
+	CHECK(gg_profile_each_line(profile, list_line, &seen, &error) == 0);
+	CHECK_MSG(strcmp(gg_buf_text(&seen),
+	                 "main.(*T[...]).Add /src/t.go:9 0,main.grow /src/main.go:7 0,"
+	                 "main.inner /src/a b.go:1 1,main.outer /src/a b.go:2 0,") == 0,
+	          "%s", gg_buf_text(&seen));
+	gg_profile_close(profile);
+}
+
+TEST(equal_stacks_of_a_file_are_one_row)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_profile *profile;
+	struct sums sums;
+
+	for (int i = 0; i < 5000; i++)
+		gg_buf_append_text(&text, "main;grow 10\nmain 1\n");
+	profile = import_text(gg_buf_text(&text));
+	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
+		return;
+	sums = sums_of(profile);
+	CHECK_MSG(sums.rows == 2 && sums.live == 55000, "%llu rows, %g",
+	          (unsigned long long)sums.rows, sums.live);
+	CHECK(result.row_count == 10000);
+	gg_profile_close(profile);
+}
+
+TEST(a_name_of_more_than_a_mebibyte_is_refused)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_buf_append_text(&text, "main 1\n");
+	for (int i = 0; i < 1 << 20; i++)
+		gg_buf_append_text(&text, "n");
+	gg_buf_append_text(&text, "n 1\n");
+	is_refused(gg_buf_text(&text), "file: offset 7", "1 MiB");
+}
+
 TEST(collapsed_stacks_have_numbers_without_an_error)
 {
 	static const char text[] = "main;parse;grow 65536\n# a remark\nmain;free it 12\n\nmain 7\n";

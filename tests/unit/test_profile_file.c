@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+#include "base/scratch.h"
 #include "profile.h"
 #include "test.h"
 
@@ -244,6 +246,45 @@ TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
 	chmod(place.directory, 0755);
 	unlink(place.journal);
 	remove_place(&place);
+}
+
+/* In a process of its own: a whole profile is being made, with its journal, when the signal comes. */
+static void be_ended(const char *path, int signal_number, bool is_ignored)
+{
+	struct gg_profile *profile;
+
+	signal(signal_number, is_ignored ? SIG_IGN : SIG_DFL);
+	gg_scratch_remove_at_signals();
+	if (gg_profile_create_whole(&profile, path, &error) < 0 ||
+	    gg_profile_commit(profile, &error) < 0 ||
+	    gg_profile_add_note(profile, "half a profile", &error) < 0)
+		_exit(2);
+	raise(signal_number);
+	gg_profile_close(profile);
+	_exit(0);
+}
+
+TEST(a_signal_leaves_nothing_of_a_profile_that_is_not_whole)
+{
+	static const int numbers[] = { SIGTERM, SIGHUP, SIGINT };
+
+	for (size_t i = 0; i < 2 * GG_COUNT(numbers); i++) {
+		struct place place = make_place();
+		int number = numbers[i / 2], status = 0;
+		bool is_ignored = i % 2 != 0;
+		pid_t pid;
+
+		fflush(stdout);
+		pid = fork();
+		if (pid == 0)
+			be_ended(place.path, number, is_ignored);
+		waitpid(pid, &status, 0);
+		CHECK_MSG(is_ignored ? WIFEXITED(status) && WEXITSTATUS(status) == 0
+		                     : WIFSIGNALED(status) && WTERMSIG(status) == number,
+		          "signal %d, status %x", number, status);
+		CHECK(access(place.path, F_OK) < 0);
+		remove_place(&place);
+	}
 }
 
 TEST(two_recorders_do_not_write_one_profile)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scratch.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+
+enum { FILES_MAX = 16 };
+
+static char paths[FILES_MAX][PATH_MAX];
+/* Set when the path is whole, cleared before it changes: a handler sees whole paths alone. */
+static volatile sig_atomic_t is_listed[FILES_MAX];
+
+static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ };
+
+/* The default action is in place again, and takes effect when this returns. */
+static void remove_all(int number)
+{
+	for (int i = 0; i < FILES_MAX; i++)
+		if (is_listed[i])
+			unlink(paths[i]);
+	raise(number);
+}
+
+void gg_scratch_remove_at_signals(void)
+{
+	struct sigaction action = { .sa_handler = remove_all, .sa_flags = SA_RESETHAND }, before;
+
+	sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < GG_COUNT(signals); i++)
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+			sigaction(signals[i], &action, NULL);
+}
+
+int gg_scratch_add(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (int i = 0; i < FILES_MAX && length < PATH_MAX; i++) {
+		if (is_listed[i])
+			continue;
+		memcpy(paths[i], path, length + 1);
+		is_listed[i] = 1;
+		return i;
+	}
+	return -1;
+}
+
+void gg_scratch_forget(int number)
+{
+	if (number >= 0)
+		is_listed[number] = 0;
+}
