@@ -42,19 +42,24 @@ static void write_bytes(struct gg_json *json, const char *name, double bytes)
 
 static void write_resident(const struct gg_summary *summary, struct gg_json *json)
 {
+	gg_report_json_highest(json, &summary->highest);
 	if (summary->resident.process_count == 0) {
 		gg_json_text(json, "resident", NULL);
 		return;
 	}
 	gg_json_open(json, "resident", '{');
+	gg_json_number(json, "time_ns", (double)summary->resident.time_ns);
+	gg_json_integer(json, "processes", summary->resident.process_count);
+	gg_json_integer(json, "living_processes", summary->resident.living_count);
+	gg_json_bool(json, "proportional", summary->resident.is_proportional);
 	write_bytes(json, "rss_bytes", summary->resident.rss);
+	write_bytes(json, "geiger_bytes", summary->resident.geiger);
 	write_bytes(json, "anonymous_bytes", summary->resident.anonymous);
 	write_bytes(json, "file_bytes", summary->resident.file);
 	write_bytes(json, "stack_bytes", summary->resident.stack);
 	write_bytes(json, "slack_bytes", summary->slack_bytes);
 	write_bytes(json, "mapping_bytes", summary->mapping_bytes);
-	gg_json_number(json, "rest_bytes",
-	               summary->resident.rss > 0 ? gg_summary_rest(summary) : NAN);
+	gg_json_number(json, "rest_bytes", summary->has_rest ? gg_summary_rest(summary) : NAN);
 	gg_json_close(json);
 }
 

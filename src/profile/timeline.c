@@ -121,58 +121,86 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 	return 0;
 }
 
-/* The last reading of each process that lives at the moment, added up; negative if there is none. */
-static double resident_at(const struct run *run, const double *readings, int64_t time_ns)
-{
-	size_t count;
-	const struct gg_process *processes = gg_model_processes(run->model, &count);
-	double sum = -1;
-
-	for (size_t i = 1; i < count; i++)
-		if (readings[i] >= 0 && end_of(run, &processes[i]) >= time_ns)
-			sum = fmax(sum, 0) + readings[i];
-	return sum;
-}
+/* What is known of the memory of a process: its last reading, and which part of shared pages is its own. */
+struct resident {
+	double rss_bytes; /* negative: not known */
+	double share;     /* proportional size by RSS, as last read; 1 before */
+};
 
 /*
- * RSS of the processes, each by its last reading.  The sum is kept up from reading to reading, and
- * taken anew at each point, when processes may have ended.
+ * The last reading of each process that lives at the moment, added up; negative if there is none.  Where
+ * there are several, pages that they share count once.
  */
+static double resident_at(const struct run *run, const struct resident *residents, int64_t time_ns)
+{
+	size_t count, living_count = 0;
+	const struct gg_process *processes = gg_model_processes(run->model, &count);
+	double whole = 0, shares = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		if (residents[i].rss_bytes < 0 || end_of(run, &processes[i]) < time_ns)
+			continue;
+		living_count++;
+		whole += residents[i].rss_bytes;
+		shares += residents[i].rss_bytes * residents[i].share;
+	}
+	return living_count == 0 ? -1 : living_count == 1 ? whole : shares;
+}
+
+/* Takes the readings of one round, and what they add up to.  Returns how many there are. */
+static size_t take_round(const struct run *run, const struct gg_memory *memory, size_t count,
+                         struct resident *residents, double *ret_sum)
+{
+	size_t process_count, taken = 0;
+	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
+
+	for (; taken < count && memory[taken].time_ns == memory[0].time_ns; taken++) {
+		const struct gg_memory *of = &memory[taken];
+
+		if (of->process == 0 || of->process >= process_count || of->rss_bytes < 0 ||
+		    !is_asked_for(run, &processes[of->process]))
+			continue;
+		residents[of->process].rss_bytes = (double)of->rss_bytes;
+		if (of->pss_bytes >= 0 && of->pss_bytes <= of->rss_bytes && of->rss_bytes > 0)
+			residents[of->process].share = (double)of->pss_bytes /
+			                               (double)of->rss_bytes;
+	}
+	*ret_sum = resident_at(run, residents, memory[0].time_ns);
+	return taken;
+}
+
+/* RSS of the processes, each by its last reading: the largest sum since the point before. */
 static int add_resident(struct run *run, struct gg_error *error)
 {
 	struct gg_timeline *timeline = run->timeline;
 	size_t process_count, count, next = 0;
-	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
 	const struct gg_memory *memory = gg_model_memory(run->model, &count);
-	double *readings = calloc(process_count + 1, sizeof(*readings));
+	struct resident *residents;
 
-	if (readings == NULL)
+	gg_model_processes(run->model, &process_count);
+	residents = calloc(process_count + 1, sizeof(*residents));
+	if (residents == NULL)
 		return out_of_memory(error);
 	for (size_t i = 0; i <= process_count; i++)
-		readings[i] = -1;
+		residents[i] = (struct resident){ -1, 1 };
 	timeline->rss_peak_bytes = -1;
 	for (size_t i = 0; i < timeline->point_count; i++) {
 		struct gg_timeline_point *point = &timeline->points[i];
-		double sum = resident_at(run, readings, point->time_ns);
 
-		point->rss_bytes = sum;
-		for (; next < count && memory[next].time_ns <= point->time_ns; next++) {
-			uint32_t process = memory[next].process;
-			double reading = (double)memory[next].rss_bytes;
+		point->rss_bytes = resident_at(run, residents, point->time_ns);
+		while (next < count && memory[next].time_ns <= point->time_ns) {
+			int64_t time_ns = memory[next].time_ns;
+			double sum;
 
-			if (process == 0 || process >= process_count || reading < 0 ||
-			    !is_asked_for(run, &processes[process]))
-				continue;
-			sum = fmax(sum, 0) + reading - fmax(readings[process], 0);
-			readings[process] = reading;
+			next += take_round(run, &memory[next], count - next, residents, &sum);
 			point->rss_bytes = fmax(point->rss_bytes, sum);
 			if (sum > timeline->rss_peak_bytes) {
 				timeline->rss_peak_bytes = sum;
-				timeline->rss_peak_ns = memory[next].time_ns;
+				timeline->rss_peak_ns = time_ns;
 			}
 		}
 	}
-	free(readings);
+	free(residents);
 	return 0;
 }
 

@@ -11,6 +11,9 @@
  * The first point is at the start and the last one at the end, of the profile or of the processes with
  * the pid.  A process counts from its start to its end.
  *
+ * RSS is what was read, each process by its last reading.  Pages that several processes share count
+ * once, as far as their proportional sizes were read.
+ *
  * Coarse rows (records.h) have no moments: what they stand for is not in the live estimate, and
  * without_moments tells how much was allocated that way.
  *

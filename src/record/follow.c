@@ -24,9 +24,6 @@
 /* Drops are looked into at most so often: it reads the whole region. */
 #define SETTLE_EVERY_NS UINT64_C(5000000000)
 
-/* A child that ends earlier is not walked (record/memory.h): a millisecond would be more than 0.2 % of its time. */
-#define YOUNG_NS UINT64_C(500000000)
-
 /* A region that a successor is making is waited for, but not for ever: it may be nobody's. */
 #define SUCCESSOR_NS UINT64_C(1000000000)
 
@@ -274,10 +271,6 @@ static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, 
 		return;
 	}
 	follower->target = target;
-	follower->pss_bytes = follower->heap_bytes = follower->stack_bytes = -1;
-	if (target->parent != 0)
-		follower->next_rollup_ns = follower->next_parts_ns = gg_clock_monotonic_ns() +
-		                                                     YOUNG_NS;
 	snprintf(follower->name, sizeof(follower->name), "%s", name);
 	/* First the descriptor, then the look: it is of the process that is there at the look. */
 	follower->pidfd = open_pidfd(target->pid);
@@ -492,11 +485,12 @@ void gg_follow_watch(struct gg_follow *follow)
 
 /* --- ends --- */
 
-void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status)
+void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t max_rss_bytes)
 {
 	uint32_t place = follow->ending_count++ % GG_FOLLOW_ENDINGS;
 
 	follow->endings[place].pid = pid;
+	follow->endings[place].max_rss_bytes = max_rss_bytes;
 	if (WIFSIGNALED(status))
 		snprintf(follow->endings[place].text, GG_FOLLOW_ENDING_MAX, "killed by signal %d",
 		         WTERMSIG(status));
@@ -520,6 +514,27 @@ static const char *find_ending(const struct gg_follow *follow, struct gg_followe
 	    follower->target->source.header.end_monotonic_ns != 0)
 		return "exited";
 	return NULL;
+}
+
+/* The kernel's own maximum: no reading can have missed it. */
+static void add_max_rss(struct gg_follow *follow, const struct gg_follower *follower)
+{
+	struct gg_output *output = follow->output;
+	uint32_t count = follow->ending_count < GG_FOLLOW_ENDINGS ? follow->ending_count
+	                                                          : GG_FOLLOW_ENDINGS;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t place = (follow->ending_count - 1 - i) % GG_FOLLOW_ENDINGS;
+		struct gg_memory memory = gg_memory_unknown(follower->target->id, output->now_ns);
+
+		if (follow->endings[place].pid != (pid_t)follower->target->pid)
+			continue;
+		memory.max_rss_bytes = follow->endings[place].max_rss_bytes;
+		if (memory.max_rss_bytes >= 0)
+			gg_output_keep(output, gg_profile_add_memory(output->profile, &memory,
+			                                             output->error));
+		return;
+	}
 }
 
 static bool has_ended(const struct gg_follow *follow, struct gg_follower *follower)
@@ -579,6 +594,7 @@ bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 			f->is_seen = one_waits = true;
 		} else {
 			f->ending = find_ending(follow, f);
+			add_max_rss(follow, f);
 			finish(follow, f, UINT64_MAX);
 		}
 	}

@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "record/directory.h"
+#include "record/smaps.h"
 #include "record/succession.h"
 #include "record/target.h"
 
@@ -42,9 +43,10 @@ struct gg_follower {
 
 	uint64_t next_title_ns; /* record/titles.h */
 
-	/* Of the memory snapshots (record/memory.h). */
-	uint64_t next_rollup_ns, next_parts_ns;
-	int64_t pss_bytes, heap_bytes, stack_bytes; /* -1: not known yet */
+	/* Of the readings of memory (record/memory.h). */
+	struct gg_memory reading; /* of the round that goes on */
+	struct gg_smaps parts;    /* as last walked */
+	uint64_t walked_ns;       /* CLOCK_MONOTONIC; 0: never */
 };
 
 enum { GG_FOLLOW_ENDINGS = 256, GG_FOLLOW_ENDING_MAX = 32 };
@@ -80,6 +82,7 @@ struct gg_follow {
 	struct {
 		pid_t pid;
 		char text[GG_FOLLOW_ENDING_MAX];
+		int64_t max_rss_bytes; /* that wait4() told; -1: nothing of the program */
 	} endings[GG_FOLLOW_ENDINGS];
 	uint32_t ending_count;
 };
@@ -100,8 +103,8 @@ void gg_follow_committed(struct gg_follow *follow);
 /* Looks for new regions. */
 int gg_follow_scan(struct gg_follow *follow);
 
-/* A child was waited for; `status` is that of waitpid(). */
-void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status);
+/* A child was waited for; `status` and `max_rss_bytes` are those of wait4().  -1: not known. */
+void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t max_rss_bytes);
 
 /* Drains all; how full the fullest ring was, from 0 to 1. */
 double gg_follow_drain(struct gg_follow *follow);

@@ -9,14 +9,29 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "region/region.h"
 
-#define SECOND_NS UINT64_C(1000000000)
+#define MS_NS UINT64_C(1000000)
+
+/* Between rounds. */
+#define ROUND_LEAST_NS  INT64_C(20000000)
+#define ROUND_MOST_NS   INT64_C(1000000000)
+#define GROWTH_LEAST_NS INT64_C(10000000) /* since the round before */
+#define SETTLED_NS      INT64_C(50000000) /* after a round of growth */
 
 enum {
-	ROLLUP_PART = 500, /* a walk that took t is taken again after 500 t */
-	PARTS_SECONDS = 10,
-	ROUND_MS = 5, /* of walks in one snapshot */
+	ROUND_PART = 50, /* a round that took t may follow after 50 t */
+	GROWTH_LEAST_BYTES = 1 << 20,
+	WALK_PART = 500, /* a walk that took t is taken again after 500 t */
+	FIRST_WALK_PART = 100,
+	WALK_NS = 100000,  /* what a walk costs at least, about ... */
+	WALK_PAGE_NS = 25, /* ... and each resident page */
+	WALKS_MS = 10,     /* in one round */
+	PAGE_BYTES = 4096,
 };
+
+#define GROWTH_SHARE 1.05
 
 /* The whole file, as text; false: it is not there. */
 static bool read_file(const char *path, struct gg_buf *text)
@@ -49,52 +64,6 @@ static int64_t find_kb(const char *text, const char *name)
 	return -1;
 }
 
-/* Resident bytes of the mappings called `name`. */
-static int64_t find_part(const char *text, const char *name)
-{
-	const char *at = text, *line;
-	int64_t sum = 0;
-
-	while ((at = strstr(at, name)) != NULL) {
-		at += strlen(name);
-		line = strstr(at, "\nRss:");
-		if (line == NULL)
-			break;
-		sum += strtoll(line + 5, NULL, 10) * 1024;
-	}
-	return sum;
-}
-
-/* Reads a file that costs the process something, if it is time to. */
-static bool read_walk(struct gg_follower *follower, const char *file, uint64_t least_ns,
-                      uint64_t *next_ns, struct gg_buf *text)
-{
-	uint64_t before_ns = gg_clock_monotonic_ns(), pause_ns;
-	char path[64];
-	bool is_there;
-
-	if (before_ns < *next_ns)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/%s", follower->target->pid, file);
-	is_there = read_file(path, text);
-	pause_ns = (gg_clock_monotonic_ns() - before_ns) * ROLLUP_PART;
-	*next_ns = before_ns + (pause_ns > least_ns ? pause_ns : least_ns);
-	return is_there;
-}
-
-static void update_walks(struct gg_follower *follower, struct gg_buf *text)
-{
-	/* A little under, so that a snapshot each second finds it due. */
-	if (read_walk(follower, "smaps_rollup", SECOND_NS / 10 * 9, &follower->next_rollup_ns,
-	              text))
-		follower->pss_bytes = find_kb(gg_buf_text(text), "Pss");
-	if (read_walk(follower, "smaps", PARTS_SECONDS * SECOND_NS, &follower->next_parts_ns,
-	              text)) {
-		follower->heap_bytes = find_part(gg_buf_text(text), "[heap]");
-		follower->stack_bytes = find_part(gg_buf_text(text), "[stack]");
-	}
-}
-
 /* The session's control group: all of it, also what is not ours. */
 static int64_t read_cgroup(struct gg_buf *text)
 {
@@ -114,70 +83,208 @@ static int64_t read_cgroup(struct gg_buf *text)
 	return read_file(path, text) ? strtoll(gg_buf_text(text), NULL, 10) : -1;
 }
 
-static struct gg_memory nothing_known(int64_t time_ns)
+int64_t gg_memory_max_rss(pid_t pid)
 {
-	return (struct gg_memory){ .time_ns = time_ns,
-		                   .rss_bytes = -1,
-		                   .pss_bytes = -1,
-		                   .anonymous_bytes = -1,
-		                   .file_bytes = -1,
-		                   .shared_bytes = -1,
-		                   .swap_bytes = -1,
-		                   .heap_bytes = -1,
-		                   .stack_bytes = -1,
-		                   .cgroup_bytes = -1 };
-}
-
-static bool read_process(struct gg_follower *follower, struct gg_memory *memory,
-                         struct gg_buf *text)
-{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/status", follower->target->pid);
-	if (!read_file(path, text))
-		return false;
-	memory->process = follower->target->id;
-	memory->rss_bytes = find_kb(gg_buf_text(text), "VmRSS");
-	memory->anonymous_bytes = find_kb(gg_buf_text(text), "RssAnon");
-	memory->file_bytes = find_kb(gg_buf_text(text), "RssFile");
-	memory->shared_bytes = find_kb(gg_buf_text(text), "RssShmem");
-	memory->swap_bytes = find_kb(gg_buf_text(text), "VmSwap");
-	memory->pss_bytes = follower->pss_bytes;
-	memory->heap_bytes = follower->heap_bytes;
-	memory->stack_bytes = follower->stack_bytes;
-	memory->live_bytes = follower->target->live_bytes;
-	if (memory->anonymous_bytes > follower->target->anonymous_most_bytes)
-		follower->target->anonymous_most_bytes = memory->anonymous_bytes;
-	return memory->rss_bytes >= 0; /* a zombie has none */
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return read_file(path, &text) ? find_kb(gg_buf_text(&text), "VmHWM") : -1;
 }
 
-int gg_memory_snapshot(struct gg_follow *follow)
+/* --- walks --- */
+
+/* Is the process to be walked in this round? */
+static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_follow *follow,
+                        const struct gg_follower *follower)
+{
+	int64_t age_ns = follow->output->now_ns - follower->target->record.start_ns;
+	int64_t cost_ns = WALK_NS + follower->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
+
+	if (follower->walked_ns != 0 || rounds->walks_begin)
+		return follower->walked_ns < rounds->walks_ns;
+	return age_ns >= cost_ns * FIRST_WALK_PART; /* not long before all are */
+}
+
+static size_t private_bytes(const struct gg_target *target)
+{
+	struct gg_region_options options = { 0 };
+
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		options.capacities[i] =
+			(uint32_t)gg_region_table_of(&target->source.header, i)->capacity;
+	return gg_region_private_bytes(&options);
+}
+
+static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, struct gg_buf *text)
+{
+	struct gg_memory *reading = &follower->reading;
+	const struct gg_smaps *parts = &follower->parts;
+	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/smaps", follower->target->pid);
+	if (!read_file(path, text))
+		return;
+	cost_ns = gg_clock_thread_ns() - before_ns;
+	if (cost_ns > rounds->longest_walk_ns)
+		rounds->longest_walk_ns = cost_ns;
+	gg_smaps_add_up(&follower->parts, gg_buf_text(text), private_bytes(follower->target));
+	follower->walked_ns = gg_clock_monotonic_ns();
+	reading->pss_bytes = parts->pss_bytes;
+	reading->pss_file_bytes = parts->pss_file_bytes;
+	reading->pss_stack_bytes = parts->pss_stack_bytes;
+	reading->pss_geiger_bytes = parts->pss_geiger_bytes;
+}
+
+/*
+ * All processes are walked in one round, where that fits: sums over processes need that.  Then none is
+ * walked before the one that took longest may be again.
+ */
+static void walk_all(struct gg_memory_rounds *rounds, struct gg_follow *follow, uint64_t start_ns,
+                     struct gg_buf *text)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns(), end_ns = gg_clock_thread_ns() + WALKS_MS * MS_NS;
+
+	rounds->walks_begin = now_ns >= rounds->next_walks_ns;
+	if (rounds->walks_begin) {
+		rounds->walks_ns = now_ns;
+		rounds->next_walks_ns = UINT64_MAX;
+		rounds->longest_walk_ns = 0;
+	}
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		if (f->reading.rss_bytes < 0 || !is_walk_due(rounds, follow, f))
+			continue;
+		if (gg_clock_thread_ns() >= end_ns)
+			return;
+		walk(rounds, f, text);
+		f->reading.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	}
+	if (rounds->next_walks_ns == UINT64_MAX)
+		rounds->next_walks_ns = rounds->walks_ns + rounds->longest_walk_ns * WALK_PART;
+}
+
+/* --- rounds --- */
+
+static void read_status(struct gg_follower *follower, int64_t time_ns, uint64_t start_ns,
+                        struct gg_buf *text)
+{
+	struct gg_target *target = follower->target;
+	struct gg_memory *reading = &follower->reading;
+	char path[64];
+
+	*reading = gg_memory_unknown(target->id, time_ns);
+	snprintf(path, sizeof(path), "/proc/%u/status", target->pid);
+	if (!read_file(path, text))
+		return;
+	reading->rss_bytes = find_kb(gg_buf_text(text), "VmRSS"); /* a zombie has none */
+	reading->max_rss_bytes = find_kb(gg_buf_text(text), "VmHWM");
+	reading->anonymous_bytes = find_kb(gg_buf_text(text), "RssAnon");
+	reading->file_bytes = find_kb(gg_buf_text(text), "RssFile");
+	reading->shared_bytes = find_kb(gg_buf_text(text), "RssShmem");
+	reading->swap_bytes = find_kb(gg_buf_text(text), "VmSwap");
+	reading->live_bytes = target->live_bytes;
+	reading->span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	if (reading->anonymous_bytes > target->anonymous_most_bytes)
+		target->anonymous_most_bytes = reading->anonymous_bytes;
+}
+
+/* What all hold together: what an ancestor holds, too, is one block. */
+static double live_bytes(const struct gg_follow *follow)
+{
+	double bytes = 0;
+
+	for (const struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		bytes += f->target->live_bytes;
+		if (f->target->ancestor != NULL && !f->target->ancestor->is_finished)
+			bytes -= f->target->inherited_bytes;
+	}
+	return bytes;
+}
+
+static void add_known(int64_t *sum, int64_t bytes)
+{
+	if (bytes >= 0)
+		*sum = (*sum > 0 ? *sum : 0) + bytes;
+}
+
+static int write_round(struct gg_follow *follow, struct gg_memory *all)
 {
 	struct gg_output *output = follow->output;
-	struct gg_memory all = nothing_known(output->now_ns);
-	uint64_t walks_end_ns = gg_clock_monotonic_ns() + ROUND_MS * UINT64_C(1000000);
-	struct gg_buf text = { 0 };
 
 	for (struct gg_follower *f = follow->first; f != NULL && output->status == 0; f = f->next) {
-		struct gg_memory memory = nothing_known(output->now_ns);
+		struct gg_memory *reading = &f->reading;
 
-		if (gg_clock_monotonic_ns() < walks_end_ns)
-			update_walks(f, &text);
-		if (!read_process(f, &memory, &text))
+		if (reading->rss_bytes < 0)
 			continue;
-		all.rss_bytes = (all.rss_bytes > 0 ? all.rss_bytes : 0) + memory.rss_bytes;
-		if (memory.pss_bytes >= 0)
-			all.pss_bytes = (all.pss_bytes > 0 ? all.pss_bytes : 0) + memory.pss_bytes;
-		/* What an ancestor holds too is one block. */
-		all.live_bytes += f->target->live_bytes;
-		if (f->target->ancestor != NULL && !f->target->ancestor->is_finished)
-			all.live_bytes -= f->target->inherited_bytes;
+		if (f->walked_ns != 0) {
+			reading->heap_bytes = f->parts.heap_bytes;
+			reading->stack_bytes = f->parts.stack_bytes;
+			reading->geiger_bytes = f->parts.geiger_bytes;
+			reading->geiger_file_bytes = f->parts.geiger_file_bytes;
+		}
+		add_known(&all->rss_bytes, reading->rss_bytes);
+		add_known(&all->pss_bytes, reading->pss_bytes);
+		if (reading->span_ns > all->span_ns)
+			all->span_ns = reading->span_ns;
 		gg_output_keep(output,
-		               gg_profile_add_memory(output->profile, &memory, output->error));
+		               gg_profile_add_memory(output->profile, reading, output->error));
 	}
+	return output->status;
+}
+
+int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_follow *follow)
+{
+	struct gg_output *output = follow->output;
+	uint64_t start_ns = gg_clock_monotonic_ns();
+	struct gg_memory all;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	/* The moment of the round: what was drained before may have taken long. */
+	output->now_ns = (int64_t)(start_ns - output->start_ns);
+	all = gg_memory_unknown(0, output->now_ns);
+	all.live_bytes = live_bytes(follow);
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next)
+		read_status(f, all.time_ns, start_ns, &text);
+	walk_all(rounds, follow, start_ns, &text);
+	rounds->last_ns = output->now_ns;
+	rounds->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	if (all.live_bytes > rounds->most_live_bytes)
+		rounds->most_live_bytes = all.live_bytes;
 	all.cgroup_bytes = read_cgroup(&text);
-	gg_buf_done(&text);
-	if (output->status == 0)
+	if (output->status == 0 && write_round(follow, &all) == 0)
 		gg_output_keep(output, gg_profile_add_memory(output->profile, &all, output->error));
 	return output->status;
+}
+
+/* A new high, by so much that a reading should not be long before it or after it. */
+static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_follow *follow)
+{
+	int64_t pause_ns = rounds->cost_ns * ROUND_PART;
+	double live = live_bytes(follow);
+
+	return live > rounds->most_live_bytes * GROWTH_SHARE + GROWTH_LEAST_BYTES &&
+	       follow->output->now_ns - rounds->last_ns >=
+	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
+}
+
+int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_follow *follow)
+{
+	int64_t now_ns = follow->output->now_ns, pause_ns = now_ns / 4;
+	bool has_more = has_grown(rounds, follow);
+
+	if (now_ns < rounds->next_ns && !has_more)
+		return follow->output->status;
+	/* The first time there is nothing to read yet. */
+	if (rounds->next_ns > 0 || has_more)
+		gg_memory_read(rounds, follow);
+	/* A reading is never older than a quarter of the run. */
+	if (pause_ns < ROUND_LEAST_NS)
+		pause_ns = ROUND_LEAST_NS;
+	if (pause_ns > ROUND_MOST_NS)
+		pause_ns = ROUND_MOST_NS;
+	if (has_more && pause_ns > SETTLED_NS)
+		pause_ns = SETTLED_NS;
+	rounds->next_ns = now_ns + pause_ns;
+	return follow->output->status;
 }

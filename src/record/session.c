@@ -23,9 +23,8 @@
 #include "record/titles.h"
 #include "record/unseen.h"
 
-#define SECOND_NS       INT64_C(1000000000)
-#define MEMORY_LEAST_NS INT64_C(20000000) /* between two readings of memory */
-#define FOLD_NS         INT64_C(10000000) /* of each second */
+#define SECOND_NS INT64_C(1000000000)
+#define FOLD_NS   INT64_C(10000000) /* of each second */
 
 enum {
 	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
@@ -35,6 +34,7 @@ enum {
 	WATCHED_CLOSELY = 16, /* processes that are looked at each round, not each second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
+	COPY_RSS_SLACK = 1 << 18, /* bytes that exec() itself touches */
 	EXIT_NOT_RUN = 125,
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127
@@ -55,7 +55,9 @@ struct session {
 	bool command_ended, session_ended;
 	bool stop_asked; /* by a signal, after the command */
 	int exit_status;
-	int64_t next_second_ns, next_scan_ns, next_memory_ns;
+	int64_t next_second_ns, next_scan_ns;
+	struct gg_memory_rounds memory;
+	int64_t copy_rss_bytes;   /* of the command's process before it was the command */
 	int64_t embryos_until_ns; /* new files are looked at often until then */
 };
 
@@ -193,6 +195,8 @@ static int begin_command(struct session *s)
 	status = gg_launch_begin(&s->launch, options->command, &environment, &s->signals.before,
 	                         s->error);
 	gg_launch_environment_done(&environment);
+	if (status == 0)
+		s->copy_rss_bytes = gg_memory_max_rss(s->launch.pid);
 	return status;
 }
 
@@ -218,16 +222,22 @@ static int release_command(struct session *s, int *ret_exit_status)
 
 static void reap(struct session *s)
 {
+	struct rusage usage;
+	int64_t max_rss_bytes;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage)) > 0) {
 		if (WIFSTOPPED(status)) {
 			if (pid == s->launch.pid && !s->command_ended)
 				gg_signals_stop_with(pid, WSTOPSIG(status));
 			continue;
 		}
-		gg_follow_reaped(&s->follow, pid, status);
+		max_rss_bytes = (int64_t)usage.ru_maxrss * 1024;
+		/* Until it executed the command it was a copy of this process, which counts, too. */
+		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
+			max_rss_bytes = -1;
+		gg_follow_reaped(&s->follow, pid, status, max_rss_bytes);
 		if (pid != s->launch.pid || s->command_ended)
 			continue;
 		s->command_ended = true;
@@ -311,20 +321,6 @@ static void fold(struct session *s)
 	}
 }
 
-/* Early and often at first, as most programs end soon; a reading is never older than a quarter of the run. */
-static void read_memory(struct session *s)
-{
-	int64_t pause_ns = s->output.now_ns / 4;
-
-	if (s->output.now_ns < s->next_memory_ns)
-		return;
-	if (s->next_memory_ns > 0)
-		gg_memory_snapshot(&s->follow);
-	if (pause_ns < MEMORY_LEAST_NS)
-		pause_ns = MEMORY_LEAST_NS;
-	s->next_memory_ns = s->output.now_ns + (pause_ns < SECOND_NS ? pause_ns : SECOND_NS);
-}
-
 static void commit(struct session *s)
 {
 	if (gg_output_commit(&s->output) == 0)
@@ -354,7 +350,7 @@ static int work(struct session *s)
 		gg_titles_watch(&s->follow);
 	}
 	gg_unseen_look(&s->follow, s->launch.pid);
-	read_memory(s);
+	gg_memory_watch(&s->memory, &s->follow);
 	if (s->output.now_ns >= s->next_second_ns) {
 		commit(s);
 		fold(s);
@@ -427,7 +423,7 @@ static int complete(struct session *s)
 	s->output.now_ns = now_of(s);
 	gg_output_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
 	gg_follow_scan(&s->follow);
-	gg_memory_snapshot(&s->follow);
+	gg_memory_read(&s->memory, &s->follow);
 	gg_follow_finish_all(&s->follow);
 	gg_notes_add(&s->follow, s->options->command[0]);
 	gg_output_keep(&s->output, gg_jit_finish(&s->output.jit, s->profile, s->error));

@@ -297,7 +297,7 @@ static void init_live(struct gg_region *region, uint64_t live)
 	               &region->tables[GG_TABLE_LIVE].used_count);
 }
 
-static size_t private_bytes(const struct gg_region_options *options)
+size_t gg_region_private_bytes(const struct gg_region_options *options)
 {
 	const struct gg_region *region = NULL; /* for sizes alone */
 	uint64_t live = options->capacities[GG_TABLE_LIVE];
@@ -318,7 +318,8 @@ void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes)
 {
 	bool can_shrink = true;
 
-	while (can_shrink && gg_region_file_bytes(options) + private_bytes(options) > bytes) {
+	while (can_shrink &&
+	       gg_region_file_bytes(options) + gg_region_private_bytes(options) > bytes) {
 		can_shrink = false;
 		for (int i = 0; i < GG_TABLE_COUNT; i++) {
 			if (options->capacities[i] / 2 < FIT_LEAST)
@@ -336,7 +337,7 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	uint64_t rows = options->capacities[GG_TABLE_ROWS];
 	uint64_t slots = options->capacities[GG_TABLE_SLOTS];
 	uint64_t frames = options->capacities[GG_TABLE_FRAMES];
-	size_t bytes = private_bytes(options);
+	size_t bytes = gg_region_private_bytes(options);
 	int saved_errno = errno;
 	uint8_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

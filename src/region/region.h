@@ -157,6 +157,9 @@ void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes);
 /* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
 uint64_t gg_region_file_bytes(const struct gg_region_options *options);
 
+/* The size of the private mapping that holds the tables beside the file; of the options, the capacities count. */
+size_t gg_region_private_bytes(const struct gg_region_options *options);
+
 /*
  * Makes the region in the mapped file.  Takes the map over; on failure it stays the caller's.
  * 0, -EINVAL (capacities, or the map is too small), -ENOSPC, -ENOMEM.

@@ -67,10 +67,11 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 /* {"estimate":..,"low":..,"high":..} under that name. */
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
 
-/* Members "notes" and "unresolved" of an object, as docs/JSON.md has them. */
+/* Members "notes", "unresolved" and "highest" of an object, as docs/JSON.md has them. */
 void gg_report_json_notes(struct gg_json *json, const struct gg_model *model);
 void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *model,
                                const struct gg_model_unresolved *unresolved);
+void gg_report_json_highest(struct gg_json *json, const struct gg_highest_rss *highest);
 
 /* "function", "file", "line" and "module" of the innermost place, and "stack": all places. */
 void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack);

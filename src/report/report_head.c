@@ -140,21 +140,25 @@ static const char *remark_on_rest(const struct gg_report *report, double rest)
 	return "negative: some live memory is not resident";
 }
 
-/* RSS, and what of it is not live heap. */
-static void append_resident(const struct gg_report *report, struct gg_buf *out)
+/* "at 2.95 s, of 3 processes". */
+static void append_reading(const struct gg_resident *resident, struct gg_buf *out)
+{
+	gg_buf_append_text(out, "at ");
+	gg_report_append_time(resident->time_ns, out);
+	if (resident->process_count < resident->living_count)
+		gg_buf_printf(out, ", of %zu of %zu processes", resident->process_count,
+		              resident->living_count);
+	else if (resident->process_count > 1)
+		gg_buf_printf(out, ", of %zu processes", resident->process_count);
+}
+
+/* Parts of RSS, with what is in none of them. */
+static void append_parts(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_summary *summary = report->summary;
 	const struct gg_resident *resident = &summary->resident;
 	double rest = gg_summary_rest(summary);
-	GG_CLEANUP(gg_buf_done) struct gg_buf remark = { 0 };
 
-	if (resident->process_count == 0 || resident->rss < 0)
-		return;
-	gg_buf_append_text(&remark, "at ");
-	gg_report_append_time(resident->time_ns, &remark);
-	if (resident->process_count > 1)
-		gg_buf_printf(&remark, ", of %zu processes", resident->process_count);
-	append_bytes(report, "RSS", resident->rss, gg_buf_text(&remark), out);
 	append_name("  live heap", out);
 	append_tally(report, &summary->live_then, GG_BYTES, FIGURE_WIDTH, out);
 	gg_buf_append_text(out, "\n");
@@ -164,7 +168,39 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 		append_bytes(report, "  stacks", resident->stack, "", out);
 	if (resident->file >= 0)
 		append_bytes(report, "  files", resident->file, "", out);
+	if (resident->geiger >= 0)
+		append_bytes(report, "  geiger itself", resident->geiger, "", out);
 	append_bytes(report, "  the rest", rest, remark_on_rest(report, rest), out);
+}
+
+/* RSS as it was read, and what of it is not live heap where that was read of one moment. */
+static void append_resident(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_summary *summary = report->summary;
+	const struct gg_resident *resident = &summary->resident;
+	const struct gg_highest_rss *highest = &summary->highest;
+	GG_CLEANUP(gg_buf_done) struct gg_buf remark = { 0 };
+
+	if (resident->process_count > 0 && resident->rss >= 0) {
+		append_reading(resident, &remark);
+		append_bytes(report, "RSS", resident->rss, gg_buf_text(&remark), out);
+		if (resident->process_count > 1)
+			gg_buf_printf(out, "%*s  pages that they share count %s\n",
+			              NAME_WIDTH + 1 + FIGURE_WIDTH, "",
+			              resident->is_proportional ? "once" : "in each of them");
+		if (summary->has_rest)
+			append_parts(report, out);
+		else if (resident->geiger >= 0)
+			append_bytes(report, "  geiger itself", resident->geiger, "", out);
+	}
+	if (highest->bytes < 0)
+		return;
+	gg_buf_clear(&remark);
+	gg_buf_printf(&remark, "%s (%s)",
+	              highest->process_count > 1 ? "of one process, by the kernel"
+	                                         : "the kernel's maximum",
+	              highest->is_of_end ? "ru_maxrss" : "VmHWM");
+	append_bytes(report, "highest RSS", highest->bytes, gg_buf_text(&remark), out);
 }
 
 static void append_command(const struct gg_report *report, struct gg_buf *out)

@@ -83,6 +83,23 @@ static void add_resident(struct gg_json *json, const char *name, const struct gg
 	add_bytes(json, "file_bytes", resident->file);
 	add_bytes(json, "stack_bytes", resident->stack);
 	add_bytes(json, "swap_bytes", resident->swap);
+	add_bytes(json, "geiger_bytes", resident->geiger);
+	gg_json_integer(json, "living_processes", resident->living_count);
+	gg_json_bool(json, "proportional", resident->is_proportional);
+	gg_json_close(json);
+}
+
+void gg_report_json_highest(struct gg_json *json, const struct gg_highest_rss *highest)
+{
+	if (highest->bytes < 0) {
+		gg_json_text(json, "highest", NULL);
+		return;
+	}
+	gg_json_open(json, "highest", '{');
+	gg_json_number(json, "rss_bytes", highest->bytes);
+	gg_json_text(json, "source", highest->is_of_end ? "ru_maxrss" : "VmHWM");
+	add_time(json, "time_ns", highest->time_ns);
+	gg_json_integer(json, "processes", highest->process_count);
 	gg_json_close(json);
 }
 
@@ -96,7 +113,8 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 	add_tally(report, json, "live_bytes", &summary->live_then, GG_BYTES, false);
 	gg_json_number(json, "slack_bytes", summary->slack_bytes);
 	gg_json_number(json, "mapping_bytes", summary->mapping_bytes);
-	if (summary->resident.rss > 0)
+	gg_report_json_highest(json, &summary->highest);
+	if (summary->has_rest)
 		gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
 	else
 		gg_json_text(json, "rest_bytes", NULL);

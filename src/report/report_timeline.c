@@ -133,11 +133,21 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
 		gg_buf_append_text(out, "\n");
 	}
 	if (timeline->rss_peak_bytes >= 0) {
-		gg_buf_append_text(out, "  RSS was at most ");
+		gg_buf_append_text(out, "  RSS as read: at most ");
 		gg_figure_append_number(&report->figures, timeline->rss_peak_bytes, GG_BYTES, out);
 		gg_buf_append_text(out, ", at ");
 		gg_report_append_time(timeline->rss_peak_ns, out);
 		gg_buf_append_text(out, "\n");
+	}
+	if (report->summary->highest.bytes >= 0) {
+		gg_buf_append_text(out, "  highest RSS");
+		if (report->summary->highest.process_count > 1)
+			gg_buf_append_text(out, " of one process");
+		gg_buf_append_text(out, ": ");
+		gg_figure_append_number(&report->figures, report->summary->highest.bytes, GG_BYTES,
+		                        out);
+		gg_buf_printf(out, " (%s)\n",
+		              report->summary->highest.is_of_end ? "ru_maxrss" : "VmHWM");
 	}
 	gg_buf_printf(out, "Solid: live heap; %s: where it may be with %.4g %% confidence%s.\n",
 	              report->figures.ascii ? "':'" : "dotted", 100 * report->confidence,

@@ -2,8 +2,23 @@
 #include "report/summary.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/compiler.h"
+
+static const struct gg_resident unknown_resident = {
+	.rss = -1, .anonymous = -1, .file = -1, .stack = -1, .swap = -1, .geiger = -1
+};
+
+/* Live memory may change by so much while it is read, and the reading is of one moment. */
+static const double moment_bytes = 65536, moment_share = 0.01;
+
+/* A round of readings (record/memory.h): those with one time. */
+struct round {
+	const struct gg_memory *first;
+	size_t count;
+	struct gg_resident resident;
+};
 
 /* Adds a part that may be unknown. */
 static void add_known(double *sum, int64_t bytes)
@@ -12,46 +27,197 @@ static void add_known(double *sum, int64_t bytes)
 		*sum = (*sum > 0 ? *sum : 0) + (double)bytes;
 }
 
-/* Did the process run at the moment?  At the end each one counts as it was at its own end. */
-static bool is_there(const struct gg_process *process, int64_t moment_ns)
+static bool is_asked_for(const struct gg_process *process, uint32_t pid)
 {
-	return moment_ns == GG_TIME_NONE ||
-	       (process->start_ns <= moment_ns && process->end_ns > moment_ns);
+	return pid == 0 || process->pid == pid;
 }
 
-/* The last reading of each process up to the moment. */
-static int read_resident(struct gg_resident *resident, const struct gg_model *model, uint32_t pid,
-                         int64_t moment_ns)
+static size_t count_living(const struct gg_model *model, uint32_t pid, int64_t time_ns)
+{
+	size_t process_count, count = 0;
+	const struct gg_process *processes = gg_model_processes(model, &process_count);
+
+	for (size_t i = 1; i < process_count; i++)
+		count += is_asked_for(&processes[i], pid) && processes[i].start_ns <= time_ns &&
+		         (processes[i].end_ns == GG_TIME_NONE || processes[i].end_ns > time_ns);
+	return count;
+}
+
+static void add_whole_pages(struct gg_resident *resident, const struct gg_memory *memory)
+{
+	int64_t own = memory->geiger_file_bytes > 0 ? memory->geiger_file_bytes : 0;
+	int64_t file = memory->file_bytes + memory->shared_bytes;
+
+	add_known(&resident->rss, memory->rss_bytes);
+	add_known(&resident->stack, memory->stack_bytes);
+	add_known(&resident->geiger, memory->geiger_bytes);
+	if (memory->file_bytes >= 0 && memory->shared_bytes >= 0)
+		add_known(&resident->file, file > own ? file - own : 0);
+}
+
+static void add_shares_of_pages(struct gg_resident *resident, const struct gg_memory *memory)
+{
+	add_known(&resident->rss, memory->pss_bytes);
+	add_known(&resident->stack, memory->pss_stack_bytes);
+	add_known(&resident->geiger, memory->pss_geiger_bytes);
+	add_known(&resident->file, memory->pss_file_bytes);
+}
+
+/* Adds up what a round read of the processes.  Of several, pages that they share count once. */
+static void add_up(struct round *round, const struct gg_model *model, uint32_t pid)
+{
+	struct gg_resident *resident = &round->resident;
+	const struct gg_process *processes = gg_model_processes(model, &(size_t){ 0 });
+	bool has_shares = true;
+
+	*resident = unknown_resident;
+	resident->time_ns = round->first->time_ns;
+	for (size_t i = 0; i < round->count; i++) {
+		const struct gg_memory *memory = &round->first[i];
+
+		if (memory->process == 0 || memory->rss_bytes <= 0 ||
+		    !is_asked_for(&processes[memory->process], pid))
+			continue;
+		resident->process_count++;
+		has_shares &= memory->pss_file_bytes >= 0;
+		if (memory->span_ns < 0 || resident->span_ns < 0)
+			resident->span_ns = -1;
+		else if (memory->span_ns > resident->span_ns)
+			resident->span_ns = memory->span_ns;
+		add_known(&resident->anonymous, memory->anonymous_bytes);
+		add_known(&resident->swap, memory->swap_bytes);
+	}
+	if (resident->process_count == 0)
+		return;
+	resident->is_proportional = resident->process_count > 1 && has_shares;
+	for (size_t i = 0; i < round->count; i++) {
+		const struct gg_memory *memory = &round->first[i];
+
+		if (memory->process == 0 || memory->rss_bytes <= 0 ||
+		    !is_asked_for(&processes[memory->process], pid))
+			continue;
+		if (resident->is_proportional)
+			add_shares_of_pages(resident, memory);
+		else
+			add_whole_pages(resident, memory);
+	}
+	resident->living_count = count_living(model, pid, resident->time_ns);
+}
+
+/* Does it have all processes that lived then, and each page once? */
+static bool is_whole(const struct gg_resident *resident)
+{
+	return resident->process_count > 0 && resident->process_count == resident->living_count &&
+	       (resident->process_count == 1 || resident->is_proportional);
+}
+
+/* The next round behind `round`; false: there is none. */
+static bool next_round(struct round *round, const struct gg_model *model, uint32_t pid)
+{
+	size_t count, at;
+	const struct gg_memory *memory = gg_model_memory(model, &count);
+
+	at = round->first != NULL ? (size_t)(round->first - memory) + round->count : 0;
+	for (; at < count; at += round->count) {
+		round->first = &memory[at];
+		round->count = 1;
+		while (at + round->count < count &&
+		       memory[at + round->count].time_ns == memory[at].time_ns)
+			round->count++;
+		add_up(round, model, pid);
+		if (round->resident.process_count > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The last round up to the moment; one that is whole, if there is one in the quarter of the run before
+ * the moment.
+ */
+static void read_resident(struct gg_resident *resident, const struct gg_model *model, uint32_t pid,
+                          int64_t moment_ns)
+{
+	int64_t end_ns = moment_ns == GG_TIME_NONE ? gg_model_end_ns(model) : moment_ns;
+	struct round round = { 0 };
+
+	*resident = unknown_resident;
+	while (next_round(&round, model, pid) && round.resident.time_ns <= moment_ns)
+		if (is_whole(&round.resident) || !is_whole(resident) ||
+		    resident->time_ns < end_ns - end_ns / 4)
+			*resident = round.resident;
+}
+
+static bool is_about(double bytes, double other)
+{
+	double difference = bytes > other ? bytes - other : other - bytes;
+
+	return difference <= moment_bytes + moment_share * (bytes > other ? bytes : other);
+}
+
+/* What was live when the reading began, and whether it still was when it was complete. */
+static int compare_with_live(struct gg_summary *summary, const struct gg_model *model,
+                             const struct gg_question *query, struct gg_error *error)
+{
+	const struct gg_resident *resident = &summary->resident;
+	int64_t times[2] = { resident->time_ns, resident->time_ns + resident->span_ns };
+	struct gg_tally tallies[2];
+	int code;
+
+	if (!is_whole(resident) || resident->span_ns < 0 || resident->rss < 0 ||
+	    !gg_model_has_history(model))
+		return 0;
+	code = gg_ask_live_at(model, query, times, GG_COUNT(times), tallies, error);
+	summary->has_rest = code == 0 && is_about(gg_tally_estimate(&tallies[0], GG_BYTES).value,
+	                                          gg_tally_estimate(&tallies[1], GG_BYTES).value);
+	return code;
+}
+
+/* A reading when as much was live as at the peak: the nearest before it or after it. */
+static int read_at_peak(struct gg_summary *summary, const struct gg_model *model,
+                        const struct gg_question *query, struct gg_error *error)
+{
+	struct gg_resident near[2] = { unknown_resident, unknown_resident };
+	double peak = gg_tally_estimate(&summary->peak, GG_BYTES).value;
+	struct round round = { 0 };
+
+	while (near[1].process_count == 0 && next_round(&round, model, query->pid))
+		if (is_whole(&round.resident))
+			near[round.resident.time_ns > summary->peak_ns] = round.resident;
+	for (int i = 0; i < 2; i++) {
+		struct gg_tally tally;
+		int code;
+
+		if (near[i].process_count == 0)
+			continue;
+		code = gg_ask_live_at(model, query, &near[i].time_ns, 1, &tally, error);
+		if (code < 0)
+			return code;
+		if (is_about(gg_tally_estimate(&tally, GG_BYTES).value, peak) &&
+		    (summary->at_peak.process_count == 0 ||
+		     near[1].time_ns - summary->peak_ns < summary->peak_ns - near[0].time_ns))
+			summary->at_peak = near[i];
+	}
+	return 0;
+}
+
+static void read_highest(struct gg_highest_rss *highest, const struct gg_model *model, uint32_t pid)
 {
 	size_t count, process_count;
 	const struct gg_memory *memory = gg_model_memory(model, &count);
 	const struct gg_process *processes = gg_model_processes(model, &process_count);
-	const struct gg_memory **last = calloc(process_count, sizeof(*last));
 
-	*resident = (struct gg_resident){
-		.rss = -1, .anonymous = -1, .file = -1, .stack = -1, .swap = -1
-	};
-	if (last == NULL)
-		return -ENOMEM;
+	*highest = (struct gg_highest_rss){ .bytes = -1 };
 	for (size_t i = 0; i < count; i++)
-		if (memory[i].time_ns <= moment_ns && memory[i].rss_bytes > 0)
-			last[memory[i].process] = &memory[i];
-	for (size_t i = 1; i < process_count; i++) {
-		if (last[i] == NULL || (pid != 0 && processes[i].pid != pid) ||
-		    !is_there(&processes[i], moment_ns))
-			continue;
-		resident->process_count++;
-		add_known(&resident->rss, last[i]->rss_bytes);
-		add_known(&resident->anonymous, last[i]->anonymous_bytes);
-		add_known(&resident->file, last[i]->file_bytes);
-		add_known(&resident->file, last[i]->shared_bytes);
-		add_known(&resident->stack, last[i]->stack_bytes);
-		add_known(&resident->swap, last[i]->swap_bytes);
-		if (last[i]->time_ns > resident->time_ns)
-			resident->time_ns = last[i]->time_ns;
-	}
-	free(last);
-	return 0;
+		if (memory[i].process != 0 && (double)memory[i].max_rss_bytes > highest->bytes &&
+		    is_asked_for(&processes[memory[i].process], pid))
+			*highest = (struct gg_highest_rss){
+				.bytes = (double)memory[i].max_rss_bytes,
+				.time_ns = memory[i].time_ns,
+				.is_of_end = memory[i].rss_bytes < 0
+			};
+	for (size_t i = 1; i < process_count; i++)
+		highest->process_count += is_asked_for(&processes[i], pid);
 }
 
 static uint64_t count_dropped(const struct gg_model *model)
@@ -89,7 +255,7 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 
 	gg_question_init(&all);
 	all.pid = query->pid;
-	*summary = (struct gg_summary){ .moment_ns = GG_TIME_NONE };
+	*summary = (struct gg_summary){ .moment_ns = GG_TIME_NONE, .at_peak = unknown_resident };
 	summary->sample_count = gg_model_sample_total(model);
 	summary->dropped_count = count_dropped(model);
 	summary->interval = gg_model_interval(model, 0);
@@ -111,10 +277,16 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	if (code < 0)
 		return code;
 	summary->live = sum.total;
-	if (read_resident(&summary->resident, model, query->pid, summary->moment_ns) < 0 ||
-	    read_resident(&summary->at_peak, model, query->pid, summary->peak_ns) < 0)
-		return gg_error_set_errno(error, ENOMEM, "report", NULL);
-	if (summary->resident.process_count == 1 && gg_model_has_history(model)) {
+	read_highest(&summary->highest, model, query->pid);
+	read_resident(&summary->resident, model, query->pid, summary->moment_ns);
+	all.to_ns = GG_TIME_NONE;
+	if (summary->has_peak && summary->peak_ns != GG_TIME_NONE)
+		code = read_at_peak(summary, model, &all, error);
+	if (code == 0)
+		code = compare_with_live(summary, model, &all, error);
+	if (code < 0)
+		return code;
+	if (summary->resident.process_count > 0 && gg_model_has_history(model)) {
 		all.to_ns = summary->resident.time_ns;
 		code = gg_ask_sum(model, &all, &sum, error);
 	}
@@ -131,5 +303,6 @@ double gg_summary_rest(const struct gg_summary *summary)
 
 	rest -= gg_tally_estimate(&summary->live_then, GG_BYTES).value + summary->slack_bytes;
 	rest -= resident->file > 0 ? resident->file : 0;
+	rest -= resident->geiger > 0 ? resident->geiger : 0;
 	return rest - (resident->stack > 0 ? resident->stack : 0);
 }

@@ -15,11 +15,28 @@
 #include "base/error.h"
 #include "profile/ask.h"
 
-/* Bytes of the kernel's books, summed over processes; negative: not known. */
+/*
+ * A round of readings of what the kernel says, summed over processes.  Bytes; negative: not known.
+ *
+ * Of one process rss, file, stack and geiger are its resident pages; file includes shared memory, and
+ * is without geiger's.  Of several they are proportional, so that a page that two share counts once,
+ * where the round read that (is_proportional); otherwise such pages count in each process.
+ */
 struct gg_resident {
-	int64_t time_ns; /* of the last reading that is in it */
+	int64_t time_ns, span_ns; /* all was read in span_ns from then on; -1: not known */
 	double rss, anonymous, file, stack, swap;
+	double geiger;        /* what geiger itself takes in the processes */
 	size_t process_count; /* 0: there was no reading */
+	size_t living_count;  /* processes that lived then */
+	bool is_proportional;
+};
+
+/* The kernel's own maximum of any one process: nothing is missed between readings. */
+struct gg_highest_rss {
+	double bytes;         /* negative: not known */
+	int64_t time_ns;      /* when it was read; the maximum was then or before */
+	bool is_of_end;       /* ru_maxrss of wait4(), else VmHWM */
+	size_t process_count; /* that it is the maximum of, all of them */
 };
 
 struct gg_summary {
@@ -33,8 +50,14 @@ struct gg_summary {
 	double slack_bytes, mapping_bytes;
 	bool has_peak; /* false: without history nobody knows */
 	int64_t peak_ns;
-	struct gg_tally peak;                  /* what was live then */
-	struct gg_resident resident, at_peak;  /* at the moment, and at the peak */
+	struct gg_tally peak; /* what was live then */
+	/*
+	 * The last reading up to the moment; and one when as much was live as at the peak, which there
+	 * may not be.
+	 */
+	struct gg_resident resident, at_peak;
+	bool has_rest; /* `resident` and live_then are of one moment and of the same processes */
+	struct gg_highest_rss highest;
 	uint64_t sample_count, dropped_count;  /* dropped: samples that found no place */
 	double interval;                       /* the largest sampling interval, bytes */
 	struct gg_model_unresolved unresolved; /* frames without names */
@@ -45,7 +68,7 @@ GG_MUST_CHECK int gg_summary_of(struct gg_summary *summary, const struct gg_mode
                                 const struct gg_question *query, struct gg_error *error);
 
 /*
- * What RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts
+ * With has_rest: what RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts
  * for, such as free memory that the allocator keeps; negative where some of the live memory is not
  * resident, or by chance, as the live heap is an estimate.
  */

@@ -29,8 +29,8 @@ WRITES = os.environ.get("GG_DOCUMENTS_WRITE") == "1"
 FENCE = re.compile(r"^```(\w*)\s*$")
 HIDDEN = re.compile(r"^<!-- run: (.*) -->$")
 WORD = re.compile(r"[A-Za-z_]{4,}")
-# RSS is read once a second: where a program ends earlier, a report has nothing of it.
-RSS = re.compile(r"^(RSS |  (live heap|slack|stacks|files|the rest)  )|  RSS was at most ")
+# RSS is read now and then: where a program ends before, a report has less of it.
+RSS = re.compile(r"^(RSS |highest RSS|  (live heap|slack|stacks|files|geiger itself|the rest)  )|  RSS as read: |  highest RSS")
 # A row whose interval is a range: few samples, and another time other rows, or none.
 RARE = re.compile(r"^\W*[\d.]+\.\.[\d.]+ ")
 # Where the agent is once it is installed: what the documents show.

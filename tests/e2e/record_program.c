@@ -39,6 +39,18 @@ static void churn(long count)
 	}
 }
 
+/* Takes memory for a moment: it may be over before anybody reads anything. */
+static void spike(long mib)
+{
+	size_t bytes = (size_t)mib << 20;
+	char *block = call_malloc(bytes);
+
+	if (block == NULL)
+		abort();
+	memset(block, 1, bytes);
+	call_free(block);
+}
+
 static int make_children(long count)
 {
 	void **blocks = calloc((size_t)count, sizeof(*blocks));
@@ -259,6 +271,8 @@ int main(int argc, char **argv)
 
 	if (strcmp(what, "allocate") == 0)
 		allocate(number);
+	else if (strcmp(what, "spike") == 0)
+		spike(number);
 	else if (strcmp(what, "churn") == 0)
 		churn(number);
 	else if (strcmp(what, "fork") == 0)
