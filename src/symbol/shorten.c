@@ -15,10 +15,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/brackets.h"
 #include "symbol/demangle.h"
-
-/* More open at once: the rest of the name is taken for what they hold. */
-enum { BRACKETS_MAX = 128 };
 
 struct text {
 	const char *at;
@@ -36,73 +34,6 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
 }
 
-/* The symbol of an operator; "operator" stands before it.  Longest first. */
-static size_t symbol_length(const char *at)
-{
-	static const char *const symbols[] = {
-		"->*", "<<=", ">>=", "<=>", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=",
-		"&&",  "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<",
-		">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ",",
-	};
-
-	for (size_t i = 0; i < GG_COUNT(symbols); i++)
-		if (begins(at, symbols[i]))
-			return strlen(symbols[i]);
-	return 0;
-}
-
-/* How many brackets are open behind a closing one. */
-static size_t depth_behind(const char *open, size_t depth, char closer)
-{
-	char opener = closer == ')' ? '(' : closer == '>' ? '<' : closer == ']' ? '[' : '{';
-
-	if (opener != '<')
-		while (depth > 0 && open[depth - 1] == '<')
-			depth--;
-	return depth > 0 && open[depth - 1] == opener ? depth - 1 : depth;
-}
-
-/*
- * Behind the bracket that closes the one at `at`.  In expressions "<" and ">" may be comparisons: a
- * ">" closes only a "<" that is innermost, and other brackets close what "<" is open inside them.
- */
-static const char *behind_brackets(const char *at)
-{
-	char open[BRACKETS_MAX];
-	size_t depth = 0;
-
-	for (; *at != '\0'; at++) {
-		switch (*at) {
-		case '(':
-		case '<':
-		case '[':
-		case '{':
-			if (depth == BRACKETS_MAX)
-				return at + strlen(at);
-			open[depth++] = *at;
-			break;
-		case ')':
-		case '>':
-		case ']':
-		case '}':
-			depth = depth_behind(open, depth, *at);
-			if (depth == 0)
-				return at + 1;
-			break;
-		case '-':
-			at += at[1] == '>';
-			break;
-		case 'o': /* its symbol is no bracket; a bracket stands before all of this */
-			if (begins(at, "operator") && !is_word(at[-1]))
-				at += strlen("operator") - 1 + symbol_length(at + 8);
-			break;
-		default:
-			break;
-		}
-	}
-	return at;
-}
-
 static void take(struct text *text, size_t length)
 {
 	gg_buf_append(text->out, text->at, length);
@@ -113,7 +44,7 @@ static void take(struct text *text, size_t length)
 static void template_arguments(struct text *text)
 {
 	gg_buf_append_text(text->out, "<...>");
-	text->at = behind_brackets(text->at);
+	text->at = gg_behind_brackets(text->at);
 }
 
 /* A conversion operator's type, up to its arguments. */
@@ -123,7 +54,7 @@ static void conversion_type(struct text *text)
 		if (*text->at == '<')
 			template_arguments(text);
 		else if (*text->at == '[')
-			text->at = behind_brackets(text->at);
+			text->at = gg_behind_brackets(text->at);
 		else
 			take(text, 1);
 	}
@@ -135,7 +66,7 @@ static void operator_name(struct text *text)
 	size_t symbol;
 
 	take(text, strlen("operator"));
-	symbol = symbol_length(text->at);
+	symbol = gg_operator_symbol_length(text->at);
 	if (symbol > 0) {
 		take(text, symbol);
 		if (begins(text->at, " <")) /* the blank keeps << <int> apart */
@@ -159,11 +90,11 @@ static void operator_name(struct text *text)
 /* "{lambda(int)#1}", "{unnamed type#1}", "{default arg#1}": what is in it, without arguments. */
 static void braces(struct text *text)
 {
-	const char *end = behind_brackets(text->at);
+	const char *end = gg_behind_brackets(text->at);
 
 	while (text->at < end) {
 		if (*text->at == '(')
-			text->at = behind_brackets(text->at);
+			text->at = gg_behind_brackets(text->at);
 		else
 			take(text, 1);
 	}
@@ -238,7 +169,7 @@ static void blank(struct text *text)
 	} else if (!text->out->failed && text->out->length > 0) {
 		/* It was a type: the name is still to come. */
 		if (strcmp(text->out->data + text->start, "decltype") == 0 && *text->at == '(')
-			text->at = behind_brackets(text->at);
+			text->at = gg_behind_brackets(text->at);
 		text->out->length = text->start;
 		text->out->data[text->start] = '\0';
 	}
@@ -259,7 +190,7 @@ static bool part(struct text *text)
 		braces(text);
 		return true;
 	case '[':
-		text->at = behind_brackets(text->at);
+		text->at = gg_behind_brackets(text->at);
 		return true;
 	case ' ':
 		if (begins(text->at, " [clone"))
@@ -273,7 +204,7 @@ static bool part(struct text *text)
 		           (text->at[1] == '*' || text->at[1] == '&')) {
 			text->at += 2; /* void (*f(int))(char): the name is inside */
 		} else {
-			text->at = behind_brackets(text->at);
+			text->at = gg_behind_brackets(text->at);
 			skip_qualifiers(text);
 			/* Behind arguments only what is local to the function goes on, or a
 			 * return type with brackets of its own: decltype(x) f(). */

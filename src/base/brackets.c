@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/brackets.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* More open at once: the rest of the name is taken for what they hold. */
+enum { BRACKETS_MAX = 128 };
+
+static bool begins(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
+}
+
+size_t gg_operator_symbol_length(const char *at)
+{
+	static const char *const symbols[] = {
+		"->*", "<<=", ">>=", "<=>", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=",
+		"&&",  "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<",
+		">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ",",
+	};
+
+	for (size_t i = 0; i < GG_COUNT(symbols); i++)
+		if (begins(at, symbols[i]))
+			return strlen(symbols[i]);
+	return 0;
+}
+
+/* How many brackets are open behind a closing one. */
+static size_t depth_behind(const char *open, size_t depth, char closer)
+{
+	char opener = closer == ')' ? '(' : closer == '>' ? '<' : closer == ']' ? '[' : '{';
+
+	if (opener != '<')
+		while (depth > 0 && open[depth - 1] == '<')
+			depth--;
+	return depth > 0 && open[depth - 1] == opener ? depth - 1 : depth;
+}
+
+const char *gg_behind_brackets(const char *at)
+{
+	char open[BRACKETS_MAX];
+	size_t depth = 0;
+
+	for (; *at != '\0'; at++) {
+		switch (*at) {
+		case '(':
+		case '<':
+		case '[':
+		case '{':
+			if (depth == BRACKETS_MAX)
+				return at + strlen(at);
+			open[depth++] = *at;
+			break;
+		case ')':
+		case '>':
+		case ']':
+		case '}':
+			depth = depth_behind(open, depth, *at);
+			if (depth == 0)
+				return at + 1;
+			break;
+		case '-':
+			at += at[1] == '>';
+			break;
+		case 'o': /* its symbol is no bracket; a bracket stands before all of this */
+			if (begins(at, "operator") && !is_word(at[-1]))
+				at += strlen("operator") - 1 + gg_operator_symbol_length(at + 8);
+			break;
+		default:
+			break;
+		}
+	}
+	return at;
+}
