@@ -79,6 +79,17 @@ static int do_both(void *(*step)(void *side), struct side *before, struct side *
 	return 0;
 }
 
+/* Equal names in the two are the same function. */
+static int name_functions(const struct diff_options *options, const struct side *before,
+                          const struct side *after, struct gg_error *error)
+{
+	struct gg_model *models[] = { before->model, after->model };
+	const struct gg_names_query query = { .full_names = options->common.full_names,
+		                              .across_builds = true };
+
+	return gg_model_name_functions(models, 2, &query, error);
+}
+
 static int print_diff(const struct gg_invocation *invocation, const struct gg_question *query,
                       const struct side *before, const struct side *after)
 {
@@ -152,6 +163,8 @@ static int run(struct gg_invocation *invocation)
 		                                         !options->fail_on_growth;
 		code = do_both(side_open, &before, &after, invocation->error);
 	}
+	if (code == 0)
+		code = name_functions(options, &before, &after, invocation->error);
 	if (code == 0) {
 		if (before.is_given_back && after.is_given_back)
 			query.metric = GG_METRIC_PEAK;
@@ -178,6 +191,7 @@ static const struct gg_option options[] = {
 	  "exit with 3 if a row grew significantly" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
+	GG_CLI_NAMES_OPTION(AT(common)),
 	GG_CLI_LOOK_OPTIONS(AT(common)),
 	GG_OPTIONS_END,
 };

@@ -139,7 +139,9 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code < 0)
 		return code;
-	code = export_model(model, &query, format, invocation);
+	code = gg_cli_name_functions(&options->common, model, invocation->error);
+	if (code == 0)
+		code = export_model(model, &query, format, invocation);
 	gg_model_free(model);
 	return code;
 }
@@ -154,6 +156,7 @@ static const struct gg_option options[] = {
 	  "which memory (live)" },
 	GG_CLI_MOMENT_OPTIONS(AT(common)),
 	GG_CLI_PROCESS_OPTION(AT(common)),
+	GG_CLI_NAMES_OPTION(AT(common)),
 	GG_CLI_CONFIDENCE_OPTION(AT(common)),
 	GG_OPTIONS_END,
 };

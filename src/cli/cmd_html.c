@@ -137,6 +137,8 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code == 0 && options->diff != NULL)
 		code = gg_cli_load(&before, &options->diff, 1, invocation->error);
+	if (code == 0 && before != NULL)
+		code = gg_page_name_functions(model, before, invocation->error);
 	if (code == 0)
 		code = write_page(invocation, model, before);
 	gg_model_free(before);

@@ -84,7 +84,9 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code < 0)
 		return code;
-	code = print_leaks(model, &query, &suppressions, invocation);
+	code = gg_cli_name_functions(&options->common, model, invocation->error);
+	if (code == 0)
+		code = print_leaks(model, &query, &suppressions, invocation);
 	gg_model_free(model);
 	return code;
 }
@@ -101,6 +103,7 @@ static const struct gg_option options[] = {
 	GG_CLI_PROCESS_OPTION(AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "stacks that are shown; 0: all (20; with --json 1000)" },
+	GG_CLI_NAMES_OPTION(AT(common)),
 	GG_CLI_LOOK_OPTIONS(AT(common)),
 	GG_OPTIONS_END,
 };

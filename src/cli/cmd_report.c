@@ -50,7 +50,9 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code < 0)
 		return code;
-	code = gg_cli_choose_metric(model, invocation->options, &query, invocation->error);
+	code = gg_cli_name_functions(invocation->options, model, invocation->error);
+	if (code == 0)
+		code = gg_cli_choose_metric(model, invocation->options, &query, invocation->error);
 	if (code == 0)
 		code = print_report(model, &query, invocation);
 	gg_model_free(model);
@@ -76,6 +78,7 @@ static const struct gg_option options[] = {
 	  "the longest life of temporary memory (1ms)" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
+	GG_CLI_NAMES_OPTION(0),
 	GG_CLI_LOOK_OPTIONS(0),
 	GG_OPTIONS_END,
 };

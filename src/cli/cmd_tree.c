@@ -59,7 +59,9 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code < 0)
 		return code;
-	code = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
+	code = gg_cli_name_functions(&options->common, model, invocation->error);
+	if (code == 0)
+		code = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
 	if (code == 0)
 		code = print_tree(model, &query, invocation);
 	gg_model_free(model);
@@ -79,6 +81,7 @@ static const struct gg_option options[] = {
 	GG_CLI_PROCESS_OPTION(AT(common)),
 	{ "temporary", 0, GG_OPTION_TEXT, AT(common.temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
+	GG_CLI_NAMES_OPTION(AT(common)),
 	GG_CLI_LOOK_OPTIONS(AT(common)),
 	GG_OPTIONS_END,
 };

@@ -41,6 +41,14 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 	return code;
 }
 
+int gg_cli_name_functions(const struct gg_report_options *options, struct gg_model *model,
+                          struct gg_error *error)
+{
+	const struct gg_names_query query = { .full_names = true };
+
+	return options->full_names ? gg_model_name_functions(&model, 1, &query, error) : 0;
+}
+
 int gg_cli_check_output(const char *command, const char *profile, const char *output,
                         struct gg_error *error)
 {

@@ -42,7 +42,7 @@ struct gg_report_options {
 	const char *by_label; /* its key, in place of `by` */
 	uint64_t process, limit;
 	double confidence;
-	bool bytes, json, no_pager, ascii;
+	bool bytes, json, no_pager, ascii, full_names;
 };
 
 /*
@@ -86,6 +86,14 @@ struct gg_report_options {
 	                   "only ASCII characters"),                                           \
 		GG_CLI_ROW("no-pager", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, no_pager), NULL, \
 	                   "never through a pager")
+
+#define GG_CLI_NAMES_OPTION(start)                                                         \
+	GG_CLI_ROW("full-names", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, full_names), NULL, \
+	           "names of functions with all of their arguments")
+
+/* With --full-names: names the functions so. */
+GG_MUST_CHECK int gg_cli_name_functions(const struct gg_report_options *options,
+                                        struct gg_model *model, struct gg_error *error);
 
 /* The query that the options ask for; `command` is the place of errors. */
 GG_MUST_CHECK int gg_cli_question(const struct gg_report_options *options, const char *command,

@@ -9,7 +9,8 @@
  * key of one of these.  Intervals of the totals are comments.
  *
  * Locations are addresses; what is inlined there are its lines.  A frame without a name has a function
- * that is called by module and offset, because pprof shows nothing else of it.
+ * that is called by module and offset, because pprof shows nothing else of it.  Names are full ones, which pprof
+ * itself shortens for people; the system name is that of the linker, or the short one where there is none.
  */
 #include <errno.h>
 #include <pprof.pb-c.h>
@@ -118,9 +119,10 @@ static uint64_t function_id(struct writing *writing, uint32_t number, const char
 	}
 	gg__pprof__function__init(added);
 	added->id = id;
-	added->name = text(writing, function.name);
-	added->system_name = function.linkage_name != NULL ? text(writing, function.linkage_name)
-	                                                   : added->name;
+	added->name = text(writing,
+	                   function.full_name != NULL ? function.full_name : function.name);
+	added->system_name = text(writing, function.linkage_name != NULL ? function.linkage_name
+	                                                                 : function.short_name);
 	added->filename = file_text;
 	return id;
 }

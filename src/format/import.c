@@ -259,7 +259,9 @@ static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_l
 		lines[i].inlined = i + 1 < count;
 		if (name[0] == '\0')
 			name = "[unknown]";
-		lines[i].function = lines[i].full_name = name;
+		lines[i].full_name = name;
+		if (given[i].function == NULL)
+			lines[i].function = name;
 		lines[i].linkage_name = NULL;
 		if (!is_mangled(name))
 			continue;

@@ -122,9 +122,9 @@ GG_MUST_CHECK int gg_import_thread(struct gg_import *import, uint32_t tid, const
 
 /*
  * A frame that the file names: lines innermost first, at least one.  A line's linkage_name is the name as
- * it stands in the file; where it is mangled it is demangled here, all else is taken as it is.  address:
- * as the module's file numbers it; 0 or without a module, the frame is told from others by its names, so
- * that equal names are one frame in all profiles.
+ * it stands in the file: where it is mangled it is demangled here, all else is taken as it is, with function
+ * as its short form, or NULL.  address: as the module's file numbers it; 0 or without a module, the frame is
+ * told from others by its names, so that equal names are one frame in all profiles.
  */
 GG_MUST_CHECK int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,
                                   const struct gg_line *lines, uint32_t line_count,

@@ -7,6 +7,7 @@
 
 #include "format/elf_file.h"
 #include "format/text.h"
+#include "symbol/demangle.h"
 
 enum { LINES_MAX = 256 }; /* inlined calls at one place */
 
@@ -152,7 +153,6 @@ static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 	const uint8_t *start = message.at;
 	struct gg_pprof_function *function = add_record(&pprof->functions, sizeof(*function));
 	struct gg_wire_field field;
-	uint32_t system_name = 0;
 	uint64_t id = 0;
 	int code;
 
@@ -166,7 +166,7 @@ static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 		else if (field.number == 2)
 			code = check_text(pprof, &function->name, field.value, message.at);
 		else if (field.number == 3)
-			code = check_text(pprof, &system_name, field.value, message.at);
+			code = check_text(pprof, &function->system_name, field.value, message.at);
 		else if (field.number == 4)
 			code = check_text(pprof, &function->file, field.value, message.at);
 		if (code < 0)
@@ -175,7 +175,7 @@ static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 	if (code < 0)
 		return gg_pprof_wrong(pprof, message.at, "a damaged function");
 	if (function->name == 0)
-		function->name = system_name;
+		function->name = function->system_name;
 	return give_id(pprof, &pprof->functions, id, start);
 }
 
@@ -392,8 +392,21 @@ static void done_place(struct place *place)
 {
 	for (uint32_t i = 0; i < place->line_count; i++) {
 		free((char *)place->lines[i].linkage_name);
+		free((char *)place->lines[i].function);
 		free((char *)place->lines[i].file);
 	}
+}
+
+/* The short form of a name, where the file says that this is it; NULL: it does not. */
+static char *short_name_of(const char *name, struct gg_text system_name)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf brief = { 0 };
+
+	gg_shorten_cxx(name, &brief);
+	if (brief.failed || brief.length != system_name.length || brief.length == strlen(name) ||
+	    memcmp(gg_buf_text(&brief), system_name.at, brief.length) != 0)
+		return NULL;
+	return strdup(gg_buf_text(&brief));
 }
 
 static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct place *place)
@@ -403,7 +416,7 @@ static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct plac
 	const uint8_t *start = message.at;
 	struct gg_wire_field field;
 	uint64_t function = 0, number = 0;
-	struct gg_text name, file;
+	struct gg_text name, system_name, file;
 	size_t index;
 	int code;
 
@@ -424,7 +437,13 @@ static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct plac
 	file = gg_pprof_text(pprof, functions[index].file);
 	*line = (struct gg_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
 	place->line_count++;
+	system_name = gg_pprof_text(pprof, functions[index].system_name);
+	if (system_name.length > 2 && system_name.at[0] == '_' &&
+	    (system_name.at[1] == 'Z' || system_name.at[1] == 'R'))
+		name = system_name; /* all forms follow from it */
 	line->linkage_name = strndup(name.at, name.length);
+	if (line->linkage_name != NULL && system_name.length > 0)
+		line->function = short_name_of(line->linkage_name, system_name);
 	if (file.length > 0)
 		line->file = strndup(file.at, file.length);
 	return line->linkage_name == NULL || (file.length > 0 && line->file == NULL)

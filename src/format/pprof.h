@@ -21,7 +21,7 @@ struct gg_pprof_table {
 };
 
 struct gg_pprof_function {
-	uint32_t name, file; /* texts */
+	uint32_t name, system_name, file; /* texts */
 };
 
 struct gg_pprof_mapping {

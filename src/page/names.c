@@ -157,6 +157,14 @@ uint32_t gg_page_frame_like(struct gg_page_names *names, const struct gg_model *
 	return enter_frame(names, of, module, frame);
 }
 
+int gg_page_name_functions(struct gg_model *model, struct gg_model *before, struct gg_error *error)
+{
+	struct gg_model *models[] = { before, model };
+
+	return gg_model_name_functions(models, 2, &(struct gg_names_query){ .across_builds = true },
+	                               error);
+}
+
 static int enter_modules(struct gg_page_names *names)
 {
 	const struct gg_model *model = names->model;

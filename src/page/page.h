@@ -64,6 +64,13 @@ struct gg_page_options {
 };
 
 /*
+ * Names the functions of two profiles that are to be compared, so that equal names are the same function.
+ * -ENOMEM.
+ */
+GG_MUST_CHECK int gg_page_name_functions(struct gg_model *model, struct gg_model *before,
+                                         struct gg_error *error);
+
+/*
  * Appends the packed data.  before: the profile that this one is compared with, or NULL.  -ENOMEM,
  * -ENOTSUP (built without zlib), or as the questions of ask.h fail.
  */

@@ -272,17 +272,20 @@ static int compare_ordered(const void *a, const void *b)
 /* Is the expression a plain name, perhaps between ^ and $, and the row's own? */
 static bool is_asked_for(const struct run *run, uint32_t key)
 {
-	const char *focus = run->scope.query.focus, *name;
+	const char *focus = run->scope.query.focus;
+	struct gg_model_function function;
 	size_t length;
 
 	if (focus == NULL || run->scope.query.by != GG_BY_FUNCTION)
 		return false;
-	name = gg_model_function(run->model, key).name;
+	function = gg_model_function(run->model, key);
 	focus += focus[0] == '^';
 	length = strcspn(focus, "\\^$.[]|()*+?{}");
 	if (focus[length] != '\0' && strcmp(focus + length, "$") != 0)
 		return false;
-	return strlen(name) == length && strncmp(name, focus, length) == 0;
+	return (strlen(function.name) == length && strncmp(function.name, focus, length) == 0) ||
+	       (strlen(function.short_name) == length &&
+	        strncmp(function.short_name, focus, length) == 0);
 }
 
 static double value_of(const struct run *run, const struct gg_tally *tally)

@@ -70,7 +70,9 @@ static int match_functions(const struct gg_model *model, const char *expression,
 		struct gg_model_function function = gg_model_function(model, (uint32_t)i);
 
 		if (regexec(&compiled, function.name, 0, NULL, 0) == 0 ||
-		    (function.full_name != NULL &&
+		    (function.short_name != function.name &&
+		     regexec(&compiled, function.short_name, 0, NULL, 0) == 0) ||
+		    (function.full_name != NULL && function.full_name != function.short_name &&
 		     regexec(&compiled, function.full_name, 0, NULL, 0) == 0))
 			matches[i] |= bit;
 	}

@@ -77,6 +77,8 @@ static int add_result(struct run *run, const struct gg_model *model, const struc
 		row = row_of(run, &label);
 		if (row == NULL)
 			return out_of_memory(error);
+		if (result->query.by == GG_BY_FUNCTION)
+			row->full_name = gg_model_function(model, result->rows[i].key).full_name;
 		gg_tally_merge(is_after ? &row->after : &row->before,
 		               tally_of(result, &result->rows[i]));
 	}

@@ -31,6 +31,7 @@ struct gg_diff_query {
 
 struct gg_diff_row {
 	const char *label;
+	const char *full_name; /* of a row that is a function, the model's; NULL: not known */
 	struct gg_tally before, after; /* exposed; not scaled */
 	struct gg_difference difference;
 	double q_value; /* the least false discovery rate at which the row is among the discoveries */

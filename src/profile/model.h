@@ -95,10 +95,18 @@ struct gg_model_place {
 	uint32_t function, line; /* numbers of gg_model_function() and gg_model_line() */
 };
 
+/* Functions are told apart by full name, module and, where no linker knows them, by file. */
 struct gg_model_function {
-	const char *name;      /* "[unknown]" and "libx.so+0x12" where there is none; never NULL */
-	const char *full_name; /* with arguments; NULL: not known */
-	const char *linkage_name; /* NULL: not known */
+	/*
+	 * For people: short, with as much of the arguments as tells it from others of that short name
+	 * (distinct_names.h).  "[unknown]" and "libx.so+0x12" where there is none; never NULL.
+	 */
+	const char *name;
+	const char *short_name;   /* without arguments, whatever else has it; never NULL */
+	const char *full_name;    /* with arguments; NULL: it has no name */
+	const char *linkage_name; /* NULL: not known, or the full name */
+	const char
+		*file; /* that tells it from another function of its full name; NULL: none needed */
 	uint32_t module;
 	bool is_named; /* false: the name was made of an address */
 };
@@ -108,6 +116,22 @@ struct gg_model_line {
 	uint32_t line;    /* 0: not known */
 	const char *file; /* NULL: not known */
 };
+
+/* How functions are called. */
+struct gg_names_query {
+	bool full_names; /* as name, too; "helper [a.c]" where that is what tells functions apart */
+	/* The models are of different builds: what differs from build to build is no part of a name. */
+	bool across_builds;
+};
+
+/*
+ * Names the functions of all models anew, so that equal names are the same function and others are not.
+ * A loaded model is named as by itself, with short names.  Before anybody else reads the models.
+ * -ENOMEM.
+ */
+GG_MUST_CHECK int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
+                                          const struct gg_names_query *query,
+                                          struct gg_error *error);
 
 size_t gg_model_function_count(const struct gg_model *model);
 struct gg_model_function gg_model_function(const struct gg_model *model, uint32_t function);

@@ -68,5 +68,7 @@ const char *gg_model_text(struct gg_model *model, const char *text, bool *failed
  */
 uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function);
 uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *line);
+/* Makes one of the functions that are the same, once all are there: numbers of functions and lines change. */
+int gg_model_unite_functions(struct gg_model *model);
 /* Gives every frame without a place one that is named by its address, and finds the tops. */
 int gg_model_complete_places(struct gg_model *model);

@@ -206,7 +206,7 @@ static int read_line(const struct gg_line *line, void *context)
 	function.name = text(load, line->function, &code);
 	function.full_name = text(load, line->full_name, &code);
 	function.linkage_name = text(load, line->linkage_name, &code);
-	wanted.file = text(load, line->file, &code);
+	wanted.file = function.file = text(load, line->file, &code);
 	if (code < 0)
 		return code;
 	wanted.function = gg_model_put_function(model, &function);

@@ -102,14 +102,18 @@ static bool function_is_equal(uint64_t value, const void *context)
 	const struct function_key *key = context;
 	const struct gg_model_function *function = &key->records[value].function;
 
-	return function->name == key->wanted->name && function->module == key->wanted->module;
+	return function->name == key->wanted->name &&
+	       function->full_name == key->wanted->full_name &&
+	       function->file == key->wanted->file && function->module == key->wanted->module;
 }
 
 uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function)
 {
 	struct function_key key = { model->functions.data, function };
-	uint64_t hash = gg_hash_integer((uintptr_t)function->name,
-	                                gg_map_seed(&model->function_map) + function->module);
+	uint64_t seed = gg_map_seed(&model->function_map) + function->module;
+	uint64_t hash = gg_hash_integer(
+		(uintptr_t)(function->full_name != NULL ? function->full_name : function->name),
+		seed + (uintptr_t)function->file);
 	uint64_t number = gg_map_find(&model->function_map, hash, function_is_equal, &key);
 	struct gg_model_function_record *record;
 
@@ -120,6 +124,7 @@ uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_fun
 	if (record == NULL || gg_map_insert(&model->function_map, hash, number) < 0)
 		return UINT32_MAX;
 	record->function = *function;
+	record->function.short_name = function->name;
 	if (model->options != NULL && model->options->is_entry != NULL)
 		record->is_entry = model->options->is_entry(
 			function->is_named ? function->name : NULL,
@@ -198,6 +203,9 @@ int gg_model_complete_places(struct gg_model *model)
 	for (size_t i = 0; i < model->frames.used_count; i++)
 		if (frames[i].place_count == 0 && name_by_address(model, &frames[i]) < 0)
 			return -ENOMEM;
+	if (gg_model_unite_functions(model) < 0 ||
+	    gg_model_name_functions(&model, 1, &(struct gg_names_query){ 0 }, NULL) < 0)
+		return -ENOMEM;
 	functions = model->functions.data;
 	places = model->places.data;
 	for (size_t i = 1; i < model->nodes.used_count; i++) {

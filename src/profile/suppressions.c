@@ -169,7 +169,8 @@ static void match_functions(const struct gg_suppressions *suppressions,
 
 	for (size_t i = 0; i < count; i++) {
 		struct gg_model_function function = gg_model_function(model, (uint32_t)i);
-		const char *names[] = { function.name, function.full_name, function.linkage_name,
+		const char *names[] = { function.name, function.short_name, function.full_name,
+			                function.linkage_name,
 			                gg_model_module_path(model, function.module) };
 
 		of_functions[i] = first_match(suppressions, names, GG_COUNT(names));

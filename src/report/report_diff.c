@@ -337,6 +337,7 @@ void gg_report_diff_json(const struct gg_diff_report *report, struct gg_buf *out
 	for (size_t i = 0; i < shown_count(report); i++) {
 		gg_json_open(&json, NULL, '{');
 		gg_json_text(&json, "label", diff->rows[i].label);
+		gg_json_text(&json, "full_name", diff->rows[i].full_name);
 		add_row(report, &json, &diff->rows[i], true);
 		gg_json_close(&json);
 	}

@@ -179,20 +179,22 @@ static void add_place(const struct gg_report *report, struct gg_json *json,
 	else
 		gg_json_text(json, "line", NULL);
 	gg_json_text(json, "module", gg_model_module_path(report->model, function.module));
+	gg_json_text(json, "full_name", function.full_name);
 	gg_json_close(json);
 }
 
-/* The four members that every row has; null where the grouping has no such thing. */
-static void add_where(struct gg_json *json, const char *function, const char *file, uint32_t line,
-                      const char *module)
+/* The members that every row has; null where the grouping has no such thing.  function may be NULL. */
+static void add_where(struct gg_json *json, const struct gg_model_function *function,
+                      const char *file, uint32_t line, const char *module)
 {
-	gg_json_text(json, "function", function);
+	gg_json_text(json, "function", function != NULL ? function->name : NULL);
 	gg_json_text(json, "file", file);
 	if (line != 0)
 		gg_json_integer(json, "line", line);
 	else
 		gg_json_text(json, "line", NULL);
 	gg_json_text(json, "module", module);
+	gg_json_text(json, "full_name", function != NULL ? function->full_name : NULL);
 }
 
 void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack)
@@ -209,7 +211,7 @@ void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, 
 	gg_model_path(report->model, stack, places, count);
 	function = gg_model_function(report->model, places[0].function);
 	line = gg_model_line(report->model, places[0].line);
-	add_where(json, function.name, line.file, line.line,
+	add_where(json, &function, line.file, line.line,
 	          gg_model_module_path(report->model, function.module));
 	gg_json_open(json, "stack", '[');
 	for (size_t i = 0; i < count; i++)
@@ -264,13 +266,13 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 	switch (report->result->query.by) {
 	case GG_BY_FUNCTION:
 		function = gg_model_function(model, row->key);
-		add_where(json, function.name, gg_model_line(model, files[row->key]).file, 0,
+		add_where(json, &function, gg_model_line(model, files[row->key]).file, 0,
 		          gg_model_module_path(model, function.module));
 		return;
 	case GG_BY_LINE:
 		line = gg_model_line(model, row->key);
 		function = gg_model_function(model, line.function);
-		add_where(json, function.name, line.file, line.line,
+		add_where(json, &function, line.file, line.line,
 		          gg_model_module_path(model, function.module));
 		return;
 	case GG_BY_STACK:

@@ -184,6 +184,7 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
 	gg_json_text(json, "function", has_name ? function.name : NULL);
 	gg_json_text(json, "module",
 	             has_name ? gg_model_module_path(report->model, function.module) : NULL);
+	gg_json_text(json, "full_name", has_name ? function.full_name : NULL);
 	gg_json_integer(json, "folded", node->folded_count);
 	gg_json_bool(json, "heaviest", node->is_heaviest);
 	gg_json_integer(json, "samples", node->total.sample_count);

@@ -313,6 +313,9 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 	if (code == 0)
 		code = ask(serving, after, &query, &report.after, &error);
 	if (code == 0)
+		code = gg_page_name_functions((struct gg_model *)report.after.model,
+		                              (struct gg_model *)report.before.model, &error);
+	if (code == 0)
 		code = gg_diff_run(report.before.model, report.before.result, report.after.model,
 		                   report.after.result, &diff_query, &diff, &error);
 	if (code == 0) {

@@ -359,6 +359,8 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 
 	if (code == 0 && before != NULL)
 		code = load_entry(library, before, &before_model, error);
+	if (code == 0 && before != NULL)
+		code = gg_page_name_functions(model, before_model, error);
 	if (code == 0) {
 		/* A recorder that still writes has not said when it ended. */
 		const struct gg_session *session = gg_model_session(model, 0);
