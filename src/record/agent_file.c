@@ -115,3 +115,10 @@ enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX])
 	why[0] = '\0';
 	return find_command(command, path) < 0 ? GG_REACH_ALL : gg_reach_of(path, why);
 }
+
+bool gg_launch_refuses(const char *command)
+{
+	char path[GG_LAUNCH_PATH_MAX], why[GG_REACH_WHY_MAX];
+
+	return find_command(command, path) == 0 && gg_reach_refuses(path, why);
+}

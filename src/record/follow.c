@@ -485,7 +485,8 @@ void gg_follow_watch(struct gg_follow *follow)
 
 /* --- ends --- */
 
-void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t max_rss_bytes)
+const char *gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status,
+                             int64_t max_rss_bytes)
 {
 	uint32_t place = follow->ending_count++ % GG_FOLLOW_ENDINGS;
 
@@ -497,6 +498,7 @@ void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t m
 	else
 		snprintf(follow->endings[place].text, GG_FOLLOW_ENDING_MAX, "exited %d",
 		         WEXITSTATUS(status));
+	return follow->endings[place].text;
 }
 
 static const char *find_ending(const struct gg_follow *follow, struct gg_follower *follower)

@@ -40,6 +40,8 @@ struct gg_follower {
 	char unseen_exe[GG_REGION_EXE_MAX +
 	                1];  /* that it executed, and that has no region; "": none */
 	bool has_other_root; /* than we have; of that program */
+	bool names_agent;    /* the environment of that program; or it could not be read */
+	bool is_refused;     /* the loader did not load the agent nevertheless */
 
 	uint64_t next_title_ns; /* record/titles.h */
 
@@ -69,6 +71,7 @@ struct gg_follow {
 	bool has_embryo; /* a region is being made: look again soon */
 	bool has_new; /* one was made, by what gg_follow_listen() has heard; the caller clears it */
 	uint64_t left_out_count;
+	char command_ending[GG_FOLLOW_ENDING_MAX]; /* of the command's own process; "": it lives */
 	uint32_t hint_count;
 	char hint[400];       /* the first (record/hints.h); "": none */
 	struct gg_map unseen; /* programs without a region that were told of (record/unseen.h) */
@@ -103,8 +106,12 @@ void gg_follow_committed(struct gg_follow *follow);
 /* Looks for new regions. */
 int gg_follow_scan(struct gg_follow *follow);
 
-/* A child was waited for; `status` and `max_rss_bytes` are those of wait4().  -1: not known. */
-void gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t max_rss_bytes);
+/*
+ * A child was waited for; `status` and `max_rss_bytes` are those of wait4().  -1: not known.  Its end in words, valid
+ * until the next one.
+ */
+const char *gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status,
+                             int64_t max_rss_bytes);
 
 /* Drains all; how full the fullest ring was, from 0 to 1. */
 double gg_follow_drain(struct gg_follow *follow);

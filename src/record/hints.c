@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/size.h"
 #include "record/launch.h"
+#include "record/unseen.h"
 #include "stats/interval.h"
 
 enum { HINTS_MAX = 20 };
@@ -70,9 +71,14 @@ void gg_hints_watch(struct gg_follower *follower)
 	if (strcmp(exe, known) == 0 || stat(known, &then) < 0 || stat(link, &now) < 0 ||
 	    (now.st_dev == then.st_dev && now.st_ino == then.st_ino))
 		follower->unseen_exe[0] = '\0';
-	else {
+	else if (strcmp(follower->unseen_exe, exe) == 0) {
+		if (follower->names_agent && !follower->is_refused)
+			follower->is_refused = gg_unseen_lacks_agent(follower->target->pid);
+	} else {
+		follower->is_refused = false;
 		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
 		follower->has_other_root = has_other_root(follower->target->pid);
+		follower->names_agent = gg_unseen_names_agent(follower->target->pid);
 	}
 }
 
@@ -95,13 +101,22 @@ static void tell_unseen(struct gg_follow *follow, const struct gg_follower *foll
 
 	gg_output_event(output, follower->target->id, output->now_ns, "exec",
 	                "it executed %s, without the agent", follower->unseen_exe);
-	if (gg_reach_loads(follower->unseen_exe, why))
-		snprintf(why, sizeof(why), "%s",
-		         follower->has_other_root
-		                 ? "it has another root directory (chroot, a container): put the "
-		                   "agent there, where LD_PRELOAD names it"
-		                 : "its environment is probably without LD_PRELOAD (env -i, sudo, "
-		                   "su)");
+	if (gg_reach_loads(follower->unseen_exe, why)) {
+		if (follower->has_other_root)
+			snprintf(why, sizeof(why),
+			         "it has another root directory (chroot, a container): put the "
+			         "agent there, where LD_PRELOAD names it");
+		else if (!follower->names_agent)
+			snprintf(why, sizeof(why),
+			         "its environment was without LD_PRELOAD (env -i, sudo, su)");
+		else if (follower->is_refused)
+			snprintf(why, sizeof(why),
+			         "the loader did not load the agent: its file must be readable for "
+			         "the user of that process");
+		else
+			snprintf(why, sizeof(why), "it ended while it started (%s)",
+			         follower->ending != NULL ? follower->ending : "how is not known");
+	}
 	gg_hints_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
 }
 
@@ -205,6 +220,20 @@ void gg_hints_unseen(const struct gg_output *output, char text[GG_HINT_MAX])
 		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound));
 }
 
+/* 126 and 127: so does the loader end that misses a library, and a shell that does not find a program. */
+static void tell_no_process(const struct gg_follow *follow, char text[GG_HINT_MAX])
+{
+	const char *ending = follow->command_ending;
+
+	if (strncmp(ending, "killed", 6) == 0 || strcmp(ending, "exited 127") == 0 ||
+	    strcmp(ending, "exited 126") == 0)
+		snprintf(text, GG_HINT_MAX, "the program ended while it started (%s)", ending);
+	else
+		snprintf(text, GG_HINT_MAX,
+		         "no process loaded the agent: its environment was without LD_PRELOAD, or "
+		         "each ended by exec before it allocated");
+}
+
 bool gg_hints_of_session(const struct gg_follow *follow, const char *command,
                          char text[GG_HINT_MAX])
 {
@@ -213,13 +242,10 @@ bool gg_hints_of_session(const struct gg_follow *follow, const char *command,
 	enum gg_reach reach = gg_launch_reach(command, why);
 
 	text[0] = '\0';
-	if (output->process_count == 0 && follow->hint[0] == '\0')
-		snprintf(
-			text, GG_HINT_MAX, "%s",
-			reach == GG_REACH_NONE
-				? why
-				: "no process loaded the agent: its environment was without "
-				  "LD_PRELOAD, or each ended by exec or _exit before it allocated");
+	if (output->process_count == 0 && follow->hint[0] == '\0' && reach != GG_REACH_ALL)
+		snprintf(text, GG_HINT_MAX, "%s", why);
+	else if (output->process_count == 0 && follow->hint[0] == '\0')
+		tell_no_process(follow, text);
 	else if (follow->hint[0] != '\0')
 		snprintf(text, GG_HINT_MAX, "%s", follow->hint);
 	else if (reach == GG_REACH_PART)

@@ -92,6 +92,9 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 {
 	struct gg_launch_environment environment = { 0 };
 
+	*ret_environment = environment;
+	if (settings->agent == NULL)
+		return 0;
 	add_preload(&environment, settings->agent, settings->compat);
 	if (settings->directory != NULL)
 		add_variable(&environment, "GEIGER_DIR", settings->directory);

@@ -23,7 +23,8 @@
 
 /* What the agent is told; what is 0, NULL or false is left as the user has it. */
 struct gg_launch_settings {
-	const char *agent;     /* path of the library */
+	const char
+		*agent; /* path of the library; NULL: without, and all that follows is not told */
 	const char *compat;    /* of the one with other profilers' calls; NULL: without */
 	const char *directory; /* of regions */
 	const char *log;       /* where the agent may complain; only if the user has none */
@@ -87,6 +88,9 @@ void gg_launch_cancel(struct gg_launch *launch);
 
 /* Can PATH's command be executed?  0, -ENOENT or -EACCES, as exec would say; asked beforehand. */
 GG_MUST_CHECK int gg_launch_check(const char *command);
+
+/* Would its loader not bear the agent?  gg_reach_refuses() of PATH's command. */
+bool gg_launch_refuses(const char *command);
 
 /* Can the agent hear what PATH's command allocates? */
 enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX]);

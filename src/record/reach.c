@@ -21,6 +21,8 @@ struct program {
 	uint64_t left_bytes;               /* that may still be read */
 	char interpreter[INTERPRETER_MAX]; /* "": none */
 	bool only_loading;                 /* whether it hears all is not asked */
+	bool is_sanitized;                 /* a table of its symbols says so */
+	bool refuses;                      /* its loader cannot bear the agent */
 	char *why;
 };
 
@@ -105,6 +107,22 @@ static bool is_go(struct program *program)
 	return found;
 }
 
+/* Its runtime has malloc() itself, in the program or in a library; NULL: it is no sanitizer's. */
+static const char *find_sanitizer(const char *name)
+{
+	static const char *const names[][2] = {
+		{ "__asan_init", "AddressSanitizer" },
+		{ "__hwasan_init", "HWAddressSanitizer" },
+		{ "__msan_init", "MemorySanitizer" },
+		{ "__tsan_init", "ThreadSanitizer" },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (strcmp(name, names[i][0]) == 0)
+			return names[i][1];
+	return NULL;
+}
+
 static bool is_allocator(const char *name)
 {
 	static const char *const names[] = { "malloc",  "je_malloc", "_rjem_malloc", "je_mallocx",
@@ -116,11 +134,12 @@ static bool is_allocator(const char *name)
 	return false;
 }
 
-/* Looks through one symbol table; true: `why` says what it defines. */
+/* Looks through one symbol table; true: `why` says what it defines.  A sanitizer says more than its malloc(). */
 static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
 {
 	const Elf64_Shdr *strings;
-	bool found = false;
+	const char *allocator = NULL, *sanitizer = NULL;
+	bool found;
 	Elf64_Sym *symbols;
 	char *names;
 
@@ -129,21 +148,31 @@ static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
 	strings = &program->sections[table->sh_link];
 	symbols = (Elf64_Sym *)(void *)read_section(program, table);
 	names = read_section(program, strings);
-	for (uint64_t i = 0;
-	     symbols != NULL && names != NULL && !found && i < table->sh_size / sizeof(*symbols);
+	for (uint64_t i = 0; symbols != NULL && names != NULL && sanitizer == NULL &&
+	                     i < table->sh_size / sizeof(*symbols);
 	     i++) {
 		unsigned int type = ELF64_ST_TYPE(symbols[i].st_info);
 
-		if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_name >= strings->sh_size ||
-		    (type != STT_FUNC && type != STT_GNU_IFUNC) ||
-		    !is_allocator(names + symbols[i].st_name))
+		if (symbols[i].st_name >= strings->sh_size)
 			continue;
-		found = true;
+		sanitizer = find_sanitizer(names + symbols[i].st_name);
+		if (allocator == NULL && symbols[i].st_shndx != SHN_UNDEF &&
+		    (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+		    is_allocator(names + symbols[i].st_name))
+			allocator = names + symbols[i].st_name;
+	}
+	found = sanitizer != NULL || allocator != NULL;
+	program->is_sanitized = sanitizer != NULL;
+	if (sanitizer != NULL)
+		snprintf(program->why, GG_REACH_WHY_MAX,
+		         "it is built with %s, which has an allocator of its own that the agent "
+		         "does not hear",
+		         sanitizer);
+	else if (allocator != NULL)
 		snprintf(program->why, GG_REACH_WHY_MAX,
 		         "it has an allocator of its own (%s is in the program), which the agent "
 		         "does not hear",
-		         names + symbols[i].st_name);
-	}
+		         allocator);
 	free(symbols);
 	free(names);
 	return found;
@@ -151,12 +180,13 @@ static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
 
 static bool has_allocator(struct program *program)
 {
-	for (uint32_t i = 0; i < program->section_count; i++)
-		if ((program->sections[i].sh_type == SHT_DYNSYM ||
-		     program->sections[i].sh_type == SHT_SYMTAB) &&
-		    defines_allocator(program, &program->sections[i]))
-			return true;
-	return false;
+	bool found = false;
+
+	for (uint32_t i = 0; i < program->section_count && !program->is_sanitized; i++)
+		found |= (program->sections[i].sh_type == SHT_DYNSYM ||
+		          program->sections[i].sh_type == SHT_SYMTAB) &&
+		         defines_allocator(program, &program->sections[i]);
+	return found;
 }
 
 static enum gg_reach because(struct program *program, enum gg_reach reach, const char *why)
@@ -165,11 +195,24 @@ static enum gg_reach because(struct program *program, enum gg_reach reach, const
 	return reach;
 }
 
+static enum gg_reach refused(struct program *program, const char *why)
+{
+	program->refuses = true;
+	return because(program, GG_REACH_NONE, why);
+}
+
+#if defined(__aarch64__)
+enum { OUR_MACHINE = EM_AARCH64 };
+#else
+enum { OUR_MACHINE = EM_X86_64 };
+#endif
+
 static enum gg_reach examine_elf(struct program *program)
 {
 	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)
-		return because(program, GG_REACH_NONE,
-		               "it is a 32-bit program, and the agent is not");
+		return refused(program, "it is a 32-bit program, and the agent is not");
+	if (program->elf.e_machine != OUR_MACHINE)
+		return refused(program, "it is a program of another architecture than the agent");
 	if (!read_interpreter(program))
 		return GG_REACH_ALL;
 	read_sections(program);
@@ -182,8 +225,7 @@ static enum gg_reach examine_elf(struct program *program)
 				: "it is statically linked, so the loader cannot add the "
 				  "agent");
 	if (strstr(program->interpreter, "/ld-musl") != NULL)
-		return because(program, GG_REACH_NONE,
-		               "it is linked with musl, and the agent with glibc");
+		return refused(program, "it is linked with musl, and the agent with glibc");
 	if (program->only_loading)
 		return GG_REACH_ALL;
 	if (is_go(program))
@@ -202,23 +244,50 @@ static bool gains_privileges(int fd, const struct stat *file)
 	       (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0);
 }
 
-/* "#!/usr/bin/perl -w": the interpreter; false: no script. */
-static bool read_script(int fd, char interpreter[INTERPRETER_MAX])
+/* "env NAME" or "env -S NAME": the program that it will look for in PATH; false: it is not told so simply. */
+static bool find_behind_env(const char *arguments, char path[INTERPRETER_MAX])
 {
-	char line[INTERPRETER_MAX], *at = line + 2;
-	ssize_t length = pread(fd, line, sizeof(line) - 1, 0);
+	const char *next = getenv("PATH");
+	char name[INTERPRETER_MAX];
 
-	if (length < 3 || memcmp(line, "#!", 2) != 0)
+	if (strncmp(arguments, "-S", 2) == 0)
+		arguments += 2 + strspn(arguments + 2, " \t");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arguments, " \t\n"), arguments);
+	if (name[0] == '\0' || strpbrk(name, "-=/") == name || strchr(name, '=') != NULL)
 		return false;
-	line[length] = '\0';
-	at += strspn(at, " \t");
-	at[strcspn(at, " \t\n")] = '\0';
-	memcpy(interpreter, at, strlen(at) + 1);
-	return *at == '/';
+	for (next = next != NULL ? next : "/bin:/usr/bin"; *next != '\0';) {
+		size_t bytes = strcspn(next, ":");
+
+		if (snprintf(path, INTERPRETER_MAX, "%.*s/%s", (int)bytes, next, name) <
+		            INTERPRETER_MAX &&
+		    path[0] == '/' && access(path, X_OK) == 0)
+			return true;
+		next += bytes + (next[bytes] == ':');
+	}
+	return false;
 }
 
-static enum gg_reach examine(const char *path, bool is_script, bool only_loading,
-                             char why[GG_REACH_WHY_MAX])
+/* "#!/usr/bin/perl -w": the interpreter; "": it is no script. */
+static void read_script(int fd, char interpreter[INTERPRETER_MAX])
+{
+	char line[INTERPRETER_MAX], *at = line + 2, *end;
+	ssize_t length = pread(fd, line, sizeof(line) - 1, 0);
+
+	interpreter[0] = '\0';
+	if (length < 3 || memcmp(line, "#!", 2) != 0)
+		return;
+	line[length] = '\0';
+	at += strspn(at, " \t");
+	end = at + strcspn(at, " \t\n");
+	snprintf(interpreter, INTERPRETER_MAX, "%.*s", (int)(end - at), at);
+	if (end - at >= 4 && memcmp(end - 4, "/env", 4) == 0 && *end != '\0' && *end != '\n' &&
+	    !find_behind_env(end + strspn(end, " \t"), interpreter))
+		snprintf(interpreter, INTERPRETER_MAX, "%.*s", (int)(end - at), at);
+}
+
+/* Of a program; of a script, unless it `is_interpreter` itself, its interpreter. */
+static enum gg_reach examine(const char *path, bool is_interpreter, bool only_loading,
+                             char why[GG_REACH_WHY_MAX], bool *ret_refuses)
 {
 	struct program program = { .why = why,
 		                   .left_bytes = READ_MAX,
@@ -228,6 +297,7 @@ static enum gg_reach examine(const char *path, bool is_script, bool only_loading
 	struct stat file;
 
 	why[0] = '\0';
+	*ret_refuses = false;
 	program.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (program.fd < 0)
 		return GG_REACH_ALL;
@@ -242,19 +312,33 @@ static enum gg_reach examine(const char *path, bool is_script, bool only_loading
 	else if (read_at(program.fd, &program.elf, sizeof(program.elf), 0) &&
 	         memcmp(program.elf.e_ident, ELFMAG, SELFMAG) == 0)
 		reach = examine_elf(&program);
-	else if (!is_script)
+	else if (!is_interpreter)
 		read_script(program.fd, interpreter);
 	free(program.sections);
 	close(program.fd);
-	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why) : reach;
+	*ret_refuses = program.refuses;
+	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why, ret_refuses)
+	                             : reach;
 }
 
 enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX])
 {
-	return examine(path, false, false, why);
+	bool refuses;
+
+	return examine(path, false, false, why, &refuses);
 }
 
 bool gg_reach_loads(const char *path, char why[GG_REACH_WHY_MAX])
 {
-	return examine(path, false, true, why) != GG_REACH_NONE;
+	bool refuses;
+
+	return examine(path, false, true, why, &refuses) != GG_REACH_NONE;
+}
+
+bool gg_reach_refuses(const char *path, char why[GG_REACH_WHY_MAX])
+{
+	bool refuses;
+
+	examine(path, false, true, why, &refuses);
+	return refuses;
 }

@@ -8,7 +8,7 @@
  *                   or Go's
  *   GG_REACH_ALL    nothing speaks against it, or the file cannot be read
  *
- * Of a script its interpreter is asked.  Hostile files: everything is read by pread(), within limits.
+ * Of a script its interpreter is asked, and behind `#!/usr/bin/env NAME` the program of that name.  Hostile files: everything is read by pread(), within limits.
  * Cost: reads the symbol tables, 256 MiB at most.
  */
 #pragma once
@@ -23,6 +23,12 @@ enum { GG_REACH_WHY_MAX = 200 };
 
 /* why: "it is ..."; empty for GG_REACH_ALL. */
 enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX]);
+
+/*
+ * Would its loader complain about the agent, or fail?  musl's ends the program, since the agent needs glibc; that of
+ * another architecture prints an error.  `why` as above.
+ */
+bool gg_reach_refuses(const char *path, char why[GG_REACH_WHY_MAX]);
 
 /* Not GG_REACH_NONE; the symbol tables are not read for that. */
 bool gg_reach_loads(const char *path, char why[GG_REACH_WHY_MAX]);

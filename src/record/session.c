@@ -189,6 +189,9 @@ static int begin_command(struct session *s)
 	if (status < 0)
 		return status;
 	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_DIRECTORY_LOG);
+	/* It runs as without geiger, and the last line says why there is no profile. */
+	if (gg_launch_refuses(options->command[0]))
+		settings.agent = NULL;
 	status = gg_launch_environment(&environment, &settings, s->error);
 	if (status < 0)
 		return status;
@@ -224,6 +227,7 @@ static void reap(struct session *s)
 {
 	struct rusage usage;
 	int64_t max_rss_bytes;
+	const char *ending;
 	int status;
 	pid_t pid;
 
@@ -237,9 +241,10 @@ static void reap(struct session *s)
 		/* Until it executed the command it was a copy of this process, which counts, too. */
 		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
 			max_rss_bytes = -1;
-		gg_follow_reaped(&s->follow, pid, status, max_rss_bytes);
+		ending = gg_follow_reaped(&s->follow, pid, status, max_rss_bytes);
 		if (pid != s->launch.pid || s->command_ended)
 			continue;
+		snprintf(s->follow.command_ending, sizeof(s->follow.command_ending), "%s", ending);
 		s->command_ended = true;
 		s->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}

@@ -110,8 +110,15 @@ static bool has_agent_in_environment(uint32_t pid, const char *agent)
 	return found;
 }
 
-/* Programs may write a title over their environment; what is mapped is sure. */
-static bool has_agent_mapped(uint32_t pid, const char *agent)
+bool gg_unseen_names_agent(uint32_t pid)
+{
+	char agent[GG_LAUNCH_PATH_MAX];
+
+	return gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent);
+}
+
+/* Is a file with that in its path mapped?  `otherwise` if it cannot be told. */
+static bool is_mapped(uint32_t pid, const char *part, bool otherwise)
 {
 	char path[32], *line = NULL;
 	bool found = false;
@@ -121,12 +128,20 @@ static bool has_agent_mapped(uint32_t pid, const char *agent)
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	maps = fopen(path, "re");
 	if (maps == NULL)
-		return true; /* it cannot be told */
+		return otherwise;
 	while (!found && getline(&line, &size, maps) > 0)
-		found = strstr(line, agent) != NULL;
+		found = strstr(line, part) != NULL;
 	free(line);
 	fclose(maps);
 	return found;
+}
+
+bool gg_unseen_lacks_agent(uint32_t pid)
+{
+	char agent[GG_LAUNCH_PATH_MAX];
+
+	return gg_launch_find_agent(agent, NULL) == 0 && is_mapped(pid, "/libc.so.6", false) &&
+	       !is_mapped(pid, agent, true);
 }
 
 static bool read_exe(uint32_t pid, char exe[GG_REGION_EXE_MAX + 1])
@@ -169,7 +184,8 @@ static bool find_why(uint32_t pid, const char *exe, char why[GG_REACH_WHY_MAX])
 
 	if (gg_reach_loads(exe, why)) {
 		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
-		    has_agent_mapped(pid, agent))
+		    /* Programs may write a title over their environment; what is mapped is sure. */
+		    is_mapped(pid, agent, true))
 			return false;
 		snprintf(why, GG_REACH_WHY_MAX,
 		         "its environment is without LD_PRELOAD (env -i, sudo, su)");

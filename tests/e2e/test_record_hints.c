@@ -253,22 +253,79 @@ TEST(a_program_of_musl_is_told)
 {
 #if defined(__x86_64__)
 	struct recording r;
-	char loader[128], path[128], option[256];
+	char loader[128], path[128], option[256], script[128], text[2048];
 
 	if (!CHECK(recording_begin(&r)))
 		return;
-	/* In the place of its loader a program that ends. */
-	if (CHECK(make(&r, "ld-musl-x86_64.so.1",
-	               "void _start(void) { __asm__(\"mov $60, %eax; mov $7, %edi; syscall\"); }",
-	               "-static -nostdlib -ffreestanding", loader))) {
+	/* In the place of its loader a program that ends; musl's would fail with the agent in LD_PRELOAD. */
+	if (CHECK(make(
+		    &r, "ld-musl-x86_64.so.1",
+		    "__asm__(\".globl _start\\n_start: mov %rsp, %rdi; call look; mov %eax, %edi;\"\n"
+		    "\"mov $60, %eax; syscall\");\n"
+		    "int look(long *stack) { char **name = (char **)(stack + *stack + 2);\n"
+		    "for (; *name; name++) if (name[0][0] == 'L' && name[0][3] == 'P') return 8;\n"
+		    "return 7; }",
+		    "-static -nostdlib -ffreestanding -fno-stack-protector", loader))) {
 		snprintf(option, sizeof(option), "-Wl,--dynamic-linker=%s", loader);
 		if (CHECK(make(&r, "musl", "int main(void) { return 0; }", option, path)))
 			SAYS(&r, 7, "it is linked with musl", "--", path);
+		snprintf(script, sizeof(script), "%s/script", r.directory);
+		snprintf(text, sizeof(text), "printf '#!%s\\n' >%s; chmod 755 %s", path, script,
+		         script);
+		CHECK(system(text) == 0);
+		SAYS(&r, 7, "it is linked with musl", "--", script);
+		snprintf(text, sizeof(text), "printf '#!/usr/bin/env musl\\n' >%s", script);
+		CHECK(system(text) == 0);
+		snprintf(text, sizeof(text), "%s:%s", r.directory, getenv("PATH"));
+		setenv("PATH", text, 1);
+		SAYS(&r, 7, "it is linked with musl", "--", script);
 	}
 	recording_end(&r);
 #else
 	SKIP("the loader that stands for musl's is of x86-64");
 #endif
+}
+
+TEST(a_program_that_was_killed_while_it_started_is_told)
+{
+#if defined(__x86_64__)
+	struct recording r;
+	char loader[128], path[128], option[256];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	/* A loader that takes half a second, and is killed. */
+	if (CHECK(make(
+		    &r, "ld-slow.so",
+		    "__asm__(\".globl _start\\n_start: push $500000000; push $0; mov %rsp, %rdi;\"\n"
+		    "\"xor %esi, %esi; mov $35, %eax; syscall; mov $39, %eax; syscall;\"\n"
+		    "\"mov %eax, %edi; mov $9, %esi; mov $62, %eax; syscall\");",
+		    "-static -nostdlib -ffreestanding", loader))) {
+		snprintf(option, sizeof(option), "-Wl,--dynamic-linker=%s", loader);
+		if (CHECK(make(&r, "slow", "int main(void) { return 0; }", option, path))) {
+			SAYS(&r, 137, "it ended while it started (killed by signal 9)", "-i", "1k",
+			     "--", "env", path);
+			SAYS(&r, 137, "the program ended while it started (killed by signal 9)",
+			     "--", path);
+		}
+	}
+	recording_end(&r);
+#else
+	SKIP("the loader that is killed is of x86-64");
+#endif
+}
+
+TEST(a_program_of_a_sanitizer_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (make(&r, "static", "int main(void) { return 6; }", "-fsanitize=address -static-libasan",
+	         path))
+		SAYS(&r, 6, "it is built with AddressSanitizer", "-i", "1k", "--", path);
+	recording_end(&r);
 }
 
 TEST(a_program_that_lost_its_environment_is_told)
