@@ -179,7 +179,8 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 	DIR *listing;
 
 	if (directory->spare != NULL) {
-		gg_directory_done(directory->spare, remove);
+		gg_directory_done(directory->spare,
+		                  remove || !gg_directory_has_region(directory->spare));
 		free(directory->spare);
 		directory->spare = NULL;
 	}
@@ -228,6 +229,22 @@ void gg_directory_missing(const struct gg_directory *directory,
 		offset += got;
 	}
 	*ret_missing = missing;
+}
+
+bool gg_directory_has_region(const struct gg_directory *directory)
+{
+	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	bool found = false;
+
+	if (listing == NULL && fd >= 0)
+		close(fd);
+	while (listing != NULL && !found && (entry = readdir(listing)) != NULL)
+		found = gg_directory_region_pid(entry->d_name) != 0;
+	if (listing != NULL)
+		closedir(listing);
+	return found;
 }
 
 bool gg_directory_is_own(const char *name)

@@ -58,6 +58,8 @@ void gg_directory_done(struct gg_directory *directory, bool remove);
 void gg_directory_missing(const struct gg_directory *directory,
                           struct gg_directory_missing *ret_missing);
 
+bool gg_directory_has_region(const struct gg_directory *directory);
+
 /* Is it a file that we put beside the regions? */
 bool gg_directory_is_own(const char *name);
 

@@ -48,6 +48,7 @@ void gg_follow_done(struct gg_follow *follow)
 		follow->first = follower->next;
 		free_follower(follower);
 	}
+	gg_follow_let_go(follow, false);
 	if (follow->pidfds_fd >= 0)
 		close(follow->pidfds_fd);
 	follow->pidfds_fd = -1;
@@ -485,8 +486,7 @@ void gg_follow_watch(struct gg_follow *follow)
 
 /* --- ends --- */
 
-const char *gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status,
-                             int64_t max_rss_bytes)
+const char *gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t max_rss_bytes)
 {
 	uint32_t place = follow->ending_count++ % GG_FOLLOW_ENDINGS;
 
@@ -603,6 +603,32 @@ bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 	return one_waits;
 }
 
+/* For gg_follow_let_go(). */
+static void keep_living(struct gg_follow *follow, const struct gg_follower *follower)
+{
+	int *more = realloc(follow->living_fds, (follow->living_count + 1) * sizeof(*more));
+	int fd = more != NULL ? fcntl(follower->target->source.fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+	if (more != NULL)
+		follow->living_fds = more;
+	if (fd >= 0)
+		follow->living_fds[follow->living_count++] = fd;
+	else
+		switch_off(follower->target->source.fd);
+}
+
+void gg_follow_let_go(struct gg_follow *follow, bool is_recorded)
+{
+	for (uint32_t i = 0; i < follow->living_count; i++) {
+		if (is_recorded)
+			switch_off(follow->living_fds[i]);
+		close(follow->living_fds[i]);
+	}
+	free(follow->living_fds);
+	follow->living_fds = NULL;
+	follow->living_count = 0;
+}
+
 int gg_follow_finish_all(struct gg_follow *follow)
 {
 	gg_follow_finish_ended(follow, true);
@@ -610,9 +636,7 @@ int gg_follow_finish_all(struct gg_follow *follow)
 		struct gg_follower *follower = follow->first;
 
 		gg_target_watch_control(follower->target);
-		switch_off(follower->target->source.fd);
-		/* That was us: no event. */
-		gg_region_control_read(follower->target->source.fd, &follower->target->control);
+		keep_living(follow, follower);
 		gg_hints_add(follow, follower);
 		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
 		remove_later(follow, follower->name);

@@ -81,6 +81,8 @@ struct gg_follow {
 	struct gg_follow_name *read_names;
 	uint32_t read_count;
 	struct gg_map read_map; /* by the hash of the name */
+	int *living_fds;        /* regions of processes that lived on */
+	uint32_t living_count;
 	/* How processes ended whose regions may not have been seen yet. */
 	struct {
 		pid_t pid;
@@ -125,5 +127,11 @@ void gg_follow_watch(struct gg_follow *follow);
  */
 bool gg_follow_finish_ended(struct gg_follow *follow, bool last);
 
-/* Finishes all, dead or alive; those that live on record nothing from here on. */
+/* Finishes all, dead or alive. */
 int gg_follow_finish_all(struct gg_follow *follow);
+
+/*
+ * Those that lived on are on their own.  If all is recorded they are switched off; else they go on in their
+ * regions, from which the whole can be salvaged.
+ */
+void gg_follow_let_go(struct gg_follow *follow, bool is_recorded);

@@ -440,6 +440,7 @@ static int complete(struct session *s)
 		gg_output_keep(&s->output, name_frames(s));
 	if (s->output.status == 0)
 		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
+	gg_follow_let_go(&s->follow, s->output.status == 0);
 	if (s->output.status == 0)
 		gg_follow_committed(&s->follow);
 	gg_profile_close(s->profile);
@@ -458,8 +459,13 @@ static void report(struct session *s)
 		gg_error_format(s->error, line, sizeof(line));
 		fprintf(stderr,
 		        "geiger: the profile is not complete: %s\n"
-		        "geiger: the state of its processes is still there: geiger salvage %s\n",
-		        line, s->follow.directory.outer);
+		        "geiger: its processes go on in their regions; when they have ended: geiger "
+		        "salvage",
+		        line);
+		for (const struct gg_directory *d = &s->follow.directory; d != NULL; d = d->spare)
+			if (d == &s->follow.directory || gg_directory_has_region(d))
+				fprintf(stderr, " %s", d->outer);
+		fputc('\n', stderr);
 		return;
 	}
 	if (options->completed != NULL)

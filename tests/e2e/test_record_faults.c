@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "recording.h"
@@ -149,5 +150,45 @@ TEST(processes_in_a_pid_namespace_are_recorded_to_their_end_with_their_ids_here)
 		CHECK(recording_adds_up(&r));
 		check_whole(&r);
 	}
+	recording_end(&r);
+}
+
+/* A profile on a disk of 260 KiB: the recording ends, the program and its sampling go on. */
+TEST(after_a_full_disk_the_regions_have_all)
+{
+	const char *const probe[] = {
+		"unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt", NULL
+	};
+	static const char script[] =
+		"mount -t tmpfs -o size=260k tmpfs $0 && "
+		"$GEIGER record -i 1 -o $0/full.geiger -- $RECORD_PROGRAM slow 2000 2>$1; "
+		"echo status $?; regions=$(sed -n 's/.*geiger salvage //p' $1); "
+		"$GEIGER salvage -o $2 $regions; rm -r $regions";
+	char full[96], errors[96];
+	struct recording r;
+	struct child child;
+	bool may = child_run(&child, probe, NULL, 60) && child.exit_status == 0;
+
+	child_done(&child);
+	if (!may)
+		SKIP("may not make a namespace here");
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(full, sizeof(full), "%s/full", r.directory);
+	snprintf(errors, sizeof(errors), "%s/errors", r.directory);
+	CHECK(mkdir(full, 0700) == 0);
+	const char *argv[] = { "unshare", "-m", "sh", "-c", script, full, errors, r.path, NULL };
+
+	if (CHECK(child_run(&r.child, argv, NULL, 60))) {
+		CHECK_MSG(strstr(gg_buf_text(&r.child.out), "status 9") != NULL, "%s%s",
+		          gg_buf_text(&r.child.out), gg_buf_text(&r.child.err));
+		/* 200 times 50 blocks of 1000 bytes, of which half were freed. */
+		CHECK_MSG(recording_number(&r, "select sum(allocated_samples) from total") >= 10000,
+		          "%s %s", recording_text(&r, "select sum(allocated_samples) from total"),
+		          gg_buf_text(&r.child.err));
+		CHECK(recording_number(&r, "select count(*) from v_block where bytes = 1000 and "
+		                           "end_ns is null") >= 5000);
+	}
+	rmdir(full);
 	recording_end(&r);
 }
