@@ -22,13 +22,15 @@ enum {
 	EPOCH_SHIFT = 52 /* above a page number */
 };
 
-/* Of each module noted; only `is_unloaded` changes later. */
+enum noted_state { LOADED, UNLOADED, BEING_WRITTEN };
+
+/* A module; the place of an unloaded one is taken by a later module. */
 struct noted {
 	uint64_t begin, end;
 	uint64_t
 		identity; /* of its name and build-id: tells two apart that came to the same place */
 	uint32_t index;   /* in the region */
-	uint32_t is_unloaded;
+	uint32_t state;   /* enum noted_state: the rest holds while it is LOADED */
 };
 
 static struct noted noted[GG_LOADED_MAX];
@@ -172,19 +174,44 @@ static bool is_noted(const struct module *module, uint64_t identity, uint64_t no
 
 	for (uint32_t i = 0; i < count && i < GG_LOADED_MAX; i++) {
 		struct noted *n = &noted[i];
+		uint32_t loaded = LOADED;
 
-		if (gg_load_acquire(&n->end) <= module->begin || n->begin >= module->end ||
-		    gg_load_relaxed(&n->is_unloaded))
+		/* Acquire: pairs with the release in note_module(). */
+		if (gg_load_acquire(&n->state) != LOADED ||
+		    gg_load_acquire(&n->end) <= module->begin ||
+		    gg_load_relaxed(&n->begin) >= module->end)
 			continue;
-		if (n->identity == identity && n->begin == module->begin && n->end == module->end) {
+		if (gg_load_relaxed(&n->identity) == identity && n->begin == module->begin &&
+		    n->end == module->end) {
 			found = true;
-		} else {
-			gg_store_relaxed(&n->is_unloaded, 1);
+		} else if (gg_cas_acq_rel(&n->state, &loaded, BEING_WRITTEN)) {
 			if (n->index != GG_INDEX_NONE)
 				gg_region_unload_module(&gg_process.region, n->index, now_ns);
+			gg_store_release(&n->state, UNLOADED);
 		}
 	}
 	return found;
+}
+
+/* A place for another module, being written; NULL: there is none. */
+static struct noted *take_place(void)
+{
+	uint32_t count = gg_load_acquire(&noted_count), place;
+
+	for (uint32_t i = 0; i < count && i < GG_LOADED_MAX; i++) {
+		uint32_t unloaded = UNLOADED;
+
+		if (gg_load_relaxed(&noted[i].state) == UNLOADED &&
+		    gg_cas_acq_rel(&noted[i].state, &unloaded, BEING_WRITTEN))
+			return &noted[i];
+	}
+	place = gg_add_relaxed(&noted_count, 1);
+	if (place >= GG_LOADED_MAX) {
+		gg_store_relaxed(&noted_count, GG_LOADED_MAX);
+		return NULL;
+	}
+	/* Until it is written its `end` is 0, which is in nobody's way. */
+	return &noted[place];
 }
 
 static void note_module(const struct module *module, uint64_t epoch, uint64_t now_ns)
@@ -198,8 +225,8 @@ static void note_module(const struct module *module, uint64_t epoch, uint64_t no
 		.generation = (uint32_t)epoch,
 	};
 	bool is_program = module->begin == gg_modules_program.begin;
+	struct noted *place;
 	uint64_t identity;
-	uint32_t place;
 
 	if (is_program && gg_load_relaxed(&program_is_noted) != 0)
 		return;
@@ -207,17 +234,17 @@ static void note_module(const struct module *module, uint64_t epoch, uint64_t no
 	identity = identity_of(module, &info);
 	if (is_noted(module, identity, now_ns))
 		return;
-	place = gg_add_relaxed(&noted_count, 1);
-	if (place >= GG_LOADED_MAX) {
-		gg_store_relaxed(&noted_count, GG_LOADED_MAX);
+	place = take_place();
+	if (place == NULL) {
 		gg_region_count(&gg_process.region, GG_COUNT_DROP_MODULES, 1);
 		return;
 	}
-	noted[place].begin = module->begin;
-	noted[place].identity = identity;
-	noted[place].index = add_to_region(&info);
-	/* Last, by release: until then the place holds nothing. */
-	gg_store_release(&noted[place].end, module->end);
+	gg_store_relaxed(&place->begin, module->begin);
+	gg_store_relaxed(&place->identity, identity);
+	gg_store_relaxed(&place->index, add_to_region(&info));
+	gg_store_release(&place->end, module->end);
+	/* Last: now the rest holds. */
+	gg_store_release(&place->state, LOADED);
 	if (is_program)
 		gg_store_relaxed(&program_is_noted, 1);
 }

@@ -14,7 +14,7 @@
  * Unloaded  a new epoch of the unwinder's (unwind/modules.h) makes the caches forget; a module that
  *           lies where an earlier one did closes that one's entry.  A stack of the same addresses
  *           keeps its number: the times of loading tell which of the two a sample means.
- * Full      more than GG_LOADED_MAX modules: dropped, counted.
+ * Full      more than GG_LOADED_MAX modules that are loaded at once: dropped, counted.
  * Threads   any; two that meet the same new module may note it twice.
  */
 #pragma once

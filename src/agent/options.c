@@ -222,6 +222,9 @@ void gg_options_read(struct gg_options *o)
 		if (gg_options_number(o, capacities[i].name, capacities[i].form,
 		                      capacities[i].least, capacities[i].most, &number))
 			o->region.capacities[capacities[i].table] = (uint32_t)number;
+	/* All of them may live at once. */
+	if (o->region.capacities[GG_TABLE_SLOTS] < o->region.capacities[GG_TABLE_THREADS])
+		o->region.capacities[GG_TABLE_SLOTS] = o->region.capacities[GG_TABLE_THREADS];
 	if ((o->region.capacities[GG_TABLE_RING] & (o->region.capacities[GG_TABLE_RING] - 1)) !=
 	    0) {
 		struct gg_region_options standard;

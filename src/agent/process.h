@@ -82,6 +82,7 @@ GG_COLD int gg_process_begin(const struct gg_agent_wish *wish);
  * may fork in between.
  */
 void gg_process_count_fork(void);
+
 /* From the constructor: says that the program is left to a sanitizer, and counts it. */
 void gg_process_leave_to(const char *runtime);
 

@@ -61,6 +61,30 @@ uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id ta
 	return id;
 }
 
+/* The same text of an earlier module: plugins come and go by the thousand under a few names. */
+static bool find_path(struct gg_region *region, const struct gg_module_info *info,
+                      uint32_t *ret_offset)
+{
+	uint32_t used = gg_load_acquire(&region->tables[GG_TABLE_MODULES].used_count);
+
+	for (uint32_t i = used; i > 0; i--) {
+		const struct gg_region_module *module = gg_region_at(region, GG_TABLE_MODULES,
+		                                                     i - 1);
+		/* Acquire: pairs with the release of who added it.  The place is checked: it is the file. */
+		bool is_ready = gg_load_acquire(&module->ready) == 1;
+		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);
+
+		if (is_ready && module->path_bytes == info->path_bytes &&
+		    module->path_offset <= end && info->path_bytes <= end - module->path_offset &&
+		    memcmp(gg_region_at(region, GG_TABLE_STRINGS, module->path_offset), info->path,
+		           info->path_bytes) == 0) {
+			*ret_offset = module->path_offset;
+			return true;
+		}
+	}
+	return false;
+}
+
 uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info)
 {
 	struct gg_region_module module = {
@@ -72,7 +96,8 @@ uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_i
 	uint32_t index = GG_INDEX_NONE;
 	struct gg_region_module *place;
 
-	if (add_string(region, info->path, info->path_bytes, &module.path_offset))
+	if (find_path(region, info, &module.path_offset) ||
+	    add_string(region, info->path, info->path_bytes, &module.path_offset))
 		index = gg_region_take(region, GG_TABLE_MODULES);
 	if (index == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_DROP_MODULES, 1);

@@ -24,9 +24,9 @@ enum {
 static const struct {
 	uint32_t least, standard, most, first_count;
 } capacities[GG_TABLE_COUNT] = {
-	[GG_TABLE_SLOTS] = { 1, 1024, 65535, 0 },
+	[GG_TABLE_SLOTS] = { 1, 16384, 65535, 0 },
 	[GG_TABLE_THREADS] = { 1, 4096, 65535, 1 },
-	[GG_TABLE_MODULES] = { 1, 4096, 65535, 0 },
+	[GG_TABLE_MODULES] = { 1, 16384, 65535, 0 },
 	[GG_TABLE_HEAPS] = { 1, 256, 65535, 1 },
 	[GG_TABLE_TYPES] = { 1, 16384, 65535, 1 },
 	[GG_TABLE_STRINGS] = { 1, 4 << 20, 1 << 28, 0 },

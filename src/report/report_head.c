@@ -351,6 +351,21 @@ void gg_report_append_inexact(const struct gg_report *report, const struct gg_ta
 	append_folded(report, &text, out);
 }
 
+#define MODULES_DROPPED "modules dropped: full" /* gg_region_counter_name() */
+
+static bool were_modules_dropped(const struct gg_model *model)
+{
+	const struct gg_model_counter *counters;
+	bool found = false;
+	size_t count;
+
+	counters = gg_model_counters(model, &count);
+	for (size_t i = 0; i < count && !found; i++)
+		found = counters[i].name != NULL && counters[i].value > 0 &&
+		        strcmp(counters[i].name, MODULES_DROPPED) == 0;
+	return found;
+}
+
 static void append_unresolved(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_model_unresolved *of = &report->summary->unresolved;
@@ -364,12 +379,16 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 		              "note: %" PRIu64 " of %" PRIu64 " frames have no name, most of them ",
 		              of->frame_count, of->all_frame_count);
 		gg_buf_append_text(
-			&text, gg_model_has_times(report->model)
-				       ? "in code made at run time, whose compiler may be asked "
-					 "to tell (node --perf-basic-prof, java "
-					 "-XX:+UnlockDiagnosticVMOptions "
-					 "-XX:+DumpPerfMapAtExit)."
-				       : "where the file that was imported names no module.");
+			&text,
+			were_modules_dropped(report->model)
+				? "in libraries that were loaded when the agent's list of them "
+				  "was full (counter '" MODULES_DROPPED "')."
+			: gg_model_has_times(report->model)
+				? "in code made at run time, whose compiler may be asked "
+				  "to tell (node --perf-basic-prof, java "
+				  "-XX:+UnlockDiagnosticVMOptions "
+				  "-XX:+DumpPerfMapAtExit)."
+				: "where the file that was imported names no module.");
 		append_folded(report, &text, out);
 		return;
 	}

@@ -237,6 +237,33 @@ TEST(a_forked_child_knows_its_modules_too)
 	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* More than the agent's list of loaded modules holds at once (GG_LOADED_MAX). */
+TEST(libraries_that_take_turns_by_the_thousand_are_all_on_record)
+{
+	struct gg_region_view view;
+	uint64_t strings;
+	void *library;
+
+	view = inside_view();
+	strings = gg_region_table_of(&view.header, GG_TABLE_STRINGS)->used_count;
+	gg_region_view_done(&view);
+	for (int i = 0; i < 2200; i++) {
+		if (call_library(getenv(i % 2 == 0 ? "REUSED_SMALL" : "REUSED_LARGE"), &library) ==
+		    NULL)
+			return;
+		if (i == 2199)
+			check_stack(from_callback, "reused-large");
+		call_free(from_callback);
+		dlclose(library);
+	}
+	view = inside_view();
+	CHECK(view.header.counters[GG_COUNT_DROP_MODULES] == 0);
+	/* Their paths are there once. */
+	strings = gg_region_table_of(&view.header, GG_TABLE_STRINGS)->used_count - strings;
+	CHECK_MSG(strings < 10000, "%llu bytes", (unsigned long long)strings);
+	gg_region_view_done(&view);
+}
+
 TEST(stacks_end_where_threads_and_the_program_begin)
 {
 	struct gg_region_view view = inside_view();

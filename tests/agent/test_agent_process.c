@@ -511,3 +511,53 @@ TEST(a_module_loaded_where_another_was_is_on_record_too)
 	CHECK(unloaded_ns[0] != 0 && unloaded_ns[1] == 0);
 	gg_region_view_done(&view);
 }
+
+static pthread_barrier_t may_end;
+static atomic_int allocated_count;
+
+static void *allocate_together(void *argument)
+{
+	void *p = call_malloc(4321);
+
+	atomic_fetch_add(&allocated_count, 1);
+	pthread_barrier_wait(&may_end);
+	call_free(p);
+	return argument;
+}
+
+/* Last: its threads take more slots than others expect. */
+TEST(samples_of_two_thousand_threads_at_once_have_places)
+{
+	enum { COUNT = 2000 };
+	static pthread_t threads[COUNT];
+	pthread_attr_t attributes;
+	struct gg_region_view view;
+	uint64_t held_count;
+	int live = 0;
+
+	if (place_is_emulated())
+		SKIP("an emulator has too few threads");
+	view = inside_view();
+	held_count = view.header.counters[GG_COUNT_DROP_ROW_HELD];
+	gg_region_view_done(&view);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 128 << 10);
+	pthread_barrier_init(&may_end, NULL, COUNT + 1);
+	for (int i = 0; i < COUNT; i++)
+		if (pthread_create(&threads[i], &attributes, allocate_together, NULL) != 0)
+			SKIP("this place allows fewer threads");
+	while (atomic_load(&allocated_count) < COUNT)
+		usleep(1000);
+	view = inside_view();
+	for (uint32_t i = 0; i < view.live_count; i++)
+		live += view.live[i].size_bytes == 4321;
+	/* These threads share a row, as all before have taken the others: it may be held. */
+	held_count = view.header.counters[GG_COUNT_DROP_ROW_HELD] - held_count;
+	CHECK_MSG(live + (int)held_count >= COUNT, "%d of %d", live, COUNT);
+	CHECK(view.header.counters[GG_COUNT_DROP_SLOTS_FULL] == 0);
+	gg_region_view_done(&view);
+	pthread_barrier_wait(&may_end);
+	for (int i = 0; i < COUNT; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(inside_is_consistent());
+}
