@@ -9,10 +9,12 @@
  * Never      one whose process lives, in whatever pid namespace: it holds a lock through its mapping; nor
  *            one that has a second name, another owner, or not a region's first bytes; nor any of a
  *            session: its recorder sees to them.
- * Bounded    no directory is read: a list beside the regions names them (region/kept.h).  While it has no
- *            more than GEIGER_KEEP nothing is looked at, else LOOKS of those that may live, and at most as
- *            many are removed.  If the list cannot be had at once, nothing is done.
- * Cost       eight system calls where a region is made, five for each look.
+ * Bounded    a list beside the regions names them (region/kept.h).  While it has no more than GEIGER_KEEP
+ *            nothing is looked at, else LOOKS of those that may live, and at most as many are removed.
+ *            Where the list is locked, the region is left to the next process that has the lock.
+ * Lost       each SEARCH_EVERY entries the directory is searched for regions that no list has.  Where
+ *            somebody else's file has the list's name, it is searched each time.
+ * Cost       eleven system calls where a region is made, five for each look.
  */
 #pragma once
 

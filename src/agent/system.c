@@ -175,6 +175,23 @@ int gg_system_open_shared(const char *path, int flags)
 	return fd;
 }
 
+int gg_system_open_own(const char *path, int flags)
+{
+	int saved_errno = errno;
+	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	struct stat status;
+
+	if (fd < 0) {
+		fd = -errno;
+	} else if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	           status.st_uid != geteuid() || status.st_nlink != 1) {
+		close(fd);
+		fd = -EPERM;
+	}
+	errno = saved_errno;
+	return fd;
+}
+
 ssize_t gg_system_read_link(const char *path, char *text, size_t size)
 {
 	int saved_errno = errno;

@@ -36,6 +36,9 @@ ssize_t gg_system_read_file(const char *path, void *bytes, size_t size);
  */
 int gg_system_open_shared(const char *path, int flags);
 
+/* The same for a file that must be a plain one of ours with one name, wherever it is. */
+int gg_system_open_own(const char *path, int flags);
+
 /* Where a symbolic link leads, 0-terminated; the length, or -1. */
 ssize_t gg_system_read_link(const char *path, char *text, size_t size);
 

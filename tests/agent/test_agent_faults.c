@@ -539,6 +539,79 @@ TEST(how_many_stay_is_asked_for)
 	CHECK_MSG(sum.region_count == 104, "%d regions", sum.region_count);
 }
 
+/* In all: of programs that start at once many cannot have the list. */
+static void run_at_once(int rounds, int at_once, const char *keep)
+{
+	char command[600];
+	const char *const argv[] = { "bash", "-c", command, NULL };
+	struct child child;
+
+	snprintf(
+		command, sizeof(command),
+		"export GEIGER_DIR=%s GEIGER_KEEP=%s LD_PRELOAD=%s; for ((i = 0; i < %d; i++)); do "
+		"for ((j = 0; j < %d; j++)); do /bin/true & done; wait; done",
+		directory, keep, getenv("GEIGER_AGENT"), rounds, at_once);
+	CHECK(child_run(&child, argv, NULL, LIMIT_SECONDS));
+	CHECK_MSG(child.exit_status == 0 && child.err.length == 0, "%d: %s", child.exit_status,
+	          gg_buf_text(&child.err));
+	child_done(&child);
+}
+
+static int count_regions(void)
+{
+	DIR *d = opendir(directory);
+	struct dirent *entry;
+	int count = 0;
+
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		count += strncmp(entry->d_name, "geiger-", 7) == 0;
+	if (d != NULL)
+		closedir(d);
+	return count;
+}
+
+TEST(programs_that_start_at_once_leave_no_more)
+{
+	if (place_is_emulated())
+		SKIP("bash is not emulated");
+	place_empty(directory);
+	run_at_once(25, 8, "5");
+	run_at_once(12, 1, "5");
+	/* Bash's forked children have none; each true, and bash itself with its own. */
+	CHECK_MSG(count_regions() <= 2 * (5 + 1), "%d regions", count_regions());
+}
+
+TEST(regions_that_no_list_has_go_too)
+{
+	char command[200];
+
+	if (place_is_emulated())
+		SKIP("bash is not emulated");
+	place_empty(directory);
+	run_at_once(20, 1, "64");
+	snprintf(command, sizeof(command), "rm -f %s/.geiger-kept-*", directory);
+	CHECK(system(command) == 0);
+	CHECK(count_regions() >= 20);
+	run_at_once(100, 1, "5");
+	CHECK_MSG(count_regions() <= 2 * (5 + 1), "%d regions", count_regions());
+}
+
+TEST(a_foreign_file_in_the_place_of_the_list_changes_nothing)
+{
+	char command[300];
+
+	if (place_is_emulated() || geteuid() != 0)
+		SKIP("only root can give files away");
+	place_empty(directory);
+	run_at_once(2, 1, "5");
+	snprintf(command, sizeof(command), "chown 65534 %s/.geiger-kept-*", directory);
+	CHECK(system(command) == 0);
+	run_at_once(20, 1, "5");
+	CHECK_MSG(count_regions() <= 2 * (5 + 1) + 2, "%d regions", count_regions());
+	snprintf(command, sizeof(command), "rm -f %s/.geiger-kept-*", directory);
+	CHECK(system(command) == 0);
+}
+
 /* Runs the program so often that its older regions go. */
 static void run_often(void)
 {
