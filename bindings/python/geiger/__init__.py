@@ -11,7 +11,40 @@
 Python's allocators are sampled, with the Python functions that call them (docs/PYTHON.md).
 """
 
-from geiger import _geiger
+import sys
+
+
+def _other_python():
+    """Why this Python cannot have the adapter, or None.  Any Python from 2.7 on can run this much."""
+    name = getattr(getattr(sys, "implementation", None), "name", "cpython")
+    if name == "cpython" and sys.version_info[:2] == (3, 11):
+        return None
+    return (
+        "the adapter was built for CPython 3.11, and this is %s %s (%s). `geiger record python3 ...` "
+        "works with any Python; with PYTHONMALLOC=malloc it sees every object."
+        % ("CPython" if name == "cpython" else name, sys.version.split()[0], sys.executable)
+    )
+
+
+def _is_run_by_dash_m():
+    """Does runpy import this package for `python3 -m geiger`?"""
+    frame = sys._getframe(3)
+    while frame is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "runpy"
+
+
+def _refuse_other_python():
+    why = _other_python()
+    if why is not None and _is_run_by_dash_m():
+        sys.exit("python3 -m geiger: " + why)
+    if why is not None:
+        raise ImportError("geiger: " + why)
+
+
+_refuse_other_python()
+
+from geiger import _geiger  # noqa: E402
 
 __all__ = ["counts", "interval", "place", "set_interval", "snapshot", "start", "stop"]
 
