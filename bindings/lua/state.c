@@ -42,6 +42,17 @@ static void close_sample(struct gg_lua_state *state, void *block)
 		geiger_freed(heap(), block);
 }
 
+/* A block that the allocator underneath takes from malloc is Lua's. */
+static inline void *real_allocate(const struct gg_lua_state *state, void *block, size_t old_bytes,
+                                  size_t new_bytes)
+{
+	int64_t before = geiger_upstream_begin();
+	void *p = state->real(state->user, block, old_bytes, new_bytes);
+
+	geiger_upstream_end(before);
+	return p;
+}
+
 /*
  * The slow call: the frames are read before the block is given or moved, and the sample is recorded
  * after it.
@@ -65,7 +76,7 @@ static __attribute__((cold, noinline)) void *sampled(struct gg_lua_state *state,
 	}
 	if (block != NULL)
 		close_sample(state, block);
-	moved = state->real(state->user, block, old_bytes, new_bytes);
+	moved = real_allocate(state, block, old_bytes, new_bytes);
 	if (is_sample && moved != NULL) {
 		int saved_errno = errno;
 
@@ -112,7 +123,7 @@ void *gg_lua_allocate(void *user, void *block, size_t old_bytes, size_t new_byte
 		return sampled(state, block, old_bytes, new_bytes);
 	if (block != NULL)
 		close_sample(state, block);
-	return state->real(state->user, block, old_bytes, new_bytes);
+	return real_allocate(state, block, old_bytes, new_bytes);
 }
 
 /* --- states --- */

@@ -15,7 +15,8 @@ enum {
 	TEXT_BYTES = 256,
 
 	/* Blocks over this may come from the raw domain; with what debugging adds it begins below 512. */
-	SMALL_BYTES = 256
+	SMALL_BYTES = 256,
+	DEBUG_BYTES = 64 /* more than debugging adds to a block */
 };
 
 struct domain {
@@ -30,8 +31,49 @@ static struct gg_sampled known;
 
 static bool with_native;
 
-/* Calls of a domain that the raw one is serving: those are counted already. */
-static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
+/* Small blocks of mem and obj are pieces of Python's arenas; else they are malloc's, too. */
+static bool has_arenas;
+
+/*
+ * The call of mem or obj that the allocator underneath is serving: what that takes from the raw domain
+ * for it, and from malloc, is counted already.  Its own tables, which it may need just then, are not.
+ */
+static __thread struct {
+	uint32_t depth;
+	size_t bytes;
+} served __attribute__((tls_model("initial-exec")));
+
+struct before {
+	int64_t upstream;
+	size_t bytes;
+};
+
+static inline struct before begin_served(size_t bytes)
+{
+	struct before before = { geiger_upstream_begin(), served.bytes };
+
+	served.depth++;
+	served.bytes = bytes;
+	return before;
+}
+
+static inline void end_served(struct before before)
+{
+	served.depth--;
+	served.bytes = before.bytes;
+	geiger_upstream_end(before.upstream);
+}
+
+static inline bool is_served(size_t bytes)
+{
+	return served.depth != 0 && bytes - served.bytes < DEBUG_BYTES;
+}
+
+/* 0 bytes are a block of malloc. */
+static inline bool is_piece_of_arena(size_t bytes)
+{
+	return has_arenas && bytes - 1 < SMALL_BYTES;
+}
 
 /* --- stacks --- */
 
@@ -114,13 +156,14 @@ static inline __attribute__((always_inline)) void *count(const struct domain *do
 static inline __attribute__((always_inline)) void *do_malloc(const struct domain *domain,
                                                              void *context, size_t bytes)
 {
+	struct before before;
 	void *p;
 
-	if (bytes <= SMALL_BYTES)
+	if (is_piece_of_arena(bytes))
 		return count(domain, domain->real.malloc(context, bytes), bytes, true);
-	inside++;
+	before = begin_served(bytes);
 	p = domain->real.malloc(context, bytes);
-	inside--;
+	end_served(before);
 	return count(domain, p, bytes, true);
 }
 
@@ -128,11 +171,10 @@ static inline __attribute__((always_inline)) void *do_calloc(const struct domain
                                                              void *context, size_t number,
                                                              size_t bytes)
 {
-	void *p;
+	struct before before = begin_served(number * bytes);
+	void *p = domain->real.calloc(context, number, bytes);
 
-	inside++;
-	p = domain->real.calloc(context, number, bytes);
-	inside--;
+	end_served(before);
 	return count(domain, p, number * bytes, true); /* Python looked: it does not overflow */
 }
 
@@ -140,11 +182,10 @@ static inline __attribute__((always_inline)) void *do_calloc(const struct domain
 static inline __attribute__((always_inline)) void *do_realloc(const struct domain *domain,
                                                               void *context, void *p, size_t bytes)
 {
-	void *moved;
+	struct before before = begin_served(bytes);
+	void *moved = domain->real.realloc(context, p, bytes);
 
-	inside++;
-	moved = domain->real.realloc(context, p, bytes);
-	inside--;
+	end_served(before);
 	if (gg_sampled_maybe(&known, p) && moved != NULL)
 		close_sample(domain, p);
 	return count(domain, moved, bytes, true);
@@ -202,18 +243,31 @@ static void obj_free(void *context, void *p)
 
 /* --- raw --- */
 
+/* Each block of this domain is one of malloc. */
 static void *raw_malloc(void *context, size_t bytes)
 {
-	void *p = raw.real.malloc(context, bytes);
+	int64_t before;
+	void *p;
 
-	return inside != 0 ? p : count(&raw, p, bytes, false);
+	if (is_served(bytes))
+		return raw.real.malloc(context, bytes);
+	before = geiger_upstream_begin();
+	p = raw.real.malloc(context, bytes);
+	geiger_upstream_end(before);
+	return count(&raw, p, bytes, false);
 }
 
 static void *raw_calloc(void *context, size_t number, size_t bytes)
 {
-	void *p = raw.real.calloc(context, number, bytes);
+	int64_t before;
+	void *p;
 
-	return inside != 0 ? p : count(&raw, p, number * bytes, false);
+	if (is_served(number * bytes))
+		return raw.real.calloc(context, number, bytes);
+	before = geiger_upstream_begin();
+	p = raw.real.calloc(context, number, bytes);
+	geiger_upstream_end(before);
+	return count(&raw, p, number * bytes, false);
 }
 
 /*
@@ -222,12 +276,17 @@ static void *raw_calloc(void *context, size_t number, size_t bytes)
  */
 static void *raw_realloc(void *context, void *p, size_t bytes)
 {
+	int64_t before;
 	void *moved;
 
-	if (p != NULL && inside == 0)
+	if (is_served(bytes))
+		return raw.real.realloc(context, p, bytes);
+	if (p != NULL)
 		geiger_freed(raw.heap, p);
+	before = geiger_upstream_begin();
 	moved = raw.real.realloc(context, p, bytes);
-	return inside != 0 ? moved : count(&raw, moved, bytes, false);
+	geiger_upstream_end(before);
+	return count(&raw, moved, bytes, false);
 }
 
 static void raw_free(void *context, void *p)
@@ -268,9 +327,13 @@ void gg_python_install(bool native)
 		{ NULL, obj_malloc, obj_calloc, obj_realloc, obj_free },
 	};
 
+	const char *name = _PyMem_GetCurrentAllocatorName();
+
 	with_native = native;
 	if (raw.heap != 0)
 		return;
+	/* NULL: hooks of somebody else, such as tracemalloc's, stand in front of something. */
+	has_arenas = name != NULL && strncmp(name, "pymalloc", 8) == 0;
 	put_in_front(PYMEM_DOMAIN_RAW, &raw, "python.raw", &hooks[0]);
 	put_in_front(PYMEM_DOMAIN_MEM, &mem, "python.mem", &hooks[1]);
 	put_in_front(PYMEM_DOMAIN_OBJ, &obj, "python.obj", &hooks[2]);

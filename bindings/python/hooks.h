@@ -8,7 +8,7 @@
  *   obj      python.obj    held                        yes
  *
  * A block belongs to the domain that was asked for it: what an allocator of Python takes from the raw
- * domain for it (512 bytes and more) is not counted there again.
+ * domain and from malloc for it (more than 512 bytes, and what becomes so) is not counted there again.
  *
  * Installing     once, at any time, also while other threads run: the functions ignore the context that
  *                they are given in favour of what is known here, and leave it as it was for the functions

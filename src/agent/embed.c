@@ -429,6 +429,11 @@ static int look_triggers(struct gg_agent_triggers *ret_triggers)
 	return status;
 }
 
+static int64_t *malloc_left_bytes(void)
+{
+	return &gg_thread.sampler.left_bytes;
+}
+
 const struct gg_agent_interface gg_agent_interface = {
 	.version = GG_AGENT_INTERFACE_VERSION,
 	.bytes = sizeof(gg_agent_interface),
@@ -461,4 +466,5 @@ const struct gg_agent_interface gg_agent_interface = {
 	.look_triggers = look_triggers,
 	.expect_record = expect_record,
 	.expect_found = expect_found,
+	.malloc_left_bytes = malloc_left_bytes,
 };

@@ -152,6 +152,9 @@ struct gg_agent_interface {
 	 * perhaps closed or moved (region/expect.h) --- */
 	void (*expect_record)(uint64_t key);
 	void (*expect_found)(const uint64_t *keys, uint32_t count);
+
+	/* What the calling thread has left before malloc's next mark: geiger_upstream_begin(). */
+	int64_t *(*malloc_left_bytes)(void);
 };
 
 /* libgeiger's own. */

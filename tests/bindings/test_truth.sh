@@ -59,6 +59,21 @@ over_seeds() {
 	look covered exact.geiger "${profiles[@]}"
 }
 
+# No block of malloc lies where a block of a heap above it lies at the same time.
+counted_once() {
+	local twice="select count(*) from sample below join sample above using (process, address)
+		where below.heap is null and above.heap is not null
+		and below.t_alloc < ifnull(above.t_free, 1e18) and above.t_alloc < ifnull(below.t_free, 1e18)"
+	local large="select count(*) > 100 from sample where heap is not null and size > 512"
+	local mode
+
+	for mode in '' "$@"; do
+		[[ -z $mode ]] || PYTHONMALLOC=$mode GEIGER_RING=1048576 record exact 1 1 || return
+		equals "blocks that count twice, $mode" "$("$GEIGER" sql --csv exact.geiger "$twice" | tail -n 1)" 0 &&
+			equals 'large blocks are there' "$("$GEIGER" sql --csv exact.geiger "$large" | tail -n 1)" 1 || return
+	done
+}
+
 without_notes() {
 	equals notes "$(notes exact "text like '%malloc%'")" ''
 }
@@ -68,5 +83,8 @@ export GEIGER_DIR=$scratch/regions
 check "live_bytes_of_${language}_are_what_another_counts" witness agent
 check "live_bytes_of_${language}_without_the_agent_are_what_another_counts" witness own
 check "estimates_of_${language}_are_within_their_intervals" over_seeds
+modes=()
+[[ $language == lua ]] || modes=(malloc pymalloc_debug)
+check "each_block_of_${language}_counts_once" counted_once "${modes[@]}"
 check "a_profile_of_${language}_says_nothing_of_malloc" without_notes
 finish

@@ -158,6 +158,7 @@ static void nothing_there(void)
 	CHECK(geiger_snapshot("/tmp/nowhere") == -ENOENT);
 	geiger_stop();
 	geiger_thread_interval(64);
+	geiger_upstream_end(geiger_upstream_begin());
 	geiger_read_counts(&counts);
 	CHECK(counts.samples == 0 && counts.unknown_heaps == 0);
 	CHECK(strcmp(geiger_version(), GEIGER_VERSION) == 0);
