@@ -169,12 +169,13 @@ int main(int argc, char **argv)
 	made.heap = 0;
 	add_thread(&made, 4803, NULL);
 	allocate(&made, stacks, 40 * MS);
-	made_process(&made, 4712, 100 * MS, 900 * MS);
+	made_process(&made, 4712, 100 * MS, 1000 * MS);
 	must(gg_profile_put_label(made.profile, made.process, "host", "web-2", &error));
 	allocate(&made, stacks, 200 * MS);
 	made_process(&made, 4713, 100 * MS, 500 * MS);
 	allocate(&made, stacks, 210 * MS);
-	made_process(&made, 4713, 500 * MS, 900 * MS); /* it executed another program */
+	made_process(&made, 4713, 500 * MS,
+	             1000 * MS); /* it executed another program; all end together */
 	allocate(&made, stacks, 600 * MS);
 	must(gg_profile_finish(made.profile, &error));
 	gg_profile_close(made.profile);

@@ -53,6 +53,11 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	}
 	gate.has_failed = gate.is_asked && leaks->old_bytes.low > (double)gate.limit_bytes;
 	report.summary = &head.summary;
+	/* Leaks are of what each process left, of which the last one may have had little. */
+	is_given_back = is_given_back &&
+	                gg_tally_estimate(&head.summary.left, GG_BYTES).value <
+	                        GG_CLI_LIVE_SHARE *
+	                                gg_tally_estimate(&head.summary.peak, GG_BYTES).value;
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json)
 		gg_report_leaks_json(&report, leaks, &gate, &out);

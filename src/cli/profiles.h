@@ -56,7 +56,7 @@ struct gg_report_options {
 #define GG_CLI_FIELD(start, field) ((start) + offsetof(struct gg_report_options, field))
 #define GG_CLI_METRIC_OPTIONS(start)                                                 \
 	GG_CLI_ROW("metric", 'm', GG_OPTION_CHOICE, GG_CLI_FIELD(start, metric),     \
-	           "live|allocated|peak|temporary|freed",                            \
+	           "live|allocated|peak|temporary|freed|left",                       \
 	           "which memory (live, or peak if little is left)"),                \
 		GG_CLI_ROW("unit", 'u', GG_OPTION_CHOICE, GG_CLI_FIELD(start, unit), \
 	                   "bytes|count", "bytes, or allocations (bytes)")

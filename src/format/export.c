@@ -41,7 +41,8 @@ const struct gg_export_format *gg_export_find_by_file(const char *path)
 int gg_export_check(const struct gg_export_format *format, enum gg_metric metric,
                     struct gg_error *error)
 {
-	if (!format->has_both || (metric != GG_METRIC_FREED && metric != GG_METRIC_TEMPORARY))
+	if (!format->has_both || (metric != GG_METRIC_FREED && metric != GG_METRIC_TEMPORARY &&
+	                          metric != GG_METRIC_LEFT))
 		return 0;
 	gg_error_set(error, -EINVAL, "export: --metric",
 	             "Take csv, collapsed, svg or heapprofile for one metric alone.",

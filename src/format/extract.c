@@ -313,7 +313,7 @@ const char *gg_extract_metric_name(enum gg_metric metric)
 	static const char *const names[] = {
 		[GG_METRIC_LIVE] = "live",           [GG_METRIC_ALLOCATED] = "allocated",
 		[GG_METRIC_PEAK] = "peak",           [GG_METRIC_FREED] = "freed",
-		[GG_METRIC_TEMPORARY] = "temporary",
+		[GG_METRIC_TEMPORARY] = "temporary", [GG_METRIC_LEFT] = "left",
 	};
 
 	return names[metric];
@@ -415,6 +415,10 @@ static struct gg_extract_block block_of_coarse(const struct gg_model *model,
 		.kind = (uint32_t)gg_model_kind_count(model),
 	};
 
+	if (coarse->is_left) { /* it is not known when */
+		block.alloc_ns = block.free_ns = coarse->from_ns + bucket;
+		return block;
+	}
 	if (bucket <= 0 || bucket > range)
 		bucket = range;
 	block.alloc_ns = coarse->from_ns + bucket;

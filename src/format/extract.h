@@ -12,7 +12,7 @@
  *   gg_extract_free(extract);
  *
  * A row has two sums.  `live` is what was live at the moment of the query, that is at the end of its
- * window, at --at, at the peak; if the metric is freed or temporary, it is that instead.  `allocated`
+ * window, at --at, at the peak; if the metric is freed, temporary or left, it is that instead.  `allocated`
  * is what was allocated in the window up to that moment.
  *
  * Whole numbers  Formats have whole numbers, rows have estimates.  Each row's number is the nearest one
@@ -73,7 +73,7 @@ void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 /* The sum of a row that the metric asks for: allocated, or live, which stands for all others. */
 const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
                                               const struct gg_extract_row *row);
-/* "live", "allocated", "peak", "temporary", "freed". */
+/* "live", "allocated", "peak", "temporary", "freed", "left". */
 const char *gg_extract_metric_name(enum gg_metric metric);
 
 /* Of a row, which sampling discovered. */

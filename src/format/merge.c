@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "format/merge_places.h"
+#include "profile/last_end.h"
 #include "stats/estimate.h"
 #include "stats/weight.h"
 
@@ -18,11 +19,18 @@ enum {
 	MIXED_SIZES = 255,
 };
 
-/* What a stack holds, or was freed of it, in the processes of a group. */
+/* What became of a block, in the order in which the holders of a shared one decide. */
+enum fate {
+	FATE_FREED,
+	FATE_LEFT, /* never freed by a process that ended before the last one of its session */
+	FATE_LIVE, /* at the end of its session (profile/last_end.h) */
+};
+
+/* What a stack holds, left, or was freed of it, in the processes of a group. */
 struct row {
 	uint32_t stack, group; /* ids of `out` */
 	uint32_t size_class;
-	bool is_live;
+	enum fate fate;
 	double interval;
 	struct gg_weighed sum;
 };
@@ -55,11 +63,13 @@ struct gg_merge {
 	struct gg_profile *profile;
 	struct gg_error *error;
 	uint32_t *group_of; /* of each process, an index + 1 */
+	int64_t *end_of;    /* of each process: when it ended */
 	size_t process_count, process_capacity;
-	struct gg_buf labels;    /* struct label of it */
-	struct gg_buf texts;     /* that labels point into */
-	uint8_t *counted;        /* of each sample id: a bit: its block counts as live */
-	size_t counted_capacity; /* bytes */
+	struct gg_last_end last;
+	struct gg_buf labels;  /* struct label of it */
+	struct gg_buf texts;   /* that labels point into */
+	uint8_t *fates;        /* of each sample id, the fate that its block counts with so far */
+	size_t fates_capacity; /* bytes */
 };
 
 struct label {
@@ -96,7 +106,8 @@ void gg_merge_free(struct gg_merge *merge)
 	free(merge->groups);
 	free(merge->rows);
 	free(merge->group_of);
-	free(merge->counted);
+	free(merge->end_of);
+	free(merge->fates);
 	free(merge->command);
 	gg_map_done(&merge->row_map);
 	gg_map_done(&merge->group_map);
@@ -112,7 +123,8 @@ static int write_row(struct gg_merge *merge, const struct row *row)
 {
 	struct gg_coarse coarse = { .process = row->group,
 		                    .stack = row->stack,
-		                    .to_ns = row->is_live ? GG_TIME_NONE : 0,
+		                    .to_ns = row->fate != FATE_FREED ? GG_TIME_NONE : 0,
+		                    .is_left = row->fate == FATE_LEFT,
 		                    .size_class = row->size_class,
 		                    .interval_bytes = row->interval,
 		                    .sums = gg_weighed_sums(&row->sum),
@@ -135,11 +147,11 @@ static int write_rows(struct gg_merge *merge)
 	return code;
 }
 
-/* The row of what is live, or of what was freed; NULL: no memory. */
-static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t stack, bool is_live)
+/* NULL: no memory. */
+static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t stack, enum fate fate)
 {
 	/* A stack has 32 bits, a group 30: there are no more processes. */
-	uint64_t key = (uint64_t)stack << 32 | (uint64_t)group << 1 | is_live;
+	uint64_t key = (uint64_t)stack << 32 | (uint64_t)group << 2 | (uint64_t)fate;
 	uint64_t index = gg_map_get(&merge->row_map, key);
 	struct row *row;
 
@@ -157,11 +169,11 @@ static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t sta
 	if (gg_map_put(&merge->row_map, key, merge->row_count) < 0)
 		return NULL;
 	row = &merge->rows[merge->row_count++];
-	*row = (struct row){ .stack = stack, .group = group, .is_live = is_live };
+	*row = (struct row){ .stack = stack, .group = group, .fate = fate };
 	return row;
 }
 
-static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, bool is_live,
+static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, enum fate fate,
                       uint32_t size_class, double interval, const struct gg_weighed *what)
 {
 	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
@@ -170,7 +182,7 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 	if (merge->row_count >= ROWS_MAX && write_rows(merge) < 0)
 		return merge->error != NULL ? merge->error->code : -EIO;
 	row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
-	               gg_merge_places_stack(&merge->places, stack), is_live);
+	               gg_merge_places_stack(&merge->places, stack), fate);
 	if (row == NULL)
 		return no_memory(merge);
 	if (row->sum.samples == 0)
@@ -185,6 +197,7 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 static int add_coarse(const struct gg_coarse *coarse, void *context)
 {
 	const struct gg_sums *sums = &coarse->sums;
+	enum fate fate = coarse->is_left ? FATE_LEFT : FATE_LIVE;
 	struct gg_weighed what = { .samples = (double)sums->sample_count,
 		                   .size = (double)sums->size_bytes,
 		                   .count = gg_fixed_value(sums->count),
@@ -197,33 +210,42 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 
 	if (sums->sample_count == 0)
 		return 0;
-	return add_to_row(context, coarse->process, coarse->stack, coarse->to_ns == GG_TIME_NONE,
-	                  coarse->size_class, coarse->interval_bytes, &what);
+	return add_to_row(context, coarse->process, coarse->stack,
+	                  coarse->to_ns == GG_TIME_NONE ? fate : FATE_FREED, coarse->size_class,
+	                  coarse->interval_bytes, &what);
 }
 
 /* --- samples ------------------------------------------------------------------------------------- */
 
-/* Sets the bit of a sample's id; true if it was set.  Ids without room (hostile ones) have none. */
-static bool is_counted_already(struct gg_merge *merge, uint64_t id)
+/* Where a sample's fate is; NULL: memory is out, or the id (a hostile one) has no room. */
+static uint8_t *fate_at(struct gg_merge *merge, uint64_t id)
 {
-	size_t at = (size_t)(id / 8);
-	bool was;
+	size_t at = (size_t)id;
 
 	if (id > UINT32_MAX)
-		return false;
-	if (at >= merge->counted_capacity) {
+		return NULL;
+	if (at >= merge->fates_capacity) {
 		size_t capacity = 2 * at + 4096;
-		uint8_t *more = realloc(merge->counted, capacity);
+		uint8_t *more = realloc(merge->fates, capacity);
 
 		if (more == NULL)
-			return false;
-		memset(more + merge->counted_capacity, 0, capacity - merge->counted_capacity);
-		merge->counted = more;
-		merge->counted_capacity = capacity;
+			return NULL;
+		memset(more + merge->fates_capacity, 0, capacity - merge->fates_capacity);
+		merge->fates = more;
+		merge->fates_capacity = capacity;
 	}
-	was = (merge->counted[at] >> id % 8 & 1) != 0;
-	merge->counted[at] |= (uint8_t)(1u << id % 8);
-	return was;
+	return &merge->fates[at];
+}
+
+static enum fate fate_of(const struct gg_merge *merge, const struct gg_sample *sample)
+{
+	if (sample->free_ns != GG_TIME_NONE)
+		return FATE_FREED;
+	if (sample->process == 0 || sample->process >= merge->process_count)
+		return FATE_LIVE;
+	return gg_last_end_until(&merge->last, merge->end_of[sample->process]) == GG_TIME_NONE
+	               ? FATE_LIVE
+	               : FATE_LEFT;
 }
 
 static struct gg_weighed weigh_sample(const struct gg_sample *sample)
@@ -245,14 +267,14 @@ static uint32_t size_class(uint64_t size_bytes)
 	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
 }
 
-/* Takes it back from what was freed, if that has not been written yet. */
-static void take_from_freed(struct gg_merge *merge, const struct gg_sample *sample,
-                            const struct gg_weighed *what)
+/* Takes it back from where its block counted so far, if that has not been written yet. */
+static void take_back(struct gg_merge *merge, const struct gg_sample *sample, enum fate fate,
+                      const struct gg_weighed *what)
 {
 	uint32_t group = sample->process < merge->process_count ? merge->group_of[sample->process]
 	                                                        : 0;
 	struct row *row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
-	                           gg_merge_places_stack(&merge->places, sample->stack), false);
+	                           gg_merge_places_stack(&merge->places, sample->stack), fate);
 
 	if (row == NULL || row->sum.samples < 1)
 		return;
@@ -270,25 +292,26 @@ static void take_from_freed(struct gg_merge *merge, const struct gg_sample *samp
 
 /*
  * A block that a fork handed on is one block: live while any process holds it, allocated once.  Who
- * inherited it comes after who allocated it; if that one has freed it and this one has not, it moves from
- * what was freed to what is live.
+ * inherited it comes after who allocated it; the block moves to the fate of the holder that decides.
  */
 static int add_sample(const struct gg_sample *sample, void *context)
 {
 	struct gg_merge *merge = context;
-	bool is_live = sample->free_ns == GG_TIME_NONE;
+	enum fate fate = fate_of(merge, sample);
+	bool is_inherited = sample->origin != 0 && sample->origin != sample->id;
+	uint8_t *counted = fate_at(merge, is_inherited ? sample->origin : sample->id);
 	struct gg_weighed what = weigh_sample(sample);
 	double interval = sample->draw.scheme == GG_SCHEME_PER_ALLOCATION ? 0
 	                                                                  : sample->draw.interval;
 
-	if (sample->origin != 0 && sample->origin != sample->id) {
-		if (!is_live || is_counted_already(merge, sample->origin))
+	if (is_inherited) {
+		if (counted == NULL || fate <= *counted)
 			return 0;
-		take_from_freed(merge, sample, &what);
-	} else if (is_live) {
-		(void)is_counted_already(merge, sample->id);
+		take_back(merge, sample, (enum fate) * counted, &what);
 	}
-	return add_to_row(merge, sample->process, sample->stack, is_live,
+	if (counted != NULL)
+		*counted = (uint8_t)fate;
+	return add_to_row(merge, sample->process, sample->stack, fate,
 	                  size_class(sample->size_bytes), interval, &what);
 }
 
@@ -429,15 +452,24 @@ static int take_process(const struct gg_process *process, void *context)
 	if (process->id >= merge->process_capacity) {
 		size_t capacity = 2 * (size_t)process->id + 64;
 		uint32_t *more = reallocarray(merge->group_of, capacity, sizeof(*more));
+		int64_t *ends;
 
 		if (more == NULL)
 			return no_memory(merge);
 		merge->group_of = more;
+		ends = reallocarray(merge->end_of, capacity, sizeof(*ends));
+		if (ends == NULL)
+			return no_memory(merge);
+		merge->end_of = ends;
 		merge->process_capacity = capacity;
 	}
-	while (merge->process_count < process->id)
-		merge->group_of[merge->process_count++] = 0;
+	for (; merge->process_count < process->id; merge->process_count++) {
+		merge->group_of[merge->process_count] = 0;
+		merge->end_of[merge->process_count] = GG_TIME_NONE;
+	}
 	merge->group_of[process->id] = (uint32_t)index + 1;
+	merge->end_of[process->id] = process->end_ns;
+	gg_last_end_note(&merge->last, process->end_ns);
 	merge->process_count = process->id + 1;
 	return 0;
 }
@@ -491,8 +523,9 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	merge->process_count = 0;
 	gg_buf_clear(&merge->labels);
 	gg_buf_clear(&merge->texts);
-	if (merge->counted_capacity > 0)
-		memset(merge->counted, 0, merge->counted_capacity);
+	merge->last = (struct gg_last_end){ 0 };
+	if (merge->fates_capacity > 0)
+		memset(merge->fates, 0, merge->fates_capacity);
 	code = take_session(merge);
 	if (code == 0)
 		code = gg_profile_each_label(profile, take_label, merge, error);

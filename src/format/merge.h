@@ -11,8 +11,8 @@
  *   gg_merge_free(merge);
  *   gg_profile_finish(out, error);
  *
- * What is kept   For each stack, and each set of labels that processes have: what is live at the end, and
- *                what was allocated, with its error.  Times, threads and single samples are not.
+ * What is kept   For each stack, and each set of labels that processes have: what was live at the end of
+ *                its session, what processes left at their exits, and what was allocated, with its error.  Times, threads and single samples are not.
  * Scaled first   Each sample is weighed by its own probability, each row of sums was; only then they add up.
  * Stacks         are the same where their frames are: by build-id and address, or, of modules without a
  *                build-id, by the names of functions, files and lines; without either by path and address.

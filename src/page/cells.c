@@ -67,8 +67,8 @@ static uint64_t place(const struct cells *cells, const struct gg_page_pick *pick
 	bool is_light = cells->tree->nodes[node].light < 1e-3F;
 
 	born = (is_light ? lighten(run, born) : born) + (pick->is_inherited ? count + 1 : 0);
-	if (pick->is_kept)
-		gone = pick->gone_ns >= run->bins.edges[count] ? count : count + 1 + gone;
+	if (pick->is_left)
+		gone = pick->gone_ns == GG_TIME_NONE ? count : count + 1 + gone;
 	else if (is_light)
 		gone = lighten(run, gone);
 	return (uint64_t)node << (CLASS_BITS + 2 * BIN_BITS) | (uint64_t) class << (2 * BIN_BITS) |

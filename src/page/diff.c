@@ -382,7 +382,7 @@ static const struct {
 } metrics[] = {
 	{ "live", GG_METRIC_LIVE },   { "allocated", GG_METRIC_ALLOCATED },
 	{ "peak", GG_METRIC_PEAK },   { "temporary", GG_METRIC_TEMPORARY },
-	{ "freed", GG_METRIC_FREED },
+	{ "freed", GG_METRIC_FREED }, { "left", GG_METRIC_LEFT },
 };
 
 int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)

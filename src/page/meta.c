@@ -22,6 +22,8 @@ static void write_totals(const struct gg_page_run *run, const struct gg_summary 
 	gg_json_open(json, "totals", '{');
 	write_tally(run, "live_bytes", &summary->live, GG_BYTES, json);
 	write_tally(run, "live_count", &summary->live, GG_ALLOCATIONS, json);
+	write_tally(run, "left_bytes", &summary->left, GG_BYTES, json);
+	write_tally(run, "left_count", &summary->left, GG_ALLOCATIONS, json);
 	write_tally(run, "allocated_bytes", &summary->allocated, GG_BYTES, json);
 	write_tally(run, "allocated_count", &summary->allocated, GG_ALLOCATIONS, json);
 	if (summary->has_peak)
@@ -111,6 +113,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_number(json, "watched_ns",
 	               options->watched_from_ns > 0 ? (double)options->watched_from_ns : NAN);
 	gg_json_bool(json, "is_live", options->is_live);
+	gg_json_integer(json, "processes", summary.process_count);
 	write_totals(run, &summary, json);
 	gg_json_number(json, "unseen_bytes",
 	               exposure > 0 ? gg_interval_unseen_bytes(exposure, options->confidence)

@@ -101,6 +101,11 @@ static void write_processes(struct gg_page_run *run, struct gg_json *json)
 		if (i == 0 || number_of[i] != 0)
 			gg_json_number(json, NULL, gg_model_exposure(run->model, i));
 	gg_json_close(json);
+	gg_json_open(json, "last", '[');
+	for (uint32_t i = 0; i < count; i++)
+		if (i == 0 || number_of[i] != 0)
+			gg_json_integer(json, NULL, gg_model_ends_last_of_pid(run->model, i));
+	gg_json_close(json);
 	gg_json_close(json);
 }
 

@@ -104,8 +104,8 @@ struct gg_page_pick {
 	uint32_t kind, process, thread;
 	uint32_t brief; /* of gg_page_brief_ns so many, the longest, that it did not outlive */
 	enum gg_page_share share;
-	int64_t born_ns, gone_ns; /* gone_ns: its end, also of what was kept */
-	bool is_inherited, is_kept;
+	int64_t born_ns, gone_ns;             /* gone_ns: GG_TIME_NONE if it is live at the end */
+	bool is_inherited, is_left;           /* is_left: some holder never freed it */
 	const struct gg_model_sample *sample; /* one of the two */
 	const struct gg_coarse *coarse;
 };

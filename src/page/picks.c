@@ -3,9 +3,7 @@
  * picks - the samples and sums of a profile as the page has them: who allocated, when it came, and when
  * it went.
  *
- * They are asked for twice: once with the moments at which processes ended, once at the end of
- * everything, which tells what was never freed (gg_ask_blocks).  Both go through them in one order.  What
- * several processes held, by fork, is one pick, and one more for each that held it.
+ * What several processes held, by fork, is one pick, and one more for each that held it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,8 +46,8 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 	pick->kind = (uint32_t)gg_model_kind_count(model); /* as in reports: "[not kept]" */
 	if (coarse->to_ns == GG_TIME_NONE) {
 		pick->born_ns = coarse->from_ns + bucket;
-		pick->gone_ns = GG_TIME_NONE;
-		pick->is_kept = true;
+		pick->gone_ns = coarse->is_left ? pick->born_ns : GG_TIME_NONE;
+		pick->is_left = true;
 		return;
 	}
 	if (bucket <= 0 || bucket >= range)
@@ -87,17 +85,7 @@ static void collect(const struct gg_model_sample *sample, const struct gg_coarse
 	pick->born_ns = sample->alloc_ns;
 	pick->gone_ns = sample->free_ns;
 	pick->is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
-}
-
-static void mark_kept(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
-                      void *context)
-{
-	struct collecting *collecting = context;
-	struct gg_page_pick *pick = &collecting->run->picks[collecting->at++];
-
-	(void)coarse;
-	if (sample != NULL)
-		pick->is_kept = sample->free_ns == GG_TIME_NONE;
+	pick->is_left = (sample->flags & GG_MODEL_LEFT) != 0;
 }
 
 /* One pick for each process that held a block which others held, too. */
@@ -137,10 +125,11 @@ static int collect_held(struct gg_page_run *run)
 			.share = GG_PAGE_SHARE_HELD,
 			.brief = brief_of[i],
 			.born_ns = samples[i].alloc_ns,
+			.gone_ns = gg_model_sample_until(run->model, &samples[i]),
 			.is_inherited = (samples[i].flags & GG_MODEL_INHERITED) != 0,
+			.is_left = samples[i].free_ns == GG_TIME_NONE,
 			.sample = &samples[i],
 		};
-		gg_ask_holder(run->model, &samples[i], &pick->gone_ns, &pick->is_kept);
 	}
 	free(is_shared);
 	free(brief_of);
@@ -201,13 +190,8 @@ static int collect_blocks(struct gg_page_run *run)
 	if (run->picks == NULL)
 		return gg_page_out_of_memory(run);
 	gg_question_init(&query);
-	query.to_ns = INT64_MIN;
 	code = gg_ask_blocks(run->model, &query, collect, &collecting, run->error);
 	run->pick_count = collecting.at;
-	collecting.at = 0;
-	query.to_ns = GG_TIME_NONE;
-	if (code == 0)
-		code = gg_ask_blocks(run->model, &query, mark_kept, &collecting, run->error);
 	return code;
 }
 

@@ -219,7 +219,7 @@ static uint32_t life_of(const struct gg_page_pick *pick)
 	double lived = (double)(pick->gone_ns - pick->born_ns);
 	uint32_t life = 0;
 
-	if (pick->is_kept)
+	if (pick->is_left)
 		return LIFE_COUNT;
 	while (life + 1 < LIFE_COUNT && lived > life_edge((int)life + 1))
 		life++;
@@ -307,7 +307,7 @@ int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 
 		if (pick->is_inherited)
 			continue;
-		if (pick->sample == NULL && !pick->is_kept) {
+		if (pick->sample == NULL && !pick->is_left) {
 			without_times += pick->coarse->sums.sample_count;
 			continue;
 		}

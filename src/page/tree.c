@@ -3,7 +3,7 @@
  * tree - the tree of calls, without what is too light to see.
  *
  * First the whole tree, a node for each function on each path, by one table of (parent, function):
- * parents have smaller numbers.  Then what each node holds of six sums (live, allocated, peak; bytes and
+ * parents have smaller numbers.  Then what each node holds of eight sums (live, allocated, peak, left; bytes and
  * allocations), from the leaves up.  A node stays if its share of any of them is large enough; the
  * share is the one that leaves as many nodes as the page may have.  The others become one nameless node
  * a parent.
@@ -18,7 +18,7 @@
 #include "profile/tree.h"
 #include "stats/weight.h"
 
-enum { SUM_COUNT = 6 };
+enum { SUM_COUNT = 8 }; /* bytes and counts: live at the end, allocated, at the peak, left */
 
 struct whole_node {
 	uint32_t parent, function, depth;
@@ -130,12 +130,14 @@ static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pic
 		bytes = gg_fixed_value(pick->coarse->sums.bytes);
 		count = gg_fixed_value(pick->coarse->sums.count);
 	}
-	if (pick->is_kept)
+	if (pick->gone_ns == GG_TIME_NONE)
 		values[0] = bytes, values[1] = count;
 	if (!pick->is_inherited)
 		values[2] = bytes, values[3] = count;
 	if (peak_ns >= 0 && is_live_at(pick, peak_ns))
 		values[4] = bytes, values[5] = count;
+	if (pick->is_left)
+		values[6] = bytes, values[7] = count;
 	for (int i = 0; i < SUM_COUNT; i++) {
 		sums[i] += (float)values[i];
 		whole->totals[i] += values[i];

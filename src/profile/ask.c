@@ -379,7 +379,7 @@ static int run_scope(struct run *run)
 	const struct gg_question *query = &run->scope.query;
 	bool of_places = is_of_places(query->by);
 	bool apart = (query->by == GG_BY_PROCESS || query->by == GG_BY_LABEL) &&
-	             run->scope.blocks != NULL && query->metric == GG_METRIC_LIVE;
+	             run->scope.blocks != NULL && gg_scope_is_of_blocks(&run->scope);
 	struct gg_groups *groups = &run->groups;
 	int code = note_all(run, apart);
 
@@ -469,6 +469,19 @@ struct each {
 	void *context;
 };
 
+/* The sample that stands for a block, with the block's times. */
+static struct gg_model_sample whole_block(const struct gg_model *model, size_t number,
+                                          const struct gg_block *block)
+{
+	struct gg_model_sample sample = GG_ITEMS(model, samples, struct gg_model_sample)[number];
+
+	sample.alloc_ns = block->from_ns;
+	sample.free_ns = block->until_ns;
+	if (block->is_left)
+		sample.flags |= GG_MODEL_LEFT;
+	return sample;
+}
+
 static void visit_pick(const struct gg_pick *pick, void *context)
 {
 	const struct each *each = context;
@@ -478,9 +491,7 @@ static void visit_pick(const struct gg_pick *pick, void *context)
 		each->visit(NULL, pick->coarse, each->context);
 		return;
 	}
-	sample = GG_ITEMS(each->model, samples, struct gg_model_sample)[pick->sample];
-	sample.alloc_ns = pick->block.from_ns;
-	sample.free_ns = pick->block.is_kept ? GG_TIME_NONE : pick->block.until_ns;
+	sample = whole_block(each->model, pick->sample, &pick->block);
 	each->visit(&sample, NULL, each->context);
 }
 
@@ -503,9 +514,7 @@ int gg_ask_each(const struct gg_model *model, const struct gg_question *query, g
 int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
                   gg_pick_visit *visit, void *context, struct gg_error *error)
 {
-	bool is_at_the_end = query->to_ns >= gg_model_end_ns(model);
 	size_t sample_count, coarse_count;
-	const struct gg_model_sample *samples = gg_model_samples(model, &sample_count);
 	const struct gg_coarse *coarse = gg_model_coarse(model, &coarse_count);
 	struct gg_scope scope;
 	struct gg_block block;
@@ -513,14 +522,13 @@ int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
 
 	if (code < 0)
 		return code;
+	gg_model_samples(model, &sample_count);
 	for (size_t i = 0; i < sample_count; i++) {
 		struct gg_model_sample sample;
 
 		if (!gg_scope_block(&scope, i, &block))
 			continue;
-		sample = samples[i];
-		sample.alloc_ns = block.from_ns;
-		sample.free_ns = block.is_kept && is_at_the_end ? GG_TIME_NONE : block.until_ns;
+		sample = whole_block(model, i, &block);
 		visit(&sample, NULL, context);
 	}
 	for (size_t i = 0; i < coarse_count; i++)

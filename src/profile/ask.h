@@ -15,15 +15,18 @@
  * What the metrics mean (docs/REPORTS.md):
  *
  *   live       allocated at or before the moment to_ns, and neither freed nor ended with its process by
- *              then; without a moment (GG_TIME_NONE): never freed, so that each process counts as
- *              it was at its own end
+ *              then; without a moment (GG_TIME_NONE): what was live together when the last process
+ *              ended, which stays live at every moment after that (last_end.h).  Asked for one
+ *              process, that is when this one ended
+ *   left       never freed by a process that ended in (from_ns, to_ns], or still ran at the end: what
+ *              each process held at its own exit.  With one process that is what is live at the end
  *   peak       the same at the moment of the largest live estimate within the window
  *   allocated  allocated in (from_ns, to_ns]
  *   freed      freed in (from_ns, to_ns]
  *   temporary  allocated in (from_ns, to_ns] and freed within temporary_ns
  *
  * Blocks that a process inherited (model.h): live and peak count a block once while anybody holds it,
- * or, asked for one process, while that process does.  The other metrics leave inherited samples out:
+ * or, asked for one process, while that process does; left counts it once, whoever left it.  The other metrics leave inherited samples out:
  * their process did not allocate them; asked for one process, its frees of such blocks are freed.
  *
  * Self and total.  A row's self has what the row's own code asked for: the innermost place of the
@@ -55,6 +58,7 @@ enum gg_metric {
 	GG_METRIC_PEAK,
 	GG_METRIC_TEMPORARY,
 	GG_METRIC_FREED,
+	GG_METRIC_LEFT,
 };
 
 enum gg_grouping {
@@ -106,7 +110,7 @@ struct gg_row {
 
 struct gg_result {
 	struct gg_question query; /* as it was asked, with from_ns and to_ns as they were used */
-	int64_t moment_ns;        /* live and peak: the moment; the others: to_ns */
+	int64_t moment_ns;        /* live and peak: the moment; other metrics: to_ns */
 	struct gg_tally total; /* of all rows, each block once; exposed to the sampling interval */
 	double slack_bytes;    /* estimate of the usable size beyond the requested one */
 	double mapping_bytes;  /* estimate of what in total is mappings */
@@ -132,7 +136,9 @@ GG_MUST_CHECK int gg_ask_sum(const struct gg_model *model, const struct gg_quest
 /*
  * The samples and coarse rows that a query selects, one by one: what gg_ask_rows() adds up.  Of a
  * block that is counted once the sample is that of the first process that held it, with alloc_ns and
- * free_ns of the whole block.  Exactly one of sample and coarse is not NULL.
+ * free_ns of the whole block: free_ns is when the last process that held it freed it or ended, and
+ * GG_TIME_NONE if it is live at the end; flags have GG_MODEL_LEFT if some holder never freed it.  Exactly one
+ * of sample and coarse is not NULL.
  */
 typedef void gg_pick_visit(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
                            void *context);
@@ -141,18 +147,10 @@ GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_ques
 
 /*
  * Every sample and coarse row of the query's processes and stacks, whatever the metric and the window:
- * for who keeps the time axis.  Of shared blocks as gg_ask_each() has it.  Blocks end with the last process
- * that holds them, unless to_ns is the end of everything: then they were never freed.
+ * for who keeps the time axis.  Samples are as gg_ask_each() has them.
  */
 GG_MUST_CHECK int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
                                 gg_pick_visit *visit, void *context, struct gg_error *error);
-
-/*
- * Until when a sample's own process held it, which is what the rows of processes count: until it freed it,
- * or ended (ret_is_kept).
- */
-void gg_ask_holder(const struct gg_model *model, const struct gg_model_sample *sample,
-                   int64_t *ret_until_ns, bool *ret_is_kept);
 
 /*
  * What identifies a row to people and in another profile, such as "parse (libxml2.so.2)",

@@ -10,15 +10,17 @@
 
 /* When the block of a sample was there, over all of its holders in the scope. */
 struct gg_block {
-	int64_t from_ns, until_ns;
-	bool is_first; /* this sample stands for the block */
-	bool is_kept;  /* some holder never freed it */
+	int64_t from_ns, until_ns; /* until_ns: GG_TIME_NONE if it is live at the end */
+	bool is_first;             /* this sample stands for the block */
+	bool is_left;              /* some holder never freed it ... */
+	int64_t left_ns;           /* ... and then that holder ended: the last of them */
 };
 
 struct gg_scope {
 	const struct gg_model *model;
 	struct gg_question query;
 	uint8_t *process_in;     /* of each process; NULL: all are */
+	int64_t *untils;         /* of each process, if only some are in (gg_model_find_untils) */
 	uint8_t *stack_in;       /* of each stack's top; NULL: all are */
 	uint32_t *label_of;      /* of each process, the first one with its value; GG_BY_LABEL */
 	struct gg_block *blocks; /* of each sample; NULL: nothing was inherited */
@@ -32,6 +34,9 @@ void gg_scope_close(struct gg_scope *scope);
 
 /* Block of sample i; false if it is outside of the scope or not the one that stands for its block. */
 bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret_block);
+
+/* Does the metric (peak must have become live) count blocks, each once, and not what happened to them? */
+bool gg_scope_is_of_blocks(const struct gg_scope *scope);
 
 /* Are the row's process and stack in the scope? */
 bool gg_scope_has_coarse(const struct gg_scope *scope, const struct gg_coarse *coarse);

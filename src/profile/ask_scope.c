@@ -45,6 +45,11 @@ static int choose_processes(struct gg_scope *scope, struct gg_error *error)
 		return gg_error_set(error, -EINVAL, "--process",
 		                    "'geiger report --by process' lists them.",
 		                    "the profile has no process %u", scope->query.pid);
+	/* Who asks for some processes asks for their end. */
+	scope->untils = calloc(count, sizeof(*scope->untils));
+	if (scope->untils == NULL ||
+	    gg_model_find_untils(scope->model, scope->process_in, scope->untils) < 0)
+		return out_of_memory(error);
 	return 0;
 }
 
@@ -134,29 +139,28 @@ static bool is_in(const struct gg_scope *scope, uint32_t process, uint32_t stack
 }
 
 /* When a sample's own process held it. */
-static struct gg_block block_of(const struct gg_model *model, const struct gg_model_sample *sample)
-{
-	const struct gg_process *processes = GG_ITEMS(model, processes, const struct gg_process);
-	struct gg_block block = { sample->alloc_ns, sample->free_ns, true,
-		                  sample->free_ns == GG_TIME_NONE };
-
-	if (block.is_kept && sample->process != 0)
-		block.until_ns = processes[sample->process].end_ns;
-	return block;
-}
-
 static struct gg_block own_block(const struct gg_scope *scope, const struct gg_model_sample *sample)
 {
-	return block_of(scope->model, sample);
+	int64_t until_ns = gg_model_sample_until(scope->model, sample);
+
+	if (scope->untils != NULL && sample->free_ns == GG_TIME_NONE)
+		until_ns = scope->untils[sample->process];
+	return (struct gg_block){
+		.from_ns = sample->alloc_ns,
+		.until_ns = until_ns,
+		.is_first = true,
+		.is_left = sample->free_ns == GG_TIME_NONE,
+		.left_ns = gg_model_process_end(scope->model, sample->process),
+	};
 }
 
-void gg_ask_holder(const struct gg_model *model, const struct gg_model_sample *sample,
-                   int64_t *ret_until_ns, bool *ret_is_kept)
+static void join_block(struct gg_block *block, const struct gg_block *own)
 {
-	struct gg_block block = block_of(model, sample);
-
-	*ret_until_ns = block.until_ns;
-	*ret_is_kept = block.is_kept;
+	block->from_ns = own->from_ns < block->from_ns ? own->from_ns : block->from_ns;
+	block->until_ns = own->until_ns > block->until_ns ? own->until_ns : block->until_ns;
+	if (own->is_left && (!block->is_left || own->left_ns > block->left_ns))
+		block->left_ns = own->left_ns;
+	block->is_left |= own->is_left;
 }
 
 /* The holders of a block follow each other without a gap: who inherits it does so from a holder. */
@@ -175,7 +179,7 @@ static int unite_blocks(struct gg_scope *scope, struct gg_error *error)
 		return out_of_memory(error);
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct gg_block own = own_block(scope, &samples[i]), *block;
+		struct gg_block own = own_block(scope, &samples[i]);
 
 		if (!is_in(scope, samples[i].process, samples[i].stack))
 			continue;
@@ -184,10 +188,7 @@ static int unite_blocks(struct gg_scope *scope, struct gg_error *error)
 			scope->blocks[i] = own;
 			continue;
 		}
-		block = &scope->blocks[first[samples[i].block] - 1];
-		block->from_ns = own.from_ns < block->from_ns ? own.from_ns : block->from_ns;
-		block->until_ns = own.until_ns > block->until_ns ? own.until_ns : block->until_ns;
-		block->is_kept |= own.is_kept;
+		join_block(&scope->blocks[first[samples[i].block] - 1], &own);
 	}
 	free(first);
 	return 0;
@@ -245,6 +246,7 @@ int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
 void gg_scope_close(struct gg_scope *scope)
 {
 	free(scope->process_in);
+	free(scope->untils);
 	free(scope->stack_in);
 	free(scope->blocks);
 	free(scope->label_of);
@@ -266,7 +268,7 @@ bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret
 	return true;
 }
 
-/* At or after the end of everything, each process counts as it was at its own end. */
+/* At or after the end of everything: what is live then has no end. */
 static bool is_at_the_end(const struct gg_scope *scope)
 {
 	return scope->query.to_ns >= gg_model_end_ns(scope->model);
@@ -275,13 +277,26 @@ static bool is_at_the_end(const struct gg_scope *scope)
 static bool is_live(const struct gg_scope *scope, const struct gg_block *block)
 {
 	if (is_at_the_end(scope))
-		return block->is_kept;
+		return block->until_ns == GG_TIME_NONE;
 	return block->from_ns <= scope->query.to_ns && block->until_ns > scope->query.to_ns;
 }
 
 static bool is_within(const struct gg_question *query, int64_t time_ns)
 {
 	return time_ns > query->from_ns && time_ns <= query->to_ns;
+}
+
+static bool is_left(const struct gg_scope *scope, const struct gg_block *block)
+{
+	if (block->left_ns == GG_TIME_NONE) /* nobody knows when: it counts at the end */
+		return block->is_left && is_at_the_end(scope);
+	return block->is_left && is_within(&scope->query, block->left_ns);
+}
+
+/* Does the metric count blocks, each once, and not what happened to them? */
+bool gg_scope_is_of_blocks(const struct gg_scope *scope)
+{
+	return scope->query.metric == GG_METRIC_LIVE || scope->query.metric == GG_METRIC_LEFT;
 }
 
 /* Metrics of what happened, not of what was there: a sample for itself. */
@@ -302,8 +317,8 @@ static bool is_selected(const struct gg_scope *scope, const struct gg_model_samp
 	        sample->free_ns - sample->alloc_ns <= query->temporary_ns);
 }
 
-static void each_live(const struct gg_scope *scope, bool apart, gg_scope_visit *visit,
-                      void *context)
+static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit *visit,
+                       void *context)
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
@@ -319,7 +334,8 @@ static void each_live(const struct gg_scope *scope, bool apart, gg_scope_visit *
 		} else if (!gg_scope_block(scope, pick.sample, &pick.block)) {
 			continue;
 		}
-		if (is_live(scope, &pick.block))
+		if (scope->query.metric == GG_METRIC_LEFT ? is_left(scope, &pick.block)
+		                                          : is_live(scope, &pick.block))
 			visit(&pick, context);
 	}
 }
@@ -356,7 +372,11 @@ struct gg_block gg_coarse_block(const struct gg_coarse *coarse)
 	int64_t bucket = coarse_bucket(coarse);
 
 	if (coarse->to_ns == GG_TIME_NONE)
-		return (struct gg_block){ coarse->from_ns + bucket, GG_TIME_NONE, true, true };
+		return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
+			                  .until_ns = coarse->is_left ? coarse->from_ns + bucket
+			                                              : GG_TIME_NONE,
+			                  .is_left = true,
+			                  .left_ns = GG_TIME_NONE };
 	return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
 		                  .until_ns = coarse->to_ns - bucket + 1 };
 }
@@ -377,7 +397,8 @@ static bool is_placed(const struct gg_scope *scope, const struct gg_coarse *coar
 		       !(cuts(from, to, query->to_ns) ||
 		         (coarse->to_ns != GG_TIME_NONE &&
 		          cuts(coarse->to_ns - bucket, coarse->to_ns, query->to_ns)));
-	if (query->metric == GG_METRIC_FREED && coarse->to_ns == GG_TIME_NONE)
+	if (query->metric == GG_METRIC_LEFT ||
+	    (query->metric == GG_METRIC_FREED && coarse->to_ns == GG_TIME_NONE))
 		return true;
 	if (query->metric == GG_METRIC_FREED) {
 		from = coarse->to_ns - bucket;
@@ -398,6 +419,8 @@ static bool is_coarse_selected(const struct gg_scope *scope, const struct gg_coa
 	switch (query->metric) {
 	case GG_METRIC_LIVE:
 		return is_live(scope, &block);
+	case GG_METRIC_LEFT:
+		return is_left(scope, &block);
 	case GG_METRIC_FREED:
 		return coarse->to_ns != GG_TIME_NONE && is_within(query, coarse->to_ns);
 	case GG_METRIC_TEMPORARY:
@@ -434,8 +457,8 @@ void gg_scope_each(const struct gg_scope *scope, bool apart, gg_scope_visit *vis
 	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count);
 	struct gg_pick pick = { 0 };
 
-	if (scope->query.metric == GG_METRIC_LIVE)
-		each_live(scope, apart, visit, context);
+	if (gg_scope_is_of_blocks(scope))
+		each_block(scope, apart, visit, context);
 	else
 		each_selected(scope, visit, context);
 	for (size_t i = 0; i < count; i++) {

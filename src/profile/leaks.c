@@ -92,9 +92,8 @@ static bool find_block(const struct run *run, size_t number, struct gg_block *bl
 		return false;
 	if (run->end_ns == GG_TIME_NONE)
 		return true;
-	block->is_kept = block->until_ns > run->end_ns; /* a process that is gone holds nothing */
-	if (block->is_kept)
-		block->until_ns = run->end_ns;
+	block->is_left = block->until_ns > run->end_ns; /* a process that is gone holds nothing */
+	block->left_ns = run->end_ns;
 	return true;
 }
 
@@ -105,7 +104,7 @@ static void find_live(struct run *run)
 
 	gg_model_samples(run->model, &count);
 	for (size_t i = 0; i < count; i++)
-		if (find_block(run, i, &block) && block.is_kept)
+		if (find_block(run, i, &block) && block.is_left)
 			run->has_live[stack_of_sample(run, i)] = 1;
 }
 
@@ -131,24 +130,25 @@ static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, 
 		*ret_end = *ret_start + 1;
 }
 
-/* Age of what is kept. */
+/* Age of what was left; -1 of what was freed. */
 static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t number)
 {
 	const struct gg_model_sample *sample = GG_ITEMS(run->model, samples,
 	                                                const struct gg_model_sample) +
 	                                       number;
 	struct gg_block block;
-	int64_t start, end;
+	int64_t start, end, gone;
 
 	if (!find_block(run, number, &block))
 		return -1;
 	life_of(run, sample->process, &start, &end);
-	if (block.until_ns != GG_TIME_NONE && block.until_ns > end) /* who inherited it lived on */
-		end = block.until_ns;
+	gone = block.is_left ? block.left_ns : block.until_ns;
+	if (gone > end) /* who inherited it lived on */
+		end = gone;
 	gg_leak_add(leak, share_of(block.from_ns, start, end),
-	            block.is_kept ? INFINITY : share_of(block.until_ns, start, end), &sample->draw,
+	            block.is_left ? INFINITY : share_of(gone, start, end), &sample->draw,
 	            sample->size_bytes);
-	return block.is_kept ? end - block.from_ns : -1;
+	return block.is_left ? end - block.from_ns : -1;
 }
 
 static void add_coarse(const struct run *run, struct gg_leak *leak, size_t number)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaks - what was live at the end of a profile, by stack, and whether it grows (stats/leak.h,
- * docs/LEAKS.md).
+ * leaks - what each process of a profile left at its exit, by stack, and whether it grows (stats/leak.h,
+ * docs/LEAKS.md).  With one process that is what was live at the end.
  *
  *   struct gg_leaks *leaks;
  *
@@ -10,7 +10,7 @@
  *   ... leaks->rows ...
  *   gg_leaks_free(leaks);
  *
- * A block counts for each process as it was at the process' own end, once for all of its holders, and
+ * Each process is looked at until its own end; a block counts once for all of its holders, and
  * its times are shares of the life of the process that allocated it (or of its last holder).  With at_ns the
  * run is taken to end then, for who gives all back before the real end: what came later is not looked at.
  *

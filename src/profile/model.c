@@ -3,10 +3,12 @@
 
 #include "stats/optimal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/last_end.h"
 #include "profile/model_internal.h"
 
 static void free_chunks(struct gg_model *model)
@@ -27,7 +29,7 @@ void gg_model_free(struct gg_model *model)
 		&model->counters,  &model->frames,     &model->places,    &model->lines,
 		&model->functions, &model->modules,    &model->kinds,     &model->heaps,
 		&model->types,     &model->kind_parts, &model->chunks,    &model->text_list,
-		&model->mappings,  &model->labels,
+		&model->mappings,  &model->labels,     &model->untils,    &model->sessions_of,
 	};
 
 	free_chunks(model);
@@ -252,6 +254,56 @@ const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *r
 {
 	*ret_count = model->threads.used_count;
 	return GG_ITEMS(model, threads, const struct gg_thread);
+}
+
+/* Each session has a last end of its own: moments of different ones cannot be compared. */
+int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils)
+{
+	const struct gg_process *processes = GG_ITEMS(model, processes, const struct gg_process);
+	const uint32_t *sessions = GG_ITEMS(model, sessions_of, const uint32_t);
+	struct gg_last_end *lasts = calloc(model->sessions.used_count + 1, sizeof(*lasts));
+
+	if (lasts == NULL)
+		return -ENOMEM;
+	for (size_t i = 1; i < model->processes.used_count; i++)
+		if (is_in == NULL || is_in[i])
+			gg_last_end_note(&lasts[sessions[i]], processes[i].end_ns);
+	ret_untils[0] = GG_TIME_NONE; /* who is not known did not end */
+	for (size_t i = 1; i < model->processes.used_count; i++)
+		ret_untils[i] = gg_last_end_until(&lasts[sessions[i]], processes[i].end_ns);
+	free(lasts);
+	return 0;
+}
+
+int64_t gg_model_process_until(const struct gg_model *model, uint32_t process)
+{
+	return GG_ITEMS(model, untils, const int64_t)[process];
+}
+
+int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_model_sample *sample)
+{
+	return sample->free_ns != GG_TIME_NONE ? sample->free_ns
+	                                       : gg_model_process_until(model, sample->process);
+}
+
+bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process)
+{
+	const struct gg_process *processes = GG_ITEMS(model, processes, const struct gg_process);
+	const uint32_t *sessions = GG_ITEMS(model, sessions_of, const uint32_t);
+
+	for (size_t i = 1; i < model->processes.used_count; i++)
+		if (processes[i].pid == processes[process].pid &&
+		    sessions[i] == sessions[process] &&
+		    processes[i].end_ns > processes[process].end_ns)
+			return false;
+	return true;
+}
+
+int64_t gg_model_process_end(const struct gg_model *model, uint32_t process)
+{
+	int64_t end_ns = GG_ITEMS(model, processes, const struct gg_process)[process].end_ns;
+
+	return process == 0 || end_ns == GG_TIME_NONE ? model->end_ns : end_ns;
 }
 
 size_t gg_model_session_count(const struct gg_model *model)

@@ -67,7 +67,7 @@ void gg_model_free(struct gg_model *model); /* NULL is fine */
 
 struct gg_model_sample {
 	int64_t alloc_ns; /* of an inherited one: when its process began to hold it */
-	int64_t free_ns;  /* GG_TIME_NONE while it is live */
+	int64_t free_ns; /* GG_TIME_NONE: its process never freed it; see gg_model_sample_until() */
 	uint64_t size_bytes;
 	struct gg_draw draw;
 	double weighted_bytes; /* what it stands for: size / p */
@@ -77,7 +77,10 @@ struct gg_model_sample {
 	uint32_t flags; /* GG_SAMPLE_... of records.h, GG_MODEL_... */
 };
 
-enum { GG_MODEL_INHERITED = 1 << 30 }; /* its process did not allocate it: it was forked */
+enum {
+	GG_MODEL_INHERITED = 1 << 30, /* its process did not allocate it: it was forked */
+	GG_MODEL_LEFT = 1 << 29,      /* ask.h, of a block: some holder never freed it */
+};
 
 /* Number i of the array is sample i; in the order of the file, which is about that of time. */
 const struct gg_model_sample *gg_model_samples(const struct gg_model *model, size_t *ret_count);
@@ -203,6 +206,18 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);
  */
 const struct gg_process *gg_model_processes(const struct gg_model *model, size_t *ret_count);
 const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count);
+
+/*
+ * Until when the process held what it never freed: until its end.  GG_TIME_NONE: it was among the last
+ * processes of its session, and what it held is live at the end (last_end.h).  Process 0 has no end.
+ */
+int64_t gg_model_process_until(const struct gg_model *model, uint32_t process);
+/* Until when a sample's own process held it: until it freed it, or as above. */
+int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_model_sample *sample);
+/* False: another process with this pid ended later in its session, such as after it executed a program. */
+bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process);
+/* When the process ended; the end of everything if it still ran then. */
+int64_t gg_model_process_end(const struct gg_model *model, uint32_t process);
 
 size_t gg_model_session_count(const struct gg_model *model);
 const struct gg_session *gg_model_session(const struct gg_model *model, size_t index);

@@ -43,6 +43,8 @@ struct gg_model {
 	struct gg_items nodes, frames, places, functions, lines, modules, mappings;
 	struct gg_items kinds, heaps, types; /* names */
 	struct gg_items kind_parts;          /* struct gg_model_kind of each kind */
+	struct gg_items untils;              /* int64_t of each process: gg_model_process_until() */
+	struct gg_items sessions_of;         /* uint32_t of each process */
 	struct gg_items chunks;              /* of texts */
 	size_t chunk_used, chunk_size;
 	struct gg_map texts, function_map, line_map;
@@ -70,5 +72,10 @@ uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_fun
 uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *line);
 /* Makes one of the functions that are the same, once all are there: numbers of functions and lines change. */
 int gg_model_unite_functions(struct gg_model *model);
+/*
+ * Until when each process held what it never freed, as if those with is_in (NULL: all) were alone; one for each
+ * process, into ret_untils.
+ */
+int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils);
 /* Gives every frame without a place one that is named by its address, and finds the tops. */
 int gg_model_complete_places(struct gg_model *model);

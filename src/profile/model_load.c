@@ -83,11 +83,13 @@ static int read_process(const struct gg_process *process, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_process *kept = gg_items_add(&load->model->processes, sizeof(*kept));
+	uint32_t *session = gg_items_add(&load->model->sessions_of, sizeof(*session));
 	size_t number = load->model->processes.used_count - 1;
 	int code = 0;
 
-	if (kept == NULL)
+	if (kept == NULL || session == NULL)
 		return out_of_memory(load);
+	*session = (uint32_t)load->model->sessions.used_count - 1;
 	*kept = *process;
 	kept->id = (uint32_t)number;
 	kept->parent = gg_load_number(&load->processes, process->parent);
@@ -410,6 +412,7 @@ static int add_unknown(struct gg_model *model)
 	bool failed = false;
 
 	if (module == NULL || gg_items_add(&model->processes, sizeof(struct gg_process)) == NULL ||
+	    gg_items_add(&model->sessions_of, sizeof(uint32_t)) == NULL ||
 	    gg_items_add(&model->threads, sizeof(struct gg_thread)) == NULL ||
 	    gg_items_add(&model->frames, sizeof(struct gg_model_frame)) == NULL ||
 	    gg_items_add(&model->nodes, sizeof(struct gg_model_node)) == NULL)
@@ -468,7 +471,11 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 	}
 	if (code != 0)
 		return code;
-	if (gg_model_complete_places(model) < 0)
+	model->untils.data = calloc(model->processes.used_count, sizeof(int64_t));
+	model->untils.used_count = model->processes.used_count;
+	if (model->untils.data == NULL ||
+	    gg_model_find_untils(model, NULL, model->untils.data) < 0 ||
+	    gg_model_complete_places(model) < 0)
 		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
 	if (model->memory.used_count > 0)
 		qsort(model->memory.data, model->memory.used_count, sizeof(struct gg_memory),

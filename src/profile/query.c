@@ -47,6 +47,21 @@ static int authorize(void *context, int action, const char *first, const char *s
 	}
 }
 
+/* The table `name`, empty: found before the one of that name in the file. */
+static void append_empty_table(struct gg_buf *out, const char *name)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf create = { 0 };
+	const char *at;
+
+	gg_buf_printf(&create, "create table %s(", name);
+	at = strstr(gg_schema_tables, gg_buf_text(&create));
+	if (at == NULL)
+		return;
+	gg_buf_append_text(out, "create temp table if not exists ");
+	at += strlen("create table ");
+	gg_buf_append(out, at, strcspn(at, ";") + 1);
+}
+
 /* "create view" as "create temp view": found before any view of that name in the file. */
 static int make_views(struct gg_profile *profile, struct gg_error *error)
 {
@@ -54,6 +69,11 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	const char *at = gg_schema_views, *next;
 
+	/* Sums of older files lack columns: views then add up the samples themselves. */
+	if (profile->version < 3) {
+		append_empty_table(&text, "stack_sum");
+		append_empty_table(&text, "function_sum");
+	}
 	while ((next = strstr(at, create)) != NULL) {
 		gg_buf_append(&text, at, (size_t)(next - at));
 		gg_buf_append_text(&text, "create temp view if not exists ");

@@ -339,6 +339,7 @@ int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, v
 		" bytes_skew, lifetime_ns, lost from coarse order by id");
 	while (gg_reading_next(&reading)) {
 		struct gg_coarse coarse;
+		int64_t kind;
 
 		coarse.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
 		coarse.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
@@ -352,7 +353,9 @@ int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, v
 		coarse.count_skew = gg_reading_number(&reading, 0, HUGE_VAL);
 		coarse.bytes_skew = gg_reading_number(&reading, 0, HUGE_VAL);
 		coarse.lifetime_ns_sum = gg_reading_number(&reading, 0, LARGEST);
-		coarse.lost = gg_reading_integer(&reading, 0, 1);
+		kind = gg_reading_integer(&reading, 0, GG_STORE_COARSE_LOST | GG_STORE_COARSE_LEFT);
+		coarse.lost = (kind & GG_STORE_COARSE_LOST) != 0;
+		coarse.is_left = (kind & GG_STORE_COARSE_LEFT) != 0 && coarse.to_ns == GG_TIME_NONE;
 		gg_reading_visited(&reading, visit(&coarse, context));
 	}
 	return gg_reading_end(&reading, error);

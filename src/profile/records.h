@@ -141,6 +141,11 @@ struct gg_coarse {
 	double lifetime_ns_sum;        /* over the samples, unscaled; 0: not known */
 	uint32_t unknown_errors;       /* 1 << enum gg_quantity: its variance is not known */
 	bool lost;                     /* history was lost; else folded by age */
+	/*
+	 * Never freed (to_ns is GG_TIME_NONE) by processes that ended before the last one of their session:
+	 * left at exit, but not live at the end.
+	 */
+	bool is_left;
 };
 
 struct gg_total {

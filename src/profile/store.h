@@ -65,6 +65,9 @@ enum gg_sql {
 	GG_SQL_COUNT,
 };
 
+/* Bits of coarse.lost. */
+enum { GG_STORE_COARSE_LOST = 1, GG_STORE_COARSE_LEFT = 2 };
+
 enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
 
 struct gg_statement;

@@ -7,7 +7,7 @@
  * what a node's subtree holds is added to each function of its frame unless one further out in the
  * same stack is the same function.
  *
- * Cost    one pass over samples, one over stacks; 88 bytes a stack, 180 a function.
+ * Cost    one pass over samples, one over stacks; 120 bytes a stack, 260 a function.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "profile/last_end.h"
 #include "profile/reading.h"
 #include "stats/estimate.h"
 #include "stats/weight.h"
@@ -26,7 +27,7 @@ struct sum {
 };
 
 struct pair {
-	struct sum live, allocated;
+	struct sum live, allocated, left; /* as ask.h has them */
 };
 
 struct function {
@@ -43,7 +44,10 @@ struct summary {
 	uint32_t *frame_starts; /* frame f has [starts[f-1], starts[f]) of them, innermost first */
 	uint32_t *frame_modules;
 	struct function *sums;     /* by id - 1 */
-	struct gg_map live_blocks; /* origin of an inherited sample that lives */
+	struct gg_map live_blocks; /* origin of an inherited sample that is live at the end */
+	struct gg_map left_blocks; /* ... that its process never freed */
+	struct gg_last_end last;
+	int64_t *ends; /* of each process */
 };
 
 static void add_sum(struct sum *sum, const struct sum *more)
@@ -59,11 +63,25 @@ static void add_pair(struct pair *pair, const struct pair *more)
 {
 	add_sum(&pair->live, &more->live);
 	add_sum(&pair->allocated, &more->allocated);
+	add_sum(&pair->left, &more->left);
 }
 
 static bool is_empty(const struct pair *pair)
 {
-	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0;
+	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0 &&
+	       pair->left.sample_count == 0;
+}
+
+static bool is_among(const struct gg_map *blocks, uint64_t id)
+{
+	return blocks->used_count > 0 && gg_map_get(blocks, id) != GG_MAP_NONE;
+}
+
+/* Is live at the end what this process never freed? */
+static bool ends_last(const struct summary *summary, uint32_t process)
+{
+	return process == 0 ||
+	       gg_last_end_until(&summary->last, summary->ends[process]) == GG_TIME_NONE;
 }
 
 static int add_sample(const struct gg_sample *sample, void *context)
@@ -79,9 +97,10 @@ static int add_sample(const struct gg_sample *sample, void *context)
 		            weight.count_variance };
 	if (sample->origin == 0)
 		add_sum(&summary->stacks[sample->stack].allocated, &sum);
-	if (sample->free_ns == GG_TIME_NONE ||
-	    (summary->live_blocks.used_count > 0 &&
-	     gg_map_get(&summary->live_blocks, sample->id) != GG_MAP_NONE))
+	if (sample->free_ns == GG_TIME_NONE || is_among(&summary->left_blocks, sample->id))
+		add_sum(&summary->stacks[sample->stack].left, &sum);
+	if ((sample->free_ns == GG_TIME_NONE && ends_last(summary, sample->process)) ||
+	    is_among(&summary->live_blocks, sample->id))
 		add_sum(&summary->stacks[sample->stack].live, &sum);
 	return 0;
 }
@@ -101,6 +120,8 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 		sum.count_variance = NAN;
 	add_sum(&summary->stacks[coarse->stack].allocated, &sum);
 	if (coarse->to_ns == GG_TIME_NONE)
+		add_sum(&summary->stacks[coarse->stack].left, &sum);
+	if (coarse->to_ns == GG_TIME_NONE && !coarse->is_left)
 		add_sum(&summary->stacks[coarse->stack].live, &sum);
 	return 0;
 }
@@ -116,15 +137,34 @@ static int add_stack(const struct gg_stack *stack, void *context)
 	return 0;
 }
 
-static int find_live_blocks(struct summary *summary, struct gg_error *error)
+static int add_process(const struct gg_process *process, void *context)
+{
+	struct summary *summary = context;
+
+	if (process->id > summary->profile->counts[GG_DENSE_PROCESS])
+		return 0;
+	summary->ends[process->id] = process->end_ns;
+	gg_last_end_note(&summary->last, process->end_ns);
+	return 0;
+}
+
+/* What is not freed by who inherited it. */
+static int find_shared_blocks(struct summary *summary, struct gg_error *error)
 {
 	struct gg_reading reading;
 	int code = 0;
 
-	gg_reading_begin(&reading, summary->profile,
-	                 "select origin from sample where origin is not null and t_free is null");
-	while (code == 0 && gg_reading_next(&reading))
-		code = gg_map_put(&summary->live_blocks, gg_reading_bits(&reading), 1);
+	gg_reading_begin(
+		&reading, summary->profile,
+		"select origin, process from sample where origin is not null and t_free is null");
+	while (code == 0 && gg_reading_next(&reading)) {
+		uint64_t origin = gg_reading_bits(&reading);
+		uint32_t process = gg_reading_id(&reading, GG_DENSE_PROCESS);
+
+		code = gg_map_put(&summary->left_blocks, origin, 1);
+		if (code == 0 && ends_last(summary, process))
+			code = gg_map_put(&summary->live_blocks, origin, 1);
+	}
 	gg_reading_visited(&reading, code);
 	return gg_reading_end(&reading, error);
 }
@@ -287,6 +327,7 @@ static int put_stacks(struct summary *summary, struct gg_error *error)
 		gg_statement_integer(&row, i);
 		bind_sum(&row, &summary->stacks[i].live);
 		bind_sum(&row, &summary->stacks[i].allocated);
+		bind_sum(&row, &summary->stacks[i].left);
 		code = gg_statement_run(&row, error);
 	}
 	return code;
@@ -320,6 +361,8 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 		bind_sum(&row, &summary->sums[i].self.allocated);
 		bind_sum(&row, &summary->sums[i].total.live);
 		bind_sum(&row, &summary->sums[i].total.allocated);
+		bind_sum(&row, &summary->sums[i].self.left);
+		bind_sum(&row, &summary->sums[i].total.left);
 		code = gg_statement_run(&row, error);
 	}
 	return code;
@@ -330,10 +373,13 @@ static bool allocate(struct summary *summary)
 	size_t stacks = (size_t)summary->profile->counts[GG_DENSE_STACK] + 1;
 	size_t frames = (size_t)summary->profile->counts[GG_DENSE_FRAME] + 1;
 
+	summary->ends = calloc((size_t)summary->profile->counts[GG_DENSE_PROCESS] + 1,
+	                       sizeof(*summary->ends));
 	summary->stacks = calloc(stacks, sizeof(*summary->stacks));
 	summary->parents = calloc(4 * stacks, sizeof(*summary->parents));
 	summary->frame_starts = calloc(2 * frames, sizeof(*summary->frame_starts));
-	if (summary->stacks == NULL || summary->parents == NULL || summary->frame_starts == NULL)
+	if (summary->ends == NULL || summary->stacks == NULL || summary->parents == NULL ||
+	    summary->frame_starts == NULL)
 		return false;
 	summary->frames = summary->parents + stacks;
 	summary->children = summary->frames + stacks;
@@ -344,6 +390,7 @@ static bool allocate(struct summary *summary)
 
 static void release(struct summary *summary)
 {
+	free(summary->ends);
 	free(summary->stacks);
 	free(summary->parents);
 	free(summary->frame_starts);
@@ -351,6 +398,7 @@ static void release(struct summary *summary)
 	gg_intern_done(&summary->functions);
 	gg_buf_done(&summary->function_ids);
 	gg_map_done(&summary->live_blocks);
+	gg_map_done(&summary->left_blocks);
 }
 
 static int make(struct summary *summary, struct gg_error *error)
@@ -360,7 +408,9 @@ static int make(struct summary *summary, struct gg_error *error)
 
 	if (!allocate(summary))
 		return -ENOMEM;
-	code = find_live_blocks(summary, error);
+	code = gg_profile_each_process(profile, add_process, summary, error);
+	if (code == 0)
+		code = find_shared_blocks(summary, error);
 	if (code == 0)
 		code = gg_profile_each_sample(profile, add_sample, summary, error);
 	if (code == 0)
@@ -383,8 +433,12 @@ static int make(struct summary *summary, struct gg_error *error)
 int gg_summary_make(struct gg_profile *profile, struct gg_error *error)
 {
 	struct summary summary = { .profile = profile };
-	int code = make(&summary, error);
+	int code;
 
+	/* The tables of older files have no room for what was left; their views add up the samples. */
+	if (profile->version < 3)
+		return 0;
+	code = make(&summary, error);
 	release(&summary);
 	if (code == -ENOMEM)
 		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);

@@ -275,7 +275,8 @@ int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *co
 	gg_statement_number(&row, coarse->count_skew);
 	gg_statement_number(&row, coarse->bytes_skew);
 	gg_statement_number(&row, coarse->lifetime_ns_sum);
-	gg_statement_integer(&row, coarse->lost);
+	gg_statement_integer(&row, (coarse->lost ? GG_STORE_COARSE_LOST : 0) |
+	                                   (coarse->is_left ? GG_STORE_COARSE_LEFT : 0));
 	code = gg_statement_run(&row, error);
 	return code < 0 || profile->final_path == NULL ? code : commit_now_and_then(profile, error);
 }

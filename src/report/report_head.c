@@ -16,7 +16,7 @@
 static const char *const metric_names[] = {
 	[GG_METRIC_LIVE] = "live",   [GG_METRIC_ALLOCATED] = "allocated",
 	[GG_METRIC_PEAK] = "peak",   [GG_METRIC_TEMPORARY] = "temporary",
-	[GG_METRIC_FREED] = "freed",
+	[GG_METRIC_FREED] = "freed", [GG_METRIC_LEFT] = "left",
 };
 static const char *const grouping_names[] = {
 	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",
@@ -77,16 +77,15 @@ static void append_tally(const struct gg_report *report, const struct gg_tally *
 	gg_fit_append_right(out, gg_buf_text(&text), width);
 }
 
+/* remark: what follows the numbers; where there is no sample only one that begins with a comma. */
 static void append_both(const struct gg_report *report, const char *name,
-                        const struct gg_tally *tally, struct gg_buf *out)
+                        const struct gg_tally *tally, const char *remark, struct gg_buf *out)
 {
 	append_name(name, out);
 	append_tally(report, tally, GG_BYTES, FIGURE_WIDTH, out);
-	if (tally->sample_count > 0) {
+	if (tally->sample_count > 0)
 		append_tally(report, tally, GG_ALLOCATIONS, FIGURE_WIDTH, out);
-		gg_buf_append_text(out, " allocations");
-	}
-	gg_buf_append_text(out, "\n");
+	gg_buf_printf(out, "%s\n", tally->sample_count > 0 || remark[0] == ',' ? remark : "");
 }
 
 static void append_bytes(const struct gg_report *report, const char *name, double bytes,
@@ -259,7 +258,7 @@ static void append_kills(const struct gg_report *report, struct gg_buf *out)
 void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_summary *summary = report->summary;
-	GG_CLEANUP(gg_buf_done) struct gg_buf live = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf live = { 0 }, processes = { 0 };
 
 	append_command(report, out);
 	append_kills(report, out);
@@ -270,8 +269,16 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(&live, "live at ");
 		gg_report_append_time(summary->moment_ns, &live);
 	}
-	append_both(report, gg_buf_text(&live), &summary->live, out);
-	append_both(report, "allocated", &summary->allocated, out);
+	append_both(report, gg_buf_text(&live), &summary->live, " allocations", out);
+	if (summary->process_count > 1)
+		gg_buf_printf(&processes, ", of %zu processes", summary->process_count);
+	/* Of one process it is what was live at the end, unless profiles were merged into it. */
+	if (summary->process_count > 1 ||
+	    (summary->moment_ns == GG_TIME_NONE &&
+	     summary->left.sample_count != summary->live.sample_count)) {
+		append_both(report, "left at exit", &summary->left, gg_buf_text(&processes), out);
+	}
+	append_both(report, "allocated", &summary->allocated, " allocations", out);
 	append_peak(report, out);
 	append_resident(report, out);
 	gg_buf_append_text(out, "\n");
@@ -291,6 +298,11 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_ques
 		gg_buf_append_text(out, " at the end, as the peak is not known");
 	} else if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at the end");
+	} else if (query->metric == GG_METRIC_LEFT && query->from_ns == INT64_MIN &&
+	           query->to_ns == GG_TIME_NONE) {
+		gg_buf_append_text(out, " at exit");
+		if (report->summary->process_count > 1)
+			gg_buf_printf(out, ", of %zu processes", report->summary->process_count);
 	} else if (query->metric == GG_METRIC_PEAK && moment_ns == GG_TIME_NONE) {
 		; /* nothing that was asked for was ever live */
 	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {

@@ -57,7 +57,9 @@ static void add_totals(const struct gg_report *report, struct gg_json *json)
 	gg_json_open(json, "totals", '{');
 	add_tally(report, json, "live_bytes", &summary->live, GG_BYTES, false);
 	add_tally(report, json, "allocated_bytes", &summary->allocated, GG_BYTES, false);
+	add_tally(report, json, "left_bytes", &summary->left, GG_BYTES, false);
 	add_tally(report, json, "live_count", &summary->live, GG_ALLOCATIONS, false);
+	add_tally(report, json, "left_count", &summary->left, GG_ALLOCATIONS, false);
 	add_tally(report, json, "allocated_count", &summary->allocated, GG_ALLOCATIONS, false);
 	if (summary->has_peak)
 		add_tally(report, json, "peak_bytes", &summary->peak, GG_BYTES, false);
@@ -155,6 +157,7 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_text(json, "host", session->host);
 	gg_json_text(json, "geiger", session->geiger);
 	gg_json_integer(json, "sessions", gg_model_session_count(report->model));
+	gg_json_integer(json, "processes", report->summary->process_count);
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
 	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(report->model));
 	gg_json_bool(json, "has_history", gg_model_has_history(report->model));

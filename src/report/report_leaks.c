@@ -160,11 +160,18 @@ static size_t shown_count(const struct gg_report *report, const struct gg_leaks 
 static void append_title(const struct gg_report *report, const struct gg_leaks *leaks,
                          struct gg_buf *out)
 {
-	gg_buf_printf(out, "%slive at ", report->style.strong);
-	if (leaks->at_ns == GG_TIME_NONE)
-		gg_buf_append_text(out, "the end");
-	else
+	bool is_of_several = report->summary->process_count > 1;
+
+	gg_buf_append_text(out, report->style.strong);
+	if (leaks->at_ns == GG_TIME_NONE && is_of_several) {
+		gg_buf_printf(out, "left at exit, of %zu processes",
+		              report->summary->process_count);
+	} else if (leaks->at_ns == GG_TIME_NONE) {
+		gg_buf_append_text(out, "live at the end");
+	} else {
+		gg_buf_append_text(out, "live at ");
 		gg_report_append_time(leaks->at_ns, out);
+	}
 	gg_buf_printf(out, "%s: ", report->style.reset);
 }
 

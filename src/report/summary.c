@@ -246,6 +246,16 @@ static int add_peak(struct gg_summary *summary, const struct gg_model *model,
 	return gg_ask_live_at(model, query, &peak.time_ns, 1, &summary->peak, error);
 }
 
+static size_t count_processes(const struct gg_model *model, uint32_t pid)
+{
+	size_t count, found = 0;
+	const struct gg_process *processes = gg_model_processes(model, &count);
+
+	for (size_t i = 1; i < count; i++)
+		found += pid == 0 || processes[i].pid == pid;
+	return found;
+}
+
 int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
                   const struct gg_question *query, struct gg_error *error)
 {
@@ -260,11 +270,17 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	summary->dropped_count = count_dropped(model);
 	summary->interval = gg_model_interval(model, 0);
 	summary->unresolved = gg_model_unresolved(model);
+	summary->process_count = count_processes(model, query->pid);
 	all.metric = GG_METRIC_ALLOCATED;
 	code = gg_ask_sum(model, &all, &sum, error);
 	if (code < 0)
 		return code;
 	summary->allocated = sum.total;
+	all.metric = GG_METRIC_LEFT;
+	code = gg_ask_sum(model, &all, &sum, error);
+	if (code < 0)
+		return code;
+	summary->left = sum.total;
 	all.metric = GG_METRIC_LIVE;
 	if (gg_model_has_history(model))
 		code = add_peak(summary, model, &all, error);

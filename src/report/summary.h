@@ -42,6 +42,8 @@ struct gg_highest_rss {
 struct gg_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
+	struct gg_tally left; /* what each process held at its own exit (ask.h) */
+	size_t process_count; /* that the numbers are of */
 	/*
 	 * What was live when `resident` was read, which may be earlier: how much of that is usable size
 	 * beyond the requested one, and how much is mappings.

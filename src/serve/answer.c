@@ -185,8 +185,8 @@ static int wrong(const char *name, struct gg_error *error)
 static int take_question(const struct gg_request *request, struct gg_question *query,
                          struct gg_error *error)
 {
-	static const char *const metrics[] = { "live",      "allocated", "peak",
-		                               "temporary", "freed",     NULL };
+	static const char *const metrics[] = { "live",  "allocated", "peak", "temporary",
+		                               "freed", "left",      NULL };
 	static const char *const units[] = { "bytes", "count", NULL };
 	static const char *const groupings[] = { "function", "line", "stack", "module", "size",
 		                                 "kind",     "heap", "type",  NULL };

@@ -22,7 +22,10 @@ class Cells:
             ))
 
     def live(self, edge):
-        return [r for r in self.rows if r[1] < edge and (r[4] if edge == self.bins else r[2] >= edge)]
+        return [r for r in self.rows if r[1] < edge <= r[2]]
+
+    def left(self, i, j):
+        return [r for r in self.rows if r[4] and i <= r[2] and (r[2] < j or j == self.bins)]
 
     def allocated(self, i, j):
         return [r for r in self.rows if not r[3] and i <= r[1] < j]

@@ -240,7 +240,7 @@ static void count_visit(int64_t time_ns, double live_bytes, double live_count, v
 TEST(times_are_swept_and_sampled_alike)
 {
 	const int64_t times[] = { 0, 10, 20, 25, 30, 1000000000 };
-	const double live[] = { 0, 1, 6, 14, 12, 0 };
+	const double live[] = { 0, 1, 6, 14, 12, 8 }; /* the end shows what the process held then */
 	struct gg_tally tallies[6];
 	struct gg_question query;
 	struct made_profile made;
@@ -309,10 +309,19 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 	query.to_ns = GG_TIME_NONE;
 	query.by = GG_BY_PROCESS;
 	result = ask(model, &query);
+	CHECK(bytes(&result->total) == 100 && result->row_count == 1);
+	holds(model, result, "4711 made --by test", 100, 100);
+	gg_result_free(result);
+	query.metric = GG_METRIC_LEFT;
+	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 108);
 	holds(model, result, "4711 made --by test", 100, 100);
 	holds(model, result, "4712 made --by test", 8, 8);
 	gg_result_free(result);
+	query.metric = GG_METRIC_LIVE; /* asked for alone, its end is its own */
+	query.pid = 4712;
+	CHECK(total_of(model, &query) == 8);
+	query.pid = 0;
 
 	query.metric = GG_METRIC_ALLOCATED;
 	CHECK(total_of(model, &query) == 108);
@@ -324,6 +333,114 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 	CHECK(total_of(model, &query) == 7);
 	query.pid = 1;
 	CHECK(gg_ask_rows(model, &query, &result, &error) == -EINVAL);
+	gg_model_free(model);
+}
+
+/*
+ * Three processes: 1 lives from 0 to 100 and holds 1, 2 from 0 to 200 and holds 10, 3 from 300 to the end at
+ * 400 with 100.  Each also frees 1000 that it took.
+ */
+static struct gg_model *load_three(int64_t third_end_ns)
+{
+	static const int64_t starts[] = { 0, 0, 300 };
+	const int64_t ends[] = { 100, 200, third_end_ns };
+	struct made_profile made;
+	uint32_t stack;
+	uint64_t size = 1;
+
+	made_begin(&made, NULL, 1, 1);
+	stack = made_stack(&made, "main");
+	gg_profile_update_process(made.profile, made.process,
+	                          &(struct gg_process){ .pid = 4711, .end_ns = 0 }, &error);
+	for (uint32_t i = 0; i < 3; i++, size *= 10) {
+		made_process(&made, i + 1, starts[i], ends[i]);
+		made_sample(&made, stack, size, starts[i] + 10, GG_TIME_NONE);
+		made_sample(&made, stack, 1000, starts[i] + 10, starts[i] + 20);
+	}
+	return load(&made);
+}
+
+static double live_at(const struct gg_model *model, uint32_t pid, int64_t to_ns)
+{
+	struct gg_question query;
+
+	gg_question_init(&query);
+	query.pid = pid;
+	query.to_ns = to_ns;
+	return total_of(model, &query);
+}
+
+TEST(live_at_the_end_is_what_was_live_when_the_last_process_ended)
+{
+	struct gg_model *model = load_three(400);
+	struct gg_question query;
+	struct gg_peak peak;
+
+	CHECK(live_at(model, 0, GG_TIME_NONE) == 100);
+	CHECK(live_at(model, 0, 400) == 100 && live_at(model, 0, 1000000000) == 100);
+	CHECK(live_at(model, 0, 99) == 11 && live_at(model, 0, 100) == 10);
+	CHECK(live_at(model, 0, 250) == 0 && live_at(model, 0, 399) == 100);
+	CHECK(live_at(model, 1, GG_TIME_NONE) == 1 && live_at(model, 2, GG_TIME_NONE) == 10);
+	gg_question_init(&query);
+	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0 && peak.bytes == 2011);
+	query.metric = GG_METRIC_LEFT;
+	CHECK(total_of(model, &query) == 111);
+	query.from_ns = 100;
+	CHECK(total_of(model, &query) == 110);
+	query.to_ns = 200;
+	CHECK(total_of(model, &query) == 10);
+	query.from_ns = INT64_MIN;
+	query.to_ns = GG_TIME_NONE;
+	query.pid = 1;
+	CHECK(total_of(model, &query) == 1);
+	gg_model_free(model);
+}
+
+TEST(processes_that_ended_at_one_instant_were_live_together)
+{
+	struct gg_model *model = load_three(200);
+
+	CHECK(live_at(model, 0, GG_TIME_NONE) == 110);
+	CHECK(gg_model_process_until(model, 2) == 100);
+	CHECK(gg_model_process_until(model, 3) == GG_TIME_NONE);
+	CHECK(gg_model_process_until(model, 4) == GG_TIME_NONE);
+	CHECK(gg_model_process_until(model, 0) == GG_TIME_NONE);
+	gg_model_free(model);
+}
+
+TEST(who_still_ran_when_the_recording_ended_was_the_last)
+{
+	struct gg_model *model = load_three(GG_TIME_NONE);
+	struct gg_question query;
+
+	CHECK(live_at(model, 0, GG_TIME_NONE) == 100);
+	gg_question_init(&query);
+	query.metric = GG_METRIC_LEFT;
+	CHECK(total_of(model, &query) == 111);
+	gg_model_free(model);
+}
+
+TEST(several_sessions_have_an_end_each)
+{
+	struct gg_profile *profiles[2];
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_question query;
+
+	for (int i = 0; i < 2; i++) {
+		made_begin(&made, NULL, 1, 1);
+		made_sample(&made, made_stack(&made, "main"), 1, 10, GG_TIME_NONE);
+		made_process(&made, 5, 0, i == 0 ? 300 : 2000000000);
+		made_sample(&made, made_stack(&made, "main"), 10, 10, GG_TIME_NONE);
+		profiles[i] = made.profile;
+	}
+	CHECK(gg_model_load(&model, profiles, 2, NULL, &error) == 0);
+	for (int i = 0; i < 2; i++)
+		gg_profile_close(profiles[i]);
+	CHECK(live_at(model, 0, GG_TIME_NONE) == 11);
+	gg_question_init(&query);
+	query.metric = GG_METRIC_LEFT;
+	CHECK(total_of(model, &query) == 22);
 	gg_model_free(model);
 }
 

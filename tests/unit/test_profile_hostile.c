@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "profile.h"
 #include "profile/query.h"
+#include "profile/schema.h"
 #include "stats/rng.h"
 #include "test.h"
 
@@ -303,14 +305,18 @@ TEST(a_file_that_is_not_a_profile_of_ours_says_why)
 	unlink(path);
 }
 
-/* As version 2 had it. */
-#define MEMORY_OF_2                                                                              \
-	"drop table memory; create table memory(\n"                                              \
-	"  id integer primary key, process integer references process(id), time_ns integer,\n"   \
-	"  rss_bytes integer, pss_bytes integer, anonymous_bytes integer, file_bytes integer,\n" \
-	"  shared_bytes integer, swap_bytes integer, heap_bytes integer, stack_bytes integer,\n" \
-	"  cgroup_bytes integer, live_bytes real);"                                              \
-	"insert into memory values (1, 1, 5, 77, 6, 1, 2, 3, 4, 5, 6, 7, 8)"
+/* Makes its tables those of version 2, with a reading of memory. */
+static bool make_older(const char *version)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
+
+	gg_buf_append_text(&sql, version);
+	for (const struct gg_schema_older *older = gg_schema_older; older->table != NULL; older++)
+		gg_buf_printf(&sql, "drop table %s; create table %s;", older->table, older->create);
+	gg_buf_append_text(&sql,
+	                   "insert into memory values (1, 1, 5, 77, 6, 1, 2, 3, 4, 5, 6, 7, 8)");
+	return spoil(gg_buf_text(&sql));
+}
 
 static int see_old_memory(const struct gg_memory *memory, void *context)
 {
@@ -325,15 +331,43 @@ TEST(a_file_of_version_2_is_read_and_its_readings_have_no_maximum)
 	struct gg_profile *profile;
 	int seen = 0;
 
-	if (!spoil("pragma user_version = 2;" MEMORY_OF_2))
+	if (!make_older("pragma user_version = 2;"))
 		return;
 	if (OK(gg_profile_open(&profile, path, &error))) {
 		OK(gg_profile_each_memory(profile, see_old_memory, &seen, &error));
 		CHECK(seen == 1);
 		gg_profile_close(profile);
 	}
-	if (spoil(MEMORY_OF_2))
+	if (make_older(""))
 		CHECK(gg_profile_open(&profile, path, &error) == -EBADMSG);
+	unlink(path);
+}
+
+/* Its sums lack columns: questions add up the samples, and finishing it again leaves the sums empty. */
+TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
+{
+	struct gg_profile *profile;
+	struct gg_query *query;
+
+	if (!make_older("pragma user_version = 2;"))
+		return;
+	if (OK(gg_profile_edit(&profile, path, &error))) {
+		OK(gg_profile_finish(profile, &error));
+		gg_profile_close(profile);
+	}
+	if (!OK(gg_profile_open(&profile, path, &error)))
+		return;
+	if (OK(gg_query_new(
+		    &query, profile,
+		    "select sum(live_samples), sum(left_samples) from v_stack"
+		    " union all select max(live_samples), max(left_samples) from v_function",
+		    &error))) {
+		CHECK(gg_query_next(query, &error) == 1);
+		CHECK(gg_query_integer(query, 0) > 0 && gg_query_integer(query, 1) > 0);
+		CHECK(gg_query_next(query, &error) == 1);
+		gg_query_free(query);
+	}
+	gg_profile_close(profile);
 	unlink(path);
 }
 

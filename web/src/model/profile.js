@@ -54,6 +54,7 @@
  * @property {number[]} pid           of processes
  * @property {string[]} processName
  * @property {number[]} exposure      the sampling interval that each was exposed to, bytes
+ * @property {number[]} last          1: no process of this pid ended later
  * @property {number[]} tid           of threads
  * @property {string[]} threadName
  * @property {Uint32Array} threadProcess
@@ -277,6 +278,7 @@ function ownersOf({ processes, threads, labels, folds }, strings) {
 		pid: Array.from(column(processes, 'pid', processCount)),
 		processName: names(processes, processCount),
 		exposure: Array.from(column(processes, 'exposure_bytes', processCount)),
+		last: processes?.last ? Array.from(column(processes, 'last', processCount)) : new Array(processCount).fill(1),
 		tid: Array.from(column(threads, 'tid', threadCount)),
 		threadName: names(threads, threadCount),
 		threadProcess: numbers(column(threads, 'process', threadCount), processCount),

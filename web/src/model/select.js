@@ -89,10 +89,12 @@ function briefFrom({ briefNs }, within) {
  * @param {string} metric
  * @param {number} from
  * @param {number} to
- * @param {{ apart?: boolean, ofSome?: boolean, within?: number }} [how]
+ * endsLast: of the processes that are asked for alone, did the cell's owner end last?
+ *
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number, endsLast?: ((cell: number) => boolean) | null }} [how]
  * @returns {(cell: number) => boolean}
  */
-export function membership(p, metric, from, to, { apart = false, ofSome = false, within } = {}) {
+export function membership(p, metric, from, to, { apart = false, ofSome = false, within, endsLast = null } = {}) {
 	const { bornBin, goneBin, kept, inherited, binCount, cellShare, cellBrief } = p;
 	// A block was freed when the process that allocated it did so.
 	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
@@ -105,7 +107,9 @@ export function membership(p, metric, from, to, { apart = false, ofSome = false,
 	function belongs() {
 		/** @param {number} cell @param {number} edge */
 		const liveAt = (cell, edge) =>
-			edge >= binCount ? kept[cell] === 1 : bornBin[cell] < edge && goneBin[cell] >= edge;
+			edge >= binCount && endsLast !== null
+				? kept[cell] === 1 && endsLast(cell)
+				: bornBin[cell] < edge && goneBin[cell] >= edge;
 		/** @param {number} cell */
 		const allocated = (cell) => !inherited[cell] && bornBin[cell] >= from && bornBin[cell] < to;
 
@@ -119,6 +123,9 @@ export function membership(p, metric, from, to, { apart = false, ofSome = false,
 		case 'freed':
 			return (cell) =>
 				!kept[cell] && (ofSome || !inherited[cell]) && goneBin[cell] >= from && goneBin[cell] < to;
+		case 'left':
+			return (cell) =>
+				kept[cell] === 1 && goneBin[cell] >= from && (goneBin[cell] < to || to >= binCount);
 		case 'peak':
 			return (cell) => liveAt(cell, p.peakEdge ?? binCount);
 		default:
@@ -153,7 +160,20 @@ function ownersIn({ owners, meta }, who) {
 			exposures.push(exposure[process]);
 		}
 	}
-	return { isIn, exposure: exposures.length > 0 ? Math.max(...exposures) : Number(meta.exposure_bytes) || 0 };
+	return {
+		isIn,
+		exposure: exposures.length > 0 ? Math.max(...exposures) : Number(meta.exposure_bytes) || 0,
+		isProcess: /^[0-9]+$/.test(who),
+	};
+}
+
+/** A process that is asked for alone has an end of its own, as with --process. @param {Profile} profile */
+function lastOwners({ owners, cellOwner }) {
+	const { processCount, threadProcess, last } = owners;
+	/** @param {number} owner */
+	const processOf = (owner) => (owner < processCount ? owner : threadProcess[owner - processCount]);
+
+	return (/** @type {number} */ cell) => last[processOf(cellOwner[cell])] === 1;
 }
 
 /** What is no expression selects nothing and hides nothing. @param {Profile} profile @param {string[]} [searches] */
@@ -174,7 +194,8 @@ function weigh(profile, question, apart) {
 	const owners = ownersIn(profile, question.who);
 	const fromEdge = edgeOf(profile, question.from, 0);
 	const toEdge = edgeOf(profile, question.to, profile.binCount);
-	const belongs = membership(profile, metric, fromEdge, toEdge, { apart, ofSome: owners !== null, within });
+	const endsLast = owners?.isProcess ? lastOwners(profile) : null;
+	const belongs = membership(profile, metric, fromEdge, toEdge, { apart, ofSome: owners !== null, within, endsLast });
 	const without = framesOfAll(profile, question.without);
 	const hidden = hide.length + without.length
 		? under(profile, (frame) => hide.includes(profile.names[frame]) || without.some((frames) => frames[frame] === 1))
@@ -205,7 +226,7 @@ function weigh(profile, question, apart) {
 export function apartOf(selection) {
 	const { profile, question, metric } = selection;
 
-	if (!profile.hasHeld || (metric !== 'live' && metric !== 'peak'))
+	if (!profile.hasHeld || (metric !== 'live' && metric !== 'peak' && metric !== 'left'))
 		return selection;
 	return { ...selection, weight: weigh(profile, question, true).weight };
 }

@@ -40,6 +40,13 @@ export function hasTimes(profile) {
 	return profile.meta.has_history !== false || watchedSince(profile) !== null;
 }
 
+/** Is what processes left at their exits another figure than what is live at the end? @param {Profile} profile */
+export function hasLeft({ meta }) {
+	const { left_bytes: left, live_bytes: live } = meta.totals ?? {};
+
+	return meta.processes > 1 || (left?.estimate ?? 0) > (live?.estimate ?? 0);
+}
+
 /**
  * Of two edges, in any order, that may be the same.
  *
@@ -117,7 +124,6 @@ export function seriesOf(profile) {
 
 	const live = { estimate: column('live'), low: column('live_low'), high: column('live_high') };
 
-	endAsItWas(profile, live);
 	return {
 		seconds: times.map((time) => (time ?? 0) / 1e9),
 		live: live.estimate,
@@ -128,22 +134,4 @@ export function seriesOf(profile) {
 		rateLow: rate('allocated_low'),
 		rateHigh: rate('allocated_high'),
 	};
-}
-
-/**
- * At the very end the process is gone, and with it all that was live; what is told of the end is how it was then.
- * Of several processes some ended long before: theirs is not to come back.
- *
- * @param {Profile} profile
- * @param {Record<'estimate' | 'low' | 'high', (number | null)[]>} live
- */
-function endAsItWas({ data, meta, binCount }, live) {
-	const end = meta.totals?.live_bytes;
-	const last = live.estimate.length - 1;
-
-	if (last < 1 || binCount < 2 || data.tables?.process?.row_count !== 1 || typeof end?.estimate !== 'number')
-		return;
-	live.estimate[last] = end.estimate;
-	live.low[last] = end.low;
-	live.high[last] = end.high;
 }

@@ -5,6 +5,7 @@
 import { append, element, fill } from './dom.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { figureText, numberText, timeText } from '../model/figure.js';
+import { hasLeft } from '../model/window.js';
 
 /** @typedef {import('./store.js').Store} Store */
 
@@ -48,6 +49,9 @@ export function drawFacts(host, store) {
 	fill(
 		host,
 		fact(meta.is_live ? 'live now' : 'live at the end', triple(totals.live_bytes, BYTES), 'allocated and not freed', counts(totals.live_count)),
+		hasLeft(store.profile) &&
+			fact('left at exit', triple(totals.left_bytes, BYTES), 'never freed: what each process held at its own exit',
+				meta.processes > 1 ? `of ${meta.processes} processes` : ''),
 		fact('allocated', triple(totals.allocated_bytes, BYTES), meta.is_live ? 'since the start' : 'in the whole run', counts(totals.allocated_count)),
 		fact(
 			'peak',

@@ -30,18 +30,19 @@
  * @property {string} sandwich      flame: the function between its callers and callees; "": none
  * @property {string} extra         for a view's own use (a sort order)
  *
- * @typedef {'live' | 'peak' | 'kept' | 'allocated' | 'freed' | 'temporary'} Metric
+ * @typedef {'live' | 'peak' | 'left' | 'kept' | 'allocated' | 'freed' | 'temporary'} Metric
  * @typedef {'bytes' | 'count'} Unit
  * @typedef {'auto' | 'light' | 'dark'} Theme
  */
 
 /** @type {readonly Metric[]} */
-export const METRICS = ['live', 'peak', 'kept', 'allocated', 'freed', 'temporary'];
+export const METRICS = ['live', 'peak', 'left', 'kept', 'allocated', 'freed', 'temporary'];
 
 /** @type {Record<Metric, { title: string, says: string }>} */
 export const METRIC_TEXTS = {
 	live: { title: 'Live', says: 'allocated and not freed, at the end of the window' },
 	peak: { title: 'Peak', says: 'live at the moment of the largest estimate, whatever the window' },
+	left: { title: 'Left', says: 'never freed by processes that ended in the window: what each held at its own exit' },
 	kept: { title: 'Kept', says: 'allocated in the window and still live at its end' },
 	allocated: { title: 'Allocated', says: 'allocated in the window, freed or not' },
 	freed: { title: 'Freed', says: 'freed in the window' },

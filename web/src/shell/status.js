@@ -25,6 +25,8 @@ export function windowText(store) {
 		return profile.peakEdge === null ? '' : `at ${timeText(profile.edges[profile.peakEdge])}`;
 	if (state.metric === 'live')
 		return to === 'now' ? to : `at ${to}`;
+	if (state.metric === 'left' && fromEdge === 0 && toEdge === profile.binCount)
+		return profile.meta.processes > 1 ? `at exit, of ${profile.meta.processes} processes` : 'at exit';
 	if (fromEdge === 0 && toEdge === profile.binCount)
 		return isNow ? 'since the start' : 'in the whole run';
 	return `from ${from} to ${to}`;

@@ -5,7 +5,7 @@
 import { timeText } from '../model/figure.js';
 import { element, fill } from './dom.js';
 import { diffMetric, isComparing } from '../model/diff.js';
-import { hasTimes } from '../model/window.js';
+import { hasLeft, hasTimes } from '../model/window.js';
 import { METRICS, METRIC_TEXTS } from './state.js';
 
 /** @typedef {import('./store.js').Store} Store */
@@ -48,13 +48,15 @@ export function metricsOf({ profile, state }) {
 	const { meta, peakEdge, data } = profile;
 
 	return METRICS.filter((metric) => {
+		if (metric === 'left' && !hasLeft(profile))
+			return false;
 		if (isComparing(profile, state))
 			return metric in data.diff;
 		if (metric === 'peak')
 			return peakEdge !== null;
 		if (metric === 'temporary')
 			return meta.has_history !== false && profile.briefNs.length > 0;
-		return hasTimes(profile) || metric === 'live' || metric === 'allocated';
+		return hasTimes(profile) || metric === 'live' || metric === 'allocated' || metric === 'left';
 	});
 }
 

@@ -84,6 +84,7 @@ function sideText(side, name) {
 const METRIC_SAYS = {
 	live: 'Live at the end',
 	peak: 'Live at the peak of each',
+	left: 'Left at exit by each process',
 	kept: 'Kept',
 	allocated: 'Allocated',
 	freed: 'Freed',

@@ -25,7 +25,7 @@ test('a block counts where the rules of the data say', () => {
 	});
 	const window = { from: 1e9, to: 3e9 };
 
-	assert.equal(samples(data, { metric: 'live' }), 11100);
+	assert.equal(samples(data, { metric: 'live' }), 10100);
 	assert.equal(samples(data, { metric: 'live', to: 0 }), 0);
 	assert.equal(samples(data, { metric: 'live', to: 1e9 }), 1);
 	assert.equal(samples(data, { metric: 'live', to: 2e9 }), 11110);
@@ -36,6 +36,9 @@ test('a block counts where the rules of the data say', () => {
 	assert.equal(samples(data, { metric: 'kept', ...window }), 100);
 	assert.equal(samples(data, { metric: 'freed', ...window }), 11);
 	assert.equal(samples(data, { metric: 'freed', from: 2e9 }), 10);
+	assert.equal(samples(data, { metric: 'left' }), 11100);
+	assert.equal(samples(data, { metric: 'left', ...window }), 1000);
+	assert.equal(samples(data, { metric: 'left', from: 3e9 }), 10100);
 });
 
 test('a window ends at the nearest edges', () => {
