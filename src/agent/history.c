@@ -21,7 +21,8 @@ struct ring {
 uint32_t gg_history_on;
 
 static struct ring *ring;
-static uint64_t recent_most; /* that are shown */
+static uint64_t recent_most; /* that the list has */
+static uint64_t recent_from; /* ids below it have left the list for good */
 static struct entry *log_entries;
 static uint64_t log_count; /* taken, also those beyond the last place */
 static struct gg_history_sum allocated[GG_HISTORY_CLASSES];
@@ -142,6 +143,16 @@ static void copy_ring(struct ring *to, struct ring *from)
 	}
 }
 
+/* The list never gets longer by a change: what it has pushed out does not come back. */
+static void leave_list(uint64_t most)
+{
+	uint64_t end = gg_load_relaxed(&gg_process.region.next_id);
+	uint64_t from = end > most ? end - most : 0;
+
+	if (from > gg_load_relaxed(&recent_from))
+		gg_store_relaxed(&recent_from, from);
+}
+
 static int keep_recent(uint32_t most)
 {
 	uint64_t places = 64;
@@ -161,6 +172,8 @@ static int keep_recent(uint32_t most)
 		/* Release: who sees the ring sees its mask. */
 		gg_store_release(&ring, made);
 	}
+	leave_list(gg_load_relaxed(&recent_most));
+	leave_list(most);
 	gg_store_relaxed(&recent_most, most);
 	return 0;
 }
@@ -219,12 +232,14 @@ static int set(const struct gg_history_wish *wish)
 static uint32_t next_recent(uint32_t number, struct gg_history_record *ret)
 {
 	struct ring *now = gg_load_acquire(&ring);
-	uint64_t end, most = gg_load_relaxed(&recent_most), count;
+	uint64_t most = gg_load_relaxed(&recent_most), from = gg_load_relaxed(&recent_from);
+	uint64_t end, count;
 
 	if (now == NULL || most == 0)
 		return 0;
 	end = gg_load_relaxed(&gg_process.region.next_id);
-	count = most < end ? most : end;
+	count = from < end ? end - from : 0;
+	count = most < count ? most : count;
 	for (uint64_t i = number; i < count; i++) {
 		uint64_t id = end - count + i;
 		struct entry *entry = &now->entries[id & now->mask];
