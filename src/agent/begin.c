@@ -3,6 +3,7 @@
  * begin - the agent records from the start of the process on, and tells libgeiger that it is there.
  */
 #include "agent/listing.h"
+#include "agent/operator_frames.h"
 #include "agent/process.h"
 #include "agent/sanitizer.h"
 #include "base/compiler.h"
@@ -20,6 +21,7 @@ __attribute__((constructor)) static void construct(void)
 	}
 	/* It takes the loader's lock, which nobody holds for long here. */
 	gg_unwind_init();
+	gg_operator_frames_find();
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_process_is_ready())

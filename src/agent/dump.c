@@ -8,6 +8,7 @@
 
 #include "agent/dump_file.h"
 #include "agent/gather.h"
+#include "agent/operator_frames.h"
 #include "agent/process.h"
 #include "agent/sandbox.h"
 #include "agent/system.h"
@@ -190,18 +191,28 @@ static bool sums_of(const struct gg_gather_entry *entry, enum gg_agent_dump_form
 	return ret_sums->live.count + ret_sums->allocated.count > 0;
 }
 
-/* Readers take 1 off each address but the first: off that one it is taken here. */
-static uint32_t walk(struct job *job, uint32_t stack)
+/*
+ * The stack, whose first frame *ret_pcs is the one that asked for memory: not operator new.  Readers take 1 off
+ * each address but the first: off that one it is taken here.
+ */
+static uint32_t walk(struct job *job, uint32_t stack, const uint64_t **ret_pcs)
 {
 	uint32_t count = gg_region_scan_stack(&gg_process.region, stack, job->pcs, FRAMES_MAX);
+	uint32_t first = 0;
 
+	*ret_pcs = job->pcs;
 	if (count == 0) {
 		job->pcs[0] = 1;
 		return 1;
 	}
-	if (!gg_pc_is_frame(job->pcs[0]))
-		job->pcs[0] -= 1;
-	return count < FRAMES_MAX ? count : FRAMES_MAX;
+	count = count < FRAMES_MAX ? count : FRAMES_MAX;
+	while (first + 1 < count && !gg_pc_is_frame(job->pcs[first]) &&
+	       gg_operator_frames_has(job->pcs[first]))
+		first++;
+	if (!gg_pc_is_frame(job->pcs[first]))
+		job->pcs[first] -= 1;
+	*ret_pcs = job->pcs + first;
+	return count - first;
 }
 
 static void write_head(struct job *job, enum gg_agent_dump_form form)
@@ -232,16 +243,17 @@ static void write_stack(struct job *job, enum gg_agent_dump_form form,
 {
 	const struct gg_gather_entry *entry = of_stack;
 	struct gg_dump_sums sums;
+	const uint64_t *pcs;
 	uint32_t count;
 
 	if (!sums_of(of_stack, form, &sums))
 		return;
-	count = walk(job, of_stack->stack);
+	count = walk(job, of_stack->stack, &pcs);
 	if (form == GG_AGENT_DUMP_GPERFTOOLS) {
-		gg_dump_record(&job->text, &sums, job->pcs, count);
+		gg_dump_record(&job->text, &sums, pcs, count);
 		return;
 	}
-	gg_dump_stack(&job->text, job->pcs, count);
+	gg_dump_stack(&job->text, pcs, count);
 	gg_dump_total(&job->text, &sums);
 	while ((entry = gg_gather_next(&job->gather, entry)) != NULL)
 		if (sums_of(entry, form, &sums))
