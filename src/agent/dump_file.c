@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/digits.h"
@@ -68,53 +71,94 @@ static int open_named(struct gg_dump_file *file)
 	return fd;
 }
 
-/* What is there under the name now: 0: nothing, or a plain file; 1: a device; or -Exxx. */
+enum target {
+	TARGET_FILE,   /* nothing, or a plain file: replaced when the new one is whole */
+	TARGET_LINK,   /* a link to a plain file, or to none yet: that one is written to */
+	TARGET_STREAM, /* a character device or a pipe */
+};
+
+/* Anybody may put a link where others write: only ours and root's are followed. */
+static bool is_link_followed(const char *path)
+{
+	int fd = open_at(path, O_PATH | O_NOFOLLOW);
+	struct stat found;
+	bool is_link = fd >= 0 && fstat(fd, &found) == 0 && S_ISLNK(found.st_mode) &&
+	               (found.st_uid == 0 || found.st_uid == geteuid());
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return is_link;
+}
+
+/* What is there under the name now: enum target, or -Exxx. */
 static int look(const char *path)
 {
-	int fd = open_at(path, O_PATH), kind;
+	bool is_link = is_link_followed(path);
+	int fd = open_at(path, O_PATH), target = is_link ? TARGET_LINK : TARGET_FILE;
 	struct stat found;
 
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
+		return fd == -ENOENT ? target : fd;
 	if (fstat(fd, &found) < 0)
-		kind = -errno;
-	else if (S_ISDIR(found.st_mode))
-		kind = -EISDIR;
-	else
-		kind = S_ISREG(found.st_mode) ? 0 : S_ISCHR(found.st_mode) ? 1 : -ENXIO;
+		target = -errno;
+	else if (S_ISCHR(found.st_mode) || S_ISFIFO(found.st_mode))
+		target = TARGET_STREAM;
+	else if (!S_ISREG(found.st_mode))
+		target = S_ISDIR(found.st_mode) ? -EISDIR : -ENXIO;
 	syscall(SYS_close, fd);
-	return kind;
+	return target;
+}
+
+/* A FIFO that nobody reads is not waited for; one that somebody reads takes all. */
+static int open_stream(const char *path)
+{
+	int fd = open_at(path, O_WRONLY | O_NOCTTY | O_NONBLOCK), flags;
+
+	if (fd < 0)
+		return fd;
+	flags = fcntl(fd, F_GETFL);
+	if (flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0)
+		return fd;
+	syscall(SYS_close, fd);
+	return -EIO;
+}
+
+static int open_target(struct gg_dump_file *file, enum target target)
+{
+	int fd;
+
+	if (target == TARGET_STREAM)
+		return open_stream(file->path);
+	if (target == TARGET_LINK)
+		return open_at(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY);
+	fd = open_nameless(file);
+	file->is_nameless = fd >= 0;
+	return fd >= 0 ? fd : open_named(file);
 }
 
 int gg_dump_file_begin(struct gg_dump_file *ret_file, const char *path)
 {
 	struct rlimit limit;
 	size_t length = strlen(path);
-	int kind;
+	int target;
 
 	if (length == 0)
 		return -EINVAL;
 	if (length >= GG_DUMP_PATH_MAX)
 		return -ENAMETOOLONG;
 	memcpy(ret_file->path, path, length + 1);
-	kind = look(path);
-	if (kind < 0)
-		return kind;
+	target = look(path);
+	if (target < 0)
+		return target;
 	ret_file->pid = (uint32_t)getpid();
 	ret_file->offset = 0;
 	ret_file->limit = UINT64_MAX;
-	if (kind == 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0)
+	if (target != TARGET_STREAM && getrlimit(RLIMIT_FSIZE, &limit) == 0)
 		ret_file->limit = limit.rlim_cur;
-	ret_file->is_device = kind == 1;
+	ret_file->is_stream = target == TARGET_STREAM;
+	ret_file->is_in_place = target != TARGET_FILE;
 	ret_file->is_nameless = false;
-	if (kind == 1) {
-		ret_file->fd = open_at(path, O_WRONLY | O_NOCTTY);
-	} else {
-		ret_file->fd = open_nameless(ret_file);
-		ret_file->is_nameless = ret_file->fd >= 0;
-		if (ret_file->fd < 0)
-			ret_file->fd = open_named(ret_file);
-	}
+	ret_file->fd = open_target(ret_file, (enum target)target);
 	return ret_file->fd < 0 ? ret_file->fd : 0;
 }
 
@@ -122,6 +166,28 @@ int gg_dump_file_begin(struct gg_dump_file *ret_file, const char *path)
 static bool is_ours(const struct gg_dump_file *file)
 {
 	return file->pid == (uint32_t)getpid();
+}
+
+/* Whose reader is gone raises SIGPIPE, which would end the program. */
+static long write_stream(int fd, const char *bytes, size_t length)
+{
+	static const struct timespec now = { 0, 0 };
+	sigset_t pipe_signal, before, pending;
+	long written;
+	int why;
+
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	written = syscall(SYS_write, fd, bytes, length);
+	why = errno;
+	/* One that was pending before is the program's. */
+	if (written < 0 && why == EPIPE && sigismember(&pending, SIGPIPE) != 1)
+		sigtimedwait(&pipe_signal, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = why;
+	return written;
 }
 
 int gg_dump_file_write(void *context, const char *bytes, size_t length)
@@ -133,7 +199,7 @@ int gg_dump_file_write(void *context, const char *bytes, size_t length)
 	if (length > file->limit || file->offset > file->limit - length)
 		return -EFBIG;
 	while (length > 0) {
-		long written = file->is_device ? syscall(SYS_write, file->fd, bytes, length)
+		long written = file->is_stream ? write_stream(file->fd, bytes, length)
 		                               : syscall(SYS_pwrite64, file->fd, bytes, length,
 		                                         file->offset);
 
@@ -187,7 +253,7 @@ static int give_name(struct gg_dump_file *file)
 
 int gg_dump_file_end(struct gg_dump_file *file, int status)
 {
-	bool is_named = !file->is_nameless && !file->is_device;
+	bool is_named = !file->is_nameless && !file->is_in_place;
 
 	if (status == 0 && !is_ours(file))
 		status = -ECHILD;

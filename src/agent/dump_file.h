@@ -11,10 +11,12 @@
  *
  * Written without a name (O_TMPFILE) where the file system can, so that a process that is killed leaves
  * nothing behind; else as PATH.PID-N.part, which is renamed.  What is there already is replaced by
- * rename.  A character device (/dev/null, a terminal) is written to as it is, and anything else that is no
- * plain file is refused.
+ * rename.  A character device (/dev/null, a terminal) and a pipe are written to as they are; so is the file
+ * that a symbolic link of ours or of root's leads to (/dev/fd/3).  A FIFO that nobody reads, and anything
+ * else that is no plain file, is refused.
  *
- * Never    allocates, locks, or is a cancellation point; raises no SIGXFSZ.
+ * Never    allocates, locks, or is a cancellation point; raises no SIGXFSZ or SIGPIPE.
+ * Waits    where a pipe is full and has a reader, for that.
  * Fork     a child that comes back from a handler into the middle of it writes nothing more.
  * Threads  one owner.  Kept in mapped memory: it is too large for a program's stack.
  */
@@ -31,7 +33,8 @@ enum { GG_DUMP_PATH_MAX = 4096, GG_DUMP_PART_MAX = 64 };
 struct gg_dump_file {
 	int fd;
 	uint32_t pid;           /* of who began */
-	bool is_device;         /* has no offsets, and no other name */
+	bool is_stream;         /* has no offsets */
+	bool is_in_place;       /* has no other name: a stream, or what a link leads to */
 	bool is_nameless;       /* O_TMPFILE */
 	uint64_t offset, limit; /* bytes; RLIMIT_FSIZE */
 	char path[GG_DUMP_PATH_MAX];

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -125,6 +126,61 @@ TEST(what_cannot_be_written_is_said)
 	CHECK(unlink(path) == 0);
 	CHECK(agent()->dump_next('x') == -EINVAL);
 	CHECK(agent()->dump_next('m') == -EINVAL); /* no prefix */
+}
+
+/* How many bytes of a dump a descriptor has; -1: it does not begin as one. */
+static long dump_bytes(int fd, bool is_pipe)
+{
+	static char bytes[1 << 16];
+	long got = is_pipe ? read(fd, bytes, sizeof(bytes)) : pread(fd, bytes, sizeof(bytes), 0);
+
+	return got > 10 && memcmp(bytes, "heap_v2/", 8) == 0 ? got : -1;
+}
+
+static const char *fd_path(const char *folder, int fd)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "%s/%d", folder, fd);
+	return name;
+}
+
+/* As jemalloc's creat() does. */
+TEST(what_a_link_or_a_descriptor_leads_to_is_written)
+{
+	enum gg_agent_dump_form form = GG_AGENT_DUMP_HEAP_V2;
+	int memory = memfd_create("dump", MFD_CLOEXEC), fd, ends[2];
+	char target[600], old[600];
+	struct stat status;
+
+	snprintf(target, sizeof(target), "%s", file("target.heap"));
+	CHECK(symlink("target.heap", file("link.heap")) == 0);
+	CHECK(agent()->dump(path, form) == 0); /* the target is not there yet */
+	CHECK(agent()->dump(path, form) == 0);
+	CHECK(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
+	fd = open(target, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && dump_bytes(fd, false) > 0);
+	CHECK(ftruncate(fd, 0) == 0 && agent()->dump(fd_path("/proc/self/fd", fd), form) == 0);
+	CHECK(dump_bytes(fd, false) > 0);
+	close(fd);
+	CHECK(memory >= 0 && agent()->dump(fd_path("/dev/fd", memory), form) == 0);
+	CHECK(dump_bytes(memory, false) > 0);
+	close(memory);
+	CHECK(pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0);
+	CHECK(agent()->dump(fd_path("/dev/fd", ends[1]), form) == 0);
+	CHECK(dump_bytes(ends[0], true) > 0);
+	close(ends[0]);
+	CHECK(agent()->dump(fd_path("/dev/fd", ends[1]), form) == -EPIPE ||
+	      agent()->dump(fd_path("/dev/fd", ends[1]), form) == -ENXIO);
+	close(ends[1]);
+	CHECK(unlink(target) == 0);
+	/* Somebody else's link is replaced. */
+	if (lchown(file("link.heap"), 65534, 65534) == 0) {
+		snprintf(old, sizeof(old), "%s", path);
+		CHECK(agent()->dump(old, form) == 0 && access(target, F_OK) < 0);
+		CHECK(lstat(old, &status) == 0 && S_ISREG(status.st_mode));
+	}
+	CHECK(unlink(file("link.heap")) == 0);
 }
 
 TEST(a_relative_path_is_of_the_working_directory)
