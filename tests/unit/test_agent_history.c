@@ -134,16 +134,18 @@ TEST(a_longer_memory_has_what_the_list_had_and_what_comes)
 
 TEST(mappings_and_heaps_of_the_program_are_no_part_of_it)
 {
-	struct gg_region_sample mapping = sample_of(3001), object = sample_of(3002);
+	struct gg_region_sample mapping = sample_of(3011), object = sample_of(3012);
 	uint64_t first, last;
 
 	mapping.flags = GG_SAMPLE_MAPPING;
 	object.heap = 1;
 	keep(10);
+	for (uint64_t id = 3003; id <= 3010; id++)
+		allocate(id);
 	gg_history_allocated(&mapping);
 	gg_history_allocated(&object);
-	end_at(3002);
-	CHECK(read_all(GG_HISTORY_RECENT, &first, &last) == 8 && last == 3000);
+	end_at(3012);
+	CHECK(read_all(GG_HISTORY_RECENT, &first, &last) == 8 && last == 3010);
 	keep(0);
 }
 
