@@ -366,6 +366,7 @@ void gg_answer_request(struct gg_serving *serving, const struct gg_request *requ
 		     "Open the address that 'geiger serve' has printed: it has the token.");
 		return;
 	}
+	answer->is_trusted = true;
 	if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
 		fail(answer, 405, "Nothing can be changed here: GET and HEAD alone.");
 		return;

@@ -41,6 +41,7 @@ struct gg_answer {
 	char location[512];  /* of a redirection */
 	char cookie[160];    /* to be set */
 	char file_name[160]; /* to be saved as */
+	bool is_trusted;     /* the request had the token */
 };
 
 struct gg_serving {

@@ -2,8 +2,8 @@
 /*
  * http - sockets, limits and headers, by libmicrohttpd.
  *
- * Limits  64 connections, 32 of one address; 30 s without a word, then it is closed; 32 KiB for the head of
- *         a request; no body is read.
+ * Limits  64 connections; 30 s without a word, then it is closed; 10 s until a request with the token, and 24
+ *         connections that had none (connections.h); 32 KiB for the head of a request; no body is read.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "page/page.h"
 #include "serve/answer.h"
+#include "serve/connections.h"
 #include "serve/listen.h"
 #include "serve/serve.h"
 
 enum {
-	CONNECTIONS = 64,
-	CONNECTIONS_OF_ONE = 32,
 	IDLE_SECONDS = 30,
 	MEMORY_BYTES = 32768,
 	ROUND_MS = 500,
@@ -45,6 +45,38 @@ static const char *find_argument(const struct gg_request *request, const char *n
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
 	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+struct server {
+	struct gg_serving serving;
+	struct gg_connections connections;
+};
+
+/* Of libmicrohttpd, when it has accepted a connection, and when it has ended one. */
+static void notice(void *context, struct MHD_Connection *connection, void **state,
+                   enum MHD_ConnectionNotificationCode what)
+{
+	struct server *server = context;
+	const union MHD_ConnectionInfo *info;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		gg_connection_closed(*state);
+		*state = NULL;
+		return;
+	}
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info != NULL)
+		*state = gg_connections_open(&server->connections, info->connect_fd,
+		                             (int64_t)gg_clock_monotonic_ns());
+}
+
+static void make_known(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	if (info != NULL)
+		gg_connection_known(info->socket_context);
 }
 
 static void add_headers(const struct gg_serving *serving, const struct gg_answer *answer,
@@ -95,7 +127,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **state)
 {
-	struct gg_serving *serving = context;
+	struct server *server = context;
+	struct gg_serving *serving = &server->serving;
 	struct gg_request request = {
 		.method = method,
 		.path = path,
@@ -120,6 +153,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	}
 	*upload_bytes = 0;
 	gg_answer_request(serving, &request, &answer);
+	if (answer.is_trusted)
+		make_known(connection);
 	response = MHD_create_response_from_buffer(answer.body.length, answer.body.data,
 	                                           MHD_RESPMEM_MUST_COPY);
 	if (response == NULL) {
@@ -133,26 +168,27 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	return result;
 }
 
-static void loop(struct MHD_Daemon *daemon, struct gg_serving *serving)
+static void loop(struct MHD_Daemon *daemon, struct server *server)
 {
 	while (!is_stopped) {
 		MHD_run_wait(daemon, ROUND_MS);
-		gg_library_tick(serving->library);
+		gg_connections_expire(&server->connections, (int64_t)gg_clock_monotonic_ns());
+		gg_library_tick(server->serving.library);
 	}
 }
 
-static int serve_on(int fd, struct gg_serving *serving, const struct gg_serve_options *options,
+static int serve_on(int fd, struct server *server, const struct gg_serve_options *options,
                     const struct gg_listen *listening, struct gg_error *error)
 {
 	/* Once: who asks again does not want to wait for what is being answered. */
 	const struct sigaction on_stop = { .sa_handler = stop, .sa_flags = SA_RESETHAND };
 	struct sigaction was_int, was_term;
 	struct MHD_Daemon *daemon = MHD_start_daemon(
-		MHD_USE_AUTO, 0, NULL, NULL, handle, serving, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_ONE,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+		MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)GG_CONNECTIONS_MOST,
+		MHD_OPTION_NOTIFY_CONNECTION, notice, server, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
+		MHD_OPTION_END);
 	char url[256];
 
 	if (daemon == NULL) {
@@ -163,10 +199,10 @@ static int serve_on(int fd, struct gg_serving *serving, const struct gg_serve_op
 	sigaction(SIGINT, &on_stop, &was_int);
 	sigaction(SIGTERM, &on_stop, &was_term);
 	snprintf(url, sizeof(url), "http://%s:%u/?token=%s", listening->host, listening->port,
-	         serving->guard.token);
+	         server->serving.guard.token);
 	if (options->announce != NULL)
 		options->announce(url, !listening->is_loopback, options->context);
-	loop(daemon, serving);
+	loop(daemon, server);
 	MHD_stop_daemon(daemon);
 	sigaction(SIGINT, &was_int, NULL);
 	sigaction(SIGTERM, &was_term, NULL);
@@ -175,23 +211,23 @@ static int serve_on(int fd, struct gg_serving *serving, const struct gg_serve_op
 
 int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 {
-	struct gg_serving serving = { .confidence = options->confidence };
+	struct server server = { .serving = { .confidence = options->confidence } };
 	struct gg_listen listening;
 	int fd = -1, code;
 
-	code = gg_library_open(&serving.library, options->path, options->process,
+	code = gg_library_open(&server.serving.library, options->path, options->process,
 	                       options->confidence, error);
 	if (code == 0)
-		code = gg_page_policy(&serving.policy, error);
+		code = gg_page_policy(&server.serving.policy, error);
 	if (code == 0) {
 		fd = gg_listen_open(options->listen, &listening, error);
-		code = fd < 0 ? fd : gg_guard_init(&serving.guard, listening.port, error);
+		code = fd < 0 ? fd : gg_guard_init(&server.serving.guard, listening.port, error);
 	}
 	if (code == 0)
-		code = serve_on(fd, &serving, options, &listening, error);
+		code = serve_on(fd, &server, options, &listening, error);
 	else if (fd >= 0)
 		close(fd);
-	gg_buf_done(&serving.policy);
-	gg_library_free(serving.library);
+	gg_buf_done(&server.serving.policy);
+	gg_library_free(server.serving.library);
 	return code;
 }

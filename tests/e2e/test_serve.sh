@@ -194,6 +194,26 @@ differences_are_those_of_the_command() {
 		grep -qx made.geiger
 }
 
+# Heads that never end, more than the server lets in: as any local user may send them.
+slow_heads_lock_nobody_out() {
+	local fds=() fd
+	for _ in $(seq 80); do
+		{ exec {fd}<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || continue
+		fds+=("$fd")
+		printf 'GET / HT' >&"$fd" 2>/dev/null || true
+	done
+	for _ in $(seq 50); do
+		ask /profiles 2>/dev/null | grep -q made && break
+		sleep 0.1
+	done
+	ask /profiles | grep -q made
+	local status=$?
+	for fd in "${fds[@]}"; do
+		exec {fd}>&-
+	done
+	return $status
+}
+
 a_port_in_use_is_said() {
 	refuses "Address already in use" "$geiger" serve "$scratch/folder" --listen "127.0.0.1:$port"
 }
@@ -230,6 +250,7 @@ check json_is_plain_for_who_knows_no_gzip plain_json_for_who_knows_no_gzip
 check what_has_not_changed_is_not_sent_again unchanged_is_304
 check exports_are_those_of_the_command exports_are_those_of_the_command
 check differences_are_those_of_the_command differences_are_those_of_the_command
+check heads_that_never_end_lock_nobody_out slow_heads_lock_nobody_out
 check a_port_in_use_is_said a_port_in_use_is_said
 check a_public_address_is_warned_of a_public_address_is_warned_of
 check no_such_process_is_said no_such_process_is_said
