@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "symbol/perf_map.h"
+
 struct gg_jit_frame {
 	uint64_t address;
 	uint32_t frame, process, pid;
@@ -24,12 +26,15 @@ int gg_jit_module(struct gg_profile *profile, uint32_t pid, uint32_t *ret_module
                   struct gg_error *error)
 {
 	char path[64];
+	int fd;
 	const struct gg_module module = { .path = path };
 
 	*ret_module = 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-	if (access(path, R_OK) < 0)
+	fd = gg_perf_map_open(NULL, path);
+	if (fd < 0)
 		return 0;
+	close(fd);
 	return gg_profile_intern_module(profile, &module, ret_module, error);
 }
 

@@ -2,15 +2,64 @@
 #include "symbol/perf_map.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/path.h"
 
 struct entry {
 	uint64_t begin, end;
 	uint64_t max_end;     /* of this and all before it */
 	uint64_t name_offset; /* also says what came later */
 };
+
+/* Of a process that runs; false: there is none. */
+static bool owner_of_process(const char *path, uid_t *ret_owner)
+{
+	const char *name = strrchr(path, '/');
+	char directory[32];
+	struct stat status;
+	unsigned pid;
+
+	if (sscanf(name != NULL ? name + 1 : path, "perf-%u.map", &pid) != 1)
+		return false;
+	snprintf(directory, sizeof(directory), "/proc/%u", pid);
+	if (stat(directory, &status) < 0)
+		return false;
+	*ret_owner = status.st_uid;
+	return true;
+}
+
+static int check_file(int fd, const char *path)
+{
+	struct stat status;
+	uid_t owner;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return -EINVAL;
+	if (status.st_uid == 0 || status.st_uid == geteuid() ||
+	    (geteuid() == 0 && owner_of_process(path, &owner) && owner == status.st_uid))
+		return 0;
+	return -EPERM;
+}
+
+int gg_perf_map_open(const char *root, const char *path)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+	int fd = root != NULL ? gg_path_open(root, path) : open(path, flags), code;
+
+	if (fd < 0 && root == NULL)
+		return errno == ELOOP ? -EPERM : -errno;
+	code = fd >= 0 ? check_file(fd, path) : fd;
+	if (fd >= 0 && code < 0)
+		close(fd);
+	return code < 0 ? code : fd;
+}
 
 static struct entry *entries_of(const struct gg_perf_map *map)
 {

@@ -20,6 +20,13 @@ struct gg_perf_map {
 
 enum { GG_PERF_MAP_MAX = 512 << 20 }; /* a larger file is cut there */
 
+/*
+ * Opens the map at `path`, below `root` if that is not NULL.  Anybody can make a file in /tmp, so it is believed
+ * only as perf does: a plain file and no link, of the user's own or of root's; for root also of the user whose
+ * process runs under the number that its name has.  -EPERM: it is a link, or of somebody else.
+ */
+GG_MUST_CHECK int gg_perf_map_open(const char *root, const char *path);
+
 /* Takes over `text`, which is then empty.  0 or -ENOMEM.  Call gg_perf_map_done() in any case. */
 GG_MUST_CHECK int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text);
 

@@ -25,28 +25,15 @@
 
 /* --- code made at run time ---------------------------------------------------------------- */
 
-/* Anybody can make a file in /tmp: as perf does, believe only the user's own and root's. */
-static bool is_trusted(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 &&
-	       (geteuid() == 0 || status.st_uid == geteuid() || status.st_uid == 0);
-}
-
 static enum gg_symbol_status read_map_text(const struct gg_worker_task *task, struct gg_buf *bytes)
 {
-	int fd = gg_path_open(task->options->sysroot, task->module->path);
+	int fd = gg_perf_map_open(task->options->sysroot, task->module->path);
 	ssize_t count = 1;
 
-	if (fd < 0 && task->options->sysroot != NULL)
-		fd = gg_path_open(NULL, task->module->path);
+	if (fd < 0 && fd != -EPERM && task->options->sysroot != NULL)
+		fd = gg_perf_map_open(NULL, task->module->path);
 	if (fd < 0)
-		return GG_SYMBOL_NO_FILE;
-	if (!is_trusted(fd)) {
-		close(fd);
-		return GG_SYMBOL_UNREADABLE;
-	}
+		return fd == -EPERM ? GG_SYMBOL_UNREADABLE : GG_SYMBOL_NO_FILE;
 	while (count > 0 && bytes->length < GG_PERF_MAP_MAX && gg_buf_reserve(bytes, 1 << 16)) {
 		count = read(fd, bytes->data + bytes->length, 1 << 16);
 		if (count > 0)
@@ -69,7 +56,8 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 		              "(node --perf-basic-prof, java -XX:+DumpPerfMapAtExit)",
 		              task->module->path);
 	if (status == GG_SYMBOL_UNREADABLE)
-		gg_buf_printf(advice, "%s belongs to another user and is not believed",
+		gg_buf_printf(advice,
+		              "%s belongs to another user, or is a link, and is not believed",
 		              task->module->path);
 	if (status == GG_SYMBOL_NAMES && gg_perf_map_parse(&map, &bytes) < 0)
 		answers->builder.failed = true;

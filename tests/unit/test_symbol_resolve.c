@@ -236,6 +236,21 @@ TEST(code_of_a_jit_compiler_is_named_by_its_perf_map)
 	CHECK(asked_is(&asked, 0, "second"));
 	asked = fixture_ask_module(&f, module, 0x7f0040, NULL);
 	CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_STRIPPED);
+	CHECK(fixture_shell(&f, "ln -s perf-1.map perf-2.map"));
+	module.path = fixture_path(&f, "perf-2.map");
+	asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
+	CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_UNREADABLE);
+	if (geteuid() == 0) { /* of another user, whose process has that number, and not */
+		CHECK(fixture_shell(&f,
+		                    "cp perf-1.map perf-3.map && chown 65533 perf-3.map"
+		                    " && cp perf-1.map perf-1.other && chown 65533 perf-1.map"));
+		module.path = fixture_path(&f, "perf-3.map");
+		asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
+		CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_UNREADABLE);
+		module.path = fixture_path(&f, "perf-1.map"); /* process 1 is root's */
+		asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
+		CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_UNREADABLE);
+	}
 	module.path = "/no/such/perf-1.map";
 	asked = fixture_ask_module(&f, module, 0x7f0040, NULL);
 	CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE);
