@@ -198,8 +198,13 @@ static int copy_to(struct gg_profile *profile, const char *path, struct gg_error
 {
 	sqlite3 *file = NULL;
 	sqlite3_backup *backup;
-	int result = sqlite3_open_v2(path, &file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+	/* For its owner alone, as perf's files are: it has addresses and command lines. */
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), result;
 
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, profile->path, NULL);
+	close(fd);
+	result = sqlite3_open_v2(path, &file, SQLITE_OPEN_READWRITE, NULL);
 	if (result == SQLITE_OK)
 		result = sqlite3_exec(file, "pragma synchronous = off; pragma journal_mode = off",
 		                      NULL, NULL, NULL);

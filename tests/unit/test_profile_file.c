@@ -138,6 +138,22 @@ TEST(an_old_profile_stays_until_the_first_commit)
 	remove_place(&place);
 }
 
+TEST(a_profile_is_its_owners_alone)
+{
+	struct place place = make_place();
+	struct gg_profile *profile;
+	struct stat status;
+	mode_t mask = umask(0);
+
+	if (OK(gg_profile_create(&profile, place.path, &error))) {
+		OK(gg_profile_finish(profile, &error));
+		gg_profile_close(profile);
+		CHECK(stat(place.path, &status) == 0 && (status.st_mode & 0777) == 0600);
+	}
+	umask(mask);
+	remove_place(&place);
+}
+
 TEST(a_closed_profile_has_what_was_not_committed_and_no_journal)
 {
 	struct place place = make_place();
