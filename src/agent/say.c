@@ -16,6 +16,7 @@
 
 #include "agent/digits.h"
 #include "agent/system.h"
+#include "base/printable.h"
 
 static char log_path[512]; /* "": stderr */
 
@@ -30,8 +31,21 @@ struct line {
 
 static void add(struct line *line, const char *text)
 {
-	for (; *text != '\0' && line->used < sizeof(line->text) - 1; text++)
-		line->text[line->used++] = (unsigned char)*text >= ' ' ? *text : '?';
+	for (size_t length = strlen(text); length > 0;) {
+		int code;
+		size_t bytes = gg_printable_next(text, length, &code);
+		bool is_shown = code >= 0 && gg_printable_is_harmless((unsigned)code);
+
+		if (line->used + bytes >= sizeof(line->text))
+			return;
+		if (is_shown)
+			memcpy(line->text + line->used, text, bytes);
+		else
+			line->text[line->used] = '?';
+		line->used += is_shown ? bytes : 1;
+		text += bytes;
+		length -= bytes;
+	}
 }
 
 /* A pipe that is full, or a terminal that is held, would have the program wait for who reads it. */

@@ -8,7 +8,8 @@
  *
  * One write() to GEIGER_LOG, opened for appending for that one line, or to stderr, as long as that is
  * what it was when the program started.  In a directory that others can write, GEIGER_LOG is a plain file
- * of ours or of root's, or nothing is written (gg_system_open_shared).  No stdio, no signal, no allocation, errno kept.  Too long a line is cut; control characters come out as '?'.
+ * of ours or of root's, or nothing is written (gg_system_open_shared).  No stdio, no signal, no allocation, errno kept.  Too long a line is cut; what a terminal would obey comes out as
+ * '?' (base/printable.h).
  */
 #pragma once
 

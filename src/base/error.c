@@ -2,9 +2,11 @@
 #include "base/error.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/compiler.h"
+#include "base/printable.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -55,41 +57,17 @@ void gg_error_set_place(struct gg_error *error, const char *format, ...)
 	copy_text(error->place, sizeof(error->place), place);
 }
 
-/* Appends text, escaped, while it fits; whole escapes only.  Returns the new length. */
-static size_t append_escaped(char *line, size_t size, size_t length, const char *text)
-{
-	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-		bool odd = byte < 0x20 || byte == 0x7f;
-		size_t need = odd ? 4 : 1;
-
-		if (length + need >= size)
-			break;
-		if (odd)
-			snprintf(line + length, 5, "\\x%02x", byte);
-		else
-			line[length] = *text;
-		length += need;
-	}
-	return length;
-}
-
 size_t gg_error_format(const struct gg_error *error, char *line, size_t size)
 {
+	const char *const parts[] = {
+		error->place, error->place[0] != '\0' ? ": " : "", error->message,
+		".",          error->advice[0] != '\0' ? " " : "", error->advice
+	};
 	size_t length = 0;
 
 	if (size == 0)
 		return 0;
-	if (error->place[0] != '\0') {
-		length = append_escaped(line, size, length, error->place);
-		length = append_escaped(line, size, length, ": ");
-	}
-	length = append_escaped(line, size, length, error->message);
-	length = append_escaped(line, size, length, ".");
-	if (error->advice[0] != '\0') {
-		length = append_escaped(line, size, length, " ");
-		length = append_escaped(line, size, length, error->advice);
-	}
-	line[length] = '\0';
+	for (size_t i = 0; i < GG_COUNT(parts); i++)
+		length = gg_printable_copy(line, size, length, parts[i]);
 	return length;
 }

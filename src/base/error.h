@@ -54,6 +54,6 @@ void gg_error_set_place(struct gg_error *error, const char *format, ...) GG_PRIN
 
 /*
  * Writes "PLACE: MESSAGE. ADVICE" to line[0..size) as a terminated string and returns its length;
- * it is cut to fit.  Control characters come out as \xNN: the texts may quote hostile input.
+ * it is cut to fit.  What a terminal would obey is escaped (printable.h): the texts may quote hostile input.
  */
 size_t gg_error_format(const struct gg_error *error, char *line, size_t size);

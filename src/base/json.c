@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 static void append_quoted(struct gg_buf *out, const char *text)
 {
@@ -19,8 +19,8 @@ static void append_quoted(struct gg_buf *out, const char *text)
 
 		if (*p == '"' || *p == '\\')
 			gg_buf_printf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
-			gg_buf_printf(out, "\\u%04x", *p);
+		else if (length > 0 && !gg_printable_is_harmless(gg_printable_code(p, length)))
+			gg_buf_printf(out, "\\u%04x", gg_printable_code(p, length));
 		else if (length == 0)
 			gg_buf_append_text(out, "\xef\xbf\xbd");
 		else

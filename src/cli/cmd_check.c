@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "profile/profile.h"
 
@@ -23,9 +24,7 @@ static void print_problem(const char *problem, void *context)
 
 	if (options->quiet)
 		return;
-	for (; *problem != '\0'; problem++)
-		putchar((unsigned char)*problem < ' ' || *problem == 0x7f ? ' ' : *problem);
-	putchar('\n');
+	puts(GG_PRINTABLE(problem));
 }
 
 static int run_check(struct gg_invocation *invocation)

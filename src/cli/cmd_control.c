@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "record/alive.h"
@@ -108,18 +109,17 @@ static int read_status(struct status *status, const char *path, struct gg_error 
 	return 0;
 }
 
-/* Arguments with blanks between them, and no control characters. */
+/* Arguments with blanks between them. */
 static void append_command(const struct gg_region_header *header, struct gg_buf *out)
 {
 	size_t length = header->command_bytes;
 
 	while (length > 0 && header->command[length - 1] == '\0')
 		length--;
-	for (size_t i = 0; i < length; i++) {
-		char c = header->command[i];
-
-		c = c == '\0' ? ' ' : (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
-		gg_buf_append(out, &c, 1);
+	for (size_t begin = 0, end; begin < length; begin = end + 1) {
+		end = begin + strnlen(header->command + begin, length - begin);
+		gg_buf_append_text(out, begin > 0 ? " " : "");
+		gg_printable_append(out, header->command + begin, end - begin, GG_PRINTABLE_ESCAPE);
 	}
 }
 
@@ -143,7 +143,7 @@ static void append_text(const struct status *status, const struct gg_figure_styl
 	              status->is_alive ? "alive" : "dead");
 	append_command(header, out);
 	gg_buf_printf(out, "\nregion       %s\nage          %.1f s\nsampling     %s, interval ",
-	              status->path, status->age_seconds,
+	              GG_PRINTABLE(status->path), status->age_seconds,
 	              header->control.active != 0 ? "on" : "off");
 	append_interval(header, out);
 	gg_buf_printf(out, "\nsamples      %" PRIu64 " taken, %" PRIu32 " live\nlive         ",
@@ -266,11 +266,12 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 	int status = gg_record_salvage(&path, 1, output, &salvage, invocation->error);
 
 	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
-		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", output, salvage.why);
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", GG_PRINTABLE(output),
+		        GG_PRINTABLE(salvage.why));
 	else if (status == 0 && !given->quiet)
 		fprintf(stderr,
 		        "geiger: wrote %s: %" PRIu64 " live samples, and what was freed as sums\n",
-		        output, salvage.sample_count);
+		        GG_PRINTABLE(output), salvage.sample_count);
 	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
 }
 

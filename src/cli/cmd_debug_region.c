@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/debug.h"
@@ -24,20 +25,17 @@ static const struct gg_option region_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/*
- * Prints bytes that somebody else wrote: what a terminal would obey comes out as \xNN, what ends an
- * argument or a line as a blank.
- */
+/* Prints bytes that somebody else wrote, with a blank where an argument ends. */
 static void print_text(const char *text, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		unsigned char c = (unsigned char)text[i];
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 
-		if (c < 0x20 || c == 0x7f)
-			printf(c == 0 || c == '\n' ? " " : "\\x%02x", c);
-		else
-			putchar(c);
+	for (size_t begin = 0, end; begin < bytes; begin = end + 1) {
+		end = begin + strnlen(text + begin, bytes - begin);
+		gg_printable_append(&out, text + begin, end - begin, GG_PRINTABLE_ESCAPE);
+		gg_buf_append_text(&out, end < bytes ? " " : "");
 	}
+	fputs(gg_buf_text(&out), stdout);
 }
 
 static void print_header(const struct gg_region_view *view)
@@ -181,8 +179,7 @@ static void print_frame_text(const struct gg_region_view *view, uint32_t offset,
 {
 	const char *text = gg_region_view_string(view, offset);
 
-	for (uint32_t i = 0; i < bytes; i++)
-		putchar((unsigned char)text[i] >= ' ' && text[i] != 0x7f ? text[i] : '?');
+	print_text(text, bytes);
 }
 
 /* " eval (a.scm:12)" */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/debug.h"
 #include "symbol/symbol.h"
@@ -76,9 +77,9 @@ static void print_frame(const struct gg_symbol_frame *frame, bool full)
 {
 	const char *name = full ? frame->full_name : frame->function;
 
-	printf("  %s", name != NULL ? name : "??");
+	printf("  %s", name != NULL ? GG_PRINTABLE(name) : "??");
 	if (frame->file != NULL)
-		printf("  %s:%" PRIu32, frame->file, frame->line);
+		printf("  %s:%" PRIu32, GG_PRINTABLE(frame->file), frame->line);
 	printf("%s\n", frame->inlined ? "  (inlined)" : "");
 }
 
@@ -99,7 +100,7 @@ static void print_all(const struct gg_symbols *symbols, const struct gg_symbol_m
 	}
 	printf("%s%s%s%s\n", gg_symbol_status_text(outcome->status),
 	       outcome->from_cache ? ", from the cache" : "", outcome->text[0] != '\0' ? ": " : "",
-	       outcome->text);
+	       GG_PRINTABLE(outcome->text));
 }
 
 static int run_symbol(struct gg_invocation *invocation)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/debug.h"
 #include "cli/unwind_demo.h"
@@ -56,7 +57,7 @@ static int print_pc(const struct gg_invocation *invocation, const struct gg_cfi_
 
 	printf("%#" PRIx64, pc);
 	if (gg_cfi_file_symbol_at(file, pc, &symbol) == 0)
-		printf(" is %s + %#" PRIx64, symbol.name, pc - symbol.range.begin);
+		printf(" is %s + %#" PRIx64, GG_PRINTABLE(symbol.name), pc - symbol.range.begin);
 	printf("\n");
 	add_columns(&table);
 	add_rule(&table, file, pc);
@@ -73,7 +74,7 @@ static int print_symbol(const struct gg_invocation *invocation, const struct gg_
 	/* Assembler functions may have no size; then their CFI has one. */
 	if (end <= pc)
 		end = gg_cfi_row_at(&file->module, pc, &row) == 0 ? row.function.end : pc + 1;
-	printf("%s is %#" PRIx64 "..%#" PRIx64 "\n", symbol->name, pc, end);
+	printf("%s is %#" PRIx64 "..%#" PRIx64 "\n", GG_PRINTABLE(symbol->name), pc, end);
 	add_columns(&table);
 	while (pc < end) {
 		bool has_row = gg_cfi_row_at(&file->module, pc, &row) == 0;

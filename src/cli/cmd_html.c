@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/scratch.h"
 #include "base/size.h"
 #include "cli/profiles.h"
@@ -75,8 +76,9 @@ static void tell(const struct html_options *options, size_t file_bytes,
 	if (options->quiet)
 		return;
 	fprintf(stderr, "geiger: wrote %s: %s, %zu stack%s",
-	        to_output ? "the page" : options->output, gg_size_format((double)file_bytes, size),
-	        summary->stack_count, summary->stack_count == 1 ? "" : "s");
+	        to_output ? "the page" : GG_PRINTABLE(options->output),
+	        gg_size_format((double)file_bytes, size), summary->stack_count,
+	        summary->stack_count == 1 ? "" : "s");
 	if (summary->folded_count > 0)
 		fprintf(stderr,
 		        "; %zu of %zu nodes of the tree, with %.2g %% of the bytes allocated, are folded",

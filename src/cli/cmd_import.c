@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/scratch.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -72,8 +73,8 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 		gg_progress_end(options->progress_context);
 		if (code == 0 && !given->quiet)
 			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " row%s\n",
-			        invocation->operands[i], results[i].format, results[i].row_count,
-			        results[i].row_count == 1 ? "" : "s");
+			        GG_PRINTABLE(invocation->operands[i]), results[i].format,
+			        results[i].row_count, results[i].row_count == 1 ? "" : "s");
 	}
 	if (code == 0)
 		code = gg_import_session(profile, results, (size_t)invocation->operand_count,
@@ -116,7 +117,7 @@ static int run_import(struct gg_invocation *invocation)
 	gg_profile_close(profile);
 	free(results);
 	if (code == 0 && !given->quiet)
-		fprintf(stderr, "geiger: wrote %s\n", given->output);
+		fprintf(stderr, "geiger: wrote %s\n", GG_PRINTABLE(given->output));
 	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "record/regions.h"
@@ -122,7 +123,7 @@ static const struct gg_option clean_option_table[] = {
 static int print_path(const char *path, void *context)
 {
 	(void)context;
-	puts(path);
+	puts(GG_PRINTABLE(path));
 	return 0;
 }
 

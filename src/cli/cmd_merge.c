@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/scratch.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
@@ -130,8 +131,9 @@ static int run_merge(struct gg_invocation *invocation)
 		code = gg_profile_finish(out, invocation->error);
 	gg_profile_close(out);
 	if (code == 0 && !given->quiet)
-		fprintf(stderr, "geiger: wrote %s: the sum of %d profile%s\n", given->output,
-		        invocation->operand_count, invocation->operand_count == 1 ? "" : "s");
+		fprintf(stderr, "geiger: wrote %s: the sum of %d profile%s\n",
+		        GG_PRINTABLE(given->output), invocation->operand_count,
+		        invocation->operand_count == 1 ? "" : "s");
 	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "record/load.h"
 
@@ -37,13 +38,13 @@ static int run_salvage(struct gg_invocation *invocation)
 	                           &salvage, invocation->error);
 	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled in %u region%s: %s\n",
-		        given->output, salvage.region_count, salvage.region_count == 1 ? "" : "s",
-		        salvage.why);
+		        GG_PRINTABLE(given->output), salvage.region_count,
+		        salvage.region_count == 1 ? "" : "s", GG_PRINTABLE(salvage.why));
 	else if (status == 0 && !given->quiet)
 		fprintf(stderr,
 		        "geiger: wrote %s: %" PRIu64 " live samples of %u region%s, and what was "
 		        "freed as sums\n",
-		        given->output, salvage.sample_count, salvage.region_count,
+		        GG_PRINTABLE(given->output), salvage.sample_count, salvage.region_count,
 		        salvage.region_count == 1 ? "" : "s");
 	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
 }

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "profile/query.h"
 #include "record/load.h"
@@ -90,9 +92,16 @@ static void append_value(struct gg_buf *out, const struct gg_query *query, int c
 
 static int put_line(struct gg_buf *line, struct gg_error *error)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 }; /* a terminal obeys no cell */
+
 	if (line->failed)
 		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
-	fwrite(gg_buf_text(line), 1, line->length, stdout);
+	if (isatty(STDOUT_FILENO) && gg_printable_lines(&shown, line->data, line->length) < 0)
+		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
+	if (shown.length > 0)
+		fwrite(shown.data, 1, shown.length, stdout);
+	else
+		fwrite(gg_buf_text(line), 1, line->length, stdout);
 	gg_buf_clear(line);
 	return 0;
 }
@@ -186,9 +195,6 @@ static void add_cell(struct gg_table *table, const struct gg_query *query, int c
 	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
 
 	append_value(&value, query, column, append_roughly);
-	for (size_t i = 0; i < value.length; i++)
-		if ((unsigned char)value.data[i] < ' ' || value.data[i] == 0x7f)
-			value.data[i] = ' '; /* a name must not steer the terminal */
 	gg_table_cell(table, "%s", gg_buf_text(&value));
 }
 

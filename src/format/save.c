@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+#include "base/printable.h"
 #include "base/scratch.h"
 
 static int write_fully(int fd, const char *bytes, size_t length)
@@ -62,13 +64,23 @@ static int write_beside(const char *path, const char *bytes, size_t length)
 	return code;
 }
 
+/* To a terminal, which must not obey what is in a name. */
+static int write_lines(const char *bytes, size_t length)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 };
+	int code = gg_printable_lines(&shown, bytes, length);
+
+	return code < 0 ? code : write_fully(STDOUT_FILENO, shown.data, shown.length);
+}
+
 int gg_save(const char *path, const char *bytes, size_t length, struct gg_error *error)
 {
 	struct stat info;
 	int code;
 
 	if (strcmp(path, "-") == 0) {
-		code = write_fully(STDOUT_FILENO, bytes, length);
+		code = isatty(STDOUT_FILENO) ? write_lines(bytes, length)
+		                             : write_fully(STDOUT_FILENO, bytes, length);
 	} else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
 		code = write_in_place(path, bytes, length);
 	} else {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "record/hints.h"
 
 /* What agents had to say, as far as it fits. */
@@ -120,14 +121,15 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 
 	has_missing = tell_missing(follow, missing, sizeof(missing));
 	if (output->taken_count == 0) {
-		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n", path, why,
-		        has_missing ? "; " : "", missing);
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n",
+		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? "; " : "",
+		        GG_PRINTABLE(missing));
 		return;
 	}
-	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s", path,
-	        (unsigned long long)output->sample_count, output->sample_count == 1 ? "" : "s",
-	        output->process_count, output->process_count == 1 ? "" : "es",
-	        (double)output->now_ns * 1e-9);
+	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s",
+	        GG_PRINTABLE(path), (unsigned long long)output->sample_count,
+	        output->sample_count == 1 ? "" : "s", output->process_count,
+	        output->process_count == 1 ? "" : "es", (double)output->now_ns * 1e-9);
 	if (output->dropped_event_count > 0)
 		fprintf(stderr, "; %llu events lost",
 		        (unsigned long long)output->dropped_event_count);
@@ -135,11 +137,12 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 		fprintf(stderr, "; %llu samples dropped",
 		        (unsigned long long)output->dropped_count);
 	if (has_missing)
-		fprintf(stderr, "; %s", missing);
+		fprintf(stderr, "; %s", GG_PRINTABLE(missing));
 	if (has_why)
-		fprintf(stderr, "; %s", why);
+		fprintf(stderr, "; %s", GG_PRINTABLE(why));
 	fputc('\n', stderr);
 	if (isatty(STDERR_FILENO)) /* a person, who may be new here */
 		fprintf(stderr,
-		        "geiger: to see more: geiger report %s (or tree, leaks, timeline)\n", path);
+		        "geiger: to see more: geiger report %s (or tree, leaks, timeline)\n",
+		        GG_PRINTABLE(path));
 }

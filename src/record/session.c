@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/size.h"
 #include "record/follow.h"
 #include "record/memory.h"
@@ -382,7 +383,7 @@ static void tell_who_lives_on(struct session *s, bool *told)
 	fprintf(stderr,
 	        "geiger: %s has ended; recording goes on while processes of its session live "
 	        "(Ctrl-C ends it)\n",
-	        s->options->command[0]);
+	        GG_PRINTABLE(s->options->command[0]));
 }
 
 static void record(struct session *s)
@@ -464,7 +465,7 @@ static void report(struct session *s)
 		        line);
 		for (const struct gg_directory *d = &s->follow.directory; d != NULL; d = d->spare)
 			if (d == &s->follow.directory || gg_directory_has_region(d))
-				fprintf(stderr, " %s", d->outer);
+				fprintf(stderr, " %s", GG_PRINTABLE(d->outer));
 		fputc('\n', stderr);
 		return;
 	}

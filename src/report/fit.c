@@ -8,6 +8,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
+/* Characters of a name that has all the room it wants: compilers make some thousand. */
+enum { NAME_MOST = 65536 };
+
 /* 0: nobody knows. */
 static size_t find_width(int fd)
 {
@@ -73,38 +78,30 @@ static const char *skip(const char *text, size_t count)
 	return text;
 }
 
-/* Control characters, those of 0x80 to 0x9f in UTF-8 too, and with ascii all above: one '?' each. */
-static void append_safe(struct gg_buf *out, const char *from, const char *to, bool ascii)
+static void append_printable(struct gg_buf *out, const char *text, size_t length, bool ascii)
 {
-	for (; from < to; from++) {
-		unsigned char c = (unsigned char)*from;
-		bool is_control = c < 0x20 || c == 0x7f ||
-		                  (c == 0xc2 && (unsigned char)from[1] >= 0x80 &&
-		                   (unsigned char)from[1] < 0xa0);
-
-		if (is_control || (ascii && c >= 0x80)) {
-			gg_buf_append_text(out, "?");
-			while (from + 1 < to && continues(from[1]))
-				from++;
-		} else {
-			gg_buf_append(out, from, 1);
-		}
-	}
+	gg_printable_append(out, text, length, ascii ? GG_PRINTABLE_ASCII : GG_PRINTABLE_MARK);
 }
 
 void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool ascii)
 {
-	size_t length = gg_fit_length(text), dots = ascii ? 3 : 1, kept;
+	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
+	size_t length, dots = ascii ? 3 : 1, kept;
 
+	append_printable(&printable, text, strlen(text), ascii);
+	text = gg_buf_text(&printable);
+	length = gg_fit_length(text);
+	out->failed |= printable.failed;
+	if (width > NAME_MOST)
+		width = NAME_MOST;
 	if (length <= width || width <= dots) {
-		append_safe(out, text, skip(text, width), ascii);
+		gg_buf_append(out, text, (size_t)(skip(text, width) - text));
 		return;
 	}
 	kept = width - dots;
-	append_safe(out, text, skip(text, kept / 2), ascii);
+	gg_buf_append(out, text, (size_t)(skip(text, kept / 2) - text));
 	gg_buf_append_text(out, ascii ? "..." : "\xe2\x80\xa6");
-	text = skip(text, length - (kept - kept / 2));
-	append_safe(out, text, text + strlen(text), ascii);
+	gg_buf_append_text(out, skip(text, length - (kept - kept / 2)));
 }
 
 void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width)
@@ -130,7 +127,7 @@ void gg_fit_append_paragraph(struct gg_buf *out, const char *text, size_t width,
 		GG_CLEANUP(gg_buf_done) struct gg_buf word = { 0 };
 		size_t length;
 
-		append_safe(&word, text, end, ascii);
+		append_printable(&word, text, (size_t)(end - text), ascii);
 		length = gg_fit_length(gg_buf_text(&word));
 		if (column > 0 && column + 1 + length > width) {
 			gg_buf_append_text(out, "\n ");

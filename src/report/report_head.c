@@ -247,9 +247,9 @@ static void append_kills(const struct gg_report *report, struct gg_buf *out)
 		    ++killed_count > KILLS_MAX)
 			continue;
 		name = sigabbrev_np(number);
-		gg_buf_printf(out, "process %" PRIu32 " was %s%s%s%s\n", processes[i].pid, ending,
-		              name != NULL ? " (SIG" : "", name != NULL ? name : "",
-		              name != NULL ? ")" : "");
+		gg_buf_printf(out, "process %" PRIu32 " was killed by signal %d%s%s%s\n",
+		              processes[i].pid, number, name != NULL ? " (SIG" : "",
+		              name != NULL ? name : "", name != NULL ? ")" : "");
 	}
 	if (killed_count > KILLS_MAX)
 		gg_buf_printf(out, "and %zu more were killed\n", killed_count - KILLS_MAX);

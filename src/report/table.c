@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 void gg_table_done(struct gg_table *table)
 {
 	gg_buf_done(&table->cells);
@@ -24,9 +26,13 @@ static size_t text_width(const char *text)
 
 static void keep_text(struct gg_table *table, size_t column, const char *text)
 {
-	size_t width = text_width(text);
+	size_t width, begin = table->cells.length;
 
-	gg_buf_append(&table->cells, text, strlen(text) + 1);
+	gg_printable_append(&table->cells, text, strlen(text), GG_PRINTABLE_ESCAPE);
+	gg_buf_append(&table->cells, "", 1);
+	if (table->cells.failed)
+		return;
+	width = text_width(table->cells.data + begin);
 	if (width > table->width[column])
 		table->width[column] = width;
 }
@@ -38,13 +44,26 @@ void gg_table_column(struct gg_table *table, enum gg_align align, const char *he
 	keep_text(table, table->column_count++, head);
 }
 
+/* Takes off what was cut in the middle of a character. */
+static void cut_whole(char *text)
+{
+	size_t length = strlen(text), begin = length;
+
+	while (begin > 0 && length - begin < 4 && ((unsigned char)text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	if (begin > 0 && (unsigned char)text[begin - 1] >= 0xc0 &&
+	    gg_utf8_length((unsigned char *)text + begin - 1) == 0)
+		text[begin - 1] = '\0';
+}
+
 void gg_table_cell(struct gg_table *table, const char *format, ...)
 {
 	char text[512]; /* a longer cell is cut */
 	va_list values;
 
 	va_start(values, format);
-	vsnprintf(text, sizeof(text), format, values);
+	if (vsnprintf(text, sizeof(text), format, values) >= (int)sizeof(text))
+		cut_whole(text);
 	va_end(values);
 	keep_text(table, table->cell_count++ % table->column_count, text);
 }

@@ -9,6 +9,8 @@
  *   gg_table_cell(&table, "%d", bytes);
  *   gg_table_print(&table, &style, stdout);
  *
+ * Texts are escaped (base/printable.h): a cell is one line and steers no terminal.
+ *
  * Columns are as wide as their widest cell and two blanks apart.  Widths count characters of UTF-8
  * text, one cell of the terminal each.
  *
