@@ -58,6 +58,17 @@ static const char *text(struct gg_load *load, const char *value, int *code)
 	return kept;
 }
 
+/* The text of a symbol: not every file was written by us. */
+static const char *name_text(struct gg_load *load, const char *value, int *code)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf room = { 0 };
+
+	value = gg_profile_bounded_name(value, &room);
+	if (room.failed)
+		*code = out_of_memory(load);
+	return text(load, value, code);
+}
+
 static int read_session(struct gg_load *load)
 {
 	struct gg_session session, *kept;
@@ -205,10 +216,10 @@ static int read_line(const struct gg_line *line, void *context)
 		frame->first_place = (uint32_t)model->places.used_count;
 	if (frame->first_place + frame->place_count != model->places.used_count)
 		return 0;
-	function.name = text(load, line->function, &code);
-	function.full_name = text(load, line->full_name, &code);
-	function.linkage_name = text(load, line->linkage_name, &code);
-	wanted.file = function.file = text(load, line->file, &code);
+	function.name = name_text(load, line->function, &code);
+	function.full_name = name_text(load, line->full_name, &code);
+	function.linkage_name = name_text(load, line->linkage_name, &code);
+	wanted.file = function.file = name_text(load, line->file, &code);
 	if (code < 0)
 		return code;
 	wanted.function = gg_model_put_function(model, &function);
@@ -245,7 +256,7 @@ static int read_name(struct gg_load *load, struct gg_items *names, struct gg_num
 	kept = gg_items_add(names, sizeof(*kept));
 	if (kept == NULL)
 		return out_of_memory(load);
-	*kept = text(load, name, &code);
+	*kept = name_text(load, name, &code);
 	return code < 0 ? code : set_number(load, numbers, id, names->used_count - 1);
 }
 

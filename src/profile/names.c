@@ -6,9 +6,11 @@
  * for (gg_names_load).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "profile/store.h"
 
 /* A key of several texts and numbers: each with its length in front, so that no two are alike. */
@@ -193,35 +195,65 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
 	return code;
 }
 
+/* Long enough for what people write, and for a hash of all the rest. */
+enum { NAME_HEAD_BYTES = GG_PROFILE_NAME_MAX / 2, NAME_MARK_BYTES = 32 };
+
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+const char *gg_profile_bounded_name(const char *name, struct gg_buf *room)
+{
+	size_t length = name != NULL ? strnlen(name, GG_PROFILE_NAME_MAX + 1) : 0;
+	size_t head = NAME_HEAD_BYTES, tail;
+
+	if (length <= GG_PROFILE_NAME_MAX)
+		return name;
+	length = strlen(name);
+	tail = length - (GG_PROFILE_NAME_MAX - NAME_HEAD_BYTES - NAME_MARK_BYTES);
+	while (head > 0 && continues(name[head]))
+		head--;
+	while (continues(name[tail]))
+		tail++;
+	gg_buf_clear(room);
+	gg_buf_append(room, name, head);
+	gg_buf_printf(room, "...#%016" PRIx64 "...", gg_hash_bytes(name, length, 0));
+	gg_buf_append_text(room, name + tail);
+	return room->failed ? NULL : gg_buf_text(room);
+}
+
 /* Texts of a line that many lines share. */
 static int intern_symbol(struct gg_profile *profile, const struct gg_line *line, uint32_t *ret_id,
                          struct gg_error *error)
 {
+	const char *texts[] = { line->function, line->full_name, line->linkage_name, line->file };
+	struct gg_buf rooms[GG_COUNT(texts)] = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
 	struct gg_statement row;
 	int code;
 
-	add_text(&key, line->function);
-	add_text(&key, line->full_name);
-	add_text(&key, line->linkage_name);
-	add_text(&key, line->file);
-	code = find_or_add(profile, &profile->symbols, &key, ret_id, error);
-	if (code < 0)
-		return code;
-	if (*ret_id != 0) {
-		*ret_id += profile->first_symbol;
-		return 0;
+	for (size_t i = 0; i < GG_COUNT(texts); i++) {
+		texts[i] = gg_profile_bounded_name(texts[i], &rooms[i]);
+		add_text(&key, texts[i]);
+		key.failed |= rooms[i].failed;
 	}
-	*ret_id = profile->first_symbol + profile->symbols.count;
-	code = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
-	if (code < 0)
-		return code;
-	gg_statement_id(&row, *ret_id);
-	gg_statement_text(&row, line->function);
-	gg_statement_text(&row, line->full_name);
-	gg_statement_text(&row, line->linkage_name);
-	gg_statement_text(&row, line->file);
-	return gg_statement_run(&row, error);
+	code = find_or_add(profile, &profile->symbols, &key, ret_id, error);
+	if (code == 0 && *ret_id != 0) {
+		*ret_id += profile->first_symbol;
+	} else if (code == 0) {
+		*ret_id = profile->first_symbol + profile->symbols.count;
+		code = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
+		if (code == 0) {
+			gg_statement_id(&row, *ret_id);
+			for (size_t i = 0; i < GG_COUNT(texts); i++)
+				gg_statement_text(&row, texts[i]);
+			code = gg_statement_run(&row, error);
+		}
+	}
+	for (size_t i = 0; i < GG_COUNT(texts); i++)
+		gg_buf_done(&rooms[i]);
+	return code;
 }
 
 int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,

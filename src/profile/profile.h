@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "profile/records.h"
@@ -202,7 +203,16 @@ int gg_profile_put_label(struct gg_profile *profile, uint32_t process, const cha
 /* What people should know of this profile: shown by every report. */
 int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_error *error);
 
-/* Replaces what is known of a frame.  Lines are innermost (inlined) first. */
+enum { GG_PROFILE_NAME_MAX = 16384 }; /* bytes of a name or path of a line; longer ones are cut */
+
+/*
+ * A longer name without its middle, in `room`: "std::map<...#0123456789abcdef...>::f(int)".  The number is
+ * a hash of the whole, so that different names stay different.  Any other name as it is, NULL too.
+ * room->failed: out of memory.
+ */
+const char *gg_profile_bounded_name(const char *name, struct gg_buf *room);
+
+/* Replaces what is known of a frame.  Lines are innermost (inlined) first; their texts are bounded. */
 int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
                          uint32_t line_count, struct gg_error *error);
 /* Why a module's frames have names or none. */

@@ -18,6 +18,17 @@ struct gg_schema_older {
 };
 extern const struct gg_schema_older gg_schema_older[];
 
+/*
+ * A symbol's full name without what compilers append to the copies that they make of a function, which are
+ * that function (profile/model_functions.c).  NULL where there is no symbol.
+ */
+#define GG_SCHEMA_FULL_NAME                                                                     \
+	"case when symbol.full_name is null then symbol.function"                               \
+	" when substr(symbol.full_name, 1, length(symbol.function) + 1)"                        \
+	" in (symbol.function || '.', symbol.function || '@') then symbol.function"             \
+	" else substr(symbol.full_name, 1, instr(symbol.full_name || ' [clone .', ' [clone .')" \
+	" - 1) end"
+
 /* Views that answer common questions in one line; "create view NAME as ...;" each. */
 extern const char gg_schema_views[];
 

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "profile/last_end.h"
 #include "profile/reading.h"
+#include "profile/schema.h"
 #include "stats/estimate.h"
 #include "stats/weight.h"
 
@@ -39,7 +40,7 @@ struct summary {
 	struct gg_profile *profile;
 	struct pair *stacks; /* by id; 0: samples without a stack */
 	uint32_t *parents, *frames, *children, *siblings;
-	struct gg_intern functions; /* key: module, function, 0, file */
+	struct gg_intern functions; /* key: module, function, 0, full name, 0, file */
 	struct gg_buf function_ids; /* uint32_t: of the frames, one after the other */
 	uint32_t *frame_starts; /* frame f has [starts[f-1], starts[f]) of them, innermost first */
 	uint32_t *frame_modules;
@@ -171,12 +172,13 @@ static int find_shared_blocks(struct summary *summary, struct gg_error *error)
 
 /* The function's id in *ret_id. */
 static int intern_function(struct summary *summary, uint32_t module, const char *name,
-                           const char *file, uint32_t *ret_id)
+                           const char *full_name, const char *file, uint32_t *ret_id)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
 
 	gg_buf_append(&key, &module, sizeof(module));
 	gg_buf_append(&key, name, strlen(name) + 1);
+	gg_buf_append(&key, full_name, strlen(full_name) + 1);
 	gg_buf_append_text(&key, file != NULL ? file : "");
 	if (key.failed)
 		return -ENOMEM;
@@ -189,10 +191,12 @@ static int intern_function(struct summary *summary, uint32_t module, const char 
 	return 0;
 }
 
-static int add_function(struct summary *summary, uint32_t frame, const char *name, const char *file)
+static int add_function(struct summary *summary, uint32_t frame, const char *name,
+                        const char *full_name, const char *file)
 {
 	uint32_t id;
-	int code = intern_function(summary, summary->frame_modules[frame], name, file, &id);
+	int code = intern_function(summary, summary->frame_modules[frame], name,
+	                           full_name != NULL ? full_name : "", file, &id);
 
 	if (code < 0)
 		return code;
@@ -207,12 +211,13 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 	struct gg_reading reading;
 	int code = 0;
 
-	gg_reading_begin(&reading, summary->profile,
-	                 "select frame.id, frame.module, frame.address, path, function, file"
-	                 " from frame left join module on module.id = frame.module"
-	                 " left join line on line.frame = frame.id"
-	                 " left join symbol on symbol.id = line.symbol"
-	                 " order by frame.id, line.depth");
+	gg_reading_begin(
+		&reading, summary->profile,
+		"select frame.id, frame.module, frame.address, path, function, file, " GG_SCHEMA_FULL_NAME
+		" from frame left join module on module.id = frame.module"
+		" left join line on line.frame = frame.id"
+		" left join symbol on symbol.id = line.symbol"
+		" order by frame.id, line.depth");
 	while (code == 0 && gg_reading_next(&reading)) {
 		uint32_t frame = gg_reading_id(&reading, GG_DENSE_FRAME);
 		uint32_t module = gg_reading_id(&reading, GG_DENSE_MODULE);
@@ -220,6 +225,7 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 		const char *path = gg_reading_text(&reading);
 		const char *function = gg_reading_text(&reading);
 		const char *file = gg_reading_text(&reading);
+		const char *full_name = gg_reading_text(&reading);
 		char unknown[300];
 
 		if (frame == 0)
@@ -229,7 +235,8 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 		snprintf(unknown, sizeof(unknown), "%.256s%s0x%llx", path != NULL ? path : "",
 		         path != NULL ? "+" : "", (unsigned long long)address);
 		summary->frame_modules[frame] = module;
-		code = add_function(summary, frame, function != NULL ? function : unknown, file);
+		code = add_function(summary, frame, function != NULL ? function : unknown,
+		                    full_name, file);
 	}
 	gg_reading_visited(&reading, code);
 	return gg_reading_end(&reading, error);
@@ -342,7 +349,8 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 
 	for (uint32_t i = 0; i < summary->functions.count && code == 0; i++) {
 		const char *key = summary->functions.bytes.data + (i > 0 ? ends[i - 1] : 0);
-		const char *name = key + sizeof(module), *file = name + strlen(name) + 1;
+		const char *name = key + sizeof(module), *full_name = name + strlen(name) + 1;
+		const char *file = full_name + strlen(full_name) + 1;
 		size_t file_length = (size_t)(summary->functions.bytes.data + ends[i] - file);
 
 		if (is_empty(&summary->sums[i].total))
@@ -363,6 +371,10 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 		bind_sum(&row, &summary->sums[i].total.allocated);
 		bind_sum(&row, &summary->sums[i].self.left);
 		bind_sum(&row, &summary->sums[i].total.left);
+		if (full_name[0] != '\0')
+			gg_statement_text(&row, full_name);
+		else
+			gg_statement_null(&row);
 		code = gg_statement_run(&row, error);
 	}
 	return code;

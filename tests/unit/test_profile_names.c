@@ -336,3 +336,50 @@ TEST(models_of_two_builds_get_names_that_are_equal_for_equal_functions)
 	gg_model_free(models[0]);
 	gg_model_free(models[1]);
 }
+
+/* --- what is kept ------------------------------------------------------------------------------ */
+
+/* "f<aaa...aXaaa...a>(int)", of many megabytes. */
+static char *long_name(char middle)
+{
+	enum { BYTES = 3 << 20 };
+	char *name = malloc(BYTES + 1);
+
+	memset(name, 'a', BYTES);
+	memcpy(name, "f<", 2);
+	memcpy(name + BYTES - 6, ">(int)", 7);
+	name[BYTES / 2] = middle;
+	return name;
+}
+
+TEST(names_of_megabytes_are_cut_and_stay_different)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf room = { 0 };
+	char *first = long_name('x'), *second = long_name('y');
+	const struct given longs[] = {
+		{ "f<...>", first, "_Z1fx", "a.cc", 1 },
+		{ "f<...>", second, "_Z1fy", "a.cc", 1 },
+		{ "f<...>", second, "_Z1fy", "a.cc", 2 },
+	};
+	struct gg_model *model = load(longs, 3);
+	struct gg_model_function function;
+	const char *cut;
+
+	CHECK(gg_model_function_count(model) == 3);
+	for (uint32_t i = 1; i < 3; i++) {
+		function = gg_model_function(model, i);
+		CHECK(strlen(function.full_name) <= GG_PROFILE_NAME_MAX);
+		CHECK(strlen(function.name) <= GG_PROFILE_NAME_MAX);
+		CHECK(strncmp(function.full_name, "f<aaa", 5) == 0);
+		CHECK(strcmp(function.full_name + strlen(function.full_name) - 6, ">(int)") == 0);
+	}
+	CHECK(strcmp(gg_model_function(model, 1).name, gg_model_function(model, 2).name) != 0);
+	/* Cut once: what was cut is short enough. */
+	cut = gg_profile_bounded_name(first, &room);
+	CHECK(cut == gg_buf_text(&room));
+	CHECK(gg_profile_bounded_name(cut, &(struct gg_buf){ 0 }) == cut);
+	CHECK(gg_profile_bounded_name(NULL, &room) == NULL);
+	gg_model_free(model);
+	free(first);
+	free(second);
+}
