@@ -134,6 +134,12 @@ static void append_interval(const struct gg_region_header *header, struct gg_buf
 		gg_buf_append_text(out, gg_size_format_short((double)interval, size));
 }
 
+/* Of a history that somebody reads; without a recorder the ring just fills, and nothing is lost by that. */
+static uint64_t lost_events(const struct gg_region_header *header)
+{
+	return header->ring_tail != 0 ? header->counters[GG_COUNT_DROP_EVENTS] : 0;
+}
+
 static void append_text(const struct status *status, const struct gg_figure_style *how,
                         struct gg_buf *out)
 {
@@ -151,14 +157,15 @@ static void append_text(const struct status *status, const struct gg_figure_styl
 	gg_figure_append(how, &status->live, out);
 	gg_buf_append_text(out, "\n");
 	if (status->dropped_count > 0)
-		gg_buf_printf(out, "dropped      %" PRIu64 " samples or frees found no place\n",
-		              status->dropped_count);
-	if (header->counters[GG_COUNT_DROP_EVENTS] > 0)
-		gg_buf_printf(out, "lost         %" PRIu64 " events of the history\n",
-		              header->counters[GG_COUNT_DROP_EVENTS]);
+		gg_buf_printf(out, "dropped      %" PRIu64 " sample%s or frees found no place\n",
+		              status->dropped_count, status->dropped_count == 1 ? "" : "s");
+	if (lost_events(header) > 0)
+		gg_buf_printf(out, "lost         %" PRIu64 " event%s of the history\n",
+		              lost_events(header), lost_events(header) == 1 ? "" : "s");
 	if (status->view.damaged_count > 0)
-		gg_buf_printf(out, "damaged      %" PRIu64 " records left out\n",
-		              status->view.damaged_count);
+		gg_buf_printf(out, "damaged      %" PRIu64 " record%s left out\n",
+		              (uint64_t)status->view.damaged_count,
+		              status->view.damaged_count == 1 ? "" : "s");
 }
 
 static void append_json(const struct status *status, struct gg_buf *out)
@@ -189,7 +196,7 @@ static void append_json(const struct status *status, struct gg_buf *out)
 	gg_json_number(&json, "high", status->live.high);
 	gg_json_close(&json);
 	gg_json_integer(&json, "dropped", status->dropped_count);
-	gg_json_integer(&json, "lost_events", header->counters[GG_COUNT_DROP_EVENTS]);
+	gg_json_integer(&json, "lost_events", lost_events(header));
 	gg_json_integer(&json, "damaged", status->view.damaged_count);
 	gg_json_bool(&json, "torn", status->view.torn);
 	gg_json_close(&json);
@@ -270,8 +277,9 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 		        GG_PRINTABLE(salvage.why));
 	else if (status == 0 && !given->quiet)
 		fprintf(stderr,
-		        "geiger: wrote %s: %" PRIu64 " live samples, and what was freed as sums\n",
-		        GG_PRINTABLE(output), salvage.sample_count);
+		        "geiger: wrote %s: %" PRIu64 " live sample%s, and what was freed as sums\n",
+		        GG_PRINTABLE(output), salvage.sample_count,
+		        salvage.sample_count == 1 ? "" : "s");
 	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
 }
 

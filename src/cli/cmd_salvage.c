@@ -42,9 +42,10 @@ static int run_salvage(struct gg_invocation *invocation)
 		        salvage.region_count == 1 ? "" : "s", GG_PRINTABLE(salvage.why));
 	else if (status == 0 && !given->quiet)
 		fprintf(stderr,
-		        "geiger: wrote %s: %" PRIu64 " live samples of %u region%s, and what was "
+		        "geiger: wrote %s: %" PRIu64 " live sample%s of %u region%s, and what was "
 		        "freed as sums\n",
-		        GG_PRINTABLE(given->output), salvage.sample_count, salvage.region_count,
+		        GG_PRINTABLE(given->output), salvage.sample_count,
+		        salvage.sample_count == 1 ? "" : "s", salvage.region_count,
 		        salvage.region_count == 1 ? "" : "s");
 	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
 }

@@ -113,9 +113,25 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 	return output->status;
 }
 
+/* What is lost is told as what the reader no longer knows, not as what the ring did. */
+static void print_losses(const struct gg_output *output)
+{
+	if (output->lost_count > 0)
+		fprintf(stderr, "; times of %llu sample%s were lost: %llu event%s had no place",
+		        (unsigned long long)output->lost_count, output->lost_count == 1 ? "" : "s",
+		        (unsigned long long)output->dropped_event_count,
+		        output->dropped_event_count == 1 ? "" : "s");
+	if (output->dropped_count > 0)
+		fprintf(stderr, "; at least %llu sample%s or frees were not recorded",
+		        (unsigned long long)output->dropped_count,
+		        output->dropped_count == 1 ? "" : "s");
+}
+
 void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command)
 {
 	const struct gg_output *output = follow->output;
+	/* As reports count them: those that a process took itself. */
+	uint64_t sample_count = output->sample_count - output->orphan_count + output->coarse_count;
 	char why[GG_HINT_MAX], missing[GG_HINT_MAX] = "";
 	bool has_missing, has_why = gg_hints_of_session(follow, command, why);
 
@@ -127,15 +143,10 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 		return;
 	}
 	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s",
-	        GG_PRINTABLE(path), (unsigned long long)output->sample_count,
-	        output->sample_count == 1 ? "" : "s", output->process_count,
-	        output->process_count == 1 ? "" : "es", (double)output->now_ns * 1e-9);
-	if (output->dropped_event_count > 0)
-		fprintf(stderr, "; %llu events lost",
-		        (unsigned long long)output->dropped_event_count);
-	if (output->dropped_count > 0)
-		fprintf(stderr, "; %llu samples dropped",
-		        (unsigned long long)output->dropped_count);
+	        GG_PRINTABLE(path), (unsigned long long)sample_count, sample_count == 1 ? "" : "s",
+	        output->process_count, output->process_count == 1 ? "" : "es",
+	        (double)output->now_ns * 1e-9);
+	print_losses(output);
 	if (has_missing)
 		fprintf(stderr, "; %s", GG_PRINTABLE(missing));
 	if (has_why)

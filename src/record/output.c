@@ -105,6 +105,7 @@ uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *samp
 		place->origin = place->id;
 	/* What a child inherited is its ancestor's sample, here as in reports. */
 	output->sample_count += sample->origin == 0 || sample->origin == UINT64_MAX;
+	output->orphan_count += sample->origin == UINT64_MAX;
 	return place->id;
 }
 

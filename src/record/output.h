@@ -38,6 +38,8 @@ struct gg_output {
 
 	/* For the summary. */
 	uint64_t sample_count, lost_count; /* with rows, not inherited; whose history was lost */
+	uint64_t orphan_count; /* of these, inherited from an ancestor that is not known */
+	uint64_t coarse_count; /* samples in coarse rows; the others have rows */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
 	uint32_t process_count, off_count; /* all; those that were switched off at their end */
 	uint64_t taken_count;              /* samples in all, also those that are in sums alone */

@@ -238,6 +238,7 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 		return false;
 	}
 	output->lost_count += sums->sample_count;
+	output->coarse_count += sums->sample_count;
 	return gg_output_keep(output,
 	                      gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;
 }
@@ -436,9 +437,10 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 	if (counters[GG_COUNT_LOST_CHILDREN] > 0)
 		gg_output_note(
 			output,
-			"%llu processes that process %u forked could have no region (no place, no "
-			"permission, or a sandbox): they are not in this profile.",
-			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN], target->pid);
+			"%llu process%s that process %u forked could have no region (no place, no "
+			"permission, or a sandbox): not in this profile.",
+			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN],
+			counters[GG_COUNT_LOST_CHILDREN] == 1 ? "" : "es", target->pid);
 	if (target->bad_count + view->damaged_count > 0)
 		gg_output_event(output, target->id, output->now_ns, "damage",
 		                "%llu records of the region were left out: no writer makes such",

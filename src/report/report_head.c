@@ -226,10 +226,10 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
 		return;
 	}
-	gg_buf_printf(out, "every %s by %s, %" PRIu64 " samples, %g %% intervals\n",
+	gg_buf_printf(out, "every %s by %s, %" PRIu64 " sample%s, %g %% intervals\n",
 	              gg_size_format_short(report->summary->interval, interval),
 	              gg_scheme_name(session->scheme), report->summary->sample_count,
-	              report->confidence * 100);
+	              report->summary->sample_count == 1 ? "" : "s", report->confidence * 100);
 }
 
 /* "killed by signal 9": what ends a program so is often why its memory is looked at. */
