@@ -344,6 +344,64 @@ def written_only():
         check(f"{name}_adds_up_to_the_totals_of_the_report", problem)
 
 
+# --- traces that others write --------------------------------------------------------------------------
+
+
+def varint(value):
+    encoded = b""
+    while value >= 128:
+        encoded += bytes((value & 127 | 128,))
+        value >>= 7
+    return encoded + bytes((value,))
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def packet(*fields):
+    return field(1, b"".join(field(number, value) for number, value in ((10, 1), *fields)))
+
+
+def interned(first):
+    """Two callstacks of one name, at two addresses, and one with recursion; numbers from `first` on."""
+    frames = b"".join(field(6, field(1, first + k) + field(2, 1) + field(3, 1) + field(4, 0x1000 + 16 * k))
+                      for k in range(2))
+    stacks = b"".join(field(7, field(1, first + k) + b"".join(field(2, first + frame) for frame in of))
+                      for k, of in enumerate(((0,), (1,), (1, 1))))
+    texts = field(5, field(1, 1) + field(2, b"grow")) + field(17, field(1, 1) + field(2, b"app"))
+    return texts + field(19, field(1, 1) + field(7, 1)) + frames + stacks
+
+
+def dump(first, values):
+    samples = b"".join(field(2, field(1, first + k) + field(2, allocated) + field(3, freed) + field(5, 9) + field(6, 1))
+                       for k, (allocated, freed) in values)
+    return field(5, field(1, 42) + samples + field(11, b"libc.malloc") + field(12, 4096))
+
+
+def traces():
+    """A callstack is its number until the sequence begins anew; then it is its frames."""
+    with open("made.pftrace", "wb") as file:
+        file.write(packet((13, 1), (12, interned(1))))
+        file.write(packet((13, 2), (37, dump(1, enumerate(((1000, 0), (2000, 0), (4000, 0)))))))
+        file.write(packet((13, 2), (37, dump(1, [(0, (10000, 2000))]))))  # the others did not change
+        file.write(packet((13, 1), (12, interned(7))))
+        file.write(packet((13, 2), (37, dump(7, [(1, (20000, 5000))]))))  # nor now
+    geiger("import", "--quiet", "--ignore-files", "made.pftrace", "-o", "trace.geiger")
+    live, allocated = report("trace.geiger", "live"), report("trace.geiger", "allocated")
+    wanted = {"live": 8000 + 15000 + 4000, "allocated": 10000 + 20000 + 4000}
+    problem = None
+    for metric, of in (("live", live), ("allocated", allocated)):
+        if of["totals"][f"{metric}_bytes"]["estimate"] != wanted[metric]:
+            problem = f"{metric}: {of['totals']} is not {wanted[metric]}"
+    depths = sorted((len(row["stack"]), row["self"]["estimate"]) for row in live["rows"])
+    if sum(value for depth, value in depths if depth == 1) != 23000 or (2, 4000) not in depths:
+        problem = problem or f"{depths}"
+    check("callstacks_of_a_trace_are_told_by_number_and_then_by_address", problem)
+
+
 # --- merge -----------------------------------------------------------------------------------------------
 
 
@@ -430,6 +488,7 @@ def run():
     subprocess.run([os.environ["ROUND_TRIP_PROFILE"], "made.geiger", "524288"], check=True)
     for name in names:
         one_process(name)
+    traces()
     merges()
     for name in names:
         golden(name, 1e-6)

@@ -359,6 +359,42 @@ TEST(equal_stacks_of_a_file_are_one_row)
 	gg_profile_close(profile);
 }
 
+/* Each format may have a stack more than once: the rows add up, and none takes the place of another. */
+TEST(rows_of_one_stack_add_up_in_every_format)
+{
+	static const struct {
+		const char *text;
+		double live;
+	} cases[] = {
+		{ "main;grow 10\nmain 1\nmain;grow 5\n", 16 },
+		{ "heap profile: 3: 30 [ 3: 30] @ heapprofile\n  1: 10 [ 1: 10] @ 0x401011\n"
+		  "  2: 20 [ 2: 20] @ 0x401011\n" MAPS,
+		  30 },
+		{ "heap_v2/1\n  t*: 3: 300 [0: 0]\n@ 0x401011\n  t*: 1: 100 [0: 0]\n"
+		  "  t1: 1: 100 [0: 0]\n@ 0x401011\n  t*: 2: 200 [0: 0]\n  t1: 2: 200 [0: 0]\n" MAPS,
+		  300 },
+		{ "v 10400 3\ns 4 main\ni 1000 0 1\nt 1 0\nt 1 0\na 10 1\na 20 1\na 10 2\n"
+		  "+ 0\n+ 1\n+ 2\n",
+		  64 },
+		{ "{\"head\":{\"callFrame\":{\"functionName\":\"(root)\"},\"selfSize\":0,\"children\":["
+		  "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":10,\"children\":[]},"
+		  "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":20,\"children\":[]}]}}",
+		  30 },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		struct gg_profile *profile = import_text(cases[i].text);
+		struct sums sums;
+
+		if (!CHECK_MSG(profile != NULL, "%zu: %s: %s", i, error.place, error.message))
+			continue;
+		sums = sums_of(profile);
+		CHECK_MSG(sums.live == cases[i].live, "%zu: %g is not %g", i, sums.live,
+		          cases[i].live);
+		gg_profile_close(profile);
+	}
+}
+
 TEST(a_name_of_more_than_a_mebibyte_is_refused)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
