@@ -26,6 +26,12 @@ enum {
 	TIMED_EVERY = 16
 };
 
+/*
+ * Gives a function that calls the real allocator a frame pointer: LeakSanitizer walks stacks by these, and would
+ * lose the function's caller.  Only on the sampled path.
+ */
+#define KEEP_FRAME_POINTER() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+
 /* Who called the hook: it ended in a jump to its twin. */
 #define CALLER __builtin_return_address(0)
 
@@ -272,6 +278,7 @@ void *gg_sample_malloc(size_t bytes)
 	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	void *p = gg_real.malloc(bytes);
 
+	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, bytes, &draw, 0);
 	return p;
@@ -283,6 +290,7 @@ void *gg_sample_calloc(size_t count, size_t bytes)
 	bool sampled = decide(&gg_thread, count * bytes, CALLER, &draw);
 	void *p = gg_real.calloc(count, bytes);
 
+	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, count * bytes, &draw, 0);
 	return p;
@@ -294,6 +302,7 @@ int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	int status = gg_real.posix_memalign(ret_p, alignment, bytes);
 
+	KEEP_FRAME_POINTER();
 	if (sampled && status == 0)
 		record(*ret_p, bytes, &draw, 0);
 	return status;
@@ -305,6 +314,7 @@ void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t 
 	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	void *p = real(alignment, bytes);
 
+	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, bytes, &draw, 0);
 	return p;
@@ -316,6 +326,7 @@ void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	void *p = real(bytes);
 
+	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, bytes, &draw, 0);
 	return p;
@@ -358,8 +369,10 @@ static void end_change(const struct change *change, void *p, size_t bytes, void 
 void *gg_sample_realloc(void *p, size_t bytes, bool due)
 {
 	struct change change = begin_change(p, bytes, due, CALLER);
-	void *moved = gg_real.realloc(p, bytes);
+	void *moved;
 
+	KEEP_FRAME_POINTER();
+	moved = gg_real.realloc(p, bytes);
 	end_change(&change, p, bytes, moved);
 	return moved;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sanitized_program - built with a sanitizer: allocates in two threads, sets a handler, maps memory, forks and
- * prints "done".  With an argument it reads what it has freed, which the sanitizer reports.
+ * prints "done".  With the argument `leak` it leaks, with another one it reads what it has
+ * freed: the sanitizer reports both.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -23,6 +24,12 @@ static void *allocate(void *to)
 	return NULL;
 }
 
+__attribute__((noinline)) static void leak_here(int i)
+{
+	blocks[0][i] = malloc(1234);
+	blocks[0][i] = NULL;
+}
+
 static void on_signal(int signal)
 {
 	(void)signal;
@@ -36,7 +43,11 @@ int main(int argc, char **argv)
 	void *pages;
 	int status;
 
-	(void)argv;
+	if (argc > 1 && strcmp(argv[1], "leak") == 0) {
+		for (int i = 0; i < 64; i++)
+			leak_here(i);
+		return 0;
+	}
 	sigaction(SIGUSR1, &action, NULL);
 	raise(SIGUSR1);
 	pages = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -42,6 +42,17 @@ session_counts_it() {
 		grep '2 programs were built with a sanitizer'
 }
 
+# LeakSanitizer leaves malloc to its caller and the agent on: a leak is told with the function that caused it.
+leak_has_its_caller() {
+	under_agent "$program" leak >leak 2>&1
+	cat leak
+	grep -q 'in leak_here' leak && ls geiger-*.region
+}
+
+if [[ $words == *LeakSanitizer* ]]; then
+	check "a leak is told with its caller" leak_has_its_caller
+	finish
+fi
 check "it runs as without the agent" runs_the_same
 check "the agent says so once" says_so_once
 check "the sanitizer still reports" still_reports
