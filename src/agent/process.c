@@ -43,7 +43,8 @@ struct gg_process gg_process = {
 enum {
 	NAME_MAX_BYTES = 80,
 	NAME_TRIES = 3,
-	LIMIT_PART = 32 /* of the address space, where that is limited */
+	LIMIT_PART = 32,    /* of the address space, where that is limited */
+	LATE_LIMIT_PART = 4 /* the same where the program limits it later; more is told */
 };
 
 /* geiger-PID-NANOSECONDS.region: an exec keeps the pid, and pids come back. */
@@ -389,6 +390,26 @@ static int map_fork_page(void)
 	return 0;
 }
 
+static rlim_t start_limit = RLIM_INFINITY; /* of the address space */
+
+/* The program has limited its address space since: what is reserved counts, and may be all that it allows. */
+static void tell_limit(void)
+{
+	uint64_t reserved = gg_process.region.map.bytes + gg_process.region.memory_bytes;
+	char reserved_text[GG_DIGITS_MAX], limit_text[GG_DIGITS_MAX];
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= start_limit ||
+	    limit.rlim_cur / LATE_LIMIT_PART >= reserved)
+		return;
+	gg_say("the program limited its address space to ",
+	       gg_digits((uint64_t)limit.rlim_cur >> 20, limit_text),
+	       " MiB after its start, and the agent had reserved ",
+	       gg_digits(reserved >> 20, reserved_text),
+	       " MiB: GEIGER_MAX_LIVE, GEIGER_MAX_STACKS and GEIGER_MAX_ROWS make that less",
+	       GG_SAY_END);
+}
+
 /*
  * Where the program's memory is limited, all that is reserved for tables that may grow is taken from
  * it, used or not.  So no more than a small part is.
@@ -398,6 +419,7 @@ static void fit_limits(struct gg_region_options *options)
 	static const int limits[] = { RLIMIT_AS, RLIMIT_DATA };
 	struct rlimit limit;
 
+	start_limit = getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 	for (size_t i = 0; i < GG_COUNT(limits); i++)
 		if (getrlimit(limits[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
 			gg_region_options_fit(options, limit.rlim_cur / LIMIT_PART);
@@ -754,6 +776,8 @@ __attribute__((destructor)) static void destruct(void)
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&
 	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)
 		is_error = gg_trigger_exit();
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_sandbox_is_entered())
+		tell_limit();
 	end();
 	gg_thread_leave(t);
 	if (is_error)

@@ -348,7 +348,7 @@ TEST(a_thread_without_memory_for_its_samples_drops_and_counts_them)
 	const struct way way = { .interval = "1M", .setting = { "GEIGER_SEED=1" } };
 	struct sum sum;
 
-	compare_by(&way, "no-memory", "");
+	compare_by(&way, "no-memory", "the program limited its address space to ");
 	sum = sum_up(directory);
 	CHECK_MSG(sum.counters[GG_COUNT_DROP_MEMORY] > 0, "%d",
 	          (int)sum.counters[GG_COUNT_DROP_MEMORY]);
