@@ -46,7 +46,7 @@ static void *side_open(void *context)
 
 	side->code = gg_cli_load(&side->model, &side->path, 1, &side->error);
 	if (side->code == 0 && side->may_be_peak)
-		side->code = gg_cli_is_given_back(side->model, side->question->pid,
+		side->code = gg_ask_is_given_back(side->model, side->question->pid,
 		                                  &side->is_given_back, &side->error);
 	return NULL;
 }

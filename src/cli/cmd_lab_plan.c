@@ -176,7 +176,7 @@ static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_
 	struct gg_question query;
 	struct gg_peak peak;
 	bool is_given_back;
-	int code = gg_cli_is_given_back(model, 0, &is_given_back, error);
+	int code = gg_ask_is_given_back(model, 0, &is_given_back, error);
 
 	*ret_ns = GG_TIME_NONE - 1;
 	if (code < 0 || !is_given_back)

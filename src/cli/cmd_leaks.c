@@ -45,7 +45,7 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	gg_cli_begin_head(&head, model, query);
 	code = gg_leaks_run(model, &leaks_query, &leaks, invocation->error);
 	if (code == 0 && options->common.at == NULL && !options->common.json)
-		code = gg_cli_is_given_back(model, query->pid, &is_given_back, invocation->error);
+		code = gg_ask_is_given_back(model, query->pid, &is_given_back, invocation->error);
 	code = gg_cli_end_head(&head, code, invocation->error);
 	if (code < 0) {
 		gg_leaks_free(leaks);
@@ -56,7 +56,7 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	/* Leaks are of what each process left, of which the last one may have had little. */
 	is_given_back = is_given_back &&
 	                gg_tally_estimate(&head.summary.left, GG_BYTES).value <
-	                        GG_CLI_LIVE_SHARE *
+	                        GG_ASK_LIVE_SHARE *
 	                                gg_tally_estimate(&head.summary.peak, GG_BYTES).value;
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json)

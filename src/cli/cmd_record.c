@@ -49,7 +49,7 @@ static void print_largest(const char *path, void *context)
 	if (gg_cli_load(&model, &path, 1, NULL) < 0)
 		return;
 	gg_question_init(&question);
-	if (gg_cli_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)
+	if (gg_ask_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)
 		question.metric = GG_METRIC_PEAK;
 	if (gg_ask_rows(model, &question, &result, NULL) == 0 && result->total.sample_count > 0) {
 		gg_cli_fit_report(&look, &style, &report);

@@ -388,13 +388,20 @@ static const struct {
 int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_options *options = run->options;
-	int code = 0;
+	bool was_given_back, is_given_back;
+	int code;
 
 	if (run->before == NULL) {
 		gg_json_text(json, "diff", NULL);
 		return 0;
 	}
+	code = gg_ask_is_given_back(run->before, 0, &was_given_back, run->error);
+	if (code == 0)
+		code = gg_ask_is_given_back(run->model, 0, &is_given_back, run->error);
+	if (code < 0)
+		return code;
 	gg_json_open(json, "diff", '{');
+	gg_json_text(json, "opening_metric", was_given_back && is_given_back ? "peak" : "live");
 	write_side(run->before, "before", options->before_title, json);
 	write_side(run->model, "after", options->title, json);
 	gg_json_number(json, "scale", options->scale > 0 ? options->scale : 1);

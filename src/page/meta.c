@@ -89,11 +89,15 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	const struct gg_session *session = gg_model_session(run->model, 0);
 	struct gg_summary summary;
 	struct gg_question query;
-	double exposure = gg_model_exposure(run->model, 0);
+	bool is_given_back = false, is_unprofiled = gg_model_is_unprofiled(run->model);
+	/* Where no process was recorded, nothing bounds what was not sampled. */
+	double exposure = is_unprofiled ? 0 : gg_model_exposure(run->model, 0);
 	int code;
 
 	gg_question_init(&query);
 	code = gg_summary_of(&summary, run->model, &query, run->error);
+	if (code == 0)
+		code = gg_ask_is_given_back(run->model, 0, &is_given_back, run->error);
 	if (code < 0)
 		return code;
 	gg_json_open(json, "meta", '{');
@@ -109,11 +113,13 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_integer(json, "samples", summary.sample_count);
 	gg_json_integer(json, "dropped", summary.dropped_count);
 	gg_json_number(json, "confidence", options->confidence);
+	gg_json_bool(json, "is_unprofiled", is_unprofiled);
 	gg_json_bool(json, "has_history", gg_model_has_history(run->model));
 	gg_json_number(json, "watched_ns",
 	               options->watched_from_ns > 0 ? (double)options->watched_from_ns : NAN);
 	gg_json_bool(json, "is_live", options->is_live);
 	gg_json_integer(json, "processes", summary.process_count);
+	gg_json_text(json, "opening_metric", is_given_back ? "peak" : "live");
 	write_totals(run, &summary, json);
 	gg_json_number(json, "unseen_bytes",
 	               exposure > 0 ? gg_interval_unseen_bytes(exposure, options->confidence)

@@ -14,7 +14,7 @@
 enum { POINT_COUNT = 241, DIGITS = 7 };
 
 struct point {
-	double time_ns, live, live_low, live_high, most, rss;
+	double time_ns, live, live_low, live_high, most, rss, rss_ns;
 	double allocated, allocated_low, allocated_high, allocated_count;
 };
 
@@ -41,25 +41,38 @@ static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_r
 	return tally;
 }
 
+/* The first point at or after the time; from 1 on. */
+static size_t find_point(const struct point *points, size_t count, double time_ns)
+{
+	size_t low = 1, high = count - 1;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (points[middle].time_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* What was allocated since the point before. */
 static int add_rates(struct gg_page_run *run, struct point *points, size_t count)
 {
 	struct gg_rough *sums = calloc(count, sizeof(*sums));
-	double width = (points[count - 1].time_ns - points[0].time_ns) / (double)(count - 1);
+	double span = points[count - 1].time_ns - points[0].time_ns;
 
 	if (sums == NULL)
 		return gg_page_out_of_memory(run);
 	for (size_t i = 0; i < run->pick_count; i++) {
 		const struct gg_page_pick *pick = &run->picks[i];
 		struct gg_rough rough;
-		double at;
 
-		if (pick->is_inherited || pick->sample == NULL || !(width > 0))
+		if (pick->is_inherited || pick->sample == NULL || !(span > 0))
 			continue;
-		at = ceil(((double)pick->born_ns - points[0].time_ns) / width);
-		at = fmin(fmax(at, 1), (double)(count - 1));
 		rough = rough_of(run, pick);
-		gg_rough_add(&sums[(size_t)at], &rough);
+		gg_rough_add(&sums[find_point(points, count, (double)pick->born_ns)], &rough);
 	}
 	for (size_t i = 1; i < count; i++) {
 		struct gg_tally tally = tally_of(run, &sums[i]);
@@ -83,6 +96,7 @@ static void write_points(const struct point *points, size_t count, struct gg_jso
 	GG_PAGE_DOUBLES(json, "live_high", points, count, live_high, DIGITS);
 	GG_PAGE_DOUBLES(json, "most", points, count, most, DIGITS);
 	GG_PAGE_DOUBLES(json, "rss", points, count, rss, 12);
+	GG_PAGE_DOUBLES(json, "rss_ns", points, count, rss_ns, 17);
 	GG_PAGE_DOUBLES(json, "allocated", points, count, allocated, DIGITS);
 	GG_PAGE_DOUBLES(json, "allocated_low", points, count, allocated_low, DIGITS);
 	GG_PAGE_DOUBLES(json, "allocated_high", points, count, allocated_high, DIGITS);
@@ -115,19 +129,21 @@ static void write_peaks(const struct gg_timeline *timeline, struct gg_json *json
 
 static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 {
-	struct point *points = calloc(POINT_COUNT, sizeof(*points));
 	struct gg_timeline *timeline;
-	int code;
+	struct point *points;
+	size_t count;
+	int code = gg_timeline_run_with_peak(run->model, 0, POINT_COUNT, run->options->confidence,
+	                                     &timeline, run->error);
 
-	if (points == NULL)
-		return gg_page_out_of_memory(run);
-	code = gg_timeline_run(run->model, 0, POINT_COUNT, run->options->confidence, &timeline,
-	                       run->error);
-	if (code < 0) {
-		free(points);
+	if (code < 0)
 		return code;
+	count = timeline->point_count;
+	points = calloc(count, sizeof(*points));
+	if (points == NULL) {
+		gg_timeline_free(timeline);
+		return gg_page_out_of_memory(run);
 	}
-	for (size_t i = 0; i < POINT_COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct gg_timeline_point *point = &timeline->points[i];
 
 		points[i] = (struct point){
@@ -137,11 +153,12 @@ static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 			.live_high = point->high,
 			.most = point->most_bytes,
 			.rss = point->rss_bytes < 0 ? NAN : point->rss_bytes,
+			.rss_ns = point->rss_bytes < 0 ? NAN : (double)point->rss_ns,
 		};
 	}
-	code = add_rates(run, points, POINT_COUNT);
+	code = add_rates(run, points, count);
 	if (code == 0) {
-		write_points(points, POINT_COUNT, json);
+		write_points(points, count, json);
 		write_peaks(timeline, json);
 	}
 	gg_timeline_free(timeline);
@@ -167,6 +184,7 @@ static int write_watched(struct gg_page_run *run, struct gg_json *json)
 			.live_high = watch->high,
 			.most = watch->live_bytes,
 			.rss = watch->rss_bytes < 0 ? NAN : watch->rss_bytes,
+			.rss_ns = watch->rss_bytes < 0 ? NAN : (double)watch->time_ns,
 			.allocated_high = NAN,
 		};
 		if (i > 0)

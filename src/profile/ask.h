@@ -185,3 +185,18 @@ struct gg_peak {
 };
 GG_MUST_CHECK int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
                               struct gg_peak *ret_peak, struct gg_error *error);
+
+/*
+ * The metric that a report or a page opens with, if nobody chose one: what is live at the end; but many
+ * programs free all before they end, and of those it is what they held at their peak.
+ */
+
+/* Of the peak, what must be live at the end to open with it. */
+#define GG_ASK_LIVE_SHARE 0.1
+
+/*
+ * Is less than that share of the peak live at the end?  False without history.  pid 0: of all.  Costs two
+ * sums over the samples, where little of what was allocated is live; otherwise one.
+ */
+GG_MUST_CHECK int gg_ask_is_given_back(const struct gg_model *model, uint32_t pid, bool *ret_is,
+                                       struct gg_error *error);

@@ -392,6 +392,12 @@ uint64_t gg_model_sample_total(const struct gg_model *model)
 	return model->sample_total;
 }
 
+bool gg_model_is_unprofiled(const struct gg_model *model)
+{
+	return model->processes.used_count <= 1 && model->samples.used_count == 0 &&
+	       model->coarse.used_count == 0;
+}
+
 /* A process without an interval of its own has that of the session. */
 double gg_model_interval(const struct gg_model *model, uint32_t process)
 {

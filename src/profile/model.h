@@ -256,6 +256,9 @@ bool gg_model_has_history(const struct gg_model *model);
 bool gg_model_has_times(const struct gg_model *model);
 /* Samples and coarse rows' samples: all that was ever sampled. */
 uint64_t gg_model_sample_total(const struct gg_model *model);
+/* Was no process recorded, and nothing imported?  Then nothing is known, and no bound either. */
+bool gg_model_is_unprofiled(const struct gg_model *model);
+
 /*
  * The largest sampling interval in bytes that the process was exposed to (0: any process); 0 where
  * bytes had none (per-allocation).

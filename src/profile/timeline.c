@@ -116,8 +116,9 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 		return code;
 	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);
 	timeline->peak_ns = peak.time_ns;
-	timeline->peak = (struct gg_timeline_point){ peak.time_ns,  peak.bytes, interval.low,
-		                                     interval.high, peak.bytes, -1 };
+	timeline->peak = (struct gg_timeline_point){
+		peak.time_ns, peak.bytes, interval.low, interval.high, peak.bytes, -1, 0
+	};
 	return 0;
 }
 
@@ -188,12 +189,16 @@ static int add_resident(struct run *run, struct gg_error *error)
 		struct gg_timeline_point *point = &timeline->points[i];
 
 		point->rss_bytes = resident_at(run, residents, point->time_ns);
+		point->rss_ns = next > 0 ? memory[next - 1].time_ns : 0;
 		while (next < count && memory[next].time_ns <= point->time_ns) {
 			int64_t time_ns = memory[next].time_ns;
 			double sum;
 
 			next += take_round(run, &memory[next], count - next, residents, &sum);
-			point->rss_bytes = fmax(point->rss_bytes, sum);
+			if (sum >= point->rss_bytes) {
+				point->rss_bytes = sum;
+				point->rss_ns = time_ns;
+			}
 			if (sum > timeline->rss_peak_bytes) {
 				timeline->rss_peak_bytes = sum;
 				timeline->rss_peak_ns = time_ns;
@@ -216,8 +221,24 @@ static void add_coarse(struct run *run)
 			                    &coarse[i]);
 }
 
-int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_count,
-                    double confidence, struct gg_timeline **ret_timeline, struct gg_error *error)
+/*
+ * Moves the nearest point onto the peak, but for the ends: no two points come closer to each other than
+ * half of what they were apart.
+ */
+static void move_point_to_peak(struct gg_timeline *timeline)
+{
+	struct gg_timeline_point *points = timeline->points;
+	int64_t first = points[0].time_ns, last = points[timeline->point_count - 1].time_ns;
+	double width = (double)(last - first) / (double)(timeline->point_count - 1);
+	double at = width > 0 ? round((double)(timeline->peak_ns - first) / width) : 0;
+
+	if (at >= 1 && at + 1 < (double)timeline->point_count)
+		points[(size_t)at].time_ns = timeline->peak_ns;
+}
+
+static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point_count,
+                        bool is_peak_a_point, double confidence, struct gg_timeline **ret_timeline,
+                        struct gg_error *error)
 {
 	struct run run = { .model = model, .timeline = calloc(1, sizeof(*run.timeline)) };
 	int code = 0;
@@ -230,14 +251,16 @@ int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_cou
 	run.timeline->points = calloc(point_count, sizeof(*run.timeline->points));
 	if (run.timeline->points == NULL)
 		code = out_of_memory(error);
+	if (code == 0)
+		code = find_peak(&run, confidence, error);
 	if (code == 0) {
 		choose_moments(&run);
+		if (is_peak_a_point && run.timeline->peak.live_bytes > 0)
+			move_point_to_peak(run.timeline);
 		code = estimate_at_points(&run, confidence, error);
 	}
 	if (code == 0)
 		code = gg_ask_sweep(model, &run.query, note_change, &run, error);
-	if (code == 0)
-		code = find_peak(&run, confidence, error);
 	if (code == 0)
 		code = add_resident(&run, error);
 	if (code < 0) {
@@ -247,6 +270,19 @@ int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_cou
 	add_coarse(&run);
 	*ret_timeline = run.timeline;
 	return 0;
+}
+
+int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_count,
+                    double confidence, struct gg_timeline **ret_timeline, struct gg_error *error)
+{
+	return run_timeline(model, pid, point_count, false, confidence, ret_timeline, error);
+}
+
+int gg_timeline_run_with_peak(const struct gg_model *model, uint32_t pid, size_t point_count,
+                              double confidence, struct gg_timeline **ret_timeline,
+                              struct gg_error *error)
+{
+	return run_timeline(model, pid, point_count, true, confidence, ret_timeline, error);
 }
 
 void gg_timeline_free(struct gg_timeline *timeline)

@@ -30,6 +30,7 @@ struct gg_timeline_point {
 	double live_bytes, low, high; /* estimate at that moment, and its confidence interval */
 	double most_bytes;            /* the largest estimate since the point before */
 	double rss_bytes;             /* the largest reading since then; negative: not known */
+	int64_t rss_ns;               /* when that was read, or the last one before */
 };
 
 struct gg_timeline {
@@ -46,4 +47,10 @@ struct gg_timeline {
 GG_MUST_CHECK int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_count,
                                   double confidence, struct gg_timeline **ret_timeline,
                                   struct gg_error *error);
+
+/* The same with the point that is nearest to the peak moved there; the first and the last stay. */
+GG_MUST_CHECK int gg_timeline_run_with_peak(const struct gg_model *model, uint32_t pid,
+                                            size_t point_count, double confidence,
+                                            struct gg_timeline **ret_timeline,
+                                            struct gg_error *error);
 void gg_timeline_free(struct gg_timeline *timeline); /* NULL is fine */

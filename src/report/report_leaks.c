@@ -200,6 +200,11 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 	size_t shown = shown_count(report, leaks);
 
 	gg_report_append_head(report, out);
+	if (gg_model_is_unprofiled(report->model)) {
+		gg_report_append_notes(report, out);
+		append_gate(report, leaks, gate, out);
+		return;
+	}
 	append_title(report, leaks, out);
 	append_range(report, &leaks->live_bytes, GG_BYTES, out);
 	gg_buf_printf(out, " in %zu stack%s\n", leaks->row_count, leaks->row_count == 1 ? "" : "s");

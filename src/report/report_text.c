@@ -280,6 +280,10 @@ void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 	snprintf(what, sizeof(what), "in %zu row%s, by %s", result->row_count,
 	         result->row_count == 1 ? "" : "s", gg_grouping_name(result->query.by));
 	gg_report_append_head(report, out);
+	if (gg_model_is_unprofiled(report->model)) {
+		gg_report_append_notes(report, out);
+		return;
+	}
 	gg_report_append_title(report, &result->query, result->moment_ns, &result->total, what,
 	                       out);
 	if (result->row_count > 0)

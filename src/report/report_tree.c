@@ -147,6 +147,10 @@ void gg_tree_text(const struct gg_report *report, const struct gg_tree *tree, st
 	struct drawing drawing = { .report = report, .tree = tree, .out = out };
 
 	gg_report_append_head(report, out);
+	if (gg_model_is_unprofiled(report->model)) {
+		gg_report_append_notes(report, out);
+		return;
+	}
 	gg_report_append_title(report, &tree->query, tree->moment_ns, &tree->nodes[0].total,
 	                       "by paths of calls", out);
 	drawing.level = calloc(tree->count, sizeof(*drawing.level));

@@ -129,6 +129,17 @@ def check_numbers(folder):
         window = report(path, "--metric", "allocated", "--between", f"{seconds(edges[i])},{seconds(edges[j])}")
         problems += compare_sums(f"allocated in edges {i} to {j}", cells.allocated(i, j), window)
     check("what cells add up to is what reports say of any window", *problems)
+    series, timeline = data["series"], json.loads(geiger("timeline", path, "--json"))
+    at = series["time_ns"].index(peak["peak_at_ns"])
+    opens_with = re.search(r"^(live|peak) at ", geiger("report", path), re.MULTILINE)
+    check(
+        "the chart has the peak of geiger timeline, at an edge, and no bin is above it",
+        differs("the bin of the peak", series["most"][at], timeline["peak"]["live_bytes"]["estimate"]),
+        differs("its moment", series["peak"]["time_ns"], timeline["peak"]["time_ns"], 0),
+        differs("the largest bin", max(series["most"]), max(point["most_bytes"] for point in timeline["points"])),
+        differs("the header", data["meta"]["totals"]["peak_bytes"]["estimate"], series["peak"]["estimate"]),
+        None if data["meta"]["opening_metric"] == opens_with.group(1) else "another opening metric than the report's",
+    )
     leaks = json.loads(geiger("leaks", path, "--json", "--limit", "0"))
     check(
         "leaks are those of geiger leaks",

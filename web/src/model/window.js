@@ -122,14 +122,27 @@ export function seriesOf(profile) {
 			return time > before ? value / ((time - before) / 1e9) : null;
 		});
 
-	const live = { estimate: column('live'), low: column('live_low'), high: column('live_high') };
+	/** The largest estimate since the point before, with the interval of the moment, moved by as much. */
+	const most = { estimate: column('most'), low: column('live_low'), high: column('live_high') };
+	const then = column('live');
 
+	most.estimate.forEach((value, i) => {
+		const rise = (value ?? 0) - (then[i] ?? 0);
+
+		if (value === null)
+			most.estimate[i] = then[i];
+		else if (rise > 0)
+			for (const end of [most.low, most.high])
+				end[i] = end[i] === null ? null : Number(end[i]) + rise;
+	});
 	return {
 		seconds: times.map((time) => (time ?? 0) / 1e9),
-		live: live.estimate,
-		low: live.low,
-		high: live.high,
+		live: most.estimate,
+		low: most.low,
+		high: most.high,
+		then,
 		rss: column('rss'),
+		rssAt: column('rss_ns'),
 		rate: rate('allocated'),
 		rateLow: rate('allocated_low'),
 		rateHigh: rate('allocated_high'),

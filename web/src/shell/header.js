@@ -59,7 +59,8 @@ export function drawFacts(host, store) {
 			'the largest live estimate',
 			typeof meta.peak_at_ns === 'number' ? `at ${timeText(meta.peak_at_ns)}` : '',
 		),
-		fact('RSS', bytes(resident.rss_bytes), 'resident memory, the last reading', restOf(resident)),
+		fact('RSS', bytes(resident.rss_bytes), readingText(resident), restOf(resident)),
+		fact('highest RSS', bytes(meta.highest?.rss_bytes), highestText(meta.highest), meta.highest?.processes > 1 ? 'of one process' : ''),
 	);
 }
 
@@ -73,9 +74,25 @@ function counts(count) {
 /** @param {any} resident */
 function restOf(resident) {
 	const slack = bytes(resident.slack_bytes);
+	const geiger = bytes(resident.geiger_bytes);
 	const rest = bytes(resident.rest_bytes);
+	const at = typeof resident.time_ns === 'number' ? `at ${timeText(resident.time_ns)}` : '';
 
-	return [slack && `slack ${slack}`, rest && `rest ${rest}`].filter(Boolean).join(', ');
+	return [at, rest && slack && `slack ${slack}`, geiger && `geiger itself ${geiger}`, rest && `rest ${rest}`].filter(Boolean).join(', ');
+}
+
+/** Which reading it is, and of what. @param {any} resident */
+function readingText(resident) {
+	const { processes = 1, living_processes: living = processes, proportional } = resident;
+	const of = processes === 1 ? '' : ` of ${processes < living ? `${processes} of ${living}` : processes} processes; `
+		+ `pages that they share count ${proportional ? 'once' : 'in each of them'}`;
+
+	return `resident memory, the last reading${of}`;
+}
+
+/** @param {any} highest */
+function highestText(highest) {
+	return `the kernel's own maximum (${highest?.source ?? ''})`;
 }
 
 /** @param {HTMLElement} host @param {Store} store */

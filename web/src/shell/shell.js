@@ -5,7 +5,7 @@
 //
 // One subscription feeds everything in a fixed order, so that a change is drawn once.
 
-import { VIEWS, timeView } from '../views/index.js';
+import { timeView, viewsOf } from '../views/index.js';
 import { element, fill } from './dom.js';
 import { makeDownload } from './download.js';
 import { drawFacts, drawNotes, drawTitle } from './header.js';
@@ -22,9 +22,6 @@ import { makeToolbar, metricsOf, shownMetric } from './toolbar.js';
 const EVERYTHING = new Set([...Object.keys(DEFAULTS), 'profile', 'size']);
 /** Changes of these are steps that "back" goes back. */
 const STEPS = ['view', 'metric', 'unit', 'hide', 'focus', 'only', 'without', 'who', 'inverted', 'zoom', 'sandwich'];
-
-/** @param {Store} store */
-const viewsOf = (store) => VIEWS.filter((view) => !view.exists || view.exists(store));
 
 /** @typedef {{ badge: HTMLElement, toggle: () => void }} Live */
 

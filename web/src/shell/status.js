@@ -71,6 +71,10 @@ export function drawStatus(host, store) {
 		drawCompared(host, store);
 		return;
 	}
+	if (profile.meta.is_unprofiled === true) {
+		fill(host, element('span', { class: 'selected' }, element('b', {}, '-'), ', nothing was recorded'));
+		return;
+	}
 	const selection = store.selection();
 	const quantity = state.unit === 'bytes' ? BYTES : COUNT;
 	const figure = figureOf(selection, [[0, profile.nodeCount]], false);

@@ -48,6 +48,8 @@ export function metricsOf({ profile, state }) {
 	const { meta, peakEdge, data } = profile;
 
 	return METRICS.filter((metric) => {
+		if (meta.is_unprofiled === true)
+			return false;
 		if (metric === 'left' && !hasLeft(profile))
 			return false;
 		if (isComparing(profile, state))

@@ -10,8 +10,16 @@ import { leaksView } from './leaks.js';
 import { profilesView } from './profiles.js';
 import { tableView } from './table.js';
 import { timeView } from './time.js';
+import { isUnprofiled, unprofiledView } from './unprofiled.js';
 
 export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
-export const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView, profilesView];
+const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView, profilesView];
+
+/** The views that this profile has. @param {import('../shell/store.js').Store} store */
+export function viewsOf(store) {
+	const views = isUnprofiled(store) ? [unprofiledView, diffView, profilesView] : VIEWS;
+
+	return views.filter((view) => !view.exists || view.exists(store));
+}

@@ -36,7 +36,7 @@ const thin = (name, alpha) => colour(name).slice(0, 7) + alpha;
  * @param {number} width
  * @param {number} height
  * @param {(at: number | null) => void} onCursor
- * @param {() => void} onDraw
+ * @param {(plot: uPlot) => void} onDraw
  * @returns {uPlot.Options}
  */
 function optionsOf(width, height, onCursor, onDraw) {
@@ -110,10 +110,11 @@ const key = (kind, text, says) =>
 /** @param {Store} store @param {Series} series */
 function legend(store, series) {
 	return [
-		key('live', 'live', 'estimate of what was allocated and not yet freed'),
+		key('live', 'live', 'estimate of what was allocated and not yet freed: the largest since the point before'),
 		key('band', `${Math.round((store.profile.meta.confidence ?? 0.95) * 100)} % band`,
 			'the truth is in it with that confidence, at each moment'),
 		series.rss.some((value) => value !== null) && key('rss', 'RSS', 'resident memory as the kernel told it'),
+		peakOf(store) !== null && key('peak', 'peak', 'the largest live estimate'),
 		key('rate', 'allocated per second', 'estimate; scale on the right'),
 	];
 }
@@ -124,21 +125,69 @@ function readout(series, at) {
 	const rss = series.rss[at];
 	const rate = series.rate[at];
 	const band = { estimate: live ?? 0, low: series.low[at] ?? 0, high: series.high[at] ?? Infinity };
+	const then = series.then[at];
+	const text = figureText(band, BYTES);
+	// The line is the largest of its bin: at the end of the bin there may be less.
+	const isLess = then !== null && numberText(then, BYTES) !== numberText(live ?? 0, BYTES);
 
 	return [
 		element('b', {}, timeText(series.seconds[at] * 1e9)),
-		live !== null && key('live', figureText(band, BYTES), ''),
-		rss !== null && key('rss', numberText(rss, BYTES), ''),
+		live !== null && key('live', isLess ? `up to ${text}, then ${numberText(then, BYTES)}` : text,
+			'the largest live estimate since the point before, and the one at this moment'),
+		rss !== null && key('rss', rssText(rss, series.rssAt[at]), 'the largest reading since the point before, or the last one'),
 		rate !== null && key('rate', `${figureText({ estimate: rate, low: Math.max(0, series.rateLow[at] ?? 0),
 			high: series.rateHigh[at] ?? Infinity }, BYTES)} a second`, ''),
 	];
+}
+
+/** A reading is of its own moment. @param {number} bytes @param {number | null} at ns */
+function rssText(bytes, at) {
+	return at === null ? numberText(bytes, BYTES) : `${numberText(bytes, BYTES)} read at ${timeText(at)}`;
+}
+
+/** Where the chart marks the peak; null: it has none. @param {Store} store */
+function peakOf({ profile }) {
+	const peak = profile.data.series?.peak;
+
+	return typeof peak?.time_ns === 'number' && typeof peak?.estimate === 'number' ? peak : null;
+}
+
+/** A point on the line and a mark below it, as the command draws it. @param {uPlot} plot @param {Store} store */
+function drawPeak(plot, store) {
+	const peak = peakOf(store);
+
+	if (peak === null)
+		return;
+	const { ctx } = plot;
+	const scale = window.devicePixelRatio || 1;
+	const x = plot.valToPos(peak.time_ns / 1e9, 'x', true);
+	const y = plot.valToPos(peak.estimate, 'bytes', true);
+	const base = plot.bbox.top + plot.bbox.height;
+
+	ctx.save();
+	ctx.fillStyle = ctx.strokeStyle = colour('--accent');
+	ctx.lineWidth = scale;
+	ctx.setLineDash([2 * scale, 3 * scale]);
+	ctx.beginPath();
+	ctx.moveTo(x, y);
+	ctx.lineTo(x, base);
+	ctx.stroke();
+	ctx.beginPath();
+	ctx.arc(x, y, 3 * scale, 0, 2 * Math.PI);
+	ctx.fill();
+	ctx.beginPath();
+	ctx.moveTo(x, base - 7 * scale);
+	ctx.lineTo(x - 4 * scale, base);
+	ctx.lineTo(x + 4 * scale, base);
+	ctx.fill();
+	ctx.restore();
 }
 
 /** A recording that goes on begins with nothing to draw. @param {Store} store */
 function hasSeries(store) {
 	const { meta, data } = store.profile;
 
-	return meta.is_live === true || (data.series?.time_ns ?? []).length > 1;
+	return meta.is_unprofiled !== true && (meta.is_live === true || (data.series?.time_ns ?? []).length > 1);
 }
 
 /** Can a window be chosen? @param {Store} store */
@@ -207,8 +256,14 @@ export const timeView = {
 		function make() {
 			const { width, height } = size();
 
+			/** @param {uPlot} drawn */
+			const onDraw = (drawn) => {
+				drawPeak(drawn, store);
+				brush?.place();
+			};
+
 			plot?.destroy();
-			plot = new uPlot(optionsOf(width, height, say, () => brush?.place()), dataOf(series), plotHost);
+			plot = new uPlot(optionsOf(width, height, say, onDraw), dataOf(series), plotHost);
 			brush = makeBrush(plot.over, {
 				edgeAt: (x) => edgeNear(store, (plot?.posToVal(x, 'x') ?? 0) * 1e9),
 				placeOf: (edge) => {

@@ -53,6 +53,41 @@ test('the chart of time is drawn with its band, and tells what is under the poin
 	await tab.close('time');
 });
 
+test('at the peak the chart has the value of the header, the status and the way there', async () => {
+	const tab = await open();
+	const { series } = sample('made.json');
+	const peak = (await tab.page.textContent('.facts')).match(/peak · at (\d+ ms)(\d+ MiB \(\d+-\d+\))/);
+
+	assert.ok(peak);
+	await tab.page.mouse.move(...(await moment(tab.page, series.peak.time_ns / series.time_ns.at(-1))));
+	await settle(tab.page);
+	assert.ok((await tab.page.textContent('.time-head .says')).startsWith(`${peak[1]}${peak[2]}`), await tab.page.textContent('.time-head .says'));
+	assert.match(await tab.page.textContent('.time-head .says'), /MiB read at \d+ ms/);
+	await tab.page.locator('button', { hasText: 'to the peak' }).click();
+	assert.ok((await tab.status()).startsWith(`Live at ${peak[1]}: ${peak[2]}`), await tab.status());
+	await tab.page.locator('.switch button', { hasText: /^Peak$/ }).click();
+	assert.ok((await tab.status()).startsWith(`Peak at ${peak[1]}: ${peak[2]}`), await tab.status());
+	await tab.close('peak');
+});
+
+test('of a program that was not profiled there is no bound, but the reason', async () => {
+	const { writePage } = await import('./browser.mjs');
+	const data = sample('made.json');
+	const none = { estimate: null, low: null, high: null };
+
+	Object.assign(data.meta, { is_unprofiled: true, exposure_bytes: 0, unseen_bytes: null, samples: 0, resident: null, highest: null,
+		notes: ['Nothing was sampled: it is a Go program.'],
+		totals: { live_bytes: none, live_count: none, allocated_bytes: none, allocated_count: none, peak_bytes: none } });
+	const tab = await openPage(browser, writePage('unprofiled.html', data));
+
+	assert.equal(await tab.page.textContent('.view'), 'Nothing was sampled: it is a Go program.');
+	assert.equal(await tab.page.locator('.plot').count(), 0);
+	for (const part of ['.facts', '.status', '.toolbar'])
+		assert.doesNotMatch(await tab.page.textContent(part), /[<≤]|less than/);
+	assert.equal(await tab.page.locator('.switch[aria-label=Metric] button:visible').count(), 0);
+	await tab.close('unprofiled');
+});
+
 test('everything follows the brush, and the address keeps it', async () => {
 	const tab = await open({ hash: 'view=table&metric=allocated' });
 	const whole = await tab.status();

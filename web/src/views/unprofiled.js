@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// unprofiled - in place of every other view where no process was recorded: why, in the words of the notes.  Nothing is
+// known of such a program, so nothing here is a number.
+
+import { element, fill } from '../shell/dom.js';
+
+/** @typedef {import('../shell/store.js').Store} Store */
+
+/** @param {Store} store */
+export const isUnprofiled = ({ profile }) => profile.meta.is_unprofiled === true;
+
+/** @type {import('../shell/view.js').View} */
+export const unprofiledView = {
+	id: 'unprofiled',
+	title: 'Nothing recorded',
+	exists: isUnprofiled,
+	mount(host, store) {
+		return {
+			update() {
+				/** @type {string[]} */
+				const notes = (store.profile.meta.notes ?? []).map(String);
+
+				fill(host, (notes.length > 0 ? notes : ['No process was recorded.']).map((note) => element('p', {}, note)));
+			},
+			destroy() {},
+		};
+	},
+};
