@@ -104,6 +104,99 @@ void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool asci
 	gg_buf_append_text(out, skip(text, length - (kept - kept / 2)));
 }
 
+/* Characters that two texts begin with alike. */
+static size_t alike(const char *a, const char *b)
+{
+	size_t bytes = 0, length = 0;
+
+	while (a[bytes] != '\0' && a[bytes] == b[bytes])
+		bytes++;
+	while (bytes > 0 && continues(a[bytes]))
+		bytes--;
+	for (size_t i = 0; i < bytes; i++)
+		length += !continues(a[i]);
+	return length;
+}
+
+void gg_fit_append_apart(struct gg_buf *out, const char *text, const char *other, size_t width,
+                         bool ascii)
+{
+	enum { BEFORE = 3 }; /* characters before the difference that are shown, too */
+	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
+	const char *ellipsis = ascii ? "..." : "\xe2\x80\xa6";
+	size_t dots = 2 * gg_fit_length(ellipsis), head, part, from, length;
+
+	if (width > NAME_MOST)
+		width = NAME_MOST;
+	append_printable(&printable, text, strlen(text), ascii);
+	length = gg_fit_length(gg_buf_text(&printable));
+	if (strcmp(text, other) == 0 || length <= width || width <= 2 * dots) {
+		gg_fit_append(out, text, width, ascii);
+		return;
+	}
+	head = (width - dots) / 3;
+	part = width - dots - head;
+	from = alike(text, other);
+	from = from > head + BEFORE ? from - BEFORE : head;
+	if (from + part >= length) { /* up to the end, which takes one ellipsis less */
+		part += dots / 2;
+		from = length - part;
+	}
+	text = gg_buf_text(&printable);
+	gg_buf_append(out, text, (size_t)(skip(text, head) - text));
+	gg_buf_append_text(out, ellipsis);
+	text = skip(text, from);
+	gg_buf_append(out, text, (size_t)(skip(text, part) - text));
+	if (from + part < length)
+		gg_buf_append_text(out, ellipsis);
+	out->failed |= printable.failed;
+}
+
+struct cut {
+	char *shown;
+	const char *text;
+	size_t number;
+};
+
+static int compare_cuts(const void *a, const void *b)
+{
+	const struct cut *left = a, *right = b;
+	int order = strcmp(left->shown, right->shown);
+
+	return order != 0 ? order : strcmp(left->text, right->text);
+}
+
+void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
+                       const char **ret_others)
+{
+	struct cut *cuts = calloc(count + 1, sizeof(*cuts));
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct gg_buf shown = { 0 };
+
+		ret_others[i] = texts[i];
+		if (cuts == NULL || gg_fit_length(texts[i]) <= width)
+			continue;
+		gg_fit_append(&shown, texts[i], width, ascii);
+		if (shown.data != NULL)
+			cuts[used++] = (struct cut){ shown.data, texts[i], i };
+	}
+	if (used > 0)
+		qsort(cuts, used, sizeof(*cuts), compare_cuts);
+	for (size_t i = 1; i < used; i++) {
+		if (strcmp(cuts[i].shown, cuts[i - 1].shown) != 0 ||
+		    strcmp(cuts[i].text, cuts[i - 1].text) == 0)
+			continue;
+		ret_others[cuts[i].number] = cuts[i - 1].text;
+		if (ret_others[cuts[i - 1].number] == cuts[i - 1].text)
+			ret_others[cuts[i - 1].number] = cuts[i].text;
+	}
+	for (size_t i = 0; i < used; i++)
+		free(cuts[i].shown);
+	free(cuts);
+}
+
 void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width)
 {
 	size_t length = gg_fit_length(text);

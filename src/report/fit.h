@@ -29,6 +29,17 @@ size_t gg_fit_length(const char *text);
 /* Appends the text in at most `width` characters, "std::vector<in...sert" or with one ellipsis. */
 void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
+/*
+ * The same for a row among others: a text that would look like `other` although it differs shows the place
+ * where it does, "Box<std::v...<int, std...".
+ */
+void gg_fit_append_apart(struct gg_buf *out, const char *text, const char *other, size_t width,
+                         bool ascii);
+
+/* For each text another one that differs but would look the same in `width` characters, or itself. */
+void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
+                       const char **ret_others);
+
 /* Appends blanks in front of or behind the text so that it has `width` characters. */
 void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width);
 void gg_fit_append_left(struct gg_buf *out, const char *text, size_t width);

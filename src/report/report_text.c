@@ -21,7 +21,10 @@ struct columns {
 	bool has_failed; /* the same by failed trials */
 	size_t figure_width, bar_width;
 	bool has_samples;
-	double most; /* the end of the bars */
+	double most;          /* the end of the bars */
+	struct gg_buf labels; /* of the shown rows, each with its 0 byte; not of stacks */
+	const char **names;   /* where each begins; NULL: out of memory */
+	const char **others;  /* one that would look the same, or the name itself */
 };
 
 static size_t shown_count(const struct gg_report *report)
@@ -192,11 +195,37 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 		              count - MAX_FRAMES);
 }
 
-static void append_row(const struct gg_report *report, const struct columns *columns,
-                       const struct gg_row *row, struct gg_buf *out)
+/* Names of all rows: some may look the same when they are cut. */
+static void find_names(const struct gg_report *report, struct columns *columns)
 {
+	size_t count = shown_count(report), at = 0;
+
+	if (report->result->query.by == GG_BY_STACK)
+		return;
+	columns->names = calloc(2 * count + 1, sizeof(*columns->names));
+	if (columns->names == NULL)
+		return;
+	columns->others = columns->names + count;
+	for (size_t i = 0; i < count; i++) {
+		gg_row_label(report->model, report->result, &report->result->rows[i],
+		             &columns->labels);
+		gg_buf_append(&columns->labels, "", 1);
+	}
+	for (size_t i = 0; i < count && !columns->labels.failed; i++) {
+		columns->names[i] = columns->labels.data + at;
+		at += strlen(columns->names[i]) + 1;
+	}
+	if (!columns->labels.failed)
+		gg_fit_find_alike(columns->names, count,
+		                  gg_report_room(report, name_column(columns), 16),
+		                  report->figures.ascii, columns->others);
+}
+
+static void append_row(const struct gg_report *report, const struct columns *columns, size_t index,
+                       struct gg_buf *out)
+{
+	const struct gg_row *row = &report->result->rows[index];
 	struct gg_figure figure = figure_of(report, row, sorted_by(report, row));
-	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
 	size_t column = name_column(columns);
 
 	append_figure(report, columns, row, row->self, out);
@@ -213,9 +242,12 @@ static void append_row(const struct gg_report *report, const struct columns *col
 		append_stack(report, columns, row->key, out);
 		return;
 	}
-	gg_row_label(report->model, report->result, row, &label);
-	gg_fit_append(out, gg_buf_text(&label), gg_report_room(report, column, 16),
-	              report->figures.ascii);
+	if (columns->names == NULL || columns->labels.failed) {
+		out->failed = true;
+		return;
+	}
+	gg_fit_append_apart(out, columns->names[index], columns->others[index],
+	                    gg_report_room(report, column, 16), report->figures.ascii);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -288,8 +320,11 @@ void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 	                       out);
 	if (result->row_count > 0)
 		append_heads(report, &columns, out);
+	find_names(report, &columns);
 	for (size_t i = 0; i < shown_count(report); i++)
-		append_row(report, &columns, &result->rows[i], out);
+		append_row(report, &columns, i, out);
+	free(columns.names);
+	gg_buf_done(&columns.labels);
 	gg_buf_append_text(out, "\n");
 	append_hidden(report, out);
 	append_other_metrics(report, out);

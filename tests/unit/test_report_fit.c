@@ -30,6 +30,37 @@ TEST(names_are_shortened_in_the_middle)
 	fits("", 5, true, "");
 }
 
+static bool fits_apart(const char *text, const char *other, size_t width, bool ascii,
+                       const char *wanted)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	gg_fit_append_apart(&out, text, other, width, ascii);
+	CHECK(gg_fit_length(gg_buf_text(&out)) <= width);
+	return CHECK_MSG(strcmp(gg_buf_text(&out), wanted) == 0, "'%s', not '%s'",
+	                 gg_buf_text(&out), wanted);
+}
+
+TEST(names_that_would_look_the_same_show_where_they_differ)
+{
+	const char *const names[] = { "Box<std::vector<int, std::allocator<...>>>::get",
+		                      "Box<std::vector<std::string, std::allocator<...>>>::get",
+		                      "Box<std::map<...>>::get", "main" };
+	const char *others[4];
+
+	gg_fit_find_alike(names, 4, 24, false, others);
+	CHECK(others[0] == names[1] && others[1] == names[0]);
+	CHECK(others[2] == names[2] && others[3] == names[3]);
+	gg_fit_find_alike(names, 4, 80, false, others);
+	CHECK(others[0] == names[0]);
+	fits_apart(names[0], names[1], 24, true, "Box<st...or<int, std:...");
+	fits_apart(names[0], names[1], 24, false, "Box<std\xe2\x80\xa6or<int, std::al\xe2\x80\xa6");
+	fits_apart("abcdefghijklmnopqrstuvwxy1", "abcdefghijklmnopqrstuvwxy2", 16, true,
+	           "abc...qrstuvwxy1");
+	fits_apart("main", "main", 24, true, "main");
+	fits_apart("short", "other", 24, true, "short");
+}
+
 TEST(what_a_terminal_would_obey_is_replaced)
 {
 	fits("a\033[2Jb\n", 20, false, "a?[2Jb?");
