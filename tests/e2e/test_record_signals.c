@@ -349,8 +349,15 @@ TEST(once_its_recorder_is_gone_a_session_takes_no_process)
 		}
 		line = strstr(run.text, "dir ") + 4;
 		line[strcspn(line, "\n")] = '\0';
-		CHECK(recording_geiger(&r, (const char *const[]){ "clean", "--all", line, NULL },
-		                       20));
+		/* Root's regions are one directory below the session's.  The shell is about to end. */
+		if (strncmp(strrchr(line, '/'), "/geiger-session-", 16) != 0)
+			*strrchr(line, '/') = '\0';
+		for (int i = 0; i < 200 && access(line, F_OK) == 0; i++) {
+			CHECK(recording_geiger(
+				&r, (const char *const[]){ "clean", "--all", line, NULL }, 20));
+			usleep(50000);
+		}
+		CHECK(access(line, F_OK) < 0);
 	}
 	close(run.out);
 	close(in[0]);
