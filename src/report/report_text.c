@@ -303,6 +303,24 @@ static void append_other_metrics(const struct gg_report *report, struct gg_buf *
 	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
 }
 
+/* Rows of processes add up to more than their total where some share blocks. */
+static void append_shared(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_result *result = report->result;
+	enum gg_quantity unit = result->query.unit;
+	double total = gg_tally_estimate(&result->total, unit).value, sum = 0;
+
+	if (result->query.by != GG_BY_PROCESS)
+		return;
+	for (size_t i = 0; i < result->row_count; i++)
+		sum += gg_tally_estimate(result->rows[i].self, unit).value;
+	if (sum > total * (1 + 1e-6))
+		gg_fit_append_paragraph(out,
+		                        "Blocks that processes share by fork count in each row, "
+		                        "once in the total.",
+		                        report->width, report->figures.ascii);
+}
+
 void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_result *result = report->result;
@@ -326,6 +344,7 @@ void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 	free(columns.names);
 	gg_buf_done(&columns.labels);
 	gg_buf_append_text(out, "\n");
+	append_shared(report, out);
 	append_hidden(report, out);
 	append_other_metrics(report, out);
 	gg_report_append_unseen(report, &result->total, out);

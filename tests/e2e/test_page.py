@@ -137,6 +137,7 @@ def check_numbers(folder):
         differs("the bin of the peak", series["most"][at], timeline["peak"]["live_bytes"]["estimate"]),
         differs("its moment", series["peak"]["time_ns"], timeline["peak"]["time_ns"], 0),
         differs("the largest bin", max(series["most"]), max(point["most_bytes"] for point in timeline["points"])),
+        differs("v_timeline", float(geiger("sql", path, "select max(most_bytes) from v_timeline", "--csv").split()[1]), timeline["peak"]["live_bytes"]["estimate"]),
         differs("the header", data["meta"]["totals"]["peak_bytes"]["estimate"], series["peak"]["estimate"]),
         None if data["meta"]["opening_metric"] == opens_with.group(1) else "another opening metric than the report's",
     )

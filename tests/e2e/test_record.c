@@ -650,6 +650,24 @@ TEST(a_spike_between_readings_is_in_the_maximum_that_the_kernel_keeps)
 	recording_end(&r);
 }
 
+TEST(rows_of_processes_that_share_blocks_say_that_they_do_not_add_up)
+{
+	struct recording r;
+
+	/* At the peak at least one child has blocks that its parent has, too. */
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "fork", "3000"))) {
+		CHECK(recording_geiger(
+			&r,
+			(const char *[]){ "report", r.path, "-m", "peak", "--by", "process", NULL },
+			60));
+		CHECK_MSG(strstr(gg_buf_text(&r.child.out),
+		                 "share by fork count in each row, once in the total.") != NULL,
+		          "%s", gg_buf_text(&r.child.out));
+	}
+	recording_end(&r);
+}
+
 /* Before it executes the command, its process is a copy of the recorder. */
 TEST(the_recorder_is_not_in_the_maximum_of_the_command)
 {
