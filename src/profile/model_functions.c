@@ -336,14 +336,21 @@ static struct called called_of(struct gg_model *model, struct gg_model_function 
                                struct gg_model *first, const struct gg_names_query *query,
                                bool *failed)
 {
-	struct called called = { .model = model, .function = function };
-	char *full = strdup(function->full_name);
+	struct called called = { .model = model,
+		                 .function = function,
+		                 .full_name = function->full_name,
+		                 .file = function->file,
+		                 .name = query->full_names ? function->full_name
+		                                           : function->short_name };
+	char *full;
 
+	if (model == first && !query->across_builds)
+		return called; /* all are its own texts */
+	full = strdup(function->full_name);
 	if (full == NULL) {
 		*failed = true;
 		return called;
 	}
-	called.file = function->file;
 	if (query->across_builds) {
 		const char *slash = called.file != NULL ? strrchr(called.file, '/') : NULL;
 
@@ -412,8 +419,10 @@ static int call_all(struct called *called, size_t count)
 		if (!is_one)
 			code = call_apart(&called[from], to - from);
 		for (size_t i = from; i < to && is_one; i++)
-			called[i].function->name = gg_model_text(called[i].model, called[i].name,
-			                                         &failed);
+			called[i].function->name = called[i].function->short_name == called[i].name
+			                                   ? called[i].name
+			                                   : gg_model_text(called[i].model,
+			                                                   called[i].name, &failed);
 		code = failed ? -ENOMEM : code;
 	}
 	return code;
