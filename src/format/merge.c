@@ -35,7 +35,7 @@ struct row {
 	struct gg_weighed sum;
 };
 
-/* Processes with the same labels, as one process of `out`. */
+/* Processes with the same labels and sampling interval, as one process of `out`. */
 struct group {
 	uint32_t id;
 	uint32_t process_count;
@@ -52,10 +52,10 @@ struct gg_merge {
 	struct gg_map row_map; /* key_of() -> index */
 	struct group *groups;
 	size_t group_count, group_capacity;
-	struct gg_map group_map; /* hash of labels and scheme -> index */
+	struct gg_map group_map; /* hash of labels, scheme and interval -> index */
 	size_t profile_count, note_count;
 	char *command; /* of the first; NULL: they differ */
-	uint64_t start_wall_ns, end_wall_ns;
+	uint64_t start_wall_ns;
 	double interval;
 	enum gg_scheme scheme;
 
@@ -430,6 +430,7 @@ static int take_process(const struct gg_process *process, void *context)
 {
 	struct gg_merge *merge = context;
 	uint64_t hash = gg_hash_integer(process->scheme, gg_map_seed(&merge->group_map)), index;
+	int64_t interval = (int64_t)fmin(process->interval_bytes, 0x1p60);
 	struct gg_session session;
 	const char *host = NULL;
 	int code = 0;
@@ -437,6 +438,8 @@ static int take_process(const struct gg_process *process, void *context)
 	if (merge->options.keep_hosts &&
 	    gg_profile_session(merge->profile, &session, merge->error) == 0)
 		host = session.host;
+	hash = gg_hash_integer((uint64_t)interval,
+	                       hash); /* intervals are never mixed without need */
 	code = each_label(merge, process->id, host, hash_label, &hash);
 	index = gg_map_get(&merge->group_map, hash);
 	if (code == 0 && index == GG_MAP_NONE) {
@@ -479,7 +482,6 @@ static int take_process(const struct gg_process *process, void *context)
 static int take_session(struct gg_merge *merge)
 {
 	struct gg_session session;
-	uint64_t end;
 	int code = gg_profile_session(merge->profile, &session, merge->error);
 
 	if (code < 0)
@@ -493,12 +495,8 @@ static int take_session(struct gg_merge *merge)
 		free(merge->command);
 		merge->command = NULL;
 	}
-	end = session.start_wall_ns +
-	      (session.end_ns > 0 && session.end_ns < INT64_MAX / 4 ? (uint64_t)session.end_ns : 0);
 	if (session.start_wall_ns < merge->start_wall_ns)
 		merge->start_wall_ns = session.start_wall_ns;
-	if (end > merge->end_wall_ns)
-		merge->end_wall_ns = end;
 	merge->interval = fmax(merge->interval, session.interval_bytes);
 	merge->scheme = session.scheme;
 	return 0;
@@ -564,6 +562,7 @@ static int finish_groups(struct gg_merge *merge)
 
 int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 {
+	/* No end: from the first start to the last end of runs that may have nothing in common is no duration. */
 	struct gg_session session = { .start_wall_ns = merge->start_wall_ns,
 		                      .interval_bytes = merge->interval,
 		                      .scheme = merge->scheme,
@@ -572,8 +571,6 @@ int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 	int code;
 
 	merge->error = error;
-	if (merge->end_wall_ns - merge->start_wall_ns < INT64_MAX / 4)
-		session.end_ns = (int64_t)(merge->end_wall_ns - merge->start_wall_ns);
 	snprintf(command, sizeof(command), "%.200s%s(%zu profile%s)",
 	         merge->command != NULL ? merge->command : "", merge->command != NULL ? " " : "",
 	         merge->profile_count, merge->profile_count == 1 ? "" : "s");

@@ -108,6 +108,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
 	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(run->model));
 	gg_json_number(json, "interval_bytes", summary.interval);
+	gg_json_number(json, "least_interval_bytes", summary.least_interval);
 	gg_json_number(json, "exposure_bytes", exposure);
 	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));
 	gg_json_integer(json, "samples", summary.sample_count);
@@ -118,7 +119,8 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_number(json, "watched_ns",
 	               options->watched_from_ns > 0 ? (double)options->watched_from_ns : NAN);
 	gg_json_bool(json, "is_live", options->is_live);
-	gg_json_integer(json, "processes", summary.process_count);
+	gg_json_number(json, "processes",
+	               summary.process_count > 0 ? (double)summary.process_count : NAN);
 	gg_json_text(json, "opening_metric", is_given_back ? "peak" : "live");
 	write_totals(run, &summary, json);
 	gg_json_number(json, "unseen_bytes",

@@ -416,6 +416,24 @@ double gg_model_interval(const struct gg_model *model, uint32_t process)
 	return interval;
 }
 
+double gg_model_least_interval(const struct gg_model *model)
+{
+	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+	const struct gg_coarse *coarse = GG_ITEMS(model, coarse, struct gg_coarse);
+	double least = gg_model_interval(model, 0);
+
+	if (model->least_interval > 0)
+		least = fmin(least, model->least_interval);
+	for (size_t i = 1; i < model->processes.used_count; i++)
+		if (processes[i].interval_bytes > 0 &&
+		    processes[i].scheme != GG_SCHEME_PER_ALLOCATION)
+			least = fmin(least, processes[i].interval_bytes);
+	for (size_t i = 0; i < model->coarse.used_count; i++)
+		if (coarse[i].interval_bytes > 0)
+			least = fmin(least, coarse[i].interval_bytes);
+	return least;
+}
+
 double gg_model_exposure(const struct gg_model *model, uint32_t process)
 {
 	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);

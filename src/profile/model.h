@@ -265,5 +265,8 @@ bool gg_model_is_unprofiled(const struct gg_model *model);
  */
 double gg_model_interval(const struct gg_model *model, uint32_t process);
 
+/* The smallest sampling interval that any process or sample had; gg_model_interval() where there is one alone. */
+double gg_model_least_interval(const struct gg_model *model);
+
 /* The longest that any allocation may have been sampled with: `optimal` has longer ones for some. */
 double gg_model_exposure(const struct gg_model *model, uint32_t process);

@@ -51,6 +51,7 @@ struct gg_model {
 	struct gg_items text_list; /* text of each number in `texts` */
 	const struct gg_model_options *options;
 	bool has_inherited;
+	double least_interval; /* of samples by bytes; 0: there are none */
 	uint64_t sample_total;
 	int64_t end_ns;
 };

@@ -310,8 +310,12 @@ static void settle_intervals(struct gg_model *model, size_t before)
 		const struct gg_draw *draw = &samples[i].draw;
 		struct gg_process *process = &processes[samples[i].process];
 
-		if (draw->scheme != GG_SCHEME_PER_ALLOCATION && draw->scheme != GG_SCHEME_OPTIMAL &&
-		    samples[i].process != 0 && draw->interval > process->interval_bytes)
+		if (draw->scheme == GG_SCHEME_PER_ALLOCATION || draw->scheme == GG_SCHEME_OPTIMAL)
+			continue;
+		if (draw->interval > 0 &&
+		    (model->least_interval <= 0 || draw->interval < model->least_interval))
+			model->least_interval = draw->interval;
+		if (samples[i].process != 0 && draw->interval > process->interval_bytes)
 			process->interval_bytes = draw->interval;
 	}
 }

@@ -30,6 +30,32 @@ static struct gg_figure figure_of(const struct gg_diff_report *report, const str
 	                    discovered && tally->sample_count > 0);
 }
 
+/* As it is compared: times the scale, so that it and the difference add up to what is after. */
+static struct gg_figure scaled_before(const struct gg_diff_report *report,
+                                      const struct gg_diff_row *row, bool discovered)
+{
+	struct gg_figure figure = figure_of(report, &row->before, discovered);
+	double scale = report->diff->query.scale;
+
+	figure.estimate *= scale;
+	figure.low *= scale;
+	figure.high *= scale;
+	return figure;
+}
+
+/* What is live at one moment is no more after a longer run: scaled by time, what is constant seems to change. */
+static const char time_warning[] =
+	"memory that is live at one moment does not grow with the time of a run: --normalize time makes "
+	"what never changed look as if it did. --metric allocated is what grows with time.";
+
+static bool warns_of_time(const struct gg_diff_report *report)
+{
+	enum gg_metric metric = report->after.result->query.metric;
+
+	return report->normalized_by != NULL && strcmp(report->normalized_by, "time") == 0 &&
+	       (metric == GG_METRIC_LIVE || metric == GG_METRIC_PEAK || metric == GG_METRIC_LEFT);
+}
+
 static struct gg_range change_of(const struct gg_diff_row *row)
 {
 	return (struct gg_range){ row->difference.value, row->difference.low,
@@ -39,7 +65,7 @@ static struct gg_range change_of(const struct gg_diff_row *row)
 static void fill_cells(const struct gg_diff_report *report, const struct gg_diff_row *row,
                        bool discovered, struct cells *cells)
 {
-	struct gg_figure before = figure_of(report, &row->before, discovered);
+	struct gg_figure before = scaled_before(report, row, discovered);
 	struct gg_figure after = figure_of(report, &row->after, discovered);
 	struct gg_range change = change_of(row);
 	double p = row->difference.p_value;
@@ -75,6 +101,14 @@ static size_t shown_count(const struct gg_diff_report *report)
 
 static const char *const heads[COLUMN_COUNT] = { "before", "after", "difference", "p" };
 
+/* "before x 1.7", where it was scaled. */
+static void append_column_name(const struct gg_diff_report *report, int column, struct gg_buf *out)
+{
+	gg_buf_append_text(out, heads[column]);
+	if (column == COLUMN_BEFORE && report->normalized_by != NULL)
+		gg_buf_printf(out, " x %.4g", report->diff->query.scale);
+}
+
 static void append_cells(const struct cells *cells, const size_t *widths, struct gg_buf *out)
 {
 	for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -87,8 +121,10 @@ static void measure(const struct gg_diff_report *report, size_t *widths)
 {
 	GG_CLEANUP(cells_done) struct cells cells = { 0 };
 
-	for (int i = 0; i < COLUMN_COUNT; i++)
-		widths[i] = gg_fit_length(heads[i]);
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		append_column_name(report, i, &cells.texts[i]);
+		widths[i] = gg_fit_length(gg_buf_text(&cells.texts[i]));
+	}
 	for (size_t k = 0; k < shown_count(report); k++) {
 		fill_cells(report, &report->diff->rows[k], true, &cells);
 		for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -130,8 +166,10 @@ static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
 	measure(report, widths);
 	gg_buf_printf(out, "%s  ", report->look.style.heading);
 	for (int i = 0; i < COLUMN_COUNT; i++) {
+		gg_buf_clear(&cells.texts[i]);
+		append_column_name(report, i, &cells.texts[i]);
 		gg_buf_append_text(out, i > 0 ? "  " : "");
-		gg_fit_append_right(out, heads[i], widths[i]);
+		gg_fit_append_right(out, gg_buf_text(&cells.texts[i]), widths[i]);
 		column += widths[i] + 2;
 	}
 	if (!has_labels_below(report, column))
@@ -266,6 +304,13 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 	append_head(report, out);
 	append_rows(report, out);
 	append_verdict(report, out);
+	if (warns_of_time(report)) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_buf_printf(&text, "note: %s", time_warning);
+		gg_fit_append_paragraph(out, gg_buf_text(&text), report->look.width,
+		                        report->look.figures.ascii);
+	}
 	append_side_notes(report, "before", before, after, true, out);
 	append_side_notes(report, "after", after, before, false, out);
 }
@@ -294,6 +339,7 @@ static void add_row(const struct gg_diff_report *report, struct gg_json *json,
                     const struct gg_diff_row *row, bool discovered)
 {
 	struct gg_figure before = figure_of(report, &row->before, discovered);
+	struct gg_figure scaled = scaled_before(report, row, discovered);
 	struct gg_figure after = figure_of(report, &row->after, discovered);
 	struct gg_figure change = { row->difference.value, row->difference.low,
 		                    row->difference.high, report->diff->unit,
@@ -302,6 +348,7 @@ static void add_row(const struct gg_diff_report *report, struct gg_json *json,
 	gg_json_integer(json, "samples_before", row->before.sample_count);
 	gg_json_integer(json, "samples_after", row->after.sample_count);
 	gg_report_json_figure(json, "before", &before);
+	gg_report_json_figure(json, "before_scaled", &scaled);
 	gg_report_json_figure(json, "after", &after);
 	gg_report_json_figure(json, "difference", &change);
 	gg_json_number(json, "p_value", row->difference.p_value);
@@ -323,6 +370,10 @@ void gg_report_diff_json(const struct gg_diff_report *report, struct gg_buf *out
 	gg_json_text(&json, "metric", gg_metric_name(query->metric));
 	gg_json_text(&json, "unit", diff->unit == GG_BYTES ? "bytes" : "count");
 	gg_json_text(&json, "by", gg_grouping_name(query->by));
+	gg_json_open(&json, "warnings", '[');
+	if (warns_of_time(report))
+		gg_json_text(&json, NULL, time_warning);
+	gg_json_close(&json);
 	add_side(report, &json, "before", &report->before);
 	add_side(report, &json, "after", &report->after);
 	gg_json_open(&json, "total", '{');

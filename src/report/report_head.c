@@ -202,11 +202,27 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 	append_bytes(report, "highest RSS", highest->bytes, gg_buf_text(&remark), out);
 }
 
+/* "512 KiB", "4 to 512 KiB": where samples were drawn with several. */
+static void append_interval(const struct gg_summary *summary, struct gg_buf *out)
+{
+	char least[GG_SIZE_TEXT_MAX], most[GG_SIZE_TEXT_MAX];
+	size_t digits;
+
+	gg_size_format_short(summary->least_interval, least);
+	gg_size_format_short(summary->interval, most);
+	if (summary->least_interval > 0 && strcmp(least, most) != 0) {
+		digits = strcspn(least, " ");
+		if (strcmp(least + digits, most + strcspn(most, " ")) == 0)
+			least[digits] = '\0';
+		gg_buf_printf(out, "%s to ", least);
+	}
+	gg_buf_append_text(out, most);
+}
+
 static void append_command(const struct gg_report *report, struct gg_buf *out)
 {
 	size_t count = gg_model_session_count(report->model);
 	const struct gg_session *session = gg_model_session(report->model, 0);
-	char interval[GG_SIZE_TEXT_MAX];
 	const char *command = session->command != NULL ? session->command : "[unknown command]";
 
 	gg_buf_append_text(out, report->style.strong);
@@ -226,8 +242,9 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
 		return;
 	}
-	gg_buf_printf(out, "every %s by %s, %" PRIu64 " sample%s, %g %% intervals\n",
-	              gg_size_format_short(report->summary->interval, interval),
+	gg_buf_append_text(out, "every ");
+	append_interval(report->summary, out);
+	gg_buf_printf(out, " by %s, %" PRIu64 " sample%s, %g %% intervals\n",
 	              gg_scheme_name(session->scheme), report->summary->sample_count,
 	              report->summary->sample_count == 1 ? "" : "s", report->confidence * 100);
 }

@@ -150,6 +150,7 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 
 	gg_json_integer(json, "version", 1);
 	gg_json_number(json, "interval_bytes", report->summary->interval);
+	gg_json_number(json, "least_interval_bytes", report->summary->least_interval);
 	gg_json_number(json, "confidence", report->confidence);
 	gg_json_integer(json, "samples", report->summary->sample_count);
 	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));
@@ -157,7 +158,9 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_text(json, "host", session->host);
 	gg_json_text(json, "geiger", session->geiger);
 	gg_json_integer(json, "sessions", gg_model_session_count(report->model));
-	gg_json_integer(json, "processes", report->summary->process_count);
+	gg_json_number(json, "processes",
+	               report->summary->process_count > 0 ? (double)report->summary->process_count
+	                                                  : NAN);
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
 	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(report->model));
 	gg_json_bool(json, "has_history", gg_model_has_history(report->model));

@@ -269,8 +269,10 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	summary->sample_count = gg_model_sample_total(model);
 	summary->dropped_count = count_dropped(model);
 	summary->interval = gg_model_interval(model, 0);
+	summary->least_interval = gg_model_least_interval(model);
 	summary->unresolved = gg_model_unresolved(model);
-	summary->process_count = count_processes(model, query->pid);
+	if (gg_model_has_times(model))
+		summary->process_count = count_processes(model, query->pid);
 	all.metric = GG_METRIC_ALLOCATED;
 	code = gg_ask_sum(model, &all, &sum, error);
 	if (code < 0)

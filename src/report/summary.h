@@ -43,7 +43,7 @@ struct gg_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
 	struct gg_tally left; /* what each process held at its own exit (ask.h) */
-	size_t process_count; /* that the numbers are of */
+	size_t process_count; /* that the numbers are of; 0: not known, as several are one in merged profiles */
 	/*
 	 * What was live when `resident` was read, which may be earlier: how much of that is usable size
 	 * beyond the requested one, and how much is mappings.
@@ -60,8 +60,8 @@ struct gg_summary {
 	struct gg_resident resident, at_peak;
 	bool has_rest; /* `resident` and live_then are of one moment and of the same processes */
 	struct gg_highest_rss highest;
-	uint64_t sample_count, dropped_count;  /* dropped: samples that found no place */
-	double interval;                       /* the largest sampling interval, bytes */
+	uint64_t sample_count, dropped_count; /* dropped: samples that found no place */
+	double interval, least_interval; /* the largest sampling interval and the smallest, bytes */
 	struct gg_model_unresolved unresolved; /* frames without names */
 };
 

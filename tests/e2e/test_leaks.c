@@ -186,6 +186,13 @@ TEST(runs_are_made_comparable_only_when_asked)
 	expect("diff a.geiger b.geiger --normalize allocated", 0,
 	       "Before is multiplied by 1.25 (--normalize allocated).\n", "");
 	expect("diff a.geiger b.geiger --by module --normalize 2.5", 0, "No row differs", "");
+	expect("diff a.geiger b.geiger --normalize 0.5 --all", 0, "before x 0.5 ", "");
+	expect("diff a.geiger b.geiger --normalize 0.5 --json", 0, "\"before_scaled\":", "");
+	expect("diff a.geiger b.geiger --normalize time", 0, "live at one moment does not grow",
+	       "");
+	expect("diff a.geiger b.geiger --normalize time --json", 0, "\"warnings\":[\"memory", "");
+	expect("diff a.geiger b.geiger --normalize time -m allocated --json", 0, "\"warnings\":[]",
+	       "");
 	expect("diff a.geiger b.geiger --normalize week", 2, "", "diff: --normalize");
 	expect("diff a.geiger b.geiger --normalize 0", 2, "", "diff: --normalize");
 	expect("diff a.geiger b.geiger --normalize -1", 2, "", "diff: --normalize");

@@ -102,7 +102,7 @@ export function drawTitle(host, store) {
 	const says = [
 		typeof meta.duration_ns === 'number' && timeText(meta.duration_ns),
 		meta.host && `on ${meta.host}`,
-		meta.interval_bytes > 0 && `every ${numberText(meta.interval_bytes, BYTES)}`,
+		meta.interval_bytes > 0 && `every ${intervalText(meta)}`,
 		meta.scheme && `by ${meta.scheme}`,
 		typeof meta.samples === 'number' && `${meta.samples} samples`,
 		typeof meta.confidence === 'number' && `${Math.round(meta.confidence * 100)} % intervals`,
@@ -111,6 +111,16 @@ export function drawTitle(host, store) {
 	fill(host, element('span', { class: 'command', title: command }, command));
 	append(host, [element('span', { class: 'says', title: when(meta.start_seconds) }, says.join(' · '))]);
 	document.title = command ? `${command} - geiger` : 'geiger';
+}
+
+/** "512 KiB", "4 to 512 KiB": where samples were drawn with several. @param {any} meta */
+function intervalText({ interval_bytes: most, least_interval_bytes: least }) {
+	const [first, last] = [numberText(least ?? most, BYTES), numberText(most, BYTES)];
+	const [number, unit] = first.split(' ');
+
+	if (!(least < most))
+		return last;
+	return `${unit === last.split(' ')[1] ? number : first} to ${last}`;
 }
 
 /** @param {unknown} seconds */
