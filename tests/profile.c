@@ -105,9 +105,10 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 	ok &= 0 <= (gg_profile_intern_name(profile, GG_NAME_TYPE, "Node", &id, error));
 	ok &= 0 <= (gg_profile_add_sample(profile, &profile_sample, NULL, error));
 	ok &= 0 <= (gg_profile_add_sample(profile, &profile_sample, NULL, error));
-	ok &= 0 <= (gg_profile_end_sample(
-			   profile, 2, &(struct gg_sample_end){ 200000000000, 1, 1, true, false },
-			   error));
+	ok &= 0 <=
+	      (gg_profile_end_sample(
+		      profile, 2, &(struct gg_sample_end){ 200000000000, 1, 1, true, false, false },
+		      error));
 	ok &= 0 <= (gg_profile_add_coarse(profile, &coarse, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));

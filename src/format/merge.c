@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "format/merge_places.h"
 #include "profile/last_end.h"
+#include "region/view.h"
 #include "stats/estimate.h"
 #include "stats/weight.h"
 
@@ -41,6 +42,9 @@ struct group {
 	uint32_t process_count;
 	struct gg_process process;
 	char *command;
+	uint64_t dropped
+		[GG_COUNTER_COUNT]; /* of the region's counters, those of samples and frees */
+	bool is_incomplete;         /* sampling of one was switched off, or sums may be another's */
 };
 
 struct gg_merge {
@@ -194,8 +198,17 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 	return 0;
 }
 
+static void note_incomplete(struct gg_merge *merge, uint32_t process)
+{
+	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+
+	if (group > 0)
+		merge->groups[group - 1].is_incomplete = true;
+}
+
 static int add_coarse(const struct gg_coarse *coarse, void *context)
 {
+	struct gg_merge *merge = context;
 	const struct gg_sums *sums = &coarse->sums;
 	enum fate fate = coarse->is_left ? FATE_LEFT : FATE_LIVE;
 	struct gg_weighed what = { .samples = (double)sums->sample_count,
@@ -210,7 +223,11 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 
 	if (sums->sample_count == 0)
 		return 0;
-	return add_to_row(context, coarse->process, coarse->stack,
+	if (coarse->is_shared) { /* perhaps allocated by an ancestor, which has it: left out */
+		note_incomplete(merge, coarse->process);
+		return 0;
+	}
+	return add_to_row(merge, coarse->process, coarse->stack,
 	                  coarse->to_ns == GG_TIME_NONE ? fate : FATE_FREED, coarse->size_class,
 	                  coarse->interval_bytes, &what);
 }
@@ -512,6 +529,26 @@ static int take_note(const char *text, void *context)
 	return gg_profile_add_note(merge->out, text, merge->error);
 }
 
+/* When sampling was off is not known of a sum; that it was is. */
+static int take_event(const struct gg_event *event, void *context)
+{
+	if (event->kind != NULL && strcmp(event->kind, "off") == 0)
+		note_incomplete(context, event->process);
+	return 0;
+}
+
+/* Counters of the processes of a group add up. */
+static int take_counter(uint32_t process, const char *name, uint64_t value, void *context)
+{
+	struct gg_merge *merge = context;
+	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	uint32_t number = gg_region_counter_of(name);
+
+	if (group > 0 && gg_region_counter_is_drop(number))
+		merge->groups[group - 1].dropped[number] += value;
+	return 0;
+}
+
 int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_error *error)
 {
 	int code;
@@ -536,8 +573,30 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	if (code == 0)
 		code = gg_profile_each_coarse(profile, add_coarse, merge, error);
 	if (code == 0)
+		code = gg_profile_each_event(profile, take_event, merge, error);
+	if (code == 0)
+		code = gg_profile_each_counter(profile, take_counter, merge, error);
+	if (code == 0)
 		code = gg_profile_each_note(profile, take_note, merge, error);
 	merge->profile_count++;
+	return code;
+}
+
+/* What keeps the figures of the sum from being more than lower bounds. */
+static int put_losses(struct gg_merge *merge, const struct group *group)
+{
+	const struct gg_event event = { .process = group->id,
+		                        .kind = "off",
+		                        .detail = "of some processes not all was sampled" };
+	int code = 0;
+
+	if (group->is_incomplete)
+		code = gg_profile_add_event(merge->out, &event, merge->error);
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT && code == 0; i++)
+		if (group->dropped[i] > 0)
+			code = gg_profile_put_counter(merge->out, group->id,
+			                              gg_region_counter_name(i), group->dropped[i],
+			                              merge->error);
 	return code;
 }
 
@@ -556,6 +615,8 @@ static int finish_groups(struct gg_merge *merge)
 		group->process.command = command;
 		code = gg_profile_update_process(merge->out, group->id, &group->process,
 		                                 merge->error);
+		if (code == 0)
+			code = put_losses(merge, group);
 	}
 	return code;
 }

@@ -329,6 +329,11 @@ int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 			without_times += pick->coarse->sums.sample_count;
 			continue;
 		}
+		if (pick->sample != NULL && !pick->is_left &&
+		    (pick->sample->flags & GG_SAMPLE_MISSED_FREE) != 0) {
+			without_times++;
+			continue;
+		}
 		rough = rough_of(run, pick);
 		gg_rough_add(&sums[life], &rough);
 		gg_rough_tally(&rough, &tally);

@@ -29,6 +29,7 @@ struct run {
 	struct gg_scope scope;
 	struct gg_result *result;
 	struct notes samples, coarse;
+	struct notes uncertain;  /* numbers of coarse rows follow those of samples */
 	struct gg_groups groups; /* by the key that rows have, or by stack where rows are places */
 };
 
@@ -139,13 +140,26 @@ static void note(const struct gg_pick *pick, void *context)
 	const struct gg_model_sample *sample;
 
 	if (pick->coarse != NULL) {
-		run->coarse.items[run->coarse.count++] = (struct noted){
-			key_of_coarse(run, pick->coarse),
-			(uint32_t)(pick->coarse - GG_ITEMS(run->model, coarse, struct gg_coarse)),
-		};
+		size_t number = (size_t)(pick->coarse -
+		                         GG_ITEMS(run->model, coarse, struct gg_coarse));
+		uint32_t key = key_of_coarse(run, pick->coarse);
+
+		if (pick->is_uncertain)
+			run->uncertain.items[run->uncertain.count++] = (struct noted){
+				key, (uint32_t)(run->model->samples.used_count + number)
+			};
+		else
+			run->coarse.items[run->coarse.count++] = (struct noted){ key,
+				                                                 (uint32_t)number };
 		return;
 	}
 	sample = GG_ITEMS(run->model, samples, struct gg_model_sample) + pick->sample;
+	if (pick->is_uncertain) {
+		run->uncertain.items[run->uncertain.count++] = (struct noted){
+			key_of_sample(run, sample), (uint32_t)pick->sample
+		};
+		return;
+	}
 	run->samples.items[run->samples.count++] = (struct noted){ key_of_sample(run, sample),
 		                                                   (uint32_t)pick->sample };
 	add_kind(sample, &run->result->slack_bytes, &run->result->mapping_bytes);
@@ -154,11 +168,8 @@ static void note(const struct gg_pick *pick, void *context)
 static void add_to_total(const struct gg_pick *pick, void *context)
 {
 	struct run *run = context;
-	const struct gg_model_sample *sample = GG_ITEMS(run->model, samples,
-	                                                struct gg_model_sample) +
-	                                       pick->sample;
 
-	gg_tally_add(&run->result->total, &sample->draw, sample->size_bytes);
+	gg_scope_add_pick(&run->scope, pick, &run->result->total);
 }
 
 static void add_unplaced(const struct gg_pick *pick, void *context)
@@ -204,6 +215,8 @@ static int give_slots(struct run *run)
 		groups->slot_of[run->samples.items[i].key] = 0;
 	for (size_t i = 0; i < run->coarse.count; i++)
 		groups->slot_of[run->coarse.items[i].key] = 0;
+	for (size_t i = 0; i < run->uncertain.count; i++)
+		groups->slot_of[run->uncertain.items[i].key] = 0;
 	for (size_t key = 0; key < groups->key_count; key++)
 		if (groups->slot_of[key] != GG_NO_SLOT)
 			groups->slot_of[key] = (uint32_t)groups->count++;
@@ -215,6 +228,26 @@ static int give_slots(struct run *run)
 		if (groups->slot_of[key] != GG_NO_SLOT)
 			groups->keys[groups->slot_of[key]] = (uint32_t)key;
 	return 0;
+}
+
+/* What may belong to a group or not. */
+static void add_uncertain(struct run *run)
+{
+	const struct gg_groups *groups = &run->groups;
+	size_t sample_count = run->model->samples.used_count;
+
+	for (size_t i = 0; i < run->uncertain.count; i++) {
+		const struct noted *noted = &run->uncertain.items[i];
+		struct gg_pick pick = { .sample = noted->number, .is_uncertain = true };
+
+		if (noted->number >= sample_count) {
+			pick.coarse = GG_ITEMS(run->model, coarse, struct gg_coarse) +
+			              (noted->number - sample_count);
+			pick.sample = 0;
+		}
+		gg_scope_add_pick(&run->scope, &pick,
+		                  &groups->tallies[groups->slot_of[noted->key]]);
+	}
 }
 
 static int add_up(struct run *run)
@@ -246,6 +279,7 @@ static int add_up(struct run *run)
 		gg_model_add_coarse(run->model,
 		                    &groups->tallies[groups->slot_of[run->coarse.items[i].key]],
 		                    &coarse[run->coarse.items[i].number]);
+	add_uncertain(run);
 	free(sorted);
 	free(ends);
 	return 0;
@@ -293,6 +327,16 @@ static double value_of(const struct run *run, const struct gg_tally *tally)
 	return gg_tally_estimate(tally, run->scope.query.unit).value;
 }
 
+/* A process is as complete as it is, whatever others dropped. */
+static bool is_process_incomplete(const struct run *run, uint32_t process)
+{
+	const struct gg_question *query = &run->scope.query;
+
+	return gg_model_is_incomplete(
+		run->model, process,
+		query->metric == GG_METRIC_ALLOCATED ? query->from_ns : INT64_MIN, query->to_ns);
+}
+
 /* Takes `each` tallies of each key; of two the first is self. */
 static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *keys, size_t count,
                      size_t each)
@@ -307,8 +351,11 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 		free(order);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < count * each; i++)
-		gg_tally_expose(&tallies[i], run->scope.interval);
+	for (size_t i = 0; i < count * each; i++) {
+		gg_scope_expose(&run->scope, &tallies[i]);
+		if (run->scope.query.by == GG_BY_PROCESS && run->scope.is_incomplete)
+			tallies[i].incomplete = is_process_incomplete(run, keys[i]) ? 1 : 0;
+	}
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct ordered){
 			.value = value_of(run, &tallies[i * each + by]),
@@ -355,7 +402,10 @@ static int note_all(struct run *run, bool apart)
 	                            sizeof(*run->samples.items));
 	run->coarse.items = malloc((run->model->coarse.used_count + 1) *
 	                           sizeof(*run->coarse.items));
-	if (run->samples.items == NULL || run->coarse.items == NULL)
+	run->uncertain.items = malloc(
+		(run->model->samples.used_count + run->model->coarse.used_count + 1) *
+		sizeof(*run->uncertain.items));
+	if (run->samples.items == NULL || run->coarse.items == NULL || run->uncertain.items == NULL)
 		return -ENOMEM;
 	gg_scope_each(&run->scope, apart, note, run);
 	gg_scope_each_unplaced(&run->scope, add_unplaced, run);
@@ -370,7 +420,7 @@ static void add_total(struct run *run, bool apart)
 	else
 		for (size_t i = 0; i < run->groups.count; i++)
 			gg_tally_merge(&run->result->total, &run->groups.tallies[i]);
-	gg_tally_expose(&run->result->total, run->scope.interval);
+	gg_scope_expose(&run->scope, &run->result->total);
 }
 
 /* A process's row has all that the process holds, whoever else does. */
@@ -396,6 +446,7 @@ static int run_scope(struct run *run)
 	}
 	free(run->samples.items);
 	free(run->coarse.items);
+	free(run->uncertain.items);
 	free(groups->slot_of);
 	free(groups->keys);
 	free(groups->tallies);
@@ -415,7 +466,18 @@ static int find_moment(struct gg_scope *scope, struct gg_error *error)
 		return code;
 	scope->query.metric = GG_METRIC_LIVE;
 	scope->query.to_ns = peak.time_ns;
+	scope->most_ns = peak.most_ns;
 	return 0;
+}
+
+/* The upper end of a peak may be that of another moment. */
+static void widen_peak(const struct gg_scope *scope, const struct gg_question *query,
+                       struct gg_tally *total)
+{
+	struct gg_peak peak = { .time_ns = scope->query.to_ns, .most_ns = scope->most_ns };
+
+	if (query->metric == GG_METRIC_PEAK && peak.most_ns != peak.time_ns)
+		gg_scope_peak_tally(scope, &peak, total);
 }
 
 void gg_question_init(struct gg_question *query)
@@ -441,6 +503,8 @@ int gg_ask_rows(const struct gg_model *model, const struct gg_question *query,
 		goto out;
 	run.result = calloc(1, sizeof(*run.result));
 	code = run.result != NULL ? run_scope(&run) : -ENOMEM;
+	if (code == 0)
+		widen_peak(&run.scope, query, &run.result->total);
 	if (code < 0) {
 		gg_result_free(run.result);
 		gg_error_set_errno(error, -code, "query", NULL);
@@ -476,7 +540,7 @@ static struct gg_model_sample whole_block(const struct gg_model *model, size_t n
 	struct gg_model_sample sample = GG_ITEMS(model, samples, struct gg_model_sample)[number];
 
 	sample.alloc_ns = block->from_ns;
-	sample.free_ns = block->until_ns;
+	sample.free_ns = block->until_least_ns;
 	if (block->is_left)
 		sample.flags |= GG_MODEL_LEFT;
 	return sample;
@@ -487,6 +551,8 @@ static void visit_pick(const struct gg_pick *pick, void *context)
 	const struct each *each = context;
 	struct gg_model_sample sample;
 
+	if (pick->is_uncertain)
+		return;
 	if (pick->coarse != NULL) {
 		each->visit(NULL, pick->coarse, each->context);
 		return;
@@ -540,6 +606,7 @@ int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
 
 struct sum {
 	const struct gg_model *model;
+	const struct gg_scope *scope;
 	struct gg_sum_up *up;
 	struct gg_rough samples;
 };
@@ -549,6 +616,10 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 	struct sum *sum = context;
 	const struct gg_model_sample *sample;
 
+	if (pick->is_uncertain) {
+		gg_scope_add_pick(sum->scope, pick, &sum->up->total);
+		return;
+	}
 	if (pick->coarse != NULL) {
 		gg_model_add_coarse(sum->model, &sum->up->total, pick->coarse);
 		return;
@@ -562,8 +633,8 @@ int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
                struct gg_sum_up *ret_sum, struct gg_error *error)
 {
 	struct gg_sum_up up = { 0 };
-	struct sum sum = { .model = model, .up = &up };
 	struct gg_scope scope;
+	struct sum sum = { .model = model, .scope = &scope, .up = &up };
 	int code = gg_scope_open(&scope, model, query, error);
 
 	if (code < 0)
@@ -575,7 +646,8 @@ int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
 		gg_scope_each(&scope, false, sum_pick, &sum);
 		gg_rough_tally(&sum.samples, &samples);
 		gg_tally_merge(&up.total, &samples);
-		gg_tally_expose(&up.total, scope.interval);
+		gg_scope_expose(&scope, &up.total);
+		widen_peak(&scope, query, &up.total);
 		*ret_sum = up;
 	}
 	gg_scope_close(&scope);

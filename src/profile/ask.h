@@ -36,8 +36,11 @@
  *
  * Exactness.  Coarse rows have no times of their own, only ranges in which their samples were
  * allocated and freed.  Where such a range holds the moment, or an end of the window, it is not known
- * which of the samples are inside: `unplaced` has the sum of those rows, and the report says so.  They
- * count as allocated, and as freed, at the end of the range; live at moments when all of them were.
+ * which of the samples are inside: `unplaced` has the sum of those rows, and the report says so.  The
+ * same is true of a sample whose free was lost: it was freed between two times.  All of them are
+ * uncertain in the tallies (estimate.h): in no estimate, in no lower end, and in every upper end.
+ * Where samples were dropped, or sampling was switched off before the window's end, tallies are
+ * incomplete: they have no upper end.
  *
  * Cost      0.04 to 0.4 s for 1 M samples on 100 000 stacks (bench_report); 450 bytes a row and tally.
  * Threads   any number of queries at once; a result has one owner.
@@ -134,7 +137,7 @@ GG_MUST_CHECK int gg_ask_sum(const struct gg_model *model, const struct gg_quest
                              struct gg_sum_up *ret_sum, struct gg_error *error);
 
 /*
- * The samples and coarse rows that a query selects, one by one: what gg_ask_rows() adds up.  Of a
+ * The samples and coarse rows that a query selects for certain, one by one: what gg_ask_rows() adds up.  Of a
  * block that is counted once the sample is that of the first process that held it, with alloc_ns and
  * free_ns of the whole block: free_ns is when the last process that held it freed it or ended, and
  * GG_TIME_NONE if it is live at the end; flags have GG_MODEL_LEFT if some holder never freed it.  Exactly one
@@ -147,7 +150,8 @@ GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_ques
 
 /*
  * Every sample and coarse row of the query's processes and stacks, whatever the metric and the window:
- * for who keeps the time axis.  Samples are as gg_ask_each() has them.
+ * for who keeps the time axis.  Samples are as gg_ask_each() has them.  Where the time of an end was
+ * lost, it is the earliest that is possible (gg_model_freed_from).
  */
 GG_MUST_CHECK int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
                                 gg_pick_visit *visit, void *context, struct gg_error *error);
@@ -165,7 +169,8 @@ void gg_row_label(const struct gg_model *model, const struct gg_result *result,
 /*
  * Live memory over time: a visit for each moment at which something changed, after all changes of
  * that moment, from the query's window and filters (metric and grouping are not looked at).  Coarse
- * rows are in it while all of their samples were there.
+ * rows are in it while all of their samples were there; a sample whose free was lost is in it up to
+ * the earliest time at which it can have been freed.
  */
 typedef void gg_sweep_visit(int64_t time_ns, double live_bytes, double live_count, void *context);
 GG_MUST_CHECK int gg_ask_sweep(const struct gg_model *model, const struct gg_question *query,
@@ -182,9 +187,20 @@ GG_MUST_CHECK int gg_ask_live_at(const struct gg_model *model, const struct gg_q
 struct gg_peak {
 	int64_t time_ns; /* without history, or if nothing was ever live: the end of the window */
 	double bytes;    /* the largest live estimate; 0: nothing was ever live */
+	/* The same of all that may have been live, where times were lost; else as above. */
+	int64_t most_ns;
+	double most_bytes;
 };
 GG_MUST_CHECK int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
                               struct gg_peak *ret_peak, struct gg_error *error);
+
+/*
+ * What was live at the peak.  Where times were lost its upper end is that of the moment at which the
+ * most can have been live.
+ */
+GG_MUST_CHECK int gg_ask_peak_tally(const struct gg_model *model, const struct gg_question *query,
+                                    const struct gg_peak *peak, struct gg_tally *ret_tally,
+                                    struct gg_error *error);
 
 /*
  * The metric that a report or a page opens with, if nobody chose one: what is live at the end; but many

@@ -148,6 +148,9 @@ static struct gg_block own_block(const struct gg_scope *scope, const struct gg_m
 	return (struct gg_block){
 		.from_ns = sample->alloc_ns,
 		.until_ns = until_ns,
+		.until_least_ns = sample->free_ns == GG_TIME_NONE
+		                          ? until_ns
+		                          : gg_model_freed_from(scope->model, sample),
 		.is_first = true,
 		.is_left = sample->free_ns == GG_TIME_NONE,
 		.left_ns = gg_model_process_end(scope->model, sample->process),
@@ -158,6 +161,8 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 {
 	block->from_ns = own->from_ns < block->from_ns ? own->from_ns : block->from_ns;
 	block->until_ns = own->until_ns > block->until_ns ? own->until_ns : block->until_ns;
+	if (own->until_least_ns > block->until_least_ns)
+		block->until_least_ns = own->until_least_ns;
 	if (own->is_left && (!block->is_left || own->left_ns > block->left_ns))
 		block->left_ns = own->left_ns;
 	block->is_left |= own->is_left;
@@ -240,7 +245,49 @@ int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
 		code = group_labels(scope, error);
 	if (code < 0)
 		gg_scope_close(scope);
+	else
+		scope->is_incomplete = gg_scope_is_incomplete(
+			scope, query->metric == GG_METRIC_ALLOCATED ? query->from_ns : INT64_MIN,
+			query->to_ns);
 	return code;
+}
+
+bool gg_scope_is_incomplete(const struct gg_scope *scope, int64_t from_ns, int64_t to_ns)
+{
+	size_t count;
+
+	if (scope->process_in == NULL)
+		return gg_model_is_incomplete(scope->model, 0, from_ns, to_ns);
+	gg_model_processes(scope->model, &count);
+	for (size_t i = 1; i < count; i++)
+		if (scope->process_in[i] &&
+		    gg_model_is_incomplete(scope->model, (uint32_t)i, from_ns, to_ns))
+			return true;
+	return false;
+}
+
+void gg_scope_expose(const struct gg_scope *scope, struct gg_tally *tally)
+{
+	gg_tally_expose(tally, scope->interval);
+	if (scope->is_incomplete)
+		tally->incomplete = 1;
+}
+
+void gg_scope_add_pick(const struct gg_scope *scope, const struct gg_pick *pick,
+                       struct gg_tally *tally)
+{
+	const struct gg_model_sample *samples = GG_ITEMS(scope->model, samples,
+	                                                 const struct gg_model_sample);
+	const struct gg_model_sample *sample = &samples[pick->sample];
+	struct gg_tally picked = { 0 };
+
+	if (pick->coarse != NULL)
+		gg_model_add_coarse(scope->model, &picked, pick->coarse);
+	else
+		gg_tally_add(&picked, &sample->draw, sample->size_bytes);
+	if (pick->is_uncertain)
+		gg_tally_doubt(&picked);
+	gg_tally_merge(tally, &picked);
 }
 
 void gg_scope_close(struct gg_scope *scope)
@@ -274,11 +321,18 @@ static bool is_at_the_end(const struct gg_scope *scope)
 	return scope->query.to_ns >= gg_model_end_ns(scope->model);
 }
 
-static bool is_live(const struct gg_scope *scope, const struct gg_block *block)
+/* Does the metric select it? */
+enum answer { NO, MAYBE, YES };
+
+static enum answer is_live(const struct gg_scope *scope, const struct gg_block *block)
 {
+	int64_t moment_ns = scope->query.to_ns;
+
 	if (is_at_the_end(scope))
-		return block->until_ns == GG_TIME_NONE;
-	return block->from_ns <= scope->query.to_ns && block->until_ns > scope->query.to_ns;
+		return block->until_ns == GG_TIME_NONE ? YES : NO;
+	if (block->from_ns > moment_ns || block->until_ns <= moment_ns)
+		return NO;
+	return block->until_least_ns > moment_ns ? YES : MAYBE;
 }
 
 static bool is_within(const struct gg_question *query, int64_t time_ns)
@@ -286,11 +340,13 @@ static bool is_within(const struct gg_question *query, int64_t time_ns)
 	return time_ns > query->from_ns && time_ns <= query->to_ns;
 }
 
-static bool is_left(const struct gg_scope *scope, const struct gg_block *block)
+static enum answer is_left(const struct gg_scope *scope, const struct gg_block *block)
 {
+	if (!block->is_left)
+		return NO;
 	if (block->left_ns == GG_TIME_NONE) /* nobody knows when: it counts at the end */
-		return block->is_left && is_at_the_end(scope);
-	return block->is_left && is_within(&scope->query, block->left_ns);
+		return is_at_the_end(scope) ? YES : NO;
+	return is_within(&scope->query, block->left_ns) ? YES : NO;
 }
 
 /* Does the metric count blocks, each once, and not what happened to them? */
@@ -299,22 +355,35 @@ bool gg_scope_is_of_blocks(const struct gg_scope *scope)
 	return scope->query.metric == GG_METRIC_LIVE || scope->query.metric == GG_METRIC_LEFT;
 }
 
+/* It was freed between the two times: was that in the window? */
+static enum answer is_freed_within(const struct gg_question *query, int64_t least_ns,
+                                   int64_t most_ns)
+{
+	if (is_within(query, least_ns) && is_within(query, most_ns))
+		return YES;
+	return most_ns > query->from_ns && least_ns <= query->to_ns ? MAYBE : NO;
+}
+
 /* Metrics of what happened, not of what was there: a sample for itself. */
-static bool is_selected(const struct gg_scope *scope, const struct gg_model_sample *sample)
+static enum answer is_selected(const struct gg_scope *scope, const struct gg_model_sample *sample)
 {
 	const struct gg_question *query = &scope->query;
 	bool is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
+	bool is_freed = sample->free_ns != GG_TIME_NONE;
+	int64_t least_ns = gg_model_freed_from(scope->model, sample);
 
 	if (query->metric == GG_METRIC_FREED) {
-		if (is_inherited && query->pid == 0)
-			return false;
-		return sample->free_ns != GG_TIME_NONE && is_within(query, sample->free_ns);
+		if ((is_inherited && query->pid == 0) || !is_freed)
+			return NO;
+		return is_freed_within(query, least_ns, sample->free_ns);
 	}
 	if (is_inherited || !is_within(query, sample->alloc_ns))
-		return false;
-	return query->metric == GG_METRIC_ALLOCATED ||
-	       (sample->free_ns != GG_TIME_NONE &&
-	        sample->free_ns - sample->alloc_ns <= query->temporary_ns);
+		return NO;
+	if (query->metric == GG_METRIC_ALLOCATED)
+		return YES;
+	if (!is_freed || least_ns - sample->alloc_ns > query->temporary_ns)
+		return NO;
+	return sample->free_ns - sample->alloc_ns <= query->temporary_ns ? YES : MAYBE;
 }
 
 static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit *visit,
@@ -326,6 +395,7 @@ static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit 
 
 	for (pick.sample = 0; pick.sample < count; pick.sample++) {
 		const struct gg_model_sample *sample = &samples[pick.sample];
+		enum answer answer;
 
 		if (apart) {
 			if (!is_in(scope, sample->process, sample->stack))
@@ -334,8 +404,10 @@ static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit 
 		} else if (!gg_scope_block(scope, pick.sample, &pick.block)) {
 			continue;
 		}
-		if (scope->query.metric == GG_METRIC_LEFT ? is_left(scope, &pick.block)
-		                                          : is_live(scope, &pick.block))
+		answer = scope->query.metric == GG_METRIC_LEFT ? is_left(scope, &pick.block)
+		                                               : is_live(scope, &pick.block);
+		pick.is_uncertain = answer == MAYBE;
+		if (answer != NO)
 			visit(&pick, context);
 	}
 }
@@ -372,13 +444,16 @@ struct gg_block gg_coarse_block(const struct gg_coarse *coarse)
 	int64_t bucket = coarse_bucket(coarse);
 
 	if (coarse->to_ns == GG_TIME_NONE)
-		return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
-			                  .until_ns = coarse->is_left ? coarse->from_ns + bucket
-			                                              : GG_TIME_NONE,
-			                  .is_left = true,
-			                  .left_ns = GG_TIME_NONE };
+		return (struct gg_block){
+			.from_ns = coarse->from_ns + bucket,
+			.until_ns = coarse->is_left ? coarse->from_ns + bucket : GG_TIME_NONE,
+			.until_least_ns = coarse->is_left ? coarse->from_ns + bucket : GG_TIME_NONE,
+			.is_left = true,
+			.left_ns = GG_TIME_NONE
+		};
 	return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
-		                  .until_ns = coarse->to_ns - bucket + 1 };
+		                  .until_ns = coarse->to_ns - bucket + 1,
+		                  .until_least_ns = coarse->to_ns - bucket + 1 };
 }
 
 /* Is the moment among those when something of [from_ns, to_ns] had happened and something had not? */
@@ -418,9 +493,9 @@ static bool is_coarse_selected(const struct gg_scope *scope, const struct gg_coa
 
 	switch (query->metric) {
 	case GG_METRIC_LIVE:
-		return is_live(scope, &block);
+		return is_live(scope, &block) == YES;
 	case GG_METRIC_LEFT:
-		return is_left(scope, &block);
+		return is_left(scope, &block) == YES;
 	case GG_METRIC_FREED:
 		return coarse->to_ns != GG_TIME_NONE && is_within(query, coarse->to_ns);
 	case GG_METRIC_TEMPORARY:
@@ -443,9 +518,14 @@ static void each_selected(const struct gg_scope *scope, gg_scope_visit *visit, v
 
 	for (pick.sample = 0; pick.sample < count; pick.sample++) {
 		const struct gg_model_sample *sample = &samples[pick.sample];
+		enum answer answer;
 
-		if (!is_in(scope, sample->process, sample->stack) || !is_selected(scope, sample))
+		if (!is_in(scope, sample->process, sample->stack))
 			continue;
+		answer = is_selected(scope, sample);
+		if (answer == NO)
+			continue;
+		pick.is_uncertain = answer == MAYBE;
 		pick.block = own_block(scope, sample);
 		visit(&pick, context);
 	}
@@ -463,8 +543,13 @@ void gg_scope_each(const struct gg_scope *scope, bool apart, gg_scope_visit *vis
 		each_selected(scope, visit, context);
 	for (size_t i = 0; i < count; i++) {
 		pick.coarse = &coarse[i];
-		if (gg_scope_has_coarse(scope, &coarse[i]) && is_coarse_selected(scope, &coarse[i]))
-			visit(&pick, context);
+		if (!gg_scope_has_coarse(scope, &coarse[i]))
+			continue;
+		pick.is_uncertain = !is_placed(scope, &coarse[i]);
+		if (!pick.is_uncertain && !is_coarse_selected(scope, &coarse[i]))
+			continue;
+		pick.is_uncertain |= coarse[i].is_shared;
+		visit(&pick, context);
 	}
 }
 

@@ -89,8 +89,37 @@ static void add_block(const struct gg_block *block, size_t number, struct moment
 		going->items[going->count++] = (struct moment){ block->until_ns, (uint32_t)number };
 }
 
-/* All blocks of the scope by their coming, and by their going where they went. */
-static int collect(const struct gg_scope *scope, struct moments *coming, struct moments *going)
+/* When the block was live for certain, or, of `most`, when it can have been. */
+static void choose(struct gg_block *block, bool most)
+{
+	if (!most)
+		block->until_ns = block->until_least_ns;
+}
+
+/* By when all of the row's samples were gone; what was left went at some time before the end. */
+static int64_t coarse_gone(const struct gg_scope *scope, const struct gg_coarse *coarse)
+{
+	return coarse->is_left ? gg_model_end_ns(scope->model) : coarse->to_ns;
+}
+
+static struct gg_block coarse_block(const struct gg_scope *scope, const struct gg_coarse *coarse,
+                                    bool most)
+{
+	struct gg_block block = gg_coarse_block(coarse);
+
+	if (most) {
+		block.from_ns = coarse->from_ns;
+		block.until_ns = coarse_gone(scope, coarse);
+	}
+	return block;
+}
+
+/*
+ * All blocks of the scope by their coming, and by their going where they went: as is certain of them,
+ * or, of `most`, as long as they can have been live.
+ */
+static int collect(const struct gg_scope *scope, bool most, struct moments *coming,
+                   struct moments *going)
 {
 	size_t count = scope->model->samples.used_count, coarse_count;
 	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
@@ -101,10 +130,12 @@ static int collect(const struct gg_scope *scope, struct moments *coming, struct 
 	if (coming->items == NULL || going->items == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (gg_scope_block(scope, i, &block))
+		if (gg_scope_block(scope, i, &block)) {
+			choose(&block, most);
 			add_block(&block, i, coming, going);
+		}
 	for (size_t i = 0; i < coarse_count; i++) {
-		block = gg_coarse_block(&coarse[i]);
+		block = coarse_block(scope, &coarse[i], most);
 		if (block.from_ns < block.until_ns && gg_scope_has_coarse(scope, &coarse[i]))
 			add_block(&block, count + i, coming, going);
 	}
@@ -198,11 +229,11 @@ static void walk(const struct gg_scope *scope, const struct moments *coming,
 	}
 }
 
-static int sweep(const struct gg_scope *scope, gg_sweep_visit *visit, void *context,
+static int sweep(const struct gg_scope *scope, bool most, gg_sweep_visit *visit, void *context,
                  struct gg_error *error)
 {
 	struct moments coming = { 0 }, going = { 0 };
-	int code = collect(scope, &coming, &going);
+	int code = collect(scope, most, &coming, &going);
 
 	if (code == 0)
 		walk(scope, &coming, &going, visit, context);
@@ -221,7 +252,7 @@ int gg_ask_sweep(const struct gg_model *model, const struct gg_question *query,
 
 	if (code < 0)
 		return code;
-	code = sweep(&scope, visit, context, error);
+	code = sweep(&scope, false, visit, context, error);
 	gg_scope_close(&scope);
 	return code;
 }
@@ -231,18 +262,49 @@ static void keep_peak(int64_t time_ns, double live_bytes, double live_count, voi
 	struct gg_peak *peak = context;
 
 	(void)live_count;
-	if (live_bytes > peak->bytes)
-		*peak = (struct gg_peak){ time_ns, live_bytes };
+	if (live_bytes > peak->bytes) {
+		peak->time_ns = time_ns;
+		peak->bytes = live_bytes;
+	}
+}
+
+static void keep_most(int64_t time_ns, double live_bytes, double live_count, void *context)
+{
+	struct gg_peak *peak = context;
+
+	(void)live_count;
+	if (live_bytes > peak->most_bytes) {
+		peak->most_ns = time_ns;
+		peak->most_bytes = live_bytes;
+	}
+}
+
+/* Were times lost, so that more may have been live than is certain? */
+static bool is_uncertain(const struct gg_model *model)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(model, &count);
+
+	if (model->coarse.used_count > 0)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if ((samples[i].flags & GG_SAMPLE_MISSED_FREE) != 0)
+			return true;
+	return false;
 }
 
 int gg_scope_peak(const struct gg_scope *scope, struct gg_peak *ret_peak, struct gg_error *error)
 {
 	struct gg_peak peak = { .time_ns = scope->query.to_ns };
-	int code = sweep(scope, keep_peak, &peak, error);
+	int code = sweep(scope, false, keep_peak, &peak, error);
 
+	peak.most_ns = peak.time_ns;
+	peak.most_bytes = peak.bytes;
 	/* Without times of frees the largest is what is live at the end: a moment would say more than is known. */
 	if (!gg_model_has_history(scope->model))
-		peak.time_ns = scope->query.to_ns;
+		peak.time_ns = peak.most_ns = scope->query.to_ns;
+	else if (code == 0 && is_uncertain(scope->model))
+		code = sweep(scope, true, keep_most, &peak, error);
 	if (code == 0)
 		*ret_peak = peak;
 	return code;
@@ -285,48 +347,72 @@ struct times {
 };
 
 /*
- * A block is added at the first time that it is there, and noted at the first that it is not; blocks
- * that come and go between two times are in neither.  Exactly one of sample and coarse is not NULL.
+ * What is there in [from_ns, until_ns) is added at the first time that is in it, and noted at the
+ * first after it; what comes and goes between two times is in neither.
  */
-static void tally_block(const struct times *times, const struct gg_block *block,
-                        const struct gg_model_sample *sample, const struct gg_coarse *coarse)
+static void tally_span(const struct times *times, const struct gg_pick *pick, int64_t from_ns,
+                       int64_t until_ns)
 {
-	size_t from = first_from(times->times, times->count, block->from_ns);
-	size_t until = first_from(times->times, times->count, block->until_ns);
-	struct gg_tally *into[2] = { &times->tallies[from], &times->gone[until] };
+	size_t from = first_from(times->times, times->count, from_ns);
+	size_t until = first_from(times->times, times->count, until_ns);
 
 	if (from >= until)
 		return;
-	for (int i = 0; i < (until < times->count ? 2 : 1); i++) {
-		if (sample != NULL)
-			gg_tally_add(into[i], &sample->draw, sample->size_bytes);
-		else
-			gg_model_add_coarse(times->scope->model, into[i], coarse);
-	}
+	gg_scope_add_pick(times->scope, pick, &times->tallies[from]);
+	if (until < times->count)
+		gg_scope_add_pick(times->scope, pick, &times->gone[until]);
+}
+
+static void tally_sample(const struct times *times, size_t number, const struct gg_block *block)
+{
+	struct gg_pick pick = { .sample = number };
+
+	tally_span(times, &pick, block->from_ns, block->until_least_ns);
+	pick.is_uncertain = true;
+	tally_span(times, &pick, block->until_least_ns, block->until_ns);
+}
+
+/* A row is there for certain while all of its samples were, and may be while any can have been. */
+static void tally_coarse(const struct times *times, const struct gg_coarse *coarse)
+{
+	struct gg_block block = gg_coarse_block(coarse);
+	struct gg_pick pick = { .coarse = coarse };
+	int64_t gone_ns = coarse_gone(times->scope, coarse);
+
+	if (block.until_ns < block.from_ns)
+		block.from_ns = block.until_ns = gone_ns;
+	tally_span(times, &pick, block.from_ns, block.until_ns);
+	pick.is_uncertain = true;
+	tally_span(times, &pick, coarse->from_ns, block.from_ns);
+	tally_span(times, &pick, block.until_ns, gone_ns);
 }
 
 static void tally_times(const struct times *times)
 {
 	const struct gg_scope *scope = times->scope;
-	size_t sample_count, coarse_count;
-	const struct gg_model_sample *samples = gg_model_samples(scope->model, &sample_count);
+	size_t sample_count = scope->model->samples.used_count, coarse_count;
 	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
+	/* Before all time only what was dropped counts. */
+	bool is_dropping = gg_scope_is_incomplete(scope, INT64_MIN, INT64_MIN);
+	size_t pause_count;
 	struct gg_block block;
 
+	gg_model_pauses(scope->model, &pause_count);
 	for (size_t i = 0; i < sample_count; i++)
 		if (gg_scope_block(scope, i, &block))
-			tally_block(times, &block, &samples[i], NULL);
-	for (size_t i = 0; i < coarse_count; i++) {
-		block = gg_coarse_block(&coarse[i]);
+			tally_sample(times, i, &block);
+	for (size_t i = 0; i < coarse_count; i++)
 		if (gg_scope_has_coarse(scope, &coarse[i]))
-			tally_block(times, &block, NULL, &coarse[i]);
-	}
+			tally_coarse(times, &coarse[i]);
 	for (size_t i = 0; i < times->count; i++) {
 		gg_tally_expose(&times->tallies[i], scope->interval);
-		if (i == 0)
-			continue;
-		gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
-		gg_tally_subtract(&times->tallies[i], &times->gone[i]);
+		if (i > 0) {
+			gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
+			gg_tally_subtract(&times->tallies[i], &times->gone[i]);
+		}
+		if (is_dropping ||
+		    (pause_count > 0 && gg_scope_is_incomplete(scope, INT64_MIN, times->times[i])))
+			times->tallies[i].incomplete = 1;
 	}
 }
 
@@ -348,4 +434,42 @@ int gg_ask_live_at(const struct gg_model *model, const struct gg_question *query
 	}
 	free(gone);
 	return code;
+}
+
+void gg_scope_peak_tally(const struct gg_scope *scope, const struct gg_peak *peak,
+                         struct gg_tally *ret_tally)
+{
+	bool is_later = peak->most_ns > peak->time_ns;
+	int64_t times[2] = { is_later ? peak->time_ns : peak->most_ns,
+		             is_later ? peak->most_ns : peak->time_ns };
+	struct gg_tally tallies[2] = { 0 }, gone[3] = { 0 }, extra, certain;
+
+	if (peak->most_ns == peak->time_ns) {
+		tally_times(&(struct times){ scope, times, 1, tallies, gone });
+		*ret_tally = tallies[0];
+	} else {
+		tally_times(&(struct times){ scope, times, 2, tallies, gone });
+		extra = gg_tally_most(&tallies[is_later]);
+		*ret_tally = certain = gg_tally_least(&tallies[!is_later]);
+		gg_tally_doubt(&extra);
+		gg_tally_doubt(&certain);
+		gg_tally_subtract(&extra, &certain);
+		gg_tally_merge(ret_tally, &extra);
+	}
+	if (scope->is_incomplete) /* later there may have been more */
+		ret_tally->incomplete = 1;
+}
+
+int gg_ask_peak_tally(const struct gg_model *model, const struct gg_question *query,
+                      const struct gg_peak *peak, struct gg_tally *ret_tally,
+                      struct gg_error *error)
+{
+	struct gg_scope scope;
+	int code = gg_scope_open(&scope, model, query, error);
+
+	if (code < 0)
+		return code;
+	gg_scope_peak_tally(&scope, peak, ret_tally);
+	gg_scope_close(&scope);
+	return 0;
 }

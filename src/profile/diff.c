@@ -70,7 +70,9 @@ static int add_result(struct run *run, const struct gg_model *model, const struc
 	for (size_t i = 0; i < result->row_count; i++) {
 		struct gg_diff_row *row;
 
-		if (tally_of(result, &result->rows[i])->sample_count == 0)
+		const struct gg_tally *tally = tally_of(result, &result->rows[i]);
+
+		if (tally->sample_count == 0 && !gg_tally_is_uncertain(tally))
 			continue; /* only here for what it calls */
 		gg_buf_clear(&label);
 		gg_row_label(model, result, &result->rows[i], &label);
@@ -160,6 +162,8 @@ static int fill(struct run *run, const struct gg_model *before_model,
 		row->label = diff->labels + run->label_offsets[i];
 		gg_tally_expose(&row->before, before->total.reserve_max[GG_BYTES]);
 		gg_tally_expose(&row->after, after->total.reserve_max[GG_BYTES]);
+		row->before.incomplete = before->total.incomplete;
+		row->after.incomplete = after->total.incomplete;
 		compare(row, diff);
 	}
 	diff->total = (struct gg_diff_row){ .label = "",

@@ -122,7 +122,7 @@ static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, 
 	                                   number;
 	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
 
-	*ret_start = number == 0 ? 0 : process->start_ns;
+	*ret_start = number == 0 || process->start_ns == GG_TIME_NONE ? 0 : process->start_ns;
 	*ret_end = end == GG_TIME_NONE ? gg_model_end_ns(run->model) : end;
 	if (*ret_end > run->end_ns)
 		*ret_end = run->end_ns;
@@ -310,6 +310,8 @@ static void complete_row(const struct run *run, struct gg_leak_row *row)
 	struct gg_leak leak;
 
 	add_up(run, row->stack, &leak);
+	if (run->scope.is_incomplete)
+		leak.live.incomplete = leak.old.incomplete = 1;
 	row->live_bytes = range_of(&leak.live, GG_BYTES, confidence, true);
 	row->live_count = range_of(&leak.live, GG_ALLOCATIONS, confidence, true);
 	row->old_bytes = range_of(&leak.old, GG_BYTES, confidence, true);
@@ -400,8 +402,8 @@ static int judge(struct run *run, struct gg_error *error)
 
 	if (code < 0)
 		return code;
-	gg_tally_expose(&run->live, run->scope.interval);
-	gg_tally_expose(&run->old, run->scope.interval);
+	gg_scope_expose(&run->scope, &run->live);
+	gg_scope_expose(&run->scope, &run->old);
 	judge_stacks(run);
 	if (choose_growing(leaks) < 0)
 		return out_of_memory(error);
@@ -413,7 +415,9 @@ static int judge(struct run *run, struct gg_error *error)
 	leaks->live_count = range_of(&run->live, GG_ALLOCATIONS, confidence, false);
 	leaks->old_bytes = range_of(&run->old, GG_BYTES, confidence, false);
 	leaks->sample_count = run->live.sample_count;
-	leaks->unseen_bytes = gg_interval_unseen_bytes(run->scope.interval, confidence);
+	leaks->unseen_bytes = run->scope.is_incomplete
+	                              ? NAN
+	                              : gg_interval_unseen_bytes(run->scope.interval, confidence);
 	leaks->has_history = gg_model_has_history(run->model);
 	leaks->at_ns = run->end_ns;
 	return 0;

@@ -30,6 +30,7 @@ void gg_model_free(struct gg_model *model)
 		&model->functions, &model->modules,    &model->kinds,     &model->heaps,
 		&model->types,     &model->kind_parts, &model->chunks,    &model->text_list,
 		&model->mappings,  &model->labels,     &model->untils,    &model->sessions_of,
+		&model->losses,    &model->pauses,
 	};
 
 	free_chunks(model);

@@ -237,6 +237,31 @@ struct gg_model_counter {
 const struct gg_model_counter *gg_model_counters(const struct gg_model *model, size_t *ret_count);
 
 /*
+ * A time of a process.  Losses: events of its history were lost in it, and at its end its state was
+ * compared with what was known.  Pauses: sampling was switched off; to_ns is GG_TIME_NONE where it
+ * stayed off.
+ */
+struct gg_model_span {
+	uint32_t process;
+	int64_t from_ns, to_ns;
+};
+const struct gg_model_span *gg_model_losses(const struct gg_model *model, size_t *ret_count);
+const struct gg_model_span *gg_model_pauses(const struct gg_model *model, size_t *ret_count);
+
+/* Samples and frees of the process (0: of all) that were not recorded, though they should have been. */
+uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process);
+
+/*
+ * Is what the process (0: any) allocated from from_ns to to_ns more than its samples tell, since
+ * samples were dropped or it was switched off?
+ */
+bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
+                            int64_t to_ns);
+
+/* The earliest time at which the sample can have been freed: free_ns, unless that time was lost. */
+int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample);
+
+/*
  * What tells processes apart, such as ("host", "web-3"); texts are interned: equal ones are one pointer.
  * In the order of the processes.
  */

@@ -48,7 +48,8 @@ struct gg_model {
 	struct gg_items chunks;              /* of texts */
 	size_t chunk_used, chunk_size;
 	struct gg_map texts, function_map, line_map;
-	struct gg_items text_list; /* text of each number in `texts` */
+	struct gg_items text_list;      /* text of each number in `texts` */
+	struct gg_items losses, pauses; /* struct gg_model_span, by process and end */
 	const struct gg_model_options *options;
 	bool has_inherited;
 	double least_interval; /* of samples by bytes; 0: there are none */
@@ -78,5 +79,7 @@ int gg_model_unite_functions(struct gg_model *model);
  * process, into ret_untils.
  */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils);
+/* Notes of what the profile does not know, beside those that it has; false when memory is out. */
+bool gg_model_note_losses(struct gg_model *model);
 /* Gives every frame without a place one that is named by its address, and finds the tops. */
 int gg_model_complete_places(struct gg_model *model);

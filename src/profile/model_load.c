@@ -306,12 +306,59 @@ static int read_memory(const struct gg_memory *memory, void *context)
 	return 0;
 }
 
-/* Nobody asks for events, but the run lasts until the last one. */
+/* The last span of the process in this file that has no end; NULL: there is none. */
+static struct gg_model_span *find_open(const struct gg_items *spans, size_t first, uint32_t process)
+{
+	struct gg_model_span *all = spans->data;
+
+	for (size_t i = spans->used_count; i > first; i--)
+		if (all[i - 1].process == process)
+			return all[i - 1].to_ns == GG_TIME_NONE ? &all[i - 1] : NULL;
+	return NULL;
+}
+
+static int open_span(struct gg_load *load, struct gg_items *spans, size_t first, uint32_t process,
+                     int64_t time_ns)
+{
+	struct gg_model_span *span;
+
+	if (find_open(spans, first, process) != NULL)
+		return 0;
+	span = gg_items_add(spans, sizeof(*span));
+	if (span == NULL)
+		return out_of_memory(load);
+	*span = (struct gg_model_span){ process, time_ns, GG_TIME_NONE };
+	return 0;
+}
+
+static void close_span(const struct gg_items *spans, size_t first, uint32_t process,
+                       int64_t time_ns)
+{
+	struct gg_model_span *span = find_open(spans, first, process);
+
+	if (span != NULL)
+		span->to_ns = time_ns;
+}
+
+/* The run lasts until the last event; some tell when nobody watched. */
 static int read_event(const struct gg_event *event, void *context)
 {
 	struct gg_load *load = context;
+	struct gg_model *model = load->model;
+	uint32_t process = gg_load_number(&load->processes, event->process);
+	int64_t time_ns = gg_load_time(load, event->time_ns);
 
-	note_time(load, gg_load_time(load, event->time_ns));
+	note_time(load, time_ns);
+	if (process == 0 || event->kind == NULL || time_ns == GG_TIME_NONE)
+		return 0;
+	if (strcmp(event->kind, "lost") == 0)
+		return open_span(load, &model->losses, load->first_loss, process, time_ns);
+	if (strcmp(event->kind, "off") == 0)
+		return open_span(load, &model->pauses, load->first_pause, process, time_ns);
+	if (strcmp(event->kind, "drop") == 0 || strcmp(event->kind, "reconciled") == 0)
+		close_span(&model->losses, load->first_loss, process, time_ns);
+	else if (strcmp(event->kind, "on") == 0)
+		close_span(&model->pauses, load->first_pause, process, time_ns);
 	return 0;
 }
 
@@ -405,9 +452,12 @@ static void done(struct gg_load *load)
 static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t shift_ns,
                     struct gg_error *error)
 {
-	struct gg_load load = {
-		.model = model, .profile = profile, .error = error, .shift_ns = shift_ns
-	};
+	struct gg_load load = { .model = model,
+		                .profile = profile,
+		                .error = error,
+		                .shift_ns = shift_ns,
+		                .first_loss = model->losses.used_count,
+		                .first_pause = model->pauses.used_count };
 	int code = read_all(&load);
 
 	done(&load);
@@ -442,6 +492,21 @@ static int compare_memory(const void *a, const void *b)
 	const struct gg_memory *left = a, *right = b;
 
 	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct gg_model_span *left = a, *right = b;
+
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	return (left->to_ns > right->to_ns) - (left->to_ns < right->to_ns);
+}
+
+static void sort_spans(struct gg_items *spans)
+{
+	if (spans->used_count > 0)
+		qsort(spans->data, spans->used_count, sizeof(struct gg_model_span), compare_spans);
 }
 
 /* The earliest start of all profiles, since 1970. */
@@ -484,9 +549,11 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 		return code;
 	model->untils.data = calloc(model->processes.used_count, sizeof(int64_t));
 	model->untils.used_count = model->processes.used_count;
+	sort_spans(&model->losses);
+	sort_spans(&model->pauses);
 	if (model->untils.data == NULL ||
 	    gg_model_find_untils(model, NULL, model->untils.data) < 0 ||
-	    gg_model_complete_places(model) < 0)
+	    gg_model_complete_places(model) < 0 || !gg_model_note_losses(model))
 		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
 	if (model->memory.used_count > 0)
 		qsort(model->memory.data, model->memory.used_count, sizeof(struct gg_memory),

@@ -20,6 +20,7 @@ struct gg_load {
 	int64_t shift_ns; /* of this profile's start to that of the earliest */
 	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
 	struct gg_items heap_names, type_names; /* number 0 is none */
+	size_t first_loss, first_pause;         /* of this file */
 };
 
 static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t id)

@@ -353,9 +353,10 @@ int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, v
 		coarse.count_skew = gg_reading_number(&reading, 0, HUGE_VAL);
 		coarse.bytes_skew = gg_reading_number(&reading, 0, HUGE_VAL);
 		coarse.lifetime_ns_sum = gg_reading_number(&reading, 0, LARGEST);
-		kind = gg_reading_integer(&reading, 0, GG_STORE_COARSE_LOST | GG_STORE_COARSE_LEFT);
-		coarse.lost = (kind & GG_STORE_COARSE_LOST) != 0;
+		kind = gg_reading_integer(&reading, 0, 2 * GG_STORE_COARSE_SHARED - 1);
+		coarse.lost = (kind & (GG_STORE_COARSE_LOST | GG_STORE_COARSE_SHARED)) != 0;
 		coarse.is_left = (kind & GG_STORE_COARSE_LEFT) != 0 && coarse.to_ns == GG_TIME_NONE;
+		coarse.is_shared = (kind & GG_STORE_COARSE_SHARED) != 0;
 		gg_reading_visited(&reading, visit(&coarse, context));
 	}
 	return gg_reading_end(&reading, error);

@@ -95,6 +95,11 @@ enum {
 	GG_SAMPLE_IS_MAPPING = 1,  /* mmap, not an allocator */
 	GG_SAMPLE_MISSED_FREE = 2, /* its end was noticed late: free_ns is an upper bound */
 	GG_SAMPLE_IS_OLD = 4,      /* in the old generation of its heap, at its end */
+	/*
+	 * Beside GG_SAMPLE_MISSED_FREE: the event of its free was lost, and the process's event "lost"
+	 * before the reconciliation that found it ended is a lower bound of free_ns.
+	 */
+	GG_SAMPLE_LOST_FREE = 8,
 };
 
 struct gg_sample_end {
@@ -103,6 +108,7 @@ struct gg_sample_end {
 	uint32_t stack;  /* where, if that was recorded */
 	bool missed;     /* GG_SAMPLE_MISSED_FREE */
 	bool is_old;     /* GG_SAMPLE_IS_OLD */
+	bool lost;       /* GG_SAMPLE_LOST_FREE */
 };
 
 struct gg_sample {
@@ -146,6 +152,11 @@ struct gg_coarse {
 	 * left at exit, but not live at the end.
 	 */
 	bool is_left;
+	/*
+	 * Its process was forked, and what it inherited and freed may be among them: they may have been
+	 * allocated by an ancestor, which counts them, too.
+	 */
+	bool is_shared;
 };
 
 struct gg_total {

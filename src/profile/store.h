@@ -66,7 +66,7 @@ enum gg_sql {
 };
 
 /* Bits of coarse.lost. */
-enum { GG_STORE_COARSE_LOST = 1, GG_STORE_COARSE_LEFT = 2 };
+enum { GG_STORE_COARSE_LOST = 1, GG_STORE_COARSE_LEFT = 2, GG_STORE_COARSE_SHARED = 4 };
 
 enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
 

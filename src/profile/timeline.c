@@ -111,7 +111,7 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 	int code = gg_ask_peak(run->model, &run->query, &peak, error);
 
 	if (code == 0)
-		code = gg_ask_live_at(run->model, &run->query, &peak.time_ns, 1, &tally, error);
+		code = gg_ask_peak_tally(run->model, &run->query, &peak, &tally, error);
 	if (code < 0)
 		return code;
 	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);

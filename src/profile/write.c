@@ -200,6 +200,7 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct 
 	gg_statement_id(&row, end->thread);
 	gg_statement_id(&row, end->stack);
 	gg_statement_integer(&row, (end->missed ? GG_SAMPLE_MISSED_FREE : 0) |
+	                                   (end->lost ? GG_SAMPLE_LOST_FREE : 0) |
 	                                   (end->is_old ? GG_SAMPLE_IS_OLD : 0));
 	gg_statement_integer(&row,
 	                     stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
@@ -276,7 +277,8 @@ int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *co
 	gg_statement_number(&row, coarse->bytes_skew);
 	gg_statement_number(&row, coarse->lifetime_ns_sum);
 	gg_statement_integer(&row, (coarse->lost ? GG_STORE_COARSE_LOST : 0) |
-	                                   (coarse->is_left ? GG_STORE_COARSE_LEFT : 0));
+	                                   (coarse->is_left ? GG_STORE_COARSE_LEFT : 0) |
+	                                   (coarse->is_shared ? GG_STORE_COARSE_SHARED : 0));
 	code = gg_statement_run(&row, error);
 	return code < 0 || profile->final_path == NULL ? code : commit_now_and_then(profile, error);
 }

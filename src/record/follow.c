@@ -21,9 +21,6 @@
 #include "region/map.h"
 #include "region/view.h"
 
-/* Drops are looked into at most so often: it reads the whole region. */
-#define SETTLE_EVERY_NS UINT64_C(5000000000)
-
 /* A region that a successor is making is waited for, but not for ever: it may be nobody's. */
 #define SUCCESSOR_NS UINT64_C(1000000000)
 
@@ -553,25 +550,6 @@ static bool has_ended(const struct gg_follow *follow, struct gg_follower *follow
 	return follower->noticed_ns != 0;
 }
 
-/* Events were dropped: what they would have told is in the state. */
-static void settle_if_lossy(struct gg_follow *follow, struct gg_follower *follower)
-{
-	struct gg_target *target = follower->target;
-	uint64_t now_ns = (uint64_t)follow->output->now_ns, drops;
-
-	if (now_ns < target->next_settle_ns || gg_source_refresh(&target->source, NULL) < 0)
-		return;
-	target->next_settle_ns = now_ns + SETTLE_EVERY_NS;
-	drops = target->source.header.counters[GG_COUNT_DROP_EVENTS];
-	if (drops == target->drop_count)
-		return;
-	gg_output_event(follow->output, target->id, follow->output->now_ns, "drop",
-	                "%llu events of the history had no place in the ring",
-	                (unsigned long long)(drops - target->drop_count));
-	target->drop_count = drops;
-	gg_target_settle(target);
-}
-
 /* Is all known of how and when it ended that will be? */
 static bool is_settled(const struct gg_follow *follow, const struct gg_follower *follower)
 {
@@ -591,7 +569,7 @@ bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 	     f = next) {
 		next = f->next;
 		if (!has_ended(follow, f)) {
-			settle_if_lossy(follow, f);
+			gg_target_settle_if_lossy(f->target);
 		} else if (!last && (!f->is_seen || !is_settled(follow, f))) {
 			f->is_seen = one_waits = true;
 		} else {

@@ -156,8 +156,8 @@ static bool tell_memory(struct gg_follow *follow, const struct gg_target *target
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
 	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_REACH_WHY_MAX];
 
-	/* Less than half of it is malloc's, and chance is no explanation. */
-	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION ||
+	/* Less than half of it is malloc's, and neither chance nor a pause explains the rest. */
+	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION || target->was_off ||
 	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
 		return false;
 	if (gg_reach_of(exe, why) == GG_REACH_ALL)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "record/target.h"
 
 enum {
@@ -263,13 +264,30 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	gg_held_end(&target->held, held);
 }
 
+/*
+ * Everything that was put before a moment has been read, and nothing was dropped up to now: the history
+ * is complete up to that moment.
+ */
+static void note_complete(struct gg_target *target, uint64_t head, int64_t moment_ns)
+{
+	uint64_t drop_count;
+
+	if (target->has_ring && target->ring.tail >= head &&
+	    gg_source_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) &&
+	    drop_count == target->drop_count)
+		target->complete_ns = moment_ns;
+}
+
 double gg_target_drain(struct gg_target *target, bool final)
 {
 	static struct gg_region_event events[BATCH_EVENTS];
-	uint64_t drained = 0;
+	uint64_t drained = 0, head;
+	int64_t began_ns;
 
 	if (!target->has_ring || target->is_finished)
 		return 0;
+	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->output->start_ns);
+	head = gg_ring_head(&target->ring);
 	/* One round at most: a ring that claims to fill faster than it is read ends here too. */
 	while (drained < target->ring.capacity && target->output->status == 0) {
 		int count = gg_ring_read(&target->ring, events, BATCH_EVENTS, final);
@@ -290,5 +308,6 @@ double gg_target_drain(struct gg_target *target, bool final)
 		drained += (uint64_t)count;
 		target->event_count += (uint64_t)count;
 	}
+	note_complete(target, head, began_ns);
 	return (double)drained / (double)target->ring.capacity;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "record/alive.h"
 #include "record/hints.h"
+#include "record/notes.h"
 #include "record/reach.h"
 #include "record/regions.h"
 #include "record/symbolize.h"
@@ -72,20 +73,12 @@ static void align(struct gg_output *output, const struct gg_session *session, ui
 
 static int note_what_it_is(struct gg_output *output, const struct gg_target *target, bool is_alive)
 {
-	const uint64_t *counters = target->source.header.counters;
-
 	if (is_alive)
 		gg_output_note(
 			output,
 			"Process %u was running when its region was read: this is its state of "
 			"that moment.",
 			target->pid);
-	if (target->source.header.inherited_below_id != 0)
-		gg_output_note(
-			output,
-			"Process %u was forked with %llu samples: those of them that it freed "
-			"count as allocated by it, too.",
-			target->pid, (unsigned long long)counters[GG_COUNT_INHERITED]);
 	return output->status;
 }
 
@@ -203,6 +196,8 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		end_ns = gg_output_time(&output, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
+	if (status == 0)
+		status = gg_notes_add_losses(&output);
 	if (status == 0)
 		status = note_what_is_missing(&output, regions, count, why);
 	if (status == 0)

@@ -74,6 +74,37 @@ static bool tell_sanitizers(const struct gg_follow *follow, char *text, size_t s
 	return true;
 }
 
+int gg_notes_add_losses(struct gg_output *output)
+{
+	if (output->dropped_event_count > 0)
+		gg_output_note(
+			output,
+			"%llu events of the history were lost, because the ring was full: totals "
+			"and live memory are complete.  Times of some samples are known between "
+			"two bounds alone, and figures of moments, windows and lifetimes count "
+			"them in their upper ends.",
+			(unsigned long long)output->dropped_event_count);
+	if (output->dropped_count > 0)
+		gg_output_note(
+			output,
+			"%llu samples or frees were not recorded: a table was full, or a thread "
+			"interrupted itself.  Figures are lower bounds (\"at least\").  The "
+			"counters of each process tell which.",
+			(unsigned long long)output->dropped_count);
+	if (output->damaged_count > 0)
+		gg_output_note(
+			output,
+			"%llu records of regions were damaged and left out: a program wrote into "
+			"memory that was not its own, or wanted to mislead.",
+			(unsigned long long)output->damaged_count);
+	if (output->shared_count > 0)
+		gg_output_note(output,
+		               "%u forked process%s freed blocks that may be inherited: what is "
+		               "allocated has them in its upper end alone.",
+		               output->shared_count, output->shared_count == 1 ? "" : "es");
+	return output->status;
+}
+
 int gg_notes_add(struct gg_follow *follow, const char *command)
 {
 	struct gg_output *output = follow->output;
@@ -85,24 +116,7 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 		gg_output_note(output, "%s.  Figures are without them.", why);
 	if (tell_sanitizers(follow, why, sizeof(why)))
 		gg_output_note(output, "%s.", why);
-	if (output->dropped_event_count > 0)
-		gg_output_note(
-			output,
-			"%llu events of the history were lost, because the ring was full: totals "
-			"and live memory are complete, the times of some samples are not known.",
-			(unsigned long long)output->dropped_event_count);
-	if (output->dropped_count > 0)
-		gg_output_note(
-			output,
-			"%llu samples or frees were not recorded: a table was full, or a thread "
-			"interrupted itself.  The counters of each process tell which.",
-			(unsigned long long)output->dropped_count);
-	if (output->damaged_count > 0)
-		gg_output_note(
-			output,
-			"%llu records of regions were damaged and left out: a program wrote into "
-			"memory that was not its own, or wanted to mislead.",
-			(unsigned long long)output->damaged_count);
+	gg_notes_add_losses(output);
 	/* A hint of a process is a note already. */
 	if (gg_hints_of_session(follow, command, why) && follow->hint[0] == '\0')
 		gg_output_note(output, "%s: %s.",

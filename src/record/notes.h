@@ -4,6 +4,9 @@
 
 #include "record/follow.h"
 
+/* Samples and events that were lost, in a recording, a region, or what was salvaged. */
+int gg_notes_add_losses(struct gg_output *output);
+
 /* Losses, what agents complained of, and why nothing was sampled. */
 int gg_notes_add(struct gg_follow *follow, const char *command);
 

@@ -124,6 +124,7 @@ int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_
 	sample->free_thread = end->thread;
 	sample->free_stack = end->stack;
 	sample->flags |= (end->missed ? GG_SAMPLE_MISSED_FREE : 0) |
+	                 (end->lost ? GG_SAMPLE_LOST_FREE : 0) |
 	                 (end->is_old ? GG_SAMPLE_IS_OLD : 0);
 	return 0;
 }

@@ -42,6 +42,7 @@ struct gg_output {
 	uint64_t coarse_count; /* samples in coarse rows; the others have rows */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
 	uint32_t process_count, off_count; /* all; those that were switched off at their end */
+	uint32_t shared_count;             /* forked ones that freed what they may have inherited */
 	uint64_t taken_count;              /* samples in all, also those that are in sums alone */
 	double interval_most;    /* the largest sampling interval that a process was exposed to */
 	bool counts_allocations; /* that it is of allocations, not bytes */

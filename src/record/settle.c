@@ -2,11 +2,17 @@
 /*
  * State wins (record/target.h): what the history of a process lost is found in its region.
  *
- * While it runs   the view is taken first and the ring drained afterwards.  A sample that is held here
- *                 and was not there has been freed; if its event has not come by then it was lost.
- *                 (A thread that stands between the two since then still puts it: the entry is kept
- *                 for a while after its end, and the event finds it ended.)
- * At the end      the same, and what totals say beyond the samples becomes coarse rows.
+ * While it runs   the ring is drained, the view is taken, and the ring is drained again.  A sample that
+ *                 was held here before the view and is not in it has been freed; if its event has not
+ *                 come by then it was lost.  (A thread that stands between the two since then still
+ *                 puts it: the entry is kept for a while after its end, and the event finds it ended.)
+ *                 What totals say beyond the samples becomes coarse rows: allocated and freed
+ *                 meanwhile.
+ * At the end      the same.
+ *
+ * Times           What is found so happened after the history was complete for the last time (the
+ *                 event "lost") and before now (the event "drop").  Reports count it between the two in
+ *                 upper ends alone (profile/model.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,20 +20,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "record/target.h"
 #include "region/view.h"
 #include "unwind/unwind.h"
 
-#define YOUNG_NS INT64_C(1000000000)
+#define SETTLE_LEAST_NS INT64_C(50000000) /* between two reconciliations */
 
-/*
- * A sample has its time before it is published, and its thread may have to wait between the two: what is
- * younger than this may be in the history and not yet in the view.
- */
-static uint64_t a_while_ago(const struct gg_output *output)
+enum {
+	SETTLE_COST = 10,          /* pauses are so many times as long as what they follow */
+	SETTLE_ROWS_MAX = 1 << 14, /* rows of a region whose totals are looked into while it runs */
+};
+
+static int64_t now_of(const struct gg_output *output)
 {
-	return output->start_ns +
-	       (output->now_ns > YOUNG_NS ? (uint64_t)(output->now_ns - YOUNG_NS) : 0);
+	return (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
 }
 
 /* The numbers of the samples that a view holds. */
@@ -39,24 +46,22 @@ static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_nu
 	return 0;
 }
 
-/* Ends what is held here and not there, if it is older than the view. */
-static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_ns)
+/* Ends what is held here and not there, if it was held before the view was taken. */
+static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_id,
+                    int64_t end_ns)
 {
 	struct gg_output *output = target->output;
 	struct gg_held *held = &target->held;
-	struct gg_sample_end end = { .missed = true };
+	struct gg_sample_end end = { .missed = true, .lost = true };
 	uint32_t count = held->used_count;
 
 	for (uint32_t i = 0; i < count && output->status == 0; i++) {
 		struct gg_held_sample *sample = &held->samples[i];
 
-		if (sample->number == 0 || !gg_held_is_live(sample) ||
-		    sample->time_ns >= before_ns ||
+		if (sample->number == 0 || !gg_held_is_live(sample) || sample->id >= before_id ||
 		    gg_map_get(numbers, sample->number) != GG_MAP_NONE)
 			continue;
-		/* A process that has ended freed it before. */
-		end.free_ns = target->record.end_ns != GG_TIME_NONE ? target->record.end_ns
-		                                                    : output->now_ns;
+		end.free_ns = end_ns; /* a process that has ended freed it before */
 		gg_output_end(output, sample->id, &end);
 		gg_held_end(held, sample);
 		output->lost_count++;
@@ -79,7 +84,8 @@ static void sum_live(struct gg_target *target, const struct gg_region_view *view
 }
 
 /* Takes over what the view holds. */
-static int settle(struct gg_target *target, const struct gg_region_view *view, uint64_t before_ns)
+static int settle(struct gg_target *target, const struct gg_region_view *view, uint64_t before_id,
+                  int64_t end_ns)
 {
 	struct gg_map numbers = { 0 };
 	int status = list_numbers(view, &numbers);
@@ -87,7 +93,7 @@ static int settle(struct gg_target *target, const struct gg_region_view *view, u
 	if (status < 0)
 		gg_output_keep(target->output, status);
 	else
-		end_lost(target, &numbers, before_ns);
+		end_lost(target, &numbers, before_id, end_ns);
 	gg_map_done(&numbers);
 	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
 		struct gg_held_sample *held = gg_held_find(&target->held, view->live[i].id);
@@ -126,21 +132,6 @@ static int read_view(struct gg_target *target, struct gg_region_view *ret_view,
 		return gg_error_set(error, -EBADMSG, "the region", NULL,
 		                    "says that it uses more than it has");
 	return gg_region_view_read(ret_view, target->source.fd, "the region", error);
-}
-
-int gg_target_settle(struct gg_target *target)
-{
-	uint64_t before_ns = a_while_ago(target->output);
-	struct gg_region_view view;
-
-	if (read_view(target, &view, NULL) < 0)
-		return target->output->status;
-	gg_target_drain(target, false);
-	gg_places_update(&target->places, &target->source, target->output);
-	settle(target, &view, before_ns);
-	sum_live(target, &view);
-	gg_region_view_done(&view);
-	return target->output->status;
 }
 
 /* --- the end --- */
@@ -214,7 +205,10 @@ static bool are_sums(const struct gg_sums *sums)
 	       gg_fixed_value(sums->bytes_variance) >= 0;
 }
 
-/* True if it was written. */
+/*
+ * True if it was written.  While a process runs, a thread may have put an event after the view was taken:
+ * sums that make no sense for that reason are left for the next time.
+ */
 static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
                        const struct gg_sums *sums, const struct gg_span *span)
 {
@@ -231,10 +225,14 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 		.interval_bytes = target->record.interval_bytes,
 		.sums = *sums,
 		.lost = true,
+		.is_shared = target->is_shared,
 	};
 
 	if (!are_sums(sums)) {
-		target->bad_count++;
+		if (span->is_open)
+			target->has_coarse_left = true;
+		else
+			target->bad_count++;
 		return false;
 	}
 	output->lost_count += sums->sample_count;
@@ -364,6 +362,80 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 	return target->output->status;
 }
 
+/* Events of the history were lost from when it was complete for the last time, and no longer now. */
+static void tell_lost_events(struct gg_target *target, uint64_t drop_count, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+
+	gg_output_event(output, target->id, target->complete_ns, "lost",
+	                "from here on events of the history were lost");
+	gg_output_event(output, target->id, end_ns, "drop",
+	                "%llu events of the history had no place in the ring",
+	                (unsigned long long)(drop_count - target->drop_count));
+	target->drop_count = drop_count;
+}
+
+/* What was allocated and freed since the last time, unless that is too much to look into. */
+static void put_coarse_so_far(struct gg_target *target, const struct gg_region_view *view,
+                              int64_t complete_ns)
+{
+	struct gg_span span = { .from_ns = target->coarse_from_ns,
+		                .to_ns = target->output->now_ns,
+		                .is_open = true };
+
+	if (view->torn || target->seen_is_full || view->row_count > SETTLE_ROWS_MAX)
+		return;
+	target->has_coarse_left = false;
+	put_coarse(target, view, &span);
+	/* An event that came late may have hidden another's loss: one step back. */
+	if (!target->has_coarse_left)
+		target->coarse_from_ns = complete_ns;
+}
+
+static int settle_lossy(struct gg_target *target, uint64_t drop_count)
+{
+	struct gg_output *output = target->output;
+	int64_t began_ns = now_of(output), complete_ns = target->complete_ns;
+	uint64_t before_id, head = gg_ring_head(&target->ring);
+	bool is_drained;
+	struct gg_region_view view;
+
+	gg_target_drain(target, false);
+	is_drained = target->ring.tail >= head;
+	before_id = output->next_id;
+	if (read_view(target, &view, NULL) < 0)
+		return output->status;
+	gg_target_drain(target, false);
+	gg_places_update(&target->places, &target->source, output);
+	output->now_ns = now_of(output);
+	settle(target, &view, before_id, output->now_ns);
+	put_coarse_so_far(target, &view, complete_ns);
+	tell_lost_events(target, drop_count, output->now_ns);
+	if (is_drained)
+		target->complete_ns = began_ns;
+	sum_live(target, &view);
+	gg_region_view_done(&view);
+	return output->status;
+}
+
+int gg_target_settle_if_lossy(struct gg_target *target)
+{
+	struct gg_output *output = target->output;
+	uint64_t drop_count;
+	int64_t began_ns;
+
+	if (!target->has_ring || target->is_finished || output->now_ns < target->next_settle_ns ||
+	    !gg_source_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) ||
+	    drop_count == target->drop_count)
+		return output->status;
+	began_ns = now_of(output);
+	settle_lossy(target, drop_count);
+	target->next_settle_ns = output->now_ns + SETTLE_COST * (now_of(output) - began_ns);
+	if (target->next_settle_ns < output->now_ns + SETTLE_LEAST_NS)
+		target->next_settle_ns = output->now_ns + SETTLE_LEAST_NS;
+	return output->status;
+}
+
 static int put_counters(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_output *output = target->output;
@@ -419,19 +491,14 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 }
 
 /* What people should know of how complete this is. */
-static void tell_losses(struct gg_target *target, const struct gg_region_view *view)
+static void tell_losses(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
 {
 	const uint64_t *counters = view->header.counters;
 	uint64_t dropped = gg_region_dropped(&view->header);
 	struct gg_output *output = target->output;
 
-	if (target->is_ours && counters[GG_COUNT_DROP_EVENTS] != target->drop_count)
-		gg_output_event(
-			output, target->id, output->now_ns, "drop",
-			"%llu events of the history had no place in the ring",
-			(unsigned long long)(counters[GG_COUNT_DROP_EVENTS] - target->drop_count));
 	if (dropped > 0)
-		gg_output_event(output, target->id, output->now_ns, "drop",
+		gg_output_event(output, target->id, end_ns, "drop",
 		                "%llu samples or frees were not recorded",
 		                (unsigned long long)dropped);
 	if (counters[GG_COUNT_LOST_CHILDREN] > 0)
@@ -442,11 +509,11 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN],
 			counters[GG_COUNT_LOST_CHILDREN] == 1 ? "" : "es", target->pid);
 	if (target->bad_count + view->damaged_count > 0)
-		gg_output_event(output, target->id, output->now_ns, "damage",
+		gg_output_event(output, target->id, end_ns, "damage",
 		                "%llu records of the region were left out: no writer makes such",
 		                (unsigned long long)(target->bad_count + view->damaged_count));
 	if (view->torn)
-		gg_output_event(output, target->id, output->now_ns, "torn",
+		gg_output_event(output, target->id, end_ns, "torn",
 		                "the last state was read while the process went on");
 	if (view->torn && !target->is_ours)
 		gg_output_note(
@@ -478,13 +545,47 @@ static int put_moved(struct gg_target *target, const struct gg_region_view *view
 	return output->status;
 }
 
+/*
+ * How many inherited samples a forked process has freed.  Without its history nobody knows which: its
+ * totals have them beside what it allocated and freed itself.
+ */
+static uint64_t count_inherited_freed(const struct gg_target *target,
+                                      const struct gg_region_view *view)
+{
+	uint64_t freed_count = view->header.counters[GG_COUNT_INHERITED];
+
+	for (uint32_t i = 0; i < view->live_count && freed_count > 0; i++)
+		freed_count -= gg_target_is_inherited(target, &view->live[i]);
+	return freed_count;
+}
+
+/* True if all that was allocated and freed was inherited: its ancestor has it. */
+static bool has_only_inherited(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_sums rest = gg_region_view_totals(view).allocated;
+	uint64_t freed_count;
+
+	if (target->is_ours || target->source.header.inherited_below_id == 0)
+		return false;
+	freed_count = count_inherited_freed(target, view);
+	if (freed_count == 0)
+		return false;
+	gg_sums_subtract(&rest, &target->seen_sums);
+	if (rest.sample_count == freed_count)
+		return true;
+	target->is_shared = true;
+	target->output->shared_count++;
+	return false;
+}
+
 static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
 	struct gg_output *output = target->output;
 	bool is_dead = end_ns != GG_TIME_NONE;
-	struct gg_span span = { .from_ns = target->record.start_ns,
-		                .to_ns = is_dead ? end_ns : output->now_ns };
-	uint64_t before_ns = is_dead ? UINT64_MAX : a_while_ago(output);
+	struct gg_span span = { .from_ns = target->has_ring ? target->coarse_from_ns
+		                                            : target->record.start_ns };
+	uint64_t before_id = is_dead ? UINT64_MAX : output->next_id;
+	uint64_t lost_count = output->lost_count;
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 
@@ -494,13 +595,23 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	if (!is_dead)
 		gg_target_drain(target, false);
 	gg_places_update(&target->places, &target->source, output);
-	settle(target, &view, before_ns);
+	span.to_ns = is_dead ? end_ns : output->now_ns;
+	settle(target, &view, before_id, span.to_ns);
 	put_moved(target, &view);
 	put_totals(target, &view);
-	put_coarse(target, &view, &span);
+	if (!has_only_inherited(target, &view))
+		put_coarse(target, &view, &span);
+	/* Nobody noted since when; whether it was off before that. */
+	if (!target->is_ours &&
+	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_DROP_OFF] > 0))
+		gg_output_event(output, target->id, target->record.start_ns, "off",
+		                "it was switched off at some time");
+	if (target->is_ours && (view.header.counters[GG_COUNT_DROP_EVENTS] != target->drop_count ||
+	                        output->lost_count != lost_count))
+		tell_lost_events(target, view.header.counters[GG_COUNT_DROP_EVENTS], span.to_ns);
 	put_threads(target, &view, end_ns);
 	put_counters(target, &view);
-	tell_losses(target, &view);
+	tell_losses(target, &view, span.to_ns);
 	gg_places_write(&target->places, output);
 	gg_region_view_done(&view);
 	return output->status;
@@ -509,8 +620,18 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
                    const struct gg_span *span)
 {
+	struct gg_output *output = target->output;
+	uint64_t lost_count = output->lost_count;
+
 	gg_places_update(&target->places, &target->source, target->output);
-	settle(target, view, UINT64_MAX); /* what is held is of views alone: it was published */
+	settle(target, view, UINT64_MAX,
+	       target->output->now_ns); /* what is held is of views alone: it was published */
+	if (output->lost_count != lost_count) {
+		gg_output_event(output, target->id, target->complete_ns, "lost",
+		                "what was freed from here on was found at the next look");
+		gg_output_event(output, target->id, output->now_ns, "reconciled", "a look");
+	}
+	target->complete_ns = span->to_ns;
 	put_coarse(target, view, span);
 	put_threads(target, view, GG_TIME_NONE);
 	put_counters(target, view);

@@ -30,6 +30,14 @@ int gg_source_refresh(struct gg_source *source, struct gg_error *error)
 	return gg_region_header_read(&source->header, source->fd, "the region", error);
 }
 
+bool gg_source_counter(const struct gg_source *source, enum gg_region_counter counter,
+                       uint64_t *ret_value)
+{
+	return read_at(source->fd, ret_value, sizeof(*ret_value),
+	               offsetof(struct gg_region_header, counters) +
+	                       (size_t)counter * sizeof(*ret_value));
+}
+
 uint32_t gg_source_used(struct gg_source *source, enum gg_region_table_id id)
 {
 	struct gg_region_table *table = gg_region_table_of(&source->header, id);

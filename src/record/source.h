@@ -26,6 +26,10 @@ struct gg_source {
 /* Reads the header anew, once a round. */
 GG_MUST_CHECK int gg_source_refresh(struct gg_source *source, struct gg_error *error);
 
+/* A counter of the region as it is now; false: it cannot be read. */
+bool gg_source_counter(const struct gg_source *source, enum gg_region_counter counter,
+                       uint64_t *ret_value);
+
 /* Copies records [first, first + count) that are in use; false: they are not all there. */
 bool gg_source_read(const struct gg_source *source, enum gg_region_table_id table, uint32_t first,
                     uint32_t count, void *records);

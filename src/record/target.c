@@ -199,10 +199,14 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->pid = pid != 0 ? pid : header->pid;
 	target->start_ticks = header->process_start_ticks;
 	target->control = header->control;
+	target->complete_ns = target->coarse_from_ns = gg_output_time(output,
+	                                                              header->start_monotonic_ns);
 	gg_held_init(&target->held, (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);
 	status = add_process(target);
 	if (drains && status == 0 && header->control.active == 0)
-		gg_output_event(output, target->id, output->now_ns, "off", "it began switched off");
+		gg_output_event(output, target->id, target->record.start_ns, "off",
+		                "it began switched off");
+	target->was_off = header->control.active == 0;
 	target->next = set->first;
 	set->first = target;
 	if (status == 0 && header->inherited_below_id != 0)
@@ -227,6 +231,7 @@ int gg_target_watch_control(struct gg_target *target)
 		                "the sampling interval was changed from %llu to %llu",
 		                (unsigned long long)before->interval_bytes,
 		                (unsigned long long)now.interval_bytes);
+	target->was_off |= now.active == 0;
 	*before = now;
 	if ((double)now.interval_bytes <= target->record.interval_bytes ||
 	    now.interval_bytes > GG_REGION_INTERVAL_MAX)

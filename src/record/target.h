@@ -11,7 +11,8 @@
  * end, and when events were lost, what the region holds is compared with what its history told:
  *
  *   held there, never seen here       added, with its own time
- *   held here, no longer there        ended, the time being an upper bound (missed)
+ *   held here, no longer there        ended, the time being an upper bound (missed); the lower bound
+ *                                     is up to when the history is known to be complete
  *   totals minus what was seen here   coarse rows: allocated and freed while nobody looked
  *
  * Hostile   the region is written by a program that may be broken or malicious.  Every index, draw
@@ -65,19 +66,27 @@ struct gg_target {
 	uint32_t seen_count, seen_capacity;
 	struct gg_sums seen_sums; /* of all */
 	bool seen_is_full;        /* some are in the sums alone */
+	bool was_off;             /* sampling was switched off for a while, or is */
+	bool is_shared;           /* what it freed may have been inherited (struct gg_coarse) */
+	bool has_coarse_left;     /* sums of a while that went on made no sense yet */
 
 	double live_bytes,
 		inherited_bytes; /* estimates, for the time series; the second of these */
 	/* For the question whether memory came from malloc: live blocks with all that allocators may add
 	 * to them, now and at most.  Estimates. */
 	double chunk_bytes, chunk_most_bytes;
-	int64_t anonymous_most_bytes;     /* that the kernel told */
-	uint64_t last_event_ns;           /* CLOCK_MONOTONIC: the latest of them */
-	uint64_t event_count;             /* drained */
-	uint64_t bad_count;               /* events and records that no writer makes */
-	uint64_t drop_count;              /* events that the ring had no place for, as last read */
+	int64_t anonymous_most_bytes; /* that the kernel told */
+	uint64_t last_event_ns;       /* CLOCK_MONOTONIC: the latest of them */
+	uint64_t event_count;         /* drained */
+	uint64_t bad_count;           /* events and records that no writer makes */
+	uint64_t drop_count;          /* events that the ring had no place for, as last read */
+	/*
+	 * Session time: no event from before it was lost, but for those that were found already; and the
+	 * earliest time of what is in totals and neither in samples nor in coarse rows.
+	 */
+	int64_t complete_ns, coarse_from_ns;
 	struct gg_region_control control; /* as last read */
-	uint64_t next_settle_ns;
+	int64_t next_settle_ns;
 };
 
 /* All processes of a session, the newest first: children look for their ancestors here. */
@@ -109,6 +118,7 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 /* When something happened: in [from_ns, to_ns], and if bucket_ns is not 0, as struct gg_coarse has it. */
 struct gg_span {
 	int64_t from_ns, to_ns, bucket_ns;
+	bool is_open; /* the process goes on, and what is not written now is written later */
 };
 
 /*
@@ -118,8 +128,11 @@ struct gg_span {
 int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
                    const struct gg_span *span);
 
-/* Brings what is held here and what is held there together. */
-int gg_target_settle(struct gg_target *target);
+/*
+ * If events were lost: brings what is held here and what is held there together, and notes between which
+ * times that was.  Reads the whole region, so it does that for a tenth of the time at most.
+ */
+int gg_target_settle_if_lossy(struct gg_target *target);
 
 /*
  * The end.  `end_ns` of the session's time is when it was noticed, GG_TIME_NONE: the process lives on.

@@ -99,6 +99,16 @@ static int read_places(const struct gg_ring_reader *reader, struct gg_region_eve
 	               reader->offset + (first & (reader->capacity - 1)) * sizeof(*events));
 }
 
+uint64_t gg_ring_head(const struct gg_ring_reader *reader)
+{
+	uint64_t head;
+
+	if (read_at(reader->fd, &head, sizeof(head), offsetof(struct gg_region_header, ring_head)) <
+	    0)
+		return 0;
+	return head;
+}
+
 int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, int max, bool final)
 {
 	uint64_t head, count, published = 0, kept = 0;

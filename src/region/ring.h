@@ -34,6 +34,9 @@ struct gg_ring_reader {
 /* 0, or -EBADMSG (no region or a damaged one), -EIO and so on. */
 GG_MUST_CHECK int gg_ring_open(struct gg_ring_reader *ret_reader, int fd);
 
+/* Places ever claimed, of which the reader has those below its tail; 0: it cannot be read. */
+uint64_t gg_ring_head(const struct gg_ring_reader *reader);
+
 /*
  * Copies up to max published events in the order of their places, gives the places back, and returns
  * their number, or -Exxx.  Stops at a place that is claimed but not published, unless `final`: the

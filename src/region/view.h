@@ -98,6 +98,10 @@ GG_MUST_CHECK int gg_region_view_check(const struct gg_region_view *view, uint32
 
 /* Samples and frees that were not recorded, though they should have been. */
 uint64_t gg_region_dropped(const struct gg_region_header *header);
+/* Does the counter count such samples or frees? */
+bool gg_region_counter_is_drop(uint32_t counter);
 
 /* "rows folded" and so on; NULL: no such counter. */
 const char *gg_region_counter_name(uint32_t counter);
+/* The counter of that name, as profiles have it; UINT32_MAX: none. */
+uint32_t gg_region_counter_of(const char *name);

@@ -87,12 +87,19 @@ int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
 	return -EBADMSG;
 }
 
+bool gg_region_counter_is_drop(uint32_t counter)
+{
+	return (counter >= GG_COUNT_DROP_LIVE_FULL && counter <= GG_COUNT_DROP_SIZE) ||
+	       counter == GG_COUNT_DROP_MEMORY;
+}
+
 uint64_t gg_region_dropped(const struct gg_region_header *header)
 {
-	uint64_t dropped = header->counters[GG_COUNT_DROP_MEMORY];
+	uint64_t dropped = 0;
 
-	for (int i = GG_COUNT_DROP_LIVE_FULL; i <= GG_COUNT_DROP_SIZE; i++)
-		dropped += header->counters[i];
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT; i++)
+		if (gg_region_counter_is_drop(i))
+			dropped += header->counters[i];
 	return dropped;
 }
 
@@ -125,4 +132,15 @@ const char *gg_region_counter_name(uint32_t counter)
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;
+}
+
+uint32_t gg_region_counter_of(const char *name)
+{
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT; i++) {
+		const char *known = gg_region_counter_name(i);
+
+		if (known != NULL && strcmp(known, name) == 0)
+			return i;
+	}
+	return UINT32_MAX;
 }

@@ -18,7 +18,19 @@ struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity qua
 		                   .low = interval.low,
 		                   .high = interval.high,
 		                   .quantity = quantity,
-		                   .is_unknown = interval.method == GG_METHOD_UNKNOWN };
+		                   .is_unknown = interval.method == GG_METHOD_UNKNOWN,
+		                   .is_least = tally->incomplete > 0 };
+}
+
+struct gg_figure gg_figure_between(double estimate, double low, double high,
+                                   enum gg_quantity quantity)
+{
+	return (struct gg_figure){ .estimate = estimate,
+		                   .low = low,
+		                   .high = high,
+		                   .quantity = quantity,
+		                   .is_unknown = low == 0 && isinf(high),
+		                   .is_least = low > 0 && isinf(high) };
 }
 
 bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,
@@ -32,6 +44,7 @@ bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,
 
 	/* R of each: their mean is that of the mean R only if all are the same. */
 	if (tally->sample_count == 0 || tally->mark_count != tally->sample_count ||
+	    tally->incomplete > 0 || gg_tally_is_uncertain(tally) ||
 	    fabs(variance - interval * (interval - 1)) > 1e-9 * variance)
 		return false;
 	ends = gg_interval_failed_trials(interval, tally->sample_count, rest, confidence,
@@ -129,7 +142,10 @@ void gg_figure_append(const struct gg_figure_style *style, const struct gg_figur
 	double below = (figure->estimate - figure->low) / figure->estimate;
 	double reach = fmax(above, below), least = fmin(above, below);
 
-	if (figure->estimate == 0 && figure->high > 0) {
+	if (figure->is_least && figure->estimate > 0) {
+		gg_buf_append_text(out, "at least ");
+		gg_figure_append_number(style, figure->low, figure->quantity, out);
+	} else if (figure->estimate == 0 && figure->high > 0) {
 		if (!isfinite(figure->high)) {
 			gg_buf_append_text(out, "-");
 			return;

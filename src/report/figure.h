@@ -8,7 +8,7 @@
  *
  * Text  "± 6 %" where both ends are about as far from the estimate, and near: the farther one, rounded
  *       up.  Otherwise the two ends alone: no single number stands for such a row.  Without a sample
- *       only the upper end; only the number where nothing was left to chance, and where the error is
+ *       only the upper end; "at least" the low end where samples were dropped; only the number where nothing was left to chance, and where the error is
  *       not known (then `is_unknown`, and the bar is its mark).
  * Bar   solid up to the low end, a mark at the estimate, thin up to the high end; from 0 to `most`.
  *
@@ -26,6 +26,7 @@ struct gg_figure {
 	double estimate, low, high; /* high may be INFINITY: no bound */
 	enum gg_quantity quantity;
 	bool is_unknown; /* how far the truth may be; low and high are 0 and INFINITY */
+	bool is_least;   /* samples were dropped, or nobody watched for a while: high is INFINITY */
 };
 
 /* How figures are written. */
@@ -37,6 +38,10 @@ struct gg_figure_style {
 /* discovered: as for gg_interval_of(). */
 struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity quantity,
                               double confidence, bool discovered);
+
+/* Of an estimate and its ends; an upper end of INFINITY is none. */
+struct gg_figure gg_figure_between(double estimate, double low, double high,
+                                   enum gg_quantity quantity);
 
 /*
  * Bytes by the other estimator, failed trials (estimate.h), whose law is known exactly: for groups whose

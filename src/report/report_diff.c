@@ -341,9 +341,11 @@ static void add_row(const struct gg_diff_report *report, struct gg_json *json,
 	struct gg_figure before = figure_of(report, &row->before, discovered);
 	struct gg_figure scaled = scaled_before(report, row, discovered);
 	struct gg_figure after = figure_of(report, &row->after, discovered);
-	struct gg_figure change = { row->difference.value, row->difference.low,
-		                    row->difference.high, report->diff->unit,
-		                    isnan(row->difference.p_value) };
+	struct gg_figure change = { .estimate = row->difference.value,
+		                    .low = row->difference.low,
+		                    .high = row->difference.high,
+		                    .quantity = report->diff->unit,
+		                    .is_unknown = isnan(row->difference.p_value) };
 
 	gg_json_integer(json, "samples_before", row->before.sample_count);
 	gg_json_integer(json, "samples_after", row->after.sample_count);

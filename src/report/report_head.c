@@ -354,7 +354,7 @@ void gg_report_append_unseen(const struct gg_report *report, const struct gg_tal
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	double interval = total->reserve_max[GG_BYTES];
 
-	if (!(interval > 0))
+	if (!(interval > 0) || total->incomplete > 0)
 		return;
 	gg_buf_append_text(&text,
 	                   "A stack that is in no row was never sampled: it holds less than ");
@@ -442,15 +442,6 @@ void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_printf(&text, "note: %s", gg_model_note(report->model, i));
 		append_folded(report, &text, out);
 	}
-	if (report->summary->dropped_count > 0) {
-		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-
-		gg_buf_printf(&text,
-		              "note: %" PRIu64 " samples or events found no place and were "
-		              "dropped; all numbers are without them.",
-		              report->summary->dropped_count);
-		append_folded(report, &text, out);
-	}
 	append_unresolved(report, out);
 }
 
@@ -467,6 +458,9 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 	enum gg_quantity unit = result->query.unit;
 	size_t best[CANDIDATES], count = 0;
 	double reach[CANDIDATES], most = 0;
+
+	if (result->total.incomplete > 0)
+		return INFINITY;
 
 	for (size_t i = first; i < result->row_count; i++) {
 		const struct gg_row *row = &result->rows[i];

@@ -21,6 +21,8 @@ void gg_report_json_figure(struct gg_json *json, const char *name, const struct 
 		gg_json_text(json, "interval", NULL);
 	gg_json_number(json, "low", figure->is_unknown ? NAN : figure->low);
 	gg_json_number(json, "high", figure->high);
+	if (figure->is_least)
+		gg_json_bool(json, "at_least", true);
 	gg_json_close(json);
 }
 
@@ -358,7 +360,7 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_questi
 	add_tally(report, json, "selected_bytes", total, GG_BYTES, false);
 	add_tally(report, json, "selected_count", total, GG_ALLOCATIONS, false);
 	add_tally(report, json, "inexact_bytes", unplaced, GG_BYTES, false);
-	if (interval > 0)
+	if (interval > 0 && !(total->incomplete > 0))
 		gg_json_number(json, "unseen_bytes",
 		               gg_interval_unseen_bytes(interval, report->confidence));
 	else

@@ -11,8 +11,7 @@ enum { MAX_FRAMES = 24, INDENT = 4 };
 
 static struct gg_figure figure_of(const struct gg_range *range, enum gg_quantity quantity)
 {
-	return (struct gg_figure){ range->estimate, range->low, range->high, quantity,
-		                   range->low == 0 && isinf(range->high) };
+	return gg_figure_between(range->estimate, range->low, range->high, quantity);
 }
 
 static void append_range(const struct gg_report *report, const struct gg_range *range,

@@ -123,7 +123,8 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
                           struct gg_buf *out)
 {
 	const struct gg_timeline_point *peak = &timeline->peak;
-	struct gg_figure figure = { peak->live_bytes, peak->low, peak->high, GG_BYTES, false };
+	struct gg_figure figure = gg_figure_between(peak->live_bytes, peak->low, peak->high,
+	                                            GG_BYTES);
 
 	if (has_peak(report, timeline)) {
 		gg_buf_printf(out, "%s peak ", report->figures.ascii ? "^" : "\xe2\x96\xb2");
@@ -205,7 +206,8 @@ void gg_report_timeline_text(const struct gg_report *report, const struct gg_tim
 
 static void add_live(struct gg_json *json, const struct gg_timeline_point *point)
 {
-	struct gg_figure figure = { point->live_bytes, point->low, point->high, GG_BYTES, false };
+	struct gg_figure figure = gg_figure_between(point->live_bytes, point->low, point->high,
+	                                            GG_BYTES);
 
 	gg_report_json_figure(json, "live_bytes", &figure);
 }

@@ -220,18 +220,6 @@ static void read_highest(struct gg_highest_rss *highest, const struct gg_model *
 		highest->process_count += is_asked_for(&processes[i], pid);
 }
 
-static uint64_t count_dropped(const struct gg_model *model)
-{
-	size_t count;
-	const struct gg_model_counter *counters = gg_model_counters(model, &count);
-	uint64_t dropped = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (counters[i].name != NULL && strncmp(counters[i].name, "drop", 4) == 0)
-			dropped += counters[i].value;
-	return dropped;
-}
-
 static int add_peak(struct gg_summary *summary, const struct gg_model *model,
                     struct gg_question *query, struct gg_error *error)
 {
@@ -242,8 +230,7 @@ static int add_peak(struct gg_summary *summary, const struct gg_model *model,
 		return code;
 	summary->has_peak = true;
 	summary->peak_ns = peak.time_ns;
-	query->to_ns = peak.time_ns;
-	return gg_ask_live_at(model, query, &peak.time_ns, 1, &summary->peak, error);
+	return gg_ask_peak_tally(model, query, &peak, &summary->peak, error);
 }
 
 static size_t count_processes(const struct gg_model *model, uint32_t pid)
@@ -267,7 +254,7 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	all.pid = query->pid;
 	*summary = (struct gg_summary){ .moment_ns = GG_TIME_NONE, .at_peak = unknown_resident };
 	summary->sample_count = gg_model_sample_total(model);
-	summary->dropped_count = count_dropped(model);
+	summary->dropped_count = gg_model_dropped(model, 0);
 	summary->interval = gg_model_interval(model, 0);
 	summary->least_interval = gg_model_least_interval(model);
 	summary->unresolved = gg_model_unresolved(model);

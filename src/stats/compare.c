@@ -189,15 +189,44 @@ static struct gg_difference difference_of(const struct gg_tally *before,
 	};
 }
 
+/*
+ * Samples may belong to either side or not: the two extremes are all of them before and none after,
+ * and the other way round.
+ */
+static struct gg_difference uncertain_difference(const struct gg_tally *before,
+                                                 const struct gg_tally *after,
+                                                 enum gg_quantity quantity, double scale,
+                                                 double confidence)
+{
+	struct gg_tally least_before = gg_tally_least(before), most_before = gg_tally_most(before);
+	struct gg_tally least_after = gg_tally_least(after), most_after = gg_tally_most(after);
+	struct gg_difference low = difference_of(&most_before, &least_after, quantity, scale,
+	                                         confidence);
+	struct gg_difference high = difference_of(&least_before, &most_after, quantity, scale,
+	                                          confidence);
+	struct gg_estimate was = gg_tally_estimate(before, quantity);
+	struct gg_estimate is = gg_tally_estimate(after, quantity);
+
+	return (struct gg_difference){
+		.value = is.value - scale * was.value,
+		.low = low.low,
+		.high = high.high,
+		.p_value = low.value * high.value > 0 ? fmax(low.p_value, high.p_value) : 1,
+	};
+}
+
 struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
                                       enum gg_quantity quantity, double scale, double confidence)
 {
 	struct gg_estimate was = gg_tally_estimate(before, quantity);
 	struct gg_estimate is = gg_tally_estimate(after, quantity);
 
-	if (!gg_tally_has_error(before, quantity) || !gg_tally_has_error(after, quantity))
+	if (!gg_tally_has_error(before, quantity) || !gg_tally_has_error(after, quantity) ||
+	    before->incomplete > 0 || after->incomplete > 0)
 		return (struct gg_difference){ is.value - scale * was.value, -INFINITY, INFINITY,
 			                       NAN };
+	if (gg_tally_is_uncertain(before) || gg_tally_is_uncertain(after))
+		return uncertain_difference(before, after, quantity, scale, confidence);
 	return difference_of(before, after, quantity, scale, confidence);
 }
 

@@ -53,6 +53,7 @@ static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 	                                   other->sampled_interval_max);
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
 	                                       other->allocations_per_byte_max);
+	tally->incomplete = fmax(tally->incomplete, other->incomplete);
 }
 
 /* Without samples no sum has a value: drops what rounding may have left. */
@@ -63,6 +64,12 @@ static void clear_if_empty(struct gg_tally *tally)
 	if (tally->sample_count > 0)
 		return;
 	merge_maxima(&empty, tally);
+	if (gg_tally_is_uncertain(tally)) {
+		for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+			empty.uncertain[i] = tally->uncertain[i];
+			empty.skew_slack[i] = tally->skew_slack[i];
+		}
+	}
 	*tally = empty;
 }
 
@@ -303,8 +310,52 @@ static void combine(struct gg_tally *tally, double sign, const struct gg_tally *
 	add_sum(&tally->rest_bytes, sign, other->rest_bytes);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		add_sum(&tally->skew_slack[i], sign, other->skew_slack[i]);
-	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		add_sum(&tally->unknown[i], sign, other->unknown[i]);
+		combine_moments(&tally->uncertain[i], sign, &other->uncertain[i]);
+	}
+}
+
+void gg_tally_doubt(struct gg_tally *tally)
+{
+	struct gg_tally doubted = { 0 };
+
+	merge_maxima(&doubted, tally);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		combine_moments(&doubted.uncertain[i], 1, &tally->uncertain[i]);
+		combine_moments(&doubted.uncertain[i], 1, &tally->usual[i]);
+		combine_moments(&doubted.uncertain[i], 1, &tally->sure[i]);
+		doubted.skew_slack[i] = tally->skew_slack[i];
+		doubted.unknown[i] = tally->unknown[i];
+	}
+	*tally = doubted;
+}
+
+bool gg_tally_is_uncertain(const struct gg_tally *tally)
+{
+	/* Differences of such sums (a peak's) may have as many samples and other bytes. */
+	return fabs(gg_sum_value(&tally->uncertain[GG_ALLOCATIONS].seen)) > 0.5 ||
+	       fabs(gg_sum_value(&tally->uncertain[GG_BYTES].seen)) > 0.5;
+}
+
+struct gg_tally gg_tally_least(const struct gg_tally *tally)
+{
+	struct gg_tally least = *tally;
+
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		least.uncertain[i] = (struct gg_moments){ 0 };
+	return least;
+}
+
+struct gg_tally gg_tally_most(const struct gg_tally *tally)
+{
+	struct gg_tally most = gg_tally_least(tally);
+
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		combine_moments(&most.usual[i], 1, &tally->uncertain[i]);
+	most.sample_count += (uint64_t)llround(
+		gg_sum_value(&tally->uncertain[GG_ALLOCATIONS].seen));
+	return most;
 }
 
 void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other)

@@ -72,12 +72,19 @@ struct gg_tally {
 	/* Sums in it whose error nobody knows; while there are any, there is no confidence interval. */
 	struct gg_sum unknown[GG_QUANTITY_COUNT];
 	/*
+	 * Samples that may belong to the group or not, because their times were lost.  They are in no
+	 * estimate and in no lower end; the upper end is that of the group with all of them.
+	 */
+	struct gg_moments uncertain[GG_QUANTITY_COUNT];
+	/*
 	 * What one more mark could stand for, at most: R bytes, of all intervals that the group was
 	 * exposed to; R/Z allocations, of its samples.
 	 */
 	double reserve_max[GG_QUANTITY_COUNT];
 	double sampled_interval_max;     /* R of the samples alone, bytes */
 	double allocations_per_byte_max; /* 1/Z of the smallest sample */
+	/* 1: samples of the group were dropped, or nobody watched for a while: no upper end.  Or 0. */
+	double incomplete;
 };
 
 /*
@@ -132,6 +139,16 @@ struct gg_folded {
  * leave folded samples out: their sums are not there.
  */
 void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded);
+
+/* All that is in the tally becomes uncertain: add it to that of a group that it may belong to. */
+void gg_tally_doubt(struct gg_tally *tally);
+
+/* Are there samples that may belong to the group or not? */
+bool gg_tally_is_uncertain(const struct gg_tally *tally);
+
+/* The group as it is if none of the uncertain samples belong to it, and if all do. */
+struct gg_tally gg_tally_least(const struct gg_tally *tally);
+struct gg_tally gg_tally_most(const struct gg_tally *tally);
 
 /* tally += other, tally -= other; of the latter every sample must be in tally. */
 void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other);

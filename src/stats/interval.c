@@ -81,8 +81,9 @@ static double truncated_tail(const struct gg_tally *tally, double tail)
 	return fmin(reached, tail);
 }
 
-struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
-                                  double confidence, bool discovered)
+/* The interval of a group whose samples all belong to it. */
+static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
+                                      double confidence, bool discovered)
 {
 	double tail = (1 - confidence) / 2, seen = gg_tally_seen(tally, quantity);
 	struct gg_interval interval = { .method = GG_METHOD_COMPOUND };
@@ -113,5 +114,24 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 	}
 	low = gg_low_end_of(tally, quantity);
 	interval.low = gg_low_end_at(&low, tail);
+	return interval;
+}
+
+struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
+                                  double confidence, bool discovered)
+{
+	struct gg_interval interval;
+	struct gg_tally part;
+
+	if (!gg_tally_is_uncertain(tally)) {
+		interval = interval_of(tally, quantity, confidence, discovered);
+	} else {
+		part = gg_tally_least(tally);
+		interval = interval_of(&part, quantity, confidence, discovered);
+		part = gg_tally_most(tally);
+		interval.high = interval_of(&part, quantity, confidence, discovered).high;
+	}
+	if (tally->incomplete > 0)
+		interval.high = INFINITY;
 	return interval;
 }

@@ -50,6 +50,10 @@ const char *gg_method_name(enum gg_method method);
  * A group without samples has [0, R ln(2/a)] bytes, R the largest interval that it was exposed to
  * (INFINITY where none is known).  Allocations without samples have no bound: INFINITY.
  *
+ * Where samples may belong to the group or not (estimate.h, `uncertain`), the lower end is that of
+ * the group without them, and the upper end that of the group with all of them.  Where samples of
+ * the group were dropped, there is no upper end: INFINITY.
+ *
  * Counts are of allocations at least as large as the smallest sample: no sample tells how many
  * smaller ones there were.  Where a larger interval was in force than any that a sample was drawn
  * with, allocations of that smallest size are taken to hide there.

@@ -21,7 +21,7 @@
 #include "stats/estimate.h"
 
 /* The sums of a gg_tally in their order, its two counts first; then its maxima. */
-enum { GG_ROUGH_SUM_COUNT = 27, GG_ROUGH_MAX_COUNT = 4 };
+enum { GG_ROUGH_SUM_COUNT = 35, GG_ROUGH_MAX_COUNT = 5 };
 
 struct gg_rough {
 	double sums[GG_ROUGH_SUM_COUNT];

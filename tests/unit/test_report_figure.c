@@ -21,49 +21,56 @@ static bool reads(const struct gg_figure_style *style, struct gg_figure figure, 
 
 TEST(near_ends_are_a_percentage_rounded_up)
 {
-	reads(&fine, (struct gg_figure){ 100 * MIB, 94.5 * MIB, 105.1 * MIB, GG_BYTES, false },
+	reads(&fine,
+	      (struct gg_figure){ 100 * MIB, 94.5 * MIB, 105.1 * MIB, GG_BYTES, false, false },
 	      "100.0 MiB \xc2\xb1 6 %");
-	reads(&ascii, (struct gg_figure){ 100 * MIB, 94.5 * MIB, 106 * MIB, GG_BYTES, false },
+	reads(&ascii,
+	      (struct gg_figure){ 100 * MIB, 94.5 * MIB, 106 * MIB, GG_BYTES, false, false },
 	      "100.0 MiB +- 6 %");
-	reads(&ascii, (struct gg_figure){ 100 * MIB, 99.96 * MIB, 100.04 * MIB, GG_BYTES, false },
+	reads(&ascii,
+	      (struct gg_figure){ 100 * MIB, 99.96 * MIB, 100.04 * MIB, GG_BYTES, false, false },
 	      "100.0 MiB +- 0.1 %");
-	reads(&ascii, (struct gg_figure){ 12345, 12000, 12700, GG_ALLOCATIONS, false },
+	reads(&ascii, (struct gg_figure){ 12345, 12000, 12700, GG_ALLOCATIONS, false, false },
 	      "12.3 k +- 3 %");
-	reads(&raw, (struct gg_figure){ 12345, 12000, 12700, GG_BYTES, false },
+	reads(&raw, (struct gg_figure){ 12345, 12000, 12700, GG_BYTES, false, false },
 	      "12345 \xc2\xb1 3 %");
 }
 
 TEST(far_or_uneven_ends_are_a_range)
 {
-	reads(&ascii, (struct gg_figure){ 300 * 1024, 180 * 1024, 640 * 1024, GG_BYTES, false },
+	reads(&ascii,
+	      (struct gg_figure){ 300 * 1024, 180 * 1024, 640 * 1024, GG_BYTES, false, false },
 	      "180..640 KiB");
-	reads(&ascii, (struct gg_figure){ 2 * MIB, 64, 2.79 * MIB, GG_BYTES, false },
+	reads(&ascii, (struct gg_figure){ 2 * MIB, 64, 2.79 * MIB, GG_BYTES, false, false },
 	      "64 B..2.79 MiB");
-	reads(&ascii, (struct gg_figure){ 3 * MIB, 0.9 * MIB, 4.5 * MIB, GG_BYTES, false },
+	reads(&ascii, (struct gg_figure){ 3 * MIB, 0.9 * MIB, 4.5 * MIB, GG_BYTES, false, false },
 	      "0.90..4.50 MiB");
-	reads(&ascii, (struct gg_figure){ 100 * MIB, 99 * MIB, 120 * MIB, GG_BYTES, false },
+	reads(&ascii, (struct gg_figure){ 100 * MIB, 99 * MIB, 120 * MIB, GG_BYTES, false, false },
 	      "99.0..120 MiB");
-	reads(&ascii, (struct gg_figure){ 5, 2, 9, GG_ALLOCATIONS, false }, "2..9");
-	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_ALLOCATIONS, false }, "1");
-	reads(&ascii, (struct gg_figure){ 5000, 1000, INFINITY, GG_BYTES, false }, ">= 1000 B");
+	reads(&ascii, (struct gg_figure){ 5, 2, 9, GG_ALLOCATIONS, false, false }, "2..9");
+	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_ALLOCATIONS, false, false }, "1");
+	reads(&ascii, (struct gg_figure){ 5000, 1000, INFINITY, GG_BYTES, false, false },
+	      ">= 1000 B");
 }
 
 TEST(without_samples_there_is_an_upper_end_alone)
 {
-	reads(&fine, (struct gg_figure){ 0, 0, 1.84 * MIB, GG_BYTES, false }, "< 1.84 MiB");
-	reads(&fine, (struct gg_figure){ 0, 0, INFINITY, GG_ALLOCATIONS, false }, "-");
-	reads(&fine, (struct gg_figure){ 0, 0, 0, GG_BYTES, false }, "0 B");
-	reads(&fine, (struct gg_figure){ 4096, 4096, 4096, GG_BYTES, false }, "4.00 KiB");
+	reads(&fine, (struct gg_figure){ 0, 0, 1.84 * MIB, GG_BYTES, false, false }, "< 1.84 MiB");
+	reads(&fine, (struct gg_figure){ 0, 0, INFINITY, GG_ALLOCATIONS, false, false }, "-");
+	reads(&fine, (struct gg_figure){ 0, 0, 0, GG_BYTES, false, false }, "0 B");
+	reads(&fine, (struct gg_figure){ 4096, 4096, 4096, GG_BYTES, false, false }, "4.00 KiB");
 }
 
 TEST(units_change_where_a_number_would_be_printed_as_the_next)
 {
-	reads(&fine, (struct gg_figure){ 1023, 1023, 1023, GG_BYTES, false }, "1023 B");
+	reads(&fine, (struct gg_figure){ 1023, 1023, 1023, GG_BYTES, false, false }, "1023 B");
 	reads(&fine,
-	      (struct gg_figure){ 1023.99 * 1024, 1023.99 * 1024, 1023.99 * 1024, GG_BYTES, false },
+	      (struct gg_figure){ 1023.99 * 1024, 1023.99 * 1024, 1023.99 * 1024, GG_BYTES, false,
+	                          false },
 	      "1.00 MiB");
-	reads(&fine, (struct gg_figure){ 999.6, 999.6, 999.6, GG_ALLOCATIONS, false }, "1.00 k");
-	reads(&raw, (struct gg_figure){ 1e9, 1e9, 1e9, GG_BYTES, false }, "1000000000");
+	reads(&fine, (struct gg_figure){ 999.6, 999.6, 999.6, GG_ALLOCATIONS, false, false },
+	      "1.00 k");
+	reads(&raw, (struct gg_figure){ 1e9, 1e9, 1e9, GG_BYTES, false, false }, "1000000000");
 }
 
 static bool draws(const struct gg_figure_style *style, struct gg_figure figure, double most,
@@ -77,11 +84,13 @@ static bool draws(const struct gg_figure_style *style, struct gg_figure figure, 
 
 TEST(a_bar_is_solid_to_the_low_end_and_thin_to_the_high_one)
 {
-	draws(&ascii, (struct gg_figure){ 50, 30, 80, GG_BYTES, false }, 100, "###--|--  ");
-	draws(&ascii, (struct gg_figure){ 50, 50, 50, GG_BYTES, false }, 100, "#####|    ");
-	draws(&ascii, (struct gg_figure){ 100, 90, 100, GG_BYTES, false }, 100, "#########|");
-	draws(&ascii, (struct gg_figure){ 0, 0, 30, GG_BYTES, false }, 100, "---       ");
-	draws(&ascii, (struct gg_figure){ 0, 0, INFINITY, GG_BYTES, false }, 100, "          ");
+	draws(&ascii, (struct gg_figure){ 50, 30, 80, GG_BYTES, false, false }, 100, "###--|--  ");
+	draws(&ascii, (struct gg_figure){ 50, 50, 50, GG_BYTES, false, false }, 100, "#####|    ");
+	draws(&ascii, (struct gg_figure){ 100, 90, 100, GG_BYTES, false, false }, 100,
+	      "#########|");
+	draws(&ascii, (struct gg_figure){ 0, 0, 30, GG_BYTES, false, false }, 100, "---       ");
+	draws(&ascii, (struct gg_figure){ 0, 0, INFINITY, GG_BYTES, false, false }, 100,
+	      "          ");
 }
 
 /* The example of .NET's document on randomized allocation sampling: 8 samples, u = 10 908. */

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was lost: no number of it looks exact.  Each program does the same every time, at a sampling
+ * interval of 1, so that the truth is known: a loss is the only thing that can widen a figure.
+ */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recording.h"
+#include "test.h"
+
+enum { BLOCK_BYTES = 777, COUNT = 200000 };
+
+static const char *helper(void)
+{
+	return getenv("RECORD_PROGRAM");
+}
+
+static const char *output_of(struct recording *r, const char *const arguments[])
+{
+	if (!CHECK(recording_geiger(r, arguments, 60)) ||
+	    !CHECK_MSG(r->child.exit_status == 0, "%s", gg_buf_text(&r->child.err)))
+		return "";
+	return gg_buf_text(&r->child.out);
+}
+
+/* A member of the first object of that name in the last output; NAN: null. */
+static double member_of(const char *json, const char *object, const char *member)
+{
+	char text[64];
+	const char *at;
+
+	snprintf(text, sizeof(text), "\"%s\":{", object);
+	at = strstr(json, text);
+	snprintf(text, sizeof(text), "\"%s\":", member);
+	at = at != NULL ? strstr(at, text) : NULL;
+	if (!CHECK_MSG(at != NULL, "no %s of %s", member, object))
+		return NAN;
+	at += strlen(text);
+	return strncmp(at, "null", 4) == 0 ? NAN : strtod(at, NULL);
+}
+
+static bool record(struct recording *r, const char *const environment[],
+                   const char *const options[])
+{
+	return CHECK(recording_begin(r)) &&
+	       CHECK(recording_run_with(r, options, environment, 60)) &&
+	       CHECK_MSG(r->child.exit_status == 0, "%s", gg_buf_text(&r->child.err));
+}
+
+/* One block at a time: what is live is one block and what the C library keeps. */
+static bool record_lossy(struct recording *r)
+{
+	char count[16];
+
+	snprintf(count, sizeof(count), "%d", COUNT);
+	return record(r, (const char *const[]){ "GEIGER_RING=64", NULL },
+	              (const char *const[]){ "-i", "1", "--", helper(), "churn", count, NULL }) &&
+	       CHECK(recording_number(r, "select sum(value) from counter where name = "
+	                                 "'events dropped: ring full'") > COUNT);
+}
+
+enum { OTHERS_MAX = 100000 }; /* bytes that are live beside the one block, at most */
+
+static void is_bounded(struct recording *r, const char *const arguments[], const char *object,
+                       double truth, double truth_most)
+{
+	const char *json = output_of(r, arguments);
+	double low = member_of(json, object, "low"), high = member_of(json, object, "high");
+	double estimate = member_of(json, object, "estimate");
+
+	CHECK_MSG(low <= truth_most && estimate <= truth_most && high >= truth,
+	          "%s of %s: %.0f..%.0f and %.0f, truth %.0f", object, arguments[0], low, high,
+	          estimate, truth);
+	CHECK_MSG(high > low, "%s of %s is no range", object, arguments[0]);
+}
+
+TEST(where_events_were_lost_moments_windows_and_lifetimes_have_two_bounds)
+{
+	const double all_bytes = (double)COUNT * BLOCK_BYTES;
+	struct recording r;
+
+	if (record_lossy(&r)) {
+		is_bounded(&r, (const char *const[]){ "report", r.path, "--json", NULL },
+		           "peak_bytes", BLOCK_BYTES, OTHERS_MAX);
+		is_bounded(&r,
+		           (const char *const[]){ "report", r.path, "-m", "peak", "--json", NULL },
+		           "selected_bytes", BLOCK_BYTES, OTHERS_MAX);
+		is_bounded(&r,
+		           (const char *const[]){ "report", r.path, "-m", "temporary", "--json",
+		                                  NULL },
+		           "selected_bytes", 0, all_bytes + OTHERS_MAX);
+		is_bounded(&r, (const char *const[]){ "timeline", r.path, "--json", NULL }, "peak",
+		           BLOCK_BYTES, OTHERS_MAX);
+		CHECK(recording_number(&r, "select count(*) from sample where flags & 10 = 10") >
+		      0);
+		CHECK(recording_adds_up(&r));
+	}
+	recording_end(&r);
+}
+
+TEST(where_events_were_lost_the_series_has_what_is_certain_and_what_is_possible)
+{
+	struct recording r;
+
+	if (record_lossy(&r)) {
+		const char *text = output_of(
+			&r,
+			(const char *const[]){ "sql", r.path, "--csv",
+		                               "select max(live_bytes), max(possible_bytes), "
+		                               "min(possible_bytes - live_bytes) from v_timeline",
+		                               NULL });
+		const char *line = strchr(text, '\n');
+		double live = 0, possible = 0, least = 0;
+
+		if (CHECK_MSG(line != NULL &&
+		                      sscanf(line, "%lf,%lf,%lf", &live, &possible, &least) == 3,
+		              "%s", text)) {
+			CHECK_MSG(live <= OTHERS_MAX, "%.0f", live);
+			CHECK_MSG(possible >= BLOCK_BYTES && least >= 0, "%.0f, %.0f", possible,
+			          least);
+		}
+	}
+	recording_end(&r);
+}
+
+TEST(totals_of_a_lossy_recording_are_exact)
+{
+	struct recording r;
+
+	if (record_lossy(&r)) {
+		const char *json = output_of(&r,
+		                             (const char *const[]){ "report", r.path, "--json",
+		                                                    "--focus", "^churn$", NULL });
+
+		CHECK(member_of(json, "totals", "estimate") < OTHERS_MAX); /* live_bytes */
+		json = output_of(&r,
+		                 (const char *const[]){ "report", r.path, "--json", "-m",
+		                                        "allocated", "--focus", "^churn$", NULL });
+		CHECK(member_of(json, "selected_bytes", "estimate") == (double)COUNT * BLOCK_BYTES);
+		CHECK(member_of(json, "selected_bytes", "low") == (double)COUNT * BLOCK_BYTES);
+		CHECK(member_of(json, "selected_bytes", "high") == (double)COUNT * BLOCK_BYTES);
+	}
+	recording_end(&r);
+}
+
+static const char *const few_places[] = { "GEIGER_MAX_LIVE=1024", NULL };
+
+/* What reports of a profile or a region with dropped samples say. */
+static void tells_of_drops(struct recording *r, const char *path)
+{
+	const char *json = output_of(r, (const char *const[]){ "report", path, "--json", NULL });
+	const char *at = strstr(json, "\"dropped\":"), *text;
+
+	CHECK_MSG(at != NULL && strtod(at + strlen("\"dropped\":"), NULL) > 800, "%.30s", at);
+	CHECK(strstr(json, "samples or frees were not recorded") != NULL);
+	CHECK(strstr(json, "\"at_least\":true") != NULL);
+	CHECK(isnan(member_of(json, "live_bytes", "high")));
+	CHECK(isnan(member_of(json, "allocated_bytes", "high")));
+	CHECK(member_of(json, "live_bytes", "low") > 900.0 * 1000);
+	CHECK(strstr(json, "\"unseen_bytes\":null") != NULL);
+	at = strstr(json, "\"duration_ns\":");
+	CHECK_MSG(at != NULL && strtod(at + strlen("\"duration_ns\":"), NULL) < 3600e9, "%.40s",
+	          at);
+	text = output_of(r, (const char *const[]){ "report", path, NULL });
+	at = strstr(text, "live at the end ");
+	CHECK_MSG(at != NULL && strncmp(at + strcspn(at, "\n0123456789") - 9, "at least ", 9) == 0,
+	          "%.500s", text);
+	CHECK(strstr(text, "was never sampled") == NULL);
+}
+
+TEST(figures_without_dropped_samples_are_lower_bounds_in_every_report)
+{
+	char merged[128];
+	struct recording r;
+
+	if (record(&r, few_places,
+	           (const char *const[]){ "-i", "1", "--", helper(), "allocate", "4000", NULL })) {
+		tells_of_drops(&r, r.path);
+		snprintf(merged, sizeof(merged), "%s/merged", r.directory);
+		output_of(&r, (const char *const[]){ "merge", "-o", merged, r.path, r.path, NULL });
+		tells_of_drops(&r, merged);
+		unlink(merged);
+	}
+	recording_end(&r);
+}
+
+/* Runs the program under the agent alone, with one more assignment. */
+static bool run_alone(struct recording *r, const char *assignment, const char *what,
+                      const char *count)
+{
+	const char *arguments[] = { "env", "-i",       "1",      "--dir", r->directory, "--",
+		                    "env", assignment, helper(), what,    count,        NULL };
+	struct child child;
+	bool ok = CHECK(recording_geiger(r, arguments, 60)) && CHECK(r->child.exit_status == 0);
+
+	if (ok) {
+		const char *argv[] = { "sh", "-c", gg_buf_text(&r->child.out), NULL };
+
+		ok = CHECK(child_run(&child, argv, NULL, 60)) && CHECK(child.exit_status == 0);
+		child_done(&child);
+	}
+	return ok;
+}
+
+static void salvage(struct recording *r)
+{
+	output_of(r, (const char *const[]){ "salvage", "-o", r->path, r->directory, NULL });
+}
+
+TEST(a_salvaged_profile_tells_of_dropped_samples_as_a_recorded_one_does)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_alone(&r, few_places[0], "allocate", "4000")) {
+		salvage(&r);
+		tells_of_drops(&r, r.path);
+	}
+	recording_end(&r);
+}
+
+static void tells_of_pause(struct recording *r, const char *path)
+{
+	const char *text = output_of(r, (const char *const[]){ "report", path, NULL });
+
+	CHECK_MSG(strstr(text, "was switched off from") != NULL, "%.600s", text);
+	CHECK_MSG(strchr(text, '<') == NULL, "%.600s", text); /* no upper end */
+	CHECK_MSG(strstr(text, "--mmap") == NULL, "%.600s", text);
+}
+
+TEST(what_was_switched_off_is_not_told_as_watched)
+{
+	struct recording r;
+
+	if (record(&r, (const char *const[]){ "GEIGER_ACTIVE=0", NULL },
+	           (const char *const[]){ "-i", "4k", "--", helper(), "churn", "20000", NULL })) {
+		tells_of_pause(&r, r.path);
+		unlink(r.path);
+	}
+	if (run_alone(&r, "GEIGER_ACTIVE=0", "churn", "20000")) {
+		salvage(&r);
+		tells_of_pause(&r, r.path);
+	}
+	recording_end(&r);
+}
+
+TEST(without_history_times_of_frees_are_bounds_and_forks_do_not_allocate_twice)
+{
+	/* Four processes: 1000 blocks that three inherit, and 1000 of each of those. */
+	const double truth = 4000.0 * 1000;
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_alone(&r, "X=1", "fork", "1000")) {
+		salvage(&r);
+		is_bounded(&r, (const char *const[]){ "report", r.path, "--json", NULL },
+		           "allocated_bytes", truth, truth + OTHERS_MAX);
+		is_bounded(&r,
+		           (const char *const[]){ "report", r.path, "-m", "temporary", "--json",
+		                                  NULL },
+		           "selected_bytes", 0, truth + OTHERS_MAX);
+		CHECK(recording_number(&r, "select count(*) from note where text like "
+		                           "'%may be inherited%'") == 1);
+	}
+	recording_end(&r);
+}
