@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "record/symbolize.h"
+#include "record/unfinished.h"
 
 struct symbolize_options {
 	const char *sysroot, *debug_dir;
@@ -49,7 +50,10 @@ static int run_symbolize(struct gg_invocation *invocation)
 	status = gg_profile_edit(&profile, invocation->operands[0], invocation->error);
 	if (status < 0)
 		return status;
-	status = symbolize(profile, invocation->options, &result, invocation->error);
+	if (gg_unfinished(profile, invocation->operands[0]))
+		status = gg_unfinished_end(profile, false, invocation->error);
+	if (status == 0)
+		status = symbolize(profile, invocation->options, &result, invocation->error);
 	gg_profile_close(profile);
 	if (status < 0)
 		return status;

@@ -347,6 +347,54 @@ int gg_profile_edit(struct gg_profile **ret_profile, const char *path, struct gg
 	return open_file(ret_profile, path, true, error);
 }
 
+int gg_profile_copy(struct gg_profile **ret_profile, const struct gg_profile *profile,
+                    struct gg_error *error)
+{
+	struct gg_profile *copy = gg_store_new(error);
+	sqlite3_backup *backup;
+	int result, code = copy != NULL ? 0 : -ENOMEM;
+
+	if (code == 0)
+		code = gg_store_open(copy, ":memory:", SQLITE_OPEN_READWRITE, error);
+	if (code == 0) {
+		backup = sqlite3_backup_init(copy->db, "main", profile->db, "main");
+		if (backup != NULL)
+			sqlite3_backup_step(backup, -1);
+		result = backup != NULL ? sqlite3_backup_finish(backup) : sqlite3_errcode(copy->db);
+		if (result != SQLITE_OK)
+			code = gg_store_fail(copy, result, error);
+	}
+	if (code == 0) {
+		copy->is_written = true;
+		copy->version = profile->version;
+		code = count_all_ids(copy, error);
+	}
+	if (code == 0)
+		code = gg_names_load(copy, error);
+	if (code < 0) {
+		if (copy != NULL)
+			gg_store_free(copy);
+		return code;
+	}
+	*ret_profile = copy;
+	return 0;
+}
+
+int gg_profile_last_time(struct gg_profile *profile, int64_t *ret_time_ns, struct gg_error *error)
+{
+	int result;
+
+	*ret_time_ns = gg_store_read_integer(
+		profile,
+		"select max(coalesce((select max(t_alloc) from sample), 0),"
+		" coalesce((select max(t_free) from sample), 0),"
+		" coalesce((select max(time_ns) from memory), 0),"
+		" coalesce((select max(time_ns) from event), 0),"
+		" coalesce((select max(end_ns) from process), 0))",
+		&result);
+	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+}
+
 uint64_t gg_profile_dangling_count(const struct gg_profile *profile)
 {
 	return profile->dangling_count;

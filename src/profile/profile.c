@@ -23,7 +23,7 @@
 #include "profile/store.h"
 
 /* What a program must hold off from while another changes the profile; waits for nobody. */
-static bool is_being_written(const char *path)
+bool gg_profile_is_being_written(const char *path)
 {
 	sqlite3 *db = NULL;
 	int result = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
@@ -49,7 +49,7 @@ static int check_replaceable(const char *path, struct gg_error *error)
 	if (!gg_store_is_profile(path))
 		return gg_error_set(error, -EEXIST, path, "Give another name, or remove it.",
 		                    "there is something that is not a profile");
-	if (is_being_written(path))
+	if (gg_profile_is_being_written(path))
 		return gg_error_set(error, -EBUSY, path, "Give another name, or wait.",
 		                    "another recorder is writing it");
 	return 0;

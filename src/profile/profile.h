@@ -60,6 +60,17 @@ GG_MUST_CHECK int gg_profile_open(struct gg_profile **ret_profile, const char *p
 GG_MUST_CHECK int gg_profile_again(struct gg_profile **ret_profile,
                                    const struct gg_profile *profile, struct gg_error *error);
 
+/* A copy in memory, for changes that its file is not to have. */
+GG_MUST_CHECK int gg_profile_copy(struct gg_profile **ret_profile, const struct gg_profile *profile,
+                                  struct gg_error *error);
+
+/* Does a recorder write the file at this moment? */
+bool gg_profile_is_being_written(const char *path);
+
+/* The latest time that stands in it; 0: none does. */
+GG_MUST_CHECK int gg_profile_last_time(struct gg_profile *profile, int64_t *ret_time_ns,
+                                       struct gg_error *error);
+
 /*
  * Opens a profile that is complete for changes, such as better symbols; gg_profile_finish() completes
  * it again.  -EBUSY while a recorder writes it.

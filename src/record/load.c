@@ -16,6 +16,7 @@
 #include "record/regions.h"
 #include "record/symbolize.h"
 #include "record/target.h"
+#include "record/unfinished.h"
 #include "region/view.h"
 
 /* Clocks of regions that differ by more are of different boots or machines. */
@@ -261,8 +262,26 @@ int gg_record_open(struct gg_profile **ret_profile, const char *path, struct gg_
 	is_region = pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
 	            magic == GG_REGION_MAGIC;
 	close(fd);
-	return is_region ? gg_record_load_region(ret_profile, path, error)
-	                 : gg_profile_open(ret_profile, path, error);
+	if (is_region)
+		return gg_record_load_region(ret_profile, path, error);
+	return gg_profile_open(ret_profile, path, error);
+}
+
+int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
+                            struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int code = gg_record_open(&profile, path, error);
+
+	if (code < 0)
+		return code;
+	if (gg_unfinished(profile, path))
+		code = gg_unfinished_complete(&profile, error);
+	if (code < 0)
+		gg_profile_close(profile);
+	else
+		*ret_profile = profile;
+	return code;
 }
 
 /* --- several --- */

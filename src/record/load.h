@@ -21,6 +21,10 @@ GG_MUST_CHECK int gg_record_load_region(struct gg_profile **ret_profile, const c
 GG_MUST_CHECK int gg_record_open(struct gg_profile **ret_profile, const char *path,
                                  struct gg_error *error);
 
+/* The same for people: what its recorder left unfinished is completed, in memory (record/unfinished.h). */
+GG_MUST_CHECK int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
+                                          struct gg_error *error);
+
 struct gg_output;
 struct gg_target;
 

@@ -389,6 +389,21 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 		CHECK(recording_number(&r, "select end_ns is null from session") == 1);
 		CHECK(recording_number(&r, "select count(*) from process") >= 1);
 
+		/* Reports say so, and have names; later the file itself has both. */
+		const char *const report[] = { "report", r.path, NULL };
+
+		CHECK(recording_geiger(&r, report, 60));
+		CHECK(strstr(gg_buf_text(&r.child.out), "note: The recording ended early") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), "geiger symbolize") != NULL);
+		CHECK_MSG(strstr(gg_buf_text(&r.child.out), "be_slow") != NULL, "%s",
+		          gg_buf_text(&r.child.out));
+		CHECK(recording_number(&r, "select count(*) from symbol") == 0);
+		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", r.path, NULL }, 60));
+		CHECK(recording_number(&r, "select end_ns > 0 from session") == 1);
+		CHECK(recording_geiger(&r, report, 60));
+		CHECK(strstr(gg_buf_text(&r.child.out), "note: The recording ended early") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.out), "geiger symbolize") == NULL);
+
 		/* The command goes on, and its region is there. */
 		recording_geiger(&r, (const char *const[]){ "ls", NULL }, 60);
 		snprintf(line, sizeof(line), "%d  alive", atoi(strstr(run.text, "pid ") + 4));
