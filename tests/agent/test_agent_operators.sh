@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2317 # functions are called through check
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
 # test_agent_operators.sh - dumps of C++ programs begin at the caller of operator new.  $1: the agent,
 # $2: operator_program

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2317 # functions are called through check
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
 # test_agent_sanitizers.sh - a program built with a sanitizer runs under the agent as without it.
 # $1: geiger, $2: the agent, $3: the program, $4: what a report of the sanitizer begins with
@@ -44,9 +44,9 @@ session_counts_it() {
 
 # LeakSanitizer leaves malloc to its caller and the agent on: a leak is told with the function that caused it.
 leak_has_its_caller() {
-	under_agent "$program" leak >leak 2>&1
-	cat leak
-	grep -q 'in leak_here' leak && ls geiger-*.region
+	under_agent "$program" leak >told 2>&1
+	cat told
+	grep -q 'in leak_here' told && ls geiger-*.region
 }
 
 if [[ $words == *LeakSanitizer* ]]; then

@@ -200,7 +200,7 @@ slow_heads_lock_nobody_out() {
 	for _ in $(seq 80); do
 		{ exec {fd}<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || continue
 		fds+=("$fd")
-		printf 'GET / HT' >&"$fd" 2>/dev/null || true
+		{ printf 'GET / HT' >&"$fd"; } 2>/dev/null || true
 	done
 	for _ in $(seq 50); do
 		ask /profiles 2>/dev/null | grep -q made && break
