@@ -645,10 +645,14 @@ const char *gg_process_program(void)
 
 	if (found != NULL)
 		return found;
-	/* One file may be several programs, by links to it: /proc/self/exe names the file. */
+	/*
+	 * One file may be several programs, by links to it: /proc/self/exe names the file.  A program that
+	 * executes itself by that very link, or by a descriptor, has no other name.
+	 */
 	executed = (const char *)getauxval(AT_EXECFN);
 	found = identity.exe;
-	if (executed != NULL && executed[0] == '/' && !gg_sandbox_is_entered() &&
+	if (executed != NULL && executed[0] == '/' && strncmp(executed, "/proc/", 6) != 0 &&
+	    strncmp(executed, "/dev/fd/", 8) != 0 && !gg_sandbox_is_entered() &&
 	    strcmp(name_of(executed), name_of(identity.exe)) != 0 &&
 	    gg_system_is_same_file(executed, "/proc/self/exe"))
 		found = executed;

@@ -777,3 +777,17 @@ TEST(the_program_is_named_as_it_was_executed)
 	}
 	recording_end(&r);
 }
+
+TEST(a_program_that_executes_itself_keeps_its_name)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "itself", "100000"))) {
+		CHECK(recording_number(&r, "select count(*) from module where path like "
+		                           "'%record_program'") == 1);
+		CHECK(recording_number(&r, "select count(*) from module where path like "
+		                           "'/proc/%'") == 0);
+	}
+	recording_end(&r);
+}
