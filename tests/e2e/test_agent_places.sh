@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2317 # functions are called through check
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
 # test_agent_places.sh - where the agent's files go when a disk is small, and whose files they may be.
 # $1: geiger, $2: the agent, $3: forks_program

@@ -211,7 +211,7 @@ slow_heads_lock_nobody_out() {
 	for fd in "${fds[@]}"; do
 		exec {fd}>&-
 	done
-	return $status
+	return "$status"
 }
 
 a_port_in_use_is_said() {
