@@ -218,6 +218,8 @@ static int read_file(struct reading *reading)
 	for (; code > 0 && gg_text_literal(&line, "%warn");
 	     code = gg_input_line(import->input, &line, import->error)) {
 		gg_text_skip_blanks(&line);
+		if (line.length == 0)
+			continue;
 		code = gg_import_note(import, "The file warns: %.*s",
 		                      (int)(line.length < 900 ? line.length : 900), line.at);
 		if (code < 0)

@@ -270,6 +270,7 @@ TEST(a_gperftools_file_that_warns_is_read_and_its_warning_noted)
 		return;
 	CHECK(sums_of(profile).live == 9);
 	CHECK(notes_with(profile, "The file warns: This heap was not sampled.") == 1);
+	CHECK(notes_with(profile, "The file warns:") == 1); /* not the empty line */
 	gg_profile_close(profile);
 	is_refused("%warn and nothing else\nmain 5\n", "file: offset 0", "");
 }
