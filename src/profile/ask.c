@@ -289,6 +289,7 @@ static int add_up(struct run *run)
 
 struct ordered {
 	double value, other; /* of the tally that rows are sorted by, and of the other one */
+	double uncertain; /* what the former may have besides: of two bounds the higher one is first */
 	uint32_t slot, key;
 };
 
@@ -298,6 +299,8 @@ static int compare_ordered(const void *a, const void *b)
 
 	if (left->value != right->value)
 		return left->value < right->value ? 1 : -1;
+	if (left->uncertain != right->uncertain)
+		return left->uncertain < right->uncertain ? 1 : -1;
 	if (left->other != right->other)
 		return left->other < right->other ? 1 : -1;
 	return (left->key > right->key) - (left->key < right->key);
@@ -360,6 +363,8 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 		order[i] = (struct ordered){
 			.value = value_of(run, &tallies[i * each + by]),
 			.other = value_of(run, &tallies[i * each + each - 1 - by]),
+			.uncertain =
+				tallies[i * each + by].uncertain[run->scope.query.unit].value.high,
 			.slot = (uint32_t)i,
 			.key = keys[i],
 		};

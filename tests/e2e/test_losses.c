@@ -248,6 +248,23 @@ TEST(what_was_switched_off_is_not_told_as_watched)
 	recording_end(&r);
 }
 
+/* All rows that are bounds have an estimate of 0: the one that matters is not below its callers. */
+TEST(of_rows_that_are_bounds_the_highest_is_first)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_alone(&r, "X=1", "churn", "20000")) {
+		const char *json;
+
+		salvage(&r);
+		json = output_of(&r, (const char *const[]){ "report", r.path, "-m", "temporary",
+		                                            "--limit", "1", "--json", NULL });
+		CHECK_MSG(strstr(json, "\"rows\":[{\"function\":\"churn\"") != NULL, "%.3000s",
+		          json);
+	}
+	recording_end(&r);
+}
+
 TEST(without_history_times_of_frees_are_bounds_and_forks_do_not_allocate_twice)
 {
 	/* Four processes: 1000 blocks that three inherit, and 1000 of each of those. */
