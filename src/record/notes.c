@@ -79,10 +79,10 @@ int gg_notes_add_losses(struct gg_output *output)
 	if (output->dropped_event_count > 0)
 		gg_output_note(
 			output,
-			"%llu events of the history were lost, because the ring was full: totals "
-			"and live memory are complete.  Times of some samples are known between "
-			"two bounds alone, and figures of moments, windows and lifetimes count "
-			"them in their upper ends.",
+			"%llu events of the history were lost, because the ring was full.  Totals "
+			"and live memory do not depend on them.  Times of some samples are known "
+			"between two bounds alone, and figures of moments, windows and lifetimes "
+			"count them in their upper ends.",
 			(unsigned long long)output->dropped_event_count);
 	if (output->dropped_count > 0)
 		gg_output_note(
