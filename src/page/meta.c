@@ -61,7 +61,7 @@ static void write_resident(const struct gg_summary *summary, struct gg_json *jso
 	write_bytes(json, "stack_bytes", summary->resident.stack);
 	write_bytes(json, "slack_bytes", summary->slack_bytes);
 	write_bytes(json, "mapping_bytes", summary->mapping_bytes);
-	gg_json_number(json, "rest_bytes", summary->has_rest ? gg_summary_rest(summary) : NAN);
+	gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
 	gg_json_close(json);
 }
 

@@ -12,6 +12,7 @@
 #include "report/fit.h"
 #include "report/report.h"
 #include "stats/interval.h"
+#include "symbol/symbol.h"
 
 static const char *const metric_names[] = {
 	[GG_METRIC_LIVE] = "live",   [GG_METRIC_ALLOCATED] = "allocated",
@@ -169,7 +170,8 @@ static void append_parts(const struct gg_report *report, struct gg_buf *out)
 		append_bytes(report, "  files", resident->file, "", out);
 	if (resident->geiger >= 0)
 		append_bytes(report, "  geiger itself", resident->geiger, "", out);
-	append_bytes(report, "  the rest", rest, remark_on_rest(report, rest), out);
+	if (!isnan(rest))
+		append_bytes(report, "  the rest", rest, remark_on_rest(report, rest), out);
 }
 
 /* RSS as it was read, and what of it is not live heap where that was read of one moment. */
@@ -219,6 +221,21 @@ static void append_interval(const struct gg_summary *summary, struct gg_buf *out
 	gg_buf_append_text(out, most);
 }
 
+/* "every 512 KiB by poisson": its unit is allocations where each is sampled by a coin of its own. */
+static void append_sampling(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_session *session = gg_model_session(report->model, 0);
+
+	if (session->scheme != GG_SCHEME_PER_ALLOCATION || report->summary->interval > 0) {
+		gg_buf_append_text(out, "every ");
+		append_interval(report->summary, out);
+		gg_buf_append_text(out, " ");
+	} else if (session->interval_bytes > 0) {
+		gg_buf_printf(out, "every %.0f allocations ", session->interval_bytes);
+	}
+	gg_buf_printf(out, "by %s", gg_scheme_name(session->scheme));
+}
+
 static void append_command(const struct gg_report *report, struct gg_buf *out)
 {
 	size_t count = gg_model_session_count(report->model);
@@ -242,11 +259,10 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
 		return;
 	}
-	gg_buf_append_text(out, "every ");
-	append_interval(report->summary, out);
-	gg_buf_printf(out, " by %s, %" PRIu64 " sample%s, %g %% intervals\n",
-	              gg_scheme_name(session->scheme), report->summary->sample_count,
-	              report->summary->sample_count == 1 ? "" : "s", report->confidence * 100);
+	append_sampling(report, out);
+	gg_buf_printf(out, ", %" PRIu64 " sample%s, %g %% intervals\n",
+	              report->summary->sample_count, report->summary->sample_count == 1 ? "" : "s",
+	              report->confidence * 100);
 }
 
 /* "killed by signal 9": what ends a program so is often why its memory is looked at. */
@@ -399,7 +415,7 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 {
 	const struct gg_model_unresolved *of = &report->summary->unresolved;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	const char *status;
+	const char *status, *full = gg_symbol_status_text(GG_SYMBOL_FULL);
 
 	if (of->frame_count == 0)
 		return;
@@ -422,6 +438,8 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 		return;
 	}
 	status = gg_model_module_status(report->model, of->worst_module);
+	if (status != NULL && strncmp(status, full, strlen(full)) == 0)
+		status = "its symbols do not name these addresses";
 	gg_buf_printf(
 		&text,
 		"note: %" PRIu64 " of %" PRIu64 " frames have no name, most of them in %s%s%s.",

@@ -118,10 +118,7 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 	gg_json_number(json, "slack_bytes", summary->slack_bytes);
 	gg_json_number(json, "mapping_bytes", summary->mapping_bytes);
 	gg_report_json_highest(json, &summary->highest);
-	if (summary->has_rest)
-		gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
-	else
-		gg_json_text(json, "rest_bytes", NULL);
+	gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
 	gg_json_close(json);
 }
 

@@ -2,6 +2,7 @@
 #include "report/summary.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -304,8 +305,11 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 double gg_summary_rest(const struct gg_summary *summary)
 {
 	const struct gg_resident *resident = &summary->resident;
+	const struct gg_tally *live = &summary->live_then;
 	double rest = resident->rss;
 
+	if (!summary->has_rest || live->incomplete > 0 || live->uncertain[GG_BYTES].value.high > 0)
+		return NAN;
 	rest -= gg_tally_estimate(&summary->live_then, GG_BYTES).value + summary->slack_bytes;
 	rest -= resident->file > 0 ? resident->file : 0;
 	rest -= resident->geiger > 0 ? resident->geiger : 0;

@@ -72,6 +72,7 @@ GG_MUST_CHECK int gg_summary_of(struct gg_summary *summary, const struct gg_mode
 /*
  * With has_rest: what RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts
  * for, such as free memory that the allocator keeps; negative where some of the live memory is not
- * resident, or by chance, as the live heap is an estimate.
+ * resident, or by chance, as the live heap is an estimate.  NAN without has_rest, and where the live heap
+ * is known by a bound alone: samples or their times were lost.
  */
 double gg_summary_rest(const struct gg_summary *summary);

@@ -82,6 +82,9 @@ TEST(of_allocations_that_are_counted_the_bound_is_a_number)
 		     "at a sampling interval of 1000000 allocations there were at most 3688879",
 		     "--scheme", "per-allocation", "-i", "1000000", "--", helper(), "allocate",
 		     "3");
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+	CHECK_MSG(strstr(gg_buf_text(&r.child.out), "every 1000000 allocations by per-allocation,"),
+	          "%.400s", gg_buf_text(&r.child.out));
 	recording_end(&r);
 }
 

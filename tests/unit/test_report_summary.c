@@ -96,6 +96,22 @@ TEST(the_rest_is_of_the_moment_of_the_reading)
 	CHECK(is_mib(gg_summary_rest(&summary), 30 - 15 - 3 - 2 - 1));
 }
 
+/* Without the samples that were dropped, the rest would be too large by a number that nobody knows. */
+TEST(there_is_no_rest_where_samples_were_dropped)
+{
+	struct gg_summary summary;
+
+	begin();
+	hold(10, 1, -1);
+	read_rss(made.process, 40, 30);
+	if (gg_profile_put_counter(made.profile, made.process, "samples dropped: live full", 1,
+	                           &error) < 0)
+		abort();
+	summary = summarize(0, -1);
+	CHECK(is_mib(gg_tally_estimate(&summary.live_then, GG_BYTES).value, 10));
+	CHECK(isnan(gg_summary_rest(&summary)));
+}
+
 TEST(there_is_no_rest_where_live_memory_changed_while_it_was_read)
 {
 	struct gg_memory memory;
