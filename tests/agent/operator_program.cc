@@ -12,7 +12,7 @@ struct alignas(64) wide {
 
 static void *volatile kept[64];
 
-__attribute__((noinline, noclone, section("gg_allocate"))) static void allocate(int i)
+__attribute__((noinline, section("gg_allocate"))) static void allocate(int i)
 {
 	kept[4 * i] = ::operator new(4001);
 	kept[4 * i + 1] = ::operator new[](4002);

@@ -2,7 +2,7 @@
 /* The other file of names_program. */
 #include <cstdlib>
 
-#define ALONE __attribute__((noinline, noclone))
+#define ALONE __attribute__((noinline))
 
 extern void *volatile kept;
 

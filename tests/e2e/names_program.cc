@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
-#define ALONE __attribute__((noinline, noclone))
+#define ALONE __attribute__((noinline))
 
 struct apple {
 	char bytes[1000];

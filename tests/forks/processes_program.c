@@ -48,13 +48,13 @@ static unsigned number, blocks;
 static unsigned who; /* which child this is: equal runs allocate the same */
 static uint64_t peak;
 
-#define SITE(name)                                                         \
-	static __attribute__((noinline, noclone)) void *name(size_t bytes) \
-	{                                                                  \
-		void *p = malloc(bytes);                                   \
-                                                                           \
-		__asm__ volatile("" : "+r"(p) : : "memory");               \
-		return p;                                                  \
+#define SITE(name)                                                \
+	static __attribute__((noinline)) void *name(size_t bytes) \
+	{                                                         \
+		void *p = malloc(bytes);                          \
+                                                                  \
+		__asm__ volatile("" : "+r"(p) : : "memory");      \
+		return p;                                         \
 	}
 
 SITE(in_parent)
