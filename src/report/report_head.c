@@ -236,6 +236,13 @@ static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_printf(out, "by %s", gg_scheme_name(session->scheme));
 }
 
+/* By geiger, which knows each process's end; not imported from a file. */
+static bool is_recorded(const struct gg_report *report)
+{
+	return gg_model_has_history(report->model) ||
+	       gg_model_session(report->model, 0)->geiger != NULL;
+}
+
 static void append_command(const struct gg_report *report, struct gg_buf *out)
 {
 	size_t count = gg_model_session_count(report->model);
@@ -305,8 +312,11 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	append_both(report, gg_buf_text(&live), &summary->live, " allocations", out);
 	if (summary->process_count > 1)
 		gg_buf_printf(&processes, ", of %zu processes", summary->process_count);
-	/* Of one process it is what was live at the end, unless profiles were merged into it. */
-	if (summary->process_count > 1 ||
+	/*
+	 * Of one process it is what was live at the end, unless profiles were merged into it.  A file
+	 * that was imported does not tell what its processes left: its live memory is no bound of that.
+	 */
+	if ((summary->process_count > 1 && is_recorded(report)) ||
 	    (summary->moment_ns == GG_TIME_NONE &&
 	     summary->left.sample_count != summary->live.sample_count)) {
 		append_both(report, "left at exit", &summary->left, gg_buf_text(&processes), out);

@@ -469,6 +469,13 @@ def golden(name, share):
     check(f"{name}_keeps_the_intervals_of_totals", problem)
 
 
+def nothing_is_left_in_a_file():
+    """A file does not tell what each process left at its exit, so no bound of that is printed."""
+    for name, said in (("made.geiger", True), ("back.geiger", False)):
+        text = geiger("report", name)
+        check(f"{name}_says_what_was_left: {said}", None if ("left at exit" in text) == said else text)
+
+
 def run():
     names = [name for name in FORMATS if os.environ["HAS_PROTOBUF"] != "0" or name not in ("pprof", "perfetto")]
     subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True, capture_output=True)
@@ -490,6 +497,10 @@ def run():
         one_process(name)
     traces()
     merges()
+    if "pprof" in names:
+        geiger("export", "made.geiger", "--format", "pprof", "-o", "left.pb.gz")
+        geiger("import", "--quiet", "--ignore-files", "left.pb.gz", "-o", "back.geiger")
+        nothing_is_left_in_a_file()
     for name in names:
         golden(name, 1e-6)
     golden("heap_v2", 1e-2)
