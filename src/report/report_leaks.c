@@ -36,11 +36,17 @@ void gg_report_append_change(const struct gg_report *report, const struct gg_ran
 	gg_buf_append_text(out, ")");
 }
 
+/* Of several processes: what each held at its own exit, which was never live together. */
+static bool is_left(const struct gg_report *report, const struct gg_leaks *leaks)
+{
+	return leaks->at_ns == GG_TIME_NONE && report->summary->process_count > 1;
+}
+
 static void append_classes(const struct gg_report *report, const struct gg_leaks *leaks,
                            struct gg_buf *out)
 {
-	gg_buf_printf(out, "%s%-14s%8s  %12s%s\n", report->style.heading, "", "stacks", "live",
-	              report->style.reset);
+	gg_buf_printf(out, "%s%-14s%8s  %12s%s\n", report->style.heading, "", "stacks",
+	              is_left(report, leaks) ? "left" : "live", report->style.reset);
 	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
 
@@ -159,10 +165,8 @@ static size_t shown_count(const struct gg_report *report, const struct gg_leaks 
 static void append_title(const struct gg_report *report, const struct gg_leaks *leaks,
                          struct gg_buf *out)
 {
-	bool is_of_several = report->summary->process_count > 1;
-
 	gg_buf_append_text(out, report->style.strong);
-	if (leaks->at_ns == GG_TIME_NONE && is_of_several) {
+	if (is_left(report, leaks)) {
 		gg_buf_printf(out, "left at exit, of %zu processes",
 		              report->summary->process_count);
 	} else if (leaks->at_ns == GG_TIME_NONE) {
