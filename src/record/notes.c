@@ -127,16 +127,23 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 	return output->status;
 }
 
+/* A terminal would break one long line in the middle of words; scripts read one line. */
+static const char *separator(void)
+{
+	return isatty(STDERR_FILENO) ? "\ngeiger: " : "; ";
+}
+
 /* What is lost is told as what the reader no longer knows, not as what the ring did. */
 static void print_losses(const struct gg_output *output)
 {
 	if (output->lost_count > 0)
-		fprintf(stderr, "; times of %llu sample%s were lost: %llu event%s had no place",
-		        (unsigned long long)output->lost_count, output->lost_count == 1 ? "" : "s",
+		fprintf(stderr, "%stimes of %llu sample%s were lost: %llu event%s had no place",
+		        separator(), (unsigned long long)output->lost_count,
+		        output->lost_count == 1 ? "" : "s",
 		        (unsigned long long)output->dropped_event_count,
 		        output->dropped_event_count == 1 ? "" : "s");
 	if (output->dropped_count > 0)
-		fprintf(stderr, "; at least %llu sample%s or frees were not recorded",
+		fprintf(stderr, "%sat least %llu sample%s or frees were not recorded", separator(),
 		        (unsigned long long)output->dropped_count,
 		        output->dropped_count == 1 ? "" : "s");
 }
@@ -152,7 +159,7 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 	has_missing = tell_missing(follow, missing, sizeof(missing));
 	if (output->taken_count == 0) {
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n",
-		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? "; " : "",
+		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? separator() : "",
 		        GG_PRINTABLE(missing));
 		return;
 	}
@@ -162,9 +169,9 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 	        (double)output->now_ns * 1e-9);
 	print_losses(output);
 	if (has_missing)
-		fprintf(stderr, "; %s", GG_PRINTABLE(missing));
+		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(missing));
 	if (has_why)
-		fprintf(stderr, "; %s", GG_PRINTABLE(why));
+		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(why));
 	fputc('\n', stderr);
 	if (isatty(STDERR_FILENO)) /* a person, who may be new here */
 		fprintf(stderr,

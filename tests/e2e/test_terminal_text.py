@@ -69,11 +69,10 @@ def hold(name, *arguments, must_print=True):
     check(name, problem)
 
 
-def on_terminal(name, *arguments):
-    """What a file's format prints is escaped where a terminal shows it."""
+def printed_on_terminal(*arguments, **environment):
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ["TERM"] = "dumb"
+        os.environ.update(environment, TERM="dumb")
         os.execv(GEIGER, [GEIGER, *arguments])
     printed = b""
     while True:
@@ -86,7 +85,21 @@ def on_terminal(name, *arguments):
         printed += some
     os.close(terminal)
     os.waitpid(pid, 0)
-    check(name, problem_of(printed.replace(b"\r\n", b"\n").replace(b"\t", b" "), "the terminal"))
+    return printed.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+
+
+def on_terminal(name, *arguments):
+    """What a file's format prints is escaped where a terminal shows it."""
+    check(name, problem_of(printed_on_terminal(*arguments), "the terminal"))
+
+
+def losses():
+    """Each loss of a recording has a line of its own on a terminal."""
+    printed = printed_on_terminal("record", "-i", "1", "-o", "lossy.geiger", "--", sys.executable, "-c", "pass",
+                                  GEIGER_RING="64").decode("utf-8").split("\n")
+    wrote = [line for line in printed if line.startswith("geiger: wrote ")]
+    lost = [line for line in printed if line.startswith("geiger: times of ")]
+    check("record_on_a_terminal", None if len(wrote) == 1 and len(lost) == 1 and ";" not in wrote[0] else f"{printed}")
 
 
 def make_hostile(path):
@@ -174,6 +187,7 @@ def main():
         paths()
         if AGENT:
             regions()
+            losses()
         os.chdir("/")
     return failed > 0
 
