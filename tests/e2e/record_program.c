@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,6 +38,38 @@ static void churn(long count)
 		call_free(last);
 		last = call_malloc(777);
 	}
+}
+
+static void *churn_once(void *tell)
+{
+	char byte = 0;
+
+	call_free(call_malloc(1 << 20)); /* a sample for certain, and it is gone */
+	if (write(*(int *)tell, &byte, 1) != 1)
+		abort();
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* A child allocates, starts a thread that leaves nothing, and is killed. */
+static int kill_child(long count)
+{
+	int tell[2], status;
+	pthread_t thread;
+	char byte;
+	pid_t child;
+
+	if (pipe(tell) < 0 || (child = fork()) < 0)
+		return 1;
+	if (child == 0) {
+		churn(count);
+		if (pthread_create(&thread, NULL, churn_once, &tell[1]) == 0 &&
+		    read(tell[0], &byte, 1) == 1)
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	return waitpid(child, &status, 0) == child && WIFSIGNALED(status) ? 0 : 1;
 }
 
 /* Takes memory for a moment: it may be over before anybody reads anything. */
@@ -301,6 +334,8 @@ int main(int argc, char **argv)
 		return change_title(argv, number);
 	else if (strcmp(what, "slow") == 0)
 		return be_slow(number, argc > 3 ? argv[3] : NULL);
+	else if (strcmp(what, "killed-child") == 0)
+		return kill_child(number);
 	else if (strcmp(what, "killed") == 0) {
 		churn(number);
 		kill(getpid(), SIGKILL);

@@ -68,6 +68,23 @@ TEST(a_region_that_nobody_recorded_becomes_a_profile)
 	recording_end(&r);
 }
 
+/* Its last thread started after the last sample that is still live, and only the region knows. */
+TEST(a_thread_that_starts_last_does_not_contradict_the_end_of_a_killed_process)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed-child", "1000", 0)) {
+		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
+		CHECK(recording_number(&r, "select count(*) from process") == 2);
+		CHECK(recording_number(&r, "select count(*) from thread where process = 2") == 2);
+		CHECK(recording_number(&r, "select count(*) from thread where end_ns < start_ns") ==
+		      0);
+		CHECK(geiger(&r, "check", r.path, NULL, NULL));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.out));
+	}
+	recording_end(&r);
+}
+
 TEST(regions_of_a_family_become_one_profile_with_its_parents)
 {
 	struct recording r;
