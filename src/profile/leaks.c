@@ -108,13 +108,13 @@ static void find_live(struct run *run)
 			run->has_live[stack_of_sample(run, i)] = 1;
 }
 
-/* A time as a share of [start, end]. */
+/* A time as a share of [start, end].  Times of a hostile file are so large that doubles are equal. */
 static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 {
-	return ((double)time_ns - (double)start_ns) / ((double)end_ns - (double)start_ns);
+	return ((double)time_ns - (double)start_ns) / fmax((double)end_ns - (double)start_ns, 1);
 }
 
-/* When a process lived; at least 1 ns. */
+/* When a process lived; at least 1 ns.  A start of INT64_MAX is GG_TIME_NONE, so the sum is in range. */
 static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, int64_t *ret_end)
 {
 	const struct gg_process *process = GG_ITEMS(run->model, processes,

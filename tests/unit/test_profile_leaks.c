@@ -310,6 +310,23 @@ TEST(times_are_shares_of_the_life_of_the_process)
 	end(&f);
 }
 
+/* A file may have any number there: no sum of times may overflow (UBSan), and blocks are counted. */
+TEST(a_process_that_starts_at_the_end_of_time_has_leaks_all_the_same)
+{
+	static const int64_t starts[] = { INT64_MAX, INT64_MAX - 1, INT64_MIN, INT64_MIN + 1 };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		struct fixture f;
+
+		begin(&f);
+		f.made.process = made_process(&f.made, 101, starts[i], INT64_MAX);
+		add(&f, "main>leak", 20, 0, 100, 0);
+		CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 1);
+		CHECK(f.leaks->live_bytes.low == 20 << 20);
+		end(&f);
+	}
+}
+
 TEST(a_block_of_two_processes_counts_once)
 {
 	struct fixture f;
