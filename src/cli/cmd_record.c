@@ -107,7 +107,9 @@ const struct gg_command gg_command_record = {
 		   "are untouched. Exit status: the command's, 128 + N when signal N ended it;\n"
 		   "125 if geiger itself failed, 126 if the command cannot be executed, 127 if\n"
 		   "it was not found. When the command has ended and processes of its session\n"
-		   "live on, so does the recording: Ctrl-C ends it.\n",
+		   "live on, so does the recording: Ctrl-C ends it. The sampling interval is in\n"
+		   "bytes; in allocations with --scheme per-allocation, which is for counts:\n"
+		   "bytes have a lower bound alone there.\n",
 	.options = record_option_table,
 	.options_size = sizeof(struct record_options),
 	.option_defaults = &defaults,

@@ -32,7 +32,7 @@ struct gg_cli_sampling {
 	}
 #define GG_CLI_SAMPLING_OPTIONS(start)                                                            \
 	GG_CLI_SAMPLING_ROW("interval", 'i', GG_OPTION_SIZE, start, interval, "SIZE",             \
-	                    "mean sampling interval in bytes (default: 512KiB)"),                 \
+	                    "mean interval: bytes (default 512KiB) or allocations"),              \
 		GG_CLI_SAMPLING_ROW(                                                              \
 			"scheme", 0, GG_OPTION_CHOICE, start, scheme,                             \
 			"poisson|bernoulli|poisson-count|stride|per-allocation|optimal",          \

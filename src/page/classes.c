@@ -135,7 +135,8 @@ static void average(struct gg_page_class *class)
 	class->bytes_slack = gg_sum_value(&tally.skew_slack[GG_BYTES]) / n;
 	class->count_slack = gg_sum_value(&tally.skew_slack[GG_ALLOCATIONS]) / n;
 	class->unknown = (gg_tally_has_error(&tally, GG_BYTES) ? 0 : 1) |
-	                 (gg_tally_has_error(&tally, GG_ALLOCATIONS) ? 0 : 2);
+	                 (gg_tally_has_error(&tally, GG_ALLOCATIONS) ? 0 : 2) |
+	                 (tally.unbounded_bytes > 0 ? 4 : 0);
 	class->reserve_bytes = tally.sampled_interval_max;
 	class->reserve_count = tally.reserve_max[GG_ALLOCATIONS];
 	class->per_byte = tally.allocations_per_byte_max;

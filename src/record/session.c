@@ -164,6 +164,18 @@ static int begin_profile(struct session *s)
 	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
 }
 
+/* A large block is as likely to be missed as any: totals of bytes can be far too low. */
+static void warn_of_scheme(const struct session *s)
+{
+	if (s->record.scheme != GG_SCHEME_PER_ALLOCATION || !(s->record.interval_bytes > 1) ||
+	    s->options->quiet)
+		return;
+	fprintf(stderr,
+	        "geiger: scheme per-allocation is for counts: it may miss the bytes of rare large "
+	        "blocks, so bytes have no upper bound; the interval is %.0f allocations\n",
+	        s->record.interval_bytes);
+}
+
 static int begin_command(struct session *s)
 {
 	const struct gg_record_options *options = s->options;
@@ -522,6 +534,7 @@ static int begin(struct session *s, int *ret_exit_status)
 		gg_launch_cancel(&s->launch);
 		return status;
 	}
+	warn_of_scheme(s);
 	s->follow.output = &s->output;
 	s->follow.only_pid = s->options->no_children ? s->launch.pid : 0;
 	raise_descriptor_limit();

@@ -380,7 +380,7 @@ void gg_report_append_unseen(const struct gg_report *report, const struct gg_tal
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	double interval = total->reserve_max[GG_BYTES];
 
-	if (!(interval > 0) || total->incomplete > 0)
+	if (!(interval > 0) || total->incomplete > 0 || total->unbounded_bytes > 0)
 		return;
 	gg_buf_append_text(&text,
 	                   "A stack that is in no row was never sampled: it holds less than ");

@@ -357,7 +357,7 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_questi
 	add_tally(report, json, "selected_bytes", total, GG_BYTES, false);
 	add_tally(report, json, "selected_count", total, GG_ALLOCATIONS, false);
 	add_tally(report, json, "inexact_bytes", unplaced, GG_BYTES, false);
-	if (interval > 0 && !(total->incomplete > 0))
+	if (interval > 0 && !(total->incomplete > 0) && !(total->unbounded_bytes > 0))
 		gg_json_number(json, "unseen_bytes",
 		               gg_interval_unseen_bytes(interval, report->confidence));
 	else

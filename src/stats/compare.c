@@ -52,7 +52,9 @@ static struct side make_side(const struct gg_tally *tally, const struct gg_tally
 	side.one_low = gg_sum_value(&known.sure[GG_ALLOCATIONS].seen) == 0;
 	if (!side.one_low)
 		side.low = gg_low_end_of(&known, quantity);
-	if (known.sample_count == 0)
+	if (quantity == GG_BYTES && known.unbounded_bytes > 0)
+		side.high = unseen_end(0);
+	else if (known.sample_count == 0)
 		side.high = unseen_end(known.reserve_max[quantity]);
 	else if (known.reserve_max[GG_BYTES] == 0) /* nothing hides */
 		side.high.law.offset = gg_tally_seen(&known, quantity);

@@ -54,6 +54,7 @@ static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
 	                                       other->allocations_per_byte_max);
 	tally->incomplete = fmax(tally->incomplete, other->incomplete);
+	tally->unbounded_bytes = fmax(tally->unbounded_bytes, other->unbounded_bytes);
 }
 
 /* Without samples no sum has a value: drops what rounding may have left. */
@@ -99,9 +100,11 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 	};
 
 	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
-		return share;                         /* nothing hides */
-	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) /* its interval is one of allocations */
+		return share;                           /* nothing hides */
+	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) { /* its interval is one of allocations */
 		bytes *= length;
+		share.unbounded_bytes = 1;
+	}
 	/* What one more mark could have stood for at a sample like this one. */
 	share.reserve[GG_BYTES] = bytes;
 	share.reserve[GG_ALLOCATIONS] = bytes / length;
@@ -142,6 +145,7 @@ void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t s
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
 	                                       share.allocations_per_byte);
+	tally->unbounded_bytes = fmax(tally->unbounded_bytes, share.unbounded_bytes);
 }
 
 void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
@@ -221,6 +225,7 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
 	if (folded->scheme == GG_SCHEME_PER_ALLOCATION) {
 		bytes *= fmax(size_most, 1);
 		weight = folded->interval;
+		tally->unbounded_bytes = 1;
 	} else if (may_be_sure) {
 		bytes = fmax(bytes, fmin(size_most, bytes * log(1000 * count)) / log(40));
 	}

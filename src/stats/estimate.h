@@ -85,6 +85,11 @@ struct gg_tally {
 	double allocations_per_byte_max; /* 1/Z of the smallest sample */
 	/* 1: samples of the group were dropped, or nobody watched for a while: no upper end.  Or 0. */
 	double incomplete;
+	/*
+	 * 1: it has samples drawn by a coin for each allocation, whatever its size (per-allocation).
+	 * Such samples tell nothing about a rare block that is larger: bytes have no upper end.  Or 0.
+	 */
+	double unbounded_bytes;
 };
 
 /*
@@ -99,6 +104,7 @@ struct gg_share {
 	double value[GG_QUANTITY_COUNT], variance[GG_QUANTITY_COUNT], skew[GG_QUANTITY_COUNT];
 	/* What the tally's maxima are at least. */
 	double reserve[GG_QUANTITY_COUNT], sampled_interval, allocations_per_byte;
+	double unbounded_bytes;
 };
 
 struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes);

@@ -131,7 +131,7 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 		part = gg_tally_most(tally);
 		interval.high = interval_of(&part, quantity, confidence, discovered).high;
 	}
-	if (tally->incomplete > 0)
+	if (tally->incomplete > 0 || (quantity == GG_BYTES && tally->unbounded_bytes > 0))
 		interval.high = INFINITY;
 	return interval;
 }

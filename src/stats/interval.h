@@ -52,7 +52,8 @@ const char *gg_method_name(enum gg_method method);
  *
  * Where samples may belong to the group or not (estimate.h, `uncertain`), the lower end is that of
  * the group without them, and the upper end that of the group with all of them.  Where samples of
- * the group were dropped, there is no upper end: INFINITY.
+ * the group were dropped, there is no upper end: INFINITY.  Bytes of samples that were drawn whatever
+ * their sizes (per-allocation) have none either: a rare large block is as likely to be missed as any.
  *
  * Counts are of allocations at least as large as the smallest sample: no sample tells how many
  * smaller ones there were.  Where a larger interval was in force than any that a sample was drawn

@@ -66,6 +66,7 @@ void gg_rough_add_sample(struct gg_rough *rough, const struct gg_draw *draw, uin
 	raise_to(&rough->maxima[1], share.reserve[GG_ALLOCATIONS]);
 	raise_to(&rough->maxima[2], share.sampled_interval);
 	raise_to(&rough->maxima[3], share.allocations_per_byte);
+	raise_to(&rough->maxima[5], share.unbounded_bytes); /* 4: no sample makes it incomplete */
 }
 
 void gg_rough_tally(const struct gg_rough *rough, struct gg_tally *ret_tally)

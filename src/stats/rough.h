@@ -21,7 +21,7 @@
 #include "stats/estimate.h"
 
 /* The sums of a gg_tally in their order, its two counts first; then its maxima. */
-enum { GG_ROUGH_SUM_COUNT = 35, GG_ROUGH_MAX_COUNT = 5 };
+enum { GG_ROUGH_SUM_COUNT = 35, GG_ROUGH_MAX_COUNT = 6 };
 
 struct gg_rough {
 	double sums[GG_ROUGH_SUM_COUNT];

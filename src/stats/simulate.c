@@ -7,8 +7,10 @@
 #include "base/compiler.h"
 #include "stats/rng.h"
 
-static double inclusion(const struct gg_program_part *part)
+static double inclusion(const struct gg_program *program, const struct gg_program_part *part)
 {
+	if (program->scheme == GG_SCHEME_PER_ALLOCATION)
+		return 1 / part->interval;
 	return -expm1(-(double)gg_length_bytes(part->size_bytes) / part->interval);
 }
 
@@ -17,7 +19,8 @@ double gg_simulate_expected_samples(const struct gg_program *program)
 	double sum = 0;
 
 	for (size_t i = 0; i < program->part_count; i++)
-		sum += (double)program->parts[i].allocation_count * inclusion(&program->parts[i]);
+		sum += (double)program->parts[i].allocation_count *
+		       inclusion(program, &program->parts[i]);
 	return sum;
 }
 
@@ -27,7 +30,7 @@ double gg_simulate_all_seen(const struct gg_program *program)
 
 	for (size_t i = 0; i < program->part_count; i++)
 		log_probability += (double)program->parts[i].allocation_count *
-		                   log(inclusion(&program->parts[i]));
+		                   log(inclusion(program, &program->parts[i]));
 	return exp(log_probability);
 }
 
@@ -41,23 +44,26 @@ static uint64_t draw_offset(struct gg_rng *rng, double p, double interval)
  * The samples of one part.  How many allocations pass until the next sample is a geometric number
  * with probability p each: floor(exponential * R/Z), since log(1-p) = -Z/R.
  */
-static void sample_part(const struct gg_program_part *part, struct gg_rng *rng,
-                        struct gg_kind_sums *run)
+static void sample_part(const struct gg_program *program, const struct gg_program_part *part,
+                        struct gg_rng *rng, struct gg_kind_sums *run)
 {
-	double length = (double)gg_length_bytes(part->size_bytes), p = inclusion(part);
-	double scale = part->interval / length;
+	double length = (double)gg_length_bytes(part->size_bytes), p = inclusion(program, part);
+	bool is_by_bytes = program->scheme != GG_SCHEME_PER_ALLOCATION;
+	double scale = is_by_bytes ? part->interval / length
+	                           : gg_rng_geometric_scale(part->interval);
 	uint64_t left = part->allocation_count;
 
 	for (;;) {
 		struct gg_draw draw = { .interval = part->interval,
 			                .mark_count = 1,
-			                .scheme = GG_SCHEME_POISSON };
+			                .scheme = program->scheme };
 		uint64_t gap = gg_rng_geometric(rng, scale);
 
 		if (gap >= left)
 			return;
 		left -= gap + 1;
-		draw.offset_bytes = draw_offset(rng, p, part->interval);
+		if (is_by_bytes)
+			draw.offset_bytes = draw_offset(rng, p, part->interval);
 		gg_kind_add(run, &draw, part->size_bytes);
 	}
 }
@@ -67,8 +73,9 @@ static void sample_program(const struct gg_program *program, struct gg_rng *rng,
 {
 	*run = (struct gg_kind_sums)GG_KIND_SUMS_INIT;
 	for (size_t i = 0; i < program->part_count; i++) {
-		gg_tally_expose(&run->tally, program->parts[i].interval);
-		sample_part(&program->parts[i], rng, run);
+		if (program->scheme != GG_SCHEME_PER_ALLOCATION)
+			gg_tally_expose(&run->tally, program->parts[i].interval);
+		sample_part(program, &program->parts[i], rng, run);
 	}
 }
 
@@ -96,8 +103,11 @@ static double truth(const struct gg_program *program, enum gg_quantity quantity,
 	return sum;
 }
 
+/* Of bytes: marks on allocations have no law of failed trials. */
 static bool has_one_interval(const struct gg_program *program)
 {
+	if (program->scheme == GG_SCHEME_PER_ALLOCATION)
+		return false;
 	for (size_t i = 1; i < program->part_count; i++)
 		if (program->parts[i].interval != program->parts[0].interval)
 			return false;

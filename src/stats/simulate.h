@@ -10,7 +10,7 @@
  *   }
  *
  * A program is a list of parts: so many allocations of one size under one sampling interval.  Each
- * run draws which of them are samples (poisson scheme, with offsets) and asks every kind of
+ * run draws which of them are samples (poisson with offsets, or per-allocation) and asks every kind of
  * interval for bytes and for allocations.
  *
  * What counts   Bytes: the truth is all bytes, sampled or not.  Allocations: those at least as large
@@ -39,6 +39,7 @@ struct gg_program {
 	const char *name;
 	const struct gg_program_part *parts;
 	size_t part_count;
+	enum gg_scheme scheme; /* poisson or per-allocation */
 };
 
 /* The programs of the coverage table. */

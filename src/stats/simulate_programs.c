@@ -57,10 +57,16 @@ PROGRAM(interval_changes, { 64, 81920, INTERVAL }, { 64, 10240, 64.0 * 1024 },
         { 4 * KIB, 2560, 2048.0 * 1024 });
 PROGRAM(interval_shrinks, { 64, 65536, 2048.0 * 1024 }, { 64, 20480, 64.0 * 1024 });
 
-#define ENTRY(name, parts)                   \
-	{                                    \
-		name, parts, GG_COUNT(parts) \
+/* Drawn per allocation: the interval is one of allocations. */
+PROGRAM(count_one_size, { 100, 20480, 1024 });
+PROGRAM(count_mixed, { 48, 12288, 1024 }, { 512, 4096, 1024 }, { 16 * KIB, 512, 1024 });
+PROGRAM(count_rare_large, { 64, 409600, 1024 }, { 64 * MIB, 1, 1024 });
+
+#define SCHEME_ENTRY(name, parts, scheme)            \
+	{                                            \
+		name, parts, GG_COUNT(parts), scheme \
 	}
+#define ENTRY(name, parts) SCHEME_ENTRY(name, parts, GG_SCHEME_POISSON)
 
 static const struct gg_program programs[] = {
 	ENTRY("64 B, 0.3 samples", small_rare),
@@ -83,6 +89,9 @@ static const struct gg_program programs[] = {
 	ENTRY("heavy tail, many samples", heavy_tail_many),
 	ENTRY("interval R, R/8, then 4 R", interval_changes),
 	ENTRY("interval 4 R, then R/8", interval_shrinks),
+	SCHEME_ENTRY("1 in 1024, 100 B", count_one_size, GG_SCHEME_PER_ALLOCATION),
+	SCHEME_ENTRY("1 in 1024, 48 B to 16 KiB", count_mixed, GG_SCHEME_PER_ALLOCATION),
+	SCHEME_ENTRY("1 in 1024, 64 B and a 64 MiB", count_rare_large, GG_SCHEME_PER_ALLOCATION),
 };
 
 size_t gg_simulate_program_count(void)

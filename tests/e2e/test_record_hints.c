@@ -55,6 +55,18 @@ static bool is_said(struct recording *r, const char *const options[], int exit_s
 	                 recording_text(r, "select group_concat(text) from note"));
 }
 
+/* Has that figure of the JSON no upper end? */
+static bool is_open(const char *json, const char *name)
+{
+	char key[64];
+	const char *at, *end;
+
+	snprintf(key, sizeof(key), "\"%s\":{", name);
+	at = strstr(json, key);
+	end = at != NULL ? strchr(at, '}') : NULL;
+	return end != NULL && end - at > 11 && strncmp(end - 11, "\"high\":null", 11) == 0;
+}
+
 #define SAYS(r, status, text, ...) \
 	is_said((r), (const char *const[]){ __VA_ARGS__, NULL }, (status), (text))
 
@@ -85,6 +97,44 @@ TEST(of_allocations_that_are_counted_the_bound_is_a_number)
 	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
 	CHECK_MSG(strstr(gg_buf_text(&r.child.out), "every 1000000 allocations by per-allocation,"),
 	          "%.400s", gg_buf_text(&r.child.out));
+	recording_end(&r);
+}
+
+/* Once, whatever names the scheme; in JSON and text no byte count has an upper end then. */
+TEST(a_session_that_counts_allocations_warns_about_bytes)
+{
+	static const char warning[] = "it may miss the bytes of rare large blocks";
+	struct recording r;
+	const char *first;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	setenv("GEIGER_SCHEME", "per-allocation", 1);
+	CHECK(recording_run(
+		&r, (const char *const[]){ "-i", "4", "--", helper(), "allocate", "3000", NULL },
+		60));
+	unsetenv("GEIGER_SCHEME");
+	first = strstr(gg_buf_text(&r.child.err), warning);
+	CHECK_MSG(first != NULL && strstr(first + 1, warning) == NULL, "%s",
+	          gg_buf_text(&r.child.err));
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", "--json", r.path, NULL }, 60));
+	CHECK(strstr(gg_buf_text(&r.child.out), "\"unseen_bytes\":null") != NULL);
+	CHECK(is_open(gg_buf_text(&r.child.out), "allocated_bytes"));
+	CHECK(is_open(gg_buf_text(&r.child.out), "live_bytes"));
+	CHECK(is_open(gg_buf_text(&r.child.out), "peak_bytes"));
+	CHECK(!is_open(gg_buf_text(&r.child.out), "allocated_count"));
+	CHECK(!is_open(gg_buf_text(&r.child.out), "live_count"));
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+	CHECK_MSG(strstr(gg_buf_text(&r.child.out), ">= ") != NULL, "%s",
+	          gg_buf_text(&r.child.out));
+	CHECK(strstr(gg_buf_text(&r.child.out), "it holds less than") == NULL);
+	CHECK_MSG(strstr(gg_buf_text(&r.child.out), "every 4 allocations") != NULL, "%s",
+	          gg_buf_text(&r.child.out));
+	CHECK(recording_run(&r,
+	                    (const char *const[]){ "-i", "1", "--scheme", "per-allocation", "--",
+	                                           helper(), "allocate", "30", NULL },
+	                    60));
+	CHECK(strstr(gg_buf_text(&r.child.err), warning) == NULL);
 	recording_end(&r);
 }
 

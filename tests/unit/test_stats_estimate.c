@@ -324,7 +324,7 @@ TEST(estimates_and_their_variances_are_unbiased_from_1_byte_to_64_R)
 		double z = (double)sizes[i], missed = exp(-z / R), p = -expm1(-z / R);
 		double n = floor(fmax(10 / p, 5));
 		struct gg_program_part part = { sizes[i], (uint64_t)n, R };
-		struct gg_program program = { "", &part, 1 };
+		struct gg_program program = { .name = "", .parts = &part, .part_count = 1 };
 		struct stat_moments moments[6] = { 0 };
 		double observed, expected = n * z * z * missed / p;
 		struct gg_rng rng;

@@ -268,6 +268,45 @@ TEST(what_was_sampled_for_certain_has_no_error)
 	}
 }
 
+/* One block of 64 MiB among 1000 of 1 byte is seen in one run of a hundred. */
+TEST(bytes_of_samples_drawn_whatever_their_sizes_have_no_upper_end)
+{
+	const struct gg_draw draw = { 100, 0, 1, GG_SCHEME_PER_ALLOCATION };
+	const struct gg_folded folded = {
+		.sample_count = 10,
+		.seen_bytes = 10,
+		.bytes = 1000,
+		.bytes_variance = 99000,
+		.count = 1000,
+		.count_variance = 99000,
+		.interval = 100,
+		.scheme = GG_SCHEME_PER_ALLOCATION,
+		.least_bytes = 1,
+		.most_bytes = 1,
+	};
+	struct gg_tally tally = { 0 }, sums = { 0 }, by_bytes = tally_of(64, 20);
+	const struct gg_draw each = { 1, 0, 1, GG_SCHEME_PER_ALLOCATION };
+	struct gg_interval bytes, count;
+
+	for (int i = 0; i < 10; i++)
+		gg_tally_add(&tally, &draw, 1);
+	gg_tally_add_folded(&sums, &folded);
+	for (int discovered = 0; discovered <= 1; discovered++) {
+		bytes = gg_interval_of(&tally, GG_BYTES, 0.95, discovered);
+		count = gg_interval_of(&tally, GG_ALLOCATIONS, 0.95, discovered);
+		CHECK(isinf(bytes.high) && bytes.low > 400 && bytes.low < 600);
+		CHECK(count.low > 400 && count.low < 600 && count.high > 1700 && count.high < 2000);
+		CHECK(isinf(gg_interval_of(&sums, GG_BYTES, 0.95, discovered).high));
+		CHECK(isfinite(gg_interval_of(&sums, GG_ALLOCATIONS, 0.95, discovered).high));
+	}
+	gg_tally_merge(&by_bytes, &tally);
+	CHECK(isinf(gg_interval_of(&by_bytes, GG_BYTES, 0.95, false).high));
+	tally = (struct gg_tally){ 0 };
+	gg_tally_add(&tally, &each, 64); /* an interval of 1 leaves nothing out */
+	bytes = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+	CHECK(bytes.low == 64 && bytes.high == 64 && bytes.method == GG_METHOD_EXACT);
+}
+
 /* Any tally: what was seen was there, ends are in order, and the estimate is not above. */
 TEST(no_interval_excludes_what_was_seen)
 {

@@ -176,7 +176,7 @@ TEST(the_expected_error_has_a_kink_at_whole_multiples_of_the_interval)
 TEST(the_expected_error_is_that_of_simulated_runs)
 {
 	const struct gg_program_part part = { 512, 24, 4096 };
-	const struct gg_program program = { "", &part, 1 };
+	const struct gg_program program = { .name = "", .parts = &part, .part_count = 1 };
 	struct gg_theory_error expected = gg_theory_weighted_error(512, 24, 4096);
 	struct stat_moments error = { 0 }, conditional = { 0 }, square = { 0 }, seen = { 0 };
 	struct gg_rng rng;

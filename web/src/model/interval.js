@@ -11,8 +11,8 @@
 
 import { gammaInverse, gammaLaw, gammaLower, gammaTail } from './special.js';
 import {
-	BYTES, COUNT, PER_BYTE, RESERVE, SAMPLED, SAMPLES, SEEN, SKEW, SLACK, STRIDE, SURE, USUAL, VALUE,
-	VARIANCE,
+	BYTES, COUNT, PER_BYTE, RESERVE, SAMPLED, SAMPLES, SEEN, SKEW, SLACK, STRIDE, SURE, UNBOUNDED, USUAL,
+	VALUE, VARIANCE,
 } from './tally.js';
 
 /**
@@ -315,17 +315,21 @@ export function intervalOf(tallies, row, quantity, confidence, discovered) {
 	const tail = (1 - confidence) / 2;
 	const reserve = d[base + RESERVE + BYTES];
 	const seen = tallies.seen(row, quantity);
+	// Samples drawn whatever their sizes tell nothing about a rare block that is larger.
+	const isUnbounded = quantity === BYTES && d[base + UNBOUNDED] > 0;
 
 	if (!tallies.hasError(row, quantity))
 		return { low: 0, high: Infinity, method: 'unknown' };
 	if (d[base + SAMPLES] === 0) {
-		const high = quantity === BYTES && reserve > 0 ? unseenBytes(reserve, confidence) : Infinity;
+		const high = quantity === BYTES && reserve > 0 && !isUnbounded
+			? unseenBytes(reserve, confidence)
+			: Infinity;
 
 		return { low: 0, high, method: 'no sample' };
 	}
-	if (reserve === 0)
+	if (reserve === 0 && !isUnbounded)
 		return { low: seen, high: seen, method: 'exact' };
-	const high = highEndAt(highEndOf(tallies, row, quantity), tail);
+	const high = isUnbounded ? Infinity : highEndAt(highEndOf(tallies, row, quantity), tail);
 
 	if (discovered && d[base + SAMPLES] === 1)
 		return { low: seen, high, method: 'truncated' };

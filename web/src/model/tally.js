@@ -23,7 +23,8 @@ export const UNKNOWN = 19;
 export const RESERVE = 21;
 export const SAMPLED = 23;
 export const PER_BYTE = 24;
-export const STRIDE = 25;
+export const UNBOUNDED = 25;
+export const STRIDE = 26;
 
 export const SEEN = 0;
 export const VALUE = 1;
@@ -75,6 +76,7 @@ export class Tallies {
 		if (unknown) {
 			d[base + UNKNOWN] += unknown & 1;
 			d[base + UNKNOWN + 1] += unknown >> 1 & 1;
+			raise(d, base + UNBOUNDED, unknown >> 2 & 1);
 		}
 		raise(d, base + RESERVE, classes.reserve_bytes[of]);
 		raise(d, base + RESERVE + 1, classes.reserve_count[of]);

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { figureOf, gammaInterval, intervalOf, unseenBytes } from '../../src/model/interval.js';
-import { BYTES, STRIDE, Tallies } from '../../src/model/tally.js';
+import { BYTES, COUNT, STRIDE, Tallies } from '../../src/model/tally.js';
 
 const { intervals } = JSON.parse(readFileSync(new URL('../data/tallies.json', import.meta.url), 'utf8'));
 
@@ -76,4 +76,22 @@ test('the gamma interval of 3 events is that of Garwood', () => {
 
 	near(low, 0.618672123, 'low');
 	near(high, 8.767273070, 'high');
+});
+
+test('bytes of samples drawn whatever their sizes have no upper end', () => {
+	const classes = {
+		size: [10], sure: [0], bytes: [1000], count: [100], bytes_variance: [990000], count_variance: [9900],
+		bytes_skew: [0], count_skew: [0], reserve_bytes: [1000], reserve_count: [100], per_byte: [0.1],
+		unknown: [4],
+	};
+	const tallies = new Tallies(1, 0);
+	const total = new Tallies(1, 0);
+
+	tallies.add(0, classes, 0, 20);
+	total.merge(0, tallies, 0);
+	for (const discovered of [false, true]) {
+		assert.equal(intervalOf(total, 0, BYTES, 0.95, discovered).high, Infinity);
+		assert.ok(intervalOf(total, 0, BYTES, 0.95, discovered).low > 10000);
+		assert.ok(intervalOf(total, 0, COUNT, 0.95, discovered).high < 4000);
+	}
 });
