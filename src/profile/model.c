@@ -440,6 +440,8 @@ double gg_model_exposure(const struct gg_model *model, uint32_t process)
 	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
 	double interval = gg_model_interval(model, process);
 
+	if (interval <= 1) /* everything was sampled, whatever the scheme */
+		return interval;
 	/* Some sizes are sampled more coarsely, and what was never sampled may be of those. */
 	for (size_t i = 1; i < model->processes.used_count; i++)
 		if ((process == 0 || process == i) && processes[i].scheme == GG_SCHEME_OPTIMAL)

@@ -220,7 +220,9 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
 	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
 	double bytes = folded->interval, weight = folded->interval / length_least;
 
-	if (folded->interval <= 1 && folded->scheme != GG_SCHEME_OPTIMAL)
+	/* Below an interval of 1 the optimal scheme has small blocks that it may miss; at 1 none. */
+	if (folded->interval <= 1 && (folded->scheme != GG_SCHEME_OPTIMAL ||
+	                              !(folded->bytes_variance + folded->count_variance > 0)))
 		return;
 	if (folded->scheme == GG_SCHEME_PER_ALLOCATION) {
 		bytes *= fmax(size_most, 1);

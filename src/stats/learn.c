@@ -55,6 +55,12 @@ void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
 	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
 
+	if (!(interval > 1)) { /* everything is asked for: no class may be sampled more coarsely */
+		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+			intervals[i] = 1;
+		gg_optimal_rates_set(ret_rates, intervals);
+		return;
+	}
 	bounds.unseen = interval > GG_LEARN_CLOSER ? interval / GG_LEARN_CLOSER : 1;
 	gg_learn_classes(learned, focus, classes);
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
@@ -65,5 +71,5 @@ void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double
 		intervals[i] = interval;
 	}
 	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
-		gg_optimal_rates_set(ret_rates, intervals); /* an interval below 1 */
+		gg_optimal_rates_set(ret_rates, intervals);
 }

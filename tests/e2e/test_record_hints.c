@@ -138,6 +138,27 @@ TEST(a_session_that_counts_allocations_warns_about_bytes)
 	recording_end(&r);
 }
 
+/* An interval of 1 is every allocation, whatever the scheme: the largest class has no other. */
+TEST(at_an_interval_of_1_the_optimal_scheme_leaves_nothing_to_chance)
+{
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(recording_run(&r,
+	                    (const char *const[]){ "-i", "1", "--scheme", "optimal", "--", helper(),
+	                                           "allocate", "3000", NULL },
+	                    60));
+	CHECK(recording_geiger(
+		&r, (const char *const[]){ "report", "-m", "allocated", "--json", r.path, NULL },
+		60));
+	CHECK_MSG(strstr(gg_buf_text(&r.child.out),
+	                 "\"allocated_count\":{\"estimate\":3000,\"low\":3000,\"high\":3000}") !=
+	                  NULL,
+	          "%.1500s", gg_buf_text(&r.child.out));
+	recording_end(&r);
+}
+
 TEST(a_session_that_was_switched_off_says_so)
 {
 	struct recording r;
