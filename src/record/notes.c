@@ -136,10 +136,10 @@ static const char *separator(void)
 /* What is lost is told as what the reader no longer knows, not as what the ring did. */
 static void print_losses(const struct gg_output *output)
 {
-	if (output->lost_count > 0)
+	if (output->untimed_count > 0)
 		fprintf(stderr, "%stimes of %llu sample%s were lost: %llu event%s had no place",
-		        separator(), (unsigned long long)output->lost_count,
-		        output->lost_count == 1 ? "" : "s",
+		        separator(), (unsigned long long)output->untimed_count,
+		        output->untimed_count == 1 ? "" : "s",
 		        (unsigned long long)output->dropped_event_count,
 		        output->dropped_event_count == 1 ? "" : "s");
 	if (output->dropped_count > 0)

@@ -37,9 +37,11 @@ struct gg_output {
 	struct gg_jit jit;
 
 	/* For the summary. */
-	uint64_t sample_count, lost_count; /* with rows, not inherited; whose history was lost */
-	uint64_t orphan_count; /* of these, inherited from an ancestor that is not known */
-	uint64_t coarse_count; /* samples in coarse rows; the others have rows */
+	uint64_t sample_count;  /* with rows, not inherited */
+	uint64_t orphan_count;  /* of these, inherited from an ancestor that is not known */
+	uint64_t coarse_count;  /* samples in coarse rows; the others have rows */
+	uint64_t untimed_count; /* of both, without orphans: times of which are not known */
+	uint64_t lost_count;    /* what was found without its event, also of inherited samples */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
 	uint32_t process_count, off_count; /* all; those that were switched off at their end */
 	uint32_t shared_count;             /* forked ones that freed what they may have inherited */

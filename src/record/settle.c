@@ -63,6 +63,8 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 			continue;
 		end.free_ns = end_ns; /* a process that has ended freed it before */
 		gg_output_end(output, sample->id, &end);
+		/* What a child inherited is its ancestor's sample, and counts there alone. */
+		output->untimed_count += sample->number >= target->source.header.inherited_below_id;
 		gg_held_end(held, sample);
 		output->lost_count++;
 	}
@@ -236,6 +238,7 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 		return false;
 	}
 	output->lost_count += sums->sample_count;
+	output->untimed_count += sums->sample_count;
 	output->coarse_count += sums->sample_count;
 	return gg_output_keep(output,
 	                      gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;

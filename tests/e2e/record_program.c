@@ -110,6 +110,27 @@ static int make_children(long count)
 	return failed != 0;
 }
 
+/* Five children free half of what they inherited, and allocate next to nothing. */
+static int share(long count)
+{
+	void **blocks = calloc((size_t)count, sizeof(*blocks));
+	int status, failed = 0;
+
+	for (long i = 0; i < count; i++)
+		blocks[i] = call_malloc(1000);
+	for (int child = 0; child < 5; child++) {
+		if (fork() != 0)
+			continue;
+		for (long i = 0; i < count; i += 2)
+			call_free(blocks[i]);
+		allocate(10);
+		_exit(0);
+	}
+	while (wait(&status) > 0)
+		failed |= status;
+	return failed != 0;
+}
+
 /* Allocates by a function of a module, and unloads it: the next one may come to lie there. */
 static int reload(long count, long milliseconds)
 {
@@ -312,6 +333,8 @@ int main(int argc, char **argv)
 		execl("/proc/self/exe", argv[0], "churn", argv[2], NULL);
 	else if (strcmp(what, "fork") == 0)
 		return make_children(number);
+	else if (strcmp(what, "share") == 0)
+		return share(number);
 #if defined(__x86_64__)
 	else if (strcmp(what, "made") == 0 || strcmp(what, "made-late") == 0)
 		return run_made_code(number, strcmp(what, "made-late") == 0);

@@ -98,6 +98,10 @@ static void check_sample_counts(struct recording *r)
 {
 	const char *closing = strstr(gg_buf_text(&r->child.err), "p.geiger: "), *json;
 	double told = closing != NULL ? strtod(closing + strlen("p.geiger: "), NULL) : -1;
+	const char *lost = strstr(gg_buf_text(&r->child.err), "times of ");
+
+	CHECK_MSG(lost == NULL || strtod(lost + strlen("times of "), NULL) <= told, "%s",
+	          gg_buf_text(&r->child.err));
 
 	CHECK_MSG(recording_number(r, "select sum(allocated_samples) from v_stack") == told,
 	          "%.0f told, %s", told,
@@ -110,7 +114,9 @@ static void check_sample_counts(struct recording *r)
 
 TEST(the_number_of_samples_is_one_in_all_commands)
 {
-	static const char *const programs[][2] = { { "churn", "300000" }, { "fork", "2000" } };
+	static const char *const programs[][2] = { { "churn", "300000" },
+		                                   { "fork", "2000" },
+		                                   { "share", "10000" } };
 	const char *const environment[] = { "GEIGER_RING=64", NULL };
 	struct recording r;
 
