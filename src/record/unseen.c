@@ -87,6 +87,36 @@ static bool is_preloaded(const char *variables, size_t length, const char *agent
 	return false;
 }
 
+/*
+ * Is its environment empty, as that of `env -i`?  A process that is about to execute a program, and one
+ * that is about to end, shows none, too; but the kernel does not know yet where it is, or no longer.
+ */
+static bool has_empty_environment(uint32_t pid)
+{
+	enum { TEXT_MAX = 2048, FROM_STATE = 3, START = 50, END = 51 }; /* proc_pid_stat(5) */
+	unsigned long long start = 0, end = 0;
+	char path[32], text[TEXT_MAX], *at, *rest;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	at = strrchr(text, ')'); /* of the name, which may have any character */
+	at = at != NULL ? strtok_r(at + 1, " ", &rest) : NULL;
+	for (int field = FROM_STATE; at != NULL && field <= END;
+	     field++, at = strtok_r(NULL, " ", &rest)) {
+		if (field == START)
+			start = strtoull(at, NULL, 10);
+		else if (field == END)
+			end = strtoull(at, NULL, 10);
+	}
+	return end != 0 && start == end;
+}
+
 /* Does its environment name the agent?  True if it cannot be told. */
 static bool has_agent_in_environment(uint32_t pid, const char *agent)
 {
@@ -101,8 +131,9 @@ static bool has_agent_in_environment(uint32_t pid, const char *agent)
 	while (text != NULL && fd >= 0 && length < ENVIRONMENT_MAX &&
 	       (got = read(fd, text + length, ENVIRONMENT_MAX - length)) > 0)
 		length += (size_t)got;
-	/* Nothing at all is also what a process has that is about to go. */
-	if (text != NULL && fd >= 0 && got == 0 && length < ENVIRONMENT_MAX && gg_alive(pid, 0))
+	if (text != NULL && fd >= 0 && got == 0 && length == 0)
+		found = !has_empty_environment(pid);
+	else if (text != NULL && fd >= 0 && got == 0 && length < ENVIRONMENT_MAX)
 		found = is_preloaded(text, length, agent);
 	if (fd >= 0)
 		close(fd);
