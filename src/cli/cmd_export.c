@@ -85,6 +85,32 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 	fflush(stderr);
 }
 
+/*
+ * Live at the end is what the formats of one metric have unless another is asked for.  Where that is nothing,
+ * the file is empty, and only standard error can say why.
+ */
+static void tell_nothing_live(const struct gg_model *model, const struct gg_question *query,
+                              const struct gg_export_format *format,
+                              const struct gg_extract *extract)
+{
+	size_t process_count;
+
+	gg_model_processes(model, &process_count);
+	if (format->has_both || query->metric != GG_METRIC_LIVE || extract->live_count > 0 ||
+	    gg_model_sample_total(model) == 0 || query->focus != NULL || query->ignore != NULL)
+		return;
+	if (query->to_ns != GG_TIME_NONE)
+		fprintf(stderr, "geiger: nothing was live at that moment: give --metric peak or "
+		                "allocated\n");
+	else
+		fprintf(stderr,
+		        "geiger: nothing was live when the last process ended: give --metric "
+		        "%sallocated\n",
+		        !gg_model_has_history(model) ? ""
+		        : process_count > 1          ? "peak, left or "
+		                                     : "peak or ");
+}
+
 static int export_model(const struct gg_model *model, const struct gg_question *query,
                         const struct gg_export_format *format,
                         const struct gg_invocation *invocation)
@@ -112,6 +138,8 @@ static int export_model(const struct gg_model *model, const struct gg_question *
 		code = gg_save(options->output != NULL ? options->output : "-", out.data,
 		               out.length, invocation->error);
 	}
+	if (code == 0)
+		tell_nothing_live(model, query, format, extract);
 	gg_extract_free(extract);
 	return code;
 }

@@ -91,3 +91,30 @@ TEST(processes_that_live_at_once_are_counted_together)
 	}
 	recording_end(&r);
 }
+
+/* What is live at the end is nothing here; what the file should have had is told, and how to have it. */
+TEST(an_export_of_nothing_says_which_metric_has_something)
+{
+	static const char *const formats[] = { "collapsed", "csv", "heapprofile", "speedscope",
+		                               "svg" };
+	static const char hint[] = "geiger: nothing was live when the last process ended: give "
+				   "--metric peak, left or allocated\n";
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && CHECK(run(&r, "exec", "exit"))) {
+		for (size_t i = 0; i < GG_COUNT(formats); i++) {
+			const char *const live[] = { "export", "-f", formats[i], r.path, NULL };
+			const char *const peak[] = { "export", "-f",   formats[i], "-m",
+				                     "peak",   r.path, NULL };
+
+			CHECK(recording_geiger(&r, live, 60) && r.child.exit_status == 0);
+			CHECK_MSG(strcmp(gg_buf_text(&r.child.err), hint) == 0, "%s: %s",
+			          formats[i], gg_buf_text(&r.child.err));
+			CHECK(recording_geiger(&r, peak, 60) && r.child.err.length == 0);
+		}
+		CHECK(recording_geiger(
+			&r, (const char *const[]){ "export", "-f", "dhat", r.path, NULL }, 60));
+		CHECK(r.child.err.length == 0);
+	}
+	recording_end(&r);
+}
