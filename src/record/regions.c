@@ -22,12 +22,16 @@
 #include "region/session_files.h"
 #include "region/view.h"
 
-enum { DEPTH_MAX = 2 }; /* place, session, its inner directory */
+enum {
+	DEPTH_MAX = 2,         /* place, session, its inner directory */
+	ABANDONED_SECONDS = 10 /* without a change; a recorder locks its directory at once */
+};
 
 struct walk {
 	gg_region_file_visit *visit;
 	void *context;
 	struct gg_clean *clean; /* NULL: nothing is removed */
+	bool only_abandoned;    /* what dead recorders left without a region; all regions stay */
 	/* Of regions that are removed by count: when they ended, as far as that is being found out. */
 	struct gg_buf *ends; /* NULL: it was */
 	uint64_t first_to_stay_ns;
@@ -197,6 +201,24 @@ static bool is_inner(const char *name)
 	return strlen(name) == 24 && strspn(name, "0123456789abcdef") == 24;
 }
 
+/*
+ * Is the recorder gone that made it?  Its lock is not tried before that: a recorder that has just made its
+ * directory would find it locked.  One in another pid namespace is protected by the time alone.
+ */
+static bool is_abandoned(int fd, const char *name)
+{
+	struct stat info;
+	long pid;
+
+	if (!is_session(name))
+		return true; /* inside of one that is */
+	pid = strtol(name + strlen(GG_DIRECTORY_PREFIX), NULL, 10);
+	return pid > 0 && pid <= INT32_MAX && !gg_alive((uint32_t)pid, 0) &&
+	       fstat(fd, &info) == 0 &&
+	       seconds_since((uint64_t)info.st_mtim.tv_sec * UINT64_C(1000000000)) >
+	               ABANDONED_SECONDS;
+}
+
 static void remove_own(DIR *listing)
 {
 	struct dirent *entry;
@@ -246,7 +268,7 @@ static int walk_entry(struct walk *walk, int directory, const char *name, const 
                       int depth, bool is_recorded)
 {
 	if (gg_directory_region_pid(name) != 0)
-		return look_at(walk, directory, name, path, is_recorded);
+		return walk->only_abandoned ? 0 : look_at(walk, directory, name, path, is_recorded);
 	if (depth < DEPTH_MAX && is_session(name))
 		return walk_directory(walk, directory, name, path, depth + 1, false);
 	/* Only a session's own is removed with it. */
@@ -269,6 +291,10 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 		return depth > 0 || errno == EACCES
 		               ? 0
 		               : gg_error_set_errno(walk->error, errno, path, NULL);
+	if (walk->only_abandoned && depth > 0 && !is_abandoned(fd, name)) {
+		close(fd);
+		return 0;
+	}
 	slash = strrchr(name, '/');
 	is_recorded |= is_session(slash != NULL ? slash + 1 : name) && has_recorder(fd);
 	if (depth > 0 && (fstat(fd, &info) < 0 || !is_ours(&info))) {
@@ -286,7 +312,7 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 	}
 	bool may_remove = walk->clean != NULL && !walk->clean->dry_run && walk->ends == NULL;
 
-	if (listing != NULL && may_remove)
+	if (listing != NULL && may_remove && !walk->only_abandoned)
 		clean_lists(listing);
 	if (listing != NULL)
 		closedir(listing);
@@ -448,4 +474,14 @@ int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean
 
 	clean->removed_count = clean->removed_bytes = clean->removed_profile_count = 0;
 	return walk_all(&walk, directories, count);
+}
+
+void gg_regions_clean_abandoned(void)
+{
+	struct gg_clean clean = { 0 };
+	struct gg_error error = { 0 };
+	struct walk walk = { .clean = &clean, .only_abandoned = true, .error = &error };
+
+	if (walk_places(&walk) < 0)
+		return; /* as it was: `geiger clean` says why */
 }

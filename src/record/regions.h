@@ -68,3 +68,9 @@ struct gg_clean {
 /* Removes the regions of dead processes there, and sessions' directories that nobody needs any more. */
 GG_MUST_CHECK int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean,
                                    struct gg_error *error);
+
+/*
+ * Removes the directories of sessions whose recorders were killed and left no region, in the usual places: a
+ * recorder does so when it begins.  What cannot be removed stays.
+ */
+void gg_regions_clean_abandoned(void);

@@ -19,6 +19,7 @@
 #include "record/follow.h"
 #include "record/memory.h"
 #include "record/notes.h"
+#include "record/regions.h"
 #include "record/signals.h"
 #include "record/symbolize.h"
 #include "record/titles.h"
@@ -524,6 +525,7 @@ static int begin(struct session *s, int *ret_exit_status)
 	status = gg_signals_take(&s->signals, s->error);
 	if (status < 0)
 		return status;
+	gg_regions_clean_abandoned();
 	status = gg_directory_create(&s->follow.directory, s->error);
 	if (status == 0)
 		status = begin_command(s);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -319,6 +320,21 @@ TEST(an_interrupt_ends_the_recording_of_what_lives_on)
 	recording_end(&r);
 }
 
+/* Removes what is left of a session, whose last process may be about to end, by one of its directories. */
+static void clean_session(struct recording *r, char *path)
+{
+	/* Root's regions are one directory below the session's. */
+	if (strncmp(strrchr(path, '/'), "/geiger-session-", 16) != 0)
+		*strrchr(path, '/') = '\0';
+	for (int i = 0; i < 200 && access(path, F_OK) == 0; i++) {
+		CHECK(recording_geiger(r, (const char *const[]){ "clean", "--all", path, NULL },
+		                       20));
+		if (access(path, F_OK) == 0)
+			usleep(50000);
+	}
+	CHECK(access(path, F_OK) < 0);
+}
+
 /* Else a program that starts others would fill the memory with their regions. */
 TEST(once_its_recorder_is_gone_a_session_takes_no_process)
 {
@@ -349,15 +365,7 @@ TEST(once_its_recorder_is_gone_a_session_takes_no_process)
 		}
 		line = strstr(run.text, "dir ") + 4;
 		line[strcspn(line, "\n")] = '\0';
-		/* Root's regions are one directory below the session's.  The shell is about to end. */
-		if (strncmp(strrchr(line, '/'), "/geiger-session-", 16) != 0)
-			*strrchr(line, '/') = '\0';
-		for (int i = 0; i < 200 && access(line, F_OK) == 0; i++) {
-			CHECK(recording_geiger(
-				&r, (const char *const[]){ "clean", "--all", line, NULL }, 20));
-			usleep(50000);
-		}
-		CHECK(access(line, F_OK) < 0);
+		clean_session(&r, line);
 	}
 	close(run.out);
 	close(in[0]);
@@ -418,7 +426,7 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 		const char *path = line_at != NULL ? strstr(line_at, "/geiger-session-") : NULL;
 
 		if (CHECK(path != NULL)) {
-			char region[512], *end;
+			char region[512];
 
 			while (path > line_at && path[-1] != ' ')
 				path--;
@@ -429,15 +437,8 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 			CHECK(r.child.exit_status == 0);
 			CHECK(recording_number(&r, "select sum(allocated_samples) from total") >
 			      1000);
-			/* This session's leftovers, not those of others: by name. */
-			unlink(region);
-			end = strrchr(region, '/');
-			*end = '\0';
-			rmdir(region);
-			if (strstr(end = strrchr(region, '/'), "geiger-session-") == NULL) {
-				*end = '\0';
-				rmdir(region);
-			}
+			*strrchr(region, '/') = '\0';
+			clean_session(&r, region);
 		}
 		close(run.out);
 	}
@@ -498,4 +499,53 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 	close(in[0]);
 	close(in[1]);
 	recording_end(&r);
+}
+
+/* DIRECTORY/geiger-session-PID-NAME with the files of a recorder that was killed, a minute ago. */
+static void leave_session(const struct recording *r, pid_t pid, const char *name, bool with_region,
+                          char path[192])
+{
+	static const char *const files[] = { "agent.log", "missing-processes" };
+	const struct timespec times[2] = { { .tv_sec = time(NULL) - 60 },
+		                           { .tv_sec = time(NULL) - 60 } };
+	char file[256];
+
+	snprintf(path, 192, "%s/geiger-session-%d-%s", r->directory, (int)pid, name);
+	CHECK(mkdir(path, 0700) == 0);
+	snprintf(file, sizeof(file), "%s/next-directory", path);
+	CHECK(symlink("/tmp/nowhere", file) == 0);
+	for (size_t i = 0; i < GG_COUNT(files) + with_region; i++) {
+		if (i < GG_COUNT(files))
+			snprintf(file, sizeof(file), "%s/%s", path, files[i]);
+		else
+			snprintf(file, sizeof(file), "%s/geiger-%d-1.region", path, (int)pid);
+		close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	}
+	CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+}
+
+TEST(what_a_killed_recorder_left_without_a_region_goes_with_the_next)
+{
+	char left[192], with_region[192], of_living[192], variable[160];
+	const char *const environment[] = { variable, NULL };
+	const char *const options[] = { "-q", "--", "true", NULL };
+	struct recording r;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	if (CHECK(pid > 0) && CHECK(recording_begin(&r))) {
+		snprintf(variable, sizeof(variable), "TMPDIR=%s", r.directory);
+		leave_session(&r, pid, "aaaaaa", false, left);
+		leave_session(&r, pid, "bbbbbb", true, with_region);
+		leave_session(&r, getpid(), "cccccc", false, of_living);
+		CHECK(recording_run_with(&r, options, environment, 60));
+		CHECK(access(left, F_OK) < 0);
+		CHECK(access(with_region, F_OK) == 0);
+		CHECK(access(of_living, F_OK) == 0);
+		clean_session(&r, with_region);
+		clean_session(&r, of_living);
+		recording_end(&r);
+	}
 }
