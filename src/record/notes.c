@@ -9,6 +9,12 @@
 #include "base/printable.h"
 #include "record/hints.h"
 
+enum {
+	LINES_MAX = 20,
+	LOG_MAX = 8192,
+	MISSING_TEXT_MAX = GG_HINT_MAX + 200 /* a reason, and numbers around it */
+};
+
 /* What agents had to say, as far as it fits. */
 static void read_log(const struct gg_follow *follow, char *text, size_t size)
 {
@@ -20,13 +26,43 @@ static void read_log(const struct gg_follow *follow, char *text, size_t size)
 	text[length > 0 ? length : 0] = '\0';
 }
 
-/* Each line a note; the first few. */
-static void add_log(struct gg_follow *follow, char *text)
+/* What an agent writes of a process that has no region: geiger[PID]: not profiling: WHY. */
+static const char not_profiling[] = "]: not profiling: ";
+
+/*
+ * Each line a note; the first few.  Processes without a region have a note of their own, with their number,
+ * which is_counted says.
+ */
+static void add_log(struct gg_follow *follow, char *text, bool is_counted)
 {
 	char *line = text, *end;
+	int count = 0;
 
-	for (int i = 0; i < 20 && (end = strchr(line, '\n')) != NULL; i++, line = end + 1)
-		gg_output_note(follow->output, "%.*s", (int)(end - line), line);
+	for (; count < LINES_MAX && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		*end = '\0';
+		if (is_counted && strstr(line, not_profiling) != NULL)
+			continue;
+		gg_output_note(follow->output, "%s", line);
+		count++;
+	}
+}
+
+/* The first reason of them that is neither space nor a sanitizer; "": there is none. */
+static void find_reason(const char *log, char *reason, size_t size)
+{
+	const char *at = log;
+
+	reason[0] = '\0';
+	while ((at = strstr(at, not_profiling)) != NULL) {
+		int length;
+
+		at += strlen(not_profiling);
+		length = (int)strcspn(at, "\n");
+		snprintf(reason, size, "%.*s", length, at);
+		if (strstr(reason, "no space left") == NULL && strstr(reason, "sanitizer") == NULL)
+			return;
+		reason[0] = '\0';
+	}
 }
 
 /* Without a region, what the first agent said is why: geiger[PID]: WHY. */
@@ -40,21 +76,37 @@ static void take_reason(struct gg_follow *follow, const char *text)
 }
 
 /* Processes that have no region: how many, and why.  False: there are none. */
-static bool tell_missing(const struct gg_follow *follow, char *text, size_t size)
+static bool tell_missing(const struct gg_follow *follow, const char *log, char *text, size_t size)
 {
+	uint64_t child_count = follow->output->lost_child_count, count, others;
 	struct gg_directory_missing missing;
-	uint64_t count;
+	char reason[GG_HINT_MAX];
 
 	gg_directory_missing(&follow->directory, &missing);
-	count = missing.program_count + missing.fork_count;
+	/* Children in a sandbox can count nowhere but at their parents. */
+	if (child_count < missing.fork_count)
+		child_count = missing.fork_count;
+	count = missing.program_count + child_count;
 	if (count == 0)
 		return false;
-	snprintf(text, size, "%llu process%s missing: %s", (unsigned long long)count,
-	         count == 1 ? " is" : "es are",
-	         missing.without_space_count == count ? "there was no space for their regions"
-	         : missing.without_space_count > 0
-	                 ? "there was no space for most of their regions"
-	                 : "they could have no region; the profile's notes have the first reasons");
+	others = count - missing.without_space_count;
+	find_reason(log, reason, sizeof(reason));
+	if (reason[0] == '\0')
+		snprintf(reason, sizeof(reason), "no place, no permission, or a sandbox");
+	if (others == 0)
+		snprintf(text, size, "%llu process%s missing: there was no space for %s",
+		         (unsigned long long)count, count == 1 ? " is" : "es are",
+		         count == 1 ? "its region" : "their regions");
+	else if (missing.without_space_count > 0)
+		snprintf(text, size,
+		         "%llu processes are missing: for %llu there was no space, %llu could "
+		         "have no region (%s)",
+		         (unsigned long long)count, (unsigned long long)missing.without_space_count,
+		         (unsigned long long)others, reason);
+	else
+		snprintf(text, size, "%llu process%s missing: %s could have no region (%s)",
+		         (unsigned long long)count, count == 1 ? " is" : "es are",
+		         count == 1 ? "it" : "they", reason);
 	return true;
 }
 
@@ -108,13 +160,16 @@ int gg_notes_add_losses(struct gg_output *output)
 int gg_notes_add(struct gg_follow *follow, const char *command)
 {
 	struct gg_output *output = follow->output;
-	char why[GG_HINT_MAX], log[8192];
+	char why[MISSING_TEXT_MAX], log[LOG_MAX];
+	bool has_missing, has_sanitizer;
 
 	read_log(follow, log, sizeof(log));
 	take_reason(follow, log);
-	if (tell_missing(follow, why, sizeof(why)))
+	has_missing = tell_missing(follow, log, why, sizeof(why));
+	if (has_missing)
 		gg_output_note(output, "%s.  Figures are without them.", why);
-	if (tell_sanitizers(follow, why, sizeof(why)))
+	has_sanitizer = tell_sanitizers(follow, why, sizeof(why));
+	if (has_sanitizer)
 		gg_output_note(output, "%s.", why);
 	gg_notes_add_losses(output);
 	/* A hint of a process is a note already. */
@@ -123,7 +178,7 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 		               output->taken_count == 0 ? "Nothing was sampled"
 		                                        : "Not all can be seen",
 		               why);
-	add_log(follow, log);
+	add_log(follow, log, has_missing || has_sanitizer);
 	return output->status;
 }
 
@@ -153,10 +208,11 @@ void gg_notes_print_summary(const struct gg_follow *follow, const char *path, co
 	const struct gg_output *output = follow->output;
 	/* As reports count them: those that a process took itself. */
 	uint64_t sample_count = output->sample_count - output->orphan_count + output->coarse_count;
-	char why[GG_HINT_MAX], missing[GG_HINT_MAX] = "";
+	char why[GG_HINT_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
 	bool has_missing, has_why = gg_hints_of_session(follow, command, why);
 
-	has_missing = tell_missing(follow, missing, sizeof(missing));
+	read_log(follow, log, sizeof(log));
+	has_missing = tell_missing(follow, log, missing, sizeof(missing));
 	if (output->taken_count == 0) {
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n",
 		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? separator() : "",

@@ -43,6 +43,7 @@ struct gg_output {
 	uint64_t untimed_count; /* of both, without orphans: times of which are not known */
 	uint64_t lost_count;    /* what was found without its event, also of inherited samples */
 	uint64_t dropped_count, dropped_event_count, damaged_count;
+	uint64_t lost_child_count; /* forked ones without a region, as their parents counted */
 	uint32_t process_count, off_count; /* all; those that were switched off at their end */
 	uint32_t shared_count;             /* forked ones that freed what they may have inherited */
 	uint64_t taken_count;              /* samples in all, also those that are in sums alone */

@@ -504,7 +504,8 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 		gg_output_event(output, target->id, end_ns, "drop",
 		                "%llu samples or frees were not recorded",
 		                (unsigned long long)dropped);
-	if (counters[GG_COUNT_LOST_CHILDREN] > 0)
+	/* Of a recorded session one note has them all (record/notes.c). */
+	if (counters[GG_COUNT_LOST_CHILDREN] > 0 && !target->is_ours)
 		gg_output_note(
 			output,
 			"%llu process%s that process %u forked could have no region (no place, no "
@@ -524,6 +525,7 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 			"Process %u went on while its region was read: what is live and what "
 			"was freed may differ by what happened in that moment.",
 			target->pid);
+	output->lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
 	output->dropped_count += dropped;
 	output->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
 	output->damaged_count += target->bad_count + view->damaged_count;
