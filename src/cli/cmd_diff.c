@@ -204,7 +204,8 @@ const struct gg_command gg_command_diff = {
 		"Compares two profiles row by row: before, after, the difference with its\n"
 		"confidence interval, and p, the chance of so large a difference if nothing had\n"
 		"changed.  Rows are matched by name.  Only rows that differ significantly are\n"
-		"shown: of those 5 % are false at most, on average, however many rows there are.\n"
+		"shown; on average at most 5 % of them are false alarms, however many rows there\n"
+		"are.\n"
 		"\n"
 		"  geiger diff old.geiger new.geiger --by stack\n"
 		"  geiger diff old.geiger new.geiger --metric allocated --normalize time\n",

@@ -125,8 +125,9 @@ const struct gg_command gg_command_leaks = {
 		   "  level        certainly grew by less than a third of it in the last third\n"
 		   "  young        nothing of it is older than a tenth of the run\n"
 		   "\n"
-		   "Of the stacks told as growing 5 % are false at most, on average.  --at judges\n"
-		   "programs that give all back before they end by what they held until then.\n"
+		   "On average at most 5 % of the stacks told as growing are false alarms.\n"
+		   "--at judges programs that give all back before they end by what they held\n"
+		   "until then.\n"
 		   "\n"
 		   "  geiger leaks server.geiger --suppressions known.supp --fail-above 1MiB\n"
 		   "  geiger leaks batch.geiger --at 12.5s\n",

@@ -237,7 +237,10 @@ int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import)
 	if (stacks->maps.unknown_file_count == 0)
 		return 0;
 	return gg_import_note(import,
-	                      "%u of the files in stacks are not here as they were: their "
-	                      "frames have no names.",
+	                      stacks->maps.unknown_file_count == 1
+	                              ? "%u of the files in stacks is not here as it was: its "
+	                                "frames have no names."
+	                              : "%u of the files in stacks are not here as they were: "
+	                                "their frames have no names.",
 	                      stacks->maps.unknown_file_count);
 }

@@ -254,11 +254,11 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 		              diff->row_count, rate);
 	else
 		gg_buf_printf(out,
-		              "%zu of %zu rows differ%s, %zu grew; of those%s %.3g %% are false at "
-		              "most, on average.\n",
+		              "%zu of %zu rows differ%s, %zu grew.\n"
+		              "On average at most %.3g %% of the rows %s are false alarms.\n",
 		              diff->significant_count, diff->row_count,
-		              diff->significant_count == 1 ? "s" : "", diff->grown_count,
-		              report->show_all ? " with a *" : "", rate);
+		              diff->significant_count == 1 ? "s" : "", diff->grown_count, rate,
+		              report->show_all ? "with a *" : "listed");
 	if (shown_count(report) <
 	    (report->show_all || is_untested(diff) ? diff->row_count : diff->significant_count))
 		gg_buf_append_text(out, "There are more: --limit 0 shows all.\n");

@@ -431,8 +431,9 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 		return;
 	if (of->worst_module == 0) {
 		gg_buf_printf(&text,
-		              "note: %" PRIu64 " of %" PRIu64 " frames have no name, most of them ",
-		              of->frame_count, of->all_frame_count);
+		              "note: %" PRIu64 " of %" PRIu64 " frames %s no name, most of them ",
+		              of->frame_count, of->all_frame_count,
+		              of->frame_count == 1 ? "has" : "have");
 		gg_buf_append_text(
 			&text,
 			were_modules_dropped(report->model)
@@ -450,12 +451,12 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 	status = gg_model_module_status(report->model, of->worst_module);
 	if (status != NULL && strncmp(status, full, strlen(full)) == 0)
 		status = "its symbols do not name these addresses";
-	gg_buf_printf(
-		&text,
-		"note: %" PRIu64 " of %" PRIu64 " frames have no name, most of them in %s%s%s.",
-		of->frame_count, of->all_frame_count,
-		gg_model_module_name(report->model, of->worst_module),
-		status != NULL && status[0] != '\0' ? ": " : "", status != NULL ? status : "");
+	gg_buf_printf(&text,
+	              "note: %" PRIu64 " of %" PRIu64 " frames %s no name, most of them in %s%s%s.",
+	              of->frame_count, of->all_frame_count, of->frame_count == 1 ? "has" : "have",
+	              gg_model_module_name(report->model, of->worst_module),
+	              status != NULL && status[0] != '\0' ? ": " : "",
+	              status != NULL ? status : "");
 	if (status == NULL || status[0] == '\0')
 		gg_buf_append_text(&text,
 		                   " Install its debug symbols, then run 'geiger symbolize'.");

@@ -261,7 +261,8 @@ static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 	if (hidden == 0)
 		return;
 	gg_buf_printf(out, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
-	if (!isfinite(most)) { /* no sample tells how many small allocations there were */
+	/* No sample tells how many small allocations there were; or these rows have callees alone. */
+	if (!isfinite(most) || most <= 0) {
 		gg_buf_append_text(out, ".\n");
 		return;
 	}

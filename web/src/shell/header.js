@@ -135,7 +135,7 @@ export function drawNotes(host, store) {
 	const { frames = 0, of = 0, module = '' } = meta.unresolved ?? {};
 
 	if (frames > 0)
-		notes.push(`${frames} of ${of} frames have no name, most of them in ${module}`);
+		notes.push(`${frames} of ${of} frames ${frames === 1 ? 'has' : 'have'} no name, most of them in ${module}`);
 	if (meta.dropped > 0)
 		notes.push(`${meta.dropped} samples and events found no place`);
 	host.hidden = notes.length === 0;

@@ -117,7 +117,7 @@ function countText(diff) {
 	const { rowCount, significantCount, grownCount } = diff;
 
 	return `${significantCount} of ${rowCount} functions differ by more than sampling explains, ${grownCount} of them grew; ` +
-		`of those that differ ${Number((100 * diff.rate).toPrecision(2))} % are false at most, on average.`;
+		`on average at most ${Number((100 * diff.rate).toPrecision(2))} % of those that differ are false alarms.`;
 }
 
 /** @type {import('../shell/view.js').View} */
