@@ -38,6 +38,8 @@ int main(int argc, char **argv)
 			struct gg_sample sample = {
 				.alloc_ns = (int64_t)i,
 				.free_ns = GG_TIME_NONE,
+				.process = 1,
+				.thread = 1,
 				.size_bytes = sizes[i % GG_COUNT(sizes)],
 				.draw = { .scheme = (enum gg_scheme)scheme,
 				          .interval = intervals[i / GG_COUNT(sizes)],

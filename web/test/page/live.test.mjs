@@ -15,11 +15,17 @@ import { launch, root } from './browser.mjs';
 import { openPage, sample } from './harness.mjs';
 
 let browser;
+/** @type {import('node:http').Server[]} */
+const servers = [];
 
 before(async () => {
 	browser = await launch();
 });
-after(() => browser?.close());
+after(() => {
+	// A test that failed has not closed its own, and node would wait for it.
+	servers.forEach((server) => server.close());
+	return browser?.close();
+});
 
 /** A server of one profile, whose data `answer()` gives; null: it fails. */
 async function serve(answer) {
@@ -41,6 +47,7 @@ async function serve(answer) {
 		response.end(JSON.stringify(data));
 	});
 
+	servers.push(server);
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
 	return { address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
@@ -91,7 +98,7 @@ test('when the server is gone, what is there stays', async () => {
 
 	now = null;
 	await tab.page.waitForFunction(() => document.querySelector('.live-badge').textContent === 'no connection');
-	assert.match(await tab.status(), /271 MiB/);
+	assert.match(await tab.status(), /269 MiB/);
 	now = dataOf(500, true);
 	await tab.page.waitForFunction(() => document.querySelector('.live-badge').textContent === 'live');
 	tab.errors.splice(0, tab.errors.length, ...tab.errors.filter((error) => !/503/.test(error)));
