@@ -3,8 +3,9 @@
  * cells - the samples, as groups that the page cannot tell apart: one class (classes.c), one
  * node, one bin of birth and one of death, one owner.
  *
- * A cell is two numbers: node, class, birth and death in the bits of one, who allocated and what kind of
- * life it had in the other, so that sorting them is sorting numbers.  They are sorted by node.
+ * A cell is three numbers: node, class, birth and death in the bits of one, who allocated and what kind of
+ * life it had in another, and what is not known of its times in the third, so that sorting them is sorting
+ * numbers.  They are sorted by node.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,9 +33,18 @@ _Static_assert(PATH_SHIFT + PATH_BITS <= 64, "all fit into one number");
 _Static_assert(2 * (GG_PAGE_BINS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
 _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 
+/* Of the third one: by how many bins it can have come earlier, and gone earlier and later; and how brief it can have been. */
+enum {
+	LATER_SHIFT = BIN_BITS,
+	SOONER_SHIFT = 2 * BIN_BITS,
+	BRIEF_MOST_SHIFT = 3 * BIN_BITS,
+	UNSURE_SHIFT = BRIEF_MOST_SHIFT + BRIEF_BITS,
+};
+
 struct cell {
 	uint64_t where; /* node, class, born, gone */
 	uint64_t who;   /* path, line, owner, brief, share */
+	uint64_t doubt; /* earlier, later, sooner, brief_more, unsure */
 	uint32_t n;
 };
 
@@ -89,13 +99,49 @@ static uint64_t tell(const struct cells *cells, const struct gg_page_pick *pick)
 	return told;
 }
 
+/* The bin of a moment, and of a light node that of the group it is rounded to. */
+static uint32_t bin_of(const struct cells *cells, const struct gg_page_pick *pick, int64_t time_ns)
+{
+	const struct gg_page_run *run = cells->run;
+	const struct gg_page_node *node = &cells->tree->nodes[cells->tree->node_of[pick->top]];
+	uint32_t bin = gg_page_bin(&run->bins, time_ns);
+
+	return node->light < 1e-3F ? lighten(run, bin) : bin;
+}
+
+static uint64_t bins_between(uint32_t least, uint32_t most)
+{
+	return most > least ? most - least : 0;
+}
+
+/* Zero where all is known. */
+static uint64_t doubt(const struct cells *cells, const struct gg_page_pick *pick)
+{
+	uint64_t doubted = bins_between(bin_of(cells, pick, pick->born_least_ns),
+	                                bin_of(cells, pick, pick->born_ns));
+
+	if (pick->gone_ns != GG_TIME_NONE && !pick->is_left) {
+		uint32_t gone = bin_of(cells, pick, pick->gone_ns);
+
+		doubted |= bins_between(gone, bin_of(cells, pick, pick->gone_most_ns))
+		           << LATER_SHIFT;
+		doubted |= bins_between(bin_of(cells, pick, pick->gone_least_ns), gone)
+		           << SOONER_SHIFT;
+	}
+	doubted |= (uint64_t)(pick->brief_most - pick->brief) << BRIEF_MOST_SHIFT;
+	return doubted | (uint64_t)(pick->coarse != NULL && pick->coarse->is_shared)
+	                         << UNSURE_SHIFT;
+}
+
 static int compare_cells(const void *a, const void *b)
 {
 	const struct cell *left = a, *right = b;
 
 	if (left->where != right->where)
 		return left->where < right->where ? -1 : 1;
-	return (left->who > right->who) - (left->who < right->who);
+	if (left->who != right->who)
+		return left->who < right->who ? -1 : 1;
+	return (left->doubt > right->doubt) - (left->doubt < right->doubt);
 }
 
 static bool is_held(const struct cell *cell)
@@ -131,6 +177,7 @@ static int add(struct cells *cells, const struct gg_page_pick *pick, size_t numb
 	cells->items[cells->count++] = (struct cell){
 		place(cells, pick, class),
 		tell(cells, pick),
+		doubt(cells, pick),
 		n == 0 ? 1 : (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX),
 	};
 	return 0;
@@ -158,21 +205,26 @@ static int fill(struct cells *cells)
 /* A column of the cells that are held, or of the others; as differences where that is asked for. */
 struct column {
 	const char *name;
-	bool is_who; /* else of `where` */
+	enum { WHERE, WHO, DOUBT } from;
 	int shift, bits;
 	bool is_delta, is_optional; /* optional: left out where all are 0 */
 };
 
 static const struct column columns[] = {
-	{ "node_delta", false, CLASS_BITS + 2 * BIN_BITS, NODE_BITS, true, false },
-	{ "class", false, 2 * BIN_BITS, CLASS_BITS, false, false },
-	{ "born", false, BIN_BITS, BIN_BITS, false, false },
-	{ "gone", false, 0, BIN_BITS, false, false },
-	{ "path", true, PATH_SHIFT, PATH_BITS, false, true },
-	{ "line", true, LINE_SHIFT, LINE_BITS, false, true },
-	{ "owner", true, OWNER_SHIFT, OWNER_BITS, false, true },
-	{ "brief", true, BRIEF_SHIFT, BRIEF_BITS, false, true },
-	{ "share", true, 0, SHARE_BITS, false, true },
+	{ "node_delta", WHERE, CLASS_BITS + 2 * BIN_BITS, NODE_BITS, true, false },
+	{ "class", WHERE, 2 * BIN_BITS, CLASS_BITS, false, false },
+	{ "born", WHERE, BIN_BITS, BIN_BITS, false, false },
+	{ "gone", WHERE, 0, BIN_BITS, false, false },
+	{ "path", WHO, PATH_SHIFT, PATH_BITS, false, true },
+	{ "line", WHO, LINE_SHIFT, LINE_BITS, false, true },
+	{ "owner", WHO, OWNER_SHIFT, OWNER_BITS, false, true },
+	{ "brief", WHO, BRIEF_SHIFT, BRIEF_BITS, false, true },
+	{ "share", WHO, 0, SHARE_BITS, false, true },
+	{ "earlier", DOUBT, 0, BIN_BITS, false, true },
+	{ "later", DOUBT, LATER_SHIFT, BIN_BITS, false, true },
+	{ "sooner", DOUBT, SOONER_SHIFT, BIN_BITS, false, true },
+	{ "brief_more", DOUBT, BRIEF_MOST_SHIFT, BRIEF_BITS, false, true },
+	{ "unsure", DOUBT, UNSURE_SHIFT, 1, false, true },
 };
 
 static void write_column(const struct cells *cells, const struct column *column, bool held,
@@ -184,7 +236,9 @@ static void write_column(const struct cells *cells, const struct column *column,
 
 	for (size_t i = 0; i < cells->count; i++) {
 		const struct cell *cell = &cells->items[i];
-		uint64_t from = column->is_who ? cell->who : cell->where;
+		uint64_t from = column->from == WHERE ? cell->where
+		                : column->from == WHO ? cell->who
+		                                      : cell->doubt;
 		uint32_t value = (uint32_t)(from >> column->shift & mask);
 
 		if (is_held(cell) != held)

@@ -104,7 +104,10 @@ struct gg_page_pick {
 	uint32_t kind, process, thread;
 	uint32_t brief; /* of gg_page_brief_ns so many, the longest, that it did not outlive */
 	enum gg_page_share share;
-	int64_t born_ns, gone_ns;             /* gone_ns: GG_TIME_NONE if it is live at the end */
+	int64_t born_ns, gone_ns; /* gone_ns: GG_TIME_NONE if it is live at the end */
+	/* Where times were lost, or sums alone were kept: since when, and until when, it can have been. */
+	int64_t born_least_ns, gone_least_ns, gone_most_ns;
+	uint32_t brief_most;                  /* as brief, if it was as short as can be */
 	bool is_inherited, is_left;           /* is_left: some holder never freed it */
 	const struct gg_model_sample *sample; /* one of the two */
 	const struct gg_coarse *coarse;

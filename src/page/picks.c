@@ -44,16 +44,19 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 	pick->thread = coarse->thread;
 	pick->top = gg_model_stack_top(model, coarse->stack);
 	pick->kind = (uint32_t)gg_model_kind_count(model); /* as in reports: "[not kept]" */
+	pick->born_least_ns = coarse->from_ns + 1;
 	if (coarse->to_ns == GG_TIME_NONE) {
 		pick->born_ns = coarse->from_ns + bucket;
 		pick->gone_ns = coarse->is_left ? pick->born_ns : GG_TIME_NONE;
+		pick->gone_least_ns = pick->gone_most_ns = pick->gone_ns;
 		pick->is_left = true;
 		return;
 	}
 	if (bucket <= 0 || bucket >= range)
 		bucket = range;
 	pick->born_ns = coarse->from_ns + bucket;
-	pick->gone_ns = coarse->to_ns - bucket + 1;
+	pick->gone_ns = pick->gone_least_ns = coarse->to_ns - bucket + 1;
+	pick->gone_most_ns = coarse->to_ns;
 	if (pick->gone_ns < pick->born_ns) /* live at no moment that is known */
 		pick->gone_ns = pick->born_ns;
 }
@@ -82,10 +85,24 @@ static void collect(const struct gg_model_sample *sample, const struct gg_coarse
 	pick->kind = sample->kind;
 	pick->process = sample->process;
 	pick->thread = sample->thread;
-	pick->born_ns = sample->alloc_ns;
-	pick->gone_ns = sample->free_ns;
+	pick->born_ns = pick->born_least_ns = sample->alloc_ns;
+	pick->gone_ns = pick->gone_least_ns = pick->gone_most_ns = sample->free_ns;
+	if (pick->gone_ns != GG_TIME_NONE && pick->sample->free_ns != GG_TIME_NONE &&
+	    pick->sample->free_ns > pick->gone_ns)
+		pick->gone_most_ns = pick->sample->free_ns;
 	pick->is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
 	pick->is_left = (sample->flags & GG_MODEL_LEFT) != 0;
+}
+
+/* The earliest time at which the process can have held it no more. */
+static int64_t least_end(const struct gg_model *model, const struct gg_model_sample *sample)
+{
+	int64_t until_ns = gg_model_sample_until(model, sample), freed_ns;
+
+	if (sample->free_ns == GG_TIME_NONE)
+		return until_ns;
+	freed_ns = gg_model_freed_from(model, sample);
+	return freed_ns < until_ns ? freed_ns : until_ns;
 }
 
 /* One pick for each process that held a block which others held, too. */
@@ -125,7 +142,11 @@ static int collect_held(struct gg_page_run *run)
 			.share = GG_PAGE_SHARE_HELD,
 			.brief = brief_of[i],
 			.born_ns = samples[i].alloc_ns,
-			.gone_ns = gg_model_sample_until(run->model, &samples[i]),
+			.born_least_ns = samples[i].alloc_ns,
+			.gone_ns = least_end(run->model, &samples[i]),
+			.gone_least_ns = least_end(run->model, &samples[i]),
+			.gone_most_ns = gg_model_sample_until(run->model, &samples[i]),
+			.brief_most = brief_of[i],
 			.is_inherited = (samples[i].flags & GG_MODEL_INHERITED) != 0,
 			.is_left = samples[i].free_ns == GG_TIME_NONE,
 			.sample = &samples[i],
@@ -176,6 +197,24 @@ static int find_brief(struct gg_page_run *run)
 	return code;
 }
 
+/* How brief it was, if it was as short as can be. */
+static uint32_t find_brief_most(const struct gg_page_pick *pick)
+{
+	uint32_t most = 0;
+
+	if (pick->coarse != NULL)
+		return pick->coarse->to_ns != GG_TIME_NONE &&
+		                       (!(pick->coarse->lifetime_ns_sum > 0) ||
+		                        pick->coarse->sums.sample_count == 0)
+		               ? GG_PAGE_BRIEF_COUNT
+		               : pick->brief;
+	if (pick->gone_most_ns <= pick->gone_least_ns)
+		return pick->brief;
+	for (int i = 0; i < GG_PAGE_BRIEF_COUNT; i++)
+		most += pick->gone_least_ns - pick->born_ns <= gg_page_brief_ns[i];
+	return most > pick->brief ? most : pick->brief;
+}
+
 static int collect_blocks(struct gg_page_run *run)
 {
 	struct collecting collecting = { .run = run };
@@ -201,6 +240,8 @@ int gg_page_collect(struct gg_page_run *run)
 
 	if (code == 0)
 		code = find_brief(run);
+	for (size_t i = 0; i < run->pick_count; i++)
+		run->picks[i].brief_most = find_brief_most(&run->picks[i]);
 	if (code == 0 && collect_held(run) < 0)
 		code = gg_page_out_of_memory(run);
 	return code == 0 ? gg_page_owners_find(run) : code;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the page's tables, as its own code makes them, are those of geiger report: every grouping, metric and window.
 
-GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  Needs node >= 18; web/test/rows.mjs answers for the page.
+GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  AGENT, PROGRAM (agreement_program): where there is an agent.  Needs node >= 18; web/test/rows.mjs answers for the page.
 """
 
 import base64
@@ -212,6 +212,16 @@ def check_folded(folder):
     check("rows of a folded page add up to everything", problems)
 
 
+def check_lossy(folder):
+    """Where times were lost, rows have the bounds of reports."""
+    if "AGENT" not in os.environ:
+        return
+    path = os.path.join(folder, "lossy.geiger")
+    subprocess.run([GEIGER, "record", "--quiet", "--seed", "7", "-i", "64", "-o", path, os.environ["PROGRAM"], "lossy"],
+                   check=True, env={**os.environ, "GEIGER_RING": "4096"})
+    check_profile("lossy", path, ("function", "size", "thread"))
+
+
 def main():
     version = subprocess.run(["node", "-p", "process.versions.node"], capture_output=True, text=True)
     if int(version.stdout.split(".")[0]) < 18:
@@ -223,6 +233,7 @@ def main():
         subprocess.run([os.environ["PAGE_PROFILE"], "rich", rich], check=True)
         check_profile("golden", made, ("function", "line", "size", "process"))
         data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
+        check_lossy(folder)
         check_temporary(rich, data)
         check_one_process(rich, data)
         check_searches(rich, data)

@@ -8,7 +8,7 @@
 // A group is a list of runs of nodes, [first, last), that do not overlap.  discovered: it is shown because it
 // has samples (interval.js).  Cost: the cells of the runs, and some microseconds for the interval.  Pure.
 
-import { intervalOf } from './interval.js';
+import { figureOf as figureOfTally } from './interval.js';
 import { BYTES, COUNT, Tallies } from './tally.js';
 
 /** @typedef {import('./select.js').Selection} Selection */
@@ -34,13 +34,8 @@ export function tallyOf(selection, runs) {
 export function figureOf(selection, runs, discovered) {
 	const quantity = selection.unit === 'bytes' ? BYTES : COUNT;
 	const tally = tallyOf(selection, runs);
-	const { low, high } = intervalOf(tally, 0, quantity, selection.profile.meta.confidence ?? 0.95, discovered);
+	const doubted = selection.doubted === null ? null : tallyOf(selection.doubted, runs);
+	const figure = figureOfTally(tally, 0, quantity, selection.profile.meta.confidence ?? 0.95, discovered, doubted);
 
-	return {
-		estimate: tally.value(0, quantity),
-		low,
-		high,
-		isUnknown: !tally.hasError(0, quantity),
-		samples: tally.samples(0),
-	};
+	return { ...figure, isUnknown: !tally.hasError(0, quantity) };
 }

@@ -11,12 +11,12 @@
 
 import { gammaInverse, gammaLaw, gammaLower, gammaTail } from './special.js';
 import {
+	Tallies,
 	BYTES, COUNT, PER_BYTE, RESERVE, SAMPLED, SAMPLES, SEEN, SKEW, SLACK, STRIDE, SURE, UNBOUNDED, USUAL,
 	VALUE, VARIANCE,
 } from './tally.js';
 
 /**
- * @typedef {import('./tally.js').Tallies} Tallies
  * @typedef {{ shape: number, logNorm: number }} GammaLaw
  * @typedef {{ offset: number, scale: number, gamma: GammaLaw | null }} Law
  * @typedef {{ usual: Law, sureSeen: number, usualSeen: number }} LowEnd
@@ -363,15 +363,27 @@ export function gammaInterval(value, variance, reserve, confidence) {
  * @param {number} quantity
  * @param {number} confidence
  * @param {boolean} discovered
+ * @param {Tallies | null} [doubted] one row: samples that may belong to it or not
  */
-export function figureOf(tallies, row, quantity, confidence, discovered) {
+export function figureOf(tallies, row, quantity, confidence, discovered, doubted = null) {
 	const { low, high, method } = intervalOf(tallies, row, quantity, confidence, discovered);
 
 	return {
 		estimate: tallies.value(row, quantity),
 		low,
-		high,
+		high: doubted === null || doubted.samples(0) === 0
+			? high
+			: intervalOf(together(tallies, row, doubted), 0, quantity, confidence, discovered).high,
 		samples: tallies.samples(row),
 		isUnknown: method === 'unknown',
 	};
+}
+
+/** @param {Tallies} tallies @param {number} row @param {Tallies} doubted of one row */
+function together(tallies, row, doubted) {
+	const both = new Tallies(1, 0);
+
+	both.merge(0, tallies, row);
+	both.merge(0, doubted, 0);
+	return both;
 }

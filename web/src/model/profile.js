@@ -42,6 +42,8 @@
  * @property {Uint32Array} cellOwner  a process, or, from processCount on, a thread
  * @property {Uint8Array} cellBrief   of the lives that may be called temporary so many, the longest, hold its own
  * @property {Uint8Array} cellShare   SHARE_...
+ * @property {{ earlier: ArrayLike<number>, later: ArrayLike<number>, sooner: ArrayLike<number>, briefMore: ArrayLike<number>, unsure: ArrayLike<number> } | null} doubt
+ *                                    what is not known of times, by cell; null: all is known
  * @property {Uint32Array} pathInNode  of a cell, number among the paths of its node (lines.js)
  * @property {Uint32Array} lineInFrame  and among the lines of its function
  * @property {boolean} hasHeld        it is known who held what was shared
@@ -224,10 +226,30 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 		lineInFrame: new Uint32Array(column(source, 'line', cellCount)),
 		cellBrief: new Uint8Array(column(source, 'brief', cellCount)),
 		cellShare: new Uint8Array(column(source, 'share', cellCount)),
+		doubt: doubtOf(source, cellCount, binCount),
 	};
 }
 
-const CELL_COLUMNS = ['node_delta', 'class', 'born', 'gone', 'n', 'owner', 'brief', 'share', 'path', 'line'];
+const DOUBT_COLUMNS = ['earlier', 'later', 'sooner', 'brief_more', 'unsure'];
+
+const CELL_COLUMNS = ['node_delta', 'class', 'born', 'gone', 'n', 'owner', 'brief', 'share', 'path', 'line', ...DOUBT_COLUMNS];
+
+/**
+ * What is not known of the times of cells: by how many bins they can have come earlier and gone later or sooner, by
+ * how many lives they can have been briefer, and whether they are there at all.  null: all is known.
+ *
+ * @param {Json | undefined} source
+ * @param {number} cellCount
+ * @param {number} binCount
+ */
+function doubtOf(source, cellCount, binCount) {
+	const [earlier, later, sooner, briefMore, unsure] =
+		DOUBT_COLUMNS.map((name) => numbers(column(source, name, cellCount), binCount + 1));
+
+	return [earlier, later, sooner, briefMore, unsure].some((list) => list.some((value) => value !== 0))
+		? { earlier, later, sooner, briefMore, unsure }
+		: null;
+}
 
 /**
  * Cells, and what processes held of shared blocks as cells of their own, by node.

@@ -18,7 +18,7 @@ import { figureOf } from './interval.js';
 import { addLines, hasLines } from './lines.js';
 import { addClasses, addOwners, addPlaces, addStacks, tallyOfAll } from './places.js';
 import { rowNamer } from './row_names.js';
-import { BYTES, COUNT } from './tally.js';
+import { BYTES, COUNT, Tallies } from './tally.js';
 import { wholeMetric, wholeRows } from './whole_rows.js';
 
 export { sizeClassOf } from './places.js';
@@ -50,14 +50,33 @@ export { sizeClassOf } from './places.js';
  */
 
 /**
+ * Where times were lost, more may have been live at another moment than at that of the peak: the upper end of the
+ * whole profile's peak is not that of its moment.
+ *
+ * @param {Selection} selection
+ */
+function leastPeakHigh({ profile, metric, unit, question, doubted }) {
+	const { hide, focus, only = [], without = [], who } = question;
+	const peak = profile.meta.totals?.peak_bytes;
+	const isWhole = [hide, focus, only, without].every((list) => list.length === 0) && !who;
+
+	if (metric !== 'peak' || unit !== 'bytes' || doubted === null || !isWhole || !peak)
+		return 0;
+	return peak.high ?? Infinity;
+}
+
+/**
  * All that is selected: an interval that was fixed in advance.
  *
  * @param {Selection} selection
  */
 export function figureOfAll(selection) {
 	const { confidence } = selection.profile.meta;
+	const doubted = selection.doubted === null ? null : tallyOfAll(selection.doubted);
 
-	return figureOf(tallyOfAll(selection), 0, quantityOf(selection), Number(confidence) || 0.95, false);
+	const figure = figureOf(tallyOfAll(selection), 0, quantityOf(selection), Number(confidence) || 0.95, false, doubted);
+
+	return { ...figure, high: Math.max(figure.high, leastPeakHigh(selection)) };
 }
 
 /** @param {Selection} selection */
@@ -92,6 +111,27 @@ function groupsOf(selection, by) {
 }
 
 /**
+ * Rows that have a sample, or may have one: their numbers among the groups, -1 where they are in none.
+ *
+ * @param {import('./places.js').Groups} groups
+ * @param {import('./places.js').Groups | null} doubted
+ */
+function rowsShown(groups, doubted) {
+	/** @type {Map<number | string, { key: number | string, own: number, doubt: number }>} */
+	const rows = new Map();
+
+	groups.keys.forEach((key, own) => {
+		if (groups.total.samples[own] > 0)
+			rows.set(key, { key, own, doubt: -1 });
+	});
+	doubted?.keys.forEach((key, doubt) => {
+		if (doubted.total.samples[doubt] > 0)
+			rows.set(key, { key, own: rows.get(key)?.own ?? -1, doubt });
+	});
+	return [...rows.values()];
+}
+
+/**
  * @param {Selection} selection
  * @param {Grouping} by
  */
@@ -100,9 +140,8 @@ function rowsOfCells(selection, by) {
 	const quantity = quantityOf(selection);
 	const confidence = Number(profile.meta.confidence) || 0.95;
 	const groups = groupsOf(selection, by);
-	// Rows that have a sample; the others are not selected.
-	const { keys } = groups;
-	const shown = keys.map((_, row) => row).filter((row) => groups.total.samples[row] > 0);
+	const doubted = selection.doubted === null ? null : groupsOf(selection.doubted, by);
+	const shown = rowsShown(groups, doubted);
 	const nameOf = rowNamer(profile, by);
 	/** @type {Map<number, Figure & { samples: number }>} */
 	const figures = new Map();
@@ -112,18 +151,22 @@ function rowsOfCells(selection, by) {
 		hasTotal: groups.self !== groups.total,
 		isWholeRun: false,
 		metric: selection.metric,
-		name: (/** @type {number} */ i) => nameOf(keys[shown[i]]),
+		name: (/** @type {number} */ i) => nameOf(shown[i].key),
 		/** @param {number} i @param {Side} side */
-		samples: (i, side) => groups[side].samples[shown[i]],
+		samples: (i, side) => groups[side].samples[shown[i].own] ?? 0,
 		/** @param {number} i @param {Side} side */
-		value: (i, side) => groups[side].value[shown[i]],
+		value: (i, side) => groups[side].value[shown[i].own] ?? 0,
 		/** @param {number} i @param {Side} side */
 		figure: (i, side) => {
 			const at = 2 * i + (side === 'self' ? 0 : 1);
 			let figure = figures.get(at);
 
 			if (figure === undefined) {
-				figure = figureOf(groups.tally(shown[i], side), 0, quantity, confidence, !isFixed(by));
+				const { own, doubt } = shown[i];
+				const tally = own < 0 ? new Tallies(1, selection.exposure) : groups.tally(own, side);
+
+				figure = figureOf(tally, 0, quantity, confidence, !isFixed(by),
+					doubted === null || doubt < 0 ? null : doubted.tally(doubt, side));
 				figures.set(at, figure);
 			}
 			return figure;

@@ -47,6 +47,9 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  * @property {Float64Array} total          with all that was called from it
  * @property {Float64Array} totalVariance
  * @property {Float64Array} totalSamples
+ * @property {Selection | null} doubted    cells that may be selected or not: their times were lost, or sums alone were
+ *                                         kept.  In no estimate, in no lower end, in every upper end (interval.js)
+ * @property {boolean} isDoubted           it is the selection of such cells
  */
 
 /**
@@ -135,6 +138,63 @@ export function membership(p, metric, from, to, { apart = false, ofSome = false,
 }
 
 /**
+ * May the cell be part of the metric in the window, or not?  Such a cell is not part of it by membership().
+ *
+ * @param {Profile} p
+ * @param {string} metric
+ * @param {number} from
+ * @param {number} to
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number }} [how]
+ * @returns {((cell: number) => boolean) | null} null: all is known
+ */
+export function doubtfulness(p, metric, from, to, { apart = false, ofSome = false, within } = {}) {
+	const { bornBin, goneBin, kept, inherited, cellShare, cellBrief, doubt } = p;
+	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
+	const brief = briefFrom(p, within);
+
+	if (doubt === null)
+		return null;
+	const { earlier, later, sooner, briefMore, unsure } = doubt;
+	/** @param {number} low @param {number} high @param {number} edge */
+	const cuts = (low, high, edge) => low < edge && high >= edge;
+	/** @param {number} cell @param {number} edge */
+	const comes = (cell, edge) => cuts(bornBin[cell] - earlier[cell], bornBin[cell], edge);
+	/** @param {number} cell @param {number} edge */
+	const goes = (cell, edge) => cuts(goneBin[cell] - sooner[cell], goneBin[cell] + later[cell], edge);
+	/** @param {number} cell @param {number} edge */
+	const live = (cell, edge) => edge < p.binCount
+		&& (comes(cell, edge) || (kept[cell] === 0 && bornBin[cell] - earlier[cell] < edge && goes(cell, edge)));
+	/** @param {number} cell */
+	const allocated = (cell) => comes(cell, from) || comes(cell, to);
+	const isIn = membership(p, metric, from, to, { apart, ofSome, within });
+	const isAllocated = membership(p, 'allocated', from, to, { apart, ofSome });
+	/** @type {(cell: number) => boolean} */
+	let isDoubtful;
+
+	switch (metric) {
+	case 'left':
+		isDoubtful = () => false;
+		break;
+	case 'allocated':
+		isDoubtful = allocated;
+		break;
+	case 'temporary':
+		isDoubtful = (cell) => allocated(cell) || (isAllocated(cell) && cellBrief[cell] < brief
+			&& cellBrief[cell] + briefMore[cell] >= brief);
+		break;
+	case 'freed':
+		isDoubtful = (cell) => kept[cell] === 0 && (ofSome || !inherited[cell]) && (goes(cell, from) || goes(cell, to));
+		break;
+	case 'kept':
+		isDoubtful = (cell) => allocated(cell) || (isAllocated(cell) && live(cell, to));
+		break;
+	default:
+		isDoubtful = (cell) => live(cell, metric === 'peak' ? p.peakEdge ?? p.binCount : to);
+	}
+	return (cell) => cellShare[cell] !== other && (isDoubtful(cell) || (unsure[cell] === 1 && isIn(cell)));
+}
+
+/**
  * Which owners are meant, and what they were exposed to; null: all.
  *
  * @param {Profile} profile
@@ -195,7 +255,9 @@ function weigh(profile, question, apart) {
 	const fromEdge = edgeOf(profile, question.from, 0);
 	const toEdge = edgeOf(profile, question.to, profile.binCount);
 	const endsLast = owners?.isProcess ? lastOwners(profile) : null;
-	const belongs = membership(profile, metric, fromEdge, toEdge, { apart, ofSome: owners !== null, within, endsLast });
+	const how = { apart, ofSome: owners !== null, within, endsLast };
+	const belongs = membership(profile, metric, fromEdge, toEdge, how);
+	const isDoubtful = doubtfulness(profile, metric, fromEdge, toEdge, how);
 	const without = framesOfAll(profile, question.without);
 	const hidden = hide.length + without.length
 		? under(profile, (frame) => hide.includes(profile.names[frame]) || without.some((frames) => frames[frame] === 1))
@@ -205,16 +267,18 @@ function weigh(profile, question, apart) {
 		...framesOfAll(profile, question.only).map((frames) => under(profile, (frame) => frames[frame] === 1)),
 	];
 	const weight = new Float64Array(cellCount);
+	const doubted = new Float64Array(isDoubtful === null ? 0 : cellCount);
 
 	for (let cell = 0; cell < cellCount; cell++) {
 		const node = cellNode[cell];
+		const isDoubted = isDoubtful?.(cell);
 
-		if (!belongs(cell) || hidden?.[node] || focused.some((inside) => !inside[node]))
+		if (!(isDoubted || belongs(cell)) || hidden?.[node] || focused.some((inside) => !inside[node]))
 			continue;
 		if (owners === null || owners.isIn[cellOwner[cell]])
-			weight[cell] = cellSamples[cell];
+			(isDoubted ? doubted : weight)[cell] = cellSamples[cell];
 	}
-	return { weight, fromEdge, toEdge, exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0) };
+	return { weight, doubted, fromEdge, toEdge, exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0) };
 }
 
 /**
@@ -228,7 +292,9 @@ export function apartOf(selection) {
 
 	if (!profile.hasHeld || (metric !== 'live' && metric !== 'peak' && metric !== 'left'))
 		return selection;
-	return { ...selection, weight: weigh(profile, question, true).weight };
+	const { weight, doubted } = weigh(profile, question, true);
+
+	return { ...selection, weight: selection.isDoubted ? doubted : weight };
 }
 
 /**
@@ -255,8 +321,23 @@ export function under(profile, matches) {
  * @returns {Selection}
  */
 export function select(profile, question) {
+	const { weight, doubted, fromEdge, toEdge, exposure } = weigh(profile, question, false);
+	const part = { profile, question, fromEdge, toEdge, exposure };
+
+	return addUp({ ...part, weight },
+		doubted.some((samples) => samples > 0) ? addUp({ ...part, weight: doubted }, null, true) : null, false);
+}
+
+/**
+ * The sums of cells by node.
+ *
+ * @param {{ profile: Profile, question: Question, fromEdge: number, toEdge: number, exposure: number, weight: Float64Array }} part
+ * @param {Selection | null} doubted
+ * @param {boolean} isDoubted
+ * @returns {Selection}
+ */
+function addUp({ profile, question, fromEdge, toEdge, exposure, weight }, doubted, isDoubted) {
 	const { cellCount, cellNode, cellClass, nodeCount, parent } = profile;
-	const { weight, fromEdge, toEdge, exposure } = weigh(profile, question, false);
 	const value = profile.classes[question.unit];
 	const variance = profile.classes[`${question.unit}_variance`];
 	const selection = {
@@ -274,6 +355,8 @@ export function select(profile, question) {
 		total: new Float64Array(nodeCount),
 		totalVariance: new Float64Array(nodeCount),
 		totalSamples: new Float64Array(nodeCount),
+		doubted,
+		isDoubted,
 	};
 	const { self, selfVariance, selfSamples, total, totalVariance, totalSamples } = selection;
 

@@ -3,11 +3,11 @@
 // status - the line at the bottom: what is selected, how sure that is, and what was left out by hand.
 
 import { figureText, numberText, samplesText, timeText } from '../model/figure.js';
-import { figureOf } from '../model/groups.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { matchesOf } from '../model/search.js';
 import { diffOf, isComparing } from '../model/diff.js';
 import { figureOfTriple } from '../model/leaks.js';
+import { figureOfAll } from '../model/rows.js';
 import { element, fill } from './dom.js';
 import { METRIC_TEXTS } from './state.js';
 
@@ -77,7 +77,7 @@ export function drawStatus(host, store) {
 	}
 	const selection = store.selection();
 	const quantity = state.unit === 'bytes' ? BYTES : COUNT;
-	const figure = figureOf(selection, [[0, profile.nodeCount]], false);
+	const figure = figureOfAll(selection);
 	const unseen = profile.meta.unseen_bytes;
 
 	fill(
