@@ -133,7 +133,7 @@ def most_missed(count, share, alpha):
 def check(name, command):
     for path in ("one.geiger", "two.geiger"):
         record(path, ["--scheme", "per-allocation", "-i", "1"], command)
-    truths = {(metric, by): truth_of(metric, by) for metric in ("live", "allocated") for by in ("function", "stack")}
+    truths = {(metric, by): truth_of(metric, by) for metric in ("left", "allocated") for by in ("function", "stack")}
     seen = {kind: [0, 0] for kind in truths}
     for seed in range(1, SEEDS + 1):
         record("sampled.geiger", ["-i", str(INTERVAL), "--seed", str(seed)], command)
