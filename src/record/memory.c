@@ -25,9 +25,11 @@ enum {
 	GROWTH_LEAST_BYTES = 1 << 20,
 	WALK_PART = 500, /* a walk that took t is taken again after 500 t */
 	FIRST_WALK_PART = 100,
-	WALK_NS = 100000,  /* what a walk costs at least, about ... */
-	WALK_PAGE_NS = 25, /* ... and each resident page */
-	WALKS_MS = 10,     /* in one round */
+	ALL_WALKS_PART = 25, /* of all that a round took, before others began */
+	WALK_NS = 100000,    /* what a walk costs at least, about ... */
+	WALK_PAGE_NS = 25,   /* ... and each resident page */
+	WALKS_MS = 10,       /* in one round */
+	ALL_WALKS_MS = 40,   /* in a round that walks all */
 	PAGE_BYTES = 4096,
 };
 
@@ -103,7 +105,8 @@ static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_f
 
 	if (follower->walked_ns != 0 || rounds->walks_begin)
 		return follower->walked_ns < rounds->walks_ns;
-	return age_ns >= cost_ns * FIRST_WALK_PART; /* not long before all are */
+	/* Not long before all are; of several, all are walked then as soon as one began. */
+	return age_ns >= cost_ns * (follow->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
 }
 
 static size_t private_bytes(const struct gg_target *target)
@@ -129,6 +132,7 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, 
 	cost_ns = gg_clock_thread_ns() - before_ns;
 	if (cost_ns > rounds->longest_walk_ns)
 		rounds->longest_walk_ns = cost_ns;
+	rounds->all_walks_ns += cost_ns;
 	gg_smaps_add_up(&follower->parts, gg_buf_text(text), private_bytes(follower->target));
 	follower->walked_ns = gg_clock_monotonic_ns();
 	reading->pss_bytes = parts->pss_bytes;
@@ -138,19 +142,41 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, 
 }
 
 /*
+ * Are all to be walked in this round?  A sum that was read before some of several processes began is of
+ * no use for them all, so that such a walk follows earlier.
+ */
+static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_follow *follow,
+                        uint64_t now_ns)
+{
+	size_t count = 0, new_count = 0;
+
+	if (now_ns >= rounds->next_walks_ns)
+		return true;
+	if (now_ns < rounds->walks_ns + rounds->longest_walk_ns * FIRST_WALK_PART ||
+	    now_ns < rounds->walks_ns + rounds->all_walks_ns * ALL_WALKS_PART)
+		return false;
+	for (const struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		count += f->reading.rss_bytes >= 0;
+		new_count += f->reading.rss_bytes >= 0 && f->walked_ns == 0;
+	}
+	return count > 1 && new_count > 0;
+}
+
+/*
  * All processes are walked in one round, where that fits: sums over processes need that.  Then none is
- * walked before the one that took longest may be again.
+ * walked before the one that took longest may be again, unless others began since.
  */
 static void walk_all(struct gg_memory_rounds *rounds, struct gg_follow *follow, uint64_t start_ns,
                      struct gg_buf *text)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), end_ns = gg_clock_thread_ns() + WALKS_MS * MS_NS;
 
-	rounds->walks_begin = now_ns >= rounds->next_walks_ns;
+	rounds->walks_begin = are_all_due(rounds, follow, now_ns);
 	if (rounds->walks_begin) {
+		end_ns += (ALL_WALKS_MS - WALKS_MS) * MS_NS;
 		rounds->walks_ns = now_ns;
 		rounds->next_walks_ns = UINT64_MAX;
-		rounds->longest_walk_ns = 0;
+		rounds->longest_walk_ns = rounds->all_walks_ns = 0;
 	}
 	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
 		if (f->reading.rss_bytes < 0 || !is_walk_due(rounds, follow, f))
@@ -211,6 +237,7 @@ static void add_known(int64_t *sum, int64_t bytes)
 static int write_round(struct gg_follow *follow, struct gg_memory *all)
 {
 	struct gg_output *output = follow->output;
+	bool has_shares = true;
 
 	for (struct gg_follower *f = follow->first; f != NULL && output->status == 0; f = f->next) {
 		struct gg_memory *reading = &f->reading;
@@ -225,11 +252,14 @@ static int write_round(struct gg_follow *follow, struct gg_memory *all)
 		}
 		add_known(&all->rss_bytes, reading->rss_bytes);
 		add_known(&all->pss_bytes, reading->pss_bytes);
+		has_shares &= reading->pss_bytes >= 0;
 		if (reading->span_ns > all->span_ns)
 			all->span_ns = reading->span_ns;
 		gg_output_keep(output,
 		               gg_profile_add_memory(output->profile, reading, output->error));
 	}
+	if (!has_shares)
+		all->pss_bytes = -1;
 	return output->status;
 }
 
