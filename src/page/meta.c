@@ -54,6 +54,7 @@ static void write_resident(const struct gg_summary *summary, struct gg_json *jso
 	gg_json_integer(json, "processes", summary->resident.process_count);
 	gg_json_integer(json, "living_processes", summary->resident.living_count);
 	gg_json_bool(json, "proportional", summary->resident.is_proportional);
+	gg_json_bool(json, "is_upper_bound", summary->resident.is_upper_bound);
 	write_bytes(json, "rss_bytes", summary->resident.rss);
 	write_bytes(json, "geiger_bytes", summary->resident.geiger);
 	write_bytes(json, "anonymous_bytes", summary->resident.anonymous);

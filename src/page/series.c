@@ -14,7 +14,7 @@
 enum { POINT_COUNT = 241, DIGITS = 7 };
 
 struct point {
-	double time_ns, live, live_low, live_high, most, rss, rss_ns;
+	double time_ns, live, live_low, live_high, most, rss, rss_ns, rss_is_upper_bound;
 	double allocated, allocated_low, allocated_high, allocated_count;
 };
 
@@ -97,6 +97,7 @@ static void write_points(const struct point *points, size_t count, struct gg_jso
 	GG_PAGE_DOUBLES(json, "most", points, count, most, DIGITS);
 	GG_PAGE_DOUBLES(json, "rss", points, count, rss, 12);
 	GG_PAGE_DOUBLES(json, "rss_ns", points, count, rss_ns, 17);
+	GG_PAGE_DOUBLES(json, "rss_is_upper_bound", points, count, rss_is_upper_bound, 1);
 	GG_PAGE_DOUBLES(json, "allocated", points, count, allocated, DIGITS);
 	GG_PAGE_DOUBLES(json, "allocated_low", points, count, allocated_low, DIGITS);
 	GG_PAGE_DOUBLES(json, "allocated_high", points, count, allocated_high, DIGITS);
@@ -119,6 +120,7 @@ static void write_peaks(const struct gg_timeline *timeline, struct gg_json *json
 		gg_json_open(json, "rss_peak", '{');
 		gg_json_number(json, "time_ns", (double)timeline->rss_peak_ns);
 		gg_json_number(json, "bytes", timeline->rss_peak_bytes);
+		gg_json_bool(json, "is_upper_bound", timeline->is_rss_peak_upper_bound);
 		gg_json_close(json);
 	} else {
 		gg_json_text(json, "rss_peak", NULL);
@@ -154,6 +156,7 @@ static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 			.most = point->most_bytes,
 			.rss = point->rss_bytes < 0 ? NAN : point->rss_bytes,
 			.rss_ns = point->rss_bytes < 0 ? NAN : (double)point->rss_ns,
+			.rss_is_upper_bound = point->is_rss_upper_bound,
 		};
 	}
 	code = add_rates(run, points, count);

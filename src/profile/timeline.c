@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "profile/ask.h"
+#include "profile/resident.h"
 #include "stats/interval.h"
 
 struct run {
@@ -117,95 +118,49 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);
 	timeline->peak_ns = peak.time_ns;
 	timeline->peak = (struct gg_timeline_point){
-		peak.time_ns, peak.bytes, interval.low, interval.high, peak.bytes, -1, 0
+		peak.time_ns, peak.bytes, interval.low, interval.high, peak.bytes, -1, 0, false
 	};
 	return 0;
 }
 
-/* What is known of the memory of a process: its last reading, and which part of shared pages is its own. */
-struct resident {
-	double rss_bytes; /* negative: not known */
-	double share;     /* proportional size by RSS, as last read; 1 before */
-};
-
-/*
- * The last reading of each process that lives at the moment, added up; negative if there is none.  Where
- * there are several, pages that they share count once.
- */
-static double resident_at(const struct run *run, const struct resident *residents, int64_t time_ns)
-{
-	size_t count, living_count = 0;
-	const struct gg_process *processes = gg_model_processes(run->model, &count);
-	double whole = 0, shares = 0;
-
-	for (size_t i = 1; i < count; i++) {
-		if (residents[i].rss_bytes < 0 || end_of(run, &processes[i]) < time_ns)
-			continue;
-		living_count++;
-		whole += residents[i].rss_bytes;
-		shares += residents[i].rss_bytes * residents[i].share;
-	}
-	return living_count == 0 ? -1 : living_count == 1 ? whole : shares;
-}
-
-/* Takes the readings of one round, and what they add up to.  Returns how many there are. */
-static size_t take_round(const struct run *run, const struct gg_memory *memory, size_t count,
-                         struct resident *residents, double *ret_sum)
-{
-	size_t process_count, taken = 0;
-	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
-
-	for (; taken < count && memory[taken].time_ns == memory[0].time_ns; taken++) {
-		const struct gg_memory *of = &memory[taken];
-
-		if (of->process == 0 || of->process >= process_count || of->rss_bytes < 0 ||
-		    !is_asked_for(run, &processes[of->process]))
-			continue;
-		residents[of->process].rss_bytes = (double)of->rss_bytes;
-		if (of->pss_bytes >= 0 && of->pss_bytes <= of->rss_bytes && of->rss_bytes > 0)
-			residents[of->process].share = (double)of->pss_bytes /
-			                               (double)of->rss_bytes;
-	}
-	*ret_sum = resident_at(run, residents, memory[0].time_ns);
-	return taken;
-}
-
-/* RSS of the processes, each by its last reading: the largest sum since the point before. */
+/* RSS by the rule of resident.h: the largest that is shown at a reading since the point before. */
 static int add_resident(struct run *run, struct gg_error *error)
 {
 	struct gg_timeline *timeline = run->timeline;
-	size_t process_count, count, next = 0;
-	const struct gg_memory *memory = gg_model_memory(run->model, &count);
-	struct resident *residents;
+	struct gg_residents residents;
+	size_t next = 0;
+	int code = gg_residents_of(&residents, run->model, run->query.pid, error);
 
-	gg_model_processes(run->model, &process_count);
-	residents = calloc(process_count + 1, sizeof(*residents));
-	if (residents == NULL)
-		return out_of_memory(error);
-	for (size_t i = 0; i <= process_count; i++)
-		residents[i] = (struct resident){ -1, 1 };
+	if (code < 0)
+		return code;
 	timeline->rss_peak_bytes = -1;
 	for (size_t i = 0; i < timeline->point_count; i++) {
 		struct gg_timeline_point *point = &timeline->points[i];
+		size_t first = next;
+		struct gg_resident shown;
 
-		point->rss_bytes = resident_at(run, residents, point->time_ns);
-		point->rss_ns = next > 0 ? memory[next - 1].time_ns : 0;
-		while (next < count && memory[next].time_ns <= point->time_ns) {
-			int64_t time_ns = memory[next].time_ns;
-			double sum;
-
-			next += take_round(run, &memory[next], count - next, residents, &sum);
-			if (sum >= point->rss_bytes) {
-				point->rss_bytes = sum;
-				point->rss_ns = time_ns;
+		for (; next < residents.count && residents.rounds[next].time_ns <= point->time_ns;
+		     next++) {
+			shown = gg_residents_at(&residents, residents.rounds[next].time_ns);
+			if (next == first || shown.rss >= point->rss_bytes) {
+				point->rss_bytes = shown.rss;
+				point->rss_ns = shown.time_ns;
+				point->is_rss_upper_bound = shown.is_upper_bound;
 			}
-			if (sum > timeline->rss_peak_bytes) {
-				timeline->rss_peak_bytes = sum;
-				timeline->rss_peak_ns = time_ns;
+			if (shown.rss > timeline->rss_peak_bytes) {
+				timeline->rss_peak_bytes = shown.rss;
+				timeline->rss_peak_ns = shown.time_ns;
+				timeline->is_rss_peak_upper_bound = shown.is_upper_bound;
 			}
 		}
+		if (next > first)
+			continue;
+		shown = gg_residents_remaining_at(&residents, point->time_ns);
+		point->rss_bytes = shown.rss;
+		point->rss_ns = shown.time_ns;
+		point->is_rss_upper_bound = shown.is_upper_bound;
 	}
-	free(residents);
+	gg_residents_done(&residents);
 	return 0;
 }
 

@@ -11,8 +11,8 @@
  * The first point is at the start and the last one at the end, of the profile or of the processes with
  * the pid.  A process counts from its start to its end.
  *
- * RSS is what was read, each process by its last reading.  Pages that several processes share count
- * once, as far as their proportional sizes were read.
+ * RSS is what was read, by the rule of resident.h: of several processes it is either proportional, so
+ * that pages that they share count once, or an upper bound.
  *
  * Coarse rows (records.h) have no moments: what they stand for is not in the live estimate, and
  * without_moments tells how much was allocated that way.
@@ -21,6 +21,8 @@
  * Threads   any number of runs on one model; a result has one owner.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "profile/model.h"
 #include "stats/estimate.h"
@@ -31,6 +33,7 @@ struct gg_timeline_point {
 	double most_bytes;            /* the largest estimate since the point before */
 	double rss_bytes;             /* the largest reading since then; negative: not known */
 	int64_t rss_ns;               /* when that was read, or the last one before */
+	bool is_rss_upper_bound;      /* pages that processes share count in each of them */
 };
 
 struct gg_timeline {
@@ -39,7 +42,8 @@ struct gg_timeline {
 	int64_t peak_ns; /* of the live estimate; meaningless if nothing was ever live */
 	struct gg_timeline_point peak;
 	int64_t rss_peak_ns;
-	double rss_peak_bytes;           /* negative: no reading */
+	double rss_peak_bytes; /* negative: no reading */
+	bool is_rss_peak_upper_bound;
 	struct gg_tally without_moments; /* allocated and freed, nobody knows when */
 };
 

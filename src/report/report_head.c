@@ -184,9 +184,10 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 
 	if (resident->process_count > 0 && resident->rss >= 0) {
 		append_reading(resident, &remark);
-		append_bytes(report, "RSS", resident->rss, gg_buf_text(&remark), out);
-		if (resident->process_count > 1)
-			gg_buf_printf(out, "%*s  pages that they share count %s\n",
+		append_bytes(report, resident->is_upper_bound ? "RSS at most" : "RSS",
+		             resident->rss, gg_buf_text(&remark), out);
+		if (resident->is_upper_bound || resident->is_proportional)
+			gg_buf_printf(out, "%*s  pages that processes share count %s\n",
 			              NAME_WIDTH + 1 + FIGURE_WIDTH, "",
 			              resident->is_proportional ? "once" : "in each of them");
 		if (summary->has_rest)

@@ -90,6 +90,7 @@ static void add_resident(struct gg_json *json, const char *name, const struct gg
 	add_bytes(json, "geiger_bytes", resident->geiger);
 	gg_json_integer(json, "living_processes", resident->living_count);
 	gg_json_bool(json, "proportional", resident->is_proportional);
+	gg_json_bool(json, "is_upper_bound", resident->is_upper_bound);
 	gg_json_close(json);
 }
 

@@ -138,7 +138,10 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
 		gg_figure_append_number(&report->figures, timeline->rss_peak_bytes, GG_BYTES, out);
 		gg_buf_append_text(out, ", at ");
 		gg_report_append_time(timeline->rss_peak_ns, out);
-		gg_buf_append_text(out, "\n");
+		gg_buf_append_text(out, timeline->is_rss_peak_upper_bound
+		                                ? ":\n    pages that processes share count in each "
+		                                  "of them\n"
+		                                : "\n");
 	}
 	if (report->summary->highest.bytes >= 0) {
 		gg_buf_append_text(out, "  highest RSS");
@@ -237,6 +240,7 @@ void gg_report_timeline_json(const struct gg_report *report, const struct gg_tim
 	gg_json_number(&json, "time_ns",
 	               timeline->rss_peak_bytes >= 0 ? (double)timeline->rss_peak_ns : NAN);
 	add_bytes(&json, "rss_bytes", timeline->rss_peak_bytes);
+	gg_json_bool(&json, "is_upper_bound", timeline->is_rss_peak_upper_bound);
 	gg_json_close(&json);
 	gg_json_number(&json, "without_moments_bytes",
 	               gg_tally_estimate(&timeline->without_moments, GG_BYTES).value);
@@ -249,6 +253,7 @@ void gg_report_timeline_json(const struct gg_report *report, const struct gg_tim
 		add_live(&json, point);
 		gg_json_number(&json, "most_bytes", point->most_bytes);
 		add_bytes(&json, "rss_bytes", point->rss_bytes);
+		gg_json_bool(&json, "rss_is_upper_bound", point->is_rss_upper_bound);
 		gg_json_close(&json);
 	}
 	gg_json_close(&json);

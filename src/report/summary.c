@@ -7,146 +7,12 @@
 
 #include "base/compiler.h"
 
-static const struct gg_resident unknown_resident = {
-	.rss = -1, .anonymous = -1, .file = -1, .stack = -1, .swap = -1, .geiger = -1
-};
-
 /* Live memory may change by so much while it is read, and the reading is of one moment. */
 static const double moment_bytes = 65536, moment_share = 0.01;
-
-/* A round of readings (record/memory.h): those with one time. */
-struct round {
-	const struct gg_memory *first;
-	size_t count;
-	struct gg_resident resident;
-};
-
-/* Adds a part that may be unknown. */
-static void add_known(double *sum, int64_t bytes)
-{
-	if (bytes >= 0)
-		*sum = (*sum > 0 ? *sum : 0) + (double)bytes;
-}
 
 static bool is_asked_for(const struct gg_process *process, uint32_t pid)
 {
 	return pid == 0 || process->pid == pid;
-}
-
-static size_t count_living(const struct gg_model *model, uint32_t pid, int64_t time_ns)
-{
-	size_t process_count, count = 0;
-	const struct gg_process *processes = gg_model_processes(model, &process_count);
-
-	for (size_t i = 1; i < process_count; i++)
-		count += is_asked_for(&processes[i], pid) && processes[i].start_ns <= time_ns &&
-		         (processes[i].end_ns == GG_TIME_NONE || processes[i].end_ns > time_ns);
-	return count;
-}
-
-static void add_whole_pages(struct gg_resident *resident, const struct gg_memory *memory)
-{
-	int64_t own = memory->geiger_file_bytes > 0 ? memory->geiger_file_bytes : 0;
-	int64_t file = memory->file_bytes + memory->shared_bytes;
-
-	add_known(&resident->rss, memory->rss_bytes);
-	add_known(&resident->stack, memory->stack_bytes);
-	add_known(&resident->geiger, memory->geiger_bytes);
-	if (memory->file_bytes >= 0 && memory->shared_bytes >= 0)
-		add_known(&resident->file, file > own ? file - own : 0);
-}
-
-static void add_shares_of_pages(struct gg_resident *resident, const struct gg_memory *memory)
-{
-	add_known(&resident->rss, memory->pss_bytes);
-	add_known(&resident->stack, memory->pss_stack_bytes);
-	add_known(&resident->geiger, memory->pss_geiger_bytes);
-	add_known(&resident->file, memory->pss_file_bytes);
-}
-
-/* Adds up what a round read of the processes.  Of several, pages that they share count once. */
-static void add_up(struct round *round, const struct gg_model *model, uint32_t pid)
-{
-	struct gg_resident *resident = &round->resident;
-	const struct gg_process *processes = gg_model_processes(model, &(size_t){ 0 });
-	bool has_shares = true;
-
-	*resident = unknown_resident;
-	resident->time_ns = round->first->time_ns;
-	for (size_t i = 0; i < round->count; i++) {
-		const struct gg_memory *memory = &round->first[i];
-
-		if (memory->process == 0 || memory->rss_bytes <= 0 ||
-		    !is_asked_for(&processes[memory->process], pid))
-			continue;
-		resident->process_count++;
-		has_shares &= memory->pss_file_bytes >= 0;
-		if (memory->span_ns < 0 || resident->span_ns < 0)
-			resident->span_ns = -1;
-		else if (memory->span_ns > resident->span_ns)
-			resident->span_ns = memory->span_ns;
-		add_known(&resident->anonymous, memory->anonymous_bytes);
-		add_known(&resident->swap, memory->swap_bytes);
-	}
-	if (resident->process_count == 0)
-		return;
-	resident->is_proportional = resident->process_count > 1 && has_shares;
-	for (size_t i = 0; i < round->count; i++) {
-		const struct gg_memory *memory = &round->first[i];
-
-		if (memory->process == 0 || memory->rss_bytes <= 0 ||
-		    !is_asked_for(&processes[memory->process], pid))
-			continue;
-		if (resident->is_proportional)
-			add_shares_of_pages(resident, memory);
-		else
-			add_whole_pages(resident, memory);
-	}
-	resident->living_count = count_living(model, pid, resident->time_ns);
-}
-
-/* Does it have all processes that lived then, and each page once? */
-static bool is_whole(const struct gg_resident *resident)
-{
-	return resident->process_count > 0 && resident->process_count == resident->living_count &&
-	       (resident->process_count == 1 || resident->is_proportional);
-}
-
-/* The next round behind `round`; false: there is none. */
-static bool next_round(struct round *round, const struct gg_model *model, uint32_t pid)
-{
-	size_t count, at;
-	const struct gg_memory *memory = gg_model_memory(model, &count);
-
-	at = round->first != NULL ? (size_t)(round->first - memory) + round->count : 0;
-	for (; at < count; at += round->count) {
-		round->first = &memory[at];
-		round->count = 1;
-		while (at + round->count < count &&
-		       memory[at + round->count].time_ns == memory[at].time_ns)
-			round->count++;
-		add_up(round, model, pid);
-		if (round->resident.process_count > 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The last round up to the moment; one that is whole, if there is one in the quarter of the run before
- * the moment.
- */
-static void read_resident(struct gg_resident *resident, const struct gg_model *model, uint32_t pid,
-                          int64_t moment_ns)
-{
-	int64_t end_ns = moment_ns == GG_TIME_NONE ? gg_model_end_ns(model) : moment_ns;
-	struct round round = { 0 };
-
-	*resident = unknown_resident;
-	while (next_round(&round, model, pid) && round.resident.time_ns <= moment_ns)
-		if (is_whole(&round.resident) || !is_whole(resident) ||
-		    resident->time_ns < end_ns - end_ns / 4)
-			*resident = round.resident;
 }
 
 static bool is_about(double bytes, double other)
@@ -165,7 +31,7 @@ static int compare_with_live(struct gg_summary *summary, const struct gg_model *
 	struct gg_tally tallies[2];
 	int code;
 
-	if (!is_whole(resident) || resident->span_ns < 0 || resident->rss < 0 ||
+	if (!gg_resident_is_whole(resident) || resident->span_ns < 0 || resident->rss < 0 ||
 	    !gg_model_has_history(model))
 		return 0;
 	code = gg_ask_live_at(model, query, times, GG_COUNT(times), tallies, error);
@@ -175,16 +41,17 @@ static int compare_with_live(struct gg_summary *summary, const struct gg_model *
 }
 
 /* A reading when as much was live as at the peak: the nearest before it or after it. */
-static int read_at_peak(struct gg_summary *summary, const struct gg_model *model,
-                        const struct gg_question *query, struct gg_error *error)
+static int read_at_peak(struct gg_summary *summary, const struct gg_residents *residents,
+                        const struct gg_model *model, const struct gg_question *query,
+                        struct gg_error *error)
 {
-	struct gg_resident near[2] = { unknown_resident, unknown_resident };
+	struct gg_resident near[2] = { gg_resident_unknown, gg_resident_unknown };
 	double peak = gg_tally_estimate(&summary->peak, GG_BYTES).value;
-	struct round round = { 0 };
 
-	while (near[1].process_count == 0 && next_round(&round, model, query->pid))
-		if (is_whole(&round.resident))
-			near[round.resident.time_ns > summary->peak_ns] = round.resident;
+	for (size_t i = 0; i < residents->count && near[1].process_count == 0; i++)
+		if (gg_resident_is_whole(&residents->rounds[i]))
+			near[residents->rounds[i].time_ns > summary->peak_ns] =
+				residents->rounds[i];
 	for (int i = 0; i < 2; i++) {
 		struct gg_tally tally;
 		int code;
@@ -200,6 +67,24 @@ static int read_at_peak(struct gg_summary *summary, const struct gg_model *model
 			summary->at_peak = near[i];
 	}
 	return 0;
+}
+
+static int add_residents(struct gg_summary *summary, const struct gg_model *model,
+                         const struct gg_question *query, struct gg_error *error)
+{
+	struct gg_residents residents;
+	int64_t moment_ns = summary->moment_ns;
+	int code = gg_residents_of(&residents, model, query->pid, error);
+
+	if (code < 0)
+		return code;
+	if (moment_ns == GG_TIME_NONE)
+		moment_ns = gg_model_end_ns(model);
+	summary->resident = gg_residents_at(&residents, moment_ns);
+	if (summary->has_peak && summary->peak_ns != GG_TIME_NONE)
+		code = read_at_peak(summary, &residents, model, query, error);
+	gg_residents_done(&residents);
+	return code;
 }
 
 static void read_highest(struct gg_highest_rss *highest, const struct gg_model *model, uint32_t pid)
@@ -253,7 +138,9 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 
 	gg_question_init(&all);
 	all.pid = query->pid;
-	*summary = (struct gg_summary){ .moment_ns = GG_TIME_NONE, .at_peak = unknown_resident };
+	*summary = (struct gg_summary){ .moment_ns = GG_TIME_NONE,
+		                        .resident = gg_resident_unknown,
+		                        .at_peak = gg_resident_unknown };
 	summary->sample_count = gg_model_sample_total(model);
 	summary->dropped_count = gg_model_dropped(model, 0);
 	summary->interval = gg_model_interval(model, 0);
@@ -284,10 +171,8 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 		return code;
 	summary->live = sum.total;
 	read_highest(&summary->highest, model, query->pid);
-	read_resident(&summary->resident, model, query->pid, summary->moment_ns);
 	all.to_ns = GG_TIME_NONE;
-	if (summary->has_peak && summary->peak_ns != GG_TIME_NONE)
-		code = read_at_peak(summary, model, &all, error);
+	code = add_residents(summary, model, &all, error);
 	if (code == 0)
 		code = compare_with_live(summary, model, &all, error);
 	if (code < 0)

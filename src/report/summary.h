@@ -14,22 +14,7 @@
 
 #include "base/error.h"
 #include "profile/ask.h"
-
-/*
- * A round of readings of what the kernel says, summed over processes.  Bytes; negative: not known.
- *
- * Of one process rss, file, stack and geiger are its resident pages; file includes shared memory, and
- * is without geiger's.  Of several they are proportional, so that a page that two share counts once,
- * where the round read that (is_proportional); otherwise such pages count in each process.
- */
-struct gg_resident {
-	int64_t time_ns, span_ns; /* all was read in span_ns from then on; -1: not known */
-	double rss, anonymous, file, stack, swap;
-	double geiger;        /* what geiger itself takes in the processes */
-	size_t process_count; /* 0: there was no reading */
-	size_t living_count;  /* processes that lived then */
-	bool is_proportional;
-};
+#include "profile/resident.h"
 
 /* The kernel's own maximum of any one process: nothing is missed between readings. */
 struct gg_highest_rss {

@@ -155,8 +155,20 @@ def timeline(path, of):
             "peak ns": line["peak"]["time_ns"] if line["peak"] else None,
         },
         "timeline, largest point": {"peak bytes": most},
-        "timeline, RSS": {"rss": line["rss_peak"] and line["rss_peak"]["rss_bytes"]},
+        "timeline, RSS": {"rss": line["rss_peak"] and line["rss_peak"]["rss_bytes"],
+                          "rss is a bound": line["rss_peak"] and line["rss_peak"]["is_upper_bound"]},
+        **resident_then(path, line["rss_peak"]),
     }
+
+
+def resident_then(path, largest):
+    """The report of the moment that the timeline names, and no row of v_timeline above it."""
+    if not largest or largest["rss_bytes"] is None:
+        return {}
+    then = answer("report", path, "--at", f"{largest['time_ns']}ns", "-m", "live")["memory"]["at_moment"]
+    most, = query(path, "select max(rss_bytes) from v_timeline")
+    return {"report --at, RSS": {"rss": then["rss_bytes"], "rss is a bound": then["is_upper_bound"]},
+            "sql, v_timeline, RSS": {"at most the rss": most or 0}}
 
 
 def moments(path, of):
@@ -227,7 +239,7 @@ def page(path, of):
         views["html, top of the chart"] = {"peak bytes": max(max(series["live"]), max(series["most"]))}
         largest = [reading for reading in series["rss"] if reading is not None]
         if largest:
-            views["html, RSS"] = {"rss": max(largest)}
+            views["html, RSS"] = {"rss": max(largest), "rss is a bound": series["rss_peak"]["is_upper_bound"]}
     return views
 
 
@@ -344,7 +356,7 @@ def disagreements(views, slack):
     first, found = {}, []
     for view, quantities in views.items():
         for quantity, value in quantities.items():
-            if quantity.endswith((" whole", " rounded", "at most the peak")):
+            if quantity.endswith((" whole", " rounded", "at most the peak", "at most the rss")):
                 continue
             of = first.setdefault(quantity, (view, value))
             if not is_same(quantity, of[1], value):
@@ -363,6 +375,8 @@ def disagreements(views, slack):
                 peak = first["peak bytes"][1]
                 if peak is not None and value > peak * (1 + 1e-6):
                     found.append(f"'{view}' has {value}, more than the peak, {peak}")
+            elif quantity == "at most the rss" and value > first["rss"][1] * (1 + 1e-6):
+                found.append(f"'{view}' has {value}, more than the largest RSS, {first['rss'][1]}")
     return found + slack
 
 

@@ -95,13 +95,16 @@ TEST(rss_is_that_of_all_processes_alive)
 	add_rss(&made, first, 1, 10);
 	add_rss(&made, first, 12, 30);
 	add_rss(&made, first, 18, 20);
+	add_rss(&made, first, 41, 20); /* a round reads all */
 	add_rss(&made, second, 41, 5);
 	timeline = run(&made, 0, 11);
 	CHECK(timeline->points[0].rss_bytes < 0 && about(timeline->points[1].rss_bytes, 10));
 	CHECK(about(timeline->points[2].rss_bytes, 30)); /* its largest reading */
 	CHECK(about(timeline->points[3].rss_bytes, 20));
 	CHECK(about(timeline->points[5].rss_bytes, 25) && about(timeline->points[6].rss_bytes, 25));
-	CHECK(about(timeline->points[7].rss_bytes, 20));
+	CHECK(timeline->points[5].is_rss_upper_bound && !timeline->points[3].is_rss_upper_bound);
+	CHECK(about(timeline->points[7].rss_bytes, 20) && !timeline->points[7].is_rss_upper_bound);
+	CHECK(!timeline->is_rss_peak_upper_bound);
 	CHECK(about(timeline->rss_peak_bytes, 30) && timeline->rss_peak_ns == 12 * SECOND);
 	gg_timeline_free(timeline);
 }

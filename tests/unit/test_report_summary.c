@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "made_profile.h"
+#include "profile/timeline.h"
 #include "test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -191,9 +193,13 @@ TEST(the_highest_rss_is_the_kernels_and_not_that_of_readings)
 /* Two processes that share pages, and a third one that lives for a part of the time. */
 static void begin_three(uint32_t *ret_second, uint32_t *ret_third)
 {
+	uint32_t first;
+
 	begin();
+	first = made.process;
 	*ret_second = made_process(&made, 101, 0, 100 * SECOND);
 	*ret_third = made_process(&made, 102, 60 * SECOND, 70 * SECOND);
+	made.process = first;
 }
 
 static void read_pss(uint32_t process, int64_t time_s, int64_t rss_mib, int64_t pss_mib)
@@ -217,7 +223,8 @@ TEST(pages_that_processes_share_count_once)
 	read_pss(made.process, 40, 50, 28);
 	read_pss(second, 40, 50, 26);
 	summary = summarize(0, 45);
-	CHECK(summary.resident.is_proportional && summary.resident.process_count == 2);
+	CHECK(summary.resident.is_proportional && !summary.resident.is_upper_bound);
+	CHECK(summary.resident.process_count == 2);
 	CHECK(is_mib(summary.resident.rss, 54) && is_mib(summary.resident.file, 2));
 	CHECK(is_mib(summary.resident.geiger, 2) && summary.has_rest);
 	CHECK(is_mib(gg_summary_rest(&summary), 54 - 10 - 2 - 2));
@@ -226,7 +233,8 @@ TEST(pages_that_processes_share_count_once)
 	read_pss(made.process, 40, 50, 28);
 	read_rss(second, 40, 50);
 	summary = summarize(0, 45);
-	CHECK(!summary.resident.is_proportional && !summary.has_rest);
+	CHECK(!summary.resident.is_proportional && summary.resident.is_upper_bound);
+	CHECK(!summary.has_rest);
 	CHECK(is_mib(summary.resident.rss,
 	             100)); /* and the report says that shared pages are in each */
 
@@ -236,6 +244,7 @@ TEST(pages_that_processes_share_count_once)
 	read_pss(second, 40, 51, 26);
 	summary = summarize(101, 45);
 	CHECK(summary.resident.process_count == 1 && is_mib(summary.resident.rss, 51));
+	CHECK(!summary.resident.is_proportional && !summary.resident.is_upper_bound);
 }
 
 TEST(a_round_without_a_process_that_lived_has_no_rest)
@@ -248,6 +257,7 @@ TEST(a_round_without_a_process_that_lived_has_no_rest)
 	read_pss(second, 62, 50, 26);
 	summary = summarize(0, 65);
 	CHECK(summary.resident.process_count == 2 && summary.resident.living_count == 3);
+	CHECK(summary.resident.is_upper_bound && is_mib(summary.resident.rss, 100));
 	CHECK(!summary.has_rest);
 
 	/* A whole one a little before is better. */
@@ -258,4 +268,57 @@ TEST(a_round_without_a_process_that_lived_has_no_rest)
 	read_pss(second, 62, 50, 26);
 	summary = summarize(0, 65);
 	CHECK(summary.resident.time_ns == 58 * SECOND && summary.has_rest);
+}
+
+/*
+ * Two processes share 40 MiB.  Pss was read of both at 10 s and 80 s; at 62 s of two of three, and at 40 s
+ * of one: no share that was read before says what the sum is then.
+ */
+TEST(report_and_timeline_show_the_same_at_each_moment)
+{
+	static const struct {
+		int64_t moment_s;
+		double mib;
+		bool is_upper_bound;
+	} shown[] = { { 0, -1, false },  { 10, 60, false }, { 12, 60, false }, { 40, 102, true },
+		      { 64, 153, true }, { 80, 66, false }, { 90, 66, false } };
+	struct gg_timeline *timeline;
+	struct gg_model *model;
+	uint32_t second, third;
+
+	begin_three(&second, &third);
+	read_pss(made.process, 10, 50, 30);
+	read_pss(second, 10, 50, 30);
+	read_pss(made.process, 40, 51, 29);
+	read_rss(second, 40, 51);
+	read_pss(made.process, 62, 51, 20);
+	read_pss(second, 62, 51, 20);
+	read_rss(third, 62, 51);
+	read_pss(made.process, 80, 52, 33);
+	read_pss(second, 80, 52, 33);
+	if (gg_model_load(&model, &made.profile, 1, NULL, &error) < 0 ||
+	    gg_timeline_run(model, 0, 51, 0.95, &timeline, &error) < 0)
+		abort();
+	for (size_t i = 0; i < GG_COUNT(shown); i++) {
+		const struct gg_timeline_point *point = &timeline->points[shown[i].moment_s / 2];
+		struct gg_question query;
+		struct gg_summary summary;
+
+		gg_question_init(&query);
+		query.to_ns = shown[i].moment_s * SECOND;
+		CHECK(gg_summary_of(&summary, model, &query, &error) == 0);
+		CHECK(point->time_ns == query.to_ns);
+		CHECK(shown[i].mib < 0 ? point->rss_bytes < 0 && summary.resident.rss < 0
+		                       : is_mib(point->rss_bytes, shown[i].mib) &&
+		                                 is_mib(summary.resident.rss, shown[i].mib));
+		CHECK(point->is_rss_upper_bound == shown[i].is_upper_bound &&
+		      summary.resident.is_upper_bound == shown[i].is_upper_bound);
+	}
+	/* The third ended at 70 s: the others hold at most what they held at the reading. */
+	CHECK(is_mib(timeline->points[36].rss_bytes, 102));
+	CHECK(timeline->points[36].is_rss_upper_bound);
+	CHECK(is_mib(timeline->rss_peak_bytes, 153) && timeline->is_rss_peak_upper_bound);
+	gg_timeline_free(timeline);
+	gg_model_free(model);
+	gg_profile_close(made.profile);
 }

@@ -143,6 +143,7 @@ export function seriesOf(profile) {
 		then,
 		rss: column('rss'),
 		rssAt: column('rss_ns'),
+		rssIsUpperBound: column('rss_is_upper_bound'),
 		rate: rate('allocated'),
 		rateLow: rate('allocated_low'),
 		rateHigh: rate('allocated_high'),

@@ -59,7 +59,7 @@ export function drawFacts(host, store) {
 			'the largest live estimate',
 			typeof meta.peak_at_ns === 'number' ? `at ${timeText(meta.peak_at_ns)}` : '',
 		),
-		fact('RSS', bytes(resident.rss_bytes), readingText(resident), restOf(resident)),
+		fact(resident.is_upper_bound ? 'RSS at most' : 'RSS', bytes(resident.rss_bytes), readingText(resident), restOf(resident)),
 		fact('highest RSS', bytes(meta.highest?.rss_bytes), highestText(meta.highest), meta.highest?.processes > 1 ? 'of one process' : ''),
 	);
 }
@@ -84,8 +84,8 @@ function restOf(resident) {
 /** Which reading it is, and of what. @param {any} resident */
 function readingText(resident) {
 	const { processes = 1, living_processes: living = processes, proportional } = resident;
-	const of = processes === 1 ? '' : ` of ${processes < living ? `${processes} of ${living}` : processes} processes; `
-		+ `pages that they share count ${proportional ? 'once' : 'in each of them'}`;
+	const of = processes === 1 && living === 1 ? '' : ` of ${processes < living ? `${processes} of ${living}` : processes} processes`
+		+ (processes > 1 ? `; pages that processes share count ${proportional ? 'once' : 'in each of them'}` : '');
 
 	return `resident memory, the last reading${of}`;
 }

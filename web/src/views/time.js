@@ -134,7 +134,8 @@ function readout(series, at) {
 		element('b', {}, timeText(series.seconds[at] * 1e9)),
 		live !== null && key('live', isLess ? `up to ${text}, then ${numberText(then, BYTES)}` : text,
 			'the largest live estimate since the point before, and the one at this moment'),
-		rss !== null && key('rss', rssText(rss, series.rssAt[at]), 'the largest reading since the point before, or the last one'),
+		rss !== null && key('rss', `${series.rssIsUpperBound[at] ? 'at most ' : ''}${rssText(rss, series.rssAt[at])}`,
+			`the largest reading since the point before, or the last one${series.rssIsUpperBound[at] ? '; pages that processes share count in each of them' : ''}`),
 		rate !== null && key('rate', `${figureText({ estimate: rate, low: Math.max(0, series.rateLow[at] ?? 0),
 			high: series.rateHigh[at] ?? Infinity }, BYTES)} a second`, ''),
 	];
