@@ -92,7 +92,8 @@ static bool tell_missing(const struct gg_follow *follow, const char *log, char *
 	others = count - missing.without_space_count;
 	find_reason(log, reason, sizeof(reason));
 	if (reason[0] == '\0')
-		snprintf(reason, sizeof(reason), "no place, no permission, or a sandbox");
+		snprintf(reason, sizeof(reason),
+		         "no place, no permission, no descriptor, or a sandbox");
 	if (others == 0)
 		snprintf(text, size, "%llu process%s missing: there was no space for %s",
 		         (unsigned long long)count, count == 1 ? " is" : "es are",
