@@ -213,8 +213,10 @@ static struct gg_held_sample *add_sample(struct gg_target *target,
 	target->chunk_bytes += gg_target_chunk_bytes(sample);
 	if (target->chunk_bytes > target->chunk_most_bytes)
 		target->chunk_most_bytes = target->chunk_bytes;
-	if (gg_target_is_inherited(target, sample))
+	if (gg_target_is_inherited(target, sample)) {
 		target->inherited_bytes += gg_fixed_value(sums.bytes);
+		target->inherited_count++;
+	}
 	return gg_held_find(&target->held, sample->id);
 }
 

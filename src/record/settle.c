@@ -378,6 +378,18 @@ static void tell_lost_events(struct gg_target *target, uint64_t drop_count, int6
 	target->drop_count = drop_count;
 }
 
+/*
+ * How many inherited samples a forked process has freed before they were seen here.  Nobody knows which:
+ * its totals have them beside what it allocated and freed itself.
+ */
+static uint64_t count_inherited_unseen(const struct gg_target *target,
+                                       const struct gg_region_view *view)
+{
+	uint64_t count = view->header.counters[GG_COUNT_INHERITED];
+
+	return count > target->inherited_count ? count - target->inherited_count : 0;
+}
+
 /* What was allocated and freed since the last time, unless that is too much to look into. */
 static void put_coarse_so_far(struct gg_target *target, const struct gg_region_view *view,
                               int64_t complete_ns)
@@ -386,7 +398,9 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 		                .to_ns = target->output->now_ns,
 		                .is_open = true };
 
-	if (view->torn || target->seen_is_full || view->row_count > SETTLE_ROWS_MAX)
+	/* With inherited samples among it, it waits for the end, where all is known of them that will be. */
+	if (view->torn || target->seen_is_full || view->row_count > SETTLE_ROWS_MAX ||
+	    count_inherited_unseen(target, view) > 0)
 		return;
 	target->has_coarse_left = false;
 	put_coarse(target, view, &span);
@@ -550,29 +564,15 @@ static int put_moved(struct gg_target *target, const struct gg_region_view *view
 	return output->status;
 }
 
-/*
- * How many inherited samples a forked process has freed.  Without its history nobody knows which: its
- * totals have them beside what it allocated and freed itself.
- */
-static uint64_t count_inherited_freed(const struct gg_target *target,
-                                      const struct gg_region_view *view)
-{
-	uint64_t freed_count = view->header.counters[GG_COUNT_INHERITED];
-
-	for (uint32_t i = 0; i < view->live_count && freed_count > 0; i++)
-		freed_count -= gg_target_is_inherited(target, &view->live[i]);
-	return freed_count;
-}
-
 /* True if all that was allocated and freed was inherited: its ancestor has it. */
 static bool has_only_inherited(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_sums rest = gg_region_view_totals(view).allocated;
 	uint64_t freed_count;
 
-	if (target->is_ours || target->source.header.inherited_below_id == 0)
+	if (target->source.header.inherited_below_id == 0)
 		return false;
-	freed_count = count_inherited_freed(target, view);
+	freed_count = count_inherited_unseen(target, view);
 	if (freed_count == 0)
 		return false;
 	gg_sums_subtract(&rest, &target->seen_sums);

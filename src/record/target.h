@@ -67,6 +67,7 @@ struct gg_target {
 	struct gg_sums seen_sums; /* of all */
 	bool seen_is_full;        /* some are in the sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */
+	uint64_t inherited_count; /* samples of these, seen so far */
 	bool is_shared;           /* what it freed may have been inherited (struct gg_coarse) */
 	bool has_coarse_left;     /* sums of a while that went on made no sense yet */
 

@@ -132,6 +132,25 @@ TEST(the_number_of_samples_is_one_in_all_commands)
 	}
 }
 
+TEST(what_children_inherited_is_not_allocated_again_where_history_was_lost)
+{
+	const char *const options[] = { "-i",     "1",     "--no-symbols", "--",
+		                        helper(), "share", "10000",        NULL };
+	const char *const environment[] = { "GEIGER_RING=64", NULL };
+	struct recording r;
+	const char *at;
+
+	if (CHECK(recording_begin(&r)) && CHECK(recording_run_with(&r, options, environment, 60))) {
+		recording_geiger(&r, (const char *[]){ "report", "--json", r.path, NULL }, 60);
+		at = strstr(gg_buf_text(&r.child.out), "\"allocated_bytes\":");
+		at = at != NULL ? strstr(at, "\"low\":") : NULL;
+		/* 10 000 blocks of 1000 bytes and a table of the parent, 10 blocks of each child. */
+		CHECK_MSG(at != NULL && strtod(at + strlen("\"low\":"), NULL) < 10.3e6, "%.60s",
+		          at != NULL ? at : "none");
+	}
+	recording_end(&r);
+}
+
 TEST(the_history_that_a_small_ring_loses_is_in_the_sums)
 {
 	const char *const options[] = { "-i", "1", "--", helper(), "churn", "300000", NULL };
