@@ -40,6 +40,20 @@ static void churn(long count)
 	}
 }
 
+/* A child holds what its parent holds, and as much of its own, when the most is live. */
+static int hold_together(long count)
+{
+	for (long i = 0; i < count; i++)
+		call_malloc(1000);
+	if (fork() == 0) {
+		for (long i = 0; i < count; i++)
+			call_malloc(1000);
+		_exit(0);
+	}
+	wait(NULL);
+	return 0;
+}
+
 static void *churn_once(void *tell)
 {
 	char byte = 0;
@@ -329,6 +343,8 @@ int main(int argc, char **argv)
 		spike(number);
 	else if (strcmp(what, "churn") == 0)
 		churn(number);
+	else if (strcmp(what, "together") == 0)
+		return hold_together(number);
 	else if (strcmp(what, "itself") == 0)
 		execl("/proc/self/exe", argv[0], "churn", argv[2], NULL);
 	else if (strcmp(what, "fork") == 0)

@@ -679,9 +679,8 @@ TEST(rows_of_processes_that_share_blocks_say_that_they_do_not_add_up)
 {
 	struct recording r;
 
-	/* At the peak at least one child has blocks that its parent has, too. */
 	if (CHECK(recording_begin(&r)) &&
-	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "fork", "3000"))) {
+	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "together", "3000"))) {
 		CHECK(recording_geiger(
 			&r,
 			(const char *[]){ "report", r.path, "-m", "peak", "--by", "process", NULL },

@@ -97,7 +97,10 @@ TEST(spoilt_programs_are_read_to_an_answer)
 	close(fd);
 	memcpy(&elf, bytes, sizeof(elf));
 	CHECK(put(bytes, (size_t)file.st_size));
-	CHECK(gg_reach_of(path, why) == GG_REACH_ALL || strstr(why, "malloc") != NULL);
+	/* Built with a sanitizer, this program has its own malloc, or that runtime is what geiger tells of. */
+	CHECK_MSG(gg_reach_of(path, why) == GG_REACH_ALL || strstr(why, "malloc") != NULL ||
+	                  strstr(why, "anitizer") != NULL,
+	          "%s", why);
 	copy = open(path, O_RDWR);
 	for (int i = 0; i < MUTATIONS; i++) {
 		uint64_t headers_bytes = (uint64_t)elf.e_shnum * sizeof(Elf64_Shdr);
