@@ -750,7 +750,7 @@ void gg_process_learn(double count, uint64_t size_bytes)
 		gg_add_release(&gg_process.change_count, 1);
 }
 
-/* Of a process that records; what is not sure to be its own region is left alone. */
+/* A region that may be another process's is left alone. */
 static void end(void)
 {
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&

@@ -134,7 +134,7 @@ static void append_interval(const struct gg_region_header *header, struct gg_buf
 		gg_buf_append_text(out, gg_size_format_short((double)interval, size));
 }
 
-/* Of a history that somebody reads; without a recorder the ring just fills, and nothing is lost by that. */
+/* Events are lost only where a recorder reads them: without one the ring just fills. */
 static uint64_t lost_events(const struct gg_region_header *header)
 {
 	return header->ring_tail != 0 ? header->counters[GG_COUNT_DROP_EVENTS] : 0;

@@ -33,7 +33,10 @@ _Static_assert(PATH_SHIFT + PATH_BITS <= 64, "all fit into one number");
 _Static_assert(2 * (GG_PAGE_BINS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
 _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 
-/* Of the third one: by how many bins it can have come earlier, and gone earlier and later; and how brief it can have been. */
+/*
+ * The third number says by how many bins the block can have come earlier, and gone earlier or later, and
+ * how brief its life can have been.
+ */
 enum {
 	LATER_SHIFT = BIN_BITS,
 	SOONER_SHIFT = 2 * BIN_BITS,
