@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/printable.h"
 
 static void append_quoted(struct gg_buf *out, const char *text)
@@ -34,7 +34,7 @@ static void append_quoted(struct gg_buf *out, const char *text)
 static void start_value(struct gg_json *json, const char *name)
 {
 	if (json->depth > 0) {
-		assert((json->closers[json->depth - 1] == '}') == (name != NULL));
+		gg_assert((json->closers[json->depth - 1] == '}') == (name != NULL));
 		if (json->has_items[json->depth - 1])
 			gg_buf_append_text(json->out, ",");
 		json->has_items[json->depth - 1] = true;
@@ -47,7 +47,7 @@ static void start_value(struct gg_json *json, const char *name)
 
 void gg_json_open(struct gg_json *json, const char *name, char bracket)
 {
-	assert(json->depth < GG_JSON_MAX_DEPTH && (bracket == '{' || bracket == '['));
+	gg_assert(json->depth < GG_JSON_MAX_DEPTH && (bracket == '{' || bracket == '['));
 	start_value(json, name);
 	gg_buf_append(json->out, &bracket, 1);
 	json->closers[json->depth] = bracket == '{' ? '}' : ']';
@@ -57,7 +57,7 @@ void gg_json_open(struct gg_json *json, const char *name, char bracket)
 
 void gg_json_close(struct gg_json *json)
 {
-	assert(json->depth > 0);
+	gg_assert(json->depth > 0);
 	json->depth--;
 	gg_buf_append(json->out, &json->closers[json->depth], 1);
 }

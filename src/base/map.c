@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 enum { FIRST_SLOT_COUNT = 16 };
@@ -85,7 +85,7 @@ static int grow(struct gg_map *map)
 
 int gg_map_insert(struct gg_map *map, uint64_t hash, uint64_t value)
 {
-	assert(value != GG_MAP_NONE);
+	gg_assert(value != GG_MAP_NONE);
 	if (4 * (map->used_count + 1) > 3 * map->slot_count) {
 		int error = grow(map);
 
@@ -140,7 +140,7 @@ int gg_map_put(struct gg_map *map, uint64_t key, uint64_t value)
 	uint64_t hash = gg_hash_integer(key, gg_map_seed(map));
 	size_t i = find_slot(map, hash, NULL, NULL);
 
-	assert(value != GG_MAP_NONE);
+	gg_assert(value != GG_MAP_NONE);
 	if (i >= map->slot_count)
 		return gg_map_insert(map, hash, value);
 	map->slots[i].value_plus_1 = value + 1;

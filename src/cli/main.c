@@ -8,13 +8,13 @@
  *   2   it was asked wrongly: unknown command or option, bad value, missing operand
  *   else as the command's help says (gg_command.failure_status)
  */
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "cli/command.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -46,7 +46,7 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 
 	*ret_failure_status = command->failure_status;
 	if (command->options != NULL) {
-		assert(command->options_size <= sizeof(options));
+		gg_assert(command->options_size <= sizeof(options));
 		if (command->option_defaults != NULL)
 			memcpy(options, command->option_defaults, command->options_size);
 		sets[set_count++] = (struct gg_option_set){ command->options, options };

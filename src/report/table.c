@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/table.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/printable.h"
 
 void gg_table_done(struct gg_table *table)
@@ -39,7 +39,7 @@ static void keep_text(struct gg_table *table, size_t column, const char *text)
 
 void gg_table_column(struct gg_table *table, enum gg_align align, const char *head)
 {
-	assert(table->cell_count == 0 && table->column_count < GG_TABLE_MAX_COLUMNS);
+	gg_assert(table->cell_count == 0 && table->column_count < GG_TABLE_MAX_COLUMNS);
 	table->align[table->column_count] = align;
 	keep_text(table, table->column_count++, head);
 }
@@ -96,7 +96,7 @@ static const char *print_row(const struct gg_table *table, const char *text,
 /* May it be printed, and is there anything to print? */
 static int check(const struct gg_table *table)
 {
-	assert(table->column_count == 0 || table->cell_count % table->column_count == 0);
+	gg_assert(table->column_count == 0 || table->cell_count % table->column_count == 0);
 	return table->cells.failed ? -ENOMEM : 0;
 }
 
