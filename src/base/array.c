@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+bool gg_array_grow(void *items, size_t *capacity, size_t wanted, size_t item_bytes)
+{
+	size_t grown = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : SIZE_MAX;
+	void *moved;
+
+	if (grown < GG_ARRAY_FIRST_CAPACITY)
+		grown = GG_ARRAY_FIRST_CAPACITY;
+	if (grown < wanted)
+		grown = wanted;
+	moved = reallocarray(*(void **)items, grown, item_bytes); /* checks the product */
+	if (moved == NULL)
+		return false;
+	*(void **)items = moved;
+	*capacity = grown;
+	return true;
+}
+
+void gg_array_free_items(void *items, size_t *count, size_t *capacity)
+{
+	free(*(void **)items);
+	*(void **)items = NULL;
+	*count = *capacity = 0;
+}
