@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "bench.h"
-#include "unwind/cfi_file.h"
+#include "unwind/cfi/cfi_file.h"
 
 enum { PCS = 1 << 16 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "format/export.h"
+#include "format/export/export.h"
 #include "large_profile.h"
 
 static struct gg_error error;

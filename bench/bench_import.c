@@ -20,9 +20,9 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "format/import.h"
-#include "format/merge.h"
-#include "stats/rng.h"
+#include "format/import/import.h"
+#include "format/merge/merge.h"
+#include "stats/sampling/rng.h"
 
 enum { DEPTH = 24 };
 

@@ -23,8 +23,8 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "profile/profile.h"
-#include "profile/query.h"
-#include "stats/rng.h"
+#include "profile/sql_query.h"
+#include "stats/sampling/rng.h"
 
 enum { DEPTH = 24, FUNCTIONS = 4000, BATCH = 100000 };
 

@@ -13,10 +13,10 @@
 
 #include "base/hash.h"
 #include "bench.h"
-#include "region/record.h"
-#include "region/region.h"
 #include "region/ring.h"
-#include "region/stack.h"
+#include "region/writer/record.h"
+#include "region/writer/region.h"
+#include "region/writer/stack_table.h"
 
 enum { FRAMES = 47, LEVELS = 16, DISTINCT = 1 << LEVELS, LIVE = 10000 };
 

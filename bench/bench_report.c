@@ -17,10 +17,10 @@
 
 #include "base/compiler.h"
 #include "large_profile.h"
-#include "profile/ask.h"
-#include "profile/diff.h"
-#include "profile/leaks.h"
-#include "profile/timeline.h"
+#include "query/diff.h"
+#include "query/leaks.h"
+#include "query/query.h"
+#include "query/timeline.h"
 
 static struct gg_error error;
 

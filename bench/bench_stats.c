@@ -6,11 +6,11 @@
 #include <math.h>
 
 #include "bench.h"
-#include "stats/compare.h"
-#include "stats/elementary.h"
-#include "stats/interval.h"
-#include "stats/rng.h"
-#include "stats/sampler.h"
+#include "stats/estimate/compare.h"
+#include "stats/estimate/interval.h"
+#include "stats/sampling/elementary.h"
+#include "stats/sampling/rng.h"
+#include "stats/sampling/sampler.h"
 
 enum { SIZES = 1024 };
 

@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "bench.h"
-#include "unwind/cache.h"
-#include "unwind/modules.h"
 #include "unwind/unwind.h"
+#include "unwind/walk/module_lookup.h"
+#include "unwind/walk/rule_cache.h"
 #include "unwind_paths.h"
 
 enum { MAX_FRAMES = 1024, PATHS = 1000, INNER = 5 };

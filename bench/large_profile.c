@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "profile/profile.h"
-#include "stats/rng.h"
+#include "stats/sampling/rng.h"
 
 enum { FUNCTIONS = 20000, MODULES = 40, FRAMES = 60000 };
 

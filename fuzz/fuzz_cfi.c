@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/cfi.h"
+#include "unwind/cfi/cfi.h"
 
 enum {
 	HEADER_BYTES = 11,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compat/conf.h"
-#include "compat/rows.h"
+#include "compat/jemalloc/ctl_table.h"
+#include "compat/jemalloc/option_string.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/target.h"
+#include "record/process/target.h"
 #include "spoilt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

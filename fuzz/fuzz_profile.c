@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "../tests/profile.h"
-#include "profile/ask.h"
-#include "profile/query.h"
-#include "profile/tree.h"
-#include "stats/interval.h"
+#include "profile/sql_query.h"
+#include "query/query.h"
+#include "query/tree.h"
+#include "stats/estimate/interval.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

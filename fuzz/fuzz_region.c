@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "spoilt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

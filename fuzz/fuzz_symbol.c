@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/blob.h"
-#include "symbol/demangle.h"
-#include "symbol/perf_map.h"
+#include "symbol/names/demangle.h"
+#include "symbol/resolve/blob.h"
+#include "symbol/resolve/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

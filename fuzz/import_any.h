@@ -5,6 +5,6 @@
  */
 #pragma once
 
-#include "format/import.h"
+#include "format/import/import.h"
 
 int import_any(const struct gg_importer *importer, const uint8_t *data, size_t size);

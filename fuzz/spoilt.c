@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "region/record.h"
-#include "region/region.h"
-#include "region/stack.h"
+#include "region/writer/record.h"
+#include "region/writer/region.h"
+#include "region/writer/stack_table.h"
 
 enum { RECORDS = 64 };
 

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "unwind/cfi.h"
+#include "unwind/cfi/cfi.h"
 
 /* Bytes and how many, as two arguments. */
 #define BYTES(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats/weight.h"
+#include "stats/sampling/weight.h"
 
 static struct gg_error error;
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
-#include "stats/rng.h"
+#include "stats/sampling/rng.h"
 
 struct made_profile {
 	struct gg_profile *profile;

@@ -2,10 +2,10 @@
 /* Small regions in memory files, for the tests of src/region. */
 #pragma once
 
-#include "region/record.h"
-#include "region/region.h"
-#include "region/stack.h"
-#include "region/view.h"
+#include "region/reader/view.h"
+#include "region/writer/record.h"
+#include "region/writer/region.h"
+#include "region/writer/stack_table.h"
 
 /* Capacities that a test can fill: slots 8, threads 16, stacks 256, live 512, rows 128, ring 64 ... */
 void region_small_options(struct gg_region_options *options);

@@ -13,14 +13,14 @@
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "record/alive.h"
-#include "record/find.h"
-#include "record/load.h"
+#include "record/regions/find_region.h"
+#include "record/regions/process_alive.h"
+#include "record/regions/region_profile.h"
 #include "region/control.h"
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "report/figure.h"
-#include "report/fit.h"
-#include "stats/interval.h"
+#include "report/screen_text.h"
+#include "stats/estimate/interval.h"
 
 struct control_options {
 	bool json, quiet;

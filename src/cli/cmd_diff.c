@@ -8,7 +8,7 @@
 
 #include "cli/metric.h"
 #include "cli/profiles.h"
-#include "profile/scale.h"
+#include "query/normalize.h"
 #include "report/report_diff.h"
 
 enum { EXIT_GREW = 3 };

@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/sampling.h"
-#include "record/launch.h"
+#include "record/session/launch.h"
 
 enum format { SHELL, SYSTEMD, DOCKER };
 

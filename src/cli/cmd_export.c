@@ -10,8 +10,8 @@
 #include "base/scratch.h"
 #include "cli/profiles.h"
 #include "cli/suggest.h"
-#include "format/export.h"
-#include "format/save.h"
+#include "format/codec/save_file.h"
+#include "format/export/export.h"
 
 struct export_options {
 	struct gg_report_options common; /* first: what the helpers read */

@@ -10,9 +10,9 @@
 #include "base/scratch.h"
 #include "base/size.h"
 #include "cli/profiles.h"
-#include "format/save.h"
+#include "format/codec/save_file.h"
 #include "page/page.h"
-#include "profile/scale.h"
+#include "query/normalize.h"
 
 #define DEFAULT_MAX_BYTES UINT64_C(1500000)
 

@@ -11,7 +11,7 @@
 #include "base/scratch.h"
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "format/import.h"
+#include "format/import/import.h"
 
 enum { METRIC_LIVE, METRIC_ALLOCATED };
 

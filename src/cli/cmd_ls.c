@@ -9,7 +9,7 @@
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "record/regions.h"
+#include "record/regions/region_list.h"
 #include "report/table.h"
 
 enum { TIME_TEXT_MAX = 16, COMMAND_WIDTH = 40 };

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/profiles.h"
 #include "cli/progress.h"
-#include "format/merge.h"
+#include "format/merge/merge.h"
 #include "region/layout.h"
 
 struct merge_options {

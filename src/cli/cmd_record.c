@@ -7,7 +7,7 @@
 #include "cli/metric.h"
 #include "cli/profiles.h"
 #include "cli/sampling.h"
-#include "record/session.h"
+#include "record/session/session.h"
 
 struct record_options {
 	const char *output;

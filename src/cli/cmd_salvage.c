@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 #include "cli/command.h"
-#include "record/load.h"
+#include "record/regions/region_profile.h"
 
 struct salvage_options {
 	const char *output;

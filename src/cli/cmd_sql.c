@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/command.h"
-#include "profile/query.h"
-#include "record/load.h"
+#include "profile/sql_query.h"
+#include "record/regions/region_profile.h"
 #include "report/table.h"
 
 struct sql_options {

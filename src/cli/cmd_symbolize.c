@@ -6,8 +6,8 @@
 
 #include "base/size.h"
 #include "cli/command.h"
-#include "record/symbolize.h"
-#include "record/unfinished.h"
+#include "record/regions/unfinished_profiles.h"
+#include "record/symbols/symbolize.h"
 
 struct symbolize_options {
 	const char *sysroot, *debug_dir;

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #if GG_HAS_PROFILE
-#include "format/export.h"
+#include "format/export/export.h"
 #endif
 
 /* What the tables cannot say: how a line is read.  The same rules as in options.h. */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/load.h"
-#include "report/fit.h"
+#include "record/regions/region_profile.h"
+#include "report/screen_text.h"
 #include "symbol/symbol.h"
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)

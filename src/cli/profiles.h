@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
-#include "profile/ask.h"
-#include "profile/model.h"
+#include "model/model.h"
+#include "query/query.h"
 #include "report/report.h"
 
 /* Opens what a command was given as PROFILE: the one place that knows what that may be. */

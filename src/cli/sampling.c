@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "region/control.h"
-#include "stats/learn.h"
-#include "stats/scheme.h"
+#include "stats/sampling/rate_learning.h"
+#include "stats/sampling/scheme.h"
 
 int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
                           struct gg_error *error)

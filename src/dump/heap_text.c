@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "stats/elementary.h"
+#include "stats/sampling/elementary.h"
 
 static void flush(struct gg_dump *dump)
 {

@@ -11,12 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "embed/draw.h"
 #include "embed/public.h"
-#include "embed/report.h"
-#include "embed/settings.h"
-#include "stats/sampler.h"
-#include "stats/weight.h"
+#include "embed/public_draw.h"
+#include "embed/report_sample.h"
+#include "embed/sampling_settings.h"
+#include "stats/sampling/sampler.h"
+#include "stats/sampling/weight.h"
 
 /* What is behind geiger_bump.geiger_private. */
 struct state {

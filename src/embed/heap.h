@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "embed/live_objects.h"
 #include "embed/public.h"
-#include "embed/track.h"
 
 enum {
 	GG_EMBED_HEAPS = 255,        /* what a region's table has, less "none" */

@@ -7,7 +7,7 @@
  * call.  So the agent's fast path has no test for it.
  */
 #include "embed/public.h"
-#include "embed/settings.h"
+#include "embed/sampling_settings.h"
 
 __thread volatile int64_t *geiger_upstream_left_bytes __attribute__((tls_model("initial-exec")));
 

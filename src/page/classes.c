@@ -13,7 +13,7 @@
 #include "base/grow.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
-#include "stats/rough.h"
+#include "stats/estimate/plain_tally.h"
 
 /* What makes samples one class. */
 struct class_key {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "page/page_internal.h"
-#include "profile/diff.h"
-#include "profile/tree.h"
+#include "query/diff.h"
+#include "query/tree.h"
 
 static const double false_discovery_rate = 0.05, fold = 0.002;
 

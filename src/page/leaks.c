@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "page/page_internal.h"
-#include "profile/leaks.h"
+#include "query/leaks.h"
 
 /* The stacks of the last rows are of no interest to anybody, and long. */
 enum { ROW_COUNT_MAX = 200, PATH_MAX_FRAMES = 256 };

@@ -2,10 +2,10 @@
 /* meta - whose profile it is, how much there was, and what people should know before they look. */
 #include <math.h>
 
-#include "format/export.h"
+#include "format/export/export.h"
 #include "page/page_internal.h"
 #include "report/report.h"
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 
 static void write_tally(const struct gg_page_run *run, const char *name,
                         const struct gg_tally *tally, enum gg_quantity quantity,

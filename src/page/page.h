@@ -25,7 +25,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "profile/model.h"
+#include "model/model.h"
 
 /* Who has watched a process that still runs: points for `series`, where the model has no history. */
 struct gg_page_watch {
@@ -49,7 +49,7 @@ struct gg_page_options {
 	bool is_live;                        /* the recording goes on */
 	const struct gg_page_watch *watched; /* NULL: nobody has */
 	size_t watched_count;
-	/* What it has seen stands in the model from then on, in steps of the grid (record/looks.h); 0: it does not. */
+	/* What it has seen stands in the model from then on, in steps of the grid (record/regions/polling.h); 0: it does not. */
 	int64_t watched_from_ns, watched_grid_ns;
 	/*
 	 * Where a server has the profile as other tools' files: an address that "format=pprof" is put

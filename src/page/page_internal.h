@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "page/page.h"
-#include "profile/ask.h"
+#include "query/query.h"
 #include "report/figure.h"
 
 /* --- names (names.c) ---------------------------------------------------------------------- */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "page/page_internal.h"
-#include "profile/timeline.h"
-#include "stats/interval.h"
-#include "stats/rough.h"
+#include "query/timeline.h"
+#include "stats/estimate/interval.h"
+#include "stats/estimate/plain_tally.h"
 
 enum { POINT_COUNT = 241, DIGITS = 7 };
 

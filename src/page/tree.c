@@ -15,8 +15,8 @@
 
 #include "base/grow.h"
 #include "page/page_internal.h"
-#include "profile/tree.h"
-#include "stats/weight.h"
+#include "query/tree.h"
+#include "stats/sampling/weight.h"
 
 enum { SUM_COUNT = 8 }; /* bytes and counts: live at the end, allocated, at the peak, left */
 

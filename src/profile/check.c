@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/reading.h"
+#include "profile/row_reader.h"
 
 struct rule {
 	const char *problem; /* "N rows of ..., such as ID: PROBLEM" */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "profile/schema.h"
-#include "profile/store.h"
+#include "profile/statements.h"
 #include "region/layout.h"
 
 const char gg_store_writing_pragmas[] =

@@ -20,7 +20,7 @@
 
 #include "base/scratch.h"
 #include "profile/schema.h"
-#include "profile/store.h"
+#include "profile/statements.h"
 
 /* What a program must hold off from while another changes the profile; waits for nobody. */
 bool gg_profile_is_being_written(const char *path)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/reading.h"
-#include "stats/estimate.h"
+#include "profile/row_reader.h"
+#include "stats/estimate/tally.h"
 
 /* The largest of what is counted in bytes, allocations or ns: all that a sum of them can be. */
 #define LARGEST 0x1p127

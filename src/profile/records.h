@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "region/fixed.h"
-#include "stats/scheme.h"
+#include "stats/sampling/scheme.h"
 
 #define GG_TIME_NONE INT64_MAX /* has not ended: sorts after every moment */
 
@@ -143,7 +143,7 @@ struct gg_coarse {
 	uint32_t size_class;           /* the sizes are in (2^(n-1), 2^n]; 255: mixed */
 	double interval_bytes;         /* the largest sampling interval among them */
 	struct gg_sums sums;           /* samples, bytes, estimates and variances */
-	double count_skew, bytes_skew; /* third cumulants (stats/estimate.h); 0: not known */
+	double count_skew, bytes_skew; /* third cumulants (stats/estimate/tally.h); 0: not known */
 	double lifetime_ns_sum;        /* over the samples, unscaled; 0: not known */
 	uint32_t unknown_errors;       /* 1 << enum gg_quantity: its variance is not known */
 	bool lost;                     /* history was lost; else folded by age */

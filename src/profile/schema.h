@@ -20,7 +20,7 @@ extern const struct gg_schema_older gg_schema_older[];
 
 /*
  * A symbol's full name without what compilers append to the copies that they make of a function, which are
- * that function (profile/model_functions.c).  NULL where there is no symbol.
+ * that function (model/model_functions.c).  NULL where there is no symbol.
  */
 #define GG_SCHEMA_FULL_NAME                                                                     \
 	"case when symbol.full_name is null then symbol.function"                               \

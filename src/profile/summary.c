@@ -17,10 +17,10 @@
 
 #include "base/buf.h"
 #include "profile/last_end.h"
-#include "profile/reading.h"
+#include "profile/row_reader.h"
 #include "profile/schema.h"
-#include "stats/estimate.h"
-#include "stats/weight.h"
+#include "stats/estimate/tally.h"
+#include "stats/sampling/weight.h"
 
 struct sum {
 	uint64_t sample_count;

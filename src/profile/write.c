@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "profile/store.h"
-#include "stats/estimate.h"
+#include "profile/statements.h"
+#include "stats/estimate/tally.h"
 
 /* Rows after which a profile commits by itself: bounds what is in memory before it has its file. */
 enum { UNCOMMITTED_MAX = 500000 };

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "region/view.h"
+#include "region/reader/view.h"
 
 enum { WAIT_ROUNDS = 20, ROUND_MS = 10 };
 

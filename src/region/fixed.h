@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "stats/weight.h"
+#include "stats/sampling/weight.h"
 
 enum {
 	GG_FIXED_SHIFT = 20, /* fraction bits */

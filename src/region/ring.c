@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "region/step.h"
+#include "region/writer/step.h"
 
 enum { CLAIM_TRIES = 16, PLACES_AHEAD = 4 };
 

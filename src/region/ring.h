@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "region/region.h"
+#include "region/writer/region.h"
 
 /* Adds an event; the sample's fields are copied. */
 void gg_ring_put(struct gg_region *region, const struct gg_region_event *event);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 
 /* A farther end than that, as a share of the estimate, is told as a range. */
 #define WIDE 0.3

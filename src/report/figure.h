@@ -20,7 +20,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "stats/estimate.h"
+#include "stats/estimate/tally.h"
 
 struct gg_figure {
 	double estimate, low, high; /* high may be INFINITY: no bound */

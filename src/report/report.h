@@ -13,11 +13,11 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "profile/ask.h"
-#include "profile/tree.h"
+#include "query/query.h"
+#include "query/tree.h"
 #include "report/figure.h"
+#include "report/report_summary.h"
 #include "report/style.h"
-#include "report/summary.h"
 
 struct gg_report {
 	const struct gg_model *model;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/fit.h"
 #include "report/report_leaks.h"
+#include "report/screen_text.h"
 
 enum { LABEL_LEAST = 20, LABEL_INDENT = 4 };
 

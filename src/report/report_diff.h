@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "profile/diff.h"
+#include "query/diff.h"
 #include "report/report.h"
 
 /* One of the two profiles. */

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "report/fit.h"
 #include "report/report.h"
-#include "stats/interval.h"
+#include "report/screen_text.h"
+#include "stats/estimate/interval.h"
 #include "symbol/symbol.h"
 
 static const char *const metric_names[] = {

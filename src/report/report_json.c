@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "report/report.h"
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure)
 {

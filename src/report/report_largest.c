@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_largest - a few lines for the end of a recording: who holds most. */
-#include "report/fit.h"
 #include "report/report.h"
+#include "report/screen_text.h"
 
 void gg_report_largest(const struct gg_report *report, size_t count, struct gg_buf *out)
 {

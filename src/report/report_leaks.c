@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/fit.h"
+#include "report/screen_text.h"
 
 enum { MAX_FRAMES = 24, INDENT = 4 };
 

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "profile/leaks.h"
+#include "query/leaks.h"
 #include "report/report.h"
 
 /* What a check by --fail-above found. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/fit.h"
 #include "report/report.h"
+#include "report/screen_text.h"
 
 enum {
 	SAMPLES_WIDTH = 100, /* of the screen, from which samples have a column */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "report/chart.h"
-#include "report/fit.h"
+#include "report/screen_text.h"
 
 size_t gg_report_timeline_points(size_t width, bool ascii)
 {

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "profile/timeline.h"
+#include "query/timeline.h"
 #include "report/report.h"
 
 /* What is beside and below the plotted area. */

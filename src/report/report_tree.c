@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "report/fit.h"
 #include "report/report.h"
+#include "report/screen_text.h"
 
 struct drawing {
 	const struct gg_report *report;

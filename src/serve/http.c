@@ -18,9 +18,9 @@
 
 #include "base/clock.h"
 #include "page/page.h"
-#include "serve/answer.h"
 #include "serve/connections.h"
 #include "serve/listen.h"
+#include "serve/response.h"
 #include "serve/serve.h"
 
 enum {

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "page/page.h"
-#include "record/load.h"
-#include "record/names.h"
+#include "record/regions/region_profile.h"
+#include "record/symbols/live_names.h"
 #include "serve/watch.h"
 #include "symbol/symbol.h"
 

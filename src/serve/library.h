@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "profile/model.h"
+#include "model/model.h"
 
 struct gg_library;
 

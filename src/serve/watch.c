@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/alive.h"
-#include "record/find.h"
-#include "region/view.h"
+#include "record/regions/find_region.h"
+#include "record/regions/process_alive.h"
+#include "region/reader/view.h"
 #include "report/figure.h"
 #include "symbol/symbol.h"
 

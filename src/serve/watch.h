@@ -15,8 +15,8 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "page/page.h"
-#include "record/looks.h"
-#include "record/names.h"
+#include "record/regions/polling.h"
+#include "record/symbols/live_names.h"
 
 enum { GG_WATCH_POINTS_MAX = 600 };
 

@@ -20,7 +20,7 @@
  *
  * Never wrong  A file is used only if its build-id is the module's.  What cannot be named has no
  *              frames: the caller shows module+0xoffset and, once, what outcome.text advises.
- * Cache        What DWARF told is kept by build-id (symbol/cache.h); what less told is not, so that
+ * Cache        What DWARF told is kept by build-id (symbol/resolve/symbol_cache.h); what less told is not, so that
  *              a debug package that is installed later is used.
  * Threads      any one thread at a time; it forks, so no other thread should be inside it.
  * Cost         docs/SYMBOLS.md, "Speed".

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "unwind/modules.h"
 #include "unwind/unwind.h"
+#include "unwind/walk/module_lookup.h"
 
 /* glibc's _start and _dl_start_user take 61 bytes on x86-64, 72 on aarch64, and what follows has CFI. */
 enum { START_BYTES = 96 };

@@ -33,8 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "unwind/memo.h"
-#include "unwind/stack.h"
+#include "unwind/walk/stack_bounds.h"
+#include "unwind/walk/stack_cache.h"
 
 enum {
 	GG_UNWIND_KEEP = 1024,   /* an array of this size keeps stacks of that depth whole */

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "embed/interface.h"
+#include "abi/agent_functions.h"
 
 static size_t block_count, block_bytes;
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "region/view.h"
+#include "region/reader/view.h"
 
 /* Restarts the program unless it runs under the agent. */
 void inside_restart(const char *const environment[]);

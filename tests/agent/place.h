@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "region/view.h"
+#include "region/reader/view.h"
 
 enum { PLACE_PATH_MAX = 600 };
 

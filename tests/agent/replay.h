@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "agent/journal.h"
-#include "region/view.h"
-#include "stats/sampler.h"
+#include "region/reader/view.h"
+#include "stats/sampling/sampler.h"
 
 enum replay_stage { REPLAY_BEFORE, REPLAY_CLOSED, REPLAY_ALL, REPLAY_STAGE_COUNT };
 

@@ -29,9 +29,9 @@
 #include "child.h"
 #include "region/ring.h"
 #include "stat.h"
-#include "stats/interval.h"
-#include "stats/optimal.h"
-#include "stats/weight.h"
+#include "stats/estimate/interval.h"
+#include "stats/sampling/optimal.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 enum kind { TOTAL, THREAD, SITE, SITE_IN_THREAD, KIND_COUNT };

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/agent_functions.h"
 #include "agent/dump_text.h"
 #include "agent/inside.h"
 #include "base/compiler.h"
-#include "embed/interface.h"
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1")

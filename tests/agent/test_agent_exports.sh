@@ -25,7 +25,7 @@ open_names() {
 # All that interface.c may take has a hook, and the other way round.
 hidden_names() {
 	diff <(names GEIGER_HIDDEN) \
-		<(sed -n 's/^\t{ "\([A-Za-z_0-9]*\)", \(OWN\|OTHER\|REAL\)(.*/\1/p' src/agent/interface.c | sort)
+		<(sed -n 's/^\t{ "\([A-Za-z_0-9]*\)", \(OWN\|OTHER\|REAL\)(.*/\1/p' src/preload/allocator/extra_functions.c | sort)
 }
 
 no_default_version() {

@@ -15,7 +15,7 @@
 #include "agent/place.h"
 #include "base/compiler.h"
 #include "child.h"
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "test.h"
 
 enum { LIMIT_SECONDS = 120, LINE_MAX_BYTES = 4200 };

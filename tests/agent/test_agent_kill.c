@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/options.h"
 #include "agent/place.h"
 #include "agent/replay.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "region/view.h"
-#include "stats/rng.h"
+#include "region/reader/view.h"
+#include "runtime/environment.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 static const char steps[] = "4000"; /* of each thread; a run takes some 20 ms */

@@ -10,7 +10,7 @@
 
 #include "agent/place.h"
 #include "child.h"
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "test.h"
 
 static const char *directory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of src/agent/order.h, over an allocator that does what a test tells it.  Every allocation
+ * The rows of src/preload/order.h, over an allocator that does what a test tells it.  Every allocation
  * is a sample (interval 1), so what is missing from the region was not recorded.
  */
 #include <dlfcn.h>

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/agent_functions.h"
 #include "agent/dump_text.h"
 #include "agent/inside.h"
-#include "embed/interface.h"
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1", "GEIGER_FREE_STACKS=1")

@@ -12,7 +12,7 @@
 #include "agent/dump_text.h"
 #include "agent/place.h"
 #include "child.h"
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "test.h"
 
 static const char *directory;

@@ -7,7 +7,7 @@
 #include "agent/place.h"
 #include "agent/twin.h"
 #include "child.h"
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "test.h"
 
 struct twin_run {

@@ -8,7 +8,7 @@
 
 #include "agent/inside.h"
 #include "geiger/geiger.h"
-#include "region/record.h"
+#include "region/writer/record.h"
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1")

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "abi/agent_functions.h"
 #include "base/compiler.h"
-#include "embed/interface.h"
 
 GG_EXPORT extern const struct gg_agent_interface *const geiger_agent_interface;
 const struct gg_agent_interface *const geiger_agent_interface = &gg_agent_interface;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "embed/interface.h"
+#include "abi/agent_functions.h"
 
 static void *kept[4000];
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "profile/ask.h"
-#include "stats/interval.h"
+#include "query/query.h"
+#include "stats/estimate/interval.h"
 #include "test.h"
 
 enum { SITES = 20, CLASSES = 64, CONFIDENCE_PERCENT = 95 };

@@ -9,7 +9,7 @@
 
 #include "child.h"
 #include "profile.h"
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 #include "test.h"
 
 static struct gg_error error;

@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "stat.h"
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 #include "test.h"
 #include "vm.h"
 

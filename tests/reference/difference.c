@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 
 struct side {
 	struct gg_tally tally;

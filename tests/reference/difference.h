@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stats/compare.h"
+#include "stats/estimate/compare.h"
 
 struct gg_difference reference_difference(const struct gg_tally *before,
                                           const struct gg_tally *after, enum gg_quantity quantity,

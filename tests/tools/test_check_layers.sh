@@ -26,9 +26,9 @@ tree src/stats/b.h= 'src/base/a.h=	#  include "../stats/b.h"'
 check a_relative_path_does_not_hide_it \
 	refuses 'src/stats is below src/base' tools/check_layers "$scratch/tree"
 
-tree src/agent/a.h= 'src/record/b.c=#include "agent/a.h"'
+tree src/preload/a.h= 'src/record/b.c=#include "preload/a.h"'
 check nobody_includes_the_agent \
-	refuses 'nothing may include src/agent' tools/check_layers "$scratch/tree"
+	refuses 'nothing may include src/preload' tools/check_layers "$scratch/tree"
 
 tree src/base/clock.h= 'src/stats/b.c=#include "base/clock.h"'
 check statistics_ask_no_operating_system \

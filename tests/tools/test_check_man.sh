@@ -4,7 +4,7 @@
 . tests/test.sh
 
 # A program with one command, and its page.
-mkdir -p "$scratch/docs/man" "$scratch/src/agent" "$scratch/include/geiger"
+mkdir -p "$scratch/docs/man" "$scratch/src/runtime" "$scratch/include/geiger"
 cat >"$scratch/geiger" <<'END'
 #!/bin/sh
 case "$*" in
@@ -57,7 +57,7 @@ check prose_without_a_command_is_found refuses 'geiger-bal.scd: prose without' m
 rm "$scratch/docs/man/geiger-bal.scd"
 
 # Pages about what is no command.
-echo 'value_of(o, "GEIGER_ONE"); value_of(o, "GEIGER_TWO");' >"$scratch/src/agent/options.c"
+echo 'value_of(o, "GEIGER_ONE"); value_of(o, "GEIGER_TWO");' >"$scratch/src/runtime/environment.c"
 echo 'int geiger_start(void);' >"$scratch/include/geiger/geiger.h"
 printf '.TH geiger-agent 7\n.SH ENVIRONMENT\nGEIGER_ONE and GEIGER_TWO\n' >"$scratch/geiger-agent.7"
 printf '.TH libgeiger 3\n.SH FUNCTIONS\nint geiger_start(void);\n' >"$scratch/libgeiger.3"

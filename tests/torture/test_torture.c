@@ -28,7 +28,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "region/control.h"
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "test.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/free_head.h"
+#include "runtime/tagged_head.h"
 
 #include "base/compiler.h"
 #include "test.h"

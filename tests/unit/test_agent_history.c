@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/history.h"
+#include "runtime/history.h"
 
 #include <pthread.h>
 
-#include "agent/process.h"
 #include "base/compiler.h"
+#include "runtime/process.h"
 #include "test.h"
 
 /* Samples are told by their id: all else follows from it. */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/usage.h"
+#include "runtime/dump/memory_usage.h"
 #include "test.h"
 
 static char root[] = "/tmp/geiger-test-XXXXXX";

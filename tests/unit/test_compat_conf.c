@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/conf.h"
+#include "compat/jemalloc/option_string.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/names.h"
+#include "compat/jemalloc/ctl_names.h"
 
+#include "abi/sample_history.h"
 #include "base/compiler.h"
-#include "compat/rows.h"
-#include "embed/history.h"
+#include "compat/jemalloc/ctl_table.h"
 #include "test.h"
 
 static size_t three(void)

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "region/view.h"
+#include "region/reader/view.h"
 #include "test.h"
 
 static char directory[64];

@@ -14,8 +14,8 @@
 #include "geiger/bump.h"
 #include "geiger/geiger.h"
 #include "stat.h"
-#include "stats/estimate.h"
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
+#include "stats/estimate/tally.h"
 #include "test.h"
 
 #define SIGMAS 5

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/agent_functions.h"
 #include "agent/dump_text.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "embed/interface.h"
 #include "test.h"
 
 enum { RECORDERS = 4, OBJECTS = 500 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "format/export.h"
+#include "format/export/export.h"
 
 #include <errno.h>
 #include <stdlib.h>

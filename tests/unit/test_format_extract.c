@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "format/extract.h"
+#include "format/export/extract.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "format/space.h"
-#include "format/steps.h"
+#include "format/export/address_space.h"
+#include "format/export/timeline_samples.h"
 #include "made_profile.h"
 #include "test.h"
 

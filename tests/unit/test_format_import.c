@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each format's importer on small files, whole, wrong and cut; and what merging makes of profiles. */
-#include "format/import.h"
+#include "format/import/import.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "format/merge.h"
+#include "format/merge/merge.h"
 #include "made_profile.h"
-#include "stats/estimate.h"
+#include "stats/estimate/tally.h"
 #include "test.h"
 
 struct sums {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of JSON: texts as UTF-8 and cut to fit, values that are passed by, and what is no JSON. */
-#include "format/json_read.h"
+#include "format/codec/json_reader.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of other tools' files: what they stand for, and how far that may be from the truth. */
-#include "format/weigh.h"
+#include "format/import/row_sums.h"
 
 #include <math.h>
 
-#include "stats/estimate.h"
-#include "stats/interval.h"
-#include "stats/rng.h"
+#include "stats/estimate/interval.h"
+#include "stats/estimate/tally.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 #define R 524288.0

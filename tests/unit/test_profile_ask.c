@@ -3,7 +3,7 @@
  * What queries select and how they add it up: with an interval of 1 every allocation is a sample, so
  * that sums are exact.
  */
-#include "profile/ask.h"
+#include "query/query.h"
 
 #include <errno.h>
 #include <stdlib.h>

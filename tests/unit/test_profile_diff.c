@@ -2,7 +2,7 @@
 /*
  * Differences from end to end: programs are sampled into profiles, read back, grouped and compared.
  */
-#include "profile/diff.h"
+#include "query/diff.h"
 
 #include <math.h>
 #include <stdio.h>

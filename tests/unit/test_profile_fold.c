@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "profile/profile.h"
-#include "stats/estimate.h"
-#include "stats/rng.h"
+#include "stats/estimate/tally.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 enum { HOUR = 1000000, WEEK = 7 * 24 * HOUR, STACKS = 10, PER_HOUR = 400 };

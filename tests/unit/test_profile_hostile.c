@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "profile.h"
-#include "profile/query.h"
 #include "profile/schema.h"
-#include "stats/rng.h"
+#include "profile/sql_query.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 static struct gg_error error;

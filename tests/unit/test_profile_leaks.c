@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/leaks.h"
+#include "query/leaks.h"
 
 #include <errno.h>
 #include <math.h>

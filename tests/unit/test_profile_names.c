@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "made_profile.h"
-#include "profile/ask.h"
-#include "profile/distinct_names.h"
-#include "stats/rng.h"
+#include "model/distinct_names.h"
+#include "query/query.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 static struct gg_error error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/timeline.h"
+#include "query/timeline.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/tree.h"
+#include "query/tree.h"
 
 #include <stdlib.h>
 

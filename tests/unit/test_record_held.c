@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include "record/held.h"
+#include "record/process/live_set.h"
 #include "test.h"
 
 TEST(what_is_held_is_found_with_its_id_and_time)

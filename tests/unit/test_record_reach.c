@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/reach.h"
+#include "record/diagnose/preloadable.h"
 #include "test.h"
 
 enum { MUTATIONS = 3000 };

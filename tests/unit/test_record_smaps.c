@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/smaps.h"
+#include "record/process/smaps.h"
 
 #include <stdio.h>
 #include <string.h>

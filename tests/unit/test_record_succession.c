@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/directory.h"
-#include "record/succession.h"
+#include "record/process/succession.h"
+#include "record/regions/session_directory.h"
 #include "test.h"
 
 struct session {

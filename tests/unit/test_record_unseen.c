@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/unseen.h"
+#include "record/diagnose/unprofiled.h"
 #include "test.h"
 
 #define AGENT "/proc/version" /* any file: the loader complains, and goes on without it */

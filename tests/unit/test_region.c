@@ -7,7 +7,7 @@
 
 #include "region.h"
 #include "region/ring.h"
-#include "region/scan.h"
+#include "region/writer/scan.h"
 #include "test.h"
 
 static struct gg_region region;

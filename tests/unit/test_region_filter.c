@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "region.h"
-#include "region/filter.h"
+#include "region/writer/filter.h"
 #include "test.h"
 
 enum { RECORDS = 1 << 20, PROBES = 1000000 };

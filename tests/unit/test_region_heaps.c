@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "region.h"
-#include "region/expect.h"
+#include "region/writer/prefetch.h"
 #include "test.h"
 
 static struct gg_region region;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "region/map.h"
+#include "region/region_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "region.h"
-#include "region/step.h"
+#include "region/writer/step.h"
 #include "test.h"
 
 static struct gg_region region;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/fit.h"
+#include "report/screen_text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

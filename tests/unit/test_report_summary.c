@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/summary.h"
+#include "report/report_summary.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "made_profile.h"
-#include "profile/timeline.h"
+#include "query/timeline.h"
 #include "test.h"
 
 #define SECOND INT64_C(1000000000)

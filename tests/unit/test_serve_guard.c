@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/guard.h"
+#include "serve/access.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/listing.h"
+#include "serve/folder_page.h"
 #include "test.h"
 
 static struct gg_guard guard_of(uint16_t port)

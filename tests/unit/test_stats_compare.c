@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stats/compare.h"
+#include "stats/estimate/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "stat.h"
-#include "stats/interval.h"
-#include "stats/rng.h"
-#include "stats/special.h"
-#include "stats/weight.h"
+#include "stats/estimate/interval.h"
+#include "stats/estimate/special.h"
+#include "stats/sampling/rng.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 #define KIB 1024.0

@@ -8,8 +8,8 @@
 
 #include "base/compiler.h"
 #include "reference/difference.h"
-#include "stats/interval.h"
-#include "stats/rng.h"
+#include "stats/estimate/interval.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 enum { PAIRS = 1500 };

@@ -6,9 +6,9 @@
  */
 #include <math.h>
 
-#include "stats/compare.h"
-#include "stats/rng.h"
-#include "stats/simulate.h"
+#include "stats/estimate/compare.h"
+#include "stats/lab/simulate.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

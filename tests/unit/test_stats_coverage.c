@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "stats/rng.h"
-#include "stats/simulate.h"
-#include "stats/special.h"
+#include "stats/estimate/special.h"
+#include "stats/lab/simulate.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 #ifdef __has_feature

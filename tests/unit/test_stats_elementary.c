@@ -3,7 +3,7 @@
  * log, log1p and expm1 against libm's in long double, whose 64 bits or more leave the reference 2000
  * times more accurate than what is tested.
  */
-#include "stats/elementary.h"
+#include "stats/sampling/elementary.h"
 
 #include <math.h>
 #include <stdint.h>

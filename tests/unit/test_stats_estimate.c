@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stats/estimate.h"
+#include "stats/estimate/tally.h"
 
 #include <math.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
 #include "stat.h"
-#include "stats/rng.h"
-#include "stats/simulate.h"
-#include "stats/weight.h"
+#include "stats/lab/simulate.h"
+#include "stats/sampling/rng.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 static const double interval = 524288;

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stats/interval.h"
-#include "stats/rng.h"
-#include "stats/rough.h"
-#include "stats/simulate.h"
-#include "stats/weight.h"
+#include "stats/estimate/interval.h"
+#include "stats/estimate/plain_tally.h"
+#include "stats/lab/simulate.h"
+#include "stats/sampling/rng.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 enum { CLASSES = 65, MIXED = 64 };

@@ -3,15 +3,15 @@
  * Intervals against published values and against the laws they are derived from.  How often they
  * hold the truth is for test_stats_coverage.
  */
-#include "stats/interval.h"
+#include "stats/estimate/interval.h"
 
 #include <math.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
 #include "confidence_table.h"
-#include "stats/rng.h"
-#include "stats/special.h"
+#include "stats/estimate/special.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 static const double R = 524288;

@@ -3,15 +3,15 @@
  * Leaks told from what is none, on simulated programs: each allocates for one unit of time, is
  * sampled, and is judged.  Error rates are over seeds; bounds are the promised rate plus 3 sigma.
  */
-#include "stats/leak.h"
+#include "stats/estimate/leak.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "stat.h"
-#include "stats/rng.h"
-#include "stats/weight.h"
+#include "stats/sampling/rng.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 enum { SIZE = 64, ONE_IN = 64 };

@@ -8,8 +8,8 @@
 
 #include "base/compiler.h"
 #include "dump/heap_text.h"
-#include "stats/sampler.h"
-#include "stats/weight.h"
+#include "stats/sampling/sampler.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 #define INTERVAL 0x1p20

@@ -3,13 +3,13 @@
  * The plan of least variance for a budget: against its Lagrange conditions, against a solver by
  * bisection, and against the sampling by bytes that it replaces.
  */
-#include "stats/optimal.h"
+#include "stats/sampling/optimal.h"
 
 #include <errno.h>
 #include <math.h>
 
 #include "base/hash.h"
-#include "stats/weight.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 enum { CLASSES = 40 };

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "stats/interval.h"
-#include "stats/rng.h"
+#include "stats/estimate/interval.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 enum { MAX_KINDS = 3, INTERVAL_CASES = 300 };

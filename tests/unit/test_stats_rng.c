@@ -3,12 +3,12 @@
  * The generator and its three laws.  KS limits: alpha 1e-6, so a right law fails for one seed in a
  * million; other tolerances are 5 sigma.
  */
-#include "stats/rng.h"
+#include "stats/sampling/rng.h"
 
 #include <math.h>
 
 #include "stat.h"
-#include "stats/ziggurat.h"
+#include "stats/sampling/ziggurat.h"
 #include "test.h"
 
 enum { DRAWS = 1000 * 1000 };

@@ -3,13 +3,13 @@
  * What a sampler promises besides its laws (test_stats_sampler_laws): the ends of its ranges, what it
  * records, sizes that cannot be, pauses, stride's arithmetic.  Bounds are 5 sigma of a known law.
  */
-#include "stats/sampler.h"
+#include "stats/sampling/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "stat.h"
-#include "stats/weight.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 #define SIGMAS 5

@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "stat.h"
-#include "stats/sampler.h"
-#include "stats/weight.h"
+#include "stats/sampling/sampler.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 #define SIGMAS 5

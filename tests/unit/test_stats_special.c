@@ -4,7 +4,7 @@
  * continued fraction for the gamma and beta functions, Gauss-Legendre sums of the density for gamma
  * shapes from 1e8 on, its own erfc and gammainc for the quantiles.  And against printed tables.
  */
-#include "stats/special.h"
+#include "stats/estimate/special.h"
 
 #include <math.h>
 #include <stdbool.h>

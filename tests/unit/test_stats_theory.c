@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Against the figures of heapprofd's document on sampling, direct summation, and simulation. */
-#include "stats/theory.h"
+#include "stats/estimate/theory.h"
 
 #include <math.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
 #include "stat.h"
-#include "stats/rng.h"
-#include "stats/simulate.h"
-#include "stats/special.h"
+#include "stats/estimate/special.h"
+#include "stats/lab/simulate.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 static const double kib = 1024, mib = 1048576;

@@ -3,11 +3,11 @@
  * Schemes on one trace: bias, variance against formula, and what the optimal plan gains, known and
  * learned.  Bounds are 5 sigma; that of a variance comes from the fourth moment of the runs.
  */
-#include "stats/trial.h"
+#include "stats/lab/trial.h"
 
 #include <math.h>
 
-#include "stats/weight.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 #define SIGMAS 5

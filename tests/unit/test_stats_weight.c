@@ -3,7 +3,7 @@
  * What one sample stands for, against the textbook formulas in long double, and the figures about
  * it that published descriptions of other samplers state.
  */
-#include "stats/weight.h"
+#include "stats/sampling/weight.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "symbol/blob.h"
-#include "symbol/cache.h"
+#include "symbol/resolve/blob.h"
+#include "symbol/resolve/symbol_cache.h"
 #include "test.h"
 
 /* Three addresses with 2, 0 and 1 frames. */

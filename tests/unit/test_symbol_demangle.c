@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 #include "test.h"
 
 static void expect(const char *linkage_name, const char *full_wanted, const char *short_wanted)

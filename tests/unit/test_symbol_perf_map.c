@@ -2,7 +2,7 @@
 /*
  * Perf maps, as compilers leave them, and as processes do that die while they write.
  */
-#include "symbol/perf_map.h"
+#include "symbol/resolve/perf_map.h"
 
 #include "test.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "child.h"
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 #include "test.h"
 
 enum { NAMES = 20000, DEPTH_MAX = 6, REFERENCES_MAX = 32 };

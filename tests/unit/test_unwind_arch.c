@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/arch.h"
+#include "unwind/arch/arch.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "base/compiler.h"
 #include "test.h"
-#include "unwind/cache.h"
-#include "unwind/stack.h"
+#include "unwind/walk/rule_cache.h"
+#include "unwind/walk/stack_bounds.h"
 
 /* The rule that a packed one stands for. */
 static struct gg_unwind_rule unpack(uint32_t packed)

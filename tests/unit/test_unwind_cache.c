@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/cache.h"
+#include "unwind/walk/rule_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 
 #include "cfi_tiny_elf.h"
 #include "test.h"
-#include "unwind/cfi_file.h"
-#include "unwind/cfi_text.h"
+#include "unwind/cfi/cfi_file.h"
+#include "unwind/cfi/cfi_text.h"
 
 TEST(files_of_both_architectures_are_understood_on_either)
 {

@@ -18,7 +18,7 @@
 
 #include "base/hash.h"
 #include "test.h"
-#include "unwind/cfi_file.h"
+#include "unwind/cfi/cfi_file.h"
 
 /* A stack of words that point into its middle, so that what was read can be followed again. */
 enum { STACK_WORDS = 1 << 15 };

@@ -8,7 +8,7 @@
  * rule, it must lead to the same caller as the general step.  So prologues, epilogues,
  * PLT entries and the loader's lazy binding (whose CFA is in rbx) are all met, in any state.
  */
-#include "unwind/cfi.h"
+#include "unwind/cfi/cfi.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

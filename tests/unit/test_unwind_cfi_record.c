@@ -2,7 +2,7 @@
 /* CIEs, FDEs, pointer encodings and the search table, from bytes put together by hand. */
 #include "cfi_build.h"
 #include "test.h"
-#include "unwind/cfi.h"
+#include "unwind/cfi/cfi.h"
 
 static const struct cfi_cie usual = CFI_CIE_X86_64;
 

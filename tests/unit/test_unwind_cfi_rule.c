@@ -4,7 +4,7 @@
 
 #include "cfi_build.h"
 #include "test.h"
-#include "unwind/cfi.h"
+#include "unwind/cfi/cfi.h"
 
 enum {
 	FUNCTION = 0x1000,

@@ -2,7 +2,7 @@
 /* The general path: expressions, and a step by the whole row, on a stack made by hand. */
 #include "cfi_build.h"
 #include "test.h"
-#include "unwind/cfi.h"
+#include "unwind/cfi/cfi.h"
 
 enum {
 	RBX = 3,

@@ -16,8 +16,8 @@
 
 #include "base/compiler.h"
 #include "test.h"
-#include "unwind/modules.h"
 #include "unwind/unwind.h"
+#include "unwind/walk/module_lookup.h"
 
 #define NOINLINE __attribute__((noinline))
 

@@ -7,8 +7,8 @@
 
 #include "base/atomic.h"
 #include "test.h"
-#include "unwind/modules.h"
 #include "unwind/unwind.h"
+#include "unwind/walk/module_lookup.h"
 
 typedef int reused_function(int (*callback)(void));
 

@@ -5,7 +5,7 @@
 //   const ends = intervalOf(tallies, row, BYTES, 0.95, true);
 //   ends.low, ends.high                     Infinity: no bound
 //
-// A port of src/stats/ends.c and interval.c; docs/ESTIMATION.md ("Confidence intervals") has the rule and its
+// A port of src/stats/estimate/interval_bounds.c and interval.c; docs/ESTIMATION.md ("Confidence intervals") has the rule and its
 // measured coverage, test/unit/interval.test.js the values that the C code computes.  discovered: the row is shown
 // because it has a sample.  Pure; no DOM.
 

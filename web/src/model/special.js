@@ -164,7 +164,7 @@ function gammaUpperSmall(a, x) {
 	return -Math.expm1(logPower) - Math.exp(logPower) * a * sum;
 }
 
-// Temme's expansion for large shapes near their mean: coefficients as in src/stats/special_large.c.
+// Temme's expansion for large shapes near their mean: coefficients as in src/stats/estimate/special_large.c.
 const LARGE = [
 	[-3.33333333333333315e-01, 8.33333333333333287e-02, -1.48148148148148154e-02,
 		1.15740740740740734e-03, 3.52733686067019424e-04, -1.78755144032921798e-04,

@@ -7,7 +7,7 @@
 //   rows.merge(row, other, otherRow);              estimates add, variances add
 //   rows.value(row, BYTES)
 //
-// As struct gg_tally in src/stats/estimate.h, one Float64Array for all rows.  A sum is one double here:
+// As struct gg_tally in src/stats/estimate/tally.h, one Float64Array for all rows.  A sum is one double here:
 // the page adds up anew for each window and never takes back, so nothing is left behind.
 // Pure; no DOM.
 

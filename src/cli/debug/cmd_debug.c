@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+#include "cli/debug/debug.h"
+
+const struct gg_command gg_command_debug = {
+	.name = "debug",
+	.summary = "look inside geiger's own machinery",
+	.usage = "COMMAND [OPTION]...",
+	.verbs = (const struct gg_command *const[]){ &gg_command_debug_cost,
+	                                             &gg_command_debug_region,
+	                                             &gg_command_debug_symbol,
+	                                             &gg_command_debug_unwind, NULL },
+};

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `geiger debug unwind`: the rules by which a stack is walked, and a walk. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/printable.h"
+#include "cli/command.h"
+#include "cli/debug/debug.h"
+#include "cli/debug/unwind_demo.h"
+#include "report/table.h"
+#include "unwind/cfi/cfi_file.h"
+#include "unwind/cfi/cfi_text.h"
+
+/* --- unwind ------------------------------------------------------------------------------- */
+
+static const char *arch_name(enum gg_cfi_arch arch)
+{
+	return arch == GG_CFI_AARCH64 ? "aarch64" : "x86-64";
+}
+
+static void add_columns(struct gg_table *table)
+{
+	gg_table_column(table, GG_ALIGN_LEFT, "from");
+	gg_table_column(table, GG_ALIGN_LEFT, "to");
+	gg_table_column(table, GG_ALIGN_LEFT, "kind");
+	gg_table_column(table, GG_ALIGN_LEFT, "rule");
+}
+
+/* Adds the rule at pc and returns where it ends. */
+static uint64_t add_rule(struct gg_table *table, const struct gg_cfi_file *file, uint64_t pc)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_cfi_range range;
+	struct gg_unwind_rule rule = gg_cfi_rule_at(&file->module, pc, &range);
+	struct gg_cfi_row row;
+
+	if (rule.kind == GG_RULE_GENERAL && gg_cfi_row_at(&file->module, pc, &row) == 0)
+		gg_cfi_text_row(&text, &file->module, &row);
+	else
+		gg_cfi_text_rule(&text, file->module.arch, rule);
+	gg_table_cell(table, "%#" PRIx64, range.begin);
+	gg_table_cell(table, "%#" PRIx64, range.end);
+	gg_table_cell(table, "%s", gg_rule_kind_text((enum gg_rule_kind)rule.kind));
+	gg_table_cell(table, "%s", gg_buf_text(&text));
+	return range.end;
+}
+
+static int print_pc(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
+                    uint64_t pc)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	struct gg_cfi_symbol symbol;
+
+	printf("%#" PRIx64, pc);
+	if (gg_cfi_file_symbol_at(file, pc, &symbol) == 0)
+		printf(" is %s + %#" PRIx64, GG_PRINTABLE(symbol.name), pc - symbol.range.begin);
+	printf("\n");
+	add_columns(&table);
+	add_rule(&table, file, pc);
+	return gg_table_print(&table, &invocation->style, stdout);
+}
+
+static int print_symbol(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
+                        const struct gg_cfi_symbol *symbol)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	uint64_t pc = symbol->range.begin, end = symbol->range.end;
+	struct gg_cfi_row row;
+
+	/* Assembler functions may have no size; then their CFI has one. */
+	if (end <= pc)
+		end = gg_cfi_row_at(&file->module, pc, &row) == 0 ? row.function.end : pc + 1;
+	printf("%s is %#" PRIx64 "..%#" PRIx64 "\n", GG_PRINTABLE(symbol->name), pc, end);
+	add_columns(&table);
+	while (pc < end) {
+		bool has_row = gg_cfi_row_at(&file->module, pc, &row) == 0;
+
+		pc = add_rule(&table, file, pc);
+		if (!has_row) /* nor has what follows, as far as is known */
+			break;
+	}
+	return gg_table_print(&table, &invocation->style, stdout);
+}
+
+struct summary {
+	uint64_t functions, rows, kinds[GG_RULE_GENERAL + 1], reasons[GG_RULE_REASON_COUNT];
+};
+
+static void count_rows(const struct gg_cfi_module *module, struct summary *summary)
+{
+	struct gg_cfi_range function, range;
+	size_t position = 0;
+
+	while (gg_cfi_next_function(module, &position, &function)) {
+		summary->functions++;
+		for (uint64_t pc = function.begin; pc < function.end; pc = range.end) {
+			struct gg_unwind_rule rule = gg_cfi_rule_at(module, pc, &range);
+
+			summary->rows++;
+			summary->kinds[rule.kind]++;
+			if (rule.kind == GG_RULE_NONE) {
+				summary->reasons[rule.cfa_bytes]++;
+				break; /* it covers one pc: the rest of the function is lost too */
+			}
+		}
+	}
+}
+
+static int print_reasons(const struct gg_invocation *invocation, const struct summary *s)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	printf("\n");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "functions");
+	gg_table_column(&table, GG_ALIGN_LEFT, "whose rules could not be compiled, and why");
+	for (unsigned reason = 0; reason < GG_RULE_REASON_COUNT; reason++) {
+		if (s->reasons[reason] == 0)
+			continue;
+		gg_table_cell(&table, "%" PRIu64, s->reasons[reason]);
+		gg_table_cell(&table, "%s", gg_rule_reason_text((enum gg_rule_reason)reason));
+	}
+	return gg_table_print(&table, &invocation->style, stdout);
+}
+
+static int print_summary(const struct gg_invocation *invocation, const struct gg_cfi_file *file)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	struct summary s = { 0 };
+	int code;
+
+	count_rows(&file->module, &s);
+	printf("%s, %" PRIu64 " functions, %" PRIu64 " rules\n", arch_name(file->module.arch),
+	       s.functions, s.rows);
+	gg_table_column(&table, GG_ALIGN_LEFT, "kind");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "rules");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
+	for (unsigned kind = GG_RULE_OUTERMOST; kind <= GG_RULE_GENERAL; kind++) {
+		gg_table_cell(&table, "%s", gg_rule_kind_text((enum gg_rule_kind)kind));
+		gg_table_cell(&table, "%" PRIu64, s.kinds[kind]);
+		gg_table_cell(&table, "%.3f%%",
+		              s.rows > 0 ? 100.0 * (double)s.kinds[kind] / (double)s.rows : 0);
+	}
+	code = gg_table_print(&table, &invocation->style, stdout);
+	return code == 0 && s.kinds[GG_RULE_NONE] > 0 ? print_reasons(invocation, &s) : code;
+}
+
+/* "0x1234": a pc.  Everything else is a symbol. */
+static bool parse_pc(const char *text, uint64_t *ret_pc)
+{
+	char *end;
+
+	if (strncmp(text, "0x", 2) != 0)
+		return false;
+	errno = 0;
+	*ret_pc = strtoull(text, &end, 16);
+	return errno == 0 && end != text + 2 && *end == '\0';
+}
+
+static int show_operand(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
+                        const char *operand)
+{
+	struct gg_cfi_symbol symbol;
+	uint64_t pc;
+
+	if (parse_pc(operand, &pc))
+		return print_pc(invocation, file, pc);
+	if (gg_cfi_file_find(file, operand, &symbol) < 0)
+		return gg_error_set(invocation->error, -ENOENT, invocation->operands[0],
+		                    "Give a name of its symbol table, or a pc such as 0x1234.",
+		                    "it has no function '%s'", operand);
+	return print_symbol(invocation, file, &symbol);
+}
+
+struct unwind_options {
+	bool demo;
+};
+
+static const struct gg_option unwind_option_table[] = {
+	{ "demo", 0, GG_OPTION_FLAG, offsetof(struct unwind_options, demo), NULL,
+	  "walk a stack that has a bit of everything" },
+	GG_OPTIONS_END,
+};
+
+static int run_unwind(struct gg_invocation *invocation)
+{
+	const struct unwind_options *options = invocation->options;
+	GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
+	int code;
+
+	if (options->demo && invocation->operand_count > 0)
+		return gg_error_set(invocation->error, -EINVAL, "debug unwind", NULL,
+		                    "--demo looks at no file");
+	if (options->demo)
+		return gg_unwind_demo_run(invocation);
+	if (invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "debug unwind",
+		                    "Name an ELF file, e.g. /bin/ls.", "no file given");
+	code = gg_cfi_file_open(&file, invocation->operands[0], invocation->error);
+	if (code < 0)
+		return code;
+	if (invocation->operand_count == 1)
+		code = print_summary(invocation, &file);
+	for (int i = 1; i < invocation->operand_count && code == 0; i++)
+		code = show_operand(invocation, &file, invocation->operands[i]);
+	if (code == -ENOMEM)
+		gg_error_set_errno(invocation->error, ENOMEM, "debug unwind", NULL);
+	return code;
+}
+
+const struct gg_command gg_command_debug_unwind = {
+	.name = "debug unwind",
+	.summary = "show how the stack is walked through the code of a file",
+	.usage = "FILE [SYMBOL|PC]... | --demo",
+	.details =
+		"Shows the rules that the call frame information of an ELF file was compiled to: for\n"
+		"each part of a function (SYMBOL), or at an address that the file was linked for\n"
+		"(PC, as 0x1234).  With FILE alone: how many rules there are of each kind.\n"
+		"\n"
+		"  sp, fp     CFA = stack pointer or frame register + offset\n"
+		"  fp-deref   the CFA is in a slot of the frame: the stack was realigned\n"
+		"  outermost  the stack ends there\n"
+		"  general    anything else, spelled out; walked by a slower path\n"
+		"  none       no rule, and why\n"
+		"\n"
+		"The CFA is the value of the stack pointer before the call.\n",
+	.options = unwind_option_table,
+	.options_size = sizeof(struct unwind_options),
+	.max_operands = -1,
+	.run = run_unwind,
+};
+
+/* --- the family --------------------------------------------------------------------------- */

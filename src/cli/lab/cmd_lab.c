@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/lab/lab.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int gg_lab_check_confidence(double confidence, const char *command, struct gg_error *error)
+{
+	if (confidence > 0 && confidence < 1)
+		return 0;
+	gg_error_set(error, -EINVAL, NULL, "Give a number such as 0.95.",
+	             "%g is not between 0 and 1", confidence);
+	gg_error_set_place(error, "%s: --confidence", command);
+	return -EINVAL;
+}
+
+int gg_lab_check_interval(uint64_t interval_bytes, const char *command, struct gg_error *error)
+{
+	if (interval_bytes > 0)
+		return 0;
+	gg_error_set(error, -EINVAL, NULL, "The least is 1, which samples every allocation.",
+	             "0 is not an interval");
+	gg_error_set_place(error, "%s: --interval", command);
+	return -EINVAL;
+}
+
+int gg_lab_print(const struct gg_buf *text, struct gg_error *error)
+{
+	if (text->failed)
+		return gg_error_set_errno(error, ENOMEM, "lab", NULL);
+	fwrite(gg_buf_text(text), 1, text->length, stdout);
+	return 0;
+}
+
+int gg_lab_save(const struct gg_buf *picture, const char *path, struct gg_error *error)
+{
+	struct stat status;
+	FILE *file;
+	int saved_errno;
+
+	if (picture->failed)
+		return gg_error_set_errno(error, ENOMEM, path, NULL);
+	file = fopen(path, "we");
+	if (file == NULL)
+		return gg_error_set_errno(error, errno, path, "Give another path to --svg.");
+	errno = 0;
+	fwrite(gg_buf_text(picture), 1, picture->length, file);
+	saved_errno = ferror(file) ? errno : 0;
+	if (fclose(file) != 0 && saved_errno == 0)
+		saved_errno = errno;
+	if (saved_errno == 0)
+		return 0;
+	/* Half a picture is no use, but a device or a pipe is not ours to remove. */
+	if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+		unlink(path);
+	return gg_error_set_errno(error, saved_errno, path, "Give another path to --svg.");
+}
+
+const struct gg_command gg_command_lab = {
+	.name = "lab",
+	.summary = "what to expect of a sampling interval, and of our estimates",
+	.usage = "COMMAND [OPTION]...",
+	.verbs = (const struct gg_command *const[]){ &gg_command_lab_compare,
+	                                             &gg_command_lab_coverage,
+	                                             &gg_command_lab_error,
+#if GG_HAS_PROFILE
+	                                             &gg_command_lab_optimal, &gg_command_lab_plan,
+#endif
+	                                             &gg_command_lab_table, NULL },
+};

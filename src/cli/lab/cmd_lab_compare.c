@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/size.h"
+#include "cli/lab/lab.h"
+#include "cli/lab/lab_trace.h"
+#include "report/plot.h"
+#include "report/table.h"
+#include "stats/lab/trial.h"
+
+struct compare_options {
+	const char *sizes, *svg;
+	uint64_t interval_bytes, run_count, seed;
+	double confidence;
+	int focus; /* enum gg_focus */
+	bool json;
+};
+
+enum { SCHEMES = 7, POINTS = 40 };
+
+/* Known: the trace's own a and l; learned: what the samples of each run tell. */
+static const char *const names[SCHEMES] = {
+	"poisson", "bernoulli", "poisson-count", "stride", "coin", "optimal, known", "optimal",
+};
+static const enum gg_scheme schemes[SCHEMES] = {
+	GG_SCHEME_POISSON,        GG_SCHEME_BERNOULLI, GG_SCHEME_POISSON_COUNT, GG_SCHEME_STRIDE,
+	GG_SCHEME_PER_ALLOCATION, GG_SCHEME_OPTIMAL,   GG_SCHEME_OPTIMAL,
+};
+enum { KNOWN = 5, LEARNED = 6 };
+
+/* All schemes with as many samples as poisson at that interval. */
+static void plan_schemes(const struct gg_trace *trace, double interval, enum gg_focus focus,
+                         struct gg_optimal_rates *rates, struct gg_trial_plan plans[SCHEMES])
+{
+	double samples = gg_trace_expected_samples(trace, interval);
+	double allocations = gg_trace_sum(trace, GG_ALLOCATIONS, false, GG_TRACE_ALL);
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
+	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+
+	for (int i = 0; i < SCHEMES; i++)
+		plans[i] = (struct gg_trial_plan){
+			.name = names[i],
+			.options = { .scheme = schemes[i], .interval = interval },
+			.learns = i == LEARNED,
+			.focus = focus,
+		};
+	plans[4].options.interval = fmax(1, allocations / fmax(samples, 1e-9));
+	gg_trial_classes(trace, classes);
+	for (int i = 0; focus == GG_FOCUS_ALLOCATED && i < GG_SIZE_CLASS_COUNT; i++)
+		classes[i].live = classes[i].allocated;
+	if (gg_optimal_rates_plan(classes, samples, &bounds, rates) == 0)
+		plans[KNOWN].options.rates = rates;
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+static int print_errors(const struct gg_trial_result *results, enum gg_quantity unit,
+                        const struct gg_style *style)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	const enum gg_trial_quantity first = unit == GG_BYTES ? GG_TRIAL_LIVE_BYTES
+	                                                      : GG_TRIAL_LIVE_COUNT;
+
+	printf("%s: bias (with its standard error) and standard deviation in %% of the\n"
+	       "truth, and variance over the formula's\n\n",
+	       unit == GG_BYTES ? "Bytes" : "Allocations");
+	gg_table_column(&table, GG_ALIGN_LEFT, "scheme");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
+	for (int q = 0; q < 2; q++) {
+		gg_table_column(&table, GG_ALIGN_RIGHT, q == 0 ? "live: bias" : "all: bias");
+		gg_table_column(&table, GG_ALIGN_RIGHT, "dev.");
+		gg_table_column(&table, GG_ALIGN_RIGHT, "var.");
+	}
+	for (int i = 0; i < SCHEMES; i++) {
+		gg_table_cell(&table, "%s", names[i]);
+		gg_table_cell(&table, "%.4g", results[i].mean_samples);
+		for (int q = 0; q < 2; q++) {
+			const struct gg_trial_figure *f = &results[i].figures[(int)first + q];
+
+			gg_table_cell(&table, "%+.2g (%.1g)",
+			              100 * share(f->mean - f->truth, f->truth),
+			              100 * share(f->mean_error, f->truth));
+			gg_table_cell(&table, "%.3g", 100 * share(sqrt(f->variance), f->truth));
+			if (isnan(f->formula) || f->formula == 0)
+				gg_table_cell(&table, "-");
+			else
+				gg_table_cell(&table, "%.2f", f->variance / f->formula);
+		}
+	}
+	return gg_table_print(&table, style, stdout);
+}
+
+static const struct {
+	enum gg_kind kind;
+	const char *head;
+} columns[] = {
+	{ GG_KIND_NORMAL, "normal" },   { GG_KIND_GAMMA_FULL, "gamma" },
+	{ GG_KIND_GAMMA, "gamma 1-p" }, { GG_KIND_NEGATIVE_BINOMIAL, "neg. bin." },
+	{ GG_KIND_RULE, "rule" },
+};
+static const char *const population_names[] = {
+	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
+};
+
+static int print_coverage(const struct gg_trial_result *results, enum gg_trial_quantity quantity,
+                          enum gg_population population, const struct gg_style *style)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	printf("%s, %s: coverage in %%, mean width over the truth\n\n",
+	       gg_trial_quantity_name(quantity), population_names[population]);
+	gg_table_column(&table, GG_ALIGN_LEFT, "scheme");
+	for (size_t k = 0; k < GG_COUNT(columns); k++)
+		gg_table_column(&table, GG_ALIGN_RIGHT, columns[k].head);
+	for (int i = 0; i < SCHEMES; i++) {
+		gg_table_cell(&table, "%s", names[i]);
+		for (size_t k = 0; k < GG_COUNT(columns); k++) {
+			const struct gg_cell *cell =
+				&results[i].cells[columns[k].kind][quantity][population];
+
+			if (cell->run_count == 0)
+				gg_table_cell(&table, "-");
+			else
+				gg_table_cell(&table, "%.1f %.*f", 100 * cell->covered,
+				              cell->width < 10 ? 2 : 0, cell->width);
+		}
+	}
+	return gg_table_print(&table, style, stdout);
+}
+
+static void print_head(const struct gg_trace *trace, const struct compare_options *o)
+{
+	char all[GG_SIZE_TEXT_MAX], live[GG_SIZE_TEXT_MAX], every[GG_SIZE_TEXT_MAX];
+
+	printf("%s in %.6g allocations, %s of them live at the end, in %u groups;\n"
+	       "sampled every %s on average, %" PRIu64 " runs of each scheme\n\n",
+	       gg_size_format_short(gg_trace_sum(trace, GG_BYTES, false, GG_TRACE_ALL), all),
+	       gg_trace_sum(trace, GG_ALLOCATIONS, false, GG_TRACE_ALL),
+	       gg_size_format_short(gg_trace_sum(trace, GG_BYTES, true, GG_TRACE_ALL), live),
+	       trace->group_count, gg_size_format_short((double)o->interval_bytes, every),
+	       o->run_count);
+}
+
+/* What the best plan gains, by the formulas and as measured. */
+static void print_gain(const struct gg_trial_result *results, enum gg_focus focus)
+{
+	int q = focus == GG_FOCUS_LIVE ? GG_TRIAL_LIVE_BYTES : GG_TRIAL_ALLOCATED_BYTES;
+	const struct gg_trial_figure *poisson = &results[0].figures[q],
+				     *known = &results[KNOWN].figures[q],
+				     *learned = &results[LEARNED].figures[q];
+
+	if (!(known->variance > 0 && learned->variance > 0 && known->formula > 0))
+		return;
+	printf("\nThe variance of %s falls, at equal samples, to one in\n"
+	       "  %.3g by the formula, %.3g measured, where sizes and lives are known;\n"
+	       "  %.3g measured, where they are learned.\n",
+	       gg_trial_quantity_name((enum gg_trial_quantity)q), poisson->formula / known->formula,
+	       poisson->variance / known->variance, poisson->variance / learned->variance);
+}
+
+static int print_text(const struct gg_trace *trace, const struct gg_trial_result *results,
+                      const struct compare_options *o, const struct gg_style *style)
+{
+	int code;
+
+	print_head(trace, o);
+	code = print_errors(results, GG_BYTES, style);
+	putchar('\n');
+	if (code == 0)
+		code = print_errors(results, GG_ALLOCATIONS, style);
+	print_gain(results, (enum gg_focus)o->focus);
+	for (int q = 0; code == 0 && q < GG_TRIAL_QUANTITY_COUNT; q++) {
+		for (int p = 0; code == 0 && p < GG_POPULATION_COUNT; p++) {
+			putchar('\n');
+			code = print_coverage(results, (enum gg_trial_quantity)q,
+			                      (enum gg_population)p, style);
+		}
+	}
+	printf("\n'coin' samples each allocation by itself, one in as many; 'optimal, known' plans\n"
+	       "by the trace itself, 'optimal' by what its samples told so far.\n");
+	return code;
+}
+
+static void json_figure(struct gg_json *json, const struct gg_trial_figure *figure,
+                        enum gg_trial_quantity quantity)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "quantity", gg_trial_quantity_name(quantity));
+	gg_json_number(json, "truth", figure->truth);
+	gg_json_number(json, "mean", figure->mean);
+	gg_json_number(json, "mean_error", figure->mean_error);
+	gg_json_number(json, "variance", figure->variance);
+	gg_json_number(json, "variance_error", figure->variance_error);
+	gg_json_number(json, "formula_variance", figure->formula); /* null: none */
+	gg_json_close(json);
+}
+
+static void json_result(struct gg_json *json, const struct gg_trial_plan *plan,
+                        const struct gg_trial_result *result)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "scheme", plan->name);
+	gg_json_number(json, "interval", plan->options.interval);
+	gg_json_number(json, "samples", result->mean_samples);
+	gg_json_open(json, "figures", '[');
+	for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++)
+		json_figure(json, &result->figures[q], (enum gg_trial_quantity)q);
+	gg_json_close(json);
+	gg_json_open(json, "intervals", '[');
+	for (int k = 0; k < GG_KIND_COUNT; k++) {
+		for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++) {
+			for (int p = 0; p < GG_POPULATION_COUNT; p++) {
+				const struct gg_cell *cell = &result->cells[k][q][p];
+
+				if (cell->run_count == 0)
+					continue;
+				gg_json_open(json, NULL, '{');
+				gg_json_text(json, "kind", gg_kind_name((enum gg_kind)k));
+				gg_json_text(json, "quantity",
+				             gg_trial_quantity_name((enum gg_trial_quantity)q));
+				gg_json_text(json, "population", population_names[p]);
+				gg_json_integer(json, "groups", cell->run_count);
+				gg_json_number(json, "covered", cell->covered);
+				gg_json_number(json, "covered_all_sizes", cell->covered_all_sizes);
+				gg_json_number(json, "width", cell->width);
+				gg_json_close(json);
+			}
+		}
+	}
+	gg_json_close(json);
+	gg_json_close(json);
+}
+
+static int print_json(const struct gg_trace *trace, const struct gg_trial_plan *plans,
+                      const struct gg_trial_result *results, const struct compare_options *o,
+                      struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_json json = { .out = &text };
+
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_text(&json, "sizes", o->sizes);
+	gg_json_number(&json, "interval_bytes", (double)o->interval_bytes);
+	gg_json_number(&json, "confidence", o->confidence);
+	gg_json_integer(&json, "runs", o->run_count);
+	gg_json_integer(&json, "groups", trace->group_count);
+	gg_json_number(&json, "allocations",
+	               gg_trace_sum(trace, GG_ALLOCATIONS, false, GG_TRACE_ALL));
+	gg_json_open(&json, "schemes", '[');
+	for (int i = 0; i < SCHEMES; i++)
+		json_result(&json, &plans[i], &results[i]);
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(&text, "\n");
+	return gg_lab_print(&text, error);
+}
+
+/* The error by the formulas, over the samples that are spent: from a tenth to ten times as many. */
+static int save_svg(const struct gg_trace *trace, const struct compare_options *o,
+                    struct gg_error *error)
+{
+	static double x[POINTS], y[2][LEARNED][POINTS];
+	struct gg_plot_series series[2][LEARNED];
+	struct gg_plot plots[2] = { { .title = "Live bytes" }, { .title = "Allocated bytes" } };
+	GG_CLEANUP(gg_buf_done) struct gg_buf picture = { 0 };
+	struct gg_optimal_rates rates;
+
+	for (int i = 0; i < POINTS; i++) {
+		double interval = (double)o->interval_bytes *
+		                  pow(10, 1 - 2 * (double)i / (POINTS - 1));
+		struct gg_trial_plan plans[SCHEMES];
+
+		plan_schemes(trace, fmax(interval, 1), (enum gg_focus)o->focus, &rates, plans);
+		x[i] = gg_trace_expected_samples(trace, fmax(interval, 1));
+		for (int scheme = 0; scheme < LEARNED; scheme++) {
+			for (int q = 0; q < 2; q++) {
+				enum gg_trial_quantity quantity = q == 0 ? GG_TRIAL_LIVE_BYTES
+				                                         : GG_TRIAL_ALLOCATED_BYTES;
+
+				y[q][scheme][i] = share(
+					sqrt(gg_trial_formula(trace, &plans[scheme], quantity)),
+					gg_trace_sum(trace, GG_BYTES, q == 0, GG_TRACE_ALL));
+			}
+		}
+	}
+	for (int q = 0; q < 2; q++) {
+		for (int scheme = 0; scheme < LEARNED; scheme++)
+			series[q][scheme] = (struct gg_plot_series){ names[scheme], x, y[q][scheme],
+				                                     POINTS };
+		plots[q].x = (struct gg_plot_axis){ "samples", GG_PLOT_NUMBER, true };
+		plots[q].y = (struct gg_plot_axis){ "standard deviation / truth", GG_PLOT_PERCENT,
+			                            true };
+		plots[q].series = series[q];
+		plots[q].series_count = LEARNED;
+	}
+	gg_plot_svg(plots, 2, &picture);
+	return gg_lab_save(&picture, o->svg, error);
+}
+
+static int compare(const struct gg_trace *trace, const struct compare_options *o,
+                   struct gg_trial_result *results, const struct gg_style *style,
+                   struct gg_error *error)
+{
+	struct gg_trial_plan plans[SCHEMES];
+	struct gg_optimal_rates rates;
+	int code = 0;
+
+	plan_schemes(trace, (double)o->interval_bytes, (enum gg_focus)o->focus, &rates, plans);
+	for (int i = 0; code == 0 && i < SCHEMES; i++)
+		code = gg_trial_run(trace, &plans[i], o->run_count, o->confidence,
+		                    o->seed + (uint64_t)i, &results[i]);
+	if (code < 0)
+		return gg_error_set_errno(error, -code, "lab compare", NULL);
+	code = o->json ? print_json(trace, plans, results, o, error)
+	               : print_text(trace, results, o, style);
+	if (code == 0 && o->svg != NULL)
+		code = save_svg(trace, o, error);
+	return code;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct compare_options *o = invocation->options;
+	struct gg_error *error = invocation->error;
+	struct gg_trace trace = { 0 };
+	struct gg_trial_result *results;
+	int code = gg_lab_check_confidence(o->confidence, "lab compare", error);
+
+	if (code == 0)
+		code = gg_lab_check_interval(o->interval_bytes, "lab compare", error);
+	if (code < 0)
+		return code;
+	if (o->sizes == NULL)
+		return gg_error_set(error, -EINVAL, "lab compare", "Try --sizes lognormal.",
+		                    "--sizes is not given");
+	if (o->run_count < 2 || o->run_count > 1000000)
+		return gg_error_set(error, -EINVAL, "lab compare: --runs",
+		                    "Give 2 to 1000000; 200 for two digits.", "out of range");
+	code = gg_lab_trace_load(&trace, o->sizes, o->seed, error);
+	if (code < 0)
+		return code;
+	results = calloc(SCHEMES, sizeof(*results));
+	code = results != NULL ? compare(&trace, o, results, &invocation->style, error)
+	                       : gg_error_set_errno(error, ENOMEM, "lab compare", NULL);
+	free(results);
+	gg_trace_done(&trace);
+	return code;
+}
+
+static const struct gg_option options[] = {
+	{ "sizes", 's', GG_OPTION_TEXT, offsetof(struct compare_options, sizes), "TRACE",
+	  "what is allocated: a law, a file, a profile" },
+	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct compare_options, interval_bytes), "SIZE",
+	  "mean sampling interval (512KiB)" },
+	{ "runs", 'n', GG_OPTION_COUNT, offsetof(struct compare_options, run_count), "N",
+	  "runs of each scheme (200)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, offsetof(struct compare_options, confidence), "P",
+	  "nominal coverage (0.95)" },
+	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct compare_options, focus), "live|allocated",
+	  "what the optimal schemes are for (live)" },
+	{ "seed", 0, GG_OPTION_COUNT, offsetof(struct compare_options, seed), "N",
+	  "of the random numbers (1)" },
+	{ "json", 0, GG_OPTION_FLAG, offsetof(struct compare_options, json), NULL, "print JSON" },
+	{ "svg", 0, GG_OPTION_TEXT, offsetof(struct compare_options, svg), "FILE",
+	  "also draw the errors over the samples spent" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_lab_compare = {
+	.name = "lab compare",
+	.summary = "every scheme on one trace: bias, variance, coverage",
+	.usage = "--sizes TRACE [OPTION]...",
+	.details = "Samples one trace many times by every scheme, each with as many samples as\n"
+		   "poisson takes at the interval, and compares the estimates with the truth. The\n"
+		   "trace is one of: " GG_LAB_TRACE_HELP "\n"
+		   "  geiger lab compare --sizes lognormal:median=100 --interval 64KiB\n"
+		   "  geiger lab compare --sizes sqlite3.geiger --svg compare.svg\n",
+	.options = options,
+	.options_size = sizeof(struct compare_options),
+	.option_defaults = &(const struct compare_options){ .interval_bytes = 512 * 1024,
+	                                                    .run_count = 200,
+	                                                    .seed = 1,
+	                                                    .confidence = 0.95 },
+	.run = run,
+};

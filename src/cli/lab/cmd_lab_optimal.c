@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `geiger lab optimal`: which sizes a program allocates and keeps, how `poisson` and the optimal plan
+ * would sample them, and what that does to the error of live (or allocated) bytes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/size.h"
+#include "cli/lab/lab.h"
+#include "cli/lab/lab_trace.h"
+#include "report/table.h"
+#include "stats/lab/trial.h"
+
+struct optimal_options {
+	uint64_t interval_bytes, limit;
+	int focus; /* enum gg_focus */
+	int moment;
+	bool json;
+};
+
+/* What is known of a program, and the plans for it. */
+struct study {
+	struct gg_trace trace;
+	char **names; /* of the trace's groups */
+	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	struct gg_optimal_rates rates;
+	double interval, samples;
+	enum gg_focus focus;
+};
+
+/* Sums over a set of allocations: variances by the two plans, and the samples they cost. */
+struct sums {
+	double allocated_bytes, live_bytes;
+	double poisson_variance, optimal_variance;
+	double poisson_samples, optimal_samples;
+};
+
+static double p_at(double size, double interval)
+{
+	return -expm1(-fmax(size, 1) / interval);
+}
+
+static void add(struct sums *sums, const struct study *study, const struct gg_trace_part *part)
+{
+	double size = (double)part->size_bytes, count = (double)part->count;
+	double p = p_at(size, study->interval);
+	double q = p_at(size, study->rates.intervals[gg_size_class(part->size_bytes)]);
+	bool counts = part->is_live || study->focus == GG_FOCUS_ALLOCATED;
+
+	sums->allocated_bytes += count * size;
+	sums->live_bytes += part->is_live ? count * size : 0;
+	sums->poisson_samples += count * p;
+	sums->optimal_samples += count * q;
+	sums->poisson_variance += counts ? count * size * size * (1 - p) / p : 0;
+	sums->optimal_variance += counts ? count * size * size * (1 - q) / q : 0;
+}
+
+/* (sum Z l)(sum Z a) / (sum Z sqrt(l a))^2: the ratio while every p is small. */
+static double ratio_of_theory(const struct study *study)
+{
+	double live = 0, allocated = 0, both = 0;
+
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		const struct gg_optimal_class *class = &study->classes[i];
+
+		live += class->size_bytes * class->live;
+		allocated += class->size_bytes * class->allocated;
+		both += class->size_bytes * sqrt(class->live * class->allocated);
+	}
+	return both > 0 ? live * allocated / (both * both) : 1;
+}
+
+static struct sums sum_all(const struct study *study)
+{
+	struct sums sums = { 0 };
+
+	for (size_t i = 0; i < study->trace.part_count; i++)
+		add(&sums, study, &study->trace.parts[i]);
+	return sums;
+}
+
+static struct sums *sum_groups(const struct study *study)
+{
+	struct sums *sums = calloc(study->trace.group_count + 1, sizeof(*sums));
+
+	for (size_t i = 0; sums != NULL && i < study->trace.part_count; i++)
+		add(&sums[study->trace.parts[i].group], study, &study->trace.parts[i]);
+	return sums;
+}
+
+static double wanted_bytes(const struct study *study, const struct sums *sums)
+{
+	return study->focus == GG_FOCUS_LIVE ? sums->live_bytes : sums->allocated_bytes;
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static int print_classes(const struct study *study, const struct gg_style *style)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	struct sums all = sum_all(study);
+
+	printf("By size: bytes allocated (a) and alive (l), and each size's share of the samples\n\n");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "allocated");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "alive");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "l/a");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "p poisson");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "p optimal");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		const struct gg_optimal_class *class = &study->classes[i];
+		double p = p_at(class->size_bytes, study->interval);
+		double q = p_at(class->size_bytes, study->rates.intervals[i]);
+		char size[GG_SIZE_TEXT_MAX], bytes[GG_SIZE_TEXT_MAX], live[GG_SIZE_TEXT_MAX];
+
+		if (percent(class->allocated * p, all.poisson_samples) < 0.1 &&
+		    percent(class->allocated * q, all.optimal_samples) < 0.1)
+			continue;
+		gg_table_cell(&table, "%s", gg_size_format_short(class->size_bytes, size));
+		gg_table_cell(&table, "%s",
+		              gg_size_format_short(class->allocated * class->size_bytes, bytes));
+		gg_table_cell(&table, "%s",
+		              gg_size_format_short(class->live * class->size_bytes, live));
+		gg_table_cell(&table, "%.2g", class->live / class->allocated);
+		gg_table_cell(&table, "%.2g", p);
+		gg_table_cell(&table, "%.1f %%",
+		              percent(class->allocated * p, all.poisson_samples));
+		gg_table_cell(&table, "%.2g", q);
+		gg_table_cell(&table, "%.1f %%",
+		              percent(class->allocated * q, all.optimal_samples));
+	}
+	return gg_table_print(&table, style, stdout);
+}
+
+static const struct study *sorted_by; /* qsort() has no context */
+static const struct sums *sorted;
+
+static int compare_groups(const void *a, const void *b)
+{
+	double x = wanted_bytes(sorted_by, &sorted[*(const uint32_t *)a]);
+	double y = wanted_bytes(sorted_by, &sorted[*(const uint32_t *)b]);
+
+	return (x < y) - (x > y);
+}
+
+static int print_sites(const struct study *study, const struct sums *groups, uint64_t limit,
+                       const struct gg_style *style)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	uint32_t count = study->trace.group_count;
+	uint32_t *order = calloc(count, sizeof(*order));
+
+	if (order == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	sorted_by = study;
+	sorted = groups;
+	qsort(order, count, sizeof(*order), compare_groups);
+	printf("\nBy call site: standard deviation of its %s bytes, in %% of them\n\n",
+	       study->focus == GG_FOCUS_LIVE ? "live" : "allocated");
+	gg_table_column(&table, GG_ALIGN_RIGHT,
+	                study->focus == GG_FOCUS_LIVE ? "alive" : "allocated");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "poisson");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "optimal");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "variance");
+	gg_table_column(&table, GG_ALIGN_LEFT, "function");
+	for (uint32_t i = 0; i < count && i < limit; i++) {
+		const struct sums *sums = &groups[order[i]];
+		double bytes = wanted_bytes(study, sums);
+		char text[GG_SIZE_TEXT_MAX];
+
+		if (bytes == 0)
+			break;
+		gg_table_cell(&table, "%s", gg_size_format_short(bytes, text));
+		gg_table_cell(&table, "%.3g %%", percent(sqrt(sums->poisson_variance), bytes));
+		gg_table_cell(&table, "%.3g %%", percent(sqrt(sums->optimal_variance), bytes));
+		if (sums->optimal_variance > 0)
+			gg_table_cell(&table, "1/%.3g",
+			              sums->poisson_variance / sums->optimal_variance);
+		else
+			gg_table_cell(&table, "-");
+		gg_table_cell(&table, "%.36s", study->names[order[i]]);
+	}
+	free(order);
+	return gg_table_print(&table, style, stdout);
+}
+
+static int print_text(const struct study *study, const struct sums *groups, uint64_t limit,
+                      const struct gg_style *style)
+{
+	struct sums all = sum_all(study);
+	char interval[GG_SIZE_TEXT_MAX];
+	double bytes = wanted_bytes(study, &all);
+	const char *what = study->focus == GG_FOCUS_LIVE ? "live" : "allocated";
+	int code;
+
+	printf("At a sampling interval of %s (%.4g samples), for %s bytes\n\n",
+	       gg_size_format_short(study->interval, interval), all.poisson_samples, what);
+	code = print_classes(study, style);
+	if (code == 0)
+		code = print_sites(study, groups, limit, style);
+	printf("\nAll %s bytes: standard deviation %.3g %% by poisson, %.3g %% by the optimal plan\n"
+	       "with %.4g samples; the variance falls to 1/%.3g (to 1/%.3g if every p were small).\n",
+	       what, percent(sqrt(all.poisson_variance), bytes),
+	       percent(sqrt(all.optimal_variance), bytes), all.optimal_samples,
+	       all.optimal_variance > 0 ? all.poisson_variance / all.optimal_variance : 1,
+	       ratio_of_theory(study));
+	return code;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------ */
+
+static void json_sums(struct gg_json *json, const struct sums *sums)
+{
+	gg_json_number(json, "allocated_bytes", sums->allocated_bytes);
+	gg_json_number(json, "live_bytes", sums->live_bytes);
+	gg_json_number(json, "poisson_variance", sums->poisson_variance);
+	gg_json_number(json, "optimal_variance", sums->optimal_variance);
+	gg_json_number(json, "poisson_samples", sums->poisson_samples);
+	gg_json_number(json, "optimal_samples", sums->optimal_samples);
+}
+
+static int print_json(const struct study *study, const struct sums *groups, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_json json = { .out = &text };
+	struct sums all = sum_all(study);
+
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_number(&json, "interval_bytes", study->interval);
+	gg_json_text(&json, "focus", study->focus == GG_FOCUS_LIVE ? "live" : "allocated");
+	json_sums(&json, &all);
+	gg_json_number(&json, "variance_ratio_small_p", ratio_of_theory(study));
+	gg_json_open(&json, "classes", '[');
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		const struct gg_optimal_class *class = &study->classes[i];
+
+		if (class->allocated == 0)
+			continue;
+		gg_json_open(&json, NULL, '{');
+		gg_json_integer(&json, "from_bytes", gg_size_class_bytes(i));
+		gg_json_number(&json, "mean_bytes", class->size_bytes);
+		gg_json_number(&json, "allocated", class->allocated);
+		gg_json_number(&json, "live", class->live);
+		gg_json_number(&json, "p_poisson", p_at(class->size_bytes, study->interval));
+		gg_json_number(&json, "p_optimal",
+		               p_at(class->size_bytes, study->rates.intervals[i]));
+		gg_json_close(&json);
+	}
+	gg_json_close(&json);
+	gg_json_open(&json, "sites", '[');
+	for (uint32_t i = 0; i < study->trace.group_count; i++) {
+		gg_json_open(&json, NULL, '{');
+		gg_json_text(&json, "function", study->names[i]);
+		json_sums(&json, &groups[i]);
+		gg_json_close(&json);
+	}
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(&text, "\n");
+	return gg_lab_print(&text, error);
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int plan(struct study *study, struct gg_error *error)
+{
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(study->interval);
+	struct gg_optimal_class wanted[GG_SIZE_CLASS_COUNT];
+
+	gg_trial_classes(&study->trace, study->classes);
+	study->samples = gg_trace_expected_samples(&study->trace, study->interval);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		wanted[i] = study->classes[i];
+		if (study->focus == GG_FOCUS_ALLOCATED)
+			wanted[i].live = wanted[i].allocated;
+	}
+	if (gg_optimal_rates_plan(wanted, study->samples, &bounds, &study->rates) < 0)
+		return gg_error_set(error, -EINVAL, "lab optimal: --interval", "Give 1 or more.",
+		                    "no plan for it");
+	return 0;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct optimal_options *o = invocation->options;
+	struct gg_error *error = invocation->error;
+	struct study study = { .focus = (enum gg_focus)o->focus };
+	struct sums *groups = NULL;
+	int code;
+
+	if (invocation->operand_count != 1)
+		return gg_error_set(error, -EINVAL, "lab optimal",
+		                    "Record one: geiger record -o run.geiger -- COMMAND.",
+		                    "give one profile");
+	code = gg_lab_trace_profile(&study.trace, invocation->operands[0], o->moment == 0,
+	                            &study.names, &study.interval, error);
+	if (code < 0)
+		return code;
+	if (o->interval_bytes > 0)
+		study.interval = (double)o->interval_bytes;
+	code = plan(&study, error);
+	if (code == 0) {
+		groups = sum_groups(&study);
+		if (groups == NULL)
+			code = gg_error_set_errno(error, ENOMEM, "lab optimal", NULL);
+		else
+			code = o->json ? print_json(&study, groups, error)
+			               : print_text(&study, groups, o->limit, &invocation->style);
+	}
+	free(groups);
+	gg_lab_trace_names_free(study.names, study.trace.group_count);
+	gg_trace_done(&study.trace);
+	return code;
+}
+
+static const struct gg_option options[] = {
+	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct optimal_options, interval_bytes), "SIZE",
+	  "mean sampling interval (the profile's)" },
+	{ "focus", 0, GG_OPTION_CHOICE, offsetof(struct optimal_options, focus), "live|allocated",
+	  "whose error is to be small (live)" },
+	{ "alive", 0, GG_OPTION_CHOICE, offsetof(struct optimal_options, moment), "peak|end",
+	  "when (peak)" },
+	{ "limit", 'n', GG_OPTION_COUNT, offsetof(struct optimal_options, limit), "N",
+	  "call sites to show (15)" },
+	{ "json", 0, GG_OPTION_FLAG, offsetof(struct optimal_options, json), NULL, "print JSON" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_lab_optimal = {
+	.name = "lab optimal",
+	.summary = "what optimal sampling would gain for a recorded program",
+	.usage = "PROFILE [OPTION]...",
+	.details =
+		"Which sizes the program allocates and which of them stay, how likely each is\n"
+		"sampled by poisson and by the plan of least variance with as many samples, and\n"
+		"the errors that follow, in all and by call site. docs/OPTIMAL.md has examples.\n",
+	.options = options,
+	.options_size = sizeof(struct optimal_options),
+	.option_defaults = &(const struct optimal_options){ .limit = 15 },
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/lab/lab_trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#if GG_HAS_PROFILE
+#include "cli/profiles.h"
+#include "stats/sampling/weight.h"
+#endif
+
+enum {
+	PIECES = 32,      /* that a part is cut into, so that sizes are mixed */
+	GROUPS_MAX = 100, /* of a profile: the largest functions; the others are one */
+	LINE_MAX_BYTES = 256,
+};
+
+static int fail(struct gg_error *error, const char *place, const char *what)
+{
+	return gg_error_set(error, -EINVAL, place, "See geiger lab compare --help.", "%s", what);
+}
+
+static int no_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "lab", NULL);
+}
+
+/* --- laws ------------------------------------------------------------------------------------ */
+
+struct law {
+	double median, sigma, count, live, groups;
+};
+
+static int read_law(const char *text, struct law *law, struct gg_error *error)
+{
+	const struct {
+		const char *name;
+		double *value, least, most;
+	} parts[] = {
+		{ "median", &law->median, 1, 1e12 }, { "sigma", &law->sigma, 0, 10 },
+		{ "count", &law->count, 1, 10e6 },   { "live", &law->live, 0, 1 },
+		{ "groups", &law->groups, 1, 1000 },
+	};
+
+	while (*text != '\0') {
+		const char *equals = strchr(text, '=');
+		size_t length = equals != NULL ? (size_t)(equals - text) : 0, i;
+		char *end;
+
+		for (i = 0; i < GG_COUNT(parts); i++)
+			if (strlen(parts[i].name) == length &&
+			    strncmp(parts[i].name, text, length) == 0)
+				break;
+		if (i == GG_COUNT(parts))
+			return fail(error, text,
+			            "the parts are median, sigma, count, live, groups");
+		*parts[i].value = strtod(equals + 1, &end);
+		if (end == equals + 1 || (*end != ',' && *end != '\0') ||
+		    !(*parts[i].value >= parts[i].least && *parts[i].value <= parts[i].most))
+			return fail(error, text, "the number is none, or out of range");
+		text = *end == ',' ? end + 1 : end;
+	}
+	return 0;
+}
+
+/* Box & Muller 1958. */
+static double normal(struct gg_rng *rng)
+{
+	return sqrt(2 * gg_rng_exponential(rng)) * cos(2 * M_PI * gg_rng_uniform(rng));
+}
+
+static int make_lognormal(struct gg_trace *trace, const char *text, uint64_t seed,
+                          struct gg_error *error)
+{
+	struct law law = { 64, 2, 100e3, 0.1, 10 };
+	struct gg_rng rng;
+	int code = read_law(text, &law, error);
+
+	gg_rng_seed(&rng, seed, 1);
+	for (double i = 0; code == 0 && i < law.count; i++) {
+		double size = floor(law.median * exp(law.sigma * normal(&rng)));
+		struct gg_trace_part part = {
+			.size_bytes = (uint64_t)fmin(size, 0x1p40),
+			.count = 1,
+			.group = (uint32_t)gg_rng_below(&rng, (uint64_t)law.groups),
+			.is_live = gg_rng_uniform(&rng) < law.live,
+		};
+
+		if (gg_trace_add(trace, &part) < 0)
+			code = no_memory(error);
+	}
+	return code;
+}
+
+/* 8 GB: 999 of 1000 bytes in sizes whose survival is 1e-5, the rest in sizes where it is 1/2. */
+static int make_server(struct gg_trace *trace, struct gg_error *error)
+{
+	static const uint64_t young[] = { 32, 96, 256, 1024, 4096 };
+	static const uint64_t old[] = { 48, 160, 640, 2560 };
+	const double bytes = 8e9;
+
+	for (uint32_t i = 0; i < GG_COUNT(young) + GG_COUNT(old); i++) {
+		bool is_young = i < GG_COUNT(young);
+		uint64_t size = is_young ? young[i] : old[i - GG_COUNT(young)];
+		double share = is_young ? 0.999 / GG_COUNT(young) : 0.001 / GG_COUNT(old);
+		double survival = is_young ? 1e-5 : 0.5;
+		uint64_t count = (uint64_t)(bytes * share / (double)size);
+		uint64_t live = (uint64_t)((double)count * survival + 0.5);
+		struct gg_trace_part part = { size, live, i, true };
+
+		if (gg_trace_add(trace, &part) < 0)
+			return no_memory(error);
+		part.count = count - live;
+		part.is_live = false;
+		if (gg_trace_add(trace, &part) < 0)
+			return no_memory(error);
+	}
+	return 0;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* SIZE [COUNT [LIVE [GROUP]]]: sizes as everywhere, counts in decimal. */
+static int read_line(struct gg_trace *trace, char *line)
+{
+	uint64_t values[4] = { 0, 1, 0, 0 };
+	char *rest = NULL, *word = strtok_r(line, " \t\r\n", &rest);
+	struct gg_trace_part part;
+
+	if (word == NULL || *word == '#')
+		return 0;
+	for (size_t i = 0; word != NULL; i++, word = strtok_r(NULL, " \t\r\n", &rest))
+		if (i >= GG_COUNT(values) || gg_size_parse(word, &values[i]) < 0)
+			return -EINVAL;
+	if (values[2] > values[1] || values[3] >= 1000 || values[0] > UINT64_C(1) << 48)
+		return -EINVAL;
+	part = (struct gg_trace_part){ values[0], values[2], (uint32_t)values[3], true };
+	if (gg_trace_add(trace, &part) < 0)
+		return -ENOMEM;
+	part.count = values[1] - values[2];
+	part.is_live = false;
+	return gg_trace_add(trace, &part);
+}
+
+static int read_file(struct gg_trace *trace, const char *path, struct gg_error *error)
+{
+	char line[LINE_MAX_BYTES], place[512];
+	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	int code = 0;
+
+	if (file == NULL)
+		return gg_error_set_errno(error, errno, path,
+		                          "Give a law, a file of sizes or a profile.");
+	for (int number = 1; code == 0 && fgets(line, sizeof(line), file) != NULL; number++) {
+		code = read_line(trace, line);
+		snprintf(place, sizeof(place), "%s:%d", path, number);
+	}
+	if (code == -EINVAL)
+		gg_error_set(error, -EBADMSG, place,
+		             "A line is SIZE [COUNT [LIVE [GROUP]]], LIVE at most COUNT, GROUP "
+		             "below 1000.",
+		             "not a line of sizes");
+	else if (code < 0)
+		no_memory(error);
+	if (file != stdin)
+		fclose(file);
+	return code == -EINVAL ? -EBADMSG : code;
+}
+
+/* --- profiles -------------------------------------------------------------------------------- */
+
+#if GG_HAS_PROFILE
+static bool is_profile(const char *path)
+{
+	char start[16] = { 0 };
+	FILE *file = fopen(path, "re");
+	size_t length = file != NULL ? fread(start, 1, sizeof(start), file) : 0;
+
+	if (file != NULL)
+		fclose(file);
+	return length == sizeof(start) && memcmp(start, "SQLite format 3", 16) == 0;
+}
+
+static uint32_t function_of(const struct gg_model *model, uint32_t stack)
+{
+	size_t count;
+
+	return gg_model_stack_places(model, gg_model_stack_top(model, stack), &count)[0].function;
+}
+
+struct rank {
+	uint32_t function;
+	double bytes;
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct rank *x = a, *y = b;
+
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+/* groups[function]: 0 to GROUPS_MAX - 1 for the largest, GROUPS_MAX for the others. */
+static uint32_t *rank_functions(const struct gg_model *model)
+{
+	size_t count = gg_model_function_count(model), sample_count;
+	const struct gg_model_sample *samples = gg_model_samples(model, &sample_count);
+	struct rank *ranks = calloc(count + 1, sizeof(*ranks));
+	uint32_t *groups = calloc(count + 1, sizeof(*groups));
+
+	if (ranks == NULL || groups == NULL) {
+		free(ranks);
+		free(groups);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		ranks[i].function = (uint32_t)i;
+		groups[i] = GROUPS_MAX;
+	}
+	for (size_t i = 0; i < sample_count; i++)
+		ranks[function_of(model, samples[i].stack)].bytes += samples[i].weighted_bytes;
+	qsort(ranks, count, sizeof(*ranks), compare_ranks);
+	for (uint32_t i = 0; i < GROUPS_MAX && i < count; i++)
+		groups[ranks[i].function] = i;
+	free(ranks);
+	return groups;
+}
+
+static int find_peak(const struct gg_model *model, int64_t *ret_ns, struct gg_error *error)
+{
+	struct gg_question question;
+	struct gg_result *result;
+	int code;
+
+	gg_question_init(&question);
+	question.metric = GG_METRIC_PEAK;
+	question.by = GG_BY_PROCESS;
+	code = gg_ask_rows(model, &question, &result, error);
+	if (code < 0)
+		return code;
+	*ret_ns = result->moment_ns;
+	gg_result_free(result);
+	return 0;
+}
+
+static bool is_live_at(const struct gg_model_sample *sample, int64_t moment_ns)
+{
+	return sample->alloc_ns <= moment_ns &&
+	       (sample->free_ns == GG_TIME_NONE || sample->free_ns > moment_ns);
+}
+
+static int read_samples(struct gg_trace *trace, const struct gg_model *model,
+                        const uint32_t *groups, int64_t moment_ns)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(model, &count);
+	const struct gg_coarse *coarse = gg_model_coarse(model, &count);
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		double number = gg_fixed_value(coarse[i].sums.count);
+		double bytes = gg_fixed_value(coarse[i].sums.bytes);
+
+		if (number >= 1)
+			code = gg_trace_add(
+				trace,
+				&(struct gg_trace_part){
+					.size_bytes = (uint64_t)(bytes / number + 0.5),
+					.count = (uint64_t)(number + 0.5),
+					.group = groups[function_of(model, coarse[i].stack)] });
+	}
+	gg_model_samples(model, &count);
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		const struct gg_model_sample *sample = &samples[i];
+		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
+
+		if (!(sample->flags & GG_MODEL_INHERITED))
+			code = gg_trace_add(
+				trace, &(struct gg_trace_part){
+					       .size_bytes = sample->size_bytes,
+					       .count = (uint64_t)(weight.count + 0.5),
+					       .group = groups[function_of(model, sample->stack)],
+					       .is_live = is_live_at(sample, moment_ns) });
+	}
+	return code;
+}
+
+void gg_lab_trace_names_free(char **names, uint32_t count)
+{
+	for (uint32_t i = 0; names != NULL && i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+static char **name_groups(const struct gg_model *model, const uint32_t *groups, uint32_t count)
+{
+	char **names = calloc(count + 1, sizeof(*names));
+
+	for (uint32_t i = 0; names != NULL && i < gg_model_function_count(model); i++)
+		if (groups[i] < count && names[groups[i]] == NULL)
+			names[groups[i]] = strdup(groups[i] < GROUPS_MAX
+			                                  ? gg_model_function(model, i).name
+			                                  : "(all others)");
+	return names;
+}
+
+int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_peak,
+                         char ***ret_names, double *ret_interval, struct gg_error *error)
+{
+	struct gg_trace trace = { 0 };
+	int64_t moment_ns = GG_TIME_NONE - 1;
+	struct gg_model *model;
+	uint32_t *groups;
+	int code = gg_cli_load(&model, &path, 1, error);
+
+	if (code < 0)
+		return code;
+	if (at_peak)
+		code = find_peak(model, &moment_ns, error);
+	groups = rank_functions(model);
+	if (groups == NULL || read_samples(&trace, model, groups, moment_ns) < 0)
+		code = no_memory(error);
+	else if (code == 0 && trace.part_count == 0)
+		code = gg_error_set(error, -EBADMSG, path, "Record with a smaller interval.",
+		                    "no samples");
+	if (code == 0 && ret_names != NULL)
+		*ret_names = name_groups(model, groups, trace.group_count);
+	if (code == 0 && ret_interval != NULL)
+		*ret_interval = fmax(gg_model_interval(model, 0), 1);
+	free(groups);
+	gg_model_free(model);
+	if (code < 0)
+		gg_trace_done(&trace);
+	else
+		*ret_trace = trace;
+	return code;
+}
+#else
+static bool is_profile(const char *path)
+{
+	(void)path;
+	return false;
+}
+
+int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_peak,
+                         char ***ret_names, double *ret_interval, struct gg_error *error)
+{
+	(void)ret_trace;
+	(void)at_peak;
+	(void)ret_names;
+	(void)ret_interval;
+	return fail(error, path, "this geiger was built without profiles");
+}
+#endif
+
+static int load(struct gg_trace *trace, const char *text, uint64_t seed, struct gg_error *error)
+{
+	if (strcmp(text, "lognormal") == 0)
+		return make_lognormal(trace, "", seed, error);
+	if (strncmp(text, "lognormal:", 10) == 0)
+		return make_lognormal(trace, text + 10, seed, error);
+	if (strcmp(text, "server") == 0)
+		return make_server(trace, error);
+	return is_profile(text) ? gg_lab_trace_profile(trace, text, true, NULL, NULL, error)
+	                        : read_file(trace, text, error);
+}
+
+int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t seed,
+                      struct gg_error *error)
+{
+	struct gg_trace trace = { 0 };
+	int code = load(&trace, text, seed, error);
+
+	if (code == 0 && trace.part_count == 0)
+		code = gg_error_set(error, -EBADMSG, text, "It must have at least one.",
+		                    "no allocations");
+	if (code == 0 && gg_trace_mix(&trace, PIECES, seed) < 0)
+		code = no_memory(error);
+	if (code < 0)
+		gg_trace_done(&trace);
+	else
+		*ret_trace = trace;
+	return code;
+}

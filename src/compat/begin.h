@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#pragma once
-
-#include "base/compiler.h"
-#include "embed/interface.h"
-
-/* The agent looks for it by name. */
-GG_EXPORT void geiger_compat_begin(const struct gg_agent_interface *agent,
-                                   struct gg_agent_begin *begin);

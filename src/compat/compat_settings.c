@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/compat_settings.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "compat/jemalloc/next_mallctl.h"
+
+enum { UNREAD, READING, READ };
+
+static struct gg_settings settings;
+static uint32_t state;
+
+/* The program's own options, as jemalloc looks for them: seen where the program exports it. */
+extern const char *malloc_conf __attribute__((weak, visibility("default")));
+
+static const struct gg_agent_interface *find_agent(void)
+{
+	const struct gg_agent_interface *const *symbol = dlsym(RTLD_DEFAULT,
+	                                                       "geiger_agent_interface");
+
+	return symbol != NULL ? *symbol : NULL;
+}
+
+static const struct gg_agent_interface *fitting(const struct gg_agent_interface *agent)
+{
+	/* The last one of the functions that nothing can do without. */
+	if (agent == NULL || agent->version != GG_AGENT_INTERFACE_VERSION ||
+	    !GG_SETTINGS_AGENT_HAS(agent, look_triggers))
+		return NULL;
+	return agent;
+}
+
+static void tell(void *context, const char *line)
+{
+	const struct gg_agent_interface *agent = context;
+
+	/* Without the agent nothing is obeyed, and nothing is to be said. */
+	if (agent != NULL)
+		agent->say(line);
+}
+
+static void parse_link(struct gg_conf *conf, void *context)
+{
+	static char text[1024]; /* one thread reads */
+	ssize_t length = readlink("/etc/malloc.conf", text, sizeof(text) - 1);
+
+	if (length <= 0)
+		return;
+	text[length] = '\0';
+	gg_conf_parse(conf, "/etc/malloc.conf", text, tell, context);
+}
+
+static void parse_shared(struct gg_conf *conf, void *context)
+{
+	if (&malloc_conf != NULL)
+		gg_conf_parse(conf, "malloc_conf", malloc_conf, tell, context);
+	parse_link(conf, context);
+	gg_conf_parse(conf, "MALLOC_CONF", secure_getenv("MALLOC_CONF"), tell, context);
+}
+
+static void read_all(const struct gg_agent_interface *agent)
+{
+	void *context = (void *)(uintptr_t)agent;
+	struct gg_conf *conf = &settings.conf;
+	bool they_profile = gg_real_profiles();
+
+	gg_conf_init(conf);
+	settings.agent = agent;
+	if (!they_profile)
+		parse_shared(conf, context);
+	gg_conf_parse(conf, "GEIGER_CONF", secure_getenv("GEIGER_CONF"), tell, context);
+	gg_conf_finish(conf, tell, context);
+	settings.is_theirs = they_profile && !conf->prof;
+	if (they_profile)
+		tell(context,
+		     conf->prof ? "the jemalloc underneath profiles too, by MALLOC_CONF; "
+		                  "geiger obeys GEIGER_CONF alone"
+		                : "the jemalloc underneath profiles, and MALLOC_CONF is its own; "
+		                  "GEIGER_CONF=prof:true has geiger profile too");
+}
+
+const struct gg_settings *gg_settings_with(const struct gg_agent_interface *agent)
+{
+	uint32_t expected = UNREAD;
+	int saved_errno = errno;
+
+	/* Acquire: pairs with the release below. */
+	if (gg_load_acquire(&state) == READ)
+		return &settings;
+	if (!gg_cas_acq_rel(&state, &expected, READING))
+		return NULL;
+	read_all(fitting(agent));
+	/* Release: who sees the state sees the settings. */
+	gg_store_release(&state, READ);
+	errno = saved_errno;
+	return &settings;
+}
+
+const struct gg_settings *gg_settings(void)
+{
+	static const struct gg_settings nothing = { .agent = NULL };
+	const struct gg_settings *known;
+
+	/* Acquire: as above. */
+	if (gg_load_acquire(&state) == READ)
+		return &settings;
+	known = gg_settings_with(find_agent());
+	return known != NULL ? known : &nothing;
+}

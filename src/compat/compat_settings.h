@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings - what the environment asks for in other profilers' words, and whom it asks.
+ *
+ *   the string `malloc_conf` of the program, the link /etc/malloc.conf, MALLOC_CONF, GEIGER_CONF
+ *
+ * A later one overrules an earlier one.  Where a jemalloc underneath profiles too, all but GEIGER_CONF are
+ * its own; then its calls are its own as well, unless GEIGER_CONF asks for a profile of geiger's.
+ *
+ * Read once: by the agent before it starts (begin.c), or else by the first call.
+ *
+ * Threads  any.  A thread that comes while another one reads gets what nobody asked for anything in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/agent_functions.h"
+#include "compat/jemalloc/option_string.h"
+
+struct gg_settings {
+	const struct gg_agent_interface *agent; /* NULL: there is none, or it is too old */
+	struct gg_conf conf;
+	bool is_theirs; /* profilers' calls go to the jemalloc underneath */
+};
+
+const struct gg_settings *gg_settings(void);
+
+/* The same, where the agent is known. */
+const struct gg_settings *gg_settings_with(const struct gg_agent_interface *agent);
+
+/* Does the agent's table go as far as that function, and is it set? */
+#define GG_SETTINGS_AGENT_HAS(agent, function)                                               \
+	((agent) != NULL &&                                                                  \
+	 (agent)->bytes >= offsetof(struct gg_agent_interface, function) + sizeof(void *) && \
+	 (agent)->function != NULL)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/jemalloc/ctl_call.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool has_old(const struct gg_call *call)
+{
+	return call->old != NULL && call->old_bytes != NULL;
+}
+
+static bool has_new(const struct gg_call *call)
+{
+	return call->new != NULL || call->new_bytes != 0;
+}
+
+/* 0, or EPERM if there is a new value. */
+static int read_only(const struct gg_call *call)
+{
+	return has_new(call) ? EPERM : 0;
+}
+
+int gg_call_write_only(const struct gg_call *call)
+{
+	return call->old != NULL || call->old_bytes != NULL ? EPERM : 0;
+}
+
+int gg_call_read_or_write(const struct gg_call *call)
+{
+	return has_old(call) && has_new(call) ? EPERM : 0;
+}
+
+int gg_call_give(const struct gg_call *call, const void *value, size_t bytes)
+{
+	size_t given = bytes;
+
+	if (!has_old(call))
+		return 0;
+	if (*call->old_bytes != bytes)
+		given = bytes <= *call->old_bytes ? bytes : *call->old_bytes;
+	memcpy(call->old, value, given);
+	if (*call->old_bytes == bytes)
+		return 0;
+	*call->old_bytes = given;
+	return EINVAL;
+}
+
+int gg_call_give_bool(const struct gg_call *call, bool value)
+{
+	return gg_call_give(call, &value, sizeof(value));
+}
+
+int gg_call_constant(const struct gg_call *call, const void *value, size_t bytes)
+{
+	int status = read_only(call);
+
+	return status != 0 ? status : gg_call_give(call, value, bytes);
+}
+
+int gg_call_take(const struct gg_call *call, void *value, size_t bytes)
+{
+	if (call->new == NULL)
+		return 0;
+	if (call->new_bytes != bytes)
+		return EINVAL;
+	memcpy(value, call->new, bytes);
+	return 0;
+}

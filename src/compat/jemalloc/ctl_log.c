@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "compat/jemalloc/ctl_table.h"
+#include "compat/jemalloc/profiler_state.h"
+#include "compat/jemalloc/sample_log.h"
+
+int gg_ctl_log_start(const struct gg_call *call)
+{
+	const char *path = NULL;
+	int status = gg_profile_take_command(call, &path, sizeof(path));
+
+	if (status != 0)
+		return status;
+	return gg_log_start(path) ? 0 : EFAULT;
+}
+
+/* Whatever values are given. */
+int gg_ctl_log_stop(const struct gg_call *call)
+{
+	int status = gg_profile_on();
+
+	(void)call;
+	if (status != 0)
+		return status;
+	return gg_log_stop() ? 0 : EFAULT;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "compat/jemalloc/ctl_table.h"
+#include "compat/jemalloc/profiler_state.h"
+
+enum { NAME_MAX_BYTES = 128 };
+
+/* As the thread calls itself; longer names are cut. */
+static _Thread_local char name[NAME_MAX_BYTES] __attribute__((tls_model("initial-exec")));
+
+static bool is_fit(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((*text < ' ' && *text != '\t') || (unsigned char)*text > '~')
+			return false;
+	return true;
+}
+
+static int set_name(const struct gg_settings *s, const char *text)
+{
+	size_t length;
+
+	if (s->conf.prof_sys_thread_name)
+		return ENOENT;
+	if (text == NULL || !is_fit(text))
+		return EFAULT;
+	length = strnlen(text, sizeof(name) - 1);
+	memcpy(name, text, length);
+	name[length] = '\0';
+	s->agent->thread_name(name);
+	return 0;
+}
+
+int gg_ctl_thread_prof_name(const struct gg_call *call)
+{
+	const struct gg_settings *s = gg_settings();
+	const char *text = name;
+	int status = gg_profile_on();
+
+	if (status == 0)
+		status = gg_call_read_or_write(call);
+	if (status != 0)
+		return status;
+	if (call->new != NULL) {
+		status = gg_call_take(call, &text, sizeof(text));
+		return status != 0 ? status : set_name(s, text);
+	}
+	if (s->conf.prof_sys_thread_name)
+		pthread_getname_np(pthread_self(), name, sizeof(name));
+	return gg_call_give(call, &text, sizeof(text));
+}
+
+int gg_ctl_thread_prof_active(const struct gg_call *call)
+{
+	const struct gg_settings *s = gg_settings();
+	int status = gg_profile_there();
+	bool wish, was = false;
+
+	if (status != 0)
+		return status;
+	if (s->conf.prof)
+		was = s->agent->thread_active(-1);
+	if (call->new != NULL) {
+		status = gg_profile_take_switch(call, &wish);
+		if (status != 0)
+			return status;
+		s->agent->thread_active(wish);
+	}
+	return gg_call_give_bool(call, was);
+}
+
+static int bytes(const struct gg_call *call, bool is_freed, bool is_pointer)
+{
+	const struct gg_settings *s = gg_settings();
+	struct gg_agent_bytes known;
+	const uint64_t *word;
+	uint64_t value;
+
+	if (s->agent == NULL)
+		return ENOENT;
+	s->agent->thread_bytes(&known);
+	word = known.words + is_freed;
+	value = is_freed ? known.freed : known.allocated;
+	return is_pointer ? gg_call_constant(call, &word, sizeof(word))
+	                  : gg_call_constant(call, &value, sizeof(value));
+}
+
+int gg_ctl_thread_allocated(const struct gg_call *call)
+{
+	return bytes(call, false, false);
+}
+
+int gg_ctl_thread_allocatedp(const struct gg_call *call)
+{
+	return bytes(call, false, true);
+}
+
+int gg_ctl_thread_deallocated(const struct gg_call *call)
+{
+	return bytes(call, true, false);
+}
+
+int gg_ctl_thread_deallocatedp(const struct gg_call *call)
+{
+	return bytes(call, true, true);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/jemalloc/json_text.h"
+
+#include <string.h>
+
+void gg_text_begin(struct gg_text *text, void (*write)(void *context, const char *piece),
+                   void *context)
+{
+	text->write = write;
+	text->context = context;
+	text->used = 0;
+	text->last = '\0';
+}
+
+void gg_text_flush(struct gg_text *text)
+{
+	if (text->used == 0)
+		return;
+	text->buffer[text->used] = '\0';
+	text->used = 0;
+	text->write(text->context, text->buffer);
+}
+
+static void add_char(struct gg_text *text, char c)
+{
+	if (text->used == sizeof(text->buffer) - 1)
+		gg_text_flush(text);
+	text->buffer[text->used++] = c;
+	text->last = c;
+}
+
+void gg_text_add(struct gg_text *text, const char *piece)
+{
+	for (; *piece != '\0'; piece++)
+		add_char(text, *piece);
+}
+
+static void add_number(struct gg_text *text, uint64_t number, unsigned base)
+{
+	char digits[24], *at = digits + sizeof(digits) - 1;
+
+	*at = '\0';
+	do {
+		*--at = "0123456789abcdef"[number % base];
+		number /= base;
+	} while (number != 0);
+	gg_text_add(text, at);
+}
+
+void gg_text_number(struct gg_text *text, uint64_t number)
+{
+	add_number(text, number, 10);
+}
+
+void gg_text_signed(struct gg_text *text, int64_t number)
+{
+	if (number < 0)
+		add_char(text, '-');
+	add_number(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
+}
+
+void gg_text_address(struct gg_text *text, uint64_t address)
+{
+	gg_text_add(text, "\"0x");
+	add_number(text, address, 16);
+	add_char(text, '"');
+}
+
+void gg_text_string(struct gg_text *text, const char *string)
+{
+	add_char(text, '"');
+	for (; *string != '\0'; string++) {
+		/* Names are ASCII where we set them; what others are stays as it is. */
+		if (*string == '"' || *string == '\\')
+			add_char(text, '\\');
+		add_char(text, (unsigned char)*string < ' ' ? '?' : *string);
+	}
+	add_char(text, '"');
+}
+
+void gg_text_key(struct gg_text *text, const char *key)
+{
+	if (text->last != '{')
+		add_char(text, ',');
+	gg_text_string(text, key);
+	add_char(text, ':');
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/jemalloc/next_mallctl.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/atomic.h"
+
+enum { NOT_LOOKED, NONE, FOUND };
+
+static struct gg_real_calls calls;
+static uint32_t state;
+
+static void look(void)
+{
+	/* Whoever looks at the same time finds the same. */
+	struct gg_real_calls found = { NULL, NULL, NULL };
+	void *symbols[] = { dlsym(RTLD_NEXT, "mallctl"), dlsym(RTLD_NEXT, "mallctlnametomib"),
+		            dlsym(RTLD_NEXT, "mallctlbymib") };
+	bool all = symbols[0] != NULL && symbols[1] != NULL && symbols[2] != NULL;
+
+	memcpy(&found.mallctl, &symbols[0], sizeof(symbols[0]));
+	memcpy(&found.nametomib, &symbols[1], sizeof(symbols[1]));
+	memcpy(&found.bymib, &symbols[2], sizeof(symbols[2]));
+	if (all)
+		calls = found;
+	/* Release: who sees the state sees the functions. */
+	gg_store_release(&state, all ? FOUND : NONE);
+}
+
+const struct gg_real_calls *gg_real_calls(void)
+{
+	/* Acquire: pairs with the release above. */
+	if (gg_load_acquire(&state) == NOT_LOOKED)
+		look();
+	return gg_load_acquire(&state) == FOUND ? &calls : NULL;
+}
+
+bool gg_real_profiles(void)
+{
+	const struct gg_real_calls *real = gg_real_calls();
+	bool profiles = false;
+	size_t bytes = sizeof(profiles);
+
+	return real != NULL && real->mallctl("opt.prof", &profiles, &bytes, NULL, 0) == 0 &&
+	       profiles;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/jemalloc/option_string.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum kind { BOOL, SAMPLE, INTERVAL, FRAMES, RECENT, TEXT, RESOLUTION };
+
+static const char *const forms[] = {
+	[BOOL] = "true or false",
+	[SAMPLE] = "a number from 0 to 63",
+	[INTERVAL] = "a number from -1 to 63",
+	[FRAMES] = "a number of frames",
+	[RECENT] = "a number from -1 on",
+	[RESOLUTION] = "default or high",
+};
+
+static const struct option {
+	const char *name;
+	enum kind kind;
+	size_t at; /* in struct gg_conf */
+} options[] = {
+	{ "lg_prof_interval", INTERVAL, offsetof(struct gg_conf, lg_prof_interval) },
+	{ "lg_prof_sample", SAMPLE, offsetof(struct gg_conf, lg_prof_sample) },
+	{ "prof", BOOL, offsetof(struct gg_conf, prof) },
+	{ "prof_accum", BOOL, offsetof(struct gg_conf, prof_accum) },
+	{ "prof_active", BOOL, offsetof(struct gg_conf, prof_active) },
+	{ "prof_bt_max", FRAMES, offsetof(struct gg_conf, prof_bt_max) },
+	{ "prof_final", BOOL, offsetof(struct gg_conf, prof_final) },
+	{ "prof_gdump", BOOL, offsetof(struct gg_conf, prof_gdump) },
+	{ "prof_leak", BOOL, offsetof(struct gg_conf, prof_leak) },
+	{ "prof_leak_error", BOOL, offsetof(struct gg_conf, prof_leak_error) },
+	{ "prof_log", BOOL, offsetof(struct gg_conf, prof_log) },
+	{ "prof_pid_namespace", BOOL, offsetof(struct gg_conf, prof_pid_namespace) },
+	{ "prof_prefix", TEXT, offsetof(struct gg_conf, prof_prefix) },
+	{ "prof_recent_alloc_max", RECENT, offsetof(struct gg_conf, prof_recent_alloc_max) },
+	{ "prof_stats", BOOL, offsetof(struct gg_conf, prof_stats) },
+	{ "prof_sys_thread_name", BOOL, offsetof(struct gg_conf, prof_sys_thread_name) },
+	{ "prof_thread_active_init", BOOL, offsetof(struct gg_conf, prof_thread_active_init) },
+	{ "prof_time_resolution", RESOLUTION, 0 },
+	{ "prof_unbias", BOOL, offsetof(struct gg_conf, prof_unbias) },
+};
+
+/* A piece of the string. */
+struct piece {
+	const char *at;
+	size_t length;
+};
+
+static bool is_text(const struct piece *piece, const char *text)
+{
+	return strlen(text) == piece->length && memcmp(piece->at, text, piece->length) == 0;
+}
+
+/* --- what is told --- */
+
+struct line {
+	char text[400];
+	size_t used;
+};
+
+static void add(struct line *line, const char *text, size_t length)
+{
+	size_t room = sizeof(line->text) - 1 - line->used;
+
+	if (length > room)
+		length = room;
+	memcpy(line->text + line->used, text, length);
+	line->used += length;
+	line->text[line->used] = '\0';
+}
+
+static void add_text(struct line *line, const char *text)
+{
+	add(line, text, strlen(text));
+}
+
+struct teller {
+	const char *source;
+	gg_conf_tell *tell;
+	void *context;
+};
+
+static void tell_broken(const struct teller *teller, const char *rest, const char *why)
+{
+	struct line line = { .used = 0 };
+
+	add_text(&line, teller->source);
+	add_text(&line, ": '");
+	add(&line, rest, strnlen(rest, 80));
+	add_text(&line, "' ");
+	add_text(&line, why);
+	teller->tell(teller->context, line.text);
+}
+
+static void tell_value(const struct teller *teller, const struct piece *key,
+                       const struct piece *value, const char *form)
+{
+	struct line line = { .used = 0 };
+
+	add_text(&line, teller->source);
+	add_text(&line, ": '");
+	add(&line, key->at, key->length);
+	add_text(&line, ":");
+	add(&line, value->at, value->length < 80 ? value->length : 80);
+	add_text(&line, "' is not ");
+	add_text(&line, form);
+	add_text(&line, "; ignored");
+	teller->tell(teller->context, line.text);
+}
+
+/* --- values --- */
+
+static unsigned digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned)(c - 'a' + 10);
+	if (c >= 'A' && c <= 'F')
+		return (unsigned)(c - 'A' + 10);
+	return 99;
+}
+
+/* A number of C, all of the piece; below zero as its complement, as strtoumax() has it. */
+static bool read_number(const struct piece *piece, uint64_t *ret_number)
+{
+	const char *at = piece->at, *end = at + piece->length;
+	bool is_negative = false;
+	unsigned base = 10;
+	uint64_t number = 0;
+
+	if (at < end && (*at == '-' || *at == '+'))
+		is_negative = *at++ == '-';
+	if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) {
+		base = 16;
+		at += 2;
+	} else if (end - at > 1 && at[0] == '0') {
+		base = 8;
+	}
+	if (at == end)
+		return false;
+	for (; at < end; at++) {
+		if (digit_of(*at) >= base || __builtin_mul_overflow(number, base, &number) ||
+		    __builtin_add_overflow(number, digit_of(*at), &number))
+			return false;
+	}
+	*ret_number = is_negative ? 0 - number : number;
+	return true;
+}
+
+static bool read_signed(const struct piece *piece, int64_t most, int64_t *number)
+{
+	uint64_t value;
+
+	if (!read_number(piece, &value) || (int64_t)value < -1 || (int64_t)value > most)
+		return false;
+	*number = (int64_t)value;
+	return true;
+}
+
+static bool read_bool(const struct piece *piece, bool *value)
+{
+	if (!is_text(piece, "true") && !is_text(piece, "false"))
+		return false;
+	*value = is_text(piece, "true");
+	return true;
+}
+
+static bool take(struct gg_conf *conf, const struct option *option, const struct piece *value)
+{
+	void *place = (char *)conf + option->at;
+	uint64_t number;
+	size_t length;
+
+	switch (option->kind) {
+	case BOOL:
+		return read_bool(value, place);
+	case SAMPLE:
+		if (!read_number(value, &number))
+			return false;
+		conf->lg_prof_sample = number < 63 ? number : 63;
+		return true;
+	case INTERVAL:
+		return read_signed(value, 63, place);
+	case FRAMES:
+		if (!read_number(value, &number))
+			return false;
+		conf->prof_bt_max = number == 0                   ? 1
+		                    : number < GG_CONF_FRAMES_MAX ? (uint32_t)number
+		                                                  : GG_CONF_FRAMES_MAX;
+		return true;
+	case RECENT:
+		return read_signed(value, INT64_MAX, place);
+	case TEXT:
+		length = value->length < GG_CONF_PREFIX_MAX - 1 ? value->length
+		                                                : GG_CONF_PREFIX_MAX - 1;
+		memcpy(place, value->at, length);
+		((char *)place)[length] = '\0';
+		return true;
+	case RESOLUTION:
+		return is_text(value, "default") || is_text(value, "high");
+	}
+	return false;
+}
+
+static void take_pair(struct gg_conf *conf, const struct teller *teller, const struct piece *key,
+                      const struct piece *value)
+{
+	for (size_t i = 0; i < GG_COUNT(options); i++) {
+		if (!is_text(key, options[i].name))
+			continue;
+		if (!take(conf, &options[i], value)) {
+			tell_value(teller, key, value, forms[options[i].kind]);
+			return;
+		}
+		conf->has_sample |= options[i].kind == SAMPLE;
+		conf->has_active |= options[i].at == offsetof(struct gg_conf, prof_active);
+	}
+}
+
+static bool is_key(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+void gg_conf_init(struct gg_conf *conf)
+{
+	memset(conf, 0, sizeof(*conf));
+	conf->prof_active = true;
+	conf->prof_thread_active_init = true;
+	conf->prof_unbias = true;
+	conf->prof_bt_max = 128;
+	conf->lg_prof_sample = 19;
+	conf->lg_prof_interval = -1;
+	memcpy(conf->prof_prefix, "jeprof", sizeof("jeprof"));
+}
+
+void gg_conf_parse(struct gg_conf *conf, const char *source, const char *text, gg_conf_tell *tell,
+                   void *context)
+{
+	const struct teller teller = { source, tell, context };
+
+	if (text == NULL)
+		return;
+	while (*text != '\0') {
+		struct piece key = { text, 0 }, value;
+
+		while (is_key(key.at[key.length]))
+			key.length++;
+		if (key.at[key.length] != ':') {
+			tell_broken(&teller, text,
+			            key.at[key.length] == '\0'
+			                    ? "has no value; ignored"
+			                    : "is not KEY:VALUE; it and the rest are ignored");
+			return;
+		}
+		value.at = key.at + key.length + 1;
+		value.length = strcspn(value.at, ",");
+		take_pair(conf, &teller, &key, &value);
+		text = value.at + value.length;
+		if (*text == ',' && *++text == '\0')
+			tell_broken(&teller, key.at, "ends with a comma");
+	}
+}
+
+void gg_conf_finish(struct gg_conf *conf, gg_conf_tell *tell, void *context)
+{
+	if (conf->prof_leak_error && !conf->prof_final) {
+		tell(context, "prof_leak_error:true has no effect without prof_final:true");
+		conf->prof_leak_error = false;
+	}
+	if (conf->prof_leak_error)
+		conf->prof_leak = true;
+	/* A check for leaks needs samples; jemalloc starts it without dumps of other kinds. */
+	if (conf->prof_leak && !conf->prof) {
+		conf->prof = true;
+		conf->prof_gdump = false;
+		conf->lg_prof_interval = -1;
+	}
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/jemalloc/profiler_state.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "region/control.h"
+
+enum {
+	TRIES = 1000,
+	/* From one high-water mark to the next, at the least: some 190 dumps on the way to 10 GiB. */
+	GROWTH_BYTES = 1 << 20,
+	GROWTH_PERCENT = 5
+};
+
+/* 1 + what prof.reset was given last; 0: nothing. */
+static uint64_t lg_asked_plus_1;
+
+int gg_profile_there(void)
+{
+	return gg_settings()->agent != NULL ? 0 : ENOENT;
+}
+
+int gg_profile_on(void)
+{
+	const struct gg_settings *s = gg_settings();
+
+	return s->agent != NULL && s->conf.prof ? 0 : ENOENT;
+}
+
+int gg_profile_take_command(const struct gg_call *call, void *value, size_t bytes)
+{
+	int status = gg_profile_on();
+
+	if (status == 0)
+		status = gg_call_write_only(call);
+	return status != 0 ? status : gg_call_take(call, value, bytes);
+}
+
+int gg_profile_take_switch(const struct gg_call *call, bool *ret_wish)
+{
+	int status = gg_profile_on();
+
+	return status != 0 ? status : gg_call_take(call, ret_wish, sizeof(*ret_wish));
+}
+
+uint64_t gg_profile_interval_of(uint64_t lg)
+{
+	uint64_t interval = UINT64_C(1) << lg;
+
+	return interval < GG_REGION_INTERVAL_MAX ? interval : GG_REGION_INTERVAL_MAX;
+}
+
+size_t gg_profile_lg_sample(void)
+{
+	const struct gg_settings *s = gg_settings();
+	struct gg_agent_settings now;
+	uint64_t asked = gg_load_relaxed(&lg_asked_plus_1);
+	uint64_t lg = asked != 0 ? asked - 1 : s->conf.lg_prof_sample;
+
+	s->agent->look(&now);
+	/* Somebody else may have changed it: `geiger control`, or the environment. */
+	if (now.interval_bytes == 0 || now.interval_bytes == gg_profile_interval_of(lg))
+		return lg;
+	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
+}
+
+void gg_profile_set_lg_sample(size_t lg)
+{
+	const struct gg_agent_interface *agent = gg_settings()->agent;
+	struct gg_agent_wish wish = { .interval_bytes = gg_profile_interval_of(lg) };
+
+	gg_store_relaxed(&lg_asked_plus_1, lg + 1);
+	agent->change(&wish);
+	agent->look_now();
+}
+
+void gg_profile_reset(void)
+{
+	gg_settings()->agent->dump_reset();
+}
+
+/* --- dumps --- */
+
+static bool change_triggers(const struct gg_agent_triggers *triggers)
+{
+	/* Somebody else changes them: a copy of a thousand bytes. */
+	for (int i = 0; i < TRIES; i++) {
+		int status = gg_settings()->agent->set_triggers(triggers);
+
+		if (status != -EBUSY)
+			return status == 0;
+		sched_yield();
+	}
+	return false;
+}
+
+static void set_prefix(struct gg_agent_triggers *triggers, const char *prefix)
+{
+	size_t length = strnlen(prefix, sizeof(triggers->prefix) - 1);
+
+	memcpy(triggers->prefix, prefix, length);
+	triggers->prefix[length] = '\0';
+}
+
+static void set_growth(struct gg_agent_triggers *triggers, bool wish)
+{
+	triggers->growth_bytes = wish ? GROWTH_BYTES : 0;
+	triggers->growth_percent = wish ? GROWTH_PERCENT : 0;
+}
+
+void gg_profile_triggers(struct gg_agent_triggers *ret_triggers)
+{
+	const struct gg_conf *conf = &gg_settings()->conf;
+
+	*ret_triggers = (struct gg_agent_triggers){
+		.form = conf->prof_accum ? GG_AGENT_DUMP_HEAP_V2 : GG_AGENT_DUMP_HEAP_V2_LIVE,
+		.names = conf->prof_pid_namespace ? GG_AGENT_NAMES_JEMALLOC_NAMESPACE
+		                                  : GG_AGENT_NAMES_JEMALLOC,
+		.final = conf->prof_final,
+		.leak = conf->prof_leak,
+		.leak_error = conf->prof_leak_error,
+		.is_off = !conf->prof_active,
+	};
+
+	if (conf->lg_prof_interval >= 0)
+		ret_triggers->allocated_bytes = UINT64_C(1) << conf->lg_prof_interval;
+	set_growth(ret_triggers, conf->prof_gdump);
+	set_prefix(ret_triggers, conf->prof_prefix);
+}
+
+int gg_profile_dump(const char *path)
+{
+	const struct gg_settings *s = gg_settings();
+
+	if (path == NULL)
+		return s->agent->dump_next('m');
+	return s->agent->dump(path, s->conf.prof_accum ? GG_AGENT_DUMP_HEAP_V2
+	                                               : GG_AGENT_DUMP_HEAP_V2_LIVE);
+}
+
+void gg_profile_set_active(bool wish)
+{
+	const struct gg_agent_interface *agent = gg_settings()->agent;
+	const struct gg_agent_wish change = { .set_active = true, .active = wish };
+	struct gg_agent_triggers triggers;
+
+	agent->change(&change);
+	agent->look_now();
+	/* While it is off, jemalloc writes no dump that nobody asks for. */
+	agent->look_triggers(&triggers);
+	if (triggers.is_off != !wish) {
+		triggers.is_off = !wish;
+		change_triggers(&triggers);
+	}
+}
+
+bool gg_profile_gdump(void)
+{
+	struct gg_agent_triggers triggers;
+
+	gg_settings()->agent->look_triggers(&triggers);
+	return triggers.growth_bytes != 0;
+}
+
+void gg_profile_set_gdump(bool wish)
+{
+	struct gg_agent_triggers triggers;
+
+	gg_settings()->agent->look_triggers(&triggers);
+	if ((triggers.growth_bytes != 0) == wish)
+		return;
+	set_growth(&triggers, wish);
+	change_triggers(&triggers);
+}
+
+bool gg_profile_set_prefix(const char *prefix)
+{
+	struct gg_agent_triggers triggers;
+
+	if (prefix == NULL)
+		return false;
+	gg_settings()->agent->look_triggers(&triggers);
+	set_prefix(&triggers, prefix);
+	return change_triggers(&triggers);
+}
+
+void gg_profile_prefix(char prefix[GG_AGENT_PREFIX_MAX])
+{
+	struct gg_agent_triggers triggers;
+
+	gg_settings()->agent->look_triggers(&triggers);
+	memcpy(prefix, triggers.prefix, sizeof(triggers.prefix));
+}

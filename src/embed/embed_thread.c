@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/embed_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "embed/counts.h"
+
+_Static_assert(sizeof(struct gg_embed_thread) <= 160 * 1024, "docs/EMBEDDING.md says so");
+
+static __thread struct gg_embed_thread *own __attribute__((tls_model("initial-exec")));
+
+/*
+ * The free ones.  Taken as a whole and put back less one, so that no link is read that somebody else may
+ * be changing.
+ */
+static struct gg_embed_thread *free_threads;
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t ending_key;
+static bool has_ending_key;
+
+static void put_back(struct gg_embed_thread *first, struct gg_embed_thread *last)
+{
+	struct gg_embed_thread *head = gg_load_relaxed(&free_threads);
+
+	do
+		last->next_free = head;
+	while (!gg_cas_acq_rel(&free_threads, &head, first)); /* releases what is in them */
+}
+
+static struct gg_embed_thread *take_free(void)
+{
+	struct gg_embed_thread *first = gg_exchange_acq_rel(&free_threads, NULL), *last;
+
+	if (first == NULL || first->next_free == NULL)
+		return first;
+	for (last = first->next_free; last->next_free != NULL;)
+		last = last->next_free;
+	put_back(first->next_free, last);
+	return first;
+}
+
+static void clean(struct gg_embed_thread *t)
+{
+	t->next_free = NULL;
+	t->inside = 0;
+	t->sampler = (struct gg_sampler){ 0 };
+	t->interval_bytes = 0;
+	t->seen_change = t->fork_count = 0;
+	t->unwind = (struct gg_unwind_thread){ .memo = &t->memo };
+	t->memo.count = 0;
+	t->memo.tag = 0;
+	t->memo.is_latest = false;
+}
+
+static void end_thread(void *value)
+{
+	struct gg_embed_thread *t = value;
+
+	own = NULL;
+	geiger_left_bytes = 0;
+	put_back(t, t);
+}
+
+static void make_key(void)
+{
+	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
+}
+
+/* Not by mmap(), which the agent may count for the program. */
+static struct gg_embed_thread *map(void)
+{
+	long address = syscall(SYS_mmap, NULL, sizeof(struct gg_embed_thread),
+	                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+
+	return address == -1 ? NULL : (struct gg_embed_thread *)address;
+}
+
+static GG_COLD struct gg_embed_thread *begin(void)
+{
+	int saved_errno = errno;
+	struct gg_embed_thread *t = take_free();
+
+	if (t == NULL)
+		t = map();
+	if (t != NULL) {
+		clean(t);
+		own = t;
+		pthread_once(&key_once, make_key);
+		if (has_ending_key)
+			pthread_setspecific(ending_key, t);
+	}
+	errno = saved_errno;
+	return t;
+}
+
+struct gg_embed_thread *gg_embed_own_thread(void)
+{
+	return own;
+}
+
+struct gg_embed_thread *gg_embed_thread(void)
+{
+	return gg_likely(own != NULL) ? own : begin();
+}
+
+bool gg_embed_enter(struct gg_embed_thread *t)
+{
+	if (gg_load_relaxed(&t->inside) != 0) {
+		gg_embed_count(GG_EMBED_NESTED);
+		return false;
+	}
+	gg_store_relaxed(&t->inside, 1);
+	/* A handler that sees 0 sees everything as it was before; the same thread, so no more. */
+	gg_fence_signal();
+	return true;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/name_ids.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "embed/counts.h"
+#include "embed/sampling_settings.h"
+
+enum {
+	KNOWN_TYPES = 4096, /* a power of two */
+	NUMBER_BITS = 16,
+	TYPE_BYTES_MAX = 1024 /* longer names are cut */
+};
+
+static uint64_t known_types[KNOWN_TYPES]; /* 48 bits of the hash, and the number */
+
+uint32_t gg_embed_heap_number(struct gg_embed_heap *heap)
+{
+	uint32_t number = gg_load_relaxed(&heap->number), first = 0;
+
+	if (gg_likely(number != 0))
+		return number;
+	number = gg_embed_agent()->name(GG_TABLE_HEAPS, heap->name, heap->name_bytes);
+	if (number == 0) {
+		gg_embed_count(GG_EMBED_NAMES_DROPPED);
+		return 0;
+	}
+	/* Of two threads that ask at once each may be given a number of its own.  The first stays: objects are
+	 * known by it when they die. */
+	return gg_cas_acq_rel(&heap->number, &first, number) ? number : first;
+}
+
+uint16_t gg_embed_type_number(const char *type)
+{
+	size_t bytes = type != NULL ? strnlen(type, TYPE_BYTES_MAX) : 0;
+	uint64_t hash, *place, known;
+	uint32_t number;
+
+	if (bytes == 0)
+		return 0;
+	hash = gg_hash_bytes(type, bytes, 0);
+	place = &known_types[hash % KNOWN_TYPES];
+	known = gg_load_relaxed(place);
+	if (gg_likely(known >> NUMBER_BITS == hash >> NUMBER_BITS))
+		return (uint16_t)known;
+	number = gg_embed_agent()->name(GG_TABLE_TYPES, type, bytes);
+	if (number == 0) {
+		gg_embed_count(GG_EMBED_NAMES_DROPPED);
+		return 0;
+	}
+	gg_store_relaxed(place, hash >> NUMBER_BITS << NUMBER_BITS | number);
+	return (uint16_t)number;
+}

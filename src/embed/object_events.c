@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to objects that were sampled: they die, move, and grow old.  (All at once: track.c.) */
+#include <errno.h>
+
+#include "embed/counts.h"
+#include "embed/heap.h"
+#include "embed/public.h"
+#include "embed/sampling_settings.h"
+#include "region/writer/filter.h"
+
+/* The key of an object that may be a sample; 0: it is none. */
+static uint64_t key_of(uint32_t heap, const void *object)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	struct gg_embed_heap *of = gg_embed_heap_of(heap);
+	uint32_t number;
+	uint64_t key;
+
+	if (of == NULL || agent == NULL)
+		return 0;
+	number = gg_load_relaxed(&of->number);
+	key = gg_agent_key(number, (uint64_t)(uintptr_t)object);
+	/* Acquire: the cells of a new size were written before the view that shows them. */
+	if (number == 0 || object == NULL ||
+	    (uint64_t)(uintptr_t)object >> GG_AGENT_KEY_BITS != 0 ||
+	    !gg_filter_view_maybe(gg_load_acquire(agent->filter_view), key))
+		return 0;
+	return key;
+}
+
+void geiger_freed(uint32_t heap, const void *object)
+{
+	uint64_t key = key_of(heap, object);
+
+	if (gg_unlikely(key != 0) && gg_embed_agent()->close(key, 0))
+		gg_embed_count(GG_EMBED_FREED);
+}
+
+void geiger_moved(uint32_t heap, const void *from, const void *to)
+{
+	uint64_t key = key_of(heap, from);
+
+	if (gg_likely(key == 0))
+		return;
+	if (to == NULL || (uint64_t)(uintptr_t)to >> GG_AGENT_KEY_BITS != 0) {
+		gg_embed_count(GG_EMBED_BAD_SAMPLES);
+		return;
+	}
+	if (from != to &&
+	    gg_embed_agent()->move(
+		    key,
+		    gg_agent_key((uint32_t)(key >> GG_AGENT_KEY_BITS), (uint64_t)(uintptr_t)to), 0))
+		gg_embed_count(GG_EMBED_MOVED);
+}
+
+void geiger_promoted(uint32_t heap, const void *object)
+{
+	uint64_t key = key_of(heap, object);
+
+	if (gg_unlikely(key != 0) && gg_embed_agent()->promote(key, 0))
+		gg_embed_count(GG_EMBED_PROMOTED);
+}
+
+int geiger_snapshot(const char *path)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+
+	if (path == NULL)
+		return -EINVAL;
+	return agent != NULL ? agent->snapshot(path) : -ENOENT;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/report_sample.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "embed/counts.h"
+#include "embed/embed_thread.h"
+#include "embed/heap.h"
+#include "embed/listeners.h"
+#include "embed/live_objects.h"
+#include "embed/name_ids.h"
+#include "embed/public_draw.h"
+#include "embed/sampling_settings.h"
+#include "embed/stack_merge.h"
+#include "embed/usdt_probe.h"
+#include "stats/sampling/weight.h"
+
+#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* the golden ratio */
+
+/* A sample on its way. */
+struct passage {
+	struct gg_embed_thread *t;
+	struct gg_embed_heap *heap;
+	uint32_t heap_id; /* of the program */
+	const struct gg_embed_sample *sample;
+	const void *caller;
+	struct gg_embed_stack stack;
+	const struct geiger_frame *frames; /* of the runtime */
+	uint32_t frame_count;
+};
+
+static void ask_provider(struct passage *p)
+{
+	/* Acquire: pairs with the release of geiger_heap_frames(). */
+	size_t (*provide)(void *, struct geiger_frame *,
+	                  size_t) = gg_load_acquire(&p->heap->provide);
+	size_t count;
+
+	if (provide == NULL)
+		return;
+	memset(p->t->frames, 0, sizeof(p->t->frames[0]));
+	count = provide(p->heap->provide_user, p->t->frames, GG_EMBED_FRAMES);
+	p->frames = p->t->frames;
+	p->frame_count = count < GG_EMBED_FRAMES ? (uint32_t)count : GG_EMBED_FRAMES;
+}
+
+static void find_stack(struct passage *p)
+{
+	const struct gg_embed_sample *sample = p->sample;
+
+	if ((sample->flags & GEIGER_SAMPLE_NO_NATIVE) == 0)
+		gg_embed_capture(p->t, p->caller, &p->stack);
+	if (sample->frames != NULL) {
+		p->frames = sample->frames;
+		p->frame_count = sample->frame_count < GG_EMBED_FRAMES
+		                         ? (uint32_t)sample->frame_count
+		                         : GG_EMBED_FRAMES;
+	} else {
+		ask_provider(p);
+	}
+	gg_embed_place(p->t, &p->stack, p->frames, p->frame_count);
+}
+
+/* Looks the frame up by its texts, and keeps what it finds. */
+static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame, uint64_t sample)
+{
+	struct gg_frame_info info = {
+		.function = frame->function != NULL ? frame->function : "",
+		.file = frame->file != NULL ? frame->file : "",
+		.line = frame->line,
+	};
+	uint64_t pc;
+
+	if (met->pc != 0 && met->function == frame->function && met->file == frame->file &&
+	    met->line == frame->line && strcmp(met->text, info.function) == 0 &&
+	    strcmp(met->text + met->file_at, info.file) == 0) {
+		met->sample = sample;
+		return met->pc;
+	}
+	info.function_bytes = strlen(info.function);
+	info.file_bytes = strlen(info.file);
+	pc = gg_embed_agent()->frame(&info);
+	met->pc = 0;
+	if (info.function_bytes >= sizeof(met->text) ||
+	    info.file_bytes >= sizeof(met->text) - info.function_bytes - 1)
+		return pc;
+	met->function = frame->function;
+	met->file = frame->file;
+	met->line = frame->line;
+	met->file_at = (uint32_t)info.function_bytes + 1;
+	met->sample = sample;
+	met->pc = pc;
+	memcpy(met->text, info.function, info.function_bytes + 1);
+	memcpy(met->text + met->file_at, info.file, info.file_bytes + 1);
+	return pc;
+}
+
+/* What stands for the frame in the region; 0: it finds no place. */
+static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame *frame)
+{
+	uint64_t key = (uint64_t)(uintptr_t)frame->function + frame->line * HASH_FACTOR;
+	struct gg_embed_met *met = &t->met[key * HASH_FACTOR >> (64 - GG_EMBED_MET_BITS)];
+
+	if (gg_likely(met->sample == t->sample_count && met->pc != 0 &&
+	              met->function == frame->function && met->file == frame->file &&
+	              met->line == frame->line))
+		return met->pc;
+	return meet(met, frame, t->sample_count);
+}
+
+/* The stack as the region takes it; its length.  A frame that finds no place is left out. */
+static uint32_t list_pcs(struct passage *p)
+{
+	struct gg_embed_thread *t = p->t;
+	uint64_t *to = t->pcs;
+	uint32_t native = 0;
+
+	t->sample_count++;
+	for (uint32_t i = 0; i < p->frame_count; i++) {
+		uint64_t pc = find_frame(t, &p->frames[i]);
+
+		while (native < t->targets[i])
+			*to++ = p->stack.pcs[native++];
+		if (gg_likely(pc != 0))
+			*to++ = pc;
+		else
+			gg_embed_count(GG_EMBED_NAMES_DROPPED);
+	}
+	while (native < p->stack.count)
+		*to++ = p->stack.pcs[native++];
+	return (uint32_t)(to - t->pcs);
+}
+
+static bool record(struct passage *p)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_embed_sample *sample = p->sample;
+	struct gg_agent_sample record = {
+		.size_bytes = sample->bytes,
+		.draw = sample->draw,
+		.pcs = p->t->pcs,
+		.heap = (uint16_t)gg_embed_heap_number(p->heap),
+		.flags = (sample->flags & GEIGER_SAMPLE_OLD) != 0 ? GG_SAMPLE_OLD : 0,
+	};
+	uint64_t id;
+
+	if (record.heap == 0)
+		return false;
+	record.type = gg_embed_type_number(sample->type);
+	record.key = gg_agent_key(record.heap, (uint64_t)(uintptr_t)sample->object);
+	record.pc_count = list_pcs(p);
+	id = agent->record(&record);
+	if (id != 0)
+		gg_embed_track(p->heap, record.key, id, record.flags != 0);
+	return id != 0;
+}
+
+static void tell(struct passage *p)
+{
+	const struct gg_embed_sample *sample = p->sample;
+	struct gg_weight weight = gg_weight_of(&sample->draw, sample->bytes);
+	uint32_t count = gg_embed_mix(p->t, &p->stack, p->frame_count);
+	struct geiger_event event = {
+		.heap = p->heap_id,
+		.heap_name = p->heap->name,
+		.type = sample->type != NULL ? sample->type : "",
+		.object = sample->object,
+		.bytes = sample->bytes,
+		.offset = (size_t)sample->draw.offset_bytes,
+		.interval_bytes = (uint64_t)sample->draw.interval,
+		.marks = sample->draw.mark_count,
+		.scheme = gg_embed_public_scheme(sample->draw.scheme),
+		.weight_bytes = weight.bytes,
+		.weight_count = weight.count,
+		.frames = p->t->event_frames,
+		.frame_count = count,
+	};
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct gg_embed_place *place = &p->t->places[i];
+		struct geiger_event_frame *to = &p->t->event_frames[i];
+
+		if (place->is_native)
+			*to = (struct geiger_event_frame){ .pc = p->stack.pcs[place->index] };
+		else
+			*to = (struct geiger_event_frame){
+				.function = p->frames[place->index].function,
+				.file = p->frames[place->index].file,
+				.line = p->frames[place->index].line
+			};
+	}
+	gg_embed_tell(&event);
+}
+
+/* The native frames alone. */
+static void trace(struct passage *p)
+{
+	uint32_t count = p->stack.count < GG_EMBED_STACK - 1 ? p->stack.count : GG_EMBED_STACK - 1;
+
+	if (count > 0)
+		memcpy(p->t->pcs, p->stack.pcs, count * sizeof(*p->t->pcs));
+	p->t->pcs[count] = 0;
+	gg_embed_probe(p->heap->name, p->sample->type != NULL ? p->sample->type : "",
+	               p->sample->bytes, (size_t)p->sample->draw.offset_bytes,
+	               (uint64_t)p->sample->draw.interval, p->t->pcs);
+}
+
+/* What will be needed of the region comes while the stack is found. */
+static void expect(const struct passage *p)
+{
+	uint32_t number = gg_load_relaxed(&p->heap->number);
+
+	if (number != 0 && gg_embed_is_recording())
+		gg_embed_agent()->expect_record(
+			gg_agent_key(number, (uint64_t)(uintptr_t)p->sample->object));
+}
+
+static bool pass(struct passage *p)
+{
+	bool is_recorded, is_heard = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
+
+	if (gg_embed_agent() == NULL)
+		return false;
+	expect(p);
+	find_stack(p);
+	is_recorded = gg_embed_is_recording() && record(p);
+	if (gg_embed_is_recording() && !is_recorded)
+		gg_embed_count(GG_EMBED_DROPPED);
+	if (is_heard)
+		tell(p);
+	if (gg_embed_probe_is_on())
+		trace(p);
+	if (is_recorded || is_heard)
+		gg_embed_count(GG_EMBED_SAMPLES);
+	return is_recorded;
+}
+
+static bool is_good(const struct gg_embed_sample *sample)
+{
+	uint64_t object = (uint64_t)(uintptr_t)sample->object;
+
+	return object != 0 && object >> GG_AGENT_KEY_BITS == 0 &&
+	       sample->bytes >> GG_SAMPLE_SIZE_BITS == 0 && gg_draw_is_valid(&sample->draw) &&
+	       (sample->draw.offset_bytes < sample->bytes || sample->draw.offset_bytes == 0);
+}
+
+bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
+{
+	struct passage passage = {
+		.t = gg_embed_thread(),
+		.heap = gg_embed_heap_of(heap),
+		.heap_id = heap,
+		.sample = sample,
+		.caller = caller,
+	};
+	int saved_errno = errno;
+	bool done;
+
+	if (passage.heap == NULL)
+		return false;
+	if (!is_good(sample)) {
+		gg_embed_count(GG_EMBED_BAD_SAMPLES);
+		return false;
+	}
+	if (passage.t == NULL || !gg_embed_enter(passage.t))
+		return false;
+	done = pass(&passage);
+	gg_embed_leave(passage.t);
+	errno = saved_errno;
+	return done;
+}
+
+bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
+{
+	struct gg_embed_sample internal;
+
+	if (sample == NULL || gg_embed_scheme(sample->scheme) < 0) {
+		gg_embed_count(GG_EMBED_BAD_SAMPLES);
+		return false;
+	}
+	internal = (struct gg_embed_sample){
+		.object = sample->object,
+		.bytes = sample->bytes,
+		.type = sample->type,
+		.draw = { .interval = (double)sample->interval_bytes,
+		          .offset_bytes = sample->offset,
+		          .mark_count = sample->marks,
+		          .scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme) },
+		.flags = sample->flags,
+		.frames = sample->frames,
+		.frame_count = sample->frame_count,
+	};
+	return gg_embed_report(heap, &internal, __builtin_return_address(0));
+}

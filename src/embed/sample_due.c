@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The slow half of geiger_due(): is the allocation that was due a sample?
+ *
+ * The thread's sampler and geiger_left_bytes are one: the count is in the latter while the thread is
+ * outside of the library, and put into the sampler while it is inside.
+ */
+
+#include "embed/embed_thread.h"
+#include "embed/public_draw.h"
+#include "embed/report_sample.h"
+#include "embed/sampling_settings.h"
+#include "stats/sampling/sampler.h"
+
+__thread int64_t geiger_left_bytes __attribute__((tls_model("initial-exec")));
+
+/* For compilers that cannot reach it from outside. */
+GG_EXPORT int64_t *geiger_left_bytes_of_thread(void);
+
+int64_t *geiger_left_bytes_of_thread(void)
+{
+	return &geiger_left_bytes;
+}
+
+static void to_sampler(struct gg_embed_thread *t)
+{
+	t->sampler.left_bytes = geiger_left_bytes;
+}
+
+static void from_sampler(const struct gg_embed_thread *t)
+{
+	geiger_left_bytes = t->sampler.left_bytes;
+}
+
+/* Brings the sampler up to the settings. */
+static void update(struct gg_embed_thread *t)
+{
+	struct gg_embed_settings *s = &gg_embed_settings;
+	uint32_t count = gg_embed_settings_count();
+	uint32_t forks = gg_load_relaxed(&s->fork_count);
+	struct gg_sampler_options options = {
+		.scheme = (enum gg_scheme)gg_load_relaxed(&s->scheme),
+		.interval = (double)(t->interval_bytes != 0 ? t->interval_bytes
+		                                            : gg_embed_interval()),
+		.visit_bytes = GG_EMBED_VISIT_BYTES,
+		.seed = gg_load_relaxed(&s->seed),
+	};
+
+	if (!gg_sampler_is_started(&t->sampler)) {
+		options.stream = gg_embed_next_stream();
+		gg_sampler_init(&t->sampler, &options);
+	} else {
+		if (t->fork_count != forks)
+			gg_sampler_reseed(&t->sampler, options.seed, gg_embed_next_stream());
+		gg_sampler_change(&t->sampler, &options);
+	}
+	t->fork_count = forks;
+	t->seen_change = count;
+}
+
+void gg_embed_due_forked(void)
+{
+	struct gg_embed_thread *t = gg_embed_own_thread();
+	struct gg_embed_settings *s = &gg_embed_settings;
+
+	/* A handler that forked inside of the library: update() sees to it. */
+	if (t == NULL || gg_load_relaxed(&t->inside) != 0 || !gg_sampler_is_started(&t->sampler))
+		return;
+	to_sampler(t);
+	gg_sampler_reseed(&t->sampler, gg_load_relaxed(&s->seed), gg_embed_next_stream());
+	from_sampler(t);
+	t->fork_count = gg_load_relaxed(&s->fork_count);
+}
+
+/* After geiger_due() with that size. */
+static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_draw)
+{
+	bool sampled = false;
+
+	to_sampler(t);
+	gg_embed_look();
+	if (t->seen_change != gg_embed_settings_count())
+		update(t);
+	if (gg_embed_is_sampling())
+		sampled = gg_sampler_take(&t->sampler, bytes, ret_draw);
+	else
+		gg_sampler_pause(&t->sampler, GG_EMBED_VISIT_BYTES);
+	from_sampler(t);
+	return sampled;
+}
+
+void geiger_put_back(size_t bytes)
+{
+	uint64_t length = (uint64_t)bytes + (bytes == 0);
+
+	geiger_left_bytes = (int64_t)((uint64_t)geiger_left_bytes + length);
+}
+
+/* Like it, where geiger_due() may also have been asked for a size that cannot be. */
+static bool take_or_put_back(struct gg_embed_thread *t, const void *object, size_t bytes,
+                             struct gg_draw *ret_draw)
+{
+	if (object == NULL || bytes > PTRDIFF_MAX) {
+		geiger_put_back(bytes);
+		return false;
+	}
+	return take(t, bytes, ret_draw);
+}
+
+void *geiger_allocated(uint32_t heap, const void *object, size_t bytes, const char *type)
+{
+	void *same = (void *)(uintptr_t)object;
+	struct gg_embed_thread *t = gg_embed_thread();
+	struct gg_embed_sample sample = { .object = object, .bytes = bytes, .type = type };
+
+	/* No memory, or in the middle of another call: it passes, and so does the next stretch. */
+	if (t == NULL || !gg_embed_enter(t)) {
+		geiger_left_bytes = object == NULL ? 0 : GG_EMBED_VISIT_BYTES;
+		return same;
+	}
+	if (take_or_put_back(t, object, bytes, &sample.draw)) {
+		gg_embed_leave(t);
+		gg_embed_report(heap, &sample, __builtin_return_address(0));
+		return same;
+	}
+	gg_embed_leave(t);
+	return same;
+}
+
+bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
+{
+	struct gg_embed_thread *t = gg_embed_thread();
+	struct gg_draw draw;
+	bool sampled;
+
+	if (t == NULL || ret_sample == NULL || !gg_embed_enter(t)) {
+		geiger_left_bytes = GG_EMBED_VISIT_BYTES;
+		return false;
+	}
+	sampled = take_or_put_back(t, ret_sample, bytes, &draw);
+	gg_embed_leave(t);
+	if (sampled)
+		*ret_sample = (struct geiger_sample){
+			.bytes = bytes,
+			.offset = (size_t)draw.offset_bytes,
+			.interval_bytes = (uint64_t)draw.interval,
+			.marks = draw.mark_count,
+			.scheme = gg_embed_public_scheme(draw.scheme),
+		};
+	return sampled;
+}
+
+void gg_embed_look_now(void)
+{
+	struct gg_embed_thread *t = gg_embed_thread();
+
+	gg_embed_look();
+	if (t == NULL || !gg_embed_enter(t))
+		return;
+	to_sampler(t);
+	update(t);
+	from_sampler(t);
+	gg_embed_leave(t);
+}
+
+void geiger_thread_interval(uint64_t interval_bytes)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	struct gg_embed_thread *t = gg_embed_thread();
+
+	if (interval_bytes > GG_EMBED_LONGEST_INTERVAL)
+		interval_bytes = GG_EMBED_LONGEST_INTERVAL;
+	if (t != NULL && gg_embed_enter(t)) {
+		t->interval_bytes = interval_bytes;
+		to_sampler(t);
+		gg_embed_look();
+		update(t);
+		from_sampler(t);
+		gg_embed_leave(t);
+	}
+	if (agent != NULL)
+		agent->thread_interval(interval_bytes);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/sampling_settings.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "embed/embed_thread.h"
+#include "embed/heap.h"
+#include "embed/listeners.h"
+#include "embed/public.h"
+#include "region/control.h"
+#include "unwind/unwind.h"
+
+struct gg_embed_settings gg_embed_settings = {
+	.change_count = 1,
+	.scheme = GG_SCHEME_POISSON,
+	.interval_bytes = (uint64_t)GG_SAMPLER_DEFAULT_INTERVAL,
+};
+
+static void changed(void)
+{
+	/* Release: who sees the count sees the settings. */
+	gg_add_release(&gg_embed_settings.change_count, 1);
+}
+
+void gg_embed_look(void)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	struct gg_embed_settings *s = &gg_embed_settings;
+	uint64_t seen = gg_load_relaxed(&s->seen), now;
+	struct gg_agent_settings settings;
+
+	if (agent == NULL)
+		return;
+	agent->look(&settings);
+	now = (uint64_t)settings.generation << 32 | settings.change_count;
+	if (gg_likely(now == seen) || settings.change_count == 0 ||
+	    !gg_cas_acq_rel(&s->seen, &seen, now))
+		return;
+	gg_store_relaxed(&s->interval_bytes, settings.interval_bytes);
+	gg_store_relaxed(&s->seed, settings.seed);
+	gg_store_relaxed(&s->scheme, (uint32_t)settings.scheme);
+	/* Counted in allocations, or by a plan: neither is what a heap's sampler counts. */
+	if (settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL) {
+		gg_store_relaxed(&s->scheme, (uint32_t)GG_SCHEME_POISSON);
+		gg_store_relaxed(&s->interval_bytes, (uint64_t)GG_SAMPLER_DEFAULT_INTERVAL);
+	}
+	gg_store_relaxed(&s->generation, settings.generation);
+	gg_store_relaxed(&s->is_recording, settings.is_active);
+	changed();
+}
+
+uint64_t gg_embed_next_stream(void)
+{
+	return gg_add_relaxed(&gg_embed_settings.next_stream, 1) | UINT64_C(1) << 63;
+}
+
+static uint32_t fork_count; /* twice what this process and its ancestors forked */
+static __thread uint32_t fork_number __attribute__((tls_model("initial-exec")));
+
+/* Before a fork, and in the parent after it: a handler may fork in between. */
+static void count_fork(void)
+{
+	fork_number = gg_add_relaxed(&fork_count, 1);
+}
+
+/* In a child, which would draw what its parent and its siblings draw. */
+static void forked(void)
+{
+	struct gg_embed_settings *s = &gg_embed_settings;
+
+	s->fork_count++;
+	if (s->seed != 0)
+		s->seed = gg_hash_integer(fork_number, gg_hash_integer(s->seed, 1)) | 1;
+	gg_embed_heap_forked();
+	gg_embed_listen_forked();
+	changed();
+	gg_embed_due_forked();
+}
+
+/* The agent's table; NULL: there is none, or it is of another version. */
+static const struct gg_agent_interface *find_agent(void)
+{
+	const struct gg_agent_interface *const *symbol = dlsym(RTLD_DEFAULT,
+	                                                       "geiger_agent_interface");
+
+	if (symbol == NULL || *symbol == NULL || (*symbol)->version != GG_AGENT_INTERFACE_VERSION ||
+	    (*symbol)->bytes < sizeof(**symbol))
+		return NULL;
+	return *symbol;
+}
+
+/* A recorder waits for this process, or the environment says in so many words that it is wanted. */
+static bool environment_wants_it(void)
+{
+	const char *active = secure_getenv("GEIGER_ACTIVE");
+
+	return secure_getenv("GEIGER_RECORDER") != NULL ||
+	       (active != NULL && strcmp(active, "1") == 0);
+}
+
+__attribute__((constructor)) static void choose(void)
+{
+	const struct gg_agent_interface *agent = find_agent();
+	const struct gg_agent_wish wish = { .directory = NULL };
+
+	gg_unwind_init();
+	pthread_atfork(count_fork, count_fork, forked);
+	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);
+	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_interface);
+	if (agent == NULL && environment_wants_it())
+		gg_agent_interface.start(&wish);
+	gg_embed_look();
+}
+
+int geiger_start(const struct geiger_options *options)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	struct gg_agent_wish wish = { .set_active = true, .active = true };
+	int status;
+
+	if (agent == NULL)
+		return -EAGAIN;
+	if (options != NULL) {
+		wish.interval_bytes = options->interval_bytes;
+		wish.seed = options->seed;
+		wish.directory = options->directory;
+	}
+	status = agent->start(&wish);
+	gg_embed_look_now();
+	return status;
+}
+
+void geiger_stop(void)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_wish wish = { .set_active = true };
+
+	if (agent != NULL)
+		agent->change(&wish);
+	gg_embed_look();
+}
+
+enum geiger_place geiger_recording_to(void)
+{
+	gg_embed_look();
+	if (!gg_embed_is_recording())
+		return GEIGER_TO_NOWHERE;
+	return gg_load_relaxed(&gg_embed_settings.is_own) ? GEIGER_TO_OWN : GEIGER_TO_AGENT;
+}
+
+int geiger_set_interval(uint64_t interval_bytes)
+{
+	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_wish wish = { .interval_bytes = interval_bytes };
+
+	if (interval_bytes == 0 || interval_bytes > GG_REGION_INTERVAL_MAX)
+		return -EINVAL;
+	if (agent == NULL || agent->change(&wish) < 0) {
+		/* Listeners alone. */
+		gg_store_relaxed(&gg_embed_settings.interval_bytes, interval_bytes);
+		changed();
+	}
+	gg_embed_look_now();
+	return 0;
+}
+
+uint64_t geiger_interval(void)
+{
+	gg_embed_look();
+	return gg_embed_interval();
+}
+
+const char *geiger_version(void)
+{
+	return GG_VERSION;
+}

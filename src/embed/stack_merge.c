@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/stack_merge.h"
+
+enum {
+	OUR_FRAMES_MAX = 16, /* between the capture and the program */
+	NEAR_FRAMES = 8      /* looked at one by one before halves are */
+};
+
+void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
+                      struct gg_embed_stack *ret_stack)
+{
+	const struct gg_unwind_memo *memo = &t->memo;
+	struct gg_unwind_stack stack;
+	uint32_t ours = 0, remembered;
+
+	gg_unwind_capture(&t->unwind, t->native_pcs, GG_COUNT(t->native_pcs), 0, &stack);
+	while (ours < stack.count && ours < OUR_FRAMES_MAX &&
+	       stack.frames[ours] != (uint64_t)(uintptr_t)caller)
+		ours++;
+	*ret_stack = (struct gg_embed_stack){ .pcs = stack.frames + ours,
+		                              .count = stack.count - ours,
+		                              .sp_first = stack.count - ours };
+	/* The walk ended in this library: no CFI.  The caller is known all the same. */
+	if (ours == stack.count || ours == OUR_FRAMES_MAX) {
+		t->native_pcs[0] = (uint64_t)(uintptr_t)caller;
+		*ret_stack = (struct gg_embed_stack){ .pcs = t->native_pcs,
+			                              .count = 1,
+			                              .sp_first = 1 };
+		return;
+	}
+	if (!memo->is_latest || memo->count == 0 || stack.cut_at != stack.count)
+		return;
+	/* The memo has the outermost frames, the outermost last. */
+	remembered = memo->count < ret_stack->count ? memo->count : ret_stack->count;
+	ret_stack->sp_first = ret_stack->count - remembered;
+	ret_stack->sps = memo->sps + GG_MEMO_FRAMES - remembered;
+}
+
+/*
+ * The native frame whose part of the stack has the address, as an index of sps; `near` is that of the runtime's
+ * next frame further out: mostly it is a few frames further in.
+ */
+static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address, uint32_t near)
+{
+	uint32_t low = 0, high = stack->count - stack->sp_first;
+
+	for (int i = 0; i < NEAR_FRAMES && near > 0 && stack->sps[near] > address; i++)
+		near--;
+	if (stack->sps[near] > address)
+		high = near;
+	else if (near + 1 == high || stack->sps[near + 1] > address)
+		return near;
+	else
+		low = near + 1;
+	/* The last one that begins at or below it: they ascend. */
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (stack->sps[middle] <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* That frame, or one further out than the frame before; the innermost one where none has the address. */
+void gg_embed_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                    const struct geiger_frame *frames, uint32_t frame_count)
+{
+	const void *native = NULL;
+	uint32_t near = stack->count - stack->sp_first, target = 0;
+	bool has_sps = stack->sps != NULL && near > 0;
+
+	near = has_sps ? near - 1 : 0;
+	for (uint32_t i = frame_count; i-- > 0;) {
+		if (frames[i].native != NULL && frames[i].native != native) {
+			native = frames[i].native;
+			target = 0;
+			if (has_sps && (uint64_t)(uintptr_t)native >= stack->sps[0]) {
+				near = find_native(stack, (uint64_t)(uintptr_t)native, near);
+				target = stack->sp_first + near;
+			}
+		}
+		t->targets[i] = target;
+	}
+	target = 0;
+	for (uint32_t i = 0; i < frame_count; i++) {
+		if (t->targets[i] < target)
+			t->targets[i] = target;
+		target = t->targets[i];
+	}
+}
+
+/* What is kept of both is as much as there is room for. */
+_Static_assert(GG_EMBED_STACK == GG_UNWIND_KEEP + GG_EMBED_FRAMES, "places");
+
+uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                      uint32_t frame_count)
+{
+	uint32_t count = 0, frame = 0;
+
+	for (uint32_t i = 0; i < stack->count; i++) {
+		while (frame < frame_count && t->targets[frame] <= i)
+			t->places[count++] = (struct gg_embed_place){ .index = frame++ };
+		t->places[count++] = (struct gg_embed_place){ .is_native = true, .index = i };
+	}
+	/* Without native frames, or behind the last: what is left. */
+	while (frame < frame_count)
+		t->places[count++] = (struct gg_embed_place){ .index = frame++ };
+	return count;
+}

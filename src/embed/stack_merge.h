@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * frames - one stack out of native frames and those that a runtime knows.
+ *
+ * A runtime's frame says where on the native stack the function is that runs it; which native frame that
+ * is follows from the stack pointers that the unwinder's memo has of the last walk.  Each of the
+ * runtime's frames is put inside of that native frame, as if called by it; their own order is kept, whatever
+ * the addresses say.
+ *
+ *   native, innermost first        runtime, innermost first      the stack
+ *   alloc          sp 100          fact   native 230             alloc
+ *   interpret      sp 200          main   native 230             fact, main
+ *   call           sp 300                                        interpret, call ...
+ *
+ * Threads  each its own struct gg_embed_thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "embed/embed_thread.h"
+
+struct gg_embed_stack {
+	const uint64_t *pcs; /* native, innermost first */
+	const uint64_t *sps; /* stack pointers of pcs[sp_first] and on; NULL: not known */
+	uint32_t count, sp_first;
+};
+
+/* The native stack from the return address `caller` on. */
+void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
+                      struct gg_embed_stack *ret_stack);
+
+/*
+ * Where each of the runtime's frames goes, at most GG_EMBED_FRAMES of them: before which native frame, by its
+ * number from the innermost one on, as t->targets.
+ */
+void gg_embed_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                    const struct geiger_frame *frames, uint32_t frame_count);
+
+/* After that the order of both, as t->places; returns how many there are. */
+uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                      uint32_t frame_count);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text - takes a line of a text format apart, from its beginning on.
+ *
+ *   struct gg_text line;                                  of gg_input_line()
+ *
+ *   if (gg_text_literal(&line, "@") && gg_text_hexadecimal(&line, &pc)) ...
+ *
+ * Each function takes what it found from the front of the text, and nothing when it is false.  Numbers that
+ * do not fit are not found.
+ *
+ * Threads  any; pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "format/import/input.h"
+
+static inline void gg_text_skip_blanks(struct gg_text *text)
+{
+	while (text->length > 0 && (*text->at == ' ' || *text->at == '\t')) {
+		text->at++;
+		text->length--;
+	}
+}
+
+static inline bool gg_text_begins(const struct gg_text *text, const char *with)
+{
+	size_t length = strlen(with);
+
+	return text->length >= length && memcmp(text->at, with, length) == 0;
+}
+
+static inline bool gg_text_literal(struct gg_text *text, const char *literal)
+{
+	if (!gg_text_begins(text, literal))
+		return false;
+	text->at += strlen(literal);
+	text->length -= strlen(literal);
+	return true;
+}
+
+static inline int gg_text_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+}
+
+static inline bool gg_text_number(struct gg_text *text, unsigned base, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	size_t i = 0;
+
+	for (; i < text->length; i++) {
+		unsigned digit = (unsigned)gg_text_digit(text->at[i]);
+
+		if (digit >= base)
+			break;
+		if (__builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return false;
+	}
+	if (i == 0)
+		return false;
+	text->at += i;
+	text->length -= i;
+	*ret_value = value;
+	return true;
+}
+
+static inline bool gg_text_decimal(struct gg_text *text, uint64_t *ret_value)
+{
+	return gg_text_number(text, 10, ret_value);
+}
+
+/* With or without 0x. */
+static inline bool gg_text_hexadecimal(struct gg_text *text, uint64_t *ret_value)
+{
+	struct gg_text digits = *text;
+
+	if (digits.length > 2 &&
+	    (gg_text_literal(&digits, "0x") || gg_text_literal(&digits, "0X")) &&
+	    gg_text_number(&digits, 16, ret_value)) {
+		*text = digits;
+		return true;
+	}
+	return gg_text_number(text, 16, ret_value);
+}

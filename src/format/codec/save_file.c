@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/codec/save_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/printable.h"
+#include "base/scratch.h"
+
+static int write_fully(int fd, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = write(fd, bytes, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		bytes += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+static int write_and_close(int fd, const char *bytes, size_t length)
+{
+	int code = write_fully(fd, bytes, length);
+
+	if (close(fd) < 0 && code == 0)
+		code = -errno;
+	return code;
+}
+
+static int write_in_place(const char *path, const char *bytes, size_t length)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : write_and_close(fd, bytes, length);
+}
+
+static int write_beside(const char *path, const char *bytes, size_t length)
+{
+	char *part;
+	int fd, code, scratch;
+
+	if (asprintf(&part, "%s.%d.part", path, (int)getpid()) < 0)
+		return -ENOMEM;
+	unlink(part);
+	scratch = gg_scratch_add(part);
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	code = fd < 0 ? -errno : write_and_close(fd, bytes, length);
+	if (code == 0 && rename(part, path) < 0)
+		code = -errno;
+	if (code < 0 && fd >= 0)
+		unlink(part);
+	gg_scratch_forget(scratch);
+	free(part);
+	return code;
+}
+
+/* To a terminal, which must not obey what is in a name. */
+static int write_lines(const char *bytes, size_t length)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 };
+	int code = gg_printable_lines(&shown, bytes, length);
+
+	return code < 0 ? code : write_fully(STDOUT_FILENO, shown.data, shown.length);
+}
+
+int gg_save(const char *path, const char *bytes, size_t length, struct gg_error *error)
+{
+	struct stat info;
+	int code;
+
+	if (strcmp(path, "-") == 0) {
+		code = isatty(STDOUT_FILENO) ? write_lines(bytes, length)
+		                             : write_fully(STDOUT_FILENO, bytes, length);
+	} else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+		code = write_in_place(path, bytes, length);
+	} else {
+		char *real = realpath(path, NULL); /* the file that a link means, not the link */
+
+		code = write_beside(real != NULL ? real : path, bytes, length);
+		free(real);
+	}
+	return code < 0
+	               ? gg_error_set_errno(error, -code,
+	                                    strcmp(path, "-") == 0 ? "standard output" : path, NULL)
+	               : 0;
+}

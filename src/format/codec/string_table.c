@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/codec/string_table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+
+struct key {
+	char *const *texts;
+	const char *text;
+};
+
+static bool text_is_equal(uint64_t value, const void *context)
+{
+	const struct key *key = context;
+
+	return strcmp(key->texts[value], key->text) == 0;
+}
+
+static uint32_t add(struct gg_strings *strings, const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	uint64_t hash = gg_hash_bytes(text, bytes, gg_map_seed(&strings->map));
+	struct key key = { strings->texts, text };
+	uint64_t number = gg_map_find(&strings->map, hash, text_is_equal, &key);
+	char *copy;
+
+	if (number != GG_MAP_NONE)
+		return (uint32_t)number;
+	if (strings->count == strings->capacity) {
+		size_t capacity = strings->capacity == 0 ? 256 : strings->capacity * 2;
+		char **texts = reallocarray(strings->texts, capacity, sizeof(*texts));
+
+		if (texts == NULL)
+			goto failed;
+		strings->texts = texts;
+		strings->capacity = capacity;
+	}
+	copy = malloc(bytes);
+	if (copy == NULL || gg_map_insert(&strings->map, hash, strings->count) < 0) {
+		free(copy);
+		goto failed;
+	}
+	strings->texts[strings->count] = memcpy(copy, text, bytes);
+	return (uint32_t)strings->count++;
+failed:
+	strings->failed = true;
+	return 0;
+}
+
+/* With U+FFFD in place of each byte that is not UTF-8. */
+static uint32_t add_mended(struct gg_strings *strings, const unsigned char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf mended = { 0 };
+
+	while (*text != '\0') {
+		size_t length = gg_utf8_length(text);
+
+		if (length == 0)
+			gg_buf_append_text(&mended, "\xef\xbf\xbd");
+		else
+			gg_buf_append(&mended, text, length);
+		text += length > 0 ? length : 1;
+	}
+	strings->failed |= mended.failed;
+	return strings->failed ? 0 : add(strings, gg_buf_text(&mended));
+}
+
+uint32_t gg_strings_put(struct gg_strings *strings, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	if (strings->count == 0)
+		add(strings, "");
+	if (text == NULL || text[0] == '\0' || strings->failed)
+		return 0;
+	while (*p != '\0') {
+		size_t length = gg_utf8_length(p);
+
+		if (length == 0)
+			return add_mended(strings, (const unsigned char *)text);
+		p += length;
+	}
+	return add(strings, text);
+}
+
+uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...)
+{
+	va_list arguments;
+	uint32_t number;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		strings->failed = true;
+		return 0;
+	}
+	number = gg_strings_put(strings, text);
+	free(text);
+	return number;
+}
+
+void gg_strings_done(struct gg_strings *strings)
+{
+	for (size_t i = 0; i < strings->count; i++)
+		free(strings->texts[i]);
+	free(strings->texts);
+	gg_map_done(&strings->map);
+}

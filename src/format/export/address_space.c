@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/export/address_space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where modules go that nobody had, or whose place is taken: no kernel puts any there. */
+#define FREE_FROM UINT64_C(0x100000000000)
+#define PAGE      UINT64_C(0x1000)
+
+/* What is used of each module: its highest address, and what is known of its functions. */
+static void note_stack(struct gg_space *space, const struct gg_model *model, uint32_t stack)
+{
+	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
+	struct gg_space_module *module = &space->modules[spot.module];
+	size_t count;
+	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+
+	if (spot.address >= module->end)
+		module->end = spot.address + 1;
+	for (size_t i = 0; i < count; i++) {
+		struct gg_model_line line = gg_model_line(model, places[i].line);
+
+		module->has_names |= gg_model_function(model, places[i].function).is_named;
+		module->has_files |= line.file != NULL;
+		module->has_lines |= line.line != 0;
+	}
+	module->has_inlined |= count > 1;
+}
+
+static int note_stacks(struct gg_space *space, const struct gg_extract *extract)
+{
+	uint8_t *is_noted = calloc(gg_model_stack_count(extract->model), 1);
+
+	if (is_noted == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < extract->row_count; i++) {
+		uint32_t stack = extract->rows[i].stack;
+
+		for (; stack != 0 && !is_noted[stack];
+		     stack = gg_model_stack_parent(extract->model, stack)) {
+			is_noted[stack] = 1;
+			note_stack(space, extract->model, stack);
+		}
+	}
+	free(is_noted);
+	return 0;
+}
+
+/* The range over all segments of the instance that `first` is one of. */
+static struct gg_space_module instance_of(const struct gg_mapping *mappings, size_t count,
+                                          const struct gg_mapping *first)
+{
+	struct gg_space_module instance = {
+		.start = first->start,
+		.end = first->end,
+		.bias = first->bias,
+		.file_offset = first->file_offset,
+	};
+
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_mapping *mapping = &mappings[i];
+
+		if (mapping->process != first->process || mapping->module != first->module ||
+		    mapping->bias != first->bias)
+			continue;
+		if (mapping->start < instance.start) {
+			instance.start = mapping->start;
+			instance.file_offset = mapping->file_offset;
+		}
+		if (mapping->end > instance.end)
+			instance.end = mapping->end;
+	}
+	return instance;
+}
+
+static bool is_free(const struct gg_space *space, const struct gg_space_module *wanted)
+{
+	for (size_t i = 0; i < space->used_count; i++) {
+		const struct gg_space_module *placed = &space->modules[space->order[i]];
+
+		if (wanted->start < placed->end && placed->start < wanted->end)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Puts it where it was, or at *free_from, and notes that it is placed. */
+static void place(struct gg_space *space, uint32_t number, struct gg_space_module where,
+                  uint64_t *free_from)
+{
+	struct gg_space_module *module = &space->modules[number];
+
+	if (where.end <= where.start || !is_free(space, &where)) {
+		uint64_t length = where.end > where.start ? where.end - where.start
+		                                          : round_up(module->end);
+
+		if (where.end <= where.start)
+			where = (struct gg_space_module){ 0 };
+		where.bias += *free_from - where.start;
+		where.start = *free_from;
+		where.end = *free_from + length;
+		*free_from += round_up(length) + PAGE;
+	}
+	module->start = where.start;
+	module->end = where.end;
+	module->bias = where.bias;
+	module->file_offset = where.file_offset;
+	space->order[space->used_count++] = number;
+}
+
+static bool is_in(const struct gg_extract *extract, uint32_t process)
+{
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(extract->model, &count);
+
+	return extract->query.pid == 0 || processes[process].pid == extract->query.pid;
+}
+
+/* The program itself: what most of the first row's process has as its own file. */
+static uint32_t find_main(const struct gg_extract *extract)
+{
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(extract->model, &count);
+	const char *exe = extract->row_count > 0 ? processes[extract->rows[0].process].exe : NULL;
+
+	for (uint32_t i = 1; exe != NULL && i < gg_model_module_count(extract->model); i++)
+		if (strcmp(gg_model_module_path(extract->model, i), exe) == 0)
+			return i;
+	return 0;
+}
+
+static void place_all(struct gg_space *space, const struct gg_extract *extract)
+{
+	size_t count;
+	const struct gg_mapping *mappings = gg_model_mappings(extract->model, &count);
+	uint32_t first = find_main(extract);
+	uint64_t free_from = FREE_FROM;
+
+	for (uint32_t i = 0; i < space->module_count; i++) {
+		/* The program is in place of module 0, which is none, and not placed again. */
+		uint32_t number = i == 0 ? first : i;
+		struct gg_space_module where = { 0 };
+
+		if (number == 0 || (i != 0 && number == first) || space->modules[number].end == 0)
+			continue;
+		for (size_t k = 0; k < count; k++)
+			if (mappings[k].module == number && is_in(extract, mappings[k].process)) {
+				where = instance_of(mappings, count, &mappings[k]);
+				break;
+			}
+		place(space, number, where, &free_from);
+	}
+}
+
+int gg_space_make(struct gg_space *ret_space, const struct gg_extract *extract,
+                  struct gg_error *error)
+{
+	struct gg_space space = { .module_count = gg_model_module_count(extract->model) };
+
+	space.modules = calloc(space.module_count, sizeof(*space.modules));
+	space.order = calloc(space.module_count, sizeof(*space.order));
+	if (space.modules == NULL || space.order == NULL || note_stacks(&space, extract) < 0) {
+		gg_space_done(&space);
+		return gg_error_set_errno(error, ENOMEM, "export", NULL);
+	}
+	place_all(&space, extract);
+	*ret_space = space;
+	return 0;
+}
+
+void gg_space_done(struct gg_space *space)
+{
+	free(space->modules);
+	free(space->order);
+}

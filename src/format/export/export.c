@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/export/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct gg_export_format *const gg_export_formats[] = {
+#if HAVE_PROTOBUF
+	&gg_export_pprof,       &gg_export_perfetto,
+#endif
+	&gg_export_heap_v2,     &gg_export_gperftools,
+	&gg_export_firefox,     &gg_export_speedscope,
+	&gg_export_collapsed,   &gg_export_dhat,
+	&gg_export_heapprofile, &gg_export_csv,
+	&gg_export_svg,         NULL,
+};
+
+const struct gg_export_format *gg_export_find(const char *name)
+{
+	for (size_t i = 0; gg_export_formats[i] != NULL; i++)
+		if (strcmp(gg_export_formats[i]->name, name) == 0)
+			return gg_export_formats[i];
+	return NULL;
+}
+
+const struct gg_export_format *gg_export_find_by_file(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (size_t i = 0; gg_export_formats[i] != NULL; i++) {
+		size_t suffix = strlen(gg_export_formats[i]->suffix);
+
+		if (suffix > 0 && length > suffix &&
+		    strcmp(path + length - suffix, gg_export_formats[i]->suffix) == 0)
+			return gg_export_formats[i];
+	}
+	return NULL;
+}
+
+int gg_export_check(const struct gg_export_format *format, enum gg_metric metric,
+                    struct gg_error *error)
+{
+	if (!format->has_both || (metric != GG_METRIC_FREED && metric != GG_METRIC_TEMPORARY &&
+	                          metric != GG_METRIC_LEFT))
+		return 0;
+	gg_error_set(error, -EINVAL, "export: --metric",
+	             "Take csv, collapsed, svg or heapprofile for one metric alone.",
+	             "%s holds what is live and what was allocated; it has no place for %s memory",
+	             format->name, gg_extract_metric_name(metric));
+	return -EINVAL;
+}
+
+int gg_export_write(const struct gg_export_format *format, const struct gg_export *job)
+{
+	int code = format->write(job);
+
+	return code == 0 && job->out->failed ? gg_export_out_of_memory(job) : code;
+}
+
+void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count)
+{
+	if (job->progress != NULL && done_count % 1024 == 0)
+		job->progress(job->progress_context, done_count, total_count);
+}
+
+int gg_export_out_of_memory(const struct gg_export *job)
+{
+	return gg_error_set_errno(job->error, ENOMEM, "export", NULL);
+}
+
+size_t gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_model_place **places,
+                      size_t *capacity)
+{
+	size_t count = gg_model_path(model, stack, *places, *capacity);
+
+	if (count > *capacity) {
+		struct gg_model_place *more = reallocarray(*places, count * 2, sizeof(*more));
+
+		if (more == NULL)
+			return SIZE_MAX;
+		*places = more;
+		*capacity = count * 2;
+		gg_model_path(model, stack, *places, *capacity);
+	}
+	return count;
+}

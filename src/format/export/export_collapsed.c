@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export_collapsed - a line a stack: "main;load;parse 4096", what flame graphs are made of.
+ *
+ * Frames are separated by ';' and lines end in a number, so ';' in a name becomes ':' and control
+ * characters become blanks; a line that would begin with '#', as comments do, begins with a blank.  Rows of one stack that differ in what the format has no word for are one
+ * line; where there are several processes, the program's name and pid are the outermost frame.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/export/export.h"
+
+static void put_name(struct gg_buf *out, const char *name)
+{
+	for (; *name != '\0'; name++) {
+		char c = *name == ';' ? ':' : (unsigned char)*name < ' ' ? ' ' : *name;
+
+		gg_buf_append(out, &c, 1);
+	}
+}
+
+static bool has_many_processes(const struct gg_extract *extract)
+{
+	return extract->row_count > 0 &&
+	       extract->rows[0].process != extract->rows[extract->row_count - 1].process;
+}
+
+static void put_process(const struct gg_extract *extract, uint32_t process, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	size_t count;
+
+	gg_extract_process_name(extract, process, &name);
+	put_name(out, gg_buf_text(&name));
+	gg_buf_printf(out, " (%u);", gg_model_processes(extract->model, &count)[process].pid);
+}
+
+static int write_collapsed(const struct gg_export *job)
+{
+	const struct gg_extract *extract = job->extract;
+	bool has_processes = has_many_processes(extract);
+	struct gg_model_place *places = NULL;
+	size_t capacity = 0, depth;
+
+	for (size_t i = 0; i < extract->row_count;) {
+		const struct gg_extract_row *row = &extract->rows[i];
+		uint64_t bytes = 0;
+
+		gg_export_progress(job, i, extract->row_count);
+		for (; i < extract->row_count && extract->rows[i].stack == row->stack &&
+		       extract->rows[i].process == row->process;
+		     i++)
+			bytes += gg_extract_asked(extract, &extract->rows[i])->bytes;
+		if (bytes == 0)
+			continue;
+		depth = gg_export_path(extract->model, row->stack, &places, &capacity);
+		if (depth == SIZE_MAX) {
+			free(places);
+			return gg_export_out_of_memory(job);
+		}
+		if (has_processes)
+			put_process(extract, row->process, job->out);
+		for (bool is_first = !has_processes; depth-- > 0; is_first = false) {
+			const char *name =
+				gg_model_function(extract->model, places[depth].function).name;
+
+			gg_buf_append_text(job->out, is_first && name[0] == '#' ? " " : "");
+			put_name(job->out, name);
+			gg_buf_append_text(job->out, depth > 0 ? ";" : "");
+		}
+		gg_buf_printf(job->out, " %llu\n", (unsigned long long)bytes);
+	}
+	free(places);
+	return 0;
+}
+
+const struct gg_export_format gg_export_collapsed = {
+	.name = "collapsed",
+	.suffix = ".collapsed",
+	.write = write_collapsed,
+};

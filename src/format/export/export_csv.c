@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export_csv - a table for spreadsheets and data frames: a line for each row, with both ends of the
+ * confidence interval beside each number (RFC 4180, a line of names first).
+ *
+ * The first three numbers are of the metric that was asked for, or of what is live; an end that does not
+ * exist is empty.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "format/export/export.h"
+
+static void put_text(struct gg_buf *out, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		gg_csv_append(out, text, strlen(text));
+}
+
+static void put_number(struct gg_buf *out, double value)
+{
+	if (isfinite(value))
+		gg_buf_printf(out, ",%.0f", value);
+	else
+		gg_buf_append_text(out, ",");
+}
+
+static void put_sum(const struct gg_extract *extract, const struct gg_extract_sum *sum,
+                    struct gg_buf *out)
+{
+	struct gg_interval bytes = gg_extract_interval(extract, sum, GG_BYTES);
+	struct gg_interval count = gg_extract_interval(extract, sum, GG_ALLOCATIONS);
+	struct gg_tally tally;
+
+	gg_rough_tally(&sum->rough, &tally);
+	gg_buf_printf(out, ",%llu", (unsigned long long)tally.sample_count);
+	put_number(out, (double)sum->bytes);
+	put_number(out, bytes.low);
+	put_number(out, bytes.high);
+	put_number(out, (double)sum->count);
+	put_number(out, count.low);
+	put_number(out, count.high);
+}
+
+static void put_names(struct gg_buf *out, const char *metric)
+{
+	static const char *const what[] = { "samples", "bytes",     "bytes_low", "bytes_high",
+		                            "count",   "count_low", "count_high" };
+
+	for (size_t i = 0; i < GG_COUNT(what); i++)
+		gg_buf_printf(out, ",%s_%s", metric, what[i]);
+}
+
+static void put_stack(const struct gg_model *model, const struct gg_model_place *places,
+                      size_t depth, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf stack = { 0 };
+
+	while (depth-- > 0) {
+		gg_buf_append_text(&stack, gg_model_function(model, places[depth].function).name);
+		gg_buf_append_text(&stack, depth > 0 ? ";" : "");
+	}
+	put_text(out, gg_buf_text(&stack));
+	out->failed |= stack.failed;
+}
+
+static int write_row(const struct gg_export *job, const struct gg_extract_row *row,
+                     struct gg_model_place **places, size_t *capacity)
+{
+	const struct gg_extract *extract = job->extract;
+	const struct gg_model *model = extract->model;
+	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf thread = { 0 };
+	struct gg_buf *out = job->out;
+	size_t depth = gg_export_path(model, row->stack, places, capacity), count;
+	struct gg_model_line line;
+
+	if (depth == SIZE_MAX)
+		return gg_export_out_of_memory(job);
+	line = gg_model_line(model, (*places)[0].line);
+	gg_extract_process_name(extract, row->process, &program);
+	gg_extract_thread_name(extract, row->thread, &thread);
+	gg_buf_printf(out, "%u,", gg_model_processes(model, &count)[row->process].pid);
+	put_text(out, gg_buf_text(&program));
+	gg_buf_printf(out, ",%u,", gg_model_threads(model, &count)[row->thread].tid);
+	put_text(out, gg_buf_text(&thread));
+	gg_buf_append_text(out, ",");
+	put_text(out, gg_extract_kind(extract, row->kind));
+	gg_buf_append_text(out, ",");
+	put_text(out, gg_model_function(model, (*places)[0].function).name);
+	gg_buf_append_text(out, ",");
+	put_text(out, line.file);
+	gg_buf_append_text(out, ",");
+	if (line.line != 0)
+		gg_buf_printf(out, "%u", line.line);
+	gg_buf_append_text(out, ",");
+	put_text(out, gg_model_module_path(model, gg_model_stack_spot(model, row->stack).module));
+	gg_buf_append_text(out, ",");
+	put_stack(model, *places, depth, out);
+	put_sum(extract, &row->live, out);
+	put_sum(extract, &row->allocated, out);
+	gg_buf_append_text(out, "\r\n");
+	return 0;
+}
+
+static int write_csv(const struct gg_export *job)
+{
+	const struct gg_extract *extract = job->extract;
+	struct gg_model_place *places = NULL;
+	size_t capacity = 0;
+	int code = 0;
+
+	gg_buf_append_text(job->out, "pid,program,tid,thread,kind,function,file,line,module,stack");
+	put_names(job->out,
+	          gg_extract_metric_name(extract->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE
+	                                                                        : extract->metric));
+	put_names(job->out, "allocated");
+	gg_buf_append_text(job->out, "\r\n");
+	for (size_t i = 0; i < extract->row_count && code == 0; i++) {
+		gg_export_progress(job, i, extract->row_count);
+		code = write_row(job, &extract->rows[i], &places, &capacity);
+	}
+	free(places);
+	return code;
+}
+
+const struct gg_export_format gg_export_csv = {
+	.name = "csv",
+	.suffix = ".csv",
+	.write = write_csv,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export_gperftools - the heap profile of gperftools, for google-pprof, pprof and jeprof.
+ *
+ * Of the type "heapprofile", whose numbers nobody scales.  A line a stack: threads, kinds and processes
+ * are added up.
+ */
+#include <stdlib.h>
+
+#include "format/export/export.h"
+#include "format/export/text_dump.h"
+
+static int write_records(const struct gg_export *job, const struct gg_space *space,
+                         struct gg_dump *dump, struct gg_dump_sums *stacks)
+{
+	const struct gg_model *model = job->extract->model;
+	size_t stack_count = gg_model_stack_count(model), capacity = 0, count = 0;
+	uint64_t *addresses = NULL;
+
+	for (size_t i = 0; i < stack_count && count != SIZE_MAX; i++) {
+		gg_export_progress(job, i, stack_count);
+		if (!(stacks[i].live.count + stacks[i].allocated.count > 0))
+			continue;
+		count = gg_text_dump_walk(space, model, (uint32_t)i, &addresses, &capacity);
+		if (count != SIZE_MAX)
+			gg_dump_record(dump, &stacks[i], addresses, count);
+	}
+	free(addresses);
+	return count == SIZE_MAX ? gg_export_out_of_memory(job) : 0;
+}
+
+static int write_gperftools(const struct gg_export *job)
+{
+	const struct gg_extract *extract = job->extract;
+	struct gg_dump_sums total = { 0 },
+			    *stacks = calloc(gg_model_stack_count(extract->model), sizeof(*stacks));
+	char buffer[8192];
+	struct gg_dump dump = { buffer, sizeof(buffer), .flush = gg_text_dump_append,
+		                .context = job->out };
+	struct gg_space space;
+	int code;
+
+	if (stacks == NULL)
+		return gg_export_out_of_memory(job);
+	code = gg_space_make(&space, extract, job->error);
+	if (code < 0) {
+		free(stacks);
+		return code;
+	}
+	for (size_t i = 0; i < extract->row_count; i++) {
+		gg_text_dump_add(&total, &extract->rows[i]);
+		gg_text_dump_add(&stacks[extract->rows[i].stack], &extract->rows[i]);
+	}
+	gg_dump_gperftools(&dump, &total);
+	code = write_records(job, &space, &dump, stacks);
+	gg_text_dump_mappings(&space, extract->model, &dump);
+	if (code == 0)
+		code = gg_dump_end(&dump);
+	gg_space_done(&space);
+	free(stacks);
+	return code;
+}
+
+const struct gg_export_format gg_export_gperftools = {
+	.name = "gperftools",
+	.suffix = ".gperf",
+	.has_both = true,
+	.write = write_gperftools,
+};

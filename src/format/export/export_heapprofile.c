@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export_heapprofile - the sampling heap profile of V8, for the DevTools of Chromium and for VS Code.
+ *
+ * A tree of calls with the bytes of each node; DevTools adds them up from a list of samples, others from
+ * the nodes, so both say the same: one sample a node, in the order of their numbers.  A node is a frame
+ * as it is called along one path.  Where there are several processes each is a node below the root.
+ *
+ * The tree is written without recursion: programs may call as deep as they like.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "format/export/export.h"
+
+struct writing {
+	const struct gg_export *job;
+	const struct gg_extract *extract;
+	uint32_t *child, *sibling; /* of the stacks of one process; 0: none */
+	uint64_t *self_bytes;      /* of each stack */
+	struct gg_buf samples;
+	uint64_t id;
+};
+
+/* Text in quotes: a JSON document of its own. */
+static void put_text(struct gg_buf *out, const char *text)
+{
+	struct gg_json json = { .out = out };
+
+	gg_json_text(&json, NULL, text);
+}
+
+/* Opens a node and its list of children. */
+static void open_node(struct writing *writing, const char *name, const char *file, uint32_t line,
+                      uint64_t self_bytes)
+{
+	struct gg_buf *out = writing->job->out;
+	uint64_t id = ++writing->id;
+
+	gg_buf_append_text(out, "{\"callFrame\":{\"functionName\":");
+	put_text(out, name);
+	gg_buf_append_text(out, ",\"scriptId\":\"0\",\"url\":");
+	put_text(out, file != NULL ? file : "");
+	/* Lines are counted from 0, and -1 where there is none. */
+	gg_buf_printf(out,
+	              ",\"lineNumber\":%lld,\"columnNumber\":-1},\"selfSize\":%llu,\"id\":%llu",
+	              (long long)line - 1, (unsigned long long)self_bytes, (unsigned long long)id);
+	gg_buf_append_text(out, ",\"children\":[");
+	if (self_bytes > 0)
+		gg_buf_printf(
+			&writing->samples, "%s{\"size\":%llu,\"nodeId\":%llu,\"ordinal\":%llu}",
+			writing->samples.length > 0 ? "," : "", (unsigned long long)self_bytes,
+			(unsigned long long)id, (unsigned long long)id);
+}
+
+static void close_node(struct writing *writing)
+{
+	gg_buf_append_text(writing->job->out, "]}");
+}
+
+/* A stack's innermost frame is a node for each of its places, the outermost one first. */
+static void open_stack(struct writing *writing, uint32_t stack)
+{
+	const struct gg_model *model = writing->extract->model;
+	size_t count;
+	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+
+	for (size_t i = count; i-- > 0;) {
+		struct gg_model_line line = gg_model_line(model, places[i].line);
+
+		open_node(writing, gg_model_function(model, places[i].function).name, line.file,
+		          line.line, i == 0 ? writing->self_bytes[stack] : 0);
+	}
+}
+
+static void close_stack(struct writing *writing, uint32_t stack)
+{
+	size_t count;
+
+	gg_model_stack_places(writing->extract->model, stack, &count);
+	while (count-- > 0)
+		close_node(writing);
+}
+
+/* All that is below the root, from one sibling to the next; back up by parents. */
+static void write_tree(struct writing *writing)
+{
+	const struct gg_model *model = writing->extract->model;
+	uint32_t stack = writing->child[0];
+
+	while (stack != 0) {
+		open_stack(writing, stack);
+		if (writing->child[stack] != 0) {
+			stack = writing->child[stack];
+			continue;
+		}
+		for (;;) {
+			close_stack(writing, stack);
+			if (writing->sibling[stack] != 0) {
+				stack = writing->sibling[stack];
+				break;
+			}
+			stack = gg_model_stack_parent(model, stack);
+			if (stack == 0)
+				return;
+		}
+		gg_buf_append_text(writing->job->out, ",");
+	}
+}
+
+/* The stacks of rows [first, end) and their callers as lists. */
+static void link_stacks(struct writing *writing, size_t first, size_t end)
+{
+	const struct gg_extract *extract = writing->extract;
+	size_t count = gg_model_stack_count(extract->model);
+
+	memset(writing->child, 0, count * sizeof(*writing->child));
+	memset(writing->sibling, 0, count * sizeof(*writing->sibling));
+	memset(writing->self_bytes, 0, count * sizeof(*writing->self_bytes));
+	for (size_t i = first; i < end; i++)
+		writing->self_bytes[extract->rows[i].stack] +=
+			gg_extract_asked(extract, &extract->rows[i])->bytes;
+	for (size_t i = count; i-- > 1;) {
+		uint32_t parent = gg_model_stack_parent(extract->model, (uint32_t)i);
+
+		if (writing->child[i] == 0 && writing->self_bytes[i] == 0)
+			continue;
+		writing->sibling[i] = writing->child[parent];
+		writing->child[parent] = (uint32_t)i;
+	}
+}
+
+static void write_process(struct writing *writing, size_t first, size_t end, bool is_alone)
+{
+	const struct gg_extract *extract = writing->extract;
+	uint32_t process = extract->rows[first].process;
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	size_t count;
+
+	link_stacks(writing, first, end);
+	if (!is_alone) {
+		gg_extract_process_name(extract, process, &name);
+		gg_buf_printf(&name, " (%u)",
+		              gg_model_processes(extract->model, &count)[process].pid);
+		open_node(writing, gg_buf_text(&name), NULL, 0, 0);
+	}
+	if (writing->self_bytes[0] > 0) { /* of samples without a stack */
+		open_node(writing, "[unknown]", NULL, 0, writing->self_bytes[0]);
+		close_node(writing);
+		gg_buf_append_text(writing->job->out, writing->child[0] != 0 ? "," : "");
+	}
+	write_tree(writing);
+	if (!is_alone)
+		close_node(writing);
+}
+
+static void write_all(struct writing *writing)
+{
+	const struct gg_extract *extract = writing->extract;
+	const struct gg_extract_row *rows = extract->rows;
+
+	gg_buf_append_text(writing->job->out, "{\"head\":");
+	open_node(writing, "(root)", NULL, 0, 0);
+	for (size_t i = 0, end; i < extract->row_count; i = end) {
+		for (end = i; end < extract->row_count && rows[end].process == rows[i].process;)
+			end++;
+		write_process(writing, i, end, i == 0 && end == extract->row_count);
+		if (end < extract->row_count)
+			gg_buf_append_text(writing->job->out, ",");
+	}
+	close_node(writing);
+	gg_buf_append_text(writing->job->out, ",\"samples\":[");
+	gg_buf_append_text(writing->job->out, gg_buf_text(&writing->samples));
+	gg_buf_append_text(writing->job->out, "]}\n");
+}
+
+static int write_heapprofile(const struct gg_export *job)
+{
+	struct writing writing = { .job = job, .extract = job->extract };
+	size_t count = gg_model_stack_count(job->extract->model);
+	bool failed;
+
+	writing.child = calloc(count, sizeof(*writing.child));
+	writing.sibling = calloc(count, sizeof(*writing.sibling));
+	writing.self_bytes = calloc(count, sizeof(*writing.self_bytes));
+	failed = writing.child == NULL || writing.sibling == NULL || writing.self_bytes == NULL;
+	if (!failed)
+		write_all(&writing);
+	failed |= writing.samples.failed;
+	free(writing.child);
+	free(writing.sibling);
+	free(writing.self_bytes);
+	gg_buf_done(&writing.samples);
+	return failed ? gg_export_out_of_memory(job) : 0;
+}
+
+const struct gg_export_format gg_export_heapprofile = {
+	.name = "heapprofile",
+	.suffix = ".heapprofile",
+	.write = write_heapprofile,
+};

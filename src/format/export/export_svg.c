@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export_svg - a flame graph as a picture: no script, nothing to load, for a report or a ticket.
+ *
+ * A box is a function as it is called along one path, as wide as its share of the bytes; callers
+ * are below, the heaviest callee is left.  Pointing at a box shows its estimate with its confidence
+ * interval.  What would be narrower than half a pixel is one box without a name.
+ *
+ * Colours are made of the module's name: equal modules look alike in all pictures.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/size.h"
+#include "base/utf8.h"
+#include "format/export/export.h"
+#include "query/tree.h"
+
+enum { WIDTH = 1200, MARGIN = 10, HEAD = 50, ROW = 17, LETTER_TENTHS = 72, DEPTH_MAX = 400 };
+
+/* Text for XML, at most so many characters; what is not UTF-8, or no text, is '?'. */
+static void put_text(struct gg_buf *out, const char *text, size_t most)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (size_t count = 0; *p != '\0' && count < most; count++) {
+		size_t length = gg_utf8_length(p);
+
+		if (*p == '<')
+			gg_buf_append_text(out, "&lt;");
+		else if (*p == '>')
+			gg_buf_append_text(out, "&gt;");
+		else if (*p == '&')
+			gg_buf_append_text(out, "&amp;");
+		else if (*p == '"')
+			gg_buf_append_text(out, "&quot;");
+		else if (*p < ' ' || *p == 0x7f || length == 0)
+			gg_buf_append_text(out, "?");
+		else
+			gg_buf_append(out, p, length);
+		p += length > 0 ? length : 1;
+	}
+}
+
+static void put_size(struct gg_buf *out, double bytes)
+{
+	char text[GG_SIZE_TEXT_MAX];
+
+	gg_buf_append_text(out, isfinite(bytes) ? gg_size_format(bytes, text) : "no bound");
+}
+
+struct drawing {
+	const struct gg_export *job;
+	const struct gg_tree *tree;
+	double *left,
+		*used; /* of each node, in bytes: where it begins, and what its callees took */
+	double all;
+	uint32_t depth; /* of what is drawn */
+};
+
+static double bytes_of(const struct gg_tally *tally)
+{
+	return gg_tally_estimate(tally, GG_BYTES).value;
+}
+
+static void put_name(const struct drawing *drawing, const struct gg_tree_node *node,
+                     struct gg_buf *out, size_t most)
+{
+	char folded[64];
+
+	if (node->depth == 0) {
+		put_text(out, "all", most);
+	} else if (node->folded_count > 0) {
+		snprintf(folded, sizeof(folded), "%u small ones", node->folded_count);
+		put_text(out, folded, most);
+	} else {
+		put_text(out, gg_model_function(drawing->job->extract->model, node->function).name,
+		         most);
+	}
+}
+
+/* "95 %: 1.0 MiB to 1.4 MiB" */
+static void put_interval(const struct drawing *drawing, const struct gg_tree_node *node)
+{
+	const struct gg_extract *extract = drawing->job->extract;
+	struct gg_buf *out = drawing->job->out;
+	struct gg_tally tally = node->total;
+	struct gg_interval interval;
+
+	gg_tally_expose(&tally, extract->interval_bytes);
+	interval = gg_interval_of(&tally, GG_BYTES, extract->confidence, node->depth > 0);
+	gg_buf_printf(out, "%g %%: ", 100 * extract->confidence);
+	put_size(out, interval.low);
+	gg_buf_append_text(out, " to ");
+	put_size(out, interval.high);
+}
+
+/* "parse: 1.2 MiB, 12.3 % (1234567 bytes), 95 %: 1.0 MiB to 1.4 MiB" */
+static void put_title(const struct drawing *drawing, const struct gg_tree_node *node)
+{
+	struct gg_buf *out = drawing->job->out;
+	double bytes = bytes_of(&node->total);
+
+	gg_buf_append_text(out, "<title>");
+	put_name(drawing, node, out, SIZE_MAX);
+	gg_buf_append_text(out, ": ");
+	put_size(out, bytes);
+	gg_buf_printf(out, ", %.1f %% (%.0f bytes), ", 100 * bytes / drawing->all, bytes);
+	put_interval(drawing, node);
+	gg_buf_append_text(out, "</title>");
+}
+
+static void put_color(const struct drawing *drawing, const struct gg_tree_node *node)
+{
+	const struct gg_model *model = drawing->job->extract->model;
+	struct gg_model_function function = gg_model_function(model, node->function);
+	const char *module = gg_model_module_name(model, function.module);
+	uint64_t of_module = gg_hash_bytes(module, strlen(module), 1);
+	uint64_t of_name = gg_hash_bytes(function.name, strlen(function.name), 1);
+
+	if (node->depth == 0 || node->folded_count > 0)
+		gg_buf_append_text(drawing->job->out, "#ddd");
+	else
+		gg_buf_printf(drawing->job->out, "hsl(%u,65%%,%u%%)", (unsigned)(of_module % 360),
+		              66 + (unsigned)(of_name % 12));
+}
+
+static void put_box(const struct drawing *drawing, size_t number)
+{
+	const struct gg_tree_node *node = &drawing->tree->nodes[number];
+	struct gg_buf *out = drawing->job->out;
+	double scale = (WIDTH - 2 * MARGIN) / drawing->all;
+	double x = MARGIN + drawing->left[number] * scale, width = bytes_of(&node->total) * scale;
+	unsigned y = HEAD + (drawing->depth - node->depth) * ROW;
+	size_t letters = (size_t)fmax(0, (width - 6) * 10 / LETTER_TENTHS);
+
+	if (node->depth > drawing->depth)
+		return;
+	gg_buf_append_text(out, "<g>");
+	put_title(drawing, node);
+	gg_buf_printf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"", x, y,
+	              width, ROW - 1);
+	put_color(drawing, node);
+	gg_buf_append_text(out, "\"/>");
+	if (letters >= 3) {
+		gg_buf_printf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, y + ROW - 5);
+		put_name(drawing, node, out, letters);
+		gg_buf_append_text(out, "</text>");
+	}
+	gg_buf_append_text(out, "</g>\n");
+}
+
+static void put_head(const struct drawing *drawing)
+{
+	const struct gg_extract *extract = drawing->job->extract;
+	struct gg_buf *out = drawing->job->out;
+	unsigned height = HEAD + (drawing->depth + 1) * ROW + MARGIN;
+
+	gg_buf_printf(out,
+	              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+	              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+	              "viewBox=\"0 0 %d %u\" font-family=\"monospace\" font-size=\"12\">\n"
+	              "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+	              "<text x=\"%d\" y=\"22\" font-size=\"16\">",
+	              WIDTH, height, WIDTH, height, MARGIN);
+	put_text(out,
+	         gg_model_session_count(extract->model) > 0 &&
+	                         gg_model_session(extract->model, 0)->command != NULL
+	                 ? gg_model_session(extract->model, 0)->command
+	                 : "geiger",
+	         120);
+	gg_buf_printf(out, "</text>\n<text x=\"%d\" y=\"40\">%s: ", MARGIN,
+	              gg_extract_metric_name(extract->metric));
+	put_size(out, bytes_of(&drawing->tree->nodes[0].total));
+	gg_buf_append_text(out, ", ");
+	put_interval(drawing, &drawing->tree->nodes[0]);
+	gg_buf_append_text(out, "</text>\n");
+}
+
+static int draw(struct drawing *drawing)
+{
+	const struct gg_tree *tree = drawing->tree;
+
+	drawing->left = calloc(tree->count, sizeof(*drawing->left));
+	drawing->used = calloc(tree->count, sizeof(*drawing->used));
+	if (drawing->left == NULL || drawing->used == NULL)
+		return gg_export_out_of_memory(drawing->job);
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct gg_tree_node *node = &tree->nodes[i];
+
+		if (i > 0) { /* parents come first */
+			drawing->left[i] = drawing->left[node->parent] +
+			                   drawing->used[node->parent];
+			drawing->used[node->parent] += bytes_of(&node->total);
+		}
+		if (node->depth > drawing->depth && node->depth <= DEPTH_MAX)
+			drawing->depth = node->depth;
+	}
+	drawing->all = bytes_of(&tree->nodes[0].total);
+	put_head(drawing);
+	for (size_t i = 0; i < tree->count && drawing->all > 0; i++)
+		put_box(drawing, i);
+	gg_buf_append_text(drawing->job->out, "</svg>\n");
+	return 0;
+}
+
+static int write_svg(const struct gg_export *job)
+{
+	const struct gg_tree_options how = { .fold = 0.5 / WIDTH };
+	struct gg_question query = job->extract->query;
+	struct drawing drawing = { .job = job };
+	struct gg_tree *tree;
+	int code;
+
+	query.unit = GG_BYTES;
+	code = gg_tree_build(&tree, job->extract->model, &query, &how, job->error);
+	if (code < 0)
+		return code;
+	drawing.tree = tree;
+	code = draw(&drawing);
+	free(drawing.left);
+	free(drawing.used);
+	gg_tree_free(tree);
+	return code;
+}
+
+const struct gg_export_format gg_export_svg = {
+	.name = "svg",
+	.suffix = ".svg",
+	.write = write_svg,
+};

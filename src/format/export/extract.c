@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/export/extract.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "stats/sampling/weight.h"
+
+struct making {
+	struct gg_extract *extract;
+	struct gg_map rows; /* by what identifies them */
+	bool is_allocated;  /* which sum is being added up */
+	bool failed;        /* memory ran out */
+};
+
+struct key {
+	const struct gg_extract *extract;
+	struct gg_extract_row wanted;
+};
+
+static bool row_is_equal(uint64_t value, const void *context)
+{
+	const struct key *key = context;
+	const struct gg_extract_row *row = &key->extract->rows[value], *wanted = &key->wanted;
+
+	return row->stack == wanted->stack && row->thread == wanted->thread &&
+	       row->process == wanted->process && row->kind == wanted->kind;
+}
+
+static struct gg_extract_row *add_row(struct making *making, const struct gg_extract_row *wanted,
+                                      uint64_t hash)
+{
+	struct gg_extract *extract = making->extract;
+	size_t capacity = extract->row_capacity == 0 ? 256 : extract->row_capacity * 2;
+
+	if (extract->row_count == extract->row_capacity) {
+		struct gg_extract_row *rows = reallocarray(extract->rows, capacity, sizeof(*rows));
+
+		if (rows == NULL)
+			return NULL;
+		extract->rows = rows;
+		extract->row_capacity = capacity;
+	}
+	if (gg_map_insert(&making->rows, hash, extract->row_count) < 0)
+		return NULL;
+	extract->rows[extract->row_count] = *wanted;
+	return &extract->rows[extract->row_count++];
+}
+
+/* The sum that a sample or a coarse row goes to; NULL when memory is out. */
+static struct gg_rough *sum_of(struct making *making, uint32_t process, uint32_t stack,
+                               uint32_t thread, uint32_t kind)
+{
+	struct key key = { .extract = making->extract };
+	struct gg_extract_row *row;
+	uint64_t hash, number;
+
+	key.wanted.process = process;
+	key.wanted.stack = gg_model_stack_top(making->extract->model, stack);
+	key.wanted.thread = thread;
+	key.wanted.kind = kind;
+	hash = gg_hash_integer((uint64_t)key.wanted.stack << 32 | thread,
+	                       gg_map_seed(&making->rows) + ((uint64_t)process << 32 | kind));
+	number = gg_map_find(&making->rows, hash, row_is_equal, &key);
+	row = number != GG_MAP_NONE ? &making->extract->rows[number]
+	                            : add_row(making, &key.wanted, hash);
+	making->failed |= row == NULL;
+	if (row == NULL)
+		return NULL;
+	return making->is_allocated ? &row->allocated.rough : &row->live.rough;
+}
+
+static void add_pick(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+                     void *context)
+{
+	struct making *making = context;
+	const struct gg_model *model = making->extract->model;
+	struct gg_rough *sum, more;
+
+	if (making->failed)
+		return;
+	if (sample != NULL) {
+		sum = sum_of(making, sample->process, sample->stack, sample->thread, sample->kind);
+		if (sum != NULL)
+			gg_rough_add_sample(sum, &sample->draw, sample->size_bytes);
+		return;
+	}
+	sum = sum_of(making, coarse->process, coarse->stack, coarse->thread,
+	             (uint32_t)gg_model_kind_count(model));
+	if (sum != NULL) {
+		struct gg_tally tally = { 0 };
+
+		gg_model_add_coarse(model, &tally, coarse);
+		gg_rough_of(&more, &tally);
+		gg_rough_add(sum, &more);
+	}
+}
+
+/* What rounding owes so far. */
+struct owed {
+	double bytes, count;
+};
+
+static uint64_t round_owing(double *owed, double value)
+{
+	double whole = floor(value + *owed + 0.5);
+
+	if (!(whole > 0))
+		whole = 0;
+	else if (whole > 0x1p62)
+		whole = 0x1p62;
+	*owed += value - whole;
+	return (uint64_t)whole;
+}
+
+/* Whole numbers of an estimate, all-zero where there is no sample. */
+static void round_sum(struct owed *owed, bool has_samples, double bytes, double count,
+                      uint64_t *ret_bytes, uint64_t *ret_count)
+{
+	*ret_bytes = *ret_count = 0;
+	if (!has_samples)
+		return;
+	*ret_bytes = round_owing(&owed->bytes, bytes);
+	*ret_count = round_owing(&owed->count, count);
+	if (*ret_count == 0) {
+		*ret_count = 1;
+		owed->count -= 1;
+	}
+}
+
+struct plain {
+	double bytes, count;
+	uint64_t samples;
+};
+
+static struct plain plain_of(const struct gg_rough *rough)
+{
+	struct gg_tally tally;
+
+	gg_rough_tally(rough, &tally);
+	return (struct plain){ gg_tally_estimate(&tally, GG_BYTES).value,
+		               gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
+		               tally.sample_count };
+}
+
+/* Allocated is what is live and what is not any more, each rounded for itself. */
+static void round_rows(struct gg_extract *extract)
+{
+	struct owed live_owed = { 0 }, gone_owed = { 0 };
+
+	for (size_t i = 0; i < extract->row_count; i++) {
+		struct gg_extract_sum *live = &extract->rows[i].live;
+		struct gg_extract_sum *allocated = &extract->rows[i].allocated;
+		struct plain held = plain_of(&live->rough), all = plain_of(&allocated->rough);
+		uint64_t bytes, count;
+
+		round_sum(&live_owed, held.samples > 0, held.bytes, held.count, &live->bytes,
+		          &live->count);
+		if (all.samples >= held.samples && all.bytes >= held.bytes * (1 - 1e-9)) {
+			round_sum(&gone_owed, all.samples > held.samples, all.bytes - held.bytes,
+			          all.count - held.count, &bytes, &count);
+			allocated->bytes = live->bytes + bytes;
+			allocated->count = live->count + count;
+		} else {
+			round_sum(&gone_owed, all.samples > 0, all.bytes, all.count,
+			          &allocated->bytes, &allocated->count);
+		}
+		extract->live_bytes += live->bytes;
+		extract->live_count += live->count;
+		extract->allocated_bytes += allocated->bytes;
+		extract->allocated_count += allocated->count;
+	}
+}
+
+static void add_totals(struct gg_extract *extract)
+{
+	struct gg_rough live = { 0 }, allocated = { 0 };
+
+	for (size_t i = 0; i < extract->row_count; i++) {
+		gg_rough_add(&live, &extract->rows[i].live.rough);
+		gg_rough_add(&allocated, &extract->rows[i].allocated.rough);
+	}
+	gg_rough_tally(&live, &extract->live);
+	gg_rough_tally(&allocated, &extract->allocated);
+	gg_tally_expose(&extract->live, extract->interval_bytes);
+	gg_tally_expose(&extract->allocated, extract->interval_bytes);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct gg_extract_row *left = a, *right = b;
+
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	if (left->stack != right->stack)
+		return left->stack < right->stack ? -1 : 1;
+	if (left->thread != right->thread)
+		return left->thread < right->thread ? -1 : 1;
+	return (left->kind > right->kind) - (left->kind < right->kind);
+}
+
+static double interval_of(const struct gg_model *model, uint32_t pid)
+{
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(model, &count);
+	double most = 0;
+
+	for (size_t i = 1; i < count; i++)
+		if (pid == 0 || processes[i].pid == pid)
+			most = fmax(most, gg_model_interval(model, (uint32_t)i));
+	return most;
+}
+
+/* The moment of the peak becomes the end of the window. */
+static int settle_query(struct gg_extract *extract, struct gg_error *error)
+{
+	struct gg_question *query = &extract->query;
+	struct gg_peak peak;
+	int code;
+
+	if (query->metric != GG_METRIC_PEAK)
+		return 0;
+	code = gg_ask_peak(extract->model, query, &peak, error);
+	if (code < 0)
+		return code;
+	query->metric = GG_METRIC_LIVE;
+	query->to_ns = peak.time_ns;
+	return 0;
+}
+
+static int add_up(struct making *making, enum gg_metric metric, struct gg_error *error)
+{
+	struct gg_question query = making->extract->query;
+	int code;
+
+	query.metric = metric;
+	making->is_allocated = metric == GG_METRIC_ALLOCATED;
+	code = gg_ask_each(making->extract->model, &query, add_pick, making, error);
+	if (code == 0 && making->failed)
+		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
+	return code;
+}
+
+static int fill(struct gg_extract *extract, struct gg_error *error)
+{
+	struct making making = { .extract = extract };
+	const struct gg_question *query = &extract->query;
+	int64_t last_ns = gg_model_end_ns(extract->model);
+	int code = settle_query(extract, error);
+
+	if (code == 0)
+		code = add_up(&making,
+		              query->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE : query->metric,
+		              error);
+	if (code == 0)
+		code = add_up(&making, GG_METRIC_ALLOCATED, error);
+	gg_map_done(&making.rows);
+	if (code < 0)
+		return code;
+	extract->start_ns = query->from_ns > 0 ? query->from_ns : 0;
+	extract->end_ns = query->to_ns < last_ns ? query->to_ns : last_ns;
+	if (extract->end_ns < extract->start_ns)
+		extract->end_ns = extract->start_ns;
+	if (extract->row_count > 0)
+		qsort(extract->rows, extract->row_count, sizeof(*extract->rows), compare_rows);
+	round_rows(extract);
+	add_totals(extract);
+	return 0;
+}
+
+int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
+                    const struct gg_question *query, double confidence, struct gg_error *error)
+{
+	struct gg_extract *extract = calloc(1, sizeof(*extract));
+	int code;
+
+	if (extract == NULL)
+		return gg_error_set_errno(error, ENOMEM, "export", NULL);
+	extract->model = model;
+	extract->query = *query;
+	extract->metric = query->metric;
+	extract->confidence = confidence;
+	extract->interval_bytes = interval_of(model, query->pid);
+	code = fill(extract, error);
+	if (code < 0) {
+		gg_extract_free(extract);
+		return code;
+	}
+	*ret_extract = extract;
+	return 0;
+}
+
+void gg_extract_free(struct gg_extract *extract)
+{
+	if (extract == NULL)
+		return;
+	free(extract->rows);
+	free(extract);
+}
+
+const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
+                                              const struct gg_extract_row *row)
+{
+	return extract->metric == GG_METRIC_ALLOCATED ? &row->allocated : &row->live;
+}
+
+const char *gg_extract_metric_name(enum gg_metric metric)
+{
+	static const char *const names[] = {
+		[GG_METRIC_LIVE] = "live",           [GG_METRIC_ALLOCATED] = "allocated",
+		[GG_METRIC_PEAK] = "peak",           [GG_METRIC_FREED] = "freed",
+		[GG_METRIC_TEMPORARY] = "temporary", [GG_METRIC_LEFT] = "left",
+	};
+
+	return names[metric];
+}
+
+struct gg_interval gg_extract_interval(const struct gg_extract *extract,
+                                       const struct gg_extract_sum *sum, enum gg_quantity quantity)
+{
+	struct gg_tally tally;
+
+	gg_rough_tally(&sum->rough, &tally);
+	gg_tally_expose(&tally, extract->interval_bytes);
+	return gg_interval_of(&tally, quantity, extract->confidence, true);
+}
+
+const char *gg_extract_kind(const struct gg_extract *extract, uint32_t kind)
+{
+	return kind < gg_model_kind_count(extract->model) ? gg_model_kind_name(extract->model, kind)
+	                                                  : "[not kept]";
+}
+
+uint32_t gg_extract_heap(const struct gg_extract *extract, uint32_t kind)
+{
+	return kind < gg_model_kind_count(extract->model)
+	               ? gg_model_kind(extract->model, kind).heap
+	               : (uint32_t)gg_model_heap_count(extract->model);
+}
+
+const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap)
+{
+	return heap < gg_model_heap_count(extract->model) ? gg_model_heap_name(extract->model, heap)
+	                                                  : "[not kept]";
+}
+
+void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out)
+{
+	size_t count;
+	const struct gg_thread *of = gg_model_threads(extract->model, &count) + thread;
+
+	if (of->name != NULL && of->name[0] != '\0')
+		gg_buf_append_text(out, of->name);
+	else if (thread != 0)
+		gg_buf_printf(out, "thread %u", of->tid);
+	else
+		gg_buf_append_text(out, "[unknown]");
+}
+
+void gg_extract_process_name(const struct gg_extract *extract, uint32_t process, struct gg_buf *out)
+{
+	size_t count;
+	const struct gg_process *of = gg_model_processes(extract->model, &count) + process;
+	const char *slash = of->exe != NULL ? strrchr(of->exe, '/') : NULL;
+
+	if (of->exe != NULL && of->exe[0] != '\0')
+		gg_buf_append_text(out, slash != NULL ? slash + 1 : of->exe);
+	else if (process != 0)
+		gg_buf_printf(out, "process %u", of->pid);
+	else
+		gg_buf_append_text(out, "[unknown]");
+}
+
+/* --- blocks --------------------------------------------------------------------------------- */
+
+struct blocks {
+	const struct gg_extract *extract;
+	struct gg_extract_block *items;
+	size_t count, capacity;
+	bool failed;
+};
+
+static struct gg_extract_block block_of_sample(const struct gg_model_sample *sample)
+{
+	double count = sample->size_bytes > 0 ? sample->weighted_bytes / (double)sample->size_bytes
+	                                      : gg_weight_of(&sample->draw, 0).count;
+
+	return (struct gg_extract_block){
+		.alloc_ns = sample->alloc_ns,
+		.free_ns = sample->free_ns,
+		.bytes = sample->weighted_bytes,
+		.count = count,
+		.process = sample->process,
+		.stack = sample->stack,
+		.thread = sample->thread,
+		.kind = sample->kind,
+	};
+}
+
+/* It counts from when all of it was there until some of it was not (ask.h, "Exactness"). */
+static struct gg_extract_block block_of_coarse(const struct gg_model *model,
+                                               const struct gg_coarse *coarse)
+{
+	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
+	struct gg_extract_block block = {
+		.bytes = gg_fixed_value(coarse->sums.bytes),
+		.count = gg_fixed_value(coarse->sums.count),
+		.process = coarse->process,
+		.stack = coarse->stack,
+		.thread = coarse->thread,
+		.kind = (uint32_t)gg_model_kind_count(model),
+	};
+
+	if (coarse->is_left) { /* it is not known when */
+		block.alloc_ns = block.free_ns = coarse->from_ns + bucket;
+		return block;
+	}
+	if (bucket <= 0 || bucket > range)
+		bucket = range;
+	block.alloc_ns = coarse->from_ns + bucket;
+	block.free_ns = coarse->to_ns - bucket + 1;
+	if (block.free_ns < block.alloc_ns)
+		block.free_ns = block.alloc_ns;
+	return block;
+}
+
+static void keep_block(struct blocks *blocks, const struct gg_extract_block *block)
+{
+	size_t capacity = blocks->capacity == 0 ? 1024 : blocks->capacity * 2;
+
+	if (blocks->count == blocks->capacity) {
+		struct gg_extract_block *items = reallocarray(blocks->items, capacity,
+		                                              sizeof(*items));
+
+		blocks->failed |= items == NULL;
+		if (items == NULL)
+			return;
+		blocks->items = items;
+		blocks->capacity = capacity;
+	}
+	blocks->items[blocks->count++] = *block;
+}
+
+static void visit_block(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+                        void *context)
+{
+	struct blocks *blocks = context;
+	const struct gg_extract *extract = blocks->extract;
+	const struct gg_question *query = &extract->query;
+	struct gg_extract_block block;
+
+	if (blocks->failed)
+		return;
+	block = sample != NULL ? block_of_sample(sample) : block_of_coarse(extract->model, coarse);
+	if (block.alloc_ns > query->to_ns ||
+	    (block.alloc_ns <= query->from_ns && block.free_ns <= query->from_ns))
+		return;
+	if (block.alloc_ns < extract->start_ns)
+		block.alloc_ns = extract->start_ns;
+	if (block.free_ns > query->to_ns)
+		block.free_ns = GG_TIME_NONE;
+	block.stack = gg_model_stack_top(extract->model, block.stack);
+	keep_block(blocks, &block);
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct gg_extract_block *left = a, *right = b;
+
+	return (left->alloc_ns > right->alloc_ns) - (left->alloc_ns < right->alloc_ns);
+}
+
+int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block **ret_blocks,
+                      size_t *ret_count, struct gg_error *error)
+{
+	struct blocks blocks = { .extract = extract };
+	int code = gg_ask_blocks(extract->model, &extract->query, visit_block, &blocks, error);
+
+	if (code == 0 && blocks.failed)
+		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
+	if (code < 0) {
+		free(blocks.items);
+		return code;
+	}
+	if (blocks.count > 0)
+		qsort(blocks.items, blocks.count, sizeof(*blocks.items), compare_blocks);
+	*ret_blocks = blocks.items;
+	*ret_count = blocks.count;
+	return 0;
+}
+
+static int compare_ends(const void *a, const void *b, void *context)
+{
+	const struct gg_extract_block *blocks = context;
+	int64_t left = blocks[*(const uint32_t *)a].free_ns;
+	int64_t right = blocks[*(const uint32_t *)b].free_ns;
+
+	return (left > right) - (left < right);
+}
+
+int gg_extract_ends(const struct gg_extract_block *blocks, size_t count, uint32_t **ret_ends,
+                    size_t *ret_end_count)
+{
+	uint32_t *ends = malloc((count + 1) * sizeof(*ends));
+	size_t end_count = 0;
+
+	if (ends == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (blocks[i].free_ns != GG_TIME_NONE)
+			ends[end_count++] = (uint32_t)i;
+	qsort_r(ends, end_count, sizeof(*ends), compare_ends, (void *)blocks);
+	*ret_ends = ends;
+	*ret_end_count = end_count;
+	return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads with what they allocated, and the counters of their processes. */
+#include "format/export/firefox/firefox.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A row of a thread's table of allocations. */
+struct event {
+	int64_t time_ns;
+	uint32_t block; /* number of it: its address is one more */
+	bool is_free;
+};
+static void put_time(struct gg_firefox *writing, const char *name, int64_t time_ns)
+{
+	gg_json_decimal(&writing->json, name, time_ns, 6);
+}
+
+static int64_t stack_of_event(const struct gg_firefox *writing, const struct event *event)
+{
+	return writing->stack_of[writing->blocks[event->block].stack];
+}
+
+static void put_event_columns(struct gg_firefox *writing, const struct event *events, size_t count,
+                              bool has_frees)
+{
+	gg_json_open(&writing->json, "time", '[');
+	for (size_t i = 0; i < count; i++)
+		if (has_frees || !events[i].is_free)
+			put_time(writing, NULL, events[i].time_ns);
+	gg_json_close(&writing->json);
+	gg_json_open(&writing->json, "weight", '[');
+	for (size_t i = 0; i < count; i++)
+		if (has_frees || !events[i].is_free) {
+			int64_t weight = (int64_t)writing->weights[events[i].block];
+
+			gg_firefox_put(writing, events[i].is_free ? -weight : weight);
+		}
+	gg_json_close(&writing->json);
+	gg_json_text(&writing->json, "weightType", "bytes");
+	gg_json_open(&writing->json, "stack", '[');
+	for (size_t i = 0; i < count; i++)
+		if (has_frees || !events[i].is_free)
+			gg_firefox_put(writing, stack_of_event(writing, &events[i]));
+	gg_json_close(&writing->json);
+}
+
+static void write_allocations(struct gg_firefox *writing, const struct event *events, size_t count,
+                              uint32_t tid)
+{
+	size_t alloc_count = 0;
+
+	for (size_t i = 0; i < count; i++)
+		alloc_count += !events[i].is_free;
+	gg_json_open(&writing->json, "samples", '{');
+	put_event_columns(writing, events, count, false);
+	gg_firefox_end_table(writing, alloc_count);
+	gg_json_open(&writing->json, "nativeAllocations", '{');
+	put_event_columns(writing, events, count, true);
+	gg_json_open(&writing->json, "memoryAddress", '[');
+	for (size_t i = 0; i < count; i++)
+		gg_firefox_put(writing, (int64_t)events[i].block + 1);
+	gg_json_close(&writing->json);
+	gg_firefox_put_column(writing, "threadId", count, tid);
+	gg_firefox_end_table(writing, count);
+}
+
+static void write_marker(struct gg_firefox *writing, const struct gg_tally *tally)
+{
+	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, writing->extract->confidence,
+	                                             false);
+
+	gg_json_open(&writing->json, NULL, '{');
+	gg_json_text(&writing->json, "type", "geiger");
+	gg_json_number(&writing->json, "estimate", round(gg_tally_estimate(tally, GG_BYTES).value));
+	gg_json_number(&writing->json, "low", round(interval.low));
+	gg_json_number(&writing->json, "high", round(interval.high));
+	gg_json_number(&writing->json, "confidence", writing->extract->confidence);
+	gg_json_close(&writing->json);
+}
+
+/* What a thread's rows add up to: live, allocated. */
+static void tally_thread(const struct gg_firefox *writing, uint32_t thread,
+                         struct gg_tally tallies[2])
+{
+	gg_rough_tally(&writing->live[thread], &tallies[0]);
+	gg_rough_tally(&writing->allocated[thread], &tallies[1]);
+	for (size_t i = 0; i < 2; i++)
+		gg_tally_expose(&tallies[i], writing->extract->interval_bytes);
+}
+
+static void write_markers(struct gg_firefox *writing, uint32_t thread)
+{
+	static const char *const names[2] = { "live at the end", "allocated" };
+	struct gg_json *json = &writing->json;
+	struct gg_tally tallies[2];
+
+	tally_thread(writing, thread, tallies);
+	gg_json_open(json, "markers", '{');
+	gg_json_open(json, "data", '[');
+	for (size_t i = 0; i < 2; i++)
+		write_marker(writing, &tallies[i]);
+	gg_json_close(json);
+	gg_json_open(json, "name", '[');
+	for (size_t i = 0; i < 2; i++)
+		gg_firefox_put(writing, gg_strings_put(&writing->strings, names[i]));
+	gg_json_close(json);
+	gg_json_open(json, "startTime", '[');
+	put_time(writing, NULL, writing->extract->end_ns);
+	put_time(writing, NULL, writing->extract->start_ns);
+	gg_json_close(json);
+	gg_json_open(json, "endTime", '[');
+	gg_firefox_put_null(writing);
+	put_time(writing, NULL, writing->extract->end_ns);
+	gg_json_close(json);
+	gg_json_open(json, "phase", '[');
+	gg_firefox_put(writing, 0); /* a moment */
+	gg_firefox_put(writing, 1); /* a time */
+	gg_json_close(json);
+	gg_firefox_put_column(writing, "category", 2, GG_FIREFOX_OTHER);
+	gg_firefox_end_table(writing, 2);
+}
+
+static void write_thread(struct gg_firefox *writing, uint32_t number, const struct event *events,
+                         size_t count)
+{
+	const struct gg_extract *extract = writing->extract;
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
+	struct gg_json *json = &writing->json;
+	size_t total;
+	const struct gg_thread *thread = gg_model_threads(extract->model, &total) + number;
+	const struct gg_process *process = gg_model_processes(extract->model, &total) +
+	                                   thread->process;
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%u", process->pid);
+	gg_extract_thread_name(extract, number, &name);
+	gg_extract_process_name(extract, thread->process, &program);
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "processType", "default");
+	put_time(writing, "processStartupTime", process->start_ns);
+	if (process->end_ns == GG_TIME_NONE)
+		gg_json_text(json, "processShutdownTime", NULL);
+	else
+		put_time(writing, "processShutdownTime", process->end_ns);
+	put_time(writing, "registerTime", thread->start_ns);
+	if (thread->end_ns == GG_TIME_NONE)
+		gg_json_text(json, "unregisterTime", NULL);
+	else
+		put_time(writing, "unregisterTime", thread->end_ns);
+	gg_json_open(json, "pausedRanges", '[');
+	gg_json_close(json);
+	gg_json_text(json, "name", gg_buf_text(&name));
+	gg_json_text(json, "processName", gg_buf_text(&program));
+	gg_json_bool(json, "isMainThread", thread->tid == process->pid);
+	gg_json_text(json, "pid", pid);
+	gg_json_integer(json, "tid", thread->tid);
+	write_allocations(writing, events, count, thread->tid);
+	write_markers(writing, number);
+	gg_json_close(json);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *left = a, *right = b;
+
+	if (left->time_ns != right->time_ns)
+		return left->time_ns < right->time_ns ? -1 : 1;
+	if (left->is_free != right->is_free)
+		return left->is_free ? 1 : -1; /* a block comes before it goes */
+	return (left->block > right->block) - (left->block < right->block);
+}
+
+/* The thread's rows, by time; the caller frees them. */
+static struct event *events_of(struct gg_firefox *writing, uint32_t thread, size_t *ret_count)
+{
+	size_t first = thread > 0 ? writing->thread_end[thread - 1] : 0;
+	size_t end = writing->thread_end[thread], count = 0;
+	struct event *events = malloc((2 * (end - first) + 1) * sizeof(*events));
+
+	writing->failed |= events == NULL;
+	for (size_t i = first; i < end && events != NULL; i++) {
+		const struct gg_extract_block *block = &writing->blocks[writing->by_thread[i]];
+
+		events[count++] = (struct event){ block->alloc_ns, writing->by_thread[i], false };
+		if (block->free_ns != GG_TIME_NONE)
+			events[count++] = (struct event){ block->free_ns, writing->by_thread[i],
+				                          true };
+	}
+	if (count > 0)
+		qsort(events, count, sizeof(*events), compare_events);
+	*ret_count = count;
+	return events;
+}
+
+/* Live memory of a process: changes between evenly spaced moments. */
+static void write_counter(struct gg_firefox *writing, const char *pid, uint32_t process,
+                          size_t thread_index)
+{
+	const struct gg_extract *extract = writing->extract;
+	const int64_t *changes =
+		&writing->changes[(size_t)process * (GG_FIREFOX_COUNTER_STEPS + 1)];
+	double length = (double)(extract->end_ns - extract->start_ns);
+	struct gg_json *json = &writing->json;
+
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "name", "malloc");
+	gg_json_text(json, "category", "Memory");
+	gg_json_text(json, "description", "Live memory, as geiger estimates it");
+	gg_json_text(json, "pid", pid);
+	gg_json_integer(json, "mainThreadIndex", thread_index);
+	gg_json_open(json, "samples", '{');
+	gg_json_open(json, "time", '[');
+	for (int i = 0; i <= GG_FIREFOX_COUNTER_STEPS; i++)
+		put_time(writing, NULL,
+		         extract->start_ns + (int64_t)(length * i / GG_FIREFOX_COUNTER_STEPS));
+	gg_json_close(json);
+	gg_json_open(json, "count", '[');
+	for (int i = 0; i <= GG_FIREFOX_COUNTER_STEPS; i++)
+		gg_firefox_put(writing, changes[i]);
+	gg_json_close(json);
+	gg_firefox_end_table(writing, GG_FIREFOX_COUNTER_STEPS + 1);
+	gg_json_close(json);
+}
+
+/* In the order of the model, which is that of processes for each one. */
+int gg_firefox_write_threads(struct gg_firefox *writing, uint32_t *shown, size_t *ret_count)
+{
+	size_t thread_count, count = 0;
+
+	gg_model_threads(writing->extract->model, &thread_count);
+	gg_json_open(&writing->json, "threads", '[');
+	for (uint32_t i = 0; i < thread_count && !writing->failed; i++) {
+		size_t event_count;
+		struct event *events = events_of(writing, i, &event_count);
+
+		if (writing->job->progress != NULL)
+			writing->job->progress(writing->job->progress_context, i, thread_count);
+		if (events != NULL && event_count > 0) {
+			write_thread(writing, i, events, event_count);
+			shown[count++] = i;
+		}
+		free(events);
+	}
+	gg_json_close(&writing->json);
+	*ret_count = count;
+	return writing->failed ? -ENOMEM : 0;
+}
+
+void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown, size_t count)
+{
+	const struct gg_model *model = writing->extract->model;
+	size_t total;
+	const struct gg_thread *threads = gg_model_threads(model, &total);
+	const struct gg_process *processes = gg_model_processes(model, &total);
+
+	gg_json_open(&writing->json, "counters", '[');
+	for (size_t i = 0; i < count; i++) {
+		uint32_t process = threads[shown[i]].process;
+		char pid[16];
+		bool is_first = true;
+
+		for (size_t k = 0; k < i; k++)
+			is_first &= threads[shown[k]].process != process;
+		if (!is_first)
+			continue;
+		snprintf(pid, sizeof(pid), "%u", processes[process].pid);
+		write_counter(writing, pid, process, i);
+	}
+	gg_json_close(&writing->json);
+}

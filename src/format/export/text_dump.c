@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/export/text_dump.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+int gg_text_dump_append(void *context, const char *bytes, size_t length)
+{
+	gg_buf_append(context, bytes, length);
+	return 0;
+}
+
+void gg_text_dump_add(struct gg_dump_sums *sums, const struct gg_extract_row *row)
+{
+	sums->live.bytes += (double)row->live.bytes;
+	sums->live.count += (double)row->live.count;
+	sums->allocated.bytes += (double)row->allocated.bytes;
+	sums->allocated.count += (double)row->allocated.count;
+}
+
+size_t gg_text_dump_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
+                         uint64_t **addresses, size_t *capacity)
+{
+	size_t count = 0;
+
+	do {
+		uint64_t address = gg_space_address(space, gg_model_stack_spot(model, stack));
+
+		if (count == *capacity) {
+			size_t more = *capacity == 0 ? 64 : *capacity * 2;
+			uint64_t *grown = reallocarray(*addresses, more, sizeof(*grown));
+
+			if (grown == NULL)
+				return SIZE_MAX;
+			*addresses = grown;
+			*capacity = more;
+		}
+		(*addresses)[count] = address + (count > 0 || stack == 0);
+		count++;
+		stack = gg_model_stack_parent(model, stack);
+	} while (stack != 0);
+	return count;
+}
+
+void gg_text_dump_mappings(const struct gg_space *space, const struct gg_model *model,
+                           struct gg_dump *dump)
+{
+	gg_dump_mappings(dump);
+	for (size_t i = 0; i < space->used_count; i++) {
+		const struct gg_space_module *module = &space->modules[space->order[i]];
+
+		gg_dump_mapping(dump, module->start, module->end, "r-xp", module->file_offset,
+		                gg_model_module_path(model, space->order[i]));
+	}
+}

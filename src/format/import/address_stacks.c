@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/import/address_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "format/codec/line_parser.h"
+
+enum { LINE_MAX = 65536 }; /* addresses; of more a file is refused */
+
+void gg_stacks_done(struct gg_stacks *stacks)
+{
+	gg_maps_done(&stacks->maps);
+	free(stacks->nodes);
+	free(stacks->addresses);
+	free(stacks->line);
+	gg_buf_done(&stacks->texts);
+	gg_buf_done(&stacks->names);
+	gg_map_done(&stacks->node_map);
+	gg_map_done(&stacks->address_map);
+}
+
+/* Room for one more; numbers are of 32 bits. */
+static bool has_room(void **items, size_t count, size_t *capacity, size_t item_bytes)
+{
+	size_t more = 2 * *capacity + 1024;
+	void *moved;
+
+	if (count < *capacity)
+		return true;
+	if (count >= UINT32_MAX)
+		return false;
+	moved = reallocarray(*items, more, item_bytes);
+	if (moved == NULL)
+		return false;
+	*items = moved;
+	*capacity = more;
+	return true;
+}
+
+static int find_address(struct gg_stacks *stacks, uint64_t address, uint32_t *ret_number)
+{
+	uint64_t number = gg_map_get(&stacks->address_map, address);
+
+	if (number == GG_MAP_NONE) {
+		number = stacks->address_count;
+		if (!has_room((void **)&stacks->addresses, stacks->address_count,
+		              &stacks->address_capacity, sizeof(*stacks->addresses)) ||
+		    gg_map_put(&stacks->address_map, address, number) < 0)
+			return -ENOMEM;
+		stacks->addresses[stacks->address_count++] = (struct gg_stacks_address){
+			.address = address,
+		};
+	}
+	*ret_number = (uint32_t)number;
+	return 0;
+}
+
+static int find_node(struct gg_stacks *stacks, uint32_t parent, uint32_t address,
+                     uint32_t *ret_node)
+{
+	uint64_t key = (uint64_t)parent << 32 | address;
+	uint64_t number = gg_map_get(&stacks->node_map, key);
+
+	if (number == GG_MAP_NONE) {
+		if (stacks->node_count == 0)
+			stacks->node_count = 1; /* 0 is no stack */
+		number = stacks->node_count;
+		if (!has_room((void **)&stacks->nodes, stacks->node_count, &stacks->node_capacity,
+		              sizeof(*stacks->nodes)) ||
+		    gg_map_put(&stacks->node_map, key, number) < 0)
+			return -ENOMEM;
+		stacks->nodes[stacks->node_count++] = (struct gg_stacks_node){ parent, address, 0 };
+	}
+	*ret_node = (uint32_t)number;
+	return 0;
+}
+
+/* 0 or -ENOMEM. */
+static int add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
+               uint32_t *ret_node)
+{
+	uint32_t node = 0, number;
+	int code = 0;
+
+	for (size_t i = count; i-- > 0 && code == 0;) {
+		/* The call is before the address that it returns to. */
+		code = find_address(stacks, addresses[i] > 0 ? addresses[i] - 1 : 0, &number);
+		if (code == 0)
+			code = find_node(stacks, node, number, &node);
+	}
+	*ret_node = node;
+	return code;
+}
+
+int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg_text *line,
+                   uint32_t *ret_node)
+{
+	size_t count = 0;
+
+	stacks->read_count++;
+	if (stacks->line == NULL)
+		stacks->line = malloc(LINE_MAX * sizeof(*stacks->line));
+	if (stacks->line == NULL)
+		return gg_import_no_memory(import);
+	for (gg_text_skip_blanks(line); line->length > 0; gg_text_skip_blanks(line)) {
+		if (count == LINE_MAX)
+			return gg_import_wrong(import, "a stack of more than 65536 addresses");
+		if (!gg_text_hexadecimal(line, &stacks->line[count++]))
+			return gg_import_wrong(import, "an address was expected");
+	}
+	if (add(stacks, stacks->line, count, ret_node) < 0)
+		return gg_import_no_memory(import);
+	return 0;
+}
+
+/* --- names ------------------------------------------------------------------------------------------ */
+
+enum { NAMES_MAX = 64 }; /* of one address; deeper inlining is cut */
+
+static struct gg_stacks_address *named_address(struct gg_stacks *stacks, uint64_t address)
+{
+	/* Go names the call, whose address is kept; a reader of a raw address has the one behind it. */
+	uint64_t number = gg_map_get(&stacks->address_map, address);
+
+	if (number == GG_MAP_NONE && address > 0)
+		number = gg_map_get(&stacks->address_map, address - 1);
+	return number != GG_MAP_NONE ? &stacks->addresses[number] : NULL;
+}
+
+static size_t keep_text(struct gg_stacks *stacks, const char *text, size_t length)
+{
+	size_t at = stacks->texts.length;
+
+	gg_buf_append(&stacks->texts, text, length);
+	gg_buf_append(&stacks->texts, "", 1);
+	return at;
+}
+
+/* The last of these characters in the text; its length where there is none. */
+static size_t find_last(const struct gg_text *text, char c)
+{
+	const char *at = text->length > 0 ? memrchr(text->at, c, text->length) : NULL;
+
+	return at != NULL ? (size_t)(at - text->at) : text->length;
+}
+
+int gg_stacks_name(struct gg_stacks *stacks, struct gg_import *import, struct gg_text line)
+{
+	size_t count = stacks->names.length / sizeof(struct gg_stacks_name);
+	struct gg_stacks_name name = { 0 };
+	struct gg_stacks_address *of;
+	struct gg_text function, number;
+	const char *tab;
+	uint64_t address, value;
+
+	if (!gg_text_literal(&line, "#"))
+		return 0;
+	gg_text_skip_blanks(&line);
+	if (!gg_text_begins(&line, "0x") || !gg_text_hexadecimal(&line, &address) ||
+	    !gg_text_literal(&line, "\t"))
+		return 0;
+	tab = memchr(line.at, '\t', line.length);
+	function = line;
+	function.length = tab != NULL ? (size_t)(tab - line.at) : line.length;
+	line.at += function.length;
+	line.length -= function.length;
+	gg_text_skip_blanks(&line);
+	function.length = find_last(&function, '+');
+	of = named_address(stacks, address);
+	if (of == NULL || function.length == 0 || of->name_count == NAMES_MAX ||
+	    (of->name_count > 0 &&
+	     (of->named_in != stacks->read_count || of->first_name + of->name_count != count)))
+		return 0;
+	name.function = keep_text(stacks, function.at, function.length);
+	number = line;
+	line.length = find_last(&line, ':');
+	number.at += line.length;
+	number.length -= line.length;
+	name.file = keep_text(stacks, line.at, line.length);
+	if (gg_text_literal(&number, ":") && gg_text_decimal(&number, &value) && value <= INT32_MAX)
+		name.line = (uint32_t)value;
+	if (of->name_count++ == 0)
+		of->first_name = count;
+	of->named_in = stacks->read_count;
+	gg_buf_append(&stacks->names, &name, sizeof(name));
+	return stacks->texts.failed || stacks->names.failed ? gg_import_no_memory(import) : 0;
+}
+
+static int intern_named(const struct gg_stacks *stacks, struct gg_import *import,
+                        struct gg_stacks_address *at, const struct gg_maps_place *place)
+{
+	const struct gg_stacks_name *names =
+		(const struct gg_stacks_name *)(const void *)stacks->names.data + at->first_name;
+	struct gg_line lines[NAMES_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < at->name_count; i++) {
+		const char *file = stacks->texts.data + names[i].file;
+
+		lines[i].linkage_name = stacks->texts.data + names[i].function;
+		lines[i].file = file[0] != '\0' ? file : NULL;
+		lines[i].line = names[i].line;
+	}
+	return gg_import_frame(import, place->module, place->address, lines, at->name_count,
+	                       &at->frame);
+}
+
+int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
+{
+	int code = gg_maps_settle(&stacks->maps, import);
+
+	for (size_t i = 0; i < stacks->address_count && code == 0; i++) {
+		struct gg_stacks_address *at = &stacks->addresses[i];
+		struct gg_maps_place place;
+
+		code = gg_maps_find(&stacks->maps, import, at->address, &place);
+		if (code == 0 && at->name_count > 0)
+			code = intern_named(stacks, import, at, &place);
+		else if (code == 0)
+			code = gg_profile_intern_frame(import->profile, place.module, place.address,
+			                               &at->frame, import->error);
+	}
+	if (stacks->node_count > 0)
+		stacks->nodes[0].stack = 0;
+	for (size_t i = 1; i < stacks->node_count && code == 0; i++) {
+		struct gg_stacks_node *node = &stacks->nodes[i];
+
+		code = gg_profile_intern_stack(import->profile, stacks->nodes[node->parent].stack,
+		                               stacks->addresses[node->address].frame, &node->stack,
+		                               import->error);
+	}
+	return code;
+}
+
+int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import)
+{
+	if (stacks->maps.unknown_file_count == 0)
+		return 0;
+	return gg_import_note(import,
+	                      stacks->maps.unknown_file_count == 1
+	                              ? "%u of the files in stacks is not here as it was: its "
+	                                "frames have no names."
+	                              : "%u of the files in stacks are not here as they were: "
+	                                "their frames have no names.",
+	                      stacks->maps.unknown_file_count);
+}

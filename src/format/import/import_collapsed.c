@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import_collapsed - collapsed stacks, as flame graphs are made of: "main;parse;grow 65536".
+ *
+ * The number is behind the last blank and counts bytes: live ones, or allocated ones if that is asked for.
+ * Nobody knows how it came about, so it has no error; numbers of allocations there are none.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "format/codec/line_parser.h"
+#include "format/import/import.h"
+
+/* Takes the number off the end of the line; decimals are allowed, a sign is not. */
+static bool take_value(struct gg_text *line, double *ret_value)
+{
+	size_t start = line->length;
+	char text[64], *end;
+
+	while (start > 0 && line->at[start - 1] != ' ' && line->at[start - 1] != '\t')
+		start--;
+	if (start == 0 || start == line->length || line->length - start >= sizeof(text) ||
+	    gg_text_digit(line->at[start]) > 9)
+		return false;
+	memcpy(text, line->at + start, line->length - start);
+	text[line->length - start] = '\0';
+	*ret_value = strtod(text, &end);
+	line->length = start - 1;
+	return *end == '\0' && *ret_value < 0x1p63;
+}
+
+static int read_stack(struct gg_import *import, struct gg_text line, uint32_t *ret_stack)
+{
+	uint32_t stack = 0, frame;
+	int code = 0;
+
+	while (code == 0 && line.length > 0) {
+		const char *end = memchr(line.at, ';', line.length);
+		size_t length = end != NULL ? (size_t)(end - line.at) : line.length;
+
+		if (length > 0)
+			code = gg_import_name(import, line.at, length, &frame);
+		if (code == 0 && length > 0)
+			code = gg_profile_intern_stack(import->profile, stack, frame, &stack,
+			                               import->error);
+		length += end != NULL;
+		line.at += length;
+		line.length -= length;
+	}
+	*ret_stack = stack;
+	return code;
+}
+
+static int read_collapsed(struct gg_import *import)
+{
+	const struct gg_weigh how = { GG_WEIGH_UNKNOWN, 0, true };
+	struct gg_text line;
+	int code;
+
+	while ((code = gg_input_line(import->input, &line, import->error)) > 0) {
+		struct gg_weighed weighed, none = { 0 };
+		uint32_t stack;
+		double value;
+
+		gg_import_progress(import);
+		if (line.length == 0 || line.at[0] == '#')
+			continue;
+		if (!take_value(&line, &value))
+			return gg_import_wrong(import,
+			                       "a stack, a blank and a number were expected");
+		weighed = gg_weigh(&how, 0, value);
+		code = read_stack(import, line, &stack);
+		if (code == 0)
+			code = import->options->is_allocated
+			               ? gg_import_row(import, 0, stack, &none, &weighed)
+			               : gg_import_row(import, 0, stack, &weighed, &none);
+		if (code < 0)
+			return code;
+	}
+	if (code < 0)
+		return code;
+	return gg_import_note(
+		import, "Collapsed stacks do not tell how they were measured: the numbers have "
+			"no confidence intervals, and there are none of allocations.");
+}
+
+/* Is the first line, and every other whole one that is there, a stack and a number? */
+static bool knows_collapsed(const uint8_t *head, size_t length)
+{
+	struct gg_text rest = { (const char *)head, length };
+	bool is_any = false;
+
+	while (rest.length > 0) {
+		const char *end = memchr(rest.at, '\n', rest.length);
+		struct gg_text line = { rest.at,
+			                end != NULL ? (size_t)(end - rest.at) : rest.length };
+		double value;
+
+		if (end == NULL && is_any)
+			break; /* cut, perhaps */
+		rest.at += line.length + (end != NULL);
+		rest.length -= line.length + (end != NULL);
+		if (line.length > 0 && line.at[line.length - 1] == '\r')
+			line.length--;
+		if (line.length == 0 || line.at[0] == '#')
+			continue;
+		if (memchr(line.at, '\0', line.length) != NULL || !take_value(&line, &value))
+			return is_any; /* what is wrong is said while reading */
+		is_any = true;
+	}
+	return is_any;
+}
+
+const struct gg_importer gg_importer_collapsed = {
+	.name = "collapsed stacks",
+	.knows = knows_collapsed,
+	.read = read_collapsed,
+};

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import_pprof - google/pprof's profile.proto, as Go, tcmalloc, ddprof and others write it, geiger too.
+ *
+ * Which of a sample's values are live and allocated memory, their types say: inuse_space and alloc_space
+ * with their _objects, or space and objects.  They are scaled already.  With the mean sampling interval in
+ * `period` (of space in bytes) their errors follow; the label `bytes` says that a sample's objects have one
+ * size.  Without period, or without objects, there is no error to tell.
+ *
+ * Labels.  A thread's name and number make a thread; pid and process, and all other texts, such as host or
+ * version, make the samples of each set of values a process of its own, with these labels.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "format/codec/line_parser.h"
+#include "format/import/pprof_tables.h"
+
+enum {
+	FILE_MAX = 512 << 20, /* tables of a hostile file take ten times that at most */
+	FRAMES_MAX = 65536,
+	PROCESSES_MAX = 4096, /* sets of labels; what comes then belongs to the first */
+	NONE = -1,
+};
+
+/* Positions among the values of a sample; NONE: the file does not have it. */
+struct columns {
+	int live_count, live_bytes, ever_count, ever_bytes;
+	double live_unit, ever_unit; /* bytes in one of its unit */
+};
+
+struct reading {
+	struct gg_import *import;
+	struct gg_pprof pprof;
+	struct columns columns;
+	struct gg_weigh how;
+	uint32_t *frames;
+	struct gg_map processes; /* of each set of labels: hash -> id */
+	uint32_t process_count;
+	struct gg_buf labels; /* of a sample: texts, each with its end, key and value in turn */
+};
+
+/* Of one sample. */
+struct sample {
+	double values[GG_PPROF_VALUES_MAX];
+	size_t value_count, frame_count;
+	uint32_t tid, pid;
+	char thread[256], process[256];
+	bool has_size;
+};
+
+static int wrong(const struct reading *reading, const uint8_t *at, const char *what)
+{
+	return gg_pprof_wrong(&reading->pprof, at, what);
+}
+
+/* --- what the values are --------------------------------------------------------------------------- */
+
+static double unit_of(const struct gg_pprof *pprof, uint32_t unit)
+{
+	return gg_pprof_is(pprof, unit, "bytes")       ? 1
+	       : gg_pprof_is(pprof, unit, "kilobytes") ? 0x1p10
+	       : gg_pprof_is(pprof, unit, "megabytes") ? 0x1p20
+	                                               : 0;
+}
+
+/* Position of the first of the names that is a type of values; bytes: in a unit of bytes. */
+static int find_value(const struct gg_pprof *pprof, const char *const *names, size_t count,
+                      bool bytes)
+{
+	for (size_t k = 0; k < count; k++)
+		for (size_t i = 0; i < pprof->value_count; i++)
+			if (gg_pprof_is(pprof, pprof->values[i].type, names[k]) &&
+			    (unit_of(pprof, pprof->values[i].unit) > 0) == bytes)
+				return (int)i;
+	return NONE;
+}
+
+/* A profile of something else has bytes, perhaps: the default of its values, or the first. */
+static int find_any_bytes(const struct gg_pprof *pprof)
+{
+	int found = NONE;
+
+	for (size_t i = pprof->value_count; i-- > 0;)
+		if (unit_of(pprof, pprof->values[i].unit) > 0) {
+			found = (int)i;
+			if (pprof->values[i].type == pprof->default_type)
+				break;
+		}
+	return found;
+}
+
+static int find_columns(struct reading *reading)
+{
+	static const char *const live_bytes[] = { "inuse_space", "live_space", "space" };
+	static const char *const live_counts[] = { "inuse_objects", "live_objects", "objects" };
+	static const char *const ever_bytes[] = { "alloc_space", "allocated_space" };
+	static const char *const ever_counts[] = { "alloc_objects", "alloc_samples",
+		                                   "allocated_objects" };
+	const struct gg_pprof *pprof = &reading->pprof;
+	struct columns *columns = &reading->columns;
+
+	columns->live_bytes = find_value(pprof, live_bytes, GG_COUNT(live_bytes), true);
+	columns->live_count = find_value(pprof, live_counts, GG_COUNT(live_counts), false);
+	columns->ever_bytes = find_value(pprof, ever_bytes, GG_COUNT(ever_bytes), true);
+	columns->ever_count = find_value(pprof, ever_counts, GG_COUNT(ever_counts), false);
+	if (columns->live_bytes == NONE && columns->ever_bytes == NONE)
+		columns->live_bytes = find_any_bytes(pprof);
+	if (columns->live_bytes == NONE && columns->ever_bytes == NONE)
+		return wrong(reading, pprof->file,
+		             "none of its values are bytes: it is no heap profile");
+	if (columns->live_bytes != NONE && columns->ever_bytes == NONE &&
+	    reading->import->options->is_allocated) { /* it says neither */
+		columns->ever_bytes = columns->live_bytes;
+		columns->ever_count = columns->live_count;
+		columns->live_bytes = columns->live_count = NONE;
+	}
+	if (columns->live_bytes != NONE)
+		columns->live_unit = unit_of(pprof, pprof->values[columns->live_bytes].unit);
+	if (columns->ever_bytes != NONE)
+		columns->ever_unit = unit_of(pprof, pprof->values[columns->ever_bytes].unit);
+	return 0;
+}
+
+/* How errors follow from what the file tells. */
+static void find_interval(struct reading *reading)
+{
+	const struct gg_pprof *pprof = &reading->pprof;
+	bool is_of_bytes = gg_pprof_is(pprof, pprof->period_type.unit, "bytes") &&
+	                   gg_pprof_is(pprof, pprof->period_type.type, "space");
+
+	reading->how = (struct gg_weigh){ .kind = GG_WEIGH_UNKNOWN, .is_mixed = true };
+	if (!is_of_bytes || pprof->period == 0 || pprof->period > 1ull << 48)
+		return;
+	reading->how.kind = pprof->period == 1 ? GG_WEIGH_EXACT : GG_WEIGH_SCALED;
+	reading->how.interval_bytes = (double)pprof->period;
+	reading->import->result->interval_bytes = reading->how.interval_bytes;
+}
+
+/* --- samples --------------------------------------------------------------------------------------- */
+
+static void keep_text(char *to, size_t size, const struct gg_text *text)
+{
+	snprintf(to, size, "%.*s", (int)(text->length < size ? text->length : size - 1), text->at);
+}
+
+static bool is_one_of(const struct gg_text *key, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (key->length == strlen(names[i]) && memcmp(key->at, names[i], key->length) == 0)
+			return true;
+	return false;
+}
+
+static void take_label(struct reading *reading, struct sample *sample, const struct gg_text *key,
+                       const struct gg_text *text, int64_t number)
+{
+	static const char *const threads[] = { "thread", "thread_name", "thread name" };
+	static const char *const tids[] = { "thread", "thread_id", "thread id", "tid" };
+	static const char *const pids[] = { "pid", "process_id", "process id" };
+	static const char *const sizes[] = { "bytes" };
+	static const char *const processes[] = { "process", "process_name" };
+	/* Of what was allocated, not of who did: nothing to group processes by. */
+	static const char *const types[] = { "type", "class", "request" };
+
+	if (text->length == 0) {
+		sample->has_size |= number > 0 && is_one_of(key, sizes, 1);
+		if (number > 0 && number <= UINT32_MAX && is_one_of(key, tids, GG_COUNT(tids)))
+			sample->tid = (uint32_t)number;
+		if (number > 0 && number <= UINT32_MAX && is_one_of(key, pids, GG_COUNT(pids)))
+			sample->pid = (uint32_t)number;
+	} else if (is_one_of(key, threads, GG_COUNT(threads))) {
+		keep_text(sample->thread, sizeof(sample->thread), text);
+	} else if (is_one_of(key, processes, GG_COUNT(processes))) {
+		keep_text(sample->process, sizeof(sample->process), text);
+	} else if (!is_one_of(key, types, GG_COUNT(types)) && key->length > 0) {
+		gg_buf_append(&reading->labels, key->at, key->length);
+		gg_buf_append(&reading->labels, "", 1);
+		gg_buf_append(&reading->labels, text->at, text->length);
+		gg_buf_append(&reading->labels, "", 1);
+	}
+}
+
+static int read_label(struct reading *reading, struct gg_wire message, struct sample *sample)
+{
+	const uint8_t *start = message.at;
+	struct gg_wire_field field;
+	uint64_t key = 0, text = 0, number = 0;
+	struct gg_text key_text, value_text;
+	int code;
+
+	while ((code = gg_wire_next(&message, &field)) > 0) {
+		if (field.type != GG_WIRE_VARINT)
+			continue;
+		if (field.number == 1)
+			key = field.value;
+		else if (field.number == 2)
+			text = field.value;
+		else if (field.number == 3)
+			number = field.value;
+	}
+	if (code < 0)
+		return wrong(reading, message.at, "a damaged label");
+	if (key >= reading->pprof.text_count || text >= reading->pprof.text_count)
+		return wrong(reading, start, "a text that the string table does not have");
+	key_text = gg_pprof_text(&reading->pprof, (uint32_t)key);
+	value_text = gg_pprof_text(&reading->pprof, (uint32_t)text);
+	take_label(reading, sample, &key_text, &value_text, (int64_t)number);
+	return 0;
+}
+
+static int read_numbers(struct reading *reading, struct gg_wire_field *field, const uint8_t *at,
+                        struct sample *sample)
+{
+	bool is_wrong = false;
+	uint64_t value;
+	int code = 0;
+
+	while (code == 0 && gg_wire_numbers(field, &value, &is_wrong)) {
+		if (field->number == 1 && sample->frame_count == FRAMES_MAX)
+			code = wrong(reading, at, "a stack of more than 65536 frames");
+		else if (field->number == 1)
+			code = gg_pprof_frame(&reading->pprof, value, at,
+			                      &reading->frames[sample->frame_count++]);
+		else if (sample->value_count == reading->pprof.value_count)
+			code = wrong(reading, at, "a sample with more values than there are types");
+		else if ((int64_t)value < 0)
+			code = wrong(reading, at,
+			             "a negative value: the difference of two "
+			             "profiles is no profile");
+		else
+			sample->values[sample->value_count++] = (double)value;
+	}
+	return code == 0 && is_wrong ? wrong(reading, at, "damaged numbers of a sample") : code;
+}
+
+static int read_sample(struct reading *reading, struct gg_wire message, struct sample *sample)
+{
+	struct gg_wire_field field;
+	const uint8_t *start = message.at;
+	int code;
+
+	gg_buf_clear(&reading->labels);
+	for (; (code = gg_wire_next(&message, &field)) > 0; start = message.at) {
+		uint32_t number = field.number;
+
+		code = 0;
+		if (number == 3 && field.type == GG_WIRE_BYTES) {
+			code = read_label(reading, field.bytes, sample);
+		} else if (number == 1 || number == 2) {
+			code = read_numbers(reading, &field, start, sample);
+		}
+		if (code < 0)
+			return code;
+	}
+	if (code < 0)
+		return wrong(reading, message.at, "a damaged sample");
+	if (sample->value_count != reading->pprof.value_count)
+		return wrong(reading, start, "a sample with fewer values than there are types");
+	return reading->labels.failed ? gg_import_no_memory(reading->import) : 0;
+}
+
+/* The process of the sample's set of labels. */
+static int choose_process(struct reading *reading, const struct sample *sample)
+{
+	struct gg_import *import = reading->import;
+	uint64_t seed = gg_map_seed(&reading->processes), key, id;
+	const char *at, *end;
+	int code;
+
+	key = gg_hash_bytes(reading->labels.data, reading->labels.length, seed) ^
+	      gg_hash_bytes(sample->process, strlen(sample->process), seed + sample->pid);
+	id = gg_map_get(&reading->processes, key);
+	if (id != GG_MAP_NONE || reading->process_count == PROCESSES_MAX) {
+		import->process = id != GG_MAP_NONE ? (uint32_t)id : 1;
+		return 0;
+	}
+	code = gg_import_next_process(import, sample->pid,
+	                              sample->process[0] != '\0' ? sample->process
+	                                                         : import->result->command);
+	if (code == 0 && gg_map_put(&reading->processes, key, import->process) < 0)
+		code = gg_import_no_memory(import);
+	reading->process_count++;
+	at = gg_buf_text(&reading->labels);
+	end = at + reading->labels.length;
+	while (at < end && code == 0) {
+		const char *value = at + strlen(at) + 1;
+
+		code = gg_import_label(import, at, value);
+		at = value + strlen(value) + 1;
+	}
+	return code;
+}
+
+static int intern_stack(struct reading *reading, size_t frame_count, uint32_t *ret_stack)
+{
+	uint32_t stack = 0;
+	int code = 0;
+
+	while (frame_count-- > 0 && code == 0)
+		code = gg_profile_intern_stack(reading->import->profile, stack,
+		                               reading->frames[frame_count], &stack,
+		                               reading->import->error);
+	*ret_stack = stack;
+	return code;
+}
+
+static double value_of(const struct sample *sample, int column, double unit)
+{
+	return column != NONE ? sample->values[column] * unit : 0;
+}
+
+static int write_sample(struct reading *reading, const struct sample *sample)
+{
+	const struct columns *columns = &reading->columns;
+	struct gg_weigh how = reading->how;
+	struct gg_weighed live, ever, freed = { 0 };
+	uint32_t stack = 0, thread = 0;
+	int code;
+
+	how.is_mixed = !sample->has_size || reading->pprof.is_ours; /* ours is a mean */
+	live = gg_weigh(&how, value_of(sample, columns->live_count, 1),
+	                value_of(sample, columns->live_bytes, columns->live_unit));
+	ever = gg_weigh(&how, value_of(sample, columns->ever_count, 1),
+	                value_of(sample, columns->ever_bytes, columns->ever_unit));
+	if (columns->ever_bytes != NONE)
+		freed = gg_weighed_rest(&ever, &live);
+	code = choose_process(reading, sample);
+	if (code == 0)
+		code = gg_import_thread(reading->import, sample->tid, sample->thread, &thread);
+	if (code == 0)
+		code = intern_stack(reading, sample->frame_count, &stack);
+	return code < 0 ? code : gg_import_row(reading->import, thread, stack, &live, &freed);
+}
+
+static int read_samples(struct reading *reading)
+{
+	struct gg_wire wire = gg_wire_of(reading->pprof.file, reading->pprof.file_bytes);
+	struct gg_wire_field field;
+	int code = 0;
+
+	while (code == 0 && gg_wire_next(&wire, &field) > 0) {
+		struct sample sample;
+
+		if (field.number != 2 || field.type != GG_WIRE_BYTES)
+			continue;
+		/* Not its texts and values: they are long, and written before they are read. */
+		sample.value_count = sample.frame_count = sample.tid = sample.pid = 0;
+		sample.thread[0] = sample.process[0] = '\0';
+		sample.has_size = false;
+		code = read_sample(reading, field.bytes, &sample);
+		if (code == 0)
+			code = write_sample(reading, &sample);
+	}
+	return code;
+}
+
+/* --- the file -------------------------------------------------------------------------------------- */
+
+static void describe(struct reading *reading)
+{
+	const struct gg_pprof *pprof = &reading->pprof;
+	struct gg_import_result *result = reading->import->result;
+
+	if (pprof->mappings.count > 0) {
+		const struct gg_pprof_mapping *first = pprof->mappings.records;
+		struct gg_text path = gg_pprof_text(pprof, first->path);
+
+		keep_text(result->command, sizeof(result->command), &path);
+	}
+	if (result->command[0] == '\0')
+		snprintf(result->command, sizeof(result->command), "%.255s",
+		         gg_input_name(reading->import->input));
+	if (pprof->time_ns > 0 && pprof->time_ns < INT64_MAX)
+		result->start_wall_ns = pprof->time_ns;
+	if (pprof->duration_ns < (uint64_t)INT64_MAX / 4)
+		result->duration_ns = (int64_t)pprof->duration_ns;
+}
+
+static int write_notes(struct reading *reading)
+{
+	struct gg_import *import = reading->import;
+	int code = 0;
+
+	if (reading->columns.ever_bytes == NONE)
+		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
+	if (code == 0 && reading->how.kind == GG_WEIGH_UNKNOWN)
+		code = gg_import_note(import,
+		                      "The file does not tell its mean sampling interval in "
+		                      "bytes: no confidence intervals.");
+	if (code == 0 && reading->process_count == PROCESSES_MAX)
+		code = gg_import_note(import,
+		                      "There are more sets of labels than %d: the rest "
+		                      "counts for the first.",
+		                      PROCESSES_MAX);
+	return code;
+}
+
+static int read_file(struct reading *reading)
+{
+	struct gg_import *import = reading->import;
+	const uint8_t *bytes;
+	size_t length;
+	int code = gg_input_all(import->input, FILE_MAX, &bytes, &length, import->error);
+
+	if (code == 0)
+		code = gg_pprof_read(&reading->pprof, import, bytes, length);
+	if (code == 0)
+		code = find_columns(reading);
+	if (code < 0)
+		return code;
+	find_interval(reading);
+	describe(reading);
+	code = read_samples(reading);
+	return code < 0 ? code : write_notes(reading);
+}
+
+static int read_pprof(struct gg_import *import)
+{
+	struct reading reading = { .import = import,
+		                   .frames = malloc(FRAMES_MAX * sizeof(uint32_t)) };
+	int code = reading.frames == NULL ? gg_import_no_memory(import) : read_file(&reading);
+
+	gg_pprof_done(&reading.pprof);
+	gg_map_done(&reading.processes);
+	gg_buf_done(&reading.labels);
+	free(reading.frames);
+	return code;
+}
+
+/* A type of values: two short numbers and nothing else. */
+static bool is_value_type(struct gg_wire message)
+{
+	struct gg_wire_field field;
+	int code;
+
+	while ((code = gg_wire_next(&message, &field)) > 0)
+		if (field.number > 2 || field.type != GG_WIRE_VARINT)
+			return false;
+	return code == 0;
+}
+
+/* Are all fields those of a profile?  A trace of Perfetto's has field 1 alone, and larger ones. */
+static bool knows_pprof(const uint8_t *head, size_t length)
+{
+	/* Bit n: field n is a message or text, or numbers without a break. */
+	const uint32_t messages = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 11 |
+	                          1 << 13;
+	struct gg_wire wire = gg_wire_of(head, length);
+	struct gg_wire_field field;
+	uint64_t key;
+	bool has_message = false;
+
+	while (gg_wire_next(&wire, &field) > 0) {
+		bool is_bytes = field.type == GG_WIRE_BYTES;
+
+		if (field.number > 15 || field.type == GG_WIRE_32 || field.type == GG_WIRE_64)
+			return false;
+		if (is_bytes != ((messages >> field.number & 1) != 0) && field.number != 13)
+			return false;
+		if (field.number == 1 && !is_value_type(field.bytes))
+			return false;
+		has_message |= field.number <= 6;
+	}
+	/* What is left is the beginning of a field that is longer than the head. */
+	if (wire.at < wire.end && (!gg_wire_varint(&wire, &key) || key >> 3 == 0 || key >> 3 > 15 ||
+	                           (key & 7) != GG_WIRE_BYTES))
+		return false;
+	return has_message;
+}
+
+const struct gg_importer gg_importer_pprof = {
+	.name = "pprof",
+	.knows = knows_pprof,
+	.read = read_pprof,
+};

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/import/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if HAVE_ZLIB
+#include <zlib.h>
+#endif
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+enum { CHUNK_BYTES = 1 << 18 };
+
+/* What a compressed file may become (input.h). */
+#define MOST_BYTES (UINT64_C(4) << 30)
+#define FREE_BYTES (UINT64_C(64) << 20)
+enum { MOST_RATIO = 200 };
+
+enum compression { PLAIN, GZIP, ZSTD };
+
+struct gg_input {
+	char *name;
+	int fd;                /* -1: in memory */
+	const uint8_t *memory; /* what is left of it */
+	size_t memory_bytes;
+	uint64_t read_bytes, size_bytes, time_ns;
+	uint64_t limit_bytes; /* 0: by the rules for compressed files */
+
+	enum compression compression;
+	uint8_t *raw; /* as it is in the file: [raw_at, raw_end) is not yet decompressed */
+	size_t raw_at, raw_end;
+	bool raw_ended;
+#if HAVE_ZLIB
+	z_stream zlib;
+#endif
+	bool between_members; /* of gzip: the file may end here */
+#if HAVE_ZSTD
+	ZSTD_DStream *zstd;
+#endif
+
+	char *text; /* [at, end) has not been given out */
+	size_t at, end, capacity;
+	bool ended;
+	uint64_t base;   /* offset of text[0] */
+	uint64_t offset; /* of what was given out last */
+};
+
+int gg_input_wrong(const struct gg_input *input, uint64_t offset, struct gg_error *error,
+                   const char *format, ...)
+{
+	char message[GG_ERROR_MESSAGE_MAX];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(message, sizeof(message), format, values);
+	va_end(values);
+	gg_error_set(error, -EBADMSG, NULL, NULL, "%s", message);
+	if (error != NULL)
+		gg_error_set_place(error, "%s: offset %llu", input->name,
+		                   (unsigned long long)offset);
+	return -EBADMSG;
+}
+
+static int out_of_memory(const struct gg_input *input, struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, input->name, NULL);
+}
+
+/* More of the file as it is; raw_ended at its end. */
+static int read_raw(struct gg_input *input, struct gg_error *error)
+{
+	ssize_t got;
+
+	if (input->raw_at < input->raw_end || input->raw_ended)
+		return 0;
+	input->raw_at = input->raw_end = 0;
+	if (input->fd < 0) {
+		got = (ssize_t)(input->memory_bytes < CHUNK_BYTES ? input->memory_bytes
+		                                                  : CHUNK_BYTES);
+		if (got > 0)
+			memcpy(input->raw, input->memory, (size_t)got);
+		input->memory += got;
+		input->memory_bytes -= (size_t)got;
+	} else {
+		do {
+			got = read(input->fd, input->raw, CHUNK_BYTES);
+		} while (got < 0 && errno == EINTR);
+		if (got < 0)
+			return gg_error_set_errno(error, errno, input->name, NULL);
+	}
+	input->raw_end = (size_t)got;
+	input->raw_ended = got == 0;
+	input->read_bytes += (uint64_t)got;
+	return 0;
+}
+
+/* Each takes what it can of raw and puts at most `room` bytes at `to`; -EBADMSG if it is damaged. */
+static int inflate_gzip(struct gg_input *input, char *to, size_t room, size_t *ret_got,
+                        struct gg_error *error)
+{
+#if HAVE_ZLIB
+	z_stream *zlib = &input->zlib;
+	int result;
+
+	if (input->raw_ended) {
+		*ret_got = 0;
+		input->ended = true;
+		return input->between_members
+		               ? 0
+		               : gg_input_wrong(input, input->base + input->end, error,
+		                                "the compressed data ends early");
+	}
+	if (input->between_members && inflateReset(zlib) != Z_OK)
+		return out_of_memory(input, error);
+	input->between_members = false;
+	zlib->next_in = input->raw + input->raw_at;
+	zlib->avail_in = (unsigned)(input->raw_end - input->raw_at);
+	zlib->next_out = (Bytef *)to;
+	zlib->avail_out = (unsigned)room;
+	result = inflate(zlib, Z_NO_FLUSH);
+	input->raw_at = input->raw_end - zlib->avail_in;
+	*ret_got = room - zlib->avail_out;
+	if (result == Z_STREAM_END)
+		input->between_members = true;
+	else if (result == Z_MEM_ERROR)
+		return out_of_memory(input, error);
+	else if (result != Z_OK && result != Z_BUF_ERROR)
+		return gg_input_wrong(input, input->base + input->end, error,
+		                      "the compressed data is damaged");
+	return 0;
+#else
+	(void)to, (void)room;
+	*ret_got = 0;
+	return gg_error_set(error, -ENOTSUP, input->name, "Decompress it first: gzip -d FILE.",
+	                    "compressed by gzip, which this geiger was built without");
+#endif
+}
+
+static int inflate_zstd(struct gg_input *input, char *to, size_t room, size_t *ret_got,
+                        struct gg_error *error)
+{
+#if HAVE_ZSTD
+	ZSTD_inBuffer from = { input->raw, input->raw_end, input->raw_at };
+	ZSTD_outBuffer out = { to, room, 0 };
+	size_t result;
+
+	if (input->raw_ended && input->between_members) {
+		*ret_got = 0;
+		input->ended = true;
+		return 0;
+	}
+	result = ZSTD_decompressStream(input->zstd, &out, &from);
+	input->raw_at = from.pos;
+	*ret_got = out.pos;
+	input->between_members = result == 0;
+	if (ZSTD_isError(result))
+		return gg_input_wrong(input, input->base + input->end, error,
+		                      "the compressed data is damaged: %s",
+		                      ZSTD_getErrorName(result));
+	if (input->raw_ended && out.pos == 0 && result != 0)
+		return gg_input_wrong(input, input->base + input->end, error,
+		                      "the compressed data ends early");
+	return 0;
+#else
+	(void)to, (void)room;
+	*ret_got = 0;
+	return gg_error_set(error, -ENOTSUP, input->name, "Decompress it first: zstd -d FILE.",
+	                    "compressed by zstd, which this geiger was built without");
+#endif
+}
+
+static int take_plain(struct gg_input *input, char *to, size_t room, size_t *ret_got)
+{
+	size_t count = input->raw_end - input->raw_at;
+
+	if (count > room)
+		count = room;
+	memcpy(to, input->raw + input->raw_at, count);
+	input->raw_at += count;
+	*ret_got = count;
+	input->ended = input->raw_ended;
+	return 0;
+}
+
+static int check_size(const struct gg_input *input, struct gg_error *error)
+{
+	static const char advice[] = "If you trust the file: geiger import --max-size 16G FILE.";
+	uint64_t bytes = input->base + input->end, limit = input->limit_bytes;
+	bool is_dense = limit == 0 && bytes > FREE_BYTES && bytes / MOST_RATIO > input->read_bytes;
+
+	if (limit == 0)
+		limit = input->compression == PLAIN ? UINT64_MAX : MOST_BYTES;
+	if (input->compression == PLAIN ? bytes <= limit : bytes <= limit && !is_dense)
+		return 0;
+	if (is_dense)
+		gg_input_wrong(input, bytes, error,
+		               "%llu MiB that were compressed to less than 1/%d: no profile is so",
+		               (unsigned long long)(bytes >> 20), MOST_RATIO);
+	else
+		gg_input_wrong(input, bytes, error, "more than %llu MiB",
+		               (unsigned long long)(limit >> 20));
+	if (error != NULL)
+		snprintf(error->advice, sizeof(error->advice), "%s", advice);
+	return -EBADMSG;
+}
+
+/* More text behind `end`; what was given out is forgotten. */
+static int fill(struct gg_input *input, struct gg_error *error)
+{
+	size_t got = 0;
+	int code = 0;
+
+	if (input->at > 0) {
+		memmove(input->text, input->text + input->at, input->end - input->at);
+		input->base += input->at;
+		input->end -= input->at;
+		input->at = 0;
+	}
+	if (input->capacity - input->end < CHUNK_BYTES) {
+		size_t capacity = 2 * input->capacity + 2 * CHUNK_BYTES;
+		char *more = realloc(input->text, capacity);
+
+		if (more == NULL)
+			return out_of_memory(input, error);
+		input->text = more;
+		input->capacity = capacity;
+	}
+	while (code == 0 && got == 0 && !input->ended) {
+		char *to = input->text + input->end;
+		size_t room = input->capacity - input->end;
+
+		code = read_raw(input, error);
+		if (code == 0 && input->compression == GZIP)
+			code = inflate_gzip(input, to, room, &got, error);
+		else if (code == 0 && input->compression == ZSTD)
+			code = inflate_zstd(input, to, room, &got, error);
+		else if (code == 0)
+			code = take_plain(input, to, room, &got);
+	}
+	input->end += got;
+	return code == 0 ? check_size(input, error) : code;
+}
+
+static int begin(struct gg_input *input, struct gg_error *error)
+{
+	static const uint8_t zstd_magic[4] = { 0x28, 0xb5, 0x2f, 0xfd };
+	int code;
+
+	input->raw = malloc(CHUNK_BYTES);
+	if (input->raw == NULL)
+		return out_of_memory(input, error);
+	code = read_raw(input, error);
+	if (code < 0)
+		return code;
+	if (input->raw_end >= 2 && input->raw[0] == 0x1f && input->raw[1] == 0x8b) {
+#if HAVE_ZLIB
+		if (inflateInit2(&input->zlib, 15 + 16) != Z_OK)
+			return out_of_memory(input, error);
+#endif
+		input->compression = GZIP;
+	} else if (input->raw_end >= 4 && memcmp(input->raw, zstd_magic, 4) == 0) {
+#if HAVE_ZSTD
+		input->zstd = ZSTD_createDStream();
+		if (input->zstd == NULL)
+			return out_of_memory(input, error);
+#endif
+		input->compression = ZSTD;
+	}
+	while (code == 0 && input->end < GG_INPUT_HEAD_BYTES && !input->ended)
+		code = fill(input, error);
+	return code;
+}
+
+static int open_input(struct gg_input **ret_input, const char *name, int fd, const void *bytes,
+                      size_t length, struct gg_error *error)
+{
+	struct gg_input *input = calloc(1, sizeof(*input));
+	struct stat status;
+	int code;
+
+	if (input == NULL || (input->name = strdup(name)) == NULL) {
+		free(input);
+		if (fd > STDERR_FILENO)
+			close(fd);
+		return gg_error_set_errno(error, ENOMEM, name, NULL);
+	}
+	input->fd = fd;
+	input->memory = bytes;
+	input->memory_bytes = length;
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+		input->size_bytes = (uint64_t)status.st_size;
+		input->time_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+		                 (uint64_t)status.st_mtim.tv_nsec;
+	}
+	code = begin(input, error);
+	if (code < 0) {
+		gg_input_close(input);
+		return code;
+	}
+	*ret_input = input;
+	return 0;
+}
+
+int gg_input_open(struct gg_input **ret_input, const char *path, struct gg_error *error)
+{
+	int fd;
+
+	if (strcmp(path, "-") == 0)
+		return open_input(ret_input, "standard input", STDIN_FILENO, NULL, 0, error);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	return open_input(ret_input, path, fd, NULL, 0, error);
+}
+
+int gg_input_of(struct gg_input **ret_input, const void *bytes, size_t length, const char *name,
+                struct gg_error *error)
+{
+	return open_input(ret_input, name, -1, bytes, length, error);
+}
+
+void gg_input_close(struct gg_input *input)
+{
+	if (input == NULL)
+		return;
+	if (input->fd > STDERR_FILENO)
+		close(input->fd);
+#if HAVE_ZLIB
+	if (input->compression == GZIP)
+		inflateEnd(&input->zlib);
+#endif
+#if HAVE_ZSTD
+	ZSTD_freeDStream(input->zstd);
+#endif
+	free(input->raw);
+	free(input->text);
+	free(input->name);
+	free(input);
+}
+
+void gg_input_limit(struct gg_input *input, uint64_t most_bytes)
+{
+	input->limit_bytes = most_bytes;
+}
+
+const uint8_t *gg_input_head(struct gg_input *input, size_t *ret_length)
+{
+	*ret_length = input->end - input->at;
+	return (const uint8_t *)input->text + input->at;
+}
+
+int gg_input_line(struct gg_input *input, struct gg_text *ret_line, struct gg_error *error)
+{
+	size_t looked = 0;
+	char *end = NULL;
+
+	for (;;) {
+		size_t length = input->end - input->at;
+
+		if (length > looked)
+			end = memchr(input->text + input->at + looked, '\n', length - looked);
+		looked = length;
+		if (end != NULL || input->ended)
+			break;
+		if (length > GG_INPUT_LINE_MAX)
+			return gg_input_wrong(input, input->base + input->at, error,
+			                      "a line of more than %d bytes", GG_INPUT_LINE_MAX);
+		if (fill(input, error) < 0)
+			return error != NULL ? error->code : -EBADMSG;
+	}
+	input->offset = input->base + input->at;
+	ret_line->at = input->text + input->at;
+	ret_line->length = end != NULL ? (size_t)(end - ret_line->at) : looked;
+	if (end == NULL && looked == 0)
+		return 0;
+	input->at += ret_line->length + (end != NULL);
+	if (ret_line->length > 0 && ret_line->at[ret_line->length - 1] == '\r')
+		ret_line->length--;
+	return 1;
+}
+
+int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes, size_t *ret_length,
+                 struct gg_error *error)
+{
+	int code = 0;
+
+	while (code == 0 && !input->ended && input->end - input->at <= most)
+		code = fill(input, error);
+	if (code < 0)
+		return code;
+	if (input->end - input->at > most)
+		return gg_input_wrong(input, most, error,
+		                      "more than %zu MiB, which no profile should have",
+		                      most >> 20);
+	input->offset = input->base + input->at;
+	*ret_bytes = (const uint8_t *)input->text + input->at;
+	*ret_length = input->end - input->at;
+	input->at = input->end;
+	return 0;
+}
+
+uint64_t gg_input_offset(const struct gg_input *input)
+{
+	return input->offset;
+}
+
+const char *gg_input_name(const struct gg_input *input)
+{
+	return input->name;
+}
+
+uint64_t gg_input_time_ns(const struct gg_input *input)
+{
+	return input->time_ns;
+}
+
+void gg_input_progress(const struct gg_input *input, uint64_t *ret_done, uint64_t *ret_size)
+{
+	*ret_done = input->read_bytes;
+	*ret_size = input->size_bytes;
+}

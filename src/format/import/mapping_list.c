@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/import/mapping_list.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/codec/line_parser.h"
+#include "format/import/elf_file.h"
+
+void gg_maps_done(struct gg_maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++)
+		free(maps->entries[i].path);
+	free(maps->entries);
+	*maps = (struct gg_maps){ 0 };
+}
+
+/* The path is copied. */
+static int put(struct gg_maps *maps, const struct gg_maps_entry *entry, const char *path,
+               size_t path_length)
+{
+	struct gg_maps_entry *kept;
+
+	if (maps->count == maps->capacity) {
+		size_t more = 2 * maps->capacity + 64;
+
+		kept = reallocarray(maps->entries, more, sizeof(*kept));
+		if (kept == NULL)
+			return -ENOMEM;
+		maps->entries = kept;
+		maps->capacity = more;
+	}
+	kept = &maps->entries[maps->count];
+	*kept = *entry;
+	kept->path = NULL;
+	if (path_length > 0) {
+		kept->path = strndup(path, path_length);
+		if (kept->path == NULL)
+			return -ENOMEM;
+	}
+	maps->count++;
+	return 0;
+}
+
+bool gg_maps_add(struct gg_maps *maps, const struct gg_text *line)
+{
+	struct gg_text text = *line;
+	struct gg_maps_entry entry = { 0 };
+	uint64_t major, minor;
+
+	gg_text_skip_blanks(&text);
+	if (!gg_text_hexadecimal(&text, &entry.start) || !gg_text_literal(&text, "-") ||
+	    !gg_text_hexadecimal(&text, &entry.end) || entry.end <= entry.start)
+		return false;
+	gg_text_skip_blanks(&text);
+	if (text.length < 4)
+		return false;
+	entry.is_code = text.at[2] == 'x';
+	text.at += 4;
+	text.length -= 4;
+	gg_text_skip_blanks(&text);
+	if (!gg_text_hexadecimal(&text, &entry.offset))
+		return false;
+	gg_text_skip_blanks(&text);
+	if (gg_text_hexadecimal(&text, &major) && gg_text_literal(&text, ":") &&
+	    gg_text_hexadecimal(&text, &minor)) {
+		gg_text_skip_blanks(&text);
+		if (!gg_text_decimal(&text, &entry.inode))
+			entry.inode = 0;
+	}
+	gg_text_skip_blanks(&text);
+	if (put(maps, &entry, text.at, text.length) < 0)
+		maps->failed = true;
+	return true;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct gg_maps_entry *left = a, *right = b;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+int gg_maps_settle(struct gg_maps *maps, struct gg_import *import)
+{
+	if (maps->failed)
+		return gg_import_no_memory(import);
+	for (size_t i = 0; i < maps->count && import->result->command[0] == '\0'; i++)
+		if (maps->entries[i].is_code && maps->entries[i].path != NULL &&
+		    maps->entries[i].path[0] == '/')
+			snprintf(import->result->command, sizeof(import->result->command), "%.255s",
+			         maps->entries[i].path);
+	if (maps->count > 0)
+		qsort(maps->entries, maps->count, sizeof(*maps->entries), compare_entries);
+	return 0;
+}
+
+/* Do the file's segments make all mappings of code that the lines show of it? */
+static bool is_the_file(const struct gg_maps *maps, const struct gg_maps_entry *of,
+                        const struct gg_elf_file *file)
+{
+	bool fits = false;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct gg_maps_entry *entry = &maps->entries[i];
+		uint64_t bias;
+
+		if (!entry->is_code || entry->path == NULL || strcmp(entry->path, of->path) != 0)
+			continue;
+		fits = gg_elf_file_bias(file, entry->start, entry->end, entry->offset, &bias);
+		if (!fits)
+			return false;
+	}
+	return fits;
+}
+
+/* The module of an entry, with what its file tells; all entries of that path get it. */
+static int settle_entry(struct gg_maps *maps, struct gg_import *import, struct gg_maps_entry *of)
+{
+	struct gg_elf_file file = { 0 };
+	struct gg_module module = { .path = of->path };
+	bool is_there = !import->options->ignore_files && of->path[0] == '/' &&
+	                gg_elf_file_read(&file, of->path) && is_the_file(maps, of, &file);
+	uint32_t id;
+	int code;
+
+	if (is_there) {
+		module.build_id = file.build_id;
+		module.build_id_bytes = file.build_id_bytes;
+	} else if (of->path[0] == '/') {
+		maps->unknown_file_count++;
+	}
+	code = gg_profile_intern_module(import->profile, &module, &id, import->error);
+	if (code < 0)
+		return code;
+	for (size_t i = 0; i < maps->count; i++) {
+		struct gg_maps_entry *entry = &maps->entries[i];
+
+		if (entry->path == NULL || (entry != of && strcmp(entry->path, of->path) != 0))
+			continue;
+		entry->module = id;
+		entry->is_settled = true;
+		if (!is_there ||
+		    !gg_elf_file_bias(&file, entry->start, entry->end, entry->offset, &entry->bias))
+			entry->bias = entry->start - entry->offset;
+	}
+	return 0;
+}
+
+int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t address,
+                 struct gg_maps_place *ret_place)
+{
+	size_t low = 0, high = maps->count;
+	struct gg_maps_entry *entry;
+	int code = 0;
+
+	*ret_place = (struct gg_maps_place){ 0, address };
+	while (low < high) { /* the last that starts at or before it */
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->entries[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return 0;
+	entry = &maps->entries[low - 1];
+	if (address >= entry->end || entry->path == NULL ||
+	    (entry->path[0] != '/' && strcmp(entry->path, "[vdso]") != 0))
+		return 0;
+	if (!entry->is_settled)
+		code = settle_entry(maps, import, entry);
+	*ret_place = (struct gg_maps_place){ entry->module, address - entry->bias };
+	return code;
+}

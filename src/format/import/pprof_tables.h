@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pprof - the tables of a profile.proto: what its samples refer to, found in one pass and kept as places in
+ * the file.
+ *
+ * Memory   4 bytes a text, 8 a function, 24 a location, and 24 more for each id that is not the number of
+ *          its record.
+ * Threads  one owner.
+ */
+#pragma once
+
+#include "format/codec/wire.h"
+#include "format/import/import.h"
+
+/* Records with ids of the file's choice.  In most files the n-th has the id n. */
+struct gg_pprof_table {
+	void *records;
+	size_t count, capacity;
+	size_t dense_count;  /* ids 1 to that are the records 0 to that less 1 */
+	struct gg_map by_id; /* of all others */
+};
+
+struct gg_pprof_function {
+	uint32_t name, system_name, file; /* texts */
+};
+
+struct gg_pprof_mapping {
+	uint64_t start, end, offset;
+	uint32_t path, build_id; /* texts */
+	bool is_settled, has_build_id;
+	uint32_t module; /* id, once settled */
+	uint64_t bias;
+};
+
+struct gg_pprof_location {
+	uint32_t message; /* where it is in the file, with its length in front */
+	uint32_t frame;   /* id, once settled */
+	bool is_settled;
+};
+
+struct gg_pprof_value {
+	uint32_t type, unit; /* texts */
+};
+
+enum { GG_PPROF_VALUES_MAX = 16 };
+
+struct gg_pprof {
+	struct gg_import *import;
+	const uint8_t *file;
+	size_t file_bytes;
+	uint32_t *texts; /* where each is in the file, with its length in front */
+	size_t text_count, text_capacity;
+	struct gg_pprof_table functions, mappings, locations;
+	struct gg_pprof_value values[GG_PPROF_VALUES_MAX], period_type;
+	size_t value_count;
+	uint64_t period, time_ns, duration_ns;
+	uint32_t default_type; /* text */
+	bool is_ours;          /* a comment says that geiger exported it */
+};
+
+/* Reads all but the samples.  Error offsets are in the file. */
+GG_MUST_CHECK int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import,
+                                const uint8_t *file, size_t length);
+void gg_pprof_done(struct gg_pprof *pprof);
+
+/* "FILE: offset N: what is wrong", N being where `at` is. */
+int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *what);
+/* A text's bytes; length 0 where it is empty. */
+struct gg_text gg_pprof_text(const struct gg_pprof *pprof, uint32_t text);
+bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted);
+/* The frame of the location with that id; at: for the error. */
+GG_MUST_CHECK int gg_pprof_frame(struct gg_pprof *pprof, uint64_t location, const uint8_t *at,
+                                 uint32_t *ret_frame);

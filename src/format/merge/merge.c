@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/merge/merge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "format/merge/merge_stacks.h"
+#include "profile/last_end.h"
+#include "region/reader/view.h"
+#include "stats/estimate/tally.h"
+#include "stats/sampling/weight.h"
+
+enum {
+	ROWS_MAX = 1 << 20,
+	NOTES_MAX = 50,
+	MIXED_SIZES = 255,
+};
+
+/* What became of a block, in the order in which the holders of a shared one decide. */
+enum fate {
+	FATE_FREED,
+	FATE_LEFT, /* never freed by a process that ended before the last one of its session */
+	FATE_LIVE, /* at the end of its session (profile/last_end.h) */
+};
+
+/* What a stack holds, left, or was freed of it, in the processes of a group. */
+struct row {
+	uint32_t stack, group; /* ids of `out` */
+	uint32_t size_class;
+	enum fate fate;
+	double interval;
+	struct gg_weighed sum;
+};
+
+/* Processes with the same labels and sampling interval, as one process of `out`. */
+struct group {
+	uint32_t id;
+	uint32_t process_count;
+	struct gg_process process;
+	char *command;
+	uint64_t dropped
+		[GG_COUNTER_COUNT]; /* of the region's counters, those of samples and frees */
+	bool is_incomplete;         /* sampling of one was switched off, or sums may be another's */
+};
+
+struct gg_merge {
+	struct gg_profile *out;
+	struct gg_merge_options options;
+	struct gg_merge_places places;
+	struct row *rows;
+	size_t row_count, row_capacity;
+	struct gg_map row_map; /* key_of() -> index */
+	struct group *groups;
+	size_t group_count, group_capacity;
+	struct gg_map group_map; /* hash of labels, scheme and interval -> index */
+	size_t profile_count, note_count;
+	char *command; /* of the first; NULL: they differ */
+	uint64_t start_wall_ns;
+	double interval;
+	enum gg_scheme scheme;
+
+	/* Of the profile that is added. */
+	struct gg_profile *profile;
+	struct gg_error *error;
+	uint32_t *group_of; /* of each process, an index + 1 */
+	int64_t *end_of;    /* of each process: when it ended */
+	size_t process_count, process_capacity;
+	struct gg_last_end last;
+	struct gg_buf labels;  /* struct label of it */
+	struct gg_buf texts;   /* that labels point into */
+	uint8_t *fates;        /* of each sample id, the fate that its block counts with so far */
+	size_t fates_capacity; /* bytes */
+};
+
+struct label {
+	uint32_t process;
+	size_t key, value; /* in texts */
+};
+
+static int no_memory(const struct gg_merge *merge)
+{
+	return gg_error_set_errno(merge->error, ENOMEM, "merge", NULL);
+}
+
+int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,
+                 const struct gg_merge_options *options, struct gg_error *error)
+{
+	struct gg_merge *merge = calloc(1, sizeof(*merge));
+
+	if (merge == NULL)
+		return gg_error_set_errno(error, ENOMEM, "merge", NULL);
+	merge->out = out;
+	merge->options = *options;
+	merge->places.out = out;
+	merge->start_wall_ns = UINT64_MAX;
+	*ret_merge = merge;
+	return 0;
+}
+
+void gg_merge_free(struct gg_merge *merge)
+{
+	if (merge == NULL)
+		return;
+	for (size_t i = 0; i < merge->group_count; i++)
+		free(merge->groups[i].command);
+	free(merge->groups);
+	free(merge->rows);
+	free(merge->group_of);
+	free(merge->end_of);
+	free(merge->fates);
+	free(merge->command);
+	gg_map_done(&merge->row_map);
+	gg_map_done(&merge->group_map);
+	gg_buf_done(&merge->labels);
+	gg_buf_done(&merge->texts);
+	gg_merge_places_done(&merge->places);
+	free(merge);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+static int write_row(struct gg_merge *merge, const struct row *row)
+{
+	struct gg_coarse coarse = { .process = row->group,
+		                    .stack = row->stack,
+		                    .to_ns = row->fate != FATE_FREED ? GG_TIME_NONE : 0,
+		                    .is_left = row->fate == FATE_LEFT,
+		                    .size_class = row->size_class,
+		                    .interval_bytes = row->interval,
+		                    .sums = gg_weighed_sums(&row->sum),
+		                    .count_skew = row->sum.count_skew,
+		                    .bytes_skew = row->sum.bytes_skew,
+		                    .unknown_errors = row->sum.unknown_errors };
+
+	return gg_profile_add_coarse(merge->out, &coarse, merge->error);
+}
+
+static int write_rows(struct gg_merge *merge)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < merge->row_count && code == 0; i++)
+		if (merge->rows[i].sum.samples > 0)
+			code = write_row(merge, &merge->rows[i]);
+	merge->row_count = 0;
+	gg_map_done(&merge->row_map);
+	return code;
+}
+
+/* NULL: no memory. */
+static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t stack, enum fate fate)
+{
+	/* A stack has 32 bits, a group 30: there are no more processes. */
+	uint64_t key = (uint64_t)stack << 32 | (uint64_t)group << 2 | (uint64_t)fate;
+	uint64_t index = gg_map_get(&merge->row_map, key);
+	struct row *row;
+
+	if (index != GG_MAP_NONE)
+		return &merge->rows[index];
+	if (merge->row_count == merge->row_capacity) {
+		size_t capacity = 2 * merge->row_capacity + 4096;
+		struct row *more = reallocarray(merge->rows, capacity, sizeof(*more));
+
+		if (more == NULL)
+			return NULL;
+		merge->rows = more;
+		merge->row_capacity = capacity;
+	}
+	if (gg_map_put(&merge->row_map, key, merge->row_count) < 0)
+		return NULL;
+	row = &merge->rows[merge->row_count++];
+	*row = (struct row){ .stack = stack, .group = group, .fate = fate };
+	return row;
+}
+
+static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, enum fate fate,
+                      uint32_t size_class, double interval, const struct gg_weighed *what)
+{
+	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	struct row *row;
+
+	if (merge->row_count >= ROWS_MAX && write_rows(merge) < 0)
+		return merge->error != NULL ? merge->error->code : -EIO;
+	row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
+	               gg_merge_places_stack(&merge->places, stack), fate);
+	if (row == NULL)
+		return no_memory(merge);
+	if (row->sum.samples == 0)
+		row->size_class = size_class;
+	else if (row->size_class != size_class)
+		row->size_class = MIXED_SIZES;
+	row->interval = fmax(row->interval, interval);
+	gg_weighed_add(&row->sum, what);
+	return 0;
+}
+
+static void note_incomplete(struct gg_merge *merge, uint32_t process)
+{
+	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+
+	if (group > 0)
+		merge->groups[group - 1].is_incomplete = true;
+}
+
+static int add_coarse(const struct gg_coarse *coarse, void *context)
+{
+	struct gg_merge *merge = context;
+	const struct gg_sums *sums = &coarse->sums;
+	enum fate fate = coarse->is_left ? FATE_LEFT : FATE_LIVE;
+	struct gg_weighed what = { .samples = (double)sums->sample_count,
+		                   .size = (double)sums->size_bytes,
+		                   .count = gg_fixed_value(sums->count),
+		                   .count_variance = gg_fixed_value(sums->count_variance),
+		                   .bytes = gg_fixed_value(sums->bytes),
+		                   .bytes_variance = gg_fixed_value(sums->bytes_variance),
+		                   .count_skew = coarse->count_skew,
+		                   .bytes_skew = coarse->bytes_skew,
+		                   .unknown_errors = coarse->unknown_errors };
+
+	if (sums->sample_count == 0)
+		return 0;
+	if (coarse->is_shared) { /* perhaps allocated by an ancestor, which has it: left out */
+		note_incomplete(merge, coarse->process);
+		return 0;
+	}
+	return add_to_row(merge, coarse->process, coarse->stack,
+	                  coarse->to_ns == GG_TIME_NONE ? fate : FATE_FREED, coarse->size_class,
+	                  coarse->interval_bytes, &what);
+}
+
+/* --- samples ------------------------------------------------------------------------------------- */
+
+/* Where a sample's fate is; NULL: memory is out, or the id (a hostile one) has no room. */
+static uint8_t *fate_at(struct gg_merge *merge, uint64_t id)
+{
+	size_t at = (size_t)id;
+
+	if (id > UINT32_MAX)
+		return NULL;
+	if (at >= merge->fates_capacity) {
+		size_t capacity = 2 * at + 4096;
+		uint8_t *more = realloc(merge->fates, capacity);
+
+		if (more == NULL)
+			return NULL;
+		memset(more + merge->fates_capacity, 0, capacity - merge->fates_capacity);
+		merge->fates = more;
+		merge->fates_capacity = capacity;
+	}
+	return &merge->fates[at];
+}
+
+static enum fate fate_of(const struct gg_merge *merge, const struct gg_sample *sample)
+{
+	if (sample->free_ns != GG_TIME_NONE)
+		return FATE_FREED;
+	if (sample->process == 0 || sample->process >= merge->process_count)
+		return FATE_LIVE;
+	return gg_last_end_until(&merge->last, merge->end_of[sample->process]) == GG_TIME_NONE
+	               ? FATE_LIVE
+	               : FATE_LEFT;
+}
+
+static struct gg_weighed weigh_sample(const struct gg_sample *sample)
+{
+	struct gg_share share = gg_share_of(&sample->draw, sample->size_bytes);
+
+	return (struct gg_weighed){ .samples = 1,
+		                    .size = (double)sample->size_bytes,
+		                    .count = share.value[GG_ALLOCATIONS],
+		                    .count_variance = share.variance[GG_ALLOCATIONS],
+		                    .bytes = share.value[GG_BYTES],
+		                    .bytes_variance = share.variance[GG_BYTES],
+		                    .count_skew = share.skew[GG_ALLOCATIONS],
+		                    .bytes_skew = share.skew[GG_BYTES] };
+}
+
+static uint32_t size_class(uint64_t size_bytes)
+{
+	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
+}
+
+/* Takes it back from where its block counted so far, if that has not been written yet. */
+static void take_back(struct gg_merge *merge, const struct gg_sample *sample, enum fate fate,
+                      const struct gg_weighed *what)
+{
+	uint32_t group = sample->process < merge->process_count ? merge->group_of[sample->process]
+	                                                        : 0;
+	struct row *row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
+	                           gg_merge_places_stack(&merge->places, sample->stack), fate);
+
+	if (row == NULL || row->sum.samples < 1)
+		return;
+	row->sum.samples -= 1;
+	row->sum.size -= what->size;
+	row->sum.count -= what->count;
+	row->sum.count_variance -= what->count_variance;
+	row->sum.bytes -= what->bytes;
+	row->sum.bytes_variance -= what->bytes_variance;
+	row->sum.count_skew = fmax(row->sum.count_skew - what->count_skew, 0);
+	row->sum.bytes_skew = fmax(row->sum.bytes_skew - what->bytes_skew, 0);
+	if (row->sum.samples < 1)
+		row->sum = (struct gg_weighed){ 0 };
+}
+
+/*
+ * A block that a fork handed on is one block: live while any process holds it, allocated once.  Who
+ * inherited it comes after who allocated it; the block moves to the fate of the holder that decides.
+ */
+static int add_sample(const struct gg_sample *sample, void *context)
+{
+	struct gg_merge *merge = context;
+	enum fate fate = fate_of(merge, sample);
+	bool is_inherited = sample->origin != 0 && sample->origin != sample->id;
+	uint8_t *counted = fate_at(merge, is_inherited ? sample->origin : sample->id);
+	struct gg_weighed what = weigh_sample(sample);
+	double interval = sample->draw.scheme == GG_SCHEME_PER_ALLOCATION ? 0
+	                                                                  : sample->draw.interval;
+
+	if (is_inherited) {
+		if (counted == NULL || fate <= *counted)
+			return 0;
+		take_back(merge, sample, (enum fate) * counted, &what);
+	}
+	if (counted != NULL)
+		*counted = (uint8_t)fate;
+	return add_to_row(merge, sample->process, sample->stack, fate,
+	                  size_class(sample->size_bytes), interval, &what);
+}
+
+/* --- processes ----------------------------------------------------------------------------------- */
+
+static const char *value_of(const struct gg_merge *merge, uint32_t process, const char *key)
+{
+	const struct label *labels = (const struct label *)(const void *)merge->labels.data;
+
+	for (size_t i = 0; i < merge->options.label_count; i++)
+		if (strcmp(merge->options.labels[i].key, key) == 0)
+			return merge->options.labels[i].value;
+	for (size_t i = 0; i < merge->labels.length / sizeof(*labels); i++)
+		if (labels[i].process == process &&
+		    strcmp(merge->texts.data + labels[i].key, key) == 0)
+			return merge->texts.data + labels[i].value;
+	return NULL;
+}
+
+static int take_label(uint32_t process, const char *key, const char *value, void *context)
+{
+	struct gg_merge *merge = context;
+	struct label label = { process, merge->texts.length, 0 };
+
+	gg_buf_append(&merge->texts, key, strlen(key) + 1);
+	label.value = merge->texts.length;
+	gg_buf_append(&merge->texts, value, strlen(value) + 1);
+	gg_buf_append(&merge->labels, &label, sizeof(label));
+	return merge->texts.failed || merge->labels.failed ? no_memory(merge) : 0;
+}
+
+typedef int label_visit(struct gg_merge *merge, const char *key, const char *value, void *context);
+
+/* Labels of a process, each key once: its own unless an option says otherwise, then the options'. */
+static int each_label(struct gg_merge *merge, uint32_t process, const char *host,
+                      label_visit *visit, void *context)
+{
+	const struct label *labels = (const struct label *)(const void *)merge->labels.data;
+	int code = 0;
+
+	for (size_t i = 0; i < merge->labels.length / sizeof(*labels) && code == 0; i++) {
+		const char *key = merge->texts.data + labels[i].key;
+
+		if (labels[i].process == process)
+			code = visit(merge, key, value_of(merge, process, key), context);
+	}
+	for (size_t i = 0; i < merge->options.label_count && code == 0; i++)
+		code = visit(merge, merge->options.labels[i].key, merge->options.labels[i].value,
+		             context);
+	if (code == 0 && host != NULL && value_of(merge, process, "host") == NULL)
+		code = visit(merge, "host", host, context);
+	return code;
+}
+
+/* A sum: the order of labels does not matter, and one that comes twice is put twice, too. */
+static int hash_label(struct gg_merge *merge, const char *key, const char *value, void *context)
+{
+	uint64_t *sum = context, seed = gg_map_seed(&merge->group_map);
+
+	*sum += gg_hash_bytes(key, strlen(key) + 1, gg_hash_bytes(value, strlen(value) + 1, seed));
+	return 0;
+}
+
+static int put_label(struct gg_merge *merge, const char *key, const char *value, void *context)
+{
+	const struct group *group = context;
+
+	return gg_profile_put_label(merge->out, group->id, key, value, merge->error);
+}
+
+/* Equal commands are one group's; others make it nameless. */
+static int note_process(struct gg_merge *merge, struct group *group,
+                        const struct gg_process *process)
+{
+	const char *command = process->command != NULL ? process->command : process->exe;
+
+	if (group->process_count++ == 0 && command != NULL) {
+		group->command = strdup(command);
+		if (group->command == NULL)
+			return no_memory(merge);
+	} else if (group->command != NULL &&
+	           (command == NULL || strcmp(group->command, command) != 0)) {
+		free(group->command);
+		group->command = NULL;
+	}
+	group->process.interval_bytes = fmax(group->process.interval_bytes,
+	                                     process->interval_bytes);
+	return 0;
+}
+
+static int new_group(struct gg_merge *merge, const struct gg_process *process, const char *host)
+{
+	struct group *group;
+	int code;
+
+	if (merge->group_count == merge->group_capacity) {
+		size_t capacity = 2 * merge->group_capacity + 64;
+
+		group = reallocarray(merge->groups, capacity, sizeof(*group));
+		if (group == NULL)
+			return no_memory(merge);
+		merge->groups = group;
+		merge->group_capacity = capacity;
+	}
+	group = &merge->groups[merge->group_count];
+	*group = (struct group){ .process = { .scheme = process->scheme,
+		                              .interval_bytes = process->interval_bytes } };
+	code = gg_profile_add_process(merge->out, &group->process, &group->id, merge->error);
+	if (code == 0)
+		code = each_label(merge, process->id, host, put_label, group);
+	merge->group_count += code == 0;
+	return code;
+}
+
+static int take_process(const struct gg_process *process, void *context)
+{
+	struct gg_merge *merge = context;
+	uint64_t hash = gg_hash_integer(process->scheme, gg_map_seed(&merge->group_map)), index;
+	int64_t interval = (int64_t)fmin(process->interval_bytes, 0x1p60);
+	struct gg_session session;
+	const char *host = NULL;
+	int code = 0;
+
+	if (merge->options.keep_hosts &&
+	    gg_profile_session(merge->profile, &session, merge->error) == 0)
+		host = session.host;
+	hash = gg_hash_integer((uint64_t)interval,
+	                       hash); /* intervals are never mixed without need */
+	code = each_label(merge, process->id, host, hash_label, &hash);
+	index = gg_map_get(&merge->group_map, hash);
+	if (code == 0 && index == GG_MAP_NONE) {
+		index = merge->group_count;
+		code = new_group(merge, process, host);
+		if (code == 0 && gg_map_put(&merge->group_map, hash, index) < 0)
+			code = no_memory(merge);
+	}
+	if (code == 0)
+		code = note_process(merge, &merge->groups[index], process);
+	if (code < 0)
+		return code;
+	if (process->id >= merge->process_capacity) {
+		size_t capacity = 2 * (size_t)process->id + 64;
+		uint32_t *more = reallocarray(merge->group_of, capacity, sizeof(*more));
+		int64_t *ends;
+
+		if (more == NULL)
+			return no_memory(merge);
+		merge->group_of = more;
+		ends = reallocarray(merge->end_of, capacity, sizeof(*ends));
+		if (ends == NULL)
+			return no_memory(merge);
+		merge->end_of = ends;
+		merge->process_capacity = capacity;
+	}
+	for (; merge->process_count < process->id; merge->process_count++) {
+		merge->group_of[merge->process_count] = 0;
+		merge->end_of[merge->process_count] = GG_TIME_NONE;
+	}
+	merge->group_of[process->id] = (uint32_t)index + 1;
+	merge->end_of[process->id] = process->end_ns;
+	gg_last_end_note(&merge->last, process->end_ns);
+	merge->process_count = process->id + 1;
+	return 0;
+}
+
+/* --- profiles ------------------------------------------------------------------------------------ */
+
+static int take_session(struct gg_merge *merge)
+{
+	struct gg_session session;
+	int code = gg_profile_session(merge->profile, &session, merge->error);
+
+	if (code < 0)
+		return code;
+	if (merge->profile_count == 0 && session.command != NULL) {
+		merge->command = strdup(session.command);
+		if (merge->command == NULL)
+			return no_memory(merge);
+	} else if (merge->command != NULL &&
+	           (session.command == NULL || strcmp(session.command, merge->command) != 0)) {
+		free(merge->command);
+		merge->command = NULL;
+	}
+	if (session.start_wall_ns < merge->start_wall_ns)
+		merge->start_wall_ns = session.start_wall_ns;
+	merge->interval = fmax(merge->interval, session.interval_bytes);
+	merge->scheme = session.scheme;
+	return 0;
+}
+
+static int take_note(const char *text, void *context)
+{
+	struct gg_merge *merge = context;
+
+	if (merge->note_count == NOTES_MAX)
+		return 0;
+	merge->note_count++;
+	return gg_profile_add_note(merge->out, text, merge->error);
+}
+
+/* When sampling was off is not known of a sum; that it was is. */
+static int take_event(const struct gg_event *event, void *context)
+{
+	if (event->kind != NULL && strcmp(event->kind, "off") == 0)
+		note_incomplete(context, event->process);
+	return 0;
+}
+
+/* Counters of the processes of a group add up. */
+static int take_counter(uint32_t process, const char *name, uint64_t value, void *context)
+{
+	struct gg_merge *merge = context;
+	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	uint32_t number = gg_region_counter_of(name);
+
+	if (group > 0 && gg_region_counter_is_drop(number))
+		merge->groups[group - 1].dropped[number] += value;
+	return 0;
+}
+
+int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_error *error)
+{
+	int code;
+
+	merge->profile = profile;
+	merge->error = error;
+	merge->process_count = 0;
+	gg_buf_clear(&merge->labels);
+	gg_buf_clear(&merge->texts);
+	merge->last = (struct gg_last_end){ 0 };
+	if (merge->fates_capacity > 0)
+		memset(merge->fates, 0, merge->fates_capacity);
+	code = take_session(merge);
+	if (code == 0)
+		code = gg_profile_each_label(profile, take_label, merge, error);
+	if (code == 0)
+		code = gg_profile_each_process(profile, take_process, merge, error);
+	if (code == 0)
+		code = gg_merge_places_read(&merge->places, profile, error);
+	if (code == 0)
+		code = gg_profile_each_sample(profile, add_sample, merge, error);
+	if (code == 0)
+		code = gg_profile_each_coarse(profile, add_coarse, merge, error);
+	if (code == 0)
+		code = gg_profile_each_event(profile, take_event, merge, error);
+	if (code == 0)
+		code = gg_profile_each_counter(profile, take_counter, merge, error);
+	if (code == 0)
+		code = gg_profile_each_note(profile, take_note, merge, error);
+	merge->profile_count++;
+	return code;
+}
+
+/* What keeps the figures of the sum from being more than lower bounds. */
+static int put_losses(struct gg_merge *merge, const struct group *group)
+{
+	const struct gg_event event = { .process = group->id,
+		                        .kind = "off",
+		                        .detail = "of some processes not all was sampled" };
+	int code = 0;
+
+	if (group->is_incomplete)
+		code = gg_profile_add_event(merge->out, &event, merge->error);
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT && code == 0; i++)
+		if (group->dropped[i] > 0)
+			code = gg_profile_put_counter(merge->out, group->id,
+			                              gg_region_counter_name(i), group->dropped[i],
+			                              merge->error);
+	return code;
+}
+
+static int finish_groups(struct gg_merge *merge)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < merge->group_count && code == 0; i++) {
+		struct group *group = &merge->groups[i];
+		char command[300];
+
+		snprintf(command, sizeof(command), "%.200s%s(%u process%s)",
+		         group->command != NULL ? group->command : "",
+		         group->command != NULL ? " " : "", group->process_count,
+		         group->process_count == 1 ? "" : "es");
+		group->process.command = command;
+		code = gg_profile_update_process(merge->out, group->id, &group->process,
+		                                 merge->error);
+		if (code == 0)
+			code = put_losses(merge, group);
+	}
+	return code;
+}
+
+int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
+{
+	/* No end: from the first start to the last end of runs that may have nothing in common is no duration. */
+	struct gg_session session = { .start_wall_ns = merge->start_wall_ns,
+		                      .interval_bytes = merge->interval,
+		                      .scheme = merge->scheme,
+		                      .exit_status = -1 };
+	char command[300];
+	int code;
+
+	merge->error = error;
+	snprintf(command, sizeof(command), "%.200s%s(%zu profile%s)",
+	         merge->command != NULL ? merge->command : "", merge->command != NULL ? " " : "",
+	         merge->profile_count, merge->profile_count == 1 ? "" : "s");
+	session.command = command;
+	code = write_rows(merge);
+	if (code == 0)
+		code = finish_groups(merge);
+	return code == 0 ? gg_profile_set_session(merge->out, &session, error) : code;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/merge/merge_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/hash.h"
+
+/* A line while its frame is read: texts are offsets, SIZE_MAX: NULL. */
+struct line {
+	size_t function, full_name, linkage_name, file;
+	uint32_t number;
+	bool inlined;
+};
+
+static int no_memory(const struct gg_merge_places *places)
+{
+	return gg_error_set_errno(places->error, ENOMEM, "merge", NULL);
+}
+
+static int take_module(const struct gg_module *module, void *context)
+{
+	struct gg_merge_places *places = context;
+	struct gg_module clean = *module;
+	struct gg_merge_module *kept;
+
+	if (!gg_grow_to((void **)&places->modules, &places->module_capacity, module->id,
+	                sizeof(*places->modules)))
+		return no_memory(places);
+	kept = &places->modules[module->id];
+	places->module_count = module->id + 1;
+	kept->has_build_id = module->build_id_bytes > 0;
+	return gg_profile_intern_module(places->out, &clean, &kept->out, places->error);
+}
+
+static int take_frame(const struct gg_frame *frame, void *context)
+{
+	struct gg_merge_places *places = context;
+
+	if (!gg_grow_to((void **)&places->frames, &places->frame_capacity, frame->id,
+	                sizeof(*places->frames)))
+		return no_memory(places);
+	places->frames[frame->id] = (struct gg_merge_frame){ frame->module, 0, frame->address };
+	places->frame_count = frame->id + 1;
+	return 0;
+}
+
+static struct gg_merge_module module_of(const struct gg_merge_places *places,
+                                        const struct gg_merge_frame *frame)
+{
+	struct gg_merge_module none = { 0 };
+
+	return frame->module < places->module_count ? places->modules[frame->module] : none;
+}
+
+/* --- frames with names --------------------------------------------------------------------------- */
+
+static size_t keep_text(struct gg_merge_places *places, const char *text)
+{
+	size_t at = places->texts.length;
+
+	if (text == NULL)
+		return SIZE_MAX;
+	gg_buf_append(&places->texts, text, strlen(text) + 1);
+	return at;
+}
+
+static const char *text_at(const struct gg_merge_places *places, size_t at)
+{
+	return at != SIZE_MAX ? places->texts.data + at : NULL;
+}
+
+/* FNV-1a of a text and its end. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (const char *at = text != NULL ? text : "";; at++) {
+		hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+		if (*at == '\0')
+			return hash;
+	}
+}
+
+/* In place of an address that means nothing in another file: the frame's names. */
+static uint64_t hash_lines(const struct gg_merge_places *places, const struct line *lines,
+                           size_t count)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t name = lines[i].full_name != SIZE_MAX ? lines[i].full_name
+		                                             : lines[i].function;
+
+		hash = hash_text(hash, text_at(places, name));
+		hash = hash_text(hash, text_at(places, lines[i].file));
+		hash = gg_hash_integer(hash ^ lines[i].number, 0);
+	}
+	return hash | UINT64_C(1) << 63;
+}
+
+static int put_lines(struct gg_merge_places *places, uint32_t frame, const struct line *lines,
+                     size_t count)
+{
+	struct gg_line *given = calloc(count, sizeof(*given));
+	int code;
+
+	if (given == NULL)
+		return no_memory(places);
+	for (size_t i = 0; i < count; i++)
+		given[i] = (struct gg_line){ .function = text_at(places, lines[i].function),
+			                     .full_name = text_at(places, lines[i].full_name),
+			                     .linkage_name = text_at(places, lines[i].linkage_name),
+			                     .file = text_at(places, lines[i].file),
+			                     .line = lines[i].number,
+			                     .inlined = lines[i].inlined };
+	code = gg_profile_put_lines(places->out, frame, given, (uint32_t)count, places->error);
+	free(given);
+	if (code == 0)
+		places->is_named[frame] = 1;
+	return code;
+}
+
+/* The frame whose lines were read has them all. */
+static int settle_lines(struct gg_merge_places *places)
+{
+	const struct line *lines = (const struct line *)(const void *)places->lines.data;
+	size_t count = places->lines.length / sizeof(*lines);
+	struct gg_merge_frame *frame = &places->frames[places->frame];
+	struct gg_merge_module module;
+	uint64_t address;
+	int code;
+
+	if (count == 0)
+		return 0;
+	if (places->texts.failed || places->lines.failed)
+		return no_memory(places);
+	module = module_of(places, frame);
+	address = module.has_build_id ? frame->address : hash_lines(places, lines, count);
+	code = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
+	                               places->error);
+	if (code == 0 &&
+	    !gg_grow_to((void **)&places->is_named, &places->named_capacity, frame->out, 1))
+		code = no_memory(places);
+	if (code == 0 && !places->is_named[frame->out])
+		code = put_lines(places, frame->out, lines, count);
+	gg_buf_clear(&places->texts);
+	gg_buf_clear(&places->lines);
+	return code;
+}
+
+static int take_line(const struct gg_line *line, void *context)
+{
+	struct gg_merge_places *places = context;
+	struct line kept;
+	int code = 0;
+
+	if (line->frame == 0 || line->frame >= places->frame_count)
+		return 0;
+	if (line->frame != places->frame) {
+		code = settle_lines(places);
+		places->frame = line->frame;
+	}
+	kept = (struct line){ .function = keep_text(places, line->function),
+		              .full_name = keep_text(places, line->full_name),
+		              .linkage_name = keep_text(places, line->linkage_name),
+		              .file = keep_text(places, line->file),
+		              .number = line->line,
+		              .inlined = line->inlined };
+	gg_buf_append(&places->lines, &kept, sizeof(kept));
+	return code;
+}
+
+/* --- stacks -------------------------------------------------------------------------------------- */
+
+static int frame_of(struct gg_merge_places *places, uint32_t id, uint32_t *ret_frame)
+{
+	struct gg_merge_frame *frame;
+	int code = 0;
+
+	*ret_frame = 0;
+	if (id == 0 || id >= places->frame_count)
+		return 0;
+	frame = &places->frames[id];
+	if (frame->out == 0)
+		code = gg_profile_intern_frame(places->out, module_of(places, frame).out,
+		                               frame->address, &frame->out, places->error);
+	*ret_frame = frame->out;
+	return code;
+}
+
+static int take_stack(const struct gg_stack *stack, void *context)
+{
+	struct gg_merge_places *places = context;
+	uint32_t frame;
+	int code = frame_of(places, stack->frame, &frame);
+
+	if (code < 0)
+		return code;
+	if (!gg_grow_to((void **)&places->stacks, &places->stack_capacity, stack->id,
+	                sizeof(*places->stacks)))
+		return no_memory(places);
+	places->stacks[0] = 0;
+	places->stack_count = stack->id + 1;
+	return gg_profile_intern_stack(
+		places->out, stack->parent < stack->id ? places->stacks[stack->parent] : 0, frame,
+		&places->stacks[stack->id], places->error);
+}
+
+int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *profile,
+                         struct gg_error *error)
+{
+	int code;
+
+	places->error = error;
+	places->module_count = places->frame_count = places->stack_count = 0;
+	places->frame = 0;
+	gg_buf_clear(&places->texts);
+	gg_buf_clear(&places->lines);
+	code = gg_profile_each_module(profile, take_module, places, error);
+	if (code == 0)
+		code = gg_profile_each_frame(profile, take_frame, places, error);
+	if (code == 0)
+		code = gg_profile_each_line(profile, take_line, places, error);
+	if (code == 0)
+		code = settle_lines(places);
+	return code == 0 ? gg_profile_each_stack(profile, take_stack, places, error) : code;
+}
+
+void gg_merge_places_done(struct gg_merge_places *places)
+{
+	free(places->modules);
+	free(places->frames);
+	free(places->stacks);
+	free(places->is_named);
+	gg_buf_done(&places->texts);
+	gg_buf_done(&places->lines);
+}

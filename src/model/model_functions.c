@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_functions - which functions of a model are one, and what reports call them.
+ *
+ * A function is what its full name says: ns::f<int>(char).  Copies that the compiler made of it (f.part.0,
+ * f.isra.0, "[clone .cold]") are the same function: debug information does not tell them apart either.
+ * Functions that no linker sees (static, or in a namespace without a name) may share their full name; then
+ * each source file has its own.
+ *
+ * Not every source of names knows all of this.  A function without a file is that of the same full name
+ * if only one file has one.  A name without arguments, which DWARF gives for what was inlined everywhere,
+ * is that of the only function in the module whose full name goes on with arguments.
+ *
+ * Names on the screen are short ones where that is unambiguous (distinct_names.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/distinct_names.h"
+#include "model/model_internal.h"
+
+/* Of more functions of one short name those without arguments stay for themselves. */
+enum { JOIN_MAX = 1000 };
+
+#define RENUMBERED (UINT32_C(1) << 31)
+
+/* --- what a function is ------------------------------------------------------------------------- */
+
+/* A function as a file has it, while it is found out which others are the same. */
+struct identity {
+	const char *name, *full_name; /* short; and without what compilers append to copies */
+	const char *file;             /* NULL: known by its full name alone, or not known */
+	uint32_t module, number;
+	bool is_linked; /* by its full name */
+};
+
+static bool is_mangled(const char *name)
+{
+	return name != NULL && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+/* Does a file of this name only hold parts of other files' functions? */
+static bool is_included(const char *path)
+{
+	static const char *const endings[] = { "inc",   "inl", "ipp", "tcc", "txx", "def",
+		                               "tbl",   "y",   "yy",  "ypp", "l",   "ll",
+		                               "gperf", "rl",  "re",  "pyx", "vala" };
+	const char *dot = strrchr(path, '.');
+
+	if (dot == NULL || dot[1] == 'h' || dot[1] == 'H')
+		return true;
+	for (size_t i = 0; i < GG_COUNT(endings); i++)
+		if (strcmp(dot + 1, endings[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The full name without the suffixes of copies, interned. */
+static const char *full_name_of(struct gg_model *model, const struct gg_model_function *function,
+                                bool *failed)
+{
+	static const char clone[] = " [clone .";
+	const char *full = function->full_name, *end;
+	size_t length = strlen(function->name);
+	const char *kept;
+	char *copy;
+
+	if (full == NULL || full[0] == '\0' || full == function->name)
+		return function->name;
+	if (strncmp(full, function->name, length) == 0 &&
+	    (full[length] == '.' || full[length] == '@'))
+		return function->name;
+	end = strstr(full, clone);
+	if (end == NULL)
+		return full;
+	copy = strndup(full, (size_t)(end - full));
+	if (copy == NULL) {
+		*failed = true;
+		return full;
+	}
+	kept = gg_model_text(model, copy, failed);
+	free(copy);
+	return kept;
+}
+
+static struct identity identity_of(struct gg_model *model, uint32_t number, bool *failed)
+{
+	const struct gg_model_function_record *records = model->functions.data;
+	const struct gg_model_function *function = &records[number].function;
+	const char *full = full_name_of(model, function, failed);
+	bool is_linked = is_mangled(function->linkage_name) &&
+	                 strncmp(function->linkage_name, "_ZL", 3) != 0 &&
+	                 strstr(full, "(anonymous namespace)") == NULL;
+
+	return (struct identity){
+		.name = function->name,
+		.full_name = full,
+		.file = is_linked || function->file == NULL || is_included(function->file)
+		                ? NULL
+		                : function->file,
+		.module = function->module,
+		.number = number,
+		.is_linked = is_mangled(function->linkage_name),
+	};
+}
+
+static int compare_numbers(uintptr_t a, uintptr_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Interned texts are compared by place: only equality matters. */
+static int compare_identities(const void *a, const void *b)
+{
+	const struct identity *left = a, *right = b;
+	int order = compare_numbers(left->module, right->module);
+
+	if (order == 0)
+		order = compare_numbers((uintptr_t)left->name, (uintptr_t)right->name);
+	if (order == 0)
+		order = compare_numbers((uintptr_t)left->full_name, (uintptr_t)right->full_name);
+	if (order == 0)
+		order = compare_numbers((uintptr_t)left->file, (uintptr_t)right->file);
+	return order != 0 ? order : compare_numbers(left->number, right->number);
+}
+
+/* Identities in [0, count) have one full name; those that are one get the number of the first. */
+static void join_files(const struct identity *of, size_t count, uint32_t *same)
+{
+	size_t first = 0, file_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0 && of[i].file == of[i - 1].file) {
+			same[of[i].number] = same[of[i - 1].number];
+			continue;
+		}
+		if (of[i].file != NULL && file_count++ == 0)
+			first = i;
+	}
+	for (size_t i = 0; i < count && of[i].file == NULL && file_count == 1; i++)
+		same[of[i].number] = of[first].number;
+}
+
+/* Could it lack its arguments?  Names of C and of other languages have none. */
+static bool lacks_arguments(const struct identity *of)
+{
+	return !of->is_linked && of->full_name[strlen(of->full_name) - 1] != ')' &&
+	       (strstr(of->full_name, "::") != NULL || strstr(of->full_name, "<...>") != NULL);
+}
+
+/* Is `more` the full name with arguments, behind a return type perhaps? */
+static bool goes_on(const struct identity *more, const struct identity *of)
+{
+	const char *at = strstr(more->full_name, of->full_name);
+
+	if (!more->is_linked)
+		return false;
+	return of->full_name == of->name || (at != NULL && at[strlen(of->full_name)] == '(' &&
+	                                     (at == more->full_name || at[-1] == ' '));
+}
+
+/* Identities in [0, count) have one short name, in one module. */
+static void join_incomplete(const struct identity *of, size_t count, uint32_t *same)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct identity *whole = NULL;
+		bool is_only = true;
+
+		if (!lacks_arguments(&of[i]))
+			continue;
+		for (size_t k = 0; k < count; k++) {
+			if (!goes_on(&of[k], &of[i]))
+				continue;
+			is_only &= whole == NULL || same[whole->number] == same[of[k].number];
+			whole = &of[k];
+		}
+		if (whole != NULL && is_only)
+			same[of[i].number] = same[whole->number];
+	}
+}
+
+/* The end of the run from `from` on that has one module and short name, or one full name too. */
+static size_t run_end(const struct identity *of, size_t from, size_t count, bool full)
+{
+	size_t to = from;
+
+	while (to < count && of[to].module == of[from].module && of[to].name == of[from].name &&
+	       (!full || of[to].full_name == of[from].full_name))
+		to++;
+	return to;
+}
+
+static void join(const struct identity *of, size_t count, uint32_t *same)
+{
+	for (size_t from = 0, end; from < count; from = end) {
+		size_t to = from;
+
+		end = run_end(of, from, count, false);
+		for (size_t i = from; i < end; i = to) {
+			to = run_end(of, i, end, true);
+			join_files(&of[i], to - i, same);
+		}
+		if (end - from > 1 && end - from <= JOIN_MAX)
+			join_incomplete(&of[from], end - from, same);
+	}
+}
+
+/* --- one number each ---------------------------------------------------------------------------- */
+
+/* Takes what is known of a copy over to the function that it is. */
+static void merge_record(struct gg_model_function_record *to,
+                         const struct gg_model_function_record *from)
+{
+	const char *full = to->function.full_name;
+
+	to->is_entry |= from->is_entry;
+	if (from->function.linkage_name != NULL &&
+	    (to->function.linkage_name == NULL || from->function.full_name == full))
+		to->function.linkage_name = from->function.linkage_name;
+}
+
+/* Moves the functions that stay to the front; `same` becomes the new number of each. */
+static void renumber_functions(struct gg_model *model, uint32_t *same)
+{
+	struct gg_model_function_record *records = model->functions.data;
+	size_t count = model->functions.used_count;
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (same[i] != i)
+			merge_record(&records[same[i]], &records[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (same[i] != i)
+			continue;
+		records[next] = records[i];
+		same[i] = next++ | RENUMBERED;
+	}
+	for (size_t i = 0; i < count; i++)
+		if ((same[i] & RENUMBERED) == 0)
+			same[i] = same[same[i]];
+	for (size_t i = 0; i < count; i++)
+		same[i] &= ~RENUMBERED;
+	model->functions.used_count = next;
+}
+
+/* Lines and places of the functions by their new numbers; lines that are one then get one number. */
+static int renumber_lines(struct gg_model *model, const uint32_t *number_of)
+{
+	struct gg_model_place *places = model->places.data;
+	struct gg_items old = model->lines;
+	const struct gg_model_line *lines = old.data;
+	uint32_t *line_of = calloc(old.used_count + 1, sizeof(*line_of));
+	int code = line_of != NULL ? 0 : -ENOMEM;
+
+	model->lines = (struct gg_items){ 0 };
+	gg_map_done(&model->line_map);
+	for (size_t i = 0; i < old.used_count && code == 0; i++) {
+		struct gg_model_line line = lines[i];
+
+		line.function = number_of[line.function];
+		line_of[i] = gg_model_put_line(model, &line);
+		code = line_of[i] != UINT32_MAX ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < model->places.used_count && code == 0; i++)
+		places[i] = (struct gg_model_place){ number_of[places[i].function],
+			                             line_of[places[i].line] };
+	free(old.data);
+	free(line_of);
+	return code;
+}
+
+static int unite(struct gg_model *model, struct identity *of, uint32_t *same)
+{
+	struct gg_model_function_record *records = model->functions.data;
+	size_t count = model->functions.used_count, named = 0;
+	bool failed = false, any = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		same[i] = i;
+		if (records[i].function.is_named)
+			of[named++] = identity_of(model, i, &failed);
+	}
+	if (failed)
+		return -ENOMEM;
+	qsort(of, named, sizeof(*of), compare_identities);
+	join(of, named, same);
+	for (size_t i = 0; i < named; i++) {
+		struct gg_model_function *function = &records[of[i].number].function;
+
+		function->full_name = of[i].full_name;
+		function->file = of[i].file;
+		any |= same[of[i].number] != of[i].number;
+	}
+	if (!any)
+		return 0;
+	renumber_functions(model, same);
+	gg_map_done(&model->function_map); /* all are there */
+	return renumber_lines(model, same);
+}
+
+int gg_model_unite_functions(struct gg_model *model)
+{
+	size_t count = model->functions.used_count;
+	struct identity *of = calloc(count + 1, sizeof(*of));
+	uint32_t *same = calloc(count + 1, sizeof(*same));
+	int code = of != NULL && same != NULL && count < RENUMBERED ? unite(model, of, same)
+	                                                            : -ENOMEM;
+
+	free(of);
+	free(same);
+	return code;
+}
+
+/* --- what it is called -------------------------------------------------------------------------- */
+
+/* Texts are interned in the first of the models, so that equal ones are one pointer in all. */
+struct called {
+	const char *name, *full_name, *file;
+	struct gg_model_function *function;
+	struct gg_model *model;
+};
+
+/* Legacy names of Rust end in "::h" and 16 digits, which no other build has. */
+static size_t length_without_hash(const char *full)
+{
+	size_t length = strlen(full);
+
+	if (length < 20 || strncmp(full + length - 19, "::h", 3) != 0 ||
+	    strspn(full + length - 16, "0123456789abcdef") != 16)
+		return length;
+	return length - 19;
+}
+
+static struct called called_of(struct gg_model *model, struct gg_model_function *function,
+                               struct gg_model *first, const struct gg_names_query *query,
+                               bool *failed)
+{
+	struct called called = { .model = model,
+		                 .function = function,
+		                 .full_name = function->full_name,
+		                 .file = function->file,
+		                 .name = query->full_names ? function->full_name
+		                                           : function->short_name };
+	char *full;
+
+	if (model == first && !query->across_builds)
+		return called; /* all are its own texts */
+	full = strdup(function->full_name);
+	if (full == NULL) {
+		*failed = true;
+		return called;
+	}
+	if (query->across_builds) {
+		const char *slash = called.file != NULL ? strrchr(called.file, '/') : NULL;
+
+		full[length_without_hash(full)] = '\0';
+		called.file = slash != NULL ? slash + 1 : called.file;
+	}
+	called.full_name = gg_model_text(first, full, failed);
+	called.file = gg_model_text(first, called.file, failed);
+	called.name = query->full_names ? called.full_name
+	                                : gg_model_text(first, function->short_name, failed);
+	free(full);
+	return called;
+}
+
+static int compare_called(const void *a, const void *b)
+{
+	const struct called *left = a, *right = b;
+	int order = compare_numbers((uintptr_t)left->name, (uintptr_t)right->name);
+
+	if (order == 0)
+		order = compare_numbers((uintptr_t)left->full_name, (uintptr_t)right->full_name);
+	return order != 0 ? order : compare_numbers((uintptr_t)left->file, (uintptr_t)right->file);
+}
+
+static bool is_same(const struct called *a, const struct called *b)
+{
+	return a->full_name == b->full_name && a->file == b->file;
+}
+
+/* Functions [0, count) have one short name, but are not all one. */
+static int call_apart(struct called *called, size_t count)
+{
+	struct gg_distinct_name *names = calloc(count, sizeof(*names));
+	size_t used = 0;
+	bool failed = false;
+	int code;
+
+	if (names == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || !is_same(&called[i], &called[i - 1]))
+			names[used++] = (struct gg_distinct_name){ .full_name = called[i].full_name,
+				                                   .file = called[i].file };
+	code = gg_distinct_names(called[0].name, names, used);
+	for (size_t i = 0, at = 0; i < count && code == 0; i++) {
+		at += i > 0 && !is_same(&called[i], &called[i - 1]);
+		called[i].function->name = gg_model_text(called[i].model,
+		                                         gg_buf_text(&names[at].text), &failed);
+	}
+	for (size_t i = 0; i < used; i++)
+		gg_buf_done(&names[i].text);
+	free(names);
+	return failed ? -ENOMEM : code;
+}
+
+static int call_all(struct called *called, size_t count)
+{
+	int code = 0;
+
+	qsort(called, count, sizeof(*called), compare_called);
+	for (size_t from = 0, to; from < count && code == 0; from = to) {
+		bool is_one = true, failed = false;
+
+		for (to = from; to < count && called[to].name == called[from].name; to++)
+			is_one &= is_same(&called[to], &called[from]);
+		if (!is_one)
+			code = call_apart(&called[from], to - from);
+		for (size_t i = from; i < to && is_one; i++)
+			called[i].function->name = called[i].function->short_name == called[i].name
+			                                   ? called[i].name
+			                                   : gg_model_text(called[i].model,
+			                                                   called[i].name, &failed);
+		code = failed ? -ENOMEM : code;
+	}
+	return code;
+}
+
+int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
+                            const struct gg_names_query *query, struct gg_error *error)
+{
+	struct called *called;
+	size_t most = 1, count = 0;
+	bool failed = false;
+	int code;
+
+	for (size_t i = 0; i < model_count; i++)
+		most += models[i]->functions.used_count;
+	called = calloc(most, sizeof(*called));
+	if (called == NULL)
+		return gg_error_set_errno(error, ENOMEM, "names", NULL);
+	for (size_t i = 0; i < model_count; i++) {
+		struct gg_model_function_record *records = models[i]->functions.data;
+
+		for (size_t k = 0; k < models[i]->functions.used_count && !failed; k++)
+			if (records[k].function.is_named)
+				called[count++] = called_of(models[i], &records[k].function,
+				                            models[0], query, &failed);
+	}
+	code = failed ? -ENOMEM : call_all(called, count);
+	free(called);
+	return code < 0 ? gg_error_set_errno(error, ENOMEM, "names", NULL) : 0;
+}

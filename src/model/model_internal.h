@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_internal - what a model consists of; for the files of the model and of its queries.
+ *
+ * Texts are interned: equal texts are one pointer, which lives as long as the model.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "model/model.h"
+
+/* An array that grows; capacity and used are in items. */
+struct gg_items {
+	void *data;
+	size_t used_count, capacity;
+};
+
+/* A module and an address, and what code is there. */
+struct gg_model_frame {
+	uint64_t address;
+	uint32_t module;
+	uint32_t first_place, place_count;
+};
+
+struct gg_model_node {
+	uint32_t parent; /* smaller than the node's own number */
+	uint32_t frame;
+	uint32_t top; /* gg_model_stack_top() */
+};
+
+struct gg_model_function_record {
+	struct gg_model_function function;
+	bool is_entry;
+};
+
+struct gg_model_module {
+	const char *path, *name, *status, *build_id;
+};
+
+struct gg_model {
+	struct gg_items samples, coarse, processes, threads, sessions, memory, notes, counters,
+		labels;
+	struct gg_items nodes, frames, places, functions, lines, modules, mappings;
+	struct gg_items kinds, heaps, types; /* names */
+	struct gg_items kind_parts;          /* struct gg_model_kind of each kind */
+	struct gg_items untils;              /* int64_t of each process: gg_model_process_until() */
+	struct gg_items sessions_of;         /* uint32_t of each process */
+	struct gg_items chunks;              /* of texts */
+	size_t chunk_used, chunk_size;
+	struct gg_map texts, function_map, line_map;
+	struct gg_items text_list;      /* text of each number in `texts` */
+	struct gg_items losses, pauses; /* struct gg_model_span, by process and end */
+	const struct gg_model_options *options;
+	bool has_inherited;
+	double least_interval; /* of samples by bytes; 0: there are none */
+	uint64_t sample_total;
+	int64_t end_ns;
+};
+
+/* The array of a kind as its type. */
+#define GG_ITEMS(model, kind, type) ((type *)(model)->kind.data)
+
+/* Room for one more, all-zero; NULL when memory is out. */
+void *gg_items_add(struct gg_items *items, size_t item_bytes);
+
+/* The text's one copy; NULL for NULL, and when memory is out (then *failed is set). */
+const char *gg_model_text(struct gg_model *model, const char *text, bool *failed);
+
+/*
+ * Numbers of a function and of a line, new ones where they are not known yet; UINT32_MAX when memory
+ * is out.  Texts are interned ones.
+ */
+uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function);
+uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *line);
+/* Makes one of the functions that are the same, once all are there: numbers of functions and lines change. */
+int gg_model_unite_functions(struct gg_model *model);
+/*
+ * Until when each process held what it never freed, as if those with is_in (NULL: all) were alone; one for each
+ * process, into ret_untils.
+ */
+int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils);
+/* Notes of what the profile does not know, beside those that it has; false when memory is out. */
+bool gg_model_note_losses(struct gg_model *model);
+/* Gives every frame without a place one that is named by its address, and finds the tops. */
+int gg_model_complete_places(struct gg_model *model);

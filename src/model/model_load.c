@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_load - reads profiles into a model.
+ *
+ * Every id of a file is looked up in an array of the model's numbers, so ids that point nowhere, or
+ * repeat, are number 0 and cannot lead outside of an array.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model_load.h"
+
+static int out_of_memory(struct gg_load *load)
+{
+	return gg_error_set_errno(load->error, ENOMEM, "reading the profile", NULL);
+}
+
+/* Ids are dense; a file with a larger one was not written by us, and would cost memory. */
+enum { ID_LIMIT = 1 << 27 };
+
+static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t id, size_t number)
+{
+	if (id >= ID_LIMIT || number >= UINT32_MAX)
+		return gg_error_set(load->error, -EBADMSG, "reading the profile",
+		                    "Record it again.", "the id %u is too large", id);
+	if (id >= numbers->size) {
+		size_t size = numbers->size == 0 ? 1024 : numbers->size;
+		uint32_t *of;
+
+		while (size <= id)
+			size *= 2;
+		of = reallocarray(numbers->of, size, sizeof(*of));
+		if (of == NULL)
+			return out_of_memory(load);
+		memset(of + numbers->size, 0, (size - numbers->size) * sizeof(*of));
+		numbers->of = of;
+		numbers->size = size;
+	}
+	numbers->of[id] = (uint32_t)number;
+	return 0;
+}
+
+static void note_time(struct gg_load *load, int64_t time_ns)
+{
+	if (time_ns != GG_TIME_NONE && time_ns > load->model->end_ns)
+		load->model->end_ns = time_ns;
+}
+
+static const char *text(struct gg_load *load, const char *value, int *code)
+{
+	bool failed = false;
+	const char *kept = gg_model_text(load->model, value, &failed);
+
+	if (failed)
+		*code = out_of_memory(load);
+	return kept;
+}
+
+/* The text of a symbol: not every file was written by us. */
+static const char *name_text(struct gg_load *load, const char *value, int *code)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf room = { 0 };
+
+	value = gg_profile_bounded_name(value, &room);
+	if (room.failed)
+		*code = out_of_memory(load);
+	return text(load, value, code);
+}
+
+static int read_session(struct gg_load *load)
+{
+	struct gg_session session, *kept;
+	int code = gg_profile_session(load->profile, &session, load->error);
+
+	if (code < 0)
+		return code;
+	kept = gg_items_add(&load->model->sessions, sizeof(*kept));
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = session;
+	kept->command = text(load, session.command, &code);
+	kept->host = text(load, session.host, &code);
+	kept->kernel = text(load, session.kernel, &code);
+	kept->machine = text(load, session.machine, &code);
+	kept->geiger = text(load, session.geiger, &code);
+	kept->end_ns = gg_load_time(load, session.end_ns);
+	note_time(load, kept->end_ns);
+	return code;
+}
+
+static int read_process(const struct gg_process *process, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_process *kept = gg_items_add(&load->model->processes, sizeof(*kept));
+	uint32_t *session = gg_items_add(&load->model->sessions_of, sizeof(*session));
+	size_t number = load->model->processes.used_count - 1;
+	int code = 0;
+
+	if (kept == NULL || session == NULL)
+		return out_of_memory(load);
+	*session = (uint32_t)load->model->sessions.used_count - 1;
+	*kept = *process;
+	kept->id = (uint32_t)number;
+	kept->parent = gg_load_number(&load->processes, process->parent);
+	kept->start_ns = gg_load_time(load, process->start_ns);
+	kept->end_ns = gg_load_time(load, process->end_ns);
+	kept->exe = text(load, process->exe, &code);
+	kept->command = text(load, process->command, &code);
+	kept->ending = text(load, process->ending, &code);
+	note_time(load, kept->end_ns);
+	return code < 0 ? code : set_number(load, &load->processes, process->id, number);
+}
+
+static int read_thread(const struct gg_thread *thread, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_thread *kept = gg_items_add(&load->model->threads, sizeof(*kept));
+	size_t number = load->model->threads.used_count - 1;
+	int code = 0;
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *thread;
+	kept->id = (uint32_t)number;
+	kept->process = gg_load_number(&load->processes, thread->process);
+	kept->start_ns = gg_load_time(load, thread->start_ns);
+	kept->end_ns = gg_load_time(load, thread->end_ns);
+	kept->name = text(load, thread->name, &code);
+	return code < 0 ? code : set_number(load, &load->threads, thread->id, number);
+}
+
+static const char *build_id_text(struct gg_load *load, const struct gg_module *module, int *code)
+{
+	char hex[2 * 64 + 1] = "";
+	size_t count = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
+
+	for (size_t i = 0; i < count; i++) {
+		hex[2 * i] = "0123456789abcdef"[module->build_id[i] >> 4];
+		hex[2 * i + 1] = "0123456789abcdef"[module->build_id[i] & 15];
+	}
+	hex[2 * count] = '\0';
+	return text(load, hex, code);
+}
+
+/* Two profiles share a module if path and build-id are the same texts. */
+static int read_module(const struct gg_module *module, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model *model = load->model;
+	struct gg_model_module wanted = { 0 }, *kept;
+	int code = 0;
+
+	wanted.path = text(load, module->path != NULL ? module->path : "[unknown]", &code);
+	wanted.build_id = build_id_text(load, module, &code);
+	wanted.status = text(load, module->status, &code);
+	if (code < 0)
+		return code;
+	for (size_t i = 1; i < model->modules.used_count; i++) {
+		kept = GG_ITEMS(model, modules, struct gg_model_module) + i;
+		if (kept->path == wanted.path && kept->build_id == wanted.build_id)
+			return set_number(load, &load->modules, module->id, i);
+	}
+	wanted.name = strrchr(wanted.path, '/');
+	wanted.name = wanted.name != NULL ? wanted.name + 1 : wanted.path;
+	kept = gg_items_add(&model->modules, sizeof(*kept));
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = wanted;
+	return set_number(load, &load->modules, module->id, model->modules.used_count - 1);
+}
+
+static int read_mapping(const struct gg_mapping *mapping, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_mapping *kept = gg_items_add(&load->model->mappings, sizeof(*kept));
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *mapping;
+	kept->process = gg_load_number(&load->processes, mapping->process);
+	kept->module = gg_load_number(&load->modules, mapping->module);
+	kept->load_ns = gg_load_time(load, mapping->load_ns);
+	kept->unload_ns = gg_load_time(load, mapping->unload_ns);
+	return 0;
+}
+
+static int read_frame(const struct gg_frame *frame, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model_frame *kept = gg_items_add(&load->model->frames, sizeof(*kept));
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	kept->module = gg_load_number(&load->modules, frame->module);
+	kept->address = frame->address;
+	return set_number(load, &load->frames, frame->id, load->model->frames.used_count - 1);
+}
+
+/* Lines come frame by frame; one that does not follow its frame's others is left out. */
+static int read_line(const struct gg_line *line, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model *model = load->model;
+	uint32_t number = gg_load_number(&load->frames, line->frame);
+	struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) + number;
+	struct gg_model_function function = { .module = frame->module, .is_named = true };
+	struct gg_model_line wanted = { .line = line->line };
+	struct gg_model_place *place;
+	int code = 0;
+
+	if (number == 0 || line->function == NULL || line->function[0] == '\0')
+		return 0;
+	if (frame->place_count == 0)
+		frame->first_place = (uint32_t)model->places.used_count;
+	if (frame->first_place + frame->place_count != model->places.used_count)
+		return 0;
+	function.name = name_text(load, line->function, &code);
+	function.full_name = name_text(load, line->full_name, &code);
+	function.linkage_name = name_text(load, line->linkage_name, &code);
+	wanted.file = function.file = name_text(load, line->file, &code);
+	if (code < 0)
+		return code;
+	wanted.function = gg_model_put_function(model, &function);
+	place = gg_items_add(&model->places, sizeof(*place));
+	if (wanted.function == UINT32_MAX || place == NULL)
+		return out_of_memory(load);
+	place->function = wanted.function;
+	place->line = gg_model_put_line(model, &wanted);
+	frame->place_count++;
+	return place->line == UINT32_MAX ? out_of_memory(load) : 0;
+}
+
+/* Ids ascend and a parent's is smaller: it has its number before its children come. */
+static int read_stack(const struct gg_stack *stack, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model_node *node = gg_items_add(&load->model->nodes, sizeof(*node));
+
+	if (node == NULL)
+		return out_of_memory(load);
+	node->parent = gg_load_number(&load->stacks, stack->parent);
+	node->frame = gg_load_number(&load->frames, stack->frame);
+	return set_number(load, &load->stacks, stack->id, load->model->nodes.used_count - 1);
+}
+
+static int read_name(struct gg_load *load, struct gg_items *names, struct gg_numbers *numbers,
+                     uint32_t id, const char *name)
+{
+	const char **kept;
+	int code = 0;
+
+	if (names->used_count == 0 && gg_items_add(names, sizeof(*kept)) == NULL)
+		return out_of_memory(load);
+	kept = gg_items_add(names, sizeof(*kept));
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = name_text(load, name, &code);
+	return code < 0 ? code : set_number(load, numbers, id, names->used_count - 1);
+}
+
+static int read_heap(uint32_t id, const char *name, void *context)
+{
+	struct gg_load *load = context;
+
+	return read_name(load, &load->heap_names, &load->heaps, id, name);
+}
+
+static int read_type(uint32_t id, const char *name, void *context)
+{
+	struct gg_load *load = context;
+
+	return read_name(load, &load->type_names, &load->types, id, name);
+}
+
+static int read_coarse(const struct gg_coarse *coarse, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_coarse *kept = gg_items_add(&load->model->coarse, sizeof(*kept));
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *coarse;
+	kept->process = gg_load_number(&load->processes, coarse->process);
+	kept->thread = gg_load_number(&load->threads, coarse->thread);
+	kept->stack = gg_load_number(&load->stacks, coarse->stack);
+	kept->from_ns = gg_load_time(load, coarse->from_ns);
+	kept->to_ns = gg_load_time(load, coarse->to_ns);
+	note_time(load, kept->to_ns);
+	load->model->sample_total += coarse->sums.sample_count;
+	return 0;
+}
+
+static int read_memory(const struct gg_memory *memory, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_memory *kept = gg_items_add(&load->model->memory, sizeof(*kept));
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *memory;
+	kept->process = gg_load_number(&load->processes, memory->process);
+	kept->time_ns = gg_load_time(load, memory->time_ns);
+	note_time(load, kept->time_ns);
+	return 0;
+}
+
+/* The last span of the process in this file that has no end; NULL: there is none. */
+static struct gg_model_span *find_open(const struct gg_items *spans, size_t first, uint32_t process)
+{
+	struct gg_model_span *all = spans->data;
+
+	for (size_t i = spans->used_count; i > first; i--)
+		if (all[i - 1].process == process)
+			return all[i - 1].to_ns == GG_TIME_NONE ? &all[i - 1] : NULL;
+	return NULL;
+}
+
+static int open_span(struct gg_load *load, struct gg_items *spans, size_t first, uint32_t process,
+                     int64_t time_ns)
+{
+	struct gg_model_span *span;
+
+	if (find_open(spans, first, process) != NULL)
+		return 0;
+	span = gg_items_add(spans, sizeof(*span));
+	if (span == NULL)
+		return out_of_memory(load);
+	*span = (struct gg_model_span){ process, time_ns, GG_TIME_NONE };
+	return 0;
+}
+
+static void close_span(const struct gg_items *spans, size_t first, uint32_t process,
+                       int64_t time_ns)
+{
+	struct gg_model_span *span = find_open(spans, first, process);
+
+	if (span != NULL)
+		span->to_ns = time_ns;
+}
+
+/* The run lasts until the last event; some tell when nobody watched. */
+static int read_event(const struct gg_event *event, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model *model = load->model;
+	uint32_t process = gg_load_number(&load->processes, event->process);
+	int64_t time_ns = gg_load_time(load, event->time_ns);
+
+	note_time(load, time_ns);
+	if (process == 0 || event->kind == NULL || time_ns == GG_TIME_NONE)
+		return 0;
+	if (strcmp(event->kind, "lost") == 0)
+		return open_span(load, &model->losses, load->first_loss, process, time_ns);
+	if (strcmp(event->kind, "off") == 0)
+		return open_span(load, &model->pauses, load->first_pause, process, time_ns);
+	if (strcmp(event->kind, "drop") == 0 || strcmp(event->kind, "reconciled") == 0)
+		close_span(&model->losses, load->first_loss, process, time_ns);
+	else if (strcmp(event->kind, "on") == 0)
+		close_span(&model->pauses, load->first_pause, process, time_ns);
+	return 0;
+}
+
+static int read_counter(uint32_t process, const char *name, uint64_t value, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model_counter *kept = gg_items_add(&load->model->counters, sizeof(*kept));
+	int code = 0;
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	kept->process = gg_load_number(&load->processes, process);
+	kept->name = text(load, name, &code);
+	kept->value = value;
+	return code;
+}
+
+static int read_label(uint32_t process, const char *key, const char *value, void *context)
+{
+	struct gg_load *load = context;
+	struct gg_model_label *kept = gg_items_add(&load->model->labels, sizeof(*kept));
+	int code = 0;
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	kept->process = gg_load_number(&load->processes, process);
+	kept->key = text(load, key, &code);
+	kept->value = text(load, value, &code);
+	return code;
+}
+
+static int read_note(const char *note, void *context)
+{
+	struct gg_load *load = context;
+	const char **kept = gg_items_add(&load->model->notes, sizeof(*kept));
+	int code = 0;
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = text(load, note, &code);
+	return code;
+}
+
+static int read_more_lines(struct gg_load *load)
+{
+	const struct gg_model_options *options = load->model->options;
+
+	if (options == NULL || options->more_lines == NULL)
+		return 0;
+	return options->more_lines(read_line, load, options->context);
+}
+
+static int read_all(struct gg_load *load)
+{
+	struct gg_profile *from = load->profile;
+	struct gg_error *error = load->error;
+	int code = read_session(load);
+
+	code = code != 0 ? code : gg_profile_each_process(from, read_process, load, error);
+	code = code != 0 ? code : gg_profile_each_thread(from, read_thread, load, error);
+	code = code != 0 ? code : gg_profile_each_module(from, read_module, load, error);
+	code = code != 0 ? code : gg_profile_each_mapping(from, read_mapping, load, error);
+	code = code != 0 ? code : gg_profile_each_frame(from, read_frame, load, error);
+	code = code != 0 ? code : gg_profile_each_line(from, read_line, load, error);
+	code = code != 0 ? code : read_more_lines(load);
+	code = code != 0 ? code : gg_profile_each_stack(from, read_stack, load, error);
+	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
+	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
+	code = code != 0 ? code : gg_load_samples(load);
+	code = code != 0 ? code : gg_profile_each_coarse(from, read_coarse, load, error);
+	code = code != 0 ? code : gg_profile_each_memory(from, read_memory, load, error);
+	code = code != 0 ? code : gg_profile_each_event(from, read_event, load, error);
+	code = code != 0 ? code : gg_profile_each_counter(from, read_counter, load, error);
+	code = code != 0 ? code : gg_profile_each_label(from, read_label, load, error);
+	return code != 0 ? code : gg_profile_each_note(from, read_note, load, error);
+}
+
+static void done(struct gg_load *load)
+{
+	free(load->processes.of);
+	free(load->threads.of);
+	free(load->modules.of);
+	free(load->frames.of);
+	free(load->stacks.of);
+	free(load->heaps.of);
+	free(load->types.of);
+	free(load->heap_names.data);
+	free(load->type_names.data);
+}
+
+static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t shift_ns,
+                    struct gg_error *error)
+{
+	struct gg_load load = { .model = model,
+		                .profile = profile,
+		                .error = error,
+		                .shift_ns = shift_ns,
+		                .first_loss = model->losses.used_count,
+		                .first_pause = model->pauses.used_count };
+	int code = read_all(&load);
+
+	done(&load);
+	return code;
+}
+
+/* Number 0 of everything. */
+static int add_unknown(struct gg_model *model)
+{
+	struct gg_model_module *module = gg_items_add(&model->modules, sizeof(*module));
+	struct gg_model_function function = { 0 };
+	struct gg_model_line line = { 0 };
+	bool failed = false;
+
+	if (module == NULL || gg_items_add(&model->processes, sizeof(struct gg_process)) == NULL ||
+	    gg_items_add(&model->sessions_of, sizeof(uint32_t)) == NULL ||
+	    gg_items_add(&model->threads, sizeof(struct gg_thread)) == NULL ||
+	    gg_items_add(&model->frames, sizeof(struct gg_model_frame)) == NULL ||
+	    gg_items_add(&model->nodes, sizeof(struct gg_model_node)) == NULL)
+		return -ENOMEM;
+	module->path = module->name = gg_model_text(model, "[unknown]", &failed);
+	module->build_id = gg_model_text(model, "", &failed);
+	function.name = module->name;
+	if (failed || gg_model_put_function(model, &function) != 0 ||
+	    gg_model_put_line(model, &line) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int compare_memory(const void *a, const void *b)
+{
+	const struct gg_memory *left = a, *right = b;
+
+	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct gg_model_span *left = a, *right = b;
+
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	return (left->to_ns > right->to_ns) - (left->to_ns < right->to_ns);
+}
+
+static void sort_spans(struct gg_items *spans)
+{
+	if (spans->used_count > 0)
+		qsort(spans->data, spans->used_count, sizeof(struct gg_model_span), compare_spans);
+}
+
+/* The earliest start of all profiles, since 1970. */
+static int find_start(struct gg_profile *const *profiles, size_t count, uint64_t *ret_start,
+                      struct gg_error *error)
+{
+	struct gg_session session;
+
+	*ret_start = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		int code = gg_profile_session(profiles[i], &session, error);
+
+		if (code < 0)
+			return code;
+		if (session.start_wall_ns < *ret_start)
+			*ret_start = session.start_wall_ns;
+	}
+	return 0;
+}
+
+static int load_all(struct gg_model *model, struct gg_profile *const *profiles, size_t count,
+                    struct gg_error *error)
+{
+	uint64_t start_ns;
+	int code = find_start(profiles, count, &start_ns, error);
+
+	for (size_t i = 0; i < count && code == 0; i++) {
+		struct gg_session session;
+
+		code = gg_profile_session(profiles[i], &session, error);
+		if (code == 0) {
+			uint64_t shift = session.start_wall_ns - start_ns;
+
+			code = load_one(model, profiles[i],
+			                shift < INT64_MAX / 4 ? (int64_t)shift : INT64_MAX / 4,
+			                error);
+		}
+	}
+	if (code != 0)
+		return code;
+	model->untils.data = calloc(model->processes.used_count, sizeof(int64_t));
+	model->untils.used_count = model->processes.used_count;
+	sort_spans(&model->losses);
+	sort_spans(&model->pauses);
+	if (model->untils.data == NULL ||
+	    gg_model_find_untils(model, NULL, model->untils.data) < 0 ||
+	    gg_model_complete_places(model) < 0 || !gg_model_note_losses(model))
+		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
+	if (model->memory.used_count > 0)
+		qsort(model->memory.data, model->memory.used_count, sizeof(struct gg_memory),
+		      compare_memory);
+	return 0;
+}
+
+int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profiles,
+                  size_t profile_count, const struct gg_model_options *options,
+                  struct gg_error *error)
+{
+	struct gg_model *model = calloc(1, sizeof(*model));
+	int code;
+
+	if (model == NULL)
+		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
+	model->options = options;
+	code = add_unknown(model) < 0
+	               ? gg_error_set_errno(error, ENOMEM, "reading the profile", NULL)
+	               : load_all(model, profiles, profile_count, error);
+	model->options = NULL;
+	if (code != 0) {
+		gg_model_free(model);
+		return code;
+	}
+	*ret_model = model;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_load - what the files that read a profile into a model share.
+ */
+#pragma once
+
+#include "model/model_internal.h"
+
+/* The model's number of each id of one file; 0 where there is none. */
+struct gg_numbers {
+	uint32_t *of;
+	size_t size;
+};
+
+/* One profile while it is read. */
+struct gg_load {
+	struct gg_model *model;
+	struct gg_profile *profile;
+	struct gg_error *error;
+	int64_t shift_ns; /* of this profile's start to that of the earliest */
+	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
+	struct gg_items heap_names, type_names; /* number 0 is none */
+	size_t first_loss, first_pause;         /* of this file */
+};
+
+static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t id)
+{
+	return id < numbers->size ? numbers->of[id] : 0;
+}
+
+/*
+ * A time of the file on the model's axis.  Within 73 years of its start, whatever the file says, so that
+ * no difference of two times overflows.
+ */
+static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
+{
+	const int64_t most = INT64_MAX / 4;
+
+	if (time_ns == GG_TIME_NONE)
+		return GG_TIME_NONE;
+	if (time_ns > most || time_ns < -most)
+		time_ns = time_ns > 0 ? most : -most;
+	return time_ns + load->shift_ns;
+}
+
+/* Reads the samples, when everything that they refer to is known. */
+GG_MUST_CHECK int gg_load_samples(struct gg_load *load);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_losses - what a profile does not know: samples that were dropped, times that were lost, and
+ * spans in which sampling was switched off.
+ *
+ * Reports use it to show no number as more certain than it is (docs/REPORTS.md, "What was lost").
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "model/model_internal.h"
+#include "region/reader/view.h"
+
+const struct gg_model_span *gg_model_losses(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->losses.used_count;
+	return GG_ITEMS(model, losses, const struct gg_model_span);
+}
+
+const struct gg_model_span *gg_model_pauses(const struct gg_model *model, size_t *ret_count)
+{
+	*ret_count = model->pauses.used_count;
+	return GG_ITEMS(model, pauses, const struct gg_model_span);
+}
+
+uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process)
+{
+	size_t count;
+	const struct gg_model_counter *counters = gg_model_counters(model, &count);
+	uint64_t dropped = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if ((process == 0 || counters[i].process == process) && counters[i].name != NULL &&
+		    gg_region_counter_is_drop(gg_region_counter_of(counters[i].name)))
+			dropped += counters[i].value;
+	return dropped;
+}
+
+bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
+                            int64_t to_ns)
+{
+	size_t count;
+	const struct gg_model_span *pauses = gg_model_pauses(model, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if ((process == 0 || pauses[i].process == process) && pauses[i].from_ns < to_ns &&
+		    pauses[i].to_ns > from_ns)
+			return true;
+	return gg_model_dropped(model, process) > 0;
+}
+
+int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)
+{
+	const struct gg_model_span *losses = GG_ITEMS(model, losses, const struct gg_model_span);
+	size_t low = 0, high = model->losses.used_count;
+
+	if ((sample->flags & GG_SAMPLE_MISSED_FREE) == 0 || sample->free_ns == GG_TIME_NONE)
+		return sample->free_ns;
+	if ((sample->flags & GG_SAMPLE_LOST_FREE) == 0)
+		return sample->alloc_ns;
+	while (low < high) { /* the first of the process that does not end before the free */
+		size_t middle = low + (high - low) / 2;
+
+		if (losses[middle].process < sample->process ||
+		    (losses[middle].process == sample->process &&
+		     losses[middle].to_ns < sample->free_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == model->losses.used_count || losses[low].process != sample->process ||
+	    losses[low].from_ns < sample->alloc_ns)
+		return sample->alloc_ns;
+	return losses[low].from_ns < sample->free_ns ? losses[low].from_ns : sample->free_ns;
+}
+
+enum { TOLD_MAX = 3 }; /* pauses that a note tells one by one */
+
+static void append_pause(const struct gg_model *model, const struct gg_model_span *pause,
+                         struct gg_buf *text)
+{
+	if (!gg_model_has_times(model)) {
+		gg_buf_append_text(text, "for some time");
+		return;
+	}
+	gg_buf_printf(text, "from %.3g s ", (double)pause->from_ns * 1e-9);
+	if (pause->to_ns == GG_TIME_NONE)
+		gg_buf_append_text(text, "on");
+	else
+		gg_buf_printf(text, "to %.3g s", (double)pause->to_ns * 1e-9);
+}
+
+static bool add_note(struct gg_model *model, const struct gg_buf *text)
+{
+	const char **kept = gg_items_add(&model->notes, sizeof(*kept));
+	bool failed = false;
+
+	if (kept == NULL || text->failed)
+		return false;
+	*kept = gg_model_text(model, gg_buf_text(text), &failed);
+	return !failed;
+}
+
+/* The pauses of one process: items [first, last). */
+static bool note_pauses(struct gg_model *model, size_t first, size_t last)
+{
+	const struct gg_model_span *pauses = GG_ITEMS(model, pauses, const struct gg_model_span);
+	const struct gg_process *process = GG_ITEMS(model, processes, const struct gg_process) +
+	                                   pauses[first].process;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (process->pid != 0)
+		gg_buf_printf(&text, "Sampling of process %" PRIu32 " was switched off ",
+		              process->pid);
+	else
+		gg_buf_append_text(&text, "Sampling was switched off ");
+	for (size_t i = first; i < last && i - first < TOLD_MAX; i++) {
+		if (i > first)
+			gg_buf_append_text(&text, i + 1 == last ? " and " : ", ");
+		append_pause(model, &pauses[i], &text);
+	}
+	if (last - first > TOLD_MAX)
+		gg_buf_printf(&text, " and %zu times more", last - first - TOLD_MAX);
+	gg_buf_append_text(&text, ": what it allocated then is not in this profile, and figures "
+	                          "are lower bounds (\"at least\").");
+	return add_note(model, &text);
+}
+
+bool gg_model_note_losses(struct gg_model *model)
+{
+	const struct gg_model_span *pauses = GG_ITEMS(model, pauses, const struct gg_model_span);
+	size_t count = model->pauses.used_count, told_count = 0;
+
+	for (size_t i = 0, last; i < count && told_count < TOLD_MAX; i = last, told_count++) {
+		for (last = i + 1; last < count && pauses[last].process == pauses[i].process;)
+			last++;
+		if (!note_pauses(model, i, last))
+			return false;
+	}
+	return true;
+}

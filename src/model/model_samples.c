@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_samples - reads the samples of a profile, half of them in a second thread.
+ *
+ * Decoding rows is most of the time that a report takes.  So the ids are cut in two halves, each read
+ * through a connection of its own into a part of its own; what one sample needs to know of others
+ * (their kinds, the blocks that it inherited) is settled when both are there.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model_load.h"
+#include "stats/sampling/weight.h"
+
+/* Fewer ids than that are not worth a thread. */
+enum { SHARED_FROM = 100000 };
+
+struct inherited {
+	size_t sample; /* index in the part */
+	uint64_t origin;
+};
+
+/* Samples with ids in [first_id, last_id]. */
+struct part {
+	const struct gg_load *load;
+	struct gg_profile *profile;
+	int64_t first_id, last_id;
+	struct gg_items samples, ids; /* ids: uint64_t, ascending */
+	struct gg_items inherited;    /* struct inherited */
+	struct gg_items kind_keys;    /* uint64_t: mapping, heap and type of each kind here */
+	struct gg_map kinds;          /* by that key */
+	int64_t end_ns;               /* the last time that was met */
+	struct gg_error error;
+	int code;
+};
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
+}
+
+static void note_time(struct part *part, int64_t time_ns)
+{
+	if (time_ns != GG_TIME_NONE && time_ns > part->end_ns)
+		part->end_ns = time_ns;
+}
+
+/* The part's number of what the sample is: a mapping or not, its heap, its type. */
+static int find_kind(struct part *part, const struct gg_sample *sample, uint32_t *ret_kind)
+{
+	uint64_t key = (uint64_t)((sample->flags & GG_SAMPLE_IS_MAPPING) != 0) << 63 |
+	               (uint64_t)gg_load_number(&part->load->heaps, sample->heap) << 32 |
+	               gg_load_number(&part->load->types, sample->type);
+	uint64_t number = gg_map_get(&part->kinds, key), *kept;
+
+	if (number == GG_MAP_NONE) {
+		number = part->kind_keys.used_count;
+		kept = gg_items_add(&part->kind_keys, sizeof(*kept));
+		if (kept == NULL || gg_map_put(&part->kinds, key, number) < 0)
+			return -ENOMEM;
+		*kept = key;
+	}
+	*ret_kind = (uint32_t)number;
+	return 0;
+}
+
+static int note_origin(struct part *part, struct gg_model_sample *sample, uint64_t origin)
+{
+	const struct gg_process *processes = GG_ITEMS(part->load->model, processes,
+	                                              struct gg_process);
+	struct inherited *inherited = gg_items_add(&part->inherited, sizeof(*inherited));
+
+	if (inherited == NULL)
+		return -ENOMEM;
+	inherited->sample = part->samples.used_count - 1;
+	inherited->origin = origin;
+	sample->flags |= GG_MODEL_INHERITED;
+	if (sample->process != 0 && sample->alloc_ns < processes[sample->process].start_ns)
+		sample->alloc_ns = processes[sample->process].start_ns;
+	return 0;
+}
+
+static int read_sample(const struct gg_sample *sample, void *context)
+{
+	struct part *part = context;
+	const struct gg_load *load = part->load;
+	struct gg_model_sample *kept = gg_items_add(&part->samples, sizeof(*kept));
+	uint64_t *id = gg_items_add(&part->ids, sizeof(*id)), slack = 0;
+
+	if (kept == NULL || id == NULL)
+		return out_of_memory(&part->error);
+	*id = sample->id;
+	if (sample->usable_bytes > sample->size_bytes)
+		slack = sample->usable_bytes - sample->size_bytes;
+	kept->alloc_ns = gg_load_time(load, sample->alloc_ns);
+	kept->free_ns = gg_load_time(load, sample->free_ns);
+	kept->size_bytes = sample->size_bytes;
+	kept->draw = sample->draw;
+	kept->weighted_bytes = gg_weight_of(&sample->draw, sample->size_bytes).bytes;
+	kept->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
+	kept->process = gg_load_number(&load->processes, sample->process);
+	kept->thread = gg_load_number(&load->threads, sample->thread);
+	kept->stack = gg_load_number(&load->stacks, sample->stack);
+	kept->flags = sample->flags & ~(uint32_t)GG_MODEL_INHERITED;
+	note_time(part, kept->alloc_ns);
+	note_time(part, kept->free_ns);
+	if (find_kind(part, sample, &kept->kind) < 0 ||
+	    (sample->origin != 0 && note_origin(part, kept, sample->origin) < 0))
+		return out_of_memory(&part->error);
+	return 0;
+}
+
+static void *read_part(void *context)
+{
+	struct part *part = context;
+
+	part->code = gg_profile_each_sample_between(part->profile, part->first_id, part->last_id,
+	                                            read_sample, part, &part->error);
+	return NULL;
+}
+
+static void part_done(struct part *part)
+{
+	free(part->samples.data);
+	free(part->ids.data);
+	free(part->inherited.data);
+	free(part->kind_keys.data);
+	gg_map_done(&part->kinds);
+}
+
+/* The number of a name in a list of names; equal ones have one. */
+static int number_name(struct gg_model *model, struct gg_items *names, const char *name,
+                       uint32_t *ret_number)
+{
+	bool failed = false;
+	const char *text = gg_model_text(model, name, &failed), **kept;
+	size_t number = 0;
+
+	if (failed)
+		return -ENOMEM;
+	while (number < names->used_count && ((const char **)names->data)[number] != text)
+		number++;
+	if (number == names->used_count) {
+		kept = gg_items_add(names, sizeof(*kept));
+		if (kept == NULL)
+			return -ENOMEM;
+		*kept = text;
+	}
+	*ret_number = (uint32_t)number;
+	return 0;
+}
+
+/* The model's kind of a key: "malloc", "pool: Node"; equal names are one kind. */
+static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
+{
+	struct gg_model *model = load->model;
+	uint32_t heap = (uint32_t)(key >> 32) & INT32_MAX, type = (uint32_t)key;
+	const char *heap_name = key >> 63 != 0 ? "mapping" : "malloc", *type_name = "[no type]";
+	struct gg_model_kind *parts;
+	uint32_t heap_number, type_number;
+	size_t count = model->kinds.used_count;
+	char name[512];
+
+	if (heap != 0)
+		heap_name = ((const char **)load->heap_names.data)[heap];
+	if (type != 0)
+		type_name = ((const char **)load->type_names.data)[type];
+	snprintf(name, sizeof(name), "%.240s%s%.240s", heap_name, type != 0 ? ": " : "",
+	         type != 0 ? type_name : "");
+	if (number_name(model, &model->heaps, heap_name, &heap_number) < 0 ||
+	    number_name(model, &model->types, "[no type]", &type_number) < 0 ||
+	    number_name(model, &model->types, type_name, &type_number) < 0 ||
+	    number_name(model, &model->kinds, name, ret_kind) < 0)
+		return -ENOMEM;
+	if (model->kinds.used_count == count)
+		return 0;
+	parts = gg_items_add(&model->kind_parts, sizeof(*parts));
+	if (parts == NULL)
+		return -ENOMEM;
+	*parts = (struct gg_model_kind){ .heap = heap_number, .type = type_number };
+	return 0;
+}
+
+/* Puts the model's kinds in place of the part's. */
+static int settle_kinds(struct gg_load *load, struct part *part)
+{
+	struct gg_model_sample *samples = part->samples.data;
+	uint32_t *kinds = calloc(part->kind_keys.used_count + 1, sizeof(*kinds));
+	bool are_same = true;
+	int code = kinds == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < part->kind_keys.used_count && code == 0; i++) {
+		code = name_kind(load, ((uint64_t *)part->kind_keys.data)[i], &kinds[i]);
+		are_same &= kinds[i] == i;
+	}
+	for (size_t i = 0; i < part->samples.used_count && code == 0 && !are_same; i++)
+		samples[i].kind = kinds[samples[i].kind];
+	free(kinds);
+	return code;
+}
+
+/* All parts as one array behind what the model has; each sample is its own block for now. */
+static int append(struct gg_model *model, struct part *parts, size_t part_count)
+{
+	size_t before = model->samples.used_count, count;
+	struct gg_model_sample *samples;
+
+	if (before == 0) { /* the first part becomes the array, and need not be copied */
+		free(model->samples.data);
+		model->samples = parts[0].samples;
+		parts[0].samples = (struct gg_items){ 0 };
+	}
+	count = model->samples.used_count;
+	for (size_t i = 0; i < part_count; i++)
+		count += parts[i].samples.used_count;
+	if (count >= UINT32_MAX)
+		return -ENOMEM;
+	samples = reallocarray(model->samples.data, count + 1, sizeof(*samples));
+	if (samples == NULL)
+		return -ENOMEM;
+	model->samples.data = samples;
+	model->samples.capacity = count + 1;
+	for (size_t i = 0; i < part_count; i++) {
+		size_t used = parts[i].samples.used_count;
+
+		if (used > 0)
+			memcpy(samples + model->samples.used_count, parts[i].samples.data,
+			       used * sizeof(*samples));
+		model->samples.used_count += used;
+	}
+	for (size_t i = before; i < count; i++)
+		samples[i].block = (uint32_t)i;
+	return 0;
+}
+
+/* The sample with that id, as an index behind the parts before; SIZE_MAX: there is none. */
+static size_t find_sample(const struct part *parts, size_t part_count, uint64_t id)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < part_count; i++) {
+		const uint64_t *ids = parts[i].ids.data;
+		size_t low = 0, high = parts[i].ids.used_count;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (ids[middle] < id)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < parts[i].ids.used_count && ids[low] == id)
+			return before + low;
+		before += parts[i].ids.used_count;
+	}
+	return SIZE_MAX;
+}
+
+/*
+ * The block of an inherited sample is that of the sample it comes from, or, where that one is not there,
+ * of the first that comes from the same.  An origin that comes later is none: ids ascend.
+ */
+static int settle_blocks(struct gg_model *model, size_t before, const struct part *parts,
+                         size_t part_count)
+{
+	struct gg_model_sample *samples = model->samples.data;
+	struct gg_map orphans = { 0 };
+	size_t offset = before;
+	int code = 0;
+
+	for (size_t i = 0; i < part_count; i++) {
+		const struct inherited *inherited = parts[i].inherited.data;
+
+		for (size_t k = 0; k < parts[i].inherited.used_count && code == 0; k++) {
+			size_t number = offset + inherited[k].sample;
+			size_t first = find_sample(parts, part_count, inherited[k].origin);
+			uint64_t orphan;
+
+			model->has_inherited = true;
+			if (first != SIZE_MAX && before + first < number) {
+				samples[number].block = samples[before + first].block;
+				continue;
+			}
+			orphan = gg_map_get(&orphans, inherited[k].origin);
+			if (orphan != GG_MAP_NONE)
+				samples[number].block = (uint32_t)orphan;
+			else
+				code = gg_map_put(&orphans, inherited[k].origin, number);
+		}
+		offset += parts[i].ids.used_count;
+	}
+	gg_map_done(&orphans);
+	return code;
+}
+
+/*
+ * A process's interval is the one it started with.  Where it was raised while it ran, the samples tell:
+ * groups without any were exposed to that one, too.
+ */
+static void settle_intervals(struct gg_model *model, size_t before)
+{
+	const struct gg_model_sample *samples = GG_ITEMS(model, samples, struct gg_model_sample);
+	struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+
+	for (size_t i = before; i < model->samples.used_count; i++) {
+		const struct gg_draw *draw = &samples[i].draw;
+		struct gg_process *process = &processes[samples[i].process];
+
+		if (draw->scheme == GG_SCHEME_PER_ALLOCATION || draw->scheme == GG_SCHEME_OPTIMAL)
+			continue;
+		if (draw->interval > 0 &&
+		    (model->least_interval <= 0 || draw->interval < model->least_interval))
+			model->least_interval = draw->interval;
+		if (samples[i].process != 0 && draw->interval > process->interval_bytes)
+			process->interval_bytes = draw->interval;
+	}
+}
+
+static int settle(struct gg_load *load, struct part *parts, size_t part_count)
+{
+	struct gg_model *model = load->model;
+	size_t before = model->samples.used_count;
+	int code = 0;
+
+	for (size_t i = 0; i < part_count && code == 0; i++) {
+		code = settle_kinds(load, &parts[i]);
+		model->sample_total += parts[i].samples.used_count - parts[i].inherited.used_count;
+		if (parts[i].end_ns > model->end_ns)
+			model->end_ns = parts[i].end_ns;
+	}
+	if (code == 0)
+		code = append(model, parts, part_count);
+	if (code == 0)
+		code = settle_blocks(model, before, parts, part_count);
+	settle_intervals(model, before);
+	return code < 0 ? out_of_memory(load->error) : 0;
+}
+
+/* Reads the parts, the second one in a thread of its own. */
+static int read_parts(struct gg_load *load, struct part *parts, size_t part_count)
+{
+	pthread_t thread;
+	bool is_beside = part_count > 1 && pthread_create(&thread, NULL, read_part, &parts[1]) == 0;
+
+	read_part(&parts[0]);
+	if (is_beside)
+		pthread_join(thread, NULL);
+	else if (part_count > 1)
+		read_part(&parts[1]);
+	for (size_t i = 0; i < part_count; i++)
+		if (parts[i].code != 0) {
+			*load->error = parts[i].error;
+			return parts[i].code;
+		}
+	return 0;
+}
+
+int gg_load_samples(struct gg_load *load)
+{
+	struct part parts[2] = { { .load = load, .profile = load->profile }, { .load = load } };
+	size_t part_count = 1;
+	int code = gg_profile_sample_ids(load->profile, &parts[0].first_id, &parts[0].last_id,
+	                                 load->error);
+
+	if (code < 0)
+		return code;
+	/* A profile that is still recorded may change between two looks: one look then. */
+	if (parts[0].first_id > 0 && parts[0].last_id - parts[0].first_id >= SHARED_FROM &&
+	    gg_model_session(load->model, load->model->sessions.used_count - 1)->end_ns !=
+	            GG_TIME_NONE &&
+	    gg_profile_again(&parts[1].profile, load->profile, NULL) == 0) {
+		part_count = 2;
+		parts[1].last_id = parts[0].last_id;
+		parts[0].last_id -= (parts[0].last_id - parts[0].first_id) / 2;
+		parts[1].first_id = parts[0].last_id + 1;
+	}
+	code = read_parts(load, parts, part_count);
+	if (code == 0)
+		code = settle(load, parts, part_count);
+	for (size_t i = 0; i < 2; i++)
+		part_done(&parts[i]);
+	gg_profile_close(parts[1].profile);
+	return code;
+}

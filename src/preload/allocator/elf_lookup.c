@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/platform/elf_lookup.h"
+
+#include <stdint.h>
+#include <sys/auxv.h>
+
+/* Of a version index: an old version, kept for programs linked to it. */
+static const uint16_t is_hidden = 0x8000;
+
+/* The loader has made these pointers absolute, except in objects whose section is read-only. */
+static const void *absolute(const struct link_map *map, Elf64_Addr address)
+{
+	return (const void *)(address < map->l_addr ? map->l_addr + address : address);
+}
+
+bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret)
+{
+	*ret = (struct gg_symbol_tables){ .map = map, .base = map->l_addr };
+	if (map->l_ld == NULL)
+		return false;
+	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		const void *table = absolute(map, d->d_un.d_ptr);
+
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			ret->symbols = table;
+			break;
+		case DT_STRTAB:
+			ret->names = table;
+			break;
+		case DT_VERSYM:
+			ret->versions = table;
+			break;
+		case DT_GNU_HASH:
+			ret->gnu_hash = table;
+			break;
+		case DT_HASH:
+			ret->sysv_hash = table;
+			break;
+		case DT_RELA:
+			ret->relocations = table;
+			break;
+		case DT_RELASZ:
+			ret->relocation_count = d->d_un.d_val / sizeof(Elf64_Rela);
+			break;
+		case DT_JMPREL:
+			ret->calls = table;
+			break;
+		case DT_PLTRELSZ:
+			ret->call_count = d->d_un.d_val / sizeof(Elf64_Rela);
+			break;
+		default:
+			break;
+		}
+	}
+	return ret->symbols != NULL && ret->names != NULL;
+}
+
+/* As strcmp(), which may be a sanitizer's that is not set up yet. */
+static bool is_same_text(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* Is it the function's default version (or, on request, a hidden one), defined here? */
+static bool is_match(const struct gg_symbol_tables *t, uint32_t index, const char *name,
+                     uint16_t hidden)
+{
+	const Elf64_Sym *symbol = &t->symbols[index];
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+	       ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
+	       (t->versions == NULL || (t->versions[index] & is_hidden) == hidden) &&
+	       is_same_text(t->names + symbol->st_name, name);
+}
+
+/* DT_GNU_HASH: header, Bloom filter, buckets, and a chain of hashes whose lowest bit ends a bucket. */
+static uint32_t find_gnu(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+{
+	const uint32_t bucket_count = t->gnu_hash[0], first = t->gnu_hash[1];
+	const uint32_t filter_words = t->gnu_hash[2];
+	const uint64_t *filter = (const uint64_t *)(const void *)(t->gnu_hash + 4);
+	const uint32_t *buckets = (const uint32_t *)(filter + filter_words);
+	const uint32_t *chain = buckets + bucket_count;
+	uint32_t hash = 5381;
+	uint64_t word;
+
+	for (const char *c = name; *c != '\0'; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	if (filter_words == 0 || bucket_count == 0)
+		return 0;
+	/* Two bits of one word: most names are in no module, or in one. */
+	word = filter[hash / 64 % filter_words];
+	if ((word >> hash % 64 & word >> (hash >> t->gnu_hash[3]) % 64 & 1) == 0 ||
+	    buckets[hash % bucket_count] < first)
+		return 0;
+	for (uint32_t i = buckets[hash % bucket_count];; i++) {
+		if ((chain[i - first] | 1) == (hash | 1) && is_match(t, i, name, hidden))
+			return i;
+		if (chain[i - first] & 1)
+			return 0;
+	}
+}
+
+/* DT_HASH: the number of buckets and of symbols, the buckets, the chains. */
+static uint32_t find_sysv(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+{
+	for (uint32_t i = 1; i < t->sysv_hash[1]; i++)
+		if (is_match(t, i, name, hidden))
+			return i;
+	return 0;
+}
+
+static uint32_t find(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+{
+	if (t->gnu_hash != NULL)
+		return find_gnu(t, name, hidden);
+	return t->sysv_hash != NULL ? find_sysv(t, name, hidden) : 0;
+}
+
+static void *address_of(const struct gg_symbol_tables *t, uint32_t index)
+{
+	Elf64_Addr address = t->base + t->symbols[index].st_value;
+
+	/* An indirect function's symbol is the function that chooses it. */
+	if (ELF64_ST_TYPE(t->symbols[index].st_info) == STT_GNU_IFUNC)
+		address = ((Elf64_Addr(*)(unsigned long))address)(getauxval(AT_HWCAP));
+	return (void *)address;
+}
+
+bool gg_symbol_look(const struct gg_symbol_tables *t, const char *name, struct gg_symbol *ret)
+{
+	uint32_t index = find(t, name, 0);
+
+	if (index == 0)
+		return false;
+	*ret = (struct gg_symbol){ address_of(t, index), t->symbols[index].st_size, t->map };
+	return true;
+}
+
+static bool look_in(const struct link_map *map, const char *name, struct gg_symbol *ret)
+{
+	struct gg_symbol_tables t;
+
+	return gg_symbol_tables(map, &t) && gg_symbol_look(&t, name, ret);
+}
+
+const struct link_map *gg_symbol_our_map(void)
+{
+	const struct link_map *map = _r_debug.r_map;
+
+	while (map != NULL && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	return map;
+}
+
+bool gg_symbol_find_next(const char *name, struct gg_symbol *ret)
+{
+	const struct link_map *map = gg_symbol_our_map();
+
+	while (map != NULL && (map = map->l_next) != NULL)
+		if (look_in(map, name, ret))
+			return true;
+	return false;
+}
+
+void gg_symbol_next_all(struct gg_symbol_wanted *wanted, size_t count)
+{
+	const struct link_map *map = gg_symbol_our_map();
+	struct gg_symbol_tables t;
+	struct gg_symbol symbol;
+
+	for (size_t i = 0; i < count; i++)
+		wanted[i].address = NULL;
+	while (map != NULL && (map = map->l_next) != NULL) {
+		if (!gg_symbol_tables(map, &t))
+			continue;
+		for (size_t i = 0; i < count; i++)
+			if (wanted[i].address == NULL &&
+			    gg_symbol_look(&t, wanted[i].name, &symbol))
+				wanted[i].address = symbol.address;
+	}
+}
+
+void *gg_symbol_next(const char *name, void *instead)
+{
+	struct gg_symbol symbol;
+
+	return gg_symbol_find_next(name, &symbol) ? symbol.address : instead;
+}
+
+void *gg_symbol_any(const char *name)
+{
+	struct gg_symbol symbol;
+
+	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
+		if (look_in(map, name, &symbol))
+			return symbol.address;
+	return NULL;
+}
+
+const uint16_t *gg_symbol_hidden(const char *name, void **ret_address)
+{
+	const struct link_map *map = gg_symbol_our_map();
+	struct gg_symbol_tables t;
+	uint32_t index;
+
+	if (map == NULL || !gg_symbol_tables(map, &t) || t.versions == NULL ||
+	    (index = find(&t, name, is_hidden)) == 0)
+		return NULL;
+	*ret_address = address_of(&t, index);
+	return t.versions + index;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/platform/extra_functions.h"
+
+#include "base/compiler.h"
+#include "preload/allocator/got_patch.h"
+#include "runtime/modules/proc_maps.h"
+#include "runtime/platform/elf_lookup.h"
+#include "runtime/platform/real_functions.h"
+
+struct gg_interface gg_interface;
+
+/* Where the functions that were taken are. */
+static struct code {
+	uintptr_t begin, end;
+} codes[sizeof(gg_interface) / sizeof(void *)], all_codes;
+static size_t code_count;
+
+/* A name, and where the hook of that name has its real function. */
+struct name {
+	const char *name;
+	void *real;        /* a pointer to a function */
+	bool is_same_only; /* taken if it is the function that was found by another name */
+};
+
+#define OWN(member)   &gg_interface.member, false
+#define OTHER(member) &gg_interface.member, true
+#define REAL(member)  &gg_real.member, true
+
+static const struct name names[] = {
+	/* C++, as the Itanium ABI has them: m is size_t. */
+	{ "_Znwm", OWN(new_one) },
+	{ "_Znam", OWN(new_array) },
+	{ "_ZnwmRKSt9nothrow_t", OWN(new_one_nothrow) },
+	{ "_ZnamRKSt9nothrow_t", OWN(new_array_nothrow) },
+	{ "_ZnwmSt11align_val_t", OWN(new_one_aligned) },
+	{ "_ZnamSt11align_val_t", OWN(new_array_aligned) },
+	{ "_ZnwmSt11align_val_tRKSt9nothrow_t", OWN(new_one_aligned_nothrow) },
+	{ "_ZnamSt11align_val_tRKSt9nothrow_t", OWN(new_array_aligned_nothrow) },
+	{ "_ZdlPv", OWN(delete_one) },
+	{ "_ZdaPv", OWN(delete_array) },
+	{ "_ZdlPvRKSt9nothrow_t", OWN(delete_one_nothrow) },
+	{ "_ZdaPvRKSt9nothrow_t", OWN(delete_array_nothrow) },
+	{ "_ZdlPvm", OWN(delete_one_sized) },
+	{ "_ZdaPvm", OWN(delete_array_sized) },
+	{ "_ZdlPvSt11align_val_t", OWN(delete_one_aligned) },
+	{ "_ZdaPvSt11align_val_t", OWN(delete_array_aligned) },
+	{ "_ZdlPvSt11align_val_tRKSt9nothrow_t", OWN(delete_one_aligned_nothrow) },
+	{ "_ZdaPvSt11align_val_tRKSt9nothrow_t", OWN(delete_array_aligned_nothrow) },
+	{ "_ZdlPvmSt11align_val_t", OWN(delete_one_sized_aligned) },
+	{ "_ZdaPvmSt11align_val_t", OWN(delete_array_sized_aligned) },
+	/* jemalloc; its nallocx() and sallocx() neither allocate nor free. */
+	{ "mallocx", OWN(mallocx) },
+	{ "rallocx", OWN(rallocx) },
+	{ "xallocx", OWN(xallocx) },
+	{ "dallocx", OWN(dallocx) },
+	{ "sdallocx", OWN(sdallocx) },
+	/* tcmalloc (gperftools), and the old name of free(). */
+	{ "tc_malloc_skip_new_handler", OWN(tc_malloc_skip_new_handler) },
+	{ "tc_free_sized", OWN(tc_free_sized) },
+	{ "cfree", OWN(cfree) },
+	{ "tc_cfree", OTHER(cfree) },
+	{ "tc_malloc", REAL(malloc) },
+	{ "tc_calloc", REAL(calloc) },
+	{ "tc_realloc", REAL(realloc) },
+	{ "tc_free", REAL(free) },
+	{ "tc_memalign", REAL(memalign) },
+	{ "tc_posix_memalign", REAL(posix_memalign) },
+	{ "tc_valloc", REAL(valloc) },
+	{ "tc_pvalloc", REAL(pvalloc) },
+	{ "tc_new", OTHER(new_one) },
+	{ "tc_newarray", OTHER(new_array) },
+	{ "tc_new_nothrow", OTHER(new_one_nothrow) },
+	{ "tc_newarray_nothrow", OTHER(new_array_nothrow) },
+	{ "tc_new_aligned", OTHER(new_one_aligned) },
+	{ "tc_newarray_aligned", OTHER(new_array_aligned) },
+	{ "tc_new_aligned_nothrow", OTHER(new_one_aligned_nothrow) },
+	{ "tc_newarray_aligned_nothrow", OTHER(new_array_aligned_nothrow) },
+	{ "tc_delete", OTHER(delete_one) },
+	{ "tc_deletearray", OTHER(delete_array) },
+	{ "tc_delete_nothrow", OTHER(delete_one_nothrow) },
+	{ "tc_deletearray_nothrow", OTHER(delete_array_nothrow) },
+	{ "tc_delete_sized", OTHER(delete_one_sized) },
+	{ "tc_deletearray_sized", OTHER(delete_array_sized) },
+	{ "tc_delete_aligned", OTHER(delete_one_aligned) },
+	{ "tc_deletearray_aligned", OTHER(delete_array_aligned) },
+	{ "tc_delete_aligned_nothrow", OTHER(delete_one_aligned_nothrow) },
+	{ "tc_deletearray_aligned_nothrow", OTHER(delete_array_aligned_nothrow) },
+	{ "tc_delete_sized_aligned", OTHER(delete_one_sized_aligned) },
+	{ "tc_deletearray_sized_aligned", OTHER(delete_array_sized_aligned) },
+};
+
+/* A name that is taken. */
+struct taken {
+	const uint16_t *version; /* of the hook, in our table of symbols */
+	void *hook;
+};
+
+static void add_code(uintptr_t begin, size_t bytes)
+{
+	if (code_count == 0 || begin < all_codes.begin)
+		all_codes.begin = begin;
+	if (begin + bytes > all_codes.end)
+		all_codes.end = begin + bytes;
+	codes[code_count++] = (struct code){ begin, begin + bytes };
+}
+
+/*
+ * Finds the function in the allocator, if that is where the loader finds it, and our hook.  The
+ * pointer in gg_interface is set here: nobody has come to the hook yet.
+ */
+static bool find(const struct name *name, const struct gg_symbol_tables *allocator,
+                 struct taken *ret, struct gg_symbol *ret_real)
+{
+	void **real = name->real;
+	struct gg_symbol next;
+
+	if (!gg_symbol_look(allocator, name->name, ret_real) ||
+	    !gg_symbol_find_next(name->name, &next) || next.map != allocator->map ||
+	    (name->is_same_only && *real != ret_real->address))
+		return false;
+	ret->version = gg_symbol_hidden(name->name, &ret->hook);
+	if (ret->version == NULL)
+		return false;
+	if (!name->is_same_only) {
+		*real = ret_real->address;
+		add_code((uintptr_t)ret_real->address, ret_real->bytes);
+	}
+	return true;
+}
+
+void gg_interface_take(void)
+{
+	struct gg_slot_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];
+	struct taken taken[GG_COUNT(names)];
+	struct gg_symbol malloc_symbol, real;
+	struct gg_symbol_tables allocator;
+	struct gg_maps maps;
+	size_t count = 0;
+
+	if (!gg_symbol_find_next("malloc", &malloc_symbol) ||
+	    !gg_symbol_tables(malloc_symbol.map, &allocator))
+		return;
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		if (!find(&names[i], &allocator, &taken[count], &real))
+			continue;
+		to_real[count] = (struct gg_slot_change){ names[i].name, 0,
+			                                  (uintptr_t)real.address };
+		to_hook[count] = (struct gg_slot_change){ names[i].name, (uintptr_t)real.address,
+			                                  (uintptr_t)taken[count].hook };
+		count++;
+	}
+	if (count == 0)
+		return;
+	if (gg_maps_read(&maps)) {
+		gg_slot_change(malloc_symbol.map, to_real, count, &maps);
+		for (size_t i = 0; i < count; i++)
+			gg_slot_write(&maps, (void *)(uintptr_t)taken[i].version, VER_NDX_GLOBAL,
+			              sizeof(*taken[i].version));
+		for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
+			if (map != malloc_symbol.map && map->l_ld != _DYNAMIC)
+				gg_slot_change(map, to_hook, count, &maps);
+	}
+	gg_maps_done(&maps);
+}
+
+bool gg_interface_has_code(const void *pc)
+{
+	/* Programs call from elsewhere. */
+	if ((uintptr_t)pc - all_codes.begin >= all_codes.end - all_codes.begin)
+		return false;
+	for (size_t i = 0; i < code_count; i++)
+		if ((uintptr_t)pc - codes[i].begin < codes[i].end - codes[i].begin)
+			return true;
+	return false;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preload/allocator/got_patch.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/atomic.h"
+#include "runtime/syscalls.h"
+
+#if defined(__x86_64__)
+enum { IN_CALLS = R_X86_64_JUMP_SLOT, IN_TABLE = R_X86_64_GLOB_DAT, IN_DATA = R_X86_64_64 };
+#else /* aarch64: src/unwind/arch/arch.h knows no third */
+enum { IN_CALLS = R_AARCH64_JUMP_SLOT, IN_TABLE = R_AARCH64_GLOB_DAT, IN_DATA = R_AARCH64_ABS64 };
+#endif
+
+/* Release: who calls through the slot sees what its new function reads. */
+static void store(void *at, uint64_t value, size_t bytes)
+{
+	if (bytes == sizeof(uint16_t))
+		gg_store_release((uint16_t *)at, (uint16_t)value);
+	else
+		gg_store_release((uint64_t *)at, value);
+}
+
+bool gg_slot_write(const struct gg_maps *maps, void *at, uint64_t value, size_t bytes)
+{
+	const uintptr_t page_bytes = 4096; /* or more: the kernel refuses, and nothing is written */
+	void *page = (void *)((uintptr_t)at & ~(page_bytes - 1));
+	struct gg_maps_line line;
+
+	if (!gg_maps_find(maps, (uintptr_t)at, &line) || (line.protection & PROT_READ) == 0)
+		return false;
+	if ((line.protection & PROT_WRITE) != 0) {
+		store(at, value, bytes);
+		return true;
+	}
+	if (!gg_system_protect(page, page_bytes, line.protection | PROT_WRITE))
+		return false;
+	store(at, value, bytes);
+	gg_system_protect(page, page_bytes, line.protection);
+	return true;
+}
+
+/* The changes, and between which values `from` is in all of them: most slots hold something else. */
+struct work {
+	const struct gg_slot_change *changes;
+	size_t count;
+	uint64_t least, most;
+	const struct gg_maps *maps;
+};
+
+static void change(const struct gg_symbol_tables *t, const Elf64_Rela *relocation,
+                   const struct work *work)
+{
+	uint64_t *slot = (uint64_t *)(t->base + relocation->r_offset);
+	const Elf64_Sym *symbol = &t->symbols[ELF64_R_SYM(relocation->r_info)];
+	uint64_t value = gg_load_relaxed(slot);
+
+	if (work->least != 0 && (value < work->least || value > work->most))
+		return;
+	for (size_t i = 0; i < work->count; i++) {
+		const struct gg_slot_change *c = &work->changes[i];
+
+		if ((c->from == 0 || c->from == value) && c->to != value &&
+		    strcmp(c->name, t->names + symbol->st_name) == 0) {
+			gg_slot_write(work->maps, slot, c->to, sizeof(*slot));
+			return;
+		}
+	}
+}
+
+static void change_all(const struct gg_symbol_tables *t, const Elf64_Rela *relocations,
+                       size_t relocation_count, const struct work *work)
+{
+	for (size_t i = 0; relocations != NULL && i < relocation_count; i++) {
+		uint32_t type = ELF64_R_TYPE(relocations[i].r_info);
+
+		/* An addend would make it an address within a function. */
+		if ((type == IN_CALLS || type == IN_TABLE || type == IN_DATA) &&
+		    ELF64_R_SYM(relocations[i].r_info) != 0 &&
+		    (type != IN_DATA || relocations[i].r_addend == 0) &&
+		    relocations[i].r_offset % sizeof(uint64_t) == 0)
+			change(t, &relocations[i], work);
+	}
+}
+
+void gg_slot_change(const struct link_map *map, const struct gg_slot_change *changes, size_t count,
+                    const struct gg_maps *maps)
+{
+	struct work work = { changes, count, UINT64_MAX, 0, maps };
+	struct gg_symbol_tables t;
+
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].from < work.least)
+			work.least = changes[i].from;
+		if (changes[i].from > work.most)
+			work.most = changes[i].from;
+	}
+	if (!gg_symbol_tables(map, &t))
+		return;
+	change_all(&t, t.relocations, t.relocation_count, &work);
+	change_all(&t, t.calls, t.call_count, &work);
+}

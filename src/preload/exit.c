@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exit - the hooks of _exit() and _Exit(), which call no destructors.  Shells and Python's multiprocessing end so;
+ * without the time of that a recorder knows only when it noticed.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "runtime/platform/real_functions.h"
+#include "runtime/process.h"
+
+GG_EXPORT _Noreturn void _exit(int status);
+GG_EXPORT _Noreturn void _exit(int status)
+{
+	gg_process_end();
+	for (;;)
+		gg_real._exit(status);
+}
+
+GG_EXPORT _Noreturn void _Exit(int status);
+GG_EXPORT _Noreturn void _Exit(int status)
+{
+	_exit(status);
+}

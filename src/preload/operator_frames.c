@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/platform/operator_frames.h"
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "runtime/platform/elf_lookup.h"
+
+enum { CODES_MAX = 64 }; /* eight for each library that has them; more stay in dumps */
+
+static struct {
+	uint64_t begin, end;
+} codes[CODES_MAX];
+static size_t code_count;
+
+/* As the Itanium ABI has them: m is size_t. */
+static const char *const names[] = {
+	"_Znwm",
+	"_Znam",
+	"_ZnwmRKSt9nothrow_t",
+	"_ZnamRKSt9nothrow_t",
+	"_ZnwmSt11align_val_t",
+	"_ZnamSt11align_val_t",
+	"_ZnwmSt11align_val_tRKSt9nothrow_t",
+	"_ZnamSt11align_val_tRKSt9nothrow_t",
+};
+
+void gg_operator_frames_find(void)
+{
+	struct gg_symbol_tables tables;
+	struct gg_symbol symbol;
+
+	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next) {
+		if (map->l_ld == _DYNAMIC || !gg_symbol_tables(map, &tables))
+			continue;
+		for (size_t i = 0; i < GG_COUNT(names) && code_count < CODES_MAX; i++)
+			if (gg_symbol_look(&tables, names[i], &symbol) && symbol.bytes > 0) {
+				codes[code_count].begin = (uintptr_t)symbol.address;
+				codes[code_count++].end = (uintptr_t)symbol.address + symbol.bytes;
+			}
+	}
+}
+
+bool gg_operator_frames_has(uint64_t pc)
+{
+	/* The call is before the address to which it returns. */
+	for (size_t i = 0; i < code_count; i++)
+		if (pc - 1 - codes[i].begin < codes[i].end - codes[i].begin)
+			return true;
+	return false;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preload/sample.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "preload/probes.h"
+#include "region/writer/record.h"
+#include "region/writer/stack_table.h"
+#include "runtime/compat_calls.h"
+#include "runtime/dump/dump_trigger.h"
+#include "runtime/history.h"
+#include "runtime/modules/mapped_modules.h"
+#include "runtime/modules/module_table.h"
+#include "runtime/platform/extra_functions.h"
+#include "runtime/platform/real_functions.h"
+#include "runtime/process.h"
+#include "runtime/rate_plan.h"
+#include "runtime/thread.h"
+#include "stats/sampling/weight.h"
+
+enum {
+	/* One sample in so many is timed, and stands for as many: the clock is a tenth of its cost. */
+	TIMED_EVERY = 16
+};
+
+/*
+ * Gives a function that calls the real allocator a frame pointer: LeakSanitizer walks stacks by these, and would
+ * lose the function's caller.  Only on the sampled path.
+ */
+#define KEEP_FRAME_POINTER() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+
+/* Who called the hook: it ended in a jump to its twin. */
+#define CALLER __builtin_return_address(0)
+
+static inline void leave(struct gg_thread *t)
+{
+	gg_thread_leave(t);
+	gg_trigger_left();
+}
+
+/* Bytes that pass before somebody looks again, where nothing is sampled. */
+static uint64_t pause_bytes(void)
+{
+	return gg_load_relaxed(&gg_calls.reacts_soon) != 0 ? GG_CALLS_VISIT_BYTES
+	                                                   : GG_OPTIONS_VISIT_BYTES;
+}
+
+/* The same where the process is not ready: off for good, or being started or adopted right now. */
+static uint64_t pause_unready_bytes(void)
+{
+	uint32_t state = gg_load_relaxed(&gg_process.state);
+
+	return state == GG_PROCESS_OFF       ? UINT64_MAX
+	       : state == GG_PROCESS_WAITING ? pause_bytes()
+	                                     : 0;
+}
+
+static bool is_sampled(struct gg_thread *t)
+{
+	return gg_load_relaxed(&gg_process.is_active) != 0 &&
+	       !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.new_threads_are_off) != 0);
+}
+
+/*
+ * Why it is due may be a mark, a checkpoint, new settings, or that nothing was set up yet.  What the
+ * allocator's operator new gets from the allocator's malloc() is the former's sample: a mark that
+ * falls on it here falls on nothing.  (Marks are independent, so that changes no other's odds.)
+ */
+static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct gg_draw *ret_draw)
+{
+	bool sampled = false;
+
+	if (bytes > PTRDIFF_MAX || !gg_thread_enter(t)) {
+		gg_sampler_put_back(&t->sampler, bytes);
+		return false;
+	}
+	gg_thread_count(t);
+	if (gg_unlikely(!gg_process_is_ready())) {
+		gg_sampler_pause(&t->sampler, pause_unready_bytes());
+	} else {
+		gg_process_look_at_control();
+		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
+			gg_process_update_sampler(t);
+		if (gg_likely(is_sampled(t))) {
+			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
+			          !gg_interface_has_code(caller);
+		} else {
+			if (t->sampler.mark_pending)
+				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);
+			gg_sampler_pause(&t->sampler, pause_bytes());
+		}
+	}
+	t->left_then = t->sampler.left_bytes;
+	leave(t);
+	return sampled;
+}
+
+/* From the ELF header to the dynamic section, which follows the code. */
+bool gg_sample_is_our_code(uint64_t pc)
+{
+	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+	return pc - (uint64_t)(uintptr_t)__ehdr_start <
+	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
+}
+
+/* The id of the stack that called into this library. */
+static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
+{
+	struct gg_region *region = &gg_process.region;
+	struct gg_unwind_stack stack;
+	uint32_t ours = 0, known = 0, count, id;
+
+	gg_listing_refresh();
+	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
+	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
+	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
+		ours++;
+	count = stack.count - ours;
+	/* What the unwinder took over from the stack that was interned last. */
+	if (gg_likely(stack.reused_tag == block->stack_tag && stack.cut_at == stack.count))
+		known = stack.reused_count < count ? stack.reused_count : count;
+	id = gg_region_intern_next(region, &block->record, stack.frames + ours, count, known);
+	/* Of a stack that is cut, here or there, other frames are the outermost than of a whole one. */
+	block->stack_tag += 1;
+	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
+		gg_unwind_set_tag(&block->unwind, block->stack_tag);
+	/* The others were noted then. */
+	gg_loaded_note(id, stack.frames + ours, count - known, now_ns);
+	return id;
+}
+
+static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p, size_t bytes,
+                       const struct gg_draw *draw, uint8_t flags)
+{
+	struct gg_region *region = &gg_process.region;
+	struct gg_allocation sample = {
+		.address = (uintptr_t)p,
+		.time_ns = gg_clock_monotonic_ns(),
+		.size_bytes = bytes,
+		.usable_bytes = bytes,
+		.draw = *draw,
+		.flags = flags,
+	};
+	struct gg_region_sample live;
+	uint64_t id;
+
+	sample.stack = capture(block, sample.time_ns);
+	if (flags == 0 && gg_real.malloc_usable_size != NULL)
+		sample.usable_bytes = gg_real.malloc_usable_size(p);
+	id = gg_region_record_alloc(region, &block->record, &sample);
+	if (id != 0)
+		gg_probe_alloc(&sample, id);
+	if (gg_history_is_on() && gg_region_find(region, p, &live))
+		gg_history_allocated(&live);
+	if (gg_unlikely(gg_plan_is_on()) && flags == 0 && id != 0)
+		gg_process_learn(gg_region_counted(&block->record), bytes);
+	if (gg_unlikely(gg_process_is_startup()))
+		gg_process_count_startup(draw, bytes);
+	if (++block->sample_count % TIMED_EVERY == 0)
+		gg_region_count(region, GG_COUNT_SAMPLE_PATH_NS,
+		                (gg_clock_monotonic_ns() - sample.time_ns) * TIMED_EVERY);
+	if (gg_unlikely(t->busy_count != 0)) {
+		gg_region_count(region, GG_COUNT_DROP_BUSY, t->busy_count);
+		t->busy_count = 0;
+	}
+}
+
+/*
+ * Records a sample.  Only after the real call, and only if that gave a block.  Between the decision
+ * and here the thread was off the sample path: in the allocator, where handlers may allocate too.
+ */
+static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+	int saved_errno = errno;
+
+	if (p == NULL || !gg_thread_enter(t))
+		return;
+	/* It may have forked meanwhile, in a handler. */
+	if (gg_process_is_ready()) {
+		block = gg_thread_block(t);
+		if (gg_likely(block != NULL))
+			put_sample(t, block, p, bytes, draw, flags);
+		else
+			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
+		gg_thread_put_block(t, block);
+		if (gg_trigger_is_on())
+			gg_trigger_sampled(draw, bytes, gg_clock_monotonic_ns());
+	}
+	leave(t);
+	errno = saved_errno;
+}
+
+bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
+{
+	struct gg_thread *t = &gg_thread;
+	bool found;
+
+	if (!gg_live_maybe(&gg_process.region, p) || !gg_thread_enter(t))
+		return false;
+	found = gg_process_is_ready() && gg_region_find(&gg_process.region, p, ret_sample);
+	gg_thread_leave(t);
+	return found;
+}
+
+/* Of the calling thread, estimated. */
+static void count_freed(const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	gg_thread.words[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
+}
+
+/* False: it has been freed meanwhile. */
+static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_place *place,
+                     uint64_t id, struct gg_region_sample *ret_freed)
+{
+	struct gg_region *region = &gg_process.region;
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	uint32_t stack = GG_STACK_EMPTY;
+	bool is_told = gg_history_wants_frees();
+
+	if (gg_process.options.free_stacks || is_told)
+		stack = capture(block, now_ns);
+	if (!gg_region_record_close(region, &block->record, place, id, now_ns, stack, ret_freed))
+		return false;
+	gg_probe_free(p);
+	if (gg_load_relaxed(&gg_calls.watches_frees) != 0)
+		count_freed(ret_freed);
+	if (is_told)
+		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
+	if (gg_plan_is_on() && !(ret_freed->flags & GG_SAMPLE_MAPPING))
+		gg_plan_freed(gg_region_counted(&block->record), ret_freed->size_bytes);
+	return true;
+}
+
+static void look_at_freed(const struct gg_region_sample *freed)
+{
+	struct gg_draw draw = gg_region_sample_draw(freed);
+
+	gg_trigger_freed(&draw, freed->size_bytes);
+}
+
+void gg_sample_close(void *p, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+	struct gg_region_place place;
+	struct gg_region_sample freed;
+	bool is_freed = false;
+	int saved_errno = errno;
+
+	if (!gg_thread_enter(t))
+		return;
+	/* Of what the filter lets pass some is no sample (filter.h): that costs the look-up. */
+	if (gg_likely(gg_process_is_ready()) && gg_region_look_up(&gg_process.region, p, &place)) {
+		block = gg_thread_block(t);
+		if (gg_likely(block != NULL))
+			is_freed = put_free(block, p, &place, id, &freed);
+		else
+			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
+		gg_thread_put_block(t, block);
+		if (is_freed && gg_trigger_is_on())
+			look_at_freed(&freed);
+	}
+	leave(t);
+	errno = saved_errno;
+}
+
+void *gg_sample_malloc(size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	void *p = gg_real.malloc(bytes);
+
+	KEEP_FRAME_POINTER();
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+void *gg_sample_calloc(size_t count, size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, count * bytes, CALLER, &draw);
+	void *p = gg_real.calloc(count, bytes);
+
+	KEEP_FRAME_POINTER();
+	if (sampled)
+		record(p, count * bytes, &draw, 0);
+	return p;
+}
+
+int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	int status = gg_real.posix_memalign(ret_p, alignment, bytes);
+
+	KEEP_FRAME_POINTER();
+	if (sampled && status == 0)
+		record(*ret_p, bytes, &draw, 0);
+	return status;
+}
+
+void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	void *p = real(alignment, bytes);
+
+	KEEP_FRAME_POINTER();
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	void *p = real(bytes);
+
+	KEEP_FRAME_POINTER();
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+/* What is known before a block is given to realloc(). */
+struct change {
+	struct gg_draw draw; /* of the new size */
+	bool sampled;        /* by it */
+	uint64_t old_id;     /* of the sample that the block is; 0: none */
+	int errno_before;
+};
+
+static struct change begin_change(void *p, size_t bytes, bool due, const void *caller)
+{
+	struct change change = { .errno_before = errno };
+	struct gg_region_sample old;
+
+	change.sampled = due && decide(&gg_thread, bytes, caller, &change.draw);
+	if (gg_sample_find(p, &old))
+		change.old_id = old.id;
+	/* A result of NULL for size 0 is a failure or a free; errno tells which. */
+	if (bytes == 0)
+		errno = 0;
+	return change;
+}
+
+static void end_change(const struct change *change, void *p, size_t bytes, void *moved)
+{
+	bool is_freed = moved == NULL && p != NULL && bytes == 0 && errno != ENOMEM;
+
+	if (bytes == 0 && errno == 0)
+		errno = change->errno_before;
+	if (change->old_id != 0 && (moved != NULL || is_freed))
+		gg_sample_close(p, change->old_id);
+	if (change->sampled)
+		record(moved, bytes, &change->draw, 0);
+}
+
+void *gg_sample_realloc(void *p, size_t bytes, bool due)
+{
+	struct change change = begin_change(p, bytes, due, CALLER);
+	void *moved;
+
+	KEEP_FRAME_POINTER();
+	moved = gg_real.realloc(p, bytes);
+	end_change(&change, p, bytes, moved);
+	return moved;
+}
+
+void gg_sample_free(void *p)
+{
+	gg_sample_close(p, 0);
+	gg_real.free(p);
+}
+
+void gg_sample_free_sized(void *p, size_t bytes)
+{
+	gg_sample_close(p, 0);
+	gg_real.free_sized(p, bytes);
+}
+
+void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes)
+{
+	gg_sample_close(p, 0);
+	gg_real.free_aligned_sized(p, alignment, bytes);
+}
+
+void *gg_sample_allocate(gg_interface_allocate *real, size_t bytes, uintptr_t second,
+                         uintptr_t third)
+{
+	struct gg_draw draw;
+	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	void *p = real(bytes, second, third); /* may throw */
+
+	if (sampled)
+		record(p, bytes, &draw, 0);
+	return p;
+}
+
+void gg_sample_release(gg_interface_free *real, void *p, uintptr_t second, uintptr_t third)
+{
+	gg_sample_close(p, 0);
+	real(p, second, third);
+}
+
+void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due)
+{
+	struct change change = begin_change(p, bytes, due, CALLER);
+	void *moved = gg_interface.rallocx(p, bytes, flags);
+
+	end_change(&change, p, bytes, moved);
+	return moved;
+}
+
+void gg_sample_resized(void *p, size_t bytes, bool due)
+{
+	struct gg_draw draw;
+	bool sampled = due && decide(&gg_thread, bytes, CALLER, &draw);
+
+	gg_sample_close(p, 0);
+	if (sampled)
+		record(p, bytes, &draw, 0);
+}
+
+void gg_sample_mapping(void *p, size_t bytes)
+{
+	static const struct gg_draw certain = { .interval = 1, .mark_count = 1 };
+
+	record(p, bytes, &certain, GG_SAMPLE_MAPPING);
+}

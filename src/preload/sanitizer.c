@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/platform/sanitizer.h"
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+enum { NAME_MAX_BYTES = 4096 };
+
+static const char *runtime; /* in the loader's own memory, for good */
+static char our_name[NAME_MAX_BYTES];
+
+/* No strlen() or strstr() here: those that the loader finds are the sanitizer's. */
+static bool begins_with(const char *text, const char *start)
+{
+	while (*start != '\0' && *text == *start) {
+		text++;
+		start++;
+	}
+	return *start == '\0';
+}
+
+static const char *file_of(const char *path)
+{
+	const char *file = path;
+
+	for (; *path != '\0'; path++)
+		if (*path == '/')
+			file = path + 1;
+	return file;
+}
+
+static bool is_runtime(const char *file)
+{
+	static const char *const names[] = {
+		"libasan.so",       "libtsan.so",       "libhwasan.so",
+		"libclang_rt.asan", "libclang_rt.tsan", "libclang_rt.hwasan",
+	};
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (begins_with(file, names[i]))
+			return true;
+	return false;
+}
+
+/* PATH (before libasan.so): the check looks for the last word anywhere in the name. */
+static void rename_us(void)
+{
+	static const char suffix[] = " (before libasan.so)";
+	struct link_map *map = _r_debug.r_map;
+	volatile char *to = our_name; /* volatile: or the compiler calls memcpy() */
+	size_t at = 0;
+
+	while (map != NULL && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	if (map == NULL || map->l_name == NULL)
+		return;
+	for (; map->l_name[at] != '\0'; at++) {
+		if (at + sizeof(suffix) >= sizeof(our_name))
+			return;
+		to[at] = map->l_name[at];
+	}
+	for (size_t i = 0; i < sizeof(suffix); i++)
+		to[at + i] = suffix[i];
+	map->l_name = our_name;
+}
+
+static void look(void)
+{
+	for (const struct link_map *map = _r_debug.r_map; map != NULL && runtime == NULL;
+	     map = map->l_next)
+		if (map->l_name != NULL && is_runtime(file_of(map->l_name)))
+			runtime = file_of(map->l_name);
+	if (runtime != NULL)
+		rename_us();
+}
+
+static void nothing(void)
+{
+}
+
+typedef void function(void);
+
+/* The loader calls it, once this library's data has been relocated.  clang does not see that an alias names it. */
+__attribute__((used)) static function *resolve(void)
+{
+	look();
+	return nothing;
+}
+
+static void relocated(void) __attribute__((ifunc("resolve")));
+
+/* What makes the loader ask; nobody calls it.  Volatile, and read below: so the linker keeps it. */
+static function *const volatile relocated_pointer = relocated;
+
+const char *gg_sanitizer_runtime(void)
+{
+	return relocated_pointer != NULL ? runtime : NULL;
+}

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fold - old history takes less room: freed samples become coarse rows, and those become coarser.
+ *
+ * Work is done in passes.  A pass over the samples takes those that were freed before a bucket's end
+ * and puts them into rows by (bucket of allocation, bucket of free, process, thread, stack, size
+ * class); a pass over the coarse rows does the same with longer buckets.  Each call looks at a batch of
+ * rows, in order of their ids; in one transaction it adds what it found to the rows and deletes where
+ * that came from.  So a kill leaves a profile with the same sums, before or after any batch.
+ *
+ * Memory    one key for each row that the pass has made: about 100 bytes.
+ * Blocks that several processes hold (origin) are folded when all of them have freed them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "profile/row_reader.h"
+#include "stats/estimate/tally.h"
+
+const struct gg_fold_rule gg_fold_rule_default = {
+	.keep_ns = INT64_C(3600) * 1000000000,
+	.bucket_ns = INT64_C(3600) * 1000000000,
+	.age_buckets = 4,
+	.row_max = 2000000,
+	.batch_count = 20000,
+};
+
+/* Keys of a pass that are kept: beyond, it makes more rows of the same key, which is no error. */
+enum { KEY_MAX = 500000 };
+
+/* What is given up, one after the other, where there are too many rows; further steps double times. */
+enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
+
+enum { SIZES_MIXED = 255 }; /* gg_coarse.size_class */
+
+enum pass { PASS_NONE, PASS_SAMPLES, PASS_ROWS };
+
+struct key {
+	int64_t from_ns, to_ns;
+	uint32_t process, thread, stack, size_class;
+};
+
+/* A row that this pass has made, by the key's id - 1. */
+struct made {
+	int64_t row;       /* its id; 0: not written yet */
+	uint32_t position; /* 1 + its place in the batch; 0: not in it */
+};
+
+struct part {
+	uint32_t key; /* id */
+	struct gg_coarse sums;
+};
+
+struct gg_fold {
+	enum pass pass;
+	int64_t limit_ns;                      /* of this pass: what ended before is folded */
+	int joins;                             /* steps of JOIN_... */
+	int64_t position, last;                /* ids: looked at, and to look at */
+	int64_t samples_done_ns, rows_done_ns; /* limits of the passes that are through */
+	struct gg_intern keys;
+	struct gg_buf made;    /* struct made */
+	struct gg_buf parts;   /* struct part: sums of this batch */
+	struct gg_buf removed; /* int64_t: ids of the rows that they came from */
+};
+
+static void forget_pass(struct gg_fold *fold)
+{
+	fold->pass = PASS_NONE;
+	gg_intern_done(&fold->keys);
+	gg_buf_done(&fold->made);
+}
+
+void gg_fold_free(struct gg_fold *fold)
+{
+	if (fold == NULL)
+		return;
+	forget_pass(fold);
+	gg_buf_done(&fold->parts);
+	gg_buf_done(&fold->removed);
+	free(fold);
+}
+
+static int out_of_memory(const struct gg_profile *profile, struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+}
+
+static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
+{
+	int64_t rest = time_ns % bucket_ns;
+
+	return time_ns - (rest < 0 ? rest + bucket_ns : rest);
+}
+
+/* The sums of the batch that belong to a key; NULL when memory is out. */
+static struct gg_coarse *part_of(struct gg_fold *fold, const struct key *key)
+{
+	uint32_t id = gg_intern_find(&fold->keys, key, sizeof(*key));
+	struct made *made, none = { 0 };
+	struct part part = { .key = id };
+
+	if (id == 0) {
+		gg_buf_append(&fold->made, &none, sizeof(none));
+		if (fold->made.failed || gg_intern_add(&fold->keys, key, sizeof(*key)) < 0)
+			return NULL;
+		part.key = id = fold->keys.count;
+	}
+	made = (struct made *)(void *)fold->made.data + id - 1;
+	if (made->position == 0) {
+		part.sums = (struct gg_coarse){ .process = key->process,
+			                        .thread = key->thread,
+			                        .stack = key->stack,
+			                        .from_ns = key->from_ns,
+			                        .to_ns = key->to_ns,
+			                        .size_class = key->size_class };
+		gg_buf_append(&fold->parts, &part, sizeof(part));
+		if (fold->parts.failed)
+			return NULL;
+		made->position = (uint32_t)(fold->parts.length / sizeof(part));
+	}
+	return &((struct part *)(void *)fold->parts.data)[made->position - 1].sums;
+}
+
+static void remember(struct gg_fold *fold, int64_t id)
+{
+	gg_buf_append(&fold->removed, &id, sizeof(id));
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+static uint32_t size_class_of(uint64_t size_bytes)
+{
+	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
+}
+
+static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	return gg_sum_value(&tally->usual[quantity].skew) +
+	       gg_sum_value(&tally->sure[quantity].skew);
+}
+
+static int fold_sample(struct gg_fold *fold, const struct gg_sample *sample, int64_t bucket_ns)
+{
+	struct key key = { .from_ns = floor_to(sample->alloc_ns, bucket_ns),
+		           .to_ns = floor_to(sample->free_ns, bucket_ns) + bucket_ns,
+		           .process = sample->process,
+		           .thread = sample->thread,
+		           .stack = sample->stack,
+		           .size_class = size_class_of(sample->size_bytes) };
+	struct gg_coarse *sums = part_of(fold, &key);
+	struct gg_sums own = gg_sums_of(&sample->draw, sample->size_bytes);
+	struct gg_tally tally = { 0 };
+
+	if (sums == NULL)
+		return -ENOMEM;
+	gg_tally_add(&tally, &sample->draw, sample->size_bytes);
+	gg_sums_add(&sums->sums, &own);
+	sums->bucket_ns = bucket_ns;
+	sums->count_skew += skew_of(&tally, GG_ALLOCATIONS);
+	sums->bytes_skew += skew_of(&tally, GG_BYTES);
+	sums->lifetime_ns_sum += (double)(sample->free_ns - sample->alloc_ns);
+	if (sample->draw.interval > sums->interval_bytes)
+		sums->interval_bytes = sample->draw.interval;
+	return 0;
+}
+
+/* Who holds or held a block: ids, the last end (GG_TIME_NONE: somebody has it), and its first holder. */
+struct holders {
+	struct gg_buf ids; /* int64_t */
+	int64_t end_ns;
+	bool has_first;
+};
+
+static int find_holders(struct gg_profile *profile, uint64_t block, struct holders *holders)
+{
+	struct gg_reading reading;
+
+	gg_reading_begin(&reading, profile,
+	                 "select id, t_free from sample where origin = ?1 or id = ?1");
+	if (reading.statement != NULL)
+		sqlite3_bind_int64(reading.statement, 1, (int64_t)block);
+	while (gg_reading_next(&reading)) {
+		int64_t id = (int64_t)gg_reading_bits(&reading);
+		int64_t free_ns = gg_reading_time(&reading);
+
+		gg_buf_append(&holders->ids, &id, sizeof(id));
+		holders->has_first |= id == (int64_t)block;
+		if (free_ns > holders->end_ns)
+			holders->end_ns = free_ns;
+	}
+	if (holders->ids.failed)
+		gg_reading_visited(&reading, -ENOMEM);
+	return gg_reading_end(&reading, NULL);
+}
+
+/*
+ * A block that forks may have shared.  Its first holder stands for it, and ends when the last one frees
+ * it: then all of them go.  While somebody has it, the ends of others say nothing, and they go alone.
+ */
+static int fold_shared(struct gg_profile *profile, struct gg_sample *sample, int64_t bucket_ns)
+{
+	struct gg_fold *fold = profile->fold;
+	struct holders holders = { .end_ns = INT64_MIN };
+	bool is_first = sample->origin == 0 || sample->origin == sample->id;
+	int code = find_holders(profile, is_first ? sample->id : sample->origin, &holders);
+
+	if (code == 0 && is_first && holders.end_ns < fold->limit_ns) {
+		sample->free_ns = holders.end_ns;
+		if (sample->origin == 0)
+			code = fold_sample(fold, sample, bucket_ns);
+		gg_buf_append(&fold->removed, holders.ids.data, holders.ids.length);
+	}
+	if (!is_first && (holders.end_ns == GG_TIME_NONE || !holders.has_first))
+		remember(fold, (int64_t)sample->id);
+	gg_buf_done(&holders.ids);
+	return code;
+}
+
+static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *rule,
+                        struct gg_error *error)
+{
+	struct gg_fold *fold = profile->fold;
+	struct gg_reading reading;
+	uint32_t count = 0;
+	int result, code = 0;
+	bool shares = gg_store_read_integer(
+		profile, "select exists (select 1 from sample where origin is not null)", &result);
+
+	gg_reading_begin(
+		&reading, profile,
+		"select id, t_free, t_alloc, process, thread, stack, size, scheme, interval,"
+		" offset, marks, origin from sample where id > ? order by id limit ?");
+	if (reading.statement != NULL) {
+		sqlite3_bind_int64(reading.statement, 1, fold->position);
+		sqlite3_bind_int64(reading.statement, 2, rule->batch_count);
+	}
+	while (code == 0 && gg_reading_next(&reading)) {
+		struct gg_sample sample = { .id = gg_reading_bits(&reading) };
+
+		count++;
+		fold->position = (int64_t)sample.id;
+		sample.free_ns = gg_reading_time(&reading);
+		if (sample.free_ns >= fold->limit_ns)
+			continue;
+		sample.alloc_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+		sample.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
+		sample.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
+		sample.stack = gg_reading_id(&reading, GG_DENSE_STACK);
+		sample.size_bytes = (uint64_t)gg_reading_integer(&reading, 0, INT64_MAX);
+		sample.draw.scheme = (enum gg_scheme)gg_reading_integer(&reading, 0, UINT32_MAX);
+		sample.draw.interval = gg_reading_number(&reading, 0, 0x1p127);
+		sample.draw.offset_bytes = gg_reading_bits(&reading);
+		sample.draw.mark_count = (uint32_t)gg_reading_integer(&reading, 0, UINT32_MAX);
+		sample.origin = gg_reading_bits(&reading);
+		if (shares) {
+			code = fold_shared(profile, &sample, rule->bucket_ns);
+			continue;
+		}
+		code = fold_sample(fold, &sample, rule->bucket_ns);
+		remember(fold, (int64_t)sample.id);
+	}
+	if (count < rule->batch_count || fold->position >= fold->last)
+		fold->last = 0; /* the pass is through */
+	gg_reading_visited(&reading, code);
+	return gg_reading_end(&reading, error);
+}
+
+/* --- coarse rows ------------------------------------------------------------------------------ */
+
+static struct gg_fixed read_fixed(struct gg_reading *reading)
+{
+	return gg_fixed_from(gg_reading_number(reading, 0, 0x1p127));
+}
+
+static int fold_row(struct gg_fold *fold, struct gg_reading *reading, const struct key *narrow,
+                    int64_t bucket_ns)
+{
+	struct key key = *narrow;
+	struct gg_coarse *sums;
+	struct gg_sums own;
+	double interval;
+
+	key.from_ns = floor_to(narrow->from_ns, bucket_ns);
+	key.to_ns = floor_to(narrow->to_ns - 1, bucket_ns) + bucket_ns;
+	if (fold->joins >= JOIN_THREADS)
+		key.thread = 0;
+	if (fold->joins >= JOIN_SIZES)
+		key.size_class = SIZES_MIXED;
+	sums = part_of(fold, &key);
+	if (sums == NULL)
+		return -ENOMEM;
+	interval = gg_reading_number(reading, 0, 0x1p127);
+	if (interval > sums->interval_bytes)
+		sums->interval_bytes = interval;
+	sums->bucket_ns = bucket_ns;
+	own.sample_count = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
+	own.size_bytes = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
+	own.count = read_fixed(reading);
+	own.count_variance = read_fixed(reading);
+	own.bytes = read_fixed(reading);
+	own.bytes_variance = read_fixed(reading);
+	gg_sums_add(&sums->sums, &own);
+	sums->count_skew += gg_reading_number(reading, 0, 0x1p1000);
+	sums->bytes_skew += gg_reading_number(reading, 0, 0x1p1000);
+	sums->lifetime_ns_sum += gg_reading_number(reading, 0, 0x1p1000);
+	return 0;
+}
+
+/* How long the bucket of a row should be that ended at to_ns: a power of two times the shortest. */
+static int64_t bucket_for(const struct gg_fold *fold, const struct gg_fold_rule *rule,
+                          int64_t to_ns)
+{
+	int64_t bucket_ns = rule->bucket_ns, age_ns = fold->limit_ns - to_ns;
+	int64_t times = rule->age_buckets;
+
+	if (fold->joins >= JOIN_TIMES)
+		age_ns = age_ns << (fold->joins - JOIN_TIMES + 1);
+	while (age_ns / times >= 2 * bucket_ns &&
+	       floor_to(to_ns - 1, 2 * bucket_ns) + 2 * bucket_ns <= fold->limit_ns)
+		bucket_ns *= 2;
+	return bucket_ns;
+}
+
+static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule,
+                     struct gg_error *error)
+{
+	struct gg_fold *fold = profile->fold;
+	struct gg_reading reading;
+	uint32_t count = 0;
+	int code = 0;
+
+	gg_reading_begin(&reading, profile,
+	                 "select id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class,"
+	                 " interval, samples, size, count, count_variance, bytes, bytes_variance,"
+	                 " count_skew, bytes_skew, lifetime_ns from coarse"
+	                 " where id > ? and id <= ? order by id limit ?");
+	if (reading.statement != NULL) {
+		sqlite3_bind_int64(reading.statement, 1, fold->position);
+		sqlite3_bind_int64(reading.statement, 2, fold->last);
+		sqlite3_bind_int64(reading.statement, 3, rule->batch_count);
+	}
+	while (code == 0 && gg_reading_next(&reading)) {
+		int64_t id = (int64_t)gg_reading_bits(&reading), bucket_ns, wanted_ns;
+		struct key key = { 0 };
+
+		count++;
+		fold->position = id;
+		key.to_ns = gg_reading_time(&reading);
+		bucket_ns = gg_reading_integer(&reading, 0, INT64_MAX);
+		if (key.to_ns > fold->limit_ns || bucket_ns == 0)
+			continue;
+		key.from_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+		key.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
+		key.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
+		key.stack = gg_reading_id(&reading, GG_DENSE_STACK);
+		key.size_class = (uint32_t)gg_reading_integer(&reading, 0, SIZES_MIXED);
+		wanted_ns = bucket_for(fold, rule, key.to_ns);
+		if (bucket_ns >= wanted_ns && (fold->joins < JOIN_THREADS || key.thread == 0) &&
+		    (fold->joins < JOIN_SIZES || key.size_class == SIZES_MIXED))
+			continue;
+		if (wanted_ns < bucket_ns)
+			wanted_ns = bucket_ns;
+		code = fold_row(fold, &reading, &key, wanted_ns);
+		remember(fold, id);
+	}
+	if (count < rule->batch_count)
+		fold->last = 0;
+	gg_reading_visited(&reading, code);
+	return gg_reading_end(&reading, error);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_coarse *sums,
+                      struct gg_error *error)
+{
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, error);
+
+	if (code < 0)
+		return code;
+	gg_statement_integer(&row, id);
+	gg_statement_number(&row, sums->interval_bytes);
+	gg_statement_sums(&row, &sums->sums);
+	gg_statement_number(&row, sums->count_skew);
+	gg_statement_number(&row, sums->bytes_skew);
+	gg_statement_number(&row, sums->lifetime_ns_sum);
+	return gg_statement_run(&row, error);
+}
+
+static int write_parts(struct gg_profile *profile, struct gg_error *error)
+{
+	struct gg_fold *fold = profile->fold;
+	struct part *parts = (struct part *)(void *)fold->parts.data;
+	size_t count = fold->parts.length / sizeof(*parts);
+	int code = 0;
+
+	for (size_t i = 0; i < count && code == 0; i++) {
+		struct made *made = (struct made *)(void *)fold->made.data + parts[i].key - 1;
+
+		made->position = 0;
+		if (made->row != 0) {
+			code = add_to_row(profile, made->row, &parts[i].sums, error);
+			continue;
+		}
+		code = gg_profile_add_coarse(profile, &parts[i].sums, error);
+		made->row = sqlite3_last_insert_rowid(profile->db);
+	}
+	return code;
+}
+
+static int remove_sources(struct gg_profile *profile, struct gg_error *error)
+{
+	struct gg_fold *fold = profile->fold;
+	const int64_t *ids = (const int64_t *)(const void *)fold->removed.data;
+	struct gg_statement row;
+	int code = 0;
+
+	for (size_t i = 0; i < fold->removed.length / sizeof(*ids) && code == 0; i++) {
+		code = gg_statement_begin(&row, profile,
+		                          fold->pass == PASS_SAMPLES ? GG_SQL_SAMPLE_REMOVE
+		                                                     : GG_SQL_COARSE_REMOVE,
+		                          error);
+		if (code < 0)
+			break;
+		gg_statement_integer(&row, ids[i]);
+		code = gg_statement_run(&row, error);
+	}
+	return code;
+}
+
+/* Starts the pass that is due; false if none is. */
+static bool begin_pass(struct gg_profile *profile, const struct gg_fold_rule *rule, int64_t now_ns)
+{
+	struct gg_fold *fold = profile->fold;
+	int64_t samples_ns = floor_to(now_ns - rule->keep_ns, rule->bucket_ns);
+	int64_t rows_ns = floor_to(samples_ns, rule->bucket_ns * rule->age_buckets);
+	int result;
+
+	if (samples_ns > fold->samples_done_ns) {
+		fold->pass = PASS_SAMPLES;
+		fold->samples_done_ns = fold->limit_ns = samples_ns;
+		fold->last = (int64_t)profile->last_sample;
+	} else if (rows_ns > fold->rows_done_ns) {
+		fold->pass = PASS_ROWS;
+		fold->rows_done_ns = fold->limit_ns = rows_ns;
+		fold->last = gg_store_read_integer(profile, "select max(id) from coarse", &result);
+		if (fold->joins < JOINS_MAX &&
+		    gg_store_read_integer(profile, "select count(*) from coarse", &result) >
+		            rule->row_max)
+			fold->joins++;
+	}
+	fold->position = 0;
+	return fold->pass != PASS_NONE;
+}
+
+/* Keeps what a pass remembers small. */
+static void limit_keys(struct gg_fold *fold)
+{
+	if (fold->keys.count < KEY_MAX)
+		return;
+	gg_intern_done(&fold->keys);
+	gg_buf_done(&fold->made);
+}
+
+int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule, int64_t now_ns,
+                    struct gg_error *error)
+{
+	struct gg_fold *fold = profile->fold;
+	int code;
+
+	if (fold == NULL)
+		fold = profile->fold = calloc(1, sizeof(*fold));
+	if (fold == NULL)
+		return out_of_memory(profile, error);
+	if (fold->pass == PASS_NONE && !begin_pass(profile, rule, now_ns))
+		return 0;
+	limit_keys(fold);
+	gg_buf_clear(&fold->parts);
+	gg_buf_clear(&fold->removed);
+	code = gg_store_begin(profile, error);
+	if (code == 0)
+		code = gg_store_execute(profile, "savepoint fold", error);
+	if (code < 0)
+		return code;
+	code = fold->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
+	                                  : scan_rows(profile, rule, error);
+	if (code == -ENOMEM || (code == 0 && fold->removed.failed))
+		code = out_of_memory(profile, error);
+	if (code == 0)
+		code = write_parts(profile, error);
+	if (code == 0)
+		code = remove_sources(profile, error);
+	if (code < 0 && profile->failure == 0) /* half of a batch would count samples twice */
+		(void)!gg_store_execute(profile, "rollback to fold; release fold", NULL);
+	if (code == 0)
+		code = gg_store_execute(profile, "release fold", error);
+	if (code < 0 || fold->last == 0)
+		forget_pass(fold);
+	return code < 0 ? code : fold->pass != PASS_NONE || begin_pass(profile, rule, now_ns);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names - what many rows share and has an id of its own: modules, frames, stacks, symbols, names.
+ *
+ * A profile that is opened to be changed has such rows already: they are read when the first is asked
+ * for (gg_names_load).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "profile/statements.h"
+
+/* A key of several texts and numbers: each with its length in front, so that no two are alike. */
+static void add_part(struct gg_buf *key, const void *bytes, size_t length)
+{
+	gg_buf_append(key, &length, sizeof(length));
+	gg_buf_append(key, bytes, length);
+}
+
+static void add_text(struct gg_buf *key, const char *text)
+{
+	size_t none = SIZE_MAX;
+
+	if (text == NULL)
+		gg_buf_append(key, &none, sizeof(none));
+	else
+		add_part(key, text, strlen(text));
+}
+
+static int out_of_memory(const struct gg_profile *profile, struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+}
+
+/*
+ * The id of a key.  *ret_id is 0 where it is new: then it is the last of `intern` from here on, and
+ * the caller must write its row or call off with forget_last.
+ */
+static int find_or_add(struct gg_profile *profile, struct gg_intern *intern,
+                       const struct gg_buf *key, uint32_t *ret_id, struct gg_error *error)
+{
+	if (key->failed)
+		return out_of_memory(profile, error);
+	*ret_id = gg_intern_find(intern, gg_buf_text(key), key->length);
+	if (*ret_id == 0 && gg_intern_add(intern, gg_buf_text(key), key->length) < 0)
+		return out_of_memory(profile, error);
+	return 0;
+}
+
+static void module_key(struct gg_buf *key, const struct gg_module *module)
+{
+	add_text(key, module->path);
+	add_part(key, module->build_id, module->build_id_bytes);
+}
+
+int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module *module,
+                             uint32_t *ret_id, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+	struct gg_statement row;
+	uint32_t id;
+	int code;
+
+	module_key(&key, module);
+	code = find_or_add(profile, &profile->modules, &key, &id, error);
+	if (code == 0 && id == 0) {
+		id = profile->modules.count;
+		code = gg_statement_begin(&row, profile, GG_SQL_MODULE, error);
+		if (code < 0)
+			return code;
+		gg_statement_id(&row, id);
+		gg_statement_text(&row, module->path);
+		gg_statement_bytes(&row, module->build_id, module->build_id_bytes);
+		gg_statement_text(&row, module->status);
+		code = gg_statement_run(&row, error);
+		profile->counts[GG_DENSE_MODULE] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, const char *status,
+                                 struct gg_error *error)
+{
+	struct gg_statement row;
+	int code = gg_statement_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
+
+	if (code < 0)
+		return code;
+	gg_statement_id(&row, module);
+	gg_statement_text(&row, status);
+	return gg_statement_run(&row, error);
+}
+
+int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_t address,
+                            uint32_t *ret_id, struct gg_error *error)
+{
+	uint64_t key[2] = { module, address };
+	uint32_t id = gg_intern_find(&profile->frames, key, sizeof(key));
+	struct gg_statement row;
+	int code = 0;
+
+	if (id == 0) {
+		code = gg_statement_begin(&row, profile, GG_SQL_FRAME, error);
+		if (code < 0)
+			return code;
+		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
+			return out_of_memory(profile, error);
+		id = profile->frames.count;
+		gg_statement_id(&row, id);
+		gg_statement_id(&row, module);
+		gg_statement_integer(&row, (int64_t)address);
+		code = gg_statement_run(&row, error);
+		profile->counts[GG_DENSE_FRAME] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint64_t address,
+                                uint32_t module, struct gg_error *error)
+{
+	uint64_t key[2] = { module, address };
+	struct gg_statement row;
+	int code;
+
+	if (gg_intern_find(&profile->frames, key, sizeof(key)) != 0)
+		return 0;
+	code = gg_statement_begin(&row, profile, GG_SQL_FRAME_MODULE, error);
+	if (code < 0)
+		return code;
+	gg_statement_id(&row, frame);
+	gg_statement_id(&row, module);
+	return gg_statement_run(&row, error);
+}
+
+int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_t frame,
+                            uint32_t *ret_id, struct gg_error *error)
+{
+	uint64_t key = (uint64_t)parent << 32 | frame, found = gg_map_get(&profile->stacks, key);
+	uint32_t id = (uint32_t)found;
+	struct gg_statement row;
+	int code = 0;
+
+	if (found == GG_MAP_NONE) {
+		code = gg_statement_begin(&row, profile, GG_SQL_STACK, error);
+		if (code < 0)
+			return code;
+		id = profile->counts[GG_DENSE_STACK] + 1;
+		if (id == 0 || gg_map_put(&profile->stacks, key, id) < 0)
+			return out_of_memory(profile, error);
+		gg_statement_id(&row, id);
+		gg_statement_id(&row, parent);
+		gg_statement_id(&row, frame);
+		code = gg_statement_run(&row, error);
+		profile->counts[GG_DENSE_STACK] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, const char *name,
+                           uint32_t *ret_id, struct gg_error *error)
+{
+	static const struct {
+		enum gg_sql sql;
+		enum gg_dense table;
+	} kinds[] = { [GG_NAME_HEAP] = { GG_SQL_HEAP, GG_DENSE_HEAP },
+		      [GG_NAME_TYPE] = { GG_SQL_TYPE, GG_DENSE_TYPE } };
+	struct gg_intern *names = &profile->names[kind];
+	uint32_t id = gg_intern_find(names, name, strlen(name));
+	struct gg_statement row;
+	int code = 0;
+
+	if (id == 0) {
+		code = gg_statement_begin(&row, profile, kinds[kind].sql, error);
+		if (code < 0)
+			return code;
+		if (gg_intern_add(names, name, strlen(name)) < 0)
+			return out_of_memory(profile, error);
+		id = names->count;
+		gg_statement_id(&row, id);
+		gg_statement_text(&row, name);
+		code = gg_statement_run(&row, error);
+		profile->counts[kinds[kind].table] = id;
+	}
+	if (code == 0 && ret_id != NULL)
+		*ret_id = id;
+	return code;
+}
+
+/* Long enough for what people write, and for a hash of all the rest. */
+enum { NAME_HEAD_BYTES = GG_PROFILE_NAME_MAX / 2, NAME_MARK_BYTES = 32 };
+
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+const char *gg_profile_bounded_name(const char *name, struct gg_buf *room)
+{
+	size_t length = name != NULL ? strnlen(name, GG_PROFILE_NAME_MAX + 1) : 0;
+	size_t head = NAME_HEAD_BYTES, tail;
+
+	if (length <= GG_PROFILE_NAME_MAX)
+		return name;
+	length = strlen(name);
+	tail = length - (GG_PROFILE_NAME_MAX - NAME_HEAD_BYTES - NAME_MARK_BYTES);
+	while (head > 0 && continues(name[head]))
+		head--;
+	while (continues(name[tail]))
+		tail++;
+	gg_buf_clear(room);
+	gg_buf_append(room, name, head);
+	gg_buf_printf(room, "...#%016" PRIx64 "...", gg_hash_bytes(name, length, 0));
+	gg_buf_append_text(room, name + tail);
+	return room->failed ? NULL : gg_buf_text(room);
+}
+
+/* Texts of a line that many lines share. */
+static int intern_symbol(struct gg_profile *profile, const struct gg_line *line, uint32_t *ret_id,
+                         struct gg_error *error)
+{
+	const char *texts[] = { line->function, line->full_name, line->linkage_name, line->file };
+	struct gg_buf rooms[GG_COUNT(texts)] = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+	struct gg_statement row;
+	int code;
+
+	for (size_t i = 0; i < GG_COUNT(texts); i++) {
+		texts[i] = gg_profile_bounded_name(texts[i], &rooms[i]);
+		add_text(&key, texts[i]);
+		key.failed |= rooms[i].failed;
+	}
+	code = find_or_add(profile, &profile->symbols, &key, ret_id, error);
+	if (code == 0 && *ret_id != 0) {
+		*ret_id += profile->first_symbol;
+	} else if (code == 0) {
+		*ret_id = profile->first_symbol + profile->symbols.count;
+		code = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
+		if (code == 0) {
+			gg_statement_id(&row, *ret_id);
+			for (size_t i = 0; i < GG_COUNT(texts); i++)
+				gg_statement_text(&row, texts[i]);
+			code = gg_statement_run(&row, error);
+		}
+	}
+	for (size_t i = 0; i < GG_COUNT(texts); i++)
+		gg_buf_done(&rooms[i]);
+	return code;
+}
+
+int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
+                         uint32_t line_count, struct gg_error *error)
+{
+	struct gg_statement row;
+	uint32_t symbol;
+	int code = gg_statement_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
+
+	if (code < 0)
+		return code;
+	gg_statement_id(&row, frame);
+	code = gg_statement_run(&row, error);
+	for (uint32_t i = 0; i < line_count && code == 0; i++) {
+		code = intern_symbol(profile, &lines[i], &symbol, error);
+		if (code == 0)
+			code = gg_statement_begin(&row, profile, GG_SQL_LINE, error);
+		if (code < 0)
+			break;
+		gg_statement_id(&row, frame);
+		gg_statement_integer(&row, i);
+		gg_statement_id(&row, symbol);
+		gg_statement_id(&row, lines[i].line);
+		gg_statement_integer(&row, lines[i].inlined);
+		code = gg_statement_run(&row, error);
+	}
+	return code;
+}
+
+/* --- a profile that was there already ---------------------------------------------------------- */
+
+static int load_module(const struct gg_module *module, void *context)
+{
+	struct gg_profile *profile = context;
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
+
+	module_key(&key, module);
+	return key.failed ? -ENOMEM
+	                  : gg_intern_add(&profile->modules, gg_buf_text(&key), key.length);
+}
+
+static int load_frame(const struct gg_frame *frame, void *context)
+{
+	struct gg_profile *profile = context;
+	uint64_t key[2] = { frame->module, frame->address };
+
+	return gg_intern_add(&profile->frames, key, sizeof(key));
+}
+
+static int load_stack(const struct gg_stack *stack, void *context)
+{
+	struct gg_profile *profile = context;
+
+	return gg_map_put(&profile->stacks, (uint64_t)stack->parent << 32 | stack->frame,
+	                  stack->id);
+}
+
+static int load_heap(uint32_t id, const char *name, void *context)
+{
+	struct gg_profile *profile = context;
+
+	(void)id;
+	name = name != NULL ? name : "";
+	return gg_intern_add(&profile->names[GG_NAME_HEAP], name, strlen(name));
+}
+
+static int load_type(uint32_t id, const char *name, void *context)
+{
+	struct gg_profile *profile = context;
+
+	(void)id;
+	name = name != NULL ? name : "";
+	return gg_intern_add(&profile->names[GG_NAME_TYPE], name, strlen(name));
+}
+
+int gg_names_load(struct gg_profile *profile, struct gg_error *error)
+{
+	int result;
+	int code = gg_profile_each_module(profile, load_module, profile, error);
+
+	if (code == 0)
+		code = gg_profile_each_frame(profile, load_frame, profile, error);
+	if (code == 0)
+		code = gg_profile_each_stack(profile, load_stack, profile, error);
+	if (code == 0)
+		code = gg_profile_each_name(profile, GG_NAME_HEAP, load_heap, profile, error);
+	if (code == 0)
+		code = gg_profile_each_name(profile, GG_NAME_TYPE, load_type, profile, error);
+	if (code == -ENOMEM)
+		return out_of_memory(profile, error);
+	/* Symbols are replaced rather than shared with those that were there. */
+	profile->first_symbol = (uint32_t)gg_store_read_integer(
+		profile, "select max(id) from symbol", &result);
+	return code == 0 && result != SQLITE_OK ? gg_store_fail(profile, result, error) : code;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/row_reader.h"
+
+#include <errno.h>
+
+void gg_reading_begin(struct gg_reading *reading, struct gg_profile *profile, const char *sql)
+{
+	*reading = (struct gg_reading){ .profile = profile };
+	reading->result = sqlite3_prepare_v3(profile->db, sql, -1, 0, &reading->statement, NULL);
+}
+
+void gg_reading_bind(struct gg_reading *reading, int number, int64_t value)
+{
+	if (reading->statement != NULL)
+		sqlite3_bind_int64(reading->statement, number, value);
+}
+
+bool gg_reading_next(struct gg_reading *reading)
+{
+	if (reading->stopped != 0 || reading->statement == NULL)
+		return false;
+	reading->column = 0;
+	reading->result = sqlite3_step(reading->statement);
+	return reading->result == SQLITE_ROW;
+}
+
+int gg_reading_end(struct gg_reading *reading, struct gg_error *error)
+{
+	int result = reading->result, code = reading->stopped;
+
+	if (code == 0 && result != SQLITE_OK && result != SQLITE_DONE && result != SQLITE_ROW)
+		code = gg_store_fail(reading->profile, result, error);
+	sqlite3_finalize(reading->statement);
+	return code;
+}
+
+/* The value of the next column; NULL where it is NULL. */
+static sqlite3_value *next_value(struct gg_reading *reading, int *ret_type)
+{
+	sqlite3_value *value = sqlite3_column_value(reading->statement, reading->column++);
+
+	*ret_type = sqlite3_value_type(value);
+	return value;
+}
+
+uint32_t gg_reading_id(struct gg_reading *reading, enum gg_dense table)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+	int64_t id = type == SQLITE_INTEGER ? sqlite3_value_int64(value) : -1;
+
+	if (type == SQLITE_NULL || id == 0)
+		return 0;
+	if (id > 0 && id <= reading->profile->counts[table])
+		return (uint32_t)id;
+	reading->profile->dangling_count++;
+	return 0;
+}
+
+bool gg_reading_is_null(const struct gg_reading *reading)
+{
+	return sqlite3_column_type(reading->statement, reading->column) == SQLITE_NULL;
+}
+
+int64_t gg_reading_integer(struct gg_reading *reading, int64_t least, int64_t most)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+	int64_t number;
+
+	if (type == SQLITE_NULL)
+		return least > 0 ? least : 0;
+	number = sqlite3_value_int64(value);
+	if (type == SQLITE_INTEGER && number >= least && number <= most)
+		return number;
+	reading->profile->dangling_count++;
+	return least > 0 ? least : 0;
+}
+
+int64_t gg_reading_time(struct gg_reading *reading)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+
+	if (type == SQLITE_INTEGER)
+		return sqlite3_value_int64(value);
+	if (type != SQLITE_NULL)
+		reading->profile->dangling_count++;
+	return GG_TIME_NONE;
+}
+
+int64_t gg_reading_known(struct gg_reading *reading)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+
+	if (type == SQLITE_INTEGER && sqlite3_value_int64(value) >= 0)
+		return sqlite3_value_int64(value);
+	if (type != SQLITE_NULL)
+		reading->profile->dangling_count++;
+	return -1;
+}
+
+double gg_reading_number(struct gg_reading *reading, double least, double most)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+	double number;
+
+	if (type == SQLITE_NULL)
+		return least > 0 ? least : 0;
+	number = sqlite3_value_double(value);
+	if ((type == SQLITE_FLOAT || type == SQLITE_INTEGER) && number >= least && number <= most)
+		return number;
+	reading->profile->dangling_count++;
+	return least > 0 ? least : 0;
+}
+
+const char *gg_reading_text(struct gg_reading *reading)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+
+	if (type == SQLITE_TEXT)
+		return (const char *)sqlite3_value_text(value);
+	if (type != SQLITE_NULL)
+		reading->profile->dangling_count++;
+	return NULL;
+}
+
+const void *gg_reading_bytes(struct gg_reading *reading, size_t *ret_length)
+{
+	int type;
+	sqlite3_value *value = next_value(reading, &type);
+
+	*ret_length = 0;
+	if (type == SQLITE_BLOB) {
+		const void *bytes = sqlite3_value_blob(value);
+
+		*ret_length = (size_t)sqlite3_value_bytes(value);
+		return bytes;
+	}
+	if (type != SQLITE_NULL)
+		reading->profile->dangling_count++;
+	return NULL;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/sql_query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "profile/schema.h"
+#include "profile/sql_functions.h"
+#include "profile/statements.h"
+
+struct gg_query {
+	struct gg_profile *profile;
+	sqlite3_stmt *statement;
+};
+
+/* Refuses everything but reading. */
+static int authorize(void *context, int action, const char *first, const char *second,
+                     const char *database, const char *view)
+{
+	static const char *const pragmas[] = {
+		"table_info",   "table_xinfo", "table_list", "index_list",      "application_id",
+		"user_version", "page_count",  "page_size",  "compile_options", "foreign_key_list"
+	};
+
+	(void)context, (void)database, (void)view;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return strcasecmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+	case SQLITE_PRAGMA:
+		for (size_t i = 0; i < GG_COUNT(pragmas); i++) {
+			bool sets = second != NULL && (strcmp(pragmas[i], "user_version") == 0 ||
+			                               strcmp(pragmas[i], "application_id") == 0 ||
+			                               strncmp(pragmas[i], "page_", 5) == 0);
+
+			if (strcasecmp(first, pragmas[i]) == 0 && !sets)
+				return SQLITE_OK;
+		}
+		return SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+/* The table `name`, empty: found before the one of that name in the file. */
+static void append_empty_table(struct gg_buf *out, const char *name)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf create = { 0 };
+	const char *at;
+
+	gg_buf_printf(&create, "create table %s(", name);
+	at = strstr(gg_schema_tables, gg_buf_text(&create));
+	if (at == NULL)
+		return;
+	gg_buf_append_text(out, "create temp table if not exists ");
+	at += strlen("create table ");
+	gg_buf_append(out, at, strcspn(at, ";") + 1);
+}
+
+/* "create view" as "create temp view": found before any view of that name in the file. */
+static int make_views(struct gg_profile *profile, struct gg_error *error)
+{
+	static const char create[] = "create view ";
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *at = gg_schema_views, *next;
+
+	/* Sums of older files lack columns: views then add up the samples themselves. */
+	if (profile->version < 3) {
+		append_empty_table(&text, "stack_sum");
+		append_empty_table(&text, "function_sum");
+	}
+	while ((next = strstr(at, create)) != NULL) {
+		gg_buf_append(&text, at, (size_t)(next - at));
+		gg_buf_append_text(&text, "create temp view if not exists ");
+		at = next + strlen(create);
+	}
+	gg_buf_append_text(&text, at);
+	if (text.failed)
+		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+	return gg_store_execute(profile, gg_buf_text(&text), error);
+}
+
+/*
+ * Functions that give tables are set up when first used, by what looks to the authorizer like a change
+ * of the schema: so they are used here, before it is in force.
+ */
+static const char table_functions[] =
+	"select 1 from pragma_table_info('sample'), pragma_table_list, pragma_index_list('sample'),"
+	" json_each('[]'), json_tree('[]') limit 0";
+
+/* Makes the connection one for questions. */
+static int begin_questions(struct gg_profile *profile, struct gg_error *error)
+{
+	int code, result;
+
+	sqlite3_set_authorizer(profile->db, NULL, NULL);
+	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+	result = gg_functions_register(profile->db);
+	if (result != SQLITE_OK)
+		return gg_store_fail(profile, result, error);
+	code = gg_store_execute(profile, "pragma query_only = off", error);
+	if (code == 0)
+		code = make_views(profile, error);
+	if (code == 0)
+		code = gg_store_execute(profile, table_functions, error);
+	if (code == 0)
+		code = gg_store_execute(profile, "pragma query_only = on", error);
+	return code;
+}
+
+/* Only blanks, semicolons and comments? */
+static bool is_nothing(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *statement = NULL;
+	bool nothing = sqlite3_prepare_v2(db, sql, -1, &statement, &sql) == SQLITE_OK &&
+	               statement == NULL;
+
+	sqlite3_finalize(statement);
+	return nothing;
+}
+
+static int prepare(struct gg_query *query, const char *sql, struct gg_error *error)
+{
+	sqlite3 *db = query->profile->db;
+	const char *rest = "";
+	int result = sqlite3_prepare_v2(db, sql, -1, &query->statement, &rest);
+
+	switch (result & 0xff) {
+	case SQLITE_OK:
+		break;
+	case SQLITE_AUTH:
+		return gg_error_set(error, -EINVAL, "sql",
+		                    "Only questions are answered: 'select ...'.",
+		                    "a profile is not changed");
+	case SQLITE_ERROR:
+		return gg_error_set(error, -EINVAL, "sql",
+		                    "'geiger sql FILE' without a question lists tables and views.",
+		                    "%s", sqlite3_errmsg(db));
+	default:
+		return gg_store_fail(query->profile, result, error);
+	}
+	if (query->statement == NULL)
+		return gg_error_set(error, -EINVAL, "sql",
+		                    "Ask, for example, 'select * from v_function'.",
+		                    "there is no question");
+	if (!is_nothing(db, rest))
+		return gg_error_set(error, -EINVAL, "sql", "Ask one after the other.",
+		                    "more than one statement");
+	if (!sqlite3_stmt_readonly(query->statement))
+		return gg_error_set(error, -EINVAL, "sql",
+		                    "Only questions are answered: 'select ...'.",
+		                    "a profile is not changed");
+	return 0;
+}
+
+int gg_query_new(struct gg_query **ret_query, struct gg_profile *profile, const char *sql,
+                 struct gg_error *error)
+{
+	struct gg_query *query = calloc(1, sizeof(*query));
+	int code;
+
+	if (query == NULL)
+		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
+	query->profile = profile;
+	code = begin_questions(profile, error);
+	if (code == 0) {
+		sqlite3_set_authorizer(profile->db, authorize, NULL);
+		code = prepare(query, sql, error);
+	}
+	if (code < 0) {
+		gg_query_free(query);
+		return code;
+	}
+	*ret_query = query;
+	return 0;
+}
+
+void gg_query_free(struct gg_query *query)
+{
+	if (query == NULL)
+		return;
+	sqlite3_finalize(query->statement);
+	sqlite3_set_authorizer(query->profile->db, NULL, NULL);
+	sqlite3_db_config(query->profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	free(query);
+}
+
+int gg_query_column_count(const struct gg_query *query)
+{
+	return sqlite3_column_count(query->statement);
+}
+
+const char *gg_query_column_name(const struct gg_query *query, int column)
+{
+	const char *name = sqlite3_column_name(query->statement, column);
+
+	return name != NULL ? name : "";
+}
+
+int gg_query_next(struct gg_query *query, struct gg_error *error)
+{
+	int result = sqlite3_step(query->statement);
+
+	if (result == SQLITE_ROW)
+		return 1;
+	if (result == SQLITE_DONE)
+		return 0;
+	if ((result & 0xff) ==
+	    SQLITE_ERROR) /* of the question: a function's refusal, an overflow */
+		return gg_error_set(error, -EINVAL, "sql", NULL, "%s",
+		                    sqlite3_errmsg(query->profile->db));
+	return gg_store_fail(query->profile, result, error);
+}
+
+enum gg_query_kind gg_query_kind(const struct gg_query *query, int column)
+{
+	switch (sqlite3_column_type(query->statement, column)) {
+	case SQLITE_INTEGER:
+		return GG_QUERY_INTEGER;
+	case SQLITE_FLOAT:
+		return GG_QUERY_NUMBER;
+	case SQLITE_TEXT:
+		return GG_QUERY_TEXT;
+	case SQLITE_BLOB:
+		return GG_QUERY_BYTES;
+	default:
+		return GG_QUERY_NULL;
+	}
+}
+
+int64_t gg_query_integer(const struct gg_query *query, int column)
+{
+	return sqlite3_column_int64(query->statement, column);
+}
+
+double gg_query_number(const struct gg_query *query, int column)
+{
+	return sqlite3_column_double(query->statement, column);
+}
+
+const char *gg_query_text(const struct gg_query *query, int column, size_t *ret_length)
+{
+	bool is_bytes = sqlite3_column_type(query->statement, column) == SQLITE_BLOB;
+	const void *text = is_bytes ? sqlite3_column_blob(query->statement, column)
+	                            : (const void *)sqlite3_column_text(query->statement, column);
+
+	if (ret_length != NULL)
+		*ret_length = (size_t)sqlite3_column_bytes(query->statement, column);
+	return text != NULL ? text : "";
+}

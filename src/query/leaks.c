@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples are sorted by stack first, so that one set of sums serves all stacks in turn: they take
+ * 5 KiB, and there may be 100 000 stacks.  Ranges of stacks are judged by threads of their own.
+ */
+#include "query/leaks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "query/query_internal.h"
+
+static const double most_false = 0.05; /* of the rows told as growing */
+
+struct run {
+	const struct gg_model *model;
+	const struct gg_leaks_query *query;
+	struct gg_scope scope;
+	int64_t end_ns; /* of what is looked at; GG_TIME_NONE: of each process itself */
+	struct gg_leaks *leaks;
+	uint32_t *suppressed_by; /* gg_suppressions_apply() */
+	/* Samples and coarse rows by stack: order[first[stack] .. first[stack + 1]). */
+	uint32_t *sample_order, *sample_first, *coarse_order, *coarse_first;
+	uint8_t *has_live; /* of each stack */
+	struct gg_tally live, old;
+};
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "leaks", NULL);
+}
+
+static uint32_t stack_of_sample(const struct run *run, size_t i)
+{
+	const struct gg_model_sample *samples = GG_ITEMS(run->model, samples,
+	                                                 const struct gg_model_sample);
+
+	return gg_model_stack_top(run->model, samples[i].stack);
+}
+
+static uint32_t stack_of_coarse(const struct run *run, size_t i)
+{
+	const struct gg_coarse *coarse = GG_ITEMS(run->model, coarse, const struct gg_coarse);
+
+	return gg_model_stack_top(run->model, coarse[i].stack);
+}
+
+/* Counting sort of `count` things by stack; only those whose stack has something live. */
+static int sort_by_stack(const struct run *run, size_t count,
+                         uint32_t (*stack_of)(const struct run *run, size_t i),
+                         uint32_t **ret_order, uint32_t **ret_first)
+{
+	size_t stack_count = gg_model_stack_count(run->model);
+	uint32_t *first = calloc(stack_count + 2, sizeof(*first)), *order;
+	uint32_t total = 0;
+
+	*ret_first = first;
+	*ret_order = order = calloc(count + 1, sizeof(*order));
+	if (first == NULL || order == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t stack = stack_of(run, i);
+
+		if (run->has_live[stack])
+			first[stack + 1]++;
+	}
+	for (size_t stack = 0; stack <= stack_count; stack++) {
+		total += first[stack];
+		first[stack] = total;
+	}
+	/* Filled from first[stack] on, which moves to where the next stack begins ... */
+	for (size_t i = 0; i < count; i++) {
+		uint32_t stack = stack_of(run, i);
+
+		if (run->has_live[stack])
+			order[first[stack]++] = (uint32_t)i;
+	}
+	/* ... and is moved back. */
+	memmove(first + 1, first, (stack_count + 1) * sizeof(*first));
+	first[0] = 0;
+	return 0;
+}
+
+/* The block as it was when the run ended, or is taken to end; false: it is none of ours. */
+static bool find_block(const struct run *run, size_t number, struct gg_block *block)
+{
+	if (!gg_scope_block(&run->scope, number, block) || block->from_ns > run->end_ns)
+		return false;
+	if (run->end_ns == GG_TIME_NONE)
+		return true;
+	block->is_left = block->until_ns > run->end_ns; /* a process that is gone holds nothing */
+	block->left_ns = run->end_ns;
+	return true;
+}
+
+static void find_live(struct run *run)
+{
+	size_t count;
+	struct gg_block block;
+
+	gg_model_samples(run->model, &count);
+	for (size_t i = 0; i < count; i++)
+		if (find_block(run, i, &block) && block.is_left)
+			run->has_live[stack_of_sample(run, i)] = 1;
+}
+
+/* A time as a share of [start, end].  Times of a hostile file are so large that doubles are equal. */
+static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
+{
+	return ((double)time_ns - (double)start_ns) / fmax((double)end_ns - (double)start_ns, 1);
+}
+
+/* When a process lived; at least 1 ns.  A start of INT64_MAX is GG_TIME_NONE, so the sum is in range. */
+static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, int64_t *ret_end)
+{
+	const struct gg_process *process = GG_ITEMS(run->model, processes,
+	                                            const struct gg_process) +
+	                                   number;
+	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
+
+	*ret_start = number == 0 || process->start_ns == GG_TIME_NONE ? 0 : process->start_ns;
+	*ret_end = end == GG_TIME_NONE ? gg_model_end_ns(run->model) : end;
+	if (*ret_end > run->end_ns)
+		*ret_end = run->end_ns;
+	if (*ret_end <= *ret_start)
+		*ret_end = *ret_start + 1;
+}
+
+/* Age of what was left; -1 of what was freed. */
+static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t number)
+{
+	const struct gg_model_sample *sample = GG_ITEMS(run->model, samples,
+	                                                const struct gg_model_sample) +
+	                                       number;
+	struct gg_block block;
+	int64_t start, end, gone;
+
+	if (!find_block(run, number, &block))
+		return -1;
+	life_of(run, sample->process, &start, &end);
+	gone = block.is_left ? block.left_ns : block.until_ns;
+	if (gone > end) /* who inherited it lived on */
+		end = gone;
+	gg_leak_add(leak, share_of(block.from_ns, start, end),
+	            block.is_left ? INFINITY : share_of(gone, start, end), &sample->draw,
+	            sample->size_bytes);
+	return block.is_left ? end - block.from_ns : -1;
+}
+
+static void add_coarse(const struct run *run, struct gg_leak *leak, size_t number)
+{
+	const struct gg_coarse *coarse = GG_ITEMS(run->model, coarse, const struct gg_coarse) +
+	                                 number;
+	struct gg_tally tally = { 0 };
+	int64_t start, end;
+
+	if ((run->scope.process_in != NULL && !run->scope.process_in[coarse->process]) ||
+	    coarse->from_ns > run->end_ns)
+		return;
+	life_of(run, coarse->process, &start, &end);
+	gg_model_add_coarse(run->model, &tally, coarse);
+	gg_leak_add_vague(leak, share_of(coarse->from_ns, start, end),
+	                  share_of(coarse->to_ns, start, end), &tally);
+}
+
+static struct gg_range range_of(const struct gg_tally *tally, enum gg_quantity quantity,
+                                double confidence, bool discovered)
+{
+	struct gg_interval interval = gg_interval_of(tally, quantity, confidence, discovered);
+
+	return (struct gg_range){ gg_tally_estimate(tally, quantity).value, interval.low,
+		                  interval.high };
+}
+
+static struct gg_range growth_of(const struct gg_leak *leak, double confidence)
+{
+	struct gg_difference growth = gg_leak_growth(leak, confidence);
+
+	return (struct gg_range){ growth.value, growth.low, growth.high };
+}
+
+/* Adds up what a stack did; returns the age of its oldest live block. */
+static int64_t add_up(const struct run *run, uint32_t stack, struct gg_leak *leak)
+{
+	int64_t oldest = 0;
+
+	gg_leak_init(leak, run->scope.interval);
+	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
+		int64_t age = add_sample(run, leak, run->sample_order[i]);
+
+		oldest = age > oldest ? age : oldest;
+	}
+	for (uint32_t i = run->coarse_first[stack]; i < run->coarse_first[stack + 1]; i++)
+		add_coarse(run, leak, run->coarse_order[i]);
+	gg_leak_finish(leak);
+	return oldest;
+}
+
+/* A range of stacks: each part is judged by a thread of its own, into its own rows. */
+struct part {
+	const struct run *run;
+	uint32_t from_stack, to_stack;
+	struct gg_leak_row *rows; /* room for all stacks of the range that have something live */
+	size_t row_count;
+	struct gg_tally live, old;
+	pthread_t thread;
+	bool is_beside;
+};
+
+static bool is_suppressed(const struct run *run, uint32_t stack)
+{
+	return run->suppressed_by != NULL && run->suppressed_by[stack] > 0;
+}
+
+/* What all rows need to be put in their order; `class` as if it did not grow. */
+static void judge_stack(struct part *part, uint32_t stack)
+{
+	const struct run *run = part->run;
+	struct gg_leak_row *row = &part->rows[part->row_count++];
+	double confidence = run->query->confidence;
+	struct gg_leak leak;
+
+	*row = (struct gg_leak_row){ .stack = stack };
+	row->oldest_ns = add_up(run, stack, &leak);
+	row->live_bytes.estimate = gg_tally_estimate(&leak.live, GG_BYTES).value;
+	row->sample_count = leak.live.sample_count;
+	if (is_suppressed(run, stack))
+		return;
+	row->class = gg_leak_class_of(&leak, false, confidence);
+	row->p_value = gg_leak_p_value(&leak);
+	if (row->p_value <= most_false) /* it may be one that grows: sorted by how much */
+		row->growth_bytes = growth_of(&leak, confidence);
+	gg_tally_merge(&part->live, &leak.live);
+	gg_tally_merge(&part->old, &leak.old);
+}
+
+static void *judge_part(void *context)
+{
+	struct part *part = context;
+
+	for (uint32_t stack = part->from_stack; stack < part->to_stack; stack++)
+		if (part->run->has_live[stack])
+			judge_stack(part, stack);
+	return NULL;
+}
+
+/* Moves the rows of a part behind those before it; suppressed ones are only counted. */
+static void take_part(struct run *run, const struct part *part)
+{
+	struct gg_leaks *leaks = run->leaks;
+
+	for (size_t i = 0; i < part->row_count; i++) {
+		struct gg_leak_row row = part->rows[i]; /* the places may be the same */
+		struct gg_leak_suppressed *of;
+
+		if (!is_suppressed(run, row.stack)) {
+			leaks->rows[leaks->row_count++] = row;
+			continue;
+		}
+		of = &leaks->suppressed[run->suppressed_by[row.stack] - 1];
+		of->row_count++;
+		of->sample_count += row.sample_count;
+		of->live_bytes += row.live_bytes.estimate;
+	}
+	gg_tally_merge(&run->live, &part->live);
+	gg_tally_merge(&run->old, &part->old);
+}
+
+/* All stacks, by as many threads as there are processors; parts have about as many samples each. */
+static void judge_stacks(struct run *run)
+{
+	enum { MOST_PARTS = 8 };
+	struct part parts[MOST_PARTS] = { 0 };
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int count = processors > MOST_PARTS ? MOST_PARTS : processors > 1 ? (int)processors : 1;
+	uint32_t stack_count = (uint32_t)gg_model_stack_count(run->model), stack = 0;
+	uint64_t sample_count = run->sample_first[stack_count];
+	size_t row = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct part *part = &parts[i];
+		uint64_t end = sample_count * (uint64_t)(i + 1) / (uint64_t)count;
+
+		part->run = run;
+		part->rows = &run->leaks->rows[row];
+		part->from_stack = stack;
+		while (stack < stack_count && (i == count - 1 || run->sample_first[stack] < end))
+			row += run->has_live[stack++];
+		part->to_stack = stack;
+		part->is_beside = i < count - 1 &&
+		                  pthread_create(&part->thread, NULL, judge_part, part) == 0;
+		if (!part->is_beside)
+			judge_part(part);
+	}
+	for (int i = 0; i < count; i++) {
+		if (parts[i].is_beside)
+			pthread_join(parts[i].thread, NULL);
+		take_part(run, &parts[i]);
+	}
+}
+
+/* The rest, of a row that is shown. */
+static void complete_row(const struct run *run, struct gg_leak_row *row)
+{
+	double confidence = run->query->confidence;
+	struct gg_leak leak;
+
+	add_up(run, row->stack, &leak);
+	if (run->scope.is_incomplete)
+		leak.live.incomplete = leak.old.incomplete = 1;
+	row->live_bytes = range_of(&leak.live, GG_BYTES, confidence, true);
+	row->live_count = range_of(&leak.live, GG_ALLOCATIONS, confidence, true);
+	row->old_bytes = range_of(&leak.old, GG_BYTES, confidence, true);
+	row->growth_bytes = growth_of(&leak, confidence);
+	row->kept_share = gg_leak_kept_share(&leak);
+	memcpy(row->cohorts, leak.cohorts, sizeof(row->cohorts));
+}
+
+/* By class; what grows by how fast it certainly does; the rest by size; then by stack. */
+static int compare_rows(const void *x, const void *y)
+{
+	const struct gg_leak_row *a = x, *b = y;
+	bool grows = a->class == GG_LEAK_GROWING;
+	double of_a = grows ? a->growth_bytes.low : a->live_bytes.estimate;
+	double of_b = grows ? b->growth_bytes.low : b->live_bytes.estimate;
+
+	if (a->class != b->class)
+		return a->class < b->class ? -1 : 1;
+	if (of_a != of_b)
+		return of_a > of_b ? -1 : 1;
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/* Which of the rows grow, given all of them. */
+static int choose_growing(struct gg_leaks *leaks)
+{
+	double *q = calloc(leaks->row_count + 1, sizeof(*q));
+	size_t *order = calloc(leaks->row_count + 1, sizeof(*order));
+
+	if (q == NULL || order == NULL) {
+		free(q);
+		free(order);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < leaks->row_count; i++)
+		q[i] = leaks->rows[i].p_value;
+	gg_false_discovery(q, leaks->row_count, order);
+	for (size_t i = 0; i < leaks->row_count; i++) {
+		struct gg_leak_row *row = &leaks->rows[i];
+
+		row->q_value = q[i];
+		if (row->class != GG_LEAK_YOUNG_ONLY && q[i] <= most_false)
+			row->class = GG_LEAK_GROWING;
+		leaks->class_row_count[row->class]++;
+		leaks->class_bytes[row->class] += row->live_bytes.estimate;
+	}
+	free(q);
+	free(order);
+	return 0;
+}
+
+static int prepare(struct run *run, struct gg_error *error)
+{
+	struct gg_leaks *leaks = run->leaks;
+	const struct gg_suppressions *suppressions = run->query->suppressions;
+	size_t stack_count = gg_model_stack_count(run->model), count, live_count = 0;
+
+	if (suppressions != NULL && suppressions->count > 0) {
+		leaks->suppressed = calloc(suppressions->count, sizeof(*leaks->suppressed));
+		if (leaks->suppressed == NULL)
+			return out_of_memory(error);
+		leaks->suppressed_count = suppressions->count;
+		for (size_t i = 0; i < suppressions->count; i++)
+			leaks->suppressed[i].pattern = suppressions->patterns[i];
+	}
+	run->has_live = calloc(stack_count + 1, 1);
+	if (run->has_live == NULL)
+		return out_of_memory(error);
+	find_live(run);
+	for (size_t i = 0; i < stack_count; i++)
+		live_count += run->has_live[i];
+	leaks->rows = calloc(live_count + 1, sizeof(*leaks->rows));
+	gg_model_samples(run->model, &count);
+	if (leaks->rows == NULL ||
+	    sort_by_stack(run, count, stack_of_sample, &run->sample_order, &run->sample_first) < 0)
+		return out_of_memory(error);
+	gg_model_coarse(run->model, &count);
+	if (sort_by_stack(run, count, stack_of_coarse, &run->coarse_order, &run->coarse_first) < 0)
+		return out_of_memory(error);
+	return 0;
+}
+
+static int judge(struct run *run, struct gg_error *error)
+{
+	struct gg_leaks *leaks = run->leaks;
+	double confidence = run->query->confidence;
+	int code = prepare(run, error);
+
+	if (code < 0)
+		return code;
+	gg_scope_expose(&run->scope, &run->live);
+	gg_scope_expose(&run->scope, &run->old);
+	judge_stacks(run);
+	if (choose_growing(leaks) < 0)
+		return out_of_memory(error);
+	qsort(leaks->rows, leaks->row_count, sizeof(*leaks->rows), compare_rows);
+	for (size_t i = 0; i < leaks->row_count; i++)
+		if (run->query->limit == 0 || i < run->query->limit)
+			complete_row(run, &leaks->rows[i]);
+	leaks->live_bytes = range_of(&run->live, GG_BYTES, confidence, false);
+	leaks->live_count = range_of(&run->live, GG_ALLOCATIONS, confidence, false);
+	leaks->old_bytes = range_of(&run->old, GG_BYTES, confidence, false);
+	leaks->sample_count = run->live.sample_count;
+	leaks->unseen_bytes = run->scope.is_incomplete
+	                              ? NAN
+	                              : gg_interval_unseen_bytes(run->scope.interval, confidence);
+	leaks->has_history = gg_model_has_history(run->model);
+	leaks->at_ns = run->end_ns;
+	return 0;
+}
+
+int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
+                 struct gg_leaks **ret_leaks, struct gg_error *error)
+{
+	bool is_cut = query->at_ns > 0 && query->at_ns < gg_model_end_ns(model);
+	struct run run = { .model = model,
+		           .query = query,
+		           .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };
+	struct gg_question scope_query;
+	int code = 0;
+
+	if (!gg_model_has_times(model))
+		code = gg_error_set(error, -ENOTSUP, "leaks",
+		                    "Compare two moments instead: geiger diff BEFORE AFTER.",
+		                    "an imported or merged profile has no times to tell leaks by");
+	if (code == 0 && is_cut && !gg_model_has_history(model))
+		code = gg_error_set(error, -ENOTSUP, "leaks --at",
+		                    "Without --at it is about the end.",
+		                    "recorded without history: what was live then is not known");
+	if (code < 0)
+		return code;
+	gg_question_init(&scope_query);
+	scope_query.pid = query->pid;
+	code = gg_scope_open(&run.scope, model, &scope_query, error);
+	if (code < 0)
+		return code;
+	run.leaks = calloc(1, sizeof(*run.leaks));
+	if (run.leaks == NULL)
+		code = out_of_memory(error);
+	if (code == 0)
+		code = gg_suppressions_apply(query->suppressions, model, &run.suppressed_by, error);
+	if (code == 0)
+		code = judge(&run, error);
+	free(run.suppressed_by);
+	free(run.sample_order);
+	free(run.sample_first);
+	free(run.coarse_order);
+	free(run.coarse_first);
+	free(run.has_live);
+	gg_scope_close(&run.scope);
+	if (code < 0) {
+		gg_leaks_free(run.leaks);
+		return code;
+	}
+	*ret_leaks = run.leaks;
+	return 0;
+}
+
+void gg_leaks_free(struct gg_leaks *leaks)
+{
+	if (leaks == NULL)
+		return;
+	free(leaks->rows);
+	free(leaks->suppressed);
+	free(leaks);
+}

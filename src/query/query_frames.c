@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask_places - from the tallies of stacks to those of functions, lines and modules.
+ *
+ * The tree of stacks is walked once, depth first, with sums for each level of the path: when a stack
+ * is left, its sums hold everything below it, and go to each of its places that is not on the path
+ * already, which is what counts recursion once.  So the work is that of the stacks, not of the stacks
+ * times their depth.  A stack with one callee and nothing of its own has the callee's sums.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/query_rows.h"
+
+struct step {
+	uint32_t stack;
+	uint32_t level; /* where its sums are */
+};
+
+/* The part of the tree that has samples, as lists of callees. */
+struct walk {
+	const struct gg_model *model;
+	enum gg_grouping by;
+	const struct gg_groups *stacks;
+	struct gg_place_sums *places;
+	uint32_t *child, *sibling;
+	uint32_t *on_path; /* of each key: how often it is on the path */
+	struct step *path; /* from the outermost on */
+	struct gg_rough *levels;
+	size_t depth;
+	uint32_t level_count;
+	bool failed; /* memory ran out */
+};
+
+static uint32_t key_of(const struct walk *walk, const struct gg_model_place *place)
+{
+	if (walk->by == GG_BY_LINE)
+		return place->line;
+	if (walk->by == GG_BY_FUNCTION)
+		return place->function;
+	return GG_ITEMS(walk->model, functions, struct gg_model_function_record)[place->function]
+	        .function.module;
+}
+
+static bool grow(struct gg_place_sums *places)
+{
+	size_t capacity = places->capacity == 0 ? 256 : places->capacity * 2;
+	uint32_t *keys = reallocarray(places->keys, capacity, sizeof(*keys));
+	struct gg_rough *sums;
+
+	if (keys == NULL)
+		return false;
+	places->keys = keys;
+	sums = reallocarray(places->sums, capacity * 2, sizeof(*sums));
+	if (sums == NULL)
+		return false;
+	places->sums = sums;
+	places->capacity = capacity;
+	return true;
+}
+
+/* The two sums of a key; NULL when memory is out.  Valid until the next call. */
+static struct gg_rough *sums_of(struct walk *walk, uint32_t key)
+{
+	struct gg_place_sums *places = walk->places;
+
+	if (places->slot_of[key] == GG_NO_SLOT) {
+		if (places->count == places->capacity && !grow(places)) {
+			walk->failed = true;
+			return NULL;
+		}
+		places->keys[places->count] = key;
+		memset(&places->sums[2 * places->count], 0, 2 * sizeof(*places->sums));
+		places->slot_of[key] = (uint32_t)places->count++;
+	}
+	return &places->sums[(size_t)2 * places->slot_of[key]];
+}
+
+static void enter(struct walk *walk, uint32_t stack)
+{
+	uint32_t slot = walk->stacks->slot_of[stack], child = walk->child[stack];
+	bool is_passed = slot == GG_NO_SLOT && child != 0 && walk->sibling[child] == 0;
+	struct gg_rough *level = &walk->levels[walk->level_count], *sums;
+	size_t count;
+	const struct gg_model_place *places = gg_model_stack_places(walk->model, stack, &count);
+
+	walk->path[walk->depth++] = (struct step){ stack, walk->level_count };
+	for (size_t i = 0; i < count; i++)
+		walk->on_path[key_of(walk, &places[i])]++;
+	if (is_passed)
+		return;
+	walk->level_count++;
+	if (slot == GG_NO_SLOT) {
+		memset(level, 0, sizeof(*level));
+		return;
+	}
+	gg_rough_of(level, &walk->stacks->tallies[slot]);
+	sums = sums_of(walk, key_of(walk, &places[0]));
+	if (sums != NULL)
+		gg_rough_add(&sums[0], level);
+}
+
+static void leave(struct walk *walk)
+{
+	struct step step = walk->path[--walk->depth];
+	const struct gg_rough *below = &walk->levels[step.level];
+	size_t count;
+	const struct gg_model_place *places = gg_model_stack_places(walk->model, step.stack,
+	                                                            &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t key = key_of(walk, &places[i]);
+		struct gg_rough *sums;
+
+		if (--walk->on_path[key] > 0)
+			continue;
+		sums = sums_of(walk, key);
+		if (sums != NULL)
+			gg_rough_add(&sums[1], below);
+	}
+	walk->level_count = step.level;
+	if (walk->depth > 0 && walk->path[walk->depth - 1].level != step.level)
+		gg_rough_add(&walk->levels[walk->path[walk->depth - 1].level], below);
+}
+
+/* Links the stacks that have samples in or below them; returns the greatest depth. */
+static size_t link_stacks(struct walk *walk, uint32_t *depth_of)
+{
+	size_t count = gg_model_stack_count(walk->model), deepest = 0;
+
+	for (size_t i = count; i-- > 1;) {
+		uint32_t stack = (uint32_t)i, parent = gg_model_stack_parent(walk->model, stack);
+
+		if (walk->child[i] == 0 && walk->stacks->slot_of[i] == GG_NO_SLOT)
+			continue;
+		walk->sibling[i] = walk->child[parent];
+		walk->child[parent] = stack;
+	}
+	for (size_t i = 1; i < count; i++) {
+		depth_of[i] = depth_of[gg_model_stack_parent(walk->model, (uint32_t)i)] + 1;
+		deepest = depth_of[i] > deepest ? depth_of[i] : deepest;
+	}
+	return deepest;
+}
+
+static void walk_from(struct walk *walk, uint32_t root)
+{
+	uint32_t next = root;
+
+	for (;;) {
+		while (next != 0) {
+			enter(walk, next);
+			next = walk->child[next];
+		}
+		next = walk->sibling[walk->path[walk->depth - 1].stack];
+		leave(walk);
+		if (walk->depth == 0)
+			return;
+	}
+}
+
+/* Samples without a stack are nobody's callees, though 0 is the parent of all. */
+static void walk_all(struct walk *walk)
+{
+	uint32_t root = walk->child[0];
+
+	walk->child[0] = 0;
+	if (walk->stacks->slot_of[0] != GG_NO_SLOT) {
+		enter(walk, 0);
+		leave(walk);
+	}
+	for (; root != 0; root = walk->sibling[root])
+		walk_from(walk, root);
+}
+
+int gg_place_sums_of(struct gg_place_sums *places, const struct gg_model *model,
+                     enum gg_grouping by, size_t key_count, const struct gg_groups *stacks)
+{
+	size_t stack_count = gg_model_stack_count(model), deepest;
+	struct walk walk = { .model = model, .by = by, .stacks = stacks, .places = places };
+	uint32_t *depth_of = calloc(stack_count, sizeof(*depth_of));
+
+	*places = (struct gg_place_sums){ 0 };
+	walk.failed = true;
+	places->slot_of = malloc(key_count * sizeof(*places->slot_of));
+	walk.child = calloc(stack_count, sizeof(*walk.child));
+	walk.sibling = calloc(stack_count, sizeof(*walk.sibling));
+	walk.on_path = calloc(key_count, sizeof(*walk.on_path));
+	if (depth_of == NULL || walk.child == NULL || walk.sibling == NULL ||
+	    walk.on_path == NULL || places->slot_of == NULL)
+		goto out;
+	memset(places->slot_of, 0xff, key_count * sizeof(*places->slot_of));
+	deepest = link_stacks(&walk, depth_of);
+	walk.path = malloc((deepest + 1) * sizeof(*walk.path));
+	walk.levels = malloc((deepest + 1) * sizeof(*walk.levels));
+	if (walk.path == NULL || walk.levels == NULL)
+		goto out;
+	walk.failed = false;
+	walk_all(&walk);
+out:
+	free(depth_of);
+	free(walk.child);
+	free(walk.sibling);
+	free(walk.on_path);
+	free(walk.path);
+	free(walk.levels);
+	return walk.failed ? -ENOMEM : 0;
+}
+
+void gg_place_sums_done(struct gg_place_sums *places)
+{
+	free(places->slot_of);
+	free(places->keys);
+	free(places->sums);
+}

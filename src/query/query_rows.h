@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask_rows - what a query has added up, before it becomes rows.
+ */
+#pragma once
+
+#include "query/query_internal.h"
+#include "stats/estimate/plain_tally.h"
+
+#define GG_NO_SLOT UINT32_MAX
+
+/* One tally for each key that has samples. */
+struct gg_groups {
+	size_t key_count, count;
+	uint32_t *slot_of; /* of each key; GG_NO_SLOT: nothing was selected */
+	uint32_t *keys;    /* of each slot, ascending */
+	struct gg_tally *tallies;
+};
+
+/* The same for places: their own samples, and those that they called. */
+struct gg_place_sums {
+	size_t count, capacity;
+	uint32_t *slot_of, *keys;
+	struct gg_rough *sums; /* two of each slot: self, total */
+};
+
+/* Adds the tallies of stacks up to functions, lines or modules.  0 or -ENOMEM; free both ways. */
+GG_MUST_CHECK int gg_place_sums_of(struct gg_place_sums *places, const struct gg_model *model,
+                                   enum gg_grouping by, size_t key_count,
+                                   const struct gg_groups *stacks);
+void gg_place_sums_done(struct gg_place_sums *places);

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask_time - live memory over time.
+ *
+ * Two lists of blocks, by the time they came and by the time they went, are walked together.  Times
+ * are sorted by radix, 11 bits a pass, because a million of them is usual; lists that are in order
+ * already, as allocations mostly are, are left alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/query_internal.h"
+#include "stats/sampling/weight.h"
+
+struct moment {
+	int64_t time_ns;
+	uint32_t number; /* of a sample; from their count on of a coarse row */
+};
+
+struct moments {
+	struct moment *items;
+	size_t count;
+};
+
+enum { DIGIT_BITS = 11, DIGIT_COUNT = 1 << DIGIT_BITS };
+
+static bool is_sorted(const struct moments *moments)
+{
+	for (size_t i = 1; i < moments->count; i++)
+		if (moments->items[i].time_ns < moments->items[i - 1].time_ns)
+			return false;
+	return true;
+}
+
+static void sort_by_digit(const struct moment *from, struct moment *to, size_t count, int64_t least,
+                          unsigned shift)
+{
+	size_t places[DIGIT_COUNT + 1] = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t key = (uint64_t)from[i].time_ns - (uint64_t)least;
+
+		places[(key >> shift) % DIGIT_COUNT + 1]++;
+	}
+	for (size_t i = 1; i < DIGIT_COUNT; i++)
+		places[i] += places[i - 1];
+	for (size_t i = 0; i < count; i++) {
+		uint64_t key = (uint64_t)from[i].time_ns - (uint64_t)least;
+
+		to[places[(key >> shift) % DIGIT_COUNT]++] = from[i];
+	}
+}
+
+static int sort_moments(struct moments *moments)
+{
+	int64_t least = INT64_MAX, most = INT64_MIN;
+	struct moment *other;
+
+	if (is_sorted(moments))
+		return 0;
+	other = malloc(moments->count * sizeof(*other));
+	if (other == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < moments->count; i++) {
+		int64_t time_ns = moments->items[i].time_ns;
+
+		least = time_ns < least ? time_ns : least;
+		most = time_ns > most ? time_ns : most;
+	}
+	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+		struct moment *sorted = other;
+
+		if (((uint64_t)most - (uint64_t)least) >> shift == 0)
+			break;
+		sort_by_digit(moments->items, other, moments->count, least, shift);
+		other = moments->items;
+		moments->items = sorted;
+	}
+	free(other);
+	return 0;
+}
+
+static void add_block(const struct gg_block *block, size_t number, struct moments *coming,
+                      struct moments *going)
+{
+	coming->items[coming->count++] = (struct moment){ block->from_ns, (uint32_t)number };
+	if (block->until_ns != GG_TIME_NONE)
+		going->items[going->count++] = (struct moment){ block->until_ns, (uint32_t)number };
+}
+
+/* When the block was live for certain, or, of `most`, when it can have been. */
+static void choose(struct gg_block *block, bool most)
+{
+	if (!most)
+		block->until_ns = block->until_least_ns;
+}
+
+/* By when all of the row's samples were gone; what was left went at some time before the end. */
+static int64_t coarse_gone(const struct gg_scope *scope, const struct gg_coarse *coarse)
+{
+	return coarse->is_left ? gg_model_end_ns(scope->model) : coarse->to_ns;
+}
+
+static struct gg_block coarse_block(const struct gg_scope *scope, const struct gg_coarse *coarse,
+                                    bool most)
+{
+	struct gg_block block = gg_coarse_block(coarse);
+
+	if (most) {
+		block.from_ns = coarse->from_ns;
+		block.until_ns = coarse_gone(scope, coarse);
+	}
+	return block;
+}
+
+/*
+ * All blocks of the scope by their coming, and by their going where they went: as is certain of them,
+ * or, of `most`, as long as they can have been live.
+ */
+static int collect(const struct gg_scope *scope, bool most, struct moments *coming,
+                   struct moments *going)
+{
+	size_t count = scope->model->samples.used_count, coarse_count;
+	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
+	struct gg_block block;
+
+	coming->items = malloc((count + coarse_count + 1) * sizeof(*coming->items));
+	going->items = malloc((count + coarse_count + 1) * sizeof(*going->items));
+	if (coming->items == NULL || going->items == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (gg_scope_block(scope, i, &block)) {
+			choose(&block, most);
+			add_block(&block, i, coming, going);
+		}
+	for (size_t i = 0; i < coarse_count; i++) {
+		block = coarse_block(scope, &coarse[i], most);
+		if (block.from_ns < block.until_ns && gg_scope_has_coarse(scope, &coarse[i]))
+			add_block(&block, count + i, coming, going);
+	}
+	if (sort_moments(coming) < 0 || sort_moments(going) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* A running sum that forgets nothing of what was added and taken back (Neumaier). */
+struct running {
+	double sum, lost;
+};
+
+static void run_on(struct running *running, double value)
+{
+	double sum = running->sum + value, part = sum - running->sum;
+
+	running->lost += (running->sum - (sum - part)) + (value - part);
+	running->sum = sum;
+}
+
+struct level {
+	struct running bytes, count;
+};
+
+static void change(const struct gg_scope *scope, struct level *level, uint32_t number, double sign)
+{
+	size_t count;
+	const struct gg_model_sample *sample = gg_model_samples(scope->model, &count);
+	double allocations;
+
+	if (number >= count) {
+		const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count) +
+		                                 (number - scope->model->samples.used_count);
+
+		run_on(&level->bytes, sign * gg_fixed_value(coarse->sums.bytes));
+		run_on(&level->count, sign * gg_fixed_value(coarse->sums.count));
+		return;
+	}
+	sample += number;
+	allocations = sample->size_bytes > 0 ? sample->weighted_bytes / (double)sample->size_bytes
+	                                     : gg_weight_of(&sample->draw, 0).count;
+	run_on(&level->bytes, sign * sample->weighted_bytes);
+	run_on(&level->count, sign * allocations);
+}
+
+static int64_t next_time(const struct moments *coming, size_t came, const struct moments *going,
+                         size_t went)
+{
+	int64_t time_ns = GG_TIME_NONE;
+
+	if (came < coming->count)
+		time_ns = coming->items[came].time_ns;
+	if (went < going->count && going->items[went].time_ns < time_ns)
+		time_ns = going->items[went].time_ns;
+	return time_ns;
+}
+
+static void visit_level(const struct level *level, int64_t time_ns, gg_sweep_visit *visit,
+                        void *context)
+{
+	double bytes = level->bytes.sum + level->bytes.lost;
+	double count = level->count.sum + level->count.lost;
+
+	visit(time_ns, bytes > 0 ? bytes : 0, count > 0 ? count : 0, context);
+}
+
+/* Changes before the window are one visit, at its beginning. */
+static void walk(const struct gg_scope *scope, const struct moments *coming,
+                 const struct moments *going, gg_sweep_visit *visit, void *context)
+{
+	const struct gg_question *query = &scope->query;
+	size_t came = 0, went = 0;
+	struct level level = { 0 };
+	bool has_begun = false;
+
+	for (;;) {
+		int64_t time_ns = next_time(coming, came, going, went);
+
+		if (!has_begun && time_ns > query->from_ns && came > 0)
+			visit_level(&level, query->from_ns, visit, context);
+		has_begun |= time_ns > query->from_ns;
+		if (time_ns == GG_TIME_NONE || time_ns > query->to_ns)
+			return;
+		for (; came < coming->count && coming->items[came].time_ns == time_ns; came++)
+			change(scope, &level, coming->items[came].number, 1);
+		for (; went < going->count && going->items[went].time_ns == time_ns; went++)
+			change(scope, &level, going->items[went].number, -1);
+		if (has_begun)
+			visit_level(&level, time_ns, visit, context);
+	}
+}
+
+static int sweep(const struct gg_scope *scope, bool most, gg_sweep_visit *visit, void *context,
+                 struct gg_error *error)
+{
+	struct moments coming = { 0 }, going = { 0 };
+	int code = collect(scope, most, &coming, &going);
+
+	if (code == 0)
+		walk(scope, &coming, &going, visit, context);
+	else
+		gg_error_set_errno(error, -code, "query", NULL);
+	free(coming.items);
+	free(going.items);
+	return code;
+}
+
+int gg_ask_sweep(const struct gg_model *model, const struct gg_question *query,
+                 gg_sweep_visit *visit, void *context, struct gg_error *error)
+{
+	struct gg_scope scope;
+	int code = gg_scope_open(&scope, model, query, error);
+
+	if (code < 0)
+		return code;
+	code = sweep(&scope, false, visit, context, error);
+	gg_scope_close(&scope);
+	return code;
+}
+
+static void keep_peak(int64_t time_ns, double live_bytes, double live_count, void *context)
+{
+	struct gg_peak *peak = context;
+
+	(void)live_count;
+	if (live_bytes > peak->bytes) {
+		peak->time_ns = time_ns;
+		peak->bytes = live_bytes;
+	}
+}
+
+static void keep_most(int64_t time_ns, double live_bytes, double live_count, void *context)
+{
+	struct gg_peak *peak = context;
+
+	(void)live_count;
+	if (live_bytes > peak->most_bytes) {
+		peak->most_ns = time_ns;
+		peak->most_bytes = live_bytes;
+	}
+}
+
+/* Were times lost, so that more may have been live than is certain? */
+static bool is_uncertain(const struct gg_model *model)
+{
+	size_t count;
+	const struct gg_model_sample *samples = gg_model_samples(model, &count);
+
+	if (model->coarse.used_count > 0)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if ((samples[i].flags & GG_SAMPLE_MISSED_FREE) != 0)
+			return true;
+	return false;
+}
+
+int gg_scope_peak(const struct gg_scope *scope, struct gg_peak *ret_peak, struct gg_error *error)
+{
+	struct gg_peak peak = { .time_ns = scope->query.to_ns };
+	int code = sweep(scope, false, keep_peak, &peak, error);
+
+	peak.most_ns = peak.time_ns;
+	peak.most_bytes = peak.bytes;
+	/* Without times of frees the largest is what is live at the end: a moment would say more than is known. */
+	if (!gg_model_has_history(scope->model))
+		peak.time_ns = peak.most_ns = scope->query.to_ns;
+	else if (code == 0 && is_uncertain(scope->model))
+		code = sweep(scope, true, keep_most, &peak, error);
+	if (code == 0)
+		*ret_peak = peak;
+	return code;
+}
+
+int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
+                struct gg_peak *ret_peak, struct gg_error *error)
+{
+	struct gg_scope scope;
+	int code = gg_scope_open(&scope, model, query, error);
+
+	if (code < 0)
+		return code;
+	code = gg_scope_peak(&scope, ret_peak, error);
+	gg_scope_close(&scope);
+	return code;
+}
+
+/* The first of times[0..count) that is not before time_ns. */
+static size_t first_from(const int64_t *times, size_t count, int64_t time_ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (times[middle] < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct times {
+	const struct gg_scope *scope;
+	const int64_t *times;
+	size_t count;
+	struct gg_tally *tallies, *gone; /* of each time */
+};
+
+/*
+ * What is there in [from_ns, until_ns) is added at the first time that is in it, and noted at the
+ * first after it; what comes and goes between two times is in neither.
+ */
+static void tally_span(const struct times *times, const struct gg_pick *pick, int64_t from_ns,
+                       int64_t until_ns)
+{
+	size_t from = first_from(times->times, times->count, from_ns);
+	size_t until = first_from(times->times, times->count, until_ns);
+
+	if (from >= until)
+		return;
+	gg_scope_add_pick(times->scope, pick, &times->tallies[from]);
+	if (until < times->count)
+		gg_scope_add_pick(times->scope, pick, &times->gone[until]);
+}
+
+static void tally_sample(const struct times *times, size_t number, const struct gg_block *block)
+{
+	struct gg_pick pick = { .sample = number };
+
+	tally_span(times, &pick, block->from_ns, block->until_least_ns);
+	pick.is_uncertain = true;
+	tally_span(times, &pick, block->until_least_ns, block->until_ns);
+}
+
+/* A row is there for certain while all of its samples were, and may be while any can have been. */
+static void tally_coarse(const struct times *times, const struct gg_coarse *coarse)
+{
+	struct gg_block block = gg_coarse_block(coarse);
+	struct gg_pick pick = { .coarse = coarse };
+	int64_t gone_ns = coarse_gone(times->scope, coarse);
+
+	if (block.until_ns < block.from_ns)
+		block.from_ns = block.until_ns = gone_ns;
+	tally_span(times, &pick, block.from_ns, block.until_ns);
+	pick.is_uncertain = true;
+	tally_span(times, &pick, coarse->from_ns, block.from_ns);
+	tally_span(times, &pick, block.until_ns, gone_ns);
+}
+
+static void tally_times(const struct times *times)
+{
+	const struct gg_scope *scope = times->scope;
+	size_t sample_count = scope->model->samples.used_count, coarse_count;
+	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
+	/* Before all time only what was dropped counts. */
+	bool is_dropping = gg_scope_is_incomplete(scope, INT64_MIN, INT64_MIN);
+	size_t pause_count;
+	struct gg_block block;
+
+	gg_model_pauses(scope->model, &pause_count);
+	for (size_t i = 0; i < sample_count; i++)
+		if (gg_scope_block(scope, i, &block))
+			tally_sample(times, i, &block);
+	for (size_t i = 0; i < coarse_count; i++)
+		if (gg_scope_has_coarse(scope, &coarse[i]))
+			tally_coarse(times, &coarse[i]);
+	for (size_t i = 0; i < times->count; i++) {
+		gg_tally_expose(&times->tallies[i], scope->interval);
+		if (i > 0) {
+			gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
+			gg_tally_subtract(&times->tallies[i], &times->gone[i]);
+		}
+		if (is_dropping ||
+		    (pause_count > 0 && gg_scope_is_incomplete(scope, INT64_MIN, times->times[i])))
+			times->tallies[i].incomplete = 1;
+	}
+}
+
+int gg_ask_live_at(const struct gg_model *model, const struct gg_question *query,
+                   const int64_t *times, size_t count, struct gg_tally *tallies,
+                   struct gg_error *error)
+{
+	struct gg_tally *gone = calloc(count + 1, sizeof(*gone));
+	struct gg_scope scope;
+	int code;
+
+	if (gone == NULL)
+		return gg_error_set_errno(error, ENOMEM, "query", NULL);
+	code = gg_scope_open(&scope, model, query, error);
+	if (code == 0) {
+		memset(tallies, 0, count * sizeof(*tallies));
+		tally_times(&(struct times){ &scope, times, count, tallies, gone });
+		gg_scope_close(&scope);
+	}
+	free(gone);
+	return code;
+}
+
+void gg_scope_peak_tally(const struct gg_scope *scope, const struct gg_peak *peak,
+                         struct gg_tally *ret_tally)
+{
+	bool is_later = peak->most_ns > peak->time_ns;
+	int64_t times[2] = { is_later ? peak->time_ns : peak->most_ns,
+		             is_later ? peak->most_ns : peak->time_ns };
+	struct gg_tally tallies[2] = { 0 }, gone[3] = { 0 }, extra, certain;
+
+	if (peak->most_ns == peak->time_ns) {
+		tally_times(&(struct times){ scope, times, 1, tallies, gone });
+		*ret_tally = tallies[0];
+	} else {
+		tally_times(&(struct times){ scope, times, 2, tallies, gone });
+		extra = gg_tally_most(&tallies[is_later]);
+		*ret_tally = certain = gg_tally_least(&tallies[!is_later]);
+		gg_tally_doubt(&extra);
+		gg_tally_doubt(&certain);
+		gg_tally_subtract(&extra, &certain);
+		gg_tally_merge(ret_tally, &extra);
+	}
+	if (scope->is_incomplete) /* later there may have been more */
+		ret_tally->incomplete = 1;
+}
+
+int gg_ask_peak_tally(const struct gg_model *model, const struct gg_question *query,
+                      const struct gg_peak *peak, struct gg_tally *ret_tally,
+                      struct gg_error *error)
+{
+	struct gg_scope scope;
+	int code = gg_scope_open(&scope, model, query, error);
+
+	if (code < 0)
+		return code;
+	gg_scope_peak_tally(&scope, peak, ret_tally);
+	gg_scope_close(&scope);
+	return 0;
+}

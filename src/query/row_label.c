@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask_label - what rows are called.
+ */
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "query/query_internal.h"
+
+static void label_function(const struct gg_model *model, uint32_t number, struct gg_buf *out)
+{
+	struct gg_model_function function = gg_model_function(model, number);
+
+	const char *module = gg_model_module_name(model, function.module);
+
+	gg_buf_append_text(out, function.name);
+	if (function.is_named && function.module != 0 && module[0] != '\0')
+		gg_buf_printf(out, " (%s)", module);
+}
+
+static void label_line(const struct gg_model *model, uint32_t number, struct gg_buf *out)
+{
+	struct gg_model_line line = gg_model_line(model, number);
+	const char *name = gg_model_function(model, line.function).name;
+
+	if (line.file == NULL)
+		label_function(model, line.function, out);
+	else if (line.line == 0)
+		gg_buf_printf(out, "%s %s", line.file, name);
+	else
+		gg_buf_printf(out, "%s:%u %s", line.file, line.line, name);
+}
+
+static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_buf *out)
+{
+	size_t count = gg_model_path(model, stack, NULL, 0);
+	struct gg_model_place *places = malloc(count * sizeof(*places));
+
+	if (places == NULL) {
+		out->failed = true;
+		return;
+	}
+	gg_model_path(model, stack, places, count);
+	for (size_t i = count; i-- > 0;) {
+		gg_buf_append_text(out, gg_model_function(model, places[i].function).name);
+		gg_buf_append_text(out, i > 0 ? ";" : "");
+	}
+	free(places);
+}
+
+static void label_process(const struct gg_model *model, uint32_t number, struct gg_buf *out)
+{
+	size_t count;
+	const struct gg_process *process = gg_model_processes(model, &count) + number;
+
+	if (number == 0)
+		gg_buf_append_text(out, "[unknown]");
+	else
+		gg_buf_printf(out, "%u %s", process->pid,
+		              process->command != NULL ? process->command
+		              : process->exe != NULL   ? process->exe
+		                                       : "");
+}
+
+static void label_thread(const struct gg_model *model, uint32_t number, struct gg_buf *out)
+{
+	size_t count, process_count;
+	const struct gg_thread *thread = gg_model_threads(model, &count) + number;
+	const struct gg_process *processes = gg_model_processes(model, &process_count);
+
+	if (number == 0)
+		gg_buf_append_text(out, "[unknown]");
+	else
+		gg_buf_printf(out, "%u/%u %s", processes[thread->process].pid, thread->tid,
+		              thread->name != NULL ? thread->name : "");
+}
+
+static void label_size(uint32_t class, struct gg_buf *out)
+{
+	char from[GG_SIZE_TEXT_MAX], to[GG_SIZE_TEXT_MAX];
+
+	if (class >= 64) {
+		gg_buf_append_text(out, "[mixed sizes]");
+		return;
+	}
+	gg_size_format_short((double)(UINT64_C(1) << class), to);
+	if (class < 2)
+		gg_buf_printf(out, class == 0 ? "up to %s" : "%s", to);
+	else if (class <= 10)
+		gg_buf_printf(out, "%u B..%s", (1u << (class - 1)) + 1, to);
+	else
+		gg_buf_printf(out, "%s..%s",
+		              gg_size_format_short((double)(UINT64_C(1) << (class - 1)), from), to);
+}
+
+/* Of what coarse rows do not tell there is one row more than there are names. */
+static void label_kind(uint32_t key, size_t count,
+                       const char *name(const struct gg_model *model, uint32_t number),
+                       const struct gg_model *model, struct gg_buf *out)
+{
+	gg_buf_append_text(out, key < count ? name(model, key) : "[not kept]");
+}
+
+void gg_row_label(const struct gg_model *model, const struct gg_result *result,
+                  const struct gg_row *row, struct gg_buf *out)
+{
+	switch (result->query.by) {
+	case GG_BY_FUNCTION:
+		label_function(model, row->key, out);
+		return;
+	case GG_BY_LINE:
+		label_line(model, row->key, out);
+		return;
+	case GG_BY_STACK:
+		label_stack(model, row->key, out);
+		return;
+	case GG_BY_MODULE:
+		gg_buf_append_text(out, gg_model_module_path(model, row->key));
+		return;
+	case GG_BY_LABEL:
+		gg_buf_append_text(
+			out, row->key != 0 ? gg_model_label(model, row->key, result->query.label)
+					   : "[none]");
+		return;
+	case GG_BY_THREAD:
+		label_thread(model, row->key, out);
+		return;
+	case GG_BY_PROCESS:
+		label_process(model, row->key, out);
+		return;
+	case GG_BY_SIZE:
+		label_size(row->key, out);
+		return;
+	case GG_BY_KIND:
+		label_kind(row->key, gg_model_kind_count(model), gg_model_kind_name, model, out);
+		return;
+	case GG_BY_HEAP:
+		label_kind(row->key, gg_model_heap_count(model), gg_model_heap_name, model, out);
+		return;
+	case GG_BY_TYPE:
+		label_kind(row->key, gg_model_type_count(model), gg_model_type_name, model, out);
+		return;
+	}
+}

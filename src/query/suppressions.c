@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/suppressions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "suppressions", NULL);
+}
+
+void gg_suppressions_done(struct gg_suppressions *suppressions)
+{
+	for (size_t i = 0; i < suppressions->count; i++)
+		free(suppressions->patterns[i]);
+	free(suppressions->patterns);
+	*suppressions = (struct gg_suppressions){ 0 };
+}
+
+static int add_pattern(struct gg_suppressions *suppressions, const char *pattern, size_t length)
+{
+	char **patterns = reallocarray(suppressions->patterns, suppressions->count + 1,
+	                               sizeof(*patterns));
+
+	if (patterns == NULL)
+		return -ENOMEM;
+	suppressions->patterns = patterns;
+	patterns[suppressions->count] = strndup(pattern, length);
+	if (patterns[suppressions->count] == NULL)
+		return -ENOMEM;
+	suppressions->count++;
+	return 0;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* One line without the blanks around it. */
+static int parse_line(struct gg_suppressions *suppressions, const char *line, size_t length,
+                      const char *place, size_t number, struct gg_error *error)
+{
+	const char *const type = "leak:";
+	size_t type_length = strlen(type);
+
+	if (length == 0 || line[0] == '#')
+		return 0;
+	if (length <= type_length || strncmp(line, type, type_length) != 0) {
+		gg_error_set(error, -EINVAL, NULL, "Write leak:PATTERN, or # and a comment.",
+		             "'%.*s' is no suppression of a leak", length < 100 ? (int)length : 100,
+		             line);
+		gg_error_set_place(error, "%s:%zu", place, number);
+		return -EINVAL;
+	}
+	if (add_pattern(suppressions, line + type_length, length - type_length) < 0)
+		return out_of_memory(error);
+	return 0;
+}
+
+int gg_suppressions_parse(struct gg_suppressions *ret_suppressions, const char *text,
+                          const char *place, struct gg_error *error)
+{
+	struct gg_suppressions suppressions = { 0 };
+	int code = 0;
+
+	for (size_t number = 1; code == 0 && *text != '\0'; number++) {
+		size_t length = strcspn(text, "\n"), first = 0, end = length;
+
+		while (first < end && is_blank(text[first]))
+			first++;
+		while (end > first && is_blank(text[end - 1]))
+			end--;
+		code = parse_line(&suppressions, text + first, end - first, place, number, error);
+		text += length + (text[length] == '\n');
+	}
+	if (code < 0) {
+		gg_suppressions_done(&suppressions);
+		return code;
+	}
+	*ret_suppressions = suppressions;
+	return 0;
+}
+
+int gg_suppressions_read(struct gg_suppressions *ret_suppressions, const char *path,
+                         struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	FILE *file = fopen(path, "re");
+	char part[4096];
+	size_t length;
+	int code = 0;
+
+	if (file == NULL)
+		return gg_error_set_errno(error, errno, path, NULL);
+	while ((length = fread(part, 1, sizeof(part), file)) > 0)
+		gg_buf_append(&text, part, length);
+	if (ferror(file))
+		code = gg_error_set_errno(error, errno != 0 ? errno : EIO, path, NULL);
+	fclose(file);
+	if (code < 0)
+		return code;
+	if (text.failed)
+		return out_of_memory(error);
+	if (memchr(gg_buf_text(&text), '\0', text.length) != NULL)
+		return gg_error_set(error, -EINVAL, path, "Write leak:PATTERN lines.",
+		                    "is no text file");
+	return gg_suppressions_parse(ret_suppressions, gg_buf_text(&text), path, error);
+}
+
+/* Does the part of the pattern up to its '*' or end stand at this place of the name? */
+static bool part_is_at(const char *part, size_t length, const char *name)
+{
+	return strncmp(name, part, length) == 0;
+}
+
+bool gg_suppression_matches(const char *pattern, const char *name)
+{
+	bool anchored = pattern[0] == '^';
+	const char *at = name;
+
+	pattern += anchored;
+	/* Each part at the first place it fits: what follows then has the most room. */
+	for (;;) {
+		size_t length = strcspn(pattern, "*");
+		bool is_last = pattern[length] == '\0';
+		bool to_end = is_last && length > 0 && pattern[length - 1] == '$';
+		size_t text_length = length - to_end, rest;
+
+		if (to_end) { /* the end is where it has to be */
+			rest = strlen(at);
+			if (rest < text_length || (anchored && rest != text_length))
+				return false;
+			return part_is_at(pattern, text_length, at + rest - text_length);
+		}
+		if (anchored && !part_is_at(pattern, text_length, at))
+			return false;
+		while (!part_is_at(pattern, text_length, at))
+			if (*at++ == '\0')
+				return false;
+		if (is_last)
+			return true;
+		at += text_length;
+		anchored = false;
+		pattern += length + 1;
+	}
+}
+
+/* 1 + the first pattern that matches any of the names; 0 if none does. */
+static uint32_t first_match(const struct gg_suppressions *suppressions, const char *const *names,
+                            size_t name_count)
+{
+	for (size_t i = 0; i < suppressions->count; i++)
+		for (size_t k = 0; k < name_count; k++)
+			if (names[k] != NULL &&
+			    gg_suppression_matches(suppressions->patterns[i], names[k]))
+				return (uint32_t)i + 1;
+	return 0;
+}
+
+static void match_functions(const struct gg_suppressions *suppressions,
+                            const struct gg_model *model, uint32_t *of_functions)
+{
+	size_t count = gg_model_function_count(model);
+
+	for (size_t i = 0; i < count; i++) {
+		struct gg_model_function function = gg_model_function(model, (uint32_t)i);
+		const char *names[] = { function.name, function.short_name, function.full_name,
+			                function.linkage_name,
+			                gg_model_module_path(model, function.module) };
+
+		of_functions[i] = first_match(suppressions, names, GG_COUNT(names));
+	}
+}
+
+static void match_lines(const struct gg_suppressions *suppressions, const struct gg_model *model,
+                        uint32_t *of_lines)
+{
+	size_t count = gg_model_line_count(model);
+
+	for (size_t i = 0; i < count; i++) {
+		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
+
+		of_lines[i] = first_match(suppressions, &line.file, 1);
+	}
+}
+
+/* A stack is matched by its own places or by its caller, whose number is smaller. */
+static void match_stacks(const struct gg_model *model, const uint32_t *of_functions,
+                         const uint32_t *of_lines, uint32_t *of_stacks)
+{
+	size_t stack_count = gg_model_stack_count(model), count;
+
+	for (size_t i = 0; i < stack_count; i++) {
+		uint32_t stack = (uint32_t)i, match;
+		const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+
+		match = i > 0 ? of_stacks[gg_model_stack_parent(model, stack)] : 0;
+		for (size_t k = 0; k < count && match == 0; k++) {
+			match = of_functions[places[k].function];
+			if (match == 0)
+				match = of_lines[places[k].line];
+		}
+		of_stacks[i] = match;
+	}
+}
+
+int gg_suppressions_apply(const struct gg_suppressions *suppressions, const struct gg_model *model,
+                          uint32_t **ret_of_stacks, struct gg_error *error)
+{
+	uint32_t *of_functions, *of_lines, *of_stacks;
+	int code = 0;
+
+	*ret_of_stacks = NULL;
+	if (suppressions == NULL || suppressions->count == 0)
+		return 0;
+	of_functions = calloc(gg_model_function_count(model) + 1, sizeof(*of_functions));
+	of_lines = calloc(gg_model_line_count(model) + 1, sizeof(*of_lines));
+	of_stacks = calloc(gg_model_stack_count(model) + 1, sizeof(*of_stacks));
+	if (of_functions == NULL || of_lines == NULL || of_stacks == NULL) {
+		code = out_of_memory(error);
+		free(of_stacks);
+	} else {
+		match_functions(suppressions, model, of_functions);
+		match_lines(suppressions, model, of_lines);
+		match_stacks(model, of_functions, of_lines, of_stacks);
+		*ret_of_stacks = of_stacks;
+	}
+	free(of_functions);
+	free(of_lines);
+	return code;
+}

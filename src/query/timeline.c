@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/timeline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "query/query.h"
+#include "query/resident_memory.h"
+#include "stats/estimate/interval.h"
+
+struct run {
+	const struct gg_model *model;
+	struct gg_question query;
+	struct gg_timeline *timeline;
+	size_t at; /* the point that the walk has come to */
+};
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "timeline", NULL);
+}
+
+static bool is_asked_for(const struct run *run, const struct gg_process *process)
+{
+	return run->query.pid == 0 || process->pid == run->query.pid;
+}
+
+static int64_t end_of(const struct run *run, const struct gg_process *process)
+{
+	return process->end_ns == GG_TIME_NONE ? gg_model_end_ns(run->model) : process->end_ns;
+}
+
+/* From when to when: all of it, or the life of the processes. */
+static void choose_moments(const struct run *run)
+{
+	struct gg_timeline *timeline = run->timeline;
+	int64_t start = 0, end = gg_model_end_ns(run->model);
+	size_t count;
+	const struct gg_process *processes = gg_model_processes(run->model, &count);
+
+	if (run->query.pid != 0) {
+		start = end;
+		end = 0;
+	}
+	for (size_t i = 1; i < count && run->query.pid != 0; i++) {
+		if (!is_asked_for(run, &processes[i]))
+			continue;
+		start = processes[i].start_ns < start ? processes[i].start_ns : start;
+		end = end_of(run, &processes[i]) > end ? end_of(run, &processes[i]) : end;
+	}
+	for (size_t i = 0; i < timeline->point_count; i++)
+		timeline->points[i].time_ns = start +
+		                              (int64_t)((double)(end > start ? end - start : 0) *
+		                                        (double)i /
+		                                        (double)(timeline->point_count - 1));
+}
+
+static int estimate_at_points(struct run *run, double confidence, struct gg_error *error)
+{
+	struct gg_timeline *timeline = run->timeline;
+	size_t count = timeline->point_count;
+	int64_t *times = calloc(count, sizeof(*times));
+	struct gg_tally *tallies = calloc(count, sizeof(*tallies));
+	int code = 0;
+
+	if (times == NULL || tallies == NULL)
+		code = out_of_memory(error);
+	for (size_t i = 0; code == 0 && i < count; i++)
+		times[i] = timeline->points[i].time_ns;
+	if (code == 0)
+		code = gg_ask_live_at(run->model, &run->query, times, count, tallies, error);
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		struct gg_timeline_point *point = &timeline->points[i];
+		struct gg_interval interval = gg_interval_of(&tallies[i], GG_BYTES, confidence,
+		                                             false);
+
+		point->live_bytes = gg_tally_estimate(&tallies[i], GG_BYTES).value;
+		point->low = interval.low;
+		point->high = interval.high;
+		point->most_bytes = point->live_bytes;
+	}
+	free(times);
+	free(tallies);
+	return code;
+}
+
+/* The first point at or after that moment, from where the walk is; the last one at most. */
+static struct gg_timeline_point *point_of(struct run *run, int64_t time_ns)
+{
+	struct gg_timeline *timeline = run->timeline;
+
+	while (run->at + 1 < timeline->point_count && timeline->points[run->at].time_ns < time_ns)
+		run->at++;
+	return &timeline->points[run->at];
+}
+
+static void note_change(int64_t time_ns, double live_bytes, double live_count, void *context)
+{
+	struct gg_timeline_point *point = point_of(context, time_ns);
+
+	(void)live_count;
+	point->most_bytes = fmax(point->most_bytes, live_bytes);
+}
+
+static int find_peak(struct run *run, double confidence, struct gg_error *error)
+{
+	struct gg_timeline *timeline = run->timeline;
+	struct gg_peak peak = { 0 };
+	struct gg_tally tally;
+	struct gg_interval interval;
+	int code = gg_ask_peak(run->model, &run->query, &peak, error);
+
+	if (code == 0)
+		code = gg_ask_peak_tally(run->model, &run->query, &peak, &tally, error);
+	if (code < 0)
+		return code;
+	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);
+	timeline->peak_ns = peak.time_ns;
+	timeline->peak = (struct gg_timeline_point){
+		peak.time_ns, peak.bytes, interval.low, interval.high, peak.bytes, -1, 0, false
+	};
+	return 0;
+}
+
+/* RSS by the rule of resident.h: the largest that is shown at a reading since the point before. */
+static int add_resident(struct run *run, struct gg_error *error)
+{
+	struct gg_timeline *timeline = run->timeline;
+	struct gg_residents residents;
+	size_t next = 0;
+	int code = gg_residents_of(&residents, run->model, run->query.pid, error);
+
+	if (code < 0)
+		return code;
+	timeline->rss_peak_bytes = -1;
+	for (size_t i = 0; i < timeline->point_count; i++) {
+		struct gg_timeline_point *point = &timeline->points[i];
+		size_t first = next;
+		struct gg_resident shown;
+
+		for (; next < residents.count && residents.rounds[next].time_ns <= point->time_ns;
+		     next++) {
+			shown = gg_residents_at(&residents, residents.rounds[next].time_ns);
+			if (next == first || shown.rss >= point->rss_bytes) {
+				point->rss_bytes = shown.rss;
+				point->rss_ns = shown.time_ns;
+				point->is_rss_upper_bound = shown.is_upper_bound;
+			}
+			if (shown.rss > timeline->rss_peak_bytes) {
+				timeline->rss_peak_bytes = shown.rss;
+				timeline->rss_peak_ns = shown.time_ns;
+				timeline->is_rss_peak_upper_bound = shown.is_upper_bound;
+			}
+		}
+		if (next > first)
+			continue;
+		shown = gg_residents_remaining_at(&residents, point->time_ns);
+		point->rss_bytes = shown.rss;
+		point->rss_ns = shown.time_ns;
+		point->is_rss_upper_bound = shown.is_upper_bound;
+	}
+	gg_residents_done(&residents);
+	return 0;
+}
+
+static void add_coarse(struct run *run)
+{
+	size_t count, process_count;
+	const struct gg_coarse *coarse = gg_model_coarse(run->model, &count);
+	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
+
+	for (size_t i = 0; i < count; i++)
+		if (is_asked_for(run, &processes[coarse[i].process]))
+			gg_model_add_coarse(run->model, &run->timeline->without_moments,
+			                    &coarse[i]);
+}
+
+/*
+ * Moves the nearest point onto the peak, but for the ends: no two points come closer to each other than
+ * half of what they were apart.
+ */
+static void move_point_to_peak(struct gg_timeline *timeline)
+{
+	struct gg_timeline_point *points = timeline->points;
+	int64_t first = points[0].time_ns, last = points[timeline->point_count - 1].time_ns;
+	double width = (double)(last - first) / (double)(timeline->point_count - 1);
+	double at = width > 0 ? round((double)(timeline->peak_ns - first) / width) : 0;
+
+	if (at >= 1 && at + 1 < (double)timeline->point_count)
+		points[(size_t)at].time_ns = timeline->peak_ns;
+}
+
+static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point_count,
+                        bool is_peak_a_point, double confidence, struct gg_timeline **ret_timeline,
+                        struct gg_error *error)
+{
+	struct run run = { .model = model, .timeline = calloc(1, sizeof(*run.timeline)) };
+	int code = 0;
+
+	if (run.timeline == NULL)
+		return out_of_memory(error);
+	gg_question_init(&run.query);
+	run.query.pid = pid;
+	run.timeline->point_count = point_count;
+	run.timeline->points = calloc(point_count, sizeof(*run.timeline->points));
+	if (run.timeline->points == NULL)
+		code = out_of_memory(error);
+	if (code == 0)
+		code = find_peak(&run, confidence, error);
+	if (code == 0) {
+		choose_moments(&run);
+		if (is_peak_a_point && run.timeline->peak.live_bytes > 0)
+			move_point_to_peak(run.timeline);
+		code = estimate_at_points(&run, confidence, error);
+	}
+	if (code == 0)
+		code = gg_ask_sweep(model, &run.query, note_change, &run, error);
+	if (code == 0)
+		code = add_resident(&run, error);
+	if (code < 0) {
+		gg_timeline_free(run.timeline);
+		return code;
+	}
+	add_coarse(&run);
+	*ret_timeline = run.timeline;
+	return 0;
+}
+
+int gg_timeline_run(const struct gg_model *model, uint32_t pid, size_t point_count,
+                    double confidence, struct gg_timeline **ret_timeline, struct gg_error *error)
+{
+	return run_timeline(model, pid, point_count, false, confidence, ret_timeline, error);
+}
+
+int gg_timeline_run_with_peak(const struct gg_model *model, uint32_t pid, size_t point_count,
+                              double confidence, struct gg_timeline **ret_timeline,
+                              struct gg_error *error)
+{
+	return run_timeline(model, pid, point_count, true, confidence, ret_timeline, error);
+}
+
+void gg_timeline_free(struct gg_timeline *timeline)
+{
+	if (timeline == NULL)
+		return;
+	free(timeline->points);
+	free(timeline);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree - the stacks that share a path are one group; a group is split by the next function on the
+ * path, and a part that is too light is not split any further.  So the work is that of what is shown.
+ */
+#include "query/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model_internal.h"
+#include "stats/estimate/plain_tally.h"
+
+/* One stack: the functions of its path, and its samples. */
+struct branch {
+	const uint32_t *path;
+	uint32_t length;
+	uint32_t group; /* while its node is split */
+	double value;
+	struct gg_rough sums;
+};
+
+struct group {
+	uint32_t function, count, order;
+	double value;
+};
+
+struct builder {
+	const struct gg_model *model;
+	const struct gg_tree_options *options;
+	struct gg_tree *tree;
+	struct branch *branches;
+	uint32_t *order, *other; /* of branches; those of a node are one run */
+	uint32_t *paths;
+	uint32_t *group_of; /* of each function; UINT32_MAX: none; only while a node is split */
+	double least;       /* less is folded */
+};
+
+static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, uint32_t function)
+{
+	struct gg_tree *tree = builder->tree;
+	struct gg_tree_node *node;
+
+	if (tree->count == tree->capacity) {
+		size_t capacity = tree->capacity == 0 ? 64 : tree->capacity * 2;
+		struct gg_tree_node *nodes = reallocarray(tree->nodes, capacity, sizeof(*nodes));
+
+		if (nodes == NULL)
+			return NULL;
+		tree->nodes = nodes;
+		tree->capacity = capacity;
+	}
+	node = &tree->nodes[tree->count++];
+	*node = (struct gg_tree_node){ .function = function, .parent = parent };
+	return node;
+}
+
+/* Adds up branches[order[from..to)]: all of them, and those whose path ends at `depth`. */
+static void add_up(const struct builder *builder, size_t from, size_t to, uint32_t depth,
+                   struct gg_tree_node *node)
+{
+	struct gg_rough total = { 0 }, self = { 0 };
+
+	for (size_t i = from; i < to; i++) {
+		const struct branch *branch = &builder->branches[builder->order[i]];
+
+		gg_rough_add(&total, &branch->sums);
+		if (branch->length == depth)
+			gg_rough_add(&self, &branch->sums);
+	}
+	gg_rough_tally(&total, &node->total);
+	gg_rough_tally(&self, &node->self);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *left = a, *right = b;
+
+	if (left->value != right->value)
+		return left->value < right->value ? 1 : -1;
+	return (left->function > right->function) - (left->function < right->function);
+}
+
+/*
+ * Splits a run of branches by the function at `depth` of their paths: moves those that end here to the
+ * front (*ret_from is behind them) and sorts the others by group, heaviest first.
+ */
+static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t depth,
+                 struct group **ret_groups, uint32_t *ret_count)
+{
+	size_t from = *ret_from, ended = from;
+	struct group *groups = malloc((to - from + 1) * sizeof(*groups));
+	uint32_t count = 0, *starts;
+
+	if (groups == NULL)
+		return -ENOMEM;
+	for (size_t i = from; i < to; i++) {
+		uint32_t number = builder->order[i];
+		struct branch *branch = &builder->branches[number];
+		uint32_t function;
+
+		if (branch->length == depth) {
+			builder->order[i] = builder->order[ended];
+			builder->order[ended++] = number;
+			continue;
+		}
+		function = branch->path[depth];
+		if (builder->group_of[function] == UINT32_MAX) {
+			builder->group_of[function] = count;
+			groups[count] = (struct group){ .function = function, .order = count };
+			count++;
+		}
+		branch->group = builder->group_of[function];
+		groups[branch->group].value += branch->value;
+		groups[branch->group].count++;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		builder->group_of[groups[i].function] = UINT32_MAX;
+	qsort(groups, count, sizeof(*groups), compare_groups);
+	starts = malloc((count + 1) * sizeof(*starts));
+	if (starts == NULL) {
+		free(groups);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0, start = (uint32_t)ended; i < count; i++) {
+		starts[groups[i].order] = start;
+		start += groups[i].count;
+	}
+	for (size_t i = ended; i < to; i++) {
+		uint32_t number = builder->order[i];
+
+		builder->other[starts[builder->branches[number].group]++] = number;
+	}
+	memcpy(&builder->order[ended], &builder->other[ended], (to - ended) * sizeof(uint32_t));
+	free(starts);
+	*ret_from = ended;
+	*ret_groups = groups;
+	*ret_count = count;
+	return 0;
+}
+
+/* The branches of order[from..to) are the node's; makes its children, and theirs. */
+static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to)
+{
+	uint32_t depth = builder->tree->nodes[parent].depth, count, shown = 0;
+	bool is_heaviest = builder->tree->nodes[parent].is_heaviest;
+	struct gg_tree_node *node;
+	struct group *groups;
+	int code = split(builder, &from, to, depth, &groups, &count);
+
+	if (code < 0)
+		return code;
+	for (; code == 0 && shown < count; shown++) {
+		uint32_t child = (uint32_t)builder->tree->count;
+
+		if (groups[shown].value < builder->least && !(shown == 0 && is_heaviest))
+			break;
+		node = add_node(builder, parent, groups[shown].function);
+		if (node == NULL) {
+			code = -ENOMEM;
+			break;
+		}
+		node->depth = depth + 1;
+		node->is_heaviest = shown == 0 && is_heaviest;
+		add_up(builder, from, from + groups[shown].count, depth + 1, node);
+		code = grow(builder, child, from, from + groups[shown].count);
+		from += groups[shown].count;
+	}
+	if (code == 0 && shown < count) {
+		node = add_node(builder, parent, 0);
+		if (node != NULL) {
+			node->depth = depth + 1;
+			node->folded_count = count - shown;
+			add_up(builder, from, to, depth + 1, node);
+		} else {
+			code = -ENOMEM;
+		}
+	}
+	free(groups);
+	if (code == 0)
+		builder->tree->nodes[parent].child_count = shown + (shown < count);
+	return code;
+}
+
+/* The functions of all stacks, in the order in which the tree asks for them. */
+static int lay_paths(struct builder *builder, const struct gg_result *result)
+{
+	struct gg_model_place *places = malloc(GG_TREE_MAX_DEPTH * sizeof(*places));
+	size_t used = 0;
+
+	for (size_t i = 0; i < result->row_count; i++) {
+		size_t length = gg_model_path(builder->model, result->rows[i].key, NULL, 0);
+
+		used += length < GG_TREE_MAX_DEPTH ? length : GG_TREE_MAX_DEPTH;
+	}
+	builder->paths = malloc((used + 1) * sizeof(*builder->paths));
+	if (places == NULL || builder->paths == NULL) {
+		free(places);
+		return -ENOMEM;
+	}
+	used = 0;
+	for (size_t i = 0; i < result->row_count; i++) {
+		struct branch *branch = &builder->branches[i];
+		uint32_t *path = builder->paths + used;
+		size_t length = gg_model_path(builder->model, result->rows[i].key, places,
+		                              GG_TREE_MAX_DEPTH);
+
+		if (length > GG_TREE_MAX_DEPTH)
+			length = GG_TREE_MAX_DEPTH;
+		for (size_t k = 0; k < length; k++)
+			path[builder->options->inverted ? k : length - 1 - k] = places[k].function;
+		used += length;
+		branch->path = path;
+		branch->length = (uint32_t)length;
+		branch->value = gg_tally_estimate(result->rows[i].self, result->query.unit).value;
+		gg_rough_of(&branch->sums, result->rows[i].self);
+		builder->order[i] = (uint32_t)i;
+	}
+	free(places);
+	return 0;
+}
+
+static int build(struct builder *builder, const struct gg_result *result)
+{
+	size_t count = result->row_count, functions = gg_model_function_count(builder->model);
+	struct gg_tree_node *root;
+
+	builder->branches = malloc((count + 1) * sizeof(*builder->branches));
+	builder->order = malloc((count + 1) * sizeof(*builder->order));
+	builder->other = malloc((count + 1) * sizeof(*builder->other));
+	builder->group_of = malloc(functions * sizeof(*builder->group_of));
+	if (builder->branches == NULL || builder->order == NULL || builder->other == NULL ||
+	    builder->group_of == NULL)
+		return -ENOMEM;
+	memset(builder->group_of, 0xff, functions * sizeof(*builder->group_of));
+	if (lay_paths(builder, result) < 0)
+		return -ENOMEM;
+	root = add_node(builder, 0, 0);
+	if (root == NULL)
+		return -ENOMEM;
+	root->is_heaviest = true;
+	root->total = result->total;
+	builder->least = builder->options->fold *
+	                 gg_tally_estimate(&result->total, result->query.unit).value;
+	return grow(builder, 0, 0, count);
+}
+
+/* Every node was exposed to what the whole was. */
+static void expose(struct gg_tree *tree)
+{
+	double interval = tree->nodes[0].total.reserve_max[GG_BYTES];
+
+	for (size_t i = 0; i < tree->count; i++) {
+		gg_tally_expose(&tree->nodes[i].total, interval);
+		gg_tally_expose(&tree->nodes[i].self, interval);
+	}
+}
+
+int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
+                  const struct gg_question *query, const struct gg_tree_options *options,
+                  struct gg_error *error)
+{
+	struct builder builder = { .model = model, .options = options };
+	struct gg_question by_stack = *query;
+	struct gg_result *result;
+	int code;
+
+	by_stack.by = GG_BY_STACK;
+	code = gg_ask_rows(model, &by_stack, &result, error);
+	if (code < 0)
+		return code;
+	builder.tree = calloc(1, sizeof(*builder.tree));
+	code = builder.tree != NULL ? build(&builder, result) : -ENOMEM;
+	free(builder.branches);
+	free(builder.order);
+	free(builder.other);
+	free(builder.paths);
+	free(builder.group_of);
+	if (code < 0) {
+		gg_tree_free(builder.tree);
+		gg_error_set_errno(error, -code, "tree", NULL);
+	} else {
+		expose(builder.tree);
+		builder.tree->moment_ns = result->moment_ns;
+		builder.tree->unplaced = result->unplaced;
+		builder.tree->query = *query;
+		*ret_tree = builder.tree;
+	}
+	gg_result_free(result);
+	return code;
+}
+
+void gg_tree_free(struct gg_tree *tree)
+{
+	if (tree == NULL)
+		return;
+	free(tree->nodes);
+	free(tree);
+}

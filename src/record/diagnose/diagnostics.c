@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/diagnose/diagnostics.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/size.h"
+#include "record/diagnose/unprofiled.h"
+#include "record/session/launch.h"
+#include "stats/estimate/interval.h"
+
+enum { HINTS_MAX = 20 };
+
+#define CONFIDENCE 0.95
+
+/* Anonymous memory that is not worth a word: stacks, relocated data, the agent's own tables. */
+#define OTHER_BYTES 16e6
+
+static void GG_PRINTF(2, 3) tell(struct gg_follow *follow, const char *format, ...)
+{
+	char text[GG_HINT_MAX];
+	va_list values;
+
+	if (follow->hint_count++ >= HINTS_MAX)
+		return;
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	gg_output_note(follow->output, "%s.", text);
+	if (follow->hint[0] == '\0')
+		snprintf(follow->hint, sizeof(follow->hint), "%s", text);
+}
+
+/* --- another program --- */
+
+/* Does it see other files than we do?  False if it cannot be told. */
+static bool has_other_root(uint32_t pid)
+{
+	struct stat ours, its;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/root/.", pid);
+	return stat(path, &its) == 0 && stat("/", &ours) == 0 &&
+	       (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+}
+
+void gg_hints_watch(struct gg_follower *follower)
+{
+	const struct gg_region_header *header = &follower->target->source.header;
+	static const char deleted[] = " (deleted)";
+	char link[64], exe[GG_REGION_EXE_MAX + 1], known[GG_REGION_EXE_MAX + 1];
+	struct stat now, then;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", follower->target->pid);
+	length = readlink(link, exe, sizeof(exe) - 1);
+	if (length <= 0 || length == sizeof(exe) - 1)
+		return;
+	exe[length] = '\0';
+	if ((size_t)length > sizeof(deleted) &&
+	    strcmp(exe + length - (sizeof(deleted) - 1), deleted) == 0)
+		exe[length - (ssize_t)(sizeof(deleted) - 1)] = '\0';
+	memcpy(known, header->exe, header->exe_bytes);
+	known[header->exe_bytes < GG_REGION_EXE_MAX ? header->exe_bytes : GG_REGION_EXE_MAX] = '\0';
+	/* A file may have been renamed meanwhile, and a name may be of another root directory. */
+	if (strcmp(exe, known) == 0 || stat(known, &then) < 0 || stat(link, &now) < 0 ||
+	    (now.st_dev == then.st_dev && now.st_ino == then.st_ino))
+		follower->unseen_exe[0] = '\0';
+	else if (strcmp(follower->unseen_exe, exe) == 0) {
+		if (follower->names_agent && !follower->is_refused)
+			follower->is_refused = gg_unseen_lacks_agent(follower->target->pid);
+	} else {
+		follower->is_refused = false;
+		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
+		follower->has_other_root = has_other_root(follower->target->pid);
+		follower->names_agent = gg_unseen_names_agent(follower->target->pid);
+	}
+}
+
+void gg_hints_unseen_process(struct gg_follow *follow, uint32_t pid, const char *exe,
+                             const char *why)
+{
+	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
+
+	if (gg_map_get(&follow->unseen, key) != GG_MAP_NONE)
+		return;
+	if (gg_map_put(&follow->unseen, key, pid) < 0)
+		gg_output_keep(follow->output, -ENOMEM);
+	tell(follow, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
+}
+
+static void tell_unseen(struct gg_follow *follow, const struct gg_follower *follower)
+{
+	struct gg_output *output = follow->output;
+	char why[GG_REACH_WHY_MAX];
+
+	gg_output_event(output, follower->target->id, output->now_ns, "exec",
+	                "it executed %s, without the agent", follower->unseen_exe);
+	if (gg_reach_loads(follower->unseen_exe, why)) {
+		if (follower->has_other_root)
+			snprintf(why, sizeof(why),
+			         "it has another root directory (chroot, a container): put the "
+			         "agent there, where LD_PRELOAD names it");
+		else if (!follower->names_agent)
+			snprintf(why, sizeof(why),
+			         "its environment was without LD_PRELOAD (env -i, sudo, su)");
+		else if (follower->is_refused)
+			snprintf(why, sizeof(why),
+			         "the loader did not load the agent: its file must be readable for "
+			         "the user of that process");
+		else
+			snprintf(why, sizeof(why), "it ended while it started (%s)",
+			         follower->ending != NULL ? follower->ending : "how is not known");
+	}
+	gg_hints_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
+}
+
+/* --- memory from elsewhere --- */
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* Then memory that malloc did not give is in the profile nevertheless. */
+static bool has_own_heaps(const struct gg_target *target)
+{
+	for (uint32_t i = 0; i < target->name_capacity[GG_NAME_HEAP]; i++)
+		if (target->names[GG_NAME_HEAP][i] != 0)
+			return true;
+	return false;
+}
+
+/* Its adapter is for this version. */
+static const char *why_python(const char *name)
+{
+	return strcmp(name, "python3.11") == 0
+	               ? "Python has an allocator of its own for small objects: run it as "
+	                 "'python3 -m geiger ...', or set PYTHONMALLOC=malloc to see them"
+	               : "Python has an allocator of its own for small objects: set "
+	                 "PYTHONMALLOC=malloc to see them";
+}
+
+/* False: there is nothing to tell. */
+static bool tell_memory(struct gg_follow *follow, const struct gg_target *target)
+{
+	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
+	double held = (double)target->anonymous_most_bytes, given = target->chunk_most_bytes;
+	const char *exe = target->record.exe != NULL ? target->record.exe : "";
+	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_REACH_WHY_MAX];
+
+	/* Less than half of it is malloc's, and neither chance nor a pause explains the rest. */
+	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION || target->was_off ||
+	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
+		return false;
+	if (gg_reach_of(exe, why) == GG_REACH_ALL)
+		snprintf(why, sizeof(why), "%s",
+		         strncmp(name_of(exe), "python", 6) == 0
+		                 ? why_python(name_of(exe))
+		                 : "the program maps memory itself: --mmap records that, too");
+	tell(follow, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
+	     target->pid, name_of(exe), gg_size_format(held, held_text),
+	     gg_size_format(given, given_text), why);
+	return true;
+}
+
+/* Programs with an allocator of their own, once each: a child's, or what a script has started. */
+static void tell_allocator(struct gg_follow *follow, const struct gg_target *target, bool is_told)
+{
+	const char *exe = target->record.exe != NULL ? target->record.exe : "";
+	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
+	char why[GG_REACH_WHY_MAX];
+
+	if (gg_map_get(&follow->examined, key) != GG_MAP_NONE)
+		return;
+	if (gg_map_put(&follow->examined, key, 0) < 0)
+		gg_output_keep(follow->output, -ENOMEM);
+	if (!is_told && gg_reach_of(exe, why) == GG_REACH_PART)
+		tell(follow, "not all of process %u (%s) can be seen: %s", target->pid,
+		     name_of(exe), why);
+}
+
+void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower)
+{
+	gg_target_drain(follower->target, false); /* for the most that it held */
+	if (follower->unseen_exe[0] != '\0')
+		tell_unseen(follow, follower);
+	else
+		tell_allocator(follow, follower->target, tell_memory(follow, follower->target));
+}
+
+/* --- the session --- */
+
+void gg_hints_unseen(const struct gg_output *output, char text[GG_HINT_MAX])
+{
+	double interval = output->interval_most;
+	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX];
+
+	if (output->process_count > 0 && output->off_count == output->process_count)
+		snprintf(text, GG_HINT_MAX,
+		         "sampling is switched off (GEIGER_ACTIVE=0, or "
+		         "'geiger control')");
+	else if (output->counts_allocations)
+		snprintf(text, GG_HINT_MAX,
+		         "at a sampling interval of %.0f allocations there were at most %.0f "
+		         "(95 %% confidence): a smaller interval sees more",
+		         interval, gg_interval_unseen_count(1 / interval, CONFIDENCE));
+	else
+		snprintf(text, GG_HINT_MAX,
+		         "at a sampling interval of %s at most %s were allocated (95 %% "
+		         "confidence): a smaller interval sees more",
+		         gg_size_format_short(interval, size),
+		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound));
+}
+
+/* 126 and 127: so does the loader end that misses a library, and a shell that does not find a program. */
+static void tell_no_process(const struct gg_follow *follow, char text[GG_HINT_MAX])
+{
+	const char *ending = follow->command_ending;
+
+	if (strncmp(ending, "killed", 6) == 0 || strcmp(ending, "exited 127") == 0 ||
+	    strcmp(ending, "exited 126") == 0)
+		snprintf(text, GG_HINT_MAX, "the program ended while it started (%s)", ending);
+	else
+		snprintf(text, GG_HINT_MAX,
+		         "no process loaded the agent: its environment was without LD_PRELOAD, or "
+		         "each ended by exec before it allocated");
+}
+
+bool gg_hints_of_session(const struct gg_follow *follow, const char *command,
+                         char text[GG_HINT_MAX])
+{
+	const struct gg_output *output = follow->output;
+	char why[GG_REACH_WHY_MAX];
+	enum gg_reach reach = gg_launch_reach(command, why);
+
+	text[0] = '\0';
+	if (output->process_count == 0 && follow->hint[0] == '\0' && reach != GG_REACH_ALL)
+		snprintf(text, GG_HINT_MAX, "%s", why);
+	else if (output->process_count == 0 && follow->hint[0] == '\0')
+		tell_no_process(follow, text);
+	else if (follow->hint[0] != '\0')
+		snprintf(text, GG_HINT_MAX, "%s", follow->hint);
+	else if (reach == GG_REACH_PART)
+		snprintf(text, GG_HINT_MAX, "%s", why);
+	else if (output->taken_count == 0)
+		gg_hints_unseen(output, text);
+	return text[0] != '\0';
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/diagnose/notes.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+#include "record/diagnose/diagnostics.h"
+
+enum {
+	LINES_MAX = 20,
+	LOG_MAX = 8192,
+	MISSING_TEXT_MAX = GG_HINT_MAX + 200 /* a reason, and numbers around it */
+};
+
+/* What agents had to say, as far as it fits. */
+static void read_log(const struct gg_follow *follow, char *text, size_t size)
+{
+	int fd = openat(follow->directory.fd, GG_DIRECTORY_LOG, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t length = fd >= 0 ? read(fd, text, size - 1) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = '\0';
+}
+
+/* What an agent writes of a process that has no region: geiger[PID]: not profiling: WHY. */
+static const char not_profiling[] = "]: not profiling: ";
+
+/*
+ * Each line a note; the first few.  Processes without a region have a note of their own, with their number,
+ * which is_counted says.
+ */
+static void add_log(struct gg_follow *follow, char *text, bool is_counted)
+{
+	char *line = text, *end;
+	int count = 0;
+
+	for (; count < LINES_MAX && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		*end = '\0';
+		if (is_counted && strstr(line, not_profiling) != NULL)
+			continue;
+		gg_output_note(follow->output, "%s", line);
+		count++;
+	}
+}
+
+/* The first reason of them that is neither space nor a sanitizer; "": there is none. */
+static void find_reason(const char *log, char *reason, size_t size)
+{
+	const char *at = log;
+
+	reason[0] = '\0';
+	while ((at = strstr(at, not_profiling)) != NULL) {
+		int length;
+
+		at += strlen(not_profiling);
+		length = (int)strcspn(at, "\n");
+		snprintf(reason, size, "%.*s", length, at);
+		if (strstr(reason, "no space left") == NULL && strstr(reason, "sanitizer") == NULL)
+			return;
+		reason[0] = '\0';
+	}
+}
+
+/* Without a region, what the first agent said is why: geiger[PID]: WHY. */
+static void take_reason(struct gg_follow *follow, const char *text)
+{
+	const char *why = strstr(text, "]: ");
+	size_t length = why != NULL ? strcspn(why + 3, "\n") : 0;
+
+	if (follow->output->process_count == 0 && follow->hint[0] == '\0' && length > 0)
+		snprintf(follow->hint, sizeof(follow->hint), "%.*s", (int)length, why + 3);
+}
+
+/* Processes that have no region: how many, and why.  False: there are none. */
+static bool tell_missing(const struct gg_follow *follow, const char *log, char *text, size_t size)
+{
+	uint64_t child_count = follow->output->lost_child_count, count, others;
+	struct gg_directory_missing missing;
+	char reason[GG_HINT_MAX];
+
+	gg_directory_missing(&follow->directory, &missing);
+	/* Children in a sandbox can count nowhere but at their parents. */
+	if (child_count < missing.fork_count)
+		child_count = missing.fork_count;
+	count = missing.program_count + child_count;
+	if (count == 0)
+		return false;
+	others = count - missing.without_space_count;
+	find_reason(log, reason, sizeof(reason));
+	if (reason[0] == '\0')
+		snprintf(reason, sizeof(reason),
+		         "no place, no permission, no descriptor, or a sandbox");
+	if (others == 0)
+		snprintf(text, size, "%llu process%s missing: there was no space for %s",
+		         (unsigned long long)count, count == 1 ? " is" : "es are",
+		         count == 1 ? "its region" : "their regions");
+	else if (missing.without_space_count > 0)
+		snprintf(text, size,
+		         "%llu processes are missing: for %llu there was no space, %llu could "
+		         "have no region (%s)",
+		         (unsigned long long)count, (unsigned long long)missing.without_space_count,
+		         (unsigned long long)others, reason);
+	else
+		snprintf(text, size, "%llu process%s missing: %s could have no region (%s)",
+		         (unsigned long long)count, count == 1 ? " is" : "es are",
+		         count == 1 ? "it" : "they", reason);
+	return true;
+}
+
+/* False: there were none. */
+static bool tell_sanitizers(const struct gg_follow *follow, char *text, size_t size)
+{
+	struct gg_directory_missing missing;
+
+	gg_directory_missing(&follow->directory, &missing);
+	if (missing.sanitizer_count == 0)
+		return false;
+	snprintf(text, size,
+	         "%llu program%s built with a sanitizer, which is the allocator then, and ran "
+	         "unprofiled",
+	         (unsigned long long)missing.sanitizer_count,
+	         missing.sanitizer_count == 1 ? " was" : "s were");
+	return true;
+}
+
+int gg_notes_add_losses(struct gg_output *output)
+{
+	if (output->dropped_event_count > 0)
+		gg_output_note(
+			output,
+			"%llu events of the history were lost, because the ring was full.  Totals "
+			"and live memory do not depend on them.  Times of some samples are known "
+			"between two bounds alone, and figures of moments, windows and lifetimes "
+			"count them in their upper ends.",
+			(unsigned long long)output->dropped_event_count);
+	if (output->dropped_count > 0)
+		gg_output_note(
+			output,
+			"%llu samples or frees were not recorded: a table was full, or a thread "
+			"interrupted itself.  Figures are lower bounds (\"at least\").  The "
+			"counters of each process tell which.",
+			(unsigned long long)output->dropped_count);
+	if (output->damaged_count > 0)
+		gg_output_note(
+			output,
+			"%llu records of regions were damaged and left out: a program wrote into "
+			"memory that was not its own, or wanted to mislead.",
+			(unsigned long long)output->damaged_count);
+	if (output->shared_count > 0)
+		gg_output_note(output,
+		               "%u forked process%s freed blocks that may be inherited: what is "
+		               "allocated has them in its upper end alone.",
+		               output->shared_count, output->shared_count == 1 ? "" : "es");
+	return output->status;
+}
+
+int gg_notes_add(struct gg_follow *follow, const char *command)
+{
+	struct gg_output *output = follow->output;
+	char why[MISSING_TEXT_MAX], log[LOG_MAX];
+	bool has_missing, has_sanitizer;
+
+	read_log(follow, log, sizeof(log));
+	take_reason(follow, log);
+	has_missing = tell_missing(follow, log, why, sizeof(why));
+	if (has_missing)
+		gg_output_note(output, "%s.  Figures are without them.", why);
+	has_sanitizer = tell_sanitizers(follow, why, sizeof(why));
+	if (has_sanitizer)
+		gg_output_note(output, "%s.", why);
+	gg_notes_add_losses(output);
+	/* A hint of a process is a note already. */
+	if (gg_hints_of_session(follow, command, why) && follow->hint[0] == '\0')
+		gg_output_note(output, "%s: %s.",
+		               output->taken_count == 0 ? "Nothing was sampled"
+		                                        : "Not all can be seen",
+		               why);
+	add_log(follow, log, has_missing || has_sanitizer);
+	return output->status;
+}
+
+/* A terminal would break one long line in the middle of words; scripts read one line. */
+static const char *separator(void)
+{
+	return isatty(STDERR_FILENO) ? "\ngeiger: " : "; ";
+}
+
+/* What is lost is told as what the reader no longer knows, not as what the ring did. */
+static void print_losses(const struct gg_output *output)
+{
+	if (output->untimed_count > 0)
+		fprintf(stderr, "%stimes of %llu sample%s were lost: %llu event%s had no place",
+		        separator(), (unsigned long long)output->untimed_count,
+		        output->untimed_count == 1 ? "" : "s",
+		        (unsigned long long)output->dropped_event_count,
+		        output->dropped_event_count == 1 ? "" : "s");
+	if (output->dropped_count > 0)
+		fprintf(stderr, "%sat least %llu sample%s or frees were not recorded", separator(),
+		        (unsigned long long)output->dropped_count,
+		        output->dropped_count == 1 ? "" : "s");
+}
+
+void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command)
+{
+	const struct gg_output *output = follow->output;
+	/* As reports count them: those that a process took itself. */
+	uint64_t sample_count = output->sample_count - output->orphan_count + output->coarse_count;
+	char why[GG_HINT_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
+	bool has_missing, has_why = gg_hints_of_session(follow, command, why);
+
+	read_log(follow, log, sizeof(log));
+	has_missing = tell_missing(follow, log, missing, sizeof(missing));
+	if (output->taken_count == 0) {
+		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n",
+		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? separator() : "",
+		        GG_PRINTABLE(missing));
+		return;
+	}
+	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s",
+	        GG_PRINTABLE(path), (unsigned long long)sample_count, sample_count == 1 ? "" : "s",
+	        output->process_count, output->process_count == 1 ? "" : "es",
+	        (double)output->now_ns * 1e-9);
+	print_losses(output);
+	if (has_missing)
+		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(missing));
+	if (has_why)
+		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(why));
+	fputc('\n', stderr);
+	if (isatty(STDERR_FILENO)) /* a person, who may be new here */
+		fprintf(stderr,
+		        "geiger: to see more: geiger report %s (or tree, leaks, timeline)\n",
+		        GG_PRINTABLE(path));
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/diagnose/preloadable.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
+
+struct program {
+	int fd;
+	Elf64_Ehdr elf;
+	Elf64_Shdr *sections; /* section_count of them; NULL: none that can be read */
+	uint32_t section_count;
+	uint64_t left_bytes;               /* that may still be read */
+	char interpreter[INTERPRETER_MAX]; /* "": none */
+	bool only_loading;                 /* whether it hears all is not asked */
+	bool is_sanitized;                 /* a table of its symbols says so */
+	bool refuses;                      /* its loader cannot bear the agent */
+	char *why;
+};
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
+/* A section's content with a 0 byte after it, to be freed; NULL: not there, or too much is read. */
+static char *read_section(struct program *program, const Elf64_Shdr *section)
+{
+	char *content;
+
+	if (section->sh_type == SHT_NOBITS || section->sh_size > program->left_bytes)
+		return NULL;
+	program->left_bytes -= section->sh_size;
+	content = malloc(section->sh_size + 1);
+	if (content == NULL)
+		return NULL;
+	content[section->sh_size] = '\0';
+	if (read_at(program->fd, content, section->sh_size, section->sh_offset))
+		return content;
+	free(content);
+	return NULL;
+}
+
+/* False: it cannot be told whether there is one. */
+static bool read_interpreter(struct program *program)
+{
+	for (int i = 0; i < program->elf.e_phnum; i++) {
+		Elf64_Phdr header;
+
+		if (!read_at(program->fd, &header, sizeof(header),
+		             program->elf.e_phoff + (uint64_t)i * sizeof(header)))
+			return false;
+		if (header.p_type != PT_INTERP)
+			continue;
+		if (header.p_filesz == 0 || header.p_filesz >= INTERPRETER_MAX ||
+		    !read_at(program->fd, program->interpreter, header.p_filesz, header.p_offset))
+			return false;
+		program->interpreter[header.p_filesz] = '\0';
+	}
+	return true;
+}
+
+static void read_sections(struct program *program)
+{
+	uint32_t count = program->elf.e_shnum;
+	size_t bytes = (size_t)count * sizeof(*program->sections);
+
+	if (count == 0 || count > SECTIONS_MAX ||
+	    program->elf.e_shentsize != sizeof(*program->sections))
+		return;
+	program->sections = malloc(bytes);
+	if (program->sections == NULL)
+		return;
+	if (read_at(program->fd, program->sections, bytes, program->elf.e_shoff)) {
+		program->section_count = count;
+		return;
+	}
+	free(program->sections);
+	program->sections = NULL;
+}
+
+static bool is_go(struct program *program)
+{
+	const char *name;
+	bool found = false;
+	char *names;
+
+	if (program->elf.e_shstrndx >= program->section_count)
+		return false;
+	names = read_section(program, &program->sections[program->elf.e_shstrndx]);
+	for (uint32_t i = 0; names != NULL && i < program->section_count && !found; i++) {
+		if (program->sections[i].sh_name >=
+		    program->sections[program->elf.e_shstrndx].sh_size)
+			continue;
+		name = names + program->sections[i].sh_name;
+		found = strcmp(name, ".go.buildinfo") == 0 || strcmp(name, ".note.go.buildid") == 0;
+	}
+	free(names);
+	return found;
+}
+
+/* Its runtime has malloc() itself, in the program or in a library; NULL: it is no sanitizer's. */
+static const char *find_sanitizer(const char *name)
+{
+	static const char *const names[][2] = {
+		{ "__asan_init", "AddressSanitizer" },
+		{ "__hwasan_init", "HWAddressSanitizer" },
+		{ "__msan_init", "MemorySanitizer" },
+		{ "__tsan_init", "ThreadSanitizer" },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (strcmp(name, names[i][0]) == 0)
+			return names[i][1];
+	return NULL;
+}
+
+static bool is_allocator(const char *name)
+{
+	static const char *const names[] = { "malloc",  "je_malloc", "_rjem_malloc", "je_mallocx",
+		                             "mallocx", "tc_malloc", "mi_malloc" };
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Looks through one symbol table; true: `why` says what it defines.  A sanitizer says more than its malloc(). */
+static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
+{
+	const Elf64_Shdr *strings;
+	const char *allocator = NULL, *sanitizer = NULL;
+	bool found;
+	Elf64_Sym *symbols;
+	char *names;
+
+	if (table->sh_link >= program->section_count)
+		return false;
+	strings = &program->sections[table->sh_link];
+	symbols = (Elf64_Sym *)(void *)read_section(program, table);
+	names = read_section(program, strings);
+	for (uint64_t i = 0; symbols != NULL && names != NULL && sanitizer == NULL &&
+	                     i < table->sh_size / sizeof(*symbols);
+	     i++) {
+		unsigned int type = ELF64_ST_TYPE(symbols[i].st_info);
+
+		if (symbols[i].st_name >= strings->sh_size)
+			continue;
+		sanitizer = find_sanitizer(names + symbols[i].st_name);
+		if (allocator == NULL && symbols[i].st_shndx != SHN_UNDEF &&
+		    (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+		    is_allocator(names + symbols[i].st_name))
+			allocator = names + symbols[i].st_name;
+	}
+	found = sanitizer != NULL || allocator != NULL;
+	program->is_sanitized = sanitizer != NULL;
+	if (sanitizer != NULL)
+		snprintf(program->why, GG_REACH_WHY_MAX,
+		         "it is built with %s, which has an allocator of its own that the agent "
+		         "does not hear",
+		         sanitizer);
+	else if (allocator != NULL)
+		snprintf(program->why, GG_REACH_WHY_MAX,
+		         "it has an allocator of its own (%s is in the program), which the agent "
+		         "does not hear",
+		         allocator);
+	free(symbols);
+	free(names);
+	return found;
+}
+
+static bool has_allocator(struct program *program)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < program->section_count && !program->is_sanitized; i++)
+		found |= (program->sections[i].sh_type == SHT_DYNSYM ||
+		          program->sections[i].sh_type == SHT_SYMTAB) &&
+		         defines_allocator(program, &program->sections[i]);
+	return found;
+}
+
+static enum gg_reach because(struct program *program, enum gg_reach reach, const char *why)
+{
+	snprintf(program->why, GG_REACH_WHY_MAX, "%s", why);
+	return reach;
+}
+
+static enum gg_reach refused(struct program *program, const char *why)
+{
+	program->refuses = true;
+	return because(program, GG_REACH_NONE, why);
+}
+
+#if defined(__aarch64__)
+enum { OUR_MACHINE = EM_AARCH64 };
+#else
+enum { OUR_MACHINE = EM_X86_64 };
+#endif
+
+static enum gg_reach examine_elf(struct program *program)
+{
+	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)
+		return refused(program, "it is a 32-bit program, and the agent is not");
+	if (program->elf.e_machine != OUR_MACHINE)
+		return refused(program, "it is a program of another architecture than the agent");
+	if (!read_interpreter(program))
+		return GG_REACH_ALL;
+	read_sections(program);
+	if (program->interpreter[0] == '\0')
+		return because(
+			program, GG_REACH_NONE,
+			is_go(program)
+				? "it is a Go program, statically linked: Go has an allocator "
+				  "of its own, and a profiler (runtime/pprof)"
+				: "it is statically linked, so the loader cannot add the "
+				  "agent");
+	if (strstr(program->interpreter, "/ld-musl") != NULL)
+		return refused(program, "it is linked with musl, and the agent with glibc");
+	if (program->only_loading)
+		return GG_REACH_ALL;
+	if (is_go(program))
+		return because(
+			program, GG_REACH_PART,
+			"it is a Go program: Go has an allocator of its own, which the agent "
+			"does not hear, and a profiler (runtime/pprof)");
+	return has_allocator(program) ? GG_REACH_PART : GG_REACH_ALL;
+}
+
+/* Will the kernel tell the loader not to listen to the environment? */
+static bool gains_privileges(int fd, const struct stat *file)
+{
+	return ((file->st_mode & S_ISUID) != 0 && file->st_uid != geteuid()) ||
+	       ((file->st_mode & S_ISGID) != 0 && file->st_gid != getegid()) ||
+	       (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0);
+}
+
+/* "env NAME" or "env -S NAME": the program that it will look for in PATH; false: it is not told so simply. */
+static bool find_behind_env(const char *arguments, char path[INTERPRETER_MAX])
+{
+	const char *next = getenv("PATH");
+	char name[INTERPRETER_MAX];
+
+	if (strncmp(arguments, "-S", 2) == 0)
+		arguments += 2 + strspn(arguments + 2, " \t");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arguments, " \t\n"), arguments);
+	if (name[0] == '\0' || strpbrk(name, "-=/") == name || strchr(name, '=') != NULL)
+		return false;
+	for (next = next != NULL ? next : "/bin:/usr/bin"; *next != '\0';) {
+		size_t bytes = strcspn(next, ":");
+
+		if (snprintf(path, INTERPRETER_MAX, "%.*s/%s", (int)bytes, next, name) <
+		            INTERPRETER_MAX &&
+		    path[0] == '/' && access(path, X_OK) == 0)
+			return true;
+		next += bytes + (next[bytes] == ':');
+	}
+	return false;
+}
+
+/* "#!/usr/bin/perl -w": the interpreter; "": it is no script. */
+static void read_script(int fd, char interpreter[INTERPRETER_MAX])
+{
+	char line[INTERPRETER_MAX], *at = line + 2, *end;
+	ssize_t length = pread(fd, line, sizeof(line) - 1, 0);
+
+	interpreter[0] = '\0';
+	if (length < 3 || memcmp(line, "#!", 2) != 0)
+		return;
+	line[length] = '\0';
+	at += strspn(at, " \t");
+	end = at + strcspn(at, " \t\n");
+	snprintf(interpreter, INTERPRETER_MAX, "%.*s", (int)(end - at), at);
+	if (end - at >= 4 && memcmp(end - 4, "/env", 4) == 0 && *end != '\0' && *end != '\n' &&
+	    !find_behind_env(end + strspn(end, " \t"), interpreter))
+		snprintf(interpreter, INTERPRETER_MAX, "%.*s", (int)(end - at), at);
+}
+
+/* Of a program; of a script, unless it `is_interpreter` itself, its interpreter. */
+static enum gg_reach examine(const char *path, bool is_interpreter, bool only_loading,
+                             char why[GG_REACH_WHY_MAX], bool *ret_refuses)
+{
+	struct program program = { .why = why,
+		                   .left_bytes = READ_MAX,
+		                   .only_loading = only_loading };
+	char interpreter[INTERPRETER_MAX] = "";
+	enum gg_reach reach = GG_REACH_ALL;
+	struct stat file;
+
+	why[0] = '\0';
+	*ret_refuses = false;
+	program.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (program.fd < 0)
+		return GG_REACH_ALL;
+	if (fstat(program.fd, &file) < 0 || !S_ISREG(file.st_mode)) {
+		close(program.fd);
+		return GG_REACH_ALL;
+	}
+	if (gains_privileges(program.fd, &file))
+		reach = because(&program, GG_REACH_NONE,
+		                "it runs with more privileges than its caller (set-user-ID), where "
+		                "the loader takes no agent");
+	else if (read_at(program.fd, &program.elf, sizeof(program.elf), 0) &&
+	         memcmp(program.elf.e_ident, ELFMAG, SELFMAG) == 0)
+		reach = examine_elf(&program);
+	else if (!is_interpreter)
+		read_script(program.fd, interpreter);
+	free(program.sections);
+	close(program.fd);
+	*ret_refuses = program.refuses;
+	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why, ret_refuses)
+	                             : reach;
+}
+
+enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX])
+{
+	bool refuses;
+
+	return examine(path, false, false, why, &refuses);
+}
+
+bool gg_reach_loads(const char *path, char why[GG_REACH_WHY_MAX])
+{
+	bool refuses;
+
+	return examine(path, false, true, why, &refuses) != GG_REACH_NONE;
+}
+
+bool gg_reach_refuses(const char *path, char why[GG_REACH_WHY_MAX])
+{
+	bool refuses;
+
+	examine(path, false, true, why, &refuses);
+	return refuses;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/diagnose/unprofiled.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/diagnose/diagnostics.h"
+#include "record/diagnose/preloadable.h"
+#include "record/regions/process_alive.h"
+#include "record/session/launch.h"
+
+enum {
+	LOOK_MAX = 256,
+	TASKS_MAX = 64,
+	EVERY_NS = 50000000,
+	PART = 100, /* of a processor's time that looking may take: waiting for one is no work */
+	ENVIRONMENT_MAX = 1 << 20
+};
+
+struct look {
+	uint32_t pids[LOOK_MAX];
+	uint32_t count;
+};
+
+static void add_children_of_task(struct look *look, const char *process, const char *task)
+{
+	char path[300];
+	FILE *file;
+	unsigned int pid;
+
+	snprintf(path, sizeof(path), "%s/%s/children", process, task);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return;
+	while (look->count < LOOK_MAX && fscanf(file, "%u", &pid) == 1)
+		look->pids[look->count++] = pid;
+	fclose(file);
+}
+
+static void add_children(struct look *look, uint32_t pid)
+{
+	struct dirent *entry;
+	int task_count = 0;
+	char path[32];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	tasks = opendir(path);
+	if (tasks == NULL)
+		return;
+	while (task_count < TASKS_MAX && (entry = readdir(tasks)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		add_children_of_task(look, path, entry->d_name);
+		task_count++;
+	}
+	closedir(tasks);
+}
+
+static bool is_followed(const struct gg_follow *follow, uint32_t pid)
+{
+	const struct gg_follower *follower = follow->first;
+
+	while (follower != NULL && follower->target->pid != pid)
+		follower = follower->next;
+	return follower != NULL;
+}
+
+/* Of variables, each with a 0 byte behind it. */
+static bool is_preloaded(const char *variables, size_t length, const char *agent)
+{
+	static const char name[] = "LD_PRELOAD=";
+	const char *end = variables + length, *next;
+
+	for (const char *at = variables; at < end; at = next) {
+		next = memchr(at, '\0', (size_t)(end - at));
+		next = next != NULL ? next + 1 : end;
+		if ((size_t)(next - at) > strlen(name) && memcmp(at, name, strlen(name)) == 0)
+			return memmem(at, (size_t)(next - at), agent, strlen(agent)) != NULL;
+	}
+	return false;
+}
+
+/*
+ * Is its environment empty, as that of `env -i`?  A process that is about to execute a program, and one
+ * that is about to end, shows none, too; but the kernel does not know yet where it is, or no longer.
+ */
+static bool has_empty_environment(uint32_t pid)
+{
+	enum { TEXT_MAX = 2048, FROM_STATE = 3, START = 50, END = 51 }; /* proc_pid_stat(5) */
+	unsigned long long start = 0, end = 0;
+	char path[32], text[TEXT_MAX], *at, *rest;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	at = strrchr(text, ')'); /* of the name, which may have any character */
+	at = at != NULL ? strtok_r(at + 1, " ", &rest) : NULL;
+	for (int field = FROM_STATE; at != NULL && field <= END;
+	     field++, at = strtok_r(NULL, " ", &rest)) {
+		if (field == START)
+			start = strtoull(at, NULL, 10);
+		else if (field == END)
+			end = strtoull(at, NULL, 10);
+	}
+	return end != 0 && start == end;
+}
+
+/* Does its environment name the agent?  True if it cannot be told. */
+static bool has_agent_in_environment(uint32_t pid, const char *agent)
+{
+	char path[32], *text = malloc(ENVIRONMENT_MAX);
+	size_t length = 0;
+	bool found = true;
+	ssize_t got = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (text != NULL && fd >= 0 && length < ENVIRONMENT_MAX &&
+	       (got = read(fd, text + length, ENVIRONMENT_MAX - length)) > 0)
+		length += (size_t)got;
+	if (text != NULL && fd >= 0 && got == 0 && length == 0)
+		found = !has_empty_environment(pid);
+	else if (text != NULL && fd >= 0 && got == 0 && length < ENVIRONMENT_MAX)
+		found = is_preloaded(text, length, agent);
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return found;
+}
+
+bool gg_unseen_names_agent(uint32_t pid)
+{
+	char agent[GG_LAUNCH_PATH_MAX];
+
+	return gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent);
+}
+
+/* Is a file with that in its path mapped?  `otherwise` if it cannot be told. */
+static bool is_mapped(uint32_t pid, const char *part, bool otherwise)
+{
+	char path[32], *line = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	maps = fopen(path, "re");
+	if (maps == NULL)
+		return otherwise;
+	while (!found && getline(&line, &size, maps) > 0)
+		found = strstr(line, part) != NULL;
+	free(line);
+	fclose(maps);
+	return found;
+}
+
+bool gg_unseen_lacks_agent(uint32_t pid)
+{
+	char agent[GG_LAUNCH_PATH_MAX];
+
+	return gg_launch_find_agent(agent, NULL) == 0 && is_mapped(pid, "/libc.so.6", false) &&
+	       !is_mapped(pid, agent, true);
+}
+
+static bool read_exe(uint32_t pid, char exe[GG_REGION_EXE_MAX + 1])
+{
+	ssize_t length;
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	length = readlink(link, exe, GG_REGION_EXE_MAX);
+	exe[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+/* Nobody may read what a program with more privileges is; its name is no secret. */
+static bool is_other_user(uint32_t pid, char name[GG_REGION_EXE_MAX + 1])
+{
+	struct stat status;
+	ssize_t length;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (geteuid() == 0 || stat(path, &status) < 0 || status.st_uid == geteuid())
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd >= 0 ? read(fd, name, GG_REGION_EXE_MAX) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (length <= 1)
+		return false;
+	name[length - 1] = '\0'; /* a line */
+	return true;
+}
+
+/* Why no region of it will come; false: it may, or nothing is known. */
+static bool find_why(uint32_t pid, const char *exe, char why[GG_REACH_WHY_MAX])
+{
+	char agent[GG_LAUNCH_PATH_MAX], now[GG_REGION_EXE_MAX + 1];
+
+	if (gg_reach_loads(exe, why)) {
+		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
+		    /* Programs may write a title over their environment; what is mapped is sure. */
+		    is_mapped(pid, agent, true))
+			return false;
+		snprintf(why, GG_REACH_WHY_MAX,
+		         "its environment is without LD_PRELOAD (env -i, sudo, su)");
+	}
+	return read_exe(pid, now) && strcmp(now, exe) == 0; /* all of one program */
+}
+
+static void examine(struct gg_follow *follow, uint32_t pid)
+{
+	char exe[GG_REGION_EXE_MAX + 1], ours[GG_REGION_EXE_MAX + 1], why[GG_REACH_WHY_MAX];
+
+	if (read_exe(pid, exe)) {
+		/* Still us, about to become the command. */
+		if (!read_exe((uint32_t)getpid(), ours) || strcmp(exe, ours) == 0 ||
+		    !find_why(pid, exe, why))
+			return;
+	} else if (is_other_user(pid, exe)) {
+		snprintf(why, sizeof(why),
+		         "it runs with more privileges than its caller (set-user-ID), where the "
+		         "loader takes no agent");
+	} else {
+		return;
+	}
+	gg_hints_unseen_process(follow, pid, exe, why);
+}
+
+void gg_unseen_look(struct gg_follow *follow, pid_t command)
+{
+	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;
+	struct look look = { .count = 0 };
+
+	if (start_ns < follow->next_unseen_ns || follow->only_pid != 0)
+		return;
+	add_children(&look, (uint32_t)getpid());
+	for (uint32_t i = 0; i < look.count; i++) {
+		add_children(&look, look.pids[i]);
+		if (look.pids[i] != (uint32_t)command && !is_followed(follow, look.pids[i]))
+			examine(follow, look.pids[i]);
+	}
+	cost_ns = gg_clock_thread_ns() - before_ns;
+	follow->next_unseen_ns = start_ns + (cost_ns * PART > EVERY_NS ? cost_ns * PART : EVERY_NS);
+}

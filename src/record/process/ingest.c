@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The history of a process: events of its ring become samples and ends (record/process/target.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/process/target.h"
+
+enum {
+	BATCH_EVENTS = 1024,
+	CHUNK_EXTRA_BYTES = 32, /* what an allocator may add to a block beside its slack */
+	SEEN_MAX = 1 << 18, /* pairs of stack and thread; more are told in sum if history is lost */
+	THREADS_MAX = 1 << 16, /* the width of a sample's field */
+	NAMES_MAX = 1 << 16,
+};
+
+#define INHERITED_FROM_UNKNOWN UINT64_MAX
+
+/* Grows an array of ids with zeros, so that [index] is there. */
+static bool grow_ids(uint32_t **ids, uint32_t *capacity, uint32_t index)
+{
+	uint32_t count = index + 1 > 16 ? index + index / 2 + 1 : 16;
+	uint32_t *more;
+
+	if (index < *capacity)
+		return true;
+	more = realloc(*ids, count * sizeof(*more));
+	if (more == NULL)
+		return false;
+	memset(more + *capacity, 0, (count - *capacity) * sizeof(*more));
+	*ids = more;
+	*capacity = count;
+	return true;
+}
+
+/* --- what a sample names --- */
+
+static struct gg_thread thread_record(const struct gg_target *target,
+                                      const struct gg_region_thread_row *row, char name[17])
+{
+	memcpy(name, row->name, sizeof(row->name));
+	name[sizeof(row->name)] = '\0';
+	return (struct gg_thread){
+		.process = target->id,
+		.tid = row->tid,
+		.start_ns = gg_output_time(target->output, row->start_ns),
+		.end_ns = row->end_ns != 0 ? gg_output_time(target->output, row->end_ns)
+		                           : GG_TIME_NONE,
+		.name = name,
+	};
+}
+
+uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
+{
+	struct gg_output *output = target->output;
+	struct gg_region_thread_row row;
+	struct gg_thread record;
+	char name[17];
+
+	if (index == 0 || index >= THREADS_MAX ||
+	    !grow_ids(&target->threads, &target->thread_capacity, index))
+		return 0;
+	if (target->threads[index] != 0)
+		return target->threads[index];
+	if ((index >= gg_region_table_of(&target->source.header, GG_TABLE_THREADS)->used_count &&
+	     index >= gg_source_used(&target->source, GG_TABLE_THREADS)) ||
+	    !gg_source_read(&target->source, GG_TABLE_THREADS, index, 1, &row) || row.ready != 1)
+		return 0;
+	record = thread_record(target, &row, name);
+	gg_output_keep(output, gg_profile_add_thread(output->profile, &record,
+	                                             &target->threads[index], output->error));
+	return target->threads[index];
+}
+
+static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32_t index)
+{
+	enum gg_region_table_id table = kind == GG_NAME_HEAP ? GG_TABLE_HEAPS : GG_TABLE_TYPES;
+	struct gg_output *output = target->output;
+	struct gg_region_name record;
+	char text[256];
+
+	if (index == 0 || index >= NAMES_MAX ||
+	    !grow_ids(&target->names[kind], &target->name_capacity[kind], index))
+		return 0;
+	if (target->names[kind][index] != 0)
+		return target->names[kind][index];
+	if (index >= gg_source_used(&target->source, table) ||
+	    !gg_source_read(&target->source, table, index, 1, &record) || record.ready != 1)
+		return 0;
+	gg_source_text(&target->source, record.offset, record.bytes, text, sizeof(text));
+	gg_output_keep(output, gg_profile_intern_name(output->profile, kind, text,
+	                                              &target->names[kind][index], output->error));
+	return target->names[kind][index];
+}
+
+struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread)
+{
+	uint64_t key = (uint64_t)node << 16 | (thread & 0xffff);
+	uint64_t index = gg_map_get(&target->seen_map, key);
+
+	if (index != GG_MAP_NONE)
+		return &target->seen[index];
+	if (target->seen_count >= SEEN_MAX)
+		return NULL;
+	if (target->seen_count == target->seen_capacity) {
+		uint32_t capacity = target->seen_capacity > 0 ? target->seen_capacity * 2 : 64;
+		struct gg_seen *more = realloc(target->seen, capacity * sizeof(*more));
+
+		if (more == NULL)
+			return NULL;
+		target->seen = more;
+		target->seen_capacity = capacity;
+	}
+	if (gg_map_put(&target->seen_map, key, target->seen_count) < 0)
+		return NULL;
+	target->seen[target->seen_count] = (struct gg_seen){ .node = node, .thread = thread };
+	return &target->seen[target->seen_count++];
+}
+
+/* --- samples --- */
+
+static bool is_valid(const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	return sample->id != 0 && sample->address != 0 && gg_draw_is_valid(&draw);
+}
+
+/* The profile's id of the sample that an ancestor allocated. */
+static uint64_t find_origin(const struct gg_target *target, const struct gg_region_sample *sample)
+{
+	const struct gg_target *ancestor = target->ancestor;
+
+	for (; ancestor != NULL; ancestor = ancestor->ancestor) {
+		const struct gg_held_sample *held = gg_held_find(&ancestor->held, sample->id);
+		uint64_t origin = gg_map_get(&ancestor->origins, sample->id);
+
+		if (held == NULL || (held->time_ns & ~GG_HELD_ENDED) != sample->time_ns)
+			continue;
+		return origin != GG_MAP_NONE ? origin : held->id;
+	}
+	return INHERITED_FROM_UNKNOWN;
+}
+
+static struct gg_sample sample_record(struct gg_target *target,
+                                      const struct gg_region_sample *sample)
+{
+	struct gg_output *output = target->output;
+
+	return (struct gg_sample){
+		.alloc_ns = gg_output_time(output, sample->time_ns),
+		.free_ns = GG_TIME_NONE,
+		.process = target->id,
+		.thread = gg_target_thread(target, sample->thread),
+		.stack = gg_places_stack(&target->places, &target->source, output, sample->stack,
+		                         sample->time_ns),
+		.heap = name_of(target, GG_NAME_HEAP, sample->heap),
+		.type = name_of(target, GG_NAME_TYPE, sample->type),
+		.size_bytes = sample->size_bytes,
+		.usable_bytes = sample->size_bytes + sample->slack_bytes,
+		.address = gg_target_address(sample),
+		.draw = gg_region_sample_draw(sample),
+		.flags = ((sample->flags & GG_SAMPLE_MAPPING) != 0 ? GG_SAMPLE_IS_MAPPING : 0) |
+		         ((sample->flags & GG_SAMPLE_OLD) != 0 ? GG_SAMPLE_IS_OLD : 0),
+		.origin = gg_target_is_inherited(target, sample) ? find_origin(target, sample) : 0,
+	};
+}
+
+double gg_target_chunk_bytes(const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	if (sample->heap != 0) /* what a program's own heap takes it cuts out of larger pieces */
+		return 0;
+	return gg_weight_of(&draw, sample->size_bytes).count *
+	       ((double)sample->size_bytes + (double)sample->slack_bytes + CHUNK_EXTRA_BYTES);
+}
+
+/* Adds a sample that was not seen before; its entry, or NULL: refused, counted. */
+static struct gg_held_sample *add_sample(struct gg_target *target,
+                                         const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+	struct gg_sums sums = gg_sums_of(&draw, sample->size_bytes);
+	struct gg_seen *seen;
+	struct gg_sample record;
+	uint64_t id;
+
+	if (target->held.live_count >= target->held.limit) {
+		target->bad_count++; /* more than the region has places for */
+		return NULL;
+	}
+	record = sample_record(target, sample);
+	id = gg_output_sample(target->output, &record);
+	if (id == 0)
+		return NULL;
+	if (record.origin != 0 &&
+	    gg_map_put(&target->origins, sample->id,
+	               record.origin != INHERITED_FROM_UNKNOWN ? record.origin : id) < 0)
+		gg_output_keep(target->output, -ENOMEM);
+	if (gg_held_add(&target->held, sample->id, id, sample->time_ns) < 0) {
+		gg_output_keep(target->output, -ENOMEM);
+		return NULL;
+	}
+	gg_sums_add(&target->seen_sums, &sums);
+	seen = gg_target_seen(target, sample->stack, sample->thread);
+	if (seen != NULL)
+		gg_sums_add(&seen->sums, &sums);
+	else
+		target->seen_is_full = true;
+	target->live_bytes += gg_fixed_value(sums.bytes);
+	target->chunk_bytes += gg_target_chunk_bytes(sample);
+	if (target->chunk_bytes > target->chunk_most_bytes)
+		target->chunk_most_bytes = target->chunk_bytes;
+	if (gg_target_is_inherited(target, sample)) {
+		target->inherited_bytes += gg_fixed_value(sums.bytes);
+		target->inherited_count++;
+	}
+	return gg_held_find(&target->held, sample->id);
+}
+
+struct gg_held_sample *gg_target_hold(struct gg_target *target,
+                                      const struct gg_region_sample *sample)
+{
+	struct gg_held_sample *held = gg_held_find(&target->held, sample->id);
+
+	return held != NULL ? held : add_sample(target, sample);
+}
+
+static void take_event(struct gg_target *target, const struct gg_region_event *event)
+{
+	const struct gg_region_sample *sample = &event->sample;
+	struct gg_held_sample *held;
+	struct gg_draw draw;
+	struct gg_sample_end end;
+	double bytes;
+
+	if (event->kind < GG_EVENT_ALLOC || event->kind > GG_EVENT_MISSED_FREE ||
+	    !is_valid(sample)) {
+		target->bad_count++;
+		return;
+	}
+	if (event->time_ns > target->last_event_ns)
+		target->last_event_ns = event->time_ns;
+	/* Of a free whose allocation was lost: here it says when that was. */
+	held = gg_target_hold(target, sample);
+	if (held == NULL || event->kind == GG_EVENT_ALLOC || !gg_held_is_live(held))
+		return;
+	draw = gg_region_sample_draw(sample);
+	end = (struct gg_sample_end){
+		.free_ns = gg_output_time(target->output, event->time_ns),
+		.thread = gg_target_thread(target, event->thread),
+		.stack = gg_places_stack(&target->places, &target->source, target->output,
+		                         event->free_stack, event->time_ns),
+		.missed = event->kind == GG_EVENT_MISSED_FREE,
+		.is_old = (sample->flags & GG_SAMPLE_OLD) != 0,
+	};
+	if (end.free_ns < gg_output_time(target->output, held->time_ns))
+		end.free_ns = gg_output_time(target->output, held->time_ns);
+	gg_output_end(target->output, held->id, &end);
+	bytes = gg_weight_of(&draw, sample->size_bytes).bytes;
+	target->live_bytes -= bytes;
+	target->chunk_bytes -= gg_target_chunk_bytes(sample);
+	target->inherited_bytes -= gg_target_is_inherited(target, sample) ? bytes : 0;
+	gg_held_end(&target->held, held);
+}
+
+/*
+ * Everything that was put before a moment has been read, and nothing was dropped up to now: the history
+ * is complete up to that moment.
+ */
+static void note_complete(struct gg_target *target, uint64_t head, int64_t moment_ns)
+{
+	uint64_t drop_count;
+
+	if (target->has_ring && target->ring.tail >= head &&
+	    gg_source_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) &&
+	    drop_count == target->drop_count)
+		target->complete_ns = moment_ns;
+}
+
+double gg_target_drain(struct gg_target *target, bool final)
+{
+	static struct gg_region_event events[BATCH_EVENTS];
+	uint64_t drained = 0, head;
+	int64_t began_ns;
+
+	if (!target->has_ring || target->is_finished)
+		return 0;
+	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->output->start_ns);
+	head = gg_ring_head(&target->ring);
+	/* One round at most: a ring that claims to fill faster than it is read ends here too. */
+	while (drained < target->ring.capacity && target->output->status == 0) {
+		int count = gg_ring_read(&target->ring, events, BATCH_EVENTS, final);
+
+		if (count < 0) {
+			target->has_ring = false;
+			target->bad_count++;
+			gg_output_event(target->output, target->id, target->output->now_ns,
+			                "damage", "the history of the region cannot be read (%s)",
+			                strerror(-count));
+			break;
+		}
+		if (count == 0)
+			break;
+		gg_places_update(&target->places, &target->source, target->output);
+		for (int i = 0; i < count; i++)
+			take_event(target, &events[i]);
+		drained += (uint64_t)count;
+		target->event_count += (uint64_t)count;
+	}
+	note_complete(target, head, began_ns);
+	return (double)drained / (double)target->ring.capacity;
+}

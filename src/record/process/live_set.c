@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/live_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void gg_held_init(struct gg_held *held, uint32_t limit)
+{
+	*held = (struct gg_held){ .limit = limit };
+}
+
+void gg_held_done(struct gg_held *held)
+{
+	gg_map_done(&held->by_number);
+	free(held->samples);
+	free(held->ended);
+	*held = (struct gg_held){ 0 };
+}
+
+struct gg_held_sample *gg_held_find(const struct gg_held *held, uint64_t number)
+{
+	uint64_t index = gg_map_get(&held->by_number, number);
+
+	return index != GG_MAP_NONE ? &held->samples[index] : NULL;
+}
+
+/* A place for one more: its index, or UINT32_MAX. */
+static uint32_t take(struct gg_held *held)
+{
+	uint32_t index = held->first_free;
+
+	if (index != 0) {
+		held->first_free = (uint32_t)held->samples[index - 1].id;
+		return index - 1;
+	}
+	if (held->used_count == held->capacity) {
+		uint32_t capacity = held->capacity > 0 ? held->capacity * 2 : 64;
+		struct gg_held_sample *more = realloc(held->samples, capacity * sizeof(*more));
+
+		if (more == NULL)
+			return UINT32_MAX;
+		held->samples = more;
+		held->capacity = capacity;
+	}
+	return held->used_count++;
+}
+
+static void forget(struct gg_held *held, uint32_t index)
+{
+	struct gg_held_sample *sample = &held->samples[index];
+
+	gg_map_remove(&held->by_number, sample->number);
+	*sample = (struct gg_held_sample){ .id = held->first_free };
+	held->first_free = index + 1;
+}
+
+int gg_held_add(struct gg_held *held, uint64_t number, uint64_t id, uint64_t time_ns)
+{
+	uint32_t index;
+
+	if (held->live_count >= held->limit)
+		return -ENOSPC;
+	index = take(held);
+	if (index == UINT32_MAX)
+		return -ENOMEM;
+	held->samples[index] = (struct gg_held_sample){ .number = number,
+		                                        .id = id,
+		                                        .time_ns = time_ns & ~GG_HELD_ENDED };
+	if (gg_map_put(&held->by_number, number, index) < 0) {
+		held->samples[index] = (struct gg_held_sample){ .id = held->first_free };
+		held->first_free = index + 1;
+		return -ENOMEM;
+	}
+	held->live_count++;
+	return 0;
+}
+
+void gg_held_end(struct gg_held *held, struct gg_held_sample *sample)
+{
+	uint32_t index = (uint32_t)(sample - held->samples);
+
+	sample->time_ns |= GG_HELD_ENDED;
+	held->live_count--;
+	if (held->ended == NULL)
+		held->ended = malloc(GG_HELD_ENDED_MAX * sizeof(*held->ended));
+	if (held->ended == NULL) {
+		forget(held, index);
+		return;
+	}
+	if (held->ended_count == GG_HELD_ENDED_MAX) {
+		forget(held, held->ended[held->ended_first]);
+		held->ended_first = (held->ended_first + 1) % GG_HELD_ENDED_MAX;
+		held->ended_count--;
+	}
+	held->ended[(held->ended_first + held->ended_count) % GG_HELD_ENDED_MAX] = index;
+	held->ended_count++;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * held - which samples a process holds, and which it gave back a while ago.
+ *
+ * From the region's number of a sample to the profile's.  One that has ended is kept for the next
+ * ENDED_MAX ends: a child that was forked before may still come and say that it inherited it, and an
+ * end may come twice (record/process/reconcile.c).  After that it is forgotten.
+ *
+ * Memory   24 bytes a sample held, and its place in the map.  What a hostile region can make of it is
+ *          bounded: past `limit` samples gg_held_add() refuses.
+ * Threads  one owner at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/map.h"
+
+struct gg_held_sample {
+	uint64_t number;  /* in the region; 0: this place is free */
+	uint64_t id;      /* in the profile */
+	uint64_t time_ns; /* of the allocation, as the region has it; top bit: it has ended */
+};
+
+#define GG_HELD_ENDED (UINT64_C(1) << 63)
+
+struct gg_held {
+	struct gg_map by_number;
+	struct gg_held_sample *samples;
+	uint32_t capacity, used_count, live_count, limit;
+	uint32_t first_free; /* index + 1; links through `id` */
+	uint32_t *ended;     /* indices, the oldest at `ended_first`; NULL: none yet */
+	uint32_t ended_first, ended_count;
+};
+
+enum { GG_HELD_ENDED_MAX = 16384 };
+
+void gg_held_init(struct gg_held *held, uint32_t limit);
+void gg_held_done(struct gg_held *held);
+
+/* NULL: never seen, or forgotten.  Valid until the next change. */
+struct gg_held_sample *gg_held_find(const struct gg_held *held, uint64_t number);
+
+/* Adds one that is not there.  0, -ENOMEM, or -ENOSPC: more than the limit. */
+GG_MUST_CHECK int gg_held_add(struct gg_held *held, uint64_t number, uint64_t id, uint64_t time_ns);
+
+/* Marks it as ended; forgets the one that ended first if there are too many. */
+void gg_held_end(struct gg_held *held, struct gg_held_sample *sample);
+
+static inline bool gg_held_is_live(const struct gg_held_sample *sample)
+{
+	return (sample->time_ns & GG_HELD_ENDED) == 0;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/memory_readings.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "region/writer/region.h"
+
+#define MS_NS UINT64_C(1000000)
+
+/* Between rounds. */
+#define ROUND_LEAST_NS  INT64_C(20000000)
+#define ROUND_MOST_NS   INT64_C(1000000000)
+#define GROWTH_LEAST_NS INT64_C(10000000) /* since the round before */
+#define SETTLED_NS      INT64_C(50000000) /* after a round of growth */
+
+enum {
+	ROUND_PART = 50, /* a round that took t may follow after 50 t */
+	GROWTH_LEAST_BYTES = 1 << 20,
+	WALK_PART = 500, /* a walk that took t is taken again after 500 t */
+	FIRST_WALK_PART = 100,
+	ALL_WALKS_PART = 25, /* of all that a round took, before others began */
+	WALK_NS = 100000,    /* what a walk costs at least, about ... */
+	WALK_PAGE_NS = 25,   /* ... and each resident page */
+	WALKS_MS = 10,       /* in one round */
+	ALL_WALKS_MS = 40,   /* in a round that walks all */
+	PAGE_BYTES = 4096,
+};
+
+#define GROWTH_SHARE 1.05
+
+/* The whole file, as text; false: it is not there. */
+static bool read_file(const char *path, struct gg_buf *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = 0;
+
+	gg_buf_clear(text);
+	if (fd < 0)
+		return false;
+	while (gg_buf_reserve(text, 16384) &&
+	       (got = read(fd, text->data + text->length, 16384)) > 0)
+		text->length += (size_t)got;
+	close(fd);
+	if (text->data != NULL)
+		text->data[text->length] = '\0';
+	return got == 0 && text->length > 0;
+}
+
+/* "Name:   123 kB" in bytes; -1: no such line. */
+static int64_t find_kb(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) == 0 && line[length] == ':')
+			return strtoll(line + length + 1, NULL, 10) * 1024;
+	}
+	return -1;
+}
+
+/* The session's control group: all of it, also what is not ours. */
+static int64_t read_cgroup(struct gg_buf *text)
+{
+	char path[4096 + 64];
+	const char *line;
+
+	if (!read_file("/proc/self/cgroup", text))
+		return -1;
+	if ((line = strstr(gg_buf_text(text), ":memory:")) != NULL)
+		snprintf(path, sizeof(path), "/sys/fs/cgroup/memory%.*s/memory.usage_in_bytes",
+		         (int)strcspn(line + 8, "\n"), line + 8);
+	else if ((line = strstr(gg_buf_text(text), "0::")) != NULL)
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/memory.current",
+		         (int)strcspn(line + 3, "\n"), line + 3);
+	else
+		return -1;
+	return read_file(path, text) ? strtoll(gg_buf_text(text), NULL, 10) : -1;
+}
+
+int64_t gg_memory_max_rss(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return read_file(path, &text) ? find_kb(gg_buf_text(&text), "VmHWM") : -1;
+}
+
+/* --- walks --- */
+
+/* Is the process to be walked in this round? */
+static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_follow *follow,
+                        const struct gg_follower *follower)
+{
+	int64_t age_ns = follow->output->now_ns - follower->target->record.start_ns;
+	int64_t cost_ns = WALK_NS + follower->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
+
+	if (follower->walked_ns != 0 || rounds->walks_begin)
+		return follower->walked_ns < rounds->walks_ns;
+	/* Not long before all are; of several, all are walked then as soon as one began. */
+	return age_ns >= cost_ns * (follow->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
+}
+
+static size_t private_bytes(const struct gg_target *target)
+{
+	struct gg_region_options options = { 0 };
+
+	for (int i = 0; i < GG_TABLE_COUNT; i++)
+		options.capacities[i] =
+			(uint32_t)gg_region_table_of(&target->source.header, i)->capacity;
+	return gg_region_private_bytes(&options);
+}
+
+static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, struct gg_buf *text)
+{
+	struct gg_memory *reading = &follower->reading;
+	const struct gg_smaps *parts = &follower->parts;
+	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/smaps", follower->target->pid);
+	if (!read_file(path, text))
+		return;
+	cost_ns = gg_clock_thread_ns() - before_ns;
+	if (cost_ns > rounds->longest_walk_ns)
+		rounds->longest_walk_ns = cost_ns;
+	rounds->all_walks_ns += cost_ns;
+	gg_smaps_add_up(&follower->parts, gg_buf_text(text), private_bytes(follower->target));
+	follower->walked_ns = gg_clock_monotonic_ns();
+	reading->pss_bytes = parts->pss_bytes;
+	reading->pss_file_bytes = parts->pss_file_bytes;
+	reading->pss_stack_bytes = parts->pss_stack_bytes;
+	reading->pss_geiger_bytes = parts->pss_geiger_bytes;
+}
+
+/*
+ * Are all to be walked in this round?  A sum that was read before some of several processes began is of
+ * no use for them all, so that such a walk follows earlier.
+ */
+static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_follow *follow,
+                        uint64_t now_ns)
+{
+	size_t count = 0, new_count = 0;
+
+	if (now_ns >= rounds->next_walks_ns)
+		return true;
+	if (now_ns < rounds->walks_ns + rounds->longest_walk_ns * FIRST_WALK_PART ||
+	    now_ns < rounds->walks_ns + rounds->all_walks_ns * ALL_WALKS_PART)
+		return false;
+	for (const struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		count += f->reading.rss_bytes >= 0;
+		new_count += f->reading.rss_bytes >= 0 && f->walked_ns == 0;
+	}
+	return count > 1 && new_count > 0;
+}
+
+/*
+ * All processes are walked in one round, where that fits: sums over processes need that.  Then none is
+ * walked before the one that took longest may be again, unless others began since.
+ */
+static void walk_all(struct gg_memory_rounds *rounds, struct gg_follow *follow, uint64_t start_ns,
+                     struct gg_buf *text)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns(), end_ns = gg_clock_thread_ns() + WALKS_MS * MS_NS;
+
+	rounds->walks_begin = are_all_due(rounds, follow, now_ns);
+	if (rounds->walks_begin) {
+		end_ns += (ALL_WALKS_MS - WALKS_MS) * MS_NS;
+		rounds->walks_ns = now_ns;
+		rounds->next_walks_ns = UINT64_MAX;
+		rounds->longest_walk_ns = rounds->all_walks_ns = 0;
+	}
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		if (f->reading.rss_bytes < 0 || !is_walk_due(rounds, follow, f))
+			continue;
+		if (gg_clock_thread_ns() >= end_ns)
+			return;
+		walk(rounds, f, text);
+		f->reading.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	}
+	if (rounds->next_walks_ns == UINT64_MAX)
+		rounds->next_walks_ns = rounds->walks_ns + rounds->longest_walk_ns * WALK_PART;
+}
+
+/* --- rounds --- */
+
+static void read_status(struct gg_follower *follower, int64_t time_ns, uint64_t start_ns,
+                        struct gg_buf *text)
+{
+	struct gg_target *target = follower->target;
+	struct gg_memory *reading = &follower->reading;
+	char path[64];
+
+	*reading = gg_memory_unknown(target->id, time_ns);
+	snprintf(path, sizeof(path), "/proc/%u/status", target->pid);
+	if (!read_file(path, text))
+		return;
+	reading->rss_bytes = find_kb(gg_buf_text(text), "VmRSS"); /* a zombie has none */
+	reading->max_rss_bytes = find_kb(gg_buf_text(text), "VmHWM");
+	reading->anonymous_bytes = find_kb(gg_buf_text(text), "RssAnon");
+	reading->file_bytes = find_kb(gg_buf_text(text), "RssFile");
+	reading->shared_bytes = find_kb(gg_buf_text(text), "RssShmem");
+	reading->swap_bytes = find_kb(gg_buf_text(text), "VmSwap");
+	reading->live_bytes = target->live_bytes;
+	reading->span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	if (reading->anonymous_bytes > target->anonymous_most_bytes)
+		target->anonymous_most_bytes = reading->anonymous_bytes;
+}
+
+/* What all hold together: what an ancestor holds, too, is one block. */
+static double live_bytes(const struct gg_follow *follow)
+{
+	double bytes = 0;
+
+	for (const struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		bytes += f->target->live_bytes;
+		if (f->target->ancestor != NULL && !f->target->ancestor->is_finished)
+			bytes -= f->target->inherited_bytes;
+	}
+	return bytes;
+}
+
+static void add_known(int64_t *sum, int64_t bytes)
+{
+	if (bytes >= 0)
+		*sum = (*sum > 0 ? *sum : 0) + bytes;
+}
+
+static int write_round(struct gg_follow *follow, struct gg_memory *all)
+{
+	struct gg_output *output = follow->output;
+	bool has_shares = true;
+
+	for (struct gg_follower *f = follow->first; f != NULL && output->status == 0; f = f->next) {
+		struct gg_memory *reading = &f->reading;
+
+		if (reading->rss_bytes < 0)
+			continue;
+		if (f->walked_ns != 0) {
+			reading->heap_bytes = f->parts.heap_bytes;
+			reading->stack_bytes = f->parts.stack_bytes;
+			reading->geiger_bytes = f->parts.geiger_bytes;
+			reading->geiger_file_bytes = f->parts.geiger_file_bytes;
+		}
+		add_known(&all->rss_bytes, reading->rss_bytes);
+		add_known(&all->pss_bytes, reading->pss_bytes);
+		has_shares &= reading->pss_bytes >= 0;
+		if (reading->span_ns > all->span_ns)
+			all->span_ns = reading->span_ns;
+		gg_output_keep(output,
+		               gg_profile_add_memory(output->profile, reading, output->error));
+	}
+	if (!has_shares)
+		all->pss_bytes = -1;
+	return output->status;
+}
+
+int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_follow *follow)
+{
+	struct gg_output *output = follow->output;
+	uint64_t start_ns = gg_clock_monotonic_ns();
+	struct gg_memory all;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	/* The moment of the round: what was drained before may have taken long. */
+	output->now_ns = (int64_t)(start_ns - output->start_ns);
+	all = gg_memory_unknown(0, output->now_ns);
+	all.live_bytes = live_bytes(follow);
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next)
+		read_status(f, all.time_ns, start_ns, &text);
+	walk_all(rounds, follow, start_ns, &text);
+	rounds->last_ns = output->now_ns;
+	rounds->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	if (all.live_bytes > rounds->most_live_bytes)
+		rounds->most_live_bytes = all.live_bytes;
+	all.cgroup_bytes = read_cgroup(&text);
+	if (output->status == 0 && write_round(follow, &all) == 0)
+		gg_output_keep(output, gg_profile_add_memory(output->profile, &all, output->error));
+	return output->status;
+}
+
+/* A new high, by so much that a reading should not be long before it or after it. */
+static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_follow *follow)
+{
+	int64_t pause_ns = rounds->cost_ns * ROUND_PART;
+	double live = live_bytes(follow);
+
+	return live > rounds->most_live_bytes * GROWTH_SHARE + GROWTH_LEAST_BYTES &&
+	       follow->output->now_ns - rounds->last_ns >=
+	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
+}
+
+int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_follow *follow)
+{
+	int64_t now_ns = follow->output->now_ns, pause_ns = now_ns / 4;
+	bool has_more = has_grown(rounds, follow);
+
+	if (now_ns < rounds->next_ns && !has_more)
+		return follow->output->status;
+	/* The first time there is nothing to read yet. */
+	if (rounds->next_ns > 0 || has_more)
+		gg_memory_read(rounds, follow);
+	/* A reading is never older than a quarter of the run. */
+	if (pause_ns < ROUND_LEAST_NS)
+		pause_ns = ROUND_LEAST_NS;
+	if (pause_ns > ROUND_MOST_NS)
+		pause_ns = ROUND_MOST_NS;
+	if (has_more && pause_ns > SETTLED_NS)
+		pause_ns = SETTLED_NS;
+	rounds->next_ns = now_ns + pause_ns;
+	return follow->output->status;
+}

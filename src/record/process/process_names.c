@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/process_names.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "region/region_file.h"
+
+#define EVERY_LEAST_NS UINT64_C(5000000)
+#define EVERY_MOST_NS  UINT64_C(1000000000)
+
+/* Of /proc/PID; its length, 0 without any. */
+static size_t read_file(uint32_t pid, const char *name, char *text, size_t size)
+{
+	char path[48];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd >= 0 ? read(fd, text, size) : 0;
+	if (fd >= 0)
+		close(fd);
+	return length > 0 ? (size_t)length : 0;
+}
+
+/* Its file may have another name by now, which begins with the one that it had: "... (deleted)". */
+static bool is_same_program(const struct gg_target *target)
+{
+	const struct gg_region_header *header = &target->source.header;
+	char link[48], exe[GG_REGION_EXE_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", target->pid);
+	length = readlink(link, exe, sizeof(exe));
+	return length >= (ssize_t)header->exe_bytes &&
+	       memcmp(exe, header->exe, header->exe_bytes) == 0;
+}
+
+static void read_title(struct gg_follower *follower)
+{
+	struct gg_target *target = follower->target;
+	char command[GG_REGION_COMMAND_MAX], name[16];
+	size_t command_bytes = read_file(target->pid, "cmdline", command, sizeof(command));
+	size_t name_bytes = read_file(target->pid, "comm", name, sizeof(name));
+
+	/* What was read may be of another program that the process executed, or of another process that has its
+	 * id by now: then its region is mapped no more, or will be so in an instant. */
+	if (!is_same_program(target) || !gg_region_map_is_used(target->source.fd))
+		return;
+	gg_target_rename(target, command, command_bytes, name, name_bytes);
+}
+
+void gg_titles_watch(struct gg_follow *follow)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns(), pause_ns;
+
+	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
+		const struct gg_region_header *header = &f->target->source.header;
+
+		if (now_ns < f->next_title_ns || f->noticed_ns != 0 || f->unseen_exe[0] != '\0')
+			continue;
+		if (f->next_title_ns != 0)
+			read_title(f);
+		pause_ns = now_ns > header->start_monotonic_ns
+		                   ? (now_ns - header->start_monotonic_ns) / 2
+		                   : 0;
+		if (pause_ns < EVERY_LEAST_NS)
+			pause_ns = EVERY_LEAST_NS;
+		f->next_title_ns = now_ns + (pause_ns < EVERY_MOST_NS ? pause_ns : EVERY_MOST_NS);
+	}
+}

@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State wins (record/process/target.h): what the history of a process lost is found in its region.
+ *
+ * While it runs   the ring is drained, the view is taken, and the ring is drained again.  A sample that
+ *                 was held here before the view and is not in it has been freed; if its event has not
+ *                 come by then it was lost.  (A thread that stands between the two since then still
+ *                 puts it: the entry is kept for a while after its end, and the event finds it ended.)
+ *                 What totals say beyond the samples becomes coarse rows: allocated and freed
+ *                 meanwhile.
+ * At the end      the same.
+ *
+ * Times           What is found so happened after the history was complete for the last time (the
+ *                 event "lost") and before now (the event "drop").  Reports count it between the two in
+ *                 upper ends alone (model/model.h).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "record/process/target.h"
+#include "region/reader/view.h"
+#include "unwind/unwind.h"
+
+#define SETTLE_LEAST_NS INT64_C(50000000) /* between two reconciliations */
+
+enum {
+	SETTLE_COST = 10,          /* pauses are so many times as long as what they follow */
+	SETTLE_ROWS_MAX = 1 << 14, /* rows of a region whose totals are looked into while it runs */
+};
+
+static int64_t now_of(const struct gg_output *output)
+{
+	return (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
+}
+
+/* The numbers of the samples that a view holds. */
+static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_numbers)
+{
+	for (uint32_t i = 0; i < view->live_count; i++)
+		if (gg_map_put(ret_numbers, view->live[i].id, i) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Ends what is held here and not there, if it was held before the view was taken. */
+static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_id,
+                    int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+	struct gg_held *held = &target->held;
+	struct gg_sample_end end = { .missed = true, .lost = true };
+	uint32_t count = held->used_count;
+
+	for (uint32_t i = 0; i < count && output->status == 0; i++) {
+		struct gg_held_sample *sample = &held->samples[i];
+
+		if (sample->number == 0 || !gg_held_is_live(sample) || sample->id >= before_id ||
+		    gg_map_get(numbers, sample->number) != GG_MAP_NONE)
+			continue;
+		end.free_ns = end_ns; /* a process that has ended freed it before */
+		gg_output_end(output, sample->id, &end);
+		/* What a child inherited is its ancestor's sample, and counts there alone. */
+		output->untimed_count += sample->number >= target->source.header.inherited_below_id;
+		gg_held_end(held, sample);
+		output->lost_count++;
+	}
+	return output->status;
+}
+
+static void sum_live(struct gg_target *target, const struct gg_region_view *view)
+{
+	target->live_bytes = target->inherited_bytes = target->chunk_bytes = 0;
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
+		double bytes = gg_weight_of(&draw, view->live[i].size_bytes).bytes;
+
+		target->live_bytes += bytes;
+		target->chunk_bytes += gg_target_chunk_bytes(&view->live[i]);
+		if (gg_target_is_inherited(target, &view->live[i]))
+			target->inherited_bytes += bytes;
+	}
+}
+
+/* Takes over what the view holds. */
+static int settle(struct gg_target *target, const struct gg_region_view *view, uint64_t before_id,
+                  int64_t end_ns)
+{
+	struct gg_map numbers = { 0 };
+	int status = list_numbers(view, &numbers);
+
+	if (status < 0)
+		gg_output_keep(target->output, status);
+	else
+		end_lost(target, &numbers, before_id, end_ns);
+	gg_map_done(&numbers);
+	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
+		struct gg_held_sample *held = gg_held_find(&target->held, view->live[i].id);
+
+		if (held == NULL && gg_target_hold(target, &view->live[i]) != NULL)
+			target->output->lost_count++;
+	}
+	return target->output->status;
+}
+
+/*
+ * Agents have space allocated before they use it, so what a session's region says that it uses is there.
+ * One that says more would have us read terabytes of zeros.
+ */
+static bool is_backed(struct gg_target *target)
+{
+	uint64_t used_bytes = 0;
+	struct stat file;
+
+	if (!target->is_ours || fstat(target->source.fd, &file) < 0 ||
+	    gg_source_refresh(&target->source, NULL) < 0)
+		return true;
+	for (int i = 0; i < GG_TABLE_COUNT; i++) {
+		const struct gg_region_table *table = gg_region_table_of(&target->source.header, i);
+
+		if (i != GG_TABLE_RING)
+			used_bytes += table->used_count * table->record_bytes;
+	}
+	return used_bytes <= (uint64_t)file.st_blocks * 512 + GG_REGION_PAGE_BYTES;
+}
+
+static int read_view(struct gg_target *target, struct gg_region_view *ret_view,
+                     struct gg_error *error)
+{
+	if (!is_backed(target))
+		return gg_error_set(error, -EBADMSG, "the region", NULL,
+		                    "says that it uses more than it has");
+	return gg_region_view_read(ret_view, target->source.fd, "the region", error);
+}
+
+/* --- the end --- */
+
+/* A row of the region and where it goes: nodes that mean the same stack are one total. */
+struct place {
+	uint32_t stack, thread, row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->stack != right->stack)
+		return left->stack < right->stack ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+static void add_row(struct gg_total *total, const struct gg_region_row *row)
+{
+	gg_sums_add(&total->allocated, &row->allocated);
+	gg_sums_add(&total->freed, &row->freed);
+	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
+		total->lifetimes[i] += row->lifetimes[i];
+}
+
+static int put_totals(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_output *output = target->output;
+	struct place *places = calloc(view->row_count + 1, sizeof(*places));
+	uint32_t count = 0;
+
+	if (places == NULL)
+		return gg_output_keep(output, -ENOMEM);
+	for (uint32_t i = 0; i < view->row_count && output->status == 0; i++) {
+		const struct gg_region_row *row = &view->rows[i];
+
+		if (row->allocated.sample_count == 0 && row->freed.sample_count == 0)
+			continue;
+		places[count++] = (struct place){
+			.stack = gg_places_stack(&target->places, &target->source, output,
+			                         row->stack, UINT64_MAX),
+			.thread = gg_target_thread(target, row->thread),
+			.row = i,
+		};
+	}
+	qsort(places, count, sizeof(*places), compare_places);
+	for (uint32_t i = 0; i < count && output->status == 0;) {
+		struct gg_total total = { .process = target->id,
+			                  .thread = places[i].thread,
+			                  .stack = places[i].stack };
+		uint32_t first = i;
+
+		if (i % 1024 == 0)
+			gg_output_progress(output);
+		while (i < count && compare_places(&places[first], &places[i]) == 0)
+			add_row(&total, &view->rows[places[i++].row]);
+		output->taken_count += total.allocated.sample_count;
+		gg_output_keep(output,
+		               gg_profile_put_total(output->profile, &total, output->error));
+	}
+	free(places);
+	return output->status;
+}
+
+/* Totals that somebody spoilt may be less than what was seen. */
+static bool are_sums(const struct gg_sums *sums)
+{
+	return sums->size_bytes <= INT64_MAX && gg_fixed_value(sums->count) >= 0 &&
+	       gg_fixed_value(sums->count_variance) >= 0 && gg_fixed_value(sums->bytes) >= 0 &&
+	       gg_fixed_value(sums->bytes_variance) >= 0;
+}
+
+/*
+ * True if it was written.  While a process runs, a thread may have put an event after the view was taken:
+ * sums that make no sense for that reason are left for the next time.
+ */
+static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
+                       const struct gg_sums *sums, const struct gg_span *span)
+{
+	struct gg_output *output = target->output;
+	struct gg_coarse coarse = {
+		.process = target->id,
+		.thread = gg_target_thread(target, thread),
+		.stack = gg_places_stack(&target->places, &target->source, output, node,
+		                         UINT64_MAX),
+		.from_ns = span->from_ns,
+		.to_ns = span->to_ns,
+		.bucket_ns = span->bucket_ns,
+		.size_class = 255,
+		.interval_bytes = target->record.interval_bytes,
+		.sums = *sums,
+		.lost = true,
+		.is_shared = target->is_shared,
+	};
+
+	if (!are_sums(sums)) {
+		if (span->is_open)
+			target->has_coarse_left = true;
+		else
+			target->bad_count++;
+		return false;
+	}
+	output->lost_count += sums->sample_count;
+	output->untimed_count += sums->sample_count;
+	output->coarse_count += sums->sample_count;
+	return gg_output_keep(output,
+	                      gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;
+}
+
+struct rest {
+	uint32_t node, thread;
+	int64_t sample_count; /* allocated and not seen; < 0: counted in another thread's row */
+	struct gg_sums sums;
+};
+
+static int compare_rests(const void *a, const void *b)
+{
+	const struct rest *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+static struct rest rest_of(uint32_t node, uint32_t thread, const struct gg_sums *total,
+                           const struct gg_sums *seen)
+{
+	struct rest rest = { .node = node, .thread = thread, .sums = *total };
+
+	gg_sums_subtract(&rest.sums, seen);
+	rest.sample_count = (int64_t)rest.sums.sample_count;
+	return rest;
+}
+
+/* What is in a coarse row is not to be in the next. */
+static void see(struct gg_target *target, const struct rest *rest)
+{
+	struct gg_seen *seen = gg_target_seen(target, rest->node, rest->thread);
+
+	gg_sums_add(&target->seen_sums, &rest->sums);
+	if (seen != NULL)
+		gg_sums_add(&seen->sums, &rest->sums);
+	else
+		target->seen_is_full = true;
+}
+
+/* Writes what one stack has left.  By thread, unless a row counts for other threads too (folding). */
+static void write_rests(struct gg_target *target, const struct rest *rests, uint32_t count,
+                        const struct gg_span *span)
+{
+	struct gg_sums sum = { 0 };
+	int64_t sample_count = 0;
+	bool is_folded = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		is_folded |= rests[i].sample_count < 0;
+		sample_count += rests[i].sample_count;
+		gg_sums_add(&sum, &rests[i].sums);
+	}
+	if (is_folded && sample_count > 0 && add_coarse(target, rests[0].node, 0, &sum, span))
+		for (uint32_t i = 0; i < count; i++)
+			see(target, &rests[i]);
+	for (uint32_t i = 0; i < count && !is_folded; i++)
+		if (rests[i].sample_count > 0 &&
+		    add_coarse(target, rests[i].node, rests[i].thread, &rests[i].sums, span))
+			see(target, &rests[i]);
+}
+
+/* Too many stacks to tell them apart: one row for all. */
+static int put_coarse_sum(struct gg_target *target, const struct gg_region_view *view,
+                          const struct gg_span *span)
+{
+	struct gg_region_totals totals = gg_region_view_totals(view);
+
+	gg_sums_subtract(&totals.allocated, &target->seen_sums);
+	if ((int64_t)totals.allocated.sample_count <= 0)
+		return 0;
+	if (add_coarse(target, GG_STACK_EMPTY, 0, &totals.allocated, span))
+		gg_sums_add(&target->seen_sums, &totals.allocated);
+	return target->output->status;
+}
+
+/* What was allocated and freed while nobody looked: totals minus samples. */
+static int put_coarse(struct gg_target *target, const struct gg_region_view *view,
+                      const struct gg_span *span)
+{
+	static const struct gg_sums nothing;
+	uint32_t most = view->row_count + target->seen_count, count = 0;
+	struct rest *rests = calloc(most > 0 ? most : 1, sizeof(*rests));
+	uint8_t *used = calloc(target->seen_count + 1, 1);
+
+	if (target->seen_is_full) {
+		free(rests);
+		free(used);
+		return put_coarse_sum(target, view, span);
+	}
+	if (rests == NULL || used == NULL) {
+		free(rests);
+		free(used);
+		return gg_output_keep(target->output, -ENOMEM);
+	}
+	for (uint32_t i = 0; i < view->row_count; i++) {
+		const struct gg_region_row *row = &view->rows[i];
+		uint64_t key = (uint64_t)row->stack << 16 | (row->thread & 0xffff);
+		uint64_t seen = gg_map_get(&target->seen_map, key);
+		bool is_first = seen != GG_MAP_NONE && !used[seen];
+
+		if (is_first)
+			used[seen] = 1;
+		rests[count] = rest_of(row->stack, row->thread, &row->allocated,
+		                       is_first ? &target->seen[seen].sums : &nothing);
+		count += rests[count].sample_count != 0 || rests[count].sums.size_bytes != 0;
+	}
+	for (uint32_t i = 0; i < target->seen_count; i++)
+		if (!used[i])
+			rests[count++] = rest_of(target->seen[i].node, target->seen[i].thread,
+			                         &nothing, &target->seen[i].sums);
+	qsort(rests, count, sizeof(*rests), compare_rests);
+	for (uint32_t i = 0, end; i < count; i = end) {
+		if (i % 1024 == 0)
+			gg_output_progress(target->output);
+		for (end = i + 1; end < count && rests[end].node == rests[i].node;)
+			end++;
+		write_rests(target, rests + i, end - i, span);
+	}
+	free(rests);
+	free(used);
+	return target->output->status;
+}
+
+/* Events of the history were lost from when it was complete for the last time, and no longer now. */
+static void tell_lost_events(struct gg_target *target, uint64_t drop_count, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+
+	gg_output_event(output, target->id, target->complete_ns, "lost",
+	                "from here on events of the history were lost");
+	gg_output_event(output, target->id, end_ns, "drop",
+	                "%llu events of the history had no place in the ring",
+	                (unsigned long long)(drop_count - target->drop_count));
+	target->drop_count = drop_count;
+}
+
+/*
+ * How many inherited samples a forked process has freed before they were seen here.  Nobody knows which:
+ * its totals have them beside what it allocated and freed itself.
+ */
+static uint64_t count_inherited_unseen(const struct gg_target *target,
+                                       const struct gg_region_view *view)
+{
+	uint64_t count = view->header.counters[GG_COUNT_INHERITED];
+
+	return count > target->inherited_count ? count - target->inherited_count : 0;
+}
+
+/* What was allocated and freed since the last time, unless that is too much to look into. */
+static void put_coarse_so_far(struct gg_target *target, const struct gg_region_view *view,
+                              int64_t complete_ns)
+{
+	struct gg_span span = { .from_ns = target->coarse_from_ns,
+		                .to_ns = target->output->now_ns,
+		                .is_open = true };
+
+	/* With inherited samples among it, it waits for the end, where all is known of them that will be. */
+	if (view->torn || target->seen_is_full || view->row_count > SETTLE_ROWS_MAX ||
+	    count_inherited_unseen(target, view) > 0)
+		return;
+	target->has_coarse_left = false;
+	put_coarse(target, view, &span);
+	/* An event that came late may have hidden another's loss: one step back. */
+	if (!target->has_coarse_left)
+		target->coarse_from_ns = complete_ns;
+}
+
+static int settle_lossy(struct gg_target *target, uint64_t drop_count)
+{
+	struct gg_output *output = target->output;
+	int64_t began_ns = now_of(output), complete_ns = target->complete_ns;
+	uint64_t before_id, head = gg_ring_head(&target->ring);
+	bool is_drained;
+	struct gg_region_view view;
+
+	gg_target_drain(target, false);
+	is_drained = target->ring.tail >= head;
+	before_id = output->next_id;
+	if (read_view(target, &view, NULL) < 0)
+		return output->status;
+	gg_target_drain(target, false);
+	gg_places_update(&target->places, &target->source, output);
+	output->now_ns = now_of(output);
+	settle(target, &view, before_id, output->now_ns);
+	put_coarse_so_far(target, &view, complete_ns);
+	tell_lost_events(target, drop_count, output->now_ns);
+	if (is_drained)
+		target->complete_ns = began_ns;
+	sum_live(target, &view);
+	gg_region_view_done(&view);
+	return output->status;
+}
+
+int gg_target_settle_if_lossy(struct gg_target *target)
+{
+	struct gg_output *output = target->output;
+	uint64_t drop_count;
+	int64_t began_ns;
+
+	if (!target->has_ring || target->is_finished || output->now_ns < target->next_settle_ns ||
+	    !gg_source_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) ||
+	    drop_count == target->drop_count)
+		return output->status;
+	began_ns = now_of(output);
+	settle_lossy(target, drop_count);
+	target->next_settle_ns = output->now_ns + SETTLE_COST * (now_of(output) - began_ns);
+	if (target->next_settle_ns < output->now_ns + SETTLE_LEAST_NS)
+		target->next_settle_ns = output->now_ns + SETTLE_LEAST_NS;
+	return output->status;
+}
+
+static int put_counters(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT && output->status == 0; i++) {
+		const char *name = gg_region_counter_name(i);
+
+		if (name != NULL && view->header.counters[i] != 0)
+			gg_output_keep(output, gg_profile_put_counter(
+						       output->profile, target->id, name,
+						       view->header.counters[i], output->error));
+	}
+	for (int i = 0; i < GG_UNWIND_ENDINGS && output->status == 0; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "walks: %s",
+		         gg_unwind_ending_text((enum gg_unwind_ending)i));
+		if (view->header.unwind_endings[i] != 0)
+			gg_output_keep(output,
+			               gg_profile_put_counter(output->profile, target->id, name,
+			                                      view->header.unwind_endings[i],
+			                                      output->error));
+	}
+	return output->status;
+}
+
+static int put_threads(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 1; i < view->thread_count && i < target->thread_capacity; i++) {
+		const struct gg_region_thread_row *row = &view->threads[i];
+		char name[sizeof(row->name) + 1];
+		struct gg_thread thread = {
+			.process = target->id,
+			.tid = row->tid,
+			.start_ns = gg_output_time(output, row->start_ns),
+			.end_ns = row->end_ns != 0 ? gg_output_time(output, row->end_ns) : end_ns,
+			.name = name,
+		};
+
+		if (target->threads[i] == 0 || row->ready != 1)
+			continue;
+		memcpy(name, row->name, sizeof(row->name));
+		name[sizeof(row->name)] = '\0';
+		if (row->tid == view->header.pid && target->main_thread[0] != '\0')
+			memcpy(name, target->main_thread, sizeof(target->main_thread));
+		thread.id = target->threads[i];
+		gg_output_keep(output, gg_profile_update_thread(output->profile, thread.id, &thread,
+		                                                output->error));
+	}
+	return output->status;
+}
+
+/* What people should know of how complete this is. */
+static void tell_losses(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
+{
+	const uint64_t *counters = view->header.counters;
+	uint64_t dropped = gg_region_dropped(&view->header);
+	struct gg_output *output = target->output;
+
+	if (dropped > 0)
+		gg_output_event(output, target->id, end_ns, "drop",
+		                "%llu samples or frees were not recorded",
+		                (unsigned long long)dropped);
+	/* Of a recorded session one note has them all (record/diagnose/notes.c). */
+	if (counters[GG_COUNT_LOST_CHILDREN] > 0 && !target->is_ours)
+		gg_output_note(
+			output,
+			"%llu process%s that process %u forked could have no region (no place, no "
+			"permission, or a sandbox): not in this profile.",
+			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN],
+			counters[GG_COUNT_LOST_CHILDREN] == 1 ? "" : "es", target->pid);
+	if (target->bad_count + view->damaged_count > 0)
+		gg_output_event(output, target->id, end_ns, "damage",
+		                "%llu records of the region were left out: no writer makes such",
+		                (unsigned long long)(target->bad_count + view->damaged_count));
+	if (view->torn)
+		gg_output_event(output, target->id, end_ns, "torn",
+		                "the last state was read while the process went on");
+	if (view->torn && !target->is_ours)
+		gg_output_note(
+			output,
+			"Process %u went on while its region was read: what is live and what "
+			"was freed may differ by what happened in that moment.",
+			target->pid);
+	output->lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
+	output->dropped_count += dropped;
+	output->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
+	output->damaged_count += target->bad_count + view->damaged_count;
+}
+
+/* Where collectors have moved the objects that are live. */
+static int put_moved(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_output *output = target->output;
+
+	for (uint32_t i = 0; i < view->live_count && output->status == 0; i++) {
+		const struct gg_region_sample *sample = &view->live[i];
+		const struct gg_held_sample *held;
+
+		if (sample->heap == 0)
+			continue;
+		held = gg_held_find(&target->held, sample->id);
+		if (held != NULL && gg_held_is_live(held))
+			gg_output_move(output, held->id, gg_target_address(sample),
+			               (sample->flags & GG_SAMPLE_OLD) != 0);
+	}
+	return output->status;
+}
+
+/* True if all that was allocated and freed was inherited: its ancestor has it. */
+static bool has_only_inherited(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_sums rest = gg_region_view_totals(view).allocated;
+	uint64_t freed_count;
+
+	if (target->source.header.inherited_below_id == 0)
+		return false;
+	freed_count = count_inherited_unseen(target, view);
+	if (freed_count == 0)
+		return false;
+	gg_sums_subtract(&rest, &target->seen_sums);
+	if (rest.sample_count == freed_count)
+		return true;
+	target->is_shared = true;
+	target->output->shared_count++;
+	return false;
+}
+
+static int take_final_state(struct gg_target *target, int64_t end_ns)
+{
+	struct gg_output *output = target->output;
+	bool is_dead = end_ns != GG_TIME_NONE;
+	struct gg_span span = { .from_ns = target->has_ring ? target->coarse_from_ns
+		                                            : target->record.start_ns };
+	uint64_t before_id = is_dead ? UINT64_MAX : output->next_id;
+	uint64_t lost_count = output->lost_count;
+	struct gg_error error = { 0 };
+	struct gg_region_view view;
+
+	if (read_view(target, &view, &error) < 0)
+		return gg_output_event(output, target->id, output->now_ns, "damage",
+		                       "the last state of the region %s", error.message);
+	if (!is_dead)
+		gg_target_drain(target, false);
+	gg_places_update(&target->places, &target->source, output);
+	span.to_ns = is_dead ? end_ns : output->now_ns;
+	settle(target, &view, before_id, span.to_ns);
+	put_moved(target, &view);
+	put_totals(target, &view);
+	if (!has_only_inherited(target, &view))
+		put_coarse(target, &view, &span);
+	/* Nobody noted since when; whether it was off before that. */
+	if (!target->is_ours &&
+	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_DROP_OFF] > 0))
+		gg_output_event(output, target->id, target->record.start_ns, "off",
+		                "it was switched off at some time");
+	if (target->is_ours && (view.header.counters[GG_COUNT_DROP_EVENTS] != target->drop_count ||
+	                        output->lost_count != lost_count))
+		tell_lost_events(target, view.header.counters[GG_COUNT_DROP_EVENTS], span.to_ns);
+	put_threads(target, &view, end_ns);
+	put_counters(target, &view);
+	tell_losses(target, &view, span.to_ns);
+	gg_places_write(&target->places, output);
+	gg_region_view_done(&view);
+	return output->status;
+}
+
+int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
+                   const struct gg_span *span)
+{
+	struct gg_output *output = target->output;
+	uint64_t lost_count = output->lost_count;
+
+	gg_places_update(&target->places, &target->source, target->output);
+	settle(target, view, UINT64_MAX,
+	       target->output->now_ns); /* what is held is of views alone: it was published */
+	if (output->lost_count != lost_count) {
+		gg_output_event(output, target->id, target->complete_ns, "lost",
+		                "what was freed from here on was found at the next look");
+		gg_output_event(output, target->id, output->now_ns, "reconciled", "a look");
+	}
+	target->complete_ns = span->to_ns;
+	put_coarse(target, view, span);
+	put_threads(target, view, GG_TIME_NONE);
+	put_counters(target, view);
+	return target->output->status;
+}
+
+int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending)
+{
+	struct gg_output *output = target->output;
+
+	if (target->is_finished)
+		return output->status;
+	if (target->is_ours)
+		gg_target_watch_control(target);
+	gg_output_expose(output, &target->record, &target->control);
+	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
+	gg_target_drain(target, end_ns != GG_TIME_NONE);
+	gg_target_drain(target, end_ns != GG_TIME_NONE);
+	target->record.end_ns = end_ns;
+	if (output->status == 0)
+		take_final_state(target, end_ns);
+	target->record.ending = ending;
+	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                 &target->record, output->error));
+	gg_target_close(target);
+	return output->status;
+}

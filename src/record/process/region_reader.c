@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/region_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "region/reader/view.h"
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	uint8_t *next = to;
+
+	while (bytes > 0) {
+		ssize_t got = pread(fd, next, bytes, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		next += got;
+		offset += (uint64_t)got;
+		bytes -= (size_t)got;
+	}
+	return true;
+}
+
+int gg_source_refresh(struct gg_source *source, struct gg_error *error)
+{
+	return gg_region_header_read(&source->header, source->fd, "the region", error);
+}
+
+bool gg_source_counter(const struct gg_source *source, enum gg_region_counter counter,
+                       uint64_t *ret_value)
+{
+	return read_at(source->fd, ret_value, sizeof(*ret_value),
+	               offsetof(struct gg_region_header, counters) +
+	                       (size_t)counter * sizeof(*ret_value));
+}
+
+uint32_t gg_source_used(struct gg_source *source, enum gg_region_table_id id)
+{
+	struct gg_region_table *table = gg_region_table_of(&source->header, id);
+	uint64_t used;
+
+	/* Only this number changes; what it is checked against was checked with the header. */
+	if (read_at(source->fd, &used, sizeof(used),
+	            gg_region_table_at(id) + offsetof(struct gg_region_table, used_count)) &&
+	    used <= table->capacity)
+		table->used_count = used;
+	return (uint32_t)table->used_count;
+}
+
+bool gg_source_read(const struct gg_source *source, enum gg_region_table_id id, uint32_t first,
+                    uint32_t count, void *records)
+{
+	const struct gg_region_table *table = gg_region_table_of(&source->header, id);
+
+	if (first > table->used_count || count > table->used_count - first)
+		return false;
+	return read_at(source->fd, records, (size_t)count * table->record_bytes,
+	               table->offset + (uint64_t)first * table->record_bytes);
+}
+
+void gg_source_text(struct gg_source *source, uint32_t offset, uint32_t bytes, char *text,
+                    size_t size)
+{
+	if (bytes > size - 1)
+		bytes = (uint32_t)size - 1;
+	if (offset > gg_source_used(source, GG_TABLE_STRINGS) ||
+	    !gg_source_read(source, GG_TABLE_STRINGS, offset, bytes, text))
+		bytes = 0;
+	text[bytes] = '\0';
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/smaps.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 4096 };
+
+struct mapping {
+	uint64_t begin, end;
+	bool is_file;    /* or shared memory */
+	bool is_library; /* the agent's, or the bss behind it */
+	bool is_region;
+	const char *name; /* up to the end of its line */
+	int64_t rss_bytes, pss_bytes, anonymous_bytes;
+	bool has_reserve, has_huge_pages;
+};
+
+static bool has_name(const struct mapping *mapping, const char *name)
+{
+	return strncmp(mapping->name, name, strlen(name)) == 0;
+}
+
+/* What the line names last: the file without its folders. */
+static const char *base_name(const char *name)
+{
+	const char *base = name;
+
+	for (; *name != '\0' && *name != '\n'; name++)
+		if (*name == '/')
+			base = name + 1;
+	return base;
+}
+
+static bool is_region_file(const char *base)
+{
+	static const char ending[] = ".region";
+	size_t length = strcspn(base, " \n"); /* " (deleted)" */
+
+	return strncmp(base, "geiger-", 7) == 0 && length > sizeof(ending) &&
+	       strncmp(base + length - strlen(ending), ending, strlen(ending)) == 0;
+}
+
+/* "BEGIN-END PERMISSIONS OFFSET DEVICE INODE   NAME"; `before` is the mapping below it. */
+static bool begin_mapping(struct mapping *mapping, const struct mapping *before, const char *line)
+{
+	unsigned long long begin, end, inode;
+	int name_at = 0;
+	const char *base;
+
+	if (sscanf(line, "%llx-%llx %*s %*s %*s %llu%n", &begin, &end, &inode, &name_at) != 3 ||
+	    name_at == 0)
+		return false;
+	*mapping = (struct mapping){ .begin = begin,
+		                     .end = end,
+		                     .is_file = inode != 0,
+		                     .has_reserve = true,
+		                     .has_huge_pages = true };
+	mapping->name = line + name_at + strspn(line + name_at, " ");
+	base = base_name(mapping->name);
+	mapping->is_region = mapping->is_file && is_region_file(base);
+	mapping->is_library = strncmp(base, "libgeiger-agent", 15) == 0 ||
+	                      strncmp(base, "libgeiger-compat", 16) == 0 ||
+	                      (before->is_library && before->end == begin && inode == 0 &&
+	                       *mapping->name == '\n');
+	return true;
+}
+
+static void take_value(struct mapping *mapping, const char *line)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} values[] = {
+		{ "Rss:", offsetof(struct mapping, rss_bytes) },
+		{ "Pss:", offsetof(struct mapping, pss_bytes) },
+		{ "Anonymous:", offsetof(struct mapping, anonymous_bytes) },
+	};
+	const char *end = line + strcspn(line, "\n");
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		size_t length = strlen(values[i].name);
+
+		if (strncmp(line, values[i].name, length) == 0)
+			*(int64_t *)((char *)mapping +
+			             values[i].at) = strtoll(line + length, NULL, 10) * 1024;
+	}
+	if (strncmp(line, "VmFlags:", 8) != 0)
+		return;
+	for (const char *flag = line + 8; flag + 2 < end; flag += 3) {
+		mapping->has_reserve &= strncmp(flag, " nr", 3) != 0;
+		mapping->has_huge_pages &= strncmp(flag, " nh", 3) != 0;
+	}
+}
+
+static bool has_tables(const struct mapping *mapping, size_t private_bytes)
+{
+	size_t bytes = (private_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+
+	return private_bytes > 0 && !mapping->is_file && *mapping->name == '\n' &&
+	       !mapping->has_reserve && !mapping->has_huge_pages &&
+	       mapping->end - mapping->begin == bytes;
+}
+
+static void add_mapping(struct gg_smaps *sums, const struct mapping *mapping, size_t private_bytes)
+{
+	int64_t rss = mapping->rss_bytes, pss = mapping->pss_bytes;
+	/* A private mapping of a file has pages of its own where it was written to. */
+	int64_t file = mapping->is_file && rss > mapping->anonymous_bytes
+	                       ? rss - mapping->anonymous_bytes
+	                       : 0;
+
+	sums->rss_bytes += rss;
+	sums->pss_bytes += pss;
+	if (mapping->is_region || mapping->is_library || has_tables(mapping, private_bytes)) {
+		sums->geiger_bytes += rss;
+		sums->geiger_file_bytes += file;
+		sums->pss_geiger_bytes += pss;
+		return;
+	}
+	if (rss > 0)
+		sums->pss_file_bytes += (int64_t)((double)pss * (double)file / (double)rss);
+	if (has_name(mapping, "[heap]"))
+		sums->heap_bytes += rss;
+	if (has_name(mapping, "[stack]")) {
+		sums->stack_bytes += rss;
+		sums->pss_stack_bytes += pss;
+	}
+}
+
+void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text, size_t private_bytes)
+{
+	struct mapping mapping = { 0 };
+	bool has_mapping = false;
+
+	*ret_sums = (struct gg_smaps){ 0 };
+	while (*text != '\0') {
+		bool is_digit = (*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'f');
+		struct mapping next;
+
+		if (!is_digit) {
+			take_value(&mapping, text);
+		} else if (begin_mapping(&next, &mapping, text)) {
+			if (has_mapping)
+				add_mapping(ret_sums, &mapping, private_bytes);
+			mapping = next;
+			has_mapping = true;
+		}
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	if (has_mapping)
+		add_mapping(ret_sums, &mapping, private_bytes);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * places - from a stack of a region to a stack of the profile.
+ *
+ * A region has return addresses; a profile has frames: a module and the address of the call in that
+ * module's file.  Which module that is depends on when: programs unload modules and load others in
+ * their place.  So a stack is translated when a sample first names it, and again after a module went.
+ *
+ * Which one  modules that overlap were there one after the other, so the right one is the first whose
+ *            end is after the sample.  An end is noticed by the first sample through the successor and
+ *            has that sample's time (runtime/modules/module_table.h).
+ * JIT code   is in no module: record/process/jit_names.h.
+ * Cost       a node of a stack is read and translated once, 64 nodes a system call.
+ * Memory     4 bytes a node that was named, in chunks; 32 a distinct address.
+ * Hostile    a chain of parents ends because they get smaller; its outer end is cut at DEPTH_MAX.
+ * Threads    one owner at a time.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "record/process/region_reader.h"
+#include "record/session/profile_writer.h"
+
+enum { GG_PLACES_DEPTH_MAX = 2048 };
+
+struct gg_place_module {
+	uint32_t id;                       /* in the profile; 0: there was no place for it */
+	uint64_t bias, load_ns, unload_ns; /* unload_ns UINT64_MAX: loaded */
+	uint32_t range_count;
+	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
+};
+
+struct gg_places {
+	struct gg_place_module *modules;
+	uint32_t module_count, module_capacity;
+	int64_t next_look_ns;    /* at modules that may have gone although none has come */
+	uint64_t last_unload_ns; /* of any module; 0: none */
+	struct gg_map frames;    /* return address to frame, since then */
+	uint32_t **chunks;       /* of translated nodes */
+	uint32_t chunk_count;
+	uint32_t process; /* in the profile */
+	uint32_t pid;
+	uint32_t
+		perf_map; /* module of code that is in none, if a JIT compiler tells of it; 0: no */
+	int64_t next_perf_map_ns; /* when to look for that again */
+};
+
+void gg_places_done(struct gg_places *places);
+
+/* Reads the modules anew if there are more, or one is gone.  Before the events of a round. */
+int gg_places_update(struct gg_places *places, struct gg_source *source, struct gg_output *output);
+
+/* The stack of the profile; 0: it has none, or it is not there. */
+uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
+                         struct gg_output *output, uint32_t node, uint64_t time_ns);
+
+/*
+ * For gg_places_stack(): the frame of a runtime that stands for a pc, with its function and line, which
+ * need no symbols.  Its module is its file.  0: it is not there, or failed.
+ */
+uint32_t gg_places_runtime_frame(struct gg_source *source, struct gg_output *output, uint64_t pc);
+
+/* Writes where modules lay into the profile. */
+int gg_places_write(const struct gg_places *places, struct gg_output *output);

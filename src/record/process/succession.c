@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/succession.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "base/hash.h"
+#include "record/regions/session_directory.h"
+
+/* Regions that were made before a process ended may stand behind later ones: so many are looked through. */
+enum { BEFORE_MAX = 64 };
+
+struct gg_succession_region {
+	uint64_t made, dropped; /* numbers of events; 0: not heard of */
+	uint64_t start_ns;      /* CLOCK_MONOTONIC; 0: not known */
+	bool is_read;           /* start_ns is all that there will be */
+	int file_count; /* of that name: it may be made in a second directory before the first one goes */
+};
+
+static bool watch(const struct gg_succession *succession, const char *directory)
+{
+	return inotify_add_watch(succession->watch_fd, directory,
+	                         IN_CREATE | IN_CLOSE_WRITE | IN_DELETE) >= 0;
+}
+
+void gg_succession_begin(struct gg_succession *succession, const struct gg_directory *directory)
+{
+	*succession = (struct gg_succession){ .watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
+	while (succession->watch_fd >= 0 && directory != NULL && watch(succession, directory->path))
+		directory = directory->spare;
+	if (succession->watch_fd < 0 || directory == NULL)
+		return;
+	close(succession->watch_fd);
+	succession->watch_fd = -1;
+}
+
+void gg_succession_done(struct gg_succession *succession)
+{
+	if (succession->watch_fd >= 0)
+		close(succession->watch_fd);
+	free(succession->regions);
+	gg_map_done(&succession->by_name);
+	*succession = (struct gg_succession){ .watch_fd = -1 };
+}
+
+static uint64_t key_of(const char *name)
+{
+	return gg_hash_bytes(name, strlen(name), 0);
+}
+
+/* The entry of that name, a new one if need be; NULL: no memory. */
+static struct gg_succession_region *find(struct gg_succession *succession, const char *name)
+{
+	uint64_t key = key_of(name), index = gg_map_get(&succession->by_name, key);
+
+	if (index == GG_MAP_NONE) {
+		index = succession->count;
+		if (!gg_grow((void **)&succession->regions, succession->count,
+		             &succession->capacity, sizeof(*succession->regions)) ||
+		    gg_map_put(&succession->by_name, key, index) < 0)
+			return NULL;
+		succession->regions[succession->count++] = (struct gg_succession_region){ 0 };
+	}
+	return &succession->regions[index];
+}
+
+/* What the kernel dropped from its list is not heard of: neither when it was made nor when it was dropped. */
+static void take(struct gg_succession *succession, const struct inotify_event *event)
+{
+	struct gg_succession_region *region;
+
+	if (event->len == 0 || gg_directory_region_pid(event->name) == 0)
+		return;
+	region = find(succession, event->name);
+	if (region == NULL)
+		return;
+	succession->event_count++;
+	region->file_count += ((event->mask & IN_CREATE) != 0) - ((event->mask & IN_DELETE) != 0);
+	if ((event->mask & IN_CREATE) != 0)
+		region->made = succession->event_count;
+	else if ((event->mask & IN_CLOSE_WRITE) != 0)
+		region->dropped = succession->event_count; /* the last close counts */
+	else if (region->file_count > 0)
+		region->dropped = 0; /* that was the first one's */
+	else
+		region->is_read = true; /* removed: nobody will read more of it */
+}
+
+bool gg_succession_read(struct gg_succession *succession)
+{
+	alignas(struct inotify_event) char events[16384];
+	bool is_new = false;
+	ssize_t got;
+
+	while (succession->watch_fd >= 0 &&
+	       (got = read(succession->watch_fd, events, sizeof(events))) > 0) {
+		for (ssize_t at = 0; at < got;) {
+			const struct inotify_event *event = (const void *)(events + at);
+
+			is_new |= (event->mask & (IN_CREATE | IN_Q_OVERFLOW)) != 0;
+			take(succession, event);
+			at += (ssize_t)(sizeof(*event) + event->len);
+		}
+	}
+	return is_new;
+}
+
+void gg_succession_took(struct gg_succession *succession, const char *name, uint64_t start_ns)
+{
+	struct gg_succession_region *region = find(succession, name);
+
+	if (region == NULL)
+		return;
+	region->start_ns = start_ns;
+	region->is_read = true;
+}
+
+bool gg_succession_first(const struct gg_succession *succession, const char *name, bool is_dropped,
+                         uint64_t alive_ns, uint64_t *ret_first_ns)
+{
+	uint64_t index = gg_map_get(&succession->by_name, key_of(name)), dropped = 0;
+	int before_count = 0;
+	bool is_complete = true;
+
+	if (index != GG_MAP_NONE && is_dropped && succession->watch_fd >= 0)
+		dropped = succession->regions[index].dropped;
+	*ret_first_ns = UINT64_MAX;
+	for (size_t i = succession->count; i > 0 && before_count < BEFORE_MAX; i--) {
+		const struct gg_succession_region *other = &succession->regions[i - 1];
+
+		if (i - 1 == index)
+			continue;
+		if (dropped != 0 && other->made != 0
+		            ? other->made < dropped
+		            : other->is_read && other->start_ns <= alive_ns) {
+			before_count++;
+			continue;
+		}
+		is_complete &= other->is_read;
+		if (other->start_ns != 0 && other->start_ns < *ret_first_ns)
+			*ret_first_ns = other->start_ns;
+	}
+	return is_complete;
+}

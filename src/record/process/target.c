@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/process/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/size.h"
+#include "region/control.h"
+#include "region/reader/view.h"
+
+enum {
+	FINISHED_KEPT = 64,              /* processes that children may still have inherited from */
+	FINISHED_SAMPLES_KEPT = 1 << 20, /* of them together, some 50 MB; of the last one all */
+};
+
+static char *copy_text(const char *text, size_t bytes, bool is_arguments)
+{
+	char *copy = malloc(bytes + 1);
+	size_t length = 0;
+
+	if (copy == NULL)
+		return NULL;
+	while (length < bytes && (text[length] != '\0' || is_arguments)) {
+		copy[length] = text[length] != '\0' ? text[length] : ' ';
+		length++;
+	}
+	while (is_arguments && length > 0 && copy[length - 1] == ' ')
+		length--;
+	copy[length] = '\0';
+	return copy;
+}
+
+/* NAME=VALUE of the options that the header tells; NULL: not among them. */
+static const char *find_option(const struct gg_region_header *header, const char *name,
+                               char value[64])
+{
+	size_t length = strlen(name), at = 0;
+
+	while (at < header->options_bytes) {
+		const char *line = header->options + at;
+		size_t rest = header->options_bytes - at;
+		const char *end = memchr(line, '\n', rest);
+		size_t bytes = end != NULL ? (size_t)(end - line) : rest;
+
+		if (bytes > length && bytes - length <= 63 && memcmp(line, name, length) == 0) {
+			memcpy(value, line + length, bytes - length);
+			value[bytes - length] = '\0';
+			return value;
+		}
+		at += bytes + 1;
+	}
+	return NULL;
+}
+
+static void fill_record(struct gg_target *target)
+{
+	const struct gg_region_header *header = &target->source.header;
+	struct gg_process *record = &target->record;
+	uint64_t first_bytes;
+	char value[64];
+
+	record->pid = target->pid;
+	record->parent = target->parent;
+	record->start_ns = gg_output_time(target->output, header->start_monotonic_ns);
+	record->end_ns = GG_TIME_NONE;
+	record->exe = copy_text(header->exe, header->exe_bytes, false);
+	record->command = copy_text(header->command, header->command_bytes, true);
+	record->interval_bytes = (double)header->control.interval_bytes;
+	/* It may have been changed since. */
+	if (find_option(header, "GEIGER_INTERVAL=", value) != NULL &&
+	    gg_size_parse(value, &first_bytes) == 0 && first_bytes <= GG_REGION_INTERVAL_MAX &&
+	    (double)first_bytes > record->interval_bytes)
+		record->interval_bytes = (double)first_bytes;
+	record->scheme = GG_SCHEME_POISSON;
+	if (find_option(header, "GEIGER_SCHEME=", value) != NULL &&
+	    gg_scheme_parse(value, &record->scheme) < 0)
+		record->scheme = GG_SCHEME_POISSON;
+}
+
+void gg_target_free(struct gg_target *target)
+{
+	if (target == NULL)
+		return;
+	if (target->source.fd >= 0)
+		close(target->source.fd);
+	gg_held_done(&target->held);
+	gg_places_done(&target->places);
+	gg_map_done(&target->origins);
+	gg_map_done(&target->seen_map);
+	free(target->seen);
+	free(target->threads);
+	free(target->names[0]);
+	free(target->names[1]);
+	free((char *)target->record.exe);
+	free((char *)target->record.command);
+	free(target);
+}
+
+/* Whose samples a forked process inherited: its parent's, or those of who had the same ones. */
+static struct gg_target *find_ancestor(const struct gg_target *target,
+                                       const struct gg_region_view *view)
+{
+	struct gg_target *best = NULL;
+	uint32_t best_score = 0;
+
+	for (struct gg_target *other = target->set->first; other != NULL; other = other->next) {
+		uint32_t score = other->pid == target->source.header.parent_pid, looked = 0;
+
+		if (other == target)
+			continue;
+		for (uint32_t i = 0; i < view->live_count && looked < 16; i++) {
+			const struct gg_region_sample *sample = &view->live[i];
+			const struct gg_held_sample *held;
+
+			if (!gg_target_is_inherited(target, sample))
+				continue;
+			looked++;
+			held = gg_held_find(&other->held, sample->id);
+			if (held != NULL && (held->time_ns & ~GG_HELD_ENDED) == sample->time_ns)
+				score += 2;
+		}
+		if (score > best_score) {
+			best = other;
+			best_score = score;
+		}
+	}
+	return best;
+}
+
+/* What a forked process was born with. */
+static int take_inherited(struct gg_target *target, struct gg_error *error)
+{
+	struct gg_region_view view;
+	int status;
+
+	/* What it inherited may be in an ancestor's history that nobody has looked at yet. */
+	for (struct gg_target *other = target->set->first; other != NULL; other = other->next)
+		if (other != target)
+			gg_target_drain(other, false);
+	status = gg_region_view_read(&view, target->source.fd, "the region", error);
+
+	if (status < 0)
+		return status;
+	target->ancestor = find_ancestor(target, &view);
+	/* Its parent may have ended before it made a region. */
+	if (target->parent == 0 && target->ancestor != NULL)
+		target->record.parent = target->parent = target->ancestor->id;
+	gg_places_update(&target->places, &target->source, target->output);
+	for (uint32_t i = 0; i < view.live_count && target->output->status == 0; i++)
+		if (gg_target_is_inherited(target, &view.live[i]))
+			gg_target_hold(target, &view.live[i]);
+	gg_region_view_done(&view);
+	return 0;
+}
+
+static int add_process(struct gg_target *target)
+{
+	struct gg_output *output = target->output;
+
+	fill_record(target);
+	if (gg_output_keep(output, gg_profile_add_process(output->profile, &target->record,
+	                                                  &target->id, output->error)) < 0)
+		return output->status;
+	target->record.id = target->id;
+	target->places.process = target->id;
+	output->process_count++;
+	return 0;
+}
+
+int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
+                   struct gg_output *output, int fd, uint32_t pid, uint32_t parent, bool drains,
+                   struct gg_error *error)
+{
+	struct gg_target *target = calloc(1, sizeof(*target));
+	const struct gg_region_header *header;
+	int status = 0;
+
+	if (target == NULL) {
+		close(fd);
+		return gg_error_set_errno(error, ENOMEM, "the region", NULL);
+	}
+	target->source.fd = fd;
+	target->output = output;
+	target->set = set;
+	target->parent = parent;
+	status = gg_source_refresh(&target->source, error);
+	if (status == 0 && drains && gg_ring_open(&target->ring, fd) < 0)
+		status = gg_error_set(error, -EBADMSG, "the region", NULL,
+		                      "is damaged: its ring does not fit");
+	if (status < 0) {
+		gg_target_free(target);
+		return status;
+	}
+	header = &target->source.header;
+	target->is_ours = target->has_ring = drains;
+	target->pid = pid != 0 ? pid : header->pid;
+	target->start_ticks = header->process_start_ticks;
+	target->control = header->control;
+	target->complete_ns = target->coarse_from_ns = gg_output_time(output,
+	                                                              header->start_monotonic_ns);
+	gg_held_init(&target->held, (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);
+	status = add_process(target);
+	if (drains && status == 0 && header->control.active == 0)
+		gg_output_event(output, target->id, target->record.start_ns, "off",
+		                "it began switched off");
+	target->was_off = header->control.active == 0;
+	target->next = set->first;
+	set->first = target;
+	if (status == 0 && header->inherited_below_id != 0)
+		status = take_inherited(target, error);
+	*ret_target = target;
+	return status;
+}
+
+int gg_target_watch_control(struct gg_target *target)
+{
+	struct gg_region_control now, *before = &target->control;
+	struct gg_output *output = target->output;
+
+	if (target->source.fd < 0 || !gg_region_control_read(target->source.fd, &now) ||
+	    now.change_count == before->change_count)
+		return output->status;
+	if ((now.active != 0) != (before->active != 0))
+		gg_output_event(output, target->id, output->now_ns, now.active != 0 ? "on" : "off",
+		                "sampling was switched %s", now.active != 0 ? "on" : "off");
+	if (now.interval_bytes != before->interval_bytes)
+		gg_output_event(output, target->id, output->now_ns, "interval",
+		                "the sampling interval was changed from %llu to %llu",
+		                (unsigned long long)before->interval_bytes,
+		                (unsigned long long)now.interval_bytes);
+	target->was_off |= now.active == 0;
+	*before = now;
+	if ((double)now.interval_bytes <= target->record.interval_bytes ||
+	    now.interval_bytes > GG_REGION_INTERVAL_MAX)
+		return output->status;
+	/* What had no sample was exposed to this one, too. */
+	target->record.interval_bytes = (double)now.interval_bytes;
+	return gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                        &target->record, output->error));
+}
+
+void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
+                      const char *main_thread, size_t main_thread_bytes)
+{
+	struct gg_output *output = target->output;
+	char *text = command_bytes > 0 ? copy_text(command, command_bytes, true) : NULL;
+	const char *before = target->record.command;
+
+	/* A line; memchr() as it ends in no 0 byte. */
+	if (main_thread_bytes > 0 && memchr(main_thread, '\n', main_thread_bytes) != NULL)
+		snprintf(target->main_thread, sizeof(target->main_thread), "%.*s",
+		         (int)strcspn(main_thread, "\n"), main_thread);
+	if (text == NULL || *text == '\0' || (before != NULL && strcmp(text, before) == 0)) {
+		free(text);
+		return;
+	}
+	free((char *)before);
+	target->record.command = text;
+	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                 &target->record, output->error));
+}
+
+/* Frees a finished process; who inherited from it looks further up from now on. */
+static void forget(struct gg_target_set *set, struct gg_target **link)
+{
+	struct gg_target *target = *link;
+
+	*link = target->next;
+	for (struct gg_target *other = set->first; other != NULL; other = other->next)
+		if (other->ancestor == target)
+			other->ancestor = target->ancestor;
+	gg_target_free(target);
+	set->finished_count--;
+}
+
+/* Are more finished processes remembered than should be?  *ret_oldest is where the oldest is linked. */
+static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***ret_oldest)
+{
+	uint64_t sample_count = 0;
+
+	for (struct gg_target **link = &set->first; *link != NULL; link = &(*link)->next) {
+		if (!(*link)->is_finished)
+			continue;
+		sample_count += (*link)->held.used_count;
+		*ret_oldest = link;
+	}
+	return set->finished_count > FINISHED_KEPT ||
+	       (sample_count > FINISHED_SAMPLES_KEPT && set->finished_count > 1);
+}
+
+void gg_target_close(struct gg_target *target)
+{
+	struct gg_target_set *set = target->set;
+	struct gg_target **oldest = NULL;
+
+	close(target->source.fd);
+	target->source.fd = -1;
+	target->is_finished = true;
+	target->has_ring = false;
+	gg_places_done(&target->places);
+	gg_map_done(&target->seen_map);
+	free(target->seen);
+	target->seen = NULL;
+	target->seen_count = target->seen_capacity = 0;
+	set->finished_count++;
+	while (remembers_too_much(set, &oldest))
+		forget(set, oldest);
+}
+
+void gg_target_set_done(struct gg_target_set *set)
+{
+	while (set->first != NULL) {
+		struct gg_target *target = set->first;
+
+		set->first = target->next;
+		gg_target_free(target);
+	}
+	set->finished_count = 0;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/regions/find_region.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/regions/process_alive.h"
+#include "record/regions/region_list.h"
+#include "record/regions/session_directory.h"
+
+struct search {
+	uint32_t pid;
+	char *path; /* the best so far */
+	uint64_t start_wall_ns;
+	bool is_mapped;
+	bool has_stale; /* one that the process has not mapped */
+};
+
+/* One of the users that the process has been, is or may become. */
+static bool is_user_of(uint32_t pid, uid_t user)
+{
+	unsigned int ids[4] = { 0 };
+	char path[32], line[256];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), file) != NULL)
+		found = sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) == 4;
+	fclose(file);
+	return found && (ids[0] == user || ids[1] == user || ids[2] == user || ids[3] == user);
+}
+
+/* Made by root, by us, or by the process itself. */
+static bool is_owner_fine(uint32_t pid, const struct stat *file)
+{
+	return file->st_uid == 0 || file->st_uid == geteuid() || is_user_of(pid, file->st_uid);
+}
+
+enum mapped { MAPPED, NOT_MAPPED, UNKNOWN };
+
+/* Does the process have the file mapped?  By its number: some file systems tell two devices of one. */
+static enum mapped is_mapped(uint32_t pid, const struct stat *file)
+{
+	char path[32], *line = NULL;
+	enum mapped answer = UNKNOWN;
+	unsigned long long inode;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
+	maps = fopen(path, "re");
+	if (maps == NULL)
+		return UNKNOWN;
+	while (answer != MAPPED && getline(&line, &size, maps) > 0) {
+		answer = NOT_MAPPED;
+		if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == file->st_ino)
+			answer = MAPPED;
+	}
+	free(line);
+	fclose(maps);
+	return answer;
+}
+
+static int consider(const struct gg_region_file *file, void *context)
+{
+	struct search *search = context;
+	enum mapped mapped;
+	struct stat status;
+	char *path;
+
+	if (file->kind != GG_REGION_FILE_WHOLE || file->pid != search->pid || !file->is_alive ||
+	    lstat(file->path, &status) < 0)
+		return 0;
+	if (!is_owner_fine(file->pid, &status))
+		return 0;
+	mapped = is_mapped(file->pid, &status);
+	if (mapped == NOT_MAPPED) {
+		search->has_stale = true;
+		return 0;
+	}
+	if (search->path != NULL &&
+	    (search->is_mapped > (mapped == MAPPED) || search->start_wall_ns > file->start_wall_ns))
+		return 0;
+	path = strdup(file->path);
+	if (path == NULL)
+		return -ENOMEM;
+	free(search->path);
+	search->path = path;
+	search->is_mapped = mapped == MAPPED;
+	search->start_wall_ns = file->start_wall_ns;
+	return 0;
+}
+
+/* --- by what it has mapped --- */
+
+static bool is_mapped_file(uint32_t pid, const char *path, unsigned long long inode)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode &&
+	       is_owner_fine(pid, &status);
+}
+
+/* The file of a line of /proc/PID/maps, as it is called here; NULL: it has no name here. */
+static char *name_here(uint32_t pid, const char *path, unsigned long long inode)
+{
+	char *name = NULL;
+
+	if (is_mapped_file(pid, path, inode))
+		return strdup(path);
+	/* In a root directory of its own. */
+	if (asprintf(&name, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
+		return NULL;
+	if (is_mapped_file(pid, name, inode))
+		return name;
+	free(name);
+	return NULL;
+}
+
+/*
+ * The region that the process has mapped, in whatever directory (GEIGER_DIR); NULL: none.
+ * ret_is_removed: there is one, which has no name any more.
+ */
+static char *find_mapped(uint32_t pid, bool *ret_is_removed)
+{
+	static const char removed[] = " (deleted)";
+	char maps_path[32], *line = NULL, *found = NULL;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(maps_path, sizeof(maps_path), "/proc/%" PRIu32 "/maps", pid);
+	maps = fopen(maps_path, "re");
+	while (maps != NULL && found == NULL && getline(&line, &size, maps) > 0) {
+		unsigned long long inode = 0;
+		char *path = strchr(line, '/');
+		const char *name;
+
+		if (path == NULL || sscanf(line, "%*s %*s %*s %*s %llu", &inode) != 1)
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		name = strrchr(path, '/') + 1;
+		if ((uint32_t)gg_directory_region_pid(name) == pid)
+			found = name_here(pid, path, inode);
+		else if (strncmp(name, "geiger-", 7) == 0 && strstr(name, ".region") != NULL &&
+		         strcmp(path + strlen(path) - strlen(removed), removed) == 0)
+			*ret_is_removed = true;
+	}
+	if (maps != NULL)
+		fclose(maps);
+	free(line);
+	return found;
+}
+
+static int refuse(uint32_t pid, const char *text, const struct search *search, bool is_removed,
+                  struct gg_error *error)
+{
+	struct stat owner;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+	if (is_removed)
+		return gg_error_set(error, -ENOENT, text, NULL,
+		                    "the file of its region was removed while it runs: what it "
+		                    "holds can no longer be read");
+	if (search->has_stale)
+		return gg_error_set(error, -ENOENT, text,
+		                    "'geiger env' tells how to start a program with it.",
+		                    "the process has executed another program, which runs without "
+		                    "the agent");
+	if (geteuid() != 0 && stat(path, &owner) == 0 && owner.st_uid != geteuid())
+		return gg_error_set(error, -EPERM, text, "Ask as that user, or as root.",
+		                    "the process is another user's");
+	return gg_error_set(error, -ENOENT, text,
+	                    "'geiger env' tells how to start a program with it.",
+	                    "the process has no region: it runs without the agent");
+}
+
+/* The text is a number: a file of such a name is ./4711. */
+static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct gg_error *error)
+{
+	struct search search = { .pid = pid };
+	bool is_removed = false;
+	int status;
+
+	if (!gg_alive(pid, 0))
+		return gg_error_set(error, -ESRCH, text,
+		                    "'geiger ls' lists the regions of this machine.",
+		                    "there is no such process");
+	status = gg_regions_each(NULL, 0, consider, &search, error);
+	if (status == -ENOMEM)
+		return gg_error_set_errno(error, ENOMEM, text, NULL);
+	if (status == 0 && search.path == NULL)
+		search.path = find_mapped(pid, &is_removed);
+	if (status == 0 && search.path == NULL)
+		status = refuse(pid, text, &search, is_removed, error);
+	if (status == 0)
+		*ret_path = search.path;
+	else
+		free(search.path);
+	return status;
+}
+
+int gg_find_region(char **ret_path, const char *pid_or_path, struct gg_error *error)
+{
+	bool is_number = *pid_or_path != '\0' &&
+	                 strspn(pid_or_path, "0123456789") == strlen(pid_or_path);
+	unsigned long pid = is_number ? strtoul(pid_or_path, NULL, 10) : 0;
+	char *path;
+
+	if (is_number && (pid == 0 || pid > INT_MAX))
+		return gg_error_set(error, -EINVAL, pid_or_path, NULL, "not the id of a process");
+	if (is_number)
+		return find_by_pid(ret_path, (uint32_t)pid, pid_or_path, error);
+	if (strchr(pid_or_path, '/') == NULL && access(pid_or_path, F_OK) < 0)
+		return gg_error_set(error, -ENOENT, pid_or_path,
+		                    "'geiger ls' lists processes and regions.",
+		                    "neither the id of a process nor a file");
+	path = strdup(pid_or_path);
+	if (path == NULL)
+		return gg_error_set_errno(error, ENOMEM, pid_or_path, NULL);
+	*ret_path = path;
+	return 0;
+}

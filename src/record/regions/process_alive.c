@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/regions/process_alive.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "region/region_file.h"
+
+/* What of /proc/PID/stat follows the name, which may contain anything; false: it is not there. */
+static bool read_stat(uint32_t pid, bool *ret_dead, uint32_t *ret_parent, uint64_t *ret_start)
+{
+	char path[32], text[1024], *at;
+	unsigned long long start;
+	unsigned int parent;
+	int fd, thread_count;
+	ssize_t length;
+	char state;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	at = strrchr(text, ')');
+	if (at == NULL ||
+	    sscanf(at + 1,
+	           " %c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
+	           &state, &parent, &thread_count, &start) != 4)
+		return false;
+	/* The first thread may have ended before the others. */
+	*ret_dead = (state == 'Z' && thread_count <= 1) || state == 'X';
+	*ret_parent = parent;
+	*ret_start = start;
+	return true;
+}
+
+bool gg_alive(uint32_t pid, uint64_t start_ticks)
+{
+	uint32_t parent;
+	uint64_t start;
+	bool is_dead;
+
+	if (pid == 0 || !read_stat(pid, &is_dead, &parent, &start))
+		return false;
+	return !is_dead && (start_ticks == 0 || start == start_ticks);
+}
+
+bool gg_alive_region(const struct gg_region_header *header, int fd)
+{
+	return header->end_monotonic_ns == 0 &&
+	       (gg_alive(header->pid, header->process_start_ticks) || gg_region_map_is_used(fd));
+}
+
+/* The last of its ids: that in the innermost namespace.  0: it is not there. */
+static uint32_t innermost_pid(uint32_t pid)
+{
+	char path[32], line[256];
+	uint32_t innermost = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	file = fopen(path, "re");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, "NSpid:", 6) == 0) {
+			const char *last = strrchr(line, '\t');
+
+			innermost = last != NULL ? (uint32_t)strtoul(last, NULL, 10) : 0;
+		}
+	if (file != NULL)
+		fclose(file);
+	return innermost;
+}
+
+uint32_t gg_alive_pid_here(const struct gg_region_header *header, int fd)
+{
+	uint32_t found = 0;
+	struct dirent *entry;
+	DIR *processes;
+
+	if (gg_alive(header->pid, header->process_start_ticks) || !gg_region_map_is_used(fd))
+		return header->pid;
+	processes = opendir("/proc");
+	while (processes != NULL && found == 0 && (entry = readdir(processes)) != NULL) {
+		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (pid != 0 && header->process_start_ticks != 0 &&
+		    gg_alive(pid, header->process_start_ticks) && innermost_pid(pid) == header->pid)
+			found = pid;
+	}
+	if (processes != NULL)
+		closedir(processes);
+	return found != 0 ? found : header->pid;
+}
+
+uint32_t gg_alive_parent(uint32_t pid)
+{
+	uint32_t parent;
+	uint64_t start;
+	bool is_dead;
+
+	return read_stat(pid, &is_dead, &parent, &start) ? parent : 0;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/regions/region_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "record/regions/old_profiles.h"
+#include "record/regions/process_alive.h"
+#include "record/regions/retention_lists.h"
+#include "record/regions/session_directory.h"
+#include "region/reader/view.h"
+#include "region/region_file.h"
+#include "region/session_files.h"
+
+enum {
+	DEPTH_MAX = 2,         /* place, session, its inner directory */
+	ABANDONED_SECONDS = 10 /* without a change; a recorder locks its directory at once */
+};
+
+struct walk {
+	gg_region_file_visit *visit;
+	void *context;
+	struct gg_clean *clean; /* NULL: nothing is removed */
+	bool only_abandoned;    /* what dead recorders left without a region; all regions stay */
+	/* Of regions that are removed by count: when they ended, as far as that is being found out. */
+	struct gg_buf *ends; /* NULL: it was */
+	uint64_t first_to_stay_ns;
+	struct gg_error *error;
+};
+
+bool gg_regions_is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool is_ours(const struct stat *file)
+{
+	return geteuid() == 0 || file->st_uid == geteuid();
+}
+
+/* --- one file --- */
+
+/* When the last was that a dead region knows of. */
+static uint64_t last_wall_ns(const struct gg_region_view *view)
+{
+	const struct gg_region_header *header = &view->header;
+	uint64_t last_ns = header->end_monotonic_ns;
+
+	if (last_ns == 0) {
+		last_ns = header->start_monotonic_ns;
+		for (uint32_t i = 0; i < view->live_count; i++)
+			if (view->live[i].time_ns > last_ns)
+				last_ns = view->live[i].time_ns;
+	}
+	return header->start_wall_ns + (last_ns - header->start_monotonic_ns);
+}
+
+static double seconds_since(uint64_t wall_ns)
+{
+	uint64_t now_ns = gg_clock_wall_ns();
+
+	return wall_ns < now_ns ? (double)(now_ns - wall_ns) * 1e-9 : 0;
+}
+
+static void join_arguments(char *text, size_t size, const struct gg_region_header *header)
+{
+	size_t length = header->command_bytes < size - 1 ? header->command_bytes : size - 1;
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)header->command[i];
+
+		text[i] = c == 0 ? ' ' : c < 0x20 || c == 0x7f ? '?' : (char)c;
+	}
+	while (length > 0 && text[length - 1] == ' ')
+		length--;
+	text[length] = '\0';
+}
+
+/* All of the file's first bytes are as ftruncate() made them, or as an interrupted start left them. */
+static bool is_unmade(int fd, const struct stat *file)
+{
+	struct gg_region_header header;
+
+	return (file->st_mode & 07777) == 0600 && file->st_nlink == 1 &&
+	       (file->st_size == 0 ||
+	        (pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.magic == 0 &&
+	         (header.version == 0 || header.version <= GG_REGION_VERSION)));
+}
+
+/* Looks at an open file.  `text` keeps the command. */
+static void examine(int fd, const struct stat *status, struct gg_region_file *file,
+                    char text[GG_REGION_COMMAND_MAX + 1])
+{
+	struct gg_region_view view;
+
+	file->disk_bytes = (uint64_t)status->st_blocks * 512;
+	file->command = text;
+	text[0] = '\0';
+	if (gg_region_view_read(&view, fd, file->path, NULL) < 0) {
+		file->kind = is_unmade(fd, status) ? GG_REGION_FILE_UNMADE : GG_REGION_FILE_OTHER;
+		file->is_alive = gg_alive(file->pid, 0) || gg_region_map_is_used(fd);
+		return;
+	}
+	file->kind = GG_REGION_FILE_WHOLE;
+	file->pid = view.header.pid;
+	file->is_alive = gg_alive_region(&view.header, fd);
+	file->start_wall_ns = view.header.start_wall_ns;
+	file->last_wall_ns = file->is_alive ? 0 : last_wall_ns(&view);
+	file->idle_seconds = file->is_alive ? 0 : seconds_since(file->last_wall_ns);
+	file->sample_count = view.header.counters[GG_COUNT_SAMPLES];
+	file->live_count = view.live_count;
+	join_arguments(text, GG_REGION_COMMAND_MAX + 1, &view.header);
+	gg_region_view_done(&view);
+}
+
+static bool is_left(const struct gg_region_file *file)
+{
+	return !file->is_alive && !file->is_recorded && file->kind != GG_REGION_FILE_OTHER;
+}
+
+static int handle(struct walk *walk, int directory, const char *name,
+                  const struct gg_region_file *file)
+{
+	struct gg_clean *clean = walk->clean;
+
+	if (clean == NULL)
+		return walk->visit(file, walk->context);
+	if (!is_left(file))
+		return 0;
+	if (file->idle_seconds < clean->older_seconds) {
+		clean->young_count += walk->ends == NULL;
+		return 0;
+	}
+	if (walk->ends != NULL) {
+		if (file->kind == GG_REGION_FILE_WHOLE)
+			gg_buf_append(walk->ends, &file->last_wall_ns, sizeof(file->last_wall_ns));
+		return 0;
+	}
+	if (file->kind == GG_REGION_FILE_WHOLE && file->last_wall_ns >= walk->first_to_stay_ns)
+		return 0;
+	if (!clean->dry_run && unlinkat(directory, name, 0) < 0)
+		return errno == ENOENT ? 0
+		                       : gg_error_set_errno(walk->error, errno, file->path, NULL);
+	clean->removed_count++;
+	clean->removed_bytes += file->disk_bytes;
+	return clean->removed != NULL ? clean->removed(file->path, clean->context) : 0;
+}
+
+static int look_at(struct walk *walk, int directory, const char *name, const char *path,
+                   bool is_recorded)
+{
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK),
+	    status = 0;
+	struct gg_region_file file = { .path = path,
+		                       .pid = (uint32_t)gg_directory_region_pid(name),
+		                       .is_recorded = is_recorded };
+	char text[GG_REGION_COMMAND_MAX + 1];
+	struct stat entry;
+
+	if (fd < 0)
+		return 0; /* gone, a link, or not ours to read */
+	if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode) && is_ours(&entry)) {
+		examine(fd, &entry, &file, text);
+		status = handle(walk, directory, name, &file);
+	}
+	close(fd);
+	return status;
+}
+
+/* --- directories --- */
+
+/* Is the recorder of a session's directory at work?  It holds a lock on it. */
+static bool has_recorder(int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return true;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+static bool is_session(const char *name)
+{
+	return strncmp(name, GG_DIRECTORY_PREFIX, strlen(GG_DIRECTORY_PREFIX)) == 0;
+}
+
+/* The directory of a root session's regions: 24 hexadecimal digits. */
+static bool is_inner(const char *name)
+{
+	return strlen(name) == 24 && strspn(name, "0123456789abcdef") == 24;
+}
+
+/*
+ * Is the recorder gone that made it?  Its lock is not tried before that: a recorder that has just made its
+ * directory would find it locked.  One in another pid namespace is protected by the time alone.
+ */
+static bool is_abandoned(int fd, const char *name)
+{
+	struct stat info;
+	long pid;
+
+	if (!is_session(name))
+		return true; /* inside of one that is */
+	pid = strtol(name + strlen(GG_DIRECTORY_PREFIX), NULL, 10);
+	return pid > 0 && pid <= INT32_MAX && !gg_alive((uint32_t)pid, 0) &&
+	       fstat(fd, &info) == 0 &&
+	       seconds_since((uint64_t)info.st_mtim.tv_sec * UINT64_C(1000000000)) >
+	               ABANDONED_SECONDS;
+}
+
+static void remove_own(DIR *listing)
+{
+	struct dirent *entry;
+
+	rewinddir(listing);
+	while ((entry = readdir(listing)) != NULL)
+		if (gg_directory_is_own(entry->d_name))
+			unlinkat(dirfd(listing), entry->d_name, 0);
+}
+
+/* Removes what is left of a session, if nothing but its own files is: rmdir() fails otherwise. */
+static void remove_session(int directory, const char *name, int inside)
+{
+	struct dirent *entry;
+	bool is_needed = false;
+	DIR *listing = fdopendir(inside);
+
+	if (listing == NULL) {
+		close(inside);
+		return;
+	}
+	rewinddir(listing);
+	while ((entry = readdir(listing)) != NULL)
+		is_needed |= entry->d_name[0] != '.' && !gg_directory_is_own(entry->d_name);
+	if (!is_needed)
+		remove_own(listing);
+	closedir(listing);
+	if (!is_needed)
+		unlinkat(directory, name, AT_REMOVEDIR);
+}
+
+/* After the regions that they name. */
+static void clean_lists(DIR *listing)
+{
+	struct dirent *entry;
+
+	rewinddir(listing);
+	while ((entry = readdir(listing)) != NULL)
+		if (gg_kept_is_name(entry->d_name))
+			gg_kept_clean(dirfd(listing), entry->d_name);
+}
+
+static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
+                          int depth, bool is_recorded);
+
+static int walk_entry(struct walk *walk, int directory, const char *name, const char *path,
+                      int depth, bool is_recorded)
+{
+	if (gg_directory_region_pid(name) != 0)
+		return walk->only_abandoned ? 0 : look_at(walk, directory, name, path, is_recorded);
+	if (depth < DEPTH_MAX && is_session(name))
+		return walk_directory(walk, directory, name, path, depth + 1, false);
+	/* Only a session's own is removed with it. */
+	if ((depth > 0 || walk->clean == NULL) && depth < DEPTH_MAX && is_inner(name))
+		return walk_directory(walk, directory, name, path, DEPTH_MAX, is_recorded);
+	return 0;
+}
+
+static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
+                          int depth, bool is_recorded)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth > 0 ? O_NOFOLLOW : 0);
+	int fd = openat(parent, name, flags), again, status = 0;
+	struct dirent *entry;
+	const char *slash;
+	struct stat info;
+	DIR *listing;
+
+	if (fd < 0)
+		return depth > 0 || errno == EACCES
+		               ? 0
+		               : gg_error_set_errno(walk->error, errno, path, NULL);
+	if (walk->only_abandoned && depth > 0 && !is_abandoned(fd, name)) {
+		close(fd);
+		return 0;
+	}
+	slash = strrchr(name, '/');
+	is_recorded |= is_session(slash != NULL ? slash + 1 : name) && has_recorder(fd);
+	if (depth > 0 && (fstat(fd, &info) < 0 || !is_ours(&info))) {
+		close(fd);
+		return 0;
+	}
+	again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	listing = again >= 0 ? fdopendir(again) : NULL;
+	while (listing != NULL && status == 0 && (entry = readdir(listing)) != NULL) {
+		char below[4096];
+		int length = snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
+
+		if (length > 0 && (size_t)length < sizeof(below))
+			status = walk_entry(walk, fd, entry->d_name, below, depth, is_recorded);
+	}
+	bool may_remove = walk->clean != NULL && !walk->clean->dry_run && walk->ends == NULL;
+
+	if (listing != NULL && may_remove && !walk->only_abandoned)
+		clean_lists(listing);
+	if (listing != NULL)
+		closedir(listing);
+	else if (again >= 0)
+		close(again);
+	if (depth > 0 && may_remove && !is_recorded)
+		remove_session(parent, name, fd);
+	else
+		close(fd);
+	return status;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Finds out which are the newest of a directory, before any goes. */
+static int find_first_to_stay(struct walk *walk, const char *name, const char *path, int depth)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf ends = { 0 };
+	uint64_t keep_count = walk->clean->keep_count, count;
+	int status;
+
+	walk->ends = &ends;
+	status = walk_directory(walk, AT_FDCWD, name, path, depth, false);
+	walk->ends = NULL;
+	if (status == 0 && ends.failed)
+		status = gg_error_set_errno(walk->error, ENOMEM, path, NULL);
+	if (status != 0)
+		return status;
+	count = ends.length / sizeof(uint64_t);
+	walk->first_to_stay_ns = 0;
+	if (keep_count == 0) {
+		walk->first_to_stay_ns = UINT64_MAX;
+	} else if (count > keep_count) {
+		qsort(ends.data, count, sizeof(uint64_t), newest_first);
+		memcpy(&walk->first_to_stay_ns,
+		       (char *)ends.data + (keep_count - 1) * sizeof(uint64_t), sizeof(uint64_t));
+	}
+	return 0;
+}
+
+/* A directory that is named or a usual place. */
+static int walk_top(struct walk *walk, const char *path, int depth)
+{
+	int status = 0;
+
+	walk->first_to_stay_ns = UINT64_MAX;
+	if (walk->clean != NULL && walk->clean->by_count)
+		status = find_first_to_stay(walk, path, path, depth);
+	return status != 0 ? status : walk_directory(walk, AT_FDCWD, path, path, depth, false);
+}
+
+/* Each place once, also if two names lead there. */
+static int walk_places(struct walk *walk)
+{
+	const char *places[] = { getenv("GEIGER_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp" };
+	struct stat seen[GG_COUNT(places)] = { { 0 } }, status;
+	size_t seen_count = 0;
+
+	for (size_t i = 0; i < GG_COUNT(places); i++) {
+		bool is_known = false;
+		int code;
+
+		if (places[i] == NULL || stat(places[i], &status) < 0)
+			continue;
+		for (size_t j = 0; j < seen_count; j++)
+			is_known |= seen[j].st_dev == status.st_dev &&
+			            seen[j].st_ino == status.st_ino;
+		if (is_known)
+			continue;
+		seen[seen_count++] = status;
+		code = walk_top(walk, places[i], 0);
+		if (code != 0)
+			return code;
+	}
+	return 0;
+}
+
+/* Where the link in the directory leads, if both are one user's. */
+static bool read_next(int directory, char path[PATH_MAX])
+{
+	struct stat link, owner;
+	ssize_t length;
+
+	if (fstat(directory, &owner) < 0 ||
+	    fstatat(directory, GG_SESSION_NEXT, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    link.st_uid != owner.st_uid)
+		return false;
+	length = readlinkat(directory, GG_SESSION_NEXT, path, PATH_MAX - 1);
+	path[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+/* A session's second directory, the outer one: a link beside the first one's regions leads there. */
+static bool find_next(const char *session, char path[PATH_MAX])
+{
+	DIR *listing = opendir(session);
+	struct dirent *entry;
+	bool found = listing != NULL && read_next(dirfd(listing), path);
+	char *slash;
+
+	while (listing != NULL && !found && (entry = readdir(listing)) != NULL) {
+		int inside = !is_inner(entry->d_name)
+		                     ? -1
+		                     : openat(dirfd(listing), entry->d_name,
+		                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		found = inside >= 0 && read_next(inside, path);
+		if (inside >= 0)
+			close(inside);
+	}
+	if (listing != NULL)
+		closedir(listing);
+	slash = found ? strrchr(path, '/') : NULL;
+	if (slash != NULL && is_inner(slash + 1)) {
+		*slash = '\0';
+		slash = strrchr(path, '/');
+	}
+	return slash != NULL && is_session(slash + 1) && gg_regions_is_directory(path);
+}
+
+static int walk_all(struct walk *walk, char *const *directories, int count)
+{
+	int status = 0;
+
+	for (int i = 0; i < count && status == 0; i++) {
+		const char *slash = strrchr(directories[i], '/');
+		const char *name = slash != NULL ? slash + 1 : directories[i];
+
+		char next[PATH_MAX];
+		/* Before it goes. */
+		bool has_next = is_session(name) && find_next(directories[i], next);
+
+		status = walk_top(walk, directories[i], is_session(name) ? 1 : 0);
+		if (status == 0 && has_next)
+			status = walk_top(walk, next, 1);
+		if (status == 0 && walk->clean != NULL && walk->clean->by_count)
+			status = gg_old_profiles_clean(directories[i], walk->clean, walk->error);
+	}
+	return count > 0 ? status : walk_places(walk);
+}
+
+int gg_regions_each(char *const *directories, int count, gg_region_file_visit *visit, void *context,
+                    struct gg_error *error)
+{
+	struct walk walk = { .visit = visit, .context = context, .error = error };
+
+	return walk_all(&walk, directories, count);
+}
+
+int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean,
+                     struct gg_error *error)
+{
+	struct walk walk = { .clean = clean, .error = error };
+
+	clean->removed_count = clean->removed_bytes = clean->removed_profile_count = 0;
+	return walk_all(&walk, directories, count);
+}
+
+void gg_regions_clean_abandoned(void)
+{
+	struct gg_clean clean = { 0 };
+	struct gg_error error = { 0 };
+	struct walk walk = { .clean = &clean, .only_abandoned = true, .error = &error };
+
+	if (walk_places(&walk) < 0)
+		return; /* as it was: `geiger clean` says why */
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/regions/region_profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/diagnose/diagnostics.h"
+#include "record/diagnose/notes.h"
+#include "record/diagnose/preloadable.h"
+#include "record/process/target.h"
+#include "record/regions/process_alive.h"
+#include "record/regions/region_list.h"
+#include "record/regions/unfinished_profiles.h"
+#include "record/symbols/symbolize.h"
+#include "region/reader/view.h"
+
+/* Clocks of regions that differ by more are of different boots or machines. */
+#define SAME_BOOT_NS INT64_C(10000000000)
+
+enum { EXAMINED_MAX = 16 }; /* regions whose programs are looked at */
+
+_Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_HINT_MAX, "one reason fits both");
+
+struct region {
+	char *path;
+	struct gg_region_header header;
+};
+
+/* The parent among those that are there already: the latest that had the pid. */
+static uint32_t find_parent(const struct gg_target_set *set, uint32_t pid)
+{
+	const struct gg_target *target = set->first;
+
+	while (target != NULL && target->pid != pid)
+		target = target->next;
+	return target != NULL ? target->id : 0;
+}
+
+/* The last moment that a region knows of. */
+static uint64_t last_moment(const struct gg_region_view *view)
+{
+	uint64_t last_ns = view->header.end_monotonic_ns;
+
+	if (last_ns != 0)
+		return last_ns;
+	last_ns = view->header.start_monotonic_ns;
+	for (uint32_t i = 0; i < view->live_count; i++)
+		last_ns = view->live[i].time_ns > last_ns ? view->live[i].time_ns : last_ns;
+	for (uint32_t i = 0; i < view->thread_count; i++) {
+		const struct gg_region_thread_row *row = &view->threads[i];
+
+		/* A killed process may have started a thread after the last sample that is still live. */
+		last_ns = row->start_ns > last_ns ? row->start_ns : last_ns;
+		last_ns = row->end_ns > last_ns ? row->end_ns : last_ns;
+	}
+	return last_ns;
+}
+
+/*
+ * Aligns the region's clock with the session's, which is that of the first region: CLOCK_MONOTONIC, or
+ * wall time if that is of another boot.
+ */
+static void align(struct gg_output *output, const struct gg_session *session, uint64_t first_ns,
+                  const struct gg_region_header *header)
+{
+	int64_t by_wall_ns = (int64_t)(header->start_wall_ns - session->start_wall_ns);
+	int64_t by_clock_ns = (int64_t)(header->start_monotonic_ns - first_ns);
+	int64_t difference_ns = by_wall_ns - by_clock_ns;
+
+	output->start_ns = first_ns;
+	if (difference_ns > SAME_BOOT_NS || difference_ns < -SAME_BOOT_NS)
+		output->start_ns = header->start_monotonic_ns - (uint64_t)by_wall_ns;
+}
+
+static int note_what_it_is(struct gg_output *output, const struct gg_target *target, bool is_alive)
+{
+	if (is_alive)
+		gg_output_note(
+			output,
+			"Process %u was running when its region was read: this is its state of "
+			"that moment.",
+			target->pid);
+	return output->status;
+}
+
+/* Programs with an allocator of their own; the program of each region that is another's than before. */
+static int note_what_is_missing(struct gg_output *output, const struct region *regions,
+                                uint32_t count, char why[GG_SALVAGE_WHY_MAX])
+{
+	char exe[GG_REGION_EXE_MAX + 1], before[GG_REGION_EXE_MAX + 1] = "";
+	char reason[GG_REACH_WHY_MAX];
+
+	for (uint32_t i = 0; i < count && i < EXAMINED_MAX; i++) {
+		const struct gg_region_header *header = &regions[i].header;
+
+		snprintf(exe, sizeof(exe), "%.*s", (int)header->exe_bytes, header->exe);
+		if (strcmp(exe, before) == 0)
+			continue;
+		memcpy(before, exe, sizeof(before));
+		if (gg_reach_of(exe, reason) != GG_REACH_PART)
+			continue;
+		gg_output_note(output, "Not all can be seen: of %s, %s.", exe, reason);
+		if (output->taken_count == 0 && why[0] == '\0')
+			snprintf(why, GG_SALVAGE_WHY_MAX, "%s", reason);
+	}
+	if (output->taken_count > 0)
+		return output->status;
+	if (why[0] == '\0') {
+		gg_hints_unseen(output, why);
+		gg_output_note(output, "Nothing was sampled: %s.", why);
+	}
+	return output->status;
+}
+
+int gg_load_note_region(struct gg_output *output, const struct gg_target *target)
+{
+	const struct region region = { .header = target->source.header };
+	char why[GG_SALVAGE_WHY_MAX] = "";
+
+	output->taken_count = 1; /* whether it has samples is not asked here */
+	note_what_it_is(output, target, false);
+	return note_what_is_missing(output, &region, 1, why);
+}
+
+/* Adds the process of one region to the profile. */
+static int add_region(struct gg_output *output, struct gg_target_set *set, const char *path,
+                      uint64_t *last_ns, struct gg_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
+	struct gg_region_view view;
+	struct gg_target *target;
+	bool is_alive;
+
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	status = gg_region_view_read(&view, fd, path, error);
+	if (status < 0) {
+		close(fd);
+		return status;
+	}
+	*last_ns = last_moment(&view);
+	status = gg_target_open(&target, set, output, fd, 0,
+	                        find_parent(set, view.header.parent_pid), false, error);
+	is_alive = gg_alive_region(&view.header, fd);
+	if (is_alive) /* what it freed, it freed before now */
+		output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
+	if (status == 0)
+		status = note_what_it_is(output, target, is_alive);
+	if (status == 0)
+		status = gg_target_finish(
+			target, is_alive ? GG_TIME_NONE : gg_output_time(output, *last_ns),
+			view.header.end_monotonic_ns != 0 ? "exited" : NULL);
+	gg_region_view_done(&view);
+	return status;
+}
+
+/* As a shell would nearly read it. */
+static char *command_of(const struct gg_region_header *header)
+{
+	char *text = calloc(1, header->command_bytes + 1);
+
+	if (text == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < header->command_bytes; i++)
+		text[i] = header->command[i] != '\0' ? header->command[i] : ' ';
+	for (uint32_t i = header->command_bytes; i > 0 && text[i - 1] == ' '; i--)
+		text[i - 1] = '\0';
+	return text;
+}
+
+/* Puts regions, in the order of their starts, into an empty profile. */
+static int add_regions(struct gg_profile *profile, struct region *regions, uint32_t count,
+                       struct gg_salvage *ret_salvage, struct gg_error *error)
+{
+	const struct gg_region_header *first = &regions[0].header;
+	char *command = command_of(first);
+	struct gg_session session = {
+		.command = command,
+		.geiger = GG_VERSION,
+		.start_wall_ns = first->start_wall_ns,
+		.end_ns = 0,
+		.interval_bytes = (double)first->control.interval_bytes,
+		.exit_status = -1,
+		.has_history = false,
+	};
+	char why[GG_SALVAGE_WHY_MAX] = "";
+	struct gg_target_set set = { 0 };
+	struct gg_output output;
+	int status = gg_output_init(&output, profile, first->start_monotonic_ns, error);
+
+	for (uint32_t i = 0; status == 0 && i < count; i++) {
+		uint64_t last_ns = 0;
+		int64_t end_ns;
+
+		align(&output, &session, first->start_monotonic_ns, &regions[i].header);
+		status = add_region(&output, &set, regions[i].path, &last_ns, error);
+		end_ns = gg_output_time(&output, last_ns);
+		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
+	}
+	if (status == 0)
+		status = gg_notes_add_losses(&output);
+	if (status == 0)
+		status = note_what_is_missing(&output, regions, count, why);
+	if (status == 0)
+		status = gg_profile_set_session(profile, &session, error);
+	if (status == 0)
+		status = gg_output_commit(&output);
+	if (ret_salvage != NULL) {
+		*ret_salvage = (struct gg_salvage){ .region_count = count,
+			                            .sample_count = output.sample_count };
+		memcpy(ret_salvage->why, why, sizeof(why));
+	}
+	gg_target_set_done(&set);
+	gg_output_done(&output);
+	free(command);
+	return status;
+}
+
+static int read_region(struct region *region, const char *path, struct gg_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
+
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	status = gg_region_header_read(&region->header, fd, path, error);
+	close(fd);
+	if (status < 0)
+		return status;
+	region->path = strdup(path);
+	return region->path != NULL ? 0 : gg_error_set_errno(error, ENOMEM, path, NULL);
+}
+
+int gg_record_load_region(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	struct gg_profile *profile = NULL;
+	struct region region = { 0 };
+	struct gg_symbolize_result symbols;
+	int status = read_region(&region, path, error);
+
+	if (status == 0)
+		status = gg_profile_create(&profile, NULL, error);
+	if (status == 0)
+		status = add_regions(profile, &region, 1, NULL, error);
+	if (status == 0)
+		status = gg_symbolize(profile, NULL, &symbols, error);
+	free(region.path);
+	if (status == 0)
+		*ret_profile = profile;
+	else
+		gg_profile_close(profile);
+	return status;
+}
+
+int gg_record_open(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	uint64_t magic = 0;
+	bool is_region;
+
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	is_region = pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+	            magic == GG_REGION_MAGIC;
+	close(fd);
+	if (is_region)
+		return gg_record_load_region(ret_profile, path, error);
+	return gg_profile_open(ret_profile, path, error);
+}
+
+int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
+                            struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int code = gg_record_open(&profile, path, error);
+
+	if (code < 0)
+		return code;
+	if (gg_unfinished(profile, path))
+		code = gg_unfinished_complete(&profile, error);
+	if (code < 0)
+		gg_profile_close(profile);
+	else
+		*ret_profile = profile;
+	return code;
+}
+
+/* --- several --- */
+
+struct regions {
+	struct region *list;
+	uint32_t count;
+	struct gg_error *error;
+};
+
+static int add_path(struct regions *regions, const char *path)
+{
+	struct region *more = realloc(regions->list, (regions->count + 1) * sizeof(*more));
+	int status;
+
+	if (more == NULL)
+		return gg_error_set_errno(regions->error, ENOMEM, path, NULL);
+	regions->list = more;
+	more[regions->count] = (struct region){ 0 };
+	status = read_region(&more[regions->count], path, regions->error);
+	regions->count += status == 0;
+	return status;
+}
+
+static int add_listed(const struct gg_region_file *file, void *context)
+{
+	return file->kind == GG_REGION_FILE_WHOLE ? add_path(context, file->path) : 0;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct gg_region_header *left = &((const struct region *)a)->header;
+	const struct gg_region_header *right = &((const struct region *)b)->header;
+
+	if (left->start_wall_ns != right->start_wall_ns)
+		return left->start_wall_ns < right->start_wall_ns ? -1 : 1;
+	return left->start_monotonic_ns < right->start_monotonic_ns ? -1 : 1;
+}
+
+static int collect(struct regions *regions, char *const *paths, int count)
+{
+	int status = 0;
+
+	for (int i = 0; status == 0 && i < count; i++) {
+		uint32_t before = regions->count;
+
+		if (!gg_regions_is_directory(paths[i])) {
+			status = add_path(regions, paths[i]);
+			continue;
+		}
+		status = gg_regions_each(&paths[i], 1, add_listed, regions, regions->error);
+		if (status == 0 && regions->count == before)
+			status = gg_error_set(regions->error, -ENOENT, paths[i],
+			                      "'geiger ls' lists the regions of this machine.",
+			                      "there is no region in it");
+	}
+	if (status == 0)
+		qsort(regions->list, regions->count, sizeof(*regions->list), compare_starts);
+	return status;
+}
+
+int gg_record_salvage(char *const *paths, int count, const char *output,
+                      struct gg_salvage *ret_salvage, struct gg_error *error)
+{
+	struct regions regions = { .error = error };
+	struct gg_symbolize_result symbols;
+	struct gg_profile *profile = NULL;
+	int status = collect(&regions, paths, count);
+
+	if (status == 0)
+		status = gg_profile_create(&profile, output, error);
+	if (status == 0)
+		status = add_regions(profile, regions.list, regions.count, ret_salvage, error);
+	if (status == 0)
+		status = gg_symbolize(profile, NULL, &symbols, error);
+	if (status == 0)
+		status = gg_profile_finish(profile, error);
+	gg_profile_close(profile);
+	for (uint32_t i = 0; i < regions.count; i++)
+		free(regions.list[i].path);
+	free(regions.list);
+	return status;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/regions/session_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "region/session_files.h"
+
+enum {
+	LOG_BYTES = 16 * 1024,    /* some hundred lines */
+	MISSING_BYTES = 16 * 1024 /* processes; more are counted while there is space */
+};
+
+/* A directory of its own below `parent`. */
+static int create_in(struct gg_directory *directory, const char *parent)
+{
+	int length = snprintf(directory->outer, sizeof(directory->outer),
+	                      "%s/" GG_DIRECTORY_PREFIX "%d-XXXXXX", parent, (int)getpid());
+
+	if (length < 0 || (size_t)length >= sizeof(directory->outer) - 40)
+		return -ENAMETOOLONG;
+	if (mkdtemp(directory->outer) == NULL)
+		return -errno;
+	memcpy(directory->path, directory->outer, sizeof(directory->path));
+	return 0;
+}
+
+/* For those that are no longer root: 0711 outside, a name that cannot be guessed inside. */
+static int open_to_all(struct gg_directory *directory)
+{
+	uint8_t random[12];
+	size_t length = strlen(directory->path);
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	directory->path[length++] = '/';
+	for (size_t i = 0; i < sizeof(random); i++, length += 2)
+		snprintf(directory->path + length, 3, "%02x", random[i]);
+	if (mkdir(directory->path, 0700) < 0)
+		return -errno;
+	if (chmod(directory->path, 01733) < 0 || chmod(directory->outer, 0711) < 0) {
+		int status = -errno;
+
+		rmdir(directory->path);
+		return status;
+	}
+	return 0;
+}
+
+/* A file that agents append to, with space for `bytes`; a descriptor for reading it. */
+static int create_file(const struct gg_directory *directory, const char *name, off_t bytes)
+{
+	mode_t mode = geteuid() == 0 ? 0622 : 0600; /* root's processes may become others */
+	int fd = openat(directory->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	                0600);
+	int status;
+
+	if (fd < 0)
+		return -errno;
+	/* File systems that cannot do it may have the space nevertheless. */
+	if (fchmod(fd, mode) < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) < 0 &&
+	                             (errno == ENOSPC || errno == EDQUOT))) {
+		status = -errno;
+		close(fd);
+		unlinkat(directory->fd, name, 0);
+		return status;
+	}
+	return fd;
+}
+
+static int create_files(struct gg_directory *directory)
+{
+	int log_fd = create_file(directory, GG_DIRECTORY_LOG, LOG_BYTES);
+
+	if (log_fd < 0)
+		return log_fd;
+	close(log_fd);
+	directory->missing_fd = create_file(directory, GG_SESSION_MISSING, MISSING_BYTES);
+	if (directory->missing_fd >= 0)
+		return 0;
+	unlinkat(directory->fd, GG_DIRECTORY_LOG, 0);
+	return directory->missing_fd;
+}
+
+/* Locks it, opens it to others if need be.  On failure nothing is left. */
+static int complete(struct gg_directory *directory, bool is_spare)
+{
+	int status = 0;
+
+	directory->lock_fd = open(directory->outer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory->lock_fd < 0 || flock(directory->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		status = -errno;
+	if (status == 0 && geteuid() == 0)
+		status = open_to_all(directory);
+	if (status == 0) {
+		directory->fd = open(directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		status = directory->fd < 0 ? -errno : 0;
+	}
+	if (status == 0 && !is_spare)
+		status = create_files(directory);
+	if (status == 0)
+		return 0;
+	if (directory->fd >= 0)
+		close(directory->fd);
+	if (directory->lock_fd >= 0)
+		close(directory->lock_fd);
+	directory->fd = directory->lock_fd = -1;
+	if (strcmp(directory->path, directory->outer) != 0)
+		rmdir(directory->path);
+	rmdir(directory->outer);
+	return status;
+}
+
+/* The first of the parents, or the first on another file system than `first`. */
+static int create_first(struct gg_directory *ret_directory, const struct gg_directory *first)
+{
+	const char *parents[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
+	struct stat parent, known;
+	int status = -ENOENT;
+
+	for (size_t i = 0; status < 0 && i < GG_COUNT(parents); i++) {
+		struct gg_directory directory = { .fd = -1, .lock_fd = -1, .missing_fd = -1 };
+
+		if (parents[i] == NULL || parents[i][0] != '/')
+			continue;
+		if (first != NULL &&
+		    (stat(parents[i], &parent) < 0 || fstat(first->fd, &known) < 0 ||
+		     parent.st_dev == known.st_dev))
+			continue;
+		status = create_in(&directory, parents[i]);
+		if (status == 0)
+			status = complete(&directory, first != NULL);
+		if (status == 0)
+			*ret_directory = directory;
+	}
+	return status;
+}
+
+/* Without a spare it goes on: most sessions need none. */
+static void create_spare(struct gg_directory *directory)
+{
+	struct gg_directory *spare = calloc(1, sizeof(*spare));
+
+	if (spare == NULL || create_first(spare, directory) < 0) {
+		free(spare);
+		return;
+	}
+	directory->spare = spare;
+	if (symlinkat(spare->path, directory->fd, GG_SESSION_NEXT) < 0) {
+		gg_directory_done(spare, true);
+		free(spare);
+		directory->spare = NULL;
+	}
+}
+
+int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error)
+{
+	int status = create_first(ret_directory, NULL);
+
+	if (status < 0)
+		return gg_error_set_errno(error, -status, "a directory for the session",
+		                          "Set TMPDIR to a directory that can be written.");
+	create_spare(ret_directory);
+	return 0;
+}
+
+void gg_directory_done(struct gg_directory *directory, bool remove)
+{
+	struct dirent *entry;
+	DIR *listing;
+
+	if (directory->spare != NULL) {
+		gg_directory_done(directory->spare,
+		                  remove || !gg_directory_has_region(directory->spare));
+		free(directory->spare);
+		directory->spare = NULL;
+	}
+	if (directory->fd < 0)
+		return;
+	listing = remove ? fdopendir(directory->fd) : NULL;
+	if (listing != NULL) {
+		rewinddir(listing);
+		while ((entry = readdir(listing)) != NULL)
+			if (gg_directory_region_pid(entry->d_name) != 0 ||
+			    gg_directory_is_own(entry->d_name))
+				unlinkat(directory->fd, entry->d_name, 0);
+		closedir(listing);
+		rmdir(directory->path);
+		rmdir(directory->outer);
+	} else {
+		close(directory->fd);
+	}
+	close(directory->lock_fd);
+	if (directory->missing_fd >= 0)
+		close(directory->missing_fd);
+	directory->fd = directory->lock_fd = directory->missing_fd = -1;
+}
+
+void gg_directory_missing(const struct gg_directory *directory,
+                          struct gg_directory_missing *ret_missing)
+{
+	struct gg_directory_missing missing = { 0 };
+	unsigned char bytes[4096];
+	off_t offset = 0;
+	ssize_t got;
+
+	while (directory->missing_fd >= 0 &&
+	       (got = pread(directory->missing_fd, bytes, sizeof(bytes), offset)) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			bool is_fork = bytes[i] == GG_SESSION_MISSING_FORK_SPACE ||
+			               bytes[i] == GG_SESSION_MISSING_FORK_OTHER;
+
+			missing.fork_count += is_fork;
+			missing.sanitizer_count += bytes[i] == GG_SESSION_MISSING_SANITIZER;
+			missing.program_count += bytes[i] == GG_SESSION_MISSING_SPACE ||
+			                         bytes[i] == GG_SESSION_MISSING_OTHER;
+			missing.without_space_count += bytes[i] == GG_SESSION_MISSING_SPACE ||
+			                               bytes[i] == GG_SESSION_MISSING_FORK_SPACE;
+		}
+		offset += got;
+	}
+	*ret_missing = missing;
+}
+
+bool gg_directory_has_region(const struct gg_directory *directory)
+{
+	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	bool found = false;
+
+	if (listing == NULL && fd >= 0)
+		close(fd);
+	while (listing != NULL && !found && (entry = readdir(listing)) != NULL)
+		found = gg_directory_region_pid(entry->d_name) != 0;
+	if (listing != NULL)
+		closedir(listing);
+	return found;
+}
+
+bool gg_directory_is_own(const char *name)
+{
+	return strcmp(name, GG_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
+	       strcmp(name, GG_SESSION_MISSING) == 0;
+}
+
+int gg_directory_region_pid(const char *name)
+{
+	static const char prefix[] = "geiger-", suffix[] = ".region";
+	char *end;
+	long pid;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	pid = strtol(name + sizeof(prefix) - 1, &end, 10);
+	if (pid <= 0 || pid > INT32_MAX || *end != '-')
+		return 0;
+	end += 1 + strspn(end + 1, "0123456789");
+	return strcmp(end, suffix) == 0 ? (int)pid : 0;
+}

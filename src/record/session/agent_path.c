@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which files the agent and a command are (record/session/launch.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/session/launch.h"
+
+#define AGENT_NAME  "libgeiger-agent.so"
+#define COMPAT_NAME "libgeiger-compat.so"
+
+/* DIRECTORY/MIDDLE/libgeiger-agent.so, if it is there. */
+static bool try_path(char path[GG_LAUNCH_PATH_MAX], const char *directory, const char *middle)
+{
+	char text[GG_LAUNCH_PATH_MAX];
+	int length = snprintf(text, sizeof(text), "%s%s" AGENT_NAME, directory, middle);
+
+	if (length < 0 || (size_t)length >= sizeof(text) || access(text, R_OK) < 0)
+		return false;
+	/* Absolute, as the program may change its directory before it executes others. */
+	char *whole = realpath(text, NULL);
+	bool fits = whole != NULL && strlen(whole) < GG_LAUNCH_PATH_MAX;
+
+	if (fits)
+		memcpy(path, whole, strlen(whole) + 1);
+	free(whole);
+	return fits;
+}
+
+int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error)
+{
+	const char *asked = secure_getenv("GEIGER_AGENT");
+	char directory[GG_LAUNCH_PATH_MAX], *slash;
+	ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
+	bool found = false;
+
+	if (asked != NULL && *asked != '\0') {
+		if (access(asked, R_OK) < 0 || realpath(asked, path) == NULL)
+			return gg_error_set_errno(error, errno, asked,
+			                          "GEIGER_AGENT names the agent's library.");
+		found = true;
+	}
+	directory[length > 0 ? length : 0] = '\0';
+	slash = strrchr(directory, '/');
+	if (slash != NULL)
+		slash[1] = '\0';
+	found = found || try_path(path, directory, "") ||
+	        try_path(path, directory, "../" GG_LIBDIR "/") ||
+	        try_path(path, GG_PREFIX "/" GG_LIBDIR "/", "");
+	if (!found)
+		return gg_error_set(error, -ENOENT, NULL,
+		                    "Install it, or name it by GEIGER_AGENT=/path/" AGENT_NAME ".",
+		                    "the agent's library " AGENT_NAME " is not there");
+	if (strpbrk(path, " :") != NULL)
+		return gg_error_set(error, -ENOTSUP, path,
+		                    "Copy it elsewhere and name it by GEIGER_AGENT.",
+		                    "the loader takes no path with a blank or a colon");
+	return 0;
+}
+
+int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent, struct gg_error *error)
+{
+	const char *slash = strrchr(agent, '/');
+	int length = snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s" COMPAT_NAME,
+	                      slash != NULL ? (int)(slash - agent + 1) : 0, agent);
+
+	if (length < 0 || length >= GG_LAUNCH_PATH_MAX || access(path, R_OK) < 0)
+		return gg_error_set(error, -ENOENT, agent, "Both are installed together.",
+		                    "there is no " COMPAT_NAME " beside the agent");
+	return 0;
+}
+
+/* The file that execvp() would find: 0, -ENOENT or -EACCES. */
+static int find_command(const char *command, char path[GG_LAUNCH_PATH_MAX])
+{
+	const char *next = getenv("PATH");
+	int length, status = -ENOENT;
+
+	if (strchr(command, '/') != NULL) {
+		length = snprintf(path, GG_LAUNCH_PATH_MAX, "%s", command);
+		return length >= GG_LAUNCH_PATH_MAX ? -ENAMETOOLONG
+		       : access(path, X_OK) == 0    ? 0
+		                                    : -errno;
+	}
+	next = next != NULL ? next : "/bin:/usr/bin";
+	while (*command != '\0') {
+		size_t bytes = strcspn(next, ":");
+
+		length = snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s%s%s", (int)bytes, next,
+		                  bytes > 0 ? "/" : "", command);
+		if (length < GG_LAUNCH_PATH_MAX && access(path, X_OK) == 0)
+			return 0;
+		if (length < GG_LAUNCH_PATH_MAX && errno == EACCES)
+			status = -EACCES;
+		if (next[bytes] == '\0')
+			break;
+		next += bytes + 1;
+	}
+	return status;
+}
+
+int gg_launch_check(const char *command)
+{
+	char path[GG_LAUNCH_PATH_MAX];
+
+	return find_command(command, path);
+}
+
+enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX])
+{
+	char path[GG_LAUNCH_PATH_MAX];
+
+	why[0] = '\0';
+	return find_command(command, path) < 0 ? GG_REACH_ALL : gg_reach_of(path, why);
+}
+
+bool gg_launch_refuses(const char *command)
+{
+	char path[GG_LAUNCH_PATH_MAX], why[GG_REACH_WHY_MAX];
+
+	return find_command(command, path) == 0 && gg_reach_refuses(path, why);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/session/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void gg_launch_quote(struct gg_buf *text, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=./,:@%";
+
+	if (*word != '\0' && strspn(word, plain) == strlen(word)) {
+		gg_buf_append_text(text, word);
+		return;
+	}
+	gg_buf_append_text(text, "'");
+	for (; *word != '\0'; word++)
+		gg_buf_append(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	gg_buf_append_text(text, "'");
+}
+
+static void add_variable(struct gg_launch_environment *environment, const char *name,
+                         const char *value)
+{
+	gg_buf_append_text(&environment->texts, name);
+	gg_buf_append(&environment->texts, "=", 1);
+	gg_buf_append(&environment->texts, value, strlen(value) + 1);
+	environment->count++;
+}
+
+static void add_number(struct gg_launch_environment *environment, const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	add_variable(environment, name, text);
+}
+
+/* With the namespace of its id: containers have others. */
+static void add_recorder(struct gg_launch_environment *environment, pid_t recorder)
+{
+	struct stat namespace;
+	char text[64];
+
+	if (stat("/proc/self/ns/pid", &namespace) < 0)
+	namespace.st_ino = 0;
+	snprintf(text, sizeof(text), "%d:%llu", (int)recorder,
+	         (unsigned long long)namespace.st_ino);
+	add_variable(environment, "GEIGER_RECORDER", text);
+}
+
+static bool is_path(const char *text, size_t length, const char *path)
+{
+	return path != NULL && length == strlen(path) && memcmp(text, path, length) == 0;
+}
+
+/* Ours, and after them what is there already, without ours. */
+static void add_preload(struct gg_launch_environment *environment, const char *agent,
+                        const char *compat)
+{
+	const char *others = getenv("LD_PRELOAD");
+	struct gg_buf value = { 0 };
+
+	gg_buf_append_text(&value, agent);
+	if (compat != NULL) {
+		gg_buf_append_text(&value, ":");
+		gg_buf_append_text(&value, compat);
+	}
+	while (others != NULL && *others != '\0') {
+		size_t length = strcspn(others, ": ");
+
+		if (length > 0 && !is_path(others, length, agent) &&
+		    !is_path(others, length, compat)) {
+			gg_buf_append(&value, ":", 1);
+			gg_buf_append(&value, others, length);
+		}
+		others += length + (others[length] != '\0');
+	}
+	environment->texts.failed |= value.failed;
+	add_variable(environment, "LD_PRELOAD", gg_buf_text(&value));
+	gg_buf_done(&value);
+}
+
+int gg_launch_environment(struct gg_launch_environment *ret_environment,
+                          const struct gg_launch_settings *settings, struct gg_error *error)
+{
+	struct gg_launch_environment environment = { 0 };
+
+	*ret_environment = environment;
+	if (settings->agent == NULL)
+		return 0;
+	add_preload(&environment, settings->agent, settings->compat);
+	if (settings->directory != NULL)
+		add_variable(&environment, "GEIGER_DIR", settings->directory);
+	if (settings->recorder != 0)
+		add_recorder(&environment, settings->recorder);
+	if (settings->interval != 0)
+		add_number(&environment, "GEIGER_INTERVAL", settings->interval);
+	if (settings->scheme != NULL)
+		add_variable(&environment, "GEIGER_SCHEME", settings->scheme);
+	if (settings->focus != NULL)
+		add_variable(&environment, "GEIGER_FOCUS", settings->focus);
+	if (settings->seed != 0)
+		add_number(&environment, "GEIGER_SEED", settings->seed);
+	if (settings->free_stacks)
+		add_variable(&environment, "GEIGER_FREE_STACKS", "1");
+	if (settings->mappings)
+		add_variable(&environment, "GEIGER_MMAP", "1");
+	if (settings->ring_events != 0 && getenv("GEIGER_RING") == NULL)
+		add_number(&environment, "GEIGER_RING", settings->ring_events);
+	if (settings->log != NULL && getenv("GEIGER_LOG") == NULL)
+		add_variable(&environment, "GEIGER_LOG", settings->log);
+	if (environment.texts.failed) {
+		gg_launch_environment_done(&environment);
+		return gg_error_set_errno(error, ENOMEM, "the environment", NULL);
+	}
+	*ret_environment = environment;
+	return 0;
+}
+
+void gg_launch_environment_done(struct gg_launch_environment *environment)
+{
+	gg_buf_done(&environment->texts);
+	environment->count = 0;
+}
+
+const char *gg_launch_environment_next(const struct gg_launch_environment *environment,
+                                       const char *previous)
+{
+	const char *end = environment->texts.data + environment->texts.length;
+	const char *next = previous == NULL ? environment->texts.data
+	                                    : previous + strlen(previous) + 1;
+
+	return next < end ? next : NULL;
+}
+
+/* --- the process --- */
+
+static void set_environment(const struct gg_launch_environment *environment)
+{
+	const char *text = NULL;
+
+	while ((text = gg_launch_environment_next(environment, text)) != NULL)
+		putenv((char *)text); /* lives until exec */
+}
+
+/* In the child: waits for the word, and becomes the program. */
+static _Noreturn void become(char *const argv[], const struct gg_launch_environment *environment,
+                             const struct gg_launch_signals *signals, int release_fd, int error_fd)
+{
+	ssize_t got;
+	char word;
+	int why;
+
+	do
+		got = read(release_fd, &word, 1);
+	while (got < 0 && errno == EINTR);
+	if (got != 1)
+		_exit(125);
+	set_environment(environment);
+	sigaction(SIGCHLD, &signals->child, NULL);
+	sigaction(SIGPIPE, &signals->pipe, NULL);
+	sigaction(SIGXFSZ, &signals->file_size, NULL);
+	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+	execvp(argv[0], argv);
+	why = errno;
+	if (write(error_fd, &why, sizeof(why)) != sizeof(why))
+		_exit(125);
+	_exit(why == ENOENT ? 127 : 126);
+}
+
+int gg_launch_begin(struct gg_launch *ret_launch, char *const argv[],
+                    const struct gg_launch_environment *environment,
+                    const struct gg_launch_signals *signals, struct gg_error *error)
+{
+	int release[2], errors[2];
+	pid_t pid;
+
+	if (pipe2(release, O_CLOEXEC) < 0)
+		return gg_error_set_errno(error, errno, argv[0], NULL);
+	if (pipe2(errors, O_CLOEXEC) < 0) {
+		int why = errno;
+
+		close(release[0]);
+		close(release[1]);
+		return gg_error_set_errno(error, why, argv[0], NULL);
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		close(release[1]);
+		close(errors[0]);
+		become(argv, environment, signals, release[0], errors[1]);
+	}
+	close(release[0]);
+	close(errors[1]);
+	*ret_launch = (struct gg_launch){ .pid = pid,
+		                          .release_fd = release[1],
+		                          .error_fd = errors[0] };
+	if (pid < 0) {
+		int why = errno;
+
+		close(release[1]);
+		close(errors[0]);
+		return gg_error_set_errno(error, why, argv[0], NULL);
+	}
+	return 0;
+}
+
+int gg_launch_release(struct gg_launch *launch)
+{
+	int why = 0;
+	ssize_t got;
+
+	if (write(launch->release_fd, "", 1) != 1)
+		why = errno;
+	close(launch->release_fd);
+	launch->release_fd = -1;
+	/* Closed by a successful exec. */
+	do
+		got = read(launch->error_fd, &why, sizeof(why));
+	while (got < 0 && errno == EINTR);
+	close(launch->error_fd);
+	launch->error_fd = -1;
+	if (why == 0)
+		return 0;
+	waitpid(launch->pid, NULL, 0);
+	return -why;
+}
+
+void gg_launch_cancel(struct gg_launch *launch)
+{
+	close(launch->release_fd);
+	close(launch->error_fd);
+	waitpid(launch->pid, NULL, 0);
+}

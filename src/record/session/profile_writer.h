@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output - what a session writes into its profile, on the way there.
+ *
+ * Samples wait here for up to a second, so that one which is freed in that time is written once, with
+ * its end.  Their numbers are handed out when they are seen, and ascend in the file.
+ *
+ * Times     of the region are ns of CLOCK_MONOTONIC; in the profile they begin with the session.  A
+ *           time that no clock of this session can have shown is cut to its bounds.
+ * Failure   the first one is kept and returned by every later call: the program goes on, the profile
+ *           ends there.
+ * Threads   one owner at a time.  Memory: PENDING_MAX samples.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "record/process/jit_names.h"
+#include "region/layout.h"
+
+enum { GG_OUTPUT_PENDING_MAX = 32768 };
+
+struct gg_output {
+	struct gg_profile *profile;
+	uint64_t start_ns; /* CLOCK_MONOTONIC of the session's start */
+	int64_t now_ns;    /* nothing is later; session time */
+	int status;        /* of the first failure */
+	struct gg_error *error;
+
+	struct gg_sample *pending; /* ids next_id - pending_count and on */
+	uint32_t pending_count;
+	uint64_t next_id;
+
+	struct gg_jit jit;
+
+	/* For the summary. */
+	uint64_t sample_count;  /* with rows, not inherited */
+	uint64_t orphan_count;  /* of these, inherited from an ancestor that is not known */
+	uint64_t coarse_count;  /* samples in coarse rows; the others have rows */
+	uint64_t untimed_count; /* of both, without orphans: times of which are not known */
+	uint64_t lost_count;    /* what was found without its event, also of inherited samples */
+	uint64_t dropped_count, dropped_event_count, damaged_count;
+	uint64_t lost_child_count; /* forked ones without a region, as their parents counted */
+	uint32_t process_count, off_count; /* all; those that were switched off at their end */
+	uint32_t shared_count;             /* forked ones that freed what they may have inherited */
+	uint64_t taken_count;              /* samples in all, also those that are in sums alone */
+	double interval_most;    /* the largest sampling interval that a process was exposed to */
+	bool counts_allocations; /* that it is of allocations, not bytes */
+
+	uint64_t progress_from_ns, progress_last_ns; /* 0: nothing is shown */
+	bool progress_shown;
+	const char *progress_what; /* NULL: samples */
+	uint64_t progress_count;
+};
+
+GG_MUST_CHECK int gg_output_init(struct gg_output *output, struct gg_profile *profile,
+                                 uint64_t start_ns, struct gg_error *error);
+void gg_output_done(struct gg_output *output);
+
+int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns);
+
+/* Takes the sample and gives it its id; 0: failed. */
+uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample);
+int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_end *end);
+
+/* gg_profile_move_sample() */
+int gg_output_move(struct gg_output *output, uint64_t id, uint64_t address, bool is_old);
+
+/* Something happened that people may want to know of; process 0: to the session. */
+int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
+                    const char *format, ...) GG_PRINTF(5, 6);
+int gg_output_note(struct gg_output *output, const char *format, ...) GG_PRINTF(2, 3);
+
+/* A process has ended: what it was exposed to. */
+void gg_output_expose(struct gg_output *output, const struct gg_process *process,
+                      const struct gg_region_control *control);
+
+/* Writes what waits; what was written so far survives a kill. */
+int gg_output_commit(struct gg_output *output);
+
+/* From now on a line on the terminal, once it has taken longer than a second; and it goes again. */
+void gg_output_progress_begin(struct gg_output *output, bool is_wanted);
+void gg_output_progress(struct gg_output *output); /* wherever much is written */
+void gg_output_progress_end(struct gg_output *output);
+
+/* Keeps the first failure; returns it or 0. */
+static inline int gg_output_keep(struct gg_output *output, int status)
+{
+	if (status < 0 && output->status == 0)
+		output->status = status;
+	return output->status;
+}

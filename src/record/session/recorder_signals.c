@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/session/recorder_signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int taken[] = { SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+	                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT };
+
+int gg_signals_take(struct gg_signals *ret_signals, struct gg_error *error)
+{
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	const struct sigaction ignored = { .sa_handler = SIG_IGN };
+	struct gg_signals signals = { .fd = -1 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < GG_COUNT(taken); i++)
+		sigaddset(&set, taken[i]);
+	sigprocmask(SIG_BLOCK, &set, &signals.before.mask);
+	/* Ignored, children would be reaped before we know how they ended. */
+	sigaction(SIGCHLD, &usual, &signals.before.child);
+	sigaction(SIGPIPE, &ignored, &signals.before.pipe);
+	/* A profile that may not grow is an error, not the recorder's end. */
+	sigaction(SIGXFSZ, &ignored, &signals.before.file_size);
+	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	*ret_signals = signals;
+	if (signals.fd < 0) {
+		int why = errno;
+
+		gg_signals_give_back(ret_signals);
+		return gg_error_set_errno(error, why, "signals", NULL);
+	}
+	return 0;
+}
+
+void gg_signals_give_back(struct gg_signals *signals)
+{
+	bool from_terminal;
+
+	while (signals->fd >= 0 && gg_signals_next(signals, &from_terminal) != 0)
+		continue;
+	if (signals->fd >= 0)
+		close(signals->fd);
+	signals->fd = -1;
+	sigaction(SIGCHLD, &signals->before.child, NULL);
+	sigaction(SIGPIPE, &signals->before.pipe, NULL);
+	sigaction(SIGXFSZ, &signals->before.file_size, NULL);
+	sigprocmask(SIG_SETMASK, &signals->before.mask, NULL);
+}
+
+int gg_signals_next(struct gg_signals *signals, bool *ret_from_terminal)
+{
+	struct signalfd_siginfo info;
+
+	if (read(signals->fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	*ret_from_terminal = info.ssi_code == SI_KERNEL;
+	return (int)info.ssi_signo;
+}
+
+/* Is our process group the one that the terminal listens to? */
+static bool is_in_foreground(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	bool is = fd >= 0 && tcgetpgrp(fd) == getpgrp();
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+void gg_signals_stop_with(pid_t command, int signal)
+{
+	const struct timespec moment = { .tv_nsec = 20000000 };
+	siginfo_t state = { 0 };
+
+	/* A stop that nobody at a terminal asked for is between the command and who sent it: if we
+	 * stopped as well, who continues the command would not continue us. */
+	if ((signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) || !is_in_foreground())
+		return;
+	kill(getpid(), SIGSTOP);
+	/* The shell continues the group, command and all; who continues us alone means both. */
+	nanosleep(&moment, NULL);
+	if (waitid(P_PID, (id_t)command, &state, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+	    state.si_pid == command)
+		kill(command, SIGCONT);
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/printable.h"
+#include "base/size.h"
+#include "record/diagnose/notes.h"
+#include "record/diagnose/unprofiled.h"
+#include "record/process/memory_readings.h"
+#include "record/process/process_names.h"
+#include "record/process/process_set.h"
+#include "record/regions/region_list.h"
+#include "record/session/recorder_signals.h"
+#include "record/symbols/symbolize.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define FOLD_NS   INT64_C(10000000) /* of each second */
+
+enum {
+	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
+	RING_EVENTS = 32768, /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
+	DEFAULT_INTERVAL = 512 * 1024, /* the agent's */
+	REGIONS_KEPT = 32,             /* that wait for a commit: each takes 3 MiB and more */
+	WATCHED_CLOSELY = 16, /* processes that are looked at each round, not each second */
+	WAIT_LEAST_MS = 5,
+	WAIT_MOST_MS = 100,
+	COPY_RSS_SLACK = 1 << 18, /* bytes that exec() itself touches */
+	EXIT_NOT_RUN = 125,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127
+};
+
+struct session {
+	const struct gg_record_options *options;
+	struct gg_error *error;
+	struct gg_signals signals;
+	struct gg_launch launch;
+	struct gg_follow follow;
+	struct gg_output output;
+	struct gg_session record;
+	struct utsname system;
+	struct gg_profile *profile;
+	struct gg_buf path, command;
+	int wait_ms;
+	bool command_ended, session_ended;
+	bool stop_asked; /* by a signal, after the command */
+	int exit_status;
+	int64_t next_second_ns, next_scan_ns;
+	struct gg_memory_rounds memory;
+	int64_t copy_rss_bytes;   /* of the command's process before it was the command */
+	int64_t embryos_until_ns; /* new files are looked at often until then */
+};
+
+static int64_t now_of(const struct session *s)
+{
+	return (int64_t)(gg_clock_monotonic_ns() - s->output.start_ns);
+}
+
+/* --- begin --- */
+
+/* More processes than descriptors would be a pity; the command keeps the limit it had. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* NAME.PID.geiger, in the current directory. */
+static void choose_path(struct session *s)
+{
+	const char *command = s->options->command[0], *slash = strrchr(command, '/');
+
+	if (s->options->output != NULL) {
+		gg_buf_append_text(&s->path, s->options->output);
+		return;
+	}
+	command = slash != NULL && slash[1] != '\0' ? slash + 1 : command;
+	gg_buf_printf(&s->path, "%s.%d.geiger", command, (int)s->launch.pid);
+}
+
+/* As agents will read them: what was asked for here, else what the user has in the environment. */
+static uint64_t interval_of(const struct gg_record_options *options)
+{
+	const char *value = getenv("GEIGER_INTERVAL");
+	uint64_t bytes = options->interval;
+
+	if (bytes == 0 && (value == NULL || gg_size_parse(value, &bytes) < 0 || bytes == 0))
+		return DEFAULT_INTERVAL;
+	return bytes;
+}
+
+static enum gg_scheme scheme_of(const struct gg_record_options *options)
+{
+	const char *name = options->scheme != NULL ? options->scheme : getenv("GEIGER_SCHEME");
+	enum gg_scheme scheme = GG_SCHEME_POISSON;
+
+	if (name != NULL && gg_scheme_parse(name, &scheme) < 0)
+		return GG_SCHEME_POISSON;
+	return scheme;
+}
+
+/* Adapters put "env -u LD_PRELOAD" before a program that is to run without the agent: nobody asked for that. */
+static char **command_begin(char **command)
+{
+	static const char *const without_agent[] = { "env", "-u", "LD_PRELOAD" };
+	size_t count = 0;
+
+	while (count < GG_COUNT(without_agent) && command[count] != NULL &&
+	       strcmp(command[count], without_agent[count]) == 0)
+		count++;
+	return count == GG_COUNT(without_agent) && command[count] != NULL ? command + count
+	                                                                  : command;
+}
+
+static int begin_profile(struct session *s)
+{
+	uint64_t wall_ns = gg_clock_wall_ns();
+	int status;
+
+	for (char **word = command_begin(s->options->command); *word != NULL; word++) {
+		if (s->command.length > 0)
+			gg_buf_append_text(&s->command, " ");
+		gg_launch_quote(&s->command, *word);
+	}
+	choose_path(s);
+	if (s->command.failed || s->path.failed)
+		return gg_error_set_errno(s->error, ENOMEM, "recording", NULL);
+	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
+	if (status == 0)
+		status = gg_output_init(&s->output, s->profile, gg_clock_monotonic_ns(), s->error);
+	if (status < 0)
+		return status;
+	uname(&s->system);
+	s->record = (struct gg_session){
+		.command = gg_buf_text(&s->command),
+		.host = s->system.nodename,
+		.kernel = s->system.release,
+		.machine = s->system.machine,
+		.geiger = GG_VERSION,
+		.start_wall_ns = wall_ns,
+		.end_ns = GG_TIME_NONE,
+		.interval_bytes = (double)interval_of(s->options),
+		.scheme = scheme_of(s->options),
+		.exit_status = -1,
+		.has_history = true,
+	};
+	status = gg_profile_set_session(s->profile, &s->record, s->error);
+	/* Now, so that what cannot be written is known before the command runs. */
+	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
+}
+
+/* A large block is as likely to be missed as any: totals of bytes can be far too low. */
+static void warn_of_scheme(const struct session *s)
+{
+	if (s->record.scheme != GG_SCHEME_PER_ALLOCATION || !(s->record.interval_bytes > 1) ||
+	    s->options->quiet)
+		return;
+	fprintf(stderr,
+	        "geiger: scheme per-allocation is for counts: it may miss the bytes of rare large "
+	        "blocks, so bytes have no upper bound; the interval is %.0f allocations\n",
+	        s->record.interval_bytes);
+}
+
+static int begin_command(struct session *s)
+{
+	const struct gg_record_options *options = s->options;
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX], log[GG_DIRECTORY_PATH_MAX + 16];
+	struct gg_launch_settings settings = {
+		.agent = agent,
+		.compat = options->compat ? compat : NULL,
+		.directory = s->follow.directory.path,
+		.log = log,
+		.interval = options->interval,
+		.scheme = options->scheme,
+		.focus = options->focus,
+		.seed = options->seed,
+		.recorder = getpid(),
+		.ring_events = RING_EVENTS,
+		.free_stacks = options->free_stacks,
+		.mappings = options->mappings,
+	};
+	struct gg_launch_environment environment;
+	int status = gg_launch_find_agent(agent, s->error);
+
+	if (status == 0 && options->compat)
+		status = gg_launch_find_compat(compat, agent, s->error);
+	if (status < 0)
+		return status;
+	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_DIRECTORY_LOG);
+	/* It runs as without geiger, and the last line says why there is no profile. */
+	if (gg_launch_refuses(options->command[0]))
+		settings.agent = NULL;
+	status = gg_launch_environment(&environment, &settings, s->error);
+	if (status < 0)
+		return status;
+	status = gg_launch_begin(&s->launch, options->command, &environment, &s->signals.before,
+	                         s->error);
+	gg_launch_environment_done(&environment);
+	if (status == 0)
+		s->copy_rss_bytes = gg_memory_max_rss(s->launch.pid);
+	return status;
+}
+
+static int status_of_exec(int status)
+{
+	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* The command waits; everything it needs is there.  Off it goes. */
+static int release_command(struct session *s, int *ret_exit_status)
+{
+	const char *name = s->options->command[0];
+	int status = gg_launch_release(&s->launch);
+
+	if (status == 0)
+		return 0;
+	*ret_exit_status = status_of_exec(status);
+	unlink(gg_buf_text(&s->path));
+	return gg_error_set_errno(s->error, -status, name, NULL);
+}
+
+/* --- while it runs --- */
+
+static void reap(struct session *s)
+{
+	struct rusage usage;
+	int64_t max_rss_bytes;
+	const char *ending;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage)) > 0) {
+		if (WIFSTOPPED(status)) {
+			if (pid == s->launch.pid && !s->command_ended)
+				gg_signals_stop_with(pid, WSTOPSIG(status));
+			continue;
+		}
+		max_rss_bytes = (int64_t)usage.ru_maxrss * 1024;
+		/* Until it executed the command it was a copy of this process, which counts, too. */
+		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
+			max_rss_bytes = -1;
+		ending = gg_follow_reaped(&s->follow, pid, status, max_rss_bytes);
+		if (pid != s->launch.pid || s->command_ended)
+			continue;
+		snprintf(s->follow.command_ending, sizeof(s->follow.command_ending), "%s", ending);
+		s->command_ended = true;
+		s->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+	s->session_ended = pid < 0 && errno == ECHILD;
+}
+
+static void take_signals(struct session *s)
+{
+	bool from_terminal;
+	int signal;
+
+	while ((signal = gg_signals_next(&s->signals, &from_terminal)) != 0) {
+		if (signal == SIGCHLD || signal == SIGTSTP || signal == SIGCONT)
+			continue;
+		if (!s->command_ended && !from_terminal)
+			kill(s->launch.pid, signal);
+		if (s->command_ended && signal != SIGUSR1 && signal != SIGUSR2)
+			s->stop_asked = true;
+	}
+}
+
+static int milliseconds_until(const struct session *s, int64_t time_ns)
+{
+	int64_t left_ns = time_ns - now_of(s);
+
+	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
+}
+
+/*
+ * Until it is time for a round.  The end of a process is noted at once, as its time counts; but many processes end
+ * in a short time where programs are built, and rounds are not to follow each other without a pause.
+ */
+static void wait_for_events(struct session *s)
+{
+	struct pollfd fds[] = { { .fd = s->signals.fd, .events = POLLIN },
+		                { .fd = s->follow.succession.watch_fd, .events = POLLIN },
+		                { .fd = s->follow.pidfds_fd, .events = POLLIN } };
+	int64_t until_ns = now_of(s) + s->wait_ms * INT64_C(1000000);
+	int64_t soon_ns = s->output.now_ns + WAIT_LEAST_MS * INT64_C(1000000);
+
+	do {
+		poll(fds, GG_COUNT(fds), milliseconds_until(s, until_ns));
+		if (gg_follow_listen(&s->follow) && soon_ns < until_ns)
+			until_ns = soon_ns;
+	} while (!s->follow.has_new && (fds[0].revents & POLLIN) == 0 && now_of(s) < until_ns);
+}
+
+/* Something that is no region must not keep us busy. */
+static bool has_embryo(const struct session *s)
+{
+	return s->follow.has_embryo && s->output.now_ns < s->embryos_until_ns;
+}
+
+/* Rings that fill are looked at more often. */
+static void adapt(struct session *s, double fullest)
+{
+	if (fullest > 0.1)
+		s->wait_ms = WAIT_LEAST_MS;
+	else if (fullest > 0.03)
+		s->wait_ms = s->wait_ms / 2 > WAIT_LEAST_MS ? s->wait_ms / 2 : WAIT_LEAST_MS;
+	else if (s->wait_ms < WAIT_MOST_MS)
+		s->wait_ms += s->wait_ms / 4 + 1;
+	if (s->wait_ms > WAIT_MOST_MS)
+		s->wait_ms = WAIT_MOST_MS;
+	if (has_embryo(s) && s->wait_ms > WAIT_LEAST_MS)
+		s->wait_ms = WAIT_LEAST_MS;
+}
+
+/* Old history becomes coarser; a little each time, as rings fill meanwhile. */
+static void fold(struct session *s)
+{
+	int64_t end_ns = now_of(s) + FOLD_NS;
+	int more = 1;
+
+	while (more > 0 && s->output.status == 0 && now_of(s) < end_ns) {
+		more = gg_profile_fold(s->profile, &gg_fold_rule_default, s->output.now_ns,
+		                       s->error);
+		gg_output_keep(&s->output, more);
+	}
+}
+
+static void commit(struct session *s)
+{
+	if (gg_output_commit(&s->output) == 0)
+		gg_follow_committed(&s->follow);
+}
+
+static int work(struct session *s)
+{
+	double fullest;
+
+	s->output.now_ns = now_of(s);
+	if (s->follow.has_new) {
+		s->follow.has_new = false;
+		s->next_scan_ns = 0;
+		s->embryos_until_ns = now_of(s) + SECOND_NS;
+	}
+	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
+		gg_follow_scan(&s->follow);
+		s->next_scan_ns = s->output.now_ns + SECOND_NS;
+	}
+	reap(s);
+	fullest = gg_follow_drain(&s->follow);
+	if (gg_follow_finish_ended(&s->follow, false))
+		s->wait_ms = WAIT_LEAST_MS;
+	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns) {
+		gg_follow_watch(&s->follow);
+		gg_titles_watch(&s->follow);
+	}
+	gg_unseen_look(&s->follow, s->launch.pid);
+	gg_memory_watch(&s->memory, &s->follow);
+	if (s->output.now_ns >= s->next_second_ns) {
+		commit(s);
+		fold(s);
+		s->next_second_ns = s->output.now_ns + SECOND_NS;
+	} else if (s->follow.read_count >= REGIONS_KEPT) {
+		commit(s);
+	}
+	adapt(s, fullest);
+	return s->output.status;
+}
+
+static bool is_over(const struct session *s)
+{
+	return s->session_ended || s->stop_asked ||
+	       (s->options->max_seconds > 0 && (double)now_of(s) * 1e-9 >= s->options->max_seconds);
+}
+
+/* Says once that the command has ended and why we are still here. */
+static void tell_who_lives_on(struct session *s, bool *told)
+{
+	if (*told || !s->command_ended || s->session_ended || s->options->quiet)
+		return;
+	*told = true;
+	fprintf(stderr,
+	        "geiger: %s has ended; recording goes on while processes of its session live "
+	        "(Ctrl-C ends it)\n",
+	        GG_PRINTABLE(s->options->command[0]));
+}
+
+static void record(struct session *s)
+{
+	int64_t grace_ns = 0;
+	bool told = false;
+
+	while (s->output.status == 0 && !is_over(s)) {
+		wait_for_events(s);
+		take_signals(s);
+		work(s);
+		if (s->command_ended && grace_ns == 0)
+			grace_ns = s->output.now_ns + SECOND_NS;
+		if (grace_ns != 0 && s->output.now_ns > grace_ns)
+			tell_who_lives_on(s, &told);
+	}
+}
+
+/* --- end --- */
+
+static void show_progress(void *context, uint64_t done_count, uint64_t total_count)
+{
+	struct session *s = context;
+
+	s->output.progress_what = "addresses to look up";
+	s->output.progress_count = total_count - done_count;
+	gg_output_progress(&s->output);
+}
+
+/* The files that ran are here, so now is the time. What is written already is safe. */
+static int name_frames(struct session *s)
+{
+	const struct gg_symbol_options options = { .progress = show_progress,
+		                                   .progress_context = s };
+	struct gg_symbolize_result result;
+
+	setpriority(PRIO_PROCESS, 0, 0); /* this is no hurry any more */
+	return gg_symbolize(s->profile, &options, &result, s->error);
+}
+
+static int complete(struct session *s)
+{
+	s->output.now_ns = now_of(s);
+	gg_output_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
+	gg_follow_scan(&s->follow);
+	gg_memory_read(&s->memory, &s->follow);
+	gg_follow_finish_all(&s->follow);
+	gg_notes_add(&s->follow, s->options->command[0]);
+	gg_output_keep(&s->output, gg_jit_finish(&s->output.jit, s->profile, s->error));
+	gg_output_commit(&s->output);
+	s->record.end_ns = s->output.now_ns;
+	s->record.exit_status = s->command_ended ? s->exit_status : -1;
+	gg_output_keep(&s->output, gg_profile_set_session(s->profile, &s->record, s->error));
+	if (s->output.status == 0 && !s->options->no_symbols)
+		gg_output_keep(&s->output, name_frames(s));
+	if (s->output.status == 0)
+		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
+	gg_follow_let_go(&s->follow, s->output.status == 0);
+	if (s->output.status == 0)
+		gg_follow_committed(&s->follow);
+	gg_profile_close(s->profile);
+	s->profile = NULL;
+	gg_output_progress_end(&s->output);
+	return s->output.status;
+}
+
+/* What people see of it. */
+static void report(struct session *s)
+{
+	const struct gg_record_options *options = s->options;
+	char line[GG_ERROR_LINE_MAX];
+
+	if (s->output.status < 0) {
+		gg_error_format(s->error, line, sizeof(line));
+		fprintf(stderr,
+		        "geiger: the profile is not complete: %s\n"
+		        "geiger: its processes go on in their regions; when they have ended: geiger "
+		        "salvage",
+		        line);
+		for (const struct gg_directory *d = &s->follow.directory; d != NULL; d = d->spare)
+			if (d == &s->follow.directory || gg_directory_has_region(d))
+				fprintf(stderr, " %s", GG_PRINTABLE(d->outer));
+		fputc('\n', stderr);
+		return;
+	}
+	if (options->completed != NULL)
+		options->completed(gg_buf_text(&s->path), options->context);
+	if (!options->quiet)
+		gg_notes_print_summary(&s->follow, gg_buf_text(&s->path), options->command[0]);
+}
+
+/* After --max-time: the command goes on without us, and we wait for its exit status. */
+static void wait_for_command(struct session *s)
+{
+	s->follow.is_over = true;
+	s->wait_ms = 1000;
+	while (!s->command_ended) {
+		wait_for_events(s);
+		take_signals(s);
+		s->follow.has_new = false;
+		if (s->output.status == 0)
+			gg_follow_scan(&s->follow);
+		reap(s);
+	}
+}
+
+/* Standard streams that are closed stay so for the command; but no file of ours may take their place,
+ * or a message for people would land in it. */
+static void fill_closed_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+			return;
+}
+
+static int begin(struct session *s, int *ret_exit_status)
+{
+	int status = gg_launch_check(s->options->command[0]);
+
+	fill_closed_streams();
+	/* Before a profile that is there is replaced. */
+	if (status < 0) {
+		*ret_exit_status = status_of_exec(status);
+		return gg_error_set_errno(s->error, -status, s->options->command[0], NULL);
+	}
+	status = gg_signals_take(&s->signals, s->error);
+	if (status < 0)
+		return status;
+	gg_regions_clean_abandoned();
+	status = gg_directory_create(&s->follow.directory, s->error);
+	if (status == 0)
+		status = begin_command(s);
+	if (status < 0)
+		return status;
+	status = begin_profile(s);
+	if (status < 0) {
+		gg_launch_cancel(&s->launch);
+		return status;
+	}
+	warn_of_scheme(s);
+	s->follow.output = &s->output;
+	s->follow.only_pid = s->options->no_children ? s->launch.pid : 0;
+	raise_descriptor_limit();
+	/* Root's privilege; others stay as they are. */
+	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
+		setpriority(PRIO_PROCESS, 0, PRIORITY);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	gg_follow_begin(&s->follow);
+	return release_command(s, ret_exit_status);
+}
+
+static void end(struct session *s)
+{
+	gg_follow_done(&s->follow);
+	gg_output_done(&s->output);
+	gg_profile_close(s->profile);
+	gg_directory_done(&s->follow.directory, s->output.status == 0);
+	if (s->signals.fd >= 0)
+		gg_signals_give_back(&s->signals);
+	gg_buf_done(&s->path);
+	gg_buf_done(&s->command);
+}
+
+int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
+                  struct gg_error *error)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int status;
+
+	*ret_exit_status = EXIT_NOT_RUN;
+	if (s == NULL)
+		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
+	s->options = options;
+	s->error = error;
+	s->signals.fd = s->follow.directory.fd = -1;
+	s->follow.pidfds_fd = s->follow.succession.watch_fd = -1;
+	s->wait_ms = WAIT_LEAST_MS;
+	status = begin(s, ret_exit_status);
+	if (status == 0) {
+		record(s);
+		complete(s);
+		report(s);
+		wait_for_command(s);
+		*ret_exit_status = s->exit_status;
+	}
+	end(s);
+	free(s);
+	return status;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/symbols/live_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "record/symbols/symbolize.h"
+
+enum {
+	PLACES_MAX = 1 << 20,
+	LIMIT_SECONDS = 10,
+	REST_TIMES = 10,
+};
+
+/* When code without a name that a JIT compiler made is asked for again. */
+#define ASK_AGAIN_NS UINT64_C(10000000000)
+
+/* A module of any profile. */
+struct module {
+	char *path;
+	uint8_t *build_id;
+	size_t build_id_bytes;
+	bool is_perf_map;
+};
+
+/* An address of a module, and its lines once it was asked for. */
+struct place {
+	uint32_t module;
+	uint64_t address;
+	uint32_t first_line, line_count;
+	uint64_t asked_ns; /* CLOCK_MONOTONIC; 0: not yet */
+};
+
+/* A frame of the profile that was learnt of last which has no name there. */
+struct unnamed {
+	uint32_t frame, place;
+};
+
+struct gg_names {
+	struct gg_map module_map, place_map, text_map;
+	struct module *modules;
+	size_t module_count, module_capacity;
+	struct place *places;
+	size_t place_count, place_capacity;
+	struct gg_line *lines; /* their texts are of `texts` */
+	size_t line_count, line_capacity;
+	char **texts;
+	size_t text_count, text_capacity;
+	struct unnamed *unnamed;
+	size_t unnamed_count, unnamed_capacity;
+	uint64_t rest_until_ns; /* CLOCK_MONOTONIC */
+};
+
+/* What is known of a profile while it is read. */
+struct learning {
+	struct gg_names *names;
+	uint32_t *module_of; /* of its module ids, 1 + number here; 0: none */
+	size_t module_count;
+	uint8_t *is_named; /* of its frame ids */
+	size_t named_count;
+	struct gg_error *error;
+};
+
+static int out_of_memory(struct gg_error *error)
+{
+	return gg_error_set_errno(error, ENOMEM, "names", NULL);
+}
+
+/* Zeroes up to items[index]; false: no memory, or an id that no profile of ours has. */
+static bool reach(void **items, size_t *count, size_t index, size_t item_bytes)
+{
+	enum { ID_LIMIT = 1 << 27 };
+
+	return index < ID_LIMIT && gg_grow_to(items, count, index, item_bytes);
+}
+
+/* --- what is kept -------------------------------------------------------------------------- */
+
+static void forget(struct gg_names *names)
+{
+	for (size_t i = 0; i < names->module_count; i++) {
+		free(names->modules[i].path);
+		free(names->modules[i].build_id);
+	}
+	for (size_t i = 0; i < names->text_count; i++)
+		free(names->texts[i]);
+	gg_map_done(&names->module_map);
+	gg_map_done(&names->place_map);
+	gg_map_done(&names->text_map);
+	free(names->modules);
+	free(names->places);
+	free(names->lines);
+	free(names->texts);
+	free(names->unnamed);
+	*names = (struct gg_names){ .rest_until_ns = names->rest_until_ns };
+}
+
+int gg_names_new(struct gg_names **ret_names, struct gg_error *error)
+{
+	*ret_names = calloc(1, sizeof(**ret_names));
+	return *ret_names == NULL ? out_of_memory(error) : 0;
+}
+
+void gg_names_free(struct gg_names *names)
+{
+	if (names == NULL)
+		return;
+	forget(names);
+	free(names);
+}
+
+struct wanted {
+	const struct gg_names *names;
+	const void *what;
+};
+
+static bool is_text(uint64_t number, const void *context)
+{
+	const struct wanted *wanted = context;
+
+	return strcmp(wanted->names->texts[number], wanted->what) == 0;
+}
+
+/* The same text, ours; NULL stays, and is what there is without memory. */
+static const char *keep_text(struct gg_names *names, const char *text)
+{
+	struct wanted wanted = { names, text };
+	uint64_t hash, found;
+	char *copy;
+
+	if (text == NULL)
+		return NULL;
+	hash = gg_hash_bytes(text, strlen(text), gg_map_seed(&names->text_map));
+	found = gg_map_find(&names->text_map, hash, is_text, &wanted);
+	if (found != GG_MAP_NONE)
+		return names->texts[found];
+	copy = strdup(text);
+	if (copy == NULL ||
+	    !gg_grow((void **)&names->texts, names->text_count, &names->text_capacity,
+	             sizeof(*names->texts)) ||
+	    gg_map_insert(&names->text_map, hash, names->text_count) < 0) {
+		free(copy);
+		return NULL;
+	}
+	names->texts[names->text_count++] = copy;
+	return copy;
+}
+
+static bool is_module(uint64_t number, const void *context)
+{
+	const struct wanted *wanted = context;
+	const struct module *module = &wanted->names->modules[number];
+	const struct gg_module *other = wanted->what;
+
+	return strcmp(module->path, other->path) == 0 &&
+	       module->build_id_bytes == other->build_id_bytes &&
+	       (module->build_id_bytes == 0 ||
+	        memcmp(module->build_id, other->build_id, module->build_id_bytes) == 0);
+}
+
+/* 1 + its number; 0 without memory. */
+static uint32_t keep_module(struct gg_names *names, const struct gg_module *other)
+{
+	struct wanted wanted = { names, other };
+	uint64_t hash = gg_hash_bytes(other->path, strlen(other->path),
+	                              gg_map_seed(&names->module_map));
+	uint64_t found = gg_map_find(&names->module_map, hash, is_module, &wanted);
+	struct module *module;
+
+	if (found != GG_MAP_NONE)
+		return (uint32_t)found + 1;
+	if (!gg_grow((void **)&names->modules, names->module_count, &names->module_capacity,
+	             sizeof(*names->modules)))
+		return 0;
+	module = &names->modules[names->module_count];
+	*module = (struct module){ .path = strdup(other->path),
+		                   .is_perf_map = gg_symbolize_is_perf_map(other->path) };
+	if (other->build_id_bytes > 0)
+		module->build_id = malloc(other->build_id_bytes);
+	if (module->path == NULL || (other->build_id_bytes > 0 && module->build_id == NULL) ||
+	    gg_map_insert(&names->module_map, hash, names->module_count) < 0) {
+		free(module->path);
+		free(module->build_id);
+		return 0;
+	}
+	if (other->build_id_bytes > 0)
+		memcpy(module->build_id, other->build_id, other->build_id_bytes);
+	module->build_id_bytes = other->build_id_bytes;
+	return (uint32_t)++names->module_count;
+}
+
+static bool is_place(uint64_t number, const void *context)
+{
+	const struct wanted *wanted = context;
+	const struct place *place = &wanted->names->places[number], *other = wanted->what;
+
+	return place->module == other->module && place->address == other->address;
+}
+
+/* Its number; UINT32_MAX without memory. */
+static uint32_t keep_place(struct gg_names *names, uint32_t module, uint64_t address)
+{
+	const struct place place = { .module = module, .address = address };
+	struct wanted wanted = { names, &place };
+	const uint64_t key[] = { module, address };
+	uint64_t hash = gg_hash_bytes(key, sizeof(key), gg_map_seed(&names->place_map));
+	uint64_t found = gg_map_find(&names->place_map, hash, is_place, &wanted);
+
+	if (found != GG_MAP_NONE)
+		return (uint32_t)found;
+	if (!gg_grow((void **)&names->places, names->place_count, &names->place_capacity,
+	             sizeof(*names->places)) ||
+	    gg_map_insert(&names->place_map, hash, names->place_count) < 0)
+		return UINT32_MAX;
+	names->places[names->place_count] = place;
+	return (uint32_t)names->place_count++;
+}
+
+/* --- reading the profile ------------------------------------------------------------------- */
+
+static int take_module(const struct gg_module *module, void *context)
+{
+	struct learning *learning = context;
+
+	if (module->id == 0 || module->path == NULL)
+		return 0;
+	if (!reach((void **)&learning->module_of, &learning->module_count, module->id,
+	           sizeof(*learning->module_of)))
+		return out_of_memory(learning->error);
+	learning->module_of[module->id] = keep_module(learning->names, module);
+	return 0;
+}
+
+static int take_line(const struct gg_line *line, void *context)
+{
+	struct learning *learning = context;
+
+	if (line->function == NULL || line->function[0] == '\0')
+		return 0;
+	if (!reach((void **)&learning->is_named, &learning->named_count, line->frame, 1))
+		return out_of_memory(learning->error);
+	learning->is_named[line->frame] = 1;
+	return 0;
+}
+
+static int take_frame(const struct gg_frame *frame, void *context)
+{
+	struct learning *learning = context;
+	struct gg_names *names = learning->names;
+	uint32_t module = frame->module < learning->module_count
+	                          ? learning->module_of[frame->module]
+	                          : 0;
+	uint32_t place;
+
+	if (module == 0 || (frame->id < learning->named_count && learning->is_named[frame->id]))
+		return 0;
+	place = keep_place(names, module - 1, frame->address);
+	if (place == UINT32_MAX || !gg_grow((void **)&names->unnamed, names->unnamed_count,
+	                                    &names->unnamed_capacity, sizeof(*names->unnamed)))
+		return out_of_memory(learning->error);
+	names->unnamed[names->unnamed_count++] = (struct unnamed){ frame->id, place };
+	return 0;
+}
+
+static int read_profile(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
+{
+	struct learning learning = { .names = names, .error = error };
+	int code;
+
+	names->unnamed_count = 0;
+	code = gg_profile_each_module(profile, take_module, &learning, error);
+	if (code == 0)
+		code = gg_profile_each_line(profile, take_line, &learning, error);
+	if (code == 0)
+		code = gg_profile_each_frame(profile, take_frame, &learning, error);
+	free(learning.module_of);
+	free(learning.is_named);
+	return code;
+}
+
+/* --- looking up ---------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct gg_names *names, const struct place *place, uint64_t now_ns)
+{
+	if (place->asked_ns == 0)
+		return true;
+	return place->line_count == 0 && names->modules[place->module].is_perf_map &&
+	       now_ns - place->asked_ns > ASK_AGAIN_NS;
+}
+
+static bool has_wanted(const struct gg_names *names, uint64_t now_ns)
+{
+	for (size_t i = 0; i < names->unnamed_count; i++)
+		if (is_wanted(names, &names->places[names->unnamed[i].place], now_ns))
+			return true;
+	return false;
+}
+
+static int compare_unnamed(const void *a, const void *b, void *context)
+{
+	const struct place *places = context;
+	uint32_t left = ((const struct unnamed *)a)->place,
+		 right = ((const struct unnamed *)b)->place;
+
+	if (places[left].module != places[right].module)
+		return places[left].module < places[right].module ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+/* What was found of one place. */
+static void keep_lines(struct gg_names *names, struct place *place,
+                       const struct gg_symbol_frame *frames, size_t count)
+{
+	place->first_line = (uint32_t)names->line_count;
+	place->line_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!gg_grow((void **)&names->lines, names->line_count, &names->line_capacity,
+		             sizeof(*names->lines)))
+			return;
+		names->lines[names->line_count++] = (struct gg_line){
+			.depth = (uint32_t)i,
+			.function = keep_text(names, frames[i].function),
+			.full_name = keep_text(names, frames[i].full_name),
+			.linkage_name = keep_text(names, frames[i].linkage_name),
+			.file = keep_text(names, frames[i].file),
+			.line = frames[i].line,
+			.inlined = frames[i].inlined,
+		};
+		place->line_count++;
+	}
+}
+
+/* One question: the addresses of a module that stand in a row among `wanted`. */
+struct question {
+	struct gg_symbol_module *modules;
+	uint64_t *addresses;
+	uint32_t *places;
+	size_t module_count, count;
+};
+
+static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *question)
+{
+	uint32_t last = UINT32_MAX;
+
+	question->modules = calloc(names->module_count + 1, sizeof(*question->modules));
+	question->addresses = calloc(names->unnamed_count + 1, sizeof(*question->addresses));
+	question->places = calloc(names->unnamed_count + 1, sizeof(*question->places));
+	if (question->modules == NULL || question->addresses == NULL || question->places == NULL)
+		return false;
+	if (names->unnamed_count > 0)
+		qsort_r(names->unnamed, names->unnamed_count, sizeof(*names->unnamed),
+		        compare_unnamed, names->places);
+	for (size_t i = 0; i < names->unnamed_count; i++) {
+		struct place *place = &names->places[names->unnamed[i].place];
+		const struct module *module = &names->modules[place->module];
+
+		if (!is_wanted(names, place, now_ns))
+			continue;
+		place->asked_ns = now_ns; /* also: not twice in this question */
+		if (place->module != last)
+			question->modules[question->module_count++] = (struct gg_symbol_module){
+				.path = module->path,
+				.kind = module->is_perf_map ? GG_SYMBOL_PERF_MAP : GG_SYMBOL_FILE,
+				.build_id = module->build_id,
+				.build_id_bytes = module->build_id_bytes,
+				.addresses = question->addresses + question->count,
+			};
+		last = place->module;
+		question->modules[question->module_count - 1].address_count++;
+		question->addresses[question->count] = place->address;
+		question->places[question->count++] = names->unnamed[i].place;
+	}
+	return true;
+}
+
+static int look_up(struct gg_names *names, struct gg_error *error)
+{
+	const struct gg_symbol_options options = { .offline = true,
+		                                   .limit_seconds = LIMIT_SECONDS };
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	struct question question = { 0 };
+	struct gg_symbols *symbols = NULL;
+	size_t at = 0;
+	int code;
+
+	if (!has_wanted(names, now_ns))
+		return 0;
+	code = ask_for(names, now_ns, &question) ? 0 : out_of_memory(error);
+	if (code == 0)
+		code = gg_symbols_resolve(&symbols, question.modules, question.module_count,
+		                          &options, error);
+	for (size_t m = 0; code == 0 && m < question.module_count; m++)
+		for (size_t i = 0; i < question.modules[m].address_count; i++) {
+			const struct gg_symbol_frame *frames;
+			size_t count = gg_symbols_frames(symbols, m, i, &frames);
+
+			keep_lines(names, &names->places[question.places[at++]], frames, count);
+		}
+	gg_symbols_free(symbols);
+	free(question.modules);
+	free(question.addresses);
+	free(question.places);
+	names->rest_until_ns = gg_clock_monotonic_ns();
+	names->rest_until_ns += REST_TIMES * (names->rest_until_ns - now_ns);
+	return code;
+}
+
+int gg_names_learn(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
+{
+	int code;
+
+	if (names->place_count >= PLACES_MAX)
+		forget(names);
+	code = read_profile(names, profile, error);
+	if (code < 0 || gg_clock_monotonic_ns() < names->rest_until_ns)
+		return code;
+	return look_up(names, error);
+}
+
+int gg_names_tell(gg_line_visit *visit, void *visitor, void *context)
+{
+	const struct gg_names *names = context;
+	int code = 0;
+
+	for (size_t i = 0; i < names->unnamed_count; i++) {
+		const struct place *place = &names->places[names->unnamed[i].place];
+
+		for (uint32_t k = 0; k < place->line_count && code == 0; k++) {
+			struct gg_line line = names->lines[place->first_line + k];
+
+			line.frame = names->unnamed[i].frame;
+			code = visit(&line, visitor);
+		}
+	}
+	return code;
+}

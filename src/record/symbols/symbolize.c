@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/symbols/symbolize.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/grow.h"
+
+/* A module of the profile, and those of its frames that have no line yet. */
+struct module {
+	char *path;
+	uint8_t *build_id;
+	size_t build_id_bytes;
+	bool is_complete; /* its status says that nothing is missing */
+	uint32_t *frames;
+	uint64_t *addresses; /* of the frames */
+	size_t frame_count, capacity;
+};
+
+struct work {
+	struct module *modules; /* by id; 0 is none */
+	size_t module_count, module_capacity;
+	uint8_t *known; /* by frame: 0 nothing, 1 a function, 2 a line */
+	size_t known_count;
+	struct gg_error *error;
+};
+
+enum { KNOWN_NOTHING, KNOWN_FUNCTION, KNOWN_LINE };
+
+static void done(struct work *work)
+{
+	for (size_t i = 0; i < work->module_count; i++) {
+		free(work->modules[i].path);
+		free(work->modules[i].build_id);
+		free(work->modules[i].frames);
+		free(work->modules[i].addresses);
+	}
+	free(work->modules);
+	free(work->known);
+}
+
+static int out_of_memory(struct work *work)
+{
+	return gg_error_set_errno(work->error, ENOMEM, "resolving symbols", NULL);
+}
+
+/* Room for items[index], zeroed; false: no memory. */
+static bool reach(void **items, size_t *count, size_t *capacity, size_t index, size_t item_bytes)
+{
+	if (!gg_grow_to(items, capacity, index, item_bytes))
+		return false;
+	if (index >= *count)
+		*count = index + 1;
+	return true;
+}
+
+static int take_module(const struct gg_module *module, void *context)
+{
+	struct work *work = context;
+	struct module *mine;
+
+	if (module->id == 0 || module->path == NULL)
+		return 0;
+	if (!reach((void **)&work->modules, &work->module_count, &work->module_capacity, module->id,
+	           sizeof(*work->modules)))
+		return out_of_memory(work);
+	mine = &work->modules[module->id];
+	mine->is_complete = module->status != NULL &&
+	                    strcmp(module->status, gg_symbol_status_text(GG_SYMBOL_FULL)) == 0;
+	mine->path = strdup(module->path);
+	if (module->build_id_bytes > 0)
+		mine->build_id = malloc(module->build_id_bytes);
+	if (mine->path == NULL || (module->build_id_bytes > 0 && mine->build_id == NULL))
+		return out_of_memory(work);
+	if (module->build_id_bytes > 0)
+		memcpy(mine->build_id, module->build_id, module->build_id_bytes);
+	mine->build_id_bytes = module->build_id_bytes;
+	return 0;
+}
+
+struct known {
+	struct work *work;
+	size_t capacity;
+};
+
+static int take_line(const struct gg_line *line, void *context)
+{
+	struct known *known = context;
+	struct work *work = known->work;
+	uint8_t value = line->line > 0           ? KNOWN_LINE
+	                : line->function != NULL ? KNOWN_FUNCTION
+	                                         : KNOWN_NOTHING;
+
+	if (!reach((void **)&work->known, &work->known_count, &known->capacity, line->frame, 1))
+		return out_of_memory(work);
+	if (work->known[line->frame] < value)
+		work->known[line->frame] = value;
+	return 0;
+}
+
+static int take_frame(const struct gg_frame *frame, void *context)
+{
+	struct work *work = context;
+	struct module *module;
+	size_t more;
+
+	if (frame->module == 0 || frame->module >= work->module_count)
+		return 0;
+	module = &work->modules[frame->module];
+	if (module->path == NULL || module->is_complete)
+		return 0;
+	if (module->frame_count == module->capacity) {
+		uint32_t *frames;
+		uint64_t *addresses;
+
+		more = module->capacity != 0 ? 2 * module->capacity : 64;
+		frames = reallocarray(module->frames, more, sizeof(*frames));
+		if (frames == NULL)
+			return out_of_memory(work);
+		module->frames = frames;
+		addresses = reallocarray(module->addresses, more, sizeof(*addresses));
+		if (addresses == NULL)
+			return out_of_memory(work);
+		module->addresses = addresses;
+		module->capacity = more;
+	}
+	module->frames[module->frame_count] = frame->id;
+	module->addresses[module->frame_count++] = frame->address;
+	return 0;
+}
+
+static int gather(struct gg_profile *profile, struct work *work)
+{
+	struct known known = { .work = work };
+	int status = gg_profile_each_module(profile, take_module, work, work->error);
+
+	if (status == 0)
+		status = gg_profile_each_line(profile, take_line, &known, work->error);
+	if (status == 0)
+		status = gg_profile_each_frame(profile, take_frame, work, work->error);
+	return status;
+}
+
+static uint8_t known_of(const struct work *work, uint32_t frame)
+{
+	return frame < work->known_count ? work->known[frame] : KNOWN_NOTHING;
+}
+
+/* Writes a frame's lines if they say more than is known. */
+static int put_frame(struct gg_profile *profile, const struct work *work, uint32_t frame,
+                     const struct gg_symbol_frame *found, size_t count,
+                     struct gg_symbolize_result *result)
+{
+	enum { INLINED_MAX = 64 };
+	struct gg_line lines[INLINED_MAX];
+	uint8_t known = known_of(work, frame), value = KNOWN_NOTHING;
+
+	if (count > INLINED_MAX) { /* the outer ones, with the function itself */
+		found += count - INLINED_MAX;
+		count = INLINED_MAX;
+	}
+	for (size_t i = 0; i < count; i++) {
+		lines[i] = (struct gg_line){ .frame = frame,
+			                     .depth = (uint32_t)i,
+			                     .function = found[i].function,
+			                     .full_name = found[i].full_name,
+			                     .linkage_name = found[i].linkage_name,
+			                     .file = found[i].file,
+			                     .line = found[i].line,
+			                     .inlined = found[i].inlined };
+		if (found[i].line > 0)
+			value = KNOWN_LINE;
+		else if (found[i].function != NULL && value == KNOWN_NOTHING)
+			value = KNOWN_FUNCTION;
+	}
+	if (known != KNOWN_NOTHING || value != KNOWN_NOTHING)
+		result->named_count++;
+	if (value <= known)
+		return 0;
+	return gg_profile_put_lines(profile, frame, lines, (uint32_t)count, work->error);
+}
+
+/* "functions and lines", or that with what would help after a colon. */
+static int put_status(struct gg_profile *profile, uint32_t module,
+                      const struct gg_symbol_outcome *outcome, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_buf_append_text(&text, gg_symbol_status_text(outcome->status));
+	if (outcome->text != NULL && outcome->text[0] != '\0')
+		gg_buf_printf(&text, ": %s", outcome->text);
+	return gg_profile_set_module_status(profile, module, gg_buf_text(&text), error);
+}
+
+static int write_module(struct gg_profile *profile, const struct work *work, uint32_t id,
+                        const struct gg_symbols *symbols, size_t asked,
+                        struct gg_symbolize_result *result)
+{
+	const struct module *module = &work->modules[id];
+	uint64_t named_before = 0, named_first = result->named_count;
+	int status = 0;
+
+	for (size_t i = 0; i < module->frame_count && status == 0; i++) {
+		const struct gg_symbol_frame *frames;
+		size_t count = gg_symbols_frames(symbols, asked, i, &frames);
+
+		named_before += known_of(work, module->frames[i]) != KNOWN_NOTHING;
+		status = put_frame(profile, work, module->frames[i], frames, count, result);
+	}
+	result->frame_count += module->frame_count;
+	if (result->named_count - named_first > named_before)
+		result->improved_count++;
+	/* Elsewhere the file may be missing: that says nothing new of names that are there. */
+	if (status == 0 && (named_before == 0 || result->named_count - named_first > named_before))
+		status = put_status(profile, id, gg_symbols_outcome(symbols, asked), work->error);
+	return status;
+}
+
+/* "/tmp/perf-4711.map" */
+bool gg_symbolize_is_perf_map(const char *path)
+{
+	unsigned pid;
+	int end = 0;
+	const char *name = strrchr(path, '/');
+
+	name = name != NULL ? name + 1 : path;
+	return sscanf(name, "perf-%u.map%n", &pid, &end) == 1 && end > 0 && name[end] == '\0';
+}
+
+static int resolve(struct gg_profile *profile, const struct work *work,
+                   const struct gg_symbol_options *options, struct gg_symbolize_result *result)
+{
+	struct gg_symbol_module *asked = calloc(work->module_count + 1, sizeof(*asked));
+	uint32_t *ids = calloc(work->module_count + 1, sizeof(*ids));
+	struct gg_symbols *symbols = NULL;
+	size_t count = 0;
+	int status = 0;
+
+	if (asked == NULL || ids == NULL) {
+		status = gg_error_set_errno(work->error, ENOMEM, "resolving symbols", NULL);
+		goto out;
+	}
+	for (size_t i = 1; i < work->module_count; i++) {
+		const struct module *module = &work->modules[i];
+
+		if (module->frame_count == 0)
+			continue;
+		ids[count] = (uint32_t)i;
+		asked[count++] = (struct gg_symbol_module){
+			.path = module->path,
+			.kind = gg_symbolize_is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP
+			                                               : GG_SYMBOL_FILE,
+			.build_id = module->build_id,
+			.build_id_bytes = module->build_id_bytes,
+			.addresses = module->addresses,
+			.address_count = module->frame_count,
+		};
+	}
+	result->module_count = (uint32_t)count;
+	if (count > 0)
+		status = gg_symbols_resolve(&symbols, asked, count, options, work->error);
+	for (size_t i = 0; i < count && status == 0; i++)
+		status = write_module(profile, work, ids[i], symbols, i, result);
+out:
+	gg_symbols_free(symbols);
+	free(asked);
+	free(ids);
+	return status;
+}
+
+int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
+                 struct gg_symbolize_result *ret_result, struct gg_error *error)
+{
+	struct gg_symbolize_result result = { 0 };
+	struct work work = { .error = error };
+	int status = gather(profile, &work);
+
+	if (status == 0)
+		status = resolve(profile, &work, options, &result);
+	done(&work);
+	if (status == 0)
+		*ret_result = result;
+	return status;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/reader/view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	ATTEMPTS = 10,
+	RECORDS_MAX = 1 << 28 /* of a table: no writer has more, and it bounds what is read */
+};
+
+/* A file being read. */
+struct source {
+	int fd;
+	uint64_t bytes;
+	const char *place;
+	struct gg_error *error;
+};
+
+static int damaged(const struct source *source, const char *what)
+{
+	return gg_error_set(source->error, -EBADMSG, source->place, NULL, "%s", what);
+}
+
+static int read_at(const struct source *source, void *to, uint64_t bytes, uint64_t offset)
+{
+	uint8_t *next = to;
+
+	while (bytes > 0) {
+		ssize_t got = pread(source->fd, next, bytes, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return gg_error_set_errno(source->error, errno, source->place, NULL);
+		if (got == 0)
+			return damaged(source, "ends early");
+		next += got;
+		offset += (uint64_t)got;
+		bytes -= (uint64_t)got;
+	}
+	return 0;
+}
+
+/* The header of version 1 ends where the tables of later ones are described. */
+static uint32_t header_bytes_of(uint32_t version)
+{
+	return version == 1 ? offsetof(struct gg_region_header, more_tables)
+	                    : sizeof(struct gg_region_header);
+}
+
+/* Reads the header; afterwards every table's used records lie inside the file. */
+static int read_header(const struct source *source, struct gg_region_header *header)
+{
+	int status = source->bytes < GG_REGION_PAGE_BYTES
+	                     ? damaged(source, "is not a region of geiger")
+	                     : read_at(source, header, sizeof(*header), 0);
+
+	if (status < 0)
+		return status;
+	if (header->magic != GG_REGION_MAGIC)
+		return damaged(source, "is not a region of geiger");
+	if (header->version < GG_REGION_VERSION_LEAST || header->version > GG_REGION_VERSION ||
+	    header->header_bytes != header_bytes_of(header->version))
+		return gg_error_set(source->error, -EBADMSG, source->place,
+		                    "Use the geiger that recorded it.",
+		                    "has version %u; this geiger reads version %d", header->version,
+		                    GG_REGION_VERSION);
+	for (int i = 0; i < GG_TABLE_COUNT; i++) {
+		struct gg_region_table *table = gg_region_table_of(header, i);
+
+		if (i == GG_TABLE_FRAMES && header->version == 1) {
+			*table = (struct gg_region_table){ 0 };
+			continue;
+		}
+		if (table->record_bytes != gg_region_record_bytes[i] ||
+		    table->capacity > RECORDS_MAX || table->offset > source->bytes ||
+		    table->offset < sizeof(*header) || table->offset % sizeof(uint64_t) != 0 ||
+		    table->capacity * table->record_bytes > source->bytes - table->offset)
+			return damaged(source, "is damaged: a table is not inside the file");
+		if (table->used_count > table->capacity)
+			return damaged(source, "is damaged: a table has more than it can hold");
+	}
+	if (header->command_bytes > GG_REGION_COMMAND_MAX)
+		header->command_bytes = GG_REGION_COMMAND_MAX;
+	if (header->exe_bytes > GG_REGION_EXE_MAX)
+		header->exe_bytes = GG_REGION_EXE_MAX;
+	if (header->options_bytes > GG_REGION_OPTIONS_MAX)
+		header->options_bytes = GG_REGION_OPTIONS_MAX;
+	return 0;
+}
+
+/* Reads the records in use into new memory. */
+static int read_table(const struct source *source, const struct gg_region_header *header,
+                      enum gg_region_table_id id, void *ret_records, uint32_t *ret_count)
+{
+	const struct gg_region_table *table = gg_region_table_of(header, id);
+	uint64_t bytes = table->used_count * table->record_bytes;
+	void *records = malloc(bytes > 0 ? bytes : 1);
+	int status;
+
+	if (records == NULL)
+		return gg_error_set_errno(source->error, ENOMEM, source->place, NULL);
+	status = read_at(source, records, bytes, table->offset);
+	if (status < 0) {
+		free(records);
+		return status;
+	}
+	memcpy(ret_records, &records, sizeof(records)); /* whatever type of pointer it is */
+	*ret_count = (uint32_t)table->used_count;
+	return 0;
+}
+
+void gg_region_view_done(struct gg_region_view *view)
+{
+	free(view->threads);
+	free(view->modules);
+	free(view->heaps);
+	free(view->types);
+	free(view->nodes);
+	free(view->frames);
+	free(view->strings);
+	free(view->live);
+	free(view->rows);
+	free(view->slots);
+	*view = (struct gg_region_view){ 0 };
+}
+
+/* Has no thread begun or finished an operation since the slots were read? */
+static int compare_slots(const struct source *source, const struct gg_region_view *view,
+                         bool *ret_same)
+{
+	struct gg_region_header now;
+	struct gg_region_slot *slots = NULL;
+	uint32_t count = 0;
+	int status = read_header(source, &now);
+
+	if (status == 0)
+		status = read_table(source, &now, GG_TABLE_SLOTS, &slots, &count);
+	if (status < 0)
+		return status;
+	*ret_same = count == view->slot_count;
+	for (uint32_t i = 0; *ret_same && i < count; i++)
+		*ret_same = slots[i].state == view->slots[i].state;
+	free(slots);
+	return 0;
+}
+
+/* One attempt at a copy.  The slots first: what they announce must be older than the tables. */
+static int copy_once(const struct source *source, struct gg_region_view *view)
+{
+	int status = read_header(source, &view->header);
+
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_SLOTS, &view->slots,
+		                    &view->slot_count);
+	/* Tables that have grown since then: announcements name records of them. */
+	if (status == 0)
+		status = read_header(source, &view->header);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_ROWS, &view->rows,
+		                    &view->row_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_LIVE, &view->live,
+		                    &view->live_count);
+	if (status == 0)
+		status = compare_slots(source, view, &view->torn);
+	view->torn = !view->torn;
+	if (status == 0) /* what samples and rows refer to was there before them */
+		status = read_header(source, &view->header);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_STACKS, &view->nodes,
+		                    &view->node_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_FRAMES, &view->frames,
+		                    &view->frame_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_THREADS, &view->threads,
+		                    &view->thread_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_MODULES, &view->modules,
+		                    &view->module_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_HEAPS, &view->heaps,
+		                    &view->heap_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_TYPES, &view->types,
+		                    &view->type_count);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_STRINGS, &view->strings,
+		                    &view->string_bytes);
+	return status;
+}
+
+/* Does on the copy what a thread had announced. */
+static void finish_announced(struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->slot_count; i++) {
+		const struct gg_region_slot *slot = &view->slots[i];
+		uint64_t kind = slot->state & GG_ANNOUNCED_MASK;
+
+		if (kind == GG_ANNOUNCED_NOTHING)
+			continue;
+		if (slot->live >= view->live_count || slot->row >= view->row_count ||
+		    (kind != GG_ANNOUNCED_ALLOC && kind != GG_ANNOUNCED_FREE) ||
+		    (kind == GG_ANNOUNCED_FREE && slot->lifetime >= GG_REGION_LIFETIME_COUNT)) {
+			view->damaged_count++;
+			continue;
+		}
+		view->finished_count++;
+		if (kind == GG_ANNOUNCED_ALLOC) {
+			view->live[slot->live] = slot->sample;
+			view->rows[slot->row].allocated = slot->sums;
+		} else {
+			view->live[slot->live].id = 0;
+			view->rows[slot->row].freed = slot->sums;
+			view->rows[slot->row].lifetimes[slot->lifetime] = slot->lifetime_sum;
+		}
+	}
+}
+
+static bool sample_is_valid(const struct gg_region_view *view,
+                            const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+
+	return sample->address != 0 && sample->stack < view->node_count &&
+	       sample->thread < view->thread_count && sample->heap < view->heap_count &&
+	       sample->type < view->type_count && gg_draw_is_valid(&draw);
+}
+
+/* Keeps what exists and is valid, in its order. */
+static void check_live(struct gg_region_view *view)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		const struct gg_region_sample *sample = &view->live[i];
+
+		if (sample->id == 0)
+			continue;
+		if (sample_is_valid(view, sample))
+			view->live[kept++] = *sample;
+		else
+			view->damaged_count++;
+	}
+	view->live_count = kept;
+}
+
+static void check_rows(struct gg_region_view *view)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < view->row_count; i++) {
+		const struct gg_region_row *row = &view->rows[i];
+
+		if (row->ready == 0)
+			continue;
+		if (row->ready == 1 && row->stack < view->node_count &&
+		    row->thread < view->thread_count)
+			view->rows[kept++] = *row;
+		else
+			view->damaged_count++;
+	}
+	view->row_count = kept;
+}
+
+/* After this every chain of parents gets smaller at each step, and ends. */
+static void check_nodes(struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->node_count; i++) {
+		if (view->nodes[i].parent < i || (i == 0 && view->nodes[i].parent == 0))
+			continue;
+		view->nodes[i].parent = GG_STACK_EMPTY;
+		view->damaged_count++;
+	}
+}
+
+static bool string_is_valid(const struct gg_region_view *view, uint32_t offset, uint32_t bytes)
+{
+	return offset <= view->string_bytes && bytes <= view->string_bytes - offset;
+}
+
+static void check_names(struct gg_region_view *view, struct gg_region_name *names, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (names[i].ready == 1 && string_is_valid(view, names[i].offset, names[i].bytes))
+			continue;
+		view->damaged_count += names[i].ready != 0;
+		names[i] = (struct gg_region_name){ 0 };
+	}
+}
+
+static void check_frames(struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->frame_count; i++) {
+		struct gg_region_frame *frame = &view->frames[i];
+
+		if (frame->ready == 1 &&
+		    string_is_valid(view, frame->function_offset, frame->function_bytes) &&
+		    string_is_valid(view, frame->file_offset, frame->file_bytes))
+			continue;
+		view->damaged_count += frame->ready != 0;
+		*frame = (struct gg_region_frame){ 0 };
+	}
+}
+
+static void check_modules(struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->module_count; i++) {
+		struct gg_region_module *module = &view->modules[i];
+
+		if (module->ready == 1 && module->range_count <= GG_REGION_RANGES_MAX &&
+		    module->build_id_bytes <= GG_REGION_BUILD_ID_MAX &&
+		    string_is_valid(view, module->path_offset, module->path_bytes))
+			continue;
+		view->damaged_count += module->ready != 0;
+		*module = (struct gg_region_module){ 0 };
+	}
+}
+
+static void check_threads(struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->thread_count; i++) {
+		if (view->threads[i].ready <= 1)
+			continue;
+		view->damaged_count++;
+		view->threads[i] = (struct gg_region_thread_row){ 0 };
+	}
+}
+
+static int open_source(struct source *source)
+{
+	struct stat file;
+
+	if (fstat(source->fd, &file) < 0)
+		return gg_error_set_errno(source->error, errno, source->place, NULL);
+	if (!S_ISREG(file.st_mode))
+		return damaged(source, "is not a file");
+	source->bytes = (uint64_t)file.st_size;
+	return 0;
+}
+
+int gg_region_header_read(struct gg_region_header *ret_header, int fd, const char *place,
+                          struct gg_error *error)
+{
+	struct source source = { .fd = fd, .place = place, .error = error };
+	struct gg_region_header header;
+	int status = open_source(&source);
+
+	if (status == 0)
+		status = read_header(&source, &header);
+	if (status == 0)
+		*ret_header = header;
+	return status;
+}
+
+/* What need not be counted for each sample, as the rows have it. */
+static void count_samples(struct gg_region_view *view)
+{
+	uint64_t *counters = view->header.counters, samples = 0, freed = 0;
+
+	for (uint32_t i = 0; i < view->row_count; i++) {
+		samples += view->rows[i].allocated.sample_count;
+		freed += view->rows[i].freed.sample_count;
+	}
+	counters[GG_COUNT_SAMPLES] = samples - counters[GG_COUNT_INHERITED];
+	counters[GG_COUNT_FREES] = freed - counters[GG_COUNT_MISSED_FREES];
+}
+
+int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
+                        struct gg_error *error)
+{
+	struct source source = { .fd = fd, .place = place, .error = error };
+	struct gg_region_view view = { 0 };
+	int status = open_source(&source);
+
+	if (status < 0)
+		return status;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		const struct timespec pause = { .tv_nsec = i * 1000000L };
+
+		/* Of itself a process always sees what its own copying has moved. */
+		if (i > 0 && view.header.pid != (uint32_t)getpid())
+			nanosleep(&pause, NULL);
+		gg_region_view_done(&view);
+		status = copy_once(&source, &view);
+		if (status < 0 || !view.torn)
+			break;
+	}
+	if (status < 0) {
+		gg_region_view_done(&view);
+		return status;
+	}
+	finish_announced(&view);
+	check_nodes(&view);
+	check_threads(&view);
+	check_names(&view, view.heaps, view.heap_count);
+	check_names(&view, view.types, view.type_count);
+	check_frames(&view);
+	check_modules(&view);
+	check_rows(&view);
+	check_live(&view);
+	count_samples(&view);
+	*ret_view = view;
+	return 0;
+}
+
+int gg_region_view_open(struct gg_region_view *ret_view, const char *path, struct gg_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
+
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	status = gg_region_view_read(ret_view, fd, path, error);
+	close(fd);
+	return status;
+}

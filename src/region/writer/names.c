@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads, modules, heaps and types: what samples refer to.  Cold: once for each. */
+#include <string.h>
+
+#include "region/writer/record.h"
+#include "region/writer/region.h"
+
+enum { SLOT_TRIES = 64 };
+
+/* Copies a text into the strings; false: full.  The empty text is always there. */
+static bool add_string(struct gg_region *region, const char *text, size_t bytes,
+                       uint32_t *ret_offset)
+{
+	uint32_t offset;
+
+	if (bytes == 0) {
+		*ret_offset = 0;
+		return true;
+	}
+	if (bytes > UINT16_MAX)
+		return false;
+	offset = gg_region_take_run(region, GG_TABLE_STRINGS, (uint32_t)bytes);
+	if (offset == GG_INDEX_NONE)
+		return false;
+	memcpy(gg_region_at(region, GG_TABLE_STRINGS, offset), text, bytes);
+	*ret_offset = offset;
+	return true;
+}
+
+uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id table,
+                            const char *name, size_t bytes)
+{
+	uint32_t used = gg_load_acquire(&region->tables[table].used_count), offset, id;
+
+	if (bytes == 0)
+		return 0;
+	for (id = 1; id < used; id++) {
+		const struct gg_region_name *entry = gg_region_at(region, table, id);
+		/* Acquire: pairs with the release below. The lengths are checked: it is the file. */
+		bool is_ready = gg_load_acquire(&entry->ready) == 1;
+		/* Relaxed: what an entry that is ready names was taken before. */
+		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);
+
+		if (is_ready && entry->bytes == bytes && entry->offset <= end &&
+		    bytes <= end - entry->offset &&
+		    memcmp(gg_region_at(region, GG_TABLE_STRINGS, entry->offset), name, bytes) == 0)
+			return id;
+	}
+	id = GG_INDEX_NONE;
+	if (add_string(region, name, bytes, &offset))
+		id = gg_region_take(region, table);
+	if (id == GG_INDEX_NONE) {
+		gg_region_count(region, GG_COUNT_DROP_NAMES, 1);
+		return 0;
+	}
+	struct gg_region_name *entry = gg_region_at(region, table, id);
+
+	entry->offset = offset;
+	entry->bytes = (uint32_t)bytes;
+	gg_store_release(&entry->ready, 1);
+	return id;
+}
+
+/* The same text of an earlier module: plugins come and go by the thousand under a few names. */
+static bool find_path(struct gg_region *region, const struct gg_module_info *info,
+                      uint32_t *ret_offset)
+{
+	uint32_t used = gg_load_acquire(&region->tables[GG_TABLE_MODULES].used_count);
+
+	for (uint32_t i = used; i > 0; i--) {
+		const struct gg_region_module *module = gg_region_at(region, GG_TABLE_MODULES,
+		                                                     i - 1);
+		/* Acquire: pairs with the release of who added it.  The place is checked: it is the file. */
+		bool is_ready = gg_load_acquire(&module->ready) == 1;
+		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);
+
+		if (is_ready && module->path_bytes == info->path_bytes &&
+		    module->path_offset <= end && info->path_bytes <= end - module->path_offset &&
+		    memcmp(gg_region_at(region, GG_TABLE_STRINGS, module->path_offset), info->path,
+		           info->path_bytes) == 0) {
+			*ret_offset = module->path_offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info)
+{
+	struct gg_region_module module = {
+		.load_ns = info->load_ns,
+		.bias = info->bias,
+		.generation = info->generation,
+		.path_bytes = (uint32_t)info->path_bytes,
+	};
+	uint32_t index = GG_INDEX_NONE;
+	struct gg_region_module *place;
+
+	if (find_path(region, info, &module.path_offset) ||
+	    add_string(region, info->path, info->path_bytes, &module.path_offset))
+		index = gg_region_take(region, GG_TABLE_MODULES);
+	if (index == GG_INDEX_NONE) {
+		gg_region_count(region, GG_COUNT_DROP_MODULES, 1);
+		return index;
+	}
+	module.range_count = (uint16_t)(info->range_count < GG_REGION_RANGES_MAX
+	                                        ? info->range_count
+	                                        : GG_REGION_RANGES_MAX);
+	for (uint32_t i = 0; i < module.range_count; i++)
+		module.ranges[i] = info->ranges[i];
+	module.build_id_bytes = (uint16_t)(info->build_id_bytes < GG_REGION_BUILD_ID_MAX
+	                                           ? info->build_id_bytes
+	                                           : GG_REGION_BUILD_ID_MAX);
+	if (module.build_id_bytes > 0)
+		memcpy(module.build_id, info->build_id, module.build_id_bytes);
+	place = gg_region_at(region, GG_TABLE_MODULES, index);
+	memcpy((uint8_t *)place + sizeof(place->ready), (uint8_t *)&module + sizeof(module.ready),
+	       sizeof(module) - sizeof(module.ready));
+	gg_store_release(&place->ready, 1);
+	return index;
+}
+
+void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns)
+{
+	if (module >= gg_load_relaxed(&region->tables[GG_TABLE_MODULES].used_count))
+		return;
+	gg_store_release(
+		&((struct gg_region_module *)gg_region_at(region, GG_TABLE_MODULES, module))
+			 ->unload_ns,
+		now_ns);
+}
+
+static bool claim_slot(struct gg_region *region, uint32_t slot)
+{
+	uint32_t expected = 0;
+
+	/* Acquire: pairs with the release of the thread that gave it back. */
+	return gg_load_relaxed(&region->slot_owners[slot]) == 0 &&
+	       gg_cas_acq_rel(&region->slot_owners[slot], &expected, 1);
+}
+
+/* A slot that no thread has: one given back, or the next one.  GG_INDEX_NONE: none. */
+static uint32_t take_slot(struct gg_region *region)
+{
+	/* Each round but the last loses a new slot to a thread that found it in its search. */
+	for (int tries = 0; tries < SLOT_TRIES; tries++) {
+		uint32_t used = gg_load_acquire(&region->tables[GG_TABLE_SLOTS].used_count), slot;
+
+		for (slot = 0; slot < used; slot++)
+			if (claim_slot(region, slot)) {
+				gg_region_show(region, GG_TABLE_SLOTS, slot);
+				return slot;
+			}
+		slot = gg_region_take(region, GG_TABLE_SLOTS);
+		if (slot == GG_INDEX_NONE || claim_slot(region, slot))
+			return slot;
+	}
+	return GG_INDEX_NONE;
+}
+
+static void set_name(struct gg_region_thread_row *row, const char *name)
+{
+	union {
+		char text[sizeof(row->name)];
+		uint64_t words[sizeof(row->name) / sizeof(uint64_t)];
+	} copy = { .words = { 0 } };
+
+	if (name != NULL)
+		memcpy(copy.text, name, strnlen(name, sizeof(copy.text)));
+	for (size_t i = 0; i < GG_COUNT(copy.words); i++)
+		gg_store_relaxed((uint64_t *)(void *)row->name + i, copy.words[i]);
+}
+
+void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread, uint16_t id)
+{
+	uint32_t slot = gg_region_open(region) ? take_slot(region) : GG_INDEX_NONE;
+
+	memset(thread, 0, sizeof(*thread));
+	thread->begun = 1;
+	thread->thread = id;
+	if (slot != GG_INDEX_NONE) {
+		const struct gg_region_slot *place = gg_region_at(region, GG_TABLE_SLOTS, slot);
+
+		thread->slot_plus_1 = slot + 1;
+		thread->operations = gg_load_relaxed(&place->state) & ~(uint64_t)GG_ANNOUNCED_MASK;
+	}
+}
+
+void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
+                            const char *name, uint64_t now_ns)
+{
+	uint32_t id = gg_region_take(region, GG_TABLE_THREADS);
+
+	gg_region_thread_resume(region, thread, 0);
+	if (id == GG_INDEX_NONE) {
+		gg_region_count(region, GG_COUNT_DROP_THREADS, 1);
+		return;
+	}
+	struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS, id);
+
+	thread->thread = (uint16_t)id;
+	row->start_ns = now_ns;
+	row->tid = tid;
+	set_name(row, name);
+	gg_store_release(&row->ready, 1);
+}
+
+void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
+                             const char *name)
+{
+	if (thread->thread != 0)
+		set_name(gg_region_at(region, GG_TABLE_THREADS, thread->thread), name);
+}
+
+void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
+                          uint64_t now_ns)
+{
+	if (thread->thread != 0) {
+		struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS,
+		                                                thread->thread);
+
+		gg_store_release(&row->end_ns, now_ns);
+	}
+	if (thread->spare_plus_1 != 0)
+		gg_region_record_free_place(region, thread->spare_plus_1 - 1);
+	/* The next owner sees all that this one did with the slot. */
+	if (thread->slot_plus_1 != 0)
+		gg_store_release(&region->slot_owners[thread->slot_plus_1 - 1], 0);
+	memset(thread, 0, sizeof(*thread));
+}

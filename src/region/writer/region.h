@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region - the state of a profile inside a mapped file, as the profiled program writes it.
+ *
+ *   static struct gg_region region = GG_REGION_INIT;
+ *   static __thread struct gg_region_thread thread;
+ *
+ *   gg_region_options_default(&options);
+ *   bytes = gg_region_file_bytes(&options);
+ *   if (gg_region_map_create(&map, NULL, name, bytes) == 0 &&
+ *       gg_region_init(&region, &map, &options) == 0) {
+ *           gg_region_thread_begin(&region, &thread, gettid(), "main");
+ *           ...
+ *           stack = gg_region_intern(&region, &thread, pcs, count);      stack.h
+ *           gg_region_record_alloc(&region, &thread, &sample);           record.h
+ *           if (gg_live_maybe(&region, p))
+ *                   gg_region_record_free(&region, &thread, p, now, 0);  record.h
+ *   }
+ *
+ * Whatever ends the process, a reader (view.h) finds the state up to the last record, consistent:
+ * totals allocated minus totals freed are exactly the live samples.  docs/REGION.md tells how.
+ *
+ * Truth and mirror  the samples, the address index and the filter are in private memory; the file
+ *           is the published mirror.  A forked child has the exact snapshot by copy-on-write, and
+ *           nothing that another process writes into the file can lead this one astray.
+ * Never     allocates, locks, or waits for another thread: what cannot be had in a bounded number
+ *           of tries is dropped and counted.  System calls only where a table needs more space
+ *           (fallocate), a handful in the life of a small program.  errno is kept.
+ * Threads   any; also in signal handlers: a call that interrupts another one of its own thread is
+ *           dropped and counted.
+ * Memory    64 bytes a live sample in the file; private: 64 for the truth, 4 beside it, and what
+ *           index.h and filter.h say (bench_region.c, docs/REGION.md).  Address space is reserved
+ *           for the capacities.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/index.h"
+#include "region/layout.h"
+#include "region/region_file.h"
+#include "region/writer/filter.h"
+
+struct gg_region_options {
+	uint32_t capacities[GG_TABLE_COUNT]; /* records; of the ring a power of two */
+	uint32_t max_frames;                 /* of a stack */
+	uint32_t pid, parent_pid;
+	uint64_t process_start_ticks;
+	uint64_t interval_bytes; /* of the control word */
+	bool active;
+	uint64_t hash_seed; /* 0: random */
+	/* Texts to keep, cut to what the header has; each with its length. */
+	const char *command, *exe, *options;
+	uint32_t command_bytes, exe_bytes, options_bytes;
+};
+
+/* A table as this process knows it. */
+struct gg_region_space {
+	uint8_t *base; /* in the mapping */
+	uint64_t offset;
+	uint32_t record_bytes, capacity;
+	uint32_t used_count;     /* records taken */
+	uint32_t growing;        /* 1: somebody asks for space */
+	uint32_t failure_count;  /* of asking */
+	uint32_t asked_in_vain;  /* since then */
+	uint64_t reserved_bytes; /* that may be written */
+	uint64_t *mirror;        /* used_count in the header */
+};
+
+enum { GG_REGION_MEMO_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 256 };
+
+/* A thread's own; all-zero is a thread that has not begun.  Nobody else touches it. */
+struct gg_region_thread {
+	uint32_t slot_plus_1; /* 0: none */
+	uint16_t thread;      /* its id, 0: no row of its own */
+	uint8_t busy;         /* in a call */
+	uint8_t begun;
+	uint64_t operations; /* announced, in steps of GG_ANNOUNCED_STEP */
+	/* A free place among the live, + 1: that of its last free, for its next sample.  0: none. */
+	uint32_t spare_plus_1;
+	uint32_t padding;
+
+	/* Of the last stack interned, from its outermost frame on: pcs and hashes. */
+	uint32_t memo_count;
+	uint64_t memo_pcs[GG_REGION_MEMO_FRAMES];
+	uint64_t memo_hashes[GG_REGION_MEMO_FRAMES];
+	uint32_t memo_ids[GG_REGION_MEMO_FRAMES]; /* 0: not known */
+
+	/* Of the last sample weighed. */
+	struct gg_draw memo_draw;
+	uint64_t memo_size_bytes;
+	struct gg_sums memo_sums;
+};
+
+enum {
+	/* A stack's word: the lower bits are its first row, + 1; the others are of its hash. */
+	GG_REGION_STACK_ROW_BITS = 25,
+	GG_REGION_STACK_ROW_MASK = (1 << GG_REGION_STACK_ROW_BITS) - 1
+};
+
+/* Set before the row can be found, and never changed. */
+struct gg_region_row_key {
+	uint32_t stack, thread;
+};
+
+/* What a child has of its parent's region while it makes its own. */
+struct gg_region_inherited {
+	struct gg_region_space tables[GG_TABLE_COUNT];
+	struct gg_region_map map;
+	uint32_t is_set; /* the adoption has begun, and is not over */
+};
+
+struct gg_region {
+	struct gg_filter filter; /* first: gg_live_maybe() reads its first word */
+	struct gg_region_header *header;
+	struct gg_region_space tables[GG_TABLE_COUNT];
+	struct gg_region_map map;
+	uint64_t hash_seed;
+	uint64_t next_id; /* of a sample */
+	uint32_t max_frames;
+	uint32_t is_open; /* gg_region_open() has been */
+	/* Estimated bytes that are live, whole ones, while somebody wants to know: gg_region_meter(). */
+	uint32_t is_metered;
+	uint64_t live_bytes;
+
+	/* Private memory, one mapping. */
+	uint8_t *memory;
+	size_t memory_bytes;
+	/* One a live sample: the truth; id 0: free, and time_ns is the next free one, + 1. */
+	struct gg_region_sample *records;
+	uint32_t *homes;                    /* of the filter */
+	uint64_t *stack_words;              /* one a stack: GG_REGION_STACK_ROW_BITS */
+	struct gg_region_row_key *row_keys; /* one a row: whose it is */
+	/* 0, or 1 + the slot that is changing a row.  Rows share them by number, so that they stay
+	 * in the cache: a thread holds one at a time. */
+	uint32_t row_owners[GG_REGION_OWNERS];
+	uint32_t *slot_owners; /* 1: taken by a thread */
+	uint64_t *frame_words; /* one a frame of a runtime: of its hash */
+	uint64_t free_head;    /* record + 1, and a count of changes above: no ABA */
+	struct gg_index live_index, stack_index, row_index, frame_index;
+	uint64_t recent_texts[GG_REGION_TEXTS]; /* offset and bytes of texts of frames */
+
+	struct gg_region_inherited inherited;
+};
+
+/* Before gg_region_init(), gg_live_maybe() says no. */
+#define GG_REGION_INIT_VIEW(region) gg_store_relaxed(&(region)->filter.view, GG_FILTER_EMPTY_VIEW)
+
+void gg_region_options_default(struct gg_region_options *options);
+
+/* Halves the capacities until file and private memory together need no more address space than
+ * that; below a minimum, some 2 MiB, it cannot go. */
+void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes);
+
+/* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
+uint64_t gg_region_file_bytes(const struct gg_region_options *options);
+
+/* The size of the private mapping that holds the tables beside the file; of the options, the capacities count. */
+size_t gg_region_private_bytes(const struct gg_region_options *options);
+
+/*
+ * Makes the region in the mapped file.  Takes the map over; on failure it stays the caller's.
+ * 0, -EINVAL (capacities, or the map is too small), -ENOSPC, -ENOMEM.
+ */
+GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
+                                 const struct gg_region_options *options);
+
+/* Writes the time of an orderly end.  The mapping stays: other threads may still be at it. */
+void gg_region_end(struct gg_region *region, uint64_t now_ns);
+
+/* Frees what gg_region_init() took, for tests and embedders: nobody may use it any more. */
+void gg_region_done(struct gg_region *region, bool remove_file);
+
+/*
+ * In a forked child, by one thread while others let the region be: makes the inherited region, with the
+ * samples that were live at the fork, one of its own in a new file.  Stacks, modules, names and threads keep their
+ * ids; the totals start as what was live.  What the parent does meanwhile or later is not seen.
+ * The threads must begin again.  A child of this child that is forked meanwhile adopts the same.
+ * 0, or as gg_region_init() with the region unusable: then nothing may
+ * be recorded, gg_live_maybe() says no.
+ */
+GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
+                                  const struct gg_region_options *options);
+
+/* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */
+void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
+                            const char *name, uint64_t now_ns);
+/* For one that has ended and goes on after all: id is `thread->thread` of before. */
+void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread,
+                             uint16_t id);
+void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
+                             const char *name);
+void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
+                          uint64_t now_ns);
+
+/* A name for samples to refer to: GG_TABLE_HEAPS or GG_TABLE_TYPES.  Its id; 0: full, or "". */
+uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id table,
+                            const char *name, size_t bytes);
+
+/* What is known of a module; the texts are copied. */
+struct gg_module_info {
+	const char *path;
+	size_t path_bytes;
+	const uint8_t *build_id;
+	size_t build_id_bytes;
+	uint64_t bias, load_ns;
+	uint32_t generation;
+	uint32_t range_count;
+	const struct gg_region_range *ranges;
+};
+
+/* A frame of a runtime; texts may be empty.  They are copied, cut to 1023 bytes. */
+struct gg_frame_info {
+	const char *function, *file;
+	size_t function_bytes, file_bytes;
+	uint32_t line;
+};
+
+/* What stands for it in stacks (gg_frame_pc()); equal ones have one.  0: full, counted. */
+uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_info *info);
+
+/* Adds a module; its index, or GG_INDEX_NONE: full, counted. */
+uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);
+void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
+
+/* From now on region->live_bytes follows what is live: to within what is recorded right now. */
+void gg_region_meter(struct gg_region *region);
+
+/* What another process may ask for. */
+struct gg_region_wish {
+	uint64_t change_count; /* differs from the last one seen: there is something new */
+	uint64_t interval_bytes;
+	bool active;
+};
+struct gg_region_wish gg_region_control(const struct gg_region *region);
+
+static inline void gg_region_count(struct gg_region *region, enum gg_region_counter counter,
+                                   uint64_t amount)
+{
+	gg_add_relaxed(&region->header->counters[counter], amount);
+}
+
+/* Is it perhaps a sampled block?  False is exact.  Cost: filter.h. */
+static inline bool gg_live_maybe(const struct gg_region *region, const void *pointer)
+{
+	return gg_filter_maybe(&region->filter, pointer);
+}
+
+/* The next record of a table that only grows, with space to write it; GG_INDEX_NONE: full. */
+uint32_t gg_region_take(struct gg_region *region, enum gg_region_table_id id);
+
+/* The same for `count` records in a row: the first one. */
+uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
+
+/* Is there space for the first `count` records?  Asks for it if need be: of the ring, whose places
+ * are claimed elsewhere. */
+GG_COLD bool gg_region_reach(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
+
+/* Before the first sample is recorded; again does no harm.  False: there is no space for it. */
+bool gg_region_open(struct gg_region *region);
+
+/* For one that was found, not taken: readers look at it from now on.  Who took it may not have said so yet. */
+void gg_region_show(struct gg_region *region, enum gg_region_table_id id, uint32_t index);
+
+/* A record of a table, by an index that this process made. */
+static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
+                                 uint32_t index)
+{
+	const struct gg_region_space *table = &region->tables[id];
+
+	return table->base + (size_t)index * table->record_bytes;
+}
+
+/* The stack's totals are needed soon, and are far away: a miss or two for each stack that is not hot. */
+static inline void gg_region_prefetch_row(const struct gg_region *region, uint32_t stack)
+{
+	uint64_t word = gg_load_relaxed(&region->stack_words[stack]);
+	uint32_t row = (uint32_t)(word & GG_REGION_STACK_ROW_MASK) - 1;
+
+	if (row == GG_INDEX_NONE)
+		return;
+	const uint8_t *place = gg_region_at(region, GG_TABLE_ROWS, row);
+
+	/* The last line has the longest lifetimes alone. */
+	for (size_t at = 0; at < sizeof(struct gg_region_row) - 64; at += 64)
+		__builtin_prefetch(place + at, 1);
+}

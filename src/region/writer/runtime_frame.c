@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames of programs that a runtime runs: a function, a file and a line, as one pc of a stack.
+ *
+ * Found by the hash of all three, seeded at random; of two frames in 65 536 that is the same with a
+ * probability of 1e-9.  Texts are shared by frames where they were used a short while ago (one file has
+ * many functions, a function many lines).
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "region/writer/record.h"
+#include "region/writer/region.h"
+
+enum { TEXT_BYTES_MAX = 1023, TEXT_BYTES_BITS = 16 };
+
+static bool frame_matches(const void *context, uint32_t value)
+{
+	const struct {
+		const uint64_t *words;
+		uint64_t hash;
+	} *wanted = context;
+
+	return gg_load_relaxed(&wanted->words[value]) == wanted->hash;
+}
+
+static size_t bounded(size_t bytes)
+{
+	return bytes < TEXT_BYTES_MAX ? bytes : TEXT_BYTES_MAX;
+}
+
+/* A text among the strings, perhaps one that is there.  False: full. */
+static bool put_text(struct gg_region *region, const char *text, size_t bytes, uint32_t *ret_offset)
+{
+	/* Of the process itself, so it is known to be inside. */
+	uint64_t *recent = &region->recent_texts[gg_hash_bytes(text, bytes, region->hash_seed) %
+	                                         GG_REGION_TEXTS];
+	uint64_t seen = gg_load_acquire(recent);
+	uint32_t offset = (uint32_t)(seen >> TEXT_BYTES_BITS);
+
+	*ret_offset = 0;
+	if (bytes == 0)
+		return true;
+	if ((seen & ((1 << TEXT_BYTES_BITS) - 1)) == bytes &&
+	    memcmp(gg_region_at(region, GG_TABLE_STRINGS, offset), text, bytes) == 0) {
+		*ret_offset = offset;
+		return true;
+	}
+	offset = gg_region_take_run(region, GG_TABLE_STRINGS, (uint32_t)bytes);
+	if (offset == GG_INDEX_NONE)
+		return false;
+	memcpy(gg_region_at(region, GG_TABLE_STRINGS, offset), text, bytes);
+	*ret_offset = offset;
+	/* Release: who finds it finds the text. */
+	gg_store_release(recent, (uint64_t)offset << TEXT_BYTES_BITS | bytes);
+	return true;
+}
+
+static uint32_t add(struct gg_region *region, const struct gg_frame_info *info)
+{
+	struct gg_region_frame frame = {
+		.function_bytes = (uint16_t)bounded(info->function_bytes),
+		.file_bytes = (uint16_t)bounded(info->file_bytes),
+		.line = info->line,
+	};
+	struct gg_region_frame *place;
+	uint32_t id;
+
+	if (!put_text(region, info->function, frame.function_bytes, &frame.function_offset) ||
+	    !put_text(region, info->file, frame.file_bytes, &frame.file_offset))
+		return GG_INDEX_NONE;
+	id = gg_region_take(region, GG_TABLE_FRAMES);
+	if (id == GG_INDEX_NONE)
+		return id;
+	place = gg_region_at(region, GG_TABLE_FRAMES, id);
+	memcpy((uint8_t *)place + sizeof(place->ready), (uint8_t *)&frame + sizeof(frame.ready),
+	       sizeof(frame) - sizeof(frame.ready));
+	gg_store_release(&place->ready, 1);
+	return id;
+}
+
+uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_info *info)
+{
+	uint64_t hash = gg_hash_bytes(info->file, bounded(info->file_bytes),
+	                              region->hash_seed + info->line);
+	struct {
+		const uint64_t *words;
+		uint64_t hash;
+	} wanted = { region->frame_words, 0 };
+	uint32_t id;
+
+	hash = gg_hash_bytes(info->function, bounded(info->function_bytes), hash);
+	wanted.hash = hash;
+	id = gg_index_find(&region->frame_index, hash, false, frame_matches, &wanted, NULL);
+	if (gg_unlikely(id == GG_INDEX_NONE)) {
+		id = add(region, info);
+		if (id != GG_INDEX_NONE) {
+			gg_store_relaxed(&region->frame_words[id], hash);
+			id = gg_index_add(&region->frame_index, hash, id, frame_matches, &wanted);
+		}
+	}
+	if (id == GG_INDEX_NONE) {
+		gg_region_count(region, GG_COUNT_DROP_NAMES, 1);
+		return 0;
+	}
+	return gg_frame_pc(id);
+}

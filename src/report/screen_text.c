@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/screen_text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+
+/* Characters of a name that has all the room it wants: compilers make some thousand. */
+enum { NAME_MOST = 65536 };
+
+/* 0: nobody knows. */
+static size_t find_width(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	long wanted = 0;
+
+	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
+		return size.ws_col;
+	if (columns != NULL)
+		wanted = strtol(columns, NULL, 10);
+	return wanted >= 20 && wanted <= 10000 ? (size_t)wanted : 0;
+}
+
+size_t gg_fit_width(int fd)
+{
+	size_t width = find_width(fd);
+
+	return width > 0 ? width : GG_FIT_WIDTH;
+}
+
+size_t gg_fit_name_width(int fd)
+{
+	size_t width = find_width(fd);
+
+	return width > 0 ? width : isatty(fd) ? GG_FIT_WIDTH : SIZE_MAX;
+}
+
+bool gg_fit_is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *value = getenv(names[i]);
+
+		if (value != NULL && value[0] != '\0')
+			return strcasestr(value, "UTF-8") != NULL ||
+			       strcasestr(value, "utf8") != NULL;
+	}
+	return false;
+}
+
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+size_t gg_fit_length(const char *text)
+{
+	size_t length = 0;
+
+	for (; *text != '\0'; text++)
+		length += !continues(*text);
+	return length;
+}
+
+/* Where character `count` of the text begins. */
+static const char *skip(const char *text, size_t count)
+{
+	for (; *text != '\0'; text++)
+		if (!continues(*text) && count-- == 0)
+			break;
+	return text;
+}
+
+static void append_printable(struct gg_buf *out, const char *text, size_t length, bool ascii)
+{
+	gg_printable_append(out, text, length, ascii ? GG_PRINTABLE_ASCII : GG_PRINTABLE_MARK);
+}
+
+void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool ascii)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
+	size_t length, dots = ascii ? 3 : 1, kept;
+
+	append_printable(&printable, text, strlen(text), ascii);
+	text = gg_buf_text(&printable);
+	length = gg_fit_length(text);
+	out->failed |= printable.failed;
+	if (width > NAME_MOST)
+		width = NAME_MOST;
+	if (length <= width || width <= dots) {
+		gg_buf_append(out, text, (size_t)(skip(text, width) - text));
+		return;
+	}
+	kept = width - dots;
+	gg_buf_append(out, text, (size_t)(skip(text, kept / 2) - text));
+	gg_buf_append_text(out, ascii ? "..." : "\xe2\x80\xa6");
+	gg_buf_append_text(out, skip(text, length - (kept - kept / 2)));
+}
+
+/* Characters that two texts begin with alike. */
+static size_t alike(const char *a, const char *b)
+{
+	size_t bytes = 0, length = 0;
+
+	while (a[bytes] != '\0' && a[bytes] == b[bytes])
+		bytes++;
+	while (bytes > 0 && continues(a[bytes]))
+		bytes--;
+	for (size_t i = 0; i < bytes; i++)
+		length += !continues(a[i]);
+	return length;
+}
+
+void gg_fit_append_apart(struct gg_buf *out, const char *text, const char *other, size_t width,
+                         bool ascii)
+{
+	enum { BEFORE = 3 }; /* characters before the difference that are shown, too */
+	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
+	const char *ellipsis = ascii ? "..." : "\xe2\x80\xa6";
+	size_t dots = 2 * gg_fit_length(ellipsis), head, part, from, length;
+
+	if (width > NAME_MOST)
+		width = NAME_MOST;
+	append_printable(&printable, text, strlen(text), ascii);
+	length = gg_fit_length(gg_buf_text(&printable));
+	if (strcmp(text, other) == 0 || length <= width || width <= 2 * dots) {
+		gg_fit_append(out, text, width, ascii);
+		return;
+	}
+	head = (width - dots) / 3;
+	part = width - dots - head;
+	from = alike(text, other);
+	from = from > head + BEFORE ? from - BEFORE : head;
+	if (from + part >= length) { /* up to the end, which takes one ellipsis less */
+		part += dots / 2;
+		from = length - part;
+	}
+	text = gg_buf_text(&printable);
+	gg_buf_append(out, text, (size_t)(skip(text, head) - text));
+	gg_buf_append_text(out, ellipsis);
+	text = skip(text, from);
+	gg_buf_append(out, text, (size_t)(skip(text, part) - text));
+	if (from + part < length)
+		gg_buf_append_text(out, ellipsis);
+	out->failed |= printable.failed;
+}
+
+struct cut {
+	char *shown;
+	const char *text;
+	size_t number;
+};
+
+static int compare_cuts(const void *a, const void *b)
+{
+	const struct cut *left = a, *right = b;
+	int order = strcmp(left->shown, right->shown);
+
+	return order != 0 ? order : strcmp(left->text, right->text);
+}
+
+void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
+                       const char **ret_others)
+{
+	struct cut *cuts = calloc(count + 1, sizeof(*cuts));
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct gg_buf shown = { 0 };
+
+		ret_others[i] = texts[i];
+		if (cuts == NULL || gg_fit_length(texts[i]) <= width)
+			continue;
+		gg_fit_append(&shown, texts[i], width, ascii);
+		if (shown.data != NULL)
+			cuts[used++] = (struct cut){ shown.data, texts[i], i };
+	}
+	if (used > 0)
+		qsort(cuts, used, sizeof(*cuts), compare_cuts);
+	for (size_t i = 1; i < used; i++) {
+		if (strcmp(cuts[i].shown, cuts[i - 1].shown) != 0 ||
+		    strcmp(cuts[i].text, cuts[i - 1].text) == 0)
+			continue;
+		ret_others[cuts[i].number] = cuts[i - 1].text;
+		if (ret_others[cuts[i - 1].number] == cuts[i - 1].text)
+			ret_others[cuts[i - 1].number] = cuts[i].text;
+	}
+	for (size_t i = 0; i < used; i++)
+		free(cuts[i].shown);
+	free(cuts);
+}
+
+void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width)
+{
+	size_t length = gg_fit_length(text);
+
+	gg_buf_printf(out, "%*s%s", length < width ? (int)(width - length) : 0, "", text);
+}
+
+void gg_fit_append_left(struct gg_buf *out, const char *text, size_t width)
+{
+	size_t length = gg_fit_length(text);
+
+	gg_buf_printf(out, "%s%*s", text, length < width ? (int)(width - length) : 0, "");
+}
+
+void gg_fit_append_paragraph(struct gg_buf *out, const char *text, size_t width, bool ascii)
+{
+	size_t column = 0;
+
+	while (*text != '\0') {
+		const char *end = text + strcspn(text, " \n");
+		GG_CLEANUP(gg_buf_done) struct gg_buf word = { 0 };
+		size_t length;
+
+		append_printable(&word, text, (size_t)(end - text), ascii);
+		length = gg_fit_length(gg_buf_text(&word));
+		if (column > 0 && column + 1 + length > width) {
+			gg_buf_append_text(out, "\n ");
+			column = 1;
+		}
+		gg_buf_printf(out, "%s%s", column > 0 ? " " : "", gg_buf_text(&word));
+		column += length + (column > 0);
+		text = end + strspn(end, " \n");
+	}
+	gg_buf_append_text(out, "\n");
+}

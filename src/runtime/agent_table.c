@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * embed - samples of heaps that a program allocates from by itself, as libgeiger hands them over.
+ *
+ * They go the way of malloc's: thread, region, modules.  Only their stack is captured by libgeiger,
+ * which knows the runtime's frames.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "abi/agent_functions.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "region/control.h"
+#include "region/writer/prefetch.h"
+#include "region/writer/record.h"
+#include "region/writer/stack_table.h"
+#include "runtime/compat_calls.h"
+#include "runtime/dump/dump.h"
+#include "runtime/dump/dump_trigger.h"
+#include "runtime/history.h"
+#include "runtime/modules/mapped_modules.h"
+#include "runtime/modules/module_table.h"
+#include "runtime/process.h"
+#include "runtime/snapshot.h"
+#include "runtime/thread.h"
+
+/* Is there a region that this process may write?  It does not begin one. */
+static bool is_running(void)
+{
+	/* Acquire: what was set up before is seen. */
+	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING;
+}
+
+/* On the sample path, with a block; NULL: not now. */
+static struct gg_thread_block *enter(struct gg_thread *t)
+{
+	struct gg_thread_block *block = NULL;
+
+	if (!is_running() || !gg_thread_enter(t))
+		return NULL;
+	if (gg_process_is_ready())
+		block = gg_thread_block(t);
+	if (block == NULL)
+		gg_thread_leave(t);
+	return block;
+}
+
+static void leave(struct gg_thread *t, struct gg_thread_block *block)
+{
+	gg_thread_put_block(t, block);
+	gg_thread_leave(t);
+	gg_trigger_left();
+}
+
+static int change(const struct gg_agent_wish *wish)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_region_control *control;
+
+	if (wish->interval_bytes > GG_REGION_INTERVAL_MAX)
+		return -EINVAL;
+	if (!is_running() || !gg_thread_enter(t))
+		return -ENOENT;
+	if (!gg_process_is_ready()) {
+		gg_thread_leave(t);
+		return -ENOENT;
+	}
+	control = &gg_process.region.header->control;
+	if (wish->interval_bytes != 0)
+		gg_store_relaxed(&control->interval_bytes, wish->interval_bytes);
+	if (wish->set_active)
+		gg_store_relaxed(&control->active, wish->active);
+	/* Release: who sees the count sees the wish; pairs with gg_region_control(). */
+	gg_add_release(&control->change_count, 1);
+	gg_process_look_at_control();
+	gg_thread_leave(t);
+	return 0;
+}
+
+static int start(const struct gg_agent_wish *wish)
+{
+	struct gg_thread *t = &gg_thread;
+	int status = 0;
+
+	if (wish->interval_bytes > GG_REGION_INTERVAL_MAX)
+		return -EINVAL;
+	if (!is_running()) {
+		if (!gg_thread_enter(t))
+			return -EBUSY;
+		status = gg_process_begin(wish);
+		gg_thread_leave(t);
+	}
+	return status < 0 ? status : change(wish);
+}
+
+static void look(struct gg_agent_settings *ret_settings)
+{
+	*ret_settings = (struct gg_agent_settings){ 0 };
+	if (!is_running())
+		return;
+	gg_process_look_at_control();
+	/* Acquire: pairs with the release of who changed the others. */
+	ret_settings->change_count = gg_load_acquire(&gg_process.change_count);
+	ret_settings->generation = gg_load_relaxed(&gg_process.generation);
+	ret_settings->is_active = gg_load_relaxed(&gg_process.is_active) != 0;
+	ret_settings->interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
+	ret_settings->seed = gg_process.options.sampler.seed;
+	ret_settings->scheme = gg_process.options.sampler.scheme;
+}
+
+static void thread_interval(uint64_t interval_bytes)
+{
+	struct gg_thread *t = &gg_thread;
+
+	if (!gg_thread_enter(t))
+		return;
+	t->interval_bytes = interval_bytes;
+	if (is_running() && gg_process_is_ready())
+		gg_process_update_sampler(t);
+	gg_thread_leave(t);
+}
+
+static uint32_t name(enum gg_region_table_id table, const char *text, size_t bytes)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	uint32_t id;
+
+	if (block == NULL)
+		return 0;
+	id = gg_region_add_name(&gg_process.region, table, text, bytes);
+	leave(t, block);
+	return id;
+}
+
+static uint64_t record(const struct gg_agent_sample *sample)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_region *region = &gg_process.region;
+	int saved_errno = errno;
+	struct gg_thread_block *block = enter(t);
+	struct gg_allocation allocation = {
+		.address = sample->key,
+		.time_ns = gg_clock_monotonic_ns(),
+		.size_bytes = sample->size_bytes,
+		.usable_bytes = sample->size_bytes,
+		.draw = sample->draw,
+		.heap = sample->heap,
+		.type = sample->type,
+		.flags = sample->flags,
+	};
+	uint64_t id;
+
+	if (block == NULL)
+		return 0;
+	gg_listing_refresh();
+	allocation.stack = gg_region_intern(region, &block->record, sample->pcs, sample->pc_count);
+	/* The stack interned last is not the one that the unwinder of malloc's samples remembers. */
+	block->stack_tag += 1;
+	gg_loaded_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
+	id = gg_region_record_alloc(region, &block->record, &allocation);
+	if (gg_trigger_is_on())
+		gg_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
+	leave(t, block);
+	errno = saved_errno;
+	return id;
+}
+
+static void expect_record(uint64_t key)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+
+	if (block == NULL)
+		return;
+	gg_region_expect_alloc(&gg_process.region, &block->record, key);
+	leave(t, block);
+}
+
+static void expect_found(const uint64_t *keys, uint32_t count)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+
+	if (block == NULL)
+		return;
+	gg_region_expect_free(&gg_process.region, keys, count);
+	leave(t, block);
+}
+
+/* On the sample path, where nobody is while a child's region is made. */
+static uint64_t find(uint64_t key)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	struct gg_region_sample sample;
+	uint64_t id = 0;
+
+	if (block == NULL)
+		return 0;
+	if (gg_region_find(&gg_process.region, (const void *)(uintptr_t)key, &sample))
+		id = sample.id;
+	leave(t, block);
+	return id;
+}
+
+static bool close_object(uint64_t key, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno;
+	struct gg_thread_block *block = enter(t);
+	bool closed;
+
+	if (block == NULL)
+		return false;
+	closed = gg_region_record_free(&gg_process.region, &block->record,
+	                               (const void *)(uintptr_t)key, id, gg_clock_monotonic_ns(),
+	                               GG_STACK_EMPTY);
+	leave(t, block);
+	errno = saved_errno;
+	return closed;
+}
+
+/* By where the texts are: a runtime's functions mostly stay where they are. */
+static struct gg_thread_frame *memo_of(struct gg_thread_block *block,
+                                       const struct gg_frame_info *info)
+{
+	uint64_t key = (uint64_t)(uintptr_t)info->function +
+	               info->line * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &block->frames[key * UINT64_C(0xff51afd7ed558ccd) >> 58];
+}
+_Static_assert(GG_THREAD_FRAMES == 1 << (64 - 58), "the shift above");
+
+static bool is_memo_of(const struct gg_thread_frame *memo, const struct gg_frame_info *info)
+{
+	return memo->pc != 0 && memo->line == info->line &&
+	       memo->function_bytes == info->function_bytes &&
+	       memo->file_bytes == info->file_bytes &&
+	       memcmp(memo->text, info->function, info->function_bytes) == 0 &&
+	       memcmp(memo->text + info->function_bytes, info->file, info->file_bytes) == 0;
+}
+
+static void remember(struct gg_thread_frame *memo, const struct gg_frame_info *info, uint64_t pc)
+{
+	if (info->function_bytes > GG_THREAD_TEXT ||
+	    info->file_bytes > GG_THREAD_TEXT - info->function_bytes)
+		return;
+	memo->pc = pc;
+	memo->line = info->line;
+	memo->function_bytes = (uint16_t)info->function_bytes;
+	memo->file_bytes = (uint16_t)info->file_bytes;
+	memcpy(memo->text, info->function, info->function_bytes);
+	memcpy(memo->text + info->function_bytes, info->file, info->file_bytes);
+}
+
+static uint64_t frame(const struct gg_frame_info *info)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	struct gg_thread_frame *memo;
+	uint64_t pc;
+
+	if (block == NULL)
+		return 0;
+	memo = memo_of(block, info);
+	if (is_memo_of(memo, info)) {
+		pc = memo->pc;
+	} else {
+		pc = gg_region_intern_frame(&gg_process.region, info);
+		if (pc != 0)
+			remember(memo, info, pc);
+	}
+	leave(t, block);
+	return pc;
+}
+
+static bool move_object(uint64_t from, uint64_t to, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	bool moved;
+
+	if (block == NULL)
+		return false;
+	moved = gg_region_record_move(&gg_process.region, &block->record,
+	                              (const void *)(uintptr_t)from, (const void *)(uintptr_t)to,
+	                              id, gg_clock_monotonic_ns());
+	leave(t, block);
+	return moved;
+}
+
+static bool promote(uint64_t key, uint64_t id)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	bool promoted;
+
+	if (block == NULL)
+		return false;
+	promoted = gg_region_record_promote(&gg_process.region, &block->record,
+	                                    (const void *)(uintptr_t)key, id);
+	leave(t, block);
+	return promoted;
+}
+
+static void each(uint32_t heap, gg_agent_visit *visit, void *context)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	const struct gg_region *region = &gg_process.region;
+	struct gg_region_sample sample;
+	uint32_t count;
+
+	if (block == NULL)
+		return;
+	count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
+	for (uint32_t i = 0; i < count; i++)
+		if (gg_region_live_at(region, i, &sample) && sample.heap == heap)
+			visit(sample.address, sample.id, (sample.flags & GG_SAMPLE_OLD) != 0,
+			      context);
+	leave(t, block);
+}
+
+static int snapshot(const char *path)
+{
+	struct gg_thread *t = &gg_thread;
+	int status;
+
+	if (!is_running() || !gg_thread_enter(t))
+		return -ENOENT;
+	status = gg_process_is_ready() ? gg_snapshot_write(&gg_process.region, path) : -ENOENT;
+	gg_thread_leave(t);
+	return status;
+}
+
+/* On the sample path, without a block: what reads the region alone. */
+static bool enter_reader(struct gg_thread *t)
+{
+	if (!is_running() || !gg_thread_enter(t))
+		return false;
+	if (gg_process_is_ready())
+		return true;
+	gg_thread_leave(t);
+	return false;
+}
+
+static void leave_reader(struct gg_thread *t, int saved_errno)
+{
+	gg_thread_leave(t);
+	gg_trigger_left();
+	errno = saved_errno;
+}
+
+static int dump(const char *path, enum gg_agent_dump_form form)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_agent_dump(path, form);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+static int dump_to(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_agent_dump_to(form, flush, context);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+static int dump_reset(void)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_agent_dump_reset();
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+static int dump_next(char kind)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (kind == '\0' || strchr("iumf", kind) == NULL)
+		return -EINVAL;
+	if (!enter_reader(t))
+		return -ENOENT;
+	status = gg_trigger_dump(kind);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+/* Off the path of handlers, which would wait for what they have interrupted.  Also before the start. */
+static int set_triggers(const struct gg_agent_triggers *triggers)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!gg_thread_enter(t))
+		return -EBUSY;
+	status = gg_trigger_set(triggers);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+static int look_triggers(struct gg_agent_triggers *ret_triggers)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno, status;
+
+	if (!gg_thread_enter(t))
+		return -EBUSY;
+	status = gg_trigger_look(ret_triggers);
+	leave_reader(t, saved_errno);
+	return status;
+}
+
+static int64_t *malloc_left_bytes(void)
+{
+	return &gg_thread.sampler.left_bytes;
+}
+
+const struct gg_agent_interface gg_agent_interface = {
+	.version = GG_AGENT_INTERFACE_VERSION,
+	.bytes = sizeof(gg_agent_interface),
+	.filter_view = &gg_process.region.filter.view,
+	.start = start,
+	.change = change,
+	.look = look,
+	.thread_interval = thread_interval,
+	.name = name,
+	.record = record,
+	.find = find,
+	.close = close_object,
+	.frame = frame,
+	.move = move_object,
+	.promote = promote,
+	.each = each,
+	.snapshot = snapshot,
+	.say = gg_calls_say,
+	.thread_active = gg_calls_thread_active,
+	.thread_active_init = gg_calls_thread_active_init,
+	.thread_name = gg_calls_thread_name,
+	.thread_bytes = gg_calls_thread_bytes,
+	.look_now = gg_calls_look,
+	.history = &gg_history_calls,
+	.dump = dump,
+	.dump_to = dump_to,
+	.dump_reset = dump_reset,
+	.dump_next = dump_next,
+	.set_triggers = set_triggers,
+	.look_triggers = look_triggers,
+	.expect_record = expect_record,
+	.expect_found = expect_found,
+	.malloc_left_bytes = malloc_left_bytes,
+};

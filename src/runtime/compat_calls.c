@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/compat_calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/log.h"
+#include "runtime/platform/elf_lookup.h"
+#include "runtime/process.h"
+#include "runtime/thread.h"
+
+struct gg_calls gg_calls;
+
+void gg_calls_say(const char *line)
+{
+	gg_say(line, GG_SAY_END);
+}
+
+bool gg_calls_thread_active(int wish)
+{
+	struct gg_thread *t = &gg_thread;
+	bool was_active = !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.new_threads_are_off) != 0);
+
+	if (wish < 0)
+		return was_active;
+	t->wish = wish != 0 ? GG_THREAD_ON : GG_THREAD_OFF;
+	gg_calls_look();
+	return was_active;
+}
+
+bool gg_calls_thread_active_init(int wish)
+{
+	bool was_active = gg_load_relaxed(&gg_calls.new_threads_are_off) == 0;
+
+	if (wish >= 0)
+		gg_store_relaxed(&gg_calls.new_threads_are_off, wish == 0);
+	return was_active;
+}
+
+/* The sampler may be in a pause, or wait for a mark of before. */
+void gg_calls_look(void)
+{
+	struct gg_thread *t = &gg_thread;
+
+	/* Acquire: what was set up before is seen. */
+	if (gg_load_acquire(&gg_process.state) != GG_PROCESS_RUNNING || !gg_thread_enter(t))
+		return;
+	if (gg_process_is_ready()) {
+		gg_process_look_at_control();
+		gg_process_update_sampler(t);
+	}
+	gg_thread_leave(t);
+}
+
+int gg_calls_thread_name(const char *name)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+	int saved_errno = errno, status = -ENOENT;
+
+	/* Acquire: as above. */
+	if (gg_load_acquire(&gg_process.state) != GG_PROCESS_RUNNING || !gg_thread_enter(t))
+		return -ENOENT;
+	if (gg_process_is_ready() && (block = gg_thread_block(t)) != NULL) {
+		gg_region_thread_rename(&gg_process.region, &block->record, name);
+		gg_thread_put_block(t, block);
+		status = 0;
+	}
+	gg_thread_leave(t);
+	errno = saved_errno;
+	return status;
+}
+
+void gg_calls_thread_bytes(struct gg_agent_bytes *ret)
+{
+	struct gg_thread *t = &gg_thread;
+
+	/* From now on; what was freed before is not known. */
+	gg_store_relaxed(&gg_calls.watches_frees, 1);
+	if (gg_thread_enter(t)) {
+		gg_thread_count(t);
+		gg_thread_leave(t);
+	}
+	*ret = (struct gg_agent_bytes){ t->words[0], t->words[1], t->words };
+}
+
+void gg_calls_begin(struct gg_agent_begin *ret)
+{
+	gg_compat_begin *begin = (gg_compat_begin *)gg_symbol_any("geiger_compat_begin");
+
+	*ret = (struct gg_agent_begin){ .bytes = sizeof(*ret) };
+	if (begin == NULL)
+		return;
+	gg_store_relaxed(&gg_calls.reacts_soon, 1);
+	begin(&gg_agent_interface, ret);
+}

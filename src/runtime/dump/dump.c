@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/dump/dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "region/writer/scan.h"
+#include "runtime/dump/dump_file.h"
+#include "runtime/dump/dump_totals.h"
+#include "runtime/platform/operator_frames.h"
+#include "runtime/platform/seccomp.h"
+#include "runtime/process.h"
+#include "runtime/syscalls.h"
+
+enum {
+	FRAMES_MAX = 1024, /* of GEIGER_MAX_FRAMES */
+	BUFFER_BYTES = 64 << 10,
+	MAPS_BYTES = 4096,
+	PAUSE_NS = 1000000,
+	PAUSES_MAX = 10000
+};
+
+/* Too large for a program's stack. */
+struct job {
+	struct gg_dump text;
+	struct gg_gather gather;
+	struct gg_dump_file file;
+	uint64_t pcs[FRAMES_MAX];
+	char maps[MAPS_BYTES];
+	char buffer[BUFFER_BYTES];
+};
+
+/* --- how many are at it --- */
+
+/*
+ * The generation of the process in the high half: what an earlier process was doing does not count.  In the
+ * low half dumps under way, and RESET: no more dumps begin, and when there is none the reset goes on.
+ */
+static uint64_t running;
+#define RESET (UINT64_C(1) << 31)
+
+static uint64_t generation(void)
+{
+	return (uint64_t)gg_load_relaxed(&gg_process.generation) << 32;
+}
+
+static uint64_t low_of(uint64_t word)
+{
+	return (word & ~(uint64_t)UINT32_MAX) == generation() ? (uint32_t)word : 0;
+}
+
+/* One more dump; false: not now. */
+static bool begin_dump(void)
+{
+	uint64_t seen = gg_load_relaxed(&running), low;
+
+	do {
+		low = low_of(seen);
+		if (low >= GG_DUMPS_AT_ONCE) /* or RESET */
+			return false;
+		/* Acquire: pairs with end_reset(): the base that it has made is seen. */
+	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low + 1)));
+	return true;
+}
+
+static bool begin_dump_patiently(void)
+{
+	for (int i = 0; i < PAUSES_MAX; i++) {
+		if (begin_dump())
+			return true;
+		if ((low_of(gg_load_relaxed(&running)) & RESET) == 0)
+			return false;
+		gg_system_sleep(PAUSE_NS);
+	}
+	return false;
+}
+
+static void end_dump(void)
+{
+	uint64_t seen = gg_load_relaxed(&running), low;
+
+	do {
+		low = low_of(seen);
+		/* The child of a handler that forked meanwhile has begun anew. */
+		if ((low & ~RESET) == 0)
+			return;
+	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low - 1)));
+}
+
+static void end_reset(void)
+{
+	uint64_t seen = gg_load_relaxed(&running);
+
+	while (!gg_cas_acq_rel(&running, &seen, generation() | (low_of(seen) & ~RESET)))
+		;
+}
+
+static bool want_reset(void)
+{
+	uint64_t seen = gg_load_relaxed(&running), low;
+
+	do {
+		low = low_of(seen);
+		if ((low & RESET) != 0)
+			return false; /* another one */
+	} while (!gg_cas_acq_rel(&running, &seen, generation() | low | RESET));
+	return true;
+}
+
+/* False: given up. */
+static bool begin_reset(void)
+{
+	bool is_wanted = false;
+
+	for (int i = 0; i < PAUSES_MAX; i++) {
+		is_wanted = is_wanted || want_reset();
+		/* Acquire: pairs with end_dump(): nobody reads the base any more. */
+		if (is_wanted && low_of(gg_load_acquire(&running)) == RESET)
+			return true;
+		gg_system_sleep(PAUSE_NS);
+	}
+	if (is_wanted)
+		end_reset();
+	return false;
+}
+
+/* --- what does not count any more --- */
+
+static struct {
+	struct gg_gather gather; /* what had been allocated */
+	uint64_t from_id;        /* of samples */
+	uint64_t generation;     /* of the process that has made it; else it is nobody's */
+} base;
+
+static int gather(struct gg_gather *ret_gather)
+{
+	bool has_base = base.generation == generation();
+
+	return gg_gather_make(ret_gather, &gg_process.region, has_base ? &base.gather : NULL,
+	                      has_base ? base.from_id : 0);
+}
+
+static int reset(void)
+{
+	uint64_t from_id = gg_load_relaxed(&gg_process.region.next_id);
+	struct gg_gather allocated;
+	/* No sample is live in it. */
+	int status = gg_gather_make(&allocated, &gg_process.region, NULL, UINT64_MAX);
+
+	if (status < 0)
+		return status;
+	/* A parent's stays in its child: it may have been copied while it was being replaced. */
+	if (base.generation == generation())
+		gg_gather_done(&base.gather);
+	base.gather = allocated;
+	base.from_id = from_id;
+	base.generation = generation();
+	return 0;
+}
+
+int gg_agent_dump_reset(void)
+{
+	int status;
+
+	if (!begin_reset())
+		return -EBUSY;
+	status = reset();
+	end_reset();
+	return status;
+}
+
+/* --- the text --- */
+
+static double interval_of_head(void)
+{
+	/* There the interval is not one of bytes; 1: numbers are taken as they are. */
+	if (gg_process.options.sampler.scheme == GG_SCHEME_PER_ALLOCATION)
+		return 1;
+	return (double)gg_load_relaxed(&gg_process.interval_bytes);
+}
+
+/* What is to be shown of it; false: nothing. */
+static bool sums_of(const struct gg_gather_entry *entry, enum gg_agent_dump_form form,
+                    struct gg_dump_sums *ret_sums)
+{
+	*ret_sums = entry->sums;
+	if (form == GG_AGENT_DUMP_HEAP_V2_LIVE)
+		ret_sums->allocated = (struct gg_dump_amount){ 0 };
+	return ret_sums->live.count + ret_sums->allocated.count > 0;
+}
+
+/*
+ * The stack, whose first frame *ret_pcs is the one that asked for memory: not operator new.  Readers take 1 off
+ * each address but the first: off that one it is taken here.
+ */
+static uint32_t walk(struct job *job, uint32_t stack, const uint64_t **ret_pcs)
+{
+	uint32_t count = gg_region_scan_stack(&gg_process.region, stack, job->pcs, FRAMES_MAX);
+	uint32_t first = 0;
+
+	*ret_pcs = job->pcs;
+	if (count == 0) {
+		job->pcs[0] = 1;
+		return 1;
+	}
+	count = count < FRAMES_MAX ? count : FRAMES_MAX;
+	while (first + 1 < count && !gg_pc_is_frame(job->pcs[first]) &&
+	       gg_operator_frames_has(job->pcs[first]))
+		first++;
+	if (!gg_pc_is_frame(job->pcs[first]))
+		job->pcs[first] -= 1;
+	*ret_pcs = job->pcs + first;
+	return count - first;
+}
+
+static void write_head(struct job *job, enum gg_agent_dump_form form)
+{
+	const struct gg_gather *all = &job->gather;
+	struct gg_dump_sums sums;
+	char name[17];
+
+	sums_of(gg_gather_find(all, GG_GATHER_ALL, GG_GATHER_ALL), form, &sums);
+	if (form == GG_AGENT_DUMP_GPERFTOOLS) {
+		gg_dump_gperftools(&job->text, &sums);
+		return;
+	}
+	gg_dump_heap_v2(&job->text, interval_of_head(), &sums);
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct gg_gather_entry *entry = &all->entries[i];
+
+		if (entry->stack != GG_GATHER_ALL || entry->thread == GG_GATHER_ALL ||
+		    !sums_of(entry, form, &sums))
+			continue;
+		gg_region_scan_thread_name(&gg_process.region, entry->thread, name);
+		gg_dump_thread(&job->text, entry->thread, &sums, name);
+	}
+}
+
+static void write_stack(struct job *job, enum gg_agent_dump_form form,
+                        const struct gg_gather_entry *of_stack)
+{
+	const struct gg_gather_entry *entry = of_stack;
+	struct gg_dump_sums sums;
+	const uint64_t *pcs;
+	uint32_t count;
+
+	if (!sums_of(of_stack, form, &sums))
+		return;
+	count = walk(job, of_stack->stack, &pcs);
+	if (form == GG_AGENT_DUMP_GPERFTOOLS) {
+		gg_dump_record(&job->text, &sums, pcs, count);
+		return;
+	}
+	gg_dump_stack(&job->text, pcs, count);
+	gg_dump_total(&job->text, &sums);
+	while ((entry = gg_gather_next(&job->gather, entry)) != NULL)
+		if (sums_of(entry, form, &sums))
+			gg_dump_thread(&job->text, entry->thread, &sums, NULL);
+}
+
+/* By offsets of its own: a child of a handler has the same open file. */
+static void write_maps(struct job *job)
+{
+	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), got;
+	uint64_t offset = 0;
+
+	gg_dump_mappings(&job->text);
+	while (fd >= 0 &&
+	       (got = syscall(SYS_pread64, (int)fd, job->maps, sizeof(job->maps), offset)) > 0) {
+		gg_dump_bytes(&job->text, job->maps, (size_t)got);
+		offset += (uint64_t)got;
+	}
+	if (fd >= 0)
+		syscall(SYS_close, (int)fd);
+}
+
+static int write_text(struct job *job, enum gg_agent_dump_form form, gg_dump_flush *flush,
+                      void *context)
+{
+	job->text = (struct gg_dump){ job->buffer, sizeof(job->buffer), .flush = flush,
+		                      .context = context };
+	write_head(job, form);
+	for (uint32_t i = 0; i < job->gather.count && job->text.status == 0; i++) {
+		const struct gg_gather_entry *entry = &job->gather.entries[i];
+
+		if (entry->stack != GG_GATHER_ALL && entry->thread == GG_GATHER_ALL)
+			write_stack(job, form, entry);
+	}
+	if (job->text.status == 0)
+		write_maps(job);
+	return gg_dump_end(&job->text);
+}
+
+static int write_file(struct job *job, const char *path, enum gg_agent_dump_form form)
+{
+	int status = gg_dump_file_begin(&job->file, path);
+
+	if (status < 0)
+		return status;
+	status = write_text(job, form, gg_dump_file_write, &job->file);
+	return gg_dump_file_end(&job->file, status);
+}
+
+/* path NULL: to flush(). */
+static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *flush, void *context)
+{
+	struct job *job;
+	int status;
+
+	if (gg_sandbox_is_entered())
+		return -EPERM;
+	if (!begin_dump_patiently())
+		return -EBUSY;
+	job = gg_system_map(sizeof(*job));
+	status = job == NULL ? -ENOMEM : gather(&job->gather);
+	if (status == 0 && path == NULL)
+		status = write_text(job, form, flush, context);
+	else if (status == 0)
+		status = write_file(job, path, form);
+	if (status == -EAGAIN && path != NULL)
+		status = write_file(job, path, form); /* now with a name from the beginning */
+	if (job != NULL) {
+		gg_gather_done(&job->gather);
+		gg_system_unmap(job, sizeof(*job));
+	}
+	end_dump();
+	return status;
+}
+
+int gg_agent_dump(const char *path, enum gg_agent_dump_form form)
+{
+	return dump(path, form, NULL, NULL);
+}
+
+int gg_agent_dump_to(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context)
+{
+	return dump(NULL, form, flush, context);
+}
+
+int gg_agent_dump_live(struct gg_agent_leak *ret_leak)
+{
+	struct gg_gather all;
+	int status;
+
+	if (!begin_dump_patiently())
+		return -EBUSY;
+	status = gather(&all);
+	if (status == 0) {
+		*ret_leak = (struct gg_agent_leak){
+			.live = gg_gather_find(&all, GG_GATHER_ALL, GG_GATHER_ALL)->sums.live
+		};
+		for (uint32_t i = 0; i < all.count; i++)
+			ret_leak->stack_count += all.entries[i].stack != GG_GATHER_ALL &&
+			                         all.entries[i].thread == GG_GATHER_ALL &&
+			                         all.entries[i].sums.live.count > 0;
+		gg_gather_done(&all);
+	}
+	end_dump();
+	return status;
+}

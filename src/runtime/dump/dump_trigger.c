@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/dump/dump_trigger.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/digits.h"
+#include "runtime/dump/dump.h"
+#include "runtime/dump/dump_name.h"
+#include "runtime/dump/dump_signal.h"
+#include "runtime/dump/memory_usage.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+#include "runtime/syscalls.h"
+#include "stats/sampling/weight.h"
+
+enum {
+	LOOK_NS = 100000000, /* between two looks at RSS and control group */
+	COPY_PAUSE_NS = 50000,
+	COPY_PAUSES_MAX = 100000 /* who copies may not be running */
+};
+
+uint32_t gg_trigger_watch;
+int32_t gg_trigger_signal_number;
+
+/* What is asked for.  Words that samples look at are read on their own; all of it by copy(). */
+static struct gg_agent_triggers settings;
+static uint64_t settings_owner; /* generation of the process in which a thread copies it; 0: none */
+
+/* What has come about. */
+static uint64_t allocated_bytes; /* by samples, since the first one that looked */
+static uint64_t freed_bytes;     /* the same, of what was freed */
+static uint64_t growth_mark;     /* bytes live that are the next high-water mark */
+static uint64_t next_time_ns;    /* of a dump by time; 0: to be set */
+static uint64_t next_look_ns;    /* at RSS and control group */
+static uint64_t next_usage_ns;   /* of a dump by these */
+static uint32_t has_told;        /* that a dump failed */
+
+/* --- settings --- */
+
+/* Held for as long as 1 KiB is copied; who held it in the process that forked this one is not here. */
+static bool own_settings(void)
+{
+	uint64_t mine = (uint64_t)gg_load_relaxed(&gg_process.generation) + 1;
+
+	for (int i = 0; i < COPY_PAUSES_MAX; i++) {
+		uint64_t seen = gg_load_relaxed(&settings_owner);
+
+		/* Acquire: pairs with the release of who changed them. */
+		if (seen != mine && gg_cas_acq_rel(&settings_owner, &seen, mine))
+			return true;
+		gg_system_sleep(COPY_PAUSE_NS);
+	}
+	return false;
+}
+
+static void disown_settings(void)
+{
+	gg_store_release(&settings_owner, 0);
+}
+
+static void copy(struct gg_agent_triggers *to, const struct gg_agent_triggers *from)
+{
+	const uint64_t *source = (const uint64_t *)(const void *)from;
+	uint64_t *target = (uint64_t *)(void *)to;
+
+	_Static_assert(sizeof(*to) % sizeof(uint64_t) == 0, "copied as words");
+	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64_t); i++)
+		gg_store_relaxed(&target[i], gg_load_relaxed(&source[i]));
+}
+
+static bool is_valid(const struct gg_agent_triggers *t)
+{
+	return t->form <= GG_AGENT_DUMP_GPERFTOOLS && t->names <= GG_AGENT_NAMES_GPERFTOOLS &&
+	       t->keep <= GG_AGENT_DUMPS_KEPT_MAX &&
+	       strnlen(t->prefix, sizeof(t->prefix)) < sizeof(t->prefix);
+}
+
+/* The bits of gg_trigger_watch are of several: only its own one is changed. */
+static void set_watch(uint32_t bit, bool is_set)
+{
+	uint32_t seen = gg_load_relaxed(&gg_trigger_watch);
+
+	while (!gg_cas_acq_rel(&gg_trigger_watch, &seen, is_set ? seen | bit : seen & ~bit))
+		;
+}
+
+static bool looks_at_samples(const struct gg_agent_triggers *t)
+{
+	return t->prefix[0] != '\0' && !t->is_off &&
+	       (t->allocated_bytes | t->freed_bytes | t->growth_bytes | t->growth_percent |
+	        t->time_ns | t->rss_bytes | t->cgroup_percent) != 0;
+}
+
+int gg_trigger_set(const struct gg_agent_triggers *triggers)
+{
+	if (!is_valid(triggers))
+		return -EINVAL;
+	if (!own_settings())
+		return -EBUSY;
+	copy(&settings, triggers);
+	if (settings.form == 0)
+		gg_store_relaxed(&settings.form, GG_AGENT_DUMP_HEAP_V2);
+	disown_settings();
+	gg_store_relaxed(&growth_mark, triggers->growth_bytes);
+	gg_store_relaxed(&next_time_ns, 0);
+	gg_store_relaxed(&next_usage_ns, 0);
+	gg_store_relaxed(&gg_trigger_signal_number, triggers->signal);
+	/* Acquire: pairs with the release of who has started. */
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
+		gg_trigger_begin();
+	set_watch(GG_TRIGGER_SAMPLES, looks_at_samples(triggers));
+	return 0;
+}
+
+int gg_trigger_look(struct gg_agent_triggers *ret_triggers)
+{
+	if (!own_settings())
+		return -EBUSY;
+	copy(ret_triggers, &settings);
+	disown_settings();
+	return 0;
+}
+
+void gg_trigger_begin(void)
+{
+	if (gg_load_relaxed(&settings.growth_bytes) != 0)
+		gg_region_meter(&gg_process.region);
+	gg_dump_signal_take(gg_trigger_signal());
+}
+
+/* --- a dump --- */
+
+/* Too large for a program's stack. */
+struct job {
+	struct gg_agent_triggers triggers;
+	char name[GG_DUMP_NAME_MAX];
+};
+
+/* Once: there may be thousands. */
+static void tell(const char *name, int status)
+{
+	char digits[GG_DIGITS_MAX];
+	uint32_t told = 0;
+
+	if (status == -EBUSY || status == -ECHILD || !gg_cas_acq_rel(&has_told, &told, 1))
+		return;
+	gg_say("no dump: ", name, ": ", gg_say_reason(status), " (error ",
+	       gg_digits((uint64_t)-status, digits), ")", GG_SAY_END);
+}
+
+static int dump(struct job *job, char kind)
+{
+	bool is_child = gg_load_relaxed(&gg_process.generation) > 1;
+	struct gg_dump_place place;
+	int status = gg_trigger_look(&job->triggers);
+
+	if (status < 0)
+		tell("", status);
+	if (status < 0 || job->triggers.prefix[0] == '\0')
+		return status < 0 ? status : -EINVAL;
+	place = gg_dump_name_next(kind);
+	gg_dump_name_write(job->name, &job->triggers, &place, is_child);
+	status = gg_agent_dump(job->name, (enum gg_agent_dump_form)job->triggers.form);
+	if (status < 0)
+		tell(job->name, status);
+	else
+		gg_dump_name_keep(job->name, &job->triggers, &place, is_child);
+	return status;
+}
+
+int gg_trigger_dump(char kind)
+{
+	struct job *job = gg_system_map(sizeof(*job));
+	int status;
+
+	if (job == NULL)
+		return -ENOMEM;
+	status = dump(job, kind);
+	gg_system_unmap(job, sizeof(*job));
+	return status;
+}
+
+/* --- when --- */
+
+/* Of what is allocated, or of what is freed: adds what the sample stands for. */
+static void look_at_sum(uint64_t *sum, uint64_t every, const struct gg_draw *draw,
+                        uint64_t size_bytes)
+{
+	uint64_t before, bytes;
+
+	if (every == 0)
+		return;
+	bytes = (uint64_t)(gg_weight_of(draw, size_bytes).bytes + 0.5);
+	before = gg_add_relaxed(sum, bytes);
+	if (before / every != (before + bytes) / every)
+		gg_trigger_dump('i');
+}
+
+static void look_at_growth(void)
+{
+	uint64_t growth = gg_load_relaxed(&settings.growth_bytes), live, mark, more;
+
+	if (growth == 0)
+		return;
+	live = gg_load_relaxed(&gg_process.region.live_bytes);
+	mark = gg_load_relaxed(&growth_mark);
+	more = live / 100 * gg_load_relaxed(&settings.growth_percent);
+	/* A free that was counted before its allocation makes it "negative" for a moment. */
+	if (live < mark || live > INT64_MAX ||
+	    !gg_cas_acq_rel(&growth_mark, &mark, live + (more > growth ? more : growth)))
+		return;
+	gg_trigger_dump('u');
+}
+
+/* Moves a time that has come; true: it was this thread who did. */
+static bool is_time(uint64_t *next_ns, uint64_t now_ns, uint64_t then_ns)
+{
+	uint64_t next = gg_load_relaxed(next_ns);
+
+	return now_ns >= next && gg_cas_acq_rel(next_ns, &next, then_ns);
+}
+
+static void look_at_time(uint64_t now_ns)
+{
+	uint64_t every = gg_load_relaxed(&settings.time_ns);
+	uint64_t next = gg_load_relaxed(&next_time_ns);
+
+	if (every == 0 || now_ns < next || !gg_cas_acq_rel(&next_time_ns, &next, now_ns + every))
+		return;
+	if (next != 0) /* else it begins now */
+		gg_trigger_dump('i');
+}
+
+static void look_at_usage(uint64_t now_ns)
+{
+	uint64_t rss = gg_load_relaxed(&settings.rss_bytes);
+	uint32_t percent = gg_load_relaxed(&settings.cgroup_percent);
+
+	if ((rss == 0 && percent == 0) || now_ns < gg_load_relaxed(&next_usage_ns) ||
+	    !is_time(&next_look_ns, now_ns, now_ns + LOOK_NS))
+		return;
+	if ((rss != 0 && gg_usage_rss_bytes() >= rss) ||
+	    (percent != 0 &&
+	     gg_usage_cgroup_percent("/sys/fs/cgroup", "/proc/self/cgroup") >= percent)) {
+		if (is_time(&next_usage_ns, now_ns, now_ns + gg_load_relaxed(&settings.every_ns)))
+			gg_trigger_dump('u');
+	}
+}
+
+void gg_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_t now_ns)
+{
+	if ((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_SAMPLES) == 0)
+		return;
+	look_at_sum(&allocated_bytes, gg_load_relaxed(&settings.allocated_bytes), draw, size_bytes);
+	look_at_growth();
+	look_at_time(now_ns);
+	look_at_usage(now_ns);
+}
+
+void gg_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	if ((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_SAMPLES) != 0)
+		look_at_sum(&freed_bytes, gg_load_relaxed(&settings.freed_bytes), draw, size_bytes);
+}
+
+/* Off the sample path; a program that was not profiled so far is not from now on. */
+static void dump_for_signal(struct gg_thread *t)
+{
+	if (!gg_thread_enter(t))
+		return;
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && gg_process_is_ready())
+		gg_trigger_dump('m');
+	gg_thread_leave(t);
+}
+
+void gg_trigger_signalled(void)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno;
+
+	/* Not by gg_thread_enter(): that would count a sample as dropped. */
+	if (gg_load_relaxed(&t->inside) != 0)
+		set_watch(GG_TRIGGER_PENDING, true);
+	else
+		dump_for_signal(t);
+	errno = saved_errno;
+}
+
+void gg_trigger_serve(void)
+{
+	struct gg_thread *t = &gg_thread;
+	int saved_errno = errno;
+
+	/* Who takes the bit away writes the dump: of several that have seen it, one. */
+	if (gg_load_relaxed(&t->inside) == 0 &&
+	    (gg_and_acq_rel(&gg_trigger_watch, ~(uint32_t)GG_TRIGGER_PENDING) &
+	     GG_TRIGGER_PENDING) != 0)
+		dump_for_signal(t);
+	errno = saved_errno;
+}
+
+/* jemalloc's words. */
+static bool tell_leak(const struct gg_agent_triggers *triggers)
+{
+	char bytes[GG_DIGITS_MAX], count[GG_DIGITS_MAX], stacks[GG_DIGITS_MAX];
+	uint64_t byte_count, object_count;
+	struct gg_agent_leak leak;
+
+	if (gg_agent_dump_live(&leak) < 0 || !(leak.live.count > 0))
+		return false;
+	byte_count = (uint64_t)(leak.live.bytes + 0.5);
+	object_count = (uint64_t)(leak.live.count + 0.5);
+	gg_say("Leak approximation summary: ~", gg_digits(byte_count, bytes), " byte",
+	       byte_count != 1 ? "s" : "", ", ~", gg_digits(object_count, count), " object",
+	       object_count != 1 ? "s" : "", ", >= ", gg_digits(leak.stack_count, stacks),
+	       " context", leak.stack_count != 1 ? "s" : "", GG_SAY_END);
+	if (triggers->final && triggers->prefix[0] != '\0')
+		gg_say("Run jeprof on dump output for leak detail", GG_SAY_END);
+	if (triggers->leak_error)
+		gg_say("Exiting with error code because memory leaks were detected", GG_SAY_END);
+	return triggers->leak_error;
+}
+
+bool gg_trigger_exit(void)
+{
+	struct job *job;
+	bool is_error = false;
+
+	if (!gg_load_relaxed(&settings.final) && !gg_load_relaxed(&settings.leak) &&
+	    !gg_load_relaxed(&settings.leak_error))
+		return false;
+	job = gg_system_map(sizeof(*job));
+	if (job == NULL)
+		return false;
+	if (gg_trigger_look(&job->triggers) == 0) {
+		if (job->triggers.final && job->triggers.prefix[0] != '\0')
+			gg_trigger_dump('f');
+		if (job->triggers.leak || job->triggers.leak_error)
+			is_error = tell_leak(&job->triggers);
+	}
+	gg_system_unmap(job, sizeof(*job));
+	return is_error;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/history.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "region/writer/scan.h"
+#include "runtime/process.h"
+#include "runtime/syscalls.h"
+
+struct entry {
+	uint32_t held; /* 1: somebody reads or writes it */
+	struct gg_history_record record;
+};
+
+struct ring {
+	uint64_t mask;
+	struct entry entries[];
+};
+
+uint32_t gg_history_on;
+
+static struct ring *ring;
+static uint64_t recent_most; /* that the list has */
+static uint64_t recent_from; /* ids below it have left the list for good */
+static struct entry *log_entries;
+static uint64_t log_count; /* taken, also those beyond the last place */
+static struct gg_history_sum allocated[GG_HISTORY_CLASSES];
+
+static bool hold(struct entry *entry)
+{
+	uint32_t free = 0;
+
+	/* Acquire: what the last holder wrote is seen; pairs with the release of let(). */
+	return gg_cas_acq_rel(&entry->held, &free, 1);
+}
+
+static void let(struct entry *entry)
+{
+	gg_store_release(&entry->held, 0);
+}
+
+static struct gg_history_record record_of(const struct gg_region_sample *sample)
+{
+	return (struct gg_history_record){
+		.id = sample->id,
+		.size_bytes = sample->size_bytes,
+		.usable_bytes = sample->size_bytes + sample->slack_bytes,
+		.alloc_ns = sample->time_ns,
+		.alloc_stack = sample->stack,
+		.alloc_thread = sample->thread,
+	};
+}
+
+static bool is_of_malloc(const struct gg_region_sample *sample)
+{
+	return sample->heap == 0 && (sample->flags & GG_SAMPLE_MAPPING) == 0;
+}
+
+static struct entry *recent_entry(uint64_t id)
+{
+	/* Acquire: pairs with the release of who made the ring. */
+	struct ring *now = gg_load_acquire(&ring);
+
+	return now != NULL ? &now->entries[id & now->mask] : NULL;
+}
+
+void gg_history_allocated(const struct gg_region_sample *sample)
+{
+	uint32_t on = gg_load_relaxed(&gg_history_on);
+	struct entry *entry;
+	uint32_t class;
+
+	if (!is_of_malloc(sample))
+		return;
+	if ((on & GG_HISTORY_ON_CLASSES) != 0) {
+		class = gg_history_class(sample->size_bytes);
+		gg_add_relaxed(&allocated[class].size_bytes, sample->size_bytes);
+		gg_add_relaxed(&allocated[class].count, 1);
+	}
+	if ((on & GG_HISTORY_ON_RECENT) == 0)
+		return;
+	entry = recent_entry(sample->id);
+	if (entry == NULL || !hold(entry))
+		return;
+	/* A thread that was held up for a whole round must not bring the past back. */
+	if (entry->record.id < sample->id)
+		entry->record = record_of(sample);
+	let(entry);
+}
+
+static void set_freed(struct gg_history_record *record, uint64_t now_ns, uint32_t stack,
+                      uint16_t thread)
+{
+	record->free_ns = now_ns;
+	record->free_stack = stack;
+	record->free_thread = thread;
+}
+
+static void log_free(const struct gg_region_sample *sample, uint64_t now_ns, uint32_t stack,
+                     uint16_t thread)
+{
+	/* Acquire: pairs with the release of who made the log. */
+	struct entry *entries = gg_load_acquire(&log_entries);
+	uint64_t place = gg_add_relaxed(&log_count, 1);
+
+	if (place >= GG_HISTORY_LOG_MAX || !hold(&entries[place]))
+		return;
+	entries[place].record = record_of(sample);
+	set_freed(&entries[place].record, now_ns, stack, thread);
+	let(&entries[place]);
+}
+
+void gg_history_freed(const struct gg_region_sample *sample, uint64_t now_ns, uint32_t stack,
+                      uint16_t thread)
+{
+	uint32_t on = gg_load_relaxed(&gg_history_on);
+	struct entry *entry = recent_entry(sample->id);
+
+	if (!is_of_malloc(sample))
+		return;
+	if ((on & GG_HISTORY_ON_RECENT) != 0 && entry != NULL && hold(entry)) {
+		if (entry->record.id == sample->id)
+			set_freed(&entry->record, now_ns, stack, thread);
+		let(entry);
+	}
+	if ((on & GG_HISTORY_ON_LOG) != 0)
+		log_free(sample, now_ns, stack, thread);
+}
+
+/* --- what libgeiger-compat asks --- */
+
+static void copy_ring(struct ring *to, struct ring *from)
+{
+	for (uint64_t i = 0; i <= from->mask; i++) {
+		struct gg_history_record *record = &from->entries[i].record;
+
+		if (!hold(&from->entries[i]))
+			continue;
+		if (record->id > to->entries[record->id & to->mask].record.id)
+			to->entries[record->id & to->mask].record = *record;
+		let(&from->entries[i]);
+	}
+}
+
+/* The list never gets longer by a change: what it has pushed out does not come back. */
+static void leave_list(uint64_t most)
+{
+	uint64_t end = gg_load_relaxed(&gg_process.region.next_id);
+	uint64_t from = end > most ? end - most : 0;
+
+	if (from > gg_load_relaxed(&recent_from))
+		gg_store_relaxed(&recent_from, from);
+}
+
+static int keep_recent(uint32_t most)
+{
+	uint64_t places = 64;
+	struct ring *made, *old = gg_load_acquire(&ring);
+
+	if (most > GG_HISTORY_RECENT_MAX)
+		most = GG_HISTORY_RECENT_MAX;
+	while (places < most)
+		places *= 2;
+	if (most != 0 && (old == NULL || old->mask + 1 < places)) {
+		made = gg_system_map(sizeof(*made) + places * sizeof(made->entries[0]));
+		if (made == NULL)
+			return -ENOMEM;
+		made->mask = places - 1;
+		if (old != NULL)
+			copy_ring(made, old);
+		/* Release: who sees the ring sees its mask. */
+		gg_store_release(&ring, made);
+	}
+	leave_list(gg_load_relaxed(&recent_most));
+	leave_list(most);
+	gg_store_relaxed(&recent_most, most);
+	return 0;
+}
+
+static int begin_log(void)
+{
+	struct entry *entries = gg_load_acquire(&log_entries);
+
+	if (entries == NULL) {
+		entries = gg_system_map(GG_HISTORY_LOG_MAX * sizeof(*entries));
+		if (entries == NULL)
+			return -ENOMEM;
+		/* Release: pairs with the acquire of who logs. */
+		gg_store_release(&log_entries, entries);
+	}
+	for (uint64_t i = 0, used = gg_load_relaxed(&log_count); i < used && i < GG_HISTORY_LOG_MAX;
+	     i++)
+		if (hold(&entries[i])) {
+			entries[i].record.id = 0;
+			let(&entries[i]);
+		}
+	gg_store_relaxed(&log_count, 0);
+	return 0;
+}
+
+static void switch_on(uint32_t what, bool wish)
+{
+	uint32_t on = gg_load_relaxed(&gg_history_on), now;
+
+	do
+		now = wish ? on | what : on & ~what;
+	while (!gg_cas_acq_rel(&gg_history_on, &on, now));
+}
+
+static int set(const struct gg_history_wish *wish)
+{
+	int status = 0;
+
+	if (wish->set_recent) {
+		status = keep_recent(wish->recent);
+		if (status == 0)
+			switch_on(GG_HISTORY_ON_RECENT, wish->recent != 0);
+	}
+	if (status == 0 && wish->set_log) {
+		if (wish->log)
+			status = begin_log();
+		if (status == 0)
+			switch_on(GG_HISTORY_ON_LOG, wish->log);
+	}
+	if (wish->set_classes)
+		switch_on(GG_HISTORY_ON_CLASSES, wish->classes);
+	return status;
+}
+
+/* Oldest first: ids grow, and the ring has those of its last round. */
+static uint32_t next_recent(uint32_t number, struct gg_history_record *ret)
+{
+	struct ring *now = gg_load_acquire(&ring);
+	uint64_t most = gg_load_relaxed(&recent_most), from = gg_load_relaxed(&recent_from);
+	uint64_t end, count;
+
+	if (now == NULL || most == 0)
+		return 0;
+	end = gg_load_relaxed(&gg_process.region.next_id);
+	count = from < end ? end - from : 0;
+	count = most < count ? most : count;
+	for (uint64_t i = number; i < count; i++) {
+		uint64_t id = end - count + i;
+		struct entry *entry = &now->entries[id & now->mask];
+		bool found = false;
+
+		if (hold(entry)) {
+			found = entry->record.id == id && id != 0;
+			if (found)
+				*ret = entry->record;
+			let(entry);
+		}
+		if (found)
+			return (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static uint32_t next_logged(uint32_t number, struct gg_history_record *ret)
+{
+	struct entry *entries = gg_load_acquire(&log_entries);
+	uint64_t count = gg_load_relaxed(&log_count);
+
+	for (uint64_t i = number; entries != NULL && i < count && i < GG_HISTORY_LOG_MAX; i++) {
+		bool found = false;
+
+		if (hold(&entries[i])) {
+			found = entries[i].record.id != 0;
+			if (found)
+				*ret = entries[i].record;
+			let(&entries[i]);
+		}
+		if (found)
+			return (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static uint32_t next(enum gg_history_kind kind, uint32_t number, struct gg_history_record *ret)
+{
+	return kind == GG_HISTORY_RECENT ? next_recent(number, ret) : next_logged(number, ret);
+}
+
+static uint64_t dropped(void)
+{
+	uint64_t count = gg_load_relaxed(&log_count);
+
+	return count > GG_HISTORY_LOG_MAX ? count - GG_HISTORY_LOG_MAX : 0;
+}
+
+static bool is_recording(void)
+{
+	/* Acquire: what was set up before is seen. */
+	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING;
+}
+
+static void class_sums(uint32_t class, struct gg_history_sum *ret_live,
+                       struct gg_history_sum *ret_allocated)
+{
+	struct gg_region_sample sample;
+	struct gg_region_scan scan;
+
+	*ret_live = (struct gg_history_sum){ 0 };
+	*ret_allocated = (struct gg_history_sum){
+		gg_load_relaxed(&allocated[class].size_bytes),
+		gg_load_relaxed(&allocated[class].count),
+	};
+	if (!is_recording())
+		return;
+	gg_region_scan_begin(&gg_process.region, &scan);
+	for (uint32_t i = 0; i < scan.live_count; i++) {
+		if (!gg_region_scan_live(&gg_process.region, i, &sample) ||
+		    !is_of_malloc(&sample) || gg_history_class(sample.size_bytes) != class)
+			continue;
+		ret_live->size_bytes += sample.size_bytes;
+		ret_live->count++;
+	}
+}
+
+static uint32_t stack(uint32_t id, uint64_t *pcs, uint32_t max)
+{
+	return is_recording() ? gg_region_scan_stack(&gg_process.region, id, pcs, max) : 0;
+}
+
+static void thread_name(uint16_t thread, char name[17])
+{
+	name[0] = '\0';
+	if (is_recording())
+		gg_region_scan_thread_name(&gg_process.region, thread, name);
+}
+
+const struct gg_history_calls gg_history_calls = {
+	.set = set,
+	.next = next,
+	.dropped = dropped,
+	.class_sums = class_sums,
+	.stack = stack,
+	.thread_name = thread_name,
+};

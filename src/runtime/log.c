@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+#include "runtime/digits.h"
+#include "runtime/syscalls.h"
+
+static char log_path[512]; /* "": stderr */
+
+/* What stderr was at start.  Daemons close all descriptors, and later 2 may be a database. */
+static struct stat stderr_then;
+static bool had_stderr;
+
+struct line {
+	char text[GG_SAY_LINE_MAX];
+	size_t used;
+};
+
+static void add(struct line *line, const char *text)
+{
+	for (size_t length = strlen(text); length > 0;) {
+		int code;
+		size_t bytes = gg_printable_next(text, length, &code);
+		bool is_shown = code >= 0 && gg_printable_is_harmless((unsigned)code);
+
+		if (line->used + bytes >= sizeof(line->text))
+			return;
+		if (is_shown)
+			memcpy(line->text + line->used, text, bytes);
+		else
+			line->text[line->used] = '?';
+		line->used += is_shown ? bytes : 1;
+		text += bytes;
+		length -= bytes;
+	}
+}
+
+/* A pipe that is full, or a terminal that is held, would have the program wait for who reads it. */
+static bool takes_a_line(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+
+	/* Not asked by who may have no descriptors (EINVAL); of what is broken write() tells. */
+	return poll(&poll_fd, 1, 0) != 0;
+}
+
+void gg_say_write(int fd, const char *text, size_t length)
+{
+	static const struct timespec now = { 0, 0 };
+	sigset_t ours, before, pending;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGPIPE);
+	sigaddset(&ours, SIGXFSZ);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &ours, &before);
+	if (write(fd, text, length) < 0 && (errno == EPIPE || errno == EFBIG)) {
+		/* One that was pending before is the program's. */
+		if (sigismember(&pending, SIGPIPE) == 1)
+			sigdelset(&ours, SIGPIPE);
+		if (sigismember(&pending, SIGXFSZ) == 1)
+			sigdelset(&ours, SIGXFSZ);
+		sigtimedwait(&ours, NULL, &now);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool is_stderr(void)
+{
+	struct stat now;
+
+	return had_stderr && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_then.st_dev &&
+	       now.st_ino == stderr_then.st_ino && now.st_rdev == stderr_then.st_rdev;
+}
+
+void gg_say_init(void)
+{
+	int saved_errno = errno;
+
+	had_stderr = fstat(STDERR_FILENO, &stderr_then) == 0;
+	errno = saved_errno;
+}
+
+void gg_say_to(const char *path)
+{
+	size_t length = path != NULL ? strlen(path) : 0;
+
+	if (length < sizeof(log_path))
+		memcpy(log_path, path != NULL ? path : "", length + 1);
+}
+
+void gg_say(const char *text, ...)
+{
+	struct line line = { .used = 0 };
+	char digits[GG_DIGITS_MAX];
+	int saved_errno = errno, fd = -1;
+	va_list texts;
+
+	add(&line, "geiger[");
+	add(&line, gg_digits((unsigned long)getpid(), digits));
+	add(&line, "]: ");
+	va_start(texts, text);
+	for (const char *next = text; next != NULL; next = va_arg(texts, const char *))
+		add(&line, next);
+	va_end(texts);
+	line.text[line.used++] = '\n';
+	/* Who named a file does not want it on stderr, also when the file cannot be had; nor wait for
+	 * who reads it. */
+	if (log_path[0] != '\0')
+		fd = gg_system_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
+	else if (is_stderr() && takes_a_line(STDERR_FILENO))
+		gg_say_write(STDERR_FILENO, line.text, line.used);
+	if (fd >= 0) {
+		gg_say_write(fd, line.text, line.used);
+		close(fd);
+	}
+	errno = saved_errno;
+}
+
+const char *gg_say_reason(int status)
+{
+	switch (-status) {
+	case EACCES:
+	case EPERM:
+		return "not permitted";
+	case EROFS:
+		return "read-only file system";
+	case ENOENT:
+	case ENOTDIR:
+		return "no such directory";
+	case ENOSPC:
+	case EDQUOT:
+		return "no space left";
+	case EFBIG:
+		return "over the limit for file sizes";
+	case ENOMEM:
+		return "no memory";
+	case EOVERFLOW:
+		return "no user of this user namespace";
+	case EMFILE:
+	case ENFILE:
+		return "too many open files";
+	default:
+		return "the system refuses";
+	}
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/modules/mapped_modules.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "runtime/modules/proc_maps.h"
+#include "unwind/walk/module_lookup.h"
+
+static uint32_t is_used;
+static uint32_t is_busy;      /* between enter() and leave() */
+static struct gg_maps listed; /* by whoever is; its text stays until the next reading */
+static uint64_t listed_epoch; /* that it was read in, and 1; 0: never */
+
+bool gg_listing_is_used(void)
+{
+	return gg_load_relaxed(&is_used) != 0;
+}
+
+void gg_listing_use(void)
+{
+	gg_store_relaxed(&is_used, 1);
+}
+
+bool gg_listing_enter(void)
+{
+	uint32_t expected = 0;
+
+	/* Acquires what the last one wrote. */
+	return gg_cas_acq_rel(&is_busy, &expected, 1);
+}
+
+void gg_listing_leave(void)
+{
+	gg_store_release(&is_busy, 0);
+}
+
+void gg_listing_forked(void)
+{
+	if (gg_load_relaxed(&is_busy) == 0)
+		return;
+	/* Half changed, perhaps: what it had is lost. */
+	listed = (struct gg_maps){ 0 };
+	gg_store_relaxed(&listed_epoch, 0);
+	gg_listing_leave();
+}
+
+/* Lines of one file that follow each other, from its beginning: what the loader maps as a module. */
+struct group {
+	struct gg_maps_line first;
+	uint64_t end;
+	bool has_code;
+};
+
+static bool is_same_file(const struct gg_maps_line *a, const struct gg_maps_line *b)
+{
+	return a->path_bytes == b->path_bytes && memcmp(a->path, b->path, a->path_bytes) == 0;
+}
+
+/* The next group from the line at *at on. */
+static bool next_group(const struct gg_maps *maps, size_t *at, struct group *ret_group)
+{
+	struct gg_maps_line line;
+	size_t next;
+
+	do {
+		if (!gg_maps_next(maps, at, &line))
+			return false;
+	} while (line.path_bytes == 0 || line.offset != 0 || (line.protection & PROT_READ) == 0);
+	*ret_group = (struct group){ line, line.end, (line.protection & PROT_EXEC) != 0 };
+	for (next = *at; gg_maps_next(maps, &next, &line); *at = next) {
+		/* Zeroed memory of the module has no name, and may lie between. */
+		if (line.path_bytes == 0)
+			continue;
+		if (line.offset == 0 || !is_same_file(&line, &ret_group->first))
+			break;
+		ret_group->end = line.end;
+		ret_group->has_code |= (line.protection & PROT_EXEC) != 0;
+	}
+	return true;
+}
+
+/* Files, and the kernel's own module; not [heap] and the like. */
+static bool is_module(const struct group *group)
+{
+	return group->has_code &&
+	       (group->first.path[0] == '/' ||
+	        (group->first.path_bytes == 6 && memcmp(group->first.path, "[vdso]", 6) == 0));
+}
+
+static void fill_table(void)
+{
+	struct group group;
+
+	/* Its initialisation may have found _dl_find_object(), which is not to be used. */
+	gg_store_relaxed(&gg_modules_finder, NULL);
+	gg_modules_table_begin();
+	for (size_t at = 0; next_group(&listed, &at, &group);)
+		if (is_module(&group))
+			gg_modules_table_add(group.first.begin, group.end);
+	gg_modules_table_end();
+}
+
+static GG_COLD void read_again(uint64_t epoch)
+{
+	struct gg_maps maps;
+
+	if (!gg_listing_enter())
+		return;
+	if (gg_maps_read(&maps)) {
+		gg_maps_done(&listed);
+		listed = maps;
+		fill_table();
+	} else {
+		gg_maps_done(&maps);
+	}
+	/* Also what failed is not tried again until something changes. */
+	gg_store_relaxed(&listed_epoch, epoch + 1);
+	gg_listing_leave();
+}
+
+void gg_listing_refresh(void)
+{
+	uint64_t epoch;
+
+	if (gg_likely(!gg_listing_is_used()))
+		return;
+	/* Before the list is read: what comes and goes meanwhile is noticed the next time. */
+	epoch = gg_modules_epoch();
+	if (gg_load_relaxed(&listed_epoch) != epoch + 1)
+		read_again(epoch);
+}
+
+/* By the module's program headers, which its frame on the stack keeps mapped. */
+static uint64_t bias_of(const struct group *group)
+{
+	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)group->first.begin;
+	const Elf64_Phdr *headers;
+
+	if (group->first.end - group->first.begin < 4096 ||
+	    memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 || elf->e_phoff > 4096 - sizeof(*headers) ||
+	    elf->e_phnum > (4096 - elf->e_phoff) / sizeof(*headers))
+		return group->first.begin;
+	headers = (const Elf64_Phdr *)(group->first.begin + elf->e_phoff);
+	for (int i = 0; i < elf->e_phnum; i++)
+		if (headers[i].p_type == PT_LOAD)
+			return group->first.begin - (headers[i].p_vaddr & ~UINT64_C(4095));
+	return group->first.begin;
+}
+
+static size_t without(const char *path, size_t path_bytes, const char *ending)
+{
+	size_t length = strlen(ending);
+
+	return path_bytes > length && memcmp(path + path_bytes - length, ending, length) == 0
+	               ? path_bytes - length
+	               : path_bytes;
+}
+
+bool gg_listing_find(uint64_t pc, struct gg_listing_module *ret_module)
+{
+	struct group group;
+
+	for (size_t at = 0; next_group(&listed, &at, &group);) {
+		const struct gg_maps_line *first = &group.first;
+
+		if (pc - first->begin >= group.end - first->begin || !is_module(&group))
+			continue;
+		*ret_module = (struct gg_listing_module){
+			.begin = first->begin,
+			.end = group.end,
+			.bias = bias_of(&group),
+			.inode = first->inode,
+			.path = first->path,
+			.path_bytes = without(first->path, first->path_bytes, " (deleted)"),
+		};
+		if (first->path[0] == '[') {
+			/* As the loader calls it. */
+			ret_module->path = "linux-vdso.so.1";
+			ret_module->path_bytes = strlen(ret_module->path);
+		}
+		return true;
+	}
+	return false;
+}

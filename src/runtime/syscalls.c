@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/syscalls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The thread sanitizer must hear of it: the next thread has other memory at the same place. */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZES_THREADS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SANITIZES_THREADS 1
+#endif
+#endif
+
+#ifdef SANITIZES_THREADS
+void *gg_system_map(size_t bytes)
+{
+	int saved_errno = errno;
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved_errno;
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+void gg_system_unmap(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+
+	munmap(pages, bytes);
+	errno = saved_errno;
+}
+#else
+void *gg_system_map(size_t bytes)
+{
+	int saved_errno = errno;
+	long address = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+	                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+
+	errno = saved_errno;
+	return address == -1 ? NULL : (void *)address;
+}
+
+void gg_system_unmap(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_munmap, pages, bytes);
+	errno = saved_errno;
+}
+#endif
+
+bool gg_system_map_over(void *pages, size_t bytes)
+{
+	int saved_errno = errno;
+	long address = syscall(SYS_mmap, pages, bytes, PROT_READ | PROT_WRITE,
+	                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L);
+
+	errno = saved_errno;
+	return address != -1;
+}
+
+bool gg_system_protect(void *pages, size_t bytes, int protection)
+{
+	int saved_errno = errno;
+	bool done = syscall(SYS_mprotect, pages, bytes, protection) == 0;
+
+	errno = saved_errno;
+	return done;
+}
+
+uint32_t gg_system_tid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+uint32_t gg_system_known_tid(void)
+{
+	/* One of this type keeps its owner, which libc knows of each of its threads. */
+	pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	uint32_t tid = 0;
+
+	if (pthread_mutex_trylock(&mutex) == 0) {
+		tid = (uint32_t)mutex.__data.__owner;
+		pthread_mutex_unlock(&mutex);
+	}
+	return tid;
+}
+
+void gg_system_thread_name(char name[16])
+{
+	int saved_errno = errno;
+
+	syscall(SYS_prctl, PR_GET_NAME, name);
+	errno = saved_errno;
+}
+
+ssize_t gg_system_read_file(const char *path, void *bytes, size_t size)
+{
+	int saved_errno = errno;
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+	ssize_t total = fd < 0 ? -1 : 0, got;
+
+	if (fd >= 0) {
+		/* /proc gives its files in pieces. */
+		while ((size_t)total < size && (got = syscall(SYS_read, fd, (char *)bytes + total,
+		                                              size - (size_t)total)) > 0)
+			total += got;
+		syscall(SYS_close, fd);
+	}
+	errno = saved_errno;
+	return total;
+}
+
+static bool is_trusted(uid_t user)
+{
+	return user == 0 || user == geteuid();
+}
+
+/* The directory of the path, which others may or may not write; -Exxx. */
+static int open_directory(const char *path, bool *ret_is_shared)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[512] = ".";
+	struct stat status;
+	int fd;
+
+	if (slash != NULL) {
+		size_t length = slash == path ? 1 : (size_t)(slash - path);
+
+		if (length >= sizeof(directory))
+			return -ENAMETOOLONG;
+		memcpy(directory, path, length);
+		directory[length] = '\0';
+	}
+	fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_is_shared = fstat(fd, &status) < 0 || !is_trusted(status.st_uid) ||
+	                 (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+	return fd;
+}
+
+int gg_system_open_shared(const char *path, int flags)
+{
+	const char *slash = strrchr(path, '/');
+	int saved_errno = errno, fd = -1;
+	bool is_shared = true;
+	struct stat status;
+	int directory = open_directory(path, &is_shared);
+
+	if (directory < 0) {
+		errno = saved_errno;
+		return directory;
+	}
+	flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (is_shared ? O_NOFOLLOW : 0);
+	fd = openat(directory, slash != NULL ? slash + 1 : path, flags, 0600);
+	if (fd < 0) {
+		fd = -errno;
+	} else if (is_shared && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	                         status.st_nlink != 1 || !is_trusted(status.st_uid))) {
+		close(fd);
+		fd = -EPERM;
+	}
+	close(directory);
+	errno = saved_errno;
+	return fd;
+}
+
+int gg_system_open_own(const char *path, int flags)
+{
+	int saved_errno = errno;
+	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	struct stat status;
+
+	if (fd < 0) {
+		fd = -errno;
+	} else if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	           status.st_uid != geteuid() || status.st_nlink != 1) {
+		close(fd);
+		fd = -EPERM;
+	}
+	errno = saved_errno;
+	return fd;
+}
+
+ssize_t gg_system_read_link(const char *path, char *text, size_t size)
+{
+	int saved_errno = errno;
+	ssize_t length = readlink(path, text, size - 1);
+
+	if (length >= 0)
+		text[length] = '\0';
+	errno = saved_errno;
+	return length;
+}
+
+bool gg_system_is_same_file(const char *one, const char *other)
+{
+	struct stat left, right;
+	int saved_errno = errno;
+	bool is_same = stat(one, &left) == 0 && stat(other, &right) == 0 &&
+	               left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+
+	errno = saved_errno;
+	return is_same;
+}
+
+void gg_system_sleep(long ns)
+{
+	const struct timespec time = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	int saved_errno = errno;
+
+	syscall(SYS_nanosleep, &time, NULL);
+	errno = saved_errno;
+}
+
+uint64_t gg_system_start_ticks(void)
+{
+	char stat[1024];
+	ssize_t length = gg_system_read_file("/proc/self/stat", stat, sizeof(stat) - 1);
+	uint64_t ticks = 0;
+	const char *at;
+	int field = 2; /* the name, in brackets, may hold anything: count from the last bracket */
+
+	if (length <= 0)
+		return 0;
+	stat[length] = '\0';
+	at = strrchr(stat, ')');
+	while (at != NULL && *at != '\0' && field < 22)
+		field += *at++ == ' ';
+	for (; at != NULL && *at >= '0' && *at <= '9'; at++)
+		ticks = ticks * 10 + (uint64_t)(*at - '0');
+	return ticks;
+}

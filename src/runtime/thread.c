@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "runtime/platform/seccomp.h"
+#include "runtime/process.h"
+#include "runtime/syscalls.h"
+#include "runtime/tagged_head.h"
+
+_Thread_local struct gg_thread gg_thread;
+
+static struct gg_thread_block *all_blocks;
+
+static uint64_t free_blocks; /* the first free one: free_head.h */
+
+static pthread_key_t ending_key;
+static bool has_ending_key;
+
+static void push_free(struct gg_thread_block *block)
+{
+	uint64_t head = gg_load_relaxed(&free_blocks);
+
+	gg_store_relaxed(&block->in_use, 0);
+	do {
+		gg_store_relaxed(&block->next_free, gg_free_head_address(head));
+		/* Releases the block's contents to whoever pops it. */
+	} while (!gg_cas_acq_rel(&free_blocks, &head, gg_free_head_next(head, block)));
+}
+
+static struct gg_thread_block *pop_free(void)
+{
+	uint64_t head = gg_load_acquire(&free_blocks);
+	struct gg_thread_block *block;
+
+	do {
+		block = gg_free_head_address(head);
+		if (block == NULL)
+			return NULL;
+		/* Perhaps not free any more, but never unmapped; the count says so below. */
+	} while (!gg_cas_acq_rel(&free_blocks, &head,
+	                         gg_free_head_next(head, gg_load_relaxed(&block->next_free))));
+	gg_store_relaxed(&block->in_use, 1);
+	return block;
+}
+
+static struct gg_thread_block *map_block(void)
+{
+	struct gg_thread_block *block = gg_system_map(sizeof(*block));
+
+	if (block == NULL)
+		return NULL;
+	block->in_use = 1;
+	block->next = gg_load_relaxed(&all_blocks);
+	/* Releases the link to who walks the list. */
+	while (!gg_cas_acq_rel(&all_blocks, &block->next, block))
+		;
+	return block;
+}
+
+/* Of the thread that had it, only counters stay: they are sums over all threads. */
+static void clean(struct gg_thread_block *block)
+{
+	struct gg_unwind_stats stats = block->unwind.stats;
+
+	block->record = (struct gg_region_thread){ 0 };
+	block->unwind = (struct gg_unwind_thread){ .stats = stats, .memo = &block->memo };
+	block->memo.count = 0;
+	block->memo.tag = 0;
+	block->memo.is_latest = false;
+}
+
+static void give_back(struct gg_thread_block *block)
+{
+	gg_region_thread_end(&gg_process.region, &block->record, gg_clock_monotonic_ns());
+	clean(block);
+	push_free(block);
+}
+
+/* Not one of before a fork, which anybody may have by now. */
+static bool has_block(const struct gg_thread *t)
+{
+	/* Relaxed: who is on the sample path has seen by acquire that this process is ready. */
+	return t->block != NULL && t->block_generation == gg_load_relaxed(&gg_process.generation);
+}
+
+static void end_thread(void *value)
+{
+	struct gg_thread *t = &gg_thread;
+
+	(void)value;
+	if (!gg_thread_enter(t))
+		return;
+	t->ending = true;
+	if (gg_process_is_ready() && has_block(t)) {
+		t->has_row = true;
+		t->row = t->block->record.thread;
+		give_back(t->block);
+	}
+	t->block = NULL;
+	gg_thread_leave(t);
+}
+
+void gg_thread_init(void)
+{
+	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
+}
+
+/* A filter that the program has set, and that we do not know of, need not allow gettid(). */
+static uint32_t tid(void)
+{
+	uint32_t known = gg_system_known_tid();
+	/* libc does not know of a bare clone(). */
+	bool is_sure = gg_load_relaxed(&gg_process.generation) == 1 || gg_sandbox_is_entered();
+
+	return known != 0 && is_sure ? known : gg_system_tid();
+}
+
+static void begin(struct gg_thread *t, struct gg_thread_block *block)
+{
+	char name[16] = "";
+
+	block->unwind.memo = &block->memo;
+	if (t->has_row) {
+		gg_region_thread_resume(&gg_process.region, &block->record, t->row);
+		return;
+	}
+	if (!gg_sandbox_is_entered())
+		gg_system_thread_name(name);
+	gg_region_thread_begin(&gg_process.region, &block->record, tid(), name,
+	                       gg_clock_monotonic_ns());
+}
+
+struct gg_thread_block *gg_thread_block(struct gg_thread *t)
+{
+	struct gg_thread_block *block;
+
+	if (gg_likely(has_block(t)))
+		return t->block;
+	t->block = NULL;
+	block = pop_free();
+	if (block == NULL)
+		block = map_block();
+	if (block == NULL)
+		return NULL;
+	begin(t, block);
+	if (t->ending)
+		return block;
+	t->block = block;
+	t->block_generation = gg_load_relaxed(&gg_process.generation);
+	if (has_ending_key)
+		pthread_setspecific(ending_key, block);
+	return block;
+}
+
+void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block)
+{
+	if (gg_unlikely(block != NULL && t->block != block))
+		give_back(block);
+}
+
+void gg_thread_forked(void)
+{
+	gg_store_relaxed(&free_blocks, 0);
+	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
+		clean(block);
+		push_free(block);
+	}
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/response.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/size.h"
+#include "format/export/export.h"
+#include "page/page.h"
+#include "query/diff.h"
+#include "report/report_diff.h"
+#include "serve/folder_page.h"
+
+#define NO_SCRIPTS \
+	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+const char *gg_answer_policy(const struct gg_serving *serving, const struct gg_answer *answer)
+{
+	return answer->kind == GG_ANSWER_PAGE ? gg_buf_text(&serving->policy) : NO_SCRIPTS;
+}
+
+static void fail(struct gg_answer *answer, unsigned status, const char *text)
+{
+	gg_buf_clear(&answer->body);
+	gg_buf_printf(&answer->body, "%s\n", text);
+	answer->status = status;
+	answer->kind = GG_ANSWER_TEXT;
+	answer->is_gzip = false;
+	answer->tag[0] = answer->file_name[0] = '\0';
+}
+
+/* What went wrong, as the command would say it. */
+static void fail_by(struct gg_answer *answer, const struct gg_error *error)
+{
+	char line[GG_ERROR_LINE_MAX];
+
+	gg_error_format(error, line, sizeof(line));
+	fail(answer, error->code == -ENOENT ? 404 : error->code == -EINVAL ? 400 : 500, line);
+}
+
+static const char *argument(const struct gg_request *request, const char *name)
+{
+	return request->argument(request, name);
+}
+
+/* --- pages --------------------------------------------------------------------------------- */
+
+static void answer_page(struct gg_serving *serving, const struct gg_request *request,
+                        struct gg_answer *answer)
+{
+	const char *name = argument(request, "profile"), *before = argument(request, "before");
+	GG_CLEANUP(gg_buf_done) struct gg_buf source = { 0 };
+	struct gg_library_entry entry = { 0 };
+	struct gg_error error = { 0 };
+	int code = gg_library_find(serving->library, name, &entry, &error);
+
+	answer->kind = GG_ANSWER_PAGE;
+	gg_buf_append_text(&source, "/data");
+	if (name != NULL) {
+		gg_buf_append_text(&source, "?profile=");
+		gg_page_append_escaped(name, &source);
+	}
+	if (before != NULL) {
+		gg_buf_append_text(&source, name != NULL ? "&before=" : "?before=");
+		gg_page_append_escaped(before, &source);
+	}
+	if (code == 0)
+		code = gg_page_html_live(gg_buf_text(&source), entry.is_live, &answer->body,
+		                         &error);
+	free(entry.name);
+	if (code < 0)
+		fail_by(answer, &error);
+}
+
+static void answer_root(struct gg_serving *serving, const struct gg_request *request,
+                        struct gg_answer *answer)
+{
+	struct gg_library_entry *entries;
+	struct gg_error error = { 0 };
+	size_t count;
+
+	if (!gg_library_is_folder(serving->library)) {
+		answer_page(serving, request, answer);
+		return;
+	}
+	if (gg_library_list(serving->library, &entries, &count, &error) < 0) {
+		fail_by(answer, &error);
+		return;
+	}
+	gg_listing_html(gg_library_title(serving->library), entries, count, &answer->body);
+	gg_library_free_list(entries, count);
+}
+
+static void answer_profiles(struct gg_serving *serving, const struct gg_request *request,
+                            struct gg_answer *answer)
+{
+	struct gg_library_entry *entries;
+	struct gg_error error = { 0 };
+	size_t count;
+
+	(void)request;
+	answer->kind = GG_ANSWER_JSON;
+	if (gg_library_list(serving->library, &entries, &count, &error) < 0) {
+		fail_by(answer, &error);
+		return;
+	}
+	gg_listing_json(gg_library_title(serving->library), entries, count, &answer->body);
+	gg_library_free_list(entries, count);
+}
+
+/* --- data ---------------------------------------------------------------------------------- */
+
+static void answer_data(struct gg_serving *serving, const struct gg_request *request,
+                        struct gg_answer *answer)
+{
+	const struct gg_buf *packed;
+	struct gg_error error = { 0 };
+	uint64_t tag;
+	int code = gg_library_data(serving->library, argument(request, "profile"),
+	                           argument(request, "before"), &packed, &tag, &error);
+
+	answer->kind = GG_ANSWER_JSON;
+	if (code < 0) {
+		fail_by(answer, &error);
+		return;
+	}
+	snprintf(answer->tag, sizeof(answer->tag), "\"%016" PRIx64 "\"", tag);
+	if (request->if_none_match != NULL && strstr(request->if_none_match, answer->tag) != NULL) {
+		answer->status = 304;
+		return;
+	}
+	if (request->accept_encoding != NULL && strstr(request->accept_encoding, "gzip") != NULL) {
+		gg_buf_append(&answer->body, packed->data, packed->length);
+		answer->is_gzip = true;
+		return;
+	}
+	if (gg_page_unpack(packed, &answer->body, &error) < 0)
+		fail_by(answer, &error);
+}
+
+/* --- questions ----------------------------------------------------------------------------- */
+
+/* The number of a name in a list that ends in NULL; `otherwise` if it was not given; -1: none of them. */
+static int choice(const struct gg_request *request, const char *name, const char *const *names,
+                  int otherwise)
+{
+	const char *given = argument(request, name);
+
+	if (given == NULL)
+		return otherwise;
+	for (int i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], given) == 0)
+			return i;
+	return -1;
+}
+
+/* Nanoseconds since the start; true: not given, or a number. */
+static bool take_time(const struct gg_request *request, const char *name, int64_t *time_ns)
+{
+	const char *given = argument(request, name);
+	char *end;
+	long long value;
+
+	if (given == NULL)
+		return true;
+	errno = 0;
+	value = strtoll(given, &end, 10);
+	if (end == given || *end != '\0' || errno != 0 || value < 0)
+		return false;
+	*time_ns = value;
+	return true;
+}
+
+static int wrong(const char *name, struct gg_error *error)
+{
+	return gg_error_set(error, -EINVAL, name, "docs/HTTP_API.md has what is known.",
+	                    "not a value that it can have");
+}
+
+/* metric, unit, by, from_ns, to_ns or at_ns. */
+static int take_question(const struct gg_request *request, struct gg_question *query,
+                         struct gg_error *error)
+{
+	static const char *const metrics[] = { "live",  "allocated", "peak", "temporary",
+		                               "freed", "left",      NULL };
+	static const char *const units[] = { "bytes", "count", NULL };
+	static const char *const groupings[] = { "function", "line", "stack", "module", "size",
+		                                 "kind",     "heap", "type",  NULL };
+	int metric = choice(request, "metric", metrics, GG_METRIC_LIVE);
+	int unit = choice(request, "unit", units, GG_BYTES);
+	int by = choice(request, "by", groupings, GG_BY_FUNCTION);
+
+	gg_question_init(query);
+	if (metric < 0)
+		return wrong("metric", error);
+	if (unit < 0)
+		return wrong("unit", error);
+	if (by < 0)
+		return wrong("by", error);
+	query->metric = (enum gg_metric)metric;
+	query->unit = (enum gg_quantity)unit;
+	query->by = (enum gg_grouping)by;
+	if (!take_time(request, "from_ns", &query->from_ns))
+		return wrong("from_ns", error);
+	if (!take_time(request, "to_ns", &query->to_ns) ||
+	    !take_time(request, "at_ns", &query->to_ns))
+		return wrong("to_ns", error);
+	return 0;
+}
+
+/* A file's name of harmless characters: what the profile is called, and the format's suffix. */
+static void name_file(struct gg_answer *answer, const char *name,
+                      const struct gg_export_format *format)
+{
+	const char *dot = strrchr(name, '.');
+	size_t length = dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name), at = 0;
+
+	for (size_t i = 0; i < length && at < 100; i++) {
+		unsigned char c = (unsigned char)name[i];
+		bool is_harmless = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+		                   (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+
+		answer->file_name[at++] = is_harmless ? (char)c : '_';
+	}
+	snprintf(answer->file_name + at, sizeof(answer->file_name) - at, "%.40s",
+	         format->suffix[0] != '\0' ? format->suffix : ".txt");
+}
+
+static void answer_export(struct gg_serving *serving, const struct gg_request *request,
+                          struct gg_answer *answer)
+{
+	const char *name = argument(request, "profile"), *wanted = argument(request, "format");
+	const struct gg_export_format *format = wanted != NULL ? gg_export_find(wanted) : NULL;
+	struct gg_library_entry entry = { 0 };
+	struct gg_model *model = NULL;
+	struct gg_extract *extract = NULL;
+	struct gg_question query;
+	struct gg_error error = { 0 };
+	int code = format != NULL ? take_question(request, &query, &error)
+	                          : wrong("format", &error);
+
+	if (code == 0)
+		code = gg_export_check(format, query.metric, &error);
+	if (code == 0)
+		code = gg_library_find(serving->library, name, &entry, &error);
+	if (code == 0)
+		code = gg_library_load(serving->library, name, &model, &error);
+	if (code == 0)
+		code = gg_extract_make(&extract, model, &query, serving->confidence, &error);
+	if (code == 0) {
+		struct gg_export job = { .extract = extract,
+			                 .out = &answer->body,
+			                 .error = &error };
+
+		code = gg_export_write(format, &job);
+		gg_extract_free(extract);
+	}
+	answer->kind = GG_ANSWER_FILE;
+	if (code == 0)
+		name_file(answer, entry.name, format);
+	else
+		fail_by(answer, &error);
+	gg_model_free(model);
+	free(entry.name);
+}
+
+/* --- two profiles -------------------------------------------------------------------------- */
+
+static int ask(struct gg_serving *serving, const char *name, const struct gg_question *query,
+               struct gg_diff_side *side, struct gg_error *error)
+{
+	struct gg_model *model = NULL;
+	struct gg_result *result = NULL;
+	int code = gg_library_load(serving->library, name, &model, error);
+
+	if (code == 0)
+		code = gg_ask_rows(model, query, &result, error);
+	*side = (struct gg_diff_side){ name, model, result };
+	return code;
+}
+
+static void free_side(struct gg_diff_side *side)
+{
+	gg_result_free((struct gg_result *)side->result);
+	gg_model_free((struct gg_model *)side->model);
+}
+
+static void answer_diff(struct gg_serving *serving, const struct gg_request *request,
+                        struct gg_answer *answer)
+{
+	struct gg_diff_query diff_query = { .scale = 1,
+		                            .confidence = serving->confidence,
+		                            .false_discovery_rate = 0.05 };
+	struct gg_diff_report report = {
+		.show_all = argument(request, "all") != NULL,
+		.look = { .confidence = serving->confidence, .limit = 1000 },
+	};
+	const char *before = argument(request, "before"), *after = argument(request, "profile");
+	struct gg_question query;
+	struct gg_error error = { 0 };
+	struct gg_diff *diff = NULL;
+	int code = take_question(request, &query, &error);
+
+	answer->kind = GG_ANSWER_JSON;
+	if (code == 0 && (before == NULL || after == NULL))
+		code = wrong(before == NULL ? "before" : "profile", &error);
+	if (code == 0)
+		code = ask(serving, before, &query, &report.before, &error);
+	if (code == 0)
+		code = ask(serving, after, &query, &report.after, &error);
+	if (code == 0)
+		code = gg_page_name_functions((struct gg_model *)report.after.model,
+		                              (struct gg_model *)report.before.model, &error);
+	if (code == 0)
+		code = gg_diff_run(report.before.model, report.before.result, report.after.model,
+		                   report.after.result, &diff_query, &diff, &error);
+	if (code == 0) {
+		report.diff = diff;
+		gg_report_diff_json(&report, &answer->body);
+		gg_diff_free(diff);
+	} else {
+		fail_by(answer, &error);
+	}
+	free_side(&report.before);
+	free_side(&report.after);
+}
+
+/* --- who may ask what ---------------------------------------------------------------------- */
+
+static const struct {
+	const char *path;
+	void (*answer)(struct gg_serving *serving, const struct gg_request *request,
+	               struct gg_answer *answer);
+} addresses[] = {
+	{ "/", answer_root },     { "/page", answer_page },     { "/profiles", answer_profiles },
+	{ "/data", answer_data }, { "/export", answer_export }, { "/diff", answer_diff },
+};
+
+/* The first request of a browser: the token goes into a cookie, and out of the address. */
+static void take_token_in(const struct gg_serving *serving, struct gg_answer *answer)
+{
+	snprintf(answer->cookie, sizeof(answer->cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/",
+	         serving->guard.cookie, serving->guard.token);
+	snprintf(answer->location, sizeof(answer->location), "/");
+	fail(answer, 303, "See /");
+}
+
+void gg_answer_request(struct gg_serving *serving, const struct gg_request *request,
+                       struct gg_answer *answer)
+{
+	const struct gg_guard *guard = &serving->guard;
+	bool is_in_address = gg_guard_knows(guard, argument(request, "token"));
+
+	*answer = (struct gg_answer){ .status = 200, .kind = GG_ANSWER_HTML };
+	if (!gg_guard_is_our_host(guard, request->host)) {
+		fail(answer, 421, "This server is asked by an address, or as localhost.");
+		return;
+	}
+	if (!is_in_address && !gg_guard_knows_cookie(guard, request->cookies) &&
+	    !gg_guard_knows_bearer(guard, request->authorization)) {
+		fail(answer, 403,
+		     "Open the address that 'geiger serve' has printed: it has the token.");
+		return;
+	}
+	answer->is_trusted = true;
+	if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
+		fail(answer, 405, "Nothing can be changed here: GET and HEAD alone.");
+		return;
+	}
+	if (is_in_address && strcmp(request->path, "/") == 0) {
+		take_token_in(serving, answer);
+		return;
+	}
+	for (size_t i = 0; i < GG_COUNT(addresses); i++)
+		if (strcmp(addresses[i].path, request->path) == 0) {
+			addresses[i].answer(serving, request, answer);
+			if (answer->body.failed)
+				fail(answer, 500, "Memory is out.");
+			return;
+		}
+	fail(answer, 404, "There is nothing here.");
+}

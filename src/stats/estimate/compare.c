@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/estimate/compare.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "stats/estimate/interval.h"
+#include "stats/estimate/interval_bounds.h"
+
+/* One profile's part in a difference: its value and the ends of its interval, unscaled. */
+struct side {
+	double scale;
+	double value; /* scaled */
+	/*
+	 * The lower end is the smaller of two.  The gamma law of all samples may be below what was
+	 * seen: that bound is certain, not one of a/2, and to take the distance to it for a deviation
+	 * would make a difference look surer than it is.
+	 */
+	struct gg_low_end low;
+	struct gg_end_law low_of_all;
+	bool one_low; /* no sample is sure: low_of_all is all there is to it, low is not set */
+	struct gg_high_end high;
+};
+
+/* [0, reserve ln(2/a)] has the tail of an exponential law; with nothing known there is no bound. */
+static struct gg_high_end unseen_end(double reserve)
+{
+	struct gg_end_law law = { .offset = INFINITY };
+
+	if (reserve > 0)
+		law = (struct gg_end_law){ 0, reserve, gg_gamma_law_of(1) };
+	return (struct gg_high_end){ .law = law };
+}
+
+/*
+ * The tally as far as it matters, with what is known of the other side: allocations as small as the
+ * smallest sampled there may be unseen here too.
+ */
+static struct side make_side(const struct gg_tally *tally, const struct gg_tally *other,
+                             enum gg_quantity quantity, double scale)
+{
+	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
+	double smallest = fmax(tally->allocations_per_byte_max, other->allocations_per_byte_max);
+	struct gg_tally known = *tally;
+	struct side side = { .scale = scale, .value = scale * estimate.value };
+
+	known.allocations_per_byte_max = smallest;
+	known.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
+	                                         smallest * tally->reserve_max[GG_BYTES]);
+	side.low_of_all = gg_end_law_of(estimate.value, estimate.variance);
+	side.one_low = gg_sum_value(&known.sure[GG_ALLOCATIONS].seen) == 0;
+	if (!side.one_low)
+		side.low = gg_low_end_of(&known, quantity);
+	if (quantity == GG_BYTES && known.unbounded_bytes > 0)
+		side.high = unseen_end(0);
+	else if (known.sample_count == 0)
+		side.high = unseen_end(known.reserve_max[quantity]);
+	else if (known.reserve_max[GG_BYTES] == 0) /* nothing hides */
+		side.high.law.offset = gg_tally_seen(&known, quantity);
+	else
+		side.high = gg_high_end_of(&known, quantity);
+	return side;
+}
+
+static double low_at(const struct side *side, double tail)
+{
+	double low = gg_end_law_at(&side->low_of_all, tail, false);
+
+	return side->scale * (side->one_low ? low : fmin(low, gg_low_end_at(&side->low, tail)));
+}
+
+static double high_at(const struct side *side, double tail)
+{
+	return side->scale * gg_high_end_at(&side->high, tail);
+}
+
+/* A tail as a function of the end that it has; slope: of its logarithm. */
+struct tail {
+	double value, slope;
+};
+
+static struct tail low_tail(const struct side *side, double end)
+{
+	double x = end / side->scale;
+	struct tail all, parts;
+
+	all.value = gg_end_law_tail(&side->low_of_all, x, false, &all.slope);
+	if (!side->one_low) {
+		parts.value = gg_low_end_tail(&side->low, x, &parts.slope);
+		if (parts.value > all.value)
+			all = parts;
+	}
+	all.slope /= side->scale;
+	return all;
+}
+
+static struct tail high_tail(const struct side *side, double end)
+{
+	struct tail tail;
+
+	tail.value = gg_high_end_tail(&side->high, end / side->scale, &tail.slope);
+	tail.slope /= side->scale;
+	return tail;
+}
+
+/*
+ * Where the two tails are equal, given them at an angle: by a line through their logarithms.  The
+ * angle moves by -*ret_step; NaN where there is no line.
+ */
+static double meet(struct tail l, struct tail h, double *ret_step)
+{
+	double apart = log(l.value / h.value);
+
+	*ret_step = apart / (l.slope - h.slope);
+	return l.value * exp(-*ret_step * l.slope);
+}
+
+/*
+ * The tail a/2 for which the interval of a difference > 0 ends at 0:
+ *
+ *   (more - low(a/2))^2 + (high(a/2) - less)^2 = difference^2
+ *
+ * Inverting both ends for each a to try would cost two searches a step.  Instead the circle is walked:
+ * at an angle, low = more - difference cos(angle) and high = less + difference sin(angle) solve the
+ * equation, and the angle is sought at which both have the same tail.  One tail grows with the
+ * angle, the other falls; Newton on the difference of their logarithms, inside a bracket, takes two
+ * or three steps.  A step of a tail (a whole allocation missed) is met by halving.
+ */
+static double meeting_tail(const struct side *less, const struct side *more, double difference)
+{
+	const double close = 1e-4; /* squared: below the 1e-6 that p is held to */
+	double low = 0, high = M_PI_2, tail = 0, angle;
+
+	if (more->low_of_all.scale == 0) /* certain: all depends on the other */
+		return high_tail(less, more->value).value;
+	if (less->high.law.scale == 0 && !(less->high.missed_count > 0))
+		return isinf(less->high.law.offset) ? 1 : low_tail(more, less->value).value;
+	angle = atan2(less->high.law.scale * sqrt(less->high.law.gamma.shape) * less->scale,
+	              more->low_of_all.scale * sqrt(more->low_of_all.gamma.shape) * more->scale);
+	while (high - low > 1e-13) {
+		double x = difference * cos(angle), y = difference * sin(angle), step, met;
+		struct tail l = low_tail(more, more->value - x);
+		struct tail h = high_tail(less, less->value + y);
+
+		if (l.value < h.value) {
+			low = angle;
+			tail = fmax(tail, l.value);
+		} else {
+			high = angle;
+			tail = fmax(tail, h.value);
+		}
+		l.slope *= y;
+		h.slope *= x;
+		met = meet(l, h, &step);
+		if (fabs(step) * (l.slope - h.slope) < close)
+			return met;
+		angle -= step;
+		if (!(angle > low && angle < high))
+			angle = 0.5 * (low + high);
+	}
+	/* At either end of the walk one side is as good as certain. */
+	if (high == M_PI_2)
+		tail = fmax(tail, high_tail(less, more->value).value);
+	if (low == 0)
+		tail = fmax(tail, low_tail(more, less->value).value);
+	return tail;
+}
+
+static double p_value_of(const struct side *less, const struct side *more, double difference)
+{
+	double p = 2 * meeting_tail(less, more, difference);
+
+	return p < GG_P_VALUE_LEAST ? 0 : fmin(p, 1);
+}
+
+static struct gg_difference difference_of(const struct gg_tally *before,
+                                          const struct gg_tally *after, enum gg_quantity quantity,
+                                          double scale, double confidence)
+{
+	const struct side b = make_side(before, after, quantity, scale);
+	const struct side a = make_side(after, before, quantity, 1);
+	double tail = (1 - confidence) / 2, value = a.value - b.value;
+	const struct side *less = value >= 0 ? &b : &a, *more = value >= 0 ? &a : &b;
+
+	return (struct gg_difference){
+		.value = value,
+		.low = value - hypot(a.value - low_at(&a, tail), high_at(&b, tail) - b.value),
+		.high = value + hypot(high_at(&a, tail) - a.value, b.value - low_at(&b, tail)),
+		.p_value = value == 0 ? 1 : p_value_of(less, more, fabs(value)),
+	};
+}
+
+/*
+ * Samples may belong to either side or not: the two extremes are all of them before and none after,
+ * and the other way round.
+ */
+static struct gg_difference uncertain_difference(const struct gg_tally *before,
+                                                 const struct gg_tally *after,
+                                                 enum gg_quantity quantity, double scale,
+                                                 double confidence)
+{
+	struct gg_tally least_before = gg_tally_least(before), most_before = gg_tally_most(before);
+	struct gg_tally least_after = gg_tally_least(after), most_after = gg_tally_most(after);
+	struct gg_difference low = difference_of(&most_before, &least_after, quantity, scale,
+	                                         confidence);
+	struct gg_difference high = difference_of(&least_before, &most_after, quantity, scale,
+	                                          confidence);
+	struct gg_estimate was = gg_tally_estimate(before, quantity);
+	struct gg_estimate is = gg_tally_estimate(after, quantity);
+
+	return (struct gg_difference){
+		.value = is.value - scale * was.value,
+		.low = low.low,
+		.high = high.high,
+		.p_value = low.value * high.value > 0 ? fmax(low.p_value, high.p_value) : 1,
+	};
+}
+
+struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
+                                      enum gg_quantity quantity, double scale, double confidence)
+{
+	struct gg_estimate was = gg_tally_estimate(before, quantity);
+	struct gg_estimate is = gg_tally_estimate(after, quantity);
+
+	if (!gg_tally_has_error(before, quantity) || !gg_tally_has_error(after, quantity) ||
+	    before->incomplete > 0 || after->incomplete > 0)
+		return (struct gg_difference){ is.value - scale * was.value, -INFINITY, INFINITY,
+			                       NAN };
+	if (gg_tally_is_uncertain(before) || gg_tally_is_uncertain(after))
+		return uncertain_difference(before, after, quantity, scale, confidence);
+	return difference_of(before, after, quantity, scale, confidence);
+}
+
+/* Ascending p-value; equal ones by their row, so that the order is always the same. */
+static int compare_rows(const void *x, const void *y, void *p_values)
+{
+	size_t i = *(const size_t *)x, j = *(const size_t *)y;
+	double p = ((const double *)p_values)[i], q = ((const double *)p_values)[j];
+
+	return p < q ? -1 : p > q ? 1 : i < j ? -1 : i > j;
+}
+
+size_t gg_false_discovery(double *p_values, size_t count, size_t *order)
+{
+	size_t tested_count = 0;
+	double least = 1;
+
+	for (size_t i = 0; i < count; i++)
+		if (!isnan(p_values[i]))
+			order[tested_count++] = i;
+	qsort_r(order, tested_count, sizeof(*order), compare_rows, p_values);
+	/* q of the k-th smallest is the least p_j n / j over j >= k: from the largest down. */
+	for (size_t k = tested_count; k > 0; k--) {
+		double *p = &p_values[order[k - 1]];
+
+		least = fmin(least, *p * (double)tested_count / (double)k);
+		*p = least;
+	}
+	return tested_count;
+}

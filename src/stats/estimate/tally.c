@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/estimate/tally.h"
+
+#include <math.h>
+
+#include "stats/sampling/weight.h"
+
+/* a + b exactly, as a rounded sum and its error (Knuth's TwoSum). */
+static struct gg_sum two_sum(double a, double b)
+{
+	double sum = a + b, part = sum - a;
+
+	return (struct gg_sum){ sum, (a - (sum - part)) + (b - part) };
+}
+
+static void add_sum(struct gg_sum *sum, double sign, struct gg_sum value)
+{
+	struct gg_sum high = two_sum(sum->high, sign * value.high);
+	struct gg_sum low = two_sum(sum->low, sign * value.low);
+
+	if (!isfinite(high.high)) { /* no error term for infinity */
+		*sum = (struct gg_sum){ high.high, 0 };
+		return;
+	}
+	high = two_sum(high.high, high.low + low.high);
+	*sum = two_sum(high.high, high.low + low.low);
+}
+
+static void add(struct gg_sum *sum, double sign, double value)
+{
+	add_sum(sum, sign, (struct gg_sum){ value, 0 });
+}
+
+/* All 64 bits of an integer, of which a double has 53. */
+static void add_integer(struct gg_sum *sum, double sign, uint64_t value)
+{
+	add_sum(sum, sign, two_sum((double)(value >> 32) * 0x1p32, (double)(uint32_t)value));
+}
+
+void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
+{
+	double *reserve = &tally->reserve_max[GG_BYTES];
+
+	if (interval_bytes > 1) /* an interval of 1 samples everything: nothing hides */
+		*reserve = fmax(*reserve, interval_bytes);
+}
+
+static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
+{
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		tally->reserve_max[i] = fmax(tally->reserve_max[i], other->reserve_max[i]);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max,
+	                                   other->sampled_interval_max);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
+	                                       other->allocations_per_byte_max);
+	tally->incomplete = fmax(tally->incomplete, other->incomplete);
+	tally->unbounded_bytes = fmax(tally->unbounded_bytes, other->unbounded_bytes);
+}
+
+/* Without samples no sum has a value: drops what rounding may have left. */
+static void clear_if_empty(struct gg_tally *tally)
+{
+	struct gg_tally empty = { 0 };
+
+	if (tally->sample_count > 0)
+		return;
+	merge_maxima(&empty, tally);
+	if (gg_tally_is_uncertain(tally)) {
+		for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+			empty.uncertain[i] = tally->uncertain[i];
+			empty.skew_slack[i] = tally->skew_slack[i];
+		}
+	}
+	*tally = empty;
+}
+
+/*
+ * The third cumulant of what a sample stands for, over its variance: (2-p)/p allocations for one
+ * that is in or out, 2/x where a Poisson number of marks with mean x is counted.
+ */
+static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight, double length)
+{
+	if (draw->scheme == GG_SCHEME_POISSON_COUNT)
+		return 2 * draw->interval / length;
+	return (2 - weight->probability) / weight->probability;
+}
+
+struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	struct gg_weight weight = gg_weight_of(draw, size_bytes);
+	double length = (double)gg_length_bytes(size_bytes), bytes = draw->interval;
+	double factor = skew_factor(draw, &weight, length);
+	struct gg_share share = {
+		.is_sure = weight.probability >= GG_SURE_PROBABILITY,
+		.value = { weight.bytes, weight.count },
+		.variance = { weight.bytes_variance, weight.count_variance },
+		.skew = { weight.bytes_variance * factor * (double)size_bytes,
+		          weight.count_variance * factor },
+		.allocations_per_byte = 1 / length,
+	};
+
+	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
+		return share;                           /* nothing hides */
+	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) { /* its interval is one of allocations */
+		bytes *= length;
+		share.unbounded_bytes = 1;
+	}
+	/* What one more mark could have stood for at a sample like this one. */
+	share.reserve[GG_BYTES] = bytes;
+	share.reserve[GG_ALLOCATIONS] = bytes / length;
+	share.sampled_interval = bytes;
+	return share;
+}
+
+static void change(struct gg_tally *tally, double sign, const struct gg_draw *draw,
+                   uint64_t size_bytes, const struct gg_share *share)
+{
+	struct gg_moments *of = share->is_sure ? tally->sure : tally->usual;
+	double interval = draw->interval, marks = draw->mark_count;
+
+	tally->sample_count += sign > 0 ? 1 : UINT64_MAX;
+	tally->mark_count += sign > 0 ? draw->mark_count : -(uint64_t)draw->mark_count;
+	add_integer(&of[GG_BYTES].seen, sign, size_bytes);
+	add_integer(&of[GG_ALLOCATIONS].seen, sign, 1);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		add(&of[i].value, sign, share->value[i]);
+		add(&of[i].variance, sign, share->variance[i]);
+		add(&of[i].skew, sign, share->skew[i]);
+	}
+	add(&tally->mark_bytes, sign, marks * interval);
+	add(&tally->mark_variance, sign, marks * interval * interval);
+	add(&tally->failed_bytes, sign, interval - 1);
+	add(&tally->failed_variance, sign, interval * (interval - 1));
+	add_integer(&tally->rest_bytes, sign,
+	            size_bytes > draw->offset_bytes ? size_bytes - draw->offset_bytes : 0);
+}
+
+void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
+{
+	struct gg_share share = gg_share_of(draw, size_bytes);
+
+	change(tally, 1, draw, size_bytes, &share);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		tally->reserve_max[i] = fmax(tally->reserve_max[i], share.reserve[i]);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
+	                                       share.allocations_per_byte);
+	tally->unbounded_bytes = fmax(tally->unbounded_bytes, share.unbounded_bytes);
+}
+
+void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
+{
+	struct gg_share share = gg_share_of(draw, size_bytes);
+
+	change(tally, -1, draw, size_bytes, &share);
+	clear_if_empty(tally);
+}
+
+/*
+ * The largest third cumulant of the bytes.  A sample's is its variance times Z (2-p)/p, where
+ * (2-p)/p = coth(x/2), and Z coth(Z/2R) grows with Z and with R.  Where a sample is in or out by the
+ * bytes it covers, it is also R^3 x^3 cosh(x/2) / (4 sinh(x/2)^3), which is below 2 R^3.
+ */
+static double bytes_skew_most(const struct gg_folded *folded, double size_most)
+{
+	double interval = folded->interval, marks = 2 * interval * interval * interval;
+	double by_size = size_most > 0 && interval > 0
+	                         ? size_most / tanh(size_most / (2 * interval))
+	                         : fmax(size_most, 2 * interval);
+
+	if (folded->scheme == GG_SCHEME_PER_ALLOCATION)
+		return folded->bytes_variance * (2 * interval - 1) * size_most;
+	if (folded->scheme == GG_SCHEME_POISSON_COUNT || folded->scheme == GG_SCHEME_STRIDE)
+		return folded->bytes_variance * by_size;
+	return fmin(folded->bytes_variance * by_size, marks * (double)folded->sample_count);
+}
+
+/*
+ * The largest weight 1/p: what the sum leaves to one sample when the others have 1 each; the w whose
+ * w (w-1) is all of the variance; and that of the smallest size.
+ */
+static double weight_most(const struct gg_folded *folded, double length_least)
+{
+	double rest = folded->count - (double)(folded->sample_count - 1);
+	double by_variance = 0.5 + sqrt(0.25 + folded->count_variance);
+	double by_size = folded->scheme == GG_SCHEME_PER_ALLOCATION
+	                         ? folded->interval
+	                         : -1 / expm1(-length_least / folded->interval);
+
+	return fmax(1, fmin(fmin(rest, by_variance), by_size));
+}
+
+/* The largest third cumulant of the allocations: the variance times (2-p)/p, or 2/x (skew_factor). */
+static double count_skew_most(const struct gg_folded *folded, double length_least)
+{
+	double factor = 2 * folded->interval / length_least;
+
+	if (folded->scheme != GG_SCHEME_POISSON_COUNT && folded->scheme != GG_SCHEME_STRIDE)
+		factor = 2 * weight_most(folded, length_least) - 1;
+	return folded->count_variance * fmax(factor, 1);
+}
+
+/* The range of sizes, made as narrow as number and sum allow. */
+static void narrow_sizes(const struct gg_folded *folded, double *ret_least, double *ret_most)
+{
+	double others = (double)folded->sample_count - 1, seen = (double)folded->seen_bytes;
+	double least = (double)folded->least_bytes, most = (double)folded->most_bytes;
+
+	*ret_most = fmax(least, fmin(most, seen - others * least));
+	*ret_least = fmin(most, fmax(least, seen - others * most));
+}
+
+/*
+ * The maxima, as for samples.  One allocation that is nearly always sampled can have been missed all the same;
+ * R ln(1000 n) is a size of which none of n was missed with a probability of 0.1 %.
+ */
+static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *folded,
+                               double size_most, double length_least, bool may_be_sure)
+{
+	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
+	double bytes = folded->interval, weight = folded->interval / length_least;
+
+	/* Below an interval of 1 the optimal scheme has small blocks that it may miss; at 1 none. */
+	if (folded->interval <= 1 && (folded->scheme != GG_SCHEME_OPTIMAL ||
+	                              !(folded->bytes_variance + folded->count_variance > 0)))
+		return;
+	if (folded->scheme == GG_SCHEME_PER_ALLOCATION) {
+		bytes *= fmax(size_most, 1);
+		weight = folded->interval;
+		tally->unbounded_bytes = 1;
+	} else if (may_be_sure) {
+		bytes = fmax(bytes, fmin(size_most, bytes * log(1000 * count)) / log(40));
+	}
+	weight = fmin(weight, weight_most(folded, length_least));
+	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
+	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], weight);
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max, bytes);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max, 1 / length_least);
+}
+
+static double probability_at(const struct gg_folded *folded, double size)
+{
+	struct gg_draw draw = { folded->interval, 0, 1, folded->scheme };
+
+	return gg_weight_of(&draw, (uint64_t)fmin(size, 0x1p62)).probability;
+}
+
+/* What came without an error bounds nothing from below either. */
+static void add_unknown(struct gg_tally *tally, const struct gg_folded *folded,
+                        enum gg_quantity quantity)
+{
+	double value = quantity == GG_BYTES ? folded->bytes : folded->count;
+
+	add(&tally->usual[quantity].value, 1, value);
+	add(&tally->unknown[quantity], 1, 1);
+}
+
+/* Sums of one quantity, whose third cumulant is at most skew_most where it is not known. */
+static void add_known(struct gg_tally *tally, struct gg_moments *of, enum gg_quantity quantity,
+                      const struct gg_folded *folded, double skew_most)
+{
+	bool is_bytes = quantity == GG_BYTES;
+	double skew = is_bytes ? folded->bytes_skew : folded->count_skew;
+
+	add_integer(&of[quantity].seen, 1, is_bytes ? folded->seen_bytes : folded->sample_count);
+	add(&of[quantity].value, 1, is_bytes ? folded->bytes : folded->count);
+	add(&of[quantity].variance, 1, is_bytes ? folded->bytes_variance : folded->count_variance);
+	if (skew > 0)
+		add(&of[quantity].skew, 1, skew);
+	else
+		add(&tally->skew_slack[quantity], 1, skew_most);
+}
+
+void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
+{
+	double least, most, length_least;
+	struct gg_moments *of;
+
+	if (folded->sample_count == 0)
+		return;
+	narrow_sizes(folded, &least, &most);
+	length_least = fmax(least, 1);
+	of = probability_at(folded, least) < GG_SURE_PROBABILITY ? tally->usual : tally->sure;
+	tally->sample_count += folded->sample_count;
+	if ((folded->unknown_errors & 1u << GG_BYTES) == 0)
+		add_known(tally, of, GG_BYTES, folded, bytes_skew_most(folded, most));
+	else
+		add_unknown(tally, folded, GG_BYTES);
+	if ((folded->unknown_errors & 1u << GG_ALLOCATIONS) == 0)
+		add_known(tally, of, GG_ALLOCATIONS, folded, count_skew_most(folded, length_least));
+	else
+		add_unknown(tally, folded, GG_ALLOCATIONS);
+	add_folded_reserve(tally, folded, most, length_least,
+	                   of == tally->usual &&
+	                           probability_at(folded, most) >= GG_SURE_PROBABILITY);
+}
+
+static void combine_moments(struct gg_moments *moments, double sign, const struct gg_moments *other)
+{
+	add_sum(&moments->seen, sign, other->seen);
+	add_sum(&moments->value, sign, other->value);
+	add_sum(&moments->variance, sign, other->variance);
+	add_sum(&moments->skew, sign, other->skew);
+}
+
+static void combine(struct gg_tally *tally, double sign, const struct gg_tally *other)
+{
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		combine_moments(&tally->usual[i], sign, &other->usual[i]);
+		combine_moments(&tally->sure[i], sign, &other->sure[i]);
+	}
+	merge_maxima(tally, other);
+	add_sum(&tally->mark_bytes, sign, other->mark_bytes);
+	add_sum(&tally->mark_variance, sign, other->mark_variance);
+	add_sum(&tally->failed_bytes, sign, other->failed_bytes);
+	add_sum(&tally->failed_variance, sign, other->failed_variance);
+	add_sum(&tally->rest_bytes, sign, other->rest_bytes);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		add_sum(&tally->skew_slack[i], sign, other->skew_slack[i]);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		add_sum(&tally->unknown[i], sign, other->unknown[i]);
+		combine_moments(&tally->uncertain[i], sign, &other->uncertain[i]);
+	}
+}
+
+void gg_tally_doubt(struct gg_tally *tally)
+{
+	struct gg_tally doubted = { 0 };
+
+	merge_maxima(&doubted, tally);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		combine_moments(&doubted.uncertain[i], 1, &tally->uncertain[i]);
+		combine_moments(&doubted.uncertain[i], 1, &tally->usual[i]);
+		combine_moments(&doubted.uncertain[i], 1, &tally->sure[i]);
+		doubted.skew_slack[i] = tally->skew_slack[i];
+		doubted.unknown[i] = tally->unknown[i];
+	}
+	*tally = doubted;
+}
+
+bool gg_tally_is_uncertain(const struct gg_tally *tally)
+{
+	/* Differences of such sums (a peak's) may have as many samples and other bytes. */
+	return fabs(gg_sum_value(&tally->uncertain[GG_ALLOCATIONS].seen)) > 0.5 ||
+	       fabs(gg_sum_value(&tally->uncertain[GG_BYTES].seen)) > 0.5;
+}
+
+struct gg_tally gg_tally_least(const struct gg_tally *tally)
+{
+	struct gg_tally least = *tally;
+
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		least.uncertain[i] = (struct gg_moments){ 0 };
+	return least;
+}
+
+struct gg_tally gg_tally_most(const struct gg_tally *tally)
+{
+	struct gg_tally most = gg_tally_least(tally);
+
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		combine_moments(&most.usual[i], 1, &tally->uncertain[i]);
+	most.sample_count += (uint64_t)llround(
+		gg_sum_value(&tally->uncertain[GG_ALLOCATIONS].seen));
+	return most;
+}
+
+void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other)
+{
+	combine(tally, 1, other);
+	tally->sample_count += other->sample_count;
+	tally->mark_count += other->mark_count;
+}
+
+void gg_tally_subtract(struct gg_tally *tally, const struct gg_tally *other)
+{
+	combine(tally, -1, other);
+	tally->sample_count -= other->sample_count;
+	tally->mark_count -= other->mark_count;
+	clear_if_empty(tally);
+}
+
+/* A variance is a sum of squares: what a subtraction leaves below 0 is rounding. */
+struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	const struct gg_moments *usual = &tally->usual[quantity], *sure = &tally->sure[quantity];
+	double variance = gg_sum_value(&usual->variance) + gg_sum_value(&sure->variance);
+
+	return (struct gg_estimate){ gg_sum_value(&usual->value) + gg_sum_value(&sure->value),
+		                     fmax(variance, 0) };
+}
+
+bool gg_tally_has_error(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	return gg_sum_value(&tally->unknown[quantity]) < 0.5; /* they are whole numbers */
+}
+
+double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	return gg_sum_value(&tally->usual[quantity].seen) +
+	       gg_sum_value(&tally->sure[quantity].seen);
+}
+
+struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally)
+{
+	return (struct gg_estimate){
+		gg_sum_value(&tally->failed_bytes) + gg_sum_value(&tally->rest_bytes),
+		fmax(gg_sum_value(&tally->failed_variance), 0),
+	};
+}
+
+struct gg_estimate gg_tally_marks(const struct gg_tally *tally)
+{
+	return (struct gg_estimate){ gg_sum_value(&tally->mark_bytes),
+		                     fmax(gg_sum_value(&tally->mark_variance), 0) };
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/estimate/theory.h"
+
+#include <math.h>
+
+#include "stats/estimate/special.h"
+
+static const double ln_100 = 4.60517018598809136804;
+
+double gg_theory_cutoff_bytes(double interval, enum gg_cutoff cutoff)
+{
+	switch (cutoff) {
+	case GG_CUTOFF_99:
+		return interval * ln_100;
+	case GG_CUTOFF_INTERVAL:
+		return interval;
+	case GG_CUTOFF_NONE:
+		break;
+	}
+	return INFINITY;
+}
+
+double gg_theory_coverage(double bytes, double interval)
+{
+	return -expm1(-bytes / interval);
+}
+
+double gg_theory_bytes_for(double probability, double interval)
+{
+	return -log1p(-probability) * interval;
+}
+
+double gg_theory_interval_for(double probability, double bytes)
+{
+	return bytes / -log1p(-probability);
+}
+
+/* Given that it was sampled; not sampled is an estimate of 0, whose relative error is 1. */
+static double conditional(double expected, double missed)
+{
+	return fmax(expected - missed, 0) / (1 - missed);
+}
+
+struct gg_theory_error gg_theory_error(double size_bytes, double count, double interval,
+                                       enum gg_cutoff cutoff)
+{
+	double mean = size_bytes * count / interval;
+	struct gg_theory_error error = { .coverage = 1 };
+
+	if (size_bytes >= gg_theory_cutoff_bytes(interval, cutoff))
+		return error;
+	error.coverage = -expm1(-mean);
+	error.expected = 2 * gg_poisson_probability(floor(mean), mean);
+	/* Below one expected mark the difference is e^-m exactly: no cancellation. */
+	error.conditional = mean < 1 ? exp(-mean) / error.coverage
+	                             : conditional(error.expected, exp(-mean));
+	error.deviation = 1 / sqrt(mean);
+	return error;
+}
+
+struct gg_theory_error gg_theory_weighted_error(double size_bytes, double count, double interval)
+{
+	double n = floor(count), x = size_bytes / interval, p = -expm1(-x), mean = n * p, k;
+	struct gg_theory_error error = { .coverage = -expm1(-x * n) };
+
+	/* E|B - np| = 2 k (1-p) P(B = k) with k = floor(np) + 1, relative to np. */
+	k = fmin(floor(mean) + 1, n);
+	error.expected = 2 * k * exp(-x) * gg_binomial_probability(k, n, p) / mean;
+	error.conditional = mean < 1 ? (error.expected - exp(-x * n)) / error.coverage
+	                             : conditional(error.expected, exp(-x * n));
+	error.deviation = sqrt(exp(-x) / mean);
+	return error;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trial - a scheme samples one trace many times: how biased, how variable and how honest is it?
+ *
+ *   struct gg_trial_plan plan = { .name = "poisson", .options = { .interval = 512 * 1024 } };
+ *   struct gg_trial_result result;
+ *
+ *   gg_trial_run(&trace, &plan, 200, 0.95, seed, &result);
+ *   result.figures[GG_TRIAL_LIVE_BYTES].variance
+ *
+ * Figures are of the whole trace; coverage is of its groups, each of which counts once a run.
+ * Threads   any; pure: the same seed gives the same result.
+ */
+#pragma once
+
+#include "stats/lab/interval_methods.h"
+#include "stats/lab/trace.h"
+#include "stats/sampling/rate_learning.h"
+
+enum gg_trial_quantity {
+	GG_TRIAL_LIVE_BYTES,
+	GG_TRIAL_ALLOCATED_BYTES,
+	GG_TRIAL_LIVE_COUNT,
+	GG_TRIAL_ALLOCATED_COUNT,
+	GG_TRIAL_QUANTITY_COUNT
+};
+
+const char *gg_trial_quantity_name(enum gg_trial_quantity quantity);
+
+struct gg_trial_plan {
+	const char *name;
+	struct gg_sampler_options options; /* the seed is the trial's */
+	bool learns;                       /* optimal: plans from its own samples, as the agent */
+	enum gg_focus focus;               /* of what it learns */
+};
+
+struct gg_trial_figure {
+	double truth;
+	double mean;           /* of the estimates */
+	double mean_error;     /* standard error of the mean */
+	double variance;       /* of the estimates */
+	double variance_error; /* standard error of the variance, by the fourth moment */
+	double formula;        /* the variance by the scheme's formula; NAN: there is none */
+};
+
+struct gg_trial_result {
+	double mean_samples;
+	struct gg_trial_figure figures[GG_TRIAL_QUANTITY_COUNT];
+	struct gg_cell cells[GG_KIND_COUNT][GG_TRIAL_QUANTITY_COUNT][GG_POPULATION_COUNT];
+};
+
+/* 0 or -ENOMEM.  run_count >= 2. */
+GG_MUST_CHECK int gg_trial_run(const struct gg_trace *trace, const struct gg_trial_plan *plan,
+                               uint64_t run_count, double confidence, uint64_t seed,
+                               struct gg_trial_result *ret_result);
+
+/* The variance that a scheme's formula gives for a trace; NAN if it has none (learned plans). */
+double gg_trial_formula(const struct gg_trace *trace, const struct gg_trial_plan *plan,
+                        enum gg_trial_quantity quantity);
+
+/* The classes of a trace, known and not learned: what the best plan is made of. */
+void gg_trial_classes(const struct gg_trace *trace,
+                      struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/sampling/rate_learning.h"
+
+#include "base/atomic.h"
+#include "stats/sampling/elementary.h"
+
+static uint64_t units_of(double count)
+{
+	double units = count * GG_LEARN_UNITS + 0.5;
+
+	return units < 0x1p62 ? (uint64_t)units : UINT64_C(1) << 62;
+}
+
+void gg_learn_allocated(struct gg_learned *learned, double count, uint64_t size_bytes)
+{
+	unsigned class = gg_size_class(size_bytes);
+
+	gg_add_relaxed(&learned->allocated[class], units_of(count));
+	gg_add_relaxed(&learned->samples[class], 1);
+	gg_add_relaxed(&learned->sample_count, 1);
+}
+
+void gg_learn_freed(struct gg_learned *learned, double count, uint64_t size_bytes)
+{
+	gg_add_relaxed(&learned->freed[gg_size_class(size_bytes)], units_of(count));
+}
+
+void gg_learn_classes(const struct gg_learned *learned, enum gg_focus focus,
+                      struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT])
+{
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		double samples = (double)gg_load_relaxed(&learned->samples[i]);
+		double allocated = (double)gg_load_relaxed(&learned->allocated[i]) / GG_LEARN_UNITS;
+		double freed = (double)gg_load_relaxed(&learned->freed[i]) / GG_LEARN_UNITS;
+		double least = (double)gg_size_class_bytes(i), one, survival;
+		/* Sizes from 8 on share classes: the middle one. */
+		struct gg_optimal_class class = { .size_bytes = i < 8 ? least : least * 1.125 };
+
+		if (samples > 0 && allocated > 0) {
+			one = allocated / samples;
+			survival = freed < allocated
+			                   ? (allocated - freed + one / 2) / (allocated + one)
+			                   : one / 2 / (allocated + one);
+			class.allocated = allocated;
+			class.live = focus == GG_FOCUS_ALLOCATED ? allocated : allocated * survival;
+		}
+		ret_classes[i] = class;
+	}
+}
+
+void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double interval,
+                   struct gg_optimal_rates *ret_rates)
+{
+	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
+	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
+
+	if (!(interval > 1)) { /* everything is asked for: no class may be sampled more coarsely */
+		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+			intervals[i] = 1;
+		gg_optimal_rates_set(ret_rates, intervals);
+		return;
+	}
+	bounds.unseen = interval > GG_LEARN_CLOSER ? interval / GG_LEARN_CLOSER : 1;
+	gg_learn_classes(learned, focus, classes);
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
+
+		if (classes[i].allocated > 0)
+			budget += classes[i].allocated * -gg_expm1(-length / interval);
+		intervals[i] = interval;
+	}
+	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
+		gg_optimal_rates_set(ret_rates, intervals);
+}

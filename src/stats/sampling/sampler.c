@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/sampling/sampler.h"
+
+#include <stddef.h>
+
+#include "stats/sampling/elementary.h"
+#include "stats/sampling/weight.h"
+
+/* Longer gaps end at a checkpoint. */
+#define LONGEST_GAP ((INT64_C(1) << 62) - 1)
+
+static double held(double interval)
+{
+	if (interval == 0)
+		return GG_SAMPLER_DEFAULT_INTERVAL;
+	if (!(interval > 1))
+		return 1;
+	return interval < GG_SAMPLER_LONGEST_INTERVAL ? interval : GG_SAMPLER_LONGEST_INTERVAL;
+}
+
+/* What is pending is forgotten, unseen: the next allocation begins at a checkpoint. */
+static void forget(struct gg_sampler *s)
+{
+	s->left_bytes = 0;
+	s->left_count = 0;
+	s->by_count = false;
+	s->interval = 0;
+	s->mark_pending = false;
+	s->changed = false;
+}
+
+/* Between gg_sampler_due() and gg_sampler_take()? */
+static bool is_due_now(const struct gg_sampler *s)
+{
+	return s->left_bytes < 0 || s->left_count < 0;
+}
+
+static double whole(double interval)
+{
+	return (double)(int64_t)(held(interval) + 0.5);
+}
+
+/*
+ * A stride that is to go on as it is goes on.  Its marks have a memory, and who changes settings may do so
+ * because a mark is due: a new phase right after each mark would be half a mark too many.
+ */
+static bool is_same_stride(const struct gg_sampler *s)
+{
+	return s->mark_pending && s->scheme == GG_SCHEME_STRIDE &&
+	       s->options.scheme == GG_SCHEME_STRIDE && s->interval == whole(s->options.interval);
+}
+
+void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *options)
+{
+	s->options = *options;
+	s->changed = !is_same_stride(s);
+	if (s->changed && !is_due_now(s))
+		forget(s);
+}
+
+static void seed_rng(struct gg_sampler *s, uint64_t seed, uint64_t stream)
+{
+	if (seed != 0)
+		gg_rng_seed(&s->rng, seed, stream);
+	else
+		gg_rng_seed_from_system(&s->rng);
+}
+
+void gg_sampler_init(struct gg_sampler *s, const struct gg_sampler_options *options)
+{
+	*s = (struct gg_sampler){ .left_bytes = s->left_bytes };
+	seed_rng(s, options->seed, options->stream);
+	gg_sampler_change(s, options);
+}
+
+/* The options come into force, with nothing pending. */
+static void adopt(struct gg_sampler *s)
+{
+	const struct gg_sampler_options *options = &s->options;
+	int64_t visit = options->visit_bytes < (uint64_t)LONGEST_GAP ? (int64_t)options->visit_bytes
+	                                                             : 0;
+
+	if (!gg_rng_is_seeded(&s->rng))
+		gg_rng_seed_from_system(&s->rng);
+	s->changed = false;
+	s->scheme = options->scheme;
+	s->interval = held(options->interval);
+	s->scale = s->interval > 1 ? s->interval : 0;
+	s->longest_gap = visit > 0 ? visit : LONGEST_GAP;
+	switch (s->scheme) {
+	case GG_SCHEME_POISSON:
+		break;
+	case GG_SCHEME_BERNOULLI:
+		s->scale = gg_rng_geometric_scale(s->interval);
+		break;
+	case GG_SCHEME_POISSON_COUNT:
+		/* An allocation from the cutoff on must be due whatever the gap. */
+		if ((uint64_t)s->longest_gap >= gg_weight_cutoff_bytes(s->interval))
+			s->longest_gap = (int64_t)gg_weight_cutoff_bytes(s->interval) - 1;
+		break;
+	case GG_SCHEME_STRIDE:
+		s->interval = whole(s->interval);
+		break;
+	case GG_SCHEME_PER_ALLOCATION:
+		s->scale = gg_rng_geometric_scale(s->interval);
+		s->by_count = true;
+		s->longest_gap = LONGEST_GAP;
+		break;
+	case GG_SCHEME_OPTIMAL:
+		s->rates = options->rates;
+		if (s->rates == NULL)
+			break;
+		s->interval = held(s->rates->shortest);
+		s->scale = s->interval > 1 ? s->interval : 0;
+		break;
+	}
+}
+
+static void set_left(struct gg_sampler *s, int64_t left)
+{
+	s->left_bytes = s->by_count ? 0 : left;
+	s->left_count = s->by_count ? left : 0;
+}
+
+/* The next mark comes after so much. */
+static void settle(struct gg_sampler *s, uint64_t gap)
+{
+	s->mark_pending = gap < (uint64_t)s->longest_gap;
+	set_left(s, s->mark_pending ? (int64_t)gap : s->longest_gap);
+}
+
+static uint64_t draw_gap(struct gg_sampler *s)
+{
+	return s->scale > 0 ? gg_rng_geometric(&s->rng, s->scale) : 0;
+}
+
+void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream)
+{
+	seed_rng(s, seed, stream);
+	if (is_due_now(s)) {
+		s->changed |= !is_same_stride(s);
+	} else if (s->interval > 0 && s->scheme == GG_SCHEME_STRIDE) {
+		s->mark_pending = true;
+		set_left(s, (int64_t)gg_rng_below(&s->rng, (uint64_t)s->interval));
+	} else if (s->interval > 0) {
+		settle(s, draw_gap(s));
+	}
+}
+
+/*
+ * Is there a mark on an allocation that takes `units` of the stream, of which `left` lay before the
+ * pending mark or checkpoint?  *ret_offset is what lies before the mark; without one, the next gap
+ * is settled.
+ */
+static bool find_mark(struct gg_sampler *s, uint64_t left, uint64_t units, uint64_t *ret_offset)
+{
+	uint64_t gap, rest = units - left;
+
+	if (s->mark_pending) {
+		*ret_offset = left;
+		return true;
+	}
+	gap = draw_gap(s);
+	if (gap >= rest) {
+		settle(s, gap - rest);
+		return false;
+	}
+	*ret_offset = left + gap;
+	return true;
+}
+
+static bool take_one(struct gg_sampler *s, uint64_t left, uint64_t units, struct gg_draw *draw)
+{
+	uint64_t offset;
+
+	if (!find_mark(s, left, units, &offset))
+		return false;
+	draw->offset_bytes = s->by_count ? 0 : offset;
+	settle(s, draw_gap(s));
+	return true;
+}
+
+/*
+ * Marks after the first one count too, so its place within its byte matters: an exponential that is
+ * known to be below 1.  What the last gap reaches beyond the allocation is the next gap.
+ */
+static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, struct gg_draw *draw)
+{
+	uint64_t offset;
+	double rest, gap;
+
+	if (s->scale == 0 || length >= gg_weight_cutoff_bytes(s->interval)) {
+		set_left(s, (int64_t)left); /* it is not on the stream */
+		return true;
+	}
+	if (!find_mark(s, left, length, &offset))
+		return false;
+	draw->offset_bytes = offset;
+	rest = (double)(length - offset) +
+	       s->interval * gg_log1p(gg_rng_uniform(&s->rng) * gg_expm1(-1 / s->interval));
+	for (;;) {
+		gap = s->interval * gg_rng_exponential(&s->rng);
+		if (gap > rest)
+			break;
+		rest -= gap;
+		draw->mark_count++;
+	}
+	gap -= rest;
+	settle(s, gap < 0x1p63 ? (uint64_t)gap : UINT64_C(1) << 63);
+	return true;
+}
+
+/* Marks exactly one interval apart, the first anywhere in the first interval. */
+static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, struct gg_draw *draw)
+{
+	uint64_t interval = (uint64_t)s->interval, count;
+
+	if (!s->mark_pending)
+		left += gg_rng_below(&s->rng, interval);
+	s->mark_pending = true;
+	if (left >= length) {
+		set_left(s, (int64_t)(left - length));
+		return false;
+	}
+	count = gg_stride_mark_count(left, length, interval);
+	set_left(s, (int64_t)(left + count * interval - length));
+	draw->offset_bytes = left;
+	draw->mark_count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+	return true;
+}
+
+/*
+ * Of marks with that interval on `rest` bytes: is there one, and after how many bytes?  An exponential
+ * is at least the uniform number that it is made of, so that most need no logarithm to be too long.
+ */
+static bool find_later(struct gg_rng *rng, double interval, uint64_t rest, uint64_t *ret_gap)
+{
+	double u = gg_rng_uniform(rng), gap;
+
+	if (u * interval >= (double)rest)
+		return false;
+	gap = -gg_log1p(-u) * interval;
+	if (gap >= (double)rest)
+		return false;
+	*ret_gap = (uint64_t)gap;
+	return true;
+}
+
+/*
+ * Each byte holds a drawn mark by itself, and keeps it by a chance of its class; so kept marks are
+ * those of a Poisson process too, with the interval of the class.  Once a mark is not kept, only
+ * kept ones matter on the rest of the allocation; what is drawn anew begins at its end.
+ */
+static bool take_by_class(struct gg_sampler *s, uint64_t left, unsigned class, uint64_t length,
+                          struct gg_draw *draw)
+{
+	double interval = s->rates->intervals[class];
+	uint64_t offset, gap;
+
+	if (!find_mark(s, left, length, &offset))
+		return false;
+	settle(s, draw_gap(s));
+	if (gg_rng_uniform(&s->rng) >= s->rates->keeps[class]) {
+		if (!find_later(&s->rng, interval, length - offset - 1, &gap))
+			return false;
+		offset += 1 + gap;
+	}
+	draw->offset_bytes = offset;
+	draw->interval = interval > 1 ? interval : 0; /* 0: p is 1 */
+	return true;
+}
+
+static bool take_pending(struct gg_sampler *s, uint64_t left, uint64_t bytes, struct gg_draw *draw)
+{
+	uint64_t length = gg_length_bytes(bytes);
+
+	switch (s->scheme) {
+	case GG_SCHEME_PER_ALLOCATION:
+		return take_one(s, left, 1, draw);
+	case GG_SCHEME_OPTIMAL:
+		if (s->rates == NULL) {
+			draw->interval = s->scale > 0 ? s->interval : 0;
+			break;
+		}
+		return take_by_class(s, left, gg_size_class(bytes), length, draw);
+	case GG_SCHEME_POISSON_COUNT:
+		return take_count(s, left, length, draw);
+	case GG_SCHEME_STRIDE:
+		return take_stride(s, left, length, draw);
+	case GG_SCHEME_POISSON:
+	case GG_SCHEME_BERNOULLI:
+		break;
+	}
+	return take_one(s, left, length, draw);
+}
+
+bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw)
+{
+	bool fresh = s->interval == 0, sampled;
+	uint64_t units, left;
+	struct gg_draw draw;
+
+	if (fresh)
+		adopt(s);
+	units = s->by_count ? 1 : gg_length_bytes(bytes);
+	/*
+	 * What gg_sampler_due() subtracted comes back; a fresh sampler had nothing left.  Nor has one
+	 * whose count a signal handler took down further.
+	 */
+	left = fresh ? 0 : (uint64_t)(s->by_count ? s->left_count : s->left_bytes) + units;
+	if (left >= units)
+		left = 0;
+	draw = (struct gg_draw){ .interval = s->interval, .mark_count = 1, .scheme = s->scheme };
+	sampled = take_pending(s, left, bytes, &draw);
+	if (s->changed)
+		forget(s);
+	if (sampled)
+		*ret_draw = draw;
+	return sampled;
+}
+
+void gg_sampler_put_back(struct gg_sampler *s, uint64_t bytes)
+{
+	if (s->by_count)
+		s->left_count += 1;
+	else
+		s->left_bytes = (int64_t)((uint64_t)s->left_bytes + gg_length_bytes(bytes));
+}
+
+void gg_sampler_pause(struct gg_sampler *s, uint64_t pause_bytes)
+{
+	forget(s);
+	s->left_bytes = pause_bytes < (uint64_t)LONGEST_GAP ? (int64_t)pause_bytes : LONGEST_GAP;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/sampling/weight.h"
+
+#include <math.h> /* INFINITY; nothing that libm would have to provide */
+
+#include "stats/sampling/elementary.h"
+
+#define LN_100 0x1.26bb1bbb55516p+2
+
+uint64_t gg_weight_cutoff_bytes(double interval_bytes)
+{
+	double cutoff = interval_bytes * LN_100;
+	uint64_t whole;
+
+	if (!(cutoff > 1))
+		return 1;
+	if (cutoff >= 0x1p63)
+		return UINT64_C(1) << 63;
+	whole = (uint64_t)cutoff;
+	return whole + ((double)whole < cutoff);
+}
+
+/*
+ * The mean number of marks on an allocation, x, with p = 1 - exp(-x); INFINITY where p is 1.
+ * Whether the interval is 1 (or less: no sampler draws that) decides first: exp(-1) of all one-byte
+ * allocations would be lost otherwise.
+ */
+static double mean_marks(const struct gg_draw *draw, double length)
+{
+	double interval = draw->interval;
+
+	if (draw->scheme == GG_SCHEME_OPTIMAL)
+		return interval > 0 ? length / interval : INFINITY;
+	if (!(interval > 1))
+		return INFINITY;
+	if (draw->scheme == GG_SCHEME_BERNOULLI)
+		return -gg_log1p(-1 / interval) * length;
+	return length / interval;
+}
+
+/*
+ * An allocation that is in or out: 1/p, and (1-p)/p^2 by the odds against it, which are 1/(e^x - 1):
+ * neither 1 - p nor p loses digits at either end.
+ */
+static void weigh_by_inclusion(double x, struct gg_weight *weight)
+{
+	weight->probability = -gg_expm1(-x);
+	weight->count = 1 / weight->probability;
+	weight->count_variance = weight->count / gg_expm1(x);
+}
+
+/*
+ * n marks, of a mean x: n/x allocations.  n is a Poisson number, so n/x^2 has the mean 1/x, which is
+ * the variance of n/x.
+ */
+static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weight *weight)
+{
+	weight->probability = -gg_expm1(-x);
+	weight->count = draw->mark_count / x;
+	weight->count_variance = weight->count / x;
+}
+
+/*
+ * Marks at a fixed distance and a random phase: n is x rounded down or up, up with probability
+ * x - floor(x).  The variance is shared among the samples: each has 1/p of it.
+ */
+static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t length,
+                            struct gg_weight *weight)
+{
+	double up = x < 0x1p53 ? x - (double)(uint64_t)x : 0;
+	uint64_t marks = draw->mark_count;
+
+	if (marks == UINT32_MAX && draw->offset_bytes < length && draw->interval < 0x1p63)
+		marks = gg_stride_mark_count(draw->offset_bytes, length, (uint64_t)draw->interval);
+	weight->probability = x < 1 ? x : 1;
+	weight->count = (double)marks / x;
+	weight->count_variance = up * (1 - up) / (x * x) / weight->probability;
+}
+
+static void weigh_by_coin(double interval, struct gg_weight *weight)
+{
+	weight->count = interval > 1 ? interval : 1;
+	weight->probability = 1 / weight->count;
+	weight->count_variance = weight->count * (weight->count - 1);
+}
+
+struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	struct gg_weight weight = { .probability = 1, .count = 1 };
+	uint64_t length_bytes = gg_length_bytes(size_bytes);
+	double size = (double)size_bytes, x = mean_marks(draw, (double)length_bytes);
+
+	if (draw->scheme == GG_SCHEME_PER_ALLOCATION)
+		weigh_by_coin(draw->interval, &weight);
+	else if (x == INFINITY)
+		; /* taken for certain: stands for itself */
+	else if (draw->scheme == GG_SCHEME_STRIDE)
+		weigh_by_stride(draw, x, length_bytes, &weight);
+	else if (draw->scheme != GG_SCHEME_POISSON_COUNT)
+		weigh_by_inclusion(x, &weight);
+	else if (length_bytes < gg_weight_cutoff_bytes(draw->interval))
+		weigh_by_count(draw, x, &weight);
+	weight.bytes = size * weight.count;
+	weight.bytes_variance = size * size * weight.count_variance;
+	return weight;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/dwarf/dwarf_scope.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Deeper trees are cut, longer chains of references too: a compiler's stay below 100 and 4. */
+enum { DEPTH_MAX = 400, REFERENCES_MAX = 16 };
+
+int gg_scopes_init(struct gg_scopes *scopes, const uint64_t *addresses, size_t count)
+{
+	*scopes = (struct gg_scopes){ .addresses = addresses, .count = count };
+	scopes->of_address = calloc(count > 0 ? count : 1, sizeof(*scopes->of_address));
+	return scopes->of_address != NULL ? 0 : -ENOMEM;
+}
+
+void gg_scopes_clear(struct gg_scopes *scopes, size_t low, size_t high)
+{
+	for (size_t i = low; i < high; i++)
+		scopes->of_address[i] = NULL;
+	for (struct gg_scope *scope = scopes->all, *next; scope != NULL; scope = next) {
+		next = scope->next;
+		free(scope);
+	}
+	scopes->all = NULL;
+}
+
+void gg_scopes_done(struct gg_scopes *scopes)
+{
+	gg_scopes_clear(scopes, 0, 0);
+	free(scopes->of_address);
+	*scopes = (struct gg_scopes){ 0 };
+}
+
+size_t gg_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (addresses[middle] < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* --- claiming ----------------------------------------------------------------------------- */
+
+/* Part of the addresses that a DIE covers: [low, high) holds all that are. */
+struct slice {
+	size_t low, high;
+};
+
+static struct gg_scope *new_scope(struct gg_scopes *scopes, struct gg_scope *parent,
+                                  const Dwarf_Die *die)
+{
+	struct gg_scope *scope = calloc(1, sizeof(*scope));
+
+	if (scope == NULL) {
+		scopes->failed = true;
+		return NULL;
+	}
+	scope->parent = parent;
+	scope->die = *die;
+	scope->next = scopes->all;
+	scopes->all = scope;
+	return scope;
+}
+
+/*
+ * Makes a scope of the DIE if it covers addresses that its parent has (none: that nobody has), and
+ * gives them to it.  NULL if it covers none.
+ */
+static struct gg_scope *claim(struct gg_scopes *scopes, struct gg_scope *parent, Dwarf_Die *die,
+                              struct slice in, struct slice *ret_slice)
+{
+	struct gg_scope *scope = NULL;
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t offset = 0;
+
+	*ret_slice = (struct slice){ SIZE_MAX, 0 };
+	while ((offset = dwarf_ranges(die, offset, &base, &begin, &end)) > 0) {
+		size_t i = in.low;
+
+		if (!gg_scopes_is_real_range(begin, end))
+			continue;
+		i += gg_scopes_lower_bound(scopes->addresses + in.low, in.high - in.low, begin);
+		for (; i < in.high && scopes->addresses[i] < end; i++) {
+			if (!scopes->marked[i] || scopes->of_address[i] != parent)
+				continue;
+			if (scope == NULL && (scope = new_scope(scopes, parent, die)) == NULL)
+				return NULL;
+			scopes->of_address[i] = scope;
+			if (i < ret_slice->low)
+				ret_slice->low = i;
+			if (i + 1 > ret_slice->high)
+				ret_slice->high = i + 1;
+		}
+	}
+	return scope;
+}
+
+/* A block of statements: can it be left out?  Not if it does not say where its code is. */
+static bool is_elsewhere(const struct gg_scopes *scopes, Dwarf_Die *die, struct slice in)
+{
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t offset = 0;
+	bool has_ranges = false;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &begin, &end)) > 0) {
+		size_t i = in.low + gg_scopes_lower_bound(scopes->addresses + in.low,
+		                                          in.high - in.low, begin);
+
+		has_ranges = true;
+		if (i < in.high && scopes->addresses[i] < end)
+			return false;
+	}
+	return has_ranges;
+}
+
+/* --- walking ------------------------------------------------------------------------------ */
+
+static void walk(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *parent,
+                 struct slice in, unsigned depth);
+
+static void visit(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *die, struct slice in,
+                  unsigned depth)
+{
+	const struct slice whole = { scopes->low, scopes->high };
+	struct gg_scope *inner;
+	struct slice slice;
+
+	switch (dwarf_tag(die)) {
+	case DW_TAG_subprogram:
+		inner = claim(scopes, NULL, die, whole, &slice);
+		if (inner != NULL)
+			walk(scopes, inner, die, slice, depth);
+		if (scopes->everywhere) /* functions in it */
+			walk(scopes, NULL, die, whole, depth);
+		break;
+	case DW_TAG_inlined_subroutine:
+		if (scope == NULL)
+			break;
+		inner = claim(scopes, scope, die, in, &slice);
+		if (inner != NULL)
+			walk(scopes, inner, die, slice, depth);
+		break;
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+		if (scopes->everywhere || (scope != NULL && !is_elsewhere(scopes, die, in)))
+			walk(scopes, scope, die, in, depth);
+		break;
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		if (scope == NULL)
+			walk(scopes, NULL, die, whole, depth);
+		break;
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_variant_part:
+		if (scopes->everywhere)
+			walk(scopes, NULL, die, whole, depth);
+		break;
+	default:
+		break;
+	}
+}
+
+static void walk(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *parent,
+                 struct slice in, unsigned depth)
+{
+	Dwarf_Die die;
+
+	if (depth >= DEPTH_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do
+		visit(scopes, scope, &die, in, depth + 1);
+	while (dwarf_siblingof(&die, &die) == 0);
+}
+
+void gg_scopes_walk(struct gg_scopes *scopes, Dwarf_Die *unit, bool everywhere)
+{
+	scopes->everywhere = everywhere;
+	walk(scopes, NULL, unit, (struct slice){ scopes->low, scopes->high }, 0);
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+static bool is_cxx(Dwarf_Die *die)
+{
+	Dwarf_Die unit;
+
+	if (dwarf_diecu(die, &unit, NULL, NULL) == NULL)
+		return false;
+	switch (dwarf_srclang(&unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The DIE that has the name: where the function is declared. */
+static Dwarf_Die declaration_of(Dwarf_Die *die)
+{
+	Dwarf_Die at = *die, next;
+	Dwarf_Attribute attribute;
+
+	for (unsigned i = 0; i < REFERENCES_MAX; i++) {
+		Dwarf_Attribute *found = dwarf_attr(&at, DW_AT_abstract_origin, &attribute);
+
+		if (found == NULL)
+			found = dwarf_attr(&at, DW_AT_specification, &attribute);
+		if (found == NULL || dwarf_formref_die(found, &next) == NULL)
+			break;
+		at = next;
+	}
+	return at;
+}
+
+/* The name of a C++ function that has no linkage name. */
+static struct gg_answer_name qualified_name(struct gg_scope *scope, const char *name,
+                                            struct gg_answers *answers, struct gg_parents *parents)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	Dwarf_Die declaration = declaration_of(&scope->die);
+
+	gg_buf_append_text(&text, gg_parents_prefix(parents, &declaration));
+	gg_buf_append_text(&text, name);
+	return gg_answers_qualified(answers, gg_buf_text(&text));
+}
+
+struct gg_answer_name gg_scope_name(struct gg_scope *scope, struct gg_answers *answers,
+                                    struct gg_parents *parents)
+{
+	Dwarf_Attribute attribute;
+	const char *text = NULL;
+
+	if (scope->is_named)
+		return scope->name;
+	scope->is_named = true;
+	if (dwarf_attr_integrate(&scope->die, DW_AT_linkage_name, &attribute) != NULL ||
+	    dwarf_attr_integrate(&scope->die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
+		text = dwarf_formstring(&attribute);
+	if (text != NULL) {
+		scope->name = gg_answers_demangle(answers, text);
+		return scope->name;
+	}
+	text = dwarf_diename(&scope->die);
+	if (text != NULL && is_cxx(&scope->die))
+		scope->name = qualified_name(scope, text, answers, parents);
+	else if (text != NULL)
+		scope->name = gg_answers_demangle(answers, text);
+	return scope->name;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/elf/image.h"
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "symbol/elf/debuginfod.h"
+#include "symbol/elf/minidebuginfo.h"
+#include "symbol/elf/sysroot_path.h"
+#include "symbol/resolve/blob.h"
+
+enum {
+	BUILD_ID_MIN = 2, /* bytes; fewer make no path */
+	VDSO_MAX = 1 << 20,
+	CRC_BLOCK = 1 << 16,
+};
+
+static const char default_debug_dir[] = "/usr/lib/debug";
+
+/* --- one file ----------------------------------------------------------------------------- */
+
+static void close_file(struct gg_image_file *file)
+{
+	if (file->elf != NULL) {
+		elf_end(file->elf);
+		if (file->fd >= 0)
+			close(file->fd);
+	}
+	free(file->memory);
+	gg_buf_done(&file->path);
+	*file = (struct gg_image_file){ .fd = -1 };
+}
+
+/* Takes fd over: an ELF file is then open in `file`, anything else is closed and false. */
+static bool adopt(struct gg_image_file *file, int fd, const char *path)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	GElf_Ehdr header;
+
+	if (elf == NULL || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL) {
+		if (elf != NULL)
+			elf_end(elf);
+		close(fd);
+		return false;
+	}
+	close_file(file);
+	file->elf = elf;
+	file->fd = fd;
+	gg_buf_append_text(&file->path, path);
+	return true;
+}
+
+static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return NULL;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+		const char *text;
+
+		if (gelf_getshdr(section, ret_header) == NULL)
+			continue;
+		text = elf_strptr(elf, names, ret_header->sh_name);
+		if (text != NULL && strcmp(text, name) == 0 && ret_header->sh_type != SHT_NOBITS)
+			return section;
+	}
+	return NULL;
+}
+
+/* Does the file hold .debug_info? */
+static bool has_dwarf(Elf *elf)
+{
+	GElf_Shdr header;
+
+	return find_section(elf, ".debug_info", &header) != NULL ||
+	       find_section(elf, ".zdebug_info", &header) != NULL;
+}
+
+/* --- is it the right one? ----------------------------------------------------------------- */
+
+static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t bytes)
+{
+	const void *found;
+	ssize_t found_bytes = dwelf_elf_gnu_build_id(elf, &found);
+
+	if (found_bytes <= 0)
+		return bytes == 0;
+	return (size_t)found_bytes == bytes && memcmp(found, build_id, bytes) == 0;
+}
+
+static void note_other_build(struct gg_image *image, Elf *elf)
+{
+	const void *found;
+	ssize_t bytes = dwelf_elf_gnu_build_id(elf, &found);
+
+	image->saw_other_build = true;
+	gg_buf_clear(&image->other_build);
+	if (bytes > 0)
+		gg_path_append_hex(&image->other_build, found, (size_t)bytes);
+}
+
+static bool is_wanted(const struct gg_symbol_module *module, Elf *elf)
+{
+	return module->any_build || has_build_id(elf, module->build_id, module->build_id_bytes);
+}
+
+static bool has_crc(int fd, uint32_t wanted)
+{
+	char *block = malloc(CRC_BLOCK);
+	uint32_t crc = 0;
+	off_t at = 0;
+	ssize_t count = -1;
+
+	while (block != NULL && (count = pread(fd, block, CRC_BLOCK, at)) > 0) {
+		crc = gg_crc32(crc, block, (size_t)count);
+		at += count;
+	}
+	free(block);
+	return count == 0 && crc == wanted;
+}
+
+/* --- where it may be ---------------------------------------------------------------------- */
+
+/* Calls visit(dir, context) for each folder of debug files until it is true. */
+static bool any_debug_dir(const struct gg_symbol_options *options,
+                          bool (*visit)(const char *root, const char *dir, void *context),
+                          void *context)
+{
+	const char *const *dir = options->debug_dirs;
+
+	for (; dir != NULL && *dir != NULL; dir++)
+		if (visit(NULL, *dir, context))
+			return true;
+	if (options->sysroot != NULL && visit(options->sysroot, default_debug_dir, context))
+		return true;
+	return visit(NULL, default_debug_dir, context);
+}
+
+/* What the visitors share. */
+struct search {
+	struct gg_image *image;
+	const struct gg_symbol_module *module;
+	const char *path;        /* of the module, without " (deleted)" */
+	const char *name, *base; /* of a link, and the folder that it is relative to */
+	uint32_t crc;
+	const uint8_t *build_id; /* what is looked for */
+	size_t build_id_bytes;
+	struct gg_image_file *file; /* where it goes */
+};
+
+/* The main file at a path: taken if it is the right one, else noted. */
+static bool try_main(struct search *search, const char *root, const char *path)
+{
+	struct gg_image_file *file = &search->image->main;
+	int fd = gg_path_open(root, path);
+
+	if (fd < 0)
+		return false;
+	if (!adopt(file, fd, path)) {
+		search->image->saw_damaged = true;
+		return false;
+	}
+	if (is_wanted(search->module, file->elf))
+		return true;
+	note_other_build(search->image, file->elf);
+	close_file(file);
+	return false;
+}
+
+static bool visit_main(const char *root, const char *dir, void *context)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	struct search *search = context;
+
+	/* Files of a module without build-id could be anybody's. */
+	if (search->module->build_id_bytes == 0)
+		return false;
+	gg_buf_printf(&path, "%s/%s", dir, search->path);
+	if (!path.failed && try_main(search, root, path.data))
+		return true;
+	gg_buf_clear(&path);
+	gg_buf_printf(&path, "%s/%s", dir, gg_path_name(search->path));
+	return !path.failed && try_main(search, root, path.data);
+}
+
+static void find_main(struct search *search, const struct gg_symbol_options *options)
+{
+	bool other_root = options->sysroot != NULL;
+
+	if (try_main(search, options->sysroot, search->path))
+		return;
+	if (other_root && search->module->build_id_bytes > 0 &&
+	    try_main(search, NULL, search->path))
+		return;
+	any_debug_dir(options, visit_main, search);
+}
+
+/* A file of DWARF, by build-id alone (crc 0) or by CRC, too. */
+static bool try_debug(struct search *search, const char *root, const char *path, bool check_crc)
+{
+	int fd = gg_path_open(root, path);
+
+	if (fd < 0)
+		return false;
+	if (check_crc && !has_crc(fd, search->crc)) {
+		close(fd);
+		return false;
+	}
+	if (!adopt(search->file, fd, path))
+		return false;
+	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
+	    has_dwarf(search->file->elf))
+		return true;
+	close_file(search->file);
+	return false;
+}
+
+static bool visit_build_id(const char *root, const char *dir, void *context)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	struct search *search = context;
+
+	if (search->build_id_bytes < BUILD_ID_MIN)
+		return false;
+	gg_path_by_build_id(&path, dir, search->build_id, search->build_id_bytes);
+	return !path.failed && try_debug(search, root, path.data, false);
+}
+
+/* The debuglink's name in a folder of debug files: below the folder of the module, or there. */
+static bool visit_link(const char *root, const char *dir, void *context)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	struct search *search = context;
+
+	gg_buf_printf(&path, "%s/%s/%s", dir, search->base, search->name);
+	if (!path.failed && try_debug(search, root, path.data, true))
+		return true;
+	gg_buf_clear(&path);
+	gg_buf_printf(&path, "%s/%s", dir, search->name);
+	return !path.failed && try_debug(search, root, path.data, true);
+}
+
+static bool find_by_link(struct search *search, const struct gg_symbol_options *options)
+{
+	static const char *const below[] = { "", ".debug/" };
+	GG_CLEANUP(gg_buf_done) struct gg_buf base = { 0 }, path = { 0 };
+	struct gg_image_file *main = &search->image->main;
+	const char *main_path = gg_buf_text(&main->path);
+	GElf_Word crc;
+
+	search->name = dwelf_elf_gnu_debuglink(main->elf, &crc);
+	if (search->name == NULL || search->name[0] == '\0' || strchr(search->name, '/') != NULL)
+		return false;
+	search->crc = crc;
+	gg_buf_append(&base, main_path, (size_t)(gg_path_name(main_path) - main_path));
+	search->base = gg_buf_text(&base);
+	for (size_t i = 0; i < GG_COUNT(below); i++) {
+		gg_buf_clear(&path);
+		gg_buf_printf(&path, "%s%s%s", search->base, below[i], search->name);
+		if (path.failed)
+			return false;
+		if (try_debug(search, options->sysroot, path.data, true) ||
+		    (options->sysroot != NULL && try_debug(search, NULL, path.data, true)))
+			return true;
+	}
+	return any_debug_dir(options, visit_link, search);
+}
+
+static bool find_by_network(struct search *search, const struct gg_worker_task *task)
+{
+	struct gg_worker_shared *shared = task->shared;
+	int fd;
+
+	if (task->options->offline || search->build_id_bytes < BUILD_ID_MIN ||
+	    !gg_debuginfod_is_wanted())
+		return false;
+	if (gg_load_relaxed(&shared->network_is_down) != 0) { /* see worker.h */
+		search->image->network_failed = true;
+		return false;
+	}
+	fd = gg_debuginfod_find(search->build_id, search->build_id_bytes);
+	if (fd == -ENOENT)
+		return false;
+	if (fd < 0) {
+		gg_store_relaxed(&shared->network_is_down, 1);
+		search->image->network_failed = true;
+		return false;
+	}
+	if (!adopt(search->file, fd, "debuginfod"))
+		return false;
+	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
+	    has_dwarf(search->file->elf))
+		return true;
+	close_file(search->file);
+	return false;
+}
+
+/* --- the vDSO ----------------------------------------------------------------------------- */
+
+/* All of it is in memory: headers, symbols, and sections, which are last. */
+static size_t vdso_bytes(const char *memory)
+{
+	GElf_Ehdr header;
+	uint64_t end;
+
+	memcpy(&header, memory, sizeof(header));
+	end = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+	return end <= VDSO_MAX ? (size_t)end : 0;
+}
+
+static void open_vdso(struct search *search)
+{
+	const char *memory = (const char *)getauxval(AT_SYSINFO_EHDR); // NOLINT
+	struct gg_image_file *file = &search->image->main;
+	size_t bytes = 0;
+
+	if (memory != NULL && memory[EI_CLASS] == ELFCLASS64)
+		bytes = vdso_bytes(memory);
+	if (bytes == 0)
+		return;
+	file->memory = malloc(bytes);
+	if (file->memory == NULL)
+		return;
+	memcpy(file->memory, memory, bytes);
+	file->fd = -1;
+	file->elf = elf_memory(file->memory, bytes);
+	if (file->elf == NULL) {
+		close_file(file);
+	} else if (!is_wanted(search->module, file->elf)) {
+		note_other_build(search->image, file->elf);
+		close_file(file);
+	}
+}
+
+/* --- all of them -------------------------------------------------------------------------- */
+
+enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task)
+{
+	const struct gg_symbol_module *module = task->module;
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	struct search search = { .image = image,
+		                 .module = module,
+		                 .build_id = module->build_id,
+		                 .build_id_bytes = module->build_id_bytes,
+		                 .file = &image->debug };
+	const void *found;
+	ssize_t bytes;
+
+	*image = (struct gg_image){ .main.fd = -1, .debug.fd = -1, .mini.fd = -1, .alt.fd = -1 };
+	elf_version(EV_CURRENT);
+	gg_buf_append(&path, module->path, gg_path_length(module->path));
+	search.path = gg_buf_text(&path);
+	if (strcmp(search.path, "[vdso]") == 0)
+		open_vdso(&search);
+	else
+		find_main(&search, task->options);
+
+	/* Asked for "whatever is there", the file says what belongs to it. */
+	if (image->main.elf != NULL && module->any_build) {
+		bytes = dwelf_elf_gnu_build_id(image->main.elf, &found);
+		search.build_id = found;
+		search.build_id_bytes = bytes > 0 ? (size_t)bytes : 0;
+	}
+	image->build_id = search.build_id;
+	image->build_id_bytes = search.build_id_bytes;
+	if (!task->without_dwarf && (image->main.elf == NULL || !has_dwarf(image->main.elf)) &&
+	    !any_debug_dir(task->options, visit_build_id, &search) &&
+	    (image->main.elf == NULL || !find_by_link(&search, task->options)))
+		find_by_network(&search, task);
+	if (image->main.elf != NULL)
+		gg_mini_open(image->main.elf, &image->mini);
+	if (image->debug.elf != NULL || (image->main.elf != NULL && has_dwarf(image->main.elf)))
+		return GG_SYMBOL_FULL;
+	if (image->main.elf != NULL)
+		return GG_SYMBOL_NAMES;
+	return image->saw_other_build ? GG_SYMBOL_MISMATCH
+	       : image->saw_damaged   ? GG_SYMBOL_UNREADABLE
+	                              : GG_SYMBOL_NO_FILE;
+}
+
+bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task, Elf *debug)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	struct search search = { .image = image, .module = task->module, .file = &image->alt };
+	const char *debug_path = gg_buf_text(debug == image->main.elf ? &image->main.path
+	                                                              : &image->debug.path);
+	Dwarf *dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);
+	const void *build_id;
+	const char *name;
+	ssize_t bytes;
+	bool found;
+
+	if (dwarf == NULL)
+		return true;
+	bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id);
+	if (bytes <= 0) {
+		dwarf_end(dwarf);
+		return bytes == 0;
+	}
+	search.build_id = build_id;
+	search.build_id_bytes = (size_t)bytes;
+	found = any_debug_dir(task->options, visit_build_id, &search);
+	if (!found) {
+		if (name[0] != '/')
+			gg_buf_append(&path, debug_path,
+			              (size_t)(gg_path_name(debug_path) - debug_path));
+		gg_buf_append_text(&path, name);
+		found = !path.failed &&
+		        ((task->options->sysroot != NULL &&
+		          try_debug(&search, task->options->sysroot, path.data, false)) ||
+		         try_debug(&search, NULL, path.data, false));
+	}
+	if (!found)
+		found = find_by_network(&search, task);
+	dwarf_end(dwarf);
+	return found;
+}
+
+void gg_image_close(struct gg_image *image)
+{
+	close_file(&image->main);
+	close_file(&image->debug);
+	close_file(&image->mini);
+	close_file(&image->alt);
+	gg_buf_done(&image->other_build);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mini - .gnu_debugdata ("minidebuginfo"): a small ELF file, compressed by xz, in a section of a
+ * stripped file.  It has the symbols of functions that the dynamic symbol table lacks.
+ */
+#pragma once
+
+#include "symbol/elf/image.h"
+
+/* A larger one, decompressed, is left alone. */
+enum { GG_MINI_MAX = 256 << 20 };
+
+/* Opens what the section of `elf` holds, into `file`, which must be closed; else leaves it. */
+void gg_mini_open(Elf *elf, struct gg_image_file *file);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The short form of a demangled C++ name: one pass over its text.
+ *
+ * At the top level, outside brackets, a name is a chain of parts and "::".  What goes:
+ *
+ *   <...>          template arguments become just that
+ *   (...)          arguments, and the qualifiers behind them
+ *   type blank     what stands before a blank is a return type, unless it is "vtable for" and the like
+ *   [clone .x]     and [abi:x]
+ *
+ * An operator's own brackets and blanks belong to its name.  Text that is no C++ name gives some
+ * text: brackets that do not match end at the end.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/brackets.h"
+#include "symbol/names/demangle.h"
+
+struct text {
+	const char *at;
+	struct gg_buf *out;
+	size_t start; /* of the name in `out`; what is before it stays */
+};
+
+static bool begins(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
+}
+
+static void take(struct text *text, size_t length)
+{
+	gg_buf_append(text->out, text->at, length);
+	text->at += length;
+}
+
+/* "<", where arguments may stand. */
+static void template_arguments(struct text *text)
+{
+	gg_buf_append_text(text->out, "<...>");
+	text->at = gg_behind_brackets(text->at);
+}
+
+/* A conversion operator's type, up to its arguments. */
+static void conversion_type(struct text *text)
+{
+	while (*text->at != '\0' && *text->at != '(') {
+		if (*text->at == '<')
+			template_arguments(text);
+		else if (*text->at == '[')
+			text->at = gg_behind_brackets(text->at);
+		else
+			take(text, 1);
+	}
+}
+
+/* "operator" and what belongs to it. */
+static void operator_name(struct text *text)
+{
+	size_t symbol;
+
+	take(text, strlen("operator"));
+	symbol = gg_operator_symbol_length(text->at);
+	if (symbol > 0) {
+		take(text, symbol);
+		if (begins(text->at, " <")) /* the blank keeps << <int> apart */
+			text->at++;
+	} else if (begins(text->at, "\"\"")) {
+		take(text, 2);
+		if (*text->at == ' ')
+			take(text, 1);
+	} else if (begins(text->at, " new") || begins(text->at, " delete") ||
+	           begins(text->at, " co_await")) {
+		take(text, 1);
+		while (is_word(*text->at))
+			take(text, 1);
+		if (begins(text->at, "[]"))
+			take(text, 2);
+	} else if (*text->at == ' ') {
+		conversion_type(text);
+	}
+}
+
+/* "{lambda(int)#1}", "{unnamed type#1}", "{default arg#1}": what is in it, without arguments. */
+static void braces(struct text *text)
+{
+	const char *end = gg_behind_brackets(text->at);
+
+	while (text->at < end) {
+		if (*text->at == '(')
+			text->at = gg_behind_brackets(text->at);
+		else
+			take(text, 1);
+	}
+}
+
+/* Qualifiers behind arguments, that belong to them. */
+static void skip_qualifiers(struct text *text)
+{
+	static const char *const qualifiers[] = { " const", " volatile", " &&",
+		                                  " &",     " noexcept", " restrict" };
+
+	for (size_t i = 0; i < GG_COUNT(qualifiers);) {
+		size_t length = strlen(qualifiers[i]);
+
+		if (begins(text->at, qualifiers[i]) && !is_word(text->at[length])) {
+			text->at += length;
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+}
+
+/* Does a blank here end something that is part of the whole: "vtable for X"? */
+static bool is_prefix(const char *text)
+{
+	static const char *const prefixes[] = {
+		"non-virtual",
+		"virtual",
+		"covariant",
+		"thunk",
+		"return",
+		"to",
+		"vtable",
+		"VTT",
+		"typeinfo",
+		"name",
+		"fn",
+		"guard",
+		"variable",
+		"for",
+		"construction",
+		"TLS",
+		"init",
+		"wrapper",
+		"function",
+		"reference",
+		"temporary",
+		"#0",
+		"global",
+		"constructors",
+		"keyed",
+		"destructors",
+		"transaction",
+		"clone",
+		"non-transaction",
+	};
+
+	for (size_t i = 0; i < GG_COUNT(prefixes); i++)
+		if (strcmp(text, prefixes[i]) == 0)
+			return true;
+	return false;
+}
+
+static void blank(struct text *text)
+{
+	text->at++;
+	if (text->out->length > text->start && !text->out->failed &&
+	    is_prefix(text->out->data + text->start)) {
+		gg_buf_append(text->out, " ", 1);
+		text->start = text->out->length;
+	} else if (!text->out->failed && text->out->length > 0) {
+		/* It was a type: the name is still to come. */
+		if (strcmp(text->out->data + text->start, "decltype") == 0 && *text->at == '(')
+			text->at = gg_behind_brackets(text->at);
+		text->out->length = text->start;
+		text->out->data[text->start] = '\0';
+	}
+}
+
+/* One part of what is at the top level; false at the end of what is wanted. */
+static bool part(struct text *text)
+{
+	bool at_word = text->out->length == text->start || !is_word(text->at[-1]);
+
+	switch (*text->at) {
+	case '\0':
+		return false;
+	case '<':
+		template_arguments(text);
+		return true;
+	case '{':
+		braces(text);
+		return true;
+	case '[':
+		text->at = gg_behind_brackets(text->at);
+		return true;
+	case ' ':
+		if (begins(text->at, " [clone"))
+			return false;
+		blank(text);
+		return true;
+	case '(':
+		if (begins(text->at, "(anonymous namespace)")) {
+			take(text, strlen("(anonymous namespace)"));
+		} else if (text->out->length == text->start &&
+		           (text->at[1] == '*' || text->at[1] == '&')) {
+			text->at += 2; /* void (*f(int))(char): the name is inside */
+		} else {
+			text->at = gg_behind_brackets(text->at);
+			skip_qualifiers(text);
+			/* Behind arguments only what is local to the function goes on, or a
+			 * return type with brackets of its own: decltype(x) f(). */
+			return *text->at == ':' || *text->at == ' ';
+		}
+		return true;
+	case ')':
+		return false;
+	default:
+		if (at_word && begins(text->at, "operator") && !is_word(text->at[8]))
+			operator_name(text);
+		else
+			take(text, 1);
+		return true;
+	}
+}
+
+void gg_shorten_cxx(const char *full, struct gg_buf *out)
+{
+	struct text text = { .at = full, .out = out, .start = out->length };
+
+	while (!out->failed && part(&text))
+		;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/resolve/file.h"
+
+#include <string.h>
+
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/elf/debuginfod.h"
+#include "symbol/elf/image.h"
+#include "symbol/elf/symtab.h"
+#include "symbol/elf/sysroot_path.h"
+
+/* --- advice ------------------------------------------------------------------------------- */
+
+/* The build-id that was asked for or, if any is welcome, the one that was found. */
+static void append_build_id(struct gg_buf *advice, const struct gg_image *image)
+{
+	if (image->build_id_bytes == 0) {
+		gg_buf_append_text(advice, "without build-id");
+		return;
+	}
+	gg_buf_append_text(advice, "build-id ");
+	gg_path_append_hex(advice, image->build_id, image->build_id_bytes);
+}
+
+/* Did a package bring it? */
+static bool is_of_system(const char *path)
+{
+	static const char *const dirs[] = { "/usr/", "/lib", "/bin/", "/sbin/" };
+
+	if (strncmp(path, "/usr/local/", strlen("/usr/local/")) == 0)
+		return false;
+	for (size_t i = 0; i < GG_COUNT(dirs); i++)
+		if (strncmp(path, dirs[i], strlen(dirs[i])) == 0)
+			return true;
+	return false;
+}
+
+static void append_network(struct gg_buf *advice, const struct gg_worker_task *task,
+                           const struct gg_image *image)
+{
+	if (image->network_failed)
+		gg_buf_append_text(advice, " (debuginfod did not answer)");
+	else if (task->options->offline || image->build_id_bytes == 0)
+		return;
+	else if (gg_debuginfod_is_wanted())
+		gg_buf_append_text(advice, " (debuginfod does not have it)");
+	else
+		gg_buf_append_text(advice, ", or set DEBUGINFOD_URLS");
+}
+
+/* For a file that is there, without debug information. */
+static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *task,
+                         const struct gg_image *image)
+{
+	const char *path = task->module->path;
+
+	if (is_of_system(path))
+		gg_buf_printf(advice, "install the -dbgsym package of %s (", gg_path_name(path));
+	else
+		gg_buf_printf(advice, "build %s with -g, or give its debug file by --debug-dir (",
+		              gg_path_name(path));
+	append_build_id(advice, image);
+	gg_buf_append_text(advice, ")");
+	append_network(advice, task, image);
+}
+
+static void advise_missing(struct gg_buf *advice, const struct gg_worker_task *task,
+                           const struct gg_image *image, enum gg_symbol_status status)
+{
+	const struct gg_symbol_module *module = task->module;
+
+	if (status == GG_SYMBOL_UNREADABLE) {
+		gg_buf_printf(advice, "%s is not a whole ELF file", module->path);
+		return;
+	}
+	if (status == GG_SYMBOL_MISMATCH) {
+		gg_buf_printf(advice, "%s was replaced: it has ", module->path);
+		gg_buf_printf(advice, "%s%s, and ",
+		              image->other_build.length > 0 ? "build-id " : "no build-id",
+		              gg_buf_text(&image->other_build));
+		gg_buf_append_text(advice, "one ");
+		append_build_id(advice, image);
+		gg_buf_append_text(advice, " was loaded");
+	} else {
+		gg_buf_printf(advice, "%s is not here (", module->path);
+		append_build_id(advice, image);
+		gg_buf_append_text(advice, ")");
+	}
+	gg_buf_append_text(advice, "; name a folder that has it by --sysroot or --debug-dir");
+	append_network(advice, task, image);
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+/* C++ and Rust functions that DWARF gives no linkage name have one in the symbol table. */
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+/* Fills in, from the symbol tables, the functions that DWARF did not tell, or not in full. */
+static void use_symtab(struct gg_answers *answers, const struct gg_symtab *symtab)
+{
+	const char *linkage_name;
+
+	for (size_t i = 0; i < answers->count; i++) {
+		struct gg_blob_frame *outermost = gg_answers_outermost(answers, i), frame = { 0 };
+		struct gg_answer_name name;
+
+		if (outermost != NULL && outermost->linkage_name != 0)
+			continue;
+		linkage_name = gg_symtab_find(symtab, answers->addresses[i]);
+		if (linkage_name == NULL ||
+		    (outermost != NULL && outermost->function != 0 && !is_mangled(linkage_name)))
+			continue;
+		name = gg_answers_demangle(answers, linkage_name);
+		if (outermost == NULL) {
+			gg_answers_begin(answers, i);
+			gg_answers_add(answers, i, &frame);
+			outermost = gg_answers_outermost(answers, i);
+		}
+		if (outermost == NULL)
+			return; /* out of memory */
+		outermost->function = name.function;
+		outermost->full_name = name.full_name;
+		outermost->linkage_name = name.linkage_name;
+	}
+}
+
+static bool use_dwarf(const struct gg_worker_task *task, struct gg_image *image,
+                      struct gg_answers *answers, struct gg_buf *advice, bool *ret_is_complete)
+{
+	Elf *elf = image->debug.elf != NULL ? image->debug.elf : image->main.elf;
+	bool has_alt = gg_image_open_alt(image, task, elf);
+	struct gg_dwarf_result result = { 0 };
+
+	/* Left alone, libdw would take any file of the alt's name for it, whatever its build-id. */
+	if (has_alt)
+		result = gg_dwarf_resolve(elf, image->alt.elf, answers, task->done_count);
+	*ret_is_complete = result.has_dwarf && !result.is_incomplete;
+	if (!has_alt)
+		gg_buf_printf(advice,
+		              "the debug information of %s refers to a file of dwz that is not "
+		              "here; it is part of the -dbgsym package",
+		              gg_path_name(task->module->path));
+	else if (!result.has_dwarf)
+		gg_buf_printf(advice,
+		              "libdw cannot read the debug information of %s; compressed by zstd?",
+		              gg_path_name(task->module->path));
+	else if (result.is_incomplete)
+		gg_buf_printf(advice, "%s was built with -gsplit-dwarf and a .dwo file is missing",
+		              gg_path_name(task->module->path));
+	return result.has_dwarf;
+}
+
+enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task, struct gg_answers *answers,
+                                      struct gg_buf *advice, bool *ret_is_complete)
+{
+	struct gg_image image;
+	struct gg_symtab symtab = { 0 };
+	enum gg_symbol_status status = gg_image_open(&image, task);
+
+	*ret_is_complete = false;
+	if (status == GG_SYMBOL_FULL &&
+	    (task->without_dwarf || !use_dwarf(task, &image, answers, advice, ret_is_complete)))
+		status = GG_SYMBOL_NAMES;
+	else if (status == GG_SYMBOL_NAMES && strcmp(task->module->path, "[vdso]") != 0)
+		advise_debug(advice, task, &image);
+	else if (status != GG_SYMBOL_FULL && status != GG_SYMBOL_NAMES)
+		advise_missing(advice, task, &image, status);
+	if (task->without_dwarf) {
+		gg_buf_clear(advice);
+		gg_buf_printf(advice, "the debug information of %s could not be read",
+		              gg_path_name(task->module->path));
+	}
+	if (image.main.elf != NULL)
+		gg_symtab_add(&symtab, image.main.elf);
+	if (image.debug.elf != NULL)
+		gg_symtab_add(&symtab, image.debug.elf);
+	if (image.mini.elf != NULL)
+		gg_symtab_add(&symtab, image.mini.elf);
+	gg_symtab_sort(&symtab);
+	use_symtab(answers, &symtab);
+	gg_symtab_done(&symtab);
+	gg_image_close(&image);
+	return status;
+}

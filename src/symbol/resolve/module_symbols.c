@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/resolve/module_symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbol/names/demangle.h"
+
+int gg_answers_init(struct gg_answers *answers, const uint64_t *addresses, size_t count)
+{
+	*answers = (struct gg_answers){ .addresses = addresses, .count = count };
+	answers->answers = calloc(count > 0 ? count : 1, sizeof(*answers->answers));
+	return answers->answers != NULL ? 0 : -ENOMEM;
+}
+
+void gg_answers_done(struct gg_answers *answers)
+{
+	free(answers->answers);
+	gg_buf_done(&answers->frames);
+	gg_blob_builder_done(&answers->builder);
+	gg_map_done(&answers->name_map);
+	gg_buf_done(&answers->names);
+	gg_buf_done(&answers->full);
+	gg_buf_done(&answers->brief);
+}
+
+/* The names that were made of the text at an offset; false: none yet. */
+static bool recall(const struct gg_answers *answers, uint32_t text, struct gg_answer_name *ret_name)
+{
+	uint64_t index = gg_map_get(&answers->name_map, text);
+
+	if (index == GG_MAP_NONE)
+		return false;
+	*ret_name = ((struct gg_answer_name *)answers->names.data)[index];
+	return true;
+}
+
+static void remember(struct gg_answers *answers, uint32_t text, const struct gg_answer_name *name)
+{
+	uint64_t index = answers->names.length / sizeof(*name);
+
+	gg_buf_append(&answers->names, name, sizeof(*name));
+	if (answers->names.failed || answers->full.failed || answers->brief.failed ||
+	    gg_map_put(&answers->name_map, text, index) < 0)
+		answers->builder.failed = true;
+}
+
+struct gg_answer_name gg_answers_demangle(struct gg_answers *answers, const char *linkage_name)
+{
+	struct gg_blob_builder *builder = &answers->builder;
+	uint32_t linkage = gg_blob_intern(builder, linkage_name);
+	struct gg_answer_name name;
+
+	if (recall(answers, linkage, &name))
+		return name;
+	gg_demangle(linkage_name, &answers->full, &answers->brief);
+	name.function = gg_blob_intern(builder, gg_buf_text(&answers->brief));
+	name.full_name = gg_blob_intern(builder, gg_buf_text(&answers->full));
+	name.linkage_name = linkage != name.full_name ? linkage : 0;
+	remember(answers, linkage, &name);
+	return name;
+}
+
+struct gg_answer_name gg_answers_qualified(struct gg_answers *answers, const char *text)
+{
+	struct gg_blob_builder *builder = &answers->builder;
+	struct gg_answer_name name = { .full_name = gg_blob_intern(builder, text) };
+
+	if (recall(answers, name.full_name, &name))
+		return name;
+	gg_buf_clear(&answers->brief);
+	gg_shorten_cxx(text, &answers->brief);
+	name.function = gg_blob_intern(
+		builder, answers->brief.length > 0 ? gg_buf_text(&answers->brief) : text);
+	remember(answers, name.full_name, &name);
+	return name;
+}
+
+void gg_answers_begin(struct gg_answers *answers, size_t index)
+{
+	size_t at = answers->frames.length / sizeof(struct gg_blob_frame);
+
+	if (at >= UINT32_MAX)
+		answers->builder.failed = true;
+	answers->answers[index] = (struct gg_answer){ .first_frame = (uint32_t)at };
+}
+
+void gg_answers_add(struct gg_answers *answers, size_t index, const struct gg_blob_frame *frame)
+{
+	gg_buf_append(&answers->frames, frame, sizeof(*frame));
+	if (answers->frames.failed)
+		answers->builder.failed = true;
+	else
+		answers->answers[index].frame_count++;
+}
+
+struct gg_blob_frame *gg_answers_outermost(struct gg_answers *answers, size_t index)
+{
+	const struct gg_answer *answer = &answers->answers[index];
+	struct gg_blob_frame *frames = (struct gg_blob_frame *)answers->frames.data;
+
+	return answer->frame_count > 0 ? frames + answer->first_frame + answer->frame_count - 1
+	                               : NULL;
+}
+
+bool gg_answers_build(struct gg_answers *answers)
+{
+	const struct gg_blob_frame *frames = (const struct gg_blob_frame *)answers->frames.data;
+	bool any = false;
+
+	for (size_t i = 0; i < answers->count; i++) {
+		const struct gg_answer *answer = &answers->answers[i];
+
+		for (uint32_t j = 0; j < answer->frame_count; j++) {
+			gg_blob_add_frame(&answers->builder, &frames[answer->first_frame + j]);
+			any |= frames[answer->first_frame + j].function != 0;
+		}
+		gg_blob_add_address(&answers->builder, answers->addresses[i]);
+	}
+	return any;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/resolve/perf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/elf/sysroot_path.h"
+
+struct entry {
+	uint64_t begin, end;
+	uint64_t max_end;     /* of this and all before it */
+	uint64_t name_offset; /* also says what came later */
+};
+
+/* Of a process that runs; false: there is none. */
+static bool owner_of_process(const char *path, uid_t *ret_owner)
+{
+	const char *name = strrchr(path, '/');
+	char directory[32];
+	struct stat status;
+	unsigned pid;
+
+	if (sscanf(name != NULL ? name + 1 : path, "perf-%u.map", &pid) != 1)
+		return false;
+	snprintf(directory, sizeof(directory), "/proc/%u", pid);
+	if (stat(directory, &status) < 0)
+		return false;
+	*ret_owner = status.st_uid;
+	return true;
+}
+
+static int check_file(int fd, const char *path)
+{
+	struct stat status;
+	uid_t owner;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return -EINVAL;
+	if (status.st_uid == 0 || status.st_uid == geteuid() ||
+	    (geteuid() == 0 && owner_of_process(path, &owner) && owner == status.st_uid))
+		return 0;
+	return -EPERM;
+}
+
+int gg_perf_map_open(const char *root, const char *path)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+	int fd = root != NULL ? gg_path_open(root, path) : open(path, flags), code;
+
+	if (fd < 0 && root == NULL)
+		return errno == ELOOP ? -EPERM : -errno;
+	code = fd >= 0 ? check_file(fd, path) : fd;
+	if (fd >= 0 && code < 0)
+		close(fd);
+	return code < 0 ? code : fd;
+}
+
+static struct entry *entries_of(const struct gg_perf_map *map)
+{
+	return (struct entry *)map->entries.data;
+}
+
+static size_t count_of(const struct gg_perf_map *map)
+{
+	return map->entries.length / sizeof(struct entry);
+}
+
+/* A number without sign; with or without 0x.  False if there is none, or it is too large. */
+static bool hex(const char **at, uint64_t *ret_value)
+{
+	const char *from;
+	uint64_t value = 0;
+
+	while (**at == ' ' || **at == '\t')
+		(*at)++;
+	if ((*at)[0] == '0' && ((*at)[1] == 'x' || (*at)[1] == 'X'))
+		*at += 2;
+	for (from = *at;; (*at)++) {
+		char c = **at;
+		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+		                 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+		                 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+		                                        : 16;
+
+		if (digit == 16)
+			break;
+		if (value >> 60 != 0)
+			return false;
+		value = value << 4 | digit;
+	}
+	*ret_value = value;
+	return *at > from && **at == ' ';
+}
+
+/* A line that ends in a 0 byte. */
+static void parse_line(struct gg_perf_map *map, const char *line)
+{
+	struct entry entry;
+	uint64_t size;
+
+	if (!hex(&line, &entry.begin) || !hex(&line, &size) || size == 0 ||
+	    __builtin_add_overflow(entry.begin, size, &entry.end))
+		return;
+	line += strspn(line, " \t");
+	if (*line == '\0')
+		return;
+	entry.max_end = 0;
+	entry.name_offset = (uint64_t)(line - map->text.data);
+	gg_buf_append(&map->entries, &entry, sizeof(entry));
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return a->name_offset < b->name_offset ? -1 : a->name_offset > b->name_offset;
+}
+
+int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text)
+{
+	struct entry *entries;
+	uint64_t max_end = 0;
+	char *at, *end;
+
+	*map = (struct gg_perf_map){ .text = *text };
+	*text = (struct gg_buf){ 0 };
+	if (map->text.failed)
+		return -ENOMEM;
+	if (map->text.length == 0)
+		return 0;
+	at = map->text.data;
+	/* A line without its end was being written. */
+	for (end = at + map->text.length; at < end;) {
+		char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		if (newline == NULL)
+			break;
+		*newline = '\0';
+		if (newline > at && newline[-1] == '\r')
+			newline[-1] = '\0';
+		parse_line(map, at);
+		at = newline + 1;
+	}
+	if (map->entries.failed)
+		return -ENOMEM;
+	entries = entries_of(map);
+	if (count_of(map) > 0)
+		qsort(entries, count_of(map), sizeof(*entries), compare);
+	for (size_t i = 0; i < count_of(map); i++) {
+		if (entries[i].end > max_end)
+			max_end = entries[i].end;
+		entries[i].max_end = max_end;
+	}
+	return 0;
+}
+
+const char *gg_perf_map_find(const struct gg_perf_map *map, uint64_t pc)
+{
+	const struct entry *entries = entries_of(map), *found = NULL;
+	size_t low = 0, high = count_of(map);
+
+	while (low < high) { /* the first that begins behind pc */
+		size_t middle = low + (high - low) / 2;
+
+		if (entries[middle].begin <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low > 0 && entries[low - 1].max_end > pc; low--) {
+		const struct entry *entry = &entries[low - 1];
+
+		if (pc < entry->end && (found == NULL || entry->name_offset > found->name_offset))
+			found = entry;
+	}
+	return found != NULL ? map->text.data + found->name_offset : NULL;
+}
+
+void gg_perf_map_done(struct gg_perf_map *map)
+{
+	gg_buf_done(&map->text);
+	gg_buf_done(&map->entries);
+}

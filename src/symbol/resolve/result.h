@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result - struct gg_symbols from the inside: each module's addresses, and its blob once there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "symbol/resolve/blob.h"
+#include "symbol/symbol.h"
+
+struct gg_result {
+	uint64_t *addresses; /* ascending, each once; freed when the blob is there */
+	size_t address_count;
+	uint32_t *positions; /* of each address as the caller gave it, in addresses */
+	size_t asked_count;
+	bool is_second_try;
+
+	/* Once it is done. */
+	struct gg_buf bytes; /* the blob */
+	struct gg_blob blob;
+	struct gg_symbol_frame *frames; /* the blob's */
+	struct gg_symbol_outcome outcome;
+};
+
+struct gg_symbols {
+	size_t count;
+	struct gg_result results[];
+};
+
+/* With addresses, but without results; NULL: out of memory. */
+struct gg_symbols *gg_symbols_new(const struct gg_symbol_module *modules, size_t count);
+
+/*
+ * Takes a worker's bytes over.  0, -EBADMSG if they are no blob of the result's addresses, or
+ * -ENOMEM; then it is as it was.
+ */
+GG_MUST_CHECK int gg_result_take(struct gg_result *result, struct gg_buf *bytes);
+
+/* No frames, and a text why.  0 or -ENOMEM. */
+GG_MUST_CHECK int gg_result_fail(struct gg_result *result, const char *text);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/resolve/symbol_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbol/elf/sysroot_path.h"
+
+enum { UNFINISHED_SECONDS = 3600 }; /* a temporary file older than that was left by a crash */
+
+void gg_cache_default_dir(struct gg_buf *dir)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	/* The standard says that a relative path is invalid. */
+	if (cache != NULL && cache[0] == '/')
+		gg_buf_printf(dir, "%s/geiger/symbols", cache);
+	else if (home != NULL && home[0] == '/')
+		gg_buf_printf(dir, "%s/.cache/geiger/symbols", home);
+}
+
+static void entry_path(struct gg_buf *path, const char *dir, const uint8_t *build_id,
+                       size_t build_id_bytes)
+{
+	gg_buf_printf(path, "%s/", dir);
+	gg_path_append_hex(path, build_id, build_id_bytes);
+	gg_buf_printf(path, ".%d", GG_BLOB_VERSION);
+}
+
+/* Makes all folders of a path. */
+static void make_dirs(const char *dir)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+
+	gg_buf_append_text(&path, dir);
+	for (size_t i = 1; !path.failed && i <= path.length; i++) {
+		char c = path.data[i];
+
+		if (c != '/' && c != '\0')
+			continue;
+		path.data[i] = '\0';
+		mkdir(path.data, 0700);
+		path.data[i] = c;
+	}
+}
+
+int gg_cache_read(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
+                  struct gg_buf *bytes, struct gg_blob *ret_blob)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	struct stat status;
+	size_t size;
+	int fd, code = -EBADMSG;
+
+	entry_path(&path, dir, build_id, build_id_bytes);
+	if (path.failed)
+		return -ENOMEM;
+	fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+	    status.st_size > GG_CACHE_FILE_MAX)
+		goto out;
+	size = (size_t)status.st_size;
+	code = -ENOMEM;
+	if (!gg_buf_reserve(bytes, size))
+		goto out;
+	while (bytes->length < size) {
+		ssize_t count = read(fd, bytes->data + bytes->length, size - bytes->length);
+
+		if (count <= 0)
+			break;
+		bytes->length += (size_t)count;
+	}
+	code = gg_blob_read(ret_blob, bytes->data, bytes->length);
+	if (code == 0)
+		futimens(fd, NULL);
+out:
+	close(fd);
+	return code;
+}
+
+void gg_cache_write(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
+                    const void *bytes, size_t length)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 }, temporary = { 0 };
+	const char *at = bytes;
+	int fd;
+
+	if (length > GG_CACHE_FILE_MAX)
+		return;
+	make_dirs(dir);
+	entry_path(&path, dir, build_id, build_id_bytes);
+	gg_buf_printf(&temporary, "%s/tmp.XXXXXX", dir);
+	if (path.failed || temporary.failed)
+		return;
+	fd = mkostemp(temporary.data, O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (length > 0) {
+		ssize_t count = write(fd, at, length);
+
+		if (count <= 0)
+			break;
+		at += count;
+		length -= (size_t)count;
+	}
+	/* No fsync: after a crash of the system the checksum tells, and the file is made anew. */
+	if (close(fd) < 0 || length > 0 || rename(temporary.data, path.data) < 0)
+		unlink(temporary.data);
+}
+
+/* --- the bound ---------------------------------------------------------------------------- */
+
+struct entry {
+	struct timespec used;
+	uint64_t bytes;
+	char *name;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->used.tv_sec != b->used.tv_sec)
+		return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+	return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
+}
+
+/* "HEX.DIGITS", of any version. */
+static bool is_entry(const char *name)
+{
+	size_t digits = strspn(name, "0123456789abcdef");
+
+	return digits >= 2 && name[digits] == '.' && name[digits + 1] != '\0' &&
+	       name[digits + 1 + strspn(name + digits + 1, "0123456789")] == '\0';
+}
+
+static void remove_unfinished(int dir_fd, const char *name, const struct stat *status)
+{
+	if (strncmp(name, "tmp.", 4) == 0 &&
+	    time(NULL) - status->st_mtim.tv_sec > UNFINISHED_SECONDS)
+		unlinkat(dir_fd, name, 0);
+}
+
+static void list(DIR *folder, struct gg_buf *entries, uint64_t *ret_bytes)
+{
+	for (struct dirent *item; (item = readdir(folder)) != NULL;) {
+		struct stat status;
+		struct entry entry;
+
+		if (fstatat(dirfd(folder), item->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(status.st_mode))
+			continue;
+		if (!is_entry(item->d_name)) {
+			remove_unfinished(dirfd(folder), item->d_name, &status);
+			continue;
+		}
+		entry = (struct entry){ status.st_mtim, (uint64_t)status.st_size,
+			                strdup(item->d_name) };
+		if (entry.name == NULL || !gg_buf_reserve(entries, sizeof(entry))) {
+			free(entry.name);
+			return;
+		}
+		gg_buf_append(entries, &entry, sizeof(entry));
+		*ret_bytes += entry.bytes;
+	}
+}
+
+void gg_cache_trim(const char *dir, uint64_t bytes_max)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf entries = { 0 };
+	DIR *folder = opendir(dir);
+	uint64_t bytes = 0;
+	size_t count;
+
+	if (folder == NULL)
+		return;
+	list(folder, &entries, &bytes);
+	count = entries.length / sizeof(struct entry);
+	if (count > 0 && bytes > bytes_max) {
+		qsort(entries.data, count, sizeof(struct entry), compare);
+		bytes_max -= bytes_max / 4; /* so that not every run removes some */
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = (struct entry *)entries.data + i;
+
+		if (bytes > bytes_max && unlinkat(dirfd(folder), entry->name, 0) == 0)
+			bytes -= entry->bytes;
+		free(entry->name);
+	}
+	closedir(folder);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/resolve/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "symbol/elf/sysroot_path.h"
+#include "symbol/resolve/file.h"
+#include "symbol/resolve/module_symbols.h"
+#include "symbol/resolve/perf_map.h"
+#include "symbol/resolve/symbol_cache.h"
+
+/*
+ * Memory of its own that a worker may have: more than any debug information needs that is not made
+ * to need it.  (Files that it maps do not count.)
+ */
+#define DATA_BYTES_MAX ((rlim_t)4 << 30)
+
+/* --- code made at run time ---------------------------------------------------------------- */
+
+static enum gg_symbol_status read_map_text(const struct gg_worker_task *task, struct gg_buf *bytes)
+{
+	int fd = gg_perf_map_open(task->options->sysroot, task->module->path);
+	ssize_t count = 1;
+
+	if (fd < 0 && fd != -EPERM && task->options->sysroot != NULL)
+		fd = gg_perf_map_open(NULL, task->module->path);
+	if (fd < 0)
+		return fd == -EPERM ? GG_SYMBOL_UNREADABLE : GG_SYMBOL_NO_FILE;
+	while (count > 0 && bytes->length < GG_PERF_MAP_MAX && gg_buf_reserve(bytes, 1 << 16)) {
+		count = read(fd, bytes->data + bytes->length, 1 << 16);
+		if (count > 0)
+			bytes->length += (size_t)count;
+	}
+	close(fd);
+	return GG_SYMBOL_NAMES;
+}
+
+static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
+                                              struct gg_answers *answers, struct gg_buf *advice)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
+	enum gg_symbol_status status = read_map_text(task, &bytes);
+	struct gg_perf_map map = { 0 };
+
+	if (status == GG_SYMBOL_NO_FILE)
+		gg_buf_printf(advice,
+		              "the runtime that compiles this code wrote no %s; some do when asked "
+		              "(node --perf-basic-prof, java -XX:+DumpPerfMapAtExit)",
+		              task->module->path);
+	if (status == GG_SYMBOL_UNREADABLE)
+		gg_buf_printf(advice,
+		              "%s belongs to another user, or is a link, and is not believed",
+		              task->module->path);
+	if (status == GG_SYMBOL_NAMES && gg_perf_map_parse(&map, &bytes) < 0)
+		answers->builder.failed = true;
+	for (size_t i = 0; i < answers->count && status == GG_SYMBOL_NAMES; i++) {
+		const char *name = gg_perf_map_find(&map, answers->addresses[i]);
+		struct gg_blob_frame frame = { 0 };
+
+		if (name == NULL)
+			continue;
+		/* As it is: each compiler writes names in its own way. */
+		frame.function = frame.full_name = gg_blob_intern(&answers->builder, name);
+		gg_answers_begin(answers, i);
+		gg_answers_add(answers, i, &frame);
+	}
+	gg_perf_map_done(&map);
+	return status;
+}
+
+/* --- with the cache ----------------------------------------------------------------------- */
+
+static bool uses_cache(const struct gg_worker_task *task)
+{
+	return task->options->cache_dir[0] != '\0' && task->module->kind == GG_SYMBOL_FILE &&
+	       task->module->build_id_bytes > 0 && !task->module->any_build;
+}
+
+/* All addresses from the cache's blob, as a new blob; -ENOENT if one is not there. */
+static int resolve_from_cache(const struct gg_worker_task *task, const struct gg_blob *cached,
+                              struct gg_buf *out)
+{
+	struct gg_blob_builder builder = { 0 };
+	int code = 0;
+
+	if (cached->header->address_count == task->address_count &&
+	    memcmp(cached->addresses, task->addresses,
+	           task->address_count * sizeof(*task->addresses)) == 0)
+		return gg_blob_copy(cached, true, out); /* the same question: the same answer */
+	for (size_t i = 0; i < task->address_count && code == 0; i++) {
+		uint64_t position = gg_blob_find(cached, task->addresses[i]);
+
+		if (position == GG_MAP_NONE)
+			code = -ENOENT;
+		else
+			gg_blob_copy_address(&builder, cached, position);
+	}
+	if (code == 0)
+		code = gg_blob_write(&builder, GG_SYMBOL_FULL, "", true, out);
+	gg_blob_builder_done(&builder);
+	return code;
+}
+
+/* Writes what is new, and what was there already, to the cache. */
+static void keep(const struct gg_worker_task *task, const struct gg_blob *cached,
+                 const struct gg_buf *fresh_bytes)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_blob_builder builder = { 0 };
+	struct gg_blob fresh;
+	size_t i = 0, j = 0;
+
+	if (gg_blob_read(&fresh, fresh_bytes->data, fresh_bytes->length) < 0)
+		return;
+	while (cached != NULL &&
+	       (i < fresh.header->address_count || j < cached->header->address_count)) {
+		bool from_cache = i == fresh.header->address_count ||
+		                  (j < cached->header->address_count &&
+		                   cached->addresses[j] < fresh.addresses[i]);
+
+		if (from_cache) {
+			gg_blob_copy_address(&builder, cached, j++);
+			continue;
+		}
+		if (j < cached->header->address_count && cached->addresses[j] == fresh.addresses[i])
+			j++;
+		gg_blob_copy_address(&builder, &fresh, i++);
+	}
+	if (cached == NULL)
+		gg_cache_write(task->options->cache_dir, task->module->build_id,
+		               task->module->build_id_bytes, fresh_bytes->data,
+		               fresh_bytes->length);
+	else if (gg_blob_write(&builder, GG_SYMBOL_FULL, "", false, &out) == 0)
+		gg_cache_write(task->options->cache_dir, task->module->build_id,
+		               task->module->build_id_bytes, out.data, out.length);
+	gg_blob_builder_done(&builder);
+}
+
+/* --- one module --------------------------------------------------------------------------- */
+
+/* The file of a run of gg_worker_run(): appends the blob.  0 or -ENOMEM. */
+static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf cache_bytes = { 0 }, advice = { 0 };
+	struct gg_blob cached, *known = NULL;
+	struct gg_answers answers;
+	enum gg_symbol_status status;
+	bool is_complete = false;
+	int code;
+
+	if (uses_cache(task) &&
+	    gg_cache_read(task->options->cache_dir, task->module->build_id,
+	                  task->module->build_id_bytes, &cache_bytes, &cached) == 0) {
+		known = &cached;
+		code = resolve_from_cache(task, known, out);
+		if (code != -ENOENT)
+			return code;
+	}
+	code = gg_answers_init(&answers, task->addresses, task->address_count);
+	if (code < 0)
+		return code;
+	if (task->module->kind == GG_SYMBOL_PERF_MAP)
+		status = resolve_perf_map(task, &answers, &advice);
+	else
+		status = gg_file_resolve(task, &answers, &advice, &is_complete);
+	if (!gg_answers_build(&answers) && status == GG_SYMBOL_NAMES)
+		status = GG_SYMBOL_STRIPPED;
+	code = gg_blob_write(&answers.builder, status, gg_buf_text(&advice), false, out);
+	if (code == 0 && uses_cache(task) && status == GG_SYMBOL_FULL && is_complete)
+		keep(task, known, out);
+	gg_answers_done(&answers);
+	return code;
+}
+
+/* --- the process -------------------------------------------------------------------------- */
+
+/* Nothing of the parent's may be touched: its terminal, its handlers, its files' buffers. */
+static void become_worker(void)
+{
+	const struct rlimit no_core = { 0, 0 };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct sigaction action;
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	for (int number = 1; number < SIGRTMIN; number++)
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+			action = (struct sigaction){ .sa_handler = SIG_DFL };
+			sigaction(number, &action, NULL);
+		}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int fd = 0; null >= 0 && fd <= 2; fd++)
+		dup2(null, fd);
+/* Its shadow memory would count. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	setrlimit(RLIMIT_DATA, &(struct rlimit){ DATA_BYTES_MAX, DATA_BYTES_MAX });
+#endif
+}
+
+static bool send_all(int fd, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		ssize_t count = write(fd, bytes, length);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return false;
+		bytes += count;
+		length -= (size_t)count;
+	}
+	return true;
+}
+
+void gg_worker_run(const struct gg_worker_task *task, int pipe_fd)
+{
+	struct gg_buf out = { 0 };
+
+	become_worker();
+	_exit(resolve(task, &out) == 0 && send_all(pipe_fd, out.data, out.length) ? 0 : 1);
+}

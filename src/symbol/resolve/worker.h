@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker - resolves one module in a process of its own, which may die of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "symbol/symbol.h"
+
+/* Memory that all workers of a run share with their parent. */
+struct gg_worker_shared {
+	/* Not 0: debuginfod did not answer somebody, so nobody need wait for it again.  Relaxed:
+	 * a worker that sees it late waits once more. */
+	uint32_t network_is_down;
+
+	/* For each module: how many of its addresses are done.  Its worker adds and the parent
+	 * loads, both relaxed: a number for the eye, it orders nothing. */
+	uint64_t done_counts[];
+};
+
+struct gg_worker_task {
+	const struct gg_symbol_module *module;
+	const struct gg_symbol_options *options; /* cache_dir is filled in; "" if there is none */
+	const uint64_t *addresses;               /* ascending, each once */
+	size_t address_count;
+	bool without_dwarf; /* the worker before died of it */
+	struct gg_worker_shared *shared;
+	uint64_t *done_count; /* the module's, in shared */
+};
+
+/* Resolves the task's module and writes a blob (symbol/resolve/blob.h) to the pipe.  Does not return. */
+_Noreturn void gg_worker_run(const struct gg_worker_task *task, int pipe_fd);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the two sections by the program headers: PT_GNU_EH_FRAME names .eh_frame_hdr, whose first
+ * pointer names .eh_frame.  How long that is nobody says; it ends with its segment at the latest.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stddef.h>
+
+#include "unwind/cfi/cfi.h"
+#include "unwind/cfi/cfi_read.h"
+
+enum {
+	HEADERS_MAX_BYTES = 4096 /* in memory: one page is mapped for sure */
+};
+
+struct image {
+	const uint8_t *bytes; /* of the ELF header */
+	size_t size_bytes;
+	bool is_file;  /* else as the loader maps it */
+	uint64_t bias; /* address of virtual address 0 */
+	const uint8_t *headers;
+	unsigned header_count;
+	enum gg_cfi_arch arch;
+};
+
+/* Headers of a file need not be aligned. */
+static Elf64_Phdr header_of(const struct image *image, unsigned index)
+{
+	Elf64_Phdr header;
+
+	memcpy(&header, image->headers + index * sizeof(header), sizeof(header));
+	return header;
+}
+
+static int read_arch(const Elf64_Ehdr *elf, enum gg_cfi_arch *ret_arch)
+{
+	switch (elf->e_machine) {
+	case EM_X86_64:
+		*ret_arch = GG_CFI_X86_64;
+		return 0;
+	case EM_AARCH64:
+		*ret_arch = GG_CFI_AARCH64;
+		return 0;
+	default:
+		return -ENOEXEC;
+	}
+}
+
+static int read_headers(struct image *image)
+{
+	size_t limit = image->size_bytes;
+	Elf64_Ehdr elf;
+
+	if (!image->is_file && limit > HEADERS_MAX_BYTES)
+		limit = HEADERS_MAX_BYTES;
+	if (limit < sizeof(elf))
+		return -ENOEXEC;
+	memcpy(&elf, image->bytes, sizeof(elf));
+	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_ident[EI_DATA] != ELFDATA2LSB || elf.e_phentsize != sizeof(Elf64_Phdr))
+		return -ENOEXEC;
+	if (elf.e_phoff > limit || elf.e_phnum > (limit - elf.e_phoff) / sizeof(Elf64_Phdr))
+		return -ENOEXEC;
+	image->headers = image->bytes + elf.e_phoff;
+	image->header_count = elf.e_phnum;
+	return read_arch(&elf, &image->arch);
+}
+
+/* The ELF header is at the file's start, so the segment that maps offset 0 says where all are. */
+static int read_bias(struct image *image)
+{
+	image->bias = 0;
+	if (image->is_file)
+		return 0;
+	for (unsigned i = 0; i < image->header_count; i++) {
+		Elf64_Phdr header = header_of(image, i);
+
+		if (header.p_type != PT_LOAD || header.p_offset >= HEADERS_MAX_BYTES)
+			continue;
+		image->bias = (uint64_t)(uintptr_t)image->bytes -
+		              (header.p_vaddr - header.p_offset);
+		return 0;
+	}
+	return -ENOEXEC;
+}
+
+/* The bytes from an address to the end of its segment, or at most `size`; false: not mapped. */
+static bool find_section(const struct image *image, uint64_t address, uint64_t size,
+                         struct gg_cfi_section *ret_section)
+{
+	for (unsigned i = 0; i < image->header_count; i++) {
+		Elf64_Phdr header = header_of(image, i);
+		uint64_t offset = address - image->bias - header.p_vaddr, place;
+
+		if (header.p_type != PT_LOAD || (header.p_flags & PF_R) == 0 ||
+		    offset >= header.p_filesz)
+			continue;
+		/* In memory the distance of addresses, in the file that of offsets. */
+		place = image->is_file ? header.p_offset + offset
+		                       : address - (uint64_t)(uintptr_t)image->bytes;
+		if (place >= image->size_bytes)
+			return false;
+		if (size > header.p_filesz - offset)
+			size = header.p_filesz - offset;
+		if (size > image->size_bytes - place)
+			size = image->size_bytes - place;
+		*ret_section = (struct gg_cfi_section){ image->bytes + place, size, address };
+		return true;
+	}
+	return false;
+}
+
+static int find_hdr(const struct image *image, struct gg_cfi_section *ret_hdr)
+{
+	for (unsigned i = 0; i < image->header_count; i++) {
+		Elf64_Phdr header = header_of(image, i);
+
+		if (header.p_type != PT_GNU_EH_FRAME)
+			continue;
+		return find_section(image, image->bias + header.p_vaddr, header.p_memsz, ret_hdr)
+		               ? 0
+		               : -ENOEXEC;
+	}
+	return -ENOENT;
+}
+
+static int find_eh_frame(const struct image *image, const struct gg_cfi_section *hdr,
+                         struct gg_cfi_section *ret_eh_frame)
+{
+	const struct bases bases = { .data = hdr->address };
+	struct reader r = reader_of(hdr, 0, hdr->size_bytes);
+	const uint8_t *start = read_bytes(&r, 4); /* version and three encodings */
+	uint64_t address;
+
+	if (start == NULL || start[0] != 1 || !read_encoded(&r, start[1], &bases, &address) ||
+	    r.failed || !find_section(image, address, UINT64_MAX, ret_eh_frame))
+		return -ENOEXEC;
+	return 0;
+}
+
+static int fill(struct gg_cfi_module *ret_module, struct image *image)
+{
+	struct gg_cfi_module module = { 0 };
+	int code = read_headers(image);
+
+	if (code == 0)
+		code = read_bias(image);
+	if (code == 0)
+		code = find_hdr(image, &module.eh_frame_hdr);
+	if (code == 0)
+		code = find_eh_frame(image, &module.eh_frame_hdr, &module.eh_frame);
+	if (code < 0)
+		return code;
+	module.arch = image->arch;
+	*ret_module = module;
+	return 0;
+}
+
+int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_header,
+                              size_t map_bytes)
+{
+	struct image image = { .bytes = elf_header, .size_bytes = map_bytes, .is_file = false };
+	struct gg_cfi_module module;
+	int code = fill(&module, &image);
+
+	if (code == 0 && module.arch != GG_CFI_HOST_ARCH)
+		code = -ENOEXEC;
+	if (code == 0)
+		*ret_module = module;
+	return code;
+}
+
+int gg_cfi_module_from_file(struct gg_cfi_module *ret_module, const void *file, size_t file_bytes)
+{
+	struct image image = { .bytes = file, .size_bytes = file_bytes, .is_file = true };
+
+	return fill(ret_module, &image);
+}

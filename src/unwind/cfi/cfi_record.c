@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/cfi/cfi_record.h"
+
+#include <stddef.h>
+
+/* A record without its length: from its id to its end. */
+struct record {
+	struct reader body;
+	uint64_t id_offset;   /* of the id field, in the section */
+	uint64_t next_offset; /* of the record behind it */
+	uint32_t id;          /* 0: a CIE; else how far before the id its CIE starts */
+};
+
+/* False at the zero length that ends the section, and where a record does not fit. */
+static bool read_record(const struct gg_cfi_section *eh_frame, uint64_t offset,
+                        struct record *ret_record)
+{
+	struct reader r;
+	uint64_t length;
+
+	if (offset >= eh_frame->size_bytes)
+		return false;
+	r = reader_of(eh_frame, offset, eh_frame->size_bytes - offset);
+	length = read_u32(&r);
+	if (length == UINT32_MAX)
+		length = read_u64(&r);
+	if (r.failed || length < sizeof(ret_record->id) || length > reader_left(&r))
+		return false;
+	ret_record->id_offset = eh_frame->size_bytes - reader_left(&r);
+	ret_record->next_offset = ret_record->id_offset + length;
+	ret_record->body = reader_of(eh_frame, ret_record->id_offset, length);
+	ret_record->id = read_u32(&ret_record->body);
+	return true;
+}
+
+/* 'P' names a personality routine: skipped by its size, never followed. */
+static bool skip_personality(struct reader *r)
+{
+	uint8_t encoding = read_u8(r);
+	uint64_t number;
+
+	if (encoding == PE_OMIT)
+		return true;
+	if ((encoding & PE_BASE) == PE_ALIGNED) {
+		read_bytes(r, -reader_address(r) & 7);
+		encoding = PE_ABSPTR;
+	}
+	return read_encoded_number(r, encoding, &number);
+}
+
+/* The letters behind 'z'.  An unknown one ends them: `z` says where the instructions start. */
+static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct reader *data,
+                                             struct gg_cfi_cie *cie)
+{
+	for (; *letters != '\0'; letters++) {
+		switch (*letters) {
+		case 'R':
+			cie->fde_encoding = read_u8(data);
+			break;
+		case 'P':
+			if (!skip_personality(data))
+				return GG_RULE_REASON_BAD_POINTER;
+			break;
+		case 'L':
+			read_u8(data);
+			break;
+		case 'S':
+			cie->is_signal = true;
+			break;
+		case 'B': /* aarch64: signed by key B; it is stripped, not checked */
+		case 'G': /* aarch64: the frame's memory is tagged */
+			break;
+		default:
+			return GG_RULE_REASON_UNKNOWN;
+		}
+	}
+	return data->failed ? GG_RULE_REASON_TRUNCATED : GG_RULE_REASON_UNKNOWN;
+}
+
+enum {
+	AUGMENTATION_MAX = 16 /* letters looked at; real ones have 4 */
+};
+
+/* The text up to its 0 byte; NULL if there is none near. */
+static const uint8_t *read_text(struct reader *r)
+{
+	const uint8_t *text = r->at;
+
+	for (int i = 0; i <= AUGMENTATION_MAX; i++) {
+		if (read_u8(r) == 0)
+			return r->failed ? NULL : text;
+	}
+	return NULL;
+}
+
+static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t offset,
+                                    struct gg_cfi_cie *cie)
+{
+	struct record record;
+	struct reader *r = &record.body, data;
+	const uint8_t *augmentation;
+	uint64_t data_bytes;
+	uint8_t version;
+	enum gg_rule_reason reason;
+
+	if (!read_record(&module->eh_frame, offset, &record))
+		return GG_RULE_REASON_TRUNCATED;
+	version = read_u8(r);
+	augmentation = read_text(r);
+	if (augmentation == NULL)
+		return GG_RULE_REASON_TRUNCATED;
+	if (record.id != 0 || (version != 1 && version != 3 && version != 4))
+		return GG_RULE_REASON_BAD_CIE;
+	if (augmentation[0] == 'e' && augmentation[1] == 'h') {
+		read_u64(r); /* a pointer that gcc 2 had */
+		augmentation += 2;
+	}
+	if (version == 4 && (read_u8(r) != 8 || read_u8(r) != 0)) /* address and segment sizes */
+		return GG_RULE_REASON_BAD_CIE;
+	cie->code_align = read_uleb(r);
+	cie->data_align = read_sleb(r);
+	cie->ra_register = version == 1 ? read_u8(r) : read_uleb(r);
+	cie->fde_encoding = PE_ABSPTR;
+	cie->has_fde_data = augmentation[0] == 'z';
+	cie->is_signal = false;
+	if (cie->has_fde_data) {
+		data_bytes = read_uleb(r);
+		data = *r;
+		if (read_bytes(r, data_bytes) == NULL)
+			return GG_RULE_REASON_TRUNCATED;
+		data.address -= reader_left(r);
+		data.end = r->at;
+		reason = read_augmentation(augmentation + 1, &data, cie);
+		if (reason != GG_RULE_REASON_UNKNOWN)
+			return reason;
+	} else if (augmentation[0] != '\0') {
+		return GG_RULE_REASON_BAD_CIE;
+	}
+	cie->instructions = *r;
+	return r->failed ? GG_RULE_REASON_TRUNCATED : GG_RULE_REASON_UNKNOWN;
+}
+
+/* The FDE of a record; its begin is 0 if the linker dropped the function. */
+static enum gg_rule_reason read_fde(const struct gg_cfi_module *module, struct record *record,
+                                    struct gg_cfi_fde *fde)
+{
+	const struct bases bases = { .text = module->text_base, .data = module->data_base };
+	struct reader *r = &record->body;
+	uint64_t begin, bytes;
+	enum gg_rule_reason reason;
+
+	if (record->id == 0)
+		return GG_RULE_REASON_TRUNCATED;
+	/* An id that leads to before the section wraps around, and so to behind its end. */
+	reason = read_cie(module, record->id_offset - record->id, &fde->cie);
+	if (reason != GG_RULE_REASON_UNKNOWN)
+		return reason;
+	if (!read_encoded(r, fde->cie.fde_encoding, &bases, &begin) ||
+	    !read_encoded_number(r, fde->cie.fde_encoding, &bytes))
+		return GG_RULE_REASON_BAD_POINTER;
+	if (fde->cie.has_fde_data)
+		read_bytes(r, read_uleb(r));
+	if (r->failed)
+		return GG_RULE_REASON_TRUNCATED;
+	if (bytes > UINT64_MAX - begin)
+		return GG_RULE_REASON_RANGE;
+	fde->function = (struct gg_cfi_range){ begin, begin + bytes };
+	fde->instructions = *r;
+	return GG_RULE_REASON_UNKNOWN;
+}
+
+static bool contains(const struct gg_cfi_fde *fde, uint64_t pc)
+{
+	return fde->function.begin != 0 && pc >= fde->function.begin && pc < fde->function.end;
+}
+
+/*
+ * The search table of .eh_frame_hdr: pairs of pointers (first pc, FDE), sorted by pc, all of one
+ * size.  What it is not trusted in: its own size, its order, and where its pointers lead.
+ */
+struct table {
+	struct gg_cfi_section section; /* from its first entry to its end */
+	struct bases bases;
+	uint64_t entry_count;
+	uint8_t encoding;
+	unsigned pointer_bytes;
+};
+
+/* False if there is none that can be searched. */
+static bool read_table(const struct gg_cfi_module *module, struct table *ret_table)
+{
+	const struct gg_cfi_section *hdr = &module->eh_frame_hdr;
+	const struct bases bases = { .text = module->text_base, .data = hdr->address };
+	struct reader r = reader_of(hdr, 0, hdr->size_bytes);
+	uint8_t version = read_u8(&r), eh_frame_encoding = read_u8(&r);
+	uint8_t count_encoding = read_u8(&r), encoding = read_u8(&r);
+	uint64_t eh_frame, count;
+
+	if (r.failed || version != 1 || count_encoding == PE_OMIT || encoding == PE_OMIT)
+		return false;
+	if (!read_encoded(&r, eh_frame_encoding, &bases, &eh_frame) ||
+	    !read_encoded(&r, count_encoding, &bases, &count))
+		return false;
+	ret_table->pointer_bytes = encoded_size(encoding);
+	if (r.failed || ret_table->pointer_bytes == 0)
+		return false;
+	ret_table->section = (struct gg_cfi_section){ r.at, reader_left(&r), reader_address(&r) };
+	ret_table->bases = bases;
+	ret_table->encoding = encoding;
+	ret_table->entry_count = count;
+	return count > 0 && count <= ret_table->section.size_bytes / (2 * ret_table->pointer_bytes);
+}
+
+static bool read_entry(const struct table *table, uint64_t index, uint64_t *ret_pc,
+                       uint64_t *ret_fde)
+{
+	unsigned entry_bytes = 2 * table->pointer_bytes;
+	struct reader r = reader_of(&table->section, index * entry_bytes, entry_bytes);
+
+	return read_encoded(&r, table->encoding, &table->bases, ret_pc) &&
+	       read_encoded(&r, table->encoding, &table->bases, ret_fde);
+}
+
+/* The form that every linker writes: 32 bits from the header's start. */
+static int32_t quick_pc(const struct table *table, uint64_t index)
+{
+	int32_t pc;
+
+	memcpy(&pc, table->section.bytes + 8 * index, sizeof(pc));
+	return pc;
+}
+
+/* The last entry that starts at or before pc. */
+static bool search_quickly(const struct table *table, uint64_t pc, uint64_t *ret_fde)
+{
+	int64_t wanted = (int64_t)(pc - table->bases.data);
+	uint64_t low = 0, count = table->entry_count, first;
+
+	if (wanted < quick_pc(table, 0))
+		return false;
+	/* The answer is in [low, low + count); the loop compiles to conditional moves. */
+	while (count > 1) {
+		uint64_t half = count / 2;
+
+		low = quick_pc(table, low + half) <= wanted ? low + half : low;
+		count -= half;
+	}
+	return read_entry(table, low, &first, ret_fde);
+}
+
+static bool search(const struct table *table, uint64_t pc, uint64_t *ret_fde)
+{
+	uint64_t low = 0, count = table->entry_count, first, fde;
+
+	if (table->encoding == (PE_DATAREL | PE_SDATA4))
+		return search_quickly(table, pc, ret_fde);
+	if (!read_entry(table, 0, &first, &fde) || pc < first)
+		return false;
+	while (count > 1) {
+		uint64_t half = count / 2;
+
+		if (!read_entry(table, low + half, &first, &fde))
+			return false;
+		low = first <= pc ? low + half : low;
+		count -= half;
+	}
+	return read_entry(table, low, &first, ret_fde);
+}
+
+static enum gg_rule_reason find_by_table(const struct gg_cfi_module *module,
+                                         const struct table *table, uint64_t pc,
+                                         struct gg_cfi_fde *ret_fde)
+{
+	struct record record;
+	uint64_t address;
+	enum gg_rule_reason reason;
+
+	if (!search(table, pc, &address))
+		return GG_RULE_REASON_NO_FDE;
+	if (!read_record(&module->eh_frame, address - module->eh_frame.address, &record))
+		return GG_RULE_REASON_TRUNCATED;
+	reason = read_fde(module, &record, ret_fde);
+	if (reason == GG_RULE_REASON_UNKNOWN && !contains(ret_fde, pc))
+		reason = GG_RULE_REASON_NO_FDE;
+	return reason;
+}
+
+/* Without a table: one record after the other.  One that is damaged hides no other. */
+static enum gg_rule_reason find_by_walk(const struct gg_cfi_module *module, uint64_t pc,
+                                        struct gg_cfi_fde *ret_fde)
+{
+	struct record record;
+	uint64_t offset = 0;
+
+	for (int i = 0; i < GG_CFI_RECORDS_MAX; i++) {
+		if (!read_record(&module->eh_frame, offset, &record))
+			return GG_RULE_REASON_NO_FDE;
+		offset = record.next_offset;
+		if (record.id != 0 &&
+		    read_fde(module, &record, ret_fde) == GG_RULE_REASON_UNKNOWN &&
+		    contains(ret_fde, pc))
+			return GG_RULE_REASON_UNKNOWN;
+	}
+	return GG_RULE_REASON_TOO_LONG;
+}
+
+enum gg_rule_reason gg_cfi_find_fde(const struct gg_cfi_module *module, uint64_t pc,
+                                    struct gg_cfi_fde *ret_fde)
+{
+	struct table table;
+
+	if (read_table(module, &table))
+		return find_by_table(module, &table, pc, ret_fde);
+	return find_by_walk(module, pc, ret_fde);
+}
+
+bool gg_cfi_next_function(const struct gg_cfi_module *module, size_t *position,
+                          struct gg_cfi_range *ret_function)
+{
+	struct record record;
+	struct gg_cfi_fde fde;
+
+	while (read_record(&module->eh_frame, *position, &record)) {
+		*position = (size_t)record.next_offset;
+		if (record.id == 0 || read_fde(module, &record, &fde) != GG_RULE_REASON_UNKNOWN ||
+		    fde.function.begin == 0 || fde.function.begin == fde.function.end)
+			continue;
+		*ret_function = fde.function;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/walk/stack_bounds.h"
+
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "unwind/arch/arch.h"
+
+/* Set by gg_stack_init(); 0: not known. */
+static uint64_t main_end;            /* an address above all frames of the main thread */
+static uint64_t main_thread_pointer; /* that thread's */
+
+bool gg_stack_is_readable(uint64_t address)
+{
+	return address != 0 /* "no mask" */ && gg_arch_probe(address) != -EFAULT;
+}
+
+/* The first unreadable page from `page` on; `end` if there is none before it. */
+static uint64_t readable_until(uint64_t page, uint64_t end)
+{
+	uint64_t limit = page + (uint64_t)GG_STACK_SEARCH_PAGES * GG_STACK_PAGE;
+
+	while (page < end && page < limit && gg_stack_is_readable(page))
+		page += GG_STACK_PAGE;
+	return page < end ? page : end;
+}
+
+GG_COLD void gg_stack_init(uint64_t above_main)
+{
+	uint64_t here = (uintptr_t)__builtin_frame_address(0);
+	uint64_t end = above_main & ~UINT64_C(7);
+
+	gg_store_relaxed(&main_end, end);
+	if (end > here && readable_until(here & -(uint64_t)GG_STACK_PAGE, end) == end)
+		gg_store_relaxed(&main_thread_pointer, gg_arch_thread_pointer());
+}
+
+/* Where the own stack of this thread may end, above sp; 0: nowhere. */
+static uint64_t candidate(uint64_t sp)
+{
+	uint64_t thread_pointer = gg_arch_thread_pointer();
+	uint64_t end = gg_load_relaxed(&main_end);
+	uint64_t known_main = gg_load_relaxed(&main_thread_pointer);
+
+	/* Whoever knows the main thread knows the others; else the nearer one is the likely one. */
+	if (known_main != 0)
+		return thread_pointer == known_main ? end : thread_pointer;
+	if (thread_pointer > sp && (end <= sp || thread_pointer < end))
+		return thread_pointer;
+	return end;
+}
+
+static bool is_foreign(const struct gg_stack_own *own, uint64_t sp)
+{
+	for (int i = 0; i < GG_STACK_FOREIGN; i++)
+		if (sp - own->foreign[i].begin < own->foreign[i].end - own->foreign[i].begin)
+			return true;
+	return false;
+}
+
+GG_COLD bool gg_stack_is_own(struct gg_stack_own *own, uint64_t sp)
+{
+	uint64_t page = sp & -(uint64_t)GG_STACK_PAGE;
+	uint64_t end = own->high != 0 ? own->low : candidate(sp) & ~UINT64_C(7);
+	uint64_t reached;
+
+	if (sp - own->low < own->high - own->low)
+		return true;
+	if (end <= sp || is_foreign(own, sp))
+		return false;
+	reached = readable_until(page, end);
+	if (reached == end) {
+		if (own->high == 0)
+			own->high = end;
+		own->low = page;
+		return true;
+	}
+	own->foreign[own->foreign_next % GG_STACK_FOREIGN].begin = page;
+	own->foreign[own->foreign_next % GG_STACK_FOREIGN].end = reached;
+	own->foreign_next++;
+	return false;
+}

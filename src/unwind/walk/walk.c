@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop of a walk, its beginning and its end. */
+#include <string.h>
+
+#include "base/compiler.h"
+#include "unwind/walk/module_lookup.h"
+#include "unwind/walk/walk.h"
+
+/*
+ * Takes steps while they are plain: a packed rule at the home slot of the cache, the CFA below
+ * `stop`, room in the output.
+ *
+ * A step waits for the one before, so what counts is the shortest chain from pc to pc: load the
+ * entry, add its offset to sp, load the return address.  All else (whether the entry is this pc's,
+ * the bounds, the memo, the output) is compared and stored beside that chain.  Frames with a frame
+ * pointer are the exception that costs a jump; a restored fp costs none, so call paths that vary
+ * do not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/UNWINDING.md.
+ */
+GG_RAW_STACK __attribute__((always_inline)) static inline void loop(struct gg_walk *w,
+                                                                    struct gg_memo_frame *walked)
+{
+	uint64_t pc = w->pc, sp = w->sp, fp = w->fp, frame = w->frame_count;
+	const uint64_t stop = w->stop, epoch = w->cache_epoch, limit = w->frame_limit;
+	uint64_t *const pcs = w->pcs - w->shift;
+
+	while (frame < limit) {
+		uint64_t key = gg_cache_key(pc);
+		uint64_t entry = gg_load_relaxed(&gg_cache_entries[gg_cache_home(key)]);
+		uint64_t base = sp, cfa, saved_fp;
+
+		if (gg_unlikely(gg_arch_packed_uses_fp(entry))) {
+			base = fp;
+			if (gg_unlikely(base < sp || base >= stop || base % 8 != 0))
+				break;
+		}
+		cfa = base + 8 * gg_arch_packed_cfa_words(entry);
+		if (gg_unlikely(!gg_cache_is_rule(entry, key, epoch) || cfa >= stop))
+			break;
+		if (walked != NULL) {
+			struct gg_memo_frame *f = &walked[frame % GG_MEMO_FRAMES];
+
+			f->pc = pc;
+			f->sp = sp;
+			f->fp = fp;
+			f->rule = entry;
+		}
+		pcs[frame] = pc;
+		frame++;
+		pc = gg_arch_strip(gg_stack_word(cfa - gg_arch_packed_ra_bytes(entry)));
+		saved_fp = gg_stack_word(cfa - gg_arch_packed_fp_bytes(entry));
+		fp = gg_arch_packed_saves_fp(entry) ? saved_fp : fp;
+		sp = cfa;
+	}
+	w->pc = pc;
+	w->sp = sp;
+	w->fp = fp;
+	w->frame_count = frame;
+}
+
+GG_RAW_STACK static void walk(struct gg_walk *w)
+{
+	do {
+		if (w->is_interrupted)
+			continue;
+		if (w->memo != NULL)
+			loop(w, w->memo->walked);
+		else
+			loop(w, NULL);
+	} while (gg_walk_step(w));
+}
+
+/*
+ * The output is full: what follows overwrites the outer half from its beginning, so that at the end
+ * it holds the outermost frames, as a ring.
+ */
+GG_COLD void gg_walk_make_room(struct gg_walk *w)
+{
+	uint64_t outer = w->max - w->max / 2;
+
+	w->shift += outer;
+	w->frame_limit += outer;
+}
+
+static void reverse(uint64_t *from, uint64_t *to)
+{
+	while (from < to && from < --to) {
+		uint64_t value = *from;
+
+		*from++ = *to;
+		*to = value;
+	}
+}
+
+/* Turns the ring so that the frames are in order, and counts what was lost. */
+GG_COLD static uint64_t mend_cut(struct gg_walk *w)
+{
+	uint64_t *outer = w->pcs + w->max / 2, *end = w->pcs + w->max;
+	uint64_t *oldest = w->pcs + (w->frame_count - w->shift);
+
+	reverse(outer, oldest);
+	reverse(oldest, end);
+	reverse(outer, end);
+	return w->frame_count - w->max;
+}
+
+static void begin(struct gg_walk *w, struct gg_unwind_thread *thread, uint64_t *pcs, size_t max)
+{
+	w->thread = thread;
+	w->pc = w->full.pc;
+	w->sp = w->full.value[GG_ARCH_SP];
+	w->fp = w->full.value[GG_ARCH_FP];
+	w->full_frame = 0;
+	w->full_is_interrupted = false;
+	w->is_interrupted = false;
+	w->pcs = pcs;
+	w->max = max;
+	w->frame_count = 0;
+	w->frame_limit = max;
+	w->shift = 0;
+	w->stack_count = 0;
+	w->barrier = 0;
+	w->reused_count = 0;
+	w->ending = GG_UNWIND_FOREIGN_STACK;
+	w->memo = thread->memo;
+	w->modules_epoch = gg_modules_epoch();
+	w->cache_epoch = gg_modules_cache_epoch(w->modules_epoch);
+}
+
+static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret_stack)
+{
+	struct gg_unwind_stats *stats = &w->thread->stats;
+	uint64_t omitted = 0, count = w->frame_count, skipped = skip;
+
+	if (gg_unlikely(count > w->max)) {
+		omitted = mend_cut(w);
+		count = w->max;
+		gg_store_relaxed(&stats->cut_walks, stats->cut_walks + 1);
+	}
+	if (skipped > count)
+		skipped = count;
+	ret_stack->frames = w->pcs + skipped;
+	ret_stack->count = (uint32_t)(count - skipped);
+	ret_stack->cut_at = omitted == 0 ? ret_stack->count : (uint32_t)(w->max / 2 - skipped);
+	ret_stack->omitted_count = (uint32_t)omitted;
+	ret_stack->ending = w->ending;
+	ret_stack->reused_count = w->reused_count < ret_stack->count ? w->reused_count
+	                                                             : ret_stack->count;
+	gg_store_relaxed(&stats->endings[w->ending], stats->endings[w->ending] + 1);
+	gg_store_relaxed(&stats->frames, stats->frames + w->frame_count);
+	gg_store_relaxed(&stats->reused_frames, stats->reused_frames + w->reused_count);
+}
+
+/*
+ * A handler's walk in the middle of a walk of its thread must not touch what that one is changing.
+ * A walk that a handler has left by longjmp() never ended: its frames are below ours then.
+ */
+GG_COLD static bool is_nested(struct gg_unwind_thread *thread, uint64_t sp)
+{
+	const struct gg_stack_own *own = &thread->own;
+
+	return !(sp > thread->busy_sp && thread->busy_sp - own->low < own->high - own->low &&
+	         sp - own->low < own->high - own->low);
+}
+
+GG_COLD static void capture_nested(struct gg_unwind_thread *outer, struct gg_walk *w, uint64_t *pcs,
+                                   size_t max, unsigned skip, struct gg_unwind_stack *ret_stack)
+{
+	struct gg_unwind_thread thread = { 0 };
+
+	begin(w, &thread, pcs, max);
+	if (gg_walk_enter_stack(w))
+		walk(w);
+	finish(w, skip, ret_stack);
+	ret_stack->reused_tag = 0;
+	gg_store_relaxed(&outer->stats.nested_walks, outer->stats.nested_walks + 1);
+}
+
+__attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread, uint64_t *pcs,
+                                                 size_t max, unsigned skip,
+                                                 struct gg_unwind_stack *ret_stack)
+{
+	struct gg_walk w;
+
+	gg_arch_registers_here(&w.full);
+	skip++; /* this function's own frame */
+	if (gg_unlikely(thread->busy_sp != 0) && is_nested(thread, w.full.value[GG_ARCH_SP])) {
+		capture_nested(thread, &w, pcs, max, skip, ret_stack);
+		return;
+	}
+	thread->busy_sp = w.full.value[GG_ARCH_SP];
+	gg_fence_signal(); /* a handler that finds our data half changed also finds it busy */
+	begin(&w, thread, pcs, max);
+	ret_stack->reused_tag = w.memo != NULL ? w.memo->tag : 0;
+	if (gg_walk_enter_stack(&w))
+		walk(&w);
+	finish(&w, skip, ret_stack);
+	if (w.memo != NULL)
+		gg_memo_remember(&w);
+	gg_fence_signal();
+	thread->busy_sp = 0;
+}
