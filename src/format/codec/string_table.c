@@ -26,31 +26,22 @@ static uint32_t add(struct gg_strings *strings, const char *text)
 {
 	size_t bytes = strlen(text) + 1;
 	uint64_t hash = gg_hash_bytes(text, bytes, gg_map_seed(&strings->map));
-	struct key key = { strings->texts, text };
+	struct key key = { strings->texts.items, text };
 	uint64_t number = gg_map_find(&strings->map, hash, text_is_equal, &key);
 	char *copy;
 
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
-	if (strings->count == strings->capacity) {
-		size_t capacity = strings->capacity == 0 ? 256 : strings->capacity * 2;
-		char **texts = reallocarray(strings->texts, capacity, sizeof(*texts));
-
-		if (texts == NULL)
-			goto failed;
-		strings->texts = texts;
-		strings->capacity = capacity;
-	}
-	copy = malloc(bytes);
-	if (copy == NULL || gg_map_insert(&strings->map, hash, strings->count) < 0) {
+	number = strings->texts.count;
+	copy = strdup(text);
+	if (copy == NULL || !gg_array_reserve(&strings->texts, number + 1) ||
+	    gg_map_insert(&strings->map, hash, number) < 0) {
 		free(copy);
-		goto failed;
+		strings->failed = true;
+		return 0;
 	}
-	strings->texts[strings->count] = memcpy(copy, text, bytes);
-	return (uint32_t)strings->count++;
-failed:
-	strings->failed = true;
-	return 0;
+	strings->texts.items[strings->texts.count++] = copy;
+	return (uint32_t)number;
 }
 
 /* With U+FFFD in place of each byte that is not UTF-8. */
@@ -75,7 +66,7 @@ uint32_t gg_strings_put(struct gg_strings *strings, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
-	if (strings->count == 0)
+	if (strings->texts.count == 0)
 		add(strings, "");
 	if (text == NULL || text[0] == '\0' || strings->failed)
 		return 0;
@@ -110,8 +101,8 @@ uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...)
 
 void gg_strings_done(struct gg_strings *strings)
 {
-	for (size_t i = 0; i < strings->count; i++)
-		free(strings->texts[i]);
-	free(strings->texts);
+	for (size_t i = 0; i < strings->texts.count; i++)
+		free(strings->texts.items[i]);
+	gg_array_done(&strings->texts);
 	gg_map_done(&strings->map);
 }

@@ -5,7 +5,7 @@
  *   struct gg_strings strings = { 0 };
  *
  *   number = gg_strings_put(&strings, "main");        the same for the same text
- *   strings.texts[number]
+ *   strings.texts.items[number]
  *   gg_strings_done(&strings);
  *
  * The texts are copies, and UTF-8: readers refuse others.  When memory is out, put returns 0 and sets `failed`.
@@ -16,11 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 
 struct gg_strings {
-	char **texts;
-	size_t count, capacity;
+	GG_ARRAY(char *) texts;
 	struct gg_map map;
 	bool failed;
 };

@@ -69,19 +69,15 @@ int gg_export_out_of_memory(const struct gg_export *job)
 	return gg_error_set_errno(job->error, ENOMEM, "export", NULL);
 }
 
-size_t gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_model_place **places,
-                      size_t *capacity)
+bool gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_export_path *path)
 {
-	size_t count = gg_model_path(model, stack, *places, *capacity);
+	size_t count = gg_model_path(model, stack, path->items, path->capacity);
 
-	if (count > *capacity) {
-		struct gg_model_place *more = reallocarray(*places, count * 2, sizeof(*more));
-
-		if (more == NULL)
-			return SIZE_MAX;
-		*places = more;
-		*capacity = count * 2;
-		gg_model_path(model, stack, *places, *capacity);
+	if (count > path->capacity) {
+		if (!gg_array_reserve(path, count))
+			return false;
+		gg_model_path(model, stack, path->items, path->capacity);
 	}
-	return count;
+	path->count = count;
+	return true;
 }

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "format/export/extract.h"
 
@@ -52,15 +53,17 @@ GG_MUST_CHECK int gg_export_write(const struct gg_export_format *format,
 
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count);
 
+struct gg_export_path {
+	GG_ARRAY(struct gg_model_place);
+};
+
 /* For formats: -ENOMEM with its text. */
 int gg_export_out_of_memory(const struct gg_export *job);
 
 /*
- * All places of a row's stack, innermost first.  *places is an array of the caller's that grows
- * (begin with NULL and 0; free it).  Returns how many, or SIZE_MAX when memory is out.
+ * All places of a row's stack, innermost first.  Replaces what `path` has; false when memory is out.
  */
-size_t gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_model_place **places,
-                      size_t *capacity);
+bool gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_export_path *path);
 
 extern const struct gg_export_format gg_export_collapsed, gg_export_csv, gg_export_dhat,
 	gg_export_firefox, gg_export_gperftools, gg_export_heap_v2, gg_export_heapprofile,

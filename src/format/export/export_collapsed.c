@@ -40,8 +40,8 @@ static int write_collapsed(const struct gg_export *job)
 {
 	const struct gg_extract *extract = job->extract;
 	bool has_processes = has_many_processes(extract);
-	struct gg_model_place *places = NULL;
-	size_t capacity = 0, depth;
+	struct gg_export_path path = { 0 };
+	size_t depth;
 
 	for (size_t i = 0; i < extract->row_count;) {
 		const struct gg_extract_row *row = &extract->rows[i];
@@ -54,16 +54,16 @@ static int write_collapsed(const struct gg_export *job)
 			bytes += gg_extract_asked(extract, &extract->rows[i])->bytes;
 		if (bytes == 0)
 			continue;
-		depth = gg_export_path(extract->model, row->stack, &places, &capacity);
-		if (depth == SIZE_MAX) {
-			free(places);
+		if (!gg_export_path(extract->model, row->stack, &path)) {
+			gg_array_done(&path);
 			return gg_export_out_of_memory(job);
 		}
+		depth = path.count;
 		if (has_processes)
 			put_process(extract, row->process, job->out);
 		for (bool is_first = !has_processes; depth-- > 0; is_first = false) {
 			const char *name =
-				gg_model_function(extract->model, places[depth].function).name;
+				gg_model_function(extract->model, path.items[depth].function).name;
 
 			gg_buf_append_text(job->out, is_first && name[0] == '#' ? " " : "");
 			put_name(job->out, name);
@@ -71,7 +71,7 @@ static int write_collapsed(const struct gg_export *job)
 		}
 		gg_buf_printf(job->out, " %llu\n", (unsigned long long)bytes);
 	}
-	free(places);
+	gg_array_done(&path);
 	return 0;
 }
 

@@ -67,19 +67,19 @@ static void put_stack(const struct gg_model *model, const struct gg_model_place 
 }
 
 static int write_row(const struct gg_export *job, const struct gg_extract_row *row,
-                     struct gg_model_place **places, size_t *capacity)
+                     struct gg_export_path *path)
 {
 	const struct gg_extract *extract = job->extract;
 	const struct gg_model *model = extract->model;
 	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf thread = { 0 };
 	struct gg_buf *out = job->out;
-	size_t depth = gg_export_path(model, row->stack, places, capacity), count;
 	struct gg_model_line line;
+	size_t count;
 
-	if (depth == SIZE_MAX)
+	if (!gg_export_path(model, row->stack, path))
 		return gg_export_out_of_memory(job);
-	line = gg_model_line(model, (*places)[0].line);
+	line = gg_model_line(model, path->items[0].line);
 	gg_extract_process_name(extract, row->process, &program);
 	gg_extract_thread_name(extract, row->thread, &thread);
 	gg_buf_printf(out, "%u,", gg_model_processes(model, &count)[row->process].pid);
@@ -89,7 +89,7 @@ static int write_row(const struct gg_export *job, const struct gg_extract_row *r
 	gg_buf_append_text(out, ",");
 	put_text(out, gg_extract_kind(extract, row->kind));
 	gg_buf_append_text(out, ",");
-	put_text(out, gg_model_function(model, (*places)[0].function).name);
+	put_text(out, gg_model_function(model, path->items[0].function).name);
 	gg_buf_append_text(out, ",");
 	put_text(out, line.file);
 	gg_buf_append_text(out, ",");
@@ -98,7 +98,7 @@ static int write_row(const struct gg_export *job, const struct gg_extract_row *r
 	gg_buf_append_text(out, ",");
 	put_text(out, gg_model_module_path(model, gg_model_stack_spot(model, row->stack).module));
 	gg_buf_append_text(out, ",");
-	put_stack(model, *places, depth, out);
+	put_stack(model, path->items, path->count, out);
 	put_sum(extract, &row->live, out);
 	put_sum(extract, &row->allocated, out);
 	gg_buf_append_text(out, "\r\n");
@@ -108,8 +108,7 @@ static int write_row(const struct gg_export *job, const struct gg_extract_row *r
 static int write_csv(const struct gg_export *job)
 {
 	const struct gg_extract *extract = job->extract;
-	struct gg_model_place *places = NULL;
-	size_t capacity = 0;
+	struct gg_export_path path = { 0 };
 	int code = 0;
 
 	gg_buf_append_text(job->out, "pid,program,tid,thread,kind,function,file,line,module,stack");
@@ -120,9 +119,9 @@ static int write_csv(const struct gg_export *job)
 	gg_buf_append_text(job->out, "\r\n");
 	for (size_t i = 0; i < extract->row_count && code == 0; i++) {
 		gg_export_progress(job, i, extract->row_count);
-		code = write_row(job, &extract->rows[i], &places, &capacity);
+		code = write_row(job, &extract->rows[i], &path);
 	}
-	free(places);
+	gg_array_done(&path);
 	return code;
 }
 

@@ -307,8 +307,8 @@ static void write_file(struct writing *writing)
 	gg_json_close(json);
 	gg_json_open(json, "ftbl", '[');
 	gg_json_text(json, NULL, "[root]");
-	for (size_t i = 1; i < writing->frames.count; i++)
-		gg_json_text(json, NULL, writing->frames.texts[i]);
+	for (size_t i = 1; i < writing->frames.texts.count; i++)
+		gg_json_text(json, NULL, writing->frames.texts.items[i]);
 	gg_json_close(json);
 	gg_json_close(json);
 	gg_buf_append_text(json->out, "\n");

@@ -14,19 +14,20 @@ static int write_records(const struct gg_export *job, const struct gg_space *spa
                          struct gg_dump *dump, struct gg_dump_sums *stacks)
 {
 	const struct gg_model *model = job->extract->model;
-	size_t stack_count = gg_model_stack_count(model), capacity = 0, count = 0;
-	uint64_t *addresses = NULL;
+	size_t stack_count = gg_model_stack_count(model);
+	struct gg_text_dump_addresses addresses = { 0 };
+	bool failed = false;
 
-	for (size_t i = 0; i < stack_count && count != SIZE_MAX; i++) {
+	for (size_t i = 0; i < stack_count && !failed; i++) {
 		gg_export_progress(job, i, stack_count);
 		if (!(stacks[i].live.count + stacks[i].allocated.count > 0))
 			continue;
-		count = gg_text_dump_walk(space, model, (uint32_t)i, &addresses, &capacity);
-		if (count != SIZE_MAX)
-			gg_dump_record(dump, &stacks[i], addresses, count);
+		failed = !gg_text_dump_walk(space, model, (uint32_t)i, &addresses);
+		if (!failed)
+			gg_dump_record(dump, &stacks[i], addresses.items, addresses.count);
 	}
-	free(addresses);
-	return count == SIZE_MAX ? gg_export_out_of_memory(job) : 0;
+	gg_array_done(&addresses);
+	return failed ? gg_export_out_of_memory(job) : 0;
 }
 
 static int write_gperftools(const struct gg_export *job)

@@ -18,8 +18,7 @@ struct writing {
 	struct gg_dump dump;
 	char buffer[65536];
 	struct gg_dump_sums *threads; /* of each of the model's */
-	uint64_t *addresses;
-	size_t address_capacity;
+	struct gg_text_dump_addresses addresses;
 };
 
 static void write_head(struct writing *writing)
@@ -49,15 +48,13 @@ static int write_stack(struct writing *writing, size_t first, size_t end)
 {
 	const struct gg_extract_row *rows = writing->extract->rows;
 	struct gg_dump_sums total = { 0 };
-	size_t count = gg_text_dump_walk(&writing->space, writing->extract->model,
-	                                 rows[first].stack, &writing->addresses,
-	                                 &writing->address_capacity);
 
-	if (count == SIZE_MAX)
+	if (!gg_text_dump_walk(&writing->space, writing->extract->model, rows[first].stack,
+	                       &writing->addresses))
 		return gg_export_out_of_memory(writing->job);
 	for (size_t i = first; i < end; i++)
 		gg_text_dump_add(&total, &rows[i]);
-	gg_dump_stack(&writing->dump, writing->addresses, count);
+	gg_dump_stack(&writing->dump, writing->addresses.items, writing->addresses.count);
 	gg_dump_total(&writing->dump, &total);
 	while (first < end) {
 		struct gg_dump_sums of_thread = { 0 };
@@ -108,7 +105,7 @@ static int write_heap_v2(const struct gg_export *job)
 		code = write_all(writing);
 	gg_space_done(&writing->space);
 	free(writing->threads);
-	free(writing->addresses);
+	gg_array_done(&writing->addresses);
 	free(writing);
 	return code;
 }

@@ -276,15 +276,15 @@ static Gg__Perfetto__InternedText *interned(struct writing *writing,
                                             Gg__Perfetto__InternedText ***ret_list,
                                             size_t *ret_count)
 {
-	size_t count = strings->count > 0 ? strings->count - 1 : 0; /* 0 is "" */
+	size_t count = strings->texts.count > 0 ? strings->texts.count - 1 : 0; /* 0 is "" */
 	void **list;
 	Gg__Perfetto__InternedText *texts = messages(writing, count, sizeof(*texts), &list);
 
 	for (size_t i = 0; i < count && texts != NULL; i++) {
 		gg__perfetto__interned_text__init(&texts[i]);
 		texts[i].iid = i + 1;
-		texts[i].str.data = (uint8_t *)strings->texts[i + 1];
-		texts[i].str.len = strlen(strings->texts[i + 1]);
+		texts[i].str.data = (uint8_t *)strings->texts.items[i + 1];
+		texts[i].str.len = strlen(strings->texts.items[i + 1]);
 	}
 	*ret_list = (Gg__Perfetto__InternedText **)list;
 	*ret_count = count;

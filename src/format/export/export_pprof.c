@@ -560,8 +560,8 @@ static int write_all(struct writing *writing, const struct made_sample *made)
 	profile.n_function = writing->functions.count;
 	profile.comment = comments.items;
 	profile.n_comment = comments.count;
-	profile.string_table = writing->strings.texts;
-	profile.n_string_table = writing->strings.count;
+	profile.string_table = writing->strings.texts.items;
+	profile.n_string_table = writing->strings.texts.count;
 	code = writing->failed || writing->strings.failed ? gg_export_out_of_memory(writing->job)
 	                                                  : pack(writing, &profile);
 	free(comments.items);

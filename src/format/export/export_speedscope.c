@@ -27,8 +27,7 @@ struct writing {
 	size_t sample_count;
 	uint32_t *frame_of_line, *frame_of_process; /* 1 + number; 0: none */
 	uint32_t frame_count;
-	struct gg_model_place *places;
-	size_t place_capacity;
+	struct gg_export_path path;
 	bool has_processes;
 };
 
@@ -93,14 +92,12 @@ static int write_frames(struct writing *writing)
 	gg_json_open(&writing->json, "frames", '[');
 	for (size_t i = 0; i < writing->sample_count; i++) {
 		const struct sample *sample = &writing->samples[i];
-		size_t depth = gg_export_path(writing->extract->model, sample->stack,
-		                              &writing->places, &writing->place_capacity);
 
-		if (depth == SIZE_MAX)
+		if (!gg_export_path(writing->extract->model, sample->stack, &writing->path))
 			return -1;
 		write_process_frame(writing, sample->process);
-		for (size_t k = 0; k < depth; k++)
-			write_line_frame(writing, &writing->places[k]);
+		for (size_t k = 0; k < writing->path.count; k++)
+			write_line_frame(writing, &writing->path.items[k]);
 	}
 	gg_json_close(&writing->json);
 	gg_json_close(&writing->json);
@@ -109,18 +106,18 @@ static int write_frames(struct writing *writing)
 
 static int write_sample(struct writing *writing, const struct sample *sample)
 {
-	size_t depth = gg_export_path(writing->extract->model, sample->stack, &writing->places,
-	                              &writing->place_capacity);
+	size_t depth;
 
-	if (depth == SIZE_MAX)
+	if (!gg_export_path(writing->extract->model, sample->stack, &writing->path))
 		return -1;
+	depth = writing->path.count;
 	gg_json_open(&writing->json, NULL, '[');
 	if (writing->has_processes)
 		gg_json_integer(&writing->json, NULL,
 		                writing->frame_of_process[sample->process] - 1);
 	while (depth-- > 0)
 		gg_json_integer(&writing->json, NULL,
-		                writing->frame_of_line[writing->places[depth].line] - 1);
+		                writing->frame_of_line[writing->path.items[depth].line] - 1);
 	gg_json_close(&writing->json);
 	return 0;
 }
@@ -212,7 +209,7 @@ static int write_speedscope(const struct gg_export *job)
 	free(writing.samples);
 	free(writing.frame_of_line);
 	free(writing.frame_of_process);
-	free(writing.places);
+	gg_array_done(&writing.path);
 	return code < 0 ? gg_export_out_of_memory(job) : 0;
 }
 

@@ -6,26 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "stats/sampling/weight.h"
 
 struct making {
 	struct gg_extract *extract;
-	struct gg_map rows; /* by what identifies them */
-	bool is_allocated;  /* which sum is being added up */
-	bool failed;        /* memory ran out */
+	GG_ARRAY(struct gg_extract_row) rows;
+	struct gg_map row_map; /* by what identifies a row */
+	bool is_allocated;     /* which sum is being added up */
+	bool failed;           /* memory ran out */
 };
 
 struct key {
-	const struct gg_extract *extract;
+	const struct making *making;
 	struct gg_extract_row wanted;
 };
 
 static bool row_is_equal(uint64_t value, const void *context)
 {
 	const struct key *key = context;
-	const struct gg_extract_row *row = &key->extract->rows[value], *wanted = &key->wanted;
+	const struct gg_extract_row *row = &key->making->rows.items[value], *wanted = &key->wanted;
 
 	return row->stack == wanted->stack && row->thread == wanted->thread &&
 	       row->process == wanted->process && row->kind == wanted->kind;
@@ -34,28 +36,19 @@ static bool row_is_equal(uint64_t value, const void *context)
 static struct gg_extract_row *add_row(struct making *making, const struct gg_extract_row *wanted,
                                       uint64_t hash)
 {
-	struct gg_extract *extract = making->extract;
-	size_t capacity = extract->row_capacity == 0 ? 256 : extract->row_capacity * 2;
+	size_t number = making->rows.count;
 
-	if (extract->row_count == extract->row_capacity) {
-		struct gg_extract_row *rows = reallocarray(extract->rows, capacity, sizeof(*rows));
-
-		if (rows == NULL)
-			return NULL;
-		extract->rows = rows;
-		extract->row_capacity = capacity;
-	}
-	if (gg_map_insert(&making->rows, hash, extract->row_count) < 0)
+	if (gg_map_insert(&making->row_map, hash, number) < 0 ||
+	    !gg_array_push(&making->rows, *wanted))
 		return NULL;
-	extract->rows[extract->row_count] = *wanted;
-	return &extract->rows[extract->row_count++];
+	return &making->rows.items[number];
 }
 
 /* The sum that a sample or a coarse row goes to; NULL when memory is out. */
 static struct gg_rough *sum_of(struct making *making, uint32_t process, uint32_t stack,
                                uint32_t thread, uint32_t kind)
 {
-	struct key key = { .extract = making->extract };
+	struct key key = { .making = making };
 	struct gg_extract_row *row;
 	uint64_t hash, number;
 
@@ -64,9 +57,9 @@ static struct gg_rough *sum_of(struct making *making, uint32_t process, uint32_t
 	key.wanted.thread = thread;
 	key.wanted.kind = kind;
 	hash = gg_hash_integer((uint64_t)key.wanted.stack << 32 | thread,
-	                       gg_map_seed(&making->rows) + ((uint64_t)process << 32 | kind));
-	number = gg_map_find(&making->rows, hash, row_is_equal, &key);
-	row = number != GG_MAP_NONE ? &making->extract->rows[number]
+	                       gg_map_seed(&making->row_map) + ((uint64_t)process << 32 | kind));
+	number = gg_map_find(&making->row_map, hash, row_is_equal, &key);
+	row = number != GG_MAP_NONE ? &making->rows.items[number]
 	                            : add_row(making, &key.wanted, hash);
 	making->failed |= row == NULL;
 	if (row == NULL)
@@ -258,7 +251,9 @@ static int fill(struct gg_extract *extract, struct gg_error *error)
 		              error);
 	if (code == 0)
 		code = add_up(&making, GG_METRIC_ALLOCATED, error);
-	gg_map_done(&making.rows);
+	gg_map_done(&making.row_map);
+	extract->rows = making.rows.items;
+	extract->row_count = making.rows.count;
 	if (code < 0)
 		return code;
 	extract->start_ns = query->from_ns > 0 ? query->from_ns : 0;
@@ -379,8 +374,7 @@ void gg_extract_process_name(const struct gg_extract *extract, uint32_t process,
 
 struct blocks {
 	const struct gg_extract *extract;
-	struct gg_extract_block *items;
-	size_t count, capacity;
+	GG_ARRAY(struct gg_extract_block) blocks;
 	bool failed;
 };
 
@@ -428,23 +422,6 @@ static struct gg_extract_block block_of_coarse(const struct gg_model *model,
 	return block;
 }
 
-static void keep_block(struct blocks *blocks, const struct gg_extract_block *block)
-{
-	size_t capacity = blocks->capacity == 0 ? 1024 : blocks->capacity * 2;
-
-	if (blocks->count == blocks->capacity) {
-		struct gg_extract_block *items = reallocarray(blocks->items, capacity,
-		                                              sizeof(*items));
-
-		blocks->failed |= items == NULL;
-		if (items == NULL)
-			return;
-		blocks->items = items;
-		blocks->capacity = capacity;
-	}
-	blocks->items[blocks->count++] = *block;
-}
-
 static void visit_block(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
                         void *context)
 {
@@ -464,7 +441,7 @@ static void visit_block(const struct gg_model_sample *sample, const struct gg_co
 	if (block.free_ns > query->to_ns)
 		block.free_ns = GG_TIME_NONE;
 	block.stack = gg_model_stack_top(extract->model, block.stack);
-	keep_block(blocks, &block);
+	blocks->failed |= !gg_array_push(&blocks->blocks, block);
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -483,13 +460,14 @@ int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block 
 	if (code == 0 && blocks.failed)
 		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
 	if (code < 0) {
-		free(blocks.items);
+		gg_array_done(&blocks.blocks);
 		return code;
 	}
-	if (blocks.count > 0)
-		qsort(blocks.items, blocks.count, sizeof(*blocks.items), compare_blocks);
-	*ret_blocks = blocks.items;
-	*ret_count = blocks.count;
+	if (blocks.blocks.count > 0)
+		qsort(blocks.blocks.items, blocks.blocks.count, sizeof(*blocks.blocks.items),
+		      compare_blocks);
+	*ret_blocks = blocks.blocks.items;
+	*ret_count = blocks.blocks.count;
 	return 0;
 }
 

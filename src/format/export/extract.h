@@ -52,7 +52,7 @@ struct gg_extract {
 	int64_t start_ns, end_ns; /* of the window, within the profile */
 	struct gg_tally live, allocated; /* of all rows, exposed to the sampling interval */
 	struct gg_extract_row *rows;
-	size_t row_count, row_capacity;
+	size_t row_count;
 	uint64_t live_bytes, live_count, allocated_bytes, allocated_count; /* sums of the rows */
 };
 

@@ -19,28 +19,19 @@ void gg_text_dump_add(struct gg_dump_sums *sums, const struct gg_extract_row *ro
 	sums->allocated.count += (double)row->allocated.count;
 }
 
-size_t gg_text_dump_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
-                         uint64_t **addresses, size_t *capacity)
+bool gg_text_dump_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
+                       struct gg_text_dump_addresses *addresses)
 {
-	size_t count = 0;
-
+	addresses->count = 0;
 	do {
 		uint64_t address = gg_space_address(space, gg_model_stack_spot(model, stack));
 
-		if (count == *capacity) {
-			size_t more = *capacity == 0 ? 64 : *capacity * 2;
-			uint64_t *grown = reallocarray(*addresses, more, sizeof(*grown));
-
-			if (grown == NULL)
-				return SIZE_MAX;
-			*addresses = grown;
-			*capacity = more;
-		}
-		(*addresses)[count] = address + (count > 0 || stack == 0);
-		count++;
+		address += addresses->count > 0 || stack == 0;
+		if (!gg_array_push(addresses, address))
+			return false;
 		stack = gg_model_stack_parent(model, stack);
 	} while (stack != 0);
-	return count;
+	return true;
 }
 
 void gg_text_dump_mappings(const struct gg_space *space, const struct gg_model *model,

@@ -11,8 +11,8 @@ enum { LINE_MAX = 65536 }; /* addresses; of more a file is refused */
 void gg_stacks_done(struct gg_stacks *stacks)
 {
 	gg_maps_done(&stacks->maps);
-	free(stacks->nodes);
-	free(stacks->addresses);
+	gg_array_done(&stacks->nodes);
+	gg_array_done(&stacks->addresses);
 	free(stacks->line);
 	gg_buf_done(&stacks->texts);
 	gg_buf_done(&stacks->names);
@@ -20,37 +20,17 @@ void gg_stacks_done(struct gg_stacks *stacks)
 	gg_map_done(&stacks->address_map);
 }
 
-/* Room for one more; numbers are of 32 bits. */
-static bool has_room(void **items, size_t count, size_t *capacity, size_t item_bytes)
-{
-	size_t more = 2 * *capacity + 1024;
-	void *moved;
-
-	if (count < *capacity)
-		return true;
-	if (count >= UINT32_MAX)
-		return false;
-	moved = reallocarray(*items, more, item_bytes);
-	if (moved == NULL)
-		return false;
-	*items = moved;
-	*capacity = more;
-	return true;
-}
-
 static int find_address(struct gg_stacks *stacks, uint64_t address, uint32_t *ret_number)
 {
 	uint64_t number = gg_map_get(&stacks->address_map, address);
 
 	if (number == GG_MAP_NONE) {
-		number = stacks->address_count;
-		if (!has_room((void **)&stacks->addresses, stacks->address_count,
-		              &stacks->address_capacity, sizeof(*stacks->addresses)) ||
+		struct gg_stacks_address added = { .address = address };
+
+		number = stacks->addresses.count;
+		if (number >= UINT32_MAX || !gg_array_push(&stacks->addresses, added) ||
 		    gg_map_put(&stacks->address_map, address, number) < 0)
 			return -ENOMEM;
-		stacks->addresses[stacks->address_count++] = (struct gg_stacks_address){
-			.address = address,
-		};
 	}
 	*ret_number = (uint32_t)number;
 	return 0;
@@ -63,14 +43,14 @@ static int find_node(struct gg_stacks *stacks, uint32_t parent, uint32_t address
 	uint64_t number = gg_map_get(&stacks->node_map, key);
 
 	if (number == GG_MAP_NONE) {
-		if (stacks->node_count == 0)
-			stacks->node_count = 1; /* 0 is no stack */
-		number = stacks->node_count;
-		if (!has_room((void **)&stacks->nodes, stacks->node_count, &stacks->node_capacity,
-		              sizeof(*stacks->nodes)) ||
+		struct gg_stacks_node added = { parent, address, 0 };
+
+		if (!gg_array_extend(&stacks->nodes, 1)) /* number 0 is no stack */
+			return -ENOMEM;
+		number = stacks->nodes.count;
+		if (number >= UINT32_MAX || !gg_array_push(&stacks->nodes, added) ||
 		    gg_map_put(&stacks->node_map, key, number) < 0)
 			return -ENOMEM;
-		stacks->nodes[stacks->node_count++] = (struct gg_stacks_node){ parent, address, 0 };
 	}
 	*ret_node = (uint32_t)number;
 	return 0;
@@ -125,7 +105,7 @@ static struct gg_stacks_address *named_address(struct gg_stacks *stacks, uint64_
 
 	if (number == GG_MAP_NONE && address > 0)
 		number = gg_map_get(&stacks->address_map, address - 1);
-	return number != GG_MAP_NONE ? &stacks->addresses[number] : NULL;
+	return number != GG_MAP_NONE ? &stacks->addresses.items[number] : NULL;
 }
 
 static size_t keep_text(struct gg_stacks *stacks, const char *text, size_t length)
@@ -209,8 +189,8 @@ int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 {
 	int code = gg_maps_settle(&stacks->maps, import);
 
-	for (size_t i = 0; i < stacks->address_count && code == 0; i++) {
-		struct gg_stacks_address *at = &stacks->addresses[i];
+	for (size_t i = 0; i < stacks->addresses.count && code == 0; i++) {
+		struct gg_stacks_address *at = &stacks->addresses.items[i];
 		struct gg_maps_place place;
 
 		code = gg_maps_find(&stacks->maps, import, at->address, &place);
@@ -220,14 +200,12 @@ int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 			code = gg_profile_intern_frame(import->profile, place.module, place.address,
 			                               &at->frame, import->error);
 	}
-	if (stacks->node_count > 0)
-		stacks->nodes[0].stack = 0;
-	for (size_t i = 1; i < stacks->node_count && code == 0; i++) {
-		struct gg_stacks_node *node = &stacks->nodes[i];
+	for (size_t i = 1; i < stacks->nodes.count && code == 0; i++) {
+		struct gg_stacks_node *node = &stacks->nodes.items[i];
 
-		code = gg_profile_intern_stack(import->profile, stacks->nodes[node->parent].stack,
-		                               stacks->addresses[node->address].frame, &node->stack,
-		                               import->error);
+		code = gg_profile_intern_stack(
+			import->profile, stacks->nodes.items[node->parent].stack,
+			stacks->addresses.items[node->address].frame, &node->stack, import->error);
 	}
 	return code;
 }

@@ -8,7 +8,7 @@
  *   gg_stacks_read(&stacks, import, &line, &node);        return addresses, innermost first
  *   gg_maps_add(&stacks.maps, line);                      lines of /proc/PID/maps
  *   gg_stacks_settle(&stacks, import);                    from here on the profile's ids are known
- *   stacks.nodes[node].stack
+ *   stacks.nodes.items[node].stack
  *   gg_stacks_done(&stacks);
  *
  * Memory   16 bytes a node of the tree of stacks and 24 an address, and the maps that find them.
@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "format/import/import.h"
 #include "format/import/mapping_list.h"
 
@@ -40,10 +41,8 @@ struct gg_stacks_name {
 
 struct gg_stacks {
 	struct gg_maps maps;
-	struct gg_stacks_node *nodes; /* number 0 is no stack */
-	size_t node_count, node_capacity;
-	struct gg_stacks_address *addresses;
-	size_t address_count, address_capacity;
+	GG_ARRAY(struct gg_stacks_node) nodes; /* number 0 is no stack */
+	GG_ARRAY(struct gg_stacks_address) addresses;
 	struct gg_map node_map, address_map;
 	uint64_t *line;      /* room for the addresses of one */
 	uint32_t read_count; /* stacks that were read */

@@ -29,8 +29,7 @@ struct row {
 struct reading {
 	struct gg_import *import;
 	struct gg_stacks stacks;
-	struct row *rows;
-	size_t row_count, row_capacity;
+	GG_ARRAY(struct row) rows;
 	struct gg_weigh how;
 	struct row head, sum; /* of all: as the head has it, and as the rows add up */
 };
@@ -92,16 +91,8 @@ static int read_first_line(struct reading *reading, struct gg_text *line)
 
 static int add_row(struct reading *reading, const struct row *row)
 {
-	if (reading->row_count == reading->row_capacity) {
-		size_t capacity = 2 * reading->row_capacity + 1024;
-		struct row *more = reallocarray(reading->rows, capacity, sizeof(*more));
-
-		if (more == NULL)
-			return gg_import_no_memory(reading->import);
-		reading->rows = more;
-		reading->row_capacity = capacity;
-	}
-	reading->rows[reading->row_count++] = *row;
+	if (!gg_array_push(&reading->rows, *row))
+		return gg_import_no_memory(reading->import);
 	reading->sum.live += row->live;
 	reading->sum.live_bytes += row->live_bytes;
 	reading->sum.ever += row->ever;
@@ -187,17 +178,17 @@ static int write_rows(struct reading *reading)
 	struct gg_import *import = reading->import;
 	int code = gg_stacks_settle(&reading->stacks, import);
 
-	for (size_t i = 0; i < reading->row_count && code == 0; i++) {
-		const struct row *row = &reading->rows[i];
+	for (size_t i = 0; i < reading->rows.count && code == 0; i++) {
+		const struct row *row = &reading->rows.items[i];
 		struct gg_weighed live = gg_weigh(&reading->how, (double)row->live,
 		                                  (double)row->live_bytes);
 		struct gg_weighed ever = gg_weigh(&reading->how, (double)row->ever,
 		                                  (double)row->ever_bytes);
 		struct gg_weighed freed = gg_weighed_rest(&ever, &live);
 
-		code = gg_import_row(import, 0,
-		                     row->node > 0 ? reading->stacks.nodes[row->node].stack : 0,
-		                     &live, &freed);
+		code = gg_import_row(
+			import, 0, row->node > 0 ? reading->stacks.nodes.items[row->node].stack : 0,
+			&live, &freed);
 	}
 	if (code == 0)
 		code = note_counts(reading);
@@ -240,7 +231,7 @@ static int read_gperftools(struct gg_import *import)
 	struct reading reading = { .import = import };
 	int code = read_file(&reading);
 
-	free(reading.rows);
+	gg_array_done(&reading.rows);
 	gg_stacks_done(&reading.stacks);
 	return code;
 }

@@ -46,10 +46,8 @@ struct name {
 struct reading {
 	struct gg_import *import;
 	struct gg_stacks stacks;
-	struct row *rows;
-	size_t row_count, row_capacity;
-	struct name *names;
-	size_t name_count;
+	GG_ARRAY(struct row) rows;
+	GG_ARRAY(struct name) names;
 	struct counts head, sum; /* of all: as the head has it, and as rows of t* add up */
 	double interval;
 	bool has_head, has_odd, has_mixed, has_ever;
@@ -82,38 +80,23 @@ static bool take_counts(struct gg_text *line, uint64_t *ret_thread, struct count
 
 static int add_name(struct reading *reading, uint64_t thread, const struct gg_text *text)
 {
-	struct name *more;
+	struct name name = { .thread = thread };
 
 	if (text->length == 0)
 		return 0;
-	if ((reading->name_count & (reading->name_count - 1)) == 0) {
-		more = reallocarray(reading->names, 2 * reading->name_count + 1, sizeof(*more));
-		if (more == NULL)
-			return gg_import_no_memory(reading->import);
-		reading->names = more;
-	}
-	more = &reading->names[reading->name_count];
-	more->thread = thread;
-	more->text = strndup(text->at, text->length < 255 ? text->length : 255);
-	if (more->text == NULL)
+	name.text = strndup(text->at, text->length < 255 ? text->length : 255);
+	if (name.text == NULL || !gg_array_push(&reading->names, name)) {
+		free(name.text);
 		return gg_import_no_memory(reading->import);
-	reading->name_count++;
+	}
 	return 0;
 }
 
 static int add_row(struct reading *reading, uint32_t node, uint32_t thread,
                    const struct counts *counts)
 {
-	if (reading->row_count == reading->row_capacity) {
-		size_t capacity = 2 * reading->row_capacity + 1024;
-		struct row *more = reallocarray(reading->rows, capacity, sizeof(*more));
-
-		if (more == NULL)
-			return gg_import_no_memory(reading->import);
-		reading->rows = more;
-		reading->row_capacity = capacity;
-	}
-	reading->rows[reading->row_count++] = (struct row){ node, thread, *counts };
+	if (!gg_array_push(&reading->rows, (struct row){ node, thread, *counts }))
+		return gg_import_no_memory(reading->import);
 	return 0;
 }
 
@@ -255,9 +238,9 @@ static struct gg_weighed part_of(const struct gg_weighed *sum, double share)
 
 static const char *name_of(const struct reading *reading, uint32_t thread)
 {
-	for (size_t i = 0; i < reading->name_count; i++)
-		if (reading->names[i].thread == thread)
-			return reading->names[i].text;
+	for (size_t i = 0; i < reading->names.count; i++)
+		if (reading->names.items[i].thread == thread)
+			return reading->names.items[i].text;
 	return NULL;
 }
 
@@ -270,8 +253,8 @@ static double share_of(double part, double whole)
 static int write_threads(struct reading *reading, const struct pair *all, const struct row *rows,
                          size_t count)
 {
-	const uint32_t stack = reading->stacks.nodes != NULL
-	                               ? reading->stacks.nodes[rows[0].node].stack
+	const uint32_t stack = reading->stacks.nodes.count > 0
+	                               ? reading->stacks.nodes.items[rows[0].node].stack
 	                               : 0;
 	double live = 0, freed = 0;
 	int code = 0;
@@ -308,22 +291,23 @@ static int write_rows(struct reading *reading)
 {
 	int code = 0;
 
-	for (size_t i = 0, end; i < reading->row_count && code == 0; i = end) {
-		const struct row *row = &reading->rows[i];
+	for (size_t i = 0, end; i < reading->rows.count && code == 0; i = end) {
+		const struct row *row = &reading->rows.items[i];
 		struct pair all = weigh(reading, &row->counts);
 
-		for (end = i + 1; end < reading->row_count && reading->rows[end].thread != 0 &&
-		                  reading->rows[end].node == row->node;)
+		for (end = i + 1; end < reading->rows.count &&
+		                  reading->rows.items[end].thread != 0 &&
+		                  reading->rows.items[end].node == row->node;)
 			end++;
 		if (row->thread != 0) /* without a t*: they are all that there is */
 			code = write_threads(reading, &all, row, 1), end = i + 1;
 		else if (end - i > 1)
 			code = write_threads(reading, &all, row + 1, end - i - 1);
 		else
-			code = gg_import_row(reading->import, 0,
-			                     row->node > 0 ? reading->stacks.nodes[row->node].stack
-			                                   : 0,
-			                     &all.live, &all.freed);
+			code = gg_import_row(
+				reading->import, 0,
+				row->node > 0 ? reading->stacks.nodes.items[row->node].stack : 0,
+				&all.live, &all.freed);
 	}
 	return code;
 }
@@ -380,10 +364,10 @@ static int read_jemalloc(struct gg_import *import)
 	struct reading reading = { .import = import };
 	int code = read_file(&reading);
 
-	for (size_t i = 0; i < reading.name_count; i++)
-		free(reading.names[i].text);
-	free(reading.names);
-	free(reading.rows);
+	for (size_t i = 0; i < reading.names.count; i++)
+		free(reading.names.items[i].text);
+	gg_array_done(&reading.names);
+	gg_array_done(&reading.rows);
 	gg_stacks_done(&reading.stacks);
 	return code;
 }

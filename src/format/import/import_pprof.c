@@ -205,7 +205,7 @@ static int read_label(struct reading *reading, struct gg_wire message, struct sa
 	}
 	if (code < 0)
 		return wrong(reading, message.at, "a damaged label");
-	if (key >= reading->pprof.text_count || text >= reading->pprof.text_count)
+	if (key >= reading->pprof.texts.count || text >= reading->pprof.texts.count)
 		return wrong(reading, start, "a text that the string table does not have");
 	key_text = gg_pprof_text(&reading->pprof, (uint32_t)key);
 	value_text = gg_pprof_text(&reading->pprof, (uint32_t)text);
@@ -367,8 +367,7 @@ static void describe(struct reading *reading)
 	struct gg_import_result *result = reading->import->result;
 
 	if (pprof->mappings.count > 0) {
-		const struct gg_pprof_mapping *first = pprof->mappings.records;
-		struct gg_text path = gg_pprof_text(pprof, first->path);
+		struct gg_text path = gg_pprof_text(pprof, pprof->mappings.items[0].path);
 
 		keep_text(result->command, sizeof(result->command), &path);
 	}

@@ -10,9 +10,9 @@
 
 void gg_maps_done(struct gg_maps *maps)
 {
-	for (size_t i = 0; i < maps->count; i++)
-		free(maps->entries[i].path);
-	free(maps->entries);
+	for (size_t i = 0; i < maps->entries.count; i++)
+		free(maps->entries.items[i].path);
+	gg_array_done(&maps->entries);
 	*maps = (struct gg_maps){ 0 };
 }
 
@@ -20,26 +20,13 @@ void gg_maps_done(struct gg_maps *maps)
 static int put(struct gg_maps *maps, const struct gg_maps_entry *entry, const char *path,
                size_t path_length)
 {
-	struct gg_maps_entry *kept;
+	struct gg_maps_entry kept = *entry;
 
-	if (maps->count == maps->capacity) {
-		size_t more = 2 * maps->capacity + 64;
-
-		kept = reallocarray(maps->entries, more, sizeof(*kept));
-		if (kept == NULL)
-			return -ENOMEM;
-		maps->entries = kept;
-		maps->capacity = more;
+	kept.path = path_length > 0 ? strndup(path, path_length) : NULL;
+	if ((path_length > 0 && kept.path == NULL) || !gg_array_push(&maps->entries, kept)) {
+		free(kept.path);
+		return -ENOMEM;
 	}
-	kept = &maps->entries[maps->count];
-	*kept = *entry;
-	kept->path = NULL;
-	if (path_length > 0) {
-		kept->path = strndup(path, path_length);
-		if (kept->path == NULL)
-			return -ENOMEM;
-	}
-	maps->count++;
 	return 0;
 }
 
@@ -86,13 +73,14 @@ int gg_maps_settle(struct gg_maps *maps, struct gg_import *import)
 {
 	if (maps->failed)
 		return gg_import_no_memory(import);
-	for (size_t i = 0; i < maps->count && import->result->command[0] == '\0'; i++)
-		if (maps->entries[i].is_code && maps->entries[i].path != NULL &&
-		    maps->entries[i].path[0] == '/')
+	for (size_t i = 0; i < maps->entries.count && import->result->command[0] == '\0'; i++)
+		if (maps->entries.items[i].is_code && maps->entries.items[i].path != NULL &&
+		    maps->entries.items[i].path[0] == '/')
 			snprintf(import->result->command, sizeof(import->result->command), "%.255s",
-			         maps->entries[i].path);
-	if (maps->count > 0)
-		qsort(maps->entries, maps->count, sizeof(*maps->entries), compare_entries);
+			         maps->entries.items[i].path);
+	if (maps->entries.count > 0)
+		qsort(maps->entries.items, maps->entries.count, sizeof(*maps->entries.items),
+		      compare_entries);
 	return 0;
 }
 
@@ -102,8 +90,8 @@ static bool is_the_file(const struct gg_maps *maps, const struct gg_maps_entry *
 {
 	bool fits = false;
 
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct gg_maps_entry *entry = &maps->entries[i];
+	for (size_t i = 0; i < maps->entries.count; i++) {
+		const struct gg_maps_entry *entry = &maps->entries.items[i];
 		uint64_t bias;
 
 		if (!entry->is_code || entry->path == NULL || strcmp(entry->path, of->path) != 0)
@@ -134,8 +122,8 @@ static int settle_entry(struct gg_maps *maps, struct gg_import *import, struct g
 	code = gg_profile_intern_module(import->profile, &module, &id, import->error);
 	if (code < 0)
 		return code;
-	for (size_t i = 0; i < maps->count; i++) {
-		struct gg_maps_entry *entry = &maps->entries[i];
+	for (size_t i = 0; i < maps->entries.count; i++) {
+		struct gg_maps_entry *entry = &maps->entries.items[i];
 
 		if (entry->path == NULL || (entry != of && strcmp(entry->path, of->path) != 0))
 			continue;
@@ -151,7 +139,7 @@ static int settle_entry(struct gg_maps *maps, struct gg_import *import, struct g
 int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t address,
                  struct gg_maps_place *ret_place)
 {
-	size_t low = 0, high = maps->count;
+	size_t low = 0, high = maps->entries.count;
 	struct gg_maps_entry *entry;
 	int code = 0;
 
@@ -159,14 +147,14 @@ int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t addres
 	while (low < high) { /* the last that starts at or before it */
 		size_t middle = low + (high - low) / 2;
 
-		if (maps->entries[middle].start <= address)
+		if (maps->entries.items[middle].start <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (low == 0)
 		return 0;
-	entry = &maps->entries[low - 1];
+	entry = &maps->entries.items[low - 1];
 	if (address >= entry->end || entry->path == NULL ||
 	    (entry->path[0] != '/' && strcmp(entry->path, "[vdso]") != 0))
 		return 0;

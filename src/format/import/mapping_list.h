@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "format/import/import.h"
 
 struct gg_maps_entry {
@@ -31,8 +32,7 @@ struct gg_maps_entry {
 };
 
 struct gg_maps {
-	struct gg_maps_entry *entries;
-	size_t count, capacity;
+	GG_ARRAY(struct gg_maps_entry) entries;
 	uint32_t unknown_file_count; /* of modules in use: not there, or another one */
 	bool failed;                 /* memory ran out */
 };

@@ -24,7 +24,8 @@ static int no_memory(const struct gg_pprof *pprof)
 
 struct gg_text gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
 {
-	struct gg_wire wire = { pprof->file + pprof->texts[text], pprof->file + pprof->file_bytes };
+	struct gg_wire wire = { pprof->file + pprof->texts.items[text],
+		                pprof->file + pprof->file_bytes };
 	uint64_t length = 0;
 
 	(void)gg_wire_varint(&wire, &length); /* it was there when it was found */
@@ -45,53 +46,36 @@ bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* A new record of a table; NULL: no memory, or too many. */
-static void *add_record(struct gg_pprof_table *table, size_t record_bytes)
-{
-	if (table->count == table->capacity) {
-		size_t capacity = 2 * table->capacity + 256;
-		void *more = table->count < UINT32_MAX
-		                     ? reallocarray(table->records, capacity, record_bytes)
-		                     : NULL;
-
-		if (more == NULL)
-			return NULL;
-		table->records = more;
-		table->capacity = capacity;
-	}
-	return memset((char *)table->records + table->count++ * record_bytes, 0, record_bytes);
-}
-
 /* Index of the record with that id; SIZE_MAX: there is none. */
-static size_t find_record(const struct gg_pprof_table *table, uint64_t id)
+static size_t find_record(const struct gg_pprof_ids *ids, uint64_t id)
 {
 	uint64_t index;
 
-	if (id - 1 < table->dense_count)
+	if (id - 1 < ids->dense_count)
 		return (size_t)(id - 1);
-	index = gg_map_get(&table->by_id, id);
+	index = gg_map_get(&ids->by_id, id);
 	return index != GG_MAP_NONE ? (size_t)index : SIZE_MAX;
 }
 
-/* The last record gets its id. */
-static int give_id(const struct gg_pprof *pprof, struct gg_pprof_table *table, uint64_t id,
-                   const uint8_t *at)
+/* The last one of `count` records gets its id. */
+static int give_id(const struct gg_pprof *pprof, struct gg_pprof_ids *ids, size_t count,
+                   uint64_t id, const uint8_t *at)
 {
 	if (id == 0)
 		return gg_pprof_wrong(pprof, at, "an id of 0");
-	if (find_record(table, id) != SIZE_MAX)
+	if (find_record(ids, id) != SIZE_MAX)
 		return gg_pprof_wrong(pprof, at, "an id that another one has");
-	if (id == table->count && table->dense_count == id - 1) {
-		table->dense_count++;
+	if (id == count && ids->dense_count == id - 1) {
+		ids->dense_count++;
 		return 0;
 	}
-	return gg_map_put(&table->by_id, id, table->count - 1) < 0 ? no_memory(pprof) : 0;
+	return gg_map_put(&ids->by_id, id, count - 1) < 0 ? no_memory(pprof) : 0;
 }
 
 static int check_text(const struct gg_pprof *pprof, uint32_t *ret_text, uint64_t value,
                       const uint8_t *at)
 {
-	if (value >= pprof->text_count)
+	if (value >= pprof->texts.count)
 		return gg_pprof_wrong(pprof, at, "a text that the string table does not have");
 	*ret_text = (uint32_t)value;
 	return 0;
@@ -118,7 +102,7 @@ static int read_value(struct gg_pprof *pprof, struct gg_wire message, struct gg_
 static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
 {
 	const uint8_t *start = message.at;
-	struct gg_pprof_mapping *mapping = add_record(&pprof->mappings, sizeof(*mapping));
+	struct gg_pprof_mapping *mapping = gg_array_add(&pprof->mappings);
 	struct gg_wire_field field;
 	uint64_t id = 0;
 	int code;
@@ -145,13 +129,13 @@ static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
 	}
 	if (code < 0)
 		return gg_pprof_wrong(pprof, message.at, "a damaged mapping");
-	return give_id(pprof, &pprof->mappings, id, start);
+	return give_id(pprof, &pprof->mapping_ids, pprof->mappings.count, id, start);
 }
 
 static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 {
 	const uint8_t *start = message.at;
-	struct gg_pprof_function *function = add_record(&pprof->functions, sizeof(*function));
+	struct gg_pprof_function *function = gg_array_add(&pprof->functions);
 	struct gg_wire_field field;
 	uint64_t id = 0;
 	int code;
@@ -176,13 +160,13 @@ static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 		return gg_pprof_wrong(pprof, message.at, "a damaged function");
 	if (function->name == 0)
 		function->name = function->system_name;
-	return give_id(pprof, &pprof->functions, id, start);
+	return give_id(pprof, &pprof->function_ids, pprof->functions.count, id, start);
 }
 
 static int read_location(struct gg_pprof *pprof, struct gg_wire message, const uint8_t *with_length)
 {
 	const uint8_t *start = message.at;
-	struct gg_pprof_location *location = add_record(&pprof->locations, sizeof(*location));
+	struct gg_pprof_location *location = gg_array_add(&pprof->locations);
 	struct gg_wire_field field;
 	uint64_t id = 0;
 	int code;
@@ -195,22 +179,14 @@ static int read_location(struct gg_pprof *pprof, struct gg_wire message, const u
 			id = field.value;
 	if (code < 0)
 		return gg_pprof_wrong(pprof, message.at, "a damaged location");
-	return give_id(pprof, &pprof->locations, id, start);
+	return give_id(pprof, &pprof->location_ids, pprof->locations.count, id, start);
 }
 
 static int add_text(struct gg_pprof *pprof, const uint8_t *with_length)
 {
-	if (pprof->text_count == pprof->text_capacity) {
-		size_t capacity = 2 * pprof->text_capacity + 1024;
-		uint32_t *more = reallocarray(pprof->texts, capacity, sizeof(*more));
+	uint32_t offset = (uint32_t)(with_length - pprof->file);
 
-		if (more == NULL)
-			return no_memory(pprof);
-		pprof->texts = more;
-		pprof->text_capacity = capacity;
-	}
-	pprof->texts[pprof->text_count++] = (uint32_t)(with_length - pprof->file);
-	return 0;
+	return gg_array_push(&pprof->texts, offset) ? 0 : no_memory(pprof);
 }
 
 /* Where the length of a field begins: behind its key. */
@@ -236,10 +212,10 @@ static int read_texts(struct gg_pprof *pprof)
 	if (code < 0)
 		return gg_pprof_wrong(pprof, wire.at,
 		                      "no field of a profile is here: it is truncated or damaged");
-	if (pprof->text_count == 0)
+	if (pprof->texts.count == 0)
 		return gg_pprof_wrong(pprof, wire.at, "the profile has no texts: it is truncated");
 	if (gg_pprof_text(pprof, 0).length != 0)
-		return gg_pprof_wrong(pprof, pprof->file + pprof->texts[0],
+		return gg_pprof_wrong(pprof, pprof->file + pprof->texts.items[0],
 		                      "the first text is not empty");
 	return 0;
 }
@@ -252,7 +228,7 @@ static int read_comment(struct gg_pprof *pprof, struct gg_wire_field *field, con
 	while (gg_wire_numbers(field, &value, &is_wrong)) {
 		struct gg_text text;
 
-		if (value >= pprof->text_count)
+		if (value >= pprof->texts.count)
 			return gg_pprof_wrong(pprof, at,
 			                      "a text that the string table does not have");
 		text = gg_pprof_text(pprof, (uint32_t)value);
@@ -318,14 +294,13 @@ int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import, const uint8_
 
 void gg_pprof_done(struct gg_pprof *pprof)
 {
-	struct gg_pprof_table *tables[] = { &pprof->functions, &pprof->mappings,
-		                            &pprof->locations };
-
-	for (size_t i = 0; i < GG_COUNT(tables); i++) {
-		free(tables[i]->records);
-		gg_map_done(&tables[i]->by_id);
-	}
-	free(pprof->texts);
+	gg_array_done(&pprof->texts);
+	gg_array_done(&pprof->functions);
+	gg_array_done(&pprof->mappings);
+	gg_array_done(&pprof->locations);
+	gg_map_done(&pprof->function_ids.by_id);
+	gg_map_done(&pprof->mapping_ids.by_id);
+	gg_map_done(&pprof->location_ids.by_id);
 }
 
 /* --- frames -------------------------------------------------------------------------------------- */
@@ -411,7 +386,7 @@ static char *short_name_of(const char *name, struct gg_text system_name)
 
 static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct place *place)
 {
-	const struct gg_pprof_function *functions = pprof->functions.records;
+	const struct gg_pprof_function *called;
 	struct gg_line *line = &place->lines[place->line_count];
 	const uint8_t *start = message.at;
 	struct gg_wire_field field;
@@ -428,16 +403,17 @@ static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct plac
 	}
 	if (code < 0)
 		return gg_pprof_wrong(pprof, message.at, "a damaged line");
-	index = find_record(&pprof->functions, function);
+	index = find_record(&pprof->function_ids, function);
 	if (index == SIZE_MAX)
 		return gg_pprof_wrong(pprof, start, "a line of a function that is not there");
 	if (place->line_count == LINES_MAX)
 		return 0; /* deeper inlining than that is cut */
-	name = gg_pprof_text(pprof, functions[index].name);
-	file = gg_pprof_text(pprof, functions[index].file);
+	called = &pprof->functions.items[index];
+	name = gg_pprof_text(pprof, called->name);
+	file = gg_pprof_text(pprof, called->file);
 	*line = (struct gg_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
 	place->line_count++;
-	system_name = gg_pprof_text(pprof, functions[index].system_name);
+	system_name = gg_pprof_text(pprof, called->system_name);
 	if (system_name.length > 2 && system_name.at[0] == '_' &&
 	    (system_name.at[1] == 'Z' || system_name.at[1] == 'R'))
 		name = system_name; /* all forms follow from it */
@@ -486,9 +462,9 @@ static int settle_location(struct gg_pprof *pprof, struct gg_pprof_location *loc
 	uint64_t address = place->address;
 	size_t index;
 
-	index = find_record(&pprof->mappings, place->mapping);
+	index = find_record(&pprof->mapping_ids, place->mapping);
 	if (code == 0 && index != SIZE_MAX) {
-		mapping = (struct gg_pprof_mapping *)pprof->mappings.records + index;
+		mapping = &pprof->mappings.items[index];
 		if (!mapping->is_settled)
 			code = settle_mapping(pprof, mapping);
 		module = mapping->module;
@@ -517,13 +493,13 @@ static GG_APART int settle(struct gg_pprof *pprof, struct gg_pprof_location *loc
 
 int gg_pprof_frame(struct gg_pprof *pprof, uint64_t id, const uint8_t *at, uint32_t *ret_frame)
 {
-	size_t index = find_record(&pprof->locations, id);
+	size_t index = find_record(&pprof->location_ids, id);
 	struct gg_pprof_location *location;
 	int code = 0;
 
 	if (index == SIZE_MAX)
 		return gg_pprof_wrong(pprof, at, "a sample at a location that is not there");
-	location = (struct gg_pprof_location *)pprof->locations.records + index;
+	location = &pprof->locations.items[index];
 	if (!location->is_settled)
 		code = settle(pprof, location);
 	*ret_frame = location->frame;

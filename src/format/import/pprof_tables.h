@@ -9,15 +9,14 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "format/codec/wire.h"
 #include "format/import/import.h"
 
-/* Records with ids of the file's choice.  In most files the n-th has the id n. */
-struct gg_pprof_table {
-	void *records;
-	size_t count, capacity;
-	size_t dense_count;  /* ids 1 to that are the records 0 to that less 1 */
-	struct gg_map by_id; /* of all others */
+/* The file chooses the ids of its records. In most files the n-th record has the id n. */
+struct gg_pprof_ids {
+	size_t dense_count;  /* ids 1 to dense_count are the records 0 to dense_count - 1 */
+	struct gg_map by_id; /* index of the record with any other id */
 };
 
 struct gg_pprof_function {
@@ -48,9 +47,11 @@ struct gg_pprof {
 	struct gg_import *import;
 	const uint8_t *file;
 	size_t file_bytes;
-	uint32_t *texts; /* where each is in the file, with its length in front */
-	size_t text_count, text_capacity;
-	struct gg_pprof_table functions, mappings, locations;
+	GG_ARRAY(uint32_t) texts; /* where each is in the file, with its length in front */
+	GG_ARRAY(struct gg_pprof_function) functions;
+	GG_ARRAY(struct gg_pprof_mapping) mappings;
+	GG_ARRAY(struct gg_pprof_location) locations;
+	struct gg_pprof_ids function_ids, mapping_ids, location_ids;
 	struct gg_pprof_value values[GG_PPROF_VALUES_MAX], period_type;
 	size_t value_count;
 	uint64_t period, time_ns, duration_ns;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "format/merge/merge_stacks.h"
 #include "profile/last_end.h"
@@ -47,15 +48,19 @@ struct group {
 	bool is_incomplete;         /* sampling of one was switched off, or sums may be another's */
 };
 
+/* A process of the profile that is added. */
+struct process {
+	uint32_t group; /* index + 1; 0: there is no such process */
+	int64_t end_ns;
+};
+
 struct gg_merge {
 	struct gg_profile *out;
 	struct gg_merge_options options;
 	struct gg_merge_places places;
-	struct row *rows;
-	size_t row_count, row_capacity;
+	GG_ARRAY(struct row) rows;
 	struct gg_map row_map; /* key_of() -> index */
-	struct group *groups;
-	size_t group_count, group_capacity;
+	GG_ARRAY(struct group) groups;
 	struct gg_map group_map; /* hash of labels, scheme and interval -> index */
 	size_t profile_count, note_count;
 	char *command; /* of the first; NULL: they differ */
@@ -66,14 +71,11 @@ struct gg_merge {
 	/* Of the profile that is added. */
 	struct gg_profile *profile;
 	struct gg_error *error;
-	uint32_t *group_of; /* of each process, an index + 1 */
-	int64_t *end_of;    /* of each process: when it ended */
-	size_t process_count, process_capacity;
+	GG_ARRAY(struct process) processes; /* by id */
 	struct gg_last_end last;
-	struct gg_buf labels;  /* struct label of it */
-	struct gg_buf texts;   /* that labels point into */
-	uint8_t *fates;        /* of each sample id, the fate that its block counts with so far */
-	size_t fates_capacity; /* bytes */
+	struct gg_buf labels;    /* struct label of it */
+	struct gg_buf texts;     /* that labels point into */
+	GG_ARRAY(uint8_t) fates; /* of each sample id, the fate that its block counts with so far */
 };
 
 struct label {
@@ -105,13 +107,12 @@ void gg_merge_free(struct gg_merge *merge)
 {
 	if (merge == NULL)
 		return;
-	for (size_t i = 0; i < merge->group_count; i++)
-		free(merge->groups[i].command);
-	free(merge->groups);
-	free(merge->rows);
-	free(merge->group_of);
-	free(merge->end_of);
-	free(merge->fates);
+	for (size_t i = 0; i < merge->groups.count; i++)
+		free(merge->groups.items[i].command);
+	gg_array_done(&merge->groups);
+	gg_array_done(&merge->rows);
+	gg_array_done(&merge->processes);
+	gg_array_done(&merge->fates);
 	free(merge->command);
 	gg_map_done(&merge->row_map);
 	gg_map_done(&merge->group_map);
@@ -143,12 +144,18 @@ static int write_rows(struct gg_merge *merge)
 {
 	int code = 0;
 
-	for (size_t i = 0; i < merge->row_count && code == 0; i++)
-		if (merge->rows[i].sum.samples > 0)
-			code = write_row(merge, &merge->rows[i]);
-	merge->row_count = 0;
+	for (size_t i = 0; i < merge->rows.count && code == 0; i++)
+		if (merge->rows.items[i].sum.samples > 0)
+			code = write_row(merge, &merge->rows.items[i]);
+	merge->rows.count = 0;
 	gg_map_done(&merge->row_map);
 	return code;
+}
+
+/* Index + 1 of the group of a process of the profile that is added; 0: it has none. */
+static uint32_t group_of(const struct gg_merge *merge, uint32_t process)
+{
+	return process < merge->processes.count ? merge->processes.items[process].group : 0;
 }
 
 /* NULL: no memory. */
@@ -160,32 +167,27 @@ static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t sta
 	struct row *row;
 
 	if (index != GG_MAP_NONE)
-		return &merge->rows[index];
-	if (merge->row_count == merge->row_capacity) {
-		size_t capacity = 2 * merge->row_capacity + 4096;
-		struct row *more = reallocarray(merge->rows, capacity, sizeof(*more));
-
-		if (more == NULL)
-			return NULL;
-		merge->rows = more;
-		merge->row_capacity = capacity;
-	}
-	if (gg_map_put(&merge->row_map, key, merge->row_count) < 0)
+		return &merge->rows.items[index];
+	if (gg_map_put(&merge->row_map, key, merge->rows.count) < 0)
 		return NULL;
-	row = &merge->rows[merge->row_count++];
-	*row = (struct row){ .stack = stack, .group = group, .fate = fate };
+	row = gg_array_add(&merge->rows);
+	if (row == NULL)
+		return NULL;
+	row->stack = stack;
+	row->group = group;
+	row->fate = fate;
 	return row;
 }
 
 static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, enum fate fate,
                       uint32_t size_class, double interval, const struct gg_weighed *what)
 {
-	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	uint32_t group = group_of(merge, process);
 	struct row *row;
 
-	if (merge->row_count >= ROWS_MAX && write_rows(merge) < 0)
+	if (merge->rows.count >= ROWS_MAX && write_rows(merge) < 0)
 		return merge->error != NULL ? merge->error->code : -EIO;
-	row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
+	row = find_row(merge, group > 0 ? merge->groups.items[group - 1].id : 0,
 	               gg_merge_places_stack(&merge->places, stack), fate);
 	if (row == NULL)
 		return no_memory(merge);
@@ -200,10 +202,10 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 
 static void note_incomplete(struct gg_merge *merge, uint32_t process)
 {
-	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	uint32_t group = group_of(merge, process);
 
 	if (group > 0)
-		merge->groups[group - 1].is_incomplete = true;
+		merge->groups.items[group - 1].is_incomplete = true;
 }
 
 static int add_coarse(const struct gg_coarse *coarse, void *context)
@@ -237,30 +239,19 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 /* Where a sample's fate is; NULL: memory is out, or the id (a hostile one) has no room. */
 static uint8_t *fate_at(struct gg_merge *merge, uint64_t id)
 {
-	size_t at = (size_t)id;
-
-	if (id > UINT32_MAX)
+	if (id > UINT32_MAX || !gg_array_extend(&merge->fates, (size_t)id + 1))
 		return NULL;
-	if (at >= merge->fates_capacity) {
-		size_t capacity = 2 * at + 4096;
-		uint8_t *more = realloc(merge->fates, capacity);
-
-		if (more == NULL)
-			return NULL;
-		memset(more + merge->fates_capacity, 0, capacity - merge->fates_capacity);
-		merge->fates = more;
-		merge->fates_capacity = capacity;
-	}
-	return &merge->fates[at];
+	return &merge->fates.items[id];
 }
 
 static enum fate fate_of(const struct gg_merge *merge, const struct gg_sample *sample)
 {
 	if (sample->free_ns != GG_TIME_NONE)
 		return FATE_FREED;
-	if (sample->process == 0 || sample->process >= merge->process_count)
+	if (sample->process == 0 || sample->process >= merge->processes.count)
 		return FATE_LIVE;
-	return gg_last_end_until(&merge->last, merge->end_of[sample->process]) == GG_TIME_NONE
+	return gg_last_end_until(&merge->last, merge->processes.items[sample->process].end_ns) ==
+	                       GG_TIME_NONE
 	               ? FATE_LIVE
 	               : FATE_LEFT;
 }
@@ -288,9 +279,8 @@ static uint32_t size_class(uint64_t size_bytes)
 static void take_back(struct gg_merge *merge, const struct gg_sample *sample, enum fate fate,
                       const struct gg_weighed *what)
 {
-	uint32_t group = sample->process < merge->process_count ? merge->group_of[sample->process]
-	                                                        : 0;
-	struct row *row = find_row(merge, group > 0 ? merge->groups[group - 1].id : 0,
+	uint32_t group = group_of(merge, sample->process);
+	struct row *row = find_row(merge, group > 0 ? merge->groups.items[group - 1].id : 0,
 	                           gg_merge_places_stack(&merge->places, sample->stack), fate);
 
 	if (row == NULL || row->sum.samples < 1)
@@ -424,22 +414,16 @@ static int new_group(struct gg_merge *merge, const struct gg_process *process, c
 	struct group *group;
 	int code;
 
-	if (merge->group_count == merge->group_capacity) {
-		size_t capacity = 2 * merge->group_capacity + 64;
-
-		group = reallocarray(merge->groups, capacity, sizeof(*group));
-		if (group == NULL)
-			return no_memory(merge);
-		merge->groups = group;
-		merge->group_capacity = capacity;
-	}
-	group = &merge->groups[merge->group_count];
-	*group = (struct group){ .process = { .scheme = process->scheme,
-		                              .interval_bytes = process->interval_bytes } };
+	group = gg_array_add(&merge->groups);
+	if (group == NULL)
+		return no_memory(merge);
+	group->process.scheme = process->scheme;
+	group->process.interval_bytes = process->interval_bytes;
 	code = gg_profile_add_process(merge->out, &group->process, &group->id, merge->error);
 	if (code == 0)
 		code = each_label(merge, process->id, host, put_label, group);
-	merge->group_count += code == 0;
+	if (code < 0)
+		merge->groups.count--;
 	return code;
 }
 
@@ -450,6 +434,7 @@ static int take_process(const struct gg_process *process, void *context)
 	int64_t interval = (int64_t)fmin(process->interval_bytes, 0x1p60);
 	struct gg_session session;
 	const char *host = NULL;
+	size_t known_count;
 	int code = 0;
 
 	if (merge->options.keep_hosts &&
@@ -460,37 +445,23 @@ static int take_process(const struct gg_process *process, void *context)
 	code = each_label(merge, process->id, host, hash_label, &hash);
 	index = gg_map_get(&merge->group_map, hash);
 	if (code == 0 && index == GG_MAP_NONE) {
-		index = merge->group_count;
+		index = merge->groups.count;
 		code = new_group(merge, process, host);
 		if (code == 0 && gg_map_put(&merge->group_map, hash, index) < 0)
 			code = no_memory(merge);
 	}
 	if (code == 0)
-		code = note_process(merge, &merge->groups[index], process);
+		code = note_process(merge, &merge->groups.items[index], process);
 	if (code < 0)
 		return code;
-	if (process->id >= merge->process_capacity) {
-		size_t capacity = 2 * (size_t)process->id + 64;
-		uint32_t *more = reallocarray(merge->group_of, capacity, sizeof(*more));
-		int64_t *ends;
-
-		if (more == NULL)
-			return no_memory(merge);
-		merge->group_of = more;
-		ends = reallocarray(merge->end_of, capacity, sizeof(*ends));
-		if (ends == NULL)
-			return no_memory(merge);
-		merge->end_of = ends;
-		merge->process_capacity = capacity;
-	}
-	for (; merge->process_count < process->id; merge->process_count++) {
-		merge->group_of[merge->process_count] = 0;
-		merge->end_of[merge->process_count] = GG_TIME_NONE;
-	}
-	merge->group_of[process->id] = (uint32_t)index + 1;
-	merge->end_of[process->id] = process->end_ns;
+	known_count = merge->processes.count;
+	if (!gg_array_extend(&merge->processes, (size_t)process->id + 1))
+		return no_memory(merge);
+	for (; known_count < process->id; known_count++)
+		merge->processes.items[known_count].end_ns = GG_TIME_NONE;
+	merge->processes.items[process->id] = (struct process){ (uint32_t)index + 1,
+		                                                process->end_ns };
 	gg_last_end_note(&merge->last, process->end_ns);
-	merge->process_count = process->id + 1;
 	return 0;
 }
 
@@ -541,11 +512,11 @@ static int take_event(const struct gg_event *event, void *context)
 static int take_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
 	struct gg_merge *merge = context;
-	uint32_t group = process < merge->process_count ? merge->group_of[process] : 0;
+	uint32_t group = group_of(merge, process);
 	uint32_t number = gg_region_counter_of(name);
 
 	if (group > 0 && gg_region_counter_is_drop(number))
-		merge->groups[group - 1].dropped[number] += value;
+		merge->groups.items[group - 1].dropped[number] += value;
 	return 0;
 }
 
@@ -555,12 +526,11 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 
 	merge->profile = profile;
 	merge->error = error;
-	merge->process_count = 0;
+	merge->processes.count = 0;
 	gg_buf_clear(&merge->labels);
 	gg_buf_clear(&merge->texts);
 	merge->last = (struct gg_last_end){ 0 };
-	if (merge->fates_capacity > 0)
-		memset(merge->fates, 0, merge->fates_capacity);
+	merge->fates.count = 0;
 	code = take_session(merge);
 	if (code == 0)
 		code = gg_profile_each_label(profile, take_label, merge, error);
@@ -604,8 +574,8 @@ static int finish_groups(struct gg_merge *merge)
 {
 	int code = 0;
 
-	for (size_t i = 0; i < merge->group_count && code == 0; i++) {
-		struct group *group = &merge->groups[i];
+	for (size_t i = 0; i < merge->groups.count && code == 0; i++) {
+		struct group *group = &merge->groups.items[i];
 		char command[300];
 
 		snprintf(command, sizeof(command), "%.200s%s(%u process%s)",

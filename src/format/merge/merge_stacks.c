@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/hash.h"
 
 /* A line while its frame is read: texts are offsets, SIZE_MAX: NULL. */
@@ -26,11 +26,9 @@ static int take_module(const struct gg_module *module, void *context)
 	struct gg_module clean = *module;
 	struct gg_merge_module *kept;
 
-	if (!gg_grow_to((void **)&places->modules, &places->module_capacity, module->id,
-	                sizeof(*places->modules)))
+	if (!gg_array_extend(&places->modules, (size_t)module->id + 1))
 		return no_memory(places);
-	kept = &places->modules[module->id];
-	places->module_count = module->id + 1;
+	kept = &places->modules.items[module->id];
 	kept->has_build_id = module->build_id_bytes > 0;
 	return gg_profile_intern_module(places->out, &clean, &kept->out, places->error);
 }
@@ -39,11 +37,10 @@ static int take_frame(const struct gg_frame *frame, void *context)
 {
 	struct gg_merge_places *places = context;
 
-	if (!gg_grow_to((void **)&places->frames, &places->frame_capacity, frame->id,
-	                sizeof(*places->frames)))
+	if (!gg_array_extend(&places->frames, (size_t)frame->id + 1))
 		return no_memory(places);
-	places->frames[frame->id] = (struct gg_merge_frame){ frame->module, 0, frame->address };
-	places->frame_count = frame->id + 1;
+	places->frames.items[frame->id] = (struct gg_merge_frame){ frame->module, 0,
+		                                                   frame->address };
 	return 0;
 }
 
@@ -52,7 +49,7 @@ static struct gg_merge_module module_of(const struct gg_merge_places *places,
 {
 	struct gg_merge_module none = { 0 };
 
-	return frame->module < places->module_count ? places->modules[frame->module] : none;
+	return frame->module < places->modules.count ? places->modules.items[frame->module] : none;
 }
 
 /* --- frames with names --------------------------------------------------------------------------- */
@@ -117,7 +114,7 @@ static int put_lines(struct gg_merge_places *places, uint32_t frame, const struc
 	code = gg_profile_put_lines(places->out, frame, given, (uint32_t)count, places->error);
 	free(given);
 	if (code == 0)
-		places->is_named[frame] = 1;
+		places->is_named.items[frame] = 1;
 	return code;
 }
 
@@ -126,7 +123,7 @@ static int settle_lines(struct gg_merge_places *places)
 {
 	const struct line *lines = (const struct line *)(const void *)places->lines.data;
 	size_t count = places->lines.length / sizeof(*lines);
-	struct gg_merge_frame *frame = &places->frames[places->frame];
+	struct gg_merge_frame *frame = &places->frames.items[places->frame];
 	struct gg_merge_module module;
 	uint64_t address;
 	int code;
@@ -139,10 +136,9 @@ static int settle_lines(struct gg_merge_places *places)
 	address = module.has_build_id ? frame->address : hash_lines(places, lines, count);
 	code = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
 	                               places->error);
-	if (code == 0 &&
-	    !gg_grow_to((void **)&places->is_named, &places->named_capacity, frame->out, 1))
+	if (code == 0 && !gg_array_extend(&places->is_named, (size_t)frame->out + 1))
 		code = no_memory(places);
-	if (code == 0 && !places->is_named[frame->out])
+	if (code == 0 && !places->is_named.items[frame->out])
 		code = put_lines(places, frame->out, lines, count);
 	gg_buf_clear(&places->texts);
 	gg_buf_clear(&places->lines);
@@ -155,7 +151,7 @@ static int take_line(const struct gg_line *line, void *context)
 	struct line kept;
 	int code = 0;
 
-	if (line->frame == 0 || line->frame >= places->frame_count)
+	if (line->frame == 0 || line->frame >= places->frames.count)
 		return 0;
 	if (line->frame != places->frame) {
 		code = settle_lines(places);
@@ -179,9 +175,9 @@ static int frame_of(struct gg_merge_places *places, uint32_t id, uint32_t *ret_f
 	int code = 0;
 
 	*ret_frame = 0;
-	if (id == 0 || id >= places->frame_count)
+	if (id == 0 || id >= places->frames.count)
 		return 0;
-	frame = &places->frames[id];
+	frame = &places->frames.items[id];
 	if (frame->out == 0)
 		code = gg_profile_intern_frame(places->out, module_of(places, frame).out,
 		                               frame->address, &frame->out, places->error);
@@ -192,19 +188,17 @@ static int frame_of(struct gg_merge_places *places, uint32_t id, uint32_t *ret_f
 static int take_stack(const struct gg_stack *stack, void *context)
 {
 	struct gg_merge_places *places = context;
-	uint32_t frame;
+	uint32_t frame, *stacks;
 	int code = frame_of(places, stack->frame, &frame);
 
 	if (code < 0)
 		return code;
-	if (!gg_grow_to((void **)&places->stacks, &places->stack_capacity, stack->id,
-	                sizeof(*places->stacks)))
+	if (!gg_array_extend(&places->stacks, (size_t)stack->id + 1))
 		return no_memory(places);
-	places->stacks[0] = 0;
-	places->stack_count = stack->id + 1;
-	return gg_profile_intern_stack(
-		places->out, stack->parent < stack->id ? places->stacks[stack->parent] : 0, frame,
-		&places->stacks[stack->id], places->error);
+	stacks = places->stacks.items;
+	return gg_profile_intern_stack(places->out,
+	                               stack->parent < stack->id ? stacks[stack->parent] : 0, frame,
+	                               &stacks[stack->id], places->error);
 }
 
 int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *profile,
@@ -213,7 +207,7 @@ int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *prof
 	int code;
 
 	places->error = error;
-	places->module_count = places->frame_count = places->stack_count = 0;
+	places->modules.count = places->frames.count = places->stacks.count = 0;
 	places->frame = 0;
 	gg_buf_clear(&places->texts);
 	gg_buf_clear(&places->lines);
@@ -229,10 +223,10 @@ int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *prof
 
 void gg_merge_places_done(struct gg_merge_places *places)
 {
-	free(places->modules);
-	free(places->frames);
-	free(places->stacks);
-	free(places->is_named);
+	gg_array_done(&places->modules);
+	gg_array_done(&places->frames);
+	gg_array_done(&places->stacks);
+	gg_array_done(&places->is_named);
 	gg_buf_done(&places->texts);
 	gg_buf_done(&places->lines);
 }

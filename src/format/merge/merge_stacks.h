@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "profile/profile.h"
 
@@ -27,17 +28,14 @@ struct gg_merge_places {
 	struct gg_profile *out;
 	struct gg_error *error;
 	/* Of the profile that is read; by id. */
-	struct gg_merge_module *modules;
-	struct gg_merge_frame *frames;
-	uint32_t *stacks;
-	size_t module_count, frame_count, stack_count;
-	size_t module_capacity, frame_capacity, stack_capacity;
+	GG_ARRAY(struct gg_merge_module) modules;
+	GG_ARRAY(struct gg_merge_frame) frames;
+	GG_ARRAY(uint32_t) stacks;
 	/* Lines of the frame that is read. */
 	uint32_t frame;
 	struct gg_buf texts, lines; /* struct line of merge_places.c */
 	/* Of `out`; by id: does the frame have lines? */
-	uint8_t *is_named;
-	size_t named_capacity;
+	GG_ARRAY(uint8_t) is_named;
 };
 
 GG_MUST_CHECK int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *profile,
@@ -45,6 +43,6 @@ GG_MUST_CHECK int gg_merge_places_read(struct gg_merge_places *places, struct gg
 /* 0 for 0 and for what the profile does not have. */
 static inline uint32_t gg_merge_places_stack(const struct gg_merge_places *places, uint32_t stack)
 {
-	return stack < places->stack_count ? places->stacks[stack] : 0;
+	return stack < places->stacks.count ? places->stacks.items[stack] : 0;
 }
 void gg_merge_places_done(struct gg_merge_places *places);

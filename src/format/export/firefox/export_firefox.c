@@ -157,9 +157,9 @@ static int write_firefox(const struct gg_export *job)
 	gg_strings_done(&writing.files);
 	gg_map_done(&writing.func_of);
 	gg_map_done(&writing.frame_of);
-	free(writing.funcs.data);
-	free(writing.frames.data);
-	free(writing.stacks.data);
+	gg_array_done(&writing.funcs);
+	gg_array_done(&writing.frames);
+	gg_array_done(&writing.stacks);
 	free(writing.stack_of);
 	free(writing.blocks);
 	free(writing.weights);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "format/codec/string_table.h"
@@ -25,17 +26,19 @@ enum { GG_FIREFOX_VERSION = 61, GG_FIREFOX_COUNTER_STEPS = 200, GG_FIREFOX_NONE 
 /* Of frames and markers: places in the head's list. */
 enum { GG_FIREFOX_OTHER, GG_FIREFOX_PROGRAM, GG_FIREFOX_LIBRARY };
 
-struct gg_firefox_items {
-	void *data;
-	size_t count, capacity;
-};
+/* Rows of the shared tables (firefox_stacks.c). */
+struct gg_firefox_func;
+struct gg_firefox_frame;
+struct gg_firefox_stack;
 
 struct gg_firefox {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
 	struct gg_space space;
 	struct gg_strings strings, files; /* of the file; names of source files */
-	struct gg_firefox_items funcs, frames, stacks;
+	GG_ARRAY(struct gg_firefox_func) funcs;
+	GG_ARRAY(struct gg_firefox_frame) frames;
+	GG_ARRAY(struct gg_firefox_stack) stacks;
 	struct gg_map func_of,
 		frame_of;  /* function and file; unified address: its outermost frame */
 	int64_t *stack_of; /* of each stack of the model; -2: not yet */

@@ -7,47 +7,32 @@
 
 enum { LIBRARY_RESOURCE = 1 };
 
-struct func {
+struct gg_firefox_func {
 	uint32_t function;
 	uint32_t name, file; /* texts */
 };
 
-struct frame {
+struct gg_firefox_frame {
 	uint32_t func, depth, line, module;
 	uint64_t address; /* in the file */
 };
 
-struct stack {
+struct gg_firefox_stack {
 	uint32_t frame;
 	int64_t prefix;
 };
-static void *add_item(struct gg_firefox *writing, struct gg_firefox_items *items, size_t item_bytes)
-{
-	if (items->count == items->capacity) {
-		size_t capacity = items->capacity == 0 ? 1024 : items->capacity * 2;
-		void *data = reallocarray(items->data, capacity, item_bytes);
-
-		if (data == NULL) {
-			writing->failed = true;
-			return NULL;
-		}
-		items->data = data;
-		items->capacity = capacity;
-	}
-	return (char *)items->data + items->count++ * item_bytes;
-}
 
 static uint32_t func_of(struct gg_firefox *writing, uint32_t function, const char *file)
 {
 	uint32_t file_text = gg_strings_put(&writing->files, file);
 	uint64_t key = (uint64_t)function << 32 | file_text;
 	uint64_t number = gg_map_get(&writing->func_of, key);
-	struct func *func;
+	struct gg_firefox_func *func;
 
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
 	number = writing->funcs.count;
-	func = add_item(writing, &writing->funcs, sizeof(*func));
+	func = gg_array_add(&writing->funcs);
 	if (func == NULL || gg_map_put(&writing->func_of, key, number) < 0) {
 		writing->failed = true;
 		return 0;
@@ -76,11 +61,11 @@ static uint64_t frames_of(struct gg_firefox *writing, uint32_t stack, size_t *re
 	for (size_t i = *ret_count; i-- > 0 && !writing->failed;) {
 		struct gg_model_line line = gg_model_line(model, places[i].line);
 		uint32_t func = func_of(writing, places[i].function, line.file);
-		struct frame *frame = add_item(writing, &writing->frames, sizeof(*frame));
+		struct gg_firefox_frame frame = { func, (uint32_t)(*ret_count - 1 - i), line.line,
+			                          spot.module, spot.address };
 
-		if (frame != NULL)
-			*frame = (struct frame){ func, (uint32_t)(*ret_count - 1 - i), line.line,
-				                 spot.module, spot.address };
+		if (!gg_array_push(&writing->frames, frame))
+			writing->failed = true;
 	}
 	return number;
 }
@@ -100,11 +85,12 @@ static int64_t stack_of(struct gg_firefox *writing, uint32_t stack)
 		prefix = writing->stack_of[parent];
 	first = frames_of(writing, stack, &count);
 	for (size_t i = 0; i < count; i++) {
-		struct stack *added = add_item(writing, &writing->stacks, sizeof(*added));
+		struct gg_firefox_stack added = { (uint32_t)(first + i), prefix };
 
-		if (added == NULL)
+		if (!gg_array_push(&writing->stacks, added)) {
+			writing->failed = true;
 			return GG_FIREFOX_NONE;
-		*added = (struct stack){ (uint32_t)(first + i), prefix };
+		}
 		prefix = (int64_t)writing->stacks.count - 1;
 	}
 	writing->stack_of[stack] = prefix;
@@ -175,7 +161,7 @@ void gg_firefox_end_table(struct gg_firefox *writing, size_t count)
 
 static void write_stack_table(struct gg_firefox *writing)
 {
-	const struct stack *stacks = writing->stacks.data;
+	const struct gg_firefox_stack *stacks = writing->stacks.items;
 	size_t count = writing->stacks.count;
 
 	gg_json_open(&writing->json, "stackTable", '{');
@@ -202,7 +188,7 @@ static int category_of(const struct gg_firefox *writing, uint32_t module)
 
 static void write_frame_table(struct gg_firefox *writing)
 {
-	const struct frame *frames = writing->frames.data;
+	const struct gg_firefox_frame *frames = writing->frames.items;
 	size_t count = writing->frames.count;
 
 	gg_json_open(&writing->json, "frameTable", '{');
@@ -240,7 +226,7 @@ static void write_frame_table(struct gg_firefox *writing)
 static void write_func_table(struct gg_firefox *writing)
 {
 	const struct gg_model *model = writing->extract->model;
-	const struct func *funcs = writing->funcs.data;
+	const struct gg_firefox_func *funcs = writing->funcs.items;
 	size_t count = writing->funcs.count;
 
 	gg_json_open(&writing->json, "funcTable", '{');
@@ -297,14 +283,14 @@ static void write_resources(struct gg_firefox *writing)
 
 static void write_sources(struct gg_firefox *writing)
 {
-	size_t count = writing->files.count > 0 ? writing->files.count - 1 : 0;
+	size_t count = writing->files.texts.count > 0 ? writing->files.texts.count - 1 : 0;
 
 	gg_json_open(&writing->json, "sources", '{');
 	gg_firefox_put_null_column(writing, "id", count);
 	gg_json_open(&writing->json, "filename", '[');
 	for (size_t i = 0; i < count; i++)
-		gg_firefox_put(writing,
-		               gg_strings_put(&writing->strings, writing->files.texts[i + 1]));
+		gg_firefox_put(writing, gg_strings_put(&writing->strings,
+		                                       writing->files.texts.items[i + 1]));
 	gg_json_close(&writing->json);
 	gg_firefox_put_column(writing, "startLine", count, 1);
 	gg_firefox_put_column(writing, "startColumn", count, 1);
@@ -327,8 +313,8 @@ void gg_firefox_write_shared(struct gg_firefox *writing)
 		gg_firefox_put_column(writing, columns[i], 0, 0);
 	gg_firefox_end_table(writing, 0);
 	gg_json_open(&writing->json, "stringArray", '[');
-	for (size_t i = 0; i < writing->strings.count; i++)
-		gg_json_text(&writing->json, NULL, writing->strings.texts[i]);
+	for (size_t i = 0; i < writing->strings.texts.count; i++)
+		gg_json_text(&writing->json, NULL, writing->strings.texts.items[i]);
 	gg_json_close(&writing->json);
 	gg_json_close(&writing->json);
 }
