@@ -17,50 +17,51 @@ done
 tests=$PWD/build/aarch64/tests
 emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
 
-# As tests/meson.build has them.
+# As the meson.build files of these tests have them.
 export TEST_EMULATOR="${emulator[*]}"
-export UNWIND_REUSED_SMALL=$tests/libreused-small.so UNWIND_REUSED_LARGE=$tests/libreused-large.so
+export REUSED_SMALL=$tests/unwind/libreused-small.so REUSED_LARGE=$tests/unwind/libreused-large.so
 export GEIGER_AGENT=$PWD/build/aarch64/src/libgeiger-agent.so
-export TWIN=$tests/libtwin.so TWIN_PROGRAM=$tests/twin_program ODD_PROGRAM=$tests/odd_program
-export FAULT_PROGRAM=$tests/fault_program
-export BUILD_TESTS=$tests GG_TEST_KILLS=60 GG_TEST_SEEDS=10
+export TWIN=$tests/agent/libtwin.so TWIN_PROGRAM=$tests/agent/twin_program
+export ODD_PROGRAM=$tests/agent/odd_program FAULT_PROGRAM=$tests/agent/fault_program
+export GG_TEST_KILLS=60 GG_TEST_SEEDS=10
 
 declare -A preload=(
-	[agent_order]=$tests/libscript-allocator.so
-	[agent_signals]=$tests/libbump-allocator.so
+	[agent_order]=$tests/agent/libscript-allocator.so
+	[agent_signals]=$tests/agent/libbump-allocator.so
 )
 
-# passes TEST [NAME]...: the test, or those of its parts; what it leaves out is counted (77: all).
+# passes FOLDER/TEST [NAME]...: the test, or those of its parts; what it leaves out is counted (77: all).
 exec 3>&1
 # shellcheck disable=SC2317 # check calls it
 passes() {
-	local test=$1 output status=0
+	local test=${1#*/} folder=${1%/*} output status=0
 	shift
-	output=$(INSIDE_PRELOAD=${preload[$test]-} "${emulator[@]}" "$tests/test_$test" "$@") || status=$?
+	output=$(INSIDE_PRELOAD=${preload[$test]-} "${emulator[@]}" "$tests/$folder/test_$test" "$@") || status=$?
 	grep '^skipped - ' <<<"$output" >&3
 	echo "$output"
 	[[ $status == 0 || $status == 77 ]]
 }
 
 check geiger_builds_for_aarch64_without_a_warning script/build aarch64
-for program in "$tests"/test_{unwind,region}_* "$tests"/test_region; do
+for program in "$tests"/{unit,unwind}/test_{unwind,region}_* "$tests"/unit/test_{region,agent_free_head}; do
 	name=${program##*/test_}
 	[[ -x $program && ! -d $program && $name != unwind_live ]] || continue
-	check "${name}_passes_on_aarch64" passes "$name"
+	folder=$(basename "$(dirname "$program")")
+	check "${name}_passes_on_aarch64" passes "$folder/$name"
 done
-for name in free_head kill coverage mappings options order process signals stacks twin; do
-	check "agent_${name}_passes_on_aarch64" passes "agent_$name"
+for name in kill coverage mappings options order process signals stacks twin; do
+	check "agent_${name}_passes_on_aarch64" passes "agent/agent_$name"
 done
 # Not the real programs, nor other allocators: there are none for aarch64 here.
-check odd_programs_are_the_same_on_aarch64 passes agent_programs odd_programs_over_glibc
-check what_befalls_a_region_does_not_befall_programs_on_aarch64 passes agent_faults \
+check odd_programs_are_the_same_on_aarch64 passes agent/agent_programs odd_programs_over_glibc
+check what_befalls_a_region_does_not_befall_programs_on_aarch64 passes agent/agent_faults \
 	a_region_that_is_deleted_is_not_missed \
 	a_region_that_is_cut_short_ends_the_profile_and_not_the_program \
 	threads_go_on_when_their_region_is_cut_short_under_them \
 	a_forked_child_lives_whose_parents_region_was_cut_short \
 	a_disk_that_fills_up_drops_and_counts \
 	a_disk_that_fills_up_in_a_sandbox_drops_and_counts
-check what_keeps_the_agent_from_recording_is_told_on_aarch64 passes agent_programs \
+check what_keeps_the_agent_from_recording_is_told_on_aarch64 passes agent/agent_programs \
 	a_directory_that_is_missing_is_told_in_one_line \
 	a_directory_that_cannot_be_written_is_told_in_one_line \
 	a_limit_for_file_sizes_is_told_in_one_line \

@@ -463,14 +463,12 @@ static int allocate_in_callback(void)
 }
 
 /* Loads the module, allocates by its code, and unloads it.  Returns where it was, or NULL. */
-static const void *allocate_by_module(const char *name)
+static const void *allocate_by_module(const char *path)
 {
-	char path[600];
 	int (*call)(int (*)(void));
 	const void *where;
 	void *handle;
 
-	snprintf(path, sizeof(path), "%s/%s", getenv("BUILD_TESTS"), name);
 	handle = dlopen(path, RTLD_NOW);
 	if (!CHECK_MSG(handle != NULL, "%s", dlerror()))
 		return NULL;
@@ -486,14 +484,14 @@ static const void *allocate_by_module(const char *name)
 /* Both have their call at the same address, so their stacks are the same numbers. */
 TEST(a_module_loaded_where_another_was_is_on_record_too)
 {
-	static const char *const names[] = { "libreused-small.so", "libreused-large.so" };
+	const char *const paths[] = { getenv("REUSED_SMALL"), getenv("REUSED_LARGE") };
 	const void *where[2];
 	struct gg_region_view view;
 	uint64_t unloaded_ns[2] = { 0, 0 };
 	int found[2] = { 0, 0 };
 
 	for (int i = 0; i < 2; i++)
-		where[i] = allocate_by_module(names[i]);
+		where[i] = allocate_by_module(paths[i]);
 	if (where[0] != where[1])
 		SKIP("the loader has not used an address twice");
 	view = inside_view();
@@ -502,7 +500,7 @@ TEST(a_module_loaded_where_another_was_is_on_record_too)
 			const struct gg_region_module *m = &view.modules[i];
 
 			if (memmem(gg_region_view_string(&view, m->path_offset), m->path_bytes,
-			           names[j], strlen(names[j])) == NULL)
+			           paths[j], strlen(paths[j])) == NULL)
 				continue;
 			found[j]++;
 			unloaded_ns[j] = m->unload_ns;

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_options.sh GEIGER HAMMER AGENT CHAOS_AGENT COMPAT - what libgeiger-compat makes of the environment:
+# test_compat_options.sh GEIGER HAMMER AGENT COMPAT [CHAOS_AGENT] - what libgeiger-compat makes of the environment:
 # whether anything is recorded, how, and what is said of it.
 . tests/test.sh
 
-geiger=$1 hammer=$2 agent=$3 chaos=$4 compat=$5
+geiger=$1 hammer=$2 agent=$3 compat=$4 chaos=${5-}
 jemalloc=libjemalloc.so.2
 export GEIGER_DIR=$scratch/regions
 unset MALLOC_CONF GEIGER_CONF GEIGER_INTERVAL GEIGER_ACTIVE

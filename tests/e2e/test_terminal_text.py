@@ -5,7 +5,7 @@
 Every text of a profile, of a region and of a path is hostile here; each command that prints such text runs on them,
 and what it prints must be UTF-8 without control characters, C1 and marks of direction among them.
 
-GEIGER, GOLDEN_PROFILE: programs.  AGENT: the library; "" where programs cannot be run with it.
+GEIGER, GOLDEN_PROFILE: programs.  AGENT: the library, where programs can run with it.
 """
 
 import os
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 GEIGER = os.environ["GEIGER"]
-AGENT = os.environ["AGENT"]
+AGENT = os.environ.get("AGENT", "")
 failed = 0
 
 # ESC sequences, BEL, lines, C1 as UTF-8 and as a byte, no UTF-8, directions, a line separator.

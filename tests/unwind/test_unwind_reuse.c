@@ -53,8 +53,7 @@ static bool capture_through(const char *path, uint64_t *ret_site)
 
 TEST(a_library_loaded_where_another_was_has_its_own_rules)
 {
-	const char *const paths[] = { getenv("UNWIND_REUSED_SMALL"),
-		                      getenv("UNWIND_REUSED_LARGE") };
+	const char *const paths[] = { getenv("REUSED_SMALL"), getenv("REUSED_LARGE") };
 	unsigned same_count = 0;
 
 	/* Enough for the epoch's number to come round several times. */
@@ -73,7 +72,7 @@ TEST(a_library_loaded_where_another_was_has_its_own_rules)
 TEST(every_load_and_unload_begins_a_new_epoch)
 {
 	uint64_t before = gg_modules_epoch(), loaded;
-	void *library = dlopen(getenv("UNWIND_REUSED_SMALL"), RTLD_NOW);
+	void *library = dlopen(getenv("REUSED_SMALL"), RTLD_NOW);
 
 	CHECK(before == gg_modules_epoch() || library != NULL);
 	loaded = gg_modules_epoch();
@@ -94,7 +93,7 @@ TEST(the_words_that_count_loads_survive_a_refresh)
 		count += gg_modules.words[i] != gg_modules.words[GG_MODULES_WORDS - 1];
 	CHECK(count >= 1);
 	before = gg_modules_epoch();
-	library = dlopen(getenv("UNWIND_REUSED_LARGE"), RTLD_NOW);
+	library = dlopen(getenv("REUSED_LARGE"), RTLD_NOW);
 	CHECK(gg_modules_epoch() > before);
 	dlclose(library);
 }
@@ -102,7 +101,7 @@ TEST(the_words_that_count_loads_survive_a_refresh)
 static void *load_and_unload(void *unused)
 {
 	while (!gg_load_relaxed(&stop)) {
-		void *library = dlopen(getenv("UNWIND_REUSED_LARGE"), RTLD_NOW);
+		void *library = dlopen(getenv("REUSED_LARGE"), RTLD_NOW);
 
 		if (library != NULL)
 			dlclose(library);
@@ -118,7 +117,7 @@ TEST(walks_are_right_while_another_thread_loads_and_unloads)
 	if (!CHECK(pthread_create(&other, NULL, load_and_unload, NULL) == 0))
 		return;
 	for (unsigned i = 0; i < 300; i++)
-		if (!capture_through(getenv("UNWIND_REUSED_SMALL"), &site))
+		if (!capture_through(getenv("REUSED_SMALL"), &site))
 			break;
 	gg_store_relaxed(&stop, true);
 	pthread_join(other, NULL);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#include "torture/torture.h"
+#include "agent/torture/torture.h"
 
 enum { STACK_BYTES = 192 * 1024 };
 

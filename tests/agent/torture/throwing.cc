@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "torture/torture.h"
+#include "agent/torture/torture.h"
 
 namespace
 {

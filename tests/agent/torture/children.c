@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "torture/torture.h"
+#include "agent/torture/torture.h"
 
 extern char **environ;
 

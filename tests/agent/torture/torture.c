@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torture.h tells what this program is. */
-#include "torture/torture.h"
+#include "agent/torture/torture.h"
 
 #include <errno.h>
 #include <execinfo.h>

@@ -2,7 +2,7 @@
 /* A module that is loaded and unloaded while its code is on stacks of samples. */
 #include <stdlib.h>
 
-#include "torture/torture.h"
+#include "agent/torture/torture.h"
 
 __attribute__((visibility("default"))) torture_module_call torture_call;
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "torture/torture.h"
+#include "agent/torture/torture.h"
 
 enum {
 	HEAD_BYTES = 24,
