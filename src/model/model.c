@@ -11,31 +11,38 @@
 #include "model/model_internal.h"
 #include "profile/last_end.h"
 
-static void free_chunks(struct gg_model *model)
-{
-	char **chunks = model->chunks.data;
-
-	for (size_t i = 0; i < model->chunks.used_count; i++)
-		free(chunks[i]);
-}
-
 void gg_model_free(struct gg_model *model)
 {
 	if (model == NULL)
 		return;
-	struct gg_items *all[] = {
-		&model->samples,   &model->coarse,     &model->processes, &model->threads,
-		&model->memory,    &model->sessions,   &model->notes,     &model->nodes,
-		&model->counters,  &model->frames,     &model->places,    &model->lines,
-		&model->functions, &model->modules,    &model->kinds,     &model->heaps,
-		&model->types,     &model->kind_parts, &model->chunks,    &model->text_list,
-		&model->mappings,  &model->labels,     &model->untils,    &model->sessions_of,
-		&model->losses,    &model->pauses,
-	};
-
-	free_chunks(model);
-	for (size_t i = 0; i < GG_COUNT(all); i++)
-		free(all[i]->data);
+	for (size_t i = 0; i < model->chunks.count; i++)
+		free(model->chunks.items[i]);
+	gg_array_done(&model->samples);
+	gg_array_done(&model->coarse);
+	gg_array_done(&model->processes);
+	gg_array_done(&model->threads);
+	gg_array_done(&model->sessions);
+	gg_array_done(&model->memory);
+	gg_array_done(&model->counters);
+	gg_array_done(&model->labels);
+	gg_array_done(&model->nodes);
+	gg_array_done(&model->frames);
+	gg_array_done(&model->places);
+	gg_array_done(&model->functions);
+	gg_array_done(&model->lines);
+	gg_array_done(&model->modules);
+	gg_array_done(&model->mappings);
+	gg_array_done(&model->notes);
+	gg_array_done(&model->kinds);
+	gg_array_done(&model->heaps);
+	gg_array_done(&model->types);
+	gg_array_done(&model->kind_parts);
+	gg_array_done(&model->untils);
+	gg_array_done(&model->sessions_of);
+	gg_array_done(&model->chunks);
+	gg_array_done(&model->text_list);
+	gg_array_done(&model->losses);
+	gg_array_done(&model->pauses);
 	gg_map_done(&model->texts);
 	gg_map_done(&model->function_map);
 	gg_map_done(&model->line_map);
@@ -44,14 +51,14 @@ void gg_model_free(struct gg_model *model)
 
 const struct gg_model_sample *gg_model_samples(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->samples.used_count;
-	return GG_ITEMS(model, samples, const struct gg_model_sample);
+	*ret_count = model->samples.count;
+	return model->samples.items;
 }
 
 const struct gg_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->coarse.used_count;
-	return GG_ITEMS(model, coarse, const struct gg_coarse);
+	*ret_count = model->coarse.count;
+	return model->coarse.items;
 }
 
 void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
@@ -68,7 +75,7 @@ void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
 		.bytes_skew = coarse->bytes_skew,
 		.count_skew = coarse->count_skew,
 		.interval = coarse->interval_bytes,
-		.scheme = GG_ITEMS(model, processes, struct gg_process)[coarse->process].scheme,
+		.scheme = model->processes.items[coarse->process].scheme,
 		.most_bytes = UINT64_MAX,
 		.unknown_errors = coarse->unknown_errors,
 	};
@@ -82,86 +89,84 @@ void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
 
 size_t gg_model_function_count(const struct gg_model *model)
 {
-	return model->functions.used_count;
+	return model->functions.count;
 }
 
 struct gg_model_function gg_model_function(const struct gg_model *model, uint32_t function)
 {
-	return GG_ITEMS(model, functions, struct gg_model_function_record)[function].function;
+	return model->functions.items[function].function;
 }
 
 size_t gg_model_line_count(const struct gg_model *model)
 {
-	return model->lines.used_count;
+	return model->lines.count;
 }
 
 struct gg_model_line gg_model_line(const struct gg_model *model, uint32_t line)
 {
-	return GG_ITEMS(model, lines, struct gg_model_line)[line];
+	return model->lines.items[line];
 }
 
 size_t gg_model_module_count(const struct gg_model *model)
 {
-	return model->modules.used_count;
+	return model->modules.count;
 }
 
 const char *gg_model_module_path(const struct gg_model *model, uint32_t module)
 {
-	return GG_ITEMS(model, modules, struct gg_model_module)[module].path;
+	return model->modules.items[module].path;
 }
 
 const char *gg_model_module_name(const struct gg_model *model, uint32_t module)
 {
-	return GG_ITEMS(model, modules, struct gg_model_module)[module].name;
+	return model->modules.items[module].name;
 }
 
 const char *gg_model_module_status(const struct gg_model *model, uint32_t module)
 {
-	return GG_ITEMS(model, modules, struct gg_model_module)[module].status;
+	return model->modules.items[module].status;
 }
 
 const char *gg_model_module_build_id(const struct gg_model *model, uint32_t module)
 {
-	return GG_ITEMS(model, modules, struct gg_model_module)[module].build_id;
+	return model->modules.items[module].build_id;
 }
 
 const struct gg_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->mappings.used_count;
-	return GG_ITEMS(model, mappings, const struct gg_mapping);
+	*ret_count = model->mappings.count;
+	return model->mappings.items;
 }
 
 size_t gg_model_stack_count(const struct gg_model *model)
 {
-	return model->nodes.used_count;
+	return model->nodes.count;
 }
 
 uint32_t gg_model_stack_parent(const struct gg_model *model, uint32_t stack)
 {
-	return GG_ITEMS(model, nodes, struct gg_model_node)[stack].parent;
+	return model->nodes.items[stack].parent;
 }
 
 uint32_t gg_model_stack_top(const struct gg_model *model, uint32_t stack)
 {
-	return GG_ITEMS(model, nodes, struct gg_model_node)[stack].top;
+	return model->nodes.items[stack].top;
 }
 
 const struct gg_model_place *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
                                                    size_t *ret_count)
 {
-	const struct gg_model_node *node = GG_ITEMS(model, nodes, struct gg_model_node) + stack;
-	const struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) +
-	                                     node->frame;
+	const struct gg_model_node *node = model->nodes.items + stack;
+	const struct gg_model_frame *frame = model->frames.items + node->frame;
 
 	*ret_count = frame->place_count;
-	return GG_ITEMS(model, places, struct gg_model_place) + frame->first_place;
+	return model->places.items + frame->first_place;
 }
 
 struct gg_model_spot gg_model_stack_spot(const struct gg_model *model, uint32_t stack)
 {
-	const struct gg_model_node *node = GG_ITEMS(model, nodes, struct gg_model_node) + stack;
-	const struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) +
-	                                     node->frame;
+	const struct gg_model_node *node = model->nodes.items + stack;
+	const struct gg_model_frame *frame = model->frames.items + node->frame;
 
 	return (struct gg_model_spot){ frame->module, frame->address };
 }
@@ -185,51 +190,51 @@ size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_mod
 
 size_t gg_model_kind_count(const struct gg_model *model)
 {
-	return model->kinds.used_count;
+	return model->kinds.count;
 }
 
 const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind)
 {
-	return GG_ITEMS(model, kinds, const char *)[kind];
+	return model->kinds.items[kind];
 }
 
 struct gg_model_kind gg_model_kind(const struct gg_model *model, uint32_t kind)
 {
-	return GG_ITEMS(model, kind_parts, struct gg_model_kind)[kind];
+	return model->kind_parts.items[kind];
 }
 
 size_t gg_model_heap_count(const struct gg_model *model)
 {
-	return model->heaps.used_count;
+	return model->heaps.count;
 }
 
 const char *gg_model_heap_name(const struct gg_model *model, uint32_t heap)
 {
-	return GG_ITEMS(model, heaps, const char *)[heap];
+	return model->heaps.items[heap];
 }
 
 size_t gg_model_type_count(const struct gg_model *model)
 {
-	return model->types.used_count;
+	return model->types.count;
 }
 
 const char *gg_model_type_name(const struct gg_model *model, uint32_t type)
 {
-	return GG_ITEMS(model, types, const char *)[type];
+	return model->types.items[type];
 }
 
 struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
 {
-	const struct gg_model_frame *frames = GG_ITEMS(model, frames, struct gg_model_frame);
-	const struct gg_model_place *places = GG_ITEMS(model, places, struct gg_model_place);
+	const struct gg_model_frame *frames = model->frames.items;
+	const struct gg_model_place *places = model->places.items;
 	struct gg_model_unresolved unresolved = {
-		.all_frame_count = model->frames.used_count - 1,
+		.all_frame_count = model->frames.count - 1,
 	};
-	uint64_t *counts = calloc(model->modules.used_count, sizeof(*counts));
+	uint64_t *counts = calloc(model->modules.count, sizeof(*counts));
 
 	if (counts == NULL)
 		return unresolved;
-	for (size_t i = 1; i < model->frames.used_count; i++) {
+	for (size_t i = 1; i < model->frames.count; i++) {
 		uint32_t function = places[frames[i].first_place].function;
 		uint32_t module = frames[i].module;
 
@@ -247,30 +252,30 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
 
 const struct gg_process *gg_model_processes(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->processes.used_count;
-	return GG_ITEMS(model, processes, const struct gg_process);
+	*ret_count = model->processes.count;
+	return model->processes.items;
 }
 
 const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->threads.used_count;
-	return GG_ITEMS(model, threads, const struct gg_thread);
+	*ret_count = model->threads.count;
+	return model->threads.items;
 }
 
 /* Each session has a last end of its own: moments of different ones cannot be compared. */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils)
 {
-	const struct gg_process *processes = GG_ITEMS(model, processes, const struct gg_process);
-	const uint32_t *sessions = GG_ITEMS(model, sessions_of, const uint32_t);
-	struct gg_last_end *lasts = calloc(model->sessions.used_count + 1, sizeof(*lasts));
+	const struct gg_process *processes = model->processes.items;
+	const uint32_t *sessions = model->sessions_of.items;
+	struct gg_last_end *lasts = calloc(model->sessions.count + 1, sizeof(*lasts));
 
 	if (lasts == NULL)
 		return -ENOMEM;
-	for (size_t i = 1; i < model->processes.used_count; i++)
+	for (size_t i = 1; i < model->processes.count; i++)
 		if (is_in == NULL || is_in[i])
 			gg_last_end_note(&lasts[sessions[i]], processes[i].end_ns);
 	ret_untils[0] = GG_TIME_NONE; /* who is not known did not end */
-	for (size_t i = 1; i < model->processes.used_count; i++)
+	for (size_t i = 1; i < model->processes.count; i++)
 		ret_untils[i] = gg_last_end_until(&lasts[sessions[i]], processes[i].end_ns);
 	free(lasts);
 	return 0;
@@ -278,7 +283,7 @@ int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int
 
 int64_t gg_model_process_until(const struct gg_model *model, uint32_t process)
 {
-	return GG_ITEMS(model, untils, const int64_t)[process];
+	return model->untils.items[process];
 }
 
 int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_model_sample *sample)
@@ -289,10 +294,10 @@ int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_mode
 
 bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_process *processes = GG_ITEMS(model, processes, const struct gg_process);
-	const uint32_t *sessions = GG_ITEMS(model, sessions_of, const uint32_t);
+	const struct gg_process *processes = model->processes.items;
+	const uint32_t *sessions = model->sessions_of.items;
 
-	for (size_t i = 1; i < model->processes.used_count; i++)
+	for (size_t i = 1; i < model->processes.count; i++)
 		if (processes[i].pid == processes[process].pid &&
 		    sessions[i] == sessions[process] &&
 		    processes[i].end_ns > processes[process].end_ns)
@@ -302,53 +307,53 @@ bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process)
 
 int64_t gg_model_process_end(const struct gg_model *model, uint32_t process)
 {
-	int64_t end_ns = GG_ITEMS(model, processes, const struct gg_process)[process].end_ns;
+	int64_t end_ns = model->processes.items[process].end_ns;
 
 	return process == 0 || end_ns == GG_TIME_NONE ? model->end_ns : end_ns;
 }
 
 size_t gg_model_session_count(const struct gg_model *model)
 {
-	return model->sessions.used_count;
+	return model->sessions.count;
 }
 
 const struct gg_session *gg_model_session(const struct gg_model *model, size_t index)
 {
-	return GG_ITEMS(model, sessions, struct gg_session) + index;
+	return model->sessions.items + index;
 }
 
 const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->memory.used_count;
-	return GG_ITEMS(model, memory, const struct gg_memory);
+	*ret_count = model->memory.count;
+	return model->memory.items;
 }
 
 size_t gg_model_note_count(const struct gg_model *model)
 {
-	return model->notes.used_count;
+	return model->notes.count;
 }
 
 const char *gg_model_note(const struct gg_model *model, size_t index)
 {
-	return GG_ITEMS(model, notes, const char *)[index];
+	return model->notes.items[index];
 }
 
 const struct gg_model_counter *gg_model_counters(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->counters.used_count;
-	return GG_ITEMS(model, counters, const struct gg_model_counter);
+	*ret_count = model->counters.count;
+	return model->counters.items;
 }
 
 const struct gg_model_label *gg_model_labels(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->labels.used_count;
-	return GG_ITEMS(model, labels, const struct gg_model_label);
+	*ret_count = model->labels.count;
+	return model->labels.items;
 }
 
 const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key)
 {
-	const struct gg_model_label *labels = GG_ITEMS(model, labels, const struct gg_model_label);
-	size_t low = 0, high = model->labels.used_count;
+	const struct gg_model_label *labels = model->labels.items;
+	size_t low = 0, high = model->labels.count;
 
 	while (low < high) { /* the first of the process */
 		size_t middle = low + (high - low) / 2;
@@ -358,7 +363,7 @@ const char *gg_model_label(const struct gg_model *model, uint32_t process, const
 		else
 			high = middle;
 	}
-	for (; low < model->labels.used_count && labels[low].process == process; low++)
+	for (; low < model->labels.count && labels[low].process == process; low++)
 		if (strcmp(labels[low].key, key) == 0)
 			return labels[low].value;
 	return NULL;
@@ -371,7 +376,7 @@ int64_t gg_model_end_ns(const struct gg_model *model)
 
 bool gg_model_has_history(const struct gg_model *model)
 {
-	for (size_t i = 0; i < model->sessions.used_count; i++)
+	for (size_t i = 0; i < model->sessions.count; i++)
 		if (!gg_model_session(model, i)->has_history)
 			return false;
 	return true;
@@ -395,23 +400,22 @@ uint64_t gg_model_sample_total(const struct gg_model *model)
 
 bool gg_model_is_unprofiled(const struct gg_model *model)
 {
-	return model->processes.used_count <= 1 && model->samples.used_count == 0 &&
-	       model->coarse.used_count == 0;
+	return model->processes.count <= 1 && model->samples.count == 0 && model->coarse.count == 0;
 }
 
 /* A process without an interval of its own has that of the session. */
 double gg_model_interval(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+	const struct gg_process *processes = model->processes.items;
 	double interval = 0;
 
-	for (size_t i = 1; i < model->processes.used_count; i++)
+	for (size_t i = 1; i < model->processes.count; i++)
 		if ((process == 0 || process == i) &&
 		    processes[i].scheme != GG_SCHEME_PER_ALLOCATION)
 			interval = fmax(interval, processes[i].interval_bytes);
-	if (model->processes.used_count > 1 && interval > 0)
+	if (model->processes.count > 1 && interval > 0)
 		return interval;
-	for (size_t i = 0; i < model->sessions.used_count; i++)
+	for (size_t i = 0; i < model->sessions.count; i++)
 		if (gg_model_session(model, i)->scheme != GG_SCHEME_PER_ALLOCATION)
 			interval = fmax(interval, gg_model_session(model, i)->interval_bytes);
 	return interval;
@@ -419,17 +423,17 @@ double gg_model_interval(const struct gg_model *model, uint32_t process)
 
 double gg_model_least_interval(const struct gg_model *model)
 {
-	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
-	const struct gg_coarse *coarse = GG_ITEMS(model, coarse, struct gg_coarse);
+	const struct gg_process *processes = model->processes.items;
+	const struct gg_coarse *coarse = model->coarse.items;
 	double least = gg_model_interval(model, 0);
 
 	if (model->least_interval > 0)
 		least = fmin(least, model->least_interval);
-	for (size_t i = 1; i < model->processes.used_count; i++)
+	for (size_t i = 1; i < model->processes.count; i++)
 		if (processes[i].interval_bytes > 0 &&
 		    processes[i].scheme != GG_SCHEME_PER_ALLOCATION)
 			least = fmin(least, processes[i].interval_bytes);
-	for (size_t i = 0; i < model->coarse.used_count; i++)
+	for (size_t i = 0; i < model->coarse.count; i++)
 		if (coarse[i].interval_bytes > 0)
 			least = fmin(least, coarse[i].interval_bytes);
 	return least;
@@ -437,13 +441,13 @@ double gg_model_least_interval(const struct gg_model *model)
 
 double gg_model_exposure(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+	const struct gg_process *processes = model->processes.items;
 	double interval = gg_model_interval(model, process);
 
 	if (interval <= 1) /* everything was sampled, whatever the scheme */
 		return interval;
 	/* Some sizes are sampled more coarsely, and what was never sampled may be of those. */
-	for (size_t i = 1; i < model->processes.used_count; i++)
+	for (size_t i = 1; i < model->processes.count; i++)
 		if ((process == 0 || process == i) && processes[i].scheme == GG_SCHEME_OPTIMAL)
 			return interval * GG_OPTIMAL_COARSER;
 	return interval;

@@ -86,7 +86,7 @@ static const char *full_name_of(struct gg_model *model, const struct gg_model_fu
 
 static struct identity identity_of(struct gg_model *model, uint32_t number, bool *failed)
 {
-	const struct gg_model_function_record *records = model->functions.data;
+	const struct gg_model_function_record *records = model->functions.items;
 	const struct gg_model_function *function = &records[number].function;
 	const char *full = full_name_of(model, function, failed);
 	bool is_linked = is_mangled(function->linkage_name) &&
@@ -223,8 +223,8 @@ static void merge_record(struct gg_model_function_record *to,
 /* Moves the functions that stay to the front; `same` becomes the new number of each. */
 static void renumber_functions(struct gg_model *model, uint32_t *same)
 {
-	struct gg_model_function_record *records = model->functions.data;
-	size_t count = model->functions.used_count;
+	struct gg_model_function_record *records = model->functions.items;
+	size_t count = model->functions.count;
 	uint32_t next = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -241,39 +241,39 @@ static void renumber_functions(struct gg_model *model, uint32_t *same)
 			same[i] = same[same[i]];
 	for (size_t i = 0; i < count; i++)
 		same[i] &= ~RENUMBERED;
-	model->functions.used_count = next;
+	model->functions.count = next;
 }
 
 /* Lines and places of the functions by their new numbers; lines that are one then get one number. */
 static int renumber_lines(struct gg_model *model, const uint32_t *number_of)
 {
-	struct gg_model_place *places = model->places.data;
-	struct gg_items old = model->lines;
-	const struct gg_model_line *lines = old.data;
-	uint32_t *line_of = calloc(old.used_count + 1, sizeof(*line_of));
+	struct gg_model_place *places = model->places.items;
+	struct gg_model_line_array old = model->lines;
+	const struct gg_model_line *lines = old.items;
+	uint32_t *line_of = calloc(old.count + 1, sizeof(*line_of));
 	int code = line_of != NULL ? 0 : -ENOMEM;
 
-	model->lines = (struct gg_items){ 0 };
+	model->lines = (struct gg_model_line_array){ 0 };
 	gg_map_done(&model->line_map);
-	for (size_t i = 0; i < old.used_count && code == 0; i++) {
+	for (size_t i = 0; i < old.count && code == 0; i++) {
 		struct gg_model_line line = lines[i];
 
 		line.function = number_of[line.function];
 		line_of[i] = gg_model_put_line(model, &line);
 		code = line_of[i] != UINT32_MAX ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0; i < model->places.used_count && code == 0; i++)
+	for (size_t i = 0; i < model->places.count && code == 0; i++)
 		places[i] = (struct gg_model_place){ number_of[places[i].function],
 			                             line_of[places[i].line] };
-	free(old.data);
+	gg_array_done(&old);
 	free(line_of);
 	return code;
 }
 
 static int unite(struct gg_model *model, struct identity *of, uint32_t *same)
 {
-	struct gg_model_function_record *records = model->functions.data;
-	size_t count = model->functions.used_count, named = 0;
+	struct gg_model_function_record *records = model->functions.items;
+	size_t count = model->functions.count, named = 0;
 	bool failed = false, any = false;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -301,7 +301,7 @@ static int unite(struct gg_model *model, struct identity *of, uint32_t *same)
 
 int gg_model_unite_functions(struct gg_model *model)
 {
-	size_t count = model->functions.used_count;
+	size_t count = model->functions.count;
 	struct identity *of = calloc(count + 1, sizeof(*of));
 	uint32_t *same = calloc(count + 1, sizeof(*same));
 	int code = of != NULL && same != NULL && count < RENUMBERED ? unite(model, of, same)
@@ -437,14 +437,14 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 	int code;
 
 	for (size_t i = 0; i < model_count; i++)
-		most += models[i]->functions.used_count;
+		most += models[i]->functions.count;
 	called = calloc(most, sizeof(*called));
 	if (called == NULL)
 		return gg_error_set_errno(error, ENOMEM, "names", NULL);
 	for (size_t i = 0; i < model_count; i++) {
-		struct gg_model_function_record *records = models[i]->functions.data;
+		struct gg_model_function_record *records = models[i]->functions.items;
 
-		for (size_t k = 0; k < models[i]->functions.used_count && !failed; k++)
+		for (size_t k = 0; k < models[i]->functions.count && !failed; k++)
 			if (records[k].function.is_named)
 				called[count++] = called_of(models[i], &records[k].function,
 				                            models[0], query, &failed);

@@ -6,13 +6,22 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "base/map.h"
 #include "model/model.h"
 
-/* An array that grows; capacity and used are in items. */
-struct gg_items {
-	void *data;
-	size_t used_count, capacity;
+/* Types of arrays that functions take. */
+struct gg_model_sample_array {
+	GG_ARRAY(struct gg_model_sample);
+};
+struct gg_model_line_array {
+	GG_ARRAY(struct gg_model_line);
+};
+struct gg_model_span_array {
+	GG_ARRAY(struct gg_model_span);
+};
+struct gg_model_text_array {
+	GG_ARRAY(const char *);
 };
 
 /* A module and an address, and what code is there. */
@@ -38,30 +47,37 @@ struct gg_model_module {
 };
 
 struct gg_model {
-	struct gg_items samples, coarse, processes, threads, sessions, memory, notes, counters,
-		labels;
-	struct gg_items nodes, frames, places, functions, lines, modules, mappings;
-	struct gg_items kinds, heaps, types; /* names */
-	struct gg_items kind_parts;          /* struct gg_model_kind of each kind */
-	struct gg_items untils;              /* int64_t of each process: gg_model_process_until() */
-	struct gg_items sessions_of;         /* uint32_t of each process */
-	struct gg_items chunks;              /* of texts */
+	struct gg_model_sample_array samples;
+	GG_ARRAY(struct gg_coarse) coarse;
+	GG_ARRAY(struct gg_process) processes;
+	GG_ARRAY(struct gg_thread) threads;
+	GG_ARRAY(struct gg_session) sessions;
+	GG_ARRAY(struct gg_memory) memory;
+	GG_ARRAY(struct gg_model_counter) counters;
+	GG_ARRAY(struct gg_model_label) labels;
+	GG_ARRAY(struct gg_model_node) nodes;
+	GG_ARRAY(struct gg_model_frame) frames;
+	GG_ARRAY(struct gg_model_place) places;
+	GG_ARRAY(struct gg_model_function_record) functions;
+	struct gg_model_line_array lines;
+	GG_ARRAY(struct gg_model_module) modules;
+	GG_ARRAY(struct gg_mapping) mappings;
+	struct gg_model_text_array notes;
+	struct gg_model_text_array kinds, heaps, types; /* names */
+	GG_ARRAY(struct gg_model_kind) kind_parts;      /* of each kind */
+	GG_ARRAY(int64_t) untils;       /* of each process: gg_model_process_until() */
+	GG_ARRAY(uint32_t) sessions_of; /* of each process */
+	GG_ARRAY(char *) chunks;        /* of texts */
 	size_t chunk_used, chunk_size;
 	struct gg_map texts, function_map, line_map;
-	struct gg_items text_list;      /* text of each number in `texts` */
-	struct gg_items losses, pauses; /* struct gg_model_span, by process and end */
+	struct gg_model_text_array text_list;      /* text of each number in `texts` */
+	struct gg_model_span_array losses, pauses; /* by process and end */
 	const struct gg_model_options *options;
 	bool has_inherited;
 	double least_interval; /* of samples by bytes; 0: there are none */
 	uint64_t sample_total;
 	int64_t end_ns;
 };
-
-/* The array of a kind as its type. */
-#define GG_ITEMS(model, kind, type) ((type *)(model)->kind.data)
-
-/* Room for one more, all-zero; NULL when memory is out. */
-void *gg_items_add(struct gg_items *items, size_t item_bytes);
 
 /* The text's one copy; NULL for NULL, and when memory is out (then *failed is set). */
 const char *gg_model_text(struct gg_model *model, const char *text, bool *failed);

@@ -25,20 +25,9 @@ static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t
 	if (id >= ID_LIMIT || number >= UINT32_MAX)
 		return gg_error_set(load->error, -EBADMSG, "reading the profile",
 		                    "Record it again.", "the id %u is too large", id);
-	if (id >= numbers->size) {
-		size_t size = numbers->size == 0 ? 1024 : numbers->size;
-		uint32_t *of;
-
-		while (size <= id)
-			size *= 2;
-		of = reallocarray(numbers->of, size, sizeof(*of));
-		if (of == NULL)
-			return out_of_memory(load);
-		memset(of + numbers->size, 0, (size - numbers->size) * sizeof(*of));
-		numbers->of = of;
-		numbers->size = size;
-	}
-	numbers->of[id] = (uint32_t)number;
+	if (!gg_array_extend(numbers, (size_t)id + 1))
+		return out_of_memory(load);
+	numbers->items[id] = (uint32_t)number;
 	return 0;
 }
 
@@ -76,7 +65,7 @@ static int read_session(struct gg_load *load)
 
 	if (code < 0)
 		return code;
-	kept = gg_items_add(&load->model->sessions, sizeof(*kept));
+	kept = gg_array_add(&load->model->sessions);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = session;
@@ -93,14 +82,14 @@ static int read_session(struct gg_load *load)
 static int read_process(const struct gg_process *process, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_process *kept = gg_items_add(&load->model->processes, sizeof(*kept));
-	uint32_t *session = gg_items_add(&load->model->sessions_of, sizeof(*session));
-	size_t number = load->model->processes.used_count - 1;
+	struct gg_process *kept = gg_array_add(&load->model->processes);
+	uint32_t *session = gg_array_add(&load->model->sessions_of);
+	size_t number = load->model->processes.count - 1;
 	int code = 0;
 
 	if (kept == NULL || session == NULL)
 		return out_of_memory(load);
-	*session = (uint32_t)load->model->sessions.used_count - 1;
+	*session = (uint32_t)load->model->sessions.count - 1;
 	*kept = *process;
 	kept->id = (uint32_t)number;
 	kept->parent = gg_load_number(&load->processes, process->parent);
@@ -116,8 +105,8 @@ static int read_process(const struct gg_process *process, void *context)
 static int read_thread(const struct gg_thread *thread, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_thread *kept = gg_items_add(&load->model->threads, sizeof(*kept));
-	size_t number = load->model->threads.used_count - 1;
+	struct gg_thread *kept = gg_array_add(&load->model->threads);
+	size_t number = load->model->threads.count - 1;
 	int code = 0;
 
 	if (kept == NULL)
@@ -157,24 +146,24 @@ static int read_module(const struct gg_module *module, void *context)
 	wanted.status = text(load, module->status, &code);
 	if (code < 0)
 		return code;
-	for (size_t i = 1; i < model->modules.used_count; i++) {
-		kept = GG_ITEMS(model, modules, struct gg_model_module) + i;
+	for (size_t i = 1; i < model->modules.count; i++) {
+		kept = model->modules.items + i;
 		if (kept->path == wanted.path && kept->build_id == wanted.build_id)
 			return set_number(load, &load->modules, module->id, i);
 	}
 	wanted.name = strrchr(wanted.path, '/');
 	wanted.name = wanted.name != NULL ? wanted.name + 1 : wanted.path;
-	kept = gg_items_add(&model->modules, sizeof(*kept));
+	kept = gg_array_add(&model->modules);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = wanted;
-	return set_number(load, &load->modules, module->id, model->modules.used_count - 1);
+	return set_number(load, &load->modules, module->id, model->modules.count - 1);
 }
 
 static int read_mapping(const struct gg_mapping *mapping, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_mapping *kept = gg_items_add(&load->model->mappings, sizeof(*kept));
+	struct gg_mapping *kept = gg_array_add(&load->model->mappings);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -189,13 +178,13 @@ static int read_mapping(const struct gg_mapping *mapping, void *context)
 static int read_frame(const struct gg_frame *frame, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_frame *kept = gg_items_add(&load->model->frames, sizeof(*kept));
+	struct gg_model_frame *kept = gg_array_add(&load->model->frames);
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	kept->module = gg_load_number(&load->modules, frame->module);
 	kept->address = frame->address;
-	return set_number(load, &load->frames, frame->id, load->model->frames.used_count - 1);
+	return set_number(load, &load->frames, frame->id, load->model->frames.count - 1);
 }
 
 /* Lines come frame by frame; one that does not follow its frame's others is left out. */
@@ -204,7 +193,7 @@ static int read_line(const struct gg_line *line, void *context)
 	struct gg_load *load = context;
 	struct gg_model *model = load->model;
 	uint32_t number = gg_load_number(&load->frames, line->frame);
-	struct gg_model_frame *frame = GG_ITEMS(model, frames, struct gg_model_frame) + number;
+	struct gg_model_frame *frame = model->frames.items + number;
 	struct gg_model_function function = { .module = frame->module, .is_named = true };
 	struct gg_model_line wanted = { .line = line->line };
 	struct gg_model_place *place;
@@ -213,8 +202,8 @@ static int read_line(const struct gg_line *line, void *context)
 	if (number == 0 || line->function == NULL || line->function[0] == '\0')
 		return 0;
 	if (frame->place_count == 0)
-		frame->first_place = (uint32_t)model->places.used_count;
-	if (frame->first_place + frame->place_count != model->places.used_count)
+		frame->first_place = (uint32_t)model->places.count;
+	if (frame->first_place + frame->place_count != model->places.count)
 		return 0;
 	function.name = name_text(load, line->function, &code);
 	function.full_name = name_text(load, line->full_name, &code);
@@ -223,7 +212,7 @@ static int read_line(const struct gg_line *line, void *context)
 	if (code < 0)
 		return code;
 	wanted.function = gg_model_put_function(model, &function);
-	place = gg_items_add(&model->places, sizeof(*place));
+	place = gg_array_add(&model->places);
 	if (wanted.function == UINT32_MAX || place == NULL)
 		return out_of_memory(load);
 	place->function = wanted.function;
@@ -236,28 +225,28 @@ static int read_line(const struct gg_line *line, void *context)
 static int read_stack(const struct gg_stack *stack, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_node *node = gg_items_add(&load->model->nodes, sizeof(*node));
+	struct gg_model_node *node = gg_array_add(&load->model->nodes);
 
 	if (node == NULL)
 		return out_of_memory(load);
 	node->parent = gg_load_number(&load->stacks, stack->parent);
 	node->frame = gg_load_number(&load->frames, stack->frame);
-	return set_number(load, &load->stacks, stack->id, load->model->nodes.used_count - 1);
+	return set_number(load, &load->stacks, stack->id, load->model->nodes.count - 1);
 }
 
-static int read_name(struct gg_load *load, struct gg_items *names, struct gg_numbers *numbers,
-                     uint32_t id, const char *name)
+static int read_name(struct gg_load *load, struct gg_model_text_array *names,
+                     struct gg_numbers *numbers, uint32_t id, const char *name)
 {
 	const char **kept;
 	int code = 0;
 
-	if (names->used_count == 0 && gg_items_add(names, sizeof(*kept)) == NULL)
+	if (names->count == 0 && gg_array_add(names) == NULL)
 		return out_of_memory(load);
-	kept = gg_items_add(names, sizeof(*kept));
+	kept = gg_array_add(names);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = name_text(load, name, &code);
-	return code < 0 ? code : set_number(load, numbers, id, names->used_count - 1);
+	return code < 0 ? code : set_number(load, numbers, id, names->count - 1);
 }
 
 static int read_heap(uint32_t id, const char *name, void *context)
@@ -277,7 +266,7 @@ static int read_type(uint32_t id, const char *name, void *context)
 static int read_coarse(const struct gg_coarse *coarse, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_coarse *kept = gg_items_add(&load->model->coarse, sizeof(*kept));
+	struct gg_coarse *kept = gg_array_add(&load->model->coarse);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -295,7 +284,7 @@ static int read_coarse(const struct gg_coarse *coarse, void *context)
 static int read_memory(const struct gg_memory *memory, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_memory *kept = gg_items_add(&load->model->memory, sizeof(*kept));
+	struct gg_memory *kept = gg_array_add(&load->model->memory);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -307,31 +296,32 @@ static int read_memory(const struct gg_memory *memory, void *context)
 }
 
 /* The last span of the process in this file that has no end; NULL: there is none. */
-static struct gg_model_span *find_open(const struct gg_items *spans, size_t first, uint32_t process)
+static struct gg_model_span *find_open(const struct gg_model_span_array *spans, size_t first,
+                                       uint32_t process)
 {
-	struct gg_model_span *all = spans->data;
+	struct gg_model_span *all = spans->items;
 
-	for (size_t i = spans->used_count; i > first; i--)
+	for (size_t i = spans->count; i > first; i--)
 		if (all[i - 1].process == process)
 			return all[i - 1].to_ns == GG_TIME_NONE ? &all[i - 1] : NULL;
 	return NULL;
 }
 
-static int open_span(struct gg_load *load, struct gg_items *spans, size_t first, uint32_t process,
-                     int64_t time_ns)
+static int open_span(struct gg_load *load, struct gg_model_span_array *spans, size_t first,
+                     uint32_t process, int64_t time_ns)
 {
 	struct gg_model_span *span;
 
 	if (find_open(spans, first, process) != NULL)
 		return 0;
-	span = gg_items_add(spans, sizeof(*span));
+	span = gg_array_add(spans);
 	if (span == NULL)
 		return out_of_memory(load);
 	*span = (struct gg_model_span){ process, time_ns, GG_TIME_NONE };
 	return 0;
 }
 
-static void close_span(const struct gg_items *spans, size_t first, uint32_t process,
+static void close_span(const struct gg_model_span_array *spans, size_t first, uint32_t process,
                        int64_t time_ns)
 {
 	struct gg_model_span *span = find_open(spans, first, process);
@@ -365,7 +355,7 @@ static int read_event(const struct gg_event *event, void *context)
 static int read_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_counter *kept = gg_items_add(&load->model->counters, sizeof(*kept));
+	struct gg_model_counter *kept = gg_array_add(&load->model->counters);
 	int code = 0;
 
 	if (kept == NULL)
@@ -379,7 +369,7 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 static int read_label(uint32_t process, const char *key, const char *value, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_label *kept = gg_items_add(&load->model->labels, sizeof(*kept));
+	struct gg_model_label *kept = gg_array_add(&load->model->labels);
 	int code = 0;
 
 	if (kept == NULL)
@@ -393,7 +383,7 @@ static int read_label(uint32_t process, const char *key, const char *value, void
 static int read_note(const char *note, void *context)
 {
 	struct gg_load *load = context;
-	const char **kept = gg_items_add(&load->model->notes, sizeof(*kept));
+	const char **kept = gg_array_add(&load->model->notes);
 	int code = 0;
 
 	if (kept == NULL)
@@ -438,15 +428,15 @@ static int read_all(struct gg_load *load)
 
 static void done(struct gg_load *load)
 {
-	free(load->processes.of);
-	free(load->threads.of);
-	free(load->modules.of);
-	free(load->frames.of);
-	free(load->stacks.of);
-	free(load->heaps.of);
-	free(load->types.of);
-	free(load->heap_names.data);
-	free(load->type_names.data);
+	gg_array_done(&load->processes);
+	gg_array_done(&load->threads);
+	gg_array_done(&load->modules);
+	gg_array_done(&load->frames);
+	gg_array_done(&load->stacks);
+	gg_array_done(&load->heaps);
+	gg_array_done(&load->types);
+	gg_array_done(&load->heap_names);
+	gg_array_done(&load->type_names);
 }
 
 static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t shift_ns,
@@ -456,8 +446,8 @@ static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t 
 		                .profile = profile,
 		                .error = error,
 		                .shift_ns = shift_ns,
-		                .first_loss = model->losses.used_count,
-		                .first_pause = model->pauses.used_count };
+		                .first_loss = model->losses.count,
+		                .first_pause = model->pauses.count };
 	int code = read_all(&load);
 
 	done(&load);
@@ -467,16 +457,14 @@ static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t 
 /* Number 0 of everything. */
 static int add_unknown(struct gg_model *model)
 {
-	struct gg_model_module *module = gg_items_add(&model->modules, sizeof(*module));
+	struct gg_model_module *module = gg_array_add(&model->modules);
 	struct gg_model_function function = { 0 };
 	struct gg_model_line line = { 0 };
 	bool failed = false;
 
-	if (module == NULL || gg_items_add(&model->processes, sizeof(struct gg_process)) == NULL ||
-	    gg_items_add(&model->sessions_of, sizeof(uint32_t)) == NULL ||
-	    gg_items_add(&model->threads, sizeof(struct gg_thread)) == NULL ||
-	    gg_items_add(&model->frames, sizeof(struct gg_model_frame)) == NULL ||
-	    gg_items_add(&model->nodes, sizeof(struct gg_model_node)) == NULL)
+	if (module == NULL || gg_array_add(&model->processes) == NULL ||
+	    gg_array_add(&model->sessions_of) == NULL || gg_array_add(&model->threads) == NULL ||
+	    gg_array_add(&model->frames) == NULL || gg_array_add(&model->nodes) == NULL)
 		return -ENOMEM;
 	module->path = module->name = gg_model_text(model, "[unknown]", &failed);
 	module->build_id = gg_model_text(model, "", &failed);
@@ -503,10 +491,10 @@ static int compare_spans(const void *a, const void *b)
 	return (left->to_ns > right->to_ns) - (left->to_ns < right->to_ns);
 }
 
-static void sort_spans(struct gg_items *spans)
+static void sort_spans(struct gg_model_span_array *spans)
 {
-	if (spans->used_count > 0)
-		qsort(spans->data, spans->used_count, sizeof(struct gg_model_span), compare_spans);
+	if (spans->count > 0)
+		qsort(spans->items, spans->count, sizeof(*spans->items), compare_spans);
 }
 
 /* The earliest start of all profiles, since 1970. */
@@ -547,16 +535,14 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 	}
 	if (code != 0)
 		return code;
-	model->untils.data = calloc(model->processes.used_count, sizeof(int64_t));
-	model->untils.used_count = model->processes.used_count;
 	sort_spans(&model->losses);
 	sort_spans(&model->pauses);
-	if (model->untils.data == NULL ||
-	    gg_model_find_untils(model, NULL, model->untils.data) < 0 ||
+	if (!gg_array_extend(&model->untils, model->processes.count) ||
+	    gg_model_find_untils(model, NULL, model->untils.items) < 0 ||
 	    gg_model_complete_places(model) < 0 || !gg_model_note_losses(model))
 		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
-	if (model->memory.used_count > 0)
-		qsort(model->memory.data, model->memory.used_count, sizeof(struct gg_memory),
+	if (model->memory.count > 0)
+		qsort(model->memory.items, model->memory.count, sizeof(struct gg_memory),
 		      compare_memory);
 	return 0;
 }

@@ -8,8 +8,7 @@
 
 /* The model's number of each id of one file; 0 where there is none. */
 struct gg_numbers {
-	uint32_t *of;
-	size_t size;
+	GG_ARRAY(uint32_t);
 };
 
 /* One profile while it is read. */
@@ -19,13 +18,13 @@ struct gg_load {
 	struct gg_error *error;
 	int64_t shift_ns; /* of this profile's start to that of the earliest */
 	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
-	struct gg_items heap_names, type_names; /* number 0 is none */
-	size_t first_loss, first_pause;         /* of this file */
+	struct gg_model_text_array heap_names, type_names; /* number 0 is none */
+	size_t first_loss, first_pause;                    /* of this file */
 };
 
 static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t id)
 {
-	return id < numbers->size ? numbers->of[id] : 0;
+	return id < numbers->count ? numbers->items[id] : 0;
 }
 
 /*

@@ -14,14 +14,14 @@
 
 const struct gg_model_span *gg_model_losses(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->losses.used_count;
-	return GG_ITEMS(model, losses, const struct gg_model_span);
+	*ret_count = model->losses.count;
+	return model->losses.items;
 }
 
 const struct gg_model_span *gg_model_pauses(const struct gg_model *model, size_t *ret_count)
 {
-	*ret_count = model->pauses.used_count;
-	return GG_ITEMS(model, pauses, const struct gg_model_span);
+	*ret_count = model->pauses.count;
+	return model->pauses.items;
 }
 
 uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process)
@@ -52,8 +52,8 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)
 {
-	const struct gg_model_span *losses = GG_ITEMS(model, losses, const struct gg_model_span);
-	size_t low = 0, high = model->losses.used_count;
+	const struct gg_model_span *losses = model->losses.items;
+	size_t low = 0, high = model->losses.count;
 
 	if ((sample->flags & GG_SAMPLE_MISSED_FREE) == 0 || sample->free_ns == GG_TIME_NONE)
 		return sample->free_ns;
@@ -69,7 +69,7 @@ int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_
 		else
 			high = middle;
 	}
-	if (low == model->losses.used_count || losses[low].process != sample->process ||
+	if (low == model->losses.count || losses[low].process != sample->process ||
 	    losses[low].from_ns < sample->alloc_ns)
 		return sample->alloc_ns;
 	return losses[low].from_ns < sample->free_ns ? losses[low].from_ns : sample->free_ns;
@@ -93,7 +93,7 @@ static void append_pause(const struct gg_model *model, const struct gg_model_spa
 
 static bool add_note(struct gg_model *model, const struct gg_buf *text)
 {
-	const char **kept = gg_items_add(&model->notes, sizeof(*kept));
+	const char **kept = gg_array_add(&model->notes);
 	bool failed = false;
 
 	if (kept == NULL || text->failed)
@@ -105,9 +105,8 @@ static bool add_note(struct gg_model *model, const struct gg_buf *text)
 /* The pauses of one process: items [first, last). */
 static bool note_pauses(struct gg_model *model, size_t first, size_t last)
 {
-	const struct gg_model_span *pauses = GG_ITEMS(model, pauses, const struct gg_model_span);
-	const struct gg_process *process = GG_ITEMS(model, processes, const struct gg_process) +
-	                                   pauses[first].process;
+	const struct gg_model_span *pauses = model->pauses.items;
+	const struct gg_process *process = model->processes.items + pauses[first].process;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (process->pid != 0)
@@ -129,8 +128,8 @@ static bool note_pauses(struct gg_model *model, size_t first, size_t last)
 
 bool gg_model_note_losses(struct gg_model *model)
 {
-	const struct gg_model_span *pauses = GG_ITEMS(model, pauses, const struct gg_model_span);
-	size_t count = model->pauses.used_count, told_count = 0;
+	const struct gg_model_span *pauses = model->pauses.items;
+	size_t count = model->pauses.count, told_count = 0;
 
 	for (size_t i = 0, last; i < count && told_count < TOLD_MAX; i = last, told_count++) {
 		for (last = i + 1; last < count && pauses[last].process == pauses[i].process;)

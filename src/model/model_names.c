@@ -13,42 +13,25 @@
 
 enum { CHUNK_BYTES = 256 * 1024 };
 
-void *gg_items_add(struct gg_items *items, size_t item_bytes)
-{
-	char *item;
-
-	if (items->used_count == items->capacity) {
-		size_t capacity = items->capacity == 0 ? 16 : items->capacity * 2;
-		void *data = reallocarray(items->data, capacity, item_bytes);
-
-		if (data == NULL)
-			return NULL;
-		items->data = data;
-		items->capacity = capacity;
-	}
-	item = (char *)items->data + items->used_count++ * item_bytes;
-	return memset(item, 0, item_bytes);
-}
-
 /* Memory for a text, which stays where it is. */
 static char *take_text(struct gg_model *model, size_t bytes)
 {
 	char **chunk, *text;
 
-	if (model->chunks.used_count == 0 || bytes > model->chunk_size - model->chunk_used) {
-		chunk = gg_items_add(&model->chunks, sizeof(*chunk));
+	if (model->chunks.count == 0 || bytes > model->chunk_size - model->chunk_used) {
+		chunk = gg_array_add(&model->chunks);
 		if (chunk == NULL)
 			return NULL;
 		model->chunk_size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
 		model->chunk_used = 0;
 		*chunk = malloc(model->chunk_size);
 		if (*chunk == NULL) {
-			model->chunks.used_count--;
+			model->chunks.count--;
 			model->chunk_size = 0;
 			return NULL;
 		}
 	}
-	text = ((char **)model->chunks.data)[model->chunks.used_count - 1] + model->chunk_used;
+	text = model->chunks.items[model->chunks.count - 1] + model->chunk_used;
 	model->chunk_used += bytes;
 	return text;
 }
@@ -67,7 +50,7 @@ static bool text_is_equal(uint64_t value, const void *context)
 
 const char *gg_model_text(struct gg_model *model, const char *text, bool *failed)
 {
-	struct text_key key = { model->text_list.data, text };
+	struct text_key key = { model->text_list.items, text };
 	uint64_t hash, number;
 	const char **kept;
 	size_t bytes;
@@ -81,13 +64,13 @@ const char *gg_model_text(struct gg_model *model, const char *text, bool *failed
 	if (number != GG_MAP_NONE)
 		return key.texts[number];
 	copy = take_text(model, bytes);
-	kept = copy != NULL ? gg_items_add(&model->text_list, sizeof(*kept)) : NULL;
+	kept = copy != NULL ? gg_array_add(&model->text_list) : NULL;
 	if (kept == NULL) {
 		*failed = true;
 		return NULL;
 	}
 	*kept = memcpy(copy, text, bytes);
-	if (gg_map_insert(&model->texts, hash, model->text_list.used_count - 1) < 0)
+	if (gg_map_insert(&model->texts, hash, model->text_list.count - 1) < 0)
 		*failed = true;
 	return copy;
 }
@@ -109,7 +92,7 @@ static bool function_is_equal(uint64_t value, const void *context)
 
 uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function)
 {
-	struct function_key key = { model->functions.data, function };
+	struct function_key key = { model->functions.items, function };
 	uint64_t seed = gg_map_seed(&model->function_map) + function->module;
 	uint64_t hash = gg_hash_integer(
 		(uintptr_t)(function->full_name != NULL ? function->full_name : function->name),
@@ -119,8 +102,8 @@ uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_fun
 
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
-	record = gg_items_add(&model->functions, sizeof(*record));
-	number = model->functions.used_count - 1;
+	record = gg_array_add(&model->functions);
+	number = model->functions.count - 1;
 	if (record == NULL || gg_map_insert(&model->function_map, hash, number) < 0)
 		return UINT32_MAX;
 	record->function = *function;
@@ -147,7 +130,7 @@ static bool line_is_equal(uint64_t value, const void *context)
 
 uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *wanted)
 {
-	struct line_key key = { model->lines.data, wanted };
+	struct line_key key = { model->lines.items, wanted };
 	uint64_t seed = gg_map_seed(&model->line_map) + (uintptr_t)wanted->file;
 	uint64_t hash = gg_hash_integer((uint64_t)wanted->function << 32 | wanted->line, seed);
 	uint64_t number = gg_map_find(&model->line_map, hash, line_is_equal, &key);
@@ -155,8 +138,8 @@ uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *w
 
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
-	line = gg_items_add(&model->lines, sizeof(*line));
-	number = model->lines.used_count - 1;
+	line = gg_array_add(&model->lines);
+	number = model->lines.count - 1;
 	if (line == NULL || gg_map_insert(&model->line_map, hash, number) < 0)
 		return UINT32_MAX;
 	*line = *wanted;
@@ -183,9 +166,9 @@ static int name_by_address(struct gg_model *model, struct gg_model_frame *frame)
 	if (failed)
 		return -ENOMEM;
 	line.function = gg_model_put_function(model, &function);
-	frame->first_place = (uint32_t)model->places.used_count;
+	frame->first_place = (uint32_t)model->places.count;
 	frame->place_count = 1;
-	place = gg_items_add(&model->places, sizeof(*place));
+	place = gg_array_add(&model->places);
 	if (line.function == UINT32_MAX || place == NULL)
 		return -ENOMEM;
 	place->function = line.function;
@@ -195,20 +178,20 @@ static int name_by_address(struct gg_model *model, struct gg_model_frame *frame)
 
 int gg_model_complete_places(struct gg_model *model)
 {
-	struct gg_model_frame *frames = GG_ITEMS(model, frames, struct gg_model_frame);
-	struct gg_model_node *nodes = GG_ITEMS(model, nodes, struct gg_model_node);
+	struct gg_model_frame *frames = model->frames.items;
+	struct gg_model_node *nodes = model->nodes.items;
 	const struct gg_model_function_record *functions;
 	const struct gg_model_place *places;
 
-	for (size_t i = 0; i < model->frames.used_count; i++)
+	for (size_t i = 0; i < model->frames.count; i++)
 		if (frames[i].place_count == 0 && name_by_address(model, &frames[i]) < 0)
 			return -ENOMEM;
 	if (gg_model_unite_functions(model) < 0 ||
 	    gg_model_name_functions(&model, 1, &(struct gg_names_query){ 0 }, NULL) < 0)
 		return -ENOMEM;
-	functions = model->functions.data;
-	places = model->places.data;
-	for (size_t i = 1; i < model->nodes.used_count; i++) {
+	functions = model->functions.items;
+	places = model->places.items;
+	for (size_t i = 1; i < model->nodes.count; i++) {
 		const struct gg_model_frame *frame = &frames[nodes[i].frame];
 		const struct gg_model_place *itself =
 			&places[frame->first_place + frame->place_count - 1];

@@ -28,9 +28,10 @@ struct part {
 	const struct gg_load *load;
 	struct gg_profile *profile;
 	int64_t first_id, last_id;
-	struct gg_items samples, ids; /* ids: uint64_t, ascending */
-	struct gg_items inherited;    /* struct inherited */
-	struct gg_items kind_keys;    /* uint64_t: mapping, heap and type of each kind here */
+	struct gg_model_sample_array samples;
+	GG_ARRAY(uint64_t) ids; /* ascending */
+	GG_ARRAY(struct inherited) inherited;
+	GG_ARRAY(uint64_t) kind_keys; /* mapping, heap and type of each kind here */
 	struct gg_map kinds;          /* by that key */
 	int64_t end_ns;               /* the last time that was met */
 	struct gg_error error;
@@ -57,8 +58,8 @@ static int find_kind(struct part *part, const struct gg_sample *sample, uint32_t
 	uint64_t number = gg_map_get(&part->kinds, key), *kept;
 
 	if (number == GG_MAP_NONE) {
-		number = part->kind_keys.used_count;
-		kept = gg_items_add(&part->kind_keys, sizeof(*kept));
+		number = part->kind_keys.count;
+		kept = gg_array_add(&part->kind_keys);
 		if (kept == NULL || gg_map_put(&part->kinds, key, number) < 0)
 			return -ENOMEM;
 		*kept = key;
@@ -69,13 +70,12 @@ static int find_kind(struct part *part, const struct gg_sample *sample, uint32_t
 
 static int note_origin(struct part *part, struct gg_model_sample *sample, uint64_t origin)
 {
-	const struct gg_process *processes = GG_ITEMS(part->load->model, processes,
-	                                              struct gg_process);
-	struct inherited *inherited = gg_items_add(&part->inherited, sizeof(*inherited));
+	const struct gg_process *processes = part->load->model->processes.items;
+	struct inherited *inherited = gg_array_add(&part->inherited);
 
 	if (inherited == NULL)
 		return -ENOMEM;
-	inherited->sample = part->samples.used_count - 1;
+	inherited->sample = part->samples.count - 1;
 	inherited->origin = origin;
 	sample->flags |= GG_MODEL_INHERITED;
 	if (sample->process != 0 && sample->alloc_ns < processes[sample->process].start_ns)
@@ -87,8 +87,8 @@ static int read_sample(const struct gg_sample *sample, void *context)
 {
 	struct part *part = context;
 	const struct gg_load *load = part->load;
-	struct gg_model_sample *kept = gg_items_add(&part->samples, sizeof(*kept));
-	uint64_t *id = gg_items_add(&part->ids, sizeof(*id)), slack = 0;
+	struct gg_model_sample *kept = gg_array_add(&part->samples);
+	uint64_t *id = gg_array_add(&part->ids), slack = 0;
 
 	if (kept == NULL || id == NULL)
 		return out_of_memory(&part->error);
@@ -124,15 +124,15 @@ static void *read_part(void *context)
 
 static void part_done(struct part *part)
 {
-	free(part->samples.data);
-	free(part->ids.data);
-	free(part->inherited.data);
-	free(part->kind_keys.data);
+	gg_array_done(&part->samples);
+	gg_array_done(&part->ids);
+	gg_array_done(&part->inherited);
+	gg_array_done(&part->kind_keys);
 	gg_map_done(&part->kinds);
 }
 
 /* The number of a name in a list of names; equal ones have one. */
-static int number_name(struct gg_model *model, struct gg_items *names, const char *name,
+static int number_name(struct gg_model *model, struct gg_model_text_array *names, const char *name,
                        uint32_t *ret_number)
 {
 	bool failed = false;
@@ -141,10 +141,10 @@ static int number_name(struct gg_model *model, struct gg_items *names, const cha
 
 	if (failed)
 		return -ENOMEM;
-	while (number < names->used_count && ((const char **)names->data)[number] != text)
+	while (number < names->count && names->items[number] != text)
 		number++;
-	if (number == names->used_count) {
-		kept = gg_items_add(names, sizeof(*kept));
+	if (number == names->count) {
+		kept = gg_array_add(names);
 		if (kept == NULL)
 			return -ENOMEM;
 		*kept = text;
@@ -161,13 +161,13 @@ static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 	const char *heap_name = key >> 63 != 0 ? "mapping" : "malloc", *type_name = "[no type]";
 	struct gg_model_kind *parts;
 	uint32_t heap_number, type_number;
-	size_t count = model->kinds.used_count;
+	size_t count = model->kinds.count;
 	char name[512];
 
 	if (heap != 0)
-		heap_name = ((const char **)load->heap_names.data)[heap];
+		heap_name = load->heap_names.items[heap];
 	if (type != 0)
-		type_name = ((const char **)load->type_names.data)[type];
+		type_name = load->type_names.items[type];
 	snprintf(name, sizeof(name), "%.240s%s%.240s", heap_name, type != 0 ? ": " : "",
 	         type != 0 ? type_name : "");
 	if (number_name(model, &model->heaps, heap_name, &heap_number) < 0 ||
@@ -175,9 +175,9 @@ static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 	    number_name(model, &model->types, type_name, &type_number) < 0 ||
 	    number_name(model, &model->kinds, name, ret_kind) < 0)
 		return -ENOMEM;
-	if (model->kinds.used_count == count)
+	if (model->kinds.count == count)
 		return 0;
-	parts = gg_items_add(&model->kind_parts, sizeof(*parts));
+	parts = gg_array_add(&model->kind_parts);
 	if (parts == NULL)
 		return -ENOMEM;
 	*parts = (struct gg_model_kind){ .heap = heap_number, .type = type_number };
@@ -187,16 +187,16 @@ static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 /* Puts the model's kinds in place of the part's. */
 static int settle_kinds(struct gg_load *load, struct part *part)
 {
-	struct gg_model_sample *samples = part->samples.data;
-	uint32_t *kinds = calloc(part->kind_keys.used_count + 1, sizeof(*kinds));
+	struct gg_model_sample *samples = part->samples.items;
+	uint32_t *kinds = calloc(part->kind_keys.count + 1, sizeof(*kinds));
 	bool are_same = true;
 	int code = kinds == NULL ? -ENOMEM : 0;
 
-	for (size_t i = 0; i < part->kind_keys.used_count && code == 0; i++) {
-		code = name_kind(load, ((uint64_t *)part->kind_keys.data)[i], &kinds[i]);
+	for (size_t i = 0; i < part->kind_keys.count && code == 0; i++) {
+		code = name_kind(load, part->kind_keys.items[i], &kinds[i]);
 		are_same &= kinds[i] == i;
 	}
-	for (size_t i = 0; i < part->samples.used_count && code == 0 && !are_same; i++)
+	for (size_t i = 0; i < part->samples.count && code == 0 && !are_same; i++)
 		samples[i].kind = kinds[samples[i].kind];
 	free(kinds);
 	return code;
@@ -205,31 +205,29 @@ static int settle_kinds(struct gg_load *load, struct part *part)
 /* All parts as one array behind what the model has; each sample is its own block for now. */
 static int append(struct gg_model *model, struct part *parts, size_t part_count)
 {
-	size_t before = model->samples.used_count, count;
+	size_t before = model->samples.count, count;
 	struct gg_model_sample *samples;
 
 	if (before == 0) { /* the first part becomes the array, and need not be copied */
-		free(model->samples.data);
+		gg_array_done(&model->samples);
 		model->samples = parts[0].samples;
-		parts[0].samples = (struct gg_items){ 0 };
+		parts[0].samples = (struct gg_model_sample_array){ 0 };
 	}
-	count = model->samples.used_count;
+	count = model->samples.count;
 	for (size_t i = 0; i < part_count; i++)
-		count += parts[i].samples.used_count;
+		count += parts[i].samples.count;
 	if (count >= UINT32_MAX)
 		return -ENOMEM;
-	samples = reallocarray(model->samples.data, count + 1, sizeof(*samples));
-	if (samples == NULL)
+	if (!gg_array_reserve(&model->samples, count))
 		return -ENOMEM;
-	model->samples.data = samples;
-	model->samples.capacity = count + 1;
+	samples = model->samples.items;
 	for (size_t i = 0; i < part_count; i++) {
-		size_t used = parts[i].samples.used_count;
+		size_t used = parts[i].samples.count;
 
 		if (used > 0)
-			memcpy(samples + model->samples.used_count, parts[i].samples.data,
+			memcpy(samples + model->samples.count, parts[i].samples.items,
 			       used * sizeof(*samples));
-		model->samples.used_count += used;
+		model->samples.count += used;
 	}
 	for (size_t i = before; i < count; i++)
 		samples[i].block = (uint32_t)i;
@@ -242,8 +240,8 @@ static size_t find_sample(const struct part *parts, size_t part_count, uint64_t 
 	size_t before = 0;
 
 	for (size_t i = 0; i < part_count; i++) {
-		const uint64_t *ids = parts[i].ids.data;
-		size_t low = 0, high = parts[i].ids.used_count;
+		const uint64_t *ids = parts[i].ids.items;
+		size_t low = 0, high = parts[i].ids.count;
 
 		while (low < high) {
 			size_t middle = low + (high - low) / 2;
@@ -253,9 +251,9 @@ static size_t find_sample(const struct part *parts, size_t part_count, uint64_t 
 			else
 				high = middle;
 		}
-		if (low < parts[i].ids.used_count && ids[low] == id)
+		if (low < parts[i].ids.count && ids[low] == id)
 			return before + low;
-		before += parts[i].ids.used_count;
+		before += parts[i].ids.count;
 	}
 	return SIZE_MAX;
 }
@@ -267,15 +265,15 @@ static size_t find_sample(const struct part *parts, size_t part_count, uint64_t 
 static int settle_blocks(struct gg_model *model, size_t before, const struct part *parts,
                          size_t part_count)
 {
-	struct gg_model_sample *samples = model->samples.data;
+	struct gg_model_sample *samples = model->samples.items;
 	struct gg_map orphans = { 0 };
 	size_t offset = before;
 	int code = 0;
 
 	for (size_t i = 0; i < part_count; i++) {
-		const struct inherited *inherited = parts[i].inherited.data;
+		const struct inherited *inherited = parts[i].inherited.items;
 
-		for (size_t k = 0; k < parts[i].inherited.used_count && code == 0; k++) {
+		for (size_t k = 0; k < parts[i].inherited.count && code == 0; k++) {
 			size_t number = offset + inherited[k].sample;
 			size_t first = find_sample(parts, part_count, inherited[k].origin);
 			uint64_t orphan;
@@ -291,7 +289,7 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct par
 			else
 				code = gg_map_put(&orphans, inherited[k].origin, number);
 		}
-		offset += parts[i].ids.used_count;
+		offset += parts[i].ids.count;
 	}
 	gg_map_done(&orphans);
 	return code;
@@ -303,10 +301,10 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct par
  */
 static void settle_intervals(struct gg_model *model, size_t before)
 {
-	const struct gg_model_sample *samples = GG_ITEMS(model, samples, struct gg_model_sample);
-	struct gg_process *processes = GG_ITEMS(model, processes, struct gg_process);
+	const struct gg_model_sample *samples = model->samples.items;
+	struct gg_process *processes = model->processes.items;
 
-	for (size_t i = before; i < model->samples.used_count; i++) {
+	for (size_t i = before; i < model->samples.count; i++) {
 		const struct gg_draw *draw = &samples[i].draw;
 		struct gg_process *process = &processes[samples[i].process];
 
@@ -323,12 +321,12 @@ static void settle_intervals(struct gg_model *model, size_t before)
 static int settle(struct gg_load *load, struct part *parts, size_t part_count)
 {
 	struct gg_model *model = load->model;
-	size_t before = model->samples.used_count;
+	size_t before = model->samples.count;
 	int code = 0;
 
 	for (size_t i = 0; i < part_count && code == 0; i++) {
 		code = settle_kinds(load, &parts[i]);
-		model->sample_total += parts[i].samples.used_count - parts[i].inherited.used_count;
+		model->sample_total += parts[i].samples.count - parts[i].inherited.count;
 		if (parts[i].end_ns > model->end_ns)
 			model->end_ns = parts[i].end_ns;
 	}
@@ -370,7 +368,7 @@ int gg_load_samples(struct gg_load *load)
 		return code;
 	/* A profile that is still recorded may change between two looks: one look then. */
 	if (parts[0].first_id > 0 && parts[0].last_id - parts[0].first_id >= SHARED_FROM &&
-	    gg_model_session(load->model, load->model->sessions.used_count - 1)->end_ns !=
+	    gg_model_session(load->model, load->model->sessions.count - 1)->end_ns !=
 	            GG_TIME_NONE &&
 	    gg_profile_again(&parts[1].profile, load->profile, NULL) == 0) {
 		part_count = 2;

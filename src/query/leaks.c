@@ -36,15 +36,14 @@ static int out_of_memory(struct gg_error *error)
 
 static uint32_t stack_of_sample(const struct run *run, size_t i)
 {
-	const struct gg_model_sample *samples = GG_ITEMS(run->model, samples,
-	                                                 const struct gg_model_sample);
+	const struct gg_model_sample *samples = run->model->samples.items;
 
 	return gg_model_stack_top(run->model, samples[i].stack);
 }
 
 static uint32_t stack_of_coarse(const struct run *run, size_t i)
 {
-	const struct gg_coarse *coarse = GG_ITEMS(run->model, coarse, const struct gg_coarse);
+	const struct gg_coarse *coarse = run->model->coarse.items;
 
 	return gg_model_stack_top(run->model, coarse[i].stack);
 }
@@ -117,9 +116,7 @@ static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 /* When a process lived; at least 1 ns.  A start of INT64_MAX is GG_TIME_NONE, so the sum is in range. */
 static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, int64_t *ret_end)
 {
-	const struct gg_process *process = GG_ITEMS(run->model, processes,
-	                                            const struct gg_process) +
-	                                   number;
+	const struct gg_process *process = run->model->processes.items + number;
 	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
 
 	*ret_start = number == 0 || process->start_ns == GG_TIME_NONE ? 0 : process->start_ns;
@@ -133,9 +130,7 @@ static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, 
 /* Age of what was left; -1 of what was freed. */
 static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t number)
 {
-	const struct gg_model_sample *sample = GG_ITEMS(run->model, samples,
-	                                                const struct gg_model_sample) +
-	                                       number;
+	const struct gg_model_sample *sample = run->model->samples.items + number;
 	struct gg_block block;
 	int64_t start, end, gone;
 
@@ -153,8 +148,7 @@ static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t nu
 
 static void add_coarse(const struct run *run, struct gg_leak *leak, size_t number)
 {
-	const struct gg_coarse *coarse = GG_ITEMS(run->model, coarse, const struct gg_coarse) +
-	                                 number;
+	const struct gg_coarse *coarse = run->model->coarse.items + number;
 	struct gg_tally tally = { 0 };
 	int64_t start, end;
 

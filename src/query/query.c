@@ -140,20 +140,19 @@ static void note(const struct gg_pick *pick, void *context)
 	const struct gg_model_sample *sample;
 
 	if (pick->coarse != NULL) {
-		size_t number = (size_t)(pick->coarse -
-		                         GG_ITEMS(run->model, coarse, struct gg_coarse));
+		size_t number = (size_t)(pick->coarse - run->model->coarse.items);
 		uint32_t key = key_of_coarse(run, pick->coarse);
 
 		if (pick->is_uncertain)
 			run->uncertain.items[run->uncertain.count++] = (struct noted){
-				key, (uint32_t)(run->model->samples.used_count + number)
+				key, (uint32_t)(run->model->samples.count + number)
 			};
 		else
 			run->coarse.items[run->coarse.count++] = (struct noted){ key,
 				                                                 (uint32_t)number };
 		return;
 	}
-	sample = GG_ITEMS(run->model, samples, struct gg_model_sample) + pick->sample;
+	sample = run->model->samples.items + pick->sample;
 	if (pick->is_uncertain) {
 		run->uncertain.items[run->uncertain.count++] = (struct noted){
 			key_of_sample(run, sample), (uint32_t)pick->sample
@@ -234,15 +233,14 @@ static int give_slots(struct run *run)
 static void add_uncertain(struct run *run)
 {
 	const struct gg_groups *groups = &run->groups;
-	size_t sample_count = run->model->samples.used_count;
+	size_t sample_count = run->model->samples.count;
 
 	for (size_t i = 0; i < run->uncertain.count; i++) {
 		const struct noted *noted = &run->uncertain.items[i];
 		struct gg_pick pick = { .sample = noted->number, .is_uncertain = true };
 
 		if (noted->number >= sample_count) {
-			pick.coarse = GG_ITEMS(run->model, coarse, struct gg_coarse) +
-			              (noted->number - sample_count);
+			pick.coarse = run->model->coarse.items + (noted->number - sample_count);
 			pick.sample = 0;
 		}
 		gg_scope_add_pick(&run->scope, &pick,
@@ -253,9 +251,8 @@ static void add_uncertain(struct run *run)
 static int add_up(struct run *run)
 {
 	enum { AHEAD = 8 }; /* samples are fetched so many before they are needed */
-	const struct gg_model_sample *samples = GG_ITEMS(run->model, samples,
-	                                                 struct gg_model_sample);
-	const struct gg_coarse *coarse = GG_ITEMS(run->model, coarse, struct gg_coarse);
+	const struct gg_model_sample *samples = run->model->samples.items;
+	const struct gg_coarse *coarse = run->model->coarse.items;
 	struct gg_groups *groups = &run->groups;
 	uint32_t *sorted, *ends;
 	size_t i = 0;
@@ -403,13 +400,10 @@ static int make_place_rows(struct run *run)
 
 static int note_all(struct run *run, bool apart)
 {
-	run->samples.items = malloc((run->model->samples.used_count + 1) *
-	                            sizeof(*run->samples.items));
-	run->coarse.items = malloc((run->model->coarse.used_count + 1) *
-	                           sizeof(*run->coarse.items));
-	run->uncertain.items = malloc(
-		(run->model->samples.used_count + run->model->coarse.used_count + 1) *
-		sizeof(*run->uncertain.items));
+	run->samples.items = malloc((run->model->samples.count + 1) * sizeof(*run->samples.items));
+	run->coarse.items = malloc((run->model->coarse.count + 1) * sizeof(*run->coarse.items));
+	run->uncertain.items = malloc((run->model->samples.count + run->model->coarse.count + 1) *
+	                              sizeof(*run->uncertain.items));
 	if (run->samples.items == NULL || run->coarse.items == NULL || run->uncertain.items == NULL)
 		return -ENOMEM;
 	gg_scope_each(&run->scope, apart, note, run);
@@ -542,7 +536,7 @@ struct each {
 static struct gg_model_sample whole_block(const struct gg_model *model, size_t number,
                                           const struct gg_block *block)
 {
-	struct gg_model_sample sample = GG_ITEMS(model, samples, struct gg_model_sample)[number];
+	struct gg_model_sample sample = model->samples.items[number];
 
 	sample.alloc_ns = block->from_ns;
 	sample.free_ns = block->until_least_ns;
@@ -629,7 +623,7 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 		gg_model_add_coarse(sum->model, &sum->up->total, pick->coarse);
 		return;
 	}
-	sample = GG_ITEMS(sum->model, samples, struct gg_model_sample) + pick->sample;
+	sample = sum->model->samples.items + pick->sample;
 	gg_rough_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
 	add_kind(sample, &sum->up->slack_bytes, &sum->up->mapping_bytes);
 }

@@ -276,8 +276,7 @@ void gg_scope_expose(const struct gg_scope *scope, struct gg_tally *tally)
 void gg_scope_add_pick(const struct gg_scope *scope, const struct gg_pick *pick,
                        struct gg_tally *tally)
 {
-	const struct gg_model_sample *samples = GG_ITEMS(scope->model, samples,
-	                                                 const struct gg_model_sample);
+	const struct gg_model_sample *samples = scope->model->samples.items;
 	const struct gg_model_sample *sample = &samples[pick->sample];
 	struct gg_tally picked = { 0 };
 
@@ -301,9 +300,7 @@ void gg_scope_close(struct gg_scope *scope)
 
 bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret_block)
 {
-	const struct gg_model_sample *sample = GG_ITEMS(scope->model, samples,
-	                                                const struct gg_model_sample) +
-	                                       i;
+	const struct gg_model_sample *sample = scope->model->samples.items + i;
 
 	if (scope->blocks != NULL) {
 		*ret_block = scope->blocks[i];

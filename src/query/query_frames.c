@@ -39,8 +39,7 @@ static uint32_t key_of(const struct walk *walk, const struct gg_model_place *pla
 		return place->line;
 	if (walk->by == GG_BY_FUNCTION)
 		return place->function;
-	return GG_ITEMS(walk->model, functions, struct gg_model_function_record)[place->function]
-	        .function.module;
+	return walk->model->functions.items[place->function].function.module;
 }
 
 static bool grow(struct gg_place_sums *places)

@@ -121,7 +121,7 @@ static struct gg_block coarse_block(const struct gg_scope *scope, const struct g
 static int collect(const struct gg_scope *scope, bool most, struct moments *coming,
                    struct moments *going)
 {
-	size_t count = scope->model->samples.used_count, coarse_count;
+	size_t count = scope->model->samples.count, coarse_count;
 	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
 	struct gg_block block;
 
@@ -169,7 +169,7 @@ static void change(const struct gg_scope *scope, struct level *level, uint32_t n
 
 	if (number >= count) {
 		const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count) +
-		                                 (number - scope->model->samples.used_count);
+		                                 (number - scope->model->samples.count);
 
 		run_on(&level->bytes, sign * gg_fixed_value(coarse->sums.bytes));
 		run_on(&level->count, sign * gg_fixed_value(coarse->sums.count));
@@ -285,7 +285,7 @@ static bool is_uncertain(const struct gg_model *model)
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(model, &count);
 
-	if (model->coarse.used_count > 0)
+	if (model->coarse.count > 0)
 		return true;
 	for (size_t i = 0; i < count; i++)
 		if ((samples[i].flags & GG_SAMPLE_MISSED_FREE) != 0)
@@ -390,7 +390,7 @@ static void tally_coarse(const struct times *times, const struct gg_coarse *coar
 static void tally_times(const struct times *times)
 {
 	const struct gg_scope *scope = times->scope;
-	size_t sample_count = scope->model->samples.used_count, coarse_count;
+	size_t sample_count = scope->model->samples.count, coarse_count;
 	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
 	/* Before all time only what was dropped counts. */
 	bool is_dropping = gg_scope_is_incomplete(scope, INT64_MIN, INT64_MIN);
