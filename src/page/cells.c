@@ -298,8 +298,7 @@ static int fill_what_fits(struct cells *cells, size_t cell_limit)
 		cells->count = cells->held_count = 0;
 		free(cells->items);
 		gg_page_classes_done(&cells->classes);
-		cells->classes.items = NULL;
-		cells->classes.count = cells->classes.capacity = 0;
+
 		code = fill(cells);
 	}
 	return code;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
 #include "stats/estimate/plain_tally.h"
@@ -55,14 +55,11 @@ static uint32_t class_of(struct gg_page_classes *classes, const struct class_key
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (!gg_grow((void **)&classes->items, classes->count, &classes->capacity,
-	             sizeof(*classes->items)))
-		return UINT32_MAX;
 	if (classes->count >= classes->limit ||
-	    gg_map_insert(&classes->map, hash, classes->count) < 0)
+	    gg_map_insert(&classes->map, hash, classes->count) < 0 ||
+	    !gg_array_push(classes, (struct gg_page_class){ .key = *key }))
 		return UINT32_MAX;
-	classes->items[classes->count] = (struct gg_page_class){ .key = *key };
-	return (uint32_t)classes->count++;
+	return (uint32_t)classes->count - 1;
 }
 
 /* Rounded up to a step of an octave: those of one size class stay apart from others. */
@@ -214,6 +211,6 @@ void gg_page_classes_write(struct gg_page_classes *classes, struct gg_json *json
 
 void gg_page_classes_done(struct gg_page_classes *classes)
 {
-	free(classes->items);
+	gg_array_done(classes);
 	gg_map_done(&classes->map);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
 
@@ -16,7 +16,7 @@ static bool text_is_equal(uint64_t value, const void *context)
 {
 	const struct text_key *key = context;
 
-	return strcmp(key->names->strings[value], key->text) == 0;
+	return strcmp(key->names->strings.items[value], key->text) == 0;
 }
 
 uint32_t gg_page_string(struct gg_page_names *names, const char *text)
@@ -32,27 +32,23 @@ uint32_t gg_page_string(struct gg_page_names *names, const char *text)
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
 	copy = strdup(text);
-	if (copy == NULL ||
-	    !gg_grow((void **)&names->strings, names->string_count, &names->string_capacity,
-	             sizeof(char *)) ||
-	    gg_map_insert(&names->texts, hash, names->string_count) < 0) {
+	if (copy == NULL || !gg_array_reserve(&names->strings, names->strings.count + 1) ||
+	    gg_map_insert(&names->texts, hash, names->strings.count) < 0) {
 		free(copy);
 		names->failed = true;
 		return 0;
 	}
-	names->strings[names->string_count] = copy;
-	return (uint32_t)names->string_count++;
+	names->strings.items[names->strings.count++] = copy;
+	return (uint32_t)names->strings.count - 1;
 }
 
 static uint32_t add_frame(struct gg_page_names *names, const struct gg_page_frame *frame)
 {
-	if (!gg_grow((void **)&names->frames, names->frame_count, &names->frame_capacity,
-	             sizeof(*frame))) {
+	if (!gg_array_push(&names->frames, *frame)) {
 		names->failed = true;
 		return 0;
 	}
-	names->frames[names->frame_count] = *frame;
-	return (uint32_t)names->frame_count++;
+	return (uint32_t)names->frames.count - 1;
 }
 
 /* Frames are alike, in two profiles, if function and module are called the same (gg_row_label). */
@@ -72,11 +68,11 @@ struct label_key {
 static bool label_is_equal(uint64_t value, const void *context)
 {
 	const struct label_key *key = context;
-	const struct gg_page_frame *frame = &key->names->frames[value];
+	const struct gg_page_frame *frame = &key->names->frames.items[value];
 
-	return strcmp(key->names->strings[frame->name], key->function) == 0 &&
-	       strcmp(key->names->strings[key->names->modules[frame->module].name], key->module) ==
-	               0;
+	return strcmp(key->names->strings.items[frame->name], key->function) == 0 &&
+	       strcmp(key->names->strings.items[key->names->modules.items[frame->module].name],
+	              key->module) == 0;
 }
 
 static uint32_t enter_frame(struct gg_page_names *names, struct gg_model_function function,
@@ -122,23 +118,21 @@ static uint32_t module_like(struct gg_page_names *names, const struct gg_model *
                             uint32_t module)
 {
 	const char *name = gg_model_module_name(other, module);
-	struct gg_page_module *more;
+	struct gg_page_module added;
 
-	for (size_t i = 0; i < names->module_count; i++)
-		if (strcmp(names->strings[names->modules[i].name], name) == 0)
+	for (size_t i = 0; i < names->modules.count; i++)
+		if (strcmp(names->strings.items[names->modules.items[i].name], name) == 0)
 			return (uint32_t)i;
-	more = reallocarray(names->modules, names->module_count + 1, sizeof(*more));
-	if (more == NULL) {
-		names->failed = true;
-		return 0;
-	}
-	names->modules = more;
-	more[names->module_count] = (struct gg_page_module){
+	added = (struct gg_page_module){
 		.name = gg_page_string(names, name),
 		.path = gg_page_string(names, gg_model_module_path(other, module)),
 		.build_id = gg_page_string(names, gg_model_module_build_id(other, module)),
 	};
-	return (uint32_t)names->module_count++;
+	if (!gg_array_push(&names->modules, added)) {
+		names->failed = true;
+		return 0;
+	}
+	return (uint32_t)names->modules.count - 1;
 }
 
 uint32_t gg_page_frame_like(struct gg_page_names *names, const struct gg_model *other,
@@ -169,12 +163,10 @@ static int enter_modules(struct gg_page_names *names)
 {
 	const struct gg_model *model = names->model;
 
-	names->module_count = gg_model_module_count(model);
-	names->modules = calloc(names->module_count + 1, sizeof(*names->modules));
-	if (names->modules == NULL)
+	if (!gg_array_extend(&names->modules, gg_model_module_count(model)))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < names->module_count; i++)
-		names->modules[i] = (struct gg_page_module){
+	for (uint32_t i = 0; i < names->modules.count; i++)
+		names->modules.items[i] = (struct gg_page_module){
 			.name = gg_page_string(names, gg_model_module_name(model, i)),
 			.path = gg_page_string(names, gg_model_module_path(model, i)),
 			.build_id = gg_page_string(names, gg_model_module_build_id(model, i)),
@@ -192,12 +184,11 @@ int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model
 	names->frame_of = calloc(functions + 1, sizeof(uint32_t));
 	names->file_of = calloc(functions + 1, sizeof(uint32_t));
 	if (names->frame_of == NULL || names->file_of == NULL ||
-	    !gg_grow((void **)&names->strings, 0, &names->string_capacity, sizeof(char *)))
+	    !gg_array_extend(&names->strings, 1))
 		return -ENOMEM;
-	names->strings[0] = strdup("");
-	if (names->strings[0] == NULL)
+	names->strings.items[0] = strdup("");
+	if (names->strings.items[0] == NULL)
 		return -ENOMEM;
-	names->string_count = 1;
 	for (size_t i = gg_model_line_count(model); i-- > 1;) {
 		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
 
@@ -213,13 +204,14 @@ int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model
 
 void gg_page_names_done(struct gg_page_names *names)
 {
-	for (size_t i = 0; i < names->string_count; i++)
-		free(names->strings[i]);
-	free(names->strings);
-	free(names->frames);
+	for (size_t i = 0; i < names->strings.count; i++)
+		free(names->strings.items[i]);
+	gg_array_done(&names->strings);
+	gg_array_done(&names->frames);
+	gg_array_done(&names->modules);
 	free(names->frame_of);
 	free(names->file_of);
-	free(names->modules);
+
 	gg_map_done(&names->texts);
 	gg_map_done(&names->labels);
 }
@@ -227,21 +219,21 @@ void gg_page_names_done(struct gg_page_names *names)
 void gg_page_names_write(const struct gg_page_names *names, struct gg_json *json)
 {
 	gg_json_open(json, "strings", '[');
-	for (size_t i = 0; i < names->string_count; i++)
-		gg_json_text(json, NULL, names->strings[i]);
+	for (size_t i = 0; i < names->strings.count; i++)
+		gg_json_text(json, NULL, names->strings.items[i]);
 	gg_json_close(json);
 	gg_json_open(json, "modules", '{');
-	GG_PAGE_INTEGERS(json, "name", names->modules, names->module_count, name);
-	GG_PAGE_INTEGERS(json, "path", names->modules, names->module_count, path);
-	GG_PAGE_INTEGERS(json, "build_id", names->modules, names->module_count, build_id);
-	GG_PAGE_INTEGERS(json, "status", names->modules, names->module_count, status);
+	GG_PAGE_INTEGERS(json, "name", names->modules.items, names->modules.count, name);
+	GG_PAGE_INTEGERS(json, "path", names->modules.items, names->modules.count, path);
+	GG_PAGE_INTEGERS(json, "build_id", names->modules.items, names->modules.count, build_id);
+	GG_PAGE_INTEGERS(json, "status", names->modules.items, names->modules.count, status);
 	gg_json_close(json);
 	gg_json_open(json, "frames", '{');
-	GG_PAGE_INTEGERS(json, "name", names->frames, names->frame_count, name);
-	GG_PAGE_INTEGERS(json, "full", names->frames, names->frame_count, full);
-	GG_PAGE_INTEGERS(json, "file", names->frames, names->frame_count, file);
-	GG_PAGE_INTEGERS(json, "line", names->frames, names->frame_count, line);
-	GG_PAGE_INTEGERS(json, "module", names->frames, names->frame_count, module);
-	GG_PAGE_INTEGERS(json, "flags", names->frames, names->frame_count, flags);
+	GG_PAGE_INTEGERS(json, "name", names->frames.items, names->frames.count, name);
+	GG_PAGE_INTEGERS(json, "full", names->frames.items, names->frames.count, full);
+	GG_PAGE_INTEGERS(json, "file", names->frames.items, names->frames.count, file);
+	GG_PAGE_INTEGERS(json, "line", names->frames.items, names->frames.count, line);
+	GG_PAGE_INTEGERS(json, "module", names->frames.items, names->frames.count, module);
+	GG_PAGE_INTEGERS(json, "flags", names->frames.items, names->frames.count, flags);
 	gg_json_close(json);
 }

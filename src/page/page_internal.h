@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "page/page.h"
@@ -18,22 +19,21 @@ struct gg_page_frame {
 	uint32_t name, full, file, line, module, flags;
 };
 
+struct gg_page_module {
+	uint32_t name, path, build_id, status;
+};
+
 /* Texts, modules and frames under the numbers that the page knows them by. */
 struct gg_page_names {
 	const struct gg_model *model;
 	struct gg_map texts;  /* of `strings` */
 	struct gg_map labels; /* of frames, by name and module: two profiles have one list */
-	char **strings;
-	size_t string_count, string_capacity;
-	struct gg_page_frame *frames;
-	size_t frame_count, frame_capacity;
+	GG_ARRAY(char *) strings;
+	GG_ARRAY(struct gg_page_frame) frames;
+	GG_ARRAY(struct gg_page_module) modules;
 	uint32_t *frame_of; /* of each function; 0: not yet */
 	uint32_t *file_of;  /* of each function, its first line with a file */
-	struct gg_page_module {
-		uint32_t name, path, build_id, status;
-	} * modules;
-	size_t module_count;
-	bool failed; /* memory ran out */
+	bool failed;        /* memory ran out */
 };
 
 GG_MUST_CHECK int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model);
@@ -156,8 +156,8 @@ struct gg_page_class;
 struct gg_page_classes {
 	struct gg_page_run *run;
 	struct gg_map map;
-	struct gg_page_class *items;
-	size_t count, capacity, limit;
+	GG_ARRAY(struct gg_page_class);
+	size_t limit;
 };
 
 /*

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "page/page_internal.h"
 
@@ -30,8 +30,7 @@ struct way {
 struct gg_page_paths {
 	struct gg_page_run *run;
 	struct gg_page_whole *whole;
-	struct way *ways;
-	size_t count, capacity;
+	GG_ARRAY(struct way) ways;
 	struct gg_map map;
 	uint32_t *way_of,
 		*line_of; /* of each stack: its way, and the line it ends at; NONE: not yet */
@@ -48,7 +47,7 @@ static bool way_is_equal(uint64_t value, const void *context)
 {
 	const struct way_key *key = context;
 
-	return memcmp(&key->paths->ways[value], &key->way, sizeof(key->way)) == 0;
+	return memcmp(&key->paths->ways.items[value], &key->way, sizeof(key->way)) == 0;
 }
 
 /* NONE when memory is out. */
@@ -60,12 +59,10 @@ static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (!gg_grow((void **)&paths->ways, paths->count, &paths->capacity, sizeof(*paths->ways)))
+	if (gg_map_insert(&paths->map, hash, paths->ways.count) < 0 ||
+	    !gg_array_push(&paths->ways, way))
 		return NONE;
-	if (gg_map_insert(&paths->map, hash, paths->count) < 0)
-		return NONE;
-	paths->ways[paths->count] = way;
-	return (uint32_t)paths->count++;
+	return (uint32_t)paths->ways.count - 1;
 }
 
 /* Goes on from the caller's way by the places of the stack's frame; false when memory is out. */
@@ -76,7 +73,7 @@ static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way,
 	                                                            &count);
 
 	while (count-- > 0) {
-		uint32_t node = gg_page_whole_child(paths->whole, paths->ways[way].node,
+		uint32_t node = gg_page_whole_child(paths->whole, paths->ways.items[way].node,
 		                                    places[count].function);
 
 		if (node == NONE) /* too deep: it counts as what the tree ends with */
@@ -148,7 +145,7 @@ void gg_page_paths_free(struct gg_page_paths *paths)
 {
 	if (paths == NULL)
 		return;
-	free(paths->ways);
+	gg_array_done(&paths->ways);
 	free(paths->way_of);
 	free(paths->line_of);
 	gg_map_done(&paths->map);
@@ -196,7 +193,7 @@ static uint32_t add_path(struct folding *folding, uint32_t node, uint32_t caller
 /* What is below a folded node has the path of where it was left; false: memory is out. */
 static bool number_way(struct folding *folding, uint32_t i)
 {
-	const struct way *way = &folding->paths->ways[i];
+	const struct way *way = &folding->paths->ways.items[i];
 	uint32_t node = gg_page_whole_shown(folding->paths->whole, way->node);
 	uint32_t caller = folding->path_of[way->caller];
 	uint64_t key = (uint64_t)caller << 32 | way->line, found;
@@ -341,7 +338,7 @@ static int keep_paths(struct folding *folding, struct gg_page_tree *tree)
 
 static int fold(struct folding *folding, struct gg_page_tree *tree)
 {
-	for (uint32_t i = 0; i < folding->paths->count; i++)
+	for (uint32_t i = 0; i < folding->paths->ways.count; i++)
 		if (!number_way(folding, i))
 			return -ENOMEM;
 	collect_lines(folding);
@@ -357,8 +354,8 @@ int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
 	struct folding folding = { .paths = paths, .tree = tree, .with_names = with_names };
 	int code = -ENOMEM;
 
-	folding.items = calloc(paths->count + 1, sizeof(*folding.items));
-	folding.path_of = calloc(paths->count + 1, sizeof(uint32_t));
+	folding.items = calloc(paths->ways.count + 1, sizeof(*folding.items));
+	folding.path_of = calloc(paths->ways.count + 1, sizeof(uint32_t));
 	folding.counts = calloc(tree->node_count + 1, sizeof(uint32_t));
 	folding.lines = calloc(lines + 1, sizeof(*folding.lines));
 	folding.line_at = calloc(lines + 1, sizeof(uint32_t));
@@ -383,7 +380,7 @@ static uint32_t file_of(struct gg_page_names *names, const struct gg_model_line 
 {
 	uint32_t file = gg_page_string(names, line->file);
 
-	return file == names->frames[frame].file ? 0 : file + 1;
+	return file == names->frames.items[frame].file ? 0 : file + 1;
 }
 
 void gg_page_paths_write(struct gg_page_run *run, const struct gg_page_tree *tree, bool with_names,

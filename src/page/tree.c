@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "page/page_internal.h"
 #include "query/tree.h"
 #include "stats/sampling/weight.h"
@@ -32,14 +32,12 @@ struct whole_node {
 /* The whole tree, which is built once; it is folded as often as it takes. */
 struct gg_page_whole {
 	struct gg_page_run *run;
-	struct whole_node *nodes;
-	size_t count, capacity;
-	struct gg_map children; /* (parent, function) */
-	uint32_t *node_of;      /* of each stack; UINT32_MAX: none yet */
-	uint32_t *shown;        /* of each node, the one that stands for it in the last tree */
-	float *selfs;           /* of each node, the largest share of what ends there */
-	uint32_t *chain;        /* stacks whose nodes are to be made */
-	size_t chain_capacity;
+	GG_ARRAY(struct whole_node) nodes;
+	struct gg_map children;   /* (parent, function) */
+	uint32_t *node_of;        /* of each stack; UINT32_MAX: none yet */
+	uint32_t *shown;          /* of each node, the one that stands for it in the last tree */
+	float *selfs;             /* of each node, the largest share of what ends there */
+	GG_ARRAY(uint32_t) chain; /* stacks whose nodes are to be made */
 	double totals[SUM_COUNT];
 };
 
@@ -48,36 +46,31 @@ static uint32_t child_of(struct gg_page_whole *whole, uint32_t parent, uint32_t 
 {
 	uint64_t key = (uint64_t)parent << 32 | function;
 	uint64_t found = gg_map_get(&whole->children, key);
+	struct whole_node *child;
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (!gg_grow((void **)&whole->nodes, whole->count, &whole->capacity, sizeof(*whole->nodes)))
+	if (whole->nodes.count > 0 && gg_map_put(&whole->children, key, whole->nodes.count) < 0)
 		return UINT32_MAX;
-	if (whole->count > 0 && gg_map_put(&whole->children, key, whole->count) < 0)
+	child = gg_array_add(&whole->nodes);
+	if (child == NULL)
 		return UINT32_MAX;
-	whole->nodes[whole->count] = (struct whole_node){
-		.parent = parent,
-		.function = function,
-		.depth = whole->count == 0 ? 0 : whole->nodes[parent].depth + 1,
-	};
-	return (uint32_t)whole->count++;
+	child->parent = parent;
+	child->function = function;
+	child->depth = whole->nodes.count == 1 ? 0 : whole->nodes.items[parent].depth + 1;
+	return (uint32_t)whole->nodes.count - 1;
 }
 
 /* Stacks between this one and the nearest caller that has its node already: the innermost first. */
-static bool find_chain(struct gg_page_whole *whole, uint32_t stack, size_t *ret_length,
-                       uint32_t *ret_caller)
+static bool find_chain(struct gg_page_whole *whole, uint32_t stack, uint32_t *ret_caller)
 {
 	const struct gg_model *model = whole->run->model;
-	size_t length = 0;
 
+	whole->chain.count = 0;
 	for (; stack != 0 && whole->node_of[stack] == UINT32_MAX;
-	     stack = gg_model_stack_parent(model, stack)) {
-		if (!gg_grow((void **)&whole->chain, length, &whole->chain_capacity,
-		             sizeof(*whole->chain)))
+	     stack = gg_model_stack_parent(model, stack))
+		if (!gg_array_push(&whole->chain, stack))
 			return false;
-		whole->chain[length++] = stack;
-	}
-	*ret_length = length;
 	*ret_caller = stack;
 	return true;
 }
@@ -90,21 +83,20 @@ static uint32_t node_of(struct gg_page_whole *whole, uint32_t stack)
 {
 	const struct gg_model *model = whole->run->model;
 	uint32_t caller, node;
-	size_t length;
 
 	if (stack == 0) /* an empty stack has the unknown place */
 		return child_of(whole, 0, 0);
-	if (!find_chain(whole, stack, &length, &caller))
+	if (!find_chain(whole, stack, &caller))
 		return UINT32_MAX;
 	node = caller != 0 ? whole->node_of[caller] : 0;
-	while (length > 0 && node != UINT32_MAX) {
+	while (whole->chain.count > 0 && node != UINT32_MAX) {
 		size_t count;
 		const struct gg_model_place *places;
 
-		stack = whole->chain[--length];
+		stack = whole->chain.items[--whole->chain.count];
 		places = gg_model_stack_places(model, stack, &count);
 		while (count > 0 && node != UINT32_MAX &&
-		       whole->nodes[node].depth < GG_TREE_MAX_DEPTH)
+		       whole->nodes.items[node].depth < GG_TREE_MAX_DEPTH)
 			node = child_of(whole, node, places[--count].function);
 		whole->node_of[stack] = node;
 	}
@@ -119,7 +111,7 @@ static bool is_live_at(const struct gg_page_pick *pick, int64_t time_ns)
 static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pick, uint32_t node)
 {
 	int64_t peak_ns = whole->run->peak_ns;
-	float *sums = whole->nodes[node].sums;
+	float *sums = whole->nodes.items[node].sums;
 	double values[SUM_COUNT] = { 0 }, bytes, count;
 
 	if (pick->sample != NULL) {
@@ -178,7 +170,7 @@ uint32_t gg_page_whole_child(const struct gg_page_whole *whole, uint32_t node, u
 {
 	uint64_t found = gg_map_get(&whole->children, (uint64_t)node << 32 | function);
 
-	return found != GG_MAP_NONE && whole->nodes[node].depth < GG_TREE_MAX_DEPTH
+	return found != GG_MAP_NONE && whole->nodes.items[node].depth < GG_TREE_MAX_DEPTH
 	               ? (uint32_t)found
 	               : UINT32_MAX;
 }
@@ -196,18 +188,18 @@ static float share_of(const struct gg_page_whole *whole, const float *sums)
 /* Selfs are of what ends at a node, so they are taken before sums go up. */
 static int add_up(struct gg_page_whole *whole)
 {
-	whole->selfs = malloc(whole->count * sizeof(*whole->selfs));
-	whole->shown = calloc(whole->count, sizeof(*whole->shown));
+	whole->selfs = malloc(whole->nodes.count * sizeof(*whole->selfs));
+	whole->shown = calloc(whole->nodes.count, sizeof(*whole->shown));
 	if (whole->selfs == NULL || whole->shown == NULL)
 		return -ENOMEM;
-	for (size_t i = whole->count; i-- > 0;)
-		whole->selfs[i] = share_of(whole, whole->nodes[i].sums);
-	for (size_t i = whole->count; i-- > 0;) {
-		struct whole_node *node = &whole->nodes[i];
+	for (size_t i = whole->nodes.count; i-- > 0;)
+		whole->selfs[i] = share_of(whole, whole->nodes.items[i].sums);
+	for (size_t i = whole->nodes.count; i-- > 0;) {
+		struct whole_node *node = &whole->nodes.items[i];
 
 		node->share = share_of(whole, node->sums);
 		for (int k = 0; i > 0 && k < SUM_COUNT; k++)
-			whole->nodes[node->parent].sums[k] += node->sums[k];
+			whole->nodes.items[node->parent].sums[k] += node->sums[k];
 	}
 	return 0;
 }
@@ -226,14 +218,14 @@ static int choose_share(const struct gg_page_whole *whole, double *ret_share)
 	float *shares;
 
 	*ret_share = 0;
-	if (whole->count <= limit)
+	if (whole->nodes.count <= limit)
 		return 0;
-	shares = malloc(whole->count * sizeof(*shares));
+	shares = malloc(whole->nodes.count * sizeof(*shares));
 	if (shares == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < whole->count; i++)
-		shares[i] = whole->nodes[i].share;
-	qsort(shares, whole->count, sizeof(*shares), compare_shares);
+	for (size_t i = 0; i < whole->nodes.count; i++)
+		shares[i] = whole->nodes.items[i].share;
+	qsort(shares, whole->nodes.count, sizeof(*shares), compare_shares);
 	*ret_share = nextafterf(shares[limit], INFINITY);
 	free(shares);
 	return 0;
@@ -247,12 +239,13 @@ static bool stays(const struct gg_page_tree *tree, const struct whole_node *node
 /* Children that stay are chained to their parents, in the order of their numbers; the others counted. */
 static void link_children(struct gg_page_whole *whole, struct gg_page_tree *tree)
 {
-	whole->nodes[0].parent = UINT32_MAX;
-	for (size_t i = 0; i < whole->count; i++)
-		whole->nodes[i].first = whole->nodes[i].next = whole->nodes[i].dropped = 0;
-	for (size_t i = whole->count; i-- > 1;) {
-		struct whole_node *node = &whole->nodes[i];
-		struct whole_node *parent = &whole->nodes[node->parent];
+	whole->nodes.items[0].parent = UINT32_MAX;
+	for (size_t i = 0; i < whole->nodes.count; i++)
+		whole->nodes.items[i].first = whole->nodes.items[i].next =
+			whole->nodes.items[i].dropped = 0;
+	for (size_t i = whole->nodes.count; i-- > 1;) {
+		struct whole_node *node = &whole->nodes.items[i];
+		struct whole_node *parent = &whole->nodes.items[node->parent];
 
 		if (!stays(tree, parent))
 			continue;
@@ -278,7 +271,7 @@ static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page
 	uint32_t at = 0, depth = 0, number = 0;
 
 	for (;;) {
-		struct whole_node *node = &whole->nodes[at];
+		struct whole_node *node = &whole->nodes.items[at];
 
 		node->number = number;
 		tree->nodes[number++] = (struct gg_page_node){
@@ -296,23 +289,23 @@ static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page
 			depth++;
 			continue;
 		}
-		while (at != 0 && whole->nodes[at].next == 0) {
-			at = whole->nodes[at].parent;
+		while (at != 0 && whole->nodes.items[at].next == 0) {
+			at = whole->nodes.items[at].parent;
 			depth--;
 		}
 		if (at == 0)
 			break;
-		at = whole->nodes[at].next;
+		at = whole->nodes.items[at].next;
 	}
 }
 
 /* The nodes of the page that stand for those of the whole tree: what is folded, for all below. */
 static void show(struct gg_page_whole *whole, const struct gg_page_tree *tree)
 {
-	whole->shown[0] = whole->nodes[0].number;
-	for (size_t i = 1; i < whole->count; i++) {
-		const struct whole_node *node = &whole->nodes[i];
-		const struct whole_node *parent = &whole->nodes[node->parent];
+	whole->shown[0] = whole->nodes.items[0].number;
+	for (size_t i = 1; i < whole->nodes.count; i++) {
+		const struct whole_node *node = &whole->nodes.items[i];
+		const struct whole_node *parent = &whole->nodes.items[node->parent];
 
 		whole->shown[i] = stays(tree, node)     ? node->number
 		                  : stays(tree, parent) ? parent->number + 1
@@ -348,11 +341,11 @@ void gg_page_whole_free(struct gg_page_whole *whole)
 {
 	if (whole == NULL)
 		return;
-	free(whole->nodes);
+	gg_array_done(&whole->nodes);
 	free(whole->node_of);
 	free(whole->selfs);
 	free(whole->shown);
-	free(whole->chain);
+	gg_array_done(&whole->chain);
 	gg_map_done(&whole->children);
 	free(whole);
 }
@@ -361,7 +354,7 @@ int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names, struct gg_pa
 {
 	size_t stacks = gg_model_stack_count(whole->run->model);
 
-	*tree = (struct gg_page_tree){ .all_count = whole->count };
+	*tree = (struct gg_page_tree){ .all_count = whole->nodes.count };
 	if (choose_share(whole, &tree->least_share) < 0)
 		return gg_page_out_of_memory(whole->run);
 	link_children(whole, tree);

@@ -363,13 +363,14 @@ static int prepare(struct run *run, struct gg_error *error)
 	const struct gg_suppressions *suppressions = run->query->suppressions;
 	size_t stack_count = gg_model_stack_count(run->model), count, live_count = 0;
 
-	if (suppressions != NULL && suppressions->count > 0) {
-		leaks->suppressed = calloc(suppressions->count, sizeof(*leaks->suppressed));
+	if (suppressions != NULL && suppressions->patterns.count > 0) {
+		leaks->suppressed = calloc(suppressions->patterns.count,
+		                           sizeof(*leaks->suppressed));
 		if (leaks->suppressed == NULL)
 			return out_of_memory(error);
-		leaks->suppressed_count = suppressions->count;
-		for (size_t i = 0; i < suppressions->count; i++)
-			leaks->suppressed[i].pattern = suppressions->patterns[i];
+		leaks->suppressed_count = suppressions->patterns.count;
+		for (size_t i = 0; i < suppressions->patterns.count; i++)
+			leaks->suppressed[i].pattern = suppressions->patterns.items[i];
 	}
 	run->has_live = calloc(stack_count + 1, 1);
 	if (run->has_live == NULL)

@@ -386,13 +386,13 @@ static int make_place_rows(struct run *run)
 	                            &run->groups);
 
 	if (code == 0) {
-		tallies = malloc((2 * places.count + 1) * sizeof(*tallies));
+		tallies = malloc((2 * places.keys.count + 1) * sizeof(*tallies));
 		code = tallies == NULL ? -ENOMEM : 0;
 	}
 	if (code == 0) {
-		for (size_t i = 0; i < 2 * places.count; i++)
-			gg_rough_tally(&places.sums[i], &tallies[i]);
-		code = make_rows(run, tallies, places.keys, places.count, 2);
+		for (size_t i = 0; i < 2 * places.keys.count; i++)
+			gg_rough_tally(&places.sums.items[i], &tallies[i]);
+		code = make_rows(run, tallies, places.keys.items, places.keys.count, 2);
 	}
 	gg_place_sums_done(&places);
 	return code;

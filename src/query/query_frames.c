@@ -42,38 +42,20 @@ static uint32_t key_of(const struct walk *walk, const struct gg_model_place *pla
 	return walk->model->functions.items[place->function].function.module;
 }
 
-static bool grow(struct gg_place_sums *places)
-{
-	size_t capacity = places->capacity == 0 ? 256 : places->capacity * 2;
-	uint32_t *keys = reallocarray(places->keys, capacity, sizeof(*keys));
-	struct gg_rough *sums;
-
-	if (keys == NULL)
-		return false;
-	places->keys = keys;
-	sums = reallocarray(places->sums, capacity * 2, sizeof(*sums));
-	if (sums == NULL)
-		return false;
-	places->sums = sums;
-	places->capacity = capacity;
-	return true;
-}
-
 /* The two sums of a key; NULL when memory is out.  Valid until the next call. */
 static struct gg_rough *sums_of(struct walk *walk, uint32_t key)
 {
 	struct gg_place_sums *places = walk->places;
 
 	if (places->slot_of[key] == GG_NO_SLOT) {
-		if (places->count == places->capacity && !grow(places)) {
+		if (!gg_array_extend(&places->sums, 2 * (places->keys.count + 1)) ||
+		    !gg_array_push(&places->keys, key)) {
 			walk->failed = true;
 			return NULL;
 		}
-		places->keys[places->count] = key;
-		memset(&places->sums[2 * places->count], 0, 2 * sizeof(*places->sums));
-		places->slot_of[key] = (uint32_t)places->count++;
+		places->slot_of[key] = (uint32_t)places->keys.count - 1;
 	}
-	return &places->sums[(size_t)2 * places->slot_of[key]];
+	return &places->sums.items[(size_t)2 * places->slot_of[key]];
 }
 
 static void enter(struct walk *walk, uint32_t stack)
@@ -210,6 +192,6 @@ out:
 void gg_place_sums_done(struct gg_place_sums *places)
 {
 	free(places->slot_of);
-	free(places->keys);
-	free(places->sums);
+	gg_array_done(&places->keys);
+	gg_array_done(&places->sums);
 }

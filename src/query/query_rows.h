@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "query/query_internal.h"
 #include "stats/estimate/plain_tally.h"
 
@@ -19,9 +20,9 @@ struct gg_groups {
 
 /* The same for places: their own samples, and those that they called. */
 struct gg_place_sums {
-	size_t count, capacity;
-	uint32_t *slot_of, *keys;
-	struct gg_rough *sums; /* two of each slot: self, total */
+	uint32_t *slot_of;
+	GG_ARRAY(uint32_t) keys;
+	GG_ARRAY(struct gg_rough) sums; /* two of each slot: self, total */
 };
 
 /* Adds the tallies of stacks up to functions, lines or modules.  0 or -ENOMEM; free both ways. */

@@ -15,24 +15,20 @@ static int out_of_memory(struct gg_error *error)
 
 void gg_suppressions_done(struct gg_suppressions *suppressions)
 {
-	for (size_t i = 0; i < suppressions->count; i++)
-		free(suppressions->patterns[i]);
-	free(suppressions->patterns);
+	for (size_t i = 0; i < suppressions->patterns.count; i++)
+		free(suppressions->patterns.items[i]);
+	gg_array_done(&suppressions->patterns);
 	*suppressions = (struct gg_suppressions){ 0 };
 }
 
 static int add_pattern(struct gg_suppressions *suppressions, const char *pattern, size_t length)
 {
-	char **patterns = reallocarray(suppressions->patterns, suppressions->count + 1,
-	                               sizeof(*patterns));
+	char *copy = strndup(pattern, length);
 
-	if (patterns == NULL)
+	if (copy == NULL || !gg_array_push(&suppressions->patterns, copy)) {
+		free(copy);
 		return -ENOMEM;
-	suppressions->patterns = patterns;
-	patterns[suppressions->count] = strndup(pattern, length);
-	if (patterns[suppressions->count] == NULL)
-		return -ENOMEM;
-	suppressions->count++;
+	}
 	return 0;
 }
 
@@ -154,10 +150,10 @@ bool gg_suppression_matches(const char *pattern, const char *name)
 static uint32_t first_match(const struct gg_suppressions *suppressions, const char *const *names,
                             size_t name_count)
 {
-	for (size_t i = 0; i < suppressions->count; i++)
+	for (size_t i = 0; i < suppressions->patterns.count; i++)
 		for (size_t k = 0; k < name_count; k++)
 			if (names[k] != NULL &&
-			    gg_suppression_matches(suppressions->patterns[i], names[k]))
+			    gg_suppression_matches(suppressions->patterns.items[i], names[k]))
 				return (uint32_t)i + 1;
 	return 0;
 }
@@ -216,7 +212,7 @@ int gg_suppressions_apply(const struct gg_suppressions *suppressions, const stru
 	int code = 0;
 
 	*ret_of_stacks = NULL;
-	if (suppressions == NULL || suppressions->count == 0)
+	if (suppressions == NULL || suppressions->patterns.count == 0)
 		return 0;
 	of_functions = calloc(gg_model_function_count(model) + 1, sizeof(*of_functions));
 	of_lines = calloc(gg_model_line_count(model) + 1, sizeof(*of_lines));

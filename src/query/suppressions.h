@@ -19,12 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/compiler.h"
 #include "model/model.h"
 
 struct gg_suppressions {
-	char **patterns;
-	size_t count;
+	GG_ARRAY(char *) patterns;
 };
 
 /* -EINVAL, naming `place` and the line, for what is no suppression; -ENOMEM. */

@@ -29,7 +29,7 @@ struct group {
 struct builder {
 	const struct gg_model *model;
 	const struct gg_tree_options *options;
-	struct gg_tree *tree;
+	GG_ARRAY(struct gg_tree_node) nodes;
 	struct branch *branches;
 	uint32_t *order, *other; /* of branches; those of a node are one run */
 	uint32_t *paths;
@@ -39,20 +39,12 @@ struct builder {
 
 static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, uint32_t function)
 {
-	struct gg_tree *tree = builder->tree;
-	struct gg_tree_node *node;
+	struct gg_tree_node *node = gg_array_add(&builder->nodes);
 
-	if (tree->count == tree->capacity) {
-		size_t capacity = tree->capacity == 0 ? 64 : tree->capacity * 2;
-		struct gg_tree_node *nodes = reallocarray(tree->nodes, capacity, sizeof(*nodes));
-
-		if (nodes == NULL)
-			return NULL;
-		tree->nodes = nodes;
-		tree->capacity = capacity;
-	}
-	node = &tree->nodes[tree->count++];
-	*node = (struct gg_tree_node){ .function = function, .parent = parent };
+	if (node == NULL)
+		return NULL;
+	node->function = function;
+	node->parent = parent;
 	return node;
 }
 
@@ -143,8 +135,8 @@ static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t 
 /* The branches of order[from..to) are the node's; makes its children, and theirs. */
 static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to)
 {
-	uint32_t depth = builder->tree->nodes[parent].depth, count, shown = 0;
-	bool is_heaviest = builder->tree->nodes[parent].is_heaviest;
+	uint32_t depth = builder->nodes.items[parent].depth, count, shown = 0;
+	bool is_heaviest = builder->nodes.items[parent].is_heaviest;
 	struct gg_tree_node *node;
 	struct group *groups;
 	int code = split(builder, &from, to, depth, &groups, &count);
@@ -152,7 +144,7 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 	if (code < 0)
 		return code;
 	for (; code == 0 && shown < count; shown++) {
-		uint32_t child = (uint32_t)builder->tree->count;
+		uint32_t child = (uint32_t)builder->nodes.count;
 
 		if (groups[shown].value < builder->least && !(shown == 0 && is_heaviest))
 			break;
@@ -179,7 +171,7 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 	}
 	free(groups);
 	if (code == 0)
-		builder->tree->nodes[parent].child_count = shown + (shown < count);
+		builder->nodes.items[parent].child_count = shown + (shown < count);
 	return code;
 }
 
@@ -264,28 +256,32 @@ int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
 	struct builder builder = { .model = model, .options = options };
 	struct gg_question by_stack = *query;
 	struct gg_result *result;
+	struct gg_tree *tree;
 	int code;
 
 	by_stack.by = GG_BY_STACK;
 	code = gg_ask_rows(model, &by_stack, &result, error);
 	if (code < 0)
 		return code;
-	builder.tree = calloc(1, sizeof(*builder.tree));
-	code = builder.tree != NULL ? build(&builder, result) : -ENOMEM;
+	tree = calloc(1, sizeof(*tree));
+	code = tree != NULL ? build(&builder, result) : -ENOMEM;
 	free(builder.branches);
 	free(builder.order);
 	free(builder.other);
 	free(builder.paths);
 	free(builder.group_of);
 	if (code < 0) {
-		gg_tree_free(builder.tree);
+		gg_array_done(&builder.nodes);
+		free(tree);
 		gg_error_set_errno(error, -code, "tree", NULL);
 	} else {
-		expose(builder.tree);
-		builder.tree->moment_ns = result->moment_ns;
-		builder.tree->unplaced = result->unplaced;
-		builder.tree->query = *query;
-		*ret_tree = builder.tree;
+		tree->nodes = builder.nodes.items;
+		tree->count = builder.nodes.count;
+		tree->moment_ns = result->moment_ns;
+		tree->unplaced = result->unplaced;
+		tree->query = *query;
+		expose(tree);
+		*ret_tree = tree;
 	}
 	gg_result_free(result);
 	return code;

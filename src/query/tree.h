@@ -48,7 +48,7 @@ struct gg_tree_node {
 
 struct gg_tree {
 	struct gg_tree_node *nodes; /* depth first, heavier siblings first, folded ones last */
-	size_t count, capacity;
+	size_t count;
 	int64_t moment_ns; /* as in gg_result */
 	struct gg_tally unplaced;
 	struct gg_question query;

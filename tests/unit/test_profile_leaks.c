@@ -283,11 +283,12 @@ TEST(what_is_no_suppression_is_refused_with_its_line)
 
 	CHECK(gg_suppressions_parse(&suppressions, "leak:a\n\nrace:b\n", "FILE", &error) ==
 	      -EINVAL);
-	CHECK(strcmp(error.place, "FILE:3") == 0 && suppressions.count == 0);
+	CHECK(strcmp(error.place, "FILE:3") == 0 && suppressions.patterns.count == 0);
 	CHECK(gg_suppressions_parse(&suppressions, "leak:", "FILE", &error) == -EINVAL);
 	CHECK(gg_suppressions_parse(&suppressions, "", "FILE", &error) == 0);
 	CHECK(gg_suppressions_parse(&suppressions, " leak: a b \r\n#x", "FILE", &error) == 0);
-	CHECK(suppressions.count == 1 && strcmp(suppressions.patterns[0], " a b") == 0);
+	CHECK(suppressions.patterns.count == 1 &&
+	      strcmp(suppressions.patterns.items[0], " a b") == 0);
 	gg_suppressions_done(&suppressions);
 	CHECK(gg_suppressions_read(&suppressions, "/nonexistent", &error) == -ENOENT);
 }

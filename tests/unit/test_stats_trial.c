@@ -111,8 +111,8 @@ TEST(passing_over_what_is_not_due_changes_nothing)
 		prepare(&p, 2, 300);
 		plan = plan_of(&p, (enum gg_scheme)scheme, false);
 		/* The same allocations in the same order, a part each: none can be passed over with others. */
-		for (size_t i = 0; i < p.trace.part_count; i++) {
-			struct gg_trace_part one = p.trace.parts[i];
+		for (size_t i = 0; i < p.trace.parts.count; i++) {
+			struct gg_trace_part one = p.trace.parts.items[i];
 			uint64_t pieces = one.count < 50 ? one.count : 50, left = one.count;
 
 			for (; pieces > 0; pieces--) {

@@ -78,8 +78,8 @@ static struct sums sum_all(const struct study *study)
 {
 	struct sums sums = { 0 };
 
-	for (size_t i = 0; i < study->trace.part_count; i++)
-		add(&sums, study, &study->trace.parts[i]);
+	for (size_t i = 0; i < study->trace.parts.count; i++)
+		add(&sums, study, &study->trace.parts.items[i]);
 	return sums;
 }
 
@@ -87,8 +87,8 @@ static struct sums *sum_groups(const struct study *study)
 {
 	struct sums *sums = calloc(study->trace.group_count + 1, sizeof(*sums));
 
-	for (size_t i = 0; sums != NULL && i < study->trace.part_count; i++)
-		add(&sums[study->trace.parts[i].group], study, &study->trace.parts[i]);
+	for (size_t i = 0; sums != NULL && i < study->trace.parts.count; i++)
+		add(&sums[study->trace.parts.items[i].group], study, &study->trace.parts.items[i]);
 	return sums;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/size.h"
 #include "cli/lab/lab.h"
@@ -24,14 +25,16 @@ struct plan_options {
 	bool allocated, no_cost, json;
 };
 
-/* What is to be estimated: as many allocations as each entry says, of a size. */
+/* `count` allocations of a size. */
+struct entry {
+	double size_bytes, count;
+	bool is_wanted;    /* part of what the plan estimates; otherwise only in the stream */
+	bool is_allocated; /* in the stream of allocations, which costs samples */
+};
+
+/* What the plan estimates, and the stream around it. */
 struct target {
-	struct entry {
-		double size_bytes, count;
-		bool is_wanted;    /* in what is to be estimated; else only in the stream */
-		bool is_allocated; /* in the stream of allocations, which costs samples */
-	} * entries;
-	size_t count, capacity;
+	GG_ARRAY(struct entry) entries;
 	double seconds; /* of the stream; 0: not known */
 	char what[160];
 };
@@ -45,17 +48,7 @@ struct outcome {
 
 static int add_entry(struct target *target, struct entry entry)
 {
-	if (target->count == target->capacity) {
-		size_t capacity = target->capacity == 0 ? 1024 : 2 * target->capacity;
-		struct entry *entries = reallocarray(target->entries, capacity, sizeof(*entries));
-
-		if (entries == NULL)
-			return -ENOMEM;
-		target->entries = entries;
-		target->capacity = capacity;
-	}
-	target->entries[target->count++] = entry;
-	return 0;
+	return gg_array_push(&target->entries, entry) ? 0 : -ENOMEM;
 }
 
 static double length_of(const struct entry *entry)
@@ -68,8 +61,8 @@ static double error_at(const struct target *target, double interval, double z)
 {
 	double bytes = 0, variance = 0;
 
-	for (size_t i = 0; i < target->count; i++) {
-		const struct entry *entry = &target->entries[i];
+	for (size_t i = 0; i < target->entries.count; i++) {
+		const struct entry *entry = &target->entries.items[i];
 		double odds = 1 / expm1(length_of(entry) / interval); /* (1-p)/p */
 
 		if (!entry->is_wanted)
@@ -84,8 +77,8 @@ static double samples_at(const struct target *target, double interval, bool want
 {
 	double samples = 0;
 
-	for (size_t i = 0; i < target->count; i++) {
-		const struct entry *entry = &target->entries[i];
+	for (size_t i = 0; i < target->entries.count; i++) {
+		const struct entry *entry = &target->entries.items[i];
 
 		if (wanted ? entry->is_wanted : entry->is_allocated)
 			samples += entry->count * -expm1(-length_of(entry) / interval);
@@ -246,8 +239,8 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 	what = o->allocated ? "allocated" : moment_ns < GG_TIME_NONE - 1 ? "peak" : "live";
 	snprintf(target->what, sizeof(target->what), "%s bytes of %.80s%s%.40s", what, o->profile,
 	         o->function != NULL ? ", function " : "", o->function != NULL ? o->function : "");
-	for (size_t i = 0; i < target->count; i++)
-		if (target->entries[i].is_wanted && target->entries[i].size_bytes > 0)
+	for (size_t i = 0; i < target->entries.count; i++)
+		if (target->entries.items[i].is_wanted && target->entries.items[i].size_bytes > 0)
 			return 0;
 	return gg_error_set(error, -EBADMSG, o->profile,
 	                    "Record it with a smaller interval, or plan by --heap SIZE.",
@@ -268,8 +261,8 @@ static struct outcome settle(const struct target *target, double wanted, double 
 
 	outcome.error = error_at(target, outcome.interval, z);
 	outcome.wanted_samples = samples_at(target, outcome.interval, true);
-	for (size_t i = 0; i < target->count; i++) {
-		const struct entry *entry = &target->entries[i];
+	for (size_t i = 0; i < target->entries.count; i++) {
+		const struct entry *entry = &target->entries.items[i];
 
 		outcome.wanted_bytes += entry->is_wanted ? entry->count * entry->size_bytes : 0;
 		bytes += entry->is_allocated ? entry->count * entry->size_bytes : 0;
@@ -384,7 +377,7 @@ static int run(struct gg_invocation *invocation)
 		else
 			print_text(&target, &outcome, wanted, o->confidence);
 	}
-	free(target.entries);
+	gg_array_done(&target.entries);
 	return code;
 }
 

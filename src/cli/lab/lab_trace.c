@@ -324,7 +324,7 @@ int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_p
 	groups = rank_functions(model);
 	if (groups == NULL || read_samples(&trace, model, groups, moment_ns) < 0)
 		code = no_memory(error);
-	else if (code == 0 && trace.part_count == 0)
+	else if (code == 0 && trace.parts.count == 0)
 		code = gg_error_set(error, -EBADMSG, path, "Record with a smaller interval.",
 		                    "no samples");
 	if (code == 0 && ret_names != NULL)
@@ -375,7 +375,7 @@ int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t see
 	struct gg_trace trace = { 0 };
 	int code = load(&trace, text, seed, error);
 
-	if (code == 0 && trace.part_count == 0)
+	if (code == 0 && trace.parts.count == 0)
 		code = gg_error_set(error, -EBADMSG, text, "It must have at least one.",
 		                    "no allocations");
 	if (code == 0 && gg_trace_mix(&trace, PIECES, seed) < 0)

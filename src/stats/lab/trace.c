@@ -5,30 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int reserve(struct gg_trace *trace, size_t count)
-{
-	size_t capacity = trace->capacity;
-	struct gg_trace_part *parts;
-
-	if (count <= capacity)
-		return 0;
-	while (capacity < count)
-		capacity = capacity < 64 ? 64 : capacity * 2;
-	parts = reallocarray(trace->parts, capacity, sizeof(*parts));
-	if (parts == NULL)
-		return -ENOMEM;
-	trace->parts = parts;
-	trace->capacity = capacity;
-	return 0;
-}
-
 int gg_trace_add(struct gg_trace *trace, const struct gg_trace_part *part)
 {
 	if (part->count == 0)
 		return 0;
-	if (reserve(trace, trace->part_count + 1) < 0)
+	if (!gg_array_push(&trace->parts, *part))
 		return -ENOMEM;
-	trace->parts[trace->part_count++] = *part;
 	if (part->group >= trace->group_count)
 		trace->group_count = part->group + 1;
 	return 0;
@@ -36,7 +18,7 @@ int gg_trace_add(struct gg_trace *trace, const struct gg_trace_part *part)
 
 void gg_trace_done(struct gg_trace *trace)
 {
-	free(trace->parts);
+	gg_array_done(&trace->parts);
 	*trace = (struct gg_trace){ 0 };
 }
 
@@ -51,23 +33,23 @@ int gg_trace_mix(struct gg_trace *trace, uint64_t pieces, uint64_t seed)
 	struct gg_rng rng;
 	size_t count = 0;
 
-	for (size_t i = 0; i < trace->part_count; i++)
-		count += (size_t)pieces_of(&trace->parts[i], pieces);
-	if (reserve(&mixed, count) < 0)
+	for (size_t i = 0; i < trace->parts.count; i++)
+		count += (size_t)pieces_of(&trace->parts.items[i], pieces);
+	if (!gg_array_reserve(&mixed.parts, count))
 		return -ENOMEM;
 	gg_rng_seed(&rng, seed, 0);
-	for (size_t i = 0; i < trace->part_count; i++) {
-		struct gg_trace_part piece = trace->parts[i];
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		struct gg_trace_part piece = trace->parts.items[i];
 		uint64_t left = piece.count, cuts = pieces_of(&piece, pieces);
 
 		for (; cuts > 0; cuts--) {
 			/* The new one takes a random place, and who was there goes to the end. */
-			size_t place = (size_t)gg_rng_below(&rng, mixed.part_count + 1);
+			size_t place = (size_t)gg_rng_below(&rng, mixed.parts.count + 1);
 
 			piece.count = left / cuts;
 			left -= piece.count;
-			mixed.parts[mixed.part_count++] = mixed.parts[place];
-			mixed.parts[place] = piece;
+			mixed.parts.items[mixed.parts.count++] = mixed.parts.items[place];
+			mixed.parts.items[place] = piece;
 		}
 	}
 	gg_trace_done(trace);
@@ -80,8 +62,8 @@ double gg_trace_sum(const struct gg_trace *trace, enum gg_quantity quantity, boo
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < trace->part_count; i++) {
-		const struct gg_trace_part *part = &trace->parts[i];
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		const struct gg_trace_part *part = &trace->parts.items[i];
 
 		if ((only_live && !part->is_live) || (group >= 0 && part->group != group))
 			continue;
@@ -94,9 +76,10 @@ double gg_trace_expected_samples(const struct gg_trace *trace, double interval)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < trace->part_count; i++)
-		sum += (double)trace->parts[i].count *
-		       -expm1(-(double)gg_length_bytes(trace->parts[i].size_bytes) / interval);
+	for (size_t i = 0; i < trace->parts.count; i++)
+		sum += (double)trace->parts.items[i].count *
+		       -expm1(-(double)gg_length_bytes(trace->parts.items[i].size_bytes) /
+		              interval);
 	return sum;
 }
 
@@ -118,8 +101,8 @@ static uint64_t pass(struct gg_sampler *s, uint64_t length, uint64_t count)
 void gg_trace_run(const struct gg_trace *trace, struct gg_sampler *sampler, gg_trace_visit *visit,
                   void *context)
 {
-	for (size_t i = 0; i < trace->part_count; i++) {
-		const struct gg_trace_part *part = &trace->parts[i];
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		const struct gg_trace_part *part = &trace->parts.items[i];
 		uint64_t left = part->count, length = gg_length_bytes(part->size_bytes);
 		struct gg_draw draw;
 

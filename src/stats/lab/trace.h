@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/compiler.h"
 #include "stats/estimate/tally.h"
 #include "stats/sampling/sampler.h"
@@ -33,8 +34,7 @@ struct gg_trace_part {
 };
 
 struct gg_trace {
-	struct gg_trace_part *parts;
-	size_t part_count, capacity;
+	GG_ARRAY(struct gg_trace_part) parts;
 	uint32_t group_count;
 };
 

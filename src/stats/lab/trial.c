@@ -68,14 +68,14 @@ static int truth_init(struct truth *truth, const struct gg_trace *trace)
 {
 	size_t groups = trace->group_count, at = 0;
 
-	truth->levels = calloc(trace->part_count + 1, sizeof(*truth->levels));
+	truth->levels = calloc(trace->parts.count + 1, sizeof(*truth->levels));
 	truth->first = calloc(groups + 1, sizeof(*truth->first));
 	truth->sums = calloc(groups * GG_TRIAL_QUANTITY_COUNT + 1, sizeof(*truth->sums));
 	if (truth->levels == NULL || truth->first == NULL || truth->sums == NULL)
 		return -ENOMEM;
-	truth->level_count = trace->part_count;
-	for (size_t i = 0; i < trace->part_count; i++) {
-		const struct gg_trace_part *part = &trace->parts[i];
+	truth->level_count = trace->parts.count;
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		const struct gg_trace_part *part = &trace->parts.items[i];
 		double *sums = &truth->sums[part->group * (size_t)GG_TRIAL_QUANTITY_COUNT];
 
 		truth->levels[i] = (struct level){
@@ -155,8 +155,8 @@ double gg_trial_formula(const struct gg_trace *trace, const struct gg_trial_plan
 
 	if (plan->learns)
 		return NAN;
-	for (size_t i = 0; i < trace->part_count; i++) {
-		const struct gg_trace_part *part = &trace->parts[i];
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		const struct gg_trace_part *part = &trace->parts.items[i];
 		double unit = unit_of(quantity) == GG_BYTES ? (double)part->size_bytes : 1;
 
 		if (part->is_live || !is_of_live(quantity))
@@ -173,8 +173,8 @@ void gg_trial_classes(const struct gg_trace *trace,
 
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 		ret_classes[i] = (struct gg_optimal_class){ 0 };
-	for (size_t i = 0; i < trace->part_count; i++) {
-		const struct gg_trace_part *part = &trace->parts[i];
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		const struct gg_trace_part *part = &trace->parts.items[i];
 		unsigned class = gg_size_class(part->size_bytes);
 
 		ret_classes[class].allocated += (double)part->count;
