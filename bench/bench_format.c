@@ -49,7 +49,7 @@ static void run(const char *path, const struct gg_export_format *format)
 	if (child == 0) {
 		struct gg_buf out = { 0 };
 		struct gg_export job = { .out = &out, .error = &error };
-		struct gg_question question;
+		struct gg_query question;
 		struct gg_profile *profile;
 		struct gg_extract *extract;
 		struct gg_model *model;
@@ -59,7 +59,7 @@ static void run(const char *path, const struct gg_export_format *format)
 		must(gg_model_load(&model, &profile, 1, NULL, &error));
 		gg_profile_close(profile);
 		loaded = now(CLOCK_PROCESS_CPUTIME_ID);
-		gg_question_init(&question);
+		gg_query_init(&question);
 		must(gg_extract_make(&extract, model, &question, 0.95, &error));
 		extracted = now(CLOCK_PROCESS_CPUTIME_ID);
 		job.extract = extract;

@@ -173,7 +173,7 @@ static void name_frames(struct gg_profile *profile)
 {
 	for (uint32_t i = 1;; i++) {
 		char name[64], file[64];
-		struct gg_line line = {
+		struct gg_profile_line line = {
 			.function = name, .full_name = name, .file = file, .line = i
 		};
 
@@ -186,10 +186,10 @@ static void name_frames(struct gg_profile *profile)
 
 static void make_profile(const char *path, uint64_t seed)
 {
-	struct gg_session session = { .start_wall_ns = 1,
-		                      .interval_bytes = 524288,
-		                      .exit_status = -1 };
-	struct gg_process process = { .pid = 1, .interval_bytes = 524288 };
+	struct gg_profile_session session = { .start_wall_ns = 1,
+		                              .interval_bytes = 524288,
+		                              .exit_status = -1 };
+	struct gg_profile_profile_process process = { .pid = 1, .interval_bytes = 524288 };
 	struct gg_profile *profile;
 	uint32_t modules[4], id;
 	struct gg_rng rng;
@@ -203,19 +203,20 @@ static void make_profile(const char *path, uint64_t seed)
 	if (with_labels)
 		must(gg_profile_put_label(profile, id, "host", text, &error));
 	for (uint8_t i = 0; i < 4; i++) {
-		struct gg_module module = { .path = "/usr/lib/service.so",
-			                    .build_id = (uint8_t[]){ i, 1, 2, 3, 4, 5, 6, 7 },
-			                    .build_id_bytes = 8 };
+		struct gg_profile_module module = { .path = "/usr/lib/service.so",
+			                            .build_id = (uint8_t[]){ i, 1, 2, 3, 4, 5, 6,
+			                                                     7 },
+			                            .build_id_bytes = 8 };
 
 		must(gg_profile_intern_module(profile, &module, &modules[i], &error));
 	}
 	for (long i = 0; i < stack_count; i++) {
 		uint64_t number = gg_rng_next(&rng) % (2 * (uint64_t)stack_count);
-		struct gg_sample sample = { .process = 1,
-			                    .free_ns = i % 2 == 0 ? GG_TIME_NONE : 1,
-			                    .stack = add_stack(profile, modules, number),
-			                    .size_bytes = 16 + gg_rng_next(&rng) % 5000,
-			                    .draw = { 524288, 0, 1, GG_SCHEME_POISSON } };
+		struct gg_profile_sample sample = { .process = 1,
+			                            .free_ns = i % 2 == 0 ? GG_TIME_NONE : 1,
+			                            .stack = add_stack(profile, modules, number),
+			                            .size_bytes = 16 + gg_rng_next(&rng) % 5000,
+			                            .draw = { 524288, 0, 1, GG_SCHEME_POISSON } };
 
 		must(gg_profile_add_sample(profile, &sample, NULL, &error));
 	}

@@ -72,12 +72,14 @@ static void tell(const char *what, struct stopwatch spent, double count, const c
 static uint32_t *write_stacks(struct gg_profile *profile)
 {
 	uint32_t *leaves = malloc(stack_count * sizeof(*leaves)), frame, parent;
-	struct gg_module module = { .path = "/usr/bin/program" };
+	struct gg_profile_module module = { .path = "/usr/bin/program" };
 	char function[64];
 
 	must(gg_profile_intern_module(profile, &module, NULL, &error));
 	for (uint32_t i = 0; i < FUNCTIONS * 4; i++) {
-		struct gg_line line = { .function = function, .file = "source.c", .line = i };
+		struct gg_profile_line line = { .function = function,
+			                        .file = "source.c",
+			                        .line = i };
 
 		snprintf(function, sizeof(function), "function_%u", i / 4);
 		must(gg_profile_intern_frame(profile, 1, 4096 + i * 16, &frame, &error));
@@ -107,22 +109,24 @@ struct late {
 
 enum ends { ENDS_KNOWN, ENDS_LATE, ENDS_LATE_WITH_STACKS };
 
-static struct gg_sample draw_sample(struct gg_rng *rng, const uint32_t *leaves, int64_t time_ns)
+static struct gg_profile_sample draw_sample(struct gg_rng *rng, const uint32_t *leaves,
+                                            int64_t time_ns)
 {
 	uint64_t bits = gg_rng_next(rng);
 	uint64_t size = 16 + (bits & 0xfff) * (bits >> 60);
 
-	return (struct gg_sample){ .alloc_ns = time_ns,
-		                   .free_ns = GG_TIME_NONE,
-		                   .process = 1,
-		                   .thread = 1 + (bits >> 12 & 7),
-		                   .stack = leaves[(bits >> 16 & 0xffffff) % stack_count],
-		                   .size_bytes = size,
-		                   .usable_bytes = size + 8,
-		                   .address = 0x7f0000000000 + (bits >> 20 & 0xffffffff) * 16,
-		                   .draw = { .interval = 524288,
-		                             .offset_bytes = size > 1 ? bits % size : 0,
-		                             .mark_count = 1 } };
+	return (struct gg_profile_sample){ .alloc_ns = time_ns,
+		                           .free_ns = GG_TIME_NONE,
+		                           .process = 1,
+		                           .thread = 1 + (bits >> 12 & 7),
+		                           .stack = leaves[(bits >> 16 & 0xffffff) % stack_count],
+		                           .size_bytes = size,
+		                           .usable_bytes = size + 8,
+		                           .address = 0x7f0000000000 +
+		                                      (bits >> 20 & 0xffffffff) * 16,
+		                           .draw = { .interval = 524288,
+		                                     .offset_bytes = size > 1 ? bits % size : 0,
+		                                     .mark_count = 1 } };
 }
 
 /* Samples come in; the ends of half of them in the random order of a pool, the others stay. */
@@ -136,7 +140,7 @@ static void write_samples(struct gg_profile *profile, struct gg_rng *rng, const 
 
 	for (uint64_t i = 0; i < sample_count; i++) {
 		int64_t time_ns = (int64_t)i * 100000 + 1000000000;
-		struct gg_sample sample = draw_sample(rng, leaves, time_ns);
+		struct gg_profile_sample sample = draw_sample(rng, leaves, time_ns);
 		uint64_t bits = gg_rng_next(rng);
 		uint64_t *place = &pool[bits % POOL];
 
@@ -147,7 +151,8 @@ static void write_samples(struct gg_profile *profile, struct gg_rng *rng, const 
 		must(gg_profile_add_sample(profile, &sample, &id, &error));
 		rows++;
 		if (ends != ENDS_KNOWN && bits >> 63) {
-			struct gg_sample_end end = { .free_ns = time_ns, .thread = sample.thread };
+			struct gg_profile_sample_end end = { .free_ns = time_ns,
+				                             .thread = sample.thread };
 
 			if (ends == ENDS_LATE_WITH_STACKS)
 				end.stack = sample.stack;
@@ -175,7 +180,7 @@ struct sum {
 	uint64_t count, bytes;
 };
 
-static int add_sample(const struct gg_sample *sample, void *context)
+static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct sum *sum = context;
 
@@ -186,19 +191,19 @@ static int add_sample(const struct gg_sample *sample, void *context)
 
 static void list_functions(struct gg_profile *profile)
 {
-	struct gg_query *query;
+	struct gg_sql_query *query;
 	int code, count = 0;
 
-	must(gg_query_new(&query, profile,
-	                  "select function, live_bytes, live_bytes_variance from v_function"
-	                  " order by live_bytes desc limit 20",
-	                  &error));
-	while ((code = gg_query_next(query, &error)) > 0)
+	must(gg_sql_query_new(&query, profile,
+	                      "select function, live_bytes, live_bytes_variance from v_function"
+	                      " order by live_bytes desc limit 20",
+	                      &error));
+	while ((code = gg_sql_query_next(query, &error)) > 0)
 		count++;
 	must(code);
 	if (count != 20)
 		exit(1);
-	gg_query_free(query);
+	gg_sql_query_free(query);
 }
 
 static void run(const char *title, enum ends ends)
@@ -219,10 +224,12 @@ static void run(const char *title, enum ends ends)
 	must(gg_profile_create(&profile, path, &error));
 	must(gg_profile_commit(profile, &error));
 	start = now();
-	must(gg_profile_add_process(profile, &(struct gg_process){ .pid = 1 }, NULL, &error));
+	must(gg_profile_add_process(profile, &(struct gg_profile_profile_process){ .pid = 1 }, NULL,
+	                            &error));
 	for (uint32_t i = 0; i < 8; i++)
-		must(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL,
-		                           &error));
+		must(gg_profile_add_thread(profile,
+		                           &(struct gg_profile_profile_thread){ .process = 1 },
+		                           NULL, &error));
 	leaves = write_stacks(profile);
 	must(gg_profile_commit(profile, &error));
 	tell("stacks", since(start), stack_count, "stacks");
@@ -295,7 +302,8 @@ static void run_hour(struct gg_profile *profile, struct week *week, const uint32
 	int64_t start_ns = hour * hour_ns;
 
 	for (uint32_t i = 0; i < week->late_count[hour]; i++) {
-		struct gg_sample_end end = { .free_ns = week->late[hour][i].free_ns, .thread = 1 };
+		struct gg_profile_sample_end end = { .free_ns = week->late[hour][i].free_ns,
+			                             .thread = 1 };
 
 		must(gg_profile_end_sample(profile, week->late[hour][i].id, &end, &error));
 	}
@@ -304,7 +312,7 @@ static void run_hour(struct gg_profile *profile, struct week *week, const uint32
 	for (uint64_t i = 0; i < rate * 3600; i++) {
 		int64_t time_ns = start_ns + (int64_t)(i * 1000000000 / rate);
 		uint32_t stack = draw_stack(rng);
-		struct gg_sample sample = draw_sample(rng, leaves, time_ns);
+		struct gg_profile_sample sample = draw_sample(rng, leaves, time_ns);
 		int64_t free_ns = time_ns + (int64_t)(draw_life_s(rng) * 1e9);
 		uint64_t id;
 
@@ -340,10 +348,12 @@ static void run_week(uint32_t hours, uint64_t rate)
 		exit(1);
 	snprintf(path, sizeof(path), "%s/x.geiger", directory);
 	must(gg_profile_create(&profile, path, &error));
-	must(gg_profile_add_process(profile, &(struct gg_process){ .pid = 1 }, NULL, &error));
+	must(gg_profile_add_process(profile, &(struct gg_profile_profile_process){ .pid = 1 }, NULL,
+	                            &error));
 	for (uint32_t i = 0; i < 8; i++)
-		must(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL,
-		                           &error));
+		must(gg_profile_add_thread(profile,
+		                           &(struct gg_profile_profile_thread){ .process = 1 },
+		                           NULL, &error));
 	leaves = write_stacks(profile);
 	for (uint32_t hour = 0; hour < hours; hour++) {
 		run_hour(profile, &week, leaves, &rng, hour, rate);

@@ -250,9 +250,9 @@ static double private_bytes(void)
 
 static bool begin(struct gg_region_options *options)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 
-	if (gg_region_map_create_anonymous(&map, "bench", gg_region_file_bytes(options)) < 0 ||
+	if (gg_region_file_create_anonymous(&map, "bench", gg_listed_region_bytes(options)) < 0 ||
 	    gg_region_init(&region, &map, options) < 0)
 		return false;
 	gg_region_thread_begin(&region, &thread, 1, "bench", 0);

@@ -51,15 +51,15 @@ struct asking {
 	enum gg_metric metric;
 };
 
-static struct gg_result *ask_rows(const struct gg_model *model, const struct asking *asking)
+static struct gg_query_result *ask_rows(const struct gg_model *model, const struct asking *asking)
 {
-	struct gg_result *result;
-	struct gg_question question;
+	struct gg_query_result *result;
+	struct gg_query question;
 
-	gg_question_init(&question);
+	gg_query_init(&question);
 	question.by = asking->by;
 	question.metric = asking->metric;
-	must(gg_ask_rows(model, &question, &result, &error));
+	must(gg_query_rows(model, &question, &result, &error));
 	return result;
 }
 

@@ -25,7 +25,7 @@
 
 enum { MAX_FRAMES = 1024, PATHS = 1000, INNER = 5 };
 
-static struct gg_unwind_memo memo_memory;
+static struct gg_stack_cache memo_memory;
 static struct gg_unwind_thread with_memo = { .memo = &memo_memory }, without_memo;
 static uint64_t frames[MAX_FRAMES];
 static uint64_t frames_seen; /* in the last stack */
@@ -159,7 +159,7 @@ static void run_cold(void *context, uint64_t count)
 	struct gg_unwind_stack stack = { 0 };
 
 	for (uint64_t i = 0; i < count; i++) {
-		gg_modules_new_epoch();
+		gg_module_lookup_new_epoch();
 		gg_unwind_capture(thread, frames, MAX_FRAMES, 0, &stack);
 	}
 	frames_seen = stack.count;
@@ -275,7 +275,7 @@ int main(void)
 	cold[0].per_run = frames_seen + 1;
 	bench_run("Unwinding: cold cache", "a frame", cold, GG_COUNT(cold));
 	printf("Memory: %zu KiB of cache, %zu bytes a thread, %zu KiB of memo a thread if wanted\n",
-	       sizeof(gg_cache_entries) / 1024, sizeof(struct gg_unwind_thread),
-	       sizeof(struct gg_unwind_memo) / 1024);
+	       sizeof(gg_rule_cache_entries) / 1024, sizeof(struct gg_unwind_thread),
+	       sizeof(struct gg_stack_cache) / 1024);
 	return 0;
 }

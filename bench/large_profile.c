@@ -33,7 +33,7 @@ static void make_frames(struct making *making)
 	char text[64], file[64];
 
 	for (int i = 0; i < MODULES; i++) {
-		struct gg_module module = { .path = text };
+		struct gg_profile_module module = { .path = text };
 
 		snprintf(text, sizeof(text), "/usr/lib/libbench%d.so", i);
 		keep(making, gg_profile_intern_module(making->profile, &module, &modules[i],
@@ -41,7 +41,7 @@ static void make_frames(struct making *making)
 	}
 	for (int i = 0; i < FRAMES; i++) {
 		uint32_t function = (uint32_t)(i % FUNCTIONS);
-		struct gg_line lines[2] = { 0 };
+		struct gg_profile_line lines[2] = { 0 };
 		uint32_t count = 0;
 
 		keep(making, gg_profile_intern_frame(making->profile, modules[function % MODULES],
@@ -50,13 +50,13 @@ static void make_frames(struct making *making)
 		snprintf(file, sizeof(file), "src/file%u.cc", function % 700);
 		snprintf(text, sizeof(text), "bench::Class%u::method%u", function % 900, function);
 		if (i % 3 == 0)
-			lines[count++] = (struct gg_line){ .function = "bench::inlined",
-				                           .file = "inl.h",
-				                           .line = (uint32_t)i % 90,
-				                           .inlined = true };
-		lines[count] = (struct gg_line){ .function = text,
-			                         .file = file,
-			                         .line = (uint32_t)i % 2000 };
+			lines[count++] = (struct gg_profile_line){ .function = "bench::inlined",
+				                                   .file = "inl.h",
+				                                   .line = (uint32_t)i % 90,
+				                                   .inlined = true };
+		lines[count] = (struct gg_profile_line){ .function = text,
+			                                 .file = file,
+			                                 .line = (uint32_t)i % 2000 };
 		lines[count].depth = count;
 		keep(making, gg_profile_put_lines(making->profile, making->frames[i], lines,
 		                                  count + 1, making->error));
@@ -95,7 +95,7 @@ static void make_samples(struct making *making, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t size = (uint64_t)exp2(4 + 16 * gg_rng_uniform(&making->rng));
-		struct gg_sample sample = {
+		struct gg_profile_sample sample = {
 			.alloc_ns = (int64_t)(i * 50000),
 			.free_ns = GG_TIME_NONE,
 			.process = making->process,
@@ -116,14 +116,14 @@ static void make_samples(struct making *making, uint64_t count)
 
 static void make(struct making *making, const char *path, uint64_t samples, uint32_t stacks)
 {
-	const struct gg_session session = { .command = "bench",
-		                            .start_wall_ns = 1,
-		                            .end_ns = (int64_t)(samples * 50000),
-		                            .interval_bytes = 524288,
-		                            .has_history = true };
-	struct gg_process process = { .pid = 1,
-		                      .end_ns = session.end_ns,
-		                      .interval_bytes = 524288 };
+	const struct gg_profile_session session = { .command = "bench",
+		                                    .start_wall_ns = 1,
+		                                    .end_ns = (int64_t)(samples * 50000),
+		                                    .interval_bytes = 524288,
+		                                    .has_history = true };
+	struct gg_profile_profile_process process = { .pid = 1,
+		                                      .end_ns = session.end_ns,
+		                                      .interval_bytes = 524288 };
 
 	gg_rng_seed(&making->rng, 7, 0);
 	keep(making, gg_profile_create(&making->profile, path, making->error));
@@ -131,7 +131,7 @@ static void make(struct making *making, const char *path, uint64_t samples, uint
 	keep(making,
 	     gg_profile_add_process(making->profile, &process, &making->process, making->error));
 	for (uint32_t i = 0; i < making->thread_count; i++) {
-		struct gg_thread thread = { .process = making->process, .tid = i };
+		struct gg_profile_profile_thread thread = { .process = making->process, .tid = i };
 
 		keep(making, gg_profile_add_thread(making->profile, &thread, &making->threads[i],
 		                                   making->error));

@@ -25,36 +25,36 @@ static void tell(void *context, const char *line)
 
 static void options(const char *text)
 {
-	struct gg_conf *conf = malloc(sizeof(*conf));
+	struct gg_option_string *conf = malloc(sizeof(*conf));
 
 	require(conf != NULL);
-	gg_conf_init(conf);
-	gg_conf_parse(conf, "MALLOC_CONF", text, tell, NULL);
-	gg_conf_finish(conf, tell, NULL);
+	gg_option_string_init(conf);
+	gg_option_string_parse(conf, "MALLOC_CONF", text, tell, NULL);
+	gg_option_string_finish(conf, tell, NULL);
 	require(conf->lg_prof_sample <= 63);
 	require(conf->lg_prof_interval >= -1 && conf->lg_prof_interval <= 63);
 	require(conf->prof_recent_alloc_max >= -1);
-	require(conf->prof_bt_max >= 1 && conf->prof_bt_max <= GG_CONF_FRAMES_MAX);
+	require(conf->prof_bt_max >= 1 && conf->prof_bt_max <= GG_OPTION_STRING_FRAMES_MAX);
 	require(strnlen(conf->prof_prefix, sizeof(conf->prof_prefix)) < sizeof(conf->prof_prefix));
 	free(conf);
 }
 
 static void names(const char *text)
 {
-	for (size_t room = 0; room <= GG_NAMES_DEPTH; room++) {
-		size_t mib[GG_NAMES_DEPTH], depth = room;
+	for (size_t room = 0; room <= GG_CTL_NAMES_DEPTH; room++) {
+		size_t mib[GG_CTL_NAMES_DEPTH], depth = room;
 		bool is_known;
-		int entry = gg_names_find(&gg_row_names, text, mib, &depth, &is_known);
+		int entry = gg_ctl_names_find(&gg_ctl_row_names, text, mib, &depth, &is_known);
 
 		require(depth <= room && (entry < 0 || is_known));
-		require(entry < 0 || gg_names_of(&gg_row_names, mib, depth) == entry);
+		require(entry < 0 || gg_ctl_names_of(&gg_ctl_row_names, mib, depth) == entry);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
-	size_t mib[GG_NAMES_DEPTH] = { 0 };
+	size_t mib[GG_CTL_NAMES_DEPTH] = { 0 };
 
 	require(text != NULL);
 	memcpy(text, data, size);
@@ -62,8 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options(text);
 	names(text);
 	memcpy(mib, data, size < sizeof(mib) ? size : sizeof(mib));
-	for (size_t depth = 0; depth <= GG_NAMES_DEPTH; depth++)
-		gg_names_of(&gg_row_names, mib, depth);
+	for (size_t depth = 0; depth <= GG_CTL_NAMES_DEPTH; depth++)
+		gg_ctl_names_of(&gg_ctl_row_names, mib, depth);
 	free(text);
 	return 0;
 }

@@ -19,7 +19,7 @@ static void require(bool condition)
 		abort();
 }
 
-static int check_sample(const struct gg_sample *sample, void *context)
+static int check_sample(const struct gg_profile_sample *sample, void *context)
 {
 	uint64_t *last = context;
 
@@ -29,7 +29,7 @@ static int check_sample(const struct gg_sample *sample, void *context)
 	return 0;
 }
 
-static int check_coarse(const struct gg_coarse *coarse, void *context)
+static int check_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	(void)context;
 	require(coarse->process == 1 && coarse->sums.sample_count > 0);
@@ -45,7 +45,7 @@ static void check(struct gg_profile *profile)
 	require(gg_profile_dangling_count(profile) == 0);
 }
 
-static void record(struct gg_output *output, int fd, const uint8_t *rest, size_t rest_size)
+static void record(struct gg_profile_writer *output, int fd, const uint8_t *rest, size_t rest_size)
 {
 	struct gg_target_set set = { 0 };
 	struct gg_target *target;
@@ -67,15 +67,15 @@ static void record(struct gg_output *output, int fd, const uint8_t *rest, size_t
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gg_profile *profile;
-	struct gg_output output;
+	struct gg_profile_writer output;
 	struct gg_error error = { 0 };
 
 	require(gg_profile_create(&profile, NULL, &error) == 0);
-	require(gg_output_init(&output, profile, 0, &error) == 0);
+	require(gg_profile_writer_init(&output, profile, 0, &error) == 0);
 	record(&output, spoilt_region(data, size / 2), data + size / 2, size - size / 2);
-	require(gg_output_commit(&output) == 0);
+	require(gg_profile_writer_commit(&output) == 0);
 	check(profile);
-	gg_output_done(&output);
+	gg_profile_writer_done(&output);
 	gg_profile_close(profile);
 	return 0;
 }

@@ -79,41 +79,41 @@ static void spoil(const uint8_t *data, size_t size)
 	require(pwrite(fd, spoilt, file_bytes, 0) == (ssize_t)file_bytes);
 }
 
-static int see_stack(const struct gg_stack *stack, void *context)
+static int see_stack(const struct gg_profile_stack *stack, void *context)
 {
 	(void)context;
 	require(stack->id > 0 && stack->parent < stack->id);
 	return 0;
 }
 
-static int see_line(const struct gg_line *line, void *context)
+static int see_line(const struct gg_profile_line *line, void *context)
 {
 	*(size_t *)context += line->function != NULL ? strlen(line->function) : 0;
 	return 0;
 }
 
-static int see_module(const struct gg_module *module, void *context)
+static int see_module(const struct gg_profile_module *module, void *context)
 {
 	for (size_t i = 0; i < module->build_id_bytes; i++)
 		*(size_t *)context += module->build_id[i];
 	return 0;
 }
 
-static int see_sample(const struct gg_sample *sample, void *context)
+static int see_sample(const struct gg_profile_sample *sample, void *context)
 {
 	(void)context;
 	require(gg_draw_is_valid(&sample->draw));
 	return 0;
 }
 
-static int see_coarse(const struct gg_coarse *coarse, void *context)
+static int see_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	(void)context;
 	require(coarse->size_class <= 255 && coarse->interval_bytes >= 0);
 	return 0;
 }
 
-static int see_total(const struct gg_total *total, void *context)
+static int see_total(const struct gg_profile_total *total, void *context)
 {
 	*(size_t *)context += total->lifetimes[31];
 	return 0;
@@ -127,21 +127,21 @@ static void see_problem(const char *problem, void *context)
 static void ask(struct gg_profile *profile, const char *sql)
 {
 	struct gg_error error;
-	struct gg_query *query;
+	struct gg_sql_query *query;
 
-	if (gg_query_new(&query, profile, sql, &error) < 0)
+	if (gg_sql_query_new(&query, profile, sql, &error) < 0)
 		return;
-	for (int i = 0; i < 200 && gg_query_next(query, &error) > 0; i++)
-		for (int column = 0; column < gg_query_column_count(query); column++)
-			gg_query_text(query, column, NULL);
-	gg_query_free(query);
+	for (int i = 0; i < 200 && gg_sql_query_next(query, &error) > 0; i++)
+		for (int column = 0; column < gg_sql_query_column_count(query); column++)
+			gg_sql_query_text(query, column, NULL);
+	gg_sql_query_free(query);
 }
 
 /* Every metric and grouping, at moments within and beyond the profile's time. */
-static void ask_rows(const struct gg_model *model, struct gg_question *question)
+static void ask_rows(const struct gg_model *model, struct gg_query *question)
 {
 	const int64_t moments[] = { INT64_MIN, -1, 0, 1, 1000000, INT64_MAX - 1, GG_TIME_NONE };
-	struct gg_result *result;
+	struct gg_query_result *result;
 	struct gg_error error;
 
 	for (int metric = GG_METRIC_LIVE; metric <= GG_METRIC_FREED; metric++)
@@ -151,14 +151,14 @@ static void ask_rows(const struct gg_model *model, struct gg_question *question)
 			question->metric = (enum gg_metric)metric;
 			question->by = (enum gg_grouping)by;
 			question->to_ns = moments[(metric + by) % 7];
-			if (gg_ask_rows(model, question, &result, &error) < 0)
+			if (gg_query_rows(model, question, &result, &error) < 0)
 				continue;
 			for (size_t i = 0; i < result->row_count && i < 100; i++) {
-				gg_row_label(model, result, &result->rows[i], &label);
+				gg_query_row_label(model, result, &result->rows[i], &label);
 				gg_interval_of(result->rows[i].total, GG_BYTES, 0.95, true);
 			}
 			gg_buf_done(&label);
-			gg_result_free(result);
+			gg_query_result_free(result);
 		}
 }
 
@@ -167,7 +167,7 @@ static void use_model(struct gg_profile *profile)
 	const struct gg_tree_options options = { .fold = 0.01 };
 	const int64_t times[] = { 0, 1000, 1000000, GG_TIME_NONE };
 	struct gg_tally tallies[4];
-	struct gg_question question;
+	struct gg_query question;
 	struct gg_model *model;
 	struct gg_tree *tree;
 	struct gg_peak peak;
@@ -175,13 +175,13 @@ static void use_model(struct gg_profile *profile)
 
 	if (gg_model_load(&model, &profile, 1, NULL, &error) < 0)
 		return;
-	gg_question_init(&question);
+	gg_query_init(&question);
 	ask_rows(model, &question);
 	question.focus = "a";
 	ask_rows(model, &question);
-	gg_question_init(&question);
-	(void)!gg_ask_peak(model, &question, &peak, &error);
-	(void)!gg_ask_live_at(model, &question, times, 4, tallies, &error);
+	gg_query_init(&question);
+	(void)!gg_query_peak(model, &question, &peak, &error);
+	(void)!gg_query_live_at(model, &question, times, 4, tallies, &error);
 	if (gg_tree_build(&tree, model, &question, &options, &error) == 0)
 		gg_tree_free(tree);
 	gg_model_free(model);
@@ -189,7 +189,7 @@ static void use_model(struct gg_profile *profile)
 
 static void use(struct gg_profile *profile)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 	struct gg_error error;
 	size_t sum = 0;
 

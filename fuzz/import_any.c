@@ -12,7 +12,7 @@ static void require(bool condition)
 		abort();
 }
 
-static int check_coarse(const struct gg_coarse *coarse, void *context)
+static int check_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	double bytes = gg_fixed_value(coarse->sums.bytes),
 	       count = gg_fixed_value(coarse->sums.count);
@@ -24,7 +24,7 @@ static int check_coarse(const struct gg_coarse *coarse, void *context)
 	return 0;
 }
 
-static int check_stack(const struct gg_stack *stack, void *context)
+static int check_stack(const struct gg_profile_stack *stack, void *context)
 {
 	uint32_t *last = context;
 

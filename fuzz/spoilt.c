@@ -55,7 +55,7 @@ static void make_original(void)
 	static struct gg_region region;
 	struct gg_region_thread thread;
 	struct gg_region_options options;
-	struct gg_region_map map;
+	struct gg_region_file map;
 
 	gg_region_options_default(&options);
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
@@ -65,8 +65,8 @@ static void make_original(void)
 	options.command_bytes = 17;
 	options.options = "GEIGER_SCHEME=poisson\n";
 	options.options_bytes = 22;
-	file_bytes = gg_region_file_bytes(&options);
-	require(gg_region_map_create_anonymous(&map, "fuzz", file_bytes) == 0);
+	file_bytes = gg_listed_region_bytes(&options);
+	require(gg_region_file_create_anonymous(&map, "fuzz", file_bytes) == 0);
 	require(gg_region_init(&region, &map, &options) == 0);
 	gg_region_thread_begin(&region, &thread, 1, "main", 0);
 	gg_region_add_name(&region, GG_TABLE_TYPES, "type", 4);

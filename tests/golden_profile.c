@@ -24,7 +24,7 @@ enum { MS = 1000000 };
 
 static void add_memory(struct made_profile *made, int64_t time_ns, int64_t rss)
 {
-	struct gg_memory memory = gg_memory_unknown(1, time_ns);
+	struct gg_profile_memory memory = gg_memory_unknown(1, time_ns);
 
 	memory.rss_bytes = memory.pss_bytes = rss;
 	memory.anonymous_bytes = rss - (6 << 20);
@@ -101,7 +101,7 @@ static void work(struct made_profile *made)
 static void lose(struct made_profile *made)
 {
 	const struct gg_draw draw = { .interval = made->interval, .mark_count = 1 };
-	struct gg_coarse coarse = {
+	struct gg_profile_coarse coarse = {
 		.process = made->process,
 		.thread = made->thread,
 		.stack = made_stack(made, "_start>main@main.c:40>load_file@load.c:131>malloc"),

@@ -23,7 +23,7 @@ static void must(int code)
 
 void made_begin(struct made_profile *made, const char *path, double interval, uint64_t seed)
 {
-	const struct gg_session session = {
+	const struct gg_profile_session session = {
 		.command = "made --by test",
 		.host = "host",
 		.kernel = "Linux",
@@ -45,7 +45,7 @@ void made_begin(struct made_profile *made, const char *path, double interval, ui
 
 uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns, int64_t end_ns)
 {
-	const struct gg_process process = {
+	const struct gg_profile_profile_process process = {
 		.pid = pid,
 		.start_ns = start_ns,
 		.end_ns = end_ns,
@@ -54,7 +54,9 @@ uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns,
 		.ending = "exited 0",
 		.interval_bytes = made->interval,
 	};
-	struct gg_thread thread = { .tid = pid, .start_ns = start_ns, .end_ns = end_ns };
+	struct gg_profile_profile_thread thread = { .tid = pid,
+		                                    .start_ns = start_ns,
+		                                    .end_ns = end_ns };
 	uint32_t id;
 
 	must(gg_profile_add_process(made->profile, &process, &id, &error));
@@ -76,7 +78,7 @@ static uint64_t hash_text(const char *text)
 
 uint32_t made_module(struct made_profile *made, const char *path)
 {
-	struct gg_module module = { .path = path };
+	struct gg_profile_module module = { .path = path };
 	uint8_t build_id[20];
 	uint32_t id;
 
@@ -108,7 +110,7 @@ static uint32_t made_frame(struct made_profile *made, char *text)
 {
 	enum { MAX_LINES = 8 };
 	uint32_t module = module_of(made, &text), frame, count = 0;
-	struct gg_line lines[MAX_LINES] = { 0 }, reversed[MAX_LINES];
+	struct gg_profile_line lines[MAX_LINES] = { 0 }, reversed[MAX_LINES];
 	char *rest;
 
 	if (strncmp(text, "0x", 2) == 0) {
@@ -120,7 +122,7 @@ static uint32_t made_frame(struct made_profile *made, char *text)
 	for (char *word = strtok_r(text, "+", &rest); word != NULL && count < MAX_LINES;
 	     word = strtok_r(NULL, "+", &rest)) {
 		char *at = strchr(word, '@'), *colon = at != NULL ? strchr(at, ':') : NULL;
-		struct gg_line *line = &lines[count++];
+		struct gg_profile_line *line = &lines[count++];
 
 		line->function = word;
 		line->inlined = count > 1;
@@ -157,7 +159,7 @@ uint32_t made_stack(struct made_profile *made, const char *text)
 uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size_bytes,
                         int64_t alloc_ns, int64_t free_ns, uint64_t origin)
 {
-	const struct gg_sample sample = {
+	const struct gg_profile_sample sample = {
 		.alloc_ns = alloc_ns,
 		.free_ns = free_ns,
 		.process = made->process,

@@ -24,7 +24,7 @@ static void must(int code)
 /* '>' divides functions (made_profile.h), so names that need it are set by SQL, in the test. */
 static void make_hostile(const char *path)
 {
-	struct gg_session session = {
+	struct gg_profile_session session = {
 		.command =
 			"/bin/x '</script><script>alert(1)</script>' \"--x=<img src=x onerror=alert(1)>\"",
 		.host = "<b>host</b>",
@@ -83,7 +83,7 @@ static uint64_t add_rich_sample(struct rich *rich, int process, int64_t now)
 {
 	static const int64_t ms = 1000000;
 	struct made_profile *made = &rich->made;
-	struct gg_sample sample = {
+	struct gg_profile_sample sample = {
 		.alloc_ns = now,
 		.free_ns = now + rich_life(&made->rng),
 		.process = rich->processes[process],
@@ -140,9 +140,9 @@ static void make_rich_processes(struct rich *rich)
 		                            : made_process(made, 5000 + i, starts[i], ends[i]);
 		rich->threads[i][0] = made->thread;
 		for (uint32_t k = 1; k < RICH_THREADS; k++) {
-			struct gg_thread thread = { .process = rich->processes[i],
-				                    .tid = 6000 + i * 10 + k,
-				                    .name = names[k] };
+			struct gg_profile_profile_thread thread = { .process = rich->processes[i],
+				                                    .tid = 6000 + i * 10 + k,
+				                                    .name = names[k] };
 
 			must(gg_profile_add_thread(made->profile, &thread, &rich->threads[i][k],
 			                           &error));

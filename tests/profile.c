@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile.h"
 
-const struct gg_session profile_session = {
+const struct gg_profile_session profile_session = {
 	.command = "sort 'a b'",
 	.host = "here",
 	.kernel = "Linux 6",
@@ -15,7 +15,7 @@ const struct gg_session profile_session = {
 	.has_history = true,
 };
 
-const struct gg_sample profile_sample = {
+const struct gg_profile_sample profile_sample = {
 	.alloc_ns = 123456789012,
 	.free_ns = GG_TIME_NONE,
 	.process = 1,
@@ -27,7 +27,7 @@ const struct gg_sample profile_sample = {
 	.usable_bytes = 4104,
 	.address = 0x7ffff7a01230,
 	.draw = { .interval = 524288, .offset_bytes = 17, .mark_count = 1 },
-	.flags = GG_SAMPLE_IS_MAPPING,
+	.flags = GG_PROFILE_SAMPLE_MAPPING,
 	.origin = 1,
 };
 
@@ -44,43 +44,45 @@ struct gg_sums profile_sums(double scale)
 bool profile_write(struct gg_profile *profile, struct gg_error *error)
 {
 	static const uint8_t build_id[] = { 1, 0, 255 };
-	struct gg_process process = { .pid = 100,
-		                      .start_ns = 0,
-		                      .end_ns = 5000,
-		                      .exe = "/usr/bin/sort",
-		                      .command = "sort",
-		                      .ending = "exited 0",
-		                      .interval_bytes = 524288 };
-	struct gg_thread thread = { .process = 1, .tid = 100, .end_ns = GG_TIME_NONE, .name = "m" };
-	struct gg_module module = { .path = "/usr/bin/sort",
-		                    .build_id = build_id,
-		                    .build_id_bytes = sizeof(build_id) };
-	struct gg_mapping mapping = { .process = 1,
-		                      .module = 1,
-		                      .start = 0xffffffffff600000,
-		                      .end = 0xffffffffff601000,
-		                      .bias = UINT64_MAX - 4095,
-		                      .unload_ns = GG_TIME_NONE };
-	struct gg_line lines[] = {
+	struct gg_profile_profile_process process = { .pid = 100,
+		                                      .start_ns = 0,
+		                                      .end_ns = 5000,
+		                                      .exe = "/usr/bin/sort",
+		                                      .command = "sort",
+		                                      .ending = "exited 0",
+		                                      .interval_bytes = 524288 };
+	struct gg_profile_profile_thread thread = {
+		.process = 1, .tid = 100, .end_ns = GG_TIME_NONE, .name = "m"
+	};
+	struct gg_profile_module module = { .path = "/usr/bin/sort",
+		                            .build_id = build_id,
+		                            .build_id_bytes = sizeof(build_id) };
+	struct gg_profile_mapping mapping = { .process = 1,
+		                              .module = 1,
+		                              .start = 0xffffffffff600000,
+		                              .end = 0xffffffffff601000,
+		                              .bias = UINT64_MAX - 4095,
+		                              .unload_ns = GG_TIME_NONE };
+	struct gg_profile_line lines[] = {
 		{ .function = "in", .file = "a.c", .line = 3, .inlined = true },
 		{ .function = "out", .full_name = "out(int)", .linkage_name = "_Z3outi" },
 	};
-	struct gg_coarse coarse = { .process = 1,
-		                    .thread = 1,
-		                    .stack = 2,
-		                    .from_ns = 5,
-		                    .to_ns = 50,
-		                    .size_class = 12,
-		                    .interval_bytes = 524288,
-		                    .sums = profile_sums(3),
-		                    .count_skew = 1e6,
-		                    .bytes_skew = 1e18,
-		                    .lifetime_ns_sum = 77,
-		                    .lost = true };
-	struct gg_total total = { .process = 1, .thread = 1, .stack = 2 };
-	struct gg_memory memory = { 1, 1000000000, 1,  2,  3,  4,  5,  6,  -1, 8,
-		                    9, 10.5,       11, 12, 13, 14, 15, -1, 17 };
-	struct gg_event event = { 99, 1, "drop", "3 events" };
+	struct gg_profile_coarse coarse = { .process = 1,
+		                            .thread = 1,
+		                            .stack = 2,
+		                            .from_ns = 5,
+		                            .to_ns = 50,
+		                            .size_class = 12,
+		                            .interval_bytes = 524288,
+		                            .sums = profile_sums(3),
+		                            .count_skew = 1e6,
+		                            .bytes_skew = 1e18,
+		                            .lifetime_ns_sum = 77,
+		                            .lost = true };
+	struct gg_profile_total total = { .process = 1, .thread = 1, .stack = 2 };
+	struct gg_profile_memory memory = { 1, 1000000000, 1,  2,  3,  4,  5,  6,  -1, 8,
+		                            9, 10.5,       11, 12, 13, 14, 15, -1, 17 };
+	struct gg_profile_event event = { 99, 1, "drop", "3 events" };
 	struct gg_sums live;
 	uint32_t id;
 	bool ok = true;
@@ -105,10 +107,10 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 	ok &= 0 <= (gg_profile_intern_name(profile, GG_NAME_TYPE, "Node", &id, error));
 	ok &= 0 <= (gg_profile_add_sample(profile, &profile_sample, NULL, error));
 	ok &= 0 <= (gg_profile_add_sample(profile, &profile_sample, NULL, error));
-	ok &= 0 <=
-	      (gg_profile_end_sample(
-		      profile, 2, &(struct gg_sample_end){ 200000000000, 1, 1, true, false, false },
-		      error));
+	ok &= 0 <= (gg_profile_end_sample(profile, 2,
+	                                  &(struct gg_profile_sample_end){ 200000000000, 1, 1, true,
+	                                                                   false, false },
+	                                  error));
 	ok &= 0 <= (gg_profile_add_coarse(profile, &coarse, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));

@@ -8,10 +8,10 @@
 
 #include "profile/profile.h"
 
-extern const struct gg_session profile_session;
+extern const struct gg_profile_session profile_session;
 
 /* Of both samples, but that number 2 was freed at 200 s by thread 1 in stack 1, and noticed late. */
-extern const struct gg_sample profile_sample;
+extern const struct gg_profile_sample profile_sample;
 
 /* The coarse row has 3 times, and the total freed 4 times, what this gives for 1. */
 struct gg_sums profile_sums(double scale);

@@ -23,9 +23,9 @@ void region_small_options(struct gg_region_options *options)
 
 bool region_make(struct gg_region *region, const struct gg_region_options *options)
 {
-	struct gg_region_map map;
-	int status = gg_region_map_create_anonymous(&map, "region-test",
-	                                            gg_region_file_bytes(options));
+	struct gg_region_file map;
+	int status = gg_region_file_create_anonymous(&map, "region-test",
+	                                             gg_listed_region_bytes(options));
 
 	if (status == 0)
 		status = gg_region_init(region, &map, options);

@@ -30,7 +30,7 @@ static void must(int code)
 static uint32_t add_frame(struct made_profile *made, const char *path, uint64_t address,
                           const char *function, const char *file, uint32_t line)
 {
-	struct gg_line of = { .function = function, .file = file, .line = line };
+	struct gg_profile_line of = { .function = function, .file = file, .line = line };
 	uint32_t frame;
 
 	must(gg_profile_intern_frame(made->profile, path != NULL ? made_module(made, path) : 0,
@@ -46,7 +46,7 @@ static uint32_t add_inlined(struct made_profile *made, uint64_t address, const c
                             const char *outer)
 {
 	uint32_t frame = add_frame(made, "/usr/bin/made", address, NULL, NULL, 0);
-	struct gg_line lines[] = {
+	struct gg_profile_line lines[] = {
 		{ .frame = frame, .function = inner, .file = "in.h", .line = 3, .inlined = true },
 		{ .frame = frame, .depth = 1, .function = outer, .file = "out.c", .line = 9 },
 	};
@@ -124,7 +124,7 @@ static void fill_stacks(struct made_profile *made, uint32_t stacks[STACK_COUNT])
 
 static void add_thread(struct made_profile *made, uint32_t tid, const char *name)
 {
-	struct gg_thread thread = {
+	struct gg_profile_profile_thread thread = {
 		.process = made->process, .tid = tid, .end_ns = GG_TIME_NONE, .name = name
 	};
 

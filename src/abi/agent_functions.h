@@ -5,7 +5,7 @@
  *
  * The agent exports one symbol, geiger_agent_interface, which points to this table.  libgeiger looks for
  * it by name, so either side is there without the other, or of another version: a table of another
- * version is as if there were no agent.  libgeiger's own table is gg_agent_interface (src/runtime/agent_table.c).
+ * version is as if there were no agent.  libgeiger's own table is gg_agent_functions (src/runtime/agent_table.c).
  *
  * Objects    are known by a key: the heap's number in the region above 48 bits of address or id
  *            (gg_agent_key).  Blocks of malloc have heap 0, so no two of them meet.
@@ -27,7 +27,7 @@
 #include "stats/sampling/scheme.h"
 
 enum {
-	GG_AGENT_INTERFACE_VERSION = 1,
+	GG_AGENT_FUNCTIONS_VERSION = 1,
 	GG_AGENT_KEY_BITS = 48 /* of an object in its heap */
 };
 
@@ -72,8 +72,8 @@ struct gg_agent_begin {
 	const struct gg_agent_triggers *triggers; /* NULL: as the environment says */
 };
 
-struct gg_agent_interface;
-typedef void gg_compat_begin(const struct gg_agent_interface *agent, struct gg_agent_begin *begin);
+struct gg_agent_functions;
+typedef void gg_compat_begin(const struct gg_agent_functions *agent, struct gg_agent_begin *begin);
 
 /* What the calling thread has allocated and freed, by malloc and its relatives. */
 struct gg_agent_bytes {
@@ -92,8 +92,8 @@ enum gg_agent_dump_form {
 
 typedef void gg_agent_visit(uint64_t key, uint64_t id, bool is_old, void *context);
 
-struct gg_agent_interface {
-	uint32_t version, bytes; /* GG_AGENT_INTERFACE_VERSION, and of this struct */
+struct gg_agent_functions {
+	uint32_t version, bytes; /* GG_AGENT_FUNCTIONS_VERSION, and of this struct */
 
 	/* The filter's first word: is a key perhaps that of a sample (gg_filter_view_maybe())? */
 	const uint64_t *filter_view;
@@ -158,7 +158,7 @@ struct gg_agent_interface {
 };
 
 /* libgeiger's own. */
-extern const struct gg_agent_interface gg_agent_interface;
+extern const struct gg_agent_functions gg_agent_functions;
 
 static inline uint64_t gg_agent_key(uint32_t heap, uint64_t object)
 {

@@ -101,7 +101,7 @@ static int read_status(struct status *status, const char *path, struct gg_error 
 		return code;
 	status->path = path;
 	status->is_alive = header->end_monotonic_ns == 0 &&
-	                   gg_alive(header->pid, header->process_start_ticks);
+	                   gg_process_alive(header->pid, header->process_start_ticks);
 	if (now_ns > header->start_wall_ns)
 		status->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
 	status->dropped_count = gg_region_dropped(header);
@@ -207,7 +207,7 @@ static int print_status(struct gg_invocation *invocation, const char *path)
 {
 	const struct control_options *given = invocation->options;
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	const struct gg_figure_style how = { .ascii = !gg_fit_is_utf8() };
+	const struct gg_figure_style how = { .ascii = !gg_screen_text_is_utf8() };
 	struct status status = { 0 };
 	int code = read_status(&status, path, invocation->error);
 
@@ -256,7 +256,7 @@ static int change_region(struct gg_invocation *invocation, const char *path,
 	if (fd < 0)
 		return fd;
 	status = gg_region_header_read(&header, fd, path, error);
-	if (status == 0 && !gg_alive_region(&header, fd))
+	if (status == 0 && !gg_process_alive_region(&header, fd))
 		status = gg_error_set(error, -ESRCH, path, NULL, "its process is gone");
 	if (status == 0)
 		status = gg_region_control_write(fd, change, error);

@@ -25,18 +25,18 @@ struct diff_options {
 /* One profile as it was asked for; the two are read and asked beside each other. */
 struct side {
 	const char *path;
-	const struct gg_question *question;
+	const struct gg_query *question;
 	bool may_be_peak;   /* nobody said which memory: it is to be found out ... */
 	bool is_given_back; /* ... whether most is gone at the end */
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 	struct gg_error error;
 	int code;
 };
 
 static void side_done(struct side *side)
 {
-	gg_result_free(side->result);
+	gg_query_result_free(side->result);
 	gg_model_free(side->model);
 }
 
@@ -46,8 +46,8 @@ static void *side_open(void *context)
 
 	side->code = gg_cli_load(&side->model, &side->path, 1, &side->error);
 	if (side->code == 0 && side->may_be_peak)
-		side->code = gg_ask_is_given_back(side->model, side->question->pid,
-		                                  &side->is_given_back, &side->error);
+		side->code = gg_query_is_given_back(side->model, side->question->pid,
+		                                    &side->is_given_back, &side->error);
 	return NULL;
 }
 
@@ -55,7 +55,7 @@ static void *side_ask(void *context)
 {
 	struct side *side = context;
 
-	side->code = gg_ask_rows(side->model, side->question, &side->result, &side->error);
+	side->code = gg_query_rows(side->model, side->question, &side->result, &side->error);
 	return NULL;
 }
 
@@ -90,7 +90,7 @@ static int name_functions(const struct diff_options *options, const struct side 
 	return gg_model_name_functions(models, 2, &query, error);
 }
 
-static int print_diff(const struct gg_invocation *invocation, const struct gg_question *query,
+static int print_diff(const struct gg_invocation *invocation, const struct gg_query *query,
                       const struct side *before, const struct side *after)
 {
 	const struct diff_options *options = invocation->options;
@@ -111,8 +111,8 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 
 	if (options->common.limit == DEFAULT_LIMIT)
 		report.look.limit = options->common.json ? 1000 : 30;
-	code = gg_scale_find(before->model, after->model, query, options->normalize,
-	                     "diff: --normalize", &diff_query.scale, invocation->error);
+	code = gg_normalize_find(before->model, after->model, query, options->normalize,
+	                         "diff: --normalize", &diff_query.scale, invocation->error);
 	if (code == 0)
 		code = gg_diff_run(before->model, before->result, after->model, after->result,
 		                   &diff_query, &diff, invocation->error);
@@ -149,7 +149,7 @@ static int check(const struct gg_invocation *invocation)
 static int run(struct gg_invocation *invocation)
 {
 	const struct diff_options *options = invocation->options;
-	struct gg_question query;
+	struct gg_query query;
 	GG_CLEANUP(side_done) struct side before = { .question = &query };
 	GG_CLEANUP(side_done) struct side after = { .question = &query };
 	int code = check(invocation);

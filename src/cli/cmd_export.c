@@ -89,7 +89,7 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
  * Live at the end is what the formats of one metric have unless another is asked for.  Where that is nothing,
  * the file is empty, and only standard error can say why.
  */
-static void tell_nothing_live(const struct gg_model *model, const struct gg_question *query,
+static void tell_nothing_live(const struct gg_model *model, const struct gg_query *query,
                               const struct gg_export_format *format,
                               const struct gg_extract *extract)
 {
@@ -111,7 +111,7 @@ static void tell_nothing_live(const struct gg_model *model, const struct gg_ques
 		                                     : "peak or ");
 }
 
-static int export_model(const struct gg_model *model, const struct gg_question *query,
+static int export_model(const struct gg_model *model, const struct gg_query *query,
                         const struct gg_export_format *format,
                         const struct gg_invocation *invocation)
 {
@@ -135,8 +135,8 @@ static int export_model(const struct gg_model *model, const struct gg_question *
 		fputs("\r\033[K", stderr);
 	if (code == 0) {
 		gg_scratch_remove_at_signals();
-		code = gg_save(options->output != NULL ? options->output : "-", out.data,
-		               out.length, invocation->error);
+		code = gg_save_file(options->output != NULL ? options->output : "-", out.data,
+		                    out.length, invocation->error);
 	}
 	if (code == 0)
 		tell_nothing_live(model, query, format, extract);
@@ -148,7 +148,7 @@ static int run(struct gg_invocation *invocation)
 {
 	struct export_options *options = invocation->options;
 	const struct gg_export_format *format = NULL;
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_model *model;
 	char window[128];
 	int code = gg_cli_take_window(invocation, &options->common, "export", window);

@@ -107,21 +107,21 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_question query;
+	struct gg_query query;
 	int code = 0;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	if (before != NULL)
-		code = gg_scale_find(before, model, &query, options->normalize, "html: --normalize",
-		                     &page.scale, invocation->error);
+		code = gg_normalize_find(before, model, &query, options->normalize,
+		                         "html: --normalize", &page.scale, invocation->error);
 	if (code == 0)
 		code = gg_page_data(model, before, &page, &packed, invocation->error);
 	if (code == 0)
 		code = gg_page_html(&packed, &out, invocation->error);
 	if (code == 0) {
 		gg_scratch_remove_at_signals();
-		code = gg_save(options->output != NULL ? options->output : "-", out.data,
-		               out.length, invocation->error);
+		code = gg_save_file(options->output != NULL ? options->output : "-", out.data,
+		                    out.length, invocation->error);
 	}
 	if (code == 0)
 		tell(options, out.length, &summary);

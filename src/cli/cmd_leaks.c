@@ -18,7 +18,7 @@ struct leaks_options {
 	uint64_t fail_above;
 };
 
-static int print_leaks(const struct gg_model *model, const struct gg_question *query,
+static int print_leaks(const struct gg_model *model, const struct gg_query *query,
                        const struct gg_suppressions *suppressions,
                        const struct gg_invocation *invocation)
 {
@@ -45,7 +45,7 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	gg_cli_begin_head(&head, model, query);
 	code = gg_leaks_run(model, &leaks_query, &leaks, invocation->error);
 	if (code == 0 && options->common.at == NULL && !options->common.json)
-		code = gg_ask_is_given_back(model, query->pid, &is_given_back, invocation->error);
+		code = gg_query_is_given_back(model, query->pid, &is_given_back, invocation->error);
 	code = gg_cli_end_head(&head, code, invocation->error);
 	if (code < 0) {
 		gg_leaks_free(leaks);
@@ -56,7 +56,7 @@ static int print_leaks(const struct gg_model *model, const struct gg_question *q
 	/* Leaks are of what each process left, of which the last one may have had little. */
 	is_given_back = is_given_back &&
 	                gg_tally_estimate(&head.summary.left, GG_BYTES).value <
-	                        GG_ASK_LIVE_SHARE *
+	                        GG_QUERY_LIVE_SHARE *
 	                                gg_tally_estimate(&head.summary.peak, GG_BYTES).value;
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json)
@@ -74,7 +74,7 @@ static int run(struct gg_invocation *invocation)
 {
 	struct leaks_options *options = invocation->options;
 	GG_CLEANUP(gg_suppressions_done) struct gg_suppressions suppressions = { 0 };
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_model *model;
 	char unused[128]; /* leaks have no window */
 	int code = gg_cli_take_window(invocation, &options->common, "leaks", unused);

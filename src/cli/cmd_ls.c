@@ -29,21 +29,21 @@ static const char *format_age(double seconds, char text[TIME_TEXT_MAX])
 	return text;
 }
 
-static const char *state_of(const struct gg_region_file *file)
+static const char *state_of(const struct gg_listed_region *file)
 {
-	if (file->kind == GG_REGION_FILE_OTHER)
+	if (file->kind == GG_LISTED_REGION_OTHER)
 		return "not a region";
-	if (file->kind == GG_REGION_FILE_UNMADE)
+	if (file->kind == GG_LISTED_REGION_UNMADE)
 		return file->is_alive ? "starting" : "unmade";
 	return file->is_alive ? "alive" : "dead";
 }
 
-static int add_row(const struct gg_region_file *file, void *context)
+static int add_row(const struct gg_listed_region *file, void *context)
 {
 	struct gg_table *table = context;
 	char size[GG_SIZE_TEXT_MAX], age[TIME_TEXT_MAX];
 	uint64_t now_ns = gg_clock_wall_ns();
-	bool is_whole = file->kind == GG_REGION_FILE_WHOLE;
+	bool is_whole = file->kind == GG_LISTED_REGION_WHOLE;
 
 	gg_table_cell(table, "%" PRIu32, file->pid);
 	gg_table_cell(table, "%s", state_of(file));
@@ -75,8 +75,8 @@ static int run_ls(struct gg_invocation *invocation)
 	gg_table_column(&table, GG_ALIGN_RIGHT, "live");
 	gg_table_column(&table, GG_ALIGN_LEFT, "command");
 	gg_table_column(&table, GG_ALIGN_LEFT, "region");
-	status = gg_regions_each(invocation->operands, invocation->operand_count, add_row, &table,
-	                         invocation->error);
+	status = gg_region_list_each(invocation->operands, invocation->operand_count, add_row,
+	                             &table, invocation->error);
 	if (status == 0 && table.cell_count == 0) {
 		puts("no regions");
 		return 0;
@@ -161,8 +161,8 @@ static int run_clean(struct gg_invocation *invocation)
 		clean.older_seconds = 0;
 	else if (given->older_seconds == 0 && !clean.by_count)
 		clean.older_seconds = 24 * 3600;
-	status = gg_regions_clean(invocation->operands, invocation->operand_count, &clean,
-	                          invocation->error);
+	status = gg_region_list_clean(invocation->operands, invocation->operand_count, &clean,
+	                              invocation->error);
 	if (status == 0 && !given->quiet)
 		tell_removed(&clean);
 	return status;

@@ -39,26 +39,26 @@ static void print_largest(const char *path, void *context)
 	const struct gg_report_options look = { .confidence = 0.95 };
 	const struct gg_style style = { .strong = "", .heading = "", .reset = "" };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_question question;
+	struct gg_query question;
 	struct gg_report report = { 0 };
-	struct gg_result *result = NULL;
+	struct gg_query_result *result = NULL;
 	struct gg_model *model;
 	bool is_given_back;
 
 	(void)context;
 	if (gg_cli_load(&model, &path, 1, NULL) < 0)
 		return;
-	gg_question_init(&question);
-	if (gg_ask_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)
+	gg_query_init(&question);
+	if (gg_query_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)
 		question.metric = GG_METRIC_PEAK;
-	if (gg_ask_rows(model, &question, &result, NULL) == 0 && result->total.sample_count > 0) {
+	if (gg_query_rows(model, &question, &result, NULL) == 0 && result->total.sample_count > 0) {
 		gg_cli_fit_report(&look, &style, &report);
 		report.model = model;
 		report.result = result;
 		gg_report_largest(&report, 5, &out);
 		fprintf(stderr, "geiger: %s", gg_buf_text(&out));
 	}
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 

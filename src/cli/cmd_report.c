@@ -8,18 +8,18 @@
 /* What depends on the form of the output. */
 #define DEFAULT_LIMIT UINT64_MAX
 
-static int print_report(const struct gg_model *model, const struct gg_question *query,
+static int print_report(const struct gg_model *model, const struct gg_query *query,
                         const struct gg_invocation *invocation)
 {
 	const struct gg_report_options *options = invocation->options;
 	struct gg_head head;
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_result *result;
+	struct gg_query_result *result;
 	int code;
 
 	gg_cli_begin_head(&head, model, query);
-	code = gg_ask_rows(model, query, &result, invocation->error);
+	code = gg_query_rows(model, query, &result, invocation->error);
 	code = gg_cli_end_head(&head, code, invocation->error);
 	if (code < 0)
 		return code;
@@ -32,14 +32,14 @@ static int print_report(const struct gg_model *model, const struct gg_question *
 		gg_report_json(&report, &out);
 	else
 		gg_report_text(&report, &out);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	return gg_cli_print(&out, options->no_pager || options->json, invocation->error);
 }
 
 static int run(struct gg_invocation *invocation)
 {
 	char window[128];
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_model *model;
 	int code = gg_cli_take_window(invocation, invocation->options, "report", window);
 

@@ -62,27 +62,27 @@ static void append_roughly(struct gg_buf *out, double number)
 }
 
 /* A value as text: bytes in hexadecimal digits. */
-static void append_value(struct gg_buf *out, const struct gg_query *query, int column,
+static void append_value(struct gg_buf *out, const struct gg_sql_query *query, int column,
                          void (*append_number)(struct gg_buf *, double))
 {
 	size_t length;
 	const char *text;
 
-	switch (gg_query_kind(query, column)) {
-	case GG_QUERY_NULL:
+	switch (gg_sql_query_kind(query, column)) {
+	case GG_SQL_QUERY_NULL:
 		break;
-	case GG_QUERY_INTEGER:
-		gg_buf_printf(out, "%" PRId64, gg_query_integer(query, column));
+	case GG_SQL_QUERY_INTEGER:
+		gg_buf_printf(out, "%" PRId64, gg_sql_query_integer(query, column));
 		break;
-	case GG_QUERY_NUMBER:
-		append_number(out, gg_query_number(query, column));
+	case GG_SQL_QUERY_NUMBER:
+		append_number(out, gg_sql_query_number(query, column));
 		break;
-	case GG_QUERY_TEXT:
-		text = gg_query_text(query, column, &length);
+	case GG_SQL_QUERY_TEXT:
+		text = gg_sql_query_text(query, column, &length);
 		gg_buf_append(out, text, length);
 		break;
-	case GG_QUERY_BYTES:
-		text = gg_query_text(query, column, &length);
+	case GG_SQL_QUERY_BYTES:
+		text = gg_sql_query_text(query, column, &length);
 		append_hex(out, text, length);
 		break;
 	}
@@ -106,26 +106,26 @@ static int put_line(struct gg_buf *line, struct gg_error *error)
 	return 0;
 }
 
-static int print_csv(struct gg_query *query, struct gg_error *error)
+static int print_csv(struct gg_sql_query *query, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
 	int code;
 
-	for (int i = 0; i < gg_query_column_count(query); i++) {
-		const char *name = gg_query_column_name(query, i);
+	for (int i = 0; i < gg_sql_query_column_count(query); i++) {
+		const char *name = gg_sql_query_column_name(query, i);
 
 		gg_buf_append_text(&line, i > 0 ? "," : "");
 		gg_csv_append(&line, name, strlen(name));
 	}
 	gg_buf_append_text(&line, "\n");
 	code = put_line(&line, error);
-	while (code == 0 && (code = gg_query_next(query, error)) > 0) {
-		for (int i = 0; i < gg_query_column_count(query); i++) {
+	while (code == 0 && (code = gg_sql_query_next(query, error)) > 0) {
+		for (int i = 0; i < gg_sql_query_column_count(query); i++) {
 			gg_buf_append_text(&line, i > 0 ? "," : "");
 			gg_buf_clear(&value);
 			append_value(&value, query, i, append_exactly);
-			if (gg_query_kind(query, i) != GG_QUERY_NULL)
+			if (gg_sql_query_kind(query, i) != GG_SQL_QUERY_NULL)
 				gg_csv_append(&line, gg_buf_text(&value), value.length);
 		}
 		gg_buf_append_text(&line, "\n");
@@ -137,48 +137,48 @@ static int print_csv(struct gg_query *query, struct gg_error *error)
 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
-static void put_json(struct gg_json *json, const struct gg_query *query, int column)
+static void put_json(struct gg_json *json, const struct gg_sql_query *query, int column)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf hex = { 0 };
-	const char *name = gg_query_column_name(query, column), *text;
+	const char *name = gg_sql_query_column_name(query, column), *text;
 	int64_t integer;
 	size_t length;
 
-	switch (gg_query_kind(query, column)) {
-	case GG_QUERY_NULL:
+	switch (gg_sql_query_kind(query, column)) {
+	case GG_SQL_QUERY_NULL:
 		gg_json_text(json, name, NULL);
 		break;
-	case GG_QUERY_INTEGER:
-		integer = gg_query_integer(query, column);
+	case GG_SQL_QUERY_INTEGER:
+		integer = gg_sql_query_integer(query, column);
 		if (integer >= 0)
 			gg_json_integer(json, name, (uint64_t)integer);
 		else
 			gg_json_number(json, name, (double)integer);
 		break;
-	case GG_QUERY_NUMBER:
-		gg_json_number(json, name, gg_query_number(query, column));
+	case GG_SQL_QUERY_NUMBER:
+		gg_json_number(json, name, gg_sql_query_number(query, column));
 		break;
-	case GG_QUERY_TEXT:
-		gg_json_text(json, name, gg_query_text(query, column, NULL));
+	case GG_SQL_QUERY_TEXT:
+		gg_json_text(json, name, gg_sql_query_text(query, column, NULL));
 		break;
-	case GG_QUERY_BYTES:
-		text = gg_query_text(query, column, &length);
+	case GG_SQL_QUERY_BYTES:
+		text = gg_sql_query_text(query, column, &length);
 		append_hex(&hex, text, length);
 		gg_json_text(json, name, gg_buf_text(&hex));
 		break;
 	}
 }
 
-static int print_json(struct gg_query *query, struct gg_error *error)
+static int print_json(struct gg_sql_query *query, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 	int code = 0;
 
 	gg_json_open(&json, NULL, '[');
-	while (code == 0 && (code = gg_query_next(query, error)) > 0) {
+	while (code == 0 && (code = gg_sql_query_next(query, error)) > 0) {
 		gg_json_open(&json, NULL, '{');
-		for (int i = 0; i < gg_query_column_count(query); i++)
+		for (int i = 0; i < gg_sql_query_column_count(query); i++)
 			put_json(&json, query, i);
 		gg_json_close(&json);
 		code = put_line(&text, error);
@@ -190,7 +190,7 @@ static int print_json(struct gg_query *query, struct gg_error *error)
 
 /* --- a table --------------------------------------------------------------------------------- */
 
-static void add_cell(struct gg_table *table, const struct gg_query *query, int column)
+static void add_cell(struct gg_table *table, const struct gg_sql_query *query, int column)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
 
@@ -198,31 +198,33 @@ static void add_cell(struct gg_table *table, const struct gg_query *query, int c
 	gg_table_cell(table, "%s", gg_buf_text(&value));
 }
 
-static void add_columns(struct gg_table *table, const struct gg_query *query, int row)
+static void add_columns(struct gg_table *table, const struct gg_sql_query *query, int row)
 {
-	for (int i = 0; i < gg_query_column_count(query); i++) {
-		enum gg_query_kind kind = row > 0 ? gg_query_kind(query, i) : GG_QUERY_TEXT;
-		bool is_number = kind == GG_QUERY_INTEGER || kind == GG_QUERY_NUMBER;
+	for (int i = 0; i < gg_sql_query_column_count(query); i++) {
+		enum gg_sql_query_kind kind = row > 0 ? gg_sql_query_kind(query, i)
+		                                      : GG_SQL_QUERY_TEXT;
+		bool is_number = kind == GG_SQL_QUERY_INTEGER || kind == GG_SQL_QUERY_NUMBER;
 
 		gg_table_column(table, is_number ? GG_ALIGN_RIGHT : GG_ALIGN_LEFT,
-		                gg_query_column_name(query, i));
+		                gg_sql_query_column_name(query, i));
 	}
 }
 
-static int print_table(struct gg_query *query, const struct gg_style *style, struct gg_error *error)
+static int print_table(struct gg_sql_query *query, const struct gg_style *style,
+                       struct gg_error *error)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 	int code, row = 0;
 
-	if (gg_query_column_count(query) > GG_TABLE_MAX_COLUMNS)
+	if (gg_sql_query_column_count(query) > GG_TABLE_MAX_COLUMNS)
 		return gg_error_set(error, -EINVAL, "sql",
 		                    "Name the columns, or print --csv or --json.",
 		                    "%d columns are more than the %d of a table",
-		                    gg_query_column_count(query), GG_TABLE_MAX_COLUMNS);
-	while ((code = gg_query_next(query, error)) > 0) {
+		                    gg_sql_query_column_count(query), GG_TABLE_MAX_COLUMNS);
+	while ((code = gg_sql_query_next(query, error)) > 0) {
 		if (row == 0)
 			add_columns(&table, query, code);
-		for (int i = 0; i < gg_query_column_count(query); i++)
+		for (int i = 0; i < gg_sql_query_column_count(query); i++)
 			add_cell(&table, query, i);
 		row = 1;
 	}
@@ -241,7 +243,7 @@ static int run_sql(struct gg_invocation *invocation)
 	const struct sql_options *options = invocation->options;
 	struct gg_error *error = invocation->error;
 	struct gg_profile *profile;
-	struct gg_query *query = NULL;
+	struct gg_sql_query *query = NULL;
 	int code;
 
 	if (invocation->operand_count == 0)
@@ -254,16 +256,16 @@ static int run_sql(struct gg_invocation *invocation)
 	code = gg_record_open(&profile, invocation->operands[0], error);
 	if (code < 0)
 		return code;
-	code = gg_query_new(&query, profile,
-	                    invocation->operand_count > 1 ? invocation->operands[1] : overview,
-	                    error);
+	code = gg_sql_query_new(&query, profile,
+	                        invocation->operand_count > 1 ? invocation->operands[1] : overview,
+	                        error);
 	if (code == 0 && options->csv)
 		code = print_csv(query, error);
 	else if (code == 0 && options->json)
 		code = print_json(query, error);
 	else if (code == 0)
 		code = print_table(query, &invocation->style, error);
-	gg_query_free(query);
+	gg_sql_query_free(query);
 	gg_profile_close(profile);
 	return code;
 }

@@ -50,8 +50,8 @@ static int run_symbolize(struct gg_invocation *invocation)
 	status = gg_profile_edit(&profile, invocation->operands[0], invocation->error);
 	if (status < 0)
 		return status;
-	if (gg_unfinished(profile, invocation->operands[0]))
-		status = gg_unfinished_end(profile, false, invocation->error);
+	if (gg_unfinished_profile(profile, invocation->operands[0]))
+		status = gg_unfinished_profile_end(profile, false, invocation->error);
 	if (status == 0)
 		status = symbolize(profile, invocation->options, &result, invocation->error);
 	gg_profile_close(profile);

@@ -40,7 +40,7 @@ static size_t width_of(const struct timeline_options *options, const struct gg_r
 	       GG_TIMELINE_MARGIN;
 }
 
-static int print_timeline(const struct gg_model *model, const struct gg_question *query,
+static int print_timeline(const struct gg_model *model, const struct gg_query *query,
                           const struct gg_invocation *invocation)
 {
 	const struct timeline_options *options = invocation->options;
@@ -77,7 +77,7 @@ static int print_timeline(const struct gg_model *model, const struct gg_question
 static int run(struct gg_invocation *invocation)
 {
 	struct timeline_options *options = invocation->options;
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_model *model;
 	char unused[128]; /* a chart has no window */
 	int code = gg_cli_take_window(invocation, &options->common, "timeline", unused);

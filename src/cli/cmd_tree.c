@@ -12,7 +12,7 @@ struct tree_options {
 	double fold_percent;
 };
 
-static int print_tree(const struct gg_model *model, const struct gg_question *query,
+static int print_tree(const struct gg_model *model, const struct gg_query *query,
                       const struct gg_invocation *invocation)
 {
 	const struct tree_options *options = invocation->options;
@@ -43,7 +43,7 @@ static int run(struct gg_invocation *invocation)
 {
 	struct tree_options *options = invocation->options;
 	char window[128];
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_model *model;
 	int code;
 

@@ -2,14 +2,14 @@
 #include "cli/metric.h"
 
 int gg_cli_choose_metric(const struct gg_model *model, const struct gg_report_options *options,
-                         struct gg_question *query, struct gg_error *error)
+                         struct gg_query *query, struct gg_error *error)
 {
 	bool is_given_back;
 	int code;
 
 	if (!gg_cli_metric_is_open(options))
 		return 0;
-	code = gg_ask_is_given_back(model, query->pid, &is_given_back, error);
+	code = gg_query_is_given_back(model, query->pid, &is_given_back, error);
 	if (code == 0 && is_given_back)
 		query->metric = GG_METRIC_PEAK;
 	return code;

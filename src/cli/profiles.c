@@ -96,7 +96,7 @@ static int parse_time(const char *text, const char *command, const char *option,
 }
 
 /* "T0,T1" or "T0 T1". */
-static int parse_window(const char *text, const char *command, struct gg_question *query,
+static int parse_window(const char *text, const char *command, struct gg_query *query,
                         struct gg_error *error)
 {
 	size_t length = strcspn(text, ", ");
@@ -181,12 +181,12 @@ int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_option
 }
 
 int gg_cli_question(const struct gg_report_options *options, const char *command,
-                    struct gg_question *ret_query, struct gg_error *error)
+                    struct gg_query *ret_query, struct gg_error *error)
 {
-	struct gg_question query;
+	struct gg_query query;
 	int code = 0;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = options->metric < 0 ? GG_METRIC_LIVE : (enum gg_metric)options->metric;
 	query.unit = (enum gg_quantity)options->unit;
 	query.by = (enum gg_grouping)options->by;
@@ -222,12 +222,12 @@ static void *compute_head(void *context)
 {
 	struct gg_head *head = context;
 
-	head->code = gg_summary_of(&head->summary, head->model, head->query, &head->error);
+	head->code = gg_report_summary_of(&head->summary, head->model, head->query, &head->error);
 	return NULL;
 }
 
 void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
-                       const struct gg_question *query)
+                       const struct gg_query *query)
 {
 	*head = (struct gg_head){ .model = model, .query = query };
 	head->is_beside = pthread_create(&head->thread, NULL, compute_head, head) == 0;
@@ -248,9 +248,11 @@ void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_
                        struct gg_report *report)
 {
 	report->confidence = options->confidence;
-	report->width = gg_fit_width(STDOUT_FILENO);
-	report->name_width = gg_fit_name_width(STDOUT_FILENO); /* a program may look for one */
-	report->figures = (struct gg_figure_style){ .raw = options->bytes,
-		                                    .ascii = options->ascii || !gg_fit_is_utf8() };
+	report->width = gg_screen_text_width(STDOUT_FILENO);
+	report->name_width = gg_screen_text_name_width(
+		STDOUT_FILENO); /* a program may look for one */
+	report->figures = (struct gg_figure_style){
+		.raw = options->bytes, .ascii = options->ascii || !gg_screen_text_is_utf8()
+	};
 	report->style = *style;
 }

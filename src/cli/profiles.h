@@ -97,7 +97,7 @@ GG_MUST_CHECK int gg_cli_name_functions(const struct gg_report_options *options,
 
 /* The query that the options ask for; `command` is the place of errors. */
 GG_MUST_CHECK int gg_cli_question(const struct gg_report_options *options, const char *command,
-                                  struct gg_question *ret_query, struct gg_error *error);
+                                  struct gg_query *ret_query, struct gg_error *error);
 
 /*
  * `--between T0 T1` leaves T1 among the operands: takes it out, where --between has one time alone.
@@ -114,15 +114,15 @@ GG_MUST_CHECK int gg_cli_take_window(struct gg_invocation *invocation,
  */
 struct gg_head {
 	const struct gg_model *model;
-	const struct gg_question *query;
-	struct gg_summary summary;
+	const struct gg_query *query;
+	struct gg_report_summary summary;
 	struct gg_error error;
 	int code;
 	bool is_beside;
 	pthread_t thread;
 };
 void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
-                       const struct gg_question *query);
+                       const struct gg_query *query);
 GG_MUST_CHECK int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error);
 
 /* How figures look on this standard output. */

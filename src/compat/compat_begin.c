@@ -34,11 +34,11 @@ static bool is_asked_for_elsewhere(void)
 	       (active != NULL && active[0] == '1' && active[1] == '\0');
 }
 
-void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent_begin *begin)
+void geiger_compat_begin(const struct gg_agent_functions *agent, struct gg_agent_begin *begin)
 {
 	static struct gg_agent_triggers triggers;
 	static const struct gg_history_wish classes = { .set_classes = true, .classes = true };
-	const struct gg_settings *s = gg_settings_with(agent);
+	const struct gg_compat_settings *s = gg_compat_settings_with(agent);
 
 	if (s == NULL || s->agent == NULL || begin->bytes < sizeof(*begin))
 		return;
@@ -47,20 +47,20 @@ void geiger_compat_begin(const struct gg_agent_interface *agent, struct gg_agent
 		return;
 	}
 	if (s->conf.has_sample)
-		begin->interval_bytes = gg_profile_interval_of(s->conf.lg_prof_sample);
+		begin->interval_bytes = gg_profiler_interval_of(s->conf.lg_prof_sample);
 	if (s->conf.has_active || !is_set("GEIGER_ACTIVE")) {
 		begin->set_active = true;
 		begin->active = s->conf.prof_active;
 	}
 	if (!is_set("GEIGER_MAX_FRAMES"))
 		begin->max_frames = s->conf.prof_bt_max;
-	gg_profile_triggers(&triggers);
+	gg_profiler_triggers(&triggers);
 	begin->triggers = &triggers;
 	if (s->conf.prof_recent_alloc_max != 0)
-		gg_profile_set_recent(s->conf.prof_recent_alloc_max);
+		gg_profiler_set_recent(s->conf.prof_recent_alloc_max);
 	if (s->conf.prof_stats)
 		s->agent->history->set(&classes);
 	if (s->conf.prof_log)
-		gg_log_start(NULL);
+		gg_sample_log_start(NULL);
 	s->agent->thread_active_init(s->conf.prof_thread_active_init);
 }

@@ -5,5 +5,5 @@
 #include "base/compiler.h"
 
 /* The agent looks for it by name. */
-GG_EXPORT void geiger_compat_begin(const struct gg_agent_interface *agent,
+GG_EXPORT void geiger_compat_begin(const struct gg_agent_functions *agent,
                                    struct gg_agent_begin *begin);

@@ -12,39 +12,39 @@
 
 enum { UNREAD, READING, READ };
 
-static struct gg_settings settings;
+static struct gg_compat_settings settings;
 static uint32_t state;
 
 /* The program's own options, as jemalloc looks for them: seen where the program exports it. */
 extern const char *malloc_conf __attribute__((weak, visibility("default")));
 
-static const struct gg_agent_interface *find_agent(void)
+static const struct gg_agent_functions *find_agent(void)
 {
-	const struct gg_agent_interface *const *symbol = dlsym(RTLD_DEFAULT,
+	const struct gg_agent_functions *const *symbol = dlsym(RTLD_DEFAULT,
 	                                                       "geiger_agent_interface");
 
 	return symbol != NULL ? *symbol : NULL;
 }
 
-static const struct gg_agent_interface *fitting(const struct gg_agent_interface *agent)
+static const struct gg_agent_functions *fitting(const struct gg_agent_functions *agent)
 {
 	/* The last one of the functions that nothing can do without. */
-	if (agent == NULL || agent->version != GG_AGENT_INTERFACE_VERSION ||
-	    !GG_SETTINGS_AGENT_HAS(agent, look_triggers))
+	if (agent == NULL || agent->version != GG_AGENT_FUNCTIONS_VERSION ||
+	    !GG_COMPAT_SETTINGS_AGENT_HAS(agent, look_triggers))
 		return NULL;
 	return agent;
 }
 
 static void tell(void *context, const char *line)
 {
-	const struct gg_agent_interface *agent = context;
+	const struct gg_agent_functions *agent = context;
 
 	/* Without the agent nothing is obeyed, and nothing is to be said. */
 	if (agent != NULL)
 		agent->say(line);
 }
 
-static void parse_link(struct gg_conf *conf, void *context)
+static void parse_link(struct gg_option_string *conf, void *context)
 {
 	static char text[1024]; /* one thread reads */
 	ssize_t length = readlink("/etc/malloc.conf", text, sizeof(text) - 1);
@@ -52,29 +52,29 @@ static void parse_link(struct gg_conf *conf, void *context)
 	if (length <= 0)
 		return;
 	text[length] = '\0';
-	gg_conf_parse(conf, "/etc/malloc.conf", text, tell, context);
+	gg_option_string_parse(conf, "/etc/malloc.conf", text, tell, context);
 }
 
-static void parse_shared(struct gg_conf *conf, void *context)
+static void parse_shared(struct gg_option_string *conf, void *context)
 {
 	if (&malloc_conf != NULL)
-		gg_conf_parse(conf, "malloc_conf", malloc_conf, tell, context);
+		gg_option_string_parse(conf, "malloc_conf", malloc_conf, tell, context);
 	parse_link(conf, context);
-	gg_conf_parse(conf, "MALLOC_CONF", secure_getenv("MALLOC_CONF"), tell, context);
+	gg_option_string_parse(conf, "MALLOC_CONF", secure_getenv("MALLOC_CONF"), tell, context);
 }
 
-static void read_all(const struct gg_agent_interface *agent)
+static void read_all(const struct gg_agent_functions *agent)
 {
 	void *context = (void *)(uintptr_t)agent;
-	struct gg_conf *conf = &settings.conf;
-	bool they_profile = gg_real_profiles();
+	struct gg_option_string *conf = &settings.conf;
+	bool they_profile = gg_next_mallctl_profiles();
 
-	gg_conf_init(conf);
+	gg_option_string_init(conf);
 	settings.agent = agent;
 	if (!they_profile)
 		parse_shared(conf, context);
-	gg_conf_parse(conf, "GEIGER_CONF", secure_getenv("GEIGER_CONF"), tell, context);
-	gg_conf_finish(conf, tell, context);
+	gg_option_string_parse(conf, "GEIGER_CONF", secure_getenv("GEIGER_CONF"), tell, context);
+	gg_option_string_finish(conf, tell, context);
 	settings.is_theirs = they_profile && !conf->prof;
 	if (they_profile)
 		tell(context,
@@ -84,7 +84,7 @@ static void read_all(const struct gg_agent_interface *agent)
 		                  "GEIGER_CONF=prof:true has geiger profile too");
 }
 
-const struct gg_settings *gg_settings_with(const struct gg_agent_interface *agent)
+const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_functions *agent)
 {
 	uint32_t expected = UNREAD;
 	int saved_errno = errno;
@@ -101,14 +101,14 @@ const struct gg_settings *gg_settings_with(const struct gg_agent_interface *agen
 	return &settings;
 }
 
-const struct gg_settings *gg_settings(void)
+const struct gg_compat_settings *gg_compat_settings(void)
 {
-	static const struct gg_settings nothing = { .agent = NULL };
-	const struct gg_settings *known;
+	static const struct gg_compat_settings nothing = { .agent = NULL };
+	const struct gg_compat_settings *known;
 
 	/* Acquire: as above. */
 	if (gg_load_acquire(&state) == READ)
 		return &settings;
-	known = gg_settings_with(find_agent());
+	known = gg_compat_settings_with(find_agent());
 	return known != NULL ? known : &nothing;
 }

@@ -19,19 +19,19 @@
 #include "abi/agent_functions.h"
 #include "compat/jemalloc/option_string.h"
 
-struct gg_settings {
-	const struct gg_agent_interface *agent; /* NULL: there is none, or it is too old */
-	struct gg_conf conf;
+struct gg_compat_settings {
+	const struct gg_agent_functions *agent; /* NULL: there is none, or it is too old */
+	struct gg_option_string conf;
 	bool is_theirs; /* profilers' calls go to the jemalloc underneath */
 };
 
-const struct gg_settings *gg_settings(void);
+const struct gg_compat_settings *gg_compat_settings(void);
 
 /* The same, where the agent is known. */
-const struct gg_settings *gg_settings_with(const struct gg_agent_interface *agent);
+const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_functions *agent);
 
 /* Does the agent's table go as far as that function, and is it set? */
-#define GG_SETTINGS_AGENT_HAS(agent, function)                                               \
+#define GG_COMPAT_SETTINGS_AGENT_HAS(agent, function)                                        \
 	((agent) != NULL &&                                                                  \
-	 (agent)->bytes >= offsetof(struct gg_agent_interface, function) + sizeof(void *) && \
+	 (agent)->bytes >= offsetof(struct gg_agent_functions, function) + sizeof(void *) && \
 	 (agent)->function != NULL)

@@ -29,7 +29,7 @@ enum {
 };
 
 /* A frame of a stack: one of the native ones, or one of the runtime's. */
-struct gg_embed_place {
+struct gg_embed_recording {
 	bool is_native;
 	uint32_t index;
 };
@@ -59,13 +59,13 @@ struct gg_embed_thread {
 	uint32_t fork_count;     /* of the process that it was seeded in */
 
 	struct gg_unwind_thread unwind;
-	struct gg_unwind_memo memo;
+	struct gg_stack_cache memo;
 	uint64_t native_pcs[GG_UNWIND_KEEP];
-	struct geiger_frame frames[GG_EMBED_FRAMES];  /* of the runtime */
-	uint32_t targets[GG_EMBED_FRAMES];            /* frames.c: where they go */
-	struct gg_embed_place places[GG_EMBED_STACK]; /* both in order */
-	uint64_t pcs[GG_EMBED_STACK];                 /* ... as the region takes them */
-	uint64_t sample_count;                        /* whose frames were looked up */
+	struct geiger_frame frames[GG_EMBED_FRAMES];      /* of the runtime */
+	uint32_t targets[GG_EMBED_FRAMES];                /* frames.c: where they go */
+	struct gg_embed_recording places[GG_EMBED_STACK]; /* both in order */
+	uint64_t pcs[GG_EMBED_STACK];                     /* ... as the region takes them */
+	uint64_t sample_count;                            /* whose frames were looked up */
 	struct gg_embed_met met[GG_EMBED_MET];
 	struct geiger_event_frame event_frames[GG_EMBED_STACK];
 };

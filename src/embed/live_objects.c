@@ -98,7 +98,7 @@ static void take_live(uint64_t key, uint64_t id, bool is_old, void *context)
 
 struct collection {
 	struct gg_embed_heap *heap;
-	const struct gg_agent_interface *agent;
+	const struct gg_agent_functions *agent;
 	const void *(*where)(void *user, const void *object, enum geiger_generation *generation);
 	void *user;
 };

@@ -11,7 +11,7 @@
 /* The key of an object that may be a sample; 0: it is none. */
 static uint64_t key_of(uint32_t heap, const void *object)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_embed_heap *of = gg_embed_heap_of(heap);
 	uint32_t number;
 	uint64_t key;
@@ -63,7 +63,7 @@ void geiger_promoted(uint32_t heap, const void *object)
 
 int geiger_snapshot(const char *path)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 
 	if (path == NULL)
 		return -EINVAL;

@@ -15,7 +15,7 @@
 #include "runtime/process.h"
 
 struct gg_real gg_real = { .sigaction = sigaction };
-uint32_t gg_sandbox_entered;
+uint32_t gg_seccomp_entered;
 
 /* What is linked into the program is called after a sanitizer's constructors. */
 const char *gg_sanitizer_runtime(void)
@@ -34,19 +34,19 @@ bool gg_operator_frames_has(uint64_t pc)
 	return false;
 }
 
-void gg_interface_take(void)
+void gg_extra_functions_take(void)
 {
 }
 
 /* In an executable that is linked statically there is none. */
-void *gg_symbol_next(const char *name, void *instead)
+void *gg_elf_lookup_next(const char *name, void *instead)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, name);
 
 	return symbol != NULL ? symbol : instead;
 }
 
-void *gg_symbol_any(const char *name)
+void *gg_elf_lookup_any(const char *name)
 {
-	return gg_symbol_next(name, NULL);
+	return gg_elf_lookup_next(name, NULL);
 }

@@ -59,7 +59,7 @@ static void find_stack(struct passage *p)
 	} else {
 		ask_provider(p);
 	}
-	gg_embed_place(p->t, &p->stack, p->frames, p->frame_count);
+	gg_embed_recording(p->t, &p->stack, p->frames, p->frame_count);
 }
 
 /* Looks the frame up by its texts, and keeps what it finds. */
@@ -134,14 +134,14 @@ static uint32_t list_pcs(struct passage *p)
 
 static bool record(struct passage *p)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	const struct gg_embed_sample *sample = p->sample;
 	struct gg_agent_sample record = {
 		.size_bytes = sample->bytes,
 		.draw = sample->draw,
 		.pcs = p->t->pcs,
 		.heap = (uint16_t)gg_embed_heap_number(p->heap),
-		.flags = (sample->flags & GEIGER_SAMPLE_OLD) != 0 ? GG_SAMPLE_OLD : 0,
+		.flags = (sample->flags & GEIGER_SAMPLE_OLD) != 0 ? GG_REGION_SAMPLE_OLD : 0,
 	};
 	uint64_t id;
 
@@ -178,7 +178,7 @@ static void tell(struct passage *p)
 	};
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct gg_embed_place *place = &p->t->places[i];
+		const struct gg_embed_recording *place = &p->t->places[i];
 		struct geiger_event_frame *to = &p->t->event_frames[i];
 
 		if (place->is_native)

@@ -165,7 +165,7 @@ void gg_embed_look_now(void)
 
 void geiger_thread_interval(uint64_t interval_bytes)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_embed_thread *t = gg_embed_thread();
 
 	if (interval_bytes > GG_EMBED_LONGEST_INTERVAL)

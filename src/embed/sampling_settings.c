@@ -30,7 +30,7 @@ static void changed(void)
 
 void gg_embed_look(void)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_embed_settings *s = &gg_embed_settings;
 	uint64_t seen = gg_load_relaxed(&s->seen), now;
 	struct gg_agent_settings settings;
@@ -84,12 +84,12 @@ static void forked(void)
 }
 
 /* The agent's table; NULL: there is none, or it is of another version. */
-static const struct gg_agent_interface *find_agent(void)
+static const struct gg_agent_functions *find_agent(void)
 {
-	const struct gg_agent_interface *const *symbol = dlsym(RTLD_DEFAULT,
+	const struct gg_agent_functions *const *symbol = dlsym(RTLD_DEFAULT,
 	                                                       "geiger_agent_interface");
 
-	if (symbol == NULL || *symbol == NULL || (*symbol)->version != GG_AGENT_INTERFACE_VERSION ||
+	if (symbol == NULL || *symbol == NULL || (*symbol)->version != GG_AGENT_FUNCTIONS_VERSION ||
 	    (*symbol)->bytes < sizeof(**symbol))
 		return NULL;
 	return *symbol;
@@ -106,21 +106,21 @@ static bool environment_wants_it(void)
 
 __attribute__((constructor)) static void choose(void)
 {
-	const struct gg_agent_interface *agent = find_agent();
+	const struct gg_agent_functions *agent = find_agent();
 	const struct gg_agent_wish wish = { .directory = NULL };
 
 	gg_unwind_init();
 	pthread_atfork(count_fork, count_fork, forked);
 	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);
-	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_interface);
+	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_functions);
 	if (agent == NULL && environment_wants_it())
-		gg_agent_interface.start(&wish);
+		gg_agent_functions.start(&wish);
 	gg_embed_look();
 }
 
 int geiger_start(const struct geiger_options *options)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_agent_wish wish = { .set_active = true, .active = true };
 	int status;
 
@@ -138,7 +138,7 @@ int geiger_start(const struct geiger_options *options)
 
 void geiger_stop(void)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	const struct gg_agent_wish wish = { .set_active = true };
 
 	if (agent != NULL)
@@ -156,7 +156,7 @@ enum geiger_place geiger_recording_to(void)
 
 int geiger_set_interval(uint64_t interval_bytes)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	const struct gg_agent_wish wish = { .interval_bytes = interval_bytes };
 
 	if (interval_bytes == 0 || interval_bytes > GG_REGION_INTERVAL_MAX)

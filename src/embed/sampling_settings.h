@@ -27,7 +27,7 @@ enum {
 };
 
 struct gg_embed_settings {
-	const struct gg_agent_interface *agent; /* NULL: before the constructor */
+	const struct gg_agent_functions *agent; /* NULL: before the constructor */
 	uint32_t is_own;                        /* the table is ours: nobody else records */
 	uint32_t change_count;                  /* of the following; from 1 on */
 	uint32_t is_recording;                  /* samples go to a region */
@@ -71,7 +71,7 @@ static inline uint64_t gg_embed_interval(void)
 }
 
 /* The table to call: what it does where nothing records is nothing.  NULL: too early. */
-static inline const struct gg_agent_interface *gg_embed_agent(void)
+static inline const struct gg_agent_functions *gg_embed_agent(void)
 {
 	return gg_load_relaxed(&gg_embed_settings.agent);
 }

@@ -9,7 +9,7 @@ enum {
 void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
                       struct gg_embed_stack *ret_stack)
 {
-	const struct gg_unwind_memo *memo = &t->memo;
+	const struct gg_stack_cache *memo = &t->memo;
 	struct gg_unwind_stack stack;
 	uint32_t ours = 0, remembered;
 
@@ -33,7 +33,7 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 	/* The memo has the outermost frames, the outermost last. */
 	remembered = memo->count < ret_stack->count ? memo->count : ret_stack->count;
 	ret_stack->sp_first = ret_stack->count - remembered;
-	ret_stack->sps = memo->sps + GG_MEMO_FRAMES - remembered;
+	ret_stack->sps = memo->sps + GG_STACK_CACHE_FRAMES - remembered;
 }
 
 /*
@@ -65,8 +65,8 @@ static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address
 }
 
 /* That frame, or one further out than the frame before; the innermost one where none has the address. */
-void gg_embed_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
-                    const struct geiger_frame *frames, uint32_t frame_count)
+void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                        const struct geiger_frame *frames, uint32_t frame_count)
 {
 	const void *native = NULL;
 	uint32_t near = stack->count - stack->sp_first, target = 0;
@@ -102,11 +102,11 @@ uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *st
 
 	for (uint32_t i = 0; i < stack->count; i++) {
 		while (frame < frame_count && t->targets[frame] <= i)
-			t->places[count++] = (struct gg_embed_place){ .index = frame++ };
-		t->places[count++] = (struct gg_embed_place){ .is_native = true, .index = i };
+			t->places[count++] = (struct gg_embed_recording){ .index = frame++ };
+		t->places[count++] = (struct gg_embed_recording){ .is_native = true, .index = i };
 	}
 	/* Without native frames, or behind the last: what is left. */
 	while (frame < frame_count)
-		t->places[count++] = (struct gg_embed_place){ .index = frame++ };
+		t->places[count++] = (struct gg_embed_recording){ .index = frame++ };
 	return count;
 }

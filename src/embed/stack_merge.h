@@ -36,8 +36,8 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
  * Where each of the runtime's frames goes, at most GG_EMBED_FRAMES of them: before which native frame, by its
  * number from the innermost one on, as t->targets.
  */
-void gg_embed_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
-                    const struct geiger_frame *frames, uint32_t frame_count);
+void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                        const struct geiger_frame *frames, uint32_t frame_count);
 
 /* After that the order of both, as t->places; returns how many there are. */
 uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,

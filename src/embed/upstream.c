@@ -24,7 +24,7 @@ volatile int64_t **geiger_upstream_left_bytes_of_thread(void)
 
 volatile int64_t *geiger_upstream_find(void)
 {
-	const struct gg_agent_interface *agent = gg_embed_agent();
+	const struct gg_agent_functions *agent = gg_embed_agent();
 
 	/* Before the constructor chose: not for good. */
 	if (agent == NULL)

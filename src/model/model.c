@@ -55,14 +55,14 @@ const struct gg_model_sample *gg_model_samples(const struct gg_model *model, siz
 	return model->samples.items;
 }
 
-const struct gg_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count)
+const struct gg_profile_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count)
 {
 	*ret_count = model->coarse.count;
 	return model->coarse.items;
 }
 
 void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
-                         const struct gg_coarse *coarse)
+                         const struct gg_profile_coarse *coarse)
 {
 	const struct gg_sums *sums = &coarse->sums;
 	struct gg_folded folded = {
@@ -132,7 +132,7 @@ const char *gg_model_module_build_id(const struct gg_model *model, uint32_t modu
 	return model->modules.items[module].build_id;
 }
 
-const struct gg_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count)
+const struct gg_profile_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count)
 {
 	*ret_count = model->mappings.count;
 	return model->mappings.items;
@@ -153,8 +153,8 @@ uint32_t gg_model_stack_top(const struct gg_model *model, uint32_t stack)
 	return model->nodes.items[stack].top;
 }
 
-const struct gg_model_place *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
-                                                   size_t *ret_count)
+const struct gg_code_location *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
+                                                     size_t *ret_count)
 {
 	const struct gg_model_node *node = model->nodes.items + stack;
 	const struct gg_model_frame *frame = model->frames.items + node->frame;
@@ -171,14 +171,14 @@ struct gg_model_spot gg_model_stack_spot(const struct gg_model *model, uint32_t 
 	return (struct gg_model_spot){ frame->module, frame->address };
 }
 
-size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_model_place *places,
+size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_code_location *places,
                      size_t max)
 {
 	size_t count = 0, here;
 
 	stack = gg_model_stack_top(model, stack);
 	do { /* an empty stack has the unknown place */
-		const struct gg_model_place *of = gg_model_stack_places(model, stack, &here);
+		const struct gg_code_location *of = gg_model_stack_places(model, stack, &here);
 
 		for (size_t i = 0; i < here; i++, count++)
 			if (count < max)
@@ -226,7 +226,7 @@ const char *gg_model_type_name(const struct gg_model *model, uint32_t type)
 struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
 {
 	const struct gg_model_frame *frames = model->frames.items;
-	const struct gg_model_place *places = model->places.items;
+	const struct gg_code_location *places = model->places.items;
 	struct gg_model_unresolved unresolved = {
 		.all_frame_count = model->frames.count - 1,
 	};
@@ -250,13 +250,15 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
 	return unresolved;
 }
 
-const struct gg_process *gg_model_processes(const struct gg_model *model, size_t *ret_count)
+const struct gg_profile_profile_process *gg_model_processes(const struct gg_model *model,
+                                                            size_t *ret_count)
 {
 	*ret_count = model->processes.count;
 	return model->processes.items;
 }
 
-const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count)
+const struct gg_profile_profile_thread *gg_model_threads(const struct gg_model *model,
+                                                         size_t *ret_count)
 {
 	*ret_count = model->threads.count;
 	return model->threads.items;
@@ -265,7 +267,7 @@ const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *r
 /* Each session has a last end of its own: moments of different ones cannot be compared. */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils)
 {
-	const struct gg_process *processes = model->processes.items;
+	const struct gg_profile_profile_process *processes = model->processes.items;
 	const uint32_t *sessions = model->sessions_of.items;
 	struct gg_last_end *lasts = calloc(model->sessions.count + 1, sizeof(*lasts));
 
@@ -294,7 +296,7 @@ int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_mode
 
 bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_process *processes = model->processes.items;
+	const struct gg_profile_profile_process *processes = model->processes.items;
 	const uint32_t *sessions = model->sessions_of.items;
 
 	for (size_t i = 1; i < model->processes.count; i++)
@@ -317,12 +319,12 @@ size_t gg_model_session_count(const struct gg_model *model)
 	return model->sessions.count;
 }
 
-const struct gg_session *gg_model_session(const struct gg_model *model, size_t index)
+const struct gg_profile_session *gg_model_session(const struct gg_model *model, size_t index)
 {
 	return model->sessions.items + index;
 }
 
-const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count)
+const struct gg_profile_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count)
 {
 	*ret_count = model->memory.count;
 	return model->memory.items;
@@ -385,7 +387,7 @@ bool gg_model_has_history(const struct gg_model *model)
 bool gg_model_has_times(const struct gg_model *model)
 {
 	size_t count;
-	const struct gg_coarse *coarse = gg_model_coarse(model, &count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(model, &count);
 
 	for (size_t i = 0; i < count; i++)
 		if (coarse[i].to_ns == GG_TIME_NONE)
@@ -406,7 +408,7 @@ bool gg_model_is_unprofiled(const struct gg_model *model)
 /* A process without an interval of its own has that of the session. */
 double gg_model_interval(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_process *processes = model->processes.items;
+	const struct gg_profile_profile_process *processes = model->processes.items;
 	double interval = 0;
 
 	for (size_t i = 1; i < model->processes.count; i++)
@@ -423,8 +425,8 @@ double gg_model_interval(const struct gg_model *model, uint32_t process)
 
 double gg_model_least_interval(const struct gg_model *model)
 {
-	const struct gg_process *processes = model->processes.items;
-	const struct gg_coarse *coarse = model->coarse.items;
+	const struct gg_profile_profile_process *processes = model->processes.items;
+	const struct gg_profile_coarse *coarse = model->coarse.items;
 	double least = gg_model_interval(model, 0);
 
 	if (model->least_interval > 0)
@@ -441,7 +443,7 @@ double gg_model_least_interval(const struct gg_model *model)
 
 double gg_model_exposure(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_process *processes = model->processes.items;
+	const struct gg_profile_profile_process *processes = model->processes.items;
 	double interval = gg_model_interval(model, process);
 
 	if (interval <= 1) /* everything was sampled, whatever the scheme */

@@ -6,7 +6,7 @@
  *
  *   if (gg_model_load(&model, &profile, 1, NULL, error) < 0)
  *           return error->code;
- *   gg_ask_rows(...)                               ask.h: rows with estimates
+ *   gg_query_rows(...)                               ask.h: rows with estimates
  *   gg_model_free(model);
  *
  * It is read once and never changes.  Everything has a dense number: samples, processes, threads,
@@ -86,15 +86,15 @@ enum {
 const struct gg_model_sample *gg_model_samples(const struct gg_model *model, size_t *ret_count);
 
 /* Sums of freed samples (records.h), with the model's numbers in process, thread and stack. */
-const struct gg_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count);
+const struct gg_profile_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count);
 
 /* Adds what a coarse row stands for; conservative where third cumulants are missing (estimate.h). */
 void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
-                         const struct gg_coarse *coarse);
+                         const struct gg_profile_coarse *coarse);
 
 /* --- where -------------------------------------------------------------------------------- */
 
-struct gg_model_place {
+struct gg_code_location {
 	uint32_t function, line; /* numbers of gg_model_function() and gg_model_line() */
 };
 
@@ -149,15 +149,15 @@ const char *gg_model_module_status(const struct gg_model *model, uint32_t module
 const char *gg_model_module_build_id(const struct gg_model *model, uint32_t module);
 
 /* Where processes had modules, with the model's numbers in process and module; in no order. */
-const struct gg_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count);
+const struct gg_profile_mapping *gg_model_mappings(const struct gg_model *model, size_t *ret_count);
 
 size_t gg_model_stack_count(const struct gg_model *model);
 uint32_t gg_model_stack_parent(const struct gg_model *model, uint32_t stack); /* 0: outermost */
 /* The stack without the frames of the allocator at its top; 0 where nothing else is there. */
 uint32_t gg_model_stack_top(const struct gg_model *model, uint32_t stack);
 /* The places of a stack's innermost frame, the innermost inlined call first; at least one. */
-const struct gg_model_place *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
-                                                   size_t *ret_count);
+const struct gg_code_location *gg_model_stack_places(const struct gg_model *model, uint32_t stack,
+                                                     size_t *ret_count);
 
 /* Where the code of a stack's innermost frame is: the address of the call, as gg_frame has it. */
 struct gg_model_spot {
@@ -170,7 +170,7 @@ struct gg_model_spot gg_model_stack_spot(const struct gg_model *model, uint32_t 
  * All places of a stack from its top on, innermost first, at most `max`.  Returns how many there are
  * in all.
  */
-size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_model_place *places,
+size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_code_location *places,
                      size_t max);
 
 /* "malloc", "mapping", or the name of the heap, and the type where there is one: "pool: Node". */
@@ -204,8 +204,10 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);
  * Texts live as long as the model.  `id` is the number; processes and threads begin at 1, their
  * number 0 is all-zero.
  */
-const struct gg_process *gg_model_processes(const struct gg_model *model, size_t *ret_count);
-const struct gg_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count);
+const struct gg_profile_profile_process *gg_model_processes(const struct gg_model *model,
+                                                            size_t *ret_count);
+const struct gg_profile_profile_thread *gg_model_threads(const struct gg_model *model,
+                                                         size_t *ret_count);
 
 /*
  * Until when the process held what it never freed: until its end.  GG_TIME_NONE: it was among the last
@@ -220,10 +222,10 @@ bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process);
 int64_t gg_model_process_end(const struct gg_model *model, uint32_t process);
 
 size_t gg_model_session_count(const struct gg_model *model);
-const struct gg_session *gg_model_session(const struct gg_model *model, size_t index);
+const struct gg_profile_session *gg_model_session(const struct gg_model *model, size_t index);
 
 /* Sorted by time; process 0 is a whole session. */
-const struct gg_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count);
+const struct gg_profile_memory *gg_model_memory(const struct gg_model *model, size_t *ret_count);
 
 size_t gg_model_note_count(const struct gg_model *model);
 const char *gg_model_note(const struct gg_model *model, size_t index);

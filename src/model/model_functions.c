@@ -247,7 +247,7 @@ static void renumber_functions(struct gg_model *model, uint32_t *same)
 /* Lines and places of the functions by their new numbers; lines that are one then get one number. */
 static int renumber_lines(struct gg_model *model, const uint32_t *number_of)
 {
-	struct gg_model_place *places = model->places.items;
+	struct gg_code_location *places = model->places.items;
 	struct gg_model_line_array old = model->lines;
 	const struct gg_model_line *lines = old.items;
 	uint32_t *line_of = calloc(old.count + 1, sizeof(*line_of));
@@ -263,8 +263,8 @@ static int renumber_lines(struct gg_model *model, const uint32_t *number_of)
 		code = line_of[i] != UINT32_MAX ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < model->places.count && code == 0; i++)
-		places[i] = (struct gg_model_place){ number_of[places[i].function],
-			                             line_of[places[i].line] };
+		places[i] = (struct gg_code_location){ number_of[places[i].function],
+			                               line_of[places[i].line] };
 	gg_array_done(&old);
 	free(line_of);
 	return code;

@@ -48,20 +48,20 @@ struct gg_model_module {
 
 struct gg_model {
 	struct gg_model_sample_array samples;
-	GG_ARRAY(struct gg_coarse) coarse;
-	GG_ARRAY(struct gg_process) processes;
-	GG_ARRAY(struct gg_thread) threads;
-	GG_ARRAY(struct gg_session) sessions;
-	GG_ARRAY(struct gg_memory) memory;
+	GG_ARRAY(struct gg_profile_coarse) coarse;
+	GG_ARRAY(struct gg_profile_profile_process) processes;
+	GG_ARRAY(struct gg_profile_profile_thread) threads;
+	GG_ARRAY(struct gg_profile_session) sessions;
+	GG_ARRAY(struct gg_profile_memory) memory;
 	GG_ARRAY(struct gg_model_counter) counters;
 	GG_ARRAY(struct gg_model_label) labels;
 	GG_ARRAY(struct gg_model_node) nodes;
 	GG_ARRAY(struct gg_model_frame) frames;
-	GG_ARRAY(struct gg_model_place) places;
+	GG_ARRAY(struct gg_code_location) places;
 	GG_ARRAY(struct gg_model_function_record) functions;
 	struct gg_model_line_array lines;
 	GG_ARRAY(struct gg_model_module) modules;
-	GG_ARRAY(struct gg_mapping) mappings;
+	GG_ARRAY(struct gg_profile_mapping) mappings;
 	struct gg_model_text_array notes;
 	struct gg_model_text_array kinds, heaps, types; /* names */
 	GG_ARRAY(struct gg_model_kind) kind_parts;      /* of each kind */

@@ -60,7 +60,7 @@ static const char *name_text(struct gg_load *load, const char *value, int *code)
 
 static int read_session(struct gg_load *load)
 {
-	struct gg_session session, *kept;
+	struct gg_profile_session session, *kept;
 	int code = gg_profile_session(load->profile, &session, load->error);
 
 	if (code < 0)
@@ -79,10 +79,10 @@ static int read_session(struct gg_load *load)
 	return code;
 }
 
-static int read_process(const struct gg_process *process, void *context)
+static int read_process(const struct gg_profile_profile_process *process, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_process *kept = gg_array_add(&load->model->processes);
+	struct gg_profile_profile_process *kept = gg_array_add(&load->model->processes);
 	uint32_t *session = gg_array_add(&load->model->sessions_of);
 	size_t number = load->model->processes.count - 1;
 	int code = 0;
@@ -102,10 +102,10 @@ static int read_process(const struct gg_process *process, void *context)
 	return code < 0 ? code : set_number(load, &load->processes, process->id, number);
 }
 
-static int read_thread(const struct gg_thread *thread, void *context)
+static int read_thread(const struct gg_profile_profile_thread *thread, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_thread *kept = gg_array_add(&load->model->threads);
+	struct gg_profile_profile_thread *kept = gg_array_add(&load->model->threads);
 	size_t number = load->model->threads.count - 1;
 	int code = 0;
 
@@ -120,7 +120,8 @@ static int read_thread(const struct gg_thread *thread, void *context)
 	return code < 0 ? code : set_number(load, &load->threads, thread->id, number);
 }
 
-static const char *build_id_text(struct gg_load *load, const struct gg_module *module, int *code)
+static const char *build_id_text(struct gg_load *load, const struct gg_profile_module *module,
+                                 int *code)
 {
 	char hex[2 * 64 + 1] = "";
 	size_t count = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
@@ -134,7 +135,7 @@ static const char *build_id_text(struct gg_load *load, const struct gg_module *m
 }
 
 /* Two profiles share a module if path and build-id are the same texts. */
-static int read_module(const struct gg_module *module, void *context)
+static int read_module(const struct gg_profile_module *module, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model *model = load->model;
@@ -160,10 +161,10 @@ static int read_module(const struct gg_module *module, void *context)
 	return set_number(load, &load->modules, module->id, model->modules.count - 1);
 }
 
-static int read_mapping(const struct gg_mapping *mapping, void *context)
+static int read_mapping(const struct gg_profile_mapping *mapping, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_mapping *kept = gg_array_add(&load->model->mappings);
+	struct gg_profile_mapping *kept = gg_array_add(&load->model->mappings);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -175,7 +176,7 @@ static int read_mapping(const struct gg_mapping *mapping, void *context)
 	return 0;
 }
 
-static int read_frame(const struct gg_frame *frame, void *context)
+static int read_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model_frame *kept = gg_array_add(&load->model->frames);
@@ -188,7 +189,7 @@ static int read_frame(const struct gg_frame *frame, void *context)
 }
 
 /* Lines come frame by frame; one that does not follow its frame's others is left out. */
-static int read_line(const struct gg_line *line, void *context)
+static int read_line(const struct gg_profile_line *line, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model *model = load->model;
@@ -196,7 +197,7 @@ static int read_line(const struct gg_line *line, void *context)
 	struct gg_model_frame *frame = model->frames.items + number;
 	struct gg_model_function function = { .module = frame->module, .is_named = true };
 	struct gg_model_line wanted = { .line = line->line };
-	struct gg_model_place *place;
+	struct gg_code_location *place;
 	int code = 0;
 
 	if (number == 0 || line->function == NULL || line->function[0] == '\0')
@@ -222,7 +223,7 @@ static int read_line(const struct gg_line *line, void *context)
 }
 
 /* Ids ascend and a parent's is smaller: it has its number before its children come. */
-static int read_stack(const struct gg_stack *stack, void *context)
+static int read_stack(const struct gg_profile_stack *stack, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model_node *node = gg_array_add(&load->model->nodes);
@@ -263,10 +264,10 @@ static int read_type(uint32_t id, const char *name, void *context)
 	return read_name(load, &load->type_names, &load->types, id, name);
 }
 
-static int read_coarse(const struct gg_coarse *coarse, void *context)
+static int read_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_coarse *kept = gg_array_add(&load->model->coarse);
+	struct gg_profile_coarse *kept = gg_array_add(&load->model->coarse);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -281,10 +282,10 @@ static int read_coarse(const struct gg_coarse *coarse, void *context)
 	return 0;
 }
 
-static int read_memory(const struct gg_memory *memory, void *context)
+static int read_memory(const struct gg_profile_memory *memory, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_memory *kept = gg_array_add(&load->model->memory);
+	struct gg_profile_memory *kept = gg_array_add(&load->model->memory);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -331,7 +332,7 @@ static void close_span(const struct gg_model_span_array *spans, size_t first, ui
 }
 
 /* The run lasts until the last event; some tell when nobody watched. */
-static int read_event(const struct gg_event *event, void *context)
+static int read_event(const struct gg_profile_event *event, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model *model = load->model;
@@ -477,7 +478,7 @@ static int add_unknown(struct gg_model *model)
 
 static int compare_memory(const void *a, const void *b)
 {
-	const struct gg_memory *left = a, *right = b;
+	const struct gg_profile_memory *left = a, *right = b;
 
 	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
@@ -501,7 +502,7 @@ static void sort_spans(struct gg_model_span_array *spans)
 static int find_start(struct gg_profile *const *profiles, size_t count, uint64_t *ret_start,
                       struct gg_error *error)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 
 	*ret_start = UINT64_MAX;
 	for (size_t i = 0; i < count; i++) {
@@ -522,7 +523,7 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 	int code = find_start(profiles, count, &start_ns, error);
 
 	for (size_t i = 0; i < count && code == 0; i++) {
-		struct gg_session session;
+		struct gg_profile_session session;
 
 		code = gg_profile_session(profiles[i], &session, error);
 		if (code == 0) {
@@ -542,7 +543,7 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 	    gg_model_complete_places(model) < 0 || !gg_model_note_losses(model))
 		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
 	if (model->memory.count > 0)
-		qsort(model->memory.items, model->memory.count, sizeof(struct gg_memory),
+		qsort(model->memory.items, model->memory.count, sizeof(struct gg_profile_memory),
 		      compare_memory);
 	return 0;
 }

@@ -55,9 +55,9 @@ int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_
 	const struct gg_model_span *losses = model->losses.items;
 	size_t low = 0, high = model->losses.count;
 
-	if ((sample->flags & GG_SAMPLE_MISSED_FREE) == 0 || sample->free_ns == GG_TIME_NONE)
+	if ((sample->flags & GG_PROFILE_SAMPLE_LATE_FREE) == 0 || sample->free_ns == GG_TIME_NONE)
 		return sample->free_ns;
-	if ((sample->flags & GG_SAMPLE_LOST_FREE) == 0)
+	if ((sample->flags & GG_PROFILE_SAMPLE_LOST_FREE) == 0)
 		return sample->alloc_ns;
 	while (low < high) { /* the first of the process that does not end before the free */
 		size_t middle = low + (high - low) / 2;
@@ -106,7 +106,8 @@ static bool add_note(struct gg_model *model, const struct gg_buf *text)
 static bool note_pauses(struct gg_model *model, size_t first, size_t last)
 {
 	const struct gg_model_span *pauses = model->pauses.items;
-	const struct gg_process *process = model->processes.items + pauses[first].process;
+	const struct gg_profile_profile_process *process = model->processes.items +
+	                                                   pauses[first].process;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (process->pid != 0)

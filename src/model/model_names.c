@@ -151,7 +151,7 @@ static int name_by_address(struct gg_model *model, struct gg_model_frame *frame)
 {
 	struct gg_model_function function = { .module = frame->module };
 	struct gg_model_line line = { 0 };
-	struct gg_model_place *place;
+	struct gg_code_location *place;
 	bool failed = false;
 	char text[512];
 
@@ -181,7 +181,7 @@ int gg_model_complete_places(struct gg_model *model)
 	struct gg_model_frame *frames = model->frames.items;
 	struct gg_model_node *nodes = model->nodes.items;
 	const struct gg_model_function_record *functions;
-	const struct gg_model_place *places;
+	const struct gg_code_location *places;
 
 	for (size_t i = 0; i < model->frames.count; i++)
 		if (frames[i].place_count == 0 && name_by_address(model, &frames[i]) < 0)
@@ -193,7 +193,7 @@ int gg_model_complete_places(struct gg_model *model)
 	places = model->places.items;
 	for (size_t i = 1; i < model->nodes.count; i++) {
 		const struct gg_model_frame *frame = &frames[nodes[i].frame];
-		const struct gg_model_place *itself =
+		const struct gg_code_location *itself =
 			&places[frame->first_place + frame->place_count - 1];
 
 		nodes[i].top = functions[itself->function].is_entry ? nodes[nodes[i].parent].top

@@ -50,9 +50,9 @@ static void note_time(struct part *part, int64_t time_ns)
 }
 
 /* The part's number of what the sample is: a mapping or not, its heap, its type. */
-static int find_kind(struct part *part, const struct gg_sample *sample, uint32_t *ret_kind)
+static int find_kind(struct part *part, const struct gg_profile_sample *sample, uint32_t *ret_kind)
 {
-	uint64_t key = (uint64_t)((sample->flags & GG_SAMPLE_IS_MAPPING) != 0) << 63 |
+	uint64_t key = (uint64_t)((sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0) << 63 |
 	               (uint64_t)gg_load_number(&part->load->heaps, sample->heap) << 32 |
 	               gg_load_number(&part->load->types, sample->type);
 	uint64_t number = gg_map_get(&part->kinds, key), *kept;
@@ -70,7 +70,7 @@ static int find_kind(struct part *part, const struct gg_sample *sample, uint32_t
 
 static int note_origin(struct part *part, struct gg_model_sample *sample, uint64_t origin)
 {
-	const struct gg_process *processes = part->load->model->processes.items;
+	const struct gg_profile_profile_process *processes = part->load->model->processes.items;
 	struct inherited *inherited = gg_array_add(&part->inherited);
 
 	if (inherited == NULL)
@@ -83,7 +83,7 @@ static int note_origin(struct part *part, struct gg_model_sample *sample, uint64
 	return 0;
 }
 
-static int read_sample(const struct gg_sample *sample, void *context)
+static int read_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct part *part = context;
 	const struct gg_load *load = part->load;
@@ -302,11 +302,11 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct par
 static void settle_intervals(struct gg_model *model, size_t before)
 {
 	const struct gg_model_sample *samples = model->samples.items;
-	struct gg_process *processes = model->processes.items;
+	struct gg_profile_profile_process *processes = model->processes.items;
 
 	for (size_t i = before; i < model->samples.count; i++) {
 		const struct gg_draw *draw = &samples[i].draw;
-		struct gg_process *process = &processes[samples[i].process];
+		struct gg_profile_profile_process *process = &processes[samples[i].process];
 
 		if (draw->scheme == GG_SCHEME_PER_ALLOCATION || draw->scheme == GG_SCHEME_OPTIMAL)
 			continue;

@@ -26,7 +26,7 @@ struct class_key {
 struct gg_page_class {
 	struct class_key key;
 	double samples;
-	struct gg_rough sums;
+	struct gg_plain_tally sums;
 	/* Columns, in the order of docs/PAGE_DATA.md. */
 	double size, bytes, count, bytes_variance, count_variance, bytes_skew, count_skew;
 	double reserve_bytes, reserve_count, per_byte, bytes_slack, count_slack;
@@ -76,11 +76,11 @@ uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_
 	uint32_t steps = classes->run->detail.size_steps, class;
 	struct class_key key = { .kind = pick->kind };
 	struct gg_tally tally = { 0 };
-	struct gg_rough more;
+	struct gg_plain_tally more;
 
 	if (pick->sample != NULL) {
 		key.size = rounded((double)pick->sample->size_bytes, steps);
-		key.size_class = gg_ask_size_class(pick->sample->size_bytes);
+		key.size_class = gg_query_size_class(pick->sample->size_bytes);
 		key.interval = rounded(pick->sample->draw.interval, steps);
 		key.scheme = pick->sample->draw.scheme;
 	} else {
@@ -96,13 +96,13 @@ uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_
 	if (class == UINT32_MAX || pick->share == GG_PAGE_SHARE_HELD)
 		return class;
 	if (pick->sample != NULL) {
-		gg_rough_add_sample(&classes->items[class].sums, &pick->sample->draw,
-		                    pick->sample->size_bytes);
+		gg_plain_tally_add_sample(&classes->items[class].sums, &pick->sample->draw,
+		                          pick->sample->size_bytes);
 		classes->items[class].samples += 1;
 	} else {
 		gg_model_add_coarse(classes->run->model, &tally, pick->coarse);
-		gg_rough_of(&more, &tally);
-		gg_rough_add(&classes->items[class].sums, &more);
+		gg_plain_tally_of(&more, &tally);
+		gg_plain_tally_add(&classes->items[class].sums, &more);
 		classes->items[class].samples += fmax(1, (double)pick->coarse->sums.sample_count);
 	}
 	return class;
@@ -114,7 +114,7 @@ static void average(struct gg_page_class *class)
 	const struct gg_moments *bytes = tally.usual, *count = tally.usual + 1;
 	double n = class->samples;
 
-	gg_rough_tally(&class->sums, &tally);
+	gg_plain_tally_tally(&class->sums, &tally);
 	class->sure = gg_sum_value(&tally.sure[GG_ALLOCATIONS].value) > 0;
 	if (class->sure) {
 		bytes = tally.sure;

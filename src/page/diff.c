@@ -82,13 +82,14 @@ static void write_total(const struct gg_page_run *run, const struct gg_diff *dif
 }
 
 /* The frames of after's rows by their labels. */
-static int map_labels(struct gg_page_run *run, const struct gg_result *after, struct gg_map *map)
+static int map_labels(struct gg_page_run *run, const struct gg_query_result *after,
+                      struct gg_map *map)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
 
 	for (size_t i = 0; i < after->row_count; i++) {
 		gg_buf_clear(&label);
-		gg_row_label(run->model, after, &after->rows[i], &label);
+		gg_query_row_label(run->model, after, &after->rows[i], &label);
 		if (gg_map_put(map, gg_page_string(&run->names, gg_buf_text(&label)),
 		               gg_page_frame_of(&run->names, after->rows[i].key)) < 0)
 			return gg_page_out_of_memory(run);
@@ -97,7 +98,7 @@ static int map_labels(struct gg_page_run *run, const struct gg_result *after, st
 }
 
 static int write_rows(struct gg_page_run *run, const struct gg_diff *diff,
-                      const struct gg_result *after, struct gg_json *json)
+                      const struct gg_query_result *after, struct gg_json *json)
 {
 	size_t count = diff->row_count < run->rows ? diff->row_count : run->rows;
 	struct diff_row *rows = calloc(count + 1, sizeof(*rows));
@@ -159,7 +160,7 @@ struct both {
 };
 
 static int open_side(struct both *both, struct side *side, const struct gg_model *model,
-                     const struct gg_question *query)
+                     const struct gg_query *query)
 {
 	struct gg_page_run *run = both->run;
 	struct gg_tree *tree;
@@ -292,8 +293,7 @@ static void write_both(const struct both *both, struct gg_json *json)
 	gg_json_close(json);
 }
 
-static int write_tree(struct gg_page_run *run, const struct gg_question *query,
-                      struct gg_json *json)
+static int write_tree(struct gg_page_run *run, const struct gg_query *query, struct gg_json *json)
 {
 	struct both both = { .run = run, .unit = query->unit };
 	int code = open_side(&both, &both.before, run->before, query);
@@ -322,18 +322,18 @@ static int write_tree(struct gg_page_run *run, const struct gg_question *query,
 static int write_unit(struct gg_page_run *run, enum gg_metric metric, enum gg_quantity unit,
                       struct gg_json *json)
 {
-	struct gg_result *before = NULL, *after = NULL;
+	struct gg_query_result *before = NULL, *after = NULL;
 	struct gg_diff *diff = NULL;
-	struct gg_question query;
+	struct gg_query query;
 	double scale = run->options->scale;
 	int code;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = metric;
 	query.unit = unit;
-	code = gg_ask_rows(run->before, &query, &before, run->error);
+	code = gg_query_rows(run->before, &query, &before, run->error);
 	if (code == 0)
-		code = gg_ask_rows(run->model, &query, &after, run->error);
+		code = gg_query_rows(run->model, &query, &after, run->error);
 	if (code == 0)
 		code = gg_diff_run(run->before, before, run->model, after,
 		                   &(struct gg_diff_query){
@@ -354,8 +354,8 @@ static int write_unit(struct gg_page_run *run, enum gg_metric metric, enum gg_qu
 		gg_json_close(json);
 	}
 	gg_diff_free(diff);
-	gg_result_free(before);
-	gg_result_free(after);
+	gg_query_result_free(before);
+	gg_query_result_free(after);
 	return code;
 }
 
@@ -395,9 +395,9 @@ int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 		gg_json_text(json, "diff", NULL);
 		return 0;
 	}
-	code = gg_ask_is_given_back(run->before, 0, &was_given_back, run->error);
+	code = gg_query_is_given_back(run->before, 0, &was_given_back, run->error);
 	if (code == 0)
-		code = gg_ask_is_given_back(run->model, 0, &is_given_back, run->error);
+		code = gg_query_is_given_back(run->model, 0, &is_given_back, run->error);
 	if (code < 0)
 		return code;
 	gg_json_open(json, "diff", '{');

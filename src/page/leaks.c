@@ -21,7 +21,7 @@ static void write_range(struct gg_json *json, const char *name, const struct gg_
 
 static void write_stack(struct gg_page_run *run, uint32_t stack, struct gg_json *json)
 {
-	struct gg_model_place places[PATH_MAX_FRAMES];
+	struct gg_code_location places[PATH_MAX_FRAMES];
 	size_t count = gg_model_path(run->model, stack, places, PATH_MAX_FRAMES);
 
 	gg_json_open(json, "stack", '[');

@@ -16,7 +16,7 @@ static void write_tally(const struct gg_page_run *run, const char *name,
 	gg_report_json_figure(json, name, &figure);
 }
 
-static void write_totals(const struct gg_page_run *run, const struct gg_summary *summary,
+static void write_totals(const struct gg_page_run *run, const struct gg_report_summary *summary,
                          struct gg_json *json)
 {
 	gg_json_open(json, "totals", '{');
@@ -42,7 +42,7 @@ static void write_bytes(struct gg_json *json, const char *name, double bytes)
 	gg_json_number(json, name, bytes < 0 ? NAN : bytes);
 }
 
-static void write_resident(const struct gg_summary *summary, struct gg_json *json)
+static void write_resident(const struct gg_report_summary *summary, struct gg_json *json)
 {
 	gg_report_json_highest(json, &summary->highest);
 	if (summary->resident.process_count == 0) {
@@ -62,7 +62,7 @@ static void write_resident(const struct gg_summary *summary, struct gg_json *jso
 	write_bytes(json, "stack_bytes", summary->resident.stack);
 	write_bytes(json, "slack_bytes", summary->slack_bytes);
 	write_bytes(json, "mapping_bytes", summary->mapping_bytes);
-	gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
+	gg_json_number(json, "rest_bytes", gg_report_summary_rest(summary));
 	gg_json_close(json);
 }
 
@@ -87,18 +87,18 @@ static void write_exports(const struct gg_page_options *options, struct gg_json 
 int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_options *options = run->options;
-	const struct gg_session *session = gg_model_session(run->model, 0);
-	struct gg_summary summary;
-	struct gg_question query;
+	const struct gg_profile_session *session = gg_model_session(run->model, 0);
+	struct gg_report_summary summary;
+	struct gg_query query;
 	bool is_given_back = false, is_unprofiled = gg_model_is_unprofiled(run->model);
 	/* Where no process was recorded, nothing bounds what was not sampled. */
 	double exposure = is_unprofiled ? 0 : gg_model_exposure(run->model, 0);
 	int code;
 
-	gg_question_init(&query);
-	code = gg_summary_of(&summary, run->model, &query, run->error);
+	gg_query_init(&query);
+	code = gg_report_summary_of(&summary, run->model, &query, run->error);
 	if (code == 0)
-		code = gg_ask_is_given_back(run->model, 0, &is_given_back, run->error);
+		code = gg_query_is_given_back(run->model, 0, &is_given_back, run->error);
 	if (code < 0)
 		return code;
 	gg_json_open(json, "meta", '{');

@@ -51,7 +51,7 @@ static uint32_t add_frame(struct gg_page_names *names, const struct gg_page_fram
 	return (uint32_t)names->frames.count - 1;
 }
 
-/* Frames are alike, in two profiles, if function and module are called the same (gg_row_label). */
+/* Frames are alike, in two profiles, if function and module are called the same (gg_query_row_label). */
 static uint64_t label_hash(struct gg_page_names *names, const char *function, const char *module)
 {
 	uint64_t seed = gg_map_seed(&names->labels);

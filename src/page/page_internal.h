@@ -110,7 +110,7 @@ struct gg_page_pick {
 	uint32_t brief_most;                  /* as brief, if it was as short as can be */
 	bool is_inherited, is_left;           /* is_left: some holder never freed it */
 	const struct gg_model_sample *sample; /* one of the two */
-	const struct gg_coarse *coarse;
+	const struct gg_profile_coarse *coarse;
 };
 
 /* Numbers that the page knows processes and threads by; 0 is none (owners.c). */
@@ -182,7 +182,7 @@ GG_MUST_CHECK int gg_page_owners_write(struct gg_page_run *run, struct gg_json *
 /* The keys of labels, in the order in which they come; how many. */
 size_t gg_page_label_keys(const struct gg_model *model, const char **keys);
 /* What a process is called; NULL: it has no name. */
-const char *gg_page_process_name(const struct gg_process *process);
+const char *gg_page_process_name(const struct gg_profile_profile_process *process);
 
 /* --- the tree (tree.c) -------------------------------------------------------------------- */
 

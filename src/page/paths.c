@@ -69,8 +69,8 @@ static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way, uint32_t line)
 {
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(paths->run->model, stack,
-	                                                            &count);
+	const struct gg_code_location *places = gg_model_stack_places(paths->run->model, stack,
+	                                                              &count);
 
 	while (count-- > 0) {
 		uint32_t node = gg_page_whole_child(paths->whole, paths->ways.items[way].node,

@@ -35,7 +35,7 @@ uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
 
 /* Sums count as ask.h has it: allocated when all of them were, live from then on. */
 static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
-                        const struct gg_coarse *coarse)
+                        const struct gg_profile_coarse *coarse)
 {
 	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
 
@@ -66,7 +66,7 @@ struct collecting {
 	size_t at, capacity;
 };
 
-static void collect(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+static void collect(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
                     void *context)
 {
 	struct collecting *collecting = context;
@@ -163,7 +163,7 @@ struct marking {
 };
 
 /* Picks are in the order in which questions visit: samples, then coarse rows. */
-static void mark_brief(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+static void mark_brief(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
                        void *context)
 {
 	struct marking *marking = context;
@@ -183,16 +183,16 @@ static void mark_brief(const struct gg_model_sample *sample, const struct gg_coa
 /* What reports call temporary, for each of the lives that the page offers. */
 static int find_brief(struct gg_page_run *run)
 {
-	struct gg_question query;
+	struct gg_query query;
 	int code = 0;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = GG_METRIC_TEMPORARY;
 	for (int i = 0; i < GG_PAGE_BRIEF_COUNT && code == 0; i++) {
 		struct marking marking = { .run = run };
 
 		query.temporary_ns = gg_page_brief_ns[i];
-		code = gg_ask_each(run->model, &query, mark_brief, &marking, run->error);
+		code = gg_query_each(run->model, &query, mark_brief, &marking, run->error);
 	}
 	return code;
 }
@@ -218,7 +218,7 @@ static uint32_t find_brief_most(const struct gg_page_pick *pick)
 static int collect_blocks(struct gg_page_run *run)
 {
 	struct collecting collecting = { .run = run };
-	struct gg_question query;
+	struct gg_query query;
 	size_t samples, coarse;
 	int code;
 
@@ -228,8 +228,8 @@ static int collect_blocks(struct gg_page_run *run)
 	run->picks = calloc(collecting.capacity + 1, sizeof(*run->picks));
 	if (run->picks == NULL)
 		return gg_page_out_of_memory(run);
-	gg_question_init(&query);
-	code = gg_ask_blocks(run->model, &query, collect, &collecting, run->error);
+	gg_query_init(&query);
+	code = gg_query_blocks(run->model, &query, collect, &collecting, run->error);
 	run->pick_count = collecting.at;
 	return code;
 }
@@ -256,13 +256,13 @@ void gg_page_collect_done(struct gg_page_run *run)
 
 void gg_page_find_peak(struct gg_page_run *run)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_peak peak = { 0 };
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	run->peak_ns = -1;
-	if (gg_model_has_history(run->model) && gg_ask_peak(run->model, &query, &peak, NULL) == 0 &&
-	    peak.bytes > 0)
+	if (gg_model_has_history(run->model) &&
+	    gg_query_peak(run->model, &query, &peak, NULL) == 0 && peak.bytes > 0)
 		run->peak_ns = peak.time_ns > 0 ? peak.time_ns : 0;
 }
 

@@ -18,25 +18,26 @@ struct point {
 	double allocated, allocated_low, allocated_high, allocated_count;
 };
 
-static struct gg_rough rough_of(const struct gg_page_run *run, const struct gg_page_pick *pick)
+static struct gg_plain_tally rough_of(const struct gg_page_run *run,
+                                      const struct gg_page_pick *pick)
 {
 	struct gg_tally tally = { 0 };
-	struct gg_rough rough = { 0 };
+	struct gg_plain_tally rough = { 0 };
 
 	if (pick->sample != NULL) {
-		gg_rough_add_sample(&rough, &pick->sample->draw, pick->sample->size_bytes);
+		gg_plain_tally_add_sample(&rough, &pick->sample->draw, pick->sample->size_bytes);
 	} else {
 		gg_model_add_coarse(run->model, &tally, pick->coarse);
-		gg_rough_of(&rough, &tally);
+		gg_plain_tally_of(&rough, &tally);
 	}
 	return rough;
 }
 
-static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_rough *rough)
+static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_plain_tally *rough)
 {
 	struct gg_tally tally;
 
-	gg_rough_tally(rough, &tally);
+	gg_plain_tally_tally(rough, &tally);
 	gg_tally_expose(&tally, gg_model_exposure(run->model, 0));
 	return tally;
 }
@@ -60,19 +61,19 @@ static size_t find_point(const struct point *points, size_t count, double time_n
 /* What was allocated since the point before. */
 static int add_rates(struct gg_page_run *run, struct point *points, size_t count)
 {
-	struct gg_rough *sums = calloc(count, sizeof(*sums));
+	struct gg_plain_tally *sums = calloc(count, sizeof(*sums));
 	double span = points[count - 1].time_ns - points[0].time_ns;
 
 	if (sums == NULL)
 		return gg_page_out_of_memory(run);
 	for (size_t i = 0; i < run->pick_count; i++) {
 		const struct gg_page_pick *pick = &run->picks[i];
-		struct gg_rough rough;
+		struct gg_plain_tally rough;
 
 		if (pick->is_inherited || pick->sample == NULL || !(span > 0))
 			continue;
 		rough = rough_of(run, pick);
-		gg_rough_add(&sums[find_point(points, count, (double)pick->born_ns)], &rough);
+		gg_plain_tally_add(&sums[find_point(points, count, (double)pick->born_ns)], &rough);
 	}
 	for (size_t i = 1; i < count; i++) {
 		struct gg_tally tally = tally_of(run, &sums[i]);
@@ -247,7 +248,7 @@ static uint32_t life_of(const struct gg_page_pick *pick)
 	return life;
 }
 
-static void write_whole(const struct gg_page_run *run, const struct gg_rough *sums,
+static void write_whole(const struct gg_page_run *run, const struct gg_plain_tally *sums,
                         struct gg_json *json)
 {
 	struct life rows[LIFE_COUNT + 1];
@@ -313,7 +314,7 @@ static void write_cells(struct life_cell *cells, size_t count, struct gg_json *j
 
 int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 {
-	struct gg_rough sums[LIFE_COUNT + 1] = { 0 };
+	struct gg_plain_tally sums[LIFE_COUNT + 1] = { 0 };
 	size_t cell_count = (size_t)run->bins.count * (LIFE_COUNT + 1), without_times = 0;
 	struct life_cell *cells = calloc(cell_count, sizeof(*cells));
 
@@ -323,7 +324,7 @@ int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 		const struct gg_page_pick *pick = &run->picks[i];
 		uint32_t born = gg_page_bin(&run->bins, pick->born_ns), life = life_of(pick);
 		struct life_cell *cell = &cells[born * (LIFE_COUNT + 1) + life];
-		struct gg_rough rough;
+		struct gg_plain_tally rough;
 		struct gg_tally tally;
 
 		if (pick->is_inherited)
@@ -333,13 +334,13 @@ int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 			continue;
 		}
 		if (pick->sample != NULL && !pick->is_left &&
-		    (pick->sample->flags & GG_SAMPLE_MISSED_FREE) != 0) {
+		    (pick->sample->flags & GG_PROFILE_SAMPLE_LATE_FREE) != 0) {
 			without_times++;
 			continue;
 		}
 		rough = rough_of(run, pick);
-		gg_rough_add(&sums[life], &rough);
-		gg_rough_tally(&rough, &tally);
+		gg_plain_tally_add(&sums[life], &rough);
+		gg_plain_tally_tally(&rough, &tally);
 		cell->born = born;
 		cell->life = life;
 		add_life(cell, &tally);

@@ -26,8 +26,8 @@ enum { METRIC_COUNT = 3, DIGITS = 7 };
 struct table {
 	struct gg_page_run *run;
 	enum gg_grouping by;
-	struct gg_result *results[METRIC_COUNT]; /* NULL: no peak */
-	struct gg_map at[METRIC_COUNT];          /* of a key, its row */
+	struct gg_query_result *results[METRIC_COUNT]; /* NULL: no peak */
+	struct gg_map at[METRIC_COUNT];                /* of a key, its row */
 	uint32_t *keys;
 	size_t count, all_count;
 };
@@ -51,7 +51,7 @@ static int compare_candidates(const void *a, const void *b)
 	return (left->key > right->key) - (left->key < right->key);
 }
 
-static double share_in(const struct gg_result *result, const struct gg_row *row)
+static double share_in(const struct gg_query_result *result, const struct gg_query_row *row)
 {
 	double most = 0;
 
@@ -84,7 +84,7 @@ static int choose(struct table *table)
 		for (size_t i = 0;
 		     table->results[m] != NULL && code == 0 && i < table->results[m]->row_count;
 		     i++) {
-			const struct gg_row *row = &table->results[m]->rows[i];
+			const struct gg_query_row *row = &table->results[m]->rows[i];
 			uint64_t found = gg_map_get(&known, row->key);
 
 			code = gg_map_put(&table->at[m], row->key, i);
@@ -109,7 +109,7 @@ static int choose(struct table *table)
 	return code;
 }
 
-static const struct gg_row *row_at(const struct table *table, int m, size_t i)
+static const struct gg_query_row *row_at(const struct table *table, int m, size_t i)
 {
 	uint64_t found = gg_map_get(&table->at[m], table->keys[i]);
 
@@ -131,7 +131,7 @@ static int write_unit(const struct table *table, int m, bool total, enum gg_quan
 		return -ENOMEM;
 	gg_tally_expose(&nothing, table->results[m]->total.reserve_max[GG_BYTES]);
 	for (size_t i = 0; i < table->count; i++) {
-		const struct gg_row *row = row_at(table, m, i);
+		const struct gg_query_row *row = row_at(table, m, i);
 		const struct gg_tally *tally = row == NULL ? &nothing
 		                               : total     ? row->total
 		                                           : row->self;
@@ -174,7 +174,7 @@ static int write_metric(const struct table *table, int m, struct gg_json *json)
 	gg_json_open(json, metrics[m].name, '{');
 	gg_json_open(json, "samples", '[');
 	for (size_t i = 0; i < table->count; i++) {
-		const struct gg_row *row = row_at(table, m, i);
+		const struct gg_query_row *row = row_at(table, m, i);
 
 		gg_json_integer(json, NULL, row == NULL ? 0 : row->total->sample_count);
 	}
@@ -297,16 +297,16 @@ static int write_table(struct gg_page_run *run, const struct grouping *grouping,
                        struct gg_json *json)
 {
 	struct table table = { .run = run, .by = grouping->by };
-	struct gg_question query;
+	struct gg_query query;
 	int code = 0;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = table.by;
 	query.label = label;
 	for (int m = 0; m < METRIC_COUNT && code == 0; m++) {
 		query.metric = metrics[m].metric;
 		if (query.metric != GG_METRIC_PEAK || run->peak_ns >= 0)
-			code = gg_ask_rows(run->model, &query, &table.results[m], run->error);
+			code = gg_query_rows(run->model, &query, &table.results[m], run->error);
 	}
 	if (code == 0 && choose(&table) < 0)
 		code = gg_page_out_of_memory(run);
@@ -321,7 +321,7 @@ static int write_table(struct gg_page_run *run, const struct grouping *grouping,
 			code = gg_page_out_of_memory(run);
 	}
 	for (int m = 0; m < METRIC_COUNT; m++) {
-		gg_result_free(table.results[m]);
+		gg_query_result_free(table.results[m]);
 		gg_map_done(&table.at[m]);
 	}
 	free(table.keys);

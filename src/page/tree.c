@@ -91,7 +91,7 @@ static uint32_t node_of(struct gg_page_whole *whole, uint32_t stack)
 	node = caller != 0 ? whole->node_of[caller] : 0;
 	while (whole->chain.count > 0 && node != UINT32_MAX) {
 		size_t count;
-		const struct gg_model_place *places;
+		const struct gg_code_location *places;
 
 		stack = whole->chain.items[--whole->chain.count];
 		places = gg_model_stack_places(model, stack, &count);

@@ -25,10 +25,10 @@ __attribute__((constructor)) static void construct(void)
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_process_is_ready())
-		gg_listing_refresh();
+		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
 }
 
 /* The one name that libgeiger looks for. */
-GG_EXPORT extern const struct gg_agent_interface *const geiger_agent_interface;
-const struct gg_agent_interface *const geiger_agent_interface = &gg_agent_interface;
+GG_EXPORT extern const struct gg_agent_functions *const geiger_agent_interface;
+const struct gg_agent_functions *const geiger_agent_interface = &gg_agent_functions;

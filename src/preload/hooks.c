@@ -37,7 +37,7 @@ GG_EXPORT void *malloc(size_t bytes)
 		return gg_sample_malloc(bytes);
 	return gg_real.malloc(bytes);
 }
-GG_INTERFACE_NAME(malloc, tc_malloc);
+GG_EXTRA_FUNCTIONS_NAME(malloc, tc_malloc);
 
 GG_EXPORT void *calloc(size_t count, size_t bytes)
 {
@@ -45,7 +45,7 @@ GG_EXPORT void *calloc(size_t count, size_t bytes)
 		return gg_sample_calloc(count, bytes);
 	return gg_real.calloc(count, bytes);
 }
-GG_INTERFACE_NAME(calloc, tc_calloc);
+GG_EXTRA_FUNCTIONS_NAME(calloc, tc_calloc);
 
 GG_EXPORT void free(void *p)
 {
@@ -54,7 +54,7 @@ GG_EXPORT void free(void *p)
 	else
 		gg_real.free(p);
 }
-GG_INTERFACE_NAME(free, tc_free);
+GG_EXTRA_FUNCTIONS_NAME(free, tc_free);
 
 GG_EXPORT void free_sized(void *p, size_t bytes);
 GG_EXPORT void free_sized(void *p, size_t bytes)
@@ -87,7 +87,7 @@ GG_EXPORT void *realloc(void *p, size_t bytes)
 {
 	return change(p, bytes);
 }
-GG_INTERFACE_NAME(realloc, tc_realloc);
+GG_EXTRA_FUNCTIONS_NAME(realloc, tc_realloc);
 
 /* libc's own calls realloc(), that is, us: the block would count twice. */
 GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
@@ -106,7 +106,7 @@ GG_EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 		return gg_sample_posix_memalign(ret_p, alignment, bytes);
 	return gg_real.posix_memalign(ret_p, alignment, bytes);
 }
-GG_INTERFACE_NAME(posix_memalign, tc_posix_memalign);
+GG_EXTRA_FUNCTIONS_NAME(posix_memalign, tc_posix_memalign);
 
 GG_EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
 {
@@ -122,7 +122,7 @@ GG_EXPORT void *memalign(size_t alignment, size_t bytes)
 		return gg_sample_aligned(gg_real.memalign, alignment, bytes);
 	return gg_real.memalign(alignment, bytes);
 }
-GG_INTERFACE_NAME(memalign, tc_memalign);
+GG_EXTRA_FUNCTIONS_NAME(memalign, tc_memalign);
 
 GG_EXPORT void *valloc(size_t bytes)
 {
@@ -130,7 +130,7 @@ GG_EXPORT void *valloc(size_t bytes)
 		return gg_sample_whole_pages(gg_real.valloc, bytes);
 	return gg_real.valloc(bytes);
 }
-GG_INTERFACE_NAME(valloc, tc_valloc);
+GG_EXTRA_FUNCTIONS_NAME(valloc, tc_valloc);
 
 GG_EXPORT void *pvalloc(size_t bytes);
 GG_EXPORT void *pvalloc(size_t bytes)
@@ -139,4 +139,4 @@ GG_EXPORT void *pvalloc(size_t bytes)
 		return gg_sample_whole_pages(gg_real.pvalloc, bytes);
 	return gg_real.pvalloc(bytes);
 }
-GG_INTERFACE_NAME(pvalloc, tc_pvalloc);
+GG_EXTRA_FUNCTIONS_NAME(pvalloc, tc_pvalloc);

@@ -33,7 +33,7 @@ static inline bool is_on(void)
 static bool is_from_program(uint64_t pc)
 {
 	return !gg_sample_is_our_code(pc) &&
-	       !gg_loaded_are_one_module(pc, (uint64_t)(uintptr_t)gg_real.malloc);
+	       !gg_module_table_are_one_module(pc, (uint64_t)(uintptr_t)gg_real.malloc);
 }
 
 static GG_COLD void *map(void *address, size_t bytes, int protection, int flags, int fd,
@@ -52,7 +52,7 @@ static struct gg_region_sample find_mapping(const void *p)
 {
 	struct gg_region_sample sample;
 
-	if (gg_sample_find(p, &sample) && (sample.flags & GG_SAMPLE_MAPPING) != 0)
+	if (gg_sample_find(p, &sample) && (sample.flags & GG_REGION_SAMPLE_MAPPING) != 0)
 		return sample;
 	return (struct gg_region_sample){ 0 };
 }

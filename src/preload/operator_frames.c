@@ -27,14 +27,14 @@ static const char *const names[] = {
 
 void gg_operator_frames_find(void)
 {
-	struct gg_symbol_tables tables;
-	struct gg_symbol symbol;
+	struct gg_elf_lookup_tables tables;
+	struct gg_elf_lookup symbol;
 
 	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next) {
-		if (map->l_ld == _DYNAMIC || !gg_symbol_tables(map, &tables))
+		if (map->l_ld == _DYNAMIC || !gg_elf_lookup_tables(map, &tables))
 			continue;
 		for (size_t i = 0; i < GG_COUNT(names) && code_count < CODES_MAX; i++)
-			if (gg_symbol_look(&tables, names[i], &symbol) && symbol.bytes > 0) {
+			if (gg_elf_lookup_look(&tables, names[i], &symbol) && symbol.bytes > 0) {
 				codes[code_count].begin = (uintptr_t)symbol.address;
 				codes[code_count++].end = (uintptr_t)symbol.address + symbol.bytes;
 			}

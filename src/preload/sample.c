@@ -38,14 +38,14 @@ enum {
 static inline void leave(struct gg_thread *t)
 {
 	gg_thread_leave(t);
-	gg_trigger_left();
+	gg_dump_trigger_left();
 }
 
 /* Bytes that pass before somebody looks again, where nothing is sampled. */
 static uint64_t pause_bytes(void)
 {
-	return gg_load_relaxed(&gg_calls.reacts_soon) != 0 ? GG_CALLS_VISIT_BYTES
-	                                                   : GG_OPTIONS_VISIT_BYTES;
+	return gg_load_relaxed(&gg_compat_calls.reacts_soon) != 0 ? GG_COMPAT_CALLS_VISIT_BYTES
+	                                                          : GG_ENVIRONMENT_VISIT_BYTES;
 }
 
 /* The same where the process is not ready: off for good, or being started or adopted right now. */
@@ -61,7 +61,7 @@ static uint64_t pause_unready_bytes(void)
 static bool is_sampled(struct gg_thread *t)
 {
 	return gg_load_relaxed(&gg_process.is_active) != 0 &&
-	       !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.new_threads_are_off) != 0);
+	       !gg_thread_is_off(t, gg_load_relaxed(&gg_compat_calls.new_threads_are_off) != 0);
 }
 
 /*
@@ -86,7 +86,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 			gg_process_update_sampler(t);
 		if (gg_likely(is_sampled(t))) {
 			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
-			          !gg_interface_has_code(caller);
+			          !gg_extra_functions_has_code(caller);
 		} else {
 			if (t->sampler.mark_pending)
 				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);
@@ -114,7 +114,7 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	struct gg_unwind_stack stack;
 	uint32_t ours = 0, known = 0, count, id;
 
-	gg_listing_refresh();
+	gg_mapped_modules_refresh();
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
 	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
@@ -129,7 +129,7 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
 	/* The others were noted then. */
-	gg_loaded_note(id, stack.frames + ours, count - known, now_ns);
+	gg_module_table_note(id, stack.frames + ours, count - known, now_ns);
 	return id;
 }
 
@@ -156,7 +156,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 		gg_probe_alloc(&sample, id);
 	if (gg_history_is_on() && gg_region_find(region, p, &live))
 		gg_history_allocated(&live);
-	if (gg_unlikely(gg_plan_is_on()) && flags == 0 && id != 0)
+	if (gg_unlikely(gg_rate_plan_is_on()) && flags == 0 && id != 0)
 		gg_process_learn(gg_region_counted(&block->record), bytes);
 	if (gg_unlikely(gg_process_is_startup()))
 		gg_process_count_startup(draw, bytes);
@@ -189,8 +189,8 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
-		if (gg_trigger_is_on())
-			gg_trigger_sampled(draw, bytes, gg_clock_monotonic_ns());
+		if (gg_dump_trigger_is_on())
+			gg_dump_trigger_sampled(draw, bytes, gg_clock_monotonic_ns());
 	}
 	leave(t);
 	errno = saved_errno;
@@ -217,7 +217,7 @@ static void count_freed(const struct gg_region_sample *sample)
 }
 
 /* False: it has been freed meanwhile. */
-static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_place *place,
+static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_live_hit *place,
                      uint64_t id, struct gg_region_sample *ret_freed)
 {
 	struct gg_region *region = &gg_process.region;
@@ -230,12 +230,12 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 	if (!gg_region_record_close(region, &block->record, place, id, now_ns, stack, ret_freed))
 		return false;
 	gg_probe_free(p);
-	if (gg_load_relaxed(&gg_calls.watches_frees) != 0)
+	if (gg_load_relaxed(&gg_compat_calls.watches_frees) != 0)
 		count_freed(ret_freed);
 	if (is_told)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
-	if (gg_plan_is_on() && !(ret_freed->flags & GG_SAMPLE_MAPPING))
-		gg_plan_freed(gg_region_counted(&block->record), ret_freed->size_bytes);
+	if (gg_rate_plan_is_on() && !(ret_freed->flags & GG_REGION_SAMPLE_MAPPING))
+		gg_rate_plan_freed(gg_region_counted(&block->record), ret_freed->size_bytes);
 	return true;
 }
 
@@ -243,14 +243,14 @@ static void look_at_freed(const struct gg_region_sample *freed)
 {
 	struct gg_draw draw = gg_region_sample_draw(freed);
 
-	gg_trigger_freed(&draw, freed->size_bytes);
+	gg_dump_trigger_freed(&draw, freed->size_bytes);
 }
 
 void gg_sample_close(void *p, uint64_t id)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
-	struct gg_region_place place;
+	struct gg_region_live_hit place;
 	struct gg_region_sample freed;
 	bool is_freed = false;
 	int saved_errno = errno;
@@ -265,7 +265,7 @@ void gg_sample_close(void *p, uint64_t id)
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
-		if (is_freed && gg_trigger_is_on())
+		if (is_freed && gg_dump_trigger_is_on())
 			look_at_freed(&freed);
 	}
 	leave(t);
@@ -395,7 +395,7 @@ void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes)
 	gg_real.free_aligned_sized(p, alignment, bytes);
 }
 
-void *gg_sample_allocate(gg_interface_allocate *real, size_t bytes, uintptr_t second,
+void *gg_sample_allocate(gg_extra_functions_allocate *real, size_t bytes, uintptr_t second,
                          uintptr_t third)
 {
 	struct gg_draw draw;
@@ -407,7 +407,7 @@ void *gg_sample_allocate(gg_interface_allocate *real, size_t bytes, uintptr_t se
 	return p;
 }
 
-void gg_sample_release(gg_interface_free *real, void *p, uintptr_t second, uintptr_t third)
+void gg_sample_release(gg_extra_functions_free *real, void *p, uintptr_t second, uintptr_t third)
 {
 	gg_sample_close(p, 0);
 	real(p, second, third);
@@ -416,7 +416,7 @@ void gg_sample_release(gg_interface_free *real, void *p, uintptr_t second, uintp
 void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due)
 {
 	struct change change = begin_change(p, bytes, due, CALLER);
-	void *moved = gg_interface.rallocx(p, bytes, flags);
+	void *moved = gg_extra_functions.rallocx(p, bytes, flags);
 
 	end_change(&change, p, bytes, moved);
 	return moved;
@@ -436,5 +436,5 @@ void gg_sample_mapping(void *p, size_t bytes)
 {
 	static const struct gg_draw certain = { .interval = 1, .mark_count = 1 };
 
-	record(p, bytes, &certain, GG_SAMPLE_MAPPING);
+	record(p, bytes, &certain, GG_REGION_SAMPLE_MAPPING);
 }

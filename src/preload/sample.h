@@ -36,9 +36,10 @@ GG_APART void gg_sample_free_sized(void *p, size_t bytes);
 GG_APART void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
 
 /* The same for functions of interface.h; what the real operator new throws passes through. */
-GG_COLD void *gg_sample_allocate(gg_interface_allocate *real, size_t bytes, uintptr_t second,
+GG_COLD void *gg_sample_allocate(gg_extra_functions_allocate *real, size_t bytes, uintptr_t second,
                                  uintptr_t third);
-GG_COLD void gg_sample_release(gg_interface_free *real, void *p, uintptr_t second, uintptr_t third);
+GG_COLD void gg_sample_release(gg_extra_functions_free *real, void *p, uintptr_t second,
+                               uintptr_t third);
 GG_COLD void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due);
 
 /* After the real call: the block at p, whoever recorded it, now has so many bytes. */

@@ -11,7 +11,7 @@
 #include "runtime/signals/sigbus_guard.h"
 #include "runtime/thread.h"
 
-uint32_t gg_sandbox_entered;
+uint32_t gg_seccomp_entered;
 
 static GG_COLD void prepare(void)
 {
@@ -20,7 +20,7 @@ static GG_COLD void prepare(void)
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_process_is_ready()) {
-		gg_listing_refresh();
+		gg_mapped_modules_refresh();
 		gg_thread_put_block(t, gg_thread_block(t));
 	}
 	gg_thread_leave(t);
@@ -34,8 +34,8 @@ static bool is_entrance(int option, unsigned long argument)
 /* Before the filter, so that a region has it when it needs it. */
 static void enter(void)
 {
-	gg_process.region.map.touch = gg_guard_touch;
-	gg_store_release(&gg_sandbox_entered, 1);
+	gg_process.region.map.touch = gg_sigbus_guard_touch;
+	gg_store_release(&gg_seccomp_entered, 1);
 }
 
 GG_EXPORT int prctl(int option, ...)

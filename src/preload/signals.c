@@ -14,39 +14,39 @@
 
 static inline bool is_chained(int signal)
 {
-	return gg_unlikely(signal == SIGBUS || (signal == gg_trigger_signal() && signal != 0));
+	return gg_unlikely(signal == SIGBUS || (signal == gg_dump_trigger_signal() && signal != 0));
 }
 
-static struct gg_chain *chain_of(int signal)
+static struct gg_signal_chain *chain_of(int signal)
 {
 	return signal == SIGBUS ? &gg_guard_chain : &gg_dump_signal_chain;
 }
 
 GG_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	struct gg_chain_hook hook;
+	struct gg_signal_chain_hook hook;
 	int status;
 
 	if (!is_chained(signal))
 		return gg_real.sigaction(signal, action, old);
-	hook = gg_chain_begin(chain_of(signal));
+	hook = gg_signal_chain_begin(chain_of(signal));
 	status = gg_real.sigaction(signal, action, old);
 	if (status == 0 && old != NULL)
-		gg_chain_tell(&hook, old);
+		gg_signal_chain_tell(&hook, old);
 	if (status == 0 && action != NULL)
-		gg_chain_end(&hook);
+		gg_signal_chain_end(&hook);
 	return status;
 }
 
 static GG_COLD gg_real_handler *set(int signal, gg_real_handler *new, gg_real_set_handler *real)
 {
-	struct gg_chain_hook hook = gg_chain_begin(chain_of(signal));
+	struct gg_signal_chain_hook hook = gg_signal_chain_begin(chain_of(signal));
 	gg_real_handler *old = real(signal, new);
 
 	if (old == SIG_ERR)
 		return old;
-	gg_chain_end(&hook);
-	return gg_chain_tell_handler(&hook, old);
+	gg_signal_chain_end(&hook);
+	return gg_signal_chain_tell_handler(&hook, old);
 }
 
 #define RELATIVE(name, real)                                               \

@@ -116,31 +116,31 @@ static GG_PRINTF(2, 3) void tell(struct checking *checking, const char *format, 
 /* SQLite's own: pages, cells, indexes. */
 static int check_integrity(struct checking *checking, struct gg_error *error)
 {
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 
-	gg_reading_begin(&reading, checking->profile, "pragma integrity_check(20)");
-	while (gg_reading_next(&reading)) {
-		const char *text = gg_reading_text(&reading);
+	gg_row_reader_begin(&reading, checking->profile, "pragma integrity_check(20)");
+	while (gg_row_reader_next(&reading)) {
+		const char *text = gg_row_reader_text(&reading);
 
 		if (text != NULL && strcmp(text, "ok") != 0)
 			tell(checking, "the file is damaged: %s", text);
 	}
-	return gg_reading_end(&reading, error);
+	return gg_row_reader_end(&reading, error);
 }
 
 static int check_rule(struct checking *checking, const struct rule *rule, struct gg_error *error)
 {
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 	bool has_id = strcmp(rule->table, "line") != 0 && strcmp(rule->table, "total") != 0 &&
 	              strcmp(rule->table, "counter") != 0 && strcmp(rule->table, "label") != 0;
 	char sql[1024];
 
 	snprintf(sql, sizeof(sql), "select count(*), min(%s) from %s where %s",
 	         has_id ? "id" : "null", rule->table, rule->condition);
-	gg_reading_begin(&reading, checking->profile, sql);
-	if (gg_reading_next(&reading)) {
-		int64_t count = gg_reading_integer(&reading, 0, INT64_MAX);
-		int64_t first = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+	gg_row_reader_begin(&reading, checking->profile, sql);
+	if (gg_row_reader_next(&reading)) {
+		int64_t count = gg_row_reader_integer(&reading, 0, INT64_MAX);
+		int64_t first = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
 
 		if (count > 0 && has_id)
 			tell(checking, "%s %" PRId64 ": %s (%" PRId64 " such)", rule->table, first,
@@ -149,7 +149,7 @@ static int check_rule(struct checking *checking, const struct rule *rule, struct
 			tell(checking, "%s: %s (%" PRId64 " such)", rule->table, rule->problem,
 			     count);
 	}
-	return gg_reading_end(&reading, error);
+	return gg_row_reader_end(&reading, error);
 }
 
 /* Ids from 1 on without a gap: readers index arrays by them. */
@@ -188,14 +188,14 @@ static int check_session(struct checking *checking, struct gg_error *error)
 /* Of a stack, that is: a thread may free more than it allocated, but not all threads together. */
 static int check_frees(struct checking *checking, struct gg_error *error)
 {
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 
-	gg_reading_begin(&reading, checking->profile,
-	                 "select count(*), min(process) from (select process from total group by"
-	                 " process, stack having sum(freed_samples) > sum(allocated_samples))");
-	if (gg_reading_next(&reading)) {
-		int64_t count = gg_reading_integer(&reading, 0, INT64_MAX);
-		int64_t first = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
+	gg_row_reader_begin(&reading, checking->profile,
+	                    "select count(*), min(process) from (select process from total group by"
+	                    " process, stack having sum(freed_samples) > sum(allocated_samples))");
+	if (gg_row_reader_next(&reading)) {
+		int64_t count = gg_row_reader_integer(&reading, 0, INT64_MAX);
+		int64_t first = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
 
 		if (count > 0)
 			tell(checking,
@@ -203,7 +203,7 @@ static int check_frees(struct checking *checking, struct gg_error *error)
 			     " stacks in all)",
 			     first, count);
 	}
-	return gg_reading_end(&reading, error);
+	return gg_row_reader_end(&reading, error);
 }
 
 /* --- allocated - freed = live -------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ struct balance {
 	bool has_total;
 };
 
-static int add_total(const struct gg_total *total, void *context)
+static int add_total(const struct gg_profile_total *total, void *context)
 {
 	struct balance *balance = (struct balance *)context + total->process;
 
@@ -223,7 +223,7 @@ static int add_total(const struct gg_total *total, void *context)
 	return 0;
 }
 
-static int add_live(const struct gg_sample *sample, void *context)
+static int add_live(const struct gg_profile_sample *sample, void *context)
 {
 	struct balance *balance = (struct balance *)context + sample->process;
 	struct gg_sums sums;

@@ -50,7 +50,7 @@ struct made {
 
 struct part {
 	uint32_t key; /* id */
-	struct gg_coarse sums;
+	struct gg_profile_coarse sums;
 };
 
 struct gg_fold {
@@ -95,7 +95,7 @@ static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
 }
 
 /* The sums of the batch that belong to a key; NULL when memory is out. */
-static struct gg_coarse *part_of(struct gg_fold *fold, const struct key *key)
+static struct gg_profile_coarse *part_of(struct gg_fold *fold, const struct key *key)
 {
 	uint32_t id = gg_intern_find(&fold->keys, key, sizeof(*key));
 	struct made *made, none = { 0 };
@@ -109,12 +109,12 @@ static struct gg_coarse *part_of(struct gg_fold *fold, const struct key *key)
 	}
 	made = (struct made *)(void *)fold->made.data + id - 1;
 	if (made->position == 0) {
-		part.sums = (struct gg_coarse){ .process = key->process,
-			                        .thread = key->thread,
-			                        .stack = key->stack,
-			                        .from_ns = key->from_ns,
-			                        .to_ns = key->to_ns,
-			                        .size_class = key->size_class };
+		part.sums = (struct gg_profile_coarse){ .process = key->process,
+			                                .thread = key->thread,
+			                                .stack = key->stack,
+			                                .from_ns = key->from_ns,
+			                                .to_ns = key->to_ns,
+			                                .size_class = key->size_class };
 		gg_buf_append(&fold->parts, &part, sizeof(part));
 		if (fold->parts.failed)
 			return NULL;
@@ -141,7 +141,8 @@ static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
 	       gg_sum_value(&tally->sure[quantity].skew);
 }
 
-static int fold_sample(struct gg_fold *fold, const struct gg_sample *sample, int64_t bucket_ns)
+static int fold_sample(struct gg_fold *fold, const struct gg_profile_sample *sample,
+                       int64_t bucket_ns)
 {
 	struct key key = { .from_ns = floor_to(sample->alloc_ns, bucket_ns),
 		           .to_ns = floor_to(sample->free_ns, bucket_ns) + bucket_ns,
@@ -149,7 +150,7 @@ static int fold_sample(struct gg_fold *fold, const struct gg_sample *sample, int
 		           .thread = sample->thread,
 		           .stack = sample->stack,
 		           .size_class = size_class_of(sample->size_bytes) };
-	struct gg_coarse *sums = part_of(fold, &key);
+	struct gg_profile_coarse *sums = part_of(fold, &key);
 	struct gg_sums own = gg_sums_of(&sample->draw, sample->size_bytes);
 	struct gg_tally tally = { 0 };
 
@@ -175,15 +176,15 @@ struct holders {
 
 static int find_holders(struct gg_profile *profile, uint64_t block, struct holders *holders)
 {
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 
-	gg_reading_begin(&reading, profile,
-	                 "select id, t_free from sample where origin = ?1 or id = ?1");
+	gg_row_reader_begin(&reading, profile,
+	                    "select id, t_free from sample where origin = ?1 or id = ?1");
 	if (reading.statement != NULL)
 		sqlite3_bind_int64(reading.statement, 1, (int64_t)block);
-	while (gg_reading_next(&reading)) {
-		int64_t id = (int64_t)gg_reading_bits(&reading);
-		int64_t free_ns = gg_reading_time(&reading);
+	while (gg_row_reader_next(&reading)) {
+		int64_t id = (int64_t)gg_row_reader_bits(&reading);
+		int64_t free_ns = gg_row_reader_time(&reading);
 
 		gg_buf_append(&holders->ids, &id, sizeof(id));
 		holders->has_first |= id == (int64_t)block;
@@ -191,15 +192,16 @@ static int find_holders(struct gg_profile *profile, uint64_t block, struct holde
 			holders->end_ns = free_ns;
 	}
 	if (holders->ids.failed)
-		gg_reading_visited(&reading, -ENOMEM);
-	return gg_reading_end(&reading, NULL);
+		gg_row_reader_visited(&reading, -ENOMEM);
+	return gg_row_reader_end(&reading, NULL);
 }
 
 /*
  * A block that forks may have shared.  Its first holder stands for it, and ends when the last one frees
  * it: then all of them go.  While somebody has it, the ends of others say nothing, and they go alone.
  */
-static int fold_shared(struct gg_profile *profile, struct gg_sample *sample, int64_t bucket_ns)
+static int fold_shared(struct gg_profile *profile, struct gg_profile_sample *sample,
+                       int64_t bucket_ns)
 {
 	struct gg_fold *fold = profile->fold;
 	struct holders holders = { .end_ns = INT64_MIN };
@@ -222,13 +224,13 @@ static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *r
                         struct gg_error *error)
 {
 	struct gg_fold *fold = profile->fold;
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 	uint32_t count = 0;
 	int result, code = 0;
 	bool shares = gg_store_read_integer(
 		profile, "select exists (select 1 from sample where origin is not null)", &result);
 
-	gg_reading_begin(
+	gg_row_reader_begin(
 		&reading, profile,
 		"select id, t_free, t_alloc, process, thread, stack, size, scheme, interval,"
 		" offset, marks, origin from sample where id > ? order by id limit ?");
@@ -236,24 +238,24 @@ static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *r
 		sqlite3_bind_int64(reading.statement, 1, fold->position);
 		sqlite3_bind_int64(reading.statement, 2, rule->batch_count);
 	}
-	while (code == 0 && gg_reading_next(&reading)) {
-		struct gg_sample sample = { .id = gg_reading_bits(&reading) };
+	while (code == 0 && gg_row_reader_next(&reading)) {
+		struct gg_profile_sample sample = { .id = gg_row_reader_bits(&reading) };
 
 		count++;
 		fold->position = (int64_t)sample.id;
-		sample.free_ns = gg_reading_time(&reading);
+		sample.free_ns = gg_row_reader_time(&reading);
 		if (sample.free_ns >= fold->limit_ns)
 			continue;
-		sample.alloc_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
-		sample.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
-		sample.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
-		sample.stack = gg_reading_id(&reading, GG_DENSE_STACK);
-		sample.size_bytes = (uint64_t)gg_reading_integer(&reading, 0, INT64_MAX);
-		sample.draw.scheme = (enum gg_scheme)gg_reading_integer(&reading, 0, UINT32_MAX);
-		sample.draw.interval = gg_reading_number(&reading, 0, 0x1p127);
-		sample.draw.offset_bytes = gg_reading_bits(&reading);
-		sample.draw.mark_count = (uint32_t)gg_reading_integer(&reading, 0, UINT32_MAX);
-		sample.origin = gg_reading_bits(&reading);
+		sample.alloc_ns = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
+		sample.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
+		sample.thread = gg_row_reader_id(&reading, GG_DENSE_THREAD);
+		sample.stack = gg_row_reader_id(&reading, GG_DENSE_STACK);
+		sample.size_bytes = (uint64_t)gg_row_reader_integer(&reading, 0, INT64_MAX);
+		sample.draw.scheme = (enum gg_scheme)gg_row_reader_integer(&reading, 0, UINT32_MAX);
+		sample.draw.interval = gg_row_reader_number(&reading, 0, 0x1p127);
+		sample.draw.offset_bytes = gg_row_reader_bits(&reading);
+		sample.draw.mark_count = (uint32_t)gg_row_reader_integer(&reading, 0, UINT32_MAX);
+		sample.origin = gg_row_reader_bits(&reading);
 		if (shares) {
 			code = fold_shared(profile, &sample, rule->bucket_ns);
 			continue;
@@ -263,22 +265,22 @@ static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *r
 	}
 	if (count < rule->batch_count || fold->position >= fold->last)
 		fold->last = 0; /* the pass is through */
-	gg_reading_visited(&reading, code);
-	return gg_reading_end(&reading, error);
+	gg_row_reader_visited(&reading, code);
+	return gg_row_reader_end(&reading, error);
 }
 
 /* --- coarse rows ------------------------------------------------------------------------------ */
 
-static struct gg_fixed read_fixed(struct gg_reading *reading)
+static struct gg_fixed read_fixed(struct gg_row_reader *reading)
 {
-	return gg_fixed_from(gg_reading_number(reading, 0, 0x1p127));
+	return gg_fixed_from(gg_row_reader_number(reading, 0, 0x1p127));
 }
 
-static int fold_row(struct gg_fold *fold, struct gg_reading *reading, const struct key *narrow,
+static int fold_row(struct gg_fold *fold, struct gg_row_reader *reading, const struct key *narrow,
                     int64_t bucket_ns)
 {
 	struct key key = *narrow;
-	struct gg_coarse *sums;
+	struct gg_profile_coarse *sums;
 	struct gg_sums own;
 	double interval;
 
@@ -291,20 +293,20 @@ static int fold_row(struct gg_fold *fold, struct gg_reading *reading, const stru
 	sums = part_of(fold, &key);
 	if (sums == NULL)
 		return -ENOMEM;
-	interval = gg_reading_number(reading, 0, 0x1p127);
+	interval = gg_row_reader_number(reading, 0, 0x1p127);
 	if (interval > sums->interval_bytes)
 		sums->interval_bytes = interval;
 	sums->bucket_ns = bucket_ns;
-	own.sample_count = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
-	own.size_bytes = (uint64_t)gg_reading_integer(reading, 0, INT64_MAX);
+	own.sample_count = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
+	own.size_bytes = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
 	own.count = read_fixed(reading);
 	own.count_variance = read_fixed(reading);
 	own.bytes = read_fixed(reading);
 	own.bytes_variance = read_fixed(reading);
 	gg_sums_add(&sums->sums, &own);
-	sums->count_skew += gg_reading_number(reading, 0, 0x1p1000);
-	sums->bytes_skew += gg_reading_number(reading, 0, 0x1p1000);
-	sums->lifetime_ns_sum += gg_reading_number(reading, 0, 0x1p1000);
+	sums->count_skew += gg_row_reader_number(reading, 0, 0x1p1000);
+	sums->bytes_skew += gg_row_reader_number(reading, 0, 0x1p1000);
+	sums->lifetime_ns_sum += gg_row_reader_number(reading, 0, 0x1p1000);
 	return 0;
 }
 
@@ -327,35 +329,36 @@ static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule
                      struct gg_error *error)
 {
 	struct gg_fold *fold = profile->fold;
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 	uint32_t count = 0;
 	int code = 0;
 
-	gg_reading_begin(&reading, profile,
-	                 "select id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class,"
-	                 " interval, samples, size, count, count_variance, bytes, bytes_variance,"
-	                 " count_skew, bytes_skew, lifetime_ns from coarse"
-	                 " where id > ? and id <= ? order by id limit ?");
+	gg_row_reader_begin(
+		&reading, profile,
+		"select id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class,"
+		" interval, samples, size, count, count_variance, bytes, bytes_variance,"
+		" count_skew, bytes_skew, lifetime_ns from coarse"
+		" where id > ? and id <= ? order by id limit ?");
 	if (reading.statement != NULL) {
 		sqlite3_bind_int64(reading.statement, 1, fold->position);
 		sqlite3_bind_int64(reading.statement, 2, fold->last);
 		sqlite3_bind_int64(reading.statement, 3, rule->batch_count);
 	}
-	while (code == 0 && gg_reading_next(&reading)) {
-		int64_t id = (int64_t)gg_reading_bits(&reading), bucket_ns, wanted_ns;
+	while (code == 0 && gg_row_reader_next(&reading)) {
+		int64_t id = (int64_t)gg_row_reader_bits(&reading), bucket_ns, wanted_ns;
 		struct key key = { 0 };
 
 		count++;
 		fold->position = id;
-		key.to_ns = gg_reading_time(&reading);
-		bucket_ns = gg_reading_integer(&reading, 0, INT64_MAX);
+		key.to_ns = gg_row_reader_time(&reading);
+		bucket_ns = gg_row_reader_integer(&reading, 0, INT64_MAX);
 		if (key.to_ns > fold->limit_ns || bucket_ns == 0)
 			continue;
-		key.from_ns = gg_reading_integer(&reading, INT64_MIN, INT64_MAX);
-		key.process = gg_reading_id(&reading, GG_DENSE_PROCESS);
-		key.thread = gg_reading_id(&reading, GG_DENSE_THREAD);
-		key.stack = gg_reading_id(&reading, GG_DENSE_STACK);
-		key.size_class = (uint32_t)gg_reading_integer(&reading, 0, SIZES_MIXED);
+		key.from_ns = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
+		key.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
+		key.thread = gg_row_reader_id(&reading, GG_DENSE_THREAD);
+		key.stack = gg_row_reader_id(&reading, GG_DENSE_STACK);
+		key.size_class = (uint32_t)gg_row_reader_integer(&reading, 0, SIZES_MIXED);
 		wanted_ns = bucket_for(fold, rule, key.to_ns);
 		if (bucket_ns >= wanted_ns && (fold->joins < JOIN_THREADS || key.thread == 0) &&
 		    (fold->joins < JOIN_SIZES || key.size_class == SIZES_MIXED))
@@ -367,13 +370,13 @@ static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule
 	}
 	if (count < rule->batch_count)
 		fold->last = 0;
-	gg_reading_visited(&reading, code);
-	return gg_reading_end(&reading, error);
+	gg_row_reader_visited(&reading, code);
+	return gg_row_reader_end(&reading, error);
 }
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_coarse *sums,
+static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_profile_coarse *sums,
                       struct gg_error *error)
 {
 	struct gg_statement row;

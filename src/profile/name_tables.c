@@ -50,13 +50,13 @@ static int find_or_add(struct gg_profile *profile, struct gg_intern *intern,
 	return 0;
 }
 
-static void module_key(struct gg_buf *key, const struct gg_module *module)
+static void module_key(struct gg_buf *key, const struct gg_profile_module *module)
 {
 	add_text(key, module->path);
 	add_part(key, module->build_id, module->build_id_bytes);
 }
 
-int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module *module,
+int gg_profile_intern_module(struct gg_profile *profile, const struct gg_profile_module *module,
                              uint32_t *ret_id, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
@@ -224,8 +224,8 @@ const char *gg_profile_bounded_name(const char *name, struct gg_buf *room)
 }
 
 /* Texts of a line that many lines share. */
-static int intern_symbol(struct gg_profile *profile, const struct gg_line *line, uint32_t *ret_id,
-                         struct gg_error *error)
+static int intern_symbol(struct gg_profile *profile, const struct gg_profile_line *line,
+                         uint32_t *ret_id, struct gg_error *error)
 {
 	const char *texts[] = { line->function, line->full_name, line->linkage_name, line->file };
 	struct gg_buf rooms[GG_COUNT(texts)] = { 0 };
@@ -256,8 +256,9 @@ static int intern_symbol(struct gg_profile *profile, const struct gg_line *line,
 	return code;
 }
 
-int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
-                         uint32_t line_count, struct gg_error *error)
+int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
+                         const struct gg_profile_line *lines, uint32_t line_count,
+                         struct gg_error *error)
 {
 	struct gg_statement row;
 	uint32_t symbol;
@@ -285,7 +286,7 @@ int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struc
 
 /* --- a profile that was there already ---------------------------------------------------------- */
 
-static int load_module(const struct gg_module *module, void *context)
+static int load_module(const struct gg_profile_module *module, void *context)
 {
 	struct gg_profile *profile = context;
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
@@ -295,7 +296,7 @@ static int load_module(const struct gg_module *module, void *context)
 	                  : gg_intern_add(&profile->modules, gg_buf_text(&key), key.length);
 }
 
-static int load_frame(const struct gg_frame *frame, void *context)
+static int load_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct gg_profile *profile = context;
 	uint64_t key[2] = { frame->module, frame->address };
@@ -303,7 +304,7 @@ static int load_frame(const struct gg_frame *frame, void *context)
 	return gg_intern_add(&profile->frames, key, sizeof(key));
 }
 
-static int load_stack(const struct gg_stack *stack, void *context)
+static int load_stack(const struct gg_profile_stack *stack, void *context)
 {
 	struct gg_profile *profile = context;
 

@@ -360,9 +360,9 @@ int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 	int code = gg_store_begin(profile, error);
 
 	if (code == 0 && profile->has_summary)
-		code = gg_summary_remove(profile, error);
+		code = gg_report_summary_remove(profile, error);
 	if (code == 0)
-		code = gg_summary_make(profile, error);
+		code = gg_report_summary_make(profile, error);
 	if (code == 0)
 		code = commit(profile, true, error);
 	if (code < 0 || !profile->is_in_file)

@@ -151,21 +151,25 @@ uint64_t gg_profile_dangling_count(const struct gg_profile *profile);
 /* --- writing ------------------------------------------------------------------------------- */
 
 /* Each returns 0 or -Exxx and, where a record is added, sets its id (ret_id may be NULL). */
-int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
+int gg_profile_set_session(struct gg_profile *profile, const struct gg_profile_session *session,
                            struct gg_error *error);
-int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *process,
-                           uint32_t *ret_id, struct gg_error *error);
+int gg_profile_add_process(struct gg_profile *profile,
+                           const struct gg_profile_profile_process *process, uint32_t *ret_id,
+                           struct gg_error *error);
 int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
-                              const struct gg_process *process, struct gg_error *error);
-int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *thread,
-                          uint32_t *ret_id, struct gg_error *error);
+                              const struct gg_profile_profile_process *process,
+                              struct gg_error *error);
+int gg_profile_add_thread(struct gg_profile *profile,
+                          const struct gg_profile_profile_thread *thread, uint32_t *ret_id,
+                          struct gg_error *error);
 int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
-                             const struct gg_thread *thread, struct gg_error *error);
+                             const struct gg_profile_profile_thread *thread,
+                             struct gg_error *error);
 
 /* The same path and build-id give the same id, so that processes share modules. */
-int gg_profile_intern_module(struct gg_profile *profile, const struct gg_module *module,
+int gg_profile_intern_module(struct gg_profile *profile, const struct gg_profile_module *module,
                              uint32_t *ret_id, struct gg_error *error);
-int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_mapping *mapping,
+int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_profile_mapping *mapping,
                            struct gg_error *error);
 
 /* A frame is a module and an address in its file (0: no module, an absolute address). */
@@ -186,22 +190,22 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
                            uint32_t *ret_id, struct gg_error *error);
 
 /* sample->id is set by the caller when it is not 0 (ids ascend), else handed out. */
-int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sample,
+int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sample *sample,
                           uint64_t *ret_id, struct gg_error *error);
 /* The end of a sample that was added as live. */
-int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct gg_sample_end *end,
-                          struct gg_error *error);
+int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
+                          const struct gg_profile_sample_end *end, struct gg_error *error);
 /* A live one of a heap whose collector moves objects: where it is now. */
 int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t address, bool is_old,
                            struct gg_error *error);
-int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
+int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_profile_coarse *coarse,
                           struct gg_error *error);
 /* Sums of a stack in a thread as the region counts them; replaces the row of that pair. */
-int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *total,
+int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_total *total,
                          struct gg_error *error);
-int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *memory,
+int gg_profile_add_memory(struct gg_profile *profile, const struct gg_profile_memory *memory,
                           struct gg_error *error);
-int gg_profile_add_event(struct gg_profile *profile, const struct gg_event *event,
+int gg_profile_add_event(struct gg_profile *profile, const struct gg_profile_event *event,
                          struct gg_error *error);
 int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
                            uint64_t value, struct gg_error *error);
@@ -224,8 +228,9 @@ enum { GG_PROFILE_NAME_MAX = 16384 }; /* bytes of a name or path of a line; long
 const char *gg_profile_bounded_name(const char *name, struct gg_buf *room);
 
 /* Replaces what is known of a frame.  Lines are innermost (inlined) first; their texts are bounded. */
-int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame, const struct gg_line *lines,
-                         uint32_t line_count, struct gg_error *error);
+int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
+                         const struct gg_profile_line *lines, uint32_t line_count,
+                         struct gg_error *error);
 /* Why a module's frames have names or none. */
 int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, const char *status,
                                  struct gg_error *error);
@@ -236,22 +241,22 @@ int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, co
  * A callback gets each record in turn (of ascending id); texts and arrays in it are valid during the
  * call.  It returns 0 to go on; any other value stops the walk and is returned by it.
  */
-int gg_profile_session(struct gg_profile *profile, struct gg_session *ret_session,
+int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *ret_session,
                        struct gg_error *error); /* texts live as long as the profile */
 
-typedef int gg_process_visit(const struct gg_process *process, void *context);
-typedef int gg_thread_visit(const struct gg_thread *thread, void *context);
-typedef int gg_module_visit(const struct gg_module *module, void *context);
-typedef int gg_mapping_visit(const struct gg_mapping *mapping, void *context);
-typedef int gg_frame_visit(const struct gg_frame *frame, void *context);
-typedef int gg_line_visit(const struct gg_line *line, void *context);
-typedef int gg_stack_visit(const struct gg_stack *stack, void *context);
+typedef int gg_process_visit(const struct gg_profile_profile_process *process, void *context);
+typedef int gg_thread_visit(const struct gg_profile_profile_thread *thread, void *context);
+typedef int gg_module_visit(const struct gg_profile_module *module, void *context);
+typedef int gg_mapping_visit(const struct gg_profile_mapping *mapping, void *context);
+typedef int gg_frame_visit(const struct gg_profile_frame *frame, void *context);
+typedef int gg_line_visit(const struct gg_profile_line *line, void *context);
+typedef int gg_stack_visit(const struct gg_profile_stack *stack, void *context);
 typedef int gg_name_visit(uint32_t id, const char *name, void *context);
-typedef int gg_sample_visit(const struct gg_sample *sample, void *context);
-typedef int gg_coarse_visit(const struct gg_coarse *coarse, void *context);
-typedef int gg_total_visit(const struct gg_total *total, void *context);
-typedef int gg_memory_visit(const struct gg_memory *memory, void *context);
-typedef int gg_event_visit(const struct gg_event *event, void *context);
+typedef int gg_sample_visit(const struct gg_profile_sample *sample, void *context);
+typedef int gg_coarse_visit(const struct gg_profile_coarse *coarse, void *context);
+typedef int gg_total_visit(const struct gg_profile_total *total, void *context);
+typedef int gg_memory_visit(const struct gg_profile_memory *memory, void *context);
+typedef int gg_event_visit(const struct gg_profile_event *event, void *context);
 typedef int gg_counter_visit(uint32_t process, const char *name, uint64_t value, void *context);
 typedef int gg_label_visit(uint32_t process, const char *key, const char *value, void *context);
 typedef int gg_note_visit(const char *text, void *context);

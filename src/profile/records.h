@@ -16,7 +16,7 @@
 
 #define GG_TIME_NONE INT64_MAX /* has not ended: sorts after every moment */
 
-struct gg_session {
+struct gg_profile_session {
 	const char *command;                          /* as a shell would read it */
 	const char *host, *kernel, *machine, *geiger; /* names and versions */
 	uint64_t start_wall_ns;                       /* since 1970 */
@@ -27,7 +27,7 @@ struct gg_session {
 	bool has_history; /* a recorder drained it: samples have times and ends */
 };
 
-struct gg_process {
+struct gg_profile_profile_process {
 	uint32_t id;
 	uint32_t parent; /* id; 0: not in the session */
 	uint32_t pid;
@@ -40,7 +40,7 @@ struct gg_process {
 	enum gg_scheme scheme;
 };
 
-struct gg_thread {
+struct gg_profile_profile_thread {
 	uint32_t id;
 	uint32_t process;
 	uint32_t tid;
@@ -48,7 +48,7 @@ struct gg_thread {
 	const char *name;
 };
 
-struct gg_module {
+struct gg_profile_module {
 	uint32_t id;
 	const char *path;
 	const uint8_t *build_id;
@@ -57,7 +57,7 @@ struct gg_module {
 };
 
 /* Where a process had a module. */
-struct gg_mapping {
+struct gg_profile_mapping {
 	uint32_t process, module;
 	uint64_t start, end; /* addresses */
 	uint64_t file_offset;
@@ -66,14 +66,14 @@ struct gg_mapping {
 };
 
 /* A place in code: the address of the call, that is the return address less 1. */
-struct gg_frame {
+struct gg_profile_frame {
 	uint32_t id;
 	uint32_t module;  /* 0: in none */
 	uint64_t address; /* in the module's file as its ELF headers number it; absolute in none */
 };
 
 /* What a frame is in the source: one for each inlined call, the innermost first, and the function. */
-struct gg_line {
+struct gg_profile_line {
 	uint32_t frame;
 	uint32_t depth;           /* 0: innermost */
 	const char *function;     /* demangled, short form */
@@ -85,33 +85,33 @@ struct gg_line {
 };
 
 /* A frame called by the stack `parent`, whose id is smaller. */
-struct gg_stack {
+struct gg_profile_stack {
 	uint32_t id, parent, frame;
 };
 
 enum gg_name_kind { GG_NAME_HEAP, GG_NAME_TYPE };
 
 enum {
-	GG_SAMPLE_IS_MAPPING = 1,  /* mmap, not an allocator */
-	GG_SAMPLE_MISSED_FREE = 2, /* its end was noticed late: free_ns is an upper bound */
-	GG_SAMPLE_IS_OLD = 4,      /* in the old generation of its heap, at its end */
+	GG_PROFILE_SAMPLE_MAPPING = 1,   /* mmap, not an allocator */
+	GG_PROFILE_SAMPLE_LATE_FREE = 2, /* its end was noticed late: free_ns is an upper bound */
+	GG_PROFILE_SAMPLE_OLD = 4,       /* in the old generation of its heap, at its end */
 	/*
-	 * Beside GG_SAMPLE_MISSED_FREE: the event of its free was lost, and the process's event "lost"
+	 * Beside GG_PROFILE_SAMPLE_LATE_FREE: the event of its free was lost, and the process's event "lost"
 	 * before the reconciliation that found it ended is a lower bound of free_ns.
 	 */
-	GG_SAMPLE_LOST_FREE = 8,
+	GG_PROFILE_SAMPLE_LOST_FREE = 8,
 };
 
-struct gg_sample_end {
+struct gg_profile_sample_end {
 	int64_t free_ns;
 	uint32_t thread; /* that freed it */
 	uint32_t stack;  /* where, if that was recorded */
-	bool missed;     /* GG_SAMPLE_MISSED_FREE */
-	bool is_old;     /* GG_SAMPLE_IS_OLD */
-	bool lost;       /* GG_SAMPLE_LOST_FREE */
+	bool missed;     /* GG_PROFILE_SAMPLE_LATE_FREE */
+	bool is_old;     /* GG_PROFILE_SAMPLE_OLD */
+	bool lost;       /* GG_PROFILE_SAMPLE_LOST_FREE */
 };
 
-struct gg_sample {
+struct gg_profile_sample {
 	uint64_t id;
 	int64_t alloc_ns, free_ns; /* free_ns: GG_TIME_NONE while it is live */
 	uint32_t process, thread, stack, heap, type;
@@ -136,7 +136,7 @@ struct gg_sample {
  * [to_ns - bucket_ns, to_ns): live at each multiple of bucket_ns from from_ns + bucket_ns to
  * to_ns - bucket_ns, and not live at any other multiple.
  */
-struct gg_coarse {
+struct gg_profile_coarse {
 	uint32_t process, thread, stack;
 	int64_t from_ns, to_ns;
 	int64_t bucket_ns;             /* 0: nothing is known but [from_ns, to_ns] */
@@ -159,14 +159,14 @@ struct gg_coarse {
 	bool is_shared;
 };
 
-struct gg_total {
+struct gg_profile_total {
 	uint32_t process, thread, stack;
 	struct gg_sums allocated, freed;
 	uint32_t lifetimes[32]; /* gg_lifetime_index() of what was freed */
 };
 
 /* Bytes, at a moment; -1: not known. */
-struct gg_memory {
+struct gg_profile_memory {
 	uint32_t process; /* 0: the whole session (its cgroup) */
 	int64_t time_ns;
 	int64_t rss_bytes, pss_bytes;
@@ -195,13 +195,13 @@ struct gg_memory {
 };
 
 /* A reading of which nothing is known yet. */
-static inline struct gg_memory gg_memory_unknown(uint32_t process, int64_t time_ns)
+static inline struct gg_profile_memory gg_memory_unknown(uint32_t process, int64_t time_ns)
 {
-	return (struct gg_memory){ process, time_ns, -1, -1, -1, -1, -1, -1, -1, -1,
-		                   -1,      -1,      -1, -1, -1, -1, -1, -1, -1 };
+	return (struct gg_profile_memory){ process, time_ns, -1, -1, -1, -1, -1, -1, -1, -1,
+		                           -1,      -1,      -1, -1, -1, -1, -1, -1, -1 };
 }
 
-struct gg_event {
+struct gg_profile_event {
 	int64_t time_ns;
 	uint32_t process;
 	const char *kind;   /* "fork", "exec", "exit", "drop", "interval", "on", "off" ... */

@@ -3,19 +3,19 @@
 
 #include <errno.h>
 
-void gg_reading_begin(struct gg_reading *reading, struct gg_profile *profile, const char *sql)
+void gg_row_reader_begin(struct gg_row_reader *reading, struct gg_profile *profile, const char *sql)
 {
-	*reading = (struct gg_reading){ .profile = profile };
+	*reading = (struct gg_row_reader){ .profile = profile };
 	reading->result = sqlite3_prepare_v3(profile->db, sql, -1, 0, &reading->statement, NULL);
 }
 
-void gg_reading_bind(struct gg_reading *reading, int number, int64_t value)
+void gg_row_reader_bind(struct gg_row_reader *reading, int number, int64_t value)
 {
 	if (reading->statement != NULL)
 		sqlite3_bind_int64(reading->statement, number, value);
 }
 
-bool gg_reading_next(struct gg_reading *reading)
+bool gg_row_reader_next(struct gg_row_reader *reading)
 {
 	if (reading->stopped != 0 || reading->statement == NULL)
 		return false;
@@ -24,7 +24,7 @@ bool gg_reading_next(struct gg_reading *reading)
 	return reading->result == SQLITE_ROW;
 }
 
-int gg_reading_end(struct gg_reading *reading, struct gg_error *error)
+int gg_row_reader_end(struct gg_row_reader *reading, struct gg_error *error)
 {
 	int result = reading->result, code = reading->stopped;
 
@@ -35,7 +35,7 @@ int gg_reading_end(struct gg_reading *reading, struct gg_error *error)
 }
 
 /* The value of the next column; NULL where it is NULL. */
-static sqlite3_value *next_value(struct gg_reading *reading, int *ret_type)
+static sqlite3_value *next_value(struct gg_row_reader *reading, int *ret_type)
 {
 	sqlite3_value *value = sqlite3_column_value(reading->statement, reading->column++);
 
@@ -43,7 +43,7 @@ static sqlite3_value *next_value(struct gg_reading *reading, int *ret_type)
 	return value;
 }
 
-uint32_t gg_reading_id(struct gg_reading *reading, enum gg_dense table)
+uint32_t gg_row_reader_id(struct gg_row_reader *reading, enum gg_dense table)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);
@@ -57,12 +57,12 @@ uint32_t gg_reading_id(struct gg_reading *reading, enum gg_dense table)
 	return 0;
 }
 
-bool gg_reading_is_null(const struct gg_reading *reading)
+bool gg_row_reader_is_null(const struct gg_row_reader *reading)
 {
 	return sqlite3_column_type(reading->statement, reading->column) == SQLITE_NULL;
 }
 
-int64_t gg_reading_integer(struct gg_reading *reading, int64_t least, int64_t most)
+int64_t gg_row_reader_integer(struct gg_row_reader *reading, int64_t least, int64_t most)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);
@@ -77,7 +77,7 @@ int64_t gg_reading_integer(struct gg_reading *reading, int64_t least, int64_t mo
 	return least > 0 ? least : 0;
 }
 
-int64_t gg_reading_time(struct gg_reading *reading)
+int64_t gg_row_reader_time(struct gg_row_reader *reading)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);
@@ -89,7 +89,7 @@ int64_t gg_reading_time(struct gg_reading *reading)
 	return GG_TIME_NONE;
 }
 
-int64_t gg_reading_known(struct gg_reading *reading)
+int64_t gg_row_reader_known(struct gg_row_reader *reading)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);
@@ -101,7 +101,7 @@ int64_t gg_reading_known(struct gg_reading *reading)
 	return -1;
 }
 
-double gg_reading_number(struct gg_reading *reading, double least, double most)
+double gg_row_reader_number(struct gg_row_reader *reading, double least, double most)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);
@@ -116,7 +116,7 @@ double gg_reading_number(struct gg_reading *reading, double least, double most)
 	return least > 0 ? least : 0;
 }
 
-const char *gg_reading_text(struct gg_reading *reading)
+const char *gg_row_reader_text(struct gg_row_reader *reading)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);
@@ -128,7 +128,7 @@ const char *gg_reading_text(struct gg_reading *reading)
 	return NULL;
 }
 
-const void *gg_reading_bytes(struct gg_reading *reading, size_t *ret_length)
+const void *gg_row_reader_bytes(struct gg_row_reader *reading, size_t *ret_length)
 {
 	int type;
 	sqlite3_value *value = next_value(reading, &type);

@@ -80,7 +80,7 @@ static void print_size(sqlite3_context *context, int count, sqlite3_value **valu
 	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-int gg_functions_register(sqlite3 *db)
+int gg_sql_functions_register(sqlite3 *db)
 {
 	static const struct {
 		const char *name;

@@ -5,4 +5,4 @@
 #include <sqlite3.h>
 
 /* An SQLite result. */
-int gg_functions_register(sqlite3 *db);
+int gg_sql_functions_register(sqlite3 *db);

@@ -10,7 +10,7 @@
 #include "profile/sql_functions.h"
 #include "profile/statements.h"
 
-struct gg_query {
+struct gg_sql_query {
 	struct gg_profile *profile;
 	sqlite3_stmt *statement;
 };
@@ -100,7 +100,7 @@ static int begin_questions(struct gg_profile *profile, struct gg_error *error)
 
 	sqlite3_set_authorizer(profile->db, NULL, NULL);
 	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
-	result = gg_functions_register(profile->db);
+	result = gg_sql_functions_register(profile->db);
 	if (result != SQLITE_OK)
 		return gg_store_fail(profile, result, error);
 	code = gg_store_execute(profile, "pragma query_only = off", error);
@@ -124,7 +124,7 @@ static bool is_nothing(sqlite3 *db, const char *sql)
 	return nothing;
 }
 
-static int prepare(struct gg_query *query, const char *sql, struct gg_error *error)
+static int prepare(struct gg_sql_query *query, const char *sql, struct gg_error *error)
 {
 	sqlite3 *db = query->profile->db;
 	const char *rest = "";
@@ -158,10 +158,10 @@ static int prepare(struct gg_query *query, const char *sql, struct gg_error *err
 	return 0;
 }
 
-int gg_query_new(struct gg_query **ret_query, struct gg_profile *profile, const char *sql,
-                 struct gg_error *error)
+int gg_sql_query_new(struct gg_sql_query **ret_query, struct gg_profile *profile, const char *sql,
+                     struct gg_error *error)
 {
-	struct gg_query *query = calloc(1, sizeof(*query));
+	struct gg_sql_query *query = calloc(1, sizeof(*query));
 	int code;
 
 	if (query == NULL)
@@ -173,14 +173,14 @@ int gg_query_new(struct gg_query **ret_query, struct gg_profile *profile, const 
 		code = prepare(query, sql, error);
 	}
 	if (code < 0) {
-		gg_query_free(query);
+		gg_sql_query_free(query);
 		return code;
 	}
 	*ret_query = query;
 	return 0;
 }
 
-void gg_query_free(struct gg_query *query)
+void gg_sql_query_free(struct gg_sql_query *query)
 {
 	if (query == NULL)
 		return;
@@ -190,19 +190,19 @@ void gg_query_free(struct gg_query *query)
 	free(query);
 }
 
-int gg_query_column_count(const struct gg_query *query)
+int gg_sql_query_column_count(const struct gg_sql_query *query)
 {
 	return sqlite3_column_count(query->statement);
 }
 
-const char *gg_query_column_name(const struct gg_query *query, int column)
+const char *gg_sql_query_column_name(const struct gg_sql_query *query, int column)
 {
 	const char *name = sqlite3_column_name(query->statement, column);
 
 	return name != NULL ? name : "";
 }
 
-int gg_query_next(struct gg_query *query, struct gg_error *error)
+int gg_sql_query_next(struct gg_sql_query *query, struct gg_error *error)
 {
 	int result = sqlite3_step(query->statement);
 
@@ -217,33 +217,33 @@ int gg_query_next(struct gg_query *query, struct gg_error *error)
 	return gg_store_fail(query->profile, result, error);
 }
 
-enum gg_query_kind gg_query_kind(const struct gg_query *query, int column)
+enum gg_sql_query_kind gg_sql_query_kind(const struct gg_sql_query *query, int column)
 {
 	switch (sqlite3_column_type(query->statement, column)) {
 	case SQLITE_INTEGER:
-		return GG_QUERY_INTEGER;
+		return GG_SQL_QUERY_INTEGER;
 	case SQLITE_FLOAT:
-		return GG_QUERY_NUMBER;
+		return GG_SQL_QUERY_NUMBER;
 	case SQLITE_TEXT:
-		return GG_QUERY_TEXT;
+		return GG_SQL_QUERY_TEXT;
 	case SQLITE_BLOB:
-		return GG_QUERY_BYTES;
+		return GG_SQL_QUERY_BYTES;
 	default:
-		return GG_QUERY_NULL;
+		return GG_SQL_QUERY_NULL;
 	}
 }
 
-int64_t gg_query_integer(const struct gg_query *query, int column)
+int64_t gg_sql_query_integer(const struct gg_sql_query *query, int column)
 {
 	return sqlite3_column_int64(query->statement, column);
 }
 
-double gg_query_number(const struct gg_query *query, int column)
+double gg_sql_query_number(const struct gg_sql_query *query, int column)
 {
 	return sqlite3_column_double(query->statement, column);
 }
 
-const char *gg_query_text(const struct gg_query *query, int column, size_t *ret_length)
+const char *gg_sql_query_text(const struct gg_sql_query *query, int column, size_t *ret_length)
 {
 	bool is_bytes = sqlite3_column_type(query->statement, column) == SQLITE_BLOB;
 	const void *text = is_bytes ? sqlite3_column_blob(query->statement, column)

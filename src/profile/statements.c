@@ -179,7 +179,7 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 	if (sqlite3_get_autocommit(profile->db))
 		code = gg_store_execute(profile, "begin immediate", error);
 	if (code == 0 && profile->has_summary)
-		code = gg_summary_remove(profile, error);
+		code = gg_report_summary_remove(profile, error);
 	if (code == 0)
 		profile->has_changes = true;
 	return code;

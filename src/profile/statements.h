@@ -124,8 +124,8 @@ GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error
 
 /* --- summary.c ------------------------------------------------------------------------------- */
 
-GG_MUST_CHECK int gg_summary_make(struct gg_profile *profile, struct gg_error *error);
-GG_MUST_CHECK int gg_summary_remove(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_report_summary_make(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_report_summary_remove(struct gg_profile *profile, struct gg_error *error);
 
 /* --- fold.c, write.c ------------------------------------------------------------------------ */
 

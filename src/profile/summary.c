@@ -85,7 +85,7 @@ static bool ends_last(const struct summary *summary, uint32_t process)
 	       gg_last_end_until(&summary->last, summary->ends[process]) == GG_TIME_NONE;
 }
 
-static int add_sample(const struct gg_sample *sample, void *context)
+static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct summary *summary = context;
 	struct gg_weight weight;
@@ -106,7 +106,7 @@ static int add_sample(const struct gg_sample *sample, void *context)
 	return 0;
 }
 
-static int add_coarse(const struct gg_coarse *coarse, void *context)
+static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	struct summary *summary = context;
 	struct sum sum = { .sample_count = coarse->sums.sample_count,
@@ -127,7 +127,7 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 	return 0;
 }
 
-static int add_stack(const struct gg_stack *stack, void *context)
+static int add_stack(const struct gg_profile_stack *stack, void *context)
 {
 	struct summary *summary = context;
 
@@ -138,7 +138,7 @@ static int add_stack(const struct gg_stack *stack, void *context)
 	return 0;
 }
 
-static int add_process(const struct gg_process *process, void *context)
+static int add_process(const struct gg_profile_profile_process *process, void *context)
 {
 	struct summary *summary = context;
 
@@ -152,22 +152,22 @@ static int add_process(const struct gg_process *process, void *context)
 /* What is not freed by who inherited it. */
 static int find_shared_blocks(struct summary *summary, struct gg_error *error)
 {
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 	int code = 0;
 
-	gg_reading_begin(
+	gg_row_reader_begin(
 		&reading, summary->profile,
 		"select origin, process from sample where origin is not null and t_free is null");
-	while (code == 0 && gg_reading_next(&reading)) {
-		uint64_t origin = gg_reading_bits(&reading);
-		uint32_t process = gg_reading_id(&reading, GG_DENSE_PROCESS);
+	while (code == 0 && gg_row_reader_next(&reading)) {
+		uint64_t origin = gg_row_reader_bits(&reading);
+		uint32_t process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 
 		code = gg_map_put(&summary->left_blocks, origin, 1);
 		if (code == 0 && ends_last(summary, process))
 			code = gg_map_put(&summary->live_blocks, origin, 1);
 	}
-	gg_reading_visited(&reading, code);
-	return gg_reading_end(&reading, error);
+	gg_row_reader_visited(&reading, code);
+	return gg_row_reader_end(&reading, error);
 }
 
 /* The function's id in *ret_id. */
@@ -208,24 +208,24 @@ static int add_function(struct summary *summary, uint32_t frame, const char *nam
 /* Frames in order, each with its lines; those that have none by module and address (as v_frame). */
 static int add_frames(struct summary *summary, struct gg_error *error)
 {
-	struct gg_reading reading;
+	struct gg_row_reader reading;
 	int code = 0;
 
-	gg_reading_begin(
+	gg_row_reader_begin(
 		&reading, summary->profile,
 		"select frame.id, frame.module, frame.address, path, function, file, " GG_SCHEMA_FULL_NAME
 		" from frame left join module on module.id = frame.module"
 		" left join line on line.frame = frame.id"
 		" left join symbol on symbol.id = line.symbol"
 		" order by frame.id, line.depth");
-	while (code == 0 && gg_reading_next(&reading)) {
-		uint32_t frame = gg_reading_id(&reading, GG_DENSE_FRAME);
-		uint32_t module = gg_reading_id(&reading, GG_DENSE_MODULE);
-		uint64_t address = gg_reading_bits(&reading);
-		const char *path = gg_reading_text(&reading);
-		const char *function = gg_reading_text(&reading);
-		const char *file = gg_reading_text(&reading);
-		const char *full_name = gg_reading_text(&reading);
+	while (code == 0 && gg_row_reader_next(&reading)) {
+		uint32_t frame = gg_row_reader_id(&reading, GG_DENSE_FRAME);
+		uint32_t module = gg_row_reader_id(&reading, GG_DENSE_MODULE);
+		uint64_t address = gg_row_reader_bits(&reading);
+		const char *path = gg_row_reader_text(&reading);
+		const char *function = gg_row_reader_text(&reading);
+		const char *file = gg_row_reader_text(&reading);
+		const char *full_name = gg_row_reader_text(&reading);
 		char unknown[300];
 
 		if (frame == 0)
@@ -238,8 +238,8 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 		code = add_function(summary, frame, function != NULL ? function : unknown,
 		                    full_name, file);
 	}
-	gg_reading_visited(&reading, code);
-	return gg_reading_end(&reading, error);
+	gg_row_reader_visited(&reading, code);
+	return gg_row_reader_end(&reading, error);
 }
 
 /* The functions of a frame, innermost first. */
@@ -442,7 +442,7 @@ static int make(struct summary *summary, struct gg_error *error)
 	return put_functions(summary, error);
 }
 
-int gg_summary_make(struct gg_profile *profile, struct gg_error *error)
+int gg_report_summary_make(struct gg_profile *profile, struct gg_error *error)
 {
 	struct summary summary = { .profile = profile };
 	int code;
@@ -459,7 +459,7 @@ int gg_summary_make(struct gg_profile *profile, struct gg_error *error)
 	return code;
 }
 
-int gg_summary_remove(struct gg_profile *profile, struct gg_error *error)
+int gg_report_summary_remove(struct gg_profile *profile, struct gg_error *error)
 {
 	int code = gg_store_execute(profile, "delete from stack_sum; delete from function_sum",
 	                            error);

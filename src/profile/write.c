@@ -18,7 +18,7 @@ static int commit_now_and_then(struct gg_profile *profile, struct gg_error *erro
 	                                                     : 0;
 }
 
-int gg_profile_set_session(struct gg_profile *profile, const struct gg_session *session,
+int gg_profile_set_session(struct gg_profile *profile, const struct gg_profile_session *session,
                            struct gg_error *error)
 {
 	struct gg_statement row;
@@ -52,7 +52,8 @@ static int take_id(struct gg_profile *profile, enum gg_dense table, int code, ui
 }
 
 int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
-                              const struct gg_process *process, struct gg_error *error)
+                              const struct gg_profile_profile_process *process,
+                              struct gg_error *error)
 {
 	struct gg_statement row;
 	int code = gg_statement_begin(&row, profile, GG_SQL_PROCESS, error);
@@ -72,8 +73,9 @@ int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *process,
-                           uint32_t *ret_id, struct gg_error *error)
+int gg_profile_add_process(struct gg_profile *profile,
+                           const struct gg_profile_profile_process *process, uint32_t *ret_id,
+                           struct gg_error *error)
 {
 	uint32_t id = profile->counts[GG_DENSE_PROCESS] + 1;
 
@@ -82,7 +84,7 @@ int gg_profile_add_process(struct gg_profile *profile, const struct gg_process *
 }
 
 int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
-                             const struct gg_thread *thread, struct gg_error *error)
+                             const struct gg_profile_profile_thread *thread, struct gg_error *error)
 {
 	struct gg_statement row;
 	int code = gg_statement_begin(&row, profile, GG_SQL_THREAD, error);
@@ -98,8 +100,9 @@ int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *thread,
-                          uint32_t *ret_id, struct gg_error *error)
+int gg_profile_add_thread(struct gg_profile *profile,
+                          const struct gg_profile_profile_thread *thread, uint32_t *ret_id,
+                          struct gg_error *error)
 {
 	uint32_t id = profile->counts[GG_DENSE_THREAD] + 1;
 
@@ -107,7 +110,7 @@ int gg_profile_add_thread(struct gg_profile *profile, const struct gg_thread *th
 	               gg_profile_update_thread(profile, id, thread, error), ret_id);
 }
 
-int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_mapping *mapping,
+int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_profile_mapping *mapping,
                            struct gg_error *error)
 {
 	struct gg_statement row;
@@ -141,7 +144,7 @@ static uint32_t stored_bytes(int64_t value)
 	                                       : 8;
 }
 
-int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sample,
+int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sample *sample,
                           uint64_t *ret_id, struct gg_error *error)
 {
 	uint64_t id = sample->id != 0 ? sample->id : profile->last_sample + 1;
@@ -186,8 +189,8 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_sample *sa
 	return 0;
 }
 
-int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct gg_sample_end *end,
-                          struct gg_error *error)
+int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
+                          const struct gg_profile_sample_end *end, struct gg_error *error)
 {
 	struct gg_statement row;
 	uint32_t stack_bytes = stored_bytes(end->stack);
@@ -199,9 +202,9 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id, const struct 
 	gg_statement_integer(&row, end->free_ns);
 	gg_statement_id(&row, end->thread);
 	gg_statement_id(&row, end->stack);
-	gg_statement_integer(&row, (end->missed ? GG_SAMPLE_MISSED_FREE : 0) |
-	                                   (end->lost ? GG_SAMPLE_LOST_FREE : 0) |
-	                                   (end->is_old ? GG_SAMPLE_IS_OLD : 0));
+	gg_statement_integer(&row, (end->missed ? GG_PROFILE_SAMPLE_LATE_FREE : 0) |
+	                                   (end->lost ? GG_PROFILE_SAMPLE_LOST_FREE : 0) |
+	                                   (end->is_old ? GG_PROFILE_SAMPLE_OLD : 0));
 	gg_statement_integer(&row,
 	                     stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
 	/* Where frees are recorded with their stacks, the samples to come keep room for that too. */
@@ -220,7 +223,7 @@ int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t add
 		return code;
 	gg_statement_integer(&row, (int64_t)id);
 	gg_statement_integer(&row, (int64_t)address);
-	gg_statement_integer(&row, is_old ? GG_SAMPLE_IS_OLD : 0);
+	gg_statement_integer(&row, is_old ? GG_PROFILE_SAMPLE_OLD : 0);
 	return gg_statement_run(&row, error);
 }
 
@@ -235,7 +238,7 @@ void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums)
 }
 
 /* The same, with NULL for what is not known. */
-static void put_known_sums(struct gg_statement *row, const struct gg_coarse *coarse)
+static void put_known_sums(struct gg_statement *row, const struct gg_profile_coarse *coarse)
 {
 	const struct gg_sums *sums = &coarse->sums;
 
@@ -253,7 +256,7 @@ static void put_known_sums(struct gg_statement *row, const struct gg_coarse *coa
 		gg_statement_null(row);
 }
 
-int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_coarse *coarse,
+int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_profile_coarse *coarse,
                           struct gg_error *error)
 {
 	struct gg_statement row;
@@ -294,7 +297,7 @@ static void print_lifetimes(struct gg_buf *text, const uint32_t *lifetimes, size
 	gg_buf_append_text(text, "]");
 }
 
-int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *total,
+int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_total *total,
                          struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf lifetimes = { 0 };
@@ -315,7 +318,7 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_total *tota
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *memory,
+int gg_profile_add_memory(struct gg_profile *profile, const struct gg_profile_memory *memory,
                           struct gg_error *error)
 {
 	struct gg_statement row;
@@ -348,7 +351,7 @@ int gg_profile_add_memory(struct gg_profile *profile, const struct gg_memory *me
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_add_event(struct gg_profile *profile, const struct gg_event *event,
+int gg_profile_add_event(struct gg_profile *profile, const struct gg_profile_event *event,
                          struct gg_error *error)
 {
 	struct gg_statement row;

@@ -57,13 +57,14 @@ static struct gg_diff_row *row_of(struct run *run, const struct gg_buf *label)
 }
 
 /* The tally that rows are sorted by: what a row asks for itself, or with what it calls. */
-static const struct gg_tally *tally_of(const struct gg_result *result, const struct gg_row *row)
+static const struct gg_tally *tally_of(const struct gg_query_result *result,
+                                       const struct gg_query_row *row)
 {
 	return result->query.sort_by_total ? row->total : row->self;
 }
 
-static int add_result(struct run *run, const struct gg_model *model, const struct gg_result *result,
-                      bool is_after, struct gg_error *error)
+static int add_result(struct run *run, const struct gg_model *model,
+                      const struct gg_query_result *result, bool is_after, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
 
@@ -75,7 +76,7 @@ static int add_result(struct run *run, const struct gg_model *model, const struc
 		if (tally->sample_count == 0 && !gg_tally_is_uncertain(tally))
 			continue; /* only here for what it calls */
 		gg_buf_clear(&label);
-		gg_row_label(model, result, &result->rows[i], &label);
+		gg_query_row_label(model, result, &result->rows[i], &label);
 		row = row_of(run, &label);
 		if (row == NULL)
 			return out_of_memory(error);
@@ -138,8 +139,8 @@ static int discover(struct gg_diff *diff)
 }
 
 static int fill(struct run *run, const struct gg_model *before_model,
-                const struct gg_result *before, const struct gg_model *after_model,
-                const struct gg_result *after, struct gg_error *error)
+                const struct gg_query_result *before, const struct gg_model *after_model,
+                const struct gg_query_result *after, struct gg_error *error)
 {
 	struct gg_diff *diff = run->diff;
 	size_t most = before->row_count + after->row_count + 1;
@@ -178,8 +179,8 @@ static int fill(struct run *run, const struct gg_model *before_model,
 	return 0;
 }
 
-int gg_diff_run(const struct gg_model *before_model, const struct gg_result *before,
-                const struct gg_model *after_model, const struct gg_result *after,
+int gg_diff_run(const struct gg_model *before_model, const struct gg_query_result *before,
+                const struct gg_model *after_model, const struct gg_query_result *after,
                 const struct gg_diff_query *query, struct gg_diff **ret_diff,
                 struct gg_error *error)
 {

@@ -3,14 +3,14 @@
  * diff - two profiles beside each other: for each row before, after, the difference with its
  * confidence interval, and which differences mean anything.
  *
- *   gg_ask_rows(model_a, &query, &a, error);
- *   gg_ask_rows(model_b, &query, &b, error);
+ *   gg_query_rows(model_a, &query, &a, error);
+ *   gg_query_rows(model_b, &query, &b, error);
  *   if (gg_diff_run(model_a, a, model_b, b, &(struct gg_diff_query){ .scale = 1, .confidence = 0.95,
  *                   .false_discovery_rate = 0.05 }, &diff, error) == 0)
  *           ... diff->rows, the significant ones first ...
  *   gg_diff_free(diff);
  *
- * Rows are matched by their labels (gg_row_label), because numbers and addresses differ from profile
+ * Rows are matched by their labels (gg_query_row_label), because numbers and addresses differ from profile
  * to profile, and from build to build; rows of one profile with the same label are one row.
  *
  * The results may be freed before the diff; labels are its own.
@@ -49,8 +49,10 @@ struct gg_diff {
 };
 
 /* Both results must be of queries with the same grouping and unit.  -ENOMEM. */
-GG_MUST_CHECK int gg_diff_run(const struct gg_model *before_model, const struct gg_result *before,
-                              const struct gg_model *after_model, const struct gg_result *after,
+GG_MUST_CHECK int gg_diff_run(const struct gg_model *before_model,
+                              const struct gg_query_result *before,
+                              const struct gg_model *after_model,
+                              const struct gg_query_result *after,
                               const struct gg_diff_query *query, struct gg_diff **ret_diff,
                               struct gg_error *error);
 void gg_diff_free(struct gg_diff *diff); /* NULL is fine */

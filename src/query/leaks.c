@@ -19,7 +19,7 @@ static const double most_false = 0.05; /* of the rows told as growing */
 struct run {
 	const struct gg_model *model;
 	const struct gg_leaks_query *query;
-	struct gg_scope scope;
+	struct gg_query_filter scope;
 	int64_t end_ns; /* of what is looked at; GG_TIME_NONE: of each process itself */
 	struct gg_leaks *leaks;
 	uint32_t *suppressed_by; /* gg_suppressions_apply() */
@@ -43,7 +43,7 @@ static uint32_t stack_of_sample(const struct run *run, size_t i)
 
 static uint32_t stack_of_coarse(const struct run *run, size_t i)
 {
-	const struct gg_coarse *coarse = run->model->coarse.items;
+	const struct gg_profile_coarse *coarse = run->model->coarse.items;
 
 	return gg_model_stack_top(run->model, coarse[i].stack);
 }
@@ -87,7 +87,7 @@ static int sort_by_stack(const struct run *run, size_t count,
 /* The block as it was when the run ended, or is taken to end; false: it is none of ours. */
 static bool find_block(const struct run *run, size_t number, struct gg_block *block)
 {
-	if (!gg_scope_block(&run->scope, number, block) || block->from_ns > run->end_ns)
+	if (!gg_query_filter_block(&run->scope, number, block) || block->from_ns > run->end_ns)
 		return false;
 	if (run->end_ns == GG_TIME_NONE)
 		return true;
@@ -116,7 +116,7 @@ static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 /* When a process lived; at least 1 ns.  A start of INT64_MAX is GG_TIME_NONE, so the sum is in range. */
 static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, int64_t *ret_end)
 {
-	const struct gg_process *process = run->model->processes.items + number;
+	const struct gg_profile_profile_process *process = run->model->processes.items + number;
 	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
 
 	*ret_start = number == 0 || process->start_ns == GG_TIME_NONE ? 0 : process->start_ns;
@@ -148,7 +148,7 @@ static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t nu
 
 static void add_coarse(const struct run *run, struct gg_leak *leak, size_t number)
 {
-	const struct gg_coarse *coarse = run->model->coarse.items + number;
+	const struct gg_profile_coarse *coarse = run->model->coarse.items + number;
 	struct gg_tally tally = { 0 };
 	int64_t start, end;
 
@@ -397,8 +397,8 @@ static int judge(struct run *run, struct gg_error *error)
 
 	if (code < 0)
 		return code;
-	gg_scope_expose(&run->scope, &run->live);
-	gg_scope_expose(&run->scope, &run->old);
+	gg_query_filter_expose(&run->scope, &run->live);
+	gg_query_filter_expose(&run->scope, &run->old);
 	judge_stacks(run);
 	if (choose_growing(leaks) < 0)
 		return out_of_memory(error);
@@ -425,7 +425,7 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 	struct run run = { .model = model,
 		           .query = query,
 		           .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };
-	struct gg_question scope_query;
+	struct gg_query scope_query;
 	int code = 0;
 
 	if (!gg_model_has_times(model))
@@ -438,9 +438,9 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 		                    "recorded without history: what was live then is not known");
 	if (code < 0)
 		return code;
-	gg_question_init(&scope_query);
+	gg_query_init(&scope_query);
 	scope_query.pid = query->pid;
-	code = gg_scope_open(&run.scope, model, &scope_query, error);
+	code = gg_query_filter_open(&run.scope, model, &scope_query, error);
 	if (code < 0)
 		return code;
 	run.leaks = calloc(1, sizeof(*run.leaks));
@@ -456,7 +456,7 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 	free(run.coarse_order);
 	free(run.coarse_first);
 	free(run.has_live);
-	gg_scope_close(&run.scope);
+	gg_query_filter_close(&run.scope);
 	if (code < 0) {
 		gg_leaks_free(run.leaks);
 		return code;

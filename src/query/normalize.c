@@ -7,16 +7,16 @@
 #include <string.h>
 
 /* Bytes that were allocated in all. */
-static int sum_allocated(const struct gg_model *model, const struct gg_question *query,
+static int sum_allocated(const struct gg_model *model, const struct gg_query *query,
                          double *ret_bytes, struct gg_error *error)
 {
-	struct gg_question allocated = *query;
+	struct gg_query allocated = *query;
 	struct gg_sum_up sum;
 	int code;
 
 	allocated.metric = GG_METRIC_ALLOCATED;
 	allocated.focus = allocated.ignore = NULL;
-	code = gg_ask_sum(model, &allocated, &sum, error);
+	code = gg_query_sum(model, &allocated, &sum, error);
 	if (code == 0)
 		*ret_bytes = gg_tally_estimate(&sum.total, GG_BYTES).value;
 	return code;
@@ -29,9 +29,9 @@ static int refuse(const char *place, const char *why, struct gg_error *error)
 	                    "%s", why);
 }
 
-int gg_scale_find(const struct gg_model *before, const struct gg_model *after,
-                  const struct gg_question *query, const char *normalize, const char *place,
-                  double *ret_scale, struct gg_error *error)
+int gg_normalize_find(const struct gg_model *before, const struct gg_model *after,
+                      const struct gg_query *query, const char *normalize, const char *place,
+                      double *ret_scale, struct gg_error *error)
 {
 	double of_before = 1, of_after = 1;
 	char *end;

@@ -2,7 +2,7 @@
 /*
  * scale - what the earlier of two profiles is multiplied by, so that runs of other lengths can be compared.
  *
- *   gg_scale_find(before, after, &query, "time", "diff: --normalize", &scale, error);
+ *   gg_normalize_find(before, after, &query, "time", "diff: --normalize", &scale, error);
  *
  * Cost      "allocated" asks for one sum of each profile, the others for nothing.
  * Threads   any; the models are only read.
@@ -16,6 +16,6 @@
  * 1.  query: which process; its focus and metric do not matter.  place: what refused values are said of.
  * -EINVAL: no such measure, or no ratio above 0.
  */
-GG_MUST_CHECK int gg_scale_find(const struct gg_model *before, const struct gg_model *after,
-                                const struct gg_question *query, const char *normalize,
-                                const char *place, double *ret_scale, struct gg_error *error);
+GG_MUST_CHECK int gg_normalize_find(const struct gg_model *before, const struct gg_model *after,
+                                    const struct gg_query *query, const char *normalize,
+                                    const char *place, double *ret_scale, struct gg_error *error);

@@ -26,8 +26,8 @@ struct notes {
 
 struct run {
 	const struct gg_model *model;
-	struct gg_scope scope;
-	struct gg_result *result;
+	struct gg_query_filter scope;
+	struct gg_query_result *result;
 	struct notes samples, coarse;
 	struct notes uncertain;  /* numbers of coarse rows follow those of samples */
 	struct gg_groups groups; /* by the key that rows have, or by stack where rows are places */
@@ -40,7 +40,7 @@ static bool is_of_places(enum gg_grouping by)
 	return by == GG_BY_FUNCTION || by == GG_BY_LINE || by == GG_BY_MODULE;
 }
 
-uint32_t gg_ask_size_class(uint64_t size_bytes)
+uint32_t gg_query_size_class(uint64_t size_bytes)
 {
 	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
 }
@@ -55,7 +55,7 @@ static uint32_t key_of_sample(const struct run *run, const struct gg_model_sampl
 	case GG_BY_LABEL:
 		return run->scope.label_of[sample->process];
 	case GG_BY_SIZE:
-		return gg_ask_size_class(sample->size_bytes);
+		return gg_query_size_class(sample->size_bytes);
 	case GG_BY_KIND:
 		return sample->kind;
 	case GG_BY_HEAP:
@@ -68,7 +68,7 @@ static uint32_t key_of_sample(const struct run *run, const struct gg_model_sampl
 }
 
 /* Coarse rows do not tell kinds: the first one after all others stands for them. */
-static uint32_t key_of_coarse(const struct run *run, const struct gg_coarse *coarse)
+static uint32_t key_of_coarse(const struct run *run, const struct gg_profile_coarse *coarse)
 {
 	switch (run->scope.query.by) {
 	case GG_BY_THREAD:
@@ -127,7 +127,7 @@ static size_t count_keys(const struct gg_model *model, enum gg_grouping by)
 static void add_kind(const struct gg_model_sample *sample, double *slack_bytes,
                      double *mapping_bytes)
 {
-	if ((sample->flags & GG_SAMPLE_IS_MAPPING) != 0)
+	if ((sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0)
 		*mapping_bytes += sample->weighted_bytes;
 	else if (sample->size_bytes > 0)
 		*slack_bytes += sample->slack_bytes *
@@ -168,7 +168,7 @@ static void add_to_total(const struct gg_pick *pick, void *context)
 {
 	struct run *run = context;
 
-	gg_scope_add_pick(&run->scope, pick, &run->result->total);
+	gg_query_filter_add_pick(&run->scope, pick, &run->result->total);
 }
 
 static void add_unplaced(const struct gg_pick *pick, void *context)
@@ -243,8 +243,8 @@ static void add_uncertain(struct run *run)
 			pick.coarse = run->model->coarse.items + (noted->number - sample_count);
 			pick.sample = 0;
 		}
-		gg_scope_add_pick(&run->scope, &pick,
-		                  &groups->tallies[groups->slot_of[noted->key]]);
+		gg_query_filter_add_pick(&run->scope, &pick,
+		                         &groups->tallies[groups->slot_of[noted->key]]);
 	}
 }
 
@@ -252,7 +252,7 @@ static int add_up(struct run *run)
 {
 	enum { AHEAD = 8 }; /* samples are fetched so many before they are needed */
 	const struct gg_model_sample *samples = run->model->samples.items;
-	const struct gg_coarse *coarse = run->model->coarse.items;
+	const struct gg_profile_coarse *coarse = run->model->coarse.items;
 	struct gg_groups *groups = &run->groups;
 	uint32_t *sorted, *ends;
 	size_t i = 0;
@@ -261,16 +261,16 @@ static int add_up(struct run *run)
 		return -ENOMEM;
 	for (size_t slot = 0; slot < groups->count; slot++) {
 		size_t end = ends[groups->keys[slot]];
-		struct gg_rough sum = { 0 };
+		struct gg_plain_tally sum = { 0 };
 
 		for (; i < end; i++) {
 			const struct gg_model_sample *sample = &samples[sorted[i]];
 
 			if (i + AHEAD < run->samples.count)
 				__builtin_prefetch(&samples[sorted[i + AHEAD]].size_bytes);
-			gg_rough_add_sample(&sum, &sample->draw, sample->size_bytes);
+			gg_plain_tally_add_sample(&sum, &sample->draw, sample->size_bytes);
 		}
-		gg_rough_tally(&sum, &groups->tallies[slot]);
+		gg_plain_tally_tally(&sum, &groups->tallies[slot]);
 	}
 	for (i = 0; i < run->coarse.count; i++)
 		gg_model_add_coarse(run->model,
@@ -330,7 +330,7 @@ static double value_of(const struct run *run, const struct gg_tally *tally)
 /* A process is as complete as it is, whatever others dropped. */
 static bool is_process_incomplete(const struct run *run, uint32_t process)
 {
-	const struct gg_question *query = &run->scope.query;
+	const struct gg_query *query = &run->scope.query;
 
 	return gg_model_is_incomplete(
 		run->model, process,
@@ -341,7 +341,7 @@ static bool is_process_incomplete(const struct run *run, uint32_t process)
 static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *keys, size_t count,
                      size_t each)
 {
-	struct gg_result *result = run->result;
+	struct gg_query_result *result = run->result;
 	size_t by = run->scope.query.sort_by_total ? each - 1 : 0;
 	struct ordered *order = malloc((count + 1) * sizeof(*order));
 
@@ -352,7 +352,7 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < count * each; i++) {
-		gg_scope_expose(&run->scope, &tallies[i]);
+		gg_query_filter_expose(&run->scope, &tallies[i]);
 		if (run->scope.query.by == GG_BY_PROCESS && run->scope.is_incomplete)
 			tallies[i].incomplete = is_process_incomplete(run, keys[i]) ? 1 : 0;
 	}
@@ -369,8 +369,9 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 	for (size_t i = 0; i < count; i++) {
 		const struct gg_tally *of = &tallies[order[i].slot * each];
 
-		result->rows[i] = (struct gg_row){ order[i].key, is_asked_for(run, order[i].key),
-			                           &of[0], &of[each - 1] };
+		result->rows[i] = (struct gg_query_row){ order[i].key,
+			                                 is_asked_for(run, order[i].key), &of[0],
+			                                 &of[each - 1] };
 	}
 	result->row_count = count;
 	free(order);
@@ -380,9 +381,9 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 static int make_place_rows(struct run *run)
 {
 	enum gg_grouping by = run->scope.query.by;
-	struct gg_place_sums places;
+	struct gg_frame_sums places;
 	struct gg_tally *tallies = NULL;
-	int code = gg_place_sums_of(&places, run->model, by, count_keys(run->model, by),
+	int code = gg_frame_sums_of(&places, run->model, by, count_keys(run->model, by),
 	                            &run->groups);
 
 	if (code == 0) {
@@ -391,10 +392,10 @@ static int make_place_rows(struct run *run)
 	}
 	if (code == 0) {
 		for (size_t i = 0; i < 2 * places.keys.count; i++)
-			gg_rough_tally(&places.sums.items[i], &tallies[i]);
+			gg_plain_tally_tally(&places.sums.items[i], &tallies[i]);
 		code = make_rows(run, tallies, places.keys.items, places.keys.count, 2);
 	}
-	gg_place_sums_done(&places);
+	gg_frame_sums_done(&places);
 	return code;
 }
 
@@ -406,8 +407,8 @@ static int note_all(struct run *run, bool apart)
 	                              sizeof(*run->uncertain.items));
 	if (run->samples.items == NULL || run->coarse.items == NULL || run->uncertain.items == NULL)
 		return -ENOMEM;
-	gg_scope_each(&run->scope, apart, note, run);
-	gg_scope_each_unplaced(&run->scope, add_unplaced, run);
+	gg_query_filter_each(&run->scope, apart, note, run);
+	gg_query_filter_each_unplaced(&run->scope, add_unplaced, run);
 	return 0;
 }
 
@@ -415,20 +416,20 @@ static int note_all(struct run *run, bool apart)
 static void add_total(struct run *run, bool apart)
 {
 	if (apart)
-		gg_scope_each(&run->scope, false, add_to_total, run);
+		gg_query_filter_each(&run->scope, false, add_to_total, run);
 	else
 		for (size_t i = 0; i < run->groups.count; i++)
 			gg_tally_merge(&run->result->total, &run->groups.tallies[i]);
-	gg_scope_expose(&run->scope, &run->result->total);
+	gg_query_filter_expose(&run->scope, &run->result->total);
 }
 
 /* A process's row has all that the process holds, whoever else does. */
 static int run_scope(struct run *run)
 {
-	const struct gg_question *query = &run->scope.query;
+	const struct gg_query *query = &run->scope.query;
 	bool of_places = is_of_places(query->by);
 	bool apart = (query->by == GG_BY_PROCESS || query->by == GG_BY_LABEL) &&
-	             run->scope.blocks != NULL && gg_scope_is_of_blocks(&run->scope);
+	             run->scope.blocks != NULL && gg_query_filter_is_of_blocks(&run->scope);
 	struct gg_groups *groups = &run->groups;
 	int code = note_all(run, apart);
 
@@ -453,14 +454,14 @@ static int run_scope(struct run *run)
 }
 
 /* A peak is what was live at one moment. */
-static int find_moment(struct gg_scope *scope, struct gg_error *error)
+static int find_moment(struct gg_query_filter *scope, struct gg_error *error)
 {
 	struct gg_peak peak;
 	int code;
 
 	if (scope->query.metric != GG_METRIC_PEAK)
 		return 0;
-	code = gg_scope_peak(scope, &peak, error);
+	code = gg_query_filter_peak(scope, &peak, error);
 	if (code < 0)
 		return code;
 	scope->query.metric = GG_METRIC_LIVE;
@@ -470,30 +471,30 @@ static int find_moment(struct gg_scope *scope, struct gg_error *error)
 }
 
 /* The upper end of a peak may be that of another moment. */
-static void widen_peak(const struct gg_scope *scope, const struct gg_question *query,
+static void widen_peak(const struct gg_query_filter *scope, const struct gg_query *query,
                        struct gg_tally *total)
 {
 	struct gg_peak peak = { .time_ns = scope->query.to_ns, .most_ns = scope->most_ns };
 
 	if (query->metric == GG_METRIC_PEAK && peak.most_ns != peak.time_ns)
-		gg_scope_peak_tally(scope, &peak, total);
+		gg_query_filter_peak_tally(scope, &peak, total);
 }
 
-void gg_question_init(struct gg_question *query)
+void gg_query_init(struct gg_query *query)
 {
-	*query = (struct gg_question){ .metric = GG_METRIC_LIVE,
-		                       .by = GG_BY_FUNCTION,
-		                       .unit = GG_BYTES,
-		                       .from_ns = INT64_MIN,
-		                       .to_ns = GG_TIME_NONE,
-		                       .temporary_ns = GG_TEMPORARY_NS };
+	*query = (struct gg_query){ .metric = GG_METRIC_LIVE,
+		                    .by = GG_BY_FUNCTION,
+		                    .unit = GG_BYTES,
+		                    .from_ns = INT64_MIN,
+		                    .to_ns = GG_TIME_NONE,
+		                    .temporary_ns = GG_TEMPORARY_NS };
 }
 
-int gg_ask_rows(const struct gg_model *model, const struct gg_question *query,
-                struct gg_result **ret_result, struct gg_error *error)
+int gg_query_rows(const struct gg_model *model, const struct gg_query *query,
+                  struct gg_query_result **ret_result, struct gg_error *error)
 {
 	struct run run = { .model = model };
-	int code = gg_scope_open(&run.scope, model, query, error);
+	int code = gg_query_filter_open(&run.scope, model, query, error);
 
 	if (code < 0)
 		return code;
@@ -505,7 +506,7 @@ int gg_ask_rows(const struct gg_model *model, const struct gg_question *query,
 	if (code == 0)
 		widen_peak(&run.scope, query, &run.result->total);
 	if (code < 0) {
-		gg_result_free(run.result);
+		gg_query_result_free(run.result);
 		gg_error_set_errno(error, -code, "query", NULL);
 		goto out;
 	}
@@ -513,11 +514,11 @@ int gg_ask_rows(const struct gg_model *model, const struct gg_question *query,
 	run.result->moment_ns = run.scope.query.to_ns;
 	*ret_result = run.result;
 out:
-	gg_scope_close(&run.scope);
+	gg_query_filter_close(&run.scope);
 	return code;
 }
 
-void gg_result_free(struct gg_result *result)
+void gg_query_result_free(struct gg_query_result *result)
 {
 	if (result == NULL)
 		return;
@@ -560,30 +561,30 @@ static void visit_pick(const struct gg_pick *pick, void *context)
 	each->visit(&sample, NULL, each->context);
 }
 
-int gg_ask_each(const struct gg_model *model, const struct gg_question *query, gg_pick_visit *visit,
-                void *context, struct gg_error *error)
+int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg_pick_visit *visit,
+                  void *context, struct gg_error *error)
 {
 	struct each each = { model, visit, context };
-	struct gg_scope scope;
-	int code = gg_scope_open(&scope, model, query, error);
+	struct gg_query_filter scope;
+	int code = gg_query_filter_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
 	code = find_moment(&scope, error);
 	if (code == 0)
-		gg_scope_each(&scope, false, visit_pick, &each);
-	gg_scope_close(&scope);
+		gg_query_filter_each(&scope, false, visit_pick, &each);
+	gg_query_filter_close(&scope);
 	return code;
 }
 
-int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
-                  gg_pick_visit *visit, void *context, struct gg_error *error)
+int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
+                    gg_pick_visit *visit, void *context, struct gg_error *error)
 {
 	size_t sample_count, coarse_count;
-	const struct gg_coarse *coarse = gg_model_coarse(model, &coarse_count);
-	struct gg_scope scope;
+	const struct gg_profile_coarse *coarse = gg_model_coarse(model, &coarse_count);
+	struct gg_query_filter scope;
 	struct gg_block block;
-	int code = gg_scope_open(&scope, model, query, error);
+	int code = gg_query_filter_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
@@ -591,23 +592,23 @@ int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
 	for (size_t i = 0; i < sample_count; i++) {
 		struct gg_model_sample sample;
 
-		if (!gg_scope_block(&scope, i, &block))
+		if (!gg_query_filter_block(&scope, i, &block))
 			continue;
 		sample = whole_block(model, i, &block);
 		visit(&sample, NULL, context);
 	}
 	for (size_t i = 0; i < coarse_count; i++)
-		if (gg_scope_has_coarse(&scope, &coarse[i]))
+		if (gg_query_filter_has_coarse(&scope, &coarse[i]))
 			visit(NULL, &coarse[i], context);
-	gg_scope_close(&scope);
+	gg_query_filter_close(&scope);
 	return 0;
 }
 
 struct sum {
 	const struct gg_model *model;
-	const struct gg_scope *scope;
+	const struct gg_query_filter *scope;
 	struct gg_sum_up *up;
-	struct gg_rough samples;
+	struct gg_plain_tally samples;
 };
 
 static void sum_pick(const struct gg_pick *pick, void *context)
@@ -616,7 +617,7 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 	const struct gg_model_sample *sample;
 
 	if (pick->is_uncertain) {
-		gg_scope_add_pick(sum->scope, pick, &sum->up->total);
+		gg_query_filter_add_pick(sum->scope, pick, &sum->up->total);
 		return;
 	}
 	if (pick->coarse != NULL) {
@@ -624,17 +625,17 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 		return;
 	}
 	sample = sum->model->samples.items + pick->sample;
-	gg_rough_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
+	gg_plain_tally_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
 	add_kind(sample, &sum->up->slack_bytes, &sum->up->mapping_bytes);
 }
 
-int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
-               struct gg_sum_up *ret_sum, struct gg_error *error)
+int gg_query_sum(const struct gg_model *model, const struct gg_query *query,
+                 struct gg_sum_up *ret_sum, struct gg_error *error)
 {
 	struct gg_sum_up up = { 0 };
-	struct gg_scope scope;
+	struct gg_query_filter scope;
 	struct sum sum = { .model = model, .scope = &scope, .up = &up };
-	int code = gg_scope_open(&scope, model, query, error);
+	int code = gg_query_filter_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
@@ -642,13 +643,13 @@ int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
 	if (code == 0) {
 		struct gg_tally samples;
 
-		gg_scope_each(&scope, false, sum_pick, &sum);
-		gg_rough_tally(&sum.samples, &samples);
+		gg_query_filter_each(&scope, false, sum_pick, &sum);
+		gg_plain_tally_tally(&sum.samples, &samples);
 		gg_tally_merge(&up.total, &samples);
-		gg_scope_expose(&scope, &up.total);
+		gg_query_filter_expose(&scope, &up.total);
 		widen_peak(&scope, query, &up.total);
 		*ret_sum = up;
 	}
-	gg_scope_close(&scope);
+	gg_query_filter_close(&scope);
 	return code;
 }

@@ -2,15 +2,15 @@
 /*
  * ask - asks a model: which memory, of whom, when, added up by what.
  *
- *   struct gg_question query = { .metric = GG_METRIC_LIVE, .by = GG_BY_FUNCTION };
- *   struct gg_result *result;
+ *   struct gg_query query = { .metric = GG_METRIC_LIVE, .by = GG_BY_FUNCTION };
+ *   struct gg_query_result *result;
  *
- *   gg_question_init(&query);                          at the end, everything
- *   if (gg_ask_rows(model, &query, &result, error) < 0)
+ *   gg_query_init(&query);                          at the end, everything
+ *   if (gg_query_rows(model, &query, &result, error) < 0)
  *           return error->code;
  *   for (size_t i = 0; i < result->row_count; i++)
  *           gg_interval_of(result->rows[i].self, GG_BYTES, 0.95, true);
- *   gg_result_free(result);
+ *   gg_query_result_free(result);
  *
  * What the metrics mean (docs/REPORTS.md):
  *
@@ -84,7 +84,7 @@ enum { GG_GROUPING_COUNT = GG_BY_LABEL + 1 };
 
 #define GG_TEMPORARY_NS INT64_C(1000000)
 
-struct gg_question {
+struct gg_query {
 	enum gg_metric metric;
 	enum gg_grouping by;
 	enum gg_quantity unit;  /* rows are sorted by its estimate, the largest first */
@@ -98,72 +98,72 @@ struct gg_question {
 };
 
 /* The class n with size in (2^(n-1), 2^n]; 0 for 0 and 1. */
-uint32_t gg_ask_size_class(uint64_t size_bytes);
+uint32_t gg_query_size_class(uint64_t size_bytes);
 
 /* Everything, live at the end, by function. */
-void gg_question_init(struct gg_question *query);
+void gg_query_init(struct gg_query *query);
 
 /* One group.  `key` is the number of a function, line, stack, module, thread, process, kind, heap
- * or type; of sizes that of gg_ask_size_class(); of labels the first process
+ * or type; of sizes that of gg_query_size_class(); of labels the first process
  * that has the value, 0: none has one. */
-struct gg_row {
+struct gg_query_row {
 	uint32_t key;
 	bool is_named; /* asked for by its name: an interval of it is not that of a discovered row */
 	const struct gg_tally *self, *total;
 };
 
-struct gg_result {
-	struct gg_question query; /* as it was asked, with from_ns and to_ns as they were used */
-	int64_t moment_ns;        /* live and peak: the moment; other metrics: to_ns */
+struct gg_query_result {
+	struct gg_query query; /* as it was asked, with from_ns and to_ns as they were used */
+	int64_t moment_ns;     /* live and peak: the moment; other metrics: to_ns */
 	struct gg_tally total; /* of all rows, each block once; exposed to the sampling interval */
 	double slack_bytes;    /* estimate of the usable size beyond the requested one */
 	double mapping_bytes;  /* estimate of what in total is mappings */
 	struct gg_tally unplaced; /* coarse rows with an end of the window inside their range */
-	struct gg_row *rows;
+	struct gg_query_row *rows;
 	size_t row_count;
 	struct gg_tally *tallies; /* that the rows point to */
 };
 
 /* -EINVAL for an expression that is none, an unknown pid, or a window that ends before it begins. */
-GG_MUST_CHECK int gg_ask_rows(const struct gg_model *model, const struct gg_question *query,
-                              struct gg_result **ret_result, struct gg_error *error);
-void gg_result_free(struct gg_result *result); /* NULL is fine */
+GG_MUST_CHECK int gg_query_rows(const struct gg_model *model, const struct gg_query *query,
+                                struct gg_query_result **ret_result, struct gg_error *error);
+void gg_query_result_free(struct gg_query_result *result); /* NULL is fine */
 
-/* The total alone, of what gg_ask_rows() has more: for the head of a report. */
+/* The total alone, of what gg_query_rows() has more: for the head of a report. */
 struct gg_sum_up {
 	struct gg_tally total;
 	double slack_bytes, mapping_bytes;
 };
-GG_MUST_CHECK int gg_ask_sum(const struct gg_model *model, const struct gg_question *query,
-                             struct gg_sum_up *ret_sum, struct gg_error *error);
+GG_MUST_CHECK int gg_query_sum(const struct gg_model *model, const struct gg_query *query,
+                               struct gg_sum_up *ret_sum, struct gg_error *error);
 
 /*
- * The samples and coarse rows that a query selects for certain, one by one: what gg_ask_rows() adds up.  Of a
+ * The samples and coarse rows that a query selects for certain, one by one: what gg_query_rows() adds up.  Of a
  * block that is counted once the sample is that of the first process that held it, with alloc_ns and
  * free_ns of the whole block: free_ns is when the last process that held it freed it or ended, and
  * GG_TIME_NONE if it is live at the end; flags have GG_MODEL_LEFT if some holder never freed it.  Exactly one
  * of sample and coarse is not NULL.
  */
-typedef void gg_pick_visit(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
-                           void *context);
-GG_MUST_CHECK int gg_ask_each(const struct gg_model *model, const struct gg_question *query,
-                              gg_pick_visit *visit, void *context, struct gg_error *error);
+typedef void gg_pick_visit(const struct gg_model_sample *sample,
+                           const struct gg_profile_coarse *coarse, void *context);
+GG_MUST_CHECK int gg_query_each(const struct gg_model *model, const struct gg_query *query,
+                                gg_pick_visit *visit, void *context, struct gg_error *error);
 
 /*
  * Every sample and coarse row of the query's processes and stacks, whatever the metric and the window:
- * for who keeps the time axis.  Samples are as gg_ask_each() has them.  Where the time of an end was
+ * for who keeps the time axis.  Samples are as gg_query_each() has them.  Where the time of an end was
  * lost, it is the earliest that is possible (gg_model_freed_from).
  */
-GG_MUST_CHECK int gg_ask_blocks(const struct gg_model *model, const struct gg_question *query,
-                                gg_pick_visit *visit, void *context, struct gg_error *error);
+GG_MUST_CHECK int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
+                                  gg_pick_visit *visit, void *context, struct gg_error *error);
 
 /*
  * What identifies a row to people and in another profile, such as "parse (libxml2.so.2)",
  * "a.c:12 main", or "malloc"; a stack is its functions from the outermost on: "main;load;parse".
  * Appends to `out`.
  */
-void gg_row_label(const struct gg_model *model, const struct gg_result *result,
-                  const struct gg_row *row, struct gg_buf *out);
+void gg_query_row_label(const struct gg_model *model, const struct gg_query_result *result,
+                        const struct gg_query_row *row, struct gg_buf *out);
 
 /* --- time ---------------------------------------------------------------------------------- */
 
@@ -174,16 +174,16 @@ void gg_row_label(const struct gg_model *model, const struct gg_result *result,
  * the earliest time at which it can have been freed.
  */
 typedef void gg_sweep_visit(int64_t time_ns, double live_bytes, double live_count, void *context);
-GG_MUST_CHECK int gg_ask_sweep(const struct gg_model *model, const struct gg_question *query,
-                               gg_sweep_visit *visit, void *context, struct gg_error *error);
+GG_MUST_CHECK int gg_query_sweep(const struct gg_model *model, const struct gg_query *query,
+                                 gg_sweep_visit *visit, void *context, struct gg_error *error);
 
 /*
  * The tallies of what was live at times[0..count), which ascend; exposed to the sampling interval.
  * One pass for all.
  */
-GG_MUST_CHECK int gg_ask_live_at(const struct gg_model *model, const struct gg_question *query,
-                                 const int64_t *times, size_t count, struct gg_tally *tallies,
-                                 struct gg_error *error);
+GG_MUST_CHECK int gg_query_live_at(const struct gg_model *model, const struct gg_query *query,
+                                   const int64_t *times, size_t count, struct gg_tally *tallies,
+                                   struct gg_error *error);
 
 struct gg_peak {
 	int64_t time_ns; /* without history, or if nothing was ever live: the end of the window */
@@ -192,16 +192,16 @@ struct gg_peak {
 	int64_t most_ns;
 	double most_bytes;
 };
-GG_MUST_CHECK int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
-                              struct gg_peak *ret_peak, struct gg_error *error);
+GG_MUST_CHECK int gg_query_peak(const struct gg_model *model, const struct gg_query *query,
+                                struct gg_peak *ret_peak, struct gg_error *error);
 
 /*
  * What was live at the peak.  Where times were lost its upper end is that of the moment at which the
  * most can have been live.
  */
-GG_MUST_CHECK int gg_ask_peak_tally(const struct gg_model *model, const struct gg_question *query,
-                                    const struct gg_peak *peak, struct gg_tally *ret_tally,
-                                    struct gg_error *error);
+GG_MUST_CHECK int gg_query_peak_tally(const struct gg_model *model, const struct gg_query *query,
+                                      const struct gg_peak *peak, struct gg_tally *ret_tally,
+                                      struct gg_error *error);
 
 /*
  * The metric that a report or a page opens with, if nobody chose one: what is live at the end; but many
@@ -209,11 +209,11 @@ GG_MUST_CHECK int gg_ask_peak_tally(const struct gg_model *model, const struct g
  */
 
 /* Of the peak, what must be live at the end to open with it. */
-#define GG_ASK_LIVE_SHARE 0.1
+#define GG_QUERY_LIVE_SHARE 0.1
 
 /*
  * Is less than that share of the peak live at the end?  False without history.  pid 0: of all.  Costs two
  * sums over the samples, where little of what was allocated is live; otherwise one.
  */
-GG_MUST_CHECK int gg_ask_is_given_back(const struct gg_model *model, uint32_t pid, bool *ret_is,
-                                       struct gg_error *error);
+GG_MUST_CHECK int gg_query_is_given_back(const struct gg_model *model, uint32_t pid, bool *ret_is,
+                                         struct gg_error *error);

@@ -12,7 +12,7 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "query", NULL);
 }
 
-static int check_window(const struct gg_question *query, struct gg_error *error)
+static int check_window(const struct gg_query *query, struct gg_error *error)
 {
 	if (query->from_ns <= query->to_ns)
 		return 0;
@@ -20,10 +20,11 @@ static int check_window(const struct gg_question *query, struct gg_error *error)
 	                    "the window ends before it begins");
 }
 
-static int choose_processes(struct gg_scope *scope, struct gg_error *error)
+static int choose_processes(struct gg_query_filter *scope, struct gg_error *error)
 {
 	size_t count, found = 0;
-	const struct gg_process *processes = gg_model_processes(scope->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(scope->model,
+	                                                                        &count);
 
 	/* Where nobody watched (entry 0 is none), that there is no sample bounds nothing. */
 	scope->interval = count > 1 ? gg_model_exposure(scope->model, 0) : 0;
@@ -88,15 +89,15 @@ static int match_functions(const struct gg_model *model, const char *expression,
 enum { FOCUSED = 1, IGNORED = 2 };
 
 /* What a stack has matched, its callers included: parents have smaller numbers. */
-static void match_stacks(struct gg_scope *scope, const uint8_t *matches)
+static void match_stacks(struct gg_query_filter *scope, const uint8_t *matches)
 {
 	size_t stack_count = gg_model_stack_count(scope->model), count;
 	uint8_t wanted = scope->query.focus != NULL ? FOCUSED : 0;
 
 	for (size_t i = 1; i < stack_count; i++) { /* 0, the parent of all, matches nothing yet */
 		uint32_t stack = (uint32_t)i;
-		const struct gg_model_place *places = gg_model_stack_places(scope->model, stack,
-		                                                            &count);
+		const struct gg_code_location *places = gg_model_stack_places(scope->model, stack,
+		                                                              &count);
 
 		scope->stack_in[i] = scope->stack_in[gg_model_stack_parent(scope->model, stack)];
 		for (size_t k = 0; k < count; k++)
@@ -107,7 +108,7 @@ static void match_stacks(struct gg_scope *scope, const uint8_t *matches)
 		scope->stack_in[i] = scope->stack_in[i] == wanted;
 }
 
-static int choose_stacks(struct gg_scope *scope, struct gg_error *error)
+static int choose_stacks(struct gg_query_filter *scope, struct gg_error *error)
 {
 	const struct gg_model *model = scope->model;
 	uint8_t *matches;
@@ -131,7 +132,7 @@ static int choose_stacks(struct gg_scope *scope, struct gg_error *error)
 	return code;
 }
 
-static bool is_in(const struct gg_scope *scope, uint32_t process, uint32_t stack)
+static bool is_in(const struct gg_query_filter *scope, uint32_t process, uint32_t stack)
 {
 	if (scope->process_in != NULL && !scope->process_in[process])
 		return false;
@@ -139,7 +140,8 @@ static bool is_in(const struct gg_scope *scope, uint32_t process, uint32_t stack
 }
 
 /* When a sample's own process held it. */
-static struct gg_block own_block(const struct gg_scope *scope, const struct gg_model_sample *sample)
+static struct gg_block own_block(const struct gg_query_filter *scope,
+                                 const struct gg_model_sample *sample)
 {
 	int64_t until_ns = gg_model_sample_until(scope->model, sample);
 
@@ -169,7 +171,7 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 }
 
 /* The holders of a block follow each other without a gap: who inherits it does so from a holder. */
-static int unite_blocks(struct gg_scope *scope, struct gg_error *error)
+static int unite_blocks(struct gg_query_filter *scope, struct gg_error *error)
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
@@ -200,7 +202,7 @@ static int unite_blocks(struct gg_scope *scope, struct gg_error *error)
 }
 
 /* Of each process the first one that has the same value of the label; 0: it has none. */
-static int group_labels(struct gg_scope *scope, struct gg_error *error)
+static int group_labels(struct gg_query_filter *scope, struct gg_error *error)
 {
 	size_t count, label_count;
 	const struct gg_model_label *labels = gg_model_labels(scope->model, &label_count);
@@ -229,12 +231,12 @@ static int group_labels(struct gg_scope *scope, struct gg_error *error)
 	return code < 0 ? out_of_memory(error) : 0;
 }
 
-int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
-                  const struct gg_question *query, struct gg_error *error)
+int gg_query_filter_open(struct gg_query_filter *scope, const struct gg_model *model,
+                         const struct gg_query *query, struct gg_error *error)
 {
 	int code = check_window(query, error);
 
-	*scope = (struct gg_scope){ .model = model, .query = *query };
+	*scope = (struct gg_query_filter){ .model = model, .query = *query };
 	if (code == 0)
 		code = choose_processes(scope, error);
 	if (code == 0)
@@ -244,15 +246,16 @@ int gg_scope_open(struct gg_scope *scope, const struct gg_model *model,
 	if (code == 0)
 		code = group_labels(scope, error);
 	if (code < 0)
-		gg_scope_close(scope);
+		gg_query_filter_close(scope);
 	else
-		scope->is_incomplete = gg_scope_is_incomplete(
+		scope->is_incomplete = gg_query_filter_is_incomplete(
 			scope, query->metric == GG_METRIC_ALLOCATED ? query->from_ns : INT64_MIN,
 			query->to_ns);
 	return code;
 }
 
-bool gg_scope_is_incomplete(const struct gg_scope *scope, int64_t from_ns, int64_t to_ns)
+bool gg_query_filter_is_incomplete(const struct gg_query_filter *scope, int64_t from_ns,
+                                   int64_t to_ns)
 {
 	size_t count;
 
@@ -266,15 +269,15 @@ bool gg_scope_is_incomplete(const struct gg_scope *scope, int64_t from_ns, int64
 	return false;
 }
 
-void gg_scope_expose(const struct gg_scope *scope, struct gg_tally *tally)
+void gg_query_filter_expose(const struct gg_query_filter *scope, struct gg_tally *tally)
 {
 	gg_tally_expose(tally, scope->interval);
 	if (scope->is_incomplete)
 		tally->incomplete = 1;
 }
 
-void gg_scope_add_pick(const struct gg_scope *scope, const struct gg_pick *pick,
-                       struct gg_tally *tally)
+void gg_query_filter_add_pick(const struct gg_query_filter *scope, const struct gg_pick *pick,
+                              struct gg_tally *tally)
 {
 	const struct gg_model_sample *samples = scope->model->samples.items;
 	const struct gg_model_sample *sample = &samples[pick->sample];
@@ -289,7 +292,7 @@ void gg_scope_add_pick(const struct gg_scope *scope, const struct gg_pick *pick,
 	gg_tally_merge(tally, &picked);
 }
 
-void gg_scope_close(struct gg_scope *scope)
+void gg_query_filter_close(struct gg_query_filter *scope)
 {
 	free(scope->process_in);
 	free(scope->untils);
@@ -298,7 +301,8 @@ void gg_scope_close(struct gg_scope *scope)
 	free(scope->label_of);
 }
 
-bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret_block)
+bool gg_query_filter_block(const struct gg_query_filter *scope, size_t i,
+                           struct gg_block *ret_block)
 {
 	const struct gg_model_sample *sample = scope->model->samples.items + i;
 
@@ -313,7 +317,7 @@ bool gg_scope_block(const struct gg_scope *scope, size_t i, struct gg_block *ret
 }
 
 /* At or after the end of everything: what is live then has no end. */
-static bool is_at_the_end(const struct gg_scope *scope)
+static bool is_at_the_end(const struct gg_query_filter *scope)
 {
 	return scope->query.to_ns >= gg_model_end_ns(scope->model);
 }
@@ -321,7 +325,7 @@ static bool is_at_the_end(const struct gg_scope *scope)
 /* Does the metric select it? */
 enum answer { NO, MAYBE, YES };
 
-static enum answer is_live(const struct gg_scope *scope, const struct gg_block *block)
+static enum answer is_live(const struct gg_query_filter *scope, const struct gg_block *block)
 {
 	int64_t moment_ns = scope->query.to_ns;
 
@@ -332,12 +336,12 @@ static enum answer is_live(const struct gg_scope *scope, const struct gg_block *
 	return block->until_least_ns > moment_ns ? YES : MAYBE;
 }
 
-static bool is_within(const struct gg_question *query, int64_t time_ns)
+static bool is_within(const struct gg_query *query, int64_t time_ns)
 {
 	return time_ns > query->from_ns && time_ns <= query->to_ns;
 }
 
-static enum answer is_left(const struct gg_scope *scope, const struct gg_block *block)
+static enum answer is_left(const struct gg_query_filter *scope, const struct gg_block *block)
 {
 	if (!block->is_left)
 		return NO;
@@ -347,14 +351,13 @@ static enum answer is_left(const struct gg_scope *scope, const struct gg_block *
 }
 
 /* Does the metric count blocks, each once, and not what happened to them? */
-bool gg_scope_is_of_blocks(const struct gg_scope *scope)
+bool gg_query_filter_is_of_blocks(const struct gg_query_filter *scope)
 {
 	return scope->query.metric == GG_METRIC_LIVE || scope->query.metric == GG_METRIC_LEFT;
 }
 
 /* It was freed between the two times: was that in the window? */
-static enum answer is_freed_within(const struct gg_question *query, int64_t least_ns,
-                                   int64_t most_ns)
+static enum answer is_freed_within(const struct gg_query *query, int64_t least_ns, int64_t most_ns)
 {
 	if (is_within(query, least_ns) && is_within(query, most_ns))
 		return YES;
@@ -362,9 +365,10 @@ static enum answer is_freed_within(const struct gg_question *query, int64_t leas
 }
 
 /* Metrics of what happened, not of what was there: a sample for itself. */
-static enum answer is_selected(const struct gg_scope *scope, const struct gg_model_sample *sample)
+static enum answer is_selected(const struct gg_query_filter *scope,
+                               const struct gg_model_sample *sample)
 {
-	const struct gg_question *query = &scope->query;
+	const struct gg_query *query = &scope->query;
 	bool is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
 	bool is_freed = sample->free_ns != GG_TIME_NONE;
 	int64_t least_ns = gg_model_freed_from(scope->model, sample);
@@ -383,8 +387,8 @@ static enum answer is_selected(const struct gg_scope *scope, const struct gg_mod
 	return sample->free_ns - sample->alloc_ns <= query->temporary_ns ? YES : MAYBE;
 }
 
-static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit *visit,
-                       void *context)
+static void each_block(const struct gg_query_filter *scope, bool apart,
+                       gg_query_filter_visit *visit, void *context)
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
@@ -398,7 +402,7 @@ static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit 
 			if (!is_in(scope, sample->process, sample->stack))
 				continue;
 			pick.block = own_block(scope, sample);
-		} else if (!gg_scope_block(scope, pick.sample, &pick.block)) {
+		} else if (!gg_query_filter_block(scope, pick.sample, &pick.block)) {
 			continue;
 		}
 		answer = scope->query.metric == GG_METRIC_LEFT ? is_left(scope, &pick.block)
@@ -410,7 +414,7 @@ static void each_block(const struct gg_scope *scope, bool apart, gg_scope_visit 
 }
 
 /* Were the row's samples all, or on average, freed so soon?  Negative: nobody knows. */
-static int is_temporary(const struct gg_question *query, const struct gg_coarse *coarse)
+static int is_temporary(const struct gg_query *query, const struct gg_profile_coarse *coarse)
 {
 	if (coarse->to_ns == GG_TIME_NONE)
 		return 0;
@@ -427,7 +431,7 @@ static int is_temporary(const struct gg_question *query, const struct gg_coarse 
  * When the row's samples were allocated, and when they were freed: within a bucket at either end of
  * its range, or, where that is not known, anywhere in it.
  */
-static int64_t coarse_bucket(const struct gg_coarse *coarse)
+static int64_t coarse_bucket(const struct gg_profile_coarse *coarse)
 {
 	int64_t range = coarse->to_ns - coarse->from_ns;
 
@@ -436,7 +440,7 @@ static int64_t coarse_bucket(const struct gg_coarse *coarse)
 	return coarse->bucket_ns > 0 && coarse->bucket_ns < range ? coarse->bucket_ns : range;
 }
 
-struct gg_block gg_coarse_block(const struct gg_coarse *coarse)
+struct gg_block gg_coarse_block(const struct gg_profile_coarse *coarse)
 {
 	int64_t bucket = coarse_bucket(coarse);
 
@@ -459,9 +463,9 @@ static bool cuts(int64_t from_ns, int64_t to_ns, int64_t moment_ns)
 	return from_ns < moment_ns && moment_ns < to_ns;
 }
 
-static bool is_placed(const struct gg_scope *scope, const struct gg_coarse *coarse)
+static bool is_placed(const struct gg_query_filter *scope, const struct gg_profile_coarse *coarse)
 {
-	const struct gg_question *query = &scope->query;
+	const struct gg_query *query = &scope->query;
 	int64_t bucket = coarse_bucket(coarse), from = coarse->from_ns, to = from + bucket;
 
 	if (query->metric == GG_METRIC_LIVE)
@@ -483,9 +487,10 @@ static bool is_placed(const struct gg_scope *scope, const struct gg_coarse *coar
 }
 
 /* Does the metric count the row's samples?  Each counts at the end of the time it happened in. */
-static bool is_coarse_selected(const struct gg_scope *scope, const struct gg_coarse *coarse)
+static bool is_coarse_selected(const struct gg_query_filter *scope,
+                               const struct gg_profile_coarse *coarse)
 {
-	const struct gg_question *query = &scope->query;
+	const struct gg_query *query = &scope->query;
 	struct gg_block block = gg_coarse_block(coarse);
 
 	switch (query->metric) {
@@ -502,12 +507,14 @@ static bool is_coarse_selected(const struct gg_scope *scope, const struct gg_coa
 	}
 }
 
-bool gg_scope_has_coarse(const struct gg_scope *scope, const struct gg_coarse *coarse)
+bool gg_query_filter_has_coarse(const struct gg_query_filter *scope,
+                                const struct gg_profile_coarse *coarse)
 {
 	return is_in(scope, coarse->process, coarse->stack);
 }
 
-static void each_selected(const struct gg_scope *scope, gg_scope_visit *visit, void *context)
+static void each_selected(const struct gg_query_filter *scope, gg_query_filter_visit *visit,
+                          void *context)
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(scope->model, &count);
@@ -528,19 +535,20 @@ static void each_selected(const struct gg_scope *scope, gg_scope_visit *visit, v
 	}
 }
 
-void gg_scope_each(const struct gg_scope *scope, bool apart, gg_scope_visit *visit, void *context)
+void gg_query_filter_each(const struct gg_query_filter *scope, bool apart,
+                          gg_query_filter_visit *visit, void *context)
 {
 	size_t count;
-	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &count);
 	struct gg_pick pick = { 0 };
 
-	if (gg_scope_is_of_blocks(scope))
+	if (gg_query_filter_is_of_blocks(scope))
 		each_block(scope, apart, visit, context);
 	else
 		each_selected(scope, visit, context);
 	for (size_t i = 0; i < count; i++) {
 		pick.coarse = &coarse[i];
-		if (!gg_scope_has_coarse(scope, &coarse[i]))
+		if (!gg_query_filter_has_coarse(scope, &coarse[i]))
 			continue;
 		pick.is_uncertain = !is_placed(scope, &coarse[i]);
 		if (!pick.is_uncertain && !is_coarse_selected(scope, &coarse[i]))
@@ -550,15 +558,16 @@ void gg_scope_each(const struct gg_scope *scope, bool apart, gg_scope_visit *vis
 	}
 }
 
-void gg_scope_each_unplaced(const struct gg_scope *scope, gg_scope_visit *visit, void *context)
+void gg_query_filter_each_unplaced(const struct gg_query_filter *scope,
+                                   gg_query_filter_visit *visit, void *context)
 {
 	size_t count;
-	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &count);
 	struct gg_pick pick = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
 		pick.coarse = &coarse[i];
-		if (gg_scope_has_coarse(scope, &coarse[i]) && !is_placed(scope, &coarse[i]))
+		if (gg_query_filter_has_coarse(scope, &coarse[i]) && !is_placed(scope, &coarse[i]))
 			visit(&pick, context);
 	}
 }

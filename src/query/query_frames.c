@@ -23,17 +23,17 @@ struct walk {
 	const struct gg_model *model;
 	enum gg_grouping by;
 	const struct gg_groups *stacks;
-	struct gg_place_sums *places;
+	struct gg_frame_sums *places;
 	uint32_t *child, *sibling;
 	uint32_t *on_path; /* of each key: how often it is on the path */
 	struct step *path; /* from the outermost on */
-	struct gg_rough *levels;
+	struct gg_plain_tally *levels;
 	size_t depth;
 	uint32_t level_count;
 	bool failed; /* memory ran out */
 };
 
-static uint32_t key_of(const struct walk *walk, const struct gg_model_place *place)
+static uint32_t key_of(const struct walk *walk, const struct gg_code_location *place)
 {
 	if (walk->by == GG_BY_LINE)
 		return place->line;
@@ -43,9 +43,9 @@ static uint32_t key_of(const struct walk *walk, const struct gg_model_place *pla
 }
 
 /* The two sums of a key; NULL when memory is out.  Valid until the next call. */
-static struct gg_rough *sums_of(struct walk *walk, uint32_t key)
+static struct gg_plain_tally *sums_of(struct walk *walk, uint32_t key)
 {
-	struct gg_place_sums *places = walk->places;
+	struct gg_frame_sums *places = walk->places;
 
 	if (places->slot_of[key] == GG_NO_SLOT) {
 		if (!gg_array_extend(&places->sums, 2 * (places->keys.count + 1)) ||
@@ -62,9 +62,9 @@ static void enter(struct walk *walk, uint32_t stack)
 {
 	uint32_t slot = walk->stacks->slot_of[stack], child = walk->child[stack];
 	bool is_passed = slot == GG_NO_SLOT && child != 0 && walk->sibling[child] == 0;
-	struct gg_rough *level = &walk->levels[walk->level_count], *sums;
+	struct gg_plain_tally *level = &walk->levels[walk->level_count], *sums;
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(walk->model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_places(walk->model, stack, &count);
 
 	walk->path[walk->depth++] = (struct step){ stack, walk->level_count };
 	for (size_t i = 0; i < count; i++)
@@ -76,33 +76,33 @@ static void enter(struct walk *walk, uint32_t stack)
 		memset(level, 0, sizeof(*level));
 		return;
 	}
-	gg_rough_of(level, &walk->stacks->tallies[slot]);
+	gg_plain_tally_of(level, &walk->stacks->tallies[slot]);
 	sums = sums_of(walk, key_of(walk, &places[0]));
 	if (sums != NULL)
-		gg_rough_add(&sums[0], level);
+		gg_plain_tally_add(&sums[0], level);
 }
 
 static void leave(struct walk *walk)
 {
 	struct step step = walk->path[--walk->depth];
-	const struct gg_rough *below = &walk->levels[step.level];
+	const struct gg_plain_tally *below = &walk->levels[step.level];
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(walk->model, step.stack,
-	                                                            &count);
+	const struct gg_code_location *places = gg_model_stack_places(walk->model, step.stack,
+	                                                              &count);
 
 	for (size_t i = 0; i < count; i++) {
 		uint32_t key = key_of(walk, &places[i]);
-		struct gg_rough *sums;
+		struct gg_plain_tally *sums;
 
 		if (--walk->on_path[key] > 0)
 			continue;
 		sums = sums_of(walk, key);
 		if (sums != NULL)
-			gg_rough_add(&sums[1], below);
+			gg_plain_tally_add(&sums[1], below);
 	}
 	walk->level_count = step.level;
 	if (walk->depth > 0 && walk->path[walk->depth - 1].level != step.level)
-		gg_rough_add(&walk->levels[walk->path[walk->depth - 1].level], below);
+		gg_plain_tally_add(&walk->levels[walk->path[walk->depth - 1].level], below);
 }
 
 /* Links the stacks that have samples in or below them; returns the greatest depth. */
@@ -155,14 +155,14 @@ static void walk_all(struct walk *walk)
 		walk_from(walk, root);
 }
 
-int gg_place_sums_of(struct gg_place_sums *places, const struct gg_model *model,
+int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
                      enum gg_grouping by, size_t key_count, const struct gg_groups *stacks)
 {
 	size_t stack_count = gg_model_stack_count(model), deepest;
 	struct walk walk = { .model = model, .by = by, .stacks = stacks, .places = places };
 	uint32_t *depth_of = calloc(stack_count, sizeof(*depth_of));
 
-	*places = (struct gg_place_sums){ 0 };
+	*places = (struct gg_frame_sums){ 0 };
 	walk.failed = true;
 	places->slot_of = malloc(key_count * sizeof(*places->slot_of));
 	walk.child = calloc(stack_count, sizeof(*walk.child));
@@ -189,7 +189,7 @@ out:
 	return walk.failed ? -ENOMEM : 0;
 }
 
-void gg_place_sums_done(struct gg_place_sums *places)
+void gg_frame_sums_done(struct gg_frame_sums *places)
 {
 	free(places->slot_of);
 	gg_array_done(&places->keys);

@@ -19,14 +19,14 @@ struct gg_groups {
 };
 
 /* The same for places: their own samples, and those that they called. */
-struct gg_place_sums {
+struct gg_frame_sums {
 	uint32_t *slot_of;
 	GG_ARRAY(uint32_t) keys;
-	GG_ARRAY(struct gg_rough) sums; /* two of each slot: self, total */
+	GG_ARRAY(struct gg_plain_tally) sums; /* two of each slot: self, total */
 };
 
 /* Adds the tallies of stacks up to functions, lines or modules.  0 or -ENOMEM; free both ways. */
-GG_MUST_CHECK int gg_place_sums_of(struct gg_place_sums *places, const struct gg_model *model,
+GG_MUST_CHECK int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
                                    enum gg_grouping by, size_t key_count,
                                    const struct gg_groups *stacks);
-void gg_place_sums_done(struct gg_place_sums *places);
+void gg_frame_sums_done(struct gg_frame_sums *places);

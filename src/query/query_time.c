@@ -97,13 +97,14 @@ static void choose(struct gg_block *block, bool most)
 }
 
 /* By when all of the row's samples were gone; what was left went at some time before the end. */
-static int64_t coarse_gone(const struct gg_scope *scope, const struct gg_coarse *coarse)
+static int64_t coarse_gone(const struct gg_query_filter *scope,
+                           const struct gg_profile_coarse *coarse)
 {
 	return coarse->is_left ? gg_model_end_ns(scope->model) : coarse->to_ns;
 }
 
-static struct gg_block coarse_block(const struct gg_scope *scope, const struct gg_coarse *coarse,
-                                    bool most)
+static struct gg_block coarse_block(const struct gg_query_filter *scope,
+                                    const struct gg_profile_coarse *coarse, bool most)
 {
 	struct gg_block block = gg_coarse_block(coarse);
 
@@ -118,11 +119,11 @@ static struct gg_block coarse_block(const struct gg_scope *scope, const struct g
  * All blocks of the scope by their coming, and by their going where they went: as is certain of them,
  * or, of `most`, as long as they can have been live.
  */
-static int collect(const struct gg_scope *scope, bool most, struct moments *coming,
+static int collect(const struct gg_query_filter *scope, bool most, struct moments *coming,
                    struct moments *going)
 {
 	size_t count = scope->model->samples.count, coarse_count;
-	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
 	struct gg_block block;
 
 	coming->items = malloc((count + coarse_count + 1) * sizeof(*coming->items));
@@ -130,13 +131,13 @@ static int collect(const struct gg_scope *scope, bool most, struct moments *comi
 	if (coming->items == NULL || going->items == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (gg_scope_block(scope, i, &block)) {
+		if (gg_query_filter_block(scope, i, &block)) {
 			choose(&block, most);
 			add_block(&block, i, coming, going);
 		}
 	for (size_t i = 0; i < coarse_count; i++) {
 		block = coarse_block(scope, &coarse[i], most);
-		if (block.from_ns < block.until_ns && gg_scope_has_coarse(scope, &coarse[i]))
+		if (block.from_ns < block.until_ns && gg_query_filter_has_coarse(scope, &coarse[i]))
 			add_block(&block, count + i, coming, going);
 	}
 	if (sort_moments(coming) < 0 || sort_moments(going) < 0)
@@ -161,15 +162,16 @@ struct level {
 	struct running bytes, count;
 };
 
-static void change(const struct gg_scope *scope, struct level *level, uint32_t number, double sign)
+static void change(const struct gg_query_filter *scope, struct level *level, uint32_t number,
+                   double sign)
 {
 	size_t count;
 	const struct gg_model_sample *sample = gg_model_samples(scope->model, &count);
 	double allocations;
 
 	if (number >= count) {
-		const struct gg_coarse *coarse = gg_model_coarse(scope->model, &count) +
-		                                 (number - scope->model->samples.count);
+		const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &count) +
+		                                         (number - scope->model->samples.count);
 
 		run_on(&level->bytes, sign * gg_fixed_value(coarse->sums.bytes));
 		run_on(&level->count, sign * gg_fixed_value(coarse->sums.count));
@@ -204,10 +206,10 @@ static void visit_level(const struct level *level, int64_t time_ns, gg_sweep_vis
 }
 
 /* Changes before the window are one visit, at its beginning. */
-static void walk(const struct gg_scope *scope, const struct moments *coming,
+static void walk(const struct gg_query_filter *scope, const struct moments *coming,
                  const struct moments *going, gg_sweep_visit *visit, void *context)
 {
-	const struct gg_question *query = &scope->query;
+	const struct gg_query *query = &scope->query;
 	size_t came = 0, went = 0;
 	struct level level = { 0 };
 	bool has_begun = false;
@@ -229,8 +231,8 @@ static void walk(const struct gg_scope *scope, const struct moments *coming,
 	}
 }
 
-static int sweep(const struct gg_scope *scope, bool most, gg_sweep_visit *visit, void *context,
-                 struct gg_error *error)
+static int sweep(const struct gg_query_filter *scope, bool most, gg_sweep_visit *visit,
+                 void *context, struct gg_error *error)
 {
 	struct moments coming = { 0 }, going = { 0 };
 	int code = collect(scope, most, &coming, &going);
@@ -244,16 +246,16 @@ static int sweep(const struct gg_scope *scope, bool most, gg_sweep_visit *visit,
 	return code;
 }
 
-int gg_ask_sweep(const struct gg_model *model, const struct gg_question *query,
-                 gg_sweep_visit *visit, void *context, struct gg_error *error)
+int gg_query_sweep(const struct gg_model *model, const struct gg_query *query,
+                   gg_sweep_visit *visit, void *context, struct gg_error *error)
 {
-	struct gg_scope scope;
-	int code = gg_scope_open(&scope, model, query, error);
+	struct gg_query_filter scope;
+	int code = gg_query_filter_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
 	code = sweep(&scope, false, visit, context, error);
-	gg_scope_close(&scope);
+	gg_query_filter_close(&scope);
 	return code;
 }
 
@@ -288,12 +290,13 @@ static bool is_uncertain(const struct gg_model *model)
 	if (model->coarse.count > 0)
 		return true;
 	for (size_t i = 0; i < count; i++)
-		if ((samples[i].flags & GG_SAMPLE_MISSED_FREE) != 0)
+		if ((samples[i].flags & GG_PROFILE_SAMPLE_LATE_FREE) != 0)
 			return true;
 	return false;
 }
 
-int gg_scope_peak(const struct gg_scope *scope, struct gg_peak *ret_peak, struct gg_error *error)
+int gg_query_filter_peak(const struct gg_query_filter *scope, struct gg_peak *ret_peak,
+                         struct gg_error *error)
 {
 	struct gg_peak peak = { .time_ns = scope->query.to_ns };
 	int code = sweep(scope, false, keep_peak, &peak, error);
@@ -310,16 +313,16 @@ int gg_scope_peak(const struct gg_scope *scope, struct gg_peak *ret_peak, struct
 	return code;
 }
 
-int gg_ask_peak(const struct gg_model *model, const struct gg_question *query,
-                struct gg_peak *ret_peak, struct gg_error *error)
+int gg_query_peak(const struct gg_model *model, const struct gg_query *query,
+                  struct gg_peak *ret_peak, struct gg_error *error)
 {
-	struct gg_scope scope;
-	int code = gg_scope_open(&scope, model, query, error);
+	struct gg_query_filter scope;
+	int code = gg_query_filter_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
-	code = gg_scope_peak(&scope, ret_peak, error);
-	gg_scope_close(&scope);
+	code = gg_query_filter_peak(&scope, ret_peak, error);
+	gg_query_filter_close(&scope);
 	return code;
 }
 
@@ -340,7 +343,7 @@ static size_t first_from(const int64_t *times, size_t count, int64_t time_ns)
 }
 
 struct times {
-	const struct gg_scope *scope;
+	const struct gg_query_filter *scope;
 	const int64_t *times;
 	size_t count;
 	struct gg_tally *tallies, *gone; /* of each time */
@@ -358,9 +361,9 @@ static void tally_span(const struct times *times, const struct gg_pick *pick, in
 
 	if (from >= until)
 		return;
-	gg_scope_add_pick(times->scope, pick, &times->tallies[from]);
+	gg_query_filter_add_pick(times->scope, pick, &times->tallies[from]);
 	if (until < times->count)
-		gg_scope_add_pick(times->scope, pick, &times->gone[until]);
+		gg_query_filter_add_pick(times->scope, pick, &times->gone[until]);
 }
 
 static void tally_sample(const struct times *times, size_t number, const struct gg_block *block)
@@ -373,7 +376,7 @@ static void tally_sample(const struct times *times, size_t number, const struct 
 }
 
 /* A row is there for certain while all of its samples were, and may be while any can have been. */
-static void tally_coarse(const struct times *times, const struct gg_coarse *coarse)
+static void tally_coarse(const struct times *times, const struct gg_profile_coarse *coarse)
 {
 	struct gg_block block = gg_coarse_block(coarse);
 	struct gg_pick pick = { .coarse = coarse };
@@ -389,20 +392,20 @@ static void tally_coarse(const struct times *times, const struct gg_coarse *coar
 
 static void tally_times(const struct times *times)
 {
-	const struct gg_scope *scope = times->scope;
+	const struct gg_query_filter *scope = times->scope;
 	size_t sample_count = scope->model->samples.count, coarse_count;
-	const struct gg_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
 	/* Before all time only what was dropped counts. */
-	bool is_dropping = gg_scope_is_incomplete(scope, INT64_MIN, INT64_MIN);
+	bool is_dropping = gg_query_filter_is_incomplete(scope, INT64_MIN, INT64_MIN);
 	size_t pause_count;
 	struct gg_block block;
 
 	gg_model_pauses(scope->model, &pause_count);
 	for (size_t i = 0; i < sample_count; i++)
-		if (gg_scope_block(scope, i, &block))
+		if (gg_query_filter_block(scope, i, &block))
 			tally_sample(times, i, &block);
 	for (size_t i = 0; i < coarse_count; i++)
-		if (gg_scope_has_coarse(scope, &coarse[i]))
+		if (gg_query_filter_has_coarse(scope, &coarse[i]))
 			tally_coarse(times, &coarse[i]);
 	for (size_t i = 0; i < times->count; i++) {
 		gg_tally_expose(&times->tallies[i], scope->interval);
@@ -410,34 +413,34 @@ static void tally_times(const struct times *times)
 			gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
 			gg_tally_subtract(&times->tallies[i], &times->gone[i]);
 		}
-		if (is_dropping ||
-		    (pause_count > 0 && gg_scope_is_incomplete(scope, INT64_MIN, times->times[i])))
+		if (is_dropping || (pause_count > 0 && gg_query_filter_is_incomplete(
+							       scope, INT64_MIN, times->times[i])))
 			times->tallies[i].incomplete = 1;
 	}
 }
 
-int gg_ask_live_at(const struct gg_model *model, const struct gg_question *query,
-                   const int64_t *times, size_t count, struct gg_tally *tallies,
-                   struct gg_error *error)
+int gg_query_live_at(const struct gg_model *model, const struct gg_query *query,
+                     const int64_t *times, size_t count, struct gg_tally *tallies,
+                     struct gg_error *error)
 {
 	struct gg_tally *gone = calloc(count + 1, sizeof(*gone));
-	struct gg_scope scope;
+	struct gg_query_filter scope;
 	int code;
 
 	if (gone == NULL)
 		return gg_error_set_errno(error, ENOMEM, "query", NULL);
-	code = gg_scope_open(&scope, model, query, error);
+	code = gg_query_filter_open(&scope, model, query, error);
 	if (code == 0) {
 		memset(tallies, 0, count * sizeof(*tallies));
 		tally_times(&(struct times){ &scope, times, count, tallies, gone });
-		gg_scope_close(&scope);
+		gg_query_filter_close(&scope);
 	}
 	free(gone);
 	return code;
 }
 
-void gg_scope_peak_tally(const struct gg_scope *scope, const struct gg_peak *peak,
-                         struct gg_tally *ret_tally)
+void gg_query_filter_peak_tally(const struct gg_query_filter *scope, const struct gg_peak *peak,
+                                struct gg_tally *ret_tally)
 {
 	bool is_later = peak->most_ns > peak->time_ns;
 	int64_t times[2] = { is_later ? peak->time_ns : peak->most_ns,
@@ -460,16 +463,16 @@ void gg_scope_peak_tally(const struct gg_scope *scope, const struct gg_peak *pea
 		ret_tally->incomplete = 1;
 }
 
-int gg_ask_peak_tally(const struct gg_model *model, const struct gg_question *query,
-                      const struct gg_peak *peak, struct gg_tally *ret_tally,
-                      struct gg_error *error)
+int gg_query_peak_tally(const struct gg_model *model, const struct gg_query *query,
+                        const struct gg_peak *peak, struct gg_tally *ret_tally,
+                        struct gg_error *error)
 {
-	struct gg_scope scope;
-	int code = gg_scope_open(&scope, model, query, error);
+	struct gg_query_filter scope;
+	int code = gg_query_filter_open(&scope, model, query, error);
 
 	if (code < 0)
 		return code;
-	gg_scope_peak_tally(&scope, peak, ret_tally);
-	gg_scope_close(&scope);
+	gg_query_filter_peak_tally(&scope, peak, ret_tally);
+	gg_query_filter_close(&scope);
 	return 0;
 }

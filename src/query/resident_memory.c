@@ -16,15 +16,16 @@ static void add_known(double *sum, int64_t bytes)
 		*sum = (*sum > 0 ? *sum : 0) + (double)bytes;
 }
 
-static bool is_asked_for(const struct gg_process *process, uint32_t pid)
+static bool is_asked_for(const struct gg_profile_profile_process *process, uint32_t pid)
 {
 	return pid == 0 || process->pid == pid;
 }
 
-static bool is_counted(const struct gg_residents *residents, const struct gg_memory *memory)
+static bool is_counted(const struct gg_residents *residents, const struct gg_profile_memory *memory)
 {
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(residents->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(residents->model,
+	                                                                        &count);
 
 	return memory->process > 0 && memory->process < count && memory->rss_bytes > 0 &&
 	       is_asked_for(&processes[memory->process], residents->pid);
@@ -33,7 +34,8 @@ static bool is_counted(const struct gg_residents *residents, const struct gg_mem
 static size_t count_living(const struct gg_residents *residents, int64_t time_ns)
 {
 	size_t process_count, count = 0;
-	const struct gg_process *processes = gg_model_processes(residents->model, &process_count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(residents->model,
+	                                                                        &process_count);
 
 	for (size_t i = 1; i < process_count; i++)
 		count += is_asked_for(&processes[i], residents->pid) &&
@@ -42,7 +44,7 @@ static size_t count_living(const struct gg_residents *residents, int64_t time_ns
 	return count;
 }
 
-static void add_whole_pages(struct gg_resident *resident, const struct gg_memory *memory)
+static void add_whole_pages(struct gg_resident *resident, const struct gg_profile_memory *memory)
 {
 	int64_t own = memory->geiger_file_bytes > 0 ? memory->geiger_file_bytes : 0;
 	int64_t file = memory->file_bytes + memory->shared_bytes;
@@ -54,7 +56,8 @@ static void add_whole_pages(struct gg_resident *resident, const struct gg_memory
 		add_known(&resident->file, file > own ? file - own : 0);
 }
 
-static void add_shares_of_pages(struct gg_resident *resident, const struct gg_memory *memory)
+static void add_shares_of_pages(struct gg_resident *resident,
+                                const struct gg_profile_memory *memory)
 {
 	add_known(&resident->rss, memory->pss_bytes);
 	add_known(&resident->stack, memory->pss_stack_bytes);
@@ -64,7 +67,7 @@ static void add_shares_of_pages(struct gg_resident *resident, const struct gg_me
 
 /* Adds up what a round read of the processes: first whose Pss is known, then by the rule. */
 static struct gg_resident add_up(const struct gg_residents *residents,
-                                 const struct gg_memory *memory, size_t first, size_t count)
+                                 const struct gg_profile_memory *memory, size_t first, size_t count)
 {
 	struct gg_resident resident = gg_resident_unknown;
 	bool has_shares = true;
@@ -106,7 +109,7 @@ int gg_residents_of(struct gg_residents *ret_residents, const struct gg_model *m
 {
 	struct gg_residents residents = { .model = model, .pid = pid };
 	size_t memory_count, round_count = 0;
-	const struct gg_memory *memory = gg_model_memory(model, &memory_count);
+	const struct gg_profile_memory *memory = gg_model_memory(model, &memory_count);
 
 	for (size_t i = 0; i < memory_count; i++)
 		round_count += i == 0 || memory[i].time_ns != memory[i - 1].time_ns;
@@ -176,8 +179,9 @@ struct gg_resident gg_residents_remaining_at(const struct gg_residents *resident
                                              int64_t moment_ns)
 {
 	struct gg_resident resident = gg_residents_at(residents, moment_ns);
-	const struct gg_process *processes = gg_model_processes(residents->model, &(size_t){ 0 });
-	const struct gg_memory *memory = gg_model_memory(residents->model, &(size_t){ 0 });
+	const struct gg_profile_profile_process *processes = gg_model_processes(residents->model,
+	                                                                        &(size_t){ 0 });
+	const struct gg_profile_memory *memory = gg_model_memory(residents->model, &(size_t){ 0 });
 	size_t remaining_count = 0;
 	double bytes = 0;
 

@@ -34,7 +34,7 @@ static void label_line(const struct gg_model *model, uint32_t number, struct gg_
 static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_buf *out)
 {
 	size_t count = gg_model_path(model, stack, NULL, 0);
-	struct gg_model_place *places = malloc(count * sizeof(*places));
+	struct gg_code_location *places = malloc(count * sizeof(*places));
 
 	if (places == NULL) {
 		out->failed = true;
@@ -51,7 +51,8 @@ static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_
 static void label_process(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
 	size_t count;
-	const struct gg_process *process = gg_model_processes(model, &count) + number;
+	const struct gg_profile_profile_process *process = gg_model_processes(model, &count) +
+	                                                   number;
 
 	if (number == 0)
 		gg_buf_append_text(out, "[unknown]");
@@ -65,8 +66,9 @@ static void label_process(const struct gg_model *model, uint32_t number, struct 
 static void label_thread(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
 	size_t count, process_count;
-	const struct gg_thread *thread = gg_model_threads(model, &count) + number;
-	const struct gg_process *processes = gg_model_processes(model, &process_count);
+	const struct gg_profile_profile_thread *thread = gg_model_threads(model, &count) + number;
+	const struct gg_profile_profile_process *processes = gg_model_processes(model,
+	                                                                        &process_count);
 
 	if (number == 0)
 		gg_buf_append_text(out, "[unknown]");
@@ -101,8 +103,8 @@ static void label_kind(uint32_t key, size_t count,
 	gg_buf_append_text(out, key < count ? name(model, key) : "[not kept]");
 }
 
-void gg_row_label(const struct gg_model *model, const struct gg_result *result,
-                  const struct gg_row *row, struct gg_buf *out)
+void gg_query_row_label(const struct gg_model *model, const struct gg_query_result *result,
+                        const struct gg_query_row *row, struct gg_buf *out)
 {
 	switch (result->query.by) {
 	case GG_BY_FUNCTION:

@@ -193,7 +193,7 @@ static void match_stacks(const struct gg_model *model, const uint32_t *of_functi
 
 	for (size_t i = 0; i < stack_count; i++) {
 		uint32_t stack = (uint32_t)i, match;
-		const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+		const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 
 		match = i > 0 ? of_stacks[gg_model_stack_parent(model, stack)] : 0;
 		for (size_t k = 0; k < count && match == 0; k++) {

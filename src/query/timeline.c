@@ -11,7 +11,7 @@
 
 struct run {
 	const struct gg_model *model;
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_timeline *timeline;
 	size_t at; /* the point that the walk has come to */
 };
@@ -21,12 +21,12 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "timeline", NULL);
 }
 
-static bool is_asked_for(const struct run *run, const struct gg_process *process)
+static bool is_asked_for(const struct run *run, const struct gg_profile_profile_process *process)
 {
 	return run->query.pid == 0 || process->pid == run->query.pid;
 }
 
-static int64_t end_of(const struct run *run, const struct gg_process *process)
+static int64_t end_of(const struct run *run, const struct gg_profile_profile_process *process)
 {
 	return process->end_ns == GG_TIME_NONE ? gg_model_end_ns(run->model) : process->end_ns;
 }
@@ -37,7 +37,7 @@ static void choose_moments(const struct run *run)
 	struct gg_timeline *timeline = run->timeline;
 	int64_t start = 0, end = gg_model_end_ns(run->model);
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(run->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(run->model, &count);
 
 	if (run->query.pid != 0) {
 		start = end;
@@ -69,7 +69,7 @@ static int estimate_at_points(struct run *run, double confidence, struct gg_erro
 	for (size_t i = 0; code == 0 && i < count; i++)
 		times[i] = timeline->points[i].time_ns;
 	if (code == 0)
-		code = gg_ask_live_at(run->model, &run->query, times, count, tallies, error);
+		code = gg_query_live_at(run->model, &run->query, times, count, tallies, error);
 	for (size_t i = 0; code == 0 && i < count; i++) {
 		struct gg_timeline_point *point = &timeline->points[i];
 		struct gg_interval interval = gg_interval_of(&tallies[i], GG_BYTES, confidence,
@@ -109,10 +109,10 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 	struct gg_peak peak = { 0 };
 	struct gg_tally tally;
 	struct gg_interval interval;
-	int code = gg_ask_peak(run->model, &run->query, &peak, error);
+	int code = gg_query_peak(run->model, &run->query, &peak, error);
 
 	if (code == 0)
-		code = gg_ask_peak_tally(run->model, &run->query, &peak, &tally, error);
+		code = gg_query_peak_tally(run->model, &run->query, &peak, &tally, error);
 	if (code < 0)
 		return code;
 	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);
@@ -167,8 +167,9 @@ static int add_resident(struct run *run, struct gg_error *error)
 static void add_coarse(struct run *run)
 {
 	size_t count, process_count;
-	const struct gg_coarse *coarse = gg_model_coarse(run->model, &count);
-	const struct gg_process *processes = gg_model_processes(run->model, &process_count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(run->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(run->model,
+	                                                                        &process_count);
 
 	for (size_t i = 0; i < count; i++)
 		if (is_asked_for(run, &processes[coarse[i].process]))
@@ -200,7 +201,7 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 
 	if (run.timeline == NULL)
 		return out_of_memory(error);
-	gg_question_init(&run.query);
+	gg_query_init(&run.query);
 	run.query.pid = pid;
 	run.timeline->point_count = point_count;
 	run.timeline->points = calloc(point_count, sizeof(*run.timeline->points));
@@ -215,7 +216,7 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 		code = estimate_at_points(&run, confidence, error);
 	}
 	if (code == 0)
-		code = gg_ask_sweep(model, &run.query, note_change, &run, error);
+		code = gg_query_sweep(model, &run.query, note_change, &run, error);
 	if (code == 0)
 		code = add_resident(&run, error);
 	if (code < 0) {

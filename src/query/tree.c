@@ -18,7 +18,7 @@ struct branch {
 	uint32_t length;
 	uint32_t group; /* while its node is split */
 	double value;
-	struct gg_rough sums;
+	struct gg_plain_tally sums;
 };
 
 struct group {
@@ -52,17 +52,17 @@ static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, u
 static void add_up(const struct builder *builder, size_t from, size_t to, uint32_t depth,
                    struct gg_tree_node *node)
 {
-	struct gg_rough total = { 0 }, self = { 0 };
+	struct gg_plain_tally total = { 0 }, self = { 0 };
 
 	for (size_t i = from; i < to; i++) {
 		const struct branch *branch = &builder->branches[builder->order[i]];
 
-		gg_rough_add(&total, &branch->sums);
+		gg_plain_tally_add(&total, &branch->sums);
 		if (branch->length == depth)
-			gg_rough_add(&self, &branch->sums);
+			gg_plain_tally_add(&self, &branch->sums);
 	}
-	gg_rough_tally(&total, &node->total);
-	gg_rough_tally(&self, &node->self);
+	gg_plain_tally_tally(&total, &node->total);
+	gg_plain_tally_tally(&self, &node->self);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -176,9 +176,9 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 }
 
 /* The functions of all stacks, in the order in which the tree asks for them. */
-static int lay_paths(struct builder *builder, const struct gg_result *result)
+static int lay_paths(struct builder *builder, const struct gg_query_result *result)
 {
-	struct gg_model_place *places = malloc(GG_TREE_MAX_DEPTH * sizeof(*places));
+	struct gg_code_location *places = malloc(GG_TREE_MAX_DEPTH * sizeof(*places));
 	size_t used = 0;
 
 	for (size_t i = 0; i < result->row_count; i++) {
@@ -206,14 +206,14 @@ static int lay_paths(struct builder *builder, const struct gg_result *result)
 		branch->path = path;
 		branch->length = (uint32_t)length;
 		branch->value = gg_tally_estimate(result->rows[i].self, result->query.unit).value;
-		gg_rough_of(&branch->sums, result->rows[i].self);
+		gg_plain_tally_of(&branch->sums, result->rows[i].self);
 		builder->order[i] = (uint32_t)i;
 	}
 	free(places);
 	return 0;
 }
 
-static int build(struct builder *builder, const struct gg_result *result)
+static int build(struct builder *builder, const struct gg_query_result *result)
 {
 	size_t count = result->row_count, functions = gg_model_function_count(builder->model);
 	struct gg_tree_node *root;
@@ -250,17 +250,17 @@ static void expose(struct gg_tree *tree)
 }
 
 int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
-                  const struct gg_question *query, const struct gg_tree_options *options,
+                  const struct gg_query *query, const struct gg_tree_options *options,
                   struct gg_error *error)
 {
 	struct builder builder = { .model = model, .options = options };
-	struct gg_question by_stack = *query;
-	struct gg_result *result;
+	struct gg_query by_stack = *query;
+	struct gg_query_result *result;
 	struct gg_tree *tree;
 	int code;
 
 	by_stack.by = GG_BY_STACK;
-	code = gg_ask_rows(model, &by_stack, &result, error);
+	code = gg_query_rows(model, &by_stack, &result, error);
 	if (code < 0)
 		return code;
 	tree = calloc(1, sizeof(*tree));
@@ -283,7 +283,7 @@ int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
 		expose(tree);
 		*ret_tree = tree;
 	}
-	gg_result_free(result);
+	gg_query_result_free(result);
 	return code;
 }
 

@@ -49,13 +49,13 @@ struct gg_tree_node {
 struct gg_tree {
 	struct gg_tree_node *nodes; /* depth first, heavier siblings first, folded ones last */
 	size_t count;
-	int64_t moment_ns; /* as in gg_result */
+	int64_t moment_ns; /* as in gg_query_result */
 	struct gg_tally unplaced;
-	struct gg_question query;
+	struct gg_query query;
 };
 
-/* query->by is not looked at.  As gg_ask_rows() fails. */
+/* query->by is not looked at.  As gg_query_rows() fails. */
 GG_MUST_CHECK int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
-                                const struct gg_question *query,
-                                const struct gg_tree_options *options, struct gg_error *error);
+                                const struct gg_query *query, const struct gg_tree_options *options,
+                                struct gg_error *error);
 void gg_tree_free(struct gg_tree *tree); /* NULL is fine */

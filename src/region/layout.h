@@ -171,8 +171,8 @@ struct gg_region_sample {
 };
 
 enum {
-	GG_SAMPLE_MAPPING = 1, /* mmap, not an allocator */
-	GG_SAMPLE_OLD = 2,     /* in the old generation of its heap */
+	GG_REGION_SAMPLE_MAPPING = 1, /* mmap, not an allocator */
+	GG_REGION_SAMPLE_OLD = 2,     /* in the old generation of its heap */
 	GG_SAMPLE_OBJECT_BITS = 48,
 	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded: nobody has that much memory */
 };

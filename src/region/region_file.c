@@ -41,7 +41,7 @@ static bool exceeds_limit(uint64_t bytes)
 	       bytes > limit.rlim_cur;
 }
 
-static bool is_ours(int fd, const struct gg_region_map *map)
+static bool is_ours(int fd, const struct gg_region_file *map)
 {
 	struct stat status;
 
@@ -50,7 +50,7 @@ static bool is_ours(int fd, const struct gg_region_map *map)
 }
 
 /* Through the mapping: by whole pages, as its start is one. */
-static int populate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+static int populate(const struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	uint64_t start = offset & ~(uint64_t)(getauxval(AT_PAGESZ) - 1);
 
@@ -76,7 +76,7 @@ static bool lock(int fd)
 	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-bool gg_region_map_is_used(int fd)
+bool gg_region_file_is_used(int fd)
 {
 	struct flock lock = first_byte(F_WRLCK);
 
@@ -92,7 +92,7 @@ static bool has_space(int fd)
 }
 
 /* File systems without a limit, or that do not tell, have no blocks. */
-static void look_at_room(struct gg_region_map *map, int fd)
+static void look_at_room(struct gg_region_file *map, int fd)
 {
 	struct statfs system;
 	uint64_t free_bytes;
@@ -110,7 +110,7 @@ static void look_at_room(struct gg_region_map *map, int fd)
  * Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure.
  * must_keep: the descriptor is all that leads to the file.
  */
-static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool must_keep)
+static int map_new_file(struct gg_region_file *map, int fd, uint64_t bytes, bool must_keep)
 {
 	struct stat status;
 	void *base;
@@ -147,10 +147,10 @@ static int map_new_file(struct gg_region_map *map, int fd, uint64_t bytes, bool 
 	return 0;
 }
 
-static int create_in(struct gg_region_map *ret_map, const char *directory, const char *name,
+static int create_in(struct gg_region_file *ret_map, const char *directory, const char *name,
                      uint64_t bytes)
 {
-	struct gg_region_map map = { 0 };
+	struct gg_region_file map = { 0 };
 	size_t directory_length = strlen(directory), name_length = strlen(name);
 	int fd, status;
 
@@ -172,10 +172,10 @@ static int create_in(struct gg_region_map *ret_map, const char *directory, const
 	return 0;
 }
 
-int gg_region_map_create_roomier(struct gg_region_map *map, int status, const char *directory,
-                                 const char *name, uint64_t bytes)
+int gg_region_file_create_roomier(struct gg_region_file *map, int status, const char *directory,
+                                  const char *name, uint64_t bytes)
 {
-	struct gg_region_map other;
+	struct gg_region_file other;
 	int saved_errno = errno;
 
 	if (status == 0 && !map->is_full && !map->is_tight)
@@ -183,11 +183,11 @@ int gg_region_map_create_roomier(struct gg_region_map *map, int status, const ch
 	if (create_in(&other, directory, name, bytes) == 0) {
 		if (status < 0 || (map->is_full && !other.is_full) || !other.is_tight) {
 			if (status == 0)
-				gg_region_map_done(map, true);
+				gg_region_file_done(map, true);
 			*map = other;
 			status = 0;
 		} else {
-			gg_region_map_done(&other, true);
+			gg_region_file_done(&other, true);
 		}
 	}
 	errno = saved_errno;
@@ -195,22 +195,22 @@ int gg_region_map_create_roomier(struct gg_region_map *map, int status, const ch
 }
 
 /* By the environment. */
-static int create_anywhere(struct gg_region_map *map, const char *name, uint64_t bytes)
+static int create_anywhere(struct gg_region_file *map, const char *name, uint64_t bytes)
 {
 	const char *asked = secure_getenv("GEIGER_DIR"), *temporary = secure_getenv("TMPDIR");
 	int status = create_in(map, asked != NULL ? asked : "/dev/shm", name, bytes);
 
 	if (asked == NULL && temporary != NULL)
-		status = gg_region_map_create_roomier(map, status, temporary, name, bytes);
+		status = gg_region_file_create_roomier(map, status, temporary, name, bytes);
 	if (asked == NULL)
-		status = gg_region_map_create_roomier(map, status, "/tmp", name, bytes);
+		status = gg_region_file_create_roomier(map, status, "/tmp", name, bytes);
 	return status;
 }
 
-int gg_region_map_create(struct gg_region_map *ret_map, const char *directory, const char *name,
-                         uint64_t bytes)
+int gg_region_file_create(struct gg_region_file *ret_map, const char *directory, const char *name,
+                          uint64_t bytes)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 	int saved_errno = errno;
 	int status = directory != NULL ? create_in(&map, directory, name, bytes)
 	                               : create_anywhere(&map, name, bytes);
@@ -221,9 +221,10 @@ int gg_region_map_create(struct gg_region_map *ret_map, const char *directory, c
 	return status;
 }
 
-int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *name, uint64_t bytes)
+int gg_region_file_create_anonymous(struct gg_region_file *ret_map, const char *name,
+                                    uint64_t bytes)
 {
-	struct gg_region_map map = { 0 };
+	struct gg_region_file map = { 0 };
 	int saved_errno = errno, fd = memfd_create(name, MFD_CLOEXEC), status;
 
 	status = fd < 0 ? -errno : map_new_file(&map, fd, bytes, true);
@@ -235,7 +236,7 @@ int gg_region_map_create_anonymous(struct gg_region_map *ret_map, const char *na
 	return status;
 }
 
-static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+static int allocate(const struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	for (int i = 0; i < TRY_COUNT; i++) {
 		/* The size stays: if another thread has just given our number to a file of its own, that
@@ -250,7 +251,7 @@ static int allocate(const struct gg_region_map *map, uint64_t offset, uint64_t b
 	return -posix_fallocate(map->fd, (off_t)offset, (off_t)bytes);
 }
 
-static int touch(const struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+static int touch(const struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	uint64_t page = getauxval(AT_PAGESZ);
 
@@ -260,7 +261,7 @@ static int touch(const struct gg_region_map *map, uint64_t offset, uint64_t byte
 	return 0;
 }
 
-int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t bytes)
+int gg_region_file_reserve(struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	int saved_errno = errno, status, cancel;
 
@@ -277,7 +278,7 @@ int gg_region_map_reserve(struct gg_region_map *map, uint64_t offset, uint64_t b
 	return status;
 }
 
-void gg_region_map_detach(const struct gg_region_map *map)
+void gg_region_file_detach(const struct gg_region_file *map)
 {
 	int saved_errno = errno, fd = map->fd;
 
@@ -294,7 +295,7 @@ void gg_region_map_detach(const struct gg_region_map *map)
 	errno = saved_errno;
 }
 
-void gg_region_map_done(struct gg_region_map *map, bool remove)
+void gg_region_file_done(struct gg_region_file *map, bool remove)
 {
 	int saved_errno = errno;
 
@@ -305,6 +306,6 @@ void gg_region_map_done(struct gg_region_map *map, bool remove)
 		close(map->fd);
 	if (remove && map->path[0] != '\0')
 		unlink(map->path);
-	*map = (struct gg_region_map){ .fd = -1 };
+	*map = (struct gg_region_file){ .fd = -1 };
 	errno = saved_errno;
 }

@@ -14,26 +14,26 @@
 
 #include <stdint.h>
 
-#define GG_KEPT_MAGIC   UINT64_C(0x3250454b52474747) /* "GGGRKEP2" in the file */
-#define GG_KEPT_PREFIX  ".geiger-kept-"              /* UID-HASH, in decimal digits */
-#define GG_KEPT_WAITING ".new"                       /* after the list's name */
+#define GG_RETENTION_MAGIC   UINT64_C(0x3250454b52474747) /* "GGGRKEP2" in the file */
+#define GG_RETENTION_PREFIX  ".geiger-kept-"              /* UID-HASH, in decimal digits */
+#define GG_RETENTION_WAITING ".new"                       /* after the list's name */
 
 enum {
-	GG_KEPT_MAX = 1024
+	GG_RETENTION_MAX = 1024
 }; /* full: the oldest whose process is not known to have ended is forgotten */
 
-struct gg_kept_entry {
+struct gg_retention_entry {
 	uint32_t pid;       /* geiger-PID-MADE.region */
-	uint32_t is_locked; /* while it is in use (gg_region_map_is_used) */
+	uint32_t is_locked; /* while it is in use (gg_region_file_is_used) */
 	uint64_t made_ns;
 };
 
-struct gg_kept {
+struct gg_retention {
 	uint64_t magic;
 	uint32_t count, dead_count;
 	uint32_t next;         /* of the others: which is looked at next */
 	uint32_t waiting_done; /* entries of LIST.new that are in this list, or were */
 	uint32_t search_count; /* regions entered since the directory was searched */
 	uint32_t reserved;
-	struct gg_kept_entry entries[GG_KEPT_MAX];
+	struct gg_retention_entry entries[GG_RETENTION_MAX];
 };

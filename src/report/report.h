@@ -21,8 +21,8 @@
 
 struct gg_report {
 	const struct gg_model *model;
-	const struct gg_result *result;
-	const struct gg_summary *summary;
+	const struct gg_query_result *result;
+	const struct gg_report_summary *summary;
 	double confidence;
 	size_t limit;      /* rows that are shown; 0: all */
 	size_t width;      /* characters of a line */
@@ -44,7 +44,7 @@ void gg_tree_json(const struct gg_report *report, const struct gg_tree *tree,
                   const struct gg_tree_options *options, struct gg_buf *out);
 
 /* "live at the end: 271.4 MiB ± 9 %" and what follows, with its line feed. */
-void gg_report_append_title(const struct gg_report *report, const struct gg_question *query,
+void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,
                             int64_t moment_ns, const struct gg_tally *total, const char *what,
                             struct gg_buf *out);
 /* Two notes: what was never sampled may hold so much; so much has no exact time. */
@@ -53,7 +53,7 @@ void gg_report_append_unseen(const struct gg_report *report, const struct gg_tal
 void gg_report_append_inexact(const struct gg_report *report, const struct gg_tally *unplaced,
                               struct gg_buf *out);
 /* "query" and the totals of it; into an open object. */
-void gg_report_json_query(const struct gg_report *report, const struct gg_question *query,
+void gg_report_json_query(const struct gg_report *report, const struct gg_query *query,
                           int64_t moment_ns, const struct gg_tally *total,
                           const struct gg_tally *unplaced, struct gg_json *json);
 
@@ -83,18 +83,18 @@ void gg_report_append_time(int64_t time_ns, struct gg_buf *out);
 size_t gg_report_room(const struct gg_report *report, size_t column, size_t least);
 
 /* The function, and where the call is, in at most `width` characters, and a newline. */
-void gg_report_append_place(const struct gg_report *report, const struct gg_model_place *place,
+void gg_report_append_place(const struct gg_report *report, const struct gg_code_location *place,
                             size_t width, struct gg_buf *out);
 
 /* Is an interval of this row that of a discovered one (gg_interval_of)? */
-bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row *row);
+bool gg_report_is_discovered(const struct gg_query_result *result, const struct gg_query_row *row);
 
 /* The names that options and JSON have for these. */
 const char *gg_metric_name(enum gg_metric metric);
 const char *gg_grouping_name(enum gg_grouping by);
 
 /* Rows also have the bytes by failed trials: heaps and types, which runtimes draw. */
-bool gg_report_has_failed_trials(const struct gg_result *result);
+bool gg_report_has_failed_trials(const struct gg_query_result *result);
 
 /*
  * What the rows from `first` on hold at most, each for itself: the largest high end.  Few of them are

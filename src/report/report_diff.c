@@ -113,7 +113,7 @@ static void append_cells(const struct cells *cells, const size_t *widths, struct
 {
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		gg_buf_append_text(out, i > 0 ? "  " : "");
-		gg_fit_append_right(out, gg_buf_text(&cells->texts[i]), widths[i]);
+		gg_screen_text_append_right(out, gg_buf_text(&cells->texts[i]), widths[i]);
 	}
 }
 
@@ -123,12 +123,12 @@ static void measure(const struct gg_diff_report *report, size_t *widths)
 
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		append_column_name(report, i, &cells.texts[i]);
-		widths[i] = gg_fit_length(gg_buf_text(&cells.texts[i]));
+		widths[i] = gg_screen_text_length(gg_buf_text(&cells.texts[i]));
 	}
 	for (size_t k = 0; k < shown_count(report); k++) {
 		fill_cells(report, &report->diff->rows[k], true, &cells);
 		for (int i = 0; i < COLUMN_COUNT; i++) {
-			size_t width = gg_fit_length(gg_buf_text(&cells.texts[i]));
+			size_t width = gg_screen_text_length(gg_buf_text(&cells.texts[i]));
 
 			widths[i] = width > widths[i] ? width : widths[i];
 		}
@@ -151,8 +151,8 @@ static void append_label(const struct gg_diff_report *report, const char *label,
 		column = LABEL_INDENT;
 	}
 	gg_buf_append_text(out, column > LABEL_INDENT ? "  " : "");
-	gg_fit_append(out, label, gg_report_room(&report->look, column, LABEL_LEAST),
-	              report->look.figures.ascii);
+	gg_screen_text_append(out, label, gg_report_room(&report->look, column, LABEL_LEAST),
+	                      report->look.figures.ascii);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -169,7 +169,7 @@ static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
 		gg_buf_clear(&cells.texts[i]);
 		append_column_name(report, i, &cells.texts[i]);
 		gg_buf_append_text(out, i > 0 ? "  " : "");
-		gg_fit_append_right(out, gg_buf_text(&cells.texts[i]), widths[i]);
+		gg_screen_text_append_right(out, gg_buf_text(&cells.texts[i]), widths[i]);
 		column += widths[i] + 2;
 	}
 	if (!has_labels_below(report, column))
@@ -190,7 +190,7 @@ static void append_side(const struct gg_diff_report *report, const char *name,
                         const struct gg_diff_side *side, const struct gg_tally *total,
                         struct gg_buf *out)
 {
-	const struct gg_session *session = gg_model_session(side->model, 0);
+	const struct gg_profile_session *session = gg_model_session(side->model, 0);
 	struct gg_figure figure = figure_of(report, total, false);
 	enum gg_metric metric = side->result->query.metric;
 	size_t begin, used, left;
@@ -198,7 +198,7 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 	gg_buf_append_text(out, report->look.style.strong);
 	begin = out->length;
 	gg_buf_printf(out, "%-7s%s ", name, report->look.style.reset);
-	gg_fit_append(out, side->path, 40, report->look.figures.ascii);
+	gg_screen_text_append(out, side->path, 40, report->look.figures.ascii);
 	gg_buf_append_text(out, ": ");
 	gg_figure_append(&report->look.figures, &figure, out);
 	if (metric == GG_METRIC_PEAK && !gg_model_has_history(side->model))
@@ -210,10 +210,10 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 		gg_report_append_time(gg_model_end_ns(side->model), out);
 		gg_buf_append_text(out, ", ");
 	}
-	used = gg_fit_length(gg_buf_text(out) + begin) - strlen(report->look.style.reset);
+	used = gg_screen_text_length(gg_buf_text(out) + begin) - strlen(report->look.style.reset);
 	left = report->look.width > used + 20 ? report->look.width - used : 20;
-	gg_fit_append(out, session->command != NULL ? session->command : "", left,
-	              report->look.figures.ascii);
+	gg_screen_text_append(out, session->command != NULL ? session->command : "", left,
+	                      report->look.figures.ascii);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -292,8 +292,8 @@ static void append_side_notes(const struct gg_diff_report *report, const char *n
 			continue;
 		gg_buf_printf(&text, "note on %s: %s", is_shared ? "both" : name,
 		              gg_model_note(model, i));
-		gg_fit_append_paragraph(out, gg_buf_text(&text), report->look.width,
-		                        report->look.figures.ascii);
+		gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->look.width,
+		                                report->look.figures.ascii);
 	}
 }
 
@@ -308,8 +308,8 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 		gg_buf_printf(&text, "note: %s", time_warning);
-		gg_fit_append_paragraph(out, gg_buf_text(&text), report->look.width,
-		                        report->look.figures.ascii);
+		gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->look.width,
+		                                report->look.figures.ascii);
 	}
 	append_side_notes(report, "before", before, after, true, out);
 	append_side_notes(report, "after", after, before, false, out);
@@ -318,7 +318,7 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 static void add_side(const struct gg_diff_report *report, struct gg_json *json, const char *name,
                      const struct gg_diff_side *side)
 {
-	const struct gg_session *session = gg_model_session(side->model, 0);
+	const struct gg_profile_session *session = gg_model_session(side->model, 0);
 
 	(void)report;
 	gg_json_open(json, name, '{');
@@ -361,7 +361,7 @@ static void add_row(const struct gg_diff_report *report, struct gg_json *json,
 void gg_report_diff_json(const struct gg_diff_report *report, struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
-	const struct gg_question *query = &report->after.result->query;
+	const struct gg_query *query = &report->after.result->query;
 	const struct gg_diff *diff = report->diff;
 
 	gg_json_open(&json, NULL, '{');

@@ -13,7 +13,7 @@
 struct gg_diff_side {
 	const char *path;
 	const struct gg_model *model;
-	const struct gg_result *result;
+	const struct gg_query_result *result;
 };
 
 struct gg_diff_report {

@@ -36,7 +36,7 @@ const char *gg_grouping_name(enum gg_grouping by)
 	return grouping_names[by];
 }
 
-bool gg_report_has_failed_trials(const struct gg_result *result)
+bool gg_report_has_failed_trials(const struct gg_query_result *result)
 {
 	return (result->query.by == GG_BY_HEAP || result->query.by == GG_BY_TYPE) &&
 	       result->query.unit == GG_BYTES;
@@ -64,7 +64,7 @@ enum { NAME_WIDTH = 17, FIGURE_WIDTH = 18 };
 
 static void append_name(const char *name, struct gg_buf *out)
 {
-	gg_fit_append_left(out, name, NAME_WIDTH);
+	gg_screen_text_append_left(out, name, NAME_WIDTH);
 	gg_buf_append_text(out, " ");
 }
 
@@ -75,7 +75,7 @@ static void append_tally(const struct gg_report *report, const struct gg_tally *
 	struct gg_figure figure = gg_figure_of(tally, quantity, report->confidence, false);
 
 	gg_figure_append(&report->figures, &figure, &text);
-	gg_fit_append_right(out, gg_buf_text(&text), width);
+	gg_screen_text_append_right(out, gg_buf_text(&text), width);
 }
 
 /* remark: what follows the numbers; where there is no sample only one that begins with a comma. */
@@ -96,13 +96,13 @@ static void append_bytes(const struct gg_report *report, const char *name, doubl
 
 	append_name(name, out);
 	gg_figure_append_number(&report->figures, bytes, GG_BYTES, &text);
-	gg_fit_append_right(out, gg_buf_text(&text), FIGURE_WIDTH);
+	gg_screen_text_append_right(out, gg_buf_text(&text), FIGURE_WIDTH);
 	gg_buf_printf(out, "%s%s\n", remark[0] != '\0' ? "  " : "", remark);
 }
 
 static void append_peak(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_summary *summary = report->summary;
+	const struct gg_report_summary *summary = report->summary;
 
 	append_name("peak", out);
 	if (!summary->has_peak) {
@@ -155,9 +155,9 @@ static void append_reading(const struct gg_resident *resident, struct gg_buf *ou
 /* Parts of RSS, with what is in none of them. */
 static void append_parts(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_summary *summary = report->summary;
+	const struct gg_report_summary *summary = report->summary;
 	const struct gg_resident *resident = &summary->resident;
-	double rest = gg_summary_rest(summary);
+	double rest = gg_report_summary_rest(summary);
 
 	append_name("  live heap", out);
 	append_tally(report, &summary->live_then, GG_BYTES, FIGURE_WIDTH, out);
@@ -177,7 +177,7 @@ static void append_parts(const struct gg_report *report, struct gg_buf *out)
 /* RSS as it was read, and what of it is not live heap where that was read of one moment. */
 static void append_resident(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_summary *summary = report->summary;
+	const struct gg_report_summary *summary = report->summary;
 	const struct gg_resident *resident = &summary->resident;
 	const struct gg_highest_rss *highest = &summary->highest;
 	GG_CLEANUP(gg_buf_done) struct gg_buf remark = { 0 };
@@ -206,7 +206,7 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 }
 
 /* "512 KiB", "4 to 512 KiB": where samples were drawn with several. */
-static void append_interval(const struct gg_summary *summary, struct gg_buf *out)
+static void append_interval(const struct gg_report_summary *summary, struct gg_buf *out)
 {
 	char least[GG_SIZE_TEXT_MAX], most[GG_SIZE_TEXT_MAX];
 	size_t digits;
@@ -225,7 +225,7 @@ static void append_interval(const struct gg_summary *summary, struct gg_buf *out
 /* "every 512 KiB by poisson": its unit is allocations where each is sampled by a coin of its own. */
 static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_session *session = gg_model_session(report->model, 0);
+	const struct gg_profile_session *session = gg_model_session(report->model, 0);
 
 	if (session->scheme != GG_SCHEME_PER_ALLOCATION || report->summary->interval > 0) {
 		gg_buf_append_text(out, "every ");
@@ -247,11 +247,11 @@ static bool is_recorded(const struct gg_report *report)
 static void append_command(const struct gg_report *report, struct gg_buf *out)
 {
 	size_t count = gg_model_session_count(report->model);
-	const struct gg_session *session = gg_model_session(report->model, 0);
+	const struct gg_profile_session *session = gg_model_session(report->model, 0);
 	const char *command = session->command != NULL ? session->command : "[unknown command]";
 
 	gg_buf_append_text(out, report->style.strong);
-	gg_fit_append(out, command, report->width, report->figures.ascii);
+	gg_screen_text_append(out, command, report->width, report->figures.ascii);
 	gg_buf_printf(out, "%s\n", report->style.reset);
 	if (count > 1)
 		gg_buf_printf(out, "and %zu more sessions\n", count - 1);
@@ -259,7 +259,7 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		gg_report_append_time(gg_model_end_ns(report->model), out);
 		if (session->host != NULL) {
 			gg_buf_append_text(out, " on ");
-			gg_fit_append(out, session->host, 24, report->figures.ascii);
+			gg_screen_text_append(out, session->host, 24, report->figures.ascii);
 		}
 		gg_buf_append_text(out, ", ");
 	}
@@ -278,7 +278,8 @@ static void append_kills(const struct gg_report *report, struct gg_buf *out)
 {
 	enum { KILLS_MAX = 3 };
 	size_t count, killed_count = 0;
-	const struct gg_process *processes = gg_model_processes(report->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(report->model,
+	                                                                        &count);
 	int number;
 
 	for (size_t i = 1; i < count; i++) {
@@ -298,7 +299,7 @@ static void append_kills(const struct gg_report *report, struct gg_buf *out)
 
 void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_summary *summary = report->summary;
+	const struct gg_report_summary *summary = report->summary;
 	GG_CLEANUP(gg_buf_done) struct gg_buf live = { 0 }, processes = { 0 };
 
 	append_command(report, out);
@@ -328,7 +329,7 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_append_text(out, "\n");
 }
 
-void gg_report_append_title(const struct gg_report *report, const struct gg_question *query,
+void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,
                             int64_t moment_ns, const struct gg_tally *total, const char *what,
                             struct gg_buf *out)
 {
@@ -372,7 +373,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_ques
 static void append_folded(const struct gg_report *report, const struct gg_buf *text,
                           struct gg_buf *out)
 {
-	gg_fit_append_paragraph(out, gg_buf_text(text), report->width, report->figures.ascii);
+	gg_screen_text_append_paragraph(out, gg_buf_text(text), report->width,
+	                                report->figures.ascii);
 }
 
 void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,
@@ -475,7 +477,7 @@ void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 	append_unresolved(report, out);
 }
 
-bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row *row)
+bool gg_report_is_discovered(const struct gg_query_result *result, const struct gg_query_row *row)
 {
 	return !row->is_named && result->query.by != GG_BY_PROCESS &&
 	       result->query.by != GG_BY_LABEL;
@@ -484,7 +486,7 @@ bool gg_report_is_discovered(const struct gg_result *result, const struct gg_row
 double gg_report_most_hidden(const struct gg_report *report, size_t first)
 {
 	enum { CANDIDATES = 8 };
-	const struct gg_result *result = report->result;
+	const struct gg_query_result *result = report->result;
 	enum gg_quantity unit = result->query.unit;
 	size_t best[CANDIDATES], count = 0;
 	double reach[CANDIDATES], most = 0;
@@ -493,7 +495,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		return INFINITY;
 
 	for (size_t i = first; i < result->row_count; i++) {
-		const struct gg_row *row = &result->rows[i];
+		const struct gg_query_row *row = &result->rows[i];
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 		struct gg_estimate estimate = gg_tally_estimate(tally, unit);
 		double reserve = tally->reserve_max[unit];
@@ -511,7 +513,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		best[at] = i;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct gg_row *row = &result->rows[best[i]];
+		const struct gg_query_row *row = &result->rows[best[i]];
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
 		if (tally->sample_count == 0 && report->summary->interval == 1)

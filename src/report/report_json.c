@@ -54,7 +54,7 @@ static void add_bytes(struct gg_json *json, const char *name, double bytes)
 
 static void add_totals(const struct gg_report *report, struct gg_json *json)
 {
-	const struct gg_summary *summary = report->summary;
+	const struct gg_report_summary *summary = report->summary;
 
 	gg_json_open(json, "totals", '{');
 	add_tally(report, json, "live_bytes", &summary->live, GG_BYTES, false);
@@ -110,7 +110,7 @@ void gg_report_json_highest(struct gg_json *json, const struct gg_highest_rss *h
 
 static void add_memory(const struct gg_report *report, struct gg_json *json)
 {
-	const struct gg_summary *summary = report->summary;
+	const struct gg_report_summary *summary = report->summary;
 
 	gg_json_open(json, "memory", '{');
 	add_resident(json, "at_moment", &summary->resident);
@@ -119,7 +119,7 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 	gg_json_number(json, "slack_bytes", summary->slack_bytes);
 	gg_json_number(json, "mapping_bytes", summary->mapping_bytes);
 	gg_report_json_highest(json, &summary->highest);
-	gg_json_number(json, "rest_bytes", gg_summary_rest(summary));
+	gg_json_number(json, "rest_bytes", gg_report_summary_rest(summary));
 	gg_json_close(json);
 }
 
@@ -146,7 +146,7 @@ void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *mode
 
 void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 {
-	const struct gg_session *session = gg_model_session(report->model, 0);
+	const struct gg_profile_session *session = gg_model_session(report->model, 0);
 
 	gg_json_integer(json, "version", 1);
 	gg_json_number(json, "interval_bytes", report->summary->interval);
@@ -172,7 +172,7 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 }
 
 static void add_place(const struct gg_report *report, struct gg_json *json,
-                      const struct gg_model_place *place)
+                      const struct gg_code_location *place)
 {
 	struct gg_model_function function = gg_model_function(report->model, place->function);
 	struct gg_model_line line = gg_model_line(report->model, place->line);
@@ -206,7 +206,7 @@ static void add_where(struct gg_json *json, const struct gg_model_function *func
 void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack)
 {
 	size_t count = gg_model_path(report->model, stack, NULL, 0);
-	struct gg_model_place *places = malloc(count * sizeof(*places));
+	struct gg_code_location *places = malloc(count * sizeof(*places));
 	struct gg_model_function function;
 	struct gg_model_line line;
 
@@ -229,7 +229,9 @@ void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, 
 static void add_process(const struct gg_report *report, struct gg_json *json, uint32_t number)
 {
 	size_t count;
-	const struct gg_process *process = gg_model_processes(report->model, &count) + number;
+	const struct gg_profile_profile_process *process = gg_model_processes(report->model,
+	                                                                      &count) +
+	                                                   number;
 
 	gg_json_integer(json, "pid", process->pid);
 	gg_json_text(json, "command", process->command);
@@ -238,8 +240,10 @@ static void add_process(const struct gg_report *report, struct gg_json *json, ui
 static void add_thread(const struct gg_report *report, struct gg_json *json, uint32_t number)
 {
 	size_t count;
-	const struct gg_thread *thread = gg_model_threads(report->model, &count) + number;
-	const struct gg_process *processes = gg_model_processes(report->model, &count);
+	const struct gg_profile_profile_thread *thread = gg_model_threads(report->model, &count) +
+	                                                 number;
+	const struct gg_profile_profile_process *processes = gg_model_processes(report->model,
+	                                                                        &count);
 
 	gg_json_integer(json, "pid", processes[thread->process].pid);
 	gg_json_integer(json, "tid", thread->tid);
@@ -261,8 +265,8 @@ static uint32_t *find_files(const struct gg_model *model)
 }
 
 /* What the row is, by the grouping. */
-static void add_key(const struct gg_report *report, struct gg_json *json, const struct gg_row *row,
-                    const uint32_t *files)
+static void add_key(const struct gg_report *report, struct gg_json *json,
+                    const struct gg_query_row *row, const uint32_t *files)
 {
 	const struct gg_model *model = report->model;
 	struct gg_model_function function;
@@ -301,14 +305,14 @@ static void add_key(const struct gg_report *report, struct gg_json *json, const 
 	case GG_BY_TYPE:
 	case GG_BY_LABEL:
 		add_where(json, NULL, NULL, 0, NULL);
-		gg_row_label(model, report->result, row, &label);
+		gg_query_row_label(model, report->result, row, &label);
 		gg_json_text(json, gg_grouping_name(report->result->query.by), gg_buf_text(&label));
 		return;
 	}
 }
 
-static void add_row(const struct gg_report *report, struct gg_json *json, const struct gg_row *row,
-                    const uint32_t *files)
+static void add_row(const struct gg_report *report, struct gg_json *json,
+                    const struct gg_query_row *row, const uint32_t *files)
 {
 	enum gg_quantity unit = report->result->query.unit;
 	bool discovered = gg_report_is_discovered(report->result, row);
@@ -331,7 +335,7 @@ static void add_row(const struct gg_report *report, struct gg_json *json, const 
 	gg_json_close(json);
 }
 
-void gg_report_json_query(const struct gg_report *report, const struct gg_question *query,
+void gg_report_json_query(const struct gg_report *report, const struct gg_query *query,
                           int64_t moment_ns, const struct gg_tally *total,
                           const struct gg_tally *unplaced, struct gg_json *json)
 {
@@ -367,7 +371,7 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_questi
 
 void gg_report_json(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_result *result = report->result;
+	const struct gg_query_result *result = report->result;
 	struct gg_json json = { .out = out };
 	uint32_t *files = find_files(report->model);
 	size_t shown = result->row_count;

@@ -5,7 +5,7 @@
 
 void gg_report_largest(const struct gg_report *report, size_t count, struct gg_buf *out)
 {
-	const struct gg_result *result = report->result;
+	const struct gg_query_result *result = report->result;
 	struct gg_buf texts[GG_REPORT_LARGEST_MAX] = { 0 };
 	size_t shown = 0, widest = 0, width;
 
@@ -17,19 +17,19 @@ void gg_report_largest(const struct gg_report *report, size_t count, struct gg_b
 			gg_report_is_discovered(result, &result->rows[shown]));
 
 		gg_figure_append(&report->figures, &figure, &texts[shown]);
-		width = gg_fit_length(gg_buf_text(&texts[shown++]));
+		width = gg_screen_text_length(gg_buf_text(&texts[shown++]));
 		widest = width > widest ? width : widest;
 	}
 	for (size_t i = 0; i < shown; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
 
-		gg_row_label(report->model, result, &result->rows[i], &label);
+		gg_query_row_label(report->model, result, &result->rows[i], &label);
 		gg_buf_append_text(out, "  ");
-		gg_fit_append_right(out, gg_buf_text(&texts[i]), widest);
+		gg_screen_text_append_right(out, gg_buf_text(&texts[i]), widest);
 		gg_buf_append_text(out, "  ");
-		gg_fit_append(out, gg_buf_text(&label),
-		              report->width > widest + 24 ? report->width - widest - 4 : 20,
-		              report->figures.ascii);
+		gg_screen_text_append(out, gg_buf_text(&label),
+		                      report->width > widest + 24 ? report->width - widest - 4 : 20,
+		                      report->figures.ascii);
 		gg_buf_append_text(out, "\n");
 		gg_buf_done(&texts[i]);
 	}

@@ -82,7 +82,7 @@ static void append_cohorts(const struct gg_report *report, const struct gg_leak_
 static void append_row(const struct gg_report *report, const struct gg_leak_row *row,
                        struct gg_buf *out)
 {
-	struct gg_model_place places[MAX_FRAMES];
+	struct gg_code_location places[MAX_FRAMES];
 	size_t count = gg_model_path(report->model, row->stack, places, MAX_FRAMES);
 	bool grows = row->class == GG_LEAK_GROWING, is_one;
 	size_t before;
@@ -124,7 +124,7 @@ static void append_suppressed(const struct gg_report *report, const struct gg_le
 		const struct gg_leak_suppressed *suppressed = &leaks->suppressed[i];
 
 		gg_buf_append_text(out, "suppressed by leak:");
-		gg_fit_append(out, suppressed->pattern, 60, report->figures.ascii);
+		gg_screen_text_append(out, suppressed->pattern, 60, report->figures.ascii);
 		if (suppressed->row_count == 0) {
 			gg_buf_append_text(out, ": nothing\n");
 			continue;
@@ -193,7 +193,8 @@ static void append_given_back(const struct gg_report *report, int64_t given_back
 	              ": the program gave it back. '--at %" PRId64 ".%06" PRId64
 	              "s' judges what it held then.",
 	              us / 1000000, us % 1000000);
-	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+	                                report->figures.ascii);
 }
 
 void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,

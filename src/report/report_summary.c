@@ -10,7 +10,7 @@
 /* Live memory may change by so much while it is read, and the reading is of one moment. */
 static const double moment_bytes = 65536, moment_share = 0.01;
 
-static bool is_asked_for(const struct gg_process *process, uint32_t pid)
+static bool is_asked_for(const struct gg_profile_profile_process *process, uint32_t pid)
 {
 	return pid == 0 || process->pid == pid;
 }
@@ -23,8 +23,8 @@ static bool is_about(double bytes, double other)
 }
 
 /* What was live when the reading began, and whether it still was when it was complete. */
-static int compare_with_live(struct gg_summary *summary, const struct gg_model *model,
-                             const struct gg_question *query, struct gg_error *error)
+static int compare_with_live(struct gg_report_summary *summary, const struct gg_model *model,
+                             const struct gg_query *query, struct gg_error *error)
 {
 	const struct gg_resident *resident = &summary->resident;
 	int64_t times[2] = { resident->time_ns, resident->time_ns + resident->span_ns };
@@ -34,15 +34,15 @@ static int compare_with_live(struct gg_summary *summary, const struct gg_model *
 	if (!gg_resident_is_whole(resident) || resident->span_ns < 0 || resident->rss < 0 ||
 	    !gg_model_has_history(model))
 		return 0;
-	code = gg_ask_live_at(model, query, times, GG_COUNT(times), tallies, error);
+	code = gg_query_live_at(model, query, times, GG_COUNT(times), tallies, error);
 	summary->has_rest = code == 0 && is_about(gg_tally_estimate(&tallies[0], GG_BYTES).value,
 	                                          gg_tally_estimate(&tallies[1], GG_BYTES).value);
 	return code;
 }
 
 /* A reading when as much was live as at the peak: the nearest before it or after it. */
-static int read_at_peak(struct gg_summary *summary, const struct gg_residents *residents,
-                        const struct gg_model *model, const struct gg_question *query,
+static int read_at_peak(struct gg_report_summary *summary, const struct gg_residents *residents,
+                        const struct gg_model *model, const struct gg_query *query,
                         struct gg_error *error)
 {
 	struct gg_resident near[2] = { gg_resident_unknown, gg_resident_unknown };
@@ -58,7 +58,7 @@ static int read_at_peak(struct gg_summary *summary, const struct gg_residents *r
 
 		if (near[i].process_count == 0)
 			continue;
-		code = gg_ask_live_at(model, query, &near[i].time_ns, 1, &tally, error);
+		code = gg_query_live_at(model, query, &near[i].time_ns, 1, &tally, error);
 		if (code < 0)
 			return code;
 		if (is_about(gg_tally_estimate(&tally, GG_BYTES).value, peak) &&
@@ -69,8 +69,8 @@ static int read_at_peak(struct gg_summary *summary, const struct gg_residents *r
 	return 0;
 }
 
-static int add_residents(struct gg_summary *summary, const struct gg_model *model,
-                         const struct gg_question *query, struct gg_error *error)
+static int add_residents(struct gg_report_summary *summary, const struct gg_model *model,
+                         const struct gg_query *query, struct gg_error *error)
 {
 	struct gg_residents residents;
 	int64_t moment_ns = summary->moment_ns;
@@ -90,8 +90,9 @@ static int add_residents(struct gg_summary *summary, const struct gg_model *mode
 static void read_highest(struct gg_highest_rss *highest, const struct gg_model *model, uint32_t pid)
 {
 	size_t count, process_count;
-	const struct gg_memory *memory = gg_model_memory(model, &count);
-	const struct gg_process *processes = gg_model_processes(model, &process_count);
+	const struct gg_profile_memory *memory = gg_model_memory(model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(model,
+	                                                                        &process_count);
 
 	*highest = (struct gg_highest_rss){ .bytes = -1 };
 	for (size_t i = 0; i < count; i++)
@@ -106,41 +107,41 @@ static void read_highest(struct gg_highest_rss *highest, const struct gg_model *
 		highest->process_count += is_asked_for(&processes[i], pid);
 }
 
-static int add_peak(struct gg_summary *summary, const struct gg_model *model,
-                    struct gg_question *query, struct gg_error *error)
+static int add_peak(struct gg_report_summary *summary, const struct gg_model *model,
+                    struct gg_query *query, struct gg_error *error)
 {
 	struct gg_peak peak;
-	int code = gg_ask_peak(model, query, &peak, error);
+	int code = gg_query_peak(model, query, &peak, error);
 
 	if (code < 0)
 		return code;
 	summary->has_peak = true;
 	summary->peak_ns = peak.time_ns;
-	return gg_ask_peak_tally(model, query, &peak, &summary->peak, error);
+	return gg_query_peak_tally(model, query, &peak, &summary->peak, error);
 }
 
 static size_t count_processes(const struct gg_model *model, uint32_t pid)
 {
 	size_t count, found = 0;
-	const struct gg_process *processes = gg_model_processes(model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(model, &count);
 
 	for (size_t i = 1; i < count; i++)
 		found += pid == 0 || processes[i].pid == pid;
 	return found;
 }
 
-int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
-                  const struct gg_question *query, struct gg_error *error)
+int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_model *model,
+                         const struct gg_query *query, struct gg_error *error)
 {
-	struct gg_question all;
+	struct gg_query all;
 	struct gg_sum_up sum;
 	int code;
 
-	gg_question_init(&all);
+	gg_query_init(&all);
 	all.pid = query->pid;
-	*summary = (struct gg_summary){ .moment_ns = GG_TIME_NONE,
-		                        .resident = gg_resident_unknown,
-		                        .at_peak = gg_resident_unknown };
+	*summary = (struct gg_report_summary){ .moment_ns = GG_TIME_NONE,
+		                               .resident = gg_resident_unknown,
+		                               .at_peak = gg_resident_unknown };
 	summary->sample_count = gg_model_sample_total(model);
 	summary->dropped_count = gg_model_dropped(model, 0);
 	summary->interval = gg_model_interval(model, 0);
@@ -149,12 +150,12 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	if (gg_model_has_times(model))
 		summary->process_count = count_processes(model, query->pid);
 	all.metric = GG_METRIC_ALLOCATED;
-	code = gg_ask_sum(model, &all, &sum, error);
+	code = gg_query_sum(model, &all, &sum, error);
 	if (code < 0)
 		return code;
 	summary->allocated = sum.total;
 	all.metric = GG_METRIC_LEFT;
-	code = gg_ask_sum(model, &all, &sum, error);
+	code = gg_query_sum(model, &all, &sum, error);
 	if (code < 0)
 		return code;
 	summary->left = sum.total;
@@ -166,7 +167,7 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	if (query->metric == GG_METRIC_LIVE && query->to_ns < gg_model_end_ns(model))
 		summary->moment_ns = query->to_ns;
 	all.to_ns = summary->moment_ns;
-	code = gg_ask_sum(model, &all, &sum, error);
+	code = gg_query_sum(model, &all, &sum, error);
 	if (code < 0)
 		return code;
 	summary->live = sum.total;
@@ -179,7 +180,7 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 		return code;
 	if (summary->resident.process_count > 0 && gg_model_has_history(model)) {
 		all.to_ns = summary->resident.time_ns;
-		code = gg_ask_sum(model, &all, &sum, error);
+		code = gg_query_sum(model, &all, &sum, error);
 	}
 	summary->live_then = sum.total;
 	summary->slack_bytes = sum.slack_bytes;
@@ -187,7 +188,7 @@ int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
 	return code;
 }
 
-double gg_summary_rest(const struct gg_summary *summary)
+double gg_report_summary_rest(const struct gg_report_summary *summary)
 {
 	const struct gg_resident *resident = &summary->resident;
 	const struct gg_tally *live = &summary->live_then;

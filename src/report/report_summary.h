@@ -24,7 +24,7 @@ struct gg_highest_rss {
 	size_t process_count; /* that it is the maximum of, all of them */
 };
 
-struct gg_summary {
+struct gg_report_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
 	struct gg_tally left; /* what each process held at its own exit (ask.h) */
@@ -51,8 +51,9 @@ struct gg_summary {
 };
 
 /* query: its pid, and to_ns where the metric is live; the moment is the end for all others. */
-GG_MUST_CHECK int gg_summary_of(struct gg_summary *summary, const struct gg_model *model,
-                                const struct gg_question *query, struct gg_error *error);
+GG_MUST_CHECK int gg_report_summary_of(struct gg_report_summary *summary,
+                                       const struct gg_model *model, const struct gg_query *query,
+                                       struct gg_error *error);
 
 /*
  * With has_rest: what RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts
@@ -60,4 +61,4 @@ GG_MUST_CHECK int gg_summary_of(struct gg_summary *summary, const struct gg_mode
  * resident, or by chance, as the live heap is an estimate.  NAN without has_rest, and where the live heap
  * is known by a bound alone: samples or their times were lost.
  */
-double gg_summary_rest(const struct gg_summary *summary);
+double gg_report_summary_rest(const struct gg_report_summary *summary);

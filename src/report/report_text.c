@@ -34,19 +34,20 @@ static size_t shown_count(const struct gg_report *report)
 	return report->limit != 0 && report->limit < count ? report->limit : count;
 }
 
-static const struct gg_tally *sorted_by(const struct gg_report *report, const struct gg_row *row)
+static const struct gg_tally *sorted_by(const struct gg_report *report,
+                                        const struct gg_query_row *row)
 {
 	return report->result->query.sort_by_total ? row->total : row->self;
 }
 
-static struct gg_figure figure_of(const struct gg_report *report, const struct gg_row *row,
+static struct gg_figure figure_of(const struct gg_report *report, const struct gg_query_row *row,
                                   const struct gg_tally *tally)
 {
 	return gg_figure_of(tally, report->result->query.unit, report->confidence,
 	                    gg_report_is_discovered(report->result, row));
 }
 
-static void append_failed_text(const struct gg_report *report, const struct gg_row *row,
+static void append_failed_text(const struct gg_report *report, const struct gg_query_row *row,
                                struct gg_buf *text)
 {
 	struct gg_figure figure;
@@ -57,21 +58,21 @@ static void append_failed_text(const struct gg_report *report, const struct gg_r
 		gg_buf_append_text(text, "-");
 }
 
-static void fit_failed(const struct gg_report *report, const struct gg_row *row,
+static void fit_failed(const struct gg_report *report, const struct gg_query_row *row,
                        struct columns *columns)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	size_t width;
 
 	append_failed_text(report, row, &text);
-	width = gg_fit_length(gg_buf_text(&text));
+	width = gg_screen_text_length(gg_buf_text(&text));
 	if (width > columns->figure_width)
 		columns->figure_width = width;
 }
 
 static struct columns lay_out(const struct gg_report *report)
 {
-	const struct gg_result *result = report->result;
+	const struct gg_query_result *result = report->result;
 	struct columns columns = { .figure_width = gg_report_has_failed_trials(result) ? 13 : 8,
 		                   .bar_width = report->width >= SAMPLES_WIDTH ? 16 : 8,
 		                   .has_samples = report->width >= SAMPLES_WIDTH,
@@ -91,7 +92,7 @@ static struct columns lay_out(const struct gg_report *report)
 			size_t width;
 
 			gg_figure_append(&report->figures, &figure, &text);
-			width = gg_fit_length(gg_buf_text(&text));
+			width = gg_screen_text_length(gg_buf_text(&text));
 			if (width > columns.figure_width)
 				columns.figure_width = width;
 			if (both[k] == sorted_by(report, &result->rows[i]))
@@ -107,18 +108,18 @@ static void append_heads(const struct gg_report *report, const struct columns *c
                          struct gg_buf *out)
 {
 	gg_buf_append_text(out, report->style.heading);
-	gg_fit_append_right(out,
-	                    columns->has_total    ? "self"
-	                    : columns->has_failed ? "weighted"
-	                                          : "",
-	                    columns->figure_width);
+	gg_screen_text_append_right(out,
+	                            columns->has_total    ? "self"
+	                            : columns->has_failed ? "weighted"
+	                                                  : "",
+	                            columns->figure_width);
 	if (columns->has_total) {
 		gg_buf_append_text(out, "  ");
-		gg_fit_append_right(out, "total", columns->figure_width);
+		gg_screen_text_append_right(out, "total", columns->figure_width);
 	}
 	if (columns->has_failed) {
 		gg_buf_append_text(out, "  ");
-		gg_fit_append_right(out, "failed trials", columns->figure_width);
+		gg_screen_text_append_right(out, "failed trials", columns->figure_width);
 	}
 	if (columns->has_samples)
 		gg_buf_append_text(out, "  samples");
@@ -127,24 +128,24 @@ static void append_heads(const struct gg_report *report, const struct columns *c
 }
 
 static void append_figure(const struct gg_report *report, const struct columns *columns,
-                          const struct gg_row *row, const struct gg_tally *tally,
+                          const struct gg_query_row *row, const struct gg_tally *tally,
                           struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_figure figure = figure_of(report, row, tally);
 
 	gg_figure_append(&report->figures, &figure, &text);
-	gg_fit_append_right(out, gg_buf_text(&text), columns->figure_width);
+	gg_screen_text_append_right(out, gg_buf_text(&text), columns->figure_width);
 	gg_buf_append_text(out, "  ");
 }
 
 static void append_failed(const struct gg_report *report, const struct columns *columns,
-                          const struct gg_row *row, struct gg_buf *out)
+                          const struct gg_query_row *row, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	append_failed_text(report, row, &text);
-	gg_fit_append_right(out, gg_buf_text(&text), columns->figure_width);
+	gg_screen_text_append_right(out, gg_buf_text(&text), columns->figure_width);
 	gg_buf_append_text(out, "  ");
 }
 
@@ -162,7 +163,7 @@ size_t gg_report_room(const struct gg_report *report, size_t column, size_t leas
 	return width > column && width - column > least ? width - column : least;
 }
 
-void gg_report_append_place(const struct gg_report *report, const struct gg_model_place *place,
+void gg_report_append_place(const struct gg_report *report, const struct gg_code_location *place,
                             size_t width, struct gg_buf *out)
 {
 	struct gg_model_line line = gg_model_line(report->model, place->line);
@@ -172,7 +173,7 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_mode
 	gg_buf_append_text(&text, gg_model_function(report->model, place->function).name);
 	if (line.file != NULL)
 		gg_buf_printf(&text, " %s:%u", file != NULL ? file + 1 : line.file, line.line);
-	gg_fit_append(out, gg_buf_text(&text), width, report->figures.ascii);
+	gg_screen_text_append(out, gg_buf_text(&text), width, report->figures.ascii);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -180,7 +181,7 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_mode
 static void append_stack(const struct gg_report *report, const struct columns *columns,
                          uint32_t stack, struct gg_buf *out)
 {
-	struct gg_model_place places[MAX_FRAMES];
+	struct gg_code_location places[MAX_FRAMES];
 	size_t count = gg_model_path(report->model, stack, places, MAX_FRAMES);
 	size_t column = name_column(columns);
 	size_t width = gg_report_room(report, column + 2, 18);
@@ -207,8 +208,8 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 		return;
 	columns->others = columns->names + count;
 	for (size_t i = 0; i < count; i++) {
-		gg_row_label(report->model, report->result, &report->result->rows[i],
-		             &columns->labels);
+		gg_query_row_label(report->model, report->result, &report->result->rows[i],
+		                   &columns->labels);
 		gg_buf_append(&columns->labels, "", 1);
 	}
 	for (size_t i = 0; i < count && !columns->labels.failed; i++) {
@@ -216,15 +217,15 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 		at += strlen(columns->names[i]) + 1;
 	}
 	if (!columns->labels.failed)
-		gg_fit_find_alike(columns->names, count,
-		                  gg_report_room(report, name_column(columns), 16),
-		                  report->figures.ascii, columns->others);
+		gg_screen_text_find_alike(columns->names, count,
+		                          gg_report_room(report, name_column(columns), 16),
+		                          report->figures.ascii, columns->others);
 }
 
 static void append_row(const struct gg_report *report, const struct columns *columns, size_t index,
                        struct gg_buf *out)
 {
-	const struct gg_row *row = &report->result->rows[index];
+	const struct gg_query_row *row = &report->result->rows[index];
 	struct gg_figure figure = figure_of(report, row, sorted_by(report, row));
 	size_t column = name_column(columns);
 
@@ -246,8 +247,8 @@ static void append_row(const struct gg_report *report, const struct columns *col
 		out->failed = true;
 		return;
 	}
-	gg_fit_append_apart(out, columns->names[index], columns->others[index],
-	                    gg_report_room(report, column, 16), report->figures.ascii);
+	gg_screen_text_append_apart(out, columns->names[index], columns->others[index],
+	                            gg_report_room(report, column, 16), report->figures.ascii);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -274,7 +275,7 @@ static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 
 static void append_no_match(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_question *query = &report->result->query;
+	const struct gg_query *query = &report->result->query;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (query->focus == NULL && query->ignore == NULL)
@@ -285,7 +286,8 @@ static void append_no_match(const struct gg_report *report, struct gg_buf *out)
 	              query->focus != NULL ? "--focus" : "",
 	              query->focus != NULL && query->ignore != NULL ? " and " : "",
 	              query->ignore != NULL ? "--ignore" : "");
-	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+	                                report->figures.ascii);
 }
 
 /* Nothing is chosen, or live, as in any program that gives all back; but there is more to see. */
@@ -301,13 +303,14 @@ static void append_other_metrics(const struct gg_report *report, struct gg_buf *
 	if (gg_model_has_history(report->model))
 		gg_buf_append_text(&text, "--metric peak shows who held the most, ");
 	gg_buf_append_text(&text, "--metric allocated all that was asked for.");
-	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+	                                report->figures.ascii);
 }
 
 /* Rows of processes add up to more than their total where some share blocks. */
 static void append_shared(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_result *result = report->result;
+	const struct gg_query_result *result = report->result;
 	enum gg_quantity unit = result->query.unit;
 	double total = gg_tally_estimate(&result->total, unit).value, sum = 0;
 
@@ -316,15 +319,16 @@ static void append_shared(const struct gg_report *report, struct gg_buf *out)
 	for (size_t i = 0; i < result->row_count; i++)
 		sum += gg_tally_estimate(result->rows[i].self, unit).value;
 	if (sum > total * (1 + 1e-6))
-		gg_fit_append_paragraph(out,
-		                        "Blocks that processes share by fork count in each row, "
-		                        "once in the total.",
-		                        report->width, report->figures.ascii);
+		gg_screen_text_append_paragraph(
+			out,
+			"Blocks that processes share by fork count in each row, "
+			"once in the total.",
+			report->width, report->figures.ascii);
 }
 
 void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_result *result = report->result;
+	const struct gg_query_result *result = report->result;
 	struct columns columns = lay_out(report);
 	char what[64];
 

@@ -18,7 +18,7 @@ static void append_mark(const struct gg_report *report, double bytes, struct gg_
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	gg_figure_append_number(&report->figures, bytes, GG_BYTES, &text);
-	gg_fit_append_right(out, gg_buf_text(&text), GG_TIMELINE_MARGIN - 2);
+	gg_screen_text_append_right(out, gg_buf_text(&text), GG_TIMELINE_MARGIN - 2);
 }
 
 /*
@@ -115,7 +115,8 @@ static void append_axis(const struct gg_report *report, const struct gg_timeline
 	gg_report_append_time(timeline->points[0].time_ns, &first);
 	gg_report_append_time(timeline->points[timeline->point_count - 1].time_ns, &last);
 	gg_buf_printf(out, "\n%*s%s", GG_TIMELINE_MARGIN, "", gg_buf_text(&first));
-	gg_fit_append_right(out, gg_buf_text(&last), width - gg_fit_length(gg_buf_text(&first)));
+	gg_screen_text_append_right(out, gg_buf_text(&last),
+	                            width - gg_screen_text_length(gg_buf_text(&first)));
 	gg_buf_append_text(out, "\n");
 }
 
@@ -175,7 +176,8 @@ static void append_without_moments(const struct gg_report *report,
 	gg_buf_append_text(&text, "note: not in the chart, because its moments are not known: ");
 	gg_figure_append(&report->figures, &figure, &text);
 	gg_buf_append_text(&text, " that was allocated and freed");
-	gg_fit_append_paragraph(out, gg_buf_text(&text), report->width, report->figures.ascii);
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+	                                report->figures.ascii);
 }
 
 void gg_report_timeline_text(const struct gg_report *report, const struct gg_timeline *timeline,

@@ -64,7 +64,7 @@ static void append_figure(struct drawing *drawing, size_t index, const struct gg
 	double share = drawing->whole > 0 ? 100 * figure.estimate / drawing->whole : 0;
 
 	gg_figure_append(&drawing->report->figures, &figure, &text);
-	gg_fit_append_right(drawing->out, gg_buf_text(&text), drawing->figure_width);
+	gg_screen_text_append_right(drawing->out, gg_buf_text(&text), drawing->figure_width);
 	gg_buf_printf(drawing->out, share < 9.95 ? "  %4.1f %%  " : "  %4.0f %%  ", share);
 }
 
@@ -111,7 +111,7 @@ static void append_name(struct drawing *drawing, size_t index)
 		if (function.is_named && function.module != 0 && module[0] != '\0')
 			gg_buf_printf(&text, " (%s)", module);
 	}
-	gg_fit_append(drawing->out, gg_buf_text(&text), width, report->figures.ascii);
+	gg_screen_text_append(drawing->out, gg_buf_text(&text), width, report->figures.ascii);
 	gg_buf_append_text(drawing->out, "\n");
 }
 
@@ -124,7 +124,7 @@ static void measure(struct drawing *drawing)
 		size_t width;
 
 		gg_figure_append(&drawing->report->figures, &figure, &text);
-		width = gg_fit_length(gg_buf_text(&text));
+		width = gg_screen_text_length(gg_buf_text(&text));
 		if (width > drawing->figure_width)
 			drawing->figure_width = width;
 	}

@@ -27,21 +27,21 @@ static size_t find_width(int fd)
 	return wanted >= 20 && wanted <= 10000 ? (size_t)wanted : 0;
 }
 
-size_t gg_fit_width(int fd)
+size_t gg_screen_text_width(int fd)
 {
 	size_t width = find_width(fd);
 
-	return width > 0 ? width : GG_FIT_WIDTH;
+	return width > 0 ? width : GG_SCREEN_TEXT_WIDTH;
 }
 
-size_t gg_fit_name_width(int fd)
+size_t gg_screen_text_name_width(int fd)
 {
 	size_t width = find_width(fd);
 
-	return width > 0 ? width : isatty(fd) ? GG_FIT_WIDTH : SIZE_MAX;
+	return width > 0 ? width : isatty(fd) ? GG_SCREEN_TEXT_WIDTH : SIZE_MAX;
 }
 
-bool gg_fit_is_utf8(void)
+bool gg_screen_text_is_utf8(void)
 {
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 
@@ -60,7 +60,7 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-size_t gg_fit_length(const char *text)
+size_t gg_screen_text_length(const char *text)
 {
 	size_t length = 0;
 
@@ -83,14 +83,14 @@ static void append_printable(struct gg_buf *out, const char *text, size_t length
 	gg_printable_append(out, text, length, ascii ? GG_PRINTABLE_ASCII : GG_PRINTABLE_MARK);
 }
 
-void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool ascii)
+void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
 	size_t length, dots = ascii ? 3 : 1, kept;
 
 	append_printable(&printable, text, strlen(text), ascii);
 	text = gg_buf_text(&printable);
-	length = gg_fit_length(text);
+	length = gg_screen_text_length(text);
 	out->failed |= printable.failed;
 	if (width > NAME_MOST)
 		width = NAME_MOST;
@@ -118,20 +118,20 @@ static size_t alike(const char *a, const char *b)
 	return length;
 }
 
-void gg_fit_append_apart(struct gg_buf *out, const char *text, const char *other, size_t width,
-                         bool ascii)
+void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
+                                 size_t width, bool ascii)
 {
 	enum { BEFORE = 3 }; /* characters before the difference that are shown, too */
 	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
 	const char *ellipsis = ascii ? "..." : "\xe2\x80\xa6";
-	size_t dots = 2 * gg_fit_length(ellipsis), head, part, from, length;
+	size_t dots = 2 * gg_screen_text_length(ellipsis), head, part, from, length;
 
 	if (width > NAME_MOST)
 		width = NAME_MOST;
 	append_printable(&printable, text, strlen(text), ascii);
-	length = gg_fit_length(gg_buf_text(&printable));
+	length = gg_screen_text_length(gg_buf_text(&printable));
 	if (strcmp(text, other) == 0 || length <= width || width <= 2 * dots) {
-		gg_fit_append(out, text, width, ascii);
+		gg_screen_text_append(out, text, width, ascii);
 		return;
 	}
 	head = (width - dots) / 3;
@@ -166,8 +166,8 @@ static int compare_cuts(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->text, right->text);
 }
 
-void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
-                       const char **ret_others)
+void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
+                               const char **ret_others)
 {
 	struct cut *cuts = calloc(count + 1, sizeof(*cuts));
 	size_t used = 0;
@@ -176,9 +176,9 @@ void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, boo
 		struct gg_buf shown = { 0 };
 
 		ret_others[i] = texts[i];
-		if (cuts == NULL || gg_fit_length(texts[i]) <= width)
+		if (cuts == NULL || gg_screen_text_length(texts[i]) <= width)
 			continue;
-		gg_fit_append(&shown, texts[i], width, ascii);
+		gg_screen_text_append(&shown, texts[i], width, ascii);
 		if (shown.data != NULL)
 			cuts[used++] = (struct cut){ shown.data, texts[i], i };
 	}
@@ -197,21 +197,21 @@ void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, boo
 	free(cuts);
 }
 
-void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width)
+void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width)
 {
-	size_t length = gg_fit_length(text);
+	size_t length = gg_screen_text_length(text);
 
 	gg_buf_printf(out, "%*s%s", length < width ? (int)(width - length) : 0, "", text);
 }
 
-void gg_fit_append_left(struct gg_buf *out, const char *text, size_t width)
+void gg_screen_text_append_left(struct gg_buf *out, const char *text, size_t width)
 {
-	size_t length = gg_fit_length(text);
+	size_t length = gg_screen_text_length(text);
 
 	gg_buf_printf(out, "%s%*s", text, length < width ? (int)(width - length) : 0, "");
 }
 
-void gg_fit_append_paragraph(struct gg_buf *out, const char *text, size_t width, bool ascii)
+void gg_screen_text_append_paragraph(struct gg_buf *out, const char *text, size_t width, bool ascii)
 {
 	size_t column = 0;
 
@@ -221,7 +221,7 @@ void gg_fit_append_paragraph(struct gg_buf *out, const char *text, size_t width,
 		size_t length;
 
 		append_printable(&word, text, (size_t)(end - text), ascii);
-		length = gg_fit_length(gg_buf_text(&word));
+		length = gg_screen_text_length(gg_buf_text(&word));
 		if (column > 0 && column + 1 + length > width) {
 			gg_buf_append_text(out, "\n ");
 			column = 1;

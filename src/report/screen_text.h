@@ -14,35 +14,36 @@
 
 #include "base/buf.h"
 
-enum { GG_FIT_WIDTH = 80 }; /* when nobody knows */
+enum { GG_SCREEN_TEXT_WIDTH = 80 }; /* when nobody knows */
 
 /* The width of the terminal, of $COLUMNS, or 80; of what ends a line in a file or a pipe any. */
-size_t gg_fit_width(int fd);
-size_t gg_fit_name_width(int fd);
+size_t gg_screen_text_width(int fd);
+size_t gg_screen_text_name_width(int fd);
 
 /* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG)? */
-bool gg_fit_is_utf8(void);
+bool gg_screen_text_is_utf8(void);
 
 /* Characters of a UTF-8 text. */
-size_t gg_fit_length(const char *text);
+size_t gg_screen_text_length(const char *text);
 
 /* Appends the text in at most `width` characters, "std::vector<in...sert" or with one ellipsis. */
-void gg_fit_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
+void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
 /*
  * The same for a row among others: a text that would look like `other` although it differs shows the place
  * where it does, "Box<std::v...<int, std...".
  */
-void gg_fit_append_apart(struct gg_buf *out, const char *text, const char *other, size_t width,
-                         bool ascii);
+void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
+                                 size_t width, bool ascii);
 
 /* For each text another one that differs but would look the same in `width` characters, or itself. */
-void gg_fit_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
-                       const char **ret_others);
+void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
+                               const char **ret_others);
 
 /* Appends blanks in front of or behind the text so that it has `width` characters. */
-void gg_fit_append_right(struct gg_buf *out, const char *text, size_t width);
-void gg_fit_append_left(struct gg_buf *out, const char *text, size_t width);
+void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width);
+void gg_screen_text_append_left(struct gg_buf *out, const char *text, size_t width);
 
 /* Appends words in lines of at most `width` characters, the second and later ones indented. */
-void gg_fit_append_paragraph(struct gg_buf *out, const char *text, size_t width, bool ascii);
+void gg_screen_text_append_paragraph(struct gg_buf *out, const char *text, size_t width,
+                                     bool ascii);

@@ -51,7 +51,7 @@ static void leave(struct gg_thread *t, struct gg_thread_block *block)
 {
 	gg_thread_put_block(t, block);
 	gg_thread_leave(t);
-	gg_trigger_left();
+	gg_dump_trigger_left();
 }
 
 static int change(const struct gg_agent_wish *wish)
@@ -155,14 +155,14 @@ static uint64_t record(const struct gg_agent_sample *sample)
 
 	if (block == NULL)
 		return 0;
-	gg_listing_refresh();
+	gg_mapped_modules_refresh();
 	allocation.stack = gg_region_intern(region, &block->record, sample->pcs, sample->pc_count);
 	/* The stack interned last is not the one that the unwinder of malloc's samples remembers. */
 	block->stack_tag += 1;
-	gg_loaded_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
+	gg_module_table_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
 	id = gg_region_record_alloc(region, &block->record, &allocation);
-	if (gg_trigger_is_on())
-		gg_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
+	if (gg_dump_trigger_is_on())
+		gg_dump_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
 	leave(t, block);
 	errno = saved_errno;
 	return id;
@@ -175,7 +175,7 @@ static void expect_record(uint64_t key)
 
 	if (block == NULL)
 		return;
-	gg_region_expect_alloc(&gg_process.region, &block->record, key);
+	gg_region_prefetch_alloc(&gg_process.region, &block->record, key);
 	leave(t, block);
 }
 
@@ -186,7 +186,7 @@ static void expect_found(const uint64_t *keys, uint32_t count)
 
 	if (block == NULL)
 		return;
-	gg_region_expect_free(&gg_process.region, keys, count);
+	gg_region_prefetch_free(&gg_process.region, keys, count);
 	leave(t, block);
 }
 
@@ -319,7 +319,7 @@ static void each(uint32_t heap, gg_agent_visit *visit, void *context)
 	count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
 	for (uint32_t i = 0; i < count; i++)
 		if (gg_region_live_at(region, i, &sample) && sample.heap == heap)
-			visit(sample.address, sample.id, (sample.flags & GG_SAMPLE_OLD) != 0,
+			visit(sample.address, sample.id, (sample.flags & GG_REGION_SAMPLE_OLD) != 0,
 			      context);
 	leave(t, block);
 }
@@ -350,7 +350,7 @@ static bool enter_reader(struct gg_thread *t)
 static void leave_reader(struct gg_thread *t, int saved_errno)
 {
 	gg_thread_leave(t);
-	gg_trigger_left();
+	gg_dump_trigger_left();
 	errno = saved_errno;
 }
 
@@ -399,7 +399,7 @@ static int dump_next(char kind)
 		return -EINVAL;
 	if (!enter_reader(t))
 		return -ENOENT;
-	status = gg_trigger_dump(kind);
+	status = gg_dump_trigger_dump(kind);
 	leave_reader(t, saved_errno);
 	return status;
 }
@@ -412,7 +412,7 @@ static int set_triggers(const struct gg_agent_triggers *triggers)
 
 	if (!gg_thread_enter(t))
 		return -EBUSY;
-	status = gg_trigger_set(triggers);
+	status = gg_dump_trigger_set(triggers);
 	leave_reader(t, saved_errno);
 	return status;
 }
@@ -424,7 +424,7 @@ static int look_triggers(struct gg_agent_triggers *ret_triggers)
 
 	if (!gg_thread_enter(t))
 		return -EBUSY;
-	status = gg_trigger_look(ret_triggers);
+	status = gg_dump_trigger_look(ret_triggers);
 	leave_reader(t, saved_errno);
 	return status;
 }
@@ -434,9 +434,9 @@ static int64_t *malloc_left_bytes(void)
 	return &gg_thread.sampler.left_bytes;
 }
 
-const struct gg_agent_interface gg_agent_interface = {
-	.version = GG_AGENT_INTERFACE_VERSION,
-	.bytes = sizeof(gg_agent_interface),
+const struct gg_agent_functions gg_agent_functions = {
+	.version = GG_AGENT_FUNCTIONS_VERSION,
+	.bytes = sizeof(gg_agent_functions),
 	.filter_view = &gg_process.region.filter.view,
 	.start = start,
 	.change = change,
@@ -451,12 +451,12 @@ const struct gg_agent_interface gg_agent_interface = {
 	.promote = promote,
 	.each = each,
 	.snapshot = snapshot,
-	.say = gg_calls_say,
-	.thread_active = gg_calls_thread_active,
-	.thread_active_init = gg_calls_thread_active_init,
-	.thread_name = gg_calls_thread_name,
-	.thread_bytes = gg_calls_thread_bytes,
-	.look_now = gg_calls_look,
+	.say = gg_compat_calls_say,
+	.thread_active = gg_compat_calls_thread_active,
+	.thread_active_init = gg_compat_calls_thread_active_init,
+	.thread_name = gg_compat_calls_thread_name,
+	.thread_bytes = gg_compat_calls_thread_bytes,
+	.look_now = gg_compat_calls_look,
 	.history = &gg_history_calls,
 	.dump = dump,
 	.dump_to = dump_to,

@@ -4,41 +4,42 @@
 #include <errno.h>
 #include <string.h>
 
-#include "runtime/log.h"
+#include "runtime/agent_log.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/process.h"
 #include "runtime/thread.h"
 
-struct gg_calls gg_calls;
+struct gg_compat_calls gg_compat_calls;
 
-void gg_calls_say(const char *line)
+void gg_compat_calls_say(const char *line)
 {
-	gg_say(line, GG_SAY_END);
+	gg_agent_log(line, GG_AGENT_LOG_END);
 }
 
-bool gg_calls_thread_active(int wish)
+bool gg_compat_calls_thread_active(int wish)
 {
 	struct gg_thread *t = &gg_thread;
-	bool was_active = !gg_thread_is_off(t, gg_load_relaxed(&gg_calls.new_threads_are_off) != 0);
+	bool was_active = !gg_thread_is_off(
+		t, gg_load_relaxed(&gg_compat_calls.new_threads_are_off) != 0);
 
 	if (wish < 0)
 		return was_active;
 	t->wish = wish != 0 ? GG_THREAD_ON : GG_THREAD_OFF;
-	gg_calls_look();
+	gg_compat_calls_look();
 	return was_active;
 }
 
-bool gg_calls_thread_active_init(int wish)
+bool gg_compat_calls_thread_active_init(int wish)
 {
-	bool was_active = gg_load_relaxed(&gg_calls.new_threads_are_off) == 0;
+	bool was_active = gg_load_relaxed(&gg_compat_calls.new_threads_are_off) == 0;
 
 	if (wish >= 0)
-		gg_store_relaxed(&gg_calls.new_threads_are_off, wish == 0);
+		gg_store_relaxed(&gg_compat_calls.new_threads_are_off, wish == 0);
 	return was_active;
 }
 
 /* The sampler may be in a pause, or wait for a mark of before. */
-void gg_calls_look(void)
+void gg_compat_calls_look(void)
 {
 	struct gg_thread *t = &gg_thread;
 
@@ -52,7 +53,7 @@ void gg_calls_look(void)
 	gg_thread_leave(t);
 }
 
-int gg_calls_thread_name(const char *name)
+int gg_compat_calls_thread_name(const char *name)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
@@ -71,12 +72,12 @@ int gg_calls_thread_name(const char *name)
 	return status;
 }
 
-void gg_calls_thread_bytes(struct gg_agent_bytes *ret)
+void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret)
 {
 	struct gg_thread *t = &gg_thread;
 
 	/* From now on; what was freed before is not known. */
-	gg_store_relaxed(&gg_calls.watches_frees, 1);
+	gg_store_relaxed(&gg_compat_calls.watches_frees, 1);
 	if (gg_thread_enter(t)) {
 		gg_thread_count(t);
 		gg_thread_leave(t);
@@ -84,13 +85,13 @@ void gg_calls_thread_bytes(struct gg_agent_bytes *ret)
 	*ret = (struct gg_agent_bytes){ t->words[0], t->words[1], t->words };
 }
 
-void gg_calls_begin(struct gg_agent_begin *ret)
+void gg_compat_calls_begin(struct gg_agent_begin *ret)
 {
-	gg_compat_begin *begin = (gg_compat_begin *)gg_symbol_any("geiger_compat_begin");
+	gg_compat_begin *begin = (gg_compat_begin *)gg_elf_lookup_any("geiger_compat_begin");
 
 	*ret = (struct gg_agent_begin){ .bytes = sizeof(*ret) };
 	if (begin == NULL)
 		return;
-	gg_store_relaxed(&gg_calls.reacts_soon, 1);
-	begin(&gg_agent_interface, ret);
+	gg_store_relaxed(&gg_compat_calls.reacts_soon, 1);
+	begin(&gg_agent_functions, ret);
 }

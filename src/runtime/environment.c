@@ -7,7 +7,7 @@
 
 #include "base/size.h"
 #include "region/control.h"
-#include "runtime/log.h"
+#include "runtime/agent_log.h"
 #include "runtime/region_retention.h"
 
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
@@ -33,12 +33,13 @@ static const struct {
 	  UINT64_C(1) << 24 },
 };
 
-void gg_options_refuse(const char *name, const char *value, const char *form)
+void gg_environment_refuse(const char *name, const char *value, const char *form)
 {
-	gg_say(name, ": '", value, "' is not ", form, "; using the default", GG_SAY_END);
+	gg_agent_log(name, ": '", value, "' is not ", form, "; using the default",
+	             GG_AGENT_LOG_END);
 }
 
-const char *gg_options_value(struct gg_options *o, const char *name)
+const char *gg_environment_value(struct gg_environment *o, const char *name)
 {
 	const char *value = secure_getenv(name);
 	size_t used = strlen(o->text), name_length = strlen(name), length;
@@ -55,77 +56,77 @@ const char *gg_options_value(struct gg_options *o, const char *name)
 	return value;
 }
 
-bool gg_options_number(struct gg_options *o, const char *name, const char *form, uint64_t least,
-                       uint64_t most, uint64_t *number)
+bool gg_environment_number(struct gg_environment *o, const char *name, const char *form,
+                           uint64_t least, uint64_t most, uint64_t *number)
 {
-	const char *value = gg_options_value(o, name);
+	const char *value = gg_environment_value(o, name);
 	uint64_t parsed;
 
 	if (value == NULL)
 		return false;
 	if (gg_size_parse(value, &parsed) < 0 || parsed < least || parsed > most) {
-		gg_options_refuse(name, value, form);
+		gg_environment_refuse(name, value, form);
 		return false;
 	}
 	*number = parsed;
 	return true;
 }
 
-bool gg_options_switch(struct gg_options *o, const char *name, bool otherwise)
+bool gg_environment_switch(struct gg_environment *o, const char *name, bool otherwise)
 {
-	const char *value = gg_options_value(o, name);
+	const char *value = gg_environment_value(o, name);
 
 	if (value == NULL)
 		return otherwise;
 	if (strcmp(value, "1") == 0 || strcmp(value, "0") == 0)
 		return *value == '1';
-	gg_options_refuse(name, value, "0 or 1");
+	gg_environment_refuse(name, value, "0 or 1");
 	return otherwise;
 }
 
-static void read_scheme(struct gg_options *o)
+static void read_scheme(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_SCHEME");
+	const char *value = gg_environment_value(o, "GEIGER_SCHEME");
 	enum gg_scheme scheme;
 
 	if (value == NULL)
 		return;
 	if (gg_scheme_parse(value, &scheme) < 0)
-		gg_options_refuse(
+		gg_environment_refuse(
 			"GEIGER_SCHEME", value,
 			"poisson, bernoulli, poisson-count, stride, per-allocation or optimal");
 	else
 		o->sampler.scheme = scheme;
 }
 
-static void read_focus(struct gg_options *o)
+static void read_focus(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_FOCUS");
+	const char *value = gg_environment_value(o, "GEIGER_FOCUS");
 
 	if (value == NULL || strcmp(value, "live") == 0)
 		return;
 	if (strcmp(value, "allocated") == 0)
 		o->focus = GG_FOCUS_ALLOCATED;
 	else
-		gg_options_refuse("GEIGER_FOCUS", value, "live or allocated");
+		gg_environment_refuse("GEIGER_FOCUS", value, "live or allocated");
 }
 
-static void read_modules(struct gg_options *o)
+static void read_modules(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_MODULES");
+	const char *value = gg_environment_value(o, "GEIGER_MODULES");
 
 	if (value == NULL || strcmp(value, "loader") == 0)
 		return;
 	if (strcmp(value, "maps") == 0)
 		o->modules_by_maps = true;
 	else
-		gg_options_refuse("GEIGER_MODULES", value, "loader or maps");
+		gg_environment_refuse("GEIGER_MODULES", value, "loader or maps");
 }
 
 /* PID or PID:NAMESPACE: from `geiger record`, so what is wrong is not told. */
-static void read_recorder(struct gg_options *o)
+static void read_recorder(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_RECORDER");
+	const char *value = gg_environment_value(o, "GEIGER_RECORDER");
 	const char *colon = value != NULL ? strchr(value, ':') : NULL;
 	uint64_t namespace = 0, pid;
 	char first[32] = "";
@@ -144,25 +145,26 @@ static void read_recorder(struct gg_options *o)
 	o->recorder_namespace = namespace;
 }
 
-static void read_keep(struct gg_options *o)
+static void read_keep(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_KEEP");
+	const char *value = gg_environment_value(o, "GEIGER_KEEP");
 
-	o->keep = GG_KEEP_DEFAULT;
+	o->keep = GG_REGION_RETENTION_DEFAULT;
 	if (value == NULL)
 		return;
 	if (strcmp(value, "all") == 0)
 		o->keep = 0;
-	else if (gg_size_parse(value, &o->keep) < 0 || o->keep == 0 || o->keep > GG_KEEP_MAX) {
-		o->keep = GG_KEEP_DEFAULT;
-		gg_options_refuse("GEIGER_KEEP", value, "a number from 1 to 512, or all");
+	else if (gg_size_parse(value, &o->keep) < 0 || o->keep == 0 ||
+	         o->keep > GG_REGION_RETENTION_MAX) {
+		o->keep = GG_REGION_RETENTION_DEFAULT;
+		gg_environment_refuse("GEIGER_KEEP", value, "a number from 1 to 512, or all");
 	}
 }
 
 /* INTERVAL:BYTES */
-static void read_startup(struct gg_options *o)
+static void read_startup(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_STARTUP"), *colon;
+	const char *value = gg_environment_value(o, "GEIGER_STARTUP"), *colon;
 	uint64_t interval, bytes;
 	char first[32];
 
@@ -179,48 +181,51 @@ static void read_startup(struct gg_options *o)
 			return;
 		}
 	}
-	gg_options_refuse("GEIGER_STARTUP", value, "INTERVAL:BYTES, two sizes such as 4k:64M");
+	gg_environment_refuse("GEIGER_STARTUP", value, "INTERVAL:BYTES, two sizes such as 4k:64M");
 }
 
-static void read_directory(struct gg_options *o)
+static void read_directory(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_DIR");
+	const char *value = gg_environment_value(o, "GEIGER_DIR");
 
 	if (value == NULL)
 		return;
 	if (strlen(value) >= sizeof(o->directory))
-		gg_options_refuse("GEIGER_DIR", value, "a path of at most 399 bytes");
+		gg_environment_refuse("GEIGER_DIR", value, "a path of at most 399 bytes");
 	else
 		memcpy(o->directory, value, strlen(value) + 1);
 }
 
-void gg_options_read(struct gg_options *o)
+void gg_environment_read(struct gg_environment *o)
 {
 	uint64_t number = 0;
 
 	memset(o, 0, sizeof(*o));
 	gg_region_options_default(&o->region);
-	gg_say_to(gg_options_value(o, "GEIGER_LOG"));
+	gg_agent_log_to(gg_environment_value(o, "GEIGER_LOG"));
 	read_scheme(o);
 	read_focus(o);
-	o->sampler.visit_bytes = GG_OPTIONS_VISIT_BYTES;
+	o->sampler.visit_bytes = GG_ENVIRONMENT_VISIT_BYTES;
 	o->sampler.interval = GG_SAMPLER_DEFAULT_INTERVAL;
-	if (gg_options_number(o, "GEIGER_INTERVAL", SIZE_FORM, 1, GG_REGION_INTERVAL_MAX, &number))
+	if (gg_environment_number(o, "GEIGER_INTERVAL", SIZE_FORM, 1, GG_REGION_INTERVAL_MAX,
+	                          &number))
 		o->sampler.interval = (double)number;
 	o->region.interval_bytes = (uint64_t)o->sampler.interval;
-	gg_options_number(o, "GEIGER_SEED", "a number from 1 on", 1, UINT64_MAX, &o->sampler.seed);
+	gg_environment_number(o, "GEIGER_SEED", "a number from 1 on", 1, UINT64_MAX,
+	                      &o->sampler.seed);
 	read_startup(o);
-	o->region.active = gg_options_switch(o, "GEIGER_ACTIVE", true);
-	o->free_stacks = gg_options_switch(o, "GEIGER_FREE_STACKS", false);
-	o->mappings = gg_options_switch(o, "GEIGER_MMAP", false);
+	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);
+	o->free_stacks = gg_environment_switch(o, "GEIGER_FREE_STACKS", false);
+	o->mappings = gg_environment_switch(o, "GEIGER_MMAP", false);
 	read_modules(o);
 	read_keep(o);
 	read_recorder(o);
-	if (gg_options_number(o, "GEIGER_MAX_FRAMES", "a number from 1 to 1024", 1, 1024, &number))
+	if (gg_environment_number(o, "GEIGER_MAX_FRAMES", "a number from 1 to 1024", 1, 1024,
+	                          &number))
 		o->region.max_frames = (uint32_t)number;
 	for (size_t i = 0; i < GG_COUNT(capacities); i++)
-		if (gg_options_number(o, capacities[i].name, capacities[i].form,
-		                      capacities[i].least, capacities[i].most, &number))
+		if (gg_environment_number(o, capacities[i].name, capacities[i].form,
+		                          capacities[i].least, capacities[i].most, &number))
 			o->region.capacities[capacities[i].table] = (uint32_t)number;
 	/* All of them may live at once. */
 	if (o->region.capacities[GG_TABLE_SLOTS] < o->region.capacities[GG_TABLE_THREADS])
@@ -230,7 +235,8 @@ void gg_options_read(struct gg_options *o)
 		struct gg_region_options standard;
 
 		gg_region_options_default(&standard);
-		gg_options_refuse("GEIGER_RING", secure_getenv("GEIGER_RING"), capacities[4].form);
+		gg_environment_refuse("GEIGER_RING", secure_getenv("GEIGER_RING"),
+		                      capacities[4].form);
 		o->region.capacities[GG_TABLE_RING] = standard.capacities[GG_TABLE_RING];
 	}
 	read_directory(o);

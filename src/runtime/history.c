@@ -54,7 +54,7 @@ static struct gg_history_record record_of(const struct gg_region_sample *sample)
 
 static bool is_of_malloc(const struct gg_region_sample *sample)
 {
-	return sample->heap == 0 && (sample->flags & GG_SAMPLE_MAPPING) == 0;
+	return sample->heap == 0 && (sample->flags & GG_REGION_SAMPLE_MAPPING) == 0;
 }
 
 static struct entry *recent_entry(uint64_t id)
@@ -163,7 +163,7 @@ static int keep_recent(uint32_t most)
 	while (places < most)
 		places *= 2;
 	if (most != 0 && (old == NULL || old->mask + 1 < places)) {
-		made = gg_system_map(sizeof(*made) + places * sizeof(made->entries[0]));
+		made = gg_syscall_map(sizeof(*made) + places * sizeof(made->entries[0]));
 		if (made == NULL)
 			return -ENOMEM;
 		made->mask = places - 1;
@@ -183,7 +183,7 @@ static int begin_log(void)
 	struct entry *entries = gg_load_acquire(&log_entries);
 
 	if (entries == NULL) {
-		entries = gg_system_map(GG_HISTORY_LOG_MAX * sizeof(*entries));
+		entries = gg_syscall_map(GG_HISTORY_LOG_MAX * sizeof(*entries));
 		if (entries == NULL)
 			return -ENOMEM;
 		/* Release: pairs with the acquire of who logs. */

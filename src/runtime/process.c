@@ -19,11 +19,11 @@
 #include "base/hash.h"
 #include "region/control.h"
 #include "region/session_files.h"
+#include "runtime/agent_log.h"
 #include "runtime/compat_calls.h"
 #include "runtime/digits.h"
 #include "runtime/dump/dump_options.h"
 #include "runtime/dump/dump_trigger.h"
-#include "runtime/log.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
 #include "runtime/platform/extra_functions.h"
@@ -77,9 +77,9 @@ static void say_why_not(const char *what, int status)
 
 	if (!is_told(status))
 		return;
-	gg_say("not profiling: ", what, ": ", gg_say_reason(status), " (error ",
-	       gg_digits((uint64_t)-status, digits), ")",
-	       asked[0] != '\0' ? "; GEIGER_DIR is " : "", asked, GG_SAY_END);
+	gg_agent_log("not profiling: ", what, ": ", gg_agent_log_reason(status), " (error ",
+	             gg_digits((uint64_t)-status, digits), ")",
+	             asked[0] != '\0' ? "; GEIGER_DIR is " : "", asked, GG_AGENT_LOG_END);
 }
 
 /* The texts and numbers of this process, for the region's header. */
@@ -90,13 +90,13 @@ struct identity {
 
 static void identify(struct gg_region_options *o, struct identity *identity)
 {
-	ssize_t command = gg_system_read_file("/proc/self/cmdline", identity->command,
-	                                      sizeof(identity->command));
-	ssize_t exe = gg_system_read_link("/proc/self/exe", identity->exe, sizeof(identity->exe));
+	ssize_t command = gg_syscall_read_file("/proc/self/cmdline", identity->command,
+	                                       sizeof(identity->command));
+	ssize_t exe = gg_syscall_read_link("/proc/self/exe", identity->exe, sizeof(identity->exe));
 
 	o->pid = (uint32_t)getpid();
 	o->parent_pid = (uint32_t)getppid();
-	o->process_start_ticks = gg_system_start_ticks();
+	o->process_start_ticks = gg_syscall_start_ticks();
 	o->command = identity->command;
 	o->command_bytes = command > 0 ? (uint32_t)command : 0;
 	o->exe = identity->exe;
@@ -139,7 +139,7 @@ static bool find_next_directory(char path[GG_REGION_PATH_MAX])
 	return gg_process.options.recorder_pid != 0 && name_beside(link, GG_SESSION_NEXT) &&
 	       lstat(link, &status) == 0 && S_ISLNK(status.st_mode) &&
 	       (status.st_uid == 0 || status.st_uid == geteuid()) &&
-	       gg_system_read_link(link, path, GG_REGION_PATH_MAX) > 0;
+	       gg_syscall_read_link(link, path, GG_REGION_PATH_MAX) > 0;
 }
 
 /* In a recorded session: one more process without a region.  The file has its space. */
@@ -150,14 +150,14 @@ static void count_missing(enum gg_session_missing reason)
 
 	if (gg_process.options.recorder_pid == 0 || !name_beside(path, GG_SESSION_MISSING))
 		return;
-	fd = gg_system_open_shared(path, O_WRONLY | O_APPEND);
+	fd = gg_syscall_open_shared(path, O_WRONLY | O_APPEND);
 	if (fd < 0)
 		return;
-	gg_say_write(fd, &byte, 1);
+	gg_agent_log_write(fd, &byte, 1);
 	close(fd);
 }
 
-typedef int make_region(struct gg_region *region, const struct gg_region_map *map,
+typedef int make_region(struct gg_region *region, const struct gg_region_file *map,
                         const struct gg_region_options *options);
 
 /* In a pid namespace of its own, a container for instance: the recorder has another id here, or none. */
@@ -167,7 +167,7 @@ static bool is_elsewhere(void)
 	char *at = stpcpy(expected, "pid:[");
 
 	if (gg_process.options.recorder_namespace == 0 ||
-	    gg_system_read_link("/proc/self/ns/pid", own, sizeof(own)) <= 0)
+	    gg_syscall_read_link("/proc/self/ns/pid", own, sizeof(own)) <= 0)
 		return false;
 	at = stpcpy(at, gg_digits(gg_process.options.recorder_namespace, digits));
 	stpcpy(at, "]");
@@ -189,7 +189,7 @@ static bool recorder_is_gone(void)
 }
 
 /* What is being made, for gg_process_forked(): its base is set last, and NULL when nothing is. */
-static struct gg_region_map new_map;
+static struct gg_region_file new_map;
 
 /* Is this a child that has no region of its own yet, nor is making one? */
 static bool is_new_child(uint32_t same_process)
@@ -199,13 +199,13 @@ static bool is_new_child(uint32_t same_process)
 
 /* For a process that makes a region because its parent did, and its own one the next time: a file
  * would have its parent's name, and nobody would ever fill it. */
-static int create_nothing(struct gg_region_map *ret_map, uint64_t bytes)
+static int create_nothing(struct gg_region_file *ret_map, uint64_t bytes)
 {
-	void *base = gg_system_map(bytes);
+	void *base = gg_syscall_map(bytes);
 
 	if (base == NULL)
 		return -ENOMEM;
-	*ret_map = (struct gg_region_map){ .base = base, .bytes = bytes, .fd = -1 };
+	*ret_map = (struct gg_region_file){ .base = base, .bytes = bytes, .fd = -1 };
 	return 0;
 }
 
@@ -222,20 +222,21 @@ static void block_signals(sigset_t *ret_before)
 }
 
 /* Where there is room.  GEIGER_DIR is that one directory and no other, but of a session the next one, too. */
-static int create_somewhere(struct gg_region_map *ret_map, const char *name, uint64_t bytes)
+static int create_somewhere(struct gg_region_file *ret_map, const char *name, uint64_t bytes)
 {
 	const char *asked = gg_process.options.directory;
 	char next[GG_REGION_PATH_MAX];
-	struct gg_region_map map;
-	int status = gg_region_map_create(&map, asked[0] != '\0' ? asked : "/dev/shm", name, bytes);
+	struct gg_region_file map;
+	int status = gg_region_file_create(&map, asked[0] != '\0' ? asked : "/dev/shm", name,
+	                                   bytes);
 	bool is_done = status == 0 && !map.is_full && !map.is_tight;
 
 	if (!is_done && asked[0] != '\0' && find_next_directory(next))
-		status = gg_region_map_create_roomier(&map, status, next, name, bytes);
+		status = gg_region_file_create_roomier(&map, status, next, name, bytes);
 	if (!is_done && asked[0] == '\0' && temporary[0] != '\0')
-		status = gg_region_map_create_roomier(&map, status, temporary, name, bytes);
+		status = gg_region_file_create_roomier(&map, status, temporary, name, bytes);
 	if (!is_done && asked[0] == '\0')
-		status = gg_region_map_create_roomier(&map, status, "/tmp", name, bytes);
+		status = gg_region_file_create_roomier(&map, status, "/tmp", name, bytes);
 	if (status == 0)
 		*ret_map = map;
 	return status;
@@ -243,7 +244,7 @@ static int create_somewhere(struct gg_region_map *ret_map, const char *name, uin
 
 static int make_file(const char *name, uint64_t bytes)
 {
-	static struct gg_region_map made;
+	static struct gg_region_file made;
 	/* A new child here is that of a handler, come back to what its parent was doing. */
 	int status = is_new_child(gg_load_relaxed(gg_process.same_process))
 	                     ? create_nothing(&made, bytes)
@@ -290,27 +291,28 @@ static int open_region(make_region *make)
 	/* A handler's child that came back may have taken the name of its parent. */
 	for (int i = 0; i < NAME_TRIES && status == -EEXIST; i++) {
 		name_file(name);
-		status = create_file(name, gg_region_file_bytes(&region));
+		status = create_file(name, gg_listed_region_bytes(&region));
 	}
 	if (status < 0)
 		return status;
 	region.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	region.active = gg_load_relaxed(&gg_process.is_active) != 0;
 	identify(&region, &identity);
-	gg_guard_watch(new_map.base, new_map.bytes);
+	gg_sigbus_guard_watch(new_map.base, new_map.bytes);
 	status = make(&gg_process.region, &new_map, &region);
 	if (status < 0) {
-		gg_guard_forget(new_map.base);
-		gg_region_map_done(&new_map, true);
+		gg_sigbus_guard_forget(new_map.base);
+		gg_region_file_done(&new_map, true);
 	}
 	gg_store_relaxed(&new_map.base, NULL);
-	if (status == 0 && gg_guard_is_lost())
+	if (status == 0 && gg_sigbus_guard_is_lost())
 		return -ESTALE;
 	if (status < 0)
 		return status;
 	/* Of a session its recorder sees to them. */
 	if (gg_process.options.recorder_pid == 0)
-		gg_keep_region(&gg_process.region.map, identity.exe, gg_process.options.keep);
+		gg_region_retention_note(&gg_process.region.map, identity.exe,
+		                         gg_process.options.keep);
 	gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
 	return status;
 }
@@ -361,8 +363,8 @@ void gg_process_forked(void)
 	if (gg_load_relaxed(&gg_process.same_process) == NULL)
 		return;
 	if (gg_load_relaxed(&t->inside) != 0) {
-		gg_region_map_detach(&gg_process.region.map);
-		gg_region_map_detach(&new_map);
+		gg_region_file_detach(&gg_process.region.map);
+		gg_region_file_detach(&new_map);
 	}
 	draw_anew(t);
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_FORKED);
@@ -376,7 +378,7 @@ void gg_process_count_fork(void)
 /* A page that tells a forked child from its parent. */
 static int map_fork_page(void)
 {
-	uint32_t *page = gg_system_map(4096);
+	uint32_t *page = gg_syscall_map(4096);
 	int saved_errno = errno;
 
 	if (page == NULL)
@@ -402,12 +404,12 @@ static void tell_limit(void)
 	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= start_limit ||
 	    limit.rlim_cur / LATE_LIMIT_PART >= reserved)
 		return;
-	gg_say("the program limited its address space to ",
-	       gg_digits((uint64_t)limit.rlim_cur >> 20, limit_text),
-	       " MiB after its start, and the agent had reserved ",
-	       gg_digits(reserved >> 20, reserved_text),
-	       " MiB: GEIGER_MAX_LIVE, GEIGER_MAX_STACKS and GEIGER_MAX_ROWS make that less",
-	       GG_SAY_END);
+	gg_agent_log("the program limited its address space to ",
+	             gg_digits((uint64_t)limit.rlim_cur >> 20, limit_text),
+	             " MiB after its start, and the agent had reserved ",
+	             gg_digits(reserved >> 20, reserved_text),
+	             " MiB: GEIGER_MAX_LIVE, GEIGER_MAX_STACKS and GEIGER_MAX_ROWS make that less",
+	             GG_AGENT_LOG_END);
 }
 
 /*
@@ -428,7 +430,7 @@ static void fit_limits(struct gg_region_options *options)
 /* What geiger_start() asks for goes over the environment. */
 static void apply(const struct gg_agent_wish *wish)
 {
-	struct gg_options *options = &gg_process.options;
+	struct gg_environment *options = &gg_process.options;
 
 	if (wish->interval_bytes != 0) {
 		options->sampler.interval = (double)wish->interval_bytes;
@@ -445,7 +447,7 @@ static void apply(const struct gg_agent_wish *wish)
 /* What libgeiger-compat makes of other profilers' options goes over the environment, too. */
 static void apply_begin(const struct gg_agent_begin *begin)
 {
-	struct gg_options *options = &gg_process.options;
+	struct gg_environment *options = &gg_process.options;
 
 	if (begin->interval_bytes != 0) {
 		options->sampler.interval = (double)begin->interval_bytes;
@@ -456,7 +458,7 @@ static void apply_begin(const struct gg_agent_begin *begin)
 	if (begin->set_active)
 		options->region.active = begin->active;
 	if (begin->triggers != NULL)
-		gg_trigger_set(begin->triggers);
+		gg_dump_trigger_set(begin->triggers);
 }
 
 /* `asked`: by the program, which is told why not, instead of the user; else NULL. */
@@ -465,7 +467,7 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	const char *what = "the region of shared memory";
 	int status = 0;
 
-	gg_options_read(&gg_process.options);
+	gg_environment_read(&gg_process.options);
 	apply_begin(begin);
 	/* Where the environment asks for dumps, it has the last word. */
 	gg_dump_options_read(&gg_process.options);
@@ -482,9 +484,9 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	gg_process.change_count = 1;
 	gg_process.generation = 1;
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
-		gg_plan_init(gg_process.options.focus);
+		gg_rate_plan_init(gg_process.options.focus);
 	gg_unwind_init_early();
-	gg_loaded_init(gg_process.options.modules_by_maps);
+	gg_module_table_init(gg_process.options.modules_by_maps);
 	if (gg_process.same_process == NULL) {
 		gg_thread_init();
 		status = map_fork_page();
@@ -492,8 +494,8 @@ static int start(const struct gg_agent_wish *asked, const struct gg_agent_begin 
 	if (status == 0)
 		status = open_region(gg_region_init);
 	if (status == 0) {
-		gg_interface_take();
-		gg_trigger_begin();
+		gg_extra_functions_take();
+		gg_dump_trigger_begin();
 	} else if (asked == NULL) {
 		say_why_not(what, status);
 		if (is_told(status))
@@ -514,7 +516,7 @@ static bool adopt(bool is_seeded)
 	uint64_t *seed = &gg_process.options.sampler.seed;
 	int status;
 
-	if (gg_sandbox_is_entered()) {
+	if (gg_seccomp_is_entered()) {
 		gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1);
 		return false;
 	}
@@ -533,10 +535,10 @@ static bool adopt(bool is_seeded)
 			say_why_not("the region of a forked process", status);
 		return false;
 	}
-	gg_guard_forget(parents);
+	gg_sigbus_guard_forget(parents);
 	gg_thread_forked();
-	gg_listing_forked();
-	gg_plan_forked();
+	gg_mapped_modules_forked();
+	gg_rate_plan_forked();
 	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);
 	gg_add_relaxed(&gg_process.change_count, 1);
 	return true;
@@ -548,9 +550,9 @@ static struct gg_agent_begin compat_begin;
 static void begin_early(void)
 {
 	gg_real_find();
-	gg_say_init();
-	gg_say_to(secure_getenv("GEIGER_LOG"));
-	gg_calls_begin(&compat_begin);
+	gg_agent_log_init();
+	gg_agent_log_to(secure_getenv("GEIGER_LOG"));
+	gg_compat_calls_begin(&compat_begin);
 }
 
 static bool prepare(void)
@@ -593,11 +595,11 @@ static bool prepare(void)
 void gg_process_leave_to(const char *runtime)
 {
 	begin_early();
-	gg_options_read(&gg_process.options);
+	gg_environment_read(&gg_process.options);
 	if (recorder_is_gone())
 		return;
-	gg_say("not profiling: the program is built with a sanitizer, whose ", runtime,
-	       " is its allocator", GG_SAY_END);
+	gg_agent_log("not profiling: the program is built with a sanitizer, whose ", runtime,
+	             " is its allocator", GG_AGENT_LOG_END);
 	count_missing(GG_SESSION_MISSING_SANITIZER);
 }
 
@@ -652,9 +654,9 @@ const char *gg_process_program(void)
 	executed = (const char *)getauxval(AT_EXECFN);
 	found = identity.exe;
 	if (executed != NULL && executed[0] == '/' && strncmp(executed, "/proc/", 6) != 0 &&
-	    strncmp(executed, "/dev/fd/", 8) != 0 && !gg_sandbox_is_entered() &&
+	    strncmp(executed, "/dev/fd/", 8) != 0 && !gg_seccomp_is_entered() &&
 	    strcmp(name_of(executed), name_of(identity.exe)) != 0 &&
-	    gg_system_is_same_file(executed, "/proc/self/exe"))
+	    gg_syscall_is_same_file(executed, "/proc/self/exe"))
 		found = executed;
 	gg_store_relaxed(&program, found);
 	return found;
@@ -667,7 +669,7 @@ int gg_process_begin(const struct gg_agent_wish *wish)
 
 	if (gg_sanitizer_runtime() != NULL)
 		return -ENODEV;
-	if (wish->directory != NULL && strlen(wish->directory) >= GG_OPTIONS_DIRECTORY_MAX)
+	if (wish->directory != NULL && strlen(wish->directory) >= GG_ENVIRONMENT_DIRECTORY_MAX)
 		return -ENAMETOOLONG;
 	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING) &&
 	    (state != GG_PROCESS_WAITING ||
@@ -715,7 +717,7 @@ void gg_process_update_sampler(struct gg_thread *t)
 		uint64_t interval = gg_load_relaxed(&gg_process.interval_bytes);
 
 		options.interval = (double)interval;
-		options.rates = gg_plan_rates(interval);
+		options.rates = gg_rate_plan_rates(interval);
 	}
 	if (!gg_sampler_is_started(&t->sampler)) {
 		options.stream = next_stream();
@@ -746,7 +748,7 @@ void gg_process_learn(double count, uint64_t size_bytes)
 	uint64_t interval = gg_load_relaxed(&gg_process.interval_bytes);
 
 	/* Release: who sees the count sees the plan. */
-	if (gg_plan_allocated(count, size_bytes, interval))
+	if (gg_rate_plan_allocated(count, size_bytes, interval))
 		gg_add_release(&gg_process.change_count, 1);
 }
 
@@ -761,7 +763,7 @@ static void end(void)
 void gg_process_end(void)
 {
 	/* A vfork child has its parent's memory; and a sandbox may forbid to ask who we are. */
-	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_sandbox_is_entered() &&
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_seccomp_is_entered() &&
 	    !gg_process_is_vforked())
 		end();
 }
@@ -779,8 +781,8 @@ __attribute__((destructor)) static void destruct(void)
 		return;
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING &&
 	    gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME)
-		is_error = gg_trigger_exit();
-	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_sandbox_is_entered())
+		is_error = gg_dump_trigger_exit();
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_seccomp_is_entered())
 		tell_limit();
 	end();
 	gg_thread_leave(t);

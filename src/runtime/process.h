@@ -18,7 +18,7 @@
  *            the first mark of each is where its parent's was, and all later ones are its own.  So each
  *            by itself is unbiased, but siblings have their first mark in common.
  * Settings   interval and active may be changed by another process, in the region's control word.
- *            A thread looks at it when its sampler is due, at least once in GG_OPTIONS_VISIT_BYTES.
+ *            A thread looks at it when its sampler is due, at least once in GG_ENVIRONMENT_VISIT_BYTES.
  */
 #pragma once
 
@@ -49,12 +49,12 @@ struct gg_process {
 	uint32_t change_count;
 	uint64_t interval_bytes;
 	uint32_t is_active;
-	uint64_t seen_wish;          /* change_count of the control word */
-	uint64_t startup_used_bytes; /* estimated, by the samples of the startup interval */
-	uint64_t next_stream;        /* of random numbers: one a thread */
-	uint32_t fork_count;         /* twice what this process and its ancestors forked */
-	uint32_t pid;                /* of who has the region, or tried to */
-	struct gg_options options;   /* constant once running */
+	uint64_t seen_wish;            /* change_count of the control word */
+	uint64_t startup_used_bytes;   /* estimated, by the samples of the startup interval */
+	uint64_t next_stream;          /* of random numbers: one a thread */
+	uint32_t fork_count;           /* twice what this process and its ancestors forked */
+	uint32_t pid;                  /* of who has the region, or tried to */
+	struct gg_environment options; /* constant once running */
 };
 
 extern struct gg_process gg_process __attribute__((visibility("hidden")));

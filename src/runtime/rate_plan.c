@@ -12,33 +12,33 @@ struct plan {
 	uint64_t interval_bytes; /* that it was made for */
 };
 
-static struct gg_learned learned;
-static struct plan *plans;  /* GG_LEARN_PLANS_MAX, or NULL: the scheme is another one */
+static struct gg_rate_learning learned;
+static struct plan *plans;  /* GG_RATE_LEARNING_PLANS_MAX, or NULL: the scheme is another one */
 static uint32_t plan_count; /* published */
 static uint32_t is_planning;
 static uint64_t next_plan_at; /* samples */
 static enum gg_focus wanted_focus;
 
-void gg_plan_init(enum gg_focus focus)
+void gg_rate_plan_init(enum gg_focus focus)
 {
 	wanted_focus = focus;
-	next_plan_at = gg_learn_next(0);
-	plans = gg_system_map(GG_LEARN_PLANS_MAX * sizeof(*plans));
+	next_plan_at = gg_rate_learning_next(0);
+	plans = gg_syscall_map(GG_RATE_LEARNING_PLANS_MAX * sizeof(*plans));
 }
 
-void gg_plan_forked(void)
+void gg_rate_plan_forked(void)
 {
 	gg_store_relaxed(&is_planning, 0);
 }
 
-bool gg_plan_is_on(void)
+bool gg_rate_plan_is_on(void)
 {
 	return plans != NULL;
 }
 
-void gg_plan_freed(double stands_for, uint64_t size_bytes)
+void gg_rate_plan_freed(double stands_for, uint64_t size_bytes)
 {
-	gg_learn_freed(&learned, stands_for, size_bytes);
+	gg_rate_learning_freed(&learned, stands_for, size_bytes);
 }
 
 static const struct plan *latest(void)
@@ -53,32 +53,32 @@ static bool is_due(uint64_t interval_bytes)
 {
 	const struct plan *plan = latest();
 
-	return gg_learn_samples(&learned) >= gg_load_relaxed(&next_plan_at) ||
+	return gg_rate_learning_samples(&learned) >= gg_load_relaxed(&next_plan_at) ||
 	       (plan != NULL && plan->interval_bytes != interval_bytes);
 }
 
-bool gg_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t interval_bytes)
+bool gg_rate_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t interval_bytes)
 {
 	uint32_t free_now = 0, count;
 
-	gg_learn_allocated(&learned, stands_for, size_bytes);
+	gg_rate_learning_allocated(&learned, stands_for, size_bytes);
 	/* Acquire, release: what the last planner wrote is seen, and what is written here by the next. */
 	if (gg_likely(!is_due(interval_bytes)) || !gg_cas_acq_rel(&is_planning, &free_now, 1))
 		return false;
 	count = gg_load_relaxed(&plan_count);
-	if (!is_due(interval_bytes) || count == GG_LEARN_PLANS_MAX) {
+	if (!is_due(interval_bytes) || count == GG_RATE_LEARNING_PLANS_MAX) {
 		gg_store_release(&is_planning, 0);
 		return false;
 	}
-	gg_learn_plan(&learned, wanted_focus, (double)interval_bytes, &plans[count].rates);
+	gg_rate_learning_plan(&learned, wanted_focus, (double)interval_bytes, &plans[count].rates);
 	plans[count].interval_bytes = interval_bytes;
-	gg_store_relaxed(&next_plan_at, gg_learn_next(gg_learn_samples(&learned)));
+	gg_store_relaxed(&next_plan_at, gg_rate_learning_next(gg_rate_learning_samples(&learned)));
 	gg_store_release(&plan_count, count + 1);
 	gg_store_release(&is_planning, 0);
 	return true;
 }
 
-const struct gg_optimal_rates *gg_plan_rates(uint64_t interval_bytes)
+const struct gg_optimal_rates *gg_rate_plan_rates(uint64_t interval_bytes)
 {
 	const struct plan *plan = plans != NULL ? latest() : NULL;
 

@@ -7,7 +7,7 @@
  * publishes the rates; the others take them over when they are next due, as any change of settings.
  *
  * Immutable  a plan that is published never changes and is never freed, so a thread may go on with an
- *            old one as long as it likes.  There is room for GG_LEARN_PLANS_MAX, more than 2^40
+ *            old one as long as it likes.  There is room for GG_RATE_LEARNING_PLANS_MAX, more than 2^40
  *            samples ask for; when changes of the interval have used them up, the last one stays.
  * Until the first plan, and while another interval is in force than it was made for, every size has
  * the interval itself, as with `poisson`.
@@ -24,19 +24,19 @@
 #include "stats/sampling/rate_learning.h"
 
 /* At start.  Without memory for plans there are none. */
-void gg_plan_init(enum gg_focus focus);
+void gg_rate_plan_init(enum gg_focus focus);
 
 /* In a forked child: who was planning is not there. */
-void gg_plan_forked(void);
+void gg_rate_plan_forked(void);
 
 /* Is it in use?  Else the others do nothing and need not be called. */
-bool gg_plan_is_on(void);
+bool gg_rate_plan_is_on(void);
 
 /* stands_for: of allocations, what the sample does. */
-void gg_plan_freed(double stands_for, uint64_t size_bytes);
+void gg_rate_plan_freed(double stands_for, uint64_t size_bytes);
 
 /* interval_bytes: in force now.  True: there are new rates. */
-bool gg_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t interval_bytes);
+bool gg_rate_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t interval_bytes);
 
 /* The rates to use with that interval; NULL: none. */
-const struct gg_optimal_rates *gg_plan_rates(uint64_t interval_bytes);
+const struct gg_optimal_rates *gg_rate_plan_rates(uint64_t interval_bytes);

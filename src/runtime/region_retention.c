@@ -16,8 +16,8 @@
 #include "base/hash.h"
 #include "region/layout.h"
 #include "region/retention.h"
+#include "runtime/agent_log.h"
 #include "runtime/digits.h"
-#include "runtime/log.h"
 #include "runtime/syscalls.h"
 
 enum {
@@ -39,7 +39,7 @@ struct place {
 static const char *name_list(struct place *place, const char *exe)
 {
 	char digits[GG_DIGITS_MAX];
-	char *at = stpcpy(place->path + place->directory_length, GG_KEPT_PREFIX);
+	char *at = stpcpy(place->path + place->directory_length, GG_RETENTION_PREFIX);
 
 	at = stpcpy(at, gg_digits(geteuid(), digits));
 	*at++ = '-';
@@ -47,7 +47,7 @@ static const char *name_list(struct place *place, const char *exe)
 	return place->path;
 }
 
-static const char *name_region(struct place *place, const struct gg_kept_entry *entry)
+static const char *name_region(struct place *place, const struct gg_retention_entry *entry)
 {
 	char digits[GG_DIGITS_MAX];
 	char *at = stpcpy(place->path + place->directory_length, "geiger-");
@@ -73,7 +73,7 @@ static bool read_number(const char **text, uint64_t *ret_number)
 }
 
 /* geiger-PID-MADE.region */
-static bool read_name(const char *name, bool is_locked, struct gg_kept_entry *ret_entry)
+static bool read_name(const char *name, bool is_locked, struct gg_retention_entry *ret_entry)
 {
 	const char *at = name;
 	uint64_t pid, made_ns;
@@ -84,7 +84,7 @@ static bool read_name(const char *name, bool is_locked, struct gg_kept_entry *re
 	if (!read_number(&at, &pid) || *at++ != '-' || !read_number(&at, &made_ns) ||
 	    strcmp(at, ".region") != 0)
 		return false;
-	*ret_entry = (struct gg_kept_entry){ (uint32_t)pid, is_locked, made_ns };
+	*ret_entry = (struct gg_retention_entry){ (uint32_t)pid, is_locked, made_ns };
 	return true;
 }
 
@@ -99,18 +99,18 @@ static bool lock(int fd, int operation)
 }
 
 /* What is not a list becomes an empty one. */
-static void read_list(int fd, struct gg_kept *list)
+static void read_list(int fd, struct gg_retention *list)
 {
 	ssize_t got = pread(fd, list, sizeof(*list), 0);
-	size_t head = offsetof(struct gg_kept, entries);
+	size_t head = offsetof(struct gg_retention, entries);
 
-	if (got < (ssize_t)head || list->magic != GG_KEPT_MAGIC || list->count > GG_KEPT_MAX ||
-	    list->dead_count > list->count ||
+	if (got < (ssize_t)head || list->magic != GG_RETENTION_MAGIC ||
+	    list->count > GG_RETENTION_MAX || list->dead_count > list->count ||
 	    (size_t)got < head + list->count * sizeof(list->entries[0]))
-		*list = (struct gg_kept){ .magic = GG_KEPT_MAGIC };
+		*list = (struct gg_retention){ .magic = GG_RETENTION_MAGIC };
 }
 
-static void take_out(struct gg_kept *list, uint32_t index)
+static void take_out(struct gg_retention *list, uint32_t index)
 {
 	memmove(&list->entries[index], &list->entries[index + 1],
 	        (list->count - index - 1) * sizeof(list->entries[0]));
@@ -119,15 +119,15 @@ static void take_out(struct gg_kept *list, uint32_t index)
 
 enum finding { GONE, IN_USE, ENDED };
 
-static bool is_used(int fd, const struct gg_kept_entry *entry)
+static bool is_used(int fd, const struct gg_retention_entry *entry)
 {
-	return gg_region_map_is_used(fd) ||
+	return gg_region_file_is_used(fd) ||
 	       (!entry->is_locked && (kill((pid_t)entry->pid, 0) == 0 || errno != ESRCH));
 }
 
-static enum finding look(struct place *place, const struct gg_kept_entry *entry)
+static enum finding look(struct place *place, const struct gg_retention_entry *entry)
 {
-	int fd = gg_system_open_own(name_region(place, entry), O_RDONLY);
+	int fd = gg_syscall_open_own(name_region(place, entry), O_RDONLY);
 	enum finding finding = GONE;
 	uint64_t magic = 0;
 
@@ -144,11 +144,11 @@ static enum finding look(struct place *place, const struct gg_kept_entry *entry)
 }
 
 /* Looks at some that may live; those that have ended join the dead ones. */
-static void find_ended(struct place *place, struct gg_kept *list, uint32_t looks)
+static void find_ended(struct place *place, struct gg_retention *list, uint32_t looks)
 {
 	for (uint32_t i = 0; i < looks && list->count > list->dead_count; i++) {
 		uint32_t index = list->dead_count + list->next % (list->count - list->dead_count);
-		struct gg_kept_entry entry = list->entries[index];
+		struct gg_retention_entry entry = list->entries[index];
 		enum finding finding = look(place, &entry);
 
 		if (finding == IN_USE) {
@@ -165,7 +165,8 @@ static void find_ended(struct place *place, struct gg_kept *list, uint32_t looks
 	}
 }
 
-static void remove_oldest(struct place *place, struct gg_kept *list, uint64_t most, uint32_t looks)
+static void remove_oldest(struct place *place, struct gg_retention *list, uint64_t most,
+                          uint32_t looks)
 {
 	for (uint32_t i = 0; i < looks && list->dead_count > most; i++) {
 		/* Once more: somebody may have given it a second name. */
@@ -176,10 +177,10 @@ static void remove_oldest(struct place *place, struct gg_kept *list, uint64_t mo
 	}
 }
 
-static void enter(struct gg_kept *list, const struct gg_kept_entry *entry)
+static void enter(struct gg_retention *list, const struct gg_retention_entry *entry)
 {
-	if (list->count == GG_KEPT_MAX)
-		take_out(list, list->dead_count < GG_KEPT_MAX ? list->dead_count : 0);
+	if (list->count == GG_RETENTION_MAX)
+		take_out(list, list->dead_count < GG_RETENTION_MAX ? list->dead_count : 0);
 	list->entries[list->count++] = *entry;
 }
 
@@ -188,28 +189,29 @@ static void enter(struct gg_kept *list, const struct gg_kept_entry *entry)
 static const char *name_waiting(struct place *place, const char *exe)
 {
 	name_list(place, exe);
-	strcpy(place->path + strlen(place->path), GG_KEPT_WAITING);
+	strcpy(place->path + strlen(place->path), GG_RETENTION_WAITING);
 	return place->path;
 }
 
 /* Appends: a write to the end is whole. */
-static void wait_for_others(struct place *place, const char *exe, const struct gg_kept_entry *entry)
+static void wait_for_others(struct place *place, const char *exe,
+                            const struct gg_retention_entry *entry)
 {
-	int fd = gg_system_open_own(name_waiting(place, exe), O_WRONLY | O_APPEND | O_CREAT);
+	int fd = gg_syscall_open_own(name_waiting(place, exe), O_WRONLY | O_APPEND | O_CREAT);
 
 	if (fd < 0)
 		return;
 	/* Exclusive only while it is emptied. */
 	if (lock(fd, LOCK_SH))
-		gg_say_write(fd, (const char *)entry, sizeof(*entry));
+		gg_agent_log_write(fd, (const char *)entry, sizeof(*entry));
 	close(fd);
 }
 
 /* Takes over what waits, as far as there is place; how many. */
-static uint32_t take_waiting(struct place *place, const char *exe, struct gg_kept *list)
+static uint32_t take_waiting(struct place *place, const char *exe, struct gg_retention *list)
 {
-	int fd = gg_system_open_own(name_waiting(place, exe), O_RDWR);
-	struct gg_kept_entry entry;
+	int fd = gg_syscall_open_own(name_waiting(place, exe), O_RDWR);
+	struct gg_retention_entry entry;
 	uint32_t count = 0;
 	struct stat status;
 
@@ -217,7 +219,7 @@ static uint32_t take_waiting(struct place *place, const char *exe, struct gg_kep
 		list->waiting_done = 0;
 		return 0;
 	}
-	while (list->count < GG_KEPT_MAX - 1 &&
+	while (list->count < GG_RETENTION_MAX - 1 &&
 	       pread(fd, &entry, sizeof(entry), (off_t)list->waiting_done * (off_t)sizeof(entry)) ==
 	               sizeof(entry)) {
 		enter(list, &entry);
@@ -244,7 +246,7 @@ struct directory_entry {
 	char name[];
 };
 
-static bool is_listed(const struct gg_kept *list, const struct gg_kept_entry *entry)
+static bool is_listed(const struct gg_retention *list, const struct gg_retention_entry *entry)
 {
 	for (uint32_t i = 0; i < list->count; i++)
 		if (list->entries[i].pid == entry->pid &&
@@ -254,7 +256,7 @@ static bool is_listed(const struct gg_kept *list, const struct gg_kept_entry *en
 }
 
 /* Did a process of that executable leave it, which did not ask for all to stay? */
-static bool is_left_by(int fd, const struct gg_kept_entry *entry, const char *exe)
+static bool is_left_by(int fd, const struct gg_retention_entry *entry, const char *exe)
 {
 	static struct gg_region_header header;
 	size_t exe_bytes = strlen(exe);
@@ -278,17 +280,18 @@ static bool is_left_by(int fd, const struct gg_kept_entry *entry, const char *ex
 }
 
 /* Adds it to the dead ones if it is a left region that is not listed; true: a file was opened. */
-static bool consider(struct place *place, const char *exe, struct gg_kept *list, const char *name)
+static bool consider(struct place *place, const char *exe, struct gg_retention *list,
+                     const char *name)
 {
-	struct gg_kept_entry entry;
+	struct gg_retention_entry entry;
 	int fd;
 
 	if (!read_name(name, true, &entry) || is_listed(list, &entry))
 		return false;
-	fd = gg_system_open_own(name_region(place, &entry), O_RDONLY);
+	fd = gg_syscall_open_own(name_region(place, &entry), O_RDONLY);
 	if (fd < 0)
 		return false;
-	if (is_left_by(fd, &entry, exe) && list->count < GG_KEPT_MAX) {
+	if (is_left_by(fd, &entry, exe) && list->count < GG_RETENTION_MAX) {
 		uint32_t at = 0;
 
 		/* Oldest first. */
@@ -305,7 +308,7 @@ static bool consider(struct place *place, const char *exe, struct gg_kept *list,
 }
 
 /* Opens at most `looks` of the directory's regions, those from number `from` on; how many it opened. */
-static uint32_t search_part(struct place *place, const char *exe, struct gg_kept *list,
+static uint32_t search_part(struct place *place, const char *exe, struct gg_retention *list,
                             uint64_t from, uint64_t to, uint32_t looks)
 {
 	static uint64_t entries[SEARCH_BYTES / sizeof(uint64_t)];
@@ -335,7 +338,7 @@ static uint32_t search_part(struct place *place, const char *exe, struct gg_kept
  * Searches the directory for regions that no list has: of processes that were killed at their start, or whose
  * list was lost.  At most `looks` files are opened, from a place on that differs each time.
  */
-static void search(struct place *place, const char *exe, struct gg_kept *list, uint32_t looks,
+static void search(struct place *place, const char *exe, struct gg_retention *list, uint32_t looks,
                    uint64_t random)
 {
 	uint64_t from = random % SEARCH_PLACES;
@@ -348,9 +351,9 @@ static void search(struct place *place, const char *exe, struct gg_kept *list, u
 /* --- */
 
 static void keep_by_list(struct place *place, const char *exe, int fd,
-                         const struct gg_kept_entry *entry, uint64_t most)
+                         const struct gg_retention_entry *entry, uint64_t most)
 {
-	static struct gg_kept list;
+	static struct gg_retention list;
 	uint32_t looks = LOOKS;
 
 	read_list(fd, &list);
@@ -365,26 +368,26 @@ static void keep_by_list(struct place *place, const char *exe, int fd,
 	}
 	enter(&list, entry);
 	/* Where it cannot be written, it is as it was: then this region stays until a search. */
-	if (pwrite(fd, &list, offsetof(struct gg_kept, entries) + list.count * sizeof(*entry), 0) <
-	    0)
+	if (pwrite(fd, &list, offsetof(struct gg_retention, entries) + list.count * sizeof(*entry),
+	           0) < 0)
 		list.count = 0;
 }
 
 /* Somebody else's file has the list's name, and stays there: so each time the directory is searched. */
 static void keep_by_search(struct place *place, const char *exe, uint64_t most)
 {
-	static struct gg_kept list;
+	static struct gg_retention list;
 
-	list = (struct gg_kept){ .count = 0 };
-	search(place, exe, &list, GG_KEPT_MAX - 1, 0);
+	list = (struct gg_retention){ .count = 0 };
+	search(place, exe, &list, GG_RETENTION_MAX - 1, 0);
 	remove_oldest(place, &list, most, LOOKS);
 }
 
-void gg_keep_region(const struct gg_region_map *map, const char *exe, uint64_t most)
+void gg_region_retention_note(const struct gg_region_file *map, const char *exe, uint64_t most)
 {
 	static struct place place; /* stacks may be small; by one thread at a time */
 	const char *slash = strrchr(map->path, '/');
-	struct gg_kept_entry entry;
+	struct gg_retention_entry entry;
 	int saved_errno = errno, fd;
 
 	if (most == 0 || slash == NULL)
@@ -393,7 +396,7 @@ void gg_keep_region(const struct gg_region_map *map, const char *exe, uint64_t m
 	memcpy(place.path, map->path, place.directory_length);
 	if (!read_name(map->path + place.directory_length, map->is_locked, &entry))
 		return;
-	fd = gg_system_open_own(name_list(&place, exe), O_RDWR | O_CREAT);
+	fd = gg_syscall_open_own(name_list(&place, exe), O_RDWR | O_CREAT);
 	if (fd == -EPERM || fd == -EACCES || fd == -ELOOP)
 		keep_by_search(&place, exe, most);
 	else if (fd >= 0 && lock(fd, LOCK_EX))

@@ -23,7 +23,8 @@
 #include "base/compiler.h"
 #include "region/region_file.h"
 
-enum { GG_KEEP_DEFAULT = 64, GG_KEEP_MAX = 512 };
+enum { GG_REGION_RETENTION_DEFAULT = 64, GG_REGION_RETENTION_MAX = 512 };
 
 /* Enters the region, which was just made, and removes old ones so that `most` stay; 0: all do. */
-GG_COLD void gg_keep_region(const struct gg_region_map *map, const char *exe, uint64_t most);
+GG_COLD void gg_region_retention_note(const struct gg_region_file *map, const char *exe,
+                                      uint64_t most);

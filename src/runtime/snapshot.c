@@ -126,7 +126,7 @@ static int write_copy(int fd, const struct gg_region *region)
 {
 	uint32_t slot_count = gg_load_acquire(&region->tables[GG_TABLE_SLOTS].used_count);
 	size_t bytes = (size_t)slot_count * sizeof(uint64_t) + 1;
-	uint64_t *states = gg_system_map(bytes);
+	uint64_t *states = gg_syscall_map(bytes);
 	bool is_whole = false;
 	int status = 0;
 
@@ -143,7 +143,7 @@ static int write_copy(int fd, const struct gg_region *region)
 		if (gg_load_acquire(&region->tables[GG_TABLE_SLOTS].used_count) != slot_count)
 			break; /* a thread has come: from the beginning */
 	}
-	gg_system_unmap(states, bytes);
+	gg_syscall_unmap(states, bytes);
 	if (status == 0)
 		status = is_whole ? write_rest(fd, region) : -EAGAIN;
 	return status;

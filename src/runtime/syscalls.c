@@ -22,7 +22,7 @@
 #endif
 
 #ifdef SANITIZES_THREADS
-void *gg_system_map(size_t bytes)
+void *gg_syscall_map(size_t bytes)
 {
 	int saved_errno = errno;
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -31,7 +31,7 @@ void *gg_system_map(size_t bytes)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
-void gg_system_unmap(void *pages, size_t bytes)
+void gg_syscall_unmap(void *pages, size_t bytes)
 {
 	int saved_errno = errno;
 
@@ -39,7 +39,7 @@ void gg_system_unmap(void *pages, size_t bytes)
 	errno = saved_errno;
 }
 #else
-void *gg_system_map(size_t bytes)
+void *gg_syscall_map(size_t bytes)
 {
 	int saved_errno = errno;
 	long address = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
@@ -49,7 +49,7 @@ void *gg_system_map(size_t bytes)
 	return address == -1 ? NULL : (void *)address;
 }
 
-void gg_system_unmap(void *pages, size_t bytes)
+void gg_syscall_unmap(void *pages, size_t bytes)
 {
 	int saved_errno = errno;
 
@@ -58,7 +58,7 @@ void gg_system_unmap(void *pages, size_t bytes)
 }
 #endif
 
-bool gg_system_map_over(void *pages, size_t bytes)
+bool gg_syscall_map_over(void *pages, size_t bytes)
 {
 	int saved_errno = errno;
 	long address = syscall(SYS_mmap, pages, bytes, PROT_READ | PROT_WRITE,
@@ -68,7 +68,7 @@ bool gg_system_map_over(void *pages, size_t bytes)
 	return address != -1;
 }
 
-bool gg_system_protect(void *pages, size_t bytes, int protection)
+bool gg_syscall_protect(void *pages, size_t bytes, int protection)
 {
 	int saved_errno = errno;
 	bool done = syscall(SYS_mprotect, pages, bytes, protection) == 0;
@@ -77,12 +77,12 @@ bool gg_system_protect(void *pages, size_t bytes, int protection)
 	return done;
 }
 
-uint32_t gg_system_tid(void)
+uint32_t gg_syscall_tid(void)
 {
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-uint32_t gg_system_known_tid(void)
+uint32_t gg_syscall_known_tid(void)
 {
 	/* One of this type keeps its owner, which libc knows of each of its threads. */
 	pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
@@ -95,7 +95,7 @@ uint32_t gg_system_known_tid(void)
 	return tid;
 }
 
-void gg_system_thread_name(char name[16])
+void gg_syscall_thread_name(char name[16])
 {
 	int saved_errno = errno;
 
@@ -103,7 +103,7 @@ void gg_system_thread_name(char name[16])
 	errno = saved_errno;
 }
 
-ssize_t gg_system_read_file(const char *path, void *bytes, size_t size)
+ssize_t gg_syscall_read_file(const char *path, void *bytes, size_t size)
 {
 	int saved_errno = errno;
 	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
@@ -149,7 +149,7 @@ static int open_directory(const char *path, bool *ret_is_shared)
 	return fd;
 }
 
-int gg_system_open_shared(const char *path, int flags)
+int gg_syscall_open_shared(const char *path, int flags)
 {
 	const char *slash = strrchr(path, '/');
 	int saved_errno = errno, fd = -1;
@@ -175,7 +175,7 @@ int gg_system_open_shared(const char *path, int flags)
 	return fd;
 }
 
-int gg_system_open_own(const char *path, int flags)
+int gg_syscall_open_own(const char *path, int flags)
 {
 	int saved_errno = errno;
 	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
@@ -192,7 +192,7 @@ int gg_system_open_own(const char *path, int flags)
 	return fd;
 }
 
-ssize_t gg_system_read_link(const char *path, char *text, size_t size)
+ssize_t gg_syscall_read_link(const char *path, char *text, size_t size)
 {
 	int saved_errno = errno;
 	ssize_t length = readlink(path, text, size - 1);
@@ -203,7 +203,7 @@ ssize_t gg_system_read_link(const char *path, char *text, size_t size)
 	return length;
 }
 
-bool gg_system_is_same_file(const char *one, const char *other)
+bool gg_syscall_is_same_file(const char *one, const char *other)
 {
 	struct stat left, right;
 	int saved_errno = errno;
@@ -214,7 +214,7 @@ bool gg_system_is_same_file(const char *one, const char *other)
 	return is_same;
 }
 
-void gg_system_sleep(long ns)
+void gg_syscall_sleep(long ns)
 {
 	const struct timespec time = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 	int saved_errno = errno;
@@ -223,10 +223,10 @@ void gg_system_sleep(long ns)
 	errno = saved_errno;
 }
 
-uint64_t gg_system_start_ticks(void)
+uint64_t gg_syscall_start_ticks(void)
 {
 	char stat[1024];
-	ssize_t length = gg_system_read_file("/proc/self/stat", stat, sizeof(stat) - 1);
+	ssize_t length = gg_syscall_read_file("/proc/self/stat", stat, sizeof(stat) - 1);
 	uint64_t ticks = 0;
 	const char *at;
 	int field = 2; /* the name, in brackets, may hold anything: count from the last bracket */

@@ -11,18 +11,18 @@
 
 #include <stdint.h>
 
-enum { GG_FREE_HEAD_PAGE_SHIFT = 12, GG_FREE_HEAD_COUNT_SHIFT = 40 };
+enum { GG_TAGGED_HEAD_PAGE_SHIFT = 12, GG_TAGGED_HEAD_COUNT_SHIFT = 40 };
 
-static inline void *gg_free_head_address(uint64_t head)
+static inline void *gg_tagged_head_address(uint64_t head)
 {
-	uint64_t page = head & ((UINT64_C(1) << GG_FREE_HEAD_COUNT_SHIFT) - 1);
+	uint64_t page = head & ((UINT64_C(1) << GG_TAGGED_HEAD_COUNT_SHIFT) - 1);
 
-	return (void *)(uintptr_t)(page << GG_FREE_HEAD_PAGE_SHIFT);
+	return (void *)(uintptr_t)(page << GG_TAGGED_HEAD_PAGE_SHIFT);
 }
 
 /* The head that follows another one. */
-static inline uint64_t gg_free_head_next(uint64_t before, const void *page)
+static inline uint64_t gg_tagged_head_next(uint64_t before, const void *page)
 {
-	return ((before >> GG_FREE_HEAD_COUNT_SHIFT) + 1) << GG_FREE_HEAD_COUNT_SHIFT |
-	       (uint64_t)(uintptr_t)page >> GG_FREE_HEAD_PAGE_SHIFT;
+	return ((before >> GG_TAGGED_HEAD_COUNT_SHIFT) + 1) << GG_TAGGED_HEAD_COUNT_SHIFT |
+	       (uint64_t)(uintptr_t)page >> GG_TAGGED_HEAD_PAGE_SHIFT;
 }

@@ -27,9 +27,9 @@ static void push_free(struct gg_thread_block *block)
 
 	gg_store_relaxed(&block->in_use, 0);
 	do {
-		gg_store_relaxed(&block->next_free, gg_free_head_address(head));
+		gg_store_relaxed(&block->next_free, gg_tagged_head_address(head));
 		/* Releases the block's contents to whoever pops it. */
-	} while (!gg_cas_acq_rel(&free_blocks, &head, gg_free_head_next(head, block)));
+	} while (!gg_cas_acq_rel(&free_blocks, &head, gg_tagged_head_next(head, block)));
 }
 
 static struct gg_thread_block *pop_free(void)
@@ -38,19 +38,19 @@ static struct gg_thread_block *pop_free(void)
 	struct gg_thread_block *block;
 
 	do {
-		block = gg_free_head_address(head);
+		block = gg_tagged_head_address(head);
 		if (block == NULL)
 			return NULL;
 		/* Perhaps not free any more, but never unmapped; the count says so below. */
 	} while (!gg_cas_acq_rel(&free_blocks, &head,
-	                         gg_free_head_next(head, gg_load_relaxed(&block->next_free))));
+	                         gg_tagged_head_next(head, gg_load_relaxed(&block->next_free))));
 	gg_store_relaxed(&block->in_use, 1);
 	return block;
 }
 
 static struct gg_thread_block *map_block(void)
 {
-	struct gg_thread_block *block = gg_system_map(sizeof(*block));
+	struct gg_thread_block *block = gg_syscall_map(sizeof(*block));
 
 	if (block == NULL)
 		return NULL;
@@ -113,11 +113,11 @@ void gg_thread_init(void)
 /* A filter that the program has set, and that we do not know of, need not allow gettid(). */
 static uint32_t tid(void)
 {
-	uint32_t known = gg_system_known_tid();
+	uint32_t known = gg_syscall_known_tid();
 	/* libc does not know of a bare clone(). */
-	bool is_sure = gg_load_relaxed(&gg_process.generation) == 1 || gg_sandbox_is_entered();
+	bool is_sure = gg_load_relaxed(&gg_process.generation) == 1 || gg_seccomp_is_entered();
 
-	return known != 0 && is_sure ? known : gg_system_tid();
+	return known != 0 && is_sure ? known : gg_syscall_tid();
 }
 
 static void begin(struct gg_thread *t, struct gg_thread_block *block)
@@ -129,8 +129,8 @@ static void begin(struct gg_thread *t, struct gg_thread_block *block)
 		gg_region_thread_resume(&gg_process.region, &block->record, t->row);
 		return;
 	}
-	if (!gg_sandbox_is_entered())
-		gg_system_thread_name(name);
+	if (!gg_seccomp_is_entered())
+		gg_syscall_thread_name(name);
 	gg_region_thread_begin(&gg_process.region, &block->record, tid(), name,
 	                       gg_clock_monotonic_ns());
 }

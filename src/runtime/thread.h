@@ -49,7 +49,7 @@ struct gg_thread_block {
 		stack_tag; /* that the unwinder has for the stack interned last; others are older */
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
-	struct gg_unwind_memo memo;
+	struct gg_stack_cache memo;
 	uint64_t pcs[GG_UNWIND_KEEP];
 	struct gg_thread_frame frames[GG_THREAD_FRAMES]; /* untouched without such heaps */
 };

@@ -9,9 +9,9 @@
 #include <strings.h>
 #include <sys/random.h>
 
-int gg_guard_init(struct gg_guard *guard, uint16_t port, struct gg_error *error)
+int gg_access_init(struct gg_access *guard, uint16_t port, struct gg_error *error)
 {
-	unsigned char bytes[GG_GUARD_TOKEN_BYTES];
+	unsigned char bytes[GG_ACCESS_TOKEN_BYTES];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return gg_error_set_errno(error, errno, "serve: token", NULL);
@@ -22,22 +22,22 @@ int gg_guard_init(struct gg_guard *guard, uint16_t port, struct gg_error *error)
 	return 0;
 }
 
-static bool knows(const struct gg_guard *guard, const char *given, size_t length)
+static bool knows(const struct gg_access *guard, const char *given, size_t length)
 {
-	unsigned different = length != GG_GUARD_TOKEN_TEXT - 1;
+	unsigned different = length != GG_ACCESS_TOKEN_TEXT - 1;
 
-	for (size_t i = 0; i < GG_GUARD_TOKEN_TEXT - 1; i++)
+	for (size_t i = 0; i < GG_ACCESS_TOKEN_TEXT - 1; i++)
 		different |= (unsigned char)guard->token[i] ^
 		             (unsigned char)(i < length ? given[i] : 0);
 	return different == 0;
 }
 
-bool gg_guard_knows(const struct gg_guard *guard, const char *given)
+bool gg_access_knows(const struct gg_access *guard, const char *given)
 {
 	return given != NULL && knows(guard, given, strlen(given));
 }
 
-bool gg_guard_knows_cookie(const struct gg_guard *guard, const char *cookies)
+bool gg_access_knows_cookie(const struct gg_access *guard, const char *cookies)
 {
 	size_t name_length = strlen(guard->cookie);
 	bool is_known = false;
@@ -56,17 +56,17 @@ bool gg_guard_knows_cookie(const struct gg_guard *guard, const char *cookies)
 	return is_known;
 }
 
-bool gg_guard_knows_bearer(const struct gg_guard *guard, const char *authorization)
+bool gg_access_knows_bearer(const struct gg_access *guard, const char *authorization)
 {
 	static const char scheme[] = "Bearer ";
 	size_t length = strlen(scheme);
 
 	return authorization != NULL && strncasecmp(authorization, scheme, length) == 0 &&
-	       gg_guard_knows(guard, authorization + length);
+	       gg_access_knows(guard, authorization + length);
 }
 
 /* ":8080" after the name; nothing for port 80. */
-static bool is_our_port(const struct gg_guard *guard, const char *text)
+static bool is_our_port(const struct gg_access *guard, const char *text)
 {
 	char *end;
 	unsigned long port;
@@ -79,7 +79,7 @@ static bool is_our_port(const struct gg_guard *guard, const char *text)
 	return *end == '\0' && port == guard->port;
 }
 
-bool gg_guard_is_our_host(const struct gg_guard *guard, const char *host)
+bool gg_access_is_our_host(const struct gg_access *guard, const char *host)
 {
 	struct in6_addr address;
 	char name[64];

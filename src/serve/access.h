@@ -19,23 +19,23 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-enum { GG_GUARD_TOKEN_BYTES = 32, GG_GUARD_TOKEN_TEXT = 2 * GG_GUARD_TOKEN_BYTES + 1 };
+enum { GG_ACCESS_TOKEN_BYTES = 32, GG_ACCESS_TOKEN_TEXT = 2 * GG_ACCESS_TOKEN_BYTES + 1 };
 
-struct gg_guard {
-	char token[GG_GUARD_TOKEN_TEXT];
+struct gg_access {
+	char token[GG_ACCESS_TOKEN_TEXT];
 	char cookie[24]; /* its name: cookies are shared by all ports of a host */
 	uint16_t port;
 };
 
 /* A new token.  As getrandom() fails. */
-GG_MUST_CHECK int gg_guard_init(struct gg_guard *guard, uint16_t port, struct gg_error *error);
+GG_MUST_CHECK int gg_access_init(struct gg_access *guard, uint16_t port, struct gg_error *error);
 
 /* Is it the token?  Takes as long for a wrong one as for the right one; NULL is wrong. */
-bool gg_guard_knows(const struct gg_guard *guard, const char *given);
+bool gg_access_knows(const struct gg_access *guard, const char *given);
 
 /* Is it in "a=b; geiger_PORT=TOKEN", or in "Bearer TOKEN"?  NULL: no. */
-bool gg_guard_knows_cookie(const struct gg_guard *guard, const char *cookies);
-bool gg_guard_knows_bearer(const struct gg_guard *guard, const char *authorization);
+bool gg_access_knows_cookie(const struct gg_access *guard, const char *cookies);
+bool gg_access_knows_bearer(const struct gg_access *guard, const char *authorization);
 
 /* Is it an address or "localhost", with our port (without one if that is 80)?  NULL: no. */
-bool gg_guard_is_our_host(const struct gg_guard *guard, const char *host);
+bool gg_access_is_our_host(const struct gg_access *guard, const char *host);

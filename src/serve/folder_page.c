@@ -58,8 +58,8 @@ static void append_row(const struct gg_library_entry *entry, const struct gg_lib
 	gg_buf_append_text(out, "</td></tr>\n");
 }
 
-void gg_listing_html(const char *title, const struct gg_library_entry *entries, size_t count,
-                     struct gg_buf *out)
+void gg_folder_page_html(const char *title, const struct gg_library_entry *entries, size_t count,
+                         struct gg_buf *out)
 {
 	gg_buf_append_text(out, head);
 	gg_buf_append_text(out, "<title>");
@@ -77,8 +77,8 @@ void gg_listing_html(const char *title, const struct gg_library_entry *entries, 
 	gg_buf_append_text(out, count == 0 ? "</body></html>\n" : "</table></body></html>\n");
 }
 
-void gg_listing_json(const char *title, const struct gg_library_entry *entries, size_t count,
-                     struct gg_buf *out)
+void gg_folder_page_json(const char *title, const struct gg_library_entry *entries, size_t count,
+                         struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
 

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "serve/library.h"
 
-void gg_listing_html(const char *title, const struct gg_library_entry *entries, size_t count,
-                     struct gg_buf *out);
-void gg_listing_json(const char *title, const struct gg_library_entry *entries, size_t count,
-                     struct gg_buf *out);
+void gg_folder_page_html(const char *title, const struct gg_library_entry *entries, size_t count,
+                         struct gg_buf *out);
+void gg_folder_page_json(const char *title, const struct gg_library_entry *entries, size_t count,
+                         struct gg_buf *out);

@@ -79,20 +79,20 @@ static void make_known(struct MHD_Connection *connection)
 		gg_connection_known(info->socket_context);
 }
 
-static void add_headers(const struct gg_serving *serving, const struct gg_answer *answer,
+static void add_headers(const struct gg_serving *serving, const struct gg_response *answer,
                         struct MHD_Response *response)
 {
 	static const char *const types[] = {
-		[GG_ANSWER_PAGE] = "text/html; charset=utf-8",
-		[GG_ANSWER_HTML] = "text/html; charset=utf-8",
-		[GG_ANSWER_JSON] = "application/json",
-		[GG_ANSWER_TEXT] = "text/plain; charset=utf-8",
-		[GG_ANSWER_FILE] = "application/octet-stream",
+		[GG_RESPONSE_PAGE] = "text/html; charset=utf-8",
+		[GG_RESPONSE_HTML] = "text/html; charset=utf-8",
+		[GG_RESPONSE_JSON] = "application/json",
+		[GG_RESPONSE_TEXT] = "text/plain; charset=utf-8",
+		[GG_RESPONSE_FILE] = "application/octet-stream",
 	};
 	char text[1024];
 
 	snprintf(text, sizeof(text), "%s; frame-ancestors 'none'",
-	         gg_answer_policy(serving, answer));
+	         gg_response_policy(serving, answer));
 	MHD_add_response_header(response, "Content-Security-Policy", text);
 	MHD_add_response_header(response, "Content-Type", types[answer->kind]);
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -105,7 +105,7 @@ static void add_headers(const struct gg_serving *serving, const struct gg_answer
 		MHD_add_response_header(response, "Content-Encoding", "gzip");
 	if (answer->tag[0] != '\0')
 		MHD_add_response_header(response, "ETag", answer->tag);
-	if (answer->kind == GG_ANSWER_JSON)
+	if (answer->kind == GG_RESPONSE_JSON)
 		MHD_add_response_header(response, "Vary", "Accept-Encoding");
 	if (answer->location[0] != '\0')
 		MHD_add_response_header(response, "Location", answer->location);
@@ -141,7 +141,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		.context = connection,
 	};
 	static char has_begun;
-	struct gg_answer answer;
+	struct gg_response answer;
 	struct MHD_Response *response;
 	enum MHD_Result result;
 
@@ -152,7 +152,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	*upload_bytes = 0;
-	gg_answer_request(serving, &request, &answer);
+	gg_response_request(serving, &request, &answer);
 	if (answer.is_trusted)
 		make_known(connection);
 	response = MHD_create_response_from_buffer(answer.body.length, answer.body.data,
@@ -221,7 +221,7 @@ int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 		code = gg_page_policy(&server.serving.policy, error);
 	if (code == 0) {
 		fd = gg_listen_open(options->listen, &listening, error);
-		code = fd < 0 ? fd : gg_guard_init(&server.serving.guard, listening.port, error);
+		code = fd < 0 ? fd : gg_access_init(&server.serving.guard, listening.port, error);
 	}
 	if (code == 0)
 		code = serve_on(fd, &server, options, &listening, error);

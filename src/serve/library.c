@@ -206,7 +206,7 @@ static char *path_of(const struct gg_library *library, const char *name)
 /* A recorder that still writes, or was killed, has not said when it ended. */
 static bool is_open_ended(struct gg_profile *profile)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 
 	return gg_profile_session(profile, &session, NULL) == 0 && session.end_ns == GG_TIME_NONE;
 }
@@ -221,8 +221,8 @@ static int load_path(struct gg_library *library, const char *path, struct gg_mod
 	if (code < 0)
 		return code;
 	/* Frames get their names in the file when the recording ends. */
-	if (is_open_ended(profile) && gg_names_learn(library->names, profile, NULL) == 0) {
-		options.more_lines = gg_names_tell;
+	if (is_open_ended(profile) && gg_live_names_learn(library->names, profile, NULL) == 0) {
+		options.more_lines = gg_live_names_tell;
 		options.context = library->names;
 	}
 	code = gg_model_load(ret_model, &profile, 1, &options, error);
@@ -271,8 +271,8 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 		.is_live = watch->is_alive,
 		.watched = watch->points,
 		.watched_count = watch->count,
-		.watched_from_ns = gg_looks_first_ns(watch->looks),
-		.watched_grid_ns = GG_LOOKS_GRID_NS,
+		.watched_from_ns = gg_polling_first_ns(watch->looks),
+		.watched_grid_ns = GG_POLLING_GRID_NS,
 		.exports = "/export?",
 	};
 	struct gg_buf packed = { 0 };
@@ -363,7 +363,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		code = gg_page_name_functions(model, before_model, error);
 	if (code == 0) {
 		/* A recorder that still writes has not said when it ended. */
-		const struct gg_session *session = gg_model_session(model, 0);
+		const struct gg_profile_session *session = gg_model_session(model, 0);
 
 		options.is_live = entry->is_live && session->end_ns == GG_TIME_NONE;
 		gg_buf_append_text(&exports, "/export?");
@@ -483,7 +483,7 @@ int gg_library_open(struct gg_library **ret_library, const char *path, const cha
 	if (library == NULL)
 		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
 	library->confidence = confidence;
-	code = gg_names_new(&library->names, error);
+	code = gg_live_names_new(&library->names, error);
 	if (code == 0)
 		code = process != NULL ? open_process(library, process, error)
 		                       : open_path(library, path, error);
@@ -503,7 +503,7 @@ void gg_library_free(struct gg_library *library)
 	if (library->watch != NULL)
 		gg_watch_done(library->watch);
 	free(library->watch);
-	gg_names_free(library->names);
+	gg_live_names_free(library->names);
 	gg_buf_done(&library->live);
 	free(library->path);
 	free(library);

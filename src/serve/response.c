@@ -18,23 +18,23 @@
 #define NO_SCRIPTS \
 	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-const char *gg_answer_policy(const struct gg_serving *serving, const struct gg_answer *answer)
+const char *gg_response_policy(const struct gg_serving *serving, const struct gg_response *answer)
 {
-	return answer->kind == GG_ANSWER_PAGE ? gg_buf_text(&serving->policy) : NO_SCRIPTS;
+	return answer->kind == GG_RESPONSE_PAGE ? gg_buf_text(&serving->policy) : NO_SCRIPTS;
 }
 
-static void fail(struct gg_answer *answer, unsigned status, const char *text)
+static void fail(struct gg_response *answer, unsigned status, const char *text)
 {
 	gg_buf_clear(&answer->body);
 	gg_buf_printf(&answer->body, "%s\n", text);
 	answer->status = status;
-	answer->kind = GG_ANSWER_TEXT;
+	answer->kind = GG_RESPONSE_TEXT;
 	answer->is_gzip = false;
 	answer->tag[0] = answer->file_name[0] = '\0';
 }
 
 /* What went wrong, as the command would say it. */
-static void fail_by(struct gg_answer *answer, const struct gg_error *error)
+static void fail_by(struct gg_response *answer, const struct gg_error *error)
 {
 	char line[GG_ERROR_LINE_MAX];
 
@@ -50,7 +50,7 @@ static const char *argument(const struct gg_request *request, const char *name)
 /* --- pages --------------------------------------------------------------------------------- */
 
 static void answer_page(struct gg_serving *serving, const struct gg_request *request,
-                        struct gg_answer *answer)
+                        struct gg_response *answer)
 {
 	const char *name = argument(request, "profile"), *before = argument(request, "before");
 	GG_CLEANUP(gg_buf_done) struct gg_buf source = { 0 };
@@ -58,7 +58,7 @@ static void answer_page(struct gg_serving *serving, const struct gg_request *req
 	struct gg_error error = { 0 };
 	int code = gg_library_find(serving->library, name, &entry, &error);
 
-	answer->kind = GG_ANSWER_PAGE;
+	answer->kind = GG_RESPONSE_PAGE;
 	gg_buf_append_text(&source, "/data");
 	if (name != NULL) {
 		gg_buf_append_text(&source, "?profile=");
@@ -77,7 +77,7 @@ static void answer_page(struct gg_serving *serving, const struct gg_request *req
 }
 
 static void answer_root(struct gg_serving *serving, const struct gg_request *request,
-                        struct gg_answer *answer)
+                        struct gg_response *answer)
 {
 	struct gg_library_entry *entries;
 	struct gg_error error = { 0 };
@@ -91,31 +91,31 @@ static void answer_root(struct gg_serving *serving, const struct gg_request *req
 		fail_by(answer, &error);
 		return;
 	}
-	gg_listing_html(gg_library_title(serving->library), entries, count, &answer->body);
+	gg_folder_page_html(gg_library_title(serving->library), entries, count, &answer->body);
 	gg_library_free_list(entries, count);
 }
 
 static void answer_profiles(struct gg_serving *serving, const struct gg_request *request,
-                            struct gg_answer *answer)
+                            struct gg_response *answer)
 {
 	struct gg_library_entry *entries;
 	struct gg_error error = { 0 };
 	size_t count;
 
 	(void)request;
-	answer->kind = GG_ANSWER_JSON;
+	answer->kind = GG_RESPONSE_JSON;
 	if (gg_library_list(serving->library, &entries, &count, &error) < 0) {
 		fail_by(answer, &error);
 		return;
 	}
-	gg_listing_json(gg_library_title(serving->library), entries, count, &answer->body);
+	gg_folder_page_json(gg_library_title(serving->library), entries, count, &answer->body);
 	gg_library_free_list(entries, count);
 }
 
 /* --- data ---------------------------------------------------------------------------------- */
 
 static void answer_data(struct gg_serving *serving, const struct gg_request *request,
-                        struct gg_answer *answer)
+                        struct gg_response *answer)
 {
 	const struct gg_buf *packed;
 	struct gg_error error = { 0 };
@@ -123,7 +123,7 @@ static void answer_data(struct gg_serving *serving, const struct gg_request *req
 	int code = gg_library_data(serving->library, argument(request, "profile"),
 	                           argument(request, "before"), &packed, &tag, &error);
 
-	answer->kind = GG_ANSWER_JSON;
+	answer->kind = GG_RESPONSE_JSON;
 	if (code < 0) {
 		fail_by(answer, &error);
 		return;
@@ -182,7 +182,7 @@ static int wrong(const char *name, struct gg_error *error)
 }
 
 /* metric, unit, by, from_ns, to_ns or at_ns. */
-static int take_question(const struct gg_request *request, struct gg_question *query,
+static int take_question(const struct gg_request *request, struct gg_query *query,
                          struct gg_error *error)
 {
 	static const char *const metrics[] = { "live",  "allocated", "peak", "temporary",
@@ -194,7 +194,7 @@ static int take_question(const struct gg_request *request, struct gg_question *q
 	int unit = choice(request, "unit", units, GG_BYTES);
 	int by = choice(request, "by", groupings, GG_BY_FUNCTION);
 
-	gg_question_init(query);
+	gg_query_init(query);
 	if (metric < 0)
 		return wrong("metric", error);
 	if (unit < 0)
@@ -213,7 +213,7 @@ static int take_question(const struct gg_request *request, struct gg_question *q
 }
 
 /* A file's name of harmless characters: what the profile is called, and the format's suffix. */
-static void name_file(struct gg_answer *answer, const char *name,
+static void name_file(struct gg_response *answer, const char *name,
                       const struct gg_export_format *format)
 {
 	const char *dot = strrchr(name, '.');
@@ -231,14 +231,14 @@ static void name_file(struct gg_answer *answer, const char *name,
 }
 
 static void answer_export(struct gg_serving *serving, const struct gg_request *request,
-                          struct gg_answer *answer)
+                          struct gg_response *answer)
 {
 	const char *name = argument(request, "profile"), *wanted = argument(request, "format");
 	const struct gg_export_format *format = wanted != NULL ? gg_export_find(wanted) : NULL;
 	struct gg_library_entry entry = { 0 };
 	struct gg_model *model = NULL;
 	struct gg_extract *extract = NULL;
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_error error = { 0 };
 	int code = format != NULL ? take_question(request, &query, &error)
 	                          : wrong("format", &error);
@@ -259,7 +259,7 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 		code = gg_export_write(format, &job);
 		gg_extract_free(extract);
 	}
-	answer->kind = GG_ANSWER_FILE;
+	answer->kind = GG_RESPONSE_FILE;
 	if (code == 0)
 		name_file(answer, entry.name, format);
 	else
@@ -270,27 +270,27 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 
 /* --- two profiles -------------------------------------------------------------------------- */
 
-static int ask(struct gg_serving *serving, const char *name, const struct gg_question *query,
+static int ask(struct gg_serving *serving, const char *name, const struct gg_query *query,
                struct gg_diff_side *side, struct gg_error *error)
 {
 	struct gg_model *model = NULL;
-	struct gg_result *result = NULL;
+	struct gg_query_result *result = NULL;
 	int code = gg_library_load(serving->library, name, &model, error);
 
 	if (code == 0)
-		code = gg_ask_rows(model, query, &result, error);
+		code = gg_query_rows(model, query, &result, error);
 	*side = (struct gg_diff_side){ name, model, result };
 	return code;
 }
 
 static void free_side(struct gg_diff_side *side)
 {
-	gg_result_free((struct gg_result *)side->result);
+	gg_query_result_free((struct gg_query_result *)side->result);
 	gg_model_free((struct gg_model *)side->model);
 }
 
 static void answer_diff(struct gg_serving *serving, const struct gg_request *request,
-                        struct gg_answer *answer)
+                        struct gg_response *answer)
 {
 	struct gg_diff_query diff_query = { .scale = 1,
 		                            .confidence = serving->confidence,
@@ -300,12 +300,12 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 		.look = { .confidence = serving->confidence, .limit = 1000 },
 	};
 	const char *before = argument(request, "before"), *after = argument(request, "profile");
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_error error = { 0 };
 	struct gg_diff *diff = NULL;
 	int code = take_question(request, &query, &error);
 
-	answer->kind = GG_ANSWER_JSON;
+	answer->kind = GG_RESPONSE_JSON;
 	if (code == 0 && (before == NULL || after == NULL))
 		code = wrong(before == NULL ? "before" : "profile", &error);
 	if (code == 0)
@@ -334,14 +334,14 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 static const struct {
 	const char *path;
 	void (*answer)(struct gg_serving *serving, const struct gg_request *request,
-	               struct gg_answer *answer);
+	               struct gg_response *answer);
 } addresses[] = {
 	{ "/", answer_root },     { "/page", answer_page },     { "/profiles", answer_profiles },
 	{ "/data", answer_data }, { "/export", answer_export }, { "/diff", answer_diff },
 };
 
 /* The first request of a browser: the token goes into a cookie, and out of the address. */
-static void take_token_in(const struct gg_serving *serving, struct gg_answer *answer)
+static void take_token_in(const struct gg_serving *serving, struct gg_response *answer)
 {
 	snprintf(answer->cookie, sizeof(answer->cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/",
 	         serving->guard.cookie, serving->guard.token);
@@ -349,19 +349,19 @@ static void take_token_in(const struct gg_serving *serving, struct gg_answer *an
 	fail(answer, 303, "See /");
 }
 
-void gg_answer_request(struct gg_serving *serving, const struct gg_request *request,
-                       struct gg_answer *answer)
+void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
+                         struct gg_response *answer)
 {
-	const struct gg_guard *guard = &serving->guard;
-	bool is_in_address = gg_guard_knows(guard, argument(request, "token"));
+	const struct gg_access *guard = &serving->guard;
+	bool is_in_address = gg_access_knows(guard, argument(request, "token"));
 
-	*answer = (struct gg_answer){ .status = 200, .kind = GG_ANSWER_HTML };
-	if (!gg_guard_is_our_host(guard, request->host)) {
+	*answer = (struct gg_response){ .status = 200, .kind = GG_RESPONSE_HTML };
+	if (!gg_access_is_our_host(guard, request->host)) {
 		fail(answer, 421, "This server is asked by an address, or as localhost.");
 		return;
 	}
-	if (!is_in_address && !gg_guard_knows_cookie(guard, request->cookies) &&
-	    !gg_guard_knows_bearer(guard, request->authorization)) {
+	if (!is_in_address && !gg_access_knows_cookie(guard, request->cookies) &&
+	    !gg_access_knows_bearer(guard, request->authorization)) {
 		fail(answer, 403,
 		     "Open the address that 'geiger serve' has printed: it has the token.");
 		return;

@@ -15,12 +15,12 @@
 #include "serve/library.h"
 
 /* PAGE has scripts and a policy of its own; HTML has none. */
-enum gg_answer_kind {
-	GG_ANSWER_PAGE,
-	GG_ANSWER_HTML,
-	GG_ANSWER_JSON,
-	GG_ANSWER_TEXT,
-	GG_ANSWER_FILE
+enum gg_response_kind {
+	GG_RESPONSE_PAGE,
+	GG_RESPONSE_HTML,
+	GG_RESPONSE_JSON,
+	GG_RESPONSE_TEXT,
+	GG_RESPONSE_FILE
 };
 
 /* Texts are valid while it is answered; NULL: not given. */
@@ -32,9 +32,9 @@ struct gg_request {
 	void *context;
 };
 
-struct gg_answer {
+struct gg_response {
 	unsigned status;
-	enum gg_answer_kind kind;
+	enum gg_response_kind kind;
 	struct gg_buf body;
 	bool is_gzip;
 	char tag[24];        /* "" if it has none */
@@ -45,15 +45,15 @@ struct gg_answer {
 };
 
 struct gg_serving {
-	struct gg_guard guard;
+	struct gg_access guard;
 	struct gg_library *library;
 	struct gg_buf policy; /* of the page */
 	double confidence;
 };
 
 /* Always an answer, if need be that of an error.  gg_buf_done() its body. */
-void gg_answer_request(struct gg_serving *serving, const struct gg_request *request,
-                       struct gg_answer *answer);
+void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
+                         struct gg_response *answer);
 
 /* The policy of an answer: the page's own, or no scripts at all. */
-const char *gg_answer_policy(const struct gg_serving *serving, const struct gg_answer *answer);
+const char *gg_response_policy(const struct gg_serving *serving, const struct gg_response *answer);

@@ -88,16 +88,16 @@ void gg_watch_look(struct gg_watch *watch)
 		return;
 	}
 	watch->is_alive = view.header.end_monotonic_ns == 0 &&
-	                  gg_alive(watch->pid, view.header.pid == watch->pid
-	                                               ? view.header.process_start_ticks
-	                                               : 0);
+	                  gg_process_alive(watch->pid, view.header.pid == watch->pid
+	                                                       ? view.header.process_start_ticks
+	                                                       : 0);
 	if (watch->is_alive) {
 		if (watch->count == GG_WATCH_POINTS_MAX)
 			thin_out(watch);
 		watch->points[watch->count++] = point_of(watch, &view);
 	}
 	if (watch->code == 0)
-		watch->code = gg_looks_take(watch->looks, &view, &watch->error);
+		watch->code = gg_polling_take(watch->looks, &view, &watch->error);
 	watch->has_news = true;
 	gg_region_view_done(&view);
 	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
@@ -127,9 +127,9 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 	if (code == 0)
 		code = find_pid(watch, error);
 	if (code == 0)
-		code = gg_looks_open(&watch->looks, watch->path, error);
+		code = gg_polling_open(&watch->looks, watch->path, error);
 	if (code == 0)
-		code = gg_names_new(&watch->names, error);
+		code = gg_live_names_new(&watch->names, error);
 	if (code < 0) {
 		gg_watch_done(watch);
 		return code;
@@ -144,14 +144,14 @@ void gg_watch_done(struct gg_watch *watch)
 {
 	free(watch->path);
 	gg_model_free(watch->model);
-	gg_looks_free(watch->looks);
-	gg_names_free(watch->names);
+	gg_polling_free(watch->looks);
+	gg_live_names_free(watch->names);
 	*watch = (struct gg_watch){ 0 };
 }
 
 int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
 {
-	struct gg_profile *profile = gg_looks_profile(watch->looks);
+	struct gg_profile *profile = gg_polling_profile(watch->looks);
 	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_model *model;
 	int code = watch->code;
@@ -159,8 +159,8 @@ int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct g
 	if (code < 0) {
 		*error = watch->error;
 	} else if (watch->has_news || watch->model == NULL) {
-		if (gg_names_learn(watch->names, profile, NULL) == 0) {
-			options.more_lines = gg_names_tell;
+		if (gg_live_names_learn(watch->names, profile, NULL) == 0) {
+			options.more_lines = gg_live_names_tell;
 			options.context = watch->names;
 		}
 		code = gg_model_load(&model, &profile, 1, &options, error);

@@ -31,7 +31,7 @@ struct gg_watch {
 	struct gg_error error;
 	struct gg_page_watch points[GG_WATCH_POINTS_MAX];
 	size_t count;
-	struct gg_looks *looks;
+	struct gg_polling *looks;
 	struct gg_names *names;
 	struct gg_model *model; /* at the last gg_watch_model() */
 };

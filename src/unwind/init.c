@@ -23,7 +23,7 @@ struct survey {
 	uint64_t adds, subs;
 };
 
-static void widen(struct gg_modules_row *row, uint64_t begin, uint64_t bytes)
+static void widen(struct gg_module_lookup_row *row, uint64_t begin, uint64_t bytes)
 {
 	if (begin < row->begin)
 		row->begin = begin;
@@ -34,7 +34,7 @@ static void widen(struct gg_modules_row *row, uint64_t begin, uint64_t bytes)
 static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct survey *survey = context;
-	struct gg_modules_row row = { UINT64_MAX, 0 };
+	struct gg_module_lookup_row row = { UINT64_MAX, 0 };
 
 	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
 		survey->adds = info->dlpi_adds;
@@ -44,7 +44,7 @@ static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD)
 			widen(&row, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
 			      info->dlpi_phdr[i].p_memsz);
-	gg_modules_table_add(row.begin & PAGE_MASK, row.end);
+	gg_module_lookup_table_add(row.begin & PAGE_MASK, row.end);
 	return 0;
 }
 
@@ -65,41 +65,42 @@ static void find_words(const struct survey *survey)
 	if (words == NULL || (uintptr_t)words % 8 != 0 ||
 	    dladdr1(words, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
 		return;
-	for (size_t i = 0; i < symbol->st_size / 8 && found_count < GG_MODULES_WORDS; i++) {
+	for (size_t i = 0; i < symbol->st_size / 8 && found_count < GG_MODULE_LOOKUP_WORDS; i++) {
 		if (!is_count(gg_load_relaxed(&words[i]), survey))
 			continue;
-		gg_store_relaxed(&gg_modules.words[found_count], &words[i]);
+		gg_store_relaxed(&gg_module_lookup.words[found_count], &words[i]);
 		found_count++;
 	}
-	gg_store_relaxed(&gg_modules.word_count, (uint32_t)found_count);
+	gg_store_relaxed(&gg_module_lookup.word_count, (uint32_t)found_count);
 }
 
 /* A word that is no count any more never was one. */
 static void drop_words(const struct survey *survey)
 {
-	for (int i = 0; i < GG_MODULES_WORDS; i++)
-		if (gg_modules.words[i] != &gg_modules_no_word &&
-		    !is_count(gg_load_relaxed(gg_modules.words[i]), survey))
-			gg_store_relaxed(&gg_modules.words[i], &gg_modules_no_word);
+	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
+		if (gg_module_lookup.words[i] != &gg_module_lookup_no_word &&
+		    !is_count(gg_load_relaxed(gg_module_lookup.words[i]), survey))
+			gg_store_relaxed(&gg_module_lookup.words[i], &gg_module_lookup_no_word);
 }
 
-void gg_modules_refresh(void)
+void gg_module_lookup_refresh(void)
 {
 	static bool have_looked;
 	struct survey survey = { 0 };
 
-	gg_modules_table_begin();
+	gg_module_lookup_table_begin();
 	dl_iterate_phdr(survey_module, &survey);
-	gg_modules_table_end();
+	gg_module_lookup_table_end();
 	if (have_looked)
 		drop_words(&survey);
 	else if (survey.adds != 0)
 		find_words(&survey);
 	if (!have_looked)
-		gg_store_relaxed(&gg_modules_finder,
-		                 (gg_modules_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object"));
+		gg_store_relaxed(
+			&gg_module_lookup_finder,
+			(gg_module_lookup_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object"));
 	have_looked = true;
-	gg_modules_new_epoch();
+	gg_module_lookup_new_epoch();
 }
 
 /* What the kernel told the process. */
@@ -108,7 +109,7 @@ static void find_program(void)
 {
 	const ElfW(Phdr) *headers = (const void *)(uintptr_t)getauxval(AT_PHDR);
 	uint64_t count = headers != NULL ? getauxval(AT_PHNUM) : 0, bias = 0;
-	struct gg_modules_row row = { UINT64_MAX, 0 };
+	struct gg_module_lookup_row row = { UINT64_MAX, 0 };
 
 	for (uint64_t i = 0; i < count; i++)
 		if (headers[i].p_type == PT_PHDR)
@@ -118,7 +119,7 @@ static void find_program(void)
 			widen(&row, bias + headers[i].p_vaddr, headers[i].p_memsz);
 	row.begin &= PAGE_MASK;
 	if (row.begin < row.end)
-		gg_modules_program = row;
+		gg_module_lookup_program = row;
 }
 
 /* Constructors of libraries are called from code at the loader's entry that has no CFI. */
@@ -129,13 +130,13 @@ static void find_start(void)
 
 	if (base == 0 || memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0)
 		return;
-	gg_modules_start.begin = base + elf->e_entry;
-	gg_modules_start.end = gg_modules_start.begin + START_BYTES;
+	gg_module_lookup_start.begin = base + elf->e_entry;
+	gg_module_lookup_start.end = gg_module_lookup_start.begin + START_BYTES;
 }
 
 void gg_unwind_init_early(void)
 {
-	if (gg_modules_program.end != 0)
+	if (gg_module_lookup_program.end != 0)
 		return;
 	find_start();
 	find_program();
@@ -144,11 +145,11 @@ void gg_unwind_init_early(void)
 void gg_unwind_init(void)
 {
 	gg_unwind_init_early();
-	gg_modules_refresh();
-	gg_stack_init(getauxval(AT_RANDOM));
+	gg_module_lookup_refresh();
+	gg_stack_bounds_init(getauxval(AT_RANDOM));
 }
 
 void gg_unwind_modules_changed(void)
 {
-	gg_modules_refresh();
+	gg_module_lookup_refresh();
 }

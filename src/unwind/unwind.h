@@ -73,10 +73,10 @@ struct gg_unwind_stats {
 
 /* One thread's; written by that thread alone.  All-zero is valid. */
 struct gg_unwind_thread {
-	struct gg_stack_own own;      /* bounds of its stack, once found */
-	struct gg_unwind_memo *memo;  /* the caller's memory, all-zero at first; NULL: none */
-	uint64_t busy_sp;             /* stack pointer of a walk under way; 0: none */
-	struct gg_unwind_stats stats; /* read by others with gg_unwind_stats_add() */
+	struct gg_stack_bounds_own own; /* bounds of its stack, once found */
+	struct gg_stack_cache *memo;    /* the caller's memory, all-zero at first; NULL: none */
+	uint64_t busy_sp;               /* stack pointer of a walk under way; 0: none */
+	struct gg_unwind_stats stats;   /* read by others with gg_unwind_stats_add() */
 };
 
 /* What a capture found. */

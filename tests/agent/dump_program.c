@@ -75,7 +75,7 @@ static void leak(void)
 
 static void ask_for_leak_error(void)
 {
-	const struct gg_agent_interface *const *agent = dlsym(RTLD_DEFAULT,
+	const struct gg_agent_functions *const *agent = dlsym(RTLD_DEFAULT,
 	                                                      "geiger_agent_interface");
 	static const struct gg_agent_triggers triggers = { .leak = true, .leak_error = true };
 

@@ -21,9 +21,9 @@ INSIDE("GEIGER_INTERVAL=1")
 
 static char path[700];
 
-static const struct gg_agent_interface *agent(void)
+static const struct gg_agent_functions *agent(void)
 {
-	const struct gg_agent_interface *const *found = dlsym(RTLD_DEFAULT,
+	const struct gg_agent_functions *const *found = dlsym(RTLD_DEFAULT,
 	                                                      "geiger_agent_interface");
 
 	return *found;

@@ -126,7 +126,7 @@ static void compare(const struct journal *journal, const struct gg_region_view *
 	const struct gg_sampler_options options = {
 		.scheme = GG_SCHEME_POISSON,
 		.interval = (double)interval,
-		.visit_bytes = GG_OPTIONS_VISIT_BYTES,
+		.visit_bytes = GG_ENVIRONMENT_VISIT_BYTES,
 		.seed = seed,
 	};
 	struct replay replay;

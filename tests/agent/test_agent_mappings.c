@@ -21,7 +21,7 @@ TEST(an_anonymous_mapping_is_a_certain_sample_until_it_is_unmapped)
 	struct gg_region_sample sample = inside_live(p);
 
 	CHECK(sample.size_bytes == 10000 && sample.interval == 1);
-	CHECK((sample.flags & GG_SAMPLE_MAPPING) != 0);
+	CHECK((sample.flags & GG_REGION_SAMPLE_MAPPING) != 0);
 	CHECK(munmap(p, 10000) == 0);
 	CHECK(!inside_is_live(p));
 }
@@ -71,7 +71,7 @@ TEST(the_allocators_own_mappings_do_not_count_twice)
 
 	view = inside_view();
 	for (uint32_t i = 0; i < view.live_count; i++)
-		mappings += (view.live[i].flags & GG_SAMPLE_MAPPING) != 0 &&
+		mappings += (view.live[i].flags & GG_REGION_SAMPLE_MAPPING) != 0 &&
 		            view.live[i].size_bytes >= 64 << 20;
 	CHECK(mappings == 0);
 	gg_region_view_done(&view);

@@ -237,7 +237,7 @@ TEST(a_forked_child_knows_its_modules_too)
 	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* More than the agent's list of loaded modules holds at once (GG_LOADED_MAX). */
+/* More than the agent's list of loaded modules holds at once (GG_MODULE_TABLE_MAX). */
 TEST(libraries_that_take_turns_by_the_thousand_are_all_on_record)
 {
 	struct gg_region_view view;

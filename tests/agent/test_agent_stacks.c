@@ -129,9 +129,9 @@ TEST(the_first_sample_of_a_forked_child_takes_little_of_the_stack)
 	CHECK(job.used_first > 100 && job.used_first < CHILD_BYTES_MAX);
 }
 
-static const struct gg_agent_interface *agent(void)
+static const struct gg_agent_functions *agent(void)
 {
-	return *(const struct gg_agent_interface *const *)dlsym(RTLD_DEFAULT,
+	return *(const struct gg_agent_functions *const *)dlsym(RTLD_DEFAULT,
 	                                                        "geiger_agent_interface");
 }
 

@@ -8,14 +8,14 @@
 #include "abi/agent_functions.h"
 #include "base/compiler.h"
 
-GG_EXPORT extern const struct gg_agent_interface *const geiger_agent_interface;
-const struct gg_agent_interface *const geiger_agent_interface = &gg_agent_interface;
+GG_EXPORT extern const struct gg_agent_functions *const geiger_agent_interface;
+const struct gg_agent_functions *const geiger_agent_interface = &gg_agent_functions;
 
 __attribute__((constructor)) static void start(void)
 {
 	const struct gg_agent_wish wish = { .set_active = true, .active = true };
 
 	setenv("MALLOC_CONF", "prof:true,lg_prof_sample:8", 1);
-	if (gg_agent_interface.start(&wish) != 0)
+	if (gg_agent_functions.start(&wish) != 0)
 		abort();
 }

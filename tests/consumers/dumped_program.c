@@ -38,9 +38,9 @@ static void *work(void *nothing)
 
 int main(int argc, char **argv)
 {
-	const struct gg_agent_interface *const *found = dlsym(RTLD_DEFAULT,
+	const struct gg_agent_functions *const *found = dlsym(RTLD_DEFAULT,
 	                                                      "geiger_agent_interface");
-	const struct gg_agent_interface *agent = found != NULL ? *found : NULL;
+	const struct gg_agent_functions *agent = found != NULL ? *found : NULL;
 	struct gg_agent_triggers triggers = { .final = true, .allocated_bytes = 10000000 };
 	static char heap[500], live[500], gperf[500], region[500];
 	pthread_t thread;

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 		must(error.code);
 	for (int scheme = 0; scheme < GG_SCHEME_COUNT; scheme++) {
 		for (size_t i = 0; i < GG_COUNT(sizes) * GG_COUNT(intervals); i++) {
-			struct gg_sample sample = {
+			struct gg_profile_sample sample = {
 				.alloc_ns = (int64_t)i,
 				.free_ns = GG_TIME_NONE,
 				.process = 1,

@@ -67,7 +67,7 @@ static void print_truth(const char *name, const struct truth *truth, const char 
 static void add_mapping(struct made_profile *made, uint32_t process, const char *path,
                         uint64_t start)
 {
-	const struct gg_mapping mapping = {
+	const struct gg_profile_mapping mapping = {
 		.process = process,
 		.module = made_module(made, path),
 		.start = start,
@@ -83,7 +83,7 @@ static void add_mapping(struct made_profile *made, uint32_t process, const char 
 static void add_coarse(struct made_profile *made, uint32_t process, uint32_t thread, uint32_t stack,
                        struct truth *into[], size_t count)
 {
-	const struct gg_coarse coarse = {
+	const struct gg_profile_coarse coarse = {
 		.process = process,
 		.thread = thread,
 		.stack = stack,
@@ -110,7 +110,7 @@ static void add_coarse(struct made_profile *made, uint32_t process, uint32_t thr
 
 static void add_memory(struct made_profile *made, uint32_t process, int64_t time_ns, int64_t mib)
 {
-	struct gg_memory memory = gg_memory_unknown(process, time_ns);
+	struct gg_profile_memory memory = gg_memory_unknown(process, time_ns);
 
 	memory.rss_bytes = mib << 20;
 	must(gg_profile_add_memory(made->profile, &memory, &error));
@@ -120,7 +120,9 @@ int main(int argc, char **argv)
 {
 	struct truth total = { 0 }, by_process[2] = { 0 }, by_thread[3] = { 0 }, by_row[ROW_COUNT];
 	uint32_t processes[2], threads[3], heap, type, first_stack = 0;
-	struct gg_thread worker = { .end_ns = END_NS, .tid = 4712, .name = "worker" };
+	struct gg_profile_profile_thread worker = { .end_ns = END_NS,
+		                                    .tid = 4712,
+		                                    .name = "worker" };
 	struct made_profile made;
 
 	if (argc != 2)
@@ -148,7 +150,7 @@ int main(int argc, char **argv)
 		size_t thread = row->process == 1 ? 2 : row->is_worker ? 1 : 0;
 		struct truth *into[] = { &total, &by_process[row->process], &by_thread[thread],
 			                 &by_row[i] };
-		struct gg_sample sample = {
+		struct gg_profile_sample sample = {
 			.process = processes[row->process],
 			.thread = threads[thread],
 			.stack = made_stack(&made, row->stack),

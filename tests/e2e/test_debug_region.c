@@ -21,7 +21,7 @@ TEST(a_region_is_shown_as_text)
 {
 	struct gg_region_options options;
 	struct gg_region_thread thread;
-	struct gg_region_map map;
+	struct gg_region_file map;
 	struct child child;
 	uint64_t pcs[] = { 0xabc, 0xdef };
 
@@ -30,8 +30,8 @@ TEST(a_region_is_shown_as_text)
 	options.command_bytes = 11;
 	char directory[] = "/tmp/gg-debug-region-XXXXXX";
 	if (!CHECK(mkdtemp(directory) != NULL) ||
-	    !CHECK(gg_region_map_create(&map, directory, "region",
-	                                gg_region_file_bytes(&options)) == 0) ||
+	    !CHECK(gg_region_file_create(&map, directory, "region",
+	                                 gg_listed_region_bytes(&options)) == 0) ||
 	    !CHECK(gg_region_init(&region, &map, &options) == 0))
 		return;
 	gg_region_thread_begin(&region, &thread, 4242, "worker", 0);

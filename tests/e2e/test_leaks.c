@@ -87,9 +87,9 @@ static void write_profile(const char *name, bool leaks)
 	made_begin(&made, path, 4096, 1);
 	if (!has_history &&
 	    gg_profile_set_session(made.profile,
-	                           &(const struct gg_session){ .command = "made",
-	                                                       .end_ns = 100 * SECOND,
-	                                                       .interval_bytes = 4096 },
+	                           &(const struct gg_profile_session){ .command = "made",
+	                                                               .end_ns = 100 * SECOND,
+	                                                               .interval_bytes = 4096 },
 	                           &error) < 0)
 		abort();
 	made.process = made_process(&made, 100, 0, 100 * SECOND);

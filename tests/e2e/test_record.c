@@ -29,7 +29,7 @@ struct tally {
 	uint64_t last_id;
 };
 
-static int add_sample(const struct gg_sample *sample, void *context)
+static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct tally *tally = context;
 
@@ -43,7 +43,7 @@ static int add_sample(const struct gg_sample *sample, void *context)
 	return 0;
 }
 
-static int add_frame(const struct gg_frame *frame, void *context)
+static int add_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct tally *tally = context;
 
@@ -57,7 +57,7 @@ TEST(a_profile_has_samples_with_stacks_in_modules_and_one_process)
 	struct tally tally = { .is_ordered = true };
 	struct gg_profile *profile = NULL;
 	struct gg_error error = { 0 };
-	struct gg_session session;
+	struct gg_profile_session session;
 	struct recording r;
 
 	if (CHECK(recording_begin(&r)) &&

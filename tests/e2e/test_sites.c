@@ -102,11 +102,11 @@ static bool record(unsigned seed)
 struct naming {
 	struct gg_profile *profile;
 	char modules[64][32];
-	struct gg_frame frames[4096];
+	struct gg_profile_frame frames[4096];
 	size_t frame_count;
 };
 
-static int keep_module(const struct gg_module *module, void *context)
+static int keep_module(const struct gg_profile_module *module, void *context)
 {
 	struct naming *naming = context;
 	const char *name = module->path != NULL ? strrchr(module->path, '/') : NULL;
@@ -116,7 +116,7 @@ static int keep_module(const struct gg_module *module, void *context)
 	return 0;
 }
 
-static int keep_frame(const struct gg_frame *frame, void *context)
+static int keep_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct naming *naming = context;
 
@@ -126,21 +126,23 @@ static int keep_frame(const struct gg_frame *frame, void *context)
 }
 
 /* What debug information would say: the site, and for the inlined one its caller behind it. */
-static void name_frame(struct naming *naming, const struct gg_frame *frame)
+static void name_frame(struct naming *naming, const struct gg_profile_frame *frame)
 {
 	for (uint32_t i = 0; i < SITES && frame->module < 64; i++) {
 		const struct truth *truth = &truths[i];
-		struct gg_line lines[2] = { { .frame = frame->id,
-			                      .function = truth->name,
-			                      .file = "sites.c",
-			                      .line = i + 1 } };
+		struct gg_profile_line lines[2] = { { .frame = frame->id,
+			                              .function = truth->name,
+			                              .file = "sites.c",
+			                              .line = i + 1 } };
 		bool is_inlined = strcmp(truth->name, "inlined") == 0;
 
 		if (strcmp(naming->modules[frame->module], truth->module) != 0 ||
 		    frame->address < truth->from || frame->address >= truth->to)
 			continue;
 		lines[0].inlined = is_inlined;
-		lines[1] = (struct gg_line){ .frame = frame->id, .depth = 1, .function = "caller" };
+		lines[1] = (struct gg_profile_line){ .frame = frame->id,
+			                             .depth = 1,
+			                             .function = "caller" };
 		must(gg_profile_put_lines(naming->profile, frame->id, lines, is_inlined ? 2 : 1,
 		                          &error));
 	}
@@ -190,25 +192,25 @@ static int find_site(const char *name)
 	return -1;
 }
 
-static struct gg_result *ask(const struct gg_model *model, const struct gg_question *query)
+static struct gg_query_result *ask(const struct gg_model *model, const struct gg_query *query)
 {
-	struct gg_result *result = NULL;
+	struct gg_query_result *result = NULL;
 
-	must(gg_ask_rows(model, query, &result, &error));
+	must(gg_query_rows(model, query, &result, &error));
 	return result;
 }
 
 static void count_functions(const struct gg_model *model)
 {
 	for (int m = 0; m < 3; m++) {
-		struct gg_question query;
-		struct gg_result *result;
+		struct gg_query query;
+		struct gg_query_result *result;
 
-		gg_question_init(&query);
+		gg_query_init(&query);
 		query.metric = metrics[m];
 		result = ask(model, &query);
 		for (size_t i = 0; i < result->row_count; i++) {
-			const struct gg_row *row = &result->rows[i];
+			const struct gg_query_row *row = &result->rows[i];
 			int site = find_site(gg_model_function(model, row->key).name);
 
 			for (int q = 0; q < 2 && site >= 0; q++) {
@@ -225,16 +227,16 @@ static void count_functions(const struct gg_model *model)
 				CHECK_MSG(row->self->sample_count == row->total->sample_count,
 				          "%s: total is not self", truths[site].name);
 		}
-		gg_result_free(result);
+		gg_query_result_free(result);
 	}
 }
 
 static void count_lines(const struct gg_model *model)
 {
-	struct gg_question query;
-	struct gg_result *result;
+	struct gg_query query;
+	struct gg_query_result *result;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = GG_BY_LINE;
 	result = ask(model, &query);
 	for (size_t i = 0; i < result->row_count; i++) {
@@ -244,7 +246,7 @@ static void count_lines(const struct gg_model *model)
 			count(&line_cells[line.line - 1], result->rows[i].self, GG_BYTES,
 			      truths[line.line - 1].live[GG_BYTES], true);
 	}
-	gg_result_free(result);
+	gg_query_result_free(result);
 }
 
 /* Asked for by name, a site is there in every run, and needs no sample to be. */
@@ -252,25 +254,25 @@ static void count_focused(const struct gg_model *model)
 {
 	for (int i = 0; i < SITES; i++) {
 		char expression[40];
-		struct gg_question query;
-		struct gg_result *result;
+		struct gg_query query;
+		struct gg_query_result *result;
 
-		gg_question_init(&query);
+		gg_query_init(&query);
 		snprintf(expression, sizeof(expression), "^%.31s$", truths[i].name);
 		query.focus = expression;
 		result = ask(model, &query);
 		count(&focus_cells[i], &result->total, GG_BYTES, truths[i].live[GG_BYTES], false);
-		gg_result_free(result);
+		gg_query_result_free(result);
 	}
 }
 
 static void count_modules(const struct gg_model *model)
 {
-	struct gg_question query;
-	struct gg_result *result;
+	struct gg_query query;
+	struct gg_query_result *result;
 	double truth = 0;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = GG_BY_MODULE;
 	result = ask(model, &query);
 	for (int i = 0; i < SITES; i++)
@@ -281,7 +283,7 @@ static void count_modules(const struct gg_model *model)
 			count(&module_cells[0], result->rows[i].self, GG_BYTES, truth, true);
 			count(&module_cells[1], result->rows[i].total, GG_BYTES, truth, true);
 		}
-	gg_result_free(result);
+	gg_query_result_free(result);
 }
 
 static unsigned class_of(double size_bytes)
@@ -293,10 +295,10 @@ static unsigned class_of(double size_bytes)
 static void count_sizes(const struct gg_model *model)
 {
 	double truth[CLASSES] = { 0 };
-	struct gg_question query;
-	struct gg_result *result;
+	struct gg_query query;
+	struct gg_query_result *result;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = GG_BY_SIZE;
 	result = ask(model, &query);
 	for (int i = 0; i < SITES; i++)
@@ -308,19 +310,19 @@ static void count_sizes(const struct gg_model *model)
 			count(&size_cells[class], result->rows[i].self, GG_BYTES, truth[class],
 			      true);
 	}
-	gg_result_free(result);
+	gg_query_result_free(result);
 }
 
 /* Rows of one kind are the whole, whatever they are; the peak is no lower than the end. */
 static void check_sums(const struct gg_model *model)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_peak peak;
 	double whole = 0;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	for (int by = 0; by < GG_GROUPING_COUNT; by++) {
-		struct gg_result *result;
+		struct gg_query_result *result;
 		double sum = 0;
 
 		query.by = (enum gg_grouping)by;
@@ -329,9 +331,9 @@ static void check_sums(const struct gg_model *model)
 		for (size_t i = 0; i < result->row_count; i++)
 			sum += gg_tally_estimate(result->rows[i].self, GG_BYTES).value;
 		CHECK_MSG(fabs(sum - whole) <= 1e-9 * whole, "rows %d: %g of %g", by, sum, whole);
-		gg_result_free(result);
+		gg_query_result_free(result);
 	}
-	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0 && peak.bytes >= whole * 0.999);
+	CHECK(gg_query_peak(model, &query, &peak, &error) == 0 && peak.bytes >= whole * 0.999);
 }
 
 static bool run(unsigned seed)

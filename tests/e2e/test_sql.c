@@ -38,18 +38,20 @@ static bool make_profile(bool finish)
 	if (!OK(gg_profile_create(&profile, path, &error)))
 		return false;
 	OK(gg_profile_set_session(profile, &profile_session, &error));
-	OK(gg_profile_add_process(profile, &(struct gg_process){ .pid = 9, .end_ns = 40000000 },
-	                          NULL, &error));
-	OK(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL, &error));
+	OK(gg_profile_add_process(
+		profile, &(struct gg_profile_profile_process){ .pid = 9, .end_ns = 40000000 }, NULL,
+		&error));
+	OK(gg_profile_add_thread(profile, &(struct gg_profile_profile_thread){ .process = 1 }, NULL,
+	                         &error));
 	for (uint32_t i = 0; i < 4; i++) {
-		struct gg_line line = { .function = functions[i], .file = "a \"b\", c.c" };
+		struct gg_profile_line line = { .function = functions[i], .file = "a \"b\", c.c" };
 
 		OK(gg_profile_intern_frame(profile, 0, i, &frame, &error));
 		OK(gg_profile_put_lines(profile, frame, &line, 1, &error));
 		OK(gg_profile_intern_stack(profile, stack, frame, &stack, &error));
 		for (int n = 0; n < 10; n++) {
 			bool is_live = i == 0 || i == 3 || (i == 2 && n < 5);
-			struct gg_sample sample = {
+			struct gg_profile_sample sample = {
 				.alloc_ns = 10000000 * (int64_t)i,
 				.free_ns = is_live ? GG_TIME_NONE : 10000000 * (int64_t)i + 5000000,
 				.process = 1,
@@ -62,10 +64,10 @@ static bool make_profile(bool finish)
 			OK(gg_profile_add_sample(profile, &sample, NULL, &error));
 		}
 	}
-	OK(gg_profile_add_memory(
-		profile,
-		&(struct gg_memory){ .process = 1, .time_ns = 20000000, .rss_bytes = 123456 },
-		&error));
+	OK(gg_profile_add_memory(profile,
+	                         &(struct gg_profile_memory){
+					 .process = 1, .time_ns = 20000000, .rss_bytes = 123456 },
+	                         &error));
 	OK(finish ? gg_profile_finish(profile, &error) : gg_profile_commit(profile, &error));
 	gg_profile_close(profile);
 	return !test_failed;
@@ -271,7 +273,7 @@ TEST(check_tells_whole_profiles_from_others)
 		return;
 	run("check", 0, "whole");
 	if (OK(gg_profile_edit(&profile, path, &error))) {
-		struct gg_total total = { .process = 1, .thread = 1, .stack = 1 };
+		struct gg_profile_total total = { .process = 1, .thread = 1, .stack = 1 };
 
 		total.allocated.sample_count = 3;
 		OK(gg_profile_put_total(profile, &total, &error));

@@ -17,20 +17,20 @@ TEST(an_address_comes_back_from_the_head_wherever_the_page_is)
 
 	for (int round = 0; round < 100; round++)
 		for (size_t i = 0; i < GG_COUNT(pages); i++) {
-			head = gg_free_head_next(head, (void *)(uintptr_t)pages[i]);
-			CHECK_MSG((uintptr_t)gg_free_head_address(head) == pages[i],
+			head = gg_tagged_head_next(head, (void *)(uintptr_t)pages[i]);
+			CHECK_MSG((uintptr_t)gg_tagged_head_address(head) == pages[i],
 			          "%lx comes back as %lx", (unsigned long)pages[i],
-			          (unsigned long)(uintptr_t)gg_free_head_address(head));
+			          (unsigned long)(uintptr_t)gg_tagged_head_address(head));
 		}
 }
 
 TEST(a_head_differs_from_the_one_before_also_with_the_same_page)
 {
 	void *page = (void *)(uintptr_t)0x5000;
-	uint64_t head = gg_free_head_next(0, page), first = head;
+	uint64_t head = gg_tagged_head_next(0, page), first = head;
 
 	for (int i = 0; i < 100000; i++) {
-		uint64_t next = gg_free_head_next(head, page);
+		uint64_t next = gg_tagged_head_next(head, page);
 
 		CHECK(next != head && next != first);
 		head = next;

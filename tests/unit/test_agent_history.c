@@ -137,7 +137,7 @@ TEST(mappings_and_heaps_of_the_program_are_no_part_of_it)
 	struct gg_region_sample mapping = sample_of(3011), object = sample_of(3012);
 	uint64_t first, last;
 
-	mapping.flags = GG_SAMPLE_MAPPING;
+	mapping.flags = GG_REGION_SAMPLE_MAPPING;
 	object.heap = 1;
 	keep(10);
 	for (uint64_t id = 3003; id <= 3010; id++)

@@ -42,7 +42,7 @@ static uint32_t percent(void)
 	char membership[200];
 
 	snprintf(membership, sizeof(membership), "%s/membership", root);
-	return gg_usage_cgroup_percent(root, membership);
+	return gg_memory_usage_cgroup_percent(root, membership);
 }
 
 TEST(the_fullest_of_a_group_and_those_above_it_counts)
@@ -93,11 +93,12 @@ TEST(what_is_no_membership_is_nothing)
 {
 	put("membership", "what\n:\n::\n0:");
 	CHECK(percent() <= 1);
-	CHECK(gg_usage_cgroup_percent(root, "/nowhere") == 0);
-	CHECK(gg_usage_cgroup_percent("/nowhere", "/proc/self/cgroup") == 0);
+	CHECK(gg_memory_usage_cgroup_percent(root, "/nowhere") == 0);
+	CHECK(gg_memory_usage_cgroup_percent("/nowhere", "/proc/self/cgroup") == 0);
 }
 
 TEST(this_process_has_memory)
 {
-	CHECK(gg_usage_rss_bytes() > 100000 && gg_usage_rss_bytes() < UINT64_C(1) << 40);
+	CHECK(gg_memory_usage_rss_bytes() > 100000 && gg_memory_usage_rss_bytes() < UINT64_C(1)
+	                                                                                    << 40);
 }

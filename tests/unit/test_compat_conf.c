@@ -20,21 +20,21 @@ static void tell(void *context, const char *line)
 	told->count++;
 }
 
-static struct gg_conf parse(const char *text, struct told *told)
+static struct gg_option_string parse(const char *text, struct told *told)
 {
-	struct gg_conf conf;
+	struct gg_option_string conf;
 
 	*told = (struct told){ .count = 0 };
-	gg_conf_init(&conf);
-	gg_conf_parse(&conf, "MALLOC_CONF", text, tell, told);
-	gg_conf_finish(&conf, tell, told);
+	gg_option_string_init(&conf);
+	gg_option_string_parse(&conf, "MALLOC_CONF", text, tell, told);
+	gg_option_string_finish(&conf, tell, told);
 	return conf;
 }
 
 TEST(what_is_not_given_has_the_default_of_the_manual)
 {
 	struct told told;
-	struct gg_conf c = parse("", &told), none = parse(NULL, &told);
+	struct gg_option_string c = parse("", &told), none = parse(NULL, &told);
 
 	CHECK(!c.prof && c.prof_active && c.prof_thread_active_init && !c.prof_gdump);
 	CHECK(!c.prof_final && !c.prof_leak && !c.prof_leak_error && !c.prof_accum);
@@ -52,29 +52,30 @@ TEST(each_switch_is_turned_by_its_name_and_by_no_other)
 		const char *name;
 		size_t at;
 	} switches[] = {
-		{ "prof", offsetof(struct gg_conf, prof) },
-		{ "prof_accum", offsetof(struct gg_conf, prof_accum) },
-		{ "prof_active", offsetof(struct gg_conf, prof_active) },
-		{ "prof_final", offsetof(struct gg_conf, prof_final) },
-		{ "prof_gdump", offsetof(struct gg_conf, prof_gdump) },
-		{ "prof_log", offsetof(struct gg_conf, prof_log) },
-		{ "prof_pid_namespace", offsetof(struct gg_conf, prof_pid_namespace) },
-		{ "prof_stats", offsetof(struct gg_conf, prof_stats) },
-		{ "prof_sys_thread_name", offsetof(struct gg_conf, prof_sys_thread_name) },
-		{ "prof_thread_active_init", offsetof(struct gg_conf, prof_thread_active_init) },
-		{ "prof_unbias", offsetof(struct gg_conf, prof_unbias) },
+		{ "prof", offsetof(struct gg_option_string, prof) },
+		{ "prof_accum", offsetof(struct gg_option_string, prof_accum) },
+		{ "prof_active", offsetof(struct gg_option_string, prof_active) },
+		{ "prof_final", offsetof(struct gg_option_string, prof_final) },
+		{ "prof_gdump", offsetof(struct gg_option_string, prof_gdump) },
+		{ "prof_log", offsetof(struct gg_option_string, prof_log) },
+		{ "prof_pid_namespace", offsetof(struct gg_option_string, prof_pid_namespace) },
+		{ "prof_stats", offsetof(struct gg_option_string, prof_stats) },
+		{ "prof_sys_thread_name", offsetof(struct gg_option_string, prof_sys_thread_name) },
+		{ "prof_thread_active_init",
+		  offsetof(struct gg_option_string, prof_thread_active_init) },
+		{ "prof_unbias", offsetof(struct gg_option_string, prof_unbias) },
 	};
 
 	for (size_t i = 0; i < GG_COUNT(switches); i++)
 		for (int on = 0; on < 2; on++) {
 			char text[60];
 			struct told told;
-			struct gg_conf c, expected;
+			struct gg_option_string c, expected;
 
 			snprintf(text, sizeof(text), "%s:%s", switches[i].name,
 			         on ? "true" : "false");
 			c = parse(text, &told);
-			gg_conf_init(&expected);
+			gg_option_string_init(&expected);
 			((bool *)&expected)[switches[i].at] = on;
 			expected.has_active = strcmp(switches[i].name, "prof_active") == 0;
 			CHECK_MSG(memcmp(&c, &expected, sizeof(c)) == 0 && told.count == 0, "%s",
@@ -114,14 +115,14 @@ TEST(numbers_are_those_of_c_and_held_at_their_limits)
 		{ "prof_recent_alloc_max:9223372036854775808", 19, -1, 0, 128, 1 },
 		{ "prof_bt_max:0", 19, -1, 0, 1, 0 },
 		{ "prof_bt_max:77", 19, -1, 0, 77, 0 },
-		{ "prof_bt_max:1000000", 19, -1, 0, GG_CONF_FRAMES_MAX, 0 },
+		{ "prof_bt_max:1000000", 19, -1, 0, GG_OPTION_STRING_FRAMES_MAX, 0 },
 		{ "lg_prof_sample:12,lg_prof_sample:13", 13, -1, 0, 128, 0 },
 		{ "lg_prof_sample:12,lg_prof_sample:x", 12, -1, 0, 128, 1 },
 	};
 
 	for (size_t i = 0; i < GG_COUNT(rows); i++) {
 		struct told told;
-		struct gg_conf c = parse(rows[i].text, &told);
+		struct gg_option_string c = parse(rows[i].text, &told);
 
 		CHECK_MSG(c.lg_prof_sample == rows[i].sample &&
 		                  c.lg_prof_interval == rows[i].interval &&
@@ -134,7 +135,7 @@ TEST(numbers_are_those_of_c_and_held_at_their_limits)
 TEST(keys_of_the_allocator_are_passed_over_in_silence)
 {
 	struct told told;
-	struct gg_conf c = parse(
+	struct gg_option_string c = parse(
 		"narenas:4,dirty_decay_ms:-1,prof:true,bin_shards:1-160:4|161-512:8,"
 		"junk:what,prof_nothing:1,lg_prof_sample:14",
 		&told);
@@ -174,7 +175,7 @@ TEST(what_is_malformed_is_told_once_with_its_form_and_changes_nothing)
 
 	for (size_t i = 0; i < GG_COUNT(rows); i++) {
 		struct told told;
-		struct gg_conf c = parse(rows[i].text, &told);
+		struct gg_option_string c = parse(rows[i].text, &told);
 
 		CHECK_MSG(strcmp(told.text, rows[i].told) == 0 && c.prof == rows[i].prof &&
 		                  c.lg_prof_sample == 19,
@@ -184,35 +185,37 @@ TEST(what_is_malformed_is_told_once_with_its_form_and_changes_nothing)
 
 TEST(a_value_is_all_up_to_the_comma_and_a_prefix_is_cut_at_its_limit)
 {
-	static char text[GG_CONF_PREFIX_MAX + 100] = "prof_prefix:";
+	static char text[GG_OPTION_STRING_PREFIX_MAX + 100] = "prof_prefix:";
 	struct told told;
-	struct gg_conf c = parse("prof_prefix:/tmp/a:b=c d,prof:true", &told);
+	struct gg_option_string c = parse("prof_prefix:/tmp/a:b=c d,prof:true", &told);
 
 	CHECK(strcmp(c.prof_prefix, "/tmp/a:b=c d") == 0 && c.prof);
 	c = parse("prof_prefix:", &told);
 	CHECK(strcmp(c.prof_prefix, "") == 0 && told.count == 0);
 	memset(text + strlen(text), 'p', sizeof(text) - strlen(text) - 1);
 	c = parse(text, &told);
-	CHECK(strlen(c.prof_prefix) == GG_CONF_PREFIX_MAX - 1 && told.count == 0);
+	CHECK(strlen(c.prof_prefix) == GG_OPTION_STRING_PREFIX_MAX - 1 && told.count == 0);
 }
 
 TEST(a_later_string_overrules_an_earlier_one)
 {
 	struct told told = { .count = 0 };
-	struct gg_conf c;
+	struct gg_option_string c;
 
-	gg_conf_init(&c);
-	gg_conf_parse(&c, "MALLOC_CONF", "prof:true,lg_prof_sample:10,prof_final:true", tell,
-	              &told);
-	gg_conf_parse(&c, "GEIGER_CONF", "lg_prof_sample:11,prof_final:false", tell, &told);
-	gg_conf_finish(&c, tell, &told);
+	gg_option_string_init(&c);
+	gg_option_string_parse(&c, "MALLOC_CONF", "prof:true,lg_prof_sample:10,prof_final:true",
+	                       tell, &told);
+	gg_option_string_parse(&c, "GEIGER_CONF", "lg_prof_sample:11,prof_final:false", tell,
+	                       &told);
+	gg_option_string_finish(&c, tell, &told);
 	CHECK(c.prof && c.lg_prof_sample == 11 && !c.prof_final && told.count == 0);
 }
 
 TEST(a_check_for_leaks_turns_the_profiler_on_without_other_dumps)
 {
 	struct told told;
-	struct gg_conf c = parse("prof_leak:true,prof_gdump:true,lg_prof_interval:20", &told);
+	struct gg_option_string c = parse("prof_leak:true,prof_gdump:true,lg_prof_interval:20",
+	                                  &told);
 
 	CHECK(c.prof && c.prof_leak && !c.prof_gdump && c.lg_prof_interval == -1);
 	c = parse("prof_leak_error:true,prof_final:true", &told);

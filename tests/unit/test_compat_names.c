@@ -16,17 +16,17 @@ static size_t none(void)
 	return 0;
 }
 
-static const struct gg_name entries[] = {
+static const struct gg_ctl_name entries[] = {
 	{ "a", NULL },        { "b.c", NULL },       { "b.c_d", NULL },
 	{ "b.d", NULL },      { "e.*.live", three }, { "e.*.old", three },
 	{ "e.*.zoo", three }, { "f.*", none },       { "g.h.i.j", NULL },
 };
-static const struct gg_names names = { entries, GG_COUNT(entries), sizeof(entries[0]) };
+static const struct gg_ctl_names names = { entries, GG_COUNT(entries), sizeof(entries[0]) };
 
 static int find(const char *name, size_t *mib, size_t *depth)
 {
 	bool is_known;
-	int entry = gg_names_find(&names, name, mib, depth, &is_known);
+	int entry = gg_ctl_names_find(&names, name, mib, depth, &is_known);
 
 	/* 100: it only begins a name. */
 	return entry >= 0 ? entry : is_known ? 100 : -1;
@@ -38,13 +38,13 @@ TEST(each_name_is_found_and_its_numbers_lead_back_to_it)
 		                             "e.2.old", "e.1.zoo", NULL,    "g.h.i.j" };
 
 	for (size_t i = 0; i < GG_COUNT(whole); i++) {
-		size_t mib[GG_NAMES_DEPTH] = { 0 }, depth = GG_NAMES_DEPTH;
+		size_t mib[GG_CTL_NAMES_DEPTH] = { 0 }, depth = GG_CTL_NAMES_DEPTH;
 
 		if (whole[i] == NULL)
 			continue;
 		CHECK_MSG(find(whole[i], mib, &depth) == (int)i, "%s", whole[i]);
-		CHECK_MSG(gg_names_of(&names, mib, depth) == (int)i, "%s", whole[i]);
-		CHECK(mib[0] >= GG_NAMES_TAG && mib[0] < GG_NAMES_TAG + GG_COUNT(entries));
+		CHECK_MSG(gg_ctl_names_of(&names, mib, depth) == (int)i, "%s", whole[i]);
+		CHECK(mib[0] >= GG_CTL_NAMES_TAG && mib[0] < GG_CTL_NAMES_TAG + GG_COUNT(entries));
 	}
 }
 
@@ -59,7 +59,7 @@ TEST(what_is_no_name_is_not_found)
 	};
 
 	for (size_t i = 0; i < GG_COUNT(wrong); i++) {
-		size_t mib[GG_NAMES_DEPTH], depth = GG_NAMES_DEPTH;
+		size_t mib[GG_CTL_NAMES_DEPTH], depth = GG_CTL_NAMES_DEPTH;
 
 		CHECK_MSG(find(wrong[i], mib, &depth) == -1, "%s", wrong[i]);
 	}
@@ -67,56 +67,56 @@ TEST(what_is_no_name_is_not_found)
 
 TEST(a_name_that_is_cut_has_numbers_to_go_on_from)
 {
-	size_t mib[GG_NAMES_DEPTH], depth = 1;
+	size_t mib[GG_CTL_NAMES_DEPTH], depth = 1;
 
 	CHECK(find("b", mib, &depth) == 100 && depth == 1);
 	depth = 2;
 	CHECK(find("e.1.old", mib, &depth) == 100 && depth == 2 && mib[1] == 1);
-	CHECK(gg_names_of(&names, mib, 2) == GG_NAMES_NONE);
+	CHECK(gg_ctl_names_of(&names, mib, 2) == GG_CTL_NAMES_NONE);
 	depth = 0;
 	CHECK(find("b.c", mib, &depth) == 100 && depth == 0);
-	depth = GG_NAMES_DEPTH;
+	depth = GG_CTL_NAMES_DEPTH;
 	CHECK(find("g.h", mib, &depth) == 100 && depth == 2);
 }
 
 TEST(a_number_can_be_exchanged_and_others_lead_nowhere)
 {
-	size_t mib[GG_NAMES_DEPTH], depth = GG_NAMES_DEPTH;
+	size_t mib[GG_CTL_NAMES_DEPTH], depth = GG_CTL_NAMES_DEPTH;
 
 	CHECK(find("e.0.old", mib, &depth) == 5 && depth == 3);
 	mib[1] = 2;
-	CHECK(gg_names_of(&names, mib, depth) == 5);
+	CHECK(gg_ctl_names_of(&names, mib, depth) == 5);
 	mib[1] = 3;
-	CHECK(gg_names_of(&names, mib, depth) == GG_NAMES_NONE);
+	CHECK(gg_ctl_names_of(&names, mib, depth) == GG_CTL_NAMES_NONE);
 	mib[1] = 0;
 	mib[2] += 1;
-	CHECK(gg_names_of(&names, mib, depth) == 6);
+	CHECK(gg_ctl_names_of(&names, mib, depth) == 6);
 	mib[2] += 1;
-	CHECK(gg_names_of(&names, mib, depth) == GG_NAMES_NONE);
+	CHECK(gg_ctl_names_of(&names, mib, depth) == GG_CTL_NAMES_NONE);
 	mib[0] = 3;
-	CHECK(gg_names_of(&names, mib, depth) == GG_NAMES_NONE);
-	CHECK(gg_names_of(&names, mib, 0) == GG_NAMES_NONE);
+	CHECK(gg_ctl_names_of(&names, mib, depth) == GG_CTL_NAMES_NONE);
+	CHECK(gg_ctl_names_of(&names, mib, 0) == GG_CTL_NAMES_NONE);
 	mib[0] = SIZE_MAX;
-	CHECK(gg_names_of(&names, mib, 1) == GG_NAMES_NONE);
+	CHECK(gg_ctl_names_of(&names, mib, 1) == GG_CTL_NAMES_NONE);
 }
 
 TEST(the_names_of_mallctl_are_sorted_and_none_is_there_twice)
 {
-	for (size_t i = 1; i < gg_row_names.count; i++)
-		CHECK_MSG(strcmp(gg_row_at((int)i - 1)->name.name, gg_row_at((int)i)->name.name) <
-		                  0,
-		          "%s", gg_row_at((int)i)->name.name);
-	for (size_t i = 0; i < gg_row_names.count; i++) {
-		size_t mib[GG_NAMES_DEPTH], depth = GG_NAMES_DEPTH;
-		const struct gg_row *row = gg_row_at((int)i);
+	for (size_t i = 1; i < gg_ctl_row_names.count; i++)
+		CHECK_MSG(strcmp(gg_ctl_row_at((int)i - 1)->name.name,
+		                 gg_ctl_row_at((int)i)->name.name) < 0,
+		          "%s", gg_ctl_row_at((int)i)->name.name);
+	for (size_t i = 0; i < gg_ctl_row_names.count; i++) {
+		size_t mib[GG_CTL_NAMES_DEPTH], depth = GG_CTL_NAMES_DEPTH;
+		const struct gg_ctl_row *row = gg_ctl_row_at((int)i);
 		bool is_known;
 
 		CHECK((strchr(row->name.name, '*') != NULL) == (row->name.count != NULL));
 		if (row->name.count != NULL)
 			continue;
-		CHECK(gg_names_find(&gg_row_names, row->name.name, mib, &depth, &is_known) ==
-		      (int)i);
-		CHECK(gg_names_of(&gg_row_names, mib, depth) == (int)i);
+		CHECK(gg_ctl_names_find(&gg_ctl_row_names, row->name.name, mib, &depth,
+		                        &is_known) == (int)i);
+		CHECK(gg_ctl_names_of(&gg_ctl_row_names, mib, depth) == (int)i);
 	}
 }
 

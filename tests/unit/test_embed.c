@@ -288,7 +288,7 @@ static void moved_objects(void)
 		return;
 	if (CHECK(view.live_count == 1)) {
 		CHECK((view.live[0].address & UINT64_C(0xffffffffffff)) == 0x9000);
-		CHECK(view.live[0].flags == GG_SAMPLE_OLD);
+		CHECK(view.live[0].flags == GG_REGION_SAMPLE_OLD);
 	}
 	gg_region_view_done(&view);
 }
@@ -508,7 +508,7 @@ static void given_stack(void)
 		return;
 	CHECK(gg_region_view_stack(&view, view.live[0].stack, pcs, 4) == 2);
 	CHECK(gg_pc_is_frame(pcs[0]) && gg_pc_is_frame(pcs[1]));
-	CHECK(view.live[0].flags == GG_SAMPLE_OLD);
+	CHECK(view.live[0].flags == GG_REGION_SAMPLE_OLD);
 	gg_region_view_done(&view);
 }
 

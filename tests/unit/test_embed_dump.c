@@ -18,7 +18,7 @@
 
 enum { RECORDERS = 4, OBJECTS = 500 };
 
-static const struct gg_agent_interface *agent = &gg_agent_interface;
+static const struct gg_agent_functions *agent = &gg_agent_functions;
 static char directory[] = "/dev/shm/geiger-test-XXXXXX";
 static uint32_t is_over;
 static uint64_t dump_count, reset_count, recorded_count;

@@ -23,10 +23,10 @@ static int write_as(const struct gg_export_format *format, const struct gg_model
 {
 	struct gg_export job = { .out = out, .error = &error };
 	struct gg_extract *extract;
-	struct gg_question question;
+	struct gg_query question;
 	int code;
 
-	gg_question_init(&question);
+	gg_query_init(&question);
 	code = gg_extract_make(&extract, model, &question, 0.95, &error);
 	if (code < 0)
 		return code;

@@ -38,9 +38,9 @@ static struct gg_extract *extract_of(const struct gg_model *model, enum gg_metri
                                      int64_t from_ns, int64_t to_ns)
 {
 	struct gg_extract *extract = NULL;
-	struct gg_question question;
+	struct gg_query question;
 
-	gg_question_init(&question);
+	gg_query_init(&question);
 	question.metric = metric;
 	question.from_ns = from_ns;
 	question.to_ns = to_ns;
@@ -51,14 +51,14 @@ static struct gg_extract *extract_of(const struct gg_model *model, enum gg_metri
 static double asked(const struct gg_model *model, enum gg_metric metric, int64_t from_ns,
                     int64_t to_ns, enum gg_quantity quantity)
 {
-	struct gg_question question;
+	struct gg_query question;
 	struct gg_sum_up sum;
 
-	gg_question_init(&question);
+	gg_query_init(&question);
 	question.metric = metric;
 	question.from_ns = from_ns;
 	question.to_ns = to_ns;
-	CHECK(gg_ask_sum(model, &question, &sum, &error) == 0);
+	CHECK(gg_query_sum(model, &question, &sum, &error) == 0);
 	return gg_tally_estimate(&sum.total, quantity).value;
 }
 
@@ -149,19 +149,19 @@ TEST(steps_never_fall_and_end_as_the_rows_do)
 {
 	struct gg_model *model = make_model();
 	struct gg_extract *extract = extract_of(model, GG_METRIC_LIVE, INT64_MIN, GG_TIME_NONE);
-	struct gg_steps *steps;
+	struct gg_timeline_samples *steps;
 	uint64_t allocated = 0, freed = 0, count = 0;
 	int step_count = 0;
 
-	CHECK(gg_steps_make(&steps, extract, 17, &error) == 0);
-	struct gg_step_entry *before = calloc(steps->entry_count, sizeof(*before));
+	CHECK(gg_timeline_samples_make(&steps, extract, 17, &error) == 0);
+	struct gg_timeline_entry *before = calloc(steps->entry_count, sizeof(*before));
 
-	while (gg_steps_next(steps)) {
+	while (gg_timeline_samples_next(steps)) {
 		double live = asked(model, GG_METRIC_LIVE, INT64_MIN, steps->now_ns, GG_BYTES);
 		double got = 0;
 
 		for (size_t i = 0; i < steps->entry_count; i++) {
-			const struct gg_step_entry *entry = &steps->entries[i];
+			const struct gg_timeline_entry *entry = &steps->entries[i];
 
 			CHECK(entry->allocated_bytes >= before[i].allocated_bytes);
 			CHECK(entry->freed_bytes >= before[i].freed_bytes);
@@ -185,14 +185,14 @@ TEST(steps_never_fall_and_end_as_the_rows_do)
 	CHECK(allocated == extract->allocated_bytes && count == extract->allocated_count);
 	CHECK(allocated - freed == extract->live_bytes);
 	free(before);
-	gg_steps_free(steps);
+	gg_timeline_samples_free(steps);
 	gg_extract_free(extract);
 	gg_model_free(model);
 }
 
 static void add_mapping(struct made_profile *made, const char *path, uint64_t start)
 {
-	const struct gg_mapping mapping = {
+	const struct gg_profile_mapping mapping = {
 		.process = made->process,
 		.module = made_module(made, path),
 		.start = start,
@@ -213,7 +213,7 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 	struct made_profile made;
 	struct gg_model *model;
 	struct gg_extract *extract;
-	struct gg_space space;
+	struct gg_address_space space;
 
 	made_begin(&made, NULL, 1, 1);
 	add_mapping(&made, "/usr/bin/made", 0x400000);
@@ -226,24 +226,25 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
 	gg_profile_close(made.profile);
 	extract = extract_of(model, GG_METRIC_LIVE, INT64_MIN, GG_TIME_NONE);
-	CHECK(gg_space_make(&space, extract, &error) == 0);
+	CHECK(gg_address_space_make(&space, extract, &error) == 0);
 	CHECK(space.used_count == 4);
 	CHECK(strcmp(gg_model_module_path(model, space.order[0]), "/usr/bin/made") == 0);
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_model_spot spot = gg_model_stack_spot(model, extract->rows[i].stack);
-		const struct gg_space_module *module = &space.modules[spot.module];
-		uint64_t address = gg_space_address(&space, spot);
+		const struct gg_address_space_module *module = &space.modules[spot.module];
+		uint64_t address = gg_address_space_address(&space, spot);
 
 		CHECK(address >= module->start && address < module->end);
 		for (size_t k = 0; k < space.used_count; k++) {
-			const struct gg_space_module *other = &space.modules[space.order[k]];
+			const struct gg_address_space_module *other =
+				&space.modules[space.order[k]];
 
 			CHECK(other == module || address < other->start || address >= other->end);
 		}
 		if (strcmp(gg_model_module_path(model, spot.module), "liba") == 0)
 			CHECK(address == 0x7f0000000234 && module->file_offset == 0x1000);
 	}
-	gg_space_done(&space);
+	gg_address_space_done(&space);
 	gg_extract_free(extract);
 	gg_model_free(model);
 }
@@ -254,8 +255,8 @@ TEST(steps_of_a_child_have_what_it_inherited)
 	struct made_profile made;
 	struct gg_model *model;
 	struct gg_extract *extract = NULL;
-	struct gg_question question;
-	struct gg_steps *steps;
+	struct gg_query question;
+	struct gg_timeline_samples *steps;
 	uint64_t live = 0, id;
 	uint32_t stack;
 
@@ -268,15 +269,15 @@ TEST(steps_of_a_child_have_what_it_inherited)
 	made_sample(&made, stack, 20, 300, 400);
 	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
 	gg_profile_close(made.profile);
-	gg_question_init(&question);
+	gg_query_init(&question);
 	question.pid = 4712;
 	CHECK(gg_extract_make(&extract, model, &question, 0.95, &error) == 0);
 	CHECK(extract->live_bytes == 570 && extract->allocated_bytes == 90);
-	CHECK(gg_steps_make(&steps, extract, 3, &error) == 0);
-	while (gg_steps_next(steps))
+	CHECK(gg_timeline_samples_make(&steps, extract, 3, &error) == 0);
+	while (gg_timeline_samples_next(steps))
 		live = steps->entries[0].allocated_bytes - steps->entries[0].freed_bytes;
 	CHECK_MSG(steps->entry_count == 1 && live == 570, "%llu", (unsigned long long)live);
-	gg_steps_free(steps);
+	gg_timeline_samples_free(steps);
 	gg_extract_free(extract);
 	gg_model_free(model);
 }

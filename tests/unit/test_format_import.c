@@ -21,7 +21,7 @@ struct sums {
 
 static struct gg_error error;
 
-static int add_row(const struct gg_coarse *row, void *context)
+static int add_row(const struct gg_profile_coarse *row, void *context)
 {
 	struct sums *sums = context;
 	double bytes = gg_fixed_value(row->sums.bytes), count = gg_fixed_value(row->sums.count);
@@ -132,7 +132,7 @@ TEST(rows_of_jemalloc_are_scaled_one_by_one)
 	gg_profile_close(profile);
 }
 
-static int see_thread(const struct gg_thread *thread, void *context)
+static int see_thread(const struct gg_profile_profile_thread *thread, void *context)
 {
 	int *seen = context;
 
@@ -141,7 +141,7 @@ static int see_thread(const struct gg_thread *thread, void *context)
 	return 0;
 }
 
-static int see_frame(const struct gg_frame *frame, void *context)
+static int see_frame(const struct gg_profile_frame *frame, void *context)
 {
 	int *seen = context;
 
@@ -303,7 +303,7 @@ TEST(a_gperftools_head_that_its_rows_do_not_add_up_to_is_noted)
 	}
 }
 
-static int list_line(const struct gg_line *line, void *context)
+static int list_line(const struct gg_profile_line *line, void *context)
 {
 	struct gg_buf *seen = context;
 
@@ -456,7 +456,7 @@ static const char heapprofile[] =
 	"\"functionName\":\"\"},\"selfSize\":100,\"children\":[]}],\"selfSize\":512,\"id\":2}]},"
 	"\"samples\":[{\"size\":512,\"nodeId\":2,\"ordinal\":1}]}";
 
-static int see_line(const struct gg_line *line, void *context)
+static int see_line(const struct gg_profile_line *line, void *context)
 {
 	int *seen = context;
 
@@ -706,7 +706,7 @@ TEST(labels_stay_and_processes_that_have_the_same_are_one)
 	gg_profile_close(out);
 }
 
-static int count_stacks(const struct gg_stack *stack, void *context)
+static int count_stacks(const struct gg_profile_stack *stack, void *context)
 {
 	*(uint32_t *)context = stack->id;
 	return 0;

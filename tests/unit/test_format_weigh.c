@@ -18,8 +18,8 @@ static bool is_near(double is, double wanted)
 
 TEST(sampled_rows_are_divided_by_the_probability_of_their_mean_size)
 {
-	const struct gg_weigh how = { GG_WEIGH_SAMPLED, R, true };
-	struct gg_weighed row = gg_weigh(&how, 3, 3 * 65536);
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, R, true };
+	struct gg_row_sums row = gg_row_weighing(&how, 3, 3 * 65536);
 	double p = 1 - exp(-65536 / R);
 
 	CHECK(is_near(row.count, 3 / p) && is_near(row.bytes, 3 * 65536 / p));
@@ -29,10 +29,10 @@ TEST(sampled_rows_are_divided_by_the_probability_of_their_mean_size)
 
 TEST(scaled_rows_stay_as_they_are_and_have_the_same_error)
 {
-	const struct gg_weigh sampled = { GG_WEIGH_SAMPLED, R, false };
-	const struct gg_weigh scaled = { GG_WEIGH_SCALED, R, false };
-	struct gg_weighed a = gg_weigh(&sampled, 7, 7 * 4096);
-	struct gg_weighed b = gg_weigh(&scaled, a.count, a.bytes);
+	const struct gg_row_weighing sampled = { GG_ROW_WEIGHING_SAMPLED, R, false };
+	const struct gg_row_weighing scaled = { GG_ROW_WEIGHING_SCALED, R, false };
+	struct gg_row_sums a = gg_row_weighing(&sampled, 7, 7 * 4096);
+	struct gg_row_sums b = gg_row_weighing(&scaled, a.count, a.bytes);
 
 	CHECK(b.count == a.count && b.bytes == a.bytes && b.samples == 7);
 	CHECK(is_near(b.bytes_variance, a.bytes_variance) && is_near(b.bytes_skew, a.bytes_skew));
@@ -41,35 +41,37 @@ TEST(scaled_rows_stay_as_they_are_and_have_the_same_error)
 
 TEST(what_counts_everything_is_exact_and_what_tells_nothing_is_unknown)
 {
-	const struct gg_weigh exact = { GG_WEIGH_EXACT, 1, false };
-	const struct gg_weigh every = { GG_WEIGH_SAMPLED, 1, true };
-	const struct gg_weigh unknown = { GG_WEIGH_UNKNOWN, 0, true };
-	struct gg_weighed row = gg_weigh(&exact, 5, 500);
+	const struct gg_row_weighing exact = { GG_ROW_WEIGHING_EXACT, 1, false };
+	const struct gg_row_weighing every = { GG_ROW_WEIGHING_SAMPLED, 1, true };
+	const struct gg_row_weighing unknown = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
+	struct gg_row_sums row = gg_row_weighing(&exact, 5, 500);
 
 	CHECK(row.count == 5 && row.bytes == 500 && row.bytes_variance == 0);
 	CHECK(row.unknown_errors == 0 && row.samples == 5);
-	row = gg_weigh(&every, 5, 500);
+	row = gg_row_weighing(&every, 5, 500);
 	CHECK(row.count == 5 && row.bytes == 500 && row.bytes_variance == 0);
-	row = gg_weigh(&unknown, 5, 500);
+	row = gg_row_weighing(&unknown, 5, 500);
 	CHECK(row.count == 5 && row.bytes == 500 && row.samples == 1);
 	CHECK(row.unknown_errors == (1u << GG_BYTES | 1u << GG_ALLOCATIONS));
-	row = gg_weigh(&unknown, 0, 0);
+	row = gg_row_weighing(&unknown, 0, 0);
 	CHECK(row.samples == 0);
-	row = gg_weigh(&every, 0, 100); /* bytes of no object: nobody knows how they came about */
+	row = gg_row_weighing(&every, 0,
+	                      100); /* bytes of no object: nobody knows how they came about */
 	CHECK(row.bytes == 100 && row.unknown_errors != 0);
 }
 
 TEST(a_million_machines_are_scaled_first_and_added_then)
 {
 	/* 8 bytes sampled eight times, and 8 MB once, on each of a million machines; R = 1 MB. */
-	const struct gg_weigh how = { GG_WEIGH_SAMPLED, 1e6, false };
-	struct gg_weighed small = { 0 }, large = { 0 };
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, 1e6, false };
+	struct gg_row_sums small = { 0 }, large = { 0 };
 
 	for (int i = 0; i < 1000000; i++) {
-		struct gg_weighed a = gg_weigh(&how, 8, 64), b = gg_weigh(&how, 1, 8e6);
+		struct gg_row_sums a = gg_row_weighing(&how, 8, 64),
+				   b = gg_row_weighing(&how, 1, 8e6);
 
-		gg_weighed_add(&small, &a);
-		gg_weighed_add(&large, &b);
+		gg_row_sums_add(&small, &a);
+		gg_row_sums_add(&large, &b);
 	}
 	CHECK_MSG(fabs(small.bytes / 8e12 - 1) < 1e-5, "%g", small.bytes);
 	CHECK_MSG(fabs(large.bytes / 8e12 - 1) < 1e-3, "%g", large.bytes); /* 1 - e^-8 */
@@ -79,17 +81,18 @@ TEST(a_million_machines_are_scaled_first_and_added_then)
 
 TEST(what_was_freed_is_the_rest_of_what_was_allocated)
 {
-	const struct gg_weigh how = { GG_WEIGH_SAMPLED, R, false };
-	struct gg_weighed ever = gg_weigh(&how, 10, 10 * 512), live = gg_weigh(&how, 4, 4 * 512);
-	struct gg_weighed freed = gg_weighed_rest(&ever, &live);
-	struct gg_weighed sum = live;
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, R, false };
+	struct gg_row_sums ever = gg_row_weighing(&how, 10, 10 * 512),
+			   live = gg_row_weighing(&how, 4, 4 * 512);
+	struct gg_row_sums freed = gg_row_sums_rest(&ever, &live);
+	struct gg_row_sums sum = live;
 
 	CHECK(freed.samples == 6 && freed.size == 6 * 512);
-	gg_weighed_add(&sum, &freed);
+	gg_row_sums_add(&sum, &freed);
 	CHECK(is_near(sum.bytes, ever.bytes) && is_near(sum.count, ever.count));
 	CHECK(is_near(sum.bytes_variance, ever.bytes_variance));
 	CHECK(is_near(sum.bytes_skew, ever.bytes_skew));
-	freed = gg_weighed_rest(&live, &ever); /* rounded the wrong way: nothing, not less */
+	freed = gg_row_sums_rest(&live, &ever); /* rounded the wrong way: nothing, not less */
 	CHECK(freed.samples == 0 && freed.bytes == 0);
 }
 
@@ -105,9 +108,9 @@ TEST(a_row_of_mixed_sizes_never_has_too_small_an_error)
 
 	gg_rng_seed(&rng, 7, 0);
 	for (int i = 0; i < 100000; i++) {
-		const struct gg_weigh how = { GG_WEIGH_SCALED, R, true };
+		const struct gg_row_weighing how = { GG_ROW_WEIGHING_SCALED, R, true };
 		double count = 0, bytes = 0, variance = 0;
-		struct gg_weighed row;
+		struct gg_row_sums row;
 
 		for (int k = 0; k < 4; k++) {
 			double n = floor(exp(gg_rng_uniform(&rng) * 12)) + 1;
@@ -117,7 +120,7 @@ TEST(a_row_of_mixed_sizes_never_has_too_small_an_error)
 			bytes += n * size;
 			variance += variance_of(n, size);
 		}
-		row = gg_weigh(&how, count, bytes);
+		row = gg_row_weighing(&how, count, bytes);
 		if (!CHECK_MSG(row.bytes_variance >= variance * (1 - 1e-9),
 		               "%g objects, %g bytes: %g < %g", count, bytes, row.bytes_variance,
 		               variance))
@@ -126,12 +129,12 @@ TEST(a_row_of_mixed_sizes_never_has_too_small_an_error)
 }
 
 /* What jemalloc prints of a stack that was sampled: the sums are true, their scale is undone. */
-static struct gg_weighed print_and_read(double count, double bytes)
+static struct gg_row_sums print_and_read(double count, double bytes)
 {
-	const struct gg_weigh how = { GG_WEIGH_SAMPLED, R, true };
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, R, true };
 	double size = bytes / count, printed = bytes * -expm1(-size / R);
 
-	return gg_weigh(&how, fmax(round(printed / size), 1), round(printed));
+	return gg_row_weighing(&how, fmax(round(printed / size), 1), round(printed));
 }
 
 static uint64_t count_sampled(struct gg_rng *rng, uint64_t count, double size)
@@ -144,9 +147,9 @@ static uint64_t count_sampled(struct gg_rng *rng, uint64_t count, double size)
 	return sampled;
 }
 
-static struct gg_interval interval_of(const struct gg_weighed *row)
+static struct gg_interval interval_of(const struct gg_row_sums *row)
 {
-	struct gg_sums sums = gg_weighed_sums(row);
+	struct gg_sums sums = gg_row_sums_sums(row);
 	struct gg_folded folded = { .sample_count = sums.sample_count,
 		                    .seen_bytes = sums.size_bytes,
 		                    .bytes = row->bytes,
@@ -187,7 +190,7 @@ TEST(intervals_of_rows_that_jemalloc_printed_hold_the_truth)
 			truth += (double)stacks[i].counts[k] * stacks[i].sizes[k];
 		for (int run = 0; run < RUNS; run++) {
 			double count = 0, bytes = 0;
-			struct gg_weighed row = { 0 };
+			struct gg_row_sums row = { 0 };
 			struct gg_interval interval;
 
 			for (int k = 0; k < 2; k++) {

@@ -45,7 +45,7 @@ static int same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static int see_process(const struct gg_process *process, void *seen)
+static int see_process(const struct gg_profile_profile_process *process, void *seen)
 {
 	CHECK(process->id == 1 && process->parent == 0 && process->pid == 100);
 	CHECK(process->start_ns == 0 && process->end_ns == 5000);
@@ -55,7 +55,7 @@ static int see_process(const struct gg_process *process, void *seen)
 	return 0;
 }
 
-static int see_thread(const struct gg_thread *thread, void *seen)
+static int see_thread(const struct gg_profile_profile_thread *thread, void *seen)
 {
 	CHECK(thread->id == 1 && thread->process == 1 && thread->tid == 100);
 	CHECK(thread->end_ns == GG_TIME_NONE && same(thread->name, "m"));
@@ -63,7 +63,7 @@ static int see_thread(const struct gg_thread *thread, void *seen)
 	return 0;
 }
 
-static int see_module(const struct gg_module *module, void *seen)
+static int see_module(const struct gg_profile_module *module, void *seen)
 {
 	CHECK(module->id == 1 && module->build_id_bytes == 3);
 	CHECK(memcmp(module->build_id, "\1\0\377", 3) == 0);
@@ -72,7 +72,7 @@ static int see_module(const struct gg_module *module, void *seen)
 	return 0;
 }
 
-static int see_mapping(const struct gg_mapping *mapping, void *seen)
+static int see_mapping(const struct gg_profile_mapping *mapping, void *seen)
 {
 	CHECK(mapping->process == 1 && mapping->module == 1);
 	CHECK(mapping->start == 0xffffffffff600000 && mapping->end == 0xffffffffff601000);
@@ -81,7 +81,7 @@ static int see_mapping(const struct gg_mapping *mapping, void *seen)
 	return 0;
 }
 
-static int see_frame(const struct gg_frame *frame, void *seen)
+static int see_frame(const struct gg_profile_frame *frame, void *seen)
 {
 	if (frame->id == 1)
 		CHECK(frame->module == 1 && frame->address == 0x1234);
@@ -91,7 +91,7 @@ static int see_frame(const struct gg_frame *frame, void *seen)
 	return 0;
 }
 
-static int see_line(const struct gg_line *line, void *seen)
+static int see_line(const struct gg_profile_line *line, void *seen)
 {
 	CHECK(line->frame == 1 && line->depth == (uint32_t) * (int *)seen);
 	if (line->depth == 0)
@@ -105,7 +105,7 @@ static int see_line(const struct gg_line *line, void *seen)
 	return 0;
 }
 
-static int see_stack(const struct gg_stack *stack, void *seen)
+static int see_stack(const struct gg_profile_stack *stack, void *seen)
 {
 	CHECK(stack->id == (uint32_t) * (int *)seen + 1 && stack->parent == stack->id - 1);
 	CHECK(stack->frame == stack->id);
@@ -120,15 +120,15 @@ static int see_name(uint32_t id, const char *name, void *seen)
 	return 0;
 }
 
-static int see_sample(const struct gg_sample *got, void *seen)
+static int see_sample(const struct gg_profile_sample *got, void *seen)
 {
-	struct gg_sample want = profile_sample;
+	struct gg_profile_sample want = profile_sample;
 
 	want.id = (uint64_t) * (int *)seen + 1;
 	if (want.id == 2) {
 		want.free_ns = 200000000000;
 		want.free_thread = want.free_stack = 1;
-		want.flags |= GG_SAMPLE_MISSED_FREE;
+		want.flags |= GG_PROFILE_SAMPLE_LATE_FREE;
 	}
 	CHECK(got->id == want.id && got->alloc_ns == want.alloc_ns && got->free_ns == want.free_ns);
 	CHECK(got->process == 1 && got->thread == 1 && got->stack == 2);
@@ -142,7 +142,7 @@ static int see_sample(const struct gg_sample *got, void *seen)
 	return 0;
 }
 
-static int see_coarse(const struct gg_coarse *coarse, void *seen)
+static int see_coarse(const struct gg_profile_coarse *coarse, void *seen)
 {
 	struct gg_sums sums = profile_sums(3);
 
@@ -156,7 +156,7 @@ static int see_coarse(const struct gg_coarse *coarse, void *seen)
 	return 0;
 }
 
-static int see_total(const struct gg_total *total, void *seen)
+static int see_total(const struct gg_profile_total *total, void *seen)
 {
 	struct gg_sums freed = profile_sums(4), live = total->allocated;
 	double bytes = gg_weight_of(&profile_sample.draw, 4096).bytes;
@@ -172,7 +172,7 @@ static int see_total(const struct gg_total *total, void *seen)
 	return 0;
 }
 
-static int see_memory(const struct gg_memory *memory, void *seen)
+static int see_memory(const struct gg_profile_memory *memory, void *seen)
 {
 	CHECK(memory->process == 1 && memory->time_ns == 1000000000);
 	CHECK(memory->rss_bytes == 1 && memory->pss_bytes == 2 && memory->anonymous_bytes == 3);
@@ -187,7 +187,7 @@ static int see_memory(const struct gg_memory *memory, void *seen)
 	return 0;
 }
 
-static int see_event(const struct gg_event *event, void *seen)
+static int see_event(const struct gg_profile_event *event, void *seen)
 {
 	CHECK(event->time_ns == 99 && event->process == 1);
 	CHECK(same(event->kind, "drop") && same(event->detail, "3 events"));
@@ -224,7 +224,7 @@ static void print_problem(const char *problem, void *context)
 
 static void read_all(struct gg_profile *profile)
 {
-	struct gg_session got;
+	struct gg_profile_session got;
 
 	OK(gg_profile_session(profile, &got, &error));
 	CHECK(same(got.command, profile_session.command) && same(got.host, "here"));
@@ -285,9 +285,11 @@ TEST(what_is_written_to_a_file_is_read_back)
 
 TEST(a_thread_may_free_what_another_allocated)
 {
-	struct gg_thread thread = { .process = 1, .tid = 2, .end_ns = GG_TIME_NONE };
-	struct gg_total allocates = { .process = 1, .thread = 1, .stack = 2 };
-	struct gg_total frees = { .process = 1, .stack = 2 };
+	struct gg_profile_profile_thread thread = { .process = 1,
+		                                    .tid = 2,
+		                                    .end_ns = GG_TIME_NONE };
+	struct gg_profile_total allocates = { .process = 1, .thread = 1, .stack = 2 };
+	struct gg_profile_total frees = { .process = 1, .stack = 2 };
 	struct gg_profile *profile;
 	struct gg_sums live = gg_sums_of(&profile_sample.draw, profile_sample.size_bytes);
 

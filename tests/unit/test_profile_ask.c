@@ -32,10 +32,10 @@ static struct gg_model *load(struct made_profile *made)
 	return model;
 }
 
-static struct gg_result *ask(const struct gg_model *model, const struct gg_question *query)
+static struct gg_query_result *ask(const struct gg_model *model, const struct gg_query *query)
 {
-	struct gg_result *result = NULL;
-	int code = gg_ask_rows(model, query, &result, &error);
+	struct gg_query_result *result = NULL;
+	int code = gg_query_rows(model, query, &result, &error);
 
 	CHECK_MSG(code == 0, "%s: %s", error.place, error.message);
 	return result;
@@ -47,51 +47,51 @@ static double bytes(const struct gg_tally *tally)
 }
 
 /* The row of that label, or NULL. */
-static const struct gg_row *find(const struct gg_model *model, const struct gg_result *result,
-                                 const char *label)
+static const struct gg_query_row *find(const struct gg_model *model,
+                                       const struct gg_query_result *result, const char *label)
 {
 	for (size_t i = 0; i < result->row_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-		gg_row_label(model, result, &result->rows[i], &text);
+		gg_query_row_label(model, result, &result->rows[i], &text);
 		if (strcmp(gg_buf_text(&text), label) == 0)
 			return &result->rows[i];
 	}
 	return NULL;
 }
 
-static bool holds(const struct gg_model *model, const struct gg_result *result, const char *label,
-                  double self, double total)
+static bool holds(const struct gg_model *model, const struct gg_query_result *result,
+                  const char *label, double self, double total)
 {
-	const struct gg_row *row = find(model, result, label);
+	const struct gg_query_row *row = find(model, result, label);
 
 	return CHECK_MSG(row != NULL, "no row '%s'", label) &&
 	       CHECK_MSG(bytes(row->self) == self && bytes(row->total) == total,
 	                 "%s: self %g, total %g", label, bytes(row->self), bytes(row->total));
 }
 
-static double total_of(const struct gg_model *model, const struct gg_question *query)
+static double total_of(const struct gg_model *model, const struct gg_query *query)
 {
-	struct gg_result *result = ask(model, query);
+	struct gg_query_result *result = ask(model, query);
 	double total = bytes(&result->total);
 
-	gg_result_free(result);
+	gg_query_result_free(result);
 	return total;
 }
 
 TEST(self_is_the_top_and_total_what_it_called)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1, 1);
 	made_sample(&made, made_stack(&made, "main>load>parse"), 100, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, "main>load"), 20, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, "main>[libx.so]draw"), 3, 1, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	result = ask(model, &query);
 	CHECK(result->row_count == 4);
 	CHECK(bytes(&result->total) == 123);
@@ -100,44 +100,44 @@ TEST(self_is_the_top_and_total_what_it_called)
 	holds(model, result, "draw (libx.so)", 3, 3);
 	holds(model, result, "main (made)", 0, 123);
 	CHECK(result->rows[0].self == find(model, result, "parse (made)")->self);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.sort_by_total = true;
 	query.by = GG_BY_MODULE;
 	result = ask(model, &query);
 	CHECK(result->row_count == 2);
 	holds(model, result, "/usr/bin/made", 120, 123);
 	holds(model, result, "libx.so", 3, 3);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
 TEST(recursion_counts_once)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1, 1);
 	made_sample(&made, made_stack(&made, "main>walk>walk>visit>walk"), 100, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, "main>walk+walk+visit"), 10, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, "main>walk>walk"), 1, 1, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	result = ask(model, &query);
 	holds(model, result, "walk (made)", 101, 111);
 	holds(model, result, "visit (made)", 10, 110);
 	holds(model, result, "main (made)", 0, 111);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
 TEST(the_allocator_is_no_part_of_a_stack)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1, 1);
 	made_sample(&made, made_stack(&made, "main>load>operator new>malloc"), 100, 1,
@@ -145,23 +145,23 @@ TEST(the_allocator_is_no_part_of_a_stack)
 	made_sample(&made, made_stack(&made, "main>load>malloc"), 20, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, "malloc"), 3, 1, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	result = ask(model, &query);
 	holds(model, result, "load (made)", 120, 120);
 	holds(model, result, "[unknown]", 3, 3);
 	CHECK(find(model, result, "malloc (made)") == NULL);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.by = GG_BY_STACK;
 	result = ask(model, &query);
 	CHECK(result->row_count == 2);
 	holds(model, result, "main;load", 120, 120);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
 TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
 	uint32_t stack;
@@ -173,7 +173,7 @@ TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
 	made_sample(&made, stack, 4, 20, 40);
 	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	CHECK(total_of(model, &query) == 8);
 	query.to_ns = 9;
 	CHECK(total_of(model, &query) == 0);
@@ -185,7 +185,7 @@ TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
 	CHECK(total_of(model, &query) == 14);
 	query.to_ns = 2000000000;
 	CHECK(total_of(model, &query) == 8);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = GG_METRIC_PEAK;
 	CHECK(total_of(model, &query) == 14);
 	query.metric = GG_METRIC_ALLOCATED;
@@ -199,13 +199,13 @@ TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
 	query.temporary_ns = 10;
 	CHECK(total_of(model, &query) == 2);
 	query.to_ns = 5;
-	CHECK(gg_ask_rows(model, &query, NULL, &error) == -EINVAL);
+	CHECK(gg_query_rows(model, &query, NULL, &error) == -EINVAL);
 	gg_model_free(model);
 }
 
 TEST(the_peak_is_the_first_largest_moment)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
 	struct gg_peak peak;
@@ -217,12 +217,12 @@ TEST(the_peak_is_the_first_largest_moment)
 		made_sample(&made, stack, 10, 1000000 - i * 100, 1000000 - i * 100 + 250);
 	made_sample(&made, stack, 5, 700000, 900000);
 	model = load(&made);
-	gg_question_init(&query);
-	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0);
+	gg_query_init(&query);
+	CHECK(gg_query_peak(model, &query, &peak, &error) == 0);
 	CHECK_MSG(peak.time_ns == 700000 && peak.bytes == 35, "%lld: %g", (long long)peak.time_ns,
 	          peak.bytes);
 	query.to_ns = 600000;
-	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0);
+	CHECK(gg_query_peak(model, &query, &peak, &error) == 0);
 	CHECK(peak.bytes == 30);
 	gg_model_free(model);
 }
@@ -242,7 +242,7 @@ TEST(times_are_swept_and_sampled_alike)
 	const int64_t times[] = { 0, 10, 20, 25, 30, 1000000000 };
 	const double live[] = { 0, 1, 6, 14, 12, 8 }; /* the end shows what the process held then */
 	struct gg_tally tallies[6];
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
 	double sums[4] = { 0 };
@@ -255,15 +255,15 @@ TEST(times_are_swept_and_sampled_alike)
 	made_sample(&made, stack, 4, 20, 40);
 	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.to_ns = 30;
-	CHECK(gg_ask_sweep(model, &query, count_visit, sums, &error) == 0);
+	CHECK(gg_query_sweep(model, &query, count_visit, sums, &error) == 0);
 	CHECK(sums[0] == 4 && sums[1] == 12 && sums[2] == 2 && sums[3] == 30);
 	query.from_ns = 22;
 	sums[0] = 0;
-	CHECK(gg_ask_sweep(model, &query, count_visit, sums, &error) == 0);
+	CHECK(gg_query_sweep(model, &query, count_visit, sums, &error) == 0);
 	CHECK(sums[0] == 3 && sums[1] == 12);
-	CHECK(gg_ask_live_at(model, &query, times, 6, tallies, &error) == 0);
+	CHECK(gg_query_live_at(model, &query, times, 6, tallies, &error) == 0);
 	for (int i = 0; i < 6; i++)
 		CHECK_MSG(bytes(&tallies[i]) == live[i], "%d: %g", i, bytes(&tallies[i]));
 	gg_model_free(model);
@@ -272,10 +272,10 @@ TEST(times_are_swept_and_sampled_alike)
 /* A parent with 100, forked at 50; the child frees one block at 60, the parent another at 70. */
 TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 	uint32_t stack, parent, child;
 	uint64_t first, second;
 
@@ -291,7 +291,7 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 	made_sample(&made, stack, 1, 55, GG_TIME_NONE);
 	model = load(&made);
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.to_ns = 55;
 	CHECK(total_of(model, &query) == 108);
 	query.pid = 4712;
@@ -311,13 +311,13 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 100 && result->row_count == 1);
 	holds(model, result, "4711 made --by test", 100, 100);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.metric = GG_METRIC_LEFT;
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 108);
 	holds(model, result, "4711 made --by test", 100, 100);
 	holds(model, result, "4712 made --by test", 8, 8);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.metric = GG_METRIC_LIVE; /* asked for alone, its end is its own */
 	query.pid = 4712;
 	CHECK(total_of(model, &query) == 8);
@@ -332,7 +332,7 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 	query.pid = 0;
 	CHECK(total_of(model, &query) == 7);
 	query.pid = 1;
-	CHECK(gg_ask_rows(model, &query, &result, &error) == -EINVAL);
+	CHECK(gg_query_rows(model, &query, &result, &error) == -EINVAL);
 	gg_model_free(model);
 }
 
@@ -351,7 +351,8 @@ static struct gg_model *load_three(int64_t third_end_ns)
 	made_begin(&made, NULL, 1, 1);
 	stack = made_stack(&made, "main");
 	gg_profile_update_process(made.profile, made.process,
-	                          &(struct gg_process){ .pid = 4711, .end_ns = 0 }, &error);
+	                          &(struct gg_profile_profile_process){ .pid = 4711, .end_ns = 0 },
+	                          &error);
 	for (uint32_t i = 0; i < 3; i++, size *= 10) {
 		made_process(&made, i + 1, starts[i], ends[i]);
 		made_sample(&made, stack, size, starts[i] + 10, GG_TIME_NONE);
@@ -362,9 +363,9 @@ static struct gg_model *load_three(int64_t third_end_ns)
 
 static double live_at(const struct gg_model *model, uint32_t pid, int64_t to_ns)
 {
-	struct gg_question query;
+	struct gg_query query;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.pid = pid;
 	query.to_ns = to_ns;
 	return total_of(model, &query);
@@ -373,7 +374,7 @@ static double live_at(const struct gg_model *model, uint32_t pid, int64_t to_ns)
 TEST(live_at_the_end_is_what_was_live_when_the_last_process_ended)
 {
 	struct gg_model *model = load_three(400);
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_peak peak;
 
 	CHECK(live_at(model, 0, GG_TIME_NONE) == 100);
@@ -381,8 +382,8 @@ TEST(live_at_the_end_is_what_was_live_when_the_last_process_ended)
 	CHECK(live_at(model, 0, 99) == 11 && live_at(model, 0, 100) == 10);
 	CHECK(live_at(model, 0, 250) == 0 && live_at(model, 0, 399) == 100);
 	CHECK(live_at(model, 1, GG_TIME_NONE) == 1 && live_at(model, 2, GG_TIME_NONE) == 10);
-	gg_question_init(&query);
-	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0 && peak.bytes == 2011);
+	gg_query_init(&query);
+	CHECK(gg_query_peak(model, &query, &peak, &error) == 0 && peak.bytes == 2011);
 	query.metric = GG_METRIC_LEFT;
 	CHECK(total_of(model, &query) == 111);
 	query.from_ns = 100;
@@ -411,10 +412,10 @@ TEST(processes_that_ended_at_one_instant_were_live_together)
 TEST(who_still_ran_when_the_recording_ended_was_the_last)
 {
 	struct gg_model *model = load_three(GG_TIME_NONE);
-	struct gg_question query;
+	struct gg_query query;
 
 	CHECK(live_at(model, 0, GG_TIME_NONE) == 100);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = GG_METRIC_LEFT;
 	CHECK(total_of(model, &query) == 111);
 	gg_model_free(model);
@@ -425,7 +426,7 @@ TEST(several_sessions_have_an_end_each)
 	struct gg_profile *profiles[2];
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_question query;
+	struct gg_query query;
 
 	for (int i = 0; i < 2; i++) {
 		made_begin(&made, NULL, 1, 1);
@@ -438,7 +439,7 @@ TEST(several_sessions_have_an_end_each)
 	for (int i = 0; i < 2; i++)
 		gg_profile_close(profiles[i]);
 	CHECK(live_at(model, 0, GG_TIME_NONE) == 11);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = GG_METRIC_LEFT;
 	CHECK(total_of(model, &query) == 22);
 	gg_model_free(model);
@@ -446,10 +447,10 @@ TEST(several_sessions_have_an_end_each)
 
 TEST(focus_and_ignore_look_at_the_whole_stack)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1, 1);
 	made_sample(&made, made_stack(&made, "main>load>parse"), 100, 1, GG_TIME_NONE);
@@ -457,13 +458,13 @@ TEST(focus_and_ignore_look_at_the_whole_stack)
 	made_sample(&made, made_stack(&made, "main>draw"), 3, 1, GG_TIME_NONE);
 	made_sample(&made, 0, 5, 1, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.focus = "^load$";
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 120);
 	CHECK(find(model, result, "load (made)")->is_named);
 	CHECK(!find(model, result, "main (made)")->is_named);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.ignore = "pars|nothing";
 	CHECK(total_of(model, &query) == 20);
 	query.focus = NULL;
@@ -471,16 +472,16 @@ TEST(focus_and_ignore_look_at_the_whole_stack)
 	query.focus = "unknown";
 	CHECK(total_of(model, &query) == 5);
 	query.focus = "(";
-	CHECK(gg_ask_rows(model, &query, &result, &error) == -EINVAL);
+	CHECK(gg_query_rows(model, &query, &result, &error) == -EINVAL);
 	gg_model_free(model);
 }
 
 TEST(sizes_kinds_lines_and_threads_have_rows)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 	uint32_t stack;
 
 	made_begin(&made, NULL, 1, 1);
@@ -491,7 +492,7 @@ TEST(sizes_kinds_lines_and_threads_have_rows)
 	made_sample(&made, stack, 0, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, "0x40"), 2048, 1, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = GG_BY_SIZE;
 	result = ask(model, &query);
 	CHECK(result->row_count == 4);
@@ -499,36 +500,36 @@ TEST(sizes_kinds_lines_and_threads_have_rows)
 	holds(model, result, "65 B..128 B", 65, 65);
 	holds(model, result, "up to 1 B", 1, 1);
 	holds(model, result, "1 KiB..2 KiB", 2048, 2048);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.by = GG_BY_LINE;
 	result = ask(model, &query);
 	holds(model, result, "b.h:9 copy", 130, 130);
 	holds(model, result, "a.c:7 load", 0, 130);
 	holds(model, result, "made+0x40", 2048, 2048);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.by = GG_BY_THREAD;
 	result = ask(model, &query);
 	holds(model, result, "4711/4711 made", 2178, 2178);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.by = GG_BY_KIND;
 	query.unit = GG_ALLOCATIONS;
 	result = ask(model, &query);
 	holds(model, result, "malloc", 2178, 2178);
 	CHECK(gg_tally_estimate(&result->total, GG_ALLOCATIONS).value == 5);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
 static void put_sample_of(struct made_profile *made, const char *heap, const char *type,
                           uint64_t size_bytes)
 {
-	struct gg_sample sample = { .free_ns = GG_TIME_NONE,
-		                    .process = made->process,
-		                    .thread = made->thread,
-		                    .size_bytes = size_bytes,
-		                    .usable_bytes = size_bytes,
-		                    .address = 64,
-		                    .draw = { .interval = 1, .mark_count = 1 } };
+	struct gg_profile_sample sample = { .free_ns = GG_TIME_NONE,
+		                            .process = made->process,
+		                            .thread = made->thread,
+		                            .size_bytes = size_bytes,
+		                            .usable_bytes = size_bytes,
+		                            .address = 64,
+		                            .draw = { .interval = 1, .mark_count = 1 } };
 
 	if (heap != NULL)
 		CHECK(gg_profile_intern_name(made->profile, GG_NAME_HEAP, heap, &sample.heap,
@@ -541,11 +542,11 @@ static void put_sample_of(struct made_profile *made, const char *heap, const cha
 
 TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 {
-	struct gg_coarse coarse = { .to_ns = 2, .size_class = 255, .interval_bytes = 1 };
-	struct gg_question query;
+	struct gg_profile_coarse coarse = { .to_ns = 2, .size_class = 255, .interval_bytes = 1 };
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1, 1);
 	put_sample_of(&made, NULL, NULL, 1);
@@ -557,7 +558,7 @@ TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	coarse.sums = gg_sums_of(&(const struct gg_draw){ .interval = 1, .mark_count = 1 }, 32);
 	CHECK(gg_profile_add_coarse(made.profile, &coarse, NULL) == 0);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.metric = GG_METRIC_ALLOCATED;
 	query.by = GG_BY_HEAP;
 	result = ask(model, &query);
@@ -566,7 +567,7 @@ TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	holds(model, result, "young", 6, 6);
 	holds(model, result, "old", 24, 24);
 	holds(model, result, "[not kept]", 32, 32);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.by = GG_BY_TYPE;
 	result = ask(model, &query);
 	CHECK(result->row_count == 4);
@@ -574,25 +575,25 @@ TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	holds(model, result, "pair", 10, 10);
 	holds(model, result, "string", 4, 4);
 	holds(model, result, "[not kept]", 32, 32);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.by = GG_BY_KIND;
 	result = ask(model, &query);
 	CHECK(result->row_count == 6);
 	holds(model, result, "old: pair", 8, 8);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
 TEST(coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
 {
 	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
-	struct gg_coarse coarse = {
+	struct gg_profile_coarse coarse = {
 		.from_ns = 10, .to_ns = 20, .size_class = 255, .interval_bytes = 1, .lost = true
 	};
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1, 1);
 	coarse.process = made.process;
@@ -602,24 +603,24 @@ TEST(coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
 	CHECK(gg_profile_add_coarse(made.profile, &coarse, &error) == 0);
 	made_sample(&made, coarse.stack, 2, 1, GG_TIME_NONE);
 	model = load(&made);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	CHECK(total_of(model, &query) == 2);
 	query.metric = GG_METRIC_ALLOCATED;
 	CHECK(total_of(model, &query) == 42);
 	query.to_ns = 15;
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.to_ns = 20;
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 42 && bytes(&result->unplaced) == 0);
 	holds(model, result, "load (made)", 42, 42);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.metric = GG_METRIC_LIVE;
 	query.to_ns = 12;
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
@@ -629,11 +630,11 @@ TEST(folded_rows_are_live_between_their_buckets)
 	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
 	const int64_t times[] = { 99, 150, 200, 500, 550, 600 };
 	const double live[] = { 0, 0, 40, 40, 0, 0 }, unplaced[] = { 0, 40, 0, 0, 40, 0 };
-	struct gg_coarse coarse = {
+	struct gg_profile_coarse coarse = {
 		.from_ns = 100, .to_ns = 600, .bucket_ns = 100, .size_class = 6, .interval_bytes = 1
 	};
 	struct gg_tally tallies[6];
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
 	struct gg_peak peak;
@@ -646,20 +647,20 @@ TEST(folded_rows_are_live_between_their_buckets)
 	CHECK(gg_profile_add_coarse(made.profile, &coarse, &error) == 0);
 	made_sample(&made, coarse.stack, 2, 300, 400);
 	model = load(&made);
-	gg_question_init(&query);
-	CHECK(gg_ask_live_at(model, &query, times, 6, tallies, &error) == 0);
+	gg_query_init(&query);
+	CHECK(gg_query_live_at(model, &query, times, 6, tallies, &error) == 0);
 	for (int i = 0; i < 6; i++) {
-		struct gg_result *result;
+		struct gg_query_result *result;
 
 		query.to_ns = times[i];
 		result = ask(model, &query);
 		CHECK_MSG(bytes(&result->total) == live[i], "%d: %g", i, bytes(&result->total));
 		CHECK(bytes(&result->unplaced) == unplaced[i]);
 		CHECK(bytes(&tallies[i]) == live[i]);
-		gg_result_free(result);
+		gg_query_result_free(result);
 	}
-	gg_question_init(&query);
-	CHECK(gg_ask_peak(model, &query, &peak, &error) == 0);
+	gg_query_init(&query);
+	CHECK(gg_query_peak(model, &query, &peak, &error) == 0);
 	CHECK(peak.time_ns == 300 && peak.bytes == 42);
 	query.metric = GG_METRIC_ALLOCATED;
 	query.to_ns = 450;
@@ -671,10 +672,10 @@ TEST(folded_rows_are_live_between_their_buckets)
 
 TEST(a_raised_interval_hides_more_from_groups_without_samples)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	made_begin(&made, NULL, 1000, 1);
 	made_sample(&made, made_stack(&made, "main>load"), 100, 1, 5);
@@ -682,16 +683,16 @@ TEST(a_raised_interval_hides_more_from_groups_without_samples)
 	made_sample(&made, made_stack(&made, "main>load"), 100, 6, 7);
 	model = load(&made);
 	CHECK(gg_model_interval(model, 0) == 8000);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	result = ask(model, &query);
 	CHECK(result->row_count == 0 && result->total.reserve_max[GG_BYTES] == 8000);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	query.metric = GG_METRIC_ALLOCATED;
 	query.to_ns = 5;
 	result = ask(model, &query);
 	CHECK(result->rows[0].total->sample_count == 1);
 	CHECK(result->rows[0].total->reserve_max[GG_BYTES] == 8000);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }
 
@@ -767,10 +768,10 @@ TEST(two_readers_see_what_one_sees)
 TEST(two_profiles_are_one_model)
 {
 	struct gg_profile *profiles[2];
-	struct gg_question query;
+	struct gg_query query;
 	struct made_profile made;
 	struct gg_model *model = NULL;
-	struct gg_result *result;
+	struct gg_query_result *result;
 
 	for (int i = 0; i < 2; i++) {
 		made_begin(&made, NULL, 1, 1);
@@ -782,10 +783,10 @@ TEST(two_profiles_are_one_model)
 	CHECK(gg_model_load(&model, profiles, 2, NULL, &error) == 0);
 	gg_profile_close(profiles[0]);
 	gg_profile_close(profiles[1]);
-	gg_question_init(&query);
+	gg_query_init(&query);
 	result = ask(model, &query);
 	CHECK(result->row_count == 3);
 	holds(model, result, "main (made)", 2, 22);
-	gg_result_free(result);
+	gg_query_result_free(result);
 	gg_model_free(model);
 }

@@ -19,7 +19,7 @@
 struct side {
 	struct made_profile made;
 	struct gg_model *model;
-	struct gg_result *result;
+	struct gg_query_result *result;
 };
 
 static void side_begin(struct side *side, double interval, uint64_t seed)
@@ -32,19 +32,19 @@ static void side_begin(struct side *side, double interval, uint64_t seed)
 static void side_query(struct side *side, enum gg_grouping by, bool by_total)
 {
 	struct gg_error error;
-	struct gg_question query;
+	struct gg_query query;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = by;
 	query.sort_by_total = by_total;
 	if (gg_model_load(&side->model, &side->made.profile, 1, NULL, &error) < 0 ||
-	    gg_ask_rows(side->model, &query, &side->result, &error) < 0)
+	    gg_query_rows(side->model, &query, &side->result, &error) < 0)
 		abort();
 }
 
 static void side_end(struct side *side)
 {
-	gg_result_free(side->result);
+	gg_query_result_free(side->result);
 	gg_model_free(side->model);
 	gg_profile_close(side->made.profile);
 }

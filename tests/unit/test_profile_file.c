@@ -39,7 +39,7 @@ static void remove_place(const struct place *place)
 	CHECK_MSG(rmdir(place->directory) == 0, "something was left beside %s", place->path);
 }
 
-static int count(const struct gg_sample *sample, void *context)
+static int count(const struct gg_profile_sample *sample, void *context)
 {
 	(void)sample;
 	++*(uint64_t *)context;
@@ -74,17 +74,18 @@ static struct gg_profile *create(const char *path)
 	OK(gg_profile_create(&profile, path, &error));
 	if (profile != NULL) {
 		OK(gg_profile_set_session(profile, &profile_session, &error));
-		OK(gg_profile_add_process(profile, &(struct gg_process){ .pid = 1 }, NULL, &error));
+		OK(gg_profile_add_process(profile, &(struct gg_profile_profile_process){ .pid = 1 },
+		                          NULL, &error));
 	}
 	return profile;
 }
 
 static void add(struct gg_profile *profile, int number)
 {
-	struct gg_sample sample = { .free_ns = GG_TIME_NONE,
-		                    .process = 1,
-		                    .size_bytes = 100,
-		                    .draw = { .interval = 4096, .mark_count = 1 } };
+	struct gg_profile_sample sample = { .free_ns = GG_TIME_NONE,
+		                            .process = 1,
+		                            .size_bytes = 100,
+		                            .draw = { .interval = 4096, .mark_count = 1 } };
 
 	for (int i = 0; i < number; i++)
 		OK(gg_profile_add_sample(profile, &sample, NULL, &error));
@@ -321,7 +322,7 @@ struct reader {
 	int visits;
 };
 
-static int commit_while_reading(const struct gg_sample *sample, void *context)
+static int commit_while_reading(const struct gg_profile_sample *sample, void *context)
 {
 	struct reader *reader = context;
 
@@ -420,7 +421,7 @@ TEST(a_full_disk_keeps_what_was_committed)
 	if (pid == 0) { /* a limit on the size of files says the same */
 		struct rlimit limit = { 1 << 20, 1 << 20 };
 		struct gg_profile *profile = create(place.path);
-		struct gg_sample sample = profile_sample;
+		struct gg_profile_sample sample = profile_sample;
 		int code = 0;
 
 		signal(SIGXFSZ, SIG_IGN);
@@ -448,7 +449,7 @@ TEST(a_full_disk_keeps_what_was_committed)
 	remove_place(&place);
 }
 
-static int keep_function(const struct gg_line *line, void *context)
+static int keep_function(const struct gg_profile_line *line, void *context)
 {
 	snprintf(context, 32, "%s", line->function);
 	return 0;
@@ -458,7 +459,7 @@ TEST(a_complete_profile_takes_better_names)
 {
 	struct place place = make_place();
 	struct gg_profile *profile = create(place.path);
-	struct gg_line line = { .function = "first" };
+	struct gg_profile_line line = { .function = "first" };
 	char function[32] = "";
 	uint32_t frame = 0, again = 0, stack = 0;
 
@@ -493,12 +494,13 @@ TEST(ends_that_come_late_do_not_make_the_file_larger)
 	struct gg_profile *profile = create(place.path);
 	struct stat before, after;
 
-	OK(gg_profile_add_thread(profile, &(struct gg_thread){ .process = 1 }, NULL, &error));
+	OK(gg_profile_add_thread(profile, &(struct gg_profile_profile_thread){ .process = 1 }, NULL,
+	                         &error));
 	add(profile, 20000);
 	OK(gg_profile_commit(profile, &error));
 	stat(place.path, &before);
 	for (uint64_t i = 1; i <= 20000; i++) {
-		struct gg_sample_end end = { .free_ns = INT64_C(1) << 46, .thread = 1 };
+		struct gg_profile_sample_end end = { .free_ns = INT64_C(1) << 46, .thread = 1 };
 
 		OK(gg_profile_end_sample(profile, i * 7919 % 20000 + 1, &end, &error));
 	}

@@ -55,7 +55,7 @@ static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
 	       gg_sum_value(&tally->sure[quantity].skew);
 }
 
-static int add_sample(const struct gg_sample *sample, void *context)
+static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 	struct gg_tally tally = { 0 };
@@ -77,7 +77,7 @@ static int add_sample(const struct gg_sample *sample, void *context)
 	return 0;
 }
 
-static int add_coarse(const struct gg_coarse *coarse, void *context)
+static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	struct truth *truth = context;
 
@@ -98,12 +98,12 @@ static int add_coarse(const struct gg_coarse *coarse, void *context)
 }
 
 /* Many short lives, some long, a few that never end; sizes from 1 byte to 8 times the interval. */
-static struct gg_sample draw(struct gg_rng *rng, int64_t time_ns)
+static struct gg_profile_sample draw(struct gg_rng *rng, int64_t time_ns)
 {
 	double u = gg_rng_uniform(rng), life = -log(gg_rng_uniform(rng) + 1e-300);
 	uint64_t size = (uint64_t)exp2(gg_rng_uniform(rng) * 15) + (gg_rng_next(rng) & 1);
 
-	return (struct gg_sample){
+	return (struct gg_profile_sample){
 		.alloc_ns = time_ns,
 		.free_ns = u < 0.01  ? GG_TIME_NONE
 		           : u < 0.2 ? time_ns + (int64_t)(life * 10 * HOUR)
@@ -119,12 +119,13 @@ static struct gg_sample draw(struct gg_rng *rng, int64_t time_ns)
 static struct gg_profile *make_profile(const char *path)
 {
 	struct gg_profile *profile;
-	struct gg_process process = { .pid = 1 };
-	struct gg_thread thread = { .process = 1 };
+	struct gg_profile_profile_process process = { .pid = 1 };
+	struct gg_profile_profile_thread thread = { .process = 1 };
 
 	if (!OK(gg_profile_create(&profile, path, &error)))
 		return NULL;
-	OK(gg_profile_set_session(profile, &(struct gg_session){ .interval_bytes = 4096 }, &error));
+	OK(gg_profile_set_session(profile, &(struct gg_profile_session){ .interval_bytes = 4096 },
+	                          &error));
 	OK(gg_profile_add_process(profile, &process, NULL, &error));
 	OK(gg_profile_add_thread(profile, &thread, NULL, &error));
 	for (uint32_t i = 0; i < STACKS; i++) {
@@ -146,7 +147,7 @@ static uint32_t pending_count;
 static void end_until(struct gg_profile *profile, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < pending_count;) {
-		struct gg_sample_end end = { .free_ns = pending[i].free_ns, .thread = 1 };
+		struct gg_profile_sample_end end = { .free_ns = pending[i].free_ns, .thread = 1 };
 
 		if (pending[i].free_ns >= now_ns) {
 			i++;
@@ -160,7 +161,8 @@ static void end_until(struct gg_profile *profile, int64_t now_ns)
 static void live_an_hour(struct gg_profile *profile, struct gg_rng *rng, int64_t start_ns)
 {
 	for (int i = 0; i < PER_HOUR; i++) {
-		struct gg_sample sample = draw(rng, start_ns + (int64_t)i * (HOUR / PER_HOUR));
+		struct gg_profile_sample sample = draw(rng,
+		                                       start_ns + (int64_t)i * (HOUR / PER_HOUR));
 		bool is_late = sample.free_ns >= start_ns + HOUR && sample.free_ns < WEEK;
 		int64_t free_ns = sample.free_ns;
 
@@ -176,7 +178,7 @@ static void live_an_hour(struct gg_profile *profile, struct gg_rng *rng, int64_t
 	end_until(profile, start_ns + HOUR);
 }
 
-static int count_sample(const struct gg_sample *sample, void *context)
+static int count_sample(const struct gg_profile_sample *sample, void *context)
 {
 	(void)sample;
 	++*(uint64_t *)context;
@@ -232,7 +234,7 @@ static bool live_a_week(const char *path, const struct gg_fold_rule *by)
 	return !test_failed;
 }
 
-static int count_coarse(const struct gg_coarse *coarse, void *context)
+static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	(void)coarse;
 	++*(uint64_t *)context;
@@ -279,9 +281,9 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 	unlink(path);
 }
 
-static int add_mixed(const struct gg_coarse *coarse, void *context)
+static int add_mixed(const struct gg_profile_coarse *coarse, void *context)
 {
-	struct gg_coarse mixed = *coarse;
+	struct gg_profile_coarse mixed = *coarse;
 
 	mixed.size_class = 32; /* of any sizes */
 	mixed.from_ns = mixed.to_ns = 0;
@@ -309,9 +311,9 @@ TEST(too_many_rows_are_joined_further_without_changing_the_sums)
 	unlink(path);
 }
 
-static int sum_coarse(const struct gg_coarse *coarse, void *context)
+static int sum_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
-	struct gg_coarse *sum = context;
+	struct gg_profile_coarse *sum = context;
 
 	gg_sums_add(&sum->sums, &coarse->sums);
 	sum->to_ns = coarse->to_ns;
@@ -322,8 +324,8 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 {
 	struct gg_profile *profile = make_profile(NULL);
 	struct gg_rng rng;
-	struct gg_sample first, second;
-	struct gg_coarse sum = { 0 };
+	struct gg_profile_sample first, second;
+	struct gg_profile_coarse sum = { 0 };
 	uint64_t rows = 0;
 
 	gg_rng_seed(&rng, 7, 1);
@@ -341,7 +343,7 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 		;
 	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
 	CHECK(rows == 2); /* the one that ended before another inherited one says nothing */
-	OK(gg_profile_end_sample(profile, 2, &(struct gg_sample_end){ .free_ns = 5 * HOUR },
+	OK(gg_profile_end_sample(profile, 2, &(struct gg_profile_sample_end){ .free_ns = 5 * HOUR },
 	                         &error));
 	while (gg_profile_fold(profile, &rule, 9 * HOUR, &error) > 0)
 		;

@@ -51,45 +51,45 @@ static bool spoil(const char *sql)
 	return done;
 }
 
-static int see_process(const struct gg_process *process, void *context)
+static int see_process(const struct gg_profile_profile_process *process, void *context)
 {
 	(void)process, (void)context;
 	return 0;
 }
-static int see_thread(const struct gg_thread *thread, void *context)
+static int see_thread(const struct gg_profile_profile_thread *thread, void *context)
 {
 	(void)thread, (void)context;
 	return 0;
 }
-static int see_module(const struct gg_module *module, void *context)
+static int see_module(const struct gg_profile_module *module, void *context)
 {
 	(void)module, (void)context;
 	return 0;
 }
-static int see_mapping(const struct gg_mapping *mapping, void *context)
+static int see_mapping(const struct gg_profile_mapping *mapping, void *context)
 {
 	(void)mapping, (void)context;
 	return 0;
 }
-static int see_frame(const struct gg_frame *frame, void *context)
+static int see_frame(const struct gg_profile_frame *frame, void *context)
 {
 	(void)frame, (void)context;
 	return 0;
 }
-static int see_line(const struct gg_line *line, void *context)
+static int see_line(const struct gg_profile_line *line, void *context)
 {
 	(void)line, (void)context;
 	return 0;
 }
 
-static int see_stack(const struct gg_stack *stack, void *context)
+static int see_stack(const struct gg_profile_stack *stack, void *context)
 {
 	(void)context;
 	CHECK(stack->id > 0 && stack->parent < stack->id);
 	return 0;
 }
 
-static int see_sample(const struct gg_sample *sample, void *context)
+static int see_sample(const struct gg_profile_sample *sample, void *context)
 {
 	(void)context;
 	CHECK(sample->process <= 1 && sample->thread <= 1 && sample->stack <= 2);
@@ -97,26 +97,26 @@ static int see_sample(const struct gg_sample *sample, void *context)
 	return 0;
 }
 
-static int see_coarse(const struct gg_coarse *coarse, void *context)
+static int see_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	(void)context;
 	CHECK(coarse->process <= 1 && coarse->thread <= 1 && coarse->stack <= 2);
 	return 0;
 }
 
-static int see_total(const struct gg_total *total, void *context)
+static int see_total(const struct gg_profile_total *total, void *context)
 {
 	(void)context;
 	CHECK(total->process <= 1 && total->thread <= 1 && total->stack <= 2);
 	return 0;
 }
 
-static int see_memory(const struct gg_memory *memory, void *context)
+static int see_memory(const struct gg_profile_memory *memory, void *context)
 {
 	(void)memory, (void)context;
 	return 0;
 }
-static int see_event(const struct gg_event *event, void *context)
+static int see_event(const struct gg_profile_event *event, void *context)
 {
 	(void)event, (void)context;
 	return 0;
@@ -138,14 +138,14 @@ static int see_note(const char *text, void *context)
 
 static void ask(struct gg_profile *profile, const char *sql)
 {
-	struct gg_query *query;
+	struct gg_sql_query *query;
 
-	if (gg_query_new(&query, profile, sql, &error) < 0)
+	if (gg_sql_query_new(&query, profile, sql, &error) < 0)
 		return;
-	for (int i = 0; i < 1000 && gg_query_next(query, &error) > 0; i++)
-		for (int column = 0; column < gg_query_column_count(query); column++)
-			gg_query_text(query, column, NULL);
-	gg_query_free(query);
+	for (int i = 0; i < 1000 && gg_sql_query_next(query, &error) > 0; i++)
+		for (int column = 0; column < gg_sql_query_column_count(query); column++)
+			gg_sql_query_text(query, column, NULL);
+	gg_sql_query_free(query);
 }
 
 struct problems {
@@ -164,7 +164,7 @@ static void keep_problem(const char *problem, void *context)
 /* Reads everything there is; what the reader refused to believe, or -Exxx of opening. */
 static int64_t read_everything(struct problems *problems)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 	struct gg_profile *profile;
 	int64_t dangling;
 	int code = gg_profile_open(&profile, path, &error);
@@ -318,7 +318,7 @@ static bool make_older(const char *version)
 	return spoil(gg_buf_text(&sql));
 }
 
-static int see_old_memory(const struct gg_memory *memory, void *context)
+static int see_old_memory(const struct gg_profile_memory *memory, void *context)
 {
 	CHECK(memory->rss_bytes == 77 && memory->live_bytes == 8);
 	CHECK(memory->span_ns == -1 && memory->max_rss_bytes == -1 && memory->geiger_bytes == -1);
@@ -347,7 +347,7 @@ TEST(a_file_of_version_2_is_read_and_its_readings_have_no_maximum)
 TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 {
 	struct gg_profile *profile;
-	struct gg_query *query;
+	struct gg_sql_query *query;
 
 	if (!make_older("pragma user_version = 2;"))
 		return;
@@ -357,15 +357,15 @@ TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 	}
 	if (!OK(gg_profile_open(&profile, path, &error)))
 		return;
-	if (OK(gg_query_new(
+	if (OK(gg_sql_query_new(
 		    &query, profile,
 		    "select sum(live_samples), sum(left_samples) from v_stack"
 		    " union all select max(live_samples), max(left_samples) from v_function",
 		    &error))) {
-		CHECK(gg_query_next(query, &error) == 1);
-		CHECK(gg_query_integer(query, 0) > 0 && gg_query_integer(query, 1) > 0);
-		CHECK(gg_query_next(query, &error) == 1);
-		gg_query_free(query);
+		CHECK(gg_sql_query_next(query, &error) == 1);
+		CHECK(gg_sql_query_integer(query, 0) > 0 && gg_sql_query_integer(query, 1) > 0);
+		CHECK(gg_sql_query_next(query, &error) == 1);
+		gg_sql_query_free(query);
 	}
 	gg_profile_close(profile);
 	unlink(path);
@@ -374,7 +374,7 @@ TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 TEST(what_a_file_brings_along_is_not_run)
 {
 	struct gg_profile *profile;
-	struct gg_query *query;
+	struct gg_sql_query *query;
 
 	if (!spoil("drop view v_function; create view v_function as select 666 as function;"
 	           "create trigger t after insert on note begin delete from sample; end"))
@@ -386,13 +386,13 @@ TEST(what_a_file_brings_along_is_not_run)
 	}
 	if (!OK(gg_profile_open(&profile, path, &error)))
 		return;
-	if (OK(gg_query_new(&query, profile,
-	                    "select (select count(*) from sample), * from v_function limit 1",
-	                    &error))) {
-		CHECK(gg_query_next(query, &error) == 1);
-		CHECK(gg_query_integer(query, 0) == 2);
-		CHECK(strcmp(gg_query_text(query, 1, NULL), "666") != 0);
-		gg_query_free(query);
+	if (OK(gg_sql_query_new(&query, profile,
+	                        "select (select count(*) from sample), * from v_function limit 1",
+	                        &error))) {
+		CHECK(gg_sql_query_next(query, &error) == 1);
+		CHECK(gg_sql_query_integer(query, 0) == 2);
+		CHECK(strcmp(gg_sql_query_text(query, 1, NULL), "666") != 0);
+		gg_sql_query_free(query);
 	}
 	gg_profile_close(profile);
 	unlink(path);

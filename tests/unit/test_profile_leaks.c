@@ -76,7 +76,7 @@ static void add_all_classes(struct fixture *f)
 static const char *name_of(const struct fixture *f, size_t row)
 {
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(
+	const struct gg_code_location *places = gg_model_stack_places(
 		f->model, f->leaks->rows[row].stack, &count);
 
 	return gg_model_function(f->model, places[0].function).name;

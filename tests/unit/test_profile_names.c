@@ -165,11 +165,11 @@ struct given {
 static void add(struct made_profile *made, uint32_t module, const struct given *given)
 {
 	static uint64_t address = 0x100;
-	const struct gg_line line = { .function = given->name,
-		                      .full_name = given->full_name,
-		                      .linkage_name = given->linkage_name,
-		                      .file = given->file,
-		                      .line = given->line };
+	const struct gg_profile_line line = { .function = given->name,
+		                              .full_name = given->full_name,
+		                              .linkage_name = given->linkage_name,
+		                              .file = given->file,
+		                              .line = given->line };
 	uint32_t frame, stack;
 
 	CHECK(gg_profile_intern_frame(made->profile, module, ++address, &frame, &error) == 0);
@@ -198,20 +198,20 @@ static bool asks(const struct gg_model *model, enum gg_grouping by, const char *
                  const char *wanted)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	struct gg_result *result;
-	struct gg_question query;
+	struct gg_query_result *result;
+	struct gg_query query;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.by = by;
 	query.focus = focus;
-	if (!CHECK(gg_ask_rows(model, &query, &result, &error) == 0))
+	if (!CHECK(gg_query_rows(model, &query, &result, &error) == 0))
 		return false;
 	for (size_t i = 0; i < result->row_count; i++) {
 		gg_buf_printf(&text, "%s%g ", i > 0 ? " / " : "",
 		              gg_tally_estimate(result->rows[i].self, GG_BYTES).value);
-		gg_row_label(model, result, &result->rows[i], &text);
+		gg_query_row_label(model, result, &result->rows[i], &text);
 	}
-	gg_result_free(result);
+	gg_query_result_free(result);
 	return CHECK_MSG(strcmp(gg_buf_text(&text), wanted) == 0, "%s", gg_buf_text(&text));
 }
 

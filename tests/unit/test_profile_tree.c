@@ -13,9 +13,9 @@ static struct gg_tree *build(struct made_profile *made, bool inverted, double fo
 {
 	const struct gg_tree_options options = { inverted, fold };
 	struct gg_tree *tree = NULL;
-	struct gg_question query;
+	struct gg_query query;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	CHECK(gg_model_load(&model, &made->profile, 1, NULL, &error) == 0);
 	gg_profile_close(made->profile);
 	CHECK(gg_tree_build(&tree, model, &query, &options, &error) == 0);

@@ -6,54 +6,54 @@
 
 TEST(what_is_held_is_found_with_its_id_and_time)
 {
-	struct gg_held held;
+	struct gg_live_set held;
 
-	gg_held_init(&held, 100000);
+	gg_live_set_init(&held, 100000);
 	for (uint64_t i = 1; i <= 50000; i++)
-		CHECK(gg_held_add(&held, i * 7, i, i * 1000) == 0);
+		CHECK(gg_live_set_add(&held, i * 7, i, i * 1000) == 0);
 	for (uint64_t i = 1; i <= 50000; i++) {
-		const struct gg_held_sample *sample = gg_held_find(&held, i * 7);
+		const struct gg_live_set_sample *sample = gg_live_set_find(&held, i * 7);
 
 		if (!CHECK(sample != NULL && sample->id == i && sample->time_ns == i * 1000) ||
-		    !CHECK(gg_held_is_live(sample)))
+		    !CHECK(gg_live_set_is_live(sample)))
 			break;
 	}
-	CHECK(gg_held_find(&held, 8) == NULL && held.live_count == 50000);
-	gg_held_done(&held);
+	CHECK(gg_live_set_find(&held, 8) == NULL && held.live_count == 50000);
+	gg_live_set_done(&held);
 }
 
 TEST(what_has_ended_is_remembered_for_a_while_and_then_forgotten)
 {
-	struct gg_held held;
+	struct gg_live_set held;
 
-	gg_held_init(&held, 1000);
-	for (uint64_t i = 1; i <= 2 * GG_HELD_ENDED_MAX; i++) {
-		CHECK(gg_held_add(&held, i, i, i) == 0);
-		gg_held_end(&held, gg_held_find(&held, i));
+	gg_live_set_init(&held, 1000);
+	for (uint64_t i = 1; i <= 2 * GG_LIVE_SET_ENDED_MAX; i++) {
+		CHECK(gg_live_set_add(&held, i, i, i) == 0);
+		gg_live_set_end(&held, gg_live_set_find(&held, i));
 	}
 	CHECK(held.live_count == 0);
-	CHECK(gg_held_find(&held, GG_HELD_ENDED_MAX) == NULL);
-	for (uint64_t i = GG_HELD_ENDED_MAX + 1; i <= 2 * GG_HELD_ENDED_MAX; i++) {
-		const struct gg_held_sample *sample = gg_held_find(&held, i);
+	CHECK(gg_live_set_find(&held, GG_LIVE_SET_ENDED_MAX) == NULL);
+	for (uint64_t i = GG_LIVE_SET_ENDED_MAX + 1; i <= 2 * GG_LIVE_SET_ENDED_MAX; i++) {
+		const struct gg_live_set_sample *sample = gg_live_set_find(&held, i);
 
-		if (!CHECK(sample != NULL && !gg_held_is_live(sample)) ||
-		    !CHECK((sample->time_ns & ~GG_HELD_ENDED) == i))
+		if (!CHECK(sample != NULL && !gg_live_set_is_live(sample)) ||
+		    !CHECK((sample->time_ns & ~GG_LIVE_SET_ENDED) == i))
 			break;
 	}
 	/* Places are used again: memory does not grow with what came and went. */
-	CHECK(held.used_count <= GG_HELD_ENDED_MAX + 2);
-	gg_held_done(&held);
+	CHECK(held.used_count <= GG_LIVE_SET_ENDED_MAX + 2);
+	gg_live_set_done(&held);
 }
 
 TEST(more_than_the_limit_is_refused)
 {
-	struct gg_held held;
+	struct gg_live_set held;
 
-	gg_held_init(&held, 3);
+	gg_live_set_init(&held, 3);
 	for (uint64_t i = 1; i <= 3; i++)
-		CHECK(gg_held_add(&held, i, i, i) == 0);
-	CHECK(gg_held_add(&held, 4, 4, 4) == -ENOSPC);
-	gg_held_end(&held, gg_held_find(&held, 1));
-	CHECK(gg_held_add(&held, 4, 4, 4) == 0);
-	gg_held_done(&held);
+		CHECK(gg_live_set_add(&held, i, i, i) == 0);
+	CHECK(gg_live_set_add(&held, 4, 4, 4) == -ENOSPC);
+	gg_live_set_end(&held, gg_live_set_find(&held, 1));
+	CHECK(gg_live_set_add(&held, 4, 4, 4) == 0);
+	gg_live_set_done(&held);
 }

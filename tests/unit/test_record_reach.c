@@ -33,21 +33,21 @@ TEST(of_what_is_no_program_nothing_is_said)
 	static const char *const texts[] = {
 		"", "#!", "#!\n", "#! \t/nonexistent x", "#!relative", "\177ELF", "a text"
 	};
-	char why[GG_REACH_WHY_MAX] = "x";
+	char why[GG_PRELOADABLE_WHY_MAX] = "x";
 
 	for (size_t i = 0; i < GG_COUNT(texts); i++) {
 		CHECK(put(texts[i], strlen(texts[i])));
-		CHECK(gg_reach_of(path, why) == GG_REACH_ALL && why[0] == '\0');
+		CHECK(gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL && why[0] == '\0');
 		unlink(path);
 	}
-	CHECK(gg_reach_of("/nonexistent", why) == GG_REACH_ALL);
-	CHECK(gg_reach_of("/dev/zero", why) == GG_REACH_ALL);
-	CHECK(gg_reach_of("/", why) == GG_REACH_ALL);
+	CHECK(gg_preloadable_of("/nonexistent", why) == GG_PRELOADABLE_ALL);
+	CHECK(gg_preloadable_of("/dev/zero", why) == GG_PRELOADABLE_ALL);
+	CHECK(gg_preloadable_of("/", why) == GG_PRELOADABLE_ALL);
 }
 
 TEST(of_a_script_the_interpreter_is_asked_once)
 {
-	char why[GG_REACH_WHY_MAX], text[128];
+	char why[GG_PRELOADABLE_WHY_MAX], text[128];
 	Elf64_Ehdr elf = { .e_ident = ELFMAG };
 	char program[64];
 
@@ -56,7 +56,7 @@ TEST(of_a_script_the_interpreter_is_asked_once)
 	strcpy(program, path);
 	snprintf(text, sizeof(text), "#! %s -w\n", program);
 	CHECK(put(text, strlen(text)));
-	CHECK(gg_reach_of(path, why) == GG_REACH_NONE);
+	CHECK(gg_preloadable_of(path, why) == GG_PRELOADABLE_NONE);
 	CHECK(strstr(why, "32-bit") != NULL);
 	unlink(path);
 	unlink(program);
@@ -68,7 +68,7 @@ TEST(of_a_script_the_interpreter_is_asked_once)
 
 	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
-	CHECK(gg_reach_of(path, why) == GG_REACH_ALL);
+	CHECK(gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL);
 	unlink(path);
 }
 
@@ -84,7 +84,7 @@ static uint64_t next_random(uint64_t *state)
 TEST(spoilt_programs_are_read_to_an_answer)
 {
 	int fd = open("/proc/self/exe", O_RDONLY), copy;
-	char why[GG_REACH_WHY_MAX];
+	char why[GG_PRELOADABLE_WHY_MAX];
 	uint64_t state = 20;
 	struct stat file;
 	uint8_t *bytes;
@@ -98,8 +98,8 @@ TEST(spoilt_programs_are_read_to_an_answer)
 	memcpy(&elf, bytes, sizeof(elf));
 	CHECK(put(bytes, (size_t)file.st_size));
 	/* Built with a sanitizer, this program has its own malloc, or that runtime is what geiger tells of. */
-	CHECK_MSG(gg_reach_of(path, why) == GG_REACH_ALL || strstr(why, "malloc") != NULL ||
-	                  strstr(why, "anitizer") != NULL,
+	CHECK_MSG(gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL ||
+	                  strstr(why, "malloc") != NULL || strstr(why, "anitizer") != NULL,
 	          "%s", why);
 	copy = open(path, O_RDWR);
 	for (int i = 0; i < MUTATIONS; i++) {
@@ -114,7 +114,7 @@ TEST(spoilt_programs_are_read_to_an_answer)
 			continue;
 		CHECK(pwrite(copy, &value, count, (off_t)at) == (ssize_t)count);
 		memset(why, 'x', sizeof(why));
-		gg_reach_of(path, why);
+		gg_preloadable_of(path, why);
 		CHECK_MSG(memchr(why, '\0', sizeof(why)) != NULL, "mutation %d", i);
 		/* One or two at a time. */
 		if (i % 2 == 0)

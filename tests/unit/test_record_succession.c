@@ -12,7 +12,7 @@
 
 struct session {
 	char directory[64];
-	struct gg_directory first, second;
+	struct gg_session_directory first, second;
 	struct gg_succession succession;
 	int files[4];
 };

@@ -38,7 +38,7 @@ static bool names_agent_within(pid_t pid, bool expected, double seconds)
 	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
 
 	while (gg_clock_monotonic_ns() < end_ns)
-		if (gg_unseen_names_agent((uint32_t)pid) == expected)
+		if (gg_unprofiled_names_agent((uint32_t)pid) == expected)
 			return true;
 	return false;
 }

@@ -85,7 +85,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		.stack = gg_region_intern(&region, &thread, pcs, 3),
 		.heap = (uint16_t)heap,
 		.type = (uint16_t)type,
-		.flags = GG_SAMPLE_MAPPING,
+		.flags = GG_REGION_SAMPLE_MAPPING,
 	};
 	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 1);
 	if (CHECK(region_view(&region, &view)) && CHECK(view.live_count == 1)) {
@@ -96,7 +96,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		CHECK(read->slack_bytes == 4091);
 		CHECK(read->interval == 524288.5 && read->offset_bytes == 77);
 		CHECK(read->mark_count == 3 && read->scheme == GG_SCHEME_STRIDE);
-		CHECK(read->flags == GG_SAMPLE_MAPPING);
+		CHECK(read->flags == GG_REGION_SAMPLE_MAPPING);
 		CHECK(read->thread == 1 && view.threads[1].tid == 42);
 		CHECK(strcmp(view.threads[1].name, "main") == 0);
 		CHECK(memcmp(gg_region_view_string(&view, view.heaps[read->heap].offset), "arena",
@@ -201,7 +201,7 @@ TEST(a_sample_is_closed_by_its_id_only_while_it_is_that_one)
 TEST(who_closes_a_sample_is_told_what_it_was)
 {
 	struct gg_region_sample found, freed;
-	struct gg_region_place first, second;
+	struct gg_region_live_hit first, second;
 
 	if (!begin_small())
 		return;
@@ -221,7 +221,7 @@ TEST(who_closes_a_sample_is_told_what_it_was)
 TEST(what_was_looked_up_and_is_gone_or_another_one_is_not_closed)
 {
 	struct gg_region_sample freed;
-	struct gg_region_place place, other;
+	struct gg_region_live_hit place, other;
 
 	if (!begin_small())
 		return;
@@ -706,12 +706,12 @@ TEST(capacities_are_halved_until_they_fit)
 	for (uint64_t bytes = UINT64_C(1) << 30; bytes >= 4 << 20; bytes /= 2) {
 		fit = standard;
 		gg_region_options_fit(&fit, bytes);
-		CHECK_MSG(gg_region_file_bytes(&fit) > 0 && gg_region_file_bytes(&fit) < bytes,
+		CHECK_MSG(gg_listed_region_bytes(&fit) > 0 && gg_listed_region_bytes(&fit) < bytes,
 		          "%lu bytes", (unsigned long)bytes);
 		options = fit;
 		if (!begin())
 			return;
-		CHECK_MSG(gg_region_file_bytes(&fit) + region.memory_bytes <= bytes, "%lu bytes",
+		CHECK_MSG(gg_listed_region_bytes(&fit) + region.memory_bytes <= bytes, "%lu bytes",
 		          (unsigned long)bytes);
 		CHECK(record(0x1000, 48, GG_STACK_EMPTY) != 0 && region_is_consistent(&region));
 		end();

@@ -75,19 +75,19 @@ TEST(what_is_expected_is_fetched_and_nothing_is_changed)
 	if (!begin())
 		return;
 	/* Nothing is there yet; and what comes is not what was expected. */
-	gg_region_expect_alloc(&region, &thread, 0x1000);
-	gg_region_expect_free(&region, expected, 0);
+	gg_region_prefetch_alloc(&region, &thread, 0x1000);
+	gg_region_prefetch_free(&region, expected, 0);
 	uint64_t id = record(0x2000, 1);
 
 	for (uint64_t i = 0; i < GG_COUNT(expected); i++)
 		expected[i] = 0x1000 * i;
-	gg_region_expect_alloc(&region, &thread, 0x2000);
-	gg_region_expect_free(&region, expected, GG_COUNT(expected));
+	gg_region_prefetch_alloc(&region, &thread, 0x2000);
+	gg_region_prefetch_free(&region, expected, GG_COUNT(expected));
 	CHECK(live_at(0x2000) == id && live_at(0x1000) == 0);
 	CHECK(record(0x3000, 2) != 0);
 	CHECK(gg_region_record_free(&region, &thread, at(0x2000), id, 5, GG_STACK_EMPTY));
-	gg_region_expect_alloc(&region, &thread, 0x2000);
-	gg_region_expect_free(&region, expected, GG_COUNT(expected));
+	gg_region_prefetch_alloc(&region, &thread, 0x2000);
+	gg_region_prefetch_free(&region, expected, GG_COUNT(expected));
 	CHECK(read_addresses(addresses) && addresses[1] == 0 && addresses[2] == 0x3000);
 	end();
 }
@@ -183,9 +183,9 @@ TEST(a_sample_that_grew_old_says_so_in_the_file_and_to_who_frees_it)
 	CHECK(!gg_region_record_promote(&region, &thread, at(0x2000), 0));
 	CHECK(!gg_region_record_promote(&region, &thread, at(0x1000), id + 1));
 	CHECK(gg_region_record_promote(&region, &thread, at(0x1000), id));
-	CHECK(gg_region_find(&region, at(0x1000), &found) && found.flags == GG_SAMPLE_OLD);
+	CHECK(gg_region_find(&region, at(0x1000), &found) && found.flags == GG_REGION_SAMPLE_OLD);
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(view.live[0].flags == GG_SAMPLE_OLD);
+		CHECK(view.live[0].flags == GG_REGION_SAMPLE_OLD);
 		CHECK(view.live[0].scheme == GG_SCHEME_POISSON && view.live[0].offset_bytes == 0);
 		gg_region_view_done(&view);
 	}
@@ -299,7 +299,7 @@ TEST(a_file_of_version_1_is_read_as_one_without_frames)
 TEST(a_forked_child_keeps_frames_and_where_objects_are)
 {
 	struct gg_region_options options;
-	struct gg_region_map map;
+	struct gg_region_file map;
 	struct gg_region_view view;
 
 	if (!begin())
@@ -311,8 +311,8 @@ TEST(a_forked_child_keeps_frames_and_where_objects_are)
 	CHECK(gg_region_record_promote(&region, &thread, at(0x3000), 0));
 	region_small_options(&options);
 	options.capacities[GG_TABLE_FRAMES] = 8;
-	if (!CHECK(gg_region_map_create_anonymous(&map, "child", gg_region_file_bytes(&options)) ==
-	           0) ||
+	if (!CHECK(gg_region_file_create_anonymous(&map, "child",
+	                                           gg_listed_region_bytes(&options)) == 0) ||
 	    !CHECK(gg_region_adopt(&region, &map, &options) == 0))
 		return;
 	memset(&thread, 0, sizeof(thread));
@@ -322,7 +322,7 @@ TEST(a_forked_child_keeps_frames_and_where_objects_are)
 	CHECK(live_at(0x3000) != 0);
 	if (CHECK(region_view(&region, &view))) {
 		CHECK(frame_is(&view, pc, "eval", "a.scm", 3));
-		CHECK(view.live_count == 1 && view.live[0].flags == GG_SAMPLE_OLD);
+		CHECK(view.live_count == 1 && view.live[0].flags == GG_REGION_SAMPLE_OLD);
 		gg_region_view_done(&view);
 	}
 	end();

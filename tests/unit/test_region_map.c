@@ -26,19 +26,19 @@ static bool make_directory(void)
 
 TEST(a_region_file_is_private_sparse_and_new)
 {
-	struct gg_region_map map, other;
+	struct gg_region_file map, other;
 	struct stat file;
 
 	if (!make_directory())
 		return;
-	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0)) {
+	if (CHECK(gg_region_file_create(&map, directory, "r", BYTES) == 0)) {
 		CHECK(stat(map.path, &file) == 0 && (file.st_mode & 0777) == 0600);
 		CHECK(file.st_size == BYTES && file.st_blocks * 512 < BYTES / 4);
-		CHECK(gg_region_map_create(&other, directory, "r", BYTES) == -EEXIST);
-		CHECK(gg_region_map_reserve(&map, 4096, 65536) == 0);
+		CHECK(gg_region_file_create(&other, directory, "r", BYTES) == -EEXIST);
+		CHECK(gg_region_file_reserve(&map, 4096, 65536) == 0);
 		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
 		map.base[4096] = 1;
-		gg_region_map_done(&map, true);
+		gg_region_file_done(&map, true);
 		CHECK(map.base == NULL);
 	}
 	CHECK(rmdir(directory) == 0); /* nothing is left */
@@ -47,7 +47,7 @@ TEST(a_region_file_is_private_sparse_and_new)
 static bool is_used(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool is = fd >= 0 && gg_region_map_is_used(fd);
+	bool is = fd >= 0 && gg_region_file_is_used(fd);
 
 	if (fd >= 0)
 		close(fd);
@@ -56,14 +56,14 @@ static bool is_used(const char *path)
 
 TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 	int to_child[2], fd;
 	char path[600];
 	pid_t child;
 
 	if (!make_directory())
 		return;
-	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0 && map.is_locked &&
+	if (CHECK(gg_region_file_create(&map, directory, "r", BYTES) == 0 && map.is_locked &&
 	          pipe(to_child) == 0)) {
 		snprintf(path, sizeof(path), "%s", map.path);
 		CHECK(is_used(path));
@@ -77,7 +77,7 @@ TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
 			_exit(0);
 		}
 		/* The child has what its parent had. */
-		gg_region_map_done(&map, false);
+		gg_region_file_done(&map, false);
 		CHECK(is_used(path));
 		close(to_child[1]);
 		waitpid(child, NULL, 0);
@@ -91,7 +91,7 @@ TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
 
 TEST(a_link_that_waits_in_our_place_is_not_followed)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 	char path[96], target[96];
 
 	if (!make_directory())
@@ -99,7 +99,7 @@ TEST(a_link_that_waits_in_our_place_is_not_followed)
 	snprintf(path, sizeof(path), "%s/r", directory);
 	snprintf(target, sizeof(target), "%s/target", directory);
 	CHECK(symlink(target, path) == 0);
-	CHECK(gg_region_map_create(&map, directory, "r", BYTES) == -EEXIST);
+	CHECK(gg_region_file_create(&map, directory, "r", BYTES) == -EEXIST);
 	CHECK(access(target, F_OK) < 0);
 	unlink(path);
 	rmdir(directory);
@@ -107,25 +107,25 @@ TEST(a_link_that_waits_in_our_place_is_not_followed)
 
 TEST(the_directory_that_was_asked_for_is_used_and_no_other)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 
 	if (!make_directory())
 		return;
 	setenv("GEIGER_DIR", directory, 1);
-	if (CHECK(gg_region_map_create(&map, NULL, "r", BYTES) == 0)) {
+	if (CHECK(gg_region_file_create(&map, NULL, "r", BYTES) == 0)) {
 		CHECK(strncmp(map.path, directory, strlen(directory)) == 0);
-		gg_region_map_done(&map, true);
+		gg_region_file_done(&map, true);
 	}
 	setenv("GEIGER_DIR", "/nowhere/at/all", 1);
 	errno = 77;
-	CHECK(gg_region_map_create(&map, NULL, "r", BYTES) == -ENOENT);
+	CHECK(gg_region_file_create(&map, NULL, "r", BYTES) == -ENOENT);
 	CHECK(errno == 77);
 	unsetenv("GEIGER_DIR");
 	char name[64];
 	snprintf(name, sizeof(name), "gg-region-map-test-%d", (int)getpid());
-	if (CHECK(gg_region_map_create(&map, NULL, name, BYTES) == 0)) {
+	if (CHECK(gg_region_file_create(&map, NULL, name, BYTES) == 0)) {
 		CHECK(strncmp(map.path, "/dev/shm/", 9) == 0 || access("/dev/shm", W_OK) < 0);
-		gg_region_map_done(&map, true);
+		gg_region_file_done(&map, true);
 	}
 	rmdir(directory);
 }
@@ -133,14 +133,14 @@ TEST(the_directory_that_was_asked_for_is_used_and_no_other)
 TEST(a_file_size_limit_is_an_error_and_not_a_signal)
 {
 	struct rlimit old, limit;
-	struct gg_region_map map;
+	struct gg_region_file map;
 
 	if (!make_directory())
 		return;
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = (struct rlimit){ .rlim_cur = BYTES / 2, .rlim_max = old.rlim_max };
 	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-	CHECK(gg_region_map_create(&map, directory, "r", BYTES) == -EFBIG);
+	CHECK(gg_region_file_create(&map, directory, "r", BYTES) == -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
 	CHECK(rmdir(directory) == 0); /* nothing is left */
 }
@@ -161,90 +161,90 @@ static int count_descriptors(void)
 TEST(no_descriptor_stays_where_space_can_be_had_without)
 {
 	int before = count_descriptors(), fd;
-	struct gg_region_map map;
+	struct gg_region_file map;
 	struct stat file;
 	char there = 0;
 
 	if (!make_directory())
 		return;
-	if (CHECK(gg_region_map_create(&map, directory, "r", BYTES) == 0)) {
+	if (CHECK(gg_region_file_create(&map, directory, "r", BYTES) == 0)) {
 		if (map.fd >= 0)
 			SKIP("this kernel, or the emulator, has no MADV_POPULATE_WRITE");
 		CHECK(count_descriptors() == before);
-		CHECK(gg_region_map_reserve(&map, BYTES / 2, 65536) == 0);
+		CHECK(gg_region_file_reserve(&map, BYTES / 2, 65536) == 0);
 		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
 		map.base[0] = 'a';
-		gg_region_map_detach(&map);
+		gg_region_file_detach(&map);
 		map.base[0] = 'b';
 		fd = open(map.path, O_RDONLY | O_CLOEXEC);
 		CHECK(pread(fd, &there, 1, 0) == 1 && there == 'a');
 		close(fd);
 		CHECK(count_descriptors() == before);
-		gg_region_map_done(&map, true);
+		gg_region_file_done(&map, true);
 	}
 	rmdir(directory);
 }
 
 TEST(a_descriptor_that_the_program_took_is_left_alone)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 	struct stat theirs;
 	int status, fd;
 
-	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
 		return;
 	fd = memfd_create("theirs", 0);
 	CHECK(dup2(fd, map.fd) == map.fd);
 	errno = 77;
-	status = gg_region_map_reserve(&map, 0, 65536);
+	status = gg_region_file_reserve(&map, 0, 65536);
 	CHECK(errno == 77);
 	/* By the mapping, or, before Linux 5.14, not at all. */
 	CHECK(status == 0 || status == -EINVAL);
 	CHECK(fstat(fd, &theirs) == 0 && theirs.st_size == 0);
 	fd = map.fd;
-	gg_region_map_done(&map, false);
+	gg_region_file_done(&map, false);
 	CHECK(fcntl(fd, F_GETFD) >= 0); /* not ours to close */
 }
 
 /* Its number may be another file's by then: that one has its size. */
 TEST(space_is_given_without_changing_the_size_of_a_file)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 	struct stat file;
 
-	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
 		return;
 	CHECK(ftruncate(map.fd, 4096) == 0);
-	CHECK(gg_region_map_reserve(&map, BYTES / 2, 65536) == 0);
+	CHECK(gg_region_file_reserve(&map, BYTES / 2, 65536) == 0);
 	CHECK(fstat(map.fd, &file) == 0 && file.st_size == 4096);
-	gg_region_map_done(&map, true);
+	gg_region_file_done(&map, true);
 }
 
 TEST(space_outside_the_file_is_refused)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 
-	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
 		return;
-	CHECK(gg_region_map_reserve(&map, BYTES - 4096, 4097) == -ERANGE);
-	CHECK(gg_region_map_reserve(&map, UINT64_MAX, 2) == -ERANGE);
-	CHECK(gg_region_map_reserve(&map, BYTES - 4096, 4096) == 0);
-	gg_region_map_done(&map, false);
+	CHECK(gg_region_file_reserve(&map, BYTES - 4096, 4097) == -ERANGE);
+	CHECK(gg_region_file_reserve(&map, UINT64_MAX, 2) == -ERANGE);
+	CHECK(gg_region_file_reserve(&map, BYTES - 4096, 4096) == 0);
+	gg_region_file_done(&map, false);
 }
 
 TEST(what_is_written_after_detaching_is_not_in_the_file)
 {
-	struct gg_region_map map;
+	struct gg_region_file map;
 	char there[2] = "";
 
-	if (!CHECK(gg_region_map_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
 		return;
 	map.base[0] = 'a';
 	errno = 77;
-	gg_region_map_detach(&map);
+	gg_region_file_detach(&map);
 	CHECK(errno == 77);
 	CHECK(map.base[0] == 'a');
 	map.base[0] = map.base[BYTES - 1] = 'b';
 	CHECK(pread(map.fd, there, 1, 0) == 1 && there[0] == 'a');
-	gg_region_map_done(&map, false);
+	gg_region_file_done(&map, false);
 }

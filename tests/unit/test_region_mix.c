@@ -38,7 +38,7 @@ __attribute__((constructor)) static void init(void)
 struct mixer {
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
-	struct gg_unwind_memo memo;
+	struct gg_stack_cache memo;
 	uint64_t pcs[GG_UNWIND_KEEP], random, held[HELD], seen_change, recorded;
 };
 

@@ -371,7 +371,7 @@ static void record_block(struct gg_region_thread *thread, uint64_t address)
 static int check_child(int parent_is_done)
 {
 	struct gg_region_options options;
-	struct gg_region_map map;
+	struct gg_region_file map;
 	struct gg_region_view view;
 	struct gg_region_thread thread;
 	char byte;
@@ -380,7 +380,7 @@ static int check_child(int parent_is_done)
 	CHECK(read(parent_is_done, &byte, 1) == 1);
 	region_small_options(&options);
 	options.pid = 8;
-	CHECK(gg_region_map_create_anonymous(&map, "child", region.map.bytes) == 0);
+	CHECK(gg_region_file_create_anonymous(&map, "child", region.map.bytes) == 0);
 	if (!CHECK(gg_region_adopt(&region, &map, &options) == 0))
 		return 1;
 	if (CHECK(region_view(&region, &view)) && CHECK(view.live_count == FORKED_LIVE)) {
@@ -466,11 +466,11 @@ TEST(a_fork_between_threads_leaves_a_consistent_child)
 
 		if (pid == 0) {
 			struct gg_region_options options;
-			struct gg_region_map map;
+			struct gg_region_file map;
 			struct gg_region_thread thread;
 
 			region_small_options(&options);
-			if (gg_region_map_create_anonymous(&map, "child", region.map.bytes) < 0 ||
+			if (gg_region_file_create_anonymous(&map, "child", region.map.bytes) < 0 ||
 			    gg_region_adopt(&region, &map, &options) < 0)
 				_exit(2);
 			gg_region_thread_begin(&region, &thread, 1, NULL, 0);

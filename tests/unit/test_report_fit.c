@@ -11,7 +11,7 @@ static bool fits(const char *text, size_t width, bool ascii, const char *wanted)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 
-	gg_fit_append(&out, text, width, ascii);
+	gg_screen_text_append(&out, text, width, ascii);
 	return CHECK_MSG(strcmp(gg_buf_text(&out), wanted) == 0, "'%s', not '%s'",
 	                 gg_buf_text(&out), wanted);
 }
@@ -35,8 +35,8 @@ static bool fits_apart(const char *text, const char *other, size_t width, bool a
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 
-	gg_fit_append_apart(&out, text, other, width, ascii);
-	CHECK(gg_fit_length(gg_buf_text(&out)) <= width);
+	gg_screen_text_append_apart(&out, text, other, width, ascii);
+	CHECK(gg_screen_text_length(gg_buf_text(&out)) <= width);
 	return CHECK_MSG(strcmp(gg_buf_text(&out), wanted) == 0, "'%s', not '%s'",
 	                 gg_buf_text(&out), wanted);
 }
@@ -48,10 +48,10 @@ TEST(names_that_would_look_the_same_show_where_they_differ)
 		                      "Box<std::map<...>>::get", "main" };
 	const char *others[4];
 
-	gg_fit_find_alike(names, 4, 24, false, others);
+	gg_screen_text_find_alike(names, 4, 24, false, others);
 	CHECK(others[0] == names[1] && others[1] == names[0]);
 	CHECK(others[2] == names[2] && others[3] == names[3]);
-	gg_fit_find_alike(names, 4, 80, false, others);
+	gg_screen_text_find_alike(names, 4, 80, false, others);
 	CHECK(others[0] == names[0]);
 	fits_apart(names[0], names[1], 24, true, "Box<st...or<int, std:...");
 	fits_apart(names[0], names[1], 24, false, "Box<std\xe2\x80\xa6or<int, std::al\xe2\x80\xa6");
@@ -75,7 +75,7 @@ TEST(paragraphs_are_folded_between_words)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 
-	gg_fit_append_paragraph(&out, "note: one two  three\nfour", 12, true);
+	gg_screen_text_append_paragraph(&out, "note: one two  three\nfour", 12, true);
 	CHECK_MSG(strcmp(gg_buf_text(&out), "note: one\n  two three\n  four\n") == 0, "'%s'",
 	          gg_buf_text(&out));
 }
@@ -83,12 +83,13 @@ TEST(paragraphs_are_folded_between_words)
 TEST(the_width_is_that_of_the_environment_without_a_terminal)
 {
 	setenv("COLUMNS", "120", 1);
-	CHECK(gg_fit_width(-1) == 120 && gg_fit_name_width(-1) == 120);
+	CHECK(gg_screen_text_width(-1) == 120 && gg_screen_text_name_width(-1) == 120);
 	setenv("COLUMNS", "nonsense", 1);
-	CHECK(gg_fit_width(-1) == GG_FIT_WIDTH);
+	CHECK(gg_screen_text_width(-1) == GG_SCREEN_TEXT_WIDTH);
 	unsetenv("COLUMNS");
-	CHECK(gg_fit_width(-1) == GG_FIT_WIDTH);
-	CHECK(gg_fit_name_width(-1) == SIZE_MAX); /* who reads a file may look for a whole name */
+	CHECK(gg_screen_text_width(-1) == GG_SCREEN_TEXT_WIDTH);
+	CHECK(gg_screen_text_name_width(-1) ==
+	      SIZE_MAX); /* who reads a file may look for a whole name */
 }
 
 TEST(the_first_variable_that_is_set_decides_on_utf_8)
@@ -96,7 +97,7 @@ TEST(the_first_variable_that_is_set_decides_on_utf_8)
 	setenv("LC_ALL", "", 1);
 	setenv("LC_CTYPE", "C", 1);
 	setenv("LANG", "de_DE.UTF-8", 1);
-	CHECK(!gg_fit_is_utf8());
+	CHECK(!gg_screen_text_is_utf8());
 	setenv("LC_ALL", "C.utf8", 1);
-	CHECK(gg_fit_is_utf8());
+	CHECK(gg_screen_text_is_utf8());
 }

@@ -28,15 +28,15 @@ static void hold(int64_t mib, int64_t from_s, int64_t to_s)
 	            to_s < 0 ? GG_TIME_NONE : to_s * SECOND);
 }
 
-static void add(struct gg_memory *memory)
+static void add(struct gg_profile_memory *memory)
 {
 	if (gg_profile_add_memory(made.profile, memory, &error) < 0)
 		abort();
 }
 
-static struct gg_memory reading(uint32_t process, int64_t time_s, int64_t rss_mib)
+static struct gg_profile_memory reading(uint32_t process, int64_t time_s, int64_t rss_mib)
 {
-	struct gg_memory memory = gg_memory_unknown(process, time_s * SECOND);
+	struct gg_profile_memory memory = gg_memory_unknown(process, time_s * SECOND);
 
 	memory.rss_bytes = memory.max_rss_bytes = rss_mib * MIB;
 	memory.anonymous_bytes = (rss_mib - 4) * MIB;
@@ -49,23 +49,23 @@ static struct gg_memory reading(uint32_t process, int64_t time_s, int64_t rss_mi
 
 static void read_rss(uint32_t process, int64_t time_s, int64_t rss_mib)
 {
-	struct gg_memory memory = reading(process, time_s, rss_mib);
+	struct gg_profile_memory memory = reading(process, time_s, rss_mib);
 
 	add(&memory);
 }
 
-static struct gg_summary summarize(uint32_t pid, int64_t moment_s)
+static struct gg_report_summary summarize(uint32_t pid, int64_t moment_s)
 {
-	struct gg_summary summary;
-	struct gg_question query;
+	struct gg_report_summary summary;
+	struct gg_query query;
 	struct gg_model *model;
 
-	gg_question_init(&query);
+	gg_query_init(&query);
 	query.pid = pid;
 	if (moment_s >= 0)
 		query.to_ns = moment_s * SECOND;
 	if (gg_model_load(&model, &made.profile, 1, NULL, &error) < 0 ||
-	    gg_summary_of(&summary, model, &query, &error) < 0)
+	    gg_report_summary_of(&summary, model, &query, &error) < 0)
 		abort();
 	gg_model_free(model);
 	gg_profile_close(made.profile);
@@ -79,8 +79,8 @@ static bool is_mib(double bytes, double mib)
 
 TEST(the_rest_is_of_the_moment_of_the_reading)
 {
-	struct gg_memory memory;
-	struct gg_summary summary;
+	struct gg_profile_memory memory;
+	struct gg_report_summary summary;
 
 	begin();
 	hold(10, 1, 50);
@@ -95,13 +95,13 @@ TEST(the_rest_is_of_the_moment_of_the_reading)
 	CHECK(summary.has_rest && summary.resident.time_ns == 40 * SECOND);
 	CHECK(is_mib(gg_tally_estimate(&summary.live_then, GG_BYTES).value, 15));
 	CHECK(is_mib(summary.resident.file, 3) && is_mib(summary.resident.geiger, 2));
-	CHECK(is_mib(gg_summary_rest(&summary), 30 - 15 - 3 - 2 - 1));
+	CHECK(is_mib(gg_report_summary_rest(&summary), 30 - 15 - 3 - 2 - 1));
 }
 
 /* Without the samples that were dropped, the rest would be too large by a number that nobody knows. */
 TEST(there_is_no_rest_where_samples_were_dropped)
 {
-	struct gg_summary summary;
+	struct gg_report_summary summary;
 
 	begin();
 	hold(10, 1, -1);
@@ -111,13 +111,13 @@ TEST(there_is_no_rest_where_samples_were_dropped)
 		abort();
 	summary = summarize(0, -1);
 	CHECK(is_mib(gg_tally_estimate(&summary.live_then, GG_BYTES).value, 10));
-	CHECK(isnan(gg_summary_rest(&summary)));
+	CHECK(isnan(gg_report_summary_rest(&summary)));
 }
 
 TEST(there_is_no_rest_where_live_memory_changed_while_it_was_read)
 {
-	struct gg_memory memory;
-	struct gg_summary summary;
+	struct gg_profile_memory memory;
+	struct gg_report_summary summary;
 
 	begin();
 	hold(10, 1, 50);
@@ -132,8 +132,8 @@ TEST(there_is_no_rest_where_live_memory_changed_while_it_was_read)
 /* Profiles of version 2 do not tell how long a reading took. */
 TEST(there_is_no_rest_where_nobody_knows_how_long_a_reading_took)
 {
-	struct gg_memory memory;
-	struct gg_summary summary;
+	struct gg_profile_memory memory;
+	struct gg_report_summary summary;
 
 	begin();
 	hold(5, 1, -1);
@@ -146,7 +146,7 @@ TEST(there_is_no_rest_where_nobody_knows_how_long_a_reading_took)
 
 TEST(a_reading_stands_beside_the_peak_only_where_as_much_was_live)
 {
-	struct gg_summary summary;
+	struct gg_report_summary summary;
 
 	begin();
 	hold(100, 30, 31);
@@ -168,8 +168,8 @@ TEST(a_reading_stands_beside_the_peak_only_where_as_much_was_live)
 
 TEST(the_highest_rss_is_the_kernels_and_not_that_of_readings)
 {
-	struct gg_memory memory;
-	struct gg_summary summary;
+	struct gg_profile_memory memory;
+	struct gg_report_summary summary;
 
 	begin();
 	read_rss(made.process, 10, 12);
@@ -204,7 +204,7 @@ static void begin_three(uint32_t *ret_second, uint32_t *ret_third)
 
 static void read_pss(uint32_t process, int64_t time_s, int64_t rss_mib, int64_t pss_mib)
 {
-	struct gg_memory memory = reading(process, time_s, rss_mib);
+	struct gg_profile_memory memory = reading(process, time_s, rss_mib);
 
 	memory.pss_bytes = pss_mib * MIB;
 	memory.pss_file_bytes = MIB;
@@ -215,7 +215,7 @@ static void read_pss(uint32_t process, int64_t time_s, int64_t rss_mib, int64_t 
 
 TEST(pages_that_processes_share_count_once)
 {
-	struct gg_summary summary;
+	struct gg_report_summary summary;
 	uint32_t second, third;
 
 	begin_three(&second, &third);
@@ -227,7 +227,7 @@ TEST(pages_that_processes_share_count_once)
 	CHECK(summary.resident.process_count == 2);
 	CHECK(is_mib(summary.resident.rss, 54) && is_mib(summary.resident.file, 2));
 	CHECK(is_mib(summary.resident.geiger, 2) && summary.has_rest);
-	CHECK(is_mib(gg_summary_rest(&summary), 54 - 10 - 2 - 2));
+	CHECK(is_mib(gg_report_summary_rest(&summary), 54 - 10 - 2 - 2));
 
 	begin_three(&second, &third);
 	read_pss(made.process, 40, 50, 28);
@@ -249,7 +249,7 @@ TEST(pages_that_processes_share_count_once)
 
 TEST(a_round_without_a_process_that_lived_has_no_rest)
 {
-	struct gg_summary summary;
+	struct gg_report_summary summary;
 	uint32_t second, third;
 
 	begin_three(&second, &third);
@@ -301,12 +301,12 @@ TEST(report_and_timeline_show_the_same_at_each_moment)
 		abort();
 	for (size_t i = 0; i < GG_COUNT(shown); i++) {
 		const struct gg_timeline_point *point = &timeline->points[shown[i].moment_s / 2];
-		struct gg_question query;
-		struct gg_summary summary;
+		struct gg_query query;
+		struct gg_report_summary summary;
 
-		gg_question_init(&query);
+		gg_query_init(&query);
 		query.to_ns = shown[i].moment_s * SECOND;
-		CHECK(gg_summary_of(&summary, model, &query, &error) == 0);
+		CHECK(gg_report_summary_of(&summary, model, &query, &error) == 0);
 		CHECK(point->time_ns == query.to_ns);
 		CHECK(shown[i].mib < 0 ? point->rss_bytes < 0 && summary.resident.rss < 0
 		                       : is_mib(point->rss_bytes, shown[i].mib) &&

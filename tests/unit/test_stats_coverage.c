@@ -73,8 +73,8 @@ static bool next_place(struct place *place)
 	return ++place->program < gg_simulate_program_count();
 }
 
-static const struct gg_cell *cell_at(const struct gg_coverage *coverages, enum gg_kind kind,
-                                     const struct place *place)
+static const struct gg_cell *cell_at(const struct gg_coverage *coverages,
+                                     enum gg_interval_method kind, const struct place *place)
 {
 	return &coverages[place->program].cells[kind][place->quantity][place->population];
 }
@@ -93,7 +93,7 @@ TEST(nominal_95_percent_is_94_5_at_least_in_every_program)
 	struct place place = { 0 };
 
 	do {
-		const struct gg_cell *cell = cell_at(coverages, GG_KIND_RULE, &place);
+		const struct gg_cell *cell = cell_at(coverages, GG_INTERVAL_METHOD_RULE, &place);
 		double low = 0.95 - 3 * sigma(0.95, cell->run_count);
 
 		CHECK_AT(place, cell->covered >= low, cell->covered);
@@ -109,7 +109,7 @@ TEST(neither_end_misses_more_than_its_tail)
 	struct place place = { 0 };
 
 	do {
-		const struct gg_cell *cell = cell_at(coverages, GG_KIND_RULE, &place);
+		const struct gg_cell *cell = cell_at(coverages, GG_INTERVAL_METHOD_RULE, &place);
 		double most = 0.025 + 3 * sigma(0.025, cell->run_count);
 
 		CHECK_AT(place, cell->too_low <= most, cell->too_low);
@@ -148,7 +148,7 @@ TEST(from_10_samples_on_coverage_is_99_2_percent_at_most_where_the_law_has_such_
 
 	do {
 		const struct gg_program *program = gg_simulate_program(place.program);
-		const struct gg_cell *cell = cell_at(coverages, GG_KIND_RULE, &place);
+		const struct gg_cell *cell = cell_at(coverages, GG_INTERVAL_METHOD_RULE, &place);
 		double attainable = least_attainable(program, 0.945), limit;
 
 		if (gg_simulate_expected_samples(program) < 10 || !has_upper_end(&place))
@@ -166,7 +166,7 @@ static bool is_certain(const struct gg_program *program)
 	return gg_simulate_all_seen(program) > 1 - 1e-9;
 }
 
-static bool is_valid_everywhere(const struct gg_coverage *coverages, enum gg_kind kind,
+static bool is_valid_everywhere(const struct gg_coverage *coverages, enum gg_interval_method kind,
                                 enum gg_quantity quantity, enum gg_population population)
 {
 	struct place place = { .quantity = quantity, .population = population };
@@ -191,15 +191,16 @@ TEST(the_rule_is_at_most_1_15_times_as_wide_as_any_method_that_is_valid_in_every
 	int compared_count = 0;
 
 	do {
-		const struct gg_cell *rule = cell_at(coverages, GG_KIND_RULE, &place);
+		const struct gg_cell *rule = cell_at(coverages, GG_INTERVAL_METHOD_RULE, &place);
 
 		CHECK_AT(place, (rule->width > 0) == has_upper_end(&place), rule->width);
-		for (int k = 0; k < GG_KIND_RULE; k++) {
-			const struct gg_cell *other = cell_at(coverages, (enum gg_kind)k, &place);
+		for (int k = 0; k < GG_INTERVAL_METHOD_RULE; k++) {
+			const struct gg_cell *other = cell_at(coverages, (enum gg_interval_method)k,
+			                                      &place);
 
 			if (other->run_count == 0 ||
-			    !is_valid_everywhere(coverages, (enum gg_kind)k, place.quantity,
-			                         place.population))
+			    !is_valid_everywhere(coverages, (enum gg_interval_method)k,
+			                         place.quantity, place.population))
 				continue;
 			compared_count++;
 			CHECK_AT(place, rule->width <= 1.15 * other->width,
@@ -216,8 +217,8 @@ TEST(the_rule_is_at_most_1_15_times_as_wide_as_the_gamma_interval)
 	struct place place = { 0 };
 
 	do {
-		double rule = cell_at(coverages, GG_KIND_RULE, &place)->width;
-		double gamma = cell_at(coverages, GG_KIND_GAMMA, &place)->width;
+		double rule = cell_at(coverages, GG_INTERVAL_METHOD_RULE, &place)->width;
+		double gamma = cell_at(coverages, GG_INTERVAL_METHOD_GAMMA, &place)->width;
 
 		if (!is_certain(gg_simulate_program(place.program)))
 			CHECK_AT(place, rule <= 1.15 * gamma, rule / gamma);
@@ -239,7 +240,8 @@ TEST(the_normal_interval_fails_where_samples_are_few_or_large)
 		for (size_t j = 0; j < GG_COUNT(failing); j++)
 			if (strcmp(gg_simulate_program(i)->name, failing[j].name) == 0)
 				CHECK(coverages[i]
-				              .cells[GG_KIND_NORMAL][GG_BYTES][GG_ALL_GROUPS]
+				              .cells[GG_INTERVAL_METHOD_NORMAL][GG_BYTES]
+				                    [GG_ALL_GROUPS]
 				              .covered < failing[j].most);
 }
 
@@ -270,7 +272,7 @@ TEST(other_confidences_are_held_too)
 			gg_simulate(gg_simulate_program(i), run_count, nominal, SEED, &coverage);
 			for (int q = 0; q < GG_QUANTITY_COUNT; q++) {
 				const struct gg_cell *cell =
-					&coverage.cells[GG_KIND_RULE][q][GG_ALL_GROUPS];
+					&coverage.cells[GG_INTERVAL_METHOD_RULE][q][GG_ALL_GROUPS];
 
 				CHECK_MSG(cell->covered >=
 				                  nominal - 3 * sqrt(nominal * (1 - nominal) / n),

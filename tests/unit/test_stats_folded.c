@@ -287,7 +287,7 @@ static void check_rough(unsigned scheme_count)
 	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
 		                                  GG_SCHEME_POISSON_COUNT, GG_SCHEME_STRIDE,
 		                                  GG_SCHEME_PER_ALLOCATION };
-	struct gg_rough merged = { 0 }, added = { 0 }, wanted;
+	struct gg_plain_tally merged = { 0 }, added = { 0 }, wanted;
 	struct gg_tally exact = { 0 }, again;
 	struct gg_rng rng;
 
@@ -298,24 +298,24 @@ static void check_rough(unsigned scheme_count)
 			                      1 + (uint32_t)gg_rng_below(&rng, 3),
 			                      schemes[(unsigned)i % scheme_count] };
 		struct gg_tally one = { 0 };
-		struct gg_rough part;
+		struct gg_plain_tally part;
 
 		gg_tally_add(&one, &draw, size);
-		gg_rough_of(&part, &one);
-		gg_rough_add(&merged, &part);
-		gg_rough_add_sample(&added, &draw, size);
+		gg_plain_tally_of(&part, &one);
+		gg_plain_tally_add(&merged, &part);
+		gg_plain_tally_add_sample(&added, &draw, size);
 		gg_tally_merge(&exact, &one);
 	}
-	gg_rough_of(&wanted, &exact);
-	gg_rough_tally(&added, &again);
-	for (int i = 0; i < GG_ROUGH_SUM_COUNT; i++) {
+	gg_plain_tally_of(&wanted, &exact);
+	gg_plain_tally_tally(&added, &again);
+	for (int i = 0; i < GG_PLAIN_TALLY_SUM_COUNT; i++) {
 		double sum = wanted.sums[i];
 
 		CHECK_MSG(fabs(merged.sums[i] - sum) <= 1e-12 * sum, "merged sum %d", i);
 		CHECK_MSG(fabs(added.sums[i] - sum) <= 1e-12 * sum, "sum %d: %g, not %g", i,
 		          added.sums[i], sum);
 	}
-	for (int i = 0; i < GG_ROUGH_MAX_COUNT; i++)
+	for (int i = 0; i < GG_PLAIN_TALLY_MAX_COUNT; i++)
 		CHECK(merged.maxima[i] == wanted.maxima[i] && added.maxima[i] == wanted.maxima[i]);
 	CHECK(again.sample_count == exact.sample_count && again.mark_count == exact.mark_count);
 	for (enum gg_quantity q = GG_BYTES; q <= GG_ALLOCATIONS; q++) {

@@ -214,7 +214,7 @@ TEST(what_is_learned_gains_at_least_half_of_what_is_known)
 /* The survival that is learned of each class: the truth, within 5 sigma of the samples it has. */
 TEST(survival_is_learned_from_samples_however_they_were_drawn)
 {
-	static struct gg_learned learned;
+	static struct gg_rate_learning learned;
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_sampler s = { 0 };
 	struct gg_sampler_options options = { .interval = 20000, .seed = 5 };
@@ -230,11 +230,11 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 		}
 		if (!gg_sampler_due(&s, size) || !gg_sampler_take(&s, size, &draw))
 			continue;
-		gg_learn_allocated(&learned, gg_weight_of(&draw, size).count, size);
+		gg_rate_learning_allocated(&learned, gg_weight_of(&draw, size).count, size);
 		if (size == 200 || i % 10 != 0)
-			gg_learn_freed(&learned, gg_weight_of(&draw, size).count, size);
+			gg_rate_learning_freed(&learned, gg_weight_of(&draw, size).count, size);
 	}
-	gg_learn_classes(&learned, GG_FOCUS_LIVE, classes);
+	gg_rate_learning_classes(&learned, GG_FOCUS_LIVE, classes);
 	for (int large = 0; large < 2; large++) {
 		const struct gg_optimal_class *class = &classes[gg_size_class(large ? 200 : 64)];
 		double n = (double)learned.samples[gg_size_class(large ? 200 : 64)];
@@ -247,17 +247,17 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 		                  1 / n + SIGMAS * sqrt(truth * (1 - truth) / (0.64 * n)),
 		          "%g of %g", class->live / class->allocated, truth);
 	}
-	gg_learn_classes(&learned, GG_FOCUS_ALLOCATED, classes);
+	gg_rate_learning_classes(&learned, GG_FOCUS_ALLOCATED, classes);
 	CHECK(classes[gg_size_class(200)].live == classes[gg_size_class(200)].allocated);
 }
 
 TEST(plans_come_a_quarter_later_each_time_and_are_bounded)
 {
-	uint64_t at = gg_learn_next(0);
+	uint64_t at = gg_rate_learning_next(0);
 	int plans = 1;
 
-	CHECK(at == GG_LEARN_FIRST);
+	CHECK(at == GG_RATE_LEARNING_FIRST);
 	for (; at < UINT64_C(1) << 40; plans++)
-		at = gg_learn_next(at);
-	CHECK(plans <= GG_LEARN_PLANS_MAX);
+		at = gg_rate_learning_next(at);
+	CHECK(plans <= GG_RATE_LEARNING_PLANS_MAX);
 }

@@ -232,10 +232,10 @@ TEST(too_full_a_cache_loses_what_was_not_used_for_longest)
 	dir_fd = open(dir, O_RDONLY | O_DIRECTORY);
 	for (int i = 0; i < 6; i++)
 		make_file(dir_fd, names[i], 1000, 1000000 + (i + 2) % 4);
-	gg_cache_trim(dir, 4000); /* it just fits */
+	gg_symbol_cache_trim(dir, 4000); /* it just fits */
 	CHECK(exists(dir_fd, "aa03.1") && exists(dir_fd, "aa01.1"));
 	CHECK(!exists(dir_fd, "tmp.old123")); /* left by a crash long ago */
-	gg_cache_trim(dir, 3998);
+	gg_symbol_cache_trim(dir, 3998);
 	/* Down to 2999 bytes: the two oldest go. */
 	CHECK(!exists(dir_fd, "aa03.1") && !exists(dir_fd, "aa04.1"));
 	CHECK(exists(dir_fd, "aa01.1") && exists(dir_fd, "aa02.1"));
@@ -258,17 +258,18 @@ TEST(a_reader_never_sees_half_an_entry_while_it_is_replaced)
 	if (mkdtemp(dir) == NULL)
 		SKIP("no temporary folder");
 	write_example(&example);
-	gg_cache_write(dir, build_id, sizeof(build_id), example.data, example.length);
+	gg_symbol_cache_write(dir, build_id, sizeof(build_id), example.data, example.length);
 	writer = fork();
 	for (int i = 0; writer == 0 && i < 500; i++)
-		gg_cache_write(dir, build_id, sizeof(build_id), example.data, example.length);
+		gg_symbol_cache_write(dir, build_id, sizeof(build_id), example.data,
+		                      example.length);
 	if (writer == 0)
 		_exit(0);
 	for (int i = 0; i < 500; i++) {
 		struct gg_buf bytes = { 0 };
 
-		readable_count += gg_cache_read(dir, build_id, sizeof(build_id), &bytes, &blob) ==
-		                  0;
+		readable_count += gg_symbol_cache_read(dir, build_id, sizeof(build_id), &bytes,
+		                                       &blob) == 0;
 		gg_buf_done(&bytes);
 	}
 	CHECK_MSG(readable_count == 500, "%d", readable_count);

@@ -50,7 +50,7 @@ TEST(a_packed_rule_says_what_the_rule_said)
 						continue;
 					packed_count++;
 					if (!CHECK(is_equal(unpack(packed), rule)) ||
-					    !CHECK((packed & ~GG_CACHE_RULE_MASK) == 0))
+					    !CHECK((packed & ~GG_RULE_CACHE_RULE_MASK) == 0))
 						return;
 					/* What the walk's loop relies on. */
 					CHECK(gg_arch_packed_ra_bytes(packed) <= (uint64_t)cfa);
@@ -99,14 +99,14 @@ TEST(the_kernel_says_what_can_be_read)
 {
 	char *pages = mmap(NULL, 3 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	CHECK(gg_stack_is_readable((uintptr_t)pages));
-	CHECK(gg_stack_is_readable((uintptr_t)pages + 4088));
+	CHECK(gg_stack_bounds_is_readable((uintptr_t)pages));
+	CHECK(gg_stack_bounds_is_readable((uintptr_t)pages + 4088));
 	mprotect(pages + 4096, 4096, PROT_NONE);
 	munmap(pages + 2 * 4096, 4096);
-	CHECK(!gg_stack_is_readable((uintptr_t)pages + 4096));
-	CHECK(!gg_stack_is_readable((uintptr_t)pages + 2 * 4096));
-	CHECK(!gg_stack_is_readable(0));
-	CHECK(!gg_stack_is_readable(UINT64_MAX - 4095));
+	CHECK(!gg_stack_bounds_is_readable((uintptr_t)pages + 4096));
+	CHECK(!gg_stack_bounds_is_readable((uintptr_t)pages + 2 * 4096));
+	CHECK(!gg_stack_bounds_is_readable(0));
+	CHECK(!gg_stack_bounds_is_readable(UINT64_MAX - 4095));
 	munmap(pages, 2 * 4096);
 }
 

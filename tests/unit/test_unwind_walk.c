@@ -236,7 +236,7 @@ TEST(a_cut_is_right_at_every_depth_around_the_size_of_the_array)
 
 TEST(a_cut_stack_may_come_from_the_memo)
 {
-	static struct gg_unwind_memo memo;
+	static struct gg_stack_cache memo;
 
 	forget_thread();
 	cut_thread.memo = &memo;
@@ -386,7 +386,7 @@ TEST(a_handler_on_its_own_stack_is_walked_into_what_it_interrupted)
  * A timer interrupts code at any instruction, captures included: prologues, epilogues, the
  * walker, libc.  Where libgcc's walk is complete ours is the same.
  */
-static struct gg_unwind_memo storm_memo;
+static struct gg_stack_cache storm_memo;
 static struct gg_unwind_thread storm_thread;
 static unsigned storm_count, storm_incomplete;
 
@@ -475,7 +475,8 @@ TEST(the_table_for_an_old_libc_finds_what_dl_find_object_finds)
 	for (size_t i = 0; i < GG_COUNT(places); i++) {
 		uint64_t pc = (uintptr_t)places[i] + (i == 5 ? 0x500 : 0);
 		struct gg_cfi_module a = { 0 }, b = { 0 };
-		bool in_a = gg_modules_find(pc, &a), in_b = gg_modules_find_in_table(pc, &b);
+		bool in_a = gg_module_lookup_find(pc, &a),
+		     in_b = gg_module_lookup_find_in_table(pc, &b);
 
 		CHECK_MSG(in_a == in_b, "place %zu: %d and %d", i, in_a, in_b);
 		found_count += in_a;

@@ -107,13 +107,13 @@ __attribute__((noinline)) static void compare(void)
 /* Memory that no hook sees. */
 static struct state *new_state(void)
 {
-	size_t bytes = sizeof(struct state) + sizeof(struct gg_unwind_memo);
+	size_t bytes = sizeof(struct state) + sizeof(struct gg_stack_cache);
 	struct state *s = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 	                       0);
 
 	if (s == MAP_FAILED)
 		return NULL;
-	s->unwind.memo = (struct gg_unwind_memo *)(s + 1);
+	s->unwind.memo = (struct gg_stack_cache *)(s + 1);
 	s->random = (uintptr_t)s | 1;
 	return s;
 }

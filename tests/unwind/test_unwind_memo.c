@@ -41,7 +41,7 @@ static uint64_t random_state;
 static uint64_t walks_left, walks_done, reused_frames, all_frames;
 static bool has_failed;
 
-static struct gg_unwind_memo memo;
+static struct gg_stack_cache memo;
 static struct gg_unwind_thread thread[2]; /* without, with the memo */
 
 /* Stacks by their tag. */

@@ -12,7 +12,7 @@
 
 typedef int reused_function(int (*callback)(void));
 
-static struct gg_unwind_memo memo;
+static struct gg_stack_cache memo;
 static struct gg_unwind_thread thread = { .memo = &memo };
 static uint64_t pcs[GG_UNWIND_KEEP];
 static struct gg_unwind_stack stack;
@@ -71,15 +71,15 @@ TEST(a_library_loaded_where_another_was_has_its_own_rules)
 
 TEST(every_load_and_unload_begins_a_new_epoch)
 {
-	uint64_t before = gg_modules_epoch(), loaded;
+	uint64_t before = gg_module_lookup_epoch(), loaded;
 	void *library = dlopen(getenv("REUSED_SMALL"), RTLD_NOW);
 
-	CHECK(before == gg_modules_epoch() || library != NULL);
-	loaded = gg_modules_epoch();
+	CHECK(before == gg_module_lookup_epoch() || library != NULL);
+	loaded = gg_module_lookup_epoch();
 	CHECK(loaded > before);
-	CHECK(gg_modules_epoch() == loaded);
+	CHECK(gg_module_lookup_epoch() == loaded);
 	dlclose(library);
-	CHECK(gg_modules_epoch() > loaded);
+	CHECK(gg_module_lookup_epoch() > loaded);
 }
 
 TEST(the_words_that_count_loads_survive_a_refresh)
@@ -89,12 +89,13 @@ TEST(the_words_that_count_loads_survive_a_refresh)
 	void *library;
 
 	gg_unwind_modules_changed();
-	for (int i = 0; i < GG_MODULES_WORDS; i++)
-		count += gg_modules.words[i] != gg_modules.words[GG_MODULES_WORDS - 1];
+	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
+		count += gg_module_lookup.words[i] !=
+		         gg_module_lookup.words[GG_MODULE_LOOKUP_WORDS - 1];
 	CHECK(count >= 1);
-	before = gg_modules_epoch();
+	before = gg_module_lookup_epoch();
 	library = dlopen(getenv("REUSED_LARGE"), RTLD_NOW);
-	CHECK(gg_modules_epoch() > before);
+	CHECK(gg_module_lookup_epoch() > before);
 	dlclose(library);
 }
 

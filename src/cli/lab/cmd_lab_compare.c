@@ -99,12 +99,14 @@ static int print_errors(const struct gg_trial_result *results, enum gg_quantity 
 }
 
 static const struct {
-	enum gg_kind kind;
+	enum gg_interval_method kind;
 	const char *head;
 } columns[] = {
-	{ GG_KIND_NORMAL, "normal" },   { GG_KIND_GAMMA_FULL, "gamma" },
-	{ GG_KIND_GAMMA, "gamma 1-p" }, { GG_KIND_NEGATIVE_BINOMIAL, "neg. bin." },
-	{ GG_KIND_RULE, "rule" },
+	{ GG_INTERVAL_METHOD_NORMAL, "normal" },
+	{ GG_INTERVAL_METHOD_GAMMA_FULL, "gamma" },
+	{ GG_INTERVAL_METHOD_GAMMA, "gamma 1-p" },
+	{ GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, "neg. bin." },
+	{ GG_INTERVAL_METHOD_RULE, "rule" },
 };
 static const char *const population_names[] = {
 	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
@@ -215,7 +217,7 @@ static void json_result(struct gg_json *json, const struct gg_trial_plan *plan,
 		json_figure(json, &result->figures[q], (enum gg_trial_quantity)q);
 	gg_json_close(json);
 	gg_json_open(json, "intervals", '[');
-	for (int k = 0; k < GG_KIND_COUNT; k++) {
+	for (int k = 0; k < GG_INTERVAL_METHOD_COUNT; k++) {
 		for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++) {
 			for (int p = 0; p < GG_POPULATION_COUNT; p++) {
 				const struct gg_cell *cell = &result->cells[k][q][p];
@@ -223,7 +225,8 @@ static void json_result(struct gg_json *json, const struct gg_trial_plan *plan,
 				if (cell->run_count == 0)
 					continue;
 				gg_json_open(json, NULL, '{');
-				gg_json_text(json, "kind", gg_kind_name((enum gg_kind)k));
+				gg_json_text(json, "kind",
+				             gg_interval_method_name((enum gg_interval_method)k));
 				gg_json_text(json, "quantity",
 				             gg_trial_quantity_name((enum gg_trial_quantity)q));
 				gg_json_text(json, "population", population_names[p]);

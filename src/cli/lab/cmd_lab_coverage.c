@@ -24,12 +24,14 @@ static const char *const population_names[] = {
 
 /* Kinds with a column of the tables, and its head; JSON has them all. */
 static const struct {
-	enum gg_kind kind;
+	enum gg_interval_method kind;
 	const char *head;
 } columns[] = {
-	{ GG_KIND_NORMAL, "normal" },   { GG_KIND_GAMMA_FULL, "gamma" },
-	{ GG_KIND_GAMMA, "gamma 1-p" }, { GG_KIND_NEGATIVE_BINOMIAL, "neg. bin." },
-	{ GG_KIND_RULE, "rule" },
+	{ GG_INTERVAL_METHOD_NORMAL, "normal" },
+	{ GG_INTERVAL_METHOD_GAMMA_FULL, "gamma" },
+	{ GG_INTERVAL_METHOD_GAMMA, "gamma 1-p" },
+	{ GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, "neg. bin." },
+	{ GG_INTERVAL_METHOD_RULE, "rule" },
 };
 
 /* What was simulated of one program. */
@@ -65,7 +67,7 @@ static int print_table(const struct result *results, size_t count, enum gg_quant
 		gg_table_cell(&table, "%s", results[i].program->name);
 		gg_table_cell(&table, "%.3g", results[i].coverage.mean_samples);
 		for (size_t k = 0; k < GG_COUNT(columns); k++) {
-			enum gg_kind kind = columns[k].kind;
+			enum gg_interval_method kind = columns[k].kind;
 
 			add_cell(&table, &results[i].coverage.cells[kind][quantity][population]);
 		}
@@ -108,10 +110,10 @@ static void json_result(struct gg_json *json, const struct result *result)
 	gg_json_text(json, "program", result->program->name);
 	gg_json_number(json, "expected_samples", gg_simulate_expected_samples(result->program));
 	gg_json_open(json, "intervals", '[');
-	for (enum gg_kind k = 0; k < GG_KIND_COUNT; k++) {
+	for (enum gg_interval_method k = 0; k < GG_INTERVAL_METHOD_COUNT; k++) {
 		for (int q = 0; q < GG_QUANTITY_COUNT; q++) {
 			gg_json_open(json, NULL, '{');
-			gg_json_text(json, "kind", gg_kind_name(k));
+			gg_json_text(json, "kind", gg_interval_method_name(k));
 			gg_json_text(json, "quantity", quantity_names[q]);
 			gg_json_open(json, "populations", '[');
 			for (enum gg_population p = 0; p < GG_POPULATION_COUNT; p++)

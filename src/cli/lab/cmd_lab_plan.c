@@ -153,7 +153,7 @@ static bool is_on_stack(const struct gg_model *model, uint32_t stack, const rege
 	for (stack = gg_model_stack_top(model, stack); stack != 0;
 	     stack = gg_model_stack_parent(model, stack)) {
 		size_t count;
-		const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+		const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 
 		for (size_t i = 0; i < count; i++)
 			if (regexec(function, gg_model_function(model, places[i].function).name, 0,
@@ -166,16 +166,16 @@ static bool is_on_stack(const struct gg_model *model, uint32_t stack, const rege
 /* The end; the peak of what gives all back before. */
 static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_error *error)
 {
-	struct gg_question query;
+	struct gg_query query;
 	struct gg_peak peak;
 	bool is_given_back;
-	int code = gg_ask_is_given_back(model, 0, &is_given_back, error);
+	int code = gg_query_is_given_back(model, 0, &is_given_back, error);
 
 	*ret_ns = GG_TIME_NONE - 1;
 	if (code < 0 || !is_given_back)
 		return code;
-	gg_question_init(&query);
-	code = gg_ask_peak(model, &query, &peak, error);
+	gg_query_init(&query);
+	code = gg_query_peak(model, &query, &peak, error);
 	*ret_ns = peak.time_ns;
 	return code;
 }

@@ -92,11 +92,11 @@ int gg_lab_sample_cost(double *ret_ns, struct gg_error *error)
 	struct gg_launch_settings settings = {
 		.agent = agent, .interval = 1, .scheme = "poisson", .recorder = getpid()
 	};
-	struct gg_directory directory;
+	struct gg_session_directory directory;
 	int code = gg_launch_find_agent(agent, error);
 
 	if (code == 0)
-		code = gg_directory_create(&directory, error);
+		code = gg_session_directory_create(&directory, error);
 	if (code < 0)
 		return code;
 	settings.directory = directory.path;
@@ -105,6 +105,6 @@ int gg_lab_sample_cost(double *ret_ns, struct gg_error *error)
 		code = measure(&environment, ret_ns, error);
 		gg_launch_environment_done(&environment);
 	}
-	gg_directory_done(&directory, true);
+	gg_session_directory_done(&directory, true);
 	return code;
 }

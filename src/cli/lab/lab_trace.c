@@ -232,18 +232,18 @@ static uint32_t *rank_functions(const struct gg_model *model)
 
 static int find_peak(const struct gg_model *model, int64_t *ret_ns, struct gg_error *error)
 {
-	struct gg_question question;
-	struct gg_result *result;
+	struct gg_query question;
+	struct gg_query_result *result;
 	int code;
 
-	gg_question_init(&question);
+	gg_query_init(&question);
 	question.metric = GG_METRIC_PEAK;
 	question.by = GG_BY_PROCESS;
-	code = gg_ask_rows(model, &question, &result, error);
+	code = gg_query_rows(model, &question, &result, error);
 	if (code < 0)
 		return code;
 	*ret_ns = result->moment_ns;
-	gg_result_free(result);
+	gg_query_result_free(result);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 {
 	size_t count;
 	const struct gg_model_sample *samples = gg_model_samples(model, &count);
-	const struct gg_coarse *coarse = gg_model_coarse(model, &count);
+	const struct gg_profile_coarse *coarse = gg_model_coarse(model, &count);
 	int code = 0;
 
 	for (size_t i = 0; code == 0 && i < count; i++) {

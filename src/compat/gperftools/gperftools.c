@@ -25,9 +25,9 @@ static bool is_underneath(void)
 	return gg_gperftools_real("HeapProfilerStart") != NULL;
 }
 
-const struct gg_agent_interface *gg_gperftools_agent(void)
+const struct gg_agent_functions *gg_gperftools_agent(void)
 {
-	return gg_settings()->agent;
+	return gg_compat_settings()->agent;
 }
 
 bool gg_gperftools_is_started(void)

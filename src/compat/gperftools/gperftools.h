@@ -25,7 +25,7 @@ void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_tr
 /* A name of gperftools' underneath; NULL: there is none. */
 void *gg_gperftools_real(const char *name);
 /* The agent's, if it is there and not too old; else NULL. */
-const struct gg_agent_interface *gg_gperftools_agent(void);
+const struct gg_agent_functions *gg_gperftools_agent(void);
 
 /* HEAPPROFILE has started it. */
 bool gg_gperftools_is_started(void);

@@ -36,7 +36,7 @@ GG_EXPORT char *GetHeapProfile(void);
 void HeapProfilerStart(const char *prefix)
 {
 	static const struct gg_agent_wish on = { .set_active = true, .active = true };
-	const struct gg_agent_interface *agent;
+	const struct gg_agent_functions *agent;
 	struct gg_agent_settings before;
 	struct gg_agent_triggers triggers;
 	void (*real)(const char *) = (void (*)(const char *))gg_gperftools_real(
@@ -70,7 +70,7 @@ void HeapProfilerStop(void)
 {
 	static const struct gg_agent_triggers none;
 	static const struct gg_agent_wish off = { .set_active = true };
-	const struct gg_agent_interface *agent;
+	const struct gg_agent_functions *agent;
 	void (*real)(void) = (void (*)(void))gg_gperftools_real("HeapProfilerStop");
 
 	if (real != NULL) {
@@ -88,7 +88,7 @@ void HeapProfilerStop(void)
 
 void HeapProfilerDump(const char *reason)
 {
-	const struct gg_agent_interface *agent;
+	const struct gg_agent_functions *agent;
 	void (*real)(const char *) = (void (*)(const char *))gg_gperftools_real("HeapProfilerDump");
 
 	if (real != NULL) {
@@ -127,7 +127,7 @@ static int append(void *context, const char *bytes, size_t length)
 /* A text of malloc's, which the caller frees; empty where nothing runs. */
 char *GetHeapProfile(void)
 {
-	const struct gg_agent_interface *agent;
+	const struct gg_agent_functions *agent;
 	struct text text = { 0 };
 	char *(*real)(void) = (char *(*)(void))gg_gperftools_real("GetHeapProfile");
 
@@ -180,7 +180,7 @@ static const char period_name[] = "tcmalloc.sampling_period_bytes";
 
 static int get_property(const char *name, size_t *value)
 {
-	const struct gg_agent_interface *agent = gg_gperftools_agent();
+	const struct gg_agent_functions *agent = gg_gperftools_agent();
 	struct gg_agent_settings settings;
 
 	if (agent == NULL || strcmp(name, period_name) != 0)
@@ -192,7 +192,7 @@ static int get_property(const char *name, size_t *value)
 
 static int set_property(const char *name, size_t value)
 {
-	const struct gg_agent_interface *agent = gg_gperftools_agent();
+	const struct gg_agent_functions *agent = gg_gperftools_agent();
 	const struct gg_agent_wish wish = { .set_active = true,
 		                            .active = value != 0,
 		                            .interval_bytes = value };

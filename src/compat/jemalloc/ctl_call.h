@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct gg_call {
+struct gg_ctl_call {
 	const size_t *mib; /* numbers in the name stand in their places */
 	void *old;
 	size_t *old_bytes;
@@ -22,14 +22,14 @@ struct gg_call {
 	size_t new_bytes;
 };
 
-int gg_call_write_only(const struct gg_call *call);
-int gg_call_read_or_write(const struct gg_call *call);
+int gg_ctl_call_write_only(const struct gg_ctl_call *call);
+int gg_ctl_call_read_or_write(const struct gg_ctl_call *call);
 
-int gg_call_give(const struct gg_call *call, const void *value, size_t bytes);
-int gg_call_give_bool(const struct gg_call *call, bool value);
+int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t bytes);
+int gg_ctl_call_give_bool(const struct gg_ctl_call *call, bool value);
 
 /* What can be read alone. */
-int gg_call_constant(const struct gg_call *call, const void *value, size_t bytes);
+int gg_ctl_call_constant(const struct gg_ctl_call *call, const void *value, size_t bytes);
 
 /* Takes the new value if there is one. */
-int gg_call_take(const struct gg_call *call, void *value, size_t bytes);
+int gg_ctl_call_take(const struct gg_ctl_call *call, void *value, size_t bytes);

@@ -5,23 +5,23 @@
 #include "compat/jemalloc/profiler_state.h"
 #include "compat/jemalloc/sample_log.h"
 
-int gg_ctl_log_start(const struct gg_call *call)
+int gg_ctl_log_start(const struct gg_ctl_call *call)
 {
 	const char *path = NULL;
-	int status = gg_profile_take_command(call, &path, sizeof(path));
+	int status = gg_profiler_take_command(call, &path, sizeof(path));
 
 	if (status != 0)
 		return status;
-	return gg_log_start(path) ? 0 : EFAULT;
+	return gg_sample_log_start(path) ? 0 : EFAULT;
 }
 
 /* Whatever values are given. */
-int gg_ctl_log_stop(const struct gg_call *call)
+int gg_ctl_log_stop(const struct gg_ctl_call *call)
 {
-	int status = gg_profile_on();
+	int status = gg_profiler_on();
 
 	(void)call;
 	if (status != 0)
 		return status;
-	return gg_log_stop() ? 0 : EFAULT;
+	return gg_sample_log_stop() ? 0 : EFAULT;
 }

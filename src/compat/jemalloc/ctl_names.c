@@ -13,9 +13,9 @@ struct part {
 	size_t length;
 };
 
-static const struct gg_name *entry(const struct gg_names *names, size_t i)
+static const struct gg_ctl_name *entry(const struct gg_ctl_names *names, size_t i)
 {
-	return (const struct gg_name *)((const char *)names->entries + i * names->entry_bytes);
+	return (const struct gg_ctl_name *)((const char *)names->entries + i * names->entry_bytes);
 }
 
 /* Part of that number; its length is 0 where the name has fewer. */
@@ -38,22 +38,22 @@ static bool is_same(const struct part *a, const struct part *b)
 }
 
 /* Is the group's next part a number? */
-static bool is_number(const struct gg_names *names, const struct group *group)
+static bool is_number(const struct gg_ctl_names *names, const struct group *group)
 {
 	struct part part = part_of(entry(names, group->first)->name, group->depth);
 
 	return part.length == 1 && *part.at == '*';
 }
 
-static bool has_number(const struct gg_names *names, const struct group *group, size_t number)
+static bool has_number(const struct gg_ctl_names *names, const struct group *group, size_t number)
 {
-	const struct gg_name *first = entry(names, group->first);
+	const struct gg_ctl_name *first = entry(names, group->first);
 
 	return first->count != NULL && number < first->count();
 }
 
 /* The entries of the group whose next part is that; false: none. */
-static bool narrow(const struct gg_names *names, struct group *group, const struct part *part)
+static bool narrow(const struct gg_ctl_names *names, struct group *group, const struct part *part)
 {
 	struct group inner = { group->end, group->end, group->depth + 1 };
 
@@ -86,62 +86,63 @@ static bool read_number(const struct part *part, size_t *ret_number)
 }
 
 /* The entry that has just these parts. */
-static int whole(const struct gg_names *names, const struct group *group)
+static int whole(const struct gg_ctl_names *names, const struct group *group)
 {
 	if (part_of(entry(names, group->first)->name, group->depth).length != 0)
-		return GG_NAMES_NONE;
+		return GG_CTL_NAMES_NONE;
 	return (int)group->first;
 }
 
-int gg_names_find(const struct gg_names *names, const char *name, size_t *mib, size_t *depth,
-                  bool *ret_is_known)
+int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t *mib,
+                      size_t *depth, bool *ret_is_known)
 {
 	struct group group = { 0, names->count, 0 };
 	bool ends = false;
 
 	*ret_is_known = false;
 	if (name[0] == '\0' || name[0] == '.')
-		return GG_NAMES_NONE;
+		return GG_CTL_NAMES_NONE;
 	while (group.depth < *depth && !ends) {
 		struct part part = { name, strcspn(name, ".") };
 		size_t number = 0;
 
 		if (is_number(names, &group)) {
 			if (!read_number(&part, &number) || !has_number(names, &group, number))
-				return GG_NAMES_NONE;
+				return GG_CTL_NAMES_NONE;
 			mib[group.depth++] = number;
 		} else {
 			if (!narrow(names, &group, &part))
-				return GG_NAMES_NONE;
-			mib[group.depth - 1] = group.first + (group.depth == 1 ? GG_NAMES_TAG : 0);
+				return GG_CTL_NAMES_NONE;
+			mib[group.depth - 1] = group.first +
+			                       (group.depth == 1 ? GG_CTL_NAMES_TAG : 0);
 		}
 		ends = name[part.length] == '\0';
 		name += part.length + !ends;
 	}
 	*depth = ends ? group.depth : *depth;
 	*ret_is_known = true;
-	return ends ? whole(names, &group) : GG_NAMES_NONE;
+	return ends ? whole(names, &group) : GG_CTL_NAMES_NONE;
 }
 
-int gg_names_of(const struct gg_names *names, const size_t *mib, size_t depth)
+int gg_ctl_names_of(const struct gg_ctl_names *names, const size_t *mib, size_t depth)
 {
 	struct group group = { 0, names->count, 0 };
 
 	for (size_t i = 0; i < depth; i++) {
-		size_t number = mib[i] - (i == 0 ? GG_NAMES_TAG : 0);
+		size_t number = mib[i] - (i == 0 ? GG_CTL_NAMES_TAG : 0);
 		struct part part;
 
 		if (is_number(names, &group)) {
 			if (!has_number(names, &group, number))
-				return GG_NAMES_NONE;
+				return GG_CTL_NAMES_NONE;
 			group.depth++;
 			continue;
 		}
 		if (number < group.first || number >= group.end)
-			return GG_NAMES_NONE;
+			return GG_CTL_NAMES_NONE;
 		part = part_of(entry(names, number)->name, i);
 		if (!narrow(names, &group, &part) || group.first != number)
-			return GG_NAMES_NONE;
+			return GG_CTL_NAMES_NONE;
 	}
-	return depth > 0 ? whole(names, &group) : GG_NAMES_NONE;
+	return depth > 0 ? whole(names, &group) : GG_CTL_NAMES_NONE;
 }

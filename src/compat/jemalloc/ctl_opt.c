@@ -10,32 +10,32 @@
 /* Where there is no agent it is as with a jemalloc that has no profiler in it. */
 static bool has_profiler(void)
 {
-	return gg_settings()->agent != NULL;
+	return gg_compat_settings()->agent != NULL;
 }
 
-int gg_ctl_config_prof(const struct gg_call *call)
+int gg_ctl_config_prof(const struct gg_ctl_call *call)
 {
 	bool has = has_profiler();
 
-	return gg_call_constant(call, &has, sizeof(has));
+	return gg_ctl_call_constant(call, &has, sizeof(has));
 }
 
-int gg_ctl_config_no(const struct gg_call *call)
+int gg_ctl_config_no(const struct gg_ctl_call *call)
 {
 	bool no = false;
 
-	return gg_call_constant(call, &no, sizeof(no));
+	return gg_ctl_call_constant(call, &no, sizeof(no));
 }
 
-static int option(const struct gg_call *call, const void *value, size_t bytes)
+static int option(const struct gg_ctl_call *call, const void *value, size_t bytes)
 {
-	return has_profiler() ? gg_call_constant(call, value, bytes) : ENOENT;
+	return has_profiler() ? gg_ctl_call_constant(call, value, bytes) : ENOENT;
 }
 
-#define SWITCH(name)                                                          \
-	int gg_ctl_opt_##name(const struct gg_call *call)                     \
-	{                                                                     \
-		return option(call, &gg_settings()->conf.name, sizeof(bool)); \
+#define SWITCH(name)                                                                 \
+	int gg_ctl_opt_##name(const struct gg_ctl_call *call)                        \
+	{                                                                            \
+		return option(call, &gg_compat_settings()->conf.name, sizeof(bool)); \
 	}
 
 SWITCH(prof)
@@ -50,43 +50,43 @@ SWITCH(prof_stats)
 SWITCH(prof_sys_thread_name)
 SWITCH(prof_thread_active_init)
 
-int gg_ctl_opt_sample(const struct gg_call *call)
+int gg_ctl_opt_sample(const struct gg_ctl_call *call)
 {
-	size_t value = gg_settings()->conf.lg_prof_sample;
+	size_t value = gg_compat_settings()->conf.lg_prof_sample;
 
 	return option(call, &value, sizeof(value));
 }
 
-int gg_ctl_opt_interval(const struct gg_call *call)
+int gg_ctl_opt_interval(const struct gg_ctl_call *call)
 {
-	ssize_t value = gg_settings()->conf.lg_prof_interval;
+	ssize_t value = gg_compat_settings()->conf.lg_prof_interval;
 
 	return option(call, &value, sizeof(value));
 }
 
-int gg_ctl_opt_prof_recent_alloc_max(const struct gg_call *call)
+int gg_ctl_opt_prof_recent_alloc_max(const struct gg_ctl_call *call)
 {
-	ssize_t value = gg_settings()->conf.prof_recent_alloc_max;
+	ssize_t value = gg_compat_settings()->conf.prof_recent_alloc_max;
 
 	return option(call, &value, sizeof(value));
 }
 
-int gg_ctl_opt_prof_bt_max(const struct gg_call *call)
+int gg_ctl_opt_prof_bt_max(const struct gg_ctl_call *call)
 {
-	unsigned value = gg_settings()->conf.prof_bt_max;
+	unsigned value = gg_compat_settings()->conf.prof_bt_max;
 
 	return option(call, &value, sizeof(value));
 }
 
-int gg_ctl_opt_prof_prefix(const struct gg_call *call)
+int gg_ctl_opt_prof_prefix(const struct gg_ctl_call *call)
 {
-	const char *value = gg_settings()->conf.prof_prefix;
+	const char *value = gg_compat_settings()->conf.prof_prefix;
 
 	return option(call, &value, sizeof(value));
 }
 
 /* Times are the monotonic clock's, whatever is asked for. */
-int gg_ctl_opt_prof_time_resolution(const struct gg_call *call)
+int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call)
 {
 	const char *value = "default";
 
@@ -94,18 +94,18 @@ int gg_ctl_opt_prof_time_resolution(const struct gg_call *call)
 }
 
 /* The one whose names these are; what comes after it is nobody's but ours. */
-int gg_ctl_version(const struct gg_call *call)
+int gg_ctl_version(const struct gg_ctl_call *call)
 {
 	const char *value = "5.3.0-0-geiger-" GG_VERSION;
 
-	return gg_call_constant(call, &value, sizeof(value));
+	return gg_ctl_call_constant(call, &value, sizeof(value));
 }
 
-int gg_ctl_epoch(const struct gg_call *call)
+int gg_ctl_epoch(const struct gg_ctl_call *call)
 {
 	static uint64_t epoch = 1;
 	uint64_t now = 0;
-	int status = gg_call_take(call, &now, sizeof(now));
+	int status = gg_ctl_call_take(call, &now, sizeof(now));
 
 	if (status != 0)
 		return status;
@@ -113,5 +113,5 @@ int gg_ctl_epoch(const struct gg_call *call)
 	if (call->new != NULL)
 		gg_add_relaxed(&epoch, 1);
 	now = gg_load_relaxed(&epoch);
-	return gg_call_give(call, &now, sizeof(now));
+	return gg_ctl_call_give(call, &now, sizeof(now));
 }

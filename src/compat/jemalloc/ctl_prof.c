@@ -5,15 +5,15 @@
 #include "compat/jemalloc/ctl_table.h"
 #include "compat/jemalloc/profiler_state.h"
 
-int gg_ctl_prof_active(const struct gg_call *call)
+int gg_ctl_prof_active(const struct gg_ctl_call *call)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 	struct gg_agent_settings now = { .is_active = false };
-	int status = gg_profile_there();
+	int status = gg_profiler_there();
 	bool wish = false;
 
 	if (status == 0)
-		status = gg_call_take(call, &wish, sizeof(wish));
+		status = gg_ctl_call_take(call, &wish, sizeof(wish));
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
@@ -21,99 +21,99 @@ int gg_ctl_prof_active(const struct gg_call *call)
 	if (call->new != NULL && !s->conf.prof && wish)
 		return ENOENT;
 	if (call->new != NULL && s->conf.prof)
-		gg_profile_set_active(wish);
-	return gg_call_give_bool(call, now.is_active);
+		gg_profiler_set_active(wish);
+	return gg_ctl_call_give_bool(call, now.is_active);
 }
 
-int gg_ctl_prof_thread_active_init(const struct gg_call *call)
+int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call)
 {
-	const struct gg_settings *s = gg_settings();
-	int status = gg_profile_there();
+	const struct gg_compat_settings *s = gg_compat_settings();
+	int status = gg_profiler_there();
 	bool wish, was = false;
 
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
-		status = gg_profile_take_switch(call, &wish);
+		status = gg_profiler_take_switch(call, &wish);
 		if (status != 0)
 			return status;
 		was = s->agent->thread_active_init(wish);
 	} else if (s->conf.prof) {
 		was = s->agent->thread_active_init(-1);
 	}
-	return gg_call_give_bool(call, was);
+	return gg_ctl_call_give_bool(call, was);
 }
 
-int gg_ctl_prof_dump(const struct gg_call *call)
+int gg_ctl_prof_dump(const struct gg_ctl_call *call)
 {
 	const char *path = NULL;
-	int status = gg_profile_take_command(call, &path, sizeof(path));
+	int status = gg_profiler_take_command(call, &path, sizeof(path));
 
 	if (status != 0)
 		return status;
-	return gg_profile_dump(path) == 0 ? 0 : EFAULT;
+	return gg_profiler_dump(path) == 0 ? 0 : EFAULT;
 }
 
-int gg_ctl_prof_gdump(const struct gg_call *call)
+int gg_ctl_prof_gdump(const struct gg_ctl_call *call)
 {
-	const struct gg_settings *s = gg_settings();
-	int status = gg_profile_there();
+	const struct gg_compat_settings *s = gg_compat_settings();
+	int status = gg_profiler_there();
 	bool wish, was = false;
 
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
-		was = gg_profile_gdump();
+		was = gg_profiler_gdump();
 	if (call->new != NULL) {
-		status = gg_profile_take_switch(call, &wish);
+		status = gg_profiler_take_switch(call, &wish);
 		if (status != 0)
 			return status;
-		gg_profile_set_gdump(wish);
+		gg_profiler_set_gdump(wish);
 	}
-	return gg_call_give_bool(call, was);
+	return gg_ctl_call_give_bool(call, was);
 }
 
-int gg_ctl_prof_prefix(const struct gg_call *call)
+int gg_ctl_prof_prefix(const struct gg_ctl_call *call)
 {
 	const char *prefix = NULL;
-	int status = gg_profile_take_command(call, &prefix, sizeof(prefix));
+	int status = gg_profiler_take_command(call, &prefix, sizeof(prefix));
 
 	if (status != 0)
 		return status;
-	return gg_profile_set_prefix(prefix) ? 0 : EFAULT;
+	return gg_profiler_set_prefix(prefix) ? 0 : EFAULT;
 }
 
-int gg_ctl_prof_interval(const struct gg_call *call)
+int gg_ctl_prof_interval(const struct gg_ctl_call *call)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 	uint64_t interval = 0;
 
-	if (gg_profile_there() != 0)
+	if (gg_profiler_there() != 0)
 		return ENOENT;
 	if (s->conf.prof && s->conf.lg_prof_interval >= 0)
 		interval = UINT64_C(1) << s->conf.lg_prof_interval;
-	return gg_call_constant(call, &interval, sizeof(interval));
+	return gg_ctl_call_constant(call, &interval, sizeof(interval));
 }
 
-int gg_ctl_prof_lg_sample(const struct gg_call *call)
+int gg_ctl_prof_lg_sample(const struct gg_ctl_call *call)
 {
 	size_t lg;
 
-	if (gg_profile_there() != 0)
+	if (gg_profiler_there() != 0)
 		return ENOENT;
-	lg = gg_settings()->conf.prof ? gg_profile_lg_sample() : 0;
-	return gg_call_constant(call, &lg, sizeof(lg));
+	lg = gg_compat_settings()->conf.prof ? gg_profiler_lg_sample() : 0;
+	return gg_ctl_call_constant(call, &lg, sizeof(lg));
 }
 
-int gg_ctl_prof_reset(const struct gg_call *call)
+int gg_ctl_prof_reset(const struct gg_ctl_call *call)
 {
 	size_t lg = 0;
-	int status = gg_profile_take_command(call, &lg, sizeof(lg));
+	int status = gg_profiler_take_command(call, &lg, sizeof(lg));
 
 	if (status != 0)
 		return status;
-	gg_profile_reset();
+	gg_profiler_reset();
 	if (call->new != NULL)
-		gg_profile_set_lg_sample(lg < 64 ? lg : 63);
+		gg_profiler_set_lg_sample(lg < 64 ? lg : 63);
 	return 0;
 }

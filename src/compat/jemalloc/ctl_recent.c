@@ -14,101 +14,101 @@ enum { FRAMES_MAX = 1024 };
 
 static int64_t most_now; /* as asked for */
 
-int gg_profile_set_recent(int64_t most)
+int gg_profiler_set_recent(int64_t most)
 {
 	struct gg_history_wish wish = { .set_recent = true };
 
 	wish.recent = most < 0 || most > GG_HISTORY_RECENT_MAX ? GG_HISTORY_RECENT_MAX
 	                                                       : (uint32_t)most;
 	gg_store_relaxed(&most_now, most);
-	return gg_settings()->agent->history->set(&wish);
+	return gg_compat_settings()->agent->history->set(&wish);
 }
 
-int gg_ctl_recent_max(const struct gg_call *call)
+int gg_ctl_recent_max(const struct gg_ctl_call *call)
 {
 	ssize_t most, was = (ssize_t)gg_load_relaxed(&most_now);
-	int status = gg_profile_on();
+	int status = gg_profiler_on();
 
 	if (status == 0)
-		status = gg_call_take(call, &most, sizeof(most));
+		status = gg_ctl_call_take(call, &most, sizeof(most));
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
 		if (most < -1)
 			return EINVAL;
-		gg_profile_set_recent(most);
+		gg_profiler_set_recent(most);
 	}
-	return gg_call_give(call, &was, sizeof(was));
+	return gg_ctl_call_give(call, &was, sizeof(was));
 }
 
-static void add_stack(struct gg_text *text, const char *key, uint32_t stack)
+static void add_stack(struct gg_json_text *text, const char *key, uint32_t stack)
 {
 	uint64_t pcs[FRAMES_MAX];
-	uint32_t count = gg_settings()->agent->history->stack(stack, pcs, FRAMES_MAX);
+	uint32_t count = gg_compat_settings()->agent->history->stack(stack, pcs, FRAMES_MAX);
 
-	gg_text_key(text, key);
-	gg_text_add(text, "[");
+	gg_json_text_key(text, key);
+	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; i < count; i++) {
-		gg_text_add(text, i > 0 ? "," : "");
-		gg_text_address(text, pcs[i]);
+		gg_json_text_add(text, i > 0 ? "," : "");
+		gg_json_text_address(text, pcs[i]);
 	}
-	gg_text_add(text, "]");
+	gg_json_text_add(text, "]");
 }
 
 /* What happened to the block at one end of its life. */
-static void add_end(struct gg_text *text, bool is_alloc, uint16_t thread, uint64_t time_ns,
+static void add_end(struct gg_json_text *text, bool is_alloc, uint16_t thread, uint64_t time_ns,
                     uint32_t stack)
 {
 	char name[17];
 
-	gg_settings()->agent->history->thread_name(thread, name);
-	gg_text_key(text, is_alloc ? "alloc_thread_uid" : "dalloc_thread_uid");
-	gg_text_number(text, thread);
+	gg_compat_settings()->agent->history->thread_name(thread, name);
+	gg_json_text_key(text, is_alloc ? "alloc_thread_uid" : "dalloc_thread_uid");
+	gg_json_text_number(text, thread);
 	if (name[0] != '\0') {
-		gg_text_key(text, is_alloc ? "alloc_thread_name" : "dalloc_thread_name");
-		gg_text_string(text, name);
+		gg_json_text_key(text, is_alloc ? "alloc_thread_name" : "dalloc_thread_name");
+		gg_json_text_string(text, name);
 	}
-	gg_text_key(text, is_alloc ? "alloc_time" : "dalloc_time");
-	gg_text_number(text, time_ns);
+	gg_json_text_key(text, is_alloc ? "alloc_time" : "dalloc_time");
+	gg_json_text_number(text, time_ns);
 	add_stack(text, is_alloc ? "alloc_trace" : "dalloc_trace", stack);
 }
 
-static void add_record(struct gg_text *text, const struct gg_history_record *record)
+static void add_record(struct gg_json_text *text, const struct gg_history_record *record)
 {
-	gg_text_add(text, "{");
-	gg_text_key(text, "size");
-	gg_text_number(text, record->size_bytes);
-	gg_text_key(text, "usize");
-	gg_text_number(text, record->usable_bytes);
-	gg_text_key(text, "released");
-	gg_text_add(text, record->free_ns != 0 ? "true" : "false");
+	gg_json_text_add(text, "{");
+	gg_json_text_key(text, "size");
+	gg_json_text_number(text, record->size_bytes);
+	gg_json_text_key(text, "usize");
+	gg_json_text_number(text, record->usable_bytes);
+	gg_json_text_key(text, "released");
+	gg_json_text_add(text, record->free_ns != 0 ? "true" : "false");
 	add_end(text, true, record->alloc_thread, record->alloc_ns, record->alloc_stack);
 	if (record->free_ns != 0)
 		add_end(text, false, record->free_thread, record->free_ns, record->free_stack);
-	gg_text_add(text, "}");
+	gg_json_text_add(text, "}");
 }
 
-static void add_all(struct gg_text *text)
+static void add_all(struct gg_json_text *text)
 {
-	const struct gg_agent_interface *agent = gg_settings()->agent;
+	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
 	struct gg_history_record record;
 	struct gg_agent_settings now;
 	bool is_first = true;
 
 	agent->look(&now);
-	gg_text_add(text, "{");
-	gg_text_key(text, "sample_interval");
-	gg_text_number(text, now.interval_bytes);
-	gg_text_key(text, "recent_alloc_max");
-	gg_text_signed(text, gg_load_relaxed(&most_now));
-	gg_text_key(text, "recent_alloc");
-	gg_text_add(text, "[");
+	gg_json_text_add(text, "{");
+	gg_json_text_key(text, "sample_interval");
+	gg_json_text_number(text, now.interval_bytes);
+	gg_json_text_key(text, "recent_alloc_max");
+	gg_json_text_signed(text, gg_load_relaxed(&most_now));
+	gg_json_text_key(text, "recent_alloc");
+	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; (i = agent->history->next(GG_HISTORY_RECENT, i, &record)) != 0;) {
-		gg_text_add(text, is_first ? "" : ",");
+		gg_json_text_add(text, is_first ? "" : ",");
 		add_record(text, &record);
 		is_first = false;
 	}
-	gg_text_add(text, "]}");
+	gg_json_text_add(text, "]}");
 }
 
 /* The new value: whom to give the text, and what to give with it. */
@@ -117,22 +117,23 @@ struct writer {
 	void *context;
 };
 
-int gg_ctl_recent_dump(const struct gg_call *call)
+int gg_ctl_recent_dump(const struct gg_ctl_call *call)
 {
 	struct writer writer = { NULL, NULL };
-	struct gg_text text;
-	int status = gg_profile_on();
+	struct gg_json_text text;
+	int status = gg_profiler_on();
 
 	if (status == 0)
-		status = gg_call_write_only(call);
+		status = gg_ctl_call_write_only(call);
 	if (status == 0)
-		status = call->new == NULL ? EINVAL : gg_call_take(call, &writer, sizeof(writer));
+		status = call->new == NULL ? EINVAL
+		                           : gg_ctl_call_take(call, &writer, sizeof(writer));
 	if (status != 0)
 		return status;
 	if (writer.write == NULL)
 		return EINVAL;
-	gg_text_begin(&text, writer.write, writer.context);
+	gg_json_text_begin(&text, writer.write, writer.context);
 	add_all(&text);
-	gg_text_flush(&text);
+	gg_json_text_flush(&text);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 static bool is_on(void)
 {
-	return gg_profile_on() == 0 && gg_settings()->conf.prof_stats;
+	return gg_profiler_on() == 0 && gg_compat_settings()->conf.prof_stats;
 }
 
 size_t gg_ctl_bin_count(void)
@@ -19,31 +19,31 @@ size_t gg_ctl_lextent_count(void)
 	return is_on() ? GG_HISTORY_LARGE_CLASSES : 0;
 }
 
-static int sum(const struct gg_call *call, uint32_t first, bool is_live)
+static int sum(const struct gg_ctl_call *call, uint32_t first, bool is_live)
 {
 	struct gg_history_sum live, allocated;
 
-	gg_settings()->agent->history->class_sums(first + (uint32_t)call->mib[3], &live,
-	                                          &allocated);
-	return gg_call_constant(call, is_live ? &live : &allocated, sizeof(live));
+	gg_compat_settings()->agent->history->class_sums(first + (uint32_t)call->mib[3], &live,
+	                                                 &allocated);
+	return gg_ctl_call_constant(call, is_live ? &live : &allocated, sizeof(live));
 }
 
-int gg_ctl_bin_live(const struct gg_call *call)
+int gg_ctl_bin_live(const struct gg_ctl_call *call)
 {
 	return sum(call, 0, true);
 }
 
-int gg_ctl_bin_accum(const struct gg_call *call)
+int gg_ctl_bin_accum(const struct gg_ctl_call *call)
 {
 	return sum(call, 0, false);
 }
 
-int gg_ctl_lextent_live(const struct gg_call *call)
+int gg_ctl_lextent_live(const struct gg_ctl_call *call)
 {
 	return sum(call, GG_HISTORY_SMALL_CLASSES, true);
 }
 
-int gg_ctl_lextent_accum(const struct gg_call *call)
+int gg_ctl_lextent_accum(const struct gg_ctl_call *call)
 {
 	return sum(call, GG_HISTORY_SMALL_CLASSES, false);
 }

@@ -3,21 +3,21 @@
 
 #include "base/compiler.h"
 
-#define PROFILER(name, answer)                          \
-	{                                               \
-		{ name, NULL }, GG_ROW_PROFILER, answer \
+#define PROFILER(name, answer)                              \
+	{                                                   \
+		{ name, NULL }, GG_CTL_ROW_PROFILER, answer \
 	}
-#define ALLOCATOR(name, answer)                          \
-	{                                                \
-		{ name, NULL }, GG_ROW_ALLOCATOR, answer \
+#define ALLOCATOR(name, answer)                              \
+	{                                                    \
+		{ name, NULL }, GG_CTL_ROW_ALLOCATOR, answer \
 	}
-#define NUMBERED(name, count, answer)                    \
-	{                                                \
-		{ name, count }, GG_ROW_PROFILER, answer \
+#define NUMBERED(name, count, answer)                        \
+	{                                                    \
+		{ name, count }, GG_CTL_ROW_PROFILER, answer \
 	}
 
 /* Sorted, so that names that begin alike stand together. */
-static const struct gg_row rows[] = {
+static const struct gg_ctl_row rows[] = {
 	PROFILER("config.prof", gg_ctl_config_prof),
 	PROFILER("config.prof_frameptr", gg_ctl_config_no),
 	PROFILER("config.prof_libgcc", gg_ctl_config_no),
@@ -65,4 +65,4 @@ static const struct gg_row rows[] = {
 	ALLOCATOR("version", gg_ctl_version),
 };
 
-const struct gg_names gg_row_names = { rows, GG_COUNT(rows), sizeof(rows[0]) };
+const struct gg_ctl_names gg_ctl_row_names = { rows, GG_COUNT(rows), sizeof(rows[0]) };

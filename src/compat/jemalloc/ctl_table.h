@@ -12,71 +12,71 @@
 #include "compat/jemalloc/ctl_call.h"
 #include "compat/jemalloc/ctl_names.h"
 
-enum gg_row_kind { GG_ROW_PROFILER, GG_ROW_ALLOCATOR };
+enum gg_ctl_row_kind { GG_CTL_ROW_PROFILER, GG_CTL_ROW_ALLOCATOR };
 
-struct gg_row {
-	struct gg_name name; /* first: gg_names_find() */
-	enum gg_row_kind kind;
-	int (*answer)(const struct gg_call *call);
+struct gg_ctl_row {
+	struct gg_ctl_name name; /* first: gg_ctl_names_find() */
+	enum gg_ctl_row_kind kind;
+	int (*answer)(const struct gg_ctl_call *call);
 };
 
-extern const struct gg_names gg_row_names;
+extern const struct gg_ctl_names gg_ctl_row_names;
 
-static inline const struct gg_row *gg_row_at(int entry)
+static inline const struct gg_ctl_row *gg_ctl_row_at(int entry)
 {
-	return (const struct gg_row *)gg_row_names.entries + entry;
+	return (const struct gg_ctl_row *)gg_ctl_row_names.entries + entry;
 }
 
 /* Of config.* and opt.* and the allocator's: ctl_opt.c */
-int gg_ctl_config_no(const struct gg_call *call);
-int gg_ctl_config_prof(const struct gg_call *call);
-int gg_ctl_epoch(const struct gg_call *call);
-int gg_ctl_opt_interval(const struct gg_call *call);
-int gg_ctl_opt_prof(const struct gg_call *call);
-int gg_ctl_opt_prof_accum(const struct gg_call *call);
-int gg_ctl_opt_prof_active(const struct gg_call *call);
-int gg_ctl_opt_prof_bt_max(const struct gg_call *call);
-int gg_ctl_opt_prof_final(const struct gg_call *call);
-int gg_ctl_opt_prof_gdump(const struct gg_call *call);
-int gg_ctl_opt_prof_leak(const struct gg_call *call);
-int gg_ctl_opt_prof_leak_error(const struct gg_call *call);
-int gg_ctl_opt_prof_pid_namespace(const struct gg_call *call);
-int gg_ctl_opt_prof_prefix(const struct gg_call *call);
-int gg_ctl_opt_prof_recent_alloc_max(const struct gg_call *call);
-int gg_ctl_opt_prof_stats(const struct gg_call *call);
-int gg_ctl_opt_prof_sys_thread_name(const struct gg_call *call);
-int gg_ctl_opt_prof_thread_active_init(const struct gg_call *call);
-int gg_ctl_opt_prof_time_resolution(const struct gg_call *call);
-int gg_ctl_opt_sample(const struct gg_call *call);
-int gg_ctl_version(const struct gg_call *call);
+int gg_ctl_config_no(const struct gg_ctl_call *call);
+int gg_ctl_config_prof(const struct gg_ctl_call *call);
+int gg_ctl_epoch(const struct gg_ctl_call *call);
+int gg_ctl_opt_interval(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_accum(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_active(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_bt_max(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_final(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_gdump(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_leak(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_leak_error(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_pid_namespace(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_prefix(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_recent_alloc_max(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_stats(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_sys_thread_name(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_thread_active_init(const struct gg_ctl_call *call);
+int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call);
+int gg_ctl_opt_sample(const struct gg_ctl_call *call);
+int gg_ctl_version(const struct gg_ctl_call *call);
 
 /* Of the profile as a whole: ctl_prof.c */
-int gg_ctl_prof_active(const struct gg_call *call);
-int gg_ctl_prof_dump(const struct gg_call *call);
-int gg_ctl_prof_gdump(const struct gg_call *call);
-int gg_ctl_prof_interval(const struct gg_call *call);
-int gg_ctl_prof_lg_sample(const struct gg_call *call);
-int gg_ctl_prof_prefix(const struct gg_call *call);
-int gg_ctl_prof_reset(const struct gg_call *call);
-int gg_ctl_prof_thread_active_init(const struct gg_call *call);
+int gg_ctl_prof_active(const struct gg_ctl_call *call);
+int gg_ctl_prof_dump(const struct gg_ctl_call *call);
+int gg_ctl_prof_gdump(const struct gg_ctl_call *call);
+int gg_ctl_prof_interval(const struct gg_ctl_call *call);
+int gg_ctl_prof_lg_sample(const struct gg_ctl_call *call);
+int gg_ctl_prof_prefix(const struct gg_ctl_call *call);
+int gg_ctl_prof_reset(const struct gg_ctl_call *call);
+int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call);
 
-int gg_ctl_log_start(const struct gg_call *call); /* ctl_log.c */
-int gg_ctl_log_stop(const struct gg_call *call);
+int gg_ctl_log_start(const struct gg_ctl_call *call); /* ctl_log.c */
+int gg_ctl_log_stop(const struct gg_ctl_call *call);
 
 /* Of samples by size class: ctl_stats.c; of the last ones: ctl_recent.c */
 size_t gg_ctl_bin_count(void);
 size_t gg_ctl_lextent_count(void);
-int gg_ctl_bin_accum(const struct gg_call *call);
-int gg_ctl_bin_live(const struct gg_call *call);
-int gg_ctl_lextent_accum(const struct gg_call *call);
-int gg_ctl_lextent_live(const struct gg_call *call);
-int gg_ctl_recent_dump(const struct gg_call *call);
-int gg_ctl_recent_max(const struct gg_call *call);
+int gg_ctl_bin_accum(const struct gg_ctl_call *call);
+int gg_ctl_bin_live(const struct gg_ctl_call *call);
+int gg_ctl_lextent_accum(const struct gg_ctl_call *call);
+int gg_ctl_lextent_live(const struct gg_ctl_call *call);
+int gg_ctl_recent_dump(const struct gg_ctl_call *call);
+int gg_ctl_recent_max(const struct gg_ctl_call *call);
 
 /* Of the calling thread: ctl_thread.c */
-int gg_ctl_thread_allocated(const struct gg_call *call);
-int gg_ctl_thread_allocatedp(const struct gg_call *call);
-int gg_ctl_thread_deallocated(const struct gg_call *call);
-int gg_ctl_thread_deallocatedp(const struct gg_call *call);
-int gg_ctl_thread_prof_active(const struct gg_call *call);
-int gg_ctl_thread_prof_name(const struct gg_call *call);
+int gg_ctl_thread_allocated(const struct gg_ctl_call *call);
+int gg_ctl_thread_allocatedp(const struct gg_ctl_call *call);
+int gg_ctl_thread_deallocated(const struct gg_ctl_call *call);
+int gg_ctl_thread_deallocatedp(const struct gg_ctl_call *call);
+int gg_ctl_thread_prof_active(const struct gg_ctl_call *call);
+int gg_ctl_thread_prof_name(const struct gg_ctl_call *call);

@@ -20,7 +20,7 @@ static bool is_fit(const char *text)
 	return true;
 }
 
-static int set_name(const struct gg_settings *s, const char *text)
+static int set_name(const struct gg_compat_settings *s, const char *text)
 {
 	size_t length;
 
@@ -35,29 +35,29 @@ static int set_name(const struct gg_settings *s, const char *text)
 	return 0;
 }
 
-int gg_ctl_thread_prof_name(const struct gg_call *call)
+int gg_ctl_thread_prof_name(const struct gg_ctl_call *call)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 	const char *text = name;
-	int status = gg_profile_on();
+	int status = gg_profiler_on();
 
 	if (status == 0)
-		status = gg_call_read_or_write(call);
+		status = gg_ctl_call_read_or_write(call);
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
-		status = gg_call_take(call, &text, sizeof(text));
+		status = gg_ctl_call_take(call, &text, sizeof(text));
 		return status != 0 ? status : set_name(s, text);
 	}
 	if (s->conf.prof_sys_thread_name)
 		pthread_getname_np(pthread_self(), name, sizeof(name));
-	return gg_call_give(call, &text, sizeof(text));
+	return gg_ctl_call_give(call, &text, sizeof(text));
 }
 
-int gg_ctl_thread_prof_active(const struct gg_call *call)
+int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 {
-	const struct gg_settings *s = gg_settings();
-	int status = gg_profile_there();
+	const struct gg_compat_settings *s = gg_compat_settings();
+	int status = gg_profiler_there();
 	bool wish, was = false;
 
 	if (status != 0)
@@ -65,17 +65,17 @@ int gg_ctl_thread_prof_active(const struct gg_call *call)
 	if (s->conf.prof)
 		was = s->agent->thread_active(-1);
 	if (call->new != NULL) {
-		status = gg_profile_take_switch(call, &wish);
+		status = gg_profiler_take_switch(call, &wish);
 		if (status != 0)
 			return status;
 		s->agent->thread_active(wish);
 	}
-	return gg_call_give_bool(call, was);
+	return gg_ctl_call_give_bool(call, was);
 }
 
-static int bytes(const struct gg_call *call, bool is_freed, bool is_pointer)
+static int bytes(const struct gg_ctl_call *call, bool is_freed, bool is_pointer)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 	struct gg_agent_bytes known;
 	const uint64_t *word;
 	uint64_t value;
@@ -85,26 +85,26 @@ static int bytes(const struct gg_call *call, bool is_freed, bool is_pointer)
 	s->agent->thread_bytes(&known);
 	word = known.words + is_freed;
 	value = is_freed ? known.freed : known.allocated;
-	return is_pointer ? gg_call_constant(call, &word, sizeof(word))
-	                  : gg_call_constant(call, &value, sizeof(value));
+	return is_pointer ? gg_ctl_call_constant(call, &word, sizeof(word))
+	                  : gg_ctl_call_constant(call, &value, sizeof(value));
 }
 
-int gg_ctl_thread_allocated(const struct gg_call *call)
+int gg_ctl_thread_allocated(const struct gg_ctl_call *call)
 {
 	return bytes(call, false, false);
 }
 
-int gg_ctl_thread_allocatedp(const struct gg_call *call)
+int gg_ctl_thread_allocatedp(const struct gg_ctl_call *call)
 {
 	return bytes(call, false, true);
 }
 
-int gg_ctl_thread_deallocated(const struct gg_call *call)
+int gg_ctl_thread_deallocated(const struct gg_ctl_call *call)
 {
 	return bytes(call, true, false);
 }
 
-int gg_ctl_thread_deallocatedp(const struct gg_call *call)
+int gg_ctl_thread_deallocatedp(const struct gg_ctl_call *call)
 {
 	return bytes(call, true, true);
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-void gg_text_begin(struct gg_text *text, void (*write)(void *context, const char *piece),
-                   void *context)
+void gg_json_text_begin(struct gg_json_text *text, void (*write)(void *context, const char *piece),
+                        void *context)
 {
 	text->write = write;
 	text->context = context;
@@ -12,7 +12,7 @@ void gg_text_begin(struct gg_text *text, void (*write)(void *context, const char
 	text->last = '\0';
 }
 
-void gg_text_flush(struct gg_text *text)
+void gg_json_text_flush(struct gg_json_text *text)
 {
 	if (text->used == 0)
 		return;
@@ -21,21 +21,21 @@ void gg_text_flush(struct gg_text *text)
 	text->write(text->context, text->buffer);
 }
 
-static void add_char(struct gg_text *text, char c)
+static void add_char(struct gg_json_text *text, char c)
 {
 	if (text->used == sizeof(text->buffer) - 1)
-		gg_text_flush(text);
+		gg_json_text_flush(text);
 	text->buffer[text->used++] = c;
 	text->last = c;
 }
 
-void gg_text_add(struct gg_text *text, const char *piece)
+void gg_json_text_add(struct gg_json_text *text, const char *piece)
 {
 	for (; *piece != '\0'; piece++)
 		add_char(text, *piece);
 }
 
-static void add_number(struct gg_text *text, uint64_t number, unsigned base)
+static void add_number(struct gg_json_text *text, uint64_t number, unsigned base)
 {
 	char digits[24], *at = digits + sizeof(digits) - 1;
 
@@ -44,29 +44,29 @@ static void add_number(struct gg_text *text, uint64_t number, unsigned base)
 		*--at = "0123456789abcdef"[number % base];
 		number /= base;
 	} while (number != 0);
-	gg_text_add(text, at);
+	gg_json_text_add(text, at);
 }
 
-void gg_text_number(struct gg_text *text, uint64_t number)
+void gg_json_text_number(struct gg_json_text *text, uint64_t number)
 {
 	add_number(text, number, 10);
 }
 
-void gg_text_signed(struct gg_text *text, int64_t number)
+void gg_json_text_signed(struct gg_json_text *text, int64_t number)
 {
 	if (number < 0)
 		add_char(text, '-');
 	add_number(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
 }
 
-void gg_text_address(struct gg_text *text, uint64_t address)
+void gg_json_text_address(struct gg_json_text *text, uint64_t address)
 {
-	gg_text_add(text, "\"0x");
+	gg_json_text_add(text, "\"0x");
 	add_number(text, address, 16);
 	add_char(text, '"');
 }
 
-void gg_text_string(struct gg_text *text, const char *string)
+void gg_json_text_string(struct gg_json_text *text, const char *string)
 {
 	add_char(text, '"');
 	for (; *string != '\0'; string++) {
@@ -78,10 +78,10 @@ void gg_text_string(struct gg_text *text, const char *string)
 	add_char(text, '"');
 }
 
-void gg_text_key(struct gg_text *text, const char *key)
+void gg_json_text_key(struct gg_json_text *text, const char *key)
 {
 	if (text->last != '{')
 		add_char(text, ',');
-	gg_text_string(text, key);
+	gg_json_text_string(text, key);
 	add_char(text, ':');
 }

@@ -2,12 +2,12 @@
 /*
  * text - JSON and other text, in pieces, without an allocation.
  *
- *   struct gg_text text;
+ *   struct gg_json_text text;
  *
- *   gg_text_begin(&text, write_cb, opaque);
- *   gg_text_add(&text, "{\"size\":");
- *   gg_text_number(&text, 4711);
- *   gg_text_flush(&text);
+ *   gg_json_text_begin(&text, write_cb, opaque);
+ *   gg_json_text_add(&text, "{\"size\":");
+ *   gg_json_text_number(&text, 4711);
+ *   gg_json_text_flush(&text);
  *
  * Pieces go to write(), each ending in a 0 byte, when the buffer is full and at the flush.
  */
@@ -16,26 +16,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GG_TEXT_BUFFER = 4096 };
+enum { GG_JSON_TEXT_BUFFER = 4096 };
 
-struct gg_text {
+struct gg_json_text {
 	void (*write)(void *context, const char *piece);
 	void *context;
 	size_t used;
 	char last; /* added */
-	char buffer[GG_TEXT_BUFFER];
+	char buffer[GG_JSON_TEXT_BUFFER];
 };
 
-void gg_text_begin(struct gg_text *text, void (*write)(void *context, const char *piece),
-                   void *context);
-void gg_text_add(struct gg_text *text, const char *piece);
-void gg_text_number(struct gg_text *text, uint64_t number);
-void gg_text_signed(struct gg_text *text, int64_t number);
+void gg_json_text_begin(struct gg_json_text *text, void (*write)(void *context, const char *piece),
+                        void *context);
+void gg_json_text_add(struct gg_json_text *text, const char *piece);
+void gg_json_text_number(struct gg_json_text *text, uint64_t number);
+void gg_json_text_signed(struct gg_json_text *text, int64_t number);
 /* 0x..., and as a string of JSON. */
-void gg_text_address(struct gg_text *text, uint64_t address);
-void gg_text_string(struct gg_text *text, const char *string);
+void gg_json_text_address(struct gg_json_text *text, uint64_t address);
+void gg_json_text_string(struct gg_json_text *text, const char *string);
 
 /* "key": of an object of JSON, after a comma unless it is the first. */
-void gg_text_key(struct gg_text *text, const char *key);
+void gg_json_text_key(struct gg_json_text *text, const char *key);
 
-void gg_text_flush(struct gg_text *text);
+void gg_json_text_flush(struct gg_json_text *text);

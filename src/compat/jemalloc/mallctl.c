@@ -8,38 +8,39 @@
 #include "compat/jemalloc/next_mallctl.h"
 
 /* The row's jemalloc, if that is to answer; NULL: we do. */
-static const struct gg_real_calls *theirs(const struct gg_row *row)
+static const struct gg_next_mallctl_calls *theirs(const struct gg_ctl_row *row)
 {
-	const struct gg_real_calls *real = gg_real_calls();
+	const struct gg_next_mallctl_calls *real = gg_next_mallctl_calls();
 
-	if (real == NULL || row->kind == GG_ROW_ALLOCATOR)
+	if (real == NULL || row->kind == GG_CTL_ROW_ALLOCATOR)
 		return real;
-	return gg_settings()->is_theirs ? real : NULL;
+	return gg_compat_settings()->is_theirs ? real : NULL;
 }
 
 int mallctl(const char *name, void *old, size_t *old_bytes, void *new, size_t new_bytes)
 {
-	size_t mib[GG_NAMES_DEPTH], depth = GG_NAMES_DEPTH;
-	const struct gg_call call = { mib, old, old_bytes, new, new_bytes };
-	const struct gg_real_calls *real;
+	size_t mib[GG_CTL_NAMES_DEPTH], depth = GG_CTL_NAMES_DEPTH;
+	const struct gg_ctl_call call = { mib, old, old_bytes, new, new_bytes };
+	const struct gg_next_mallctl_calls *real;
 	bool is_known;
-	int entry = gg_names_find(&gg_row_names, name, mib, &depth, &is_known);
+	int entry = gg_ctl_names_find(&gg_ctl_row_names, name, mib, &depth, &is_known);
 
-	real = entry < 0 ? gg_real_calls() : theirs(gg_row_at(entry));
+	real = entry < 0 ? gg_next_mallctl_calls() : theirs(gg_ctl_row_at(entry));
 	if (real != NULL)
 		return real->mallctl(name, old, old_bytes, new, new_bytes);
-	return entry < 0 ? ENOENT : gg_row_at(entry)->answer(&call);
+	return entry < 0 ? ENOENT : gg_ctl_row_at(entry)->answer(&call);
 }
 
 int mallctlnametomib(const char *name, size_t *mib, size_t *depth)
 {
-	size_t ours[GG_NAMES_DEPTH], ours_depth = *depth < GG_NAMES_DEPTH ? *depth : GG_NAMES_DEPTH;
-	const struct gg_real_calls *real;
+	size_t ours[GG_CTL_NAMES_DEPTH],
+		ours_depth = *depth < GG_CTL_NAMES_DEPTH ? *depth : GG_CTL_NAMES_DEPTH;
+	const struct gg_next_mallctl_calls *real;
 	bool is_known;
-	int entry = gg_names_find(&gg_row_names, name, ours, &ours_depth, &is_known);
+	int entry = gg_ctl_names_find(&gg_ctl_row_names, name, ours, &ours_depth, &is_known);
 
 	/* What only begins a name may begin one of theirs, of which there are more. */
-	real = entry < 0 ? gg_real_calls() : theirs(gg_row_at(entry));
+	real = entry < 0 ? gg_next_mallctl_calls() : theirs(gg_ctl_row_at(entry));
 	if (real != NULL)
 		return real->nametomib(name, mib, depth);
 	if (!is_known)
@@ -53,12 +54,12 @@ int mallctlnametomib(const char *name, size_t *mib, size_t *depth)
 int mallctlbymib(const size_t *mib, size_t depth, void *old, size_t *old_bytes, void *new,
                  size_t new_bytes)
 {
-	const struct gg_call call = { mib, old, old_bytes, new, new_bytes };
-	const struct gg_real_calls *real = gg_real_calls();
+	const struct gg_ctl_call call = { mib, old, old_bytes, new, new_bytes };
+	const struct gg_next_mallctl_calls *real = gg_next_mallctl_calls();
 	int entry;
 
-	if (real != NULL && (depth == 0 || mib[0] < GG_NAMES_TAG))
+	if (real != NULL && (depth == 0 || mib[0] < GG_CTL_NAMES_TAG))
 		return real->bymib(mib, depth, old, old_bytes, new, new_bytes);
-	entry = gg_names_of(&gg_row_names, mib, depth);
-	return entry < 0 ? ENOENT : gg_row_at(entry)->answer(&call);
+	entry = gg_ctl_names_of(&gg_ctl_row_names, mib, depth);
+	return entry < 0 ? ENOENT : gg_ctl_row_at(entry)->answer(&call);
 }

@@ -9,13 +9,13 @@
 
 enum { NOT_LOOKED, NONE, FOUND };
 
-static struct gg_real_calls calls;
+static struct gg_next_mallctl_calls calls;
 static uint32_t state;
 
 static void look(void)
 {
 	/* Whoever looks at the same time finds the same. */
-	struct gg_real_calls found = { NULL, NULL, NULL };
+	struct gg_next_mallctl_calls found = { NULL, NULL, NULL };
 	void *symbols[] = { dlsym(RTLD_NEXT, "mallctl"), dlsym(RTLD_NEXT, "mallctlnametomib"),
 		            dlsym(RTLD_NEXT, "mallctlbymib") };
 	bool all = symbols[0] != NULL && symbols[1] != NULL && symbols[2] != NULL;
@@ -29,7 +29,7 @@ static void look(void)
 	gg_store_release(&state, all ? FOUND : NONE);
 }
 
-const struct gg_real_calls *gg_real_calls(void)
+const struct gg_next_mallctl_calls *gg_next_mallctl_calls(void)
 {
 	/* Acquire: pairs with the release above. */
 	if (gg_load_acquire(&state) == NOT_LOOKED)
@@ -37,9 +37,9 @@ const struct gg_real_calls *gg_real_calls(void)
 	return gg_load_acquire(&state) == FOUND ? &calls : NULL;
 }
 
-bool gg_real_profiles(void)
+bool gg_next_mallctl_profiles(void)
 {
-	const struct gg_real_calls *real = gg_real_calls();
+	const struct gg_next_mallctl_calls *real = gg_next_mallctl_calls();
 	bool profiles = false;
 	size_t bytes = sizeof(profiles);
 

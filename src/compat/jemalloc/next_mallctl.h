@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* All of them or none. */
-struct gg_real_calls {
+struct gg_next_mallctl_calls {
 	int (*mallctl)(const char *name, void *old, size_t *old_bytes, void *new, size_t new_bytes);
 	int (*nametomib)(const char *name, size_t *mib, size_t *depth);
 	int (*bymib)(const size_t *mib, size_t depth, void *old, size_t *old_bytes, void *new,
@@ -18,7 +18,7 @@ struct gg_real_calls {
 };
 
 /* NULL: there is none. */
-const struct gg_real_calls *gg_real_calls(void);
+const struct gg_next_mallctl_calls *gg_next_mallctl_calls(void);
 
 /* Does it profile, by its own account? */
-bool gg_real_profiles(void);
+bool gg_next_mallctl_profiles(void);

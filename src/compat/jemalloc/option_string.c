@@ -20,27 +20,29 @@ static const char *const forms[] = {
 static const struct option {
 	const char *name;
 	enum kind kind;
-	size_t at; /* in struct gg_conf */
+	size_t at; /* in struct gg_option_string */
 } options[] = {
-	{ "lg_prof_interval", INTERVAL, offsetof(struct gg_conf, lg_prof_interval) },
-	{ "lg_prof_sample", SAMPLE, offsetof(struct gg_conf, lg_prof_sample) },
-	{ "prof", BOOL, offsetof(struct gg_conf, prof) },
-	{ "prof_accum", BOOL, offsetof(struct gg_conf, prof_accum) },
-	{ "prof_active", BOOL, offsetof(struct gg_conf, prof_active) },
-	{ "prof_bt_max", FRAMES, offsetof(struct gg_conf, prof_bt_max) },
-	{ "prof_final", BOOL, offsetof(struct gg_conf, prof_final) },
-	{ "prof_gdump", BOOL, offsetof(struct gg_conf, prof_gdump) },
-	{ "prof_leak", BOOL, offsetof(struct gg_conf, prof_leak) },
-	{ "prof_leak_error", BOOL, offsetof(struct gg_conf, prof_leak_error) },
-	{ "prof_log", BOOL, offsetof(struct gg_conf, prof_log) },
-	{ "prof_pid_namespace", BOOL, offsetof(struct gg_conf, prof_pid_namespace) },
-	{ "prof_prefix", TEXT, offsetof(struct gg_conf, prof_prefix) },
-	{ "prof_recent_alloc_max", RECENT, offsetof(struct gg_conf, prof_recent_alloc_max) },
-	{ "prof_stats", BOOL, offsetof(struct gg_conf, prof_stats) },
-	{ "prof_sys_thread_name", BOOL, offsetof(struct gg_conf, prof_sys_thread_name) },
-	{ "prof_thread_active_init", BOOL, offsetof(struct gg_conf, prof_thread_active_init) },
+	{ "lg_prof_interval", INTERVAL, offsetof(struct gg_option_string, lg_prof_interval) },
+	{ "lg_prof_sample", SAMPLE, offsetof(struct gg_option_string, lg_prof_sample) },
+	{ "prof", BOOL, offsetof(struct gg_option_string, prof) },
+	{ "prof_accum", BOOL, offsetof(struct gg_option_string, prof_accum) },
+	{ "prof_active", BOOL, offsetof(struct gg_option_string, prof_active) },
+	{ "prof_bt_max", FRAMES, offsetof(struct gg_option_string, prof_bt_max) },
+	{ "prof_final", BOOL, offsetof(struct gg_option_string, prof_final) },
+	{ "prof_gdump", BOOL, offsetof(struct gg_option_string, prof_gdump) },
+	{ "prof_leak", BOOL, offsetof(struct gg_option_string, prof_leak) },
+	{ "prof_leak_error", BOOL, offsetof(struct gg_option_string, prof_leak_error) },
+	{ "prof_log", BOOL, offsetof(struct gg_option_string, prof_log) },
+	{ "prof_pid_namespace", BOOL, offsetof(struct gg_option_string, prof_pid_namespace) },
+	{ "prof_prefix", TEXT, offsetof(struct gg_option_string, prof_prefix) },
+	{ "prof_recent_alloc_max", RECENT,
+	  offsetof(struct gg_option_string, prof_recent_alloc_max) },
+	{ "prof_stats", BOOL, offsetof(struct gg_option_string, prof_stats) },
+	{ "prof_sys_thread_name", BOOL, offsetof(struct gg_option_string, prof_sys_thread_name) },
+	{ "prof_thread_active_init", BOOL,
+	  offsetof(struct gg_option_string, prof_thread_active_init) },
 	{ "prof_time_resolution", RESOLUTION, 0 },
-	{ "prof_unbias", BOOL, offsetof(struct gg_conf, prof_unbias) },
+	{ "prof_unbias", BOOL, offsetof(struct gg_option_string, prof_unbias) },
 };
 
 /* A piece of the string. */
@@ -79,7 +81,7 @@ static void add_text(struct line *line, const char *text)
 
 struct teller {
 	const char *source;
-	gg_conf_tell *tell;
+	gg_option_string_tell *tell;
 	void *context;
 };
 
@@ -169,7 +171,8 @@ static bool read_bool(const struct piece *piece, bool *value)
 	return true;
 }
 
-static bool take(struct gg_conf *conf, const struct option *option, const struct piece *value)
+static bool take(struct gg_option_string *conf, const struct option *option,
+                 const struct piece *value)
 {
 	void *place = (char *)conf + option->at;
 	uint64_t number;
@@ -188,15 +191,17 @@ static bool take(struct gg_conf *conf, const struct option *option, const struct
 	case FRAMES:
 		if (!read_number(value, &number))
 			return false;
-		conf->prof_bt_max = number == 0                   ? 1
-		                    : number < GG_CONF_FRAMES_MAX ? (uint32_t)number
-		                                                  : GG_CONF_FRAMES_MAX;
+		conf->prof_bt_max = number == 0 ? 1
+		                    : number < GG_OPTION_STRING_FRAMES_MAX
+		                            ? (uint32_t)number
+		                            : GG_OPTION_STRING_FRAMES_MAX;
 		return true;
 	case RECENT:
 		return read_signed(value, INT64_MAX, place);
 	case TEXT:
-		length = value->length < GG_CONF_PREFIX_MAX - 1 ? value->length
-		                                                : GG_CONF_PREFIX_MAX - 1;
+		length = value->length < GG_OPTION_STRING_PREFIX_MAX - 1
+		                 ? value->length
+		                 : GG_OPTION_STRING_PREFIX_MAX - 1;
 		memcpy(place, value->at, length);
 		((char *)place)[length] = '\0';
 		return true;
@@ -206,8 +211,8 @@ static bool take(struct gg_conf *conf, const struct option *option, const struct
 	return false;
 }
 
-static void take_pair(struct gg_conf *conf, const struct teller *teller, const struct piece *key,
-                      const struct piece *value)
+static void take_pair(struct gg_option_string *conf, const struct teller *teller,
+                      const struct piece *key, const struct piece *value)
 {
 	for (size_t i = 0; i < GG_COUNT(options); i++) {
 		if (!is_text(key, options[i].name))
@@ -217,7 +222,7 @@ static void take_pair(struct gg_conf *conf, const struct teller *teller, const s
 			return;
 		}
 		conf->has_sample |= options[i].kind == SAMPLE;
-		conf->has_active |= options[i].at == offsetof(struct gg_conf, prof_active);
+		conf->has_active |= options[i].at == offsetof(struct gg_option_string, prof_active);
 	}
 }
 
@@ -227,7 +232,7 @@ static bool is_key(char c)
 	       c == '_';
 }
 
-void gg_conf_init(struct gg_conf *conf)
+void gg_option_string_init(struct gg_option_string *conf)
 {
 	memset(conf, 0, sizeof(*conf));
 	conf->prof_active = true;
@@ -239,8 +244,8 @@ void gg_conf_init(struct gg_conf *conf)
 	memcpy(conf->prof_prefix, "jeprof", sizeof("jeprof"));
 }
 
-void gg_conf_parse(struct gg_conf *conf, const char *source, const char *text, gg_conf_tell *tell,
-                   void *context)
+void gg_option_string_parse(struct gg_option_string *conf, const char *source, const char *text,
+                            gg_option_string_tell *tell, void *context)
 {
 	const struct teller teller = { source, tell, context };
 
@@ -267,7 +272,8 @@ void gg_conf_parse(struct gg_conf *conf, const char *source, const char *text, g
 	}
 }
 
-void gg_conf_finish(struct gg_conf *conf, gg_conf_tell *tell, void *context)
+void gg_option_string_finish(struct gg_option_string *conf, gg_option_string_tell *tell,
+                             void *context)
 {
 	if (conf->prof_leak_error && !conf->prof_final) {
 		tell(context, "prof_leak_error:true has no effect without prof_final:true");

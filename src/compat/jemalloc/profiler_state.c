@@ -18,68 +18,68 @@ enum {
 /* 1 + what prof.reset was given last; 0: nothing. */
 static uint64_t lg_asked_plus_1;
 
-int gg_profile_there(void)
+int gg_profiler_there(void)
 {
-	return gg_settings()->agent != NULL ? 0 : ENOENT;
+	return gg_compat_settings()->agent != NULL ? 0 : ENOENT;
 }
 
-int gg_profile_on(void)
+int gg_profiler_on(void)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 
 	return s->agent != NULL && s->conf.prof ? 0 : ENOENT;
 }
 
-int gg_profile_take_command(const struct gg_call *call, void *value, size_t bytes)
+int gg_profiler_take_command(const struct gg_ctl_call *call, void *value, size_t bytes)
 {
-	int status = gg_profile_on();
+	int status = gg_profiler_on();
 
 	if (status == 0)
-		status = gg_call_write_only(call);
-	return status != 0 ? status : gg_call_take(call, value, bytes);
+		status = gg_ctl_call_write_only(call);
+	return status != 0 ? status : gg_ctl_call_take(call, value, bytes);
 }
 
-int gg_profile_take_switch(const struct gg_call *call, bool *ret_wish)
+int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_wish)
 {
-	int status = gg_profile_on();
+	int status = gg_profiler_on();
 
-	return status != 0 ? status : gg_call_take(call, ret_wish, sizeof(*ret_wish));
+	return status != 0 ? status : gg_ctl_call_take(call, ret_wish, sizeof(*ret_wish));
 }
 
-uint64_t gg_profile_interval_of(uint64_t lg)
+uint64_t gg_profiler_interval_of(uint64_t lg)
 {
 	uint64_t interval = UINT64_C(1) << lg;
 
 	return interval < GG_REGION_INTERVAL_MAX ? interval : GG_REGION_INTERVAL_MAX;
 }
 
-size_t gg_profile_lg_sample(void)
+size_t gg_profiler_lg_sample(void)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 	struct gg_agent_settings now;
 	uint64_t asked = gg_load_relaxed(&lg_asked_plus_1);
 	uint64_t lg = asked != 0 ? asked - 1 : s->conf.lg_prof_sample;
 
 	s->agent->look(&now);
 	/* Somebody else may have changed it: `geiger control`, or the environment. */
-	if (now.interval_bytes == 0 || now.interval_bytes == gg_profile_interval_of(lg))
+	if (now.interval_bytes == 0 || now.interval_bytes == gg_profiler_interval_of(lg))
 		return lg;
 	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
 }
 
-void gg_profile_set_lg_sample(size_t lg)
+void gg_profiler_set_lg_sample(size_t lg)
 {
-	const struct gg_agent_interface *agent = gg_settings()->agent;
-	struct gg_agent_wish wish = { .interval_bytes = gg_profile_interval_of(lg) };
+	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
+	struct gg_agent_wish wish = { .interval_bytes = gg_profiler_interval_of(lg) };
 
 	gg_store_relaxed(&lg_asked_plus_1, lg + 1);
 	agent->change(&wish);
 	agent->look_now();
 }
 
-void gg_profile_reset(void)
+void gg_profiler_reset(void)
 {
-	gg_settings()->agent->dump_reset();
+	gg_compat_settings()->agent->dump_reset();
 }
 
 /* --- dumps --- */
@@ -88,7 +88,7 @@ static bool change_triggers(const struct gg_agent_triggers *triggers)
 {
 	/* Somebody else changes them: a copy of a thousand bytes. */
 	for (int i = 0; i < TRIES; i++) {
-		int status = gg_settings()->agent->set_triggers(triggers);
+		int status = gg_compat_settings()->agent->set_triggers(triggers);
 
 		if (status != -EBUSY)
 			return status == 0;
@@ -111,9 +111,9 @@ static void set_growth(struct gg_agent_triggers *triggers, bool wish)
 	triggers->growth_percent = wish ? GROWTH_PERCENT : 0;
 }
 
-void gg_profile_triggers(struct gg_agent_triggers *ret_triggers)
+void gg_profiler_triggers(struct gg_agent_triggers *ret_triggers)
 {
-	const struct gg_conf *conf = &gg_settings()->conf;
+	const struct gg_option_string *conf = &gg_compat_settings()->conf;
 
 	*ret_triggers = (struct gg_agent_triggers){
 		.form = conf->prof_accum ? GG_AGENT_DUMP_HEAP_V2 : GG_AGENT_DUMP_HEAP_V2_LIVE,
@@ -131,9 +131,9 @@ void gg_profile_triggers(struct gg_agent_triggers *ret_triggers)
 	set_prefix(ret_triggers, conf->prof_prefix);
 }
 
-int gg_profile_dump(const char *path)
+int gg_profiler_dump(const char *path)
 {
-	const struct gg_settings *s = gg_settings();
+	const struct gg_compat_settings *s = gg_compat_settings();
 
 	if (path == NULL)
 		return s->agent->dump_next('m');
@@ -141,9 +141,9 @@ int gg_profile_dump(const char *path)
 	                                               : GG_AGENT_DUMP_HEAP_V2_LIVE);
 }
 
-void gg_profile_set_active(bool wish)
+void gg_profiler_set_active(bool wish)
 {
-	const struct gg_agent_interface *agent = gg_settings()->agent;
+	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
 	const struct gg_agent_wish change = { .set_active = true, .active = wish };
 	struct gg_agent_triggers triggers;
 
@@ -157,40 +157,40 @@ void gg_profile_set_active(bool wish)
 	}
 }
 
-bool gg_profile_gdump(void)
+bool gg_profiler_gdump(void)
 {
 	struct gg_agent_triggers triggers;
 
-	gg_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->look_triggers(&triggers);
 	return triggers.growth_bytes != 0;
 }
 
-void gg_profile_set_gdump(bool wish)
+void gg_profiler_set_gdump(bool wish)
 {
 	struct gg_agent_triggers triggers;
 
-	gg_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->look_triggers(&triggers);
 	if ((triggers.growth_bytes != 0) == wish)
 		return;
 	set_growth(&triggers, wish);
 	change_triggers(&triggers);
 }
 
-bool gg_profile_set_prefix(const char *prefix)
+bool gg_profiler_set_prefix(const char *prefix)
 {
 	struct gg_agent_triggers triggers;
 
 	if (prefix == NULL)
 		return false;
-	gg_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->look_triggers(&triggers);
 	set_prefix(&triggers, prefix);
 	return change_triggers(&triggers);
 }
 
-void gg_profile_prefix(char prefix[GG_AGENT_PREFIX_MAX])
+void gg_profiler_prefix(char prefix[GG_AGENT_PREFIX_MAX])
 {
 	struct gg_agent_triggers triggers;
 
-	gg_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->look_triggers(&triggers);
 	memcpy(prefix, triggers.prefix, sizeof(triggers.prefix));
 }

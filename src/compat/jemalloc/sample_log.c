@@ -18,7 +18,7 @@ enum { THREADS_MAX = 65536, FRAMES_MAX = 1024 };
 
 static uint32_t state;
 static uint64_t sequence, start_ns;
-static char path[GG_CONF_PREFIX_MAX + 64]; /* written by who is CHANGING */
+static char path[GG_OPTION_STRING_PREFIX_MAX + 64]; /* written by who is CHANGING */
 
 /* Numbers in the file, by ours; 0: none yet. */
 struct numbers {
@@ -66,21 +66,21 @@ static void keep_piece(void *context, const char *piece)
 static void name_file(void)
 {
 	char prefix[GG_AGENT_PREFIX_MAX];
-	struct gg_text text;
+	struct gg_json_text text;
 
-	gg_profile_prefix(prefix);
-	gg_text_begin(&text, keep_piece, path);
+	gg_profiler_prefix(prefix);
+	gg_json_text_begin(&text, keep_piece, path);
 	path[0] = '\0';
-	gg_text_add(&text, prefix);
-	gg_text_add(&text, ".");
-	gg_text_number(&text, (uint64_t)getpid());
-	gg_text_add(&text, ".");
-	gg_text_number(&text, gg_add_relaxed(&sequence, 1));
-	gg_text_add(&text, ".json");
-	gg_text_flush(&text);
+	gg_json_text_add(&text, prefix);
+	gg_json_text_add(&text, ".");
+	gg_json_text_number(&text, (uint64_t)getpid());
+	gg_json_text_add(&text, ".");
+	gg_json_text_number(&text, gg_add_relaxed(&sequence, 1));
+	gg_json_text_add(&text, ".json");
+	gg_json_text_flush(&text);
 }
 
-bool gg_log_start(const char *asked)
+bool gg_sample_log_start(const char *asked)
 {
 	struct gg_history_wish wish = { .set_log = true, .log = true };
 	uint32_t stopped = STOPPED;
@@ -94,7 +94,7 @@ bool gg_log_start(const char *asked)
 	else
 		memcpy(path, asked, strlen(asked) + 1);
 	start_ns = now_ns();
-	started = gg_settings()->agent->history->set(&wish) == 0;
+	started = gg_compat_settings()->agent->history->set(&wish) == 0;
 	gg_store_release(&state, started ? RUNNING : STOPPED);
 	return started;
 }
@@ -119,7 +119,7 @@ static uint32_t number_of(uint32_t *numbers, uint32_t which, uint32_t *count)
 /* Numbers in the order in which they are met. */
 static bool count_all(struct numbers *n)
 {
-	const struct gg_history_calls *history = gg_settings()->agent->history;
+	const struct gg_history_calls *history = gg_compat_settings()->agent->history;
 	struct gg_history_record record;
 	uint32_t most = 0;
 
@@ -151,68 +151,69 @@ static void invert(uint32_t *numbers, uint32_t length, uint32_t *ret_by_number)
 			ret_by_number[numbers[i] - 1] = i;
 }
 
-static void add_info(struct gg_text *text)
+static void add_info(struct gg_json_text *text)
 {
-	const struct gg_history_calls *history = gg_settings()->agent->history;
+	const struct gg_history_calls *history = gg_compat_settings()->agent->history;
 
-	gg_text_add(text, "{");
-	gg_text_key(text, "info");
-	gg_text_add(text, "{");
-	gg_text_key(text, "duration");
-	gg_text_number(text, now_ns() - start_ns);
-	gg_text_key(text, "version");
-	gg_text_string(text, "geiger " GG_VERSION);
-	gg_text_key(text, "lg_sample_rate");
-	gg_text_number(text, gg_profile_lg_sample());
-	gg_text_key(text, "prof_time_resolution");
-	gg_text_string(text, "default");
-	gg_text_key(text, "pid");
-	gg_text_number(text, (uint64_t)getpid());
+	gg_json_text_add(text, "{");
+	gg_json_text_key(text, "info");
+	gg_json_text_add(text, "{");
+	gg_json_text_key(text, "duration");
+	gg_json_text_number(text, now_ns() - start_ns);
+	gg_json_text_key(text, "version");
+	gg_json_text_string(text, "geiger " GG_VERSION);
+	gg_json_text_key(text, "lg_sample_rate");
+	gg_json_text_number(text, gg_profiler_lg_sample());
+	gg_json_text_key(text, "prof_time_resolution");
+	gg_json_text_string(text, "default");
+	gg_json_text_key(text, "pid");
+	gg_json_text_number(text, (uint64_t)getpid());
 	if (history->dropped() > 0) {
-		gg_text_key(text, "dropped");
-		gg_text_number(text, history->dropped());
+		gg_json_text_key(text, "dropped");
+		gg_json_text_number(text, history->dropped());
 	}
-	gg_text_add(text, "}");
+	gg_json_text_add(text, "}");
 }
 
-static void add_threads(struct gg_text *text, const uint32_t *threads, uint32_t count)
+static void add_threads(struct gg_json_text *text, const uint32_t *threads, uint32_t count)
 {
 	char name[17];
 
-	gg_text_key(text, "threads");
-	gg_text_add(text, "[");
+	gg_json_text_key(text, "threads");
+	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; i < count; i++) {
-		gg_settings()->agent->history->thread_name((uint16_t)threads[i], name);
-		gg_text_add(text, i > 0 ? ",{" : "{");
-		gg_text_key(text, "thr_uid");
-		gg_text_number(text, threads[i]);
-		gg_text_key(text, "thr_name");
-		gg_text_string(text, name);
-		gg_text_add(text, "}");
+		gg_compat_settings()->agent->history->thread_name((uint16_t)threads[i], name);
+		gg_json_text_add(text, i > 0 ? ",{" : "{");
+		gg_json_text_key(text, "thr_uid");
+		gg_json_text_number(text, threads[i]);
+		gg_json_text_key(text, "thr_name");
+		gg_json_text_string(text, name);
+		gg_json_text_add(text, "}");
 	}
-	gg_text_add(text, "]");
+	gg_json_text_add(text, "]");
 }
 
-static void add_stacks(struct gg_text *text, const uint32_t *stacks, uint32_t count)
+static void add_stacks(struct gg_json_text *text, const uint32_t *stacks, uint32_t count)
 {
 	uint64_t pcs[FRAMES_MAX];
 
-	gg_text_key(text, "stack_traces");
-	gg_text_add(text, "[");
+	gg_json_text_key(text, "stack_traces");
+	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t frames = gg_settings()->agent->history->stack(stacks[i], pcs, FRAMES_MAX);
+		uint32_t frames = gg_compat_settings()->agent->history->stack(stacks[i], pcs,
+		                                                              FRAMES_MAX);
 
-		gg_text_add(text, i > 0 ? ",[" : "[");
+		gg_json_text_add(text, i > 0 ? ",[" : "[");
 		for (uint32_t k = 0; k < frames; k++) {
-			gg_text_add(text, k > 0 ? "," : "");
-			gg_text_address(text, pcs[k]);
+			gg_json_text_add(text, k > 0 ? "," : "");
+			gg_json_text_address(text, pcs[k]);
 		}
-		gg_text_add(text, "]");
+		gg_json_text_add(text, "]");
 	}
-	gg_text_add(text, "]");
+	gg_json_text_add(text, "]");
 }
 
-static void add_record(struct gg_text *text, const struct numbers *n,
+static void add_record(struct gg_json_text *text, const struct numbers *n,
                        const struct gg_history_record *record)
 {
 	const struct {
@@ -228,36 +229,36 @@ static void add_record(struct gg_text *text, const struct numbers *n,
 		{ "usize", record->usable_bytes },
 	};
 
-	gg_text_add(text, "{");
+	gg_json_text_add(text, "{");
 	for (size_t i = 0; i < GG_COUNT(fields); i++) {
-		gg_text_key(text, fields[i].key);
-		gg_text_number(text, fields[i].value);
+		gg_json_text_key(text, fields[i].key);
+		gg_json_text_number(text, fields[i].value);
 	}
-	gg_text_add(text, "}");
+	gg_json_text_add(text, "}");
 }
 
-static void add_records(struct gg_text *text, const struct numbers *n)
+static void add_records(struct gg_json_text *text, const struct numbers *n)
 {
-	const struct gg_history_calls *history = gg_settings()->agent->history;
+	const struct gg_history_calls *history = gg_compat_settings()->agent->history;
 	struct gg_history_record record;
 	bool is_first = true;
 
-	gg_text_key(text, "allocations");
-	gg_text_add(text, "[");
+	gg_json_text_key(text, "allocations");
+	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; (i = history->next(GG_HISTORY_LOG, i, &record)) != 0;) {
 		/* One that was logged between the two passes. */
 		if (record.alloc_stack >= n->stacks_max || record.free_stack >= n->stacks_max ||
 		    n->stacks[record.alloc_stack] == 0 || n->stacks[record.free_stack] == 0 ||
 		    n->threads[record.alloc_thread] == 0 || n->threads[record.free_thread] == 0)
 			continue;
-		gg_text_add(text, is_first ? "" : ",");
+		gg_json_text_add(text, is_first ? "" : ",");
 		add_record(text, n, &record);
 		is_first = false;
 	}
-	gg_text_add(text, "]}");
+	gg_json_text_add(text, "]}");
 }
 
-static bool write_all(struct gg_text *text, const struct numbers *n)
+static bool write_all(struct gg_json_text *text, const struct numbers *n)
 {
 	uint32_t *threads = map((n->thread_count + 1) * sizeof(uint32_t));
 	uint32_t *stacks = map((n->stack_count + 1) * sizeof(uint32_t));
@@ -270,7 +271,7 @@ static bool write_all(struct gg_text *text, const struct numbers *n)
 		add_threads(text, threads, n->thread_count);
 		add_stacks(text, stacks, n->stack_count);
 		add_records(text, n);
-		gg_text_flush(text);
+		gg_json_text_flush(text);
 	}
 	if (threads != NULL)
 		munmap(threads, (n->thread_count + 1) * sizeof(uint32_t));
@@ -283,12 +284,12 @@ static bool write_file(void)
 {
 	struct file file = { .fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) };
 	struct numbers n = { .threads = NULL };
-	struct gg_text text;
+	struct gg_json_text text;
 	bool done;
 
 	if (file.fd < 0)
 		return false;
-	gg_text_begin(&text, write_piece, &file);
+	gg_json_text_begin(&text, write_piece, &file);
 	done = count_all(&n) && write_all(&text, &n);
 	if (n.threads != NULL)
 		munmap(n.threads, THREADS_MAX * sizeof(uint32_t));
@@ -297,7 +298,7 @@ static bool write_file(void)
 	return close(file.fd) == 0 && done && !file.failed;
 }
 
-bool gg_log_stop(void)
+bool gg_sample_log_stop(void)
 {
 	struct gg_history_wish wish = { .set_log = true, .log = false };
 	uint32_t running = RUNNING;
@@ -305,7 +306,7 @@ bool gg_log_stop(void)
 
 	if (!gg_cas_acq_rel(&state, &running, CHANGING))
 		return false;
-	gg_settings()->agent->history->set(&wish);
+	gg_compat_settings()->agent->history->set(&wish);
 	written = write_file();
 	gg_store_release(&state, STOPPED);
 	return written;
@@ -318,6 +319,6 @@ __attribute__((destructor)) static void finish(void)
 
 	/* Acquire: pairs with the release of who started it. */
 	if (gg_load_acquire(&state) == RUNNING)
-		gg_log_stop();
+		gg_sample_log_stop();
 	errno = saved_errno;
 }

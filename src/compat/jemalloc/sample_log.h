@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* path NULL: PREFIX.PID.SEQ.json.  False: it runs already, or cannot be. */
-bool gg_log_start(const char *path);
+bool gg_sample_log_start(const char *path);
 
 /* False: it does not run, or its file cannot be written. */
-bool gg_log_stop(void);
+bool gg_sample_log_stop(void);

@@ -2,9 +2,9 @@
 /*
  * text - takes a line of a text format apart, from its beginning on.
  *
- *   struct gg_text line;                                  of gg_input_line()
+ *   struct gg_text_line line;                                  of gg_input_line()
  *
- *   if (gg_text_literal(&line, "@") && gg_text_hexadecimal(&line, &pc)) ...
+ *   if (gg_text_line_literal(&line, "@") && gg_text_line_hexadecimal(&line, &pc)) ...
  *
  * Each function takes what it found from the front of the text, and nothing when it is false.  Numbers that
  * do not fit are not found.
@@ -19,7 +19,7 @@
 
 #include "format/import/input.h"
 
-static inline void gg_text_skip_blanks(struct gg_text *text)
+static inline void gg_text_line_skip_blanks(struct gg_text_line *text)
 {
 	while (text->length > 0 && (*text->at == ' ' || *text->at == '\t')) {
 		text->at++;
@@ -27,23 +27,23 @@ static inline void gg_text_skip_blanks(struct gg_text *text)
 	}
 }
 
-static inline bool gg_text_begins(const struct gg_text *text, const char *with)
+static inline bool gg_text_line_begins(const struct gg_text_line *text, const char *with)
 {
 	size_t length = strlen(with);
 
 	return text->length >= length && memcmp(text->at, with, length) == 0;
 }
 
-static inline bool gg_text_literal(struct gg_text *text, const char *literal)
+static inline bool gg_text_line_literal(struct gg_text_line *text, const char *literal)
 {
-	if (!gg_text_begins(text, literal))
+	if (!gg_text_line_begins(text, literal))
 		return false;
 	text->at += strlen(literal);
 	text->length -= strlen(literal);
 	return true;
 }
 
-static inline int gg_text_digit(char c)
+static inline int gg_text_line_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -52,13 +52,14 @@ static inline int gg_text_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-static inline bool gg_text_number(struct gg_text *text, unsigned base, uint64_t *ret_value)
+static inline bool gg_text_line_number(struct gg_text_line *text, unsigned base,
+                                       uint64_t *ret_value)
 {
 	uint64_t value = 0;
 	size_t i = 0;
 
 	for (; i < text->length; i++) {
-		unsigned digit = (unsigned)gg_text_digit(text->at[i]);
+		unsigned digit = (unsigned)gg_text_line_digit(text->at[i]);
 
 		if (digit >= base)
 			break;
@@ -74,21 +75,21 @@ static inline bool gg_text_number(struct gg_text *text, unsigned base, uint64_t 
 	return true;
 }
 
-static inline bool gg_text_decimal(struct gg_text *text, uint64_t *ret_value)
+static inline bool gg_text_line_decimal(struct gg_text_line *text, uint64_t *ret_value)
 {
-	return gg_text_number(text, 10, ret_value);
+	return gg_text_line_number(text, 10, ret_value);
 }
 
 /* With or without 0x. */
-static inline bool gg_text_hexadecimal(struct gg_text *text, uint64_t *ret_value)
+static inline bool gg_text_line_hexadecimal(struct gg_text_line *text, uint64_t *ret_value)
 {
-	struct gg_text digits = *text;
+	struct gg_text_line digits = *text;
 
 	if (digits.length > 2 &&
-	    (gg_text_literal(&digits, "0x") || gg_text_literal(&digits, "0X")) &&
-	    gg_text_number(&digits, 16, ret_value)) {
+	    (gg_text_line_literal(&digits, "0x") || gg_text_line_literal(&digits, "0X")) &&
+	    gg_text_line_number(&digits, 16, ret_value)) {
 		*text = digits;
 		return true;
 	}
-	return gg_text_number(text, 16, ret_value);
+	return gg_text_line_number(text, 16, ret_value);
 }

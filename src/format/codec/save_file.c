@@ -73,7 +73,7 @@ static int write_lines(const char *bytes, size_t length)
 	return code < 0 ? code : write_fully(STDOUT_FILENO, shown.data, shown.length);
 }
 
-int gg_save(const char *path, const char *bytes, size_t length, struct gg_error *error)
+int gg_save_file(const char *path, const char *bytes, size_t length, struct gg_error *error)
 {
 	struct stat info;
 	int code;

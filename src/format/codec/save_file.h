@@ -13,5 +13,5 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-GG_MUST_CHECK int gg_save(const char *path, const char *bytes, size_t length,
-                          struct gg_error *error);
+GG_MUST_CHECK int gg_save_file(const char *path, const char *bytes, size_t length,
+                               struct gg_error *error);

@@ -22,7 +22,7 @@ static bool text_is_equal(uint64_t value, const void *context)
 	return strcmp(key->texts[value], key->text) == 0;
 }
 
-static uint32_t add(struct gg_strings *strings, const char *text)
+static uint32_t add(struct gg_string_table *strings, const char *text)
 {
 	size_t bytes = strlen(text) + 1;
 	uint64_t hash = gg_hash_bytes(text, bytes, gg_map_seed(&strings->map));
@@ -45,7 +45,7 @@ static uint32_t add(struct gg_strings *strings, const char *text)
 }
 
 /* With U+FFFD in place of each byte that is not UTF-8. */
-static uint32_t add_mended(struct gg_strings *strings, const unsigned char *text)
+static uint32_t add_mended(struct gg_string_table *strings, const unsigned char *text)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf mended = { 0 };
 
@@ -62,7 +62,7 @@ static uint32_t add_mended(struct gg_strings *strings, const unsigned char *text
 	return strings->failed ? 0 : add(strings, gg_buf_text(&mended));
 }
 
-uint32_t gg_strings_put(struct gg_strings *strings, const char *text)
+uint32_t gg_string_table_put(struct gg_string_table *strings, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
@@ -80,7 +80,7 @@ uint32_t gg_strings_put(struct gg_strings *strings, const char *text)
 	return add(strings, text);
 }
 
-uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...)
+uint32_t gg_string_table_printf(struct gg_string_table *strings, const char *format, ...)
 {
 	va_list arguments;
 	uint32_t number;
@@ -94,12 +94,12 @@ uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...)
 		strings->failed = true;
 		return 0;
 	}
-	number = gg_strings_put(strings, text);
+	number = gg_string_table_put(strings, text);
 	free(text);
 	return number;
 }
 
-void gg_strings_done(struct gg_strings *strings)
+void gg_string_table_done(struct gg_string_table *strings)
 {
 	for (size_t i = 0; i < strings->texts.count; i++)
 		free(strings->texts.items[i]);

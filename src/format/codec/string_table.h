@@ -2,11 +2,11 @@
 /*
  * strings - a table of texts, each once; number 0 is "".
  *
- *   struct gg_strings strings = { 0 };
+ *   struct gg_string_table strings = { 0 };
  *
- *   number = gg_strings_put(&strings, "main");        the same for the same text
+ *   number = gg_string_table_put(&strings, "main");        the same for the same text
  *   strings.texts.items[number]
- *   gg_strings_done(&strings);
+ *   gg_string_table_done(&strings);
  *
  * The texts are copies, and UTF-8: readers refuse others.  When memory is out, put returns 0 and sets `failed`.
  */
@@ -19,12 +19,13 @@
 #include "base/array.h"
 #include "base/map.h"
 
-struct gg_strings {
+struct gg_string_table {
 	GG_ARRAY(char *) texts;
 	struct gg_map map;
 	bool failed;
 };
 
-uint32_t gg_strings_put(struct gg_strings *strings, const char *text); /* NULL is "" */
-uint32_t gg_strings_printf(struct gg_strings *strings, const char *format, ...) GG_PRINTF(2, 3);
-void gg_strings_done(struct gg_strings *strings);
+uint32_t gg_string_table_put(struct gg_string_table *strings, const char *text); /* NULL is "" */
+uint32_t gg_string_table_printf(struct gg_string_table *strings, const char *format, ...)
+	GG_PRINTF(2, 3);
+void gg_string_table_done(struct gg_string_table *strings);

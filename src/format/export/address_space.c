@@ -10,12 +10,12 @@
 #define PAGE      UINT64_C(0x1000)
 
 /* What is used of each module: its highest address, and what is known of its functions. */
-static void note_stack(struct gg_space *space, const struct gg_model *model, uint32_t stack)
+static void note_stack(struct gg_address_space *space, const struct gg_model *model, uint32_t stack)
 {
 	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
-	struct gg_space_module *module = &space->modules[spot.module];
+	struct gg_address_space_module *module = &space->modules[spot.module];
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 
 	if (spot.address >= module->end)
 		module->end = spot.address + 1;
@@ -29,7 +29,7 @@ static void note_stack(struct gg_space *space, const struct gg_model *model, uin
 	module->has_inlined |= count > 1;
 }
 
-static int note_stacks(struct gg_space *space, const struct gg_extract *extract)
+static int note_stacks(struct gg_address_space *space, const struct gg_extract *extract)
 {
 	uint8_t *is_noted = calloc(gg_model_stack_count(extract->model), 1);
 
@@ -49,10 +49,11 @@ static int note_stacks(struct gg_space *space, const struct gg_extract *extract)
 }
 
 /* The range over all segments of the instance that `first` is one of. */
-static struct gg_space_module instance_of(const struct gg_mapping *mappings, size_t count,
-                                          const struct gg_mapping *first)
+static struct gg_address_space_module instance_of(const struct gg_profile_mapping *mappings,
+                                                  size_t count,
+                                                  const struct gg_profile_mapping *first)
 {
-	struct gg_space_module instance = {
+	struct gg_address_space_module instance = {
 		.start = first->start,
 		.end = first->end,
 		.bias = first->bias,
@@ -60,7 +61,7 @@ static struct gg_space_module instance_of(const struct gg_mapping *mappings, siz
 	};
 
 	for (size_t i = 0; i < count; i++) {
-		const struct gg_mapping *mapping = &mappings[i];
+		const struct gg_profile_mapping *mapping = &mappings[i];
 
 		if (mapping->process != first->process || mapping->module != first->module ||
 		    mapping->bias != first->bias)
@@ -75,10 +76,11 @@ static struct gg_space_module instance_of(const struct gg_mapping *mappings, siz
 	return instance;
 }
 
-static bool is_free(const struct gg_space *space, const struct gg_space_module *wanted)
+static bool is_free(const struct gg_address_space *space,
+                    const struct gg_address_space_module *wanted)
 {
 	for (size_t i = 0; i < space->used_count; i++) {
-		const struct gg_space_module *placed = &space->modules[space->order[i]];
+		const struct gg_address_space_module *placed = &space->modules[space->order[i]];
 
 		if (wanted->start < placed->end && placed->start < wanted->end)
 			return false;
@@ -92,17 +94,17 @@ static uint64_t round_up(uint64_t bytes)
 }
 
 /* Puts it where it was, or at *free_from, and notes that it is placed. */
-static void place(struct gg_space *space, uint32_t number, struct gg_space_module where,
-                  uint64_t *free_from)
+static void place(struct gg_address_space *space, uint32_t number,
+                  struct gg_address_space_module where, uint64_t *free_from)
 {
-	struct gg_space_module *module = &space->modules[number];
+	struct gg_address_space_module *module = &space->modules[number];
 
 	if (where.end <= where.start || !is_free(space, &where)) {
 		uint64_t length = where.end > where.start ? where.end - where.start
 		                                          : round_up(module->end);
 
 		if (where.end <= where.start)
-			where = (struct gg_space_module){ 0 };
+			where = (struct gg_address_space_module){ 0 };
 		where.bias += *free_from - where.start;
 		where.start = *free_from;
 		where.end = *free_from + length;
@@ -118,7 +120,8 @@ static void place(struct gg_space *space, uint32_t number, struct gg_space_modul
 static bool is_in(const struct gg_extract *extract, uint32_t process)
 {
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(extract->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
+	                                                                        &count);
 
 	return extract->query.pid == 0 || processes[process].pid == extract->query.pid;
 }
@@ -127,7 +130,8 @@ static bool is_in(const struct gg_extract *extract, uint32_t process)
 static uint32_t find_main(const struct gg_extract *extract)
 {
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(extract->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
+	                                                                        &count);
 	const char *exe = extract->row_count > 0 ? processes[extract->rows[0].process].exe : NULL;
 
 	for (uint32_t i = 1; exe != NULL && i < gg_model_module_count(extract->model); i++)
@@ -136,17 +140,17 @@ static uint32_t find_main(const struct gg_extract *extract)
 	return 0;
 }
 
-static void place_all(struct gg_space *space, const struct gg_extract *extract)
+static void place_all(struct gg_address_space *space, const struct gg_extract *extract)
 {
 	size_t count;
-	const struct gg_mapping *mappings = gg_model_mappings(extract->model, &count);
+	const struct gg_profile_mapping *mappings = gg_model_mappings(extract->model, &count);
 	uint32_t first = find_main(extract);
 	uint64_t free_from = FREE_FROM;
 
 	for (uint32_t i = 0; i < space->module_count; i++) {
 		/* The program is in place of module 0, which is none, and not placed again. */
 		uint32_t number = i == 0 ? first : i;
-		struct gg_space_module where = { 0 };
+		struct gg_address_space_module where = { 0 };
 
 		if (number == 0 || (i != 0 && number == first) || space->modules[number].end == 0)
 			continue;
@@ -159,15 +163,15 @@ static void place_all(struct gg_space *space, const struct gg_extract *extract)
 	}
 }
 
-int gg_space_make(struct gg_space *ret_space, const struct gg_extract *extract,
-                  struct gg_error *error)
+int gg_address_space_make(struct gg_address_space *ret_space, const struct gg_extract *extract,
+                          struct gg_error *error)
 {
-	struct gg_space space = { .module_count = gg_model_module_count(extract->model) };
+	struct gg_address_space space = { .module_count = gg_model_module_count(extract->model) };
 
 	space.modules = calloc(space.module_count, sizeof(*space.modules));
 	space.order = calloc(space.module_count, sizeof(*space.order));
 	if (space.modules == NULL || space.order == NULL || note_stacks(&space, extract) < 0) {
-		gg_space_done(&space);
+		gg_address_space_done(&space);
 		return gg_error_set_errno(error, ENOMEM, "export", NULL);
 	}
 	place_all(&space, extract);
@@ -175,7 +179,7 @@ int gg_space_make(struct gg_space *ret_space, const struct gg_extract *extract,
 	return 0;
 }
 
-void gg_space_done(struct gg_space *space)
+void gg_address_space_done(struct gg_address_space *space)
 {
 	free(space->modules);
 	free(space->order);

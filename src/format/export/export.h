@@ -54,7 +54,7 @@ GG_MUST_CHECK int gg_export_write(const struct gg_export_format *format,
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count);
 
 struct gg_export_path {
-	GG_ARRAY(struct gg_model_place);
+	GG_ARRAY(struct gg_code_location);
 };
 
 /* For formats: -ENOMEM with its text. */

@@ -34,7 +34,7 @@ static void put_sum(const struct gg_extract *extract, const struct gg_extract_su
 	struct gg_interval count = gg_extract_interval(extract, sum, GG_ALLOCATIONS);
 	struct gg_tally tally;
 
-	gg_rough_tally(&sum->rough, &tally);
+	gg_plain_tally_tally(&sum->rough, &tally);
 	gg_buf_printf(out, ",%llu", (unsigned long long)tally.sample_count);
 	put_number(out, (double)sum->bytes);
 	put_number(out, bytes.low);
@@ -53,7 +53,7 @@ static void put_names(struct gg_buf *out, const char *metric)
 		gg_buf_printf(out, ",%s_%s", metric, what[i]);
 }
 
-static void put_stack(const struct gg_model *model, const struct gg_model_place *places,
+static void put_stack(const struct gg_model *model, const struct gg_code_location *places,
                       size_t depth, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf stack = { 0 };

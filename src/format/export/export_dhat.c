@@ -30,8 +30,8 @@ struct point {
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
-	struct gg_space space;
-	struct gg_strings frames; /* of the file; 0 is "[root]" there */
+	struct gg_address_space space;
+	struct gg_string_table frames; /* of the file; 0 is "[root]" there */
 	struct gg_json json;
 	struct gg_extract_block *blocks; /* `stack` is a point's number later on */
 	uint32_t *by_end;
@@ -196,12 +196,13 @@ static uint32_t process_frame(struct writing *writing, uint32_t process)
 	size_t count;
 
 	gg_extract_process_name(writing->extract, process, &name);
-	return gg_strings_printf(&writing->frames, "0x0: %s (%u)", gg_buf_text(&name),
-	                         gg_model_processes(writing->extract->model, &count)[process].pid);
+	return gg_string_table_printf(
+		&writing->frames, "0x0: %s (%u)", gg_buf_text(&name),
+		gg_model_processes(writing->extract->model, &count)[process].pid);
 }
 
 static uint32_t place_frame(struct writing *writing, uint64_t address,
-                            const struct gg_model_place *place)
+                            const struct gg_code_location *place)
 {
 	const struct gg_model *model = writing->extract->model;
 	struct gg_model_line line = gg_model_line(model, place->line);
@@ -209,10 +210,10 @@ static uint32_t place_frame(struct writing *writing, uint64_t address,
 	unsigned long long at = address;
 
 	if (line.file != NULL && line.line != 0)
-		return gg_strings_printf(&writing->frames, "0x%llX: %s (%s:%u)", at, function.name,
-		                         line.file, line.line);
-	return gg_strings_printf(&writing->frames, "0x%llX: %s (in %s)", at, function.name,
-	                         gg_model_module_path(model, function.module));
+		return gg_string_table_printf(&writing->frames, "0x%llX: %s (%s:%u)", at,
+		                              function.name, line.file, line.line);
+	return gg_string_table_printf(&writing->frames, "0x%llX: %s (in %s)", at, function.name,
+	                              gg_model_module_path(model, function.module));
 }
 
 static void write_stack(struct writing *writing, const struct point *point)
@@ -222,10 +223,10 @@ static void write_stack(struct writing *writing, const struct point *point)
 
 	gg_json_open(&writing->json, "fs", '[');
 	do {
-		uint64_t address = gg_space_address(&writing->space,
-		                                    gg_model_stack_spot(model, stack));
+		uint64_t address = gg_address_space_address(&writing->space,
+		                                            gg_model_stack_spot(model, stack));
 		size_t count;
-		const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+		const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 
 		for (size_t i = 0; i < count; i++)
 			gg_json_integer(&writing->json, NULL,
@@ -273,7 +274,8 @@ static void write_head(struct writing *writing)
 	struct gg_json *json = &writing->json;
 	const char *command = NULL;
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(extract->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
+	                                                                        &count);
 
 	if (gg_model_session_count(extract->model) > 0)
 		command = gg_model_session(extract->model, 0)->command;
@@ -296,7 +298,7 @@ static void write_file(struct writing *writing)
 {
 	struct gg_json *json = &writing->json;
 
-	gg_strings_put(&writing->frames, "");
+	gg_string_table_put(&writing->frames, "");
 	gg_json_open(json, NULL, '{');
 	write_head(writing);
 	gg_json_open(json, "pps", '[');
@@ -319,7 +321,7 @@ static int write_dhat(const struct gg_export *job)
 	struct writing writing = { .job = job,
 		                   .extract = job->extract,
 		                   .json = { .out = job->out } };
-	int code = gg_space_make(&writing.space, job->extract, job->error);
+	int code = gg_address_space_make(&writing.space, job->extract, job->error);
 
 	if (code == 0)
 		code = gg_extract_blocks(job->extract, &writing.blocks, &writing.block_count,
@@ -333,8 +335,8 @@ static int write_dhat(const struct gg_export *job)
 		if (writing.frames.failed)
 			code = gg_export_out_of_memory(job);
 	}
-	gg_space_done(&writing.space);
-	gg_strings_done(&writing.frames);
+	gg_address_space_done(&writing.space);
+	gg_string_table_done(&writing.frames);
 	free(writing.blocks);
 	free(writing.by_end);
 	free(writing.points);

@@ -10,7 +10,7 @@
 #include "format/export/export.h"
 #include "format/export/text_dump.h"
 
-static int write_records(const struct gg_export *job, const struct gg_space *space,
+static int write_records(const struct gg_export *job, const struct gg_address_space *space,
                          struct gg_dump *dump, struct gg_dump_sums *stacks)
 {
 	const struct gg_model *model = job->extract->model;
@@ -38,12 +38,12 @@ static int write_gperftools(const struct gg_export *job)
 	char buffer[8192];
 	struct gg_dump dump = { buffer, sizeof(buffer), .flush = gg_text_dump_append,
 		                .context = job->out };
-	struct gg_space space;
+	struct gg_address_space space;
 	int code;
 
 	if (stacks == NULL)
 		return gg_export_out_of_memory(job);
-	code = gg_space_make(&space, extract, job->error);
+	code = gg_address_space_make(&space, extract, job->error);
 	if (code < 0) {
 		free(stacks);
 		return code;
@@ -57,7 +57,7 @@ static int write_gperftools(const struct gg_export *job)
 	gg_text_dump_mappings(&space, extract->model, &dump);
 	if (code == 0)
 		code = gg_dump_end(&dump);
-	gg_space_done(&space);
+	gg_address_space_done(&space);
 	free(stacks);
 	return code;
 }

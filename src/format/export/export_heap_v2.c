@@ -14,7 +14,7 @@
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
-	struct gg_space space;
+	struct gg_address_space space;
 	struct gg_dump dump;
 	char buffer[65536];
 	struct gg_dump_sums *threads; /* of each of the model's */
@@ -99,11 +99,12 @@ static int write_heap_v2(const struct gg_export *job)
 	writing->dump = (struct gg_dump){ writing->buffer, sizeof(writing->buffer),
 		                          .flush = gg_text_dump_append, .context = job->out };
 	writing->threads = calloc(thread_count, sizeof(*writing->threads));
-	code = writing->threads == NULL ? gg_export_out_of_memory(job)
-	                                : gg_space_make(&writing->space, job->extract, job->error);
+	code = writing->threads == NULL
+	               ? gg_export_out_of_memory(job)
+	               : gg_address_space_make(&writing->space, job->extract, job->error);
 	if (code == 0)
 		code = write_all(writing);
-	gg_space_done(&writing->space);
+	gg_address_space_done(&writing->space);
 	free(writing->threads);
 	gg_array_done(&writing->addresses);
 	free(writing);

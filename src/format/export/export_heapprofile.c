@@ -65,7 +65,7 @@ static void open_stack(struct writing *writing, uint32_t stack)
 {
 	const struct gg_model *model = writing->extract->model;
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 
 	for (size_t i = count; i-- > 0;) {
 		struct gg_model_line line = gg_model_line(model, places[i].line);

@@ -34,8 +34,8 @@ enum { REAL_TIME = 1, MONOTONIC = 3, MONOTONIC_COARSE = 4, BOOT_TIME = 6 };
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
-	struct gg_space space;
-	struct gg_steps *steps;
+	struct gg_address_space space;
+	struct gg_timeline_samples *steps;
 	uint32_t *packet_index; /* of each heap: that of its next packet */
 	bool failed;
 };
@@ -101,7 +101,8 @@ static void write_clocks(struct writing *writing)
 	put_packet(writing, &packet);
 }
 
-static bool is_wanted(const struct writing *writing, const struct gg_process *process)
+static bool is_wanted(const struct writing *writing,
+                      const struct gg_profile_profile_process *process)
 {
 	return writing->extract->query.pid == 0 || writing->extract->query.pid == process->pid;
 }
@@ -112,8 +113,8 @@ static void write_processes(struct writing *writing)
 	Gg__Perfetto__TracePacket packet = GG__PERFETTO__TRACE_PACKET__INIT;
 	Gg__Perfetto__ProcessTree tree = GG__PERFETTO__PROCESS_TREE__INIT;
 	size_t process_count, thread_count;
-	const struct gg_process *of = gg_model_processes(model, &process_count);
-	const struct gg_thread *threads = gg_model_threads(model, &thread_count);
+	const struct gg_profile_profile_process *of = gg_model_processes(model, &process_count);
+	const struct gg_profile_profile_thread *threads = gg_model_threads(model, &thread_count);
 	void **process_list, **thread_list;
 	Gg__Perfetto__ProcessTree__Process *process = messages(writing, process_count,
 	                                                       sizeof(*process), &process_list);
@@ -163,15 +164,16 @@ static void write_rss(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
 	size_t count, process_count;
-	const struct gg_memory *memory = gg_model_memory(extract->model, &count);
-	const struct gg_process *processes = gg_model_processes(extract->model, &process_count);
+	const struct gg_profile_memory *memory = gg_model_memory(extract->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
+	                                                                        &process_count);
 
 	for (size_t i = 0; i < count; i++) {
 		Gg__Perfetto__TracePacket packet = GG__PERFETTO__TRACE_PACKET__INIT;
 		Gg__Perfetto__ProcessStats stats = GG__PERFETTO__PROCESS_STATS__INIT;
 		Gg__Perfetto__ProcessStats__Process of = GG__PERFETTO__PROCESS_STATS__PROCESS__INIT;
 		Gg__Perfetto__ProcessStats__Process *list[] = { &of };
-		const struct gg_process *process = &processes[memory[i].process];
+		const struct gg_profile_profile_process *process = &processes[memory[i].process];
 
 		if (memory[i].process == 0 || memory[i].rss_bytes < 0 ||
 		    !is_wanted(writing, process) || memory[i].time_ns < extract->start_ns ||
@@ -226,7 +228,7 @@ static void list_put(struct writing *writing, struct list *list, uint64_t item)
 /* What one heap's entries name. */
 struct names {
 	struct writing *writing;
-	struct gg_strings functions, sources;
+	struct gg_string_table functions, sources;
 	struct gg_map first_frame; /* of each place: the outermost of its frames; iids follow on */
 	struct list stacks;        /* stack and place of each frame, in the order of iids */
 	uint64_t *used_stacks;     /* of the callstacks, whose iid is that of the stack itself */
@@ -248,16 +250,16 @@ static void add_frames(struct names *names, uint32_t stack)
 	const struct gg_model *model = writing->extract->model;
 	uint64_t key = frame_key(names, stack);
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 
 	if (gg_map_get(&names->first_frame, key) != GG_MAP_NONE)
 		return;
 	if (gg_map_put(&names->first_frame, key, names->stacks.count + 1) < 0)
 		writing->failed = true;
 	for (size_t i = count; i-- > 0;) {
-		gg_strings_put(&names->functions,
-		               gg_model_function(model, places[i].function).name);
-		gg_strings_put(&names->sources, gg_model_line(model, places[i].line).file);
+		gg_string_table_put(&names->functions,
+		                    gg_model_function(model, places[i].function).name);
+		gg_string_table_put(&names->sources, gg_model_line(model, places[i].line).file);
 		list_put(writing, &names->stacks, (uint64_t)stack << 32 | i);
 	}
 }
@@ -272,7 +274,7 @@ static void add_stack(struct names *names, uint32_t stack)
 }
 
 static Gg__Perfetto__InternedText *interned(struct writing *writing,
-                                            const struct gg_strings *strings,
+                                            const struct gg_string_table *strings,
                                             Gg__Perfetto__InternedText ***ret_list,
                                             size_t *ret_count)
 {
@@ -335,7 +337,7 @@ static size_t bytes_of_hex(const char *hex, uint8_t bytes[64])
 /* One packet a module: there are few. */
 static void write_mapping(struct names *names, uint32_t sequence, size_t number)
 {
-	const struct gg_space_module *module =
+	const struct gg_address_space_module *module =
 		&names->writing->space.modules[names->writing->space.order[number]];
 	const struct gg_model *model = names->writing->extract->model;
 	uint32_t of = names->writing->space.order[number];
@@ -395,7 +397,7 @@ static void write_frames(struct names *names, uint32_t sequence)
 
 	for (size_t i = 0; i < count && frames != NULL; i++) {
 		uint32_t stack = (uint32_t)(names->stacks.items[i] >> 32);
-		const struct gg_model_place *place = &gg_model_stack_places(
+		const struct gg_code_location *place = &gg_model_stack_places(
 			model, stack, &ignored)[(uint32_t)names->stacks.items[i]];
 		struct gg_model_line line = gg_model_line(model, place->line);
 		struct gg_model_spot spot = gg_model_stack_spot(model, stack);
@@ -403,12 +405,12 @@ static void write_frames(struct names *names, uint32_t sequence)
 
 		gg__perfetto__frame__init(frame);
 		frame->iid = i + 1;
-		frame->function_name_id = gg_strings_put(
+		frame->function_name_id = gg_string_table_put(
 			&names->functions, gg_model_function(model, place->function).name);
 		frame->mapping_id = mapping_of(writing, spot.module);
 		frame->has_mapping_id = frame->has_rel_pc = frame->mapping_id != 0;
 		frame->rel_pc = spot.address;
-		frame->source_path_iid = gg_strings_put(&names->sources, line.file);
+		frame->source_path_iid = gg_string_table_put(&names->sources, line.file);
 		frame->has_source_path_iid = frame->source_path_iid != 0;
 		frame->line_number = line.line;
 		frame->has_line_number = line.line != 0;
@@ -472,7 +474,7 @@ static uint32_t sequence_of(uint32_t heap)
 /* Entries [first, end) are one heap's. */
 static void write_names(struct writing *writing, size_t first, size_t end)
 {
-	const struct gg_step_entry *entries = writing->steps->entries;
+	const struct gg_timeline_entry *entries = writing->steps->entries;
 	uint32_t sequence = sequence_of(entries[first].heap);
 	uint8_t *is_used = calloc(gg_model_stack_count(writing->extract->model), 1);
 	struct names names = { .writing = writing };
@@ -495,8 +497,8 @@ static void write_names(struct writing *writing, size_t first, size_t end)
 	if (!writing->failed)
 		write_callstacks(&names, sequence);
 	writing->failed |= names.functions.failed || names.sources.failed;
-	gg_strings_done(&names.functions);
-	gg_strings_done(&names.sources);
+	gg_string_table_done(&names.functions);
+	gg_string_table_done(&names.sources);
 	gg_map_done(&names.first_frame);
 	free(names.stacks.items);
 	free(names.used_stacks);
@@ -515,8 +517,8 @@ static const char *heap_name(const struct writing *writing, uint32_t heap)
 /* Changed entries [first, end) are of one heap and process. */
 static void write_dump(struct writing *writing, size_t first, size_t end)
 {
-	const struct gg_steps *steps = writing->steps;
-	const struct gg_step_entry *entry = &steps->entries[steps->changed[first]];
+	const struct gg_timeline_samples *steps = writing->steps;
+	const struct gg_timeline_entry *entry = &steps->entries[steps->changed[first]];
 	Gg__Perfetto__TracePacket packet = GG__PERFETTO__TRACE_PACKET__INIT;
 	Gg__Perfetto__ProfilePacket profile = GG__PERFETTO__PROFILE_PACKET__INIT;
 	Gg__Perfetto__ProfilePacket__ProcessHeapSamples
@@ -565,13 +567,14 @@ static void write_dump(struct writing *writing, size_t first, size_t end)
 
 static void write_step(struct writing *writing)
 {
-	const struct gg_steps *steps = writing->steps;
+	const struct gg_timeline_samples *steps = writing->steps;
 
 	for (size_t i = 0, end; i < steps->changed_count && !writing->failed; i = end) {
-		const struct gg_step_entry *first = &steps->entries[steps->changed[i]];
+		const struct gg_timeline_entry *first = &steps->entries[steps->changed[i]];
 
 		for (end = i + 1; end < steps->changed_count; end++) {
-			const struct gg_step_entry *entry = &steps->entries[steps->changed[end]];
+			const struct gg_timeline_entry *entry =
+				&steps->entries[steps->changed[end]];
 
 			if (entry->heap != first->heap || entry->process != first->process)
 				break;
@@ -582,7 +585,7 @@ static void write_step(struct writing *writing)
 
 static int write_all(struct writing *writing)
 {
-	const struct gg_steps *steps = writing->steps;
+	const struct gg_timeline_samples *steps = writing->steps;
 
 	write_clocks(writing);
 	write_author(writing);
@@ -594,7 +597,7 @@ static int write_all(struct writing *writing)
 			end++;
 		write_names(writing, i, end);
 	}
-	while (!writing->failed && gg_steps_next(writing->steps)) {
+	while (!writing->failed && gg_timeline_samples_next(writing->steps)) {
 		if (writing->job->progress != NULL)
 			writing->job->progress(writing->job->progress_context, steps->step,
 			                       steps->step_count);
@@ -606,18 +609,19 @@ static int write_all(struct writing *writing)
 static int write_perfetto(const struct gg_export *job)
 {
 	struct writing writing = { .job = job, .extract = job->extract };
-	int code = gg_space_make(&writing.space, job->extract, job->error);
+	int code = gg_address_space_make(&writing.space, job->extract, job->error);
 
 	if (code == 0)
-		code = gg_steps_make(&writing.steps, job->extract, STEP_COUNT, job->error);
+		code = gg_timeline_samples_make(&writing.steps, job->extract, STEP_COUNT,
+		                                job->error);
 	writing.packet_index = calloc(gg_model_heap_count(job->extract->model) + 1,
 	                              sizeof(*writing.packet_index));
 	if (code == 0 && writing.packet_index == NULL)
 		code = gg_export_out_of_memory(job);
 	if (code == 0)
 		code = write_all(&writing);
-	gg_space_done(&writing.space);
-	gg_steps_free(writing.steps);
+	gg_address_space_done(&writing.space);
+	gg_timeline_samples_free(writing.steps);
 	free(writing.packet_index);
 	return code;
 }

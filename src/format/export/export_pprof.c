@@ -64,8 +64,8 @@ struct list {
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
-	struct gg_space space;
-	struct gg_strings strings;
+	struct gg_address_space space;
+	struct gg_string_table strings;
 	struct list functions, locations, lines, location_ids, labels, values;
 	struct gg_map function_of, location_of; /* function and file; module and address */
 	int64_t words[WORD_COUNT];
@@ -94,7 +94,7 @@ static void *list_add(struct writing *writing, struct list *list, size_t item_by
 
 static int64_t text(struct writing *writing, const char *value)
 {
-	return gg_strings_put(&writing->strings, value);
+	return gg_string_table_put(&writing->strings, value);
 }
 
 /* --- places --------------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static uint64_t add_location(struct writing *writing, uint32_t stack, uint64_t a
 	uint32_t module = gg_model_stack_spot(model, stack).module;
 	struct made_location *added = list_add(writing, &writing->locations, sizeof(*added), 1);
 	size_t count;
-	const struct gg_model_place *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
 	Gg__Pprof__Line *lines = list_add(writing, &writing->lines, sizeof(*lines), count);
 
 	if (added == NULL || lines == NULL)
@@ -169,7 +169,7 @@ static uint64_t location_id(struct writing *writing, uint32_t stack)
 
 	if (*known != 0)
 		return *known;
-	address = gg_space_address(&writing->space, spot);
+	address = gg_address_space_address(&writing->space, spot);
 	key = gg_hash_integer(spot.address, gg_map_seed(&writing->location_of) + spot.module);
 	id = gg_map_get(&writing->location_of, key);
 	if (id == GG_MAP_NONE) {
@@ -362,27 +362,27 @@ static void comment(struct writing *writing, struct list *comments, const char *
 	int64_t *added = list_add(writing, comments, sizeof(*added), 1);
 
 	if (added != NULL)
-		*added = gg_strings_printf(&writing->strings,
-		                           "%s: %.0f bytes, %g %% confidence interval %.0f to %.0f",
-		                           what, gg_tally_estimate(tally, GG_BYTES).value,
-		                           100 * extract->confidence, interval.low, interval.high);
+		*added = gg_string_table_printf(
+			&writing->strings, "%s: %.0f bytes, %g %% confidence interval %.0f to %.0f",
+			what, gg_tally_estimate(tally, GG_BYTES).value, 100 * extract->confidence,
+			interval.low, interval.high);
 }
 
 static void add_comments(struct writing *writing, struct list *comments)
 {
 	const struct gg_extract *extract = writing->extract;
-	const struct gg_session *session = gg_model_session_count(extract->model) > 0
-	                                           ? gg_model_session(extract->model, 0)
-	                                           : NULL;
+	const struct gg_profile_session *session = gg_model_session_count(extract->model) > 0
+	                                                   ? gg_model_session(extract->model, 0)
+	                                                   : NULL;
 	int64_t *added = list_add(writing, comments, sizeof(*added), 2);
 
 	if (added == NULL)
 		return;
-	added[0] = gg_strings_printf(&writing->strings, "geiger %s: %s", GG_VERSION,
-	                             session != NULL && session->command != NULL ? session->command
-	                                                                         : "");
-	added[1] = gg_strings_printf(&writing->strings, "mean sampling interval: %.0f bytes",
-	                             extract->interval_bytes);
+	added[0] = gg_string_table_printf(
+		&writing->strings, "geiger %s: %s", GG_VERSION,
+		session != NULL && session->command != NULL ? session->command : "");
+	added[1] = gg_string_table_printf(&writing->strings, "mean sampling interval: %.0f bytes",
+	                                  extract->interval_bytes);
 	comment(writing, comments, "inuse_space", &extract->live);
 	comment(writing, comments, "alloc_space", &extract->allocated);
 }
@@ -399,13 +399,13 @@ static void *pointers_to(struct writing *writing, void *items, size_t count, siz
 
 static Gg__Pprof__Mapping *make_mappings(struct writing *writing)
 {
-	const struct gg_space *space = &writing->space;
+	const struct gg_address_space *space = &writing->space;
 	const struct gg_model *model = writing->extract->model;
 	Gg__Pprof__Mapping *mappings = malloc((space->used_count + 1) * sizeof(*mappings));
 
 	writing->failed |= mappings == NULL;
 	for (size_t i = 0; i < space->used_count && mappings != NULL; i++) {
-		const struct gg_space_module *module = &space->modules[space->order[i]];
+		const struct gg_address_space_module *module = &space->modules[space->order[i]];
 		Gg__Pprof__Mapping *mapping = &mappings[i];
 
 		gg__pprof__mapping__init(mapping);
@@ -593,8 +593,8 @@ static void writing_done(struct writing *writing)
 	free(writing->type_text);
 	gg_map_done(&writing->function_of);
 	gg_map_done(&writing->location_of);
-	gg_strings_done(&writing->strings);
-	gg_space_done(&writing->space);
+	gg_string_table_done(&writing->strings);
+	gg_address_space_done(&writing->space);
 }
 
 /* Number 0 of the texts, and what is asked for again and again. */
@@ -624,7 +624,7 @@ static int write_pprof(const struct gg_export *job)
 	struct writing writing = { .job = job, .extract = job->extract };
 	size_t count = job->extract->row_count;
 	struct made_sample *made = calloc(count + 1, sizeof(*made));
-	int code = gg_space_make(&writing.space, job->extract, job->error);
+	int code = gg_address_space_make(&writing.space, job->extract, job->error);
 
 	if (code < 0) {
 		free(made);

@@ -52,7 +52,7 @@ static void collect(struct writing *writing)
 	                         writing->samples[0].process != last->process;
 }
 
-static void write_line_frame(struct writing *writing, const struct gg_model_place *place)
+static void write_line_frame(struct writing *writing, const struct gg_code_location *place)
 {
 	const struct gg_model *model = writing->extract->model;
 	struct gg_model_line line = gg_model_line(model, place->line);

@@ -210,7 +210,7 @@ static int draw(struct drawing *drawing)
 static int write_svg(const struct gg_export *job)
 {
 	const struct gg_tree_options how = { .fold = 0.5 / WIDTH };
-	struct gg_question query = job->extract->query;
+	struct gg_query query = job->extract->query;
 	struct drawing drawing = { .job = job };
 	struct gg_tree *tree;
 	int code;

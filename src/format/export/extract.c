@@ -45,8 +45,8 @@ static struct gg_extract_row *add_row(struct making *making, const struct gg_ext
 }
 
 /* The sum that a sample or a coarse row goes to; NULL when memory is out. */
-static struct gg_rough *sum_of(struct making *making, uint32_t process, uint32_t stack,
-                               uint32_t thread, uint32_t kind)
+static struct gg_plain_tally *sum_of(struct making *making, uint32_t process, uint32_t stack,
+                                     uint32_t thread, uint32_t kind)
 {
 	struct key key = { .making = making };
 	struct gg_extract_row *row;
@@ -67,19 +67,19 @@ static struct gg_rough *sum_of(struct making *making, uint32_t process, uint32_t
 	return making->is_allocated ? &row->allocated.rough : &row->live.rough;
 }
 
-static void add_pick(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
+static void add_pick(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
                      void *context)
 {
 	struct making *making = context;
 	const struct gg_model *model = making->extract->model;
-	struct gg_rough *sum, more;
+	struct gg_plain_tally *sum, more;
 
 	if (making->failed)
 		return;
 	if (sample != NULL) {
 		sum = sum_of(making, sample->process, sample->stack, sample->thread, sample->kind);
 		if (sum != NULL)
-			gg_rough_add_sample(sum, &sample->draw, sample->size_bytes);
+			gg_plain_tally_add_sample(sum, &sample->draw, sample->size_bytes);
 		return;
 	}
 	sum = sum_of(making, coarse->process, coarse->stack, coarse->thread,
@@ -88,8 +88,8 @@ static void add_pick(const struct gg_model_sample *sample, const struct gg_coars
 		struct gg_tally tally = { 0 };
 
 		gg_model_add_coarse(model, &tally, coarse);
-		gg_rough_of(&more, &tally);
-		gg_rough_add(sum, &more);
+		gg_plain_tally_of(&more, &tally);
+		gg_plain_tally_add(sum, &more);
 	}
 }
 
@@ -130,11 +130,11 @@ struct plain {
 	uint64_t samples;
 };
 
-static struct plain plain_of(const struct gg_rough *rough)
+static struct plain plain_of(const struct gg_plain_tally *rough)
 {
 	struct gg_tally tally;
 
-	gg_rough_tally(rough, &tally);
+	gg_plain_tally_tally(rough, &tally);
 	return (struct plain){ gg_tally_estimate(&tally, GG_BYTES).value,
 		               gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
 		               tally.sample_count };
@@ -171,14 +171,14 @@ static void round_rows(struct gg_extract *extract)
 
 static void add_totals(struct gg_extract *extract)
 {
-	struct gg_rough live = { 0 }, allocated = { 0 };
+	struct gg_plain_tally live = { 0 }, allocated = { 0 };
 
 	for (size_t i = 0; i < extract->row_count; i++) {
-		gg_rough_add(&live, &extract->rows[i].live.rough);
-		gg_rough_add(&allocated, &extract->rows[i].allocated.rough);
+		gg_plain_tally_add(&live, &extract->rows[i].live.rough);
+		gg_plain_tally_add(&allocated, &extract->rows[i].allocated.rough);
 	}
-	gg_rough_tally(&live, &extract->live);
-	gg_rough_tally(&allocated, &extract->allocated);
+	gg_plain_tally_tally(&live, &extract->live);
+	gg_plain_tally_tally(&allocated, &extract->allocated);
 	gg_tally_expose(&extract->live, extract->interval_bytes);
 	gg_tally_expose(&extract->allocated, extract->interval_bytes);
 }
@@ -199,7 +199,7 @@ static int compare_rows(const void *a, const void *b)
 static double interval_of(const struct gg_model *model, uint32_t pid)
 {
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(model, &count);
 	double most = 0;
 
 	for (size_t i = 1; i < count; i++)
@@ -211,13 +211,13 @@ static double interval_of(const struct gg_model *model, uint32_t pid)
 /* The moment of the peak becomes the end of the window. */
 static int settle_query(struct gg_extract *extract, struct gg_error *error)
 {
-	struct gg_question *query = &extract->query;
+	struct gg_query *query = &extract->query;
 	struct gg_peak peak;
 	int code;
 
 	if (query->metric != GG_METRIC_PEAK)
 		return 0;
-	code = gg_ask_peak(extract->model, query, &peak, error);
+	code = gg_query_peak(extract->model, query, &peak, error);
 	if (code < 0)
 		return code;
 	query->metric = GG_METRIC_LIVE;
@@ -227,12 +227,12 @@ static int settle_query(struct gg_extract *extract, struct gg_error *error)
 
 static int add_up(struct making *making, enum gg_metric metric, struct gg_error *error)
 {
-	struct gg_question query = making->extract->query;
+	struct gg_query query = making->extract->query;
 	int code;
 
 	query.metric = metric;
 	making->is_allocated = metric == GG_METRIC_ALLOCATED;
-	code = gg_ask_each(making->extract->model, &query, add_pick, making, error);
+	code = gg_query_each(making->extract->model, &query, add_pick, making, error);
 	if (code == 0 && making->failed)
 		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
 	return code;
@@ -241,7 +241,7 @@ static int add_up(struct making *making, enum gg_metric metric, struct gg_error 
 static int fill(struct gg_extract *extract, struct gg_error *error)
 {
 	struct making making = { .extract = extract };
-	const struct gg_question *query = &extract->query;
+	const struct gg_query *query = &extract->query;
 	int64_t last_ns = gg_model_end_ns(extract->model);
 	int code = settle_query(extract, error);
 
@@ -268,7 +268,7 @@ static int fill(struct gg_extract *extract, struct gg_error *error)
 }
 
 int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
-                    const struct gg_question *query, double confidence, struct gg_error *error)
+                    const struct gg_query *query, double confidence, struct gg_error *error)
 {
 	struct gg_extract *extract = calloc(1, sizeof(*extract));
 	int code;
@@ -319,7 +319,7 @@ struct gg_interval gg_extract_interval(const struct gg_extract *extract,
 {
 	struct gg_tally tally;
 
-	gg_rough_tally(&sum->rough, &tally);
+	gg_plain_tally_tally(&sum->rough, &tally);
 	gg_tally_expose(&tally, extract->interval_bytes);
 	return gg_interval_of(&tally, quantity, extract->confidence, true);
 }
@@ -346,7 +346,8 @@ const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out)
 {
 	size_t count;
-	const struct gg_thread *of = gg_model_threads(extract->model, &count) + thread;
+	const struct gg_profile_profile_thread *of = gg_model_threads(extract->model, &count) +
+	                                             thread;
 
 	if (of->name != NULL && of->name[0] != '\0')
 		gg_buf_append_text(out, of->name);
@@ -359,7 +360,8 @@ void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, s
 void gg_extract_process_name(const struct gg_extract *extract, uint32_t process, struct gg_buf *out)
 {
 	size_t count;
-	const struct gg_process *of = gg_model_processes(extract->model, &count) + process;
+	const struct gg_profile_profile_process *of = gg_model_processes(extract->model, &count) +
+	                                              process;
 	const char *slash = of->exe != NULL ? strrchr(of->exe, '/') : NULL;
 
 	if (of->exe != NULL && of->exe[0] != '\0')
@@ -397,7 +399,7 @@ static struct gg_extract_block block_of_sample(const struct gg_model_sample *sam
 
 /* It counts from when all of it was there until some of it was not (ask.h, "Exactness"). */
 static struct gg_extract_block block_of_coarse(const struct gg_model *model,
-                                               const struct gg_coarse *coarse)
+                                               const struct gg_profile_coarse *coarse)
 {
 	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
 	struct gg_extract_block block = {
@@ -422,12 +424,12 @@ static struct gg_extract_block block_of_coarse(const struct gg_model *model,
 	return block;
 }
 
-static void visit_block(const struct gg_model_sample *sample, const struct gg_coarse *coarse,
-                        void *context)
+static void visit_block(const struct gg_model_sample *sample,
+                        const struct gg_profile_coarse *coarse, void *context)
 {
 	struct blocks *blocks = context;
 	const struct gg_extract *extract = blocks->extract;
-	const struct gg_question *query = &extract->query;
+	const struct gg_query *query = &extract->query;
 	struct gg_extract_block block;
 
 	if (blocks->failed)
@@ -455,7 +457,7 @@ int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block 
                       size_t *ret_count, struct gg_error *error)
 {
 	struct blocks blocks = { .extract = extract };
-	int code = gg_ask_blocks(extract->model, &extract->query, visit_block, &blocks, error);
+	int code = gg_query_blocks(extract->model, &extract->query, visit_block, &blocks, error);
 
 	if (code == 0 && blocks.failed)
 		code = gg_error_set_errno(error, ENOMEM, "export", NULL);

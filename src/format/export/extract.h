@@ -33,8 +33,8 @@
 #include "stats/estimate/plain_tally.h"
 
 struct gg_extract_sum {
-	uint64_t bytes, count; /* whole numbers, see above */
-	struct gg_rough rough; /* what they are of, with its variance */
+	uint64_t bytes, count;       /* whole numbers, see above */
+	struct gg_plain_tally rough; /* what they are of, with its variance */
 };
 
 /* By process, stack, thread and kind, in this order. */
@@ -45,8 +45,8 @@ struct gg_extract_row {
 
 struct gg_extract {
 	const struct gg_model *model;
-	struct gg_question query; /* a peak is a moment here */
-	enum gg_metric metric;    /* that was asked for */
+	struct gg_query query; /* a peak is a moment here */
+	enum gg_metric metric; /* that was asked for */
 	double confidence;
 	double interval_bytes;    /* the largest sampling interval that the scope was exposed to */
 	int64_t start_ns, end_ns; /* of the window, within the profile */
@@ -64,9 +64,9 @@ static inline uint64_t gg_extract_whole(double value)
 	return value < 0x1p62 ? (uint64_t)(value + 0.5) : UINT64_C(1) << 62;
 }
 
-/* As gg_ask_rows() fails.  query->by and its order are not looked at. */
+/* As gg_query_rows() fails.  query->by and its order are not looked at. */
 GG_MUST_CHECK int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
-                                  const struct gg_question *query, double confidence,
+                                  const struct gg_query *query, double confidence,
                                   struct gg_error *error);
 void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 

@@ -19,12 +19,13 @@ void gg_text_dump_add(struct gg_dump_sums *sums, const struct gg_extract_row *ro
 	sums->allocated.count += (double)row->allocated.count;
 }
 
-bool gg_text_dump_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
-                       struct gg_text_dump_addresses *addresses)
+bool gg_text_dump_walk(const struct gg_address_space *space, const struct gg_model *model,
+                       uint32_t stack, struct gg_text_dump_addresses *addresses)
 {
 	addresses->count = 0;
 	do {
-		uint64_t address = gg_space_address(space, gg_model_stack_spot(model, stack));
+		uint64_t address = gg_address_space_address(space,
+		                                            gg_model_stack_spot(model, stack));
 
 		address += addresses->count > 0 || stack == 0;
 		if (!gg_array_push(addresses, address))
@@ -34,12 +35,12 @@ bool gg_text_dump_walk(const struct gg_space *space, const struct gg_model *mode
 	return true;
 }
 
-void gg_text_dump_mappings(const struct gg_space *space, const struct gg_model *model,
+void gg_text_dump_mappings(const struct gg_address_space *space, const struct gg_model *model,
                            struct gg_dump *dump)
 {
 	gg_dump_mappings(dump);
 	for (size_t i = 0; i < space->used_count; i++) {
-		const struct gg_space_module *module = &space->modules[space->order[i]];
+		const struct gg_address_space_module *module = &space->modules[space->order[i]];
 
 		gg_dump_mapping(dump, module->start, module->end, "r-xp", module->file_offset,
 		                gg_model_module_path(model, space->order[i]));

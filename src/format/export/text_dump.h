@@ -24,9 +24,9 @@ struct gg_text_dump_addresses {
  * call, of all others the return address, from which readers take 1.  There is at least one, also
  * where no frame is known.  Replaces what `addresses` has; false when memory is out.
  */
-bool gg_text_dump_walk(const struct gg_space *space, const struct gg_model *model, uint32_t stack,
-                       struct gg_text_dump_addresses *addresses);
+bool gg_text_dump_walk(const struct gg_address_space *space, const struct gg_model *model,
+                       uint32_t stack, struct gg_text_dump_addresses *addresses);
 
 /* The list of mappings, the program itself first. */
-void gg_text_dump_mappings(const struct gg_space *space, const struct gg_model *model,
+void gg_text_dump_mappings(const struct gg_address_space *space, const struct gg_model *model,
                            struct gg_dump *dump);

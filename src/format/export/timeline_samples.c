@@ -7,7 +7,7 @@
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct gg_step_entry *left = a, *right = b;
+	const struct gg_timeline_entry *left = a, *right = b;
 
 	if (left->heap != right->heap)
 		return left->heap < right->heap ? -1 : 1;
@@ -16,10 +16,11 @@ static int compare_entries(const void *a, const void *b)
 	return (left->stack > right->stack) - (left->stack < right->stack);
 }
 
-static int find_processes(struct gg_steps *steps)
+static int find_processes(struct gg_timeline_samples *steps)
 {
 	size_t count;
-	const struct gg_process *processes = gg_model_processes(steps->extract->model, &count);
+	const struct gg_profile_profile_process *processes = gg_model_processes(
+		steps->extract->model, &count);
 
 	steps->process_of = calloc(count, sizeof(*steps->process_of));
 	if (steps->process_of == NULL)
@@ -35,7 +36,7 @@ static int find_processes(struct gg_steps *steps)
 }
 
 /* Entries of blocks and of rows, sorted, each once. */
-static int make_entries(struct gg_steps *steps)
+static int make_entries(struct gg_timeline_samples *steps)
 {
 	const struct gg_extract *extract = steps->extract;
 	size_t count = steps->block_count + extract->row_count, kept = 0;
@@ -45,13 +46,13 @@ static int make_entries(struct gg_steps *steps)
 	if (steps->entries == NULL || steps->changed == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < steps->block_count; i++)
-		steps->entries[i] = (struct gg_step_entry){
+		steps->entries[i] = (struct gg_timeline_entry){
 			.process = steps->process_of[steps->blocks[i].process],
 			.heap = gg_extract_heap(extract, steps->blocks[i].kind),
 			.stack = steps->blocks[i].stack,
 		};
 	for (size_t i = 0; i < extract->row_count; i++)
-		steps->entries[steps->block_count + i] = (struct gg_step_entry){
+		steps->entries[steps->block_count + i] = (struct gg_timeline_entry){
 			.process = steps->process_of[extract->rows[i].process],
 			.heap = gg_extract_heap(extract, extract->rows[i].kind),
 			.stack = extract->rows[i].stack,
@@ -65,10 +66,10 @@ static int make_entries(struct gg_steps *steps)
 	return 0;
 }
 
-static struct gg_step_entry *find_entry(const struct gg_steps *steps, uint32_t process,
-                                        uint32_t kind, uint32_t stack)
+static struct gg_timeline_entry *find_entry(const struct gg_timeline_samples *steps,
+                                            uint32_t process, uint32_t kind, uint32_t stack)
 {
-	const struct gg_step_entry key = {
+	const struct gg_timeline_entry key = {
 		.process = steps->process_of[process],
 		.heap = gg_extract_heap(steps->extract, kind),
 		.stack = stack,
@@ -77,15 +78,15 @@ static struct gg_step_entry *find_entry(const struct gg_steps *steps, uint32_t p
 	return bsearch(&key, steps->entries, steps->entry_count, sizeof(key), compare_entries);
 }
 
-static int find_ends(struct gg_steps *steps)
+static int find_ends(struct gg_timeline_samples *steps)
 {
 	if (gg_extract_ends(steps->blocks, steps->block_count, &steps->by_end, &steps->end_count) <
 	    0)
 		return -ENOMEM;
 	for (size_t i = 0; i < steps->block_count; i++) {
 		struct gg_extract_block *block = &steps->blocks[i];
-		struct gg_step_entry *entry = find_entry(steps, block->process, block->kind,
-		                                         block->stack);
+		struct gg_timeline_entry *entry = find_entry(steps, block->process, block->kind,
+		                                             block->stack);
 
 		block->process = (uint32_t)(entry - steps->entries);
 		entry->all_bytes += block->bytes;
@@ -107,15 +108,15 @@ static uint64_t most(uint64_t a, uint64_t b)
  * Where the extract begins with the profile, the rows tell the last numbers; in a window they do not
  * have what was there when it began, and the blocks tell.
  */
-static void find_last(struct gg_steps *steps)
+static void find_last(struct gg_timeline_samples *steps)
 {
 	const struct gg_extract *extract = steps->extract;
 	bool has_begin = extract->query.from_ns <= 0;
 
 	for (size_t i = 0; i < extract->row_count && has_begin; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
-		struct gg_step_entry *entry = find_entry(steps, row->process, row->kind,
-		                                         row->stack);
+		struct gg_timeline_entry *entry = find_entry(steps, row->process, row->kind,
+		                                             row->stack);
 
 		/* More live than allocated: inherited, and there since the fork. */
 		entry->last_bytes += most(row->allocated.bytes, row->live.bytes);
@@ -126,7 +127,7 @@ static void find_last(struct gg_steps *steps)
 		                           row->live.count;
 	}
 	for (size_t i = 0; i < steps->entry_count; i++) {
-		struct gg_step_entry *entry = &steps->entries[i];
+		struct gg_timeline_entry *entry = &steps->entries[i];
 
 		if (has_begin && entry->last_count > 0)
 			continue;
@@ -137,10 +138,11 @@ static void find_last(struct gg_steps *steps)
 	}
 }
 
-int gg_steps_make(struct gg_steps **ret_steps, const struct gg_extract *extract, size_t step_count,
-                  struct gg_error *error)
+int gg_timeline_samples_make(struct gg_timeline_samples **ret_steps,
+                             const struct gg_extract *extract, size_t step_count,
+                             struct gg_error *error)
 {
-	struct gg_steps *steps = calloc(1, sizeof(*steps));
+	struct gg_timeline_samples *steps = calloc(1, sizeof(*steps));
 	int code;
 
 	if (steps == NULL)
@@ -152,7 +154,7 @@ int gg_steps_make(struct gg_steps **ret_steps, const struct gg_extract *extract,
 	    (find_processes(steps) < 0 || make_entries(steps) < 0 || find_ends(steps) < 0))
 		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
 	if (code < 0) {
-		gg_steps_free(steps);
+		gg_timeline_samples_free(steps);
 		return code;
 	}
 	find_last(steps);
@@ -160,7 +162,7 @@ int gg_steps_make(struct gg_steps **ret_steps, const struct gg_extract *extract,
 	return 0;
 }
 
-void gg_steps_free(struct gg_steps *steps)
+void gg_timeline_samples_free(struct gg_timeline_samples *steps)
 {
 	if (steps == NULL)
 		return;
@@ -181,7 +183,7 @@ static uint64_t part_of(uint64_t last, double now, double all)
 	return now > 0 ? (part < 0x1p63 ? (uint64_t)part : UINT64_C(1) << 63) : 0;
 }
 
-static void settle(struct gg_step_entry *entry)
+static void settle(struct gg_timeline_entry *entry)
 {
 	entry->allocated_bytes = part_of(entry->last_bytes, entry->bytes, entry->all_bytes);
 	entry->allocated_count = part_of(entry->last_count, entry->count, entry->all_count);
@@ -195,7 +197,7 @@ static void settle(struct gg_step_entry *entry)
 		entry->freed_count = entry->allocated_count;
 }
 
-bool gg_steps_next(struct gg_steps *steps)
+bool gg_timeline_samples_next(struct gg_timeline_samples *steps)
 {
 	const struct gg_extract *extract = steps->extract;
 	bool is_last = steps->step + 1 == steps->step_count;
@@ -209,7 +211,7 @@ bool gg_steps_next(struct gg_steps *steps)
 	                                            share);
 	for (; steps->next_block < steps->block_count; steps->next_block++) {
 		const struct gg_extract_block *block = &steps->blocks[steps->next_block];
-		struct gg_step_entry *entry = &steps->entries[block->process];
+		struct gg_timeline_entry *entry = &steps->entries[block->process];
 
 		if (block->alloc_ns > steps->now_ns && !is_last)
 			break;
@@ -220,7 +222,7 @@ bool gg_steps_next(struct gg_steps *steps)
 	for (; steps->next_end < steps->end_count; steps->next_end++) {
 		const struct gg_extract_block *block =
 			&steps->blocks[steps->by_end[steps->next_end]];
-		struct gg_step_entry *entry = &steps->entries[block->process];
+		struct gg_timeline_entry *entry = &steps->entries[block->process];
 
 		if (block->free_ns > steps->now_ns && !is_last)
 			break;

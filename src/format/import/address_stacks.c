@@ -8,9 +8,9 @@
 
 enum { LINE_MAX = 65536 }; /* addresses; of more a file is refused */
 
-void gg_stacks_done(struct gg_stacks *stacks)
+void gg_address_stacks_done(struct gg_address_stacks *stacks)
 {
-	gg_maps_done(&stacks->maps);
+	gg_mapping_list_done(&stacks->maps);
 	gg_array_done(&stacks->nodes);
 	gg_array_done(&stacks->addresses);
 	free(stacks->line);
@@ -20,12 +20,12 @@ void gg_stacks_done(struct gg_stacks *stacks)
 	gg_map_done(&stacks->address_map);
 }
 
-static int find_address(struct gg_stacks *stacks, uint64_t address, uint32_t *ret_number)
+static int find_address(struct gg_address_stacks *stacks, uint64_t address, uint32_t *ret_number)
 {
 	uint64_t number = gg_map_get(&stacks->address_map, address);
 
 	if (number == GG_MAP_NONE) {
-		struct gg_stacks_address added = { .address = address };
+		struct gg_address_stacks_address added = { .address = address };
 
 		number = stacks->addresses.count;
 		if (number >= UINT32_MAX || !gg_array_push(&stacks->addresses, added) ||
@@ -36,14 +36,14 @@ static int find_address(struct gg_stacks *stacks, uint64_t address, uint32_t *re
 	return 0;
 }
 
-static int find_node(struct gg_stacks *stacks, uint32_t parent, uint32_t address,
+static int find_node(struct gg_address_stacks *stacks, uint32_t parent, uint32_t address,
                      uint32_t *ret_node)
 {
 	uint64_t key = (uint64_t)parent << 32 | address;
 	uint64_t number = gg_map_get(&stacks->node_map, key);
 
 	if (number == GG_MAP_NONE) {
-		struct gg_stacks_node added = { parent, address, 0 };
+		struct gg_address_stacks_node added = { parent, address, 0 };
 
 		if (!gg_array_extend(&stacks->nodes, 1)) /* number 0 is no stack */
 			return -ENOMEM;
@@ -57,7 +57,7 @@ static int find_node(struct gg_stacks *stacks, uint32_t parent, uint32_t address
 }
 
 /* 0 or -ENOMEM. */
-static int add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count,
+static int add(struct gg_address_stacks *stacks, const uint64_t *addresses, size_t count,
                uint32_t *ret_node)
 {
 	uint32_t node = 0, number;
@@ -73,8 +73,8 @@ static int add(struct gg_stacks *stacks, const uint64_t *addresses, size_t count
 	return code;
 }
 
-int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg_text *line,
-                   uint32_t *ret_node)
+int gg_address_stacks_read(struct gg_address_stacks *stacks, struct gg_import *import,
+                           struct gg_text_line *line, uint32_t *ret_node)
 {
 	size_t count = 0;
 
@@ -83,10 +83,10 @@ int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg
 		stacks->line = malloc(LINE_MAX * sizeof(*stacks->line));
 	if (stacks->line == NULL)
 		return gg_import_no_memory(import);
-	for (gg_text_skip_blanks(line); line->length > 0; gg_text_skip_blanks(line)) {
+	for (gg_text_line_skip_blanks(line); line->length > 0; gg_text_line_skip_blanks(line)) {
 		if (count == LINE_MAX)
 			return gg_import_wrong(import, "a stack of more than 65536 addresses");
-		if (!gg_text_hexadecimal(line, &stacks->line[count++]))
+		if (!gg_text_line_hexadecimal(line, &stacks->line[count++]))
 			return gg_import_wrong(import, "an address was expected");
 	}
 	if (add(stacks, stacks->line, count, ret_node) < 0)
@@ -98,7 +98,8 @@ int gg_stacks_read(struct gg_stacks *stacks, struct gg_import *import, struct gg
 
 enum { NAMES_MAX = 64 }; /* of one address; deeper inlining is cut */
 
-static struct gg_stacks_address *named_address(struct gg_stacks *stacks, uint64_t address)
+static struct gg_address_stacks_address *named_address(struct gg_address_stacks *stacks,
+                                                       uint64_t address)
 {
 	/* Go names the call, whose address is kept; a reader of a raw address has the one behind it. */
 	uint64_t number = gg_map_get(&stacks->address_map, address);
@@ -108,7 +109,7 @@ static struct gg_stacks_address *named_address(struct gg_stacks *stacks, uint64_
 	return number != GG_MAP_NONE ? &stacks->addresses.items[number] : NULL;
 }
 
-static size_t keep_text(struct gg_stacks *stacks, const char *text, size_t length)
+static size_t keep_text(struct gg_address_stacks *stacks, const char *text, size_t length)
 {
 	size_t at = stacks->texts.length;
 
@@ -118,34 +119,35 @@ static size_t keep_text(struct gg_stacks *stacks, const char *text, size_t lengt
 }
 
 /* The last of these characters in the text; its length where there is none. */
-static size_t find_last(const struct gg_text *text, char c)
+static size_t find_last(const struct gg_text_line *text, char c)
 {
 	const char *at = text->length > 0 ? memrchr(text->at, c, text->length) : NULL;
 
 	return at != NULL ? (size_t)(at - text->at) : text->length;
 }
 
-int gg_stacks_name(struct gg_stacks *stacks, struct gg_import *import, struct gg_text line)
+int gg_address_stacks_name(struct gg_address_stacks *stacks, struct gg_import *import,
+                           struct gg_text_line line)
 {
-	size_t count = stacks->names.length / sizeof(struct gg_stacks_name);
-	struct gg_stacks_name name = { 0 };
-	struct gg_stacks_address *of;
-	struct gg_text function, number;
+	size_t count = stacks->names.length / sizeof(struct gg_address_stacks_name);
+	struct gg_address_stacks_name name = { 0 };
+	struct gg_address_stacks_address *of;
+	struct gg_text_line function, number;
 	const char *tab;
 	uint64_t address, value;
 
-	if (!gg_text_literal(&line, "#"))
+	if (!gg_text_line_literal(&line, "#"))
 		return 0;
-	gg_text_skip_blanks(&line);
-	if (!gg_text_begins(&line, "0x") || !gg_text_hexadecimal(&line, &address) ||
-	    !gg_text_literal(&line, "\t"))
+	gg_text_line_skip_blanks(&line);
+	if (!gg_text_line_begins(&line, "0x") || !gg_text_line_hexadecimal(&line, &address) ||
+	    !gg_text_line_literal(&line, "\t"))
 		return 0;
 	tab = memchr(line.at, '\t', line.length);
 	function = line;
 	function.length = tab != NULL ? (size_t)(tab - line.at) : line.length;
 	line.at += function.length;
 	line.length -= function.length;
-	gg_text_skip_blanks(&line);
+	gg_text_line_skip_blanks(&line);
 	function.length = find_last(&function, '+');
 	of = named_address(stacks, address);
 	if (of == NULL || function.length == 0 || of->name_count == NAMES_MAX ||
@@ -158,7 +160,8 @@ int gg_stacks_name(struct gg_stacks *stacks, struct gg_import *import, struct gg
 	number.at += line.length;
 	number.length -= line.length;
 	name.file = keep_text(stacks, line.at, line.length);
-	if (gg_text_literal(&number, ":") && gg_text_decimal(&number, &value) && value <= INT32_MAX)
+	if (gg_text_line_literal(&number, ":") && gg_text_line_decimal(&number, &value) &&
+	    value <= INT32_MAX)
 		name.line = (uint32_t)value;
 	if (of->name_count++ == 0)
 		of->first_name = count;
@@ -167,12 +170,14 @@ int gg_stacks_name(struct gg_stacks *stacks, struct gg_import *import, struct gg
 	return stacks->texts.failed || stacks->names.failed ? gg_import_no_memory(import) : 0;
 }
 
-static int intern_named(const struct gg_stacks *stacks, struct gg_import *import,
-                        struct gg_stacks_address *at, const struct gg_maps_place *place)
+static int intern_named(const struct gg_address_stacks *stacks, struct gg_import *import,
+                        struct gg_address_stacks_address *at,
+                        const struct gg_mapping_list_place *place)
 {
-	const struct gg_stacks_name *names =
-		(const struct gg_stacks_name *)(const void *)stacks->names.data + at->first_name;
-	struct gg_line lines[NAMES_MAX] = { 0 };
+	const struct gg_address_stacks_name *names =
+		(const struct gg_address_stacks_name *)(const void *)stacks->names.data +
+		at->first_name;
+	struct gg_profile_line lines[NAMES_MAX] = { 0 };
 
 	for (uint32_t i = 0; i < at->name_count; i++) {
 		const char *file = stacks->texts.data + names[i].file;
@@ -185,15 +190,15 @@ static int intern_named(const struct gg_stacks *stacks, struct gg_import *import
 	                       &at->frame);
 }
 
-int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
+int gg_address_stacks_settle(struct gg_address_stacks *stacks, struct gg_import *import)
 {
-	int code = gg_maps_settle(&stacks->maps, import);
+	int code = gg_mapping_list_settle(&stacks->maps, import);
 
 	for (size_t i = 0; i < stacks->addresses.count && code == 0; i++) {
-		struct gg_stacks_address *at = &stacks->addresses.items[i];
-		struct gg_maps_place place;
+		struct gg_address_stacks_address *at = &stacks->addresses.items[i];
+		struct gg_mapping_list_place place;
 
-		code = gg_maps_find(&stacks->maps, import, at->address, &place);
+		code = gg_mapping_list_find(&stacks->maps, import, at->address, &place);
 		if (code == 0 && at->name_count > 0)
 			code = intern_named(stacks, import, at, &place);
 		else if (code == 0)
@@ -201,7 +206,7 @@ int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 			                               &at->frame, import->error);
 	}
 	for (size_t i = 1; i < stacks->nodes.count && code == 0; i++) {
-		struct gg_stacks_node *node = &stacks->nodes.items[i];
+		struct gg_address_stacks_node *node = &stacks->nodes.items[i];
 
 		code = gg_profile_intern_stack(
 			import->profile, stacks->nodes.items[node->parent].stack,
@@ -210,7 +215,7 @@ int gg_stacks_settle(struct gg_stacks *stacks, struct gg_import *import)
 	return code;
 }
 
-int gg_stacks_note(const struct gg_stacks *stacks, struct gg_import *import)
+int gg_address_stacks_note(const struct gg_address_stacks *stacks, struct gg_import *import)
 {
 	if (stacks->maps.unknown_file_count == 0)
 		return 0;

@@ -113,7 +113,7 @@ int gg_import(struct gg_profile *profile, struct gg_input *input,
 int gg_import_session(struct gg_profile *profile, const struct gg_import_result *results,
                       size_t count, struct gg_error *error)
 {
-	struct gg_session session = { .start_wall_ns = UINT64_MAX, .exit_status = -1 };
+	struct gg_profile_session session = { .start_wall_ns = UINT64_MAX, .exit_status = -1 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
@@ -142,11 +142,11 @@ int gg_import_session(struct gg_profile *profile, const struct gg_import_result 
 static int add_process(struct gg_import *import, uint32_t pid, const char *command)
 {
 	const struct gg_import_result *result = import->result;
-	struct gg_process process = { .pid = pid,
-		                      .end_ns = result->duration_ns,
-		                      .command = command,
-		                      .interval_bytes = result->interval_bytes,
-		                      .scheme = result->scheme };
+	struct gg_profile_profile_process process = { .pid = pid,
+		                                      .end_ns = result->duration_ns,
+		                                      .command = command,
+		                                      .interval_bytes = result->interval_bytes,
+		                                      .scheme = result->scheme };
 	int code = gg_profile_add_process(import->profile, &process, &import->process,
 	                                  import->error);
 
@@ -186,7 +186,9 @@ int gg_import_label(struct gg_import *import, const char *key, const char *value
 
 int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, uint32_t *ret_thread)
 {
-	struct gg_thread thread = { .tid = tid, .end_ns = GG_TIME_NONE, .name = name };
+	struct gg_profile_profile_thread thread = { .tid = tid,
+		                                    .end_ns = GG_TIME_NONE,
+		                                    .name = name };
 	size_t length = name != NULL ? strlen(name) : 0;
 	uint64_t seed = gg_map_seed(&import->threads), found;
 	uint64_t key = gg_hash_bytes(name, length, seed) ^
@@ -222,7 +224,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 }
 
 /* In place of an address: no user space has it. */
-static uint64_t hash_lines(const struct gg_line *lines, uint32_t count)
+static uint64_t hash_lines(const struct gg_profile_line *lines, uint32_t count)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -242,13 +244,13 @@ static bool is_mangled(const char *name)
 	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
 }
 
-static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_line *given,
+static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_profile_line *given,
                      uint32_t count)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf full = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf short_name = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf texts = { 0 };
-	struct gg_line *lines = malloc(count * sizeof(*lines));
+	struct gg_profile_line *lines = malloc(count * sizeof(*lines));
 	size_t *at = calloc(2 * (size_t)count, sizeof(*at));
 	int code = lines == NULL || at == NULL ? gg_import_no_memory(import) : 0;
 
@@ -292,7 +294,7 @@ static bool is_too_long(const char *name)
 }
 
 int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,
-                    const struct gg_line *lines, uint32_t line_count, uint32_t *ret_frame)
+                    const struct gg_profile_line *lines, uint32_t line_count, uint32_t *ret_frame)
 {
 	int code;
 
@@ -311,7 +313,7 @@ int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,
 int gg_import_name(struct gg_import *import, const char *name, size_t length, uint32_t *ret_frame)
 {
 	char *copy = strndup(name, length);
-	struct gg_line line = { .linkage_name = copy };
+	struct gg_profile_line line = { .linkage_name = copy };
 	int code = copy == NULL ? gg_import_no_memory(import)
 	                        : gg_import_frame(import, 0, 0, &line, 1, ret_frame);
 
@@ -324,18 +326,18 @@ int gg_import_name(struct gg_import *import, const char *name, size_t length, ui
 enum { SUMS_MAX = 1 << 18 }; /* 50 MB of them; then they are written, and begin anew */
 
 static int add_row(struct gg_import *import, const struct gg_import_sum *sum,
-                   const struct gg_weighed *weighed, int64_t to_ns)
+                   const struct gg_row_sums *weighed, int64_t to_ns)
 {
-	struct gg_coarse row = { .process = sum->process,
-		                 .thread = sum->thread,
-		                 .stack = sum->stack,
-		                 .to_ns = to_ns,
-		                 .size_class = 255,
-		                 .interval_bytes = sum->interval_bytes,
-		                 .sums = gg_weighed_sums(weighed),
-		                 .count_skew = weighed->count_skew,
-		                 .bytes_skew = weighed->bytes_skew,
-		                 .unknown_errors = weighed->unknown_errors };
+	struct gg_profile_coarse row = { .process = sum->process,
+		                         .thread = sum->thread,
+		                         .stack = sum->stack,
+		                         .to_ns = to_ns,
+		                         .size_class = 255,
+		                         .interval_bytes = sum->interval_bytes,
+		                         .sums = gg_row_sums_sums(weighed),
+		                         .count_skew = weighed->count_skew,
+		                         .bytes_skew = weighed->bytes_skew,
+		                         .unknown_errors = weighed->unknown_errors };
 
 	if (weighed->samples == 0)
 		return 0;
@@ -382,7 +384,7 @@ static bool sum_is_equal(uint64_t value, const void *context)
 }
 
 int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
-                  const struct gg_weighed *live, const struct gg_weighed *freed)
+                  const struct gg_row_sums *live, const struct gg_row_sums *freed)
 {
 	struct gg_import_sum wanted = { .thread = thread,
 		                        .stack = stack,
@@ -405,8 +407,8 @@ int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
 	index = gg_map_find(&import->sum_map, hash, sum_is_equal, &key);
 	if (index != GG_MAP_NONE) {
 		sum = (struct gg_import_sum *)(void *)import->sums.data + index;
-		gg_weighed_add(&sum->live, live);
-		gg_weighed_add(&sum->freed, freed);
+		gg_row_sums_add(&sum->live, live);
+		gg_row_sums_add(&sum->freed, freed);
 		return 0;
 	}
 	if (gg_map_insert(&import->sum_map, hash, sum_count(import)) < 0)

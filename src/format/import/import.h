@@ -96,7 +96,7 @@ struct gg_import_sum {
 	uint32_t process, thread, stack;
 	double interval_bytes;
 	int64_t freed_ns; /* what was freed was freed until then */
-	struct gg_weighed live, freed;
+	struct gg_row_sums live, freed;
 };
 
 struct gg_importer {
@@ -127,7 +127,7 @@ GG_MUST_CHECK int gg_import_thread(struct gg_import *import, uint32_t tid, const
  * told from others by its names, so that equal names are one frame in all profiles.
  */
 GG_MUST_CHECK int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,
-                                  const struct gg_line *lines, uint32_t line_count,
+                                  const struct gg_profile_line *lines, uint32_t line_count,
                                   uint32_t *ret_frame);
 /* The same with one line of a name alone. */
 GG_MUST_CHECK int gg_import_name(struct gg_import *import, const char *name, size_t length,
@@ -138,7 +138,7 @@ GG_MUST_CHECK int gg_import_name(struct gg_import *import, const char *name, siz
  * one thread add up, so that a file of a million equal lines makes one row of the profile.
  */
 GG_MUST_CHECK int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
-                                const struct gg_weighed *live, const struct gg_weighed *freed);
+                                const struct gg_row_sums *live, const struct gg_row_sums *freed);
 
 GG_MUST_CHECK int gg_import_note(struct gg_import *import, const char *format, ...) GG_PRINTF(2, 3);
 int gg_import_no_memory(struct gg_import *import);

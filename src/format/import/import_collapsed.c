@@ -13,7 +13,7 @@
 #include "format/import/import.h"
 
 /* Takes the number off the end of the line; decimals are allowed, a sign is not. */
-static bool take_value(struct gg_text *line, double *ret_value)
+static bool take_value(struct gg_text_line *line, double *ret_value)
 {
 	size_t start = line->length;
 	char text[64], *end;
@@ -21,7 +21,7 @@ static bool take_value(struct gg_text *line, double *ret_value)
 	while (start > 0 && line->at[start - 1] != ' ' && line->at[start - 1] != '\t')
 		start--;
 	if (start == 0 || start == line->length || line->length - start >= sizeof(text) ||
-	    gg_text_digit(line->at[start]) > 9)
+	    gg_text_line_digit(line->at[start]) > 9)
 		return false;
 	memcpy(text, line->at + start, line->length - start);
 	text[line->length - start] = '\0';
@@ -30,7 +30,7 @@ static bool take_value(struct gg_text *line, double *ret_value)
 	return *end == '\0' && *ret_value < 0x1p63;
 }
 
-static int read_stack(struct gg_import *import, struct gg_text line, uint32_t *ret_stack)
+static int read_stack(struct gg_import *import, struct gg_text_line line, uint32_t *ret_stack)
 {
 	uint32_t stack = 0, frame;
 	int code = 0;
@@ -54,12 +54,12 @@ static int read_stack(struct gg_import *import, struct gg_text line, uint32_t *r
 
 static int read_collapsed(struct gg_import *import)
 {
-	const struct gg_weigh how = { GG_WEIGH_UNKNOWN, 0, true };
-	struct gg_text line;
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
+	struct gg_text_line line;
 	int code;
 
 	while ((code = gg_input_line(import->input, &line, import->error)) > 0) {
-		struct gg_weighed weighed, none = { 0 };
+		struct gg_row_sums weighed, none = { 0 };
 		uint32_t stack;
 		double value;
 
@@ -69,7 +69,7 @@ static int read_collapsed(struct gg_import *import)
 		if (!take_value(&line, &value))
 			return gg_import_wrong(import,
 			                       "a stack, a blank and a number were expected");
-		weighed = gg_weigh(&how, 0, value);
+		weighed = gg_row_weighing(&how, 0, value);
 		code = read_stack(import, line, &stack);
 		if (code == 0)
 			code = import->options->is_allocated
@@ -88,13 +88,13 @@ static int read_collapsed(struct gg_import *import)
 /* Is the first line, and every other whole one that is there, a stack and a number? */
 static bool knows_collapsed(const uint8_t *head, size_t length)
 {
-	struct gg_text rest = { (const char *)head, length };
+	struct gg_text_line rest = { (const char *)head, length };
 	bool is_any = false;
 
 	while (rest.length > 0) {
 		const char *end = memchr(rest.at, '\n', rest.length);
-		struct gg_text line = { rest.at,
-			                end != NULL ? (size_t)(end - rest.at) : rest.length };
+		struct gg_text_line line = { rest.at,
+			                     end != NULL ? (size_t)(end - rest.at) : rest.length };
 		double value;
 
 		if (end == NULL && is_any)

@@ -28,64 +28,65 @@ struct row {
 
 struct reading {
 	struct gg_import *import;
-	struct gg_stacks stacks;
+	struct gg_address_stacks stacks;
 	GG_ARRAY(struct row) rows;
-	struct gg_weigh how;
+	struct gg_row_weighing how;
 	struct row head, sum; /* of all: as the head has it, and as the rows add up */
 };
 
-static bool take_number(struct gg_text *text, uint64_t *ret_value)
+static bool take_number(struct gg_text_line *text, uint64_t *ret_value)
 {
-	gg_text_skip_blanks(text);
-	return gg_text_decimal(text, ret_value);
+	gg_text_line_skip_blanks(text);
+	return gg_text_line_decimal(text, ret_value);
 }
 
 /* "3: 1024 [ 4: 1280] @" */
-static bool take_counts(struct gg_text *line, struct row *row)
+static bool take_counts(struct gg_text_line *line, struct row *row)
 {
-	struct gg_text text = *line;
+	struct gg_text_line text = *line;
 
-	if (!take_number(&text, &row->live) || !gg_text_literal(&text, ":") ||
+	if (!take_number(&text, &row->live) || !gg_text_line_literal(&text, ":") ||
 	    !take_number(&text, &row->live_bytes))
 		return false;
-	gg_text_skip_blanks(&text);
-	if (!gg_text_literal(&text, "[") || !take_number(&text, &row->ever) ||
-	    !gg_text_literal(&text, ":") || !take_number(&text, &row->ever_bytes) ||
-	    !gg_text_literal(&text, "]"))
+	gg_text_line_skip_blanks(&text);
+	if (!gg_text_line_literal(&text, "[") || !take_number(&text, &row->ever) ||
+	    !gg_text_line_literal(&text, ":") || !take_number(&text, &row->ever_bytes) ||
+	    !gg_text_line_literal(&text, "]"))
 		return false;
-	gg_text_skip_blanks(&text);
-	if (!gg_text_literal(&text, "@"))
+	gg_text_line_skip_blanks(&text);
+	if (!gg_text_line_literal(&text, "@"))
 		return false;
-	gg_text_skip_blanks(&text);
+	gg_text_line_skip_blanks(&text);
 	*line = text;
 	return true;
 }
 
-static int read_first_line(struct reading *reading, struct gg_text *line)
+static int read_first_line(struct reading *reading, struct gg_text_line *line)
 {
 	uint64_t interval = 0;
 	bool is_halved = false;
 
-	if (!gg_text_literal(line, "heap profile:") || !take_counts(line, &reading->head))
+	if (!gg_text_line_literal(line, "heap profile:") || !take_counts(line, &reading->head))
 		return gg_import_wrong(reading->import,
 		                       "'heap profile: N: BYTES [N: BYTES] @ TYPE' was expected");
-	if (gg_text_begins(line, "heapprofile") || gg_text_begins(line, "growth")) {
-		reading->how = (struct gg_weigh){ GG_WEIGH_EXACT, 1, false };
+	if (gg_text_line_begins(line, "heapprofile") || gg_text_line_begins(line, "growth")) {
+		reading->how = (struct gg_row_weighing){ GG_ROW_WEIGHING_EXACT, 1, false };
 		return 0;
 	}
-	if (!gg_text_literal(line, "heap_v2") && !gg_text_literal(line, "heapz_v2")) {
-		is_halved = gg_text_literal(line, "heap");
+	if (!gg_text_line_literal(line, "heap_v2") && !gg_text_line_literal(line, "heapz_v2")) {
+		is_halved = gg_text_line_literal(line, "heap");
 		if (!is_halved)
 			return gg_import_wrong(reading->import,
 			                       "a type of heap profile that is not known");
 	}
-	if (!gg_text_literal(line, "/") || !gg_text_decimal(line, &interval) ||
+	if (!gg_text_line_literal(line, "/") || !gg_text_line_decimal(line, &interval) ||
 	    (is_halved ? interval / 2 : interval) == 0)
 		return gg_import_wrong(reading->import, "the type has no sampling interval");
 	interval = is_halved ? interval / 2 : interval;
 	/* Go's records are of one size each. */
-	reading->how = (struct gg_weigh){ interval == 1 ? GG_WEIGH_EXACT : GG_WEIGH_SAMPLED,
-		                          (double)interval, !is_halved };
+	reading->how = (struct gg_row_weighing){ interval == 1 ? GG_ROW_WEIGHING_EXACT
+		                                               : GG_ROW_WEIGHING_SAMPLED,
+		                                 (double)interval, !is_halved };
 	return 0;
 }
 
@@ -100,7 +101,7 @@ static int add_row(struct reading *reading, const struct row *row)
 	return 0;
 }
 
-static int read_row(struct reading *reading, struct gg_text line)
+static int read_row(struct reading *reading, struct gg_text_line line)
 {
 	struct row row;
 	int code;
@@ -108,13 +109,13 @@ static int read_row(struct reading *reading, struct gg_text line)
 	if (!take_counts(&line, &row))
 		return gg_import_wrong(reading->import,
 		                       "'N: BYTES [N: BYTES] @ ADDRESS...' was expected");
-	code = gg_stacks_read(&reading->stacks, reading->import, &line, &row.node);
+	code = gg_address_stacks_read(&reading->stacks, reading->import, &line, &row.node);
 	return code < 0 ? code : add_row(reading, &row);
 }
 
 static int read_rows(struct reading *reading)
 {
-	struct gg_text line;
+	struct gg_text_line line;
 	bool has_libraries = false, has_remarks = false;
 	int code;
 
@@ -124,12 +125,12 @@ static int read_rows(struct reading *reading)
 			continue;
 		if (line.at[0] == '#') {
 			has_remarks = true; /* Go's names and statistics */
-			code = gg_stacks_name(&reading->stacks, reading->import, line);
+			code = gg_address_stacks_name(&reading->stacks, reading->import, line);
 			if (code < 0)
 				return code;
 			continue;
 		}
-		if (gg_text_begins(&line, "MAPPED_LIBRARIES:")) {
+		if (gg_text_line_begins(&line, "MAPPED_LIBRARIES:")) {
 			has_libraries = true;
 			break;
 		}
@@ -144,7 +145,7 @@ static int read_rows(struct reading *reading)
 	while (code > 0) {
 		code = gg_input_line(reading->import->input, &line, reading->import->error);
 		if (code > 0)
-			gg_maps_add(&reading->stacks.maps, &line);
+			gg_mapping_list_add(&reading->stacks.maps, &line);
 	}
 	return code;
 }
@@ -176,15 +177,15 @@ static int note_counts(const struct reading *reading)
 static int write_rows(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
-	int code = gg_stacks_settle(&reading->stacks, import);
+	int code = gg_address_stacks_settle(&reading->stacks, import);
 
 	for (size_t i = 0; i < reading->rows.count && code == 0; i++) {
 		const struct row *row = &reading->rows.items[i];
-		struct gg_weighed live = gg_weigh(&reading->how, (double)row->live,
-		                                  (double)row->live_bytes);
-		struct gg_weighed ever = gg_weigh(&reading->how, (double)row->ever,
-		                                  (double)row->ever_bytes);
-		struct gg_weighed freed = gg_weighed_rest(&ever, &live);
+		struct gg_row_sums live = gg_row_weighing(&reading->how, (double)row->live,
+		                                          (double)row->live_bytes);
+		struct gg_row_sums ever = gg_row_weighing(&reading->how, (double)row->ever,
+		                                          (double)row->ever_bytes);
+		struct gg_row_sums freed = gg_row_sums_rest(&ever, &live);
 
 		code = gg_import_row(
 			import, 0, row->node > 0 ? reading->stacks.nodes.items[row->node].stack : 0,
@@ -192,23 +193,23 @@ static int write_rows(struct reading *reading)
 	}
 	if (code == 0)
 		code = note_counts(reading);
-	if (code == 0 && reading->how.kind == GG_WEIGH_SAMPLED && reading->how.is_mixed)
+	if (code == 0 && reading->how.kind == GG_ROW_WEIGHING_SAMPLED && reading->how.is_mixed)
 		code = gg_import_note(
 			import, "A row of the file may sum up different sizes: intervals of bytes "
 				"hold for any mixture, those of counts as if a row had one "
 				"size.");
-	return code < 0 ? code : gg_stacks_note(&reading->stacks, import);
+	return code < 0 ? code : gg_address_stacks_note(&reading->stacks, import);
 }
 
 static int read_file(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
-	struct gg_text line = { "", 0 };
+	struct gg_text_line line = { "", 0 };
 	int code = gg_input_line(import->input, &line, import->error);
 
-	for (; code > 0 && gg_text_literal(&line, "%warn");
+	for (; code > 0 && gg_text_line_literal(&line, "%warn");
 	     code = gg_input_line(import->input, &line, import->error)) {
-		gg_text_skip_blanks(&line);
+		gg_text_line_skip_blanks(&line);
 		if (line.length == 0)
 			continue;
 		code = gg_import_note(import, "The file warns: %.*s",
@@ -232,15 +233,15 @@ static int read_gperftools(struct gg_import *import)
 	int code = read_file(&reading);
 
 	gg_array_done(&reading.rows);
-	gg_stacks_done(&reading.stacks);
+	gg_address_stacks_done(&reading.stacks);
 	return code;
 }
 
 static bool knows_gperftools(const uint8_t *head, size_t length)
 {
-	struct gg_text text = { (const char *)head, length };
+	struct gg_text_line text = { (const char *)head, length };
 
-	while (gg_text_begins(&text, "%warn")) {
+	while (gg_text_line_begins(&text, "%warn")) {
 		const char *end = memchr(text.at, '\n', text.length);
 
 		if (end == NULL)
@@ -248,7 +249,7 @@ static bool knows_gperftools(const uint8_t *head, size_t length)
 		text.length -= (size_t)(end + 1 - text.at);
 		text.at = end + 1;
 	}
-	return gg_text_begins(&text, "heap profile:");
+	return gg_text_line_begins(&text, "heap profile:");
 }
 
 const struct gg_importer gg_importer_gperftools = {

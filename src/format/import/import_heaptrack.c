@@ -43,10 +43,10 @@ struct reading {
 };
 
 /* The next number of the line; false at its end, or if that is no number. */
-static bool take(struct gg_text *line, uint64_t *ret_value)
+static bool take(struct gg_text_line *line, uint64_t *ret_value)
 {
-	gg_text_skip_blanks(line);
-	return gg_text_number(line, 16, ret_value);
+	gg_text_line_skip_blanks(line);
+	return gg_text_line_number(line, 16, ret_value);
 }
 
 static size_t count_of(const struct gg_buf *buf, size_t item_bytes)
@@ -76,7 +76,7 @@ static bool get_text(const struct reading *reading, uint64_t number, const char 
 	return true;
 }
 
-static int read_text(struct reading *reading, struct gg_text line)
+static int read_text(struct reading *reading, struct gg_text_line line)
 {
 	size_t at = reading->texts.length;
 	uint64_t length;
@@ -96,8 +96,8 @@ static int read_text(struct reading *reading, struct gg_text line)
 	               : 0;
 }
 
-static int read_lines(struct reading *reading, struct gg_text *line, struct gg_line *lines,
-                      uint32_t *ret_count)
+static int read_lines(struct reading *reading, struct gg_text_line *line,
+                      struct gg_profile_line *lines, uint32_t *ret_count)
 {
 	uint64_t function, file, number;
 	uint32_t count = 0;
@@ -106,7 +106,7 @@ static int read_lines(struct reading *reading, struct gg_text *line, struct gg_l
 		if (count == LINES_MAX)
 			return gg_import_wrong(reading->import,
 			                       "more than 64 inlined calls at one place");
-		lines[count] = (struct gg_line){ 0 };
+		lines[count] = (struct gg_profile_line){ 0 };
 		if (!get_text(reading, function, &lines[count].linkage_name))
 			return gg_import_wrong(reading->import, "a text that is not there");
 		if (take(line, &file)) {
@@ -121,11 +121,11 @@ static int read_lines(struct reading *reading, struct gg_text *line, struct gg_l
 	return 0;
 }
 
-static int read_place(struct reading *reading, struct gg_text line)
+static int read_place(struct reading *reading, struct gg_text_line line)
 {
 	struct gg_import *import = reading->import;
-	struct gg_line lines[LINES_MAX];
-	struct gg_module module = { 0 };
+	struct gg_profile_line lines[LINES_MAX];
+	struct gg_profile_module module = { 0 };
 	uint64_t address, module_text = 0;
 	uint32_t count = 0, module_id = 0, frame = 0;
 	int code;
@@ -148,7 +148,7 @@ static int read_place(struct reading *reading, struct gg_text line)
 	return code == 0 && reading->frames.failed ? gg_import_no_memory(import) : code;
 }
 
-static int read_stack(struct reading *reading, struct gg_text line)
+static int read_stack(struct reading *reading, struct gg_text_line line)
 {
 	uint64_t place, parent;
 	uint32_t frame, stack;
@@ -167,7 +167,7 @@ static int read_stack(struct reading *reading, struct gg_text line)
 	return code == 0 && reading->stacks.failed ? gg_import_no_memory(reading->import) : code;
 }
 
-static int read_allocation(struct reading *reading, struct gg_text line)
+static int read_allocation(struct reading *reading, struct gg_text_line line)
 {
 	struct allocation allocation = { 0 };
 	uint64_t stack;
@@ -182,7 +182,7 @@ static int read_allocation(struct reading *reading, struct gg_text line)
 	return reading->allocations.failed ? gg_import_no_memory(reading->import) : 0;
 }
 
-static int read_event(struct reading *reading, struct gg_text line, bool is_free)
+static int read_event(struct reading *reading, struct gg_text_line line, bool is_free)
 {
 	struct allocation *allocations = (struct allocation *)(void *)reading->allocations.data;
 	struct allocation *of;
@@ -205,7 +205,7 @@ static int read_event(struct reading *reading, struct gg_text line, bool is_free
 	return 0;
 }
 
-static int read_line(struct reading *reading, struct gg_text line)
+static int read_line(struct reading *reading, struct gg_text_line line)
 {
 	struct gg_import_result *result = reading->import->result;
 	char kind = line.at[0];
@@ -261,7 +261,7 @@ static int read_line(struct reading *reading, struct gg_text line)
 
 static int write_rows(struct reading *reading)
 {
-	const struct gg_weigh how = { GG_WEIGH_EXACT, 1, false };
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_EXACT, 1, false };
 	const struct allocation *of = (const struct allocation *)(const void *)
 	                                      reading->allocations.data;
 	size_t count = count_of(&reading->allocations, sizeof(*of));
@@ -269,9 +269,9 @@ static int write_rows(struct reading *reading)
 
 	for (size_t i = 0; i < count && code == 0; i++) {
 		double size = (double)of[i].size, live = (double)(of[i].count - of[i].freed);
-		struct gg_weighed held = gg_weigh(&how, live, live * size);
-		struct gg_weighed freed = gg_weigh(&how, (double)of[i].freed,
-		                                   (double)of[i].freed * size);
+		struct gg_row_sums held = gg_row_weighing(&how, live, live * size);
+		struct gg_row_sums freed = gg_row_weighing(&how, (double)of[i].freed,
+		                                           (double)of[i].freed * size);
 
 		if (of[i].count > 0)
 			code = gg_import_row(reading->import, 0, of[i].stack, &held, &freed);
@@ -291,13 +291,13 @@ static int write_peak(struct reading *reading)
 static int read_file(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
-	struct gg_text line;
+	struct gg_text_line line;
 	uint64_t ignored;
 	int code = gg_input_line(import->input, &line, import->error);
 
 	if (code < 0)
 		return code;
-	if (code == 0 || !gg_text_literal(&line, "v ") || !take(&line, &ignored))
+	if (code == 0 || !gg_text_line_literal(&line, "v ") || !take(&line, &ignored))
 		return gg_import_wrong(reading->import, "'v VERSION' was expected");
 	if (!take(&line, &reading->version))
 		reading->version = 0;
@@ -335,11 +335,11 @@ static int read_heaptrack(struct gg_import *import)
 
 static bool knows_heaptrack(const uint8_t *head, size_t length)
 {
-	struct gg_text line = { (const char *)head, length };
+	struct gg_text_line line = { (const char *)head, length };
 	uint64_t number;
 
-	return gg_text_literal(&line, "v ") && gg_text_number(&line, 16, &number) &&
-	       (gg_text_begins(&line, "\n") || gg_text_begins(&line, " "));
+	return gg_text_line_literal(&line, "v ") && gg_text_line_number(&line, 16, &number) &&
+	       (gg_text_line_begins(&line, "\n") || gg_text_line_begins(&line, " "));
 }
 
 const struct gg_importer gg_importer_heaptrack = {

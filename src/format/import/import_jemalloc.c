@@ -45,7 +45,7 @@ struct name {
 
 struct reading {
 	struct gg_import *import;
-	struct gg_stacks stacks;
+	struct gg_address_stacks stacks;
 	GG_ARRAY(struct row) rows;
 	GG_ARRAY(struct name) names;
 	struct counts head, sum; /* of all: as the head has it, and as rows of t* add up */
@@ -54,31 +54,33 @@ struct reading {
 };
 
 /* "t*: 13: 6688 [0: 0]", and a name in the head.  thread: number + 1; 0: t*. */
-static bool take_counts(struct gg_text *line, uint64_t *ret_thread, struct counts *ret_counts)
+static bool take_counts(struct gg_text_line *line, uint64_t *ret_thread, struct counts *ret_counts)
 {
-	struct gg_text text = *line;
+	struct gg_text_line text = *line;
 
-	gg_text_skip_blanks(&text);
-	if (!gg_text_literal(&text, "t"))
+	gg_text_line_skip_blanks(&text);
+	if (!gg_text_line_literal(&text, "t"))
 		return false;
 	*ret_thread = 0;
-	if (!gg_text_literal(&text, "*")) {
-		if (!gg_text_decimal(&text, ret_thread) || *ret_thread >= UINT32_MAX)
+	if (!gg_text_line_literal(&text, "*")) {
+		if (!gg_text_line_decimal(&text, ret_thread) || *ret_thread >= UINT32_MAX)
 			return false;
 		++*ret_thread;
 	}
-	if (!gg_text_literal(&text, ": ") || !gg_text_decimal(&text, &ret_counts->live) ||
-	    !gg_text_literal(&text, ": ") || !gg_text_decimal(&text, &ret_counts->live_bytes) ||
-	    !gg_text_literal(&text, " [") || !gg_text_decimal(&text, &ret_counts->ever) ||
-	    !gg_text_literal(&text, ": ") || !gg_text_decimal(&text, &ret_counts->ever_bytes) ||
-	    !gg_text_literal(&text, "]"))
+	if (!gg_text_line_literal(&text, ": ") || !gg_text_line_decimal(&text, &ret_counts->live) ||
+	    !gg_text_line_literal(&text, ": ") ||
+	    !gg_text_line_decimal(&text, &ret_counts->live_bytes) ||
+	    !gg_text_line_literal(&text, " [") || !gg_text_line_decimal(&text, &ret_counts->ever) ||
+	    !gg_text_line_literal(&text, ": ") ||
+	    !gg_text_line_decimal(&text, &ret_counts->ever_bytes) ||
+	    !gg_text_line_literal(&text, "]"))
 		return false;
-	gg_text_skip_blanks(&text);
+	gg_text_line_skip_blanks(&text);
 	*line = text;
 	return true;
 }
 
-static int add_name(struct reading *reading, uint64_t thread, const struct gg_text *text)
+static int add_name(struct reading *reading, uint64_t thread, const struct gg_text_line *text)
 {
 	struct name name = { .thread = thread };
 
@@ -110,17 +112,17 @@ static void look_at(struct reading *reading, const struct counts *counts)
 	reading->has_ever |= counts->ever > 0 || counts->ever_bytes > 0;
 }
 
-static int read_stack(struct reading *reading, struct gg_text *line, uint32_t *ret_node)
+static int read_stack(struct reading *reading, struct gg_text_line *line, uint32_t *ret_node)
 {
-	gg_text_literal(line, "@");
-	return gg_stacks_read(&reading->stacks, reading->import, line, ret_node);
+	gg_text_line_literal(line, "@");
+	return gg_address_stacks_read(&reading->stacks, reading->import, line, ret_node);
 }
 
-static int read_first_line(struct reading *reading, struct gg_text *line)
+static int read_first_line(struct reading *reading, struct gg_text_line *line)
 {
 	uint64_t interval;
 
-	if (!gg_text_literal(line, "heap_v2/") || !gg_text_decimal(line, &interval) ||
+	if (!gg_text_line_literal(line, "heap_v2/") || !gg_text_line_decimal(line, &interval) ||
 	    line->length != 0 || interval == 0)
 		return gg_import_wrong(reading->import,
 		                       "heap_v2/ and a sampling interval were expected");
@@ -128,7 +130,8 @@ static int read_first_line(struct reading *reading, struct gg_text *line)
 	return 0;
 }
 
-static int read_counts(struct reading *reading, struct gg_text *line, bool in_stack, uint32_t node)
+static int read_counts(struct reading *reading, struct gg_text_line *line, bool in_stack,
+                       uint32_t node)
 {
 	struct counts counts;
 	uint64_t thread;
@@ -149,7 +152,7 @@ static int read_counts(struct reading *reading, struct gg_text *line, bool in_st
 
 static int read_rows(struct reading *reading)
 {
-	struct gg_text line;
+	struct gg_text_line line;
 	bool in_stack = false, has_libraries = false;
 	uint32_t node = 0;
 	int code = 1;
@@ -161,7 +164,7 @@ static int read_rows(struct reading *reading)
 		gg_import_progress(reading->import);
 		if (line.length == 0)
 			continue;
-		has_libraries = gg_text_begins(&line, "MAPPED_LIBRARIES:");
+		has_libraries = gg_text_line_begins(&line, "MAPPED_LIBRARIES:");
 		if (line.at[0] == '@') {
 			code = read_stack(reading, &line, &node);
 			in_stack = true;
@@ -180,60 +183,60 @@ static int read_rows(struct reading *reading)
 
 static int read_maps(struct reading *reading)
 {
-	struct gg_text line;
+	struct gg_text_line line;
 	int code;
 
 	while ((code = gg_input_line(reading->import->input, &line, reading->import->error)) > 0)
-		gg_maps_add(&reading->stacks.maps, &line);
+		gg_mapping_list_add(&reading->stacks.maps, &line);
 	return code;
 }
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
 struct pair {
-	struct gg_weighed live, freed;
+	struct gg_row_sums live, freed;
 };
 
 /*
  * At an interval of 1 every allocation is there, so there is no error; but jeprof scales these numbers, too,
  * and whoever wrote them made them so: blocks of one byte are too few by a third.
  */
-static struct gg_weighed weigh_sum(const struct reading *reading, double count, double bytes)
+static struct gg_row_sums weigh_sum(const struct reading *reading, double count, double bytes)
 {
-	struct gg_weigh how = { GG_WEIGH_SAMPLED, reading->interval, true };
+	struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, reading->interval, true };
 	double p;
 
 	if (reading->interval > 1 || !(count > 0))
-		return gg_weigh(&how, count, bytes);
-	how.kind = GG_WEIGH_EXACT;
+		return gg_row_weighing(&how, count, bytes);
+	how.kind = GG_ROW_WEIGHING_EXACT;
 	p = -expm1(-fmax(bytes / count, 1));
-	return gg_weigh(&how, round(count / p), round(bytes / p));
+	return gg_row_weighing(&how, round(count / p), round(bytes / p));
 }
 
 static struct pair weigh(const struct reading *reading, const struct counts *counts)
 {
 	struct pair pair = { .live = weigh_sum(reading, (double)counts->live,
 		                               (double)counts->live_bytes) };
-	struct gg_weighed ever = weigh_sum(reading, (double)counts->ever,
-	                                   (double)counts->ever_bytes);
+	struct gg_row_sums ever = weigh_sum(reading, (double)counts->ever,
+	                                    (double)counts->ever_bytes);
 
 	if (counts->ever > 0)
-		pair.freed = gg_weighed_rest(&ever, &pair.live);
+		pair.freed = gg_row_sums_rest(&ever, &pair.live);
 	return pair;
 }
 
 /* The part of a sum that its share of it makes; errors of parts are independent. */
-static struct gg_weighed part_of(const struct gg_weighed *sum, double share)
+static struct gg_row_sums part_of(const struct gg_row_sums *sum, double share)
 {
-	return (struct gg_weighed){ .samples = fmin(ceil(sum->samples * share), sum->samples),
-		                    .size = sum->size * share,
-		                    .count = sum->count * share,
-		                    .count_variance = sum->count_variance * share,
-		                    .bytes = sum->bytes * share,
-		                    .bytes_variance = sum->bytes_variance * share,
-		                    .count_skew = sum->count_skew * share,
-		                    .bytes_skew = sum->bytes_skew * share,
-		                    .unknown_errors = sum->unknown_errors };
+	return (struct gg_row_sums){ .samples = fmin(ceil(sum->samples * share), sum->samples),
+		                     .size = sum->size * share,
+		                     .count = sum->count * share,
+		                     .count_variance = sum->count_variance * share,
+		                     .bytes = sum->bytes * share,
+		                     .bytes_variance = sum->bytes_variance * share,
+		                     .count_skew = sum->count_skew * share,
+		                     .bytes_skew = sum->bytes_skew * share,
+		                     .unknown_errors = sum->unknown_errors };
 }
 
 static const char *name_of(const struct reading *reading, uint32_t thread)
@@ -335,13 +338,13 @@ static int write_notes(struct reading *reading)
 			"jemalloc sums up a stack's sizes: intervals of bytes hold for "
 			"any mixture, those of counts as if a stack had one size. Sizes are "
 			"those of jemalloc's blocks.");
-	return code < 0 ? code : gg_stacks_note(&reading->stacks, import);
+	return code < 0 ? code : gg_address_stacks_note(&reading->stacks, import);
 }
 
 static int read_file(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
-	struct gg_text line = { "", 0 };
+	struct gg_text_line line = { "", 0 };
 	int code = gg_input_line(import->input, &line, import->error);
 
 	if (code >= 0)
@@ -353,7 +356,7 @@ static int read_file(struct reading *reading)
 	if (code < 0)
 		return code;
 	import->result->interval_bytes = reading->interval;
-	code = gg_stacks_settle(&reading->stacks, import);
+	code = gg_address_stacks_settle(&reading->stacks, import);
 	if (code == 0)
 		code = write_rows(reading);
 	return code < 0 ? code : write_notes(reading);
@@ -368,7 +371,7 @@ static int read_jemalloc(struct gg_import *import)
 		free(reading.names.items[i].text);
 	gg_array_done(&reading.names);
 	gg_array_done(&reading.rows);
-	gg_stacks_done(&reading.stacks);
+	gg_address_stacks_done(&reading.stacks);
 	return code;
 }
 

@@ -179,7 +179,7 @@ static int read_mapping(struct reading *reading, struct gg_wire message)
 	char path[PATH_MAX_BYTES] = "";
 	size_t used = 0;
 	uint64_t number = 0, build_id = 0, part;
-	struct gg_module module = { .path = path };
+	struct gg_profile_module module = { .path = path };
 	struct mapping mapping = { 0 };
 	struct text text;
 	bool is_wrong = false;
@@ -268,7 +268,7 @@ static int intern_frame(struct reading *reading, size_t first, size_t end, uint3
 	const struct place *place = place_at(reading, first);
 	struct mapping mapping = place->mapping;
 	uint64_t address = place->address;
-	struct gg_line lines[LINES_MAX] = { 0 };
+	struct gg_profile_line lines[LINES_MAX] = { 0 };
 	char *texts[2 * LINES_MAX];
 	size_t text_count = 0;
 	int code = 0;
@@ -287,9 +287,9 @@ static int intern_frame(struct reading *reading, size_t first, size_t end, uint3
 			                                     place->file.length);
 		if (name == NULL || (place->file.length > 0 && file == NULL))
 			code = no_memory(reading);
-		lines[i] = (struct gg_line){ .linkage_name = name,
-			                     .file = file,
-			                     .line = place->line };
+		lines[i] = (struct gg_profile_line){ .linkage_name = name,
+			                             .file = file,
+			                             .line = place->line };
 	}
 	if (code == 0)
 		code = gg_import_frame(import, mapping.module, mapping.has_build_id ? address : 0,
@@ -629,20 +629,22 @@ static int write_row(struct reading *reading, const struct row *row)
 	double interval = (double)row->interval;
 	double live_count = (double)(row->allocated_count - row->freed_count);
 	double live_bytes = (double)(row->allocated - row->freed);
-	struct gg_weigh how = { reading->is_ours ? GG_WEIGH_SCALED : GG_WEIGH_MARKS, interval,
-		                true };
-	struct gg_weighed live, freed;
+	struct gg_row_weighing how = { reading->is_ours ? GG_ROW_WEIGHING_SCALED
+		                                        : GG_ROW_WEIGHING_MARKS,
+		                       interval, true };
+	struct gg_row_sums live, freed;
 
 	if (row->interval <= 1)
-		how.kind = row->interval == 1 ? GG_WEIGH_EXACT : GG_WEIGH_UNKNOWN;
-	live = gg_weigh(&how, live_count, live_bytes);
-	if (how.kind == GG_WEIGH_SCALED) { /* as of a pprof file: one scheme weighed all of it */
-		struct gg_weighed ever = gg_weigh(&how, (double)row->allocated_count,
-		                                  (double)row->allocated);
+		how.kind = row->interval == 1 ? GG_ROW_WEIGHING_EXACT : GG_ROW_WEIGHING_UNKNOWN;
+	live = gg_row_weighing(&how, live_count, live_bytes);
+	if (how.kind ==
+	    GG_ROW_WEIGHING_SCALED) { /* as of a pprof file: one scheme weighed all of it */
+		struct gg_row_sums ever = gg_row_weighing(&how, (double)row->allocated_count,
+		                                          (double)row->allocated);
 
-		freed = gg_weighed_rest(&ever, &live);
+		freed = gg_row_sums_rest(&ever, &live);
 	} else {
-		freed = gg_weigh(&how, (double)row->freed_count, (double)row->freed);
+		freed = gg_row_weighing(&how, (double)row->freed_count, (double)row->freed);
 	}
 	reading->import->process = row->process;
 	reading->import->result->interval_bytes = interval;

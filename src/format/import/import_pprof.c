@@ -37,7 +37,7 @@ struct reading {
 	struct gg_import *import;
 	struct gg_pprof pprof;
 	struct columns columns;
-	struct gg_weigh how;
+	struct gg_row_weighing how;
 	uint32_t *frames;
 	struct gg_map processes; /* of each set of labels: hash -> id */
 	uint32_t process_count;
@@ -133,22 +133,23 @@ static void find_interval(struct reading *reading)
 	bool is_of_bytes = gg_pprof_is(pprof, pprof->period_type.unit, "bytes") &&
 	                   gg_pprof_is(pprof, pprof->period_type.type, "space");
 
-	reading->how = (struct gg_weigh){ .kind = GG_WEIGH_UNKNOWN, .is_mixed = true };
+	reading->how = (struct gg_row_weighing){ .kind = GG_ROW_WEIGHING_UNKNOWN,
+		                                 .is_mixed = true };
 	if (!is_of_bytes || pprof->period == 0 || pprof->period > 1ull << 48)
 		return;
-	reading->how.kind = pprof->period == 1 ? GG_WEIGH_EXACT : GG_WEIGH_SCALED;
+	reading->how.kind = pprof->period == 1 ? GG_ROW_WEIGHING_EXACT : GG_ROW_WEIGHING_SCALED;
 	reading->how.interval_bytes = (double)pprof->period;
 	reading->import->result->interval_bytes = reading->how.interval_bytes;
 }
 
 /* --- samples --------------------------------------------------------------------------------------- */
 
-static void keep_text(char *to, size_t size, const struct gg_text *text)
+static void keep_text(char *to, size_t size, const struct gg_text_line *text)
 {
 	snprintf(to, size, "%.*s", (int)(text->length < size ? text->length : size - 1), text->at);
 }
 
-static bool is_one_of(const struct gg_text *key, const char *const *names, size_t count)
+static bool is_one_of(const struct gg_text_line *key, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (key->length == strlen(names[i]) && memcmp(key->at, names[i], key->length) == 0)
@@ -156,8 +157,9 @@ static bool is_one_of(const struct gg_text *key, const char *const *names, size_
 	return false;
 }
 
-static void take_label(struct reading *reading, struct sample *sample, const struct gg_text *key,
-                       const struct gg_text *text, int64_t number)
+static void take_label(struct reading *reading, struct sample *sample,
+                       const struct gg_text_line *key, const struct gg_text_line *text,
+                       int64_t number)
 {
 	static const char *const threads[] = { "thread", "thread_name", "thread name" };
 	static const char *const tids[] = { "thread", "thread_id", "thread id", "tid" };
@@ -190,7 +192,7 @@ static int read_label(struct reading *reading, struct gg_wire message, struct sa
 	const uint8_t *start = message.at;
 	struct gg_wire_field field;
 	uint64_t key = 0, text = 0, number = 0;
-	struct gg_text key_text, value_text;
+	struct gg_text_line key_text, value_text;
 	int code;
 
 	while ((code = gg_wire_next(&message, &field)) > 0) {
@@ -317,18 +319,18 @@ static double value_of(const struct sample *sample, int column, double unit)
 static int write_sample(struct reading *reading, const struct sample *sample)
 {
 	const struct columns *columns = &reading->columns;
-	struct gg_weigh how = reading->how;
-	struct gg_weighed live, ever, freed = { 0 };
+	struct gg_row_weighing how = reading->how;
+	struct gg_row_sums live, ever, freed = { 0 };
 	uint32_t stack = 0, thread = 0;
 	int code;
 
 	how.is_mixed = !sample->has_size || reading->pprof.is_ours; /* ours is a mean */
-	live = gg_weigh(&how, value_of(sample, columns->live_count, 1),
-	                value_of(sample, columns->live_bytes, columns->live_unit));
-	ever = gg_weigh(&how, value_of(sample, columns->ever_count, 1),
-	                value_of(sample, columns->ever_bytes, columns->ever_unit));
+	live = gg_row_weighing(&how, value_of(sample, columns->live_count, 1),
+	                       value_of(sample, columns->live_bytes, columns->live_unit));
+	ever = gg_row_weighing(&how, value_of(sample, columns->ever_count, 1),
+	                       value_of(sample, columns->ever_bytes, columns->ever_unit));
 	if (columns->ever_bytes != NONE)
-		freed = gg_weighed_rest(&ever, &live);
+		freed = gg_row_sums_rest(&ever, &live);
 	code = choose_process(reading, sample);
 	if (code == 0)
 		code = gg_import_thread(reading->import, sample->tid, sample->thread, &thread);
@@ -367,7 +369,7 @@ static void describe(struct reading *reading)
 	struct gg_import_result *result = reading->import->result;
 
 	if (pprof->mappings.count > 0) {
-		struct gg_text path = gg_pprof_text(pprof, pprof->mappings.items[0].path);
+		struct gg_text_line path = gg_pprof_text(pprof, pprof->mappings.items[0].path);
 
 		keep_text(result->command, sizeof(result->command), &path);
 	}
@@ -387,7 +389,7 @@ static int write_notes(struct reading *reading)
 
 	if (reading->columns.ever_bytes == NONE)
 		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
-	if (code == 0 && reading->how.kind == GG_WEIGH_UNKNOWN)
+	if (code == 0 && reading->how.kind == GG_ROW_WEIGHING_UNKNOWN)
 		code = gg_import_note(import,
 		                      "The file does not tell its mean sampling interval in "
 		                      "bytes: no confidence intervals.");

@@ -72,8 +72,8 @@ static int settle(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
 	const struct node *node = reading->node;
-	struct gg_line line = { .linkage_name = node->function,
-		                .file = node->url[0] != '\0' ? node->url : NULL };
+	struct gg_profile_line line = { .linkage_name = node->function,
+		                        .file = node->url[0] != '\0' ? node->url : NULL };
 	size_t depth;
 	uint32_t *parents = parents_of(reading, &depth), frame, stack = 0;
 	bool is_root = depth == 0 && strcmp(node->function, "(root)") == 0;
@@ -98,15 +98,15 @@ static int settle(struct reading *reading)
 /* The node is complete: its own memory becomes a row, and its parent is the innermost again. */
 static int leave(struct reading *reading, double size)
 {
-	const struct gg_weigh how = { GG_WEIGH_UNKNOWN, 0, true };
-	struct gg_weighed live, none = { 0 };
+	const struct gg_row_weighing how = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
+	struct gg_row_sums live, none = { 0 };
 	size_t depth;
 	const uint32_t *parents = parents_of(reading, &depth);
 	int code = 0;
 
 	if (size < 0 || !(size < 0x1p63))
 		return wrong(reading, "a size that cannot be");
-	live = gg_weigh(&how, 0, size);
+	live = gg_row_weighing(&how, 0, size);
 	if (size > 0)
 		code = gg_import_row(reading->import, 0, parents[depth - 1], &live, &none);
 	reading->parents.length -= sizeof(uint32_t);

@@ -356,7 +356,7 @@ const uint8_t *gg_input_head(struct gg_input *input, size_t *ret_length)
 	return (const uint8_t *)input->text + input->at;
 }
 
-int gg_input_line(struct gg_input *input, struct gg_text *ret_line, struct gg_error *error)
+int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line, struct gg_error *error)
 {
 	size_t looked = 0;
 	char *end = NULL;

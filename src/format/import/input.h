@@ -53,13 +53,13 @@ void gg_input_limit(struct gg_input *input, uint64_t most_bytes);
 const uint8_t *gg_input_head(struct gg_input *input, size_t *ret_length);
 
 /* A line without its end; not terminated by a 0 byte.  Valid until the next call. */
-struct gg_text {
+struct gg_text_line {
 	const char *at;
 	size_t length;
 };
 
 /* 1: a line, 0: there is no more, -Exxx.  The last line may lack its end. */
-GG_MUST_CHECK int gg_input_line(struct gg_input *input, struct gg_text *ret_line,
+GG_MUST_CHECK int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line,
                                 struct gg_error *error);
 
 /* All that is left, at most `most` bytes.  Valid until the input is closed. */

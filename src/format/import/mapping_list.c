@@ -8,19 +8,19 @@
 #include "format/codec/line_parser.h"
 #include "format/import/elf_file.h"
 
-void gg_maps_done(struct gg_maps *maps)
+void gg_mapping_list_done(struct gg_mapping_list *maps)
 {
 	for (size_t i = 0; i < maps->entries.count; i++)
 		free(maps->entries.items[i].path);
 	gg_array_done(&maps->entries);
-	*maps = (struct gg_maps){ 0 };
+	*maps = (struct gg_mapping_list){ 0 };
 }
 
 /* The path is copied. */
-static int put(struct gg_maps *maps, const struct gg_maps_entry *entry, const char *path,
-               size_t path_length)
+static int put(struct gg_mapping_list *maps, const struct gg_mapping_list_entry *entry,
+               const char *path, size_t path_length)
 {
-	struct gg_maps_entry kept = *entry;
+	struct gg_mapping_list_entry kept = *entry;
 
 	kept.path = path_length > 0 ? strndup(path, path_length) : NULL;
 	if ((path_length > 0 && kept.path == NULL) || !gg_array_push(&maps->entries, kept)) {
@@ -30,33 +30,33 @@ static int put(struct gg_maps *maps, const struct gg_maps_entry *entry, const ch
 	return 0;
 }
 
-bool gg_maps_add(struct gg_maps *maps, const struct gg_text *line)
+bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *line)
 {
-	struct gg_text text = *line;
-	struct gg_maps_entry entry = { 0 };
+	struct gg_text_line text = *line;
+	struct gg_mapping_list_entry entry = { 0 };
 	uint64_t major, minor;
 
-	gg_text_skip_blanks(&text);
-	if (!gg_text_hexadecimal(&text, &entry.start) || !gg_text_literal(&text, "-") ||
-	    !gg_text_hexadecimal(&text, &entry.end) || entry.end <= entry.start)
+	gg_text_line_skip_blanks(&text);
+	if (!gg_text_line_hexadecimal(&text, &entry.start) || !gg_text_line_literal(&text, "-") ||
+	    !gg_text_line_hexadecimal(&text, &entry.end) || entry.end <= entry.start)
 		return false;
-	gg_text_skip_blanks(&text);
+	gg_text_line_skip_blanks(&text);
 	if (text.length < 4)
 		return false;
 	entry.is_code = text.at[2] == 'x';
 	text.at += 4;
 	text.length -= 4;
-	gg_text_skip_blanks(&text);
-	if (!gg_text_hexadecimal(&text, &entry.offset))
+	gg_text_line_skip_blanks(&text);
+	if (!gg_text_line_hexadecimal(&text, &entry.offset))
 		return false;
-	gg_text_skip_blanks(&text);
-	if (gg_text_hexadecimal(&text, &major) && gg_text_literal(&text, ":") &&
-	    gg_text_hexadecimal(&text, &minor)) {
-		gg_text_skip_blanks(&text);
-		if (!gg_text_decimal(&text, &entry.inode))
+	gg_text_line_skip_blanks(&text);
+	if (gg_text_line_hexadecimal(&text, &major) && gg_text_line_literal(&text, ":") &&
+	    gg_text_line_hexadecimal(&text, &minor)) {
+		gg_text_line_skip_blanks(&text);
+		if (!gg_text_line_decimal(&text, &entry.inode))
 			entry.inode = 0;
 	}
-	gg_text_skip_blanks(&text);
+	gg_text_line_skip_blanks(&text);
 	if (put(maps, &entry, text.at, text.length) < 0)
 		maps->failed = true;
 	return true;
@@ -64,12 +64,12 @@ bool gg_maps_add(struct gg_maps *maps, const struct gg_text *line)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct gg_maps_entry *left = a, *right = b;
+	const struct gg_mapping_list_entry *left = a, *right = b;
 
 	return (left->start > right->start) - (left->start < right->start);
 }
 
-int gg_maps_settle(struct gg_maps *maps, struct gg_import *import)
+int gg_mapping_list_settle(struct gg_mapping_list *maps, struct gg_import *import)
 {
 	if (maps->failed)
 		return gg_import_no_memory(import);
@@ -85,13 +85,13 @@ int gg_maps_settle(struct gg_maps *maps, struct gg_import *import)
 }
 
 /* Do the file's segments make all mappings of code that the lines show of it? */
-static bool is_the_file(const struct gg_maps *maps, const struct gg_maps_entry *of,
+static bool is_the_file(const struct gg_mapping_list *maps, const struct gg_mapping_list_entry *of,
                         const struct gg_elf_file *file)
 {
 	bool fits = false;
 
 	for (size_t i = 0; i < maps->entries.count; i++) {
-		const struct gg_maps_entry *entry = &maps->entries.items[i];
+		const struct gg_mapping_list_entry *entry = &maps->entries.items[i];
 		uint64_t bias;
 
 		if (!entry->is_code || entry->path == NULL || strcmp(entry->path, of->path) != 0)
@@ -104,10 +104,11 @@ static bool is_the_file(const struct gg_maps *maps, const struct gg_maps_entry *
 }
 
 /* The module of an entry, with what its file tells; all entries of that path get it. */
-static int settle_entry(struct gg_maps *maps, struct gg_import *import, struct gg_maps_entry *of)
+static int settle_entry(struct gg_mapping_list *maps, struct gg_import *import,
+                        struct gg_mapping_list_entry *of)
 {
 	struct gg_elf_file file = { 0 };
-	struct gg_module module = { .path = of->path };
+	struct gg_profile_module module = { .path = of->path };
 	bool is_there = !import->options->ignore_files && of->path[0] == '/' &&
 	                gg_elf_file_read(&file, of->path) && is_the_file(maps, of, &file);
 	uint32_t id;
@@ -123,7 +124,7 @@ static int settle_entry(struct gg_maps *maps, struct gg_import *import, struct g
 	if (code < 0)
 		return code;
 	for (size_t i = 0; i < maps->entries.count; i++) {
-		struct gg_maps_entry *entry = &maps->entries.items[i];
+		struct gg_mapping_list_entry *entry = &maps->entries.items[i];
 
 		if (entry->path == NULL || (entry != of && strcmp(entry->path, of->path) != 0))
 			continue;
@@ -136,14 +137,14 @@ static int settle_entry(struct gg_maps *maps, struct gg_import *import, struct g
 	return 0;
 }
 
-int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t address,
-                 struct gg_maps_place *ret_place)
+int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import, uint64_t address,
+                         struct gg_mapping_list_place *ret_place)
 {
 	size_t low = 0, high = maps->entries.count;
-	struct gg_maps_entry *entry;
+	struct gg_mapping_list_entry *entry;
 	int code = 0;
 
-	*ret_place = (struct gg_maps_place){ 0, address };
+	*ret_place = (struct gg_mapping_list_place){ 0, address };
 	while (low < high) { /* the last that starts at or before it */
 		size_t middle = low + (high - low) / 2;
 
@@ -160,6 +161,6 @@ int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t addres
 		return 0;
 	if (!entry->is_settled)
 		code = settle_entry(maps, import, entry);
-	*ret_place = (struct gg_maps_place){ entry->module, address - entry->bias };
+	*ret_place = (struct gg_mapping_list_place){ entry->module, address - entry->bias };
 	return code;
 }

@@ -2,12 +2,12 @@
 /*
  * maps - the mappings that a profile ends with, as lines of /proc/PID/maps: which file an address is in.
  *
- *   struct gg_maps maps = { 0 };
+ *   struct gg_mapping_list maps = { 0 };
  *
- *   gg_maps_add(&maps, &line);                           false: that is no such line
- *   gg_maps_settle(&maps, import);                       sorted, and compared with the files
- *   gg_maps_find(&maps, import, address, &place);
- *   gg_maps_done(&maps);
+ *   gg_mapping_list_add(&maps, &line);                           false: that is no such line
+ *   gg_mapping_list_settle(&maps, import);                       sorted, and compared with the files
+ *   gg_mapping_list_find(&maps, import, address, &place);
+ *   gg_mapping_list_done(&maps);
  *
  * The lines have no build-ids, and the symbolizer uses no file without knowing that it is the one that ran.
  * So each file is looked at where it is now: if its program headers make exactly the mappings of code that
@@ -22,7 +22,7 @@
 #include "base/array.h"
 #include "format/import/import.h"
 
-struct gg_maps_entry {
+struct gg_mapping_list_entry {
 	uint64_t start, end, offset, inode;
 	char *path; /* NULL: anonymous */
 	bool is_code;
@@ -31,20 +31,20 @@ struct gg_maps_entry {
 	uint64_t bias;
 };
 
-struct gg_maps {
-	GG_ARRAY(struct gg_maps_entry) entries;
+struct gg_mapping_list {
+	GG_ARRAY(struct gg_mapping_list_entry) entries;
 	uint32_t unknown_file_count; /* of modules in use: not there, or another one */
 	bool failed;                 /* memory ran out */
 };
 
-struct gg_maps_place {
+struct gg_mapping_list_place {
 	uint32_t module;  /* 0: in none */
 	uint64_t address; /* in the module's file; absolute in none */
 };
 
-void gg_maps_done(struct gg_maps *maps);
-bool gg_maps_add(struct gg_maps *maps, const struct gg_text *line);
+void gg_mapping_list_done(struct gg_mapping_list *maps);
+bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *line);
 /* Sorts them and names the program after the first. */
-GG_MUST_CHECK int gg_maps_settle(struct gg_maps *maps, struct gg_import *import);
-GG_MUST_CHECK int gg_maps_find(struct gg_maps *maps, struct gg_import *import, uint64_t address,
-                               struct gg_maps_place *ret_place);
+GG_MUST_CHECK int gg_mapping_list_settle(struct gg_mapping_list *maps, struct gg_import *import);
+GG_MUST_CHECK int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import,
+                                       uint64_t address, struct gg_mapping_list_place *ret_place);

@@ -22,19 +22,19 @@ static int no_memory(const struct gg_pprof *pprof)
 	return gg_import_no_memory(pprof->import);
 }
 
-struct gg_text gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
+struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
 {
 	struct gg_wire wire = { pprof->file + pprof->texts.items[text],
 		                pprof->file + pprof->file_bytes };
 	uint64_t length = 0;
 
 	(void)gg_wire_varint(&wire, &length); /* it was there when it was found */
-	return (struct gg_text){ (const char *)wire.at, (size_t)length };
+	return (struct gg_text_line){ (const char *)wire.at, (size_t)length };
 }
 
 bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted)
 {
-	struct gg_text is = gg_pprof_text(pprof, text);
+	struct gg_text_line is = gg_pprof_text(pprof, text);
 
 	if (is.length != strlen(wanted))
 		return false;
@@ -226,13 +226,13 @@ static int read_comment(struct gg_pprof *pprof, struct gg_wire_field *field, con
 	uint64_t value;
 
 	while (gg_wire_numbers(field, &value, &is_wrong)) {
-		struct gg_text text;
+		struct gg_text_line text;
 
 		if (value >= pprof->texts.count)
 			return gg_pprof_wrong(pprof, at,
 			                      "a text that the string table does not have");
 		text = gg_pprof_text(pprof, (uint32_t)value);
-		pprof->is_ours |= gg_text_begins(&text, "geiger");
+		pprof->is_ours |= gg_text_line_begins(&text, "geiger");
 	}
 	return 0;
 }
@@ -306,12 +306,12 @@ void gg_pprof_done(struct gg_pprof *pprof)
 /* --- frames -------------------------------------------------------------------------------------- */
 
 /* Hexadecimal digits as bytes; 0: they are none (Go's build ids are texts). */
-static size_t parse_build_id(const struct gg_text *text, uint8_t *bytes, size_t most)
+static size_t parse_build_id(const struct gg_text_line *text, uint8_t *bytes, size_t most)
 {
 	if (text->length % 2 != 0 || text->length / 2 > most)
 		return 0;
 	for (size_t i = 0; i < text->length; i++) {
-		int digit = gg_text_digit(text->at[i]);
+		int digit = gg_text_line_digit(text->at[i]);
 
 		if (digit > 15)
 			return 0;
@@ -323,13 +323,14 @@ static size_t parse_build_id(const struct gg_text *text, uint8_t *bytes, size_t 
 /* The mapping's module; what its addresses are in the file, the file itself tells if it is here. */
 static int settle_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mapping)
 {
-	struct gg_text id_text = gg_pprof_text(pprof, mapping->build_id);
-	struct gg_text path_text = gg_pprof_text(pprof, mapping->path);
+	struct gg_text_line id_text = gg_pprof_text(pprof, mapping->build_id);
+	struct gg_text_line path_text = gg_pprof_text(pprof, mapping->path);
 	char *path = strndup(path_text.at, path_text.length);
 	uint8_t id[GG_ELF_FILE_BUILD_ID_MAX];
-	struct gg_module module = { .path = path,
-		                    .build_id = id,
-		                    .build_id_bytes = parse_build_id(&id_text, id, sizeof(id)) };
+	struct gg_profile_module module = { .path = path,
+		                            .build_id = id,
+		                            .build_id_bytes = parse_build_id(&id_text, id,
+		                                                             sizeof(id)) };
 	struct gg_elf_file file = { 0 };
 	int code;
 
@@ -359,7 +360,7 @@ static int settle_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mappi
 
 struct place {
 	uint64_t mapping, address;
-	struct gg_line lines[LINES_MAX];
+	struct gg_profile_line lines[LINES_MAX];
 	uint32_t line_count;
 };
 
@@ -373,7 +374,7 @@ static void done_place(struct place *place)
 }
 
 /* The short form of a name, where the file says that this is it; NULL: it does not. */
-static char *short_name_of(const char *name, struct gg_text system_name)
+static char *short_name_of(const char *name, struct gg_text_line system_name)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf brief = { 0 };
 
@@ -387,11 +388,11 @@ static char *short_name_of(const char *name, struct gg_text system_name)
 static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct place *place)
 {
 	const struct gg_pprof_function *called;
-	struct gg_line *line = &place->lines[place->line_count];
+	struct gg_profile_line *line = &place->lines[place->line_count];
 	const uint8_t *start = message.at;
 	struct gg_wire_field field;
 	uint64_t function = 0, number = 0;
-	struct gg_text name, system_name, file;
+	struct gg_text_line name, system_name, file;
 	size_t index;
 	int code;
 
@@ -411,7 +412,7 @@ static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct plac
 	called = &pprof->functions.items[index];
 	name = gg_pprof_text(pprof, called->name);
 	file = gg_pprof_text(pprof, called->file);
-	*line = (struct gg_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
+	*line = (struct gg_profile_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
 	place->line_count++;
 	system_name = gg_pprof_text(pprof, called->system_name);
 	if (system_name.length > 2 && system_name.at[0] == '_' &&

@@ -67,7 +67,7 @@ void gg_pprof_done(struct gg_pprof *pprof);
 /* "FILE: offset N: what is wrong", N being where `at` is. */
 int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *what);
 /* A text's bytes; length 0 where it is empty. */
-struct gg_text gg_pprof_text(const struct gg_pprof *pprof, uint32_t text);
+struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text);
 bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted);
 /* The frame of the location with that id; at: for the error. */
 GG_MUST_CHECK int gg_pprof_frame(struct gg_pprof *pprof, uint64_t location, const uint8_t *at,

@@ -17,7 +17,7 @@ enum { BOTH_UNKNOWN = 1u << GG_BYTES | 1u << GG_ALLOCATIONS };
  * The error of allocations of one size, or of sizes with that mean.  samples: how many were sampled, not
  * rounded.
  */
-static void add_error(struct gg_weighed *weighed, double samples, double size, double interval,
+static void add_error(struct gg_row_sums *weighed, double samples, double size, double interval,
                       bool is_mixed)
 {
 	double x = fmax(size, 1) / interval, p = -expm1(-x);
@@ -37,46 +37,48 @@ static void add_error(struct gg_weighed *weighed, double samples, double size, d
 		weighed->size = fmax(weighed->bytes - weighed->count * interval * UNSEEN_MOST, 0);
 }
 
-static struct gg_weighed weigh_drawn(const struct gg_weigh *how, double count, double bytes)
+static struct gg_row_sums weigh_drawn(const struct gg_row_weighing *how, double count, double bytes)
 {
 	double size = bytes / count, p = -expm1(-fmax(size, 1) / how->interval_bytes);
-	bool is_raw = how->kind == GG_WEIGH_SAMPLED;
+	bool is_raw = how->kind == GG_ROW_WEIGHING_SAMPLED;
 	double samples = is_raw ? count : count * p;
-	struct gg_weighed weighed = { .samples = fmax(round(samples), 1),
-		                      .size = fmin(samples * size, bytes),
-		                      .count = is_raw ? count / p : count,
-		                      .bytes = is_raw ? bytes / p : bytes };
+	struct gg_row_sums weighed = { .samples = fmax(round(samples), 1),
+		                       .size = fmin(samples * size, bytes),
+		                       .count = is_raw ? count / p : count,
+		                       .bytes = is_raw ? bytes / p : bytes };
 
 	add_error(&weighed, samples, size, how->interval_bytes, how->is_mixed);
 	return weighed;
 }
 
 /* Each mark stands for R bytes; their number is a Poisson one. */
-static struct gg_weighed weigh_marks(double interval, double count, double bytes)
+static struct gg_row_sums weigh_marks(double interval, double count, double bytes)
 {
-	return (struct gg_weighed){ .samples = fmax(round(bytes / interval), 1),
-		                    .size = 0,
-		                    .count = count,
-		                    .bytes = bytes,
-		                    .bytes_variance = bytes * interval,
-		                    .bytes_skew = bytes * interval * interval,
-		                    .unknown_errors = 1u << GG_ALLOCATIONS };
+	return (struct gg_row_sums){ .samples = fmax(round(bytes / interval), 1),
+		                     .size = 0,
+		                     .count = count,
+		                     .bytes = bytes,
+		                     .bytes_variance = bytes * interval,
+		                     .bytes_skew = bytes * interval * interval,
+		                     .unknown_errors = 1u << GG_ALLOCATIONS };
 }
 
-struct gg_weighed gg_weigh(const struct gg_weigh *how, double count, double bytes)
+struct gg_row_sums gg_row_weighing(const struct gg_row_weighing *how, double count, double bytes)
 {
-	struct gg_weighed weighed = { 0 };
+	struct gg_row_sums weighed = { 0 };
 
 	if (count == 0 && bytes == 0)
 		return weighed;
-	if (how->kind == GG_WEIGH_MARKS && how->interval_bytes > 1)
+	if (how->kind == GG_ROW_WEIGHING_MARKS && how->interval_bytes > 1)
 		return weigh_marks(how->interval_bytes, count, bytes);
-	if (count > 0 && (how->kind == GG_WEIGH_SAMPLED || how->kind == GG_WEIGH_SCALED) &&
+	if (count > 0 &&
+	    (how->kind == GG_ROW_WEIGHING_SAMPLED || how->kind == GG_ROW_WEIGHING_SCALED) &&
 	    how->interval_bytes > 1)
 		return weigh_drawn(how, count, bytes);
 	weighed.count = count;
 	weighed.bytes = bytes;
-	if (how->kind != GG_WEIGH_UNKNOWN && count > 0) { /* an interval of 1 is every allocation */
+	if (how->kind != GG_ROW_WEIGHING_UNKNOWN &&
+	    count > 0) { /* an interval of 1 is every allocation */
 		weighed.samples = count;
 		weighed.size = bytes;
 		return weighed;
@@ -86,7 +88,7 @@ struct gg_weighed gg_weigh(const struct gg_weigh *how, double count, double byte
 	return weighed;
 }
 
-void gg_weighed_add(struct gg_weighed *sum, const struct gg_weighed *more)
+void gg_row_sums_add(struct gg_row_sums *sum, const struct gg_row_sums *more)
 {
 	bool has_count = (sum->count_skew > 0 || sum->count_variance == 0) &&
 	                 (more->count_skew > 0 || more->count_variance == 0);
@@ -105,9 +107,9 @@ void gg_weighed_add(struct gg_weighed *sum, const struct gg_weighed *more)
 	sum->unknown_errors |= more->unknown_errors;
 }
 
-struct gg_weighed gg_weighed_rest(const struct gg_weighed *all, const struct gg_weighed *part)
+struct gg_row_sums gg_row_sums_rest(const struct gg_row_sums *all, const struct gg_row_sums *part)
 {
-	struct gg_weighed rest = {
+	struct gg_row_sums rest = {
 		.samples = fmax(all->samples - part->samples, 0),
 		.size = fmax(all->size - part->size, 0),
 		.count = fmax(all->count - part->count, 0),
@@ -122,7 +124,7 @@ struct gg_weighed gg_weighed_rest(const struct gg_weighed *all, const struct gg_
 	if (all->bytes_skew > 0)
 		rest.bytes_skew = fmax(all->bytes_skew - part->bytes_skew, 0);
 	if (rest.count == 0 && rest.bytes == 0)
-		return (struct gg_weighed){ 0 };
+		return (struct gg_row_sums){ 0 };
 	/* Rounding may leave fewer allocations, or bytes, than were sampled. */
 	if (rest.unknown_errors == 0) {
 		rest.samples = fmin(rest.samples, floor(rest.count));
@@ -132,7 +134,7 @@ struct gg_weighed gg_weighed_rest(const struct gg_weighed *all, const struct gg_
 	return rest;
 }
 
-struct gg_sums gg_weighed_sums(const struct gg_weighed *weighed)
+struct gg_sums gg_row_sums_sums(const struct gg_row_sums *weighed)
 {
 	return (struct gg_sums){
 		.sample_count = (uint64_t)fmin(weighed->samples, 0x1p62),

@@ -2,8 +2,8 @@
 /*
  * weigh - what a row of a file says, objects and bytes, as a sum with its error.
  *
- *   struct gg_weigh how = { GG_WEIGH_SAMPLED, 524288 };
- *   struct gg_sums_known sum = gg_weigh(&how, 3, 196608);       3 sampled objects, 192 KiB together
+ *   struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, 524288 };
+ *   struct gg_sums_known sum = gg_row_weighing(&how, 3, 196608);       3 sampled objects, 192 KiB together
  *
  * Formats differ in what their numbers are:
  *
@@ -31,22 +31,22 @@
 
 #include "region/fixed.h"
 
-enum gg_weigh_kind {
-	GG_WEIGH_EXACT,
-	GG_WEIGH_SAMPLED,
-	GG_WEIGH_SCALED,
-	GG_WEIGH_MARKS,
-	GG_WEIGH_UNKNOWN,
+enum gg_row_weighing_kind {
+	GG_ROW_WEIGHING_EXACT,
+	GG_ROW_WEIGHING_SAMPLED,
+	GG_ROW_WEIGHING_SCALED,
+	GG_ROW_WEIGHING_MARKS,
+	GG_ROW_WEIGHING_UNKNOWN,
 };
 
-struct gg_weigh {
-	enum gg_weigh_kind kind;
+struct gg_row_weighing {
+	enum gg_row_weighing_kind kind;
 	double interval_bytes; /* R; of exact and unknown not looked at */
 	bool is_mixed;         /* a row may have allocations of different sizes */
 };
 
-/* Of double precision and signed, so that one can be taken from another; gg_weighed_sums() rounds. */
-struct gg_weighed {
+/* Of double precision and signed, so that one can be taken from another; gg_row_sums_sums() rounds. */
+struct gg_row_sums {
 	double samples, size;         /* of the samples themselves */
 	double count, count_variance; /* estimates */
 	double bytes, bytes_variance;
@@ -55,13 +55,13 @@ struct gg_weighed {
 };
 
 /* What `count` objects of together `bytes` stand for; both >= 0 and finite. */
-struct gg_weighed gg_weigh(const struct gg_weigh *how, double count, double bytes);
+struct gg_row_sums gg_row_weighing(const struct gg_row_weighing *how, double count, double bytes);
 
 /* sum += more. */
-void gg_weighed_add(struct gg_weighed *sum, const struct gg_weighed *more);
+void gg_row_sums_add(struct gg_row_sums *sum, const struct gg_row_sums *more);
 
 /* What is left of `all` without `part`, which is in it: what was freed of what was allocated. */
-struct gg_weighed gg_weighed_rest(const struct gg_weighed *all, const struct gg_weighed *part);
+struct gg_row_sums gg_row_sums_rest(const struct gg_row_sums *all, const struct gg_row_sums *part);
 
 /* As it is stored; at least one sample where there is anything. */
-struct gg_sums gg_weighed_sums(const struct gg_weighed *weighed);
+struct gg_sums gg_row_sums_sums(const struct gg_row_sums *weighed);

@@ -34,14 +34,14 @@ struct row {
 	uint32_t size_class;
 	enum fate fate;
 	double interval;
-	struct gg_weighed sum;
+	struct gg_row_sums sum;
 };
 
 /* Processes with the same labels and sampling interval, as one process of `out`. */
 struct group {
 	uint32_t id;
 	uint32_t process_count;
-	struct gg_process process;
+	struct gg_profile_profile_process process;
 	char *command;
 	uint64_t dropped
 		[GG_COUNTER_COUNT]; /* of the region's counters, those of samples and frees */
@@ -57,7 +57,7 @@ struct process {
 struct gg_merge {
 	struct gg_profile *out;
 	struct gg_merge_options options;
-	struct gg_merge_places places;
+	struct gg_merge_stacks places;
 	GG_ARRAY(struct row) rows;
 	struct gg_map row_map; /* key_of() -> index */
 	GG_ARRAY(struct group) groups;
@@ -118,7 +118,7 @@ void gg_merge_free(struct gg_merge *merge)
 	gg_map_done(&merge->group_map);
 	gg_buf_done(&merge->labels);
 	gg_buf_done(&merge->texts);
-	gg_merge_places_done(&merge->places);
+	gg_merge_stacks_done(&merge->places);
 	free(merge);
 }
 
@@ -126,16 +126,16 @@ void gg_merge_free(struct gg_merge *merge)
 
 static int write_row(struct gg_merge *merge, const struct row *row)
 {
-	struct gg_coarse coarse = { .process = row->group,
-		                    .stack = row->stack,
-		                    .to_ns = row->fate != FATE_FREED ? GG_TIME_NONE : 0,
-		                    .is_left = row->fate == FATE_LEFT,
-		                    .size_class = row->size_class,
-		                    .interval_bytes = row->interval,
-		                    .sums = gg_weighed_sums(&row->sum),
-		                    .count_skew = row->sum.count_skew,
-		                    .bytes_skew = row->sum.bytes_skew,
-		                    .unknown_errors = row->sum.unknown_errors };
+	struct gg_profile_coarse coarse = { .process = row->group,
+		                            .stack = row->stack,
+		                            .to_ns = row->fate != FATE_FREED ? GG_TIME_NONE : 0,
+		                            .is_left = row->fate == FATE_LEFT,
+		                            .size_class = row->size_class,
+		                            .interval_bytes = row->interval,
+		                            .sums = gg_row_sums_sums(&row->sum),
+		                            .count_skew = row->sum.count_skew,
+		                            .bytes_skew = row->sum.bytes_skew,
+		                            .unknown_errors = row->sum.unknown_errors };
 
 	return gg_profile_add_coarse(merge->out, &coarse, merge->error);
 }
@@ -180,7 +180,7 @@ static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t sta
 }
 
 static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, enum fate fate,
-                      uint32_t size_class, double interval, const struct gg_weighed *what)
+                      uint32_t size_class, double interval, const struct gg_row_sums *what)
 {
 	uint32_t group = group_of(merge, process);
 	struct row *row;
@@ -188,7 +188,7 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 	if (merge->rows.count >= ROWS_MAX && write_rows(merge) < 0)
 		return merge->error != NULL ? merge->error->code : -EIO;
 	row = find_row(merge, group > 0 ? merge->groups.items[group - 1].id : 0,
-	               gg_merge_places_stack(&merge->places, stack), fate);
+	               gg_merge_stacks_stack(&merge->places, stack), fate);
 	if (row == NULL)
 		return no_memory(merge);
 	if (row->sum.samples == 0)
@@ -196,7 +196,7 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 	else if (row->size_class != size_class)
 		row->size_class = MIXED_SIZES;
 	row->interval = fmax(row->interval, interval);
-	gg_weighed_add(&row->sum, what);
+	gg_row_sums_add(&row->sum, what);
 	return 0;
 }
 
@@ -208,20 +208,20 @@ static void note_incomplete(struct gg_merge *merge, uint32_t process)
 		merge->groups.items[group - 1].is_incomplete = true;
 }
 
-static int add_coarse(const struct gg_coarse *coarse, void *context)
+static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	struct gg_merge *merge = context;
 	const struct gg_sums *sums = &coarse->sums;
 	enum fate fate = coarse->is_left ? FATE_LEFT : FATE_LIVE;
-	struct gg_weighed what = { .samples = (double)sums->sample_count,
-		                   .size = (double)sums->size_bytes,
-		                   .count = gg_fixed_value(sums->count),
-		                   .count_variance = gg_fixed_value(sums->count_variance),
-		                   .bytes = gg_fixed_value(sums->bytes),
-		                   .bytes_variance = gg_fixed_value(sums->bytes_variance),
-		                   .count_skew = coarse->count_skew,
-		                   .bytes_skew = coarse->bytes_skew,
-		                   .unknown_errors = coarse->unknown_errors };
+	struct gg_row_sums what = { .samples = (double)sums->sample_count,
+		                    .size = (double)sums->size_bytes,
+		                    .count = gg_fixed_value(sums->count),
+		                    .count_variance = gg_fixed_value(sums->count_variance),
+		                    .bytes = gg_fixed_value(sums->bytes),
+		                    .bytes_variance = gg_fixed_value(sums->bytes_variance),
+		                    .count_skew = coarse->count_skew,
+		                    .bytes_skew = coarse->bytes_skew,
+		                    .unknown_errors = coarse->unknown_errors };
 
 	if (sums->sample_count == 0)
 		return 0;
@@ -244,7 +244,7 @@ static uint8_t *fate_at(struct gg_merge *merge, uint64_t id)
 	return &merge->fates.items[id];
 }
 
-static enum fate fate_of(const struct gg_merge *merge, const struct gg_sample *sample)
+static enum fate fate_of(const struct gg_merge *merge, const struct gg_profile_sample *sample)
 {
 	if (sample->free_ns != GG_TIME_NONE)
 		return FATE_FREED;
@@ -256,18 +256,18 @@ static enum fate fate_of(const struct gg_merge *merge, const struct gg_sample *s
 	               : FATE_LEFT;
 }
 
-static struct gg_weighed weigh_sample(const struct gg_sample *sample)
+static struct gg_row_sums weigh_sample(const struct gg_profile_sample *sample)
 {
 	struct gg_share share = gg_share_of(&sample->draw, sample->size_bytes);
 
-	return (struct gg_weighed){ .samples = 1,
-		                    .size = (double)sample->size_bytes,
-		                    .count = share.value[GG_ALLOCATIONS],
-		                    .count_variance = share.variance[GG_ALLOCATIONS],
-		                    .bytes = share.value[GG_BYTES],
-		                    .bytes_variance = share.variance[GG_BYTES],
-		                    .count_skew = share.skew[GG_ALLOCATIONS],
-		                    .bytes_skew = share.skew[GG_BYTES] };
+	return (struct gg_row_sums){ .samples = 1,
+		                     .size = (double)sample->size_bytes,
+		                     .count = share.value[GG_ALLOCATIONS],
+		                     .count_variance = share.variance[GG_ALLOCATIONS],
+		                     .bytes = share.value[GG_BYTES],
+		                     .bytes_variance = share.variance[GG_BYTES],
+		                     .count_skew = share.skew[GG_ALLOCATIONS],
+		                     .bytes_skew = share.skew[GG_BYTES] };
 }
 
 static uint32_t size_class(uint64_t size_bytes)
@@ -276,12 +276,12 @@ static uint32_t size_class(uint64_t size_bytes)
 }
 
 /* Takes it back from where its block counted so far, if that has not been written yet. */
-static void take_back(struct gg_merge *merge, const struct gg_sample *sample, enum fate fate,
-                      const struct gg_weighed *what)
+static void take_back(struct gg_merge *merge, const struct gg_profile_sample *sample,
+                      enum fate fate, const struct gg_row_sums *what)
 {
 	uint32_t group = group_of(merge, sample->process);
 	struct row *row = find_row(merge, group > 0 ? merge->groups.items[group - 1].id : 0,
-	                           gg_merge_places_stack(&merge->places, sample->stack), fate);
+	                           gg_merge_stacks_stack(&merge->places, sample->stack), fate);
 
 	if (row == NULL || row->sum.samples < 1)
 		return;
@@ -294,20 +294,20 @@ static void take_back(struct gg_merge *merge, const struct gg_sample *sample, en
 	row->sum.count_skew = fmax(row->sum.count_skew - what->count_skew, 0);
 	row->sum.bytes_skew = fmax(row->sum.bytes_skew - what->bytes_skew, 0);
 	if (row->sum.samples < 1)
-		row->sum = (struct gg_weighed){ 0 };
+		row->sum = (struct gg_row_sums){ 0 };
 }
 
 /*
  * A block that a fork handed on is one block: live while any process holds it, allocated once.  Who
  * inherited it comes after who allocated it; the block moves to the fate of the holder that decides.
  */
-static int add_sample(const struct gg_sample *sample, void *context)
+static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct gg_merge *merge = context;
 	enum fate fate = fate_of(merge, sample);
 	bool is_inherited = sample->origin != 0 && sample->origin != sample->id;
 	uint8_t *counted = fate_at(merge, is_inherited ? sample->origin : sample->id);
-	struct gg_weighed what = weigh_sample(sample);
+	struct gg_row_sums what = weigh_sample(sample);
 	double interval = sample->draw.scheme == GG_SCHEME_PER_ALLOCATION ? 0
 	                                                                  : sample->draw.interval;
 
@@ -391,7 +391,7 @@ static int put_label(struct gg_merge *merge, const char *key, const char *value,
 
 /* Equal commands are one group's; others make it nameless. */
 static int note_process(struct gg_merge *merge, struct group *group,
-                        const struct gg_process *process)
+                        const struct gg_profile_profile_process *process)
 {
 	const char *command = process->command != NULL ? process->command : process->exe;
 
@@ -409,7 +409,8 @@ static int note_process(struct gg_merge *merge, struct group *group,
 	return 0;
 }
 
-static int new_group(struct gg_merge *merge, const struct gg_process *process, const char *host)
+static int new_group(struct gg_merge *merge, const struct gg_profile_profile_process *process,
+                     const char *host)
 {
 	struct group *group;
 	int code;
@@ -427,12 +428,12 @@ static int new_group(struct gg_merge *merge, const struct gg_process *process, c
 	return code;
 }
 
-static int take_process(const struct gg_process *process, void *context)
+static int take_process(const struct gg_profile_profile_process *process, void *context)
 {
 	struct gg_merge *merge = context;
 	uint64_t hash = gg_hash_integer(process->scheme, gg_map_seed(&merge->group_map)), index;
 	int64_t interval = (int64_t)fmin(process->interval_bytes, 0x1p60);
-	struct gg_session session;
+	struct gg_profile_session session;
 	const char *host = NULL;
 	size_t known_count;
 	int code = 0;
@@ -469,7 +470,7 @@ static int take_process(const struct gg_process *process, void *context)
 
 static int take_session(struct gg_merge *merge)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 	int code = gg_profile_session(merge->profile, &session, merge->error);
 
 	if (code < 0)
@@ -501,7 +502,7 @@ static int take_note(const char *text, void *context)
 }
 
 /* When sampling was off is not known of a sum; that it was is. */
-static int take_event(const struct gg_event *event, void *context)
+static int take_event(const struct gg_profile_event *event, void *context)
 {
 	if (event->kind != NULL && strcmp(event->kind, "off") == 0)
 		note_incomplete(context, event->process);
@@ -537,7 +538,7 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	if (code == 0)
 		code = gg_profile_each_process(profile, take_process, merge, error);
 	if (code == 0)
-		code = gg_merge_places_read(&merge->places, profile, error);
+		code = gg_merge_stacks_read(&merge->places, profile, error);
 	if (code == 0)
 		code = gg_profile_each_sample(profile, add_sample, merge, error);
 	if (code == 0)
@@ -555,9 +556,9 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 /* What keeps the figures of the sum from being more than lower bounds. */
 static int put_losses(struct gg_merge *merge, const struct group *group)
 {
-	const struct gg_event event = { .process = group->id,
-		                        .kind = "off",
-		                        .detail = "of some processes not all was sampled" };
+	const struct gg_profile_event event = { .process = group->id,
+		                                .kind = "off",
+		                                .detail = "of some processes not all was sampled" };
 	int code = 0;
 
 	if (group->is_incomplete)
@@ -594,10 +595,10 @@ static int finish_groups(struct gg_merge *merge)
 int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 {
 	/* No end: from the first start to the last end of runs that may have nothing in common is no duration. */
-	struct gg_session session = { .start_wall_ns = merge->start_wall_ns,
-		                      .interval_bytes = merge->interval,
-		                      .scheme = merge->scheme,
-		                      .exit_status = -1 };
+	struct gg_profile_session session = { .start_wall_ns = merge->start_wall_ns,
+		                              .interval_bytes = merge->interval,
+		                              .scheme = merge->scheme,
+		                              .exit_status = -1 };
 	char command[300];
 	int code;
 

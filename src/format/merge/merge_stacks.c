@@ -15,15 +15,15 @@ struct line {
 	bool inlined;
 };
 
-static int no_memory(const struct gg_merge_places *places)
+static int no_memory(const struct gg_merge_stacks *places)
 {
 	return gg_error_set_errno(places->error, ENOMEM, "merge", NULL);
 }
 
-static int take_module(const struct gg_module *module, void *context)
+static int take_module(const struct gg_profile_module *module, void *context)
 {
-	struct gg_merge_places *places = context;
-	struct gg_module clean = *module;
+	struct gg_merge_stacks *places = context;
+	struct gg_profile_module clean = *module;
 	struct gg_merge_module *kept;
 
 	if (!gg_array_extend(&places->modules, (size_t)module->id + 1))
@@ -33,9 +33,9 @@ static int take_module(const struct gg_module *module, void *context)
 	return gg_profile_intern_module(places->out, &clean, &kept->out, places->error);
 }
 
-static int take_frame(const struct gg_frame *frame, void *context)
+static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
-	struct gg_merge_places *places = context;
+	struct gg_merge_stacks *places = context;
 
 	if (!gg_array_extend(&places->frames, (size_t)frame->id + 1))
 		return no_memory(places);
@@ -44,7 +44,7 @@ static int take_frame(const struct gg_frame *frame, void *context)
 	return 0;
 }
 
-static struct gg_merge_module module_of(const struct gg_merge_places *places,
+static struct gg_merge_module module_of(const struct gg_merge_stacks *places,
                                         const struct gg_merge_frame *frame)
 {
 	struct gg_merge_module none = { 0 };
@@ -54,7 +54,7 @@ static struct gg_merge_module module_of(const struct gg_merge_places *places,
 
 /* --- frames with names --------------------------------------------------------------------------- */
 
-static size_t keep_text(struct gg_merge_places *places, const char *text)
+static size_t keep_text(struct gg_merge_stacks *places, const char *text)
 {
 	size_t at = places->texts.length;
 
@@ -64,7 +64,7 @@ static size_t keep_text(struct gg_merge_places *places, const char *text)
 	return at;
 }
 
-static const char *text_at(const struct gg_merge_places *places, size_t at)
+static const char *text_at(const struct gg_merge_stacks *places, size_t at)
 {
 	return at != SIZE_MAX ? places->texts.data + at : NULL;
 }
@@ -80,7 +80,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 }
 
 /* In place of an address that means nothing in another file: the frame's names. */
-static uint64_t hash_lines(const struct gg_merge_places *places, const struct line *lines,
+static uint64_t hash_lines(const struct gg_merge_stacks *places, const struct line *lines,
                            size_t count)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -96,21 +96,23 @@ static uint64_t hash_lines(const struct gg_merge_places *places, const struct li
 	return hash | UINT64_C(1) << 63;
 }
 
-static int put_lines(struct gg_merge_places *places, uint32_t frame, const struct line *lines,
+static int put_lines(struct gg_merge_stacks *places, uint32_t frame, const struct line *lines,
                      size_t count)
 {
-	struct gg_line *given = calloc(count, sizeof(*given));
+	struct gg_profile_line *given = calloc(count, sizeof(*given));
 	int code;
 
 	if (given == NULL)
 		return no_memory(places);
 	for (size_t i = 0; i < count; i++)
-		given[i] = (struct gg_line){ .function = text_at(places, lines[i].function),
-			                     .full_name = text_at(places, lines[i].full_name),
-			                     .linkage_name = text_at(places, lines[i].linkage_name),
-			                     .file = text_at(places, lines[i].file),
-			                     .line = lines[i].number,
-			                     .inlined = lines[i].inlined };
+		given[i] = (struct gg_profile_line){
+			.function = text_at(places, lines[i].function),
+			.full_name = text_at(places, lines[i].full_name),
+			.linkage_name = text_at(places, lines[i].linkage_name),
+			.file = text_at(places, lines[i].file),
+			.line = lines[i].number,
+			.inlined = lines[i].inlined
+		};
 	code = gg_profile_put_lines(places->out, frame, given, (uint32_t)count, places->error);
 	free(given);
 	if (code == 0)
@@ -119,7 +121,7 @@ static int put_lines(struct gg_merge_places *places, uint32_t frame, const struc
 }
 
 /* The frame whose lines were read has them all. */
-static int settle_lines(struct gg_merge_places *places)
+static int settle_lines(struct gg_merge_stacks *places)
 {
 	const struct line *lines = (const struct line *)(const void *)places->lines.data;
 	size_t count = places->lines.length / sizeof(*lines);
@@ -145,9 +147,9 @@ static int settle_lines(struct gg_merge_places *places)
 	return code;
 }
 
-static int take_line(const struct gg_line *line, void *context)
+static int take_line(const struct gg_profile_line *line, void *context)
 {
-	struct gg_merge_places *places = context;
+	struct gg_merge_stacks *places = context;
 	struct line kept;
 	int code = 0;
 
@@ -169,7 +171,7 @@ static int take_line(const struct gg_line *line, void *context)
 
 /* --- stacks -------------------------------------------------------------------------------------- */
 
-static int frame_of(struct gg_merge_places *places, uint32_t id, uint32_t *ret_frame)
+static int frame_of(struct gg_merge_stacks *places, uint32_t id, uint32_t *ret_frame)
 {
 	struct gg_merge_frame *frame;
 	int code = 0;
@@ -185,9 +187,9 @@ static int frame_of(struct gg_merge_places *places, uint32_t id, uint32_t *ret_f
 	return code;
 }
 
-static int take_stack(const struct gg_stack *stack, void *context)
+static int take_stack(const struct gg_profile_stack *stack, void *context)
 {
-	struct gg_merge_places *places = context;
+	struct gg_merge_stacks *places = context;
 	uint32_t frame, *stacks;
 	int code = frame_of(places, stack->frame, &frame);
 
@@ -201,7 +203,7 @@ static int take_stack(const struct gg_stack *stack, void *context)
 	                               &stacks[stack->id], places->error);
 }
 
-int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *profile,
+int gg_merge_stacks_read(struct gg_merge_stacks *places, struct gg_profile *profile,
                          struct gg_error *error)
 {
 	int code;
@@ -221,7 +223,7 @@ int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *prof
 	return code == 0 ? gg_profile_each_stack(profile, take_stack, places, error) : code;
 }
 
-void gg_merge_places_done(struct gg_merge_places *places)
+void gg_merge_stacks_done(struct gg_merge_stacks *places)
 {
 	gg_array_done(&places->modules);
 	gg_array_done(&places->frames);

@@ -2,11 +2,11 @@
 /*
  * merge_places - the stacks of one profile as those of another: what gg_merge_add() does first.
  *
- *   struct gg_merge_places places = { .out = out };        kept from one profile to the next
+ *   struct gg_merge_stacks places = { .out = out };        kept from one profile to the next
  *
- *   gg_merge_places_read(&places, profile, error);
- *   stack = gg_merge_places_stack(&places, id);
- *   gg_merge_places_done(&places);
+ *   gg_merge_stacks_read(&places, profile, error);
+ *   stack = gg_merge_stacks_stack(&places, id);
+ *   gg_merge_stacks_done(&places);
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct gg_merge_frame {
 	uint64_t address;
 };
 
-struct gg_merge_places {
+struct gg_merge_stacks {
 	struct gg_profile *out;
 	struct gg_error *error;
 	/* Of the profile that is read; by id. */
@@ -38,11 +38,11 @@ struct gg_merge_places {
 	GG_ARRAY(uint8_t) is_named;
 };
 
-GG_MUST_CHECK int gg_merge_places_read(struct gg_merge_places *places, struct gg_profile *profile,
+GG_MUST_CHECK int gg_merge_stacks_read(struct gg_merge_stacks *places, struct gg_profile *profile,
                                        struct gg_error *error);
 /* 0 for 0 and for what the profile does not have. */
-static inline uint32_t gg_merge_places_stack(const struct gg_merge_places *places, uint32_t stack)
+static inline uint32_t gg_merge_stacks_stack(const struct gg_merge_stacks *places, uint32_t stack)
 {
 	return stack < places->stacks.count ? places->stacks.items[stack] : 0;
 }
-void gg_merge_places_done(struct gg_merge_places *places);
+void gg_merge_stacks_done(struct gg_merge_stacks *places);

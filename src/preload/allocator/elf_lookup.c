@@ -13,9 +13,9 @@ static const void *absolute(const struct link_map *map, Elf64_Addr address)
 	return (const void *)(address < map->l_addr ? map->l_addr + address : address);
 }
 
-bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret)
+bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_tables *ret)
 {
-	*ret = (struct gg_symbol_tables){ .map = map, .base = map->l_addr };
+	*ret = (struct gg_elf_lookup_tables){ .map = map, .base = map->l_addr };
 	if (map->l_ld == NULL)
 		return false;
 	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
@@ -67,7 +67,7 @@ static bool is_same_text(const char *a, const char *b)
 }
 
 /* Is it the function's default version (or, on request, a hidden one), defined here? */
-static bool is_match(const struct gg_symbol_tables *t, uint32_t index, const char *name,
+static bool is_match(const struct gg_elf_lookup_tables *t, uint32_t index, const char *name,
                      uint16_t hidden)
 {
 	const Elf64_Sym *symbol = &t->symbols[index];
@@ -81,7 +81,7 @@ static bool is_match(const struct gg_symbol_tables *t, uint32_t index, const cha
 }
 
 /* DT_GNU_HASH: header, Bloom filter, buckets, and a chain of hashes whose lowest bit ends a bucket. */
-static uint32_t find_gnu(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+static uint32_t find_gnu(const struct gg_elf_lookup_tables *t, const char *name, uint16_t hidden)
 {
 	const uint32_t bucket_count = t->gnu_hash[0], first = t->gnu_hash[1];
 	const uint32_t filter_words = t->gnu_hash[2];
@@ -109,7 +109,7 @@ static uint32_t find_gnu(const struct gg_symbol_tables *t, const char *name, uin
 }
 
 /* DT_HASH: the number of buckets and of symbols, the buckets, the chains. */
-static uint32_t find_sysv(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+static uint32_t find_sysv(const struct gg_elf_lookup_tables *t, const char *name, uint16_t hidden)
 {
 	for (uint32_t i = 1; i < t->sysv_hash[1]; i++)
 		if (is_match(t, i, name, hidden))
@@ -117,14 +117,14 @@ static uint32_t find_sysv(const struct gg_symbol_tables *t, const char *name, ui
 	return 0;
 }
 
-static uint32_t find(const struct gg_symbol_tables *t, const char *name, uint16_t hidden)
+static uint32_t find(const struct gg_elf_lookup_tables *t, const char *name, uint16_t hidden)
 {
 	if (t->gnu_hash != NULL)
 		return find_gnu(t, name, hidden);
 	return t->sysv_hash != NULL ? find_sysv(t, name, hidden) : 0;
 }
 
-static void *address_of(const struct gg_symbol_tables *t, uint32_t index)
+static void *address_of(const struct gg_elf_lookup_tables *t, uint32_t index)
 {
 	Elf64_Addr address = t->base + t->symbols[index].st_value;
 
@@ -134,24 +134,25 @@ static void *address_of(const struct gg_symbol_tables *t, uint32_t index)
 	return (void *)address;
 }
 
-bool gg_symbol_look(const struct gg_symbol_tables *t, const char *name, struct gg_symbol *ret)
+bool gg_elf_lookup_look(const struct gg_elf_lookup_tables *t, const char *name,
+                        struct gg_elf_lookup *ret)
 {
 	uint32_t index = find(t, name, 0);
 
 	if (index == 0)
 		return false;
-	*ret = (struct gg_symbol){ address_of(t, index), t->symbols[index].st_size, t->map };
+	*ret = (struct gg_elf_lookup){ address_of(t, index), t->symbols[index].st_size, t->map };
 	return true;
 }
 
-static bool look_in(const struct link_map *map, const char *name, struct gg_symbol *ret)
+static bool look_in(const struct link_map *map, const char *name, struct gg_elf_lookup *ret)
 {
-	struct gg_symbol_tables t;
+	struct gg_elf_lookup_tables t;
 
-	return gg_symbol_tables(map, &t) && gg_symbol_look(&t, name, ret);
+	return gg_elf_lookup_tables(map, &t) && gg_elf_lookup_look(&t, name, ret);
 }
 
-const struct link_map *gg_symbol_our_map(void)
+const struct link_map *gg_elf_lookup_our_map(void)
 {
 	const struct link_map *map = _r_debug.r_map;
 
@@ -160,9 +161,9 @@ const struct link_map *gg_symbol_our_map(void)
 	return map;
 }
 
-bool gg_symbol_find_next(const char *name, struct gg_symbol *ret)
+bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret)
 {
-	const struct link_map *map = gg_symbol_our_map();
+	const struct link_map *map = gg_elf_lookup_our_map();
 
 	while (map != NULL && (map = map->l_next) != NULL)
 		if (look_in(map, name, ret))
@@ -170,34 +171,34 @@ bool gg_symbol_find_next(const char *name, struct gg_symbol *ret)
 	return false;
 }
 
-void gg_symbol_next_all(struct gg_symbol_wanted *wanted, size_t count)
+void gg_elf_lookup_next_all(struct gg_elf_lookup_wanted *wanted, size_t count)
 {
-	const struct link_map *map = gg_symbol_our_map();
-	struct gg_symbol_tables t;
-	struct gg_symbol symbol;
+	const struct link_map *map = gg_elf_lookup_our_map();
+	struct gg_elf_lookup_tables t;
+	struct gg_elf_lookup symbol;
 
 	for (size_t i = 0; i < count; i++)
 		wanted[i].address = NULL;
 	while (map != NULL && (map = map->l_next) != NULL) {
-		if (!gg_symbol_tables(map, &t))
+		if (!gg_elf_lookup_tables(map, &t))
 			continue;
 		for (size_t i = 0; i < count; i++)
 			if (wanted[i].address == NULL &&
-			    gg_symbol_look(&t, wanted[i].name, &symbol))
+			    gg_elf_lookup_look(&t, wanted[i].name, &symbol))
 				wanted[i].address = symbol.address;
 	}
 }
 
-void *gg_symbol_next(const char *name, void *instead)
+void *gg_elf_lookup_next(const char *name, void *instead)
 {
-	struct gg_symbol symbol;
+	struct gg_elf_lookup symbol;
 
-	return gg_symbol_find_next(name, &symbol) ? symbol.address : instead;
+	return gg_elf_lookup_find_next(name, &symbol) ? symbol.address : instead;
 }
 
-void *gg_symbol_any(const char *name)
+void *gg_elf_lookup_any(const char *name)
 {
-	struct gg_symbol symbol;
+	struct gg_elf_lookup symbol;
 
 	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
 		if (look_in(map, name, &symbol))
@@ -205,13 +206,13 @@ void *gg_symbol_any(const char *name)
 	return NULL;
 }
 
-const uint16_t *gg_symbol_hidden(const char *name, void **ret_address)
+const uint16_t *gg_elf_lookup_hidden(const char *name, void **ret_address)
 {
-	const struct link_map *map = gg_symbol_our_map();
-	struct gg_symbol_tables t;
+	const struct link_map *map = gg_elf_lookup_our_map();
+	struct gg_elf_lookup_tables t;
 	uint32_t index;
 
-	if (map == NULL || !gg_symbol_tables(map, &t) || t.versions == NULL ||
+	if (map == NULL || !gg_elf_lookup_tables(map, &t) || t.versions == NULL ||
 	    (index = find(&t, name, is_hidden)) == 0)
 		return NULL;
 	*ret_address = address_of(&t, index);

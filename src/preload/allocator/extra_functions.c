@@ -7,12 +7,12 @@
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/real_functions.h"
 
-struct gg_interface gg_interface;
+struct gg_extra_functions gg_extra_functions;
 
 /* Where the functions that were taken are. */
 static struct code {
 	uintptr_t begin, end;
-} codes[sizeof(gg_interface) / sizeof(void *)], all_codes;
+} codes[sizeof(gg_extra_functions) / sizeof(void *)], all_codes;
 static size_t code_count;
 
 /* A name, and where the hook of that name has its real function. */
@@ -22,8 +22,8 @@ struct name {
 	bool is_same_only; /* taken if it is the function that was found by another name */
 };
 
-#define OWN(member)   &gg_interface.member, false
-#define OTHER(member) &gg_interface.member, true
+#define OWN(member)   &gg_extra_functions.member, false
+#define OTHER(member) &gg_extra_functions.member, true
 #define REAL(member)  &gg_real.member, true
 
 static const struct name names[] = {
@@ -106,19 +106,19 @@ static void add_code(uintptr_t begin, size_t bytes)
 
 /*
  * Finds the function in the allocator, if that is where the loader finds it, and our hook.  The
- * pointer in gg_interface is set here: nobody has come to the hook yet.
+ * pointer in gg_extra_functions is set here: nobody has come to the hook yet.
  */
-static bool find(const struct name *name, const struct gg_symbol_tables *allocator,
-                 struct taken *ret, struct gg_symbol *ret_real)
+static bool find(const struct name *name, const struct gg_elf_lookup_tables *allocator,
+                 struct taken *ret, struct gg_elf_lookup *ret_real)
 {
 	void **real = name->real;
-	struct gg_symbol next;
+	struct gg_elf_lookup next;
 
-	if (!gg_symbol_look(allocator, name->name, ret_real) ||
-	    !gg_symbol_find_next(name->name, &next) || next.map != allocator->map ||
+	if (!gg_elf_lookup_look(allocator, name->name, ret_real) ||
+	    !gg_elf_lookup_find_next(name->name, &next) || next.map != allocator->map ||
 	    (name->is_same_only && *real != ret_real->address))
 		return false;
-	ret->version = gg_symbol_hidden(name->name, &ret->hook);
+	ret->version = gg_elf_lookup_hidden(name->name, &ret->hook);
 	if (ret->version == NULL)
 		return false;
 	if (!name->is_same_only) {
@@ -128,42 +128,43 @@ static bool find(const struct name *name, const struct gg_symbol_tables *allocat
 	return true;
 }
 
-void gg_interface_take(void)
+void gg_extra_functions_take(void)
 {
-	struct gg_slot_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];
+	struct gg_got_patch_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];
 	struct taken taken[GG_COUNT(names)];
-	struct gg_symbol malloc_symbol, real;
-	struct gg_symbol_tables allocator;
-	struct gg_maps maps;
+	struct gg_elf_lookup malloc_symbol, real;
+	struct gg_elf_lookup_tables allocator;
+	struct gg_proc_maps maps;
 	size_t count = 0;
 
-	if (!gg_symbol_find_next("malloc", &malloc_symbol) ||
-	    !gg_symbol_tables(malloc_symbol.map, &allocator))
+	if (!gg_elf_lookup_find_next("malloc", &malloc_symbol) ||
+	    !gg_elf_lookup_tables(malloc_symbol.map, &allocator))
 		return;
 	for (size_t i = 0; i < GG_COUNT(names); i++) {
 		if (!find(&names[i], &allocator, &taken[count], &real))
 			continue;
-		to_real[count] = (struct gg_slot_change){ names[i].name, 0,
-			                                  (uintptr_t)real.address };
-		to_hook[count] = (struct gg_slot_change){ names[i].name, (uintptr_t)real.address,
-			                                  (uintptr_t)taken[count].hook };
+		to_real[count] = (struct gg_got_patch_change){ names[i].name, 0,
+			                                       (uintptr_t)real.address };
+		to_hook[count] = (struct gg_got_patch_change){ names[i].name,
+			                                       (uintptr_t)real.address,
+			                                       (uintptr_t)taken[count].hook };
 		count++;
 	}
 	if (count == 0)
 		return;
-	if (gg_maps_read(&maps)) {
-		gg_slot_change(malloc_symbol.map, to_real, count, &maps);
+	if (gg_proc_maps_read(&maps)) {
+		gg_got_patch_change(malloc_symbol.map, to_real, count, &maps);
 		for (size_t i = 0; i < count; i++)
-			gg_slot_write(&maps, (void *)(uintptr_t)taken[i].version, VER_NDX_GLOBAL,
-			              sizeof(*taken[i].version));
+			gg_got_patch_write(&maps, (void *)(uintptr_t)taken[i].version,
+			                   VER_NDX_GLOBAL, sizeof(*taken[i].version));
 		for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
 			if (map != malloc_symbol.map && map->l_ld != _DYNAMIC)
-				gg_slot_change(map, to_hook, count, &maps);
+				gg_got_patch_change(map, to_hook, count, &maps);
 	}
-	gg_maps_done(&maps);
+	gg_proc_maps_done(&maps);
 }
 
-bool gg_interface_has_code(const void *pc)
+bool gg_extra_functions_has_code(const void *pc)
 {
 	/* Programs call from elsewhere. */
 	if ((uintptr_t)pc - all_codes.begin >= all_codes.end - all_codes.begin)

@@ -22,34 +22,34 @@ static void store(void *at, uint64_t value, size_t bytes)
 		gg_store_release((uint64_t *)at, value);
 }
 
-bool gg_slot_write(const struct gg_maps *maps, void *at, uint64_t value, size_t bytes)
+bool gg_got_patch_write(const struct gg_proc_maps *maps, void *at, uint64_t value, size_t bytes)
 {
 	const uintptr_t page_bytes = 4096; /* or more: the kernel refuses, and nothing is written */
 	void *page = (void *)((uintptr_t)at & ~(page_bytes - 1));
-	struct gg_maps_line line;
+	struct gg_proc_maps_line line;
 
-	if (!gg_maps_find(maps, (uintptr_t)at, &line) || (line.protection & PROT_READ) == 0)
+	if (!gg_proc_maps_find(maps, (uintptr_t)at, &line) || (line.protection & PROT_READ) == 0)
 		return false;
 	if ((line.protection & PROT_WRITE) != 0) {
 		store(at, value, bytes);
 		return true;
 	}
-	if (!gg_system_protect(page, page_bytes, line.protection | PROT_WRITE))
+	if (!gg_syscall_protect(page, page_bytes, line.protection | PROT_WRITE))
 		return false;
 	store(at, value, bytes);
-	gg_system_protect(page, page_bytes, line.protection);
+	gg_syscall_protect(page, page_bytes, line.protection);
 	return true;
 }
 
 /* The changes, and between which values `from` is in all of them: most slots hold something else. */
 struct work {
-	const struct gg_slot_change *changes;
+	const struct gg_got_patch_change *changes;
 	size_t count;
 	uint64_t least, most;
-	const struct gg_maps *maps;
+	const struct gg_proc_maps *maps;
 };
 
-static void change(const struct gg_symbol_tables *t, const Elf64_Rela *relocation,
+static void change(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocation,
                    const struct work *work)
 {
 	uint64_t *slot = (uint64_t *)(t->base + relocation->r_offset);
@@ -59,17 +59,17 @@ static void change(const struct gg_symbol_tables *t, const Elf64_Rela *relocatio
 	if (work->least != 0 && (value < work->least || value > work->most))
 		return;
 	for (size_t i = 0; i < work->count; i++) {
-		const struct gg_slot_change *c = &work->changes[i];
+		const struct gg_got_patch_change *c = &work->changes[i];
 
 		if ((c->from == 0 || c->from == value) && c->to != value &&
 		    strcmp(c->name, t->names + symbol->st_name) == 0) {
-			gg_slot_write(work->maps, slot, c->to, sizeof(*slot));
+			gg_got_patch_write(work->maps, slot, c->to, sizeof(*slot));
 			return;
 		}
 	}
 }
 
-static void change_all(const struct gg_symbol_tables *t, const Elf64_Rela *relocations,
+static void change_all(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocations,
                        size_t relocation_count, const struct work *work)
 {
 	for (size_t i = 0; relocations != NULL && i < relocation_count; i++) {
@@ -84,11 +84,11 @@ static void change_all(const struct gg_symbol_tables *t, const Elf64_Rela *reloc
 	}
 }
 
-void gg_slot_change(const struct link_map *map, const struct gg_slot_change *changes, size_t count,
-                    const struct gg_maps *maps)
+void gg_got_patch_change(const struct link_map *map, const struct gg_got_patch_change *changes,
+                         size_t count, const struct gg_proc_maps *maps)
 {
 	struct work work = { changes, count, UINT64_MAX, 0, maps };
-	struct gg_symbol_tables t;
+	struct gg_elf_lookup_tables t;
 
 	for (size_t i = 0; i < count; i++) {
 		if (changes[i].from < work.least)
@@ -96,7 +96,7 @@ void gg_slot_change(const struct link_map *map, const struct gg_slot_change *cha
 		if (changes[i].from > work.most)
 			work.most = changes[i].from;
 	}
-	if (!gg_symbol_tables(map, &t))
+	if (!gg_elf_lookup_tables(map, &t))
 		return;
 	change_all(&t, t.relocations, t.relocation_count, &work);
 	change_all(&t, t.calls, t.call_count, &work);

@@ -17,15 +17,15 @@
 #include "runtime/modules/proc_maps.h"
 #include "runtime/platform/elf_lookup.h"
 
-struct gg_slot_change {
+struct gg_got_patch_change {
 	const char *name; /* of the function */
 	uint64_t from;    /* what a slot must hold; 0: anything */
 	uint64_t to;
 };
 
 /* In one object.  Slots that may not be written stay as they are. */
-void gg_slot_change(const struct link_map *map, const struct gg_slot_change *changes, size_t count,
-                    const struct gg_maps *maps);
+void gg_got_patch_change(const struct link_map *map, const struct gg_got_patch_change *changes,
+                         size_t count, const struct gg_proc_maps *maps);
 
 /* Writes 2 or 8 bytes, aligned to their size, to memory that may be read-only.  False: it cannot. */
-bool gg_slot_write(const struct gg_maps *maps, void *at, uint64_t value, size_t bytes);
+bool gg_got_patch_write(const struct gg_proc_maps *maps, void *at, uint64_t value, size_t bytes);

@@ -104,11 +104,11 @@ static const struct function {
  * must be seen with it. */
 void gg_real_find(void)
 {
-	struct gg_symbol_wanted wanted[GG_COUNT(functions)];
+	struct gg_elf_lookup_wanted wanted[GG_COUNT(functions)];
 
 	for (size_t i = 0; i < GG_COUNT(functions); i++)
 		wanted[i].name = functions[i].name;
-	gg_symbol_next_all(wanted, GG_COUNT(functions));
+	gg_elf_lookup_next_all(wanted, GG_COUNT(functions));
 	for (size_t i = 0; i < GG_COUNT(functions); i++)
 		gg_store_relaxed((void **)functions[i].pointer, wanted[i].address != NULL
 		                                                        ? wanted[i].address

@@ -21,9 +21,9 @@ enum { HINTS_MAX = 20 };
 /* Anonymous memory that is not worth a word: stacks, relocated data, the agent's own tables. */
 #define OTHER_BYTES 16e6
 
-static void GG_PRINTF(2, 3) tell(struct gg_follow *follow, const char *format, ...)
+static void GG_PRINTF(2, 3) tell(struct gg_process_set *follow, const char *format, ...)
 {
-	char text[GG_HINT_MAX];
+	char text[GG_DIAGNOSTIC_MAX];
 	va_list values;
 
 	if (follow->hint_count++ >= HINTS_MAX)
@@ -31,7 +31,7 @@ static void GG_PRINTF(2, 3) tell(struct gg_follow *follow, const char *format, .
 	va_start(values, format);
 	vsnprintf(text, sizeof(text), format, values);
 	va_end(values);
-	gg_output_note(follow->output, "%s.", text);
+	gg_profile_writer_note(follow->output, "%s.", text);
 	if (follow->hint[0] == '\0')
 		snprintf(follow->hint, sizeof(follow->hint), "%s", text);
 }
@@ -49,7 +49,7 @@ static bool has_other_root(uint32_t pid)
 	       (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
 }
 
-void gg_hints_watch(struct gg_follower *follower)
+void gg_diagnostics_watch(struct gg_follower *follower)
 {
 	const struct gg_region_header *header = &follower->target->source.header;
 	static const char deleted[] = " (deleted)";
@@ -73,35 +73,35 @@ void gg_hints_watch(struct gg_follower *follower)
 		follower->unseen_exe[0] = '\0';
 	else if (strcmp(follower->unseen_exe, exe) == 0) {
 		if (follower->names_agent && !follower->is_refused)
-			follower->is_refused = gg_unseen_lacks_agent(follower->target->pid);
+			follower->is_refused = gg_unprofiled_lacks_agent(follower->target->pid);
 	} else {
 		follower->is_refused = false;
 		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
 		follower->has_other_root = has_other_root(follower->target->pid);
-		follower->names_agent = gg_unseen_names_agent(follower->target->pid);
+		follower->names_agent = gg_unprofiled_names_agent(follower->target->pid);
 	}
 }
 
-void gg_hints_unseen_process(struct gg_follow *follow, uint32_t pid, const char *exe,
-                             const char *why)
+void gg_diagnostics_unseen_process(struct gg_process_set *follow, uint32_t pid, const char *exe,
+                                   const char *why)
 {
 	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
 
 	if (gg_map_get(&follow->unseen, key) != GG_MAP_NONE)
 		return;
 	if (gg_map_put(&follow->unseen, key, pid) < 0)
-		gg_output_keep(follow->output, -ENOMEM);
+		gg_profile_writer_keep(follow->output, -ENOMEM);
 	tell(follow, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
 }
 
-static void tell_unseen(struct gg_follow *follow, const struct gg_follower *follower)
+static void tell_unseen(struct gg_process_set *follow, const struct gg_follower *follower)
 {
-	struct gg_output *output = follow->output;
-	char why[GG_REACH_WHY_MAX];
+	struct gg_profile_writer *output = follow->output;
+	char why[GG_PRELOADABLE_WHY_MAX];
 
-	gg_output_event(output, follower->target->id, output->now_ns, "exec",
-	                "it executed %s, without the agent", follower->unseen_exe);
-	if (gg_reach_loads(follower->unseen_exe, why)) {
+	gg_profile_writer_event(output, follower->target->id, output->now_ns, "exec",
+	                        "it executed %s, without the agent", follower->unseen_exe);
+	if (gg_preloadable_loads(follower->unseen_exe, why)) {
 		if (follower->has_other_root)
 			snprintf(why, sizeof(why),
 			         "it has another root directory (chroot, a container): put the "
@@ -117,7 +117,7 @@ static void tell_unseen(struct gg_follow *follow, const struct gg_follower *foll
 			snprintf(why, sizeof(why), "it ended while it started (%s)",
 			         follower->ending != NULL ? follower->ending : "how is not known");
 	}
-	gg_hints_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
+	gg_diagnostics_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
 }
 
 /* --- memory from elsewhere --- */
@@ -149,18 +149,18 @@ static const char *why_python(const char *name)
 }
 
 /* False: there is nothing to tell. */
-static bool tell_memory(struct gg_follow *follow, const struct gg_target *target)
+static bool tell_memory(struct gg_process_set *follow, const struct gg_target *target)
 {
 	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
 	double held = (double)target->anonymous_most_bytes, given = target->chunk_most_bytes;
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
-	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_REACH_WHY_MAX];
+	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_PRELOADABLE_WHY_MAX];
 
 	/* Less than half of it is malloc's, and neither chance nor a pause explains the rest. */
 	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION || target->was_off ||
 	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
 		return false;
-	if (gg_reach_of(exe, why) == GG_REACH_ALL)
+	if (gg_preloadable_of(exe, why) == GG_PRELOADABLE_ALL)
 		snprintf(why, sizeof(why), "%s",
 		         strncmp(name_of(exe), "python", 6) == 0
 		                 ? why_python(name_of(exe))
@@ -172,22 +172,23 @@ static bool tell_memory(struct gg_follow *follow, const struct gg_target *target
 }
 
 /* Programs with an allocator of their own, once each: a child's, or what a script has started. */
-static void tell_allocator(struct gg_follow *follow, const struct gg_target *target, bool is_told)
+static void tell_allocator(struct gg_process_set *follow, const struct gg_target *target,
+                           bool is_told)
 {
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
 	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
-	char why[GG_REACH_WHY_MAX];
+	char why[GG_PRELOADABLE_WHY_MAX];
 
 	if (gg_map_get(&follow->examined, key) != GG_MAP_NONE)
 		return;
 	if (gg_map_put(&follow->examined, key, 0) < 0)
-		gg_output_keep(follow->output, -ENOMEM);
-	if (!is_told && gg_reach_of(exe, why) == GG_REACH_PART)
+		gg_profile_writer_keep(follow->output, -ENOMEM);
+	if (!is_told && gg_preloadable_of(exe, why) == GG_PRELOADABLE_PART)
 		tell(follow, "not all of process %u (%s) can be seen: %s", target->pid,
 		     name_of(exe), why);
 }
 
-void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower)
+void gg_diagnostics_add(struct gg_process_set *follow, struct gg_follower *follower)
 {
 	gg_target_drain(follower->target, false); /* for the most that it held */
 	if (follower->unseen_exe[0] != '\0')
@@ -198,22 +199,22 @@ void gg_hints_add(struct gg_follow *follow, struct gg_follower *follower)
 
 /* --- the session --- */
 
-void gg_hints_unseen(const struct gg_output *output, char text[GG_HINT_MAX])
+void gg_diagnostics_unseen(const struct gg_profile_writer *output, char text[GG_DIAGNOSTIC_MAX])
 {
 	double interval = output->interval_most;
 	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX];
 
 	if (output->process_count > 0 && output->off_count == output->process_count)
-		snprintf(text, GG_HINT_MAX,
+		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "sampling is switched off (GEIGER_ACTIVE=0, or "
 		         "'geiger control')");
 	else if (output->counts_allocations)
-		snprintf(text, GG_HINT_MAX,
+		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "at a sampling interval of %.0f allocations there were at most %.0f "
 		         "(95 %% confidence): a smaller interval sees more",
 		         interval, gg_interval_unseen_count(1 / interval, CONFIDENCE));
 	else
-		snprintf(text, GG_HINT_MAX,
+		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "at a sampling interval of %s at most %s were allocated (95 %% "
 		         "confidence): a smaller interval sees more",
 		         gg_size_format_short(interval, size),
@@ -221,36 +222,37 @@ void gg_hints_unseen(const struct gg_output *output, char text[GG_HINT_MAX])
 }
 
 /* 126 and 127: so does the loader end that misses a library, and a shell that does not find a program. */
-static void tell_no_process(const struct gg_follow *follow, char text[GG_HINT_MAX])
+static void tell_no_process(const struct gg_process_set *follow, char text[GG_DIAGNOSTIC_MAX])
 {
 	const char *ending = follow->command_ending;
 
 	if (strncmp(ending, "killed", 6) == 0 || strcmp(ending, "exited 127") == 0 ||
 	    strcmp(ending, "exited 126") == 0)
-		snprintf(text, GG_HINT_MAX, "the program ended while it started (%s)", ending);
+		snprintf(text, GG_DIAGNOSTIC_MAX, "the program ended while it started (%s)",
+		         ending);
 	else
-		snprintf(text, GG_HINT_MAX,
+		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "no process loaded the agent: its environment was without LD_PRELOAD, or "
 		         "each ended by exec before it allocated");
 }
 
-bool gg_hints_of_session(const struct gg_follow *follow, const char *command,
-                         char text[GG_HINT_MAX])
+bool gg_diagnostics_of_session(const struct gg_process_set *follow, const char *command,
+                               char text[GG_DIAGNOSTIC_MAX])
 {
-	const struct gg_output *output = follow->output;
-	char why[GG_REACH_WHY_MAX];
-	enum gg_reach reach = gg_launch_reach(command, why);
+	const struct gg_profile_writer *output = follow->output;
+	char why[GG_PRELOADABLE_WHY_MAX];
+	enum gg_preloadable reach = gg_launch_reach(command, why);
 
 	text[0] = '\0';
-	if (output->process_count == 0 && follow->hint[0] == '\0' && reach != GG_REACH_ALL)
-		snprintf(text, GG_HINT_MAX, "%s", why);
+	if (output->process_count == 0 && follow->hint[0] == '\0' && reach != GG_PRELOADABLE_ALL)
+		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
 	else if (output->process_count == 0 && follow->hint[0] == '\0')
 		tell_no_process(follow, text);
 	else if (follow->hint[0] != '\0')
-		snprintf(text, GG_HINT_MAX, "%s", follow->hint);
-	else if (reach == GG_REACH_PART)
-		snprintf(text, GG_HINT_MAX, "%s", why);
+		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", follow->hint);
+	else if (reach == GG_PRELOADABLE_PART)
+		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
 	else if (output->taken_count == 0)
-		gg_hints_unseen(output, text);
+		gg_diagnostics_unseen(output, text);
 	return text[0] != '\0';
 }

@@ -12,13 +12,14 @@
 enum {
 	LINES_MAX = 20,
 	LOG_MAX = 8192,
-	MISSING_TEXT_MAX = GG_HINT_MAX + 200 /* a reason, and numbers around it */
+	MISSING_TEXT_MAX = GG_DIAGNOSTIC_MAX + 200 /* a reason, and numbers around it */
 };
 
 /* What agents had to say, as far as it fits. */
-static void read_log(const struct gg_follow *follow, char *text, size_t size)
+static void read_log(const struct gg_process_set *follow, char *text, size_t size)
 {
-	int fd = openat(follow->directory.fd, GG_DIRECTORY_LOG, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(follow->directory.fd, GG_SESSION_DIRECTORY_LOG,
+	                O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t length = fd >= 0 ? read(fd, text, size - 1) : 0;
 
 	if (fd >= 0)
@@ -33,7 +34,7 @@ static const char not_profiling[] = "]: not profiling: ";
  * Each line a note; the first few.  Processes without a region have a note of their own, with their number,
  * which is_counted says.
  */
-static void add_log(struct gg_follow *follow, char *text, bool is_counted)
+static void add_log(struct gg_process_set *follow, char *text, bool is_counted)
 {
 	char *line = text, *end;
 	int count = 0;
@@ -42,7 +43,7 @@ static void add_log(struct gg_follow *follow, char *text, bool is_counted)
 		*end = '\0';
 		if (is_counted && strstr(line, not_profiling) != NULL)
 			continue;
-		gg_output_note(follow->output, "%s", line);
+		gg_profile_writer_note(follow->output, "%s", line);
 		count++;
 	}
 }
@@ -66,7 +67,7 @@ static void find_reason(const char *log, char *reason, size_t size)
 }
 
 /* Without a region, what the first agent said is why: geiger[PID]: WHY. */
-static void take_reason(struct gg_follow *follow, const char *text)
+static void take_reason(struct gg_process_set *follow, const char *text)
 {
 	const char *why = strstr(text, "]: ");
 	size_t length = why != NULL ? strcspn(why + 3, "\n") : 0;
@@ -76,13 +77,14 @@ static void take_reason(struct gg_follow *follow, const char *text)
 }
 
 /* Processes that have no region: how many, and why.  False: there are none. */
-static bool tell_missing(const struct gg_follow *follow, const char *log, char *text, size_t size)
+static bool tell_missing(const struct gg_process_set *follow, const char *log, char *text,
+                         size_t size)
 {
 	uint64_t child_count = follow->output->lost_child_count, count, others;
-	struct gg_directory_missing missing;
-	char reason[GG_HINT_MAX];
+	struct gg_session_directory_missing missing;
+	char reason[GG_DIAGNOSTIC_MAX];
 
-	gg_directory_missing(&follow->directory, &missing);
+	gg_session_directory_missing(&follow->directory, &missing);
 	/* Children in a sandbox can count nowhere but at their parents. */
 	if (child_count < missing.fork_count)
 		child_count = missing.fork_count;
@@ -112,11 +114,11 @@ static bool tell_missing(const struct gg_follow *follow, const char *log, char *
 }
 
 /* False: there were none. */
-static bool tell_sanitizers(const struct gg_follow *follow, char *text, size_t size)
+static bool tell_sanitizers(const struct gg_process_set *follow, char *text, size_t size)
 {
-	struct gg_directory_missing missing;
+	struct gg_session_directory_missing missing;
 
-	gg_directory_missing(&follow->directory, &missing);
+	gg_session_directory_missing(&follow->directory, &missing);
 	if (missing.sanitizer_count == 0)
 		return false;
 	snprintf(text, size,
@@ -127,10 +129,10 @@ static bool tell_sanitizers(const struct gg_follow *follow, char *text, size_t s
 	return true;
 }
 
-int gg_notes_add_losses(struct gg_output *output)
+int gg_notes_add_losses(struct gg_profile_writer *output)
 {
 	if (output->dropped_event_count > 0)
-		gg_output_note(
+		gg_profile_writer_note(
 			output,
 			"%llu events of the history were lost, because the ring was full.  Totals "
 			"and live memory do not depend on them.  Times of some samples are known "
@@ -138,29 +140,30 @@ int gg_notes_add_losses(struct gg_output *output)
 			"count them in their upper ends.",
 			(unsigned long long)output->dropped_event_count);
 	if (output->dropped_count > 0)
-		gg_output_note(
+		gg_profile_writer_note(
 			output,
 			"%llu samples or frees were not recorded: a table was full, or a thread "
 			"interrupted itself.  Figures are lower bounds (\"at least\").  The "
 			"counters of each process tell which.",
 			(unsigned long long)output->dropped_count);
 	if (output->damaged_count > 0)
-		gg_output_note(
+		gg_profile_writer_note(
 			output,
 			"%llu records of regions were damaged and left out: a program wrote into "
 			"memory that was not its own, or wanted to mislead.",
 			(unsigned long long)output->damaged_count);
 	if (output->shared_count > 0)
-		gg_output_note(output,
-		               "%u forked process%s freed blocks that may be inherited: what is "
-		               "allocated has them in its upper end alone.",
-		               output->shared_count, output->shared_count == 1 ? "" : "es");
+		gg_profile_writer_note(
+			output,
+			"%u forked process%s freed blocks that may be inherited: what is "
+			"allocated has them in its upper end alone.",
+			output->shared_count, output->shared_count == 1 ? "" : "es");
 	return output->status;
 }
 
-int gg_notes_add(struct gg_follow *follow, const char *command)
+int gg_notes_add(struct gg_process_set *follow, const char *command)
 {
-	struct gg_output *output = follow->output;
+	struct gg_profile_writer *output = follow->output;
 	char why[MISSING_TEXT_MAX], log[LOG_MAX];
 	bool has_missing, has_sanitizer;
 
@@ -168,17 +171,17 @@ int gg_notes_add(struct gg_follow *follow, const char *command)
 	take_reason(follow, log);
 	has_missing = tell_missing(follow, log, why, sizeof(why));
 	if (has_missing)
-		gg_output_note(output, "%s.  Figures are without them.", why);
+		gg_profile_writer_note(output, "%s.  Figures are without them.", why);
 	has_sanitizer = tell_sanitizers(follow, why, sizeof(why));
 	if (has_sanitizer)
-		gg_output_note(output, "%s.", why);
+		gg_profile_writer_note(output, "%s.", why);
 	gg_notes_add_losses(output);
 	/* A hint of a process is a note already. */
-	if (gg_hints_of_session(follow, command, why) && follow->hint[0] == '\0')
-		gg_output_note(output, "%s: %s.",
-		               output->taken_count == 0 ? "Nothing was sampled"
-		                                        : "Not all can be seen",
-		               why);
+	if (gg_diagnostics_of_session(follow, command, why) && follow->hint[0] == '\0')
+		gg_profile_writer_note(output, "%s: %s.",
+		                       output->taken_count == 0 ? "Nothing was sampled"
+		                                                : "Not all can be seen",
+		                       why);
 	add_log(follow, log, has_missing || has_sanitizer);
 	return output->status;
 }
@@ -190,7 +193,7 @@ static const char *separator(void)
 }
 
 /* What is lost is told as what the reader no longer knows, not as what the ring did. */
-static void print_losses(const struct gg_output *output)
+static void print_losses(const struct gg_profile_writer *output)
 {
 	if (output->untimed_count > 0)
 		fprintf(stderr, "%stimes of %llu sample%s were lost: %llu event%s had no place",
@@ -204,13 +207,14 @@ static void print_losses(const struct gg_output *output)
 		        output->dropped_count == 1 ? "" : "s");
 }
 
-void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command)
+void gg_notes_print_summary(const struct gg_process_set *follow, const char *path,
+                            const char *command)
 {
-	const struct gg_output *output = follow->output;
+	const struct gg_profile_writer *output = follow->output;
 	/* As reports count them: those that a process took itself. */
 	uint64_t sample_count = output->sample_count - output->orphan_count + output->coarse_count;
-	char why[GG_HINT_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
-	bool has_missing, has_why = gg_hints_of_session(follow, command, why);
+	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
+	bool has_missing, has_why = gg_diagnostics_of_session(follow, command, why);
 
 	read_log(follow, log, sizeof(log));
 	has_missing = tell_missing(follow, log, missing, sizeof(missing));

@@ -5,10 +5,11 @@
 #include "record/process/process_set.h"
 
 /* Samples and events that were lost, in a recording, a region, or what was salvaged. */
-int gg_notes_add_losses(struct gg_output *output);
+int gg_notes_add_losses(struct gg_profile_writer *output);
 
 /* Losses, what agents complained of, and why nothing was sampled. */
-int gg_notes_add(struct gg_follow *follow, const char *command);
+int gg_notes_add(struct gg_process_set *follow, const char *command);
 
 /* One line on standard error. */
-void gg_notes_print_summary(const struct gg_follow *follow, const char *path, const char *command);
+void gg_notes_print_summary(const struct gg_process_set *follow, const char *path,
+                            const char *command);

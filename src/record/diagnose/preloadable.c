@@ -164,12 +164,12 @@ static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
 	found = sanitizer != NULL || allocator != NULL;
 	program->is_sanitized = sanitizer != NULL;
 	if (sanitizer != NULL)
-		snprintf(program->why, GG_REACH_WHY_MAX,
+		snprintf(program->why, GG_PRELOADABLE_WHY_MAX,
 		         "it is built with %s, which has an allocator of its own that the agent "
 		         "does not hear",
 		         sanitizer);
 	else if (allocator != NULL)
-		snprintf(program->why, GG_REACH_WHY_MAX,
+		snprintf(program->why, GG_PRELOADABLE_WHY_MAX,
 		         "it has an allocator of its own (%s is in the program), which the agent "
 		         "does not hear",
 		         allocator);
@@ -189,16 +189,17 @@ static bool has_allocator(struct program *program)
 	return found;
 }
 
-static enum gg_reach because(struct program *program, enum gg_reach reach, const char *why)
+static enum gg_preloadable because(struct program *program, enum gg_preloadable reach,
+                                   const char *why)
 {
-	snprintf(program->why, GG_REACH_WHY_MAX, "%s", why);
+	snprintf(program->why, GG_PRELOADABLE_WHY_MAX, "%s", why);
 	return reach;
 }
 
-static enum gg_reach refused(struct program *program, const char *why)
+static enum gg_preloadable refused(struct program *program, const char *why)
 {
 	program->refuses = true;
-	return because(program, GG_REACH_NONE, why);
+	return because(program, GG_PRELOADABLE_NONE, why);
 }
 
 #if defined(__aarch64__)
@@ -207,18 +208,18 @@ enum { OUR_MACHINE = EM_AARCH64 };
 enum { OUR_MACHINE = EM_X86_64 };
 #endif
 
-static enum gg_reach examine_elf(struct program *program)
+static enum gg_preloadable examine_elf(struct program *program)
 {
 	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)
 		return refused(program, "it is a 32-bit program, and the agent is not");
 	if (program->elf.e_machine != OUR_MACHINE)
 		return refused(program, "it is a program of another architecture than the agent");
 	if (!read_interpreter(program))
-		return GG_REACH_ALL;
+		return GG_PRELOADABLE_ALL;
 	read_sections(program);
 	if (program->interpreter[0] == '\0')
 		return because(
-			program, GG_REACH_NONE,
+			program, GG_PRELOADABLE_NONE,
 			is_go(program)
 				? "it is a Go program, statically linked: Go has an allocator "
 				  "of its own, and a profiler (runtime/pprof)"
@@ -227,13 +228,13 @@ static enum gg_reach examine_elf(struct program *program)
 	if (strstr(program->interpreter, "/ld-musl") != NULL)
 		return refused(program, "it is linked with musl, and the agent with glibc");
 	if (program->only_loading)
-		return GG_REACH_ALL;
+		return GG_PRELOADABLE_ALL;
 	if (is_go(program))
 		return because(
-			program, GG_REACH_PART,
+			program, GG_PRELOADABLE_PART,
 			"it is a Go program: Go has an allocator of its own, which the agent "
 			"does not hear, and a profiler (runtime/pprof)");
-	return has_allocator(program) ? GG_REACH_PART : GG_REACH_ALL;
+	return has_allocator(program) ? GG_PRELOADABLE_PART : GG_PRELOADABLE_ALL;
 }
 
 /* Will the kernel tell the loader not to listen to the environment? */
@@ -286,27 +287,27 @@ static void read_script(int fd, char interpreter[INTERPRETER_MAX])
 }
 
 /* Of a program; of a script, unless it `is_interpreter` itself, its interpreter. */
-static enum gg_reach examine(const char *path, bool is_interpreter, bool only_loading,
-                             char why[GG_REACH_WHY_MAX], bool *ret_refuses)
+static enum gg_preloadable examine(const char *path, bool is_interpreter, bool only_loading,
+                                   char why[GG_PRELOADABLE_WHY_MAX], bool *ret_refuses)
 {
 	struct program program = { .why = why,
 		                   .left_bytes = READ_MAX,
 		                   .only_loading = only_loading };
 	char interpreter[INTERPRETER_MAX] = "";
-	enum gg_reach reach = GG_REACH_ALL;
+	enum gg_preloadable reach = GG_PRELOADABLE_ALL;
 	struct stat file;
 
 	why[0] = '\0';
 	*ret_refuses = false;
 	program.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (program.fd < 0)
-		return GG_REACH_ALL;
+		return GG_PRELOADABLE_ALL;
 	if (fstat(program.fd, &file) < 0 || !S_ISREG(file.st_mode)) {
 		close(program.fd);
-		return GG_REACH_ALL;
+		return GG_PRELOADABLE_ALL;
 	}
 	if (gains_privileges(program.fd, &file))
-		reach = because(&program, GG_REACH_NONE,
+		reach = because(&program, GG_PRELOADABLE_NONE,
 		                "it runs with more privileges than its caller (set-user-ID), where "
 		                "the loader takes no agent");
 	else if (read_at(program.fd, &program.elf, sizeof(program.elf), 0) &&
@@ -321,21 +322,21 @@ static enum gg_reach examine(const char *path, bool is_interpreter, bool only_lo
 	                             : reach;
 }
 
-enum gg_reach gg_reach_of(const char *path, char why[GG_REACH_WHY_MAX])
+enum gg_preloadable gg_preloadable_of(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 {
 	bool refuses;
 
 	return examine(path, false, false, why, &refuses);
 }
 
-bool gg_reach_loads(const char *path, char why[GG_REACH_WHY_MAX])
+bool gg_preloadable_loads(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 {
 	bool refuses;
 
-	return examine(path, false, true, why, &refuses) != GG_REACH_NONE;
+	return examine(path, false, true, why, &refuses) != GG_PRELOADABLE_NONE;
 }
 
-bool gg_reach_refuses(const char *path, char why[GG_REACH_WHY_MAX])
+bool gg_preloadable_refuses(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 {
 	bool refuses;
 

@@ -63,7 +63,7 @@ static void add_children(struct look *look, uint32_t pid)
 	closedir(tasks);
 }
 
-static bool is_followed(const struct gg_follow *follow, uint32_t pid)
+static bool is_followed(const struct gg_process_set *follow, uint32_t pid)
 {
 	const struct gg_follower *follower = follow->first;
 
@@ -141,7 +141,7 @@ static bool has_agent_in_environment(uint32_t pid, const char *agent)
 	return found;
 }
 
-bool gg_unseen_names_agent(uint32_t pid)
+bool gg_unprofiled_names_agent(uint32_t pid)
 {
 	char agent[GG_LAUNCH_PATH_MAX];
 
@@ -167,7 +167,7 @@ static bool is_mapped(uint32_t pid, const char *part, bool otherwise)
 	return found;
 }
 
-bool gg_unseen_lacks_agent(uint32_t pid)
+bool gg_unprofiled_lacks_agent(uint32_t pid)
 {
 	char agent[GG_LAUNCH_PATH_MAX];
 
@@ -209,24 +209,24 @@ static bool is_other_user(uint32_t pid, char name[GG_REGION_EXE_MAX + 1])
 }
 
 /* Why no region of it will come; false: it may, or nothing is known. */
-static bool find_why(uint32_t pid, const char *exe, char why[GG_REACH_WHY_MAX])
+static bool find_why(uint32_t pid, const char *exe, char why[GG_PRELOADABLE_WHY_MAX])
 {
 	char agent[GG_LAUNCH_PATH_MAX], now[GG_REGION_EXE_MAX + 1];
 
-	if (gg_reach_loads(exe, why)) {
+	if (gg_preloadable_loads(exe, why)) {
 		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
 		    /* Programs may write a title over their environment; what is mapped is sure. */
 		    is_mapped(pid, agent, true))
 			return false;
-		snprintf(why, GG_REACH_WHY_MAX,
+		snprintf(why, GG_PRELOADABLE_WHY_MAX,
 		         "its environment is without LD_PRELOAD (env -i, sudo, su)");
 	}
 	return read_exe(pid, now) && strcmp(now, exe) == 0; /* all of one program */
 }
 
-static void examine(struct gg_follow *follow, uint32_t pid)
+static void examine(struct gg_process_set *follow, uint32_t pid)
 {
-	char exe[GG_REGION_EXE_MAX + 1], ours[GG_REGION_EXE_MAX + 1], why[GG_REACH_WHY_MAX];
+	char exe[GG_REGION_EXE_MAX + 1], ours[GG_REGION_EXE_MAX + 1], why[GG_PRELOADABLE_WHY_MAX];
 
 	if (read_exe(pid, exe)) {
 		/* Still us, about to become the command. */
@@ -240,10 +240,10 @@ static void examine(struct gg_follow *follow, uint32_t pid)
 	} else {
 		return;
 	}
-	gg_hints_unseen_process(follow, pid, exe, why);
+	gg_diagnostics_unseen_process(follow, pid, exe, why);
 }
 
-void gg_unseen_look(struct gg_follow *follow, pid_t command)
+void gg_unprofiled_look(struct gg_process_set *follow, pid_t command)
 {
 	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;
 	struct look look = { .count = 0 };

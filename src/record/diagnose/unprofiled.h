@@ -20,10 +20,10 @@
 #include "record/process/process_set.h"
 
 /* Is the agent in the LD_PRELOAD of the program that the process runs?  True if it cannot be told. */
-bool gg_unseen_names_agent(uint32_t pid);
+bool gg_unprofiled_names_agent(uint32_t pid);
 
 /* Has it libc and not the agent, which the loader would have loaded before?  False if it cannot be told. */
-bool gg_unseen_lacks_agent(uint32_t pid);
+bool gg_unprofiled_lacks_agent(uint32_t pid);
 
 /* The command's own process is left out: record/diagnose/diagnostics.h knows about that. */
-void gg_unseen_look(struct gg_follow *follow, pid_t command);
+void gg_unprofiled_look(struct gg_process_set *follow, pid_t command);

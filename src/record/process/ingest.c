@@ -36,16 +36,17 @@ static bool grow_ids(uint32_t **ids, uint32_t *capacity, uint32_t index)
 
 /* --- what a sample names --- */
 
-static struct gg_thread thread_record(const struct gg_target *target,
-                                      const struct gg_region_thread_row *row, char name[17])
+static struct gg_profile_profile_thread thread_record(const struct gg_target *target,
+                                                      const struct gg_region_thread_row *row,
+                                                      char name[17])
 {
 	memcpy(name, row->name, sizeof(row->name));
 	name[sizeof(row->name)] = '\0';
-	return (struct gg_thread){
+	return (struct gg_profile_profile_thread){
 		.process = target->id,
 		.tid = row->tid,
-		.start_ns = gg_output_time(target->output, row->start_ns),
-		.end_ns = row->end_ns != 0 ? gg_output_time(target->output, row->end_ns)
+		.start_ns = gg_profile_writer_time(target->output, row->start_ns),
+		.end_ns = row->end_ns != 0 ? gg_profile_writer_time(target->output, row->end_ns)
 		                           : GG_TIME_NONE,
 		.name = name,
 	};
@@ -53,9 +54,9 @@ static struct gg_thread thread_record(const struct gg_target *target,
 
 uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	struct gg_region_thread_row row;
-	struct gg_thread record;
+	struct gg_profile_profile_thread record;
 	char name[17];
 
 	if (index == 0 || index >= THREADS_MAX ||
@@ -64,11 +65,13 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 	if (target->threads[index] != 0)
 		return target->threads[index];
 	if ((index >= gg_region_table_of(&target->source.header, GG_TABLE_THREADS)->used_count &&
-	     index >= gg_source_used(&target->source, GG_TABLE_THREADS)) ||
-	    !gg_source_read(&target->source, GG_TABLE_THREADS, index, 1, &row) || row.ready != 1)
+	     index >= gg_region_reader_used(&target->source, GG_TABLE_THREADS)) ||
+	    !gg_region_reader_read(&target->source, GG_TABLE_THREADS, index, 1, &row) ||
+	    row.ready != 1)
 		return 0;
 	record = thread_record(target, &row, name);
-	gg_output_keep(output, gg_profile_add_thread(output->profile, &record,
+	gg_profile_writer_keep(output,
+	                       gg_profile_add_thread(output->profile, &record,
 	                                             &target->threads[index], output->error));
 	return target->threads[index];
 }
@@ -76,7 +79,7 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32_t index)
 {
 	enum gg_region_table_id table = kind == GG_NAME_HEAP ? GG_TABLE_HEAPS : GG_TABLE_TYPES;
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	struct gg_region_name record;
 	char text[256];
 
@@ -85,11 +88,12 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 		return 0;
 	if (target->names[kind][index] != 0)
 		return target->names[kind][index];
-	if (index >= gg_source_used(&target->source, table) ||
-	    !gg_source_read(&target->source, table, index, 1, &record) || record.ready != 1)
+	if (index >= gg_region_reader_used(&target->source, table) ||
+	    !gg_region_reader_read(&target->source, table, index, 1, &record) || record.ready != 1)
 		return 0;
-	gg_source_text(&target->source, record.offset, record.bytes, text, sizeof(text));
-	gg_output_keep(output, gg_profile_intern_name(output->profile, kind, text,
+	gg_region_reader_text(&target->source, record.offset, record.bytes, text, sizeof(text));
+	gg_profile_writer_keep(output,
+	                       gg_profile_intern_name(output->profile, kind, text,
 	                                              &target->names[kind][index], output->error));
 	return target->names[kind][index];
 }
@@ -133,36 +137,39 @@ static uint64_t find_origin(const struct gg_target *target, const struct gg_regi
 	const struct gg_target *ancestor = target->ancestor;
 
 	for (; ancestor != NULL; ancestor = ancestor->ancestor) {
-		const struct gg_held_sample *held = gg_held_find(&ancestor->held, sample->id);
+		const struct gg_live_set_sample *held = gg_live_set_find(&ancestor->held,
+		                                                         sample->id);
 		uint64_t origin = gg_map_get(&ancestor->origins, sample->id);
 
-		if (held == NULL || (held->time_ns & ~GG_HELD_ENDED) != sample->time_ns)
+		if (held == NULL || (held->time_ns & ~GG_LIVE_SET_ENDED) != sample->time_ns)
 			continue;
 		return origin != GG_MAP_NONE ? origin : held->id;
 	}
 	return INHERITED_FROM_UNKNOWN;
 }
 
-static struct gg_sample sample_record(struct gg_target *target,
-                                      const struct gg_region_sample *sample)
+static struct gg_profile_sample sample_record(struct gg_target *target,
+                                              const struct gg_region_sample *sample)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
-	return (struct gg_sample){
-		.alloc_ns = gg_output_time(output, sample->time_ns),
+	return (struct gg_profile_sample){
+		.alloc_ns = gg_profile_writer_time(output, sample->time_ns),
 		.free_ns = GG_TIME_NONE,
 		.process = target->id,
 		.thread = gg_target_thread(target, sample->thread),
-		.stack = gg_places_stack(&target->places, &target->source, output, sample->stack,
-		                         sample->time_ns),
+		.stack = gg_stack_map_stack(&target->places, &target->source, output, sample->stack,
+		                            sample->time_ns),
 		.heap = name_of(target, GG_NAME_HEAP, sample->heap),
 		.type = name_of(target, GG_NAME_TYPE, sample->type),
 		.size_bytes = sample->size_bytes,
 		.usable_bytes = sample->size_bytes + sample->slack_bytes,
 		.address = gg_target_address(sample),
 		.draw = gg_region_sample_draw(sample),
-		.flags = ((sample->flags & GG_SAMPLE_MAPPING) != 0 ? GG_SAMPLE_IS_MAPPING : 0) |
-		         ((sample->flags & GG_SAMPLE_OLD) != 0 ? GG_SAMPLE_IS_OLD : 0),
+		.flags = ((sample->flags & GG_REGION_SAMPLE_MAPPING) != 0
+		                  ? GG_PROFILE_SAMPLE_MAPPING
+		                  : 0) |
+		         ((sample->flags & GG_REGION_SAMPLE_OLD) != 0 ? GG_PROFILE_SAMPLE_OLD : 0),
 		.origin = gg_target_is_inherited(target, sample) ? find_origin(target, sample) : 0,
 	};
 }
@@ -178,13 +185,13 @@ double gg_target_chunk_bytes(const struct gg_region_sample *sample)
 }
 
 /* Adds a sample that was not seen before; its entry, or NULL: refused, counted. */
-static struct gg_held_sample *add_sample(struct gg_target *target,
-                                         const struct gg_region_sample *sample)
+static struct gg_live_set_sample *add_sample(struct gg_target *target,
+                                             const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	struct gg_sums sums = gg_sums_of(&draw, sample->size_bytes);
 	struct gg_seen *seen;
-	struct gg_sample record;
+	struct gg_profile_sample record;
 	uint64_t id;
 
 	if (target->held.live_count >= target->held.limit) {
@@ -192,15 +199,15 @@ static struct gg_held_sample *add_sample(struct gg_target *target,
 		return NULL;
 	}
 	record = sample_record(target, sample);
-	id = gg_output_sample(target->output, &record);
+	id = gg_profile_writer_sample(target->output, &record);
 	if (id == 0)
 		return NULL;
 	if (record.origin != 0 &&
 	    gg_map_put(&target->origins, sample->id,
 	               record.origin != INHERITED_FROM_UNKNOWN ? record.origin : id) < 0)
-		gg_output_keep(target->output, -ENOMEM);
-	if (gg_held_add(&target->held, sample->id, id, sample->time_ns) < 0) {
-		gg_output_keep(target->output, -ENOMEM);
+		gg_profile_writer_keep(target->output, -ENOMEM);
+	if (gg_live_set_add(&target->held, sample->id, id, sample->time_ns) < 0) {
+		gg_profile_writer_keep(target->output, -ENOMEM);
 		return NULL;
 	}
 	gg_sums_add(&target->seen_sums, &sums);
@@ -217,13 +224,13 @@ static struct gg_held_sample *add_sample(struct gg_target *target,
 		target->inherited_bytes += gg_fixed_value(sums.bytes);
 		target->inherited_count++;
 	}
-	return gg_held_find(&target->held, sample->id);
+	return gg_live_set_find(&target->held, sample->id);
 }
 
-struct gg_held_sample *gg_target_hold(struct gg_target *target,
-                                      const struct gg_region_sample *sample)
+struct gg_live_set_sample *gg_target_hold(struct gg_target *target,
+                                          const struct gg_region_sample *sample)
 {
-	struct gg_held_sample *held = gg_held_find(&target->held, sample->id);
+	struct gg_live_set_sample *held = gg_live_set_find(&target->held, sample->id);
 
 	return held != NULL ? held : add_sample(target, sample);
 }
@@ -231,9 +238,9 @@ struct gg_held_sample *gg_target_hold(struct gg_target *target,
 static void take_event(struct gg_target *target, const struct gg_region_event *event)
 {
 	const struct gg_region_sample *sample = &event->sample;
-	struct gg_held_sample *held;
+	struct gg_live_set_sample *held;
 	struct gg_draw draw;
-	struct gg_sample_end end;
+	struct gg_profile_sample_end end;
 	double bytes;
 
 	if (event->kind < GG_EVENT_ALLOC || event->kind > GG_EVENT_MISSED_FREE ||
@@ -245,25 +252,25 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		target->last_event_ns = event->time_ns;
 	/* Of a free whose allocation was lost: here it says when that was. */
 	held = gg_target_hold(target, sample);
-	if (held == NULL || event->kind == GG_EVENT_ALLOC || !gg_held_is_live(held))
+	if (held == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(held))
 		return;
 	draw = gg_region_sample_draw(sample);
-	end = (struct gg_sample_end){
-		.free_ns = gg_output_time(target->output, event->time_ns),
+	end = (struct gg_profile_sample_end){
+		.free_ns = gg_profile_writer_time(target->output, event->time_ns),
 		.thread = gg_target_thread(target, event->thread),
-		.stack = gg_places_stack(&target->places, &target->source, target->output,
-		                         event->free_stack, event->time_ns),
+		.stack = gg_stack_map_stack(&target->places, &target->source, target->output,
+		                            event->free_stack, event->time_ns),
 		.missed = event->kind == GG_EVENT_MISSED_FREE,
-		.is_old = (sample->flags & GG_SAMPLE_OLD) != 0,
+		.is_old = (sample->flags & GG_REGION_SAMPLE_OLD) != 0,
 	};
-	if (end.free_ns < gg_output_time(target->output, held->time_ns))
-		end.free_ns = gg_output_time(target->output, held->time_ns);
-	gg_output_end(target->output, held->id, &end);
+	if (end.free_ns < gg_profile_writer_time(target->output, held->time_ns))
+		end.free_ns = gg_profile_writer_time(target->output, held->time_ns);
+	gg_profile_writer_end(target->output, held->id, &end);
 	bytes = gg_weight_of(&draw, sample->size_bytes).bytes;
 	target->live_bytes -= bytes;
 	target->chunk_bytes -= gg_target_chunk_bytes(sample);
 	target->inherited_bytes -= gg_target_is_inherited(target, sample) ? bytes : 0;
-	gg_held_end(&target->held, held);
+	gg_live_set_end(&target->held, held);
 }
 
 /*
@@ -275,7 +282,7 @@ static void note_complete(struct gg_target *target, uint64_t head, int64_t momen
 	uint64_t drop_count;
 
 	if (target->has_ring && target->ring.tail >= head &&
-	    gg_source_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) &&
+	    gg_region_reader_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) &&
 	    drop_count == target->drop_count)
 		target->complete_ns = moment_ns;
 }
@@ -297,14 +304,14 @@ double gg_target_drain(struct gg_target *target, bool final)
 		if (count < 0) {
 			target->has_ring = false;
 			target->bad_count++;
-			gg_output_event(target->output, target->id, target->output->now_ns,
-			                "damage", "the history of the region cannot be read (%s)",
-			                strerror(-count));
+			gg_profile_writer_event(
+				target->output, target->id, target->output->now_ns, "damage",
+				"the history of the region cannot be read (%s)", strerror(-count));
 			break;
 		}
 		if (count == 0)
 			break;
-		gg_places_update(&target->places, &target->source, target->output);
+		gg_stack_map_update(&target->places, &target->source, target->output);
 		for (int i = 0; i < count; i++)
 			take_event(target, &events[i]);
 		drained += (uint64_t)count;

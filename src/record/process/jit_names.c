@@ -9,25 +9,25 @@
 
 #include "symbol/resolve/perf_map.h"
 
-struct gg_jit_frame {
+struct gg_jit_names_frame {
 	uint64_t address;
 	uint32_t frame, process, pid;
 	bool is_shared;
 };
 
-void gg_jit_done(struct gg_jit *jit)
+void gg_jit_names_done(struct gg_jit_names *jit)
 {
 	free(jit->frames);
 	gg_map_done(&jit->map);
-	*jit = (struct gg_jit){ 0 };
+	*jit = (struct gg_jit_names){ 0 };
 }
 
-int gg_jit_module(struct gg_profile *profile, uint32_t pid, uint32_t *ret_module,
-                  struct gg_error *error)
+int gg_jit_names_module(struct gg_profile *profile, uint32_t pid, uint32_t *ret_module,
+                        struct gg_error *error)
 {
 	char path[64];
 	int fd;
-	const struct gg_module module = { .path = path };
+	const struct gg_profile_module module = { .path = path };
 
 	*ret_module = 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
@@ -38,7 +38,8 @@ int gg_jit_module(struct gg_profile *profile, uint32_t pid, uint32_t *ret_module
 	return gg_profile_intern_module(profile, &module, ret_module, error);
 }
 
-int gg_jit_add(struct gg_jit *jit, uint32_t frame, uint64_t address, uint32_t process, uint32_t pid)
+int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address, uint32_t process,
+                     uint32_t pid)
 {
 	uint64_t place = gg_map_get(&jit->map, frame);
 
@@ -57,22 +58,24 @@ int gg_jit_add(struct gg_jit *jit, uint32_t frame, uint64_t address, uint32_t pr
 	}
 	if (gg_map_put(&jit->map, frame, jit->count) < 0)
 		return -ENOMEM;
-	jit->frames[jit->count++] = (struct gg_jit_frame){ address, frame, process, pid, false };
+	jit->frames[jit->count++] = (struct gg_jit_names_frame){ address, frame, process, pid,
+		                                                 false };
 	return 0;
 }
 
-int gg_jit_finish(struct gg_jit *jit, struct gg_profile *profile, struct gg_error *error)
+int gg_jit_names_finish(struct gg_jit_names *jit, struct gg_profile *profile,
+                        struct gg_error *error)
 {
 	uint32_t asked_pid = 0, module = 0;
 	int status = 0;
 
 	for (uint32_t i = 0; i < jit->count && status == 0; i++) {
-		const struct gg_jit_frame *f = &jit->frames[i];
+		const struct gg_jit_names_frame *f = &jit->frames[i];
 
 		if (f->is_shared)
 			continue;
 		if (f->pid != asked_pid)
-			status = gg_jit_module(profile, f->pid, &module, error);
+			status = gg_jit_names_module(profile, f->pid, &module, error);
 		asked_pid = f->pid;
 		if (status == 0 && module != 0)
 			status = gg_profile_set_frame_module(profile, f->frame, f->address, module,

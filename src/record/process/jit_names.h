@@ -20,22 +20,22 @@
 #include "profile/profile.h"
 
 /* Of a session: the frames whose file was not there yet.  All-zero is valid. */
-struct gg_jit {
-	struct gg_jit_frame *frames;
+struct gg_jit_names {
+	struct gg_jit_names_frame *frames;
 	uint32_t count, capacity;
 	struct gg_map map; /* frame to its place in `frames` */
 };
 
-void gg_jit_done(struct gg_jit *jit);
+void gg_jit_names_done(struct gg_jit_names *jit);
 
 /* The module of the process's map, 0: there is none yet. */
-GG_MUST_CHECK int gg_jit_module(struct gg_profile *profile, uint32_t pid, uint32_t *ret_module,
-                                struct gg_error *error);
+GG_MUST_CHECK int gg_jit_names_module(struct gg_profile *profile, uint32_t pid,
+                                      uint32_t *ret_module, struct gg_error *error);
 
 /* The process has a frame in no module. */
-GG_MUST_CHECK int gg_jit_add(struct gg_jit *jit, uint32_t frame, uint64_t address, uint32_t process,
-                             uint32_t pid);
+GG_MUST_CHECK int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address,
+                                   uint32_t process, uint32_t pid);
 
 /* Recording has ended: gives frames to the files that are there now. */
-GG_MUST_CHECK int gg_jit_finish(struct gg_jit *jit, struct gg_profile *profile,
-                                struct gg_error *error);
+GG_MUST_CHECK int gg_jit_names_finish(struct gg_jit_names *jit, struct gg_profile *profile,
+                                      struct gg_error *error);

@@ -4,20 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void gg_held_init(struct gg_held *held, uint32_t limit)
+void gg_live_set_init(struct gg_live_set *held, uint32_t limit)
 {
-	*held = (struct gg_held){ .limit = limit };
+	*held = (struct gg_live_set){ .limit = limit };
 }
 
-void gg_held_done(struct gg_held *held)
+void gg_live_set_done(struct gg_live_set *held)
 {
 	gg_map_done(&held->by_number);
 	free(held->samples);
 	free(held->ended);
-	*held = (struct gg_held){ 0 };
+	*held = (struct gg_live_set){ 0 };
 }
 
-struct gg_held_sample *gg_held_find(const struct gg_held *held, uint64_t number)
+struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *held, uint64_t number)
 {
 	uint64_t index = gg_map_get(&held->by_number, number);
 
@@ -25,7 +25,7 @@ struct gg_held_sample *gg_held_find(const struct gg_held *held, uint64_t number)
 }
 
 /* A place for one more: its index, or UINT32_MAX. */
-static uint32_t take(struct gg_held *held)
+static uint32_t take(struct gg_live_set *held)
 {
 	uint32_t index = held->first_free;
 
@@ -35,7 +35,7 @@ static uint32_t take(struct gg_held *held)
 	}
 	if (held->used_count == held->capacity) {
 		uint32_t capacity = held->capacity > 0 ? held->capacity * 2 : 64;
-		struct gg_held_sample *more = realloc(held->samples, capacity * sizeof(*more));
+		struct gg_live_set_sample *more = realloc(held->samples, capacity * sizeof(*more));
 
 		if (more == NULL)
 			return UINT32_MAX;
@@ -45,16 +45,16 @@ static uint32_t take(struct gg_held *held)
 	return held->used_count++;
 }
 
-static void forget(struct gg_held *held, uint32_t index)
+static void forget(struct gg_live_set *held, uint32_t index)
 {
-	struct gg_held_sample *sample = &held->samples[index];
+	struct gg_live_set_sample *sample = &held->samples[index];
 
 	gg_map_remove(&held->by_number, sample->number);
-	*sample = (struct gg_held_sample){ .id = held->first_free };
+	*sample = (struct gg_live_set_sample){ .id = held->first_free };
 	held->first_free = index + 1;
 }
 
-int gg_held_add(struct gg_held *held, uint64_t number, uint64_t id, uint64_t time_ns)
+int gg_live_set_add(struct gg_live_set *held, uint64_t number, uint64_t id, uint64_t time_ns)
 {
 	uint32_t index;
 
@@ -63,11 +63,11 @@ int gg_held_add(struct gg_held *held, uint64_t number, uint64_t id, uint64_t tim
 	index = take(held);
 	if (index == UINT32_MAX)
 		return -ENOMEM;
-	held->samples[index] = (struct gg_held_sample){ .number = number,
-		                                        .id = id,
-		                                        .time_ns = time_ns & ~GG_HELD_ENDED };
+	held->samples[index] = (struct gg_live_set_sample){
+		.number = number, .id = id, .time_ns = time_ns & ~GG_LIVE_SET_ENDED
+	};
 	if (gg_map_put(&held->by_number, number, index) < 0) {
-		held->samples[index] = (struct gg_held_sample){ .id = held->first_free };
+		held->samples[index] = (struct gg_live_set_sample){ .id = held->first_free };
 		held->first_free = index + 1;
 		return -ENOMEM;
 	}
@@ -75,23 +75,23 @@ int gg_held_add(struct gg_held *held, uint64_t number, uint64_t id, uint64_t tim
 	return 0;
 }
 
-void gg_held_end(struct gg_held *held, struct gg_held_sample *sample)
+void gg_live_set_end(struct gg_live_set *held, struct gg_live_set_sample *sample)
 {
 	uint32_t index = (uint32_t)(sample - held->samples);
 
-	sample->time_ns |= GG_HELD_ENDED;
+	sample->time_ns |= GG_LIVE_SET_ENDED;
 	held->live_count--;
 	if (held->ended == NULL)
-		held->ended = malloc(GG_HELD_ENDED_MAX * sizeof(*held->ended));
+		held->ended = malloc(GG_LIVE_SET_ENDED_MAX * sizeof(*held->ended));
 	if (held->ended == NULL) {
 		forget(held, index);
 		return;
 	}
-	if (held->ended_count == GG_HELD_ENDED_MAX) {
+	if (held->ended_count == GG_LIVE_SET_ENDED_MAX) {
 		forget(held, held->ended[held->ended_first]);
-		held->ended_first = (held->ended_first + 1) % GG_HELD_ENDED_MAX;
+		held->ended_first = (held->ended_first + 1) % GG_LIVE_SET_ENDED_MAX;
 		held->ended_count--;
 	}
-	held->ended[(held->ended_first + held->ended_count) % GG_HELD_ENDED_MAX] = index;
+	held->ended[(held->ended_first + held->ended_count) % GG_LIVE_SET_ENDED_MAX] = index;
 	held->ended_count++;
 }

@@ -7,7 +7,7 @@
  * end may come twice (record/process/reconcile.c).  After that it is forgotten.
  *
  * Memory   24 bytes a sample held, and its place in the map.  What a hostile region can make of it is
- *          bounded: past `limit` samples gg_held_add() refuses.
+ *          bounded: past `limit` samples gg_live_set_add() refuses.
  * Threads  one owner at a time.
  */
 #pragma once
@@ -18,38 +18,39 @@
 #include "base/compiler.h"
 #include "base/map.h"
 
-struct gg_held_sample {
+struct gg_live_set_sample {
 	uint64_t number;  /* in the region; 0: this place is free */
 	uint64_t id;      /* in the profile */
 	uint64_t time_ns; /* of the allocation, as the region has it; top bit: it has ended */
 };
 
-#define GG_HELD_ENDED (UINT64_C(1) << 63)
+#define GG_LIVE_SET_ENDED (UINT64_C(1) << 63)
 
-struct gg_held {
+struct gg_live_set {
 	struct gg_map by_number;
-	struct gg_held_sample *samples;
+	struct gg_live_set_sample *samples;
 	uint32_t capacity, used_count, live_count, limit;
 	uint32_t first_free; /* index + 1; links through `id` */
 	uint32_t *ended;     /* indices, the oldest at `ended_first`; NULL: none yet */
 	uint32_t ended_first, ended_count;
 };
 
-enum { GG_HELD_ENDED_MAX = 16384 };
+enum { GG_LIVE_SET_ENDED_MAX = 16384 };
 
-void gg_held_init(struct gg_held *held, uint32_t limit);
-void gg_held_done(struct gg_held *held);
+void gg_live_set_init(struct gg_live_set *held, uint32_t limit);
+void gg_live_set_done(struct gg_live_set *held);
 
 /* NULL: never seen, or forgotten.  Valid until the next change. */
-struct gg_held_sample *gg_held_find(const struct gg_held *held, uint64_t number);
+struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *held, uint64_t number);
 
 /* Adds one that is not there.  0, -ENOMEM, or -ENOSPC: more than the limit. */
-GG_MUST_CHECK int gg_held_add(struct gg_held *held, uint64_t number, uint64_t id, uint64_t time_ns);
+GG_MUST_CHECK int gg_live_set_add(struct gg_live_set *held, uint64_t number, uint64_t id,
+                                  uint64_t time_ns);
 
 /* Marks it as ended; forgets the one that ended first if there are too many. */
-void gg_held_end(struct gg_held *held, struct gg_held_sample *sample);
+void gg_live_set_end(struct gg_live_set *held, struct gg_live_set_sample *sample);
 
-static inline bool gg_held_is_live(const struct gg_held_sample *sample)
+static inline bool gg_live_set_is_live(const struct gg_live_set_sample *sample)
 {
-	return (sample->time_ns & GG_HELD_ENDED) == 0;
+	return (sample->time_ns & GG_LIVE_SET_ENDED) == 0;
 }

@@ -97,7 +97,7 @@ int64_t gg_memory_max_rss(pid_t pid)
 /* --- walks --- */
 
 /* Is the process to be walked in this round? */
-static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_follow *follow,
+static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *follow,
                         const struct gg_follower *follower)
 {
 	int64_t age_ns = follow->output->now_ns - follower->target->record.start_ns;
@@ -121,7 +121,7 @@ static size_t private_bytes(const struct gg_target *target)
 
 static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, struct gg_buf *text)
 {
-	struct gg_memory *reading = &follower->reading;
+	struct gg_profile_memory *reading = &follower->reading;
 	const struct gg_smaps *parts = &follower->parts;
 	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
 	char path[64];
@@ -145,7 +145,7 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, 
  * Are all to be walked in this round?  A sum that was read before some of several processes began is of
  * no use for them all, so that such a walk follows earlier.
  */
-static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_follow *follow,
+static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *follow,
                         uint64_t now_ns)
 {
 	size_t count = 0, new_count = 0;
@@ -166,8 +166,8 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_f
  * All processes are walked in one round, where that fits: sums over processes need that.  Then none is
  * walked before the one that took longest may be again, unless others began since.
  */
-static void walk_all(struct gg_memory_rounds *rounds, struct gg_follow *follow, uint64_t start_ns,
-                     struct gg_buf *text)
+static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *follow,
+                     uint64_t start_ns, struct gg_buf *text)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), end_ns = gg_clock_thread_ns() + WALKS_MS * MS_NS;
 
@@ -196,7 +196,7 @@ static void read_status(struct gg_follower *follower, int64_t time_ns, uint64_t 
                         struct gg_buf *text)
 {
 	struct gg_target *target = follower->target;
-	struct gg_memory *reading = &follower->reading;
+	struct gg_profile_memory *reading = &follower->reading;
 	char path[64];
 
 	*reading = gg_memory_unknown(target->id, time_ns);
@@ -216,7 +216,7 @@ static void read_status(struct gg_follower *follower, int64_t time_ns, uint64_t 
 }
 
 /* What all hold together: what an ancestor holds, too, is one block. */
-static double live_bytes(const struct gg_follow *follow)
+static double live_bytes(const struct gg_process_set *follow)
 {
 	double bytes = 0;
 
@@ -234,13 +234,13 @@ static void add_known(int64_t *sum, int64_t bytes)
 		*sum = (*sum > 0 ? *sum : 0) + bytes;
 }
 
-static int write_round(struct gg_follow *follow, struct gg_memory *all)
+static int write_round(struct gg_process_set *follow, struct gg_profile_memory *all)
 {
-	struct gg_output *output = follow->output;
+	struct gg_profile_writer *output = follow->output;
 	bool has_shares = true;
 
 	for (struct gg_follower *f = follow->first; f != NULL && output->status == 0; f = f->next) {
-		struct gg_memory *reading = &f->reading;
+		struct gg_profile_memory *reading = &f->reading;
 
 		if (reading->rss_bytes < 0)
 			continue;
@@ -255,19 +255,19 @@ static int write_round(struct gg_follow *follow, struct gg_memory *all)
 		has_shares &= reading->pss_bytes >= 0;
 		if (reading->span_ns > all->span_ns)
 			all->span_ns = reading->span_ns;
-		gg_output_keep(output,
-		               gg_profile_add_memory(output->profile, reading, output->error));
+		gg_profile_writer_keep(
+			output, gg_profile_add_memory(output->profile, reading, output->error));
 	}
 	if (!has_shares)
 		all->pss_bytes = -1;
 	return output->status;
 }
 
-int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_follow *follow)
+int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *follow)
 {
-	struct gg_output *output = follow->output;
+	struct gg_profile_writer *output = follow->output;
 	uint64_t start_ns = gg_clock_monotonic_ns();
-	struct gg_memory all;
+	struct gg_profile_memory all;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	/* The moment of the round: what was drained before may have taken long. */
@@ -283,12 +283,13 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_follow *follow)
 		rounds->most_live_bytes = all.live_bytes;
 	all.cgroup_bytes = read_cgroup(&text);
 	if (output->status == 0 && write_round(follow, &all) == 0)
-		gg_output_keep(output, gg_profile_add_memory(output->profile, &all, output->error));
+		gg_profile_writer_keep(output,
+		                       gg_profile_add_memory(output->profile, &all, output->error));
 	return output->status;
 }
 
 /* A new high, by so much that a reading should not be long before it or after it. */
-static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_follow *follow)
+static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_process_set *follow)
 {
 	int64_t pause_ns = rounds->cost_ns * ROUND_PART;
 	double live = live_bytes(follow);
@@ -298,7 +299,7 @@ static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_fol
 	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
 }
 
-int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_follow *follow)
+int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *follow)
 {
 	int64_t now_ns = follow->output->now_ns, pause_ns = now_ns / 4;
 	bool has_more = has_grown(rounds, follow);

@@ -49,12 +49,12 @@ static void read_title(struct gg_follower *follower)
 
 	/* What was read may be of another program that the process executed, or of another process that has its
 	 * id by now: then its region is mapped no more, or will be so in an instant. */
-	if (!is_same_program(target) || !gg_region_map_is_used(target->source.fd))
+	if (!is_same_program(target) || !gg_region_file_is_used(target->source.fd))
 		return;
 	gg_target_rename(target, command, command_bytes, name, name_bytes);
 }
 
-void gg_titles_watch(struct gg_follow *follow)
+void gg_process_names_watch(struct gg_process_set *follow)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), pause_ns;
 

@@ -31,13 +31,13 @@ static void free_follower(struct gg_follower *follower)
 	free(follower);
 }
 
-void gg_follow_begin(struct gg_follow *follow)
+void gg_process_set_begin(struct gg_process_set *follow)
 {
 	gg_succession_begin(&follow->succession, &follow->directory);
 	follow->pidfds_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
-void gg_follow_done(struct gg_follow *follow)
+void gg_process_set_done(struct gg_process_set *follow)
 {
 	while (follow->first != NULL) {
 		struct gg_follower *follower = follow->first;
@@ -45,7 +45,7 @@ void gg_follow_done(struct gg_follow *follow)
 		follow->first = follower->next;
 		free_follower(follower);
 	}
-	gg_follow_let_go(follow, false);
+	gg_process_set_let_go(follow, false);
 	if (follow->pidfds_fd >= 0)
 		close(follow->pidfds_fd);
 	follow->pidfds_fd = -1;
@@ -69,7 +69,7 @@ static void switch_off(int fd)
 		return;
 }
 
-static struct gg_follower *find_by_pid(struct gg_follow *follow, uint32_t pid)
+static struct gg_follower *find_by_pid(struct gg_process_set *follow, uint32_t pid)
 {
 	struct gg_follower *follower = follow->first;
 
@@ -79,14 +79,14 @@ static struct gg_follower *find_by_pid(struct gg_follow *follow, uint32_t pid)
 }
 
 /* The nearest ancestor that is in the session. */
-static uint32_t find_parent(const struct gg_follow *follow, uint32_t pid)
+static uint32_t find_parent(const struct gg_process_set *follow, uint32_t pid)
 {
 	for (int i = 0; i < 64 && pid > 1 && pid != (uint32_t)getpid(); i++) {
 		for (const struct gg_target *target = follow->targets.first; target != NULL;
 		     target = target->next)
 			if (target->pid == pid)
 				return target->id;
-		pid = gg_alive_parent(pid);
+		pid = gg_process_alive_parent(pid);
 	}
 	return 0;
 }
@@ -97,32 +97,32 @@ static uint64_t hash_of(const char *name)
 }
 
 /* Its content is in the profile, and is safe there from the next commit on. */
-static void remove_later(struct gg_follow *follow, const char *name)
+static void remove_later(struct gg_process_set *follow, const char *name)
 {
-	struct gg_follow_name *more = realloc(follow->read_names,
-	                                      (follow->read_count + 1) * sizeof(*more));
+	struct gg_process_set_name *more = realloc(follow->read_names,
+	                                           (follow->read_count + 1) * sizeof(*more));
 
 	if (more == NULL) {
-		gg_output_keep(follow->output, -ENOMEM);
+		gg_profile_writer_keep(follow->output, -ENOMEM);
 		return;
 	}
 	follow->read_names = more;
 	snprintf(more[follow->read_count].text, sizeof(more->text), "%s", name);
 	if (gg_map_put(&follow->read_map, hash_of(name), follow->read_count) < 0)
-		gg_output_keep(follow->output, -ENOMEM);
+		gg_profile_writer_keep(follow->output, -ENOMEM);
 	follow->read_count++;
 }
 
 /* From the directory that has it. */
-static void remove_region(const struct gg_follow *follow, const char *name)
+static void remove_region(const struct gg_process_set *follow, const char *name)
 {
-	const struct gg_directory *directory = &follow->directory;
+	const struct gg_session_directory *directory = &follow->directory;
 
 	while (directory != NULL && unlinkat(directory->fd, name, 0) < 0)
 		directory = directory->spare;
 }
 
-void gg_follow_committed(struct gg_follow *follow)
+void gg_process_set_committed(struct gg_process_set *follow)
 {
 	for (uint32_t i = 0; i < follow->read_count; i++)
 		remove_region(follow, follow->read_names[i].text);
@@ -141,18 +141,18 @@ static uint64_t later(uint64_t left, uint64_t right)
 }
 
 /* *ret_first_ns: when the first successor began; UINT64_MAX: there is none.  False: one may still be found. */
-static bool find_successor(const struct gg_follow *follow, const struct gg_follower *follower,
+static bool find_successor(const struct gg_process_set *follow, const struct gg_follower *follower,
                            uint64_t *ret_first_ns)
 {
 	const struct gg_target *target = follower->target;
 
 	return gg_succession_first(
-		&follow->succession, follower->name, !gg_region_map_is_used(target->source.fd),
+		&follow->succession, follower->name, !gg_region_file_is_used(target->source.fd),
 		later(follower->alive_ns, target->source.header.start_monotonic_ns), ret_first_ns);
 }
 
 /* When it ended; before `before_ns`. */
-static uint64_t find_end(const struct gg_follow *follow, struct gg_follower *follower,
+static uint64_t find_end(const struct gg_process_set *follow, struct gg_follower *follower,
                          uint64_t before_ns)
 {
 	struct gg_target *target = follower->target;
@@ -162,7 +162,7 @@ static uint64_t find_end(const struct gg_follow *follow, struct gg_follower *fol
 	find_successor(follow, follower, &successor_ns);
 	latest_ns = earlier(latest_ns, successor_ns);
 	end_ns = latest_ns;
-	if (gg_source_refresh(&target->source, NULL) == 0 &&
+	if (gg_region_reader_refresh(&target->source, NULL) == 0 &&
 	    target->source.header.end_monotonic_ns != 0)
 		end_ns = earlier(later(target->source.header.end_monotonic_ns, follower->alive_ns),
 		                 latest_ns);
@@ -170,7 +170,7 @@ static uint64_t find_end(const struct gg_follow *follow, struct gg_follower *fol
 	return later(end_ns, target->source.header.start_monotonic_ns);
 }
 
-static int finish(struct gg_follow *follow, struct gg_follower *follower, uint64_t before_ns)
+static int finish(struct gg_process_set *follow, struct gg_follower *follower, uint64_t before_ns)
 {
 	struct gg_follower **link = &follow->first;
 	int64_t end_ns;
@@ -178,8 +178,8 @@ static int finish(struct gg_follow *follow, struct gg_follower *follower, uint64
 
 	if (follower->noticed_ns == 0)
 		follower->noticed_ns = gg_clock_monotonic_ns();
-	end_ns = gg_output_time(follow->output, find_end(follow, follower, before_ns));
-	gg_hints_add(follow, follower);
+	end_ns = gg_profile_writer_time(follow->output, find_end(follow, follower, before_ns));
+	gg_diagnostics_add(follow, follower);
 	status = gg_target_finish(follower->target, end_ns, follower->ending);
 	remove_later(follow, follower->name);
 	while (*link != follower)
@@ -191,8 +191,8 @@ static int finish(struct gg_follow *follow, struct gg_follower *follower, uint64
 }
 
 /* The same process executed another program.  The name of the file has said which process it is. */
-static void supersede(struct gg_follow *follow, const struct gg_region_header *header, uint32_t pid,
-                      uint32_t *ret_parent)
+static void supersede(struct gg_process_set *follow, const struct gg_region_header *header,
+                      uint32_t pid, uint32_t *ret_parent)
 {
 	struct gg_follower *old = find_by_pid(follow, pid);
 
@@ -201,8 +201,9 @@ static void supersede(struct gg_follow *follow, const struct gg_region_header *h
 	*ret_parent = old->target->parent;
 	old->unseen_exe[0] = '\0';
 	if (old->target->start_ticks == header->process_start_ticks) {
-		gg_output_event(follow->output, old->target->id, follow->output->now_ns, "exec",
-		                "it executed %.*s", (int)header->exe_bytes, header->exe);
+		gg_profile_writer_event(follow->output, old->target->id, follow->output->now_ns,
+		                        "exec", "it executed %.*s", (int)header->exe_bytes,
+		                        header->exe);
 		old->ending = "exec";
 	}
 	finish(follow, old, header->start_monotonic_ns);
@@ -218,8 +219,8 @@ static int open_pidfd(uint32_t pid)
 #endif
 }
 
-/* True: gg_follow_listen() hears of its end. */
-static bool add_pidfd(const struct gg_follow *follow, struct gg_follower *follower)
+/* True: gg_process_set_listen() hears of its end. */
+static bool add_pidfd(const struct gg_process_set *follow, struct gg_follower *follower)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data = { .ptr = follower } };
 
@@ -227,7 +228,7 @@ static bool add_pidfd(const struct gg_follow *follow, struct gg_follower *follow
 	       epoll_ctl(follow->pidfds_fd, EPOLL_CTL_ADD, follower->pidfd, &event) == 0;
 }
 
-static void note_end(const struct gg_follow *follow, struct gg_follower *follower)
+static void note_end(const struct gg_process_set *follow, struct gg_follower *follower)
 {
 	follower->noticed_ns = gg_clock_monotonic_ns();
 	if (follower->is_asked)
@@ -235,7 +236,7 @@ static void note_end(const struct gg_follow *follow, struct gg_follower *followe
 	follower->is_asked = false;
 }
 
-bool gg_follow_listen(struct gg_follow *follow)
+bool gg_process_set_listen(struct gg_process_set *follow)
 {
 	struct epoll_event events[64];
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -259,13 +260,14 @@ bool gg_follow_listen(struct gg_follow *follow)
 	return one_ended;
 }
 
-static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, const char *name)
+static void begin_to_follow(struct gg_process_set *follow, struct gg_target *target,
+                            const char *name)
 {
 	struct gg_follower *follower = calloc(1, sizeof(*follower));
 	uint64_t now_ns;
 
 	if (follower == NULL) {
-		gg_output_keep(follow->output, -ENOMEM);
+		gg_profile_writer_keep(follow->output, -ENOMEM);
 		return;
 	}
 	follower->target = target;
@@ -274,7 +276,7 @@ static void begin_to_follow(struct gg_follow *follow, struct gg_target *target, 
 	follower->pidfd = open_pidfd(target->pid);
 	follower->is_asked = add_pidfd(follow, follower);
 	now_ns = gg_clock_monotonic_ns();
-	if (gg_alive(target->pid, target->start_ticks))
+	if (gg_process_alive(target->pid, target->start_ticks))
 		follower->alive_ns = now_ns;
 	else
 		note_end(follow, follower);
@@ -302,7 +304,7 @@ static int open_again(int directory_fd, const char *name, int read_fd)
 }
 
 /* Takes read_fd over. */
-static enum outcome take_region(struct gg_follow *follow, int directory_fd, const char *name,
+static enum outcome take_region(struct gg_process_set *follow, int directory_fd, const char *name,
                                 int read_fd)
 {
 	struct gg_region_header header;
@@ -319,7 +321,7 @@ static enum outcome take_region(struct gg_follow *follow, int directory_fd, cons
 	if (fd < 0)
 		return fd == -EMFILE || fd == -ENFILE ? LATER : REMOVE;
 	gg_succession_took(&follow->succession, name, header.start_monotonic_ns);
-	if (header.pid != (uint32_t)gg_directory_region_pid(name)) {
+	if (header.pid != (uint32_t)gg_session_directory_region_pid(name)) {
 		close(fd);
 		return REMOVE; /* no agent makes that */
 	}
@@ -330,11 +332,11 @@ static enum outcome take_region(struct gg_follow *follow, int directory_fd, cons
 		close(fd);
 		return REMOVE;
 	}
-	pid = gg_alive_pid_here(&header, fd);
+	pid = gg_process_alive_pid_here(&header, fd);
 	supersede(follow, &header, pid, &parent);
 	if (parent == 0)
-		parent = find_parent(follow,
-		                     pid == header.pid ? header.parent_pid : gg_alive_parent(pid));
+		parent = find_parent(follow, pid == header.pid ? header.parent_pid
+		                                               : gg_process_alive_parent(pid));
 	if (gg_target_open(&target, &follow->targets, follow->output, fd, pid, parent, true,
 	                   follow->output->error) < 0)
 		return REMOVE;
@@ -342,16 +344,16 @@ static enum outcome take_region(struct gg_follow *follow, int directory_fd, cons
 	return TAKEN;
 }
 
-static void look_at(struct gg_follow *follow, int directory_fd, const char *name)
+static void look_at(struct gg_process_set *follow, int directory_fd, const char *name)
 {
-	int fd, pid = gg_directory_region_pid(name);
+	int fd, pid = gg_session_directory_region_pid(name);
 	enum outcome outcome = LATER;
 	/* Asked before it is read: who is gone by now completes nothing later. */
-	bool was_alive = gg_alive((uint32_t)pid, 0);
+	bool was_alive = gg_process_alive((uint32_t)pid, 0);
 	struct stat file;
 
 	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	was_alive |= fd >= 0 && gg_region_map_is_used(fd);
+	was_alive |= fd >= 0 && gg_region_file_is_used(fd);
 	if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 1) {
 		outcome = take_region(follow, directory_fd, name, fd);
 	} else if (fd >= 0) {
@@ -381,7 +383,7 @@ static uint64_t order_of(const char *name)
 	return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-static bool is_followed(const struct gg_follow *follow, const char *name)
+static bool is_followed(const struct gg_process_set *follow, const char *name)
 {
 	const struct gg_follower *follower = follow->first;
 
@@ -409,7 +411,7 @@ static int compare_regions(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static void find_new(struct gg_follow *follow, int directory_fd, struct new_regions *regions)
+static void find_new(struct gg_process_set *follow, int directory_fd, struct new_regions *regions)
 {
 	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
@@ -424,7 +426,7 @@ static void find_new(struct gg_follow *follow, int directory_fd, struct new_regi
 	while ((entry = readdir(listing)) != NULL) {
 		struct new_region *found;
 
-		if (gg_directory_region_pid(entry->d_name) == 0 ||
+		if (gg_session_directory_region_pid(entry->d_name) == 0 ||
 		    strlen(entry->d_name) >= sizeof(found->name) ||
 		    is_followed(follow, entry->d_name))
 			continue;
@@ -444,12 +446,12 @@ static void find_new(struct gg_follow *follow, int directory_fd, struct new_regi
 	closedir(listing);
 }
 
-int gg_follow_scan(struct gg_follow *follow)
+int gg_process_set_scan(struct gg_process_set *follow)
 {
 	struct new_regions regions = { 0 };
 
 	follow->has_embryo = false;
-	for (const struct gg_directory *d = &follow->directory; d != NULL; d = d->spare)
+	for (const struct gg_session_directory *d = &follow->directory; d != NULL; d = d->spare)
 		find_new(follow, d->fd, &regions);
 	if (regions.count > 0)
 		qsort(regions.list, regions.count, sizeof(*regions.list), compare_regions);
@@ -461,7 +463,7 @@ int gg_follow_scan(struct gg_follow *follow)
 
 /* --- draining --- */
 
-double gg_follow_drain(struct gg_follow *follow)
+double gg_process_set_drain(struct gg_process_set *follow)
 {
 	double fullest = 0;
 
@@ -473,77 +475,81 @@ double gg_follow_drain(struct gg_follow *follow)
 	return fullest;
 }
 
-void gg_follow_watch(struct gg_follow *follow)
+void gg_process_set_watch(struct gg_process_set *follow)
 {
 	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
 		gg_target_watch_control(f->target);
-		gg_hints_watch(f);
+		gg_diagnostics_watch(f);
 	}
 }
 
 /* --- ends --- */
 
-const char *gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status, int64_t max_rss_bytes)
+const char *gg_process_set_reaped(struct gg_process_set *follow, pid_t pid, int status,
+                                  int64_t max_rss_bytes)
 {
-	uint32_t place = follow->ending_count++ % GG_FOLLOW_ENDINGS;
+	uint32_t place = follow->ending_count++ % GG_PROCESS_SET_ENDINGS;
 
 	follow->endings[place].pid = pid;
 	follow->endings[place].max_rss_bytes = max_rss_bytes;
 	if (WIFSIGNALED(status))
-		snprintf(follow->endings[place].text, GG_FOLLOW_ENDING_MAX, "killed by signal %d",
-		         WTERMSIG(status));
+		snprintf(follow->endings[place].text, GG_PROCESS_SET_ENDING_MAX,
+		         "killed by signal %d", WTERMSIG(status));
 	else
-		snprintf(follow->endings[place].text, GG_FOLLOW_ENDING_MAX, "exited %d",
+		snprintf(follow->endings[place].text, GG_PROCESS_SET_ENDING_MAX, "exited %d",
 		         WEXITSTATUS(status));
 	return follow->endings[place].text;
 }
 
-static const char *find_ending(const struct gg_follow *follow, struct gg_follower *follower)
+static const char *find_ending(const struct gg_process_set *follow, struct gg_follower *follower)
 {
-	uint32_t count = follow->ending_count < GG_FOLLOW_ENDINGS ? follow->ending_count
-	                                                          : GG_FOLLOW_ENDINGS;
+	uint32_t count = follow->ending_count < GG_PROCESS_SET_ENDINGS ? follow->ending_count
+	                                                               : GG_PROCESS_SET_ENDINGS;
 
 	for (uint32_t i = 0; i < count; i++) /* the latest first: pids come back */
-		if (follow->endings[(follow->ending_count - 1 - i) % GG_FOLLOW_ENDINGS].pid ==
+		if (follow->endings[(follow->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS].pid ==
 		    (pid_t)follower->target->pid)
-			return follow->endings[(follow->ending_count - 1 - i) % GG_FOLLOW_ENDINGS]
+			return follow
+			        ->endings[(follow->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS]
 			        .text;
 	/* Its own parent waited for it; the agent notes an end in order. */
-	if (gg_source_refresh(&follower->target->source, NULL) == 0 &&
+	if (gg_region_reader_refresh(&follower->target->source, NULL) == 0 &&
 	    follower->target->source.header.end_monotonic_ns != 0)
 		return "exited";
 	return NULL;
 }
 
 /* The kernel's own maximum: no reading can have missed it. */
-static void add_max_rss(struct gg_follow *follow, const struct gg_follower *follower)
+static void add_max_rss(struct gg_process_set *follow, const struct gg_follower *follower)
 {
-	struct gg_output *output = follow->output;
-	uint32_t count = follow->ending_count < GG_FOLLOW_ENDINGS ? follow->ending_count
-	                                                          : GG_FOLLOW_ENDINGS;
+	struct gg_profile_writer *output = follow->output;
+	uint32_t count = follow->ending_count < GG_PROCESS_SET_ENDINGS ? follow->ending_count
+	                                                               : GG_PROCESS_SET_ENDINGS;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t place = (follow->ending_count - 1 - i) % GG_FOLLOW_ENDINGS;
-		struct gg_memory memory = gg_memory_unknown(follower->target->id, output->now_ns);
+		uint32_t place = (follow->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS;
+		struct gg_profile_memory memory = gg_memory_unknown(follower->target->id,
+		                                                    output->now_ns);
 
 		if (follow->endings[place].pid != (pid_t)follower->target->pid)
 			continue;
 		memory.max_rss_bytes = follow->endings[place].max_rss_bytes;
 		if (memory.max_rss_bytes >= 0)
-			gg_output_keep(output, gg_profile_add_memory(output->profile, &memory,
-			                                             output->error));
+			gg_profile_writer_keep(
+				output,
+				gg_profile_add_memory(output->profile, &memory, output->error));
 		return;
 	}
 }
 
-static bool has_ended(const struct gg_follow *follow, struct gg_follower *follower)
+static bool has_ended(const struct gg_process_set *follow, struct gg_follower *follower)
 {
 	uint64_t now_ns;
 
 	if (follower->noticed_ns != 0 || follower->is_asked)
 		return follower->noticed_ns != 0;
 	now_ns = gg_clock_monotonic_ns();
-	if (gg_alive(follower->target->pid, follower->target->start_ticks))
+	if (gg_process_alive(follower->target->pid, follower->target->start_ticks))
 		follower->alive_ns = now_ns;
 	else
 		note_end(follow, follower);
@@ -551,7 +557,7 @@ static bool has_ended(const struct gg_follow *follow, struct gg_follower *follow
 }
 
 /* Is all known of how and when it ended that will be? */
-static bool is_settled(const struct gg_follow *follow, const struct gg_follower *follower)
+static bool is_settled(const struct gg_process_set *follow, const struct gg_follower *follower)
 {
 	uint64_t successor_ns;
 
@@ -559,12 +565,12 @@ static bool is_settled(const struct gg_follow *follow, const struct gg_follower 
 	       gg_clock_monotonic_ns() - follower->noticed_ns > SUCCESSOR_NS;
 }
 
-bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
+bool gg_process_set_finish_ended(struct gg_process_set *follow, bool last)
 {
 	bool one_waits = false;
 	struct gg_follower *next;
 
-	gg_follow_listen(follow);
+	gg_process_set_listen(follow);
 	for (struct gg_follower *f = follow->first; f != NULL && follow->output->status == 0;
 	     f = next) {
 		next = f->next;
@@ -581,8 +587,8 @@ bool gg_follow_finish_ended(struct gg_follow *follow, bool last)
 	return one_waits;
 }
 
-/* For gg_follow_let_go(). */
-static void keep_living(struct gg_follow *follow, const struct gg_follower *follower)
+/* For gg_process_set_let_go(). */
+static void keep_living(struct gg_process_set *follow, const struct gg_follower *follower)
 {
 	int *more = realloc(follow->living_fds, (follow->living_count + 1) * sizeof(*more));
 	int fd = more != NULL ? fcntl(follower->target->source.fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -595,7 +601,7 @@ static void keep_living(struct gg_follow *follow, const struct gg_follower *foll
 		switch_off(follower->target->source.fd);
 }
 
-void gg_follow_let_go(struct gg_follow *follow, bool is_recorded)
+void gg_process_set_let_go(struct gg_process_set *follow, bool is_recorded)
 {
 	for (uint32_t i = 0; i < follow->living_count; i++) {
 		if (is_recorded)
@@ -607,15 +613,15 @@ void gg_follow_let_go(struct gg_follow *follow, bool is_recorded)
 	follow->living_count = 0;
 }
 
-int gg_follow_finish_all(struct gg_follow *follow)
+int gg_process_set_finish_all(struct gg_process_set *follow)
 {
-	gg_follow_finish_ended(follow, true);
+	gg_process_set_finish_ended(follow, true);
 	while (follow->first != NULL) {
 		struct gg_follower *follower = follow->first;
 
 		gg_target_watch_control(follower->target);
 		keep_living(follow, follower);
-		gg_hints_add(follow, follower);
+		gg_diagnostics_add(follow, follower);
 		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
 		remove_later(follow, follower->name);
 		follow->first = follower->next;

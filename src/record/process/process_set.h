@@ -34,7 +34,7 @@ struct gg_follower {
 	int pidfd;     /* -1: the kernel has none; /proc is asked */
 	/* CLOCK_MONOTONIC: when it was last known to live; when it was known to have ended, 0: not yet. */
 	uint64_t alive_ns, noticed_ns;
-	bool is_asked;      /* gg_follow_listen() hears of its end */
+	bool is_asked;      /* gg_process_set_listen() hears of its end */
 	bool is_seen;       /* to have ended, by an earlier round */
 	const char *ending; /* set with it; a static text, or one of `endings` */
 	char unseen_exe[GG_REGION_EXE_MAX +
@@ -46,32 +46,33 @@ struct gg_follower {
 	uint64_t next_title_ns; /* record/process/process_names.h */
 
 	/* Of the readings of memory (record/process/memory_readings.h). */
-	struct gg_memory reading; /* of the round that goes on */
-	struct gg_smaps parts;    /* as last walked */
-	uint64_t walked_ns;       /* CLOCK_MONOTONIC; 0: never */
+	struct gg_profile_memory reading; /* of the round that goes on */
+	struct gg_smaps parts;            /* as last walked */
+	uint64_t walked_ns;               /* CLOCK_MONOTONIC; 0: never */
 };
 
-enum { GG_FOLLOW_ENDINGS = 256, GG_FOLLOW_ENDING_MAX = 32 };
+enum { GG_PROCESS_SET_ENDINGS = 256, GG_PROCESS_SET_ENDING_MAX = 32 };
 
-struct gg_follow_name {
+struct gg_process_set_name {
 	char text[64];
 };
 
-struct gg_follow {
-	struct gg_directory directory;
+struct gg_process_set {
+	struct gg_session_directory directory;
 	struct gg_succession succession;
 	int pidfds_fd;     /* epoll of the followers' pidfds; -1: each is asked */
 	uint64_t asked_ns; /* CLOCK_MONOTONIC: before all of them were last asked */
-	struct gg_output *output;
+	struct gg_profile_writer *output;
 	struct gg_target_set targets;
 	struct gg_follower *first;
 	uint32_t count;
 	pid_t only_pid;  /* not 0: other processes are switched off and left out */
 	bool is_over;    /* recording is: new regions are switched off */
 	bool has_embryo; /* a region is being made: look again soon */
-	bool has_new; /* one was made, by what gg_follow_listen() has heard; the caller clears it */
+	bool has_new; /* one was made, by what gg_process_set_listen() has heard; the caller clears it */
 	uint64_t left_out_count;
-	char command_ending[GG_FOLLOW_ENDING_MAX]; /* of the command's own process; "": it lives */
+	char command_ending
+		[GG_PROCESS_SET_ENDING_MAX]; /* of the command's own process; "": it lives */
 	uint32_t hint_count;
 	char hint[400]; /* the first (record/diagnose/diagnostics.h); "": none */
 	struct gg_map
@@ -79,7 +80,7 @@ struct gg_follow {
 	uint64_t next_unseen_ns;
 	struct gg_map examined; /* programs whose files were asked for an allocator */
 	/* Regions that are in the profile, and are removed when that is committed. */
-	struct gg_follow_name *read_names;
+	struct gg_process_set_name *read_names;
 	uint32_t read_count;
 	struct gg_map read_map; /* by the hash of the name */
 	int *living_fds;        /* regions of processes that lived on */
@@ -87,52 +88,52 @@ struct gg_follow {
 	/* How processes ended whose regions may not have been seen yet. */
 	struct {
 		pid_t pid;
-		char text[GG_FOLLOW_ENDING_MAX];
+		char text[GG_PROCESS_SET_ENDING_MAX];
 		int64_t max_rss_bytes; /* that wait4() told; -1: nothing of the program */
-	} endings[GG_FOLLOW_ENDINGS];
+	} endings[GG_PROCESS_SET_ENDINGS];
 	uint32_t ending_count;
 };
 
 /* The directory is there. */
-void gg_follow_begin(struct gg_follow *follow);
-void gg_follow_done(struct gg_follow *follow);
+void gg_process_set_begin(struct gg_process_set *follow);
+void gg_process_set_done(struct gg_process_set *follow);
 
 /*
  * Notes which processes have ended by now, and in which order regions were made and dropped; to be called as
  * soon as `pidfds_fd` or the succession's `watch_fd` can be read.  True: one has ended.
  */
-bool gg_follow_listen(struct gg_follow *follow);
+bool gg_process_set_listen(struct gg_process_set *follow);
 
 /* The profile has been committed: the regions that are in it can go. */
-void gg_follow_committed(struct gg_follow *follow);
+void gg_process_set_committed(struct gg_process_set *follow);
 
 /* Looks for new regions. */
-int gg_follow_scan(struct gg_follow *follow);
+int gg_process_set_scan(struct gg_process_set *follow);
 
 /*
  * A child was waited for; `status` and `max_rss_bytes` are those of wait4().  -1: not known.  Its end in words, valid
  * until the next one.
  */
-const char *gg_follow_reaped(struct gg_follow *follow, pid_t pid, int status,
-                             int64_t max_rss_bytes);
+const char *gg_process_set_reaped(struct gg_process_set *follow, pid_t pid, int status,
+                                  int64_t max_rss_bytes);
 
 /* Drains all; how full the fullest ring was, from 0 to 1. */
-double gg_follow_drain(struct gg_follow *follow);
+double gg_process_set_drain(struct gg_process_set *follow);
 
 /* Notes what others have asked of processes (region/control.h), and which left the agent behind. */
-void gg_follow_watch(struct gg_follow *follow);
+void gg_process_set_watch(struct gg_process_set *follow);
 
 /*
  * Finishes what has ended.  Whoever is seen to have ended just now waits for the next time, unless it is
  * the `last` one: how it ended may be known by then.  True: one waits.
  */
-bool gg_follow_finish_ended(struct gg_follow *follow, bool last);
+bool gg_process_set_finish_ended(struct gg_process_set *follow, bool last);
 
 /* Finishes all, dead or alive. */
-int gg_follow_finish_all(struct gg_follow *follow);
+int gg_process_set_finish_all(struct gg_process_set *follow);
 
 /*
  * Those that lived on are on their own.  If all is recorded they are switched off; else they go on in their
  * regions, from which the whole can be salvaged.
  */
-void gg_follow_let_go(struct gg_follow *follow, bool is_recorded);
+void gg_process_set_let_go(struct gg_process_set *follow, bool is_recorded);

@@ -32,7 +32,7 @@ enum {
 	SETTLE_ROWS_MAX = 1 << 14, /* rows of a region whose totals are looked into while it runs */
 };
 
-static int64_t now_of(const struct gg_output *output)
+static int64_t now_of(const struct gg_profile_writer *output)
 {
 	return (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
 }
@@ -50,22 +50,22 @@ static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_nu
 static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_id,
                     int64_t end_ns)
 {
-	struct gg_output *output = target->output;
-	struct gg_held *held = &target->held;
-	struct gg_sample_end end = { .missed = true, .lost = true };
+	struct gg_profile_writer *output = target->output;
+	struct gg_live_set *held = &target->held;
+	struct gg_profile_sample_end end = { .missed = true, .lost = true };
 	uint32_t count = held->used_count;
 
 	for (uint32_t i = 0; i < count && output->status == 0; i++) {
-		struct gg_held_sample *sample = &held->samples[i];
+		struct gg_live_set_sample *sample = &held->samples[i];
 
-		if (sample->number == 0 || !gg_held_is_live(sample) || sample->id >= before_id ||
-		    gg_map_get(numbers, sample->number) != GG_MAP_NONE)
+		if (sample->number == 0 || !gg_live_set_is_live(sample) ||
+		    sample->id >= before_id || gg_map_get(numbers, sample->number) != GG_MAP_NONE)
 			continue;
 		end.free_ns = end_ns; /* a process that has ended freed it before */
-		gg_output_end(output, sample->id, &end);
+		gg_profile_writer_end(output, sample->id, &end);
 		/* What a child inherited is its ancestor's sample, and counts there alone. */
 		output->untimed_count += sample->number >= target->source.header.inherited_below_id;
-		gg_held_end(held, sample);
+		gg_live_set_end(held, sample);
 		output->lost_count++;
 	}
 	return output->status;
@@ -93,12 +93,12 @@ static int settle(struct gg_target *target, const struct gg_region_view *view, u
 	int status = list_numbers(view, &numbers);
 
 	if (status < 0)
-		gg_output_keep(target->output, status);
+		gg_profile_writer_keep(target->output, status);
 	else
 		end_lost(target, &numbers, before_id, end_ns);
 	gg_map_done(&numbers);
 	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
-		struct gg_held_sample *held = gg_held_find(&target->held, view->live[i].id);
+		struct gg_live_set_sample *held = gg_live_set_find(&target->held, view->live[i].id);
 
 		if (held == NULL && gg_target_hold(target, &view->live[i]) != NULL)
 			target->output->lost_count++;
@@ -116,7 +116,7 @@ static bool is_backed(struct gg_target *target)
 	struct stat file;
 
 	if (!target->is_ours || fstat(target->source.fd, &file) < 0 ||
-	    gg_source_refresh(&target->source, NULL) < 0)
+	    gg_region_reader_refresh(&target->source, NULL) < 0)
 		return true;
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		const struct gg_region_table *table = gg_region_table_of(&target->source.header, i);
@@ -152,7 +152,7 @@ static int compare_places(const void *a, const void *b)
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
-static void add_row(struct gg_total *total, const struct gg_region_row *row)
+static void add_row(struct gg_profile_total *total, const struct gg_region_row *row)
 {
 	gg_sums_add(&total->allocated, &row->allocated);
 	gg_sums_add(&total->freed, &row->freed);
@@ -162,38 +162,38 @@ static void add_row(struct gg_total *total, const struct gg_region_row *row)
 
 static int put_totals(struct gg_target *target, const struct gg_region_view *view)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	struct place *places = calloc(view->row_count + 1, sizeof(*places));
 	uint32_t count = 0;
 
 	if (places == NULL)
-		return gg_output_keep(output, -ENOMEM);
+		return gg_profile_writer_keep(output, -ENOMEM);
 	for (uint32_t i = 0; i < view->row_count && output->status == 0; i++) {
 		const struct gg_region_row *row = &view->rows[i];
 
 		if (row->allocated.sample_count == 0 && row->freed.sample_count == 0)
 			continue;
 		places[count++] = (struct place){
-			.stack = gg_places_stack(&target->places, &target->source, output,
-			                         row->stack, UINT64_MAX),
+			.stack = gg_stack_map_stack(&target->places, &target->source, output,
+			                            row->stack, UINT64_MAX),
 			.thread = gg_target_thread(target, row->thread),
 			.row = i,
 		};
 	}
 	qsort(places, count, sizeof(*places), compare_places);
 	for (uint32_t i = 0; i < count && output->status == 0;) {
-		struct gg_total total = { .process = target->id,
-			                  .thread = places[i].thread,
-			                  .stack = places[i].stack };
+		struct gg_profile_total total = { .process = target->id,
+			                          .thread = places[i].thread,
+			                          .stack = places[i].stack };
 		uint32_t first = i;
 
 		if (i % 1024 == 0)
-			gg_output_progress(output);
+			gg_profile_writer_progress(output);
 		while (i < count && compare_places(&places[first], &places[i]) == 0)
 			add_row(&total, &view->rows[places[i++].row]);
 		output->taken_count += total.allocated.sample_count;
-		gg_output_keep(output,
-		               gg_profile_put_total(output->profile, &total, output->error));
+		gg_profile_writer_keep(
+			output, gg_profile_put_total(output->profile, &total, output->error));
 	}
 	free(places);
 	return output->status;
@@ -214,12 +214,12 @@ static bool are_sums(const struct gg_sums *sums)
 static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
                        const struct gg_sums *sums, const struct gg_span *span)
 {
-	struct gg_output *output = target->output;
-	struct gg_coarse coarse = {
+	struct gg_profile_writer *output = target->output;
+	struct gg_profile_coarse coarse = {
 		.process = target->id,
 		.thread = gg_target_thread(target, thread),
-		.stack = gg_places_stack(&target->places, &target->source, output, node,
-		                         UINT64_MAX),
+		.stack = gg_stack_map_stack(&target->places, &target->source, output, node,
+		                            UINT64_MAX),
 		.from_ns = span->from_ns,
 		.to_ns = span->to_ns,
 		.bucket_ns = span->bucket_ns,
@@ -240,8 +240,8 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 	output->lost_count += sums->sample_count;
 	output->untimed_count += sums->sample_count;
 	output->coarse_count += sums->sample_count;
-	return gg_output_keep(output,
-	                      gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;
+	return gg_profile_writer_keep(
+		       output, gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;
 }
 
 struct rest {
@@ -334,7 +334,7 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 	if (rests == NULL || used == NULL) {
 		free(rests);
 		free(used);
-		return gg_output_keep(target->output, -ENOMEM);
+		return gg_profile_writer_keep(target->output, -ENOMEM);
 	}
 	for (uint32_t i = 0; i < view->row_count; i++) {
 		const struct gg_region_row *row = &view->rows[i];
@@ -355,7 +355,7 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 	qsort(rests, count, sizeof(*rests), compare_rests);
 	for (uint32_t i = 0, end; i < count; i = end) {
 		if (i % 1024 == 0)
-			gg_output_progress(target->output);
+			gg_profile_writer_progress(target->output);
 		for (end = i + 1; end < count && rests[end].node == rests[i].node;)
 			end++;
 		write_rests(target, rests + i, end - i, span);
@@ -368,13 +368,13 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 /* Events of the history were lost from when it was complete for the last time, and no longer now. */
 static void tell_lost_events(struct gg_target *target, uint64_t drop_count, int64_t end_ns)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
-	gg_output_event(output, target->id, target->complete_ns, "lost",
-	                "from here on events of the history were lost");
-	gg_output_event(output, target->id, end_ns, "drop",
-	                "%llu events of the history had no place in the ring",
-	                (unsigned long long)(drop_count - target->drop_count));
+	gg_profile_writer_event(output, target->id, target->complete_ns, "lost",
+	                        "from here on events of the history were lost");
+	gg_profile_writer_event(output, target->id, end_ns, "drop",
+	                        "%llu events of the history had no place in the ring",
+	                        (unsigned long long)(drop_count - target->drop_count));
 	target->drop_count = drop_count;
 }
 
@@ -411,7 +411,7 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 
 static int settle_lossy(struct gg_target *target, uint64_t drop_count)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	int64_t began_ns = now_of(output), complete_ns = target->complete_ns;
 	uint64_t before_id, head = gg_ring_head(&target->ring);
 	bool is_drained;
@@ -423,7 +423,7 @@ static int settle_lossy(struct gg_target *target, uint64_t drop_count)
 	if (read_view(target, &view, NULL) < 0)
 		return output->status;
 	gg_target_drain(target, false);
-	gg_places_update(&target->places, &target->source, output);
+	gg_stack_map_update(&target->places, &target->source, output);
 	output->now_ns = now_of(output);
 	settle(target, &view, before_id, output->now_ns);
 	put_coarse_so_far(target, &view, complete_ns);
@@ -437,12 +437,12 @@ static int settle_lossy(struct gg_target *target, uint64_t drop_count)
 
 int gg_target_settle_if_lossy(struct gg_target *target)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	uint64_t drop_count;
 	int64_t began_ns;
 
 	if (!target->has_ring || target->is_finished || output->now_ns < target->next_settle_ns ||
-	    !gg_source_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) ||
+	    !gg_region_reader_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) ||
 	    drop_count == target->drop_count)
 		return output->status;
 	began_ns = now_of(output);
@@ -455,15 +455,16 @@ int gg_target_settle_if_lossy(struct gg_target *target)
 
 static int put_counters(struct gg_target *target, const struct gg_region_view *view)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	for (uint32_t i = 0; i < GG_COUNTER_COUNT && output->status == 0; i++) {
 		const char *name = gg_region_counter_name(i);
 
 		if (name != NULL && view->header.counters[i] != 0)
-			gg_output_keep(output, gg_profile_put_counter(
-						       output->profile, target->id, name,
-						       view->header.counters[i], output->error));
+			gg_profile_writer_keep(
+				output,
+				gg_profile_put_counter(output->profile, target->id, name,
+			                               view->header.counters[i], output->error));
 	}
 	for (int i = 0; i < GG_UNWIND_ENDINGS && output->status == 0; i++) {
 		char name[64];
@@ -471,26 +472,27 @@ static int put_counters(struct gg_target *target, const struct gg_region_view *v
 		snprintf(name, sizeof(name), "walks: %s",
 		         gg_unwind_ending_text((enum gg_unwind_ending)i));
 		if (view->header.unwind_endings[i] != 0)
-			gg_output_keep(output,
-			               gg_profile_put_counter(output->profile, target->id, name,
-			                                      view->header.unwind_endings[i],
-			                                      output->error));
+			gg_profile_writer_keep(
+				output, gg_profile_put_counter(output->profile, target->id, name,
+			                                       view->header.unwind_endings[i],
+			                                       output->error));
 	}
 	return output->status;
 }
 
 static int put_threads(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	for (uint32_t i = 1; i < view->thread_count && i < target->thread_capacity; i++) {
 		const struct gg_region_thread_row *row = &view->threads[i];
 		char name[sizeof(row->name) + 1];
-		struct gg_thread thread = {
+		struct gg_profile_profile_thread thread = {
 			.process = target->id,
 			.tid = row->tid,
-			.start_ns = gg_output_time(output, row->start_ns),
-			.end_ns = row->end_ns != 0 ? gg_output_time(output, row->end_ns) : end_ns,
+			.start_ns = gg_profile_writer_time(output, row->start_ns),
+			.end_ns = row->end_ns != 0 ? gg_profile_writer_time(output, row->end_ns)
+			                           : end_ns,
 			.name = name,
 		};
 
@@ -501,8 +503,8 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 		if (row->tid == view->header.pid && target->main_thread[0] != '\0')
 			memcpy(name, target->main_thread, sizeof(target->main_thread));
 		thread.id = target->threads[i];
-		gg_output_keep(output, gg_profile_update_thread(output->profile, thread.id, &thread,
-		                                                output->error));
+		gg_profile_writer_keep(output, gg_profile_update_thread(output->profile, thread.id,
+		                                                        &thread, output->error));
 	}
 	return output->status;
 }
@@ -512,29 +514,30 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 {
 	const uint64_t *counters = view->header.counters;
 	uint64_t dropped = gg_region_dropped(&view->header);
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	if (dropped > 0)
-		gg_output_event(output, target->id, end_ns, "drop",
-		                "%llu samples or frees were not recorded",
-		                (unsigned long long)dropped);
+		gg_profile_writer_event(output, target->id, end_ns, "drop",
+		                        "%llu samples or frees were not recorded",
+		                        (unsigned long long)dropped);
 	/* Of a recorded session one note has them all (record/diagnose/notes.c). */
 	if (counters[GG_COUNT_LOST_CHILDREN] > 0 && !target->is_ours)
-		gg_output_note(
+		gg_profile_writer_note(
 			output,
 			"%llu process%s that process %u forked could have no region (no place, no "
 			"permission, or a sandbox): not in this profile.",
 			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN],
 			counters[GG_COUNT_LOST_CHILDREN] == 1 ? "" : "es", target->pid);
 	if (target->bad_count + view->damaged_count > 0)
-		gg_output_event(output, target->id, end_ns, "damage",
-		                "%llu records of the region were left out: no writer makes such",
-		                (unsigned long long)(target->bad_count + view->damaged_count));
+		gg_profile_writer_event(
+			output, target->id, end_ns, "damage",
+			"%llu records of the region were left out: no writer makes such",
+			(unsigned long long)(target->bad_count + view->damaged_count));
 	if (view->torn)
-		gg_output_event(output, target->id, end_ns, "torn",
-		                "the last state was read while the process went on");
+		gg_profile_writer_event(output, target->id, end_ns, "torn",
+		                        "the last state was read while the process went on");
 	if (view->torn && !target->is_ours)
-		gg_output_note(
+		gg_profile_writer_note(
 			output,
 			"Process %u went on while its region was read: what is live and what "
 			"was freed may differ by what happened in that moment.",
@@ -548,18 +551,18 @@ static void tell_losses(struct gg_target *target, const struct gg_region_view *v
 /* Where collectors have moved the objects that are live. */
 static int put_moved(struct gg_target *target, const struct gg_region_view *view)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	for (uint32_t i = 0; i < view->live_count && output->status == 0; i++) {
 		const struct gg_region_sample *sample = &view->live[i];
-		const struct gg_held_sample *held;
+		const struct gg_live_set_sample *held;
 
 		if (sample->heap == 0)
 			continue;
-		held = gg_held_find(&target->held, sample->id);
-		if (held != NULL && gg_held_is_live(held))
-			gg_output_move(output, held->id, gg_target_address(sample),
-			               (sample->flags & GG_SAMPLE_OLD) != 0);
+		held = gg_live_set_find(&target->held, sample->id);
+		if (held != NULL && gg_live_set_is_live(held))
+			gg_profile_writer_move(output, held->id, gg_target_address(sample),
+			                       (sample->flags & GG_REGION_SAMPLE_OLD) != 0);
 	}
 	return output->status;
 }
@@ -585,7 +588,7 @@ static bool has_only_inherited(struct gg_target *target, const struct gg_region_
 
 static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	bool is_dead = end_ns != GG_TIME_NONE;
 	struct gg_span span = { .from_ns = target->has_ring ? target->coarse_from_ns
 		                                            : target->record.start_ns };
@@ -595,11 +598,11 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	struct gg_region_view view;
 
 	if (read_view(target, &view, &error) < 0)
-		return gg_output_event(output, target->id, output->now_ns, "damage",
-		                       "the last state of the region %s", error.message);
+		return gg_profile_writer_event(output, target->id, output->now_ns, "damage",
+		                               "the last state of the region %s", error.message);
 	if (!is_dead)
 		gg_target_drain(target, false);
-	gg_places_update(&target->places, &target->source, output);
+	gg_stack_map_update(&target->places, &target->source, output);
 	span.to_ns = is_dead ? end_ns : output->now_ns;
 	settle(target, &view, before_id, span.to_ns);
 	put_moved(target, &view);
@@ -609,15 +612,15 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	/* Nobody noted since when; whether it was off before that. */
 	if (!target->is_ours &&
 	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_DROP_OFF] > 0))
-		gg_output_event(output, target->id, target->record.start_ns, "off",
-		                "it was switched off at some time");
+		gg_profile_writer_event(output, target->id, target->record.start_ns, "off",
+		                        "it was switched off at some time");
 	if (target->is_ours && (view.header.counters[GG_COUNT_DROP_EVENTS] != target->drop_count ||
 	                        output->lost_count != lost_count))
 		tell_lost_events(target, view.header.counters[GG_COUNT_DROP_EVENTS], span.to_ns);
 	put_threads(target, &view, end_ns);
 	put_counters(target, &view);
 	tell_losses(target, &view, span.to_ns);
-	gg_places_write(&target->places, output);
+	gg_stack_map_write(&target->places, output);
 	gg_region_view_done(&view);
 	return output->status;
 }
@@ -625,16 +628,16 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
                    const struct gg_span *span)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	uint64_t lost_count = output->lost_count;
 
-	gg_places_update(&target->places, &target->source, target->output);
+	gg_stack_map_update(&target->places, &target->source, target->output);
 	settle(target, view, UINT64_MAX,
 	       target->output->now_ns); /* what is held is of views alone: it was published */
 	if (output->lost_count != lost_count) {
-		gg_output_event(output, target->id, target->complete_ns, "lost",
-		                "what was freed from here on was found at the next look");
-		gg_output_event(output, target->id, output->now_ns, "reconciled", "a look");
+		gg_profile_writer_event(output, target->id, target->complete_ns, "lost",
+		                        "what was freed from here on was found at the next look");
+		gg_profile_writer_event(output, target->id, output->now_ns, "reconciled", "a look");
 	}
 	target->complete_ns = span->to_ns;
 	put_coarse(target, view, span);
@@ -645,13 +648,13 @@ int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
 
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	if (target->is_finished)
 		return output->status;
 	if (target->is_ours)
 		gg_target_watch_control(target);
-	gg_output_expose(output, &target->record, &target->control);
+	gg_profile_writer_expose(output, &target->record, &target->control);
 	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
@@ -659,8 +662,8 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 	if (output->status == 0)
 		take_final_state(target, end_ns);
 	target->record.ending = ending;
-	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
-	                                                 &target->record, output->error));
+	gg_profile_writer_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                         &target->record, output->error));
 	gg_target_close(target);
 	return output->status;
 }

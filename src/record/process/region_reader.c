@@ -25,20 +25,20 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
 	return true;
 }
 
-int gg_source_refresh(struct gg_source *source, struct gg_error *error)
+int gg_region_reader_refresh(struct gg_region_reader *source, struct gg_error *error)
 {
 	return gg_region_header_read(&source->header, source->fd, "the region", error);
 }
 
-bool gg_source_counter(const struct gg_source *source, enum gg_region_counter counter,
-                       uint64_t *ret_value)
+bool gg_region_reader_counter(const struct gg_region_reader *source, enum gg_region_counter counter,
+                              uint64_t *ret_value)
 {
 	return read_at(source->fd, ret_value, sizeof(*ret_value),
 	               offsetof(struct gg_region_header, counters) +
 	                       (size_t)counter * sizeof(*ret_value));
 }
 
-uint32_t gg_source_used(struct gg_source *source, enum gg_region_table_id id)
+uint32_t gg_region_reader_used(struct gg_region_reader *source, enum gg_region_table_id id)
 {
 	struct gg_region_table *table = gg_region_table_of(&source->header, id);
 	uint64_t used;
@@ -51,8 +51,8 @@ uint32_t gg_source_used(struct gg_source *source, enum gg_region_table_id id)
 	return (uint32_t)table->used_count;
 }
 
-bool gg_source_read(const struct gg_source *source, enum gg_region_table_id id, uint32_t first,
-                    uint32_t count, void *records)
+bool gg_region_reader_read(const struct gg_region_reader *source, enum gg_region_table_id id,
+                           uint32_t first, uint32_t count, void *records)
 {
 	const struct gg_region_table *table = gg_region_table_of(&source->header, id);
 
@@ -62,13 +62,13 @@ bool gg_source_read(const struct gg_source *source, enum gg_region_table_id id, 
 	               table->offset + (uint64_t)first * table->record_bytes);
 }
 
-void gg_source_text(struct gg_source *source, uint32_t offset, uint32_t bytes, char *text,
-                    size_t size)
+void gg_region_reader_text(struct gg_region_reader *source, uint32_t offset, uint32_t bytes,
+                           char *text, size_t size)
 {
 	if (bytes > size - 1)
 		bytes = (uint32_t)size - 1;
-	if (offset > gg_source_used(source, GG_TABLE_STRINGS) ||
-	    !gg_source_read(source, GG_TABLE_STRINGS, offset, bytes, text))
+	if (offset > gg_region_reader_used(source, GG_TABLE_STRINGS) ||
+	    !gg_region_reader_read(source, GG_TABLE_STRINGS, offset, bytes, text))
 		bytes = 0;
 	text[bytes] = '\0';
 }

@@ -10,17 +10,17 @@
 enum { TEXT_MAX = 1024 };
 
 /* The file as a module; 0: there is none.  Nothing of it has to be looked up. */
-static uint32_t module_of(struct gg_output *output, const char *file)
+static uint32_t module_of(struct gg_profile_writer *output, const char *file)
 {
-	const struct gg_module module = {
+	const struct gg_profile_module module = {
 		.path = file,
 		.status = gg_symbol_status_text(GG_SYMBOL_FULL),
 	};
 	uint32_t id = 0;
 
 	if (*file != '\0')
-		gg_output_keep(output, gg_profile_intern_module(output->profile, &module, &id,
-		                                                output->error));
+		gg_profile_writer_keep(output, gg_profile_intern_module(output->profile, &module,
+		                                                        &id, output->error));
 	return id;
 }
 
@@ -30,28 +30,32 @@ static uint64_t address_of(const char *function, uint32_t line)
 	return gg_hash_bytes(function, strlen(function), line) >> 1;
 }
 
-uint32_t gg_places_runtime_frame(struct gg_source *source, struct gg_output *output, uint64_t pc)
+uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *source,
+                                    struct gg_profile_writer *output, uint64_t pc)
 {
 	uint32_t number = (uint32_t)pc, frame = 0;
 	char function[TEXT_MAX], file[TEXT_MAX];
 	struct gg_region_frame record;
-	struct gg_line line;
+	struct gg_profile_line line;
 
-	if (number == 0 || number >= gg_source_used(source, GG_TABLE_FRAMES) ||
-	    !gg_source_read(source, GG_TABLE_FRAMES, number, 1, &record) || record.ready != 1)
+	if (number == 0 || number >= gg_region_reader_used(source, GG_TABLE_FRAMES) ||
+	    !gg_region_reader_read(source, GG_TABLE_FRAMES, number, 1, &record) ||
+	    record.ready != 1)
 		return 0;
-	gg_source_text(source, record.function_offset, record.function_bytes, function, TEXT_MAX);
-	gg_source_text(source, record.file_offset, record.file_bytes, file, TEXT_MAX);
-	gg_output_keep(output, gg_profile_intern_frame(output->profile, module_of(output, file),
+	gg_region_reader_text(source, record.function_offset, record.function_bytes, function,
+	                      TEXT_MAX);
+	gg_region_reader_text(source, record.file_offset, record.file_bytes, file, TEXT_MAX);
+	gg_profile_writer_keep(output,
+	                       gg_profile_intern_frame(output->profile, module_of(output, file),
 	                                               address_of(function, record.line), &frame,
 	                                               output->error));
 	if (frame == 0)
 		return 0;
-	line = (struct gg_line){ .frame = frame,
-		                 .function = *function != '\0' ? function : "[no name]",
-		                 .file = *file != '\0' ? file : NULL,
-		                 .line = record.line };
-	gg_output_keep(output,
-	               gg_profile_put_lines(output->profile, frame, &line, 1, output->error));
+	line = (struct gg_profile_line){ .frame = frame,
+		                         .function = *function != '\0' ? function : "[no name]",
+		                         .file = *file != '\0' ? file : NULL,
+		                         .line = record.line };
+	gg_profile_writer_keep(
+		output, gg_profile_put_lines(output->profile, frame, &line, 1, output->error));
 	return frame;
 }

@@ -17,7 +17,7 @@ enum {
 	PATH_MAX_BYTES = 4096
 };
 
-static void forget_nodes(struct gg_places *places)
+static void forget_nodes(struct gg_stack_map *places)
 {
 	for (uint32_t i = 0; i < places->chunk_count; i++) {
 		free(places->chunks[i]);
@@ -26,16 +26,16 @@ static void forget_nodes(struct gg_places *places)
 	gg_map_done(&places->frames);
 }
 
-void gg_places_done(struct gg_places *places)
+void gg_stack_map_done(struct gg_stack_map *places)
 {
 	forget_nodes(places);
 	free(places->chunks);
 	free(places->modules);
-	*places = (struct gg_places){ 0 };
+	*places = (struct gg_stack_map){ 0 };
 }
 
 /* Where the stack of a node is kept; NULL: no memory. */
-static uint32_t *place_of(struct gg_places *places, uint32_t node)
+static uint32_t *place_of(struct gg_stack_map *places, uint32_t node)
 {
 	uint32_t chunk = node / CHUNK_NODES;
 
@@ -57,32 +57,32 @@ static uint32_t *place_of(struct gg_places *places, uint32_t node)
 
 /* --- modules --- */
 
-static int add_module(struct gg_places *places, struct gg_source *source, struct gg_output *output,
-                      const struct gg_region_module *record)
+static int add_module(struct gg_stack_map *places, struct gg_region_reader *source,
+                      struct gg_profile_writer *output, const struct gg_region_module *record)
 {
-	struct gg_place_module *place = &places->modules[places->module_count];
+	struct gg_stack_map_module *place = &places->modules[places->module_count];
 	char path[PATH_MAX_BYTES];
-	struct gg_module module = { .path = path };
+	struct gg_profile_module module = { .path = path };
 
-	*place = (struct gg_place_module){ .bias = record->bias,
-		                           .load_ns = record->load_ns,
-		                           .unload_ns = UINT64_MAX };
+	*place = (struct gg_stack_map_module){ .bias = record->bias,
+		                               .load_ns = record->load_ns,
+		                               .unload_ns = UINT64_MAX };
 	places->module_count++;
 	if (record->ready != 1 || record->range_count > GG_REGION_RANGES_MAX ||
 	    record->build_id_bytes > GG_REGION_BUILD_ID_MAX)
 		return 0;
-	gg_source_text(source, record->path_offset, record->path_bytes, path, sizeof(path));
+	gg_region_reader_text(source, record->path_offset, record->path_bytes, path, sizeof(path));
 	module.build_id = record->build_id;
 	module.build_id_bytes = record->build_id_bytes;
 	place->range_count = record->range_count;
 	memcpy(place->ranges, record->ranges, sizeof(place->ranges));
-	return gg_output_keep(output, gg_profile_intern_module(output->profile, &module, &place->id,
-	                                                       output->error));
+	return gg_profile_writer_keep(output, gg_profile_intern_module(output->profile, &module,
+	                                                               &place->id, output->error));
 }
 
-static bool has_room(struct gg_places *places, uint32_t count)
+static bool has_room(struct gg_stack_map *places, uint32_t count)
 {
-	struct gg_place_module *more;
+	struct gg_stack_map_module *more;
 
 	if (count <= places->module_capacity)
 		return true;
@@ -94,9 +94,10 @@ static bool has_room(struct gg_places *places, uint32_t count)
 	return true;
 }
 
-int gg_places_update(struct gg_places *places, struct gg_source *source, struct gg_output *output)
+int gg_stack_map_update(struct gg_stack_map *places, struct gg_region_reader *source,
+                        struct gg_profile_writer *output)
 {
-	uint32_t used = gg_source_used(source, GG_TABLE_MODULES);
+	uint32_t used = gg_region_reader_used(source, GG_TABLE_MODULES);
 	uint64_t last_ns = places->last_unload_ns;
 
 	/* One that goes is noticed when another comes in its place, unless the table is full. */
@@ -108,7 +109,7 @@ int gg_places_update(struct gg_places *places, struct gg_source *source, struct 
 	for (uint32_t i = 0; i < used; i++) {
 		struct gg_region_module record;
 
-		if (!gg_source_read(source, GG_TABLE_MODULES, i, 1, &record))
+		if (!gg_region_reader_read(source, GG_TABLE_MODULES, i, 1, &record))
 			break;
 		/* One that is being written has no sample yet; it is read next time. */
 		if (i >= places->module_count && record.ready == 0)
@@ -127,13 +128,13 @@ int gg_places_update(struct gg_places *places, struct gg_source *source, struct 
 	return 0;
 }
 
-static const struct gg_place_module *find_module(const struct gg_places *places, uint64_t address,
-                                                 uint64_t time_ns)
+static const struct gg_stack_map_module *find_module(const struct gg_stack_map *places,
+                                                     uint64_t address, uint64_t time_ns)
 {
-	const struct gg_place_module *found = NULL;
+	const struct gg_stack_map_module *found = NULL;
 
 	for (uint32_t i = 0; i < places->module_count; i++) {
-		const struct gg_place_module *module = &places->modules[i];
+		const struct gg_stack_map_module *module = &places->modules[i];
 		bool is_inside = false;
 
 		for (uint32_t j = 0; j < module->range_count && !is_inside; j++)
@@ -147,27 +148,29 @@ static const struct gg_place_module *find_module(const struct gg_places *places,
 	return found;
 }
 
-int gg_places_write(const struct gg_places *places, struct gg_output *output)
+int gg_stack_map_write(const struct gg_stack_map *places, struct gg_profile_writer *output)
 {
 	for (uint32_t i = 0; i < places->module_count && output->status == 0; i++) {
-		const struct gg_place_module *module = &places->modules[i];
+		const struct gg_stack_map_module *module = &places->modules[i];
 
 		for (uint32_t j = 0; j < module->range_count; j++) {
-			struct gg_mapping mapping = {
+			struct gg_profile_mapping mapping = {
 				.process = places->process,
 				.module = module->id,
 				.start = module->ranges[j].start,
 				.end = module->ranges[j].end,
 				.file_offset = module->ranges[j].file_offset,
 				.bias = module->bias,
-				.load_ns = gg_output_time(output, module->load_ns),
+				.load_ns = gg_profile_writer_time(output, module->load_ns),
 				.unload_ns = module->unload_ns != UINT64_MAX
-				                     ? gg_output_time(output, module->unload_ns)
+				                     ? gg_profile_writer_time(output,
+				                                              module->unload_ns)
 				                     : GG_TIME_NONE,
 			};
 
-			gg_output_keep(output, gg_profile_add_mapping(output->profile, &mapping,
-			                                              output->error));
+			gg_profile_writer_keep(
+				output,
+				gg_profile_add_mapping(output->profile, &mapping, output->error));
 		}
 	}
 	return output->status;
@@ -176,42 +179,45 @@ int gg_places_write(const struct gg_places *places, struct gg_output *output)
 /* --- frames and stacks --- */
 
 /* The module of code that is in none; 0: there is none yet. */
-static uint32_t perf_map_of(struct gg_places *places, struct gg_output *output)
+static uint32_t perf_map_of(struct gg_stack_map *places, struct gg_profile_writer *output)
 {
 	if (places->perf_map == 0 && output->now_ns >= places->next_perf_map_ns) {
 		places->next_perf_map_ns = output->now_ns + LOOK_EVERY_NS;
-		gg_output_keep(output, gg_jit_module(output->profile, places->pid,
-		                                     &places->perf_map, output->error));
+		gg_profile_writer_keep(output,
+		                       gg_jit_names_module(output->profile, places->pid,
+		                                           &places->perf_map, output->error));
 	}
 	return places->perf_map;
 }
 
 /* The frame of a return address; 0: failed. */
-static uint32_t frame_of(struct gg_places *places, struct gg_source *source,
-                         struct gg_output *output, uint64_t pc, uint64_t time_ns, bool is_current)
+static uint32_t frame_of(struct gg_stack_map *places, struct gg_region_reader *source,
+                         struct gg_profile_writer *output, uint64_t pc, uint64_t time_ns,
+                         bool is_current)
 {
 	uint64_t known = is_current ? gg_map_get(&places->frames, pc) : GG_MAP_NONE;
 	uint64_t address = pc - 1; /* of the call, not of what follows it */
-	const struct gg_place_module *module;
+	const struct gg_stack_map_module *module;
 	uint32_t frame = 0, id;
 
 	if (known != GG_MAP_NONE)
 		return (uint32_t)known;
 	if (gg_pc_is_frame(pc)) {
-		frame = gg_places_runtime_frame(source, output, pc);
+		frame = gg_stack_map_runtime_frame(source, output, pc);
 	} else {
 		module = find_module(places, address, time_ns);
 		id = module != NULL ? module->id : perf_map_of(places, output);
 		if (module != NULL && id != 0)
 			address -= module->bias;
-		gg_output_keep(output, gg_profile_intern_frame(output->profile, id, address, &frame,
-		                                               output->error));
+		gg_profile_writer_keep(output, gg_profile_intern_frame(output->profile, id, address,
+		                                                       &frame, output->error));
 		if (id == 0 && frame != 0)
-			gg_output_keep(output, gg_jit_add(&output->jit, frame, address,
-			                                  places->process, places->pid));
+			gg_profile_writer_keep(output,
+			                       gg_jit_names_add(&output->jit, frame, address,
+			                                        places->process, places->pid));
 	}
 	if (is_current && frame != 0 && gg_map_put(&places->frames, pc, frame) < 0)
-		gg_output_keep(output, -ENOMEM);
+		gg_profile_writer_keep(output, -ENOMEM);
 	return frame;
 }
 
@@ -224,15 +230,15 @@ struct step {
  * Lists the frames of a stack from the innermost one to the first that is translated; *ret_stack is
  * that one's.  0 if there are none.
  */
-static uint32_t list_frames(struct gg_places *places, struct gg_source *source, uint32_t node,
-                            bool is_current, struct step steps[GG_PLACES_DEPTH_MAX],
-                            uint32_t *ret_stack)
+static uint32_t list_frames(struct gg_stack_map *places, struct gg_region_reader *source,
+                            uint32_t node, bool is_current,
+                            struct step steps[GG_STACK_MAP_DEPTH_MAX], uint32_t *ret_stack)
 {
 	struct gg_region_node window[WINDOW_NODES];
 	uint32_t first = 0, end = 0, count = 0;
 
 	*ret_stack = 0;
-	while (node >= GG_STACK_FIRST && count < GG_PLACES_DEPTH_MAX) {
+	while (node >= GG_STACK_FIRST && count < GG_STACK_MAP_DEPTH_MAX) {
 		const struct gg_region_node *record;
 		uint32_t *known = is_current ? place_of(places, node) : NULL;
 
@@ -243,7 +249,8 @@ static uint32_t list_frames(struct gg_places *places, struct gg_source *source, 
 		if (node < first || node >= end) {
 			end = node + 1;
 			first = end > WINDOW_NODES ? end - WINDOW_NODES : 0;
-			if (!gg_source_read(source, GG_TABLE_STACKS, first, end - first, window))
+			if (!gg_region_reader_read(source, GG_TABLE_STACKS, first, end - first,
+			                           window))
 				return 0;
 		}
 		record = &window[node - first];
@@ -255,17 +262,17 @@ static uint32_t list_frames(struct gg_places *places, struct gg_source *source, 
 	return count;
 }
 
-uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
-                         struct gg_output *output, uint32_t node, uint64_t time_ns)
+uint32_t gg_stack_map_stack(struct gg_stack_map *places, struct gg_region_reader *source,
+                            struct gg_profile_writer *output, uint32_t node, uint64_t time_ns)
 {
 	/* After the last module went, nodes mean one thing; before that, they are looked up again. */
 	bool is_current = time_ns >= places->last_unload_ns;
-	struct step steps[GG_PLACES_DEPTH_MAX];
+	struct step steps[GG_STACK_MAP_DEPTH_MAX];
 	uint32_t count, stack, *place;
 
 	if (node < GG_STACK_FIRST || node >= NODES_MAX ||
 	    (node >= gg_region_table_of(&source->header, GG_TABLE_STACKS)->used_count &&
-	     node >= gg_source_used(source, GG_TABLE_STACKS)))
+	     node >= gg_region_reader_used(source, GG_TABLE_STACKS)))
 		return 0;
 	if (is_current) {
 		place = place_of(places, node);
@@ -278,7 +285,8 @@ uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
 		const struct step *step = &steps[--count];
 		uint32_t frame = frame_of(places, source, output, step->pc, time_ns, is_current);
 
-		gg_output_keep(output, gg_profile_intern_stack(output->profile, stack, frame,
+		gg_profile_writer_keep(output,
+		                       gg_profile_intern_stack(output->profile, stack, frame,
 		                                               &stack, output->error));
 		place = is_current ? place_of(places, step->node) : NULL;
 		if (place != NULL)

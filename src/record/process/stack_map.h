@@ -23,17 +23,17 @@
 #include "record/process/region_reader.h"
 #include "record/session/profile_writer.h"
 
-enum { GG_PLACES_DEPTH_MAX = 2048 };
+enum { GG_STACK_MAP_DEPTH_MAX = 2048 };
 
-struct gg_place_module {
+struct gg_stack_map_module {
 	uint32_t id;                       /* in the profile; 0: there was no place for it */
 	uint64_t bias, load_ns, unload_ns; /* unload_ns UINT64_MAX: loaded */
 	uint32_t range_count;
 	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
 };
 
-struct gg_places {
-	struct gg_place_module *modules;
+struct gg_stack_map {
+	struct gg_stack_map_module *modules;
 	uint32_t module_count, module_capacity;
 	int64_t next_look_ns;    /* at modules that may have gone although none has come */
 	uint64_t last_unload_ns; /* of any module; 0: none */
@@ -47,20 +47,22 @@ struct gg_places {
 	int64_t next_perf_map_ns; /* when to look for that again */
 };
 
-void gg_places_done(struct gg_places *places);
+void gg_stack_map_done(struct gg_stack_map *places);
 
 /* Reads the modules anew if there are more, or one is gone.  Before the events of a round. */
-int gg_places_update(struct gg_places *places, struct gg_source *source, struct gg_output *output);
+int gg_stack_map_update(struct gg_stack_map *places, struct gg_region_reader *source,
+                        struct gg_profile_writer *output);
 
 /* The stack of the profile; 0: it has none, or it is not there. */
-uint32_t gg_places_stack(struct gg_places *places, struct gg_source *source,
-                         struct gg_output *output, uint32_t node, uint64_t time_ns);
+uint32_t gg_stack_map_stack(struct gg_stack_map *places, struct gg_region_reader *source,
+                            struct gg_profile_writer *output, uint32_t node, uint64_t time_ns);
 
 /*
- * For gg_places_stack(): the frame of a runtime that stands for a pc, with its function and line, which
+ * For gg_stack_map_stack(): the frame of a runtime that stands for a pc, with its function and line, which
  * need no symbols.  Its module is its file.  0: it is not there, or failed.
  */
-uint32_t gg_places_runtime_frame(struct gg_source *source, struct gg_output *output, uint64_t pc);
+uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *source,
+                                    struct gg_profile_writer *output, uint64_t pc);
 
 /* Writes where modules lay into the profile. */
-int gg_places_write(const struct gg_places *places, struct gg_output *output);
+int gg_stack_map_write(const struct gg_stack_map *places, struct gg_profile_writer *output);

@@ -27,7 +27,8 @@ static bool watch(const struct gg_succession *succession, const char *directory)
 	                         IN_CREATE | IN_CLOSE_WRITE | IN_DELETE) >= 0;
 }
 
-void gg_succession_begin(struct gg_succession *succession, const struct gg_directory *directory)
+void gg_succession_begin(struct gg_succession *succession,
+                         const struct gg_session_directory *directory)
 {
 	*succession = (struct gg_succession){ .watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
 	while (succession->watch_fd >= 0 && directory != NULL && watch(succession, directory->path))
@@ -73,7 +74,7 @@ static void take(struct gg_succession *succession, const struct inotify_event *e
 {
 	struct gg_succession_region *region;
 
-	if (event->len == 0 || gg_directory_region_pid(event->name) == 0)
+	if (event->len == 0 || gg_session_directory_region_pid(event->name) == 0)
 		return;
 	region = find(succession, event->name);
 	if (region == NULL)

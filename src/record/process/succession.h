@@ -22,7 +22,7 @@
 #include "base/compiler.h"
 #include "base/map.h"
 
-struct gg_directory;
+struct gg_session_directory;
 struct gg_succession_region;
 
 struct gg_succession {
@@ -34,7 +34,8 @@ struct gg_succession {
 };
 
 /* Without inotify the order stays unknown. */
-void gg_succession_begin(struct gg_succession *succession, const struct gg_directory *directory);
+void gg_succession_begin(struct gg_succession *succession,
+                         const struct gg_session_directory *directory);
 void gg_succession_done(struct gg_succession *succession);
 
 /* Reads the list so far; true: a region was made since the last time. */

@@ -58,13 +58,13 @@ static const char *find_option(const struct gg_region_header *header, const char
 static void fill_record(struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->source.header;
-	struct gg_process *record = &target->record;
+	struct gg_profile_profile_process *record = &target->record;
 	uint64_t first_bytes;
 	char value[64];
 
 	record->pid = target->pid;
 	record->parent = target->parent;
-	record->start_ns = gg_output_time(target->output, header->start_monotonic_ns);
+	record->start_ns = gg_profile_writer_time(target->output, header->start_monotonic_ns);
 	record->end_ns = GG_TIME_NONE;
 	record->exe = copy_text(header->exe, header->exe_bytes, false);
 	record->command = copy_text(header->command, header->command_bytes, true);
@@ -86,8 +86,8 @@ void gg_target_free(struct gg_target *target)
 		return;
 	if (target->source.fd >= 0)
 		close(target->source.fd);
-	gg_held_done(&target->held);
-	gg_places_done(&target->places);
+	gg_live_set_done(&target->held);
+	gg_stack_map_done(&target->places);
 	gg_map_done(&target->origins);
 	gg_map_done(&target->seen_map);
 	free(target->seen);
@@ -113,13 +113,13 @@ static struct gg_target *find_ancestor(const struct gg_target *target,
 			continue;
 		for (uint32_t i = 0; i < view->live_count && looked < 16; i++) {
 			const struct gg_region_sample *sample = &view->live[i];
-			const struct gg_held_sample *held;
+			const struct gg_live_set_sample *held;
 
 			if (!gg_target_is_inherited(target, sample))
 				continue;
 			looked++;
-			held = gg_held_find(&other->held, sample->id);
-			if (held != NULL && (held->time_ns & ~GG_HELD_ENDED) == sample->time_ns)
+			held = gg_live_set_find(&other->held, sample->id);
+			if (held != NULL && (held->time_ns & ~GG_LIVE_SET_ENDED) == sample->time_ns)
 				score += 2;
 		}
 		if (score > best_score) {
@@ -148,7 +148,7 @@ static int take_inherited(struct gg_target *target, struct gg_error *error)
 	/* Its parent may have ended before it made a region. */
 	if (target->parent == 0 && target->ancestor != NULL)
 		target->record.parent = target->parent = target->ancestor->id;
-	gg_places_update(&target->places, &target->source, target->output);
+	gg_stack_map_update(&target->places, &target->source, target->output);
 	for (uint32_t i = 0; i < view.live_count && target->output->status == 0; i++)
 		if (gg_target_is_inherited(target, &view.live[i]))
 			gg_target_hold(target, &view.live[i]);
@@ -158,11 +158,11 @@ static int take_inherited(struct gg_target *target, struct gg_error *error)
 
 static int add_process(struct gg_target *target)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	fill_record(target);
-	if (gg_output_keep(output, gg_profile_add_process(output->profile, &target->record,
-	                                                  &target->id, output->error)) < 0)
+	if (gg_profile_writer_keep(output, gg_profile_add_process(output->profile, &target->record,
+	                                                          &target->id, output->error)) < 0)
 		return output->status;
 	target->record.id = target->id;
 	target->places.process = target->id;
@@ -171,8 +171,8 @@ static int add_process(struct gg_target *target)
 }
 
 int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
-                   struct gg_output *output, int fd, uint32_t pid, uint32_t parent, bool drains,
-                   struct gg_error *error)
+                   struct gg_profile_writer *output, int fd, uint32_t pid, uint32_t parent,
+                   bool drains, struct gg_error *error)
 {
 	struct gg_target *target = calloc(1, sizeof(*target));
 	const struct gg_region_header *header;
@@ -186,7 +186,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->output = output;
 	target->set = set;
 	target->parent = parent;
-	status = gg_source_refresh(&target->source, error);
+	status = gg_region_reader_refresh(&target->source, error);
 	if (status == 0 && drains && gg_ring_open(&target->ring, fd) < 0)
 		status = gg_error_set(error, -EBADMSG, "the region", NULL,
 		                      "is damaged: its ring does not fit");
@@ -199,13 +199,14 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->pid = pid != 0 ? pid : header->pid;
 	target->start_ticks = header->process_start_ticks;
 	target->control = header->control;
-	target->complete_ns = target->coarse_from_ns = gg_output_time(output,
-	                                                              header->start_monotonic_ns);
-	gg_held_init(&target->held, (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);
+	target->complete_ns = target->coarse_from_ns = gg_profile_writer_time(
+		output, header->start_monotonic_ns);
+	gg_live_set_init(&target->held,
+	                 (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);
 	status = add_process(target);
 	if (drains && status == 0 && header->control.active == 0)
-		gg_output_event(output, target->id, target->record.start_ns, "off",
-		                "it began switched off");
+		gg_profile_writer_event(output, target->id, target->record.start_ns, "off",
+		                        "it began switched off");
 	target->was_off = header->control.active == 0;
 	target->next = set->first;
 	set->first = target;
@@ -218,19 +219,20 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 int gg_target_watch_control(struct gg_target *target)
 {
 	struct gg_region_control now, *before = &target->control;
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 
 	if (target->source.fd < 0 || !gg_region_control_read(target->source.fd, &now) ||
 	    now.change_count == before->change_count)
 		return output->status;
 	if ((now.active != 0) != (before->active != 0))
-		gg_output_event(output, target->id, output->now_ns, now.active != 0 ? "on" : "off",
-		                "sampling was switched %s", now.active != 0 ? "on" : "off");
+		gg_profile_writer_event(output, target->id, output->now_ns,
+		                        now.active != 0 ? "on" : "off", "sampling was switched %s",
+		                        now.active != 0 ? "on" : "off");
 	if (now.interval_bytes != before->interval_bytes)
-		gg_output_event(output, target->id, output->now_ns, "interval",
-		                "the sampling interval was changed from %llu to %llu",
-		                (unsigned long long)before->interval_bytes,
-		                (unsigned long long)now.interval_bytes);
+		gg_profile_writer_event(output, target->id, output->now_ns, "interval",
+		                        "the sampling interval was changed from %llu to %llu",
+		                        (unsigned long long)before->interval_bytes,
+		                        (unsigned long long)now.interval_bytes);
 	target->was_off |= now.active == 0;
 	*before = now;
 	if ((double)now.interval_bytes <= target->record.interval_bytes ||
@@ -238,14 +240,15 @@ int gg_target_watch_control(struct gg_target *target)
 		return output->status;
 	/* What had no sample was exposed to this one, too. */
 	target->record.interval_bytes = (double)now.interval_bytes;
-	return gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
+	return gg_profile_writer_keep(output,
+	                              gg_profile_update_process(output->profile, target->id,
 	                                                        &target->record, output->error));
 }
 
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
                       const char *main_thread, size_t main_thread_bytes)
 {
-	struct gg_output *output = target->output;
+	struct gg_profile_writer *output = target->output;
 	char *text = command_bytes > 0 ? copy_text(command, command_bytes, true) : NULL;
 	const char *before = target->record.command;
 
@@ -259,8 +262,8 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 	}
 	free((char *)before);
 	target->record.command = text;
-	gg_output_keep(output, gg_profile_update_process(output->profile, target->id,
-	                                                 &target->record, output->error));
+	gg_profile_writer_keep(output, gg_profile_update_process(output->profile, target->id,
+	                                                         &target->record, output->error));
 }
 
 /* Frees a finished process; who inherited from it looks further up from now on. */
@@ -300,7 +303,7 @@ void gg_target_close(struct gg_target *target)
 	target->source.fd = -1;
 	target->is_finished = true;
 	target->has_ring = false;
-	gg_places_done(&target->places);
+	gg_stack_map_done(&target->places);
 	gg_map_done(&target->seen_map);
 	free(target->seen);
 	target->seen = NULL;

@@ -41,9 +41,9 @@ struct gg_seen {
 
 struct gg_target {
 	struct gg_target *next; /* in its set */
-	struct gg_output *output;
+	struct gg_profile_writer *output;
 	struct gg_target_set *set;
-	struct gg_source source; /* its descriptor is ours; -1: closed */
+	struct gg_region_reader source; /* its descriptor is ours; -1: closed */
 	struct gg_ring_reader ring;
 	bool is_ours;  /* of a session that is recorded, in its directory; else the state alone */
 	bool has_ring; /* its history can be read */
@@ -54,11 +54,11 @@ struct gg_target {
 	uint64_t start_ticks;
 	struct gg_target *ancestor; /* whose samples it inherited; NULL: none known */
 	struct gg_map origins;      /* of these: from their number to the ancestor's id */
-	struct gg_process record;   /* its texts are ours */
-	char main_thread[16];       /* its name as last read; "": as the region has it */
+	struct gg_profile_profile_process record; /* its texts are ours */
+	char main_thread[16]; /* its name as last read; "": as the region has it */
 
-	struct gg_held held;
-	struct gg_places places;
+	struct gg_live_set held;
+	struct gg_stack_map places;
 	uint32_t *threads, thread_capacity;   /* from the region's to the profile's; 0: not yet */
 	uint32_t *names[2], name_capacity[2]; /* heaps, types */
 	struct gg_map seen_map;
@@ -68,8 +68,8 @@ struct gg_target {
 	bool seen_is_full;        /* some are in the sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */
 	uint64_t inherited_count; /* samples of these, seen so far */
-	bool is_shared;           /* what it freed may have been inherited (struct gg_coarse) */
-	bool has_coarse_left;     /* sums of a while that went on made no sense yet */
+	bool is_shared;       /* what it freed may have been inherited (struct gg_profile_coarse) */
+	bool has_coarse_left; /* sums of a while that went on made no sense yet */
 
 	double live_bytes,
 		inherited_bytes; /* estimates, for the time series; the second of these */
@@ -101,8 +101,8 @@ struct gg_target_set {
  * also on failure.  With `drains` it must be open for writing.  -EBADMSG: it is no region, or not yet.
  */
 GG_MUST_CHECK int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
-                                 struct gg_output *output, int fd, uint32_t pid, uint32_t parent,
-                                 bool drains, struct gg_error *error);
+                                 struct gg_profile_writer *output, int fd, uint32_t pid,
+                                 uint32_t parent, bool drains, struct gg_error *error);
 void gg_target_free(struct gg_target *target);
 void gg_target_set_done(struct gg_target_set *set);
 
@@ -116,7 +116,7 @@ int gg_target_watch_control(struct gg_target *target);
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
                       const char *main_thread, size_t main_thread_bytes);
 
-/* When something happened: in [from_ns, to_ns], and if bucket_ns is not 0, as struct gg_coarse has it. */
+/* When something happened: in [from_ns, to_ns], and if bucket_ns is not 0, as struct gg_profile_coarse has it. */
 struct gg_span {
 	int64_t from_ns, to_ns, bucket_ns;
 	bool is_open; /* the process goes on, and what is not written now is written later */
@@ -137,7 +137,7 @@ int gg_target_settle_if_lossy(struct gg_target *target);
 
 /*
  * The end.  `end_ns` of the session's time is when it was noticed, GG_TIME_NONE: the process lives on.
- * `ending` as in struct gg_process, or NULL.  Closes the region.
+ * `ending` as in struct gg_profile_profile_process, or NULL.  Closes the region.
  */
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending);
 
@@ -162,8 +162,8 @@ static inline uint64_t gg_target_address(const struct gg_region_sample *sample)
 double gg_target_chunk_bytes(const struct gg_region_sample *sample);
 
 /* What history and state share: adds a sample unless it is there; its entry, or NULL: refused. */
-struct gg_held_sample *gg_target_hold(struct gg_target *target,
-                                      const struct gg_region_sample *sample);
+struct gg_live_set_sample *gg_target_hold(struct gg_target *target,
+                                          const struct gg_region_sample *sample);
 uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
 /* What was seen of a stack in a thread; NULL: there are too many. */
 struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);

@@ -72,14 +72,14 @@ static enum mapped is_mapped(uint32_t pid, const struct stat *file)
 	return answer;
 }
 
-static int consider(const struct gg_region_file *file, void *context)
+static int consider(const struct gg_listed_region *file, void *context)
 {
 	struct search *search = context;
 	enum mapped mapped;
 	struct stat status;
 	char *path;
 
-	if (file->kind != GG_REGION_FILE_WHOLE || file->pid != search->pid || !file->is_alive ||
+	if (file->kind != GG_LISTED_REGION_WHOLE || file->pid != search->pid || !file->is_alive ||
 	    lstat(file->path, &status) < 0)
 		return 0;
 	if (!is_owner_fine(file->pid, &status))
@@ -150,7 +150,7 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 			continue;
 		path[strcspn(path, "\n")] = '\0';
 		name = strrchr(path, '/') + 1;
-		if ((uint32_t)gg_directory_region_pid(name) == pid)
+		if ((uint32_t)gg_session_directory_region_pid(name) == pid)
 			found = name_here(pid, path, inode);
 		else if (strncmp(name, "geiger-", 7) == 0 && strstr(name, ".region") != NULL &&
 		         strcmp(path + strlen(path) - strlen(removed), removed) == 0)
@@ -193,11 +193,11 @@ static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct g
 	bool is_removed = false;
 	int status;
 
-	if (!gg_alive(pid, 0))
+	if (!gg_process_alive(pid, 0))
 		return gg_error_set(error, -ESRCH, text,
 		                    "'geiger ls' lists the regions of this machine.",
 		                    "there is no such process");
-	status = gg_regions_each(NULL, 0, consider, &search, error);
+	status = gg_region_list_each(NULL, 0, consider, &search, error);
 	if (status == -ENOMEM)
 		return gg_error_set_errno(error, ENOMEM, text, NULL);
 	if (status == 0 && search.path == NULL)

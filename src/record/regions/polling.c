@@ -13,19 +13,19 @@
 enum { FOLD_FROM = 100000, FOLD_EVERY = 64, FOLD_CALLS = 200 };
 
 static const struct gg_fold_rule fold_rule = {
-	.keep_ns = 60 * GG_LOOKS_GRID_NS,
-	.bucket_ns = GG_LOOKS_GRID_NS,
+	.keep_ns = 60 * GG_POLLING_GRID_NS,
+	.bucket_ns = GG_POLLING_GRID_NS,
 	.age_buckets = 128,
 	.row_max = 4 * FOLD_FROM,
 	.batch_count = 20000,
 };
 
-struct gg_looks {
+struct gg_polling {
 	struct gg_profile *profile;
-	struct gg_output output;
+	struct gg_profile_writer output;
 	struct gg_target_set set;
 	struct gg_target *target;
-	struct gg_session session;
+	struct gg_profile_session session;
 	struct gg_error error; /* of the first failure; the output's */
 	int64_t first_ns;
 	uint64_t count;
@@ -33,10 +33,10 @@ struct gg_looks {
 
 static int64_t to_grid(int64_t time_ns)
 {
-	return (time_ns + GG_LOOKS_GRID_NS - 1) / GG_LOOKS_GRID_NS * GG_LOOKS_GRID_NS;
+	return (time_ns + GG_POLLING_GRID_NS - 1) / GG_POLLING_GRID_NS * GG_POLLING_GRID_NS;
 }
 
-static int begin(struct gg_looks *looks, const char *path, struct gg_error *error)
+static int begin(struct gg_polling *looks, const char *path, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), code;
 	struct gg_region_header header;
@@ -47,8 +47,8 @@ static int begin(struct gg_looks *looks, const char *path, struct gg_error *erro
 	if (code == 0)
 		code = gg_profile_create(&looks->profile, NULL, error);
 	if (code == 0)
-		code = gg_output_init(&looks->output, looks->profile, header.start_monotonic_ns,
-		                      &looks->error);
+		code = gg_profile_writer_init(&looks->output, looks->profile,
+		                              header.start_monotonic_ns, &looks->error);
 	if (code < 0) {
 		close(fd);
 		return code;
@@ -56,7 +56,7 @@ static int begin(struct gg_looks *looks, const char *path, struct gg_error *erro
 	code = gg_target_open(&looks->target, &looks->set, &looks->output, fd, 0, 0, false, error);
 	if (code < 0)
 		return code;
-	looks->session = (struct gg_session){
+	looks->session = (struct gg_profile_session){
 		.command = looks->target->record.command,
 		.geiger = GG_VERSION,
 		.start_wall_ns = header.start_wall_ns,
@@ -66,33 +66,33 @@ static int begin(struct gg_looks *looks, const char *path, struct gg_error *erro
 	return gg_load_note_region(&looks->output, looks->target);
 }
 
-int gg_looks_open(struct gg_looks **ret_looks, const char *path, struct gg_error *error)
+int gg_polling_open(struct gg_polling **ret_looks, const char *path, struct gg_error *error)
 {
-	struct gg_looks *looks = calloc(1, sizeof(*looks));
+	struct gg_polling *looks = calloc(1, sizeof(*looks));
 	int code;
 
 	if (looks == NULL)
 		return gg_error_set_errno(error, ENOMEM, path, NULL);
 	code = begin(looks, path, error);
 	if (code < 0)
-		gg_looks_free(looks);
+		gg_polling_free(looks);
 	else
 		*ret_looks = looks;
 	return code;
 }
 
-void gg_looks_free(struct gg_looks *looks)
+void gg_polling_free(struct gg_polling *looks)
 {
 	if (looks == NULL)
 		return;
 	gg_target_set_done(&looks->set);
-	gg_output_done(&looks->output);
+	gg_profile_writer_done(&looks->output);
 	gg_profile_close(looks->profile);
 	free(looks);
 }
 
 /* Keeps the profile small; only where it has grown. */
-static void fold(struct gg_looks *looks)
+static void fold(struct gg_polling *looks)
 {
 	int more = 1;
 
@@ -102,24 +102,25 @@ static void fold(struct gg_looks *looks)
 	for (int i = 0; i < FOLD_CALLS && more == 1; i++)
 		more = gg_profile_fold(looks->profile, &fold_rule, looks->output.now_ns,
 		                       &looks->error);
-	gg_output_keep(&looks->output, more < 0 ? more : 0);
+	gg_profile_writer_keep(&looks->output, more < 0 ? more : 0);
 }
 
-int gg_looks_take(struct gg_looks *looks, const struct gg_region_view *view, struct gg_error *error)
+int gg_polling_take(struct gg_polling *looks, const struct gg_region_view *view,
+                    struct gg_error *error)
 {
-	struct gg_output *output = &looks->output;
+	struct gg_profile_writer *output = &looks->output;
 	struct gg_span span = { 0 };
 
 	output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
 	span.to_ns = looks->session.end_ns = to_grid(output->now_ns);
 	if (looks->count > 0) {
-		span.from_ns = span.to_ns - GG_LOOKS_GRID_NS;
-		span.bucket_ns = GG_LOOKS_GRID_NS;
+		span.from_ns = span.to_ns - GG_POLLING_GRID_NS;
+		span.bucket_ns = GG_POLLING_GRID_NS;
 	}
 	gg_target_look(looks->target, view, &span);
-	gg_output_keep(output,
-	               gg_profile_set_session(looks->profile, &looks->session, output->error));
-	gg_output_commit(output);
+	gg_profile_writer_keep(
+		output, gg_profile_set_session(looks->profile, &looks->session, output->error));
+	gg_profile_writer_commit(output);
 	if (looks->count++ == 0)
 		looks->first_ns = span.to_ns;
 	if (output->status == 0)
@@ -129,12 +130,12 @@ int gg_looks_take(struct gg_looks *looks, const struct gg_region_view *view, str
 	return output->status;
 }
 
-struct gg_profile *gg_looks_profile(const struct gg_looks *looks)
+struct gg_profile *gg_polling_profile(const struct gg_polling *looks)
 {
 	return looks->profile;
 }
 
-int64_t gg_looks_first_ns(const struct gg_looks *looks)
+int64_t gg_polling_first_ns(const struct gg_polling *looks)
 {
 	return looks->first_ns;
 }

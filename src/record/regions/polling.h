@@ -3,17 +3,17 @@
  * looks - a process that nobody records, as a profile: its region is looked at again and again, and what has
  * changed between two looks is the history that the region has not.
  *
- *   gg_looks_open(&looks, path, error);
+ *   gg_polling_open(&looks, path, error);
  *   now and then:
- *     gg_looks_take(looks, &view, error);
- *     gg_model_load(&model, &(struct gg_profile *){ gg_looks_profile(looks) }, 1, NULL, error);
- *   gg_looks_free(looks);
+ *     gg_polling_take(looks, &view, error);
+ *     gg_model_load(&model, &(struct gg_profile *){ gg_polling_profile(looks) }, 1, NULL, error);
+ *   gg_polling_free(looks);
  *
  * Samples    that were there at a look have the time of their allocation; that of their end is the first look
  *            without them.
  * Sums       what came and went between two looks is a coarse row for each stack, with the second of the later
  *            look: (s - 1, s].  What did before the first look has no time but that: its rows end there.
- * So         between multiples of GG_LOOKS_GRID_NS after gg_looks_first_ns(), what was allocated and freed is
+ * So         between multiples of GG_POLLING_GRID_NS after gg_polling_first_ns(), what was allocated and freed is
  *            what the looks have seen, to the last bit; nothing says when in between two looks.
  * Session    has_history is false: reports on the whole say what they say of the region.
  *
@@ -27,20 +27,20 @@
 #include "profile/profile.h"
 #include "region/reader/view.h"
 
-#define GG_LOOKS_GRID_NS INT64_C(1000000000)
+#define GG_POLLING_GRID_NS INT64_C(1000000000)
 
-struct gg_looks;
+struct gg_polling;
 
 /* path: of the region, which is held open.  -EBADMSG: it is none; what open() says. */
-GG_MUST_CHECK int gg_looks_open(struct gg_looks **ret_looks, const char *path,
-                                struct gg_error *error);
-void gg_looks_free(struct gg_looks *looks); /* NULL is fine */
+GG_MUST_CHECK int gg_polling_open(struct gg_polling **ret_looks, const char *path,
+                                  struct gg_error *error);
+void gg_polling_free(struct gg_polling *looks); /* NULL is fine */
 
 /* One look.  After it failed once it fails always: what there is stays. */
-GG_MUST_CHECK int gg_looks_take(struct gg_looks *looks, const struct gg_region_view *view,
-                                struct gg_error *error);
+GG_MUST_CHECK int gg_polling_take(struct gg_polling *looks, const struct gg_region_view *view,
+                                  struct gg_error *error);
 
-struct gg_profile *gg_looks_profile(const struct gg_looks *looks);
+struct gg_profile *gg_polling_profile(const struct gg_polling *looks);
 
 /* Since when there is a history, in the session's time: a multiple of the grid.  0: not yet. */
-int64_t gg_looks_first_ns(const struct gg_looks *looks);
+int64_t gg_polling_first_ns(const struct gg_polling *looks);

@@ -42,7 +42,7 @@ static bool read_stat(uint32_t pid, bool *ret_dead, uint32_t *ret_parent, uint64
 	return true;
 }
 
-bool gg_alive(uint32_t pid, uint64_t start_ticks)
+bool gg_process_alive(uint32_t pid, uint64_t start_ticks)
 {
 	uint32_t parent;
 	uint64_t start;
@@ -53,10 +53,11 @@ bool gg_alive(uint32_t pid, uint64_t start_ticks)
 	return !is_dead && (start_ticks == 0 || start == start_ticks);
 }
 
-bool gg_alive_region(const struct gg_region_header *header, int fd)
+bool gg_process_alive_region(const struct gg_region_header *header, int fd)
 {
 	return header->end_monotonic_ns == 0 &&
-	       (gg_alive(header->pid, header->process_start_ticks) || gg_region_map_is_used(fd));
+	       (gg_process_alive(header->pid, header->process_start_ticks) ||
+	        gg_region_file_is_used(fd));
 }
 
 /* The last of its ids: that in the innermost namespace.  0: it is not there. */
@@ -79,20 +80,22 @@ static uint32_t innermost_pid(uint32_t pid)
 	return innermost;
 }
 
-uint32_t gg_alive_pid_here(const struct gg_region_header *header, int fd)
+uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd)
 {
 	uint32_t found = 0;
 	struct dirent *entry;
 	DIR *processes;
 
-	if (gg_alive(header->pid, header->process_start_ticks) || !gg_region_map_is_used(fd))
+	if (gg_process_alive(header->pid, header->process_start_ticks) ||
+	    !gg_region_file_is_used(fd))
 		return header->pid;
 	processes = opendir("/proc");
 	while (processes != NULL && found == 0 && (entry = readdir(processes)) != NULL) {
 		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
 		if (pid != 0 && header->process_start_ticks != 0 &&
-		    gg_alive(pid, header->process_start_ticks) && innermost_pid(pid) == header->pid)
+		    gg_process_alive(pid, header->process_start_ticks) &&
+		    innermost_pid(pid) == header->pid)
 			found = pid;
 	}
 	if (processes != NULL)
@@ -100,7 +103,7 @@ uint32_t gg_alive_pid_here(const struct gg_region_header *header, int fd)
 	return found != 0 ? found : header->pid;
 }
 
-uint32_t gg_alive_parent(uint32_t pid)
+uint32_t gg_process_alive_parent(uint32_t pid)
 {
 	uint32_t parent;
 	uint64_t start;

@@ -28,7 +28,7 @@ enum {
 };
 
 struct walk {
-	gg_region_file_visit *visit;
+	gg_listed_region_visit *visit;
 	void *context;
 	struct gg_clean *clean; /* NULL: nothing is removed */
 	bool only_abandoned;    /* what dead recorders left without a region; all regions stay */
@@ -38,7 +38,7 @@ struct walk {
 	struct gg_error *error;
 };
 
-bool gg_regions_is_directory(const char *path)
+bool gg_region_list_is_directory(const char *path)
 {
 	struct stat status;
 
@@ -100,7 +100,7 @@ static bool is_unmade(int fd, const struct stat *file)
 }
 
 /* Looks at an open file.  `text` keeps the command. */
-static void examine(int fd, const struct stat *status, struct gg_region_file *file,
+static void examine(int fd, const struct stat *status, struct gg_listed_region *file,
                     char text[GG_REGION_COMMAND_MAX + 1])
 {
 	struct gg_region_view view;
@@ -109,13 +109,14 @@ static void examine(int fd, const struct stat *status, struct gg_region_file *fi
 	file->command = text;
 	text[0] = '\0';
 	if (gg_region_view_read(&view, fd, file->path, NULL) < 0) {
-		file->kind = is_unmade(fd, status) ? GG_REGION_FILE_UNMADE : GG_REGION_FILE_OTHER;
-		file->is_alive = gg_alive(file->pid, 0) || gg_region_map_is_used(fd);
+		file->kind = is_unmade(fd, status) ? GG_LISTED_REGION_UNMADE
+		                                   : GG_LISTED_REGION_OTHER;
+		file->is_alive = gg_process_alive(file->pid, 0) || gg_region_file_is_used(fd);
 		return;
 	}
-	file->kind = GG_REGION_FILE_WHOLE;
+	file->kind = GG_LISTED_REGION_WHOLE;
 	file->pid = view.header.pid;
-	file->is_alive = gg_alive_region(&view.header, fd);
+	file->is_alive = gg_process_alive_region(&view.header, fd);
 	file->start_wall_ns = view.header.start_wall_ns;
 	file->last_wall_ns = file->is_alive ? 0 : last_wall_ns(&view);
 	file->idle_seconds = file->is_alive ? 0 : seconds_since(file->last_wall_ns);
@@ -125,13 +126,13 @@ static void examine(int fd, const struct stat *status, struct gg_region_file *fi
 	gg_region_view_done(&view);
 }
 
-static bool is_left(const struct gg_region_file *file)
+static bool is_left(const struct gg_listed_region *file)
 {
-	return !file->is_alive && !file->is_recorded && file->kind != GG_REGION_FILE_OTHER;
+	return !file->is_alive && !file->is_recorded && file->kind != GG_LISTED_REGION_OTHER;
 }
 
 static int handle(struct walk *walk, int directory, const char *name,
-                  const struct gg_region_file *file)
+                  const struct gg_listed_region *file)
 {
 	struct gg_clean *clean = walk->clean;
 
@@ -144,11 +145,11 @@ static int handle(struct walk *walk, int directory, const char *name,
 		return 0;
 	}
 	if (walk->ends != NULL) {
-		if (file->kind == GG_REGION_FILE_WHOLE)
+		if (file->kind == GG_LISTED_REGION_WHOLE)
 			gg_buf_append(walk->ends, &file->last_wall_ns, sizeof(file->last_wall_ns));
 		return 0;
 	}
-	if (file->kind == GG_REGION_FILE_WHOLE && file->last_wall_ns >= walk->first_to_stay_ns)
+	if (file->kind == GG_LISTED_REGION_WHOLE && file->last_wall_ns >= walk->first_to_stay_ns)
 		return 0;
 	if (!clean->dry_run && unlinkat(directory, name, 0) < 0)
 		return errno == ENOENT ? 0
@@ -163,9 +164,9 @@ static int look_at(struct walk *walk, int directory, const char *name, const cha
 {
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK),
 	    status = 0;
-	struct gg_region_file file = { .path = path,
-		                       .pid = (uint32_t)gg_directory_region_pid(name),
-		                       .is_recorded = is_recorded };
+	struct gg_listed_region file = { .path = path,
+		                         .pid = (uint32_t)gg_session_directory_region_pid(name),
+		                         .is_recorded = is_recorded };
 	char text[GG_REGION_COMMAND_MAX + 1];
 	struct stat entry;
 
@@ -192,7 +193,7 @@ static bool has_recorder(int fd)
 
 static bool is_session(const char *name)
 {
-	return strncmp(name, GG_DIRECTORY_PREFIX, strlen(GG_DIRECTORY_PREFIX)) == 0;
+	return strncmp(name, GG_SESSION_DIRECTORY_PREFIX, strlen(GG_SESSION_DIRECTORY_PREFIX)) == 0;
 }
 
 /* The directory of a root session's regions: 24 hexadecimal digits. */
@@ -212,8 +213,8 @@ static bool is_abandoned(int fd, const char *name)
 
 	if (!is_session(name))
 		return true; /* inside of one that is */
-	pid = strtol(name + strlen(GG_DIRECTORY_PREFIX), NULL, 10);
-	return pid > 0 && pid <= INT32_MAX && !gg_alive((uint32_t)pid, 0) &&
+	pid = strtol(name + strlen(GG_SESSION_DIRECTORY_PREFIX), NULL, 10);
+	return pid > 0 && pid <= INT32_MAX && !gg_process_alive((uint32_t)pid, 0) &&
 	       fstat(fd, &info) == 0 &&
 	       seconds_since((uint64_t)info.st_mtim.tv_sec * UINT64_C(1000000000)) >
 	               ABANDONED_SECONDS;
@@ -225,7 +226,7 @@ static void remove_own(DIR *listing)
 
 	rewinddir(listing);
 	while ((entry = readdir(listing)) != NULL)
-		if (gg_directory_is_own(entry->d_name))
+		if (gg_session_directory_is_own(entry->d_name))
 			unlinkat(dirfd(listing), entry->d_name, 0);
 }
 
@@ -242,7 +243,7 @@ static void remove_session(int directory, const char *name, int inside)
 	}
 	rewinddir(listing);
 	while ((entry = readdir(listing)) != NULL)
-		is_needed |= entry->d_name[0] != '.' && !gg_directory_is_own(entry->d_name);
+		is_needed |= entry->d_name[0] != '.' && !gg_session_directory_is_own(entry->d_name);
 	if (!is_needed)
 		remove_own(listing);
 	closedir(listing);
@@ -257,8 +258,8 @@ static void clean_lists(DIR *listing)
 
 	rewinddir(listing);
 	while ((entry = readdir(listing)) != NULL)
-		if (gg_kept_is_name(entry->d_name))
-			gg_kept_clean(dirfd(listing), entry->d_name);
+		if (gg_retention_is_name(entry->d_name))
+			gg_retention_clean(dirfd(listing), entry->d_name);
 }
 
 static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
@@ -267,7 +268,7 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 static int walk_entry(struct walk *walk, int directory, const char *name, const char *path,
                       int depth, bool is_recorded)
 {
-	if (gg_directory_region_pid(name) != 0)
+	if (gg_session_directory_region_pid(name) != 0)
 		return walk->only_abandoned ? 0 : look_at(walk, directory, name, path, is_recorded);
 	if (depth < DEPTH_MAX && is_session(name))
 		return walk_directory(walk, directory, name, path, depth + 1, false);
@@ -435,7 +436,7 @@ static bool find_next(const char *session, char path[PATH_MAX])
 		*slash = '\0';
 		slash = strrchr(path, '/');
 	}
-	return slash != NULL && is_session(slash + 1) && gg_regions_is_directory(path);
+	return slash != NULL && is_session(slash + 1) && gg_region_list_is_directory(path);
 }
 
 static int walk_all(struct walk *walk, char *const *directories, int count)
@@ -459,16 +460,16 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 	return count > 0 ? status : walk_places(walk);
 }
 
-int gg_regions_each(char *const *directories, int count, gg_region_file_visit *visit, void *context,
-                    struct gg_error *error)
+int gg_region_list_each(char *const *directories, int count, gg_listed_region_visit *visit,
+                        void *context, struct gg_error *error)
 {
 	struct walk walk = { .visit = visit, .context = context, .error = error };
 
 	return walk_all(&walk, directories, count);
 }
 
-int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean,
-                     struct gg_error *error)
+int gg_region_list_clean(char *const *directories, int count, struct gg_clean *clean,
+                         struct gg_error *error)
 {
 	struct walk walk = { .clean = clean, .error = error };
 
@@ -476,7 +477,7 @@ int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean
 	return walk_all(&walk, directories, count);
 }
 
-void gg_regions_clean_abandoned(void)
+void gg_region_list_clean_abandoned(void)
 {
 	struct gg_clean clean = { 0 };
 	struct gg_error error = { 0 };

@@ -17,15 +17,15 @@
 
 #include "base/error.h"
 
-enum gg_region_file_kind {
-	GG_REGION_FILE_WHOLE,
-	GG_REGION_FILE_UNMADE, /* its process died over making it, or is at it */
-	GG_REGION_FILE_OTHER, /* not a region, whatever its name; or of another version, or damaged */
+enum gg_listed_region_kind {
+	GG_LISTED_REGION_WHOLE,
+	GG_LISTED_REGION_UNMADE, /* its process died over making it, or is at it */
+	GG_LISTED_REGION_OTHER, /* not a region, whatever its name; or of another version, or damaged */
 };
 
-struct gg_region_file {
+struct gg_listed_region {
 	const char *path;
-	enum gg_region_file_kind kind;
+	enum gg_listed_region_kind kind;
 	uint32_t pid;
 	bool is_alive;
 	bool is_recorded;    /* a recorder that runs has it in its session */
@@ -39,13 +39,14 @@ struct gg_region_file {
 };
 
 /* Valid during the call.  Other than 0 stops the walk and is returned by it. */
-typedef int gg_region_file_visit(const struct gg_region_file *file, void *context);
+typedef int gg_listed_region_visit(const struct gg_listed_region *file, void *context);
 
-bool gg_regions_is_directory(const char *path);
+bool gg_region_list_is_directory(const char *path);
 
 /* Those in the given directories and in sessions' directories below them; of none: the usual places. */
-GG_MUST_CHECK int gg_regions_each(char *const *directories, int count, gg_region_file_visit *visit,
-                                  void *context, struct gg_error *error);
+GG_MUST_CHECK int gg_region_list_each(char *const *directories, int count,
+                                      gg_listed_region_visit *visit, void *context,
+                                      struct gg_error *error);
 
 struct gg_clean {
 	double older_seconds; /* than this, since the last that they know of */
@@ -66,11 +67,11 @@ struct gg_clean {
 };
 
 /* Removes the regions of dead processes there, and sessions' directories that nobody needs any more. */
-GG_MUST_CHECK int gg_regions_clean(char *const *directories, int count, struct gg_clean *clean,
-                                   struct gg_error *error);
+GG_MUST_CHECK int gg_region_list_clean(char *const *directories, int count, struct gg_clean *clean,
+                                       struct gg_error *error);
 
 /*
  * Removes the directories of sessions whose recorders were killed and left no region, in the usual places: a
  * recorder does so when it begins.  What cannot be removed stays.
  */
-void gg_regions_clean_abandoned(void);
+void gg_region_list_clean_abandoned(void);

@@ -24,7 +24,7 @@
 
 enum { EXAMINED_MAX = 16 }; /* regions whose programs are looked at */
 
-_Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_HINT_MAX, "one reason fits both");
+_Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_DIAGNOSTIC_MAX, "one reason fits both");
 
 struct region {
 	char *path;
@@ -65,8 +65,8 @@ static uint64_t last_moment(const struct gg_region_view *view)
  * Aligns the region's clock with the session's, which is that of the first region: CLOCK_MONOTONIC, or
  * wall time if that is of another boot.
  */
-static void align(struct gg_output *output, const struct gg_session *session, uint64_t first_ns,
-                  const struct gg_region_header *header)
+static void align(struct gg_profile_writer *output, const struct gg_profile_session *session,
+                  uint64_t first_ns, const struct gg_region_header *header)
 {
 	int64_t by_wall_ns = (int64_t)(header->start_wall_ns - session->start_wall_ns);
 	int64_t by_clock_ns = (int64_t)(header->start_monotonic_ns - first_ns);
@@ -77,10 +77,11 @@ static void align(struct gg_output *output, const struct gg_session *session, ui
 		output->start_ns = header->start_monotonic_ns - (uint64_t)by_wall_ns;
 }
 
-static int note_what_it_is(struct gg_output *output, const struct gg_target *target, bool is_alive)
+static int note_what_it_is(struct gg_profile_writer *output, const struct gg_target *target,
+                           bool is_alive)
 {
 	if (is_alive)
-		gg_output_note(
+		gg_profile_writer_note(
 			output,
 			"Process %u was running when its region was read: this is its state of "
 			"that moment.",
@@ -89,11 +90,11 @@ static int note_what_it_is(struct gg_output *output, const struct gg_target *tar
 }
 
 /* Programs with an allocator of their own; the program of each region that is another's than before. */
-static int note_what_is_missing(struct gg_output *output, const struct region *regions,
+static int note_what_is_missing(struct gg_profile_writer *output, const struct region *regions,
                                 uint32_t count, char why[GG_SALVAGE_WHY_MAX])
 {
 	char exe[GG_REGION_EXE_MAX + 1], before[GG_REGION_EXE_MAX + 1] = "";
-	char reason[GG_REACH_WHY_MAX];
+	char reason[GG_PRELOADABLE_WHY_MAX];
 
 	for (uint32_t i = 0; i < count && i < EXAMINED_MAX; i++) {
 		const struct gg_region_header *header = &regions[i].header;
@@ -102,22 +103,22 @@ static int note_what_is_missing(struct gg_output *output, const struct region *r
 		if (strcmp(exe, before) == 0)
 			continue;
 		memcpy(before, exe, sizeof(before));
-		if (gg_reach_of(exe, reason) != GG_REACH_PART)
+		if (gg_preloadable_of(exe, reason) != GG_PRELOADABLE_PART)
 			continue;
-		gg_output_note(output, "Not all can be seen: of %s, %s.", exe, reason);
+		gg_profile_writer_note(output, "Not all can be seen: of %s, %s.", exe, reason);
 		if (output->taken_count == 0 && why[0] == '\0')
 			snprintf(why, GG_SALVAGE_WHY_MAX, "%s", reason);
 	}
 	if (output->taken_count > 0)
 		return output->status;
 	if (why[0] == '\0') {
-		gg_hints_unseen(output, why);
-		gg_output_note(output, "Nothing was sampled: %s.", why);
+		gg_diagnostics_unseen(output, why);
+		gg_profile_writer_note(output, "Nothing was sampled: %s.", why);
 	}
 	return output->status;
 }
 
-int gg_load_note_region(struct gg_output *output, const struct gg_target *target)
+int gg_load_note_region(struct gg_profile_writer *output, const struct gg_target *target)
 {
 	const struct region region = { .header = target->source.header };
 	char why[GG_SALVAGE_WHY_MAX] = "";
@@ -128,7 +129,7 @@ int gg_load_note_region(struct gg_output *output, const struct gg_target *target
 }
 
 /* Adds the process of one region to the profile. */
-static int add_region(struct gg_output *output, struct gg_target_set *set, const char *path,
+static int add_region(struct gg_profile_writer *output, struct gg_target_set *set, const char *path,
                       uint64_t *last_ns, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
@@ -146,14 +147,14 @@ static int add_region(struct gg_output *output, struct gg_target_set *set, const
 	*last_ns = last_moment(&view);
 	status = gg_target_open(&target, set, output, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
-	is_alive = gg_alive_region(&view.header, fd);
+	is_alive = gg_process_alive_region(&view.header, fd);
 	if (is_alive) /* what it freed, it freed before now */
 		output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
 	if (status == 0)
 		status = note_what_it_is(output, target, is_alive);
 	if (status == 0)
 		status = gg_target_finish(
-			target, is_alive ? GG_TIME_NONE : gg_output_time(output, *last_ns),
+			target, is_alive ? GG_TIME_NONE : gg_profile_writer_time(output, *last_ns),
 			view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
 	return status;
@@ -179,7 +180,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 {
 	const struct gg_region_header *first = &regions[0].header;
 	char *command = command_of(first);
-	struct gg_session session = {
+	struct gg_profile_session session = {
 		.command = command,
 		.geiger = GG_VERSION,
 		.start_wall_ns = first->start_wall_ns,
@@ -190,8 +191,8 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	};
 	char why[GG_SALVAGE_WHY_MAX] = "";
 	struct gg_target_set set = { 0 };
-	struct gg_output output;
-	int status = gg_output_init(&output, profile, first->start_monotonic_ns, error);
+	struct gg_profile_writer output;
+	int status = gg_profile_writer_init(&output, profile, first->start_monotonic_ns, error);
 
 	for (uint32_t i = 0; status == 0 && i < count; i++) {
 		uint64_t last_ns = 0;
@@ -199,7 +200,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 
 		align(&output, &session, first->start_monotonic_ns, &regions[i].header);
 		status = add_region(&output, &set, regions[i].path, &last_ns, error);
-		end_ns = gg_output_time(&output, last_ns);
+		end_ns = gg_profile_writer_time(&output, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
 	if (status == 0)
@@ -209,14 +210,14 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	if (status == 0)
 		status = gg_profile_set_session(profile, &session, error);
 	if (status == 0)
-		status = gg_output_commit(&output);
+		status = gg_profile_writer_commit(&output);
 	if (ret_salvage != NULL) {
 		*ret_salvage = (struct gg_salvage){ .region_count = count,
 			                            .sample_count = output.sample_count };
 		memcpy(ret_salvage->why, why, sizeof(why));
 	}
 	gg_target_set_done(&set);
-	gg_output_done(&output);
+	gg_profile_writer_done(&output);
 	free(command);
 	return status;
 }
@@ -280,8 +281,8 @@ int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
 
 	if (code < 0)
 		return code;
-	if (gg_unfinished(profile, path))
-		code = gg_unfinished_complete(&profile, error);
+	if (gg_unfinished_profile(profile, path))
+		code = gg_unfinished_profile_complete(&profile, error);
 	if (code < 0)
 		gg_profile_close(profile);
 	else
@@ -311,9 +312,9 @@ static int add_path(struct regions *regions, const char *path)
 	return status;
 }
 
-static int add_listed(const struct gg_region_file *file, void *context)
+static int add_listed(const struct gg_listed_region *file, void *context)
 {
-	return file->kind == GG_REGION_FILE_WHOLE ? add_path(context, file->path) : 0;
+	return file->kind == GG_LISTED_REGION_WHOLE ? add_path(context, file->path) : 0;
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -333,11 +334,11 @@ static int collect(struct regions *regions, char *const *paths, int count)
 	for (int i = 0; status == 0 && i < count; i++) {
 		uint32_t before = regions->count;
 
-		if (!gg_regions_is_directory(paths[i])) {
+		if (!gg_region_list_is_directory(paths[i])) {
 			status = add_path(regions, paths[i]);
 			continue;
 		}
-		status = gg_regions_each(&paths[i], 1, add_listed, regions, regions->error);
+		status = gg_region_list_each(&paths[i], 1, add_listed, regions, regions->error);
 		if (status == 0 && regions->count == before)
 			status = gg_error_set(regions->error, -ENOENT, paths[i],
 			                      "'geiger ls' lists the regions of this machine.",

@@ -25,11 +25,11 @@ GG_MUST_CHECK int gg_record_open(struct gg_profile **ret_profile, const char *pa
 GG_MUST_CHECK int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
                                           struct gg_error *error);
 
-struct gg_output;
+struct gg_profile_writer;
 struct gg_target;
 
 /* What people should know of a region: that it has inherited, what its program keeps from us. */
-int gg_load_note_region(struct gg_output *output, const struct gg_target *target);
+int gg_load_note_region(struct gg_profile_writer *output, const struct gg_target *target);
 
 enum { GG_SALVAGE_WHY_MAX = 400 };
 

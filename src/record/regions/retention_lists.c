@@ -12,19 +12,19 @@
 
 #include "region/retention.h"
 
-bool gg_kept_is_name(const char *name)
+bool gg_retention_is_name(const char *name)
 {
-	return strncmp(name, GG_KEPT_PREFIX, strlen(GG_KEPT_PREFIX)) == 0;
+	return strncmp(name, GG_RETENTION_PREFIX, strlen(GG_RETENTION_PREFIX)) == 0;
 }
 
 /* Of what is not a list nothing is needed either: its name is ours. */
 static bool is_needed(int directory, int fd)
 {
-	struct gg_kept list;
+	struct gg_retention list;
 	ssize_t got = pread(fd, &list, sizeof(list), 0);
-	size_t head = offsetof(struct gg_kept, entries);
+	size_t head = offsetof(struct gg_retention, entries);
 
-	if (got < (ssize_t)head || list.magic != GG_KEPT_MAGIC)
+	if (got < (ssize_t)head || list.magic != GG_RETENTION_MAGIC)
 		return false;
 	for (size_t i = 0; i < list.count && i < ((size_t)got - head) / sizeof(list.entries[0]);
 	     i++) {
@@ -38,7 +38,7 @@ static bool is_needed(int directory, int fd)
 	return false;
 }
 
-void gg_kept_clean(int directory, const char *name)
+void gg_retention_clean(int directory, const char *name)
 {
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat status;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Is it the name of such a list? */
-bool gg_kept_is_name(const char *name);
+bool gg_retention_is_name(const char *name);
 
 /* Removes the list if it is ours and no region that it names is there any more. */
-void gg_kept_clean(int directory, const char *name);
+void gg_retention_clean(int directory, const char *name);

@@ -21,10 +21,10 @@ enum {
 };
 
 /* A directory of its own below `parent`. */
-static int create_in(struct gg_directory *directory, const char *parent)
+static int create_in(struct gg_session_directory *directory, const char *parent)
 {
 	int length = snprintf(directory->outer, sizeof(directory->outer),
-	                      "%s/" GG_DIRECTORY_PREFIX "%d-XXXXXX", parent, (int)getpid());
+	                      "%s/" GG_SESSION_DIRECTORY_PREFIX "%d-XXXXXX", parent, (int)getpid());
 
 	if (length < 0 || (size_t)length >= sizeof(directory->outer) - 40)
 		return -ENAMETOOLONG;
@@ -35,7 +35,7 @@ static int create_in(struct gg_directory *directory, const char *parent)
 }
 
 /* For those that are no longer root: 0711 outside, a name that cannot be guessed inside. */
-static int open_to_all(struct gg_directory *directory)
+static int open_to_all(struct gg_session_directory *directory)
 {
 	uint8_t random[12];
 	size_t length = strlen(directory->path);
@@ -57,7 +57,7 @@ static int open_to_all(struct gg_directory *directory)
 }
 
 /* A file that agents append to, with space for `bytes`; a descriptor for reading it. */
-static int create_file(const struct gg_directory *directory, const char *name, off_t bytes)
+static int create_file(const struct gg_session_directory *directory, const char *name, off_t bytes)
 {
 	mode_t mode = geteuid() == 0 ? 0622 : 0600; /* root's processes may become others */
 	int fd = openat(directory->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -77,9 +77,9 @@ static int create_file(const struct gg_directory *directory, const char *name, o
 	return fd;
 }
 
-static int create_files(struct gg_directory *directory)
+static int create_files(struct gg_session_directory *directory)
 {
-	int log_fd = create_file(directory, GG_DIRECTORY_LOG, LOG_BYTES);
+	int log_fd = create_file(directory, GG_SESSION_DIRECTORY_LOG, LOG_BYTES);
 
 	if (log_fd < 0)
 		return log_fd;
@@ -87,12 +87,12 @@ static int create_files(struct gg_directory *directory)
 	directory->missing_fd = create_file(directory, GG_SESSION_MISSING, MISSING_BYTES);
 	if (directory->missing_fd >= 0)
 		return 0;
-	unlinkat(directory->fd, GG_DIRECTORY_LOG, 0);
+	unlinkat(directory->fd, GG_SESSION_DIRECTORY_LOG, 0);
 	return directory->missing_fd;
 }
 
 /* Locks it, opens it to others if need be.  On failure nothing is left. */
-static int complete(struct gg_directory *directory, bool is_spare)
+static int complete(struct gg_session_directory *directory, bool is_spare)
 {
 	int status = 0;
 
@@ -121,14 +121,17 @@ static int complete(struct gg_directory *directory, bool is_spare)
 }
 
 /* The first of the parents, or the first on another file system than `first`. */
-static int create_first(struct gg_directory *ret_directory, const struct gg_directory *first)
+static int create_first(struct gg_session_directory *ret_directory,
+                        const struct gg_session_directory *first)
 {
 	const char *parents[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
 	struct stat parent, known;
 	int status = -ENOENT;
 
 	for (size_t i = 0; status < 0 && i < GG_COUNT(parents); i++) {
-		struct gg_directory directory = { .fd = -1, .lock_fd = -1, .missing_fd = -1 };
+		struct gg_session_directory directory = { .fd = -1,
+			                                  .lock_fd = -1,
+			                                  .missing_fd = -1 };
 
 		if (parents[i] == NULL || parents[i][0] != '/')
 			continue;
@@ -146,9 +149,9 @@ static int create_first(struct gg_directory *ret_directory, const struct gg_dire
 }
 
 /* Without a spare it goes on: most sessions need none. */
-static void create_spare(struct gg_directory *directory)
+static void create_spare(struct gg_session_directory *directory)
 {
-	struct gg_directory *spare = calloc(1, sizeof(*spare));
+	struct gg_session_directory *spare = calloc(1, sizeof(*spare));
 
 	if (spare == NULL || create_first(spare, directory) < 0) {
 		free(spare);
@@ -156,13 +159,13 @@ static void create_spare(struct gg_directory *directory)
 	}
 	directory->spare = spare;
 	if (symlinkat(spare->path, directory->fd, GG_SESSION_NEXT) < 0) {
-		gg_directory_done(spare, true);
+		gg_session_directory_done(spare, true);
 		free(spare);
 		directory->spare = NULL;
 	}
 }
 
-int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error)
+int gg_session_directory_create(struct gg_session_directory *ret_directory, struct gg_error *error)
 {
 	int status = create_first(ret_directory, NULL);
 
@@ -173,14 +176,15 @@ int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *err
 	return 0;
 }
 
-void gg_directory_done(struct gg_directory *directory, bool remove)
+void gg_session_directory_done(struct gg_session_directory *directory, bool remove)
 {
 	struct dirent *entry;
 	DIR *listing;
 
 	if (directory->spare != NULL) {
-		gg_directory_done(directory->spare,
-		                  remove || !gg_directory_has_region(directory->spare));
+		gg_session_directory_done(
+			directory->spare,
+			remove || !gg_session_directory_has_region(directory->spare));
 		free(directory->spare);
 		directory->spare = NULL;
 	}
@@ -190,8 +194,8 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 	if (listing != NULL) {
 		rewinddir(listing);
 		while ((entry = readdir(listing)) != NULL)
-			if (gg_directory_region_pid(entry->d_name) != 0 ||
-			    gg_directory_is_own(entry->d_name))
+			if (gg_session_directory_region_pid(entry->d_name) != 0 ||
+			    gg_session_directory_is_own(entry->d_name))
 				unlinkat(directory->fd, entry->d_name, 0);
 		closedir(listing);
 		rmdir(directory->path);
@@ -205,10 +209,10 @@ void gg_directory_done(struct gg_directory *directory, bool remove)
 	directory->fd = directory->lock_fd = directory->missing_fd = -1;
 }
 
-void gg_directory_missing(const struct gg_directory *directory,
-                          struct gg_directory_missing *ret_missing)
+void gg_session_directory_missing(const struct gg_session_directory *directory,
+                                  struct gg_session_directory_missing *ret_missing)
 {
-	struct gg_directory_missing missing = { 0 };
+	struct gg_session_directory_missing missing = { 0 };
 	unsigned char bytes[4096];
 	off_t offset = 0;
 	ssize_t got;
@@ -231,7 +235,7 @@ void gg_directory_missing(const struct gg_directory *directory,
 	*ret_missing = missing;
 }
 
-bool gg_directory_has_region(const struct gg_directory *directory)
+bool gg_session_directory_has_region(const struct gg_session_directory *directory)
 {
 	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
@@ -241,19 +245,19 @@ bool gg_directory_has_region(const struct gg_directory *directory)
 	if (listing == NULL && fd >= 0)
 		close(fd);
 	while (listing != NULL && !found && (entry = readdir(listing)) != NULL)
-		found = gg_directory_region_pid(entry->d_name) != 0;
+		found = gg_session_directory_region_pid(entry->d_name) != 0;
 	if (listing != NULL)
 		closedir(listing);
 	return found;
 }
 
-bool gg_directory_is_own(const char *name)
+bool gg_session_directory_is_own(const char *name)
 {
-	return strcmp(name, GG_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
+	return strcmp(name, GG_SESSION_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
 	       strcmp(name, GG_SESSION_MISSING) == 0;
 }
 
-int gg_directory_region_pid(const char *name)
+int gg_session_directory_region_pid(const char *name)
 {
 	static const char prefix[] = "geiger-", suffix[] = ".region";
 	char *end;

@@ -28,40 +28,41 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-enum { GG_DIRECTORY_PATH_MAX = 400 };
+enum { GG_SESSION_DIRECTORY_PATH_MAX = 400 };
 
-#define GG_DIRECTORY_PREFIX "geiger-session-"
-#define GG_DIRECTORY_LOG    "agent.log"
+#define GG_SESSION_DIRECTORY_PREFIX "geiger-session-"
+#define GG_SESSION_DIRECTORY_LOG    "agent.log"
 
-struct gg_directory {
-	struct gg_directory *spare;        /* on another file system; NULL: there is none */
-	char outer[GG_DIRECTORY_PATH_MAX]; /* "": none */
-	char path[GG_DIRECTORY_PATH_MAX];  /* of the regions; the outer one, or below it */
-	int fd;                            /* of `path` */
-	int lock_fd;                       /* of the outer one, locked: a recorder is at work */
-	int missing_fd;                    /* of GG_SESSION_MISSING; -1: none */
+struct gg_session_directory {
+	struct gg_session_directory *spare;        /* on another file system; NULL: there is none */
+	char outer[GG_SESSION_DIRECTORY_PATH_MAX]; /* "": none */
+	char path[GG_SESSION_DIRECTORY_PATH_MAX];  /* of the regions; the outer one, or below it */
+	int fd;                                    /* of `path` */
+	int lock_fd;    /* of the outer one, locked: a recorder is at work */
+	int missing_fd; /* of GG_SESSION_MISSING; -1: none */
 };
 
 /* Processes of a session that have no region. */
-struct gg_directory_missing {
+struct gg_session_directory_missing {
 	uint64_t program_count, fork_count; /* for want of space, or for another reason: */
 	uint64_t without_space_count;       /* of both */
 	uint64_t sanitizer_count;           /* built with a sanitizer; in no other count */
 };
 
-GG_MUST_CHECK int gg_directory_create(struct gg_directory *ret_directory, struct gg_error *error);
+GG_MUST_CHECK int gg_session_directory_create(struct gg_session_directory *ret_directory,
+                                              struct gg_error *error);
 
 /* Closes; removes it and what is in it if `remove`. */
-void gg_directory_done(struct gg_directory *directory, bool remove);
+void gg_session_directory_done(struct gg_session_directory *directory, bool remove);
 
 /* What agents have counted so far. */
-void gg_directory_missing(const struct gg_directory *directory,
-                          struct gg_directory_missing *ret_missing);
+void gg_session_directory_missing(const struct gg_session_directory *directory,
+                                  struct gg_session_directory_missing *ret_missing);
 
-bool gg_directory_has_region(const struct gg_directory *directory);
+bool gg_session_directory_has_region(const struct gg_session_directory *directory);
 
 /* Is it a file that we put beside the regions? */
-bool gg_directory_is_own(const char *name);
+bool gg_session_directory_is_own(const char *name);
 
 /* Is it a region's name, geiger-PID-NUMBER.region?  The pid, or 0. */
-int gg_directory_region_pid(const char *name);
+int gg_session_directory_region_pid(const char *name);

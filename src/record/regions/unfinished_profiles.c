@@ -3,9 +3,9 @@
 
 #include "record/symbols/symbolize.h"
 
-bool gg_unfinished(struct gg_profile *profile, const char *path)
+bool gg_unfinished_profile(struct gg_profile *profile, const char *path)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 
 	/* Twice: a recorder is out of its transaction for an instant when it commits. */
 	return gg_profile_session(profile, &session, NULL) == 0 && session.has_history &&
@@ -13,9 +13,9 @@ bool gg_unfinished(struct gg_profile *profile, const char *path)
 	       !gg_profile_is_being_written(path);
 }
 
-int gg_unfinished_end(struct gg_profile *profile, bool by_copy, struct gg_error *error)
+int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy, struct gg_error *error)
 {
-	struct gg_session session;
+	struct gg_profile_session session;
 	int code = gg_profile_session(profile, &session, error);
 
 	if (code < 0)
@@ -36,7 +36,7 @@ int gg_unfinished_end(struct gg_profile *profile, bool by_copy, struct gg_error 
 	return code;
 }
 
-int gg_unfinished_complete(struct gg_profile **profile, struct gg_error *error)
+int gg_unfinished_profile_complete(struct gg_profile **profile, struct gg_error *error)
 {
 	struct gg_symbolize_result symbols;
 	struct gg_profile *copy;
@@ -44,7 +44,7 @@ int gg_unfinished_complete(struct gg_profile **profile, struct gg_error *error)
 
 	if (code < 0)
 		return code;
-	code = gg_unfinished_end(copy, true, error);
+	code = gg_unfinished_profile_end(copy, true, error);
 	if (code == 0)
 		code = gg_symbolize(copy, NULL, &symbols, error);
 	if (code == 0)

@@ -13,11 +13,12 @@
 #include "profile/profile.h"
 
 /* Was it left unfinished?  False while somebody writes it. */
-bool gg_unfinished(struct gg_profile *profile, const char *path);
+bool gg_unfinished_profile(struct gg_profile *profile, const char *path);
 
 /* Gives it an end, and a note that it ended early; `by_copy`: the file stays as it is, which the note says. */
-GG_MUST_CHECK int gg_unfinished_end(struct gg_profile *profile, bool by_copy,
-                                    struct gg_error *error);
+GG_MUST_CHECK int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy,
+                                            struct gg_error *error);
 
 /* Replaces an open profile by a copy in memory that is complete. */
-GG_MUST_CHECK int gg_unfinished_complete(struct gg_profile **profile, struct gg_error *error);
+GG_MUST_CHECK int gg_unfinished_profile_complete(struct gg_profile **profile,
+                                                 struct gg_error *error);

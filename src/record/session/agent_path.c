@@ -108,17 +108,17 @@ int gg_launch_check(const char *command)
 	return find_command(command, path);
 }
 
-enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX])
+enum gg_preloadable gg_launch_reach(const char *command, char why[GG_PRELOADABLE_WHY_MAX])
 {
 	char path[GG_LAUNCH_PATH_MAX];
 
 	why[0] = '\0';
-	return find_command(command, path) < 0 ? GG_REACH_ALL : gg_reach_of(path, why);
+	return find_command(command, path) < 0 ? GG_PRELOADABLE_ALL : gg_preloadable_of(path, why);
 }
 
 bool gg_launch_refuses(const char *command)
 {
-	char path[GG_LAUNCH_PATH_MAX], why[GG_REACH_WHY_MAX];
+	char path[GG_LAUNCH_PATH_MAX], why[GG_PRELOADABLE_WHY_MAX];
 
-	return find_command(command, path) == 0 && gg_reach_refuses(path, why);
+	return find_command(command, path) == 0 && gg_preloadable_refuses(path, why);
 }

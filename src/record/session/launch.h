@@ -89,8 +89,8 @@ void gg_launch_cancel(struct gg_launch *launch);
 /* Can PATH's command be executed?  0, -ENOENT or -EACCES, as exec would say; asked beforehand. */
 GG_MUST_CHECK int gg_launch_check(const char *command);
 
-/* Would its loader not bear the agent?  gg_reach_refuses() of PATH's command. */
+/* Would its loader not bear the agent?  gg_preloadable_refuses() of PATH's command. */
 bool gg_launch_refuses(const char *command);
 
 /* Can the agent hear what PATH's command allocates? */
-enum gg_reach gg_launch_reach(const char *command, char why[GG_REACH_WHY_MAX]);
+enum gg_preloadable gg_launch_reach(const char *command, char why[GG_PRELOADABLE_WHY_MAX]);

@@ -12,28 +12,28 @@
 #define PROGRESS_EVERY_NS UINT64_C(200000000)
 #define TIME_MOST         INT64_C(1000000000000000000) /* 31 years: a bound where there is no better one */
 
-int gg_output_init(struct gg_output *output, struct gg_profile *profile, uint64_t start_ns,
-                   struct gg_error *error)
+int gg_profile_writer_init(struct gg_profile_writer *output, struct gg_profile *profile,
+                           uint64_t start_ns, struct gg_error *error)
 {
-	*output = (struct gg_output){ .profile = profile,
-		                      .start_ns = start_ns,
-		                      .now_ns = TIME_MOST,
-		                      .error = error,
-		                      .next_id = 1 };
-	output->pending = malloc(GG_OUTPUT_PENDING_MAX * sizeof(*output->pending));
+	*output = (struct gg_profile_writer){ .profile = profile,
+		                              .start_ns = start_ns,
+		                              .now_ns = TIME_MOST,
+		                              .error = error,
+		                              .next_id = 1 };
+	output->pending = malloc(GG_PROFILE_WRITER_PENDING_MAX * sizeof(*output->pending));
 	if (output->pending == NULL)
 		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
 	return 0;
 }
 
-void gg_output_done(struct gg_output *output)
+void gg_profile_writer_done(struct gg_profile_writer *output)
 {
 	free(output->pending);
 	output->pending = NULL;
-	gg_jit_done(&output->jit);
+	gg_jit_names_done(&output->jit);
 }
 
-int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns)
+int64_t gg_profile_writer_time(struct gg_profile_writer *output, uint64_t monotonic_ns)
 {
 	int64_t time_ns = (int64_t)(monotonic_ns - output->start_ns);
 
@@ -45,12 +45,12 @@ int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns)
 	return time_ns > -TIME_MOST ? time_ns : -TIME_MOST;
 }
 
-void gg_output_progress_begin(struct gg_output *output, bool is_wanted)
+void gg_profile_writer_progress_begin(struct gg_profile_writer *output, bool is_wanted)
 {
 	output->progress_from_ns = is_wanted ? gg_clock_monotonic_ns() : 0;
 }
 
-void gg_output_progress(struct gg_output *output)
+void gg_profile_writer_progress(struct gg_profile_writer *output)
 {
 	uint64_t now_ns;
 
@@ -70,7 +70,7 @@ void gg_output_progress(struct gg_output *output)
 	fflush(stderr);
 }
 
-void gg_output_progress_end(struct gg_output *output)
+void gg_profile_writer_progress_end(struct gg_profile_writer *output)
 {
 	if (output->progress_shown)
 		fputs("\r\033[K", stderr);
@@ -78,23 +78,25 @@ void gg_output_progress_end(struct gg_output *output)
 	output->progress_shown = false;
 }
 
-static int flush(struct gg_output *output)
+static int flush(struct gg_profile_writer *output)
 {
 	uint32_t count = output->pending_count;
 
-	gg_output_progress(output);
+	gg_profile_writer_progress(output);
 	output->pending_count = 0;
 	for (uint32_t i = 0; i < count && output->status == 0; i++)
-		gg_output_keep(output, gg_profile_add_sample(output->profile, &output->pending[i],
+		gg_profile_writer_keep(output,
+		                       gg_profile_add_sample(output->profile, &output->pending[i],
 		                                             NULL, output->error));
 	return output->status;
 }
 
-uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample)
+uint64_t gg_profile_writer_sample(struct gg_profile_writer *output,
+                                  const struct gg_profile_sample *sample)
 {
-	struct gg_sample *place;
+	struct gg_profile_sample *place;
 
-	if (output->pending_count == GG_OUTPUT_PENDING_MAX && flush(output) < 0)
+	if (output->pending_count == GG_PROFILE_WRITER_PENDING_MAX && flush(output) < 0)
 		return 0;
 	if (output->status < 0)
 		return 0;
@@ -109,46 +111,49 @@ uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *samp
 	return place->id;
 }
 
-int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_end *end)
+int gg_profile_writer_end(struct gg_profile_writer *output, uint64_t id,
+                          const struct gg_profile_sample_end *end)
 {
 	uint64_t first = output->next_id - output->pending_count;
-	struct gg_sample *sample;
+	struct gg_profile_sample *sample;
 
 	if (output->status < 0)
 		return output->status;
 	if (id < first)
-		return gg_output_keep(
+		return gg_profile_writer_keep(
 			output, gg_profile_end_sample(output->profile, id, end, output->error));
 	sample = &output->pending[id - first];
 	sample->free_ns = end->free_ns > sample->alloc_ns ? end->free_ns : sample->alloc_ns;
 	sample->free_thread = end->thread;
 	sample->free_stack = end->stack;
-	sample->flags |= (end->missed ? GG_SAMPLE_MISSED_FREE : 0) |
-	                 (end->lost ? GG_SAMPLE_LOST_FREE : 0) |
-	                 (end->is_old ? GG_SAMPLE_IS_OLD : 0);
+	sample->flags |= (end->missed ? GG_PROFILE_SAMPLE_LATE_FREE : 0) |
+	                 (end->lost ? GG_PROFILE_SAMPLE_LOST_FREE : 0) |
+	                 (end->is_old ? GG_PROFILE_SAMPLE_OLD : 0);
 	return 0;
 }
 
-int gg_output_move(struct gg_output *output, uint64_t id, uint64_t address, bool is_old)
+int gg_profile_writer_move(struct gg_profile_writer *output, uint64_t id, uint64_t address,
+                           bool is_old)
 {
 	uint64_t first = output->next_id - output->pending_count;
-	struct gg_sample *sample;
+	struct gg_profile_sample *sample;
 
 	if (output->status < 0)
 		return output->status;
 	if (id < first)
-		return gg_output_keep(output, gg_profile_move_sample(output->profile, id, address,
+		return gg_profile_writer_keep(output,
+		                              gg_profile_move_sample(output->profile, id, address,
 		                                                     is_old, output->error));
 	sample = &output->pending[id - first];
 	sample->address = address;
-	sample->flags |= is_old ? GG_SAMPLE_IS_OLD : 0;
+	sample->flags |= is_old ? GG_PROFILE_SAMPLE_OLD : 0;
 	return 0;
 }
 
-int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
-                    const char *format, ...)
+int gg_profile_writer_event(struct gg_profile_writer *output, uint32_t process, int64_t time_ns,
+                            const char *kind, const char *format, ...)
 {
-	struct gg_event event = { .time_ns = time_ns, .process = process, .kind = kind };
+	struct gg_profile_event event = { .time_ns = time_ns, .process = process, .kind = kind };
 	char detail[512];
 	va_list values;
 
@@ -158,10 +163,11 @@ int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns,
 	event.detail = detail;
 	if (output->status < 0)
 		return output->status;
-	return gg_output_keep(output, gg_profile_add_event(output->profile, &event, output->error));
+	return gg_profile_writer_keep(output,
+	                              gg_profile_add_event(output->profile, &event, output->error));
 }
 
-int gg_output_note(struct gg_output *output, const char *format, ...)
+int gg_profile_writer_note(struct gg_profile_writer *output, const char *format, ...)
 {
 	char text[1024];
 	va_list values;
@@ -171,11 +177,13 @@ int gg_output_note(struct gg_output *output, const char *format, ...)
 	va_end(values);
 	if (output->status < 0)
 		return output->status;
-	return gg_output_keep(output, gg_profile_add_note(output->profile, text, output->error));
+	return gg_profile_writer_keep(output,
+	                              gg_profile_add_note(output->profile, text, output->error));
 }
 
-void gg_output_expose(struct gg_output *output, const struct gg_process *process,
-                      const struct gg_region_control *control)
+void gg_profile_writer_expose(struct gg_profile_writer *output,
+                              const struct gg_profile_profile_process *process,
+                              const struct gg_region_control *control)
 {
 	double last = (double)control->interval_bytes;
 	double most = last > process->interval_bytes ? last : process->interval_bytes;
@@ -186,9 +194,9 @@ void gg_output_expose(struct gg_output *output, const struct gg_process *process
 		output->interval_most = most;
 }
 
-int gg_output_commit(struct gg_output *output)
+int gg_profile_writer_commit(struct gg_profile_writer *output)
 {
 	if (flush(output) < 0)
 		return output->status;
-	return gg_output_keep(output, gg_profile_commit(output->profile, output->error));
+	return gg_profile_writer_keep(output, gg_profile_commit(output->profile, output->error));
 }

@@ -21,20 +21,20 @@
 #include "record/process/jit_names.h"
 #include "region/layout.h"
 
-enum { GG_OUTPUT_PENDING_MAX = 32768 };
+enum { GG_PROFILE_WRITER_PENDING_MAX = 32768 };
 
-struct gg_output {
+struct gg_profile_writer {
 	struct gg_profile *profile;
 	uint64_t start_ns; /* CLOCK_MONOTONIC of the session's start */
 	int64_t now_ns;    /* nothing is later; session time */
 	int status;        /* of the first failure */
 	struct gg_error *error;
 
-	struct gg_sample *pending; /* ids next_id - pending_count and on */
+	struct gg_profile_sample *pending; /* ids next_id - pending_count and on */
 	uint32_t pending_count;
 	uint64_t next_id;
 
-	struct gg_jit jit;
+	struct gg_jit_names jit;
 
 	/* For the summary. */
 	uint64_t sample_count;  /* with rows, not inherited */
@@ -56,38 +56,44 @@ struct gg_output {
 	uint64_t progress_count;
 };
 
-GG_MUST_CHECK int gg_output_init(struct gg_output *output, struct gg_profile *profile,
-                                 uint64_t start_ns, struct gg_error *error);
-void gg_output_done(struct gg_output *output);
+GG_MUST_CHECK int gg_profile_writer_init(struct gg_profile_writer *output,
+                                         struct gg_profile *profile, uint64_t start_ns,
+                                         struct gg_error *error);
+void gg_profile_writer_done(struct gg_profile_writer *output);
 
-int64_t gg_output_time(struct gg_output *output, uint64_t monotonic_ns);
+int64_t gg_profile_writer_time(struct gg_profile_writer *output, uint64_t monotonic_ns);
 
 /* Takes the sample and gives it its id; 0: failed. */
-uint64_t gg_output_sample(struct gg_output *output, const struct gg_sample *sample);
-int gg_output_end(struct gg_output *output, uint64_t id, const struct gg_sample_end *end);
+uint64_t gg_profile_writer_sample(struct gg_profile_writer *output,
+                                  const struct gg_profile_sample *sample);
+int gg_profile_writer_end(struct gg_profile_writer *output, uint64_t id,
+                          const struct gg_profile_sample_end *end);
 
 /* gg_profile_move_sample() */
-int gg_output_move(struct gg_output *output, uint64_t id, uint64_t address, bool is_old);
+int gg_profile_writer_move(struct gg_profile_writer *output, uint64_t id, uint64_t address,
+                           bool is_old);
 
 /* Something happened that people may want to know of; process 0: to the session. */
-int gg_output_event(struct gg_output *output, uint32_t process, int64_t time_ns, const char *kind,
-                    const char *format, ...) GG_PRINTF(5, 6);
-int gg_output_note(struct gg_output *output, const char *format, ...) GG_PRINTF(2, 3);
+int gg_profile_writer_event(struct gg_profile_writer *output, uint32_t process, int64_t time_ns,
+                            const char *kind, const char *format, ...) GG_PRINTF(5, 6);
+int gg_profile_writer_note(struct gg_profile_writer *output, const char *format, ...)
+	GG_PRINTF(2, 3);
 
 /* A process has ended: what it was exposed to. */
-void gg_output_expose(struct gg_output *output, const struct gg_process *process,
-                      const struct gg_region_control *control);
+void gg_profile_writer_expose(struct gg_profile_writer *output,
+                              const struct gg_profile_profile_process *process,
+                              const struct gg_region_control *control);
 
 /* Writes what waits; what was written so far survives a kill. */
-int gg_output_commit(struct gg_output *output);
+int gg_profile_writer_commit(struct gg_profile_writer *output);
 
 /* From now on a line on the terminal, once it has taken longer than a second; and it goes again. */
-void gg_output_progress_begin(struct gg_output *output, bool is_wanted);
-void gg_output_progress(struct gg_output *output); /* wherever much is written */
-void gg_output_progress_end(struct gg_output *output);
+void gg_profile_writer_progress_begin(struct gg_profile_writer *output, bool is_wanted);
+void gg_profile_writer_progress(struct gg_profile_writer *output); /* wherever much is written */
+void gg_profile_writer_progress_end(struct gg_profile_writer *output);
 
 /* Keeps the first failure; returns it or 0. */
-static inline int gg_output_keep(struct gg_output *output, int status)
+static inline int gg_profile_writer_keep(struct gg_profile_writer *output, int status)
 {
 	if (status < 0 && output->status == 0)
 		output->status = status;

@@ -11,11 +11,11 @@
 static const int taken[] = { SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
 	                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT };
 
-int gg_signals_take(struct gg_signals *ret_signals, struct gg_error *error)
+int gg_recorder_signals_take(struct gg_recorder_signals *ret_signals, struct gg_error *error)
 {
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	const struct sigaction ignored = { .sa_handler = SIG_IGN };
-	struct gg_signals signals = { .fd = -1 };
+	struct gg_recorder_signals signals = { .fd = -1 };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -32,17 +32,17 @@ int gg_signals_take(struct gg_signals *ret_signals, struct gg_error *error)
 	if (signals.fd < 0) {
 		int why = errno;
 
-		gg_signals_give_back(ret_signals);
+		gg_recorder_signals_give_back(ret_signals);
 		return gg_error_set_errno(error, why, "signals", NULL);
 	}
 	return 0;
 }
 
-void gg_signals_give_back(struct gg_signals *signals)
+void gg_recorder_signals_give_back(struct gg_recorder_signals *signals)
 {
 	bool from_terminal;
 
-	while (signals->fd >= 0 && gg_signals_next(signals, &from_terminal) != 0)
+	while (signals->fd >= 0 && gg_recorder_signals_next(signals, &from_terminal) != 0)
 		continue;
 	if (signals->fd >= 0)
 		close(signals->fd);
@@ -53,7 +53,7 @@ void gg_signals_give_back(struct gg_signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->before.mask, NULL);
 }
 
-int gg_signals_next(struct gg_signals *signals, bool *ret_from_terminal)
+int gg_recorder_signals_next(struct gg_recorder_signals *signals, bool *ret_from_terminal)
 {
 	struct signalfd_siginfo info;
 
@@ -74,7 +74,7 @@ static bool is_in_foreground(void)
 	return is;
 }
 
-void gg_signals_stop_with(pid_t command, int signal)
+void gg_recorder_signals_stop_with(pid_t command, int signal)
 {
 	const struct timespec moment = { .tv_nsec = 20000000 };
 	siginfo_t state = { 0 };

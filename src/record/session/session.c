@@ -45,11 +45,11 @@ enum {
 struct session {
 	const struct gg_record_options *options;
 	struct gg_error *error;
-	struct gg_signals signals;
+	struct gg_recorder_signals signals;
 	struct gg_launch launch;
-	struct gg_follow follow;
-	struct gg_output output;
-	struct gg_session record;
+	struct gg_process_set follow;
+	struct gg_profile_writer output;
+	struct gg_profile_session record;
 	struct utsname system;
 	struct gg_profile *profile;
 	struct gg_buf path, command;
@@ -143,11 +143,12 @@ static int begin_profile(struct session *s)
 		return gg_error_set_errno(s->error, ENOMEM, "recording", NULL);
 	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
 	if (status == 0)
-		status = gg_output_init(&s->output, s->profile, gg_clock_monotonic_ns(), s->error);
+		status = gg_profile_writer_init(&s->output, s->profile, gg_clock_monotonic_ns(),
+		                                s->error);
 	if (status < 0)
 		return status;
 	uname(&s->system);
-	s->record = (struct gg_session){
+	s->record = (struct gg_profile_session){
 		.command = gg_buf_text(&s->command),
 		.host = s->system.nodename,
 		.kernel = s->system.release,
@@ -180,7 +181,8 @@ static void warn_of_scheme(const struct session *s)
 static int begin_command(struct session *s)
 {
 	const struct gg_record_options *options = s->options;
-	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX], log[GG_DIRECTORY_PATH_MAX + 16];
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX],
+		log[GG_SESSION_DIRECTORY_PATH_MAX + 16];
 	struct gg_launch_settings settings = {
 		.agent = agent,
 		.compat = options->compat ? compat : NULL,
@@ -202,7 +204,7 @@ static int begin_command(struct session *s)
 		status = gg_launch_find_compat(compat, agent, s->error);
 	if (status < 0)
 		return status;
-	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_DIRECTORY_LOG);
+	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_SESSION_DIRECTORY_LOG);
 	/* It runs as without geiger, and the last line says why there is no profile. */
 	if (gg_launch_refuses(options->command[0]))
 		settings.agent = NULL;
@@ -248,14 +250,14 @@ static void reap(struct session *s)
 	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage)) > 0) {
 		if (WIFSTOPPED(status)) {
 			if (pid == s->launch.pid && !s->command_ended)
-				gg_signals_stop_with(pid, WSTOPSIG(status));
+				gg_recorder_signals_stop_with(pid, WSTOPSIG(status));
 			continue;
 		}
 		max_rss_bytes = (int64_t)usage.ru_maxrss * 1024;
 		/* Until it executed the command it was a copy of this process, which counts, too. */
 		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
 			max_rss_bytes = -1;
-		ending = gg_follow_reaped(&s->follow, pid, status, max_rss_bytes);
+		ending = gg_process_set_reaped(&s->follow, pid, status, max_rss_bytes);
 		if (pid != s->launch.pid || s->command_ended)
 			continue;
 		snprintf(s->follow.command_ending, sizeof(s->follow.command_ending), "%s", ending);
@@ -270,7 +272,7 @@ static void take_signals(struct session *s)
 	bool from_terminal;
 	int signal;
 
-	while ((signal = gg_signals_next(&s->signals, &from_terminal)) != 0) {
+	while ((signal = gg_recorder_signals_next(&s->signals, &from_terminal)) != 0) {
 		if (signal == SIGCHLD || signal == SIGTSTP || signal == SIGCONT)
 			continue;
 		if (!s->command_ended && !from_terminal)
@@ -301,7 +303,7 @@ static void wait_for_events(struct session *s)
 
 	do {
 		poll(fds, GG_COUNT(fds), milliseconds_until(s, until_ns));
-		if (gg_follow_listen(&s->follow) && soon_ns < until_ns)
+		if (gg_process_set_listen(&s->follow) && soon_ns < until_ns)
 			until_ns = soon_ns;
 	} while (!s->follow.has_new && (fds[0].revents & POLLIN) == 0 && now_of(s) < until_ns);
 }
@@ -336,14 +338,14 @@ static void fold(struct session *s)
 	while (more > 0 && s->output.status == 0 && now_of(s) < end_ns) {
 		more = gg_profile_fold(s->profile, &gg_fold_rule_default, s->output.now_ns,
 		                       s->error);
-		gg_output_keep(&s->output, more);
+		gg_profile_writer_keep(&s->output, more);
 	}
 }
 
 static void commit(struct session *s)
 {
-	if (gg_output_commit(&s->output) == 0)
-		gg_follow_committed(&s->follow);
+	if (gg_profile_writer_commit(&s->output) == 0)
+		gg_process_set_committed(&s->follow);
 }
 
 static int work(struct session *s)
@@ -357,18 +359,18 @@ static int work(struct session *s)
 		s->embryos_until_ns = now_of(s) + SECOND_NS;
 	}
 	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
-		gg_follow_scan(&s->follow);
+		gg_process_set_scan(&s->follow);
 		s->next_scan_ns = s->output.now_ns + SECOND_NS;
 	}
 	reap(s);
-	fullest = gg_follow_drain(&s->follow);
-	if (gg_follow_finish_ended(&s->follow, false))
+	fullest = gg_process_set_drain(&s->follow);
+	if (gg_process_set_finish_ended(&s->follow, false))
 		s->wait_ms = WAIT_LEAST_MS;
 	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns) {
-		gg_follow_watch(&s->follow);
-		gg_titles_watch(&s->follow);
+		gg_process_set_watch(&s->follow);
+		gg_process_names_watch(&s->follow);
 	}
-	gg_unseen_look(&s->follow, s->launch.pid);
+	gg_unprofiled_look(&s->follow, s->launch.pid);
 	gg_memory_watch(&s->memory, &s->follow);
 	if (s->output.now_ns >= s->next_second_ns) {
 		commit(s);
@@ -423,7 +425,7 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 
 	s->output.progress_what = "addresses to look up";
 	s->output.progress_count = total_count - done_count;
-	gg_output_progress(&s->output);
+	gg_profile_writer_progress(&s->output);
 }
 
 /* The files that ran are here, so now is the time. What is written already is safe. */
@@ -440,26 +442,28 @@ static int name_frames(struct session *s)
 static int complete(struct session *s)
 {
 	s->output.now_ns = now_of(s);
-	gg_output_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
-	gg_follow_scan(&s->follow);
+	gg_profile_writer_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
+	gg_process_set_scan(&s->follow);
 	gg_memory_read(&s->memory, &s->follow);
-	gg_follow_finish_all(&s->follow);
+	gg_process_set_finish_all(&s->follow);
 	gg_notes_add(&s->follow, s->options->command[0]);
-	gg_output_keep(&s->output, gg_jit_finish(&s->output.jit, s->profile, s->error));
-	gg_output_commit(&s->output);
+	gg_profile_writer_keep(&s->output,
+	                       gg_jit_names_finish(&s->output.jit, s->profile, s->error));
+	gg_profile_writer_commit(&s->output);
 	s->record.end_ns = s->output.now_ns;
 	s->record.exit_status = s->command_ended ? s->exit_status : -1;
-	gg_output_keep(&s->output, gg_profile_set_session(s->profile, &s->record, s->error));
+	gg_profile_writer_keep(&s->output,
+	                       gg_profile_set_session(s->profile, &s->record, s->error));
 	if (s->output.status == 0 && !s->options->no_symbols)
-		gg_output_keep(&s->output, name_frames(s));
+		gg_profile_writer_keep(&s->output, name_frames(s));
 	if (s->output.status == 0)
-		gg_output_keep(&s->output, gg_profile_finish(s->profile, s->error));
-	gg_follow_let_go(&s->follow, s->output.status == 0);
+		gg_profile_writer_keep(&s->output, gg_profile_finish(s->profile, s->error));
+	gg_process_set_let_go(&s->follow, s->output.status == 0);
 	if (s->output.status == 0)
-		gg_follow_committed(&s->follow);
+		gg_process_set_committed(&s->follow);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
-	gg_output_progress_end(&s->output);
+	gg_profile_writer_progress_end(&s->output);
 	return s->output.status;
 }
 
@@ -476,8 +480,9 @@ static void report(struct session *s)
 		        "geiger: its processes go on in their regions; when they have ended: geiger "
 		        "salvage",
 		        line);
-		for (const struct gg_directory *d = &s->follow.directory; d != NULL; d = d->spare)
-			if (d == &s->follow.directory || gg_directory_has_region(d))
+		for (const struct gg_session_directory *d = &s->follow.directory; d != NULL;
+		     d = d->spare)
+			if (d == &s->follow.directory || gg_session_directory_has_region(d))
 				fprintf(stderr, " %s", GG_PRINTABLE(d->outer));
 		fputc('\n', stderr);
 		return;
@@ -498,7 +503,7 @@ static void wait_for_command(struct session *s)
 		take_signals(s);
 		s->follow.has_new = false;
 		if (s->output.status == 0)
-			gg_follow_scan(&s->follow);
+			gg_process_set_scan(&s->follow);
 		reap(s);
 	}
 }
@@ -522,11 +527,11 @@ static int begin(struct session *s, int *ret_exit_status)
 		*ret_exit_status = status_of_exec(status);
 		return gg_error_set_errno(s->error, -status, s->options->command[0], NULL);
 	}
-	status = gg_signals_take(&s->signals, s->error);
+	status = gg_recorder_signals_take(&s->signals, s->error);
 	if (status < 0)
 		return status;
-	gg_regions_clean_abandoned();
-	status = gg_directory_create(&s->follow.directory, s->error);
+	gg_region_list_clean_abandoned();
+	status = gg_session_directory_create(&s->follow.directory, s->error);
 	if (status == 0)
 		status = begin_command(s);
 	if (status < 0)
@@ -544,18 +549,18 @@ static int begin(struct session *s, int *ret_exit_status)
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	gg_follow_begin(&s->follow);
+	gg_process_set_begin(&s->follow);
 	return release_command(s, ret_exit_status);
 }
 
 static void end(struct session *s)
 {
-	gg_follow_done(&s->follow);
-	gg_output_done(&s->output);
+	gg_process_set_done(&s->follow);
+	gg_profile_writer_done(&s->output);
 	gg_profile_close(s->profile);
-	gg_directory_done(&s->follow.directory, s->output.status == 0);
+	gg_session_directory_done(&s->follow.directory, s->output.status == 0);
 	if (s->signals.fd >= 0)
-		gg_signals_give_back(&s->signals);
+		gg_recorder_signals_give_back(&s->signals);
 	gg_buf_done(&s->path);
 	gg_buf_done(&s->command);
 }

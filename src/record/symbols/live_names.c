@@ -47,7 +47,7 @@ struct gg_names {
 	size_t module_count, module_capacity;
 	struct place *places;
 	size_t place_count, place_capacity;
-	struct gg_line *lines; /* their texts are of `texts` */
+	struct gg_profile_line *lines; /* their texts are of `texts` */
 	size_t line_count, line_capacity;
 	char **texts;
 	size_t text_count, text_capacity;
@@ -100,13 +100,13 @@ static void forget(struct gg_names *names)
 	*names = (struct gg_names){ .rest_until_ns = names->rest_until_ns };
 }
 
-int gg_names_new(struct gg_names **ret_names, struct gg_error *error)
+int gg_live_names_new(struct gg_names **ret_names, struct gg_error *error)
 {
 	*ret_names = calloc(1, sizeof(**ret_names));
 	return *ret_names == NULL ? out_of_memory(error) : 0;
 }
 
-void gg_names_free(struct gg_names *names)
+void gg_live_names_free(struct gg_names *names)
 {
 	if (names == NULL)
 		return;
@@ -155,7 +155,7 @@ static bool is_module(uint64_t number, const void *context)
 {
 	const struct wanted *wanted = context;
 	const struct module *module = &wanted->names->modules[number];
-	const struct gg_module *other = wanted->what;
+	const struct gg_profile_module *other = wanted->what;
 
 	return strcmp(module->path, other->path) == 0 &&
 	       module->build_id_bytes == other->build_id_bytes &&
@@ -164,7 +164,7 @@ static bool is_module(uint64_t number, const void *context)
 }
 
 /* 1 + its number; 0 without memory. */
-static uint32_t keep_module(struct gg_names *names, const struct gg_module *other)
+static uint32_t keep_module(struct gg_names *names, const struct gg_profile_module *other)
 {
 	struct wanted wanted = { names, other };
 	uint64_t hash = gg_hash_bytes(other->path, strlen(other->path),
@@ -223,7 +223,7 @@ static uint32_t keep_place(struct gg_names *names, uint32_t module, uint64_t add
 
 /* --- reading the profile ------------------------------------------------------------------- */
 
-static int take_module(const struct gg_module *module, void *context)
+static int take_module(const struct gg_profile_module *module, void *context)
 {
 	struct learning *learning = context;
 
@@ -236,7 +236,7 @@ static int take_module(const struct gg_module *module, void *context)
 	return 0;
 }
 
-static int take_line(const struct gg_line *line, void *context)
+static int take_line(const struct gg_profile_line *line, void *context)
 {
 	struct learning *learning = context;
 
@@ -248,7 +248,7 @@ static int take_line(const struct gg_line *line, void *context)
 	return 0;
 }
 
-static int take_frame(const struct gg_frame *frame, void *context)
+static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct learning *learning = context;
 	struct gg_names *names = learning->names;
@@ -322,7 +322,7 @@ static void keep_lines(struct gg_names *names, struct place *place,
 		if (!gg_grow((void **)&names->lines, names->line_count, &names->line_capacity,
 		             sizeof(*names->lines)))
 			return;
-		names->lines[names->line_count++] = (struct gg_line){
+		names->lines[names->line_count++] = (struct gg_profile_line){
 			.depth = (uint32_t)i,
 			.function = keep_text(names, frames[i].function),
 			.full_name = keep_text(names, frames[i].full_name),
@@ -410,7 +410,7 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 	return code;
 }
 
-int gg_names_learn(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
+int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
 {
 	int code;
 
@@ -422,7 +422,7 @@ int gg_names_learn(struct gg_names *names, struct gg_profile *profile, struct gg
 	return look_up(names, error);
 }
 
-int gg_names_tell(gg_line_visit *visit, void *visitor, void *context)
+int gg_live_names_tell(gg_line_visit *visit, void *visitor, void *context)
 {
 	const struct gg_names *names = context;
 	int code = 0;
@@ -431,7 +431,7 @@ int gg_names_tell(gg_line_visit *visit, void *visitor, void *context)
 		const struct place *place = &names->places[names->unnamed[i].place];
 
 		for (uint32_t k = 0; k < place->line_count && code == 0; k++) {
-			struct gg_line line = names->lines[place->first_line + k];
+			struct gg_profile_line line = names->lines[place->first_line + k];
 
 			line.frame = names->unnamed[i].frame;
 			code = visit(&line, visitor);

@@ -2,12 +2,12 @@
 /*
  * names - names of frames for those who look at a profile before its recording has ended, when it has none.
  *
- *   gg_names_new(&names, error);
+ *   gg_live_names_new(&names, error);
  *   again and again:
- *     gg_names_learn(names, profile, error);
- *     gg_model_load(&model, &profile, 1, &(struct gg_model_options){ .more_lines = gg_names_tell,
+ *     gg_live_names_learn(names, profile, error);
+ *     gg_model_load(&model, &profile, 1, &(struct gg_model_options){ .more_lines = gg_live_names_tell,
  *                                                                    .context = names }, error);
- *   gg_names_free(names);
+ *   gg_live_names_free(names);
  *
  * The profile is only read: who records it names its frames at the end (record/symbols/symbolize.h).  What was found is
  * kept by module (path and build-id) and address, so each place is looked up once, whatever profile it is in.
@@ -24,12 +24,12 @@
 
 struct gg_names;
 
-GG_MUST_CHECK int gg_names_new(struct gg_names **ret_names, struct gg_error *error);
-void gg_names_free(struct gg_names *names); /* NULL is fine */
+GG_MUST_CHECK int gg_live_names_new(struct gg_names **ret_names, struct gg_error *error);
+void gg_live_names_free(struct gg_names *names); /* NULL is fine */
 
 /* Looks up what has no name there, if it is time to.  Fails as reading the profile does, or -ENOMEM. */
-GG_MUST_CHECK int gg_names_learn(struct gg_names *names, struct gg_profile *profile,
-                                 struct gg_error *error);
+GG_MUST_CHECK int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile,
+                                      struct gg_error *error);
 
 /* The lines of the frames of that profile that have none in it: as gg_profile_each_line(). */
-int gg_names_tell(gg_line_visit *visit, void *visitor, void *names);
+int gg_live_names_tell(gg_line_visit *visit, void *visitor, void *names);

@@ -58,7 +58,7 @@ static bool reach(void **items, size_t *count, size_t *capacity, size_t index, s
 	return true;
 }
 
-static int take_module(const struct gg_module *module, void *context)
+static int take_module(const struct gg_profile_module *module, void *context)
 {
 	struct work *work = context;
 	struct module *mine;
@@ -87,7 +87,7 @@ struct known {
 	size_t capacity;
 };
 
-static int take_line(const struct gg_line *line, void *context)
+static int take_line(const struct gg_profile_line *line, void *context)
 {
 	struct known *known = context;
 	struct work *work = known->work;
@@ -102,7 +102,7 @@ static int take_line(const struct gg_line *line, void *context)
 	return 0;
 }
 
-static int take_frame(const struct gg_frame *frame, void *context)
+static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct work *work = context;
 	struct module *module;
@@ -156,7 +156,7 @@ static int put_frame(struct gg_profile *profile, const struct work *work, uint32
                      struct gg_symbolize_result *result)
 {
 	enum { INLINED_MAX = 64 };
-	struct gg_line lines[INLINED_MAX];
+	struct gg_profile_line lines[INLINED_MAX];
 	uint8_t known = known_of(work, frame), value = KNOWN_NOTHING;
 
 	if (count > INLINED_MAX) { /* the outer ones, with the function itself */
@@ -164,14 +164,14 @@ static int put_frame(struct gg_profile *profile, const struct work *work, uint32
 		count = INLINED_MAX;
 	}
 	for (size_t i = 0; i < count; i++) {
-		lines[i] = (struct gg_line){ .frame = frame,
-			                     .depth = (uint32_t)i,
-			                     .function = found[i].function,
-			                     .full_name = found[i].full_name,
-			                     .linkage_name = found[i].linkage_name,
-			                     .file = found[i].file,
-			                     .line = found[i].line,
-			                     .inlined = found[i].inlined };
+		lines[i] = (struct gg_profile_line){ .frame = frame,
+			                             .depth = (uint32_t)i,
+			                             .function = found[i].function,
+			                             .full_name = found[i].full_name,
+			                             .linkage_name = found[i].linkage_name,
+			                             .file = found[i].file,
+			                             .line = found[i].line,
+			                             .inlined = found[i].inlined };
 		if (found[i].line > 0)
 			value = KNOWN_LINE;
 		else if (found[i].function != NULL && value == KNOWN_NOTHING)

@@ -25,8 +25,8 @@ static void prefetch_live(const struct gg_region *region, uint32_t live)
 	__builtin_prefetch(gg_region_at(region, GG_TABLE_LIVE, live), 1);
 }
 
-void gg_region_expect_alloc(const struct gg_region *region, const struct gg_region_thread *thread,
-                            uint64_t address)
+void gg_region_prefetch_alloc(const struct gg_region *region, const struct gg_region_thread *thread,
+                              uint64_t address)
 {
 	const struct gg_region_space *table = &region->tables[GG_TABLE_LIVE];
 	/* As take_live() will find it, if nobody comes in between; relaxed: a guess. */
@@ -68,8 +68,8 @@ static void expect_some(const struct gg_region *region, const uint64_t *addresse
 }
 _Static_assert(offsetof(struct gg_region_sample, stack) % sizeof(uint64_t) == 0, "the lower half");
 
-void gg_region_expect_free(const struct gg_region *region, const uint64_t *addresses,
-                           uint32_t count)
+void gg_region_prefetch_free(const struct gg_region *region, const uint64_t *addresses,
+                             uint32_t count)
 {
 	while (count > GG_REGION_EXPECTED_MAX) {
 		expect_some(region, addresses, GG_REGION_EXPECTED_MAX);

@@ -21,9 +21,9 @@ enum {
 }; /* that are looked at at once; more: so many after the other */
 
 /* A sample at that address is about to be recorded by the thread. */
-void gg_region_expect_alloc(const struct gg_region *region, const struct gg_region_thread *thread,
-                            uint64_t address);
+void gg_region_prefetch_alloc(const struct gg_region *region, const struct gg_region_thread *thread,
+                              uint64_t address);
 
 /* Samples at these addresses, if they are some, are about to be found, moved or closed. */
-void gg_region_expect_free(const struct gg_region *region, const uint64_t *addresses,
-                           uint32_t count);
+void gg_region_prefetch_free(const struct gg_region *region, const uint64_t *addresses,
+                             uint32_t count);

@@ -453,7 +453,7 @@ static bool close_sample(struct gg_region *region, struct gg_region_thread *thre
 }
 
 bool gg_region_look_up(const struct gg_region *region, const void *pointer,
-                       struct gg_region_place *ret_place)
+                       struct gg_region_live_hit *ret_place)
 {
 	ret_place->address = (uint64_t)(uintptr_t)pointer;
 	ret_place->live = find_live(region, ret_place->address, &ret_place->entry);
@@ -461,7 +461,7 @@ bool gg_region_look_up(const struct gg_region *region, const void *pointer,
 }
 
 bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
-                            const struct gg_region_place *place, uint64_t id, uint64_t now_ns,
+                            const struct gg_region_live_hit *place, uint64_t id, uint64_t now_ns,
                             uint32_t free_stack, struct gg_region_sample *ret_sample)
 {
 	bool closed;
@@ -481,7 +481,7 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack)
 {
 	struct gg_region_sample freed;
-	struct gg_region_place place;
+	struct gg_region_live_hit place;
 
 	return gg_region_look_up(region, pointer, &place) &&
 	       gg_region_record_close(region, thread, &place, id, now_ns, free_stack, &freed);
@@ -680,7 +680,7 @@ bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread 
 		return false;
 	live = find_meant(region, (uint64_t)(uintptr_t)pointer, id, &sample, &entry);
 	if (live != GG_INDEX_NONE) {
-		sample.flags |= GG_SAMPLE_OLD;
+		sample.flags |= GG_REGION_SAMPLE_OLD;
 		memcpy(words, &sample, sizeof(words));
 		put_word(region, live, FLAGS_WORD, words[FLAGS_WORD]);
 	}

@@ -58,7 +58,7 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
 
 /* Where a sample is, as gg_region_look_up() found it; a guess, which gg_region_record_close() checks. */
-struct gg_region_place {
+struct gg_region_live_hit {
 	uint64_t address;
 	uint32_t live;
 	uint32_t *entry; /* of the index */
@@ -69,11 +69,11 @@ struct gg_region_place {
  * miss, before anything else is done for it.
  */
 bool gg_region_look_up(const struct gg_region *region, const void *pointer,
-                       struct gg_region_place *ret_place);
+                       struct gg_region_live_hit *ret_place);
 
 /* As gg_region_record_free(), of what was looked up.  *ret_sample is anything if it is none any more. */
 bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
-                            const struct gg_region_place *place, uint64_t id, uint64_t now_ns,
+                            const struct gg_region_live_hit *place, uint64_t id, uint64_t now_ns,
                             uint32_t free_stack, struct gg_region_sample *ret_sample);
 
 /* How many allocations the sample stands for that this thread has just recorded or closed. */

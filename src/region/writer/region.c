@@ -56,7 +56,7 @@ static uint64_t table_bytes(const struct gg_region_options *options, int table)
 	return (uint64_t)options->capacities[table] * gg_region_record_bytes[table];
 }
 
-uint64_t gg_region_file_bytes(const struct gg_region_options *options)
+uint64_t gg_listed_region_bytes(const struct gg_region_options *options)
 {
 	uint64_t bytes = GG_REGION_PAGE_BYTES;
 
@@ -117,7 +117,7 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
 		target = FIRST_LIVE_BYTES;
 	target = target < to_page(all) ? target : to_page(all);
 	done = target <= have ||
-	       gg_region_map_reserve(&region->map, table->offset + have, target - have) == 0;
+	       gg_region_file_reserve(&region->map, table->offset + have, target - have) == 0;
 	if (done) {
 		raise(&table->reserved_bytes, target);
 	} else {
@@ -247,10 +247,10 @@ bool gg_region_open(struct gg_region *region)
 }
 
 /* Maps the file's part of the region: header, tables. */
-static int init_shared(struct gg_region *region, const struct gg_region_map *map,
+static int init_shared(struct gg_region *region, const struct gg_region_file *map,
                        const struct gg_region_options *options)
 {
-	uint64_t bytes = gg_region_file_bytes(options);
+	uint64_t bytes = gg_listed_region_bytes(options);
 	int status;
 
 	if (bytes == 0 || map->base == NULL || map->bytes < bytes)
@@ -259,7 +259,7 @@ static int init_shared(struct gg_region *region, const struct gg_region_map *map
 	if (map->is_full)
 		return -ENOSPC;
 	region->map = *map;
-	status = gg_region_map_reserve(&region->map, 0, GG_REGION_PAGE_BYTES);
+	status = gg_region_file_reserve(&region->map, 0, GG_REGION_PAGE_BYTES);
 	if (status < 0)
 		return status;
 	region->header = (struct gg_region_header *)map->base;
@@ -319,7 +319,7 @@ void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes)
 	bool can_shrink = true;
 
 	while (can_shrink &&
-	       gg_region_file_bytes(options) + gg_region_private_bytes(options) > bytes) {
+	       gg_listed_region_bytes(options) + gg_region_private_bytes(options) > bytes) {
 		can_shrink = false;
 		for (int i = 0; i < GG_TABLE_COUNT; i++) {
 			if (options->capacities[i] / 2 < FIT_LEAST)
@@ -368,7 +368,7 @@ static int init_private(struct gg_region *region, const struct gg_region_options
 	return 0;
 }
 
-int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
+int gg_region_init(struct gg_region *region, const struct gg_region_file *map,
                    const struct gg_region_options *options)
 {
 	int status;
@@ -400,7 +400,7 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 {
 	if (region->memory != NULL)
 		munmap(region->memory, region->memory_bytes);
-	gg_region_map_done(&region->map, remove_file);
+	gg_region_file_done(&region->map, remove_file);
 	*region = (struct gg_region){ 0 };
 	GG_REGION_INIT_VIEW(region);
 }
@@ -484,10 +484,10 @@ static const struct gg_region_inherited *begin_adoption(struct gg_region *region
 static void end_adoption(struct gg_region *region)
 {
 	gg_store_release(&region->inherited.is_set, 0);
-	gg_region_map_done(&region->inherited.map, false);
+	gg_region_file_done(&region->inherited.map, false);
 }
 
-int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
+int gg_region_adopt(struct gg_region *region, const struct gg_region_file *map,
                     const struct gg_region_options *options)
 {
 	const struct gg_region_inherited *inherited = begin_adoption(region);

@@ -6,8 +6,8 @@
  *   static __thread struct gg_region_thread thread;
  *
  *   gg_region_options_default(&options);
- *   bytes = gg_region_file_bytes(&options);
- *   if (gg_region_map_create(&map, NULL, name, bytes) == 0 &&
+ *   bytes = gg_listed_region_bytes(&options);
+ *   if (gg_region_file_create(&map, NULL, name, bytes) == 0 &&
  *       gg_region_init(&region, &map, &options) == 0) {
  *           gg_region_thread_begin(&region, &thread, gettid(), "main");
  *           ...
@@ -108,7 +108,7 @@ struct gg_region_row_key {
 /* What a child has of its parent's region while it makes its own. */
 struct gg_region_inherited {
 	struct gg_region_space tables[GG_TABLE_COUNT];
-	struct gg_region_map map;
+	struct gg_region_file map;
 	uint32_t is_set; /* the adoption has begun, and is not over */
 };
 
@@ -116,7 +116,7 @@ struct gg_region {
 	struct gg_filter filter; /* first: gg_live_maybe() reads its first word */
 	struct gg_region_header *header;
 	struct gg_region_space tables[GG_TABLE_COUNT];
-	struct gg_region_map map;
+	struct gg_region_file map;
 	uint64_t hash_seed;
 	uint64_t next_id; /* of a sample */
 	uint32_t max_frames;
@@ -155,7 +155,7 @@ void gg_region_options_default(struct gg_region_options *options);
 void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes);
 
 /* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
-uint64_t gg_region_file_bytes(const struct gg_region_options *options);
+uint64_t gg_listed_region_bytes(const struct gg_region_options *options);
 
 /* The size of the private mapping that holds the tables beside the file; of the options, the capacities count. */
 size_t gg_region_private_bytes(const struct gg_region_options *options);
@@ -164,7 +164,7 @@ size_t gg_region_private_bytes(const struct gg_region_options *options);
  * Makes the region in the mapped file.  Takes the map over; on failure it stays the caller's.
  * 0, -EINVAL (capacities, or the map is too small), -ENOSPC, -ENOMEM.
  */
-GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_region_map *map,
+GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_region_file *map,
                                  const struct gg_region_options *options);
 
 /* Writes the time of an orderly end.  The mapping stays: other threads may still be at it. */
@@ -181,7 +181,7 @@ void gg_region_done(struct gg_region *region, bool remove_file);
  * 0, or as gg_region_init() with the region unusable: then nothing may
  * be recorded, gg_live_maybe() says no.
  */
-GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_map *map,
+GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_file *map,
                                   const struct gg_region_options *options);
 
 /* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */

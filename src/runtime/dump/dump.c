@@ -25,7 +25,7 @@ enum {
 /* Too large for a program's stack. */
 struct job {
 	struct gg_dump text;
-	struct gg_gather gather;
+	struct gg_dump_totals gather;
 	struct gg_dump_file file;
 	uint64_t pcs[FRAMES_MAX];
 	char maps[MAPS_BYTES];
@@ -72,7 +72,7 @@ static bool begin_dump_patiently(void)
 			return true;
 		if ((low_of(gg_load_relaxed(&running)) & RESET) == 0)
 			return false;
-		gg_system_sleep(PAUSE_NS);
+		gg_syscall_sleep(PAUSE_NS);
 	}
 	return false;
 }
@@ -119,7 +119,7 @@ static bool begin_reset(void)
 		/* Acquire: pairs with end_dump(): nobody reads the base any more. */
 		if (is_wanted && low_of(gg_load_acquire(&running)) == RESET)
 			return true;
-		gg_system_sleep(PAUSE_NS);
+		gg_syscall_sleep(PAUSE_NS);
 	}
 	if (is_wanted)
 		end_reset();
@@ -129,31 +129,31 @@ static bool begin_reset(void)
 /* --- what does not count any more --- */
 
 static struct {
-	struct gg_gather gather; /* what had been allocated */
-	uint64_t from_id;        /* of samples */
-	uint64_t generation;     /* of the process that has made it; else it is nobody's */
+	struct gg_dump_totals gather; /* what had been allocated */
+	uint64_t from_id;             /* of samples */
+	uint64_t generation;          /* of the process that has made it; else it is nobody's */
 } base;
 
-static int gather(struct gg_gather *ret_gather)
+static int gather(struct gg_dump_totals *ret_gather)
 {
 	bool has_base = base.generation == generation();
 
-	return gg_gather_make(ret_gather, &gg_process.region, has_base ? &base.gather : NULL,
-	                      has_base ? base.from_id : 0);
+	return gg_dump_totals_make(ret_gather, &gg_process.region, has_base ? &base.gather : NULL,
+	                           has_base ? base.from_id : 0);
 }
 
 static int reset(void)
 {
 	uint64_t from_id = gg_load_relaxed(&gg_process.region.next_id);
-	struct gg_gather allocated;
+	struct gg_dump_totals allocated;
 	/* No sample is live in it. */
-	int status = gg_gather_make(&allocated, &gg_process.region, NULL, UINT64_MAX);
+	int status = gg_dump_totals_make(&allocated, &gg_process.region, NULL, UINT64_MAX);
 
 	if (status < 0)
 		return status;
 	/* A parent's stays in its child: it may have been copied while it was being replaced. */
 	if (base.generation == generation())
-		gg_gather_done(&base.gather);
+		gg_dump_totals_done(&base.gather);
 	base.gather = allocated;
 	base.from_id = from_id;
 	base.generation = generation();
@@ -182,7 +182,7 @@ static double interval_of_head(void)
 }
 
 /* What is to be shown of it; false: nothing. */
-static bool sums_of(const struct gg_gather_entry *entry, enum gg_agent_dump_form form,
+static bool sums_of(const struct gg_dump_totals_entry *entry, enum gg_agent_dump_form form,
                     struct gg_dump_sums *ret_sums)
 {
 	*ret_sums = entry->sums;
@@ -217,20 +217,20 @@ static uint32_t walk(struct job *job, uint32_t stack, const uint64_t **ret_pcs)
 
 static void write_head(struct job *job, enum gg_agent_dump_form form)
 {
-	const struct gg_gather *all = &job->gather;
+	const struct gg_dump_totals *all = &job->gather;
 	struct gg_dump_sums sums;
 	char name[17];
 
-	sums_of(gg_gather_find(all, GG_GATHER_ALL, GG_GATHER_ALL), form, &sums);
+	sums_of(gg_dump_totals_find(all, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL), form, &sums);
 	if (form == GG_AGENT_DUMP_GPERFTOOLS) {
 		gg_dump_gperftools(&job->text, &sums);
 		return;
 	}
 	gg_dump_heap_v2(&job->text, interval_of_head(), &sums);
 	for (uint32_t i = 0; i < all->count; i++) {
-		const struct gg_gather_entry *entry = &all->entries[i];
+		const struct gg_dump_totals_entry *entry = &all->entries[i];
 
-		if (entry->stack != GG_GATHER_ALL || entry->thread == GG_GATHER_ALL ||
+		if (entry->stack != GG_DUMP_TOTALS_ALL || entry->thread == GG_DUMP_TOTALS_ALL ||
 		    !sums_of(entry, form, &sums))
 			continue;
 		gg_region_scan_thread_name(&gg_process.region, entry->thread, name);
@@ -239,9 +239,9 @@ static void write_head(struct job *job, enum gg_agent_dump_form form)
 }
 
 static void write_stack(struct job *job, enum gg_agent_dump_form form,
-                        const struct gg_gather_entry *of_stack)
+                        const struct gg_dump_totals_entry *of_stack)
 {
-	const struct gg_gather_entry *entry = of_stack;
+	const struct gg_dump_totals_entry *entry = of_stack;
 	struct gg_dump_sums sums;
 	const uint64_t *pcs;
 	uint32_t count;
@@ -255,7 +255,7 @@ static void write_stack(struct job *job, enum gg_agent_dump_form form,
 	}
 	gg_dump_stack(&job->text, pcs, count);
 	gg_dump_total(&job->text, &sums);
-	while ((entry = gg_gather_next(&job->gather, entry)) != NULL)
+	while ((entry = gg_dump_totals_next(&job->gather, entry)) != NULL)
 		if (sums_of(entry, form, &sums))
 			gg_dump_thread(&job->text, entry->thread, &sums, NULL);
 }
@@ -283,9 +283,9 @@ static int write_text(struct job *job, enum gg_agent_dump_form form, gg_dump_flu
 		                      .context = context };
 	write_head(job, form);
 	for (uint32_t i = 0; i < job->gather.count && job->text.status == 0; i++) {
-		const struct gg_gather_entry *entry = &job->gather.entries[i];
+		const struct gg_dump_totals_entry *entry = &job->gather.entries[i];
 
-		if (entry->stack != GG_GATHER_ALL && entry->thread == GG_GATHER_ALL)
+		if (entry->stack != GG_DUMP_TOTALS_ALL && entry->thread == GG_DUMP_TOTALS_ALL)
 			write_stack(job, form, entry);
 	}
 	if (job->text.status == 0)
@@ -309,11 +309,11 @@ static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *f
 	struct job *job;
 	int status;
 
-	if (gg_sandbox_is_entered())
+	if (gg_seccomp_is_entered())
 		return -EPERM;
 	if (!begin_dump_patiently())
 		return -EBUSY;
-	job = gg_system_map(sizeof(*job));
+	job = gg_syscall_map(sizeof(*job));
 	status = job == NULL ? -ENOMEM : gather(&job->gather);
 	if (status == 0 && path == NULL)
 		status = write_text(job, form, flush, context);
@@ -322,8 +322,8 @@ static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *f
 	if (status == -EAGAIN && path != NULL)
 		status = write_file(job, path, form); /* now with a name from the beginning */
 	if (job != NULL) {
-		gg_gather_done(&job->gather);
-		gg_system_unmap(job, sizeof(*job));
+		gg_dump_totals_done(&job->gather);
+		gg_syscall_unmap(job, sizeof(*job));
 	}
 	end_dump();
 	return status;
@@ -341,7 +341,7 @@ int gg_agent_dump_to(enum gg_agent_dump_form form, gg_dump_flush *flush, void *c
 
 int gg_agent_dump_live(struct gg_agent_leak *ret_leak)
 {
-	struct gg_gather all;
+	struct gg_dump_totals all;
 	int status;
 
 	if (!begin_dump_patiently())
@@ -349,13 +349,14 @@ int gg_agent_dump_live(struct gg_agent_leak *ret_leak)
 	status = gather(&all);
 	if (status == 0) {
 		*ret_leak = (struct gg_agent_leak){
-			.live = gg_gather_find(&all, GG_GATHER_ALL, GG_GATHER_ALL)->sums.live
+			.live = gg_dump_totals_find(&all, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL)
+			                ->sums.live
 		};
 		for (uint32_t i = 0; i < all.count; i++)
-			ret_leak->stack_count += all.entries[i].stack != GG_GATHER_ALL &&
-			                         all.entries[i].thread == GG_GATHER_ALL &&
+			ret_leak->stack_count += all.entries[i].stack != GG_DUMP_TOTALS_ALL &&
+			                         all.entries[i].thread == GG_DUMP_TOTALS_ALL &&
 			                         all.entries[i].sums.live.count > 0;
-		gg_gather_done(&all);
+		gg_dump_totals_done(&all);
 	}
 	end_dump();
 	return status;

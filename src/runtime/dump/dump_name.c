@@ -47,7 +47,7 @@ static uint64_t pid_namespace(void)
 	char text[64];
 	uint64_t number = 0;
 
-	if (gg_system_read_link("/proc/self/ns/pid", text, sizeof(text)) <= 0)
+	if (gg_syscall_read_link("/proc/self/ns/pid", text, sizeof(text)) <= 0)
 		return 0;
 	for (const char *at = text; *at != '\0'; at++)
 		if (*at >= '0' && *at <= '9')

@@ -32,32 +32,32 @@ static const struct {
 
 static struct gg_agent_triggers triggers;
 
-static void read_prefix(struct gg_options *o)
+static void read_prefix(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_DUMP");
+	const char *value = gg_environment_value(o, "GEIGER_DUMP");
 
 	if (value == NULL)
 		strcpy(triggers.prefix, "geiger");
 	else if (strlen(value) >= sizeof(triggers.prefix))
-		gg_options_refuse("GEIGER_DUMP", value, "a prefix of at most 1023 bytes");
+		gg_environment_refuse("GEIGER_DUMP", value, "a prefix of at most 1023 bytes");
 	else
 		memcpy(triggers.prefix, value, strlen(value) + 1);
 }
 
-static void read_form(struct gg_options *o)
+static void read_form(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_DUMP_FORM");
+	const char *value = gg_environment_value(o, "GEIGER_DUMP_FORM");
 
 	triggers.form = GG_AGENT_DUMP_HEAP_V2;
 	if (value != NULL && strcmp(value, "gperftools") == 0)
 		triggers.form = GG_AGENT_DUMP_GPERFTOOLS;
 	else if (value != NULL && strcmp(value, "heap_v2") != 0)
-		gg_options_refuse("GEIGER_DUMP_FORM", value, "heap_v2 or gperftools");
+		gg_environment_refuse("GEIGER_DUMP_FORM", value, "heap_v2 or gperftools");
 }
 
-static void read_signal(struct gg_options *o)
+static void read_signal(struct gg_environment *o)
 {
-	const char *value = gg_options_value(o, "GEIGER_DUMP_SIGNAL"), *name = value;
+	const char *value = gg_environment_value(o, "GEIGER_DUMP_SIGNAL"), *name = value;
 	uint64_t number;
 
 	if (value == NULL)
@@ -74,33 +74,33 @@ static void read_signal(struct gg_options *o)
 	    number != 33)
 		triggers.signal = (int32_t)number;
 	if (triggers.signal == 0)
-		gg_options_refuse("GEIGER_DUMP_SIGNAL", value,
-		                  "the name or number of a signal, such as USR2 or 12");
+		gg_environment_refuse("GEIGER_DUMP_SIGNAL", value,
+		                      "the name or number of a signal, such as USR2 or 12");
 }
 
 /* *ns is left alone where it is not set. */
-static void read_seconds(struct gg_options *o, const char *name, uint64_t least, uint64_t *ns)
+static void read_seconds(struct gg_environment *o, const char *name, uint64_t least, uint64_t *ns)
 {
 	uint64_t seconds;
 
-	if (gg_options_number(o, name, "a number of seconds", least, SECONDS_MAX, &seconds))
+	if (gg_environment_number(o, name, "a number of seconds", least, SECONDS_MAX, &seconds))
 		*ns = seconds * SECOND_NS;
 }
 
-static void read_limits(struct gg_options *o)
+static void read_limits(struct gg_environment *o)
 {
 	uint64_t number = 0;
 
-	if (gg_options_number(o, "GEIGER_DUMP_CGROUP", "a percentage from 1 to 100", 1, 100,
-	                      &number))
+	if (gg_environment_number(o, "GEIGER_DUMP_CGROUP", "a percentage from 1 to 100", 1, 100,
+	                          &number))
 		triggers.cgroup_percent = (uint32_t)number;
 	triggers.every_ns = EVERY_SECONDS * SECOND_NS;
 	read_seconds(o, "GEIGER_DUMP_EVERY", 0, &triggers.every_ns);
 	read_seconds(o, "GEIGER_DUMP_TIME", 1, &triggers.time_ns);
 	if (triggers.rss_bytes != 0 || triggers.cgroup_percent != 0)
 		triggers.keep = KEEP_OF_THRESHOLD;
-	if (gg_options_number(o, "GEIGER_DUMP_KEEP", "a number from 0 (all) to 1024", 0,
-	                      GG_AGENT_DUMPS_KEPT_MAX, &number))
+	if (gg_environment_number(o, "GEIGER_DUMP_KEEP", "a number from 0 (all) to 1024", 0,
+	                          GG_AGENT_DUMPS_KEPT_MAX, &number))
 		triggers.keep = (uint32_t)number;
 }
 
@@ -112,20 +112,21 @@ static bool is_any(void)
 	        triggers.time_ns | triggers.cgroup_percent) != 0;
 }
 
-void gg_dump_options_read(struct gg_options *o)
+void gg_dump_options_read(struct gg_environment *o)
 {
 	triggers = (struct gg_agent_triggers){ 0 };
-	gg_options_number(o, "GEIGER_DUMP_INTERVAL", BYTES_FORM, 1, UINT64_MAX,
-	                  &triggers.allocated_bytes);
-	gg_options_number(o, "GEIGER_DUMP_PEAK", BYTES_FORM, 1, UINT64_MAX, &triggers.growth_bytes);
+	gg_environment_number(o, "GEIGER_DUMP_INTERVAL", BYTES_FORM, 1, UINT64_MAX,
+	                      &triggers.allocated_bytes);
+	gg_environment_number(o, "GEIGER_DUMP_PEAK", BYTES_FORM, 1, UINT64_MAX,
+	                      &triggers.growth_bytes);
 	triggers.growth_percent = triggers.growth_bytes != 0 ? GROWTH_PERCENT : 0;
-	gg_options_number(o, "GEIGER_DUMP_RSS", BYTES_FORM, 1, UINT64_MAX, &triggers.rss_bytes);
-	triggers.final = gg_options_switch(o, "GEIGER_DUMP_FINAL", false);
-	triggers.leak = gg_options_switch(o, "GEIGER_DUMP_LEAK", false);
+	gg_environment_number(o, "GEIGER_DUMP_RSS", BYTES_FORM, 1, UINT64_MAX, &triggers.rss_bytes);
+	triggers.final = gg_environment_switch(o, "GEIGER_DUMP_FINAL", false);
+	triggers.leak = gg_environment_switch(o, "GEIGER_DUMP_LEAK", false);
 	read_signal(o);
 	read_limits(o);
 	read_form(o);
 	read_prefix(o);
 	if (is_any())
-		gg_trigger_set(&triggers);
+		gg_dump_trigger_set(&triggers);
 }

@@ -13,4 +13,4 @@
 /* The signal from now on (0: none), instead of the one before, which is given back. */
 void gg_dump_signal_take(int signal);
 
-extern struct gg_chain gg_dump_signal_chain __attribute__((visibility("hidden")));
+extern struct gg_signal_chain gg_dump_signal_chain __attribute__((visibility("hidden")));

@@ -11,20 +11,20 @@ enum {
 	SPARE = 1024, /* entries for what comes while it is made */
 };
 
-static uint32_t *place_of(const struct gg_gather *gather, uint32_t stack, uint32_t thread)
+static uint32_t *place_of(const struct gg_dump_totals *gather, uint32_t stack, uint32_t thread)
 {
 	uint64_t hash = gg_hash_integer((uint64_t)stack << 32 | thread, 0);
 
 	return &gather->places[hash & (gather->place_count - 1)];
 }
 
-const struct gg_gather_entry *gg_gather_find(const struct gg_gather *gather, uint32_t stack,
-                                             uint32_t thread)
+const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *gather,
+                                                       uint32_t stack, uint32_t thread)
 {
 	uint32_t at = *place_of(gather, stack, thread);
 
 	while (at != 0) {
-		const struct gg_gather_entry *entry = &gather->entries[at - 1];
+		const struct gg_dump_totals_entry *entry = &gather->entries[at - 1];
 
 		if (entry->stack == stack && entry->thread == thread)
 			return entry;
@@ -34,10 +34,11 @@ const struct gg_gather_entry *gg_gather_find(const struct gg_gather *gather, uin
 }
 
 /* The entry, new if need be.  NULL: it has no place. */
-static struct gg_gather_entry *take(struct gg_gather *gather, uint32_t stack, uint32_t thread)
+static struct gg_dump_totals_entry *take(struct gg_dump_totals *gather, uint32_t stack,
+                                         uint32_t thread)
 {
-	struct gg_gather_entry *entry = (struct gg_gather_entry *)gg_gather_find(gather, stack,
-	                                                                         thread);
+	struct gg_dump_totals_entry *entry = (struct gg_dump_totals_entry *)gg_dump_totals_find(
+		gather, stack, thread);
 	uint32_t *place;
 
 	if (entry != NULL || gather->count == gather->capacity)
@@ -52,11 +53,12 @@ static struct gg_gather_entry *take(struct gg_gather *gather, uint32_t stack, ui
 }
 
 /* The stack's entry in the thread, in the list of the stack's own. */
-static struct gg_gather_entry *take_pair(struct gg_gather *gather, uint32_t stack, uint32_t thread,
-                                         struct gg_gather_entry *of_stack)
+static struct gg_dump_totals_entry *take_pair(struct gg_dump_totals *gather, uint32_t stack,
+                                              uint32_t thread,
+                                              struct gg_dump_totals_entry *of_stack)
 {
 	uint32_t before = gather->count;
-	struct gg_gather_entry *pair = take(gather, stack, thread);
+	struct gg_dump_totals_entry *pair = take(gather, stack, thread);
 
 	if (pair != NULL && gather->count > before) {
 		pair->of_stack = of_stack->of_stack;
@@ -65,7 +67,7 @@ static struct gg_gather_entry *take_pair(struct gg_gather *gather, uint32_t stac
 	return pair;
 }
 
-static void add(struct gg_gather_entry *entry, const struct gg_dump_sums *sums,
+static void add(struct gg_dump_totals_entry *entry, const struct gg_dump_sums *sums,
                 uint64_t live_samples)
 {
 	if (entry == NULL)
@@ -77,22 +79,22 @@ static void add(struct gg_gather_entry *entry, const struct gg_dump_sums *sums,
 	entry->live_samples += live_samples;
 }
 
-static void add_pair(struct gg_gather *gather, uint32_t stack, uint32_t thread,
+static void add_pair(struct gg_dump_totals *gather, uint32_t stack, uint32_t thread,
                      const struct gg_dump_sums *sums, uint64_t live_samples)
 {
-	struct gg_gather_entry *of_stack = take(gather, stack, GG_GATHER_ALL);
+	struct gg_dump_totals_entry *of_stack = take(gather, stack, GG_DUMP_TOTALS_ALL);
 
 	if (of_stack == NULL) {
 		stack = GG_STACK_OVERFLOW;
-		of_stack = take(gather, stack, GG_GATHER_ALL); /* made first */
+		of_stack = take(gather, stack, GG_DUMP_TOTALS_ALL); /* made first */
 	}
 	add(take_pair(gather, stack, thread, of_stack), sums, live_samples);
 	add(of_stack, sums, live_samples);
-	add(take(gather, GG_GATHER_ALL, thread), sums, live_samples);
-	add(take(gather, GG_GATHER_ALL, GG_GATHER_ALL), sums, live_samples);
+	add(take(gather, GG_DUMP_TOTALS_ALL, thread), sums, live_samples);
+	add(take(gather, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL), sums, live_samples);
 }
 
-static void add_live(struct gg_gather *gather, const struct gg_region *region, uint32_t count,
+static void add_live(struct gg_dump_totals *gather, const struct gg_region *region, uint32_t count,
                      uint64_t from_id)
 {
 	struct gg_region_sample sample;
@@ -113,12 +115,13 @@ static void add_live(struct gg_gather *gather, const struct gg_region *region, u
 
 /* What was allocated there since the base. */
 static struct gg_dump_amount allocated_since(const struct gg_region_scan_row *row,
-                                             const struct gg_gather *base)
+                                             const struct gg_dump_totals *base)
 {
 	struct gg_dump_amount amount = { gg_fixed_value(row->allocated.bytes),
 		                         gg_fixed_value(row->allocated.count) };
-	const struct gg_gather_entry *before = base != NULL ? gg_gather_find(base, row->stack,
-	                                                                     row->thread)
+	const struct gg_dump_totals_entry *before = base != NULL
+	                                                    ? gg_dump_totals_find(base, row->stack,
+	                                                                          row->thread)
 	                                                    : NULL;
 
 	if (before != NULL) {
@@ -129,8 +132,8 @@ static struct gg_dump_amount allocated_since(const struct gg_region_scan_row *ro
 }
 
 /* There is one row for each pair. */
-static void add_rows(struct gg_gather *gather, const struct gg_region *region, uint32_t count,
-                     const struct gg_gather *base)
+static void add_rows(struct gg_dump_totals *gather, const struct gg_region *region, uint32_t count,
+                     const struct gg_dump_totals *base)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct gg_dump_sums sums = { 0 };
@@ -145,22 +148,22 @@ static void add_rows(struct gg_gather *gather, const struct gg_region *region, u
 }
 
 /* What is live has been allocated: of each pair, and so of all that has a part in it. */
-static void count_live_as_allocated(struct gg_gather *gather)
+static void count_live_as_allocated(struct gg_dump_totals *gather)
 {
 	for (uint32_t i = 0; i < gather->count; i++) {
-		const struct gg_gather_entry *pair = &gather->entries[i];
+		const struct gg_dump_totals_entry *pair = &gather->entries[i];
 		double bytes = pair->sums.live.bytes - pair->sums.allocated.bytes;
 		double count = pair->sums.live.count - pair->sums.allocated.count;
 		struct gg_dump_sums missing = { .allocated = { bytes > 0 ? bytes : 0,
 			                                       count > 0 ? count : 0 } };
 
-		if (pair->stack != GG_GATHER_ALL && pair->thread != GG_GATHER_ALL &&
+		if (pair->stack != GG_DUMP_TOTALS_ALL && pair->thread != GG_DUMP_TOTALS_ALL &&
 		    (bytes > 0 || count > 0))
 			add_pair(gather, pair->stack, pair->thread, &missing, 0);
 	}
 }
 
-static int make_empty(struct gg_gather *gather, const struct gg_region_scan *scan)
+static int make_empty(struct gg_dump_totals *gather, const struct gg_region_scan *scan)
 {
 	uint64_t capacity = (uint64_t)scan->row_count * 2 + scan->thread_count + SPARE;
 	uint32_t place_count = 1024;
@@ -169,9 +172,10 @@ static int make_empty(struct gg_gather *gather, const struct gg_region_scan *sca
 	while (place_count < capacity)
 		place_count *= 2;
 	places_bytes = place_count * sizeof(*gather->places);
-	*gather = (struct gg_gather){ .capacity = (uint32_t)capacity, .place_count = place_count };
+	*gather = (struct gg_dump_totals){ .capacity = (uint32_t)capacity,
+		                           .place_count = place_count };
 	gather->bytes = places_bytes + (size_t)capacity * sizeof(*gather->entries);
-	gather->memory = gg_system_map(gather->bytes);
+	gather->memory = gg_syscall_map(gather->bytes);
 	if (gather->memory == NULL)
 		return -ENOMEM;
 	gather->places = gather->memory;
@@ -179,8 +183,8 @@ static int make_empty(struct gg_gather *gather, const struct gg_region_scan *sca
 	return 0;
 }
 
-int gg_gather_make(struct gg_gather *ret_gather, const struct gg_region *region,
-                   const struct gg_gather *base, uint64_t from_id)
+int gg_dump_totals_make(struct gg_dump_totals *ret_gather, const struct gg_region *region,
+                        const struct gg_dump_totals *base, uint64_t from_id)
 {
 	struct gg_region_scan scan;
 	int status;
@@ -189,8 +193,8 @@ int gg_gather_make(struct gg_gather *ret_gather, const struct gg_region *region,
 	status = make_empty(ret_gather, &scan);
 	if (status < 0)
 		return status;
-	take(ret_gather, GG_GATHER_ALL, GG_GATHER_ALL);
-	take(ret_gather, GG_STACK_OVERFLOW, GG_GATHER_ALL);
+	take(ret_gather, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);
+	take(ret_gather, GG_STACK_OVERFLOW, GG_DUMP_TOTALS_ALL);
 	add_live(ret_gather, region, scan.live_count, from_id);
 	/* Those that have come meanwhile may be what is live. */
 	gg_region_scan_begin(region, &scan);
@@ -199,9 +203,9 @@ int gg_gather_make(struct gg_gather *ret_gather, const struct gg_region *region,
 	return 0;
 }
 
-void gg_gather_done(struct gg_gather *gather)
+void gg_dump_totals_done(struct gg_dump_totals *gather)
 {
 	if (gather->memory != NULL)
-		gg_system_unmap(gather->memory, gather->bytes);
-	*gather = (struct gg_gather){ 0 };
+		gg_syscall_unmap(gather->memory, gather->bytes);
+	*gather = (struct gg_dump_totals){ 0 };
 }

@@ -2,11 +2,11 @@
 /*
  * gather - what is live and what was allocated, by stack and by thread, from this process's own region.
  *
- *   struct gg_gather gather;
- *   status = gg_gather_make(&gather, &region, base, 0);
- *   entry = gg_gather_find(&gather, GG_GATHER_ALL, GG_GATHER_ALL);         the total
+ *   struct gg_dump_totals gather;
+ *   status = gg_dump_totals_make(&gather, &region, base, 0);
+ *   entry = gg_dump_totals_find(&gather, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);         the total
  *   ...
- *   gg_gather_done(&gather);
+ *   gg_dump_totals_done(&gather);
  *
  * Each amount is added to four entries: its stack in its thread, the stack, the thread, and all; so what
  * a dump prints of a stack is what its threads have together.  A sample is live in the thread that
@@ -27,9 +27,9 @@
 #include "dump/heap_text.h"
 #include "region/writer/region.h"
 
-#define GG_GATHER_ALL UINT32_MAX
+#define GG_DUMP_TOTALS_ALL UINT32_MAX
 
-struct gg_gather_entry {
+struct gg_dump_totals_entry {
 	uint32_t stack, thread;
 	uint32_t same_place; /* the next entry of the same hash, + 1 */
 	uint32_t of_stack;   /* of a stack: its first thread; of a thread in it: the next; + 1 */
@@ -37,8 +37,8 @@ struct gg_gather_entry {
 	uint64_t live_samples; /* how many there are */
 };
 
-struct gg_gather {
-	struct gg_gather_entry *entries;
+struct gg_dump_totals {
+	struct gg_dump_totals_entry *entries;
 	uint32_t count, capacity;
 	uint32_t *places; /* by hash: entry + 1 */
 	uint32_t place_count;
@@ -50,17 +50,18 @@ struct gg_gather {
  * base: amounts that were allocated before and do not count any more, or NULL; from_id: samples
  * before that one do not count.  0, or -ENOMEM.
  */
-GG_MUST_CHECK int gg_gather_make(struct gg_gather *ret_gather, const struct gg_region *region,
-                                 const struct gg_gather *base, uint64_t from_id);
-void gg_gather_done(struct gg_gather *gather);
+GG_MUST_CHECK int gg_dump_totals_make(struct gg_dump_totals *ret_gather,
+                                      const struct gg_region *region,
+                                      const struct gg_dump_totals *base, uint64_t from_id);
+void gg_dump_totals_done(struct gg_dump_totals *gather);
 
 /* NULL: there is none. */
-const struct gg_gather_entry *gg_gather_find(const struct gg_gather *gather, uint32_t stack,
-                                             uint32_t thread);
+const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *gather,
+                                                       uint32_t stack, uint32_t thread);
 
 /* The threads of a stack, one after the other: entry is the stack's, later the last one.  NULL: no more. */
-static inline const struct gg_gather_entry *gg_gather_next(const struct gg_gather *gather,
-                                                           const struct gg_gather_entry *entry)
+static inline const struct gg_dump_totals_entry *gg_dump_totals_next(
+	const struct gg_dump_totals *gather, const struct gg_dump_totals_entry *entry)
 {
 	return entry->of_stack == 0 ? NULL : &gather->entries[entry->of_stack - 1];
 }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "runtime/agent_log.h"
 #include "runtime/digits.h"
 #include "runtime/dump/dump.h"
 #include "runtime/dump/dump_name.h"
 #include "runtime/dump/dump_signal.h"
 #include "runtime/dump/memory_usage.h"
-#include "runtime/log.h"
 #include "runtime/process.h"
 #include "runtime/syscalls.h"
 #include "stats/sampling/weight.h"
@@ -21,8 +21,8 @@ enum {
 	COPY_PAUSES_MAX = 100000 /* who copies may not be running */
 };
 
-uint32_t gg_trigger_watch;
-int32_t gg_trigger_signal_number;
+uint32_t gg_dump_trigger_watch;
+int32_t gg_dump_trigger_signal_number;
 
 /* What is asked for.  Words that samples look at are read on their own; all of it by copy(). */
 static struct gg_agent_triggers settings;
@@ -50,7 +50,7 @@ static bool own_settings(void)
 		/* Acquire: pairs with the release of who changed them. */
 		if (seen != mine && gg_cas_acq_rel(&settings_owner, &seen, mine))
 			return true;
-		gg_system_sleep(COPY_PAUSE_NS);
+		gg_syscall_sleep(COPY_PAUSE_NS);
 	}
 	return false;
 }
@@ -77,12 +77,12 @@ static bool is_valid(const struct gg_agent_triggers *t)
 	       strnlen(t->prefix, sizeof(t->prefix)) < sizeof(t->prefix);
 }
 
-/* The bits of gg_trigger_watch are of several: only its own one is changed. */
+/* The bits of gg_dump_trigger_watch are of several: only its own one is changed. */
 static void set_watch(uint32_t bit, bool is_set)
 {
-	uint32_t seen = gg_load_relaxed(&gg_trigger_watch);
+	uint32_t seen = gg_load_relaxed(&gg_dump_trigger_watch);
 
-	while (!gg_cas_acq_rel(&gg_trigger_watch, &seen, is_set ? seen | bit : seen & ~bit))
+	while (!gg_cas_acq_rel(&gg_dump_trigger_watch, &seen, is_set ? seen | bit : seen & ~bit))
 		;
 }
 
@@ -93,7 +93,7 @@ static bool looks_at_samples(const struct gg_agent_triggers *t)
 	        t->time_ns | t->rss_bytes | t->cgroup_percent) != 0;
 }
 
-int gg_trigger_set(const struct gg_agent_triggers *triggers)
+int gg_dump_trigger_set(const struct gg_agent_triggers *triggers)
 {
 	if (!is_valid(triggers))
 		return -EINVAL;
@@ -106,15 +106,15 @@ int gg_trigger_set(const struct gg_agent_triggers *triggers)
 	gg_store_relaxed(&growth_mark, triggers->growth_bytes);
 	gg_store_relaxed(&next_time_ns, 0);
 	gg_store_relaxed(&next_usage_ns, 0);
-	gg_store_relaxed(&gg_trigger_signal_number, triggers->signal);
+	gg_store_relaxed(&gg_dump_trigger_signal_number, triggers->signal);
 	/* Acquire: pairs with the release of who has started. */
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
-		gg_trigger_begin();
-	set_watch(GG_TRIGGER_SAMPLES, looks_at_samples(triggers));
+		gg_dump_trigger_begin();
+	set_watch(GG_DUMP_TRIGGER_SAMPLES, looks_at_samples(triggers));
 	return 0;
 }
 
-int gg_trigger_look(struct gg_agent_triggers *ret_triggers)
+int gg_dump_trigger_look(struct gg_agent_triggers *ret_triggers)
 {
 	if (!own_settings())
 		return -EBUSY;
@@ -123,11 +123,11 @@ int gg_trigger_look(struct gg_agent_triggers *ret_triggers)
 	return 0;
 }
 
-void gg_trigger_begin(void)
+void gg_dump_trigger_begin(void)
 {
 	if (gg_load_relaxed(&settings.growth_bytes) != 0)
 		gg_region_meter(&gg_process.region);
-	gg_dump_signal_take(gg_trigger_signal());
+	gg_dump_signal_take(gg_dump_trigger_signal());
 }
 
 /* --- a dump --- */
@@ -146,15 +146,15 @@ static void tell(const char *name, int status)
 
 	if (status == -EBUSY || status == -ECHILD || !gg_cas_acq_rel(&has_told, &told, 1))
 		return;
-	gg_say("no dump: ", name, ": ", gg_say_reason(status), " (error ",
-	       gg_digits((uint64_t)-status, digits), ")", GG_SAY_END);
+	gg_agent_log("no dump: ", name, ": ", gg_agent_log_reason(status), " (error ",
+	             gg_digits((uint64_t)-status, digits), ")", GG_AGENT_LOG_END);
 }
 
 static int dump(struct job *job, char kind)
 {
 	bool is_child = gg_load_relaxed(&gg_process.generation) > 1;
 	struct gg_dump_place place;
-	int status = gg_trigger_look(&job->triggers);
+	int status = gg_dump_trigger_look(&job->triggers);
 
 	if (status < 0)
 		tell("", status);
@@ -170,15 +170,15 @@ static int dump(struct job *job, char kind)
 	return status;
 }
 
-int gg_trigger_dump(char kind)
+int gg_dump_trigger_dump(char kind)
 {
-	struct job *job = gg_system_map(sizeof(*job));
+	struct job *job = gg_syscall_map(sizeof(*job));
 	int status;
 
 	if (job == NULL)
 		return -ENOMEM;
 	status = dump(job, kind);
-	gg_system_unmap(job, sizeof(*job));
+	gg_syscall_unmap(job, sizeof(*job));
 	return status;
 }
 
@@ -195,7 +195,7 @@ static void look_at_sum(uint64_t *sum, uint64_t every, const struct gg_draw *dra
 	bytes = (uint64_t)(gg_weight_of(draw, size_bytes).bytes + 0.5);
 	before = gg_add_relaxed(sum, bytes);
 	if (before / every != (before + bytes) / every)
-		gg_trigger_dump('i');
+		gg_dump_trigger_dump('i');
 }
 
 static void look_at_growth(void)
@@ -211,7 +211,7 @@ static void look_at_growth(void)
 	if (live < mark || live > INT64_MAX ||
 	    !gg_cas_acq_rel(&growth_mark, &mark, live + (more > growth ? more : growth)))
 		return;
-	gg_trigger_dump('u');
+	gg_dump_trigger_dump('u');
 }
 
 /* Moves a time that has come; true: it was this thread who did. */
@@ -230,7 +230,7 @@ static void look_at_time(uint64_t now_ns)
 	if (every == 0 || now_ns < next || !gg_cas_acq_rel(&next_time_ns, &next, now_ns + every))
 		return;
 	if (next != 0) /* else it begins now */
-		gg_trigger_dump('i');
+		gg_dump_trigger_dump('i');
 }
 
 static void look_at_usage(uint64_t now_ns)
@@ -241,17 +241,17 @@ static void look_at_usage(uint64_t now_ns)
 	if ((rss == 0 && percent == 0) || now_ns < gg_load_relaxed(&next_usage_ns) ||
 	    !is_time(&next_look_ns, now_ns, now_ns + LOOK_NS))
 		return;
-	if ((rss != 0 && gg_usage_rss_bytes() >= rss) ||
+	if ((rss != 0 && gg_memory_usage_rss_bytes() >= rss) ||
 	    (percent != 0 &&
-	     gg_usage_cgroup_percent("/sys/fs/cgroup", "/proc/self/cgroup") >= percent)) {
+	     gg_memory_usage_cgroup_percent("/sys/fs/cgroup", "/proc/self/cgroup") >= percent)) {
 		if (is_time(&next_usage_ns, now_ns, now_ns + gg_load_relaxed(&settings.every_ns)))
-			gg_trigger_dump('u');
+			gg_dump_trigger_dump('u');
 	}
 }
 
-void gg_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_t now_ns)
+void gg_dump_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_t now_ns)
 {
-	if ((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_SAMPLES) == 0)
+	if ((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_SAMPLES) == 0)
 		return;
 	look_at_sum(&allocated_bytes, gg_load_relaxed(&settings.allocated_bytes), draw, size_bytes);
 	look_at_growth();
@@ -259,9 +259,9 @@ void gg_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_
 	look_at_usage(now_ns);
 }
 
-void gg_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes)
+void gg_dump_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes)
 {
-	if ((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_SAMPLES) != 0)
+	if ((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_SAMPLES) != 0)
 		look_at_sum(&freed_bytes, gg_load_relaxed(&settings.freed_bytes), draw, size_bytes);
 }
 
@@ -271,32 +271,32 @@ static void dump_for_signal(struct gg_thread *t)
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && gg_process_is_ready())
-		gg_trigger_dump('m');
+		gg_dump_trigger_dump('m');
 	gg_thread_leave(t);
 }
 
-void gg_trigger_signalled(void)
+void gg_dump_trigger_signalled(void)
 {
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno;
 
 	/* Not by gg_thread_enter(): that would count a sample as dropped. */
 	if (gg_load_relaxed(&t->inside) != 0)
-		set_watch(GG_TRIGGER_PENDING, true);
+		set_watch(GG_DUMP_TRIGGER_PENDING, true);
 	else
 		dump_for_signal(t);
 	errno = saved_errno;
 }
 
-void gg_trigger_serve(void)
+void gg_dump_trigger_serve(void)
 {
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno;
 
 	/* Who takes the bit away writes the dump: of several that have seen it, one. */
 	if (gg_load_relaxed(&t->inside) == 0 &&
-	    (gg_and_acq_rel(&gg_trigger_watch, ~(uint32_t)GG_TRIGGER_PENDING) &
-	     GG_TRIGGER_PENDING) != 0)
+	    (gg_and_acq_rel(&gg_dump_trigger_watch, ~(uint32_t)GG_DUMP_TRIGGER_PENDING) &
+	     GG_DUMP_TRIGGER_PENDING) != 0)
 		dump_for_signal(t);
 	errno = saved_errno;
 }
@@ -312,18 +312,19 @@ static bool tell_leak(const struct gg_agent_triggers *triggers)
 		return false;
 	byte_count = (uint64_t)(leak.live.bytes + 0.5);
 	object_count = (uint64_t)(leak.live.count + 0.5);
-	gg_say("Leak approximation summary: ~", gg_digits(byte_count, bytes), " byte",
-	       byte_count != 1 ? "s" : "", ", ~", gg_digits(object_count, count), " object",
-	       object_count != 1 ? "s" : "", ", >= ", gg_digits(leak.stack_count, stacks),
-	       " context", leak.stack_count != 1 ? "s" : "", GG_SAY_END);
+	gg_agent_log("Leak approximation summary: ~", gg_digits(byte_count, bytes), " byte",
+	             byte_count != 1 ? "s" : "", ", ~", gg_digits(object_count, count), " object",
+	             object_count != 1 ? "s" : "", ", >= ", gg_digits(leak.stack_count, stacks),
+	             " context", leak.stack_count != 1 ? "s" : "", GG_AGENT_LOG_END);
 	if (triggers->final && triggers->prefix[0] != '\0')
-		gg_say("Run jeprof on dump output for leak detail", GG_SAY_END);
+		gg_agent_log("Run jeprof on dump output for leak detail", GG_AGENT_LOG_END);
 	if (triggers->leak_error)
-		gg_say("Exiting with error code because memory leaks were detected", GG_SAY_END);
+		gg_agent_log("Exiting with error code because memory leaks were detected",
+		             GG_AGENT_LOG_END);
 	return triggers->leak_error;
 }
 
-bool gg_trigger_exit(void)
+bool gg_dump_trigger_exit(void)
 {
 	struct job *job;
 	bool is_error = false;
@@ -331,15 +332,15 @@ bool gg_trigger_exit(void)
 	if (!gg_load_relaxed(&settings.final) && !gg_load_relaxed(&settings.leak) &&
 	    !gg_load_relaxed(&settings.leak_error))
 		return false;
-	job = gg_system_map(sizeof(*job));
+	job = gg_syscall_map(sizeof(*job));
 	if (job == NULL)
 		return false;
-	if (gg_trigger_look(&job->triggers) == 0) {
+	if (gg_dump_trigger_look(&job->triggers) == 0) {
 		if (job->triggers.final && job->triggers.prefix[0] != '\0')
-			gg_trigger_dump('f');
+			gg_dump_trigger_dump('f');
 		if (job->triggers.leak || job->triggers.leak_error)
 			is_error = tell_leak(&job->triggers);
 	}
-	gg_system_unmap(job, sizeof(*job));
+	gg_syscall_unmap(job, sizeof(*job));
 	return is_error;
 }

@@ -20,7 +20,7 @@
  * Cost     nothing on the path of what is no sample; a sample looks at one word.  With a trigger set it adds to a
  *          counter that all threads share.
  * Fork     a child goes on with the counters that it inherits, under names of its own.
- * Threads  any; gg_trigger_set() and gg_trigger_dump() are not for handlers that interrupt the sample path.
+ * Threads  any; gg_dump_trigger_set() and gg_dump_trigger_dump() are not for handlers that interrupt the sample path.
  */
 #pragma once
 
@@ -33,55 +33,56 @@
 #include "stats/sampling/scheme.h"
 
 enum {
-	GG_TRIGGER_SAMPLES = 1, /* there is something to look at, at each sample */
-	GG_TRIGGER_PENDING = 2  /* a signal has come, and its dump is not written yet */
+	GG_DUMP_TRIGGER_SAMPLES = 1, /* there is something to look at, at each sample */
+	GG_DUMP_TRIGGER_PENDING = 2  /* a signal has come, and its dump is not written yet */
 };
 
-extern uint32_t gg_trigger_watch __attribute__((visibility("hidden")));
+extern uint32_t gg_dump_trigger_watch __attribute__((visibility("hidden")));
 
 /* Replaces all settings; before the start of recording, too.  0, -EINVAL, -EBUSY. */
-GG_COLD int gg_trigger_set(const struct gg_agent_triggers *triggers);
+GG_COLD int gg_dump_trigger_set(const struct gg_agent_triggers *triggers);
 /* 0 or -EBUSY. */
-GG_COLD int gg_trigger_look(struct gg_agent_triggers *ret_triggers);
+GG_COLD int gg_dump_trigger_look(struct gg_agent_triggers *ret_triggers);
 
 /* Recording has begun, or goes on in a forked child. */
-GG_COLD void gg_trigger_begin(void);
+GG_COLD void gg_dump_trigger_begin(void);
 
 /* On the sample path, after a sample was recorded. */
-GG_COLD void gg_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_t now_ns);
+GG_COLD void gg_dump_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes,
+                                     uint64_t now_ns);
 
-static inline bool gg_trigger_is_on(void)
+static inline bool gg_dump_trigger_is_on(void)
 {
 	/* Relaxed: the word alone; settings are read by words of their own. */
-	return gg_unlikely(gg_load_relaxed(&gg_trigger_watch) != 0);
+	return gg_unlikely(gg_load_relaxed(&gg_dump_trigger_watch) != 0);
 }
 
 /* The same after a sample was freed. */
-GG_COLD void gg_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes);
+GG_COLD void gg_dump_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes);
 
 /* The signal has come: its handler. */
-GG_COLD void gg_trigger_signalled(void);
+GG_COLD void gg_dump_trigger_signalled(void);
 /* What a handler could not do. */
-GG_COLD void gg_trigger_serve(void);
+GG_COLD void gg_dump_trigger_serve(void);
 
 /* After the sample path is left. */
-static inline void gg_trigger_left(void)
+static inline void gg_dump_trigger_left(void)
 {
-	if (gg_unlikely((gg_load_relaxed(&gg_trigger_watch) & GG_TRIGGER_PENDING) != 0))
-		gg_trigger_serve();
+	if (gg_unlikely((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_PENDING) != 0))
+		gg_dump_trigger_serve();
 }
 
 /* Writes a dump under the next name: kind 'i', 'u', 'm' or 'f'.  On the sample path.  0 or -Exxx; -EINVAL:
  * there is no prefix. */
-GG_COLD int gg_trigger_dump(char kind);
+GG_COLD int gg_dump_trigger_dump(char kind);
 
 /* On the sample path, when the program ends.  True: it is to end with status 1. */
-GG_COLD bool gg_trigger_exit(void);
+GG_COLD bool gg_dump_trigger_exit(void);
 
 /* The signal that asks for dumps; 0: none. */
-static inline int gg_trigger_signal(void)
+static inline int gg_dump_trigger_signal(void)
 {
-	extern int32_t gg_trigger_signal_number __attribute__((visibility("hidden")));
+	extern int32_t gg_dump_trigger_signal_number __attribute__((visibility("hidden")));
 
-	return gg_load_relaxed(&gg_trigger_signal_number);
+	return gg_load_relaxed(&gg_dump_trigger_signal_number);
 }

@@ -30,7 +30,7 @@ static bool parse(const char *text, uint64_t *ret_number)
 static bool read_number(const char *path, uint64_t *ret_number)
 {
 	char text[32];
-	ssize_t length = gg_system_read_file(path, text, sizeof(text) - 1);
+	ssize_t length = gg_syscall_read_file(path, text, sizeof(text) - 1);
 
 	if (length <= 0)
 		return false;
@@ -38,10 +38,10 @@ static bool read_number(const char *path, uint64_t *ret_number)
 	return parse(text, ret_number);
 }
 
-uint64_t gg_usage_rss_bytes(void)
+uint64_t gg_memory_usage_rss_bytes(void)
 {
 	char text[128];
-	ssize_t length = gg_system_read_file("/proc/self/statm", text, sizeof(text) - 1);
+	ssize_t length = gg_syscall_read_file("/proc/self/statm", text, sizeof(text) - 1);
 	const char *second;
 	uint64_t pages;
 
@@ -120,8 +120,8 @@ static uint32_t percent_of_line(struct scratch *scratch, const char *root, const
 
 static uint32_t percent_of_groups(struct scratch *scratch, const char *root, const char *membership)
 {
-	ssize_t length = gg_system_read_file(membership, scratch->membership,
-	                                     sizeof(scratch->membership) - 1);
+	ssize_t length = gg_syscall_read_file(membership, scratch->membership,
+	                                      sizeof(scratch->membership) - 1);
 	char *line = scratch->membership, *end;
 	uint32_t most = 0;
 
@@ -139,14 +139,14 @@ static uint32_t percent_of_groups(struct scratch *scratch, const char *root, con
 	return most;
 }
 
-uint32_t gg_usage_cgroup_percent(const char *root, const char *membership)
+uint32_t gg_memory_usage_cgroup_percent(const char *root, const char *membership)
 {
-	struct scratch *scratch = gg_system_map(sizeof(*scratch));
+	struct scratch *scratch = gg_syscall_map(sizeof(*scratch));
 	uint32_t percent;
 
 	if (scratch == NULL)
 		return 0;
 	percent = percent_of_groups(scratch, root, membership);
-	gg_system_unmap(scratch, sizeof(*scratch));
+	gg_syscall_unmap(scratch, sizeof(*scratch));
 	return percent;
 }

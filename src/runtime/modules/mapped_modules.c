@@ -11,21 +11,21 @@
 #include "unwind/walk/module_lookup.h"
 
 static uint32_t is_used;
-static uint32_t is_busy;      /* between enter() and leave() */
-static struct gg_maps listed; /* by whoever is; its text stays until the next reading */
-static uint64_t listed_epoch; /* that it was read in, and 1; 0: never */
+static uint32_t is_busy;           /* between enter() and leave() */
+static struct gg_proc_maps listed; /* by whoever is; its text stays until the next reading */
+static uint64_t listed_epoch;      /* that it was read in, and 1; 0: never */
 
-bool gg_listing_is_used(void)
+bool gg_mapped_modules_is_used(void)
 {
 	return gg_load_relaxed(&is_used) != 0;
 }
 
-void gg_listing_use(void)
+void gg_mapped_modules_use(void)
 {
 	gg_store_relaxed(&is_used, 1);
 }
 
-bool gg_listing_enter(void)
+bool gg_mapped_modules_enter(void)
 {
 	uint32_t expected = 0;
 
@@ -33,45 +33,45 @@ bool gg_listing_enter(void)
 	return gg_cas_acq_rel(&is_busy, &expected, 1);
 }
 
-void gg_listing_leave(void)
+void gg_mapped_modules_leave(void)
 {
 	gg_store_release(&is_busy, 0);
 }
 
-void gg_listing_forked(void)
+void gg_mapped_modules_forked(void)
 {
 	if (gg_load_relaxed(&is_busy) == 0)
 		return;
 	/* Half changed, perhaps: what it had is lost. */
-	listed = (struct gg_maps){ 0 };
+	listed = (struct gg_proc_maps){ 0 };
 	gg_store_relaxed(&listed_epoch, 0);
-	gg_listing_leave();
+	gg_mapped_modules_leave();
 }
 
 /* Lines of one file that follow each other, from its beginning: what the loader maps as a module. */
 struct group {
-	struct gg_maps_line first;
+	struct gg_proc_maps_line first;
 	uint64_t end;
 	bool has_code;
 };
 
-static bool is_same_file(const struct gg_maps_line *a, const struct gg_maps_line *b)
+static bool is_same_file(const struct gg_proc_maps_line *a, const struct gg_proc_maps_line *b)
 {
 	return a->path_bytes == b->path_bytes && memcmp(a->path, b->path, a->path_bytes) == 0;
 }
 
 /* The next group from the line at *at on. */
-static bool next_group(const struct gg_maps *maps, size_t *at, struct group *ret_group)
+static bool next_group(const struct gg_proc_maps *maps, size_t *at, struct group *ret_group)
 {
-	struct gg_maps_line line;
+	struct gg_proc_maps_line line;
 	size_t next;
 
 	do {
-		if (!gg_maps_next(maps, at, &line))
+		if (!gg_proc_maps_next(maps, at, &line))
 			return false;
 	} while (line.path_bytes == 0 || line.offset != 0 || (line.protection & PROT_READ) == 0);
 	*ret_group = (struct group){ line, line.end, (line.protection & PROT_EXEC) != 0 };
-	for (next = *at; gg_maps_next(maps, &next, &line); *at = next) {
+	for (next = *at; gg_proc_maps_next(maps, &next, &line); *at = next) {
 		/* Zeroed memory of the module has no name, and may lie between. */
 		if (line.path_bytes == 0)
 			continue;
@@ -96,40 +96,40 @@ static void fill_table(void)
 	struct group group;
 
 	/* Its initialisation may have found _dl_find_object(), which is not to be used. */
-	gg_store_relaxed(&gg_modules_finder, NULL);
-	gg_modules_table_begin();
+	gg_store_relaxed(&gg_module_lookup_finder, NULL);
+	gg_module_lookup_table_begin();
 	for (size_t at = 0; next_group(&listed, &at, &group);)
 		if (is_module(&group))
-			gg_modules_table_add(group.first.begin, group.end);
-	gg_modules_table_end();
+			gg_module_lookup_table_add(group.first.begin, group.end);
+	gg_module_lookup_table_end();
 }
 
 static GG_COLD void read_again(uint64_t epoch)
 {
-	struct gg_maps maps;
+	struct gg_proc_maps maps;
 
-	if (!gg_listing_enter())
+	if (!gg_mapped_modules_enter())
 		return;
-	if (gg_maps_read(&maps)) {
-		gg_maps_done(&listed);
+	if (gg_proc_maps_read(&maps)) {
+		gg_proc_maps_done(&listed);
 		listed = maps;
 		fill_table();
 	} else {
-		gg_maps_done(&maps);
+		gg_proc_maps_done(&maps);
 	}
 	/* Also what failed is not tried again until something changes. */
 	gg_store_relaxed(&listed_epoch, epoch + 1);
-	gg_listing_leave();
+	gg_mapped_modules_leave();
 }
 
-void gg_listing_refresh(void)
+void gg_mapped_modules_refresh(void)
 {
 	uint64_t epoch;
 
-	if (gg_likely(!gg_listing_is_used()))
+	if (gg_likely(!gg_mapped_modules_is_used()))
 		return;
 	/* Before the list is read: what comes and goes meanwhile is noticed the next time. */
-	epoch = gg_modules_epoch();
+	epoch = gg_module_lookup_epoch();
 	if (gg_load_relaxed(&listed_epoch) != epoch + 1)
 		read_again(epoch);
 }
@@ -160,16 +160,16 @@ static size_t without(const char *path, size_t path_bytes, const char *ending)
 	               : path_bytes;
 }
 
-bool gg_listing_find(uint64_t pc, struct gg_listing_module *ret_module)
+bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_module)
 {
 	struct group group;
 
 	for (size_t at = 0; next_group(&listed, &at, &group);) {
-		const struct gg_maps_line *first = &group.first;
+		const struct gg_proc_maps_line *first = &group.first;
 
 		if (pc - first->begin >= group.end - first->begin || !is_module(&group))
 			continue;
-		*ret_module = (struct gg_listing_module){
+		*ret_module = (struct gg_mapped_modules_module){
 			.begin = first->begin,
 			.end = group.end,
 			.bias = bias_of(&group),

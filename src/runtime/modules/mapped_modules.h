@@ -15,7 +15,7 @@
  * Full     lines beyond GG_MAPS_BYTES are not known, and the unwinder's table has its own limit: a
  *          stack ends there, or is without the module's name.
  * Threads  one at a time reads or looks up: who finds another one at it goes without, and asks again
- *          at its next sample.  gg_listing_forked() in a child.
+ *          at its next sample.  gg_mapped_modules_forked() in a child.
  * Cost     without a change one comparison; a reading is system calls, some 10 us and more.
  */
 #pragma once
@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct gg_listing_module {
+struct gg_mapped_modules_module {
 	uint64_t begin, end;
 	uint64_t bias;    /* what is added to the file's addresses */
 	uint64_t inode;   /* of the file */
@@ -33,16 +33,16 @@ struct gg_listing_module {
 };
 
 /* True: this is where modules are looked up.  Decided once, by the start. */
-bool gg_listing_is_used(void);
-void gg_listing_use(void);
+bool gg_mapped_modules_is_used(void);
+void gg_mapped_modules_use(void);
 
 /* Reads again if the loader has been busy.  Before a stack is walked. */
-void gg_listing_refresh(void);
+void gg_mapped_modules_refresh(void);
 
 /* Between enter() and leave(); a false enter() needs no leave().  The path is valid until leave(). */
-bool gg_listing_enter(void);
-bool gg_listing_find(uint64_t pc, struct gg_listing_module *ret_module);
-void gg_listing_leave(void);
+bool gg_mapped_modules_enter(void);
+bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_module);
+void gg_mapped_modules_leave(void);
 
 /* In a forked child: whoever was between enter() and leave() is not here. */
-void gg_listing_forked(void);
+void gg_mapped_modules_forked(void);

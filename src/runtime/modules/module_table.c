@@ -33,7 +33,7 @@ struct noted {
 	uint32_t state;   /* enum noted_state: the rest holds while it is LOADED */
 };
 
-static struct noted noted[GG_LOADED_MAX];
+static struct noted noted[GG_MODULE_TABLE_MAX];
 static uint32_t noted_count;
 static uint32_t program_is_noted; /* it stays, so it need not be compared again for each page */
 static uint64_t known_pages[KNOWN_PAGES];   /* page number, and its epoch above */
@@ -47,13 +47,13 @@ struct module {
 };
 
 /* _dl_find_object(), where libc has it (glibc from 2.35). */
-static gg_modules_find_object *finder(void)
+static gg_module_lookup_find_object *finder(void)
 {
-	static gg_modules_find_object *function;
-	gg_modules_find_object *known = gg_load_relaxed(&function);
+	static gg_module_lookup_find_object *function;
+	gg_module_lookup_find_object *known = gg_load_relaxed(&function);
 
 	if (known == NULL) {
-		known = (gg_modules_find_object *)gg_symbol_next("_dl_find_object", NULL);
+		known = (gg_module_lookup_find_object *)gg_elf_lookup_next("_dl_find_object", NULL);
 		gg_store_relaxed(&function, known);
 	}
 	return known;
@@ -61,14 +61,14 @@ static gg_modules_find_object *finder(void)
 
 static bool find_by_loader(uint64_t pc, struct module *ret_module)
 {
-	struct gg_modules_object object;
+	struct gg_module_lookup_object object;
 	const struct link_map *map;
-	struct gg_modules_row row;
+	struct gg_module_lookup_row row;
 
 	if (finder()((void *)pc, &object) != 0)
 		return false;
 	map = object.link_map;
-	row = gg_modules_row_of(&object);
+	row = gg_module_lookup_row_of(&object);
 	*ret_module = (struct module){
 		.begin = row.begin,
 		.end = row.end,
@@ -81,9 +81,9 @@ static bool find_by_loader(uint64_t pc, struct module *ret_module)
 
 static bool find_by_listing(uint64_t pc, struct module *ret_module)
 {
-	struct gg_listing_module module;
+	struct gg_mapped_modules_module module;
 
-	if (!gg_listing_find(pc, &module))
+	if (!gg_mapped_modules_find(pc, &module))
 		return false;
 	*ret_module = (struct module){ module.begin, module.end,  module.bias,
 		                       module.inode, module.path, module.path_bytes };
@@ -172,7 +172,7 @@ static bool is_noted(const struct module *module, uint64_t identity, uint64_t no
 	uint32_t count = gg_load_acquire(&noted_count);
 	bool found = false;
 
-	for (uint32_t i = 0; i < count && i < GG_LOADED_MAX; i++) {
+	for (uint32_t i = 0; i < count && i < GG_MODULE_TABLE_MAX; i++) {
 		struct noted *n = &noted[i];
 		uint32_t loaded = LOADED;
 
@@ -198,7 +198,7 @@ static struct noted *take_place(void)
 {
 	uint32_t count = gg_load_acquire(&noted_count), place;
 
-	for (uint32_t i = 0; i < count && i < GG_LOADED_MAX; i++) {
+	for (uint32_t i = 0; i < count && i < GG_MODULE_TABLE_MAX; i++) {
 		uint32_t unloaded = UNLOADED;
 
 		if (gg_load_relaxed(&noted[i].state) == UNLOADED &&
@@ -206,8 +206,8 @@ static struct noted *take_place(void)
 			return &noted[i];
 	}
 	place = gg_add_relaxed(&noted_count, 1);
-	if (place >= GG_LOADED_MAX) {
-		gg_store_relaxed(&noted_count, GG_LOADED_MAX);
+	if (place >= GG_MODULE_TABLE_MAX) {
+		gg_store_relaxed(&noted_count, GG_MODULE_TABLE_MAX);
 		return NULL;
 	}
 	/* Until it is written its `end` is 0, which is in nobody's way. */
@@ -224,7 +224,7 @@ static void note_module(const struct module *module, uint64_t epoch, uint64_t no
 		.load_ns = now_ns,
 		.generation = (uint32_t)epoch,
 	};
-	bool is_program = module->begin == gg_modules_program.begin;
+	bool is_program = module->begin == gg_module_lookup_program.begin;
 	struct noted *place;
 	uint64_t identity;
 
@@ -254,39 +254,39 @@ static bool note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
 {
 	struct module module;
 
-	if (!gg_listing_is_used()) {
+	if (!gg_mapped_modules_is_used()) {
 		if (find_by_loader(pc, &module))
 			note_module(&module, epoch, now_ns);
 		return true;
 	}
-	if (!gg_listing_enter())
+	if (!gg_mapped_modules_enter())
 		return false;
 	if (find_by_listing(pc, &module))
 		note_module(&module, epoch, now_ns);
-	gg_listing_leave();
+	gg_mapped_modules_leave();
 	return true;
 }
 
-void gg_loaded_init(bool by_listing)
+void gg_module_table_init(bool by_listing)
 {
 	if (by_listing || finder() == NULL)
-		gg_listing_use();
+		gg_mapped_modules_use();
 }
 
-bool gg_loaded_are_one_module(uint64_t pc, uint64_t other)
+bool gg_module_table_are_one_module(uint64_t pc, uint64_t other)
 {
-	struct gg_modules_row a, b;
+	struct gg_module_lookup_row a, b;
 	struct module c, d;
 
-	if (gg_listing_is_used())
-		return gg_modules_table_find(pc, &a) && gg_modules_table_find(other, &b) &&
-		       a.begin == b.begin;
+	if (gg_mapped_modules_is_used())
+		return gg_module_lookup_table_find(pc, &a) &&
+		       gg_module_lookup_table_find(other, &b) && a.begin == b.begin;
 	return find_by_loader(pc, &c) && find_by_loader(other, &d) && c.begin == d.begin;
 }
 
-void gg_loaded_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
+void gg_module_table_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
 {
-	uint64_t epoch = gg_modules_epoch();
+	uint64_t epoch = gg_module_lookup_epoch();
 	/* Relaxed, as below: words that say all; the worst is to look twice. */
 	uint64_t *known_stack = &known_stacks[stack % KNOWN_STACKS];
 	uint64_t stack_entry = stack | epoch << 32;

@@ -6,22 +6,23 @@
 
 #include "runtime/syscalls.h"
 
-bool gg_maps_read(struct gg_maps *ret_maps)
+bool gg_proc_maps_read(struct gg_proc_maps *ret_maps)
 {
 	ssize_t length = 0;
 
-	ret_maps->text = gg_system_map(GG_MAPS_BYTES);
+	ret_maps->text = gg_syscall_map(GG_PROC_MAPS_BYTES);
 	if (ret_maps->text != NULL)
-		length = gg_system_read_file("/proc/self/maps", ret_maps->text, GG_MAPS_BYTES - 1);
+		length = gg_syscall_read_file("/proc/self/maps", ret_maps->text,
+		                              GG_PROC_MAPS_BYTES - 1);
 	ret_maps->length = length > 0 ? (size_t)length : 0;
 	return length > 0;
 }
 
-void gg_maps_done(struct gg_maps *maps)
+void gg_proc_maps_done(struct gg_proc_maps *maps)
 {
 	if (maps->text != NULL)
-		gg_system_unmap(maps->text, GG_MAPS_BYTES);
-	*maps = (struct gg_maps){ 0 };
+		gg_syscall_unmap(maps->text, GG_PROC_MAPS_BYTES);
+	*maps = (struct gg_proc_maps){ 0 };
 }
 
 /* Digits of base 16 up to the next other character, which it also passes. */
@@ -54,10 +55,11 @@ static const char *skip_field(const char *at)
 }
 
 /* BEGIN-END PERMISSIONS OFFSET DEVICE INODE [PATH]; the text ends in 0, as the mapping does. */
-bool gg_maps_next(const struct gg_maps *maps, size_t *at, struct gg_maps_line *ret_line)
+bool gg_proc_maps_next(const struct gg_proc_maps *maps, size_t *at,
+                       struct gg_proc_maps_line *ret_line)
 {
 	const char *end, *field = maps->text;
-	struct gg_maps_line line = { 0 };
+	struct gg_proc_maps_line line = { 0 };
 
 	if (field == NULL || *at >= maps->length)
 		return false;
@@ -82,11 +84,12 @@ bool gg_maps_next(const struct gg_maps *maps, size_t *at, struct gg_maps_line *r
 	return true;
 }
 
-bool gg_maps_find(const struct gg_maps *maps, uint64_t address, struct gg_maps_line *ret_line)
+bool gg_proc_maps_find(const struct gg_proc_maps *maps, uint64_t address,
+                       struct gg_proc_maps_line *ret_line)
 {
-	struct gg_maps_line line;
+	struct gg_proc_maps_line line;
 
-	for (size_t at = 0; gg_maps_next(maps, &at, &line);)
+	for (size_t at = 0; gg_proc_maps_next(maps, &at, &line);)
 		if (address - line.begin < line.end - line.begin) {
 			*ret_line = line;
 			return true;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* What look-ups need of an object's dynamic section. */
-struct gg_symbol_tables {
+struct gg_elf_lookup_tables {
 	const struct link_map *map;
 	const Elf64_Sym *symbols;
 	const char *names;
@@ -32,36 +32,36 @@ struct gg_symbol_tables {
 	Elf64_Addr base;
 };
 
-struct gg_symbol {
+struct gg_elf_lookup {
 	void *address;
 	size_t bytes; /* of its code; 0: not known */
 	const struct link_map *map;
 };
 
 /* The address of the next definition; `instead` if there is none. */
-void *gg_symbol_next(const char *name, void *instead);
-bool gg_symbol_find_next(const char *name, struct gg_symbol *ret_symbol);
+void *gg_elf_lookup_next(const char *name, void *instead);
+bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret_symbol);
 
 /* The first definition that the loader has, wherever; NULL: none. */
-void *gg_symbol_any(const char *name);
+void *gg_elf_lookup_any(const char *name);
 
 /* A name, and the address of its next definition; NULL: there is none. */
-struct gg_symbol_wanted {
+struct gg_elf_lookup_wanted {
 	const char *name;
 	void *address;
 };
 
 /* The next definitions of many: each object's tables are found once. */
-void gg_symbol_next_all(struct gg_symbol_wanted *wanted, size_t count);
+void gg_elf_lookup_next_all(struct gg_elf_lookup_wanted *wanted, size_t count);
 
-bool gg_symbol_tables(const struct link_map *map, struct gg_symbol_tables *ret_tables);
+bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_tables *ret_tables);
 
 /* The definition in the object of these tables. */
-bool gg_symbol_look(const struct gg_symbol_tables *tables, const char *name,
-                    struct gg_symbol *ret_symbol);
+bool gg_elf_lookup_look(const struct gg_elf_lookup_tables *tables, const char *name,
+                        struct gg_elf_lookup *ret_symbol);
 
 /* This library; NULL where the loader has no list. */
-const struct link_map *gg_symbol_our_map(void);
+const struct link_map *gg_elf_lookup_our_map(void);
 
 /* Where this library's table has the version of a symbol of a hidden version; NULL: there is none. */
-const uint16_t *gg_symbol_hidden(const char *name, void **ret_address);
+const uint16_t *gg_elf_lookup_hidden(const char *name, void **ret_address);

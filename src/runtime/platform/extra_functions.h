@@ -16,14 +16,14 @@
  *
  * The allocator's own calls of these names are bound to itself first: its posix_memalign() may be a
  * call of tc_memalign().  Where its operator new calls malloc() or a relative, that call passes our
- * hook; gg_interface_has_code() tells it from a call of the program.  One that ends in a jump to
+ * hook; gg_extra_functions_has_code() tells it from a call of the program.  One that ends in a jump to
  * malloc() could not be told, and would count twice: none of the three allocators has such.
  *
  * Names that are the same function as another one (tc_malloc, in tcmalloc) share that one's hook,
  * and are taken only if they are.
  *
  * Not seen  functions that the program got before the start, or by dlsym() from a handle.
- * Threads   gg_interface is written before anybody can come to a hook that reads it.
+ * Threads   gg_extra_functions is written before anybody can come to a hook that reads it.
  */
 #pragma once
 
@@ -32,36 +32,37 @@
 #include <stdint.h>
 
 /* Arguments are integers in registers, and a function reads as many of them as it has. */
-typedef void *gg_interface_allocate(size_t bytes, uintptr_t second, uintptr_t third);
-typedef void gg_interface_free(void *p, uintptr_t second, uintptr_t third);
+typedef void *gg_extra_functions_allocate(size_t bytes, uintptr_t second, uintptr_t third);
+typedef void gg_extra_functions_free(void *p, uintptr_t second, uintptr_t third);
 
-struct gg_interface {
-	gg_interface_allocate *new_one, *new_array;
-	gg_interface_allocate *new_one_nothrow, *new_array_nothrow;
-	gg_interface_allocate *new_one_aligned, *new_array_aligned;
-	gg_interface_allocate *new_one_aligned_nothrow, *new_array_aligned_nothrow;
-	gg_interface_free *delete_one, *delete_array;
-	gg_interface_free *delete_one_nothrow, *delete_array_nothrow;
-	gg_interface_free *delete_one_sized, *delete_array_sized;
-	gg_interface_free *delete_one_aligned, *delete_array_aligned;
-	gg_interface_free *delete_one_aligned_nothrow, *delete_array_aligned_nothrow;
-	gg_interface_free *delete_one_sized_aligned, *delete_array_sized_aligned;
-	gg_interface_allocate *mallocx;
+struct gg_extra_functions {
+	gg_extra_functions_allocate *new_one, *new_array;
+	gg_extra_functions_allocate *new_one_nothrow, *new_array_nothrow;
+	gg_extra_functions_allocate *new_one_aligned, *new_array_aligned;
+	gg_extra_functions_allocate *new_one_aligned_nothrow, *new_array_aligned_nothrow;
+	gg_extra_functions_free *delete_one, *delete_array;
+	gg_extra_functions_free *delete_one_nothrow, *delete_array_nothrow;
+	gg_extra_functions_free *delete_one_sized, *delete_array_sized;
+	gg_extra_functions_free *delete_one_aligned, *delete_array_aligned;
+	gg_extra_functions_free *delete_one_aligned_nothrow, *delete_array_aligned_nothrow;
+	gg_extra_functions_free *delete_one_sized_aligned, *delete_array_sized_aligned;
+	gg_extra_functions_allocate *mallocx;
 	void *(*rallocx)(void *p, size_t bytes, int flags);
 	size_t (*xallocx)(void *p, size_t bytes, size_t extra_bytes, int flags);
-	gg_interface_free *dallocx, *sdallocx;
-	gg_interface_allocate *tc_malloc_skip_new_handler;
-	gg_interface_free *tc_free_sized;
-	gg_interface_free *cfree;
+	gg_extra_functions_free *dallocx, *sdallocx;
+	gg_extra_functions_allocate *tc_malloc_skip_new_handler;
+	gg_extra_functions_free *tc_free_sized;
+	gg_extra_functions_free *cfree;
 };
 
-extern struct gg_interface gg_interface __attribute__((visibility("hidden")));
+extern struct gg_extra_functions gg_extra_functions __attribute__((visibility("hidden")));
 
 /* Takes what there is to take.  Once, after gg_real_find(). */
-void gg_interface_take(void);
+void gg_extra_functions_take(void);
 
 /* Is it code of a function that was taken: the allocator's, not the program's? */
-bool gg_interface_has_code(const void *pc);
+bool gg_extra_functions_has_code(const void *pc);
 
 /* Exports a function by another name, hidden until it is taken. */
-#define GG_INTERFACE_NAME(function, name) __asm__(".symver " #function ", " #name "@GEIGER_HIDDEN")
+#define GG_EXTRA_FUNCTIONS_NAME(function, name) \
+	__asm__(".symver " #function ", " #name "@GEIGER_HIDDEN")

@@ -22,10 +22,10 @@
 
 #include "base/atomic.h"
 
-extern uint32_t gg_sandbox_entered __attribute__((visibility("hidden")));
+extern uint32_t gg_seccomp_entered __attribute__((visibility("hidden")));
 
 /* Are unusual system calls to be avoided?  A forked child inherits it. */
-static inline bool gg_sandbox_is_entered(void)
+static inline bool gg_seccomp_is_entered(void)
 {
-	return gg_load_relaxed(&gg_sandbox_entered) != 0;
+	return gg_load_relaxed(&gg_seccomp_entered) != 0;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "runtime/log.h"
+#include "runtime/agent_log.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
 #include "runtime/syscalls.h"
@@ -24,13 +24,13 @@ static struct range {
 
 static uint32_t is_lost; /* a range was cut short */
 
-static gg_chain_handler on_bus;
-struct gg_chain gg_guard_chain = { .signal = SIGBUS, .ours = on_bus };
+static gg_signal_chain_handler on_bus;
+struct gg_signal_chain gg_guard_chain = { .signal = SIGBUS, .ours = on_bus };
 
 static const struct range *find(uintptr_t address)
 {
 	for (int i = 0; i < RANGES; i++) {
-		/* Acquire: pairs with gg_guard_watch(). */
+		/* Acquire: pairs with gg_sigbus_guard_watch(). */
 		uintptr_t begin = gg_load_acquire(&ranges[i].begin);
 
 		if (begin != 0 && address - begin < gg_load_relaxed(&ranges[i].end) - begin)
@@ -45,13 +45,14 @@ static bool rescue(uintptr_t address)
 	const struct range *range = find(address);
 	uint32_t lost = 0;
 
-	if (range == NULL || !gg_system_map_over((void *)range->begin, range->end - range->begin))
+	if (range == NULL || !gg_syscall_map_over((void *)range->begin, range->end - range->begin))
 		return false;
 	gg_store_release(&gg_process.state, GG_PROCESS_OFF);
 	if (gg_cas_acq_rel(&is_lost, &lost, 1))
-		gg_say("not profiling any more: the region's file was cut short, or its disk is "
-		       "full: ",
-		       gg_process.region.map.path, GG_SAY_END);
+		gg_agent_log(
+			"not profiling any more: the region's file was cut short, or its disk is "
+			"full: ",
+			gg_process.region.map.path, GG_AGENT_LOG_END);
 	return true;
 }
 
@@ -60,15 +61,15 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 {
 	static const struct sigaction standard = { .sa_handler = SIG_DFL };
 
-	if (gg_chain_call(&gg_guard_chain, info, context))
+	if (gg_signal_chain_call(&gg_guard_chain, info, context))
 		return;
 	/* It ends the process when this returns. */
 	gg_real.sigaction(signal, &standard, NULL);
-	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_system_tid(), signal, info);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_syscall_tid(), signal, info);
 }
 
 /*
- * gg_guard_touch(): where the store faults, it goes on at its other end.  The kernel does the same for what
+ * gg_sigbus_guard_touch(): where the store faults, it goes on at its other end.  The kernel does the same for what
  * programs give it.
  */
 extern const char gg_guard_touch_begin[] __attribute__((visibility("hidden")));
@@ -102,18 +103,18 @@ extern const char gg_guard_touch_failed[] __attribute__((visibility("hidden")));
 #endif
 
 __asm__(".text\n"
-        ".globl gg_guard_touch\n"
-        ".hidden gg_guard_touch\n"
+        ".globl gg_sigbus_guard_touch\n"
+        ".hidden gg_sigbus_guard_touch\n"
         ".globl gg_guard_touch_begin\n"
         ".globl gg_guard_touch_end\n"
         ".globl gg_guard_touch_failed\n"
         ".hidden gg_guard_touch_begin\n"
         ".hidden gg_guard_touch_end\n"
         ".hidden gg_guard_touch_failed\n"
-        ".type gg_guard_touch, %function\n"
-        "gg_guard_touch:\n"
+        ".type gg_sigbus_guard_touch, %function\n"
+        "gg_sigbus_guard_touch:\n"
         "	.cfi_startproc\n" TOUCH "	.cfi_endproc\n"
-        ".size gg_guard_touch, . - gg_guard_touch\n");
+        ".size gg_sigbus_guard_touch, . - gg_sigbus_guard_touch\n");
 
 static bool end_touch(ucontext_t *context)
 {
@@ -140,7 +141,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	pass_on(signal, info, context);
 }
 
-void gg_guard_watch(void *begin, size_t bytes)
+void gg_sigbus_guard_watch(void *begin, size_t bytes)
 {
 	int saved_errno = errno;
 
@@ -153,20 +154,20 @@ void gg_guard_watch(void *begin, size_t bytes)
 		break;
 	}
 	if (gg_load_relaxed(&gg_guard_chain.is_on) == 0) {
-		gg_chain_take(&gg_guard_chain);
+		gg_signal_chain_take(&gg_guard_chain);
 		gg_store_release(&gg_guard_chain.is_on, 1);
 	}
 	errno = saved_errno;
 }
 
-void gg_guard_forget(const void *begin)
+void gg_sigbus_guard_forget(const void *begin)
 {
 	for (int i = 0; i < RANGES; i++)
 		if (ranges[i].begin == (uintptr_t)begin)
 			gg_store_release(&ranges[i].begin, 0);
 }
 
-bool gg_guard_is_lost(void)
+bool gg_sigbus_guard_is_lost(void)
 {
 	return gg_load_acquire(&is_lost) != 0;
 }

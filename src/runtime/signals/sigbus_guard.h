@@ -29,18 +29,18 @@
 #include "runtime/signals/signal_chain.h"
 
 /* From now on; the mapping may be cut short.  At most two at a time, by one thread at a time. */
-GG_COLD void gg_guard_watch(void *begin, size_t bytes);
+GG_COLD void gg_sigbus_guard_watch(void *begin, size_t bytes);
 /* The mapping is gone. */
-GG_COLD void gg_guard_forget(const void *begin);
+GG_COLD void gg_sigbus_guard_forget(const void *begin);
 
 /*
  * Writes to a page of a watched mapping what it has.  0: it cannot be had, because the disk is full; 1 else.
  * Makes no system call.
  */
-int gg_guard_touch(void *page);
+int gg_sigbus_guard_touch(void *page);
 
 /* A watched mapping was cut short in this process. */
-bool gg_guard_is_lost(void);
+bool gg_sigbus_guard_is_lost(void);
 
 /* SIGBUS, for the hooks of sigaction() and its relatives. */
-extern struct gg_chain gg_guard_chain __attribute__((visibility("hidden")));
+extern struct gg_signal_chain gg_guard_chain __attribute__((visibility("hidden")));

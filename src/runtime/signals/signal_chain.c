@@ -10,25 +10,25 @@
 
 typedef void plain_handler(int);
 
-static bool is_default(gg_chain_handler *handler)
+static bool is_default(gg_signal_chain_handler *handler)
 {
 	return (plain_handler *)(void *)handler == SIG_DFL ||
 	       (plain_handler *)(void *)handler == SIG_IGN;
 }
 
-static bool is_ours(const struct gg_chain *chain, const struct sigaction *action)
+static bool is_ours(const struct gg_signal_chain *chain, const struct sigaction *action)
 {
 	return action->sa_sigaction == chain->ours;
 }
 
-void gg_chain_take(struct gg_chain *chain)
+void gg_signal_chain_take(struct gg_signal_chain *chain)
 {
 	struct sigaction ours;
 
 	if (gg_real.sigaction(chain->signal, NULL, &ours) < 0 || is_ours(chain, &ours))
 		return;
 	chain->theirs = ours;
-	/* Release: pairs with gg_chain_call(). */
+	/* Release: pairs with gg_signal_chain_call(). */
 	gg_store_release(&chain->their_handler, ours.sa_sigaction);
 	if (ours.sa_handler == SIG_IGN && !chain->takes_ignored)
 		return;
@@ -40,48 +40,49 @@ void gg_chain_take(struct gg_chain *chain)
 	gg_real.sigaction(chain->signal, &ours, NULL);
 }
 
-bool gg_chain_call(struct gg_chain *chain, siginfo_t *info, void *context)
+bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context)
 {
-	gg_chain_handler *handler = gg_load_acquire(&chain->their_handler);
+	gg_signal_chain_handler *handler = gg_load_acquire(&chain->their_handler);
 
 	if (is_default(handler))
 		return false;
 	if ((chain->theirs.sa_flags & (int)SA_RESETHAND) != 0) {
-		gg_store_release(&chain->their_handler, (gg_chain_handler *)(void *)SIG_DFL);
+		gg_store_release(&chain->their_handler, (gg_signal_chain_handler *)(void *)SIG_DFL);
 		chain->theirs.sa_handler = SIG_DFL; /* the rest stays, as the kernel has it */
 	}
 	handler(chain->signal, info, context);
 	return true;
 }
 
-struct gg_chain_hook gg_chain_begin(struct gg_chain *chain)
+struct gg_signal_chain_hook gg_signal_chain_begin(struct gg_signal_chain *chain)
 {
-	struct gg_chain_hook hook = { .chain = gg_load_acquire(&chain->is_on) != 0 ? chain : NULL };
+	struct gg_signal_chain_hook hook = { .chain = gg_load_acquire(&chain->is_on) != 0 ? chain
+		                                                                          : NULL };
 
 	if (hook.chain != NULL)
 		hook.before = chain->theirs;
 	return hook;
 }
 
-void gg_chain_tell(const struct gg_chain_hook *hook, struct sigaction *old)
+void gg_signal_chain_tell(const struct gg_signal_chain_hook *hook, struct sigaction *old)
 {
 	if (hook->chain != NULL && is_ours(hook->chain, old))
 		*old = hook->before;
 }
 
-void (*gg_chain_tell_handler(const struct gg_chain_hook *hook, void (*old)(int)))(int)
+void (*gg_signal_chain_tell_handler(const struct gg_signal_chain_hook *hook, void (*old)(int)))(int)
 {
-	return hook->chain != NULL && (gg_chain_handler *)(void *)old == hook->chain->ours
+	return hook->chain != NULL && (gg_signal_chain_handler *)(void *)old == hook->chain->ours
 	               ? hook->before.sa_handler
 	               : old;
 }
 
-void gg_chain_end(const struct gg_chain_hook *hook)
+void gg_signal_chain_end(const struct gg_signal_chain_hook *hook)
 {
 	int saved_errno = errno;
 
 	/* What a vfork child sets is its own, but its memory is its parent's. */
 	if (hook->chain != NULL && !gg_process_is_vforked())
-		gg_chain_take(hook->chain);
+		gg_signal_chain_take(hook->chain);
 	errno = saved_errno;
 }

@@ -11,11 +11,11 @@ enum {
 	SUM_COUNT = (SUMS_END - FIRST_SUM) / sizeof(struct gg_sum),
 };
 
-static_assert(SUM_COUNT == GG_ROUGH_SUM_COUNT - 2, "all sums of a tally");
-static_assert(sizeof(struct gg_tally) == SUMS_END + GG_ROUGH_MAX_COUNT * sizeof(double),
+static_assert(SUM_COUNT == GG_PLAIN_TALLY_SUM_COUNT - 2, "all sums of a tally");
+static_assert(sizeof(struct gg_tally) == SUMS_END + GG_PLAIN_TALLY_MAX_COUNT * sizeof(double),
               "all maxima of a tally");
 
-void gg_rough_of(struct gg_rough *rough, const struct gg_tally *tally)
+void gg_plain_tally_of(struct gg_plain_tally *rough, const struct gg_tally *tally)
 {
 	struct gg_sum sums[SUM_COUNT];
 
@@ -41,7 +41,8 @@ static void raise_to(double *most, double value)
 		*most = value;
 }
 
-void gg_rough_add_sample(struct gg_rough *rough, const struct gg_draw *draw, uint64_t size_bytes)
+void gg_plain_tally_add_sample(struct gg_plain_tally *rough, const struct gg_draw *draw,
+                               uint64_t size_bytes)
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
 	double *of = rough->sums + (share.is_sure ? AT_SURE : AT_USUAL), *rest;
@@ -69,7 +70,7 @@ void gg_rough_add_sample(struct gg_rough *rough, const struct gg_draw *draw, uin
 	raise_to(&rough->maxima[5], share.unbounded_bytes); /* 4: no sample makes it incomplete */
 }
 
-void gg_rough_tally(const struct gg_rough *rough, struct gg_tally *ret_tally)
+void gg_plain_tally_tally(const struct gg_plain_tally *rough, struct gg_tally *ret_tally)
 {
 	struct gg_sum sums[SUM_COUNT] = { 0 };
 

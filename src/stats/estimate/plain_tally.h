@@ -6,11 +6,11 @@
  * Where nothing is taken back, one is enough: n additions of positive numbers are right to n 2^-53 of
  * the sum, 1e-10 for a million, and take a tenth of the time.
  *
- *   struct gg_rough sum = { 0 }, more;
+ *   struct gg_plain_tally sum = { 0 }, more;
  *
- *   gg_rough_of(&more, &tally);
- *   gg_rough_add(&sum, &more);
- *   gg_rough_tally(&sum, &tally);
+ *   gg_plain_tally_of(&more, &tally);
+ *   gg_plain_tally_add(&sum, &more);
+ *   gg_plain_tally_tally(&sum, &tally);
  *
  * Threads   any; pure.
  */
@@ -21,24 +21,25 @@
 #include "stats/estimate/tally.h"
 
 /* The sums of a gg_tally in their order, its two counts first; then its maxima. */
-enum { GG_ROUGH_SUM_COUNT = 35, GG_ROUGH_MAX_COUNT = 6 };
+enum { GG_PLAIN_TALLY_SUM_COUNT = 35, GG_PLAIN_TALLY_MAX_COUNT = 6 };
 
-struct gg_rough {
-	double sums[GG_ROUGH_SUM_COUNT];
-	double maxima[GG_ROUGH_MAX_COUNT];
+struct gg_plain_tally {
+	double sums[GG_PLAIN_TALLY_SUM_COUNT];
+	double maxima[GG_PLAIN_TALLY_MAX_COUNT];
 };
 
-void gg_rough_of(struct gg_rough *rough, const struct gg_tally *tally);
-void gg_rough_tally(const struct gg_rough *rough, struct gg_tally *ret_tally);
+void gg_plain_tally_of(struct gg_plain_tally *rough, const struct gg_tally *tally);
+void gg_plain_tally_tally(const struct gg_plain_tally *rough, struct gg_tally *ret_tally);
 
 /* As gg_tally_add(). */
-void gg_rough_add_sample(struct gg_rough *rough, const struct gg_draw *draw, uint64_t size_bytes);
+void gg_plain_tally_add_sample(struct gg_plain_tally *rough, const struct gg_draw *draw,
+                               uint64_t size_bytes);
 
-static inline void gg_rough_add(struct gg_rough *sum, const struct gg_rough *more)
+static inline void gg_plain_tally_add(struct gg_plain_tally *sum, const struct gg_plain_tally *more)
 {
-	for (size_t i = 0; i < GG_ROUGH_SUM_COUNT; i++)
+	for (size_t i = 0; i < GG_PLAIN_TALLY_SUM_COUNT; i++)
 		sum->sums[i] += more->sums[i];
-	for (size_t i = 0; i < GG_ROUGH_MAX_COUNT; i++)
+	for (size_t i = 0; i < GG_PLAIN_TALLY_MAX_COUNT; i++)
 		sum->maxima[i] = sum->maxima[i] > more->maxima[i] ? sum->maxima[i]
 		                                                  : more->maxima[i];
 }

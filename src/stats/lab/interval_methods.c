@@ -7,21 +7,22 @@
 #include "base/compiler.h"
 #include "stats/sampling/weight.h"
 
-static const char *const kind_names[GG_KIND_COUNT] = {
-	[GG_KIND_NORMAL] = "normal",
-	[GG_KIND_GAMMA_FULL] = "gamma, full variance",
-	[GG_KIND_GAMMA] = "gamma, (1-p), m = R",
-	[GG_KIND_NEGATIVE_BINOMIAL] = "negative binomial",
-	[GG_KIND_CAMP_PAULSON] = "Camp-Paulson",
-	[GG_KIND_RULE] = "rule",
+static const char *const kind_names[GG_INTERVAL_METHOD_COUNT] = {
+	[GG_INTERVAL_METHOD_NORMAL] = "normal",
+	[GG_INTERVAL_METHOD_GAMMA_FULL] = "gamma, full variance",
+	[GG_INTERVAL_METHOD_GAMMA] = "gamma, (1-p), m = R",
+	[GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL] = "negative binomial",
+	[GG_INTERVAL_METHOD_CAMP_PAULSON] = "Camp-Paulson",
+	[GG_INTERVAL_METHOD_RULE] = "rule",
 };
 
-const char *gg_kind_name(enum gg_kind kind)
+const char *gg_interval_method_name(enum gg_interval_method kind)
 {
-	return (unsigned)kind < GG_KIND_COUNT ? kind_names[kind] : NULL;
+	return (unsigned)kind < GG_INTERVAL_METHOD_COUNT ? kind_names[kind] : NULL;
 }
 
-void gg_kind_add(struct gg_kind_sums *sums, const struct gg_draw *draw, uint64_t size_bytes)
+void gg_interval_method_add(struct gg_interval_method_sums *sums, const struct gg_draw *draw,
+                            uint64_t size_bytes)
 {
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
 	const double weights[] = { [GG_BYTES] = weight.bytes, [GG_ALLOCATIONS] = weight.count };
@@ -46,7 +47,7 @@ struct ends {
 	double low, high;
 };
 
-struct gg_kind_cache {
+struct gg_interval_method_cache {
 	struct ends exact[ENDS_COUNT], approximate[ENDS_COUNT];
 };
 
@@ -68,41 +69,42 @@ static struct gg_interval failed_trials(struct ends *cache, bool exact, double i
 	return (struct gg_interval){ entry->low, entry->high, GG_METHOD_NEGATIVE_BINOMIAL };
 }
 
-struct gg_kind_cache *gg_kind_cache_new(void)
+struct gg_interval_method_cache *gg_interval_method_cache_new(void)
 {
-	return calloc(1, sizeof(struct gg_kind_cache));
+	return calloc(1, sizeof(struct gg_interval_method_cache));
 }
 
-void gg_kind_cache_free(struct gg_kind_cache *cache)
+void gg_interval_method_cache_free(struct gg_interval_method_cache *cache)
 {
 	free(cache);
 }
 
 /* False: the kind has no such interval. */
-static bool interval_of_kind(const struct gg_kind_context *context, const struct gg_kind_sums *sums,
-                             enum gg_kind kind, enum gg_quantity quantity, bool discovered,
-                             struct gg_interval *ret_interval)
+static bool interval_of_kind(const struct gg_interval_method_context *context,
+                             const struct gg_interval_method_sums *sums,
+                             enum gg_interval_method kind, enum gg_quantity quantity,
+                             bool discovered, struct gg_interval *ret_interval)
 {
 	const struct gg_tally *tally = &sums->tally;
 	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
 	double reserve = tally->reserve_max[quantity], confidence = context->confidence;
 	double rest = gg_sum_value(&tally->rest_bytes);
-	bool exact = kind == GG_KIND_NEGATIVE_BINOMIAL;
+	bool exact = kind == GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL;
 
 	switch (kind) {
-	case GG_KIND_NORMAL:
+	case GG_INTERVAL_METHOD_NORMAL:
 		*ret_interval = gg_interval_normal(estimate, confidence);
 		return true;
-	case GG_KIND_GAMMA_FULL:
+	case GG_INTERVAL_METHOD_GAMMA_FULL:
 		estimate.variance = sums->full_variance[quantity];
 		reserve = fmax(sums->weight_max[quantity], reserve);
 		*ret_interval = gg_interval_gamma(estimate, reserve, confidence);
 		return true;
-	case GG_KIND_GAMMA:
+	case GG_INTERVAL_METHOD_GAMMA:
 		*ret_interval = gg_interval_gamma(estimate, reserve, confidence);
 		return true;
-	case GG_KIND_NEGATIVE_BINOMIAL:
-	case GG_KIND_CAMP_PAULSON:
+	case GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL:
+	case GG_INTERVAL_METHOD_CAMP_PAULSON:
 		if (quantity != GG_BYTES || context->interval == 0)
 			return false;
 		*ret_interval = failed_trials(
@@ -111,10 +113,10 @@ static bool interval_of_kind(const struct gg_kind_context *context, const struct
 		ret_interval->low += rest;
 		ret_interval->high += rest;
 		return true;
-	case GG_KIND_RULE:
+	case GG_INTERVAL_METHOD_RULE:
 		*ret_interval = gg_interval_of(tally, quantity, confidence, discovered);
 		return true;
-	case GG_KIND_COUNT:
+	case GG_INTERVAL_METHOD_COUNT:
 		break;
 	}
 	return false;
@@ -138,15 +140,17 @@ static void count_interval(struct gg_cell *cell, const struct gg_interval *inter
 }
 
 /* One kind of interval of one run, in both populations; only the rule asks which it is. */
-void gg_kind_count(const struct gg_kind_context *context, const struct gg_kind_sums *sums,
-                   enum gg_kind kind, enum gg_quantity quantity, const double *truths,
-                   struct gg_cell *cells)
+void gg_interval_method_count(const struct gg_interval_method_context *context,
+                              const struct gg_interval_method_sums *sums,
+                              enum gg_interval_method kind, enum gg_quantity quantity,
+                              const double *truths, struct gg_cell *cells)
 {
 	struct gg_interval interval = { 0, INFINITY, GG_METHOD_NO_SAMPLE };
 	bool has_sample = sums->tally.sample_count > 0;
 
 	if (quantity == GG_ALLOCATIONS && !has_sample) {
-		if (kind != GG_KIND_NEGATIVE_BINOMIAL && kind != GG_KIND_CAMP_PAULSON)
+		if (kind != GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL &&
+		    kind != GG_INTERVAL_METHOD_CAMP_PAULSON)
 			count_interval(&cells[GG_ALL_GROUPS], &interval, truths[1], truths[1]);
 		return;
 	}
@@ -155,7 +159,7 @@ void gg_kind_count(const struct gg_kind_context *context, const struct gg_kind_s
 	count_interval(&cells[GG_ALL_GROUPS], &interval, truths[0], truths[1]);
 	if (!has_sample)
 		return;
-	if (kind == GG_KIND_RULE)
+	if (kind == GG_INTERVAL_METHOD_RULE)
 		interval_of_kind(context, sums, kind, quantity, true, &interval);
 	count_interval(&cells[GG_SHOWN_ONLY], &interval, truths[0], truths[1]);
 }

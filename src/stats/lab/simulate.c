@@ -45,7 +45,7 @@ static uint64_t draw_offset(struct gg_rng *rng, double p, double interval)
  * with probability p each: floor(exponential * R/Z), since log(1-p) = -Z/R.
  */
 static void sample_part(const struct gg_program *program, const struct gg_program_part *part,
-                        struct gg_rng *rng, struct gg_kind_sums *run)
+                        struct gg_rng *rng, struct gg_interval_method_sums *run)
 {
 	double length = (double)gg_length_bytes(part->size_bytes), p = inclusion(program, part);
 	bool is_by_bytes = program->scheme != GG_SCHEME_PER_ALLOCATION;
@@ -64,14 +64,14 @@ static void sample_part(const struct gg_program *program, const struct gg_progra
 		left -= gap + 1;
 		if (is_by_bytes)
 			draw.offset_bytes = draw_offset(rng, p, part->interval);
-		gg_kind_add(run, &draw, part->size_bytes);
+		gg_interval_method_add(run, &draw, part->size_bytes);
 	}
 }
 
 static void sample_program(const struct gg_program *program, struct gg_rng *rng,
-                           struct gg_kind_sums *run)
+                           struct gg_interval_method_sums *run)
 {
-	*run = (struct gg_kind_sums)GG_KIND_SUMS_INIT;
+	*run = (struct gg_interval_method_sums)GG_INTERVAL_METHOD_SUMS_INIT;
 	for (size_t i = 0; i < program->part_count; i++) {
 		if (program->scheme != GG_SCHEME_PER_ALLOCATION)
 			gg_tally_expose(&run->tally, program->parts[i].interval);
@@ -82,7 +82,7 @@ static void sample_program(const struct gg_program *program, struct gg_rng *rng,
 void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
                       struct gg_tally *ret_tally)
 {
-	struct gg_kind_sums run;
+	struct gg_interval_method_sums run;
 
 	sample_program(program, rng, &run);
 	*ret_tally = run.tally;
@@ -117,11 +117,11 @@ static bool has_one_interval(const struct gg_program *program)
 /* What all runs of one program share. */
 struct simulation {
 	const struct gg_program *program;
-	struct gg_kind_context context;
+	struct gg_interval_method_context context;
 };
 
-static void count_run(const struct simulation *simulation, const struct gg_kind_sums *run,
-                      struct gg_coverage *coverage)
+static void count_run(const struct simulation *simulation,
+                      const struct gg_interval_method_sums *run, struct gg_coverage *coverage)
 {
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		enum gg_quantity quantity = (enum gg_quantity)i;
@@ -129,9 +129,10 @@ static void count_run(const struct simulation *simulation, const struct gg_kind_
 
 		if (quantity == GG_ALLOCATIONS)
 			truths[0] = truth(simulation->program, quantity, run->smallest_bytes);
-		for (int kind = 0; kind < GG_KIND_COUNT; kind++)
-			gg_kind_count(&simulation->context, run, (enum gg_kind)kind, quantity,
-			              truths, coverage->cells[kind][quantity]);
+		for (int kind = 0; kind < GG_INTERVAL_METHOD_COUNT; kind++)
+			gg_interval_method_count(&simulation->context, run,
+			                         (enum gg_interval_method)kind, quantity, truths,
+			                         coverage->cells[kind][quantity]);
 	}
 }
 
@@ -149,7 +150,7 @@ static void finish(struct gg_coverage *coverage, uint64_t run_count)
 void gg_simulate(const struct gg_program *program, uint64_t run_count, double confidence,
                  uint64_t seed, struct gg_coverage *ret_coverage)
 {
-	struct gg_kind_cache *cache = gg_kind_cache_new();
+	struct gg_interval_method_cache *cache = gg_interval_method_cache_new();
 	struct simulation simulation = {
 		.program = program,
 		/* Without memory, without the kinds that need it. */
@@ -164,13 +165,13 @@ void gg_simulate(const struct gg_program *program, uint64_t run_count, double co
 
 	gg_rng_seed(&rng, seed, 0);
 	for (uint64_t i = 0; i < run_count; i++) {
-		struct gg_kind_sums run;
+		struct gg_interval_method_sums run;
 
 		sample_program(program, &rng, &run);
 		coverage.mean_samples += (double)run.tally.sample_count;
 		count_run(&simulation, &run, &coverage);
 	}
 	finish(&coverage, run_count);
-	gg_kind_cache_free(cache);
+	gg_interval_method_cache_free(cache);
 	*ret_coverage = coverage;
 }

@@ -6,7 +6,7 @@
  *   for (size_t i = 0; i < gg_simulate_program_count(); i++) {
  *           struct gg_coverage coverage;
  *           gg_simulate(gg_simulate_program(i), 40000, 0.95, seed, &coverage);
- *           coverage.cells[GG_KIND_RULE][GG_BYTES][GG_ALL_GROUPS].covered
+ *           coverage.cells[GG_INTERVAL_METHOD_RULE][GG_BYTES][GG_ALL_GROUPS].covered
  *   }
  *
  * A program is a list of parts: so many allocations of one size under one sampling interval.  Each
@@ -53,7 +53,7 @@ double gg_simulate_expected_samples(const struct gg_program *program);
 double gg_simulate_all_seen(const struct gg_program *program);
 
 struct gg_coverage {
-	struct gg_cell cells[GG_KIND_COUNT][GG_QUANTITY_COUNT][GG_POPULATION_COUNT];
+	struct gg_cell cells[GG_INTERVAL_METHOD_COUNT][GG_QUANTITY_COUNT][GG_POPULATION_COUNT];
 	double mean_samples;
 };
 

@@ -192,11 +192,11 @@ struct run {
 	const struct gg_trial_plan *plan;
 	struct gg_sampler sampler;
 	struct gg_sampler_options options;
-	struct gg_kind_sums *sums; /* [group][2]: allocated, live */
+	struct gg_interval_method_sums *sums; /* [group][2]: allocated, live */
 	uint64_t sample_count;
 
 	/* Two plans: the sampler may still use the one before. */
-	struct gg_learned learned;
+	struct gg_rate_learning learned;
 	struct gg_optimal_rates rates[2];
 	uint64_t next_plan_at;
 	int plan_count;
@@ -206,10 +206,10 @@ static void plan_again(struct run *run)
 {
 	struct gg_optimal_rates *rates = &run->rates[run->plan_count++ % 2];
 
-	gg_learn_plan(&run->learned, run->plan->focus, run->options.interval, rates);
+	gg_rate_learning_plan(&run->learned, run->plan->focus, run->options.interval, rates);
 	run->options.rates = rates;
 	gg_sampler_change(&run->sampler, &run->options);
-	run->next_plan_at = gg_learn_next(run->next_plan_at);
+	run->next_plan_at = gg_rate_learning_next(run->next_plan_at);
 }
 
 static void take(const struct gg_trace_part *part, const struct gg_draw *draw, void *context)
@@ -218,16 +218,17 @@ static void take(const struct gg_trace_part *part, const struct gg_draw *draw, v
 	double count;
 
 	run->sample_count++;
-	gg_kind_add(&run->sums[2 * (size_t)part->group], draw, part->size_bytes);
+	gg_interval_method_add(&run->sums[2 * (size_t)part->group], draw, part->size_bytes);
 	if (part->is_live)
-		gg_kind_add(&run->sums[2 * (size_t)part->group + 1], draw, part->size_bytes);
+		gg_interval_method_add(&run->sums[2 * (size_t)part->group + 1], draw,
+		                       part->size_bytes);
 	if (!run->plan->learns)
 		return;
 	count = gg_weight_of(draw, part->size_bytes).count;
-	gg_learn_allocated(&run->learned, count, part->size_bytes);
+	gg_rate_learning_allocated(&run->learned, count, part->size_bytes);
 	if (!part->is_live)
-		gg_learn_freed(&run->learned, count, part->size_bytes);
-	if (gg_learn_samples(&run->learned) >= run->next_plan_at)
+		gg_rate_learning_freed(&run->learned, count, part->size_bytes);
+	if (gg_rate_learning_samples(&run->learned) >= run->next_plan_at)
 		plan_again(run);
 }
 
@@ -253,12 +254,12 @@ static void run_once(const struct gg_trace *trace, struct run *run, uint64_t see
 	double exposed = exposure(run->plan);
 
 	for (size_t i = 0; i < 2 * (size_t)trace->group_count; i++) {
-		run->sums[i] = (struct gg_kind_sums)GG_KIND_SUMS_INIT;
+		run->sums[i] = (struct gg_interval_method_sums)GG_INTERVAL_METHOD_SUMS_INIT;
 		if (exposed > 0)
 			gg_tally_expose(&run->sums[i].tally, exposed);
 	}
-	run->learned = (struct gg_learned){ 0 };
-	run->next_plan_at = gg_learn_next(0);
+	run->learned = (struct gg_rate_learning){ 0 };
+	run->next_plan_at = gg_rate_learning_next(0);
 	run->sample_count = 0;
 	run->options = run->plan->options;
 	run->options.seed = seed;
@@ -271,20 +272,22 @@ static void run_once(const struct gg_trace *trace, struct run *run, uint64_t see
 /* The estimate of a group by the scheme's own estimator, which the tally's weights are. */
 static double estimate_of(const struct run *run, uint32_t group, enum gg_trial_quantity quantity)
 {
-	const struct gg_kind_sums *sums = &run->sums[2 * (size_t)group + is_of_live(quantity)];
+	const struct gg_interval_method_sums *sums =
+		&run->sums[2 * (size_t)group + is_of_live(quantity)];
 
 	return gg_tally_estimate(&sums->tally, unit_of(quantity)).value;
 }
 
 static void count_groups(const struct gg_trace *trace, const struct truth *truth,
-                         const struct gg_kind_context *context, const struct run *run,
+                         const struct gg_interval_method_context *context, const struct run *run,
                          struct gg_trial_result *result)
 {
 	for (uint32_t group = 0; group < trace->group_count; group++) {
 		for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++) {
 			enum gg_trial_quantity quantity = (enum gg_trial_quantity)q;
 			bool live = is_of_live(quantity);
-			const struct gg_kind_sums *sums = &run->sums[2 * (size_t)group + live];
+			const struct gg_interval_method_sums *sums =
+				&run->sums[2 * (size_t)group + live];
 			double all =
 				truth->sums[group * (size_t)GG_TRIAL_QUANTITY_COUNT + (size_t)q];
 			double truths[] = { all, all };
@@ -293,9 +296,10 @@ static void count_groups(const struct gg_trace *trace, const struct truth *truth
 				continue; /* nothing to be held */
 			if (unit_of(quantity) == GG_ALLOCATIONS && sums->tally.sample_count > 0)
 				truths[0] = count_from(truth, group, sums->smallest_bytes, live);
-			for (int kind = 0; kind < GG_KIND_COUNT; kind++)
-				gg_kind_count(context, sums, (enum gg_kind)kind, unit_of(quantity),
-				              truths, result->cells[kind][q]);
+			for (int kind = 0; kind < GG_INTERVAL_METHOD_COUNT; kind++)
+				gg_interval_method_count(
+					context, sums, (enum gg_interval_method)kind,
+					unit_of(quantity), truths, result->cells[kind][q]);
 		}
 	}
 }
@@ -326,9 +330,10 @@ static int run_all(const struct gg_trace *trace, const struct truth *truth, stru
 {
 	enum gg_scheme scheme = run->plan->options.scheme;
 	bool one = scheme == GG_SCHEME_POISSON || scheme == GG_SCHEME_BERNOULLI;
-	struct gg_kind_context context = { .confidence = confidence,
-		                           .interval = one ? run->plan->options.interval : 0,
-		                           .cache = gg_kind_cache_new() };
+	struct gg_interval_method_context context = { .confidence = confidence,
+		                                      .interval = one ? run->plan->options.interval
+		                                                      : 0,
+		                                      .cache = gg_interval_method_cache_new() };
 
 	if (context.cache == NULL)
 		return -ENOMEM;
@@ -344,7 +349,7 @@ static int run_all(const struct gg_trace *trace, const struct truth *truth, stru
 		}
 		count_groups(trace, truth, &context, run, result);
 	}
-	gg_kind_cache_free(context.cache);
+	gg_interval_method_cache_free(context.cache);
 	return 0;
 }
 
@@ -374,7 +379,7 @@ int gg_trial_run(const struct gg_trace *trace, const struct gg_trial_plan *plan,
 		                             GG_TRACE_ALL);
 		figure->formula = gg_trial_formula(trace, plan, quantity);
 		settle_figure(figure, &estimates[(uint64_t)q * run_count], run_count);
-		for (int kind = 0; kind < GG_KIND_COUNT; kind++)
+		for (int kind = 0; kind < GG_INTERVAL_METHOD_COUNT; kind++)
 			for (int p = 0; p < GG_POPULATION_COUNT; p++)
 				gg_cell_finish(&ret_result->cells[kind][q][p]);
 	}

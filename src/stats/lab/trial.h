@@ -46,7 +46,8 @@ struct gg_trial_figure {
 struct gg_trial_result {
 	double mean_samples;
 	struct gg_trial_figure figures[GG_TRIAL_QUANTITY_COUNT];
-	struct gg_cell cells[GG_KIND_COUNT][GG_TRIAL_QUANTITY_COUNT][GG_POPULATION_COUNT];
+	struct gg_cell cells[GG_INTERVAL_METHOD_COUNT][GG_TRIAL_QUANTITY_COUNT]
+			    [GG_POPULATION_COUNT];
 };
 
 /* 0 or -ENOMEM.  run_count >= 2. */

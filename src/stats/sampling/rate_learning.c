@@ -6,12 +6,12 @@
 
 static uint64_t units_of(double count)
 {
-	double units = count * GG_LEARN_UNITS + 0.5;
+	double units = count * GG_RATE_LEARNING_UNITS + 0.5;
 
 	return units < 0x1p62 ? (uint64_t)units : UINT64_C(1) << 62;
 }
 
-void gg_learn_allocated(struct gg_learned *learned, double count, uint64_t size_bytes)
+void gg_rate_learning_allocated(struct gg_rate_learning *learned, double count, uint64_t size_bytes)
 {
 	unsigned class = gg_size_class(size_bytes);
 
@@ -20,18 +20,19 @@ void gg_learn_allocated(struct gg_learned *learned, double count, uint64_t size_
 	gg_add_relaxed(&learned->sample_count, 1);
 }
 
-void gg_learn_freed(struct gg_learned *learned, double count, uint64_t size_bytes)
+void gg_rate_learning_freed(struct gg_rate_learning *learned, double count, uint64_t size_bytes)
 {
 	gg_add_relaxed(&learned->freed[gg_size_class(size_bytes)], units_of(count));
 }
 
-void gg_learn_classes(const struct gg_learned *learned, enum gg_focus focus,
-                      struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT])
+void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_focus focus,
+                              struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT])
 {
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double samples = (double)gg_load_relaxed(&learned->samples[i]);
-		double allocated = (double)gg_load_relaxed(&learned->allocated[i]) / GG_LEARN_UNITS;
-		double freed = (double)gg_load_relaxed(&learned->freed[i]) / GG_LEARN_UNITS;
+		double allocated = (double)gg_load_relaxed(&learned->allocated[i]) /
+		                   GG_RATE_LEARNING_UNITS;
+		double freed = (double)gg_load_relaxed(&learned->freed[i]) / GG_RATE_LEARNING_UNITS;
 		double least = (double)gg_size_class_bytes(i), one, survival;
 		/* Sizes from 8 on share classes: the middle one. */
 		struct gg_optimal_class class = { .size_bytes = i < 8 ? least : least * 1.125 };
@@ -48,8 +49,8 @@ void gg_learn_classes(const struct gg_learned *learned, enum gg_focus focus,
 	}
 }
 
-void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double interval,
-                   struct gg_optimal_rates *ret_rates)
+void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus focus,
+                           double interval, struct gg_optimal_rates *ret_rates)
 {
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
@@ -61,8 +62,8 @@ void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double
 		gg_optimal_rates_set(ret_rates, intervals);
 		return;
 	}
-	bounds.unseen = interval > GG_LEARN_CLOSER ? interval / GG_LEARN_CLOSER : 1;
-	gg_learn_classes(learned, focus, classes);
+	bounds.unseen = interval > GG_RATE_LEARNING_CLOSER ? interval / GG_RATE_LEARNING_CLOSER : 1;
+	gg_rate_learning_classes(learned, focus, classes);
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
 

@@ -2,13 +2,13 @@
 /*
  * learn - what the samples so far say of each size class, and the plan that follows from it.
  *
- *   static struct gg_learned learned;                    all zero: nothing is known
+ *   static struct gg_rate_learning learned;                    all zero: nothing is known
  *
- *   gg_learn_allocated(&learned, count, size_bytes);     each sample
- *   gg_learn_freed(&learned, count, size_bytes);         ... when it is freed
- *   if (gg_learn_samples(&learned) >= next) {
- *           gg_learn_plan(&learned, GG_FOCUS_LIVE, interval, &rates);
- *           next = gg_learn_next(next);
+ *   gg_rate_learning_allocated(&learned, count, size_bytes);     each sample
+ *   gg_rate_learning_freed(&learned, count, size_bytes);         ... when it is freed
+ *   if (gg_rate_learning_samples(&learned) >= next) {
+ *           gg_rate_learning_plan(&learned, GG_FOCUS_LIVE, interval, &rates);
+ *           next = gg_rate_learning_next(next);
  *   }
  *
  * Samples are weighted by how they were drawn, so what is learned does not depend on the plans that
@@ -39,39 +39,41 @@ enum gg_focus {
 };
 
 enum {
-	GG_LEARN_FIRST = 256, /* samples before the first plan */
-	GG_LEARN_CLOSER = 4,  /* the interval over that of classes without a sample */
-	GG_LEARN_UNITS = 256, /* of an allocation, in which the sums count */
+	GG_RATE_LEARNING_FIRST = 256, /* samples before the first plan */
+	GG_RATE_LEARNING_CLOSER = 4,  /* the interval over that of classes without a sample */
+	GG_RATE_LEARNING_UNITS = 256, /* of an allocation, in which the sums count */
 };
 
-struct gg_learned {
+struct gg_rate_learning {
 	uint64_t samples[GG_SIZE_CLASS_COUNT];
 	uint64_t allocated[GG_SIZE_CLASS_COUNT], freed[GG_SIZE_CLASS_COUNT]; /* 1/256 allocations */
 	uint64_t sample_count;
 };
 
 /* count: of allocations, what the sample stands for (weight.h); the same when it is freed. */
-void gg_learn_allocated(struct gg_learned *learned, double count, uint64_t size_bytes);
-void gg_learn_freed(struct gg_learned *learned, double count, uint64_t size_bytes);
+void gg_rate_learning_allocated(struct gg_rate_learning *learned, double count,
+                                uint64_t size_bytes);
+void gg_rate_learning_freed(struct gg_rate_learning *learned, double count, uint64_t size_bytes);
 
-static inline uint64_t gg_learn_samples(const struct gg_learned *learned)
+static inline uint64_t gg_rate_learning_samples(const struct gg_rate_learning *learned)
 {
 	return gg_load_relaxed(&learned->sample_count);
 }
 
 /* The sample count at which to plan again: a quarter more. */
-static inline uint64_t gg_learn_next(uint64_t sample_count)
+static inline uint64_t gg_rate_learning_next(uint64_t sample_count)
 {
-	return sample_count < GG_LEARN_FIRST ? GG_LEARN_FIRST : sample_count + sample_count / 4;
+	return sample_count < GG_RATE_LEARNING_FIRST ? GG_RATE_LEARNING_FIRST
+	                                             : sample_count + sample_count / 4;
 }
 
 /* How many plans there can be at most before 2^40 samples. */
-enum { GG_LEARN_PLANS_MAX = 128 };
+enum { GG_RATE_LEARNING_PLANS_MAX = 128 };
 
 /* The classes as learned, with the survival that the plan uses. */
-void gg_learn_classes(const struct gg_learned *learned, enum gg_focus focus,
-                      struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);
+void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_focus focus,
+                              struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);
 
 /* The rates for as many samples as `poisson` takes at that interval. */
-void gg_learn_plan(const struct gg_learned *learned, enum gg_focus focus, double interval,
-                   struct gg_optimal_rates *ret_rates);
+void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus focus,
+                           double interval, struct gg_optimal_rates *ret_rates);

@@ -15,9 +15,9 @@ struct reader {
 	Elf *elf, *alt_elf;
 	Dwarf *dwarf, *alt;
 	size_t lines_read; /* since it was opened */
-	struct gg_answers *answers;
-	struct gg_scopes scopes;
-	struct gg_parents parents;
+	struct gg_module_symbols *answers;
+	struct gg_dwarf_scopes scopes;
+	struct gg_dwarf_parents parents;
 	bool *has_function; /* for each address: it needs no other unit */
 	bool is_incomplete;
 	bool saw_unit_without_ranges;
@@ -44,7 +44,7 @@ static bool open_dwarf(struct reader *reader)
 
 static void close_dwarf(struct reader *reader)
 {
-	gg_parents_done(&reader->parents);
+	gg_dwarf_parents_done(&reader->parents);
 	dwarf_end(reader->dwarf);
 	dwarf_end(reader->alt);
 	reader->dwarf = reader->alt = NULL;
@@ -98,8 +98,8 @@ static void set_line(struct reader *reader, const Dwarf_Line *line, struct gg_bl
 }
 
 /* Where the inlined call of a scope stands. */
-static void set_call_site(struct reader *reader, const struct unit *unit, struct gg_scope *scope,
-                          struct gg_blob_frame *frame)
+static void set_call_site(struct reader *reader, const struct unit *unit,
+                          struct gg_dwarf_scope *scope, struct gg_blob_frame *frame)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
@@ -115,41 +115,42 @@ static void set_call_site(struct reader *reader, const struct unit *unit, struct
 
 static void answer(struct reader *reader, const struct unit *unit, size_t index)
 {
-	struct gg_answers *answers = reader->answers;
+	struct gg_module_symbols *answers = reader->answers;
 	Dwarf_Line *line = find_line(unit, answers->addresses[index]);
-	struct gg_scope *scope = reader->scopes.of_address[index];
+	struct gg_dwarf_scope *scope = reader->scopes.of_address[index];
 	struct gg_blob_frame frame = { 0 };
 
 	if (scope == NULL && (line == NULL || answers->answers[index].frame_count > 0))
 		return;
-	gg_answers_begin(answers, index);
+	gg_module_symbols_begin(answers, index);
 	set_line(reader, line, &frame);
 	for (; scope != NULL; scope = scope->parent) {
-		struct gg_answer_name name = gg_scope_name(scope, answers, &reader->parents);
+		struct gg_symbol_answer_name name = gg_dwarf_scope_name(scope, answers,
+		                                                        &reader->parents);
 
 		frame.function = name.function;
 		frame.full_name = name.full_name;
 		frame.linkage_name = name.linkage_name;
 		frame.inlined = scope->parent != NULL;
-		gg_answers_add(answers, index, &frame);
+		gg_module_symbols_add(answers, index, &frame);
 		reader->has_function[index] = true;
 		if (scope->parent == NULL)
 			return;
 		frame = (struct gg_blob_frame){ 0 };
 		set_call_site(reader, unit, scope, &frame);
 	}
-	gg_answers_add(answers, index, &frame);
+	gg_module_symbols_add(answers, index, &frame);
 }
 
 /* --- one unit ----------------------------------------------------------------------------- */
 
 /* Marks the addresses in [low, high) that the unit's ranges hold and that want an answer. */
-static bool mark_range(const struct gg_answers *answers, const bool *has_function, uint64_t begin,
-                       uint64_t end, bool *marked, size_t *low, size_t *high)
+static bool mark_range(const struct gg_module_symbols *answers, const bool *has_function,
+                       uint64_t begin, uint64_t end, bool *marked, size_t *low, size_t *high)
 {
 	bool any = false;
 
-	for (size_t i = gg_scopes_lower_bound(answers->addresses, answers->count, begin);
+	for (size_t i = gg_dwarf_scopes_lower_bound(answers->addresses, answers->count, begin);
 	     i < answers->count && answers->addresses[i] < end; i++) {
 		if (has_function[i])
 			continue;
@@ -206,9 +207,9 @@ static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_
 	if (find_tree(reader, die, &tree)) {
 		if (dwarf_getsrcfiles(&tree, &unit.call_files, &file_count) < 0)
 			unit.call_files = NULL;
-		gg_scopes_walk(&reader->scopes, &tree, false);
+		gg_dwarf_scopes_walk(&reader->scopes, &tree, false);
 		if (wants_second_walk(reader, marked, low, high))
-			gg_scopes_walk(&reader->scopes, &tree, true);
+			gg_dwarf_scopes_walk(&reader->scopes, &tree, true);
 	}
 	for (size_t i = low; i < high; i++) {
 		if (marked[i]) {
@@ -217,7 +218,7 @@ static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_
 		}
 		marked[i] = false;
 	}
-	gg_scopes_clear(&reader->scopes, low, high);
+	gg_dwarf_scopes_clear(&reader->scopes, low, high);
 	gg_add_relaxed(reader->done_count, done_count); /* see worker.h */
 }
 
@@ -227,7 +228,7 @@ static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_
  */
 static void try_unit(struct reader *reader, Dwarf_Die *die, bool *marked, bool blindly)
 {
-	const struct gg_answers *answers = reader->answers;
+	const struct gg_module_symbols *answers = reader->answers;
 	size_t low = SIZE_MAX, high = 0;
 	Dwarf_Addr base, begin, end;
 	ptrdiff_t offset = 0;
@@ -238,7 +239,7 @@ static void try_unit(struct reader *reader, Dwarf_Die *die, bool *marked, bool b
 		return;
 	while ((offset = dwarf_ranges(die, offset, &base, &begin, &end)) > 0) {
 		has_ranges = true;
-		if (!blindly && gg_scopes_is_real_range(begin, end))
+		if (!blindly && gg_dwarf_scopes_is_real_range(begin, end))
 			mark_range(answers, reader->has_function, begin, end, marked, &low, &high);
 	}
 	if (!has_ranges && dwarf_haschildren(die) == 1) {
@@ -279,7 +280,7 @@ static bool all_have_functions(const struct reader *reader)
 	return memchr(reader->has_function, 0, reader->answers->count) == NULL;
 }
 
-struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_answers *answers,
+struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_module_symbols *answers,
                                         uint64_t *done_count)
 {
 	struct reader reader = {
@@ -290,7 +291,7 @@ struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_answers *a
 
 	reader.has_function = calloc(answers->count + 1, sizeof(*reader.has_function));
 	if (marked == NULL || reader.has_function == NULL ||
-	    gg_scopes_init(&reader.scopes, answers->addresses, answers->count) < 0) {
+	    gg_dwarf_scopes_init(&reader.scopes, answers->addresses, answers->count) < 0) {
 		answers->builder.failed = true;
 	} else if (open_dwarf(&reader)) {
 		result.has_dwarf = true;
@@ -302,7 +303,7 @@ struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_answers *a
 			close_dwarf(&reader);
 	}
 	result.is_incomplete = reader.is_incomplete;
-	gg_scopes_done(&reader.scopes);
+	gg_dwarf_scopes_done(&reader.scopes);
 	free(reader.has_function);
 	free(marked);
 	return result;

@@ -33,5 +33,5 @@ struct gg_dwarf_result {
  * alt: the file that elf's .gnu_debugaltlink names, or NULL.  *done_count is told how many addresses
  * have their functions, as it goes (worker.h).
  */
-struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_answers *answers,
+struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_module_symbols *answers,
                                         uint64_t *done_count);

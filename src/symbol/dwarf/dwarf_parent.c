@@ -7,7 +7,7 @@
 /* Deeper nesting is cut; longer prefixes are left out. */
 enum { DEPTH_MAX = 64, PREFIX_MAX = 8192 };
 
-void gg_parents_done(struct gg_parents *parents)
+void gg_dwarf_parents_done(struct gg_dwarf_parents *parents)
 {
 	gg_map_done(&parents->prefix_of_die);
 	gg_map_done(&parents->seen_units);
@@ -45,7 +45,7 @@ static bool has_members(int tag)
 }
 
 /* Notes the functions below `parent`; prefix ends in what `parent` is called. */
-static void walk(struct gg_parents *parents, Dwarf_Die *parent, struct gg_buf *prefix,
+static void walk(struct gg_dwarf_parents *parents, Dwarf_Die *parent, struct gg_buf *prefix,
                  unsigned depth)
 {
 	const size_t length = prefix->length;
@@ -74,7 +74,7 @@ static void walk(struct gg_parents *parents, Dwarf_Die *parent, struct gg_buf *p
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-const char *gg_parents_prefix(struct gg_parents *parents, Dwarf_Die *declaration)
+const char *gg_dwarf_parents_prefix(struct gg_dwarf_parents *parents, Dwarf_Die *declaration)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf prefix = { 0 };
 	Dwarf_Die unit;

@@ -15,13 +15,13 @@
 
 #include "symbol/resolve/blob.h"
 
-struct gg_parents {
+struct gg_dwarf_parents {
 	struct gg_map prefix_of_die;     /* address of a DIE -> offset in prefixes */
 	struct gg_map seen_units;        /* address of a unit's DIE -> 1 */
 	struct gg_blob_builder prefixes; /* just its strings: "std::vector<int>::" */
 };
 
-void gg_parents_done(struct gg_parents *parents);
+void gg_dwarf_parents_done(struct gg_dwarf_parents *parents);
 
 /* What stands in front of the name of a function's declaration: "ns::Class::", or "". */
-const char *gg_parents_prefix(struct gg_parents *parents, Dwarf_Die *declaration);
+const char *gg_dwarf_parents_prefix(struct gg_dwarf_parents *parents, Dwarf_Die *declaration);

@@ -8,32 +8,32 @@
 /* Deeper trees are cut, longer chains of references too: a compiler's stay below 100 and 4. */
 enum { DEPTH_MAX = 400, REFERENCES_MAX = 16 };
 
-int gg_scopes_init(struct gg_scopes *scopes, const uint64_t *addresses, size_t count)
+int gg_dwarf_scopes_init(struct gg_dwarf_scopes *scopes, const uint64_t *addresses, size_t count)
 {
-	*scopes = (struct gg_scopes){ .addresses = addresses, .count = count };
+	*scopes = (struct gg_dwarf_scopes){ .addresses = addresses, .count = count };
 	scopes->of_address = calloc(count > 0 ? count : 1, sizeof(*scopes->of_address));
 	return scopes->of_address != NULL ? 0 : -ENOMEM;
 }
 
-void gg_scopes_clear(struct gg_scopes *scopes, size_t low, size_t high)
+void gg_dwarf_scopes_clear(struct gg_dwarf_scopes *scopes, size_t low, size_t high)
 {
 	for (size_t i = low; i < high; i++)
 		scopes->of_address[i] = NULL;
-	for (struct gg_scope *scope = scopes->all, *next; scope != NULL; scope = next) {
+	for (struct gg_dwarf_scope *scope = scopes->all, *next; scope != NULL; scope = next) {
 		next = scope->next;
 		free(scope);
 	}
 	scopes->all = NULL;
 }
 
-void gg_scopes_done(struct gg_scopes *scopes)
+void gg_dwarf_scopes_done(struct gg_dwarf_scopes *scopes)
 {
-	gg_scopes_clear(scopes, 0, 0);
+	gg_dwarf_scopes_clear(scopes, 0, 0);
 	free(scopes->of_address);
-	*scopes = (struct gg_scopes){ 0 };
+	*scopes = (struct gg_dwarf_scopes){ 0 };
 }
 
-size_t gg_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from)
+size_t gg_dwarf_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from)
 {
 	size_t low = 0, high = count;
 
@@ -55,10 +55,10 @@ struct slice {
 	size_t low, high;
 };
 
-static struct gg_scope *new_scope(struct gg_scopes *scopes, struct gg_scope *parent,
-                                  const Dwarf_Die *die)
+static struct gg_dwarf_scope *new_scope(struct gg_dwarf_scopes *scopes,
+                                        struct gg_dwarf_scope *parent, const Dwarf_Die *die)
 {
-	struct gg_scope *scope = calloc(1, sizeof(*scope));
+	struct gg_dwarf_scope *scope = calloc(1, sizeof(*scope));
 
 	if (scope == NULL) {
 		scopes->failed = true;
@@ -75,10 +75,10 @@ static struct gg_scope *new_scope(struct gg_scopes *scopes, struct gg_scope *par
  * Makes a scope of the DIE if it covers addresses that its parent has (none: that nobody has), and
  * gives them to it.  NULL if it covers none.
  */
-static struct gg_scope *claim(struct gg_scopes *scopes, struct gg_scope *parent, Dwarf_Die *die,
-                              struct slice in, struct slice *ret_slice)
+static struct gg_dwarf_scope *claim(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *parent,
+                                    Dwarf_Die *die, struct slice in, struct slice *ret_slice)
 {
-	struct gg_scope *scope = NULL;
+	struct gg_dwarf_scope *scope = NULL;
 	Dwarf_Addr base, begin, end;
 	ptrdiff_t offset = 0;
 
@@ -86,9 +86,10 @@ static struct gg_scope *claim(struct gg_scopes *scopes, struct gg_scope *parent,
 	while ((offset = dwarf_ranges(die, offset, &base, &begin, &end)) > 0) {
 		size_t i = in.low;
 
-		if (!gg_scopes_is_real_range(begin, end))
+		if (!gg_dwarf_scopes_is_real_range(begin, end))
 			continue;
-		i += gg_scopes_lower_bound(scopes->addresses + in.low, in.high - in.low, begin);
+		i += gg_dwarf_scopes_lower_bound(scopes->addresses + in.low, in.high - in.low,
+		                                 begin);
 		for (; i < in.high && scopes->addresses[i] < end; i++) {
 			if (!scopes->marked[i] || scopes->of_address[i] != parent)
 				continue;
@@ -105,15 +106,15 @@ static struct gg_scope *claim(struct gg_scopes *scopes, struct gg_scope *parent,
 }
 
 /* A block of statements: can it be left out?  Not if it does not say where its code is. */
-static bool is_elsewhere(const struct gg_scopes *scopes, Dwarf_Die *die, struct slice in)
+static bool is_elsewhere(const struct gg_dwarf_scopes *scopes, Dwarf_Die *die, struct slice in)
 {
 	Dwarf_Addr base, begin, end;
 	ptrdiff_t offset = 0;
 	bool has_ranges = false;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &begin, &end)) > 0) {
-		size_t i = in.low + gg_scopes_lower_bound(scopes->addresses + in.low,
-		                                          in.high - in.low, begin);
+		size_t i = in.low + gg_dwarf_scopes_lower_bound(scopes->addresses + in.low,
+		                                                in.high - in.low, begin);
 
 		has_ranges = true;
 		if (i < in.high && scopes->addresses[i] < end)
@@ -124,14 +125,14 @@ static bool is_elsewhere(const struct gg_scopes *scopes, Dwarf_Die *die, struct 
 
 /* --- walking ------------------------------------------------------------------------------ */
 
-static void walk(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *parent,
+static void walk(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *scope, Dwarf_Die *parent,
                  struct slice in, unsigned depth);
 
-static void visit(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *die, struct slice in,
-                  unsigned depth)
+static void visit(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *scope, Dwarf_Die *die,
+                  struct slice in, unsigned depth)
 {
 	const struct slice whole = { scopes->low, scopes->high };
-	struct gg_scope *inner;
+	struct gg_dwarf_scope *inner;
 	struct slice slice;
 
 	switch (dwarf_tag(die)) {
@@ -174,7 +175,7 @@ static void visit(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *d
 	}
 }
 
-static void walk(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *parent,
+static void walk(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *scope, Dwarf_Die *parent,
                  struct slice in, unsigned depth)
 {
 	Dwarf_Die die;
@@ -186,7 +187,7 @@ static void walk(struct gg_scopes *scopes, struct gg_scope *scope, Dwarf_Die *pa
 	while (dwarf_siblingof(&die, &die) == 0);
 }
 
-void gg_scopes_walk(struct gg_scopes *scopes, Dwarf_Die *unit, bool everywhere)
+void gg_dwarf_scopes_walk(struct gg_dwarf_scopes *scopes, Dwarf_Die *unit, bool everywhere)
 {
 	scopes->everywhere = everywhere;
 	walk(scopes, NULL, unit, (struct slice){ scopes->low, scopes->high }, 0);
@@ -230,19 +231,21 @@ static Dwarf_Die declaration_of(Dwarf_Die *die)
 }
 
 /* The name of a C++ function that has no linkage name. */
-static struct gg_answer_name qualified_name(struct gg_scope *scope, const char *name,
-                                            struct gg_answers *answers, struct gg_parents *parents)
+static struct gg_symbol_answer_name qualified_name(struct gg_dwarf_scope *scope, const char *name,
+                                                   struct gg_module_symbols *answers,
+                                                   struct gg_dwarf_parents *parents)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	Dwarf_Die declaration = declaration_of(&scope->die);
 
-	gg_buf_append_text(&text, gg_parents_prefix(parents, &declaration));
+	gg_buf_append_text(&text, gg_dwarf_parents_prefix(parents, &declaration));
 	gg_buf_append_text(&text, name);
-	return gg_answers_qualified(answers, gg_buf_text(&text));
+	return gg_module_symbols_qualified(answers, gg_buf_text(&text));
 }
 
-struct gg_answer_name gg_scope_name(struct gg_scope *scope, struct gg_answers *answers,
-                                    struct gg_parents *parents)
+struct gg_symbol_answer_name gg_dwarf_scope_name(struct gg_dwarf_scope *scope,
+                                                 struct gg_module_symbols *answers,
+                                                 struct gg_dwarf_parents *parents)
 {
 	Dwarf_Attribute attribute;
 	const char *text = NULL;
@@ -254,13 +257,13 @@ struct gg_answer_name gg_scope_name(struct gg_scope *scope, struct gg_answers *a
 	    dwarf_attr_integrate(&scope->die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
 		text = dwarf_formstring(&attribute);
 	if (text != NULL) {
-		scope->name = gg_answers_demangle(answers, text);
+		scope->name = gg_module_symbols_demangle(answers, text);
 		return scope->name;
 	}
 	text = dwarf_diename(&scope->die);
 	if (text != NULL && is_cxx(&scope->die))
 		scope->name = qualified_name(scope, text, answers, parents);
 	else if (text != NULL)
-		scope->name = gg_answers_demangle(answers, text);
+		scope->name = gg_module_symbols_demangle(answers, text);
 	return scope->name;
 }

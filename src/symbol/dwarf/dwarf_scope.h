@@ -14,19 +14,19 @@
 #include "symbol/resolve/module_symbols.h"
 
 /* A function (no parent), or an inlined call in its parent. */
-struct gg_scope {
-	struct gg_scope *parent;
+struct gg_dwarf_scope {
+	struct gg_dwarf_scope *parent;
 	Dwarf_Die die;
-	struct gg_answer_name name;
-	bool is_named;         /* name is filled in */
-	struct gg_scope *next; /* of all scopes of the unit */
+	struct gg_symbol_answer_name name;
+	bool is_named;               /* name is filled in */
+	struct gg_dwarf_scope *next; /* of all scopes of the unit */
 };
 
-struct gg_scopes {
+struct gg_dwarf_scopes {
 	const uint64_t *addresses; /* ascending */
 	size_t count;
-	struct gg_scope **of_address; /* the innermost so far; NULL: none */
-	struct gg_scope *all;
+	struct gg_dwarf_scope **of_address; /* the innermost so far; NULL: none */
+	struct gg_dwarf_scope *all;
 
 	/* Set for each unit: only addresses[low..high) that are marked are looked for. */
 	size_t low, high;
@@ -37,24 +37,26 @@ struct gg_scopes {
 };
 
 /* 0 or -ENOMEM. */
-GG_MUST_CHECK int gg_scopes_init(struct gg_scopes *scopes, const uint64_t *addresses, size_t count);
-void gg_scopes_done(struct gg_scopes *scopes);
+GG_MUST_CHECK int gg_dwarf_scopes_init(struct gg_dwarf_scopes *scopes, const uint64_t *addresses,
+                                       size_t count);
+void gg_dwarf_scopes_done(struct gg_dwarf_scopes *scopes);
 
 /* Walks the unit's tree; `everywhere` for those that have no scope after the usual walk. */
-void gg_scopes_walk(struct gg_scopes *scopes, Dwarf_Die *unit, bool everywhere);
+void gg_dwarf_scopes_walk(struct gg_dwarf_scopes *scopes, Dwarf_Die *unit, bool everywhere);
 
 /* Forgets the unit's scopes. */
-void gg_scopes_clear(struct gg_scopes *scopes, size_t low, size_t high);
+void gg_dwarf_scopes_clear(struct gg_dwarf_scopes *scopes, size_t low, size_t high);
 
 /* Names of a scope's function; found when first asked for. */
-struct gg_answer_name gg_scope_name(struct gg_scope *scope, struct gg_answers *answers,
-                                    struct gg_parents *parents);
+struct gg_symbol_answer_name gg_dwarf_scope_name(struct gg_dwarf_scope *scope,
+                                                 struct gg_module_symbols *answers,
+                                                 struct gg_dwarf_parents *parents);
 
 /* Index of the first address that is not below `from`. */
-size_t gg_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from);
+size_t gg_dwarf_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from);
 
 /* Linkers leave ranges of code that they dropped, moved to 0, 1 or the last addresses. */
-static inline bool gg_scopes_is_real_range(uint64_t begin, uint64_t end)
+static inline bool gg_dwarf_scopes_is_real_range(uint64_t begin, uint64_t end)
 {
 	return begin > 1 && begin < end;
 }

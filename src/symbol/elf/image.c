@@ -105,7 +105,7 @@ static void note_other_build(struct gg_image *image, Elf *elf)
 	image->saw_other_build = true;
 	gg_buf_clear(&image->other_build);
 	if (bytes > 0)
-		gg_path_append_hex(&image->other_build, found, (size_t)bytes);
+		gg_sysroot_path_append_hex(&image->other_build, found, (size_t)bytes);
 }
 
 static bool is_wanted(const struct gg_symbol_module *module, Elf *elf)
@@ -161,7 +161,7 @@ struct search {
 static bool try_main(struct search *search, const char *root, const char *path)
 {
 	struct gg_image_file *file = &search->image->main;
-	int fd = gg_path_open(root, path);
+	int fd = gg_sysroot_path_open(root, path);
 
 	if (fd < 0)
 		return false;
@@ -188,7 +188,7 @@ static bool visit_main(const char *root, const char *dir, void *context)
 	if (!path.failed && try_main(search, root, path.data))
 		return true;
 	gg_buf_clear(&path);
-	gg_buf_printf(&path, "%s/%s", dir, gg_path_name(search->path));
+	gg_buf_printf(&path, "%s/%s", dir, gg_sysroot_path_name(search->path));
 	return !path.failed && try_main(search, root, path.data);
 }
 
@@ -207,7 +207,7 @@ static void find_main(struct search *search, const struct gg_symbol_options *opt
 /* A file of DWARF, by build-id alone (crc 0) or by CRC, too. */
 static bool try_debug(struct search *search, const char *root, const char *path, bool check_crc)
 {
-	int fd = gg_path_open(root, path);
+	int fd = gg_sysroot_path_open(root, path);
 
 	if (fd < 0)
 		return false;
@@ -231,7 +231,7 @@ static bool visit_build_id(const char *root, const char *dir, void *context)
 
 	if (search->build_id_bytes < BUILD_ID_MIN)
 		return false;
-	gg_path_by_build_id(&path, dir, search->build_id, search->build_id_bytes);
+	gg_sysroot_path_by_build_id(&path, dir, search->build_id, search->build_id_bytes);
 	return !path.failed && try_debug(search, root, path.data, false);
 }
 
@@ -261,7 +261,7 @@ static bool find_by_link(struct search *search, const struct gg_symbol_options *
 	if (search->name == NULL || search->name[0] == '\0' || strchr(search->name, '/') != NULL)
 		return false;
 	search->crc = crc;
-	gg_buf_append(&base, main_path, (size_t)(gg_path_name(main_path) - main_path));
+	gg_buf_append(&base, main_path, (size_t)(gg_sysroot_path_name(main_path) - main_path));
 	search->base = gg_buf_text(&base);
 	for (size_t i = 0; i < GG_COUNT(below); i++) {
 		gg_buf_clear(&path);
@@ -357,7 +357,7 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 
 	*image = (struct gg_image){ .main.fd = -1, .debug.fd = -1, .mini.fd = -1, .alt.fd = -1 };
 	elf_version(EV_CURRENT);
-	gg_buf_append(&path, module->path, gg_path_length(module->path));
+	gg_buf_append(&path, module->path, gg_sysroot_path_length(module->path));
 	search.path = gg_buf_text(&path);
 	if (strcmp(search.path, "[vdso]") == 0)
 		open_vdso(&search);
@@ -377,7 +377,7 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 	    (image->main.elf == NULL || !find_by_link(&search, task->options)))
 		find_by_network(&search, task);
 	if (image->main.elf != NULL)
-		gg_mini_open(image->main.elf, &image->mini);
+		gg_minidebuginfo_open(image->main.elf, &image->mini);
 	if (image->debug.elf != NULL || (image->main.elf != NULL && has_dwarf(image->main.elf)))
 		return GG_SYMBOL_FULL;
 	if (image->main.elf != NULL)
@@ -412,7 +412,7 @@ bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task
 	if (!found) {
 		if (name[0] != '/')
 			gg_buf_append(&path, debug_path,
-			              (size_t)(gg_path_name(debug_path) - debug_path));
+			              (size_t)(gg_sysroot_path_name(debug_path) - debug_path));
 		gg_buf_append_text(&path, name);
 		found = !path.failed &&
 		        ((task->options->sysroot != NULL &&

@@ -43,7 +43,7 @@ static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_leng
 		if (stream.avail_out == 0) {
 			size_t more = capacity > 0 ? capacity : FIRST_BYTES;
 
-			if (capacity + more > GG_MINI_MAX ||
+			if (capacity + more > GG_MINIDEBUGINFO_MAX ||
 			    (grown = realloc(out, capacity + more)) == NULL)
 				break;
 			out = grown;
@@ -62,7 +62,7 @@ static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_leng
 	return out;
 }
 
-void gg_mini_open(Elf *elf, struct gg_image_file *file)
+void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file)
 {
 	Elf_Data *data = section_data(elf, ".gnu_debugdata");
 	uint8_t *memory;
@@ -86,7 +86,7 @@ void gg_mini_open(Elf *elf, struct gg_image_file *file)
 
 #else
 
-void gg_mini_open(Elf *elf, struct gg_image_file *file)
+void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file)
 {
 	(void)elf;
 	(void)file;

@@ -8,7 +8,7 @@
 #include "symbol/elf/image.h"
 
 /* A larger one, decompressed, is left alone. */
-enum { GG_MINI_MAX = 256 << 20 };
+enum { GG_MINIDEBUGINFO_MAX = 256 << 20 };
 
 /* Opens what the section of `elf` holds, into `file`, which must be closed; else leaves it. */
-void gg_mini_open(Elf *elf, struct gg_image_file *file);
+void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file);

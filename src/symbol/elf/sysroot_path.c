@@ -33,7 +33,7 @@ static int open_below(const char *root, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-int gg_path_open(const char *root, const char *path)
+int gg_sysroot_path_open(const char *root, const char *path)
 {
 	struct stat status;
 	int fd;
@@ -52,29 +52,29 @@ int gg_path_open(const char *root, const char *path)
 	return fd;
 }
 
-void gg_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count)
+void gg_sysroot_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		gg_buf_printf(out, "%02x", bytes[i]);
 }
 
-void gg_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
-                         size_t build_id_bytes)
+void gg_sysroot_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
+                                 size_t build_id_bytes)
 {
 	gg_buf_clear(out);
 	gg_buf_printf(out, "%s/.build-id/%02x/", dir, build_id[0]);
-	gg_path_append_hex(out, build_id + 1, build_id_bytes - 1);
+	gg_sysroot_path_append_hex(out, build_id + 1, build_id_bytes - 1);
 	gg_buf_append_text(out, ".debug");
 }
 
-const char *gg_path_name(const char *path)
+const char *gg_sysroot_path_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash != NULL ? slash + 1 : path;
 }
 
-size_t gg_path_length(const char *path)
+size_t gg_sysroot_path_length(const char *path)
 {
 	static const char deleted[] = " (deleted)";
 	size_t length = strlen(path);

@@ -14,17 +14,17 @@
  * symbolic links on it are looked up as if that were /.  Never blocks: what is not a regular file
  * is -EINVAL.
  */
-int gg_path_open(const char *root, const char *path);
+int gg_sysroot_path_open(const char *root, const char *path);
 
 /* Appends two digits for each byte. */
-void gg_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count);
+void gg_sysroot_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count);
 
 /* "DIR/.build-id/xx/yyyy.debug", replacing what `out` holds.  At least 2 bytes. */
-void gg_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
-                         size_t build_id_bytes);
+void gg_sysroot_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
+                                 size_t build_id_bytes);
 
 /* The last part of a path. */
-const char *gg_path_name(const char *path);
+const char *gg_sysroot_path_name(const char *path);
 
 /* Length of a module's path without the " (deleted)" that the kernel appends. */
-size_t gg_path_length(const char *path);
+size_t gg_sysroot_path_length(const char *path);

@@ -19,7 +19,7 @@ static void append_build_id(struct gg_buf *advice, const struct gg_image *image)
 		return;
 	}
 	gg_buf_append_text(advice, "build-id ");
-	gg_path_append_hex(advice, image->build_id, image->build_id_bytes);
+	gg_sysroot_path_append_hex(advice, image->build_id, image->build_id_bytes);
 }
 
 /* Did a package bring it? */
@@ -55,10 +55,11 @@ static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *tas
 	const char *path = task->module->path;
 
 	if (is_of_system(path))
-		gg_buf_printf(advice, "install the -dbgsym package of %s (", gg_path_name(path));
+		gg_buf_printf(advice, "install the -dbgsym package of %s (",
+		              gg_sysroot_path_name(path));
 	else
 		gg_buf_printf(advice, "build %s with -g, or give its debug file by --debug-dir (",
-		              gg_path_name(path));
+		              gg_sysroot_path_name(path));
 	append_build_id(advice, image);
 	gg_buf_append_text(advice, ")");
 	append_network(advice, task, image);
@@ -99,13 +100,14 @@ static bool is_mangled(const char *name)
 }
 
 /* Fills in, from the symbol tables, the functions that DWARF did not tell, or not in full. */
-static void use_symtab(struct gg_answers *answers, const struct gg_symtab *symtab)
+static void use_symtab(struct gg_module_symbols *answers, const struct gg_symtab *symtab)
 {
 	const char *linkage_name;
 
 	for (size_t i = 0; i < answers->count; i++) {
-		struct gg_blob_frame *outermost = gg_answers_outermost(answers, i), frame = { 0 };
-		struct gg_answer_name name;
+		struct gg_blob_frame *outermost = gg_module_symbols_outermost(answers, i),
+				     frame = { 0 };
+		struct gg_symbol_answer_name name;
 
 		if (outermost != NULL && outermost->linkage_name != 0)
 			continue;
@@ -113,11 +115,11 @@ static void use_symtab(struct gg_answers *answers, const struct gg_symtab *symta
 		if (linkage_name == NULL ||
 		    (outermost != NULL && outermost->function != 0 && !is_mangled(linkage_name)))
 			continue;
-		name = gg_answers_demangle(answers, linkage_name);
+		name = gg_module_symbols_demangle(answers, linkage_name);
 		if (outermost == NULL) {
-			gg_answers_begin(answers, i);
-			gg_answers_add(answers, i, &frame);
-			outermost = gg_answers_outermost(answers, i);
+			gg_module_symbols_begin(answers, i);
+			gg_module_symbols_add(answers, i, &frame);
+			outermost = gg_module_symbols_outermost(answers, i);
 		}
 		if (outermost == NULL)
 			return; /* out of memory */
@@ -128,7 +130,8 @@ static void use_symtab(struct gg_answers *answers, const struct gg_symtab *symta
 }
 
 static bool use_dwarf(const struct gg_worker_task *task, struct gg_image *image,
-                      struct gg_answers *answers, struct gg_buf *advice, bool *ret_is_complete)
+                      struct gg_module_symbols *answers, struct gg_buf *advice,
+                      bool *ret_is_complete)
 {
 	Elf *elf = image->debug.elf != NULL ? image->debug.elf : image->main.elf;
 	bool has_alt = gg_image_open_alt(image, task, elf);
@@ -142,19 +145,20 @@ static bool use_dwarf(const struct gg_worker_task *task, struct gg_image *image,
 		gg_buf_printf(advice,
 		              "the debug information of %s refers to a file of dwz that is not "
 		              "here; it is part of the -dbgsym package",
-		              gg_path_name(task->module->path));
+		              gg_sysroot_path_name(task->module->path));
 	else if (!result.has_dwarf)
 		gg_buf_printf(advice,
 		              "libdw cannot read the debug information of %s; compressed by zstd?",
-		              gg_path_name(task->module->path));
+		              gg_sysroot_path_name(task->module->path));
 	else if (result.is_incomplete)
 		gg_buf_printf(advice, "%s was built with -gsplit-dwarf and a .dwo file is missing",
-		              gg_path_name(task->module->path));
+		              gg_sysroot_path_name(task->module->path));
 	return result.has_dwarf;
 }
 
-enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task, struct gg_answers *answers,
-                                      struct gg_buf *advice, bool *ret_is_complete)
+enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
+                                      struct gg_module_symbols *answers, struct gg_buf *advice,
+                                      bool *ret_is_complete)
 {
 	struct gg_image image;
 	struct gg_symtab symtab = { 0 };
@@ -171,7 +175,7 @@ enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task, struct 
 	if (task->without_dwarf) {
 		gg_buf_clear(advice);
 		gg_buf_printf(advice, "the debug information of %s could not be read",
-		              gg_path_name(task->module->path));
+		              gg_sysroot_path_name(task->module->path));
 	}
 	if (image.main.elf != NULL)
 		gg_symtab_add(&symtab, image.main.elf);

@@ -15,5 +15,6 @@
  * *ret_is_complete: all that the debug information can tell is told, so that it may be kept.  What
  * would help more is appended to `advice`.
  */
-enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task, struct gg_answers *answers,
-                                      struct gg_buf *advice, bool *ret_is_complete);
+enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
+                                      struct gg_module_symbols *answers, struct gg_buf *advice,
+                                      bool *ret_is_complete);

@@ -4,8 +4,9 @@
  */
 #include "symbol/resolve/file.h"
 
-enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task, struct gg_answers *answers,
-                                      struct gg_buf *advice, bool *ret_is_complete)
+enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
+                                      struct gg_module_symbols *answers, struct gg_buf *advice,
+                                      bool *ret_is_complete)
 {
 	(void)answers;
 	*ret_is_complete = false;

@@ -6,14 +6,15 @@
 
 #include "symbol/names/demangle.h"
 
-int gg_answers_init(struct gg_answers *answers, const uint64_t *addresses, size_t count)
+int gg_module_symbols_init(struct gg_module_symbols *answers, const uint64_t *addresses,
+                           size_t count)
 {
-	*answers = (struct gg_answers){ .addresses = addresses, .count = count };
+	*answers = (struct gg_module_symbols){ .addresses = addresses, .count = count };
 	answers->answers = calloc(count > 0 ? count : 1, sizeof(*answers->answers));
 	return answers->answers != NULL ? 0 : -ENOMEM;
 }
 
-void gg_answers_done(struct gg_answers *answers)
+void gg_module_symbols_done(struct gg_module_symbols *answers)
 {
 	free(answers->answers);
 	gg_buf_done(&answers->frames);
@@ -25,17 +26,19 @@ void gg_answers_done(struct gg_answers *answers)
 }
 
 /* The names that were made of the text at an offset; false: none yet. */
-static bool recall(const struct gg_answers *answers, uint32_t text, struct gg_answer_name *ret_name)
+static bool recall(const struct gg_module_symbols *answers, uint32_t text,
+                   struct gg_symbol_answer_name *ret_name)
 {
 	uint64_t index = gg_map_get(&answers->name_map, text);
 
 	if (index == GG_MAP_NONE)
 		return false;
-	*ret_name = ((struct gg_answer_name *)answers->names.data)[index];
+	*ret_name = ((struct gg_symbol_answer_name *)answers->names.data)[index];
 	return true;
 }
 
-static void remember(struct gg_answers *answers, uint32_t text, const struct gg_answer_name *name)
+static void remember(struct gg_module_symbols *answers, uint32_t text,
+                     const struct gg_symbol_answer_name *name)
 {
 	uint64_t index = answers->names.length / sizeof(*name);
 
@@ -45,11 +48,12 @@ static void remember(struct gg_answers *answers, uint32_t text, const struct gg_
 		answers->builder.failed = true;
 }
 
-struct gg_answer_name gg_answers_demangle(struct gg_answers *answers, const char *linkage_name)
+struct gg_symbol_answer_name gg_module_symbols_demangle(struct gg_module_symbols *answers,
+                                                        const char *linkage_name)
 {
 	struct gg_blob_builder *builder = &answers->builder;
 	uint32_t linkage = gg_blob_intern(builder, linkage_name);
-	struct gg_answer_name name;
+	struct gg_symbol_answer_name name;
 
 	if (recall(answers, linkage, &name))
 		return name;
@@ -61,10 +65,11 @@ struct gg_answer_name gg_answers_demangle(struct gg_answers *answers, const char
 	return name;
 }
 
-struct gg_answer_name gg_answers_qualified(struct gg_answers *answers, const char *text)
+struct gg_symbol_answer_name gg_module_symbols_qualified(struct gg_module_symbols *answers,
+                                                         const char *text)
 {
 	struct gg_blob_builder *builder = &answers->builder;
-	struct gg_answer_name name = { .full_name = gg_blob_intern(builder, text) };
+	struct gg_symbol_answer_name name = { .full_name = gg_blob_intern(builder, text) };
 
 	if (recall(answers, name.full_name, &name))
 		return name;
@@ -76,16 +81,17 @@ struct gg_answer_name gg_answers_qualified(struct gg_answers *answers, const cha
 	return name;
 }
 
-void gg_answers_begin(struct gg_answers *answers, size_t index)
+void gg_module_symbols_begin(struct gg_module_symbols *answers, size_t index)
 {
 	size_t at = answers->frames.length / sizeof(struct gg_blob_frame);
 
 	if (at >= UINT32_MAX)
 		answers->builder.failed = true;
-	answers->answers[index] = (struct gg_answer){ .first_frame = (uint32_t)at };
+	answers->answers[index] = (struct gg_symbol_answer){ .first_frame = (uint32_t)at };
 }
 
-void gg_answers_add(struct gg_answers *answers, size_t index, const struct gg_blob_frame *frame)
+void gg_module_symbols_add(struct gg_module_symbols *answers, size_t index,
+                           const struct gg_blob_frame *frame)
 {
 	gg_buf_append(&answers->frames, frame, sizeof(*frame));
 	if (answers->frames.failed)
@@ -94,22 +100,22 @@ void gg_answers_add(struct gg_answers *answers, size_t index, const struct gg_bl
 		answers->answers[index].frame_count++;
 }
 
-struct gg_blob_frame *gg_answers_outermost(struct gg_answers *answers, size_t index)
+struct gg_blob_frame *gg_module_symbols_outermost(struct gg_module_symbols *answers, size_t index)
 {
-	const struct gg_answer *answer = &answers->answers[index];
+	const struct gg_symbol_answer *answer = &answers->answers[index];
 	struct gg_blob_frame *frames = (struct gg_blob_frame *)answers->frames.data;
 
 	return answer->frame_count > 0 ? frames + answer->first_frame + answer->frame_count - 1
 	                               : NULL;
 }
 
-bool gg_answers_build(struct gg_answers *answers)
+bool gg_module_symbols_build(struct gg_module_symbols *answers)
 {
 	const struct gg_blob_frame *frames = (const struct gg_blob_frame *)answers->frames.data;
 	bool any = false;
 
 	for (size_t i = 0; i < answers->count; i++) {
-		const struct gg_answer *answer = &answers->answers[i];
+		const struct gg_symbol_answer *answer = &answers->answers[i];
 
 		for (uint32_t j = 0; j < answer->frame_count; j++) {
 			gg_blob_add_frame(&answers->builder, &frames[answer->first_frame + j]);

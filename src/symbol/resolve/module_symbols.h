@@ -16,43 +16,46 @@
 #include "symbol/resolve/blob.h"
 
 /* A function's three names, as offsets of interned strings. */
-struct gg_answer_name {
+struct gg_symbol_answer_name {
 	uint32_t function, full_name, linkage_name;
 };
 
-struct gg_answer {
-	uint32_t first_frame, frame_count; /* in gg_answers.frames */
+struct gg_symbol_answer {
+	uint32_t first_frame, frame_count; /* in gg_module_symbols.frames */
 };
 
-struct gg_answers {
+struct gg_module_symbols {
 	const uint64_t *addresses; /* ascending, each once */
 	size_t count;
-	struct gg_answer *answers; /* for each address */
-	struct gg_buf frames;      /* struct gg_blob_frame */
+	struct gg_symbol_answer *answers; /* for each address */
+	struct gg_buf frames;             /* struct gg_blob_frame */
 
 	struct gg_blob_builder builder;
 	struct gg_map name_map;    /* offset of a linkage name -> index in names */
-	struct gg_buf names;       /* struct gg_answer_name */
+	struct gg_buf names;       /* struct gg_symbol_answer_name */
 	struct gg_buf full, brief; /* for demangling */
 };
 
 /* 0 or -ENOMEM. */
-GG_MUST_CHECK int gg_answers_init(struct gg_answers *answers, const uint64_t *addresses,
-                                  size_t count);
-void gg_answers_done(struct gg_answers *answers);
+GG_MUST_CHECK int gg_module_symbols_init(struct gg_module_symbols *answers,
+                                         const uint64_t *addresses, size_t count);
+void gg_module_symbols_done(struct gg_module_symbols *answers);
 
 /* Names by what the linker calls it. */
-struct gg_answer_name gg_answers_demangle(struct gg_answers *answers, const char *linkage_name);
+struct gg_symbol_answer_name gg_module_symbols_demangle(struct gg_module_symbols *answers,
+                                                        const char *linkage_name);
 
 /* Names by a whole C++ name that was put together from DWARF. */
-struct gg_answer_name gg_answers_qualified(struct gg_answers *answers, const char *name);
+struct gg_symbol_answer_name gg_module_symbols_qualified(struct gg_module_symbols *answers,
+                                                         const char *name);
 
 /* Begins the answer of an address anew; the frames that are added next belong to it. */
-void gg_answers_begin(struct gg_answers *answers, size_t index);
-void gg_answers_add(struct gg_answers *answers, size_t index, const struct gg_blob_frame *frame);
+void gg_module_symbols_begin(struct gg_module_symbols *answers, size_t index);
+void gg_module_symbols_add(struct gg_module_symbols *answers, size_t index,
+                           const struct gg_blob_frame *frame);
 
 /* The last frame of an address: the function whose code it is; NULL if there is no frame. */
-struct gg_blob_frame *gg_answers_outermost(struct gg_answers *answers, size_t index);
+struct gg_blob_frame *gg_module_symbols_outermost(struct gg_module_symbols *answers, size_t index);
 
 /* Moves all to the builder; true if any address has a frame with a name. */
-bool gg_answers_build(struct gg_answers *answers);
+bool gg_module_symbols_build(struct gg_module_symbols *answers);

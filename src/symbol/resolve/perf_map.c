@@ -51,7 +51,7 @@ static int check_file(int fd, const char *path)
 int gg_perf_map_open(const char *root, const char *path)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
-	int fd = root != NULL ? gg_path_open(root, path) : open(path, flags), code;
+	int fd = root != NULL ? gg_sysroot_path_open(root, path) : open(path, flags), code;
 
 	if (fd < 0 && root == NULL)
 		return errno == ELOOP ? -EPERM : -errno;

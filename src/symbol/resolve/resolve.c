@@ -60,7 +60,7 @@ struct run {
 /* Forks a worker for a module into a free slot.  0 or -Exxx. */
 static int start(struct run *run, struct slot *slot, size_t index, bool without_dwarf)
 {
-	const struct gg_result *result = &run->symbols->results[index];
+	const struct gg_module_result *result = &run->symbols->results[index];
 	const struct gg_worker_task task = { .module = &run->modules[index],
 		                             .options = &run->options,
 		                             .addresses = result->addresses,
@@ -111,7 +111,7 @@ static void reap(struct slot *slot)
 static int fail(struct run *run, size_t index, bool too_late)
 {
 	const char *path = run->modules[index].path;
-	struct gg_result *result = &run->symbols->results[index];
+	struct gg_module_result *result = &run->symbols->results[index];
 	char text[DEATH_TEXT_MAX];
 
 	if (too_late)
@@ -120,7 +120,7 @@ static int fail(struct run *run, size_t index, bool too_late)
 	else
 		snprintf(text, sizeof(text),
 		         "reading %.300s failed: it is damaged, or needs too much memory", path);
-	return gg_result_fail(result, text);
+	return gg_module_result_fail(result, text);
 }
 
 /*
@@ -130,13 +130,13 @@ static int fail(struct run *run, size_t index, bool too_late)
 static int finish(struct run *run, struct slot *slot, bool too_late)
 {
 	size_t index = slot->module;
-	struct gg_result *result = &run->symbols->results[index];
+	struct gg_module_result *result = &run->symbols->results[index];
 	int code;
 
 	if (too_late)
 		kill(slot->pid, SIGKILL);
 	reap(slot);
-	code = too_late ? -ETIME : gg_result_take(result, &slot->bytes);
+	code = too_late ? -ETIME : gg_module_result_take(result, &slot->bytes);
 	if (code == -ENOMEM)
 		return code;
 	if (code < 0 && !result->is_second_try && run->modules[index].kind == GG_SYMBOL_FILE)
@@ -317,7 +317,7 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 	if (options != NULL)
 		run.options = *options;
 	if (run.options.cache_dir == NULL) {
-		gg_cache_default_dir(&cache_dir);
+		gg_symbol_cache_default_dir(&cache_dir);
 		run.options.cache_dir = gg_buf_text(&cache_dir);
 	}
 	run.symbols = gg_symbols_new(modules, module_count);
@@ -331,7 +331,7 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 		return gg_error_set_errno(error, -code, "symbols", NULL);
 	}
 	if (run.options.cache_dir[0] != '\0')
-		gg_cache_trim(run.options.cache_dir, GG_CACHE_BYTES_MAX);
+		gg_symbol_cache_trim(run.options.cache_dir, GG_SYMBOL_CACHE_BYTES_MAX);
 	*ret_symbols = run.symbols;
 	return 0;
 }

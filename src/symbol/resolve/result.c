@@ -14,7 +14,7 @@ static int compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static uint32_t position_of(const struct gg_result *result, uint64_t address)
+static uint32_t position_of(const struct gg_module_result *result, uint64_t address)
 {
 	size_t low = 0, high = result->address_count;
 
@@ -30,7 +30,7 @@ static uint32_t position_of(const struct gg_result *result, uint64_t address)
 }
 
 /* Sorts them and leaves each once; false: out of memory, or more than a blob can hold. */
-static bool prepare(struct gg_result *result, const struct gg_symbol_module *module)
+static bool prepare(struct gg_module_result *result, const struct gg_symbol_module *module)
 {
 	const size_t asked = module->address_count;
 	size_t count = 0;
@@ -75,7 +75,7 @@ struct gg_symbols *gg_symbols_new(const struct gg_symbol_module *modules, size_t
 void gg_symbols_free(struct gg_symbols *symbols)
 {
 	for (size_t i = 0; symbols != NULL && i < symbols->count; i++) {
-		struct gg_result *result = &symbols->results[i];
+		struct gg_module_result *result = &symbols->results[i];
 
 		free(result->addresses);
 		free(result->positions);
@@ -87,7 +87,7 @@ void gg_symbols_free(struct gg_symbols *symbols)
 
 /* --- results ------------------------------------------------------------------------------ */
 
-static bool answers_the_question(const struct gg_result *result, const struct gg_blob *blob)
+static bool answers_the_question(const struct gg_module_result *result, const struct gg_blob *blob)
 {
 	return blob->header->address_count == result->address_count &&
 	       memcmp(blob->addresses, result->addresses,
@@ -110,7 +110,7 @@ static void fill_frames(struct gg_symbol_frame *frames, const struct gg_blob *bl
 	}
 }
 
-int gg_result_take(struct gg_result *result, struct gg_buf *bytes)
+int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes)
 {
 	struct gg_symbol_frame *frames;
 	struct gg_blob blob;
@@ -138,7 +138,7 @@ int gg_result_take(struct gg_result *result, struct gg_buf *bytes)
 	return 0;
 }
 
-int gg_result_fail(struct gg_result *result, const char *text)
+int gg_module_result_fail(struct gg_module_result *result, const char *text)
 {
 	size_t length = strlen(text) + 1;
 
@@ -157,7 +157,7 @@ int gg_result_fail(struct gg_result *result, const char *text)
 size_t gg_symbols_frames(const struct gg_symbols *symbols, size_t module, size_t index,
                          const struct gg_symbol_frame **ret_frames)
 {
-	const struct gg_result *result = &symbols->results[module];
+	const struct gg_module_result *result = &symbols->results[module];
 	const struct gg_blob_frame *frames;
 	size_t count;
 

@@ -12,7 +12,7 @@
 #include "symbol/resolve/blob.h"
 #include "symbol/symbol.h"
 
-struct gg_result {
+struct gg_module_result {
 	uint64_t *addresses; /* ascending, each once; freed when the blob is there */
 	size_t address_count;
 	uint32_t *positions; /* of each address as the caller gave it, in addresses */
@@ -28,7 +28,7 @@ struct gg_result {
 
 struct gg_symbols {
 	size_t count;
-	struct gg_result results[];
+	struct gg_module_result results[];
 };
 
 /* With addresses, but without results; NULL: out of memory. */
@@ -38,7 +38,7 @@ struct gg_symbols *gg_symbols_new(const struct gg_symbol_module *modules, size_t
  * Takes a worker's bytes over.  0, -EBADMSG if they are no blob of the result's addresses, or
  * -ENOMEM; then it is as it was.
  */
-GG_MUST_CHECK int gg_result_take(struct gg_result *result, struct gg_buf *bytes);
+GG_MUST_CHECK int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes);
 
 /* No frames, and a text why.  0 or -ENOMEM. */
-GG_MUST_CHECK int gg_result_fail(struct gg_result *result, const char *text);
+GG_MUST_CHECK int gg_module_result_fail(struct gg_module_result *result, const char *text);

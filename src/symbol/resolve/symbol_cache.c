@@ -15,7 +15,7 @@
 
 enum { UNFINISHED_SECONDS = 3600 }; /* a temporary file older than that was left by a crash */
 
-void gg_cache_default_dir(struct gg_buf *dir)
+void gg_symbol_cache_default_dir(struct gg_buf *dir)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -30,7 +30,7 @@ static void entry_path(struct gg_buf *path, const char *dir, const uint8_t *buil
                        size_t build_id_bytes)
 {
 	gg_buf_printf(path, "%s/", dir);
-	gg_path_append_hex(path, build_id, build_id_bytes);
+	gg_sysroot_path_append_hex(path, build_id, build_id_bytes);
 	gg_buf_printf(path, ".%d", GG_BLOB_VERSION);
 }
 
@@ -51,8 +51,8 @@ static void make_dirs(const char *dir)
 	}
 }
 
-int gg_cache_read(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
-                  struct gg_buf *bytes, struct gg_blob *ret_blob)
+int gg_symbol_cache_read(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
+                         struct gg_buf *bytes, struct gg_blob *ret_blob)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
 	struct stat status;
@@ -66,7 +66,7 @@ int gg_cache_read(const char *dir, const uint8_t *build_id, size_t build_id_byte
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
-	    status.st_size > GG_CACHE_FILE_MAX)
+	    status.st_size > GG_SYMBOL_CACHE_FILE_MAX)
 		goto out;
 	size = (size_t)status.st_size;
 	code = -ENOMEM;
@@ -87,14 +87,14 @@ out:
 	return code;
 }
 
-void gg_cache_write(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
-                    const void *bytes, size_t length)
+void gg_symbol_cache_write(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
+                           const void *bytes, size_t length)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 }, temporary = { 0 };
 	const char *at = bytes;
 	int fd;
 
-	if (length > GG_CACHE_FILE_MAX)
+	if (length > GG_SYMBOL_CACHE_FILE_MAX)
 		return;
 	make_dirs(dir);
 	entry_path(&path, dir, build_id, build_id_bytes);
@@ -174,7 +174,7 @@ static void list(DIR *folder, struct gg_buf *entries, uint64_t *ret_bytes)
 	}
 }
 
-void gg_cache_trim(const char *dir, uint64_t bytes_max)
+void gg_symbol_cache_trim(const char *dir, uint64_t bytes_max)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf entries = { 0 };
 	DIR *folder = opendir(dir);

@@ -44,7 +44,8 @@ static enum gg_symbol_status read_map_text(const struct gg_worker_task *task, st
 }
 
 static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
-                                              struct gg_answers *answers, struct gg_buf *advice)
+                                              struct gg_module_symbols *answers,
+                                              struct gg_buf *advice)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
 	enum gg_symbol_status status = read_map_text(task, &bytes);
@@ -69,8 +70,8 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 			continue;
 		/* As it is: each compiler writes names in its own way. */
 		frame.function = frame.full_name = gg_blob_intern(&answers->builder, name);
-		gg_answers_begin(answers, i);
-		gg_answers_add(answers, i, &frame);
+		gg_module_symbols_begin(answers, i);
+		gg_module_symbols_add(answers, i, &frame);
 	}
 	gg_perf_map_done(&map);
 	return status;
@@ -135,12 +136,12 @@ static void keep(const struct gg_worker_task *task, const struct gg_blob *cached
 		gg_blob_copy_address(&builder, &fresh, i++);
 	}
 	if (cached == NULL)
-		gg_cache_write(task->options->cache_dir, task->module->build_id,
-		               task->module->build_id_bytes, fresh_bytes->data,
-		               fresh_bytes->length);
+		gg_symbol_cache_write(task->options->cache_dir, task->module->build_id,
+		                      task->module->build_id_bytes, fresh_bytes->data,
+		                      fresh_bytes->length);
 	else if (gg_blob_write(&builder, GG_SYMBOL_FULL, "", false, &out) == 0)
-		gg_cache_write(task->options->cache_dir, task->module->build_id,
-		               task->module->build_id_bytes, out.data, out.length);
+		gg_symbol_cache_write(task->options->cache_dir, task->module->build_id,
+		                      task->module->build_id_bytes, out.data, out.length);
 	gg_blob_builder_done(&builder);
 }
 
@@ -151,32 +152,32 @@ static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_bytes = { 0 }, advice = { 0 };
 	struct gg_blob cached, *known = NULL;
-	struct gg_answers answers;
+	struct gg_module_symbols answers;
 	enum gg_symbol_status status;
 	bool is_complete = false;
 	int code;
 
 	if (uses_cache(task) &&
-	    gg_cache_read(task->options->cache_dir, task->module->build_id,
-	                  task->module->build_id_bytes, &cache_bytes, &cached) == 0) {
+	    gg_symbol_cache_read(task->options->cache_dir, task->module->build_id,
+	                         task->module->build_id_bytes, &cache_bytes, &cached) == 0) {
 		known = &cached;
 		code = resolve_from_cache(task, known, out);
 		if (code != -ENOENT)
 			return code;
 	}
-	code = gg_answers_init(&answers, task->addresses, task->address_count);
+	code = gg_module_symbols_init(&answers, task->addresses, task->address_count);
 	if (code < 0)
 		return code;
 	if (task->module->kind == GG_SYMBOL_PERF_MAP)
 		status = resolve_perf_map(task, &answers, &advice);
 	else
 		status = gg_file_resolve(task, &answers, &advice, &is_complete);
-	if (!gg_answers_build(&answers) && status == GG_SYMBOL_NAMES)
+	if (!gg_module_symbols_build(&answers) && status == GG_SYMBOL_NAMES)
 		status = GG_SYMBOL_STRIPPED;
 	code = gg_blob_write(&answers.builder, status, gg_buf_text(&advice), false, out);
 	if (code == 0 && uses_cache(task) && status == GG_SYMBOL_FULL && is_complete)
 		keep(task, known, out);
-	gg_answers_done(&answers);
+	gg_module_symbols_done(&answers);
 	return code;
 }
 

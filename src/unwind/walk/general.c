@@ -74,7 +74,7 @@ static bool know_all(struct gg_walk *w)
 		enum gg_cfi_step step = GG_CFI_STEP_NO_CFI;
 		uint8_t flags = 0;
 
-		if (gg_modules_find(pc, &module))
+		if (gg_module_lookup_find(pc, &module))
 			step = step_row(&module, pc, &stack, &w->full, &flags);
 		if (step == GG_CFI_STEP_NO_CFI && step_fallback(w, &w->full))
 			step = GG_CFI_STEP_OK;
@@ -126,7 +126,7 @@ bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module)
 
 	gg_store_relaxed(&w->thread->stats.general_steps, w->thread->stats.general_steps + 1);
 	/* Rows may name any slot of their frame: on a foreign stack the next page comes along. */
-	gg_walk_may_read(w, w->sp + GG_STACK_PAGE);
+	gg_walk_may_read(w, w->sp + GG_STACK_BOUNDS_PAGE);
 	stack = readable_stack(w);
 	known_registers(w, &registers);
 	if (w->full_frame == w->frame_count - 1)

@@ -5,77 +5,78 @@
 
 #include "base/compiler.h"
 
-const uint64_t gg_modules_no_word;
+const uint64_t gg_module_lookup_no_word;
 
-struct gg_modules gg_modules __attribute__((aligned(64))) = {
-	.words = { &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
-	           &gg_modules_no_word, &gg_modules_no_word, &gg_modules_no_word,
-	           &gg_modules_no_word, &gg_modules_no_word },
+struct gg_module_lookup gg_module_lookup __attribute__((aligned(64))) = {
+	.words = { &gg_module_lookup_no_word, &gg_module_lookup_no_word, &gg_module_lookup_no_word,
+	           &gg_module_lookup_no_word, &gg_module_lookup_no_word, &gg_module_lookup_no_word,
+	           &gg_module_lookup_no_word, &gg_module_lookup_no_word },
 };
 
-struct gg_modules_table gg_modules_table;
-struct gg_modules_row gg_modules_program, gg_modules_start;
+struct gg_module_lookup_table gg_module_lookup_table;
+struct gg_module_lookup_row gg_module_lookup_program, gg_module_lookup_start;
 
 /*
  * Bound with the library, so that constructors that run before gg_unwind_init() have stacks; weak,
  * because a libc may not have it.
  */
-extern gg_modules_find_object _dl_find_object __attribute__((weak));
-gg_modules_find_object *gg_modules_finder = _dl_find_object;
+extern gg_module_lookup_find_object _dl_find_object __attribute__((weak));
+gg_module_lookup_find_object *gg_module_lookup_finder = _dl_find_object;
 
-GG_COLD void gg_modules_new_epoch(void)
+GG_COLD void gg_module_lookup_new_epoch(void)
 {
-	uint64_t values[GG_MODULES_WORDS];
+	uint64_t values[GG_MODULE_LOOKUP_WORDS];
 	uint64_t epoch;
 
 	/* Read first: a module that comes or goes after this is noticed by the next walk. */
-	for (int i = 0; i < GG_MODULES_WORDS; i++)
-		values[i] = gg_load_relaxed(gg_load_relaxed(&gg_modules.words[i]));
+	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
+		values[i] = gg_load_relaxed(gg_load_relaxed(&gg_module_lookup.words[i]));
 	gg_fence_acquire();
-	epoch = gg_load_acquire(&gg_modules.epoch);
-	if ((epoch + 1) % GG_CACHE_EPOCHS == 0)
-		gg_cache_clear();
+	epoch = gg_load_acquire(&gg_module_lookup.epoch);
+	if ((epoch + 1) % GG_RULE_CACHE_EPOCHS == 0)
+		gg_rule_cache_clear();
 	/* If another thread was faster its epoch began after we had read the values: new enough. */
-	gg_cas_acq_rel(&gg_modules.epoch, &epoch, epoch + 1);
-	for (int i = 0; i < GG_MODULES_WORDS; i++)
-		gg_store_release(&gg_modules.seen[i], values[i]);
+	gg_cas_acq_rel(&gg_module_lookup.epoch, &epoch, epoch + 1);
+	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
+		gg_store_release(&gg_module_lookup.seen[i], values[i]);
 }
 
 /* Module look-up. */
 
-void gg_modules_table_begin(void)
+void gg_module_lookup_table_begin(void)
 {
-	gg_store_relaxed(&gg_modules_table.version, gg_modules_table.version + 1);
+	gg_store_relaxed(&gg_module_lookup_table.version, gg_module_lookup_table.version + 1);
 	/* A reader that sees a new row sees that the version is odd. */
 	gg_fence_release();
-	gg_store_relaxed(&gg_modules_table.count, 0);
+	gg_store_relaxed(&gg_module_lookup_table.count, 0);
 }
 
-void gg_modules_table_add(uint64_t begin, uint64_t end)
+void gg_module_lookup_table_add(uint64_t begin, uint64_t end)
 {
-	uint32_t count = gg_load_relaxed(&gg_modules_table.count);
+	uint32_t count = gg_load_relaxed(&gg_module_lookup_table.count);
 
-	if (begin >= end || count >= GG_MODULES_TABLE)
+	if (begin >= end || count >= GG_MODULE_LOOKUP_TABLE)
 		return;
-	gg_store_relaxed(&gg_modules_table.rows[count].begin, begin);
-	gg_store_relaxed(&gg_modules_table.rows[count].end, end);
-	gg_store_relaxed(&gg_modules_table.count, count + 1);
+	gg_store_relaxed(&gg_module_lookup_table.rows[count].begin, begin);
+	gg_store_relaxed(&gg_module_lookup_table.rows[count].end, end);
+	gg_store_relaxed(&gg_module_lookup_table.count, count + 1);
 }
 
-void gg_modules_table_end(void)
+void gg_module_lookup_table_end(void)
 {
 	/* Pairs with the acquire in table_find(). */
-	gg_store_release(&gg_modules_table.version, gg_modules_table.version + 1);
+	gg_store_release(&gg_module_lookup_table.version, gg_module_lookup_table.version + 1);
 }
 
-bool gg_modules_table_find(uint64_t pc, struct gg_modules_row *ret_row)
+bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_row)
 {
-	const struct gg_modules_table *const table = &gg_modules_table;
+	const struct gg_module_lookup_table *const table = &gg_module_lookup_table;
 	/* Pairs with the release in table_end(): an even version means that the rows are whole... */
 	uint64_t version = gg_load_acquire(&table->version);
-	struct gg_modules_row row = { 0 };
+	struct gg_module_lookup_row row = { 0 };
 
-	for (uint32_t i = 0; i < gg_load_relaxed(&table->count) && i < GG_MODULES_TABLE; i++) {
+	for (uint32_t i = 0; i < gg_load_relaxed(&table->count) && i < GG_MODULE_LOOKUP_TABLE;
+	     i++) {
 		row.begin = gg_load_relaxed(&table->rows[i].begin);
 		row.end = gg_load_relaxed(&table->rows[i].end);
 		if (pc - row.begin < row.end - row.begin)
@@ -90,19 +91,20 @@ bool gg_modules_table_find(uint64_t pc, struct gg_modules_row *ret_row)
 	return true;
 }
 
-bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
+bool gg_module_lookup_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
 {
-	struct gg_modules_row row;
+	struct gg_module_lookup_row row;
 
-	return gg_modules_table_find(pc, &row) &&
+	return gg_module_lookup_table_find(pc, &row) &&
 	       gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
 	                                 row.end - row.begin) == 0;
 }
 
-struct gg_modules_row gg_modules_row_of(const struct gg_modules_object *found)
+struct gg_module_lookup_row gg_module_lookup_row_of(const struct gg_module_lookup_object *found)
 {
-	struct gg_modules_row row = { (uintptr_t)found->map_start, (uintptr_t)found->map_end };
-	const struct gg_modules_row *program = &gg_modules_program;
+	struct gg_module_lookup_row row = { (uintptr_t)found->map_start,
+		                            (uintptr_t)found->map_end };
+	const struct gg_module_lookup_row *program = &gg_module_lookup_program;
 
 	return row.begin - program->begin < program->end - program->begin ? *program : row;
 }
@@ -115,7 +117,7 @@ enum { PROGRAM_UNKNOWN, PROGRAM_FILLING, PROGRAM_KNOWN };
 
 static bool find_program(struct gg_cfi_module *ret_module)
 {
-	const struct gg_modules_row *row = &gg_modules_program;
+	const struct gg_module_lookup_row *row = &gg_module_lookup_program;
 	uint32_t state = gg_load_acquire(&program_state);
 
 	if (state == PROGRAM_KNOWN) {
@@ -134,18 +136,18 @@ static bool find_program(struct gg_cfi_module *ret_module)
 	return true;
 }
 
-bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module)
+bool gg_module_lookup_find(uint64_t pc, struct gg_cfi_module *ret_module)
 {
-	gg_modules_find_object *find = gg_load_relaxed(&gg_modules_finder);
-	struct gg_modules_object found;
-	struct gg_modules_row row;
+	gg_module_lookup_find_object *find = gg_load_relaxed(&gg_module_lookup_finder);
+	struct gg_module_lookup_object found;
+	struct gg_module_lookup_row row;
 
 	if (find == NULL)
-		return gg_modules_find_in_table(pc, ret_module);
+		return gg_module_lookup_find_in_table(pc, ret_module);
 	if (find((void *)(uintptr_t)pc, &found) != 0)
 		return false;
-	row = gg_modules_row_of(&found);
-	if (row.begin == gg_modules_program.begin)
+	row = gg_module_lookup_row_of(&found);
+	if (row.begin == gg_module_lookup_program.begin)
 		return find_program(ret_module);
 	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
 	                                 row.end - row.begin) == 0;

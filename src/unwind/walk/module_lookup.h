@@ -3,7 +3,7 @@
  * modules - which module has this pc, and are they still the same ones?
  *
  * Look-up is _dl_find_object() where libc has it (glibc from 2.35): lock-free, made for unwinders.
- * Elsewhere it is a table.  gg_modules_refresh() builds it with dl_iterate_phdr(), which takes a lock
+ * Elsewhere it is a table.  gg_module_lookup_refresh() builds it with dl_iterate_phdr(), which takes a lock
  * and therefore runs at the start, never for a sample; later the agent fills it from
  * /proc/self/maps (runtime/modules/mapped_modules.h), at the first sample of an epoch.
  *
@@ -11,9 +11,9 @@
  * Neither libc nor the kernel tells us, and calls of dlopen() and dlclose() that libc makes itself
  * (iconv, name services) pass no hook.  But the loader counts: `dlpi_adds` and `dlpi_subs` of
  * dl_iterate_phdr().  It keeps the number of loads and the number of modules as words of
- * _rtld_global, and gg_modules_refresh() finds them there by their values: a word that equals the
+ * _rtld_global, and gg_module_lookup_refresh() finds them there by their values: a word that equals the
  * count now may be it, one that differs at the next refresh is not.  A walk compares these words
- * (at most GG_MODULES_WORDS) with what they were when the epoch began; any difference starts a
+ * (at most GG_MODULE_LOOKUP_WORDS) with what they were when the epoch began; any difference starts a
  * new one.  A word too many costs needless epochs, so one that changes as no counter does is
  * dropped.  The loader counts a module before any of its code can run, so a walk that has the
  * module's code on its stack sees the new count.
@@ -32,56 +32,56 @@
 #include "unwind/walk/rule_cache.h"
 
 enum {
-	GG_MODULES_WORDS = 8,
-	GG_MODULES_TABLE =
+	GG_MODULE_LOOKUP_WORDS = 8,
+	GG_MODULE_LOOKUP_TABLE =
 		512, /* modules of a libc without _dl_find_object(); more: no CFI there */
 };
 
 /* The state that a walk checks first. */
-struct gg_modules {
-	const uint64_t *words[GG_MODULES_WORDS]; /* the unused ones point to a constant */
-	uint64_t seen[GG_MODULES_WORDS];         /* what they were when the epoch began */
-	uint64_t epoch;                          /* counts from 0 */
-	uint32_t word_count;                     /* of `words` that were found; it never shrinks */
+struct gg_module_lookup {
+	const uint64_t *words[GG_MODULE_LOOKUP_WORDS]; /* the unused ones point to a constant */
+	uint64_t seen[GG_MODULE_LOOKUP_WORDS];         /* what they were when the epoch began */
+	uint64_t epoch;                                /* counts from 0 */
+	uint32_t word_count; /* of `words` that were found; it never shrinks */
 };
 
-extern struct gg_modules gg_modules;
-extern const uint64_t gg_modules_no_word; /* what unused `words` point to */
+extern struct gg_module_lookup gg_module_lookup;
+extern const uint64_t gg_module_lookup_no_word; /* what unused `words` point to */
 
 /* Modules by their addresses, for want of _dl_find_object(). */
-struct gg_modules_row {
+struct gg_module_lookup_row {
 	uint64_t begin, end; /* of the mapping; begin is the ELF header's address */
 };
 
 /* Written between begin() and end() alone; `version` is odd meanwhile, and a reader that overlaps
  * finds nothing. */
-struct gg_modules_table {
+struct gg_module_lookup_table {
 	uint64_t version;
 	uint32_t count;
-	struct gg_modules_row rows[GG_MODULES_TABLE];
+	struct gg_module_lookup_row rows[GG_MODULE_LOOKUP_TABLE];
 };
 
-extern struct gg_modules_table gg_modules_table;
+extern struct gg_module_lookup_table gg_module_lookup_table;
 
 /* Fills it anew: by refresh(), and by who has the modules from elsewhere.  One at a time. */
-void gg_modules_table_begin(void);
-void gg_modules_table_add(uint64_t begin, uint64_t end);
-void gg_modules_table_end(void);
+void gg_module_lookup_table_begin(void);
+void gg_module_lookup_table_add(uint64_t begin, uint64_t end);
+void gg_module_lookup_table_end(void);
 
 /* The row that has this pc; false if none has. */
-bool gg_modules_table_find(uint64_t pc, struct gg_modules_row *ret_row);
+bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_row);
 
 /*
  * The main program; all 0: not known.  It stays where it is, so its header may be read at any time.
  * Where there are holes between its segments, _dl_find_object() tells the segment, not the module.
  */
-extern struct gg_modules_row gg_modules_program;
+extern struct gg_module_lookup_row gg_module_lookup_program;
 
 /* The loader's entry, from which constructors of libraries are called: without CFI it has no caller. */
-extern struct gg_modules_row gg_modules_start;
+extern struct gg_module_lookup_row gg_module_lookup_start;
 
 /* What _dl_find_object() fills, as glibc 2.35 and later declare it. */
-struct gg_modules_object {
+struct gg_module_lookup_object {
 	unsigned long long flags;
 	void *map_start, *map_end;
 	void *link_map;
@@ -90,40 +90,40 @@ struct gg_modules_object {
 };
 
 /* All of the module that was found. */
-struct gg_modules_row gg_modules_row_of(const struct gg_modules_object *found);
+struct gg_module_lookup_row gg_module_lookup_row_of(const struct gg_module_lookup_object *found);
 
-typedef int gg_modules_find_object(void *address, struct gg_modules_object *ret_object);
-extern gg_modules_find_object *gg_modules_finder; /* _dl_find_object; NULL: not there */
+typedef int gg_module_lookup_find_object(void *address, struct gg_module_lookup_object *ret_object);
+extern gg_module_lookup_find_object *gg_module_lookup_finder; /* _dl_find_object; NULL: not there */
 
 /* Asks the loader (init.c). */
-void gg_modules_refresh(void);
+void gg_module_lookup_refresh(void);
 
 /* Modules were loaded or unloaded since the epoch began. */
-void gg_modules_new_epoch(void);
+void gg_module_lookup_new_epoch(void);
 
 /* The epoch that the modules are in now. */
-static inline uint64_t gg_modules_epoch(void)
+static inline uint64_t gg_module_lookup_epoch(void)
 {
 	uint64_t differs = 0;
 
-	for (uint32_t i = 0; i < gg_load_relaxed(&gg_modules.word_count); i++)
-		differs |= gg_load_relaxed(gg_load_relaxed(&gg_modules.words[i])) ^
-		           gg_load_relaxed(&gg_modules.seen[i]);
+	for (uint32_t i = 0; i < gg_load_relaxed(&gg_module_lookup.word_count); i++)
+		differs |= gg_load_relaxed(gg_load_relaxed(&gg_module_lookup.words[i])) ^
+		           gg_load_relaxed(&gg_module_lookup.seen[i]);
 	if (__builtin_expect(differs != 0, 0))
-		gg_modules_new_epoch();
+		gg_module_lookup_new_epoch();
 	/* Pairs with the release in new_epoch(): whoever sees the counts seen sees the epoch. */
 	gg_fence_acquire();
-	return gg_load_relaxed(&gg_modules.epoch);
+	return gg_load_relaxed(&gg_module_lookup.epoch);
 }
 
 /* The epoch as cache entries carry it. */
-static inline uint64_t gg_modules_cache_epoch(uint64_t epoch)
+static inline uint64_t gg_module_lookup_cache_epoch(uint64_t epoch)
 {
-	return GG_CACHE_EPOCH(epoch % GG_CACHE_EPOCHS + 1);
+	return GG_RULE_CACHE_EPOCH(epoch % GG_RULE_CACHE_EPOCHS + 1);
 }
 
 /* Fills the module whose code has this pc; false if none has. */
-bool gg_modules_find(uint64_t pc, struct gg_cfi_module *ret_module);
+bool gg_module_lookup_find(uint64_t pc, struct gg_cfi_module *ret_module);
 
 /* The same by the table alone, as a libc without _dl_find_object() has it; for tests. */
-bool gg_modules_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module);
+bool gg_module_lookup_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module);

@@ -41,15 +41,16 @@
 #include "unwind/arch/arch.h"
 
 enum {
-	GG_CACHE_INDEX_BITS = 14,
-	GG_CACHE_LINE = 8, /* entries of a cache line: where a key may live */
-	GG_CACHE_RULE_BITS = GG_CACHE_INDEX_BITS + 8, /* so that key << 8 has its bits in place */
-	GG_CACHE_EPOCHS = 15,
+	GG_RULE_CACHE_INDEX_BITS = 14,
+	GG_RULE_CACHE_LINE = 8, /* entries of a cache line: where a key may live */
+	GG_RULE_CACHE_RULE_BITS = GG_RULE_CACHE_INDEX_BITS +
+	                          8, /* so that key << 8 has its bits in place */
+	GG_RULE_CACHE_EPOCHS = 15,
 };
 
-#define GG_CACHE_ODD       (UINT64_C(1) << 63)
-#define GG_CACHE_RULE_MASK ((UINT64_C(1) << GG_CACHE_RULE_BITS) - 1)
-#define GG_CACHE_EPOCH(n)  ((uint64_t)(n) << 59)
+#define GG_RULE_CACHE_ODD       (UINT64_C(1) << 63)
+#define GG_RULE_CACHE_RULE_MASK ((UINT64_C(1) << GG_RULE_CACHE_RULE_BITS) - 1)
+#define GG_RULE_CACHE_EPOCH(n)  ((uint64_t)(n) << 59)
 
 /* In the low bits of an odd entry. */
 enum gg_odd {
@@ -62,43 +63,43 @@ enum gg_odd {
 	GG_ODD_OFFSET_BITS = 8 /* in words from the frame register, 128 more than they are */
 };
 
-extern uint64_t gg_cache_entries[1 << GG_CACHE_INDEX_BITS];
+extern uint64_t gg_rule_cache_entries[1 << GG_RULE_CACHE_INDEX_BITS];
 
 /* The key of a pc whose low bits are enough (the walk's loop has those first), and its home. */
-static inline uint64_t gg_cache_key(uint64_t pc)
+static inline uint64_t gg_rule_cache_key(uint64_t pc)
 {
 	return pc >> GG_ARCH_CODE_SHIFT;
 }
 
-static inline uint64_t gg_cache_home(uint64_t key)
+static inline uint64_t gg_rule_cache_home(uint64_t key)
 {
-	return key & ((1 << GG_CACHE_INDEX_BITS) - 1);
+	return key & ((1 << GG_RULE_CACHE_INDEX_BITS) - 1);
 }
 
 /* An address whose rule is that of the key. */
-static inline uint64_t gg_cache_lookup_pc(uint64_t key)
+static inline uint64_t gg_rule_cache_lookup_pc(uint64_t key)
 {
 	return (key - 1) << GG_ARCH_CODE_SHIFT;
 }
 
-/* Is this entry, read from the key's home, a packed rule for it?  `epoch`: GG_CACHE_EPOCH(n). */
-static inline bool gg_cache_is_rule(uint64_t entry, uint64_t key, uint64_t epoch)
+/* Is this entry, read from the key's home, a packed rule for it?  `epoch`: GG_RULE_CACHE_EPOCH(n). */
+static inline bool gg_rule_cache_is_rule(uint64_t entry, uint64_t key, uint64_t epoch)
 {
-	return (entry ^ (key << 8) ^ epoch) >> GG_CACHE_RULE_BITS == 0;
+	return (entry ^ (key << 8) ^ epoch) >> GG_RULE_CACHE_RULE_BITS == 0;
 }
 
 /*
  * Looks in all places where the key may be.  True: *ret_entry has its rule or what is odd, with
- * the displacement cleared.  Else *ret_entry is what gg_cache_insert() wants to see.
+ * the displacement cleared.  Else *ret_entry is what gg_rule_cache_insert() wants to see.
  */
-bool gg_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint64_t **ret_slot);
+bool gg_rule_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint64_t **ret_slot);
 
 /*
- * Stores rule bits (GG_CACHE_ODD allowed) for a key that gg_cache_find() did not find, unless
+ * Stores rule bits (GG_RULE_CACHE_ODD allowed) for a key that gg_rule_cache_find() did not find, unless
  * another thread was faster.  `seen` and `slot` are what that returned *before* the rule was compiled.
  */
-void gg_cache_insert(uint64_t key, uint64_t epoch, uint64_t rule_bits, uint64_t seen,
-                     uint64_t *slot);
+void gg_rule_cache_insert(uint64_t key, uint64_t epoch, uint64_t rule_bits, uint64_t seen,
+                          uint64_t *slot);
 
 /* Makes every entry empty, with words that were never in the table. */
-void gg_cache_clear(void);
+void gg_rule_cache_clear(void);

@@ -7,11 +7,11 @@
 #include "base/compiler.h"
 #include "unwind/arch/arch.h"
 
-/* Set by gg_stack_init(); 0: not known. */
+/* Set by gg_stack_bounds_init(); 0: not known. */
 static uint64_t main_end;            /* an address above all frames of the main thread */
 static uint64_t main_thread_pointer; /* that thread's */
 
-bool gg_stack_is_readable(uint64_t address)
+bool gg_stack_bounds_is_readable(uint64_t address)
 {
 	return address != 0 /* "no mask" */ && gg_arch_probe(address) != -EFAULT;
 }
@@ -19,20 +19,20 @@ bool gg_stack_is_readable(uint64_t address)
 /* The first unreadable page from `page` on; `end` if there is none before it. */
 static uint64_t readable_until(uint64_t page, uint64_t end)
 {
-	uint64_t limit = page + (uint64_t)GG_STACK_SEARCH_PAGES * GG_STACK_PAGE;
+	uint64_t limit = page + (uint64_t)GG_STACK_BOUNDS_SEARCH_PAGES * GG_STACK_BOUNDS_PAGE;
 
-	while (page < end && page < limit && gg_stack_is_readable(page))
-		page += GG_STACK_PAGE;
+	while (page < end && page < limit && gg_stack_bounds_is_readable(page))
+		page += GG_STACK_BOUNDS_PAGE;
 	return page < end ? page : end;
 }
 
-GG_COLD void gg_stack_init(uint64_t above_main)
+GG_COLD void gg_stack_bounds_init(uint64_t above_main)
 {
 	uint64_t here = (uintptr_t)__builtin_frame_address(0);
 	uint64_t end = above_main & ~UINT64_C(7);
 
 	gg_store_relaxed(&main_end, end);
-	if (end > here && readable_until(here & -(uint64_t)GG_STACK_PAGE, end) == end)
+	if (end > here && readable_until(here & -(uint64_t)GG_STACK_BOUNDS_PAGE, end) == end)
 		gg_store_relaxed(&main_thread_pointer, gg_arch_thread_pointer());
 }
 
@@ -51,17 +51,17 @@ static uint64_t candidate(uint64_t sp)
 	return end;
 }
 
-static bool is_foreign(const struct gg_stack_own *own, uint64_t sp)
+static bool is_foreign(const struct gg_stack_bounds_own *own, uint64_t sp)
 {
-	for (int i = 0; i < GG_STACK_FOREIGN; i++)
+	for (int i = 0; i < GG_STACK_BOUNDS_FOREIGN; i++)
 		if (sp - own->foreign[i].begin < own->foreign[i].end - own->foreign[i].begin)
 			return true;
 	return false;
 }
 
-GG_COLD bool gg_stack_is_own(struct gg_stack_own *own, uint64_t sp)
+GG_COLD bool gg_stack_bounds_is_own(struct gg_stack_bounds_own *own, uint64_t sp)
 {
-	uint64_t page = sp & -(uint64_t)GG_STACK_PAGE;
+	uint64_t page = sp & -(uint64_t)GG_STACK_BOUNDS_PAGE;
 	uint64_t end = own->high != 0 ? own->low : candidate(sp) & ~UINT64_C(7);
 	uint64_t reached;
 
@@ -76,8 +76,8 @@ GG_COLD bool gg_stack_is_own(struct gg_stack_own *own, uint64_t sp)
 		own->low = page;
 		return true;
 	}
-	own->foreign[own->foreign_next % GG_STACK_FOREIGN].begin = page;
-	own->foreign[own->foreign_next % GG_STACK_FOREIGN].end = reached;
+	own->foreign[own->foreign_next % GG_STACK_BOUNDS_FOREIGN].begin = page;
+	own->foreign[own->foreign_next % GG_STACK_BOUNDS_FOREIGN].end = reached;
 	own->foreign_next++;
 	return false;
 }

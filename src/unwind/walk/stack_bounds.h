@@ -21,7 +21,7 @@
  * What remains: between question and read another thread may unmap the page of a foreign stack
  * that is in use.  The program then crashes without us, too.
  *
- * Threads  gg_stack_own belongs to its thread; the rest is set once by gg_stack_init().
+ * Threads  gg_stack_bounds_own belongs to its thread; the rest is set once by gg_stack_bounds_init().
  */
 #pragma once
 
@@ -29,27 +29,27 @@
 #include <stdint.h>
 
 enum {
-	GG_STACK_PAGE = 4096, /* the step of questions; a larger real page changes nothing */
-	GG_STACK_SEARCH_PAGES =
-		4096,         /* at most so many between a stack pointer and the known end */
-	GG_STACK_FOREIGN = 4, /* places remembered; more: the search is made again */
-	GG_STACK_FOREIGN_BYTES = 64 << 20, /* a walk follows a foreign stack that far */
+	GG_STACK_BOUNDS_PAGE = 4096, /* the step of questions; a larger real page changes nothing */
+	GG_STACK_BOUNDS_SEARCH_PAGES =
+		4096,                /* at most so many between a stack pointer and the known end */
+	GG_STACK_BOUNDS_FOREIGN = 4, /* places remembered; more: the search is made again */
+	GG_STACK_BOUNDS_FOREIGN_BYTES = 64 << 20, /* a walk follows a foreign stack that far */
 };
 
 /* What a thread knows.  All-zero is valid. */
-struct gg_stack_own {
+struct gg_stack_bounds_own {
 	uint64_t low, high; /* readable until the thread ends; high == 0: not found yet */
 	struct {
 		uint64_t begin, end; /* pages that lead to an unreadable one */
-	} foreign[GG_STACK_FOREIGN];
+	} foreign[GG_STACK_BOUNDS_FOREIGN];
 	uint32_t foreign_next; /* to be replaced */
 };
 
 /* `above_main` is an address above all frames of the main thread; best called on that thread. */
-void gg_stack_init(uint64_t above_main);
+void gg_stack_bounds_init(uint64_t above_main);
 
 /* Can 8 bytes at the address be read? */
-bool gg_stack_is_readable(uint64_t address);
+bool gg_stack_bounds_is_readable(uint64_t address);
 
 /* Is sp on the thread's own stack?  Searches if it must. */
-bool gg_stack_is_own(struct gg_stack_own *own, uint64_t sp);
+bool gg_stack_bounds_is_own(struct gg_stack_bounds_own *own, uint64_t sp);

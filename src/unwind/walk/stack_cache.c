@@ -6,14 +6,14 @@
 #include "base/compiler.h"
 #include "unwind/walk/walk.h"
 
-GG_RAW_STACK void gg_memo_compare(struct gg_walk *w)
+GG_RAW_STACK void gg_stack_cache_compare(struct gg_walk *w)
 {
-	const struct gg_unwind_memo *memo = w->memo;
+	const struct gg_stack_cache *memo = w->memo;
 	const uint64_t lowest = w->sp;
-	uint32_t first = GG_MEMO_FRAMES - memo->count, at = GG_MEMO_FRAMES - 1;
+	uint32_t first = GG_STACK_CACHE_FRAMES - memo->count, at = GG_STACK_CACHE_FRAMES - 1;
 	uint64_t cfa = memo->sps[at];
 
-	w->memo_at = GG_MEMO_FRAMES;
+	w->memo_at = GG_STACK_CACHE_FRAMES;
 	if (memo->count == 0 || memo->epoch != w->modules_epoch || cfa < lowest)
 		return;
 	while (memo->sps[first] < lowest)
@@ -25,7 +25,7 @@ GG_RAW_STACK void gg_memo_compare(struct gg_walk *w)
 		if (gg_arch_strip(gg_stack_word(cfa - gg_arch_packed_ra_bytes(rule))) !=
 		    memo->pcs[at])
 			break;
-		if (gg_unlikely((rule & GG_MEMO_COMPARE_FP) != 0) &&
+		if (gg_unlikely((rule & GG_STACK_CACHE_COMPARE_FP) != 0) &&
 		    gg_stack_word(cfa - gg_arch_packed_fp_bytes(rule)) != memo->fps[at])
 			break;
 		cfa = memo->sps[at - 1];
@@ -36,7 +36,7 @@ GG_RAW_STACK void gg_memo_compare(struct gg_walk *w)
 /* Appends the remembered frames from `at` on to the output. */
 static void take_over(struct gg_walk *w, uint32_t at)
 {
-	uint32_t count = GG_MEMO_FRAMES - at;
+	uint32_t count = GG_STACK_CACHE_FRAMES - at;
 
 	if (gg_likely(w->frame_limit - w->frame_count >= count)) {
 		memcpy(w->pcs + (w->frame_count - w->shift), &w->memo->pcs[at],
@@ -44,26 +44,26 @@ static void take_over(struct gg_walk *w, uint32_t at)
 		w->frame_count += count;
 		return;
 	}
-	for (; at < GG_MEMO_FRAMES; at++)
+	for (; at < GG_STACK_CACHE_FRAMES; at++)
 		gg_walk_push(w, w->memo->pcs[at]);
 }
 
-bool gg_memo_meet(struct gg_walk *w)
+bool gg_stack_cache_meet(struct gg_walk *w)
 {
-	const struct gg_unwind_memo *memo = w->memo;
+	const struct gg_stack_cache *memo = w->memo;
 	uint32_t at = w->memo_at;
 
-	while (at < GG_MEMO_FRAMES && memo->sps[at] < w->sp)
+	while (at < GG_STACK_CACHE_FRAMES && memo->sps[at] < w->sp)
 		at++;
 	w->memo_at = at;
-	if (at == GG_MEMO_FRAMES || memo->sps[at] != w->sp)
+	if (at == GG_STACK_CACHE_FRAMES || memo->sps[at] != w->sp)
 		return false;
 	if (memo->pcs[at] != w->pc ||
-	    (memo->fps[at] != w->fp && (memo->rules[at] & GG_MEMO_FP_MATTERS) != 0)) {
+	    (memo->fps[at] != w->fp && (memo->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0)) {
 		w->memo_at++;
 		return false;
 	}
-	w->reused_count = GG_MEMO_FRAMES - at;
+	w->reused_count = GG_STACK_CACHE_FRAMES - at;
 	w->ending = (enum gg_unwind_ending)memo->ending;
 	take_over(w, at);
 	return true;
@@ -73,19 +73,19 @@ bool gg_memo_meet(struct gg_walk *w)
  * Puts the walked frames [end - count, end) before the remembered frame `at`, outermost first: whether
  * fp matters in a frame is known when it is known of the next.
  */
-static void put_before(struct gg_unwind_memo *memo, uint32_t at, uint64_t end, uint64_t count,
+static void put_before(struct gg_stack_cache *memo, uint32_t at, uint64_t end, uint64_t count,
                        bool matters)
 {
 	while (count-- > 0) {
-		const struct gg_memo_frame *f = &memo->walked[--end % GG_MEMO_FRAMES];
-		uint32_t rule = (uint32_t)(f->rule & GG_CACHE_RULE_MASK);
+		const struct gg_stack_cache_frame *f = &memo->walked[--end % GG_STACK_CACHE_FRAMES];
+		uint32_t rule = (uint32_t)(f->rule & GG_RULE_CACHE_RULE_MASK);
 		bool saves = gg_arch_packed_saves_fp(rule);
 
 		if (saves && matters)
-			rule |= (uint32_t)GG_MEMO_COMPARE_FP;
+			rule |= (uint32_t)GG_STACK_CACHE_COMPARE_FP;
 		matters = gg_arch_packed_uses_fp(rule) | (matters & !saves);
 		if (matters)
-			rule |= GG_MEMO_FP_MATTERS;
+			rule |= GG_STACK_CACHE_FP_MATTERS;
 		at--;
 		memo->pcs[at] = f->pc;
 		memo->sps[at] = f->sp;
@@ -94,10 +94,10 @@ static void put_before(struct gg_unwind_memo *memo, uint32_t at, uint64_t end, u
 	}
 }
 
-void gg_memo_remember(struct gg_walk *w)
+void gg_stack_cache_remember(struct gg_walk *w)
 {
-	struct gg_unwind_memo *memo = w->memo;
-	uint32_t reused = w->reused_count, at = GG_MEMO_FRAMES - reused;
+	struct gg_stack_cache *memo = w->memo;
+	uint32_t reused = w->reused_count, at = GG_STACK_CACHE_FRAMES - reused;
 	uint64_t walked_end = w->frame_count - reused;
 	uint64_t walked = walked_end > w->barrier ? walked_end - w->barrier : 0;
 	bool matters = w->ending != GG_UNWIND_COMPLETE;
@@ -112,7 +112,7 @@ void gg_memo_remember(struct gg_walk *w)
 		return;
 	}
 	if (reused > 0)
-		matters = (memo->rules[at] & GG_MEMO_FP_MATTERS) != 0;
+		matters = (memo->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0;
 	if (walked > at)
 		walked = at;
 	put_before(memo, at, walked_end, walked, matters);

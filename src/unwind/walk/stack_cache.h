@@ -36,7 +36,7 @@
  *
  * Identifier  the caller gives the remembered stack a tag (its interned id), and is told with the
  *             next stack how many of the outermost frames are those of that one.
- * Depth       GG_MEMO_FRAMES outermost frames.  Deeper ones are walked each time.
+ * Depth       GG_STACK_CACHE_FRAMES outermost frames.  Deeper ones are walked each time.
  * Memory      of the caller, all-zero at first; only as much is touched as stacks are deep.
  * Threads     one thread's.  A walk in a signal handler that interrupts a walk does without.
  */
@@ -45,30 +45,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GG_MEMO_FRAMES = 512 };
+enum { GG_STACK_CACHE_FRAMES = 512 };
 
 /* A frame that the present walk has gone through: its state, and the cache entry that led on. */
-struct gg_memo_frame {
+struct gg_stack_cache_frame {
 	uint64_t pc, sp, fp;
 	uint64_t rule; /* packed, in the bits of GG_CACHE_RULE_MASK */
 };
 
-/* In gg_unwind_memo.rules, above the packed rule. */
+/* In gg_stack_cache.rules, above the packed rule. */
 enum {
-	GG_MEMO_FP_MATTERS = 1 << 30,         /* in the state of this frame */
-	GG_MEMO_COMPARE_FP = (int)(1u << 31), /* the step from here restores an fp that matters */
+	GG_STACK_CACHE_FP_MATTERS = 1 << 30, /* in the state of this frame */
+	GG_STACK_CACHE_COMPARE_FP =
+		(int)(1u << 31), /* the step from here restores an fp that matters */
 };
 
-struct gg_unwind_memo {
+struct gg_stack_cache {
 	uint64_t tag;    /* the caller's for the stack remembered; 0: none yet */
 	uint64_t epoch;  /* of the modules */
 	uint32_t count;  /* frames remembered; 0: none */
 	bool is_latest;  /* the stack remembered is that of the latest capture */
 	uint32_t ending; /* enum gg_unwind_ending of that walk: COMPLETE or NO_CFI */
 	/* The states, in the last `count` places, the outermost last; apart, as they are compared. */
-	uint64_t pcs[GG_MEMO_FRAMES];
-	uint64_t sps[GG_MEMO_FRAMES];
-	uint32_t rules[GG_MEMO_FRAMES]; /* the packed rule that led on, and flags */
-	uint64_t fps[GG_MEMO_FRAMES];
-	struct gg_memo_frame walked[GG_MEMO_FRAMES]; /* of the walk under way, a ring */
+	uint64_t pcs[GG_STACK_CACHE_FRAMES];
+	uint64_t sps[GG_STACK_CACHE_FRAMES];
+	uint32_t rules[GG_STACK_CACHE_FRAMES]; /* the packed rule that led on, and flags */
+	uint64_t fps[GG_STACK_CACHE_FRAMES];
+	struct gg_stack_cache_frame
+		walked[GG_STACK_CACHE_FRAMES]; /* of the walk under way, a ring */
 };

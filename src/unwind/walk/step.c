@@ -32,9 +32,9 @@ bool gg_walk_may_read(struct gg_walk *w, uint64_t end)
 	if (end > w->high)
 		return false;
 	while (w->readable_end < end) {
-		if (!gg_stack_is_readable(w->readable_end))
+		if (!gg_stack_bounds_is_readable(w->readable_end))
 			return false;
-		w->readable_end += GG_STACK_PAGE;
+		w->readable_end += GG_STACK_BOUNDS_PAGE;
 	}
 	return true;
 }
@@ -43,34 +43,35 @@ bool gg_walk_may_read(struct gg_walk *w, uint64_t end)
 static void set_stop(struct gg_walk *w)
 {
 	w->stop = w->readable_end;
-	if (w->memo_at < GG_MEMO_FRAMES && w->memo->sps[w->memo_at] < w->stop)
+	if (w->memo_at < GG_STACK_CACHE_FRAMES && w->memo->sps[w->memo_at] < w->stop)
 		w->stop = w->memo->sps[w->memo_at];
 }
 
 bool gg_walk_enter_stack(struct gg_walk *w)
 {
 	struct gg_unwind_thread *thread = w->thread;
-	struct gg_stack_own *own = &thread->own;
+	struct gg_stack_bounds_own *own = &thread->own;
 
 	if (w->sp % 8 != 0 || ++w->stack_count > STACKS_MAX)
 		return end(w, GG_UNWIND_BAD_FRAME);
-	w->low = w->sp & -(uint64_t)GG_STACK_PAGE; /* not beyond the page of sp: it is readable */
+	w->low = w->sp &
+	         -(uint64_t)GG_STACK_BOUNDS_PAGE; /* not beyond the page of sp: it is readable */
 	if (w->low < w->sp - RED_ZONE_BYTES)
 		w->low = w->sp - RED_ZONE_BYTES;
 	w->barrier = w->frame_count;
-	w->memo_at = GG_MEMO_FRAMES;
+	w->memo_at = GG_STACK_CACHE_FRAMES;
 	w->is_own = gg_likely(w->sp - own->low < own->high - own->low);
 	if (!w->is_own) {
-		w->is_own = gg_stack_is_own(own, w->sp);
+		w->is_own = gg_stack_bounds_is_own(own, w->sp);
 		count(&thread->stats.stack_searches);
 	}
 	if (w->is_own) {
 		w->readable_end = w->high = own->high;
 		if (w->memo != NULL)
-			gg_memo_compare(w);
+			gg_stack_cache_compare(w);
 	} else {
-		w->readable_end = w->sp & -(uint64_t)GG_STACK_PAGE;
-		w->high = w->sp + GG_STACK_FOREIGN_BYTES;
+		w->readable_end = w->sp & -(uint64_t)GG_STACK_BOUNDS_PAGE;
+		w->high = w->sp + GG_STACK_BOUNDS_FOREIGN_BYTES;
 		count(&thread->stats.foreign_walks);
 		if (!gg_walk_may_read(w, w->sp + 8))
 			return end(w, GG_UNWIND_FOREIGN_STACK);
@@ -81,7 +82,7 @@ bool gg_walk_enter_stack(struct gg_walk *w)
 
 static uint64_t key_of(const struct gg_walk *w)
 {
-	return gg_cache_key(w->pc) + (w->is_interrupted ? 1 : 0);
+	return gg_rule_cache_key(w->pc) + (w->is_interrupted ? 1 : 0);
 }
 
 /* Compiling. */
@@ -91,7 +92,7 @@ static bool is_signal_code(uint64_t pc)
 {
 	uint8_t code[GG_ARCH_SIGNAL_CODE_BYTES];
 
-	if (!gg_stack_is_readable(pc) || !gg_stack_is_readable(pc + sizeof(code) - 8))
+	if (!gg_stack_bounds_is_readable(pc) || !gg_stack_bounds_is_readable(pc + sizeof(code) - 8))
 		return false;
 	for (unsigned i = 0; i < sizeof(code); i++)
 		code[i] = ((const uint8_t *)(uintptr_t)pc)[i];
@@ -101,9 +102,10 @@ static bool is_signal_code(uint64_t pc)
 /* The code around pc; what cannot be read of it is 0. */
 static void read_code(uint64_t pc, uint8_t code[2 * GG_ARCH_STUB_BYTES])
 {
-	const bool has_pc = gg_stack_is_readable(pc); /* it can be executed, which is not enough */
-	const bool has_before = has_pc && gg_stack_is_readable(pc - GG_ARCH_STUB_BYTES);
-	const bool has_after = has_pc && gg_stack_is_readable(pc + GG_ARCH_STUB_BYTES - 8);
+	const bool has_pc = gg_stack_bounds_is_readable(
+		pc); /* it can be executed, which is not enough */
+	const bool has_before = has_pc && gg_stack_bounds_is_readable(pc - GG_ARCH_STUB_BYTES);
+	const bool has_after = has_pc && gg_stack_bounds_is_readable(pc + GG_ARCH_STUB_BYTES - 8);
 
 	for (int i = 0; i < 2 * GG_ARCH_STUB_BYTES; i++) {
 		const uint8_t *from = (const uint8_t *)(uintptr_t)(pc - GG_ARCH_STUB_BYTES) + i;
@@ -122,7 +124,7 @@ static bool is_stub(uint64_t pc, uint64_t *ret_entry)
 	words = gg_arch_stub_words(code + GG_ARCH_STUB_BYTES);
 	if (words < 0)
 		return false;
-	*ret_entry = GG_CACHE_ODD | GG_ODD_STUB | (uint64_t)words << GG_ODD_KIND_BITS;
+	*ret_entry = GG_RULE_CACHE_ODD | GG_ODD_STUB | (uint64_t)words << GG_ODD_KIND_BITS;
 	return true;
 }
 
@@ -136,45 +138,46 @@ static bool pack_deref(struct gg_unwind_rule rule, uint64_t *ret_entry)
 	    rule.cfa_bytes % 8 != 0 || cfa_words < -limit || cfa_words >= limit ||
 	    rule.fp_words < -limit || rule.fp_words >= limit)
 		return false;
-	*ret_entry = GG_CACHE_ODD | GG_ODD_FP_DEREF |
+	*ret_entry = GG_RULE_CACHE_ODD | GG_ODD_FP_DEREF |
 	             (uint64_t)(cfa_words + limit) << GG_ODD_KIND_BITS |
 	             (uint64_t)(rule.fp_words + limit) << (GG_ODD_KIND_BITS + GG_ODD_OFFSET_BITS);
 	return true;
 }
 
-/* What a cache entry for the key says: a packed rule, or GG_CACHE_ODD and an enum gg_odd. */
+/* What a cache entry for the key says: a packed rule, or GG_RULE_CACHE_ODD and an enum gg_odd. */
 static uint64_t compile(struct gg_walk *w, uint64_t key)
 {
 	struct gg_unwind_rule rule = { 0 };
 	struct gg_cfi_module module;
 	uint64_t entry;
 	uint32_t packed;
-	bool has_module = gg_modules_find(gg_cache_lookup_pc(key), &module);
+	bool has_module = gg_module_lookup_find(gg_rule_cache_lookup_pc(key), &module);
 
 	if (has_module)
-		rule = gg_cfi_rule_at(&module, gg_cache_lookup_pc(key), NULL);
+		rule = gg_cfi_rule_at(&module, gg_rule_cache_lookup_pc(key), NULL);
 	if (gg_arch_pack(rule, &packed))
 		return packed;
 	if (pack_deref(rule, &entry))
 		return entry;
 	if (rule.kind == GG_RULE_OUTERMOST)
-		return GG_CACHE_ODD | GG_ODD_OUTERMOST;
+		return GG_RULE_CACHE_ODD | GG_ODD_OUTERMOST;
 	if (rule.kind != GG_RULE_NONE)
-		return GG_CACHE_ODD | GG_ODD_RECOMPILE;
-	if (w->pc - gg_modules_start.begin < gg_modules_start.end - gg_modules_start.begin)
-		return GG_CACHE_ODD | GG_ODD_OUTERMOST;
+		return GG_RULE_CACHE_ODD | GG_ODD_RECOMPILE;
+	if (w->pc - gg_module_lookup_start.begin <
+	    gg_module_lookup_start.end - gg_module_lookup_start.begin)
+		return GG_RULE_CACHE_ODD | GG_ODD_OUTERMOST;
 	/* Stubs are interrupted, never called from. */
 	if (has_module && w->is_interrupted && is_stub(w->pc, &entry))
 		return entry;
 	if (!w->is_interrupted && is_signal_code(w->pc))
-		return GG_CACHE_ODD | GG_ODD_SIGNAL_CODE;
+		return GG_RULE_CACHE_ODD | GG_ODD_SIGNAL_CODE;
 	/*
 	 * No function ends there, but one begins at pc: no call has pushed that address, it was
 	 * planted as the first of a stack (makecontext() does).
 	 */
 	if (has_module && !w->is_interrupted &&
 	    gg_cfi_rule_at(&module, w->pc, NULL).kind != GG_RULE_NONE)
-		return GG_CACHE_ODD | GG_ODD_OUTERMOST;
+		return GG_RULE_CACHE_ODD | GG_ODD_OUTERMOST;
 	count(&w->thread->stats.fallback_rules);
 	return GG_ARCH_FALLBACK;
 }
@@ -183,12 +186,12 @@ static uint64_t rule_bits(struct gg_walk *w, uint64_t key)
 {
 	uint64_t entry, *slot;
 
-	if (!gg_cache_find(key, w->cache_epoch, &entry, &slot)) {
+	if (!gg_rule_cache_find(key, w->cache_epoch, &entry, &slot)) {
 		uint64_t seen = entry;
 
 		count(&w->thread->stats.misses);
 		entry = compile(w, key);
-		gg_cache_insert(key, w->cache_epoch, entry, seen, slot);
+		gg_rule_cache_insert(key, w->cache_epoch, entry, seen, slot);
 	}
 	return entry;
 }
@@ -211,9 +214,9 @@ static bool advance(struct gg_walk *w, uint64_t pc, uint64_t sp, uint64_t fp, bo
 static bool end_badly(struct gg_walk *w, uint64_t rule)
 {
 	struct gg_cfi_module module;
-	uint64_t pc = gg_cache_lookup_pc(key_of(w));
+	uint64_t pc = gg_rule_cache_lookup_pc(key_of(w));
 
-	if (rule == GG_ARCH_FALLBACK && (!gg_modules_find(pc, &module) ||
+	if (rule == GG_ARCH_FALLBACK && (!gg_module_lookup_find(pc, &module) ||
 	                                 gg_cfi_rule_at(&module, pc, NULL).kind == GG_RULE_NONE))
 		return end(w, GG_UNWIND_NO_CFI);
 	return end(w, GG_UNWIND_BAD_FRAME);
@@ -226,9 +229,10 @@ GG_RAW_STACK static bool step_packed(struct gg_walk *w, uint64_t rule)
 	uint64_t fp = w->fp;
 
 	if (w->memo != NULL) {
-		struct gg_memo_frame *f = &w->memo->walked[w->frame_count % GG_MEMO_FRAMES];
+		struct gg_stack_cache_frame *f =
+			&w->memo->walked[w->frame_count % GG_STACK_CACHE_FRAMES];
 
-		*f = (struct gg_memo_frame){ w->pc, w->sp, w->fp, rule };
+		*f = (struct gg_stack_cache_frame){ w->pc, w->sp, w->fp, rule };
 	}
 	gg_walk_push(w, w->pc);
 	if (base < w->sp || base % 8 != 0 || cfa <= w->sp || !gg_walk_may_read(w, cfa))
@@ -269,7 +273,7 @@ static bool step_recompiled(struct gg_walk *w)
 
 	count(&w->thread->stats.recompiled);
 	gg_walk_push(w, w->pc);
-	if (!gg_modules_find(gg_cache_lookup_pc(key_of(w)), &module))
+	if (!gg_module_lookup_find(gg_rule_cache_lookup_pc(key_of(w)), &module))
 		return end(w, GG_UNWIND_NO_CFI); /* unloaded a moment ago */
 	return gg_walk_step_general(w, &module);
 }
@@ -288,21 +292,20 @@ static bool step(struct gg_walk *w)
 		gg_walk_make_room(w);
 	}
 	rule = rule_bits(w, key_of(w));
-	if ((rule & GG_CACHE_ODD) == 0)
+	if ((rule & GG_RULE_CACHE_ODD) == 0)
 		return step_packed(w, rule);
 	switch (rule & ((1 << GG_ODD_KIND_BITS) - 1)) {
 	case GG_ODD_FP_DEREF:
 		return step_deref(w, rule);
 	case GG_ODD_OUTERMOST:
 		if (w->memo != NULL)
-			w->memo->walked[w->frame_count % GG_MEMO_FRAMES] = (struct gg_memo_frame){
-				w->pc, w->sp, w->fp, 0
-			};
+			w->memo->walked[w->frame_count % GG_STACK_CACHE_FRAMES] =
+				(struct gg_stack_cache_frame){ w->pc, w->sp, w->fp, 0 };
 		gg_walk_push(w, w->pc);
 		return end(w, GG_UNWIND_COMPLETE);
 	case GG_ODD_STUB:
 		gg_walk_push(w, w->pc);
-		return gg_walk_step_stub(w, (rule & GG_CACHE_RULE_MASK) >> GG_ODD_KIND_BITS);
+		return gg_walk_step_stub(w, (rule & GG_RULE_CACHE_RULE_MASK) >> GG_ODD_KIND_BITS);
 	case GG_ODD_SIGNAL_CODE:
 		gg_walk_push(w, w->pc);
 		return gg_walk_step_signal_code(w);
@@ -314,8 +317,8 @@ static bool step(struct gg_walk *w)
 bool gg_walk_step(struct gg_walk *w)
 {
 	do {
-		if (w->memo_at < GG_MEMO_FRAMES && w->sp >= w->memo->sps[w->memo_at] &&
-		    gg_memo_meet(w))
+		if (w->memo_at < GG_STACK_CACHE_FRAMES && w->sp >= w->memo->sps[w->memo_at] &&
+		    gg_stack_cache_meet(w))
 			return false;
 		count(&w->thread->stats.careful_steps);
 		if (!step(w))

@@ -16,16 +16,16 @@
  * pointer are the exception that costs a jump; a restored fp costs none, so call paths that vary
  * do not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/UNWINDING.md.
  */
-GG_RAW_STACK __attribute__((always_inline)) static inline void loop(struct gg_walk *w,
-                                                                    struct gg_memo_frame *walked)
+GG_RAW_STACK __attribute__((always_inline)) static inline void loop(
+	struct gg_walk *w, struct gg_stack_cache_frame *walked)
 {
 	uint64_t pc = w->pc, sp = w->sp, fp = w->fp, frame = w->frame_count;
 	const uint64_t stop = w->stop, epoch = w->cache_epoch, limit = w->frame_limit;
 	uint64_t *const pcs = w->pcs - w->shift;
 
 	while (frame < limit) {
-		uint64_t key = gg_cache_key(pc);
-		uint64_t entry = gg_load_relaxed(&gg_cache_entries[gg_cache_home(key)]);
+		uint64_t key = gg_rule_cache_key(pc);
+		uint64_t entry = gg_load_relaxed(&gg_rule_cache_entries[gg_rule_cache_home(key)]);
 		uint64_t base = sp, cfa, saved_fp;
 
 		if (gg_unlikely(gg_arch_packed_uses_fp(entry))) {
@@ -34,10 +34,10 @@ GG_RAW_STACK __attribute__((always_inline)) static inline void loop(struct gg_wa
 				break;
 		}
 		cfa = base + 8 * gg_arch_packed_cfa_words(entry);
-		if (gg_unlikely(!gg_cache_is_rule(entry, key, epoch) || cfa >= stop))
+		if (gg_unlikely(!gg_rule_cache_is_rule(entry, key, epoch) || cfa >= stop))
 			break;
 		if (walked != NULL) {
-			struct gg_memo_frame *f = &walked[frame % GG_MEMO_FRAMES];
+			struct gg_stack_cache_frame *f = &walked[frame % GG_STACK_CACHE_FRAMES];
 
 			f->pc = pc;
 			f->sp = sp;
@@ -122,8 +122,8 @@ static void begin(struct gg_walk *w, struct gg_unwind_thread *thread, uint64_t *
 	w->reused_count = 0;
 	w->ending = GG_UNWIND_FOREIGN_STACK;
 	w->memo = thread->memo;
-	w->modules_epoch = gg_modules_epoch();
-	w->cache_epoch = gg_modules_cache_epoch(w->modules_epoch);
+	w->modules_epoch = gg_module_lookup_epoch();
+	w->cache_epoch = gg_module_lookup_cache_epoch(w->modules_epoch);
 }
 
 static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret_stack)
@@ -156,7 +156,7 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
  */
 GG_COLD static bool is_nested(struct gg_unwind_thread *thread, uint64_t sp)
 {
-	const struct gg_stack_own *own = &thread->own;
+	const struct gg_stack_bounds_own *own = &thread->own;
 
 	return !(sp > thread->busy_sp && thread->busy_sp - own->low < own->high - own->low &&
 	         sp - own->low < own->high - own->low);
@@ -195,7 +195,7 @@ __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread
 		walk(&w);
 	finish(&w, skip, ret_stack);
 	if (w.memo != NULL)
-		gg_memo_remember(&w);
+		gg_stack_cache_remember(&w);
 	gg_fence_signal();
 	thread->busy_sp = 0;
 }

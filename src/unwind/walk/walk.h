@@ -22,7 +22,7 @@ struct gg_walk {
 	uint64_t shift;
 	uint64_t cache_epoch; /* as in cache entries */
 	uint64_t *pcs;
-	struct gg_unwind_memo *memo; /* NULL: none */
+	struct gg_stack_cache *memo; /* NULL: none */
 
 	/* The stack that sp is on. */
 	uint64_t low;          /* nothing below is read */
@@ -39,7 +39,7 @@ struct gg_walk {
 	/* Memo. */
 	uint64_t modules_epoch;
 	uint64_t barrier; /* frames before this one are not to be remembered */
-	uint32_t memo_at; /* memo->frames[this] may be met next; GG_MEMO_FRAMES: none */
+	uint32_t memo_at; /* memo->frames[this] may be met next; GG_STACK_CACHE_FRAMES: none */
 	uint32_t reused_count;
 
 	struct gg_unwind_thread *thread;
@@ -73,13 +73,13 @@ void gg_walk_make_room(struct gg_walk *w);
 /* memo.c */
 
 /* Finds what part of the memo still holds, for a walk that is at the own stack. */
-void gg_memo_compare(struct gg_walk *w);
+void gg_stack_cache_compare(struct gg_walk *w);
 
 /* The walk is at or above memo->frames[memo_at]: takes the rest from the memo and is true, or not. */
-bool gg_memo_meet(struct gg_walk *w);
+bool gg_stack_cache_meet(struct gg_walk *w);
 
 /* Remembers the walk that has ended. */
-void gg_memo_remember(struct gg_walk *w);
+void gg_stack_cache_remember(struct gg_walk *w);
 
 /* Can [.., end) be read?  Asks for the pages of a foreign stack. */
 bool gg_walk_may_read(struct gg_walk *w, uint64_t end);

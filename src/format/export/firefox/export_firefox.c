@@ -93,8 +93,8 @@ static int divide(struct gg_firefox *writing)
 	for (size_t i = 0; i < extract->row_count; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
 
-		gg_rough_add(&writing->live[row->thread], &row->live.rough);
-		gg_rough_add(&writing->allocated[row->thread], &row->allocated.rough);
+		gg_plain_tally_add(&writing->live[row->thread], &row->live.rough);
+		gg_plain_tally_add(&writing->allocated[row->thread], &row->allocated.rough);
 	}
 	note_changes(writing);
 	return 0;
@@ -143,7 +143,7 @@ static int write_firefox(const struct gg_export *job)
 	struct gg_firefox writing = { .job = job,
 		                      .extract = job->extract,
 		                      .json = { .out = job->out } };
-	int code = gg_space_make(&writing.space, job->extract, job->error);
+	int code = gg_address_space_make(&writing.space, job->extract, job->error);
 
 	if (code == 0)
 		code = gg_extract_blocks(job->extract, &writing.blocks, &writing.block_count,
@@ -152,9 +152,9 @@ static int write_firefox(const struct gg_export *job)
 	    (weigh(&writing) < 0 || divide(&writing) < 0 || number_libraries(&writing) < 0 ||
 	     gg_firefox_make_stacks(&writing) < 0 || write_all(&writing) < 0))
 		code = gg_export_out_of_memory(job);
-	gg_space_done(&writing.space);
-	gg_strings_done(&writing.strings);
-	gg_strings_done(&writing.files);
+	gg_address_space_done(&writing.space);
+	gg_string_table_done(&writing.strings);
+	gg_string_table_done(&writing.files);
 	gg_map_done(&writing.func_of);
 	gg_map_done(&writing.frame_of);
 	gg_array_done(&writing.funcs);

@@ -34,8 +34,8 @@ struct gg_firefox_stack;
 struct gg_firefox {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
-	struct gg_space space;
-	struct gg_strings strings, files; /* of the file; names of source files */
+	struct gg_address_space space;
+	struct gg_string_table strings, files; /* of the file; names of source files */
 	GG_ARRAY(struct gg_firefox_func) funcs;
 	GG_ARRAY(struct gg_firefox_frame) frames;
 	GG_ARRAY(struct gg_firefox_stack) stacks;
@@ -45,10 +45,10 @@ struct gg_firefox {
 	struct gg_extract_block *blocks;
 	uint64_t *weights; /* of each block, whole bytes */
 	size_t block_count;
-	int64_t *library_of;               /* of each module */
-	uint32_t *by_thread;               /* numbers of blocks, thread by thread */
-	size_t *thread_end;                /* of each thread: where its part of them ends */
-	struct gg_rough *live, *allocated; /* of each thread */
+	int64_t *library_of;                     /* of each module */
+	uint32_t *by_thread;                     /* numbers of blocks, thread by thread */
+	size_t *thread_end;                      /* of each thread: where its part of them ends */
+	struct gg_plain_tally *live, *allocated; /* of each thread */
 	int64_t *changes; /* of each process: of its counter, GG_FIREFOX_COUNTER_STEPS + 1 */
 	struct gg_json json;
 	bool failed;

@@ -96,7 +96,8 @@ void gg_firefox_write_meta(struct gg_firefox *writing)
 	const struct gg_extract *extract = writing->extract;
 	struct gg_json *json = &writing->json;
 	bool has_session = gg_model_session_count(extract->model) > 0;
-	const struct gg_session *session = has_session ? gg_model_session(extract->model, 0) : NULL;
+	const struct gg_profile_session *session = has_session ? gg_model_session(extract->model, 0)
+	                                                       : NULL;
 
 	gg_json_open(json, "meta", '{');
 	gg_json_integer(json, "interval", 1);

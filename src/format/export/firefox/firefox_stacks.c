@@ -24,7 +24,7 @@ struct gg_firefox_stack {
 
 static uint32_t func_of(struct gg_firefox *writing, uint32_t function, const char *file)
 {
-	uint32_t file_text = gg_strings_put(&writing->files, file);
+	uint32_t file_text = gg_string_table_put(&writing->files, file);
 	uint64_t key = (uint64_t)function << 32 | file_text;
 	uint64_t number = gg_map_get(&writing->func_of, key);
 	struct gg_firefox_func *func;
@@ -39,8 +39,8 @@ static uint32_t func_of(struct gg_firefox *writing, uint32_t function, const cha
 	}
 	func->function = function;
 	func->file = file_text;
-	func->name = gg_strings_put(&writing->strings,
-	                            gg_model_function(writing->extract->model, function).name);
+	func->name = gg_string_table_put(&writing->strings,
+	                                 gg_model_function(writing->extract->model, function).name);
 	return (uint32_t)number;
 }
 
@@ -49,8 +49,8 @@ static uint64_t frames_of(struct gg_firefox *writing, uint32_t stack, size_t *re
 {
 	const struct gg_model *model = writing->extract->model;
 	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
-	const struct gg_model_place *places = gg_model_stack_places(model, stack, ret_count);
-	uint64_t address = gg_space_address(&writing->space, spot);
+	const struct gg_code_location *places = gg_model_stack_places(model, stack, ret_count);
+	uint64_t address = gg_address_space_address(&writing->space, spot);
 	uint64_t number = gg_map_get(&writing->frame_of, address);
 
 	if (number != GG_MAP_NONE)
@@ -263,7 +263,7 @@ static void write_func_table(struct gg_firefox *writing)
 /* Libraries are the modules of the space, in its order; a resource is one of them. */
 static void write_resources(struct gg_firefox *writing)
 {
-	const struct gg_space *space = &writing->space;
+	const struct gg_address_space *space = &writing->space;
 
 	gg_json_open(&writing->json, "resourceTable", '{');
 	gg_json_open(&writing->json, "lib", '[');
@@ -272,9 +272,10 @@ static void write_resources(struct gg_firefox *writing)
 	gg_json_close(&writing->json);
 	gg_json_open(&writing->json, "name", '[');
 	for (size_t i = 0; i < space->used_count; i++)
-		gg_firefox_put(writing, gg_strings_put(&writing->strings,
-		                                       gg_model_module_name(writing->extract->model,
-		                                                            space->order[i])));
+		gg_firefox_put(writing,
+		               gg_string_table_put(&writing->strings,
+		                                   gg_model_module_name(writing->extract->model,
+		                                                        space->order[i])));
 	gg_json_close(&writing->json);
 	gg_firefox_put_null_column(writing, "host", space->used_count);
 	gg_firefox_put_column(writing, "type", space->used_count, LIBRARY_RESOURCE);
@@ -289,8 +290,8 @@ static void write_sources(struct gg_firefox *writing)
 	gg_firefox_put_null_column(writing, "id", count);
 	gg_json_open(&writing->json, "filename", '[');
 	for (size_t i = 0; i < count; i++)
-		gg_firefox_put(writing, gg_strings_put(&writing->strings,
-		                                       writing->files.texts.items[i + 1]));
+		gg_firefox_put(writing, gg_string_table_put(&writing->strings,
+		                                            writing->files.texts.items[i + 1]));
 	gg_json_close(&writing->json);
 	gg_firefox_put_column(writing, "startLine", count, 1);
 	gg_firefox_put_column(writing, "startColumn", count, 1);

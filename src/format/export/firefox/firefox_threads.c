@@ -85,8 +85,8 @@ static void write_marker(struct gg_firefox *writing, const struct gg_tally *tall
 static void tally_thread(const struct gg_firefox *writing, uint32_t thread,
                          struct gg_tally tallies[2])
 {
-	gg_rough_tally(&writing->live[thread], &tallies[0]);
-	gg_rough_tally(&writing->allocated[thread], &tallies[1]);
+	gg_plain_tally_tally(&writing->live[thread], &tallies[0]);
+	gg_plain_tally_tally(&writing->allocated[thread], &tallies[1]);
 	for (size_t i = 0; i < 2; i++)
 		gg_tally_expose(&tallies[i], writing->extract->interval_bytes);
 }
@@ -105,7 +105,7 @@ static void write_markers(struct gg_firefox *writing, uint32_t thread)
 	gg_json_close(json);
 	gg_json_open(json, "name", '[');
 	for (size_t i = 0; i < 2; i++)
-		gg_firefox_put(writing, gg_strings_put(&writing->strings, names[i]));
+		gg_firefox_put(writing, gg_string_table_put(&writing->strings, names[i]));
 	gg_json_close(json);
 	gg_json_open(json, "startTime", '[');
 	put_time(writing, NULL, writing->extract->end_ns);
@@ -131,9 +131,11 @@ static void write_thread(struct gg_firefox *writing, uint32_t number, const stru
 	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
 	struct gg_json *json = &writing->json;
 	size_t total;
-	const struct gg_thread *thread = gg_model_threads(extract->model, &total) + number;
-	const struct gg_process *process = gg_model_processes(extract->model, &total) +
-	                                   thread->process;
+	const struct gg_profile_profile_thread *thread = gg_model_threads(extract->model, &total) +
+	                                                 number;
+	const struct gg_profile_profile_process *process = gg_model_processes(extract->model,
+	                                                                      &total) +
+	                                                   thread->process;
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%u", process->pid);
@@ -254,8 +256,8 @@ void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown
 {
 	const struct gg_model *model = writing->extract->model;
 	size_t total;
-	const struct gg_thread *threads = gg_model_threads(model, &total);
-	const struct gg_process *processes = gg_model_processes(model, &total);
+	const struct gg_profile_profile_thread *threads = gg_model_threads(model, &total);
+	const struct gg_profile_profile_process *processes = gg_model_processes(model, &total);
 
 	gg_json_open(&writing->json, "counters", '[');
 	for (size_t i = 0; i < count; i++) {

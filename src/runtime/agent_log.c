@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/log.h"
+#include "runtime/agent_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static struct stat stderr_then;
 static bool had_stderr;
 
 struct line {
-	char text[GG_SAY_LINE_MAX];
+	char text[GG_AGENT_LOG_LINE_MAX];
 	size_t used;
 };
 
@@ -57,7 +57,7 @@ static bool takes_a_line(int fd)
 	return poll(&poll_fd, 1, 0) != 0;
 }
 
-void gg_say_write(int fd, const char *text, size_t length)
+void gg_agent_log_write(int fd, const char *text, size_t length)
 {
 	static const struct timespec now = { 0, 0 };
 	sigset_t ours, before, pending;
@@ -86,7 +86,7 @@ static bool is_stderr(void)
 	       now.st_ino == stderr_then.st_ino && now.st_rdev == stderr_then.st_rdev;
 }
 
-void gg_say_init(void)
+void gg_agent_log_init(void)
 {
 	int saved_errno = errno;
 
@@ -94,7 +94,7 @@ void gg_say_init(void)
 	errno = saved_errno;
 }
 
-void gg_say_to(const char *path)
+void gg_agent_log_to(const char *path)
 {
 	size_t length = path != NULL ? strlen(path) : 0;
 
@@ -102,7 +102,7 @@ void gg_say_to(const char *path)
 		memcpy(log_path, path != NULL ? path : "", length + 1);
 }
 
-void gg_say(const char *text, ...)
+void gg_agent_log(const char *text, ...)
 {
 	struct line line = { .used = 0 };
 	char digits[GG_DIGITS_MAX];
@@ -120,17 +120,17 @@ void gg_say(const char *text, ...)
 	/* Who named a file does not want it on stderr, also when the file cannot be had; nor wait for
 	 * who reads it. */
 	if (log_path[0] != '\0')
-		fd = gg_system_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
+		fd = gg_syscall_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
 	else if (is_stderr() && takes_a_line(STDERR_FILENO))
-		gg_say_write(STDERR_FILENO, line.text, line.used);
+		gg_agent_log_write(STDERR_FILENO, line.text, line.used);
 	if (fd >= 0) {
-		gg_say_write(fd, line.text, line.used);
+		gg_agent_log_write(fd, line.text, line.used);
 		close(fd);
 	}
 	errno = saved_errno;
 }
 
-const char *gg_say_reason(int status)
+const char *gg_agent_log_reason(int status)
 {
 	switch (-status) {
 	case EACCES:
