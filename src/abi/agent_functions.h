@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interface - what libgeiger asks of whoever writes a region: the agent, where it is preloaded, or else
+ * agent_functions - what libgeiger asks of whoever writes a region: the agent, where it is preloaded, or else
  * the same code inside libgeiger.
  *
  * The agent exports one symbol, geiger_agent_interface, which points to this table.  libgeiger looks for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * triggers - when the agent writes dumps by itself, and under which names.
+ * dump_triggers - when the agent writes dumps by itself, and under which names.
  *
  * docs/AGENT.md, "Dumps", has the environment that sets them.  Zeros and false: not at all.
  */

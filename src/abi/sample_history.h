@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history - samples as the agent remembers them one by one, for who asks from within the process.
+ * sample_history - samples as the agent remembers them one by one, for who asks from within the process.
  *
  *   recent   the last so many that were allocated, whether they have been freed or not
  *   log      all that were freed since it began

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * begin - what the agent asks before it starts.
+ * compat_begin - what the agent asks before it starts.
  *
  * Who preloads libgeiger-compat has jemalloc's or gperftools' options mean here what they mean there:
  * without one of them nothing is recorded, and no region is made.  If both are there jemalloc's count.  Under `geiger record`, and where

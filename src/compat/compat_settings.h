@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings - what the environment asks for in other profilers' words, and whom it asks.
+ * compat_settings - what the environment asks for in other profilers' words, and whom it asks.
  *
  *   the string `malloc_conf` of the program, the link /etc/malloc.conf, MALLOC_CONF, GEIGER_CONF
  *
  * A later one overrules an earlier one.  Where a jemalloc underneath profiles too, all but GEIGER_CONF are
  * its own; then its calls are its own as well, unless GEIGER_CONF asks for a profile of geiger's.
  *
- * Read once: by the agent before it starts (begin.c), or else by the first call.
+ * Read once: by the agent before it starts (compat_begin.c), or else by the first call.
  *
  * Threads  any.  A thread that comes while another one reads gets what nobody asked for anything in.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread - what libgeiger keeps of each thread: its sampler, and room for one sample's stack.
+ * embed_thread - what libgeiger keeps of each thread: its sampler, and room for one sample's stack.
  *
  * Mapped at the thread's first slow call, given back when it ends, and used again: a program has as many
  * as it had threads at once.  Only what a sample needs is touched.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listen - who in the program hears of each sample.
+ * listeners - who in the program hears of each sample.
  *
  * A slot a listener, each with a count of its changes, odd while it is being changed: who reads a slot
  * calls what it read only if the count is the same before and after.

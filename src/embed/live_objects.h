@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * track - which samples of a heap are live, by generation, for collectors that ask of all at once.
+ * live_objects - which samples of a heap are live, by generation, for collectors that ask of all at once.
  *
  * Begun by the heap's first geiger_collected(), which finds what is there in the region; from then on each
  * new sample is noted.  An entry says which sample it means by the region's id: one that was freed

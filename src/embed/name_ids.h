@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name - the numbers that heaps and types have in the region.
+ * name_ids - the numbers that heaps and types have in the region.
  *
  * A type comes as a text with each sample.  Its number is remembered by a hash of the text (64 bits, of
  * which two texts in 10^6 share one with a probability of 1e-8), in a table of one word a type; what has

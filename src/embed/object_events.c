@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to objects that were sampled: they die, move, and grow old.  (All at once: track.c.) */
+/* What happens to objects that were sampled: they die, move, and grow old.  (All at once: live_objects.c.) */
 #include <errno.h>
 
 #include "embed/counts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own - what of the agent is different where its code is a part of libgeiger: the allocator is nobody's,
+ * platform - what of the agent is different where its code is a part of libgeiger: the allocator is nobody's,
  * malloc() may be called, at the start, and no function of libc is hooked.  A program that sets a handler
  * for SIGBUS of its own, later, has that one alone (guard.h).
  */

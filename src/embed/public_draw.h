@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draw - the public names of schemes and draws, and ours.
+ * public_draw - the public names of schemes and draws, and ours.
  *
  * Threads  any; pure.
  */

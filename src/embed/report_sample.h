@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report - a sample of one of the program's heaps goes where samples go: its stack is captured, the
+ * report_sample - a sample of one of the program's heaps goes where samples go: its stack is captured, the
  * runtime's frames are put between the native ones, the region and the listeners get it.
  *
  * Threads  any, on the thread that allocated; one that is inside already is refused and counted.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings - is anything sampled in this process, and how densely; and who records it (interface.h).
+ * sampling_settings - is anything sampled in this process, and how densely; and who records it (interface.h).
  *
  * Every sampler of libgeiger looks here in its slow path (gg_embed_look()), which in turn looks at what
  * the recording wants: so a sampler needs to see one count alone.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frames - one stack out of native frames and those that a runtime knows.
+ * stack_merge - one stack out of native frames and those that a runtime knows.
  *
  * A runtime's frame says where on the native stack the function is that runs it; which native frame that
  * is follows from the stack pointers that the unwinder's memo has of the last walk.  Each of the

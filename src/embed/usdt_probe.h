@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe - what tracers can attach to (USDT, seen by `readelf -n`, bpftrace, perf and LTTng):
+ * usdt_probe - what tracers can attach to (USDT, seen by `readelf -n`, bpftrace, perf and LTTng):
  *
  *   geiger:allocation_sampled(heap, type, size, offset, interval, stack)
  *

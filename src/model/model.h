@@ -6,7 +6,7 @@
  *
  *   if (gg_model_load(&model, &profile, 1, NULL, error) < 0)
  *           return error->code;
- *   gg_query_rows(...)                               ask.h: rows with estimates
+ *   gg_query_rows(...)                               query.h: rows with estimates
  *   gg_model_free(model);
  *
  * It is read once and never changes.  Everything has a dense number: samples, processes, threads,
@@ -79,7 +79,7 @@ struct gg_model_sample {
 
 enum {
 	GG_MODEL_INHERITED = 1 << 30, /* its process did not allocate it: it was forked */
-	GG_MODEL_LEFT = 1 << 29,      /* ask.h, of a block: some holder never freed it */
+	GG_MODEL_LEFT = 1 << 29,      /* query.h, of a block: some holder never freed it */
 };
 
 /* Number i of the array is sample i; in the order of the file, which is about that of time. */
@@ -88,7 +88,7 @@ const struct gg_model_sample *gg_model_samples(const struct gg_model *model, siz
 /* Sums of freed samples (records.h), with the model's numbers in process, thread and stack. */
 const struct gg_profile_coarse *gg_model_coarse(const struct gg_model *model, size_t *ret_count);
 
-/* Adds what a coarse row stands for; conservative where third cumulants are missing (estimate.h). */
+/* Adds what a coarse row stands for; conservative where third cumulants are missing (tally.h). */
 void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
                          const struct gg_profile_coarse *coarse);
 

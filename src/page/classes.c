@@ -19,7 +19,7 @@
 struct class_key {
 	double size, interval;
 	uint32_t scheme, kind;
-	uint32_t size_class, unused; /* as rows of sizes have it (ask.h) */
+	uint32_t size_class, unused; /* as rows of sizes have it (query.h) */
 	uint64_t coarse; /* 1 + number of the pick, where the class is a sum of its own; else 0 */
 };
 

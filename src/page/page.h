@@ -72,7 +72,7 @@ GG_MUST_CHECK int gg_page_name_functions(struct gg_model *model, struct gg_model
 
 /*
  * Appends the packed data.  before: the profile that this one is compared with, or NULL.  -ENOMEM,
- * -ENOTSUP (built without zlib), or as the questions of ask.h fail.
+ * -ENOTSUP (built without zlib), or as the questions of query.h fail.
  */
 GG_MUST_CHECK int gg_page_data(const struct gg_model *model, const struct gg_model *before,
                                const struct gg_page_options *options, struct gg_buf *packed,

@@ -33,7 +33,7 @@ uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
 	return low;
 }
 
-/* Sums count as ask.h has it: allocated when all of them were, live from then on. */
+/* Sums count as query.h has it: allocated when all of them were, live from then on. */
 static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
                         const struct gg_profile_coarse *coarse)
 {

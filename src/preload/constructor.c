@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * begin - the agent records from the start of the process on, and tells libgeiger that it is there.
+ * constructor - the agent records from the start of the process on, and tells libgeiger that it is there.
  */
 #include "abi/agent_functions.h"
 #include "base/compiler.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * C++'s operator new and delete, jemalloc's mallocx family and what tcmalloc has beside: the hooks
- * of interface.h.  Functions that differ in what else they are told (an alignment, flags, that they
+ * of extra_functions.h.  Functions that differ in what else they are told (an alignment, flags, that they
  * must not throw) pass it on as they got it.
  *
  * Exceptions of the real operator new go through the frames of the cold twin, which has nothing to

@@ -27,7 +27,7 @@
  *  14  address new that is still   -                            close the old record as a missed
  *      on record                                                free, then record
  *  15  operator new, mallocx       decide                       as 1 and 2; one that throws: 2
- *      and others (interface.h)
+ *      and others (extra_functions.h)
  *  16  a call of 1 by the real     decide                       nothing: 15 records it
  *      function of 15
  *  17  operator delete, dallocx,   as 4, 5 and 6                -

@@ -35,7 +35,7 @@ GG_APART void gg_sample_free(void *p);
 GG_APART void gg_sample_free_sized(void *p, size_t bytes);
 GG_APART void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
 
-/* The same for functions of interface.h; what the real operator new throws passes through. */
+/* The same for functions of extra_functions.h; what the real operator new throws passes through. */
 GG_COLD void *gg_sample_allocate(gg_extra_functions_allocate *real, size_t bytes, uintptr_t second,
                                  uintptr_t third);
 GG_COLD void gg_sample_release(gg_extra_functions_free *real, void *p, uintptr_t second,

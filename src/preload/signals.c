@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sigaction(), signal() and their relatives.  For every signal but SIGBUS and the one that asks for dumps
- * these are jumps to libc; of those two the program hears what it set itself (chain.h).
+ * these are jumps to libc; of those two the program hears what it set itself (signal_chain.h).
  */
 #include <signal.h>
 #include <stddef.h>

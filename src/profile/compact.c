@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold - old history takes less room: freed samples become coarse rows, and those become coarser.
+ * compact - old history takes less room: freed samples become coarse rows, and those become coarser.
  *
  * Work is done in passes.  A pass over the samples takes those that were freed before a bucket's end
  * and puts them into rows by (bucket of allocation, bucket of free, process, thread, stack, size

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names - what many rows share and has an id of its own: modules, frames, stacks, symbols, names.
+ * name_tables - what many rows share and has an id of its own: modules, frames, stacks, symbols, names.
  *
  * A profile that is opened to be changed has such rows already: they are read when the first is asked
  * for (gg_names_load).

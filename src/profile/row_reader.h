@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reading - rows of a file that nobody vouches for.
+ * row_reader - rows of a file that nobody vouches for.
  *
  *   struct gg_row_reader reading;
  *

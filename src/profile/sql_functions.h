@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions - what queries have beside SQLite's own functions; query.h lists them. */
+/* sql_functions - what queries have beside SQLite's own functions; query.h lists them. */
 #pragma once
 
 #include <sqlite3.h>

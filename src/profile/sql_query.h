@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query - questions in SQL that a person asks of a profile; nothing can be changed by them.
+ * sql_query - questions in SQL that a person asks of a profile; nothing can be changed by them.
  *
  *   struct gg_sql_query *query;
  *

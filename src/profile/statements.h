@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store - what the files of this folder share: the open database and its statements.
+ * statements - what the files of this folder share: the open database and its statements.
  *
  * Statements are prepared when first needed and kept.  A row is bound and run by
  *
@@ -31,7 +31,7 @@ enum gg_dense {
 	GG_DENSE_COUNT,
 };
 
-/* What is written, one row at a time (sql.c). */
+/* What is written, one row at a time (statements.c). */
 enum gg_sql {
 	GG_SQL_SESSION,
 	GG_SQL_PROCESS,
@@ -127,14 +127,14 @@ GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error
 GG_MUST_CHECK int gg_report_summary_make(struct gg_profile *profile, struct gg_error *error);
 GG_MUST_CHECK int gg_report_summary_remove(struct gg_profile *profile, struct gg_error *error);
 
-/* --- fold.c, write.c ------------------------------------------------------------------------ */
+/* --- compact.c, write.c ------------------------------------------------------------------------ */
 
 void gg_fold_free(struct gg_fold *fold);
 
 /* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
 void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums);
 
-/* --- sql.c: errors, statements, rows --------------------------------------------------------- */
+/* --- statements.c: errors, statements, rows --------------------------------------------------------- */
 
 /* Turns an SQLite result into ours; place is the file.  Returns the error's code. */
 int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error);

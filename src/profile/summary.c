@@ -28,7 +28,7 @@ struct sum {
 };
 
 struct pair {
-	struct sum live, allocated, left; /* as ask.h has them */
+	struct sum live, allocated, left; /* as query.h has them */
 };
 
 struct function {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scale - what the earlier of two profiles is multiplied by, so that runs of other lengths can be compared.
+ * normalize - what the earlier of two profiles is multiplied by, so that runs of other lengths can be compared.
  *
  *   gg_normalize_find(before, after, &query, "time", "diff: --normalize", &scale, error);
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ask_opening - which metric a report or a page opens with. */
+/* opening_metric - which metric a report or a page opens with. */
 #include "query/query.h"
 
 static int sum_bytes(const struct gg_model *model, const struct gg_query *query, double *ret_bytes,

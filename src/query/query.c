@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - adds up what a scope selects, row by row.
+ * query - adds up what a scope selects, row by row.
  *
  * First it only notes which samples go to which key, then it sorts them by key (by counting, two
  * passes) and adds up one key after the other: a tally is several cache lines, and a hundred thousand

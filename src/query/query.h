@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - asks a model: which memory, of whom, when, added up by what.
+ * query - asks a model: which memory, of whom, when, added up by what.
  *
  *   struct gg_query query = { .metric = GG_METRIC_LIVE, .by = GG_BY_FUNCTION };
  *   struct gg_query_result *result;
@@ -38,7 +38,7 @@
  * allocated and freed.  Where such a range holds the moment, or an end of the window, it is not known
  * which of the samples are inside: `unplaced` has the sum of those rows, and the report says so.  The
  * same is true of a sample whose free was lost: it was freed between two times.  All of them are
- * uncertain in the tallies (estimate.h): in no estimate, in no lower end, and in every upper end.
+ * uncertain in the tallies (tally.h): in no estimate, in no lower end, and in every upper end.
  * Where samples were dropped, or sampling was switched off before the window's end, tallies are
  * incomplete: they have no upper end.
  *

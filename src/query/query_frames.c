@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask_places - from the tallies of stacks to those of functions, lines and modules.
+ * query_frames - from the tallies of stacks to those of functions, lines and modules.
  *
  * The tree of stacks is walked once, depth first, with sums for each level of the path: when a stack
  * is left, its sums hold everything below it, and go to each of its places that is not on the path

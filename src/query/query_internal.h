@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask_internal - the scope of a query: its filters, applied to a model once; what the files of the
+ * query_internal - the scope of a query: its filters, applied to a model once; what the files of the
  * queries share.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask_rows - what a query has added up, before it becomes rows.
+ * query_rows - what a query has added up, before it becomes rows.
  */
 #pragma once
 

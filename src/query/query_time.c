@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask_time - live memory over time.
+ * query_time - live memory over time.
  *
  * Two lists of blocks, by the time they came and by the time they went, are walked together.  Times
  * are sorted by radix, 11 bits a pass, because a million of them is usual; lists that are in order

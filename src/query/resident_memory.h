@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resident - RSS of several processes at a moment: which readings are shown, and what their sum is.
+ * resident_memory - RSS of several processes at a moment: which readings are shown, and what their sum is.
  *
  *   struct gg_residents residents;
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask_label - what rows are called.
+ * row_label - what rows are called.
  */
 #include <stdlib.h>
 

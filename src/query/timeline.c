@@ -123,7 +123,7 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 	return 0;
 }
 
-/* RSS by the rule of resident.h: the largest that is shown at a reading since the point before. */
+/* RSS by the rule of resident_memory.h: the largest that is shown at a reading since the point before. */
 static int add_resident(struct run *run, struct gg_error *error)
 {
 	struct gg_timeline *timeline = run->timeline;

@@ -11,7 +11,7 @@
  * The first point is at the start and the last one at the end, of the profile or of the processes with
  * the pid.  A process counts from its start to its end.
  *
- * RSS is what was read, by the rule of resident.h: of several processes it is either proportional, so
+ * RSS is what was read, by the rule of resident_memory.h: of several processes it is either proportional, so
  * that pages that they share count once, or an upper bound.
  *
  * Coarse rows (records.h) have no moments: what they stand for is not in the live estimate, and

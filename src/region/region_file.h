@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map - the file that a region lives in, and the only system calls of this layer.
+ * region_file - the file that a region lives in, and the only system calls of this layer.
  *
  * The file is made at its full size but without space: it costs what was reserved of it.  Nothing
  * may be written before gg_region_file_reserve() said yes, so a full disk is an answer here and never

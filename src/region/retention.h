@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept - the list of an executable's regions in a directory, by which old ones go (runtime/region_retention.h).
+ * retention - the list of an executable's regions in a directory, by which old ones go (runtime/region_retention.h).
  *
  * A file beside them, of their owner alone: a head and entries, oldest first.  Of the first dead_count the
  * processes are known to have ended.  Changed under a lock on the file (flock).

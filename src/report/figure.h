@@ -44,7 +44,7 @@ struct gg_figure gg_figure_between(double estimate, double low, double high,
                                    enum gg_quantity quantity);
 
 /*
- * Bytes by the other estimator, failed trials (estimate.h), whose law is known exactly: for groups whose
+ * Bytes by the other estimator, failed trials (tally.h), whose law is known exactly: for groups whose
  * samples have offsets and were all drawn with one sampling interval.  False: these were not, or some
  * of them were folded.  The ends are those of a group that begins and ends between two samples.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary - what the head of every report says: how much there was, and how it compares with what the
+ * report_summary - what the head of every report says: how much there was, and how it compares with what the
  * kernel saw.
  *
  * The numbers are of the query's processes and of its moment, whatever its focus and grouping are.
@@ -27,7 +27,7 @@ struct gg_highest_rss {
 struct gg_report_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
-	struct gg_tally left; /* what each process held at its own exit (ask.h) */
+	struct gg_tally left; /* what each process held at its own exit (query.h) */
 	size_t process_count; /* that the numbers are of; 0: not known, as several are one in merged profiles */
 	/*
 	 * What was live when `resident` was read, which may be earlier: how much of that is usable size

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fit - texts of strangers on a screen of a certain width.
+ * screen_text - texts of strangers on a screen of a certain width.
  *
  * Names come from the files of the profiled program: what a terminal would obey is replaced, what does
  * not fit is shortened in the middle, where names differ least.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed - samples of heaps that a program allocates from by itself, as libgeiger hands them over.
+ * agent_table - samples of heaps that a program allocates from by itself, as libgeiger hands them over.
  *
  * They go the way of malloc's: thread, region, modules.  Only their stack is captured by libgeiger,
  * which knows the runtime's frames.

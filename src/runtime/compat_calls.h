@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls - what libgeiger-compat asks of the agent for other profilers' calls (abi/agent_functions.h).
+ * compat_calls - what libgeiger-compat asks of the agent for other profilers' calls (abi/agent_functions.h).
  *
  * Threads    any; those of a thread are its own.  None allocates or waits.  errno is kept.
  * Cost       what is not used costs nothing on the paths of allocations and frees.

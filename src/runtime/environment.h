@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options - what the environment asks for; docs/AGENT.md has the table of variables.
+ * environment - what the environment asks for; docs/AGENT.md has the table of variables.
  *
  * A value that is not understood is told once, with the form that would be, and the default is used:
  * a typing error must not stop the program, nor pass unnoticed.

@@ -128,5 +128,5 @@ static inline bool gg_process_is_startup(void)
 /* Counts a sample that was drawn with the startup interval. */
 void gg_process_count_startup(const struct gg_draw *draw, uint64_t size_bytes);
 
-/* Adds a sample, which stands for `count` allocations, to what the optimal scheme plans by (plan.h). */
+/* Adds a sample, which stands for `count` allocations, to what the optimal scheme plans by (rate_plan.h). */
 void gg_process_learn(double count, uint64_t size_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan - the optimal scheme's rates: learned from this program's samples while it runs.
+ * rate_plan - the optimal scheme's rates: learned from this program's samples while it runs.
  *
  * Every sample and every free of one is added to sums by size class (stats/sampling/rate_learning.h).  When there are
  * a quarter more samples than at the last plan, the thread that took the last one plans anew and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keep - of an executable's regions the last ones stay.
+ * region_retention - of an executable's regions the last ones stay.
  *
  * A program that is started again and again, or forks again and again, leaves a region each time, and
  * /dev/shm is memory.  So who makes one removes what is too old: of the processes that have ended

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * system - what the agent asks the kernel, in calls that do not allocate and are no cancellation
+ * syscalls - what the agent asks the kernel, in calls that do not allocate and are no cancellation
  * points (malloc() is none, so nothing behind it may be one).  errno is kept.
  */
 #pragma once

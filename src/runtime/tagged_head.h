@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * free_head - a page's address and a count of changes, in one word: the head of a list that threads
+ * tagged_head - a page's address and a count of changes, in one word: the head of a list that threads
  * push to and pop from without locks.  The count keeps a thread which slept while the list changed
  * from taking its old state for the new (ABA).
  *

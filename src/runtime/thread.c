@@ -16,7 +16,7 @@ _Thread_local struct gg_thread gg_thread;
 
 static struct gg_thread_block *all_blocks;
 
-static uint64_t free_blocks; /* the first free one: free_head.h */
+static uint64_t free_blocks; /* the first free one: tagged_head.h */
 
 static pthread_key_t ending_key;
 static bool has_ending_key;

@@ -66,7 +66,7 @@ struct gg_thread {
 	uint32_t fork_number;      /* of the child that it forks next */
 	uint64_t interval_bytes; /* of its own (geiger_thread_interval()); 0: that of the process */
 	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
-	/* Of calls.h: */
+	/* Of compat_calls.h: */
 	uint64_t words[2]; /* bytes allocated up to left_then, and freed, as far as is known */
 	int64_t left_then; /* of the sampler's left_bytes */
 	uint8_t wish;      /* enum gg_thread_wish */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guard - who may ask: whoever has the token, by a name that is ours.
+ * access - who may ask: whoever has the token, by a name that is ours.
  *
  * The token stands in the address that is announced; the first answer to a browser puts it into a cookie and
  * takes it out of the address, where histories and other pages would see it.  Programs send it as

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing - a folder of profiles, as a page without scripts and as JSON.
+ * folder_page - a folder of profiles, as a page without scripts and as JSON.
  *
  * Names of files are anybody's: they reach the page with & < > " ' replaced, and addresses as %XX.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer - what is asked for, and the answer to it; knows nothing of sockets.  docs/HTTP_API.md lists the
+ * response - what is asked for, and the answer to it; knows nothing of sockets.  docs/HTTP_API.md lists the
  * addresses.
  *
  * Whatever a profile says reaches a browser as JSON, or as text with & < > " ' replaced; the content

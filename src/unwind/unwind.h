@@ -14,17 +14,17 @@
  * call).  frames[0] is where the caller of gg_unwind_capture() goes on, or the frame `skip`
  * further out.
  *
- * How         a step looks its pc up in a cache of compiled rules (cache.h), adds an offset to the
+ * How         a step looks its pc up in a cache of compiled rules (rule_cache.h), adds an offset to the
  *             stack pointer and loads the return address.  Misses, odd rules, signal frames and
  *             the ends of what may be read go to functions of their own (step.c).
  * Safety      never allocates, locks, or raises a signal; keeps errno; may be called in signal
  *             handlers, also in one that interrupted it.  System calls: none on the thread's own
- *             stack once its pages are known; one per page on other stacks (stack.h).
+ *             stack once its pages are known; one per page on other stacks (stack_bounds.h).
  * Time        bounded: at most GG_UNWIND_WALK frames.
  * Endings     a walk that cannot go on says why; the frames up to there are right.
  * Depth       a stack of more frames than the array holds keeps the innermost half and the
  *             outermost half; the cut is marked.
- * Memo        with memory for it (thread->memo), a walk stops where it meets the last one (memo.h,
+ * Memo        with memory for it (thread->memo), a walk stops where it meets the last one (stack_cache.h,
  *             which has the argument that the result is the same).
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call - the arguments of one mallctl(), and jemalloc's rules for old and new values.
+ * ctl_call - the arguments of one mallctl(), and jemalloc's rules for old and new values.
  *
  *   old   given to the caller where he has a place for it.  Its length must be that of the value; if it is
  *         not, as much as fits is written, the length says how much that was, and the call fails: -EINVAL

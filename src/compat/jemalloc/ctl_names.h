@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names - mallctl()'s names, and the numbers that stand for them.
+ * ctl_names - mallctl()'s names, and the numbers that stand for them.
  *
  * A name is parts divided by dots; "*" in a table is a part that the caller fills with a number.  A name's
  * numbers (MIB), one a part, are those of the first entry of the sorted table that begins like it; a

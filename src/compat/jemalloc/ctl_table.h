@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows - all names that mallctl() answers, and who answers.
+ * ctl_table - all names that mallctl() answers, and who answers.
  *
  * Who      PROFILER's go to the jemalloc underneath where that profiles and geiger was not asked to
- *          (settings.h); ALLOCATOR's where there is one at all, which knows better.
+ *          (compat_settings.h); ALLOCATOR's where there is one at all, which knows better.
  * Without  an agent, or with prof:false, rows say what a jemalloc says that is built without a profiler, or
  *          does not profile.
  */

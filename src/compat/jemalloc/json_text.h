@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text - JSON and other text, in pieces, without an allocation.
+ * json_text - JSON and other text, in pieces, without an allocation.
  *
  *   struct gg_json_text text;
  *

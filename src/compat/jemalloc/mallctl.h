@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mallctl - jemalloc's calls to control its profiler, answered by the agent: rows.h has the names,
+ * mallctl - jemalloc's calls to control its profiler, answered by the agent: ctl_table.h has the names,
  * docs/FROM_JEMALLOC.md what each does here.
  *
  * Programs look for these names weakly, to find out whether a jemalloc is there: so they are in a

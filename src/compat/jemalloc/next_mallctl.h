@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real - a jemalloc underneath: the next mallctl() in the loader's order.
+ * next_mallctl - a jemalloc underneath: the next mallctl() in the loader's order.
  *
  * Threads  any; looked up once, which may allocate.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conf - jemalloc's option strings: "prof:true,lg_prof_sample:17,prof_prefix:/tmp/heap".
+ * option_string - jemalloc's option strings: "prof:true,lg_prof_sample:17,prof_prefix:/tmp/heap".
  *
  *   struct gg_option_string conf;
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile - what can be changed of jemalloc's options while the program runs, and what rows ask first.
+ * profiler_state - what can be changed of jemalloc's options while the program runs, and what rows ask first.
  *
  * Threads  any.  Each setting is a word of its own; the prefix is written by one thread at a time.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log - prof.log_start and prof.log_stop: samples that are freed meanwhile, in a file of JSON like jemalloc's.
+ * sample_log - prof.log_start and prof.log_stop: samples that are freed meanwhile, in a file of JSON like jemalloc's.
  *
  * The agent remembers them (abi/sample_history.h); the file is written when the log stops, or the program ends.
  *

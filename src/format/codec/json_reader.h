@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_read - takes JSON apart as it comes, without a tree in memory.
+ * json_reader - takes JSON apart as it comes, without a tree in memory.
  *
  *   struct gg_json_read json = { bytes, bytes + length };
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text - takes a line of a text format apart, from its beginning on.
+ * line_parser - takes a line of a text format apart, from its beginning on.
  *
  *   struct gg_text_line line;                                  of gg_input_line()
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * save - puts a whole file in its place.
+ * save_file - puts a whole file in its place.
  *
  * Written under a name beside the final one and moved over what was there, so that there is a whole file
  * of that name at every moment, the old one or the new.  What is no ordinary file (a pipe, /dev/null)

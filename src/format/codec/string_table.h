@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strings - a table of texts, each once; number 0 is "".
+ * string_table - a table of texts, each once; number 0 is "".
  *
  *   struct gg_string_table strings = { 0 };
  *

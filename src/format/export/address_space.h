@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * space - one address space for all modules of an extract.
+ * address_space - one address space for all modules of an extract.
  *
  * Most formats know one process: an address means one place.  A profile may have many, each with its
  * modules elsewhere.  Each module that a row's stack goes through has one place here: where the first

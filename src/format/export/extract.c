@@ -397,7 +397,7 @@ static struct gg_extract_block block_of_sample(const struct gg_model_sample *sam
 	};
 }
 
-/* It counts from when all of it was there until some of it was not (ask.h, "Exactness"). */
+/* It counts from when all of it was there until some of it was not (query.h, "Exactness"). */
 static struct gg_extract_block block_of_coarse(const struct gg_model *model,
                                                const struct gg_profile_coarse *coarse)
 {

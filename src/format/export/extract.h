@@ -21,7 +21,7 @@
  *                that has a sample counts one allocation at least.  Where nothing is left out of a
  *                window, and nothing was inherited, live is at most allocated, in every row.  All formats use these numbers, so
  *                their totals are the same.
- * Blocks         that a fork shared are counted once, at the process that held them first (ask.h).
+ * Blocks         that a fork shared are counted once, at the process that held them first (query.h).
  * Memory         0.5 kB a row; 64 bytes a block where blocks are asked for.
  * Threads        any number of readers.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps - what was allocated and freed until each of some moments, by pid, heap and stack.
+ * timeline_samples - what was allocated and freed until each of some moments, by pid, heap and stack.
  *
  *   struct gg_timeline_samples *steps;
  *

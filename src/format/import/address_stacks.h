@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stacks - rows with stacks of absolute addresses, which become frames when the list of mappings that
+ * address_stacks - rows with stacks of absolute addresses, which become frames when the list of mappings that
  * follows them in the file is known.
  *
  *   struct gg_address_stacks stacks = { 0 };

@@ -11,7 +11,7 @@
  *   gg_profile_finish(profile, error);
  *
  * A file becomes a process with one coarse row (profile/records.h) for what is live of each of its rows,
- * and one for what was freed, each scaled by itself (weigh.h) before anything is added up.
+ * and one for what was freed, each scaled by itself (row_sums.h) before anything is added up.
  *
  * A format is one file, import_NAME.c, with a `struct gg_importer` that import.c lists.  It is given the
  * input and a struct gg_import, and says what it finds by the functions below; all of them return 0 or

@@ -17,7 +17,7 @@
  *
  * Errors.  heapprofd takes a mean interval for each mark, or the size where that is many intervals long: so
  * B bytes have a variance of B times the interval at most.  Its numbers of objects are those of samples: they
- * have no error.  geiger writes estimates of both, which have the errors of a pprof file's (weigh.h).
+ * have no error.  geiger writes estimates of both, which have the errors of a pprof file's (row_sums.h).
  *
  * Symbols that were added to a trace later (module_symbols) are not read.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maps - the mappings that a profile ends with, as lines of /proc/PID/maps: which file an address is in.
+ * mapping_list - the mappings that a profile ends with, as lines of /proc/PID/maps: which file an address is in.
  *
  *   struct gg_mapping_list maps = { 0 };
  *

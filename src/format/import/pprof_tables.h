@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof - the tables of a profile.proto: what its samples refer to, found in one pass and kept as places in
+ * pprof_tables - the tables of a profile.proto: what its samples refer to, found in one pass and kept as places in
  * the file.
  *
  * Memory   4 bytes a text, 8 a function, 24 a location, and 24 more for each id that is not the number of

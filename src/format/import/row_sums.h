@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * weigh - what a row of a file says, objects and bytes, as a sum with its error.
+ * row_sums - what a row of a file says, objects and bytes, as a sum with its error.
  *
  *   struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, 524288 };
  *   struct gg_sums_known sum = gg_row_weighing(&how, 3, 196608);       3 sampled objects, 192 KiB together

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge_places - the stacks of one profile as those of another: what gg_merge_add() does first.
+ * merge_stacks - the stacks of one profile as those of another: what gg_merge_add() does first.
  *
  *   struct gg_merge_stacks places = { .out = out };        kept from one profile to the next
  *
@@ -33,7 +33,7 @@ struct gg_merge_stacks {
 	GG_ARRAY(uint32_t) stacks;
 	/* Lines of the frame that is read. */
 	uint32_t frame;
-	struct gg_buf texts, lines; /* struct line of merge_places.c */
+	struct gg_buf texts, lines; /* struct line of merge_stacks.c */
 	/* Of `out`; by id: does the frame have lines? */
 	GG_ARRAY(uint8_t) is_named;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slot - the words through which an object calls functions of other objects (its global offset
+ * got_patch - the words through which an object calls functions of other objects (its global offset
  * table, and tables of functions in its data), changed after the loader has filled them.
  *
  * They are found by the object's own relocations, as the loader finds them.  Where the loader has

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hints - why a profile is empty, or has less than people may expect.
+ * diagnostics - why a profile is empty, or has less than people may expect.
  *
  *   of a process     it executed a program that runs without the agent; most of its memory came from
  *                    elsewhere than malloc
- *   of the command   the loader takes no agent, or the program has an allocator of its own (reach.h)
+ *   of the command   the loader takes no agent, or the program has an allocator of its own (preloadable.h)
  *   of the session   it was switched off; nothing was sampled yet at this sampling interval, which
  *                    bounds what was allocated
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reach - can the agent hear what a program allocates?  Its file says.
+ * preloadable - can the agent hear what a program allocates?  Its file says.
  *
  *   GG_PRELOADABLE_NONE   the loader takes no agent: statically linked, 32-bit, of another libc, or run with
  *                   more privileges than its caller

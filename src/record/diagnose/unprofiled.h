@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unseen - descendants of the command that run without the agent, and so are not in the profile.
+ * unprofiled - descendants of the command that run without the agent, and so are not in the profile.
  *
  * They are looked for among the children of all processes of the session, and told of (record/diagnose/diagnostics.h) if
  * it is certain that no region of theirs will come: the loader takes no agent, the environment has

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit - names for code that was made at run time, and is in no module.
+ * jit_names - names for code that was made at run time, and is in no module.
  *
  * JIT compilers can be told to write "/tmp/perf-PID.map" for perf: some as they compile (node
  * --perf-basic-prof), some at the end (Java).  A frame in no module belongs to that file, as to a module

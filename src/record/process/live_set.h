@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * held - which samples a process holds, and which it gave back a while ago.
+ * live_set - which samples a process holds, and which it gave back a while ago.
  *
  * From the region's number of a sample to the profile's.  One that has ended is kept for the next
  * ENDED_MAX ends: a child that was forked before may still come and say that it inherited it, and an

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory - what the kernel says that processes use, beside what the profile estimates.
+ * memory_readings - what the kernel says that processes use, beside what the profile estimates.
  *
  * A round reads all processes of the session at nearly one moment, so that its numbers can be compared
  * with each other and with the heap of that moment.  Rounds come early and often at first, as most

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * titles - the names that processes give themselves while they run.
+ * process_names - the names that processes give themselves while they run.
  *
  * A server writes what it does over its arguments (setproctitle), often long after its region was made: a worker of
  * nginx is "nginx: master process" when it begins.  So the recorder reads the command line and the main thread's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * follow - the processes of a session: finds their regions, drains them, and notices their ends.
+ * process_set - the processes of a session: finds their regions, drains them, and notices their ends.
  *
  * A process belongs to the session if its region appears in the session's directory.  It has ended when
  * its pidfd says so, or when another region of the same pid appears: it has executed another program.

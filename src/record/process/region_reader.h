@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source - a region while its process may still be writing it, read record by record.
+ * region_reader - a region while its process may still be writing it, read record by record.
  *
  * What a view (region/reader/view.h) is for the whole, this is for the few records that an event of the ring
  * names.  An event is put last, so what it names is complete by then, and is read then, not before.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * places - from a stack of a region to a stack of the profile.
+ * stack_map - from a stack of a region to a stack of the profile.
  *
  * A region has return addresses; a profile has frames: a module and the address of the call in that
  * module's file.  Which module that is depends on when: programs unload modules and load others in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * find - the region of a process that runs, given by its pid or by the region's path.
+ * find_region - the region of a process that runs, given by its pid or by the region's path.
  *
  * Looked for where `geiger ls` looks, then where the process has mapped one, in whatever directory.  A process that has executed another program has left a region
  * for each; the one it has now is the one that it has mapped, where /proc lets us see that, else the

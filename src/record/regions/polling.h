@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * looks - a process that nobody records, as a profile: its region is looked at again and again, and what has
+ * polling - a process that nobody records, as a profile: its region is looked at again and again, and what has
  * changed between two looks is the history that the region has not.
  *
  *   gg_polling_open(&looks, path, error);

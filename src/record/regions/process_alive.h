@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alive - is the process that a region belongs to still there?
+ * process_alive - is the process that a region belongs to still there?
  *
  * A pid comes back; the pid and the moment of its start do not.  Processes of another pid namespace
  * have other pids here: theirs are looked up in vain, but they hold a lock on their region.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regions - the region files of this machine: what there is, whose it is, and what may go.
+ * region_list - the region files of this machine: what there is, whose it is, and what may go.
  *
  * Looked for in GEIGER_DIR, /dev/shm, $TMPDIR, /tmp, and in sessions' directories below them.  A file
  * counts if its name is one that agents give and it is a regular file of ours (root: of anybody); links

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load - profiles of regions: of programs that ran with the agent alone, or whose recorder died.
+ * region_profile - profiles of regions: of programs that ran with the agent alone, or whose recorder died.
  *
  * A region has the state and no history: what is live, sample by sample, and sums by stack of what was
  * freed.  So such a profile has no time axis (session.has_history is false), and what was freed stands

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept - the lists that agents have of the regions that stay (region/retention.h), when regions are cleaned.
+ * retention_lists - the lists that agents have of the regions that stay (region/retention.h), when regions are cleaned.
  */
 #pragma once
 

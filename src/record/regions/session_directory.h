@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * directory - where the regions of one session appear, and nobody else's.
+ * session_directory - where the regions of one session appear, and nobody else's.
  *
  * A directory of its own, 0700, under /dev/shm, $TMPDIR or /tmp: what is in it belongs to the session,
  * whatever became of the process's parents.  A root session's processes may give up their

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unfinished - profiles whose recorder was killed, or could write no more.
+ * unfinished_profiles - profiles whose recorder was killed, or could write no more.
  *
  * Such a profile has no end and no names.  Reports complete a copy of it in memory (gg_record_open_complete), `geiger symbolize`
  * the file; `geiger sql` shows what is there.  A profile that is still recorded has no end either, but its recorder is

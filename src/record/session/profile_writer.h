@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output - what a session writes into its profile, on the way there.
+ * profile_writer - what a session writes into its profile, on the way there.
  *
  * Samples wait here for up to a second, so that one which is freed in that time is written once, with
  * its end.  Their numbers are handed out when they are seen, and ascend in the file.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signals - takes the recorder's signals as readable events, and gives the command what was before.
+ * recorder_signals - takes the recorder's signals as readable events, and gives the command what was before.
  *
  * Blocked and read from a descriptor: no handler, no interrupted call.  SIGTTIN and SIGTTOU keep their
  * meaning: the terminal sends them to the whole process group.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names - names of frames for those who look at a profile before its recording has ended, when it has none.
+ * live_names - names of frames for those who look at a profile before its recording has ended, when it has none.
  *
  *   gg_live_names_new(&names, error);
  *   again and again:

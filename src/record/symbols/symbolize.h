@@ -12,7 +12,7 @@
  *
  * Never worse  A module is asked for again unless all of its lines are known.  What is found replaces
  *              what was there only if it says more; a name is never taken away.
- * JIT code     is in no module; places.h gives it the module "/tmp/perf-PID.map", which is the file
+ * JIT code     is in no module; stack_map.h gives it the module "/tmp/perf-PID.map", which is the file
  *              that perf has taught JIT compilers to write.
  * Threads      one owner at a time; it forks (symbol.h).
  */

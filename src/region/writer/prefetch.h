@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expect - fetches what recording a sample will need, before it is needed.
+ * prefetch - fetches what recording a sample will need, before it is needed.
  *
  * A sample comes some ten thousands of allocations after the last one, and goes to places that nobody has
  * used for as long: a dozen cache lines, in as many pages, one after the other, because each says where the

@@ -11,7 +11,7 @@
  *       gg_region_init(&region, &map, &options) == 0) {
  *           gg_region_thread_begin(&region, &thread, gettid(), "main");
  *           ...
- *           stack = gg_region_intern(&region, &thread, pcs, count);      stack.h
+ *           stack = gg_region_intern(&region, &thread, pcs, count);      stack_table.h
  *           gg_region_record_alloc(&region, &thread, &sample);           record.h
  *           if (gg_live_maybe(&region, p))
  *                   gg_region_record_free(&region, &thread, p, now, 0);  record.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack - interns stacks: equal pcs, equal id.
+ * stack_table - interns stacks: equal pcs, equal id.
  *
  * The table is a trie: a node is a pc and the node of its caller, so stacks share their outer
  * frames, and memory is 16 bytes a new frame instead of 8 a frame of each stack.  But nodes are not

@@ -2,7 +2,7 @@
 /*
  * dump_signal - the signal that asks for a dump.
  *
- * Its handler writes the dump (trigger.h), and then calls the program's, if it has one.  Where it has none
+ * Its handler writes the dump (dump_trigger.h), and then calls the program's, if it has one.  Where it has none
  * nothing more happens: a signal that would end the program does not, once we have it.  Like any handled
  * signal it ends calls that wait and cannot be restarted (nanosleep, poll).
  */

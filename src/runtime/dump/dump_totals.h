@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather - what is live and what was allocated, by stack and by thread, from this process's own region.
+ * dump_totals - what is live and what was allocated, by stack and by thread, from this process's own region.
  *
  *   struct gg_dump_totals gather;
  *   status = gg_dump_totals_make(&gather, &region, base, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trigger - when a dump is due, and who writes it.
+ * dump_trigger - when a dump is due, and who writes it.
  *
  * The thread that finds it due writes the dump, at the end of its sample, as jemalloc's and gperftools'
  * threads do; the others go on.  What is to be noticed is noticed exactly once:

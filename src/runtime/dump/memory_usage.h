@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage - how much memory this process and its control group have, as the kernel counts.
+ * memory_usage - how much memory this process and its control group have, as the kernel counts.
  *
  * Neither allocates nor is a cancellation point; errno is kept.  Cost: a few system calls.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing - which modules lie where, by the kernel's list of mappings: for libcs without
+ * mapped_modules - which modules lie where, by the kernel's list of mappings: for libcs without
  * _dl_find_object() (glibc before 2.35).
  *
  * The loader's own list may be walked under its lock alone, which the sample path must not wait for.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loaded - which modules the pcs of stacks are in, for the region's module table.
+ * module_table - which modules the pcs of stacks are in, for the region's module table.
  *
  * A module is noted when the first stack that has a frame in it is interned.  It cannot go away
  * meanwhile: the frame is on the stack.  So no list of the loader's is walked, and nothing is asked
@@ -9,7 +9,7 @@
  *   known stack                      one look into a small cache
  *   new stack, known pages           one look into another one a frame
  *   a page that is not in it         _dl_find_object(): lock-free, glibc from 2.35; without it the
- *                                    kernel's list of mappings (listing.h)
+ *                                    kernel's list of mappings (mapped_modules.h)
  *
  * Unloaded  a new epoch of the unwinder's (unwind/walk/module_lookup.h) makes the caches forget; a module that
  *           lies where an earlier one did closes that one's entry.  A stack of the same addresses

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maps - what the kernel says lies where in this process: /proc/self/maps, read at once.
+ * proc_maps - what the kernel says lies where in this process: /proc/self/maps, read at once.
  *
  *   struct gg_proc_maps maps;
  *   struct gg_proc_maps_line line;

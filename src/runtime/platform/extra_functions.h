@@ -12,7 +12,7 @@
  *   taken    at the start (process.h), once the region is there: those whose next definition is in
  *            the object that the real malloc() is in.  Their version becomes the one that fits
  *            all, so that symbols which the loader looks up from then on are ours; and slots which
- *            it has filled before with the allocator's functions get ours (slot.h)
+ *            it has filled before with the allocator's functions get ours (got_patch.h)
  *
  * The allocator's own calls of these names are bound to itself first: its posix_memalign() may be a
  * call of tc_memalign().  Where its operator new calls malloc() or a relative, that call passes our

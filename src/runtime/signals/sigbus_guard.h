@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guard - a region that somebody else cuts short does not take the program with it.
+ * sigbus_guard - a region that somebody else cuts short does not take the program with it.
  *
  * A store into a page of a mapped file that the file no longer has is a SIGBUS.  Nothing keeps root or
  * the same user from truncating a region, and some file systems find out at a store that a disk is
@@ -11,7 +11,7 @@
  *   in guard_touch  the touch has failed (below)
  *   elsewhere       the program's: its handler is called, or the signal ends it, as without us
  *
- * Programs do not notice (chain.h).  A program that ignores SIGBUS, so that those it executes ignore it,
+ * Programs do not notice (signal_chain.h).  A program that ignores SIGBUS, so that those it executes ignore it,
  * does.
  *
  * Not so     where the program sets its handler by the bare system call, or ignores the signal, or the

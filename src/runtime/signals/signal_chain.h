@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chain - a signal that comes to us first, and then to the program.
+ * signal_chain - a signal that comes to us first, and then to the program.
  *
  * Programs do not notice: what they set by sigaction(), signal() and their relatives is kept here, they get
  * it back, and its flags and mask are those that the kernel uses.

@@ -29,7 +29,7 @@ struct gg_difference {
 	double low, high;
 	/*
 	 * That nothing changed; below GG_P_VALUE_LEAST: 0.  NaN where the error of either side is not
-	 * known, or where samples of either side were dropped (estimate.h, `incomplete`): then low is
+	 * known, or where samples of either side were dropped (tally.h, `incomplete`): then low is
 	 * -INFINITY, high INFINITY.  Where samples may belong to a side or not, the interval and the
 	 * p-value hold for whichever of them do.
 	 */

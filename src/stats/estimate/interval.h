@@ -50,7 +50,7 @@ const char *gg_method_name(enum gg_method method);
  * A group without samples has [0, R ln(2/a)] bytes, R the largest interval that it was exposed to
  * (INFINITY where none is known).  Allocations without samples have no bound: INFINITY.
  *
- * Where samples may belong to the group or not (estimate.h, `uncertain`), the lower end is that of
+ * Where samples may belong to the group or not (tally.h, `uncertain`), the lower end is that of
  * the group without them, and the upper end that of the group with all of them.  Where samples of
  * the group were dropped, there is no upper end: INFINITY.  Bytes of samples that were drawn whatever
  * their sizes (per-allocation) have none either: a rare large block is as likely to be missed as any.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ends - the ends of the compound interval (interval.h) as functions of the tail.
+ * interval_bounds - the ends of the compound interval (interval.h) as functions of the tail.
  *
  *   struct gg_high_end end = gg_high_end_of(&tally, GG_BYTES);
  *   high = gg_high_end_at(&end, 0.025);              the end with 2.5 % above it
@@ -47,7 +47,7 @@ double gg_low_end_tail(const struct gg_low_end *end, double x, double *ret_slope
 /* The law of all samples and one more mark; or of whole allocations missed, if that is higher. */
 struct gg_high_end {
 	struct gg_end_law law;
-	/* The third cumulant is at most so much larger than the law's (estimate.h); 0: it is known. */
+	/* The third cumulant is at most so much larger than the law's (tally.h); 0: it is known. */
 	double mean, variance, skew, skew_slack;
 	double seen;
 	double missed_count, missed_value; /* expected: of the sure, how many; in the end's unit */

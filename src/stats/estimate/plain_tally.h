@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rough - tallies whose sums are plain doubles: for trees of many that are only ever added up.
+ * plain_tally - tallies whose sums are plain doubles: for trees of many that are only ever added up.
  *
  * A gg_tally keeps each sum in two doubles because it must also be able to take back what it added.
  * Where nothing is taken back, one is enough: n additions of positive numbers are right to n 2^-53 of

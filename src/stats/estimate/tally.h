@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * estimate - how many bytes and allocations a group of samples stands for.
+ * tally - how many bytes and allocations a group of samples stands for.
  *
  * A group is any set of samples chosen without looking at which allocations were sampled: a stack,
  * a function, "live now", "allocated in [t0, t1]".  A tally holds the sums that its estimates and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinds - kinds of confidence intervals beside each other: how often does each hold the truth, and how
+ * interval_methods - kinds of confidence intervals beside each other: how often does each hold the truth, and how
  * wide is it?  What the simulations share.
  *
  *   struct gg_interval_method_sums sums = GG_INTERVAL_METHOD_SUMS_INIT;                a group in one run

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * learn - what the samples so far say of each size class, and the plan that follows from it.
+ * rate_learning - what the samples so far say of each size class, and the plan that follows from it.
  *
  *   static struct gg_rate_learning learned;                    all zero: nothing is known
  *

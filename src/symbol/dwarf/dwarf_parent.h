@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parent - the namespaces and classes around a function of C++.
+ * dwarf_parent - the namespaces and classes around a function of C++.
  *
  * Compilers leave the linkage name out of functions that they inlined everywhere.  Then the whole
  * name is that of the function behind those of what it is declared in, and DWARF's trees have no way

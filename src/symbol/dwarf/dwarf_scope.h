@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope - which function, and which inlined calls in it, hold an address: the walk of symbol/dwarf/dwarf.h
+ * dwarf_scope - which function, and which inlined calls in it, hold an address: the walk of symbol/dwarf/dwarf.h
  * through the tree of one unit.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mini - .gnu_debugdata ("minidebuginfo"): a small ELF file, compressed by xz, in a section of a
+ * minidebuginfo - .gnu_debugdata ("minidebuginfo"): a small ELF file, compressed by xz, in a section of a
  * stripped file.  It has the symbols of functions that the dynamic symbol table lacks.
  */
 #pragma once

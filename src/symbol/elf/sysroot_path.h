@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * path - opens files of a system that is not this one, and names files by build-id.
+ * sysroot_path - opens files of a system that is not this one, and names files by build-id.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8 - one character of Rust's names, which may be any of Unicode.
+ * rust_utf8 - one character of Rust's names, which may be any of Unicode.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer - what is found out of a module's addresses, in any order, until it becomes a blob.
+ * module_symbols - what is found out of a module's addresses, in any order, until it becomes a blob.
  *
  * Names are interned in the blob's builder at once; a linkage name is demangled when it is first
  * met.

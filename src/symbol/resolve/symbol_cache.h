@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache - what DWARF told about addresses, kept between runs by build-id.
+ * symbol_cache - what DWARF told about addresses, kept between runs by build-id.
  *
  *   DIR/BUILD-ID.1    a blob (symbol/resolve/blob.h) of all addresses of that file asked for so far; the
  *                     digit is GG_BLOB_VERSION

@@ -6,7 +6,7 @@
  *
  *   gg_arch_registers_here()     the registers of the calling function, for the start of a walk
  *   gg_arch_thread_pointer()     lies above the frames of a thread that libc started
- *   gg_arch_probe()              asks the kernel whether an address can be read (stack.h)
+ *   gg_arch_probe()              asks the kernel whether an address can be read (stack_bounds.h)
  *   gg_arch_strip()              removes an authentication code from a return address
  *   gg_arch_pack()               a rule in the 24 bits of a cache entry, if it fits
  *   gg_arch_packed_*()           what such a rule says
@@ -18,7 +18,7 @@
  *
  * What must hold for a packed rule: the CFA is above the base register, every slot that it names
  * is in [base, CFA).  So a walk that has checked base and CFA against the stack needs no more
- * checks (cache.h, walk.c).
+ * checks (rule_cache.h, walk.c).
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache - what was compiled for a pc, in one word.
+ * rule_cache - what was compiled for a pc, in one word.
  *
  * A table of 64-bit entries that all threads share.  An entry says everything (which pc, which
  * state of the loaded modules, which rule), so one relaxed load is a look-up and nothing can be
@@ -23,7 +23,7 @@
  *           no key means two things.  Keys count instructions (bytes on x86-64).
  *           Addresses from 2^48 on are nobody's code in user space and are not stored; of one whose
  *           top byte alone is set (a damaged stack), that byte is not looked at.
- * Epochs    every load and unload of a module starts a new epoch (modules.h), which makes all
+ * Epochs    every load and unload of a module starts a new epoch (module_lookup.h), which makes all
  *           entries stale at once.  When the 15 numbers are used up the table is filled with
  *           empty words that no earlier time has seen, and they start again.
  * Stale insertion  a thread may be stopped between compiling a rule and storing it.  It stores by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack - where a stack ends, so that a walk never reads beyond it.
+ * stack_bounds - where a stack ends, so that a walk never reads beyond it.
  *
  * A walk reads upwards from a stack pointer that is in use, so what it must know is the upper end.
  *

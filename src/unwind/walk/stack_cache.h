@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo - the last stack of a thread, so that the next walk need not repeat its outer part.
+ * stack_cache - the last stack of a thread, so that the next walk need not repeat its outer part.
  *
  * A walk is a chain of states S = (pc, sp, fp), from the innermost frame outwards.  One step:
  *

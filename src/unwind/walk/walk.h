@@ -70,7 +70,7 @@ bool gg_walk_step_signal_code(struct gg_walk *w);
 
 void gg_walk_make_room(struct gg_walk *w);
 
-/* memo.c */
+/* stack_cache.c */
 
 /* Finds what part of the memo still holds, for a walk that is at the own stack. */
 void gg_stack_cache_compare(struct gg_walk *w);
