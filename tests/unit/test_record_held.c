@@ -41,7 +41,7 @@ TEST(what_has_ended_is_remembered_for_a_while_and_then_forgotten)
 			break;
 	}
 	/* Places are used again: memory does not grow with what came and went. */
-	CHECK(held.used_count <= GG_LIVE_SET_ENDED_MAX + 2);
+	CHECK(held.samples.count <= GG_LIVE_SET_ENDED_MAX + 2);
 	gg_live_set_done(&held);
 }
 

@@ -132,8 +132,8 @@ static const char *name_of(const char *path)
 /* Then memory that malloc did not give is in the profile nevertheless. */
 static bool has_own_heaps(const struct gg_target *target)
 {
-	for (uint32_t i = 0; i < target->name_capacity[GG_NAME_HEAP]; i++)
-		if (target->names[GG_NAME_HEAP][i] != 0)
+	for (uint32_t i = 0; i < target->names[GG_NAME_HEAP].count; i++)
+		if (target->names[GG_NAME_HEAP].items[i] != 0)
 			return true;
 	return false;
 }

@@ -17,23 +17,6 @@ enum {
 
 #define INHERITED_FROM_UNKNOWN UINT64_MAX
 
-/* Grows an array of ids with zeros, so that [index] is there. */
-static bool grow_ids(uint32_t **ids, uint32_t *capacity, uint32_t index)
-{
-	uint32_t count = index + 1 > 16 ? index + index / 2 + 1 : 16;
-	uint32_t *more;
-
-	if (index < *capacity)
-		return true;
-	more = realloc(*ids, count * sizeof(*more));
-	if (more == NULL)
-		return false;
-	memset(more + *capacity, 0, (count - *capacity) * sizeof(*more));
-	*ids = more;
-	*capacity = count;
-	return true;
-}
-
 /* --- what a sample names --- */
 
 static struct gg_profile_profile_thread thread_record(const struct gg_target *target,
@@ -60,10 +43,10 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 	char name[17];
 
 	if (index == 0 || index >= THREADS_MAX ||
-	    !grow_ids(&target->threads, &target->thread_capacity, index))
+	    !gg_array_extend(&target->threads, (size_t)index + 1))
 		return 0;
-	if (target->threads[index] != 0)
-		return target->threads[index];
+	if (target->threads.items[index] != 0)
+		return target->threads.items[index];
 	if ((index >= gg_region_table_of(&target->source.header, GG_TABLE_THREADS)->used_count &&
 	     index >= gg_region_reader_used(&target->source, GG_TABLE_THREADS)) ||
 	    !gg_region_reader_read(&target->source, GG_TABLE_THREADS, index, 1, &row) ||
@@ -72,8 +55,8 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 	record = thread_record(target, &row, name);
 	gg_profile_writer_keep(output,
 	                       gg_profile_add_thread(output->profile, &record,
-	                                             &target->threads[index], output->error));
-	return target->threads[index];
+	                                             &target->threads.items[index], output->error));
+	return target->threads.items[index];
 }
 
 static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32_t index)
@@ -84,42 +67,37 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 	char text[256];
 
 	if (index == 0 || index >= NAMES_MAX ||
-	    !grow_ids(&target->names[kind], &target->name_capacity[kind], index))
+	    !gg_array_extend(&target->names[kind], (size_t)index + 1))
 		return 0;
-	if (target->names[kind][index] != 0)
-		return target->names[kind][index];
+	if (target->names[kind].items[index] != 0)
+		return target->names[kind].items[index];
 	if (index >= gg_region_reader_used(&target->source, table) ||
 	    !gg_region_reader_read(&target->source, table, index, 1, &record) || record.ready != 1)
 		return 0;
 	gg_region_reader_text(&target->source, record.offset, record.bytes, text, sizeof(text));
-	gg_profile_writer_keep(output,
-	                       gg_profile_intern_name(output->profile, kind, text,
-	                                              &target->names[kind][index], output->error));
-	return target->names[kind][index];
+	gg_profile_writer_keep(output, gg_profile_intern_name(output->profile, kind, text,
+	                                                      &target->names[kind].items[index],
+	                                                      output->error));
+	return target->names[kind].items[index];
 }
 
 struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread)
 {
 	uint64_t key = (uint64_t)node << 16 | (thread & 0xffff);
 	uint64_t index = gg_map_get(&target->seen_map, key);
+	struct gg_seen *seen;
 
 	if (index != GG_MAP_NONE)
-		return &target->seen[index];
-	if (target->seen_count >= SEEN_MAX)
+		return &target->seen.items[index];
+	if (target->seen.count >= SEEN_MAX)
 		return NULL;
-	if (target->seen_count == target->seen_capacity) {
-		uint32_t capacity = target->seen_capacity > 0 ? target->seen_capacity * 2 : 64;
-		struct gg_seen *more = realloc(target->seen, capacity * sizeof(*more));
-
-		if (more == NULL)
-			return NULL;
-		target->seen = more;
-		target->seen_capacity = capacity;
-	}
-	if (gg_map_put(&target->seen_map, key, target->seen_count) < 0)
+	if (!gg_array_reserve(&target->seen, target->seen.count + 1) ||
+	    gg_map_put(&target->seen_map, key, target->seen.count) < 0)
 		return NULL;
-	target->seen[target->seen_count] = (struct gg_seen){ .node = node, .thread = thread };
-	return &target->seen[target->seen_count++];
+	seen = gg_array_add(&target->seen);
+	seen->node = node;
+	seen->thread = thread;
+	return seen;
 }
 
 /* --- samples --- */

@@ -17,7 +17,7 @@ struct gg_jit_names_frame {
 
 void gg_jit_names_done(struct gg_jit_names *jit)
 {
-	free(jit->frames);
+	gg_array_done(&jit->frames);
 	gg_map_done(&jit->map);
 	*jit = (struct gg_jit_names){ 0 };
 }
@@ -44,22 +44,14 @@ int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address,
 	uint64_t place = gg_map_get(&jit->map, frame);
 
 	if (place != GG_MAP_NONE) {
-		jit->frames[place].is_shared |= jit->frames[place].process != process;
+		jit->frames.items[place].is_shared |= jit->frames.items[place].process != process;
 		return 0;
 	}
-	if (jit->count == jit->capacity) {
-		uint32_t capacity = jit->capacity == 0 ? 256 : 2 * jit->capacity;
-		void *more = realloc(jit->frames, capacity * sizeof(*jit->frames));
-
-		if (more == NULL)
-			return -ENOMEM;
-		jit->frames = more;
-		jit->capacity = capacity;
-	}
-	if (gg_map_put(&jit->map, frame, jit->count) < 0)
+	if (!gg_array_reserve(&jit->frames, jit->frames.count + 1) ||
+	    gg_map_put(&jit->map, frame, jit->frames.count) < 0)
 		return -ENOMEM;
-	jit->frames[jit->count++] = (struct gg_jit_names_frame){ address, frame, process, pid,
-		                                                 false };
+	jit->frames.items[jit->frames.count++] = (struct gg_jit_names_frame){ address, frame,
+		                                                              process, pid, false };
 	return 0;
 }
 
@@ -69,8 +61,8 @@ int gg_jit_names_finish(struct gg_jit_names *jit, struct gg_profile *profile,
 	uint32_t asked_pid = 0, module = 0;
 	int status = 0;
 
-	for (uint32_t i = 0; i < jit->count && status == 0; i++) {
-		const struct gg_jit_names_frame *f = &jit->frames[i];
+	for (uint32_t i = 0; i < jit->frames.count && status == 0; i++) {
+		const struct gg_jit_names_frame *f = &jit->frames.items[i];
 
 		if (f->is_shared)
 			continue;

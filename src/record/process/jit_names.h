@@ -15,14 +15,14 @@
 
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "profile/profile.h"
 
 /* Of a session: the frames whose file was not there yet.  All-zero is valid. */
 struct gg_jit_names {
-	struct gg_jit_names_frame *frames;
-	uint32_t count, capacity;
+	GG_ARRAY(struct gg_jit_names_frame) frames;
 	struct gg_map map; /* frame to its place in `frames` */
 };
 

@@ -12,7 +12,7 @@ void gg_live_set_init(struct gg_live_set *held, uint32_t limit)
 void gg_live_set_done(struct gg_live_set *held)
 {
 	gg_map_done(&held->by_number);
-	free(held->samples);
+	gg_array_done(&held->samples);
 	free(held->ended);
 	*held = (struct gg_live_set){ 0 };
 }
@@ -21,7 +21,7 @@ struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *held, uint
 {
 	uint64_t index = gg_map_get(&held->by_number, number);
 
-	return index != GG_MAP_NONE ? &held->samples[index] : NULL;
+	return index != GG_MAP_NONE ? &held->samples.items[index] : NULL;
 }
 
 /* A place for one more: its index, or UINT32_MAX. */
@@ -30,24 +30,17 @@ static uint32_t take(struct gg_live_set *held)
 	uint32_t index = held->first_free;
 
 	if (index != 0) {
-		held->first_free = (uint32_t)held->samples[index - 1].id;
+		held->first_free = (uint32_t)held->samples.items[index - 1].id;
 		return index - 1;
 	}
-	if (held->used_count == held->capacity) {
-		uint32_t capacity = held->capacity > 0 ? held->capacity * 2 : 64;
-		struct gg_live_set_sample *more = realloc(held->samples, capacity * sizeof(*more));
-
-		if (more == NULL)
-			return UINT32_MAX;
-		held->samples = more;
-		held->capacity = capacity;
-	}
-	return held->used_count++;
+	if (gg_array_add(&held->samples) == NULL)
+		return UINT32_MAX;
+	return (uint32_t)held->samples.count - 1;
 }
 
 static void forget(struct gg_live_set *held, uint32_t index)
 {
-	struct gg_live_set_sample *sample = &held->samples[index];
+	struct gg_live_set_sample *sample = &held->samples.items[index];
 
 	gg_map_remove(&held->by_number, sample->number);
 	*sample = (struct gg_live_set_sample){ .id = held->first_free };
@@ -63,11 +56,11 @@ int gg_live_set_add(struct gg_live_set *held, uint64_t number, uint64_t id, uint
 	index = take(held);
 	if (index == UINT32_MAX)
 		return -ENOMEM;
-	held->samples[index] = (struct gg_live_set_sample){
+	held->samples.items[index] = (struct gg_live_set_sample){
 		.number = number, .id = id, .time_ns = time_ns & ~GG_LIVE_SET_ENDED
 	};
 	if (gg_map_put(&held->by_number, number, index) < 0) {
-		held->samples[index] = (struct gg_live_set_sample){ .id = held->first_free };
+		held->samples.items[index] = (struct gg_live_set_sample){ .id = held->first_free };
 		held->first_free = index + 1;
 		return -ENOMEM;
 	}
@@ -77,7 +70,7 @@ int gg_live_set_add(struct gg_live_set *held, uint64_t number, uint64_t id, uint
 
 void gg_live_set_end(struct gg_live_set *held, struct gg_live_set_sample *sample)
 {
-	uint32_t index = (uint32_t)(sample - held->samples);
+	uint32_t index = (uint32_t)(sample - held->samples.items);
 
 	sample->time_ns |= GG_LIVE_SET_ENDED;
 	held->live_count--;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/compiler.h"
 #include "base/map.h"
 
@@ -28,8 +29,8 @@ struct gg_live_set_sample {
 
 struct gg_live_set {
 	struct gg_map by_number;
-	struct gg_live_set_sample *samples;
-	uint32_t capacity, used_count, live_count, limit;
+	GG_ARRAY(struct gg_live_set_sample) samples;
+	uint32_t live_count, limit;
 	uint32_t first_free; /* index + 1; links through `id` */
 	uint32_t *ended;     /* indices, the oldest at `ended_first`; NULL: none yet */
 	uint32_t ended_first, ended_count;

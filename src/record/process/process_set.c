@@ -54,7 +54,7 @@ void gg_process_set_done(struct gg_process_set *follow)
 	gg_map_done(&follow->read_map);
 	gg_map_done(&follow->unseen);
 	gg_map_done(&follow->examined);
-	free(follow->read_names);
+	gg_array_done(&follow->read_names);
 }
 
 /* --- new regions --- */
@@ -99,18 +99,15 @@ static uint64_t hash_of(const char *name)
 /* Its content is in the profile, and is safe there from the next commit on. */
 static void remove_later(struct gg_process_set *follow, const char *name)
 {
-	struct gg_process_set_name *more = realloc(follow->read_names,
-	                                           (follow->read_count + 1) * sizeof(*more));
+	struct gg_process_set_name *added;
 
-	if (more == NULL) {
+	if (!gg_array_reserve(&follow->read_names, follow->read_names.count + 1) ||
+	    gg_map_put(&follow->read_map, hash_of(name), follow->read_names.count) < 0) {
 		gg_profile_writer_keep(follow->output, -ENOMEM);
 		return;
 	}
-	follow->read_names = more;
-	snprintf(more[follow->read_count].text, sizeof(more->text), "%s", name);
-	if (gg_map_put(&follow->read_map, hash_of(name), follow->read_count) < 0)
-		gg_profile_writer_keep(follow->output, -ENOMEM);
-	follow->read_count++;
+	added = gg_array_add(&follow->read_names);
+	snprintf(added->text, sizeof(added->text), "%s", name);
 }
 
 /* From the directory that has it. */
@@ -124,9 +121,9 @@ static void remove_region(const struct gg_process_set *follow, const char *name)
 
 void gg_process_set_committed(struct gg_process_set *follow)
 {
-	for (uint32_t i = 0; i < follow->read_count; i++)
-		remove_region(follow, follow->read_names[i].text);
-	follow->read_count = 0;
+	for (uint32_t i = 0; i < follow->read_names.count; i++)
+		remove_region(follow, follow->read_names.items[i].text);
+	follow->read_names.count = 0;
 	gg_map_done(&follow->read_map);
 }
 
@@ -398,8 +395,7 @@ struct new_region {
 };
 
 struct new_regions {
-	struct new_region *list;
-	size_t count, capacity;
+	GG_ARRAY(struct new_region) list;
 };
 
 /* In the order in which they were made: parents before their children. */
@@ -430,16 +426,9 @@ static void find_new(struct gg_process_set *follow, int directory_fd, struct new
 		    strlen(entry->d_name) >= sizeof(found->name) ||
 		    is_followed(follow, entry->d_name))
 			continue;
-		if (regions->count == regions->capacity) {
-			void *more = realloc(regions->list,
-			                     (regions->capacity + 64) * sizeof(*regions->list));
-
-			if (more == NULL)
-				break;
-			regions->list = more;
-			regions->capacity += 64;
-		}
-		found = &regions->list[regions->count++];
+		found = gg_array_add(&regions->list);
+		if (found == NULL)
+			break;
 		found->directory_fd = directory_fd;
 		strcpy(found->name, entry->d_name);
 	}
@@ -453,11 +442,12 @@ int gg_process_set_scan(struct gg_process_set *follow)
 	follow->has_embryo = false;
 	for (const struct gg_session_directory *d = &follow->directory; d != NULL; d = d->spare)
 		find_new(follow, d->fd, &regions);
-	if (regions.count > 0)
-		qsort(regions.list, regions.count, sizeof(*regions.list), compare_regions);
-	for (size_t i = 0; i < regions.count; i++)
-		look_at(follow, regions.list[i].directory_fd, regions.list[i].name);
-	free(regions.list);
+	if (regions.list.count > 0)
+		qsort(regions.list.items, regions.list.count, sizeof(*regions.list.items),
+		      compare_regions);
+	for (size_t i = 0; i < regions.list.count; i++)
+		look_at(follow, regions.list.items[i].directory_fd, regions.list.items[i].name);
+	gg_array_done(&regions.list);
 	return follow->output->status;
 }
 
@@ -590,27 +580,23 @@ bool gg_process_set_finish_ended(struct gg_process_set *follow, bool last)
 /* For gg_process_set_let_go(). */
 static void keep_living(struct gg_process_set *follow, const struct gg_follower *follower)
 {
-	int *more = realloc(follow->living_fds, (follow->living_count + 1) * sizeof(*more));
-	int fd = more != NULL ? fcntl(follower->target->source.fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int fd = fcntl(follower->target->source.fd, F_DUPFD_CLOEXEC, 0);
 
-	if (more != NULL)
-		follow->living_fds = more;
+	if (fd >= 0 && gg_array_push(&follow->living_fds, fd))
+		return;
+	switch_off(follower->target->source.fd);
 	if (fd >= 0)
-		follow->living_fds[follow->living_count++] = fd;
-	else
-		switch_off(follower->target->source.fd);
+		close(fd);
 }
 
 void gg_process_set_let_go(struct gg_process_set *follow, bool is_recorded)
 {
-	for (uint32_t i = 0; i < follow->living_count; i++) {
+	for (uint32_t i = 0; i < follow->living_fds.count; i++) {
 		if (is_recorded)
-			switch_off(follow->living_fds[i]);
-		close(follow->living_fds[i]);
+			switch_off(follow->living_fds.items[i]);
+		close(follow->living_fds.items[i]);
 	}
-	free(follow->living_fds);
-	follow->living_fds = NULL;
-	follow->living_count = 0;
+	gg_array_done(&follow->living_fds);
 }
 
 int gg_process_set_finish_all(struct gg_process_set *follow)

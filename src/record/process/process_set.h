@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/array.h"
 #include "record/process/smaps.h"
 #include "record/process/succession.h"
 #include "record/process/target.h"
@@ -80,11 +81,9 @@ struct gg_process_set {
 	uint64_t next_unseen_ns;
 	struct gg_map examined; /* programs whose files were asked for an allocator */
 	/* Regions that are in the profile, and are removed when that is committed. */
-	struct gg_process_set_name *read_names;
-	uint32_t read_count;
-	struct gg_map read_map; /* by the hash of the name */
-	int *living_fds;        /* regions of processes that lived on */
-	uint32_t living_count;
+	GG_ARRAY(struct gg_process_set_name) read_names;
+	struct gg_map read_map;   /* by the hash of the name */
+	GG_ARRAY(int) living_fds; /* regions of processes that lived on */
 	/* How processes ended whose regions may not have been seen yet. */
 	struct {
 		pid_t pid;

@@ -53,10 +53,10 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 	struct gg_profile_writer *output = target->output;
 	struct gg_live_set *held = &target->held;
 	struct gg_profile_sample_end end = { .missed = true, .lost = true };
-	uint32_t count = held->used_count;
+	uint32_t count = held->samples.count;
 
 	for (uint32_t i = 0; i < count && output->status == 0; i++) {
-		struct gg_live_set_sample *sample = &held->samples[i];
+		struct gg_live_set_sample *sample = &held->samples.items[i];
 
 		if (sample->number == 0 || !gg_live_set_is_live(sample) ||
 		    sample->id >= before_id || gg_map_get(numbers, sample->number) != GG_MAP_NONE)
@@ -322,9 +322,9 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
                       const struct gg_span *span)
 {
 	static const struct gg_sums nothing;
-	uint32_t most = view->row_count + target->seen_count, count = 0;
+	uint32_t most = view->row_count + target->seen.count, count = 0;
 	struct rest *rests = calloc(most > 0 ? most : 1, sizeof(*rests));
-	uint8_t *used = calloc(target->seen_count + 1, 1);
+	uint8_t *used = calloc(target->seen.count + 1, 1);
 
 	if (target->seen_is_full) {
 		free(rests);
@@ -345,13 +345,14 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 		if (is_first)
 			used[seen] = 1;
 		rests[count] = rest_of(row->stack, row->thread, &row->allocated,
-		                       is_first ? &target->seen[seen].sums : &nothing);
+		                       is_first ? &target->seen.items[seen].sums : &nothing);
 		count += rests[count].sample_count != 0 || rests[count].sums.size_bytes != 0;
 	}
-	for (uint32_t i = 0; i < target->seen_count; i++)
+	for (uint32_t i = 0; i < target->seen.count; i++)
 		if (!used[i])
-			rests[count++] = rest_of(target->seen[i].node, target->seen[i].thread,
-			                         &nothing, &target->seen[i].sums);
+			rests[count++] = rest_of(target->seen.items[i].node,
+			                         target->seen.items[i].thread, &nothing,
+			                         &target->seen.items[i].sums);
 	qsort(rests, count, sizeof(*rests), compare_rests);
 	for (uint32_t i = 0, end; i < count; i = end) {
 		if (i % 1024 == 0)
@@ -484,7 +485,7 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 {
 	struct gg_profile_writer *output = target->output;
 
-	for (uint32_t i = 1; i < view->thread_count && i < target->thread_capacity; i++) {
+	for (uint32_t i = 1; i < view->thread_count && i < target->threads.count; i++) {
 		const struct gg_region_thread_row *row = &view->threads[i];
 		char name[sizeof(row->name) + 1];
 		struct gg_profile_profile_thread thread = {
@@ -496,13 +497,13 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 			.name = name,
 		};
 
-		if (target->threads[i] == 0 || row->ready != 1)
+		if (target->threads.items[i] == 0 || row->ready != 1)
 			continue;
 		memcpy(name, row->name, sizeof(row->name));
 		name[sizeof(row->name)] = '\0';
 		if (row->tid == view->header.pid && target->main_thread[0] != '\0')
 			memcpy(name, target->main_thread, sizeof(target->main_thread));
-		thread.id = target->threads[i];
+		thread.id = target->threads.items[i];
 		gg_profile_writer_keep(output, gg_profile_update_thread(output->profile, thread.id,
 		                                                        &thread, output->error));
 	}

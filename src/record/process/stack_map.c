@@ -19,9 +19,9 @@ enum {
 
 static void forget_nodes(struct gg_stack_map *places)
 {
-	for (uint32_t i = 0; i < places->chunk_count; i++) {
-		free(places->chunks[i]);
-		places->chunks[i] = NULL;
+	for (uint32_t i = 0; i < places->chunks.count; i++) {
+		free(places->chunks.items[i]);
+		places->chunks.items[i] = NULL;
 	}
 	gg_map_done(&places->frames);
 }
@@ -29,8 +29,8 @@ static void forget_nodes(struct gg_stack_map *places)
 void gg_stack_map_done(struct gg_stack_map *places)
 {
 	forget_nodes(places);
-	free(places->chunks);
-	free(places->modules);
+	gg_array_done(&places->chunks);
+	gg_array_done(&places->modules);
 	*places = (struct gg_stack_map){ 0 };
 }
 
@@ -39,20 +39,13 @@ static uint32_t *place_of(struct gg_stack_map *places, uint32_t node)
 {
 	uint32_t chunk = node / CHUNK_NODES;
 
-	if (chunk >= places->chunk_count) {
-		uint32_t count = chunk + 16;
-		uint32_t **more = realloc(places->chunks, count * sizeof(*more));
-
-		if (more == NULL)
-			return NULL;
-		memset(more + places->chunk_count, 0,
-		       (count - places->chunk_count) * sizeof(*more));
-		places->chunks = more;
-		places->chunk_count = count;
-	}
-	if (places->chunks[chunk] == NULL)
-		places->chunks[chunk] = calloc(CHUNK_NODES, sizeof(uint32_t));
-	return places->chunks[chunk] != NULL ? &places->chunks[chunk][node % CHUNK_NODES] : NULL;
+	if (!gg_array_extend(&places->chunks, (size_t)chunk + 1))
+		return NULL;
+	if (places->chunks.items[chunk] == NULL)
+		places->chunks.items[chunk] = calloc(CHUNK_NODES, sizeof(uint32_t));
+	return places->chunks.items[chunk] != NULL
+	               ? &places->chunks.items[chunk][node % CHUNK_NODES]
+	               : NULL;
 }
 
 /* --- modules --- */
@@ -60,14 +53,15 @@ static uint32_t *place_of(struct gg_stack_map *places, uint32_t node)
 static int add_module(struct gg_stack_map *places, struct gg_region_reader *source,
                       struct gg_profile_writer *output, const struct gg_region_module *record)
 {
-	struct gg_stack_map_module *place = &places->modules[places->module_count];
+	struct gg_stack_map_module *place = gg_array_add(&places->modules);
 	char path[PATH_MAX_BYTES];
 	struct gg_profile_module module = { .path = path };
 
-	*place = (struct gg_stack_map_module){ .bias = record->bias,
-		                               .load_ns = record->load_ns,
-		                               .unload_ns = UINT64_MAX };
-	places->module_count++;
+	if (place == NULL)
+		return gg_profile_writer_keep(output, -ENOMEM);
+	place->bias = record->bias;
+	place->load_ns = record->load_ns;
+	place->unload_ns = UINT64_MAX;
 	if (record->ready != 1 || record->range_count > GG_REGION_RANGES_MAX ||
 	    record->build_id_bytes > GG_REGION_BUILD_ID_MAX)
 		return 0;
@@ -80,20 +74,6 @@ static int add_module(struct gg_stack_map *places, struct gg_region_reader *sour
 	                                                               &place->id, output->error));
 }
 
-static bool has_room(struct gg_stack_map *places, uint32_t count)
-{
-	struct gg_stack_map_module *more;
-
-	if (count <= places->module_capacity)
-		return true;
-	more = realloc(places->modules, (count + 16) * sizeof(*more));
-	if (more == NULL)
-		return false;
-	places->modules = more;
-	places->module_capacity = count + 16;
-	return true;
-}
-
 int gg_stack_map_update(struct gg_stack_map *places, struct gg_region_reader *source,
                         struct gg_profile_writer *output)
 {
@@ -101,10 +81,10 @@ int gg_stack_map_update(struct gg_stack_map *places, struct gg_region_reader *so
 	uint64_t last_ns = places->last_unload_ns;
 
 	/* One that goes is noticed when another comes in its place, unless the table is full. */
-	if (used == places->module_count && output->now_ns < places->next_look_ns)
+	if (used == places->modules.count && output->now_ns < places->next_look_ns)
 		return 0;
 	places->next_look_ns = output->now_ns + LOOK_EVERY_NS;
-	if (used > MODULES_MAX || !has_room(places, used))
+	if (used > MODULES_MAX || !gg_array_reserve(&places->modules, used))
 		return 0;
 	for (uint32_t i = 0; i < used; i++) {
 		struct gg_region_module record;
@@ -112,12 +92,12 @@ int gg_stack_map_update(struct gg_stack_map *places, struct gg_region_reader *so
 		if (!gg_region_reader_read(source, GG_TABLE_MODULES, i, 1, &record))
 			break;
 		/* One that is being written has no sample yet; it is read next time. */
-		if (i >= places->module_count && record.ready == 0)
+		if (i >= places->modules.count && record.ready == 0)
 			break;
-		if (i >= places->module_count && add_module(places, source, output, &record) < 0)
+		if (i >= places->modules.count && add_module(places, source, output, &record) < 0)
 			return output->status;
-		if (record.unload_ns != 0 && places->modules[i].unload_ns == UINT64_MAX) {
-			places->modules[i].unload_ns = record.unload_ns;
+		if (record.unload_ns != 0 && places->modules.items[i].unload_ns == UINT64_MAX) {
+			places->modules.items[i].unload_ns = record.unload_ns;
 			last_ns = record.unload_ns > last_ns ? record.unload_ns : last_ns;
 		}
 	}
@@ -133,8 +113,8 @@ static const struct gg_stack_map_module *find_module(const struct gg_stack_map *
 {
 	const struct gg_stack_map_module *found = NULL;
 
-	for (uint32_t i = 0; i < places->module_count; i++) {
-		const struct gg_stack_map_module *module = &places->modules[i];
+	for (uint32_t i = 0; i < places->modules.count; i++) {
+		const struct gg_stack_map_module *module = &places->modules.items[i];
 		bool is_inside = false;
 
 		for (uint32_t j = 0; j < module->range_count && !is_inside; j++)
@@ -150,8 +130,8 @@ static const struct gg_stack_map_module *find_module(const struct gg_stack_map *
 
 int gg_stack_map_write(const struct gg_stack_map *places, struct gg_profile_writer *output)
 {
-	for (uint32_t i = 0; i < places->module_count && output->status == 0; i++) {
-		const struct gg_stack_map_module *module = &places->modules[i];
+	for (uint32_t i = 0; i < places->modules.count && output->status == 0; i++) {
+		const struct gg_stack_map_module *module = &places->modules.items[i];
 
 		for (uint32_t j = 0; j < module->range_count; j++) {
 			struct gg_profile_mapping mapping = {

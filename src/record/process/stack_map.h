@@ -19,6 +19,7 @@
 
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "record/process/region_reader.h"
 #include "record/session/profile_writer.h"
@@ -33,14 +34,12 @@ struct gg_stack_map_module {
 };
 
 struct gg_stack_map {
-	struct gg_stack_map_module *modules;
-	uint32_t module_count, module_capacity;
-	int64_t next_look_ns;    /* at modules that may have gone although none has come */
-	uint64_t last_unload_ns; /* of any module; 0: none */
-	struct gg_map frames;    /* return address to frame, since then */
-	uint32_t **chunks;       /* of translated nodes */
-	uint32_t chunk_count;
-	uint32_t process; /* in the profile */
+	GG_ARRAY(struct gg_stack_map_module) modules;
+	int64_t next_look_ns;        /* at modules that may have gone although none has come */
+	uint64_t last_unload_ns;     /* of any module; 0: none */
+	struct gg_map frames;        /* return address to frame, since then */
+	GG_ARRAY(uint32_t *) chunks; /* of translated nodes */
+	uint32_t process;            /* in the profile */
 	uint32_t pid;
 	uint32_t
 		perf_map; /* module of code that is in none, if a JIT compiler tells of it; 0: no */

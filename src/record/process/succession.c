@@ -7,7 +7,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "record/regions/session_directory.h"
 
@@ -43,7 +43,7 @@ void gg_succession_done(struct gg_succession *succession)
 {
 	if (succession->watch_fd >= 0)
 		close(succession->watch_fd);
-	free(succession->regions);
+	gg_array_done(&succession->regions);
 	gg_map_done(&succession->by_name);
 	*succession = (struct gg_succession){ .watch_fd = -1 };
 }
@@ -59,14 +59,13 @@ static struct gg_succession_region *find(struct gg_succession *succession, const
 	uint64_t key = key_of(name), index = gg_map_get(&succession->by_name, key);
 
 	if (index == GG_MAP_NONE) {
-		index = succession->count;
-		if (!gg_grow((void **)&succession->regions, succession->count,
-		             &succession->capacity, sizeof(*succession->regions)) ||
+		index = succession->regions.count;
+		if (!gg_array_reserve(&succession->regions, index + 1) ||
 		    gg_map_put(&succession->by_name, key, index) < 0)
 			return NULL;
-		succession->regions[succession->count++] = (struct gg_succession_region){ 0 };
+		return gg_array_add(&succession->regions);
 	}
-	return &succession->regions[index];
+	return &succession->regions.items[index];
 }
 
 /* What the kernel dropped from its list is not heard of: neither when it was made nor when it was dropped. */
@@ -128,10 +127,10 @@ bool gg_succession_first(const struct gg_succession *succession, const char *nam
 	bool is_complete = true;
 
 	if (index != GG_MAP_NONE && is_dropped && succession->watch_fd >= 0)
-		dropped = succession->regions[index].dropped;
+		dropped = succession->regions.items[index].dropped;
 	*ret_first_ns = UINT64_MAX;
-	for (size_t i = succession->count; i > 0 && before_count < BEFORE_MAX; i--) {
-		const struct gg_succession_region *other = &succession->regions[i - 1];
+	for (size_t i = succession->regions.count; i > 0 && before_count < BEFORE_MAX; i--) {
+		const struct gg_succession_region *other = &succession->regions.items[i - 1];
 
 		if (i - 1 == index)
 			continue;

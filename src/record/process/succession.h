@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/compiler.h"
 #include "base/map.h"
 
@@ -28,8 +29,7 @@ struct gg_succession_region;
 struct gg_succession {
 	int watch_fd; /* of inotify; -1: the order is not known */
 	uint64_t event_count;
-	struct gg_succession_region *regions; /* as they became known */
-	size_t count, capacity;
+	GG_ARRAY(struct gg_succession_region) regions; /* as they became known */
 	struct gg_map by_name;
 };
 

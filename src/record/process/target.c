@@ -90,10 +90,10 @@ void gg_target_free(struct gg_target *target)
 	gg_stack_map_done(&target->places);
 	gg_map_done(&target->origins);
 	gg_map_done(&target->seen_map);
-	free(target->seen);
-	free(target->threads);
-	free(target->names[0]);
-	free(target->names[1]);
+	gg_array_done(&target->seen);
+	gg_array_done(&target->threads);
+	gg_array_done(&target->names[0]);
+	gg_array_done(&target->names[1]);
 	free((char *)target->record.exe);
 	free((char *)target->record.command);
 	free(target);
@@ -287,7 +287,7 @@ static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***re
 	for (struct gg_target **link = &set->first; *link != NULL; link = &(*link)->next) {
 		if (!(*link)->is_finished)
 			continue;
-		sample_count += (*link)->held.used_count;
+		sample_count += (*link)->held.samples.count;
 		*ret_oldest = link;
 	}
 	return set->finished_count > FINISHED_KEPT ||
@@ -305,9 +305,7 @@ void gg_target_close(struct gg_target *target)
 	target->has_ring = false;
 	gg_stack_map_done(&target->places);
 	gg_map_done(&target->seen_map);
-	free(target->seen);
-	target->seen = NULL;
-	target->seen_count = target->seen_capacity = 0;
+	gg_array_done(&target->seen);
 	set->finished_count++;
 	while (remembers_too_much(set, &oldest))
 		forget(set, oldest);

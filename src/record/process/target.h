@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "record/process/live_set.h"
 #include "record/process/region_reader.h"
 #include "record/process/stack_map.h"
@@ -59,11 +60,11 @@ struct gg_target {
 
 	struct gg_live_set held;
 	struct gg_stack_map places;
-	uint32_t *threads, thread_capacity;   /* from the region's to the profile's; 0: not yet */
-	uint32_t *names[2], name_capacity[2]; /* heaps, types */
+	/* Ids, from the region's to the profile's; 0: not yet. */
+	GG_ARRAY(uint32_t) threads;
+	GG_ARRAY(uint32_t) names[2]; /* heaps, types */
 	struct gg_map seen_map;
-	struct gg_seen *seen;
-	uint32_t seen_count, seen_capacity;
+	GG_ARRAY(struct gg_seen) seen;
 	struct gg_sums seen_sums; /* of all */
 	bool seen_is_full;        /* some are in the sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */

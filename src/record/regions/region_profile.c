@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
@@ -293,22 +294,20 @@ int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
 /* --- several --- */
 
 struct regions {
-	struct region *list;
-	uint32_t count;
+	GG_ARRAY(struct region) list;
 	struct gg_error *error;
 };
 
 static int add_path(struct regions *regions, const char *path)
 {
-	struct region *more = realloc(regions->list, (regions->count + 1) * sizeof(*more));
+	struct region *added = gg_array_add(&regions->list);
 	int status;
 
-	if (more == NULL)
+	if (added == NULL)
 		return gg_error_set_errno(regions->error, ENOMEM, path, NULL);
-	regions->list = more;
-	more[regions->count] = (struct region){ 0 };
-	status = read_region(&more[regions->count], path, regions->error);
-	regions->count += status == 0;
+	status = read_region(added, path, regions->error);
+	if (status < 0)
+		regions->list.count--;
 	return status;
 }
 
@@ -332,20 +331,21 @@ static int collect(struct regions *regions, char *const *paths, int count)
 	int status = 0;
 
 	for (int i = 0; status == 0 && i < count; i++) {
-		uint32_t before = regions->count;
+		size_t before = regions->list.count;
 
 		if (!gg_region_list_is_directory(paths[i])) {
 			status = add_path(regions, paths[i]);
 			continue;
 		}
 		status = gg_region_list_each(&paths[i], 1, add_listed, regions, regions->error);
-		if (status == 0 && regions->count == before)
+		if (status == 0 && regions->list.count == before)
 			status = gg_error_set(regions->error, -ENOENT, paths[i],
 			                      "'geiger ls' lists the regions of this machine.",
 			                      "there is no region in it");
 	}
 	if (status == 0)
-		qsort(regions->list, regions->count, sizeof(*regions->list), compare_starts);
+		qsort(regions->list.items, regions->list.count, sizeof(*regions->list.items),
+		      compare_starts);
 	return status;
 }
 
@@ -360,14 +360,15 @@ int gg_record_salvage(char *const *paths, int count, const char *output,
 	if (status == 0)
 		status = gg_profile_create(&profile, output, error);
 	if (status == 0)
-		status = add_regions(profile, regions.list, regions.count, ret_salvage, error);
+		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
+		                     ret_salvage, error);
 	if (status == 0)
 		status = gg_symbolize(profile, NULL, &symbols, error);
 	if (status == 0)
 		status = gg_profile_finish(profile, error);
 	gg_profile_close(profile);
-	for (uint32_t i = 0; i < regions.count; i++)
-		free(regions.list[i].path);
-	free(regions.list);
+	for (uint32_t i = 0; i < regions.list.count; i++)
+		free(regions.list.items[i].path);
+	gg_array_done(&regions.list);
 	return status;
 }

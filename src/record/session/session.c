@@ -376,7 +376,7 @@ static int work(struct session *s)
 		commit(s);
 		fold(s);
 		s->next_second_ns = s->output.now_ns + SECOND_NS;
-	} else if (s->follow.read_count >= REGIONS_KEPT) {
+	} else if (s->follow.read_names.count >= REGIONS_KEPT) {
 		commit(s);
 	}
 	adapt(s, fullest);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "record/symbols/symbolize.h"
@@ -43,26 +43,19 @@ struct unnamed {
 
 struct gg_names {
 	struct gg_map module_map, place_map, text_map;
-	struct module *modules;
-	size_t module_count, module_capacity;
-	struct place *places;
-	size_t place_count, place_capacity;
-	struct gg_profile_line *lines; /* their texts are of `texts` */
-	size_t line_count, line_capacity;
-	char **texts;
-	size_t text_count, text_capacity;
-	struct unnamed *unnamed;
-	size_t unnamed_count, unnamed_capacity;
+	GG_ARRAY(struct module) modules;
+	GG_ARRAY(struct place) places;
+	GG_ARRAY(struct gg_profile_line) lines; /* their texts are of `texts` */
+	GG_ARRAY(char *) texts;
+	GG_ARRAY(struct unnamed) unnamed;
 	uint64_t rest_until_ns; /* CLOCK_MONOTONIC */
 };
 
 /* What is known of a profile while it is read. */
 struct learning {
 	struct gg_names *names;
-	uint32_t *module_of; /* of its module ids, 1 + number here; 0: none */
-	size_t module_count;
-	uint8_t *is_named; /* of its frame ids */
-	size_t named_count;
+	GG_ARRAY(uint32_t) module_of; /* of its module ids, 1 + number here; 0: none */
+	GG_ARRAY(uint8_t) is_named;   /* of its frame ids */
 	struct gg_error *error;
 };
 
@@ -71,32 +64,26 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "names", NULL);
 }
 
-/* Zeroes up to items[index]; false: no memory, or an id that no profile of ours has. */
-static bool reach(void **items, size_t *count, size_t index, size_t item_bytes)
-{
-	enum { ID_LIMIT = 1 << 27 };
-
-	return index < ID_LIMIT && gg_grow_to(items, count, index, item_bytes);
-}
-
+/* Profiles of ours have no larger ids; a file that has one would cost memory. */
+enum { ID_LIMIT = 1 << 27 };
 /* --- what is kept -------------------------------------------------------------------------- */
 
 static void forget(struct gg_names *names)
 {
-	for (size_t i = 0; i < names->module_count; i++) {
-		free(names->modules[i].path);
-		free(names->modules[i].build_id);
+	for (size_t i = 0; i < names->modules.count; i++) {
+		free(names->modules.items[i].path);
+		free(names->modules.items[i].build_id);
 	}
-	for (size_t i = 0; i < names->text_count; i++)
-		free(names->texts[i]);
+	for (size_t i = 0; i < names->texts.count; i++)
+		free(names->texts.items[i]);
 	gg_map_done(&names->module_map);
 	gg_map_done(&names->place_map);
 	gg_map_done(&names->text_map);
-	free(names->modules);
-	free(names->places);
-	free(names->lines);
-	free(names->texts);
-	free(names->unnamed);
+	gg_array_done(&names->modules);
+	gg_array_done(&names->places);
+	gg_array_done(&names->lines);
+	gg_array_done(&names->texts);
+	gg_array_done(&names->unnamed);
 	*names = (struct gg_names){ .rest_until_ns = names->rest_until_ns };
 }
 
@@ -123,7 +110,7 @@ static bool is_text(uint64_t number, const void *context)
 {
 	const struct wanted *wanted = context;
 
-	return strcmp(wanted->names->texts[number], wanted->what) == 0;
+	return strcmp(wanted->names->texts.items[number], wanted->what) == 0;
 }
 
 /* The same text, ours; NULL stays, and is what there is without memory. */
@@ -138,23 +125,21 @@ static const char *keep_text(struct gg_names *names, const char *text)
 	hash = gg_hash_bytes(text, strlen(text), gg_map_seed(&names->text_map));
 	found = gg_map_find(&names->text_map, hash, is_text, &wanted);
 	if (found != GG_MAP_NONE)
-		return names->texts[found];
+		return names->texts.items[found];
 	copy = strdup(text);
-	if (copy == NULL ||
-	    !gg_grow((void **)&names->texts, names->text_count, &names->text_capacity,
-	             sizeof(*names->texts)) ||
-	    gg_map_insert(&names->text_map, hash, names->text_count) < 0) {
+	if (copy == NULL || !gg_array_reserve(&names->texts, names->texts.count + 1) ||
+	    gg_map_insert(&names->text_map, hash, names->texts.count) < 0) {
 		free(copy);
 		return NULL;
 	}
-	names->texts[names->text_count++] = copy;
+	names->texts.items[names->texts.count++] = copy;
 	return copy;
 }
 
 static bool is_module(uint64_t number, const void *context)
 {
 	const struct wanted *wanted = context;
-	const struct module *module = &wanted->names->modules[number];
+	const struct module *module = &wanted->names->modules.items[number];
 	const struct gg_profile_module *other = wanted->what;
 
 	return strcmp(module->path, other->path) == 0 &&
@@ -174,16 +159,15 @@ static uint32_t keep_module(struct gg_names *names, const struct gg_profile_modu
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found + 1;
-	if (!gg_grow((void **)&names->modules, names->module_count, &names->module_capacity,
-	             sizeof(*names->modules)))
+	if (!gg_array_reserve(&names->modules, names->modules.count + 1))
 		return 0;
-	module = &names->modules[names->module_count];
+	module = &names->modules.items[names->modules.count];
 	*module = (struct module){ .path = strdup(other->path),
 		                   .is_perf_map = gg_symbolize_is_perf_map(other->path) };
 	if (other->build_id_bytes > 0)
 		module->build_id = malloc(other->build_id_bytes);
 	if (module->path == NULL || (other->build_id_bytes > 0 && module->build_id == NULL) ||
-	    gg_map_insert(&names->module_map, hash, names->module_count) < 0) {
+	    gg_map_insert(&names->module_map, hash, names->modules.count) < 0) {
 		free(module->path);
 		free(module->build_id);
 		return 0;
@@ -191,13 +175,13 @@ static uint32_t keep_module(struct gg_names *names, const struct gg_profile_modu
 	if (other->build_id_bytes > 0)
 		memcpy(module->build_id, other->build_id, other->build_id_bytes);
 	module->build_id_bytes = other->build_id_bytes;
-	return (uint32_t)++names->module_count;
+	return (uint32_t)++names->modules.count;
 }
 
 static bool is_place(uint64_t number, const void *context)
 {
 	const struct wanted *wanted = context;
-	const struct place *place = &wanted->names->places[number], *other = wanted->what;
+	const struct place *place = &wanted->names->places.items[number], *other = wanted->what;
 
 	return place->module == other->module && place->address == other->address;
 }
@@ -213,12 +197,11 @@ static uint32_t keep_place(struct gg_names *names, uint32_t module, uint64_t add
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found;
-	if (!gg_grow((void **)&names->places, names->place_count, &names->place_capacity,
-	             sizeof(*names->places)) ||
-	    gg_map_insert(&names->place_map, hash, names->place_count) < 0)
+	if (!gg_array_reserve(&names->places, names->places.count + 1) ||
+	    gg_map_insert(&names->place_map, hash, names->places.count) < 0)
 		return UINT32_MAX;
-	names->places[names->place_count] = place;
-	return (uint32_t)names->place_count++;
+	names->places.items[names->places.count] = place;
+	return (uint32_t)names->places.count++;
 }
 
 /* --- reading the profile ------------------------------------------------------------------- */
@@ -229,10 +212,10 @@ static int take_module(const struct gg_profile_module *module, void *context)
 
 	if (module->id == 0 || module->path == NULL)
 		return 0;
-	if (!reach((void **)&learning->module_of, &learning->module_count, module->id,
-	           sizeof(*learning->module_of)))
+	if (module->id >= ID_LIMIT ||
+	    !gg_array_extend(&learning->module_of, (size_t)module->id + 1))
 		return out_of_memory(learning->error);
-	learning->module_of[module->id] = keep_module(learning->names, module);
+	learning->module_of.items[module->id] = keep_module(learning->names, module);
 	return 0;
 }
 
@@ -242,9 +225,10 @@ static int take_line(const struct gg_profile_line *line, void *context)
 
 	if (line->function == NULL || line->function[0] == '\0')
 		return 0;
-	if (!reach((void **)&learning->is_named, &learning->named_count, line->frame, 1))
+	if (line->frame >= ID_LIMIT ||
+	    !gg_array_extend(&learning->is_named, (size_t)line->frame + 1))
 		return out_of_memory(learning->error);
-	learning->is_named[line->frame] = 1;
+	learning->is_named.items[line->frame] = 1;
 	return 0;
 }
 
@@ -252,18 +236,18 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct learning *learning = context;
 	struct gg_names *names = learning->names;
-	uint32_t module = frame->module < learning->module_count
-	                          ? learning->module_of[frame->module]
+	uint32_t module = frame->module < learning->module_of.count
+	                          ? learning->module_of.items[frame->module]
 	                          : 0;
 	uint32_t place;
 
-	if (module == 0 || (frame->id < learning->named_count && learning->is_named[frame->id]))
+	if (module == 0 ||
+	    (frame->id < learning->is_named.count && learning->is_named.items[frame->id]))
 		return 0;
 	place = keep_place(names, module - 1, frame->address);
-	if (place == UINT32_MAX || !gg_grow((void **)&names->unnamed, names->unnamed_count,
-	                                    &names->unnamed_capacity, sizeof(*names->unnamed)))
+	if (place == UINT32_MAX ||
+	    !gg_array_push(&names->unnamed, (struct unnamed){ frame->id, place }))
 		return out_of_memory(learning->error);
-	names->unnamed[names->unnamed_count++] = (struct unnamed){ frame->id, place };
 	return 0;
 }
 
@@ -272,14 +256,14 @@ static int read_profile(struct gg_names *names, struct gg_profile *profile, stru
 	struct learning learning = { .names = names, .error = error };
 	int code;
 
-	names->unnamed_count = 0;
+	names->unnamed.count = 0;
 	code = gg_profile_each_module(profile, take_module, &learning, error);
 	if (code == 0)
 		code = gg_profile_each_line(profile, take_line, &learning, error);
 	if (code == 0)
 		code = gg_profile_each_frame(profile, take_frame, &learning, error);
-	free(learning.module_of);
-	free(learning.is_named);
+	gg_array_done(&learning.module_of);
+	gg_array_done(&learning.is_named);
 	return code;
 }
 
@@ -289,14 +273,14 @@ static bool is_wanted(const struct gg_names *names, const struct place *place, u
 {
 	if (place->asked_ns == 0)
 		return true;
-	return place->line_count == 0 && names->modules[place->module].is_perf_map &&
+	return place->line_count == 0 && names->modules.items[place->module].is_perf_map &&
 	       now_ns - place->asked_ns > ASK_AGAIN_NS;
 }
 
 static bool has_wanted(const struct gg_names *names, uint64_t now_ns)
 {
-	for (size_t i = 0; i < names->unnamed_count; i++)
-		if (is_wanted(names, &names->places[names->unnamed[i].place], now_ns))
+	for (size_t i = 0; i < names->unnamed.count; i++)
+		if (is_wanted(names, &names->places.items[names->unnamed.items[i].place], now_ns))
 			return true;
 	return false;
 }
@@ -316,13 +300,10 @@ static int compare_unnamed(const void *a, const void *b, void *context)
 static void keep_lines(struct gg_names *names, struct place *place,
                        const struct gg_symbol_frame *frames, size_t count)
 {
-	place->first_line = (uint32_t)names->line_count;
+	place->first_line = (uint32_t)names->lines.count;
 	place->line_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!gg_grow((void **)&names->lines, names->line_count, &names->line_capacity,
-		             sizeof(*names->lines)))
-			return;
-		names->lines[names->line_count++] = (struct gg_profile_line){
+		struct gg_profile_line line = {
 			.depth = (uint32_t)i,
 			.function = keep_text(names, frames[i].function),
 			.full_name = keep_text(names, frames[i].full_name),
@@ -331,6 +312,9 @@ static void keep_lines(struct gg_names *names, struct place *place,
 			.line = frames[i].line,
 			.inlined = frames[i].inlined,
 		};
+
+		if (!gg_array_push(&names->lines, line))
+			return;
 		place->line_count++;
 	}
 }
@@ -347,17 +331,17 @@ static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *qu
 {
 	uint32_t last = UINT32_MAX;
 
-	question->modules = calloc(names->module_count + 1, sizeof(*question->modules));
-	question->addresses = calloc(names->unnamed_count + 1, sizeof(*question->addresses));
-	question->places = calloc(names->unnamed_count + 1, sizeof(*question->places));
+	question->modules = calloc(names->modules.count + 1, sizeof(*question->modules));
+	question->addresses = calloc(names->unnamed.count + 1, sizeof(*question->addresses));
+	question->places = calloc(names->unnamed.count + 1, sizeof(*question->places));
 	if (question->modules == NULL || question->addresses == NULL || question->places == NULL)
 		return false;
-	if (names->unnamed_count > 0)
-		qsort_r(names->unnamed, names->unnamed_count, sizeof(*names->unnamed),
-		        compare_unnamed, names->places);
-	for (size_t i = 0; i < names->unnamed_count; i++) {
-		struct place *place = &names->places[names->unnamed[i].place];
-		const struct module *module = &names->modules[place->module];
+	if (names->unnamed.count > 0)
+		qsort_r(names->unnamed.items, names->unnamed.count, sizeof(*names->unnamed.items),
+		        compare_unnamed, names->places.items);
+	for (size_t i = 0; i < names->unnamed.count; i++) {
+		struct place *place = &names->places.items[names->unnamed.items[i].place];
+		const struct module *module = &names->modules.items[place->module];
 
 		if (!is_wanted(names, place, now_ns))
 			continue;
@@ -373,7 +357,7 @@ static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *qu
 		last = place->module;
 		question->modules[question->module_count - 1].address_count++;
 		question->addresses[question->count] = place->address;
-		question->places[question->count++] = names->unnamed[i].place;
+		question->places[question->count++] = names->unnamed.items[i].place;
 	}
 	return true;
 }
@@ -399,7 +383,8 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 			const struct gg_symbol_frame *frames;
 			size_t count = gg_symbols_frames(symbols, m, i, &frames);
 
-			keep_lines(names, &names->places[question.places[at++]], frames, count);
+			keep_lines(names, &names->places.items[question.places[at++]], frames,
+			           count);
 		}
 	gg_symbols_free(symbols);
 	free(question.modules);
@@ -414,7 +399,7 @@ int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile, stru
 {
 	int code;
 
-	if (names->place_count >= PLACES_MAX)
+	if (names->places.count >= PLACES_MAX)
 		forget(names);
 	code = read_profile(names, profile, error);
 	if (code < 0 || gg_clock_monotonic_ns() < names->rest_until_ns)
@@ -427,13 +412,13 @@ int gg_live_names_tell(gg_line_visit *visit, void *visitor, void *context)
 	const struct gg_names *names = context;
 	int code = 0;
 
-	for (size_t i = 0; i < names->unnamed_count; i++) {
-		const struct place *place = &names->places[names->unnamed[i].place];
+	for (size_t i = 0; i < names->unnamed.count; i++) {
+		const struct place *place = &names->places.items[names->unnamed.items[i].place];
 
 		for (uint32_t k = 0; k < place->line_count && code == 0; k++) {
-			struct gg_profile_line line = names->lines[place->first_line + k];
+			struct gg_profile_line line = names->lines.items[place->first_line + k];
 
-			line.frame = names->unnamed[i].frame;
+			line.frame = names->unnamed.items[i].frame;
 			code = visit(&line, visitor);
 		}
 	}

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
-#include "base/grow.h"
 
 /* A module of the profile, and those of its frames that have no line yet. */
 struct module {
@@ -16,16 +16,13 @@ struct module {
 	uint8_t *build_id;
 	size_t build_id_bytes;
 	bool is_complete; /* its status says that nothing is missing */
-	uint32_t *frames;
-	uint64_t *addresses; /* of the frames */
-	size_t frame_count, capacity;
+	GG_ARRAY(uint32_t) frames;
+	GG_ARRAY(uint64_t) addresses; /* of the frames */
 };
 
 struct work {
-	struct module *modules; /* by id; 0 is none */
-	size_t module_count, module_capacity;
-	uint8_t *known; /* by frame: 0 nothing, 1 a function, 2 a line */
-	size_t known_count;
+	GG_ARRAY(struct module) modules; /* by id; 0 is none */
+	GG_ARRAY(uint8_t) known;         /* by frame: 0 nothing, 1 a function, 2 a line */
 	struct gg_error *error;
 };
 
@@ -33,29 +30,19 @@ enum { KNOWN_NOTHING, KNOWN_FUNCTION, KNOWN_LINE };
 
 static void done(struct work *work)
 {
-	for (size_t i = 0; i < work->module_count; i++) {
-		free(work->modules[i].path);
-		free(work->modules[i].build_id);
-		free(work->modules[i].frames);
-		free(work->modules[i].addresses);
+	for (size_t i = 0; i < work->modules.count; i++) {
+		free(work->modules.items[i].path);
+		free(work->modules.items[i].build_id);
+		gg_array_done(&work->modules.items[i].frames);
+		gg_array_done(&work->modules.items[i].addresses);
 	}
-	free(work->modules);
-	free(work->known);
+	gg_array_done(&work->modules);
+	gg_array_done(&work->known);
 }
 
 static int out_of_memory(struct work *work)
 {
 	return gg_error_set_errno(work->error, ENOMEM, "resolving symbols", NULL);
-}
-
-/* Room for items[index], zeroed; false: no memory. */
-static bool reach(void **items, size_t *count, size_t *capacity, size_t index, size_t item_bytes)
-{
-	if (!gg_grow_to(items, capacity, index, item_bytes))
-		return false;
-	if (index >= *count)
-		*count = index + 1;
-	return true;
 }
 
 static int take_module(const struct gg_profile_module *module, void *context)
@@ -65,10 +52,9 @@ static int take_module(const struct gg_profile_module *module, void *context)
 
 	if (module->id == 0 || module->path == NULL)
 		return 0;
-	if (!reach((void **)&work->modules, &work->module_count, &work->module_capacity, module->id,
-	           sizeof(*work->modules)))
+	if (!gg_array_extend(&work->modules, (size_t)module->id + 1))
 		return out_of_memory(work);
-	mine = &work->modules[module->id];
+	mine = &work->modules.items[module->id];
 	mine->is_complete = module->status != NULL &&
 	                    strcmp(module->status, gg_symbol_status_text(GG_SYMBOL_FULL)) == 0;
 	mine->path = strdup(module->path);
@@ -82,23 +68,17 @@ static int take_module(const struct gg_profile_module *module, void *context)
 	return 0;
 }
 
-struct known {
-	struct work *work;
-	size_t capacity;
-};
-
 static int take_line(const struct gg_profile_line *line, void *context)
 {
-	struct known *known = context;
-	struct work *work = known->work;
+	struct work *work = context;
 	uint8_t value = line->line > 0           ? KNOWN_LINE
 	                : line->function != NULL ? KNOWN_FUNCTION
 	                                         : KNOWN_NOTHING;
 
-	if (!reach((void **)&work->known, &work->known_count, &known->capacity, line->frame, 1))
+	if (!gg_array_extend(&work->known, (size_t)line->frame + 1))
 		return out_of_memory(work);
-	if (work->known[line->frame] < value)
-		work->known[line->frame] = value;
+	if (work->known.items[line->frame] < value)
+		work->known.items[line->frame] = value;
 	return 0;
 }
 
@@ -106,40 +86,24 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct work *work = context;
 	struct module *module;
-	size_t more;
-
-	if (frame->module == 0 || frame->module >= work->module_count)
+	if (frame->module == 0 || frame->module >= work->modules.count)
 		return 0;
-	module = &work->modules[frame->module];
+	module = &work->modules.items[frame->module];
 	if (module->path == NULL || module->is_complete)
 		return 0;
-	if (module->frame_count == module->capacity) {
-		uint32_t *frames;
-		uint64_t *addresses;
-
-		more = module->capacity != 0 ? 2 * module->capacity : 64;
-		frames = reallocarray(module->frames, more, sizeof(*frames));
-		if (frames == NULL)
-			return out_of_memory(work);
-		module->frames = frames;
-		addresses = reallocarray(module->addresses, more, sizeof(*addresses));
-		if (addresses == NULL)
-			return out_of_memory(work);
-		module->addresses = addresses;
-		module->capacity = more;
-	}
-	module->frames[module->frame_count] = frame->id;
-	module->addresses[module->frame_count++] = frame->address;
+	if (!gg_array_push(&module->frames, frame->id) ||
+	    !gg_array_push(&module->addresses, frame->address))
+		return out_of_memory(work);
 	return 0;
 }
 
 static int gather(struct gg_profile *profile, struct work *work)
 {
-	struct known known = { .work = work };
+
 	int status = gg_profile_each_module(profile, take_module, work, work->error);
 
 	if (status == 0)
-		status = gg_profile_each_line(profile, take_line, &known, work->error);
+		status = gg_profile_each_line(profile, take_line, work, work->error);
 	if (status == 0)
 		status = gg_profile_each_frame(profile, take_frame, work, work->error);
 	return status;
@@ -147,7 +111,7 @@ static int gather(struct gg_profile *profile, struct work *work)
 
 static uint8_t known_of(const struct work *work, uint32_t frame)
 {
-	return frame < work->known_count ? work->known[frame] : KNOWN_NOTHING;
+	return frame < work->known.count ? work->known.items[frame] : KNOWN_NOTHING;
 }
 
 /* Writes a frame's lines if they say more than is known. */
@@ -200,18 +164,18 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
                         const struct gg_symbols *symbols, size_t asked,
                         struct gg_symbolize_result *result)
 {
-	const struct module *module = &work->modules[id];
+	const struct module *module = &work->modules.items[id];
 	uint64_t named_before = 0, named_first = result->named_count;
 	int status = 0;
 
-	for (size_t i = 0; i < module->frame_count && status == 0; i++) {
+	for (size_t i = 0; i < module->frames.count && status == 0; i++) {
 		const struct gg_symbol_frame *frames;
 		size_t count = gg_symbols_frames(symbols, asked, i, &frames);
 
-		named_before += known_of(work, module->frames[i]) != KNOWN_NOTHING;
-		status = put_frame(profile, work, module->frames[i], frames, count, result);
+		named_before += known_of(work, module->frames.items[i]) != KNOWN_NOTHING;
+		status = put_frame(profile, work, module->frames.items[i], frames, count, result);
 	}
-	result->frame_count += module->frame_count;
+	result->frame_count += module->frames.count;
 	if (result->named_count - named_first > named_before)
 		result->improved_count++;
 	/* Elsewhere the file may be missing: that says nothing new of names that are there. */
@@ -234,8 +198,8 @@ bool gg_symbolize_is_perf_map(const char *path)
 static int resolve(struct gg_profile *profile, const struct work *work,
                    const struct gg_symbol_options *options, struct gg_symbolize_result *result)
 {
-	struct gg_symbol_module *asked = calloc(work->module_count + 1, sizeof(*asked));
-	uint32_t *ids = calloc(work->module_count + 1, sizeof(*ids));
+	struct gg_symbol_module *asked = calloc(work->modules.count + 1, sizeof(*asked));
+	uint32_t *ids = calloc(work->modules.count + 1, sizeof(*ids));
 	struct gg_symbols *symbols = NULL;
 	size_t count = 0;
 	int status = 0;
@@ -244,10 +208,10 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 		status = gg_error_set_errno(work->error, ENOMEM, "resolving symbols", NULL);
 		goto out;
 	}
-	for (size_t i = 1; i < work->module_count; i++) {
-		const struct module *module = &work->modules[i];
+	for (size_t i = 1; i < work->modules.count; i++) {
+		const struct module *module = &work->modules.items[i];
 
-		if (module->frame_count == 0)
+		if (module->frames.count == 0)
 			continue;
 		ids[count] = (uint32_t)i;
 		asked[count++] = (struct gg_symbol_module){
@@ -256,8 +220,8 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 			                                               : GG_SYMBOL_FILE,
 			.build_id = module->build_id,
 			.build_id_bytes = module->build_id_bytes,
-			.addresses = module->addresses,
-			.address_count = module->frame_count,
+			.addresses = module->addresses.items,
+			.address_count = module->frames.count,
 		};
 	}
 	result->module_count = (uint32_t)count;
