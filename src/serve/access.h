@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access - who may ask: whoever has the token, by a name that is ours.
+ * access - decides which requests the server answers: those with the token and with a host name
+ * of this server.
  *
- * The token stands in the address that is announced; the first answer to a browser puts it into a cookie and
- * takes it out of the address, where histories and other pages would see it.  Programs send it as
+ * The announced URL contains the token.  The first response to a browser moves the token into a
+ * cookie, because browser histories and other pages can read it in a URL.  Programs send it as
  * "Authorization: Bearer TOKEN".
  *
- * A web page may make its own host name mean 127.0.0.1 and then ask us with the rights of its own origin;
- * it cannot make its name an address.  So Host must be an address or "localhost", with our port.
+ * A web page can make its own host name resolve to 127.0.0.1 and then send requests with the rights
+ * of its own origin (DNS rebinding).  It cannot turn its name into an address.  Therefore the Host
+ * header must be an address or "localhost", with the port of this server.
  *
- * Threads  pure, once it is made.
+ * Threads  All functions are pure once gg_access_init() has returned.
  */
 #pragma once
 
@@ -23,19 +25,20 @@ enum { GG_ACCESS_TOKEN_BYTES = 32, GG_ACCESS_TOKEN_TEXT = 2 * GG_ACCESS_TOKEN_BY
 
 struct gg_access {
 	char token[GG_ACCESS_TOKEN_TEXT];
-	char cookie[24]; /* its name: cookies are shared by all ports of a host */
+	char cookie
+		[24]; /* name of the cookie; it has the port, since ports of a host share cookies */
 	uint16_t port;
 };
 
-/* A new token.  As getrandom() fails. */
-GG_MUST_CHECK int gg_access_init(struct gg_access *guard, uint16_t port, struct gg_error *error);
+/* Draws a new token.  Fails with the errors of getrandom(). */
+GG_MUST_CHECK int gg_access_init(struct gg_access *access, uint16_t port, struct gg_error *error);
 
-/* Is it the token?  Takes as long for a wrong one as for the right one; NULL is wrong. */
-bool gg_access_knows(const struct gg_access *guard, const char *given);
+/* True if `given` is the token.  The time does not depend on `given`; NULL is not the token. */
+bool gg_access_knows(const struct gg_access *access, const char *given);
 
-/* Is it in "a=b; geiger_PORT=TOKEN", or in "Bearer TOKEN"?  NULL: no. */
-bool gg_access_knows_cookie(const struct gg_access *guard, const char *cookies);
-bool gg_access_knows_bearer(const struct gg_access *guard, const char *authorization);
+/* True if the header has the token: "a=b; geiger_PORT=TOKEN" or "Bearer TOKEN".  NULL has none. */
+bool gg_access_knows_cookie(const struct gg_access *access, const char *cookies);
+bool gg_access_knows_bearer(const struct gg_access *access, const char *authorization);
 
-/* Is it an address or "localhost", with our port (without one if that is 80)?  NULL: no. */
-bool gg_access_is_our_host(const struct gg_access *guard, const char *host);
+/* True for an address or "localhost" with the port of this server (port 80 may be left out). */
+bool gg_access_is_our_host(const struct gg_access *access, const char *host);

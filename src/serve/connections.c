@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* connections - see connections.h. */
 #include "serve/connections.h"
 
 #include <sys/socket.h>
@@ -11,20 +12,20 @@ static void shut(struct gg_connection *connection)
 	shutdown(connection->fd, SHUT_RDWR);
 }
 
-/* How many are unknown and not on their way out, and the oldest of them. */
+/* Counts the unknown connections that are not shut down yet, and finds the oldest. */
 static size_t count_unknown(struct gg_connections *connections, struct gg_connection **ret_oldest)
 {
 	size_t count = 0;
 
 	*ret_oldest = NULL;
 	for (size_t i = 0; i < GG_COUNT(connections->list); i++) {
-		struct gg_connection *of = &connections->list[i];
+		struct gg_connection *connection = &connections->list[i];
 
-		if (!of->is_open || of->is_known || of->is_shut)
+		if (!connection->is_open || connection->is_known || connection->is_shut)
 			continue;
 		count++;
-		if (*ret_oldest == NULL || of->opened_ns < (*ret_oldest)->opened_ns)
-			*ret_oldest = of;
+		if (*ret_oldest == NULL || connection->opened_ns < (*ret_oldest)->opened_ns)
+			*ret_oldest = connection;
 	}
 	return count;
 }
@@ -37,12 +38,14 @@ struct gg_connection *gg_connections_open(struct gg_connections *connections, in
 	if (count_unknown(connections, &oldest) >= GG_CONNECTIONS_UNKNOWN_MOST)
 		shut(oldest);
 	for (size_t i = 0; i < GG_COUNT(connections->list); i++) {
-		struct gg_connection *of = &connections->list[i];
+		struct gg_connection *connection = &connections->list[i];
 
-		if (of->is_open)
+		if (connection->is_open)
 			continue;
-		*of = (struct gg_connection){ .fd = fd, .opened_ns = now_ns, .is_open = true };
-		return of;
+		*connection = (struct gg_connection){ .fd = fd,
+			                              .opened_ns = now_ns,
+			                              .is_open = true };
+		return connection;
 	}
 	return NULL;
 }
@@ -52,11 +55,11 @@ void gg_connections_expire(struct gg_connections *connections, int64_t now_ns)
 	const int64_t most_ns = GG_CONNECTIONS_HEAD_SECONDS * INT64_C(1000000000);
 
 	for (size_t i = 0; i < GG_COUNT(connections->list); i++) {
-		struct gg_connection *of = &connections->list[i];
+		struct gg_connection *connection = &connections->list[i];
 
-		if (of->is_open && !of->is_known && !of->is_shut &&
-		    now_ns - of->opened_ns > most_ns)
-			shut(of);
+		if (connection->is_open && !connection->is_known && !connection->is_shut &&
+		    now_ns - connection->opened_ns > most_ns)
+			shut(connection);
 	}
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connections - who is connected, and who has to go.
+ * connections - limits on connections that have not shown the token.
  *
- * Any local user may open connections, and without limits could keep the owner of a profile out: by never
- * ending the head of a request, a byte at a time.  So a connection is unknown until a request with the token came
- * over it.  An unknown one is closed HEAD_SECONDS after it was opened; and when there are more than UNKNOWN_MOST of them,
- * the oldest goes.  Closed means shut down: the server reads the end of the stream, and ends the connection.
+ * Every local user can open connections.  Without limits, a user could lock out the owner of a
+ * profile by sending the heads of requests one byte at a time.  A connection is unknown until it
+ * carries a request with the token.  The server closes an unknown connection HEAD_SECONDS after it
+ * was opened, and the oldest unknown connection when there are more than UNKNOWN_MOST of them.  To
+ * close means to call shutdown(): libmicrohttpd then reads the end of the stream and ends the
+ * connection.
  *
- * Threads  one.
+ * Threads  One thread uses the list.
  */
 #pragma once
 
@@ -23,7 +25,7 @@ enum {
 
 struct gg_connection {
 	int fd;
-	int64_t opened_ns; /* of the monotonic clock */
+	int64_t opened_ns; /* CLOCK_MONOTONIC */
 	bool is_open, is_known, is_shut;
 };
 
@@ -32,12 +34,12 @@ struct gg_connections {
 	struct gg_connection list[2 * GG_CONNECTIONS_MOST];
 };
 
-/* A new one, which is unknown; NULL: there is no room, and it is not watched. */
+/* Adds an unknown connection.  NULL: the list is full, and nothing limits this connection. */
 struct gg_connection *gg_connections_open(struct gg_connections *connections, int fd,
                                           int64_t now_ns);
-/* Shuts down those that took too long. */
+/* Shuts down unknown connections that are older than HEAD_SECONDS. */
 void gg_connections_expire(struct gg_connections *connections, int64_t now_ns);
 
-/* A request with the token came.  NULL is fine, in both. */
+/* The connection carried the token, or ended.  NULL is allowed in both. */
 void gg_connection_known(struct gg_connection *connection);
 void gg_connection_closed(struct gg_connection *connection);

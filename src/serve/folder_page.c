@@ -8,7 +8,10 @@
 #include "base/utf8.h"
 #include "page/page.h"
 
-/* As text of an element or of a quoted attribute; bytes that are no UTF-8, and controls, as U+FFFD. */
+/*
+ * Appends `text` as the text of an element or of a quoted attribute.  Control characters and bytes
+ * that are not UTF-8 become U+FFFD.
+ */
 static void append_html(const char *text, struct gg_buf *out)
 {
 	while (*text != '\0') {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder_page - a folder of profiles, as a page without scripts and as JSON.
+ * folder_page - the list of a folder's profiles, as a page without scripts and as JSON.
  *
- * Names of files are anybody's: they reach the page with & < > " ' replaced, and addresses as %XX.
+ * Anybody may have chosen the names of the files.  The page has & < > " ' of a name replaced by
+ * character references, and URLs have its bytes as %XX.
  */
 #pragma once
 

@@ -2,8 +2,9 @@
 /*
  * http - sockets, limits and headers, by libmicrohttpd.
  *
- * Limits  64 connections; 30 s without a word, then it is closed; 10 s until a request with the token, and 24
- *         connections that had none (connections.h); 32 KiB for the head of a request; no body is read.
+ * Limits  64 connections; 30 s of silence, after which the server closes a connection; 10 s until a
+ *         request with the token, and 24 connections without one (connections.h); 32 KiB for the head
+ *         of a request.  The server reads no bodies.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -52,7 +53,7 @@ struct server {
 	struct gg_connections connections;
 };
 
-/* Of libmicrohttpd, when it has accepted a connection, and when it has ended one. */
+/* libmicrohttpd calls this when it has accepted a connection and when it has ended one. */
 static void notice(void *context, struct MHD_Connection *connection, void **state,
                    enum MHD_ConnectionNotificationCode what)
 {
@@ -120,8 +121,9 @@ static void add_headers(const struct gg_serving *serving, const struct gg_respon
 }
 
 /*
- * Called when the head of a request is there, and again when its body is: what reads nothing is answered
- * then, so that the connection stays; what has another method at once, with its body unread.
+ * libmicrohttpd calls this when the head of a request has arrived, and again when its body has.  The
+ * server answers GET and HEAD at the second call, so that the connection stays open for the next
+ * request.  It answers other methods at the first call, which leaves their bodies unread.
  */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *upload,
@@ -180,7 +182,7 @@ static void loop(struct MHD_Daemon *daemon, struct server *server)
 static int serve_on(int fd, struct server *server, const struct gg_serve_options *options,
                     const struct gg_listen *listening, struct gg_error *error)
 {
-	/* Once: who asks again does not want to wait for what is being answered. */
+	/* One signal stops after the current response; a second one has its default effect, at once. */
 	const struct sigaction on_stop = { .sa_handler = stop, .sa_flags = SA_RESETHAND };
 	struct sigaction was_int, was_term;
 	struct MHD_Daemon *daemon = MHD_start_daemon(
@@ -199,7 +201,7 @@ static int serve_on(int fd, struct server *server, const struct gg_serve_options
 	sigaction(SIGINT, &on_stop, &was_int);
 	sigaction(SIGTERM, &on_stop, &was_term);
 	snprintf(url, sizeof(url), "http://%s:%u/?token=%s", listening->host, listening->port,
-	         server->serving.guard.token);
+	         server->serving.access.token);
 	if (options->announce != NULL)
 		options->announce(url, !listening->is_loopback, options->context);
 	loop(daemon, server);
@@ -213,21 +215,22 @@ int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 {
 	struct server server = { .serving = { .confidence = options->confidence } };
 	struct gg_listen listening;
-	int fd = -1, code;
+	int fd = -1, status;
 
-	code = gg_library_open(&server.serving.library, options->path, options->process,
-	                       options->confidence, error);
-	if (code == 0)
-		code = gg_page_policy(&server.serving.policy, error);
-	if (code == 0) {
+	status = gg_library_open(&server.serving.library, options->path, options->process,
+	                         options->confidence, error);
+	if (status == 0)
+		status = gg_page_policy(&server.serving.policy, error);
+	if (status == 0) {
 		fd = gg_listen_open(options->listen, &listening, error);
-		code = fd < 0 ? fd : gg_access_init(&server.serving.guard, listening.port, error);
+		status = fd < 0 ? fd
+		                : gg_access_init(&server.serving.access, listening.port, error);
 	}
-	if (code == 0)
-		code = serve_on(fd, &server, options, &listening, error);
+	if (status == 0)
+		status = serve_on(fd, &server, options, &listening, error);
 	else if (fd >= 0)
 		close(fd);
 	gg_buf_done(&server.serving.policy);
 	gg_library_free(server.serving.library);
-	return code;
+	return status;
 }

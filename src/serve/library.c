@@ -18,34 +18,35 @@
 #include "serve/watch.h"
 #include "symbol/symbol.h"
 
-/* Packed data that are kept; the one that was longest not asked for goes. */
-enum { KEPT_COUNT = 4 };
+/* The cache holds the packed data of this many requests; the least recently used one is replaced. */
+enum { CACHE_COUNT = 4 };
 
-/* A file in a folder counts if it ends so; a list has no more than that. */
+/* A folder's profiles are its files with this suffix; a list holds LIST_MAX of them at most. */
 static const char suffix[] = ".geiger";
 enum { LIST_MAX = 10000 };
 
-/* A file that changed so lately may change again. */
+/* A file that changed within this time may change again. */
 #define LIVELY_NS INT64_C(10000000000)
 
-/* Packed: a browser unpacks and reads that in a moment. */
+/* Largest packed data of a page; a browser unpacks and reads them in a moment. */
 #define DATA_MOST_BYTES (2u << 20)
 
 /*
- * Live data are made anew when they are older, and when it is so many times as long ago as making them took:
- * else a large process would keep a processor busy with it.
+ * The library makes live data again when they are older than LIVE_FRESH_NS and older than REST_TIMES
+ * times what making them took.  The second condition keeps a large process from occupying a
+ * processor.
  */
 #define LIVE_FRESH_NS UINT64_C(900000000)
 enum { REST_TIMES = 4 };
 
-/* What a file looked like when its data were made. */
+/* Size and time of a file when the library made its data; a difference makes the data stale. */
 struct stamp {
 	uint64_t bytes;
 	int64_t changed_ns;
 };
 
-struct kept {
-	char *key; /* NAME, or NAME/BEFORE: names have no slash */
+struct cached_data {
+	char *key; /* NAME/ or NAME/BEFORE; names of files have no slash */
 	struct stamp stamps[2];
 	struct gg_buf packed;
 	uint64_t tag, used, made_ns, took_ns; /* CLOCK_MONOTONIC */
@@ -54,15 +55,15 @@ struct kept {
 struct gg_library {
 	char *path;
 	bool is_folder;
-	struct gg_watch *watch; /* NULL: files */
-	struct gg_names *names; /* of frames of recordings that have none yet */
+	struct gg_watch *watch; /* NULL: the library has files */
+	struct gg_names *names; /* names for frames of recordings that still run */
 	char title[256];
 	double confidence;
-	struct kept kept[KEPT_COUNT];
+	struct cached_data cache[CACHE_COUNT];
 	uint64_t uses;
 	struct gg_buf live;
 	uint64_t live_tag, live_ns, live_took_ns;
-	bool was_alive; /* when `live` was made */
+	bool was_alive; /* the process lived when `live` was made */
 };
 
 static int not_there(const char *name, struct gg_error *error)
@@ -70,7 +71,7 @@ static int not_there(const char *name, struct gg_error *error)
 	return gg_error_set(error, -ENOENT, name, NULL, "no such profile");
 }
 
-/* --- what there is ------------------------------------------------------------------------- */
+/* --- listing entries ----------------------------------------------------------------------- */
 
 static const char *file_name(const char *path)
 {
@@ -86,24 +87,24 @@ static bool is_profile_name(const char *name)
 	return length > end && name[0] != '.' && strcmp(name + length - end, suffix) == 0;
 }
 
-static int64_t changed_ns(const struct stat *status)
+static int64_t changed_ns(const struct stat *file)
 {
-	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+	return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
 }
 
-/* The entry of a file; false: it is none that we show. */
+/* Fills the entry of a file.  False: the file is missing or not regular, and is not shown. */
 static bool describe(const struct gg_library *library, int folder, const char *name,
                      struct gg_library_entry *entry)
 {
-	struct stat status;
+	struct stat file;
 
-	if (fstatat(folder, name, &status, library->is_folder ? AT_SYMLINK_NOFOLLOW : 0) < 0 ||
-	    !S_ISREG(status.st_mode))
+	if (fstatat(folder, name, &file, library->is_folder ? AT_SYMLINK_NOFOLLOW : 0) < 0 ||
+	    !S_ISREG(file.st_mode))
 		return false;
 	*entry = (struct gg_library_entry){
 		.name = strdup(file_name(name)),
-		.bytes = (uint64_t)status.st_size,
-		.changed_ns = changed_ns(&status),
+		.bytes = (uint64_t)file.st_size,
+		.changed_ns = changed_ns(&file),
 	};
 	entry->is_live = (int64_t)gg_clock_wall_ns() - entry->changed_ns < LIVELY_NS;
 	return entry->name != NULL;
@@ -176,10 +177,10 @@ int gg_library_find(struct gg_library *library, const char *name,
 {
 	struct gg_library_entry *entries;
 	size_t count, found = SIZE_MAX;
-	int code = gg_library_list(library, &entries, &count, error);
+	int status = gg_library_list(library, &entries, &count, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	for (size_t i = 0; i < count; i++)
 		if (name != NULL ? strcmp(entries[i].name, name) == 0 : count == 1)
 			found = i;
@@ -191,9 +192,9 @@ int gg_library_find(struct gg_library *library, const char *name,
 	return found != SIZE_MAX ? 0 : not_there(name != NULL ? name : library->title, error);
 }
 
-/* --- what is in it ------------------------------------------------------------------------- */
+/* --- loading models ------------------------------------------------------------------------ */
 
-/* The path of an entry; the caller's to free. */
+/* The path of an entry, which the caller frees; NULL: out of memory. */
 static char *path_of(const struct gg_library *library, const char *name)
 {
 	char *path = NULL;
@@ -203,7 +204,7 @@ static char *path_of(const struct gg_library *library, const char *name)
 	return asprintf(&path, "%s/%s", library->path, name) < 0 ? NULL : path;
 }
 
-/* A recorder that still writes, or was killed, has not said when it ended. */
+/* True if the profile has no end, because its recorder still writes. */
 static bool is_open_ended(struct gg_profile *profile)
 {
 	struct gg_profile_session session;
@@ -216,42 +217,42 @@ static int load_path(struct gg_library *library, const char *path, struct gg_mod
 {
 	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_profile *profile;
-	int code = gg_record_open(&profile, path, error);
+	int status = gg_record_open_complete(&profile, path, error);
 
-	if (code < 0)
-		return code;
-	/* Frames get their names in the file when the recording ends. */
+	if (status < 0)
+		return status;
+	/* The recorder writes names of frames when it ends, so an open recording has none yet. */
 	if (is_open_ended(profile) && gg_live_names_learn(library->names, profile, NULL) == 0) {
 		options.more_lines = gg_live_names_tell;
 		options.context = library->names;
 	}
-	code = gg_model_load(ret_model, &profile, 1, &options, error);
+	status = gg_model_load(ret_model, &profile, 1, &options, error);
 	gg_profile_close(profile);
-	return code;
+	return status;
 }
 
 static int load_entry(struct gg_library *library, const struct gg_library_entry *entry,
                       struct gg_model **ret_model, struct gg_error *error)
 {
 	char *path = path_of(library, entry->name);
-	int code = path == NULL ? gg_error_set_errno(error, ENOMEM, entry->name, NULL)
-	                        : load_path(library, path, ret_model, error);
+	int status = path == NULL ? gg_error_set_errno(error, ENOMEM, entry->name, NULL)
+	                          : load_path(library, path, ret_model, error);
 
 	free(path);
-	return code;
+	return status;
 }
 
 int gg_library_load(struct gg_library *library, const char *name, struct gg_model **ret_model,
                     struct gg_error *error)
 {
 	struct gg_library_entry entry;
-	int code = gg_library_find(library, name, &entry, error);
+	int status = gg_library_find(library, name, &entry, error);
 
-	if (code < 0)
-		return code;
-	code = load_entry(library, &entry, ret_model, error);
+	if (status < 0)
+		return status;
+	status = load_entry(library, &entry, ret_model, error);
 	free(entry.name);
-	return code;
+	return status;
 }
 
 static uint64_t tag_of(const struct gg_buf *packed)
@@ -259,7 +260,7 @@ static uint64_t tag_of(const struct gg_buf *packed)
 	return gg_hash_bytes(packed->data, packed->length, 0);
 }
 
-/* --- a process that runs ------------------------------------------------------------------- */
+/* --- data of a running process ------------------------------------------------------------- */
 
 static int make_live(struct gg_library *library, struct gg_error *error)
 {
@@ -271,20 +272,20 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 		.is_live = watch->is_alive,
 		.watched = watch->points,
 		.watched_count = watch->count,
-		.watched_from_ns = gg_polling_first_ns(watch->looks),
+		.watched_from_ns = gg_polling_first_ns(watch->polling),
 		.watched_grid_ns = GG_POLLING_GRID_NS,
 		.exports = "/export?",
 	};
 	struct gg_buf packed = { 0 };
 	struct gg_model *model;
 	uint64_t start_ns = gg_clock_monotonic_ns();
-	int code = gg_watch_model(library->watch, &model, error);
+	int status = gg_watch_model(library->watch, &model, error);
 
-	if (code == 0)
-		code = gg_page_data(model, NULL, &options, &packed, error);
-	if (code < 0) {
+	if (status == 0)
+		status = gg_page_data(model, NULL, &options, &packed, error);
+	if (status < 0) {
 		gg_buf_done(&packed);
-		return code;
+		return status;
 	}
 	gg_buf_done(&library->live);
 	library->live = packed;
@@ -300,45 +301,50 @@ static int live_data(struct gg_library *library, struct gg_error *error)
 	uint64_t age_ns = gg_clock_monotonic_ns() - library->live_ns;
 	bool is_old = age_ns > LIVE_FRESH_NS && age_ns > REST_TIMES * library->live_took_ns;
 
-	gg_watch_look(library->watch);
+	gg_watch_poll(library->watch);
 	if (library->live.length > 0 &&
 	    (!is_old || (!library->watch->is_alive && !library->was_alive)))
 		return 0;
 	return make_live(library, error);
 }
 
-/* --- files --------------------------------------------------------------------------------- */
+/* --- data of files ------------------------------------------------------------------------- */
 
 static struct stamp stamp_of(const struct gg_library_entry *entry)
 {
 	return (struct stamp){ .bytes = entry->bytes, .changed_ns = entry->changed_ns };
 }
 
-static void forget(struct kept *kept)
+static void forget(struct cached_data *cached)
 {
-	free(kept->key);
-	gg_buf_done(&kept->packed);
-	*kept = (struct kept){ 0 };
+	free(cached->key);
+	gg_buf_done(&cached->packed);
+	*cached = (struct cached_data){ 0 };
 }
 
-/* What is kept under the key, if the files are as they were, or it is new; else the place for it. */
-static struct kept *look_up(struct gg_library *library, const char *key,
-                            const struct stamp stamps[2], bool *ret_is_there)
+/*
+ * Finds the cache entry for `key`.  *ret_is_there is true if its data can be used: the files have not
+ * changed, or making the data again so soon would cost too much.  Otherwise the entry is the one to
+ * overwrite: the stale data of this key, or the least recently used data.
+ */
+static struct cached_data *look_up(struct gg_library *library, const char *key,
+                                   const struct stamp stamps[2], bool *ret_is_there)
 {
-	struct kept *oldest = &library->kept[0];
+	struct cached_data *oldest = &library->cache[0];
 
 	*ret_is_there = false;
-	for (size_t i = 0; i < KEPT_COUNT; i++) {
-		struct kept *kept = &library->kept[i];
+	for (size_t i = 0; i < CACHE_COUNT; i++) {
+		struct cached_data *cached = &library->cache[i];
 
-		if (kept->key != NULL && strcmp(kept->key, key) == 0) {
-			*ret_is_there = memcmp(kept->stamps, stamps, sizeof(kept->stamps)) == 0 ||
-			                gg_clock_monotonic_ns() - kept->made_ns <
-			                        REST_TIMES * kept->took_ns;
-			return kept;
+		if (cached->key != NULL && strcmp(cached->key, key) == 0) {
+			*ret_is_there = memcmp(cached->stamps, stamps, sizeof(cached->stamps)) ==
+			                        0 ||
+			                gg_clock_monotonic_ns() - cached->made_ns <
+			                        REST_TIMES * cached->took_ns;
+			return cached;
 		}
-		if (kept->used < oldest->used)
-			oldest = kept;
+		if (cached->used < oldest->used)
+			oldest = cached;
 	}
 	return oldest;
 }
@@ -349,7 +355,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 {
 	struct gg_model *model = NULL, *before_model = NULL;
 	GG_CLEANUP(gg_buf_done) struct gg_buf exports = { 0 };
-	int code = load_entry(library, entry, &model, error);
+	int status = load_entry(library, entry, &model, error);
 	struct gg_page_options options = {
 		.title = entry->name,
 		.confidence = library->confidence,
@@ -357,12 +363,12 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		.before_title = before != NULL ? before->name : NULL,
 	};
 
-	if (code == 0 && before != NULL)
-		code = load_entry(library, before, &before_model, error);
-	if (code == 0 && before != NULL)
-		code = gg_page_name_functions(model, before_model, error);
-	if (code == 0) {
-		/* A recorder that still writes has not said when it ended. */
+	if (status == 0 && before != NULL)
+		status = load_entry(library, before, &before_model, error);
+	if (status == 0 && before != NULL)
+		status = gg_page_name_functions(model, before_model, error);
+	if (status == 0) {
+		/* A recent file without an end belongs to a recorder that still writes. */
 		const struct gg_profile_session *session = gg_model_session(model, 0);
 
 		options.is_live = entry->is_live && session->end_ns == GG_TIME_NONE;
@@ -373,47 +379,49 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 			gg_buf_append_text(&exports, "&");
 		}
 		options.exports = gg_buf_text(&exports);
-		code = gg_page_data(model, before_model, &options, packed, error);
+		status = gg_page_data(model, before_model, &options, packed, error);
 	}
 	gg_model_free(before_model);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 static int file_data(struct gg_library *library, const struct gg_library_entry *entry,
-                     const struct gg_library_entry *before, struct kept **ret_kept,
+                     const struct gg_library_entry *before, struct cached_data **ret_cached,
                      struct gg_error *error)
 {
 	struct stamp stamps[2] = { stamp_of(entry) };
 	struct gg_buf packed = { 0 };
 	char *key = NULL;
-	struct kept *kept;
+	struct cached_data *cached;
 	uint64_t start_ns = gg_clock_monotonic_ns();
 	bool is_there;
-	int code;
+	int status;
 
 	if (before != NULL)
 		stamps[1] = stamp_of(before);
 	if (asprintf(&key, "%s/%s", entry->name, before != NULL ? before->name : "") < 0)
 		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
-	kept = look_up(library, key, stamps, &is_there);
+	cached = look_up(library, key, stamps, &is_there);
 	if (!is_there) {
-		code = make_data(library, entry, before, &packed, error);
-		if (code < 0) {
+		status = make_data(library, entry, before, &packed, error);
+		if (status < 0) {
 			gg_buf_done(&packed);
 			free(key);
-			return code;
+			return status;
 		}
-		forget(kept);
-		*kept = (struct kept){ .key = key, .packed = packed, .tag = tag_of(&packed) };
-		kept->made_ns = gg_clock_monotonic_ns();
-		kept->took_ns = kept->made_ns - start_ns;
-		memcpy(kept->stamps, stamps, sizeof(kept->stamps));
+		forget(cached);
+		*cached = (struct cached_data){ .key = key,
+			                        .packed = packed,
+			                        .tag = tag_of(&packed) };
+		cached->made_ns = gg_clock_monotonic_ns();
+		cached->took_ns = cached->made_ns - start_ns;
+		memcpy(cached->stamps, stamps, sizeof(cached->stamps));
 	} else {
 		free(key);
 	}
-	kept->used = ++library->uses;
-	*ret_kept = kept;
+	cached->used = ++library->uses;
+	*ret_cached = cached;
 	return 0;
 }
 
@@ -421,48 +429,49 @@ int gg_library_data(struct gg_library *library, const char *name, const char *be
                     const struct gg_buf **ret_packed, uint64_t *ret_tag, struct gg_error *error)
 {
 	struct gg_library_entry entry = { 0 }, other = { 0 };
-	struct kept *kept = NULL;
-	int code;
+	struct cached_data *cached = NULL;
+	int status;
 
 	if (library->watch != NULL && before == NULL) {
-		code = live_data(library, error);
+		status = live_data(library, error);
 		*ret_packed = &library->live;
 		*ret_tag = library->live_tag;
-		return code;
+		return status;
 	}
-	code = gg_library_find(library, name, &entry, error);
-	if (code == 0 && before != NULL)
-		code = gg_library_find(library, before, &other, error);
-	if (code == 0)
-		code = file_data(library, &entry, before != NULL ? &other : NULL, &kept, error);
+	status = gg_library_find(library, name, &entry, error);
+	if (status == 0 && before != NULL)
+		status = gg_library_find(library, before, &other, error);
+	if (status == 0)
+		status = file_data(library, &entry, before != NULL ? &other : NULL, &cached, error);
 	free(entry.name);
 	free(other.name);
-	if (code < 0)
-		return code;
-	*ret_packed = &kept->packed;
-	*ret_tag = kept->tag;
+	if (status < 0)
+		return status;
+	*ret_packed = &cached->packed;
+	*ret_tag = cached->tag;
 	return 0;
 }
 
-/* --- its life ------------------------------------------------------------------------------ */
+/* --- open and free ------------------------------------------------------------------------- */
 
 static int open_path(struct gg_library *library, const char *path, struct gg_error *error)
 {
 	struct gg_profile *profile;
-	struct stat status;
-	int code;
+	struct stat file;
+	int status;
 
 	library->path = realpath(path, NULL);
-	if (library->path == NULL || stat(library->path, &status) < 0)
+	if (library->path == NULL || stat(library->path, &file) < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
-	library->is_folder = S_ISDIR(status.st_mode);
+	library->is_folder = S_ISDIR(file.st_mode);
 	snprintf(library->title, sizeof(library->title), "%.250s", file_name(path));
 	if (library->is_folder)
 		return 0;
-	code = gg_record_open(&profile, library->path, error); /* what is none is refused at once */
-	if (code == 0)
+	status = gg_record_open(&profile, library->path,
+	                        error); /* refuse other files now, not at the first request */
+	if (status == 0)
 		gg_profile_close(profile);
-	return code;
+	return status;
 }
 
 static int open_process(struct gg_library *library, const char *process, struct gg_error *error)
@@ -478,28 +487,28 @@ int gg_library_open(struct gg_library **ret_library, const char *path, const cha
                     double confidence, struct gg_error *error)
 {
 	struct gg_library *library = calloc(1, sizeof(*library));
-	int code;
+	int status;
 
 	if (library == NULL)
 		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
 	library->confidence = confidence;
-	code = gg_live_names_new(&library->names, error);
-	if (code == 0)
-		code = process != NULL ? open_process(library, process, error)
-		                       : open_path(library, path, error);
-	if (code < 0)
+	status = gg_live_names_new(&library->names, error);
+	if (status == 0)
+		status = process != NULL ? open_process(library, process, error)
+		                         : open_path(library, path, error);
+	if (status < 0)
 		gg_library_free(library);
 	else
 		*ret_library = library;
-	return code;
+	return status;
 }
 
 void gg_library_free(struct gg_library *library)
 {
 	if (library == NULL)
 		return;
-	for (size_t i = 0; i < KEPT_COUNT; i++)
-		forget(&library->kept[i]);
+	for (size_t i = 0; i < CACHE_COUNT; i++)
+		forget(&library->cache[i]);
 	if (library->watch != NULL)
 		gg_watch_done(library->watch);
 	free(library->watch);
@@ -522,5 +531,5 @@ const char *gg_library_title(const struct gg_library *library)
 void gg_library_tick(struct gg_library *library)
 {
 	if (library->watch != NULL)
-		gg_watch_look(library->watch);
+		gg_watch_poll(library->watch);
 }

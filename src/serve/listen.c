@@ -23,7 +23,7 @@ static int refuse(const char *text, struct gg_error *error)
 	                    "'%.100s' is not an address", text);
 }
 
-/* A port, all of the text. */
+/* Parses `text` as a port; nothing may follow the number. */
 static bool parse_port(const char *text, uint16_t *ret_port)
 {
 	char *end;
@@ -77,7 +77,7 @@ static int parse(const char *text, union address *address, socklen_t *length,
 	return 0;
 }
 
-/* How the socket is called, with the port that it got. */
+/* Reads back the address of the socket, with the port that the kernel assigned. */
 static void describe(int fd, struct gg_listen *listening)
 {
 	union address address = { 0 };
@@ -102,23 +102,23 @@ int gg_listen_open(const char *text, struct gg_listen *ret_listen, struct gg_err
 {
 	union address address;
 	socklen_t length = 0;
-	int code = parse(text, &address, &length, error), fd, one = 1;
+	int status = parse(text, &address, &length, error), fd, one = 1;
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, "serve", NULL);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, &address.any, length) < 0 || listen(fd, 64) < 0) {
-		code = errno;
+		status = errno;
 		close(fd);
-		gg_error_set_errno(error, code, NULL,
-		                   code == EADDRINUSE
+		gg_error_set_errno(error, status, NULL,
+		                   status == EADDRINUSE
 		                           ? "Give another port, or none: any that is free."
 		                           : NULL);
 		gg_error_set_place(error, "serve: %.100s", text != NULL ? text : "127.0.0.1");
-		return -code;
+		return -status;
 	}
 	describe(fd, ret_listen);
 	return fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listen - where the server is asked: an address and a port, on loopback unless told otherwise. */
+/* listen - the listening socket of the server: on loopback unless the user names an address. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,14 +9,15 @@
 #include "base/error.h"
 
 struct gg_listen {
-	char host[64]; /* as it stands in an address: "127.0.0.1", "[::1]" */
-	uint16_t port; /* that it got */
+	char host[64]; /* as in a URL: "127.0.0.1", "[::1]" */
+	uint16_t port; /* the port that the kernel assigned */
 	bool is_loopback;
 };
 
 /*
- * A listening socket, the caller's to close.  text: "ADDRESS:PORT", "[ADDRESS]:PORT", "ADDRESS" or "PORT"; port 0
- * is any that is free; NULL is 127.0.0.1:0.  -EINVAL: not an address; -EADDRINUSE.
+ * Opens a listening socket, which the caller closes, and returns its descriptor.  text: "ADDRESS:PORT",
+ * "[ADDRESS]:PORT", "ADDRESS", or "PORT"; port 0 is any free port; NULL means 127.0.0.1:0.
+ * -EINVAL: not an address; -EADDRINUSE: the port is taken.
  */
 GG_MUST_CHECK int gg_listen_open(const char *text, struct gg_listen *ret_listen,
                                  struct gg_error *error);

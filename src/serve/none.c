@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* none - the server of a build without libmicrohttpd: it says so. */
+/* none - stands for the server in a build without libmicrohttpd, and reports that it is missing. */
 #include <errno.h>
 
 #include "serve/serve.h"

@@ -33,7 +33,7 @@ static void fail(struct gg_response *answer, unsigned status, const char *text)
 	answer->tag[0] = answer->file_name[0] = '\0';
 }
 
-/* What went wrong, as the command would say it. */
+/* Makes the response to a failed request: the error as the command prints it. */
 static void fail_by(struct gg_response *answer, const struct gg_error *error)
 {
 	char line[GG_ERROR_LINE_MAX];
@@ -56,7 +56,7 @@ static void answer_page(struct gg_serving *serving, const struct gg_request *req
 	GG_CLEANUP(gg_buf_done) struct gg_buf source = { 0 };
 	struct gg_library_entry entry = { 0 };
 	struct gg_error error = { 0 };
-	int code = gg_library_find(serving->library, name, &entry, &error);
+	int status = gg_library_find(serving->library, name, &entry, &error);
 
 	answer->kind = GG_RESPONSE_PAGE;
 	gg_buf_append_text(&source, "/data");
@@ -68,11 +68,11 @@ static void answer_page(struct gg_serving *serving, const struct gg_request *req
 		gg_buf_append_text(&source, name != NULL ? "&before=" : "?before=");
 		gg_page_append_escaped(before, &source);
 	}
-	if (code == 0)
-		code = gg_page_html_live(gg_buf_text(&source), entry.is_live, &answer->body,
-		                         &error);
+	if (status == 0)
+		status = gg_page_html_live(gg_buf_text(&source), entry.is_live, &answer->body,
+		                           &error);
 	free(entry.name);
-	if (code < 0)
+	if (status < 0)
 		fail_by(answer, &error);
 }
 
@@ -120,11 +120,11 @@ static void answer_data(struct gg_serving *serving, const struct gg_request *req
 	const struct gg_buf *packed;
 	struct gg_error error = { 0 };
 	uint64_t tag;
-	int code = gg_library_data(serving->library, argument(request, "profile"),
-	                           argument(request, "before"), &packed, &tag, &error);
+	int status = gg_library_data(serving->library, argument(request, "profile"),
+	                             argument(request, "before"), &packed, &tag, &error);
 
 	answer->kind = GG_RESPONSE_JSON;
-	if (code < 0) {
+	if (status < 0) {
 		fail_by(answer, &error);
 		return;
 	}
@@ -142,9 +142,12 @@ static void answer_data(struct gg_serving *serving, const struct gg_request *req
 		fail_by(answer, &error);
 }
 
-/* --- questions ----------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
-/* The number of a name in a list that ends in NULL; `otherwise` if it was not given; -1: none of them. */
+/*
+ * The index of an argument's value in `names`, which ends in NULL.  `otherwise` if the request has no
+ * such argument; -1 if its value is not in the list.
+ */
 static int choice(const struct gg_request *request, const char *name, const char *const *names,
                   int otherwise)
 {
@@ -158,7 +161,7 @@ static int choice(const struct gg_request *request, const char *name, const char
 	return -1;
 }
 
-/* Nanoseconds since the start; true: not given, or a number. */
+/* Parses a time in nanoseconds since the start.  True if the argument is absent or valid. */
 static bool take_time(const struct gg_request *request, const char *name, int64_t *time_ns)
 {
 	const char *given = argument(request, name);
@@ -181,9 +184,9 @@ static int wrong(const char *name, struct gg_error *error)
 	                    "not a value that it can have");
 }
 
-/* metric, unit, by, from_ns, to_ns or at_ns. */
-static int take_question(const struct gg_request *request, struct gg_query *query,
-                         struct gg_error *error)
+/* Reads metric, unit, by, from_ns, and to_ns or at_ns from the request. */
+static int take_query(const struct gg_request *request, struct gg_query *query,
+                      struct gg_error *error)
 {
 	static const char *const metrics[] = { "live",  "allocated", "peak", "temporary",
 		                               "freed", "left",      NULL };
@@ -212,7 +215,7 @@ static int take_question(const struct gg_request *request, struct gg_query *quer
 	return 0;
 }
 
-/* A file's name of harmless characters: what the profile is called, and the format's suffix. */
+/* Names the downloaded file after the profile, with harmless characters only, and the format's suffix. */
 static void name_file(struct gg_response *answer, const char *name,
                       const struct gg_export_format *format)
 {
@@ -240,27 +243,26 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 	struct gg_extract *extract = NULL;
 	struct gg_query query;
 	struct gg_error error = { 0 };
-	int code = format != NULL ? take_question(request, &query, &error)
-	                          : wrong("format", &error);
+	int status = format != NULL ? take_query(request, &query, &error) : wrong("format", &error);
 
-	if (code == 0)
-		code = gg_export_check(format, query.metric, &error);
-	if (code == 0)
-		code = gg_library_find(serving->library, name, &entry, &error);
-	if (code == 0)
-		code = gg_library_load(serving->library, name, &model, &error);
-	if (code == 0)
-		code = gg_extract_make(&extract, model, &query, serving->confidence, &error);
-	if (code == 0) {
+	if (status == 0)
+		status = gg_export_check(format, query.metric, &error);
+	if (status == 0)
+		status = gg_library_find(serving->library, name, &entry, &error);
+	if (status == 0)
+		status = gg_library_load(serving->library, name, &model, &error);
+	if (status == 0)
+		status = gg_extract_make(&extract, model, &query, serving->confidence, &error);
+	if (status == 0) {
 		struct gg_export job = { .extract = extract,
 			                 .out = &answer->body,
 			                 .error = &error };
 
-		code = gg_export_write(format, &job);
+		status = gg_export_write(format, &job);
 		gg_extract_free(extract);
 	}
 	answer->kind = GG_RESPONSE_FILE;
-	if (code == 0)
+	if (status == 0)
 		name_file(answer, entry.name, format);
 	else
 		fail_by(answer, &error);
@@ -270,17 +272,17 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 
 /* --- two profiles -------------------------------------------------------------------------- */
 
-static int ask(struct gg_serving *serving, const char *name, const struct gg_query *query,
-               struct gg_diff_side *side, struct gg_error *error)
+static int query_side(struct gg_serving *serving, const char *name, const struct gg_query *query,
+                      struct gg_diff_side *side, struct gg_error *error)
 {
 	struct gg_model *model = NULL;
 	struct gg_query_result *result = NULL;
-	int code = gg_library_load(serving->library, name, &model, error);
+	int status = gg_library_load(serving->library, name, &model, error);
 
-	if (code == 0)
-		code = gg_query_rows(model, query, &result, error);
+	if (status == 0)
+		status = gg_query_rows(model, query, &result, error);
 	*side = (struct gg_diff_side){ name, model, result };
-	return code;
+	return status;
 }
 
 static void free_side(struct gg_diff_side *side)
@@ -303,22 +305,22 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 	struct gg_query query;
 	struct gg_error error = { 0 };
 	struct gg_diff *diff = NULL;
-	int code = take_question(request, &query, &error);
+	int status = take_query(request, &query, &error);
 
 	answer->kind = GG_RESPONSE_JSON;
-	if (code == 0 && (before == NULL || after == NULL))
-		code = wrong(before == NULL ? "before" : "profile", &error);
-	if (code == 0)
-		code = ask(serving, before, &query, &report.before, &error);
-	if (code == 0)
-		code = ask(serving, after, &query, &report.after, &error);
-	if (code == 0)
-		code = gg_page_name_functions((struct gg_model *)report.after.model,
-		                              (struct gg_model *)report.before.model, &error);
-	if (code == 0)
-		code = gg_diff_run(report.before.model, report.before.result, report.after.model,
-		                   report.after.result, &diff_query, &diff, &error);
-	if (code == 0) {
+	if (status == 0 && (before == NULL || after == NULL))
+		status = wrong(before == NULL ? "before" : "profile", &error);
+	if (status == 0)
+		status = query_side(serving, before, &query, &report.before, &error);
+	if (status == 0)
+		status = query_side(serving, after, &query, &report.after, &error);
+	if (status == 0)
+		status = gg_page_name_functions((struct gg_model *)report.after.model,
+		                                (struct gg_model *)report.before.model, &error);
+	if (status == 0)
+		status = gg_diff_run(report.before.model, report.before.result, report.after.model,
+		                     report.after.result, &diff_query, &diff, &error);
+	if (status == 0) {
 		report.diff = diff;
 		gg_report_diff_json(&report, &answer->body);
 		gg_diff_free(diff);
@@ -329,7 +331,7 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 	free_side(&report.after);
 }
 
-/* --- who may ask what ---------------------------------------------------------------------- */
+/* --- paths and access ---------------------------------------------------------------------- */
 
 static const struct {
 	const char *path;
@@ -340,11 +342,11 @@ static const struct {
 	{ "/data", answer_data }, { "/export", answer_export }, { "/diff", answer_diff },
 };
 
-/* The first request of a browser: the token goes into a cookie, and out of the address. */
+/* Moves the token of a browser's first request out of the URL and into a cookie. */
 static void take_token_in(const struct gg_serving *serving, struct gg_response *answer)
 {
 	snprintf(answer->cookie, sizeof(answer->cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/",
-	         serving->guard.cookie, serving->guard.token);
+	         serving->access.cookie, serving->access.token);
 	snprintf(answer->location, sizeof(answer->location), "/");
 	fail(answer, 303, "See /");
 }
@@ -352,23 +354,23 @@ static void take_token_in(const struct gg_serving *serving, struct gg_response *
 void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
                          struct gg_response *answer)
 {
-	const struct gg_access *guard = &serving->guard;
-	bool is_in_address = gg_access_knows(guard, argument(request, "token"));
+	const struct gg_access *access = &serving->access;
+	bool is_in_address = gg_access_knows(access, argument(request, "token"));
 
 	*answer = (struct gg_response){ .status = 200, .kind = GG_RESPONSE_HTML };
-	if (!gg_access_is_our_host(guard, request->host)) {
-		fail(answer, 421, "This server is asked by an address, or as localhost.");
+	if (!gg_access_is_our_host(access, request->host)) {
+		fail(answer, 421, "Use the address of this server, or localhost, as its name.");
 		return;
 	}
-	if (!is_in_address && !gg_access_knows_cookie(guard, request->cookies) &&
-	    !gg_access_knows_bearer(guard, request->authorization)) {
+	if (!is_in_address && !gg_access_knows_cookie(access, request->cookies) &&
+	    !gg_access_knows_bearer(access, request->authorization)) {
 		fail(answer, 403,
-		     "Open the address that 'geiger serve' has printed: it has the token.");
+		     "Open the URL that 'geiger serve' printed; it contains the token.");
 		return;
 	}
 	answer->is_trusted = true;
 	if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
-		fail(answer, 405, "Nothing can be changed here: GET and HEAD alone.");
+		fail(answer, 405, "This server accepts GET and HEAD only.");
 		return;
 	}
 	if (is_in_address && strcmp(request->path, "/") == 0) {
@@ -379,8 +381,8 @@ void gg_response_request(struct gg_serving *serving, const struct gg_request *re
 		if (strcmp(addresses[i].path, request->path) == 0) {
 			addresses[i].answer(serving, request, answer);
 			if (answer->body.failed)
-				fail(answer, 500, "Memory is out.");
+				fail(answer, 500, "The server is out of memory.");
 			return;
 		}
-	fail(answer, 404, "There is nothing here.");
+	fail(answer, 404, "There is no such page.");
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * response - what is asked for, and the answer to it; knows nothing of sockets.  docs/HTTP_API.md lists the
- * addresses.
+ * response - makes the response to a request, without sockets.  docs/HTTP_API.md lists the paths.
  *
- * Whatever a profile says reaches a browser as JSON, or as text with & < > " ' replaced; the content
- * security policy of every answer forbids scripts that are not the page's own.
+ * Text from a profile reaches a browser as JSON, or with & < > " ' replaced.  The content security
+ * policy of every response forbids scripts other than the page's own.
  *
- * Threads  one.
+ * Threads  One thread.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 #include "serve/access.h"
 #include "serve/library.h"
 
-/* PAGE has scripts and a policy of its own; HTML has none. */
+/* A PAGE has scripts and its own policy; HTML has neither. */
 enum gg_response_kind {
 	GG_RESPONSE_PAGE,
 	GG_RESPONSE_HTML,
@@ -23,11 +22,11 @@ enum gg_response_kind {
 	GG_RESPONSE_FILE
 };
 
-/* Texts are valid while it is answered; NULL: not given. */
+/* The texts are valid while the server makes the response.  NULL: the request has no such header. */
 struct gg_request {
 	const char *method, *path;
 	const char *host, *cookies, *authorization, *if_none_match, *accept_encoding;
-	/* The value of a name in the query. */
+	/* The value of an argument in the query string; NULL: absent. */
 	const char *(*argument)(const struct gg_request *request, const char *name);
 	void *context;
 };
@@ -37,23 +36,23 @@ struct gg_response {
 	enum gg_response_kind kind;
 	struct gg_buf body;
 	bool is_gzip;
-	char tag[24];        /* "" if it has none */
-	char location[512];  /* of a redirection */
-	char cookie[160];    /* to be set */
-	char file_name[160]; /* to be saved as */
+	char tag[24];        /* ETag; "": none */
+	char location[512];  /* target of a redirection */
+	char cookie[160];    /* the cookie that the browser stores */
+	char file_name[160]; /* the name under which the browser saves the file */
 	bool is_trusted;     /* the request had the token */
 };
 
 struct gg_serving {
-	struct gg_access guard;
+	struct gg_access access;
 	struct gg_library *library;
 	struct gg_buf policy; /* of the page */
 	double confidence;
 };
 
-/* Always an answer, if need be that of an error.  gg_buf_done() its body. */
+/* Always makes a response; errors are responses, too.  The caller frees the body: gg_buf_done(). */
 void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
                          struct gg_response *answer);
 
-/* The policy of an answer: the page's own, or no scripts at all. */
+/* The content security policy of a response: the page's own, or one without scripts. */
 const char *gg_response_policy(const struct gg_serving *serving, const struct gg_response *answer);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve - the page over HTTP, for one person: a profile, a folder of them, or a process that runs
+ * serve - shows a profile, a folder of profiles, or a running process over HTTP, to one person
  * (docs/HTTP_API.md).
  *
  *   struct gg_serve_options options = { .path = "redis.geiger", .announce = print_url };
  *
  *   return gg_serve_run(&options, error);            until SIGINT or SIGTERM
  *
- * Who may ask   whoever knows the token: 256 random bits in the address that is announced.  It listens on
- *               loopback unless told otherwise, and answers to no other name than an address or
- *               "localhost" (so that no page of the web can rebind its own name to us).
- * What it does  it reads; nothing that is asked changes anything on this machine.
- * Threads       one: requests are answered one after the other, and between them the process that runs
- *               is looked at, once a second.
+ * Access   A request needs the token: 256 random bits in the announced URL.  The server listens on
+ *          loopback unless the user names an address, and accepts no host name but "localhost" and
+ *          addresses, so that no web page can rebind its own name to this server.
+ * Effects  The server only reads.  No request changes anything on this machine.
+ * Threads  One.  It answers one request after the other, and reads the region of a running process
+ *          once a second in between.
  */
 #pragma once
 
@@ -27,10 +27,13 @@ struct gg_serve_options {
 	const char *process; /* a pid, or the path of a region; NULL: `path` */
 	const char *listen;  /* "ADDRESS:PORT", "PORT", "ADDRESS"; NULL: loopback, any port */
 	double confidence;
-	/* Told the address to open, once it can be asked; is_public: not of this machine alone. */
+	/* Receives the URL once the server accepts requests; is_public: other machines can reach it. */
 	void (*announce)(const char *url, bool is_public, void *context);
 	void *context;
 };
 
-/* -EINVAL: not an address; -EADDRINUSE; -ENOTSUP: built without libmicrohttpd; as profiles fail. */
+/*
+ * Returns when SIGINT or SIGTERM arrives.  -EINVAL: not an address; -EADDRINUSE: the port is taken;
+ * -ENOTSUP: built without libmicrohttpd; or the errors of gg_library_open().
+ */
 GG_MUST_CHECK int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error);

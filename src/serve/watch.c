@@ -17,10 +17,10 @@
 
 #define EVERY_NS UINT64_C(1000000000)
 
-/* What a look took, so many times, is until the next. */
+/* The watch rests this many times as long as the last poll took. */
 enum { REST_TIMES = 10 };
 
-/* Bytes; negative: not known. */
+/* RSS in bytes; negative: unknown. */
 static double read_rss(uint32_t pid)
 {
 	unsigned long long size, resident;
@@ -63,7 +63,7 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 	};
 }
 
-/* Half of the points stay, and from now on half as many come. */
+/* Drops every other point and doubles the period, so that the rest are evenly spaced. */
 static void thin_out(struct gg_watch *watch)
 {
 	size_t kept = 0;
@@ -74,7 +74,7 @@ static void thin_out(struct gg_watch *watch)
 	watch->every_ns *= 2;
 }
 
-void gg_watch_look(struct gg_watch *watch)
+void gg_watch_poll(struct gg_watch *watch)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	struct gg_region_view view;
@@ -96,8 +96,8 @@ void gg_watch_look(struct gg_watch *watch)
 			thin_out(watch);
 		watch->points[watch->count++] = point_of(watch, &view);
 	}
-	if (watch->code == 0)
-		watch->code = gg_polling_take(watch->looks, &view, &watch->error);
+	if (watch->status == 0)
+		watch->status = gg_polling_take(watch->polling, &view, &watch->error);
 	watch->has_news = true;
 	gg_region_view_done(&view);
 	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
@@ -106,10 +106,10 @@ void gg_watch_look(struct gg_watch *watch)
 static int find_pid(struct gg_watch *watch, struct gg_error *error)
 {
 	struct gg_region_view view;
-	int code = gg_region_view_open(&view, watch->path, error);
+	int status = gg_region_view_open(&view, watch->path, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	watch->pid = view.header.pid;
 	gg_region_view_done(&view);
 	return 0;
@@ -118,25 +118,27 @@ static int find_pid(struct gg_watch *watch, struct gg_error *error)
 int gg_watch_init(struct gg_watch *watch, const char *process, double confidence,
                   struct gg_error *error)
 {
-	int code;
+	int status;
 
 	*watch = (struct gg_watch){ .is_alive = true,
 		                    .every_ns = EVERY_NS,
 		                    .confidence = confidence };
-	code = gg_find_region(&watch->path, process, error);
-	if (code == 0)
-		code = find_pid(watch, error);
-	if (code == 0)
-		code = gg_polling_open(&watch->looks, watch->path, error);
-	if (code == 0)
-		code = gg_live_names_new(&watch->names, error);
-	if (code < 0) {
+	status = gg_find_region(&watch->path, process, error);
+	if (status == 0)
+		status = find_pid(watch, error);
+	if (status == 0)
+		status = gg_polling_open(&watch->polling, watch->path, error);
+	if (status == 0)
+		status = gg_live_names_new(&watch->names, error);
+	if (status < 0) {
 		gg_watch_done(watch);
-		return code;
+		return status;
 	}
 	if (strspn(process, "0123456789") == strlen(process))
-		watch->pid = (uint32_t)strtoul(process, NULL, 10); /* as it is called here */
-	gg_watch_look(watch);
+		watch->pid = (uint32_t)strtoul(
+			process, NULL,
+			10); /* in this pid namespace; the region has the pid of the process's own */
+	gg_watch_poll(watch);
 	return 0;
 }
 
@@ -144,34 +146,34 @@ void gg_watch_done(struct gg_watch *watch)
 {
 	free(watch->path);
 	gg_model_free(watch->model);
-	gg_polling_free(watch->looks);
+	gg_polling_free(watch->polling);
 	gg_live_names_free(watch->names);
 	*watch = (struct gg_watch){ 0 };
 }
 
 int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
 {
-	struct gg_profile *profile = gg_polling_profile(watch->looks);
+	struct gg_profile *profile = gg_polling_profile(watch->polling);
 	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_model *model;
-	int code = watch->code;
+	int status = watch->status;
 
-	if (code < 0) {
+	if (status < 0) {
 		*error = watch->error;
 	} else if (watch->has_news || watch->model == NULL) {
 		if (gg_live_names_learn(watch->names, profile, NULL) == 0) {
 			options.more_lines = gg_live_names_tell;
 			options.context = watch->names;
 		}
-		code = gg_model_load(&model, &profile, 1, &options, error);
-		if (code == 0) {
+		status = gg_model_load(&model, &profile, 1, &options, error);
+		if (status == 0) {
 			gg_model_free(watch->model);
 			watch->model = model;
 			watch->has_news = false;
 		}
 	}
-	if (code < 0 && watch->model == NULL)
-		return code;
+	if (status < 0 && watch->model == NULL)
+		return status;
 	*ret_model = watch->model;
 	return 0;
 }
