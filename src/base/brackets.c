@@ -71,6 +71,9 @@ const char *gg_behind_brackets(const char *at)
 		case '-':
 			at += at[1] == '>';
 			break;
+		case '\'': /* a character, which may be a bracket; a lifetime has no second quote */
+			at += at[1] != '\0' && at[2] == '\'' ? 2 : 0;
+			break;
 		case 'o': /* its symbol is no bracket; a bracket stands before all of this */
 			if (begins(at, "operator") && !is_word(at[-1]))
 				at += strlen("operator") - 1 + gg_operator_symbol_length(at + 8);

@@ -13,7 +13,8 @@
 /*
  * The place behind the bracket that closes the one at `at`.  In expressions "<" and ">" may be
  * comparisons: a ">" closes only a "<" that is innermost, and other brackets close what "<" is open
- * inside them.  The symbol of an operator ("operator<<") is no bracket.
+ * inside them.  The symbol of an operator ("operator<<") is no bracket, nor is a quoted
+ * character (Rust's constant '<').
  */
 const char *gg_behind_brackets(const char *at);
 

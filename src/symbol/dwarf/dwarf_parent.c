@@ -19,7 +19,7 @@ static uint64_t key_of(const Dwarf_Die *die)
 	return (uint64_t)(uintptr_t)die->addr;
 }
 
-/* Appends the name of a namespace or class as __cxa_demangle writes it, and "::". */
+/* Appends the name of a namespace or class as demanglers write it, and "::". */
 static void append_name(struct gg_buf *prefix, Dwarf_Die *die)
 {
 	static const char lambda[] = "<lambda(";

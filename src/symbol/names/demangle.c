@@ -1,26 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/names/demangle.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if HAVE_CXA_DEMANGLE
-/* <cxxabi.h> is for C++ alone; this is what it declares. */
-extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status);
+#if HAVE_LIBIBERTY
+#include <libiberty/demangle.h>
 
-static char *demangle_cxx(const char *linkage_name)
+enum { LEGACY_HASH_LENGTH = 19 }; /* "::h" and 16 digits */
+
+/* Text that a demangler writes piece by piece. */
+struct text {
+	struct gg_buf *out;
+	bool is_cut;
+	jmp_buf stop;
+};
+
+static bool is_ascii(const char *piece, size_t length)
 {
-	int status;
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)piece[i] >= 128)
+			return false;
+	return true;
+}
 
-	if (strncmp(linkage_name, "_Z", 2) != 0)
-		return NULL;
-	return __cxa_demangle(linkage_name, NULL, NULL, &status);
+/*
+ * A hostile name of 100 bytes can stand for 2^40 bytes of text, and libiberty's callbacks have no
+ * way to say "stop".  Therefore the callback leaves by longjmp().  libiberty holds memory only
+ * while it passes a decoded punycode identifier, which always has a character beyond ASCII; after
+ * such a piece, the next one stops.
+ */
+static void append(const char *piece, size_t length, void *context)
+{
+	struct text *text = context;
+
+	if (text->is_cut || length > GG_DEMANGLE_TEXT_MAX - text->out->length)
+		text->is_cut = true;
+	else
+		gg_buf_append(text->out, piece, length);
+	if (text->is_cut && is_ascii(piece, length))
+		longjmp(text->stop, 1);
+}
+
+/* Replaces the contents of `out`; false if the name is not one of this demangler's. */
+static bool run(int (*demangler)(const char *, int, demangle_callbackref, void *),
+                const char *linkage_name, int options, struct gg_buf *out)
+{
+	struct text text = { .out = out };
+
+	gg_buf_clear(out);
+	if (setjmp(text.stop) != 0)
+		return false;
+	return demangler(linkage_name, options, append, &text) != 0 && !text.is_cut &&
+	       !out->failed && out->length > 0;
+}
+
+/*
+ * Does libiberty finish this v0 name in reasonable time?  It counts up to the number of lifetimes
+ * behind a G, which can be 2^64, and prints none of them in parts that it skips.  Numbers that no
+ * real name has are first made invalid: a G or B with more digits than the count of lifetimes or
+ * the offset of a back reference can have becomes a g, which no part begins with.  The same letter
+ * inside an identifier or a hash changes nothing in the structure.  Thus if the copy is a name, then
+ * libiberty reads the original in the same steps, and none of them is such a number.
+ */
+static bool is_bounded(const char *linkage_name, struct gg_buf *scratch)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	enum { LIFETIME_DIGITS_MAX = 2, OFFSET_DIGITS_MAX = 3 };
+	char copy[GG_DEMANGLE_NAME_MAX + 1];
+	bool is_changed = false;
+
+	strcpy(copy, linkage_name);
+	for (char *at = copy; (at = strpbrk(at, "BG")) != NULL; at++) {
+		size_t digits_max = *at == 'G' ? LIFETIME_DIGITS_MAX : OFFSET_DIGITS_MAX, count = 0;
+
+		while (count <= digits_max && at[1 + count] != '\0' &&
+		       strchr(digits, at[1 + count]) != NULL)
+			count++;
+		if (count > digits_max) {
+			*at = 'g';
+			is_changed = true;
+		}
+	}
+	return !is_changed || run(rust_demangle_callback, copy, DMGL_NO_OPTS, scratch);
+}
+
+/* The suffix ".llvm.42" of a Rust name, which libiberty leaves out. */
+static const char *rust_suffix(const char *linkage_name, bool is_legacy)
+{
+	const char *end = linkage_name + strlen(linkage_name);
+
+	if (!is_legacy)
+		return linkage_name + strcspn(linkage_name, ".");
+	while (end > linkage_name && !(end[-1] == 'E' && (*end == '.' || *end == '\0')))
+		end--;
+	return end;
+}
+
+static bool demangle_rust(const char *linkage_name, struct gg_buf *full, struct gg_buf *short_name)
+{
+	bool is_legacy = strncmp(linkage_name, "_ZN", 3) == 0;
+
+	if (!is_legacy && (strncmp(linkage_name, "_R", 2) != 0 || !is_bounded(linkage_name, full)))
+		return false;
+	/* Verbose names have the hash of a legacy name, but also the crate hashes of a v0 name. */
+	if (!run(rust_demangle_callback, linkage_name, is_legacy ? DMGL_VERBOSE : DMGL_NO_OPTS,
+	         full))
+		return false;
+	gg_shorten_rust(full->data, full->length - (is_legacy ? LEGACY_HASH_LENGTH : 0),
+	                short_name);
+	gg_buf_append_text(full, rust_suffix(linkage_name, is_legacy));
+	return true;
+}
+
+static bool demangle_cxx(const char *linkage_name, struct gg_buf *full, struct gg_buf *short_name)
+{
+	if (strncmp(linkage_name, "_Z", 2) != 0 ||
+	    !run(cplus_demangle_v3_callback, linkage_name, DMGL_PARAMS | DMGL_ANSI, full))
+		return false;
+	gg_shorten_cxx(full->data, short_name);
+	return true;
+}
+
+static bool demangle(const char *linkage_name, struct gg_buf *full, struct gg_buf *short_name)
+{
+	return demangle_rust(linkage_name, full, short_name) ||
+	       demangle_cxx(linkage_name, full, short_name);
 }
 #else
-static char *demangle_cxx(const char *linkage_name)
+static bool demangle(const char *linkage_name, struct gg_buf *full, struct gg_buf *short_name)
 {
 	(void)linkage_name;
-	return NULL;
+	(void)full;
+	(void)short_name;
+	return false;
 }
 #endif
 
@@ -56,27 +171,13 @@ static size_t plain_length(const char *name)
 
 void gg_demangle(const char *linkage_name, struct gg_buf *full, struct gg_buf *short_name)
 {
-	char *cxx = NULL;
-
 	gg_buf_clear(full);
 	gg_buf_clear(short_name);
-	if (strnlen(linkage_name, GG_DEMANGLE_NAME_MAX + 1) <= GG_DEMANGLE_NAME_MAX) {
-		if ((gg_demangle_rust_v0(linkage_name, GG_NAME_FULL, full) &&
-		     gg_demangle_rust_v0(linkage_name, GG_NAME_SHORT, short_name)) ||
-		    (gg_demangle_rust_legacy(linkage_name, GG_NAME_FULL, full) &&
-		     gg_demangle_rust_legacy(linkage_name, GG_NAME_SHORT, short_name)))
-			return;
-		cxx = demangle_cxx(linkage_name);
-	}
-	gg_buf_clear(full);
-	gg_buf_clear(short_name);
-	if (cxx != NULL && strnlen(cxx, GG_DEMANGLE_TEXT_MAX + 1) <= GG_DEMANGLE_TEXT_MAX) {
-		gg_buf_append_text(full, cxx);
-		gg_shorten_cxx(cxx, short_name);
-	} else {
+	if (strnlen(linkage_name, GG_DEMANGLE_NAME_MAX + 1) > GG_DEMANGLE_NAME_MAX ||
+	    !demangle(linkage_name, full, short_name)) {
+		gg_buf_clear(full);
 		gg_buf_append_text(full, linkage_name);
 	}
-	free(cxx);
 	if (short_name->length == 0)
 		gg_buf_append(short_name, linkage_name, plain_length(linkage_name));
 }

@@ -8,11 +8,11 @@
  *   Rust, legacy   a::b::f::h0123456789abcdef                a::b::f
  *   else           f.part.0                                  f
  *
- * C++ is left to the compiler's own __cxa_demangle, linked statically (docs/SYMBOLS.md says why);
- * without it C++ names stay as they are.  Rust is ours: the v0 scheme as RFC 2603 defines it, and
- * the legacy one, which looks like C++ with escapes and a hash as its last part.
+ * libiberty, which GCC and binutils maintain, demangles both languages (docs/SYMBOLS.md).  A build
+ * without libiberty leaves all names mangled.
  *
- * Bounds   names are hostile: see the enum.  Beyond a bound the name stays as it is.
+ * Bounds   names are hostile: see the enum.  Beyond a bound the name stays as it is.  libiberty
+ *          itself refuses C++ names of more than 1024 bytes and more than 1024 parts within parts.
  * Threads  any; no state.
  */
 #pragma once
@@ -24,12 +24,8 @@
 enum {
 	GG_DEMANGLE_NAME_MAX = 16384, /* bytes of a mangled name */
 	GG_DEMANGLE_TEXT_MAX =
-		65536, /* bytes of a result: v0's references can double it each time */
-	GG_DEMANGLE_STEPS_MAX = 65536, /* parts of a v0 name that are looked at */
-	GG_DEMANGLE_DEPTH_MAX = 256,   /* parts within parts */
+		65536, /* bytes of a result: back references can double it each time */
 };
-
-enum gg_name_form { GG_NAME_FULL, GG_NAME_SHORT };
 
 /*
  * Replaces the contents of both buffers.  Any text is fine: what is not mangled becomes the full name
@@ -38,9 +34,7 @@ enum gg_name_form { GG_NAME_FULL, GG_NAME_SHORT };
  */
 void gg_demangle(const char *linkage_name, struct gg_buf *full, struct gg_buf *short_name);
 
-/* Appends the demangled name, or appends nothing and is false if it is not a Rust name. */
-bool gg_demangle_rust_v0(const char *linkage_name, enum gg_name_form form, struct gg_buf *out);
-bool gg_demangle_rust_legacy(const char *linkage_name, enum gg_name_form form, struct gg_buf *out);
-
 /* Appends the short form of a demangled C++ name.  Any text is fine. */
 void gg_shorten_cxx(const char *full, struct gg_buf *out);
+/* Appends the short form of `length` bytes of a demangled Rust name; a 0 byte ends its buffer. */
+void gg_shorten_rust(const char *full, size_t length, struct gg_buf *out);

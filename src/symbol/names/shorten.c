@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The short form of a demangled C++ name: one pass over its text.
+ * The short form of a demangled name: one pass over its text.
  *
- * At the top level, outside brackets, a name is a chain of parts and "::".  What goes:
+ * In a C++ name, at the top level, outside brackets, a name is a chain of parts and "::".  What goes:
  *
  *   <...>          template arguments become just that
  *   (...)          arguments, and the qualifiers behind them
@@ -228,4 +228,34 @@ void gg_shorten_cxx(const char *full, struct gg_buf *out)
 
 	while (!out->failed && part(&text))
 		;
+}
+
+/*
+ * Does this "<" of a Rust name open generic arguments?  Behind a word, a bracket or "::" it does.  Any other
+ * one belongs to a path such as <T as Trait> or ::<impl Trait for T>, whose own arguments go in the same
+ * way; for<'a> is no path.
+ */
+static bool opens_rust_arguments(const char *text, const char *at)
+{
+	size_t before = (size_t)(at - text);
+
+	if (before >= 2 && strncmp(at - 2, "::", 2) == 0)
+		return !begins(at, "<impl ");
+	if (before >= 3 && strncmp(at - 3, "for", 3) == 0 && (before == 3 || !is_word(at[-4])))
+		return false;
+	return before > 0 && (is_word(at[-1]) || at[-1] == '}' || at[-1] == '>');
+}
+
+void gg_shorten_rust(const char *full, size_t length, struct gg_buf *out)
+{
+	const char *end = full + length;
+
+	for (const char *at = full; at < end;) {
+		if (*at == '<' && opens_rust_arguments(full, at)) {
+			gg_buf_append_text(out, "<...>");
+			at = gg_behind_brackets(at);
+		} else {
+			gg_buf_append(out, at++, 1);
+		}
+	}
 }

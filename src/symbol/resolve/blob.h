@@ -27,7 +27,7 @@
 
 enum {
 	/* Of everything in a blob, and of how names look: an old cache file is then not used. */
-	GG_BLOB_VERSION = 1,
+	GG_BLOB_VERSION = 2,
 };
 
 struct gg_blob_header {
