@@ -190,7 +190,7 @@ TEST(what_is_called_is_in_the_table)
 	compare("quiet", &calls);
 	CHECK_MSG(calls.quiet_count == 0, "%d calls in 50 000 samples", calls.quiet_count);
 	/* A thread's number is known without asking. */
-	CHECK(calls.counts[SYS_gettid] == 0);
+	CHECK_EQ_I64(calls.counts[SYS_gettid], 0);
 	/* Of limits, seeds, files: a few, whatever the number of samples. */
 	CHECK(calls.counts[SYS_getrandom] <= 4 && calls.counts[SYS_readlinkat] <= 1);
 }

@@ -212,7 +212,7 @@ static bool read_run(const char *directory)
 	    !CHECK(place_open_region(directory, &view)))
 		return false;
 	group_count = 0;
-	good = CHECK(journal->overflowed == 0) && CHECK(add_events(path, journal, &view));
+	good = CHECK_EQ_U64(journal->overflowed, 0) && CHECK(add_events(path, journal, &view));
 	for (uint32_t i = 0; i < view.live_count; i++)
 		add_sample(LIVE, &view.live[i], replay_site_of(journal, &view, view.live[i].stack),
 		           view.threads[view.live[i].thread].tid);
@@ -242,8 +242,8 @@ static bool run(const char *directory, int seed)
 	snprintf(journal, sizeof(journal), "GEIGER_JOURNAL=%s/journal", directory);
 	snprintf(seed_setting, sizeof(seed_setting), "GEIGER_SEED=%d", seed);
 	place_command(&command, argv, preload);
-	good = CHECK(child_run(&child, command.argv, with, 60)) && CHECK(child.exit_status == 0) &&
-	       read_run(directory);
+	good = CHECK(child_run(&child, command.argv, with, 60)) &&
+	       CHECK_EQ_I64(child.exit_status, 0) && read_run(directory);
 	child_done(&child);
 	place_empty(directory);
 	return good;
@@ -312,7 +312,7 @@ static int seed_count(void)
 TEST(intervals_hold_the_truth_as_often_as_they_say)
 {
 	CHECK(run_all(&by_poisson, seed_count()));
-	CHECK(other_intervals == 0);
+	CHECK_EQ_U64(other_intervals, 0);
 }
 
 TEST(they_do_so_too_where_sizes_have_intervals_that_were_learned)

@@ -39,7 +39,7 @@ static struct dump_text dump(enum gg_agent_dump_form form)
 {
 	struct dump_text text = { 0 };
 
-	CHECK(agent()->dump(file("now.heap"), form) == 0);
+	CHECK_EQ_I64(agent()->dump(file("now.heap"), form), 0);
 	CHECK(dump_text_read(path, &text) && text.is_whole);
 	return text;
 }
@@ -58,14 +58,14 @@ TEST(what_is_allocated_between_two_dumps_is_the_difference)
 		free(freed);
 		after = dump(form);
 		/* The tests' own reading allocates, and has freed it. */
-		CHECK(after.total.live_bytes - before.total.live_bytes == 100000);
-		CHECK(after.total.live_count - before.total.live_count == 1);
+		CHECK_EQ_U64(after.total.live_bytes - before.total.live_bytes, 100000);
+		CHECK_EQ_U64(after.total.live_count - before.total.live_count, 1);
 		if (form == GG_AGENT_DUMP_HEAP_V2_LIVE)
 			CHECK(after.total.bytes == 0 && after.total.count == 0);
 		else
 			CHECK(after.total.bytes - before.total.bytes >= 150000);
-		CHECK(after.stacks.live_bytes == after.total.live_bytes &&
-		      after.stacks.bytes == after.total.bytes);
+		CHECK_EQ_U64(after.stacks.live_bytes, after.total.live_bytes);
+		CHECK_EQ_U64(after.stacks.bytes, after.total.bytes);
 		free(kept);
 	}
 }
@@ -86,7 +86,8 @@ TEST(threads_are_there_with_their_names)
 	pthread_create(&thread, NULL, name_and_allocate, NULL);
 	pthread_join(thread, &block);
 	text = dump(GG_AGENT_DUMP_HEAP_V2);
-	CHECK(text.thread_count == 2 && text.threads.live_bytes == text.total.live_bytes);
+	CHECK_EQ_U64(text.thread_count, 2);
+	CHECK_EQ_U64(text.threads.live_bytes, text.total.live_bytes);
 	CHECK_MSG(strstr(text.names, "a name?;") != NULL, "%s", text.names);
 	free(block); /* by another thread: it was live in the one that allocated */
 }
@@ -96,7 +97,7 @@ TEST(after_a_reset_only_what_is_new_is_there)
 	void *old = allocate(1000000), *new;
 	struct dump_text text;
 
-	CHECK(agent()->dump_reset() == 0);
+	CHECK_EQ_I64(agent()->dump_reset(), 0);
 	new = allocate(300000);
 	text = dump(GG_AGENT_DUMP_HEAP_V2);
 	CHECK_MSG(text.total.live_bytes == 300000 && text.total.live_count == 1, "%llu",
@@ -104,7 +105,7 @@ TEST(after_a_reset_only_what_is_new_is_there)
 	CHECK(text.total.bytes >= 300000 && text.total.bytes < 400000);
 	free(old);
 	text = dump(GG_AGENT_DUMP_HEAP_V2);
-	CHECK(text.total.live_bytes == 300000);
+	CHECK_EQ_U64(text.total.live_bytes, 300000);
 	free(new);
 	CHECK(inside_is_consistent()); /* the region knows nothing of it */
 }
@@ -116,16 +117,16 @@ TEST(what_cannot_be_written_is_said)
 
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	long_name[sizeof(long_name) - 1] = '\0';
-	CHECK(agent()->dump("", form) == -EINVAL);
-	CHECK(agent()->dump(long_name, form) == -ENAMETOOLONG);
-	CHECK(agent()->dump(inside_directory(), form) == -EISDIR);
-	CHECK(agent()->dump(file("no/folder.heap"), form) == -ENOENT);
-	CHECK(agent()->dump("/dev/null", form) == 0);
-	CHECK(agent()->dump("/dev/full", form) == -ENOSPC);
+	CHECK_EQ_I64(agent()->dump("", form), -EINVAL);
+	CHECK_EQ_I64(agent()->dump(long_name, form), -ENAMETOOLONG);
+	CHECK_EQ_I64(agent()->dump(inside_directory(), form), -EISDIR);
+	CHECK_EQ_I64(agent()->dump(file("no/folder.heap"), form), -ENOENT);
+	CHECK_EQ_I64(agent()->dump("/dev/null", form), 0);
+	CHECK_EQ_I64(agent()->dump("/dev/full", form), -ENOSPC);
 	CHECK(mkfifo(file("fifo"), 0600) == 0 && agent()->dump(path, form) == -ENXIO);
-	CHECK(unlink(path) == 0);
-	CHECK(agent()->dump_next('x') == -EINVAL);
-	CHECK(agent()->dump_next('m') == -EINVAL); /* no prefix */
+	CHECK_EQ_I64(unlink(path), 0);
+	CHECK_EQ_I64(agent()->dump_next('x'), -EINVAL);
+	CHECK_EQ_I64(agent()->dump_next('m'), -EINVAL); /* no prefix */
 }
 
 /* How many bytes of a dump a descriptor has; -1: it does not begin as one. */
@@ -154,9 +155,9 @@ TEST(what_a_link_or_a_descriptor_leads_to_is_written)
 	struct stat status;
 
 	snprintf(target, sizeof(target), "%s", file("target.heap"));
-	CHECK(symlink("target.heap", file("link.heap")) == 0);
-	CHECK(agent()->dump(path, form) == 0); /* the target is not there yet */
-	CHECK(agent()->dump(path, form) == 0);
+	CHECK_EQ_I64(symlink("target.heap", file("link.heap")), 0);
+	CHECK_EQ_I64(agent()->dump(path, form), 0); /* the target is not there yet */
+	CHECK_EQ_I64(agent()->dump(path, form), 0);
 	CHECK(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
 	fd = open(target, O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0 && dump_bytes(fd, false) > 0);
@@ -167,30 +168,30 @@ TEST(what_a_link_or_a_descriptor_leads_to_is_written)
 	CHECK(dump_bytes(memory, false) > 0);
 	close(memory);
 	CHECK(pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0);
-	CHECK(agent()->dump(fd_path("/dev/fd", ends[1]), form) == 0);
+	CHECK_EQ_I64(agent()->dump(fd_path("/dev/fd", ends[1]), form), 0);
 	CHECK(dump_bytes(ends[0], true) > 0);
 	close(ends[0]);
 	CHECK(agent()->dump(fd_path("/dev/fd", ends[1]), form) == -EPIPE ||
 	      agent()->dump(fd_path("/dev/fd", ends[1]), form) == -ENXIO);
 	close(ends[1]);
-	CHECK(unlink(target) == 0);
+	CHECK_EQ_I64(unlink(target), 0);
 	/* Somebody else's link is replaced. */
 	if (lchown(file("link.heap"), 65534, 65534) == 0) {
 		snprintf(old, sizeof(old), "%s", path);
 		CHECK(agent()->dump(old, form) == 0 && access(target, F_OK) < 0);
 		CHECK(lstat(old, &status) == 0 && S_ISREG(status.st_mode));
 	}
-	CHECK(unlink(file("link.heap")) == 0);
+	CHECK_EQ_I64(unlink(file("link.heap")), 0);
 }
 
 TEST(a_relative_path_is_of_the_working_directory)
 {
 	int here = open(".", O_RDONLY | O_DIRECTORY);
 
-	CHECK(chdir(inside_directory()) == 0);
-	CHECK(agent()->dump("relative.heap", GG_AGENT_DUMP_HEAP_V2) == 0);
-	CHECK(unlink("relative.heap") == 0);
-	CHECK(fchdir(here) == 0);
+	CHECK_EQ_I64(chdir(inside_directory()), 0);
+	CHECK_EQ_I64(agent()->dump("relative.heap", GG_AGENT_DUMP_HEAP_V2), 0);
+	CHECK_EQ_I64(unlink("relative.heap"), 0);
+	CHECK_EQ_I64(fchdir(here), 0);
 	close(here);
 }
 
@@ -202,11 +203,11 @@ TEST(a_file_that_may_not_grow_keeps_what_it_had)
 	char whole[700];
 
 	snprintf(whole, sizeof(whole), "%s", path);
-	CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK_EQ_I64(getrlimit(RLIMIT_FSIZE, &limit), 0);
 	small.rlim_max = limit.rlim_max;
-	CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
-	CHECK(agent()->dump(whole, GG_AGENT_DUMP_HEAP_V2) == -EFBIG);
-	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK_EQ_I64(setrlimit(RLIMIT_FSIZE, &small), 0);
+	CHECK_EQ_I64(agent()->dump(whole, GG_AGENT_DUMP_HEAP_V2), -EFBIG);
+	CHECK_EQ_I64(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	CHECK(dump_text_read(whole, &text) && text.is_whole);
 }
 
@@ -216,12 +217,12 @@ TEST(no_descriptor_is_left_open_and_errno_stays)
 
 	close(before);
 	errno = 4711;
-	CHECK(agent()->dump("/nowhere/x", GG_AGENT_DUMP_HEAP_V2) == -ENOENT);
-	CHECK(agent()->dump(file("now.heap"), GG_AGENT_DUMP_HEAP_V2) == 0);
-	CHECK(errno == 4711);
+	CHECK_EQ_I64(agent()->dump("/nowhere/x", GG_AGENT_DUMP_HEAP_V2), -ENOENT);
+	CHECK_EQ_I64(agent()->dump(file("now.heap"), GG_AGENT_DUMP_HEAP_V2), 0);
+	CHECK_EQ_I64(errno, 4711);
 	after = open("/dev/null", O_RDONLY);
 	close(after);
-	CHECK(before == after);
+	CHECK_EQ_I64(before, after);
 }
 
 static int append(void *context, const char *bytes, size_t length)
@@ -245,5 +246,5 @@ TEST(a_dump_may_go_anywhere)
 	size_t total = 0;
 
 	CHECK(agent()->dump_to(GG_AGENT_DUMP_GPERFTOOLS, append, &total) == 0 && total > 1000);
-	CHECK(agent()->dump_to(GG_AGENT_DUMP_GPERFTOOLS, refuse, NULL) == -EPIPE);
+	CHECK_EQ_I64(agent()->dump_to(GG_AGENT_DUMP_GPERFTOOLS, refuse, NULL), -EPIPE);
 }

@@ -284,7 +284,7 @@ TEST(a_log_that_nobody_reads_is_not_waited_for)
 
 	snprintf(fifo, sizeof(fifo), "%s-fifo", directory);
 	snprintf(log, sizeof(log), "GEIGER_LOG=%s", fifo);
-	CHECK(mkfifo(fifo, 0600) == 0);
+	CHECK_EQ_I64(mkfifo(fifo, 0600), 0);
 	compare_by(&way, "work", "");
 	unlink(fifo);
 }
@@ -374,7 +374,7 @@ TEST(a_disk_that_fills_up_drops_and_counts)
 	if (!may_mount())
 		SKIP("may not mount here");
 	snprintf(copies, sizeof(copies), "%s-copies", directory);
-	CHECK(mkdir(copies, 0700) == 0);
+	CHECK_EQ_I64(mkdir(copies, 0700), 0);
 	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=400k none %s;",
 	         directory);
 	snprintf(after, sizeof(after),
@@ -384,7 +384,7 @@ TEST(a_disk_that_fills_up_drops_and_counts)
 	sum = sum_up(copies);
 	CHECK(sum.region_count == 1 && sum.counters[GG_COUNT_GROW_FAILED] > 0);
 	CHECK(sum.counters[GG_COUNT_DROP_LIVE_FULL] > 0 && sum.counters[GG_COUNT_SAMPLES] > 0);
-	CHECK(sum.counters[GG_COUNT_LOST_CHILDREN] == 3);
+	CHECK_EQ_U64(sum.counters[GG_COUNT_LOST_CHILDREN], 3);
 	place_remove(copies);
 }
 
@@ -398,7 +398,7 @@ TEST(a_disk_that_is_full_from_the_start_is_told)
 	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=64k none %s;",
 	         directory);
 	compare_by(&way, "work", "no space left");
-	CHECK(sum_up(directory).region_count == 0);
+	CHECK_EQ_I64(sum_up(directory).region_count, 0);
 }
 
 TEST(without_dev_shm_the_next_directory_is_used)
@@ -414,7 +414,7 @@ TEST(without_dev_shm_the_next_directory_is_used)
 		SKIP("may not mount here");
 	snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s", other);
 	compare_by(&way, "work", "");
-	CHECK(sum_up(other).region_count == 1);
+	CHECK_EQ_I64(sum_up(other).region_count, 1);
 	place_remove(other);
 }
 
@@ -449,9 +449,9 @@ TEST(a_set_user_id_program_runs_without_us_and_without_a_word)
 	CHECK(child_run(&child, argv, (const char *const[]){ NULL }, LIMIT_SECONDS));
 	CHECK_MSG(child.exit_status == 42 && child.err.length == 0, "%d: %s", child.exit_status,
 	          gg_buf_text(&child.err));
-	CHECK(strcmp(gg_buf_text(&child.out), "work: done\n") == 0);
+	CHECK_EQ_STR(gg_buf_text(&child.out), "work: done\n");
 	/* The shell before it had none either: it was not preloaded. */
-	CHECK(sum_up(directory).region_count == 0);
+	CHECK_EQ_I64(sum_up(directory).region_count, 0);
 	child_done(&child);
 }
 
@@ -463,7 +463,7 @@ static void check_sandboxed(struct sum sum)
 	CHECK(sum.counters[GG_COUNT_SAMPLES] > 20000 + 3000 + 4 * 20000);
 	CHECK(sum.counters[GG_COUNT_GROW_FAILED] == 0 &&
 	      sum.counters[GG_COUNT_DROP_LIVE_FULL] == 0);
-	CHECK(sum.counters[GG_COUNT_LOST_CHILDREN] == 3);
+	CHECK_EQ_U64(sum.counters[GG_COUNT_LOST_CHILDREN], 3);
 }
 
 TEST(a_filter_that_kills_for_what_the_program_does_not_call_kills_nobody)
@@ -472,7 +472,7 @@ TEST(a_filter_that_kills_for_what_the_program_does_not_call_kills_nobody)
 
 	compare("sandbox", "");
 	sum = sum_up(directory);
-	CHECK(sum.region_count == 1);
+	CHECK_EQ_I64(sum.region_count, 1);
 	check_sandboxed(sum);
 	compare("sandbox-bare", "");
 	check_sandboxed(sum_up(directory));
@@ -498,7 +498,7 @@ TEST(a_disk_that_fills_up_in_a_sandbox_drops_and_counts)
 	if (!may_mount())
 		SKIP("may not mount here");
 	snprintf(copies, sizeof(copies), "%s-copies", directory);
-	CHECK(mkdir(copies, 0700) == 0);
+	CHECK_EQ_I64(mkdir(copies, 0700), 0);
 	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=400k none %s;",
 	         directory);
 	snprintf(after, sizeof(after),
@@ -590,7 +590,7 @@ TEST(regions_that_no_list_has_go_too)
 	place_empty(directory);
 	run_at_once(20, 1, "64");
 	snprintf(command, sizeof(command), "rm -f %s/.geiger-kept-*", directory);
-	CHECK(system(command) == 0);
+	CHECK_EQ_I64(system(command), 0);
 	CHECK(count_regions() >= 20);
 	run_at_once(100, 1, "5");
 	CHECK_MSG(count_regions() <= 2 * (5 + 1), "%d regions", count_regions());
@@ -605,11 +605,11 @@ TEST(a_foreign_file_in_the_place_of_the_list_changes_nothing)
 	place_empty(directory);
 	run_at_once(2, 1, "5");
 	snprintf(command, sizeof(command), "chown 65534 %s/.geiger-kept-*", directory);
-	CHECK(system(command) == 0);
+	CHECK_EQ_I64(system(command), 0);
 	run_at_once(20, 1, "5");
 	CHECK_MSG(count_regions() <= 2 * (5 + 1) + 2, "%d regions", count_regions());
 	snprintf(command, sizeof(command), "rm -f %s/.geiger-kept-*", directory);
-	CHECK(system(command) == 0);
+	CHECK_EQ_I64(system(command), 0);
 }
 
 /* Runs the program so often that its older regions go. */
@@ -625,7 +625,8 @@ static void run_often(void)
 	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
 	for (int i = 0; i < 8; i++) {
 		CHECK(child_run(&child, command.argv, with, LIMIT_SECONDS));
-		CHECK(child.exit_status == 42 && child.err.length == 0);
+		CHECK_EQ_I64(child.exit_status, 42);
+		CHECK_EQ_U64(child.err.length, 0);
 		child_done(&child);
 	}
 }
@@ -668,10 +669,10 @@ TEST(what_somebody_gave_a_second_name_or_put_in_its_place_stays)
 	FILE *file;
 
 	place_empty(directory);
-	CHECK(run_some().region_count == 4); /* three, and the last one */
+	CHECK_EQ_I64(run_some().region_count, 4); /* three, and the last one */
 	find_oldest(region);
 	snprintf(second, sizeof(second), "%s.mine", region);
-	CHECK(link(region, second) == 0);
+	CHECK_EQ_I64(link(region, second), 0);
 	run_some();
 	CHECK(stat(region, &status) == 0 && status.st_nlink == 2);
 	CHECK(unlink(second) == 0 && unlink(region) == 0);
@@ -705,8 +706,8 @@ TEST(a_list_of_regions_that_is_none_is_begun_anew)
 			fputs("no list", file);
 		if (i == 2) /* the right beginning, and absurd numbers */
 			fseek(file, 0, SEEK_SET), fputs("GGGRKEPT\377\377\377\377", file);
-		CHECK(fclose(file) == 0);
+		CHECK_EQ_I64(fclose(file), 0);
 		/* What was listed is forgotten, and stays. */
-		CHECK(run_some().region_count == 4 * (i + 2));
+		CHECK_EQ_I64(run_some().region_count, 4 * (i + 2));
 	}
 }

@@ -189,7 +189,7 @@ TEST(a_child_of__Fork_has_a_region_of_its_own)
 		              : 1);
 	}
 	CHECK(child_says_yes(child));
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	call_free(p);
 }
 
@@ -248,7 +248,7 @@ TEST(a_process_that_starts_programs_by_vfork_or_posix_spawn_goes_on_in_its_own_r
 	char before[2][PLACE_PATH_MAX], after[2][PLACE_PATH_MAX];
 	void *p = call_malloc(1000), *q;
 
-	CHECK(find_regions(getpid(), before) == 1);
+	CHECK_EQ_I64(find_regions(getpid(), before), 1);
 	for (int i = 0; i < 20; i++)
 		CHECK(child_says_yes(start_true(i % 2 == 0)));
 	q = call_malloc(2000);
@@ -265,18 +265,18 @@ static void check_regions_of_both(pid_t child)
 	char paths[2][PLACE_PATH_MAX];
 	struct gg_region_view view;
 
-	if (!CHECK(find_regions(child, paths) == 2))
+	if (!CHECK_EQ_I64(find_regions(child, paths), 2))
 		return;
-	if (CHECK(gg_region_view_open(&view, paths[0], &error) == 0)) {
+	if (CHECK_EQ_I64(gg_region_view_open(&view, paths[0], &error), 0)) {
 		CHECK(view.header.inherited_below_id > 0 && view.header.end_monotonic_ns == 0);
 		CHECK(view.header.counters[GG_COUNT_INHERITED] > 0);
 		CHECK(view.damaged_count == 0 && gg_region_view_check(&view, NULL) == 0);
 		gg_region_view_done(&view);
 	}
-	if (CHECK(gg_region_view_open(&view, paths[1], &error) == 0)) {
+	if (CHECK_EQ_I64(gg_region_view_open(&view, paths[1], &error), 0)) {
 		CHECK(view.header.inherited_below_id == 0 && view.header.end_monotonic_ns != 0);
-		CHECK(view.header.counters[GG_COUNT_INHERITED] == 0);
-		CHECK(memcmp(view.header.command, "true", 5) == 0);
+		CHECK_EQ_U64(view.header.counters[GG_COUNT_INHERITED], 0);
+		CHECK_EQ_I64(memcmp(view.header.command, "true", 5), 0);
 		CHECK(view.damaged_count == 0 && gg_region_view_check(&view, NULL) == 0);
 		gg_region_view_done(&view);
 	}
@@ -316,7 +316,7 @@ static uint64_t samples_of(pid_t pid)
 	uint64_t count;
 
 	if (find_regions(pid, paths) == 0 ||
-	    !CHECK(gg_region_view_open(&view, paths[0], &error) == 0))
+	    !CHECK_EQ_I64(gg_region_view_open(&view, paths[0], &error), 0))
 		return 0;
 	count = view.header.counters[GG_COUNT_SAMPLES];
 	CHECK_MSG(count > 0, "a child made a region for a mark, and lost it");
@@ -415,7 +415,7 @@ TEST(sixty_four_children_at_once_have_a_region_each)
 
 	for (int i = 0; i < INHERITED_HERE; i++)
 		inherited[i] = call_malloc(300);
-	if (!CHECK(pipe(ends) == 0))
+	if (!CHECK_EQ_I64(pipe(ends), 0))
 		return;
 	for (int i = 0; i < SERVERS; i++) {
 		children[i] = fork();
@@ -429,7 +429,7 @@ TEST(sixty_four_children_at_once_have_a_region_each)
 		begun += write(ends[1], "x", 1) == 1;
 	for (int i = 0; i < SERVERS; i++)
 		CHECK_MSG(child_says_yes(children[i]), "child %d", i);
-	CHECK(begun == SERVERS);
+	CHECK_EQ_I64(begun, SERVERS);
 	CHECK(inside_is_consistent());
 	close(ends[0]);
 	close(ends[1]);

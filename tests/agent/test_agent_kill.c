@@ -68,7 +68,7 @@ static uint64_t time_whole_run(void)
 {
 	uint64_t start_ns = gg_clock_monotonic_ns();
 
-	CHECK(kill_after("1", 1, 0) == 0);
+	CHECK_EQ_I64(kill_after("1", 1, 0), 0);
 	place_empty(directory);
 	return gg_clock_monotonic_ns() - start_ns;
 }
@@ -133,7 +133,7 @@ static void compare(const struct journal *journal, const struct gg_region_view *
 	const char *why = "";
 	int thread = 0;
 
-	CHECK(journal->overflowed == 0);
+	CHECK_EQ_U64(journal->overflowed, 0);
 	if (CHECK(replay_begin(&replay, journal, &options))) {
 		CHECK_MSG(is_replayed(&replay, view, &why, &thread), "thread %d: %s", thread, why);
 		outcome->sample_count += replay_sample_count(&replay);
@@ -154,7 +154,8 @@ static void check_run(uint64_t interval, uint64_t seed, struct outcome *outcome)
 	} else {
 		uint32_t stack = 0;
 
-		CHECK(!view.torn && view.damaged_count == 0);
+		CHECK(!view.torn);
+		CHECK_EQ_U64(view.damaged_count, 0);
 		CHECK_MSG(gg_region_view_check(&view, &stack) == 0, "stack %u", stack);
 		check_counters(&view);
 		outcome->finished_count += view.finished_count;

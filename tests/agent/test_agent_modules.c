@@ -179,7 +179,7 @@ static void *call_library(const char *path, void **ret_library)
 	if (!CHECK_MSG(*ret_library != NULL, "%s", dlerror()))
 		return NULL;
 	call = (reused_function *)dlsym(*ret_library, "reused_call");
-	CHECK(call(allocate_in_callback) == 2);
+	CHECK_EQ_I64(call(allocate_in_callback), 2);
 	return (void *)call;
 }
 
@@ -257,7 +257,7 @@ TEST(libraries_that_take_turns_by_the_thousand_are_all_on_record)
 		dlclose(library);
 	}
 	view = inside_view();
-	CHECK(view.header.counters[GG_COUNT_DROP_MODULES] == 0);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_DROP_MODULES], 0);
 	/* Their paths are there once. */
 	strings = gg_region_table_of(&view.header, GG_TABLE_STRINGS)->used_count - strings;
 	CHECK_MSG(strings < 10000, "%llu bytes", (unsigned long long)strings);

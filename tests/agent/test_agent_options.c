@@ -103,8 +103,8 @@ TEST(a_program_that_starts_switched_off_records_nothing)
 {
 	if (!CHECK(run("GEIGER_ACTIVE=0", "GEIGER_INTERVAL=1")))
 		return;
-	CHECK(view.header.control.active == 0);
-	CHECK(view.header.counters[GG_COUNT_SAMPLES] == 0);
+	CHECK_EQ_U64(view.header.control.active, 0);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_SAMPLES], 0);
 	gg_region_view_done(&view);
 }
 
@@ -125,7 +125,7 @@ TEST(the_startup_interval_ends_after_its_bytes)
 	          view.live_count);
 	/* The change is no seam: the total is estimated as ever, 6 sigma of the longer interval. */
 	CHECK(fabs(allocated_bytes() - truth()) < 6 * sqrt(65536 * truth()));
-	CHECK(gg_region_view_check(&view, NULL) == 0);
+	CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 	gg_region_view_done(&view);
 }
 
@@ -135,7 +135,7 @@ TEST(capacities_that_are_full_drop_and_count)
 		return;
 	CHECK(view.live_count <= 1024);
 	CHECK(view.header.counters[GG_COUNT_DROP_LIVE_FULL] > 0);
-	CHECK(gg_region_view_check(&view, NULL) == 0);
+	CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 	gg_region_view_done(&view);
 }
 

@@ -70,9 +70,10 @@ TEST(row_1_a_block_is_recorded_after_the_allocator_gave_it)
 		p = how == 0   ? call_malloc(100)
 		    : how == 1 ? call_calloc(10, 10)
 		               : call_aligned(64, 100);
-		CHECK(p == arena[0]);
-		CHECK(during_count == 1 && !seen_live);
-		CHECK(inside_live(p).size_bytes == 100);
+		CHECK_EQ_PTR(p, arena[0]);
+		CHECK_EQ_I64(during_count, 1);
+		CHECK(!seen_live);
+		CHECK_EQ_U64(inside_live(p).size_bytes, 100);
 		pretend_free(p);
 	}
 }
@@ -84,12 +85,12 @@ TEST(row_2_an_allocation_that_fails_is_not_recorded_and_keeps_its_errno)
 	errno = 0;
 	script()->fails = true;
 	CHECK(call_malloc(64) == NULL);
-	CHECK(errno == ENOMEM);
+	CHECK_EQ_I64(errno, ENOMEM);
 	after = inside_counter(GG_COUNT_SAMPLES);
 	script()->fails = true;
 	CHECK(call_malloc(64) == NULL);
 	/* What reading the region allocates is the same each time. */
-	CHECK(inside_counter(GG_COUNT_SAMPLES) - after == after - before);
+	CHECK_EQ_U64(inside_counter(GG_COUNT_SAMPLES) - after, after - before);
 }
 
 TEST(row_3_sizes_that_nobody_can_have_leave_the_countdown_as_it_was)
@@ -119,7 +120,8 @@ TEST(row_4_a_free_is_recorded_before_the_allocator_has_the_block)
 	CHECK(inside_is_live(p));
 	look_during_next_call(p);
 	call_free(p);
-	CHECK(during_count == 1 && !seen_live);
+	CHECK_EQ_I64(during_count, 1);
+	CHECK(!seen_live);
 }
 
 TEST(row_5_a_block_that_is_no_sample_is_freed_and_nothing_else)
@@ -134,7 +136,7 @@ TEST(row_5_a_block_that_is_no_sample_is_freed_and_nothing_else)
 	frees = inside_counter(GG_COUNT_FREES);
 	script()->last_freed = NULL;
 	call_free(p);
-	CHECK(script()->last_freed == p);
+	CHECK_EQ_PTR(script()->last_freed, p);
 	after = inside_counter(GG_COUNT_FREES);
 	CHECK_MSG(after == frees, "%lu frees more", (unsigned long)(after - frees));
 	inside_control(true, 0);
@@ -150,7 +152,7 @@ TEST(row_6_free_of_null_reaches_the_allocator)
 
 	errno = 17;
 	call_free(NULL);
-	CHECK(errno == 17);
+	CHECK_EQ_I64(errno, 17);
 	CHECK(script()->free_count == before + 1 && script()->last_freed == NULL);
 }
 
@@ -165,14 +167,14 @@ TEST(row_7_a_block_that_moves_is_closed_and_recorded_anew)
 	look_during_next_call(p);
 	script()->result = arena[1];
 	moved = call_realloc(p, 200);
-	CHECK(moved == arena[1]);
+	CHECK_EQ_PTR(moved, arena[1]);
 	CHECK(during_count == 1 && seen_live);
 	CHECK(!inside_is_live(p));
 	CHECK(inside_live(moved).size_bytes == 200 && inside_live(moved).id > id);
 	/* And one that stays. */
 	script()->result = arena[1];
-	CHECK(call_realloc(moved, 150) == moved);
-	CHECK(inside_live(moved).size_bytes == 150);
+	CHECK_EQ_PTR(call_realloc(moved, 150), moved);
+	CHECK_EQ_U64(inside_live(moved).size_bytes, 150);
 	pretend_free(moved);
 	CHECK(!inside_is_live(moved));
 }
@@ -182,7 +184,7 @@ static void take_old_address(void *p, size_t bytes)
 {
 	(void)bytes;
 	script()->result = p;
-	CHECK(call_malloc(24) == p);
+	CHECK_EQ_PTR(call_malloc(24), p);
 }
 
 static void take_and_free_old_address(void *p, size_t bytes)
@@ -199,17 +201,17 @@ TEST(row_7_a_new_owner_of_the_old_address_keeps_its_record)
 	p = call_malloc(100);
 	script()->during = take_old_address;
 	script()->result = arena[1];
-	CHECK(call_realloc(p, 200) == arena[1]);
-	CHECK(inside_live(arena[0]).size_bytes == 24);
-	CHECK(inside_live(arena[1]).size_bytes == 200);
+	CHECK_EQ_PTR(call_realloc(p, 200), arena[1]);
+	CHECK_EQ_U64(inside_live(arena[0]).size_bytes, 24);
+	CHECK_EQ_U64(inside_live(arena[1]).size_bytes, 200);
 	pretend_free(arena[0]);
 	script()->result = arena[0];
 	p = call_malloc(100);
 	script()->during = take_and_free_old_address;
 	script()->result = arena[2];
-	CHECK(call_realloc(p, 300) == arena[2]);
+	CHECK_EQ_PTR(call_realloc(p, 300), arena[2]);
 	CHECK(!inside_is_live(arena[0]));
-	CHECK(inside_live(arena[2]).size_bytes == 300);
+	CHECK_EQ_U64(inside_live(arena[2]).size_bytes, 300);
 	pretend_free(arena[1]);
 	pretend_free(arena[2]);
 }
@@ -222,11 +224,11 @@ TEST(row_8_a_realloc_that_fails_leaves_the_block_on_record)
 	errno = 0;
 	script()->fails = true;
 	CHECK(call_realloc(p, 200) == NULL && errno == ENOMEM);
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	/* Also to size 0: only errno tells this from a free. */
 	script()->fails = true;
 	CHECK(call_realloc(p, 0) == NULL && errno == ENOMEM);
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	call_free(p);
 }
 
@@ -236,7 +238,7 @@ TEST(row_9_a_realloc_to_nothing_is_a_free)
 
 	errno = 17;
 	CHECK(call_realloc(p, 0) == NULL);
-	CHECK(errno == 17);
+	CHECK_EQ_I64(errno, 17);
 	CHECK(!inside_is_live(p));
 }
 
@@ -262,7 +264,7 @@ TEST(row_11_a_realloc_of_what_was_no_sample_is_a_new_stretch_of_the_stream)
 	call_free(call_malloc(9 << 20));
 	CHECK(!inside_is_live(p));
 	p = call_realloc(p, 1000);
-	CHECK(inside_live(p).size_bytes == 1000);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1000);
 	call_free(p);
 }
 
@@ -270,7 +272,7 @@ TEST(row_12_a_realloc_of_null_is_a_malloc)
 {
 	void *p = call_realloc(NULL, 77);
 
-	CHECK(inside_live(p).size_bytes == 77);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 77);
 	call_free(p);
 }
 
@@ -279,12 +281,12 @@ TEST(row_13_reallocarray_is_a_realloc_of_the_product)
 	void *p = call_reallocarray(NULL, 7, 11);
 	uint64_t id = inside_live(p).id;
 
-	CHECK(inside_live(p).size_bytes == 77);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 77);
 	errno = 0;
 	CHECK(call_reallocarray(p, SIZE_MAX / 2, 3) == NULL && errno == ENOMEM);
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	p = call_reallocarray(p, 10, 100);
-	CHECK(inside_live(p).size_bytes == 1000);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1000);
 	call_free(p);
 }
 
@@ -297,7 +299,7 @@ TEST(row_14_an_address_that_comes_back_closes_its_old_record)
 	id = inside_live(arena[3]).id;
 	script()->result = arena[3];
 	call_malloc(20);
-	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed + 1);
+	CHECK_EQ_U64(inside_counter(GG_COUNT_MISSED_FREES), missed + 1);
 	CHECK(inside_live(arena[3]).size_bytes == 20 && inside_live(arena[3]).id != id);
 	pretend_free(arena[3]);
 }
@@ -322,9 +324,10 @@ TEST(row_15_operator_new_and_mallocx_are_recorded_after_the_allocator_gave_the_b
 		look_during_next_call(arena[0]);
 		script()->result = arena[0];
 		p = functions[i](100, 6);
-		CHECK(p == arena[0]);
-		CHECK(during_count == 1 && !seen_live);
-		CHECK(inside_live(p).size_bytes == 100);
+		CHECK_EQ_PTR(p, arena[0]);
+		CHECK_EQ_I64(during_count, 1);
+		CHECK(!seen_live);
+		CHECK_EQ_U64(inside_live(p).size_bytes, 100);
 		pretend_free(p);
 		/* And one that fails. */
 		before = inside_counter(GG_COUNT_SAMPLES);
@@ -332,9 +335,9 @@ TEST(row_15_operator_new_and_mallocx_are_recorded_after_the_allocator_gave_the_b
 		script()->fails = true;
 		CHECK(functions[i](100, 6) == NULL && errno == ENOMEM);
 		after = inside_counter(GG_COUNT_SAMPLES);
-		CHECK(inside_counter(GG_COUNT_SAMPLES) - after == after - before);
+		CHECK_EQ_U64(inside_counter(GG_COUNT_SAMPLES) - after, after - before);
 	}
-	CHECK(script()->last_flags == 6);
+	CHECK_EQ_I64(script()->last_flags, 6);
 }
 
 TEST(row_16_what_operator_new_gets_from_malloc_is_recorded_once)
@@ -348,13 +351,13 @@ TEST(row_16_what_operator_new_gets_from_malloc_is_recorded_once)
 	reading = inside_counter(GG_COUNT_SAMPLES) - after;
 	CHECK_MSG(after - before == reading + 1, "recorded %ld times",
 	          (long)(after - before - reading));
-	CHECK(inside_live(p).size_bytes == 100);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 100);
 	call_free(p);
 	CHECK(!inside_is_live(p));
-	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
+	CHECK_EQ_U64(inside_counter(GG_COUNT_MISSED_FREES), missed);
 	/* While the program's own call is. */
 	p = call_aligned(64, 100);
-	CHECK(inside_live(p).size_bytes == 100);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 100);
 	call_free(p);
 }
 
@@ -369,7 +372,8 @@ TEST(row_17_a_free_by_another_function_is_recorded_before_the_allocator_has_the_
 		CHECK(inside_is_live(p));
 		look_during_next_call(p);
 		functions[i](p, 100, 9);
-		CHECK(during_count == 1 && !seen_live);
+		CHECK_EQ_I64(during_count, 1);
+		CHECK(!seen_live);
 		errno = 17;
 		functions[i](NULL, 0, 0);
 		CHECK(errno == 17 && script()->last_freed == NULL);
@@ -387,7 +391,7 @@ TEST(row_18_rallocx_is_a_realloc)
 	id = inside_live(p).id;
 	script()->fails = true;
 	CHECK(call_rallocx(p, 200, 0) == NULL);
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	look_during_next_call(p);
 	script()->result = arena[1];
 	moved = call_rallocx(p, 200, 5);
@@ -398,9 +402,9 @@ TEST(row_18_rallocx_is_a_realloc)
 	/* Another thread's block that came to lie at the old address is not closed. */
 	script()->during = take_old_address;
 	script()->result = arena[2];
-	CHECK(call_rallocx(moved, 300, 0) == arena[2]);
-	CHECK(inside_live(arena[1]).size_bytes == 24);
-	CHECK(inside_live(arena[2]).size_bytes == 300);
+	CHECK_EQ_PTR(call_rallocx(moved, 300, 0), arena[2]);
+	CHECK_EQ_U64(inside_live(arena[1]).size_bytes, 24);
+	CHECK_EQ_U64(inside_live(arena[2]).size_bytes, 300);
 	pretend_free(arena[1]);
 	pretend_free(arena[2]);
 }
@@ -417,13 +421,13 @@ TEST(row_19_xallocx_changes_the_size_where_the_block_is)
 	CHECK(during_count == 1 && seen_live);
 	CHECK(inside_live(p).size_bytes == 200 && inside_live(p).id > id);
 	/* As much more as there is. */
-	CHECK(call_xallocx(p, 200, 10, 0) == 224);
-	CHECK(inside_live(p).size_bytes == 210);
-	CHECK(call_xallocx(p, 200, 100, 0) == 224);
-	CHECK(inside_live(p).size_bytes == 224);
-	CHECK(call_xallocx(p, 200, SIZE_MAX - 200, 0) == 224);
-	CHECK(inside_live(p).size_bytes == 224);
-	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
+	CHECK_EQ_U64(call_xallocx(p, 200, 10, 0), 224);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 210);
+	CHECK_EQ_U64(call_xallocx(p, 200, 100, 0), 224);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 224);
+	CHECK_EQ_U64(call_xallocx(p, 200, SIZE_MAX - 200, 0), 224);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 224);
+	CHECK_EQ_U64(inside_counter(GG_COUNT_MISSED_FREES), missed);
 	call_free(p);
 	CHECK(!inside_is_live(p));
 }
@@ -435,7 +439,7 @@ TEST(row_20_xallocx_that_gives_too_little_changes_nothing)
 	uint64_t id = inside_live(p).id;
 
 	script()->usable_bytes = 112;
-	CHECK(call_xallocx(p, 200, 100, 0) == 112);
+	CHECK_EQ_U64(call_xallocx(p, 200, 100, 0), 112);
 	CHECK(inside_live(p).id == id && inside_live(p).size_bytes == 100);
 	call_free(p);
 }

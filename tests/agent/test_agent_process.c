@@ -38,7 +38,7 @@ __attribute__((constructor(200))) static void allocate_early(void)
 
 TEST(what_a_constructor_allocates_is_recorded)
 {
-	CHECK(inside_live(from_constructor).size_bytes == 123);
+	CHECK_EQ_U64(inside_live(from_constructor).size_bytes, 123);
 }
 
 TEST(every_way_to_allocate_is_recorded_with_its_size)
@@ -49,20 +49,20 @@ TEST(every_way_to_allocate_is_recorded_with_its_size)
 	free(p);
 	CHECK(!inside_is_live(p));
 	p = memalign(128, 1002);
-	CHECK(inside_live(p).size_bytes == 1002);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1002);
 	free(p);
 	p = aligned_alloc(64, 1024);
-	CHECK(inside_live(p).size_bytes == 1024);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1024);
 	free(p);
 	p = valloc(1003);
-	CHECK(inside_live(p).size_bytes == 1003);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1003);
 	free(p);
 	p = pvalloc(1004);
 	CHECK(inside_live(p).size_bytes == 1004 && inside_live(p).slack_bytes >= 4096 - 1004);
 	free(p);
 	p = strdup("libc's own calls are seen too");
-	CHECK(inside_live(p).size_bytes == strlen(p) + 1);
-	CHECK(inside_live(p).slack_bytes == malloc_usable_size(p) - strlen(p) - 1);
+	CHECK_EQ_U64(inside_live(p).size_bytes, strlen(p) + 1);
+	CHECK_EQ_U64(inside_live(p).slack_bytes, malloc_usable_size(p) - strlen(p) - 1);
 	free(p);
 	CHECK(!inside_is_live(p));
 }
@@ -84,11 +84,11 @@ TEST(a_block_of_reallocarray_is_recorded_once)
 	after = count_samples();
 	CHECK_MSG(after - before == 2 * reading + 1, "%llu samples",
 	          (unsigned long long)(after - before - 2 * reading));
-	CHECK(inside_live(p).size_bytes == 77);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 77);
 	moved = reallocarray(p, 1000, 11);
-	CHECK(inside_live(moved).size_bytes == 11000);
+	CHECK_EQ_U64(inside_live(moved).size_bytes, 11000);
 	free(moved);
-	CHECK(inside_counter(GG_COUNT_MISSED_FREES) == missed);
+	CHECK_EQ_U64(inside_counter(GG_COUNT_MISSED_FREES), missed);
 }
 
 static int count_lines(const char *path)
@@ -147,7 +147,7 @@ TEST(a_thread_that_allocates_after_its_end_has_one_row)
 {
 	uint32_t before;
 
-	CHECK(pthread_key_create(&late_key, allocate_late) == 0);
+	CHECK_EQ_I64(pthread_key_create(&late_key, allocate_late), 0);
 	before = count_thread_rows();
 	CHECK(run_threads(10));
 	CHECK_MSG(count_thread_rows() == before + 10, "%u rows of 10 threads",
@@ -245,8 +245,9 @@ TEST(threads_have_rows_with_their_names_and_ends)
 	}
 	CHECK_MSG(running == 1, "%d run", running);
 	CHECK(ended > unless_emulated(1000));
-	CHECK(strncmp(view.threads[1].name,
-	              place_is_emulated() ? "qemu-aarch64" : "test_agent_proc", 12) == 0);
+	CHECK_EQ_I64(strncmp(view.threads[1].name,
+	                     place_is_emulated() ? "qemu-aarch64" : "test_agent_proc", 12),
+	             0);
 	gg_region_view_done(&view);
 }
 
@@ -275,7 +276,7 @@ TEST(a_forked_child_has_a_region_of_its_own_with_what_it_inherited)
 		_exit(good && inside_is_consistent() ? 0 : 1);
 	}
 	CHECK(child_says_yes(child));
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	call_free(p);
 	CHECK(!inside_is_live(p));
 	CHECK(inside_is_consistent());
@@ -295,7 +296,7 @@ TEST(a_fork_by_a_bare_system_call_is_noticed_too)
 		_exit(inside_counter(GG_COUNT_INHERITED) > 0 && !inside_is_live(p) ? 0 : 1);
 	}
 	CHECK(child_says_yes(child));
-	CHECK(inside_live(p).id == id);
+	CHECK_EQ_U64(inside_live(p).id, id);
 	call_free(p);
 	CHECK(inside_is_consistent());
 }
@@ -356,7 +357,7 @@ TEST(what_a_vfork_child_allocates_is_its_parents)
 		_exit(0);
 	}
 	CHECK(child_says_yes(child));
-	CHECK(inside_live(from_child).size_bytes == 3000);
+	CHECK_EQ_U64(inside_live(from_child).size_bytes, 3000);
 	CHECK(!inside_is_live(p));
 	call_free(from_child);
 	CHECK(inside_is_consistent());
@@ -401,12 +402,12 @@ TEST(the_interval_can_be_changed_from_outside)
 	inside_control(true, 1 << 20);
 	call_free(call_malloc(10)); /* it is due, and looks */
 	p = call_malloc(64 << 20);
-	CHECK(inside_live(p).interval == 1 << 20);
+	CHECK_EQ_DOUBLE(inside_live(p).interval, 1 << 20);
 	call_free(p);
 	inside_control(true, 1);
 	call_free(call_malloc(64 << 20));
 	p = call_malloc(10);
-	CHECK(inside_live(p).interval == 1);
+	CHECK_EQ_DOUBLE(inside_live(p).interval, 1);
 	call_free(p);
 }
 
@@ -552,7 +553,7 @@ TEST(samples_of_two_thousand_threads_at_once_have_places)
 	/* These threads share a row, as all before have taken the others: it may be held. */
 	held_count = view.header.counters[GG_COUNT_DROP_ROW_HELD] - held_count;
 	CHECK_MSG(live + (int)held_count >= COUNT, "%d of %d", live, COUNT);
-	CHECK(view.header.counters[GG_COUNT_DROP_SLOTS_FULL] == 0);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_DROP_SLOTS_FULL], 0);
 	gg_region_view_done(&view);
 	pthread_barrier_wait(&may_end);
 	for (int i = 0; i < COUNT; i++)

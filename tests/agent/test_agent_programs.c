@@ -453,7 +453,7 @@ TEST(values_that_are_not_understood_are_named_with_the_form_that_is)
 	place_command(&command, argv, getenv("GEIGER_AGENT"));
 	snprintf(dir, sizeof(dir), "GEIGER_DIR=%s", directory);
 	CHECK(child_run(&child, command.argv, with, LIMIT_SECONDS));
-	CHECK(child.exit_status == 42);
+	CHECK_EQ_I64(child.exit_status, 42);
 	at = gg_buf_text(&child.err);
 	for (size_t i = 0; i < GG_COUNT(names); i++) {
 		const char *found = strstr(at, names[i]);
@@ -461,8 +461,8 @@ TEST(values_that_are_not_understood_are_named_with_the_form_that_is)
 		CHECK_MSG(found != NULL && strstr(found + 1, names[i]) == NULL, "%s: %s", names[i],
 		          at);
 	}
-	CHECK(strstr(at, "'lots' is not a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB; "
-	                 "using the default") != NULL);
+	CHECK_CONTAINS(at, "'lots' is not a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB; "
+	                   "using the default");
 	child_done(&child);
 }
 
@@ -478,10 +478,11 @@ TEST(a_log_takes_what_would_go_to_stderr)
 	place_command(&command, argv, getenv("GEIGER_AGENT"));
 	snprintf(log, sizeof(log), "GEIGER_LOG=%s/log", directory);
 	CHECK(child_run(&child, command.argv, with, LIMIT_SECONDS));
-	CHECK(child.exit_status == 42 && child.err.length == 0);
+	CHECK_EQ_I64(child.exit_status, 42);
+	CHECK_EQ_U64(child.err.length, 0);
 	file = fopen(strchr(log, '=') + 1, "r");
 	CHECK(file != NULL && fgets(line, sizeof(line), file) != NULL);
-	CHECK(strstr(line, "not profiling") != NULL);
+	CHECK_CONTAINS(line, "not profiling");
 	if (file != NULL)
 		fclose(file);
 	child_done(&child);

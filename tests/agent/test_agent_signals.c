@@ -105,11 +105,11 @@ TEST(samples_go_on_afterwards)
 {
 	void *p = call_malloc(4321);
 
-	CHECK(inside_live(p).size_bytes == 4321);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 4321);
 	call_free(p);
 	CHECK(!inside_is_live(p));
 	p = call_new(1234);
-	CHECK(inside_live(p).size_bytes == 1234);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1234);
 	call_delete(p);
 	CHECK(!inside_is_live(p));
 }
@@ -154,7 +154,7 @@ static void fork_on_the_sample_path(pid_t (*by)(void))
 	setitimer(ITIMER_REAL, &never, NULL);
 	while (wait(NULL) > 0)
 		;
-	CHECK(fork_count == FORKS);
+	CHECK_EQ_I64(fork_count, FORKS);
 	CHECK(inside_is_consistent());
 }
 

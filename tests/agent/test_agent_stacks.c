@@ -147,9 +147,9 @@ TEST(a_dump_takes_no_more_than_a_sample)
 	char path[600];
 
 	snprintf(triggers.prefix, sizeof(triggers.prefix), "%s/d", inside_directory());
-	if (!CHECK(agent()->set_triggers(&triggers) == 0) || !CHECK(run_on_own_stack(&job)))
+	if (!CHECK_EQ_I64(agent()->set_triggers(&triggers), 0) || !CHECK(run_on_own_stack(&job)))
 		return;
-	CHECK(agent()->set_triggers(&none) == 0);
+	CHECK_EQ_I64(agent()->set_triggers(&none), 0);
 	printf("with dumps a first sample %zu, a later one %zu\n", job.used_first, job.used_later);
 	CHECK(job.used_first < SAMPLE_BYTES_MAX && job.used_later < SAMPLE_BYTES_MAX);
 	CHECK(dump_text_count(inside_directory(), "i", path) >= 1);
@@ -177,9 +177,10 @@ TEST(threads_with_the_least_stack_allocate_and_fork)
 
 	child_status = -1;
 	pthread_attr_init(&attributes);
-	CHECK(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0);
-	CHECK(pthread_create(&thread, &attributes, allocate_and_fork, NULL) == 0);
-	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK_EQ_I64(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)),
+	             0);
+	CHECK_EQ_I64(pthread_create(&thread, &attributes, allocate_and_fork, NULL), 0);
+	CHECK_EQ_I64(pthread_join(thread, NULL), 0);
 	CHECK_MSG(child_status == 0, "status %x", (unsigned)child_status);
 	pthread_attr_destroy(&attributes);
 }

@@ -133,13 +133,14 @@ TEST(the_final_dump_is_all_there_was)
 
 	run_quietly(WORDS("threads", "2", "500", "1000"),
 	            SETTINGS("GEIGER_INTERVAL=1", "GEIGER_DUMP_FINAL=1"));
-	CHECK(count("") == 1);
+	CHECK_EQ_U64(count(""), 1);
 	text = last("f");
 	CHECK_MSG(text.total.bytes == recorded_bytes(), "%llu bytes of %llu",
 	          (unsigned long long)text.total.bytes, (unsigned long long)recorded_bytes());
 	CHECK(text.interval == 1 && text.thread_count == 3 && text.stack_count >= 2);
-	CHECK(text.stacks.bytes == text.total.bytes && text.stacks.count == text.total.count);
-	CHECK(text.threads.bytes == text.total.bytes);
+	CHECK_EQ_U64(text.stacks.bytes, text.total.bytes);
+	CHECK_EQ_U64(text.stacks.count, text.total.count);
+	CHECK_EQ_U64(text.threads.bytes, text.total.bytes);
 	CHECK_MSG(strcmp(text.names, "dump_program;dump_program;dump_program;") == 0, "%s",
 	          text.names);
 }
@@ -165,7 +166,7 @@ TEST(what_is_left_at_the_end_is_told)
 	CHECK_MSG(strstr(gg_buf_text(&child.err), "]: Leak approximation summary: ~10") != NULL &&
 	                  strstr(gg_buf_text(&child.err), " objects, >= ") != NULL,
 	          "%s", gg_buf_text(&child.err));
-	CHECK(count("") == 0);
+	CHECK_EQ_U64(count(""), 0);
 	child_done(&child);
 }
 
@@ -175,7 +176,7 @@ TEST(a_leak_that_is_an_error_ends_with_status_1_and_all_of_its_output)
 	                         SETTINGS("GEIGER_INTERVAL=1", "GEIGER_ACTIVE=1"));
 
 	CHECK(child.exit_status == 1 && strcmp(gg_buf_text(&child.out), "out\n") == 0);
-	CHECK(strstr(gg_buf_text(&child.err), "Exiting with error code") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&child.err), "Exiting with error code");
 	child_done(&child);
 }
 
@@ -236,7 +237,7 @@ TEST(a_program_that_allocates_nothing_dumps_at_a_signal)
 	int output = -1;
 	pid_t child = start("idle", "GEIGER_DUMP_SIGNAL=12", &output);
 
-	CHECK(read(output, line, 6) == 6);
+	CHECK_EQ_I64(read(output, line, 6), 6);
 	for (unsigned i = 1; i <= 3; i++) {
 		kill(child, SIGUSR2);
 		CHECK(wait_for("m", i));
@@ -244,7 +245,7 @@ TEST(a_program_that_allocates_nothing_dumps_at_a_signal)
 	kill(child, SIGTERM);
 	waitpid(child, NULL, 0);
 	close(output);
-	CHECK(count("m") == 3);
+	CHECK_EQ_U64(count("m"), 3);
 	last("m");
 }
 
@@ -263,7 +264,7 @@ TEST(memory_over_a_threshold_is_dumped_and_the_last_ones_stay)
 	pid_t child;
 
 	run_quietly(WORDS("threads", "1", "1", "100"), SETTINGS("GEIGER_DUMP_RSS=1T"));
-	CHECK(count("") == 0);
+	CHECK_EQ_U64(count(""), 0);
 	setenv("GEIGER_DUMP_EVERY", "0", 1);
 	setenv("GEIGER_DUMP_KEEP", "3", 1);
 	child = start("forever", "GEIGER_DUMP_RSS=1", &output);
@@ -305,7 +306,7 @@ TEST(a_forked_child_dumps_under_its_own_id)
 	char first[600];
 
 	run_quietly(WORDS("fork"), SETTINGS("GEIGER_INTERVAL=1", "GEIGER_DUMP_FINAL=1"));
-	CHECK(count("f") == 2);
+	CHECK_EQ_U64(count("f"), 2);
 	snprintf(first, sizeof(first), "%s", path);
 	last("f");
 	unlink(path);
@@ -424,7 +425,7 @@ TEST(settings_that_are_none_are_told)
 		CHECK_MSG(child.exit_status == 0 &&
 		                  strstr(gg_buf_text(&child.err), "using the default") != NULL,
 		          "%s: %s", wrong[i], gg_buf_text(&child.err));
-		CHECK(count("") == 0);
+		CHECK_EQ_U64(count(""), 0);
 		child_done(&child);
 	}
 }

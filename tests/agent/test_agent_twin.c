@@ -190,8 +190,8 @@ static void check_exact(const char *scheme)
 			counted += t->allocated_count;
 		}
 		CHECK_MSG(counted > 60000, "%lu allocations", (unsigned long)counted);
-		CHECK(run.view.header.counters[GG_COUNT_MISSED_FREES] == 0);
-		CHECK(run.view.header.counters[GG_COUNT_DROP_BUSY] == 0);
+		CHECK_EQ_U64(run.view.header.counters[GG_COUNT_MISSED_FREES], 0);
+		CHECK_EQ_U64(run.view.header.counters[GG_COUNT_DROP_BUSY], 0);
 	}
 	twin_run_done(&run);
 }

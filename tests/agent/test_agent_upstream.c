@@ -33,7 +33,7 @@ TEST(a_block_between_begin_and_end_is_no_sample)
 	call_free(q);
 	call_free(r);
 	p = call_malloc(1000);
-	CHECK(inside_live(p).size_bytes == 1000);
+	CHECK_EQ_U64(inside_live(p).size_bytes, 1000);
 	call_free(p);
 }
 
@@ -48,7 +48,7 @@ TEST(a_sample_of_malloc_that_is_resized_there_ends)
 	geiger_upstream_end(before);
 	CHECK(!inside_is_live(p) && !inside_is_live(q));
 	q = call_realloc(q, 3000);
-	CHECK(inside_live(q).size_bytes == 3000);
+	CHECK_EQ_U64(inside_live(q).size_bytes, 3000);
 	call_free(q);
 }
 

@@ -93,16 +93,16 @@ TEST(a_state_holds_what_lua_counts)
 	struct memory memory;
 	lua_State *L = open_state(&memory);
 
-	CHECK(ledger_read().live_bytes == counted_by(L));
+	CHECK_EQ_U64(ledger_read().live_bytes, counted_by(L));
 	CHECK(run(L, "=busy", busy));
 	CHECK_MSG(ledger_read().live_bytes == counted_by(L), "%zu of %zu", ledger_read().live_bytes,
 	          counted_by(L));
 	CHECK(run(L, "=less", "held = nil collectgarbage() collectgarbage()"));
-	CHECK(ledger_read().live_bytes == counted_by(L));
-	CHECK(ledger_read().reused_count == 0);
+	CHECK_EQ_U64(ledger_read().live_bytes, counted_by(L));
+	CHECK_EQ_U64(ledger_read().reused_count, 0);
 	lua_close(L);
-	CHECK(ledger_read().live_count == 0);
-	CHECK(memory.bytes == 0);
+	CHECK_EQ_U64(ledger_read().live_count, 0);
+	CHECK_EQ_U64(memory.bytes, 0);
 }
 
 TEST(a_state_that_was_there_before_is_left_as_it_is)
@@ -115,17 +115,17 @@ TEST(a_state_that_was_there_before_is_left_as_it_is)
 	luaL_openlibs(L);
 	lua_gc(L, LUA_GCSTOP);
 	before = counted_by(L);
-	CHECK(geiger_lua_install(L) == 0);
-	CHECK(geiger_lua_install(L) == 0);
+	CHECK_EQ_I64(geiger_lua_install(L), 0);
+	CHECK_EQ_I64(geiger_lua_install(L), 0);
 	geiger_lua_coroutines(L);
 	geiger_lua_coroutines(L);
-	CHECK(ledger_read().live_bytes == counted_by(L) - before);
+	CHECK_EQ_U64(ledger_read().live_bytes, counted_by(L) - before);
 	lua_gc(L, LUA_GCRESTART);
 	CHECK(run(L, "=busy", busy));
-	CHECK(ledger_read().reused_count == 0);
+	CHECK_EQ_U64(ledger_read().reused_count, 0);
 	lua_close(L);
-	CHECK(ledger_read().live_count == 0);
-	CHECK(memory.bytes == 0);
+	CHECK_EQ_U64(ledger_read().live_count, 0);
+	CHECK_EQ_U64(memory.bytes, 0);
 }
 
 TEST(new_objects_have_the_type_that_lua_tells)
@@ -215,9 +215,9 @@ TEST(a_sample_has_the_functions_that_run_and_their_lines)
 	block = string_block(5001);
 	has_stack(block, "rep:0 inner:3 outer:6 main chunk:9");
 	if (CHECK(block != NULL)) {
-		CHECK(strcmp(block->frames[0].file, "") == 0);
-		CHECK(strcmp(block->frames[1].file, "some/file.lua") == 0);
-		CHECK(block->flags == GEIGER_SAMPLE_NO_NATIVE);
+		CHECK_EQ_STR(block->frames[0].file, "");
+		CHECK_EQ_STR(block->frames[1].file, "some/file.lua");
+		CHECK_EQ_U64(block->flags, GEIGER_SAMPLE_NO_NATIVE);
 	}
 	lua_close(L);
 }
@@ -231,7 +231,7 @@ TEST(functions_without_a_name_have_their_place)
 	has_stack(string_block(5002), "rep:0 function <a.lua:1>:2 sort:0 main chunk:1");
 	CHECK(run(L, "return 1", "kept = ('x'):rep(5003)"));
 	has_stack(string_block(5003), "rep:0 main chunk:1");
-	CHECK(strcmp(string_block(5003)->frames[1].file, "[string \"return 1\"]") == 0);
+	CHECK_EQ_STR(string_block(5003)->frames[1].file, "[string \"return 1\"]");
 	lua_close(L);
 }
 
@@ -293,7 +293,7 @@ TEST(stacks_of_lua_move_while_frames_are_read)
 	          "for i = 1, 20 do coroutine.wrap(function() deep(i * 50) end)() end\n"
 	          "deep(3000) collectgarbage() collectgarbage()\n"));
 	CHECK(string_block(8001) != NULL && string_block(8001)->frame_count == 128);
-	CHECK(ledger_read().live_bytes == counted_by(L));
+	CHECK_EQ_U64(ledger_read().live_bytes, counted_by(L));
 	lua_close(L);
 }
 
@@ -313,10 +313,10 @@ TEST(no_block_is_live_that_is_not_there_when_memory_ends)
 		memory.fail_after = -1;
 		/* A block that could not grow is there, and no sample any more. */
 		CHECK(ledger_read().live_bytes <= counted_by(L));
-		CHECK(ledger_read().reused_count == 0);
+		CHECK_EQ_U64(ledger_read().reused_count, 0);
 		lua_close(L);
-		CHECK(ledger_read().live_count == 0);
-		CHECK(memory.bytes == 0);
+		CHECK_EQ_U64(ledger_read().live_count, 0);
+		CHECK_EQ_U64(memory.bytes, 0);
 	}
 }
 
@@ -330,8 +330,8 @@ TEST(a_state_for_which_there_is_no_memory_leaves_nothing)
 		L = geiger_lua_newstate(allocate, &memory);
 		if (L != NULL)
 			lua_close(L);
-		CHECK(ledger_read().live_count == 0);
-		CHECK(memory.bytes == 0);
+		CHECK_EQ_U64(ledger_read().live_count, 0);
+		CHECK_EQ_U64(memory.bytes, 0);
 	}
 }
 
@@ -359,11 +359,11 @@ TEST(states_of_several_threads_do_not_disturb_each_other)
 
 	ledger_reset();
 	for (int i = 0; i < 4; i++)
-		CHECK(pthread_create(&threads[i], NULL, work, &good) == 0);
+		CHECK_EQ_I64(pthread_create(&threads[i], NULL, work, &good), 0);
 	for (int i = 0; i < 4; i++) {
-		CHECK(pthread_join(threads[i], &result) == 0);
-		CHECK(result == &good);
+		CHECK_EQ_I64(pthread_join(threads[i], &result), 0);
+		CHECK_EQ_PTR(result, &good);
 	}
-	CHECK(ledger_read().live_count == 0);
-	CHECK(ledger_read().reused_count == 0);
+	CHECK_EQ_U64(ledger_read().live_count, 0);
+	CHECK_EQ_U64(ledger_read().reused_count, 0);
 }

@@ -67,7 +67,7 @@ TEST(a_million_samples_come_and_go)
 
 		if (add) {
 			gg_sampled_add(&sampled, block(i));
-		} else if (!CHECK(gg_sampled_take(&sampled, block(i)) == is_in[i])) {
+		} else if (!CHECK_EQ_I64(gg_sampled_take(&sampled, block(i)), is_in[i])) {
 			return;
 		}
 		count = count + add - is_in[i];
@@ -75,11 +75,11 @@ TEST(a_million_samples_come_and_go)
 		if (is_in[i] && !CHECK(gg_sampled_maybe(&sampled, block(i))))
 			return;
 	}
-	CHECK(sampled.count == count);
+	CHECK_EQ_U64(sampled.count, count);
 	for (size_t i = 0; i < BLOCKS; i++)
-		CHECK(gg_sampled_take(&sampled, block(i)) == is_in[i]);
-	CHECK(sampled.count == 0);
-	CHECK(marked_count() == 0);
+		CHECK_EQ_I64(gg_sampled_take(&sampled, block(i)), is_in[i]);
+	CHECK_EQ_U64(sampled.count, 0);
+	CHECK_EQ_U64(marked_count(), 0);
 	gg_sampled_done(&sampled);
 }
 

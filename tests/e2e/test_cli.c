@@ -53,8 +53,8 @@ TEST(help_for_a_command_is_the_same_however_it_is_asked_for)
 {
 	struct child first = geiger("help help", NULL);
 
-	CHECK(first.exit_status == 0);
-	CHECK(strstr(gg_buf_text(&first.out), "Usage: geiger help [COMMAND [VERB]]") != NULL);
+	CHECK_EQ_I64(first.exit_status, 0);
+	CHECK_CONTAINS(gg_buf_text(&first.out), "Usage: geiger help [COMMAND [VERB]]");
 	expect("help --help", 0, gg_buf_text(&first.out), "");
 	expect("help -h", 0, gg_buf_text(&first.out), "");
 	expect("--help help", 0, gg_buf_text(&first.out), "");
@@ -98,10 +98,10 @@ TEST(colour_is_there_when_asked_for_and_only_then)
 	const char *no_color[] = { "NO_COLOR=1", NULL };
 	struct child child = geiger("--color always help", no_color);
 
-	CHECK(strstr(gg_buf_text(&child.out), "\033[") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&child.out), "\033[");
 	child_done(&child);
 	child = geiger("help --color=always", no_color);
-	CHECK(strstr(gg_buf_text(&child.out), "\033[") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&child.out), "\033[");
 	child_done(&child);
 	child = geiger("help", NULL); /* not a terminal */
 	CHECK(strstr(gg_buf_text(&child.out), "\033[") == NULL);
@@ -117,7 +117,7 @@ static bool is_coloured_on_a_terminal(const char *command)
 	bool coloured;
 
 	CHECK(child_run(&child, argv, environment, 60));
-	CHECK(child.exit_status == 0);
+	CHECK_EQ_I64(child.exit_status, 0);
 	coloured = strstr(gg_buf_text(&child.out), "\033[") != NULL;
 	child_done(&child);
 	return coloured;

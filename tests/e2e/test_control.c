@@ -123,14 +123,14 @@ TEST(the_status_tells_what_a_running_process_holds)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	pid = start_slow(&r, who);
-	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 	says(&r, ", alive\n");
 	says(&r, " slow 300000\n");
 	says(&r, "sampling     on, interval 1 KiB\n");
 	says(&r, "\nlive         ");
 	says(&r, r.directory);
 	CHECK(strstr(gg_buf_text(&r.child.out), "dropped") == NULL);
-	CHECK(status_of(&r, who, "pid") == (double)pid);
+	CHECK_EQ_DOUBLE(status_of(&r, who, "pid"), (double)pid);
 	says(&r, "\"alive\":true");
 	says(&r, "\"sampling\":true");
 	/* Half of its blocks of 1000 bytes stay. */
@@ -165,10 +165,10 @@ TEST(sampling_pauses_and_goes_on_as_asked)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	pid = start_slow(&r, who);
-	CHECK(control(&r, who, "off", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "off", NULL, NULL), 0);
 	says(&r, "for sampling off; each thread follows when it looks next");
 	CHECK(settles(&r, who, &samples));
-	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 	says(&r, "sampling     off, interval 1 KiB\n");
 	CHECK(control(&r, who, "on", NULL, "--quiet") == 0 && r.child.err.length == 0);
 	CHECK(wait_for_samples(&r, who, samples + 50));
@@ -186,24 +186,24 @@ TEST(another_sampling_interval_is_used_from_then_on)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	pid = start_slow(&r, who);
-	CHECK(control(&r, who, "interval", "4KiB", NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "interval", "4KiB", NULL), 0);
 	says(&r, "a sampling interval of 4 KiB");
-	CHECK(status_of(&r, who, "interval_bytes") == 4096);
+	CHECK_EQ_DOUBLE(status_of(&r, who, "interval_bytes"), 4096);
 	for (int i = 0; i < 100 && !found; i++) {
-		CHECK(control(&r, who, "snapshot", r.path, "--quiet") == 0);
+		CHECK_EQ_I64(control(&r, who, "snapshot", r.path, "--quiet"), 0);
 		found = recording_number(&r, "select count(*) from sample where interval = 4096") >
 		        0;
 	}
 	CHECK(found);
 	CHECK(recording_number(&r, "select count(*) from sample where interval = 1024") > 50);
-	CHECK(recording_number(&r, "select interval from process") == 4096);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select interval from process"), 4096);
 	/* What has no sample may be of the time before. */
-	CHECK(control(&r, who, "interval", "100", NULL) == 0);
-	CHECK(control(&r, who, "snapshot", r.path, "--quiet") == 0);
-	CHECK(recording_number(&r, "select interval from process") == 1024);
-	CHECK(control(&r, who, "interval", "4k", NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "interval", "100", NULL), 0);
+	CHECK_EQ_I64(control(&r, who, "snapshot", r.path, "--quiet"), 0);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select interval from process"), 1024);
+	CHECK_EQ_I64(control(&r, who, "interval", "4k", NULL), 0);
 	/* On or off is as it was. */
-	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 	says(&r, "sampling     on, interval 4 KiB\n");
 	stop(pid);
 	recording_end(&r);
@@ -220,15 +220,16 @@ TEST(a_snapshot_is_a_whole_profile_and_the_process_goes_on)
 		return;
 	pid = start_slow(&r, who);
 	samples = status_of(&r, who, "samples");
-	CHECK(control(&r, who, "snapshot", r.path, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "snapshot", r.path, NULL), 0);
 	says(&r, "live samples, and what was freed as sums");
 	CHECK(recording_number(&r, "select sum(allocated_samples) from total") >= samples);
-	CHECK(recording_number(&r, "select count(*) from note where text like "
-	                           "'%was running when its region was read%'") == 1);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note where text like "
+	                                     "'%was running when its region was read%'"),
+	                1);
 	CHECK(recording_geiger(&r, (const char *const[]){ "check", r.path, NULL }, 60) &&
 	      r.child.exit_status == 0);
 	CHECK(wait_for_samples(&r, who, samples + 100));
-	CHECK(control(&r, who, "snapshot", "/nonexistent/x.geiger", NULL) == 1);
+	CHECK_EQ_I64(control(&r, who, "snapshot", "/nonexistent/x.geiger", NULL), 1);
 	stop(pid);
 	recording_end(&r);
 }
@@ -259,7 +260,7 @@ TEST(of_a_process_that_executed_another_program_the_new_region_counts)
 	snprintf(words, sizeof(words), "sh -c 'exec %s slow 300000'", helper());
 	pid = start_profiled(&r, words, who);
 	CHECK(wait_for_samples(&r, who, 100));
-	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 	says(&r, "record_program slow 300000\n");
 	stop(pid);
 
@@ -288,16 +289,16 @@ TEST(a_region_in_a_directory_of_its_own_is_found_and_one_that_was_removed_is_tol
 		return;
 	pid = start_slow(&r, who);
 	unsetenv("GEIGER_DIR");
-	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 	says(&r, r.directory);
 	if (CHECK(find_region(&r, path))) {
-		CHECK(unlink(path) == 0);
-		CHECK(control(&r, who, "status", NULL, NULL) == 1);
+		CHECK_EQ_I64(unlink(path), 0);
+		CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 1);
 		says(&r, "the file of its region was removed while it runs");
-		CHECK(control(&r, who, "off", NULL, NULL) == 1);
+		CHECK_EQ_I64(control(&r, who, "off", NULL, NULL), 1);
 	}
 	/* It goes on all the same. */
-	CHECK(kill(pid, 0) == 0);
+	CHECK_EQ_I64(kill(pid, 0), 0);
 	stop(pid);
 	recording_end(&r);
 }
@@ -326,7 +327,7 @@ TEST(another_users_process_is_root_s_to_control)
 		                         "root.") != NULL,
 		          "%d: %s", child.exit_status, gg_buf_text(&child.err));
 	child_done(&child);
-	CHECK(control(&r, who, "status", NULL, NULL) == 0);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 	says(&r, "sampling     on");
 	stop(pid);
 	/* And root's geiger controls another user's. */
@@ -338,12 +339,12 @@ TEST(another_users_process_is_root_s_to_control)
 	         "exec setpriv --reuid=65534 --regid=65534 --clear-groups %s/helper slow 300000",
 	         helper(), r.directory, r.directory, r.directory, r.directory, r.directory,
 	         r.directory, r.directory);
-	CHECK(chmod(r.directory, 01777) == 0);
+	CHECK_EQ_I64(chmod(r.directory, 01777), 0);
 	pid = start(script);
 	snprintf(who, sizeof(who), "%d", (int)pid);
 	if (CHECK(wait_for_samples(&r, who, 100))) {
-		CHECK(control(&r, who, "off", NULL, NULL) == 0);
-		CHECK(control(&r, who, "status", NULL, NULL) == 0);
+		CHECK_EQ_I64(control(&r, who, "off", NULL, NULL), 0);
+		CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
 		says(&r, "sampling     off");
 	}
 	stop(pid);
@@ -360,15 +361,15 @@ TEST(a_region_is_asked_by_its_path_as_well)
 		return;
 	pid = start_slow(&r, who);
 	if (CHECK(find_region(&r, path))) {
-		CHECK(control(&r, path, "off", NULL, NULL) == 0);
-		CHECK(control(&r, path, "status", NULL, NULL) == 0);
+		CHECK_EQ_I64(control(&r, path, "off", NULL, NULL), 0);
+		CHECK_EQ_I64(control(&r, path, "status", NULL, NULL), 0);
 		says(&r, "sampling     off");
 		stop(pid);
-		CHECK(control(&r, path, "status", NULL, NULL) == 0);
+		CHECK_EQ_I64(control(&r, path, "status", NULL, NULL), 0);
 		says(&r, ", dead\n");
-		CHECK(control(&r, path, "on", NULL, NULL) == 1);
+		CHECK_EQ_I64(control(&r, path, "on", NULL, NULL), 1);
 		says(&r, "its process is gone");
-		CHECK(control(&r, who, "status", NULL, NULL) == 1);
+		CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 1);
 		says(&r, "there is no such process");
 	} else {
 		stop(pid);
@@ -389,26 +390,26 @@ TEST(what_is_no_region_of_ours_is_refused_and_left_as_it_is)
 	snprintf(link_path, sizeof(link_path), "%s/link", r.directory);
 	snprintf(copy, sizeof(copy), "%s/copy", r.directory);
 	if (CHECK(find_region(&r, path))) {
-		CHECK(symlink(path, link_path) == 0);
-		CHECK(control(&r, link_path, "off", NULL, NULL) == 1);
+		CHECK_EQ_I64(symlink(path, link_path), 0);
+		CHECK_EQ_I64(control(&r, link_path, "off", NULL, NULL), 1);
 		unlink(link_path);
 		/* A second name may be somebody's trick to have root write it. */
-		CHECK(link(path, link_path) == 0);
-		CHECK(control(&r, link_path, "off", NULL, NULL) == 1);
+		CHECK_EQ_I64(link(path, link_path), 0);
+		CHECK_EQ_I64(control(&r, link_path, "off", NULL, NULL), 1);
 		says(&r, "is not a region");
 		unlink(link_path);
-		CHECK(control(&r, path, "status", NULL, NULL) == 0);
+		CHECK_EQ_I64(control(&r, path, "status", NULL, NULL), 0);
 		says(&r, "sampling     on");
 
 		int fd = open(copy, O_RDWR | O_CREAT, 0600), from = open(path, O_RDONLY);
 
-		CHECK(write(fd, bytes, sizeof(bytes)) == sizeof(bytes));
-		CHECK(control(&r, copy, "off", NULL, NULL) == 1);
+		CHECK_EQ_U64(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+		CHECK_EQ_I64(control(&r, copy, "off", NULL, NULL), 1);
 		says(&r, "is not a region");
 		/* A header alone claims more than the file has. */
-		CHECK(pread(from, bytes, sizeof(bytes), 0) == sizeof(bytes));
-		CHECK(pwrite(fd, bytes, sizeof(bytes), 0) == sizeof(bytes));
-		CHECK(control(&r, copy, "off", NULL, NULL) == 1);
+		CHECK_EQ_U64(pread(from, bytes, sizeof(bytes), 0), sizeof(bytes));
+		CHECK_EQ_U64(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+		CHECK_EQ_I64(control(&r, copy, "off", NULL, NULL), 1);
 		CHECK(fstat(fd, &status) == 0 && status.st_size == sizeof(bytes));
 		CHECK(pread(fd, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
 		      ((struct gg_region_header *)(void *)bytes)->control.change_count == 1);
@@ -427,23 +428,23 @@ TEST(what_cannot_be_meant_is_told)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	snprintf(who, sizeof(who), "%d", (int)getpid());
-	CHECK(control(&r, who, "stop", NULL, NULL) == 2);
+	CHECK_EQ_I64(control(&r, who, "stop", NULL, NULL), 2);
 	says(&r, "There are: on, off, interval, snapshot, status.");
-	CHECK(control(&r, who, "interval", NULL, NULL) == 2);
-	CHECK(control(&r, who, "interval", "much", NULL) == 2);
-	CHECK(control(&r, who, "interval", "0", NULL) == 2);
-	CHECK(control(&r, who, "interval", "512TiB", NULL) == 2);
-	CHECK(control(&r, who, "snapshot", NULL, NULL) == 2);
-	CHECK(control(&r, who, "on", "now", NULL) == 2);
-	CHECK(control(&r, "0", "on", NULL, NULL) == 2);
-	CHECK(control(&r, "status", who, NULL, NULL) == 2);
+	CHECK_EQ_I64(control(&r, who, "interval", NULL, NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "interval", "much", NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "interval", "0", NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "interval", "512TiB", NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "snapshot", NULL, NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "on", "now", NULL), 2);
+	CHECK_EQ_I64(control(&r, "0", "on", NULL, NULL), 2);
+	CHECK_EQ_I64(control(&r, "status", who, NULL, NULL), 2);
 	says(&r, "the process comes first: geiger control ");
-	CHECK(control(&r, "firefox", "status", NULL, NULL) == 1);
+	CHECK_EQ_I64(control(&r, "firefox", "status", NULL, NULL), 1);
 	says(&r, "neither the id of a process nor a file");
-	CHECK(control(&r, "99999999999", "on", NULL, NULL) == 2);
+	CHECK_EQ_I64(control(&r, "99999999999", "on", NULL, NULL), 2);
 	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, NULL }, 60) &&
 	      r.child.exit_status == 2);
-	CHECK(control(&r, who, "status", NULL, NULL) == 1);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 1);
 	says(&r, "the process has no region");
 	recording_end(&r);
 }
@@ -462,23 +463,24 @@ TEST(a_recorder_notes_what_was_asked_of_its_process)
 	pid = start(script);
 	if (CHECK(recording_wait_for(&r, "select count(*) from sample", 100, 60))) {
 		snprintf(who, sizeof(who), "%.0f", recording_number(&r, "select pid from process"));
-		CHECK(control(&r, who, "interval", "8k", NULL) == 0);
+		CHECK_EQ_I64(control(&r, who, "interval", "8k", NULL), 0);
 		CHECK(recording_wait_for(
 			&r,
 			"select count(*) from event where kind = 'interval' and process = 1 "
 			"and detail like '%from 1024 to 8192'",
 			1, 60));
 		CHECK(recording_wait_for(&r, "select interval from process", 8192, 60));
-		CHECK(control(&r, who, "off", NULL, NULL) == 0);
+		CHECK_EQ_I64(control(&r, who, "off", NULL, NULL), 0);
 		CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'off'", 1,
 		                         60));
-		CHECK(control(&r, who, "on", NULL, NULL) == 0);
+		CHECK_EQ_I64(control(&r, who, "on", NULL, NULL), 0);
 		CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'on'", 1,
 		                         60));
 		kill((pid_t)atoi(who), SIGKILL);
 		waitpid(pid, NULL, 0);
-		CHECK(recording_number(&r, "select count(*) from event where kind in "
-		                           "('on', 'off', 'interval')") == 3);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from event where kind in "
+		                                     "('on', 'off', 'interval')"),
+		                3);
 	} else {
 		stop(pid);
 	}

@@ -30,9 +30,10 @@ TEST(a_region_is_shown_as_text)
 	options.command_bytes = 11;
 	char directory[] = "/tmp/gg-debug-region-XXXXXX";
 	if (!CHECK(mkdtemp(directory) != NULL) ||
-	    !CHECK(gg_region_file_create(&map, directory, "region",
-	                                 gg_listed_region_bytes(&options)) == 0) ||
-	    !CHECK(gg_region_init(&region, &map, &options) == 0))
+	    !CHECK_EQ_I64(gg_region_file_create(&map, directory, "region",
+	                                        gg_listed_region_bytes(&options)),
+	                  0) ||
+	    !CHECK_EQ_I64(gg_region_init(&region, &map, &options), 0))
 		return;
 	gg_region_thread_begin(&region, &thread, 4242, "worker", 0);
 	struct gg_allocation sample = region_sample(0x1230, 100000,
@@ -41,19 +42,19 @@ TEST(a_region_is_shown_as_text)
 	if (run(&child, map.path, "--samples")) {
 		const char *out = gg_buf_text(&child.out);
 
-		CHECK(child.exit_status == 0);
-		CHECK(strstr(out, "4242  runs   worker") != NULL);
-		CHECK(strstr(out, "sample       1 at 0x1230, 100000 of 100008 bytes") != NULL);
-		CHECK(strstr(out, "poisson 65536, offset 0, marks 1") != NULL);
-		CHECK(strstr(out, " 0xabc 0xdef\n") != NULL);
+		CHECK_EQ_I64(child.exit_status, 0);
+		CHECK_CONTAINS(out, "4242  runs   worker");
+		CHECK_CONTAINS(out, "sample       1 at 0x1230, 100000 of 100008 bytes");
+		CHECK_CONTAINS(out, "poisson 65536, offset 0, marks 1");
+		CHECK_CONTAINS(out, " 0xabc 0xdef\n");
 		CHECK(strstr(out, "prog \\x1b[31m") != NULL && strchr(out, 0x1b) == NULL);
-		CHECK(strstr(out, "consistent   allocated minus freed is live") != NULL);
+		CHECK_CONTAINS(out, "consistent   allocated minus freed is live");
 		if (test_failed)
 			printf("%s%s", out, gg_buf_text(&child.err));
 	}
 	child_done(&child);
 	if (run(&child, map.path, "--stacks")) {
-		CHECK(child.exit_status == 0);
+		CHECK_EQ_I64(child.exit_status, 0);
 		CHECK(strstr(gg_buf_text(&child.out), "allocated        1     97.7 KiB") != NULL ||
 		      strstr(gg_buf_text(&child.out), "97.66 KiB") != NULL);
 	}
@@ -67,11 +68,11 @@ TEST(what_is_no_region_is_refused_with_its_name)
 	struct child child;
 
 	if (run(&child, "/dev/null", NULL)) {
-		CHECK(child.exit_status == 1);
-		CHECK(strstr(gg_buf_text(&child.err), "/dev/null: is not a file") != NULL);
+		CHECK_EQ_I64(child.exit_status, 1);
+		CHECK_CONTAINS(gg_buf_text(&child.err), "/dev/null: is not a file");
 	}
 	child_done(&child);
 	if (run(&child, NULL, NULL))
-		CHECK(child.exit_status == 2);
+		CHECK_EQ_I64(child.exit_status, 2);
 	child_done(&child);
 }

@@ -78,7 +78,7 @@ static void write_file(const char *path, const char *text)
 
 	if (CHECK_MSG(file != NULL, "cannot write %s", path)) {
 		fputs(text, file);
-		CHECK(fclose(file) == 0);
+		CHECK_EQ_I64(fclose(file), 0);
 	}
 }
 

@@ -48,15 +48,15 @@ TEST(two_halves_are_one_allocation_but_for_the_old_cutoff)
 {
 	const char *text = lab("error", 0);
 
-	CHECK(strstr(text, "cutoff 99 %   63.2 %  73.6 %  63.2 %  73.6 %") != NULL);
-	CHECK(strstr(text, "cutoff R     100.0 %   0.0 %  63.2 %  73.6 %") != NULL);
+	CHECK_CONTAINS(text, "cutoff 99 %   63.2 %  73.6 %  63.2 %  73.6 %");
+	CHECK_CONTAINS(text, "cutoff R     100.0 %   0.0 %  63.2 %  73.6 %");
 }
 
 TEST(the_old_cutoff_jumps_at_the_interval)
 {
-	CHECK(strstr(lab("error --interval 512KiB", 0),
-	             "512.0 KiB   63.2   73.6    58.2   63.2   73.6    58.2  100.0    0.0     0.0") !=
-	      NULL);
+	CHECK_CONTAINS(
+		lab("error --interval 512KiB", 0),
+		"512.0 KiB   63.2   73.6    58.2   63.2   73.6    58.2  100.0    0.0     0.0");
 }
 
 TEST(the_confidence_table_is_the_published_one)
@@ -68,23 +68,24 @@ TEST(the_confidence_table_is_the_published_one)
 		double samples, low, high, rough_low, rough_high;
 
 		CHECK(row < 25);
-		CHECK(sscanf(line, "%lf %lf %lf %lf %lf", &samples, &low, &high, &rough_low,
-		             &rough_high) == 5);
-		CHECK(samples == confidence_table[row].samples);
+		CHECK_EQ_I64(sscanf(line, "%lf %lf %lf %lf %lf", &samples, &low, &high, &rough_low,
+		                    &rough_high),
+		             5);
+		CHECK_EQ_DOUBLE(samples, confidence_table[row].samples);
 		CHECK_MSG(fabs(low - confidence_table[row].low) <= 1, "%g: %.0f", samples, low);
 		CHECK_MSG(fabs(high - confidence_table[row].high) <= 1, "%g: %.0f", samples, high);
 	}
-	CHECK(row == 25);
+	CHECK_EQ_I64(row, 25);
 }
 
 TEST(rows_confidence_and_form_can_be_chosen)
 {
 	const char *json = lab("table -i 102400 -s 8,1 -c 0.95 --json", 0);
 
-	CHECK(number_of(json, "samples") == 8);
+	CHECK_EQ_DOUBLE(number_of(json, "samples"), 8);
 	CHECK(fabs(number_of(json, "low") - 353666) <= 1);
-	CHECK(number_of(json, "interval_bytes") == 102400);
-	CHECK(strstr(json, "\"camp_paulson\":{\"low\":") != NULL);
+	CHECK_EQ_DOUBLE(number_of(json, "interval_bytes"), 102400);
+	CHECK_CONTAINS(json, "\"camp_paulson\":{\"low\":");
 }
 
 TEST(a_picture_is_written_beside_the_table)
@@ -100,7 +101,7 @@ TEST(a_picture_is_written_beside_the_table)
 		lab(line, 0);
 		file = fopen(path, "r");
 		CHECK(file != NULL && fgets(head, sizeof(head), file) != NULL);
-		CHECK(strncmp(head, "<svg xmlns=", 11) == 0);
+		CHECK_EQ_I64(strncmp(head, "<svg xmlns=", 11), 0);
 		if (file != NULL)
 			fclose(file);
 	}
@@ -109,25 +110,23 @@ TEST(a_picture_is_written_beside_the_table)
 
 TEST(a_picture_that_cannot_be_written_is_an_error)
 {
-	CHECK(strstr(lab("error --svg /nonexistent/x.svg", 1),
-	             "geiger: /nonexistent/x.svg: No such file or directory.") != NULL);
-	CHECK(strstr(lab("error --svg /dev/full", 1), "/dev/full: No space left on device.") !=
-	      NULL);
-	CHECK(access("/dev/full", W_OK) == 0); /* and it is still there */
+	CHECK_CONTAINS(lab("error --svg /nonexistent/x.svg", 1),
+	               "geiger: /nonexistent/x.svg: No such file or directory.");
+	CHECK_CONTAINS(lab("error --svg /dev/full", 1), "/dev/full: No space left on device.");
+	CHECK_EQ_I64(access("/dev/full", W_OK), 0); /* and it is still there */
 }
 
 TEST(wrong_requests_are_told)
 {
-	CHECK(strstr(lab("", 2), "geiger: lab: needs a command.") != NULL);
-	CHECK(strstr(lab("eror", 2),
-	             "geiger: lab: unknown command 'eror'. Did you mean 'error'?") != NULL);
-	CHECK(strstr(lab("error --interval 0", 2),
-	             "lab error: --interval: 0 is not an interval.") != NULL);
-	CHECK(strstr(lab("table --samples 1,,2", 2), "'1,,2' is not a list of sample counts.") !=
-	      NULL);
-	CHECK(strstr(lab("table --samples 0", 2), "'0' is not a list") != NULL);
-	CHECK(strstr(lab("table --confidence 1", 2), "1 is not between 0 and 1.") != NULL);
-	CHECK(strstr(lab("table extra", 2), "lab table: unexpected operand 'extra'.") != NULL);
+	CHECK_CONTAINS(lab("", 2), "geiger: lab: needs a command.");
+	CHECK_CONTAINS(lab("eror", 2),
+	               "geiger: lab: unknown command 'eror'. Did you mean 'error'?");
+	CHECK_CONTAINS(lab("error --interval 0", 2),
+	               "lab error: --interval: 0 is not an interval.");
+	CHECK_CONTAINS(lab("table --samples 1,,2", 2), "'1,,2' is not a list of sample counts.");
+	CHECK_CONTAINS(lab("table --samples 0", 2), "'0' is not a list");
+	CHECK_CONTAINS(lab("table --confidence 1", 2), "1 is not between 0 and 1.");
+	CHECK_CONTAINS(lab("table extra", 2), "lab table: unexpected operand 'extra'.");
 }
 
 TEST(schemes_are_compared_on_one_trace_without_bias)
@@ -146,7 +145,7 @@ TEST(schemes_are_compared_on_one_trace_without_bias)
 		          at, mean, truth);
 		schemes++;
 	}
-	CHECK(schemes == 7);
+	CHECK_EQ_I64(schemes, 7);
 }
 
 TEST(sizes_come_from_a_file_too_and_bad_ones_are_named)
@@ -158,15 +157,15 @@ TEST(sizes_come_from_a_file_too_and_bad_ones_are_named)
 		return;
 	dprintf(fd, "# SIZE COUNT LIVE GROUP\n64 10000 100\n1KiB 500 500 1\n\n8k\n");
 	snprintf(line, sizeof(line), "compare --sizes %s --interval 4KiB --runs 20 --json", path);
-	CHECK(number_of(lab(line, 0), "allocations") == 10501);
+	CHECK_EQ_DOUBLE(number_of(lab(line, 0), "allocations"), 10501);
 	dprintf(fd, "64 10 11\n");
-	CHECK(strstr(lab(line, 1), ":6: not a line of sizes") != NULL);
+	CHECK_CONTAINS(lab(line, 1), ":6: not a line of sizes");
 	close(fd);
 	unlink(path);
-	CHECK(strstr(lab("compare", 2), "--sizes is not given") != NULL);
-	CHECK(strstr(lab("compare --sizes lognormal:sigma=x", 2), "out of range") != NULL);
-	CHECK(strstr(lab("compare --sizes lognormal:colour=1", 2), "the parts are") != NULL);
-	CHECK(strstr(lab("compare --sizes /nonexistent", 1), "No such file") != NULL);
+	CHECK_CONTAINS(lab("compare", 2), "--sizes is not given");
+	CHECK_CONTAINS(lab("compare --sizes lognormal:sigma=x", 2), "out of range");
+	CHECK_CONTAINS(lab("compare --sizes lognormal:colour=1", 2), "the parts are");
+	CHECK_CONTAINS(lab("compare --sizes /nonexistent", 1), "No such file");
 }
 
 /* Small blocks: z sqrt(R/H) = e, so R = H (e/z)^2. */
@@ -183,10 +182,10 @@ TEST(a_plan_has_the_interval_that_theory_gives_for_the_error)
 	CHECK(fabs(number_of(json, "samples_per_second") * number_of(json, "interval_bytes") /
 	                   0x1p30 -
 	           1) < 1e-3);
-	CHECK(strstr(lab("plan --error 5%", 2), "give either --heap or --profile") != NULL);
-	CHECK(strstr(lab("plan --heap 1GiB", 2), "--error is not given") != NULL);
-	CHECK(strstr(lab("plan --heap 1GiB --error none", 2), "'none' is no error") != NULL);
-	CHECK(strstr(lab("plan --heap 1GiB --error 5% --function f", 2), "no functions") != NULL);
+	CHECK_CONTAINS(lab("plan --error 5%", 2), "give either --heap or --profile");
+	CHECK_CONTAINS(lab("plan --heap 1GiB", 2), "--error is not given");
+	CHECK_CONTAINS(lab("plan --heap 1GiB --error none", 2), "'none' is no error");
+	CHECK_CONTAINS(lab("plan --heap 1GiB --error 5% --function f", 2), "no functions");
 }
 
 TEST(tables_and_help_fit_80_columns)

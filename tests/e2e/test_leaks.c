@@ -221,15 +221,15 @@ TEST(a_chart_has_the_size_that_was_asked_for)
 {
 	struct child child = geiger("timeline b.geiger --ascii --width 40 --height 9");
 
-	CHECK(child.exit_status == 0);
+	CHECK_EQ_I64(child.exit_status, 0);
 	CHECK_MSG(lines_with(&child, " |") == 9, "%s", gg_buf_text(&child.out));
-	CHECK(lines_with(&child, "^ peak 51.0 MiB") == 1);
+	CHECK_EQ_U64(lines_with(&child, "^ peak 51.0 MiB"), 1);
 	child_done(&child);
 	child = geiger("timeline b.geiger --ascii --width 40 --json");
-	CHECK(lines_with(&child, "\"most_bytes\"") == 40);
+	CHECK_EQ_U64(lines_with(&child, "\"most_bytes\""), 40);
 	child_done(&child);
 	child = geiger("timeline b.geiger --json");
-	CHECK(lines_with(&child, "\"most_bytes\"") == (size_t)2 * (80 - 11));
+	CHECK_EQ_U64(lines_with(&child, "\"most_bytes\""), (size_t)2 * (80 - 11));
 	child_done(&child);
 }
 

@@ -88,7 +88,7 @@ TEST(a_program_that_leaks_is_told_from_one_that_does_not)
 		record_all();
 		snprintf(line, sizeof(line), "\"$GEIGER\" leaks %s --json", recordings[i].name);
 		child = run(line);
-		CHECK(child.exit_status == 0);
+		CHECK_EQ_I64(child.exit_status, 0);
 		CHECK_MSG(stacks_of(&child, "growing") == (i == 0), "%s: %s", recordings[i].name,
 		          gg_buf_text(&child.out));
 		CHECK(stacks_of(&child, "never freed") >= 1); /* the table */
@@ -119,9 +119,9 @@ TEST(a_check_lets_the_fixed_program_pass)
 	record_all();
 	/* The table has 1.6 MiB, the cache 0.6, the leak 1.95. */
 	child = run("\"$GEIGER\" leaks leaky.geiger --fail-above 3MiB");
-	CHECK(child.exit_status == 3);
+	CHECK_EQ_I64(child.exit_status, 3);
 	child_done(&child);
 	child = run("\"$GEIGER\" leaks fixed.geiger --fail-above 3MiB");
-	CHECK(child.exit_status == 0);
+	CHECK_EQ_I64(child.exit_status, 0);
 	child_done(&child);
 }

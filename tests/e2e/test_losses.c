@@ -140,9 +140,12 @@ TEST(totals_of_a_lossy_recording_are_exact)
 		json = output_of(&r,
 		                 (const char *const[]){ "report", r.path, "--json", "-m",
 		                                        "allocated", "--focus", "^churn$", NULL });
-		CHECK(member_of(json, "selected_bytes", "estimate") == (double)COUNT * BLOCK_BYTES);
-		CHECK(member_of(json, "selected_bytes", "low") == (double)COUNT * BLOCK_BYTES);
-		CHECK(member_of(json, "selected_bytes", "high") == (double)COUNT * BLOCK_BYTES);
+		CHECK_EQ_DOUBLE(member_of(json, "selected_bytes", "estimate"),
+		                (double)COUNT * BLOCK_BYTES);
+		CHECK_EQ_DOUBLE(member_of(json, "selected_bytes", "low"),
+		                (double)COUNT * BLOCK_BYTES);
+		CHECK_EQ_DOUBLE(member_of(json, "selected_bytes", "high"),
+		                (double)COUNT * BLOCK_BYTES);
 	}
 	recording_end(&r);
 }
@@ -157,12 +160,12 @@ static void tells_of_drops(struct recording *r, const char *path)
 
 	CHECK_MSG(at != NULL && strtod(at + strlen("\"dropped\":"), NULL) > 800, "%.30s",
 	          at != NULL ? at : json);
-	CHECK(strstr(json, "samples or frees were not recorded") != NULL);
-	CHECK(strstr(json, "\"at_least\":true") != NULL);
+	CHECK_CONTAINS(json, "samples or frees were not recorded");
+	CHECK_CONTAINS(json, "\"at_least\":true");
 	CHECK(isnan(member_of(json, "live_bytes", "high")));
 	CHECK(isnan(member_of(json, "allocated_bytes", "high")));
 	CHECK(member_of(json, "live_bytes", "low") > 900.0 * 1000);
-	CHECK(strstr(json, "\"unseen_bytes\":null") != NULL);
+	CHECK_CONTAINS(json, "\"unseen_bytes\":null");
 	at = strstr(json, "\"duration_ns\":");
 	CHECK_MSG(at != NULL && strtod(at + strlen("\"duration_ns\":"), NULL) < 3600e9, "%.40s",
 	          at != NULL ? at : json);
@@ -196,12 +199,13 @@ static bool run_alone(struct recording *r, const char *assignment, const char *w
 	const char *arguments[] = { "env", "-i",       "1",      "--dir", r->directory, "--",
 		                    "env", assignment, helper(), what,    count,        NULL };
 	struct child child;
-	bool ok = CHECK(recording_geiger(r, arguments, 60)) && CHECK(r->child.exit_status == 0);
+	bool ok = CHECK(recording_geiger(r, arguments, 60)) &&
+	          CHECK_EQ_I64(r->child.exit_status, 0);
 
 	if (ok) {
 		const char *argv[] = { "sh", "-c", gg_buf_text(&r->child.out), NULL };
 
-		ok = CHECK(child_run(&child, argv, NULL, 60)) && CHECK(child.exit_status == 0);
+		ok = CHECK(child_run(&child, argv, NULL, 60)) && CHECK_EQ_I64(child.exit_status, 0);
 		child_done(&child);
 	}
 	return ok;
@@ -279,8 +283,9 @@ TEST(without_history_times_of_frees_are_bounds_and_forks_do_not_allocate_twice)
 		           (const char *const[]){ "report", r.path, "-m", "temporary", "--json",
 		                                  NULL },
 		           "selected_bytes", 0, truth + OTHERS_MAX);
-		CHECK(recording_number(&r, "select count(*) from note where text like "
-		                           "'%may be inherited%'") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note where text like "
+		                                     "'%may be inherited%'"),
+		                1);
 	}
 	recording_end(&r);
 }

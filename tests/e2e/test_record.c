@@ -62,14 +62,14 @@ TEST(a_profile_has_samples_with_stacks_in_modules_and_one_process)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "allocate", "20000")) &&
-	    CHECK(r.child.exit_status == 0) &&
+	    CHECK_EQ_I64(r.child.exit_status, 0) &&
 	    CHECK_MSG(gg_profile_open(&profile, r.path, &error) == 0, "%s", error.message)) {
-		CHECK(gg_profile_session(profile, &session, &error) == 0);
+		CHECK_EQ_I64(gg_profile_session(profile, &session, &error), 0);
 		CHECK(session.exit_status == 0 && session.has_history);
 		CHECK(session.interval_bytes == 4096 && session.end_ns != GG_TIME_NONE);
-		CHECK(strstr(session.command, " allocate 20000") != NULL);
-		CHECK(gg_profile_each_sample(profile, add_sample, &tally, &error) == 0);
-		CHECK(gg_profile_each_frame(profile, add_frame, &tally, &error) == 0);
+		CHECK_CONTAINS(session.command, " allocate 20000");
+		CHECK_EQ_I64(gg_profile_each_sample(profile, add_sample, &tally, &error), 0);
+		CHECK_EQ_I64(gg_profile_each_frame(profile, add_frame, &tally, &error), 0);
 		/* 20 000 blocks of 1000 bytes, half of them freed: 20 MB / 4 KiB = 4883 marks,
 		 * sampled blocks 4330 +- 60. */
 		CHECK_MSG(tally.sample_count > 3900 && tally.sample_count < 4800, "%lu samples",
@@ -78,16 +78,17 @@ TEST(a_profile_has_samples_with_stacks_in_modules_and_one_process)
 		CHECK(tally.stackless_count == 0 && tally.is_ordered);
 		CHECK(tally.last_alloc_ns <= session.end_ns);
 		CHECK(tally.frame_count > 0 && tally.inside_count == tally.frame_count);
-		CHECK(recording_number(&r, "select count(*) from process") == 1);
-		CHECK(strcmp(recording_text(&r, "select ending from process"), "exited 0") == 0);
-		CHECK(recording_number(&r, "select count(*) from module where path like "
-		                           "'%record_program' and length(build_id) = 20") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
+		CHECK_EQ_STR(recording_text(&r, "select ending from process"), "exited 0");
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from module where path like "
+		                                     "'%record_program' and length(build_id) = 20"),
+		                1);
 		CHECK(recording_number(&r, "select count(*) from mapping") >= 4);
 		CHECK(recording_number(&r, "select count(*) from thread") >= 1);
-		CHECK(recording_number(&r, "select count(*) from coarse") == 0);
-		CHECK(recording_number(&r, "select count(*) from note") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from coarse"), 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 		CHECK(recording_adds_up(&r));
-		CHECK(strstr(gg_buf_text(&r.child.err), "p.geiger: ") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "p.geiger: ");
 	}
 	gg_profile_close(profile);
 	recording_end(&r);
@@ -158,13 +159,13 @@ TEST(the_history_that_a_small_ring_loses_is_in_the_sums)
 	struct recording r;
 
 	if (CHECK(recording_begin(&r)) && CHECK(recording_run_with(&r, options, environment, 60))) {
-		CHECK(r.child.exit_status == 0);
+		CHECK_EQ_I64(r.child.exit_status, 0);
 		CHECK(recording_number(&r, "select count(*) from coarse where lost") > 0);
 		CHECK(recording_adds_up(&r));
 		CHECK(recording_number(&r, "select sum(allocated_samples) from total") >= 300000);
 		CHECK(recording_number(&r, "select count(*) from event where kind = 'drop'") > 0);
 		CHECK(recording_number(&r, "select count(*) from note") > 0);
-		CHECK(strstr(gg_buf_text(&r.child.err), "were lost: ") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "were lost: ");
 	}
 	recording_end(&r);
 }
@@ -175,12 +176,16 @@ TEST(all_that_is_in_order_is_in_the_history)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1", "--", helper(), "churn", "3000"))) {
-		CHECK(recording_number(&r, "select count(*) from coarse") == 0);
-		CHECK(recording_number(&r, "select count(*) from sample where size = 777") == 3000);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from coarse"), 0);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from sample where size = 777"), 3000);
 		/* The last one stays. */
-		CHECK(recording_number(&r, "select count(*) from sample where size = 777 and "
-		                           "t_free is null") == 1);
-		CHECK(recording_number(&r, "select count(*) from sample where flags & 2") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r,
+		                                 "select count(*) from sample where size = 777 and "
+		                                 "t_free is null"),
+		                1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from sample where flags & 2"),
+		                0);
 		CHECK(recording_adds_up(&r));
 	}
 	recording_end(&r);
@@ -192,11 +197,14 @@ TEST(each_process_of_a_pipeline_is_there_with_its_parent)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1k", "--", "sh", "-c", "ls -l /usr/bin | sort | wc -l; :"))) {
-		CHECK(r.child.exit_status == 0);
-		CHECK(recording_number(&r, "select count(*) from process where parent is null") ==
-		      1);
-		CHECK(recording_number(&r, "select count(*) from process where exe like '%/ls' or "
-		                           "exe like '%/sort' or exe like '%/wc'") == 3);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from process where parent is null"),
+			1);
+		CHECK_EQ_DOUBLE(recording_number(
+					&r, "select count(*) from process where exe like '%/ls' or "
+					    "exe like '%/sort' or exe like '%/wc'"),
+		                3);
 		CHECK(recording_number(&r, "select count(distinct process) from sample") >= 3);
 		CHECK(recording_adds_up(&r));
 	}
@@ -209,11 +217,12 @@ TEST(an_exec_ends_one_process_and_begins_the_next_of_its_pid)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1k", "--", "sh", "-c", "exec env ls /"))) {
-		CHECK(recording_number(&r, "select count(*) from process") == 3);
-		CHECK(recording_number(&r, "select count(distinct pid) from process") == 1);
-		CHECK(strcmp(recording_text(&r, "select group_concat(ending) from process"),
-		             "exec,exec,exited 0") == 0);
-		CHECK(recording_number(&r, "select count(*) from event where kind = 'exec'") == 2);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 3);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(distinct pid) from process"), 1);
+		CHECK_EQ_STR(recording_text(&r, "select group_concat(ending) from process"),
+		             "exec,exec,exited 0");
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from event where kind = 'exec'"), 2);
 	}
 	recording_end(&r);
 }
@@ -225,22 +234,25 @@ TEST(what_a_child_inherits_is_known_as_its_ancestors)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "fork", "2000"))) {
-		CHECK(r.child.exit_status == 0);
-		CHECK(recording_number(&r, "select count(*) from process") == 4);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 4);
 		CHECK(recording_number(&r, "select count(*) from sample where origin > 0") > 500);
 		snprintf(said, sizeof(said), "p.geiger: %lld samples of 4 processes",
 		         (long long)recording_number(&r, "select count(*) from sample where origin "
 		                                         "is null or origin = id"));
-		CHECK(strstr(gg_buf_text(&r.child.err), said) != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), said);
 		/* Each is the ancestor's own sample, of the same time, place and address. */
-		CHECK(recording_number(
-			      &r,
-			      "select count(*) from sample s left join sample o on o.id = s.origin"
-			      " where s.origin > 0 and (o.id is null or o.origin > 0 or o.process "
-			      "= s.process or o.t_alloc <> s.t_alloc or o.address <> s.address or "
-			      "o.stack <> s.stack)") == 0);
-		CHECK(recording_number(&r, "select count(*) from process where parent is null") ==
-		      1);
+		CHECK_EQ_DOUBLE(
+			recording_number(
+				&r,
+				"select count(*) from sample s left join sample o on o.id = s.origin"
+				" where s.origin > 0 and (o.id is null or o.origin > 0 or o.process "
+				"= s.process or o.t_alloc <> s.t_alloc or o.address <> s.address or "
+				"o.stack <> s.stack)"),
+			0);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from process where parent is null"),
+			1);
 		CHECK(recording_adds_up(&r));
 	}
 	recording_end(&r);
@@ -258,9 +270,11 @@ static void reload(const char *pause_milliseconds)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1", "--", helper(), "reload", "10", pause_milliseconds)) &&
-	    CHECK(r.child.exit_status == 0)) {
-		CHECK(recording_number(&r, "select count(*) from sample where size = 2000") == 100);
-		CHECK(recording_number(&r, "select count(*) from sample where size = 2001") == 100);
+	    CHECK_EQ_I64(r.child.exit_status, 0)) {
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from sample where size = 2000"), 100);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from sample where size = 2001"), 100);
 		CHECK_MSG(recording_number(&r, wrong) == 0, "%g", recording_number(&r, wrong));
 		CHECK(recording_number(&r, "select count(*) from mapping where unload_ns is not "
 		                           "null and unload_ns < 9e18") > 0);
@@ -281,7 +295,7 @@ TEST(a_child_whose_environment_is_in_pieces_is_recorded)
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "environment", "1000"))) {
 		CHECK_MSG(r.child.exit_status == 0, "%d", r.child.exit_status);
-		CHECK(recording_number(&r, "select count(*) from process") == 2);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 2);
 	}
 	recording_end(&r);
 }
@@ -294,8 +308,8 @@ TEST(children_without_roots_privileges_belong_to_its_session)
 		SKIP("not root");
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1k", "--", helper(), "drop", "1000"))) {
-		CHECK(r.child.exit_status == 0);
-		CHECK(recording_number(&r, "select count(*) from process") == 2);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 2);
 		CHECK(recording_number(&r,
 		                       "select min(n) from (select count(*) n from sample group "
 		                       "by process)") > 300);
@@ -313,13 +327,15 @@ TEST(a_recording_within_a_recording_is_a_session_of_its_own)
 		snprintf(inner, sizeof(inner), "%s/inner.geiger", r.directory);
 		if (CHECK(RUN(&r, "-i", "1k", "--", getenv("GEIGER"), "record", "-q", "-i", "1k",
 		              "-o", inner, "--", helper(), "allocate", "1000"))) {
-			CHECK(r.child.exit_status == 0);
-			CHECK(recording_number(&r, "select count(*) from process where exe like "
-			                           "'%record_program'") == 0);
+			CHECK_EQ_I64(r.child.exit_status, 0);
+			CHECK_EQ_DOUBLE(
+				recording_number(&r, "select count(*) from process where exe like "
+			                             "'%record_program'"),
+				0);
 			CHECK(recording_number(&r, "select count(*) from process where exe like "
 			                           "'%geiger'") >= 1);
 			snprintf(r.path, sizeof(r.path), "%s/inner.geiger", r.directory);
-			CHECK(recording_number(&r, "select count(*) from process") == 1);
+			CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
 			CHECK(recording_number(&r, "select count(*) from sample") > 300);
 		}
 	}
@@ -332,15 +348,16 @@ TEST(a_daemon_belongs_to_the_session_until_it_ends)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "daemon", "3000"))) {
-		CHECK(r.child.exit_status == 0);
-		CHECK(strcmp(gg_buf_text(&r.child.out), "parent\n") == 0);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_EQ_STR(gg_buf_text(&r.child.out), "parent\n");
 		/* What the daemon allocates, it does 3 s after the command has ended. */
 		CHECK(recording_number(&r, "select count(*) from sample where t_alloc > 2900000000 "
 		                           "and origin is null") > 50);
 		CHECK(recording_number(&r, "select end_ns from session") > 3e9);
-		CHECK(strstr(gg_buf_text(&r.child.err), "recording goes on") != NULL);
-		CHECK(recording_number(&r, "select count(*) from process where ending = "
-		                           "'exited 5'") == 1);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "recording goes on");
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process where ending = "
+		                                     "'exited 5'"),
+		                1);
 	}
 	recording_end(&r);
 }
@@ -351,15 +368,15 @@ TEST(a_killed_program_leaves_all_up_to_its_last_sample)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1", "--", helper(), "killed", "5000"))) {
-		CHECK(r.child.exit_status == 128 + SIGKILL);
-		CHECK(recording_number(&r, "select exit_status from session") == 137);
-		CHECK(recording_number(&r, "select count(*) from sample where size = 777") == 5000);
-		CHECK(strcmp(recording_text(&r, "select ending from process"),
-		             "killed by signal 9") == 0);
+		CHECK_EQ_I64(r.child.exit_status, 128 + SIGKILL);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select exit_status from session"), 137);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from sample where size = 777"), 5000);
+		CHECK_EQ_STR(recording_text(&r, "select ending from process"),
+		             "killed by signal 9");
 		CHECK(recording_adds_up(&r));
 		CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
-		CHECK(strstr(gg_buf_text(&r.child.out), " was killed by signal 9 (SIGKILL)\n") !=
-		      NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), " was killed by signal 9 (SIGKILL)\n");
 	}
 	recording_end(&r);
 }
@@ -398,13 +415,18 @@ TEST(mappings_and_free_stacks_are_recorded_on_demand)
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1", "--mmap", "--free-stacks", "--seed", "7", "--scheme",
 	              "bernoulli", "--", helper(), "map", "10"))) {
-		CHECK(recording_number(&r, "select count(*) from sample where flags & 1 and size = "
-		                           "8192") == 10);
-		CHECK(recording_number(&r, "select count(*) from sample where size = 777 and "
-		                           "free_stack > 0") == 9);
-		CHECK(strcmp(recording_text(&r, "select scheme.name from session, scheme where "
+		CHECK_EQ_DOUBLE(
+			recording_number(&r,
+		                         "select count(*) from sample where flags & 1 and size = "
+		                         "8192"),
+			10);
+		CHECK_EQ_DOUBLE(recording_number(&r,
+		                                 "select count(*) from sample where size = 777 and "
+		                                 "free_stack > 0"),
+		                9);
+		CHECK_EQ_STR(recording_text(&r, "select scheme.name from session, scheme where "
 		                                "scheme.id = session.scheme"),
-		             "bernoulli") == 0);
+		             "bernoulli");
 	}
 	recording_end(&r);
 }
@@ -427,8 +449,8 @@ TEST(exit_statuses_are_the_commands)
 				continue;
 			CHECK_MSG(r.child.exit_status == cases[i].status, "%s: %d", cases[i].script,
 			          r.child.exit_status);
-			CHECK(recording_number(&r, "select exit_status from session") ==
-			      cases[i].status);
+			CHECK_EQ_DOUBLE(recording_number(&r, "select exit_status from session"),
+			                cases[i].status);
 		}
 	recording_end(&r);
 }
@@ -441,9 +463,9 @@ TEST(our_own_failures_are_125_126_and_127)
 
 	if (!CHECK(recording_begin(&r)) || !CHECK(RUN(&r, "--", "true")))
 		return;
-	CHECK(stat(r.path, &before) == 0);
+	CHECK_EQ_I64(stat(r.path, &before), 0);
 	CHECK(RUN(&r, "--", "no-such-command") && r.child.exit_status == 127);
-	CHECK(strstr(gg_buf_text(&r.child.err), "no-such-command: ") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.err), "no-such-command: ");
 	CHECK(RUN(&r, "--", r.path) && r.child.exit_status == 126);
 	/* What was there is still there. */
 	CHECK(stat(r.path, &after) == 0 && before.st_ino == after.st_ino);
@@ -469,8 +491,8 @@ TEST(an_existing_profile_is_replaced)
 	if (CHECK(recording_begin(&r))) {
 		CHECK(RUN(&r, "-i", "1k", "--", "ls", "/") && r.child.exit_status == 0);
 		CHECK(RUN(&r, "-i", "1k", "--", "true") && r.child.exit_status == 0);
-		CHECK(strcmp(recording_text(&r, "select command from session"), "true") == 0);
-		CHECK(recording_number(&r, "select count(*) from process") == 1);
+		CHECK_EQ_STR(recording_text(&r, "select command from session"), "true");
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
 	}
 	recording_end(&r);
 }
@@ -482,9 +504,10 @@ TEST(a_command_is_told_without_what_keeps_the_agent_out)
 	if (recording_begin(&r)) {
 		CHECK(RUN(&r, "--", "env", "-u", "LD_PRELOAD", "true", "x") &&
 		      r.child.exit_status == 0);
-		CHECK(strcmp(recording_text(&r, "select command from session"), "true x") == 0);
+		CHECK_EQ_STR(recording_text(&r, "select command from session"), "true x");
 		CHECK(RUN(&r, "--", "env", "-u", "LD_PRELOAD") && r.child.exit_status == 0);
-		CHECK(strncmp(recording_text(&r, "select command from session"), "env", 3) == 0);
+		CHECK_EQ_I64(strncmp(recording_text(&r, "select command from session"), "env", 3),
+		             0);
 	}
 	recording_end(&r);
 }
@@ -564,7 +587,7 @@ TEST(closed_streams_stay_closed)
 			                  0,
 			          "%s", gg_buf_text(&child.out));
 		child_done(&child);
-		CHECK(recording_number(&r, "select count(*) from process") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
 	}
 	recording_end(&r);
 }
@@ -598,7 +621,7 @@ TEST(the_environment_keeps_what_the_user_preloads)
 	if (CHECK(recording_begin(&r)) && CHECK(recording_run_with(&r, options, environment, 60))) {
 		const char *out = gg_buf_text(&r.child.out);
 
-		CHECK(strstr(out, "libgeiger-agent.so:libm.so.6\n1\n") != NULL);
+		CHECK_CONTAINS(out, "libgeiger-agent.so:libm.so.6\n1\n");
 	}
 	recording_end(&r);
 }
@@ -611,9 +634,10 @@ TEST(children_are_left_out_on_demand)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "--no-children", "-i", "1k", "--", "sh", "-c", "ls / | sort; :"))) {
-		CHECK(recording_number(&r, "select count(*) from process") == 1);
-		CHECK(recording_number(&r, "select count(*) from process where exe like '%sh'") ==
-		      1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from process where exe like '%sh'"),
+			1);
 	}
 	recording_end(&r);
 }
@@ -625,9 +649,9 @@ TEST(max_time_ends_the_recording_and_not_the_command)
 	/* Seconds apart: until it records, and from when it should end to when it does. */
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "--max-time", "1.5", "-i", "4k", "--", helper(), "slow", "6000"))) {
-		CHECK(r.child.exit_status == 9);
-		CHECK(strcmp(gg_buf_text(&r.child.out), "slow is done\n") == 0);
-		CHECK(strcmp(recording_text(&r, "select ending from process"), "lived on") == 0);
+		CHECK_EQ_I64(r.child.exit_status, 9);
+		CHECK_EQ_STR(gg_buf_text(&r.child.out), "slow is done\n");
+		CHECK_EQ_STR(recording_text(&r, "select ending from process"), "lived on");
 		CHECK(recording_number(&r, "select max(t_alloc) from sample") < 5.5e9);
 		CHECK(recording_number(&r, "select count(*) from sample") > 10);
 		CHECK(recording_adds_up(&r));
@@ -642,9 +666,12 @@ TEST(what_the_kernel_says_of_memory_stands_beside_the_estimate)
 	/* Looks are a second apart, and on a busy machine one may leave out its walks. */
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "slow", "4500"))) {
-		CHECK(recording_number(&r, "select max(rss_bytes) > 1000000 and max(pss_bytes) > 0 "
-		                           "and max(heap_bytes) > 0 and max(live_bytes) > 0 "
-		                           "from memory where process > 0") == 1);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r,
+		                         "select max(rss_bytes) > 1000000 and max(pss_bytes) > 0 "
+		                         "and max(heap_bytes) > 0 and max(live_bytes) > 0 "
+		                         "from memory where process > 0"),
+			1);
 		CHECK(recording_number(&r, "select count(*) from memory where process > 0") >= 3);
 	}
 	recording_end(&r);
@@ -711,9 +738,11 @@ TEST(what_geiger_takes_itself_is_told_apart)
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1", "--", helper(), "slow", "900"))) {
 		CHECK(recording_number(&r, "select max(geiger_bytes) from memory") > 100 << 10);
-		CHECK(recording_number(&r, "select count(*) from memory where geiger_file_bytes > "
-		                           "geiger_bytes or geiger_file_bytes <= 0 or "
-		                           "pss_geiger_bytes > geiger_bytes") == 0);
+		CHECK_EQ_DOUBLE(recording_number(
+					&r, "select count(*) from memory where geiger_file_bytes > "
+					    "geiger_bytes or geiger_file_bytes <= 0 or "
+					    "pss_geiger_bytes > geiger_bytes"),
+		                0);
 	}
 	recording_end(&r);
 }
@@ -737,9 +766,9 @@ TEST(why_nothing_was_sampled_is_said)
 	if (access("/sbin/ldconfig", X_OK) < 0)
 		SKIP("no statically linked program here");
 	if (CHECK(recording_begin(&r)) && CHECK(RUN(&r, "--", "/sbin/ldconfig", "--version"))) {
-		CHECK(r.child.exit_status == 0);
-		CHECK(strstr(gg_buf_text(&r.child.err), "statically linked") != NULL);
-		CHECK(strstr(recording_text(&r, "select text from note"), "statically") != NULL);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "statically linked");
+		CHECK_CONTAINS(recording_text(&r, "select text from note"), "statically");
 	}
 	recording_end(&r);
 }
@@ -758,8 +787,8 @@ TEST(a_profile_without_a_name_is_called_after_command_and_pid)
 		if (CHECK(child_run(&child, argv, NULL, 60))) {
 			snprintf(name, sizeof(name), "\nsh.%d.geiger\n",
 			         atoi(gg_buf_text(&child.out)));
-			CHECK(strstr(gg_buf_text(&child.out), name) != NULL);
-			CHECK(strstr(gg_buf_text(&child.err), "wrote sh.") != NULL);
+			CHECK_CONTAINS(gg_buf_text(&child.out), name);
+			CHECK_CONTAINS(gg_buf_text(&child.err), "wrote sh.");
 		}
 		child_done(&child);
 	}
@@ -772,14 +801,15 @@ TEST(processes_have_the_names_that_they_gave_themselves)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "1", "--", helper(), "title", "2000"))) {
-		CHECK(strcmp(recording_text(&r, "select command from process where parent is not "
+		CHECK_EQ_STR(recording_text(&r, "select command from process where parent is not "
 		                                "null"),
-		             "worker: at work") == 0);
-		CHECK(strcmp(recording_text(&r, "select thread.name from thread join process on "
+		             "worker: at work");
+		CHECK_EQ_STR(recording_text(&r, "select thread.name from thread join process on "
 		                                "process = process.id and parent is not null"),
-		             "worker") == 0);
-		CHECK(strstr(recording_text(&r, "select command from process where parent is null"),
-		             " title 2000") != NULL);
+		             "worker");
+		CHECK_CONTAINS(
+			recording_text(&r, "select command from process where parent is null"),
+			" title 2000");
 	}
 	recording_end(&r);
 }
@@ -791,13 +821,14 @@ TEST(the_program_is_named_as_it_was_executed)
 
 	if (CHECK(recording_begin(&r))) {
 		snprintf(link, sizeof(link), "%s/other", r.directory);
-		CHECK(symlink(helper(), link) == 0);
+		CHECK_EQ_I64(symlink(helper(), link), 0);
 		CHECK(RUN(&r, "-i", "4k", "--", link, "churn", "1000"));
 		snprintf(query, sizeof(query), "select count(*) from module where path = '%s'",
 		         link);
-		CHECK(recording_number(&r, query) == 1);
-		CHECK(recording_number(&r, "select count(*) from process where exe like "
-		                           "'%record_program'") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, query), 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process where exe like "
+		                                     "'%record_program'"),
+		                1);
 	}
 	recording_end(&r);
 }
@@ -808,10 +839,12 @@ TEST(a_program_that_executes_itself_keeps_its_name)
 
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "itself", "100000"))) {
-		CHECK(recording_number(&r, "select count(*) from module where path like "
-		                           "'%record_program'") == 1);
-		CHECK(recording_number(&r, "select count(*) from module where path like "
-		                           "'/proc/%'") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from module where path like "
+		                                     "'%record_program'"),
+		                1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from module where path like "
+		                                     "'/proc/%'"),
+		                0);
 	}
 	recording_end(&r);
 }

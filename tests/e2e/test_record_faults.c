@@ -25,7 +25,7 @@ static bool record_script(struct recording *r, const char *act)
 	         act);
 	return CHECK(recording_run(r, options, 60)) &&
 	       CHECK_MSG(r->child.exit_status == 7, "%d", r->child.exit_status) &&
-	       CHECK(strcmp(gg_buf_text(&r->child.out), "6890\n") == 0);
+	       CHECK_EQ_STR(gg_buf_text(&r->child.out), "6890\n");
 }
 
 static double notes(struct recording *r, const char *text)
@@ -79,17 +79,17 @@ TEST(why_no_process_could_record_is_the_last_line)
 	struct rlimit before, small;
 	struct recording r;
 
-	if (CHECK(recording_begin(&r)) && CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0)) {
+	if (CHECK(recording_begin(&r)) && CHECK_EQ_I64(getrlimit(RLIMIT_FSIZE, &before), 0)) {
 		/* Enough for the profile, not for regions. */
 		small = before;
 		small.rlim_cur = 16 << 20;
-		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+		CHECK_EQ_I64(setrlimit(RLIMIT_FSIZE, &small), 0);
 		CHECK(recording_run(&r, options, 60));
 		setrlimit(RLIMIT_FSIZE, &before);
-		CHECK(r.child.exit_status == 0);
+		CHECK_EQ_I64(r.child.exit_status, 0);
 		CHECK_MSG(strstr(gg_buf_text(&r.child.err), why) != NULL, "%s",
 		          gg_buf_text(&r.child.err));
-		CHECK(notes(&r, why + strlen("not profiling: ")) == 1);
+		CHECK_EQ_DOUBLE(notes(&r, why + strlen("not profiling: ")), 1);
 	}
 	recording_end(&r);
 }
@@ -101,7 +101,7 @@ TEST(children_that_could_have_no_region_are_told_of)
 	struct recording r;
 
 	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, options, 60))) {
-		CHECK(r.child.exit_status == 42);
+		CHECK_EQ_I64(r.child.exit_status, 42);
 		CHECK_MSG(notes(&r, "3 processes are missing: they could have no region ") == 1,
 		          "%s", recording_text(&r, "select group_concat(text) from note"));
 		check_whole(&r);
@@ -133,20 +133,23 @@ TEST(processes_in_a_pid_namespace_are_recorded_to_their_end_with_their_ids_here)
 	if (!may)
 		SKIP("may not make a namespace here");
 	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, options, 60))) {
-		CHECK(r.child.exit_status == 6);
+		CHECK_EQ_I64(r.child.exit_status, 6);
 		/* The two programs, the shell, and unshare, whose ids are not 1, 2 and 3. */
 		CHECK_MSG(recording_number(&r, "select count(*) from process") >= 3, "%s",
 		          recording_text(&r, "select group_concat(command) from process"));
 		/* There it is 2 or 3. */
-		CHECK(recording_number(&r, "select count(*) from process where pid > 10 and "
-		                           "command like '%slow 1500' and ending = 'exited'") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r,
+		                                 "select count(*) from process where pid > 10 and "
+		                                 "command like '%slow 1500' and ending = 'exited'"),
+		                1);
 		/* A second and more of samples: not only those until it was found. */
 		CHECK_MSG(recording_number(&r, "select (max(t_alloc) - min(t_alloc)) / 1e6 "
 		                               "from sample s join process p on p.id = s.process "
 		                               "where p.command like '%slow 1500'") > 1200,
 		          "%s", recording_text(&r, "select max(t_alloc) from sample"));
-		CHECK(recording_number(&r, "select count(*) from note where text like "
-		                           "'%not in the profile%'") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note where text like "
+		                                     "'%not in the profile%'"),
+		                0);
 		CHECK(recording_adds_up(&r));
 		check_whole(&r);
 	}
@@ -176,7 +179,7 @@ TEST(after_a_full_disk_the_regions_have_all)
 		return;
 	snprintf(full, sizeof(full), "%s/full", r.directory);
 	snprintf(errors, sizeof(errors), "%s/errors", r.directory);
-	CHECK(mkdir(full, 0700) == 0);
+	CHECK_EQ_I64(mkdir(full, 0700), 0);
 	const char *argv[] = { "unshare", "-m", "sh", "-c", script, full, errors, r.path, NULL };
 
 	if (CHECK(child_run(&r.child, argv, NULL, 60))) {

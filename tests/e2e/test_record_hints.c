@@ -80,8 +80,8 @@ TEST(without_a_sample_the_bound_of_what_was_allocated_is_told)
 		     "at a sampling interval of 1 GiB at most 3.69 GiB were allocated (95 % "
 		     "confidence)",
 		     "-i", "1G", "--", helper(), "allocate", "3");
-	CHECK(recording_number(&r, "select count(*) from process") == 1);
-	CHECK(strstr(gg_buf_text(&r.child.err), "nothing was sampled") != NULL);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
+	CHECK_CONTAINS(gg_buf_text(&r.child.err), "nothing was sampled");
 	recording_end(&r);
 }
 
@@ -118,7 +118,7 @@ TEST(a_session_that_counts_allocations_warns_about_bytes)
 	CHECK_MSG(first != NULL && strstr(first + 1, warning) == NULL, "%s",
 	          gg_buf_text(&r.child.err));
 	CHECK(recording_geiger(&r, (const char *const[]){ "report", "--json", r.path, NULL }, 60));
-	CHECK(strstr(gg_buf_text(&r.child.out), "\"unseen_bytes\":null") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.out), "\"unseen_bytes\":null");
 	CHECK(is_open(gg_buf_text(&r.child.out), "allocated_bytes"));
 	CHECK(is_open(gg_buf_text(&r.child.out), "live_bytes"));
 	CHECK(is_open(gg_buf_text(&r.child.out), "peak_bytes"));
@@ -167,7 +167,7 @@ TEST(a_session_that_was_switched_off_says_so)
 	if (CHECK(recording_begin(&r)))
 		SAYS(&r, 0, "sampling is switched off", "-i", "1k", "--", helper(), "allocate",
 		     "1000");
-	CHECK(recording_number(&r, "select count(*) from event where kind = 'off'") == 1);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from event where kind = 'off'"), 1);
 	unsetenv("GEIGER_ACTIVE");
 	recording_end(&r);
 }
@@ -182,7 +182,7 @@ TEST(a_profile_that_is_as_it_should_be_says_nothing)
 	CHECK(recording_run(
 		&r, (const char *const[]){ "-i", "1k", "--", helper(), "allocate", "3000", NULL },
 		60));
-	CHECK(recording_number(&r, "select count(*) from note") == 0);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 	CHECK(strstr(gg_buf_text(&r.child.err), "; ") == NULL);
 	/* Small blocks take four times what was asked for. */
 	if (CHECK(make(&r, "small",
@@ -193,7 +193,7 @@ TEST(a_profile_that_is_as_it_should_be_says_nothing)
 		CHECK(recording_run(&r, (const char *const[]){ "-i", "16k", "--", path, NULL },
 		                    60));
 		CHECK(recording_number(&r, "select max(anonymous_bytes) from memory") > 60e6);
-		CHECK(recording_number(&r, "select count(*) from note") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 	}
 	recording_end(&r);
 }
@@ -289,12 +289,12 @@ TEST(a_program_with_more_privileges_is_told)
 		SKIP("only root can make a program of another user");
 	if (!CHECK(recording_begin(&r)))
 		return;
-	CHECK(chmod(r.directory, 0755) == 0);
+	CHECK_EQ_I64(chmod(r.directory, 0755), 0);
 	if (CHECK(make(&r, "setuid", "int main(void) { return 6; }", "", path)) &&
 	    CHECK(chown(path, 65534, 65534) == 0 && chmod(path, 04755) == 0)) {
 		/* The program's output is its own: the loader says nothing of the agent. */
 		SAYS(&r, 6, "it runs with more privileges than its caller", "--", path);
-		CHECK(r.child.out.length == 0);
+		CHECK_EQ_U64(r.child.out.length, 0);
 		CHECK(strstr(gg_buf_text(&r.child.err), "preload") == NULL);
 	}
 	recording_end(&r);
@@ -316,7 +316,7 @@ TEST(a_program_in_another_root_directory_is_told)
 		snprintf(script, sizeof(script),
 		         "mkdir %s; cd %s; cp -L --parents $(ldd %s | grep -o '/[^ ]*') .; cp %s .",
 		         root, root, path, path);
-		CHECK(system(script) == 0);
+		CHECK_EQ_I64(system(script), 0);
 		SAYS(&r, 6, "it has another root directory (chroot, a container)", "--", "chroot",
 		     root, "/program");
 	}
@@ -346,10 +346,10 @@ TEST(a_program_of_musl_is_told)
 		snprintf(script, sizeof(script), "%s/script", r.directory);
 		snprintf(text, sizeof(text), "printf '#!%s\\n' >%s; chmod 755 %s", path, script,
 		         script);
-		CHECK(system(text) == 0);
+		CHECK_EQ_I64(system(text), 0);
 		SAYS(&r, 7, "it is linked with musl", "--", script);
 		snprintf(text, sizeof(text), "printf '#!/usr/bin/env musl\\n' >%s", script);
-		CHECK(system(text) == 0);
+		CHECK_EQ_I64(system(text), 0);
 		snprintf(text, sizeof(text), "%s:%s", r.directory, getenv("PATH"));
 		setenv("PATH", text, 1);
 		SAYS(&r, 7, "it is linked with musl", "--", script);
@@ -417,8 +417,10 @@ TEST(a_program_that_lost_its_environment_is_told)
 		snprintf(text, sizeof(text),
 		         "executed %s, which is not in the profile: it is statically linked", path);
 		SAYS(&r, 4, text, "-i", "1k", "--", "env", path);
-		CHECK(recording_number(&r, "select count(*) from event where kind = 'exec' and "
-		                           "detail like '%without the agent'") == 1);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from event where kind = 'exec' and "
+		                             "detail like '%without the agent'"),
+			1);
 	}
 	/* One that has the agent again, if late, is in the profile, and nothing is missing. */
 	if (make(&r, "late",
@@ -429,9 +431,9 @@ TEST(a_program_that_lost_its_environment_is_told)
 		                    (const char *const[]){ "-i", "1k", "--", "env", path, helper(),
 		                                           "slow", "300", NULL },
 		                    60));
-		CHECK(r.child.exit_status == 9);
-		CHECK(recording_number(&r, "select count(*) from process") == 2);
-		CHECK(recording_number(&r, "select count(*) from note") == 0);
+		CHECK_EQ_I64(r.child.exit_status, 9);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 2);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 	}
 	recording_end(&r);
 }
@@ -450,14 +452,14 @@ TEST(children_that_run_without_the_agent_are_told_once_a_program)
 	snprintf(script, sizeof(script), "LD_PRELOAD= %s slow 2000; LD_PRELOAD= %s slow 400; true",
 	         helper(), helper());
 	SAYS(&r, 0, text, "-i", "1k", "--", "sh", "-c", script);
-	CHECK(recording_number(&r, "select count(*) from note") == 1);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 1);
 	if (make(&r, "static", "#include <unistd.h>\nint main(void) { usleep(2000000); return 4; }",
 	         "-static", path)) {
 		snprintf(text, sizeof(text),
 		         "executed %s, which is not in the profile: it is statically linked", path);
 		snprintf(script, sizeof(script), "%s; exit 5", path);
 		SAYS(&r, 5, text, "--", "sh", "-c", script);
-		CHECK(strstr(gg_buf_text(&r.child.err), "nothing was sampled: process ") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "nothing was sampled: process ");
 	}
 	recording_end(&r);
 }
@@ -478,15 +480,14 @@ TEST(regions_that_nobody_recorded_say_why_they_are_empty)
 	snprintf(path, sizeof(path), "%s/alone", r.directory);
 	CHECK(recording_geiger(&r, (const char *const[]){ "salvage", "-o", r.path, path, NULL },
 	                       60));
-	CHECK(strstr(gg_buf_text(&r.child.err),
-	             "nothing was sampled in 1 region: at a sampling interval of 1 GiB at most "
-	             "3.69 GiB were allocated") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.err),
+	               "nothing was sampled in 1 region: at a sampling interval of 1 GiB at most "
+	               "3.69 GiB were allocated");
 	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
-	CHECK(strstr(gg_buf_text(&r.child.out), "note: Nothing was sampled: at a sampling") !=
-	      NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.out), "note: Nothing was sampled: at a sampling");
 	/* Both sides of a comparison, once. */
 	CHECK(recording_geiger(&r, (const char *const[]){ "diff", r.path, r.path, NULL }, 60));
-	CHECK(strstr(gg_buf_text(&r.child.out), "note on both: Nothing was sampled: at a") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.out), "note on both: Nothing was sampled: at a");
 	recording_end(&r);
 }
 
@@ -530,7 +531,7 @@ TEST(memory_that_never_went_through_malloc_is_told)
 		/* With that there is nothing to say. */
 		CHECK(recording_run(
 			&r, (const char *const[]){ "-i", "64k", "--mmap", "--", path, NULL }, 60));
-		CHECK(recording_number(&r, "select count(*) from note") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 	}
 	recording_end(&r);
 }
@@ -553,7 +554,7 @@ TEST(python_is_told_how_to_show_its_small_objects)
 		&r,
 		(const char *const[]){ "-i", "64k", "--", "/usr/bin/python3", "-c", script, NULL },
 		60));
-	CHECK(recording_number(&r, "select count(*) from note") == 0);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 	unsetenv("PYTHONMALLOC");
 	recording_end(&r);
 }

@@ -25,12 +25,14 @@ static bool run_by_env(struct recording *r, const char *command, const char *cou
 	const char *arguments[] = { "env", "-i",     "1k",    "--dir", r->directory,
 		                    "--",  helper(), command, count,   NULL };
 	struct child child;
-	bool ok = CHECK(recording_geiger(r, arguments, 60)) && CHECK(r->child.exit_status == 0);
+	bool ok = CHECK(recording_geiger(r, arguments, 60)) &&
+	          CHECK_EQ_I64(r->child.exit_status, 0);
 
 	if (ok) {
 		const char *argv[] = { "sh", "-c", gg_buf_text(&r->child.out), NULL };
 
-		ok = CHECK(child_run(&child, argv, NULL, 60)) && CHECK(child.exit_status == status);
+		ok = CHECK(child_run(&child, argv, NULL, 60)) &&
+		     CHECK_EQ_I64(child.exit_status, status);
 		CHECK(child.err.length == 0 || status != 0); /* a shell tells of signals */
 		child_done(&child);
 	}
@@ -49,20 +51,23 @@ TEST(a_region_that_nobody_recorded_becomes_a_profile)
 	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "3000", 128 + SIGKILL)) {
 		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
 		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
-		CHECK(recording_number(&r, "select has_history from session") == 0);
-		CHECK(strstr(recording_text(&r, "select command from session"), " killed 3000") !=
-		      NULL);
-		CHECK(recording_number(&r, "select count(*) from process") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select has_history from session"), 0);
+		CHECK_CONTAINS(recording_text(&r, "select command from session"), " killed 3000");
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
 		/* 3000 x 777 bytes / 1 KiB: 1592 +- 27 sampled blocks. */
 		double allocated = recording_number(&r, "select sum(allocated_samples) from total");
 
 		CHECK_MSG(allocated > 1450 && allocated < 1750, "%g", allocated);
 		CHECK(recording_number(&r, "select sum(samples) from coarse") > 1400);
-		CHECK(recording_number(&r, "select count(*) from module where path like "
-		                           "'%record_program'") == 1);
-		CHECK(recording_number(&r, "select count(*) from frame where module is null") == 0);
-		CHECK(recording_number(&r, "select count(*) from v_function where function = "
-		                           "'main'") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from module where path like "
+		                                     "'%record_program'"),
+		                1);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from frame where module is null"), 0);
+		CHECK_EQ_DOUBLE(recording_number(&r,
+		                                 "select count(*) from v_function where function = "
+		                                 "'main'"),
+		                1);
 		CHECK(recording_adds_up(&r));
 	}
 	recording_end(&r);
@@ -75,10 +80,12 @@ TEST(a_thread_that_starts_last_does_not_contradict_the_end_of_a_killed_process)
 
 	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed-child", "1000", 0)) {
 		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
-		CHECK(recording_number(&r, "select count(*) from process") == 2);
-		CHECK(recording_number(&r, "select count(*) from thread where process = 2") == 2);
-		CHECK(recording_number(&r, "select count(*) from thread where end_ns < start_ns") ==
-		      0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 2);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from thread where process = 2"), 2);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from thread where end_ns < start_ns"),
+			0);
 		CHECK(geiger(&r, "check", r.path, NULL, NULL));
 		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.out));
 	}
@@ -91,10 +98,11 @@ TEST(regions_of_a_family_become_one_profile_with_its_parents)
 
 	if (CHECK(recording_begin(&r)) && run_by_env(&r, "fork", "500", 0)) {
 		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
-		CHECK(recording_number(&r, "select count(*) from process") == 4);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 4);
 		CHECK(recording_number(&r, "select count(*) from process where parent = 1") >= 2);
-		CHECK(recording_number(&r, "select count(*) from note where text like "
-		                           "'%may be inherited%'") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note where text like "
+		                                     "'%may be inherited%'"),
+		                1);
 		CHECK(recording_adds_up(&r));
 	}
 	recording_end(&r);
@@ -108,8 +116,8 @@ TEST(regions_are_listed_and_dead_ones_removed)
 
 	if (CHECK(recording_begin(&r)) && run_by_env(&r, "allocate", "3000", 0)) {
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
-		CHECK(strstr(gg_buf_text(&r.child.out), "dead") != NULL);
-		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "dead");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), r.directory);
 
 		/* What only looks like one: a text, and links to a file and a directory. */
 		snprintf(text, sizeof(text), "%s/geiger-1-1.region", r.directory);
@@ -118,31 +126,30 @@ TEST(regions_are_listed_and_dead_ones_removed)
 		CHECK(fd >= 0 && write(fd, "precious\n", 9) == 9);
 		close(fd);
 		snprintf(link, sizeof(link), "%s/geiger-1-2.region", r.directory);
-		CHECK(symlink(text, link) == 0);
+		CHECK_EQ_I64(symlink(text, link), 0);
 		snprintf(fake, sizeof(fake), "%s/geiger-session-1-abcdef", r.directory);
-		CHECK(symlink("/tmp", fake) == 0);
+		CHECK_EQ_I64(symlink("/tmp", fake), 0);
 
 		CHECK(geiger(&r, "clean", "--older-than", "1h", r.directory));
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
 		CHECK(geiger(&r, "clean", r.directory, NULL, NULL)); /* nothing is a day old */
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
-		CHECK(strstr(gg_buf_text(&r.child.err), "1 region ended too short ago; --all") !=
-		      NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "1 region ended too short ago; --all");
 		CHECK(geiger(&r, "clean", "--all", "--dry-run", r.directory));
-		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), r.directory);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
-		CHECK(strstr(gg_buf_text(&r.child.out), "not a region") != NULL);
-		CHECK(strstr(gg_buf_text(&r.child.out), "dead") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "not a region");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "dead");
 		CHECK(geiger(&r, "clean", "--all", r.directory, NULL));
-		CHECK(r.child.exit_status == 0);
+		CHECK_EQ_I64(r.child.exit_status, 0);
 		CHECK(strstr(gg_buf_text(&r.child.err), "too short ago") == NULL);
-		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), r.directory);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));
 		CHECK(stat(text, &status) == 0 && status.st_size == 9);
 		CHECK(lstat(link, &status) == 0 && lstat(fake, &status) == 0);
 		CHECK(geiger(&r, "salvage", "-o", r.path, text));
-		CHECK(r.child.exit_status == 1);
-		CHECK(strstr(gg_buf_text(&r.child.err), "is not a region") != NULL);
+		CHECK_EQ_I64(r.child.exit_status, 1);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "is not a region");
 	}
 	recording_end(&r);
 }
@@ -194,7 +201,7 @@ TEST(the_living_are_not_removed_and_can_be_read)
 		    strstr(gg_buf_text(&r.child.out), "alive") != NULL)
 			break;
 	}
-	CHECK(strstr(gg_buf_text(&r.child.out), "alive") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.out), "alive");
 	CHECK_MSG(wait_for_samples(&r, pid), "%s", gg_buf_text(&r.child.out));
 	CHECK(geiger(&r, "clean", "-a", "-q", r.directory));
 	/* As it is, without a salvage: any command that takes a profile. */
@@ -208,9 +215,10 @@ TEST(the_living_are_not_removed_and_can_be_read)
 	free(path);
 	CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
 	CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
-	CHECK(recording_number(&r, "select count(*) from note where text like '%was running%'") ==
-	      1);
-	CHECK(recording_number(&r, "select end_ns is null from process") == 1);
+	CHECK_EQ_DOUBLE(
+		recording_number(&r, "select count(*) from note where text like '%was running%'"),
+		1);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select end_ns is null from process"), 1);
 	CHECK(recording_number(&r, "select count(*) from sample") > 10);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -241,8 +249,8 @@ TEST(of_many_runs_the_last_ones_are_listed_and_clean_leaves_an_empty_directory)
 	CHECK_MSG(count_text(gg_buf_text(&r.child.out), " dead ") == 11, "%s",
 	          gg_buf_text(&r.child.out));
 	CHECK(geiger(&r, "clean", "-a", r.directory, NULL));
-	CHECK(count_text(gg_buf_text(&r.child.out), ".region\n") == 11);
-	CHECK(rmdir(r.directory) == 0);
+	CHECK_EQ_I64(count_text(gg_buf_text(&r.child.out), ".region\n"), 11);
+	CHECK_EQ_I64(rmdir(r.directory), 0);
 	recording_end(&r);
 }
 
@@ -289,18 +297,18 @@ TEST(of_each_directory_the_newest_regions_are_kept_on_demand)
 		return;
 	for (int i = 0; i < 4; i++)
 		run_by_env(&r, "allocate", "10", 0);
-	CHECK(names_of_regions(&r, before, 8) == 4);
+	CHECK_EQ_I64(names_of_regions(&r, before, 8), 4);
 	CHECK(geiger(&r, "clean", "--keep=4", r.directory, NULL));
 	CHECK(geiger(&r, "clean", "--keep=3", "--older-than=1h", r.directory));
 	CHECK(geiger(&r, "clean", "--keep=2", "-n", r.directory));
-	CHECK(count_text(gg_buf_text(&r.child.out), ".region\n") == 2);
-	CHECK(names_of_regions(&r, after, 8) == 4);
+	CHECK_EQ_I64(count_text(gg_buf_text(&r.child.out), ".region\n"), 2);
+	CHECK_EQ_I64(names_of_regions(&r, after, 8), 4);
 	CHECK(geiger(&r, "clean", "--keep=2", r.directory, NULL));
-	CHECK(strstr(gg_buf_text(&r.child.err), "removed 2 regions, ") != NULL);
-	CHECK(names_of_regions(&r, after, 8) == 2);
+	CHECK_CONTAINS(gg_buf_text(&r.child.err), "removed 2 regions, ");
+	CHECK_EQ_I64(names_of_regions(&r, after, 8), 2);
 	CHECK(strcmp(after[0], before[2]) == 0 && strcmp(after[1], before[3]) == 0);
 	CHECK(geiger(&r, "clean", "--keep=0", r.directory, NULL));
-	CHECK(names_of_regions(&r, after, 8) == 0);
+	CHECK_EQ_I64(names_of_regions(&r, after, 8), 0);
 	recording_end(&r);
 }
 
@@ -312,8 +320,8 @@ static bool make_profile(struct recording *r, const char *region, const char *na
 		                     { .tv_sec = time(NULL) - seconds } };
 
 	snprintf(path, sizeof(path), "%s/%s", r->directory, name);
-	return geiger(r, "salvage", "-o", path, region) && CHECK(r->child.exit_status == 0) &&
-	       CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+	return geiger(r, "salvage", "-o", path, region) && CHECK_EQ_I64(r->child.exit_status, 0) &&
+	       CHECK_EQ_I64(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
 TEST(of_a_directory_that_is_named_the_newest_profiles_are_kept_on_demand)
@@ -323,7 +331,7 @@ TEST(of_a_directory_that_is_named_the_newest_profiles_are_kept_on_demand)
 	static const char *const others[] = { "text.geiger", "copy", "link.geiger" };
 
 	if (!CHECK(recording_begin(&r)) || !run_by_env(&r, "allocate", "10", 0) ||
-	    !CHECK(names_of_regions(&r, names, 1) == 1))
+	    !CHECK_EQ_I64(names_of_regions(&r, names, 1), 1))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", r.directory, names[0]);
 	make_profile(&r, path, "new.geiger", 10);
@@ -336,14 +344,14 @@ TEST(of_a_directory_that_is_named_the_newest_profiles_are_kept_on_demand)
 
 	CHECK(file != NULL && fputs("precious\n", file) >= 0 && fclose(file) == 0);
 	snprintf(path, sizeof(path), "%s/%s", r.directory, others[2]);
-	CHECK(symlink("older.geiger", path) == 0);
+	CHECK_EQ_I64(symlink("older.geiger", path), 0);
 
 	CHECK(geiger(&r, "clean", "--all", "-n", r.directory)); /* are left alone without --keep */
 	CHECK(strstr(gg_buf_text(&r.child.out), ".geiger\n") == NULL);
 	CHECK(geiger(&r, "clean", "--keep=3", r.directory, NULL));
 	CHECK(exists(&r, "new.geiger") && exists(&r, "old.geiger") && exists(&r, "older.geiger"));
 	CHECK(geiger(&r, "clean", "--keep=1", "--older-than=1h", r.directory));
-	CHECK(strstr(gg_buf_text(&r.child.err), "removed 0 regions and 1 profile, ") != NULL);
+	CHECK_CONTAINS(gg_buf_text(&r.child.err), "removed 0 regions and 1 profile, ");
 	CHECK(exists(&r, "old.geiger") && !exists(&r, "older.geiger"));
 	CHECK(geiger(&r, "clean", "--keep=1", r.directory, NULL));
 	CHECK(exists(&r, "new.geiger") && !exists(&r, "old.geiger"));
@@ -353,7 +361,7 @@ TEST(of_a_directory_that_is_named_the_newest_profiles_are_kept_on_demand)
 		unlink(path);
 	}
 	CHECK(geiger(&r, "clean", "--keep=0", r.directory, NULL));
-	CHECK(rmdir(r.directory) == 0);
+	CHECK_EQ_I64(rmdir(r.directory), 0);
 	recording_end(&r);
 }
 
@@ -363,16 +371,15 @@ TEST(other_forms_of_the_environment)
 
 	if (CHECK(recording_begin(&r))) {
 		CHECK(geiger(&r, "env", "--format=systemd", "--dir=/var/a %b", NULL));
-		CHECK(strstr(gg_buf_text(&r.child.out), "[Service]\nEnvironment=\"LD_PRELOAD=/") !=
-		      NULL);
-		CHECK(strstr(gg_buf_text(&r.child.out), "\"GEIGER_DIR=/var/a %%b\"") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "[Service]\nEnvironment=\"LD_PRELOAD=/");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "\"GEIGER_DIR=/var/a %%b\"");
 		CHECK(geiger(&r, "env", "--format=docker", NULL, NULL));
-		CHECK(strstr(gg_buf_text(&r.child.out), "-e GEIGER_DIR=/var/tmp") != NULL);
-		CHECK(strstr(gg_buf_text(&r.child.out), ":ro") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "-e GEIGER_DIR=/var/tmp");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), ":ro");
 		CHECK(geiger(&r, "env", "--dir", "relative", NULL));
-		CHECK(r.child.exit_status == 2);
+		CHECK_EQ_I64(r.child.exit_status, 2);
 		CHECK(geiger(&r, "env", "--interval=0", NULL, NULL));
-		CHECK(r.child.exit_status == 2);
+		CHECK_EQ_I64(r.child.exit_status, 2);
 	}
 	recording_end(&r);
 }

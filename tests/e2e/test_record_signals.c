@@ -118,8 +118,8 @@ TEST(signals_sent_to_the_recorder_reach_the_command)
 			continue;
 		kill(run.pid, signals[i].signal);
 		CHECK_MSG(wait_for(&run, "got", 60), "SIG%s", signals[i].name);
-		CHECK(finish(&run, 60) == 42);
-		CHECK(recording_number(&r, "select exit_status from session") == 42);
+		CHECK_EQ_I64(finish(&run, 60), 42);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select exit_status from session"), 42);
 	}
 	recording_end(&r);
 }
@@ -133,7 +133,7 @@ TEST(a_signal_that_ends_the_command_is_its_exit_status)
 	    CHECK(start(&r, &run, "echo ready; exec sleep 60", "-q")) &&
 	    CHECK(wait_for(&run, "ready", 60))) {
 		kill(run.pid, SIGTERM);
-		CHECK(finish(&run, 60) == 128 + SIGTERM);
+		CHECK_EQ_I64(finish(&run, 60), 128 + SIGTERM);
 		CHECK(recording_number(&r, "select count(*) from process") >= 1);
 	}
 	recording_end(&r);
@@ -193,12 +193,12 @@ TEST(ctrl_c_reaches_the_command_once)
 			char answer[16];
 
 			snprintf(answer, sizeof(answer), "got %d", i);
-			CHECK(write(run.out, "\x03", 1) == 1);
+			CHECK_EQ_I64(write(run.out, "\x03", 1), 1);
 			CHECK_MSG(wait_for(&run, answer, 60), "%s", run.text);
 		}
 		CHECK_MSG(wait_for(&run, "interrupts: 5", 60), "%s", run.text);
-		CHECK(finish(&run, 60) == 3);
-		CHECK(recording_number(&r, "select exit_status from session") == 3);
+		CHECK_EQ_I64(finish(&run, 60), 3);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select exit_status from session"), 3);
 	}
 	recording_end(&r);
 }
@@ -212,9 +212,9 @@ TEST(ctrl_c_ends_a_command_that_does_not_care)
 	    CHECK(start_on_terminal(&r, &run, "echo ready; sleep 60", false)) &&
 	    CHECK(wait_for(&run, "ready", 60))) {
 		usleep(100000);
-		CHECK(write(run.out, "\x03", 1) == 1);
-		CHECK(finish(&run, 60) == 128 + SIGINT);
-		CHECK(recording_number(&r, "select exit_status from session") == 130);
+		CHECK_EQ_I64(write(run.out, "\x03", 1), 1);
+		CHECK_EQ_I64(finish(&run, 60), 128 + SIGINT);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select exit_status from session"), 130);
 	}
 	recording_end(&r);
 }
@@ -228,12 +228,12 @@ TEST(ctrl_z_stops_both_and_the_shell_continues_them)
 
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, true)) &&
 	    CHECK(wait_for(&run, "ready", 60))) {
-		CHECK(write(run.out, "\x1a", 1) == 1);
+		CHECK_EQ_I64(write(run.out, "\x1a", 1), 1);
 		CHECK(wait_for(&run, "stopped", 60));
-		CHECK(write(run.out, "\n", 1) == 1);
+		CHECK_EQ_I64(write(run.out, "\n", 1), 1);
 		CHECK(wait_for(&run, "after", 60));
-		CHECK(finish(&run, 60) == 4);
-		CHECK(recording_number(&r, "select exit_status from session") == 4);
+		CHECK_EQ_I64(finish(&run, 60), 4);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select exit_status from session"), 4);
 	}
 	recording_end(&r);
 }
@@ -247,10 +247,10 @@ TEST(the_command_is_in_the_foreground_of_the_terminal)
 	struct running run;
 
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false))) {
-		CHECK(write(run.out, "hello\n", 6) == 6);
+		CHECK_EQ_I64(write(run.out, "hello\n", 6), 6);
 		CHECK(wait_for(&run, "line: hello", 60));
 		CHECK(wait_for(&run, "terminal", 60));
-		CHECK(finish(&run, 60) == 6);
+		CHECK_EQ_I64(finish(&run, 60), 6);
 	}
 	recording_end(&r);
 }
@@ -287,7 +287,7 @@ TEST(a_stop_from_elsewhere_stops_the_command_alone)
 		CHECK(wait_for_stop(command, 60));
 		kill(command, SIGCONT);
 		CHECK(wait_for(&run, "again", 60));
-		CHECK(finish(&run, 60) == 8);
+		CHECK_EQ_I64(finish(&run, 60), 8);
 	}
 	recording_end(&r);
 }
@@ -309,12 +309,12 @@ TEST(an_interrupt_ends_the_recording_of_what_lives_on)
 		                         "select count(*) from process where ending = 'exited 5' "
 		                         "or exe like '%/sleep'",
 		                         2, 60));
-		CHECK(kill(run.pid, 0) == 0); /* it waits */
+		CHECK_EQ_I64(kill(run.pid, 0), 0); /* it waits */
 		kill(run.pid, SIGINT);
-		CHECK(finish(&run, 60) == 5);
-		CHECK(strcmp(recording_text(&r, "select ending from process where exe like "
+		CHECK_EQ_I64(finish(&run, 60), 5);
+		CHECK_EQ_STR(recording_text(&r, "select ending from process where exe like "
 		                                "'%/sleep'"),
-		             "lived on") == 0);
+		             "lived on");
 		CHECK(left > 0 && kill(left, SIGKILL) == 0);
 	}
 	recording_end(&r);
@@ -346,7 +346,7 @@ TEST(once_its_recorder_is_gone_a_session_takes_no_process)
 		"echo now $(ls $GEIGER_DIR | grep -c region)";
 	int in[2];
 
-	if (!CHECK(recording_begin(&r)) || !CHECK(pipe2(in, O_CLOEXEC) == 0))
+	if (!CHECK(recording_begin(&r)) || !CHECK_EQ_I64(pipe2(in, O_CLOEXEC), 0))
 		return;
 	dup2(in[0], 0);
 	if (CHECK(start(&r, &run, script, "-q")) && CHECK(wait_for(&run, "dir ", 60))) {
@@ -357,7 +357,7 @@ TEST(once_its_recorder_is_gone_a_session_takes_no_process)
 		                         1, 60));
 		kill(run.pid, SIGKILL);
 		waitpid(run.pid, NULL, 0);
-		CHECK(write(in[1], "\n", 1) == 1);
+		CHECK_EQ_I64(write(in[1], "\n", 1), 1);
 		if (CHECK(wait_for(&run, "now ", 60)) && CHECK(wait_for(&run, "\nnow ", 1))) {
 			/* The shell's own, perhaps that of the first ls. */
 			line = strstr(run.text, "now ");
@@ -394,22 +394,22 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 		kill(run.pid, SIGKILL);
 		waitpid(run.pid, NULL, 0);
 		CHECK(recording_number(&r, last) >= before + 0.4e9);
-		CHECK(recording_number(&r, "select end_ns is null from session") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select end_ns is null from session"), 1);
 		CHECK(recording_number(&r, "select count(*) from process") >= 1);
 
 		/* Reports say so, and have names; later the file itself has both. */
 		const char *const report[] = { "report", r.path, NULL };
 
 		CHECK(recording_geiger(&r, report, 60));
-		CHECK(strstr(gg_buf_text(&r.child.out), "note: The recording ended early") != NULL);
-		CHECK(strstr(gg_buf_text(&r.child.out), "geiger symbolize") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "note: The recording ended early");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "geiger symbolize");
 		CHECK_MSG(strstr(gg_buf_text(&r.child.out), "be_slow") != NULL, "%s",
 		          gg_buf_text(&r.child.out));
-		CHECK(recording_number(&r, "select count(*) from symbol") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from symbol"), 0);
 		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", r.path, NULL }, 60));
-		CHECK(recording_number(&r, "select end_ns > 0 from session") == 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select end_ns > 0 from session"), 1);
 		CHECK(recording_geiger(&r, report, 60));
-		CHECK(strstr(gg_buf_text(&r.child.out), "note: The recording ended early") != NULL);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "note: The recording ended early");
 		CHECK(strstr(gg_buf_text(&r.child.out), "geiger symbolize") == NULL);
 
 		/* The command goes on, and its region is there. */
@@ -434,7 +434,7 @@ TEST(a_killed_recorder_leaves_a_profile_and_the_regions)
 			recording_geiger(
 				&r, (const char *const[]){ "salvage", "-o", r.path, region, NULL },
 				20);
-			CHECK(r.child.exit_status == 0);
+			CHECK_EQ_I64(r.child.exit_status, 0);
 			CHECK(recording_number(&r, "select sum(allocated_samples) from total") >
 			      1000);
 			*strrchr(region, '/') = '\0';
@@ -454,7 +454,7 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 	struct running run;
 	int in[2];
 
-	if (!CHECK(recording_begin(&r)) || !CHECK(pipe2(in, O_CLOEXEC) == 0))
+	if (!CHECK(recording_begin(&r)) || !CHECK_EQ_I64(pipe2(in, O_CLOEXEC), 0))
 		return;
 	dup2(in[0], 0);
 	snprintf(err, sizeof(err), "%s/err", r.directory);
@@ -470,11 +470,11 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 	close(saved);
 	if (CHECK(started) && CHECK(wait_for(&run, "ready", 60))) {
 		/* Of the recorder alone: the command has what it was started with. */
-		CHECK(stat(r.path, &file) == 0);
+		CHECK_EQ_I64(stat(r.path, &file), 0);
 		small.rlim_cur = small.rlim_max = (rlim_t)file.st_size + 100000;
-		CHECK(prlimit(run.pid, RLIMIT_FSIZE, &small, NULL) == 0);
-		CHECK(write(in[1], "\n", 1) == 1);
-		CHECK(finish(&run, 60) == 6);
+		CHECK_EQ_I64(prlimit(run.pid, RLIMIT_FSIZE, &small, NULL), 0);
+		CHECK_EQ_I64(write(in[1], "\n", 1), 1);
+		CHECK_EQ_I64(finish(&run, 60), 6);
 		char text[2048] = "", *path;
 
 		CHECK(pread(fd, text, sizeof(text) - 1, 0) > 0);
@@ -511,9 +511,9 @@ static void leave_session(const struct recording *r, pid_t pid, const char *name
 	char file[256];
 
 	snprintf(path, 192, "%s/geiger-session-%d-%s", r->directory, (int)pid, name);
-	CHECK(mkdir(path, 0700) == 0);
+	CHECK_EQ_I64(mkdir(path, 0700), 0);
 	snprintf(file, sizeof(file), "%s/next-directory", path);
-	CHECK(symlink("/tmp/nowhere", file) == 0);
+	CHECK_EQ_I64(symlink("/tmp/nowhere", file), 0);
 	for (size_t i = 0; i < GG_COUNT(files) + with_region; i++) {
 		if (i < GG_COUNT(files))
 			snprintf(file, sizeof(file), "%s/%s", path, files[i]);
@@ -521,7 +521,7 @@ static void leave_session(const struct recording *r, pid_t pid, const char *name
 			snprintf(file, sizeof(file), "%s/geiger-%d-1.region", path, (int)pid);
 		close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	}
-	CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+	CHECK_EQ_I64(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
 TEST(what_a_killed_recorder_left_without_a_region_goes_with_the_next)
@@ -542,8 +542,8 @@ TEST(what_a_killed_recorder_left_without_a_region_goes_with_the_next)
 		leave_session(&r, getpid(), "cccccc", false, of_living);
 		CHECK(recording_run_with(&r, options, environment, 60));
 		CHECK(access(left, F_OK) < 0);
-		CHECK(access(with_region, F_OK) == 0);
-		CHECK(access(of_living, F_OK) == 0);
+		CHECK_EQ_I64(access(with_region, F_OK), 0);
+		CHECK_EQ_I64(access(of_living, F_OK), 0);
 		clean_session(&r, with_region);
 		clean_session(&r, of_living);
 		recording_end(&r);

@@ -114,7 +114,7 @@ TEST(an_export_of_nothing_says_which_metric_has_something)
 		}
 		CHECK(recording_geiger(
 			&r, (const char *const[]){ "export", "-f", "dhat", r.path, NULL }, 60));
-		CHECK(r.child.err.length == 0);
+		CHECK_EQ_U64(r.child.err.length, 0);
 	}
 	recording_end(&r);
 }

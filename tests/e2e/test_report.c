@@ -149,9 +149,9 @@ static const char *rest(const char *less)
 TEST(the_rest_of_rss_may_be_negative_by_chance)
 {
 	/* Live heap is 290.1 MiB, certainly 267 MiB; the rest is 10 MiB. */
-	CHECK(strstr(rest("0"), "10.0 MiB  kept free by the allocator") != NULL);
-	CHECK(strstr(rest("25000000"), "-13.8 MiB  none, as far as sampling tells") != NULL);
-	CHECK(strstr(rest("60000000"), "-47.2 MiB  negative: some live memory is") != NULL);
+	CHECK_CONTAINS(rest("0"), "10.0 MiB  kept free by the allocator");
+	CHECK_CONTAINS(rest("25000000"), "-13.8 MiB  none, as far as sampling tells");
+	CHECK_CONTAINS(rest("60000000"), "-47.2 MiB  negative: some live memory is");
 }
 
 TEST(where_no_process_was_recorded_nothing_is_known)
@@ -204,10 +204,10 @@ TEST(a_window_may_be_two_words_or_one)
 
 	snprintf(first, sizeof(first), "%.8191s",
 	         shell("\"$GEIGER\" report made.geiger -m freed --between 100ms 0.3", 0));
-	CHECK(strcmp(first, shell("\"$GEIGER\" report --between 100ms 0.3s made.geiger -m freed",
-	                          0)) == 0);
-	CHECK(strcmp(first, shell("\"$GEIGER\" report --between 100ms,300ms -m freed made.geiger",
-	                          0)) == 0);
+	CHECK_EQ_STR(first,
+	             shell("\"$GEIGER\" report --between 100ms 0.3s made.geiger -m freed", 0));
+	CHECK_EQ_STR(first,
+	             shell("\"$GEIGER\" report --between 100ms,300ms -m freed made.geiger", 0));
 }
 
 TEST(a_terminal_gets_its_width_and_a_pager)
@@ -227,11 +227,11 @@ TEST(a_terminal_gets_its_width_and_a_pager)
 	text = shell("script -qec 'stty cols 60 rows 10; TERM=xterm PAGER=false "
 	             "\"$GEIGER\" report made.geiger --no-pager' /dev/null",
 	             0);
-	CHECK(strstr(text, "live at the end") != NULL);
+	CHECK_CONTAINS(text, "live at the end");
 	text = shell("script -qec 'stty cols 60 rows 10; TERM=xterm PAGER=no-such-pager "
 	             "\"$GEIGER\" report made.geiger' /dev/null",
 	             0);
-	CHECK(strstr(text, "live at the end") != NULL);
+	CHECK_CONTAINS(text, "live at the end");
 	text = shell("script -qec 'stty cols 60 rows 10; TERM=xterm PAGER=true "
 	             "\"$GEIGER\" report made.geiger; echo status $?' /dev/null",
 	             0);

@@ -233,7 +233,8 @@ TEST(nothing_can_be_changed)
 	for (size_t i = 0; i < GG_COUNT(changes); i++)
 		expect(changes[i], NULL, 2, "a profile is not changed");
 	stat(path, &after);
-	CHECK(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec && before.st_ino == after.st_ino);
+	CHECK_EQ_I64(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	CHECK_EQ_U64(before.st_ino, after.st_ino);
 	expect("select load_extension('x')", NULL, 2, "not authorized");
 	expect("select 1; select 2", NULL, 2, "more than one statement");
 	expect("", NULL, 2, "there is no question");

@@ -31,10 +31,12 @@ TEST(a_recording_knows_its_functions)
 	struct recording r;
 
 	if (record(&r, "--quiet")) {
-		CHECK(recording_number(&r, NAMED) == 1);
-		CHECK(recording_number(&r,
-		                       "select count(*) from module where status is null and id "
-		                       "in (select module from frame)") == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 1);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r,
+		                         "select count(*) from module where status is null and id "
+		                         "in (select module from frame)"),
+			0);
 	}
 	recording_end(&r);
 }
@@ -48,18 +50,21 @@ static void record_made_code(const char *when)
 	char path[64];
 
 	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, arguments, 60)) &&
-	    CHECK(r.child.exit_status == 0)) {
-		CHECK(recording_number(&r, "select count(*) from v_function where function = "
-		                           "'made_function'") == 1);
+	    CHECK_EQ_I64(r.child.exit_status, 0)) {
+		CHECK_EQ_DOUBLE(recording_number(&r,
+		                                 "select count(*) from v_function where function = "
+		                                 "'made_function'"),
+		                1);
 		/* 3000 x 777 bytes / 1 KiB: 1592 +- 27 sampled blocks, and all of them live. */
 		double live = recording_number(&r, "select live_samples from v_function where "
 		                                   "function = 'made_function'");
 
 		CHECK_MSG(live > 1450 && live < 1750, "%g", live);
-		CHECK(recording_number(&r, "select count(*) from frame where module is null") == 0);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from frame where module is null"), 0);
 		snprintf(path, sizeof(path), "/tmp/perf-%.0f.map",
 		         recording_number(&r, "select pid from process"));
-		CHECK(unlink(path) == 0);
+		CHECK_EQ_I64(unlink(path), 0);
 		CHECK(recording_geiger(&r, (const char *const[]){ "check", r.path, NULL }, 60) &&
 		      r.child.exit_status == 0);
 	}
@@ -90,13 +95,13 @@ TEST(functions_can_be_looked_up_later)
 	struct recording r;
 
 	if (record(&r, "--no-symbols")) {
-		CHECK(recording_number(&r, NAMED) == 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 0);
 		symbolize(&r, "--offline");
-		CHECK(r.child.exit_status == 0);
-		CHECK(strstr(gg_buf_text(&r.child.out), "frames have names") != NULL);
-		CHECK(recording_number(&r, NAMED) == 1);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "frames have names");
+		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 1);
 		CHECK(recording_geiger(&r, (const char *const[]){ "check", r.path, NULL }, 60));
-		CHECK(r.child.exit_status == 0);
+		CHECK_EQ_I64(r.child.exit_status, 0);
 	}
 	recording_end(&r);
 }
@@ -112,11 +117,12 @@ TEST(no_name_is_lost_where_the_files_are_missing)
 		snprintf(status, sizeof(status), "%.60s",
 		         recording_text(&r, "select group_concat(status) from module"));
 		symbolize(&r, "--sysroot=/var/empty");
-		CHECK(r.child.exit_status == 0);
-		CHECK(recording_number(&r, NAMED) == 1);
-		CHECK(recording_number(&r, "select count(*) from line") == lines);
-		CHECK(strncmp(recording_text(&r, "select group_concat(status) from module"), status,
-		              strlen(status)) == 0);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from line"), lines);
+		CHECK_EQ_I64(strncmp(recording_text(&r, "select group_concat(status) from module"),
+		                     status, strlen(status)),
+		             0);
 	}
 	recording_end(&r);
 }
@@ -129,8 +135,8 @@ TEST(without_frames_there_is_nothing_to_look_up)
 		CHECK(recording_geiger(
 			&r, (const char *const[]){ "record", "-o", r.path, "true", NULL }, 60));
 		symbolize(&r, "--offline");
-		CHECK(r.child.exit_status == 0);
-		CHECK(strstr(gg_buf_text(&r.child.out), "nothing to look up") != NULL);
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "nothing to look up");
 	}
 	recording_end(&r);
 }
@@ -141,10 +147,10 @@ TEST(what_is_no_profile_is_refused)
 
 	if (CHECK(recording_begin(&r))) {
 		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", NULL }, 60));
-		CHECK(r.child.exit_status == 2);
+		CHECK_EQ_I64(r.child.exit_status, 2);
 		CHECK(recording_geiger(&r, (const char *const[]){ "symbolize", "/dev/null", NULL },
 		                       20));
-		CHECK(r.child.exit_status == 1);
+		CHECK_EQ_I64(r.child.exit_status, 1);
 	}
 	recording_end(&r);
 }

@@ -104,7 +104,7 @@ static bool run_text(struct child *child, const char *option, const char *text)
 	const char *argv[] = { getenv("NURSERY"), option == NULL ? path : option,
 		               option == NULL ? NULL : path, NULL };
 	bool ran = CHECK(file >= 0) &&
-	           CHECK(write(file, text, strlen(text)) == (ssize_t)strlen(text)) &&
+	           CHECK_EQ_I64(write(file, text, strlen(text)), (ssize_t)strlen(text)) &&
 	           child_run(child, argv, NULL, 60);
 
 	close(file);

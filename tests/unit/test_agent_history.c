@@ -46,14 +46,14 @@ static void keep(uint32_t most)
 {
 	const struct gg_history_wish wish = { .set_recent = true, .recent = most };
 
-	CHECK(gg_history_calls.set(&wish) == 0);
+	CHECK_EQ_I64(gg_history_calls.set(&wish), 0);
 }
 
 static void log_now(bool wish)
 {
 	const struct gg_history_wish wanted = { .set_log = true, .log = wish };
 
-	CHECK(gg_history_calls.set(&wanted) == 0);
+	CHECK_EQ_I64(gg_history_calls.set(&wanted), 0);
 }
 
 static uint32_t read_all(enum gg_history_kind kind, uint64_t *first, uint64_t *last)
@@ -82,8 +82,8 @@ TEST(nothing_is_remembered_until_somebody_wants_it)
 	uint64_t first, last;
 
 	CHECK(!gg_history_is_on() && !gg_history_wants_frees());
-	CHECK(read_all(GG_HISTORY_RECENT, &first, &last) == 0);
-	CHECK(read_all(GG_HISTORY_LOG, &first, &last) == 0);
+	CHECK_EQ_U64(read_all(GG_HISTORY_RECENT, &first, &last), 0);
+	CHECK_EQ_U64(read_all(GG_HISTORY_LOG, &first, &last), 0);
 }
 
 TEST(the_last_so_many_are_there_oldest_first_with_what_became_of_them)
@@ -99,7 +99,7 @@ TEST(the_last_so_many_are_there_oldest_first_with_what_became_of_them)
 	release(198);
 	release(3); /* long gone */
 	CHECK(gg_history_calls.next(GG_HISTORY_RECENT, 2, &record) == 3 && record.id == 198);
-	CHECK(record.free_ns == 1985);
+	CHECK_EQ_U64(record.free_ns, 1985);
 	CHECK(gg_history_calls.next(GG_HISTORY_RECENT, 3, &record) == 4 && record.free_ns == 0);
 }
 
@@ -125,7 +125,7 @@ TEST(a_longer_memory_has_what_the_list_had_and_what_comes)
 	keep(0);
 	CHECK(read_all(GG_HISTORY_RECENT, &first, &last) == 0 && !gg_history_is_on());
 	keep(10);
-	CHECK(read_all(GG_HISTORY_RECENT, &first, &last) == 0);
+	CHECK_EQ_U64(read_all(GG_HISTORY_RECENT, &first, &last), 0);
 	allocate(3002);
 	end_at(3002);
 	CHECK(read_all(GG_HISTORY_RECENT, &first, &last) == 1 && first == 3002);
@@ -158,9 +158,9 @@ TEST(a_log_has_the_frees_from_its_start_to_its_end)
 		release(id);
 	log_now(false);
 	CHECK(read_all(GG_HISTORY_LOG, &first, &last) == 10 && first == 10 && last == 19);
-	CHECK(gg_history_calls.dropped() == 0);
+	CHECK_EQ_U64(gg_history_calls.dropped(), 0);
 	log_now(true);
-	CHECK(read_all(GG_HISTORY_LOG, &first, &last) == 0);
+	CHECK_EQ_U64(read_all(GG_HISTORY_LOG, &first, &last), 0);
 	log_now(false);
 }
 
@@ -171,10 +171,10 @@ TEST(what_a_log_has_no_place_for_is_counted)
 	log_now(true);
 	for (uint64_t id = 1; id <= GG_HISTORY_LOG_MAX + 7; id++)
 		release(id);
-	CHECK(gg_history_calls.dropped() == 7);
-	CHECK(read_all(GG_HISTORY_LOG, &first, &last) == GG_HISTORY_LOG_MAX);
+	CHECK_EQ_U64(gg_history_calls.dropped(), 7);
+	CHECK_EQ_U64(read_all(GG_HISTORY_LOG, &first, &last), GG_HISTORY_LOG_MAX);
 	log_now(true);
-	CHECK(gg_history_calls.dropped() == 0);
+	CHECK_EQ_U64(gg_history_calls.dropped(), 0);
 	log_now(false);
 }
 
@@ -191,7 +191,7 @@ TEST(classes_add_up_what_was_asked_for)
 	gg_history_calls.class_sums(gg_history_class(1000), &live, &allocated);
 	/* 897 to 1000. */
 	CHECK(allocated.count == 104 && allocated.size_bytes == 104 * (897 + 1000) / 2);
-	CHECK(live.count == 0);
+	CHECK_EQ_U64(live.count, 0);
 }
 
 enum { THREADS = 8, ROUNDS = 20000 };
@@ -227,7 +227,7 @@ TEST(eight_threads_at_once_leave_whole_records)
 	keep(300);
 	for (int i = 0; i < THREADS; i++) {
 		numbers[i] = i;
-		CHECK(pthread_create(&threads[i], NULL, hammer, &numbers[i]) == 0);
+		CHECK_EQ_I64(pthread_create(&threads[i], NULL, hammer, &numbers[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -34,7 +34,7 @@ static void make(const char *folder)
 	char path[200];
 
 	snprintf(path, sizeof(path), "%s/%s", root, folder);
-	CHECK(mkdir(path, 0700) == 0);
+	CHECK_EQ_I64(mkdir(path, 0700), 0);
 }
 
 static uint32_t percent(void)
@@ -53,17 +53,17 @@ TEST(the_fullest_of_a_group_and_those_above_it_counts)
 	make("a");
 	make("a/b");
 	put("membership", "0::/a/b\n");
-	CHECK(percent() == 0);
+	CHECK_EQ_U64(percent(), 0);
 	put("a/b/memory.current", "500\n");
 	put("a/b/memory.max", "max\n");
-	CHECK(percent() == 0);
+	CHECK_EQ_U64(percent(), 0);
 	put("a/memory.current", "750\n");
 	put("a/memory.max", "1000\n");
-	CHECK(percent() == 75);
+	CHECK_EQ_U64(percent(), 75);
 	put("a/b/memory.max", "550\n");
-	CHECK(percent() == 90);
+	CHECK_EQ_U64(percent(), 90);
 	put("a/b/memory.current", "1100\n");
-	CHECK(percent() == 200);
+	CHECK_EQ_U64(percent(), 200);
 }
 
 TEST(a_container_sees_its_own_at_the_root)
@@ -71,9 +71,9 @@ TEST(a_container_sees_its_own_at_the_root)
 	put("membership", "0::/docker/4711\n");
 	put("memory.current", "10\n");
 	put("memory.max", "1000\n");
-	CHECK(percent() == 1);
+	CHECK_EQ_U64(percent(), 1);
 	put("membership", "0::/\n");
-	CHECK(percent() == 1);
+	CHECK_EQ_U64(percent(), 1);
 }
 
 TEST(version_1_has_other_names)
@@ -83,18 +83,18 @@ TEST(version_1_has_other_names)
 	put("membership", "12:cpu,cpuacct:/a\n3:memory:/a\n1:name=systemd:/x\n");
 	put("memory/a/memory.usage_in_bytes", "400\n");
 	put("memory/a/memory.limit_in_bytes", "800\n");
-	CHECK(percent() == 50);
+	CHECK_EQ_U64(percent(), 50);
 	/* No limit is a large number there. */
 	put("memory/a/memory.limit_in_bytes", "9223372036854771712\n");
-	CHECK(percent() == 0);
+	CHECK_EQ_U64(percent(), 0);
 }
 
 TEST(what_is_no_membership_is_nothing)
 {
 	put("membership", "what\n:\n::\n0:");
 	CHECK(percent() <= 1);
-	CHECK(gg_memory_usage_cgroup_percent(root, "/nowhere") == 0);
-	CHECK(gg_memory_usage_cgroup_percent("/nowhere", "/proc/self/cgroup") == 0);
+	CHECK_EQ_U64(gg_memory_usage_cgroup_percent(root, "/nowhere"), 0);
+	CHECK_EQ_U64(gg_memory_usage_cgroup_percent("/nowhere", "/proc/self/cgroup"), 0);
 }
 
 TEST(this_process_has_memory)

@@ -42,8 +42,8 @@ TEST(capacities_double)
 		moves += bytes.capacity != before;
 		before = bytes.capacity;
 	}
-	CHECK(before == 1 << 20);
-	CHECK(moves == 1 + 16); /* 16 = 2^4 items at first, 2^20 in the end */
+	CHECK_EQ_U64(before, 1 << 20);
+	CHECK_EQ_U64(moves, 1 + 16); /* 16 = 2^4 items at first, 2^20 in the end */
 	gg_array_done(&bytes);
 }
 
@@ -92,7 +92,8 @@ TEST(reserved_room_leaves_the_count_as_it_is)
 	items = numbers.items;
 	for (int i = 0; i < 1000; i++)
 		CHECK(gg_array_push(&numbers, i));
-	CHECK(numbers.items == items && numbers.capacity == 1000);
+	CHECK_EQ_PTR(numbers.items, items);
+	CHECK_EQ_U64(numbers.capacity, 1000);
 	gg_array_done(&numbers);
 }
 
@@ -104,7 +105,8 @@ TEST(sizes_that_do_not_fit_leave_the_array_as_it_was)
 	CHECK(!gg_array_reserve(&points, SIZE_MAX));
 	CHECK(!gg_array_reserve(&points, SIZE_MAX / sizeof(struct point) + 1));
 	CHECK(!gg_array_extend(&points, SIZE_MAX / 2));
-	CHECK(points.count == 1 && points.capacity == GG_ARRAY_FIRST_CAPACITY);
+	CHECK_EQ_U64(points.count, 1);
+	CHECK_EQ_U64(points.capacity, GG_ARRAY_FIRST_CAPACITY);
 	CHECK(points.items[0].x == 3 && points.items[0].y == 4);
 	gg_array_done(&points);
 }

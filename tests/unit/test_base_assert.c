@@ -16,7 +16,7 @@ static int run(void (*check)(void), char *output, size_t size)
 	ssize_t got;
 	pid_t child;
 
-	if (!CHECK(pipe(ends) == 0))
+	if (!CHECK_EQ_I64(pipe(ends), 0))
 		return -1;
 	child = fork();
 	if (child == 0) {
@@ -29,7 +29,7 @@ static int run(void (*check)(void), char *output, size_t size)
 		length += (size_t)got;
 	output[length] = '\0';
 	close(ends[0]);
-	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_EQ_I64(waitpid(child, &status, 0), child);
 	return status;
 }
 
@@ -60,7 +60,7 @@ static void fail_with_a_handler_that_returns(void)
 TEST(a_condition_that_holds_is_evaluated_once_and_changes_nothing)
 {
 	gg_assert(is_counted());
-	CHECK(evaluated_count == 1);
+	CHECK_EQ_I64(evaluated_count, 1);
 	evaluated_count = 0;
 }
 

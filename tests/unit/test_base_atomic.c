@@ -41,7 +41,7 @@ TEST(a_released_record_is_whole_for_who_acquires_it)
 			;
 	}
 	pthread_join(thread, NULL);
-	CHECK(shared.sum == (uint64_t)ROUNDS * (ROUNDS + 1) / 2);
+	CHECK_EQ_U64(shared.sum, (uint64_t)ROUNDS * (ROUNDS + 1) / 2);
 }
 
 static void *counter(void *unused)
@@ -67,8 +67,8 @@ TEST(no_count_is_lost_between_threads)
 		pthread_create(&threads[i], NULL, counter, NULL);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	CHECK(shared.counter == 4 * ROUNDS);
-	CHECK(shared.sum == 2 * 4 * ROUNDS);
+	CHECK_EQ_U64(shared.counter, 4 * ROUNDS);
+	CHECK_EQ_U64(shared.sum, 2 * 4 * ROUNDS);
 }
 
 TEST(the_monotonic_clock_does_not_go_back)

@@ -9,9 +9,11 @@ TEST(an_empty_buffer_is_the_empty_text)
 {
 	struct gg_buf buf = { 0 };
 
-	CHECK(strcmp(gg_buf_text(&buf), "") == 0);
+	CHECK_EQ_STR(gg_buf_text(&buf), "");
 	gg_buf_append(&buf, NULL, 0);
-	CHECK(buf.length == 0 && buf.capacity == 0 && !buf.failed);
+	CHECK_EQ_U64(buf.length, 0);
+	CHECK_EQ_U64(buf.capacity, 0);
+	CHECK(!buf.failed);
 	gg_buf_done(&buf);
 }
 
@@ -21,11 +23,11 @@ TEST(appends_add_up_and_stay_terminated)
 
 	for (int i = 0; i < 1000; i++) {
 		gg_buf_printf(&buf, "%d,", i);
-		CHECK(buf.data[buf.length] == '\0');
+		CHECK_EQ_I64(buf.data[buf.length], '\0');
 	}
-	CHECK(buf.length == 10 * 2 + 90 * 3 + 900 * 4);
-	CHECK(strncmp(buf.data, "0,1,2,3,", 8) == 0);
-	CHECK(strcmp(buf.data + buf.length - 8, "998,999,") == 0);
+	CHECK_EQ_U64(buf.length, 10 * 2 + 90 * 3 + 900 * 4);
+	CHECK_EQ_I64(strncmp(buf.data, "0,1,2,3,", 8), 0);
+	CHECK_EQ_STR(buf.data + buf.length - 8, "998,999,");
 }
 
 TEST(zero_bytes_are_bytes)
@@ -45,8 +47,9 @@ TEST(clearing_keeps_the_memory)
 	gg_buf_append_text(&buf, "text");
 	capacity = buf.capacity;
 	gg_buf_clear(&buf);
-	CHECK(buf.length == 0 && buf.capacity == capacity);
-	CHECK(strcmp(gg_buf_text(&buf), "") == 0);
+	CHECK_EQ_U64(buf.length, 0);
+	CHECK_EQ_U64(buf.capacity, capacity);
+	CHECK_EQ_STR(gg_buf_text(&buf), "");
 }
 
 TEST(room_that_was_reserved_is_there)
@@ -58,7 +61,8 @@ TEST(room_that_was_reserved_is_there)
 	data = buf.data;
 	for (int i = 0; i < 1000; i++)
 		gg_buf_append(&buf, "x", 1);
-	CHECK(buf.data == data && buf.length == 1000);
+	CHECK_EQ_PTR(buf.data, data);
+	CHECK_EQ_U64(buf.length, 1000);
 }
 
 TEST(an_impossible_size_fails_and_keeps_what_is_there)
@@ -70,7 +74,7 @@ TEST(an_impossible_size_fails_and_keeps_what_is_there)
 	CHECK(buf.failed);
 	gg_buf_append_text(&buf, "lost");
 	gg_buf_printf(&buf, "lost");
-	CHECK(strcmp(gg_buf_text(&buf), "kept") == 0);
+	CHECK_EQ_STR(gg_buf_text(&buf), "kept");
 	gg_buf_clear(&buf);
 	CHECK(!buf.failed && gg_buf_reserve(&buf, 1));
 }

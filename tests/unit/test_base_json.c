@@ -23,8 +23,8 @@ TEST(objects_and_lists_nest_with_commas_between)
 	gg_json_number(&json, NULL, 0.5);
 	gg_json_close(&json);
 	gg_json_close(&json);
-	CHECK(strcmp(gg_buf_text(&buf), "{\"version\":18446744073709551615,\"rows\":[{\"ok\":true,"
-	                                "\"why\":null},[],0.5]}") == 0);
+	CHECK_EQ_STR(gg_buf_text(&buf), "{\"version\":18446744073709551615,\"rows\":[{\"ok\":true,"
+	                                "\"why\":null},[],0.5]}");
 }
 
 static bool number_is(double value, const char *expected)

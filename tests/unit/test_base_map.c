@@ -12,8 +12,8 @@ TEST(an_empty_map_finds_nothing)
 	size_t position = 0;
 	uint64_t value;
 
-	CHECK(gg_map_get(&map, 7) == GG_MAP_NONE);
-	CHECK(gg_map_remove(&map, 7) == GG_MAP_NONE);
+	CHECK_EQ_U64(gg_map_get(&map, 7), GG_MAP_NONE);
+	CHECK_EQ_U64(gg_map_remove(&map, 7), GG_MAP_NONE);
 	CHECK(!gg_map_next(&map, &position, &value));
 	CHECK(gg_map_is_valid(&map));
 	gg_map_done(&map);
@@ -25,20 +25,20 @@ TEST(every_integer_is_a_key_and_all_but_one_a_value)
 	GG_CLEANUP(gg_map_done) struct gg_map map = { 0 };
 
 	for (size_t i = 0; i < GG_COUNT(keys); i++)
-		CHECK(gg_map_put(&map, keys[i], keys[i] == UINT64_MAX ? 0 : keys[i]) == 0);
+		CHECK_EQ_I64(gg_map_put(&map, keys[i], keys[i] == UINT64_MAX ? 0 : keys[i]), 0);
 	for (size_t i = 0; i < GG_COUNT(keys); i++)
-		CHECK(gg_map_get(&map, keys[i]) == (keys[i] == UINT64_MAX ? 0 : keys[i]));
-	CHECK(map.used_count == GG_COUNT(keys));
+		CHECK_EQ_U64(gg_map_get(&map, keys[i]), keys[i] == UINT64_MAX ? 0 : keys[i]);
+	CHECK_EQ_U64(map.used_count, GG_COUNT(keys));
 }
 
 TEST(putting_a_key_again_replaces_its_value)
 {
 	GG_CLEANUP(gg_map_done) struct gg_map map = { 0 };
 
-	CHECK(gg_map_put(&map, 1, 10) == 0);
-	CHECK(gg_map_put(&map, 1, 11) == 0);
-	CHECK(gg_map_get(&map, 1) == 11);
-	CHECK(map.used_count == 1);
+	CHECK_EQ_I64(gg_map_put(&map, 1, 10), 0);
+	CHECK_EQ_I64(gg_map_put(&map, 1, 11), 0);
+	CHECK_EQ_U64(gg_map_get(&map, 1), 11);
+	CHECK_EQ_U64(map.used_count, 1);
 }
 
 /* A plain array is the model: random puts, removals and look-ups must agree with it. */
@@ -61,20 +61,20 @@ TEST(a_million_random_operations_agree_with_a_plain_array)
 		if (adds == ((random >> 40) % 4 > 0)) {
 			used_count += model[key] == GG_MAP_NONE;
 			model[key] = n;
-			CHECK(gg_map_put(&map, key, n) == 0);
+			CHECK_EQ_I64(gg_map_put(&map, key, n), 0);
 		} else {
 			used_count -= model[key] != GG_MAP_NONE;
-			if (!CHECK(gg_map_remove(&map, key) == model[key]))
+			if (!CHECK_EQ_U64(gg_map_remove(&map, key), model[key]))
 				break;
 			model[key] = GG_MAP_NONE;
 		}
 		key = (random >> 20) % KEYS;
-		if (!CHECK(gg_map_get(&map, key) == model[key]))
+		if (!CHECK_EQ_U64(gg_map_get(&map, key), model[key]))
 			break;
 		if (n % 10000 == 0)
 			CHECK(gg_map_is_valid(&map));
 	}
-	CHECK(map.used_count == used_count);
+	CHECK_EQ_U64(map.used_count, used_count);
 	CHECK(gg_map_is_valid(&map));
 	free(model);
 }
@@ -91,13 +91,13 @@ TEST(records_with_the_same_hash_are_told_apart_by_their_keys)
 	GG_CLEANUP(gg_map_done) struct gg_map map = { 0 };
 
 	for (uint64_t i = 0; i < GG_COUNT(names); i++)
-		CHECK(gg_map_insert(&map, 42, i) == 0);
+		CHECK_EQ_I64(gg_map_insert(&map, 42, i), 0);
 	for (uint64_t i = 0; i < GG_COUNT(names); i++)
-		CHECK(gg_map_find(&map, 42, name_is, names[i]) == i);
-	CHECK(gg_map_find(&map, 42, name_is, "mmap") == GG_MAP_NONE);
-	CHECK(gg_map_take(&map, 42, name_is, "calloc") == 1);
-	CHECK(gg_map_find(&map, 42, name_is, "calloc") == GG_MAP_NONE);
-	CHECK(gg_map_find(&map, 42, name_is, "free") == 3);
+		CHECK_EQ_U64(gg_map_find(&map, 42, name_is, names[i]), i);
+	CHECK_EQ_U64(gg_map_find(&map, 42, name_is, "mmap"), GG_MAP_NONE);
+	CHECK_EQ_U64(gg_map_take(&map, 42, name_is, "calloc"), 1);
+	CHECK_EQ_U64(gg_map_find(&map, 42, name_is, "calloc"), GG_MAP_NONE);
+	CHECK_EQ_U64(gg_map_find(&map, 42, name_is, "free"), 3);
 }
 
 TEST(removal_closes_gaps_also_across_the_end_of_the_table)
@@ -109,10 +109,10 @@ TEST(removal_closes_gaps_also_across_the_end_of_the_table)
 		GG_CLEANUP(gg_map_done) struct gg_map map = { 0 };
 
 		for (uint64_t i = 0; i < GG_COUNT(hashes); i++)
-			CHECK(gg_map_insert(&map, hashes[i], i) == 0);
+			CHECK_EQ_I64(gg_map_insert(&map, hashes[i], i), 0);
 		CHECK(gg_map_take(&map, hashes[first], NULL, NULL) != GG_MAP_NONE);
 		CHECK(gg_map_is_valid(&map));
-		CHECK(map.used_count == GG_COUNT(hashes) - 1);
+		CHECK_EQ_U64(map.used_count, GG_COUNT(hashes) - 1);
 	}
 }
 
@@ -123,7 +123,7 @@ TEST(a_walk_meets_every_value_once)
 	size_t position = 0;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		CHECK(gg_map_put(&map, i * i, i) == 0);
+		CHECK_EQ_I64(gg_map_put(&map, i * i, i), 0);
 	while (gg_map_next(&map, &position, &value)) {
 		count++;
 		sum += value;
@@ -135,10 +135,10 @@ TEST(an_emptied_map_can_be_used_again)
 {
 	struct gg_map map = { 0 };
 
-	CHECK(gg_map_put(&map, 1, 1) == 0);
+	CHECK_EQ_I64(gg_map_put(&map, 1, 1), 0);
 	gg_map_done(&map);
-	CHECK(gg_map_get(&map, 1) == GG_MAP_NONE);
-	CHECK(gg_map_put(&map, 1, 2) == 0);
-	CHECK(gg_map_get(&map, 1) == 2);
+	CHECK_EQ_U64(gg_map_get(&map, 1), GG_MAP_NONE);
+	CHECK_EQ_I64(gg_map_put(&map, 1, 2), 0);
+	CHECK_EQ_U64(gg_map_get(&map, 1), 2);
 	gg_map_done(&map);
 }

@@ -57,9 +57,9 @@ TEST(what_a_terminal_would_obey_is_replaced)
 		expect(cases[i].text, GG_PRINTABLE_MARK, cases[i].mark);
 		expect(cases[i].text, GG_PRINTABLE_ESCAPE, cases[i].escape);
 		expect(cases[i].text, GG_PRINTABLE_ASCII, cases[i].ascii);
-		CHECK(strcmp(GG_PRINTABLE(cases[i].text), cases[i].escape) == 0);
+		CHECK_EQ_STR(GG_PRINTABLE(cases[i].text), cases[i].escape);
 	}
-	CHECK(strcmp(GG_PRINTABLE(NULL), "") == 0);
+	CHECK_EQ_STR(GG_PRINTABLE(NULL), "");
 }
 
 /* Each prefix of a text ends in the middle of something, and nothing behind it is read. */
@@ -81,8 +81,8 @@ TEST(a_copy_that_does_not_fit_ends_with_a_whole_escape)
 {
 	char to[9];
 
-	CHECK(gg_printable_copy(to, sizeof(to), 0, "a\033b\033c") == 6);
-	CHECK(strcmp(to, "a\\x1bb") == 0);
+	CHECK_EQ_U64(gg_printable_copy(to, sizeof(to), 0, "a\033b\033c"), 6);
+	CHECK_EQ_STR(to, "a\\x1bb");
 	CHECK(gg_printable_copy(to, sizeof(to), 6, "cdef") == 8 && strcmp(to, "a\\x1bbcd") == 0);
 	CHECK(gg_printable_copy(to, 1, 0, "a") == 0 && to[0] == '\0');
 }
@@ -92,6 +92,6 @@ TEST(lines_and_tabs_of_a_file_stay)
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	static const char text[] = "a\tb\033\n\nc\xc2\x9b";
 
-	CHECK(gg_printable_lines(&out, text, strlen(text)) == 0);
+	CHECK_EQ_I64(gg_printable_lines(&out, text, strlen(text)), 0);
 	CHECK_MSG(strcmp(gg_buf_text(&out), "a\tb\\x1b\n\nc\\u009b") == 0, "%s", gg_buf_text(&out));
 }

@@ -61,7 +61,7 @@ TEST(what_is_not_a_size_is_refused_and_the_result_untouched)
 		/* A blank before no unit is harmless. */
 		CHECK_MSG(gg_size_parse(texts[i], &bytes) == (is_blank_unit ? 0 : -EINVAL), "'%s'",
 		          texts[i]);
-		CHECK(bytes == (is_blank_unit ? 1 : 99));
+		CHECK_EQ_U64(bytes, is_blank_unit ? 1 : 99);
 	}
 }
 
@@ -75,7 +75,7 @@ TEST(sizes_beyond_64_bits_are_out_of_range)
 		uint64_t bytes = 99;
 
 		CHECK_MSG(gg_size_parse(texts[i], &bytes) == -ERANGE, "%s", texts[i]);
-		CHECK(bytes == 99);
+		CHECK_EQ_U64(bytes, 99);
 	}
 }
 
@@ -137,7 +137,7 @@ TEST(a_printed_size_reads_back_within_its_precision)
 		char text[GG_SIZE_TEXT_MAX];
 		uint64_t back = 0;
 
-		CHECK(gg_size_parse(gg_size_format(bytes, text), &back) == 0);
+		CHECK_EQ_I64(gg_size_parse(gg_size_format(bytes, text), &back), 0);
 		CHECK_MSG(fabs((double)back - bytes) <= 0.5 + 0.005 * bytes, "%g: %s", bytes, text);
 	}
 }

@@ -17,9 +17,10 @@ TEST(both_streams_and_the_exit_status_are_kept)
 {
 	struct child child = shell("echo out; echo err >&2; exit 3", NULL, 20);
 
-	CHECK(child.exit_status == 3 && !child.timed_out);
-	CHECK(strcmp(gg_buf_text(&child.out), "out\n") == 0);
-	CHECK(strcmp(gg_buf_text(&child.err), "err\n") == 0);
+	CHECK_EQ_I64(child.exit_status, 3);
+	CHECK(!child.timed_out);
+	CHECK_EQ_STR(gg_buf_text(&child.out), "out\n");
+	CHECK_EQ_STR(gg_buf_text(&child.err), "err\n");
 	child_done(&child);
 }
 
@@ -36,8 +37,9 @@ TEST(much_output_does_not_block)
 	struct child child = shell("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2", NULL,
 	                           60);
 
-	CHECK(child.exit_status == 0);
-	CHECK(child.out.length == 3000000 && child.err.length == 2000000);
+	CHECK_EQ_I64(child.exit_status, 0);
+	CHECK_EQ_U64(child.out.length, 3000000);
+	CHECK_EQ_U64(child.err.length, 2000000);
 	child_done(&child);
 }
 
@@ -46,8 +48,8 @@ TEST(a_hanging_program_is_ended_with_all_its_children)
 	struct child child = shell("echo started; sleep 1000 & sleep 1000", NULL, 3);
 
 	CHECK(child.timed_out);
-	CHECK(child.exit_status == 128 + 9);
-	CHECK(strcmp(gg_buf_text(&child.out), "started\n") == 0);
+	CHECK_EQ_I64(child.exit_status, 128 + 9);
+	CHECK_EQ_STR(gg_buf_text(&child.out), "started\n");
 	child_done(&child);
 }
 
@@ -56,7 +58,7 @@ TEST(the_environment_can_be_changed)
 	const char *environment[] = { "GG_ONE=1", "HOME", NULL };
 	struct child child = shell("echo $GG_ONE ${HOME-none}", environment, 20);
 
-	CHECK(strcmp(gg_buf_text(&child.out), "1 none\n") == 0);
+	CHECK_EQ_STR(gg_buf_text(&child.out), "1 none\n");
 	child_done(&child);
 }
 
@@ -66,7 +68,7 @@ TEST(a_program_that_does_not_exist_is_status_127)
 	struct child child;
 
 	CHECK(child_run(&child, argv, NULL, 20));
-	CHECK(child.exit_status == 127);
-	CHECK(strstr(gg_buf_text(&child.err), "/nonexistent/program") != NULL);
+	CHECK_EQ_I64(child.exit_status, 127);
+	CHECK_CONTAINS(gg_buf_text(&child.err), "/nonexistent/program");
 	child_done(&child);
 }

@@ -80,7 +80,7 @@ TEST(short_flags_may_stand_together)
 	struct parsed *p = parse("-vqi64k", GG_OPTIONS_ANYWHERE);
 
 	CHECK(p->count == 0 && p->options.verbose && p->options.quiet);
-	CHECK(p->options.interval_bytes == 65536);
+	CHECK_EQ_U64(p->options.interval_bytes, 65536);
 }
 
 TEST(operands_keep_their_order_among_options)
@@ -105,12 +105,12 @@ TEST(a_command_line_inside_ours_keeps_its_own_options)
 	struct parsed *p = parse("-v ls -q --color", GG_OPTIONS_BEFORE_OPERANDS);
 
 	CHECK(p->count == 3 && p->options.verbose && !p->options.quiet);
-	CHECK(strcmp(p->words[1], "-q") == 0);
+	CHECK_EQ_STR(p->words[1], "-q");
 }
 
 TEST(the_last_value_wins)
 {
-	CHECK(parse("--limit 1 --limit 2", GG_OPTIONS_ANYWHERE)->options.limit == 2);
+	CHECK_EQ_U64(parse("--limit 1 --limit 2", GG_OPTIONS_ANYWHERE)->options.limit, 2);
 }
 
 TEST(wrong_options_and_values_are_named)
@@ -152,7 +152,7 @@ TEST(wrong_options_and_values_are_named)
 
 TEST(a_wrong_value_leaves_the_field_alone)
 {
-	CHECK(parse("--limit 5 --limit x", GG_OPTIONS_ANYWHERE)->options.limit == 5);
+	CHECK_EQ_U64(parse("--limit 5 --limit x", GG_OPTIONS_ANYWHERE)->options.limit, 5);
 }
 
 static const char *nearest_of(const char *typed)
@@ -167,13 +167,13 @@ static const char *nearest_of(const char *typed)
 
 TEST(a_mistyped_name_finds_the_nearest)
 {
-	CHECK(strcmp(nearest_of("reprot"), "report") == 0);
-	CHECK(strcmp(nearest_of("recrod"), "record") == 0);
-	CHECK(strcmp(nearest_of("dif"), "diff") == 0);
-	CHECK(strcmp(nearest_of("leak"), "leaks") == 0);
-	CHECK(strcmp(nearest_of("rep"), "report") == 0);
-	CHECK(strcmp(nearest_of("zzzzzz"), "") == 0);
-	CHECK(strcmp(nearest_of(""), "") == 0);
+	CHECK_EQ_STR(nearest_of("reprot"), "report");
+	CHECK_EQ_STR(nearest_of("recrod"), "record");
+	CHECK_EQ_STR(nearest_of("dif"), "diff");
+	CHECK_EQ_STR(nearest_of("leak"), "leaks");
+	CHECK_EQ_STR(nearest_of("rep"), "report");
+	CHECK_EQ_STR(nearest_of("zzzzzz"), "");
+	CHECK_EQ_STR(nearest_of(""), "");
 }
 
 TEST(swapped_letters_are_one_mistake)
@@ -190,5 +190,5 @@ TEST(a_very_long_name_is_compared_safely)
 
 	memset(typed, 'r', sizeof(typed) - 1);
 	typed[sizeof(typed) - 1] = '\0';
-	CHECK(strcmp(nearest_of(typed), "") == 0);
+	CHECK_EQ_STR(nearest_of(typed), "");
 }

@@ -37,12 +37,20 @@ TEST(what_is_not_given_has_the_default_of_the_manual)
 	struct gg_option_string c = parse("", &told), none = parse(NULL, &told);
 
 	CHECK(!c.prof && c.prof_active && c.prof_thread_active_init && !c.prof_gdump);
-	CHECK(!c.prof_final && !c.prof_leak && !c.prof_leak_error && !c.prof_accum);
-	CHECK(!c.prof_pid_namespace && !c.prof_stats && !c.prof_sys_thread_name);
+	CHECK(!c.prof_final);
+	CHECK(!c.prof_leak);
+	CHECK(!c.prof_leak_error);
+	CHECK(!c.prof_accum);
+	CHECK(!c.prof_pid_namespace);
+	CHECK(!c.prof_stats);
+	CHECK(!c.prof_sys_thread_name);
 	CHECK(c.prof_unbias && !c.prof_log && c.prof_bt_max == 128);
-	CHECK(c.lg_prof_sample == 19 && c.lg_prof_interval == -1 && c.prof_recent_alloc_max == 0);
-	CHECK(strcmp(c.prof_prefix, "jeprof") == 0);
-	CHECK(!c.has_sample && !c.has_active);
+	CHECK_EQ_U64(c.lg_prof_sample, 19);
+	CHECK_EQ_I64(c.lg_prof_interval, -1);
+	CHECK_EQ_I64(c.prof_recent_alloc_max, 0);
+	CHECK_EQ_STR(c.prof_prefix, "jeprof");
+	CHECK(!c.has_sample);
+	CHECK(!c.has_active);
 	CHECK(memcmp(&c, &none, sizeof(c)) == 0 && told.count == 0);
 }
 

@@ -72,7 +72,7 @@ TEST(a_name_that_is_cut_has_numbers_to_go_on_from)
 	CHECK(find("b", mib, &depth) == 100 && depth == 1);
 	depth = 2;
 	CHECK(find("e.1.old", mib, &depth) == 100 && depth == 2 && mib[1] == 1);
-	CHECK(gg_ctl_names_of(&names, mib, 2) == GG_CTL_NAMES_NONE);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, 2), GG_CTL_NAMES_NONE);
 	depth = 0;
 	CHECK(find("b.c", mib, &depth) == 100 && depth == 0);
 	depth = GG_CTL_NAMES_DEPTH;
@@ -85,19 +85,19 @@ TEST(a_number_can_be_exchanged_and_others_lead_nowhere)
 
 	CHECK(find("e.0.old", mib, &depth) == 5 && depth == 3);
 	mib[1] = 2;
-	CHECK(gg_ctl_names_of(&names, mib, depth) == 5);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, depth), 5);
 	mib[1] = 3;
-	CHECK(gg_ctl_names_of(&names, mib, depth) == GG_CTL_NAMES_NONE);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, depth), GG_CTL_NAMES_NONE);
 	mib[1] = 0;
 	mib[2] += 1;
-	CHECK(gg_ctl_names_of(&names, mib, depth) == 6);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, depth), 6);
 	mib[2] += 1;
-	CHECK(gg_ctl_names_of(&names, mib, depth) == GG_CTL_NAMES_NONE);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, depth), GG_CTL_NAMES_NONE);
 	mib[0] = 3;
-	CHECK(gg_ctl_names_of(&names, mib, depth) == GG_CTL_NAMES_NONE);
-	CHECK(gg_ctl_names_of(&names, mib, 0) == GG_CTL_NAMES_NONE);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, depth), GG_CTL_NAMES_NONE);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, 0), GG_CTL_NAMES_NONE);
 	mib[0] = SIZE_MAX;
-	CHECK(gg_ctl_names_of(&names, mib, 1) == GG_CTL_NAMES_NONE);
+	CHECK_EQ_I64(gg_ctl_names_of(&names, mib, 1), GG_CTL_NAMES_NONE);
 }
 
 TEST(the_names_of_mallctl_are_sorted_and_none_is_there_twice)
@@ -111,12 +111,13 @@ TEST(the_names_of_mallctl_are_sorted_and_none_is_there_twice)
 		const struct gg_ctl_row *row = gg_ctl_row_at((int)i);
 		bool is_known;
 
-		CHECK((strchr(row->name.name, '*') != NULL) == (row->name.count != NULL));
+		CHECK_EQ_I64(strchr(row->name.name, '*') != NULL, row->name.count != NULL);
 		if (row->name.count != NULL)
 			continue;
-		CHECK(gg_ctl_names_find(&gg_ctl_row_names, row->name.name, mib, &depth,
-		                        &is_known) == (int)i);
-		CHECK(gg_ctl_names_of(&gg_ctl_row_names, mib, depth) == (int)i);
+		CHECK_EQ_I64(gg_ctl_names_find(&gg_ctl_row_names, row->name.name, mib, &depth,
+		                               &is_known),
+		             (int)i);
+		CHECK_EQ_I64(gg_ctl_names_of(&gg_ctl_row_names, mib, depth), (int)i);
 	}
 }
 

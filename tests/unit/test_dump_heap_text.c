@@ -49,7 +49,7 @@ TEST(heap_v2_is_written_as_its_readers_expect_it_through_a_buffer_of_any_size)
 		struct gg_dump dump = { buffer, capacity, .flush = collect, .context = &out };
 
 		write_heap_v2(&dump);
-		CHECK(gg_dump_end(&dump) == 0);
+		CHECK_EQ_I64(gg_dump_end(&dump), 0);
 		CHECK_MSG(strcmp(gg_buf_text(&out), heap_v2) == 0, "%s", gg_buf_text(&out));
 	}
 }
@@ -62,7 +62,7 @@ TEST(gperftools_text_has_its_columns)
 
 	gg_dump_gperftools(&dump, &small);
 	gg_dump_record(&dump, &small, addresses, GG_COUNT(addresses));
-	CHECK(gg_dump_end(&dump) == 0);
+	CHECK_EQ_I64(gg_dump_end(&dump), 0);
 	CHECK_MSG(strcmp(gg_buf_text(&out),
 	                 "heap profile:     10:      640 [   100:     6400] @ heapprofile\n"
 	                 "    10:      640 [   100:     6400] @ 0x401000 0x7fff12345678\n") == 0,
@@ -84,8 +84,8 @@ TEST(the_first_failure_ends_the_writing_and_is_returned)
 	struct gg_dump dump = { buffer, sizeof(buffer), .flush = fail, .context = &calls };
 
 	write_heap_v2(&dump);
-	CHECK(gg_dump_end(&dump) == -ENOSPC);
-	CHECK(calls == 1);
+	CHECK_EQ_I64(gg_dump_end(&dump), -ENOSPC);
+	CHECK_EQ_I64(calls, 1);
 }
 
 /* As readers do it. */
@@ -140,7 +140,10 @@ TEST(nothing_and_empty_blocks_alone_are_written_as_nothing)
 	struct gg_dump_number empty = gg_dump_number_of(&(struct gg_dump_amount){ 0, 5 }, 512);
 	struct gg_dump_number as_is = gg_dump_number_of(&(struct gg_dump_amount){ 0, 5 }, 0);
 
-	CHECK(none.count == 0 && none.bytes == 0);
-	CHECK(empty.count == 0 && empty.bytes == 0);
-	CHECK(as_is.count == 5 && as_is.bytes == 0);
+	CHECK_EQ_U64(none.count, 0);
+	CHECK_EQ_U64(none.bytes, 0);
+	CHECK_EQ_U64(empty.count, 0);
+	CHECK_EQ_U64(empty.bytes, 0);
+	CHECK_EQ_U64(as_is.count, 5);
+	CHECK_EQ_U64(as_is.bytes, 0);
 }

@@ -65,7 +65,8 @@ static bool start(uint64_t interval_bytes)
 		                          .directory = directory,
 		                          .seed = 5 };
 
-	return CHECK(geiger_start(&options) == 0) && CHECK(geiger_recording_to() == GEIGER_TO_OWN);
+	return CHECK_EQ_I64(geiger_start(&options), 0) &&
+	       CHECK_EQ_U64(geiger_recording_to(), GEIGER_TO_OWN);
 }
 
 /* The only region in the directory. */
@@ -85,8 +86,8 @@ static bool read_region(struct gg_region_view *view)
 		printf("%s: %s\n", path, error.message);
 		return false;
 	}
-	return CHECK(!view->torn) && CHECK(view->damaged_count == 0) &&
-	       CHECK(gg_region_view_check(view, NULL) == 0);
+	return CHECK(!view->torn) && CHECK_EQ_U64(view->damaged_count, 0) &&
+	       CHECK_EQ_I64(gg_region_view_check(view, NULL), 0);
 }
 
 static bool has_text(const struct gg_region_view *view, const struct gg_region_name *name,
@@ -114,8 +115,8 @@ static void two_heaps(void)
 	struct gg_region_view view;
 
 	CHECK(young != 0 && slots != 0 && young != slots);
-	CHECK(geiger_heap_register("young", NULL) == young);
-	CHECK(geiger_heap_register("young", "bytes") == young);
+	CHECK_EQ_U64(geiger_heap_register("young", NULL), young);
+	CHECK_EQ_U64(geiger_heap_register("young", "bytes"), young);
 	if (!start(1))
 		return;
 	allocate(young, 0x1000, 24, "pair");
@@ -131,7 +132,7 @@ static void two_heaps(void)
 		const struct gg_region_sample *sample = &view.live[i];
 		bool is_pair = sample->size_bytes == 24;
 
-		CHECK((sample->address & UINT64_C(0xffffffffffff)) == 0x1000);
+		CHECK_EQ_U64(sample->address & UINT64_C(0xffffffffffff), 0x1000);
 		CHECK(has_text(&view, &view.heaps[sample->heap],
 		               is_pair ? "young" : "stack [slots]"));
 		CHECK(sample->type == 0 || has_text(&view, &view.types[sample->type], "pair"));
@@ -150,18 +151,19 @@ static void nothing_there(void)
 	uint32_t heap = geiger_heap_register("heap", NULL);
 	struct geiger_counts counts;
 
-	CHECK(geiger_recording_to() == GEIGER_TO_NOWHERE);
+	CHECK_EQ_U64(geiger_recording_to(), GEIGER_TO_NOWHERE);
 	for (uintptr_t i = 1; i < 100000; i++)
 		allocate(heap, i, 1000, "x");
 	geiger_freed(heap, object(1));
 	geiger_moved(heap, object(1), object(2));
-	CHECK(geiger_snapshot("/tmp/nowhere") == -ENOENT);
+	CHECK_EQ_I64(geiger_snapshot("/tmp/nowhere"), -ENOENT);
 	geiger_stop();
 	geiger_thread_interval(64);
 	geiger_upstream_end(geiger_upstream_begin());
 	geiger_read_counts(&counts);
-	CHECK(counts.samples == 0 && counts.unknown_heaps == 0);
-	CHECK(strcmp(geiger_version(), GEIGER_VERSION) == 0);
+	CHECK_EQ_U64(counts.samples, 0);
+	CHECK_EQ_U64(counts.unknown_heaps, 0);
+	CHECK_EQ_STR(geiger_version(), GEIGER_VERSION);
 }
 
 TEST(without_an_agent_and_a_start_everything_does_nothing)
@@ -181,9 +183,11 @@ static void wrong_use(void)
 	CHECK(geiger_heap_register(NULL, NULL) == 0 && geiger_heap_register("", "x") == 0);
 	CHECK(geiger_listen(NULL, NULL) == -EINVAL && geiger_unlisten(NULL, NULL) == -ENOENT);
 	CHECK(geiger_set_interval(0) == -EINVAL && geiger_set_interval(UINT64_MAX) == -EINVAL);
-	CHECK(geiger_start(&(struct geiger_options){ .interval_bytes = UINT64_MAX }) == -EINVAL);
-	CHECK(geiger_start(&(struct geiger_options){ .directory = "/does/not/exist" }) == -ENOENT);
-	CHECK(geiger_snapshot(NULL) == -EINVAL);
+	CHECK_EQ_I64(geiger_start(&(struct geiger_options){ .interval_bytes = UINT64_MAX }),
+	             -EINVAL);
+	CHECK_EQ_I64(geiger_start(&(struct geiger_options){ .directory = "/does/not/exist" }),
+	             -ENOENT);
+	CHECK_EQ_I64(geiger_snapshot(NULL), -EINVAL);
 	geiger_read_counts(NULL);
 	geiger_heap_frames(77, NULL, NULL);
 	if (!start(1))
@@ -216,17 +220,20 @@ static void wrong_use(void)
 	geiger_moved(heap, object(0x1000), object(0x3000));
 	geiger_moved(heap, NULL, NULL);
 	geiger_promoted(heap, object(0x1000));
-	CHECK(geiger_collected(heap, GEIGER_ALL, NULL, NULL) == 0);
+	CHECK_EQ_U64(geiger_collected(heap, GEIGER_ALL, NULL, NULL), 0);
 	CHECK(geiger_due(SIZE_MAX));
 	geiger_allocated(heap, NULL, SIZE_MAX, "x");
 	CHECK(geiger_due(SIZE_MAX));
 	geiger_allocated(heap, object(0x4000), SIZE_MAX, "x");
 	CHECK(!geiger_take(8, NULL));
 	geiger_read_counts(&counts);
-	CHECK(counts.samples == 1 && counts.freed == 1 && counts.moved == 0);
-	CHECK(counts.unknown_heaps == 4 && counts.bad_samples == 7);
+	CHECK_EQ_U64(counts.samples, 1);
+	CHECK_EQ_U64(counts.freed, 1);
+	CHECK_EQ_U64(counts.moved, 0);
+	CHECK_EQ_U64(counts.unknown_heaps, 4);
+	CHECK_EQ_U64(counts.bad_samples, 7);
 	if (read_region(&view)) {
-		CHECK(view.live_count == 0);
+		CHECK_EQ_U64(view.live_count, 0);
 		gg_region_view_done(&view);
 	}
 }
@@ -255,7 +262,7 @@ static void failed_allocation(void)
 	sample.object = object(0x1000);
 	CHECK(geiger_record(heap, &sample));
 	if (read_region(&view)) {
-		CHECK(view.live_count == 1);
+		CHECK_EQ_U64(view.live_count, 1);
 		gg_region_view_done(&view);
 	}
 }
@@ -283,12 +290,14 @@ static void moved_objects(void)
 	geiger_freed(heap, object(0x1000));
 	geiger_freed(heap, object(0x2000));
 	geiger_read_counts(&counts);
-	CHECK(counts.moved == 1 && counts.promoted == 1 && counts.freed == 1);
+	CHECK_EQ_U64(counts.moved, 1);
+	CHECK_EQ_U64(counts.promoted, 1);
+	CHECK_EQ_U64(counts.freed, 1);
 	if (!read_region(&view))
 		return;
-	if (CHECK(view.live_count == 1)) {
-		CHECK((view.live[0].address & UINT64_C(0xffffffffffff)) == 0x9000);
-		CHECK(view.live[0].flags == GG_REGION_SAMPLE_OLD);
+	if (CHECK_EQ_U64(view.live_count, 1)) {
+		CHECK_EQ_U64(view.live[0].address & UINT64_C(0xffffffffffff), 0x9000);
+		CHECK_EQ_I64(view.live[0].flags, GG_REGION_SAMPLE_OLD);
 	}
 	gg_region_view_done(&view);
 }
@@ -325,7 +334,7 @@ static bool read_slots(uint64_t sizes[64])
 	for (uint32_t i = 0; i < view.live_count; i++) {
 		uint64_t slot = (view.live[i].address & UINT64_C(0xffffffffffff)) / 16;
 
-		if (CHECK(slot < 64) && CHECK(sizes[slot] == 0))
+		if (CHECK(slot < 64) && CHECK_EQ_U64(sizes[slot], 0))
 			sizes[slot] = view.live[i].size_bytes;
 	}
 	gg_region_view_done(&view);
@@ -346,11 +355,11 @@ static void collections(void)
 	/* Odd ones die; the others slide down, into places of others. */
 	for (uintptr_t i = 1; i <= 20; i++)
 		goes_to[i] = i % 2 != 0 ? 0 : i / 2;
-	CHECK(geiger_collected(heap, GEIGER_YOUNG, where, goes_to) == 10);
-	CHECK(asked_count == 19);
+	CHECK_EQ_U64(geiger_collected(heap, GEIGER_YOUNG, where, goes_to), 10);
+	CHECK_EQ_I64(asked_count, 19);
 	if (read_slots(sizes))
 		for (uintptr_t i = 1; i < 64; i++)
-			CHECK(sizes[i] == (i <= 10 ? 100 + 2 * i : 0));
+			CHECK_EQ_U64(sizes[i], i <= 10 ? 100 + 2 * i : 0);
 	/* Upwards, a cycle of three, and two that grow old where they are. */
 	for (uintptr_t i = 1; i <= 10; i++)
 		goes_to[i] = i + 1;
@@ -381,7 +390,7 @@ static void collections(void)
 		CHECK(sizes[50] == 7 && sizes[40] == 0);
 	geiger_read_counts(&counts);
 	CHECK(counts.freed == 1 + 9 + 1 + 9 && counts.promoted == 2 && counts.dropped == 0);
-	CHECK(counts.moved == 10 + 8 + 1);
+	CHECK_EQ_U64(counts.moved, 10 + 8 + 1);
 }
 
 TEST(a_collection_moves_objects_into_places_of_others_all_at_once)
@@ -412,7 +421,7 @@ static struct {
 
 static void hear(void *user, const struct geiger_event *event)
 {
-	CHECK(user == &heard);
+	CHECK_EQ_PTR(user, &heard);
 	heard.count = event->frame_count < 64 ? event->frame_count : 64;
 	for (size_t i = 0; i < heard.count; i++) {
 		heard.pcs[i] = event->frames[i].pc;
@@ -458,7 +467,7 @@ static void mixed_stacks(void)
 
 	frames_heap = geiger_heap_register("scheme", NULL);
 	geiger_heap_frames(frames_heap, provide, (void *)"runtime");
-	CHECK(geiger_listen(hear, &heard) == 0);
+	CHECK_EQ_I64(geiger_listen(hear, &heard), 0);
 	if (!start(1))
 		return;
 	outer_interpreter();
@@ -469,15 +478,16 @@ static void mixed_stacks(void)
 	if (!read_region(&view))
 		return;
 	count = gg_region_view_stack(&view, view.live[0].stack, pcs, 64);
-	CHECK(count == heard.count);
+	CHECK_EQ_U64(count, heard.count);
 	for (uint32_t i = 0; i < count && i < 64; i++)
 		CHECK(heard.pcs[i] != 0 ? pcs[i] == heard.pcs[i] : gg_pc_is_frame(pcs[i]));
 	for (uint32_t i = 0; i < 64 && i < count; i++) {
 		const struct gg_region_frame *frame = &view.frames[(uint32_t)pcs[i]];
 
 		if (gg_pc_is_frame(pcs[i]) && CHECK((uint32_t)pcs[i] < view.frame_count))
-			CHECK(memcmp(gg_region_view_string(&view, frame->function_offset),
-			             heard.functions[i], frame->function_bytes) == 0);
+			CHECK_EQ_I64(memcmp(gg_region_view_string(&view, frame->function_offset),
+			                    heard.functions[i], frame->function_bytes),
+			             0);
 	}
 	gg_region_view_done(&view);
 }
@@ -506,9 +516,9 @@ static void given_stack(void)
 	CHECK(geiger_record(geiger_heap_register("h", NULL), &sample));
 	if (!read_region(&view))
 		return;
-	CHECK(gg_region_view_stack(&view, view.live[0].stack, pcs, 4) == 2);
+	CHECK_EQ_U64(gg_region_view_stack(&view, view.live[0].stack, pcs, 4), 2);
 	CHECK(gg_pc_is_frame(pcs[0]) && gg_pc_is_frame(pcs[1]));
-	CHECK(view.live[0].flags == GG_REGION_SAMPLE_OLD);
+	CHECK_EQ_I64(view.live[0].flags, GG_REGION_SAMPLE_OLD);
 	gg_region_view_done(&view);
 }
 
@@ -537,18 +547,20 @@ static void reused_texts(void)
 	}
 	if (!read_region(&view))
 		return;
-	CHECK(view.live_count == GG_COUNT(texts));
+	CHECK_EQ_U64(view.live_count, GG_COUNT(texts));
 	for (uint32_t i = 0; i < view.live_count; i++) {
 		uint64_t pc;
 
-		if (!CHECK(gg_region_view_stack(&view, view.live[i].stack, &pc, 1) == 1))
+		if (!CHECK_EQ_U64(gg_region_view_stack(&view, view.live[i].stack, &pc, 1), 1))
 			continue;
 		const struct gg_region_frame *frame = &view.frames[(uint32_t)pc];
 		size_t which = (size_t)(view.live[i].id - view.live[0].id);
 
-		CHECK(frame->line == 7 && frame->function_bytes == 5);
-		CHECK(memcmp(gg_region_view_string(&view, frame->function_offset), texts[which],
-		             5) == 0);
+		CHECK_EQ_U64(frame->line, 7);
+		CHECK_EQ_I64(frame->function_bytes, 5);
+		CHECK_EQ_I64(memcmp(gg_region_view_string(&view, frame->function_offset),
+		                    texts[which], 5),
+		             0);
 	}
 	gg_region_view_done(&view);
 }
@@ -582,11 +594,11 @@ static void repeated_frames(void)
 	}
 	if (!read_region(&view))
 		return;
-	CHECK(view.live_count == 3);
+	CHECK_EQ_U64(view.live_count, 3);
 	for (uint32_t i = 0; i < view.live_count; i++) {
-		CHECK(view.live[i].stack == view.live[0].stack);
-		CHECK(gg_region_view_stack(&view, view.live[i].stack, pcs, GG_COUNT(pcs)) ==
-		      GG_COUNT(pcs));
+		CHECK_EQ_U64(view.live[i].stack, view.live[0].stack);
+		CHECK_EQ_U64(gg_region_view_stack(&view, view.live[i].stack, pcs, GG_COUNT(pcs)),
+		             GG_COUNT(pcs));
 		CHECK(pcs[0] == pcs[1] && pcs[0] == pcs[5] && pcs[2] == pcs[4]);
 		CHECK(pcs[0] != pcs[2] && pcs[0] != pcs[3] && pcs[2] != pcs[3]);
 	}
@@ -627,22 +639,22 @@ static void listening(void)
 	struct geiger_counts counts;
 
 	listened_heap = geiger_heap_register("heap", NULL);
-	CHECK(geiger_set_interval(1) == 0);
+	CHECK_EQ_I64(geiger_set_interval(1), 0);
 	for (int i = 0; i < 8; i++)
-		CHECK(geiger_listen(allocate_more, &heard.pcs[i]) == 0);
-	CHECK(geiger_listen(allocate_more, NULL) == -ENOSPC);
-	CHECK(geiger_unlisten(allocate_more, NULL) == -ENOENT);
+		CHECK_EQ_I64(geiger_listen(allocate_more, &heard.pcs[i]), 0);
+	CHECK_EQ_I64(geiger_listen(allocate_more, NULL), -ENOSPC);
+	CHECK_EQ_I64(geiger_unlisten(allocate_more, NULL), -ENOENT);
 	for (int i = 1; i < 8; i++)
-		CHECK(geiger_unlisten(allocate_more, &heard.pcs[i]) == 0);
-	CHECK(geiger_recording_to() == GEIGER_TO_NOWHERE);
+		CHECK_EQ_I64(geiger_unlisten(allocate_more, &heard.pcs[i]), 0);
+	CHECK_EQ_U64(geiger_recording_to(), GEIGER_TO_NOWHERE);
 	allocate(listened_heap, 0x1000, 10, "x");
-	CHECK(call_count == 1);
+	CHECK_EQ_I64(call_count, 1);
 	geiger_read_counts(&counts);
 	CHECK(counts.samples == 1 && counts.nested <= 1);
-	CHECK(geiger_unlisten(allocate_more, &heard.pcs[0]) == 0);
+	CHECK_EQ_I64(geiger_unlisten(allocate_more, &heard.pcs[0]), 0);
 	for (int i = 0; i < 20; i++)
 		allocate(listened_heap, 0x2000, 1 << 20, "x");
-	CHECK(call_count == 1);
+	CHECK_EQ_I64(call_count, 1);
 }
 
 TEST(listeners_hear_samples_also_where_nothing_is_recorded)
@@ -659,11 +671,11 @@ static void on_and_off(void)
 
 	if (!start(64))
 		return;
-	CHECK(geiger_interval() == 64);
+	CHECK_EQ_U64(geiger_interval(), 64);
 	for (uintptr_t i = 1; i <= 1000; i++)
 		allocate(heap, i, 1000, "first");
 	geiger_stop();
-	CHECK(geiger_recording_to() == GEIGER_TO_NOWHERE);
+	CHECK_EQ_U64(geiger_recording_to(), GEIGER_TO_NOWHERE);
 	for (uintptr_t i = 1001; i <= 100000; i++)
 		allocate(heap, i, 1000, "off");
 	geiger_freed(heap, object(1));
@@ -673,9 +685,9 @@ static void on_and_off(void)
 		allocate(heap, i, 1000, "again");
 	if (!read_region(&view))
 		return;
-	CHECK(view.header.counters[GG_COUNT_FREES] == 1);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_FREES], 1);
 	/* For the thread that set it, at once. */
-	CHECK(view.live_count == 999 + 10000);
+	CHECK_EQ_U64(view.live_count, 999 + 10000);
 	for (uint32_t i = 0; i < view.live_count; i++)
 		CHECK(!has_text(&view, &view.types[view.live[i].type], "off"));
 	gg_region_view_done(&view);
@@ -698,18 +710,18 @@ static void snapshots(void)
 	for (uintptr_t i = 1; i <= 1000; i++)
 		allocate(heap, i, i, "x");
 	snprintf(path, sizeof(path), "%s/snapshot", directory);
-	CHECK(geiger_snapshot(path) == 0);
+	CHECK_EQ_I64(geiger_snapshot(path), 0);
 	for (uintptr_t i = 1; i <= 1000; i++)
 		geiger_freed(heap, object(i));
-	if (!CHECK(gg_region_view_open(&view, path, &error) == 0))
+	if (!CHECK_EQ_I64(gg_region_view_open(&view, path, &error), 0))
 		return;
 	CHECK(view.live_count == 1000 && gg_region_view_check(&view, NULL) == 0);
-	CHECK(view.header.pid == (uint32_t)getpid());
+	CHECK_EQ_U64(view.header.pid, (uint32_t)getpid());
 	gg_region_view_done(&view);
-	CHECK(geiger_snapshot("/does/not/exist/snapshot") == -ENOENT);
-	CHECK(geiger_snapshot(path) == 0);
-	if (CHECK(gg_region_view_open(&view, path, &error) == 0)) {
-		CHECK(view.live_count == 0);
+	CHECK_EQ_I64(geiger_snapshot("/does/not/exist/snapshot"), -ENOENT);
+	CHECK_EQ_I64(geiger_snapshot(path), 0);
+	if (CHECK_EQ_I64(gg_region_view_open(&view, path, &error), 0)) {
+		CHECK_EQ_U64(view.live_count, 0);
 		gg_region_view_done(&view);
 	}
 }
@@ -738,7 +750,7 @@ static void forked(void)
 		_exit(test_failed ? 1 : 0);
 	}
 	waitpid(pid, &status, 0);
-	CHECK(status == 0);
+	CHECK_EQ_I64(status, 0);
 	DIR *list = opendir(directory);
 	struct dirent *entry;
 	int count = 0;
@@ -751,15 +763,15 @@ static void forked(void)
 			continue;
 		count++;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		if (!CHECK(gg_region_view_open(&view, path, &error) == 0))
+		if (!CHECK_EQ_I64(gg_region_view_open(&view, path, &error), 0))
 			continue;
-		CHECK(gg_region_view_check(&view, NULL) == 0);
-		CHECK(view.live_count == 2);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
+		CHECK_EQ_U64(view.live_count, 2);
 		CHECK(view.header.pid == (uint32_t)getpid() ||
 		      view.live[0].size_bytes + view.live[1].size_bytes == 50);
 		gg_region_view_done(&view);
 	}
-	CHECK(count == 2);
+	CHECK_EQ_I64(count, 2);
 	closedir(list);
 }
 
@@ -838,7 +850,7 @@ static void threads(void)
 	if (!start(64))
 		return;
 	for (uintptr_t i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&all[i], NULL, churn, (void *)(i + 1)) == 0);
+		CHECK_EQ_I64(pthread_create(&all[i], NULL, churn, (void *)(i + 1)), 0);
 	for (int i = 0; i < 20; i++) {
 		char path[128];
 		int status;
@@ -855,7 +867,7 @@ static void threads(void)
 		return;
 	/* A third of each thread's objects live on, whatever was sampled of them. */
 	for (uint32_t i = 0; i < view.live_count; i++)
-		CHECK((view.live[i].address & 0x3fffffff) % 3 == 0);
+		CHECK_EQ_U64((view.live[i].address & 0x3fffffff) % 3, 0);
 	CHECK(view.live_count > 100);
 	gg_region_view_done(&view);
 }
@@ -896,13 +908,13 @@ static void heaps_are_met(void)
 		return;
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&all[i], NULL, meet, (void *)(i + 1)) == 0);
+		CHECK_EQ_I64(pthread_create(&all[i], NULL, meet, (void *)(i + 1)), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(all[i], NULL);
 	if (!read_region(&view))
 		return;
 	CHECK_MSG(view.live_count == 0, "%u are live", (unsigned)view.live_count);
-	CHECK(view.header.counters[GG_COUNT_DROP_NAMES] == 0);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_DROP_NAMES], 0);
 	gg_region_view_done(&view);
 }
 
@@ -921,7 +933,7 @@ static void errno_is_kept(void)
 	allocate(heap, 0x1000, 10, "x");
 	geiger_moved(heap, object(0x1000), object(0x2000));
 	geiger_freed(heap, object(0x2000));
-	CHECK(errno == 77);
+	CHECK_EQ_I64(errno, 77);
 }
 
 TEST(errno_is_kept_in_what_an_allocator_calls)

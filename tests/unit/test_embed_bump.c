@@ -43,7 +43,7 @@ static void begin(struct geiger_bump *bump, enum geiger_scheme scheme, uint64_t 
 		                             .user = &heard };
 
 	heard.count = 0;
-	CHECK(geiger_bump_init(bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(bump, &config), 0);
 	geiger_bump_refill(bump, block, block + bytes);
 }
 
@@ -61,7 +61,7 @@ TEST(objects_lie_one_after_the_other_and_the_last_one_fits_exactly)
 		begin(&bump, schemes[i], 64, 4096);
 		for (size_t at = 0; at < 4096; at += 16) {
 			CHECK(is_in_order(&bump));
-			CHECK(geiger_bump_alloc(&bump, 16, "x") == block + at);
+			CHECK_EQ_PTR(geiger_bump_alloc(&bump, 16, "x"), block + at);
 		}
 		CHECK(geiger_bump_alloc(&bump, 1, "x") == NULL);
 		CHECK(bump.alloc_ptr == bump.alloc_limit && is_in_order(&bump));
@@ -76,13 +76,13 @@ TEST(what_does_not_fit_changes_nothing_whether_a_mark_is_due_or_not)
 		struct geiger_bump bump, before;
 
 		begin(&bump, schemes[i], 1, 4096); /* every byte is a mark */
-		CHECK(geiger_bump_alloc(&bump, 4000, "x") == block);
+		CHECK_EQ_PTR(geiger_bump_alloc(&bump, 4000, "x"), block);
 		before = bump;
 		CHECK(geiger_bump_alloc(&bump, 97, "x") == NULL);
 		CHECK(geiger_bump_alloc(&bump, SIZE_MAX, "x") == NULL);
 		CHECK(geiger_bump_alloc(&bump, PTRDIFF_MAX, "x") == NULL);
-		CHECK(memcmp(&before, &bump, sizeof(bump)) == 0);
-		CHECK(heard.count == 1);
+		CHECK_EQ_I64(memcmp(&before, &bump, sizeof(bump)), 0);
+		CHECK_EQ_U64(heard.count, 1);
 		CHECK(geiger_bump_alloc(&bump, 96, "x") == block + 4000 && heard.count == 2);
 		geiger_bump_done(&bump);
 	}
@@ -97,7 +97,7 @@ TEST(a_mark_that_waits_for_a_new_block_is_on_the_object_that_is_retried)
 		CHECK(geiger_bump_alloc(&bump, 90, "first") != NULL);
 		CHECK(geiger_bump_alloc(&bump, 20, "retried") == NULL && heard.count == 1);
 		geiger_bump_refill(&bump, block + 1000, block + 2000);
-		CHECK(geiger_bump_alloc(&bump, 20, "retried") == block + 1000);
+		CHECK_EQ_PTR(geiger_bump_alloc(&bump, 20, "retried"), block + 1000);
 		CHECK(heard.count == 2 && strcmp(heard.samples[1].type, "retried") == 0);
 		CHECK(heard.samples[1].object == block + 1000 && heard.samples[1].bytes == 20);
 		geiger_bump_done(&bump);
@@ -111,17 +111,17 @@ TEST(off_means_that_the_two_limits_are_one)
 
 		begin(&bump, schemes[i], 64, 4096);
 		geiger_bump_enable(&bump, false);
-		CHECK(bump.combined_limit == bump.alloc_limit);
+		CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
 		for (int n = 0; n < 200; n++) {
 			geiger_bump_alloc(&bump, 8, "x");
-			CHECK(bump.combined_limit == bump.alloc_limit);
+			CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
 		}
 		geiger_bump_refill(&bump, block, block + 4096);
 		geiger_bump_set_interval(&bump, 16);
-		CHECK(bump.combined_limit == bump.alloc_limit);
+		CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
 		while (geiger_bump_alloc(&bump, 8, "x") != NULL)
-			CHECK(bump.combined_limit == bump.alloc_limit);
-		CHECK(heard.count == 0);
+			CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
+		CHECK_EQ_U64(heard.count, 0);
 		geiger_bump_enable(&bump, true);
 		geiger_bump_refill(&bump, block, block + 4096);
 		while (geiger_bump_alloc(&bump, 8, "x") != NULL)
@@ -136,14 +136,14 @@ TEST(a_context_without_anybody_to_hear_of_it_is_off)
 	struct geiger_bump_config config = { .interval_bytes = 1 };
 	struct geiger_bump bump;
 
-	CHECK(geiger_bump_init(&bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 	geiger_bump_refill(&bump, block, block + 100);
-	CHECK(bump.combined_limit == bump.alloc_limit);
-	CHECK(geiger_bump_alloc(&bump, 100, "x") == block);
+	CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
+	CHECK_EQ_PTR(geiger_bump_alloc(&bump, 100, "x"), block);
 	config.heap = "nobody records";
-	CHECK(geiger_bump_init(&bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 	geiger_bump_refill(&bump, block, block + 100);
-	CHECK(bump.combined_limit == bump.alloc_limit);
+	CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
 	geiger_bump_done(&bump);
 }
 
@@ -157,14 +157,14 @@ TEST(an_interval_of_1_takes_every_object_for_itself)
 		begin(&bump, schemes[i], 1, 4096);
 		for (size_t bytes = 1; geiger_bump_alloc(&bump, bytes, "x") != NULL; bytes++)
 			count++;
-		CHECK(heard.count == count);
+		CHECK_EQ_U64(heard.count, count);
 		for (size_t at = 0; at < count; at++) {
-			CHECK(heard.samples[at].bytes == at + 1);
+			CHECK_EQ_U64(heard.samples[at].bytes, at + 1);
 			CHECK(heard.samples[at].offset == 0 &&
 			      heard.samples[at].interval_bytes == 1);
 			total += geiger_estimate_bytes(&heard.samples[at]);
 		}
-		CHECK(total == (double)(bump.alloc_ptr - block));
+		CHECK_EQ_DOUBLE(total, (double)(bump.alloc_ptr - block));
 		geiger_bump_done(&bump);
 	}
 }
@@ -199,8 +199,9 @@ TEST(stride_has_a_mark_every_interval_bytes_whatever_objects_and_blocks_are_like
 				CHECK(seen == 0 ? first < interval : first == next);
 				CHECK(s->object == object && s->bytes == bytes &&
 				      s->offset < bytes);
-				CHECK(s->marks == 1 + (bytes - 1 - s->offset) / interval);
-				CHECK(geiger_estimate_bytes(s) == (double)(s->marks * interval));
+				CHECK_EQ_U64(s->marks, 1 + (bytes - 1 - s->offset) / interval);
+				CHECK_EQ_DOUBLE(geiger_estimate_bytes(s),
+				                (double)(s->marks * interval));
 				next = first + s->marks * interval;
 				marks += s->marks;
 			}
@@ -220,14 +221,14 @@ TEST(a_large_object_may_hold_several_marks)
 	struct geiger_bump bump;
 
 	begin(&bump, GEIGER_STRIDE, 100, BLOCK);
-	CHECK(geiger_bump_alloc(&bump, 60000, "large") == block);
+	CHECK_EQ_PTR(geiger_bump_alloc(&bump, 60000, "large"), block);
 	CHECK(heard.count == 1 && heard.samples[0].marks == 600);
-	CHECK(geiger_estimate_bytes(&heard.samples[0]) == 60000);
+	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&heard.samples[0]), 60000);
 	begin(&bump, GEIGER_BERNOULLI, 100, BLOCK);
-	CHECK(geiger_bump_alloc(&bump, 60000, "large") == block);
+	CHECK_EQ_PTR(geiger_bump_alloc(&bump, 60000, "large"), block);
 	CHECK(heard.count == 1 && heard.samples[0].marks == 1);
 	CHECK(heard.samples[0].offset < 60000);
-	CHECK(geiger_estimate_bytes(&heard.samples[0]) == 60000); /* p is 1 to 250 digits */
+	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&heard.samples[0]), 60000); /* p is 1 to 250 digits */
 	geiger_bump_done(&bump);
 }
 
@@ -248,7 +249,7 @@ TEST(objects_beside_the_block_take_their_bytes_of_the_same_stream)
 			const struct geiger_bump_sample *s = &heard.samples[seen];
 
 			CHECK(seen == 0 || allocated + s->offset == next);
-			CHECK((s->object == elsewhere) == (n % 3 == 0));
+			CHECK_EQ_I64(s->object == elsewhere, n % 3 == 0);
 			next = allocated + s->offset + s->marks * 1000;
 		}
 		allocated += n % 3 == 0 ? 1234 : 60;
@@ -276,7 +277,7 @@ TEST(intervals_larger_than_a_block_go_on_over_refills)
 		}
 		CHECK_MSG(heard.count > 24 && heard.count < 104, "%zu samples", heard.count);
 		if (schemes[i] == GEIGER_STRIDE)
-			CHECK(heard.count == 64);
+			CHECK_EQ_U64(heard.count, 64);
 		geiger_bump_done(&bump);
 	}
 }
@@ -292,7 +293,7 @@ TEST(intervals_of_many_gibibytes_are_intervals_too)
 
 			begin(&bump, schemes[i], intervals[k], BLOCK);
 			for (int n = 0; n < 1000; n++) {
-				CHECK(geiger_bump_alloc(&bump, BLOCK, "x") == block);
+				CHECK_EQ_PTR(geiger_bump_alloc(&bump, BLOCK, "x"), block);
 				geiger_bump_refill(&bump, block, block + BLOCK);
 				CHECK(is_in_order(&bump));
 			}
@@ -316,7 +317,7 @@ TEST(a_changed_interval_is_that_of_samples_to_come_and_of_no_others)
 		for (int n = 0; n < 1000; n++)
 			geiger_bump_alloc(&bump, 32, "x");
 		for (size_t n = 0; n < heard.count; n++)
-			CHECK(heard.samples[n].interval_bytes == (n < before ? 64 : 256));
+			CHECK_EQ_U64(heard.samples[n].interval_bytes, n < before ? 64 : 256);
 		CHECK(heard.count > before + 60 && heard.count < before + 190);
 		geiger_bump_set_interval(&bump, UINT64_MAX); /* held */
 		CHECK(geiger_bump_alloc(&bump, 32, "x") != NULL);
@@ -353,7 +354,7 @@ TEST(seeds_of_the_system_differ)
 
 	for (int round = 0; round < 2; round++) {
 		heard.count = 0;
-		CHECK(geiger_bump_init(&bump, &config) == 0);
+		CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 		geiger_bump_refill(&bump, block, block + BLOCK);
 		while (geiger_bump_alloc(&bump, 8, NULL) != NULL)
 			;
@@ -381,7 +382,7 @@ TEST(a_forked_child_draws_other_marks_than_its_parent)
 	int pipes[2], status = -1;
 
 	begin(&bump, GEIGER_POISSON, 64, BLOCK);
-	if (!CHECK(pipe(pipes) == 0))
+	if (!CHECK_EQ_I64(pipe(pipes), 0))
 		return;
 	pid_t pid = fork();
 
@@ -391,7 +392,7 @@ TEST(a_forked_child_draws_other_marks_than_its_parent)
 	}
 	sample_sizes(&bump, &of_parent);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK(read(pipes[0], &of_child, sizeof(of_child)) == sizeof(of_child));
+	CHECK_EQ_U64(read(pipes[0], &of_child, sizeof(of_child)), sizeof(of_child));
 	CHECK(of_parent != 0 && of_child != 0 && of_parent != of_child);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -404,7 +405,7 @@ TEST(empty_objects_are_nothing_and_empty_blocks_are_exhausted)
 	begin(&bump, GEIGER_POISSON, 1, 10);
 	CHECK(geiger_bump_alloc(&bump, 0, "x") == block && heard.count == 0);
 	CHECK(geiger_bump_alloc_slow(&bump, 0, "x") == block && heard.count == 0);
-	CHECK(geiger_bump_alloc(&bump, 10, "x") == block);
+	CHECK_EQ_PTR(geiger_bump_alloc(&bump, 10, "x"), block);
 	geiger_bump_refill(&bump, block + 10, block); /* ends before it begins */
 	CHECK(bump.alloc_ptr == block + 10 && bump.alloc_limit == block + 10);
 	CHECK(geiger_bump_alloc(&bump, 1, "x") == NULL);
@@ -428,7 +429,7 @@ TEST(an_all_zero_context_works_and_is_off)
 	geiger_bump_set_interval(&bump, 8);
 	geiger_bump_refill(&bump, block, block + 64);
 	for (int i = 0; i < 8; i++)
-		CHECK(geiger_bump_alloc(&bump, 8, "x") == block + 8 * i);
+		CHECK_EQ_PTR(geiger_bump_alloc(&bump, 8, "x"), block + 8 * i);
 	CHECK(geiger_bump_alloc(&bump, 8, "x") == NULL);
 }
 
@@ -437,15 +438,15 @@ TEST(what_cannot_be_a_context_is_refused)
 	struct geiger_bump_config config = { .on_sample = hear };
 	struct geiger_bump bump;
 
-	CHECK(geiger_bump_init(NULL, &config) == -EINVAL);
-	CHECK(geiger_bump_init(&bump, NULL) == -EINVAL);
+	CHECK_EQ_I64(geiger_bump_init(NULL, &config), -EINVAL);
+	CHECK_EQ_I64(geiger_bump_init(&bump, NULL), -EINVAL);
 	config.scheme = (enum geiger_scheme)3;
-	CHECK(geiger_bump_init(&bump, &config) == -EINVAL);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), -EINVAL);
 	config.scheme = GEIGER_STRIDE;
 	config.interval_bytes = (UINT64_C(1) << 62) + 1;
-	CHECK(geiger_bump_init(&bump, &config) == -EINVAL);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), -EINVAL);
 	config.interval_bytes = 0; /* the default */
-	CHECK(geiger_bump_init(&bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 }
 
 TEST(pointers_that_somebody_else_moved_cost_a_gap_and_nothing_else)
@@ -476,7 +477,7 @@ static void allocate_more(void *user, const struct geiger_bump_sample *sample)
 	nested_depth++;
 	nested_most = nested_depth > nested_most ? nested_depth : nested_most;
 	CHECK(sample->object < (void *)next);
-	CHECK(geiger_bump_alloc(&nested_bump, 16, "nested") == next);
+	CHECK_EQ_PTR(geiger_bump_alloc(&nested_bump, 16, "nested"), next);
 	nested_depth--;
 }
 
@@ -484,10 +485,10 @@ TEST(who_hears_of_a_sample_may_allocate_and_hears_nothing_of_that)
 {
 	struct geiger_bump_config config = { .interval_bytes = 1, .on_sample = allocate_more };
 
-	CHECK(geiger_bump_init(&nested_bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(&nested_bump, &config), 0);
 	geiger_bump_refill(&nested_bump, block, block + BLOCK);
 	for (int i = 0; i < 100; i++)
-		CHECK(geiger_bump_alloc(&nested_bump, 16, "outer") == block + 32 * i);
+		CHECK_EQ_PTR(geiger_bump_alloc(&nested_bump, 16, "outer"), block + 32 * i);
 	CHECK(nested_most == 1 && nested_bump.alloc_ptr == block + 3200);
 }
 
@@ -511,24 +512,25 @@ TEST(who_hears_of_a_sample_may_change_the_interval_and_switch_off)
 	char *expected = block;
 
 	heard.count = 0;
-	CHECK(geiger_bump_init(&bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 	geiger_bump_refill(&bump, block, block + BLOCK);
 	for (; expected < block + BLOCK; expected += 16) {
-		CHECK(geiger_bump_alloc(&bump, 16, "x") == expected);
+		CHECK_EQ_PTR(geiger_bump_alloc(&bump, 16, "x"), expected);
 		CHECK(is_in_order(&bump));
 	}
-	CHECK(heard.count == 50 && bump.combined_limit == bump.alloc_limit);
+	CHECK_EQ_U64(heard.count, 50);
+	CHECK_EQ_PTR(bump.combined_limit, bump.alloc_limit);
 }
 
 TEST(an_estimate_of_nothing_is_0_and_of_odd_samples_a_number)
 {
 	struct geiger_bump_sample sample = { .bytes = 100 };
 
-	CHECK(geiger_estimate_bytes(NULL) == 0);
-	CHECK(geiger_estimate_bytes(&sample) == 100);
+	CHECK_EQ_DOUBLE(geiger_estimate_bytes(NULL), 0);
+	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&sample), 100);
 	sample.interval_bytes = 1000;
 	sample.scheme = GEIGER_STRIDE;
-	CHECK(geiger_estimate_bytes(&sample) == 1000);
+	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&sample), 1000);
 	sample.scheme = (enum geiger_scheme)9;
-	CHECK(geiger_estimate_bytes(&sample) == 0);
+	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&sample), 0);
 }

@@ -83,7 +83,7 @@ static struct geiger_bump begin(enum geiger_scheme scheme, enum gg_scheme intern
 	struct geiger_bump bump;
 
 	*sums = (struct sums){ .scheme = internal };
-	CHECK(geiger_bump_init(&bump, &config) == 0);
+	CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 	return bump;
 }
 
@@ -264,7 +264,7 @@ TEST(an_interval_of_the_process_that_is_met_at_a_mark_leaves_no_bias)
 			struct sums sums;
 			struct geiger_bump bump;
 
-			CHECK(geiger_set_interval(1000) == 0);
+			CHECK_EQ_I64(geiger_set_interval(1000), 0);
 			bump = begin(schemes[i], meant[i], 0, seed, &sums);
 			for (size_t step = 0; step < 300; step++) {
 				if (step % 17 == 3)
@@ -305,7 +305,7 @@ TEST(a_forked_child_counts_the_first_mark_of_a_context)
 		struct geiger_bump bump;
 		pid_t pid;
 
-		CHECK(geiger_bump_init(&bump, &config) == 0);
+		CHECK_EQ_I64(geiger_bump_init(&bump, &config), 0);
 		geiger_bump_refill(&bump, block, block + sizeof(block));
 		pid = fork();
 		if (pid == 0) {
@@ -371,8 +371,8 @@ TEST(what_is_due_adds_up_to_what_was_allocated_while_a_thread_changes_its_interv
 	static const uint64_t intervals[] = { 500, 20000, 0, 64 };
 	struct stat_moments errors = { 0 };
 
-	CHECK(geiger_listen(ignore, NULL) == 0); /* somebody does */
-	CHECK(geiger_set_interval(4000) == 0);
+	CHECK_EQ_I64(geiger_listen(ignore, NULL), 0); /* somebody does */
+	CHECK_EQ_I64(geiger_set_interval(4000), 0);
 	for (int run = 0; run < 2000; run++) {
 		struct due_sums sums = due_run(intervals, GG_COUNT(intervals), 500);
 
@@ -381,7 +381,7 @@ TEST(what_is_due_adds_up_to_what_was_allocated_while_a_thread_changes_its_interv
 	geiger_thread_interval(0);
 	CHECK_MSG(fabs(errors.mean) <= SIGMAS * stat_error_of_mean(&errors),
 	          "off by %g bytes, sigma %g", errors.mean, stat_error_of_mean(&errors));
-	CHECK(geiger_unlisten(ignore, NULL) == 0);
+	CHECK_EQ_I64(geiger_unlisten(ignore, NULL), 0);
 }
 
 enum { THREADS = 6, THREAD_RUNS = 300 };
@@ -404,10 +404,11 @@ TEST(threads_of_high_and_low_priority_add_up_without_bias)
 	pthread_t threads[THREADS];
 	struct stat_moments errors = { 0 };
 
-	CHECK(geiger_listen(ignore, NULL) == 0);
-	CHECK(geiger_set_interval(4000) == 0);
+	CHECK_EQ_I64(geiger_listen(ignore, NULL), 0);
+	CHECK_EQ_I64(geiger_set_interval(4000), 0);
 	for (size_t i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&threads[i], NULL, run_thread, (void *)(uintptr_t)i) == 0);
+		CHECK_EQ_I64(pthread_create(&threads[i], NULL, run_thread, (void *)(uintptr_t)i),
+		             0);
 	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	for (int run = 0; run < THREAD_RUNS; run++) {
@@ -427,5 +428,5 @@ TEST(threads_of_high_and_low_priority_add_up_without_bias)
 		stat_add(&sparse, thread_sums[4][run].estimate - thread_sums[4][run].truth);
 	}
 	CHECK(stat_variance(&dense) < stat_variance(&sparse) / 10);
-	CHECK(geiger_unlisten(ignore, NULL) == 0);
+	CHECK_EQ_I64(geiger_unlisten(ignore, NULL), 0);
 }

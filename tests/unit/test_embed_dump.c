@@ -51,7 +51,7 @@ static void start(void)
 	is_started = true;
 	if (mkdtemp(directory) != NULL)
 		atexit(remove_all);
-	CHECK(agent->start(&wish) == 0);
+	CHECK_EQ_I64(agent->start(&wish), 0);
 }
 
 static uint64_t record(uint64_t key, uint64_t bytes)
@@ -93,11 +93,11 @@ static void *dump(void *nothing)
 		struct dump_text text;
 
 		snprintf(path, sizeof(path), "%s/own.%u.heap", directory, i % 3);
-		if (!CHECK(agent->dump(path, form) == 0))
+		if (!CHECK_EQ_I64(agent->dump(path, form), 0))
 			break;
 		CHECK(dump_text_read(path, &text) && text.is_whole);
 		/* At an interval of 1 what is printed are sums, and what is live was allocated. */
-		CHECK(text.stacks.live_bytes == text.total.live_bytes);
+		CHECK_EQ_U64(text.stacks.live_bytes, text.total.live_bytes);
 		if (form != GG_AGENT_DUMP_HEAP_V2_LIVE)
 			CHECK(text.stacks.bytes == text.total.bytes &&
 			      text.total.bytes >= text.total.live_bytes);
@@ -129,10 +129,10 @@ static void *toggle(void *nothing)
 		const struct gg_agent_wish wish = { .set_active = true, .active = i % 2 == 0 };
 		struct gg_agent_triggers seen;
 
-		CHECK(agent->change(&wish) == 0);
+		CHECK_EQ_I64(agent->change(&wish), 0);
 		triggers.allocated_bytes = i % 3 == 0 ? 0 : 10000000;
 		triggers.growth_bytes = i % 4 == 0 ? 0 : 10000;
-		CHECK(agent->set_triggers(&triggers) == 0);
+		CHECK_EQ_I64(agent->set_triggers(&triggers), 0);
 		CHECK(agent->look_triggers(&seen) == 0 &&
 		      strcmp(seen.prefix, triggers.prefix) == 0);
 		usleep(2000);
@@ -155,7 +155,7 @@ TEST(eight_threads_at_once_harm_nothing)
 		struct gg_agent_triggers triggers = { .keep = 5 };
 
 		snprintf(triggers.prefix, sizeof(triggers.prefix), "%s/d", directory);
-		CHECK(agent->set_triggers(&triggers) == 0);
+		CHECK_EQ_I64(agent->set_triggers(&triggers), 0);
 	}
 	for (uintptr_t i = 0; i < RECORDERS; i++)
 		pthread_create(&threads[i], NULL, record_and_close, (void *)i);
@@ -176,7 +176,7 @@ TEST(eight_threads_at_once_harm_nothing)
 	printf("%llu dumps, %llu resets, %llu samples\n", (unsigned long long)dump_count,
 	       (unsigned long long)reset_count, (unsigned long long)recorded_count);
 	CHECK(dump_count > 0 && reset_count > 0 && recorded_count > 0);
-	CHECK(agent->set_triggers(&none) == 0);
+	CHECK_EQ_I64(agent->set_triggers(&none), 0);
 	CHECK_MSG(dump_text_strangers(directory) == 0, "%s", path);
 	CHECK(dump_text_count(directory, "", path) > 0 && dump_text_read(path, &text) &&
 	      text.is_whole);
@@ -190,7 +190,7 @@ TEST(after_a_reset_what_is_new_counts)
 	start();
 	snprintf(path, sizeof(path), "%s/after.heap", directory);
 	CHECK(record(UINT64_C(100) << 32, 5000) != 0);
-	CHECK(agent->dump_reset() == 0);
+	CHECK_EQ_I64(agent->dump_reset(), 0);
 	CHECK(record(UINT64_C(101) << 32, 300) != 0 && record(UINT64_C(102) << 32, 400) != 0);
 	agent->close(UINT64_C(101) << 32, 0);
 	agent->close(UINT64_C(100) << 32, 0);

@@ -13,7 +13,7 @@ static struct gg_model *model_of(struct made_profile *made)
 {
 	struct gg_model *model = NULL;
 
-	CHECK(gg_model_load(&model, &made->profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made->profile, 1, NULL, &error), 0);
 	gg_profile_close(made->profile);
 	return model;
 }
@@ -134,7 +134,7 @@ TEST(a_format_is_found_by_its_name_and_by_that_of_a_file)
 		char path[64];
 
 		snprintf(path, sizeof(path), "a/b%s", format->suffix);
-		CHECK(gg_export_find(format->name) == format);
+		CHECK_EQ_PTR(gg_export_find(format->name), format);
 		CHECK_MSG(gg_export_find_by_file(path) == format, "%s", path);
 	}
 	CHECK(gg_export_find("nosuch") == NULL);
@@ -144,7 +144,7 @@ TEST(a_format_is_found_by_its_name_and_by_that_of_a_file)
 
 TEST(formats_with_both_refuse_what_has_no_place_in_them)
 {
-	CHECK(gg_export_check(&gg_export_heap_v2, GG_METRIC_PEAK, &error) == 0);
-	CHECK(gg_export_check(&gg_export_heap_v2, GG_METRIC_FREED, &error) == -EINVAL);
-	CHECK(gg_export_check(&gg_export_csv, GG_METRIC_FREED, &error) == 0);
+	CHECK_EQ_I64(gg_export_check(&gg_export_heap_v2, GG_METRIC_PEAK, &error), 0);
+	CHECK_EQ_I64(gg_export_check(&gg_export_heap_v2, GG_METRIC_FREED, &error), -EINVAL);
+	CHECK_EQ_I64(gg_export_check(&gg_export_csv, GG_METRIC_FREED, &error), 0);
 }

@@ -29,7 +29,7 @@ static struct gg_model *make_model(void)
 		made_allocate(&made, made_stack(&made, text), 100 + 37 * (uint64_t)i, 20, alloc_ns,
 		              free_ns);
 	}
-	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
 	gg_profile_close(made.profile);
 	return model;
 }
@@ -44,7 +44,7 @@ static struct gg_extract *extract_of(const struct gg_model *model, enum gg_metri
 	question.metric = metric;
 	question.from_ns = from_ns;
 	question.to_ns = to_ns;
-	CHECK(gg_extract_make(&extract, model, &question, 0.95, &error) == 0);
+	CHECK_EQ_I64(gg_extract_make(&extract, model, &question, 0.95, &error), 0);
 	return extract;
 }
 
@@ -58,7 +58,7 @@ static double asked(const struct gg_model *model, enum gg_metric metric, int64_t
 	question.metric = metric;
 	question.from_ns = from_ns;
 	question.to_ns = to_ns;
-	CHECK(gg_query_sum(model, &question, &sum, &error) == 0);
+	CHECK_EQ_I64(gg_query_sum(model, &question, &sum, &error), 0);
 	return gg_tally_estimate(&sum.total, quantity).value;
 }
 
@@ -81,7 +81,7 @@ TEST(whole_numbers_of_rows_add_up_to_what_reports_show)
 
 			CHECK(row->live.bytes <= row->allocated.bytes);
 			CHECK(row->live.count <= row->allocated.count);
-			CHECK((row->live.count > 0) == (row->live.rough.sums[0] > 0));
+			CHECK_EQ_I64(row->live.count > 0, row->live.rough.sums[0] > 0);
 			CHECK(row->allocated.count > 0);
 		}
 		gg_extract_free(extract);
@@ -95,9 +95,10 @@ TEST(the_peak_is_a_moment_and_what_had_been_allocated_by_then)
 	struct gg_extract *peak = extract_of(model, GG_METRIC_PEAK, INT64_MIN, GG_TIME_NONE);
 	struct gg_extract *then = extract_of(model, GG_METRIC_LIVE, INT64_MIN, peak->query.to_ns);
 
-	CHECK(peak->metric == GG_METRIC_PEAK && peak->query.metric == GG_METRIC_LIVE);
-	CHECK(peak->live_bytes == then->live_bytes);
-	CHECK(peak->allocated_bytes == then->allocated_bytes);
+	CHECK_EQ_U64(peak->metric, GG_METRIC_PEAK);
+	CHECK_EQ_U64(peak->query.metric, GG_METRIC_LIVE);
+	CHECK_EQ_U64(peak->live_bytes, then->live_bytes);
+	CHECK_EQ_U64(peak->allocated_bytes, then->allocated_bytes);
 	CHECK(fabs((double)peak->live_bytes -
 	           asked(model, GG_METRIC_PEAK, INT64_MIN, GG_TIME_NONE, GG_BYTES)) <= 0.51);
 	gg_extract_free(peak);
@@ -112,7 +113,7 @@ TEST(other_metrics_take_the_place_of_what_is_live)
 
 	CHECK(fabs((double)freed->live_bytes -
 	           asked(model, GG_METRIC_FREED, INT64_MIN, GG_TIME_NONE, GG_BYTES)) <= 0.51);
-	CHECK(gg_extract_asked(freed, &freed->rows[0]) == &freed->rows[0].live);
+	CHECK_EQ_PTR(gg_extract_asked(freed, &freed->rows[0]), &freed->rows[0].live);
 	gg_extract_free(freed);
 	gg_model_free(model);
 }
@@ -131,7 +132,7 @@ TEST(blocks_say_the_same_as_rows_and_begin_with_the_window)
 		size_t count;
 		double live = 0;
 
-		CHECK(gg_extract_blocks(extract, &blocks, &count, &error) == 0);
+		CHECK_EQ_I64(gg_extract_blocks(extract, &blocks, &count, &error), 0);
 		for (size_t i = 0; i < count; i++) {
 			CHECK(blocks[i].alloc_ns >= extract->start_ns);
 			CHECK(blocks[i].alloc_ns <= extract->end_ns);
@@ -153,7 +154,7 @@ TEST(steps_never_fall_and_end_as_the_rows_do)
 	uint64_t allocated = 0, freed = 0, count = 0;
 	int step_count = 0;
 
-	CHECK(gg_timeline_samples_make(&steps, extract, 17, &error) == 0);
+	CHECK_EQ_I64(gg_timeline_samples_make(&steps, extract, 17, &error), 0);
 	struct gg_timeline_entry *before = calloc(steps->entry_count, sizeof(*before));
 
 	while (gg_timeline_samples_next(steps)) {
@@ -183,7 +184,7 @@ TEST(steps_never_fall_and_end_as_the_rows_do)
 	}
 	CHECK(step_count == 17 && steps->now_ns == extract->end_ns);
 	CHECK(allocated == extract->allocated_bytes && count == extract->allocated_count);
-	CHECK(allocated - freed == extract->live_bytes);
+	CHECK_EQ_U64(allocated - freed, extract->live_bytes);
 	free(before);
 	gg_timeline_samples_free(steps);
 	gg_extract_free(extract);
@@ -202,7 +203,7 @@ static void add_mapping(struct made_profile *made, const char *path, uint64_t st
 		.unload_ns = GG_TIME_NONE,
 	};
 
-	CHECK(gg_profile_add_mapping(made->profile, &mapping, &error) == 0);
+	CHECK_EQ_I64(gg_profile_add_mapping(made->profile, &mapping, &error), 0);
 }
 
 /* Two processes have different libraries at one address; a third library nobody mapped. */
@@ -223,12 +224,12 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 	add_mapping(&made, "libb", 0x7f0000080000);
 	made_sample(&made, made_stack(&made, stacks[1]), 64, 1, GG_TIME_NONE);
 	made_sample(&made, made_stack(&made, stacks[2]), 64, 1, GG_TIME_NONE);
-	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
 	gg_profile_close(made.profile);
 	extract = extract_of(model, GG_METRIC_LIVE, INT64_MIN, GG_TIME_NONE);
-	CHECK(gg_address_space_make(&space, extract, &error) == 0);
-	CHECK(space.used_count == 4);
-	CHECK(strcmp(gg_model_module_path(model, space.order[0]), "/usr/bin/made") == 0);
+	CHECK_EQ_I64(gg_address_space_make(&space, extract, &error), 0);
+	CHECK_EQ_U64(space.used_count, 4);
+	CHECK_EQ_STR(gg_model_module_path(model, space.order[0]), "/usr/bin/made");
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_model_spot spot = gg_model_stack_spot(model, extract->rows[i].stack);
 		const struct gg_address_space_module *module = &space.modules[spot.module];
@@ -267,13 +268,14 @@ TEST(steps_of_a_child_have_what_it_inherited)
 	made_inherited(&made, stack, 500, 200, GG_TIME_NONE, id);
 	made_sample(&made, stack, 70, 300, GG_TIME_NONE);
 	made_sample(&made, stack, 20, 300, 400);
-	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
 	gg_profile_close(made.profile);
 	gg_query_init(&question);
 	question.pid = 4712;
-	CHECK(gg_extract_make(&extract, model, &question, 0.95, &error) == 0);
-	CHECK(extract->live_bytes == 570 && extract->allocated_bytes == 90);
-	CHECK(gg_timeline_samples_make(&steps, extract, 3, &error) == 0);
+	CHECK_EQ_I64(gg_extract_make(&extract, model, &question, 0.95, &error), 0);
+	CHECK_EQ_U64(extract->live_bytes, 570);
+	CHECK_EQ_U64(extract->allocated_bytes, 90);
+	CHECK_EQ_I64(gg_timeline_samples_make(&steps, extract, 3, &error), 0);
 	while (gg_timeline_samples_next(steps))
 		live = steps->entries[0].allocated_bytes - steps->entries[0].freed_bytes;
 	CHECK_MSG(steps->entry_count == 1 && live == 570, "%llu", (unsigned long long)live);
@@ -289,10 +291,11 @@ TEST(an_empty_profile_is_an_empty_extract)
 	struct gg_extract *extract;
 
 	made_begin(&made, NULL, 1000, 1);
-	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
 	gg_profile_close(made.profile);
 	extract = extract_of(model, GG_METRIC_PEAK, INT64_MIN, GG_TIME_NONE);
-	CHECK(extract->row_count == 0 && extract->live_bytes == 0);
+	CHECK_EQ_U64(extract->row_count, 0);
+	CHECK_EQ_U64(extract->live_bytes, 0);
 	CHECK(extract->start_ns <= extract->end_ns);
 	gg_extract_free(extract);
 	gg_model_free(model);

@@ -42,7 +42,7 @@ static struct sums sums_of(struct gg_profile *profile)
 {
 	struct sums sums = { 0 };
 
-	CHECK(gg_profile_each_coarse(profile, add_row, &sums, &error) == 0);
+	CHECK_EQ_I64(gg_profile_each_coarse(profile, add_row, &sums, &error), 0);
 	return sums;
 }
 
@@ -60,7 +60,7 @@ static struct gg_profile *import(const void *bytes, size_t length,
 	if (options != NULL)
 		given = *options;
 	error = (struct gg_error){ 0 };
-	CHECK(gg_profile_create(&profile, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_profile_create(&profile, NULL, &error), 0);
 	if (gg_input_of(&input, bytes, length, "file", &error) < 0) {
 		gg_profile_close(profile);
 		return NULL;
@@ -229,7 +229,7 @@ TEST(gperftools_counts_exactly_or_samples_as_its_type_says)
 		sums = sums_of(profile);
 		CHECK_MSG(is_near(sums.live, wanted), "%s: %g", types[i].type, sums.live);
 		CHECK(result.interval_bytes == types[i].interval && sums.unknown_errors == 0);
-		CHECK((sums.live_variance > 0) == (types[i].interval > 1));
+		CHECK_EQ_I64(sums.live_variance > 0, types[i].interval > 1);
 		gg_profile_close(profile);
 	}
 	is_refused("heap profile: 3: 96 [ 4: 128] @ growing\n", "file: offset 0", "not known");
@@ -256,7 +256,7 @@ static int notes_with(struct gg_profile *profile, const char *wanted)
 		int count;
 	} of = { wanted, 0 };
 
-	CHECK(gg_profile_each_note(profile, find_note, &of, &error) == 0);
+	CHECK_EQ_I64(gg_profile_each_note(profile, find_note, &of, &error), 0);
 	return of.count;
 }
 
@@ -268,9 +268,9 @@ TEST(a_gperftools_file_that_warns_is_read_and_its_warning_noted)
 
 	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
 		return;
-	CHECK(sums_of(profile).live == 9);
-	CHECK(notes_with(profile, "The file warns: This heap was not sampled.") == 1);
-	CHECK(notes_with(profile, "The file warns:") == 1); /* not the empty line */
+	CHECK_EQ_DOUBLE(sums_of(profile).live, 9);
+	CHECK_EQ_I64(notes_with(profile, "The file warns: This heap was not sampled."), 1);
+	CHECK_EQ_I64(notes_with(profile, "The file warns:"), 1); /* not the empty line */
 	gg_profile_close(profile);
 	is_refused("%warn and nothing else\nmain 5\n", "file: offset 0", "");
 }
@@ -333,8 +333,8 @@ TEST(names_in_text_profiles_of_go_are_read)
 
 	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
 		return;
-	CHECK(sums_of(profile).live == 48);
-	CHECK(gg_profile_each_line(profile, list_line, &seen, &error) == 0);
+	CHECK_EQ_DOUBLE(sums_of(profile).live, 48);
+	CHECK_EQ_I64(gg_profile_each_line(profile, list_line, &seen, &error), 0);
 	CHECK_MSG(strcmp(gg_buf_text(&seen),
 	                 "main.(*T[...]).Add /src/t.go:9 0,main.grow /src/main.go:7 0,"
 	                 "main.inner /src/a b.go:1 1,main.outer /src/a b.go:2 0,") == 0,
@@ -356,7 +356,7 @@ TEST(equal_stacks_of_a_file_are_one_row)
 	sums = sums_of(profile);
 	CHECK_MSG(sums.rows == 2 && sums.live == 55000, "%llu rows, %g",
 	          (unsigned long long)sums.rows, sums.live);
-	CHECK(result.row_count == 10000);
+	CHECK_EQ_U64(result.row_count, 10000);
 	gg_profile_close(profile);
 }
 
@@ -414,13 +414,16 @@ TEST(collapsed_stacks_have_numbers_without_an_error)
 	struct gg_profile *profile = import_text(text);
 	struct sums sums = sums_of(profile);
 
-	CHECK(sums.live == 65555 && sums.allocated == 65555 && sums.rows == 3);
-	CHECK(sums.unknown_errors == (1u << GG_BYTES | 1u << GG_ALLOCATIONS));
-	CHECK(result.interval_bytes == 0);
+	CHECK_EQ_DOUBLE(sums.live, 65555);
+	CHECK_EQ_DOUBLE(sums.allocated, 65555);
+	CHECK_EQ_U64(sums.rows, 3);
+	CHECK_EQ_U64(sums.unknown_errors, 1u << GG_BYTES | 1u << GG_ALLOCATIONS);
+	CHECK_EQ_DOUBLE(result.interval_bytes, 0);
 	gg_profile_close(profile);
 	profile = import(text, strlen(text), &allocated);
 	sums = sums_of(profile);
-	CHECK(sums.live == 0 && sums.allocated == 65555);
+	CHECK_EQ_DOUBLE(sums.live, 0);
+	CHECK_EQ_DOUBLE(sums.allocated, 65555);
 	gg_profile_close(profile);
 	is_refused("main;a 5\nmain;b x\n", "file: offset 9", "a number");
 	is_refused("main;a 5\nmain;b -5\n", "file: offset 9", "a number");
@@ -437,9 +440,13 @@ TEST(heaptrack_is_counted_event_by_event)
 	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
 		return;
 	sums = sums_of(profile);
-	CHECK(sums.live == 48 && sums.live_count == 2);
-	CHECK(sums.allocated == 80 && sums.allocated_count == 3);
-	CHECK(sums.unknown_errors == 0 && sums.live_variance == 0 && result.interval_bytes == 1);
+	CHECK_EQ_DOUBLE(sums.live, 48);
+	CHECK_EQ_DOUBLE(sums.live_count, 2);
+	CHECK_EQ_DOUBLE(sums.allocated, 80);
+	CHECK_EQ_DOUBLE(sums.allocated_count, 3);
+	CHECK_EQ_U64(sums.unknown_errors, 0);
+	CHECK_EQ_DOUBLE(sums.live_variance, 0);
+	CHECK_EQ_DOUBLE(result.interval_bytes, 1);
 	CHECK(result.duration_ns == 2000000000 && strcmp(result.command, "./app -x") == 0);
 	gg_profile_close(profile);
 	is_refused("v 10400 3\n- 0\n", "file: offset 10", "an allocation that is not there");
@@ -590,7 +597,9 @@ TEST(pprof_is_taken_as_it_is_with_errors_that_follow_from_its_period)
 	if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
 		return;
 	sums = sums_of(profile);
-	CHECK(sums.live == 3200 && sums.live_count == 50 && sums.unknown_errors == 0);
+	CHECK_EQ_DOUBLE(sums.live, 3200);
+	CHECK_EQ_DOUBLE(sums.live_count, 50);
+	CHECK_EQ_U64(sums.unknown_errors, 0);
 	CHECK(is_near(sums.live_variance, 50 * 64.0 * 64 * (1 - p) / p));
 	CHECK(gg_profile_each_label(profile, see_label, &seen, &error) == 0 && seen == 1);
 	gg_profile_close(profile);
@@ -606,8 +615,9 @@ TEST(pprof_without_a_period_has_no_error_and_with_one_of_1_is_exact)
 		make_pprof(&file, period, 50);
 		profile = import(file.data, file.length, NULL);
 		sums = sums_of(profile);
-		CHECK(sums.live == 3200 && sums.live_variance == 0);
-		CHECK((sums.unknown_errors == 0) == (period == 1));
+		CHECK_EQ_DOUBLE(sums.live, 3200);
+		CHECK_EQ_DOUBLE(sums.live_variance, 0);
+		CHECK_EQ_I64(sums.unknown_errors == 0, period == 1);
 		gg_profile_close(profile);
 	}
 }
@@ -622,7 +632,7 @@ TEST(a_pprof_file_that_is_cut_is_refused_or_has_only_what_is_there)
 		struct gg_profile *profile = import(file.data, i, NULL);
 
 		if (profile == NULL) {
-			CHECK(strstr(error.place, "file: offset ") != NULL);
+			CHECK_CONTAINS(error.place, "file: offset ");
 			continue;
 		}
 		taken++;
@@ -641,11 +651,11 @@ static struct gg_profile *merge(struct gg_profile *const *profiles, size_t count
 	struct gg_profile *out;
 	struct gg_merge *sum;
 
-	CHECK(gg_profile_create(&out, NULL, &error) == 0);
-	CHECK(gg_merge_new(&sum, out, options != NULL ? options : &none, &error) == 0);
+	CHECK_EQ_I64(gg_profile_create(&out, NULL, &error), 0);
+	CHECK_EQ_I64(gg_merge_new(&sum, out, options != NULL ? options : &none, &error), 0);
 	for (size_t i = 0; i < count; i++)
 		CHECK_MSG(gg_merge_add(sum, profiles[i], &error) == 0, "%s", error.message);
-	CHECK(gg_merge_finish(sum, &error) == 0);
+	CHECK_EQ_I64(gg_merge_finish(sum, &error), 0);
 	gg_merge_free(sum);
 	return out;
 }
@@ -667,7 +677,7 @@ TEST(a_thousand_times_a_thousand_machines_hold_a_million_times_as_much)
 		thousand[i] = rack;
 	fleet = merge(thousand, 1000, NULL);
 	sums = sums_of(fleet);
-	CHECK(sums.rows == 2);
+	CHECK_EQ_U64(sums.rows, 2);
 	/* 8 TB each: 10^12 objects of 8 bytes, and 10^6 of 8 MB, seen with p = 1 - e^-8. */
 	CHECK_MSG(fabs(sums.live / (8e12 + 8e12 / (1 - exp(-8))) - 1) < 1e-5, "%g", sums.live);
 	CHECK_MSG(fabs(sums.live_count / 1e12 - 1) < 1e-5, "%g", sums.live_count);
@@ -729,10 +739,10 @@ TEST(samples_are_weighed_by_their_own_interval_and_stacks_matched_by_their_names
 	profiles[1] = b.profile;
 	out = merge(profiles, 2, NULL);
 	sums = sums_of(out);
-	CHECK(sums.rows == 3); /* intervals are rows of their own */
+	CHECK_EQ_U64(sums.rows, 3); /* intervals are rows of their own */
 	CHECK_MSG(is_near(sums.live, scaled(1, 64, 1000) + scaled(1, 64, 9000)), "%g", sums.live);
 	CHECK(is_near(sums.allocated, 2 * scaled(1, 64, 1000) + scaled(1, 64, 9000)));
-	CHECK(gg_profile_each_stack(out, count_stacks, &stacks, &error) == 0);
+	CHECK_EQ_I64(gg_profile_each_stack(out, count_stacks, &stacks, &error), 0);
 	CHECK_MSG(stacks == 4 + 3, "%u", stacks);
 	gg_profile_close(a.profile);
 	gg_profile_close(b.profile);

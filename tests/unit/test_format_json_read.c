@@ -47,17 +47,17 @@ TEST(half_a_pair_is_replaced_and_what_follows_it_stays)
 
 TEST(texts_are_cut_to_fit_and_nothing_follows_the_cut)
 {
-	CHECK(strcmp(text_of("\"abcdef\"", 4), "abc") == 0);
-	CHECK(strcmp(text_of("\"ab\\u20acde\"", 4), "ab") == 0);
-	CHECK(strcmp(text_of("\"ab\xe2\x82\xac"
+	CHECK_EQ_STR(text_of("\"abcdef\"", 4), "abc");
+	CHECK_EQ_STR(text_of("\"ab\\u20acde\"", 4), "ab");
+	CHECK_EQ_STR(text_of("\"ab\xe2\x82\xac"
 	                     "de\"",
 	                     4),
-	             "ab") == 0);
-	CHECK(strcmp(text_of("\"ab\xe2\x82\xac"
+	             "ab");
+	CHECK_EQ_STR(text_of("\"ab\xe2\x82\xac"
 	                     "de\"",
 	                     6),
-	             "ab\xe2\x82\xac") == 0);
-	CHECK(strcmp(text_of("\"abc\"", 1), "") == 0);
+	             "ab\xe2\x82\xac");
+	CHECK_EQ_STR(text_of("\"abc\"", 1), "");
 }
 
 TEST(what_is_no_text_fails)
@@ -83,7 +83,8 @@ TEST(values_are_passed_by)
 	CHECK(gg_json_read_member(&json, key, sizeof(key)) && strcmp(key, "c") == 0);
 	CHECK(gg_json_read_number(&json, &number) && number == -1500);
 	CHECK(!gg_json_read_member(&json, key, sizeof(key)));
-	CHECK(!json.failed && json.at == json.end);
+	CHECK(!json.failed);
+	CHECK_EQ_PTR(json.at, json.end);
 }
 
 TEST(what_is_no_json_fails_where_it_is)

@@ -34,7 +34,9 @@ TEST(scaled_rows_stay_as_they_are_and_have_the_same_error)
 	struct gg_row_sums a = gg_row_weighing(&sampled, 7, 7 * 4096);
 	struct gg_row_sums b = gg_row_weighing(&scaled, a.count, a.bytes);
 
-	CHECK(b.count == a.count && b.bytes == a.bytes && b.samples == 7);
+	CHECK_EQ_DOUBLE(b.count, a.count);
+	CHECK_EQ_DOUBLE(b.bytes, a.bytes);
+	CHECK_EQ_DOUBLE(b.samples, 7);
 	CHECK(is_near(b.bytes_variance, a.bytes_variance) && is_near(b.bytes_skew, a.bytes_skew));
 	CHECK(is_near(b.count_variance, a.count_variance) && is_near(b.count_skew, a.count_skew));
 }
@@ -46,15 +48,22 @@ TEST(what_counts_everything_is_exact_and_what_tells_nothing_is_unknown)
 	const struct gg_row_weighing unknown = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
 	struct gg_row_sums row = gg_row_weighing(&exact, 5, 500);
 
-	CHECK(row.count == 5 && row.bytes == 500 && row.bytes_variance == 0);
-	CHECK(row.unknown_errors == 0 && row.samples == 5);
+	CHECK_EQ_DOUBLE(row.count, 5);
+	CHECK_EQ_DOUBLE(row.bytes, 500);
+	CHECK_EQ_DOUBLE(row.bytes_variance, 0);
+	CHECK_EQ_U64(row.unknown_errors, 0);
+	CHECK_EQ_DOUBLE(row.samples, 5);
 	row = gg_row_weighing(&every, 5, 500);
-	CHECK(row.count == 5 && row.bytes == 500 && row.bytes_variance == 0);
+	CHECK_EQ_DOUBLE(row.count, 5);
+	CHECK_EQ_DOUBLE(row.bytes, 500);
+	CHECK_EQ_DOUBLE(row.bytes_variance, 0);
 	row = gg_row_weighing(&unknown, 5, 500);
-	CHECK(row.count == 5 && row.bytes == 500 && row.samples == 1);
-	CHECK(row.unknown_errors == (1u << GG_BYTES | 1u << GG_ALLOCATIONS));
+	CHECK_EQ_DOUBLE(row.count, 5);
+	CHECK_EQ_DOUBLE(row.bytes, 500);
+	CHECK_EQ_DOUBLE(row.samples, 1);
+	CHECK_EQ_U64(row.unknown_errors, 1u << GG_BYTES | 1u << GG_ALLOCATIONS);
 	row = gg_row_weighing(&unknown, 0, 0);
-	CHECK(row.samples == 0);
+	CHECK_EQ_DOUBLE(row.samples, 0);
 	row = gg_row_weighing(&every, 0,
 	                      100); /* bytes of no object: nobody knows how they came about */
 	CHECK(row.bytes == 100 && row.unknown_errors != 0);
@@ -76,7 +85,7 @@ TEST(a_million_machines_are_scaled_first_and_added_then)
 	CHECK_MSG(fabs(small.bytes / 8e12 - 1) < 1e-5, "%g", small.bytes);
 	CHECK_MSG(fabs(large.bytes / 8e12 - 1) < 1e-3, "%g", large.bytes); /* 1 - e^-8 */
 	CHECK(fabs(small.count / 1e12 - 1) < 1e-5 && fabs(large.count / 1e6 - 1) < 1e-3);
-	CHECK(small.size == 64e6); /* what adding first would have made of it */
+	CHECK_EQ_DOUBLE(small.size, 64e6); /* what adding first would have made of it */
 }
 
 TEST(what_was_freed_is_the_rest_of_what_was_allocated)
@@ -93,7 +102,8 @@ TEST(what_was_freed_is_the_rest_of_what_was_allocated)
 	CHECK(is_near(sum.bytes_variance, ever.bytes_variance));
 	CHECK(is_near(sum.bytes_skew, ever.bytes_skew));
 	freed = gg_row_sums_rest(&live, &ever); /* rounded the wrong way: nothing, not less */
-	CHECK(freed.samples == 0 && freed.bytes == 0);
+	CHECK_EQ_DOUBLE(freed.samples, 0);
+	CHECK_EQ_DOUBLE(freed.bytes, 0);
 }
 
 /* The variance of the estimate of n objects of one size: the truth, not an estimate of it. */

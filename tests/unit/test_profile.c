@@ -47,17 +47,23 @@ static int same(const char *a, const char *b)
 
 static int see_process(const struct gg_profile_profile_process *process, void *seen)
 {
-	CHECK(process->id == 1 && process->parent == 0 && process->pid == 100);
-	CHECK(process->start_ns == 0 && process->end_ns == 5000);
+	CHECK_EQ_U64(process->id, 1);
+	CHECK_EQ_U64(process->parent, 0);
+	CHECK_EQ_U64(process->pid, 100);
+	CHECK_EQ_I64(process->start_ns, 0);
+	CHECK_EQ_I64(process->end_ns, 5000);
 	CHECK(same(process->exe, "/usr/bin/sort") && same(process->ending, "exited 0"));
-	CHECK(process->interval_bytes == 524288 && process->scheme == GG_SCHEME_POISSON);
+	CHECK_EQ_DOUBLE(process->interval_bytes, 524288);
+	CHECK_EQ_U64(process->scheme, GG_SCHEME_POISSON);
 	++*(int *)seen;
 	return 0;
 }
 
 static int see_thread(const struct gg_profile_profile_thread *thread, void *seen)
 {
-	CHECK(thread->id == 1 && thread->process == 1 && thread->tid == 100);
+	CHECK_EQ_U64(thread->id, 1);
+	CHECK_EQ_U64(thread->process, 1);
+	CHECK_EQ_U64(thread->tid, 100);
 	CHECK(thread->end_ns == GG_TIME_NONE && same(thread->name, "m"));
 	++*(int *)seen;
 	return 0;
@@ -65,8 +71,9 @@ static int see_thread(const struct gg_profile_profile_thread *thread, void *seen
 
 static int see_module(const struct gg_profile_module *module, void *seen)
 {
-	CHECK(module->id == 1 && module->build_id_bytes == 3);
-	CHECK(memcmp(module->build_id, "\1\0\377", 3) == 0);
+	CHECK_EQ_U64(module->id, 1);
+	CHECK_EQ_U64(module->build_id_bytes, 3);
+	CHECK_EQ_I64(memcmp(module->build_id, "\1\0\377", 3), 0);
 	CHECK(same(module->status, "ok") && same(module->path, "/usr/bin/sort"));
 	++*(int *)seen;
 	return 0;
@@ -74,8 +81,10 @@ static int see_module(const struct gg_profile_module *module, void *seen)
 
 static int see_mapping(const struct gg_profile_mapping *mapping, void *seen)
 {
-	CHECK(mapping->process == 1 && mapping->module == 1);
-	CHECK(mapping->start == 0xffffffffff600000 && mapping->end == 0xffffffffff601000);
+	CHECK_EQ_U64(mapping->process, 1);
+	CHECK_EQ_U64(mapping->module, 1);
+	CHECK_EQ_U64(mapping->start, 0xffffffffff600000);
+	CHECK_EQ_U64(mapping->end, 0xffffffffff601000);
 	CHECK(mapping->bias == UINT64_MAX - 4095 && mapping->unload_ns == GG_TIME_NONE);
 	++*(int *)seen;
 	return 0;
@@ -108,7 +117,7 @@ static int see_line(const struct gg_profile_line *line, void *seen)
 static int see_stack(const struct gg_profile_stack *stack, void *seen)
 {
 	CHECK(stack->id == (uint32_t) * (int *)seen + 1 && stack->parent == stack->id - 1);
-	CHECK(stack->frame == stack->id);
+	CHECK_EQ_U64(stack->frame, stack->id);
 	++*(int *)seen;
 	return 0;
 }
@@ -130,14 +139,25 @@ static int see_sample(const struct gg_profile_sample *got, void *seen)
 		want.free_thread = want.free_stack = 1;
 		want.flags |= GG_PROFILE_SAMPLE_LATE_FREE;
 	}
-	CHECK(got->id == want.id && got->alloc_ns == want.alloc_ns && got->free_ns == want.free_ns);
-	CHECK(got->process == 1 && got->thread == 1 && got->stack == 2);
-	CHECK(got->heap == 1 && got->type == 1 && got->size_bytes == 4096);
-	CHECK(got->usable_bytes == 4104 && got->address == want.address);
-	CHECK(got->draw.interval == 524288 && got->draw.offset_bytes == 17);
-	CHECK(got->draw.mark_count == 1 && got->draw.scheme == GG_SCHEME_POISSON);
-	CHECK(got->free_thread == want.free_thread && got->free_stack == want.free_stack);
-	CHECK(got->flags == want.flags && got->origin == 1);
+	CHECK_EQ_U64(got->id, want.id);
+	CHECK_EQ_I64(got->alloc_ns, want.alloc_ns);
+	CHECK_EQ_I64(got->free_ns, want.free_ns);
+	CHECK_EQ_U64(got->process, 1);
+	CHECK_EQ_U64(got->thread, 1);
+	CHECK_EQ_U64(got->stack, 2);
+	CHECK_EQ_U64(got->heap, 1);
+	CHECK_EQ_U64(got->type, 1);
+	CHECK_EQ_U64(got->size_bytes, 4096);
+	CHECK_EQ_U64(got->usable_bytes, 4104);
+	CHECK_EQ_U64(got->address, want.address);
+	CHECK_EQ_DOUBLE(got->draw.interval, 524288);
+	CHECK_EQ_U64(got->draw.offset_bytes, 17);
+	CHECK_EQ_U64(got->draw.mark_count, 1);
+	CHECK_EQ_U64(got->draw.scheme, GG_SCHEME_POISSON);
+	CHECK_EQ_U64(got->free_thread, want.free_thread);
+	CHECK_EQ_U64(got->free_stack, want.free_stack);
+	CHECK_EQ_U64(got->flags, want.flags);
+	CHECK_EQ_U64(got->origin, 1);
 	++*(int *)seen;
 	return 0;
 }
@@ -146,12 +166,17 @@ static int see_coarse(const struct gg_profile_coarse *coarse, void *seen)
 {
 	struct gg_sums sums = profile_sums(3);
 
-	CHECK(coarse->process == 1 && coarse->thread == 1 && coarse->stack == 2);
-	CHECK(coarse->from_ns == 5 && coarse->to_ns == 50 && coarse->size_class == 12);
+	CHECK_EQ_U64(coarse->process, 1);
+	CHECK_EQ_U64(coarse->thread, 1);
+	CHECK_EQ_U64(coarse->stack, 2);
+	CHECK_EQ_I64(coarse->from_ns, 5);
+	CHECK_EQ_I64(coarse->to_ns, 50);
+	CHECK_EQ_U64(coarse->size_class, 12);
 	CHECK(coarse->interval_bytes == 524288 && coarse->lost);
-	CHECK(memcmp(&coarse->sums, &sums, sizeof(sums)) == 0);
-	CHECK(coarse->count_skew == 1e6 && coarse->bytes_skew == 1e18);
-	CHECK(coarse->lifetime_ns_sum == 77);
+	CHECK_EQ_I64(memcmp(&coarse->sums, &sums, sizeof(sums)), 0);
+	CHECK_EQ_DOUBLE(coarse->count_skew, 1e6);
+	CHECK_EQ_DOUBLE(coarse->bytes_skew, 1e18);
+	CHECK_EQ_DOUBLE(coarse->lifetime_ns_sum, 77);
 	++*(int *)seen;
 	return 0;
 }
@@ -161,35 +186,49 @@ static int see_total(const struct gg_profile_total *total, void *seen)
 	struct gg_sums freed = profile_sums(4), live = total->allocated;
 	double bytes = gg_weight_of(&profile_sample.draw, 4096).bytes;
 
-	CHECK(total->process == 1 && total->thread == 1 && total->stack == 2);
+	CHECK_EQ_U64(total->process, 1);
+	CHECK_EQ_U64(total->thread, 1);
+	CHECK_EQ_U64(total->stack, 2);
 	gg_sums_subtract(&live, &freed);
-	CHECK(live.sample_count == 1 && live.size_bytes == 4096);
+	CHECK_EQ_U64(live.sample_count, 1);
+	CHECK_EQ_U64(live.size_bytes, 4096);
 	CHECK(fabs(gg_fixed_value(live.bytes) - bytes) < 1e-5);
-	CHECK(memcmp(&total->freed, &freed, sizeof(freed)) == 0);
+	CHECK_EQ_I64(memcmp(&total->freed, &freed, sizeof(freed)), 0);
 	for (uint32_t i = 0; i < 32; i++)
-		CHECK(total->lifetimes[i] == (i == 3 ? 4 : 0));
+		CHECK_EQ_U64(total->lifetimes[i], i == 3 ? 4 : 0);
 	++*(int *)seen;
 	return 0;
 }
 
 static int see_memory(const struct gg_profile_memory *memory, void *seen)
 {
-	CHECK(memory->process == 1 && memory->time_ns == 1000000000);
-	CHECK(memory->rss_bytes == 1 && memory->pss_bytes == 2 && memory->anonymous_bytes == 3);
-	CHECK(memory->file_bytes == 4 && memory->shared_bytes == 5 && memory->swap_bytes == 6);
-	CHECK(memory->heap_bytes == -1 && memory->stack_bytes == 8 && memory->cgroup_bytes == 9);
-	CHECK(memory->live_bytes == 10.5);
-	CHECK(memory->span_ns == 11 && memory->max_rss_bytes == 12);
-	CHECK(memory->geiger_bytes == 13 && memory->geiger_file_bytes == 14);
-	CHECK(memory->pss_file_bytes == 15 && memory->pss_stack_bytes == -1);
-	CHECK(memory->pss_geiger_bytes == 17);
+	CHECK_EQ_U64(memory->process, 1);
+	CHECK_EQ_I64(memory->time_ns, 1000000000);
+	CHECK_EQ_I64(memory->rss_bytes, 1);
+	CHECK_EQ_I64(memory->pss_bytes, 2);
+	CHECK_EQ_I64(memory->anonymous_bytes, 3);
+	CHECK_EQ_I64(memory->file_bytes, 4);
+	CHECK_EQ_I64(memory->shared_bytes, 5);
+	CHECK_EQ_I64(memory->swap_bytes, 6);
+	CHECK_EQ_I64(memory->heap_bytes, -1);
+	CHECK_EQ_I64(memory->stack_bytes, 8);
+	CHECK_EQ_I64(memory->cgroup_bytes, 9);
+	CHECK_EQ_DOUBLE(memory->live_bytes, 10.5);
+	CHECK_EQ_I64(memory->span_ns, 11);
+	CHECK_EQ_I64(memory->max_rss_bytes, 12);
+	CHECK_EQ_I64(memory->geiger_bytes, 13);
+	CHECK_EQ_I64(memory->geiger_file_bytes, 14);
+	CHECK_EQ_I64(memory->pss_file_bytes, 15);
+	CHECK_EQ_I64(memory->pss_stack_bytes, -1);
+	CHECK_EQ_I64(memory->pss_geiger_bytes, 17);
 	++*(int *)seen;
 	return 0;
 }
 
 static int see_event(const struct gg_profile_event *event, void *seen)
 {
-	CHECK(event->time_ns == 99 && event->process == 1);
+	CHECK_EQ_I64(event->time_ns, 99);
+	CHECK_EQ_U64(event->process, 1);
 	CHECK(same(event->kind, "drop") && same(event->detail, "3 events"));
 	++*(int *)seen;
 	return 0;
@@ -230,7 +269,8 @@ static void read_all(struct gg_profile *profile)
 	CHECK(same(got.command, profile_session.command) && same(got.host, "here"));
 	CHECK(same(got.kernel, "Linux 6") && same(got.machine, "x86_64"));
 	CHECK(same(got.geiger, "0.1.0") && got.start_wall_ns == profile_session.start_wall_ns);
-	CHECK(got.end_ns == GG_TIME_NONE && got.interval_bytes == 524288);
+	CHECK_EQ_I64(got.end_ns, GG_TIME_NONE);
+	CHECK_EQ_DOUBLE(got.interval_bytes, 524288);
 	CHECK(got.scheme == GG_SCHEME_POISSON && got.exit_status == -1 && got.has_history);
 	SEE(process, 1);
 	SEE(thread, 1);
@@ -248,8 +288,8 @@ static void read_all(struct gg_profile *profile)
 	SEE(event, 1);
 	SEE(counter, 1);
 	SEE(note, 1);
-	CHECK(gg_profile_dangling_count(profile) == 0);
-	CHECK(gg_profile_check(profile, print_problem, NULL, &error) == 0);
+	CHECK_EQ_U64(gg_profile_dangling_count(profile), 0);
+	CHECK_EQ_I64(gg_profile_check(profile, print_problem, NULL, &error), 0);
 }
 
 TEST(what_is_written_in_memory_is_read_back)
@@ -301,7 +341,7 @@ TEST(a_thread_may_free_what_another_allocated)
 	gg_sums_add(&allocates.allocated, &live);
 	OK(gg_profile_put_total(profile, &allocates, &error));
 	OK(gg_profile_put_total(profile, &frees, &error));
-	CHECK(gg_profile_check(profile, print_problem, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_profile_check(profile, print_problem, NULL, &error), 0);
 	gg_profile_close(profile);
 }
 
@@ -313,7 +353,7 @@ TEST(a_file_that_is_no_profile_is_not_replaced)
 
 	fputs("dear diary", file);
 	fclose(file);
-	CHECK(gg_profile_create(&profile, place.path, &error) == -EEXIST);
-	CHECK(gg_profile_open(&profile, place.path, &error) == -EBADMSG);
+	CHECK_EQ_I64(gg_profile_create(&profile, place.path, &error), -EEXIST);
+	CHECK_EQ_I64(gg_profile_open(&profile, place.path, &error), -EBADMSG);
 	remove_place(&place);
 }

@@ -93,18 +93,18 @@ TEST(self_is_the_top_and_total_what_it_called)
 	model = load(&made);
 	gg_query_init(&query);
 	result = ask(model, &query);
-	CHECK(result->row_count == 4);
-	CHECK(bytes(&result->total) == 123);
+	CHECK_EQ_U64(result->row_count, 4);
+	CHECK_EQ_DOUBLE(bytes(&result->total), 123);
 	holds(model, result, "parse (made)", 100, 100);
 	holds(model, result, "load (made)", 20, 120);
 	holds(model, result, "draw (libx.so)", 3, 3);
 	holds(model, result, "main (made)", 0, 123);
-	CHECK(result->rows[0].self == find(model, result, "parse (made)")->self);
+	CHECK_EQ_PTR(result->rows[0].self, find(model, result, "parse (made)")->self);
 	gg_query_result_free(result);
 	query.sort_by_total = true;
 	query.by = GG_BY_MODULE;
 	result = ask(model, &query);
-	CHECK(result->row_count == 2);
+	CHECK_EQ_U64(result->row_count, 2);
 	holds(model, result, "/usr/bin/made", 120, 123);
 	holds(model, result, "libx.so", 3, 3);
 	gg_query_result_free(result);
@@ -153,7 +153,7 @@ TEST(the_allocator_is_no_part_of_a_stack)
 	gg_query_result_free(result);
 	query.by = GG_BY_STACK;
 	result = ask(model, &query);
-	CHECK(result->row_count == 2);
+	CHECK_EQ_U64(result->row_count, 2);
 	holds(model, result, "main;load", 120, 120);
 	gg_query_result_free(result);
 	gg_model_free(model);
@@ -174,32 +174,32 @@ TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
 	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
 	model = load(&made);
 	gg_query_init(&query);
-	CHECK(total_of(model, &query) == 8);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
 	query.to_ns = 9;
-	CHECK(total_of(model, &query) == 0);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 0);
 	query.to_ns = 10;
-	CHECK(total_of(model, &query) == 1);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
 	query.to_ns = 20;
-	CHECK(total_of(model, &query) == 6);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 6);
 	query.to_ns = 29;
-	CHECK(total_of(model, &query) == 14);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 14);
 	query.to_ns = 2000000000;
-	CHECK(total_of(model, &query) == 8);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
 	gg_query_init(&query);
 	query.metric = GG_METRIC_PEAK;
-	CHECK(total_of(model, &query) == 14);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 14);
 	query.metric = GG_METRIC_ALLOCATED;
-	CHECK(total_of(model, &query) == 15);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 15);
 	query.from_ns = 10;
 	query.to_ns = 20;
-	CHECK(total_of(model, &query) == 6);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 6);
 	query.metric = GG_METRIC_FREED;
-	CHECK(total_of(model, &query) == 1);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
 	query.metric = GG_METRIC_TEMPORARY;
 	query.temporary_ns = 10;
-	CHECK(total_of(model, &query) == 2);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 2);
 	query.to_ns = 5;
-	CHECK(gg_query_rows(model, &query, NULL, &error) == -EINVAL);
+	CHECK_EQ_I64(gg_query_rows(model, &query, NULL, &error), -EINVAL);
 	gg_model_free(model);
 }
 
@@ -218,12 +218,12 @@ TEST(the_peak_is_the_first_largest_moment)
 	made_sample(&made, stack, 5, 700000, 900000);
 	model = load(&made);
 	gg_query_init(&query);
-	CHECK(gg_query_peak(model, &query, &peak, &error) == 0);
+	CHECK_EQ_I64(gg_query_peak(model, &query, &peak, &error), 0);
 	CHECK_MSG(peak.time_ns == 700000 && peak.bytes == 35, "%lld: %g", (long long)peak.time_ns,
 	          peak.bytes);
 	query.to_ns = 600000;
-	CHECK(gg_query_peak(model, &query, &peak, &error) == 0);
-	CHECK(peak.bytes == 30);
+	CHECK_EQ_I64(gg_query_peak(model, &query, &peak, &error), 0);
+	CHECK_EQ_DOUBLE(peak.bytes, 30);
 	gg_model_free(model);
 }
 
@@ -257,13 +257,13 @@ TEST(times_are_swept_and_sampled_alike)
 	model = load(&made);
 	gg_query_init(&query);
 	query.to_ns = 30;
-	CHECK(gg_query_sweep(model, &query, count_visit, sums, &error) == 0);
+	CHECK_EQ_I64(gg_query_sweep(model, &query, count_visit, sums, &error), 0);
 	CHECK(sums[0] == 4 && sums[1] == 12 && sums[2] == 2 && sums[3] == 30);
 	query.from_ns = 22;
 	sums[0] = 0;
-	CHECK(gg_query_sweep(model, &query, count_visit, sums, &error) == 0);
+	CHECK_EQ_I64(gg_query_sweep(model, &query, count_visit, sums, &error), 0);
 	CHECK(sums[0] == 3 && sums[1] == 12);
-	CHECK(gg_query_live_at(model, &query, times, 6, tallies, &error) == 0);
+	CHECK_EQ_I64(gg_query_live_at(model, &query, times, 6, tallies, &error), 0);
 	for (int i = 0; i < 6; i++)
 		CHECK_MSG(bytes(&tallies[i]) == live[i], "%d: %g", i, bytes(&tallies[i]));
 	gg_model_free(model);
@@ -293,19 +293,19 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 
 	gg_query_init(&query);
 	query.to_ns = 55;
-	CHECK(total_of(model, &query) == 108);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
 	query.pid = 4712;
-	CHECK(total_of(model, &query) == 108);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
 	query.to_ns = 49;
-	CHECK(total_of(model, &query) == 0);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 0);
 	query.to_ns = 75;
-	CHECK(total_of(model, &query) == 8);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
 	query.pid = 4711;
-	CHECK(total_of(model, &query) == 100);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 100);
 	query.pid = 0;
-	CHECK(total_of(model, &query) == 108);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
 	query.to_ns = 80; /* the child has ended, and with it the second block */
-	CHECK(total_of(model, &query) == 100);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 100);
 	query.to_ns = GG_TIME_NONE;
 	query.by = GG_BY_PROCESS;
 	result = ask(model, &query);
@@ -314,25 +314,25 @@ TEST(an_inherited_block_counts_once_while_anybody_holds_it)
 	gg_query_result_free(result);
 	query.metric = GG_METRIC_LEFT;
 	result = ask(model, &query);
-	CHECK(bytes(&result->total) == 108);
+	CHECK_EQ_DOUBLE(bytes(&result->total), 108);
 	holds(model, result, "4711 made --by test", 100, 100);
 	holds(model, result, "4712 made --by test", 8, 8);
 	gg_query_result_free(result);
 	query.metric = GG_METRIC_LIVE; /* asked for alone, its end is its own */
 	query.pid = 4712;
-	CHECK(total_of(model, &query) == 8);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
 	query.pid = 0;
 
 	query.metric = GG_METRIC_ALLOCATED;
-	CHECK(total_of(model, &query) == 108);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
 	query.pid = 4712;
-	CHECK(total_of(model, &query) == 1);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
 	query.metric = GG_METRIC_FREED;
-	CHECK(total_of(model, &query) == 100);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 100);
 	query.pid = 0;
-	CHECK(total_of(model, &query) == 7);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 7);
 	query.pid = 1;
-	CHECK(gg_query_rows(model, &query, &result, &error) == -EINVAL);
+	CHECK_EQ_I64(gg_query_rows(model, &query, &result, &error), -EINVAL);
 	gg_model_free(model);
 }
 
@@ -377,7 +377,7 @@ TEST(live_at_the_end_is_what_was_live_when_the_last_process_ended)
 	struct gg_query query;
 	struct gg_peak peak;
 
-	CHECK(live_at(model, 0, GG_TIME_NONE) == 100);
+	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 100);
 	CHECK(live_at(model, 0, 400) == 100 && live_at(model, 0, 1000000000) == 100);
 	CHECK(live_at(model, 0, 99) == 11 && live_at(model, 0, 100) == 10);
 	CHECK(live_at(model, 0, 250) == 0 && live_at(model, 0, 399) == 100);
@@ -385,15 +385,15 @@ TEST(live_at_the_end_is_what_was_live_when_the_last_process_ended)
 	gg_query_init(&query);
 	CHECK(gg_query_peak(model, &query, &peak, &error) == 0 && peak.bytes == 2011);
 	query.metric = GG_METRIC_LEFT;
-	CHECK(total_of(model, &query) == 111);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 111);
 	query.from_ns = 100;
-	CHECK(total_of(model, &query) == 110);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 110);
 	query.to_ns = 200;
-	CHECK(total_of(model, &query) == 10);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 10);
 	query.from_ns = INT64_MIN;
 	query.to_ns = GG_TIME_NONE;
 	query.pid = 1;
-	CHECK(total_of(model, &query) == 1);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
 	gg_model_free(model);
 }
 
@@ -401,11 +401,11 @@ TEST(processes_that_ended_at_one_instant_were_live_together)
 {
 	struct gg_model *model = load_three(200);
 
-	CHECK(live_at(model, 0, GG_TIME_NONE) == 110);
-	CHECK(gg_model_process_until(model, 2) == 100);
-	CHECK(gg_model_process_until(model, 3) == GG_TIME_NONE);
-	CHECK(gg_model_process_until(model, 4) == GG_TIME_NONE);
-	CHECK(gg_model_process_until(model, 0) == GG_TIME_NONE);
+	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 110);
+	CHECK_EQ_I64(gg_model_process_until(model, 2), 100);
+	CHECK_EQ_I64(gg_model_process_until(model, 3), GG_TIME_NONE);
+	CHECK_EQ_I64(gg_model_process_until(model, 4), GG_TIME_NONE);
+	CHECK_EQ_I64(gg_model_process_until(model, 0), GG_TIME_NONE);
 	gg_model_free(model);
 }
 
@@ -414,10 +414,10 @@ TEST(who_still_ran_when_the_recording_ended_was_the_last)
 	struct gg_model *model = load_three(GG_TIME_NONE);
 	struct gg_query query;
 
-	CHECK(live_at(model, 0, GG_TIME_NONE) == 100);
+	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 100);
 	gg_query_init(&query);
 	query.metric = GG_METRIC_LEFT;
-	CHECK(total_of(model, &query) == 111);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 111);
 	gg_model_free(model);
 }
 
@@ -435,13 +435,13 @@ TEST(several_sessions_have_an_end_each)
 		made_sample(&made, made_stack(&made, "main"), 10, 10, GG_TIME_NONE);
 		profiles[i] = made.profile;
 	}
-	CHECK(gg_model_load(&model, profiles, 2, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, profiles, 2, NULL, &error), 0);
 	for (int i = 0; i < 2; i++)
 		gg_profile_close(profiles[i]);
-	CHECK(live_at(model, 0, GG_TIME_NONE) == 11);
+	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 11);
 	gg_query_init(&query);
 	query.metric = GG_METRIC_LEFT;
-	CHECK(total_of(model, &query) == 22);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 22);
 	gg_model_free(model);
 }
 
@@ -461,18 +461,18 @@ TEST(focus_and_ignore_look_at_the_whole_stack)
 	gg_query_init(&query);
 	query.focus = "^load$";
 	result = ask(model, &query);
-	CHECK(bytes(&result->total) == 120);
+	CHECK_EQ_DOUBLE(bytes(&result->total), 120);
 	CHECK(find(model, result, "load (made)")->is_named);
 	CHECK(!find(model, result, "main (made)")->is_named);
 	gg_query_result_free(result);
 	query.ignore = "pars|nothing";
-	CHECK(total_of(model, &query) == 20);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 20);
 	query.focus = NULL;
-	CHECK(total_of(model, &query) == 28);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 28);
 	query.focus = "unknown";
-	CHECK(total_of(model, &query) == 5);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 5);
 	query.focus = "(";
-	CHECK(gg_query_rows(model, &query, &result, &error) == -EINVAL);
+	CHECK_EQ_I64(gg_query_rows(model, &query, &result, &error), -EINVAL);
 	gg_model_free(model);
 }
 
@@ -495,7 +495,7 @@ TEST(sizes_kinds_lines_and_threads_have_rows)
 	gg_query_init(&query);
 	query.by = GG_BY_SIZE;
 	result = ask(model, &query);
-	CHECK(result->row_count == 4);
+	CHECK_EQ_U64(result->row_count, 4);
 	holds(model, result, "33 B..64 B", 64, 64);
 	holds(model, result, "65 B..128 B", 65, 65);
 	holds(model, result, "up to 1 B", 1, 1);
@@ -515,7 +515,7 @@ TEST(sizes_kinds_lines_and_threads_have_rows)
 	query.unit = GG_ALLOCATIONS;
 	result = ask(model, &query);
 	holds(model, result, "malloc", 2178, 2178);
-	CHECK(gg_tally_estimate(&result->total, GG_ALLOCATIONS).value == 5);
+	CHECK_EQ_DOUBLE(gg_tally_estimate(&result->total, GG_ALLOCATIONS).value, 5);
 	gg_query_result_free(result);
 	gg_model_free(model);
 }
@@ -532,12 +532,14 @@ static void put_sample_of(struct made_profile *made, const char *heap, const cha
 		                            .draw = { .interval = 1, .mark_count = 1 } };
 
 	if (heap != NULL)
-		CHECK(gg_profile_intern_name(made->profile, GG_NAME_HEAP, heap, &sample.heap,
-		                             NULL) == 0);
+		CHECK_EQ_I64(gg_profile_intern_name(made->profile, GG_NAME_HEAP, heap, &sample.heap,
+		                                    NULL),
+		             0);
 	if (type != NULL)
-		CHECK(gg_profile_intern_name(made->profile, GG_NAME_TYPE, type, &sample.type,
-		                             NULL) == 0);
-	CHECK(gg_profile_add_sample(made->profile, &sample, NULL, NULL) == 0);
+		CHECK_EQ_I64(gg_profile_intern_name(made->profile, GG_NAME_TYPE, type, &sample.type,
+		                                    NULL),
+		             0);
+	CHECK_EQ_I64(gg_profile_add_sample(made->profile, &sample, NULL, NULL), 0);
 }
 
 TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
@@ -556,13 +558,13 @@ TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	put_sample_of(&made, "old", NULL, 16);
 	coarse.process = made.process;
 	coarse.sums = gg_sums_of(&(const struct gg_draw){ .interval = 1, .mark_count = 1 }, 32);
-	CHECK(gg_profile_add_coarse(made.profile, &coarse, NULL) == 0);
+	CHECK_EQ_I64(gg_profile_add_coarse(made.profile, &coarse, NULL), 0);
 	model = load(&made);
 	gg_query_init(&query);
 	query.metric = GG_METRIC_ALLOCATED;
 	query.by = GG_BY_HEAP;
 	result = ask(model, &query);
-	CHECK(result->row_count == 4);
+	CHECK_EQ_U64(result->row_count, 4);
 	holds(model, result, "malloc", 1, 1);
 	holds(model, result, "young", 6, 6);
 	holds(model, result, "old", 24, 24);
@@ -570,7 +572,7 @@ TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	gg_query_result_free(result);
 	query.by = GG_BY_TYPE;
 	result = ask(model, &query);
-	CHECK(result->row_count == 4);
+	CHECK_EQ_U64(result->row_count, 4);
 	holds(model, result, "[no type]", 17, 17);
 	holds(model, result, "pair", 10, 10);
 	holds(model, result, "string", 4, 4);
@@ -578,7 +580,7 @@ TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	gg_query_result_free(result);
 	query.by = GG_BY_KIND;
 	result = ask(model, &query);
-	CHECK(result->row_count == 6);
+	CHECK_EQ_U64(result->row_count, 6);
 	holds(model, result, "old: pair", 8, 8);
 	gg_query_result_free(result);
 	gg_model_free(model);
@@ -600,13 +602,13 @@ TEST(coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
 	coarse.thread = made.thread;
 	coarse.stack = made_stack(&made, "main>load");
 	coarse.sums = gg_sums_of(&draw, 40);
-	CHECK(gg_profile_add_coarse(made.profile, &coarse, &error) == 0);
+	CHECK_EQ_I64(gg_profile_add_coarse(made.profile, &coarse, &error), 0);
 	made_sample(&made, coarse.stack, 2, 1, GG_TIME_NONE);
 	model = load(&made);
 	gg_query_init(&query);
-	CHECK(total_of(model, &query) == 2);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 2);
 	query.metric = GG_METRIC_ALLOCATED;
-	CHECK(total_of(model, &query) == 42);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 42);
 	query.to_ns = 15;
 	result = ask(model, &query);
 	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
@@ -644,29 +646,30 @@ TEST(folded_rows_are_live_between_their_buckets)
 	coarse.thread = made.thread;
 	coarse.stack = made_stack(&made, "main>load");
 	coarse.sums = gg_sums_of(&draw, 40);
-	CHECK(gg_profile_add_coarse(made.profile, &coarse, &error) == 0);
+	CHECK_EQ_I64(gg_profile_add_coarse(made.profile, &coarse, &error), 0);
 	made_sample(&made, coarse.stack, 2, 300, 400);
 	model = load(&made);
 	gg_query_init(&query);
-	CHECK(gg_query_live_at(model, &query, times, 6, tallies, &error) == 0);
+	CHECK_EQ_I64(gg_query_live_at(model, &query, times, 6, tallies, &error), 0);
 	for (int i = 0; i < 6; i++) {
 		struct gg_query_result *result;
 
 		query.to_ns = times[i];
 		result = ask(model, &query);
 		CHECK_MSG(bytes(&result->total) == live[i], "%d: %g", i, bytes(&result->total));
-		CHECK(bytes(&result->unplaced) == unplaced[i]);
-		CHECK(bytes(&tallies[i]) == live[i]);
+		CHECK_EQ_DOUBLE(bytes(&result->unplaced), unplaced[i]);
+		CHECK_EQ_DOUBLE(bytes(&tallies[i]), live[i]);
 		gg_query_result_free(result);
 	}
 	gg_query_init(&query);
-	CHECK(gg_query_peak(model, &query, &peak, &error) == 0);
-	CHECK(peak.time_ns == 300 && peak.bytes == 42);
+	CHECK_EQ_I64(gg_query_peak(model, &query, &peak, &error), 0);
+	CHECK_EQ_I64(peak.time_ns, 300);
+	CHECK_EQ_DOUBLE(peak.bytes, 42);
 	query.metric = GG_METRIC_ALLOCATED;
 	query.to_ns = 450;
-	CHECK(total_of(model, &query) == 42);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 42);
 	query.metric = GG_METRIC_FREED;
-	CHECK(total_of(model, &query) == 2);
+	CHECK_EQ_DOUBLE(total_of(model, &query), 2);
 	gg_model_free(model);
 }
 
@@ -682,7 +685,7 @@ TEST(a_raised_interval_hides_more_from_groups_without_samples)
 	made.interval = 8000;
 	made_sample(&made, made_stack(&made, "main>load"), 100, 6, 7);
 	model = load(&made);
-	CHECK(gg_model_interval(model, 0) == 8000);
+	CHECK_EQ_DOUBLE(gg_model_interval(model, 0), 8000);
 	gg_query_init(&query);
 	result = ask(model, &query);
 	CHECK(result->row_count == 0 && result->total.reserve_max[GG_BYTES] == 8000);
@@ -690,8 +693,8 @@ TEST(a_raised_interval_hides_more_from_groups_without_samples)
 	query.metric = GG_METRIC_ALLOCATED;
 	query.to_ns = 5;
 	result = ask(model, &query);
-	CHECK(result->rows[0].total->sample_count == 1);
-	CHECK(result->rows[0].total->reserve_max[GG_BYTES] == 8000);
+	CHECK_EQ_U64(result->rows[0].total->sample_count, 1);
+	CHECK_EQ_DOUBLE(result->rows[0].total->reserve_max[GG_BYTES], 8000);
 	gg_query_result_free(result);
 	gg_model_free(model);
 }
@@ -737,7 +740,7 @@ static void check_equal(const struct gg_model *a, const struct gg_model *b)
 	CHECK(left[149000].block == 0 && left[149999].block == 999);
 	CHECK(left[150000].block == 150000 && left[150001].block == 150000);
 	CHECK(gg_model_sample_total(a) == 149000 && gg_model_sample_total(b) == 149000);
-	CHECK(gg_model_end_ns(a) == gg_model_end_ns(b));
+	CHECK_EQ_I64(gg_model_end_ns(a), gg_model_end_ns(b));
 }
 
 TEST(two_readers_see_what_one_sees)
@@ -753,10 +756,10 @@ TEST(two_readers_see_what_one_sees)
 	make_large(&made, NULL);
 	one = load(&made);
 	make_large(&made, path);
-	CHECK(gg_profile_finish(made.profile, &error) == 0);
+	CHECK_EQ_I64(gg_profile_finish(made.profile, &error), 0);
 	gg_profile_close(made.profile);
-	CHECK(gg_profile_open(&profile, path, &error) == 0);
-	CHECK(gg_model_load(&two, &profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_profile_open(&profile, path, &error), 0);
+	CHECK_EQ_I64(gg_model_load(&two, &profile, 1, NULL, &error), 0);
 	gg_profile_close(profile);
 	check_equal(one, two);
 	gg_model_free(one);
@@ -780,12 +783,12 @@ TEST(two_profiles_are_one_model)
 		made_sample(&made, made_stack(&made, "main"), 1, 1, GG_TIME_NONE);
 		profiles[i] = made.profile;
 	}
-	CHECK(gg_model_load(&model, profiles, 2, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, profiles, 2, NULL, &error), 0);
 	gg_profile_close(profiles[0]);
 	gg_profile_close(profiles[1]);
 	gg_query_init(&query);
 	result = ask(model, &query);
-	CHECK(result->row_count == 3);
+	CHECK_EQ_U64(result->row_count, 3);
 	holds(model, result, "main (made)", 2, 22);
 	gg_query_result_free(result);
 	gg_model_free(model);

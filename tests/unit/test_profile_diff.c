@@ -95,10 +95,13 @@ TEST(rows_are_matched_by_name_where_numbers_differ)
 	add(&b, "main>new", 4); /* numbers shift */
 	add(&b, "main>load@x.c:11>parse@x.c:22", 9);
 	diff = compare(&a, &b, GG_BY_FUNCTION, false, 1);
-	CHECK(diff->row_count == 3 && diff->significant_count == 3 && diff->grown_count == 2);
+	CHECK_EQ_U64(diff->row_count, 3);
+	CHECK_EQ_U64(diff->significant_count, 3);
+	CHECK_EQ_U64(diff->grown_count, 2);
 	row = row_called(diff, "parse (made)");
 	if (CHECK(row != NULL)) {
-		CHECK(row->before.sample_count == 5 && row->after.sample_count == 9);
+		CHECK_EQ_U64(row->before.sample_count, 5);
+		CHECK_EQ_U64(row->after.sample_count, 9);
 		CHECK(fabs(row->difference.value / (4 << 20) - 1) < 1e-6);
 		CHECK(row->difference.low > 0 && row->is_significant);
 	}
@@ -141,8 +144,10 @@ TEST(a_scale_is_for_what_was_before)
 	add(&a, "main>load", 10);
 	add(&b, "main>load", 20);
 	diff = compare(&a, &b, GG_BY_FUNCTION, true, 2);
-	CHECK(diff->row_count == 2 && diff->significant_count == 0);
-	CHECK(diff->total.difference.value == 0 && !diff->total.is_significant);
+	CHECK_EQ_U64(diff->row_count, 2);
+	CHECK_EQ_U64(diff->significant_count, 0);
+	CHECK_EQ_DOUBLE(diff->total.difference.value, 0);
+	CHECK(!diff->total.is_significant);
 	gg_diff_free(diff);
 	side_end(&a);
 	side_end(&b);
@@ -156,7 +161,8 @@ TEST(profiles_without_samples_do_not_differ)
 	side_begin(&a, 4096, 1);
 	side_begin(&b, 4096, 2);
 	diff = compare(&a, &b, GG_BY_FUNCTION, false, 1);
-	CHECK(diff->row_count == 0 && diff->total.difference.p_value == 1);
+	CHECK_EQ_U64(diff->row_count, 0);
+	CHECK_EQ_DOUBLE(diff->total.difference.p_value, 1);
 	gg_diff_free(diff);
 	side_end(&a);
 	side_end(&b);

@@ -107,12 +107,12 @@ TEST(what_is_no_file_is_refused_and_nobody_is_told_to_remove_it)
 	struct place place = make_place();
 	struct gg_profile *profile;
 
-	CHECK(gg_profile_create(&profile, "-", &error) == -EINVAL);
-	CHECK(strstr(error.message, "standard output") != NULL);
-	CHECK(gg_profile_create(&profile, "/dev/null", &error) == -EEXIST);
+	CHECK_EQ_I64(gg_profile_create(&profile, "-", &error), -EINVAL);
+	CHECK_CONTAINS(error.message, "standard output");
+	CHECK_EQ_I64(gg_profile_create(&profile, "/dev/null", &error), -EEXIST);
 	CHECK(strstr(error.advice, "remove") == NULL);
-	CHECK(gg_profile_create(&profile, place.directory, &error) == -EEXIST);
-	CHECK(strstr(error.message, "is a directory") != NULL);
+	CHECK_EQ_I64(gg_profile_create(&profile, place.directory, &error), -EEXIST);
+	CHECK_CONTAINS(error.message, "is a directory");
 	CHECK(strstr(error.advice, "remove") == NULL);
 	remove_place(&place);
 }
@@ -127,15 +127,15 @@ TEST(an_old_profile_stays_until_the_first_commit)
 	if (profile == NULL)
 		return;
 	add(profile, 5);
-	CHECK(samples_in(place.path) == 3);
+	CHECK_EQ_I64(samples_in(place.path), 3);
 	OK(gg_profile_commit(profile, &error));
-	CHECK(samples_in(place.path) == 5);
+	CHECK_EQ_I64(samples_in(place.path), 5);
 	add(profile, 2);
-	CHECK(samples_in(place.path) == 5);
+	CHECK_EQ_I64(samples_in(place.path), 5);
 	OK(gg_profile_commit(profile, &error));
-	CHECK(samples_in(place.path) == 7);
+	CHECK_EQ_I64(samples_in(place.path), 7);
 	gg_profile_close(profile);
-	CHECK(samples_in(place.path) == 7);
+	CHECK_EQ_I64(samples_in(place.path), 7);
 	remove_place(&place);
 }
 
@@ -164,7 +164,7 @@ TEST(a_closed_profile_has_what_was_not_committed_and_no_journal)
 
 	add(profile, 4);
 	gg_profile_close(profile);
-	CHECK(samples_in(place.path) == 4);
+	CHECK_EQ_I64(samples_in(place.path), 4);
 	file = fopen(place.path, "r");
 	CHECK(fseek(file, 18, SEEK_SET) == 0 && fread(version, 1, 2, file) == 2);
 	CHECK(version[0] == 1 && version[1] == 1); /* a rollback journal, no WAL */
@@ -205,10 +205,10 @@ TEST(a_kill_leaves_all_that_was_committed)
 	struct place place = make_place();
 
 	be_killed(place.path, 10);
-	CHECK(access(place.journal, F_OK) == 0);
-	CHECK(samples_in(place.path) == 2000);
+	CHECK_EQ_I64(access(place.journal, F_OK), 0);
+	CHECK_EQ_I64(samples_in(place.path), 2000);
 	be_killed(place.path, 450000); /* more than is kept in memory: the file is half changed */
-	CHECK(samples_in(place.path) == 2000);
+	CHECK_EQ_I64(samples_in(place.path), 2000);
 	CHECK(access(place.journal, F_OK) < 0);
 	remove_place(&place);
 }
@@ -219,7 +219,7 @@ TEST(what_a_kill_left_is_replaced_with_its_journal)
 
 	be_killed(place.path, 450000);
 	make_file(place.path, 9);
-	CHECK(samples_in(place.path) == 9);
+	CHECK_EQ_I64(samples_in(place.path), 9);
 	remove_place(&place);
 }
 
@@ -229,9 +229,9 @@ TEST(a_journal_without_its_profile_is_not_taken_for_that_of_a_new_one)
 
 	be_killed(place.path, 450000);
 	unlink(place.path);
-	CHECK(access(place.journal, F_OK) == 0);
+	CHECK_EQ_I64(access(place.journal, F_OK), 0);
 	make_file(place.path, 9);
-	CHECK(samples_in(place.path) == 9);
+	CHECK_EQ_I64(samples_in(place.path), 9);
 	remove_place(&place);
 }
 
@@ -310,10 +310,10 @@ TEST(two_recorders_do_not_write_one_profile)
 	struct gg_profile *first = create(place.path), *second;
 
 	OK(gg_profile_commit(first, &error)); /* idle from here on */
-	CHECK(gg_profile_create(&second, place.path, &error) == -EBUSY);
+	CHECK_EQ_I64(gg_profile_create(&second, place.path, &error), -EBUSY);
 	gg_profile_close(first);
 	make_file(place.path, 1);
-	CHECK(samples_in(place.path) == 1);
+	CHECK_EQ_I64(samples_in(place.path), 1);
 	remove_place(&place);
 }
 
@@ -344,12 +344,12 @@ TEST(a_reader_delays_a_commit_and_loses_nothing)
 	OK(gg_profile_commit(writer, &error));
 	if (OK(gg_profile_open(&profile, place.path, &error))) {
 		OK(gg_profile_each_sample(profile, commit_while_reading, &reader, &error));
-		CHECK(reader.visits == 3);
+		CHECK_EQ_I64(reader.visits, 3);
 		gg_profile_close(profile);
 	}
 	/* Who opens it now waits for the next commit, as the writer waited for the first reader. */
 	OK(gg_profile_commit(writer, &error));
-	CHECK(samples_in(place.path) == 8);
+	CHECK_EQ_I64(samples_in(place.path), 8);
 	gg_profile_close(writer);
 	remove_place(&place);
 }
@@ -362,10 +362,10 @@ TEST(a_link_to_a_profile_stays_a_link)
 
 	snprintf(link_path, sizeof(link_path), "%s/link", place.directory);
 	make_file(place.path, 1);
-	CHECK(symlink("x.geiger", link_path) == 0);
+	CHECK_EQ_I64(symlink("x.geiger", link_path), 0);
 	make_file(link_path, 2);
 	CHECK(lstat(link_path, &status) == 0 && S_ISLNK(status.st_mode));
-	CHECK(samples_in(place.path) == 2);
+	CHECK_EQ_I64(samples_in(place.path), 2);
 	unlink(link_path);
 	remove_place(&place);
 }
@@ -379,17 +379,17 @@ TEST(what_is_no_profile_is_refused_before_anything_is_recorded)
 
 	fputs("dear diary", file);
 	fclose(file);
-	CHECK(gg_profile_create(&profile, place.path, &error) == -EEXIST);
-	CHECK(gg_profile_open(&profile, place.path, &error) == -EBADMSG);
-	CHECK(gg_profile_create(&profile, place.directory, &error) == -EEXIST);
-	CHECK(gg_profile_create(&profile, "/dev/null", &error) == -EEXIST);
+	CHECK_EQ_I64(gg_profile_create(&profile, place.path, &error), -EEXIST);
+	CHECK_EQ_I64(gg_profile_open(&profile, place.path, &error), -EBADMSG);
+	CHECK_EQ_I64(gg_profile_create(&profile, place.directory, &error), -EEXIST);
+	CHECK_EQ_I64(gg_profile_create(&profile, "/dev/null", &error), -EEXIST);
 	snprintf(path, sizeof(path), "%s/no/x.geiger", place.directory);
-	CHECK(gg_profile_create(&profile, path, &error) == -ENOENT);
-	CHECK(gg_profile_open(&profile, path, &error) == -ENOENT);
+	CHECK_EQ_I64(gg_profile_create(&profile, path, &error), -ENOENT);
+	CHECK_EQ_I64(gg_profile_open(&profile, path, &error), -ENOENT);
 	file = fopen(place.path, "w"); /* an empty file is nobody's */
 	fclose(file);
 	make_file(place.path, 1);
-	CHECK(samples_in(place.path) == 1);
+	CHECK_EQ_I64(samples_in(place.path), 1);
 	remove_place(&place);
 }
 
@@ -399,14 +399,14 @@ TEST(a_relative_path_is_that_of_the_creation)
 	char *back = getcwd(NULL, 0);
 	struct gg_profile *profile;
 
-	CHECK(chdir(place.directory) == 0);
+	CHECK_EQ_I64(chdir(place.directory), 0);
 	profile = create("x.geiger");
-	CHECK(chdir(back) == 0);
+	CHECK_EQ_I64(chdir(back), 0);
 	free(back);
 	add(profile, 1);
 	OK(gg_profile_finish(profile, &error));
 	gg_profile_close(profile);
-	CHECK(samples_in(place.path) == 1);
+	CHECK_EQ_I64(samples_in(place.path), 1);
 	remove_place(&place);
 }
 
@@ -436,8 +436,8 @@ TEST(a_full_disk_keeps_what_was_committed)
 		/* What comes later says so too, rather than making a file with a hole. */
 		CHECK(gg_profile_add_sample(profile, &sample, NULL, &error) < 0);
 		CHECK(gg_profile_commit(profile, &error) < 0);
-		CHECK(strstr(error.message, "an earlier write failed (") != NULL);
-		CHECK(strstr(error.message, strerror(-code)) != NULL);
+		CHECK_CONTAINS(error.message, "an earlier write failed (");
+		CHECK_CONTAINS(error.message, strerror(-code));
 		CHECK(gg_profile_finish(profile, &error) < 0);
 		gg_profile_close(profile);
 		fflush(stdout);
@@ -445,7 +445,7 @@ TEST(a_full_disk_keeps_what_was_committed)
 	}
 	waitpid(pid, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	CHECK(samples_in(place.path) == 100);
+	CHECK_EQ_I64(samples_in(place.path), 100);
 	remove_place(&place);
 }
 
@@ -472,17 +472,17 @@ TEST(a_complete_profile_takes_better_names)
 		return;
 	line.function = "second";
 	OK(gg_profile_intern_frame(profile, 0, 77, &again, &error));
-	CHECK(again == frame);
+	CHECK_EQ_U64(again, frame);
 	OK(gg_profile_intern_stack(profile, 0, frame, &again, &error));
-	CHECK(again == stack);
+	CHECK_EQ_U64(again, stack);
 	OK(gg_profile_put_lines(profile, frame, &line, 1, &error));
 	OK(gg_profile_finish(profile, &error));
 	gg_profile_close(profile);
-	CHECK(samples_in(place.path) == 0);
+	CHECK_EQ_I64(samples_in(place.path), 0);
 	if (OK(gg_profile_open(&profile, place.path, &error))) {
 		OK(gg_profile_each_line(profile, keep_function, function, &error));
 		CHECK_MSG(strcmp(function, "second") == 0, "%s", function);
-		CHECK(gg_profile_add_note(profile, "no", &error) == -EROFS);
+		CHECK_EQ_I64(gg_profile_add_note(profile, "no", &error), -EROFS);
 		gg_profile_close(profile);
 	}
 	remove_place(&place);
@@ -506,7 +506,7 @@ TEST(ends_that_come_late_do_not_make_the_file_larger)
 	}
 	OK(gg_profile_commit(profile, &error));
 	stat(place.path, &after);
-	CHECK(before.st_size == after.st_size);
+	CHECK_EQ_I64(before.st_size, after.st_size);
 	gg_profile_close(profile);
 	remove_place(&place);
 }

@@ -243,7 +243,7 @@ static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
 
 static void compare_sums(void)
 {
-	CHECK(got.sample_count == want.sample_count);
+	CHECK_EQ_U64(got.sample_count, want.sample_count);
 	for (int i = 0; i < 6; i++)
 		CHECK_MSG(fabs(got.sums[i] - want.sums[i]) <= 1e-8 * want.sums[i],
 		          "sum %d: %.17g, not %.17g", i, got.sums[i], want.sums[i]);
@@ -276,7 +276,7 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 			      1e-9 * want.variance[end][stack]);
 		}
 	}
-	CHECK(gg_profile_check(profile, print_problem, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_profile_check(profile, print_problem, NULL, &error), 0);
 	gg_profile_close(profile);
 	unlink(path);
 }
@@ -342,7 +342,7 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 	while (gg_profile_fold(profile, &rule, 5 * HOUR, &error) > 0)
 		;
 	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
-	CHECK(rows == 2); /* the one that ended before another inherited one says nothing */
+	CHECK_EQ_U64(rows, 2); /* the one that ended before another inherited one says nothing */
 	OK(gg_profile_end_sample(profile, 2, &(struct gg_profile_sample_end){ .free_ns = 5 * HOUR },
 	                         &error));
 	while (gg_profile_fold(profile, &rule, 9 * HOUR, &error) > 0)

@@ -41,7 +41,7 @@ static bool spoil(const char *sql)
 	char *message = NULL;
 	bool done;
 
-	if (!make_profile() || !CHECK(sqlite3_open(path, &db) == SQLITE_OK))
+	if (!make_profile() || !CHECK_EQ_I64(sqlite3_open(path, &db), SQLITE_OK))
 		return false;
 	sqlite3_exec(db, "pragma writable_schema = on; pragma foreign_keys = off;", NULL, NULL,
 	             NULL);
@@ -320,8 +320,11 @@ static bool make_older(const char *version)
 
 static int see_old_memory(const struct gg_profile_memory *memory, void *context)
 {
-	CHECK(memory->rss_bytes == 77 && memory->live_bytes == 8);
-	CHECK(memory->span_ns == -1 && memory->max_rss_bytes == -1 && memory->geiger_bytes == -1);
+	CHECK_EQ_I64(memory->rss_bytes, 77);
+	CHECK_EQ_DOUBLE(memory->live_bytes, 8);
+	CHECK_EQ_I64(memory->span_ns, -1);
+	CHECK_EQ_I64(memory->max_rss_bytes, -1);
+	CHECK_EQ_I64(memory->geiger_bytes, -1);
 	++*(int *)context;
 	return 0;
 }
@@ -335,11 +338,11 @@ TEST(a_file_of_version_2_is_read_and_its_readings_have_no_maximum)
 		return;
 	if (OK(gg_profile_open(&profile, path, &error))) {
 		OK(gg_profile_each_memory(profile, see_old_memory, &seen, &error));
-		CHECK(seen == 1);
+		CHECK_EQ_I64(seen, 1);
 		gg_profile_close(profile);
 	}
 	if (make_older(""))
-		CHECK(gg_profile_open(&profile, path, &error) == -EBADMSG);
+		CHECK_EQ_I64(gg_profile_open(&profile, path, &error), -EBADMSG);
 	unlink(path);
 }
 
@@ -362,9 +365,9 @@ TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 		    "select sum(live_samples), sum(left_samples) from v_stack"
 		    " union all select max(live_samples), max(left_samples) from v_function",
 		    &error))) {
-		CHECK(gg_sql_query_next(query, &error) == 1);
+		CHECK_EQ_I64(gg_sql_query_next(query, &error), 1);
 		CHECK(gg_sql_query_integer(query, 0) > 0 && gg_sql_query_integer(query, 1) > 0);
-		CHECK(gg_sql_query_next(query, &error) == 1);
+		CHECK_EQ_I64(gg_sql_query_next(query, &error), 1);
 		gg_sql_query_free(query);
 	}
 	gg_profile_close(profile);
@@ -389,8 +392,8 @@ TEST(what_a_file_brings_along_is_not_run)
 	if (OK(gg_sql_query_new(&query, profile,
 	                        "select (select count(*) from sample), * from v_function limit 1",
 	                        &error))) {
-		CHECK(gg_sql_query_next(query, &error) == 1);
-		CHECK(gg_sql_query_integer(query, 0) == 2);
+		CHECK_EQ_I64(gg_sql_query_next(query, &error), 1);
+		CHECK_EQ_I64(gg_sql_query_integer(query, 0), 2);
 		CHECK(strcmp(gg_sql_query_text(query, 1, NULL), "666") != 0);
 		gg_sql_query_free(query);
 	}
@@ -405,8 +408,8 @@ TEST(a_truncated_file_is_told_to_be_one)
 	for (long bytes = 0; bytes < 60000; bytes += bytes < 200 ? 50 : 4321) {
 		if (!make_profile())
 			return;
-		CHECK(truncate(path, bytes) == 0);
-		CHECK(read_everything(&problems) == -EBADMSG);
+		CHECK_EQ_I64(truncate(path, bytes), 0);
+		CHECK_EQ_I64(read_everything(&problems), -EBADMSG);
 		if (bytes >= 100)
 			CHECK_MSG(strstr(error.message, "truncated") != NULL, "%s", error.message);
 	}
@@ -446,7 +449,7 @@ TEST(no_change_of_bytes_crashes_a_reader)
 				at = gg_rng_next(&rng) % (size_t)bytes;
 			spoilt[at] = (unsigned char)gg_rng_next(&rng);
 		}
-		CHECK(pwrite(file, spoilt, (size_t)bytes, 0) == bytes);
+		CHECK_EQ_I64(pwrite(file, spoilt, (size_t)bytes, 0), bytes);
 		opened += read_everything(&problems) >= 0;
 	}
 	CHECK_MSG(opened > runs / 10, "%d of %d opened", opened, runs);

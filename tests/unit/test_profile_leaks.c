@@ -104,12 +104,12 @@ TEST(each_stack_is_judged_by_its_own_samples)
 		          name_of(&f, i));
 		CHECK_MSG(f.leaks->rows[i].class == expected[i].class, "%s: %s", name_of(&f, i),
 		          gg_leak_class_name(f.leaks->rows[i].class));
-		CHECK(f.leaks->class_row_count[expected[i].class] == 1);
+		CHECK_EQ_U64(f.leaks->class_row_count[expected[i].class], 1);
 	}
 	CHECK(f.leaks->rows[0].sample_count == 50 && f.leaks->rows[0].q_value < 1e-4);
 	CHECK(fabs(f.leaks->rows[0].live_bytes.estimate / (50 << 20) - 1) < 1e-6);
-	CHECK(f.leaks->rows[0].oldest_ns == 100 * SECOND);
-	CHECK(f.leaks->rows[0].kept_share == 1);
+	CHECK_EQ_I64(f.leaks->rows[0].oldest_ns, 100 * SECOND);
+	CHECK_EQ_DOUBLE(f.leaks->rows[0].kept_share, 1);
 	CHECK(isnan(f.leaks->rows[1].q_value)); /* nothing happened in the last third */
 	CHECK(f.leaks->rows[3].oldest_ns <= 2 * SECOND);
 	end(&f);
@@ -133,11 +133,11 @@ TEST(what_is_given_back_at_the_end_is_judged_at_a_moment_before)
 	add_given_back(&f, "main>list", 50);
 	add(&f, "main>request", 100, 0, 100, 2);
 	CHECK(run_at(&f, NULL, 99 * SECOND) == 0 && f.leaks->row_count == 2);
-	CHECK(f.leaks->at_ns == 99 * SECOND);
-	CHECK(strcmp(name_of(&f, 0), "list") == 0);
+	CHECK_EQ_I64(f.leaks->at_ns, 99 * SECOND);
+	CHECK_EQ_STR(name_of(&f, 0), "list");
 	CHECK(f.leaks->rows[0].class == GG_LEAK_GROWING && f.leaks->rows[0].sample_count == 50);
 	CHECK(f.leaks->rows[0].oldest_ns == 99 * SECOND && f.leaks->rows[0].kept_share == 1);
-	CHECK(f.leaks->rows[1].class == GG_LEAK_YOUNG_ONLY);
+	CHECK_EQ_U64(f.leaks->rows[1].class, GG_LEAK_YOUNG_ONLY);
 	end(&f);
 	begin(&f);
 	add_given_back(&f, "main>list", 50);
@@ -165,8 +165,8 @@ TEST(a_moment_has_what_a_run_that_ended_then_has)
 	add(&f, "main>leak", 80, 0, 100, 0);
 	add(&f, "main>cache", 160, 0, 100, 60);
 	CHECK(run_at(&f, NULL, moment) == 0 && f.leaks->row_count == 2);
-	CHECK(f.leaks->live_bytes.estimate == live);
-	CHECK(f.leaks->old_bytes.estimate == old);
+	CHECK_EQ_DOUBLE(f.leaks->live_bytes.estimate, live);
+	CHECK_EQ_DOUBLE(f.leaks->old_bytes.estimate, old);
 	CHECK(fabs(f.leaks->rows[0].p_value - p_value) < 1e-9);
 	end(&f);
 }
@@ -178,7 +178,7 @@ TEST(a_moment_after_the_end_is_the_end)
 	begin(&f);
 	add_all_classes(&f);
 	CHECK(run_at(&f, NULL, 1000 * SECOND) == 0 && f.leaks->row_count == 4);
-	CHECK(f.leaks->at_ns == GG_TIME_NONE);
+	CHECK_EQ_I64(f.leaks->at_ns, GG_TIME_NONE);
 	end(&f);
 }
 
@@ -189,7 +189,7 @@ TEST(totals_are_those_of_the_rows)
 
 	begin(&f);
 	add_all_classes(&f);
-	CHECK(run(&f, NULL) == 0);
+	CHECK_EQ_I64(run(&f, NULL), 0);
 	for (size_t i = 0; i < f.leaks->row_count; i++) {
 		bytes += f.leaks->rows[i].live_bytes.estimate;
 		for (int k = 0; k < GG_LEAK_COHORTS; k++)
@@ -212,9 +212,10 @@ TEST(a_suppressed_stack_is_counted_apart)
 
 	begin(&f);
 	add_all_classes(&f);
-	CHECK(gg_suppressions_parse(&suppressions, "leak:nothing\n# known\nleak:^lea\n", "text",
-	                            &f.error) == 0);
-	CHECK(run(&f, &suppressions) == 0);
+	CHECK_EQ_I64(gg_suppressions_parse(&suppressions, "leak:nothing\n# known\nleak:^lea\n",
+	                                   "text", &f.error),
+	             0);
+	CHECK_EQ_I64(run(&f, &suppressions), 0);
 	CHECK(f.leaks->row_count == 3 && f.leaks->class_row_count[GG_LEAK_GROWING] == 0);
 	CHECK(f.leaks->suppressed_count == 2 && f.leaks->suppressed[0].row_count == 0);
 	CHECK(f.leaks->suppressed[1].row_count == 1 && f.leaks->suppressed[1].sample_count == 50);
@@ -233,8 +234,8 @@ TEST(a_caller_a_module_and_a_file_can_be_suppressed)
 
 		begin(&f);
 		add(&f, "main>[libx.so]parse@x.c:12", 20, 0, 1, 0);
-		CHECK(gg_suppressions_parse(&suppressions, texts[i], "text", &f.error) == 0);
-		CHECK(run(&f, &suppressions) == 0);
+		CHECK_EQ_I64(gg_suppressions_parse(&suppressions, texts[i], "text", &f.error), 0);
+		CHECK_EQ_I64(run(&f, &suppressions), 0);
 		CHECK_MSG(f.leaks->row_count == 0 && f.leaks->suppressed[0].row_count == 1, "%s",
 		          texts[i]);
 		end(&f);
@@ -281,16 +282,16 @@ TEST(what_is_no_suppression_is_refused_with_its_line)
 	struct gg_suppressions suppressions = { 0 };
 	struct gg_error error;
 
-	CHECK(gg_suppressions_parse(&suppressions, "leak:a\n\nrace:b\n", "FILE", &error) ==
-	      -EINVAL);
+	CHECK_EQ_I64(gg_suppressions_parse(&suppressions, "leak:a\n\nrace:b\n", "FILE", &error),
+	             -EINVAL);
 	CHECK(strcmp(error.place, "FILE:3") == 0 && suppressions.patterns.count == 0);
-	CHECK(gg_suppressions_parse(&suppressions, "leak:", "FILE", &error) == -EINVAL);
-	CHECK(gg_suppressions_parse(&suppressions, "", "FILE", &error) == 0);
-	CHECK(gg_suppressions_parse(&suppressions, " leak: a b \r\n#x", "FILE", &error) == 0);
+	CHECK_EQ_I64(gg_suppressions_parse(&suppressions, "leak:", "FILE", &error), -EINVAL);
+	CHECK_EQ_I64(gg_suppressions_parse(&suppressions, "", "FILE", &error), 0);
+	CHECK_EQ_I64(gg_suppressions_parse(&suppressions, " leak: a b \r\n#x", "FILE", &error), 0);
 	CHECK(suppressions.patterns.count == 1 &&
 	      strcmp(suppressions.patterns.items[0], " a b") == 0);
 	gg_suppressions_done(&suppressions);
-	CHECK(gg_suppressions_read(&suppressions, "/nonexistent", &error) == -ENOENT);
+	CHECK_EQ_I64(gg_suppressions_read(&suppressions, "/nonexistent", &error), -ENOENT);
 }
 
 TEST(times_are_shares_of_the_life_of_the_process)
@@ -305,8 +306,8 @@ TEST(times_are_shares_of_the_life_of_the_process)
 	add(&f, "main>leak", 50, 90, 100, 0);
 	add(&f, "main>table", 20, 90, 91, 0);
 	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 2);
-	CHECK(f.leaks->rows[0].class == GG_LEAK_GROWING);
-	CHECK(f.leaks->rows[1].class == GG_LEAK_NEVER_FREED);
+	CHECK_EQ_U64(f.leaks->rows[0].class, GG_LEAK_GROWING);
+	CHECK_EQ_U64(f.leaks->rows[1].class, GG_LEAK_NEVER_FREED);
 	CHECK(f.leaks->rows[0].cohorts[0] > 0);
 	end(&f);
 }
@@ -323,7 +324,7 @@ TEST(a_process_that_starts_at_the_end_of_time_has_leaks_all_the_same)
 		f.made.process = made_process(&f.made, 101, starts[i], INT64_MAX);
 		add(&f, "main>leak", 20, 0, 100, 0);
 		CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 1);
-		CHECK(f.leaks->live_bytes.low == 20 << 20);
+		CHECK_EQ_DOUBLE(f.leaks->live_bytes.low, 20 << 20);
 		end(&f);
 	}
 }
@@ -345,8 +346,8 @@ TEST(a_block_of_two_processes_counts_once)
 		f.made.process = parent;
 	}
 	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 1);
-	CHECK(f.leaks->rows[0].sample_count == 10);
-	CHECK(f.leaks->rows[0].class == GG_LEAK_NEVER_FREED);
+	CHECK_EQ_U64(f.leaks->rows[0].sample_count, 10);
+	CHECK_EQ_U64(f.leaks->rows[0].class, GG_LEAK_NEVER_FREED);
 	CHECK(f.leaks->rows[0].oldest_ns > 99 * SECOND);
 	end(&f);
 }
@@ -384,7 +385,7 @@ TEST(a_check_at_the_truth_fails_in_one_run_of_forty_at_most)
 		              GG_TIME_NONE);
 		made_allocate(&f.made, made_stack(&f.made, "main>b"), 64, 8000, 95 * SECOND,
 		              GG_TIME_NONE);
-		if (!CHECK(run(&f, NULL) == 0))
+		if (!CHECK_EQ_I64(run(&f, NULL), 0))
 			return;
 		above += f.leaks->old_bytes.low > truth;
 		end(&f);

@@ -33,7 +33,7 @@ static bool gives(const char *short_name, const char *const *given, const char *
 			if (strcmp(full[i], copy) == 0)
 				names[count].full_name = full[i];
 	}
-	CHECK(gg_distinct_names(short_name, names, count) == 0);
+	CHECK_EQ_I64(gg_distinct_names(short_name, names, count), 0);
 	for (size_t i = 0; i < count; i++) {
 		gg_buf_printf(&text, "%s%s", i > 0 ? " / " : "", gg_buf_text(&names[i].text));
 		gg_buf_done(&names[i].text);
@@ -140,7 +140,7 @@ TEST(many_names_stay_different_and_no_longer_than_the_full_ones)
 		count += is_new;
 	}
 	CHECK(count > COUNT / 2);
-	CHECK(gg_distinct_names("ns::f<...>", names, count) == 0);
+	CHECK_EQ_I64(gg_distinct_names("ns::f<...>", names, count), 0);
 	for (size_t i = 0; i < count; i++) {
 		CHECK(names[i].text.length <= full[i].length);
 		for (size_t k = 0; k < i; k++)
@@ -172,9 +172,9 @@ static void add(struct made_profile *made, uint32_t module, const struct given *
 		                              .line = given->line };
 	uint32_t frame, stack;
 
-	CHECK(gg_profile_intern_frame(made->profile, module, ++address, &frame, &error) == 0);
-	CHECK(gg_profile_put_lines(made->profile, frame, &line, 1, &error) == 0);
-	CHECK(gg_profile_intern_stack(made->profile, 0, frame, &stack, &error) == 0);
+	CHECK_EQ_I64(gg_profile_intern_frame(made->profile, module, ++address, &frame, &error), 0);
+	CHECK_EQ_I64(gg_profile_put_lines(made->profile, frame, &line, 1, &error), 0);
+	CHECK_EQ_I64(gg_profile_intern_stack(made->profile, 0, frame, &stack, &error), 0);
 	made_sample(made, stack, 1, 1, GG_TIME_NONE);
 }
 
@@ -188,7 +188,7 @@ static struct gg_model *load(const struct given *given, size_t count)
 	module = made_module(&made, "/usr/bin/made");
 	for (size_t i = 0; i < count; i++)
 		add(&made, module, &given[i]);
-	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
 	gg_profile_close(made.profile);
 	return model;
 }
@@ -204,7 +204,7 @@ static bool asks(const struct gg_model *model, enum gg_grouping by, const char *
 	gg_query_init(&query);
 	query.by = by;
 	query.focus = focus;
-	if (!CHECK(gg_query_rows(model, &query, &result, &error) == 0))
+	if (!CHECK_EQ_I64(gg_query_rows(model, &query, &result, &error), 0))
 		return false;
 	for (size_t i = 0; i < result->row_count; i++) {
 		gg_buf_printf(&text, "%s%g ", i > 0 ? " / " : "",
@@ -244,7 +244,7 @@ TEST(instances_of_a_template_are_rows_of_their_own)
 	asks(model, GG_BY_FUNCTION, "^create<Pear>$", "1 create<Pear> (made)");
 	asks(model, GG_BY_FUNCTION, "^create<[.]+>$",
 	     "2 create<Apple> (made) / 1 create<Pear> (made)");
-	CHECK(gg_model_name_functions(&model, 1, &full, &error) == 0);
+	CHECK_EQ_I64(gg_model_name_functions(&model, 1, &full, &error), 0);
 	asks(model, GG_BY_FUNCTION, NULL,
 	     "2 Apple* create<Apple>() (made) / 1 Pear* create<Pear>() (made)");
 	gg_model_free(model);
@@ -327,7 +327,7 @@ TEST(models_of_two_builds_get_names_that_are_equal_for_equal_functions)
 
 	asks(models[0], GG_BY_FUNCTION, NULL,
 	     "1 create<...> (made) / 1 a::f (made) / 1 helper (made)");
-	CHECK(gg_model_name_functions(models, 2, &query, &error) == 0);
+	CHECK_EQ_I64(gg_model_name_functions(models, 2, &query, &error), 0);
 	asks(models[0], GG_BY_FUNCTION, NULL,
 	     "1 create<Pear> (made) / 1 a::f (made) / 1 helper [a.c] (made)");
 	asks(models[1], GG_BY_FUNCTION, NULL,
@@ -365,19 +365,19 @@ TEST(names_of_megabytes_are_cut_and_stay_different)
 	struct gg_model_function function;
 	const char *cut;
 
-	CHECK(gg_model_function_count(model) == 3);
+	CHECK_EQ_U64(gg_model_function_count(model), 3);
 	for (uint32_t i = 1; i < 3; i++) {
 		function = gg_model_function(model, i);
 		CHECK(strlen(function.full_name) <= GG_PROFILE_NAME_MAX);
 		CHECK(strlen(function.name) <= GG_PROFILE_NAME_MAX);
-		CHECK(strncmp(function.full_name, "f<aaa", 5) == 0);
-		CHECK(strcmp(function.full_name + strlen(function.full_name) - 6, ">(int)") == 0);
+		CHECK_EQ_I64(strncmp(function.full_name, "f<aaa", 5), 0);
+		CHECK_EQ_STR(function.full_name + strlen(function.full_name) - 6, ">(int)");
 	}
 	CHECK(strcmp(gg_model_function(model, 1).name, gg_model_function(model, 2).name) != 0);
 	/* Cut once: what was cut is short enough. */
 	cut = gg_profile_bounded_name(first, &room);
-	CHECK(cut == gg_buf_text(&room));
-	CHECK(gg_profile_bounded_name(cut, &(struct gg_buf){ 0 }) == cut);
+	CHECK_EQ_PTR(cut, gg_buf_text(&room));
+	CHECK_EQ_PTR(gg_profile_bounded_name(cut, &(struct gg_buf){ 0 }), cut);
 	CHECK(gg_profile_bounded_name(NULL, &room) == NULL);
 	gg_model_free(model);
 	free(first);

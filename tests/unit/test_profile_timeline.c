@@ -57,7 +57,7 @@ TEST(points_are_spread_from_the_start_to_the_end)
 	begin(&made, &first, &second);
 	timeline = run(&made, 0, 11);
 	for (size_t i = 0; i < 11; i++) {
-		CHECK(timeline->points[i].time_ns == (int64_t)i * 10 * SECOND);
+		CHECK_EQ_I64(timeline->points[i].time_ns, (int64_t)i * 10 * SECOND);
 		CHECK(timeline->points[i].live_bytes == 0 && timeline->points[i].rss_bytes < 0);
 	}
 	CHECK(timeline->rss_peak_bytes < 0);
@@ -124,8 +124,8 @@ TEST(one_process_has_its_own_life)
 	add_rss(&made, first, 1, 10);
 	add_rss(&made, second, 45, 5);
 	timeline = run(&made, 101, 5);
-	CHECK(timeline->points[0].time_ns == 40 * SECOND);
-	CHECK(timeline->points[4].time_ns == 60 * SECOND);
+	CHECK_EQ_I64(timeline->points[0].time_ns, 40 * SECOND);
+	CHECK_EQ_I64(timeline->points[4].time_ns, 60 * SECOND);
 	CHECK(about(timeline->points[1].live_bytes, 0) && about(timeline->points[3].live_bytes, 4));
 	CHECK(about(timeline->points[4].rss_bytes, 5) && about(timeline->rss_peak_bytes, 5));
 	gg_timeline_free(timeline);
@@ -140,8 +140,8 @@ TEST(an_unknown_process_is_refused)
 	uint32_t first, second;
 
 	begin(&made, &first, &second);
-	CHECK(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
-	CHECK(gg_timeline_run(model, 7, 5, 0.95, &timeline, &error) == -EINVAL);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
+	CHECK_EQ_I64(gg_timeline_run(model, 7, 5, 0.95, &timeline, &error), -EINVAL);
 	gg_model_free(model);
 	gg_profile_close(made.profile);
 }

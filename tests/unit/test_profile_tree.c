@@ -16,9 +16,9 @@ static struct gg_tree *build(struct made_profile *made, bool inverted, double fo
 	struct gg_query query;
 
 	gg_query_init(&query);
-	CHECK(gg_model_load(&model, &made->profile, 1, NULL, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made->profile, 1, NULL, &error), 0);
 	gg_profile_close(made->profile);
-	CHECK(gg_tree_build(&tree, model, &query, &options, &error) == 0);
+	CHECK_EQ_I64(gg_tree_build(&tree, model, &query, &options, &error), 0);
 	return tree;
 }
 

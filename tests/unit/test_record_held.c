@@ -10,7 +10,7 @@ TEST(what_is_held_is_found_with_its_id_and_time)
 
 	gg_live_set_init(&held, 100000);
 	for (uint64_t i = 1; i <= 50000; i++)
-		CHECK(gg_live_set_add(&held, i * 7, i, i * 1000) == 0);
+		CHECK_EQ_I64(gg_live_set_add(&held, i * 7, i, i * 1000), 0);
 	for (uint64_t i = 1; i <= 50000; i++) {
 		const struct gg_live_set_sample *sample = gg_live_set_find(&held, i * 7);
 
@@ -28,16 +28,16 @@ TEST(what_has_ended_is_remembered_for_a_while_and_then_forgotten)
 
 	gg_live_set_init(&held, 1000);
 	for (uint64_t i = 1; i <= 2 * GG_LIVE_SET_ENDED_MAX; i++) {
-		CHECK(gg_live_set_add(&held, i, i, i) == 0);
+		CHECK_EQ_I64(gg_live_set_add(&held, i, i, i), 0);
 		gg_live_set_end(&held, gg_live_set_find(&held, i));
 	}
-	CHECK(held.live_count == 0);
+	CHECK_EQ_U64(held.live_count, 0);
 	CHECK(gg_live_set_find(&held, GG_LIVE_SET_ENDED_MAX) == NULL);
 	for (uint64_t i = GG_LIVE_SET_ENDED_MAX + 1; i <= 2 * GG_LIVE_SET_ENDED_MAX; i++) {
 		const struct gg_live_set_sample *sample = gg_live_set_find(&held, i);
 
 		if (!CHECK(sample != NULL && !gg_live_set_is_live(sample)) ||
-		    !CHECK((sample->time_ns & ~GG_LIVE_SET_ENDED) == i))
+		    !CHECK_EQ_U64(sample->time_ns & ~GG_LIVE_SET_ENDED, i))
 			break;
 	}
 	/* Places are used again: memory does not grow with what came and went. */
@@ -51,9 +51,9 @@ TEST(more_than_the_limit_is_refused)
 
 	gg_live_set_init(&held, 3);
 	for (uint64_t i = 1; i <= 3; i++)
-		CHECK(gg_live_set_add(&held, i, i, i) == 0);
-	CHECK(gg_live_set_add(&held, 4, 4, 4) == -ENOSPC);
+		CHECK_EQ_I64(gg_live_set_add(&held, i, i, i), 0);
+	CHECK_EQ_I64(gg_live_set_add(&held, 4, 4, 4), -ENOSPC);
 	gg_live_set_end(&held, gg_live_set_find(&held, 1));
-	CHECK(gg_live_set_add(&held, 4, 4, 4) == 0);
+	CHECK_EQ_I64(gg_live_set_add(&held, 4, 4, 4), 0);
 	gg_live_set_done(&held);
 }

@@ -40,9 +40,9 @@ TEST(of_what_is_no_program_nothing_is_said)
 		CHECK(gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL && why[0] == '\0');
 		unlink(path);
 	}
-	CHECK(gg_preloadable_of("/nonexistent", why) == GG_PRELOADABLE_ALL);
-	CHECK(gg_preloadable_of("/dev/zero", why) == GG_PRELOADABLE_ALL);
-	CHECK(gg_preloadable_of("/", why) == GG_PRELOADABLE_ALL);
+	CHECK_EQ_U64(gg_preloadable_of("/nonexistent", why), GG_PRELOADABLE_ALL);
+	CHECK_EQ_U64(gg_preloadable_of("/dev/zero", why), GG_PRELOADABLE_ALL);
+	CHECK_EQ_U64(gg_preloadable_of("/", why), GG_PRELOADABLE_ALL);
 }
 
 TEST(of_a_script_the_interpreter_is_asked_once)
@@ -56,8 +56,8 @@ TEST(of_a_script_the_interpreter_is_asked_once)
 	strcpy(program, path);
 	snprintf(text, sizeof(text), "#! %s -w\n", program);
 	CHECK(put(text, strlen(text)));
-	CHECK(gg_preloadable_of(path, why) == GG_PRELOADABLE_NONE);
-	CHECK(strstr(why, "32-bit") != NULL);
+	CHECK_EQ_U64(gg_preloadable_of(path, why), GG_PRELOADABLE_NONE);
+	CHECK_CONTAINS(why, "32-bit");
 	unlink(path);
 	unlink(program);
 
@@ -66,9 +66,9 @@ TEST(of_a_script_the_interpreter_is_asked_once)
 	snprintf(text, sizeof(text), "#!%s\n", path);
 	int fd = open(path, O_WRONLY | O_TRUNC);
 
-	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	CHECK_EQ_I64(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	close(fd);
-	CHECK(gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL);
+	CHECK_EQ_U64(gg_preloadable_of(path, why), GG_PRELOADABLE_ALL);
 	unlink(path);
 }
 
@@ -112,15 +112,15 @@ TEST(spoilt_programs_are_read_to_an_answer)
 
 		if (at + count > (uint64_t)file.st_size)
 			continue;
-		CHECK(pwrite(copy, &value, count, (off_t)at) == (ssize_t)count);
+		CHECK_EQ_I64(pwrite(copy, &value, count, (off_t)at), (ssize_t)count);
 		memset(why, 'x', sizeof(why));
 		gg_preloadable_of(path, why);
 		CHECK_MSG(memchr(why, '\0', sizeof(why)) != NULL, "mutation %d", i);
 		/* One or two at a time. */
 		if (i % 2 == 0)
-			CHECK(pwrite(copy, bytes, (size_t)file.st_size, 0) == file.st_size);
+			CHECK_EQ_I64(pwrite(copy, bytes, (size_t)file.st_size, 0), file.st_size);
 		else
-			CHECK(pwrite(copy, bytes + at, count, (off_t)at) == (ssize_t)count);
+			CHECK_EQ_I64(pwrite(copy, bytes + at, count, (off_t)at), (ssize_t)count);
 	}
 	close(copy);
 	unlink(path);

@@ -41,11 +41,13 @@ TEST(parts_are_added_up_by_what_they_are)
 	add("7ffe000-7fff000", "[stack]", 16, 8, 16, "rd wr mr mw me gd ac");
 	sums = add_up(0);
 	CHECK(sums.rss_bytes == 546 * KIB && sums.pss_bytes == 288 * KIB);
-	CHECK(sums.heap_bytes == 400 * KIB);
+	CHECK_EQ_I64(sums.heap_bytes, 400 * KIB);
 	CHECK(sums.stack_bytes == 16 * KIB && sums.pss_stack_bytes == 8 * KIB);
 	/* Of a file's 100 KiB 20 were written to: they are the process's own. */
-	CHECK(sums.pss_file_bytes == 40 * KIB);
-	CHECK(sums.geiger_bytes == 0 && sums.geiger_file_bytes == 0 && sums.pss_geiger_bytes == 0);
+	CHECK_EQ_I64(sums.pss_file_bytes, 40 * KIB);
+	CHECK_EQ_I64(sums.geiger_bytes, 0);
+	CHECK_EQ_I64(sums.geiger_file_bytes, 0);
+	CHECK_EQ_I64(sums.pss_geiger_bytes, 0);
 }
 
 TEST(what_is_of_geiger_is_in_no_other_part)
@@ -60,9 +62,9 @@ TEST(what_is_of_geiger_is_in_no_other_part)
 	add("201000-202000", "", 5, 5, 5, "rd wr"); /* its bss */
 	add("203000-204000", "", 1, 1, 1, "rd wr"); /* not behind it */
 	sums = add_up(private_bytes);
-	CHECK(sums.geiger_bytes == (300 + 10 + 80 + 20 + 5) * KIB);
-	CHECK(sums.geiger_file_bytes == (300 + 10 + 16) * KIB);
-	CHECK(sums.pss_geiger_bytes == (290 + 5 + 40 + 10 + 5) * KIB);
+	CHECK_EQ_I64(sums.geiger_bytes, (300 + 10 + 80 + 20 + 5) * KIB);
+	CHECK_EQ_I64(sums.geiger_file_bytes, (300 + 10 + 16) * KIB);
+	CHECK_EQ_I64(sums.pss_geiger_bytes, (290 + 5 + 40 + 10 + 5) * KIB);
 	CHECK(sums.pss_file_bytes == 0 && sums.rss_bytes == 416 * KIB);
 }
 
@@ -88,7 +90,7 @@ TEST(lines_that_no_kernel_writes_end_in_an_answer)
 
 	for (size_t i = 0; i < GG_COUNT(odd); i++) {
 		gg_smaps_add_up(&sums, odd[i], 5);
-		CHECK(sums.rss_bytes == 0);
+		CHECK_EQ_I64(sums.rss_bytes, 0);
 	}
 	gg_buf_done(&text);
 }

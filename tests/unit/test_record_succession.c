@@ -89,12 +89,12 @@ TEST(who_was_made_after_another_was_dropped_is_its_successor)
 	took(&s, 1, 200);
 	took(&s, 2, 400);
 	CHECK(!gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
-	CHECK(first_ns == 400);
+	CHECK_EQ_U64(first_ns, 400);
 	took(&s, 3, 300); /* it was slower to say so */
 	CHECK(gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
-	CHECK(first_ns == 300);
+	CHECK_EQ_U64(first_ns, 300);
 	CHECK(gg_succession_first(&s.succession, name_of(0), true, 350, &first_ns));
-	CHECK(first_ns == 300);
+	CHECK_EQ_U64(first_ns, 300);
 	done(&s);
 }
 
@@ -115,14 +115,14 @@ TEST(without_the_order_who_began_after_the_last_sign_of_life_is_a_successor)
 	took(&s, 2, 400);
 	/* Somebody still maps it. */
 	CHECK(gg_succession_first(&s.succession, name_of(0), false, 100, &first_ns));
-	CHECK(first_ns == 200);
+	CHECK_EQ_U64(first_ns, 200);
 	CHECK(gg_succession_first(&s.succession, name_of(0), false, 250, &first_ns));
-	CHECK(first_ns == 400);
+	CHECK_EQ_U64(first_ns, 400);
 	CHECK(gg_succession_first(&s.succession, name_of(0), false, 400, &first_ns));
-	CHECK(first_ns == UINT64_MAX);
+	CHECK_EQ_U64(first_ns, UINT64_MAX);
 	/* Nobody heard of its end. */
 	CHECK(gg_succession_first(&s.succession, name_of(1), true, 250, &first_ns));
-	CHECK(first_ns == 400);
+	CHECK_EQ_U64(first_ns, 400);
 	done(&s);
 }
 
@@ -152,7 +152,7 @@ TEST(a_region_that_goes_to_the_second_directory_is_no_dropped_one)
 	gg_succession_read(&s.succession);
 	took(&s, 2, 400);
 	CHECK(gg_succession_first(&s.succession, name_of(0), true, 50, &first_ns));
-	CHECK(first_ns == 400);
+	CHECK_EQ_U64(first_ns, 400);
 	unlink(path);
 	done(&s);
 }
@@ -178,6 +178,6 @@ TEST(what_is_removed_or_no_region_is_not_waited_for)
 	CHECK(!gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
 	took(&s, 2, 0); /* it never became one */
 	CHECK(gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
-	CHECK(first_ns == UINT64_MAX);
+	CHECK_EQ_U64(first_ns, UINT64_MAX);
 	done(&s);
 }

@@ -27,7 +27,7 @@ static pid_t start(char *const environment[], const char *script)
 		_exit(99);
 	}
 	close(begun[1]);
-	CHECK(read(begun[0], &byte, 1) == 0); /* closed by exec() */
+	CHECK_EQ_I64(read(begun[0], &byte, 1), 0); /* closed by exec() */
 	close(begun[0]);
 	close(nowhere);
 	return pid;

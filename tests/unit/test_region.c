@@ -87,25 +87,29 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		.type = (uint16_t)type,
 		.flags = GG_REGION_SAMPLE_MAPPING,
 	};
-	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 1);
-	if (CHECK(region_view(&region, &view)) && CHECK(view.live_count == 1)) {
+	CHECK_EQ_U64(gg_region_record_alloc(&region, &thread, &sample), 1);
+	if (CHECK(region_view(&region, &view)) && CHECK_EQ_U64(view.live_count, 1)) {
 		const struct gg_region_sample *read = &view.live[0];
 
-		CHECK(read->id == 1 && read->address == sample.address);
-		CHECK(read->time_ns == sample.time_ns && read->size_bytes == sample.size_bytes);
-		CHECK(read->slack_bytes == 4091);
+		CHECK_EQ_U64(read->id, 1);
+		CHECK_EQ_U64(read->address, sample.address);
+		CHECK_EQ_U64(read->time_ns, sample.time_ns);
+		CHECK_EQ_U64(read->size_bytes, sample.size_bytes);
+		CHECK_EQ_U64(read->slack_bytes, 4091);
 		CHECK(read->interval == 524288.5 && read->offset_bytes == 77);
-		CHECK(read->mark_count == 3 && read->scheme == GG_SCHEME_STRIDE);
-		CHECK(read->flags == GG_REGION_SAMPLE_MAPPING);
+		CHECK_EQ_U64(read->mark_count, 3);
+		CHECK_EQ_I64(read->scheme, GG_SCHEME_STRIDE);
+		CHECK_EQ_I64(read->flags, GG_REGION_SAMPLE_MAPPING);
 		CHECK(read->thread == 1 && view.threads[1].tid == 42);
-		CHECK(strcmp(view.threads[1].name, "main") == 0);
-		CHECK(memcmp(gg_region_view_string(&view, view.heaps[read->heap].offset), "arena",
-		             5) == 0);
-		CHECK(view.types[read->type].bytes == 5);
-		CHECK(gg_region_view_stack(&view, read->stack, read_pcs, 8) == 3);
-		CHECK(memcmp(read_pcs, pcs, sizeof(pcs)) == 0);
-		CHECK(gg_region_view_stack(&view, read->stack, read_pcs, 1) == 3);
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+		CHECK_EQ_STR(view.threads[1].name, "main");
+		CHECK_EQ_I64(memcmp(gg_region_view_string(&view, view.heaps[read->heap].offset),
+		                    "arena", 5),
+		             0);
+		CHECK_EQ_U64(view.types[read->type].bytes, 5);
+		CHECK_EQ_U64(gg_region_view_stack(&view, read->stack, read_pcs, 8), 3);
+		CHECK_EQ_I64(memcmp(read_pcs, pcs, sizeof(pcs)), 0);
+		CHECK_EQ_U64(gg_region_view_stack(&view, read->stack, read_pcs, 1), 3);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -126,12 +130,13 @@ TEST(the_header_says_which_process_it_is)
 		return;
 	gg_region_end(&region, 5555);
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(view.header.pid == 7 && view.header.parent_pid == 6);
-		CHECK(view.header.process_start_ticks == 99);
+		CHECK_EQ_U64(view.header.pid, 7);
+		CHECK_EQ_U64(view.header.parent_pid, 6);
+		CHECK_EQ_U64(view.header.process_start_ticks, 99);
 		CHECK(view.header.command_bytes == 8 &&
 		      memcmp(view.header.command, "prog\0-x", 8) == 0);
-		CHECK(view.header.exe_bytes == 9);
-		CHECK(view.header.end_monotonic_ns == 5555);
+		CHECK_EQ_U64(view.header.exe_bytes, 9);
+		CHECK_EQ_U64(view.header.end_monotonic_ns, 5555);
 		CHECK(view.header.start_wall_ns > UINT64_C(1704067200000000000));
 		gg_region_view_done(&view);
 	}
@@ -155,12 +160,15 @@ TEST(a_freed_sample_moves_from_live_to_freed)
 	if (CHECK(region_view(&region, &view))) {
 		struct gg_region_totals totals = gg_region_view_totals(&view);
 
-		CHECK(totals.allocated.sample_count == 2 && totals.freed.sample_count == 1);
-		CHECK(totals.allocated.size_bytes == 200100 && totals.freed.size_bytes == 100);
-		CHECK(totals.live.size_bytes == 200000 && view.live_count == 1);
+		CHECK_EQ_U64(totals.allocated.sample_count, 2);
+		CHECK_EQ_U64(totals.freed.sample_count, 1);
+		CHECK_EQ_U64(totals.allocated.size_bytes, 200100);
+		CHECK_EQ_U64(totals.freed.size_bytes, 100);
+		CHECK_EQ_U64(totals.live.size_bytes, 200000);
+		CHECK_EQ_U64(view.live_count, 1);
 		/* Lived 4999 ns: [2^12, 2^13). */
-		CHECK(view.rows[1].lifetimes[3] == 1);
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+		CHECK_EQ_U64(view.rows[1].lifetimes[3], 1);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -173,7 +181,8 @@ TEST(an_address_that_is_new_again_closes_its_old_sample)
 	uint64_t first = record(0x1000, 100, 0), second = record(0x1000, 300, 0);
 	struct gg_region_sample found;
 
-	CHECK(first == 1 && second == 2);
+	CHECK_EQ_U64(first, 1);
+	CHECK_EQ_U64(second, 2);
 	CHECK(counted(GG_COUNT_MISSED_FREES) == 1 && counted(GG_COUNT_FREES) == 0);
 	CHECK(gg_region_find(&region, at(0x1000), &found) && found.id == 2);
 	CHECK(region_is_consistent(&region));
@@ -211,9 +220,9 @@ TEST(who_closes_a_sample_is_told_what_it_was)
 	CHECK(gg_region_look_up(&region, at(0x1000), &first));
 	CHECK(gg_region_look_up(&region, at(0x2000), &second));
 	CHECK(gg_region_record_close(&region, &thread, &second, 0, 1, 0, &freed));
-	CHECK(memcmp(&freed, &found, sizeof(found)) == 0);
+	CHECK_EQ_I64(memcmp(&freed, &found, sizeof(found)), 0);
 	CHECK(gg_region_record_close(&region, &thread, &first, 0, 1, 0, &freed));
-	CHECK(freed.size_bytes == 100);
+	CHECK_EQ_U64(freed.size_bytes, 100);
 	CHECK(counted(GG_COUNT_FREES) == 2 && region_is_consistent(&region));
 	end();
 }
@@ -251,14 +260,14 @@ TEST(equal_stacks_have_one_id_and_share_their_outer_frames)
 	uint32_t other = gg_region_intern(&region, &thread, b, 4);
 
 	CHECK(id >= GG_STACK_FIRST && other != id);
-	CHECK(used == GG_STACK_FIRST + 4);
-	CHECK(region.tables[GG_TABLE_STACKS].used_count == used + 1);
-	CHECK(gg_region_intern(&region, &thread, a, 4) == id);
-	CHECK(gg_region_intern(&region, &thread, b, 4) == other);
+	CHECK_EQ_U64(used, GG_STACK_FIRST + 4);
+	CHECK_EQ_U64(region.tables[GG_TABLE_STACKS].used_count, used + 1);
+	CHECK_EQ_U64(gg_region_intern(&region, &thread, a, 4), id);
+	CHECK_EQ_U64(gg_region_intern(&region, &thread, b, 4), other);
 	/* The caller's stack is the node above; the order of frames matters. */
-	CHECK(gg_region_intern(&region, &thread, a + 1, 3) == id - 1);
+	CHECK_EQ_U64(gg_region_intern(&region, &thread, a + 1, 3), id - 1);
 	CHECK(gg_region_intern(&region, &thread, a, 3) != id);
-	CHECK(gg_region_intern(&region, &thread, a, 0) == GG_STACK_EMPTY);
+	CHECK_EQ_U64(gg_region_intern(&region, &thread, a, 0), GG_STACK_EMPTY);
 	end();
 }
 
@@ -285,8 +294,8 @@ TEST(frames_that_are_known_to_be_the_last_ones_need_not_be_compared)
 		count = count > DEPTH ? DEPTH : count;
 		for (uint32_t j = 0; j < count - known; j++)
 			pcs[DEPTH - count + j] = region_random(&random) % 2 + 10 * j + 1;
-		CHECK(gg_region_intern_next(&region, &thread, stack, count, known) ==
-		      gg_region_intern(&region, &other, stack, count));
+		CHECK_EQ_U64(gg_region_intern_next(&region, &thread, stack, count, known),
+		             gg_region_intern(&region, &other, stack, count));
 		last_count = count;
 	}
 	end();
@@ -304,10 +313,10 @@ TEST(a_deep_stack_loses_its_outer_end)
 	for (int i = 0; i < 300; i++)
 		pcs[i] = 1000 + (uint64_t)i;
 	uint32_t id = gg_region_intern(&region, &thread, pcs, 300);
-	CHECK(id == gg_region_intern(&region, &thread, pcs, 200));
+	CHECK_EQ_U64(id, gg_region_intern(&region, &thread, pcs, 200));
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(gg_region_view_stack(&view, id, read_pcs, 300) == 200);
-		CHECK(memcmp(read_pcs, pcs, 200 * sizeof(pcs[0])) == 0);
+		CHECK_EQ_U64(gg_region_view_stack(&view, id, read_pcs, 300), 200);
+		CHECK_EQ_I64(memcmp(read_pcs, pcs, 200 * sizeof(pcs[0])), 0);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -321,9 +330,9 @@ TEST(a_stack_without_a_place_is_the_overflow_stack)
 		uint64_t pc = i;
 		uint32_t id = gg_region_intern(&region, &thread, &pc, 1);
 
-		CHECK((id == GG_STACK_OVERFLOW) == (i > 254));
+		CHECK_EQ_I64(id == GG_STACK_OVERFLOW, i > 254);
 	}
-	CHECK(counted(GG_COUNT_STACKS_OVERFLOWED) == 46);
+	CHECK_EQ_U64(counted(GG_COUNT_STACKS_OVERFLOWED), 46);
 	CHECK(record(0x1000, 10, GG_STACK_OVERFLOW) != 0);
 	CHECK(region_is_consistent(&region));
 	end();
@@ -334,9 +343,9 @@ TEST(a_sample_without_a_place_is_dropped_and_counted)
 	if (!begin_small())
 		return;
 	for (uint64_t i = 1; i <= 600; i++)
-		CHECK((record(i * 16, i, 0) != 0) == (i <= 512));
-	CHECK(counted(GG_COUNT_DROP_LIVE_FULL) == 88);
-	CHECK(counted(GG_COUNT_SAMPLES) == 512);
+		CHECK_EQ_I64(record(i * 16, i, 0) != 0, i <= 512);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_LIVE_FULL), 88);
+	CHECK_EQ_U64(counted(GG_COUNT_SAMPLES), 512);
 	CHECK(release(16));
 	CHECK(record(601 * 16, 5, 0) != 0); /* the place is used again */
 	CHECK(region_is_consistent(&region));
@@ -348,13 +357,13 @@ TEST(what_cannot_be_a_sample_is_dropped_and_counted)
 	if (!begin_small())
 		return;
 	struct gg_allocation sample = region_sample(0x1000, UINT64_C(1) << 48, 0);
-	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 0);
+	CHECK_EQ_U64(gg_region_record_alloc(&region, &thread, &sample), 0);
 	sample = region_sample(0x1000, 10, 0);
 	sample.draw.interval = 0;
-	CHECK(gg_region_record_alloc(&region, &thread, &sample) == 0);
-	CHECK(record(0x1000, 10, 77) == 0); /* no such stack */
-	CHECK(record(0, 10, 0) == 0);
-	CHECK(counted(GG_COUNT_DROP_SIZE) == 4);
+	CHECK_EQ_U64(gg_region_record_alloc(&region, &thread, &sample), 0);
+	CHECK_EQ_U64(record(0x1000, 10, 77), 0); /* no such stack */
+	CHECK_EQ_U64(record(0, 10, 0), 0);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_SIZE), 4);
 	end();
 }
 
@@ -396,7 +405,7 @@ TEST(without_room_for_rows_stacks_fold_and_stay_exact)
 
 		for (uint32_t i = 0; i < view.live_count; i++)
 			overflowed += view.live[i].stack == GG_STACK_OVERFLOW;
-		CHECK(overflowed == 19);
+		CHECK_EQ_U64(overflowed, 19);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -410,19 +419,19 @@ TEST(a_thread_that_ends_leaves_its_row_and_gives_its_slot_back)
 		return;
 	for (uint32_t i = 0; i < 30; i++) {
 		gg_region_thread_begin(&region, &other, 100 + i, "worker", i);
-		CHECK(other.slot_plus_1 == 2);
-		CHECK(other.thread == (i < 14 ? i + 2 : 0));
+		CHECK_EQ_U64(other.slot_plus_1, 2);
+		CHECK_EQ_U64(other.thread, i < 14 ? i + 2 : 0);
 		struct gg_allocation sample = region_sample(0x1000 + i * 16, 10, 0);
 		CHECK(gg_region_record_alloc(&region, &other, &sample) != 0);
 		gg_region_thread_end(&region, &other, 50 + i);
 	}
-	CHECK(counted(GG_COUNT_DROP_THREADS) == 16);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_THREADS), 16);
 	CHECK(region_is_consistent(&region));
 
 	struct gg_region_view view;
 	if (CHECK(region_view(&region, &view))) {
 		CHECK(view.threads[3].tid == 101 && view.threads[3].end_ns == 51);
-		CHECK(strcmp(view.threads[3].name, "worker") == 0);
+		CHECK_EQ_STR(view.threads[3].name, "worker");
 		gg_region_view_done(&view);
 	}
 	end();
@@ -438,8 +447,8 @@ TEST(too_many_threads_at_once_record_nothing_and_are_counted)
 	for (int i = 0; i < 8; i++)
 		gg_region_thread_begin(&region, &others[i], 1, NULL, 0);
 	CHECK(others[6].slot_plus_1 == 8 && others[7].slot_plus_1 == 0);
-	CHECK(gg_region_record_alloc(&region, &others[7], &sample) == 0);
-	CHECK(counted(GG_COUNT_DROP_SLOTS_FULL) == 1);
+	CHECK_EQ_U64(gg_region_record_alloc(&region, &others[7], &sample), 0);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_SLOTS_FULL), 1);
 	end();
 }
 
@@ -451,12 +460,12 @@ TEST(a_call_that_interrupts_its_own_thread_is_dropped_and_counted)
 		return;
 	CHECK(record(0x1000, 10, 0) != 0);
 	thread.busy = 1; /* as a signal handler in the middle of a call finds it */
-	CHECK(record(0x2000, 10, 0) == 0);
+	CHECK_EQ_U64(record(0x2000, 10, 0), 0);
 	CHECK(!release(0x1000));
-	CHECK(gg_region_intern(&region, &thread, &pc, 1) == GG_STACK_OVERFLOW);
-	CHECK(thread.busy == 1);
+	CHECK_EQ_U64(gg_region_intern(&region, &thread, &pc, 1), GG_STACK_OVERFLOW);
+	CHECK_EQ_I64(thread.busy, 1);
 	thread.busy = 0;
-	CHECK(counted(GG_COUNT_DROP_BUSY) == 2);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_BUSY), 2);
 	CHECK(release(0x1000));
 	end();
 }
@@ -467,13 +476,13 @@ TEST(a_row_that_is_held_drops_the_sample_and_defers_the_free)
 		return;
 	CHECK(record(0x1000, 10, 0) != 0);
 	region.row_owners[1] = 5; /* a thread that is preempted in the middle */
-	CHECK(record(0x2000, 10, 0) == 0);
+	CHECK_EQ_U64(record(0x2000, 10, 0), 0);
 	CHECK(!release(0x1000));
 	CHECK(counted(GG_COUNT_DROP_ROW_HELD) == 1 && counted(GG_COUNT_FREE_DEFERRED) == 1);
 	CHECK(region_is_consistent(&region));
 	region.row_owners[1] = 0;
 	CHECK(record(0x1000, 20, 0) != 0); /* closes the deferred one */
-	CHECK(counted(GG_COUNT_MISSED_FREES) == 1);
+	CHECK_EQ_U64(counted(GG_COUNT_MISSED_FREES), 1);
 	CHECK(region_is_consistent(&region));
 	end();
 }
@@ -482,13 +491,13 @@ TEST(names_are_interned_until_they_are_full)
 {
 	if (!begin_small())
 		return;
-	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "", 0) == 0);
-	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "a", 1) == 1);
-	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "b", 1) == 2);
-	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "a", 1) == 1);
-	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "c", 1) == 3);
-	CHECK(gg_region_add_name(&region, GG_TABLE_TYPES, "d", 1) == 0);
-	CHECK(counted(GG_COUNT_DROP_NAMES) == 1);
+	CHECK_EQ_U64(gg_region_add_name(&region, GG_TABLE_TYPES, "", 0), 0);
+	CHECK_EQ_U64(gg_region_add_name(&region, GG_TABLE_TYPES, "a", 1), 1);
+	CHECK_EQ_U64(gg_region_add_name(&region, GG_TABLE_TYPES, "b", 1), 2);
+	CHECK_EQ_U64(gg_region_add_name(&region, GG_TABLE_TYPES, "a", 1), 1);
+	CHECK_EQ_U64(gg_region_add_name(&region, GG_TABLE_TYPES, "c", 1), 3);
+	CHECK_EQ_U64(gg_region_add_name(&region, GG_TABLE_TYPES, "d", 1), 0);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_NAMES), 1);
 	end();
 }
 
@@ -513,15 +522,16 @@ TEST(modules_are_read_back_and_dropped_when_full)
 	if (!begin_small())
 		return;
 	for (uint32_t i = 0; i < 4; i++)
-		CHECK(gg_region_add_module(&region, &info) == i);
-	CHECK(gg_region_add_module(&region, &info) == GG_INDEX_NONE);
-	CHECK(counted(GG_COUNT_DROP_MODULES) == 1);
+		CHECK_EQ_U64(gg_region_add_module(&region, &info), i);
+	CHECK_EQ_U64(gg_region_add_module(&region, &info), GG_INDEX_NONE);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_MODULES), 1);
 	gg_region_unload_module(&region, 1, 77);
-	if (CHECK(region_view(&region, &view)) && CHECK(view.module_count == 4)) {
+	if (CHECK(region_view(&region, &view)) && CHECK_EQ_U64(view.module_count, 4)) {
 		const struct gg_region_module *module = &view.modules[1];
 
-		CHECK(memcmp(gg_region_view_string(&view, module->path_offset), "/lib/libm.so",
-		             12) == 0);
+		CHECK_EQ_I64(memcmp(gg_region_view_string(&view, module->path_offset),
+		                    "/lib/libm.so", 12),
+		             0);
 		CHECK(module->range_count == 2 && module->ranges[1].end == 0x4000);
 		CHECK(module->build_id_bytes == 3 && module->build_id[2] == 3);
 		CHECK(module->unload_ns == 77 && view.modules[0].unload_ns == 0);
@@ -537,10 +547,13 @@ TEST(another_process_may_write_the_control_word)
 	struct gg_region_wish wish = gg_region_control(&region);
 	CHECK(wish.active && wish.interval_bytes == 512 * 1024);
 	struct gg_region_control control = { .change_count = 2, .interval_bytes = 4096 };
-	CHECK(pwrite(region.map.fd, &control, sizeof(control),
-	             offsetof(struct gg_region_header, control)) == sizeof(control));
+	CHECK_EQ_U64(pwrite(region.map.fd, &control, sizeof(control),
+	                    offsetof(struct gg_region_header, control)),
+	             sizeof(control));
 	wish = gg_region_control(&region);
-	CHECK(wish.change_count == 2 && !wish.active && wish.interval_bytes == 4096);
+	CHECK_EQ_U64(wish.change_count, 2);
+	CHECK(!wish.active);
+	CHECK_EQ_U64(wish.interval_bytes, 4096);
 	end();
 }
 
@@ -559,7 +572,7 @@ TEST(a_full_disk_drops_and_counts)
 	for (uint64_t i = 2; i < 5000; i++)
 		dropped += record(i * 16, 10, 0) == 0;
 	CHECK(dropped > 2000 && counted(GG_COUNT_GROW_FAILED) > 0);
-	CHECK(counted(GG_COUNT_DROP_LIVE_FULL) == dropped);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_LIVE_FULL), dropped);
 	/* It does not ask each time: twice in 1024 samples, of two tables. */
 	CHECK(counted(GG_COUNT_GROW_FAILED) <= 2 * 2 * 5000 / 1024 + 2);
 	CHECK(region_is_consistent(&region));
@@ -634,9 +647,12 @@ TEST(a_program_that_ends_at_once_takes_a_page_without_a_sample_and_a_dozen_with_
 	CHECK_MSG(disk_bytes() <= 4 << 10, "%llu bytes", (unsigned long long)disk_bytes());
 	/* Readers find what there is at the start: names and a thread, and no row. */
 	gg_region_scan_begin(&region, &scan);
-	CHECK(scan.row_count == 0 && scan.live_count == 0);
+	CHECK_EQ_U64(scan.row_count, 0);
+	CHECK_EQ_U64(scan.live_count, 0);
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(view.row_count == 0 && view.thread_count == 1 && view.heap_count == 1);
+		CHECK_EQ_U64(view.row_count, 0);
+		CHECK_EQ_U64(view.thread_count, 1);
+		CHECK_EQ_U64(view.heap_count, 1);
 		gg_region_view_done(&view);
 	}
 	gg_region_thread_begin(&region, &thread, 42, "main", 1000);
@@ -702,7 +718,7 @@ TEST(capacities_are_halved_until_they_fit)
 	gg_region_options_default(&standard);
 	fit = standard;
 	gg_region_options_fit(&fit, UINT64_MAX);
-	CHECK(memcmp(&fit, &standard, sizeof(fit)) == 0);
+	CHECK_EQ_I64(memcmp(&fit, &standard, sizeof(fit)), 0);
 	for (uint64_t bytes = UINT64_C(1) << 30; bytes >= 4 << 20; bytes /= 2) {
 		fit = standard;
 		gg_region_options_fit(&fit, bytes);
@@ -768,23 +784,24 @@ TEST(sums_are_exact_in_any_order)
 		up = gg_fixed_add(up, gg_fixed_from(values[i]));
 		down = gg_fixed_add(down, gg_fixed_from(values[GG_COUNT(values) - 1 - i]));
 	}
-	CHECK(memcmp(&up, &down, sizeof(up)) == 0);
+	CHECK_EQ_I64(memcmp(&up, &down, sizeof(up)), 0);
 	for (size_t i = 0; i < GG_COUNT(values); i++)
 		up = gg_fixed_sub(up, gg_fixed_from(values[i]));
-	CHECK(up.low == 0 && up.high == 0);
+	CHECK_EQ_U64(up.low, 0);
+	CHECK_EQ_U64(up.high, 0);
 	CHECK(gg_fixed_from(-1).low == 0 && gg_fixed_from(0.0 / 0.0).low == 0);
-	CHECK(gg_fixed_value(gg_fixed_from(0x1p200)) == 0x1p100);
+	CHECK_EQ_DOUBLE(gg_fixed_value(gg_fixed_from(0x1p200)), 0x1p100);
 }
 
 TEST(lifetimes_have_the_edges_that_are_documented)
 {
 	CHECK(gg_lifetime_index(0) == 0 && gg_lifetime_index(1023) == 0);
 	CHECK(gg_lifetime_index(1024) == 1 && gg_lifetime_index(2047) == 1);
-	CHECK(gg_lifetime_index(UINT64_C(1) << 40) == 31);
-	CHECK(gg_lifetime_index(UINT64_MAX) == 31);
+	CHECK_EQ_U64(gg_lifetime_index(UINT64_C(1) << 40), 31);
+	CHECK_EQ_U64(gg_lifetime_index(UINT64_MAX), 31);
 	for (uint32_t i = 1; i < GG_REGION_LIFETIME_COUNT; i++) {
-		CHECK(gg_lifetime_index(gg_lifetime_from_ns(i)) == i);
-		CHECK(gg_lifetime_index(gg_lifetime_from_ns(i) - 1) == i - 1);
+		CHECK_EQ_U64(gg_lifetime_index(gg_lifetime_from_ns(i)), i);
+		CHECK_EQ_U64(gg_lifetime_index(gg_lifetime_from_ns(i) - 1), i - 1);
 	}
 }
 
@@ -795,8 +812,8 @@ TEST(the_ring_keeps_each_event_until_it_is_read)
 
 	if (!begin_small())
 		return;
-	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
-	CHECK(gg_ring_read(&reader, events, 40, false) == 0);
+	CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 40, false), 0);
 	for (uint64_t round = 0; round < 10; round++) {
 		for (uint64_t i = 1; i <= 10; i++) {
 			record(i * 16 + round * 0x1000, i, 0);
@@ -807,13 +824,13 @@ TEST(the_ring_keeps_each_event_until_it_is_read)
 
 		if (got < 20) /* up to the end of the ring, then from its start */
 			got += gg_ring_read(&reader, events + got, 40 - got, false);
-		if (!CHECK(got == 20))
+		if (!CHECK_EQ_I64(got, 20))
 			break;
 		CHECK(events[18].kind == GG_EVENT_ALLOC && events[18].sample.size_bytes == 10);
 		CHECK(events[19].kind == GG_EVENT_FREE && events[19].sample.size_bytes == 10);
 		CHECK(events[19].time_ns == 9010 && events[19].free_stack == 3);
-		CHECK(events[19].sample.address == 160 + round * 0x1000);
-		CHECK(events[19].thread == 1);
+		CHECK_EQ_U64(events[19].sample.address, 160 + round * 0x1000);
+		CHECK_EQ_U64(events[19].thread, 1);
 	}
 	CHECK(counted(GG_COUNT_DROP_EVENTS) == 0 && counted(GG_COUNT_EVENTS) == 200);
 	end();
@@ -828,13 +845,13 @@ TEST(a_full_ring_drops_events_and_never_state)
 		return;
 	for (uint64_t i = 1; i <= 100; i++)
 		CHECK(record(i * 16, i, 0) != 0);
-	CHECK(counted(GG_COUNT_DROP_EVENTS) == 36);
+	CHECK_EQ_U64(counted(GG_COUNT_DROP_EVENTS), 36);
 	CHECK(region_is_consistent(&region));
-	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
-	CHECK(gg_ring_read(&reader, events, 100, false) == 64);
-	CHECK(events[63].sample.size_bytes == 64);
+	CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 100, false), 64);
+	CHECK_EQ_U64(events[63].sample.size_bytes, 64);
 	CHECK(record(16 * 200, 1, 0) != 0);
-	CHECK(gg_ring_read(&reader, events, 100, false) == 1);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 100, false), 1);
 	end();
 }
 
@@ -850,10 +867,10 @@ TEST(the_space_of_the_ring_grows_with_its_use_and_all_of_it_is_used)
 	for (uint64_t i = 1; i <= EVENTS + 1; i++)
 		CHECK(record(i * 16, i, 0) != 0);
 	CHECK(counted(GG_COUNT_EVENTS) == EVENTS && counted(GG_COUNT_DROP_EVENTS) == 1);
-	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
-	CHECK(gg_ring_read(&reader, events, EVENTS, false) == EVENTS);
+	CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, EVENTS, false), EVENTS);
 	for (uint64_t i = 0; i < EVENTS; i++)
-		CHECK(events[i].sample.size_bytes == i + 1);
+		CHECK_EQ_U64(events[i].sample.size_bytes, i + 1);
 	end();
 }
 
@@ -881,12 +898,12 @@ TEST(a_writer_that_died_in_the_ring_does_not_hold_up_its_reader_for_ever)
 	record(16, 1, 0);
 	region.header->ring_head++; /* claimed, never published */
 	record(32, 2, 0);
-	CHECK(gg_ring_open(&reader, region.map.fd) == 0);
-	CHECK(gg_ring_read(&reader, events, 8, false) == 1);
-	CHECK(gg_ring_read(&reader, events, 8, false) == 0);
+	CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 8, false), 1);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 8, false), 0);
 	CHECK(gg_ring_read(&reader, events, 8, true) == 1 && events[0].sample.size_bytes == 2);
-	CHECK(reader.lost_count == 1);
+	CHECK_EQ_U64(reader.lost_count, 1);
 	region.header->ring_head += 1000;
-	CHECK(gg_ring_read(&reader, events, 8, true) == -EBADMSG);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 8, true), -EBADMSG);
 	end();
 }

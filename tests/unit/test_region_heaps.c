@@ -62,7 +62,7 @@ static bool read_addresses(uint64_t addresses[4])
 		if (CHECK(view.live[i].size_bytes < 4))
 			addresses[view.live[i].size_bytes] = view.live[i].address;
 	if (done) {
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
 	return CHECK(done);
@@ -104,7 +104,7 @@ TEST(an_object_that_moved_is_found_at_its_new_address_alone)
 	CHECK(live_at(0x9000) == id && live_at(0x1000) == 0);
 	CHECK(gg_live_maybe(&region, at(0x9000)) && !gg_live_maybe(&region, at(0x1000)));
 	if (read_addresses(addresses))
-		CHECK(addresses[1] == 0x9000);
+		CHECK_EQ_U64(addresses[1], 0x9000);
 	CHECK(!move(0x1000, 0x9000));
 	CHECK(gg_region_record_free(&region, &thread, at(0x9000), 0, 2000, 0));
 	CHECK(region_is_consistent(&region));
@@ -122,7 +122,7 @@ TEST(an_object_that_moves_to_where_one_is_live_closes_that_one_as_missed)
 	record(0x2000, 2);
 	CHECK(move(0x1000, 0x2000));
 	CHECK(live_at(0x2000) == first && live_at(0x1000) == 0);
-	CHECK(region.header->counters[GG_COUNT_MISSED_FREES] == 1);
+	CHECK_EQ_U64(region.header->counters[GG_COUNT_MISSED_FREES], 1);
 	if (read_addresses(addresses))
 		CHECK(addresses[1] == 0x2000 && addresses[2] == 0);
 	end();
@@ -162,8 +162,8 @@ TEST(objects_that_move_again_and_again_stay_what_they_are)
 			where[i] = to;
 		}
 	for (int i = 0; i < OBJECTS; i++)
-		CHECK(live_at(where[i]) == ids[i]);
-	CHECK(region.header->counters[GG_COUNT_MISSED_FREES] == 0);
+		CHECK_EQ_U64(live_at(where[i]), ids[i]);
+	CHECK_EQ_U64(region.header->counters[GG_COUNT_MISSED_FREES], 0);
 	CHECK(region_is_consistent(&region));
 	for (int i = 0; i < OBJECTS; i++)
 		CHECK(gg_region_record_free(&region, &thread, at(where[i]), 0, 5000, 0));
@@ -185,7 +185,7 @@ TEST(a_sample_that_grew_old_says_so_in_the_file_and_to_who_frees_it)
 	CHECK(gg_region_record_promote(&region, &thread, at(0x1000), id));
 	CHECK(gg_region_find(&region, at(0x1000), &found) && found.flags == GG_REGION_SAMPLE_OLD);
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(view.live[0].flags == GG_REGION_SAMPLE_OLD);
+		CHECK_EQ_I64(view.live[0].flags, GG_REGION_SAMPLE_OLD);
 		CHECK(view.live[0].scheme == GG_SCHEME_POISSON && view.live[0].offset_bytes == 0);
 		gg_region_view_done(&view);
 	}
@@ -230,7 +230,7 @@ TEST(equal_frames_have_one_pc_and_their_texts_are_read_back)
 	CHECK(first != other && first != nameless && other != nameless);
 	CHECK(intern("eval", "a.scm", 3) == first && intern("", "", 0) == nameless);
 	/* Texts are not put twice. */
-	CHECK(strings == strlen("evala.scm"));
+	CHECK_EQ_U64(strings, strlen("evala.scm"));
 	CHECK(intern("evala", ".scm", 3) != first);
 	if (CHECK(region_view(&region, &view))) {
 		CHECK(frame_is(&view, first, "eval", "a.scm", 3));
@@ -250,8 +250,8 @@ TEST(a_frame_without_a_place_is_counted_and_left_out)
 		return;
 	for (uint32_t line = 1; last != 0; line++, count++)
 		last = intern("f", "g", line);
-	CHECK(count == 8); /* frame 0 is none */
-	CHECK(region.header->counters[GG_COUNT_DROP_NAMES] == 1);
+	CHECK_EQ_I64(count, 8); /* frame 0 is none */
+	CHECK_EQ_U64(region.header->counters[GG_COUNT_DROP_NAMES], 1);
 	CHECK(intern("f", "g", 1) != 0);
 	CHECK(region_is_consistent(&region));
 	end();
@@ -268,8 +268,8 @@ TEST(frames_of_runtimes_are_in_stacks_like_others)
 	uint32_t stack = gg_region_intern(&region, &thread, pcs, 3);
 
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(gg_region_view_stack(&view, stack, read, 4) == 3);
-		CHECK(memcmp(read, pcs, sizeof(pcs)) == 0);
+		CHECK_EQ_U64(gg_region_view_stack(&view, stack, read, 4), 3);
+		CHECK_EQ_I64(memcmp(read, pcs, sizeof(pcs)), 0);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -289,8 +289,9 @@ TEST(a_file_of_version_1_is_read_as_one_without_frames)
 	memcpy(&region.header->header_bytes, &bytes, sizeof(bytes));
 	region.header->more_tables[0] = none;
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(view.live_count == 1 && view.frame_count == 0);
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+		CHECK_EQ_U64(view.live_count, 1);
+		CHECK_EQ_U64(view.frame_count, 0);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -311,13 +312,14 @@ TEST(a_forked_child_keeps_frames_and_where_objects_are)
 	CHECK(gg_region_record_promote(&region, &thread, at(0x3000), 0));
 	region_small_options(&options);
 	options.capacities[GG_TABLE_FRAMES] = 8;
-	if (!CHECK(gg_region_file_create_anonymous(&map, "child",
-	                                           gg_listed_region_bytes(&options)) == 0) ||
-	    !CHECK(gg_region_adopt(&region, &map, &options) == 0))
+	if (!CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "child",
+	                                                  gg_listed_region_bytes(&options)),
+	                  0) ||
+	    !CHECK_EQ_I64(gg_region_adopt(&region, &map, &options), 0))
 		return;
 	memset(&thread, 0, sizeof(thread));
 	gg_region_thread_begin(&region, &thread, 12, "child", 1);
-	CHECK(intern("eval", "a.scm", 3) == pc);
+	CHECK_EQ_U64(intern("eval", "a.scm", 3), pc);
 	CHECK(intern("eval", "a.scm", 9) != pc);
 	CHECK(live_at(0x3000) != 0);
 	if (CHECK(region_view(&region, &view))) {

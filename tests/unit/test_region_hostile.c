@@ -142,7 +142,7 @@ TEST(no_spoilt_region_leads_the_reader_astray)
 	size = region.map.bytes;
 	original = malloc(size);
 	spoilt = malloc(size);
-	CHECK(pread(region.map.fd, original, size, 0) == (ssize_t)size);
+	CHECK_EQ_I64(pread(region.map.fd, original, size, 0), (ssize_t)size);
 	for (int i = 0; i < rounds && !test_failed; i++) {
 		int changes = 1 + (int)(region_random(&random) % 20);
 
@@ -189,10 +189,11 @@ TEST(an_announcement_that_names_what_does_not_exist_is_left_out)
 		return;
 	for (size_t i = 0; i < GG_COUNT(spoilt); i++) {
 		memcpy(gg_region_at(&region, GG_TABLE_SLOTS, 0), &spoilt[i], sizeof(spoilt[i]));
-		if (!CHECK(gg_region_view_read(&view, region.map.fd, "spoilt", &error) == 0))
+		if (!CHECK_EQ_I64(gg_region_view_read(&view, region.map.fd, "spoilt", &error), 0))
 			continue;
-		CHECK(view.damaged_count == 1 && view.finished_count == 0);
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+		CHECK_EQ_U64(view.damaged_count, 1);
+		CHECK_EQ_U64(view.finished_count, 0);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
 	gg_region_done(&region, true);
@@ -208,12 +209,12 @@ TEST(a_region_that_is_cut_short_is_refused)
 		return;
 	size = region.map.bytes;
 	bytes = malloc(size);
-	CHECK(pread(region.map.fd, bytes, size, 0) == (ssize_t)size);
-	CHECK(read_bytes(fd, bytes, size) == 0);
+	CHECK_EQ_I64(pread(region.map.fd, bytes, size, 0), (ssize_t)size);
+	CHECK_EQ_I64(read_bytes(fd, bytes, size), 0);
 	for (size_t cut = 0; cut < size; cut = cut * 2 + 1)
-		CHECK(read_bytes(fd, bytes, cut) == -EBADMSG);
+		CHECK_EQ_I64(read_bytes(fd, bytes, cut), -EBADMSG);
 	bytes[8]++; /* the version */
-	CHECK(read_bytes(fd, bytes, size) == -EBADMSG);
+	CHECK_EQ_I64(read_bytes(fd, bytes, size), -EBADMSG);
 	free(bytes);
 	close(fd);
 	gg_region_done(&region, true);
@@ -224,9 +225,9 @@ TEST(what_is_not_a_file_is_refused)
 	struct gg_region_view view;
 	struct gg_error error;
 
-	CHECK(gg_region_view_open(&view, "/dev/null", &error) == -EBADMSG);
-	CHECK(gg_region_view_open(&view, "/", &error) == -EBADMSG);
-	CHECK(gg_region_view_open(&view, "/nowhere/at/all", &error) == -ENOENT);
+	CHECK_EQ_I64(gg_region_view_open(&view, "/dev/null", &error), -EBADMSG);
+	CHECK_EQ_I64(gg_region_view_open(&view, "/", &error), -EBADMSG);
+	CHECK_EQ_I64(gg_region_view_open(&view, "/nowhere/at/all", &error), -ENOENT);
 }
 
 TEST(a_file_that_others_write_into_does_not_lead_the_writer_astray)

@@ -42,12 +42,12 @@ TEST(an_index_finds_what_was_added_on_every_level)
 	void *memory = begin(RECORDS);
 
 	for (uint32_t i = 0; i < RECORDS; i++)
-		CHECK(add(i + 1000000, i) == i);
+		CHECK_EQ_U64(add(i + 1000000, i), i);
 	CHECK(index_.top_level >= 2);
 	for (uint32_t i = 0; i < RECORDS; i++)
-		CHECK(find(i + 1000000, false, NULL) == i);
+		CHECK_EQ_U64(find(i + 1000000, false, NULL), i);
 	for (uint64_t i = 0; i < RECORDS; i++)
-		CHECK(find(i + 2000000, false, NULL) == GG_INDEX_NONE);
+		CHECK_EQ_U64(find(i + 2000000, false, NULL), GG_INDEX_NONE);
 	free(memory);
 }
 
@@ -55,10 +55,10 @@ TEST(who_comes_second_is_given_the_record_of_the_first)
 {
 	void *memory = begin(RECORDS);
 
-	CHECK(add(77, 1) == 1);
+	CHECK_EQ_U64(add(77, 1), 1);
 	/* Looked for it before the first added it, and adds it now. */
-	CHECK(add(77, 2) == 1);
-	CHECK(find(77, false, NULL) == 1);
+	CHECK_EQ_U64(add(77, 2), 1);
+	CHECK_EQ_U64(find(77, false, NULL), 1);
 	free(memory);
 }
 
@@ -68,17 +68,17 @@ TEST(a_removed_record_is_gone_and_others_stay)
 
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t i = 0; i < 5000; i++)
-			CHECK(add(i + round * 100000, i) == i);
+			CHECK_EQ_U64(add(i + round * 100000, i), i);
 		for (uint32_t i = 0; i < 5000; i++) {
 			uint32_t *entry;
 
-			if (!CHECK(find(i + round * 100000, true, &entry) == i))
+			if (!CHECK_EQ_U64(find(i + round * 100000, true, &entry), i))
 				break;
 			CHECK(gg_index_remove(&index_, entry,
 			                      gg_hash_integer(i + round * 100000, 3), i));
 			CHECK(!gg_index_remove(&index_, entry,
 			                       gg_hash_integer(i + round * 100000, 3), i));
-			CHECK(find(i + round * 100000, true, NULL) == GG_INDEX_NONE);
+			CHECK_EQ_U64(find(i + round * 100000, true, NULL), GG_INDEX_NONE);
 			CHECK(i == 4999 || find(4999 + round * 100000, true, NULL) == 4999);
 		}
 	}
@@ -95,8 +95,8 @@ TEST(a_hash_whose_entries_are_taken_is_refused)
 		uint64_t key = i;
 
 		keys[i] = i;
-		CHECK((gg_index_add(&index_, UINT64_C(5) << 32, i, matches, &key) == i) ==
-		      (i < 64));
+		CHECK_EQ_I64(gg_index_add(&index_, UINT64_C(5) << 32, i, matches, &key) == i,
+		             i < 64);
 	}
 	free(memory);
 }

@@ -31,17 +31,17 @@ TEST(a_region_file_is_private_sparse_and_new)
 
 	if (!make_directory())
 		return;
-	if (CHECK(gg_region_file_create(&map, directory, "r", BYTES) == 0)) {
+	if (CHECK_EQ_I64(gg_region_file_create(&map, directory, "r", BYTES), 0)) {
 		CHECK(stat(map.path, &file) == 0 && (file.st_mode & 0777) == 0600);
 		CHECK(file.st_size == BYTES && file.st_blocks * 512 < BYTES / 4);
-		CHECK(gg_region_file_create(&other, directory, "r", BYTES) == -EEXIST);
-		CHECK(gg_region_file_reserve(&map, 4096, 65536) == 0);
+		CHECK_EQ_I64(gg_region_file_create(&other, directory, "r", BYTES), -EEXIST);
+		CHECK_EQ_I64(gg_region_file_reserve(&map, 4096, 65536), 0);
 		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
 		map.base[4096] = 1;
 		gg_region_file_done(&map, true);
 		CHECK(map.base == NULL);
 	}
-	CHECK(rmdir(directory) == 0); /* nothing is left */
+	CHECK_EQ_I64(rmdir(directory), 0); /* nothing is left */
 }
 
 static bool is_used(const char *path)
@@ -86,7 +86,7 @@ TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
 		close(to_child[0]);
 		unlink(path);
 	}
-	CHECK(rmdir(directory) == 0);
+	CHECK_EQ_I64(rmdir(directory), 0);
 }
 
 TEST(a_link_that_waits_in_our_place_is_not_followed)
@@ -98,8 +98,8 @@ TEST(a_link_that_waits_in_our_place_is_not_followed)
 		return;
 	snprintf(path, sizeof(path), "%s/r", directory);
 	snprintf(target, sizeof(target), "%s/target", directory);
-	CHECK(symlink(target, path) == 0);
-	CHECK(gg_region_file_create(&map, directory, "r", BYTES) == -EEXIST);
+	CHECK_EQ_I64(symlink(target, path), 0);
+	CHECK_EQ_I64(gg_region_file_create(&map, directory, "r", BYTES), -EEXIST);
 	CHECK(access(target, F_OK) < 0);
 	unlink(path);
 	rmdir(directory);
@@ -112,18 +112,18 @@ TEST(the_directory_that_was_asked_for_is_used_and_no_other)
 	if (!make_directory())
 		return;
 	setenv("GEIGER_DIR", directory, 1);
-	if (CHECK(gg_region_file_create(&map, NULL, "r", BYTES) == 0)) {
-		CHECK(strncmp(map.path, directory, strlen(directory)) == 0);
+	if (CHECK_EQ_I64(gg_region_file_create(&map, NULL, "r", BYTES), 0)) {
+		CHECK_EQ_I64(strncmp(map.path, directory, strlen(directory)), 0);
 		gg_region_file_done(&map, true);
 	}
 	setenv("GEIGER_DIR", "/nowhere/at/all", 1);
 	errno = 77;
-	CHECK(gg_region_file_create(&map, NULL, "r", BYTES) == -ENOENT);
-	CHECK(errno == 77);
+	CHECK_EQ_I64(gg_region_file_create(&map, NULL, "r", BYTES), -ENOENT);
+	CHECK_EQ_I64(errno, 77);
 	unsetenv("GEIGER_DIR");
 	char name[64];
 	snprintf(name, sizeof(name), "gg-region-map-test-%d", (int)getpid());
-	if (CHECK(gg_region_file_create(&map, NULL, name, BYTES) == 0)) {
+	if (CHECK_EQ_I64(gg_region_file_create(&map, NULL, name, BYTES), 0)) {
 		CHECK(strncmp(map.path, "/dev/shm/", 9) == 0 || access("/dev/shm", W_OK) < 0);
 		gg_region_file_done(&map, true);
 	}
@@ -139,10 +139,10 @@ TEST(a_file_size_limit_is_an_error_and_not_a_signal)
 		return;
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = (struct rlimit){ .rlim_cur = BYTES / 2, .rlim_max = old.rlim_max };
-	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-	CHECK(gg_region_file_create(&map, directory, "r", BYTES) == -EFBIG);
+	CHECK_EQ_I64(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	CHECK_EQ_I64(gg_region_file_create(&map, directory, "r", BYTES), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
-	CHECK(rmdir(directory) == 0); /* nothing is left */
+	CHECK_EQ_I64(rmdir(directory), 0); /* nothing is left */
 }
 
 /* How many descriptors this process has; -1: it cannot be told. */
@@ -167,11 +167,11 @@ TEST(no_descriptor_stays_where_space_can_be_had_without)
 
 	if (!make_directory())
 		return;
-	if (CHECK(gg_region_file_create(&map, directory, "r", BYTES) == 0)) {
+	if (CHECK_EQ_I64(gg_region_file_create(&map, directory, "r", BYTES), 0)) {
 		if (map.fd >= 0)
 			SKIP("this kernel, or the emulator, has no MADV_POPULATE_WRITE");
-		CHECK(count_descriptors() == before);
-		CHECK(gg_region_file_reserve(&map, BYTES / 2, 65536) == 0);
+		CHECK_EQ_I64(count_descriptors(), before);
+		CHECK_EQ_I64(gg_region_file_reserve(&map, BYTES / 2, 65536), 0);
 		CHECK(stat(map.path, &file) == 0 && file.st_blocks * 512 >= 65536);
 		map.base[0] = 'a';
 		gg_region_file_detach(&map);
@@ -179,7 +179,7 @@ TEST(no_descriptor_stays_where_space_can_be_had_without)
 		fd = open(map.path, O_RDONLY | O_CLOEXEC);
 		CHECK(pread(fd, &there, 1, 0) == 1 && there == 'a');
 		close(fd);
-		CHECK(count_descriptors() == before);
+		CHECK_EQ_I64(count_descriptors(), before);
 		gg_region_file_done(&map, true);
 	}
 	rmdir(directory);
@@ -191,13 +191,13 @@ TEST(a_descriptor_that_the_program_took_is_left_alone)
 	struct stat theirs;
 	int status, fd;
 
-	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "r", BYTES), 0))
 		return;
 	fd = memfd_create("theirs", 0);
-	CHECK(dup2(fd, map.fd) == map.fd);
+	CHECK_EQ_I64(dup2(fd, map.fd), map.fd);
 	errno = 77;
 	status = gg_region_file_reserve(&map, 0, 65536);
-	CHECK(errno == 77);
+	CHECK_EQ_I64(errno, 77);
 	/* By the mapping, or, before Linux 5.14, not at all. */
 	CHECK(status == 0 || status == -EINVAL);
 	CHECK(fstat(fd, &theirs) == 0 && theirs.st_size == 0);
@@ -212,10 +212,10 @@ TEST(space_is_given_without_changing_the_size_of_a_file)
 	struct gg_region_file map;
 	struct stat file;
 
-	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "r", BYTES), 0))
 		return;
-	CHECK(ftruncate(map.fd, 4096) == 0);
-	CHECK(gg_region_file_reserve(&map, BYTES / 2, 65536) == 0);
+	CHECK_EQ_I64(ftruncate(map.fd, 4096), 0);
+	CHECK_EQ_I64(gg_region_file_reserve(&map, BYTES / 2, 65536), 0);
 	CHECK(fstat(map.fd, &file) == 0 && file.st_size == 4096);
 	gg_region_file_done(&map, true);
 }
@@ -224,11 +224,11 @@ TEST(space_outside_the_file_is_refused)
 {
 	struct gg_region_file map;
 
-	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "r", BYTES), 0))
 		return;
-	CHECK(gg_region_file_reserve(&map, BYTES - 4096, 4097) == -ERANGE);
-	CHECK(gg_region_file_reserve(&map, UINT64_MAX, 2) == -ERANGE);
-	CHECK(gg_region_file_reserve(&map, BYTES - 4096, 4096) == 0);
+	CHECK_EQ_I64(gg_region_file_reserve(&map, BYTES - 4096, 4097), -ERANGE);
+	CHECK_EQ_I64(gg_region_file_reserve(&map, UINT64_MAX, 2), -ERANGE);
+	CHECK_EQ_I64(gg_region_file_reserve(&map, BYTES - 4096, 4096), 0);
 	gg_region_file_done(&map, false);
 }
 
@@ -237,13 +237,13 @@ TEST(what_is_written_after_detaching_is_not_in_the_file)
 	struct gg_region_file map;
 	char there[2] = "";
 
-	if (!CHECK(gg_region_file_create_anonymous(&map, "r", BYTES) == 0))
+	if (!CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "r", BYTES), 0))
 		return;
 	map.base[0] = 'a';
 	errno = 77;
 	gg_region_file_detach(&map);
-	CHECK(errno == 77);
-	CHECK(map.base[0] == 'a');
+	CHECK_EQ_I64(errno, 77);
+	CHECK_EQ_I64(map.base[0], 'a');
 	map.base[0] = map.base[BYTES - 1] = 'b';
 	CHECK(pread(map.fd, there, 1, 0) == 1 && there[0] == 'a');
 	gg_region_file_done(&map, false);

@@ -71,7 +71,7 @@ static uint32_t capture(struct mixer *m)
 	struct gg_unwind_stack stack;
 
 	gg_unwind_capture(&m->unwind, m->pcs, GG_UNWIND_KEEP, 0, &stack);
-	CHECK(stack.ending == GG_UNWIND_COMPLETE);
+	CHECK_EQ_U64(stack.ending, GG_UNWIND_COMPLETE);
 	return gg_region_intern(&region, &m->record, stack.frames, stack.count);
 }
 
@@ -228,10 +228,10 @@ static void *look_on(void *unused)
 	struct gg_error error;
 
 	while (!gg_load_acquire(&stop)) {
-		if (!CHECK(gg_region_view_read(&view, region.map.fd, "region", &error) == 0))
+		if (!CHECK_EQ_I64(gg_region_view_read(&view, region.map.fd, "region", &error), 0))
 			break;
 		CHECK(view.torn || gg_region_view_check(&view, NULL) == 0);
-		CHECK(view.damaged_count == 0);
+		CHECK_EQ_U64(view.damaged_count, 0);
 		gg_region_view_done(&view);
 	}
 	return unused;
@@ -243,7 +243,7 @@ static void *drain_and_wish(void *unused)
 	struct gg_region_event events[16];
 	struct gg_error error;
 
-	if (!CHECK(gg_ring_open(&reader, region.map.fd) == 0))
+	if (!CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0))
 		return unused;
 	for (uint64_t i = 1; !gg_load_acquire(&stop); i++) {
 		struct gg_region_change change = { .set_active = true,
@@ -288,9 +288,9 @@ TEST(all_that_the_hooks_do_at_once_leaves_exact_totals)
 		const uint64_t *counters = view.header.counters;
 
 		CHECK(counters[GG_COUNT_SAMPLES] == recorded_count && recorded_count > 1000);
-		CHECK(counters[GG_COUNT_SAMPLES] - counters[GG_COUNT_FREES] -
-		              counters[GG_COUNT_MISSED_FREES] ==
-		      view.live_count);
+		CHECK_EQ_U64(counters[GG_COUNT_SAMPLES] - counters[GG_COUNT_FREES] -
+		                     counters[GG_COUNT_MISSED_FREES],
+		             view.live_count);
 		/* Nobody holds a block.  Of what was deferred the address did not come again. */
 		CHECK_MSG(view.live_count <= counters[GG_COUNT_FREE_DEFERRED],
 		          "%u live samples of nobody's blocks", view.live_count);

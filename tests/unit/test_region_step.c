@@ -177,7 +177,8 @@ static void *begin_filter(void)
 		addresses[used_count] = 0x10000 + used_count * 48;
 		gg_filter_add(&filter, used_count++);
 	}
-	CHECK(filter.current == 0 && filter.newest == 1);
+	CHECK_EQ_U64(filter.current, 0);
+	CHECK_EQ_U64(filter.newest, 1);
 	return memory;
 }
 
@@ -201,7 +202,7 @@ TEST(a_record_that_goes_while_it_is_moved_leaves_nothing_behind)
 
 	/* The next one finds its own move first, then helps and moves record 0. */
 	add_next();
-	CHECK(homes[0] % 256 == 2);
+	CHECK_EQ_U64(homes[0] % 256, 2);
 	gg_filter_remove(&filter, 0);
 	gg_filter_add(&filter, 0); /* in the first size and moved at once ... */
 	interrupt = remove_first;
@@ -231,7 +232,7 @@ TEST(an_address_is_not_lost_when_the_filter_grows_twice_while_it_is_added)
 
 	interrupt = grow_twice;
 	add_next();
-	CHECK(filter.current == 2);
+	CHECK_EQ_U64(filter.current, 2);
 	for (uint32_t i = 0; i < used_count; i++)
 		missed += !gg_filter_maybe(&filter, (void *)(uintptr_t)addresses[i]);
 	CHECK_MSG(missed == 0, "%u missed", missed);

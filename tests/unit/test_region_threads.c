@@ -100,10 +100,10 @@ static void *read_along(void *unused)
 
 	(void)unused;
 	while (!gg_load_acquire(&stop)) {
-		if (!CHECK(gg_region_view_read(&view, region.map.fd, "region", &error) == 0))
+		if (!CHECK_EQ_I64(gg_region_view_read(&view, region.map.fd, "region", &error), 0))
 			break;
 		CHECK(view.torn || gg_region_view_check(&view, NULL) == 0);
-		CHECK(view.damaged_count == 0);
+		CHECK_EQ_U64(view.damaged_count, 0);
 		whole_count += !view.torn;
 		gg_region_view_done(&view);
 	}
@@ -117,7 +117,7 @@ static void *drain(void *unused)
 	uint64_t count = 0;
 
 	(void)unused;
-	if (!CHECK(gg_ring_open(&reader, region.map.fd) == 0))
+	if (!CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0))
 		return NULL;
 	for (bool last = false; !last;) {
 		last = gg_load_acquire(&stop);
@@ -126,8 +126,8 @@ static void *drain(void *unused)
 				return NULL;
 			count += (uint64_t)got;
 			for (int i = 0; i < got; i++)
-				CHECK(events[i].sample.size_bytes ==
-				      size_of(events[i].sample.address));
+				CHECK_EQ_U64(events[i].sample.size_bytes,
+				             size_of(events[i].sample.address));
 		}
 	}
 	return (void *)(uintptr_t)count;
@@ -159,13 +159,13 @@ static void run(uint32_t live, uint32_t rows)
 		struct gg_region_totals totals = gg_region_view_totals(&view);
 		const uint64_t *counters = view.header.counters;
 
-		CHECK(totals.allocated.size_bytes == allocated_bytes);
-		CHECK(totals.freed.size_bytes == freed_bytes);
-		CHECK(counters[GG_COUNT_SAMPLES] == recorded_count);
-		CHECK(counters[GG_COUNT_MISSED_FREES] == 0);
-		CHECK((uint64_t)(uintptr_t)drained == counters[GG_COUNT_EVENTS]);
-		CHECK(counters[GG_COUNT_EVENTS] + counters[GG_COUNT_DROP_EVENTS] ==
-		      counters[GG_COUNT_SAMPLES] + counters[GG_COUNT_FREES]);
+		CHECK_EQ_U64(totals.allocated.size_bytes, allocated_bytes);
+		CHECK_EQ_U64(totals.freed.size_bytes, freed_bytes);
+		CHECK_EQ_U64(counters[GG_COUNT_SAMPLES], recorded_count);
+		CHECK_EQ_U64(counters[GG_COUNT_MISSED_FREES], 0);
+		CHECK_EQ_U64((uint64_t)(uintptr_t)drained, counters[GG_COUNT_EVENTS]);
+		CHECK_EQ_U64(counters[GG_COUNT_EVENTS] + counters[GG_COUNT_DROP_EVENTS],
+		             counters[GG_COUNT_SAMPLES] + counters[GG_COUNT_FREES]);
 		/* One id a stack, however many threads meet it at once: the same pcs once. */
 		CHECK(view.node_count >= STACKS);
 		gg_region_view_done(&view);
@@ -241,9 +241,9 @@ TEST(a_sample_that_two_threads_close_is_closed_once)
 	if (CHECK(region_view(&region, &view))) {
 		const uint64_t *counters = view.header.counters;
 
-		CHECK(view.live_count == 0);
-		CHECK(counters[GG_COUNT_MISSED_FREES] + race.closed_by_id == RACES);
-		CHECK(counters[GG_COUNT_FREES] == RACES + race.closed_by_id);
+		CHECK_EQ_U64(view.live_count, 0);
+		CHECK_EQ_U64(counters[GG_COUNT_MISSED_FREES] + race.closed_by_id, RACES);
+		CHECK_EQ_U64(counters[GG_COUNT_FREES], RACES + race.closed_by_id);
 		gg_region_view_done(&view);
 	}
 	gg_region_done(&region, true);
@@ -276,7 +276,7 @@ TEST(a_stack_has_one_id_whichever_thread_is_first)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	for (int i = 1; i < THREADS; i++)
-		CHECK(memcmp(ids[0], ids[i], sizeof(ids[0])) == 0);
+		CHECK_EQ_I64(memcmp(ids[0], ids[i], sizeof(ids[0])), 0);
 	gg_region_done(&region, true);
 }
 
@@ -293,8 +293,8 @@ TEST(a_slot_that_is_found_in_a_search_is_one_that_readers_look_at)
 	/* As if the thread that took it as new stood still before it said so. */
 	gg_store_relaxed(slots_used, 0);
 	gg_region_thread_begin(&region, &thread, 2, "second", 0);
-	CHECK(thread.slot_plus_1 == 1);
-	CHECK(gg_load_relaxed(slots_used) == 1);
+	CHECK_EQ_U64(thread.slot_plus_1, 1);
+	CHECK_EQ_U64(gg_load_relaxed(slots_used), 1);
 	gg_region_done(&region, true);
 }
 
@@ -319,7 +319,7 @@ TEST(random_operations_agree_with_a_simple_model)
 		uint64_t address = 0x7000 + block * 16;
 
 		if (r >> 60 < 7) { /* free, of what is not there too */
-			CHECK(release(&thread, address) == (sizes[block] != 0));
+			CHECK_EQ_I64(release(&thread, address), sizes[block] != 0);
 			frees += sizes[block] != 0;
 			stack_bytes[stacks[block]] -= sizes[block];
 			bytes -= sizes[block];
@@ -337,19 +337,19 @@ TEST(random_operations_agree_with_a_simple_model)
 		stacks[block] = stack;
 	}
 	if (CHECK(region_view(&region, &view))) {
-		CHECK(view.header.counters[GG_COUNT_MISSED_FREES] == missed);
-		CHECK(view.header.counters[GG_COUNT_FREES] == frees);
+		CHECK_EQ_U64(view.header.counters[GG_COUNT_MISSED_FREES], missed);
+		CHECK_EQ_U64(view.header.counters[GG_COUNT_FREES], frees);
 		for (uint32_t i = 0; i < view.live_count; i++) {
 			uint64_t pcs[3];
 
-			CHECK(gg_region_view_stack(&view, view.live[i].stack, pcs, 3) == 3);
+			CHECK_EQ_U64(gg_region_view_stack(&view, view.live[i].stack, pcs, 3), 3);
 			stack_bytes[pcs[0] - 1] -= view.live[i].size_bytes + 1;
 			bytes -= view.live[i].size_bytes + 1;
 		}
-		CHECK(bytes == 0);
+		CHECK_EQ_U64(bytes, 0);
 		for (int i = 0; i < STACKS; i++)
-			CHECK(stack_bytes[i] == 0);
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+			CHECK_EQ_U64(stack_bytes[i], 0);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
 	gg_region_done(&region, true);
@@ -377,33 +377,33 @@ static int check_child(int parent_is_done)
 	char byte;
 
 	test_failed = false;
-	CHECK(read(parent_is_done, &byte, 1) == 1);
+	CHECK_EQ_I64(read(parent_is_done, &byte, 1), 1);
 	region_small_options(&options);
 	options.pid = 8;
-	CHECK(gg_region_file_create_anonymous(&map, "child", region.map.bytes) == 0);
-	if (!CHECK(gg_region_adopt(&region, &map, &options) == 0))
+	CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "child", region.map.bytes), 0);
+	if (!CHECK_EQ_I64(gg_region_adopt(&region, &map, &options), 0))
 		return 1;
-	if (CHECK(region_view(&region, &view)) && CHECK(view.live_count == FORKED_LIVE)) {
+	if (CHECK(region_view(&region, &view)) && CHECK_EQ_U64(view.live_count, FORKED_LIVE)) {
 		uint64_t pcs[3];
 
-		CHECK(view.header.pid == 8);
-		CHECK(view.header.counters[GG_COUNT_INHERITED] == FORKED_LIVE);
-		CHECK(view.header.inherited_below_id == FORKED_LIVE + 101);
-		CHECK(gg_region_view_check(&view, NULL) == 0);
+		CHECK_EQ_U64(view.header.pid, 8);
+		CHECK_EQ_U64(view.header.counters[GG_COUNT_INHERITED], FORKED_LIVE);
+		CHECK_EQ_U64(view.header.inherited_below_id, FORKED_LIVE + 101);
+		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		CHECK(view.threads[1].tid == 1 && view.threads[1].end_ns != 0);
 		for (uint32_t i = 0; i < view.live_count; i++) {
 			const struct gg_region_sample *sample = &view.live[i];
 
-			CHECK(sample->size_bytes == size_of(sample->address));
-			CHECK(gg_region_view_stack(&view, sample->stack, pcs, 3) == 3);
-			CHECK(pcs[0] == sample->address % STACKS + 1);
+			CHECK_EQ_U64(sample->size_bytes, size_of(sample->address));
+			CHECK_EQ_U64(gg_region_view_stack(&view, sample->stack, pcs, 3), 3);
+			CHECK_EQ_U64(pcs[0], sample->address % STACKS + 1);
 		}
 		gg_region_view_done(&view);
 	}
 	gg_region_thread_begin(&region, &thread, 9, "child", 0);
-	CHECK(thread.thread == 2);
+	CHECK_EQ_I64(thread.thread, 2);
 	for (uint64_t i = 101; i <= FORKED_LIVE + 100; i++)
-		CHECK(release(&thread, i * 16) == (i <= FORKED_LIVE + 100));
+		CHECK_EQ_I64(release(&thread, i * 16), i <= FORKED_LIVE + 100);
 	CHECK(!release(&thread, 5 * 16)); /* freed before the fork */
 	record_block(&thread, 0x999990);
 	CHECK(region_is_consistent(&region));
@@ -420,7 +420,7 @@ TEST(a_forked_child_has_what_was_live_at_the_fork)
 	int pipe_ends[2], wait_status = -1;
 	pid_t pid;
 
-	if (!begin(512, 1024) || !CHECK(pipe(pipe_ends) == 0))
+	if (!begin(512, 1024) || !CHECK_EQ_I64(pipe(pipe_ends), 0))
 		return;
 	gg_region_thread_begin(&region, &thread, 1, "parent", 0);
 	for (uint64_t i = 1; i <= FORKED_LIVE + 100; i++)
@@ -436,7 +436,7 @@ TEST(a_forked_child_has_what_was_live_at_the_fork)
 		CHECK(release(&thread, i * 16));
 	for (uint64_t i = 1; i <= 500; i++)
 		record_block(&thread, 0x100000 + i * 16);
-	CHECK(write(pipe_ends[1], "x", 1) == 1);
+	CHECK_EQ_I64(write(pipe_ends[1], "x", 1), 1);
 	waitpid(pid, &wait_status, 0);
 	CHECK(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0);
 	CHECK(region_is_consistent(&region));

@@ -109,7 +109,7 @@ TEST(bytes_by_failed_trials_have_the_ends_of_the_negative_binomial)
 	}
 	if (!CHECK(gg_figure_by_failed_trials(&tally, 0.95, &figure)))
 		return;
-	CHECK(figure.estimate == 8 * 102399.0 + 10908);
+	CHECK_EQ_DOUBLE(figure.estimate, 8 * 102399.0 + 10908);
 	/* As if one sample fewer, and one more. */
 	CHECK(fabs(figure.low - (288185 + 10908)) <= 1);
 	CHECK(fabs(figure.high - (1614137 + 10908)) <= 2);
@@ -135,5 +135,7 @@ TEST(where_everything_is_a_sample_failed_trials_are_none)
 	gg_tally_add(&tally, &draw, 1000);
 	gg_tally_add(&tally, &draw, 24);
 	CHECK(gg_figure_by_failed_trials(&tally, 0.95, &figure));
-	CHECK(figure.estimate == 1024 && figure.low == 1024 && figure.high == 1024);
+	CHECK_EQ_DOUBLE(figure.estimate, 1024);
+	CHECK_EQ_DOUBLE(figure.low, 1024);
+	CHECK_EQ_DOUBLE(figure.high, 1024);
 }

@@ -52,7 +52,7 @@ TEST(names_that_would_look_the_same_show_where_they_differ)
 	CHECK(others[0] == names[1] && others[1] == names[0]);
 	CHECK(others[2] == names[2] && others[3] == names[3]);
 	gg_screen_text_find_alike(names, 4, 80, false, others);
-	CHECK(others[0] == names[0]);
+	CHECK_EQ_PTR(others[0], names[0]);
 	fits_apart(names[0], names[1], 24, true, "Box<st...or<int, std:...");
 	fits_apart(names[0], names[1], 24, false, "Box<std\xe2\x80\xa6or<int, std::al\xe2\x80\xa6");
 	fits_apart("abcdefghijklmnopqrstuvwxy1", "abcdefghijklmnopqrstuvwxy2", 16, true,
@@ -85,11 +85,11 @@ TEST(the_width_is_that_of_the_environment_without_a_terminal)
 	setenv("COLUMNS", "120", 1);
 	CHECK(gg_screen_text_width(-1) == 120 && gg_screen_text_name_width(-1) == 120);
 	setenv("COLUMNS", "nonsense", 1);
-	CHECK(gg_screen_text_width(-1) == GG_SCREEN_TEXT_WIDTH);
+	CHECK_EQ_U64(gg_screen_text_width(-1), GG_SCREEN_TEXT_WIDTH);
 	unsetenv("COLUMNS");
-	CHECK(gg_screen_text_width(-1) == GG_SCREEN_TEXT_WIDTH);
-	CHECK(gg_screen_text_name_width(-1) ==
-	      SIZE_MAX); /* who reads a file may look for a whole name */
+	CHECK_EQ_U64(gg_screen_text_width(-1), GG_SCREEN_TEXT_WIDTH);
+	CHECK_EQ_U64(gg_screen_text_name_width(-1),
+	             SIZE_MAX); /* who reads a file may look for a whole name */
 }
 
 TEST(the_first_variable_that_is_set_decides_on_utf_8)

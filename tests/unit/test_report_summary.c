@@ -126,7 +126,8 @@ TEST(there_is_no_rest_where_live_memory_changed_while_it_was_read)
 	memory.span_ns = 2 * SECOND;
 	add(&memory);
 	summary = summarize(0, -1);
-	CHECK(summary.resident.process_count == 1 && !summary.has_rest);
+	CHECK_EQ_U64(summary.resident.process_count, 1);
+	CHECK(!summary.has_rest);
 }
 
 /* Profiles of version 2 do not tell how long a reading took. */
@@ -187,7 +188,7 @@ TEST(the_highest_rss_is_the_kernels_and_not_that_of_readings)
 	add(&memory);
 	summary = summarize(0, -1);
 	CHECK(is_mib(summary.highest.bytes, 191) && summary.highest.is_of_end);
-	CHECK(summary.resident.time_ns == 10 * SECOND); /* the end is no reading */
+	CHECK_EQ_I64(summary.resident.time_ns, 10 * SECOND); /* the end is no reading */
 }
 
 /* Two processes that share pages, and a third one that lives for a part of the time. */
@@ -224,7 +225,7 @@ TEST(pages_that_processes_share_count_once)
 	read_pss(second, 40, 50, 26);
 	summary = summarize(0, 45);
 	CHECK(summary.resident.is_proportional && !summary.resident.is_upper_bound);
-	CHECK(summary.resident.process_count == 2);
+	CHECK_EQ_U64(summary.resident.process_count, 2);
 	CHECK(is_mib(summary.resident.rss, 54) && is_mib(summary.resident.file, 2));
 	CHECK(is_mib(summary.resident.geiger, 2) && summary.has_rest);
 	CHECK(is_mib(gg_report_summary_rest(&summary), 54 - 10 - 2 - 2));
@@ -244,7 +245,8 @@ TEST(pages_that_processes_share_count_once)
 	read_pss(second, 40, 51, 26);
 	summary = summarize(101, 45);
 	CHECK(summary.resident.process_count == 1 && is_mib(summary.resident.rss, 51));
-	CHECK(!summary.resident.is_proportional && !summary.resident.is_upper_bound);
+	CHECK(!summary.resident.is_proportional);
+	CHECK(!summary.resident.is_upper_bound);
 }
 
 TEST(a_round_without_a_process_that_lived_has_no_rest)
@@ -256,7 +258,8 @@ TEST(a_round_without_a_process_that_lived_has_no_rest)
 	read_pss(made.process, 62, 50, 28);
 	read_pss(second, 62, 50, 26);
 	summary = summarize(0, 65);
-	CHECK(summary.resident.process_count == 2 && summary.resident.living_count == 3);
+	CHECK_EQ_U64(summary.resident.process_count, 2);
+	CHECK_EQ_U64(summary.resident.living_count, 3);
 	CHECK(summary.resident.is_upper_bound && is_mib(summary.resident.rss, 100));
 	CHECK(!summary.has_rest);
 
@@ -306,8 +309,8 @@ TEST(report_and_timeline_show_the_same_at_each_moment)
 
 		gg_query_init(&query);
 		query.to_ns = shown[i].moment_s * SECOND;
-		CHECK(gg_report_summary_of(&summary, model, &query, &error) == 0);
-		CHECK(point->time_ns == query.to_ns);
+		CHECK_EQ_I64(gg_report_summary_of(&summary, model, &query, &error), 0);
+		CHECK_EQ_I64(point->time_ns, query.to_ns);
 		CHECK(shown[i].mib < 0 ? point->rss_bytes < 0 && summary.resident.rss < 0
 		                       : is_mib(point->rss_bytes, shown[i].mib) &&
 		                                 is_mib(summary.resident.rss, shown[i].mib));

@@ -14,7 +14,7 @@ static bool prints(const struct gg_table *table, const char *expected)
 	FILE *stream = open_memstream(&text, &length);
 	bool same;
 
-	CHECK(gg_table_print(table, &plain, stream) == 0);
+	CHECK_EQ_I64(gg_table_print(table, &plain, stream), 0);
 	fclose(stream);
 	same = CHECK_MSG(strcmp(text, expected) == 0, "%s", text);
 	free(text);
@@ -61,7 +61,7 @@ TEST(a_document_gets_markdown)
 	gg_table_column(&table, GG_ALIGN_RIGHT, "n");
 	gg_table_cell(&table, "a");
 	gg_table_cell(&table, "10");
-	CHECK(gg_table_print_markdown(&table, stream) == 0);
+	CHECK_EQ_I64(gg_table_print_markdown(&table, stream), 0);
 	fclose(stream);
 	CHECK_MSG(strcmp(text, "| program |  n |\n|-|-:|\n| a       | 10 |\n") == 0, "%s", text);
 	free(text);
@@ -82,5 +82,5 @@ TEST(a_cell_that_is_too_long_is_cut)
 
 	gg_table_column(&table, GG_ALIGN_LEFT, "x");
 	gg_table_cell(&table, "%5000d", 1);
-	CHECK(table.width[0] == 511);
+	CHECK_EQ_U64(table.width[0], 511);
 }

@@ -25,7 +25,7 @@ TEST(moments_of_a_known_set)
 
 	for (int i = 0; i < 4; i++)
 		stat_add(&moments, values[i]);
-	CHECK(moments.mean == 1e9 + 10);
+	CHECK_EQ_DOUBLE(moments.mean, 1e9 + 10);
 	CHECK(fabs(stat_variance(&moments) - 30) < 1e-9);
 	CHECK(fabs(stat_error_of_mean(&moments) - sqrt(7.5)) < 1e-9);
 }
@@ -58,7 +58,7 @@ TEST(the_fewest_hits_are_those_of_the_binomial_law)
 	/* P(at most 4 of 10 at 0.9) = 1.47e-4, at most 5: 1.63e-3. */
 	CHECK(stat_binomial_least(10, 0.9, 1e-4) == 4 && stat_binomial_least(10, 0.9, 1e-3) == 5);
 	/* 4.75 sigma are 1e-6: 95 - 4.75 sqrt(4.75) = 84.6, but the law is skewed. */
-	CHECK(stat_binomial_least(100, 0.95, 1e-6) == 82);
+	CHECK_EQ_U64(stat_binomial_least(100, 0.95, 1e-6), 82);
 	CHECK(stat_binomial_least(100000, 0.95, 1e-6) > 94650 &&
 	      stat_binomial_least(100000, 0.95, 1e-6) < 94680);
 }

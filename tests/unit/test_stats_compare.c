@@ -40,7 +40,8 @@ TEST(equal_profiles_do_not_differ)
 	const struct gg_tally tally = group(7, 64, 512 * KIB);
 	struct gg_difference d = bytes_between(&tally, &tally);
 
-	CHECK(d.value == 0 && d.p_value == 1);
+	CHECK_EQ_DOUBLE(d.value, 0);
+	CHECK_EQ_DOUBLE(d.p_value, 1);
 	CHECK(d.low < 0 && d.high > 0 && fabs(d.low + d.high) < 1e-6 * d.high);
 }
 
@@ -50,7 +51,8 @@ TEST(two_empty_profiles_do_not_differ)
 	struct gg_difference d = bytes_between(&empty, &empty);
 
 	/* Either may hold up to R ln(2/a) that was not seen. */
-	CHECK(d.value == 0 && d.p_value == 1);
+	CHECK_EQ_DOUBLE(d.value, 0);
+	CHECK_EQ_DOUBLE(d.p_value, 1);
 	CHECK(fabs(d.high / (512 * KIB * log(40)) - 1) < 1e-9 && d.low == -d.high);
 }
 
@@ -119,7 +121,10 @@ TEST(what_was_sampled_with_certainty_differs_for_certain)
 	const struct gg_tally a = group(10, 64, 1), b = group(11, 64, 1);
 	struct gg_difference d = bytes_between(&a, &b);
 
-	CHECK(d.value == 64 && d.low == 64 && d.high == 64 && d.p_value == 0);
+	CHECK_EQ_DOUBLE(d.value, 64);
+	CHECK_EQ_DOUBLE(d.low, 64);
+	CHECK_EQ_DOUBLE(d.high, 64);
+	CHECK_EQ_DOUBLE(d.p_value, 0);
 }
 
 TEST(large_objects_tell_a_difference_that_small_ones_hide)
@@ -291,10 +296,10 @@ TEST(adjusted_p_values_are_those_of_benjamini_and_hochberg)
 		       0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000 };
 	size_t order[15], count = 0;
 
-	CHECK(gg_false_discovery(p, 15, order) == 15);
+	CHECK_EQ_U64(gg_false_discovery(p, 15, order), 15);
 	for (int i = 0; i < 15; i++)
 		count += p[i] <= 0.05;
-	CHECK(count == 4);
+	CHECK_EQ_U64(count, 4);
 	CHECK(fabs(p[0] - 0.0015) < 1e-12 && fabs(p[3] - 0.0095 * 15 / 4) < 1e-12);
 	/* A smaller later one carries over: 0.0298 * 15 / 7 is below 0.0278 * 15 / 6. */
 	CHECK(p[5] == p[6] && fabs(p[6] - 0.0298 * 15 / 7) < 1e-12 && fabs(p[7] - 0.0645) < 1e-12);
@@ -305,10 +310,10 @@ TEST(rows_that_were_not_tested_do_not_count)
 	double p[] = { NAN, 0.04, NAN, 0.03 };
 	size_t order[4];
 
-	CHECK(gg_false_discovery(p, 4, order) == 2);
+	CHECK_EQ_U64(gg_false_discovery(p, 4, order), 2);
 	CHECK(order[0] == 3 && order[1] == 1);
 	CHECK(isnan(p[0]) && isnan(p[2]) && p[1] == 0.04 && p[3] == 0.04);
-	CHECK(gg_false_discovery(p, 0, order) == 0);
+	CHECK_EQ_U64(gg_false_discovery(p, 0, order), 0);
 }
 
 TEST(equal_p_values_get_equal_rates)

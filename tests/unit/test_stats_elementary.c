@@ -163,40 +163,40 @@ TEST(expm1_is_within_its_bound_everywhere)
 TEST(exact_cases_are_exact)
 {
 	CHECK(gg_log(1) == 0 && !signbit(gg_log(1)));
-	CHECK(gg_log(2) == M_LN2);
-	CHECK(gg_log(0.5) == -M_LN2);
-	CHECK(gg_log(0x1p-1074) == (double)logl(0x1p-1074L));
+	CHECK_EQ_DOUBLE(gg_log(2), M_LN2);
+	CHECK_EQ_DOUBLE(gg_log(0.5), -M_LN2);
+	CHECK_EQ_DOUBLE(gg_log(0x1p-1074), (double)logl(0x1p-1074L));
 	for (int sign = -1; sign <= 1; sign += 2) {
 		double zero = sign * 0.0, tiny = sign * 0x1p-1074, small = sign * 0x1p-60;
 
 		CHECK(gg_log1p(zero) == 0 && signbit(gg_log1p(zero)) == signbit(zero));
 		CHECK(gg_expm1(zero) == 0 && signbit(gg_expm1(zero)) == signbit(zero));
-		CHECK(gg_log1p(tiny) == tiny);
-		CHECK(gg_expm1(tiny) == tiny);
-		CHECK(gg_log1p(small) == small);
-		CHECK(gg_expm1(small) == small);
+		CHECK_EQ_DOUBLE(gg_log1p(tiny), tiny);
+		CHECK_EQ_DOUBLE(gg_expm1(tiny), tiny);
+		CHECK_EQ_DOUBLE(gg_log1p(small), small);
+		CHECK_EQ_DOUBLE(gg_expm1(small), small);
 	}
-	CHECK(gg_expm1(-38) == -1);
-	CHECK(gg_expm1(-1e308) == -1);
+	CHECK_EQ_DOUBLE(gg_expm1(-38), -1);
+	CHECK_EQ_DOUBLE(gg_expm1(-1e308), -1);
 }
 
 TEST(special_values_are_those_of_the_standard)
 {
-	CHECK(gg_log(0.0) == -INFINITY);
-	CHECK(gg_log(-0.0) == -INFINITY);
-	CHECK(gg_log(INFINITY) == INFINITY);
+	CHECK_EQ_DOUBLE(gg_log(0.0), -INFINITY);
+	CHECK_EQ_DOUBLE(gg_log(-0.0), -INFINITY);
+	CHECK_EQ_DOUBLE(gg_log(INFINITY), INFINITY);
 	CHECK(isnan(gg_log(-1)));
 	CHECK(isnan(gg_log(-0x1p-1074)));
 	CHECK(isnan(gg_log(-INFINITY)));
 	CHECK(isnan(gg_log(NAN)));
-	CHECK(gg_log1p(-1) == -INFINITY);
-	CHECK(gg_log1p(INFINITY) == INFINITY);
+	CHECK_EQ_DOUBLE(gg_log1p(-1), -INFINITY);
+	CHECK_EQ_DOUBLE(gg_log1p(INFINITY), INFINITY);
 	CHECK(isnan(gg_log1p(nextafter(-1, -2))));
 	CHECK(isnan(gg_log1p(-INFINITY)));
 	CHECK(isnan(gg_log1p(NAN)));
-	CHECK(gg_expm1(-INFINITY) == -1);
-	CHECK(gg_expm1(INFINITY) == INFINITY);
-	CHECK(gg_expm1(710) == INFINITY);
+	CHECK_EQ_DOUBLE(gg_expm1(-INFINITY), -1);
+	CHECK_EQ_DOUBLE(gg_expm1(INFINITY), INFINITY);
+	CHECK_EQ_DOUBLE(gg_expm1(710), INFINITY);
 	CHECK(gg_expm1(709.782712893384) < INFINITY);
 	CHECK(isnan(gg_expm1(NAN)));
 }

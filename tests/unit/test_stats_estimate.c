@@ -59,7 +59,8 @@ static void check_same_sums(const struct gg_tally *a, const struct gg_tally *b, 
 	struct gg_estimate failed_a = gg_tally_failed_trials(a), marks_a = gg_tally_marks(a);
 	struct gg_estimate failed_b = gg_tally_failed_trials(b), marks_b = gg_tally_marks(b);
 
-	CHECK(a->sample_count == b->sample_count && a->mark_count == b->mark_count);
+	CHECK_EQ_U64(a->sample_count, b->sample_count);
+	CHECK_EQ_U64(a->mark_count, b->mark_count);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		enum gg_quantity quantity = (enum gg_quantity)i;
 		struct gg_estimate x = gg_tally_estimate(a, quantity);
@@ -71,7 +72,7 @@ static void check_same_sums(const struct gg_tally *a, const struct gg_tally *b, 
 		CHECK_MSG(near(x.variance, y.variance, relative), "%.17g %.17g", x.variance,
 		          y.variance);
 		CHECK_MSG(near(skew_x, skew_y, relative), "%.17g %.17g", skew_x, skew_y);
-		CHECK(gg_tally_seen(a, quantity) == gg_tally_seen(b, quantity));
+		CHECK_EQ_DOUBLE(gg_tally_seen(a, quantity), gg_tally_seen(b, quantity));
 	}
 	CHECK(near(failed_a.value, failed_b.value, relative));
 	CHECK(near(failed_a.variance, failed_b.variance, relative));
@@ -84,9 +85,9 @@ TEST(all_zero_is_the_empty_tally)
 	struct gg_tally tally = { 0 };
 
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
-		CHECK(gg_tally_estimate(&tally, (enum gg_quantity)i).value == 0);
-		CHECK(gg_tally_estimate(&tally, (enum gg_quantity)i).variance == 0);
-		CHECK(gg_tally_seen(&tally, (enum gg_quantity)i) == 0);
+		CHECK_EQ_DOUBLE(gg_tally_estimate(&tally, (enum gg_quantity)i).value, 0);
+		CHECK_EQ_DOUBLE(gg_tally_estimate(&tally, (enum gg_quantity)i).variance, 0);
+		CHECK_EQ_DOUBLE(gg_tally_seen(&tally, (enum gg_quantity)i), 0);
 	}
 	CHECK(gg_tally_failed_trials(&tally).value == 0 && gg_tally_marks(&tally).value == 0);
 }
@@ -108,8 +109,8 @@ TEST(a_sample_stands_for_what_its_weight_says)
 		CHECK(near(count.value, 1 / -expm1(-x), 1e-14));
 		CHECK(near(count.variance, exp(-x) / expm1(-x) / expm1(-x), 1e-13));
 		CHECK(near(bytes.variance, z * z * count.variance, 1e-14));
-		CHECK(gg_tally_seen(&tally, GG_BYTES) == z);
-		CHECK(gg_tally_seen(&tally, GG_ALLOCATIONS) == 1);
+		CHECK_EQ_DOUBLE(gg_tally_seen(&tally, GG_BYTES), z);
+		CHECK_EQ_DOUBLE(gg_tally_seen(&tally, GG_ALLOCATIONS), 1);
 	}
 }
 
@@ -165,10 +166,10 @@ TEST(merging_is_adding_the_samples_of_both)
 	add_samples(&right, samples + 80, 120);
 	gg_tally_merge(&left, &right);
 	check_same_sums(&left, &whole, 1e-15);
-	CHECK(left.reserve_max[GG_BYTES] == whole.reserve_max[GG_BYTES]);
-	CHECK(left.reserve_max[GG_ALLOCATIONS] == whole.reserve_max[GG_ALLOCATIONS]);
-	CHECK(left.sampled_interval_max == whole.sampled_interval_max);
-	CHECK(left.allocations_per_byte_max == whole.allocations_per_byte_max);
+	CHECK_EQ_DOUBLE(left.reserve_max[GG_BYTES], whole.reserve_max[GG_BYTES]);
+	CHECK_EQ_DOUBLE(left.reserve_max[GG_ALLOCATIONS], whole.reserve_max[GG_ALLOCATIONS]);
+	CHECK_EQ_DOUBLE(left.sampled_interval_max, whole.sampled_interval_max);
+	CHECK_EQ_DOUBLE(left.allocations_per_byte_max, whole.allocations_per_byte_max);
 }
 
 /* Totals of 2^60 bytes and more; the window holds small samples only. */
@@ -193,8 +194,8 @@ TEST(a_window_is_as_exact_as_if_its_samples_alone_had_been_added)
 	}
 	gg_tally_subtract(&after, &before);
 	/* The third cumulants differ most, 2^100 and 2^60, and 106 bits leave 60 of those. */
-	CHECK(after.sample_count == 3);
-	CHECK(gg_tally_seen(&after, GG_BYTES) == 303);
+	CHECK_EQ_U64(after.sample_count, 3);
+	CHECK_EQ_DOUBLE(gg_tally_seen(&after, GG_BYTES), 303);
 	check_same_sums(&after, &window, 1e-14);
 }
 
@@ -253,7 +254,7 @@ TEST(an_exposure_without_a_sample_is_remembered_and_merged)
 	struct gg_draw draw = poisson(4096);
 
 	gg_tally_expose(&tally, 1); /* everything is sampled: nothing hides */
-	CHECK(tally.reserve_max[GG_BYTES] == 0);
+	CHECK_EQ_DOUBLE(tally.reserve_max[GG_BYTES], 0);
 	gg_tally_expose(&other, 65536);
 	gg_tally_merge(&tally, &other);
 	gg_tally_expose(&tally, 8192);
@@ -274,8 +275,8 @@ TEST(failed_trials_are_s_times_the_mean_gap_and_the_rest)
 
 	for (int i = 0; i < 8; i++)
 		gg_tally_add(&tally, &draw, i < 7 ? 1463 : 1467);
-	CHECK(gg_tally_failed_trials(&tally).value == 8 * 102399 + 10908);
-	CHECK(gg_tally_failed_trials(&tally).variance == 8 * 102399.0 * 102400.0);
+	CHECK_EQ_DOUBLE(gg_tally_failed_trials(&tally).value, 8 * 102399 + 10908);
+	CHECK_EQ_DOUBLE(gg_tally_failed_trials(&tally).variance, 8 * 102399.0 * 102400.0);
 }
 
 TEST(marks_are_counted_where_the_scheme_counts_them)
@@ -288,9 +289,9 @@ TEST(marks_are_counted_where_the_scheme_counts_them)
 	gg_tally_add(&tally, &draw, 10000);
 	draw.mark_count = 1;
 	gg_tally_add(&tally, &draw, 64);
-	CHECK(tally.mark_count == 4);
-	CHECK(gg_tally_marks(&tally).value == 4 * 4096);
-	CHECK(gg_tally_marks(&tally).variance == 4 * 4096.0 * 4096);
+	CHECK_EQ_U64(tally.mark_count, 4);
+	CHECK_EQ_DOUBLE(gg_tally_marks(&tally).value, 4 * 4096);
+	CHECK_EQ_DOUBLE(gg_tally_marks(&tally).variance, 4 * 4096.0 * 4096);
 	CHECK(near(gg_tally_estimate(&tally, GG_BYTES).value, 4 * 4096, 1e-15));
 	CHECK(near(gg_tally_estimate(&tally, GG_ALLOCATIONS).value, 3 * 4096.0 / 10000 + 64,
 	           1e-15));

@@ -102,14 +102,14 @@ TEST(folded_estimates_are_those_of_the_samples)
 	for (int mixed = 0; mixed < 2; mixed++) {
 		struct gg_tally tally = tally_of(program, &drawn, mixed);
 
-		CHECK(tally.sample_count == drawn.exact.sample_count);
+		CHECK_EQ_U64(tally.sample_count, drawn.exact.sample_count);
 		for (enum gg_quantity q = GG_BYTES; q <= GG_ALLOCATIONS; q++) {
 			struct gg_estimate folded = gg_tally_estimate(&tally, q);
 			struct gg_estimate exact = gg_tally_estimate(&drawn.exact, q);
 
 			CHECK(fabs(folded.value - exact.value) <= 1e-12 * exact.value);
 			CHECK(fabs(folded.variance - exact.variance) <= 1e-12 * exact.variance);
-			CHECK(gg_tally_seen(&tally, q) == gg_tally_seen(&drawn.exact, q));
+			CHECK_EQ_DOUBLE(gg_tally_seen(&tally, q), gg_tally_seen(&drawn.exact, q));
 		}
 	}
 }
@@ -317,14 +317,15 @@ static void check_rough(unsigned scheme_count)
 	}
 	for (int i = 0; i < GG_PLAIN_TALLY_MAX_COUNT; i++)
 		CHECK(merged.maxima[i] == wanted.maxima[i] && added.maxima[i] == wanted.maxima[i]);
-	CHECK(again.sample_count == exact.sample_count && again.mark_count == exact.mark_count);
+	CHECK_EQ_U64(again.sample_count, exact.sample_count);
+	CHECK_EQ_U64(again.mark_count, exact.mark_count);
 	for (enum gg_quantity q = GG_BYTES; q <= GG_ALLOCATIONS; q++) {
 		struct gg_interval a = gg_interval_of(&exact, q, 0.95, true);
 		struct gg_interval b = gg_interval_of(&again, q, 0.95, true);
 
 		CHECK(fabs(a.low - b.low) <= 1e-9 * a.low);
 		CHECK(isinf(a.high) ? isinf(b.high) : fabs(a.high - b.high) <= 1e-9 * a.high);
-		CHECK(isinf(a.high) == (q == GG_BYTES && scheme_count > 4));
+		CHECK_EQ_I64(isinf(a.high), q == GG_BYTES && scheme_count > 4);
 	}
 }
 

@@ -109,8 +109,8 @@ TEST(the_negative_binomial_has_its_closed_forms)
 		CHECK(fabs(gg_interval_failures_cdf(f, 2, 102400) -
 		           (1 - none - n * q * none / (1 - q))) < 1e-14);
 	}
-	CHECK(gg_interval_failures_cdf(-1, 1, 102400) == 0);
-	CHECK(gg_interval_failures_cdf(0, 1, 1) == 1);
+	CHECK_EQ_DOUBLE(gg_interval_failures_cdf(-1, 1, 102400), 0);
+	CHECK_EQ_DOUBLE(gg_interval_failures_cdf(0, 1, 1), 1);
 }
 
 /* Largest error over all numbers of failures up to 40 mean gaps, in steps of 0.1 %. */
@@ -172,7 +172,7 @@ TEST(the_worked_example_of_failed_trials_comes_out)
 	                                                        GG_WINDOW_ALIGNED);
 
 	CHECK(interval.low == 353666 + 10908 && interval.high == 1476870 + 10908);
-	CHECK(interval.method == GG_METHOD_NEGATIVE_BINOMIAL);
+	CHECK_EQ_U64(interval.method, GG_METHOD_NEGATIVE_BINOMIAL);
 }
 
 TEST(a_free_window_has_one_sample_fewer_below_and_one_more_above)
@@ -185,9 +185,10 @@ TEST(a_free_window_has_one_sample_fewer_below_and_one_more_above)
 
 	CHECK(fabs(begins.low - (288185 + 10908)) <= 1 && begins.high == 1476870 + 10908);
 	CHECK(ends.low == 353666 + 10908 && fabs(ends.high - (1614137 + 10908)) <= 1);
-	CHECK(both.low == begins.low && both.high == ends.high);
-	CHECK(gg_interval_failed_trials(102400, 1, 50, 0.95, GG_WINDOW_FREE).low == 50);
-	CHECK(gg_interval_failed_trials(102400, 0, 0, 0.95, GG_WINDOW_ALIGNED).high == 0);
+	CHECK_EQ_DOUBLE(both.low, begins.low);
+	CHECK_EQ_DOUBLE(both.high, ends.high);
+	CHECK_EQ_DOUBLE(gg_interval_failed_trials(102400, 1, 50, 0.95, GG_WINDOW_FREE).low, 50);
+	CHECK_EQ_DOUBLE(gg_interval_failed_trials(102400, 0, 0, 0.95, GG_WINDOW_ALIGNED).high, 0);
 	CHECK(fabs(gg_interval_failed_trials(102400, 0, 0, 0.95, GG_WINDOW_FREE).high - 377738) <=
 	      1);
 }
@@ -234,7 +235,7 @@ TEST(the_rule_is_garwoods_for_small_objects)
 		CHECK_MSG(near(bytes.low, low, 1e-3), "%d: %g, not %g", s, bytes.low, low);
 		CHECK_MSG(near(bytes.high, high, 1e-3), "%d: %g, not %g", s, bytes.high, high);
 		CHECK(near(count.low, low / 64, 1e-3) && near(count.high, high / 64, 1e-3));
-		CHECK(bytes.method == GG_METHOD_COMPOUND);
+		CHECK_EQ_U64(bytes.method, GG_METHOD_COMPOUND);
 	}
 }
 
@@ -246,7 +247,8 @@ TEST(a_group_without_samples_may_hold_3_69_R)
 	CHECK(isinf(gg_interval_of(&tally, GG_BYTES, 0.95, false).high));
 	gg_tally_expose(&tally, R);
 	interval = gg_interval_of(&tally, GG_BYTES, 0.95, false);
-	CHECK(interval.low == 0 && interval.method == GG_METHOD_NO_SAMPLE);
+	CHECK_EQ_DOUBLE(interval.low, 0);
+	CHECK_EQ_U64(interval.method, GG_METHOD_NO_SAMPLE);
 	CHECK(near(interval.high, 3.6888794541139363 * R, 1e-12));
 	CHECK(isinf(gg_interval_of(&tally, GG_ALLOCATIONS, 0.95, false).high));
 	CHECK(near(gg_interval_unseen_bytes(R, 0.99), 5.2983173665480363 * R, 1e-12));
@@ -263,8 +265,11 @@ TEST(what_was_sampled_for_certain_has_no_error)
 		struct gg_interval bytes = gg_interval_of(&tally, GG_BYTES, 0.95, discovered);
 		struct gg_interval count = gg_interval_of(&tally, GG_ALLOCATIONS, 0.95, discovered);
 
-		CHECK(bytes.low == 700 && bytes.high == 700 && bytes.method == GG_METHOD_EXACT);
-		CHECK(count.low == 7 && count.high == 7);
+		CHECK_EQ_DOUBLE(bytes.low, 700);
+		CHECK_EQ_DOUBLE(bytes.high, 700);
+		CHECK_EQ_U64(bytes.method, GG_METHOD_EXACT);
+		CHECK_EQ_DOUBLE(count.low, 7);
+		CHECK_EQ_DOUBLE(count.high, 7);
 	}
 }
 
@@ -304,7 +309,9 @@ TEST(bytes_of_samples_drawn_whatever_their_sizes_have_no_upper_end)
 	tally = (struct gg_tally){ 0 };
 	gg_tally_add(&tally, &each, 64); /* an interval of 1 leaves nothing out */
 	bytes = gg_interval_of(&tally, GG_BYTES, 0.95, false);
-	CHECK(bytes.low == 64 && bytes.high == 64 && bytes.method == GG_METHOD_EXACT);
+	CHECK_EQ_DOUBLE(bytes.low, 64);
+	CHECK_EQ_DOUBLE(bytes.high, 64);
+	CHECK_EQ_U64(bytes.method, GG_METHOD_EXACT);
 }
 
 /* Any tally: what was seen was there, ends are in order, and the estimate is not above. */
@@ -420,8 +427,9 @@ TEST(one_sample_of_a_discovered_row_says_nothing_about_the_lower_end)
 	struct gg_interval bytes = gg_interval_of(&tally, GG_BYTES, 0.95, true);
 	struct gg_interval plain = gg_interval_of(&tally, GG_BYTES, 0.95, false);
 
-	CHECK(bytes.low == 64 && bytes.method == GG_METHOD_TRUNCATED);
-	CHECK(gg_interval_of(&tally, GG_ALLOCATIONS, 0.95, true).low == 1);
+	CHECK_EQ_DOUBLE(bytes.low, 64);
+	CHECK_EQ_U64(bytes.method, GG_METHOD_TRUNCATED);
+	CHECK_EQ_DOUBLE(gg_interval_of(&tally, GG_ALLOCATIONS, 0.95, true).low, 1);
 	CHECK(plain.low > 0.025 * R && plain.high == bytes.high);
 }
 

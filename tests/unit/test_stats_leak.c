@@ -345,7 +345,7 @@ TEST(certain_samples_need_not_be_many)
 	for (int i = 0; i < 20; i++)
 		add_large(&leak, 0.05 * i, INFINITY);
 	gg_leak_finish(&leak);
-	CHECK(judge(&leak) == GG_LEAK_GROWING);
+	CHECK_EQ_U64(judge(&leak), GG_LEAK_GROWING);
 	CHECK(gg_leak_p_value(&leak) < 1e-6);
 }
 
@@ -358,7 +358,7 @@ TEST(growth_that_ended_is_no_growth)
 		add_large(&leak, 0.025 * i, INFINITY);
 	gg_leak_finish(&leak);
 	CHECK(isnan(gg_leak_p_value(&leak))); /* nothing happened in the last third */
-	CHECK(judge(&leak) == GG_LEAK_NEVER_FREED);
+	CHECK_EQ_U64(judge(&leak), GG_LEAK_NEVER_FREED);
 }
 
 TEST(too_few_samples_are_not_tested)
@@ -372,7 +372,7 @@ TEST(too_few_samples_are_not_tested)
 		            &(const struct gg_draw){ .interval = interval, .mark_count = 1 }, SIZE);
 	gg_leak_finish(&leak);
 	CHECK(isnan(gg_leak_p_value(&leak)) && judge(&leak) == GG_LEAK_NEVER_FREED);
-	CHECK(gg_leak_kept_share(&leak) == 1);
+	CHECK_EQ_DOUBLE(gg_leak_kept_share(&leak), 1);
 }
 
 TEST(what_was_freed_at_no_known_time_makes_growth_no_likelier)
@@ -393,7 +393,7 @@ TEST(what_was_freed_at_no_known_time_makes_growth_no_likelier)
 	CHECK(gg_leak_p_value(&leak) == p && !leak.is_vague);
 	gg_leak_add_vague(&leak, 0, 1, &freed);
 	CHECK(gg_leak_p_value(&leak) > p && leak.is_vague);
-	CHECK(gg_leak_class_of(&leak, false, 0.95) == GG_LEAK_UNCLEAR);
+	CHECK_EQ_U64(gg_leak_class_of(&leak, false, 0.95), GG_LEAK_UNCLEAR);
 }
 
 TEST(cohorts_add_up_to_what_is_live)
@@ -408,5 +408,6 @@ TEST(cohorts_add_up_to_what_is_live)
 	for (int i = 0; i < GG_LEAK_COHORTS; i++)
 		sum += leak.cohorts[i];
 	CHECK(fabs(sum / gg_tally_estimate(&leak.live, GG_BYTES).value - 1) < 1e-12);
-	CHECK(leak.live.sample_count == 14 && leak.freed_count == 7);
+	CHECK_EQ_U64(leak.live.sample_count, 14);
+	CHECK_EQ_U64(leak.freed_count, 7);
 }

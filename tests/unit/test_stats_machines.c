@@ -107,5 +107,6 @@ TEST(a_dump_of_ours_shows_its_readers_what_was_estimated)
 	          (unsigned long long)number.count);
 	CHECK(fabs(unbias((double)number.count, (double)number.bytes) / 8e6 - 1) < 1.0 / 16);
 	number = gg_dump_number_of(&large, INTERVAL);
-	CHECK(number.count == 1 && number.bytes == LARGE);
+	CHECK_EQ_U64(number.count, 1);
+	CHECK_EQ_U64(number.bytes, LARGE);
 }

@@ -56,21 +56,21 @@ TEST(size_classes_are_monotonic_and_four_a_doubling)
 {
 	unsigned last = 0;
 
-	CHECK(gg_size_class(0) == 0);
+	CHECK_EQ_U64(gg_size_class(0), 0);
 	for (uint64_t size = 1; size <= 8; size++)
-		CHECK(gg_size_class(size) == size);
+		CHECK_EQ_U64(gg_size_class(size), size);
 	for (int bit = 2; bit < 64; bit++) {
 		for (uint64_t quarter = 4; quarter < 8; quarter++) {
 			uint64_t first = quarter << (bit - 2);
 
 			CHECK(gg_size_class(first) == last + 1 || first == 4);
 			last = gg_size_class(first);
-			CHECK(gg_size_class(first + (first >> 3) / 2) == last);
+			CHECK_EQ_U64(gg_size_class(first + (first >> 3) / 2), last);
 			CHECK(last < GG_SIZE_CLASS_COUNT);
 		}
 		last = gg_size_class((UINT64_C(1) << bit) + ((UINT64_C(1) << bit) - 1));
 	}
-	CHECK(gg_size_class(UINT64_MAX) == GG_SIZE_CLASS_COUNT - 1);
+	CHECK_EQ_U64(gg_size_class(UINT64_MAX), GG_SIZE_CLASS_COUNT - 1);
 }
 
 TEST(the_plan_uses_up_the_budget_and_keeps_every_p_above_the_floor)
@@ -82,7 +82,7 @@ TEST(the_plan_uses_up_the_budget_and_keeps_every_p_above_the_floor)
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		fill_classes(classes, seed * 1000);
 		for (size_t j = 0; j < GG_COUNT(budgets); j++) {
-			CHECK(gg_optimal_plan(classes, CLASSES, budgets[j], 1e-6, p) == 0);
+			CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, budgets[j], 1e-6, p), 0);
 			CHECK_MSG(fabs(samples_of(classes, p) / budgets[j] - 1) < 1e-9,
 			          "seed %d, %g: %g", (int)seed, budgets[j], samples_of(classes, p));
 			for (int i = 0; i < CLASSES; i++)
@@ -104,7 +104,7 @@ TEST(the_plan_meets_the_lagrange_conditions)
 		double low = 0, high = INFINITY;
 
 		fill_classes(classes, seed * 1000);
-		CHECK(gg_optimal_plan(classes, CLASSES, 3000, 1e-5, p) == 0);
+		CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 3000, 1e-5, p), 0);
 		for (int i = 0; i < CLASSES; i++) {
 			double price = pow(classes[i].size_bytes / p[i], 2) * classes[i].live /
 			               classes[i].allocated;
@@ -141,7 +141,7 @@ TEST(the_plan_is_the_one_that_bisection_finds)
 			else
 				low = c;
 		}
-		CHECK(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p) == 0);
+		CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p), 0);
 		for (int i = 0; i < CLASSES; i++)
 			CHECK_MSG(fabs(p[i] / q[i] - 1) < 1e-9, "seed %d, class %d: %g, %g",
 			          (int)seed, i, p[i], q[i]);
@@ -175,8 +175,9 @@ TEST(the_variance_falls_by_the_ratio_of_theory_while_p_is_small)
 			bytes_p[i] =
 				gg_weight_of(&draw, (uint64_t)classes[i].size_bytes).probability;
 		}
-		CHECK(gg_optimal_plan(classes, CLASSES, samples_of(classes, bytes_p), 1e-16, p) ==
-		      0);
+		CHECK_EQ_I64(
+			gg_optimal_plan(classes, CLASSES, samples_of(classes, bytes_p), 1e-16, p),
+			0);
 		ratio = variance_of(classes, bytes_p) / variance_of(classes, p);
 		CHECK_MSG(theory > 1 && fabs(ratio / theory - 1) < 1e-4, "%g, theory %g", ratio,
 		          theory);
@@ -191,7 +192,7 @@ TEST(when_all_sizes_live_equally_long_the_optimum_is_sampling_by_bytes)
 	fill_classes(classes, 0);
 	for (int i = 0; i < CLASSES; i++)
 		classes[i].live = classes[i].allocated / 4;
-	CHECK(gg_optimal_plan(classes, CLASSES, 10, 1e-12, p) == 0);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 10, 1e-12, p), 0);
 	for (int i = 0; i < CLASSES; i++)
 		CHECK(fabs(p[i] / classes[i].size_bytes / (p[0] / classes[0].size_bytes) - 1) <
 		      1e-12);
@@ -203,7 +204,7 @@ TEST(no_other_plan_of_the_same_budget_does_better)
 	double p[CLASSES], other[CLASSES], least;
 
 	fill_classes(classes, 5);
-	CHECK(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p) == 0);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 5000, 1e-6, p), 0);
 	least = variance_of(classes, p);
 	for (uint64_t i = 0; i < 2000; i++) {
 		/* Some samples move from one class to another. */
@@ -231,7 +232,7 @@ TEST(classes_not_seen_yet_are_taken_to_live_as_long_as_the_others)
 	};
 	double p[3];
 
-	CHECK(gg_optimal_plan(classes, 3, 10, 1e-6, p) == 0);
+	CHECK_EQ_I64(gg_optimal_plan(classes, 3, 10, 1e-6, p), 0);
 	CHECK(fabs(p[0] / 0.01 - 1) < 1e-14 && fabs(p[1] / 0.005 - 1) < 1e-14);
 	CHECK(fabs(p[2] / 0.0001 - 1) < 1e-14);
 }
@@ -242,12 +243,12 @@ TEST(nothing_alive_leaves_the_floor_and_enough_budget_takes_all)
 	double p[CLASSES];
 
 	fill_classes(classes, 1);
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e12, 1e-6, p) == 0);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e12, 1e-6, p), 0);
 	for (int i = 0; i < CLASSES; i++)
-		CHECK(p[i] == 1);
+		CHECK_EQ_DOUBLE(p[i], 1);
 	for (int i = 0; i < CLASSES; i++)
 		classes[i].live = 0;
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e4, 1e-3, p) == 0);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e4, 1e-3, p), 0);
 	for (int i = 0; i < CLASSES; i++)
 		CHECK(p[i] >= 1e-3);
 }
@@ -258,18 +259,18 @@ TEST(plans_that_cannot_be_are_refused_and_leave_the_result_alone)
 	double p[CLASSES] = { 42 };
 
 	fill_classes(classes, 1);
-	CHECK(gg_optimal_plan(classes, CLASSES, 10, 0.5, p) == -ERANGE);
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 0, p) == -EINVAL);
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 1.5, p) == -EINVAL);
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, NAN, p) == -EINVAL);
-	CHECK(gg_optimal_plan(classes, CLASSES, -1, 1e-6, p) == -EINVAL);
-	CHECK(gg_optimal_plan(classes, CLASSES, NAN, 1e-6, p) == -EINVAL);
-	CHECK(gg_optimal_plan(classes, GG_SIZE_CLASS_COUNT + 1, 1e9, 1e-6, p) == -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 10, 0.5, p), -ERANGE);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e9, 0, p), -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e9, 1.5, p), -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e9, NAN, p), -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, -1, 1e-6, p), -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, NAN, 1e-6, p), -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, GG_SIZE_CLASS_COUNT + 1, 1e9, 1e-6, p), -EINVAL);
 	classes[3].live = classes[3].allocated + 1;
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 1e-6, p) == -EINVAL);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e9, 1e-6, p), -EINVAL);
 	classes[3].live = NAN;
-	CHECK(gg_optimal_plan(classes, CLASSES, 1e9, 1e-6, p) == -EINVAL);
-	CHECK(p[0] == 42);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, 1e9, 1e-6, p), -EINVAL);
+	CHECK_EQ_DOUBLE(p[0], 42);
 }
 
 /* A program over all classes: sizes in the middle of each, as fill_classes() has them. */
@@ -291,7 +292,7 @@ static void fill_all(struct gg_optimal_class *classes, uint64_t seed)
 TEST(the_smallest_size_of_a_class_is_in_it_and_one_less_is_not)
 {
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
-		CHECK(gg_size_class(gg_size_class_bytes(i)) == i);
+		CHECK_EQ_U64(gg_size_class(gg_size_class_bytes(i)), i);
 		CHECK(i == 0 || gg_size_class(gg_size_class_bytes(i) - 1) == i - 1);
 	}
 }
@@ -310,7 +311,7 @@ TEST(rates_stay_in_their_bounds_use_up_the_budget_and_keep_what_they_say)
 		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 			budget += classes[i].allocated *
 			          -expm1(-fmax(classes[i].size_bytes, 1) / interval);
-		CHECK(gg_optimal_rates_plan(classes, budget, &bounds, &rates) == 0);
+		CHECK_EQ_I64(gg_optimal_rates_plan(classes, budget, &bounds, &rates), 0);
 		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 			double class_interval = rates.intervals[i];
 
@@ -345,8 +346,8 @@ TEST(what_classes_that_were_not_seen_have_changes_nothing_for_those_that_were)
 		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 			budget += classes[i].allocated *
 			          -expm1(-fmax(classes[i].size_bytes, 1) / interval);
-		CHECK(gg_optimal_rates_plan(classes, budget, &bounds, &all) == 0);
-		CHECK(gg_optimal_rates_plan(classes, budget, &given, &seen) == 0);
+		CHECK_EQ_I64(gg_optimal_rates_plan(classes, budget, &bounds, &all), 0);
+		CHECK_EQ_I64(gg_optimal_rates_plan(classes, budget, &given, &seen), 0);
 		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 			double wanted = classes[i].allocated > 0 ? all.intervals[i] : given.unseen;
 
@@ -366,13 +367,13 @@ TEST(budgets_out_of_reach_give_the_floor_or_the_ceiling_to_all)
 	const struct gg_optimal_bounds bounds = { 100, 1000, 0 }, none = { 0.5, 1000, 0 };
 
 	fill_all(classes, 1);
-	CHECK(gg_optimal_rates_plan(classes, 0, &bounds, &rates) == 0);
+	CHECK_EQ_I64(gg_optimal_rates_plan(classes, 0, &bounds, &rates), 0);
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 		CHECK(classes[i].allocated == 0 || rates.intervals[i] == 1000);
-	CHECK(gg_optimal_rates_plan(classes, 1e30, &bounds, &rates) == 0);
+	CHECK_EQ_I64(gg_optimal_rates_plan(classes, 1e30, &bounds, &rates), 0);
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 		CHECK(rates.intervals[i] == 100 && rates.keeps[i] == 1);
-	CHECK(gg_optimal_rates_plan(classes, 1, &none, &rates) == -EINVAL);
+	CHECK_EQ_I64(gg_optimal_rates_plan(classes, 1, &none, &rates), -EINVAL);
 	classes[7].live = classes[7].allocated + 1;
-	CHECK(gg_optimal_rates_plan(classes, 1, &bounds, &rates) == -EINVAL);
+	CHECK_EQ_I64(gg_optimal_rates_plan(classes, 1, &bounds, &rates), -EINVAL);
 }

@@ -30,9 +30,9 @@ TEST(the_generator_is_xoroshiro128_plus_plus)
 	struct gg_rng rng = { { 1, 2 } };
 	uint64_t a = UINT64_C(0x2000000600003), b = UINT64_C(0x30000000), sum = a + b;
 
-	CHECK(gg_rng_next(&rng) == (UINT64_C(3) << 17) + 1);
+	CHECK_EQ_U64(gg_rng_next(&rng), (UINT64_C(3) << 17) + 1);
 	CHECK(rng.state[0] == a && rng.state[1] == b);
-	CHECK(gg_rng_next(&rng) == (sum << 17 | sum >> 47) + a);
+	CHECK_EQ_U64(gg_rng_next(&rng), (sum << 17 | sum >> 47) + a);
 }
 
 TEST(every_output_bit_is_a_fair_coin)
@@ -62,8 +62,8 @@ TEST(seeds_and_streams_differ_and_repeat)
 			CHECK(gg_rng_is_seeded(&a));
 			CHECK(a.state[0] == b.state[0] && a.state[1] == b.state[1]);
 			gg_rng_seed(&b, stream, seed);
-			CHECK((a.state[0] == b.state[0] && a.state[1] == b.state[1]) ==
-			      (seed == stream));
+			CHECK_EQ_I64(a.state[0] == b.state[0] && a.state[1] == b.state[1],
+			             seed == stream);
 			gg_rng_seed(&b, seed, stream + 1);
 			CHECK(a.state[0] != b.state[0]);
 			gg_rng_seed(&b, seed + 1, stream);
@@ -135,7 +135,7 @@ TEST(integers_below_a_bound_are_equally_likely)
 	for (int i = 0; i < DRAWS; i++)
 		high += gg_rng_below(&rng, UINT64_C(3) << 62) < UINT64_C(1) << 62;
 	CHECK(stat_within((double)high, DRAWS / 3., sqrt(DRAWS * 2. / 9), 5));
-	CHECK(gg_rng_below(&rng, 1) == 0);
+	CHECK_EQ_U64(gg_rng_below(&rng, 1), 0);
 }
 
 TEST(the_ziggurat_is_the_one_that_its_recurrence_gives)
@@ -229,7 +229,7 @@ TEST(a_word_of_zero_is_a_tiny_draw_not_zero_or_infinite)
 		struct gg_rng rng = about_to_give(layer, 99), copy = rng;
 		double x;
 
-		CHECK(gg_rng_next(&copy) == layer);
+		CHECK_EQ_U64(gg_rng_next(&copy), layer);
 		x = gg_rng_exponential(&rng);
 		CHECK_MSG(x > 0 && x < 1e-15, "layer %d: %g", (int)layer, x);
 	}
@@ -339,15 +339,15 @@ TEST(geometric_gaps_at_the_ends_of_the_range)
 	for (int i = 0; i < 100000; i++) {
 		uint64_t gap = gg_rng_geometric(&rng, gg_rng_geometric_scale(0x1p62));
 
-		CHECK(gg_rng_geometric(&rng, gg_rng_geometric_scale(1)) == 0);
+		CHECK_EQ_U64(gg_rng_geometric(&rng, gg_rng_geometric_scale(1)), 0);
 		endless += gap == UINT64_C(1) << 63;
 		stat_add(&moments, (double)gap * 0x1p-62);
 	}
 	/* Held at 2 means: P = exp(-2), mean 1 - exp(-2), sigma below 1. */
 	CHECK(stat_within((double)endless / 1e5, exp(-2), sqrt(exp(-2) / 1e5), 5));
 	CHECK(stat_within(moments.mean, 1 - exp(-2), 1 / sqrt(1e5), 5));
-	CHECK(gg_rng_geometric_scale(1) == 0);
-	CHECK(gg_rng_geometric_scale(0) == 0);
-	CHECK(gg_rng_geometric_scale(2) == 1 / M_LN2);
+	CHECK_EQ_DOUBLE(gg_rng_geometric_scale(1), 0);
+	CHECK_EQ_DOUBLE(gg_rng_geometric_scale(0), 0);
+	CHECK_EQ_DOUBLE(gg_rng_geometric_scale(2), 1 / M_LN2);
 	CHECK(fabs(gg_rng_geometric_scale(102400) / (102400 - 0.5) - 1) < 1e-10);
 }

@@ -104,7 +104,7 @@ TEST(lengths_of_nothing_are_due_like_single_bytes)
 			struct gg_draw a, b;
 			bool is_sample = sample(&zero, 0, &a);
 
-			CHECK(is_sample == sample(&one, 1, &b));
+			CHECK_EQ_I64(is_sample, sample(&one, 1, &b));
 			CHECK(!is_sample || gg_weight_of(&a, 0).bytes == 0);
 			sampled += is_sample;
 		}
@@ -165,7 +165,7 @@ TEST(an_allocation_put_back_was_never_there)
 			(void)gg_sampler_due(&s, size);
 			gg_sampler_put_back(&s, size);
 			is_sample = sample(&s, 16, &a);
-			CHECK(is_sample == sample(&without, 16, &b));
+			CHECK_EQ_I64(is_sample, sample(&without, 16, &b));
 			CHECK(!is_sample ||
 			      (a.offset_bytes == b.offset_bytes && a.mark_count == b.mark_count));
 		}
@@ -183,8 +183,10 @@ TEST(an_all_zero_sampler_seeds_itself_and_takes_the_defaults)
 	CHECK(gg_sampler_is_started(&a));
 	/* 2^30 bytes are 2048 intervals: not a sample once in e^2048. */
 	CHECK(sample(&a, 1 << 30, &draw));
-	CHECK(draw.interval == GG_SAMPLER_DEFAULT_INTERVAL && draw.interval == 524288);
-	CHECK(draw.scheme == GG_SCHEME_POISSON && draw.mark_count == 1);
+	CHECK_EQ_DOUBLE(draw.interval, GG_SAMPLER_DEFAULT_INTERVAL);
+	CHECK_EQ_DOUBLE(draw.interval, 524288);
+	CHECK_EQ_U64(draw.scheme, GG_SCHEME_POISSON);
+	CHECK_EQ_U64(draw.mark_count, 1);
 	CHECK(sample(&b, 1 << 30, &draw));
 	CHECK(a.rng.state[0] != b.rng.state[0] || a.rng.state[1] != b.rng.state[1]);
 }
@@ -374,15 +376,15 @@ TEST(stride_figures_of_vmprof)
 	uint64_t marks;
 
 	/* "3 MB every 1024 bytes: ~3000 samples; 6 MB: ~6000". */
-	CHECK(stride_marks(1024, 48, 3 * mib / 48, 1) == 3072);
-	CHECK(stride_marks(1024, 48, 6 * mib / 48, 1) == 6144);
+	CHECK_EQ_U64(stride_marks(1024, 48, 3 * mib / 48, 1), 3072);
+	CHECK_EQ_U64(stride_marks(1024, 48, 6 * mib / 48, 1), 6144);
 	/* "822 050 samples at 32 KB in 15.596 s: 52 709 a second". */
 	marks = stride_marks(32768, 1 << 14, 2 * 822050, 1);
 	CHECK(marks == 822050 && floor((double)marks / 15.596) == 52709);
 	/* "As low as 64 bytes to about 4 GB"; more than fits the field of marks. */
-	CHECK(stride_marks(64, 16, 4000, 1) == 1000);
-	CHECK(stride_marks(0x1p32, UINT64_C(1) << 30, 4000, 1) == 1000);
-	CHECK(stride_marks(2, UINT64_C(1) << 40, 1, 1) == UINT32_MAX);
+	CHECK_EQ_U64(stride_marks(64, 16, 4000, 1), 1000);
+	CHECK_EQ_U64(stride_marks(0x1p32, UINT64_C(1) << 30, 4000, 1), 1000);
+	CHECK_EQ_U64(stride_marks(2, UINT64_C(1) << 40, 1, 1), UINT32_MAX);
 }
 
 /* The phase is uniform: n marks are rounded up as often as needed for their mean to be bytes/R. */

@@ -316,7 +316,7 @@ TEST(optimal_sampling_has_the_variance_that_theory_gives_it)
 
 	for (int i = 0; i < CLASSES; i++)
 		budget += classes[i].allocated * -expm1(-classes[i].size_bytes / 5000);
-	CHECK(gg_optimal_plan(classes, CLASSES, budget, 1e-4, p) == 0);
+	CHECK_EQ_I64(gg_optimal_plan(classes, CLASSES, budget, 1e-4, p), 0);
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 		intervals[i] = 5000;
 	for (int i = 0; i < CLASSES; i++) {

@@ -58,7 +58,7 @@ TEST(the_cutoffs_are_R_ln_100_and_R)
 	CHECK(near(gg_theory_cutoff_bytes(1000, GG_CUTOFF_99), 4605.1701859880914, 1e-15));
 	CHECK(near(gg_theory_coverage(gg_theory_cutoff_bytes(1000, GG_CUTOFF_99), 1000), 0.99,
 	           1e-14));
-	CHECK(gg_theory_cutoff_bytes(1000, GG_CUTOFF_INTERVAL) == 1000);
+	CHECK_EQ_DOUBLE(gg_theory_cutoff_bytes(1000, GG_CUTOFF_INTERVAL), 1000);
 }
 
 /*
@@ -71,13 +71,18 @@ TEST(splitting_an_allocation_matters_only_with_the_old_cutoff)
 	struct gg_theory_error one = gg_theory_error(10000, 1, R, GG_CUTOFF_INTERVAL);
 	struct gg_theory_error two = gg_theory_error(5000, 2, R, GG_CUTOFF_INTERVAL);
 
-	CHECK(one.coverage == 1 && one.expected == 0 && one.conditional == 0 && one.deviation == 0);
+	CHECK_EQ_DOUBLE(one.coverage, 1);
+	CHECK_EQ_DOUBLE(one.expected, 0);
+	CHECK_EQ_DOUBLE(one.conditional, 0);
+	CHECK_EQ_DOUBLE(one.deviation, 0);
 	CHECK(near(two.coverage, 0.63212055882855768, 1e-14));
 	CHECK(two.expected > 0.7 && two.deviation == 1);
 	one = gg_theory_error(10000, 1, R, GG_CUTOFF_99);
 	two = gg_theory_error(5000, 2, R, GG_CUTOFF_99);
-	CHECK(one.coverage == two.coverage && one.expected == two.expected);
-	CHECK(one.conditional == two.conditional && one.deviation == two.deviation);
+	CHECK_EQ_DOUBLE(one.coverage, two.coverage);
+	CHECK_EQ_DOUBLE(one.expected, two.expected);
+	CHECK_EQ_DOUBLE(one.conditional, two.conditional);
+	CHECK_EQ_DOUBLE(one.deviation, two.deviation);
 	CHECK(near(one.expected, 2 / M_E, 1e-14));
 }
 
@@ -92,7 +97,7 @@ TEST(coverage_jumps_by_1_percent_at_the_99_percent_cutoff)
 	for (size_t i = 0; i < GG_COUNT(cutoffs); i++) {
 		double size = gg_theory_cutoff_bytes(1000, cutoffs[i].cutoff);
 
-		CHECK(gg_theory_error(size, 1, 1000, cutoffs[i].cutoff).coverage == 1);
+		CHECK_EQ_DOUBLE(gg_theory_error(size, 1, 1000, cutoffs[i].cutoff).coverage, 1);
 		CHECK(near(gg_theory_error(size * (1 - 1e-12), 1, 1000, cutoffs[i].cutoff).coverage,
 		           cutoffs[i].below, 1e-10));
 	}

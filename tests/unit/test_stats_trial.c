@@ -16,9 +16,10 @@
 static void add(struct gg_trace *trace, uint64_t size, uint64_t count, uint64_t live,
                 uint32_t group)
 {
-	CHECK(gg_trace_add(trace, &(struct gg_trace_part){ size, live, group, true }) == 0);
-	CHECK(gg_trace_add(trace, &(struct gg_trace_part){ size, count - live, group, false }) ==
-	      0);
+	CHECK_EQ_I64(gg_trace_add(trace, &(struct gg_trace_part){ size, live, group, true }), 0);
+	CHECK_EQ_I64(
+		gg_trace_add(trace, &(struct gg_trace_part){ size, count - live, group, false }),
+		0);
 }
 
 /* 999 of 1000 bytes survive with 1e-5, the rest with one half; 1 GB. */
@@ -63,12 +64,14 @@ static void prepare(struct prepared *p, int which, double samples)
 
 	*p = (struct prepared){ 0 };
 	fills[which](&p->trace);
-	CHECK(gg_trace_mix(&p->trace, 64, 7) == 0);
+	CHECK_EQ_I64(gg_trace_mix(&p->trace, 64, 7), 0);
 	p->interval = gg_trace_sum(&p->trace, GG_BYTES, false, GG_TRACE_ALL) / samples;
 	bounds = gg_optimal_bounds_of(p->interval);
 	gg_trial_classes(&p->trace, classes);
-	CHECK(gg_optimal_rates_plan(classes, gg_trace_expected_samples(&p->trace, p->interval),
-	                            &bounds, &p->rates) == 0);
+	CHECK_EQ_I64(gg_optimal_rates_plan(classes,
+	                                   gg_trace_expected_samples(&p->trace, p->interval),
+	                                   &bounds, &p->rates),
+	             0);
 }
 
 static struct gg_trial_plan plan_of(const struct prepared *p, enum gg_scheme scheme, bool learns)
@@ -118,13 +121,13 @@ TEST(passing_over_what_is_not_due_changes_nothing)
 			for (; pieces > 0; pieces--) {
 				one.count = left / pieces;
 				left -= one.count;
-				CHECK(gg_trace_add(&single, &one) == 0);
+				CHECK_EQ_I64(gg_trace_add(&single, &one), 0);
 			}
 		}
-		CHECK(gg_trial_run(&p.trace, &plan, 3, 0.95, 5, &whole) == 0);
-		CHECK(gg_trial_run(&single, &plan, 3, 0.95, 5, &apart) == 0);
+		CHECK_EQ_I64(gg_trial_run(&p.trace, &plan, 3, 0.95, 5, &whole), 0);
+		CHECK_EQ_I64(gg_trial_run(&single, &plan, 3, 0.95, 5, &apart), 0);
 		for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++)
-			CHECK(whole.figures[q].mean == apart.figures[q].mean);
+			CHECK_EQ_DOUBLE(whole.figures[q].mean, apart.figures[q].mean);
 		gg_trace_done(&single);
 		gg_trace_done(&p.trace);
 	}
@@ -144,7 +147,7 @@ TEST(every_scheme_is_unbiased_with_the_variance_of_its_formula)
 
 			prepare(&p, (int)which, 1000);
 			plan = plan_of(&p, schemes[i], false);
-			CHECK(gg_trial_run(&p.trace, &plan, 600, 0.95, 11, &result) == 0);
+			CHECK_EQ_I64(gg_trial_run(&p.trace, &plan, 600, 0.95, 11, &result), 0);
 			snprintf(what, sizeof(what), "%s, %s", fill_names[which],
 			         gg_scheme_name(schemes[i]));
 			check_figures(what, &result, true);
@@ -173,8 +176,8 @@ static void measure_gain(int which, bool learns, double samples, uint64_t runs, 
 	prepare(p, which, samples);
 	poisson = plan_of(p, GG_SCHEME_POISSON, false);
 	optimal = plan_of(p, GG_SCHEME_OPTIMAL, learns);
-	CHECK(gg_trial_run(&p->trace, &poisson, runs, 0.95, 21, &by_bytes) == 0);
-	CHECK(gg_trial_run(&p->trace, &optimal, runs, 0.95, 22, &best) == 0);
+	CHECK_EQ_I64(gg_trial_run(&p->trace, &poisson, runs, 0.95, 21, &by_bytes), 0);
+	CHECK_EQ_I64(gg_trial_run(&p->trace, &optimal, runs, 0.95, 22, &best), 0);
 	check_figures(fill_names[which], &best, !learns);
 	/* As many samples, or nearly: what was never seen is looked at closely. */
 	CHECK_MSG(best.mean_samples < by_bytes.mean_samples * (learns ? 1.12 : 1.02), "%g of %g",
@@ -248,7 +251,7 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 		          "%g of %g", class->live / class->allocated, truth);
 	}
 	gg_rate_learning_classes(&learned, GG_FOCUS_ALLOCATED, classes);
-	CHECK(classes[gg_size_class(200)].live == classes[gg_size_class(200)].allocated);
+	CHECK_EQ_DOUBLE(classes[gg_size_class(200)].live, classes[gg_size_class(200)].allocated);
 }
 
 TEST(plans_come_a_quarter_later_each_time_and_are_bounded)
@@ -256,7 +259,7 @@ TEST(plans_come_a_quarter_later_each_time_and_are_bounded)
 	uint64_t at = gg_rate_learning_next(0);
 	int plans = 1;
 
-	CHECK(at == GG_RATE_LEARNING_FIRST);
+	CHECK_EQ_U64(at, GG_RATE_LEARNING_FIRST);
 	for (; at < UINT64_C(1) << 40; plans++)
 		at = gg_rate_learning_next(at);
 	CHECK(plans <= GG_RATE_LEARNING_PLANS_MAX);

@@ -91,7 +91,10 @@ TEST(optimal_weights_follow_the_effective_interval_also_below_1)
 			                sizes[i]);
 		}
 	w = weigh(GG_SCHEME_OPTIMAL, 0, 100, 1);
-	CHECK(w.probability == 1 && w.count == 1 && w.count_variance == 0 && w.bytes == 100);
+	CHECK_EQ_DOUBLE(w.probability, 1);
+	CHECK_EQ_DOUBLE(w.count, 1);
+	CHECK_EQ_DOUBLE(w.count_variance, 0);
+	CHECK_EQ_DOUBLE(w.bytes, 100);
 }
 
 TEST(an_interval_of_1_is_every_allocation)
@@ -115,8 +118,10 @@ TEST(a_zero_size_allocation_stands_for_allocations_but_for_no_bytes)
 		struct gg_weight zero = weigh(scheme, 1000, 0, 1), one = weigh(scheme, 1000, 1, 1);
 
 		CHECK(zero.probability > 0 && zero.probability == one.probability);
-		CHECK(zero.count == one.count && zero.count_variance == one.count_variance);
-		CHECK(zero.bytes == 0 && zero.bytes_variance == 0);
+		CHECK_EQ_DOUBLE(zero.count, one.count);
+		CHECK_EQ_DOUBLE(zero.count_variance, one.count_variance);
+		CHECK_EQ_DOUBLE(zero.bytes, 0);
+		CHECK_EQ_DOUBLE(zero.bytes_variance, 0);
 	}
 }
 
@@ -125,10 +130,11 @@ TEST(poisson_count_weighs_by_marks_below_the_cutoff)
 	/* n R bytes, n R/Z allocations; the variance of n R/Z is R/Z, the mean of its share. */
 	struct gg_weight w = weigh(GG_SCHEME_POISSON_COUNT, 1000, 250, 3);
 
-	CHECK(w.bytes == 3000 && w.count == 12);
+	CHECK_EQ_DOUBLE(w.bytes, 3000);
+	CHECK_EQ_DOUBLE(w.count, 12);
 	CHECK(w.count_variance == 3 * 16 && w.bytes_variance == 3e6);
 	CHECK(near(w.probability, -expm1l(-0.25L), 1e-15));
-	CHECK(weigh(GG_SCHEME_POISSON_COUNT, 1000, 4605, 3).bytes == 3000);
+	CHECK_EQ_DOUBLE(weigh(GG_SCHEME_POISSON_COUNT, 1000, 4605, 3).bytes, 3000);
 }
 
 TEST(poisson_count_takes_sizes_as_they_are_from_the_cutoff_on)
@@ -136,12 +142,15 @@ TEST(poisson_count_takes_sizes_as_they_are_from_the_cutoff_on)
 	/* 1000 ln 100 = 4605.17 */
 	struct gg_weight w = weigh(GG_SCHEME_POISSON_COUNT, 1000, 4606, 3);
 
-	CHECK(w.bytes == 4606 && w.count == 1 && w.probability == 1);
-	CHECK(w.count_variance == 0 && w.bytes_variance == 0);
-	CHECK(gg_weight_cutoff_bytes(1000) == 4606);
-	CHECK(gg_weight_cutoff_bytes(1) == 5);
-	CHECK(gg_weight_cutoff_bytes(0.001) == 1);
-	CHECK(gg_weight_cutoff_bytes(0x1p62) == UINT64_C(1) << 63);
+	CHECK_EQ_DOUBLE(w.bytes, 4606);
+	CHECK_EQ_DOUBLE(w.count, 1);
+	CHECK_EQ_DOUBLE(w.probability, 1);
+	CHECK_EQ_DOUBLE(w.count_variance, 0);
+	CHECK_EQ_DOUBLE(w.bytes_variance, 0);
+	CHECK_EQ_U64(gg_weight_cutoff_bytes(1000), 4606);
+	CHECK_EQ_U64(gg_weight_cutoff_bytes(1), 5);
+	CHECK_EQ_U64(gg_weight_cutoff_bytes(0.001), 1);
+	CHECK_EQ_U64(gg_weight_cutoff_bytes(0x1p62), UINT64_C(1) << 63);
 }
 
 TEST(the_cutoff_is_where_99_percent_are_sampled)
@@ -162,12 +171,13 @@ TEST(stride_weighs_by_marks)
 	struct gg_weight w = weigh(GG_SCHEME_STRIDE, 1000, 250, 1);
 
 	CHECK(w.probability == 0.25 && w.count == 4 && w.bytes == 1000);
-	CHECK(w.count_variance == 0.75 / (0.25 * 0.25)); /* as for any other coin */
+	CHECK_EQ_DOUBLE(w.count_variance, 0.75 / (0.25 * 0.25)); /* as for any other coin */
 	w = weigh(GG_SCHEME_STRIDE, 1000, 2300, 3);
 	CHECK(w.probability == 1 && near(w.bytes, 3000, 1e-15));
 	CHECK(near(w.bytes_variance, 0.3L * 0.7L * 1e6L, 1e-12));
 	w = weigh(GG_SCHEME_STRIDE, 1000, 3000, 3);
-	CHECK(w.bytes == 3000 && w.count_variance == 0);
+	CHECK_EQ_DOUBLE(w.bytes, 3000);
+	CHECK_EQ_DOUBLE(w.count_variance, 0);
 }
 
 TEST(stride_knows_more_marks_than_fit_their_field)
@@ -177,8 +187,8 @@ TEST(stride_knows_more_marks_than_fit_their_field)
 		                .offset_bytes = 1,
 		                .mark_count = UINT32_MAX };
 
-	CHECK(gg_weight_of(&draw, UINT64_C(1) << 40).bytes == 0x1p40);
-	CHECK(gg_weight_of(&draw, (UINT64_C(1) << 40) + 1).bytes == 0x1p40);
+	CHECK_EQ_DOUBLE(gg_weight_of(&draw, UINT64_C(1) << 40).bytes, 0x1p40);
+	CHECK_EQ_DOUBLE(gg_weight_of(&draw, (UINT64_C(1) << 40) + 1).bytes, 0x1p40);
 }
 
 TEST(per_allocation_weighs_all_sizes_alike)
@@ -186,7 +196,7 @@ TEST(per_allocation_weighs_all_sizes_alike)
 	struct gg_weight w = weigh(GG_SCHEME_PER_ALLOCATION, 100, 50, 1);
 
 	CHECK(w.probability == 0.01 && w.count == 100 && w.bytes == 5000);
-	CHECK(w.count_variance == 9900);
+	CHECK_EQ_DOUBLE(w.count_variance, 9900);
 	/* An allocation contributes (N-1) Z^2. */
 	for (size_t i = 0; i < GG_COUNT(sizes); i++) {
 		double size = (double)sizes[i];
@@ -253,7 +263,7 @@ TEST(heapprofd_coverage_is_as_stated)
 	           probability(GG_SCHEME_POISSON_COUNT, 10e3, 10e3), 1e-15));
 	/* The old cutoff, at the interval itself, would be a jump from 63 % to 100 %; now 1 %. */
 	CHECK(probability(GG_SCHEME_POISSON_COUNT, 10e3, 46051) >= 0.9899);
-	CHECK(probability(GG_SCHEME_POISSON_COUNT, 10e3, 46052) == 1);
+	CHECK_EQ_DOUBLE(probability(GG_SCHEME_POISSON_COUNT, 10e3, 46052), 1);
 }
 
 TEST(names_of_schemes_read_back)
@@ -261,14 +271,14 @@ TEST(names_of_schemes_read_back)
 	enum gg_scheme scheme = GG_SCHEME_STRIDE;
 
 	for (unsigned i = 0; i < GG_SCHEME_COUNT; i++) {
-		CHECK(gg_scheme_parse(gg_scheme_name(i), &scheme) == 0);
-		CHECK(scheme == i);
+		CHECK_EQ_I64(gg_scheme_parse(gg_scheme_name(i), &scheme), 0);
+		CHECK_EQ_U64(scheme, i);
 	}
-	CHECK(gg_scheme_parse("Poisson", &scheme) == -EINVAL);
-	CHECK(gg_scheme_parse("", &scheme) == -EINVAL);
-	CHECK(scheme == GG_SCHEME_OPTIMAL); /* untouched */
+	CHECK_EQ_I64(gg_scheme_parse("Poisson", &scheme), -EINVAL);
+	CHECK_EQ_I64(gg_scheme_parse("", &scheme), -EINVAL);
+	CHECK_EQ_U64(scheme, GG_SCHEME_OPTIMAL); /* untouched */
 	CHECK(gg_scheme_name(GG_SCHEME_COUNT) == NULL);
-	CHECK(strcmp(gg_scheme_name(GG_SCHEME_POISSON_COUNT), "poisson-count") == 0);
+	CHECK_EQ_STR(gg_scheme_name(GG_SCHEME_POISSON_COUNT), "poisson-count");
 }
 
 TEST(draws_that_no_sampler_makes_are_refused)

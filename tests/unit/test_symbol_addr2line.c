@@ -215,7 +215,7 @@ static void compare(struct fixture *f, const char *file, const char *tool)
 	         fixture_path(f, "list"));
 	argv[2] = script;
 	if (!CHECK(child_run(&child, argv, NULL, 300)) ||
-	    !CHECK(gg_symbols_resolve(&symbols, &module, 1, &options, NULL) == 0))
+	    !CHECK_EQ_I64(gg_symbols_resolve(&symbols, &module, 1, &options, NULL), 0))
 		return;
 	at = child.out.data;
 	for (size_t i = 0; i < count; i++) {

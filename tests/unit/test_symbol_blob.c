@@ -36,7 +36,7 @@ static void write_example(struct gg_buf *out)
 	struct gg_blob_builder builder = { 0 };
 
 	build(&builder);
-	CHECK(gg_blob_write(&builder, 0, "a text", false, out) == 0);
+	CHECK_EQ_I64(gg_blob_write(&builder, 0, "a text", false, out), 0);
 	gg_blob_builder_done(&builder);
 }
 
@@ -47,18 +47,18 @@ TEST(what_was_written_is_read)
 	struct gg_blob blob;
 
 	write_example(&bytes);
-	if (CHECK(gg_blob_read(&blob, bytes.data, bytes.length) == 0)) {
+	if (CHECK_EQ_I64(gg_blob_read(&blob, bytes.data, bytes.length), 0)) {
 		CHECK(gg_blob_find(&blob, 10) == 0 && gg_blob_find(&blob, 30) == 2);
 		CHECK(gg_blob_find(&blob, 9) == GG_MAP_NONE &&
 		      gg_blob_find(&blob, 31) == GG_MAP_NONE);
-		CHECK(gg_blob_frames(&blob, 0, &frames) == 2);
-		CHECK(strcmp(gg_blob_string(&blob, frames[0].function), "inner") == 0);
-		CHECK(strcmp(gg_blob_string(&blob, frames[0].file), "a.c") == 0);
+		CHECK_EQ_U64(gg_blob_frames(&blob, 0, &frames), 2);
+		CHECK_EQ_STR(gg_blob_string(&blob, frames[0].function), "inner");
+		CHECK_EQ_STR(gg_blob_string(&blob, frames[0].file), "a.c");
 		CHECK(frames[0].line == 7 && frames[0].inlined == 1);
 		CHECK(gg_blob_string(&blob, frames[1].file) == NULL);
-		CHECK(gg_blob_frames(&blob, 1, &frames) == 0);
-		CHECK(gg_blob_frames(&blob, 2, &frames) == 1);
-		CHECK(strcmp(blob.strings + blob.header->text, "a text") == 0);
+		CHECK_EQ_U64(gg_blob_frames(&blob, 1, &frames), 0);
+		CHECK_EQ_U64(gg_blob_frames(&blob, 2, &frames), 1);
+		CHECK_EQ_STR(blob.strings + blob.header->text, "a text");
 	}
 	gg_buf_done(&bytes);
 }
@@ -82,17 +82,18 @@ TEST(a_copy_of_addresses_has_the_same_frames)
 	struct gg_blob blob, copy;
 
 	write_example(&bytes);
-	if (CHECK(gg_blob_read(&blob, bytes.data, bytes.length) == 0)) {
+	if (CHECK_EQ_I64(gg_blob_read(&blob, bytes.data, bytes.length), 0)) {
 		gg_blob_copy_address(&builder, &blob, 0);
 		gg_blob_copy_address(&builder, &blob, 2);
-		CHECK(gg_blob_write(&builder, 0, "", true, &copied) == 0);
+		CHECK_EQ_I64(gg_blob_write(&builder, 0, "", true, &copied), 0);
 	}
-	if (CHECK(gg_blob_read(&copy, copied.data, copied.length) == 0)) {
-		CHECK(copy.header->address_count == 2 && copy.header->from_cache == 1);
-		CHECK(gg_blob_frames(&copy, 0, &frames) == 2);
-		CHECK(strcmp(gg_blob_string(&copy, frames[1].function), "outer") == 0);
+	if (CHECK_EQ_I64(gg_blob_read(&copy, copied.data, copied.length), 0)) {
+		CHECK_EQ_U64(copy.header->address_count, 2);
+		CHECK_EQ_U64(copy.header->from_cache, 1);
+		CHECK_EQ_U64(gg_blob_frames(&copy, 0, &frames), 2);
+		CHECK_EQ_STR(gg_blob_string(&copy, frames[1].function), "outer");
 		CHECK(gg_blob_frames(&copy, 1, &frames) == 1 && copy.addresses[1] == 30);
-		CHECK(strcmp(gg_blob_string(&copy, frames[0].function), "inner") == 0);
+		CHECK_EQ_STR(gg_blob_string(&copy, frames[0].function), "inner");
 	}
 	gg_blob_builder_done(&builder);
 	gg_buf_done(&bytes);
@@ -111,7 +112,7 @@ TEST(any_changed_byte_and_any_cut_is_found)
 		bytes.data[i] ^= 1;
 		CHECK_MSG(gg_blob_read(&blob, bytes.data, i) == -EBADMSG, "cut at %zu", i);
 	}
-	CHECK(gg_blob_read(&blob, bytes.data, bytes.length) == 0);
+	CHECK_EQ_I64(gg_blob_read(&blob, bytes.data, bytes.length), 0);
 	gg_buf_done(&bytes);
 }
 
@@ -191,7 +192,7 @@ TEST(a_blob_with_a_right_checksum_and_wrong_contents_is_still_refused_or_harmles
 			total += read_all(&blob);
 		bytes.data[at] = before;
 		seal(&bytes);
-		CHECK(gg_blob_read(&blob, bytes.data, bytes.length) == 0);
+		CHECK_EQ_I64(gg_blob_read(&blob, bytes.data, bytes.length), 0);
 	}
 	CHECK(total > 0 && refused_count > 0);
 	gg_buf_done(&bytes);
@@ -199,9 +200,9 @@ TEST(a_blob_with_a_right_checksum_and_wrong_contents_is_still_refused_or_harmles
 
 TEST(the_checksum_is_that_of_zlib)
 {
-	CHECK(gg_crc32(0, "123456789", 9) == 0xcbf43926);
-	CHECK(gg_crc32(gg_crc32(0, "12345", 5), "6789", 4) == 0xcbf43926);
-	CHECK(gg_crc32(0, "", 0) == 0);
+	CHECK_EQ_U64(gg_crc32(0, "123456789", 9), 0xcbf43926);
+	CHECK_EQ_U64(gg_crc32(gg_crc32(0, "12345", 5), "6789", 4), 0xcbf43926);
+	CHECK_EQ_U64(gg_crc32(0, "", 0), 0);
 }
 
 /* --- the cache ---------------------------------------------------------------------------- */
@@ -275,7 +276,7 @@ TEST(a_reader_never_sees_half_an_entry_while_it_is_replaced)
 	CHECK_MSG(readable_count == 500, "%d", readable_count);
 	waitpid(writer, NULL, 0);
 	snprintf(path, sizeof(path), "%s/abcd.%d", dir, GG_BLOB_VERSION);
-	CHECK(unlink(path) == 0);
-	CHECK(rmdir(dir) == 0);
+	CHECK_EQ_I64(unlink(path), 0);
+	CHECK_EQ_I64(rmdir(dir), 0);
 	gg_buf_done(&example);
 }

@@ -206,7 +206,7 @@ static void expect_refused(const char *linkage_name)
 	struct gg_buf full = { 0 }, brief = { 0 };
 
 	gg_demangle(linkage_name, &full, &brief);
-	CHECK(strcmp(gg_buf_text(&full), linkage_name) == 0);
+	CHECK_EQ_STR(gg_buf_text(&full), linkage_name);
 	CHECK(brief.length > 0 && !brief.failed);
 	gg_buf_done(&full);
 	gg_buf_done(&brief);

@@ -23,8 +23,7 @@ static bool is_outer_in_full(const struct asked *asked)
 	return CHECK_MSG(asked->outcome.status == GG_SYMBOL_FULL, "%s: %s",
 	                 gg_symbol_status_text(asked->outcome.status), asked->outcome.text) &&
 	       CHECK(asked->count > 0) && CHECK(asked_is(asked, asked->count - 1, "outer")) &&
-	       CHECK(asked->frames[0].line > 0) &&
-	       CHECK(strstr(asked->frames[0].file, "plain.c") != NULL);
+	       CHECK(asked->frames[0].line > 0) && CHECK_CONTAINS(asked->frames[0].file, "plain.c");
 }
 
 /* program and, stripped, program.stripped with its DWARF in program.debug. */
@@ -70,7 +69,7 @@ TEST(a_file_with_its_own_dwarf_is_resolved_in_full)
 	if (CHECK(fixture_shell(&f, "cc -O2 -g '%s' -o program", fixture_source("plain.c")))) {
 		asked = fixture_ask(&f, "program", "outer", NULL);
 		is_outer_in_full(&asked);
-		CHECK(asked.outcome.unresolved_count == 0);
+		CHECK_EQ_U64(asked.outcome.unresolved_count, 0);
 	}
 	fixture_end(&f);
 }
@@ -134,7 +133,7 @@ TEST(split_dwarf_is_found_in_its_own_file)
 		CHECK(fixture_shell(&f, "rm *.dwo"));
 		asked = fixture_ask(&f, "program", "outer", NULL);
 		CHECK(asked.count == 1 && asked_is(&asked, 0, "outer"));
-		CHECK(strstr(asked.outcome.text, ".dwo file is missing") != NULL);
+		CHECK_CONTAINS(asked.outcome.text, ".dwo file is missing");
 	}
 	fixture_end(&f);
 }
@@ -167,8 +166,9 @@ TEST(without_its_debug_file_a_stripped_file_names_nothing_and_says_what_would_he
 	BEGIN(&f);
 	if (make_split(&f)) {
 		asked = ask_by_program(&f, "program.stripped", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_STRIPPED && asked.count == 0);
-		CHECK(asked.outcome.unresolved_count == 1);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_STRIPPED);
+		CHECK_EQ_U64(asked.count, 0);
+		CHECK_EQ_U64(asked.outcome.unresolved_count, 1);
 		CHECK_MSG(strstr(asked.outcome.text, "build-id ") != NULL, "%s",
 		          asked.outcome.text);
 	}
@@ -194,7 +194,8 @@ TEST(a_debuglink_is_followed_if_its_checksum_is_right)
 			/* The same file, but for one byte behind its end. */
 			CHECK(fixture_shell(&f, "echo >>%s", places[i]));
 			asked = ask_by_program(&f, "program.stripped", NULL);
-			CHECK(asked.outcome.status == GG_SYMBOL_STRIPPED && asked.count == 0);
+			CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_STRIPPED);
+			CHECK_EQ_U64(asked.count, 0);
 			CHECK(fixture_shell(&f, "rm %s", places[i]));
 		}
 	}
@@ -233,14 +234,15 @@ TEST(minidebuginfo_names_functions_that_were_stripped)
 	                        "objcopy --strip-debug program mini && xz -k mini && "
 	                        "objcopy --add-section .gnu_debugdata=mini.xz program.stripped"))) {
 		asked = ask_by_program(&f, "program.stripped", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_NAMES);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NAMES);
 		CHECK(asked.count == 1 && asked_is(&asked, 0, "outer"));
 		CHECK(asked.count == 1 && asked.frames[0].file == NULL);
 		/* What is no xz is no harm. */
 		CHECK(fixture_shell(&f, "head -c 100 mini.xz >cut && objcopy --update-section "
 		                        ".gnu_debugdata=cut program.stripped"));
 		asked = ask_by_program(&f, "program.stripped", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_STRIPPED && asked.count == 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_STRIPPED);
+		CHECK_EQ_U64(asked.count, 0);
 	}
 	fixture_end(&f);
 }
@@ -260,12 +262,14 @@ TEST(a_file_of_another_build_is_never_used)
 		uint64_t address = fixture_symbol(&f, "program", "outer");
 
 		asked = fixture_ask_module(&f, module, address, NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_MISMATCH && asked.count == 0);
-		CHECK(strstr(asked.outcome.text, "0102030000") != NULL);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_MISMATCH);
+		CHECK_EQ_U64(asked.count, 0);
+		CHECK_CONTAINS(asked.outcome.text, "0102030000");
 		/* Nor is a file with a build-id what was loaded without one. */
 		module.build_id_bytes = 0;
 		asked = fixture_ask_module(&f, module, address, NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_MISMATCH && asked.count == 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_MISMATCH);
+		CHECK_EQ_U64(asked.count, 0);
 		/* Unless any is welcome. */
 		module.any_build = true;
 		asked = fixture_ask_module(&f, module, address, NULL);
@@ -291,7 +295,8 @@ TEST(a_debug_file_of_another_build_is_never_used)
 		const struct gg_symbol_options options = { .debug_dirs = dirs, .offline = true };
 
 		asked = ask_by_program(&f, "program.stripped", &options);
-		CHECK(asked.outcome.status == GG_SYMBOL_STRIPPED && asked.count == 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_STRIPPED);
+		CHECK_EQ_U64(asked.count, 0);
 		free((char *)dirs[0]);
 	}
 	fixture_end(&f);
@@ -328,7 +333,7 @@ TEST(a_sysroot_holds_its_own_symbolic_links)
 		asked = ask_by_program(&f, "/opt/link/app", &options);
 		is_outer_in_full(&asked);
 		asked = ask_by_program(&f, "/opt/link/none", &options);
-		CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
 		free((char *)options.sysroot);
 	}
 	fixture_end(&f);
@@ -356,9 +361,9 @@ TEST(what_dwz_moved_out_is_found_by_its_build_id)
 		CHECK(fixture_shell(&f, "cc -O1 -g '%s' -o common -Wl,--build-id",
 		                    fixture_source("plain.c")));
 		asked = fixture_ask(&f, "program", "outer", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_NAMES);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NAMES);
 		CHECK(asked.count == 1 && asked_is(&asked, 0, "outer"));
-		CHECK(strstr(asked.outcome.text, "dwz") != NULL);
+		CHECK_CONTAINS(asked.outcome.text, "dwz");
 	}
 	fixture_end(&f);
 }
@@ -372,14 +377,16 @@ TEST(what_is_no_file_is_not_waited_for)
 	if (make_split(&f)) {
 		CHECK(fixture_shell(&f, "mkfifo pipe && mkdir folder"));
 		asked = ask_by_program(&f, "pipe", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
 		asked = ask_by_program(&f, "folder", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
 		CHECK(fixture_shell(&f, "echo text >text && : >empty"));
 		asked = ask_by_program(&f, "text", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_UNREADABLE && asked.count == 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_UNREADABLE);
+		CHECK_EQ_U64(asked.count, 0);
 		asked = ask_by_program(&f, "empty", NULL);
-		CHECK(asked.outcome.status == GG_SYMBOL_UNREADABLE && asked.count == 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_UNREADABLE);
+		CHECK_EQ_U64(asked.count, 0);
 	}
 	fixture_end(&f);
 }

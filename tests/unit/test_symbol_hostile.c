@@ -45,7 +45,7 @@ static bool load(struct fixture *f, struct original *o)
 		return false;
 	o->size = (size_t)status.st_size;
 	o->bytes = malloc(o->size);
-	CHECK(read(fd, o->bytes, o->size) == (ssize_t)o->size);
+	CHECK_EQ_I64(read(fd, o->bytes, o->size), (ssize_t)o->size);
 	close(fd);
 	o->build_id_bytes = fixture_build_id(f, "program", o->build_id);
 	text_address = fixture_section(f, "program", ".text", 4);
@@ -107,7 +107,7 @@ static size_t resolve(struct fixture *f, const struct original *o, size_t count)
 			                                .addresses = o->addresses,
 			                                .address_count = ADDRESSES };
 	}
-	if (CHECK(gg_symbols_resolve(&symbols, modules, count, &options, NULL) == 0)) {
+	if (CHECK_EQ_I64(gg_symbols_resolve(&symbols, modules, count, &options, NULL), 0)) {
 		named_count = check_results(symbols, count);
 		gg_symbols_free(symbols);
 	}

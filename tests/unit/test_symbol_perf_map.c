@@ -11,7 +11,7 @@ static void parse(struct gg_perf_map *map, const char *text)
 	struct gg_buf bytes = { 0 };
 
 	gg_buf_append_text(&bytes, text);
-	CHECK(gg_perf_map_parse(map, &bytes) == 0);
+	CHECK_EQ_I64(gg_perf_map_parse(map, &bytes), 0);
 	CHECK(bytes.data == NULL);
 }
 

@@ -62,11 +62,11 @@ TEST(inlined_calls_are_frames_of_their_own_with_the_lines_of_their_calls)
 		CHECK(asked_is(&asked, 0, "innermost") && asked.frames[0].inlined);
 		CHECK(asked_is(&asked, 1, "middle") && asked.frames[1].inlined);
 		CHECK(asked_is(&asked, 2, "outer") && !asked.frames[2].inlined);
-		CHECK(asked.frames[0].line == line_of("innermost"));
-		CHECK(asked.frames[1].line == line_of("middle"));
-		CHECK(asked.frames[2].line == line_of("outer"));
+		CHECK_EQ_U64(asked.frames[0].line, line_of("innermost"));
+		CHECK_EQ_U64(asked.frames[1].line, line_of("middle"));
+		CHECK_EQ_U64(asked.frames[2].line, line_of("outer"));
 		CHECK(asked.frames[2].linkage_name == NULL);
-		CHECK(strcmp(asked.frames[2].full_name, "outer") == 0);
+		CHECK_EQ_STR(asked.frames[2].full_name, "outer");
 	}
 	fixture_end(&f);
 }
@@ -87,7 +87,7 @@ TEST(addresses_in_any_order_and_repeated_are_answered_each_in_its_place)
 	module.path = fixture_path(&f, "program");
 	for (size_t i = 0; i < GG_COUNT(addresses); i++)
 		addresses[i] = names[i] != NULL ? fixture_symbol(&f, "program", names[i]) : 3;
-	if (CHECK(gg_symbols_resolve(&symbols, &module, 1, &options, NULL) == 0)) {
+	if (CHECK_EQ_I64(gg_symbols_resolve(&symbols, &module, 1, &options, NULL), 0)) {
 		for (size_t i = 0; i < GG_COUNT(addresses); i++) {
 			const struct gg_symbol_frame *frames;
 			size_t count = gg_symbols_frames(symbols, 0, i, &frames);
@@ -97,7 +97,7 @@ TEST(addresses_in_any_order_and_repeated_are_answered_each_in_its_place)
 			                                                 names[i]) == 0,
 			          "address %zu", i);
 		}
-		CHECK(gg_symbols_outcome(symbols, 0)->unresolved_count == 1);
+		CHECK_EQ_U64(gg_symbols_outcome(symbols, 0)->unresolved_count, 1);
 		gg_symbols_free(symbols);
 	}
 	fixture_end(&f);
@@ -143,12 +143,13 @@ TEST(many_modules_are_resolved_at_once_and_progress_ends_at_all_of_them)
 			.addresses = &address,
 			.address_count = i % 4 == 2 ? 0 : 1
 		};
-	if (CHECK(gg_symbols_resolve(&symbols, modules, MODULES, &options, NULL) == 0)) {
+	if (CHECK_EQ_I64(gg_symbols_resolve(&symbols, modules, MODULES, &options, NULL), 0)) {
 		for (size_t i = 0; i < MODULES; i++) {
 			const struct gg_symbol_outcome *outcome = gg_symbols_outcome(symbols, i);
 
-			CHECK(outcome->status == (i % 4 == 3 ? GG_SYMBOL_NO_FILE : GG_SYMBOL_FULL));
-			CHECK(outcome->unresolved_count == (i % 4 == 3));
+			CHECK_EQ_U64(outcome->status,
+			             i % 4 == 3 ? GG_SYMBOL_NO_FILE : GG_SYMBOL_FULL);
+			CHECK_EQ_U64(outcome->unresolved_count, i % 4 == 3);
 		}
 		CHECK(progress.last_done == progress.total && progress.total == MODULES / 4 * 3);
 		CHECK(progress.calls > 0 && !progress.went_back);
@@ -161,7 +162,7 @@ TEST(nothing_asked_is_nothing_done)
 {
 	struct gg_symbols *symbols;
 
-	if (CHECK(gg_symbols_resolve(&symbols, NULL, 0, NULL, NULL) == 0))
+	if (CHECK_EQ_I64(gg_symbols_resolve(&symbols, NULL, 0, NULL, NULL), 0))
 		gg_symbols_free(symbols);
 }
 
@@ -215,7 +216,8 @@ TEST(functions_of_the_vdso_have_names_if_it_is_the_one_of_this_kernel)
 	module.build_id = (const uint8_t *)"another kernel's one";
 	module.build_id_bytes = 20;
 	asked = fixture_ask_module(&f, module, 0x800, NULL);
-	CHECK(asked.outcome.status == GG_SYMBOL_MISMATCH && asked.count == 0);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_MISMATCH);
+	CHECK_EQ_U64(asked.count, 0);
 	fixture_end(&f);
 }
 
@@ -235,25 +237,29 @@ TEST(code_of_a_jit_compiler_is_named_by_its_perf_map)
 	asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
 	CHECK(asked_is(&asked, 0, "second"));
 	asked = fixture_ask_module(&f, module, 0x7f0040, NULL);
-	CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_STRIPPED);
+	CHECK_EQ_U64(asked.count, 0);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_STRIPPED);
 	CHECK(fixture_shell(&f, "ln -s perf-1.map perf-2.map"));
 	module.path = fixture_path(&f, "perf-2.map");
 	asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
-	CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_UNREADABLE);
+	CHECK_EQ_U64(asked.count, 0);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_UNREADABLE);
 	if (geteuid() == 0) { /* of another user, whose process has that number, and not */
 		CHECK(fixture_shell(&f,
 		                    "cp perf-1.map perf-3.map && chown 65533 perf-3.map"
 		                    " && cp perf-1.map perf-1.other && chown 65533 perf-1.map"));
 		module.path = fixture_path(&f, "perf-3.map");
 		asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
-		CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_UNREADABLE);
+		CHECK_EQ_U64(asked.count, 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_UNREADABLE);
 		module.path = fixture_path(&f, "perf-1.map"); /* process 1 is root's */
 		asked = fixture_ask_module(&f, module, 0x7f0030, NULL);
-		CHECK(asked.count == 0 && asked.outcome.status == GG_SYMBOL_UNREADABLE);
+		CHECK_EQ_U64(asked.count, 0);
+		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_UNREADABLE);
 	}
 	module.path = "/no/such/perf-1.map";
 	asked = fixture_ask_module(&f, module, 0x7f0040, NULL);
-	CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
 	fixture_end(&f);
 }
 
@@ -280,19 +286,21 @@ TEST(a_second_run_takes_the_cache_and_needs_no_file)
 	outer = fixture_symbol(&f, "program", "outer");
 	hidden = fixture_symbol(&f, "program", "hidden");
 	asked = fixture_ask_module(&f, module, outer, &options);
-	CHECK(asked.outcome.status == GG_SYMBOL_FULL && !asked.outcome.from_cache);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_FULL);
+	CHECK(!asked.outcome.from_cache);
 	/* Another address: the entry grows. */
 	asked = fixture_ask_module(&f, module, hidden, &options);
 	CHECK(asked_is(&asked, 0, "hidden") && !asked.outcome.from_cache);
 	CHECK(fixture_shell(&f, "rm program"));
 	asked = fixture_ask_module(&f, module, outer, &options);
 	CHECK(asked_is(&asked, asked.count - 1, "outer") && asked.outcome.from_cache);
-	CHECK(asked.outcome.status == GG_SYMBOL_FULL);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_FULL);
 	asked = fixture_ask_module(&f, module, hidden, &options);
 	CHECK(asked_is(&asked, 0, "hidden") && asked.outcome.from_cache);
 	/* Not asked for before: not known now. */
 	asked = fixture_ask_module(&f, module, outer + 1, &options);
-	CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE && asked.count == 0);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
+	CHECK_EQ_U64(asked.count, 0);
 	free(cache);
 	free(path);
 	fixture_end(&f);
@@ -378,8 +386,8 @@ TEST(debuginfod_is_asked_when_its_servers_are_named)
 	CHECK(asked.count > 0 && asked_is(&asked, asked.count - 1, "outer"));
 	unsetenv("DEBUGINFOD_URLS");
 	asked = fixture_ask_module(&f, module, outer, &options);
-	CHECK(asked.outcome.status == GG_SYMBOL_NO_FILE);
-	CHECK(strstr(asked.outcome.text, "DEBUGINFOD_URLS") != NULL);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
+	CHECK_CONTAINS(asked.outcome.text, "DEBUGINFOD_URLS");
 	fixture_end(&f);
 }
 
@@ -430,10 +438,9 @@ TEST(a_silent_debuginfod_server_is_given_up_and_not_asked_again)
 			                                .addresses = &address,
 			                                .address_count = 1 };
 	}
-	if (CHECK(gg_symbols_resolve(&symbols, modules, MODULES, &options, NULL) == 0)) {
+	if (CHECK_EQ_I64(gg_symbols_resolve(&symbols, modules, MODULES, &options, NULL), 0)) {
 		for (size_t i = 0; i < MODULES; i++)
-			CHECK(strstr(gg_symbols_outcome(symbols, i)->text, "did not answer") !=
-			      NULL);
+			CHECK_CONTAINS(gg_symbols_outcome(symbols, i)->text, "did not answer");
 		gg_symbols_free(symbols);
 	}
 	unsetenv("DEBUGINFOD_URLS");

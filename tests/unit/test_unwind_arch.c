@@ -50,7 +50,7 @@ TEST(a_packed_rule_says_what_the_rule_said)
 						continue;
 					packed_count++;
 					if (!CHECK(is_equal(unpack(packed), rule)) ||
-					    !CHECK((packed & ~GG_RULE_CACHE_RULE_MASK) == 0))
+					    !CHECK_EQ_U64(packed & ~GG_RULE_CACHE_RULE_MASK, 0))
 						return;
 					/* What the walk's loop relies on. */
 					CHECK(gg_arch_packed_ra_bytes(packed) <= (uint64_t)cfa);
@@ -63,10 +63,10 @@ TEST(a_packed_rule_says_what_the_rule_said)
 TEST(the_fallback_is_the_usual_frame_with_a_frame_pointer)
 {
 	CHECK(gg_arch_packed_uses_fp(GG_ARCH_FALLBACK));
-	CHECK(gg_arch_packed_cfa_words(GG_ARCH_FALLBACK) == 2);
-	CHECK(gg_arch_packed_ra_bytes(GG_ARCH_FALLBACK) == 8);
+	CHECK_EQ_U64(gg_arch_packed_cfa_words(GG_ARCH_FALLBACK), 2);
+	CHECK_EQ_U64(gg_arch_packed_ra_bytes(GG_ARCH_FALLBACK), 8);
 	CHECK(gg_arch_packed_saves_fp(GG_ARCH_FALLBACK));
-	CHECK(gg_arch_packed_fp_bytes(GG_ARCH_FALLBACK) == 16);
+	CHECK_EQ_U64(gg_arch_packed_fp_bytes(GG_ARCH_FALLBACK), 16);
 }
 
 TEST(a_signal_frame_is_laid_out_as_the_headers_say)
@@ -83,16 +83,16 @@ TEST(a_signal_frame_is_laid_out_as_the_headers_say)
 	CHECK(GG_ARCH_SIGNAL_FRAME_BYTES >= (int)(pc * 8 + 8));
 #else
 	first = 128 + offsetof(ucontext_t, uc_mcontext.regs);
-	CHECK(GG_ARCH_SIGNAL_CONTEXT == (int)first);
+	CHECK_EQ_I64(GG_ARCH_SIGNAL_CONTEXT, (int)first);
 	pc = (128 + offsetof(ucontext_t, uc_mcontext.pc)) / 8;
 	sp = (128 + offsetof(ucontext_t, uc_mcontext.sp)) / 8;
 	fp = first / 8 + 29;
-	CHECK(GG_ARCH_SIGNAL_FRAME_BYTES == (int)(pc * 8 + 8));
+	CHECK_EQ_I64(GG_ARCH_SIGNAL_FRAME_BYTES, (int)(pc * 8 + 8));
 #endif
 	gg_arch_signal_registers((uintptr_t)memory, &registers);
-	CHECK(registers.pc == 1000 + pc);
-	CHECK(registers.value[GG_ARCH_SP] == 1000 + sp);
-	CHECK(registers.value[GG_ARCH_FP] == 1000 + fp);
+	CHECK_EQ_U64(registers.pc, 1000 + pc);
+	CHECK_EQ_U64(registers.value[GG_ARCH_SP], 1000 + sp);
+	CHECK_EQ_U64(registers.value[GG_ARCH_FP], 1000 + fp);
 }
 
 TEST(the_kernel_says_what_can_be_read)
@@ -115,6 +115,6 @@ TEST(plain_addresses_have_no_authentication_code_to_strip)
 	static int object;
 
 	CHECK(gg_arch_strip((uintptr_t)&object) == (uintptr_t)&object);
-	CHECK(gg_arch_strip(0) == 0);
+	CHECK_EQ_U64(gg_arch_strip(0), 0);
 	CHECK(gg_arch_thread_pointer() != 0);
 }

@@ -49,7 +49,7 @@ TEST(the_loop_sees_packed_rules_at_home_and_nothing_else)
 	insert(key, EPOCH, 0x1234);
 	entry = gg_rule_cache_entries[gg_rule_cache_home(key)];
 	CHECK(gg_rule_cache_is_rule(entry, key, EPOCH));
-	CHECK((entry & GG_RULE_CACHE_RULE_MASK) == 0x1234);
+	CHECK_EQ_U64(entry & GG_RULE_CACHE_RULE_MASK, 0x1234);
 	CHECK(!gg_rule_cache_is_rule(entry, key, GG_RULE_CACHE_EPOCH(4)));
 	CHECK(!gg_rule_cache_is_rule(entry | GG_RULE_CACHE_ODD, key, EPOCH));
 	CHECK(!gg_rule_cache_is_rule(entry ^ UINT64_C(1) << 57, key, EPOCH));

@@ -18,14 +18,14 @@ TEST(files_of_both_architectures_are_understood_on_either)
 	struct tiny_elf tiny;
 
 	tiny_elf_init(&tiny, EM_X86_64, NO_BYTES);
-	CHECK(gg_cfi_module_from_file(&module, &tiny, sizeof(tiny)) == 0);
-	CHECK(module.arch == GG_CFI_X86_64);
-	CHECK(gg_cfi_rule_at(&module, 0x1000, NULL).kind == GG_RULE_SP);
-	CHECK(gg_cfi_rule_at(&module, 0x1100, NULL).kind == GG_RULE_NONE);
+	CHECK_EQ_I64(gg_cfi_module_from_file(&module, &tiny, sizeof(tiny)), 0);
+	CHECK_EQ_U64(module.arch, GG_CFI_X86_64);
+	CHECK_EQ_I64(gg_cfi_rule_at(&module, 0x1000, NULL).kind, GG_RULE_SP);
+	CHECK_EQ_I64(gg_cfi_rule_at(&module, 0x1100, NULL).kind, GG_RULE_NONE);
 	tiny_elf_init(&tiny, EM_AARCH64, NO_BYTES);
-	CHECK(gg_cfi_module_from_file(&module, &tiny, sizeof(tiny)) == 0);
-	CHECK(module.arch == GG_CFI_AARCH64);
-	CHECK(gg_cfi_rule_at(&module, 0x1000, NULL).ra_words == GG_RULE_SAME);
+	CHECK_EQ_I64(gg_cfi_module_from_file(&module, &tiny, sizeof(tiny)), 0);
+	CHECK_EQ_U64(module.arch, GG_CFI_AARCH64);
+	CHECK_EQ_I64(gg_cfi_rule_at(&module, 0x1000, NULL).ra_words, GG_RULE_SAME);
 }
 
 TEST(a_module_in_memory_must_be_of_this_machine)
@@ -35,11 +35,11 @@ TEST(a_module_in_memory_must_be_of_this_machine)
 	bool is_x86_64 = GG_CFI_HOST_ARCH == GG_CFI_X86_64;
 
 	tiny_elf_init(&tiny, is_x86_64 ? EM_X86_64 : EM_AARCH64, NO_BYTES);
-	CHECK(gg_cfi_module_from_memory(&module, &tiny, sizeof(tiny)) == 0);
-	CHECK(gg_cfi_rule_at(&module, (uintptr_t)&tiny + 0x1000, NULL).kind == GG_RULE_SP);
-	CHECK(gg_cfi_rule_at(&module, 0x1000, NULL).kind == GG_RULE_NONE);
+	CHECK_EQ_I64(gg_cfi_module_from_memory(&module, &tiny, sizeof(tiny)), 0);
+	CHECK_EQ_I64(gg_cfi_rule_at(&module, (uintptr_t)&tiny + 0x1000, NULL).kind, GG_RULE_SP);
+	CHECK_EQ_I64(gg_cfi_rule_at(&module, 0x1000, NULL).kind, GG_RULE_NONE);
 	tiny_elf_init(&tiny, is_x86_64 ? EM_AARCH64 : EM_X86_64, NO_BYTES);
-	CHECK(gg_cfi_module_from_memory(&module, &tiny, sizeof(tiny)) == -ENOEXEC);
+	CHECK_EQ_I64(gg_cfi_module_from_memory(&module, &tiny, sizeof(tiny)), -ENOEXEC);
 }
 
 static int code_of(const struct tiny_elf *tiny, size_t size)
@@ -60,42 +60,42 @@ TEST(damaged_headers_are_refused)
 	struct tiny_elf t;
 
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
-	CHECK(code_of(&t, sizeof(t)) == 0);
-	CHECK(code_of(&t, sizeof(Elf64_Ehdr) - 1) == -ENOEXEC);
-	CHECK(code_of(&t, offsetof(struct tiny_elf, hdr) - 1) == -ENOEXEC);
-	CHECK(code_of(&t, offsetof(struct tiny_elf, hdr)) == -ENOEXEC);
-	CHECK(code_of(&t, offsetof(struct tiny_elf, eh_frame)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), 0);
+	CHECK_EQ_I64(code_of(&t, sizeof(Elf64_Ehdr) - 1), -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, offsetof(struct tiny_elf, hdr) - 1), -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, offsetof(struct tiny_elf, hdr)), -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, offsetof(struct tiny_elf, eh_frame)), -ENOEXEC);
 	t.header.e_ident[0] = 0;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_386, NO_BYTES);
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_ident[EI_CLASS] = ELFCLASS32;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_ident[EI_DATA] = ELFDATA2MSB;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_phoff = UINT64_MAX - 8;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_phnum = 0xffff;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_phentsize = 32;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.segments[EH_FRAME].p_vaddr = 0x1000; /* not readable */
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.segments[LOAD].p_offset = UINT64_MAX - 16;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.hdr[0] = 2;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.hdr[7] = 0x70; /* .eh_frame far behind everything */
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 }
 
 TEST(a_segment_that_cannot_be_read_is_not)
@@ -108,9 +108,9 @@ TEST(a_segment_that_cannot_be_read_is_not)
 	t.segments[CODE].p_vaddr = 0x2000;
 	t.segments[CODE].p_filesz = sizeof(t);
 	t.segments[EH_FRAME].p_vaddr += 0x2000;
-	CHECK(code_of(&t, sizeof(t)) == -ENOEXEC);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
 	t.segments[CODE].p_flags = PF_R | PF_X;
-	CHECK(code_of(&t, sizeof(t)) == 0);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), 0);
 }
 
 TEST(the_sections_end_with_their_segment_and_with_the_file)
@@ -120,14 +120,14 @@ TEST(the_sections_end_with_their_segment_and_with_the_file)
 	struct tiny_elf t;
 
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
-	CHECK(gg_cfi_module_from_file(&module, &t, sizeof(t)) == 0);
-	CHECK(module.eh_frame.size_bytes == sizeof(t) - frame);
-	CHECK(module.eh_frame_hdr.size_bytes == sizeof(t.hdr));
-	CHECK(gg_cfi_module_from_file(&module, &t, sizeof(t) - 10) == 0);
-	CHECK(module.eh_frame.size_bytes == sizeof(t) - frame - 10);
+	CHECK_EQ_I64(gg_cfi_module_from_file(&module, &t, sizeof(t)), 0);
+	CHECK_EQ_U64(module.eh_frame.size_bytes, sizeof(t) - frame);
+	CHECK_EQ_U64(module.eh_frame_hdr.size_bytes, sizeof(t.hdr));
+	CHECK_EQ_I64(gg_cfi_module_from_file(&module, &t, sizeof(t) - 10), 0);
+	CHECK_EQ_U64(module.eh_frame.size_bytes, sizeof(t) - frame - 10);
 	t.segments[LOAD].p_filesz = frame + 7;
-	CHECK(gg_cfi_module_from_file(&module, &t, sizeof(t)) == 0);
-	CHECK(module.eh_frame.size_bytes == 7);
+	CHECK_EQ_I64(gg_cfi_module_from_file(&module, &t, sizeof(t)), 0);
+	CHECK_EQ_U64(module.eh_frame.size_bytes, 7);
 }
 
 TEST(a_module_without_a_table_is_told_apart)
@@ -136,7 +136,7 @@ TEST(a_module_without_a_table_is_told_apart)
 
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.segments[EH_FRAME].p_type = PT_NULL;
-	CHECK(code_of(&t, sizeof(t)) == -ENOENT);
+	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOENT);
 }
 
 TEST(in_memory_program_headers_beyond_the_first_page_are_not_read)
@@ -149,12 +149,12 @@ TEST(in_memory_program_headers_beyond_the_first_page_are_not_read)
 
 	tiny_elf_init(&t, GG_CFI_HOST_ARCH == GG_CFI_X86_64 ? EM_X86_64 : EM_AARCH64, NO_BYTES);
 	memcpy(pages, &t, sizeof(t));
-	CHECK(gg_cfi_module_from_memory(&module, pages, 8192) == 0);
+	CHECK_EQ_I64(gg_cfi_module_from_memory(&module, pages, 8192), 0);
 	memcpy(&header, pages, sizeof(header));
 	header.e_phoff = 4096 - sizeof(Elf64_Phdr);
 	memcpy(pages, &header, sizeof(header));
 	mprotect(pages + 4096, 4096, PROT_NONE);
-	CHECK(gg_cfi_module_from_memory(&module, pages, 8192) == -ENOEXEC);
+	CHECK_EQ_I64(gg_cfi_module_from_memory(&module, pages, 8192), -ENOEXEC);
 	munmap(pages, 8192);
 }
 
@@ -202,7 +202,7 @@ static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
 		return 0;
 	compared->modules++;
 	if (gg_cfi_file_open(&file, path, NULL) < 0) { /* the vDSO has none */
-		CHECK(start == getauxval(AT_SYSINFO_EHDR));
+		CHECK_EQ_U64(start, getauxval(AT_SYSINFO_EHDR));
 		return 0;
 	}
 	while (gg_cfi_next_function(&file.module, &position, &function)) {
@@ -240,17 +240,17 @@ TEST(functions_are_found_by_name_and_by_address)
 	GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
 	struct gg_cfi_symbol symbol, again;
 
-	if (!CHECK(gg_cfi_file_open(&file, "/proc/self/exe", NULL) == 0))
+	if (!CHECK_EQ_I64(gg_cfi_file_open(&file, "/proc/self/exe", NULL), 0))
 		return;
-	CHECK(gg_test_function(1) == 2);
-	CHECK(gg_cfi_file_find(&file, "gg_test_function", &symbol) == 0);
-	CHECK(strcmp(symbol.name, "gg_test_function") == 0);
-	CHECK(gg_cfi_file_symbol_at(&file, symbol.range.end - 1, &again) == 0);
-	CHECK(again.range.begin == symbol.range.begin);
-	CHECK(gg_cfi_file_find(&file, "gg_test_functio", &symbol) == -ENOENT);
-	CHECK(gg_cfi_file_find(&file, "gg_test_function_", &symbol) == -ENOENT);
-	CHECK(gg_cfi_file_find(&file, "", &symbol) == -ENOENT);
-	CHECK(gg_cfi_file_symbol_at(&file, 1, &symbol) == -ENOENT);
+	CHECK_EQ_I64(gg_test_function(1), 2);
+	CHECK_EQ_I64(gg_cfi_file_find(&file, "gg_test_function", &symbol), 0);
+	CHECK_EQ_STR(symbol.name, "gg_test_function");
+	CHECK_EQ_I64(gg_cfi_file_symbol_at(&file, symbol.range.end - 1, &again), 0);
+	CHECK_EQ_U64(again.range.begin, symbol.range.begin);
+	CHECK_EQ_I64(gg_cfi_file_find(&file, "gg_test_functio", &symbol), -ENOENT);
+	CHECK_EQ_I64(gg_cfi_file_find(&file, "gg_test_function_", &symbol), -ENOENT);
+	CHECK_EQ_I64(gg_cfi_file_find(&file, "", &symbol), -ENOENT);
+	CHECK_EQ_I64(gg_cfi_file_symbol_at(&file, 1, &symbol), -ENOENT);
 }
 
 /* --- texts -------------------------------------------------------------------------------- */
@@ -294,7 +294,7 @@ TEST(rows_are_told_whole)
 	              BYTES(0x0f, 9, 0x77, 0x78, 0x38, 0x23, 8, 0x22, 0x94, 4, 0x06, 0x10, 3, 2,
 	                    0x80, 0, 0x16, 4, 3, 0x09, 0xff, 0x1f, 0x07, 5, 0x08, 6, 0x09, 12, 13,
 	                    0x14, 14, 1, 0x10, 15, 1, 0xff));
-	CHECK(gg_cfi_row_at(&b.module, 0x1000, &row) == 0);
+	CHECK_EQ_U64(gg_cfi_row_at(&b.module, 0x1000, &row), 0);
 	gg_cfi_text_row(&text, &b.module, &row);
 	CHECK_MSG(strcmp(gg_buf_text(&text),
 	                 "CFA = [rsp - 8, 8, add 8, plus, deref 4, deref]; rbx at [rip]; "

@@ -314,7 +314,7 @@ static uint64_t compare_row(const struct gg_cfi_module *module, Dwarf_CFI *cfi, 
 	counts->rows++;
 	counts->kinds[rule.kind]++;
 	CHECK_MSG(rule.kind != GG_RULE_NONE, "%#" PRIx64 ": no rule", pc);
-	CHECK(gg_rule_to_word(gg_cfi_rule_at(module, pc, NULL)) == gg_rule_to_word(rule));
+	CHECK_EQ_U64(gg_rule_to_word(gg_cfi_rule_at(module, pc, NULL)), gg_rule_to_word(rule));
 	CHECK(range.begin <= pc && pc < range.end && range.begin >= start && range.end <= end);
 	by_libdw = caller_by_libdw(frame, ra_column, &registers, module->arch);
 	by_step = caller_by_step(module, &row, registers);
@@ -343,7 +343,7 @@ static void compare_functions(const struct gg_cfi_module *module, Dwarf_CFI *cfi
 			continue;
 		while (pc != 0 && pc < function.end)
 			pc = compare_row(module, cfi, pc, counts);
-		CHECK(pc == function.end);
+		CHECK_EQ_U64(pc, function.end);
 		if (test_failed && ++counts->wrong > 10)
 			return;
 	}
@@ -386,9 +386,9 @@ static void compare_file(const char *path, unsigned stride, struct file_counts *
 	for (uint64_t i = 0; i < STACK_WORDS; i++)
 		stack_words[i] = middle(i);
 	if (CHECK_MSG(cfi != NULL, "%s: %s", path, dwarf_errmsg(-1)) &&
-	    CHECK(gg_cfi_file_open(&file, path, NULL) == 0)) {
+	    CHECK_EQ_I64(gg_cfi_file_open(&file, path, NULL), 0)) {
 		compare_functions(&file.module, cfi, stride, &counts);
-		CHECK(counts.functions == count_functions(elf));
+		CHECK_EQ_U64(counts.functions, count_functions(elf));
 	}
 	printf("%s: %" PRIu64 " functions, %" PRIu64 " rows%s: SP %" PRIu64 ", FP %" PRIu64
 	       ", FP_DEREF %" PRIu64 ", outermost %" PRIu64 ", general %" PRIu64 "\n",

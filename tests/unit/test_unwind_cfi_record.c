@@ -77,7 +77,7 @@ TEST(augmentations_of_every_kind_are_read)
 		build_one(&b, &cie);
 		CHECK_MSG(gg_cfi_row_at(&b.module, 0x1000, &row) == 0 && row.state.cfa.value == 16,
 		          "case %zu, %s", i, cases[i].letters);
-		CHECK(row.flags == (strchr(cases[i].letters, 'S') != NULL ? GG_RULE_SIGNAL : 0));
+		CHECK_EQ_I64(row.flags, strchr(cases[i].letters, 'S') != NULL ? GG_RULE_SIGNAL : 0);
 	}
 }
 
@@ -131,7 +131,7 @@ TEST(without_an_augmentation_pointers_are_absolute)
 	cie.augmentation = "";
 	build_plain(&b, &cie);
 	CHECK(is_sp_16(&b, 0x1000) && is_sp_16(&b, 0x10ff));
-	CHECK(reason_at(&b, 0x1100) == GG_RULE_REASON_NO_FDE);
+	CHECK_EQ_U64(reason_at(&b, 0x1100), GG_RULE_REASON_NO_FDE);
 }
 
 TEST(the_pointer_that_gcc_2_put_into_the_cie_is_skipped)
@@ -151,15 +151,16 @@ TEST(a_cie_may_initialise_nothing)
 
 	cie.instruction_bytes = 0;
 	build_one(&b, &cie);
-	CHECK(reason_at(&b, 0x1000) == GG_RULE_REASON_BAD_STATE); /* an offset without a register */
+	CHECK_EQ_U64(reason_at(&b, 0x1000),
+	             GG_RULE_REASON_BAD_STATE); /* an offset without a register */
 	cfi_build_init(&b, GG_CFI_X86_64);
 	cfi_build_cie(&b, &cie);
 	cfi_build_fde(&b, 0x1000, 0x100, NO_BYTES);
-	CHECK(reason_at(&b, 0x1000) == GG_RULE_REASON_NO_CFA);
+	CHECK_EQ_U64(reason_at(&b, 0x1000), GG_RULE_REASON_NO_CFA);
 	cfi_build_init(&b, GG_CFI_X86_64);
 	cfi_build_cie(&b, &cie);
 	cfi_build_fde(&b, 0x1000, 0x100, BYTES(0x0c, 7, 8));
-	CHECK(reason_at(&b, 0x1000) == GG_RULE_REASON_NO_RA);
+	CHECK_EQ_U64(reason_at(&b, 0x1000), GG_RULE_REASON_NO_RA);
 }
 
 TEST(initial_instructions_have_no_location)
@@ -170,7 +171,7 @@ TEST(initial_instructions_have_no_location)
 	cie.instructions[0] = 0x41;
 	cie.instruction_bytes = 1;
 	build_one(&b, &cie);
-	CHECK(reason_at(&b, 0x1000) == GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(reason_at(&b, 0x1000), GG_RULE_REASON_BAD_STATE);
 }
 
 /* A function by a CIE of "z" and no more; absolute pointers. */
@@ -199,11 +200,11 @@ TEST(the_return_address_column_is_a_byte_in_version_1_and_leb128_later)
 	memcpy(cie.instructions, "\x0c\x07\x08\x90\x01", 5);
 	cie.instruction_bytes = 5;
 	cie.version = 1;
-	CHECK(reason_by_cie(&cie) == GG_RULE_REASON_RANGE);
+	CHECK_EQ_U64(reason_by_cie(&cie), GG_RULE_REASON_RANGE);
 	memcpy(cie.instructions, "\0\x0c\x07\x08\x90\x01", 6); /* the length comes one later */
 	cie.instruction_bytes = 6;
 	cie.version = 3;
-	CHECK(reason_by_cie(&cie) == 0);
+	CHECK_EQ_U64(reason_by_cie(&cie), 0);
 }
 
 TEST(a_return_address_column_beyond_the_row_is_out_of_range)
@@ -213,7 +214,7 @@ TEST(a_return_address_column_beyond_the_row_is_out_of_range)
 
 	cie.ra = 33;
 	build_one(&b, &cie);
-	CHECK(reason_at(&b, 0x1000) == GG_RULE_REASON_RANGE);
+	CHECK_EQ_U64(reason_at(&b, 0x1000), GG_RULE_REASON_RANGE);
 }
 
 /* --- FDE ---------------------------------------------------------------------------------- */
@@ -334,7 +335,7 @@ TEST(a_function_that_the_linker_dropped_is_nowhere)
 	size_t position = 0;
 
 	build_encoded(&b, 0x00, 0, 8);
-	CHECK(reason_at(&b, 0) == GG_RULE_REASON_NO_FDE);
+	CHECK_EQ_U64(reason_at(&b, 0), GG_RULE_REASON_NO_FDE);
 	CHECK(!gg_cfi_next_function(&b.module, &position, &function));
 	/* A relative pointer of 0 is the null pointer too: here to its own place. */
 	cfi_build_init(&b, GG_CFI_X86_64);
@@ -350,7 +351,7 @@ TEST(a_function_that_wraps_around_is_out_of_range)
 
 	build_encoded(&b, 0x04, UINT64_MAX - 8, 8);
 	cfi_build_table(&b);
-	CHECK(reason_at(&b, 0x1000) == GG_RULE_REASON_RANGE);
+	CHECK_EQ_U64(reason_at(&b, 0x1000), GG_RULE_REASON_RANGE);
 }
 
 TEST(a_section_cut_anywhere_gives_no_rule_and_no_read_beyond)
@@ -399,11 +400,13 @@ TEST(functions_are_walked_in_the_order_of_the_section_up_to_its_end_mark)
 	cfi_put_number(&b, 0, 4);
 	cfi_build_fde(&b, 0x4000, 0x20, NO_BYTES); /* behind the end mark */
 	CHECK(gg_cfi_next_function(&b.module, &position, &function));
-	CHECK(function.begin == 0x3000 && function.end == 0x3010);
+	CHECK_EQ_U64(function.begin, 0x3000);
+	CHECK_EQ_U64(function.end, 0x3010);
 	CHECK(gg_cfi_next_function(&b.module, &position, &function));
-	CHECK(function.begin == 0x1000 && function.end == 0x1020);
+	CHECK_EQ_U64(function.begin, 0x1000);
+	CHECK_EQ_U64(function.end, 0x1020);
 	CHECK(!gg_cfi_next_function(&b.module, &position, &function));
-	CHECK(reason_at(&b, 0x4000) == GG_RULE_REASON_NO_FDE);
+	CHECK_EQ_U64(reason_at(&b, 0x4000), GG_RULE_REASON_NO_FDE);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */
@@ -489,8 +492,8 @@ TEST(the_table_is_what_is_searched)
 	build_many(&b, 3);
 	b.entry_count = 2; /* the third is in the section only */
 	cfi_build_table(&b);
-	CHECK(reason_at(&b, 0x1020) == 0);
-	CHECK(reason_at(&b, 0x1040) == GG_RULE_REASON_NO_FDE);
+	CHECK_EQ_U64(reason_at(&b, 0x1020), 0);
+	CHECK_EQ_U64(reason_at(&b, 0x1040), GG_RULE_REASON_NO_FDE);
 }
 
 TEST(without_a_usable_table_the_section_is_walked)
@@ -570,8 +573,10 @@ TEST(an_empty_module_has_no_function)
 	size_t position = 0;
 	struct gg_unwind_rule rule = gg_cfi_rule_at(&module, 0x1000, &range);
 
-	CHECK(rule.kind == GG_RULE_NONE && rule.cfa_bytes == GG_RULE_REASON_NO_FDE);
-	CHECK(range.begin == 0x1000 && range.end == 0x1001);
+	CHECK_EQ_I64(rule.kind, GG_RULE_NONE);
+	CHECK_EQ_I64(rule.cfa_bytes, GG_RULE_REASON_NO_FDE);
+	CHECK_EQ_U64(range.begin, 0x1000);
+	CHECK_EQ_U64(range.end, 0x1001);
 	CHECK(!gg_cfi_next_function(&module, &position, &range));
 }
 
@@ -579,5 +584,5 @@ TEST(every_reason_has_a_text)
 {
 	for (unsigned reason = 0; reason < GG_RULE_REASON_COUNT; reason++)
 		CHECK(gg_rule_reason_text((enum gg_rule_reason)reason)[0] != '\0');
-	CHECK(strcmp(gg_rule_reason_text(GG_RULE_REASON_COUNT), "unknown reason") == 0);
+	CHECK_EQ_STR(gg_rule_reason_text(GG_RULE_REASON_COUNT), "unknown reason");
 }

@@ -67,7 +67,8 @@ TEST(without_instructions_the_initial_row_holds_for_the_whole_function)
 	CHECK(cfa_is(&r, RSP, 8) && rule_is(&r, RA, GG_CFI_OFFSET, -8));
 	CHECK(r.row.range.begin == FUNCTION && r.row.range.end == FUNCTION + FUNCTION_BYTES);
 	CHECK(r.row.function.begin == FUNCTION && r.row.function.end == FUNCTION + FUNCTION_BYTES);
-	CHECK(r.row.ra_register == RA && r.row.flags == 0);
+	CHECK_EQ_I64(r.row.ra_register, RA);
+	CHECK_EQ_I64(r.row.flags, 0);
 	for (int i = 0; i < GG_CFI_REGISTERS; i++)
 		CHECK(i == RA || rule_is(&r, i, GG_CFI_UNSPECIFIED, 0));
 }
@@ -126,14 +127,14 @@ TEST(set_loc_takes_an_address)
 	cfi_put(&b, "\x0e\x10", 2);
 	cfi_end(&b, start);
 	CHECK(gg_cfi_row_at(&b.module, loc - 1, &row) == 0 && row.state.cfa.value == 8);
-	CHECK(row.range.end == loc);
+	CHECK_EQ_U64(row.range.end, loc);
 	CHECK(gg_cfi_row_at(&b.module, loc, &row) == 0 && row.state.cfa.value == 16);
 }
 
 TEST(a_location_never_goes_back)
 {
 	/* set_loc is pc-relative here: 1 MiB below the section's first bytes is below FUNCTION. */
-	CHECK(run_all(BYTES(0x01, 0, 0, 0xf0, 0xff)).reason == GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(run_all(BYTES(0x01, 0, 0, 0xf0, 0xff)).reason, GG_RULE_REASON_BAD_STATE);
 }
 
 TEST(a_row_beyond_the_function_is_cut_at_its_end)
@@ -196,9 +197,9 @@ TEST(the_cfa_is_defined_whole_or_in_parts)
 
 TEST(a_part_of_the_cfa_cannot_change_while_it_is_an_expression)
 {
-	CHECK(run_all(BYTES(0x0f, 1, 0x57, 0x0d, RBP)).reason == GG_RULE_REASON_BAD_STATE);
-	CHECK(run_all(BYTES(0x0f, 1, 0x57, 0x0e, 8)).reason == GG_RULE_REASON_BAD_STATE);
-	CHECK(run_all(BYTES(0x0f, 1, 0x57, 0x13, 8)).reason == GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(run_all(BYTES(0x0f, 1, 0x57, 0x0d, RBP)).reason, GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(run_all(BYTES(0x0f, 1, 0x57, 0x0e, 8)).reason, GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(run_all(BYTES(0x0f, 1, 0x57, 0x13, 8)).reason, GG_RULE_REASON_BAD_STATE);
 }
 
 TEST(remembered_states_come_back_in_reverse)
@@ -231,9 +232,9 @@ TEST(states_nest_to_the_limit_and_not_beyond)
 	r = run_all(program, 2 * GG_CFI_REMEMBER_MAX);
 	CHECK(cfa_is(&r, RSP, 8));
 	memset(program, 0x0a, sizeof(program));
-	CHECK(run_all(program, GG_CFI_REMEMBER_MAX + 1).reason == GG_RULE_REASON_TOO_DEEP);
-	CHECK(run_all(BYTES(0x0b)).reason == GG_RULE_REASON_BAD_STATE);
-	CHECK(run_all(BYTES(0x0a, 0x0b, 0x0b)).reason == GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(run_all(program, GG_CFI_REMEMBER_MAX + 1).reason, GG_RULE_REASON_TOO_DEEP);
+	CHECK_EQ_U64(run_all(BYTES(0x0b)).reason, GG_RULE_REASON_BAD_STATE);
+	CHECK_EQ_U64(run_all(BYTES(0x0a, 0x0b, 0x0b)).reason, GG_RULE_REASON_BAD_STATE);
 }
 
 TEST(expressions_are_kept_by_their_place)
@@ -244,10 +245,10 @@ TEST(expressions_are_kept_by_their_place)
 	const struct gg_cfi_state *s = &r.row.state;
 
 	CHECK(r.reason == 0 && s->cfa.how == GG_CFI_VAL_EXPRESSION);
-	CHECK(s->registers[RBX].how == GG_CFI_EXPRESSION);
-	CHECK(s->registers[R12].how == GG_CFI_VAL_EXPRESSION);
-	CHECK(s->registers[RBX].value - s->cfa.value == 5);
-	CHECK(s->registers[R12].value - s->registers[RBX].value == 5);
+	CHECK_EQ_I64(s->registers[RBX].how, GG_CFI_EXPRESSION);
+	CHECK_EQ_I64(s->registers[R12].how, GG_CFI_VAL_EXPRESSION);
+	CHECK_EQ_I64(s->registers[RBX].value - s->cfa.value, 5);
+	CHECK_EQ_I64(s->registers[R12].value - s->registers[RBX].value, 5);
 }
 
 TEST(what_only_debuggers_and_exceptions_need_is_stepped_over)
@@ -263,12 +264,15 @@ TEST(the_signed_state_of_a_return_address_toggles_and_is_remembered)
 {
 	struct result r = run(GG_CFI_AARCH64, FUNCTION, BYTES(0x2d));
 
-	CHECK(r.reason == 0 && r.row.flags == GG_RULE_RA_SIGNED);
+	CHECK_EQ_U64(r.reason, 0);
+	CHECK_EQ_I64(r.row.flags, GG_RULE_RA_SIGNED);
 	r = run(GG_CFI_AARCH64, FUNCTION, BYTES(0x2d, 0x2d));
-	CHECK(r.reason == 0 && r.row.flags == 0);
+	CHECK_EQ_U64(r.reason, 0);
+	CHECK_EQ_I64(r.row.flags, 0);
 	r = run(GG_CFI_AARCH64, FUNCTION, BYTES(0x2d, 0x0a, 0x2c, 0x0b));
-	CHECK(r.reason == 0 && r.row.flags == GG_RULE_RA_SIGNED);
-	CHECK(run(GG_CFI_X86_64, FUNCTION, BYTES(0x2d)).reason == GG_RULE_REASON_BAD_OPCODE);
+	CHECK_EQ_U64(r.reason, 0);
+	CHECK_EQ_I64(r.row.flags, GG_RULE_RA_SIGNED);
+	CHECK_EQ_U64(run(GG_CFI_X86_64, FUNCTION, BYTES(0x2d)).reason, GG_RULE_REASON_BAD_OPCODE);
 }
 
 TEST(vector_registers_are_skipped)
@@ -349,13 +353,18 @@ TEST(an_operand_that_is_cut_short_is_noticed)
 
 TEST(a_number_longer_than_any_is_refused)
 {
-	CHECK(run_all(BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
-	              .reason == GG_RULE_REASON_TRUNCATED);
+	CHECK_EQ_U64(
+		run_all(BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
+			.reason,
+		GG_RULE_REASON_TRUNCATED);
 	/* Ten bytes are what 64 bits may take. */
-	CHECK(run_all(BYTES(0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
-	              .reason == 0);
-	CHECK(run_all(BYTES(0x13, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
-	              .reason == GG_RULE_REASON_TRUNCATED);
+	CHECK_EQ_U64(run_all(BYTES(0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
+	                     .reason,
+	             0);
+	CHECK_EQ_U64(
+		run_all(BYTES(0x13, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0))
+			.reason,
+		GG_RULE_REASON_TRUNCATED);
 }
 
 TEST(instructions_behind_the_row_do_not_matter)
@@ -363,8 +372,8 @@ TEST(instructions_behind_the_row_do_not_matter)
 	struct result r = run(GG_CFI_X86_64, FUNCTION, BYTES(0x41, 0x3f));
 
 	CHECK(cfa_is(&r, RSP, 8));
-	CHECK(run(GG_CFI_X86_64, FUNCTION + 1, BYTES(0x41, 0x3f)).reason ==
-	      GG_RULE_REASON_BAD_OPCODE);
+	CHECK_EQ_U64(run(GG_CFI_X86_64, FUNCTION + 1, BYTES(0x41, 0x3f)).reason,
+	             GG_RULE_REASON_BAD_OPCODE);
 }
 
 TEST(an_expression_beyond_2_GiB_of_a_section_is_out_of_range)
@@ -382,11 +391,11 @@ TEST(an_expression_beyond_2_GiB_of_a_section_is_out_of_range)
 	cfi_build_cie(&b, &cie);
 	cfi_build_fde(&b, FUNCTION, FUNCTION_BYTES, BYTES(0x0f, 1, 0x30));
 	cfi_build_table(&b);
-	CHECK(gg_cfi_row_at(&b.module, FUNCTION, &row) == 0);
+	CHECK_EQ_U64(gg_cfi_row_at(&b.module, FUNCTION, &row), 0);
 	memcpy(section + before, b.frame, b.frame_bytes);
 	b.module.eh_frame = (struct gg_cfi_section){ section, before + b.frame_bytes,
 		                                     CFI_BUILD_FRAME_ADDRESS - before };
-	CHECK(gg_cfi_row_at(&b.module, FUNCTION, &row) == GG_RULE_REASON_RANGE);
+	CHECK_EQ_U64(gg_cfi_row_at(&b.module, FUNCTION, &row), GG_RULE_REASON_RANGE);
 	munmap(section, size);
 }
 
@@ -412,8 +421,8 @@ TEST(a_program_without_end_is_given_up)
 		length = (uint32_t)(b.frame_bytes - fde - 4 + extra);
 		memcpy(section + fde, &length, 4);
 		b.module.eh_frame.size_bytes = b.frame_bytes + extra;
-		CHECK(gg_cfi_row_at(&b.module, FUNCTION, &row) ==
-		      (extra > nop_bytes ? GG_RULE_REASON_TOO_LONG : 0));
+		CHECK_EQ_U64(gg_cfi_row_at(&b.module, FUNCTION, &row),
+		             extra > nop_bytes ? GG_RULE_REASON_TOO_LONG : 0);
 	}
 	free(section);
 }

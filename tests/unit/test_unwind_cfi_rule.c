@@ -47,8 +47,9 @@ TEST(an_empty_rule_is_no_rule)
 {
 	struct gg_unwind_rule zero = gg_rule_from_word(0);
 
-	CHECK(zero.kind == GG_RULE_NONE && zero.cfa_bytes == GG_RULE_REASON_UNKNOWN);
-	CHECK(zero.flags == 0);
+	CHECK_EQ_I64(zero.kind, GG_RULE_NONE);
+	CHECK_EQ_I64(zero.cfa_bytes, GG_RULE_REASON_UNKNOWN);
+	CHECK_EQ_I64(zero.flags, 0);
 }
 
 TEST(a_rule_survives_its_way_through_a_word)
@@ -83,18 +84,19 @@ TEST(a_realigned_frame_is_compact)
 
 TEST(expressions_that_only_look_like_a_realigned_frame_are_general)
 {
-	CHECK(x86_64(BYTES(0x0f, 3, 0x77, 0x78, 0x06)).kind == GG_RULE_GENERAL); /* by rsp */
-	CHECK(x86_64(BYTES(0x0f, 2, 0x76, 0x78)).kind == GG_RULE_GENERAL);       /* no deref */
-	CHECK(x86_64(BYTES(0x0f, 4, 0x76, 0x78, 0x06, 0x06)).kind == GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x77, 0)).kind ==
-	      GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 4)).kind ==
-	      GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 3, 0x76, 0, 0x96)).kind ==
-	      GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x86, 2)).kind == GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x0f, 6, 0x76, 0x80, 0x80, 0x80, 0x04, 0x06)).kind == GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x0f, 0)).kind == GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 3, 0x77, 0x78, 0x06)).kind, GG_RULE_GENERAL); /* by rsp */
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 2, 0x76, 0x78)).kind, GG_RULE_GENERAL);       /* no deref */
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 4, 0x76, 0x78, 0x06, 0x06)).kind, GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x77, 0)).kind,
+	             GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 4)).kind,
+	             GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 3, 0x76, 0, 0x96)).kind,
+	             GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x86, 2)).kind, GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 6, 0x76, 0x80, 0x80, 0x80, 0x04, 0x06)).kind,
+	             GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0f, 0)).kind, GG_RULE_GENERAL);
 }
 
 TEST(a_plt_entry_is_two_rules_by_the_place_in_it)
@@ -109,8 +111,8 @@ TEST(a_plt_entry_is_two_rules_by_the_place_in_it)
 		bool has_pushed = (pc & 15) >= 11;
 
 		CHECK(is(rule, GG_RULE_SP, has_pushed ? 16 : 8, -1, GG_RULE_SAME));
-		CHECK(range.begin == (pc & ~UINT64_C(15)) + (has_pushed ? 11 : 0));
-		CHECK(range.end == (pc & ~UINT64_C(15)) + (has_pushed ? 16 : 11));
+		CHECK_EQ_U64(range.begin, (pc & ~UINT64_C(15)) + (has_pushed ? 11 : 0));
+		CHECK_EQ_U64(range.end, (pc & ~UINT64_C(15)) + (has_pushed ? 16 : 11));
 	}
 }
 
@@ -141,15 +143,16 @@ TEST(expressions_that_only_look_like_a_plt_are_general)
 
 TEST(an_undefined_return_address_is_the_outermost_frame)
 {
-	CHECK(x86_64(BYTES(0x07, 16)).kind == GG_RULE_OUTERMOST);
-	CHECK(aarch64(BYTES(0x07, 30)).kind == GG_RULE_OUTERMOST);
+	CHECK_EQ_I64(x86_64(BYTES(0x07, 16)).kind, GG_RULE_OUTERMOST);
+	CHECK_EQ_I64(aarch64(BYTES(0x07, 30)).kind, GG_RULE_OUTERMOST);
 }
 
 TEST(a_return_address_that_nobody_saved_is_no_rule_on_x86_64)
 {
 	struct gg_unwind_rule rule = x86_64(BYTES(0x08, 16));
 
-	CHECK(rule.kind == GG_RULE_NONE && rule.cfa_bytes == GG_RULE_REASON_NO_RA);
+	CHECK_EQ_I64(rule.kind, GG_RULE_NONE);
+	CHECK_EQ_I64(rule.cfa_bytes, GG_RULE_REASON_NO_RA);
 	CHECK(is(aarch64(BYTES(0x08, 30)), GG_RULE_SP, 0, GG_RULE_SAME, GG_RULE_SAME));
 }
 
@@ -157,7 +160,8 @@ TEST(signal_frames_are_general_and_say_so)
 {
 	struct gg_unwind_rule rule = rule_of(GG_CFI_X86_64, "zRS", FUNCTION, NULL, BYTES(0x0e, 16));
 
-	CHECK(rule.kind == GG_RULE_GENERAL && rule.flags == GG_RULE_SIGNAL);
+	CHECK_EQ_I64(rule.kind, GG_RULE_GENERAL);
+	CHECK_EQ_I64(rule.flags, GG_RULE_SIGNAL);
 }
 
 TEST(a_signed_return_address_is_flagged)
@@ -169,15 +173,15 @@ TEST(a_signed_return_address_is_flagged)
 
 TEST(what_does_not_fit_is_general)
 {
-	CHECK(x86_64(BYTES(0x0c, 10, 0)).kind == GG_RULE_GENERAL); /* CFA by r10 */
-	CHECK(x86_64(BYTES(0x14, 6, 2)).kind == GG_RULE_GENERAL);  /* rbp = CFA - 16 */
-	CHECK(x86_64(BYTES(0x07, 6)).kind == GG_RULE_GENERAL);     /* rbp lost */
-	CHECK(x86_64(BYTES(0x09, 6, 3)).kind == GG_RULE_GENERAL);  /* rbp in rbx */
-	CHECK(x86_64(BYTES(0x09, 16, 3)).kind == GG_RULE_GENERAL); /* pc in rbx */
-	CHECK(x86_64(BYTES(0x10, 16, 2, 0x77, 0)).kind == GG_RULE_GENERAL);
-	CHECK(x86_64(BYTES(0x87, 2)).kind == GG_RULE_GENERAL);    /* rsp saved */
-	CHECK(x86_64(BYTES(0x14, 7, 2)).kind == GG_RULE_GENERAL); /* rsp = CFA - 16 */
-	CHECK(x86_64(BYTES(0x14, 7, 0)).kind == GG_RULE_SP);      /* rsp = CFA: as ever */
+	CHECK_EQ_I64(x86_64(BYTES(0x0c, 10, 0)).kind, GG_RULE_GENERAL); /* CFA by r10 */
+	CHECK_EQ_I64(x86_64(BYTES(0x14, 6, 2)).kind, GG_RULE_GENERAL);  /* rbp = CFA - 16 */
+	CHECK_EQ_I64(x86_64(BYTES(0x07, 6)).kind, GG_RULE_GENERAL);     /* rbp lost */
+	CHECK_EQ_I64(x86_64(BYTES(0x09, 6, 3)).kind, GG_RULE_GENERAL);  /* rbp in rbx */
+	CHECK_EQ_I64(x86_64(BYTES(0x09, 16, 3)).kind, GG_RULE_GENERAL); /* pc in rbx */
+	CHECK_EQ_I64(x86_64(BYTES(0x10, 16, 2, 0x77, 0)).kind, GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x87, 2)).kind, GG_RULE_GENERAL);    /* rsp saved */
+	CHECK_EQ_I64(x86_64(BYTES(0x14, 7, 2)).kind, GG_RULE_GENERAL); /* rsp = CFA - 16 */
+	CHECK_EQ_I64(x86_64(BYTES(0x14, 7, 0)).kind, GG_RULE_SP);      /* rsp = CFA: as ever */
 }
 
 TEST(offsets_up_to_the_fields_limits_are_compact_and_beyond_general)
@@ -185,13 +189,13 @@ TEST(offsets_up_to_the_fields_limits_are_compact_and_beyond_general)
 	/* CFA: 2^23 - 1 and 2^23. */
 	CHECK(is(x86_64(BYTES(0x0e, 0xff, 0xff, 0xff, 0x03)), GG_RULE_SP, 8388607, -1,
 	         GG_RULE_SAME));
-	CHECK(x86_64(BYTES(0x0e, 0x80, 0x80, 0x80, 0x04)).kind == GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x0e, 0x80, 0x80, 0x80, 0x04)).kind, GG_RULE_GENERAL);
 	/* rbp: 32767 and 32768 words below. */
 	CHECK(is(x86_64(BYTES(0x86, 0xff, 0xff, 0x01)), GG_RULE_SP, 8, -1, -32767));
-	CHECK(x86_64(BYTES(0x86, 0x80, 0x80, 0x02)).kind == GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x86, 0x80, 0x80, 0x02)).kind, GG_RULE_GENERAL);
 	/* The return address likewise. */
 	CHECK(is(x86_64(BYTES(0x90, 0xff, 0xff, 0x01)), GG_RULE_SP, 8, -32767, GG_RULE_SAME));
-	CHECK(x86_64(BYTES(0x90, 0x80, 0x80, 0x02)).kind == GG_RULE_GENERAL);
+	CHECK_EQ_I64(x86_64(BYTES(0x90, 0x80, 0x80, 0x02)).kind, GG_RULE_GENERAL);
 }
 
 TEST(saved_registers_between_words_are_general)
@@ -206,7 +210,7 @@ TEST(saved_registers_between_words_are_general)
 	cfi_build_fde(&b, FUNCTION, 0x10, BYTES(0x86, 4));
 	cfi_build_fde(&b, FUNCTION + 0x10, 0x10, BYTES(0x86, 3));
 	CHECK(is(gg_cfi_rule_at(&b.module, FUNCTION, NULL), GG_RULE_SP, 8, -1, -2));
-	CHECK(gg_cfi_rule_at(&b.module, FUNCTION + 0x10, NULL).kind == GG_RULE_GENERAL);
+	CHECK_EQ_I64(gg_cfi_rule_at(&b.module, FUNCTION + 0x10, NULL).kind, GG_RULE_GENERAL);
 }
 
 TEST(another_return_address_column_is_general)
@@ -218,7 +222,7 @@ TEST(another_return_address_column_is_general)
 	cfi_build_init(&b, GG_CFI_AARCH64);
 	cfi_build_cie(&b, &cie);
 	cfi_build_fde(&b, FUNCTION, 0x10, NO_BYTES);
-	CHECK(gg_cfi_rule_at(&b.module, FUNCTION, NULL).kind == GG_RULE_GENERAL);
+	CHECK_EQ_I64(gg_cfi_rule_at(&b.module, FUNCTION, NULL).kind, GG_RULE_GENERAL);
 }
 
 /* --- the stack that it takes -------------------------------------------------------------- */

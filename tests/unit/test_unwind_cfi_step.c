@@ -66,11 +66,12 @@ TEST(a_step_gives_the_callers_registers)
 	/* CFA = rsp + 40; rbp at -16, rbx at -24, r12 kept. */
 	struct walk w = step_by(BYTES(0x0e, 40, 0x86, 2, 0x83, 3));
 
-	CHECK(w.step == GG_CFI_STEP_OK && w.flags == 0);
+	CHECK_EQ_U64(w.step, GG_CFI_STEP_OK);
+	CHECK_EQ_I64(w.flags, 0);
 	CHECK(w.registers.value[RSP] == STACK + 72 && w.registers.pc == word(8));
 	CHECK(w.registers.value[RBP] == word(7) && w.registers.value[RBX] == word(6));
-	CHECK(w.registers.value[R12] == 1000 + R12);
-	CHECK(w.registers.known == ((bit(GG_CFI_REGISTERS) - 1) & ~bit(R10)));
+	CHECK_EQ_U64(w.registers.value[R12], 1000 + R12);
+	CHECK_EQ_U64(w.registers.known, (bit(GG_CFI_REGISTERS) - 1) & ~bit(R10));
 }
 
 TEST(every_way_to_find_a_register_is_taken)
@@ -86,9 +87,9 @@ TEST(every_way_to_find_a_register_is_taken)
 	CHECK(w.step == GG_CFI_STEP_OK && w.registers.value[RSP] == STACK + 40);
 	CHECK((w.registers.known & bit(0)) == 0 && (w.registers.known & bit(14)) == 0);
 	CHECK(w.registers.value[1] == 1001 && w.registers.value[2] == 1000 + R12);
-	CHECK(w.registers.value[RBX] == STACK + 40 - 16);
-	CHECK(w.registers.value[RBP] == word(6));
-	CHECK(w.registers.value[13] == STACK + 48);
+	CHECK_EQ_U64(w.registers.value[RBX], STACK + 40 - 16);
+	CHECK_EQ_U64(w.registers.value[RBP], word(6));
+	CHECK_EQ_U64(w.registers.value[13], STACK + 48);
 }
 
 TEST(a_register_that_cannot_be_recovered_is_lost_and_the_step_goes_on)
@@ -139,15 +140,16 @@ TEST(a_frame_by_another_register_makes_the_stack_pointer_known)
 	cfi_build_init(&b, GG_CFI_X86_64);
 	cfi_build_cie(&b, &cie);
 	cfi_build_fde(&b, FUNCTION, 0x100, BYTES(0x0c, RBP, 16));
-	CHECK(gg_cfi_step_general(&b.module, FUNCTION, &stack, &registers, NULL) == GG_CFI_STEP_OK);
+	CHECK_EQ_U64(gg_cfi_step_general(&b.module, FUNCTION, &stack, &registers, NULL),
+	             GG_CFI_STEP_OK);
 	CHECK(registers.pc == 77 && registers.value[RSP] == STACK + 16);
 	CHECK((registers.known & bit(RSP)) != 0);
 }
 
 TEST(the_stack_pointer_is_the_cfa_unless_the_row_says_otherwise)
 {
-	CHECK(step_by(BYTES(0x87, 2)).registers.value[RSP] == word(3));
-	CHECK(step_by(BYTES(0x14, RSP, 2)).registers.value[RSP] == STACK + 40 - 16);
+	CHECK_EQ_U64(step_by(BYTES(0x87, 2)).registers.value[RSP], word(3));
+	CHECK_EQ_U64(step_by(BYTES(0x14, RSP, 2)).registers.value[RSP], STACK + 40 - 16);
 }
 
 TEST(a_signal_trampoline_is_stepped_by_its_expressions)
@@ -160,7 +162,8 @@ TEST(a_signal_trampoline_is_stepped_by_its_expressions)
 	w = step_with(GG_CFI_X86_64, &cie,
 	              BYTES(0x0f, 4, 0x77, 0xa0, 0, 0x06, 0x10, RBP, 3, 0x77, 0xf8, 0, 0x10, 16, 3,
 	                    0x77, 0xa8, 1, 0x10, R10, 2, 0x77, 40));
-	CHECK(w.step == GG_CFI_STEP_OK && w.flags == GG_RULE_SIGNAL);
+	CHECK_EQ_U64(w.step, GG_CFI_STEP_OK);
+	CHECK_EQ_I64(w.flags, GG_RULE_SIGNAL);
 	CHECK(w.registers.value[RSP] == word(4 + 4) && w.registers.value[RBP] == word(4 + 15));
 	CHECK(w.registers.pc == word(4 + 21) && w.registers.value[R10] == word(4 + 5));
 }
@@ -170,9 +173,10 @@ TEST(a_leaf_of_aarch64_returns_by_its_link_register_once)
 	static const struct cfi_cie cie = CFI_CIE_AARCH64;
 	struct walk w = step_with(GG_CFI_AARCH64, &cie, NO_BYTES);
 
-	CHECK(w.step == GG_CFI_STEP_OK && w.registers.pc == 1030);
-	CHECK(w.registers.value[GG_AARCH64_SP] == STACK + 32);
-	CHECK((w.registers.known & bit(GG_AARCH64_X30)) == 0); /* the call overwrote it */
+	CHECK_EQ_U64(w.step, GG_CFI_STEP_OK);
+	CHECK_EQ_U64(w.registers.pc, 1030);
+	CHECK_EQ_U64(w.registers.value[GG_AARCH64_SP], STACK + 32);
+	CHECK_EQ_U64(w.registers.known & bit(GG_AARCH64_X30), 0); /* the call overwrote it */
 	w = step_with(GG_CFI_AARCH64, &cie, BYTES(0x0e, 16, 0x9e, 1, 0x9d, 2));
 	CHECK(w.step == GG_CFI_STEP_OK && w.registers.pc == word(5));
 	CHECK(w.registers.value[29] == word(4) && w.registers.value[30] == word(5));
@@ -213,19 +217,19 @@ TEST(a_step_that_cannot_be_made_says_why_and_changes_nothing)
 TEST(reads_reach_from_the_stacks_first_byte_to_its_last)
 {
 	/* rsp is at word 4 of 32: the word of the return address is the last, and beyond. */
-	CHECK(step_by(BYTES(0x0e, 0xe0, 0x01)).step == GG_CFI_STEP_OK);
-	CHECK(step_by(BYTES(0x0e, 0xe1, 0x01)).step == GG_CFI_STEP_BAD_READ);
+	CHECK_EQ_U64(step_by(BYTES(0x0e, 0xe0, 0x01)).step, GG_CFI_STEP_OK);
+	CHECK_EQ_U64(step_by(BYTES(0x0e, 0xe1, 0x01)).step, GG_CFI_STEP_BAD_READ);
 	/* CFA = rsp + 8 = word 5; rbx 5 and 6 words below. */
 	CHECK((step_by(BYTES(0x83, 5)).registers.known & bit(RBX)) != 0);
-	CHECK((step_by(BYTES(0x83, 6)).registers.known & bit(RBX)) == 0);
+	CHECK_EQ_U64(step_by(BYTES(0x83, 6)).registers.known & bit(RBX), 0);
 }
 
 TEST(addresses_at_the_ends_of_memory_are_outside_the_stack)
 {
 	/* CFA = -8, 0 and 8 by constants: the return address wraps around or is at 0. */
-	CHECK(step_by(BYTES(0x0f, 2, 0x09, 0xf8)).step == GG_CFI_STEP_BAD_READ);
-	CHECK(step_by(BYTES(0x0f, 1, 0x30)).step == GG_CFI_STEP_BAD_READ);
-	CHECK(step_by(BYTES(0x0f, 1, 0x38)).step == GG_CFI_STEP_BAD_READ);
+	CHECK_EQ_U64(step_by(BYTES(0x0f, 2, 0x09, 0xf8)).step, GG_CFI_STEP_BAD_READ);
+	CHECK_EQ_U64(step_by(BYTES(0x0f, 1, 0x30)).step, GG_CFI_STEP_BAD_READ);
+	CHECK_EQ_U64(step_by(BYTES(0x0f, 1, 0x38)).step, GG_CFI_STEP_BAD_READ);
 }
 
 /* --- expressions -------------------------------------------------------------------------- */
@@ -366,8 +370,8 @@ TEST(expressions_that_are_wrong_end_with_a_reason)
 		CHECK_MSG(w.step == cases[i].step, "case %zu: %d", i, w.step);
 	}
 	/* 48 bytes: their length, before them, would be the operation "0" if it were jumped to. */
-	CHECK(evaluate(before_the_start, sizeof(before_the_start)).step ==
-	      GG_CFI_STEP_BAD_EXPRESSION);
-	CHECK(evaluate(BYTES(0x7a, 0)).step == GG_CFI_STEP_UNKNOWN);
-	CHECK(evaluate(BYTES(0x92, 40, 0)).step == GG_CFI_STEP_UNKNOWN);
+	CHECK_EQ_U64(evaluate(before_the_start, sizeof(before_the_start)).step,
+	             GG_CFI_STEP_BAD_EXPRESSION);
+	CHECK_EQ_U64(evaluate(BYTES(0x7a, 0)).step, GG_CFI_STEP_UNKNOWN);
+	CHECK_EQ_U64(evaluate(BYTES(0x92, 40, 0)).step, GG_CFI_STEP_UNKNOWN);
 }

@@ -71,7 +71,7 @@ static bool pair_agrees(void)
 	return CHECK(agrees) &&
 	       CHECK_MSG(pair.stack.ending == GG_UNWIND_COMPLETE, "ends with %s",
 	                 gg_unwind_ending_text(pair.stack.ending)) &&
-	       CHECK(pair.stack.cut_at == pair.stack.count);
+	       CHECK_EQ_U64(pair.stack.cut_at, pair.stack.count);
 }
 
 static int capture_comparing(const void *a, const void *b)
@@ -99,8 +99,8 @@ TEST(the_first_frame_is_the_callers_and_skip_leaves_more_out)
 
 	for (unsigned i = 0; i < 2; i++)
 		gg_unwind_capture(&thread, pcs[i], MAX, i, &stack[i]);
-	CHECK(stack[1].count == stack[0].count - 1);
-	CHECK(stack[1].frames[0] == stack[0].frames[1]);
+	CHECK_EQ_U64(stack[1].count, stack[0].count - 1);
+	CHECK_EQ_U64(stack[1].frames[0], stack[0].frames[1]);
 }
 
 /* Recursion. */
@@ -160,7 +160,7 @@ TEST(realigned_frames_are_crossed_without_the_whole_row)
 		CHECK(pair_agrees());
 	}
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-	CHECK(pair.thread.stats.general_steps + pair.thread.stats.recompiled == slow);
+	CHECK_EQ_U64(pair.thread.stats.general_steps + pair.thread.stats.recompiled, slow);
 #else
 	(void)slow;
 #endif
@@ -198,8 +198,9 @@ static void run_deep(unsigned depth)
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, (size_t)512 << 20);
-	if (CHECK(pthread_create(&thread, &attributes, recurse_deep, (void *)(uintptr_t)depth) ==
-	          0))
+	if (CHECK_EQ_I64(
+		    pthread_create(&thread, &attributes, recurse_deep, (void *)(uintptr_t)depth),
+		    0))
 		pthread_join(thread, NULL);
 	pthread_attr_destroy(&attributes);
 }
@@ -208,16 +209,18 @@ static bool is_cut_of_whole(void)
 {
 	uint32_t inner = cut.cut_at, outer = cut.count - cut.cut_at;
 
-	return CHECK(cut.count + cut.omitted_count == whole.count) &&
-	       CHECK(memcmp(cut.frames, whole.frames, inner * sizeof(uint64_t)) == 0) &&
-	       CHECK(memcmp(cut.frames + inner, whole.frames + whole.count - outer,
-	                    outer * sizeof(uint64_t)) == 0);
+	return CHECK_EQ_U64(cut.count + cut.omitted_count, whole.count) &&
+	       CHECK_EQ_I64(memcmp(cut.frames, whole.frames, inner * sizeof(uint64_t)), 0) &&
+	       CHECK_EQ_I64(memcmp(cut.frames + inner, whole.frames + whole.count - outer,
+	                           outer * sizeof(uint64_t)),
+	                    0);
 }
 
 TEST(a_stack_of_100_000_frames_keeps_both_ends_and_says_what_is_missing)
 {
 	run_deep(100000);
-	CHECK(whole.ending == GG_UNWIND_COMPLETE && cut.ending == GG_UNWIND_COMPLETE);
+	CHECK_EQ_U64(whole.ending, GG_UNWIND_COMPLETE);
+	CHECK_EQ_U64(cut.ending, GG_UNWIND_COMPLETE);
 	CHECK(whole.count >= 100000 && whole.cut_at == whole.count && whole.omitted_count == 0);
 	CHECK(cut.count == MAX - 2 && cut.cut_at == MAX / 2 - 2);
 	is_cut_of_whole();
@@ -251,8 +254,8 @@ TEST(a_cut_stack_may_come_from_the_memo)
 TEST(a_walk_of_too_many_frames_ends_and_says_so)
 {
 	run_deep(GG_UNWIND_WALK + 1000);
-	CHECK(cut.ending == GG_UNWIND_TOO_DEEP);
-	CHECK(cut.count == MAX - 2);
+	CHECK_EQ_U64(cut.ending, GG_UNWIND_TOO_DEEP);
+	CHECK_EQ_U64(cut.count, MAX - 2);
 	CHECK(cut.omitted_count >= GG_UNWIND_WALK - MAX);
 }
 
@@ -262,7 +265,7 @@ static void *capture_on_thread(void *ret_agrees)
 {
 	recurse(5, capture_pair);
 	*(bool *)ret_agrees = pair_agrees();
-	CHECK(pair.thread.stats.foreign_walks == 0);
+	CHECK_EQ_U64(pair.thread.stats.foreign_walks, 0);
 	return NULL;
 }
 
@@ -272,7 +275,7 @@ TEST(a_thread_has_its_own_stack)
 		bool agrees = false;
 		pthread_t thread;
 
-		if (CHECK(pthread_create(&thread, NULL, capture_on_thread, &agrees) == 0))
+		if (CHECK_EQ_I64(pthread_create(&thread, NULL, capture_on_thread, &agrees), 0))
 			pthread_join(thread, NULL);
 		CHECK(agrees);
 	}
@@ -289,7 +292,7 @@ TEST(a_thread_on_memory_of_the_program_has_its_own_stack_too)
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstack(&attributes, memory, bytes);
-	if (CHECK(pthread_create(&thread, &attributes, capture_on_thread, &agrees) == 0))
+	if (CHECK_EQ_I64(pthread_create(&thread, &attributes, capture_on_thread, &agrees), 0))
 		pthread_join(thread, NULL);
 	CHECK(agrees);
 	pthread_attr_destroy(&attributes);
@@ -360,7 +363,7 @@ static void raise_handled(int flags)
 	sigaction(SIGUSR1, &before, NULL);
 	CHECK(handled);
 	CHECK(pair_agrees());
-	CHECK(pair.thread.stats.signal_frames == signal_frames + 1);
+	CHECK_EQ_U64(pair.thread.stats.signal_frames, signal_frames + 1);
 	CHECK(stack_has((uintptr_t)raise_handled, 2048));
 }
 
@@ -400,7 +403,7 @@ static void handle_storm(int signal)
 	gg_unwind_capture(&storm_thread, pcs, GG_COUNT(pcs), 0, &stack);
 	storm_incomplete += stack.ending != GG_UNWIND_COMPLETE;
 	storm_count++;
-	CHECK(errno == kept);
+	CHECK_EQ_I64(errno, kept);
 }
 
 NOINLINE static unsigned work(unsigned depth)
@@ -434,7 +437,7 @@ TEST(walks_that_interrupt_walks_are_right_and_leave_them_right)
 	CHECK(storm_count >= 1000);
 	CHECK_MSG(storm_incomplete == 0, "%u of %u handlers' stacks are not complete",
 	          storm_incomplete, storm_count);
-	CHECK(storm_thread.busy_sp == 0);
+	CHECK_EQ_U64(storm_thread.busy_sp, 0);
 }
 
 TEST(a_walk_left_by_longjmp_does_not_count_as_under_way_for_ever)
@@ -448,8 +451,8 @@ TEST(a_walk_left_by_longjmp_does_not_count_as_under_way_for_ever)
 		uint64_t nested = storm_thread.stats.nested_walks;
 
 		gg_unwind_capture(&storm_thread, pcs, GG_COUNT(pcs), 0, &stack);
-		CHECK(storm_thread.stats.nested_walks == nested);
-		CHECK(storm_thread.busy_sp == 0);
+		CHECK_EQ_U64(storm_thread.stats.nested_walks, nested);
+		CHECK_EQ_U64(storm_thread.busy_sp, 0);
 	}
 }
 
@@ -459,7 +462,7 @@ TEST(errno_is_kept)
 {
 	errno = 4711;
 	capture_pair();
-	CHECK(errno == 4711);
+	CHECK_EQ_I64(errno, 4711);
 }
 
 TEST(the_table_for_an_old_libc_finds_what_dl_find_object_finds)
@@ -537,7 +540,7 @@ TEST(code_without_cfi_is_crossed_by_its_frame_pointer)
 
 	for (int i = 0; i < 3; i++) {
 		code(capture_pair, 0);
-		CHECK(pair.stack.ending == GG_UNWIND_COMPLETE);
+		CHECK_EQ_U64(pair.stack.ending, GG_UNWIND_COMPLETE);
 		CHECK(stack_has((uintptr_t)code, 8));
 		CHECK(stack_has((uintptr_t)test_is_wanted, 8192) || pair.stack.count > 4);
 	}

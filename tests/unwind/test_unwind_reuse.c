@@ -44,10 +44,10 @@ static bool capture_through(const char *path, uint64_t *ret_site)
 	*ret_site = stack.frames[1];
 	if (expected_count == 0)
 		expected_count = stack.count;
-	is_right = CHECK(stack.ending == GG_UNWIND_COMPLETE) &&
-	           CHECK(stack.count == expected_count) &&
+	is_right = CHECK_EQ_U64(stack.ending, GG_UNWIND_COMPLETE) &&
+	           CHECK_EQ_U64(stack.count, expected_count) &&
 	           CHECK(stack.frames[1] - (uintptr_t)call < 4096);
-	CHECK(dlclose(library) == 0);
+	CHECK_EQ_I64(dlclose(library), 0);
 	return is_right;
 }
 
@@ -77,7 +77,7 @@ TEST(every_load_and_unload_begins_a_new_epoch)
 	CHECK(before == gg_module_lookup_epoch() || library != NULL);
 	loaded = gg_module_lookup_epoch();
 	CHECK(loaded > before);
-	CHECK(gg_module_lookup_epoch() == loaded);
+	CHECK_EQ_U64(gg_module_lookup_epoch(), loaded);
 	dlclose(library);
 	CHECK(gg_module_lookup_epoch() > loaded);
 }
@@ -115,7 +115,7 @@ TEST(walks_are_right_while_another_thread_loads_and_unloads)
 	pthread_t other;
 	uint64_t site;
 
-	if (!CHECK(pthread_create(&other, NULL, load_and_unload, NULL) == 0))
+	if (!CHECK_EQ_I64(pthread_create(&other, NULL, load_and_unload, NULL), 0))
 		return;
 	for (unsigned i = 0; i < 300; i++)
 		if (!capture_through(getenv("REUSED_SMALL"), &site))
