@@ -189,7 +189,7 @@ static void make_profile(const char *path, uint64_t seed)
 	struct gg_profile_session session = { .start_wall_ns = 1,
 		                              .interval_bytes = 524288,
 		                              .exit_status = -1 };
-	struct gg_profile_profile_process process = { .pid = 1, .interval_bytes = 524288 };
+	struct gg_profile_process process = { .pid = 1, .interval_bytes = 524288 };
 	struct gg_profile *profile;
 	uint32_t modules[4], id;
 	struct gg_rng rng;

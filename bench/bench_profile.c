@@ -224,11 +224,10 @@ static void run(const char *title, enum ends ends)
 	must(gg_profile_create(&profile, path, &error));
 	must(gg_profile_commit(profile, &error));
 	start = now();
-	must(gg_profile_add_process(profile, &(struct gg_profile_profile_process){ .pid = 1 }, NULL,
+	must(gg_profile_add_process(profile, &(struct gg_profile_process){ .pid = 1 }, NULL,
 	                            &error));
 	for (uint32_t i = 0; i < 8; i++)
-		must(gg_profile_add_thread(profile,
-		                           &(struct gg_profile_profile_thread){ .process = 1 },
+		must(gg_profile_add_thread(profile, &(struct gg_profile_thread){ .process = 1 },
 		                           NULL, &error));
 	leaves = write_stacks(profile);
 	must(gg_profile_commit(profile, &error));
@@ -348,11 +347,10 @@ static void run_week(uint32_t hours, uint64_t rate)
 		exit(1);
 	snprintf(path, sizeof(path), "%s/x.geiger", directory);
 	must(gg_profile_create(&profile, path, &error));
-	must(gg_profile_add_process(profile, &(struct gg_profile_profile_process){ .pid = 1 }, NULL,
+	must(gg_profile_add_process(profile, &(struct gg_profile_process){ .pid = 1 }, NULL,
 	                            &error));
 	for (uint32_t i = 0; i < 8; i++)
-		must(gg_profile_add_thread(profile,
-		                           &(struct gg_profile_profile_thread){ .process = 1 },
+		must(gg_profile_add_thread(profile, &(struct gg_profile_thread){ .process = 1 },
 		                           NULL, &error));
 	leaves = write_stacks(profile);
 	for (uint32_t hour = 0; hour < hours; hour++) {

@@ -121,9 +121,9 @@ static void make(struct making *making, const char *path, uint64_t samples, uint
 		                                    .end_ns = (int64_t)(samples * 50000),
 		                                    .interval_bytes = 524288,
 		                                    .has_history = true };
-	struct gg_profile_profile_process process = { .pid = 1,
-		                                      .end_ns = session.end_ns,
-		                                      .interval_bytes = 524288 };
+	struct gg_profile_process process = { .pid = 1,
+		                              .end_ns = session.end_ns,
+		                              .interval_bytes = 524288 };
 
 	gg_rng_seed(&making->rng, 7, 0);
 	keep(making, gg_profile_create(&making->profile, path, making->error));
@@ -131,7 +131,7 @@ static void make(struct making *making, const char *path, uint64_t samples, uint
 	keep(making,
 	     gg_profile_add_process(making->profile, &process, &making->process, making->error));
 	for (uint32_t i = 0; i < making->thread_count; i++) {
-		struct gg_profile_profile_thread thread = { .process = making->process, .tid = i };
+		struct gg_profile_thread thread = { .process = making->process, .tid = i };
 
 		keep(making, gg_profile_add_thread(making->profile, &thread, &making->threads[i],
 		                                   making->error));

@@ -45,7 +45,7 @@ void made_begin(struct made_profile *made, const char *path, double interval, ui
 
 uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns, int64_t end_ns)
 {
-	const struct gg_profile_profile_process process = {
+	const struct gg_profile_process process = {
 		.pid = pid,
 		.start_ns = start_ns,
 		.end_ns = end_ns,
@@ -54,9 +54,7 @@ uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns,
 		.ending = "exited 0",
 		.interval_bytes = made->interval,
 	};
-	struct gg_profile_profile_thread thread = { .tid = pid,
-		                                    .start_ns = start_ns,
-		                                    .end_ns = end_ns };
+	struct gg_profile_thread thread = { .tid = pid, .start_ns = start_ns, .end_ns = end_ns };
 	uint32_t id;
 
 	must(gg_profile_add_process(made->profile, &process, &id, &error));

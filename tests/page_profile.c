@@ -140,9 +140,9 @@ static void make_rich_processes(struct rich *rich)
 		                            : made_process(made, 5000 + i, starts[i], ends[i]);
 		rich->threads[i][0] = made->thread;
 		for (uint32_t k = 1; k < RICH_THREADS; k++) {
-			struct gg_profile_profile_thread thread = { .process = rich->processes[i],
-				                                    .tid = 6000 + i * 10 + k,
-				                                    .name = names[k] };
+			struct gg_profile_thread thread = { .process = rich->processes[i],
+				                            .tid = 6000 + i * 10 + k,
+				                            .name = names[k] };
 
 			must(gg_profile_add_thread(made->profile, &thread, &rich->threads[i][k],
 			                           &error));

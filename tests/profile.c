@@ -44,14 +44,14 @@ struct gg_sums profile_sums(double scale)
 bool profile_write(struct gg_profile *profile, struct gg_error *error)
 {
 	static const uint8_t build_id[] = { 1, 0, 255 };
-	struct gg_profile_profile_process process = { .pid = 100,
-		                                      .start_ns = 0,
-		                                      .end_ns = 5000,
-		                                      .exe = "/usr/bin/sort",
-		                                      .command = "sort",
-		                                      .ending = "exited 0",
-		                                      .interval_bytes = 524288 };
-	struct gg_profile_profile_thread thread = {
+	struct gg_profile_process process = { .pid = 100,
+		                              .start_ns = 0,
+		                              .end_ns = 5000,
+		                              .exe = "/usr/bin/sort",
+		                              .command = "sort",
+		                              .ending = "exited 0",
+		                              .interval_bytes = 524288 };
+	struct gg_profile_thread thread = {
 		.process = 1, .tid = 100, .end_ns = GG_TIME_NONE, .name = "m"
 	};
 	struct gg_profile_module module = { .path = "/usr/bin/sort",

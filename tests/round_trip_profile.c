@@ -124,7 +124,7 @@ static void fill_stacks(struct made_profile *made, uint32_t stacks[STACK_COUNT])
 
 static void add_thread(struct made_profile *made, uint32_t tid, const char *name)
 {
-	struct gg_profile_profile_thread thread = {
+	struct gg_profile_thread thread = {
 		.process = made->process, .tid = tid, .end_ns = GG_TIME_NONE, .name = name
 	};
 

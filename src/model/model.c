@@ -250,15 +250,13 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
 	return unresolved;
 }
 
-const struct gg_profile_profile_process *gg_model_processes(const struct gg_model *model,
-                                                            size_t *ret_count)
+const struct gg_profile_process *gg_model_processes(const struct gg_model *model, size_t *ret_count)
 {
 	*ret_count = model->processes.count;
 	return model->processes.items;
 }
 
-const struct gg_profile_profile_thread *gg_model_threads(const struct gg_model *model,
-                                                         size_t *ret_count)
+const struct gg_profile_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count)
 {
 	*ret_count = model->threads.count;
 	return model->threads.items;
@@ -267,7 +265,7 @@ const struct gg_profile_profile_thread *gg_model_threads(const struct gg_model *
 /* Each session has a last end of its own: moments of different ones cannot be compared. */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils)
 {
-	const struct gg_profile_profile_process *processes = model->processes.items;
+	const struct gg_profile_process *processes = model->processes.items;
 	const uint32_t *sessions = model->sessions_of.items;
 	struct gg_last_end *lasts = calloc(model->sessions.count + 1, sizeof(*lasts));
 
@@ -296,7 +294,7 @@ int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_mode
 
 bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_profile_profile_process *processes = model->processes.items;
+	const struct gg_profile_process *processes = model->processes.items;
 	const uint32_t *sessions = model->sessions_of.items;
 
 	for (size_t i = 1; i < model->processes.count; i++)
@@ -408,7 +406,7 @@ bool gg_model_is_unprofiled(const struct gg_model *model)
 /* A process without an interval of its own has that of the session. */
 double gg_model_interval(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_profile_profile_process *processes = model->processes.items;
+	const struct gg_profile_process *processes = model->processes.items;
 	double interval = 0;
 
 	for (size_t i = 1; i < model->processes.count; i++)
@@ -425,7 +423,7 @@ double gg_model_interval(const struct gg_model *model, uint32_t process)
 
 double gg_model_least_interval(const struct gg_model *model)
 {
-	const struct gg_profile_profile_process *processes = model->processes.items;
+	const struct gg_profile_process *processes = model->processes.items;
 	const struct gg_profile_coarse *coarse = model->coarse.items;
 	double least = gg_model_interval(model, 0);
 
@@ -443,7 +441,7 @@ double gg_model_least_interval(const struct gg_model *model)
 
 double gg_model_exposure(const struct gg_model *model, uint32_t process)
 {
-	const struct gg_profile_profile_process *processes = model->processes.items;
+	const struct gg_profile_process *processes = model->processes.items;
 	double interval = gg_model_interval(model, process);
 
 	if (interval <= 1) /* everything was sampled, whatever the scheme */

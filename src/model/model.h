@@ -204,10 +204,9 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);
  * Texts live as long as the model.  `id` is the number; processes and threads begin at 1, their
  * number 0 is all-zero.
  */
-const struct gg_profile_profile_process *gg_model_processes(const struct gg_model *model,
-                                                            size_t *ret_count);
-const struct gg_profile_profile_thread *gg_model_threads(const struct gg_model *model,
-                                                         size_t *ret_count);
+const struct gg_profile_process *gg_model_processes(const struct gg_model *model,
+                                                    size_t *ret_count);
+const struct gg_profile_thread *gg_model_threads(const struct gg_model *model, size_t *ret_count);
 
 /*
  * Until when the process held what it never freed: until its end.  GG_TIME_NONE: it was among the last

@@ -49,8 +49,8 @@ struct gg_model_module {
 struct gg_model {
 	struct gg_model_sample_array samples;
 	GG_ARRAY(struct gg_profile_coarse) coarse;
-	GG_ARRAY(struct gg_profile_profile_process) processes;
-	GG_ARRAY(struct gg_profile_profile_thread) threads;
+	GG_ARRAY(struct gg_profile_process) processes;
+	GG_ARRAY(struct gg_profile_thread) threads;
 	GG_ARRAY(struct gg_profile_session) sessions;
 	GG_ARRAY(struct gg_profile_memory) memory;
 	GG_ARRAY(struct gg_model_counter) counters;

@@ -79,10 +79,10 @@ static int read_session(struct gg_load *load)
 	return code;
 }
 
-static int read_process(const struct gg_profile_profile_process *process, void *context)
+static int read_process(const struct gg_profile_process *process, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_profile_process *kept = gg_array_add(&load->model->processes);
+	struct gg_profile_process *kept = gg_array_add(&load->model->processes);
 	uint32_t *session = gg_array_add(&load->model->sessions_of);
 	size_t number = load->model->processes.count - 1;
 	int code = 0;
@@ -102,10 +102,10 @@ static int read_process(const struct gg_profile_profile_process *process, void *
 	return code < 0 ? code : set_number(load, &load->processes, process->id, number);
 }
 
-static int read_thread(const struct gg_profile_profile_thread *thread, void *context)
+static int read_thread(const struct gg_profile_thread *thread, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_profile_thread *kept = gg_array_add(&load->model->threads);
+	struct gg_profile_thread *kept = gg_array_add(&load->model->threads);
 	size_t number = load->model->threads.count - 1;
 	int code = 0;
 

@@ -106,8 +106,7 @@ static bool add_note(struct gg_model *model, const struct gg_buf *text)
 static bool note_pauses(struct gg_model *model, size_t first, size_t last)
 {
 	const struct gg_model_span *pauses = model->pauses.items;
-	const struct gg_profile_profile_process *process = model->processes.items +
-	                                                   pauses[first].process;
+	const struct gg_profile_process *process = model->processes.items + pauses[first].process;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (process->pid != 0)

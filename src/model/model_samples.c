@@ -70,7 +70,7 @@ static int find_kind(struct part *part, const struct gg_profile_sample *sample, 
 
 static int note_origin(struct part *part, struct gg_model_sample *sample, uint64_t origin)
 {
-	const struct gg_profile_profile_process *processes = part->load->model->processes.items;
+	const struct gg_profile_process *processes = part->load->model->processes.items;
 	struct inherited *inherited = gg_array_add(&part->inherited);
 
 	if (inherited == NULL)
@@ -302,11 +302,11 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct par
 static void settle_intervals(struct gg_model *model, size_t before)
 {
 	const struct gg_model_sample *samples = model->samples.items;
-	struct gg_profile_profile_process *processes = model->processes.items;
+	struct gg_profile_process *processes = model->processes.items;
 
 	for (size_t i = before; i < model->samples.count; i++) {
 		const struct gg_draw *draw = &samples[i].draw;
-		struct gg_profile_profile_process *process = &processes[samples[i].process];
+		struct gg_profile_process *process = &processes[samples[i].process];
 
 		if (draw->scheme == GG_SCHEME_PER_ALLOCATION || draw->scheme == GG_SCHEME_OPTIMAL)
 			continue;

@@ -11,7 +11,7 @@
 
 #include "page/page_internal.h"
 
-const char *gg_page_process_name(const struct gg_profile_profile_process *process)
+const char *gg_page_process_name(const struct gg_profile_process *process)
 {
 	return process->command != NULL ? process->command : process->exe;
 }
@@ -39,7 +39,7 @@ int gg_page_owners_find(struct gg_page_run *run)
 {
 	struct gg_page_owners *owners = &run->owners;
 	size_t processes, threads;
-	const struct gg_profile_profile_thread *thread = gg_model_threads(run->model, &threads);
+	const struct gg_profile_thread *thread = gg_model_threads(run->model, &threads);
 
 	gg_model_processes(run->model, &processes);
 	owners->process_of = calloc(processes + 1, sizeof(uint32_t));
@@ -66,7 +66,7 @@ uint32_t gg_page_owner_of(const struct gg_page_run *run, const struct gg_page_pi
 {
 	const struct gg_page_owners *owners = &run->owners;
 	size_t count;
-	const struct gg_profile_profile_thread *threads = gg_model_threads(run->model, &count);
+	const struct gg_profile_thread *threads = gg_model_threads(run->model, &count);
 
 	if (run->detail.owners == GG_PAGE_OWNERS_NONE)
 		return 0;
@@ -81,7 +81,7 @@ static void write_processes(struct gg_page_run *run, struct gg_json *json)
 {
 	const uint32_t *number_of = run->owners.process_of;
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(run->model, &count);
+	const struct gg_profile_process *processes = gg_model_processes(run->model, &count);
 
 	gg_json_open(json, "processes", '{');
 	gg_json_open(json, "pid", '[');
@@ -113,7 +113,7 @@ static void write_threads(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_owners *owners = &run->owners;
 	size_t count;
-	const struct gg_profile_profile_thread *threads = gg_model_threads(run->model, &count);
+	const struct gg_profile_thread *threads = gg_model_threads(run->model, &count);
 
 	if (run->detail.owners != GG_PAGE_OWNERS_THREADS)
 		count = 1;

@@ -182,7 +182,7 @@ GG_MUST_CHECK int gg_page_owners_write(struct gg_page_run *run, struct gg_json *
 /* The keys of labels, in the order in which they come; how many. */
 size_t gg_page_label_keys(const struct gg_model *model, const char **keys);
 /* What a process is called; NULL: it has no name. */
-const char *gg_page_process_name(const struct gg_profile_profile_process *process);
+const char *gg_page_process_name(const struct gg_profile_process *process);
 
 /* --- the tree (tree.c) -------------------------------------------------------------------- */
 

@@ -153,18 +153,14 @@ uint64_t gg_profile_dangling_count(const struct gg_profile *profile);
 /* Each returns 0 or -Exxx and, where a record is added, sets its id (ret_id may be NULL). */
 int gg_profile_set_session(struct gg_profile *profile, const struct gg_profile_session *session,
                            struct gg_error *error);
-int gg_profile_add_process(struct gg_profile *profile,
-                           const struct gg_profile_profile_process *process, uint32_t *ret_id,
-                           struct gg_error *error);
+int gg_profile_add_process(struct gg_profile *profile, const struct gg_profile_process *process,
+                           uint32_t *ret_id, struct gg_error *error);
 int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
-                              const struct gg_profile_profile_process *process,
-                              struct gg_error *error);
-int gg_profile_add_thread(struct gg_profile *profile,
-                          const struct gg_profile_profile_thread *thread, uint32_t *ret_id,
-                          struct gg_error *error);
+                              const struct gg_profile_process *process, struct gg_error *error);
+int gg_profile_add_thread(struct gg_profile *profile, const struct gg_profile_thread *thread,
+                          uint32_t *ret_id, struct gg_error *error);
 int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
-                             const struct gg_profile_profile_thread *thread,
-                             struct gg_error *error);
+                             const struct gg_profile_thread *thread, struct gg_error *error);
 
 /* The same path and build-id give the same id, so that processes share modules. */
 int gg_profile_intern_module(struct gg_profile *profile, const struct gg_profile_module *module,
@@ -244,8 +240,8 @@ int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, co
 int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *ret_session,
                        struct gg_error *error); /* texts live as long as the profile */
 
-typedef int gg_process_visit(const struct gg_profile_profile_process *process, void *context);
-typedef int gg_thread_visit(const struct gg_profile_profile_thread *thread, void *context);
+typedef int gg_process_visit(const struct gg_profile_process *process, void *context);
+typedef int gg_thread_visit(const struct gg_profile_thread *thread, void *context);
 typedef int gg_module_visit(const struct gg_profile_module *module, void *context);
 typedef int gg_mapping_visit(const struct gg_profile_mapping *mapping, void *context);
 typedef int gg_frame_visit(const struct gg_profile_frame *frame, void *context);

@@ -65,7 +65,7 @@ int gg_profile_each_process(struct gg_profile *profile, gg_process_visit *visit,
 		"select id, parent, pid, start_ns, end_ns, exe, command, ending, interval,"
 		" scheme from process order by id");
 	while (gg_row_reader_next(&reading)) {
-		struct gg_profile_profile_process process = { 0 };
+		struct gg_profile_process process = { 0 };
 
 		process.id = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 		process.parent = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
@@ -92,7 +92,7 @@ int gg_profile_each_thread(struct gg_profile *profile, gg_thread_visit *visit, v
 		&reading, profile,
 		"select id, process, tid, start_ns, end_ns, name from thread order by id");
 	while (gg_row_reader_next(&reading)) {
-		struct gg_profile_profile_thread thread = { 0 };
+		struct gg_profile_thread thread = { 0 };
 
 		thread.id = gg_row_reader_id(&reading, GG_DENSE_THREAD);
 		thread.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);

@@ -27,7 +27,7 @@ struct gg_profile_session {
 	bool has_history; /* a recorder drained it: samples have times and ends */
 };
 
-struct gg_profile_profile_process {
+struct gg_profile_process {
 	uint32_t id;
 	uint32_t parent; /* id; 0: not in the session */
 	uint32_t pid;
@@ -40,7 +40,7 @@ struct gg_profile_profile_process {
 	enum gg_scheme scheme;
 };
 
-struct gg_profile_profile_thread {
+struct gg_profile_thread {
 	uint32_t id;
 	uint32_t process;
 	uint32_t tid;

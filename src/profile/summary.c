@@ -138,7 +138,7 @@ static int add_stack(const struct gg_profile_stack *stack, void *context)
 	return 0;
 }
 
-static int add_process(const struct gg_profile_profile_process *process, void *context)
+static int add_process(const struct gg_profile_process *process, void *context)
 {
 	struct summary *summary = context;
 

@@ -52,8 +52,7 @@ static int take_id(struct gg_profile *profile, enum gg_dense table, int code, ui
 }
 
 int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
-                              const struct gg_profile_profile_process *process,
-                              struct gg_error *error)
+                              const struct gg_profile_process *process, struct gg_error *error)
 {
 	struct gg_statement row;
 	int code = gg_statement_begin(&row, profile, GG_SQL_PROCESS, error);
@@ -73,9 +72,8 @@ int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_add_process(struct gg_profile *profile,
-                           const struct gg_profile_profile_process *process, uint32_t *ret_id,
-                           struct gg_error *error)
+int gg_profile_add_process(struct gg_profile *profile, const struct gg_profile_process *process,
+                           uint32_t *ret_id, struct gg_error *error)
 {
 	uint32_t id = profile->counts[GG_DENSE_PROCESS] + 1;
 
@@ -84,7 +82,7 @@ int gg_profile_add_process(struct gg_profile *profile,
 }
 
 int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
-                             const struct gg_profile_profile_thread *thread, struct gg_error *error)
+                             const struct gg_profile_thread *thread, struct gg_error *error)
 {
 	struct gg_statement row;
 	int code = gg_statement_begin(&row, profile, GG_SQL_THREAD, error);
@@ -100,9 +98,8 @@ int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_add_thread(struct gg_profile *profile,
-                          const struct gg_profile_profile_thread *thread, uint32_t *ret_id,
-                          struct gg_error *error)
+int gg_profile_add_thread(struct gg_profile *profile, const struct gg_profile_thread *thread,
+                          uint32_t *ret_id, struct gg_error *error)
 {
 	uint32_t id = profile->counts[GG_DENSE_THREAD] + 1;
 

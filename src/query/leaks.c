@@ -116,7 +116,7 @@ static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 /* When a process lived; at least 1 ns.  A start of INT64_MAX is GG_TIME_NONE, so the sum is in range. */
 static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, int64_t *ret_end)
 {
-	const struct gg_profile_profile_process *process = run->model->processes.items + number;
+	const struct gg_profile_process *process = run->model->processes.items + number;
 	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
 
 	*ret_start = number == 0 || process->start_ns == GG_TIME_NONE ? 0 : process->start_ns;

@@ -23,8 +23,7 @@ static int check_window(const struct gg_query *query, struct gg_error *error)
 static int choose_processes(struct gg_query_filter *scope, struct gg_error *error)
 {
 	size_t count, found = 0;
-	const struct gg_profile_profile_process *processes = gg_model_processes(scope->model,
-	                                                                        &count);
+	const struct gg_profile_process *processes = gg_model_processes(scope->model, &count);
 
 	/* Where nobody watched (entry 0 is none), that there is no sample bounds nothing. */
 	scope->interval = count > 1 ? gg_model_exposure(scope->model, 0) : 0;

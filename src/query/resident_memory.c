@@ -16,7 +16,7 @@ static void add_known(double *sum, int64_t bytes)
 		*sum = (*sum > 0 ? *sum : 0) + (double)bytes;
 }
 
-static bool is_asked_for(const struct gg_profile_profile_process *process, uint32_t pid)
+static bool is_asked_for(const struct gg_profile_process *process, uint32_t pid)
 {
 	return pid == 0 || process->pid == pid;
 }
@@ -24,8 +24,7 @@ static bool is_asked_for(const struct gg_profile_profile_process *process, uint3
 static bool is_counted(const struct gg_residents *residents, const struct gg_profile_memory *memory)
 {
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(residents->model,
-	                                                                        &count);
+	const struct gg_profile_process *processes = gg_model_processes(residents->model, &count);
 
 	return memory->process > 0 && memory->process < count && memory->rss_bytes > 0 &&
 	       is_asked_for(&processes[memory->process], residents->pid);
@@ -34,8 +33,8 @@ static bool is_counted(const struct gg_residents *residents, const struct gg_pro
 static size_t count_living(const struct gg_residents *residents, int64_t time_ns)
 {
 	size_t process_count, count = 0;
-	const struct gg_profile_profile_process *processes = gg_model_processes(residents->model,
-	                                                                        &process_count);
+	const struct gg_profile_process *processes = gg_model_processes(residents->model,
+	                                                                &process_count);
 
 	for (size_t i = 1; i < process_count; i++)
 		count += is_asked_for(&processes[i], residents->pid) &&
@@ -179,8 +178,8 @@ struct gg_resident gg_residents_remaining_at(const struct gg_residents *resident
                                              int64_t moment_ns)
 {
 	struct gg_resident resident = gg_residents_at(residents, moment_ns);
-	const struct gg_profile_profile_process *processes = gg_model_processes(residents->model,
-	                                                                        &(size_t){ 0 });
+	const struct gg_profile_process *processes = gg_model_processes(residents->model,
+	                                                                &(size_t){ 0 });
 	const struct gg_profile_memory *memory = gg_model_memory(residents->model, &(size_t){ 0 });
 	size_t remaining_count = 0;
 	double bytes = 0;

@@ -51,8 +51,7 @@ static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_
 static void label_process(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
 	size_t count;
-	const struct gg_profile_profile_process *process = gg_model_processes(model, &count) +
-	                                                   number;
+	const struct gg_profile_process *process = gg_model_processes(model, &count) + number;
 
 	if (number == 0)
 		gg_buf_append_text(out, "[unknown]");
@@ -66,9 +65,8 @@ static void label_process(const struct gg_model *model, uint32_t number, struct 
 static void label_thread(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
 	size_t count, process_count;
-	const struct gg_profile_profile_thread *thread = gg_model_threads(model, &count) + number;
-	const struct gg_profile_profile_process *processes = gg_model_processes(model,
-	                                                                        &process_count);
+	const struct gg_profile_thread *thread = gg_model_threads(model, &count) + number;
+	const struct gg_profile_process *processes = gg_model_processes(model, &process_count);
 
 	if (number == 0)
 		gg_buf_append_text(out, "[unknown]");

@@ -21,12 +21,12 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "timeline", NULL);
 }
 
-static bool is_asked_for(const struct run *run, const struct gg_profile_profile_process *process)
+static bool is_asked_for(const struct run *run, const struct gg_profile_process *process)
 {
 	return run->query.pid == 0 || process->pid == run->query.pid;
 }
 
-static int64_t end_of(const struct run *run, const struct gg_profile_profile_process *process)
+static int64_t end_of(const struct run *run, const struct gg_profile_process *process)
 {
 	return process->end_ns == GG_TIME_NONE ? gg_model_end_ns(run->model) : process->end_ns;
 }
@@ -37,7 +37,7 @@ static void choose_moments(const struct run *run)
 	struct gg_timeline *timeline = run->timeline;
 	int64_t start = 0, end = gg_model_end_ns(run->model);
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(run->model, &count);
+	const struct gg_profile_process *processes = gg_model_processes(run->model, &count);
 
 	if (run->query.pid != 0) {
 		start = end;
@@ -168,8 +168,7 @@ static void add_coarse(struct run *run)
 {
 	size_t count, process_count;
 	const struct gg_profile_coarse *coarse = gg_model_coarse(run->model, &count);
-	const struct gg_profile_profile_process *processes = gg_model_processes(run->model,
-	                                                                        &process_count);
+	const struct gg_profile_process *processes = gg_model_processes(run->model, &process_count);
 
 	for (size_t i = 0; i < count; i++)
 		if (is_asked_for(run, &processes[coarse[i].process]))

@@ -278,8 +278,7 @@ static void append_kills(const struct gg_report *report, struct gg_buf *out)
 {
 	enum { KILLS_MAX = 3 };
 	size_t count, killed_count = 0;
-	const struct gg_profile_profile_process *processes = gg_model_processes(report->model,
-	                                                                        &count);
+	const struct gg_profile_process *processes = gg_model_processes(report->model, &count);
 	int number;
 
 	for (size_t i = 1; i < count; i++) {

@@ -229,9 +229,8 @@ void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, 
 static void add_process(const struct gg_report *report, struct gg_json *json, uint32_t number)
 {
 	size_t count;
-	const struct gg_profile_profile_process *process = gg_model_processes(report->model,
-	                                                                      &count) +
-	                                                   number;
+	const struct gg_profile_process *process = gg_model_processes(report->model, &count) +
+	                                           number;
 
 	gg_json_integer(json, "pid", process->pid);
 	gg_json_text(json, "command", process->command);
@@ -240,10 +239,8 @@ static void add_process(const struct gg_report *report, struct gg_json *json, ui
 static void add_thread(const struct gg_report *report, struct gg_json *json, uint32_t number)
 {
 	size_t count;
-	const struct gg_profile_profile_thread *thread = gg_model_threads(report->model, &count) +
-	                                                 number;
-	const struct gg_profile_profile_process *processes = gg_model_processes(report->model,
-	                                                                        &count);
+	const struct gg_profile_thread *thread = gg_model_threads(report->model, &count) + number;
+	const struct gg_profile_process *processes = gg_model_processes(report->model, &count);
 
 	gg_json_integer(json, "pid", processes[thread->process].pid);
 	gg_json_integer(json, "tid", thread->tid);

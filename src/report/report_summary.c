@@ -10,7 +10,7 @@
 /* Live memory may change by so much while it is read, and the reading is of one moment. */
 static const double moment_bytes = 65536, moment_share = 0.01;
 
-static bool is_asked_for(const struct gg_profile_profile_process *process, uint32_t pid)
+static bool is_asked_for(const struct gg_profile_process *process, uint32_t pid)
 {
 	return pid == 0 || process->pid == pid;
 }
@@ -91,8 +91,7 @@ static void read_highest(struct gg_highest_rss *highest, const struct gg_model *
 {
 	size_t count, process_count;
 	const struct gg_profile_memory *memory = gg_model_memory(model, &count);
-	const struct gg_profile_profile_process *processes = gg_model_processes(model,
-	                                                                        &process_count);
+	const struct gg_profile_process *processes = gg_model_processes(model, &process_count);
 
 	*highest = (struct gg_highest_rss){ .bytes = -1 };
 	for (size_t i = 0; i < count; i++)
@@ -123,7 +122,7 @@ static int add_peak(struct gg_report_summary *summary, const struct gg_model *mo
 static size_t count_processes(const struct gg_model *model, uint32_t pid)
 {
 	size_t count, found = 0;
-	const struct gg_profile_profile_process *processes = gg_model_processes(model, &count);
+	const struct gg_profile_process *processes = gg_model_processes(model, &count);
 
 	for (size_t i = 1; i < count; i++)
 		found += pid == 0 || processes[i].pid == pid;

@@ -120,9 +120,7 @@ int main(int argc, char **argv)
 {
 	struct truth total = { 0 }, by_process[2] = { 0 }, by_thread[3] = { 0 }, by_row[ROW_COUNT];
 	uint32_t processes[2], threads[3], heap, type, first_stack = 0;
-	struct gg_profile_profile_thread worker = { .end_ns = END_NS,
-		                                    .tid = 4712,
-		                                    .name = "worker" };
+	struct gg_profile_thread worker = { .end_ns = END_NS, .tid = 4712, .name = "worker" };
 	struct made_profile made;
 
 	if (argc != 2)

@@ -38,10 +38,10 @@ static bool make_profile(bool finish)
 	if (!OK(gg_profile_create(&profile, path, &error)))
 		return false;
 	OK(gg_profile_set_session(profile, &profile_session, &error));
-	OK(gg_profile_add_process(
-		profile, &(struct gg_profile_profile_process){ .pid = 9, .end_ns = 40000000 }, NULL,
-		&error));
-	OK(gg_profile_add_thread(profile, &(struct gg_profile_profile_thread){ .process = 1 }, NULL,
+	OK(gg_profile_add_process(profile,
+	                          &(struct gg_profile_process){ .pid = 9, .end_ns = 40000000 },
+	                          NULL, &error));
+	OK(gg_profile_add_thread(profile, &(struct gg_profile_thread){ .process = 1 }, NULL,
 	                         &error));
 	for (uint32_t i = 0; i < 4; i++) {
 		struct gg_profile_line line = { .function = functions[i], .file = "a \"b\", c.c" };

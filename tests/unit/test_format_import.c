@@ -132,7 +132,7 @@ TEST(rows_of_jemalloc_are_scaled_one_by_one)
 	gg_profile_close(profile);
 }
 
-static int see_thread(const struct gg_profile_profile_thread *thread, void *context)
+static int see_thread(const struct gg_profile_thread *thread, void *context)
 {
 	int *seen = context;
 

@@ -45,7 +45,7 @@ static int same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static int see_process(const struct gg_profile_profile_process *process, void *seen)
+static int see_process(const struct gg_profile_process *process, void *seen)
 {
 	CHECK_EQ_U64(process->id, 1);
 	CHECK_EQ_U64(process->parent, 0);
@@ -59,7 +59,7 @@ static int see_process(const struct gg_profile_profile_process *process, void *s
 	return 0;
 }
 
-static int see_thread(const struct gg_profile_profile_thread *thread, void *seen)
+static int see_thread(const struct gg_profile_thread *thread, void *seen)
 {
 	CHECK_EQ_U64(thread->id, 1);
 	CHECK_EQ_U64(thread->process, 1);
@@ -325,9 +325,7 @@ TEST(what_is_written_to_a_file_is_read_back)
 
 TEST(a_thread_may_free_what_another_allocated)
 {
-	struct gg_profile_profile_thread thread = { .process = 1,
-		                                    .tid = 2,
-		                                    .end_ns = GG_TIME_NONE };
+	struct gg_profile_thread thread = { .process = 1, .tid = 2, .end_ns = GG_TIME_NONE };
 	struct gg_profile_total allocates = { .process = 1, .thread = 1, .stack = 2 };
 	struct gg_profile_total frees = { .process = 1, .stack = 2 };
 	struct gg_profile *profile;

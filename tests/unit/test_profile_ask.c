@@ -351,8 +351,7 @@ static struct gg_model *load_three(int64_t third_end_ns)
 	made_begin(&made, NULL, 1, 1);
 	stack = made_stack(&made, "main");
 	gg_profile_update_process(made.profile, made.process,
-	                          &(struct gg_profile_profile_process){ .pid = 4711, .end_ns = 0 },
-	                          &error);
+	                          &(struct gg_profile_process){ .pid = 4711, .end_ns = 0 }, &error);
 	for (uint32_t i = 0; i < 3; i++, size *= 10) {
 		made_process(&made, i + 1, starts[i], ends[i]);
 		made_sample(&made, stack, size, starts[i] + 10, GG_TIME_NONE);

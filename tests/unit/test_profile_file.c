@@ -74,8 +74,8 @@ static struct gg_profile *create(const char *path)
 	OK(gg_profile_create(&profile, path, &error));
 	if (profile != NULL) {
 		OK(gg_profile_set_session(profile, &profile_session, &error));
-		OK(gg_profile_add_process(profile, &(struct gg_profile_profile_process){ .pid = 1 },
-		                          NULL, &error));
+		OK(gg_profile_add_process(profile, &(struct gg_profile_process){ .pid = 1 }, NULL,
+		                          &error));
 	}
 	return profile;
 }
@@ -494,7 +494,7 @@ TEST(ends_that_come_late_do_not_make_the_file_larger)
 	struct gg_profile *profile = create(place.path);
 	struct stat before, after;
 
-	OK(gg_profile_add_thread(profile, &(struct gg_profile_profile_thread){ .process = 1 }, NULL,
+	OK(gg_profile_add_thread(profile, &(struct gg_profile_thread){ .process = 1 }, NULL,
 	                         &error));
 	add(profile, 20000);
 	OK(gg_profile_commit(profile, &error));

@@ -119,8 +119,8 @@ static struct gg_profile_sample draw(struct gg_rng *rng, int64_t time_ns)
 static struct gg_profile *make_profile(const char *path)
 {
 	struct gg_profile *profile;
-	struct gg_profile_profile_process process = { .pid = 1 };
-	struct gg_profile_profile_thread thread = { .process = 1 };
+	struct gg_profile_process process = { .pid = 1 };
+	struct gg_profile_thread thread = { .process = 1 };
 
 	if (!OK(gg_profile_create(&profile, path, &error)))
 		return NULL;

@@ -51,12 +51,12 @@ static bool spoil(const char *sql)
 	return done;
 }
 
-static int see_process(const struct gg_profile_profile_process *process, void *context)
+static int see_process(const struct gg_profile_process *process, void *context)
 {
 	(void)process, (void)context;
 	return 0;
 }
-static int see_thread(const struct gg_profile_profile_thread *thread, void *context)
+static int see_thread(const struct gg_profile_thread *thread, void *context)
 {
 	(void)thread, (void)context;
 	return 0;

@@ -120,8 +120,7 @@ static void place(struct gg_address_space *space, uint32_t number,
 static bool is_in(const struct gg_extract *extract, uint32_t process)
 {
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
-	                                                                        &count);
+	const struct gg_profile_process *processes = gg_model_processes(extract->model, &count);
 
 	return extract->query.pid == 0 || processes[process].pid == extract->query.pid;
 }
@@ -130,8 +129,7 @@ static bool is_in(const struct gg_extract *extract, uint32_t process)
 static uint32_t find_main(const struct gg_extract *extract)
 {
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
-	                                                                        &count);
+	const struct gg_profile_process *processes = gg_model_processes(extract->model, &count);
 	const char *exe = extract->row_count > 0 ? processes[extract->rows[0].process].exe : NULL;
 
 	for (uint32_t i = 1; exe != NULL && i < gg_model_module_count(extract->model); i++)

@@ -274,8 +274,7 @@ static void write_head(struct writing *writing)
 	struct gg_json *json = &writing->json;
 	const char *command = NULL;
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
-	                                                                        &count);
+	const struct gg_profile_process *processes = gg_model_processes(extract->model, &count);
 
 	if (gg_model_session_count(extract->model) > 0)
 		command = gg_model_session(extract->model, 0)->command;

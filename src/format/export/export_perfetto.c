@@ -101,8 +101,7 @@ static void write_clocks(struct writing *writing)
 	put_packet(writing, &packet);
 }
 
-static bool is_wanted(const struct writing *writing,
-                      const struct gg_profile_profile_process *process)
+static bool is_wanted(const struct writing *writing, const struct gg_profile_process *process)
 {
 	return writing->extract->query.pid == 0 || writing->extract->query.pid == process->pid;
 }
@@ -113,8 +112,8 @@ static void write_processes(struct writing *writing)
 	Gg__Perfetto__TracePacket packet = GG__PERFETTO__TRACE_PACKET__INIT;
 	Gg__Perfetto__ProcessTree tree = GG__PERFETTO__PROCESS_TREE__INIT;
 	size_t process_count, thread_count;
-	const struct gg_profile_profile_process *of = gg_model_processes(model, &process_count);
-	const struct gg_profile_profile_thread *threads = gg_model_threads(model, &thread_count);
+	const struct gg_profile_process *of = gg_model_processes(model, &process_count);
+	const struct gg_profile_thread *threads = gg_model_threads(model, &thread_count);
 	void **process_list, **thread_list;
 	Gg__Perfetto__ProcessTree__Process *process = messages(writing, process_count,
 	                                                       sizeof(*process), &process_list);
@@ -165,15 +164,15 @@ static void write_rss(struct writing *writing)
 	const struct gg_extract *extract = writing->extract;
 	size_t count, process_count;
 	const struct gg_profile_memory *memory = gg_model_memory(extract->model, &count);
-	const struct gg_profile_profile_process *processes = gg_model_processes(extract->model,
-	                                                                        &process_count);
+	const struct gg_profile_process *processes = gg_model_processes(extract->model,
+	                                                                &process_count);
 
 	for (size_t i = 0; i < count; i++) {
 		Gg__Perfetto__TracePacket packet = GG__PERFETTO__TRACE_PACKET__INIT;
 		Gg__Perfetto__ProcessStats stats = GG__PERFETTO__PROCESS_STATS__INIT;
 		Gg__Perfetto__ProcessStats__Process of = GG__PERFETTO__PROCESS_STATS__PROCESS__INIT;
 		Gg__Perfetto__ProcessStats__Process *list[] = { &of };
-		const struct gg_profile_profile_process *process = &processes[memory[i].process];
+		const struct gg_profile_process *process = &processes[memory[i].process];
 
 		if (memory[i].process == 0 || memory[i].rss_bytes < 0 ||
 		    !is_wanted(writing, process) || memory[i].time_ns < extract->start_ns ||

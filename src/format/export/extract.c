@@ -199,7 +199,7 @@ static int compare_rows(const void *a, const void *b)
 static double interval_of(const struct gg_model *model, uint32_t pid)
 {
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(model, &count);
+	const struct gg_profile_process *processes = gg_model_processes(model, &count);
 	double most = 0;
 
 	for (size_t i = 1; i < count; i++)
@@ -346,8 +346,7 @@ const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out)
 {
 	size_t count;
-	const struct gg_profile_profile_thread *of = gg_model_threads(extract->model, &count) +
-	                                             thread;
+	const struct gg_profile_thread *of = gg_model_threads(extract->model, &count) + thread;
 
 	if (of->name != NULL && of->name[0] != '\0')
 		gg_buf_append_text(out, of->name);
@@ -360,8 +359,7 @@ void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, s
 void gg_extract_process_name(const struct gg_extract *extract, uint32_t process, struct gg_buf *out)
 {
 	size_t count;
-	const struct gg_profile_profile_process *of = gg_model_processes(extract->model, &count) +
-	                                              process;
+	const struct gg_profile_process *of = gg_model_processes(extract->model, &count) + process;
 	const char *slash = of->exe != NULL ? strrchr(of->exe, '/') : NULL;
 
 	if (of->exe != NULL && of->exe[0] != '\0')

@@ -19,8 +19,8 @@ static int compare_entries(const void *a, const void *b)
 static int find_processes(struct gg_timeline_samples *steps)
 {
 	size_t count;
-	const struct gg_profile_profile_process *processes = gg_model_processes(
-		steps->extract->model, &count);
+	const struct gg_profile_process *processes = gg_model_processes(steps->extract->model,
+	                                                                &count);
 
 	steps->process_of = calloc(count, sizeof(*steps->process_of));
 	if (steps->process_of == NULL)

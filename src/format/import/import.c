@@ -142,11 +142,11 @@ int gg_import_session(struct gg_profile *profile, const struct gg_import_result 
 static int add_process(struct gg_import *import, uint32_t pid, const char *command)
 {
 	const struct gg_import_result *result = import->result;
-	struct gg_profile_profile_process process = { .pid = pid,
-		                                      .end_ns = result->duration_ns,
-		                                      .command = command,
-		                                      .interval_bytes = result->interval_bytes,
-		                                      .scheme = result->scheme };
+	struct gg_profile_process process = { .pid = pid,
+		                              .end_ns = result->duration_ns,
+		                              .command = command,
+		                              .interval_bytes = result->interval_bytes,
+		                              .scheme = result->scheme };
 	int code = gg_profile_add_process(import->profile, &process, &import->process,
 	                                  import->error);
 
@@ -186,9 +186,7 @@ int gg_import_label(struct gg_import *import, const char *key, const char *value
 
 int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, uint32_t *ret_thread)
 {
-	struct gg_profile_profile_thread thread = { .tid = tid,
-		                                    .end_ns = GG_TIME_NONE,
-		                                    .name = name };
+	struct gg_profile_thread thread = { .tid = tid, .end_ns = GG_TIME_NONE, .name = name };
 	size_t length = name != NULL ? strlen(name) : 0;
 	uint64_t seed = gg_map_seed(&import->threads), found;
 	uint64_t key = gg_hash_bytes(name, length, seed) ^

@@ -41,7 +41,7 @@ struct row {
 struct group {
 	uint32_t id;
 	uint32_t process_count;
-	struct gg_profile_profile_process process;
+	struct gg_profile_process process;
 	char *command;
 	uint64_t dropped
 		[GG_COUNTER_COUNT]; /* of the region's counters, those of samples and frees */
@@ -391,7 +391,7 @@ static int put_label(struct gg_merge *merge, const char *key, const char *value,
 
 /* Equal commands are one group's; others make it nameless. */
 static int note_process(struct gg_merge *merge, struct group *group,
-                        const struct gg_profile_profile_process *process)
+                        const struct gg_profile_process *process)
 {
 	const char *command = process->command != NULL ? process->command : process->exe;
 
@@ -409,7 +409,7 @@ static int note_process(struct gg_merge *merge, struct group *group,
 	return 0;
 }
 
-static int new_group(struct gg_merge *merge, const struct gg_profile_profile_process *process,
+static int new_group(struct gg_merge *merge, const struct gg_profile_process *process,
                      const char *host)
 {
 	struct group *group;
@@ -428,7 +428,7 @@ static int new_group(struct gg_merge *merge, const struct gg_profile_profile_pro
 	return code;
 }
 
-static int take_process(const struct gg_profile_profile_process *process, void *context)
+static int take_process(const struct gg_profile_process *process, void *context)
 {
 	struct gg_merge *merge = context;
 	uint64_t hash = gg_hash_integer(process->scheme, gg_map_seed(&merge->group_map)), index;

@@ -19,13 +19,12 @@ enum {
 
 /* --- what a sample names --- */
 
-static struct gg_profile_profile_thread thread_record(const struct gg_target *target,
-                                                      const struct gg_region_thread_row *row,
-                                                      char name[17])
+static struct gg_profile_thread thread_record(const struct gg_target *target,
+                                              const struct gg_region_thread_row *row, char name[17])
 {
 	memcpy(name, row->name, sizeof(row->name));
 	name[sizeof(row->name)] = '\0';
-	return (struct gg_profile_profile_thread){
+	return (struct gg_profile_thread){
 		.process = target->id,
 		.tid = row->tid,
 		.start_ns = gg_profile_writer_time(target->output, row->start_ns),
@@ -39,7 +38,7 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 {
 	struct gg_profile_writer *output = target->output;
 	struct gg_region_thread_row row;
-	struct gg_profile_profile_thread record;
+	struct gg_profile_thread record;
 	char name[17];
 
 	if (index == 0 || index >= THREADS_MAX ||

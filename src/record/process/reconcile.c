@@ -488,7 +488,7 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 	for (uint32_t i = 1; i < view->thread_count && i < target->threads.count; i++) {
 		const struct gg_region_thread_row *row = &view->threads[i];
 		char name[sizeof(row->name) + 1];
-		struct gg_profile_profile_thread thread = {
+		struct gg_profile_thread thread = {
 			.process = target->id,
 			.tid = row->tid,
 			.start_ns = gg_profile_writer_time(output, row->start_ns),

@@ -58,7 +58,7 @@ static const char *find_option(const struct gg_region_header *header, const char
 static void fill_record(struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->source.header;
-	struct gg_profile_profile_process *record = &target->record;
+	struct gg_profile_process *record = &target->record;
 	uint64_t first_bytes;
 	char value[64];
 

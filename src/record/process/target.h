@@ -53,10 +53,10 @@ struct gg_target {
 	uint32_t parent;
 	uint32_t pid;
 	uint64_t start_ticks;
-	struct gg_target *ancestor; /* whose samples it inherited; NULL: none known */
-	struct gg_map origins;      /* of these: from their number to the ancestor's id */
-	struct gg_profile_profile_process record; /* its texts are ours */
-	char main_thread[16]; /* its name as last read; "": as the region has it */
+	struct gg_target *ancestor;       /* whose samples it inherited; NULL: none known */
+	struct gg_map origins;            /* of these: from their number to the ancestor's id */
+	struct gg_profile_process record; /* its texts are ours */
+	char main_thread[16];             /* its name as last read; "": as the region has it */
 
 	struct gg_live_set held;
 	struct gg_stack_map places;
@@ -138,7 +138,7 @@ int gg_target_settle_if_lossy(struct gg_target *target);
 
 /*
  * The end.  `end_ns` of the session's time is when it was noticed, GG_TIME_NONE: the process lives on.
- * `ending` as in struct gg_profile_profile_process, or NULL.  Closes the region.
+ * `ending` as in struct gg_profile_process, or NULL.  Closes the region.
  */
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending);
 

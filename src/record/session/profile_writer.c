@@ -182,7 +182,7 @@ int gg_profile_writer_note(struct gg_profile_writer *output, const char *format,
 }
 
 void gg_profile_writer_expose(struct gg_profile_writer *output,
-                              const struct gg_profile_profile_process *process,
+                              const struct gg_profile_process *process,
                               const struct gg_region_control *control)
 {
 	double last = (double)control->interval_bytes;

@@ -81,7 +81,7 @@ int gg_profile_writer_note(struct gg_profile_writer *output, const char *format,
 
 /* A process has ended: what it was exposed to. */
 void gg_profile_writer_expose(struct gg_profile_writer *output,
-                              const struct gg_profile_profile_process *process,
+                              const struct gg_profile_process *process,
                               const struct gg_region_control *control);
 
 /* Writes what waits; what was written so far survives a kill. */

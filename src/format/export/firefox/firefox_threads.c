@@ -131,11 +131,9 @@ static void write_thread(struct gg_firefox *writing, uint32_t number, const stru
 	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
 	struct gg_json *json = &writing->json;
 	size_t total;
-	const struct gg_profile_profile_thread *thread = gg_model_threads(extract->model, &total) +
-	                                                 number;
-	const struct gg_profile_profile_process *process = gg_model_processes(extract->model,
-	                                                                      &total) +
-	                                                   thread->process;
+	const struct gg_profile_thread *thread = gg_model_threads(extract->model, &total) + number;
+	const struct gg_profile_process *process = gg_model_processes(extract->model, &total) +
+	                                           thread->process;
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%u", process->pid);
@@ -256,8 +254,8 @@ void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown
 {
 	const struct gg_model *model = writing->extract->model;
 	size_t total;
-	const struct gg_profile_profile_thread *threads = gg_model_threads(model, &total);
-	const struct gg_profile_profile_process *processes = gg_model_processes(model, &total);
+	const struct gg_profile_thread *threads = gg_model_threads(model, &total);
+	const struct gg_profile_process *processes = gg_model_processes(model, &total);
 
 	gg_json_open(&writing->json, "counters", '[');
 	for (size_t i = 0; i < count; i++) {
