@@ -7,7 +7,8 @@
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/platform/operator_frames.h"
 #include "runtime/platform/sanitizer.h"
-#include "runtime/process.h"
+#include "runtime/start.h"
+#include "runtime/thread.h"
 #include "unwind/unwind.h"
 
 /* After the constructors of libc, before those of the program: usually the start. */
@@ -16,7 +17,7 @@ __attribute__((constructor)) static void construct(void)
 	struct gg_thread *t = &gg_thread;
 
 	if (gg_sanitizer_runtime() != NULL) {
-		gg_process_leave_to(gg_sanitizer_runtime());
+		gg_start_leave_to_sanitizer(gg_sanitizer_runtime());
 		return;
 	}
 	/* It takes the loader's lock, which nobody holds for long here. */
@@ -24,7 +25,7 @@ __attribute__((constructor)) static void construct(void)
 	gg_operator_frames_find();
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready())
+	if (gg_start_is_ready())
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
 }

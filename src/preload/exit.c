@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "runtime/platform/real_functions.h"
-#include "runtime/process.h"
+#include "runtime/process_end.h"
 
 GG_EXPORT _Noreturn void _exit(int status);
 GG_EXPORT _Noreturn void _exit(int status)

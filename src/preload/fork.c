@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "runtime/platform/real_functions.h"
-#include "runtime/process.h"
+#include "runtime/process_fork.h"
 
 /*
  * What handlers may call (glibc since 2.34): the page that tells children alone would tell too late.  A
@@ -15,11 +15,11 @@ GG_EXPORT pid_t _Fork(void)
 {
 	pid_t child;
 
-	gg_process_count_fork();
+	gg_process_fork_count();
 	child = gg_real._Fork();
 	if (child == 0)
-		gg_process_forked();
+		gg_process_fork_in_child();
 	else
-		gg_process_count_fork();
+		gg_process_fork_count();
 	return child;
 }

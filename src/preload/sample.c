@@ -9,7 +9,7 @@
 #include "preload/probes.h"
 #include "region/writer/record.h"
 #include "region/writer/stack_table.h"
-#include "runtime/compat_calls.h"
+#include "runtime/compat_requests.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/history.h"
 #include "runtime/modules/mapped_modules.h"
@@ -17,7 +17,9 @@
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
+#include "runtime/process_settings.h"
 #include "runtime/rate_plan.h"
+#include "runtime/start.h"
 #include "runtime/thread.h"
 #include "stats/sampling/weight.h"
 
@@ -44,8 +46,9 @@ static inline void leave(struct gg_thread *t)
 /* Bytes that pass before somebody looks again, where nothing is sampled. */
 static uint64_t pause_bytes(void)
 {
-	return gg_load_relaxed(&gg_compat_calls.reacts_soon) != 0 ? GG_COMPAT_CALLS_VISIT_BYTES
-	                                                          : GG_ENVIRONMENT_VISIT_BYTES;
+	return gg_load_relaxed(&gg_compat_requests.reacts_soon) != 0
+	               ? GG_COMPAT_REQUESTS_VISIT_BYTES
+	               : GG_ENVIRONMENT_VISIT_BYTES;
 }
 
 /* The same where the process is not ready: off for good, or being started or adopted right now. */
@@ -61,7 +64,7 @@ static uint64_t pause_unready_bytes(void)
 static bool is_sampled(struct gg_thread *t)
 {
 	return gg_load_relaxed(&gg_process.is_active) != 0 &&
-	       !gg_thread_is_off(t, gg_load_relaxed(&gg_compat_calls.new_threads_are_off) != 0);
+	       !gg_thread_is_off(t, gg_load_relaxed(&gg_compat_requests.new_threads_are_off) != 0);
 }
 
 /*
@@ -78,12 +81,12 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		return false;
 	}
 	gg_thread_count(t);
-	if (gg_unlikely(!gg_process_is_ready())) {
+	if (gg_unlikely(!gg_start_is_ready())) {
 		gg_sampler_pause(&t->sampler, pause_unready_bytes());
 	} else {
-		gg_process_look_at_control();
+		gg_process_settings_refresh();
 		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
-			gg_process_update_sampler(t);
+			gg_process_settings_update(t);
 		if (gg_likely(is_sampled(t))) {
 			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
 			          !gg_extra_functions_has_code(caller);
@@ -157,9 +160,9 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 	if (gg_history_is_on() && gg_region_find(region, p, &live))
 		gg_history_allocated(&live);
 	if (gg_unlikely(gg_rate_plan_is_on()) && flags == 0 && id != 0)
-		gg_process_learn(gg_region_counted(&block->record), bytes);
-	if (gg_unlikely(gg_process_is_startup()))
-		gg_process_count_startup(draw, bytes);
+		gg_process_settings_learn(gg_region_counted(&block->record), bytes);
+	if (gg_unlikely(gg_process_settings_is_startup()))
+		gg_process_settings_count_startup(draw, bytes);
 	if (++block->sample_count % TIMED_EVERY == 0)
 		gg_region_count(region, GG_COUNT_SAMPLE_PATH_NS,
 		                (gg_clock_monotonic_ns() - sample.time_ns) * TIMED_EVERY);
@@ -230,7 +233,7 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 	if (!gg_region_record_close(region, &block->record, place, id, now_ns, stack, ret_freed))
 		return false;
 	gg_probe_free(p);
-	if (gg_load_relaxed(&gg_compat_calls.watches_frees) != 0)
+	if (gg_load_relaxed(&gg_compat_requests.watches_frees) != 0)
 		count_freed(ret_freed);
 	if (is_told)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);

@@ -9,6 +9,7 @@
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
 #include "runtime/signals/sigbus_guard.h"
+#include "runtime/start.h"
 #include "runtime/thread.h"
 
 uint32_t gg_seccomp_entered;
@@ -19,7 +20,7 @@ static GG_COLD void prepare(void)
 
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready()) {
+	if (gg_start_is_ready()) {
 		gg_mapped_modules_refresh();
 		gg_thread_put_block(t, gg_thread_block(t));
 	}

@@ -23,7 +23,9 @@
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
 #include "runtime/process.h"
+#include "runtime/process_settings.h"
 #include "runtime/snapshot.h"
+#include "runtime/start.h"
 #include "runtime/thread.h"
 
 /* Is there a region that this process may write?  It does not begin one. */
@@ -74,7 +76,7 @@ static int change(const struct gg_agent_wish *wish)
 		gg_store_relaxed(&control->active, wish->active);
 	/* Release: who sees the count sees the wish; pairs with gg_region_control(). */
 	gg_add_release(&control->change_count, 1);
-	gg_process_look_at_control();
+	gg_process_settings_refresh();
 	gg_thread_leave(t);
 	return 0;
 }
@@ -89,7 +91,7 @@ static int start(const struct gg_agent_wish *wish)
 	if (!is_running()) {
 		if (!gg_thread_enter(t))
 			return -EBUSY;
-		status = gg_process_begin(wish);
+		status = gg_start_for_program(wish);
 		gg_thread_leave(t);
 	}
 	return status < 0 ? status : change(wish);
@@ -100,7 +102,7 @@ static void look(struct gg_agent_settings *ret_settings)
 	*ret_settings = (struct gg_agent_settings){ 0 };
 	if (!is_running())
 		return;
-	gg_process_look_at_control();
+	gg_process_settings_refresh();
 	/* Acquire: pairs with the release of who changed the others. */
 	ret_settings->change_count = gg_load_acquire(&gg_process.change_count);
 	ret_settings->generation = gg_load_relaxed(&gg_process.generation);
@@ -118,7 +120,7 @@ static void thread_interval(uint64_t interval_bytes)
 		return;
 	t->interval_bytes = interval_bytes;
 	if (is_running() && gg_process_is_ready())
-		gg_process_update_sampler(t);
+		gg_process_settings_update(t);
 	gg_thread_leave(t);
 }
 

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "runtime/agent_log.h"
-#include "runtime/platform/elf_lookup.h"
+#include "runtime/compat_requests.h"
 #include "runtime/process.h"
+#include "runtime/process_settings.h"
 #include "runtime/thread.h"
-
-struct gg_compat_calls gg_compat_calls;
 
 void gg_compat_calls_say(const char *line)
 {
@@ -20,7 +19,7 @@ bool gg_compat_calls_thread_active(int wish)
 {
 	struct gg_thread *t = &gg_thread;
 	bool was_active = !gg_thread_is_off(
-		t, gg_load_relaxed(&gg_compat_calls.new_threads_are_off) != 0);
+		t, gg_load_relaxed(&gg_compat_requests.new_threads_are_off) != 0);
 
 	if (wish < 0)
 		return was_active;
@@ -31,10 +30,10 @@ bool gg_compat_calls_thread_active(int wish)
 
 bool gg_compat_calls_thread_active_init(int wish)
 {
-	bool was_active = gg_load_relaxed(&gg_compat_calls.new_threads_are_off) == 0;
+	bool was_active = gg_load_relaxed(&gg_compat_requests.new_threads_are_off) == 0;
 
 	if (wish >= 0)
-		gg_store_relaxed(&gg_compat_calls.new_threads_are_off, wish == 0);
+		gg_store_relaxed(&gg_compat_requests.new_threads_are_off, wish == 0);
 	return was_active;
 }
 
@@ -47,8 +46,8 @@ void gg_compat_calls_look(void)
 	if (gg_load_acquire(&gg_process.state) != GG_PROCESS_RUNNING || !gg_thread_enter(t))
 		return;
 	if (gg_process_is_ready()) {
-		gg_process_look_at_control();
-		gg_process_update_sampler(t);
+		gg_process_settings_refresh();
+		gg_process_settings_update(t);
 	}
 	gg_thread_leave(t);
 }
@@ -77,21 +76,10 @@ void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret)
 	struct gg_thread *t = &gg_thread;
 
 	/* From now on; what was freed before is not known. */
-	gg_store_relaxed(&gg_compat_calls.watches_frees, 1);
+	gg_store_relaxed(&gg_compat_requests.watches_frees, 1);
 	if (gg_thread_enter(t)) {
 		gg_thread_count(t);
 		gg_thread_leave(t);
 	}
 	*ret = (struct gg_agent_bytes){ t->words[0], t->words[1], t->words };
-}
-
-void gg_compat_calls_begin(struct gg_agent_begin *ret)
-{
-	gg_compat_begin *begin = (gg_compat_begin *)gg_elf_lookup_any("geiger_compat_begin");
-
-	*ret = (struct gg_agent_begin){ .bytes = sizeof(*ret) };
-	if (begin == NULL)
-		return;
-	gg_store_relaxed(&gg_compat_calls.reacts_soon, 1);
-	begin(&gg_agent_functions, ret);
 }

@@ -11,19 +11,6 @@
 #include <stdint.h>
 
 #include "abi/agent_functions.h"
-#include "base/atomic.h"
-
-/* Process-wide settings; any thread reads and writes them, each is a word of its own. */
-struct gg_compat_calls {
-	uint32_t new_threads_are_off; /* that are new */
-	uint32_t watches_frees;       /* somebody wants to know of what was freed */
-	uint32_t
-		reacts_soon; /* threads look for new settings often, also while nothing is sampled */
-};
-
-enum { GG_COMPAT_CALLS_VISIT_BYTES = 64 << 10 };
-
-extern struct gg_compat_calls gg_compat_calls __attribute__((visibility("hidden")));
 
 /* A line to stderr or GEIGER_LOG. */
 void gg_compat_calls_say(const char *line);
@@ -41,9 +28,3 @@ int gg_compat_calls_thread_name(const char *name);
 
 /* The calling thread's. */
 void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret_bytes);
-
-/*
- * What libgeiger-compat wants before the start; looked up among the objects that the loader has mapped.
- * All zeros where it is not there.
- */
-void gg_compat_calls_begin(struct gg_agent_begin *ret_begin);

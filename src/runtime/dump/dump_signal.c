@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_signal - takes a signal and shares it with the program's handler. */
 #include "runtime/dump/dump_signal.h"
 
 #include <stddef.h>
 
 #include "base/atomic.h"
-#include "runtime/dump/dump_trigger.h"
 #include "runtime/platform/real_functions.h"
 
 static gg_signal_chain_handler on_signal;
+static gg_dump_signal_handler *write_dump; /* set before the signal is taken */
 
 struct gg_signal_chain gg_dump_signal_chain = { .ours = on_signal, .takes_ignored = true };
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
-	/* It may be an earlier one, that was pending when it was given back. */
+	/* Not chain->signal, perhaps: an earlier signal may have been pending when it was given
+	 * back.  That one asked for a dump as well. */
 	(void)signal;
-	gg_dump_trigger_signalled();
+	write_dump();
 	gg_signal_chain_call(&gg_dump_signal_chain, info, context);
 }
 
-void gg_dump_signal_take(int signal)
+void gg_dump_signal_take(int signal, gg_dump_signal_handler *handler)
 {
 	struct gg_signal_chain *chain = &gg_dump_signal_chain;
 
@@ -29,6 +31,7 @@ void gg_dump_signal_take(int signal)
 	if (chain->signal != 0)
 		gg_real.sigaction(chain->signal, &chain->theirs, NULL);
 	chain->signal = signal;
+	write_dump = handler;
 	if (signal == 0)
 		return;
 	gg_signal_chain_take(chain);

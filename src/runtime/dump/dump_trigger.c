@@ -13,6 +13,7 @@
 #include "runtime/dump/memory_usage.h"
 #include "runtime/process.h"
 #include "runtime/syscalls.h"
+#include "runtime/thread.h"
 #include "stats/sampling/weight.h"
 
 enum {
@@ -123,11 +124,13 @@ int gg_dump_trigger_look(struct gg_agent_triggers *ret_triggers)
 	return 0;
 }
 
+static gg_dump_signal_handler signalled;
+
 void gg_dump_trigger_begin(void)
 {
 	if (gg_load_relaxed(&settings.growth_bytes) != 0)
 		gg_region_meter(&gg_process.region);
-	gg_dump_signal_take(gg_dump_trigger_signal());
+	gg_dump_signal_take(gg_dump_trigger_signal(), signalled);
 }
 
 /* --- a dump --- */
@@ -275,7 +278,7 @@ static void dump_for_signal(struct gg_thread *t)
 	gg_thread_leave(t);
 }
 
-void gg_dump_trigger_signalled(void)
+static void signalled(void)
 {
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno;

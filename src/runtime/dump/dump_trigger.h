@@ -60,8 +60,6 @@ static inline bool gg_dump_trigger_is_on(void)
 /* The same after a sample was freed. */
 GG_COLD void gg_dump_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes);
 
-/* The signal has come: its handler. */
-GG_COLD void gg_dump_trigger_signalled(void);
 /* What a handler could not do. */
 GG_COLD void gg_dump_trigger_serve(void);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compat_requests - what libgeiger-compat wants from the agent, in words that the sample path reads.
+ *
+ * Threads    any thread reads and writes the words; each stands alone.
+ * Cost       without libgeiger-compat one load for each sample.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "abi/agent_functions.h"
+#include "base/compiler.h"
+
+struct gg_compat_requests {
+	uint32_t new_threads_are_off; /* threads that start from now on are not sampled */
+	uint32_t watches_frees;       /* somebody reads how much each thread has freed */
+	uint32_t reacts_soon;         /* threads look for new settings each VISIT_BYTES, also
+	                               * while nothing is sampled */
+};
+
+enum { GG_COMPAT_REQUESTS_VISIT_BYTES = 64 << 10 };
+
+extern struct gg_compat_requests gg_compat_requests __attribute__((visibility("hidden")));
+
+/*
+ * Asks libgeiger-compat for its wishes before the start, and hands it the agent's functions.  Looks
+ * for it among the objects that the loader has mapped.  All members but `bytes` are zero if it is not there.
+ */
+GG_COLD void gg_compat_requests_read(struct gg_agent_begin *ret_begin);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_fork - the page that a fork wipes, and the handlers around fork(). */
+#include "runtime/process_fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "runtime/process.h"
+#include "runtime/process_region.h"
+#include "runtime/process_settings.h"
+#include "runtime/syscalls.h"
+#include "runtime/thread.h"
+
+enum { FORK_PAGE_BYTES = 4096 };
+
+void gg_process_fork_count(void)
+{
+	gg_thread.fork_number = gg_add_relaxed(&gg_process.fork_count, 1);
+}
+
+void gg_process_fork_in_child(void)
+{
+	struct gg_thread *t = &gg_thread;
+
+	/* Relaxed: a child has one thread, and everything that happened before the fork is visible. */
+	if (gg_load_relaxed(&gg_process.same_process) == NULL)
+		return;
+	/* A handler on the sample path forked this child, which may return there and finish what its
+	 * parent finishes as well.  It must not write that into the parent's file. */
+	if (gg_load_relaxed(&t->inside) != 0)
+		gg_process_region_detach();
+	gg_process_settings_seed_child(t->fork_number);
+	gg_process_settings_reseed(t);
+	gg_store_relaxed(gg_process.same_process, GG_PROCESS_FORKED);
+}
+
+int gg_process_fork_init(void)
+{
+	uint32_t *page = gg_syscall_map(FORK_PAGE_BYTES);
+	int saved_errno = errno;
+
+	if (page == NULL)
+		return -ENOMEM;
+	*page = GG_PROCESS_SAME;
+	gg_process.same_process = page;
+	/* Both, because emulators accept the advice and do not follow it. */
+	madvise(page, FORK_PAGE_BYTES, MADV_WIPEONFORK);
+	pthread_atfork(gg_process_fork_count, gg_process_fork_count, gg_process_fork_in_child);
+	errno = saved_errno;
+	return 0;
+}

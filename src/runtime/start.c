@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start - the changes of gg_process.state, and everything that a start and an adoption consist of.
+ *
+ * One thread at a time is here: it has exchanged UNSTARTED (or WAITING) for STARTING, or in a child
+ * the page's value for ADOPTING.
+ */
+#include "runtime/start.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "runtime/address_limits.h"
+#include "runtime/agent_log.h"
+#include "runtime/compat_requests.h"
+#include "runtime/dump/dump_options.h"
+#include "runtime/dump/dump_trigger.h"
+#include "runtime/modules/mapped_modules.h"
+#include "runtime/modules/module_table.h"
+#include "runtime/platform/extra_functions.h"
+#include "runtime/platform/real_functions.h"
+#include "runtime/platform/sanitizer.h"
+#include "runtime/platform/seccomp.h"
+#include "runtime/process_fork.h"
+#include "runtime/process_region.h"
+#include "runtime/process_settings.h"
+#include "runtime/rate_plan.h"
+#include "runtime/recorded_session.h"
+#include "runtime/signals/sigbus_guard.h"
+#include "runtime/thread.h"
+#include "unwind/unwind.h"
+
+static struct gg_agent_begin compat_begin;
+
+/* --- settings: the environment, then libgeiger-compat's, then the program's --- */
+
+static void apply_compat(const struct gg_agent_begin *begin)
+{
+	struct gg_environment *options = &gg_process.options;
+
+	if (begin->interval_bytes != 0) {
+		options->sampler.interval = (double)begin->interval_bytes;
+		options->region.interval_bytes = begin->interval_bytes;
+	}
+	if (begin->max_frames != 0)
+		options->region.max_frames = begin->max_frames;
+	if (begin->set_active)
+		options->region.active = begin->active;
+	if (begin->triggers != NULL)
+		gg_dump_trigger_set(begin->triggers);
+}
+
+static void apply_wish(const struct gg_agent_wish *wish)
+{
+	struct gg_environment *options = &gg_process.options;
+
+	if (wish->interval_bytes != 0) {
+		options->sampler.interval = (double)wish->interval_bytes;
+		options->region.interval_bytes = wish->interval_bytes;
+	}
+	if (wish->seed != 0)
+		options->sampler.seed = wish->seed;
+	if (wish->directory != NULL)
+		memcpy(options->directory, wish->directory, strlen(wish->directory) + 1);
+	if (wish->set_active)
+		options->region.active = wish->active;
+}
+
+static void read_settings(const struct gg_agent_wish *wish)
+{
+	struct gg_sampler_options *sampler = &gg_process.options.sampler;
+
+	gg_environment_read(&gg_process.options);
+	apply_compat(&compat_begin);
+	/* Last, because triggers of the environment replace those of libgeiger-compat. */
+	gg_dump_options_read(&gg_process.options);
+	if (wish != NULL)
+		apply_wish(wish);
+	/* Once here, and not in each thread: a thread's first sample makes as few system calls as
+	 * possible. */
+	if (sampler->seed == 0)
+		sampler->seed = gg_hash_random_seed() | 1;
+}
+
+/* --- start --- */
+
+/* What later steps need even before the settings are known: the log and the real allocator. */
+static void begin_early(void)
+{
+	gg_real_find();
+	gg_agent_log_init();
+	gg_agent_log_to(secure_getenv("GEIGER_LOG"));
+	gg_compat_requests_read(&compat_begin);
+}
+
+/* Once, also if a first start fails and the program tries again. */
+static int begin_threads(void)
+{
+	if (gg_process.same_process != NULL)
+		return 0;
+	gg_thread_init();
+	return gg_process_fork_init();
+}
+
+/* `wish` is the program's, which gets the reason of a failure; NULL: the log gets it. */
+static int start(const struct gg_agent_wish *wish)
+{
+	int status;
+
+	read_settings(wish);
+	gg_process.pid = (uint32_t)getpid();
+	gg_process_region_remember_temporary();
+	gg_address_limits_fit(&gg_process.options.region);
+	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
+	gg_process.is_active = gg_process.options.region.active;
+	gg_process.change_count = 1;
+	gg_process.generation = 1;
+	gg_process.adopt = gg_start_prepare;
+	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
+		gg_rate_plan_init(gg_process.options.focus);
+	gg_unwind_init_early();
+	gg_module_table_init(gg_process.options.modules_by_maps);
+	status = begin_threads();
+	if (status == 0)
+		status = gg_process_region_open(gg_region_init);
+	if (status == 0) {
+		gg_extra_functions_take();
+		gg_dump_trigger_begin();
+	} else if (wish == NULL) {
+		gg_process_region_report("the region of shared memory", status);
+		gg_process_region_count_missing(status, false);
+	}
+	return status;
+}
+
+int gg_start_for_program(const struct gg_agent_wish *wish)
+{
+	uint32_t state = GG_PROCESS_UNSTARTED;
+	int saved_errno = errno, cancel, status;
+
+	if (gg_sanitizer_runtime() != NULL)
+		return -ENODEV;
+	if (wish->directory != NULL && strlen(wish->directory) >= GG_ENVIRONMENT_DIRECTORY_MAX)
+		return -ENAMETOOLONG;
+	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING) &&
+	    (state != GG_PROCESS_WAITING ||
+	     !gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)))
+		return state == GG_PROCESS_RUNNING ? 0 : state == GG_PROCESS_OFF ? -ENODEV : -EBUSY;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (state == GG_PROCESS_UNSTARTED)
+		begin_early();
+	status = start(wish);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved_errno;
+	/* A failed start leaves nothing behind that a thread could have seen, so the state goes back
+	 * and the program may try again. */
+	gg_store_release(&gg_process.state, status == 0 ? GG_PROCESS_RUNNING : state);
+	return status;
+}
+
+/* --- adopt --- */
+
+static void count_lost_child(struct gg_region_header *parents, int status)
+{
+	/* A parent may fork thousands of such children.  Its region counts all of them, and only the
+	 * first one writes to the log. */
+	gg_process_region_count_missing(status, true);
+	if (gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1) == 0)
+		gg_process_region_report("the region of a forked process", status);
+}
+
+/*
+ * Makes the child's own region.  Frees and samples of other threads do not wait for it: they pass.
+ *
+ * is_seeded: gg_process_fork_in_child() has run.  If not, a bare clone() made the child.  Its first
+ * sample point is its parent's, and the generation of its sampler must differ from the generation
+ * of this process, so that the next update reseeds it: hence two steps.
+ */
+static bool adopt(bool is_seeded)
+{
+	struct gg_region_header *parents = gg_process.region.header;
+	int status;
+
+	if (gg_seccomp_is_entered()) {
+		gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1);
+		return false;
+	}
+	gg_process.pid = (uint32_t)getpid();
+	/* Numbers above 2^32 are none of gg_process_fork_count(). */
+	if (!is_seeded)
+		gg_process_settings_seed_child(UINT64_C(1) << 32 | gg_process.pid);
+	status = gg_process_region_open(gg_region_adopt);
+	if (status < 0) {
+		if (gg_process_region_is_reportable(status))
+			count_lost_child(parents, status);
+		return false;
+	}
+	gg_sigbus_guard_forget(parents);
+	gg_thread_forked();
+	gg_mapped_modules_forked();
+	gg_rate_plan_forked();
+	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);
+	gg_add_relaxed(&gg_process.change_count, 1);
+	return true;
+}
+
+static bool adopt_if_new(void)
+{
+	uint32_t same = gg_load_acquire(gg_process.same_process), adopting = GG_PROCESS_ADOPTING;
+	bool is_done;
+
+	if (!gg_process_is_new_child(same) ||
+	    !gg_cas_acq_rel(gg_process.same_process, &same, GG_PROCESS_ADOPTING))
+		return same == GG_PROCESS_SAME;
+	is_done = adopt(same == GG_PROCESS_FORKED);
+	if (!is_done)
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+	/* The exchange fails if a handler has forked meanwhile and this is its child, whose page was
+	 * wiped.  That child adopts the next time. */
+	gg_cas_acq_rel(gg_process.same_process, &adopting, GG_PROCESS_SAME);
+	return is_done;
+}
+
+/* --- both --- */
+
+static bool start_unasked(void)
+{
+	bool is_done;
+
+	begin_early();
+	if (compat_begin.waits) {
+		gg_store_release(&gg_process.state, GG_PROCESS_WAITING);
+		return false;
+	}
+	is_done = start(NULL) == 0;
+	gg_store_release(&gg_process.state, is_done ? GG_PROCESS_RUNNING : GG_PROCESS_OFF);
+	return is_done;
+}
+
+static bool prepare(void)
+{
+	uint32_t state = GG_PROCESS_UNSTARTED;
+
+	/* Without an environment the loader is calling us, and libc is not set up yet.  A program may
+	 * clear its environment, but only later. */
+	if (environ == NULL && gg_load_relaxed(&gg_process.state) == GG_PROCESS_UNSTARTED)
+		return false;
+	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING))
+		return start_unasked();
+	return state == GG_PROCESS_RUNNING && adopt_if_new();
+}
+
+bool gg_start_prepare(void)
+{
+	int saved_errno = errno, cancel;
+	bool is_done;
+
+	if (gg_sanitizer_runtime() != NULL) {
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+		return false;
+	}
+	/* A start opens files, which is a cancellation point; malloc() is not one. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	is_done = prepare();
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved_errno;
+	return is_done;
+}
+
+/*
+ * A sanitizer's functions may be called from our constructor on, but not earlier.  So this repeats
+ * as much of a start as the message needs.
+ */
+void gg_start_leave_to_sanitizer(const char *runtime)
+{
+	begin_early();
+	gg_environment_read(&gg_process.options);
+	if (gg_recorded_session_is_over())
+		return;
+	gg_agent_log("not profiling: the program is built with a sanitizer, whose ", runtime,
+	             " is its allocator", GG_AGENT_LOG_END);
+	gg_recorded_session_count_missing(GG_SESSION_MISSING_SANITIZER);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start - starts recording in this process, and adopts the region of a parent in a forked child.
+ *
+ *   if (gg_start_is_ready()) record the sample
+ *
+ * Start    The first allocation whose sample is due starts the process, which may come before any
+ *          constructor; else the agent's constructor does.  Threads that allocate while another one
+ *          starts pass unsampled.
+ * Adopt    A forked child gets a region of its own, with the live samples that it inherited.  Threads
+ *          that allocate meanwhile pass unsampled, too.
+ * Modules  This module calls every other module of the runtime, so none of them includes it; a
+ *          module that needs the child's region calls gg_process_is_ready().  The hooks, the agent's
+ *          functions and the constructor may start the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "abi/agent_functions.h"
+#include "base/compiler.h"
+#include "runtime/process.h"
+
+/* Starts or adopts where that is necessary.  False: nothing can be recorded, now or ever. */
+GG_COLD bool gg_start_prepare(void);
+
+/* On the sample path (gg_thread_enter), before anything else there. */
+static inline bool gg_start_is_ready(void)
+{
+	return gg_process_is_current() || gg_start_prepare();
+}
+
+/*
+ * Starts because the program wants it (geiger_start()), with its wishes.  0, also if the process is
+ * running already; or -Exxx, which is not logged, and the program may try again.
+ */
+GG_COLD int gg_start_for_program(const struct gg_agent_wish *wish);
+
+/* Instead of a start, in the constructor: logs that the program is left to the allocator of this
+ * sanitizer's runtime, and tells the recorder. */
+GG_COLD void gg_start_leave_to_sanitizer(const char *runtime);
