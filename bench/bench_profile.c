@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "bench.h"
 #include "profile/profile.h"
 #include "profile/sql_query.h"
@@ -297,7 +298,7 @@ static void end_later(struct week *week, uint32_t hour, uint64_t id, int64_t fre
 static void run_hour(struct gg_profile *profile, struct week *week, const uint32_t *leaves,
                      struct gg_rng *rng, uint32_t hour, uint64_t rate)
 {
-	const int64_t hour_ns = INT64_C(3600) * 1000000000;
+	const int64_t hour_ns = 3600 * GG_NS_PER_S;
 	int64_t start_ns = hour * hour_ns;
 
 	for (uint32_t i = 0; i < week->late_count[hour]; i++) {
@@ -309,7 +310,7 @@ static void run_hour(struct gg_profile *profile, struct week *week, const uint32
 	free(week->late[hour]);
 	week->late[hour] = NULL;
 	for (uint64_t i = 0; i < rate * 3600; i++) {
-		int64_t time_ns = start_ns + (int64_t)(i * 1000000000 / rate);
+		int64_t time_ns = start_ns + (int64_t)(i * GG_NS_PER_S / rate);
 		uint32_t stack = draw_stack(rng);
 		struct gg_profile_sample sample = draw_sample(rng, leaves, time_ns);
 		int64_t free_ns = time_ns + (int64_t)(draw_life_s(rng) * 1e9);

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/time_units.h"
 #include "bench.h"
 
 static void *(*volatile call_malloc)(size_t) = malloc;
@@ -62,8 +63,8 @@ static __attribute__((noinline)) void *right(uint32_t path, uint32_t depth)
 
 static void sleep_until(uint64_t time_ns)
 {
-	const struct timespec time = { .tv_sec = (time_t)(time_ns / 1000000000),
-		                       .tv_nsec = (long)(time_ns % 1000000000) };
+	const struct timespec time = { .tv_sec = (time_t)(time_ns / GG_NS_PER_S),
+		                       .tv_nsec = (long)(time_ns % GG_NS_PER_S) };
 
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
@@ -80,11 +81,11 @@ static void allocate(uint64_t rate, uint64_t seconds, uint32_t stack_count)
 	while (1u << depth < stack_count)
 		depth++;
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t due_ns = i * 1000000000 / rate;
+		uint64_t due_ns = i * GG_NS_PER_S / rate;
 
 		/* In slices, as real programs are: all that is due, then a pause. */
 		if (due_ns > gg_clock_monotonic_ns() - start_ns)
-			sleep_until(start_ns + due_ns + SLICE_MS * 1000000);
+			sleep_until(start_ns + due_ns + SLICE_MS * GG_NS_PER_MS);
 		call_free(held[i % HELD]);
 		held[i % HELD] = descend((uint32_t)(i * 2654435761u % stack_count), depth);
 	}

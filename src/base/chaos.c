@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/time_units.h"
 
-enum { SPIN_MAX = 4096, SLEEP_MAX_NS = 1000000 };
+enum { SPIN_MAX = 4096, SLEEP_MAX_NS = GG_NS_PER_MS };
 
 /* The compiler's own words: those of atomic.h would call back. */
 static uint64_t thread_count;

@@ -3,13 +3,15 @@
 
 #include <time.h>
 
+#include "base/time_units.h"
+
 static uint64_t read_ns(clockid_t clock)
 {
 	struct timespec now;
 
 	/* They exist on every Linux and the pointer is good: there is no error to return. */
 	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * GG_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 uint64_t gg_clock_monotonic_ns(void)

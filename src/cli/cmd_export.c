@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/scratch.h"
+#include "base/time_units.h"
 #include "cli/profiles.h"
 #include "cli/suggest.h"
 #include "format/codec/save_file.h"
@@ -65,7 +66,7 @@ struct progress {
 	const char *what;
 };
 
-#define AFTER_NS UINT64_C(1000000000)
+#define AFTER_NS GG_NS_PER_S
 #define EVERY_NS UINT64_C(200000000)
 
 static void show_progress(void *context, uint64_t done_count, uint64_t total_count)

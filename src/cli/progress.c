@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 
 enum { BAR_WIDTH = 40 };
 
@@ -16,7 +17,7 @@ struct gg_progress gg_progress_begin(const char *what, bool quiet)
 
 	return (struct gg_progress){ .what = what,
 		                     .begin_ns = now_ns,
-		                     .next_ns = now_ns + 1000000000,
+		                     .next_ns = now_ns + GG_NS_PER_S,
 		                     .is_wanted = !quiet && isatty(STDERR_FILENO) };
 }
 

@@ -8,10 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/time_units.h"
 #include "page/page_internal.h"
 
 const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 10000000, 100000000,
-	                                                1000000000 };
+	                                                GG_NS_PER_S };
 
 int gg_page_out_of_memory(struct gg_page_run *run)
 {

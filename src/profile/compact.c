@@ -16,12 +16,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/time_units.h"
 #include "profile/row_reader.h"
 #include "stats/estimate/tally.h"
 
 const struct gg_fold_rule gg_fold_rule_default = {
-	.keep_ns = INT64_C(3600) * 1000000000,
-	.bucket_ns = INT64_C(3600) * 1000000000,
+	.keep_ns = 3600 * GG_NS_PER_S,
+	.bucket_ns = 3600 * GG_NS_PER_S,
 	.age_buckets = 4,
 	.row_max = 2000000,
 	.batch_count = 20000,

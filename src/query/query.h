@@ -53,6 +53,7 @@
 
 #include "base/array.h"
 #include "base/compiler.h"
+#include "base/time_units.h"
 #include "model/model.h"
 #include "stats/estimate/tally.h"
 
@@ -82,7 +83,7 @@ enum gg_grouping {
 
 enum { GG_GROUPING_COUNT = GG_BY_LABEL + 1 };
 
-#define GG_TEMPORARY_NS INT64_C(1000000)
+#define GG_TEMPORARY_NS GG_NS_PER_MS
 
 struct gg_query {
 	enum gg_metric metric;

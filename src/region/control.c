@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "region/reader/view.h"
 
 enum { WAIT_ROUNDS = 20, ROUND_MS = 10 };
@@ -51,7 +52,7 @@ int gg_region_control_open(const char *path, struct gg_error *error)
 
 static bool lock(int fd)
 {
-	const struct timespec pause = { .tv_nsec = ROUND_MS * 1000000 };
+	const struct timespec pause = { .tv_nsec = ROUND_MS * GG_NS_PER_MS };
 
 	for (int i = 0; i < WAIT_ROUNDS; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)

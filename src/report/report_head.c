@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/time_units.h"
 #include "report/report.h"
 #include "report/screen_text.h"
 #include "stats/estimate/interval.h"
@@ -45,11 +46,11 @@ bool gg_report_has_failed_trials(const struct gg_query_result *result)
 void gg_report_append_time(int64_t time_ns, struct gg_buf *out)
 {
 	double seconds = (double)time_ns * 1e-9;
-	int64_t whole = time_ns / 1000000000;
+	int64_t whole = time_ns / GG_NS_PER_S;
 
-	if (time_ns < 1000000)
+	if (time_ns < GG_NS_PER_MS)
 		gg_buf_printf(out, "%.3g us", seconds * 1e6);
-	else if (time_ns < 1000000000)
+	else if (time_ns < GG_NS_PER_S)
 		gg_buf_printf(out, "%.3g ms", seconds * 1e3);
 	else if (whole < 100)
 		gg_buf_printf(out, "%.3g s", seconds);

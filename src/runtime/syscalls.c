@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
+
 /* The thread sanitizer must hear of it: the next thread has other memory at the same place. */
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZES_THREADS 1
@@ -216,7 +218,7 @@ bool gg_syscall_is_same_file(const char *one, const char *other)
 
 void gg_syscall_sleep(long ns)
 {
-	const struct timespec time = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	const struct timespec time = { .tv_sec = ns / GG_NS_PER_S, .tv_nsec = ns % GG_NS_PER_S };
 	int saved_errno = errno;
 
 	syscall(SYS_nanosleep, &time, NULL);

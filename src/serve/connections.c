@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/compiler.h"
+#include "base/time_units.h"
 
 static void shut(struct gg_connection *connection)
 {
@@ -52,7 +53,7 @@ struct gg_connection *gg_connections_open(struct gg_connections *connections, in
 
 void gg_connections_expire(struct gg_connections *connections, int64_t now_ns)
 {
-	const int64_t most_ns = GG_CONNECTIONS_HEAD_SECONDS * INT64_C(1000000000);
+	const int64_t most_ns = GG_CONNECTIONS_HEAD_SECONDS * GG_NS_PER_S;
 
 	for (size_t i = 0; i < GG_COUNT(connections->list); i++) {
 		struct gg_connection *connection = &connections->list[i];

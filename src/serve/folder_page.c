@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/size.h"
+#include "base/time_units.h"
 #include "base/utf8.h"
 #include "page/page.h"
 
@@ -38,7 +39,7 @@ static const char head[] =
 static void append_row(const struct gg_library_entry *entry, const struct gg_library_entry *before,
                        struct gg_buf *out)
 {
-	time_t seconds = (time_t)(entry->changed_ns / 1000000000);
+	time_t seconds = (time_t)(entry->changed_ns / GG_NS_PER_S);
 	char size[GG_SIZE_TEXT_MAX], when[32] = "";
 	struct tm moment;
 
@@ -94,7 +95,7 @@ void gg_folder_page_json(const char *title, const struct gg_library_entry *entri
 		gg_json_text(&json, "name", entries[i].name);
 		gg_json_integer(&json, "bytes", entries[i].bytes);
 		gg_json_number(&json, "changed_seconds",
-		               (double)(entries[i].changed_ns / 1000000) * 1e-3);
+		               (double)(entries[i].changed_ns / GG_NS_PER_MS) * 1e-3);
 		gg_json_bool(&json, "is_live", entries[i].is_live);
 		gg_json_close(&json);
 	}

@@ -26,7 +26,7 @@ static const char suffix[] = ".geiger";
 enum { LIST_MAX = 10000 };
 
 /* A file that changed within this time may change again. */
-#define LIVELY_NS INT64_C(10000000000)
+#define LIVELY_NS (10 * GG_NS_PER_S)
 
 /* Largest packed data of a page; a browser unpacks and reads them in a moment. */
 #define DATA_MOST_BYTES (2u << 20)
@@ -89,7 +89,7 @@ static bool is_profile_name(const char *name)
 
 static int64_t changed_ns(const struct stat *file)
 {
-	return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
+	return (int64_t)file->st_mtim.tv_sec * GG_NS_PER_S + file->st_mtim.tv_nsec;
 }
 
 /* Fills the entry of a file.  False: the file is missing or not regular, and is not shown. */

@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "record/regions/find_region.h"
 #include "record/regions/process_alive.h"
 #include "region/reader/view.h"
 #include "report/figure.h"
 #include "symbol/symbol.h"
 
-#define EVERY_NS UINT64_C(1000000000)
+#define EVERY_NS GG_NS_PER_S
 
 /* The watch rests this many times as long as the last poll took. */
 enum { REST_TIMES = 10 };

@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "base/size.h"
+#include "base/time_units.h"
 #include "cli/command.h"
 #include "cli/debug/debug.h"
 #include "region/reader/view.h"
@@ -50,7 +51,7 @@ static void print_header(const struct gg_region_view *view)
 	printf("\noptions      ");
 	print_text(header->options, strnlen(header->options, header->options_bytes));
 	printf("\nstarted      %" PRIu64 ".%09" PRIu64 " s since 1970\n",
-	       header->start_wall_ns / 1000000000, header->start_wall_ns % 1000000000);
+	       header->start_wall_ns / GG_NS_PER_S, header->start_wall_ns % GG_NS_PER_S);
 	if (header->end_monotonic_ns >= header->start_monotonic_ns)
 		printf("ended        after %.3f s\n",
 		       (double)(header->end_monotonic_ns - header->start_monotonic_ns) * 1e-9);

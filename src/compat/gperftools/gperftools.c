@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "compat/compat_settings.h"
 
-enum { SECOND_NS = 1000000000, FORMER_BIT = 128, NUMBER_MAX = 24 };
+enum { FORMER_BIT = 128, NUMBER_MAX = 24 };
 
 #define ALLOCATION_INTERVAL (INT64_C(1) << 30) /* gperftools' defaults */
 #define INUSE_INTERVAL      (INT64_C(100) << 20)
@@ -68,7 +69,7 @@ void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_tr
 		                            ALLOCATION_INTERVAL),
 		.freed_bytes = bytes_of("HEAP_PROFILE_DEALLOCATION_INTERVAL", 0),
 		.growth_bytes = bytes_of("HEAP_PROFILE_INUSE_INTERVAL", INUSE_INTERVAL),
-		.time_ns = bytes_of("HEAP_PROFILE_TIME_INTERVAL", 0) * SECOND_NS,
+		.time_ns = bytes_of("HEAP_PROFILE_TIME_INTERVAL", 0) * GG_NS_PER_S,
 		.signal = signal > 0 && signal <= 64 ? (int32_t)signal : 0,
 		.final = true,
 	};

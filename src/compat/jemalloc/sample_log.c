@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/time_units.h"
 #include "compat/jemalloc/json_text.h"
 #include "compat/jemalloc/profiler_state.h"
 
@@ -36,7 +37,7 @@ static uint64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * GG_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static void write_piece(void *context, const char *piece)

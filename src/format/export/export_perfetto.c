@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "format/codec/string_table.h"
 #include "format/export/address_space.h"
 #include "format/export/export.h"
@@ -29,7 +30,7 @@ enum { CLEARED = 1, NEEDED = 2 }; /* sequence_flags */
 enum { REAL_TIME = 1, MONOTONIC = 3, MONOTONIC_COARSE = 4, BOOT_TIME = 6 };
 
 /* Where the profile's time 0 is on all clocks but that of the day: 0 would mean "not set". */
-#define START_NS INT64_C(1000000000)
+#define START_NS GG_NS_PER_S
 
 struct writing {
 	const struct gg_export *job;

@@ -14,6 +14,8 @@
 #endif
 #if HAVE_ZSTD
 #include <zstd.h>
+
+#include "base/time_units.h"
 #endif
 
 enum { CHUNK_BYTES = 1 << 18 };
@@ -296,7 +298,7 @@ static int open_input(struct gg_input **ret_input, const char *name, int fd, con
 	input->memory_bytes = length;
 	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
 		input->size_bytes = (uint64_t)status.st_size;
-		input->time_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+		input->time_ns = (uint64_t)status.st_mtim.tv_sec * GG_NS_PER_S +
 		                 (uint64_t)status.st_mtim.tv_nsec;
 	}
 	code = begin(input, error);

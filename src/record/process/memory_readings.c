@@ -10,13 +10,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/time_units.h"
 #include "region/writer/region.h"
-
-#define MS_NS UINT64_C(1000000)
 
 /* Between rounds. */
 #define ROUND_LEAST_NS  INT64_C(20000000)
-#define ROUND_MOST_NS   INT64_C(1000000000)
+#define ROUND_MOST_NS   GG_NS_PER_S
 #define GROWTH_LEAST_NS INT64_C(10000000) /* since the round before */
 #define SETTLED_NS      INT64_C(50000000) /* after a round of growth */
 
@@ -169,11 +168,12 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_p
 static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *follow,
                      uint64_t start_ns, struct gg_buf *text)
 {
-	uint64_t now_ns = gg_clock_monotonic_ns(), end_ns = gg_clock_thread_ns() + WALKS_MS * MS_NS;
+	uint64_t now_ns = gg_clock_monotonic_ns(),
+		 end_ns = gg_clock_thread_ns() + WALKS_MS * GG_NS_PER_MS;
 
 	rounds->walks_begin = are_all_due(rounds, follow, now_ns);
 	if (rounds->walks_begin) {
-		end_ns += (ALL_WALKS_MS - WALKS_MS) * MS_NS;
+		end_ns += (ALL_WALKS_MS - WALKS_MS) * GG_NS_PER_MS;
 		rounds->walks_ns = now_ns;
 		rounds->next_walks_ns = UINT64_MAX;
 		rounds->longest_walk_ns = rounds->all_walks_ns = 0;

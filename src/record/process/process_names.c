@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "region/region_file.h"
 
 #define EVERY_LEAST_NS UINT64_C(5000000)
-#define EVERY_MOST_NS  UINT64_C(1000000000)
+#define EVERY_MOST_NS  GG_NS_PER_S
 
 /* Of /proc/PID; its length, 0 without any. */
 static size_t read_file(uint32_t pid, const char *name, char *text, size_t size)

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/regions/process_alive.h"
 #include "region/control.h"
@@ -22,7 +23,7 @@
 #include "region/region_file.h"
 
 /* A region that a successor is making is waited for, but not for ever: it may be nobody's. */
-#define SUCCESSOR_NS UINT64_C(1000000000)
+#define SUCCESSOR_NS GG_NS_PER_S
 
 static void free_follower(struct gg_follower *follower)
 {

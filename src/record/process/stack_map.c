@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_EVERY_NS INT64_C(1000000000)
+#include "base/time_units.h"
+
+#define LOOK_EVERY_NS GG_NS_PER_S
 
 enum {
 	CHUNK_NODES = 4096,

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "profile/profile.h"
 
 struct old_profile {
@@ -39,7 +40,7 @@ static bool look_at(int directory, const char *name, struct old_profile *ret_pro
 
 	if (is) {
 		*ret_profile = (struct old_profile){
-			.wall_ns = (uint64_t)file.st_mtim.tv_sec * 1000000000 +
+			.wall_ns = (uint64_t)file.st_mtim.tv_sec * GG_NS_PER_S +
 			           (uint64_t)file.st_mtim.tv_nsec,
 			.bytes = (uint64_t)file.st_blocks * 512,
 		};

@@ -24,10 +24,11 @@
  */
 #pragma once
 
+#include "base/time_units.h"
 #include "profile/profile.h"
 #include "region/reader/view.h"
 
-#define GG_POLLING_GRID_NS INT64_C(1000000000)
+#define GG_POLLING_GRID_NS GG_NS_PER_S
 
 struct gg_polling;
 

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "record/regions/old_profiles.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/retention_lists.h"
@@ -216,8 +217,7 @@ static bool is_abandoned(int fd, const char *name)
 	pid = strtol(name + strlen(GG_SESSION_DIRECTORY_PREFIX), NULL, 10);
 	return pid > 0 && pid <= INT32_MAX && !gg_process_alive((uint32_t)pid, 0) &&
 	       fstat(fd, &info) == 0 &&
-	       seconds_since((uint64_t)info.st_mtim.tv_sec * UINT64_C(1000000000)) >
-	               ABANDONED_SECONDS;
+	       seconds_since((uint64_t)info.st_mtim.tv_sec * GG_NS_PER_S) > ABANDONED_SECONDS;
 }
 
 static void remove_own(DIR *listing)

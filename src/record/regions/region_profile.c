@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/preloadable.h"
@@ -21,7 +22,7 @@
 #include "region/reader/view.h"
 
 /* Clocks of regions that differ by more are of different boots or machines. */
-#define SAME_BOOT_NS INT64_C(10000000000)
+#define SAME_BOOT_NS (10 * GG_NS_PER_S)
 
 enum { EXAMINED_MAX = 16 }; /* regions whose programs are looked at */
 

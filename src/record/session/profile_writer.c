@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 
-#define PROGRESS_AFTER_NS UINT64_C(1000000000)
+#define PROGRESS_AFTER_NS GG_NS_PER_S
 #define PROGRESS_EVERY_NS UINT64_C(200000000)
 #define TIME_MOST         INT64_C(1000000000000000000) /* 31 years: a bound where there is no better one */
 

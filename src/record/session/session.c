@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/size.h"
+#include "base/time_units.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/unprofiled.h"
 #include "record/process/memory_readings.h"
@@ -25,8 +26,7 @@
 #include "record/session/recorder_signals.h"
 #include "record/symbols/symbolize.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define FOLD_NS   INT64_C(10000000) /* of each second */
+#define FOLD_NS INT64_C(10000000) /* of each second */
 
 enum {
 	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
@@ -286,7 +286,7 @@ static int milliseconds_until(const struct session *s, int64_t time_ns)
 {
 	int64_t left_ns = time_ns - now_of(s);
 
-	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
+	return left_ns > 0 ? (int)((left_ns + GG_NS_PER_MS - 1) / GG_NS_PER_MS) : 0;
 }
 
 /*
@@ -298,8 +298,8 @@ static void wait_for_events(struct session *s)
 	struct pollfd fds[] = { { .fd = s->signals.fd, .events = POLLIN },
 		                { .fd = s->follow.succession.watch_fd, .events = POLLIN },
 		                { .fd = s->follow.pidfds_fd, .events = POLLIN } };
-	int64_t until_ns = now_of(s) + s->wait_ms * INT64_C(1000000);
-	int64_t soon_ns = s->output.now_ns + WAIT_LEAST_MS * INT64_C(1000000);
+	int64_t until_ns = now_of(s) + s->wait_ms * GG_NS_PER_MS;
+	int64_t soon_ns = s->output.now_ns + WAIT_LEAST_MS * GG_NS_PER_MS;
 
 	do {
 		poll(fds, GG_COUNT(fds), milliseconds_until(s, until_ns));
@@ -356,11 +356,11 @@ static int work(struct session *s)
 	if (s->follow.has_new) {
 		s->follow.has_new = false;
 		s->next_scan_ns = 0;
-		s->embryos_until_ns = now_of(s) + SECOND_NS;
+		s->embryos_until_ns = now_of(s) + GG_NS_PER_S;
 	}
 	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
 		gg_process_set_scan(&s->follow);
-		s->next_scan_ns = s->output.now_ns + SECOND_NS;
+		s->next_scan_ns = s->output.now_ns + GG_NS_PER_S;
 	}
 	reap(s);
 	fullest = gg_process_set_drain(&s->follow);
@@ -375,7 +375,7 @@ static int work(struct session *s)
 	if (s->output.now_ns >= s->next_second_ns) {
 		commit(s);
 		fold(s);
-		s->next_second_ns = s->output.now_ns + SECOND_NS;
+		s->next_second_ns = s->output.now_ns + GG_NS_PER_S;
 	} else if (s->follow.read_names.count >= REGIONS_KEPT) {
 		commit(s);
 	}
@@ -411,7 +411,7 @@ static void record(struct session *s)
 		take_signals(s);
 		work(s);
 		if (s->command_ended && grace_ns == 0)
-			grace_ns = s->output.now_ns + SECOND_NS;
+			grace_ns = s->output.now_ns + GG_NS_PER_S;
 		if (grace_ns != 0 && s->output.now_ns > grace_ns)
 			tell_who_lives_on(s, &told);
 	}

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/time_units.h"
 #include "record/symbols/symbolize.h"
 
 enum {
@@ -18,7 +19,7 @@ enum {
 };
 
 /* When code without a name that a JIT compiler made is asked for again. */
-#define ASK_AGAIN_NS UINT64_C(10000000000)
+#define ASK_AGAIN_NS (10 * GG_NS_PER_S)
 
 /* A module of any profile. */
 struct module {

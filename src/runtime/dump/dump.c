@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "region/writer/scan.h"
 #include "runtime/dump/dump_file.h"
 #include "runtime/dump/dump_totals.h"
@@ -18,7 +19,7 @@ enum {
 	FRAMES_MAX = 1024, /* of GEIGER_MAX_FRAMES */
 	BUFFER_BYTES = 64 << 10,
 	MAPS_BYTES = 4096,
-	PAUSE_NS = 1000000,
+	PAUSE_NS = GG_NS_PER_MS,
 	PAUSES_MAX = 10000
 };
 

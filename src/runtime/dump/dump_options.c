@@ -7,6 +7,7 @@
 #include "abi/agent_functions.h"
 #include "base/compiler.h"
 #include "base/size.h"
+#include "base/time_units.h"
 #include "runtime/dump/dump_trigger.h"
 
 #define BYTES_FORM "a size from 1 byte on, such as 64M or 1GiB"
@@ -17,8 +18,6 @@ enum {
 	KEEP_OF_THRESHOLD = 10,
 	GROWTH_PERCENT = 5 /* at least, from one high-water mark to the next */
 };
-
-#define SECOND_NS UINT64_C(1000000000)
 
 /* Those that programs are asked by; of others the number. */
 static const struct {
@@ -84,7 +83,7 @@ static void read_seconds(struct gg_environment *o, const char *name, uint64_t le
 	uint64_t seconds;
 
 	if (gg_environment_number(o, name, "a number of seconds", least, SECONDS_MAX, &seconds))
-		*ns = seconds * SECOND_NS;
+		*ns = seconds * GG_NS_PER_S;
 }
 
 static void read_limits(struct gg_environment *o)
@@ -94,7 +93,7 @@ static void read_limits(struct gg_environment *o)
 	if (gg_environment_number(o, "GEIGER_DUMP_CGROUP", "a percentage from 1 to 100", 1, 100,
 	                          &number))
 		triggers.cgroup_percent = (uint32_t)number;
-	triggers.every_ns = EVERY_SECONDS * SECOND_NS;
+	triggers.every_ns = EVERY_SECONDS * GG_NS_PER_S;
 	read_seconds(o, "GEIGER_DUMP_EVERY", 0, &triggers.every_ns);
 	read_seconds(o, "GEIGER_DUMP_TIME", 1, &triggers.time_ns);
 	if (triggers.rss_bytes != 0 || triggers.cgroup_percent != 0)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/time_units.h"
 
 /* The most that `done` grows from call to call while it only counts them. */
 enum { CALLS_AT_ONCE = 16 };
@@ -38,7 +39,7 @@ static int stop_if_stalled(struct client *client, long done, long total)
 	if (done > last_done + CALLS_AT_ONCE || (total > 0 && done > last_done))
 		last_change_ns = now_ns;
 	last_done = done;
-	stalled = now_ns - last_change_ns > GG_DEBUGINFOD_STALL_SECONDS * UINT64_C(1000000000);
+	stalled = now_ns - last_change_ns > GG_DEBUGINFOD_STALL_SECONDS * GG_NS_PER_S;
 	return stalled;
 }
 

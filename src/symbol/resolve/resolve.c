@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "symbol/resolve/result.h"
 #include "symbol/resolve/symbol_cache.h"
 #include "symbol/resolve/worker.h"
@@ -88,8 +89,7 @@ static int start(struct run *run, struct slot *slot, size_t index, bool without_
 	slot->pid = pid;
 	slot->fd = ends[0];
 	slot->module = index;
-	slot->deadline_ns = gg_clock_monotonic_ns() +
-	                    run->options.limit_seconds * UINT64_C(1000000000);
+	slot->deadline_ns = gg_clock_monotonic_ns() + run->options.limit_seconds * GG_NS_PER_S;
 	gg_buf_clear(&slot->bytes);
 	run->symbols->results[index].is_second_try = without_dwarf;
 	return 0;
@@ -165,7 +165,7 @@ static void tell_progress(struct run *run)
 	now_ns = gg_clock_monotonic_ns();
 	if (now_ns < run->next_progress_ns && done_count < run->total_count)
 		return;
-	run->next_progress_ns = now_ns + PROGRESS_MS * UINT64_C(1000000);
+	run->next_progress_ns = now_ns + PROGRESS_MS * GG_NS_PER_MS;
 	for (unsigned i = 0; i < run->slot_count; i++) {
 		const struct slot *slot = &run->slots[i];
 		uint64_t count, all;
