@@ -118,3 +118,23 @@ void child_done(struct child *child)
 	gg_buf_done(&child->out);
 	gg_buf_done(&child->err);
 }
+
+bool child_can_have_terminal(void)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	bool can = false;
+	char *name;
+	int terminal;
+
+	if (master < 0)
+		return false;
+	name = grantpt(master) == 0 && unlockpt(master) == 0 ? ptsname(master) : NULL;
+	if (name != NULL) {
+		terminal = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+		can = terminal >= 0;
+		if (can)
+			close(terminal);
+	}
+	close(master);
+	return can;
+}

@@ -29,3 +29,6 @@ struct child {
 bool child_run(struct child *child, const char *const argv[], const char *const environment[],
                double limit_seconds);
 void child_done(struct child *child);
+
+/* Whether a program can be run on a terminal of its own.  None can without /dev/pts, as in a chroot. */
+bool child_can_have_terminal(void);

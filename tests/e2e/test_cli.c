@@ -2,78 +2,48 @@
 /* The command line as a person meets it.  GEIGER names the program. */
 #include <stdlib.h>
 
-#include "child.h"
-#include "test.h"
-
-/* Runs `geiger LINE` by the shell, so that redirections work too. */
-static struct child geiger(const char *line, const char *const environment[])
-{
-	char script[1024];
-	const char *argv[] = { "sh", "-c", script, NULL };
-	struct child child;
-
-	snprintf(script, sizeof(script), "\"$GEIGER\" %s", line);
-	CHECK(child_run(&child, argv, environment, 60));
-	return child;
-}
-
-/* Checks the exit status and that each stream is, or with "...TEXT" contains, what is expected. */
-static bool stream_is(const struct gg_buf *stream, const char *expected)
-{
-	if (strncmp(expected, "...", 3) == 0)
-		return strstr(gg_buf_text(stream), expected + 3) != NULL;
-	return strcmp(gg_buf_text(stream), expected) == 0;
-}
-
-static void expect(const char *line, int exit_status, const char *out, const char *err)
-{
-	struct child child = geiger(line, NULL);
-
-	CHECK_MSG(child.exit_status == exit_status, "geiger %s: exit status %d", line,
-	          child.exit_status);
-	CHECK_MSG(stream_is(&child.out, out), "geiger %s: printed: %s", line,
-	          gg_buf_text(&child.out));
-	CHECK_MSG(stream_is(&child.err, err), "geiger %s: said: %s", line, gg_buf_text(&child.err));
-	child_done(&child);
-}
+#include "e2e/command.h"
 
 TEST(the_version_is_the_builds)
 {
-	expect("--version", 0, "geiger " GG_VERSION "\n", "");
+	command_expect("--version", 0, "geiger " GG_VERSION "\n", "");
 }
 
 TEST(without_a_command_the_commands_are_listed)
 {
-	expect("", 0, "...Commands:\n", "");
-	expect("help", 0, "...Commands:\n", "");
-	expect("--help", 0, "...Commands:\n", "");
+	command_expect("", 0, "...Commands:\n", "");
+	command_expect("help", 0, "...Commands:\n", "");
+	command_expect("--help", 0, "...Commands:\n", "");
 }
 
 TEST(help_for_a_command_is_the_same_however_it_is_asked_for)
 {
-	struct child first = geiger("help help", NULL);
+	struct child first = command_run("help help");
 
 	CHECK_EQ_I64(first.exit_status, 0);
 	CHECK_CONTAINS(gg_buf_text(&first.out), "Usage: geiger help [COMMAND [VERB]]");
-	expect("help --help", 0, gg_buf_text(&first.out), "");
-	expect("help -h", 0, gg_buf_text(&first.out), "");
-	expect("--help help", 0, gg_buf_text(&first.out), "");
+	command_expect("help --help", 0, gg_buf_text(&first.out), "");
+	command_expect("help -h", 0, gg_buf_text(&first.out), "");
+	command_expect("--help help", 0, gg_buf_text(&first.out), "");
 	child_done(&first);
 }
 
 TEST(unknown_names_get_the_nearest_known_one_and_status_2)
 {
-	expect("sqlite3", 2, "",
-	       "geiger: unknown command 'sqlite3'. 'geiger record sqlite3' would profile it; "
-	       "'geiger help' lists the commands.\n");
-	expect("hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
-	expect("help hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
-	expect("--versoin", 2, "",
-	       "geiger: unknown option '--versoin'. Did you mean '--version'?\n");
-	expect("help --colour=never", 2, "",
-	       "geiger: help: unknown option '--colour'. Did you mean '--color'?\n");
-	expect("--color sometimes", 2, "",
-	       "geiger: --color: 'sometimes' is not a choice. Give one of auto|always|never.\n");
+	command_expect(
+		"sqlite3", 2, "",
+		"geiger: unknown command 'sqlite3'. 'geiger record sqlite3' would profile it; "
+		"'geiger help' lists the commands.\n");
+	command_expect("hlep", 2, "", "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
+	command_expect("help hlep", 2, "",
+	               "geiger: unknown command 'hlep'. Did you mean 'help'?\n");
+	command_expect("--versoin", 2, "",
+	               "geiger: unknown option '--versoin'. Did you mean '--version'?\n");
+	command_expect("help --colour=never", 2, "",
+	               "geiger: help: unknown option '--colour'. Did you mean '--color'?\n");
+	command_expect(
+		"--color sometimes", 2, "",
+		"geiger: --color: 'sometimes' is not a choice. Give one of auto|always|never.\n");
 }
 
 TEST(a_profile_is_not_written_to_standard_output)
@@ -81,29 +51,29 @@ TEST(a_profile_is_not_written_to_standard_output)
 	static const char said[] = "geiger: -: a profile is not written to standard output. "
 				   "Name a file; ./- is one.\n";
 
-	expect("merge -o - /dev/null", 2, "", said);
-	expect("import -o - /dev/null", 2, "", said);
+	command_expect("merge -o - /dev/null", 2, "", said);
+	command_expect("import -o - /dev/null", 2, "", said);
 }
 
 TEST(a_sum_of_profiles_is_not_one_of_them)
 {
-	expect("import -q -o /tmp/geiger-merge-$$.geiger - <<E\na;b 10\nE\ncd /tmp; "
-	       "\"$GEIGER\" merge -o geiger-merge-$$.geiger ./geiger-merge-$$.geiger; status=$?; "
-	       "rm geiger-merge-$$.geiger; exit $status",
-	       2, "", "...is the profile itself. Name another file.\n");
+	command_expect(
+		"import -q -o /tmp/geiger-merge-$$.geiger - <<E\na;b 10\nE\ncd /tmp; "
+		"\"$GEIGER\" merge -o geiger-merge-$$.geiger ./geiger-merge-$$.geiger; status=$?; "
+		"rm geiger-merge-$$.geiger; exit $status",
+		2, "", "...is the profile itself. Name another file.\n");
 }
 
 TEST(colour_is_there_when_asked_for_and_only_then)
 {
-	const char *no_color[] = { "NO_COLOR=1", NULL };
-	struct child child = geiger("--color always help", no_color);
+	struct child child = command_shell("NO_COLOR=1 \"$GEIGER\" --color always help");
 
 	CHECK_CONTAINS(gg_buf_text(&child.out), "\033[");
 	child_done(&child);
-	child = geiger("help --color=always", no_color);
+	child = command_shell("NO_COLOR=1 \"$GEIGER\" help --color=always");
 	CHECK_CONTAINS(gg_buf_text(&child.out), "\033[");
 	child_done(&child);
-	child = geiger("help", NULL); /* not a terminal */
+	child = command_run("help"); /* not a terminal */
 	CHECK(strstr(gg_buf_text(&child.out), "\033[") == NULL);
 	child_done(&child);
 }
@@ -125,6 +95,8 @@ static bool is_coloured_on_a_terminal(const char *command)
 
 TEST(a_terminal_gets_colour_unless_no_color_or_dumb)
 {
+	if (!child_can_have_terminal())
+		SKIP("no terminal: /dev/pts is not mounted");
 	CHECK(is_coloured_on_a_terminal("\"$GEIGER\" help"));
 	CHECK(!is_coloured_on_a_terminal("NO_COLOR=1 \"$GEIGER\" help"));
 	CHECK(is_coloured_on_a_terminal("NO_COLOR= \"$GEIGER\" help"));
@@ -134,14 +106,14 @@ TEST(a_terminal_gets_colour_unless_no_color_or_dumb)
 
 TEST(output_that_cannot_be_written_is_an_error)
 {
-	expect("help >/dev/full", 1, "", "geiger: standard output: No space left on device.\n");
+	command_expect("help >/dev/full", 1, "",
+	               "geiger: standard output: No space left on device.\n");
 }
 
 TEST(help_fits_80_columns)
 {
-	struct child child = geiger("help; for c in $(\"$GEIGER\" help | "
-	                            "grep -oE '^  [a-z]+'); do \"$GEIGER\" help $c; done",
-	                            NULL);
+	struct child child = command_run("help; for c in $(\"$GEIGER\" help | "
+	                                 "grep -oE '^  [a-z]+'); do \"$GEIGER\" help $c; done");
 	size_t column = 0, lines = 0;
 
 	for (const char *p = gg_buf_text(&child.out); *p != '\0'; p++) {

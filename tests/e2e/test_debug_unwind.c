@@ -5,45 +5,18 @@
 #include <unistd.h>
 
 #include "cfi_tiny_elf.h"
-#include "child.h"
-#include "test.h"
-
-/* Runs `geiger LINE` by the shell. */
-static struct child geiger(const char *line)
-{
-	char script[1024];
-	const char *argv[] = { "sh", "-c", script, NULL };
-	struct child child;
-
-	snprintf(script, sizeof(script), "\"$GEIGER\" %s", line);
-	CHECK(child_run(&child, argv, NULL, 60));
-	return child;
-}
-
-/* It exits so, prints something that contains `out`, and says exactly `err`. */
-static void expect(const char *line, int exit_status, const char *out, const char *err)
-{
-	struct child child = geiger(line);
-
-	CHECK_MSG(child.exit_status == exit_status, "geiger %s: exit status %d", line,
-	          child.exit_status);
-	CHECK_MSG(strstr(gg_buf_text(&child.out), out) != NULL, "geiger %s: printed: %s", line,
-	          gg_buf_text(&child.out));
-	CHECK_MSG(strcmp(gg_buf_text(&child.err), err) == 0, "geiger %s: said: %s", line,
-	          gg_buf_text(&child.err));
-	child_done(&child);
-}
+#include "e2e/command.h"
 
 TEST(a_file_is_summarised_by_kinds_of_rules)
 {
-	expect("debug unwind \"$GEIGER\"", 0, " functions, ", "");
-	expect("debug unwind \"$GEIGER\"", 0, "kind       rules    share", "");
-	expect("debug unwind \"$GEIGER\"", 0, "general        0   0.000%", "");
+	command_expect("debug unwind \"$GEIGER\"", 0, "... functions, ", "");
+	command_expect("debug unwind \"$GEIGER\"", 0, "...kind       rules    share", "");
+	command_expect("debug unwind \"$GEIGER\"", 0, "...general        0   0.000%", "");
 }
 
 TEST(a_symbol_is_shown_rule_by_rule)
 {
-	struct child child = geiger("debug unwind \"$GEIGER\" main _start");
+	struct child child = command_run("debug unwind \"$GEIGER\" main _start");
 	const char *main_rules = strstr(gg_buf_text(&child.out), "main is 0x");
 
 	CHECK(child.exit_status == 0 && main_rules == gg_buf_text(&child.out));
@@ -57,14 +30,16 @@ TEST(a_symbol_is_shown_rule_by_rule)
 
 TEST(a_pc_is_shown_with_its_function)
 {
-	expect("debug unwind \"$GEIGER\" "
-	       "$(\"$GEIGER\" debug unwind \"$GEIGER\" main | sed -n 's/^main is \\(0x[^.]*\\).*/\\1/p')",
-	       0, " is main + 0\n", "");
+	command_expect(
+		"debug unwind \"$GEIGER\" "
+		"$(\"$GEIGER\" debug unwind \"$GEIGER\" main | sed -n 's/^main is \\(0x[^.]*\\).*/\\1/p')",
+		0, "... is main + 0\n", "");
 }
 
 TEST(a_pc_without_rules_says_why)
 {
-	expect("debug unwind \"$GEIGER\" 0x1", 0, "none  no function described contains it\n", "");
+	command_expect("debug unwind \"$GEIGER\" 0x1", 0,
+	               "...none  no function described contains it\n", "");
 }
 
 TEST(rules_that_could_not_be_compiled_are_counted_by_reason)
@@ -77,23 +52,23 @@ TEST(rules_that_could_not_be_compiled_are_counted_by_reason)
 	CHECK_EQ_I64(write(fd, &tiny, sizeof(tiny)), (ssize_t)sizeof(tiny));
 	close(fd);
 	snprintf(line, sizeof(line), "debug unwind %s", path);
-	expect(line, 0,
-	       "\nfunctions  whose rules could not be compiled, and why\n"
-	       "        1  unknown opcode\n",
-	       "");
+	command_expect(line, 0,
+	               "...\nfunctions  whose rules could not be compiled, and why\n"
+	               "        1  unknown opcode\n",
+	               "");
 	tiny_elf_init(&tiny, EM_AARCH64, BYTES(0x0c, 9, 16, 0x9e, 1));
 	fd = open(path, O_WRONLY);
 	CHECK_EQ_I64(write(fd, &tiny, sizeof(tiny)), (ssize_t)sizeof(tiny));
 	close(fd);
-	expect(line, 0, "aarch64, 1 functions, 1 rules\n", "");
+	command_expect(line, 0, "...aarch64, 1 functions, 1 rules\n", "");
 	snprintf(line, sizeof(line), "debug unwind %s 0x1004", path);
-	expect(line, 0, "general  CFA = x9 + 16; x30 at CFA - 8\n", "");
+	command_expect(line, 0, "...general  CFA = x9 + 16; x30 at CFA - 8\n", "");
 	unlink(path);
 }
 
 TEST(the_demonstration_walks_from_a_signal_handler_to_the_start)
 {
-	struct child child = geiger("debug unwind --demo");
+	struct child child = command_run("debug unwind --demo");
 	const char *text = gg_buf_text(&child.out);
 
 	CHECK_MSG(child.exit_status == 0, "%d: %s", child.exit_status, gg_buf_text(&child.err));
@@ -111,17 +86,18 @@ TEST(the_demonstration_walks_from_a_signal_handler_to_the_start)
 
 TEST(what_cannot_be_shown_is_said)
 {
-	expect("debug unwind", 2, "",
-	       "geiger: debug unwind: no file given. Name an ELF file, e.g. /bin/ls.\n");
-	expect("debug unwind --demo /bin/ls", 2, "",
-	       "geiger: debug unwind: --demo looks at no file.\n");
-	expect("debug unwind /nonexistent", 1, "",
-	       "geiger: /nonexistent: No such file or directory.\n");
-	expect("debug unwind /dev/null", 1, "", "geiger: /dev/null: not an ELF file.\n");
-	expect("debug unwind /etc/passwd", 1, "",
-	       "geiger: /etc/passwd: not an ELF file for x86-64 or aarch64.\n");
-	expect("debug unwind \"$GEIGER\" no_such_function 2>&1 | sed 's/.*: it/it/'", 0,
-	       "it has no function 'no_such_function'. Give a name of its symbol table, or a pc "
-	       "such as 0x1234.\n",
-	       "");
+	command_expect("debug unwind", 2, "",
+	               "geiger: debug unwind: no file given. Name an ELF file, e.g. /bin/ls.\n");
+	command_expect("debug unwind --demo /bin/ls", 2, "",
+	               "geiger: debug unwind: --demo looks at no file.\n");
+	command_expect("debug unwind /nonexistent", 1, "",
+	               "geiger: /nonexistent: No such file or directory.\n");
+	command_expect("debug unwind /dev/null", 1, "", "geiger: /dev/null: not an ELF file.\n");
+	command_expect("debug unwind /etc/passwd", 1, "",
+	               "geiger: /etc/passwd: not an ELF file for x86-64 or aarch64.\n");
+	command_expect(
+		"debug unwind \"$GEIGER\" no_such_function 2>&1 | sed 's/.*: it/it/'", 0,
+		"...it has no function 'no_such_function'. Give a name of its symbol table, or a pc "
+		"such as 0x1234.\n",
+		"");
 }

@@ -10,10 +10,8 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "child.h"
-#include "test.h"
+#include "e2e/command.h"
 
 /* NAME in tests/golden, and the arguments behind "geiger COMMAND PROFILE". */
 static const struct golden {
@@ -46,31 +44,6 @@ static const struct golden {
 	{ "diff-stacks.txt", "diff", "made.geiger --normalize 0.9 --by stack --all --ascii" },
 	{ "diff.json", "diff", "made.geiger --normalize 0.5 --unit count --json" },
 };
-
-static bool run(const char *script, struct child *child)
-{
-	static const char *const environment[] = { "LC_ALL=C.UTF-8", "COLUMNS=80", NULL };
-	const char *argv[] = { "sh", "-c", script, NULL };
-
-	return CHECK(child_run(child, argv, environment, 60)) &&
-	       CHECK_MSG(child->exit_status == 0 && child->err.length == 0, "%s: status %d: %s",
-	                 script, child->exit_status, gg_buf_text(&child->err));
-}
-
-static char *read_file(const char *path)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	FILE *file = fopen(path, "re");
-	char part[4096];
-	size_t length;
-
-	if (file == NULL)
-		return NULL;
-	while ((length = fread(part, 1, sizeof(part), file)) > 0)
-		gg_buf_append(&text, part, length);
-	fclose(file);
-	return strdup(gg_buf_text(&text));
-}
 
 static void write_file(const char *path, const char *text)
 {
@@ -108,18 +81,26 @@ static const char *find_difference(const char *text, const char *wanted, bool is
 	return NULL;
 }
 
-static void compare(const struct golden *golden, const char *directory)
+static void run(const char *script, struct child *child)
 {
-	struct child child = { 0 };
+	*child = command_shell(script);
+	CHECK_MSG(child->exit_status == 0 && child->err.length == 0, "%s: status %d: %s", script,
+	          child->exit_status, gg_buf_text(&child->err));
+}
+
+static void compare(const struct golden *golden)
+{
+	struct child child;
 	char script[1024], path[1024], *wanted;
 	const char *difference;
 
-	snprintf(script, sizeof(script), "cd '%s' && \"$GEIGER\" %s made.geiger %s", directory,
-	         golden->command, golden->arguments);
+	snprintf(script, sizeof(script), "\"$GEIGER\" %s made.geiger %s", golden->command,
+	         golden->arguments);
+	run(script, &child);
 	snprintf(path, sizeof(path), "%s/%s", getenv("GOLDEN_DIR"), golden->name);
-	if (run(script, &child) && getenv("GG_GOLDEN_WRITE") != NULL)
+	if (!test_failed && getenv("GG_GOLDEN_WRITE") != NULL)
 		write_file(path, gg_buf_text(&child.out));
-	wanted = read_file(path);
+	wanted = scratch_read(path);
 	if (CHECK_MSG(wanted != NULL, "no file %s", path)) {
 		difference = find_difference(gg_buf_text(&child.out), wanted,
 		                             strstr(golden->name, ".json") != NULL);
@@ -131,17 +112,10 @@ static void compare(const struct golden *golden, const char *directory)
 
 TEST(reports_of_a_made_profile_are_what_they_were)
 {
-	char directory[] = "/tmp/golden-XXXXXX", script[256];
-	struct child child = { 0 };
+	struct child child;
 
-	if (!CHECK(mkdtemp(directory) != NULL))
-		return;
-	snprintf(script, sizeof(script), "\"$GOLDEN_PROFILE\" %s/made.geiger", directory);
-	if (run(script, &child))
-		for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
-			compare(&goldens[i], directory);
+	run("\"$GOLDEN_PROFILE\" made.geiger", &child);
 	child_done(&child);
-	snprintf(script, sizeof(script), "%s/made.geiger", directory);
-	unlink(script);
-	rmdir(directory);
+	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
+		compare(&goldens[i]);
 }

@@ -4,12 +4,8 @@
  * `geiger leaks` and by `geiger diff`.  LEAKY_PROGRAM names it.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "child.h"
-#include "test.h"
-
-static char directory[] = "/tmp/leaks-real-XXXXXX";
+#include "e2e/command.h"
 
 static const struct {
 	const char *name, *leaked, *seed;
@@ -20,18 +16,6 @@ static const struct {
 };
 enum { RECORDINGS = 3 };
 
-/* Runs a line of shell in the directory. */
-static struct child run(const char *line)
-{
-	char script[1024];
-	const char *argv[] = { "sh", "-c", script, NULL };
-	struct child child;
-
-	snprintf(script, sizeof(script), "cd '%s' && %s", directory, line);
-	CHECK(child_run(&child, argv, NULL, 120));
-	return child;
-}
-
 static void record_all(void)
 {
 	static bool is_done;
@@ -39,7 +23,6 @@ static void record_all(void)
 	if (is_done)
 		return;
 	is_done = true;
-	CHECK(mkdtemp(directory) != NULL);
 	for (int i = 0; i < RECORDINGS; i++) {
 		char line[512];
 		struct child child;
@@ -48,21 +31,10 @@ static void record_all(void)
 		         "\"$GEIGER\" record --quiet --interval 4KiB --seed %s -o %s -- "
 		         "\"$LEAKY_PROGRAM\" %s",
 		         recordings[i].seed, recordings[i].name, recordings[i].leaked);
-		child = run(line);
+		child = command_shell(line);
 		CHECK_MSG(child.exit_status == 0, "%s", gg_buf_text(&child.err));
 		child_done(&child);
 	}
-}
-
-__attribute__((destructor)) static void clean_up(void)
-{
-	for (int i = 0; i < RECORDINGS; i++) {
-		char path[128];
-
-		snprintf(path, sizeof(path), "%s/%s", directory, recordings[i].name);
-		unlink(path);
-	}
-	rmdir(directory);
 }
 
 /* How many stacks are of the class, by the JSON. */
@@ -87,7 +59,7 @@ TEST(a_program_that_leaks_is_told_from_one_that_does_not)
 
 		record_all();
 		snprintf(line, sizeof(line), "\"$GEIGER\" leaks %s --json", recordings[i].name);
-		child = run(line);
+		child = command_shell(line);
 		CHECK_EQ_I64(child.exit_status, 0);
 		CHECK_MSG(stacks_of(&child, "growing") == (i == 0), "%s: %s", recordings[i].name,
 		          gg_buf_text(&child.out));
@@ -103,11 +75,13 @@ TEST(the_difference_of_two_builds_is_the_leak)
 	struct child child;
 
 	record_all();
-	child = run("\"$GEIGER\" diff fixed.geiger leaky.geiger --by stack --fail-on-growth");
+	child = command_shell(
+		"\"$GEIGER\" diff fixed.geiger leaky.geiger --by stack --fail-on-growth");
 	CHECK_MSG(child.exit_status == 3, "%s", gg_buf_text(&child.out));
 	CHECK_MSG(strstr(gg_buf_text(&child.out), "1 of ") != NULL, "%s", gg_buf_text(&child.out));
 	child_done(&child);
-	child = run("\"$GEIGER\" diff fixed.geiger again.geiger --by stack --fail-on-growth");
+	child = command_shell(
+		"\"$GEIGER\" diff fixed.geiger again.geiger --by stack --fail-on-growth");
 	CHECK_MSG(child.exit_status == 0, "%s", gg_buf_text(&child.out));
 	child_done(&child);
 }
@@ -118,10 +92,10 @@ TEST(a_check_lets_the_fixed_program_pass)
 
 	record_all();
 	/* The table has 1.6 MiB, the cache 0.6, the leak 1.95. */
-	child = run("\"$GEIGER\" leaks leaky.geiger --fail-above 3MiB");
+	child = command_shell("\"$GEIGER\" leaks leaky.geiger --fail-above 3MiB");
 	CHECK_EQ_I64(child.exit_status, 3);
 	child_done(&child);
-	child = run("\"$GEIGER\" leaks fixed.geiger --fail-above 3MiB");
+	child = command_shell("\"$GEIGER\" leaks fixed.geiger --fail-above 3MiB");
 	CHECK_EQ_I64(child.exit_status, 0);
 	child_done(&child);
 }

@@ -185,6 +185,8 @@ TEST(ctrl_c_reaches_the_command_once)
 	struct running run;
 	char script[256];
 
+	if (!child_can_have_terminal())
+		SKIP("no terminal: /dev/pts is not mounted");
 	snprintf(script, sizeof(script), "exec \"%s\" interrupts 5", getenv("RECORD_PROGRAM"));
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false)) &&
 	    CHECK(wait_for(&run, "ready", 60))) {
@@ -208,6 +210,8 @@ TEST(ctrl_c_ends_a_command_that_does_not_care)
 	struct recording r;
 	struct running run;
 
+	if (!child_can_have_terminal())
+		SKIP("no terminal: /dev/pts is not mounted");
 	if (CHECK(recording_begin(&r)) &&
 	    CHECK(start_on_terminal(&r, &run, "echo ready; sleep 60", false)) &&
 	    CHECK(wait_for(&run, "ready", 60))) {
@@ -226,6 +230,8 @@ TEST(ctrl_z_stops_both_and_the_shell_continues_them)
 	struct recording r;
 	struct running run;
 
+	if (!child_can_have_terminal())
+		SKIP("no terminal: /dev/pts is not mounted");
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, true)) &&
 	    CHECK(wait_for(&run, "ready", 60))) {
 		CHECK_EQ_I64(write(run.out, "\x1a", 1), 1);
@@ -246,6 +252,8 @@ TEST(the_command_is_in_the_foreground_of_the_terminal)
 	struct recording r;
 	struct running run;
 
+	if (!child_can_have_terminal())
+		SKIP("no terminal: /dev/pts is not mounted");
 	if (CHECK(recording_begin(&r)) && CHECK(start_on_terminal(&r, &run, script, false))) {
 		CHECK_EQ_I64(write(run.out, "hello\n", 6), 6);
 		CHECK(wait_for(&run, "line: hello", 60));
