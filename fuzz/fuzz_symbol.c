@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "symbol/names/demangle.h"
 #include "symbol/resolve/blob.h"
@@ -93,7 +94,7 @@ static void blob(const uint8_t *data, size_t size)
 	bytes = (uint64_t *)malloc(size); /* aligned, and it ends where the input does */
 	require(bytes != NULL);
 	memcpy(bytes, data, size);
-	crc = gg_crc32(0, (char *)bytes + from, size - from);
+	crc = (uint32_t)crc32_z(0, (Bytef *)bytes + from, size - from);
 	memcpy((char *)bytes + offsetof(struct gg_blob_header, crc32), &crc, sizeof(crc));
 	if (gg_blob_read(&parsed, bytes, size) == 0)
 		for (size_t i = 0; i < parsed.header->address_count; i++) {

@@ -2,11 +2,9 @@
 /* pack - gzip, which browsers read as a stream of their own, and base64, which HTML can hold. */
 #include <errno.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "page/page_internal.h"
-
-#if HAVE_ZLIB
-#include <zlib.h>
 
 int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_error *error)
 {
@@ -52,20 +50,6 @@ int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json, struct gg_e
 	inflateEnd(&stream);
 	return status == Z_STREAM_END ? 0 : gg_error_set_errno(error, ENOMEM, "page", NULL);
 }
-#else
-int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json, struct gg_error *error)
-{
-	return gg_page_pack(packed, json, error);
-}
-
-int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_error *error)
-{
-	(void)json;
-	(void)packed;
-	return gg_error_set(error, -ENOTSUP, "page", "Build it with zlib (docs/HACKING.md).",
-	                    "this geiger was built without zlib");
-}
-#endif
 
 void gg_page_base64(const void *bytes, size_t length, struct gg_buf *out)
 {

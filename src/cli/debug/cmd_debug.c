@@ -8,6 +8,8 @@ const struct gg_command gg_command_debug = {
 	.usage = "COMMAND [OPTION]...",
 	.verbs = (const struct gg_command *const[]){ &gg_command_debug_cost,
 	                                             &gg_command_debug_region,
+#if GG_HAS_PROFILE
 	                                             &gg_command_debug_symbol,
+#endif
 	                                             &gg_command_debug_unwind, NULL },
 };

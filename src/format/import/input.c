@@ -9,9 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#if HAVE_ZLIB
 #include <zlib.h>
-#endif
 #if HAVE_ZSTD
 #include <zstd.h>
 
@@ -39,9 +37,7 @@ struct gg_input {
 	uint8_t *raw; /* as it is in the file: [raw_at, raw_end) is not yet decompressed */
 	size_t raw_at, raw_end;
 	bool raw_ended;
-#if HAVE_ZLIB
 	z_stream zlib;
-#endif
 	bool between_members; /* of gzip: the file may end here */
 #if HAVE_ZSTD
 	ZSTD_DStream *zstd;
@@ -107,7 +103,6 @@ static int read_raw(struct gg_input *input, struct gg_error *error)
 static int inflate_gzip(struct gg_input *input, char *to, size_t room, size_t *ret_got,
                         struct gg_error *error)
 {
-#if HAVE_ZLIB
 	z_stream *zlib = &input->zlib;
 	int result;
 
@@ -137,12 +132,6 @@ static int inflate_gzip(struct gg_input *input, char *to, size_t room, size_t *r
 		return gg_input_wrong(input, input->base + input->end, error,
 		                      "the compressed data is damaged");
 	return 0;
-#else
-	(void)to, (void)room;
-	*ret_got = 0;
-	return gg_error_set(error, -ENOTSUP, input->name, "Decompress it first: gzip -d FILE.",
-	                    "compressed by gzip, which this geiger was built without");
-#endif
 }
 
 static int inflate_zstd(struct gg_input *input, char *to, size_t room, size_t *ret_got,
@@ -262,10 +251,8 @@ static int begin(struct gg_input *input, struct gg_error *error)
 	if (code < 0)
 		return code;
 	if (input->raw_end >= 2 && input->raw[0] == 0x1f && input->raw[1] == 0x8b) {
-#if HAVE_ZLIB
 		if (inflateInit2(&input->zlib, 15 + 16) != Z_OK)
 			return out_of_memory(input, error);
-#endif
 		input->compression = GZIP;
 	} else if (input->raw_end >= 4 && memcmp(input->raw, zstd_magic, 4) == 0) {
 #if HAVE_ZSTD
@@ -334,10 +321,8 @@ void gg_input_close(struct gg_input *input)
 		return;
 	if (input->fd > STDERR_FILENO)
 		close(input->fd);
-#if HAVE_ZLIB
 	if (input->compression == GZIP)
 		inflateEnd(&input->zlib);
-#endif
 #if HAVE_ZSTD
 	ZSTD_freeDStream(input->zstd);
 #endif

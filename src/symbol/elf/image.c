@@ -10,12 +10,12 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/atomic.h"
 #include "symbol/elf/debuginfod.h"
 #include "symbol/elf/minidebuginfo.h"
 #include "symbol/elf/sysroot_path.h"
-#include "symbol/resolve/blob.h"
 
 enum {
 	BUILD_ID_MIN = 2, /* bytes; fewer make no path */
@@ -116,12 +116,12 @@ static bool is_wanted(const struct gg_symbol_module *module, Elf *elf)
 static bool has_crc(int fd, uint32_t wanted)
 {
 	char *block = malloc(CRC_BLOCK);
-	uint32_t crc = 0;
+	uLong crc = 0;
 	off_t at = 0;
 	ssize_t count = -1;
 
 	while (block != NULL && (count = pread(fd, block, CRC_BLOCK, at)) > 0) {
-		crc = gg_crc32(crc, block, (size_t)count);
+		crc = crc32_z(crc, (const Bytef *)block, (size_t)count);
 		at += count;
 	}
 	free(block);

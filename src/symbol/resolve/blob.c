@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/hash.h"
 #include "symbol/symbol.h"
@@ -57,7 +58,7 @@ int gg_blob_read(struct gg_blob *ret_blob, const void *bytes, size_t length)
 	if (want != length || header->string_bytes == 0 || header->text >= header->string_bytes ||
 	    header->status > GG_SYMBOL_UNREADABLE || header->from_cache > 1)
 		return -EBADMSG;
-	if (gg_crc32(0, (const char *)bytes + crc_from, length - crc_from) != header->crc32)
+	if (crc32_z(0, (const Bytef *)bytes + crc_from, length - crc_from) != header->crc32)
 		return -EBADMSG;
 	blob.addresses = (const uint64_t *)(header + 1);
 	blob.frame_ends = (const uint32_t *)(blob.addresses + header->address_count);
@@ -181,7 +182,8 @@ void gg_blob_copy_address(struct gg_blob_builder *builder, const struct gg_blob 
 static void seal(struct gg_buf *out)
 {
 	const size_t crc_from = offsetof(struct gg_blob_header, blob_bytes);
-	uint32_t crc = gg_crc32(0, out->data + crc_from, out->length - crc_from);
+	uint32_t crc = (uint32_t)crc32_z(0, (const Bytef *)out->data + crc_from,
+	                                 out->length - crc_from);
 
 	memcpy(out->data + offsetof(struct gg_blob_header, crc32), &crc, sizeof(crc));
 }

@@ -106,6 +106,3 @@ GG_MUST_CHECK int gg_blob_write(struct gg_blob_builder *builder, uint32_t status
 
 /* Appends a copy of a blob to `out`, which must be empty.  0 or -ENOMEM. */
 GG_MUST_CHECK int gg_blob_copy(const struct gg_blob *blob, bool from_cache, struct gg_buf *out);
-
-/* CRC-32 as in zlib and .gnu_debuglink, continued from `crc` (0 at the start). */
-uint32_t gg_crc32(uint32_t crc, const void *bytes, size_t length);
