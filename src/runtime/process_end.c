@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_end - the agent's destructor. */
+/* process_end - writes the last dump and the time of the end. */
 #include "runtime/process_end.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void gg_process_end(void)
 		end_region();
 }
 
-__attribute__((destructor)) static void destruct(void)
+void gg_process_end_in_order(void)
 {
 	struct gg_thread *t = &gg_thread;
 	bool is_error = false;

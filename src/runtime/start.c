@@ -26,6 +26,7 @@
 #include "runtime/platform/real_functions.h"
 #include "runtime/platform/sanitizer.h"
 #include "runtime/platform/seccomp.h"
+#include "runtime/process_end.h"
 #include "runtime/process_fork.h"
 #include "runtime/process_region.h"
 #include "runtime/process_settings.h"
@@ -285,4 +286,11 @@ void gg_start_leave_to_sanitizer(const char *runtime)
 	gg_agent_log("not profiling: the program is built with a sanitizer, whose ", runtime,
 	             " is its allocator", GG_AGENT_LOG_END);
 	gg_recorded_session_count_missing(GG_SESSION_MISSING_SANITIZER);
+}
+
+/* Here and not in process_end.c, because a static link takes only those objects of libgeiger.a that
+ * other objects refer to. */
+__attribute__((destructor)) static void destruct(void)
+{
+	gg_process_end_in_order();
 }

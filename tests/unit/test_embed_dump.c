@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -201,4 +203,36 @@ TEST(after_a_reset_what_is_new_counts)
 	          (unsigned long long)text.total.live_bytes, (unsigned long long)text.total.count,
 	          (unsigned long long)text.total.bytes);
 	agent->close(UINT64_C(102) << 32, 0);
+}
+
+/* In a child: records one object, and ends with a dump of the end. */
+static _Noreturn void end_with_a_dump(const char *prefix)
+{
+	struct gg_agent_triggers triggers = { .final = true };
+
+	snprintf(triggers.prefix, sizeof(triggers.prefix), "%s", prefix);
+	if (agent->set_triggers(&triggers) < 0 || record(UINT64_C(103) << 32, 5000) == 0)
+		_exit(1);
+	exit(0);
+}
+
+/* The destructor must come along: this program links libgeiger.a. */
+TEST(a_program_that_links_libgeiger_statically_writes_its_dump_of_the_end)
+{
+	char own[] = "/dev/shm/geiger-test-XXXXXX", prefix[64], path[600] = "";
+	int status = -1;
+	pid_t child;
+
+	start();
+	REQUIRE(mkdtemp(own) != NULL);
+	snprintf(prefix, sizeof(prefix), "%s/last", own);
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		end_with_a_dump(prefix);
+	CHECK_EQ_I64(waitpid(child, &status, 0), child);
+	CHECK_EQ_I64(status, 0);
+	CHECK_EQ_I64(dump_text_count(own, "f", path), 1);
+	unlink(path);
+	rmdir(own);
 }
