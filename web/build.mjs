@@ -6,7 +6,7 @@
 // The two differ in their content security policy alone: page.html (`geiger html`) may connect to nothing,
 // live.html (`geiger serve`) to the server that it came from.  Script and style are allowed by their hashes,
 // nothing else runs.  The profile goes into the element "geiger-data", which is empty here
-// (docs/PAGE_DATA.md); it stands in each file once.
+// (docs/reference/PAGE_DATA.md); it stands in each file once.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

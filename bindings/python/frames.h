@@ -7,7 +7,7 @@
  * may run the collector.  Here the interpreter's own frames are read as they are and nothing is changed:
  * no reference count, no cache, no allocation, no lock.
  *
- * What a frame is changes with each release of CPython; this is written for 3.11 (docs/PYTHON.md).
+ * What a frame is changes with each release of CPython; this is written for 3.11 (docs/LANGUAGES.md).
  *
  * Threads  only of the calling thread, and only while it has the interpreter's lock.
  */

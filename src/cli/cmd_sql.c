@@ -276,7 +276,7 @@ const struct gg_command gg_command_sql = {
 	.usage = "FILE [QUESTION]",
 	.details =
 		"QUESTION is one statement that reads, in the language of SQLite; without one,\n"
-		"tables and views are listed with their columns.  docs/PROFILE.md explains them.\n"
+		"tables and views are listed with their columns.  docs/internals/PROFILE.md explains them.\n"
 		"\n"
 		"Views make common questions one line:\n"
 		"  v_function  what functions hold and allocated: alone, and with what they call\n"

@@ -27,7 +27,7 @@ struct gg_page_class {
 	struct class_key key;
 	double samples;
 	struct gg_plain_tally sums;
-	/* Columns, in the order of docs/PAGE_DATA.md. */
+	/* Columns, in the order of docs/reference/PAGE_DATA.md. */
 	double size, bytes, count, bytes_variance, count_variance, bytes_skew, count_skew;
 	double reserve_bytes, reserve_count, per_byte, bytes_slack, count_slack;
 	double upper;

@@ -9,7 +9,7 @@
  *           return error->code;
  *   gg_page_html(&packed, &out, error);                               a file of its own
  *
- * The JSON is described in docs/PAGE_DATA.md.  What does not fit into most_bytes is made coarser, in
+ * The JSON is described in docs/reference/PAGE_DATA.md.  What does not fit into most_bytes is made coarser, in
  * steps: fewer nodes, sizes and times rounded; `folds` in the data says so.  The text of the profiled
  * program is in the JSON alone, and the JSON is in the file as base64 of gzip: no name can become markup.
  *

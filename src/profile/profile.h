@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile - one measurement in one SQLite file; docs/PROFILE.md tells its tables.
+ * profile - one measurement in one SQLite file; docs/internals/PROFILE.md tells its tables.
  *
  *   struct gg_profile *profile;
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema - the tables of a profile as SQL text; docs/PROFILE.md explains each column.
+ * schema - the tables of a profile as SQL text; docs/internals/PROFILE.md explains each column.
  *
  * The texts are the format: a change of what a reader sees raises GG_PROFILE_VERSION.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout - the bytes of a region file; docs/REGION.md tells them field by field.
+ * layout - the bytes of a region file; docs/internals/REGION.md tells them field by field.
  *
  * A header and eleven tables of fixed records, at offsets from the start of the file.  No pointers:
  * every process maps it where it likes.  Little-endian, as all machines that geiger runs on.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report - who holds the memory: a head that says how much there is, and rows with confidence
- * intervals; as text for people (docs/REPORTS.md) and as JSON (docs/JSON.md).
+ * intervals; as text for people (docs/REPORTS.md) and as JSON (docs/reference/JSON.md).
  *
  *   struct gg_report report = { .model = model, .result = result, .summary = &summary,
  *                               .confidence = 0.95, .width = 80 };
@@ -67,7 +67,7 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 /* {"estimate":..,"low":..,"high":..} under that name. */
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
 
-/* Members "notes", "unresolved" and "highest" of an object, as docs/JSON.md has them. */
+/* Members "notes", "unresolved" and "highest" of an object, as docs/reference/JSON.md has them. */
 void gg_report_json_notes(struct gg_json *json, const struct gg_model *model);
 void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *model,
                                const struct gg_model_unresolved *unresolved);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_diff - two profiles beside each other, as text and as JSON (docs/JSON.md).
+ * report_diff - two profiles beside each other, as text and as JSON (docs/reference/JSON.md).
  *
  * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_json - the documented, versioned contract: docs/JSON.md.  Members are only ever added within
+ * report_json - the documented, versioned contract: docs/reference/JSON.md.  Members are only ever added within
  * a version.
  */
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_leaks - what is live at the end, or at a moment, and whether it grows, as text (docs/LEAKS.md) and as JSON
- * (docs/JSON.md).
+ * (docs/reference/JSON.md).
  *
  *   gg_report_leaks_text(&report, leaks, &gate, 0, &out);
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_timeline - live memory and RSS over time, as a chart and as JSON (docs/JSON.md).
+ * report_timeline - live memory and RSS over time, as a chart and as JSON (docs/reference/JSON.md).
  *
  * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
  */

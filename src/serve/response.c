@@ -180,7 +180,7 @@ static bool take_time(const struct gg_request *request, const char *name, int64_
 
 static int wrong(const char *name, struct gg_error *error)
 {
-	return gg_error_set(error, -EINVAL, name, "docs/HTTP_API.md has what is known.",
+	return gg_error_set(error, -EINVAL, name, "docs/reference/HTTP_API.md has what is known.",
 	                    "not a value that it can have");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serve - shows a profile, a folder of profiles, or a running process over HTTP, to one person
- * (docs/HTTP_API.md).
+ * (docs/reference/HTTP_API.md).
  *
  *   struct gg_serve_options options = { .path = "redis.geiger", .announce = print_url };
  *

@@ -23,7 +23,7 @@
  * Cache        What DWARF told is kept by build-id (symbol/resolve/symbol_cache.h); what less told is not, so that
  *              a debug package that is installed later is used.
  * Threads      any one thread at a time; it forks, so no other thread should be inside it.
- * Cost         docs/SYMBOLS.md, "Speed".
+ * Cost         docs/internals/SYMBOLS.md, "Speed".
  */
 #pragma once
 

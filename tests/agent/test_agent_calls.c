@@ -91,8 +91,8 @@ static bool read_table(void)
 	if (file != NULL)
 		fclose(file);
 	table[length] = '\0';
-	begin = strstr(table, "**System calls.**");
-	end = begin != NULL ? strstr(begin, "**Signal handlers.**") : NULL;
+	begin = strstr(table, "## System calls");
+	end = begin != NULL ? strstr(begin + 1, "\n## ") : NULL;
 	if (end == NULL)
 		return false;
 	*end = '\0';

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python's sqlite3 reads a profile, and every example of docs/PROFILE.md works.
+"""Python's sqlite3 reads a profile, and every example of docs/internals/PROFILE.md works.
 
 Environment: MAKE_PROFILE, GEIGER.
 """
@@ -41,7 +41,7 @@ with tempfile.TemporaryDirectory() as directory:
         [os.environ["MAKE_PROFILE"], path], check=True, capture_output=True, text=True
     ).stdout
     profile = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    document = (ROOT / "docs" / "PROFILE.md").read_text()
+    document = (ROOT / "docs/internals/PROFILE.md").read_text()
 
     def python_sees_what_was_written():
         check(os.listdir(directory) == ["x.geiger"], "something is beside the file")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of a page, read as docs/PAGE_DATA.md says; for tests."""
+"""The samples of a page, read as docs/reference/PAGE_DATA.md says; for tests."""
 
 
 class Cells:
-    """The samples of a page, as docs/PAGE_DATA.md says how to read them."""
+    """The samples of a page, as docs/reference/PAGE_DATA.md says how to read them."""
 
     def __init__(self, data):
         self.data, self.bins = data, len(data["times"]["edges_ns"]) - 1

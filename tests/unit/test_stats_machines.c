@@ -2,7 +2,7 @@
 /*
  * The example of jemalloc's PROFILING_INTERNALS: stack A allocates a million blocks of 8 bytes, stack B one of
  * 8 MiB, on each of a million machines that sample every MiB.  What is to be known is 8 TB each.
- * docs/FROM_JEMALLOC.md has the numbers.
+ * docs/MIGRATING.md has the numbers.
  */
 #include <math.h>
 

@@ -22,7 +22,7 @@ async function read({ dataset, textContent }) {
 
 const FORMATS = ['pprof', 'speedscope', 'collapsed', 'firefox', 'perfetto', 'csv'];
 
-/** What the server has of this profile (docs/HTTP_API.md). @param {string} source where its data comes from */
+/** What the server has of this profile (docs/reference/HTTP_API.md). @param {string} source where its data comes from */
 function exportsOf(source) {
 	const profile = new URL(source, location.href).searchParams.get('profile');
 

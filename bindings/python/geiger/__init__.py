@@ -8,7 +8,7 @@
     ...
     geiger.snapshot("now.region")          what is live now; read it with `geiger salvage`
 
-Python's allocators are sampled, with the Python functions that call them (docs/PYTHON.md).
+Python's allocators are sampled, with the Python functions that call them (docs/LANGUAGES.md).
 """
 
 import sys

@@ -13,7 +13,7 @@ Runs a Python program and records who allocates its memory, by Python's function
   -i, --interval SIZE   mean bytes between two samples, such as 64k (default: 512k)
   -o, --output FILE     the profile (default: what `geiger record` chooses)
       --native          stacks with the interpreter's own frames between Python's
-      --only-python     without malloc and what else is not Python's (docs/PYTHON.md)
+      --only-python     without malloc and what else is not Python's (docs/LANGUAGES.md)
   -h, --help            this text
 
 Under `geiger record` it is a part of that profile, and the recorder has the other options:

@@ -5,7 +5,7 @@
  *   HEAPPROFILE=/var/tmp/x      dumps /var/tmp/x.0001.heap, ... in gperftools' form, while the program runs and at its end
  *   HeapProfilerStart("x")      the same from there on, until HeapProfilerStop()
  *
- * What is written are estimates from samples, where gperftools counts everything; docs/FROM_GPERFTOOLS.md
+ * What is written are estimates from samples, where gperftools counts everything; docs/MIGRATING.md
  * has each variable and call.  Where a gperftools underneath has a heap profiler, all of it is its own.
  *
  * Threads  any; two that start and stop at once are on their own.

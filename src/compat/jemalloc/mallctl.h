@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mallctl - jemalloc's calls to control its profiler, answered by the agent: ctl_table.h has the names,
- * docs/FROM_JEMALLOC.md what each does here.
+ * docs/MIGRATING.md what each does here.
  *
  * Programs look for these names weakly, to find out whether a jemalloc is there: so they are in a
  * library of their own, which is preloaded for programs that are to find one.

@@ -18,7 +18,7 @@
  *   }
  *
  * Whatever ends the process, a reader (view.h) finds the state up to the last record, consistent:
- * totals allocated minus totals freed are exactly the live samples.  docs/REGION.md tells how.
+ * totals allocated minus totals freed are exactly the live samples.  docs/internals/REGION.md tells how.
  *
  * Truth and mirror  the samples, the address index and the filter are in private memory; the file
  *           is the published mirror.  A forked child has the exact snapshot by copy-on-write, and
@@ -29,7 +29,7 @@
  * Threads   any; also in signal handlers: a call that interrupts another one of its own thread is
  *           dropped and counted.
  * Memory    64 bytes a live sample in the file; private: 64 for the truth, 4 beside it, and what
- *           index.h and filter.h say (bench_region.c, docs/REGION.md).  Address space is reserved
+ *           index.h and filter.h say (bench_region.c, docs/internals/REGION.md).  Address space is reserved
  *           for the capacities.
  */
 #pragma once

@@ -7,7 +7,7 @@
  * looked up by (parent, pc), which is a chain of as many dependent look-ups as there are frames.
  * A node's key is the hash of all pcs from the outermost to its own; so a known stack is found by
  * one look-up, and only a new one is walked.  A remembered last stack saves hashing the outer frames
- * that did not change.  Against whole stacks and against the plain trie: docs/REGION.md, "Stacks",
+ * that did not change.  Against whole stacks and against the plain trie: docs/internals/REGION.md, "Stacks",
  * measured by bench/bench_region.c.
  *
  * Identity  the hash, seeded at random; the frames are not compared.  Where an index entry and the

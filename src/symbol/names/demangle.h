@@ -8,7 +8,7 @@
  *   Rust, legacy   a::b::f::h0123456789abcdef                a::b::f
  *   else           f.part.0                                  f
  *
- * libiberty, which GCC and binutils maintain, demangles both languages (docs/SYMBOLS.md).  A build
+ * libiberty, which GCC and binutils maintain, demangles both languages (docs/internals/SYMBOLS.md).  A build
  * without libiberty leaves all names mangled.
  *
  * Bounds   names are hostile: see the enum.  Beyond a bound the name stays as it is.  libiberty

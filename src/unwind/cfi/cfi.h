@@ -21,7 +21,7 @@
  * Two addresses  `bytes` is where a section can be read, `address` what the module itself calls its
  *                first byte.  In a running program both are the same; for a file the addresses are
  *                those it was linked for.  All pcs here are of the second kind.
- * Formats        docs/UNWINDING.md; opcodes by DWARF 5 section 6.4, sections by the LSB.
+ * Formats        docs/internals/UNWINDING.md; opcodes by DWARF 5 section 6.4, sections by the LSB.
  * Threads        any; also in signal handlers.  A module is never written after it was filled.
  */
 #pragma once

@@ -5,7 +5,7 @@
  * Call frame information is a small program per function; run to a pc it gives a row: how to
  * compute the CFA (the value of the stack pointer before the call) and where each register was
  * saved.  A walk needs three of them only: pc, stack pointer and frame register (rbp, x29).
- * Nearly all rows fit these kinds (docs/UNWINDING.md has the counts); the rest is GENERAL.
+ * Nearly all rows fit these kinds (docs/internals/UNWINDING.md has the counts); the rest is GENERAL.
  *
  *   kind       CFA                     saved frame register at      return address at
  *   SP         sp + cfa_bytes          CFA + 8 * fp_words           CFA + 8 * ra_words

@@ -16,7 +16,7 @@
  *
  * A page is asked for with rt_sigprocmask() and an operation that does not exist: the kernel reads
  * the new mask first (EFAULT: not readable), then refuses (EINVAL).  No effect, no memory, no
- * errno, allowed wherever libc runs.  191 ns on the machine of docs/UNWINDING_walk.md.
+ * errno, allowed wherever libc runs.  191 ns on the machine of docs/internals/UNWINDING.md.
  *
  * What remains: between question and read another thread may unmap the page of a foreign stack
  * that is in use.  The program then crashes without us, too.

@@ -14,7 +14,7 @@
  * entry, add its offset to sp, load the return address.  All else (whether the entry is this pc's,
  * the bounds, the memo, the output) is compared and stored beside that chain.  Frames with a frame
  * pointer are the exception that costs a jump; a restored fp costs none, so call paths that vary
- * do not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/UNWINDING.md.
+ * do not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
  */
 GG_RAW_STACK __attribute__((always_inline)) static inline void loop(
 	struct gg_walk *w, struct gg_stack_cache_frame *walked)

@@ -6,7 +6,7 @@
 //   diff.order('difference', true, onlySignificant)      numbers of rows
 //   const tree = diffTree(profile, state)                as layOut() of flame/layout.js takes it
 //
-// Differences, intervals and p-values come from the command (docs/PAGE_DATA.md, "diff"), for each of its metrics, of
+// Differences, intervals and p-values come from the command (docs/reference/PAGE_DATA.md, "diff"), for each of its metrics, of
 // whole runs.  A frame of the tree is as wide as before and after together, so that what is gone
 // can be seen as well as what is new.  Pure.
 

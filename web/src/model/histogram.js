@@ -5,7 +5,7 @@
 //   sizesOf(selection)         [{ label, figure }], by powers of two
 //   lifetimesOf(profile, window, unit)     of what was allocated in the window, the last one never freed
 //
-// Lifetimes are in no cell of the tree: they are those of all functions (docs/PAGE_DATA.md, "lifetimes"), and the
+// Lifetimes are in no cell of the tree: they are those of all functions (docs/reference/PAGE_DATA.md, "lifetimes"), and the
 // interval of a window is the gamma law of its sums.  Pure.
 
 import { numberText, timeText } from './figure.js';

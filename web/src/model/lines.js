@@ -6,7 +6,7 @@
 //   lineOf(profile, key)                                           { frame, file, line }
 //
 // A cell ends at a line; the lines of its callers are those of its path: each path is called from a line of the path
-// before it (docs/PAGE_DATA.md, "paths").  A line that is on a stack several times counts once: where it comes first.
+// before it (docs/reference/PAGE_DATA.md, "paths").  A line that is on a stack several times counts once: where it comes first.
 //
 // Cost: which path begins a line is found out once for a profile; then one pass over cells and paths.  Pure.
 

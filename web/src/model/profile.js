@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profile - the data of the page (docs/PAGE_DATA.md), made ready to be asked.
+// profile - the data of the page (docs/reference/PAGE_DATA.md), made ready to be asked.
 //
 //   const profile = makeProfile(await readData(element));
 //   profile.parent[node], profile.end[node]      the subtree of a node is nodes [node, end)

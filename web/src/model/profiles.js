@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profiles - the list of profiles at a server (docs/HTTP_API.md, "/profiles"), and the addresses of their pages.
+// profiles - the list of profiles at a server (docs/reference/HTTP_API.md, "/profiles"), and the addresses of their pages.
 //
 //   const list = profilesOf(await answer.json());       the newest first; what makes no sense is left out
 //   addressOf('a.geiger', 'b.geiger')                   '/page?profile=a.geiger&before=b.geiger'

@@ -7,7 +7,7 @@
 //   selection.weight[cell]                 samples of the cell that are selected; 0: it is not
 //
 // Windows end at the edges of time bins, so they are moved to the nearest (edgeOf).  The rules are those of
-// docs/PAGE_DATA.md, "cells".  Cost: one pass over cells and nodes.  Pure.
+// docs/reference/PAGE_DATA.md, "cells".  Cost: one pass over cells and nodes.  Pure.
 
 import { framesOf } from './matcher.js';
 import { SHARE_BLOCK, SHARE_HELD } from './profile.js';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// whole_rows - rows of the whole run, as the command has computed them (docs/PAGE_DATA.md, "tables").
+// whole_rows - rows of the whole run, as the command has computed them (docs/reference/PAGE_DATA.md, "tables").
 //
 // They are of the whole profile, nothing folded or rounded, and know nothing of windows and of what is hidden.
 
