@@ -289,3 +289,101 @@ TEST(without_history_times_of_frees_are_bounds_and_forks_do_not_allocate_twice)
 	}
 	recording_end(&r);
 }
+
+/* --- forks: what children inherited counts once (heirs_program.c) --- */
+
+struct family {
+	const char *ring, *seed;
+	int children, count;
+	bool has_grandchildren, frees; /* frees: the parent, at once */
+};
+
+static bool record_family(struct recording *r, const struct family *family)
+{
+	char ring[32], seed[32], children[16], count[16];
+
+	snprintf(ring, sizeof(ring), "GEIGER_RING=%s", family->ring);
+	snprintf(seed, sizeof(seed), "GEIGER_SEED=%s", family->seed);
+	snprintf(children, sizeof(children), "%d", family->children);
+	snprintf(count, sizeof(count), "%d", family->count);
+	return record(r, (const char *const[]){ ring, seed, NULL },
+	              (const char *const[]){ "-i", "1", "--", getenv("HEIRS_PROGRAM"), children,
+	                                     count,
+	                                     family->has_grandchildren ? "grandchildren" : "",
+	                                     family->frees ? "frees" : "", NULL }) &&
+	       CHECK(recording_number(r, "select sum(value) from counter where name = "
+	                                 "'events dropped: ring full'") > 0);
+}
+
+/* The truth is between the two ends; is_exact: these are not apart. */
+static void holds_truth(const char *json, const char *object, double truth, bool is_exact)
+{
+	double low = member_of(json, object, "low"), high = member_of(json, object, "high");
+
+	CHECK_MSG(low <= truth + OTHERS_MAX && high >= truth &&
+	                  (!is_exact || (low >= truth && high <= truth + OTHERS_MAX)),
+	          "%s: %.0f..%.0f, truth %.0f", object, low, high, truth);
+}
+
+static void series_hold_truth(struct recording *r, double left_bytes, double peak_bytes,
+                              bool is_exact)
+{
+	double live = recording_number(r, "select max(live_bytes) from v_timeline");
+	double possible = recording_number(r, "select max(possible_bytes) from v_timeline");
+	double most = recording_number(r, "select max(most_bytes) from v_timeline");
+	double left = recording_number(r, "select sum(bytes) from v_block where is_left");
+
+	/* The first two are of moments, the third is of all time between them. */
+	CHECK_MSG(live <= most && most <= peak_bytes + OTHERS_MAX && possible >= live &&
+	                  (!is_exact || most >= peak_bytes),
+	          "%.0f..%.0f, %.0f, truth %.0f", live, possible, most, peak_bytes);
+	CHECK_MSG(left >= left_bytes && left <= left_bytes + OTHERS_MAX, "%.0f, truth %.0f", left,
+	          left_bytes);
+}
+
+static void family_holds_truth(const struct family *family)
+{
+	double inherited = 1000.0 * family->count, own = 500.0 * (family->count / 5);
+	double peak_bytes = inherited +
+	                    own * family->children * (family->has_grandchildren ? 2 : 1);
+	double left_bytes = peak_bytes - (family->frees ? inherited / 2 : 0);
+	struct recording r;
+
+	if (record_family(&r, family)) {
+		const char *json = output_of(
+			&r, (const char *const[]){ "report", r.path, "--json", NULL });
+
+		holds_truth(json, "left_bytes", left_bytes, true);
+		holds_truth(json, "peak_bytes", peak_bytes, false);
+		holds_truth(json, "allocated_bytes", peak_bytes, true);
+		if (!family->frees)
+			holds_truth(json, "live_bytes", inherited, true);
+		json = output_of(&r, (const char *const[]){ "report", r.path, "-m", "peak",
+		                                            "--json", NULL });
+		holds_truth(json, "selected_bytes", peak_bytes, false);
+		series_hold_truth(&r, left_bytes, peak_bytes, !family->frees);
+		output_of(&r, (const char *const[]){ "check", r.path, NULL });
+	}
+	recording_end(&r);
+}
+
+TEST(what_children_inherited_counts_once_where_the_history_of_their_parent_was_lost)
+{
+	family_holds_truth(&(struct family){ "64", "1", 5, 5000, false, false });
+	family_holds_truth(&(struct family){ "64", "2", 12, 4000, false, false });
+	family_holds_truth(&(struct family){ "512", "3", 5, 5000, false, false });
+}
+
+TEST(what_grandchildren_inherited_counts_once_where_history_was_lost)
+{
+	family_holds_truth(&(struct family){ "64", "1", 3, 5000, true, false });
+	family_holds_truth(&(struct family){ "64", "2", 4, 4000, true, false });
+	family_holds_truth(&(struct family){ "512", "3", 3, 5000, true, false });
+}
+
+TEST(what_only_children_hold_counts_once_where_the_frees_of_their_parent_were_lost)
+{
+	family_holds_truth(&(struct family){ "64", "1", 5, 5000, false, true });
+	family_holds_truth(&(struct family){ "64", "2", 3, 4000, true, true });
+	family_holds_truth(&(struct family){ "512", "3", 2, 40000, false, true });
+}

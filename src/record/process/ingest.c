@@ -15,8 +15,6 @@ enum {
 	NAMES_MAX = 1 << 16,
 };
 
-#define INHERITED_FROM_UNKNOWN UINT64_MAX
-
 /* --- what a sample names --- */
 
 static struct gg_profile_thread thread_record(const struct gg_target *target,
@@ -108,23 +106,6 @@ static bool is_valid(const struct gg_region_sample *sample)
 	return sample->id != 0 && sample->address != 0 && gg_draw_is_valid(&draw);
 }
 
-/* The profile's id of the sample that an ancestor allocated. */
-static uint64_t find_origin(const struct gg_target *target, const struct gg_region_sample *sample)
-{
-	const struct gg_target *ancestor = target->ancestor;
-
-	for (; ancestor != NULL; ancestor = ancestor->ancestor) {
-		const struct gg_live_set_sample *held = gg_live_set_find(&ancestor->held,
-		                                                         sample->id);
-		uint64_t origin = gg_map_get(&ancestor->origins, sample->id);
-
-		if (held == NULL || (held->time_ns & ~GG_LIVE_SET_ENDED) != sample->time_ns)
-			continue;
-		return origin != GG_MAP_NONE ? origin : held->id;
-	}
-	return INHERITED_FROM_UNKNOWN;
-}
-
 static struct gg_profile_sample sample_record(struct gg_target *target,
                                               const struct gg_region_sample *sample)
 {
@@ -147,7 +128,9 @@ static struct gg_profile_sample sample_record(struct gg_target *target,
 		                  ? GG_PROFILE_SAMPLE_MAPPING
 		                  : 0) |
 		         ((sample->flags & GG_REGION_SAMPLE_OLD) != 0 ? GG_PROFILE_SAMPLE_OLD : 0),
-		.origin = gg_target_is_inherited(target, sample) ? find_origin(target, sample) : 0,
+		.origin = gg_target_is_inherited(target, sample)
+		                  ? gg_target_find_origin(target, sample)
+		                  : 0,
 	};
 }
 
@@ -179,9 +162,11 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 	id = gg_profile_writer_sample(target->output, &record);
 	if (id == 0)
 		return NULL;
-	if (record.origin != 0 &&
-	    gg_map_put(&target->origins, sample->id,
-	               record.origin != INHERITED_FROM_UNKNOWN ? record.origin : id) < 0)
+	if (record.origin == GG_PROFILE_WRITER_NO_ORIGIN) {
+		record.origin = id;
+		gg_profile_writer_keep(target->output, gg_target_add_orphan(target, sample, id));
+	}
+	if (record.origin != 0 && gg_map_put(&target->origins, sample->id, record.origin) < 0)
 		gg_profile_writer_keep(target->output, -ENOMEM);
 	if (gg_live_set_add(&target->held, sample->id, id, sample->time_ns) < 0) {
 		gg_profile_writer_keep(target->output, -ENOMEM);
@@ -237,7 +222,10 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		.thread = gg_target_thread(target, event->thread),
 		.stack = gg_stack_map_stack(&target->places, &target->source, target->output,
 		                            event->free_stack, event->time_ns),
-		.missed = event->kind == GG_EVENT_MISSED_FREE,
+		/* Where a child stands for the block, it counts there for certain, and here perhaps. */
+		.missed = event->kind == GG_EVENT_MISSED_FREE ||
+		          (!gg_target_is_inherited(target, sample) &&
+		           gg_target_is_orphan(target, sample)),
 		.is_old = (sample->flags & GG_REGION_SAMPLE_OLD) != 0,
 	};
 	if (end.free_ns < gg_profile_writer_time(target->output, held->time_ns))
@@ -247,7 +235,7 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	target->live_bytes -= bytes;
 	target->chunk_bytes -= gg_target_chunk_bytes(sample);
 	target->inherited_bytes -= gg_target_is_inherited(target, sample) ? bytes : 0;
-	gg_live_set_end(&target->held, held);
+	gg_live_set_end(&target->held, held, target->set->round_count);
 }
 
 /*

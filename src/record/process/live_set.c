@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 void gg_live_set_init(struct gg_live_set *held, uint32_t limit)
 {
@@ -68,23 +69,50 @@ int gg_live_set_add(struct gg_live_set *held, uint64_t number, uint64_t id, uint
 	return 0;
 }
 
-void gg_live_set_end(struct gg_live_set *held, struct gg_live_set_sample *sample)
+/* Room for one more end. */
+static bool grow_ended(struct gg_live_set *held)
 {
-	uint32_t index = (uint32_t)(sample - held->samples.items);
+	uint32_t capacity = held->ended_capacity;
+	struct gg_live_set_ending *more;
+
+	if (held->ended_count < capacity)
+		return true;
+	more = reallocarray(held->ended, capacity > 0 ? (size_t)capacity * 2 : 64, sizeof(*more));
+	if (more == NULL)
+		return false;
+	/* The ring is full: what stands before its first entry goes behind the rest. */
+	memcpy(more + capacity, more, held->ended_first * sizeof(*more));
+	held->ended = more;
+	held->ended_capacity = capacity > 0 ? capacity * 2 : 64;
+	return true;
+}
+
+static bool may_forget(const struct gg_live_set *held, uint64_t round)
+{
+	return held->ended_count > GG_LIVE_SET_ENDED_MAX &&
+	       (uint32_t)round - held->ended[held->ended_first].round >= GG_LIVE_SET_ROUNDS;
+}
+
+static void forget_oldest(struct gg_live_set *held)
+{
+	forget(held, held->ended[held->ended_first].index);
+	held->ended_first = (held->ended_first + 1) & (held->ended_capacity - 1);
+	held->ended_count--;
+}
+
+void gg_live_set_end(struct gg_live_set *held, struct gg_live_set_sample *sample, uint64_t round)
+{
+	uint32_t index = (uint32_t)(sample - held->samples.items), place;
 
 	sample->time_ns |= GG_LIVE_SET_ENDED;
 	held->live_count--;
-	if (held->ended == NULL)
-		held->ended = malloc(GG_LIVE_SET_ENDED_MAX * sizeof(*held->ended));
-	if (held->ended == NULL) {
+	if (!grow_ended(held)) {
 		forget(held, index);
 		return;
 	}
-	if (held->ended_count == GG_LIVE_SET_ENDED_MAX) {
-		forget(held, held->ended[held->ended_first]);
-		held->ended_first = (held->ended_first + 1) % GG_LIVE_SET_ENDED_MAX;
-		held->ended_count--;
-	}
-	held->ended[(held->ended_first + held->ended_count) % GG_LIVE_SET_ENDED_MAX] = index;
+	place = (held->ended_first + held->ended_count) & (held->ended_capacity - 1);
+	held->ended[place] = (struct gg_live_set_ending){ index, (uint32_t)round };
 	held->ended_count++;
+	while (may_forget(held, round))
+		forget_oldest(held);
 }

@@ -65,7 +65,7 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 		gg_profile_writer_end(output, sample->id, &end);
 		/* What a child inherited is its ancestor's sample, and counts there alone. */
 		output->untimed_count += sample->number >= target->source.header.inherited_below_id;
-		gg_live_set_end(held, sample);
+		gg_live_set_end(held, sample, target->set->round_count);
 		output->lost_count++;
 	}
 	return output->status;
@@ -85,6 +85,18 @@ static void sum_live(struct gg_target *target, const struct gg_region_view *view
 	}
 }
 
+/* Adds what the view holds and was not seen here. */
+static int add_unseen(struct gg_target *target, const struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
+		struct gg_live_set_sample *held = gg_live_set_find(&target->held, view->live[i].id);
+
+		if (held == NULL && gg_target_hold(target, &view->live[i]) != NULL)
+			target->output->lost_count++;
+	}
+	return target->output->status;
+}
+
 /* Takes over what the view holds. */
 static int settle(struct gg_target *target, const struct gg_region_view *view, uint64_t before_id,
                   int64_t end_ns)
@@ -97,13 +109,7 @@ static int settle(struct gg_target *target, const struct gg_region_view *view, u
 	else
 		end_lost(target, &numbers, before_id, end_ns);
 	gg_map_done(&numbers);
-	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
-		struct gg_live_set_sample *held = gg_live_set_find(&target->held, view->live[i].id);
-
-		if (held == NULL && gg_target_hold(target, &view->live[i]) != NULL)
-			target->output->lost_count++;
-	}
-	return target->output->status;
+	return add_unseen(target, view);
 }
 
 /*
@@ -410,7 +416,18 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 		target->coarse_from_ns = complete_ns;
 }
 
-static int settle_lossy(struct gg_target *target, uint64_t drop_count)
+/* What a running process lost up to now. */
+static void take_losses(struct gg_target *target, const struct gg_region_view *view,
+                        uint64_t before_id, uint64_t drop_count, int64_t complete_ns)
+{
+	int64_t end_ns = target->output->now_ns;
+
+	settle(target, view, before_id, end_ns);
+	put_coarse_so_far(target, view, complete_ns);
+	tell_lost_events(target, drop_count, end_ns);
+}
+
+static int settle_running(struct gg_target *target, uint64_t drop_count)
 {
 	struct gg_profile_writer *output = target->output;
 	int64_t began_ns = now_of(output), complete_ns = target->complete_ns;
@@ -426,32 +443,48 @@ static int settle_lossy(struct gg_target *target, uint64_t drop_count)
 	gg_target_drain(target, false);
 	gg_stack_map_update(&target->places, &target->source, output);
 	output->now_ns = now_of(output);
-	settle(target, &view, before_id, output->now_ns);
-	put_coarse_so_far(target, &view, complete_ns);
-	tell_lost_events(target, drop_count, output->now_ns);
+	if (drop_count != target->drop_count)
+		take_losses(target, &view, before_id, drop_count, complete_ns);
+	else
+		add_unseen(target, &view);
 	if (is_drained)
 		target->complete_ns = began_ns;
 	sum_live(target, &view);
 	gg_region_view_done(&view);
-	return output->status;
-}
-
-int gg_target_settle_if_lossy(struct gg_target *target)
-{
-	struct gg_profile_writer *output = target->output;
-	uint64_t drop_count;
-	int64_t began_ns;
-
-	if (!target->has_ring || target->is_finished || output->now_ns < target->next_settle_ns ||
-	    !gg_region_reader_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) ||
-	    drop_count == target->drop_count)
-		return output->status;
-	began_ns = now_of(output);
-	settle_lossy(target, drop_count);
 	target->next_settle_ns = output->now_ns + SETTLE_COST * (now_of(output) - began_ns);
 	if (target->next_settle_ns < output->now_ns + SETTLE_LEAST_NS)
 		target->next_settle_ns = output->now_ns + SETTLE_LEAST_NS;
 	return output->status;
+}
+
+/* False: its history is not read, or its region cannot be. */
+static bool read_drop_count(const struct gg_target *target, uint64_t *ret_drop_count)
+{
+	return target->has_ring && !target->is_finished &&
+	       gg_region_reader_counter(&target->source, GG_COUNT_DROP_EVENTS, ret_drop_count);
+}
+
+bool gg_target_is_lossy(const struct gg_target *target)
+{
+	uint64_t drop_count;
+
+	return read_drop_count(target, &drop_count) && drop_count != target->drop_count;
+}
+
+int gg_target_settle(struct gg_target *target)
+{
+	uint64_t drop_count;
+
+	if (!read_drop_count(target, &drop_count))
+		return target->output->status;
+	return settle_running(target, drop_count);
+}
+
+int gg_target_settle_if_lossy(struct gg_target *target)
+{
+	if (target->output->now_ns < target->next_settle_ns || !gg_target_is_lossy(target))
+		return target->output->status;
+	return gg_target_settle(target);
 }
 
 static int put_counters(struct gg_target *target, const struct gg_region_view *view)

@@ -99,63 +99,6 @@ void gg_target_free(struct gg_target *target)
 	free(target);
 }
 
-/* Whose samples a forked process inherited: its parent's, or those of who had the same ones. */
-static struct gg_target *find_ancestor(const struct gg_target *target,
-                                       const struct gg_region_view *view)
-{
-	struct gg_target *best = NULL;
-	uint32_t best_score = 0;
-
-	for (struct gg_target *other = target->set->first; other != NULL; other = other->next) {
-		uint32_t score = other->pid == target->source.header.parent_pid, looked = 0;
-
-		if (other == target)
-			continue;
-		for (uint32_t i = 0; i < view->live_count && looked < 16; i++) {
-			const struct gg_region_sample *sample = &view->live[i];
-			const struct gg_live_set_sample *held;
-
-			if (!gg_target_is_inherited(target, sample))
-				continue;
-			looked++;
-			held = gg_live_set_find(&other->held, sample->id);
-			if (held != NULL && (held->time_ns & ~GG_LIVE_SET_ENDED) == sample->time_ns)
-				score += 2;
-		}
-		if (score > best_score) {
-			best = other;
-			best_score = score;
-		}
-	}
-	return best;
-}
-
-/* What a forked process was born with. */
-static int take_inherited(struct gg_target *target, struct gg_error *error)
-{
-	struct gg_region_view view;
-	int status;
-
-	/* What it inherited may be in an ancestor's history that nobody has looked at yet. */
-	for (struct gg_target *other = target->set->first; other != NULL; other = other->next)
-		if (other != target)
-			gg_target_drain(other, false);
-	status = gg_region_view_read(&view, target->source.fd, "the region", error);
-
-	if (status < 0)
-		return status;
-	target->ancestor = find_ancestor(target, &view);
-	/* Its parent may have ended before it made a region. */
-	if (target->parent == 0 && target->ancestor != NULL)
-		target->record.parent = target->parent = target->ancestor->id;
-	gg_stack_map_update(&target->places, &target->source, target->output);
-	for (uint32_t i = 0; i < view.live_count && target->output->status == 0; i++)
-		if (gg_target_is_inherited(target, &view.live[i]))
-			gg_target_hold(target, &view.live[i]);
-	gg_region_view_done(&view);
-	return 0;
-}
-
 static int add_process(struct gg_target *target)
 {
 	struct gg_profile_writer *output = target->output;
@@ -211,7 +154,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->next = set->first;
 	set->first = target;
 	if (status == 0 && header->inherited_below_id != 0)
-		status = take_inherited(target, error);
+		status = gg_target_take_inherited(target, error);
 	*ret_target = target;
 	return status;
 }
@@ -279,19 +222,31 @@ static void forget(struct gg_target_set *set, struct gg_target **link)
 	set->finished_count--;
 }
 
-/* Are more finished processes remembered than should be?  *ret_oldest is where the oldest is linked. */
+/*
+ * Are more finished processes remembered than should be?  *ret_oldest is where the one is linked that was not used
+ * for the longest time.
+ */
 static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***ret_oldest)
 {
-	uint64_t sample_count = 0;
+	uint64_t sample_count = 0, oldest = UINT64_MAX;
 
 	for (struct gg_target **link = &set->first; *link != NULL; link = &(*link)->next) {
 		if (!(*link)->is_finished)
 			continue;
 		sample_count += (*link)->held.samples.count;
+		if ((*link)->last_use >= oldest)
+			continue;
+		oldest = (*link)->last_use;
 		*ret_oldest = link;
 	}
 	return set->finished_count > FINISHED_KEPT ||
 	       (sample_count > FINISHED_SAMPLES_KEPT && set->finished_count > 1);
+}
+
+void gg_target_use_ancestors(struct gg_target *target)
+{
+	for (struct gg_target *other = target->ancestor; other != NULL; other = other->ancestor)
+		other->last_use = ++target->set->use_count;
 }
 
 void gg_target_close(struct gg_target *target)
@@ -307,6 +262,8 @@ void gg_target_close(struct gg_target *target)
 	gg_map_done(&target->seen_map);
 	gg_array_done(&target->seen);
 	set->finished_count++;
+	target->last_use = ++set->use_count;
+	gg_target_use_ancestors(target); /* siblings may still come */
 	while (remembers_too_much(set, &oldest))
 		forget(set, oldest);
 }
@@ -319,5 +276,6 @@ void gg_target_set_done(struct gg_target_set *set)
 		set->first = target->next;
 		gg_target_free(target);
 	}
+	gg_map_done(&set->orphans);
 	set->finished_count = 0;
 }

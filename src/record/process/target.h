@@ -48,8 +48,9 @@ struct gg_target {
 	struct gg_ring_reader ring;
 	bool is_ours;  /* of a session that is recorded, in its directory; else the state alone */
 	bool has_ring; /* its history can be read */
-	bool is_finished; /* only what children may ask for is kept */
-	uint32_t id;      /* of the process in the profile */
+	bool is_finished;  /* only what children may ask for is kept */
+	uint64_t last_use; /* of what it knows; by the set's use_count */
+	uint32_t id;       /* of the process in the profile */
 	uint32_t parent;
 	uint32_t pid;
 	uint64_t start_ticks;
@@ -95,6 +96,14 @@ struct gg_target {
 struct gg_target_set {
 	struct gg_target *first;
 	uint32_t finished_count;
+	uint64_t use_count; /* how often a process has finished or was found to be an ancestor */
+	/*
+	 * Rounds in which all regions were found that were there when the round began.  What a process freed
+	 * two rounds ago is not inherited by anybody who is still to come.
+	 */
+	uint64_t round_count;
+	/* Inherited blocks that are no ancestor's sample: from number and time to the id that stands for them. */
+	struct gg_map orphans;
 };
 
 /*
@@ -135,6 +144,10 @@ int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
  * times that was.  Reads the whole region, so it does that for a tenth of the time at most.
  */
 int gg_target_settle_if_lossy(struct gg_target *target);
+/* The same at once.  Without a loss, what is held there and was not seen here is added. */
+int gg_target_settle(struct gg_target *target);
+/* Were events lost since that was done? */
+bool gg_target_is_lossy(const struct gg_target *target);
 
 /*
  * The end.  `end_ns` of the session's time is when it was noticed, GG_TIME_NONE: the process lives on.
@@ -168,3 +181,17 @@ struct gg_live_set_sample *gg_target_hold(struct gg_target *target,
 uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
 /* What was seen of a stack in a thread; NULL: there are too many. */
 struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);
+
+/* --- what a forked process inherited (inherited.c) --- */
+
+/* For gg_target_open(): finds its ancestor and adds what it was born with. */
+GG_MUST_CHECK int gg_target_take_inherited(struct gg_target *target, struct gg_error *error);
+/* Its ancestors are the last that will be forgotten. */
+void gg_target_use_ancestors(struct gg_target *target);
+/* The profile's id of the sample that stands for the block, or GG_PROFILE_WRITER_NO_ORIGIN. */
+uint64_t gg_target_find_origin(const struct gg_target *target,
+                               const struct gg_region_sample *sample);
+/* From now on that id stands for the block, as no ancestor's sample does.  0 or -ENOMEM. */
+GG_MUST_CHECK int gg_target_add_orphan(struct gg_target *target,
+                                       const struct gg_region_sample *sample, uint64_t id);
+bool gg_target_is_orphan(const struct gg_target *target, const struct gg_region_sample *sample);

@@ -117,6 +117,7 @@ int gg_polling_take(struct gg_polling *looks, const struct gg_region_view *view,
 		span.from_ns = span.to_ns - GG_POLLING_GRID_NS;
 		span.bucket_ns = GG_POLLING_GRID_NS;
 	}
+	looks->set.round_count++;
 	gg_target_look(looks->target, view, &span);
 	gg_profile_writer_keep(
 		output, gg_profile_set_session(looks->profile, &looks->session, output->error));

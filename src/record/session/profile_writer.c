@@ -104,11 +104,12 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *output,
 	place = &output->pending[output->pending_count++];
 	*place = *sample;
 	place->id = output->next_id++;
-	if (sample->origin == UINT64_MAX) /* inherited, of an ancestor that is not known */
+	if (sample->origin == GG_PROFILE_WRITER_NO_ORIGIN)
 		place->origin = place->id;
 	/* What a child inherited is its ancestor's sample, here as in reports. */
-	output->sample_count += sample->origin == 0 || sample->origin == UINT64_MAX;
-	output->orphan_count += sample->origin == UINT64_MAX;
+	output->sample_count += sample->origin == 0 ||
+	                        sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
+	output->orphan_count += sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
 	return place->id;
 }
 

@@ -38,7 +38,7 @@ struct gg_profile_writer {
 
 	/* For the summary. */
 	uint64_t sample_count;  /* with rows, not inherited */
-	uint64_t orphan_count;  /* of these, inherited from an ancestor that is not known */
+	uint64_t orphan_count;  /* of these, inherited blocks that are no ancestor's sample */
 	uint64_t coarse_count;  /* samples in coarse rows; the others have rows */
 	uint64_t untimed_count; /* of both, without orphans: times of which are not known */
 	uint64_t lost_count;    /* what was found without its event, also of inherited samples */
@@ -62,6 +62,9 @@ GG_MUST_CHECK int gg_profile_writer_init(struct gg_profile_writer *output,
 void gg_profile_writer_done(struct gg_profile_writer *output);
 
 int64_t gg_profile_writer_time(struct gg_profile_writer *output, uint64_t monotonic_ns);
+
+/* The origin of a sample that a process inherited from nobody knows whom: it becomes the sample's own id. */
+#define GG_PROFILE_WRITER_NO_ORIGIN UINT64_MAX
 
 /* Takes the sample and gives it its id; 0: failed. */
 uint64_t gg_profile_writer_sample(struct gg_profile_writer *output,

@@ -350,6 +350,7 @@ static void commit(struct session *s)
 
 static int work(struct session *s)
 {
+	bool is_complete;
 	double fullest;
 
 	s->output.now_ns = now_of(s);
@@ -358,10 +359,14 @@ static int work(struct session *s)
 		s->next_scan_ns = 0;
 		s->embryos_until_ns = now_of(s) + GG_NS_PER_S;
 	}
+	/* Without that nobody has told that there is no new region. */
+	is_complete = s->follow.succession.watch_fd >= 0;
 	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
 		gg_process_set_scan(&s->follow);
 		s->next_scan_ns = s->output.now_ns + GG_NS_PER_S;
+		is_complete = true;
 	}
+	s->follow.targets.round_count += is_complete && !has_embryo(s);
 	reap(s);
 	fullest = gg_process_set_drain(&s->follow);
 	if (gg_process_set_finish_ended(&s->follow, false))
