@@ -19,17 +19,16 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from page_cells import Cells  # noqa: E402
+from sentences import check, in_scratch
 
 GEIGER, PROGRAM = os.environ["GEIGER"], os.environ["PROGRAM"]
 HAS_PROTOBUF = os.environ["HAS_PROTOBUF"] != "0"
 GROUPINGS = ("function", "line", "stack", "module", "size", "kind", "heap", "type")
 METRICS = ("live", "allocated", "peak", "left")
 EVERY = "2KiB"
-failed = 0
 
 
 def geiger(*arguments, status=0, **options):
@@ -243,28 +242,31 @@ def page(path, of):
     return views
 
 
+def varint(data, at):
+    """A whole number of protocol buffers, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
 def varints(data):
     at = 0
     while at < len(data):
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                break
-        yield value, at
+        value, at = varint(data, at)
+        yield value
 
 
 def fields(data):
-    """(number, value) of a message of protocol buffers: whole numbers and bytes."""
-    at = 0
+    """(number, value) of a message of protocol buffers: whole numbers, and bytes as views of `data`."""
+    data, at = memoryview(data), 0
     while at < len(data):
-        key, step = next(varints(data[at:]))
-        at += step
-        value, step = next(varints(data[at:]))
-        at += step
+        key, at = varint(data, at)
+        value, at = varint(data, at)
         if key & 7 == 2:
             value, at = data[at:at + value], at + value
         yield key >> 3, value
@@ -280,12 +282,12 @@ def pprof(path):
     strings, types, sums, count = [], [], None, 0
     for number, value in fields(message):
         if number == 6:
-            strings.append(value.decode())
+            strings.append(bytes(value).decode())
         elif number == 1:
             types.append(dict(fields(value))[1])
         elif number == 2:
             packed = [v for n, v in fields(value) if n == 2][0]
-            values = [signed(v) for v, _ in varints(packed)]
+            values = [signed(v) for v in varints(packed)]
             sums = [a + b for a, b in zip(sums or [0] * len(values), values)]
             count += 1
     named = dict(zip([strings[of] for of in types], sums or [0] * len(types)))
@@ -381,7 +383,6 @@ def disagreements(views, slack):
 
 
 def look(name, path, note=None):
-    global failed
     of = answer("report", path)
     views, problems = {}, []
     for make in (reports, timeline, moments, leaks, sql, page, exports, text_head, merged_again, imported_again):
@@ -393,10 +394,7 @@ def look(name, path, note=None):
     closing = note and re.search(r"wrote \S+: (\d+) samples?", note)
     if closing and int(closing.group(1)) != of["samples"]:
         problems.append(f"record wrote {closing.group(1)} samples, report has {of['samples']}")
-    for problem in problems[:int(os.environ.get("AGREEMENT_SHOWN", "12"))]:
-        print(f"{name}: {problem}")
-    print(f"{'FAILED' if problems else 'ok'} - every_command_has_the_same_numbers_of_{name}")
-    failed += bool(problems)
+    check(f"every_command_has_the_same_numbers_of_{name}", *problems)
 
 
 def record(name, *command, status=0, environment=None, every=EVERY):
@@ -445,18 +443,7 @@ def run():
     geiger("import", "--quiet", "-o", "imported.geiger", "one.heap")
     look("imported", "imported.geiger")
     look("unprofiled", "unprofiled.geiger", record("unprofiled", os.environ["STATIC_PROGRAM"], "work"))
-    return failed > 0
-
-
-def main():
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        try:
-            status = run()
-        finally:
-            os.chdir("/")
-    return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_scratch(run))

@@ -9,20 +9,10 @@ import gzip
 import os
 import subprocess
 import sys
-import tempfile
+
+from sentences import check, in_scratch
 
 GEIGER = os.environ["GEIGER"]
-failed = 0
-
-
-def check(name, problem):
-    global failed
-    if problem is None:
-        print(f"ok - {name}")
-    else:
-        failed += 1
-        print(problem)
-        print(f"FAILED - {name}")
 
 
 def run(*arguments):
@@ -67,13 +57,5 @@ def bombs():
     taken("with_max_size_it_is_read", "1,5700000", "--max-size", "1G", "bomb.gz")
 
 
-def main():
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        bombs()
-        os.chdir("/")
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_scratch(bombs))

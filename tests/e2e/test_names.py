@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+from sentences import check, status
+
 GEIGER = os.environ["GEIGER"]
 PROGRAM = os.environ["NAMES_PROGRAM"]
-failed = 0
 
 # What each function allocates itself, by its name on the screen; interval 1: numbers are exact.
 ROWS = {
@@ -51,16 +52,10 @@ def report(path, *options):
     return json.loads(geiger("report", path, "--json", "--limit", "0", *options))
 
 
-def check(name, found, wanted):
-    global failed
-    if found == wanted:
-        print(f"ok - {name}")
-        return
-    failed += 1
-    for key in sorted(set(found) | set(wanted)):
-        if found.get(key) != wanted.get(key):
-            print(f"{key}: {found.get(key)} is not {wanted.get(key)}")
-    print(f"FAILED - {name}")
+def equal(name, found, wanted):
+    check(name, *(f"{key}: {found.get(key, 'nothing')} is not {wanted.get(key, 'nothing')}"
+                  for key in sorted(set(found) | set(wanted))
+                  if found.get(key, "nothing") != wanted.get(key, "nothing")))
 
 
 def is_ours(text):
@@ -74,26 +69,26 @@ def selves(rows):
 
 def check_reports(path):
     rows = report(path)["rows"]
-    check("report has a row for each function", selves(rows), ROWS)
+    equal("report has a row for each function", selves(rows), ROWS)
     full = {row["function"]: row["full_name"] for row in rows if row["function"] in FULL}
-    check("and full names beside", full, FULL)
-    check("stacks are told apart", selves(report(path, "--by", "stack")["rows"]), ROWS)
+    equal("and full names beside", full, FULL)
+    equal("stacks are told apart", selves(report(path, "--by", "stack")["rows"]), ROWS)
     nodes = json.loads(geiger("tree", path, "--json", "--fold", "0"))["nodes"]
-    check("so are nodes of the tree", selves(node for node in nodes if node["function"]), ROWS)
-    check("a focus finds one instance",
+    equal("so are nodes of the tree", selves(node for node in nodes if node["function"]), ROWS)
+    equal("a focus finds one instance",
           selves(report(path, "--focus", "create<pear>")["rows"]), {"create<pear>": 2000})
-    check("and one overload", selves(report(path, "--focus", r"^grow\(double\)$")["rows"]), {"grow(double)": 4200})
+    equal("and one overload", selves(report(path, "--focus", r"^grow\(double\)$")["rows"]), {"grow(double)": 4200})
     both = selves(report(path, "--focus", "^create<[.]{3}>$")["rows"])
-    check("a short name means all", both, {key: ROWS[key] for key in ("create<apple>", "create<pear>")})
+    equal("a short name means all", both, {key: ROWS[key] for key in ("create<apple>", "create<pear>")})
     printed = geiger("report", path, "--full-names", "--limit", "0")
     named = {name: f" {name} (" in printed for name in
              ("pear* create<pear>()", "basket<basket<pear> >::fill(int)", "grow(int)", "helper(int) [names_other.cc]")}
-    check("--full-names prints full names", named, dict.fromkeys(named, True))
+    equal("--full-names prints full names", named, dict.fromkeys(named, True))
     text = geiger("leaks", path, "--limit", "0", "--full-names")
-    check("leaks, too", {"pear": "pear* create<pear>()" in text}, {"pear": True})
+    equal("leaks, too", {"pear": "pear* create<pear>()" in text}, {"pear": True})
     listed = geiger("sql", path, "--csv",
                     "select full_name, sum(self_live_bytes) from v_function where function like 'create%' group by 1")
-    check("so does SQL", dict(re.findall(r"(\w+)\* create<.*?,(\d+)", listed)), {"apple": "1000", "pear": "2000"})
+    equal("so does SQL", dict(re.findall(r"(\w+)\* create<.*?,(\d+)", listed)), {"apple": "1000", "pear": "2000"})
 
 
 def check_page(path, folder):
@@ -102,25 +97,25 @@ def check_page(path, folder):
     with open(name, encoding="utf-8") as file:
         packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', file.read()).group(1)
     strings = json.loads(gzip.decompress(base64.b64decode(packed)))["strings"]
-    check("the page has all names", {name: name in strings for name in ROWS}, dict.fromkeys(ROWS, True))
-    check("and full ones", {name: name in strings for name in FULL.values()}, dict.fromkeys(FULL.values(), True))
+    equal("the page has all names", {name: name in strings for name in ROWS}, dict.fromkeys(ROWS, True))
+    equal("and full ones", {name: name in strings for name in FULL.values()}, dict.fromkeys(FULL.values(), True))
 
 
 def check_exports(path, folder):
     lines = [line.rsplit(" ", 1) for line in geiger("export", path, "--format", "collapsed").splitlines()]
     leaves = {stack.split(";")[-1]: int(bytes) for stack, bytes in lines}
-    check("collapsed stacks", {name: leaves.get(name, 0) for name in ROWS}, ROWS)
+    equal("collapsed stacks", {name: leaves.get(name, 0) for name in ROWS}, ROWS)
     for format in ("speedscope", "firefox", "svg", "dhat", "csv", "heapprofile"):
         text = geiger("export", path, "--format", format)
         text = text.replace("&lt;", "<").replace("&gt;", ">")
-        check(format, {name: name in text for name in ROWS}, dict.fromkeys(ROWS, True))
+        equal(format, {name: name in text for name in ROWS}, dict.fromkeys(ROWS, True))
     for format in ("collapsed", "pprof", "perfetto"):
         if format != "collapsed" and os.environ["HAS_PROTOBUF"] == "0":
             continue
         there, back = os.path.join(folder, "there." + format), os.path.join(folder, "back.geiger")
         geiger("export", path, "--format", format, "-o", there)
         geiger("import", there, "-o", back)
-        check(f"{format} and back", selves(report(back)["rows"]), ROWS)
+        equal(f"{format} and back", selves(report(back)["rows"]), ROWS)
         os.unlink(back)
 
 
@@ -133,8 +128,8 @@ def changed(before, after):
 def check_two(path, folder):
     merged, one = os.path.join(folder, "merged.geiger"), os.path.join(folder, "one.geiger")
     geiger("merge", path, path, "-o", merged)
-    check("merged profiles", selves(report(merged)["rows"]), {name: 2 * bytes for name, bytes in ROWS.items()})
-    check("differences", changed(path, merged), {name: (bytes, 2 * bytes) for name, bytes in ROWS.items()})
+    equal("merged profiles", selves(report(merged)["rows"]), {name: 2 * bytes for name, bytes in ROWS.items()})
+    equal("differences", changed(path, merged), {name: (bytes, 2 * bytes) for name, bytes in ROWS.items()})
     # In one of the two the short name is unambiguous, which must not make it another row.
     collapsed = geiger("export", path, "--format", "collapsed", "--full-names").splitlines()
     files = []
@@ -143,7 +138,7 @@ def check_two(path, folder):
         with open(files[-1] + ".collapsed", "w", encoding="utf-8") as file:
             file.write("\n".join(line for line in collapsed if f"create<{word}>" in line) + "\n")
         geiger("import", files[-1] + ".collapsed", "-o", files[-1] + ".geiger")
-    check("an instance is not another one", changed(files[0] + ".geiger", files[1] + ".geiger"),
+    equal("an instance is not another one", changed(files[0] + ".geiger", files[1] + ".geiger"),
           {"apple* create<apple>()": (1000, 0), "pear* create<pear>()": (0, 2000)})
 
 
@@ -162,8 +157,8 @@ def main():
         geiger("record", "-q", "-i", "1", "-o", path, stripped)
         wanted = {name: bytes for name, bytes in ROWS.items() if "[" not in name}
         wanted |= {"(anonymous namespace)::hidden": 9600, "helper": 9800}
-        check("without debug information", selves(report(path)["rows"]), wanted)
-    sys.exit(failed > 0)
+        equal("without debug information", selves(report(path)["rows"]), wanted)
+    sys.exit(status())
 
 
 main()

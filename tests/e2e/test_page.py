@@ -18,10 +18,10 @@ import sys
 import tempfile
 
 from page_cells import Cells
+from sentences import check, status
 
 GEIGER = os.environ["GEIGER"]
 MOST_BYTES = 1_500_000
-failed = 0
 
 
 def geiger(*arguments):
@@ -39,15 +39,6 @@ def page(path, *options):
     text = pathlib.Path(path + ".html").read_text(encoding="utf-8")
     packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
     return text, json.loads(gzip.decompress(base64.b64decode(packed)))
-
-
-def check(name, *problems):
-    global failed
-    problems = [problem for problem in problems if problem]
-    for problem in problems[:5]:
-        print(problem)
-    print(f"{'FAILED' if problems else 'ok'} - {name}")
-    failed += bool(problems)
 
 
 def differs(what, found, wanted, share=1e-6):
@@ -297,4 +288,4 @@ with tempfile.TemporaryDirectory() as scratch:
     check_deep(scratch, made)
     check_large(scratch)
     check_refusals(scratch, made)
-sys.exit(failed > 0)
+sys.exit(status())

@@ -16,20 +16,12 @@ import subprocess
 import sys
 import tempfile
 
+from sentences import check, skip, status
+
 GEIGER = os.environ["GEIGER"]
 ROWS = pathlib.Path(__file__).resolve().parents[2] / "web/test/rows.mjs"
 GROUPINGS = ("function", "line", "stack", "module", "size", "kind", "heap", "type", "thread", "process")
 SHARE = 2e-6  # numbers of the page's classes and tables have seven digits or more
-failed = 0
-
-
-def check(name, problems):
-    global failed
-    problems = [problem for problem in problems if problem]
-    for problem in problems[:8]:
-        print(problem)
-    print(f"{'FAILED' if problems else 'ok'} - {name}")
-    failed += bool(problems)
 
 
 def page(path, *options):
@@ -160,7 +152,7 @@ def check_profile(name, path, groupings):
             asking.windows(by, metric)
         asking.windows(by, "live", "count")
         asking.ask("peak", by, {"metric": "peak"}, "--metric", "peak")
-        check(f"{name}: rows by {by} are those of the report, in every window", asking.problems())
+        check(f"{name}: rows by {by} are those of the report, in every window", *asking.problems())
     return data
 
 
@@ -168,7 +160,7 @@ def check_temporary(path, data):
     asking = Asking(path, data)
     for ns in data["brief_ns"]:
         asking.windows("line", "temporary", "count", {"within": ns}, ("--temporary", f"{ns}ns"))
-    check("temporary memory is that of the report, for each of its lives", asking.problems())
+    check("temporary memory is that of the report, for each of its lives", *asking.problems())
 
 
 def check_one_process(path, data):
@@ -176,7 +168,7 @@ def check_one_process(path, data):
     for pid in data["processes"]["pid"][1:]:
         for metric in ("live", "allocated", "freed", "temporary"):
             asking.windows("line", metric, "bytes", {"who": str(pid)}, ("--process", str(pid)))
-    check("one process alone is that of the report", asking.problems())
+    check("one process alone is that of the report", *asking.problems())
 
 
 def check_searches(path, data):
@@ -190,7 +182,7 @@ def check_searches(path, data):
         for metric in ("live", "temporary"):
             asking.windows("line", metric, "bytes", state, options)
             asking.windows("process", metric, "bytes", state, options)
-    check("only stacks that a search finds, and those without, are those of --focus and --ignore", asking.problems())
+    check("only stacks that a search finds, and those without, are those of --focus and --ignore", *asking.problems())
 
 
 def check_folded(folder):
@@ -209,7 +201,7 @@ def check_folded(folder):
         problems.append(differs(question["by"], sum(row["self"][0] for row in answer["rows"]), answer["all"][0]))
         least = max(row["total"][0] for row in answer["rows"])
         problems.append(f"{question['by']}: a total above all" if least > answer["all"][0] * (1 + SHARE) else None)
-    check("rows of a folded page add up to everything", problems)
+    check("rows of a folded page add up to everything", *problems)
 
 
 def check_lossy(folder):
@@ -225,8 +217,8 @@ def check_lossy(folder):
 def main():
     version = subprocess.run(["node", "-p", "process.versions.node"], capture_output=True, text=True)
     if int(version.stdout.split(".")[0]) < 18:
-        print("skipped - rows of the page: no node >= 18 here")
-        sys.exit(77)
+        skip("rows of the page", "no node >= 18 here")
+        sys.exit(status())
     with tempfile.TemporaryDirectory() as folder:
         made, rich = os.path.join(folder, "made.geiger"), os.path.join(folder, "rich.geiger")
         subprocess.run([os.environ["GOLDEN_PROFILE"], made], check=True)
@@ -238,10 +230,10 @@ def main():
         check_one_process(rich, data)
         check_searches(rich, data)
         check_folded(folder)
-    sys.exit(failed > 0)
+    sys.exit(status())
 
 
 if shutil.which("node") is None:
-    print("skipped - rows of the page: no node here")
-    sys.exit(77)
+    skip("rows of the page", "no node here")
+    sys.exit(status())
 main()

@@ -17,11 +17,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+from sentences import check, in_scratch
 
 GEIGER = os.environ["GEIGER"]
 PIDS = (4711, 4712, 4713)
-failed = 0
 
 
 def geiger(*arguments):
@@ -33,16 +33,6 @@ def report(path, metric, *more):
     """Rows by stack, unless `more` asks for others."""
     by = () if any(word.startswith("--by") for word in more) else ("--by", "stack")
     return json.loads(geiger("report", path, *by, "--limit", "0", "--metric", metric, "--json", *more))
-
-
-def check(name, problem):
-    global failed
-    if problem is None:
-        print(f"ok - {name}")
-    else:
-        failed += 1
-        print(problem.replace(200 * "n", ""))
-        print(f"FAILED - {name}")
 
 
 # --- what a format leaves of a stack: (function, file, line, module), innermost first -------------------
@@ -505,16 +495,7 @@ def run():
         golden(name, 1e-6)
     golden("heap_v2", 1e-2)
     golden("gperftools", 1e-6)
-    return failed > 0
-
-
-def main():
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        status = run()
-        os.chdir("/")
-    return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_scratch(run))

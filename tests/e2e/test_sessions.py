@@ -21,10 +21,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from page_cells import Cells  # noqa: E402
+from sentences import check, status
 
 GEIGER, PROGRAM = os.environ["GEIGER"], os.environ["PROGRAM"]
 BLOCK, OTHERS = 10000, 400000  # OTHERS: what shells and libraries may allocate, bytes
-failed = 0
 
 
 def geiger(*arguments):
@@ -33,15 +33,6 @@ def geiger(*arguments):
 
 def answer(*arguments):
     return json.loads(geiger(*arguments, "--json"))
-
-
-def check(name, *problems):
-    global failed
-    told = [problem for problem in problems if problem]
-    for problem in told:
-        print(problem)
-    print(f"{'FAILED' if told else 'ok'} - {name}")
-    failed += bool(told)
 
 
 def near(what, found, blocks):
@@ -198,4 +189,4 @@ with tempfile.TemporaryDirectory() as folder:
     merged()
     intervals()
     os.chdir("/")
-sys.exit(failed > 0)
+sys.exit(status())

@@ -13,11 +13,24 @@ import pty
 import sqlite3
 import subprocess
 import sys
-import tempfile
+
+from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
 AGENT = os.environ.get("AGENT", "")
-failed = 0
+
+
+def has_terminals():
+    """A chroot without /dev/pts has none."""
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError:
+        return False
+    return True
+
+
+HAS_TERMINALS = has_terminals()
 
 # ESC sequences, BEL, lines, C1 as UTF-8 and as a byte, no UTF-8, directions, a line separator.
 HOSTILE = (b"\x1b[31m\x1b]0;owned\x07\r\n99 forged \x7f\xc2\x9b2J\x9b2J\xff\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8f"
@@ -34,16 +47,6 @@ TEXTS = {
     "note": ("text",),
     "label": ("value",),
 }
-
-
-def check(name, problem):
-    global failed
-    if problem is None:
-        print(f"ok - {name}")
-    else:
-        failed += 1
-        print(problem)
-        print(f"FAILED - {name}")
 
 
 def problem_of(printed, where, must_print=True):
@@ -90,11 +93,17 @@ def printed_on_terminal(*arguments, **environment):
 
 def on_terminal(name, *arguments):
     """What a file's format prints is escaped where a terminal shows it."""
+    if not HAS_TERMINALS:
+        skip(name, "no terminal: /dev/pts is not mounted")
+        return
     check(name, problem_of(printed_on_terminal(*arguments), "the terminal"))
 
 
 def losses():
     """Each loss of a recording has a line of its own on a terminal."""
+    if not HAS_TERMINALS:
+        skip("record_on_a_terminal", "no terminal: /dev/pts is not mounted")
+        return
     printed = printed_on_terminal("record", "-i", "1", "-o", "lossy.geiger", "--", sys.executable, "-c", "pass",
                                   GEIGER_RING="64").decode("utf-8").split("\n")
     wrote = [line for line in printed if line.startswith("geiger: wrote ")]
@@ -179,18 +188,14 @@ def regions():
 
 
 def main():
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        make_hostile("hostile.geiger")
-        subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True, capture_output=True)
-        reports("hostile.geiger")
-        paths()
-        if AGENT:
-            regions()
-            losses()
-        os.chdir("/")
-    return failed > 0
+    make_hostile("hostile.geiger")
+    subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True, capture_output=True)
+    reports("hostile.geiger")
+    paths()
+    if AGENT:
+        regions()
+        losses()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_scratch(main))

@@ -20,10 +20,10 @@ import time
 import urllib.request
 
 from page_cells import Cells
+from sentences import check, status
 
 GEIGER, AGENT = os.environ["GEIGER"], os.environ["AGENT"]
 TRIES = 600  # of a tenth of a second
-failed = 0
 
 # Steps of one function each; the first is over when nobody has looked yet.
 PROGRAM = """
@@ -47,15 +47,6 @@ for step in sys.stdin:
     globals()[step.strip()]()
     print(step, end="", flush=True)
 """
-
-
-def check(name, *problems):
-    global failed
-    problems = [problem for problem in problems if problem]
-    for problem in problems[:5]:
-        print(problem)
-    print(f"{'FAILED' if problems else 'ok'} - {name}")
-    failed += bool(problems)
 
 
 def report(region, metric):
@@ -180,7 +171,7 @@ def main():
         program.stdin.close()
         program.wait()
         check("the server ends in order", None if server.end() == 0 else "another status")
-    return failed > 0
+    return status()
 
 
 sys.exit(main())
