@@ -5,12 +5,10 @@
  */
 #include "query/query.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "made_profile.h"
+#include "scratch.h"
 #include "test.h"
+#include <errno.h>
 
 static struct gg_error error;
 
@@ -21,24 +19,49 @@ static bool is_entry(const char *function, const char *module)
 	       (strcmp(function, "malloc") == 0 || strcmp(function, "operator new") == 0);
 }
 
-static struct gg_model *load(struct made_profile *made)
-{
-	const struct gg_model_options options = { .is_entry = is_entry };
-	struct gg_model *model = NULL;
-	int code = gg_model_load(&model, &made->profile, 1, &options, &error);
+/* A profile with an interval of 1, its model, a query as gg_query_init() makes it, and its last result. */
+struct scene {
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_query query;
+	struct gg_query_result *result;
+};
 
-	gg_profile_close(made->profile);
-	CHECK_MSG(code == 0, "%s: %s", error.place, error.message);
-	return model;
+static void scene_setup(struct scene *scene)
+{
+	made_begin(&scene->made, NULL, 1, 1);
+	gg_query_init(&scene->query);
 }
 
-static struct gg_query_result *ask(const struct gg_model *model, const struct gg_query *query)
+static void scene_teardown(struct scene *scene)
 {
-	struct gg_query_result *result = NULL;
-	int code = gg_query_rows(model, query, &result, &error);
+	gg_query_result_free(scene->result);
+	gg_model_free(scene->model);
+	gg_profile_close(scene->made.profile);
+}
 
-	CHECK_MSG(code == 0, "%s: %s", error.place, error.message);
-	return result;
+FIXTURE(scene)
+
+/* Loads what was made; the profile is closed. */
+static void load(struct scene *scene)
+{
+	const struct gg_model_options options = { .is_entry = is_entry };
+	int code = gg_model_load(&scene->model, &scene->made.profile, 1, &options, &error);
+
+	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	gg_profile_close(scene->made.profile);
+	scene->made.profile = NULL;
+}
+
+/* Runs the query of the scene; the result before goes. */
+static void ask(struct scene *scene)
+{
+	int code;
+
+	gg_query_result_free(scene->result);
+	scene->result = NULL;
+	code = gg_query_rows(scene->model, &scene->query, &scene->result, &error);
+	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
 }
 
 static double bytes(const struct gg_tally *tally)
@@ -47,184 +70,164 @@ static double bytes(const struct gg_tally *tally)
 }
 
 /* The row of that label, or NULL. */
-static const struct gg_query_row *find(const struct gg_model *model,
-                                       const struct gg_query_result *result, const char *label)
+static const struct gg_query_row *find_or_null(const struct scene *scene, const char *label)
 {
+	const struct gg_query_result *result = scene->result;
+
 	for (size_t i = 0; i < result->row_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-		gg_query_row_label(model, result, &result->rows[i], &text);
+		gg_query_row_label(scene->model, result, &result->rows[i], &text);
 		if (strcmp(gg_buf_text(&text), label) == 0)
 			return &result->rows[i];
 	}
 	return NULL;
 }
 
-static bool holds(const struct gg_model *model, const struct gg_query_result *result,
-                  const char *label, double self, double total)
+/* The row of that label; the test ends where there is none. */
+static const struct gg_query_row *find(const struct scene *scene, const char *label)
 {
-	const struct gg_query_row *row = find(model, result, label);
+	const struct gg_query_row *row = find_or_null(scene, label);
 
-	return CHECK_MSG(row != NULL, "no row '%s'", label) &&
-	       CHECK_MSG(bytes(row->self) == self && bytes(row->total) == total,
+	REQUIRE_MSG(row != NULL, "no row '%s'", label);
+	return row;
+}
+
+static bool holds(const struct scene *scene, const char *label, double self, double total)
+{
+	const struct gg_query_row *row = find(scene, label);
+
+	return CHECK_MSG(bytes(row->self) == self && bytes(row->total) == total,
 	                 "%s: self %g, total %g", label, bytes(row->self), bytes(row->total));
 }
 
-static double total_of(const struct gg_model *model, const struct gg_query *query)
+static double total_by(const struct gg_model *model, const struct gg_query *query)
 {
-	struct gg_query_result *result = ask(model, query);
-	double total = bytes(&result->total);
+	struct gg_query_result *result = NULL;
+	int code = gg_query_rows(model, query, &result, &error);
+	double total;
 
+	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	total = bytes(&result->total);
 	gg_query_result_free(result);
 	return total;
 }
 
-TEST(self_is_the_top_and_total_what_it_called)
+static double total_of(const struct scene *scene)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
-
-	made_begin(&made, NULL, 1, 1);
-	made_sample(&made, made_stack(&made, "main>load>parse"), 100, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>load"), 20, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>[libx.so]draw"), 3, 1, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 4);
-	CHECK_EQ_DOUBLE(bytes(&result->total), 123);
-	holds(model, result, "parse (made)", 100, 100);
-	holds(model, result, "load (made)", 20, 120);
-	holds(model, result, "draw (libx.so)", 3, 3);
-	holds(model, result, "main (made)", 0, 123);
-	CHECK_EQ_PTR(result->rows[0].self, find(model, result, "parse (made)")->self);
-	gg_query_result_free(result);
-	query.sort_by_total = true;
-	query.by = GG_BY_MODULE;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 2);
-	holds(model, result, "/usr/bin/made", 120, 123);
-	holds(model, result, "libx.so", 3, 3);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	return total_by(scene->model, &scene->query);
 }
 
-TEST(recursion_counts_once)
+TEST_WITH(scene, self_is_the_top_and_total_what_it_called)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
-
-	made_begin(&made, NULL, 1, 1);
-	made_sample(&made, made_stack(&made, "main>walk>walk>visit>walk"), 100, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>walk+walk+visit"), 10, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>walk>walk"), 1, 1, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	result = ask(model, &query);
-	holds(model, result, "walk (made)", 101, 111);
-	holds(model, result, "visit (made)", 10, 110);
-	holds(model, result, "main (made)", 0, 111);
-	gg_query_result_free(result);
-	gg_model_free(model);
-}
-
-TEST(the_allocator_is_no_part_of_a_stack)
-{
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
-
-	made_begin(&made, NULL, 1, 1);
-	made_sample(&made, made_stack(&made, "main>load>operator new>malloc"), 100, 1,
+	made_sample(&scene->made, made_stack(&scene->made, "main>load>parse"), 100, 1,
 	            GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>load>malloc"), 20, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "malloc"), 3, 1, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	result = ask(model, &query);
-	holds(model, result, "load (made)", 120, 120);
-	holds(model, result, "[unknown]", 3, 3);
-	CHECK(find(model, result, "malloc (made)") == NULL);
-	gg_query_result_free(result);
-	query.by = GG_BY_STACK;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 2);
-	holds(model, result, "main;load", 120, 120);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	made_sample(&scene->made, made_stack(&scene->made, "main>load"), 20, 1, GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "main>[libx.so]draw"), 3, 1,
+	            GG_TIME_NONE);
+	load(scene);
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 4);
+	CHECK_EQ_DOUBLE(bytes(&scene->result->total), 123);
+	holds(scene, "parse (made)", 100, 100);
+	holds(scene, "load (made)", 20, 120);
+	holds(scene, "draw (libx.so)", 3, 3);
+	holds(scene, "main (made)", 0, 123);
+	CHECK_EQ_PTR(scene->result->rows[0].self, find(scene, "parse (made)")->self);
+	scene->query.sort_by_total = true;
+	scene->query.by = GG_BY_MODULE;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 2);
+	holds(scene, "/usr/bin/made", 120, 123);
+	holds(scene, "libx.so", 3, 3);
 }
 
-TEST(a_moment_has_what_was_allocated_and_not_yet_freed)
+TEST_WITH(scene, recursion_counts_once)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
+	made_sample(&scene->made, made_stack(&scene->made, "main>walk>walk>visit>walk"), 100, 1,
+	            GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "main>walk+walk+visit"), 10, 1,
+	            GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "main>walk>walk"), 1, 1, GG_TIME_NONE);
+	load(scene);
+	ask(scene);
+	holds(scene, "walk (made)", 101, 111);
+	holds(scene, "visit (made)", 10, 110);
+	holds(scene, "main (made)", 0, 111);
+}
+
+TEST_WITH(scene, the_allocator_is_no_part_of_a_stack)
+{
+	made_sample(&scene->made, made_stack(&scene->made, "main>load>operator new>malloc"), 100, 1,
+	            GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "main>load>malloc"), 20, 1,
+	            GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "malloc"), 3, 1, GG_TIME_NONE);
+	load(scene);
+	ask(scene);
+	holds(scene, "load (made)", 120, 120);
+	holds(scene, "[unknown]", 3, 3);
+	CHECK(find_or_null(scene, "malloc (made)") == NULL);
+	scene->query.by = GG_BY_STACK;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 2);
+	holds(scene, "main;load", 120, 120);
+}
+
+TEST_WITH(scene, a_moment_has_what_was_allocated_and_not_yet_freed)
+{
 	uint32_t stack;
 
-	made_begin(&made, NULL, 1, 1);
-	stack = made_stack(&made, "main");
-	made_sample(&made, stack, 1, 10, 20);
-	made_sample(&made, stack, 2, 20, 30);
-	made_sample(&made, stack, 4, 20, 40);
-	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
-	query.to_ns = 9;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 0);
-	query.to_ns = 10;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
-	query.to_ns = 20;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 6);
-	query.to_ns = 29;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 14);
-	query.to_ns = 2000000000;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
-	gg_query_init(&query);
-	query.metric = GG_METRIC_PEAK;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 14);
-	query.metric = GG_METRIC_ALLOCATED;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 15);
-	query.from_ns = 10;
-	query.to_ns = 20;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 6);
-	query.metric = GG_METRIC_FREED;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
-	query.metric = GG_METRIC_TEMPORARY;
-	query.temporary_ns = 10;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 2);
-	query.to_ns = 5;
-	CHECK_EQ_I64(gg_query_rows(model, &query, NULL, &error), -EINVAL);
-	gg_model_free(model);
+	stack = made_stack(&scene->made, "main");
+	made_sample(&scene->made, stack, 1, 10, 20);
+	made_sample(&scene->made, stack, 2, 20, 30);
+	made_sample(&scene->made, stack, 4, 20, 40);
+	made_sample(&scene->made, stack, 8, 25, GG_TIME_NONE);
+	load(scene);
+	CHECK_EQ_DOUBLE(total_of(scene), 8);
+	scene->query.to_ns = 9;
+	CHECK_EQ_DOUBLE(total_of(scene), 0);
+	scene->query.to_ns = 10;
+	CHECK_EQ_DOUBLE(total_of(scene), 1);
+	scene->query.to_ns = 20;
+	CHECK_EQ_DOUBLE(total_of(scene), 6);
+	scene->query.to_ns = 29;
+	CHECK_EQ_DOUBLE(total_of(scene), 14);
+	scene->query.to_ns = 2000000000;
+	CHECK_EQ_DOUBLE(total_of(scene), 8);
+	gg_query_init(&scene->query);
+	scene->query.metric = GG_METRIC_PEAK;
+	CHECK_EQ_DOUBLE(total_of(scene), 14);
+	scene->query.metric = GG_METRIC_ALLOCATED;
+	CHECK_EQ_DOUBLE(total_of(scene), 15);
+	scene->query.from_ns = 10;
+	scene->query.to_ns = 20;
+	CHECK_EQ_DOUBLE(total_of(scene), 6);
+	scene->query.metric = GG_METRIC_FREED;
+	CHECK_EQ_DOUBLE(total_of(scene), 1);
+	scene->query.metric = GG_METRIC_TEMPORARY;
+	scene->query.temporary_ns = 10;
+	CHECK_EQ_DOUBLE(total_of(scene), 2);
+	scene->query.to_ns = 5;
+	CHECK_EQ_I64(gg_query_rows(scene->model, &scene->query, NULL, &error), -EINVAL);
 }
 
-TEST(the_peak_is_the_first_largest_moment)
+TEST_WITH(scene, the_peak_is_the_first_largest_moment)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
 	struct gg_peak peak;
 	uint32_t stack;
 
-	made_begin(&made, NULL, 1, 1);
-	stack = made_stack(&made, "main");
+	stack = made_stack(&scene->made, "main");
 	for (int i = 0; i < 5000; i++) /* out of order, so that they have to be sorted */
-		made_sample(&made, stack, 10, 1000000 - i * 100, 1000000 - i * 100 + 250);
-	made_sample(&made, stack, 5, 700000, 900000);
-	model = load(&made);
-	gg_query_init(&query);
-	CHECK_EQ_I64(gg_query_peak(model, &query, &peak, &error), 0);
+		made_sample(&scene->made, stack, 10, 1000000 - i * 100, 1000000 - i * 100 + 250);
+	made_sample(&scene->made, stack, 5, 700000, 900000);
+	load(scene);
+	CHECK_EQ_I64(gg_query_peak(scene->model, &scene->query, &peak, &error), 0);
 	CHECK_MSG(peak.time_ns == 700000 && peak.bytes == 35, "%lld: %g", (long long)peak.time_ns,
 	          peak.bytes);
-	query.to_ns = 600000;
-	CHECK_EQ_I64(gg_query_peak(model, &query, &peak, &error), 0);
+	scene->query.to_ns = 600000;
+	CHECK_EQ_I64(gg_query_peak(scene->model, &scene->query, &peak, &error), 0);
 	CHECK_EQ_DOUBLE(peak.bytes, 30);
-	gg_model_free(model);
 }
 
 static void count_visit(int64_t time_ns, double live_bytes, double live_count, void *context)
@@ -237,127 +240,111 @@ static void count_visit(int64_t time_ns, double live_bytes, double live_count, v
 	sums[3] = (double)time_ns;
 }
 
-TEST(times_are_swept_and_sampled_alike)
+TEST_WITH(scene, times_are_swept_and_sampled_alike)
 {
 	const int64_t times[] = { 0, 10, 20, 25, 30, 1000000000 };
 	const double live[] = { 0, 1, 6, 14, 12, 8 }; /* the end shows what the process held then */
 	struct gg_tally tallies[6];
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
 	double sums[4] = { 0 };
 	uint32_t stack;
 
-	made_begin(&made, NULL, 1, 1);
-	stack = made_stack(&made, "main");
-	made_sample(&made, stack, 1, 10, 20);
-	made_sample(&made, stack, 2, 20, 30);
-	made_sample(&made, stack, 4, 20, 40);
-	made_sample(&made, stack, 8, 25, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	query.to_ns = 30;
-	CHECK_EQ_I64(gg_query_sweep(model, &query, count_visit, sums, &error), 0);
+	stack = made_stack(&scene->made, "main");
+	made_sample(&scene->made, stack, 1, 10, 20);
+	made_sample(&scene->made, stack, 2, 20, 30);
+	made_sample(&scene->made, stack, 4, 20, 40);
+	made_sample(&scene->made, stack, 8, 25, GG_TIME_NONE);
+	load(scene);
+	scene->query.to_ns = 30;
+	CHECK_EQ_I64(gg_query_sweep(scene->model, &scene->query, count_visit, sums, &error), 0);
 	CHECK(sums[0] == 4 && sums[1] == 12 && sums[2] == 2 && sums[3] == 30);
-	query.from_ns = 22;
+	scene->query.from_ns = 22;
 	sums[0] = 0;
-	CHECK_EQ_I64(gg_query_sweep(model, &query, count_visit, sums, &error), 0);
+	CHECK_EQ_I64(gg_query_sweep(scene->model, &scene->query, count_visit, sums, &error), 0);
 	CHECK(sums[0] == 3 && sums[1] == 12);
-	CHECK_EQ_I64(gg_query_live_at(model, &query, times, 6, tallies, &error), 0);
+	CHECK_EQ_I64(gg_query_live_at(scene->model, &scene->query, times, 6, tallies, &error), 0);
 	for (int i = 0; i < 6; i++)
 		CHECK_MSG(bytes(&tallies[i]) == live[i], "%d: %g", i, bytes(&tallies[i]));
-	gg_model_free(model);
 }
 
 /* A parent with 100, forked at 50; the child frees one block at 60, the parent another at 70. */
-TEST(an_inherited_block_counts_once_while_anybody_holds_it)
+TEST_WITH(scene, an_inherited_block_counts_once_while_anybody_holds_it)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
 	uint32_t stack, parent, child;
 	uint64_t first, second;
 
-	made_begin(&made, NULL, 1, 1);
-	stack = made_stack(&made, "main");
-	parent = made.process;
-	first = made_sample(&made, stack, 100, 10, GG_TIME_NONE);
-	second = made_sample(&made, stack, 7, 11, 70);
-	child = made_process(&made, 4712, 50, 80);
+	stack = made_stack(&scene->made, "main");
+	parent = scene->made.process;
+	first = made_sample(&scene->made, stack, 100, 10, GG_TIME_NONE);
+	second = made_sample(&scene->made, stack, 7, 11, 70);
+	child = made_process(&scene->made, 4712, 50, 80);
 	CHECK(child != parent);
-	made_inherited(&made, stack, 100, 10, 60, first);
-	made_inherited(&made, stack, 7, 11, GG_TIME_NONE, second);
-	made_sample(&made, stack, 1, 55, GG_TIME_NONE);
-	model = load(&made);
+	made_inherited(&scene->made, stack, 100, 10, 60, first);
+	made_inherited(&scene->made, stack, 7, 11, GG_TIME_NONE, second);
+	made_sample(&scene->made, stack, 1, 55, GG_TIME_NONE);
+	load(scene);
 
-	gg_query_init(&query);
-	query.to_ns = 55;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
-	query.pid = 4712;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
-	query.to_ns = 49;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 0);
-	query.to_ns = 75;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
-	query.pid = 4711;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 100);
-	query.pid = 0;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
-	query.to_ns = 80; /* the child has ended, and with it the second block */
-	CHECK_EQ_DOUBLE(total_of(model, &query), 100);
-	query.to_ns = GG_TIME_NONE;
-	query.by = GG_BY_PROCESS;
-	result = ask(model, &query);
-	CHECK(bytes(&result->total) == 100 && result->row_count == 1);
-	holds(model, result, "4711 made --by test", 100, 100);
-	gg_query_result_free(result);
-	query.metric = GG_METRIC_LEFT;
-	result = ask(model, &query);
-	CHECK_EQ_DOUBLE(bytes(&result->total), 108);
-	holds(model, result, "4711 made --by test", 100, 100);
-	holds(model, result, "4712 made --by test", 8, 8);
-	gg_query_result_free(result);
-	query.metric = GG_METRIC_LIVE; /* asked for alone, its end is its own */
-	query.pid = 4712;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 8);
-	query.pid = 0;
+	scene->query.to_ns = 55;
+	CHECK_EQ_DOUBLE(total_of(scene), 108);
+	scene->query.pid = 4712;
+	CHECK_EQ_DOUBLE(total_of(scene), 108);
+	scene->query.to_ns = 49;
+	CHECK_EQ_DOUBLE(total_of(scene), 0);
+	scene->query.to_ns = 75;
+	CHECK_EQ_DOUBLE(total_of(scene), 8);
+	scene->query.pid = 4711;
+	CHECK_EQ_DOUBLE(total_of(scene), 100);
+	scene->query.pid = 0;
+	CHECK_EQ_DOUBLE(total_of(scene), 108);
+	scene->query.to_ns = 80; /* the child has ended, and with it the second block */
+	CHECK_EQ_DOUBLE(total_of(scene), 100);
+	scene->query.to_ns = GG_TIME_NONE;
+	scene->query.by = GG_BY_PROCESS;
+	ask(scene);
+	CHECK(bytes(&scene->result->total) == 100 && scene->result->row_count == 1);
+	holds(scene, "4711 made --by test", 100, 100);
+	scene->query.metric = GG_METRIC_LEFT;
+	ask(scene);
+	CHECK_EQ_DOUBLE(bytes(&scene->result->total), 108);
+	holds(scene, "4711 made --by test", 100, 100);
+	holds(scene, "4712 made --by test", 8, 8);
+	scene->query.metric = GG_METRIC_LIVE; /* asked for alone, its end is its own */
+	scene->query.pid = 4712;
+	CHECK_EQ_DOUBLE(total_of(scene), 8);
+	scene->query.pid = 0;
 
-	query.metric = GG_METRIC_ALLOCATED;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 108);
-	query.pid = 4712;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
-	query.metric = GG_METRIC_FREED;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 100);
-	query.pid = 0;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 7);
-	query.pid = 1;
-	CHECK_EQ_I64(gg_query_rows(model, &query, &result, &error), -EINVAL);
-	gg_model_free(model);
+	scene->query.metric = GG_METRIC_ALLOCATED;
+	CHECK_EQ_DOUBLE(total_of(scene), 108);
+	scene->query.pid = 4712;
+	CHECK_EQ_DOUBLE(total_of(scene), 1);
+	scene->query.metric = GG_METRIC_FREED;
+	CHECK_EQ_DOUBLE(total_of(scene), 100);
+	scene->query.pid = 0;
+	CHECK_EQ_DOUBLE(total_of(scene), 7);
+	scene->query.pid = 1;
+	CHECK_EQ_I64(gg_query_rows(scene->model, &scene->query, NULL, &error), -EINVAL);
 }
 
 /*
  * Three processes: 1 lives from 0 to 100 and holds 1, 2 from 0 to 200 and holds 10, 3 from 300 to the end at
  * 400 with 100.  Each also frees 1000 that it took.
  */
-static struct gg_model *load_three(int64_t third_end_ns)
+static void load_three(struct scene *scene, int64_t third_end_ns)
 {
 	static const int64_t starts[] = { 0, 0, 300 };
 	const int64_t ends[] = { 100, 200, third_end_ns };
-	struct made_profile made;
+	struct made_profile *made = &scene->made;
 	uint32_t stack;
 	uint64_t size = 1;
 
-	made_begin(&made, NULL, 1, 1);
-	stack = made_stack(&made, "main");
-	gg_profile_update_process(made.profile, made.process,
+	stack = made_stack(made, "main");
+	gg_profile_update_process(made->profile, made->process,
 	                          &(struct gg_profile_process){ .pid = 4711, .end_ns = 0 }, &error);
 	for (uint32_t i = 0; i < 3; i++, size *= 10) {
-		made_process(&made, i + 1, starts[i], ends[i]);
-		made_sample(&made, stack, size, starts[i] + 10, GG_TIME_NONE);
-		made_sample(&made, stack, 1000, starts[i] + 10, starts[i] + 20);
+		made_process(made, i + 1, starts[i], ends[i]);
+		made_sample(made, stack, size, starts[i] + 10, GG_TIME_NONE);
+		made_sample(made, stack, 1000, starts[i] + 10, starts[i] + 20);
 	}
-	return load(&made);
+	load(scene);
 }
 
 static double live_at(const struct gg_model *model, uint32_t pid, int64_t to_ns)
@@ -367,65 +354,55 @@ static double live_at(const struct gg_model *model, uint32_t pid, int64_t to_ns)
 	gg_query_init(&query);
 	query.pid = pid;
 	query.to_ns = to_ns;
-	return total_of(model, &query);
+	return total_by(model, &query);
 }
 
-TEST(live_at_the_end_is_what_was_live_when_the_last_process_ended)
+TEST_WITH(scene, live_at_the_end_is_what_was_live_when_the_last_process_ended)
 {
-	struct gg_model *model = load_three(400);
-	struct gg_query query;
 	struct gg_peak peak;
 
-	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 100);
-	CHECK(live_at(model, 0, 400) == 100 && live_at(model, 0, 1000000000) == 100);
-	CHECK(live_at(model, 0, 99) == 11 && live_at(model, 0, 100) == 10);
-	CHECK(live_at(model, 0, 250) == 0 && live_at(model, 0, 399) == 100);
-	CHECK(live_at(model, 1, GG_TIME_NONE) == 1 && live_at(model, 2, GG_TIME_NONE) == 10);
-	gg_query_init(&query);
-	CHECK(gg_query_peak(model, &query, &peak, &error) == 0 && peak.bytes == 2011);
-	query.metric = GG_METRIC_LEFT;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 111);
-	query.from_ns = 100;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 110);
-	query.to_ns = 200;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 10);
-	query.from_ns = INT64_MIN;
-	query.to_ns = GG_TIME_NONE;
-	query.pid = 1;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 1);
-	gg_model_free(model);
+	load_three(scene, 400);
+	CHECK_EQ_DOUBLE(live_at(scene->model, 0, GG_TIME_NONE), 100);
+	CHECK(live_at(scene->model, 0, 400) == 100 && live_at(scene->model, 0, 1000000000) == 100);
+	CHECK(live_at(scene->model, 0, 99) == 11 && live_at(scene->model, 0, 100) == 10);
+	CHECK(live_at(scene->model, 0, 250) == 0 && live_at(scene->model, 0, 399) == 100);
+	CHECK(live_at(scene->model, 1, GG_TIME_NONE) == 1 &&
+	      live_at(scene->model, 2, GG_TIME_NONE) == 10);
+	CHECK(gg_query_peak(scene->model, &scene->query, &peak, &error) == 0 && peak.bytes == 2011);
+	scene->query.metric = GG_METRIC_LEFT;
+	CHECK_EQ_DOUBLE(total_of(scene), 111);
+	scene->query.from_ns = 100;
+	CHECK_EQ_DOUBLE(total_of(scene), 110);
+	scene->query.to_ns = 200;
+	CHECK_EQ_DOUBLE(total_of(scene), 10);
+	scene->query.from_ns = INT64_MIN;
+	scene->query.to_ns = GG_TIME_NONE;
+	scene->query.pid = 1;
+	CHECK_EQ_DOUBLE(total_of(scene), 1);
 }
 
-TEST(processes_that_ended_at_one_instant_were_live_together)
+TEST_WITH(scene, processes_that_ended_at_one_instant_were_live_together)
 {
-	struct gg_model *model = load_three(200);
-
-	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 110);
-	CHECK_EQ_I64(gg_model_process_until(model, 2), 100);
-	CHECK_EQ_I64(gg_model_process_until(model, 3), GG_TIME_NONE);
-	CHECK_EQ_I64(gg_model_process_until(model, 4), GG_TIME_NONE);
-	CHECK_EQ_I64(gg_model_process_until(model, 0), GG_TIME_NONE);
-	gg_model_free(model);
+	load_three(scene, 200);
+	CHECK_EQ_DOUBLE(live_at(scene->model, 0, GG_TIME_NONE), 110);
+	CHECK_EQ_I64(gg_model_process_until(scene->model, 2), 100);
+	CHECK_EQ_I64(gg_model_process_until(scene->model, 3), GG_TIME_NONE);
+	CHECK_EQ_I64(gg_model_process_until(scene->model, 4), GG_TIME_NONE);
+	CHECK_EQ_I64(gg_model_process_until(scene->model, 0), GG_TIME_NONE);
 }
 
-TEST(who_still_ran_when_the_recording_ended_was_the_last)
+TEST_WITH(scene, who_still_ran_when_the_recording_ended_was_the_last)
 {
-	struct gg_model *model = load_three(GG_TIME_NONE);
-	struct gg_query query;
-
-	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 100);
-	gg_query_init(&query);
-	query.metric = GG_METRIC_LEFT;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 111);
-	gg_model_free(model);
+	load_three(scene, GG_TIME_NONE);
+	CHECK_EQ_DOUBLE(live_at(scene->model, 0, GG_TIME_NONE), 100);
+	scene->query.metric = GG_METRIC_LEFT;
+	CHECK_EQ_DOUBLE(total_of(scene), 111);
 }
 
-TEST(several_sessions_have_an_end_each)
+TEST_WITH(scene, several_sessions_have_an_end_each)
 {
 	struct gg_profile *profiles[2];
 	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query query;
 
 	for (int i = 0; i < 2; i++) {
 		made_begin(&made, NULL, 1, 1);
@@ -434,89 +411,68 @@ TEST(several_sessions_have_an_end_each)
 		made_sample(&made, made_stack(&made, "main"), 10, 10, GG_TIME_NONE);
 		profiles[i] = made.profile;
 	}
-	CHECK_EQ_I64(gg_model_load(&model, profiles, 2, NULL, &error), 0);
+	CHECK_EQ_I64(gg_model_load(&scene->model, profiles, 2, NULL, &error), 0);
 	for (int i = 0; i < 2; i++)
 		gg_profile_close(profiles[i]);
-	CHECK_EQ_DOUBLE(live_at(model, 0, GG_TIME_NONE), 11);
-	gg_query_init(&query);
-	query.metric = GG_METRIC_LEFT;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 22);
-	gg_model_free(model);
+	CHECK_EQ_DOUBLE(live_at(scene->model, 0, GG_TIME_NONE), 11);
+	scene->query.metric = GG_METRIC_LEFT;
+	CHECK_EQ_DOUBLE(total_of(scene), 22);
 }
 
-TEST(focus_and_ignore_look_at_the_whole_stack)
+TEST_WITH(scene, focus_and_ignore_look_at_the_whole_stack)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
-
-	made_begin(&made, NULL, 1, 1);
-	made_sample(&made, made_stack(&made, "main>load>parse"), 100, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>load"), 20, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "main>draw"), 3, 1, GG_TIME_NONE);
-	made_sample(&made, 0, 5, 1, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	query.focus = "^load$";
-	result = ask(model, &query);
-	CHECK_EQ_DOUBLE(bytes(&result->total), 120);
-	CHECK(find(model, result, "load (made)")->is_named);
-	CHECK(!find(model, result, "main (made)")->is_named);
-	gg_query_result_free(result);
-	query.ignore = "pars|nothing";
-	CHECK_EQ_DOUBLE(total_of(model, &query), 20);
-	query.focus = NULL;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 28);
-	query.focus = "unknown";
-	CHECK_EQ_DOUBLE(total_of(model, &query), 5);
-	query.focus = "(";
-	CHECK_EQ_I64(gg_query_rows(model, &query, &result, &error), -EINVAL);
-	gg_model_free(model);
+	made_sample(&scene->made, made_stack(&scene->made, "main>load>parse"), 100, 1,
+	            GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "main>load"), 20, 1, GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "main>draw"), 3, 1, GG_TIME_NONE);
+	made_sample(&scene->made, 0, 5, 1, GG_TIME_NONE);
+	load(scene);
+	scene->query.focus = "^load$";
+	ask(scene);
+	CHECK_EQ_DOUBLE(bytes(&scene->result->total), 120);
+	CHECK(find(scene, "load (made)")->is_named);
+	CHECK(!find(scene, "main (made)")->is_named);
+	scene->query.ignore = "pars|nothing";
+	CHECK_EQ_DOUBLE(total_of(scene), 20);
+	scene->query.focus = NULL;
+	CHECK_EQ_DOUBLE(total_of(scene), 28);
+	scene->query.focus = "unknown";
+	CHECK_EQ_DOUBLE(total_of(scene), 5);
+	scene->query.focus = "(";
+	CHECK_EQ_I64(gg_query_rows(scene->model, &scene->query, NULL, &error), -EINVAL);
 }
 
-TEST(sizes_kinds_lines_and_threads_have_rows)
+TEST_WITH(scene, sizes_kinds_lines_and_threads_have_rows)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
 	uint32_t stack;
 
-	made_begin(&made, NULL, 1, 1);
-	stack = made_stack(&made, "main@m.c:3>load@a.c:7+copy@b.h:9");
-	made_sample(&made, stack, 64, 1, GG_TIME_NONE);
-	made_sample(&made, stack, 65, 1, GG_TIME_NONE);
-	made_sample(&made, stack, 1, 1, GG_TIME_NONE);
-	made_sample(&made, stack, 0, 1, GG_TIME_NONE);
-	made_sample(&made, made_stack(&made, "0x40"), 2048, 1, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	query.by = GG_BY_SIZE;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 4);
-	holds(model, result, "33 B..64 B", 64, 64);
-	holds(model, result, "65 B..128 B", 65, 65);
-	holds(model, result, "up to 1 B", 1, 1);
-	holds(model, result, "1 KiB..2 KiB", 2048, 2048);
-	gg_query_result_free(result);
-	query.by = GG_BY_LINE;
-	result = ask(model, &query);
-	holds(model, result, "b.h:9 copy", 130, 130);
-	holds(model, result, "a.c:7 load", 0, 130);
-	holds(model, result, "made+0x40", 2048, 2048);
-	gg_query_result_free(result);
-	query.by = GG_BY_THREAD;
-	result = ask(model, &query);
-	holds(model, result, "4711/4711 made", 2178, 2178);
-	gg_query_result_free(result);
-	query.by = GG_BY_KIND;
-	query.unit = GG_ALLOCATIONS;
-	result = ask(model, &query);
-	holds(model, result, "malloc", 2178, 2178);
-	CHECK_EQ_DOUBLE(gg_tally_estimate(&result->total, GG_ALLOCATIONS).value, 5);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	stack = made_stack(&scene->made, "main@m.c:3>load@a.c:7+copy@b.h:9");
+	made_sample(&scene->made, stack, 64, 1, GG_TIME_NONE);
+	made_sample(&scene->made, stack, 65, 1, GG_TIME_NONE);
+	made_sample(&scene->made, stack, 1, 1, GG_TIME_NONE);
+	made_sample(&scene->made, stack, 0, 1, GG_TIME_NONE);
+	made_sample(&scene->made, made_stack(&scene->made, "0x40"), 2048, 1, GG_TIME_NONE);
+	load(scene);
+	scene->query.by = GG_BY_SIZE;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 4);
+	holds(scene, "33 B..64 B", 64, 64);
+	holds(scene, "65 B..128 B", 65, 65);
+	holds(scene, "up to 1 B", 1, 1);
+	holds(scene, "1 KiB..2 KiB", 2048, 2048);
+	scene->query.by = GG_BY_LINE;
+	ask(scene);
+	holds(scene, "b.h:9 copy", 130, 130);
+	holds(scene, "a.c:7 load", 0, 130);
+	holds(scene, "made+0x40", 2048, 2048);
+	scene->query.by = GG_BY_THREAD;
+	ask(scene);
+	holds(scene, "4711/4711 made", 2178, 2178);
+	scene->query.by = GG_BY_KIND;
+	scene->query.unit = GG_ALLOCATIONS;
+	ask(scene);
+	holds(scene, "malloc", 2178, 2178);
+	CHECK_EQ_DOUBLE(gg_tally_estimate(&scene->result->total, GG_ALLOCATIONS).value, 5);
 }
 
 static void put_sample_of(struct made_profile *made, const char *heap, const char *type,
@@ -541,92 +497,72 @@ static void put_sample_of(struct made_profile *made, const char *heap, const cha
 	CHECK_EQ_I64(gg_profile_add_sample(made->profile, &sample, NULL, NULL), 0);
 }
 
-TEST(heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
+TEST_WITH(scene, heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 {
 	struct gg_profile_coarse coarse = { .to_ns = 2, .size_class = 255, .interval_bytes = 1 };
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
 
-	made_begin(&made, NULL, 1, 1);
-	put_sample_of(&made, NULL, NULL, 1);
-	put_sample_of(&made, "young", "pair", 2);
-	put_sample_of(&made, "young", "string", 4);
-	put_sample_of(&made, "old", "pair", 8);
-	put_sample_of(&made, "old", NULL, 16);
-	coarse.process = made.process;
+	put_sample_of(&scene->made, NULL, NULL, 1);
+	put_sample_of(&scene->made, "young", "pair", 2);
+	put_sample_of(&scene->made, "young", "string", 4);
+	put_sample_of(&scene->made, "old", "pair", 8);
+	put_sample_of(&scene->made, "old", NULL, 16);
+	coarse.process = scene->made.process;
 	coarse.sums = gg_sums_of(&(const struct gg_draw){ .interval = 1, .mark_count = 1 }, 32);
-	CHECK_EQ_I64(gg_profile_add_coarse(made.profile, &coarse, NULL), 0);
-	model = load(&made);
-	gg_query_init(&query);
-	query.metric = GG_METRIC_ALLOCATED;
-	query.by = GG_BY_HEAP;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 4);
-	holds(model, result, "malloc", 1, 1);
-	holds(model, result, "young", 6, 6);
-	holds(model, result, "old", 24, 24);
-	holds(model, result, "[not kept]", 32, 32);
-	gg_query_result_free(result);
-	query.by = GG_BY_TYPE;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 4);
-	holds(model, result, "[no type]", 17, 17);
-	holds(model, result, "pair", 10, 10);
-	holds(model, result, "string", 4, 4);
-	holds(model, result, "[not kept]", 32, 32);
-	gg_query_result_free(result);
-	query.by = GG_BY_KIND;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 6);
-	holds(model, result, "old: pair", 8, 8);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, NULL), 0);
+	load(scene);
+	scene->query.metric = GG_METRIC_ALLOCATED;
+	scene->query.by = GG_BY_HEAP;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 4);
+	holds(scene, "malloc", 1, 1);
+	holds(scene, "young", 6, 6);
+	holds(scene, "old", 24, 24);
+	holds(scene, "[not kept]", 32, 32);
+	scene->query.by = GG_BY_TYPE;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 4);
+	holds(scene, "[no type]", 17, 17);
+	holds(scene, "pair", 10, 10);
+	holds(scene, "string", 4, 4);
+	holds(scene, "[not kept]", 32, 32);
+	scene->query.by = GG_BY_KIND;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 6);
+	holds(scene, "old: pair", 8, 8);
 }
 
-TEST(coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
+TEST_WITH(scene, coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
 {
 	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
 	struct gg_profile_coarse coarse = {
 		.from_ns = 10, .to_ns = 20, .size_class = 255, .interval_bytes = 1, .lost = true
 	};
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
 
-	made_begin(&made, NULL, 1, 1);
-	coarse.process = made.process;
-	coarse.thread = made.thread;
-	coarse.stack = made_stack(&made, "main>load");
+	coarse.process = scene->made.process;
+	coarse.thread = scene->made.thread;
+	coarse.stack = made_stack(&scene->made, "main>load");
 	coarse.sums = gg_sums_of(&draw, 40);
-	CHECK_EQ_I64(gg_profile_add_coarse(made.profile, &coarse, &error), 0);
-	made_sample(&made, coarse.stack, 2, 1, GG_TIME_NONE);
-	model = load(&made);
-	gg_query_init(&query);
-	CHECK_EQ_DOUBLE(total_of(model, &query), 2);
-	query.metric = GG_METRIC_ALLOCATED;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 42);
-	query.to_ns = 15;
-	result = ask(model, &query);
-	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
-	gg_query_result_free(result);
-	query.to_ns = 20;
-	result = ask(model, &query);
-	CHECK(bytes(&result->total) == 42 && bytes(&result->unplaced) == 0);
-	holds(model, result, "load (made)", 42, 42);
-	gg_query_result_free(result);
-	query.metric = GG_METRIC_LIVE;
-	query.to_ns = 12;
-	result = ask(model, &query);
-	CHECK(bytes(&result->total) == 2 && bytes(&result->unplaced) == 40);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, &error), 0);
+	made_sample(&scene->made, coarse.stack, 2, 1, GG_TIME_NONE);
+	load(scene);
+	CHECK_EQ_DOUBLE(total_of(scene), 2);
+	scene->query.metric = GG_METRIC_ALLOCATED;
+	CHECK_EQ_DOUBLE(total_of(scene), 42);
+	scene->query.to_ns = 15;
+	ask(scene);
+	CHECK(bytes(&scene->result->total) == 2 && bytes(&scene->result->unplaced) == 40);
+	scene->query.to_ns = 20;
+	ask(scene);
+	CHECK(bytes(&scene->result->total) == 42 && bytes(&scene->result->unplaced) == 0);
+	holds(scene, "load (made)", 42, 42);
+	scene->query.metric = GG_METRIC_LIVE;
+	scene->query.to_ns = 12;
+	ask(scene);
+	CHECK(bytes(&scene->result->total) == 2 && bytes(&scene->result->unplaced) == 40);
 }
 
 /* Allocated in [100, 200), freed in [500, 600): folded with a bucket of 100. */
-TEST(folded_rows_are_live_between_their_buckets)
+TEST_WITH(scene, folded_rows_are_live_between_their_buckets)
 {
 	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
 	const int64_t times[] = { 99, 150, 200, 500, 550, 600 };
@@ -635,67 +571,50 @@ TEST(folded_rows_are_live_between_their_buckets)
 		.from_ns = 100, .to_ns = 600, .bucket_ns = 100, .size_class = 6, .interval_bytes = 1
 	};
 	struct gg_tally tallies[6];
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
 	struct gg_peak peak;
 
-	made_begin(&made, NULL, 1, 1);
-	coarse.process = made.process;
-	coarse.thread = made.thread;
-	coarse.stack = made_stack(&made, "main>load");
+	coarse.process = scene->made.process;
+	coarse.thread = scene->made.thread;
+	coarse.stack = made_stack(&scene->made, "main>load");
 	coarse.sums = gg_sums_of(&draw, 40);
-	CHECK_EQ_I64(gg_profile_add_coarse(made.profile, &coarse, &error), 0);
-	made_sample(&made, coarse.stack, 2, 300, 400);
-	model = load(&made);
-	gg_query_init(&query);
-	CHECK_EQ_I64(gg_query_live_at(model, &query, times, 6, tallies, &error), 0);
+	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, &error), 0);
+	made_sample(&scene->made, coarse.stack, 2, 300, 400);
+	load(scene);
+	CHECK_EQ_I64(gg_query_live_at(scene->model, &scene->query, times, 6, tallies, &error), 0);
 	for (int i = 0; i < 6; i++) {
-		struct gg_query_result *result;
-
-		query.to_ns = times[i];
-		result = ask(model, &query);
-		CHECK_MSG(bytes(&result->total) == live[i], "%d: %g", i, bytes(&result->total));
-		CHECK_EQ_DOUBLE(bytes(&result->unplaced), unplaced[i]);
+		scene->query.to_ns = times[i];
+		ask(scene);
+		CHECK_MSG(bytes(&scene->result->total) == live[i], "%d: %g", i,
+		          bytes(&scene->result->total));
+		CHECK_EQ_DOUBLE(bytes(&scene->result->unplaced), unplaced[i]);
 		CHECK_EQ_DOUBLE(bytes(&tallies[i]), live[i]);
-		gg_query_result_free(result);
 	}
-	gg_query_init(&query);
-	CHECK_EQ_I64(gg_query_peak(model, &query, &peak, &error), 0);
+	gg_query_init(&scene->query);
+	CHECK_EQ_I64(gg_query_peak(scene->model, &scene->query, &peak, &error), 0);
 	CHECK_EQ_I64(peak.time_ns, 300);
 	CHECK_EQ_DOUBLE(peak.bytes, 42);
-	query.metric = GG_METRIC_ALLOCATED;
-	query.to_ns = 450;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 42);
-	query.metric = GG_METRIC_FREED;
-	CHECK_EQ_DOUBLE(total_of(model, &query), 2);
-	gg_model_free(model);
+	scene->query.metric = GG_METRIC_ALLOCATED;
+	scene->query.to_ns = 450;
+	CHECK_EQ_DOUBLE(total_of(scene), 42);
+	scene->query.metric = GG_METRIC_FREED;
+	CHECK_EQ_DOUBLE(total_of(scene), 2);
 }
 
-TEST(a_raised_interval_hides_more_from_groups_without_samples)
+TEST_WITH(scene, a_raised_interval_hides_more_from_groups_without_samples)
 {
-	struct gg_query query;
-	struct made_profile made;
-	struct gg_model *model;
-	struct gg_query_result *result;
-
-	made_begin(&made, NULL, 1000, 1);
-	made_sample(&made, made_stack(&made, "main>load"), 100, 1, 5);
-	made.interval = 8000;
-	made_sample(&made, made_stack(&made, "main>load"), 100, 6, 7);
-	model = load(&made);
-	CHECK_EQ_DOUBLE(gg_model_interval(model, 0), 8000);
-	gg_query_init(&query);
-	result = ask(model, &query);
-	CHECK(result->row_count == 0 && result->total.reserve_max[GG_BYTES] == 8000);
-	gg_query_result_free(result);
-	query.metric = GG_METRIC_ALLOCATED;
-	query.to_ns = 5;
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->rows[0].total->sample_count, 1);
-	CHECK_EQ_DOUBLE(result->rows[0].total->reserve_max[GG_BYTES], 8000);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	scene->made.interval = 1000;
+	made_sample(&scene->made, made_stack(&scene->made, "main>load"), 100, 1, 5);
+	scene->made.interval = 8000;
+	made_sample(&scene->made, made_stack(&scene->made, "main>load"), 100, 6, 7);
+	load(scene);
+	CHECK_EQ_DOUBLE(gg_model_interval(scene->model, 0), 8000);
+	ask(scene);
+	CHECK(scene->result->row_count == 0 && scene->result->total.reserve_max[GG_BYTES] == 8000);
+	scene->query.metric = GG_METRIC_ALLOCATED;
+	scene->query.to_ns = 5;
+	ask(scene);
+	CHECK_EQ_U64(scene->result->rows[0].total->sample_count, 1);
+	CHECK_EQ_DOUBLE(scene->result->rows[0].total->reserve_max[GG_BYTES], 8000);
 }
 
 /* 150 000 samples, enough for two readers; blocks of the first half are inherited in the second. */
@@ -744,16 +663,14 @@ static void check_equal(const struct gg_model *a, const struct gg_model *b)
 
 TEST(two_readers_see_what_one_sees)
 {
-	char directory[] = "/tmp/ask-XXXXXX", path[64];
-	struct gg_model *one, *two = NULL;
+	const char *path = scratch_path("made.geiger");
+	struct gg_model *one = NULL, *two = NULL;
 	struct gg_profile *profile;
 	struct made_profile made;
 
-	if (!CHECK(mkdtemp(directory) != NULL))
-		return;
-	snprintf(path, sizeof(path), "%s/made.geiger", directory);
 	make_large(&made, NULL);
-	one = load(&made);
+	CHECK_EQ_I64(gg_model_load(&one, &made.profile, 1, NULL, &error), 0);
+	gg_profile_close(made.profile);
 	make_large(&made, path);
 	CHECK_EQ_I64(gg_profile_finish(made.profile, &error), 0);
 	gg_profile_close(made.profile);
@@ -763,17 +680,12 @@ TEST(two_readers_see_what_one_sees)
 	check_equal(one, two);
 	gg_model_free(one);
 	gg_model_free(two);
-	unlink(path);
-	rmdir(directory);
 }
 
-TEST(two_profiles_are_one_model)
+TEST_WITH(scene, two_profiles_are_one_model)
 {
 	struct gg_profile *profiles[2];
-	struct gg_query query;
 	struct made_profile made;
-	struct gg_model *model = NULL;
-	struct gg_query_result *result;
 
 	for (int i = 0; i < 2; i++) {
 		made_begin(&made, NULL, 1, 1);
@@ -782,13 +694,10 @@ TEST(two_profiles_are_one_model)
 		made_sample(&made, made_stack(&made, "main"), 1, 1, GG_TIME_NONE);
 		profiles[i] = made.profile;
 	}
-	CHECK_EQ_I64(gg_model_load(&model, profiles, 2, NULL, &error), 0);
+	CHECK_EQ_I64(gg_model_load(&scene->model, profiles, 2, NULL, &error), 0);
 	gg_profile_close(profiles[0]);
 	gg_profile_close(profiles[1]);
-	gg_query_init(&query);
-	result = ask(model, &query);
-	CHECK_EQ_U64(result->row_count, 3);
-	holds(model, result, "main (made)", 2, 22);
-	gg_query_result_free(result);
-	gg_model_free(model);
+	ask(scene);
+	CHECK_EQ_U64(scene->result->row_count, 3);
+	holds(scene, "main (made)", 2, 22);
 }
