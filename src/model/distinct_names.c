@@ -10,64 +10,64 @@
 #include "base/brackets.h"
 
 /*
- * How much of the arguments a form of a name has, in the order in which they are tried: none; template
- * arguments, then those of the call as well, each with template arguments in them down to some depth, then
+ * The forms of a name, in the order in which they are tried: without arguments; with template arguments;
+ * with the call's arguments as well, each first with nested template arguments down to some depth, then
  * whole; the full name.
  */
 enum { DEPTH_WHOLE = 4, FORM_SHORT = 0, FORM_FULL = 2 * DEPTH_WHOLE + 1 };
 
-/* Full names that begin with more words of return types are not taken apart. */
+/* Full names whose return type has more words than this are not split into pieces. */
 enum { STARTS_MAX = 64 };
 
 static const char elided[] = "<...>";
 
-/* A part of the full name that the short one is without. */
-struct piece {
+/* A piece of the full name that the short name leaves out. */
+struct name_piece {
 	const char *text;
 	size_t length;
-	size_t at; /* in the short name: where it would be */
+	size_t at; /* its position in the short name */
 	bool is_template;
 };
 
-/* The parts at one place of all names. */
-struct slot {
+/* The pieces that all names have at one position. */
+struct piece_slot {
 	size_t at, name_count;
 	bool is_template, differs;
-	const char *text; /* of the first name */
+	const char *text; /* the piece of the first name */
 	size_t length;
 };
 
-struct group {
+struct name_group {
 	const char *short_name;
 	struct gg_distinct_name *names;
 	size_t count;
-	struct gg_buf pieces; /* struct piece, name after name */
-	size_t *piece_ends;   /* of each name, in pieces */
-	bool *is_taken_apart; /* of each name: its pieces are known */
-	struct gg_buf slots;  /* struct slot */
-	struct gg_buf *texts; /* of each name in the form that is tried */
-	uint32_t *order;      /* of the names by these texts */
-	bool *is_settled;     /* of each name: its text is final */
+	struct gg_buf pieces; /* struct name_piece, name after name */
+	size_t *piece_ends;   /* by name: where its pieces end */
+	bool *is_taken_apart; /* by name: its pieces are known */
+	struct gg_buf slots;  /* struct piece_slot */
+	struct gg_buf *texts; /* by name: the form that is being tried */
+	uint32_t *order;      /* the names sorted by these texts */
+	bool *is_settled;     /* by name: its text is final */
 };
 
-/* --- what the short name is without ------------------------------------------------------------ */
+/* --- splitting full names ----------------------------------------------------------------------- */
 
-static void add_piece(struct group *group, const char *from, const char *to, size_t at,
+static void add_piece(struct name_group *group, const char *from, const char *to, size_t at,
                       bool is_template)
 {
-	struct piece piece = { from, (size_t)(to - from), at, is_template };
+	struct name_piece piece = { from, (size_t)(to - from), at, is_template };
 
 	gg_buf_append(&group->pieces, &piece, sizeof(piece));
 }
 
-/* May this stand behind all that the short name has? */
+/* True if this can follow the end of the short name in a full name. */
 static bool is_tail(const char *text)
 {
 	return text[0] == '\0' || text[0] == '(' || text[0] == '[' || text[0] == ' ' ||
 	       strncmp(text, "::h", 3) == 0;
 }
 
-/* Behind brackets and the qualifiers that belong to them. */
+/* The position after the brackets and the qualifiers that belong to them. */
 static const char *behind_arguments(const char *full)
 {
 	full = gg_behind_brackets(full);
@@ -76,8 +76,8 @@ static const char *behind_arguments(const char *full)
 	return full;
 }
 
-/* Lays the short name upon the full one from `full` on; false where they do not go together. */
-static bool lay_upon(struct group *group, const char *full)
+/* Matches the short name against the full one from `full` on.  False: they do not match. */
+static bool lay_upon(struct name_group *group, const char *full)
 {
 	const char *at = group->short_name;
 
@@ -107,7 +107,7 @@ static bool lay_upon(struct group *group, const char *full)
 	return true;
 }
 
-/* Where the next word begins, behind a blank that is in no brackets; NULL: nowhere. */
+/* The start of the next word, after a blank outside brackets; NULL: no further word. */
 static const char *next_word(const char *full)
 {
 	while (*full != '\0' && *full != ' ')
@@ -115,7 +115,7 @@ static const char *next_word(const char *full)
 	return *full == ' ' ? full + 1 : NULL;
 }
 
-static void take_apart(struct group *group, size_t number)
+static void take_apart(struct name_group *group, size_t number)
 {
 	const char *full = group->names[number].full_name;
 	size_t start = group->pieces.length;
@@ -129,20 +129,21 @@ static void take_apart(struct group *group, size_t number)
 	if (!fits)
 		group->pieces.length = start;
 	group->is_taken_apart[number] = fits;
-	group->piece_ends[number] = group->pieces.length / sizeof(struct piece);
+	group->piece_ends[number] = group->pieces.length / sizeof(struct name_piece);
 }
 
-static const struct piece *pieces_of(const struct group *group, size_t number, size_t *ret_count)
+static const struct name_piece *pieces_of(const struct name_group *group, size_t number,
+                                          size_t *ret_count)
 {
 	size_t start = number > 0 ? group->piece_ends[number - 1] : 0;
 
 	*ret_count = group->piece_ends[number] - start;
-	return (const struct piece *)(const void *)group->pieces.data + start;
+	return (const struct name_piece *)(const void *)group->pieces.data + start;
 }
 
-static struct slot *slot_of(const struct group *group, const struct piece *piece)
+static struct piece_slot *slot_of(const struct name_group *group, const struct name_piece *piece)
 {
-	struct slot *slots = (struct slot *)(void *)group->slots.data;
+	struct piece_slot *slots = (struct piece_slot *)(void *)group->slots.data;
 	size_t count = group->slots.length / sizeof(*slots);
 
 	for (size_t i = 0; i < count; i++)
@@ -151,21 +152,21 @@ static struct slot *slot_of(const struct group *group, const struct piece *piece
 	return NULL;
 }
 
-/* Which of the parts differ from name to name? */
-static void find_differences(struct group *group)
+/* Finds the positions whose pieces differ from name to name. */
+static void find_differences(struct name_group *group)
 {
 	size_t name_count = 0;
 
 	for (size_t i = 0; i < group->count; i++) {
 		size_t count;
-		const struct piece *pieces = pieces_of(group, i, &count);
+		const struct name_piece *pieces = pieces_of(group, i, &count);
 
 		name_count += group->is_taken_apart[i];
 		for (size_t k = 0; k < count && !group->slots.failed; k++) {
-			struct slot *slot = slot_of(group, &pieces[k]);
-			struct slot first = { pieces[k].at,          1,
-				              pieces[k].is_template, false,
-				              pieces[k].text,        pieces[k].length };
+			struct piece_slot *slot = slot_of(group, &pieces[k]);
+			struct piece_slot first = { pieces[k].at,          1,
+				                    pieces[k].is_template, false,
+				                    pieces[k].text,        pieces[k].length };
 
 			if (slot == NULL) {
 				gg_buf_append(&group->slots, &first, sizeof(first));
@@ -176,8 +177,8 @@ static void find_differences(struct group *group)
 			                 memcmp(slot->text, pieces[k].text, slot->length) != 0;
 		}
 	}
-	for (size_t i = 0; i < group->slots.length / sizeof(struct slot); i++) {
-		struct slot *slot = (struct slot *)(void *)group->slots.data + i;
+	for (size_t i = 0; i < group->slots.length / sizeof(struct piece_slot); i++) {
+		struct piece_slot *slot = (struct piece_slot *)(void *)group->slots.data + i;
 
 		slot->differs |= slot->name_count != name_count;
 	}
@@ -185,7 +186,7 @@ static void find_differences(struct group *group)
 
 /* --- forms ------------------------------------------------------------------------------------- */
 
-/* Arguments in their brackets, with template arguments in them `depth` deep, deeper ones as "<...>". */
+/* Writes arguments in brackets; template arguments deeper than `depth` become "<...>". */
 static void append_arguments(struct gg_buf *out, const char *at, const char *end, unsigned depth)
 {
 	while (at < end) {
@@ -205,27 +206,27 @@ static void append_arguments(struct gg_buf *out, const char *at, const char *end
 	}
 }
 
-/* The depth of template arguments in what a form shows; DEPTH_WHOLE: as they are. */
+/* The depth of template arguments that a form shows; DEPTH_WHOLE: all. */
 static unsigned depth_of(unsigned form)
 {
 	return (form - 1) % DEPTH_WHOLE + 1;
 }
 
-static bool is_shown(const struct group *group, const struct piece *piece, unsigned form)
+static bool is_shown(const struct name_group *group, const struct name_piece *piece, unsigned form)
 {
-	const struct slot *slot = slot_of(group, piece);
+	const struct piece_slot *slot = slot_of(group, piece);
 
 	if (slot == NULL || !slot->differs || form == FORM_SHORT)
 		return false;
 	return piece->is_template || form > DEPTH_WHOLE;
 }
 
-static void write_form(struct group *group, size_t number, unsigned form)
+static void write_form(struct name_group *group, size_t number, unsigned form)
 {
 	struct gg_buf *out = &group->texts[number];
 	const char *at = group->short_name;
 	size_t count;
-	const struct piece *pieces = pieces_of(group, number, &count);
+	const struct name_piece *pieces = pieces_of(group, number, &count);
 
 	gg_buf_clear(out);
 	if (form == FORM_FULL || (form != FORM_SHORT && !group->is_taken_apart[number])) {
@@ -250,14 +251,14 @@ static void write_form(struct group *group, size_t number, unsigned form)
 
 static int compare_texts(const void *a, const void *b, void *context)
 {
-	const struct group *group = context;
+	const struct name_group *group = context;
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	return strcmp(gg_buf_text(&group->texts[left]), gg_buf_text(&group->texts[right]));
 }
 
-/* Settles the names whose text no other full name has; false: some are left. */
-static bool settle(struct group *group)
+/* Fixes the names whose text no other full name has.  False: some names are still ambiguous. */
+static bool settle(struct name_group *group)
 {
 	struct gg_buf *texts = group->texts;
 	bool all = true;
@@ -291,7 +292,7 @@ static bool settle(struct group *group)
 
 static int compare_full(const void *a, const void *b, void *context)
 {
-	const struct group *group = context;
+	const struct name_group *group = context;
 	const char *left = group->names[*(const uint32_t *)a].full_name;
 	const char *right = group->names[*(const uint32_t *)b].full_name;
 
@@ -305,8 +306,8 @@ static const char *file_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* Adds the files to names[order[from..to)], which are of one full name. */
-static void add_files(struct group *group, size_t from, size_t to)
+/* Adds the files to names[order[from..to)], which share one full name. */
+static void add_files(struct name_group *group, size_t from, size_t to)
 {
 	bool is_enough = true;
 
@@ -328,7 +329,7 @@ static void add_files(struct group *group, size_t from, size_t to)
 	}
 }
 
-static void tell_files_apart(struct group *group)
+static void tell_files_apart(struct name_group *group)
 {
 	for (size_t i = 0; i < group->count; i++)
 		group->order[i] = (uint32_t)i;
@@ -346,7 +347,7 @@ static void tell_files_apart(struct group *group)
 
 /* --- all --------------------------------------------------------------------------------------- */
 
-static bool has_failed(const struct group *group)
+static bool has_failed(const struct name_group *group)
 {
 	bool failed = group->pieces.failed || group->slots.failed;
 
@@ -355,7 +356,7 @@ static bool has_failed(const struct group *group)
 	return failed;
 }
 
-static int find_names(struct group *group)
+static int find_names(struct name_group *group)
 {
 	unsigned form = FORM_SHORT;
 
@@ -374,19 +375,19 @@ static int find_names(struct group *group)
 
 int gg_distinct_names(const char *short_name, struct gg_distinct_name *names, size_t count)
 {
-	struct group group = { .short_name = short_name,
-		               .names = names,
-		               .count = count,
-		               .piece_ends = calloc(count + 1, sizeof(*group.piece_ends)),
-		               .is_taken_apart = calloc(count + 1, 1),
-		               .texts = calloc(count + 1, sizeof(*group.texts)),
-		               .order = calloc(count + 1, sizeof(*group.order)),
-		               .is_settled = calloc(count + 1, 1) };
-	int code = -ENOMEM;
+	struct name_group group = { .short_name = short_name,
+		                    .names = names,
+		                    .count = count,
+		                    .piece_ends = calloc(count + 1, sizeof(*group.piece_ends)),
+		                    .is_taken_apart = calloc(count + 1, 1),
+		                    .texts = calloc(count + 1, sizeof(*group.texts)),
+		                    .order = calloc(count + 1, sizeof(*group.order)),
+		                    .is_settled = calloc(count + 1, 1) };
+	int status = -ENOMEM;
 
 	if (group.piece_ends != NULL && group.is_taken_apart != NULL && group.texts != NULL &&
 	    group.order != NULL && group.is_settled != NULL)
-		code = find_names(&group);
+		status = find_names(&group);
 	for (size_t i = 0; group.texts != NULL && i < count; i++)
 		gg_buf_done(&group.texts[i]);
 	gg_buf_done(&group.pieces);
@@ -396,5 +397,5 @@ int gg_distinct_names(const char *short_name, struct gg_distinct_name *names, si
 	free(group.texts);
 	free(group.order);
 	free(group.is_settled);
-	return code;
+	return status;
 }

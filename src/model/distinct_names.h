@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distinct_names - names for people that tell functions of one short name apart.
+ * distinct_names - makes short names that distinguish functions of one short name.
  *
  *   create<...>, full names "Apple* create<Apple>()" and "Pear* create<Pear>()"
  *                    -> create<Apple>, create<Pear>
@@ -9,13 +9,14 @@
  *   helper, the same full name in a.c and in b.c
  *                    -> helper [a.c], helper [b.c]
  *
- * A short name is its full name without return type and arguments, template arguments being "<...>".
- * Where it stands for several functions, those of its arguments come back that differ: first template
- * arguments without their own arguments ("create<std::vector<...>>"), then with those, then whole ones, then
- * the arguments of the call in the same way, then the full name.  A function gets the first of these forms that no other one has.
+ * A short name is the full name without its return type and arguments, and with template arguments as
+ * "<...>".  If a short name stands for several functions, the arguments that differ are put back, in
+ * these forms: template arguments without their own arguments ("create<std::vector<...>>"), then with
+ * those, then whole; then the call's arguments in the same three forms; then the full name.  Each
+ * function gets the first form that no other function has.
  *
- * Cost     each form of each name is written once, until all differ.
- * Threads  any; no state.
+ * Cost     Each form of each name is written at most once, until all names differ.
+ * Threads  Any; there is no state.
  */
 #pragma once
 
@@ -25,14 +26,14 @@
 #include "base/compiler.h"
 
 struct gg_distinct_name {
-	const char *full_name; /* equal ones are one pointer */
-	const char *file;      /* tells functions of one full name apart; NULL: nothing does */
+	const char *full_name; /* interned: equal names are one pointer */
+	const char *file;      /* distinguishes functions of one full name; NULL: unknown */
 	struct gg_buf text;    /* the result; the caller frees it */
 };
 
 /*
- * Fills in the text of each name.  All have that short name; no two have both the same full name and
- * the same file.  0 or -ENOMEM.
+ * Writes the text of each name.  All names have the given short name; no two have the same full name
+ * and the same file.  0 or -ENOMEM.
  */
 GG_MUST_CHECK int gg_distinct_names(const char *short_name, struct gg_distinct_name *names,
                                     size_t count);

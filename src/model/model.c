@@ -177,7 +177,7 @@ size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_cod
 	size_t count = 0, here;
 
 	stack = gg_model_stack_top(model, stack);
-	do { /* an empty stack has the unknown place */
+	do { /* an empty stack has the unknown location */
 		const struct gg_code_location *of = gg_model_stack_places(model, stack, &here);
 
 		for (size_t i = 0; i < here; i++, count++)
@@ -262,7 +262,7 @@ const struct gg_profile_thread *gg_model_threads(const struct gg_model *model, s
 	return model->threads.items;
 }
 
-/* Each session has a last end of its own: moments of different ones cannot be compared. */
+/* Each session has its own last end, because moments of different sessions cannot be compared. */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils)
 {
 	const struct gg_profile_process *processes = model->processes.items;
@@ -274,7 +274,7 @@ int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int
 	for (size_t i = 1; i < model->processes.count; i++)
 		if (is_in == NULL || is_in[i])
 			gg_last_end_note(&lasts[sessions[i]], processes[i].end_ns);
-	ret_untils[0] = GG_TIME_NONE; /* who is not known did not end */
+	ret_untils[0] = GG_TIME_NONE; /* the unknown process has no end */
 	for (size_t i = 1; i < model->processes.count; i++)
 		ret_untils[i] = gg_last_end_until(&lasts[sessions[i]], processes[i].end_ns);
 	free(lasts);
@@ -355,7 +355,7 @@ const char *gg_model_label(const struct gg_model *model, uint32_t process, const
 	const struct gg_model_label *labels = model->labels.items;
 	size_t low = 0, high = model->labels.count;
 
-	while (low < high) { /* the first of the process */
+	while (low < high) { /* binary search for the process's first */
 		size_t middle = low + (high - low) / 2;
 
 		if (labels[middle].process < process)
@@ -403,7 +403,7 @@ bool gg_model_is_unprofiled(const struct gg_model *model)
 	return model->processes.count <= 1 && model->samples.count == 0 && model->coarse.count == 0;
 }
 
-/* A process without an interval of its own has that of the session. */
+/* A process without a sampling interval has that of its session. */
 double gg_model_interval(const struct gg_model *model, uint32_t process)
 {
 	const struct gg_profile_process *processes = model->processes.items;
@@ -446,7 +446,7 @@ double gg_model_exposure(const struct gg_model *model, uint32_t process)
 
 	if (interval <= 1) /* everything was sampled, whatever the scheme */
 		return interval;
-	/* Some sizes are sampled more coarsely, and what was never sampled may be of those. */
+	/* The plan samples some sizes more coarsely; a group without samples may have such sizes. */
 	for (size_t i = 1; i < model->processes.count; i++)
 		if ((process == 0 || process == i) && processes[i].scheme == GG_SCHEME_OPTIMAL)
 			return interval * GG_OPTIMAL_COARSER;

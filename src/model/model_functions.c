@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_functions - which functions of a model are one, and what reports call them.
+ * model_functions - unites equal functions of a model, and chooses their names in reports.
  *
- * A function is what its full name says: ns::f<int>(char).  Copies that the compiler made of it (f.part.0,
- * f.isra.0, "[clone .cold]") are the same function: debug information does not tell them apart either.
- * Functions that no linker sees (static, or in a namespace without a name) may share their full name; then
- * each source file has its own.
+ * The full name identifies a function: ns::f<int>(char).  Copies that the compiler made (f.part.0,
+ * f.isra.0, "[clone .cold]") are the same function, because debug information does not distinguish
+ * them either.  Functions with internal linkage (static, or in an unnamed namespace) may share a full
+ * name; then each source file has its own function.
  *
- * Not every source of names knows all of this.  A function without a file is that of the same full name
- * if only one file has one.  A name without arguments, which DWARF gives for what was inlined everywhere,
- * is that of the only function in the module whose full name goes on with arguments.
+ * Not every source of names has all of this, so two rules fill gaps.  A function without a file equals
+ * the function of the same full name if only one file has such a function.  A name without arguments,
+ * which DWARF gives for functions that were inlined everywhere, equals the only function in the module
+ * whose full name continues with arguments.
  *
- * Names on the screen are short ones where that is unambiguous (distinct_names.h).
+ * Screens show short names where those are unambiguous (distinct_names.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,19 +21,19 @@
 #include "model/distinct_names.h"
 #include "model/model_internal.h"
 
-/* Of more functions of one short name those without arguments stay for themselves. */
+/* If more functions than this share a short name, those without arguments are not matched. */
 enum { JOIN_MAX = 1000 };
 
 #define RENUMBERED (UINT32_C(1) << 31)
 
-/* --- what a function is ------------------------------------------------------------------------- */
+/* --- identity of functions ---------------------------------------------------------------------- */
 
-/* A function as a file has it, while it is found out which others are the same. */
-struct identity {
-	const char *name, *full_name; /* short; and without what compilers append to copies */
-	const char *file;             /* NULL: known by its full name alone, or not known */
+/* A function as one file has it, while equal functions are being found. */
+struct function_identity {
+	const char *name, *full_name; /* short name; full name without suffixes of copies */
+	const char *file;             /* NULL: the full name suffices, or the file is unknown */
 	uint32_t module, number;
-	bool is_linked; /* by its full name */
+	bool is_linked; /* the linker knows it by its full name */
 };
 
 static bool is_mangled(const char *name)
@@ -40,7 +41,7 @@ static bool is_mangled(const char *name)
 	return name != NULL && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
-/* Does a file of this name only hold parts of other files' functions? */
+/* True for a file whose code becomes part of other files: headers, includes, input of generators. */
 static bool is_included(const char *path)
 {
 	static const char *const endings[] = { "inc",   "inl", "ipp", "tcc", "txx", "def",
@@ -56,7 +57,7 @@ static bool is_included(const char *path)
 	return false;
 }
 
-/* The full name without the suffixes of copies, interned. */
+/* The full name without suffixes of copies, interned. */
 static const char *full_name_of(struct gg_model *model, const struct gg_model_function *function,
                                 bool *failed)
 {
@@ -84,7 +85,7 @@ static const char *full_name_of(struct gg_model *model, const struct gg_model_fu
 	return kept;
 }
 
-static struct identity identity_of(struct gg_model *model, uint32_t number, bool *failed)
+static struct function_identity identity_of(struct gg_model *model, uint32_t number, bool *failed)
 {
 	const struct gg_model_function_record *records = model->functions.items;
 	const struct gg_model_function *function = &records[number].function;
@@ -93,7 +94,7 @@ static struct identity identity_of(struct gg_model *model, uint32_t number, bool
 	                 strncmp(function->linkage_name, "_ZL", 3) != 0 &&
 	                 strstr(full, "(anonymous namespace)") == NULL;
 
-	return (struct identity){
+	return (struct function_identity){
 		.name = function->name,
 		.full_name = full,
 		.file = is_linked || function->file == NULL || is_included(function->file)
@@ -110,10 +111,10 @@ static int compare_numbers(uintptr_t a, uintptr_t b)
 	return (a > b) - (a < b);
 }
 
-/* Interned texts are compared by place: only equality matters. */
+/* Interned texts compare by address, because only equality matters. */
 static int compare_identities(const void *a, const void *b)
 {
-	const struct identity *left = a, *right = b;
+	const struct function_identity *left = a, *right = b;
 	int order = compare_numbers(left->module, right->module);
 
 	if (order == 0)
@@ -125,8 +126,8 @@ static int compare_identities(const void *a, const void *b)
 	return order != 0 ? order : compare_numbers(left->number, right->number);
 }
 
-/* Identities in [0, count) have one full name; those that are one get the number of the first. */
-static void join_files(const struct identity *of, size_t count, uint32_t *same)
+/* Unites equal ones among identities of one full name: they get the number of the first. */
+static void join_files(const struct function_identity *of, size_t count, uint32_t *same)
 {
 	size_t first = 0, file_count = 0;
 
@@ -142,15 +143,15 @@ static void join_files(const struct identity *of, size_t count, uint32_t *same)
 		same[of[i].number] = of[first].number;
 }
 
-/* Could it lack its arguments?  Names of C and of other languages have none. */
-static bool lacks_arguments(const struct identity *of)
+/* True if the name may lack its arguments; names of C and other languages have none. */
+static bool lacks_arguments(const struct function_identity *of)
 {
 	return !of->is_linked && of->full_name[strlen(of->full_name) - 1] != ')' &&
 	       (strstr(of->full_name, "::") != NULL || strstr(of->full_name, "<...>") != NULL);
 }
 
-/* Is `more` the full name with arguments, behind a return type perhaps? */
-static bool goes_on(const struct identity *more, const struct identity *of)
+/* True if `more` is the full name with arguments, perhaps after a return type. */
+static bool goes_on(const struct function_identity *more, const struct function_identity *of)
 {
 	const char *at = strstr(more->full_name, of->full_name);
 
@@ -160,11 +161,11 @@ static bool goes_on(const struct identity *more, const struct identity *of)
 	                                     (at == more->full_name || at[-1] == ' '));
 }
 
-/* Identities in [0, count) have one short name, in one module. */
-static void join_incomplete(const struct identity *of, size_t count, uint32_t *same)
+/* Matches names without arguments, among identities of one short name in one module. */
+static void join_incomplete(const struct function_identity *of, size_t count, uint32_t *same)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct identity *whole = NULL;
+		const struct function_identity *whole = NULL;
 		bool is_only = true;
 
 		if (!lacks_arguments(&of[i]))
@@ -180,8 +181,8 @@ static void join_incomplete(const struct identity *of, size_t count, uint32_t *s
 	}
 }
 
-/* The end of the run from `from` on that has one module and short name, or one full name too. */
-static size_t run_end(const struct identity *of, size_t from, size_t count, bool full)
+/* The end of the range from `from` on with one module and short name, or also one full name. */
+static size_t run_end(const struct function_identity *of, size_t from, size_t count, bool full)
 {
 	size_t to = from;
 
@@ -191,7 +192,7 @@ static size_t run_end(const struct identity *of, size_t from, size_t count, bool
 	return to;
 }
 
-static void join(const struct identity *of, size_t count, uint32_t *same)
+static void join(const struct function_identity *of, size_t count, uint32_t *same)
 {
 	for (size_t from = 0, end; from < count; from = end) {
 		size_t to = from;
@@ -206,9 +207,9 @@ static void join(const struct identity *of, size_t count, uint32_t *same)
 	}
 }
 
-/* --- one number each ---------------------------------------------------------------------------- */
+/* --- renumbering -------------------------------------------------------------------------------- */
 
-/* Takes what is known of a copy over to the function that it is. */
+/* Copies what a duplicate knows to the function that stays. */
 static void merge_record(struct gg_model_function_record *to,
                          const struct gg_model_function_record *from)
 {
@@ -220,7 +221,7 @@ static void merge_record(struct gg_model_function_record *to,
 		to->function.linkage_name = from->function.linkage_name;
 }
 
-/* Moves the functions that stay to the front; `same` becomes the new number of each. */
+/* Moves the functions that stay to the front; `same` becomes the new number of each function. */
 static void renumber_functions(struct gg_model *model, uint32_t *same)
 {
 	struct gg_model_function_record *records = model->functions.items;
@@ -244,33 +245,33 @@ static void renumber_functions(struct gg_model *model, uint32_t *same)
 	model->functions.count = next;
 }
 
-/* Lines and places of the functions by their new numbers; lines that are one then get one number. */
+/* Renumbers the functions of lines and locations; lines that become equal get one number. */
 static int renumber_lines(struct gg_model *model, const uint32_t *number_of)
 {
 	struct gg_code_location *places = model->places.items;
 	struct gg_model_line_array old = model->lines;
 	const struct gg_model_line *lines = old.items;
 	uint32_t *line_of = calloc(old.count + 1, sizeof(*line_of));
-	int code = line_of != NULL ? 0 : -ENOMEM;
+	int status = line_of != NULL ? 0 : -ENOMEM;
 
 	model->lines = (struct gg_model_line_array){ 0 };
 	gg_map_done(&model->line_map);
-	for (size_t i = 0; i < old.count && code == 0; i++) {
+	for (size_t i = 0; i < old.count && status == 0; i++) {
 		struct gg_model_line line = lines[i];
 
 		line.function = number_of[line.function];
 		line_of[i] = gg_model_put_line(model, &line);
-		code = line_of[i] != UINT32_MAX ? 0 : -ENOMEM;
+		status = line_of[i] != UINT32_MAX ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0; i < model->places.count && code == 0; i++)
+	for (size_t i = 0; i < model->places.count && status == 0; i++)
 		places[i] = (struct gg_code_location){ number_of[places[i].function],
 			                               line_of[places[i].line] };
 	gg_array_done(&old);
 	free(line_of);
-	return code;
+	return status;
 }
 
-static int unite(struct gg_model *model, struct identity *of, uint32_t *same)
+static int unite(struct gg_model *model, struct function_identity *of, uint32_t *same)
 {
 	struct gg_model_function_record *records = model->functions.items;
 	size_t count = model->functions.count, named = 0;
@@ -295,33 +296,33 @@ static int unite(struct gg_model *model, struct identity *of, uint32_t *same)
 	if (!any)
 		return 0;
 	renumber_functions(model, same);
-	gg_map_done(&model->function_map); /* all are there */
+	gg_map_done(&model->function_map); /* all functions are known */
 	return renumber_lines(model, same);
 }
 
 int gg_model_unite_functions(struct gg_model *model)
 {
 	size_t count = model->functions.count;
-	struct identity *of = calloc(count + 1, sizeof(*of));
+	struct function_identity *of = calloc(count + 1, sizeof(*of));
 	uint32_t *same = calloc(count + 1, sizeof(*same));
-	int code = of != NULL && same != NULL && count < RENUMBERED ? unite(model, of, same)
-	                                                            : -ENOMEM;
+	int status = of != NULL && same != NULL && count < RENUMBERED ? unite(model, of, same)
+	                                                              : -ENOMEM;
 
 	free(of);
 	free(same);
-	return code;
+	return status;
 }
 
-/* --- what it is called -------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------- */
 
-/* Texts are interned in the first of the models, so that equal ones are one pointer in all. */
+/* The first model interns the texts, so that equal texts are one pointer in all models. */
 struct called {
 	const char *name, *full_name, *file;
 	struct gg_model_function *function;
 	struct gg_model *model;
 };
 
-/* Legacy names of Rust end in "::h" and 16 digits, which no other build has. */
+/* Rust's legacy names end in "::h" and a hash of 16 digits, which differs between builds. */
 static size_t length_without_hash(const char *full)
 {
 	size_t length = strlen(full);
@@ -345,7 +346,7 @@ static struct called called_of(struct gg_model *model, struct gg_model_function 
 	char *full;
 
 	if (model == first && !query->across_builds)
-		return called; /* all are its own texts */
+		return called; /* the texts belong to this model already */
 	full = strdup(function->full_name);
 	if (full == NULL) {
 		*failed = true;
@@ -380,13 +381,13 @@ static bool is_same(const struct called *a, const struct called *b)
 	return a->full_name == b->full_name && a->file == b->file;
 }
 
-/* Functions [0, count) have one short name, but are not all one. */
+/* Names functions [0, count), which share a short name but are different functions. */
 static int call_apart(struct called *called, size_t count)
 {
 	struct gg_distinct_name *names = calloc(count, sizeof(*names));
 	size_t used = 0;
 	bool failed = false;
-	int code;
+	int status;
 
 	if (names == NULL)
 		return -ENOMEM;
@@ -394,8 +395,8 @@ static int call_apart(struct called *called, size_t count)
 		if (i == 0 || !is_same(&called[i], &called[i - 1]))
 			names[used++] = (struct gg_distinct_name){ .full_name = called[i].full_name,
 				                                   .file = called[i].file };
-	code = gg_distinct_names(called[0].name, names, used);
-	for (size_t i = 0, at = 0; i < count && code == 0; i++) {
+	status = gg_distinct_names(called[0].name, names, used);
+	for (size_t i = 0, at = 0; i < count && status == 0; i++) {
 		at += i > 0 && !is_same(&called[i], &called[i - 1]);
 		called[i].function->name = gg_model_text(called[i].model,
 		                                         gg_buf_text(&names[at].text), &failed);
@@ -403,29 +404,29 @@ static int call_apart(struct called *called, size_t count)
 	for (size_t i = 0; i < used; i++)
 		gg_buf_done(&names[i].text);
 	free(names);
-	return failed ? -ENOMEM : code;
+	return failed ? -ENOMEM : status;
 }
 
 static int call_all(struct called *called, size_t count)
 {
-	int code = 0;
+	int status = 0;
 
 	qsort(called, count, sizeof(*called), compare_called);
-	for (size_t from = 0, to; from < count && code == 0; from = to) {
+	for (size_t from = 0, to; from < count && status == 0; from = to) {
 		bool is_one = true, failed = false;
 
 		for (to = from; to < count && called[to].name == called[from].name; to++)
 			is_one &= is_same(&called[to], &called[from]);
 		if (!is_one)
-			code = call_apart(&called[from], to - from);
+			status = call_apart(&called[from], to - from);
 		for (size_t i = from; i < to && is_one; i++)
 			called[i].function->name = called[i].function->short_name == called[i].name
 			                                   ? called[i].name
 			                                   : gg_model_text(called[i].model,
 			                                                   called[i].name, &failed);
-		code = failed ? -ENOMEM : code;
+		status = failed ? -ENOMEM : status;
 	}
-	return code;
+	return status;
 }
 
 int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
@@ -434,7 +435,7 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 	struct called *called;
 	size_t most = 1, count = 0;
 	bool failed = false;
-	int code;
+	int status;
 
 	for (size_t i = 0; i < model_count; i++)
 		most += models[i]->functions.count;
@@ -449,7 +450,7 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 				called[count++] = called_of(models[i], &records[k].function,
 				                            models[0], query, &failed);
 	}
-	code = failed ? -ENOMEM : call_all(called, count);
+	status = failed ? -ENOMEM : call_all(called, count);
 	free(called);
-	return code < 0 ? gg_error_set_errno(error, ENOMEM, "names", NULL) : 0;
+	return status < 0 ? gg_error_set_errno(error, ENOMEM, "names", NULL) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_internal - what a model consists of; for the files of the model and of its queries.
+ * model_internal - the data of a model, for the files of the model and of its queries.
  *
  * Texts are interned: equal texts are one pointer, which lives as long as the model.
  */
@@ -24,7 +24,7 @@ struct gg_model_text_array {
 	GG_ARRAY(const char *);
 };
 
-/* A module and an address, and what code is there. */
+/* A module and an address, with the locations of the code there. */
 struct gg_model_frame {
 	uint64_t address;
 	uint32_t module;
@@ -64,38 +64,38 @@ struct gg_model {
 	GG_ARRAY(struct gg_profile_mapping) mappings;
 	struct gg_model_text_array notes;
 	struct gg_model_text_array kinds, heaps, types; /* names */
-	GG_ARRAY(struct gg_model_kind) kind_parts;      /* of each kind */
-	GG_ARRAY(int64_t) untils;       /* of each process: gg_model_process_until() */
-	GG_ARRAY(uint32_t) sessions_of; /* of each process */
-	GG_ARRAY(char *) chunks;        /* of texts */
+	GG_ARRAY(struct gg_model_kind) kind_parts;      /* by allocation class */
+	GG_ARRAY(int64_t) untils;                       /* by process: gg_model_process_until() */
+	GG_ARRAY(uint32_t) sessions_of;                 /* by process */
+	GG_ARRAY(char *) chunks;                        /* hold the texts */
 	size_t chunk_used, chunk_size;
 	struct gg_map texts, function_map, line_map;
-	struct gg_model_text_array text_list;      /* text of each number in `texts` */
+	struct gg_model_text_array text_list;      /* the text of each number in `texts` */
 	struct gg_model_span_array losses, pauses; /* by process and end */
 	const struct gg_model_options *options;
 	bool has_inherited;
-	double least_interval; /* of samples by bytes; 0: there are none */
+	double least_interval; /* of samples that schemes chose by bytes; 0: none */
 	uint64_t sample_total;
 	int64_t end_ns;
 };
 
-/* The text's one copy; NULL for NULL, and when memory is out (then *failed is set). */
+/* The interned copy of a text.  NULL for NULL, and when memory is out (sets *failed). */
 const char *gg_model_text(struct gg_model *model, const char *text, bool *failed);
 
 /*
- * Numbers of a function and of a line, new ones where they are not known yet; UINT32_MAX when memory
- * is out.  Texts are interned ones.
+ * The number of a function or of a line, which is added if it is new.  UINT32_MAX: out of memory.  The
+ * caller passes interned texts.
  */
 uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function);
 uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *line);
-/* Makes one of the functions that are the same, once all are there: numbers of functions and lines change. */
+/* Unites equal functions once all are loaded.  Numbers of functions and lines change. */
 int gg_model_unite_functions(struct gg_model *model);
 /*
- * Until when each process held what it never freed, as if those with is_in (NULL: all) were alone; one for each
- * process, into ret_untils.
+ * Computes for each process the time until which it held the blocks that it never freed, as if only the
+ * processes with is_in (NULL: all) existed.
  */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils);
-/* Notes of what the profile does not know, beside those that it has; false when memory is out. */
+/* Adds notes about what the profile does not know.  False: out of memory. */
 bool gg_model_note_losses(struct gg_model *model);
-/* Gives every frame without a place one that is named by its address, and finds the tops. */
+/* Gives each frame without a location one that is named by its address, and finds the tops. */
 int gg_model_complete_places(struct gg_model *model);

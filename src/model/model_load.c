@@ -2,8 +2,8 @@
 /*
  * model_load - reads profiles into a model.
  *
- * Every id of a file is looked up in an array of the model's numbers, so ids that point nowhere, or
- * repeat, are number 0 and cannot lead outside of an array.
+ * The loader maps each id of a file through an array to the model's number.  Ids that do not exist, or
+ * that repeat, map to number 0, so that a damaged file cannot lead outside of an array.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int out_of_memory(struct gg_load *load)
 	return gg_error_set_errno(load->error, ENOMEM, "reading the profile", NULL);
 }
 
-/* Ids are dense; a file with a larger one was not written by us, and would cost memory. */
+/* geiger writes dense ids; a file with a larger id is damaged, and its arrays would be huge. */
 enum { ID_LIMIT = 1 << 27 };
 
 static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t id, size_t number)
@@ -37,46 +37,46 @@ static void note_time(struct gg_load *load, int64_t time_ns)
 		load->model->end_ns = time_ns;
 }
 
-static const char *text(struct gg_load *load, const char *value, int *code)
+static const char *text(struct gg_load *load, const char *value, int *status)
 {
 	bool failed = false;
 	const char *kept = gg_model_text(load->model, value, &failed);
 
 	if (failed)
-		*code = out_of_memory(load);
+		*status = out_of_memory(load);
 	return kept;
 }
 
-/* The text of a symbol: not every file was written by us. */
-static const char *name_text(struct gg_load *load, const char *value, int *code)
+/* The text of a symbol.  A damaged file may refer to one that it does not have. */
+static const char *name_text(struct gg_load *load, const char *value, int *status)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf room = { 0 };
 
 	value = gg_profile_bounded_name(value, &room);
 	if (room.failed)
-		*code = out_of_memory(load);
-	return text(load, value, code);
+		*status = out_of_memory(load);
+	return text(load, value, status);
 }
 
 static int read_session(struct gg_load *load)
 {
 	struct gg_profile_session session, *kept;
-	int code = gg_profile_session(load->profile, &session, load->error);
+	int status = gg_profile_session(load->profile, &session, load->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	kept = gg_array_add(&load->model->sessions);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = session;
-	kept->command = text(load, session.command, &code);
-	kept->host = text(load, session.host, &code);
-	kept->kernel = text(load, session.kernel, &code);
-	kept->machine = text(load, session.machine, &code);
-	kept->geiger = text(load, session.geiger, &code);
+	kept->command = text(load, session.command, &status);
+	kept->host = text(load, session.host, &status);
+	kept->kernel = text(load, session.kernel, &status);
+	kept->machine = text(load, session.machine, &status);
+	kept->geiger = text(load, session.geiger, &status);
 	kept->end_ns = gg_load_time(load, session.end_ns);
 	note_time(load, kept->end_ns);
-	return code;
+	return status;
 }
 
 static int read_process(const struct gg_profile_process *process, void *context)
@@ -85,7 +85,7 @@ static int read_process(const struct gg_profile_process *process, void *context)
 	struct gg_profile_process *kept = gg_array_add(&load->model->processes);
 	uint32_t *session = gg_array_add(&load->model->sessions_of);
 	size_t number = load->model->processes.count - 1;
-	int code = 0;
+	int status = 0;
 
 	if (kept == NULL || session == NULL)
 		return out_of_memory(load);
@@ -95,11 +95,11 @@ static int read_process(const struct gg_profile_process *process, void *context)
 	kept->parent = gg_load_number(&load->processes, process->parent);
 	kept->start_ns = gg_load_time(load, process->start_ns);
 	kept->end_ns = gg_load_time(load, process->end_ns);
-	kept->exe = text(load, process->exe, &code);
-	kept->command = text(load, process->command, &code);
-	kept->ending = text(load, process->ending, &code);
+	kept->exe = text(load, process->exe, &status);
+	kept->command = text(load, process->command, &status);
+	kept->ending = text(load, process->ending, &status);
 	note_time(load, kept->end_ns);
-	return code < 0 ? code : set_number(load, &load->processes, process->id, number);
+	return status < 0 ? status : set_number(load, &load->processes, process->id, number);
 }
 
 static int read_thread(const struct gg_profile_thread *thread, void *context)
@@ -107,7 +107,7 @@ static int read_thread(const struct gg_profile_thread *thread, void *context)
 	struct gg_load *load = context;
 	struct gg_profile_thread *kept = gg_array_add(&load->model->threads);
 	size_t number = load->model->threads.count - 1;
-	int code = 0;
+	int status = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -116,12 +116,12 @@ static int read_thread(const struct gg_profile_thread *thread, void *context)
 	kept->process = gg_load_number(&load->processes, thread->process);
 	kept->start_ns = gg_load_time(load, thread->start_ns);
 	kept->end_ns = gg_load_time(load, thread->end_ns);
-	kept->name = text(load, thread->name, &code);
-	return code < 0 ? code : set_number(load, &load->threads, thread->id, number);
+	kept->name = text(load, thread->name, &status);
+	return status < 0 ? status : set_number(load, &load->threads, thread->id, number);
 }
 
 static const char *build_id_text(struct gg_load *load, const struct gg_profile_module *module,
-                                 int *code)
+                                 int *status)
 {
 	char hex[2 * 64 + 1] = "";
 	size_t count = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
@@ -131,22 +131,22 @@ static const char *build_id_text(struct gg_load *load, const struct gg_profile_m
 		hex[2 * i + 1] = "0123456789abcdef"[module->build_id[i] & 15];
 	}
 	hex[2 * count] = '\0';
-	return text(load, hex, code);
+	return text(load, hex, status);
 }
 
-/* Two profiles share a module if path and build-id are the same texts. */
+/* Two profiles share a module if its path and build-id are equal. */
 static int read_module(const struct gg_profile_module *module, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model *model = load->model;
 	struct gg_model_module wanted = { 0 }, *kept;
-	int code = 0;
+	int status = 0;
 
-	wanted.path = text(load, module->path != NULL ? module->path : "[unknown]", &code);
-	wanted.build_id = build_id_text(load, module, &code);
-	wanted.status = text(load, module->status, &code);
-	if (code < 0)
-		return code;
+	wanted.path = text(load, module->path != NULL ? module->path : "[unknown]", &status);
+	wanted.build_id = build_id_text(load, module, &status);
+	wanted.status = text(load, module->status, &status);
+	if (status < 0)
+		return status;
 	for (size_t i = 1; i < model->modules.count; i++) {
 		kept = model->modules.items + i;
 		if (kept->path == wanted.path && kept->build_id == wanted.build_id)
@@ -188,7 +188,7 @@ static int read_frame(const struct gg_profile_frame *frame, void *context)
 	return set_number(load, &load->frames, frame->id, load->model->frames.count - 1);
 }
 
-/* Lines come frame by frame; one that does not follow its frame's others is left out. */
+/* Lines come frame by frame; a line that is apart from the others of its frame is ignored. */
 static int read_line(const struct gg_profile_line *line, void *context)
 {
 	struct gg_load *load = context;
@@ -198,7 +198,7 @@ static int read_line(const struct gg_profile_line *line, void *context)
 	struct gg_model_function function = { .module = frame->module, .is_named = true };
 	struct gg_model_line wanted = { .line = line->line };
 	struct gg_code_location *place;
-	int code = 0;
+	int status = 0;
 
 	if (number == 0 || line->function == NULL || line->function[0] == '\0')
 		return 0;
@@ -206,12 +206,12 @@ static int read_line(const struct gg_profile_line *line, void *context)
 		frame->first_place = (uint32_t)model->places.count;
 	if (frame->first_place + frame->place_count != model->places.count)
 		return 0;
-	function.name = name_text(load, line->function, &code);
-	function.full_name = name_text(load, line->full_name, &code);
-	function.linkage_name = name_text(load, line->linkage_name, &code);
-	wanted.file = function.file = name_text(load, line->file, &code);
-	if (code < 0)
-		return code;
+	function.name = name_text(load, line->function, &status);
+	function.full_name = name_text(load, line->full_name, &status);
+	function.linkage_name = name_text(load, line->linkage_name, &status);
+	wanted.file = function.file = name_text(load, line->file, &status);
+	if (status < 0)
+		return status;
 	wanted.function = gg_model_put_function(model, &function);
 	place = gg_array_add(&model->places);
 	if (wanted.function == UINT32_MAX || place == NULL)
@@ -222,7 +222,7 @@ static int read_line(const struct gg_profile_line *line, void *context)
 	return place->line == UINT32_MAX ? out_of_memory(load) : 0;
 }
 
-/* Ids ascend and a parent's is smaller: it has its number before its children come. */
+/* Ids ascend and a parent's id is smaller, so a parent has its number before its children. */
 static int read_stack(const struct gg_profile_stack *stack, void *context)
 {
 	struct gg_load *load = context;
@@ -239,15 +239,15 @@ static int read_name(struct gg_load *load, struct gg_model_text_array *names,
                      struct gg_numbers *numbers, uint32_t id, const char *name)
 {
 	const char **kept;
-	int code = 0;
+	int status = 0;
 
 	if (names->count == 0 && gg_array_add(names) == NULL)
 		return out_of_memory(load);
 	kept = gg_array_add(names);
 	if (kept == NULL)
 		return out_of_memory(load);
-	*kept = name_text(load, name, &code);
-	return code < 0 ? code : set_number(load, numbers, id, names->count - 1);
+	*kept = name_text(load, name, &status);
+	return status < 0 ? status : set_number(load, numbers, id, names->count - 1);
 }
 
 static int read_heap(uint32_t id, const char *name, void *context)
@@ -296,7 +296,7 @@ static int read_memory(const struct gg_profile_memory *memory, void *context)
 	return 0;
 }
 
-/* The last span of the process in this file that has no end; NULL: there is none. */
+/* The process's last span of this file that has no end yet; NULL: none. */
 static struct gg_model_span *find_open(const struct gg_model_span_array *spans, size_t first,
                                        uint32_t process)
 {
@@ -331,7 +331,7 @@ static void close_span(const struct gg_model_span_array *spans, size_t first, ui
 		span->to_ns = time_ns;
 }
 
-/* The run lasts until the last event; some tell when nobody watched. */
+/* The model lasts until the last event; some events say when sampling was off. */
 static int read_event(const struct gg_profile_event *event, void *context)
 {
 	struct gg_load *load = context;
@@ -357,40 +357,40 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 {
 	struct gg_load *load = context;
 	struct gg_model_counter *kept = gg_array_add(&load->model->counters);
-	int code = 0;
+	int status = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	kept->process = gg_load_number(&load->processes, process);
-	kept->name = text(load, name, &code);
+	kept->name = text(load, name, &status);
 	kept->value = value;
-	return code;
+	return status;
 }
 
 static int read_label(uint32_t process, const char *key, const char *value, void *context)
 {
 	struct gg_load *load = context;
 	struct gg_model_label *kept = gg_array_add(&load->model->labels);
-	int code = 0;
+	int status = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	kept->process = gg_load_number(&load->processes, process);
-	kept->key = text(load, key, &code);
-	kept->value = text(load, value, &code);
-	return code;
+	kept->key = text(load, key, &status);
+	kept->value = text(load, value, &status);
+	return status;
 }
 
 static int read_note(const char *note, void *context)
 {
 	struct gg_load *load = context;
 	const char **kept = gg_array_add(&load->model->notes);
-	int code = 0;
+	int status = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	*kept = text(load, note, &code);
-	return code;
+	*kept = text(load, note, &status);
+	return status;
 }
 
 static int read_more_lines(struct gg_load *load)
@@ -406,25 +406,27 @@ static int read_all(struct gg_load *load)
 {
 	struct gg_profile *from = load->profile;
 	struct gg_error *error = load->error;
-	int code = read_session(load);
+	int status = read_session(load);
 
-	code = code != 0 ? code : gg_profile_each_process(from, read_process, load, error);
-	code = code != 0 ? code : gg_profile_each_thread(from, read_thread, load, error);
-	code = code != 0 ? code : gg_profile_each_module(from, read_module, load, error);
-	code = code != 0 ? code : gg_profile_each_mapping(from, read_mapping, load, error);
-	code = code != 0 ? code : gg_profile_each_frame(from, read_frame, load, error);
-	code = code != 0 ? code : gg_profile_each_line(from, read_line, load, error);
-	code = code != 0 ? code : read_more_lines(load);
-	code = code != 0 ? code : gg_profile_each_stack(from, read_stack, load, error);
-	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
-	code = code != 0 ? code : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
-	code = code != 0 ? code : gg_load_samples(load);
-	code = code != 0 ? code : gg_profile_each_coarse(from, read_coarse, load, error);
-	code = code != 0 ? code : gg_profile_each_memory(from, read_memory, load, error);
-	code = code != 0 ? code : gg_profile_each_event(from, read_event, load, error);
-	code = code != 0 ? code : gg_profile_each_counter(from, read_counter, load, error);
-	code = code != 0 ? code : gg_profile_each_label(from, read_label, load, error);
-	return code != 0 ? code : gg_profile_each_note(from, read_note, load, error);
+	status = status != 0 ? status : gg_profile_each_process(from, read_process, load, error);
+	status = status != 0 ? status : gg_profile_each_thread(from, read_thread, load, error);
+	status = status != 0 ? status : gg_profile_each_module(from, read_module, load, error);
+	status = status != 0 ? status : gg_profile_each_mapping(from, read_mapping, load, error);
+	status = status != 0 ? status : gg_profile_each_frame(from, read_frame, load, error);
+	status = status != 0 ? status : gg_profile_each_line(from, read_line, load, error);
+	status = status != 0 ? status : read_more_lines(load);
+	status = status != 0 ? status : gg_profile_each_stack(from, read_stack, load, error);
+	status = status != 0 ? status
+	                     : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
+	status = status != 0 ? status
+	                     : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
+	status = status != 0 ? status : gg_load_samples(load);
+	status = status != 0 ? status : gg_profile_each_coarse(from, read_coarse, load, error);
+	status = status != 0 ? status : gg_profile_each_memory(from, read_memory, load, error);
+	status = status != 0 ? status : gg_profile_each_event(from, read_event, load, error);
+	status = status != 0 ? status : gg_profile_each_counter(from, read_counter, load, error);
+	status = status != 0 ? status : gg_profile_each_label(from, read_label, load, error);
+	return status != 0 ? status : gg_profile_each_note(from, read_note, load, error);
 }
 
 static void done(struct gg_load *load)
@@ -449,13 +451,13 @@ static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t 
 		                .shift_ns = shift_ns,
 		                .first_loss = model->losses.count,
 		                .first_pause = model->pauses.count };
-	int code = read_all(&load);
+	int status = read_all(&load);
 
 	done(&load);
-	return code;
+	return status;
 }
 
-/* Number 0 of everything. */
+/* Adds number 0, "unknown", to every array. */
 static int add_unknown(struct gg_model *model)
 {
 	struct gg_model_module *module = gg_array_add(&model->modules);
@@ -498,7 +500,7 @@ static void sort_spans(struct gg_model_span_array *spans)
 		qsort(spans->items, spans->count, sizeof(*spans->items), compare_spans);
 }
 
-/* The earliest start of all profiles, since 1970. */
+/* The earliest start of all profiles, in nanoseconds since 1970. */
 static int find_start(struct gg_profile *const *profiles, size_t count, uint64_t *ret_start,
                       struct gg_error *error)
 {
@@ -506,10 +508,10 @@ static int find_start(struct gg_profile *const *profiles, size_t count, uint64_t
 
 	*ret_start = UINT64_MAX;
 	for (size_t i = 0; i < count; i++) {
-		int code = gg_profile_session(profiles[i], &session, error);
+		int status = gg_profile_session(profiles[i], &session, error);
 
-		if (code < 0)
-			return code;
+		if (status < 0)
+			return status;
 		if (session.start_wall_ns < *ret_start)
 			*ret_start = session.start_wall_ns;
 	}
@@ -520,22 +522,22 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
                     struct gg_error *error)
 {
 	uint64_t start_ns;
-	int code = find_start(profiles, count, &start_ns, error);
+	int status = find_start(profiles, count, &start_ns, error);
 
-	for (size_t i = 0; i < count && code == 0; i++) {
+	for (size_t i = 0; i < count && status == 0; i++) {
 		struct gg_profile_session session;
 
-		code = gg_profile_session(profiles[i], &session, error);
-		if (code == 0) {
+		status = gg_profile_session(profiles[i], &session, error);
+		if (status == 0) {
 			uint64_t shift = session.start_wall_ns - start_ns;
 
-			code = load_one(model, profiles[i],
-			                shift < INT64_MAX / 4 ? (int64_t)shift : INT64_MAX / 4,
-			                error);
+			status = load_one(model, profiles[i],
+			                  shift < INT64_MAX / 4 ? (int64_t)shift : INT64_MAX / 4,
+			                  error);
 		}
 	}
-	if (code != 0)
-		return code;
+	if (status != 0)
+		return status;
 	sort_spans(&model->losses);
 	sort_spans(&model->pauses);
 	if (!gg_array_extend(&model->untils, model->processes.count) ||
@@ -553,18 +555,18 @@ int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profile
                   struct gg_error *error)
 {
 	struct gg_model *model = calloc(1, sizeof(*model));
-	int code;
+	int status;
 
 	if (model == NULL)
 		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
 	model->options = options;
-	code = add_unknown(model) < 0
-	               ? gg_error_set_errno(error, ENOMEM, "reading the profile", NULL)
-	               : load_all(model, profiles, profile_count, error);
+	status = add_unknown(model) < 0
+	                 ? gg_error_set_errno(error, ENOMEM, "reading the profile", NULL)
+	                 : load_all(model, profiles, profile_count, error);
 	model->options = NULL;
-	if (code != 0) {
+	if (status != 0) {
 		gg_model_free(model);
-		return code;
+		return status;
 	}
 	*ret_model = model;
 	return 0;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_load - what the files that read a profile into a model share.
+ * model_load - state and helpers that the files share which read a profile into a model.
  */
 #pragma once
 
 #include "model/model_internal.h"
 
-/* The model's number of each id of one file; 0 where there is none. */
+/* The model's number for each id of one file; 0: no such id. */
 struct gg_numbers {
 	GG_ARRAY(uint32_t);
 };
 
-/* One profile while it is read. */
+/* One profile while it is being read. */
 struct gg_load {
 	struct gg_model *model;
 	struct gg_profile *profile;
 	struct gg_error *error;
-	int64_t shift_ns; /* of this profile's start to that of the earliest */
+	int64_t shift_ns; /* from the start of the earliest profile to the start of this one */
 	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
-	struct gg_model_text_array heap_names, type_names; /* number 0 is none */
-	size_t first_loss, first_pause;                    /* of this file */
+	struct gg_model_text_array heap_names, type_names; /* number 0 means none */
+	size_t first_loss, first_pause;                    /* index of this file's first */
 };
 
 static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t id)
@@ -28,8 +28,8 @@ static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t
 }
 
 /*
- * A time of the file on the model's axis.  Within 73 years of its start, whatever the file says, so that
- * no difference of two times overflows.
+ * Converts a time of the file to the model's axis.  The result is within 73 years of the start, whatever
+ * the file says, so that no difference of two times overflows.
  */
 static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
 {
@@ -42,5 +42,5 @@ static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
 	return time_ns + load->shift_ns;
 }
 
-/* Reads the samples, when everything that they refer to is known. */
+/* Reads the samples, after everything that they refer to has been read. */
 GG_MUST_CHECK int gg_load_samples(struct gg_load *load);

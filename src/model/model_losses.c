@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_losses - what a profile does not know: samples that were dropped, times that were lost, and
- * spans in which sampling was switched off.
+ * model_losses - tells what a profile does not know: dropped samples, lost times, and spans in which
+ * sampling was off.
  *
- * Reports use it to show no number as more certain than it is (docs/REPORTS.md, "What was lost").
+ * Reports use it so that no number looks more certain than it is (docs/REPORTS.md, "What was lost").
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_
 		return sample->free_ns;
 	if ((sample->flags & GG_PROFILE_SAMPLE_LOST_FREE) == 0)
 		return sample->alloc_ns;
-	while (low < high) { /* the first of the process that does not end before the free */
+	while (low < high) { /* find the process's first span that does not end before the free */
 		size_t middle = low + (high - low) / 2;
 
 		if (losses[middle].process < sample->process ||
@@ -75,7 +75,7 @@ int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_
 	return losses[low].from_ns < sample->free_ns ? losses[low].from_ns : sample->free_ns;
 }
 
-enum { TOLD_MAX = 3 }; /* pauses that a note tells one by one */
+enum { TOLD_MAX = 3 }; /* a note lists this many pauses, and counts the others */
 
 static void append_pause(const struct gg_model *model, const struct gg_model_span *pause,
                          struct gg_buf *text)
@@ -102,7 +102,7 @@ static bool add_note(struct gg_model *model, const struct gg_buf *text)
 	return !failed;
 }
 
-/* The pauses of one process: items [first, last). */
+/* Adds the note about the pauses [first, last) of one process. */
 static bool note_pauses(struct gg_model *model, size_t first, size_t last)
 {
 	const struct gg_model_span *pauses = model->pauses.items;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_names - the model's texts, functions and lines, each kept once, and what the frames are.
+ * model_names - interns the model's texts, functions, and lines, and gives each frame its locations.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 enum { CHUNK_BYTES = 256 * 1024 };
 
-/* Memory for a text, which stays where it is. */
+/* Allocates memory for a text.  The memory does not move, because texts are compared by address. */
 static char *take_text(struct gg_model *model, size_t bytes)
 {
 	char **chunk, *text;
@@ -36,21 +36,21 @@ static char *take_text(struct gg_model *model, size_t bytes)
 	return text;
 }
 
-struct text_key {
+struct model_text_key {
 	const char *const *texts;
 	const char *text;
 };
 
 static bool text_is_equal(uint64_t value, const void *context)
 {
-	const struct text_key *key = context;
+	const struct model_text_key *key = context;
 
 	return strcmp(key->texts[value], key->text) == 0;
 }
 
 const char *gg_model_text(struct gg_model *model, const char *text, bool *failed)
 {
-	struct text_key key = { model->text_list.items, text };
+	struct model_text_key key = { model->text_list.items, text };
 	uint64_t hash, number;
 	const char **kept;
 	size_t bytes;
@@ -146,7 +146,7 @@ uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *w
 	return (uint32_t)number;
 }
 
-/* "libx.so+0x12", "0x12" of no module, or the unknown function. */
+/* The name of a frame without one: "libx.so+0x12", "0x12" outside modules, or "[unknown]". */
 static int name_by_address(struct gg_model *model, struct gg_model_frame *frame)
 {
 	struct gg_model_function function = { .module = frame->module };

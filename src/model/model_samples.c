@@ -2,9 +2,9 @@
 /*
  * model_samples - reads the samples of a profile, half of them in a second thread.
  *
- * Decoding rows is most of the time that a report takes.  So the ids are cut in two halves, each read
- * through a connection of its own into a part of its own; what one sample needs to know of others
- * (their kinds, the blocks that it inherited) is settled when both are there.
+ * A report spends most of its time on decoding samples.  Therefore two threads read half of the ids
+ * each, through separate connections and into separate parts.  What a sample needs to know about
+ * others (allocation classes, inherited blocks) is resolved after both parts are complete.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "model/model_load.h"
 #include "stats/sampling/weight.h"
 
-/* Fewer ids than that are not worth a thread. */
+/* Below this number of ids a second thread does not pay. */
 enum { SHARED_FROM = 100000 };
 
 struct inherited {
@@ -24,18 +24,18 @@ struct inherited {
 };
 
 /* Samples with ids in [first_id, last_id]. */
-struct part {
+struct sample_part {
 	const struct gg_load *load;
 	struct gg_profile *profile;
 	int64_t first_id, last_id;
 	struct gg_model_sample_array samples;
 	GG_ARRAY(uint64_t) ids; /* ascending */
 	GG_ARRAY(struct inherited) inherited;
-	GG_ARRAY(uint64_t) kind_keys; /* mapping, heap and type of each kind here */
-	struct gg_map kinds;          /* by that key */
-	int64_t end_ns;               /* the last time that was met */
+	GG_ARRAY(uint64_t) kind_keys; /* mapping, heap, and type of each class in this part */
+	struct gg_map kinds;          /* class number by that key */
+	int64_t end_ns;               /* the latest time in this part */
 	struct gg_error error;
-	int code;
+	int status;
 };
 
 static int out_of_memory(struct gg_error *error)
@@ -43,14 +43,15 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
 }
 
-static void note_time(struct part *part, int64_t time_ns)
+static void note_time(struct sample_part *part, int64_t time_ns)
 {
 	if (time_ns != GG_TIME_NONE && time_ns > part->end_ns)
 		part->end_ns = time_ns;
 }
 
-/* The part's number of what the sample is: a mapping or not, its heap, its type. */
-static int find_kind(struct part *part, const struct gg_profile_sample *sample, uint32_t *ret_kind)
+/* The part's number of the sample's allocation class: mapping or not, heap, and type. */
+static int find_kind(struct sample_part *part, const struct gg_profile_sample *sample,
+                     uint32_t *ret_kind)
 {
 	uint64_t key = (uint64_t)((sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0) << 63 |
 	               (uint64_t)gg_load_number(&part->load->heaps, sample->heap) << 32 |
@@ -68,7 +69,7 @@ static int find_kind(struct part *part, const struct gg_profile_sample *sample, 
 	return 0;
 }
 
-static int note_origin(struct part *part, struct gg_model_sample *sample, uint64_t origin)
+static int note_origin(struct sample_part *part, struct gg_model_sample *sample, uint64_t origin)
 {
 	const struct gg_profile_process *processes = part->load->model->processes.items;
 	struct inherited *inherited = gg_array_add(&part->inherited);
@@ -85,7 +86,7 @@ static int note_origin(struct part *part, struct gg_model_sample *sample, uint64
 
 static int read_sample(const struct gg_profile_sample *sample, void *context)
 {
-	struct part *part = context;
+	struct sample_part *part = context;
 	const struct gg_load *load = part->load;
 	struct gg_model_sample *kept = gg_array_add(&part->samples);
 	uint64_t *id = gg_array_add(&part->ids), slack = 0;
@@ -115,14 +116,14 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 
 static void *read_part(void *context)
 {
-	struct part *part = context;
+	struct sample_part *part = context;
 
-	part->code = gg_profile_each_sample_between(part->profile, part->first_id, part->last_id,
-	                                            read_sample, part, &part->error);
+	part->status = gg_profile_each_sample_between(part->profile, part->first_id, part->last_id,
+	                                              read_sample, part, &part->error);
 	return NULL;
 }
 
-static void part_done(struct part *part)
+static void part_done(struct sample_part *part)
 {
 	gg_array_done(&part->samples);
 	gg_array_done(&part->ids);
@@ -131,7 +132,7 @@ static void part_done(struct part *part)
 	gg_map_done(&part->kinds);
 }
 
-/* The number of a name in a list of names; equal ones have one. */
+/* The number of a name in a list; equal names share a number. */
 static int number_name(struct gg_model *model, struct gg_model_text_array *names, const char *name,
                        uint32_t *ret_number)
 {
@@ -153,7 +154,7 @@ static int number_name(struct gg_model *model, struct gg_model_text_array *names
 	return 0;
 }
 
-/* The model's kind of a key: "malloc", "pool: Node"; equal names are one kind. */
+/* The model's allocation class for a key: "malloc", "pool: Node"; equal names share a class. */
 static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 {
 	struct gg_model *model = load->model;
@@ -184,31 +185,31 @@ static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 	return 0;
 }
 
-/* Puts the model's kinds in place of the part's. */
-static int settle_kinds(struct gg_load *load, struct part *part)
+/* Replaces the part's class numbers by the model's. */
+static int settle_kinds(struct gg_load *load, struct sample_part *part)
 {
 	struct gg_model_sample *samples = part->samples.items;
 	uint32_t *kinds = calloc(part->kind_keys.count + 1, sizeof(*kinds));
 	bool are_same = true;
-	int code = kinds == NULL ? -ENOMEM : 0;
+	int status = kinds == NULL ? -ENOMEM : 0;
 
-	for (size_t i = 0; i < part->kind_keys.count && code == 0; i++) {
-		code = name_kind(load, part->kind_keys.items[i], &kinds[i]);
+	for (size_t i = 0; i < part->kind_keys.count && status == 0; i++) {
+		status = name_kind(load, part->kind_keys.items[i], &kinds[i]);
 		are_same &= kinds[i] == i;
 	}
-	for (size_t i = 0; i < part->samples.count && code == 0 && !are_same; i++)
+	for (size_t i = 0; i < part->samples.count && status == 0 && !are_same; i++)
 		samples[i].kind = kinds[samples[i].kind];
 	free(kinds);
-	return code;
+	return status;
 }
 
-/* All parts as one array behind what the model has; each sample is its own block for now. */
-static int append(struct gg_model *model, struct part *parts, size_t part_count)
+/* Appends the parts to the model's samples.  Each sample is its own block at first. */
+static int append(struct gg_model *model, struct sample_part *parts, size_t part_count)
 {
 	size_t before = model->samples.count, count;
 	struct gg_model_sample *samples;
 
-	if (before == 0) { /* the first part becomes the array, and need not be copied */
+	if (before == 0) { /* the first part becomes the array without a copy */
 		gg_array_done(&model->samples);
 		model->samples = parts[0].samples;
 		parts[0].samples = (struct gg_model_sample_array){ 0 };
@@ -234,8 +235,8 @@ static int append(struct gg_model *model, struct part *parts, size_t part_count)
 	return 0;
 }
 
-/* The sample with that id, as an index behind the parts before; SIZE_MAX: there is none. */
-static size_t find_sample(const struct part *parts, size_t part_count, uint64_t id)
+/* The index of the sample with that id, counted from the first part; SIZE_MAX: none. */
+static size_t find_sample(const struct sample_part *parts, size_t part_count, uint64_t id)
 {
 	size_t before = 0;
 
@@ -259,21 +260,22 @@ static size_t find_sample(const struct part *parts, size_t part_count, uint64_t 
 }
 
 /*
- * The block of an inherited sample is that of the sample it comes from, or, where that one is not there,
- * of the first that comes from the same.  An origin that comes later is none: ids ascend.
+ * An inherited sample belongs to the block of the sample that it comes from.  If the profile does not
+ * have that sample, the block is that of the first sample with the same origin.  Ids ascend, so an
+ * origin with a larger id is invalid and ignored.
  */
-static int settle_blocks(struct gg_model *model, size_t before, const struct part *parts,
+static int settle_blocks(struct gg_model *model, size_t before, const struct sample_part *parts,
                          size_t part_count)
 {
 	struct gg_model_sample *samples = model->samples.items;
 	struct gg_map orphans = { 0 };
 	size_t offset = before;
-	int code = 0;
+	int status = 0;
 
 	for (size_t i = 0; i < part_count; i++) {
 		const struct inherited *inherited = parts[i].inherited.items;
 
-		for (size_t k = 0; k < parts[i].inherited.count && code == 0; k++) {
+		for (size_t k = 0; k < parts[i].inherited.count && status == 0; k++) {
 			size_t number = offset + inherited[k].sample;
 			size_t first = find_sample(parts, part_count, inherited[k].origin);
 			uint64_t orphan;
@@ -287,17 +289,17 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct par
 			if (orphan != GG_MAP_NONE)
 				samples[number].block = (uint32_t)orphan;
 			else
-				code = gg_map_put(&orphans, inherited[k].origin, number);
+				status = gg_map_put(&orphans, inherited[k].origin, number);
 		}
 		offset += parts[i].ids.count;
 	}
 	gg_map_done(&orphans);
-	return code;
+	return status;
 }
 
 /*
- * A process's interval is the one it started with.  Where it was raised while it ran, the samples tell:
- * groups without any were exposed to that one, too.
+ * A profile has the sampling interval with which each process started.  If somebody raised it later,
+ * the samples show the larger one.  Groups without samples were exposed to the larger one, too.
  */
 static void settle_intervals(struct gg_model *model, size_t before)
 {
@@ -318,28 +320,28 @@ static void settle_intervals(struct gg_model *model, size_t before)
 	}
 }
 
-static int settle(struct gg_load *load, struct part *parts, size_t part_count)
+static int settle(struct gg_load *load, struct sample_part *parts, size_t part_count)
 {
 	struct gg_model *model = load->model;
 	size_t before = model->samples.count;
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < part_count && code == 0; i++) {
-		code = settle_kinds(load, &parts[i]);
+	for (size_t i = 0; i < part_count && status == 0; i++) {
+		status = settle_kinds(load, &parts[i]);
 		model->sample_total += parts[i].samples.count - parts[i].inherited.count;
 		if (parts[i].end_ns > model->end_ns)
 			model->end_ns = parts[i].end_ns;
 	}
-	if (code == 0)
-		code = append(model, parts, part_count);
-	if (code == 0)
-		code = settle_blocks(model, before, parts, part_count);
+	if (status == 0)
+		status = append(model, parts, part_count);
+	if (status == 0)
+		status = settle_blocks(model, before, parts, part_count);
 	settle_intervals(model, before);
-	return code < 0 ? out_of_memory(load->error) : 0;
+	return status < 0 ? out_of_memory(load->error) : 0;
 }
 
-/* Reads the parts, the second one in a thread of its own. */
-static int read_parts(struct gg_load *load, struct part *parts, size_t part_count)
+/* Reads the parts; a second thread reads the second one. */
+static int read_parts(struct gg_load *load, struct sample_part *parts, size_t part_count)
 {
 	pthread_t thread;
 	bool is_beside = part_count > 1 && pthread_create(&thread, NULL, read_part, &parts[1]) == 0;
@@ -350,23 +352,24 @@ static int read_parts(struct gg_load *load, struct part *parts, size_t part_coun
 	else if (part_count > 1)
 		read_part(&parts[1]);
 	for (size_t i = 0; i < part_count; i++)
-		if (parts[i].code != 0) {
+		if (parts[i].status != 0) {
 			*load->error = parts[i].error;
-			return parts[i].code;
+			return parts[i].status;
 		}
 	return 0;
 }
 
 int gg_load_samples(struct gg_load *load)
 {
-	struct part parts[2] = { { .load = load, .profile = load->profile }, { .load = load } };
+	struct sample_part parts[2] = { { .load = load, .profile = load->profile },
+		                        { .load = load } };
 	size_t part_count = 1;
-	int code = gg_profile_sample_ids(load->profile, &parts[0].first_id, &parts[0].last_id,
-	                                 load->error);
+	int status = gg_profile_sample_ids(load->profile, &parts[0].first_id, &parts[0].last_id,
+	                                   load->error);
 
-	if (code < 0)
-		return code;
-	/* A profile that is still recorded may change between two looks: one look then. */
+	if (status < 0)
+		return status;
+	/* A profile that is still being recorded may change between two reads, so read it in one. */
 	if (parts[0].first_id > 0 && parts[0].last_id - parts[0].first_id >= SHARED_FROM &&
 	    gg_model_session(load->model, load->model->sessions.count - 1)->end_ns !=
 	            GG_TIME_NONE &&
@@ -376,11 +379,11 @@ int gg_load_samples(struct gg_load *load)
 		parts[0].last_id -= (parts[0].last_id - parts[0].first_id) / 2;
 		parts[1].first_id = parts[0].last_id + 1;
 	}
-	code = read_parts(load, parts, part_count);
-	if (code == 0)
-		code = settle(load, parts, part_count);
+	status = read_parts(load, parts, part_count);
+	if (status == 0)
+		status = settle(load, parts, part_count);
 	for (size_t i = 0; i < 2; i++)
 		part_done(&parts[i]);
 	gg_profile_close(parts[1].profile);
-	return code;
+	return status;
 }

@@ -9,12 +9,12 @@
 #include "base/hash.h"
 #include "base/map.h"
 
-struct run {
+struct diff_build {
 	const struct gg_diff_query *query;
 	struct gg_diff *diff;
 	struct gg_map rows;    /* by label */
-	struct gg_buf labels;  /* each with its 0 byte */
-	size_t *label_offsets; /* of each row */
+	struct gg_buf labels;  /* each label ends with a 0 byte */
+	size_t *label_offsets; /* by row */
 };
 
 static int out_of_memory(struct gg_error *error)
@@ -22,24 +22,24 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "diff", NULL);
 }
 
-/* A label that is looked for. */
-struct wanted {
-	const struct run *run;
+/* A label to look up, for the hash table's comparison. */
+struct wanted_label {
+	const struct diff_build *run;
 	const char *label;
 };
 
 static bool has_label(uint64_t row, const void *context)
 {
-	const struct wanted *wanted = context;
+	const struct wanted_label *wanted = context;
 
 	return strcmp(wanted->run->labels.data + wanted->run->label_offsets[row], wanted->label) ==
 	       0;
 }
 
-/* The row of that label, a new one where there is none; NULL when memory is out. */
-static struct gg_diff_row *row_of(struct run *run, const struct gg_buf *label)
+/* Finds or adds the row with that label.  NULL: out of memory. */
+static struct gg_diff_row *row_of(struct diff_build *run, const struct gg_buf *label)
 {
-	struct wanted wanted = { run, gg_buf_text(label) };
+	struct wanted_label wanted = { run, gg_buf_text(label) };
 	struct gg_diff *diff = run->diff;
 	uint64_t hash, found;
 
@@ -56,14 +56,14 @@ static struct gg_diff_row *row_of(struct run *run, const struct gg_buf *label)
 	return &diff->rows[diff->row_count++];
 }
 
-/* The tally that rows are sorted by: what a row asks for itself, or with what it calls. */
+/* The tally by which the query sorts rows: self or total. */
 static const struct gg_tally *tally_of(const struct gg_query_result *result,
                                        const struct gg_query_row *row)
 {
 	return result->query.sort_by_total ? row->total : row->self;
 }
 
-static int add_result(struct run *run, const struct gg_model *model,
+static int add_result(struct diff_build *run, const struct gg_model *model,
                       const struct gg_query_result *result, bool is_after, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
@@ -74,7 +74,7 @@ static int add_result(struct run *run, const struct gg_model *model,
 		const struct gg_tally *tally = tally_of(result, &result->rows[i]);
 
 		if (tally->sample_count == 0 && !gg_tally_is_uncertain(tally))
-			continue; /* only here for what it calls */
+			continue; /* the row has a total, but no self */
 		gg_buf_clear(&label);
 		gg_query_row_label(model, result, &result->rows[i], &label);
 		row = row_of(run, &label);
@@ -96,8 +96,8 @@ static void compare(struct gg_diff_row *row, const struct gg_diff *diff)
 }
 
 /*
- * Significant ones first; each part by the size of the difference, so that both ends of the growth
- * are at the top; then by label.
+ * Sorts significant rows first, and each part by the absolute difference, so that the largest growth
+ * and the largest shrinkage are both at the top.  Labels break ties.
  */
 static int compare_rows(const void *x, const void *y)
 {
@@ -111,7 +111,7 @@ static int compare_rows(const void *x, const void *y)
 	return strcmp(a->label, b->label);
 }
 
-/* The rows that differ, with a known share of false ones among them. */
+/* Marks the significant rows, at the false discovery rate of the query. */
 static int discover(struct gg_diff *diff)
 {
 	double *q = calloc(diff->row_count + 1, sizeof(*q));
@@ -138,23 +138,23 @@ static int discover(struct gg_diff *diff)
 	return 0;
 }
 
-static int fill(struct run *run, const struct gg_model *before_model,
+static int fill(struct diff_build *run, const struct gg_model *before_model,
                 const struct gg_query_result *before, const struct gg_model *after_model,
                 const struct gg_query_result *after, struct gg_error *error)
 {
 	struct gg_diff *diff = run->diff;
 	size_t most = before->row_count + after->row_count + 1;
-	int code;
+	int status;
 
 	diff->rows = calloc(most, sizeof(*diff->rows));
 	run->label_offsets = calloc(most, sizeof(*run->label_offsets));
 	if (diff->rows == NULL || run->label_offsets == NULL)
 		return out_of_memory(error);
-	code = add_result(run, before_model, before, false, error);
-	if (code == 0)
-		code = add_result(run, after_model, after, true, error);
-	if (code < 0)
-		return code;
+	status = add_result(run, before_model, before, false, error);
+	if (status == 0)
+		status = add_result(run, after_model, after, true, error);
+	if (status < 0)
+		return status;
 	diff->labels = run->labels.data;
 	run->labels = (struct gg_buf){ 0 };
 	for (size_t i = 0; i < diff->row_count; i++) {
@@ -184,20 +184,20 @@ int gg_diff_run(const struct gg_model *before_model, const struct gg_query_resul
                 const struct gg_diff_query *query, struct gg_diff **ret_diff,
                 struct gg_error *error)
 {
-	struct run run = { .query = query, .diff = calloc(1, sizeof(*run.diff)) };
-	int code;
+	struct diff_build run = { .query = query, .diff = calloc(1, sizeof(*run.diff)) };
+	int status;
 
 	if (run.diff == NULL)
 		return out_of_memory(error);
 	run.diff->query = *query;
 	run.diff->unit = after->query.unit;
-	code = fill(&run, before_model, before, after_model, after, error);
+	status = fill(&run, before_model, before, after_model, after, error);
 	gg_map_done(&run.rows);
 	gg_buf_done(&run.labels);
 	free(run.label_offsets);
-	if (code < 0) {
+	if (status < 0) {
 		gg_diff_free(run.diff);
-		return code;
+		return status;
 	}
 	*ret_diff = run.diff;
 	return 0;

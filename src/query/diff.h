@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff - two profiles beside each other: for each row before, after, the difference with its
- * confidence interval, and which differences mean anything.
+ * diff - compares two profiles row by row: before, after, the difference with its confidence interval,
+ * and whether the difference is significant.
  *
  *   gg_query_rows(model_a, &query, &a, error);
  *   gg_query_rows(model_b, &query, &b, error);
@@ -10,13 +10,13 @@
  *           ... diff->rows, the significant ones first ...
  *   gg_diff_free(diff);
  *
- * Rows are matched by their labels (gg_query_row_label), because numbers and addresses differ from profile
- * to profile, and from build to build; rows of one profile with the same label are one row.
+ * Labels match the rows (gg_query_row_label), because numbers and addresses differ between profiles and
+ * between builds.  Rows of one profile with the same label become one row.
  *
- * The results may be freed before the diff; labels are its own.
+ * The diff owns its labels, so the results may be freed before it.
  *
  * Cost      100 000 rows on each side in about 1 s; 1 KiB a row, and its label.
- * Threads   one owner.
+ * Threads   One thread owns a diff.
  */
 #pragma once
 
@@ -24,31 +24,31 @@
 #include "stats/estimate/compare.h"
 
 struct gg_diff_query {
-	double scale;                /* what before is multiplied by; > 0 */
+	double scale;                /* factor for the earlier profile; > 0 */
 	double confidence;           /* of each interval; 0 < confidence < 1 */
 	double false_discovery_rate; /* over all rows; 0 < rate < 1 */
 };
 
 struct gg_diff_row {
 	const char *label;
-	const char *full_name; /* of a row that is a function, the model's; NULL: not known */
+	const char *full_name;         /* rows by function: the model's full name; NULL: unknown */
 	struct gg_tally before, after; /* exposed; not scaled */
 	struct gg_difference difference;
-	double q_value; /* the least false discovery rate at which the row is among the discoveries */
+	double q_value; /* the least false discovery rate at which the row is significant */
 	bool is_significant;
 };
 
 struct gg_diff {
 	struct gg_diff_query query;
 	enum gg_quantity unit;
-	struct gg_diff_row total; /* of all rows; tested by itself: q_value is the p-value */
+	struct gg_diff_row total; /* of all rows; a test of its own: q_value is its p-value */
 	struct gg_diff_row
-		*rows; /* significant ones first, each part by the size of the difference */
-	size_t row_count, significant_count, grown_count; /* grown: of the significant ones */
+		*rows; /* significant rows first; within each part by the size of the difference */
+	size_t row_count, significant_count, grown_count; /* grown: significant rows that grew */
 	char *labels;
 };
 
-/* Both results must be of queries with the same grouping and unit.  -ENOMEM. */
+/* Both results must come from queries with equal grouping and unit.  -ENOMEM. */
 GG_MUST_CHECK int gg_diff_run(const struct gg_model *before_model,
                               const struct gg_query_result *before,
                               const struct gg_model *after_model,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples are sorted by stack first, so that one set of sums serves all stacks in turn: they take
- * 5 KiB, and there may be 100 000 stacks.  Ranges of stacks are judged by threads of their own.
+ * leaks - see leaks.h.
+ *
+ * The sums for one stack take 5 KiB, and there may be 100 000 stacks.  Therefore the samples are sorted
+ * by stack first, so that one set of sums serves all stacks in turn.  Each thread tests a range of
+ * stacks.
  */
 #include "query/leaks.h"
 
@@ -14,18 +17,19 @@
 
 #include "query/query_internal.h"
 
-static const double most_false = 0.05; /* of the rows told as growing */
+static const double most_false =
+	0.05; /* false discovery rate among rows that are reported as growing */
 
-struct run {
+struct leaks_run {
 	const struct gg_model *model;
 	const struct gg_leaks_query *query;
-	struct gg_query_filter scope;
-	int64_t end_ns; /* of what is looked at; GG_TIME_NONE: of each process itself */
+	struct gg_query_filter filter;
+	int64_t end_ns; /* the end of the run; GG_TIME_NONE: each process's own end */
 	struct gg_leaks *leaks;
 	uint32_t *suppressed_by; /* gg_suppressions_apply() */
-	/* Samples and coarse rows by stack: order[first[stack] .. first[stack + 1]). */
+	/* Samples and aggregates by stack: order[first[stack] .. first[stack + 1]). */
 	uint32_t *sample_order, *sample_first, *coarse_order, *coarse_first;
-	uint8_t *has_live; /* of each stack */
+	uint8_t *has_live; /* by stack */
 	struct gg_tally live, old;
 };
 
@@ -34,23 +38,23 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "leaks", NULL);
 }
 
-static uint32_t stack_of_sample(const struct run *run, size_t i)
+static uint32_t stack_of_sample(const struct leaks_run *run, size_t i)
 {
 	const struct gg_model_sample *samples = run->model->samples.items;
 
 	return gg_model_stack_top(run->model, samples[i].stack);
 }
 
-static uint32_t stack_of_coarse(const struct run *run, size_t i)
+static uint32_t stack_of_coarse(const struct leaks_run *run, size_t i)
 {
 	const struct gg_profile_coarse *coarse = run->model->coarse.items;
 
 	return gg_model_stack_top(run->model, coarse[i].stack);
 }
 
-/* Counting sort of `count` things by stack; only those whose stack has something live. */
-static int sort_by_stack(const struct run *run, size_t count,
-                         uint32_t (*stack_of)(const struct run *run, size_t i),
+/* Counting sort of `count` items by stack; it skips items whose stack has nothing live. */
+static int sort_by_stack(const struct leaks_run *run, size_t count,
+                         uint32_t (*stack_of)(const struct leaks_run *run, size_t i),
                          uint32_t **ret_order, uint32_t **ret_first)
 {
 	size_t stack_count = gg_model_stack_count(run->model);
@@ -71,32 +75,33 @@ static int sort_by_stack(const struct run *run, size_t count,
 		total += first[stack];
 		first[stack] = total;
 	}
-	/* Filled from first[stack] on, which moves to where the next stack begins ... */
+	/* Filling advances first[stack] to the start of the next stack ... */
 	for (size_t i = 0; i < count; i++) {
 		uint32_t stack = stack_of(run, i);
 
 		if (run->has_live[stack])
 			order[first[stack]++] = (uint32_t)i;
 	}
-	/* ... and is moved back. */
+	/* ... so shift the array back by one stack. */
 	memmove(first + 1, first, (stack_count + 1) * sizeof(*first));
 	first[0] = 0;
 	return 0;
 }
 
-/* The block as it was when the run ended, or is taken to end; false: it is none of ours. */
-static bool find_block(const struct run *run, size_t number, struct gg_block *block)
+/* The block as of the end of the run.  False: the block is not selected. */
+static bool find_block(const struct leaks_run *run, size_t number, struct gg_block *block)
 {
-	if (!gg_query_filter_block(&run->scope, number, block) || block->from_ns > run->end_ns)
+	if (!gg_query_filter_block(&run->filter, number, block) || block->from_ns > run->end_ns)
 		return false;
 	if (run->end_ns == GG_TIME_NONE)
 		return true;
-	block->is_left = block->until_ns > run->end_ns; /* a process that is gone holds nothing */
+	block->is_left = block->until_ns >
+	                 run->end_ns; /* a process that ended before holds nothing */
 	block->left_ns = run->end_ns;
 	return true;
 }
 
-static void find_live(struct run *run)
+static void find_live(struct leaks_run *run)
 {
 	size_t count;
 	struct gg_block block;
@@ -107,14 +112,18 @@ static void find_live(struct run *run)
 			run->has_live[stack_of_sample(run, i)] = 1;
 }
 
-/* A time as a share of [start, end].  Times of a hostile file are so large that doubles are equal. */
+/* A time as a share of [start, end].  A hostile file has times so large that their doubles are equal. */
 static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 {
 	return ((double)time_ns - (double)start_ns) / fmax((double)end_ns - (double)start_ns, 1);
 }
 
-/* When a process lived; at least 1 ns.  A start of INT64_MAX is GG_TIME_NONE, so the sum is in range. */
-static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, int64_t *ret_end)
+/*
+ * The life of a process, at least 1 ns long.  A start of INT64_MAX would be GG_TIME_NONE, so start + 1
+ * cannot overflow.
+ */
+static void life_of(const struct leaks_run *run, uint32_t number, int64_t *ret_start,
+                    int64_t *ret_end)
 {
 	const struct gg_profile_process *process = run->model->processes.items + number;
 	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
@@ -127,8 +136,8 @@ static void life_of(const struct run *run, uint32_t number, int64_t *ret_start, 
 		*ret_end = *ret_start + 1;
 }
 
-/* Age of what was left; -1 of what was freed. */
-static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t number)
+/* The age of a block that was left; -1 for a block that was freed. */
+static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, size_t number)
 {
 	const struct gg_model_sample *sample = run->model->samples.items + number;
 	struct gg_block block;
@@ -138,7 +147,7 @@ static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t nu
 		return -1;
 	life_of(run, sample->process, &start, &end);
 	gone = block.is_left ? block.left_ns : block.until_ns;
-	if (gone > end) /* who inherited it lived on */
+	if (gone > end) /* a process that inherited the block lived longer */
 		end = gone;
 	gg_leak_add(leak, share_of(block.from_ns, start, end),
 	            block.is_left ? INFINITY : share_of(gone, start, end), &sample->draw,
@@ -146,13 +155,13 @@ static int64_t add_sample(const struct run *run, struct gg_leak *leak, size_t nu
 	return block.is_left ? end - block.from_ns : -1;
 }
 
-static void add_coarse(const struct run *run, struct gg_leak *leak, size_t number)
+static void add_coarse(const struct leaks_run *run, struct gg_leak *leak, size_t number)
 {
 	const struct gg_profile_coarse *coarse = run->model->coarse.items + number;
 	struct gg_tally tally = { 0 };
 	int64_t start, end;
 
-	if ((run->scope.process_in != NULL && !run->scope.process_in[coarse->process]) ||
+	if ((run->filter.process_in != NULL && !run->filter.process_in[coarse->process]) ||
 	    coarse->from_ns > run->end_ns)
 		return;
 	life_of(run, coarse->process, &start, &end);
@@ -177,12 +186,12 @@ static struct gg_range growth_of(const struct gg_leak *leak, double confidence)
 	return (struct gg_range){ growth.value, growth.low, growth.high };
 }
 
-/* Adds up what a stack did; returns the age of its oldest live block. */
-static int64_t add_up(const struct run *run, uint32_t stack, struct gg_leak *leak)
+/* Adds up the blocks of a stack; returns the age of its oldest live block. */
+static int64_t add_up(const struct leaks_run *run, uint32_t stack, struct gg_leak *leak)
 {
 	int64_t oldest = 0;
 
-	gg_leak_init(leak, run->scope.interval);
+	gg_leak_init(leak, run->filter.interval);
 	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
 		int64_t age = add_sample(run, leak, run->sample_order[i]);
 
@@ -194,26 +203,26 @@ static int64_t add_up(const struct run *run, uint32_t stack, struct gg_leak *lea
 	return oldest;
 }
 
-/* A range of stacks: each part is judged by a thread of its own, into its own rows. */
-struct part {
-	const struct run *run;
+/* A range of stacks that one thread tests, with its own rows. */
+struct stack_range {
+	const struct leaks_run *run;
 	uint32_t from_stack, to_stack;
-	struct gg_leak_row *rows; /* room for all stacks of the range that have something live */
+	struct gg_leak_row *rows; /* has room for all stacks of the range with live blocks */
 	size_t row_count;
 	struct gg_tally live, old;
 	pthread_t thread;
 	bool is_beside;
 };
 
-static bool is_suppressed(const struct run *run, uint32_t stack)
+static bool is_suppressed(const struct leaks_run *run, uint32_t stack)
 {
 	return run->suppressed_by != NULL && run->suppressed_by[stack] > 0;
 }
 
-/* What all rows need to be put in their order; `class` as if it did not grow. */
-static void judge_stack(struct part *part, uint32_t stack)
+/* Computes what sorting needs for all rows; `class` as if the stack did not grow. */
+static void judge_stack(struct stack_range *part, uint32_t stack)
 {
-	const struct run *run = part->run;
+	const struct leaks_run *run = part->run;
 	struct gg_leak_row *row = &part->rows[part->row_count++];
 	double confidence = run->query->confidence;
 	struct gg_leak leak;
@@ -226,7 +235,8 @@ static void judge_stack(struct part *part, uint32_t stack)
 		return;
 	row->class = gg_leak_class_of(&leak, false, confidence);
 	row->p_value = gg_leak_p_value(&leak);
-	if (row->p_value <= most_false) /* it may be one that grows: sorted by how much */
+	if (row->p_value <=
+	    most_false) /* the stack may grow, and growing rows are sorted by growth */
 		row->growth_bytes = growth_of(&leak, confidence);
 	gg_tally_merge(&part->live, &leak.live);
 	gg_tally_merge(&part->old, &leak.old);
@@ -234,7 +244,7 @@ static void judge_stack(struct part *part, uint32_t stack)
 
 static void *judge_part(void *context)
 {
-	struct part *part = context;
+	struct stack_range *part = context;
 
 	for (uint32_t stack = part->from_stack; stack < part->to_stack; stack++)
 		if (part->run->has_live[stack])
@@ -242,13 +252,14 @@ static void *judge_part(void *context)
 	return NULL;
 }
 
-/* Moves the rows of a part behind those before it; suppressed ones are only counted. */
-static void take_part(struct run *run, const struct part *part)
+/* Appends the rows of a part to the result; suppressed rows are only counted. */
+static void take_part(struct leaks_run *run, const struct stack_range *part)
 {
 	struct gg_leaks *leaks = run->leaks;
 
 	for (size_t i = 0; i < part->row_count; i++) {
-		struct gg_leak_row row = part->rows[i]; /* the places may be the same */
+		struct gg_leak_row row =
+			part->rows[i]; /* source and destination may be the same element */
 		struct gg_leak_suppressed *of;
 
 		if (!is_suppressed(run, row.stack)) {
@@ -264,11 +275,11 @@ static void take_part(struct run *run, const struct part *part)
 	gg_tally_merge(&run->old, &part->old);
 }
 
-/* All stacks, by as many threads as there are processors; parts have about as many samples each. */
-static void judge_stacks(struct run *run)
+/* Tests all stacks, with a thread for each processor; the parts have about equally many samples. */
+static void judge_stacks(struct leaks_run *run)
 {
 	enum { MOST_PARTS = 8 };
-	struct part parts[MOST_PARTS] = { 0 };
+	struct stack_range parts[MOST_PARTS] = { 0 };
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int count = processors > MOST_PARTS ? MOST_PARTS : processors > 1 ? (int)processors : 1;
 	uint32_t stack_count = (uint32_t)gg_model_stack_count(run->model), stack = 0;
@@ -276,7 +287,7 @@ static void judge_stacks(struct run *run)
 	size_t row = 0;
 
 	for (int i = 0; i < count; i++) {
-		struct part *part = &parts[i];
+		struct stack_range *part = &parts[i];
 		uint64_t end = sample_count * (uint64_t)(i + 1) / (uint64_t)count;
 
 		part->run = run;
@@ -297,14 +308,14 @@ static void judge_stacks(struct run *run)
 	}
 }
 
-/* The rest, of a row that is shown. */
-static void complete_row(const struct run *run, struct gg_leak_row *row)
+/* Computes the remaining members of a row that is shown. */
+static void complete_row(const struct leaks_run *run, struct gg_leak_row *row)
 {
 	double confidence = run->query->confidence;
 	struct gg_leak leak;
 
 	add_up(run, row->stack, &leak);
-	if (run->scope.is_incomplete)
+	if (run->filter.is_incomplete)
 		leak.live.incomplete = leak.old.incomplete = 1;
 	row->live_bytes = range_of(&leak.live, GG_BYTES, confidence, true);
 	row->live_count = range_of(&leak.live, GG_ALLOCATIONS, confidence, true);
@@ -314,7 +325,7 @@ static void complete_row(const struct run *run, struct gg_leak_row *row)
 	memcpy(row->cohorts, leak.cohorts, sizeof(row->cohorts));
 }
 
-/* By class; what grows by how fast it certainly does; the rest by size; then by stack. */
+/* Sorts by class; growing rows by the lower bound of growth, others by size; then by stack. */
 static int compare_rows(const void *x, const void *y)
 {
 	const struct gg_leak_row *a = x, *b = y;
@@ -329,7 +340,7 @@ static int compare_rows(const void *x, const void *y)
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-/* Which of the rows grow, given all of them. */
+/* Decides which rows grow, at the false discovery rate over all rows. */
 static int choose_growing(struct gg_leaks *leaks)
 {
 	double *q = calloc(leaks->row_count + 1, sizeof(*q));
@@ -357,7 +368,7 @@ static int choose_growing(struct gg_leaks *leaks)
 	return 0;
 }
 
-static int prepare(struct run *run, struct gg_error *error)
+static int prepare(struct leaks_run *run, struct gg_error *error)
 {
 	struct gg_leaks *leaks = run->leaks;
 	const struct gg_suppressions *suppressions = run->query->suppressions;
@@ -389,16 +400,16 @@ static int prepare(struct run *run, struct gg_error *error)
 	return 0;
 }
 
-static int judge(struct run *run, struct gg_error *error)
+static int judge(struct leaks_run *run, struct gg_error *error)
 {
 	struct gg_leaks *leaks = run->leaks;
 	double confidence = run->query->confidence;
-	int code = prepare(run, error);
+	int status = prepare(run, error);
 
-	if (code < 0)
-		return code;
-	gg_query_filter_expose(&run->scope, &run->live);
-	gg_query_filter_expose(&run->scope, &run->old);
+	if (status < 0)
+		return status;
+	gg_query_filter_expose(&run->filter, &run->live);
+	gg_query_filter_expose(&run->filter, &run->old);
 	judge_stacks(run);
 	if (choose_growing(leaks) < 0)
 		return out_of_memory(error);
@@ -410,9 +421,9 @@ static int judge(struct run *run, struct gg_error *error)
 	leaks->live_count = range_of(&run->live, GG_ALLOCATIONS, confidence, false);
 	leaks->old_bytes = range_of(&run->old, GG_BYTES, confidence, false);
 	leaks->sample_count = run->live.sample_count;
-	leaks->unseen_bytes = run->scope.is_incomplete
+	leaks->unseen_bytes = run->filter.is_incomplete
 	                              ? NAN
-	                              : gg_interval_unseen_bytes(run->scope.interval, confidence);
+	                              : gg_interval_unseen_bytes(run->filter.interval, confidence);
 	leaks->has_history = gg_model_has_history(run->model);
 	leaks->at_ns = run->end_ns;
 	return 0;
@@ -422,44 +433,46 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
                  struct gg_leaks **ret_leaks, struct gg_error *error)
 {
 	bool is_cut = query->at_ns > 0 && query->at_ns < gg_model_end_ns(model);
-	struct run run = { .model = model,
-		           .query = query,
-		           .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };
-	struct gg_query scope_query;
-	int code = 0;
+	struct leaks_run run = { .model = model,
+		                 .query = query,
+		                 .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };
+	struct gg_query filter_query;
+	int status = 0;
 
 	if (!gg_model_has_times(model))
-		code = gg_error_set(error, -ENOTSUP, "leaks",
-		                    "Compare two moments instead: geiger diff BEFORE AFTER.",
-		                    "an imported or merged profile has no times to tell leaks by");
-	if (code == 0 && is_cut && !gg_model_has_history(model))
-		code = gg_error_set(error, -ENOTSUP, "leaks --at",
-		                    "Without --at it is about the end.",
-		                    "recorded without history: what was live then is not known");
-	if (code < 0)
-		return code;
-	gg_query_init(&scope_query);
-	scope_query.pid = query->pid;
-	code = gg_query_filter_open(&run.scope, model, &scope_query, error);
-	if (code < 0)
-		return code;
+		status = gg_error_set(
+			error, -ENOTSUP, "leaks",
+			"Compare two moments instead: geiger diff BEFORE AFTER.",
+			"an imported or merged profile has no times to tell leaks by");
+	if (status == 0 && is_cut && !gg_model_has_history(model))
+		status = gg_error_set(error, -ENOTSUP, "leaks --at",
+		                      "Without --at it is about the end.",
+		                      "recorded without history: what was live then is not known");
+	if (status < 0)
+		return status;
+	gg_query_init(&filter_query);
+	filter_query.pid = query->pid;
+	status = gg_query_filter_open(&run.filter, model, &filter_query, error);
+	if (status < 0)
+		return status;
 	run.leaks = calloc(1, sizeof(*run.leaks));
 	if (run.leaks == NULL)
-		code = out_of_memory(error);
-	if (code == 0)
-		code = gg_suppressions_apply(query->suppressions, model, &run.suppressed_by, error);
-	if (code == 0)
-		code = judge(&run, error);
+		status = out_of_memory(error);
+	if (status == 0)
+		status = gg_suppressions_apply(query->suppressions, model, &run.suppressed_by,
+		                               error);
+	if (status == 0)
+		status = judge(&run, error);
 	free(run.suppressed_by);
 	free(run.sample_order);
 	free(run.sample_first);
 	free(run.coarse_order);
 	free(run.coarse_first);
 	free(run.has_live);
-	gg_query_filter_close(&run.scope);
-	if (code < 0) {
+	gg_query_filter_close(&run.filter);
+	if (status < 0) {
 		gg_leaks_free(run.leaks);
-		return code;
+		return status;
 	}
 	*ret_leaks = run.leaks;
 	return 0;

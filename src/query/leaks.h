@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaks - what each process of a profile left at its exit, by stack, and whether it grows (stats/estimate/leak.h,
- * docs/LEAKS.md).  With one process that is what was live at the end.
+ * leaks - lists by stack what each process left at its exit, and tests whether it grows
+ * (stats/estimate/leak.h, docs/LEAKS.md).  With one process this is what was live at the end.
  *
  *   struct gg_leaks *leaks;
  *
@@ -10,12 +10,13 @@
  *   ... leaks->rows ...
  *   gg_leaks_free(leaks);
  *
- * Each process is looked at until its own end; a block counts once for all of its holders, and
- * its times are shares of the life of the process that allocated it (or of its last holder).  With at_ns the
- * run is taken to end then, for who gives all back before the real end: what came later is not looked at.
+ * Each process counts until its own end.  A block counts once for all of its holders; its times are
+ * shares of the life of the process that allocated it, or of its last holder.  With at_ns, the run
+ * ends at that moment and later events do not count: this serves programs that free everything before
+ * they exit.
  *
  * Cost      1 us a sample and 5 us a stack; 400 bytes a row.
- * Threads   any number of runs on one model, each with threads of its own; a result has one owner.
+ * Threads   Any number of runs on one model; each starts its own threads.  One thread owns a result.
  */
 #pragma once
 
@@ -24,56 +25,56 @@
 #include "stats/estimate/interval.h"
 #include "stats/estimate/leak.h"
 
-/* What is told of an estimate: the number and its confidence interval. */
+/* An estimate and its confidence interval. */
 struct gg_range {
 	double estimate, low, high;
 };
 
 struct gg_leaks_query {
 	uint32_t pid;                               /* only processes with this pid; 0: all */
-	double confidence;                          /* of all intervals; 0 < confidence < 1 */
+	double confidence;                          /* of each interval; 0 < confidence < 1 */
 	const struct gg_suppressions *suppressions; /* NULL: none */
-	size_t limit;  /* of the rows so many get their intervals; 0: all */
-	int64_t at_ns; /* what was live then, judged by what came before; 0: at the end */
+	size_t limit;                               /* how many rows get intervals; 0: all */
+	int64_t at_ns; /* the run ends at this moment; 0: at its real end */
 };
 
 struct gg_leak_row {
 	uint32_t stack; /* gg_model_stack_top() */
 	enum gg_leak_class class;
-	double p_value, q_value; /* that it does not grow; NaN: too few samples to test */
-	/* Beyond the limit only the estimate of live_bytes is there. */
+	double p_value, q_value; /* of the hypothesis that it does not grow; NaN: too few samples */
+	/* Rows beyond the limit have only the estimate of live_bytes. */
 	struct gg_range live_bytes, live_count, old_bytes;
-	struct gg_range growth_bytes; /* of the old in the last third of the run */
-	double kept_share;            /* of what could be old by now, what is; NaN: nothing could */
-	int64_t oldest_ns;            /* age of the oldest live sample */
-	uint64_t sample_count;        /* live ones */
-	double cohorts[GG_LEAK_COHORTS]; /* live bytes by when they were allocated, start to end */
+	struct gg_range growth_bytes; /* growth of old memory in the last third of the run */
+	double kept_share; /* share of the memory old enough to be old that is live; NaN: none is */
+	int64_t oldest_ns; /* age of the oldest live sample */
+	uint64_t sample_count;           /* live samples */
+	double cohorts[GG_LEAK_COHORTS]; /* live bytes by time of allocation, start to end */
 };
 
-/* Rows that a suppression took out. */
+/* The rows that one suppression removed. */
 struct gg_leak_suppressed {
-	const char *pattern; /* the caller's */
+	const char *pattern; /* belongs to the caller */
 	size_t row_count;
 	uint64_t sample_count;
 	double live_bytes;
 };
 
 struct gg_leaks {
-	struct gg_leak_row *rows; /* by class, then by growth or by size; none that is suppressed */
+	struct gg_leak_row *rows; /* by class, then by growth or by size; without suppressed rows */
 	size_t row_count;
 	size_t class_row_count[GG_LEAK_CLASS_COUNT];
 	double class_bytes[GG_LEAK_CLASS_COUNT]; /* live, estimated */
 	struct gg_range live_bytes, live_count;  /* of all rows */
-	struct gg_range old_bytes;               /* what is older than a tenth of the run */
-	uint64_t sample_count;                   /* live ones, suppressed ones left out */
+	struct gg_range old_bytes;               /* live and older than a tenth of the run */
+	uint64_t sample_count;                   /* live samples without suppressed ones */
 	struct gg_leak_suppressed *suppressed;   /* one for each pattern */
 	size_t suppressed_count;
-	double unseen_bytes; /* a stack that is not listed holds less */
-	bool has_history;    /* frees have times; else a stack that freed some is not judged */
-	int64_t at_ns;       /* as it was asked for; GG_TIME_NONE: the end */
+	double unseen_bytes; /* upper bound for a stack that is not listed */
+	bool has_history;    /* frees have times; false: stacks that freed blocks are not tested */
+	int64_t at_ns;       /* at_ns of the query; GG_TIME_NONE: the end */
 };
 
-/* -EINVAL for an unknown pid; -ENOTSUP without the times that it takes; -ENOMEM. */
+/* -EINVAL: an unknown pid; -ENOTSUP: the profile has no times; -ENOMEM. */
 GG_MUST_CHECK int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
                                struct gg_leaks **ret_leaks, struct gg_error *error);
 void gg_leaks_free(struct gg_leaks *leaks); /* NULL is fine */

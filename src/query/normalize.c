@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* normalize - see normalize.h. */
 #include "query/normalize.h"
 
 #include <errno.h>
@@ -6,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that were allocated in all. */
+/* The bytes that the selected processes allocated in total. */
 static int sum_allocated(const struct gg_model *model, const struct gg_query *query,
                          double *ret_bytes, struct gg_error *error)
 {
 	struct gg_query allocated = *query;
 	struct gg_sum_up sum;
-	int code;
+	int status;
 
 	allocated.metric = GG_METRIC_ALLOCATED;
 	allocated.focus = allocated.ignore = NULL;
-	code = gg_query_sum(model, &allocated, &sum, error);
-	if (code == 0)
+	status = gg_query_sum(model, &allocated, &sum, error);
+	if (status == 0)
 		*ret_bytes = gg_tally_estimate(&sum.total, GG_BYTES).value;
-	return code;
+	return status;
 }
 
 static int refuse(const char *place, const char *why, struct gg_error *error)
@@ -35,7 +36,7 @@ int gg_normalize_find(const struct gg_model *before, const struct gg_model *afte
 {
 	double of_before = 1, of_after = 1;
 	char *end;
-	int code = 0;
+	int status = 0;
 
 	if (normalize == NULL) {
 		*ret_scale = 1;
@@ -45,11 +46,11 @@ int gg_normalize_find(const struct gg_model *before, const struct gg_model *afte
 		of_before = (double)gg_model_end_ns(before);
 		of_after = (double)gg_model_end_ns(after);
 	} else if (strcmp(normalize, "allocated") == 0) {
-		code = sum_allocated(before, query, &of_before, error);
-		if (code == 0)
-			code = sum_allocated(after, query, &of_after, error);
-		if (code < 0)
-			return code;
+		status = sum_allocated(before, query, &of_before, error);
+		if (status == 0)
+			status = sum_allocated(after, query, &of_after, error);
+		if (status < 0)
+			return status;
 	} else {
 		of_after = strtod(normalize, &end);
 		if (end == normalize || *end != '\0')

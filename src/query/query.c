@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query - adds up what a scope selects, row by row.
+ * query - adds up the selection of a filter, row by row.
  *
- * First it only notes which samples go to which key, then it sorts them by key (by counting, two
- * passes) and adds up one key after the other: a tally is several cache lines, and a hundred thousand
- * of them in the order of the samples would miss the cache each time.
+ * A tally takes several cache lines.  Adding samples in their order to a hundred thousand tallies would
+ * miss the cache each time.  Therefore the query first collects pairs of sample and key, sorts them by
+ * key (a counting sort in two passes), and adds up one key after the other.
  */
 #include "query/query.h"
 
@@ -14,23 +14,23 @@
 
 #include "query/query_rows.h"
 
-struct noted {
+struct keyed_sample {
 	uint32_t key;
-	uint32_t number; /* of a sample, or a coarse row */
+	uint32_t number; /* of a sample, or of an aggregate */
 };
 
 struct notes {
-	struct noted *items;
+	struct keyed_sample *items;
 	size_t count;
 };
 
-struct run {
+struct query_run {
 	const struct gg_model *model;
-	struct gg_query_filter scope;
+	struct gg_query_filter filter;
 	struct gg_query_result *result;
 	struct notes samples, coarse;
-	struct notes uncertain;  /* numbers of coarse rows follow those of samples */
-	struct gg_groups groups; /* by the key that rows have, or by stack where rows are places */
+	struct notes uncertain;  /* numbers of aggregates follow those of samples */
+	struct gg_groups groups; /* by key of the rows; by stack if the rows are locations */
 };
 
 enum { SIZE_KEY_COUNT = 256 };
@@ -45,15 +45,15 @@ uint32_t gg_query_size_class(uint64_t size_bytes)
 	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
 }
 
-static uint32_t key_of_sample(const struct run *run, const struct gg_model_sample *sample)
+static uint32_t key_of_sample(const struct query_run *run, const struct gg_model_sample *sample)
 {
-	switch (run->scope.query.by) {
+	switch (run->filter.query.by) {
 	case GG_BY_THREAD:
 		return sample->thread;
 	case GG_BY_PROCESS:
 		return sample->process;
 	case GG_BY_LABEL:
-		return run->scope.label_of[sample->process];
+		return run->filter.label_of[sample->process];
 	case GG_BY_SIZE:
 		return gg_query_size_class(sample->size_bytes);
 	case GG_BY_KIND:
@@ -67,16 +67,16 @@ static uint32_t key_of_sample(const struct run *run, const struct gg_model_sampl
 	}
 }
 
-/* Coarse rows do not tell kinds: the first one after all others stands for them. */
-static uint32_t key_of_coarse(const struct run *run, const struct gg_profile_coarse *coarse)
+/* Aggregates do not know their allocation class; one extra key after all others serves them. */
+static uint32_t key_of_coarse(const struct query_run *run, const struct gg_profile_coarse *coarse)
 {
-	switch (run->scope.query.by) {
+	switch (run->filter.query.by) {
 	case GG_BY_THREAD:
 		return coarse->thread;
 	case GG_BY_PROCESS:
 		return coarse->process;
 	case GG_BY_LABEL:
-		return run->scope.label_of[coarse->process];
+		return run->filter.label_of[coarse->process];
 	case GG_BY_SIZE:
 		return coarse->size_class < SIZE_KEY_COUNT ? coarse->size_class
 		                                           : SIZE_KEY_COUNT - 1;
@@ -123,7 +123,7 @@ static size_t count_keys(const struct gg_model *model, enum gg_grouping by)
 	return count;
 }
 
-/* What usable size and mappings add to the head of a report. */
+/* Adds slack and mappings, which the head of a report shows. */
 static void add_kind(const struct gg_model_sample *sample, double *slack_bytes,
                      double *mapping_bytes)
 {
@@ -136,7 +136,7 @@ static void add_kind(const struct gg_model_sample *sample, double *slack_bytes,
 
 static void note(const struct gg_pick *pick, void *context)
 {
-	struct run *run = context;
+	struct query_run *run = context;
 	const struct gg_model_sample *sample;
 
 	if (pick->coarse != NULL) {
@@ -144,41 +144,43 @@ static void note(const struct gg_pick *pick, void *context)
 		uint32_t key = key_of_coarse(run, pick->coarse);
 
 		if (pick->is_uncertain)
-			run->uncertain.items[run->uncertain.count++] = (struct noted){
+			run->uncertain.items[run->uncertain.count++] = (struct keyed_sample){
 				key, (uint32_t)(run->model->samples.count + number)
 			};
 		else
-			run->coarse.items[run->coarse.count++] = (struct noted){ key,
-				                                                 (uint32_t)number };
+			run->coarse.items[run->coarse.count++] = (struct keyed_sample){
+				key, (uint32_t)number
+			};
 		return;
 	}
 	sample = run->model->samples.items + pick->sample;
 	if (pick->is_uncertain) {
-		run->uncertain.items[run->uncertain.count++] = (struct noted){
+		run->uncertain.items[run->uncertain.count++] = (struct keyed_sample){
 			key_of_sample(run, sample), (uint32_t)pick->sample
 		};
 		return;
 	}
-	run->samples.items[run->samples.count++] = (struct noted){ key_of_sample(run, sample),
-		                                                   (uint32_t)pick->sample };
+	run->samples.items[run->samples.count++] = (struct keyed_sample){
+		key_of_sample(run, sample), (uint32_t)pick->sample
+	};
 	add_kind(sample, &run->result->slack_bytes, &run->result->mapping_bytes);
 }
 
 static void add_to_total(const struct gg_pick *pick, void *context)
 {
-	struct run *run = context;
+	struct query_run *run = context;
 
-	gg_query_filter_add_pick(&run->scope, pick, &run->result->total);
+	gg_query_filter_add_pick(&run->filter, pick, &run->result->total);
 }
 
 static void add_unplaced(const struct gg_pick *pick, void *context)
 {
-	struct run *run = context;
+	struct query_run *run = context;
 
 	gg_model_add_coarse(run->model, &run->result->unplaced, pick->coarse);
 }
 
-/* Numbers of samples by key: those of key k are sorted[ends[k-1]..ends[k]). */
+/* Sorts numbers of samples by key: those of key k are sorted[ends[k-1]..ends[k]). */
 static int sort_notes(const struct notes *notes, size_t key_count, uint32_t **ret_sorted,
                       uint32_t **ret_ends)
 {
@@ -201,8 +203,8 @@ static int sort_notes(const struct notes *notes, size_t key_count, uint32_t **re
 	return 0;
 }
 
-/* A slot for each key that was noted. */
-static int give_slots(struct run *run)
+/* Makes a slot for each key that occurs. */
+static int give_slots(struct query_run *run)
 {
 	struct gg_groups *groups = &run->groups;
 
@@ -229,28 +231,28 @@ static int give_slots(struct run *run)
 	return 0;
 }
 
-/* What may belong to a group or not. */
-static void add_uncertain(struct run *run)
+/* Adds the uncertain samples and aggregates to their groups. */
+static void add_uncertain(struct query_run *run)
 {
 	const struct gg_groups *groups = &run->groups;
 	size_t sample_count = run->model->samples.count;
 
 	for (size_t i = 0; i < run->uncertain.count; i++) {
-		const struct noted *noted = &run->uncertain.items[i];
+		const struct keyed_sample *noted = &run->uncertain.items[i];
 		struct gg_pick pick = { .sample = noted->number, .is_uncertain = true };
 
 		if (noted->number >= sample_count) {
 			pick.coarse = run->model->coarse.items + (noted->number - sample_count);
 			pick.sample = 0;
 		}
-		gg_query_filter_add_pick(&run->scope, &pick,
+		gg_query_filter_add_pick(&run->filter, &pick,
 		                         &groups->tallies[groups->slot_of[noted->key]]);
 	}
 }
 
-static int add_up(struct run *run)
+static int add_up(struct query_run *run)
 {
-	enum { AHEAD = 8 }; /* samples are fetched so many before they are needed */
+	enum { AHEAD = 8 }; /* prefetch samples this many steps ahead */
 	const struct gg_model_sample *samples = run->model->samples.items;
 	const struct gg_profile_coarse *coarse = run->model->coarse.items;
 	struct gg_groups *groups = &run->groups;
@@ -285,8 +287,8 @@ static int add_up(struct run *run)
 /* --- rows ----------------------------------------------------------------------------------- */
 
 struct ordered {
-	double value, other; /* of the tally that rows are sorted by, and of the other one */
-	double uncertain; /* what the former may have besides: of two bounds the higher one is first */
+	double value, other; /* of the tally that sorts the rows, and of the other tally */
+	double uncertain; /* the uncertain part of `value`; among bounds, the higher one comes first */
 	uint32_t slot, key;
 };
 
@@ -303,14 +305,14 @@ static int compare_ordered(const void *a, const void *b)
 	return (left->key > right->key) - (left->key < right->key);
 }
 
-/* Is the expression a plain name, perhaps between ^ and $, and the row's own? */
-static bool is_asked_for(const struct run *run, uint32_t key)
+/* True if the expression is just the row's name, possibly between ^ and $. */
+static bool is_asked_for(const struct query_run *run, uint32_t key)
 {
-	const char *focus = run->scope.query.focus;
+	const char *focus = run->filter.query.focus;
 	struct gg_model_function function;
 	size_t length;
 
-	if (focus == NULL || run->scope.query.by != GG_BY_FUNCTION)
+	if (focus == NULL || run->filter.query.by != GG_BY_FUNCTION)
 		return false;
 	function = gg_model_function(run->model, key);
 	focus += focus[0] == '^';
@@ -322,27 +324,27 @@ static bool is_asked_for(const struct run *run, uint32_t key)
 	        strncmp(function.short_name, focus, length) == 0);
 }
 
-static double value_of(const struct run *run, const struct gg_tally *tally)
+static double value_of(const struct query_run *run, const struct gg_tally *tally)
 {
-	return gg_tally_estimate(tally, run->scope.query.unit).value;
+	return gg_tally_estimate(tally, run->filter.query.unit).value;
 }
 
-/* A process is as complete as it is, whatever others dropped. */
-static bool is_process_incomplete(const struct run *run, uint32_t process)
+/* A process's row is complete unless this process dropped samples, whatever others did. */
+static bool is_process_incomplete(const struct query_run *run, uint32_t process)
 {
-	const struct gg_query *query = &run->scope.query;
+	const struct gg_query *query = &run->filter.query;
 
 	return gg_model_is_incomplete(
 		run->model, process,
 		query->metric == GG_METRIC_ALLOCATED ? query->from_ns : INT64_MIN, query->to_ns);
 }
 
-/* Takes `each` tallies of each key; of two the first is self. */
-static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *keys, size_t count,
-                     size_t each)
+/* Makes rows from `each` tallies for each key; with two, the first is self. */
+static int make_rows(struct query_run *run, struct gg_tally *tallies, const uint32_t *keys,
+                     size_t count, size_t each)
 {
 	struct gg_query_result *result = run->result;
-	size_t by = run->scope.query.sort_by_total ? each - 1 : 0;
+	size_t by = run->filter.query.sort_by_total ? each - 1 : 0;
 	struct ordered *order = malloc((count + 1) * sizeof(*order));
 
 	result->tallies = tallies;
@@ -352,8 +354,8 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < count * each; i++) {
-		gg_query_filter_expose(&run->scope, &tallies[i]);
-		if (run->scope.query.by == GG_BY_PROCESS && run->scope.is_incomplete)
+		gg_query_filter_expose(&run->filter, &tallies[i]);
+		if (run->filter.query.by == GG_BY_PROCESS && run->filter.is_incomplete)
 			tallies[i].incomplete = is_process_incomplete(run, keys[i]) ? 1 : 0;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -361,7 +363,7 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 			.value = value_of(run, &tallies[i * each + by]),
 			.other = value_of(run, &tallies[i * each + each - 1 - by]),
 			.uncertain =
-				tallies[i * each + by].uncertain[run->scope.query.unit].value.high,
+				tallies[i * each + by].uncertain[run->filter.query.unit].value.high,
 			.slot = (uint32_t)i,
 			.key = keys[i],
 		};
@@ -378,28 +380,28 @@ static int make_rows(struct run *run, struct gg_tally *tallies, const uint32_t *
 	return 0;
 }
 
-static int make_place_rows(struct run *run)
+static int make_place_rows(struct query_run *run)
 {
-	enum gg_grouping by = run->scope.query.by;
+	enum gg_grouping by = run->filter.query.by;
 	struct gg_frame_sums places;
 	struct gg_tally *tallies = NULL;
-	int code = gg_frame_sums_of(&places, run->model, by, count_keys(run->model, by),
-	                            &run->groups);
+	int status = gg_frame_sums_of(&places, run->model, by, count_keys(run->model, by),
+	                              &run->groups);
 
-	if (code == 0) {
+	if (status == 0) {
 		tallies = malloc((2 * places.keys.count + 1) * sizeof(*tallies));
-		code = tallies == NULL ? -ENOMEM : 0;
+		status = tallies == NULL ? -ENOMEM : 0;
 	}
-	if (code == 0) {
+	if (status == 0) {
 		for (size_t i = 0; i < 2 * places.keys.count; i++)
 			gg_plain_tally_tally(&places.sums.items[i], &tallies[i]);
-		code = make_rows(run, tallies, places.keys.items, places.keys.count, 2);
+		status = make_rows(run, tallies, places.keys.items, places.keys.count, 2);
 	}
 	gg_frame_sums_done(&places);
-	return code;
+	return status;
 }
 
-static int note_all(struct run *run, bool apart)
+static int note_all(struct query_run *run, bool apart)
 {
 	run->samples.items = malloc((run->model->samples.count + 1) * sizeof(*run->samples.items));
 	run->coarse.items = malloc((run->model->coarse.count + 1) * sizeof(*run->coarse.items));
@@ -407,41 +409,41 @@ static int note_all(struct run *run, bool apart)
 	                              sizeof(*run->uncertain.items));
 	if (run->samples.items == NULL || run->coarse.items == NULL || run->uncertain.items == NULL)
 		return -ENOMEM;
-	gg_query_filter_each(&run->scope, apart, note, run);
-	gg_query_filter_each_unplaced(&run->scope, add_unplaced, run);
+	gg_query_filter_each(&run->filter, apart, note, run);
+	gg_query_filter_each_unplaced(&run->filter, add_unplaced, run);
 	return 0;
 }
 
 /* The total is the sum of the groups, unless processes share blocks. */
-static void add_total(struct run *run, bool apart)
+static void add_total(struct query_run *run, bool apart)
 {
 	if (apart)
-		gg_query_filter_each(&run->scope, false, add_to_total, run);
+		gg_query_filter_each(&run->filter, false, add_to_total, run);
 	else
 		for (size_t i = 0; i < run->groups.count; i++)
 			gg_tally_merge(&run->result->total, &run->groups.tallies[i]);
-	gg_query_filter_expose(&run->scope, &run->result->total);
+	gg_query_filter_expose(&run->filter, &run->result->total);
 }
 
-/* A process's row has all that the process holds, whoever else does. */
-static int run_scope(struct run *run)
+/* A process's row has every block that the process holds, even if others hold it, too. */
+static int sum_selection(struct query_run *run)
 {
-	const struct gg_query *query = &run->scope.query;
+	const struct gg_query *query = &run->filter.query;
 	bool of_places = is_of_places(query->by);
 	bool apart = (query->by == GG_BY_PROCESS || query->by == GG_BY_LABEL) &&
-	             run->scope.blocks != NULL && gg_query_filter_is_of_blocks(&run->scope);
+	             run->filter.blocks != NULL && gg_query_filter_is_of_blocks(&run->filter);
 	struct gg_groups *groups = &run->groups;
-	int code = note_all(run, apart);
+	int status = note_all(run, apart);
 
 	groups->key_count = count_keys(run->model, of_places ? GG_BY_STACK : query->by);
-	if (code == 0)
-		code = add_up(run);
-	if (code == 0)
+	if (status == 0)
+		status = add_up(run);
+	if (status == 0)
 		add_total(run, apart);
-	if (code == 0 && of_places) {
-		code = make_place_rows(run);
-	} else if (code == 0) {
-		code = make_rows(run, groups->tallies, groups->keys, groups->count, 1);
+	if (status == 0 && of_places) {
+		status = make_place_rows(run);
+	} else if (status == 0) {
+		status = make_rows(run, groups->tallies, groups->keys, groups->count, 1);
 		groups->tallies = NULL;
 	}
 	free(run->samples.items);
@@ -450,34 +452,34 @@ static int run_scope(struct run *run)
 	free(groups->slot_of);
 	free(groups->keys);
 	free(groups->tallies);
-	return code;
+	return status;
 }
 
-/* A peak is what was live at one moment. */
-static int find_moment(struct gg_query_filter *scope, struct gg_error *error)
+/* Turns a query for the peak into one for live at the peak's moment. */
+static int find_moment(struct gg_query_filter *filter, struct gg_error *error)
 {
 	struct gg_peak peak;
-	int code;
+	int status;
 
-	if (scope->query.metric != GG_METRIC_PEAK)
+	if (filter->query.metric != GG_METRIC_PEAK)
 		return 0;
-	code = gg_query_filter_peak(scope, &peak, error);
-	if (code < 0)
-		return code;
-	scope->query.metric = GG_METRIC_LIVE;
-	scope->query.to_ns = peak.time_ns;
-	scope->most_ns = peak.most_ns;
+	status = gg_query_filter_peak(filter, &peak, error);
+	if (status < 0)
+		return status;
+	filter->query.metric = GG_METRIC_LIVE;
+	filter->query.to_ns = peak.time_ns;
+	filter->most_ns = peak.most_ns;
 	return 0;
 }
 
-/* The upper end of a peak may be that of another moment. */
-static void widen_peak(const struct gg_query_filter *scope, const struct gg_query *query,
+/* Where times were lost, the upper bound of a peak may belong to another moment. */
+static void widen_peak(const struct gg_query_filter *filter, const struct gg_query *query,
                        struct gg_tally *total)
 {
-	struct gg_peak peak = { .time_ns = scope->query.to_ns, .most_ns = scope->most_ns };
+	struct gg_peak peak = { .time_ns = filter->query.to_ns, .most_ns = filter->most_ns };
 
 	if (query->metric == GG_METRIC_PEAK && peak.most_ns != peak.time_ns)
-		gg_query_filter_peak_tally(scope, &peak, total);
+		gg_query_filter_peak_tally(filter, &peak, total);
 }
 
 void gg_query_init(struct gg_query *query)
@@ -493,29 +495,29 @@ void gg_query_init(struct gg_query *query)
 int gg_query_rows(const struct gg_model *model, const struct gg_query *query,
                   struct gg_query_result **ret_result, struct gg_error *error)
 {
-	struct run run = { .model = model };
-	int code = gg_query_filter_open(&run.scope, model, query, error);
+	struct query_run run = { .model = model };
+	int status = gg_query_filter_open(&run.filter, model, query, error);
 
-	if (code < 0)
-		return code;
-	code = find_moment(&run.scope, error);
-	if (code < 0)
+	if (status < 0)
+		return status;
+	status = find_moment(&run.filter, error);
+	if (status < 0)
 		goto out;
 	run.result = calloc(1, sizeof(*run.result));
-	code = run.result != NULL ? run_scope(&run) : -ENOMEM;
-	if (code == 0)
-		widen_peak(&run.scope, query, &run.result->total);
-	if (code < 0) {
+	status = run.result != NULL ? sum_selection(&run) : -ENOMEM;
+	if (status == 0)
+		widen_peak(&run.filter, query, &run.result->total);
+	if (status < 0) {
 		gg_query_result_free(run.result);
-		gg_error_set_errno(error, -code, "query", NULL);
+		gg_error_set_errno(error, -status, "query", NULL);
 		goto out;
 	}
 	run.result->query = *query;
-	run.result->moment_ns = run.scope.query.to_ns;
+	run.result->moment_ns = run.filter.query.to_ns;
 	*ret_result = run.result;
 out:
-	gg_query_filter_close(&run.scope);
-	return code;
+	gg_query_filter_close(&run.filter);
+	return status;
 }
 
 void gg_query_result_free(struct gg_query_result *result)
@@ -533,7 +535,7 @@ struct each {
 	void *context;
 };
 
-/* The sample that stands for a block, with the block's times. */
+/* The sample that represents a block, with the block's times. */
 static struct gg_model_sample whole_block(const struct gg_model *model, size_t number,
                                           const struct gg_block *block)
 {
@@ -565,16 +567,16 @@ int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg
                   void *context, struct gg_error *error)
 {
 	struct each each = { model, visit, context };
-	struct gg_query_filter scope;
-	int code = gg_query_filter_open(&scope, model, query, error);
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (code < 0)
-		return code;
-	code = find_moment(&scope, error);
-	if (code == 0)
-		gg_query_filter_each(&scope, false, visit_pick, &each);
-	gg_query_filter_close(&scope);
-	return code;
+	if (status < 0)
+		return status;
+	status = find_moment(&filter, error);
+	if (status == 0)
+		gg_query_filter_each(&filter, false, visit_pick, &each);
+	gg_query_filter_close(&filter);
+	return status;
 }
 
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
@@ -582,42 +584,42 @@ int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
 {
 	size_t sample_count, coarse_count;
 	const struct gg_profile_coarse *coarse = gg_model_coarse(model, &coarse_count);
-	struct gg_query_filter scope;
+	struct gg_query_filter filter;
 	struct gg_block block;
-	int code = gg_query_filter_open(&scope, model, query, error);
+	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_model_samples(model, &sample_count);
 	for (size_t i = 0; i < sample_count; i++) {
 		struct gg_model_sample sample;
 
-		if (!gg_query_filter_block(&scope, i, &block))
+		if (!gg_query_filter_block(&filter, i, &block))
 			continue;
 		sample = whole_block(model, i, &block);
 		visit(&sample, NULL, context);
 	}
 	for (size_t i = 0; i < coarse_count; i++)
-		if (gg_query_filter_has_coarse(&scope, &coarse[i]))
+		if (gg_query_filter_has_coarse(&filter, &coarse[i]))
 			visit(NULL, &coarse[i], context);
-	gg_query_filter_close(&scope);
+	gg_query_filter_close(&filter);
 	return 0;
 }
 
-struct sum {
+struct sort_value {
 	const struct gg_model *model;
-	const struct gg_query_filter *scope;
+	const struct gg_query_filter *filter;
 	struct gg_sum_up *up;
 	struct gg_plain_tally samples;
 };
 
 static void sum_pick(const struct gg_pick *pick, void *context)
 {
-	struct sum *sum = context;
+	struct sort_value *sum = context;
 	const struct gg_model_sample *sample;
 
 	if (pick->is_uncertain) {
-		gg_query_filter_add_pick(sum->scope, pick, &sum->up->total);
+		gg_query_filter_add_pick(sum->filter, pick, &sum->up->total);
 		return;
 	}
 	if (pick->coarse != NULL) {
@@ -633,23 +635,23 @@ int gg_query_sum(const struct gg_model *model, const struct gg_query *query,
                  struct gg_sum_up *ret_sum, struct gg_error *error)
 {
 	struct gg_sum_up up = { 0 };
-	struct gg_query_filter scope;
-	struct sum sum = { .model = model, .scope = &scope, .up = &up };
-	int code = gg_query_filter_open(&scope, model, query, error);
+	struct gg_query_filter filter;
+	struct sort_value sum = { .model = model, .filter = &filter, .up = &up };
+	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (code < 0)
-		return code;
-	code = find_moment(&scope, error);
-	if (code == 0) {
+	if (status < 0)
+		return status;
+	status = find_moment(&filter, error);
+	if (status == 0) {
 		struct gg_tally samples;
 
-		gg_query_filter_each(&scope, false, sum_pick, &sum);
+		gg_query_filter_each(&filter, false, sum_pick, &sum);
 		gg_plain_tally_tally(&sum.samples, &samples);
 		gg_tally_merge(&up.total, &samples);
-		gg_query_filter_expose(&scope, &up.total);
-		widen_peak(&scope, query, &up.total);
+		gg_query_filter_expose(&filter, &up.total);
+		widen_peak(&filter, query, &up.total);
 		*ret_sum = up;
 	}
-	gg_query_filter_close(&scope);
-	return code;
+	gg_query_filter_close(&filter);
+	return status;
 }

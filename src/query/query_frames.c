@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_frames - from the tallies of stacks to those of functions, lines and modules.
+ * query_frames - turns tallies of stacks into tallies of functions, lines, or modules.
  *
- * The tree of stacks is walked once, depth first, with sums for each level of the path: when a stack
- * is left, its sums hold everything below it, and go to each of its places that is not on the path
- * already, which is what counts recursion once.  So the work is that of the stacks, not of the stacks
- * times their depth.  A stack with one callee and nothing of its own has the callee's sums.
+ * One depth-first walk over the tree of stacks keeps sums for each level of the path.  When the walk
+ * leaves a stack, the sums of its level cover everything below it.  They are added to each location of
+ * the stack that is not already further out on the path, so that recursion counts once.  The work is
+ * proportional to the number of stacks, not to stacks times depth.  A stack with one callee and no
+ * samples of its own reuses the callee's sums.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,27 +14,27 @@
 
 #include "query/query_rows.h"
 
-struct step {
+struct path_step {
 	uint32_t stack;
-	uint32_t level; /* where its sums are */
+	uint32_t level; /* the level that has its sums */
 };
 
-/* The part of the tree that has samples, as lists of callees. */
-struct walk {
+/* The part of the tree with samples, as lists of callees. */
+struct stack_walk {
 	const struct gg_model *model;
 	enum gg_grouping by;
 	const struct gg_groups *stacks;
 	struct gg_frame_sums *places;
 	uint32_t *child, *sibling;
-	uint32_t *on_path; /* of each key: how often it is on the path */
-	struct step *path; /* from the outermost on */
+	uint32_t *on_path;      /* by key: how often it is on the path */
+	struct path_step *path; /* from the outermost stack on */
 	struct gg_plain_tally *levels;
 	size_t depth;
 	uint32_t level_count;
-	bool failed; /* memory ran out */
+	bool failed; /* out of memory */
 };
 
-static uint32_t key_of(const struct walk *walk, const struct gg_code_location *place)
+static uint32_t key_of(const struct stack_walk *walk, const struct gg_code_location *place)
 {
 	if (walk->by == GG_BY_LINE)
 		return place->line;
@@ -42,8 +43,8 @@ static uint32_t key_of(const struct walk *walk, const struct gg_code_location *p
 	return walk->model->functions.items[place->function].function.module;
 }
 
-/* The two sums of a key; NULL when memory is out.  Valid until the next call. */
-static struct gg_plain_tally *sums_of(struct walk *walk, uint32_t key)
+/* The two sums of a key, valid until the next call.  NULL: out of memory. */
+static struct gg_plain_tally *sums_of(struct stack_walk *walk, uint32_t key)
 {
 	struct gg_frame_sums *places = walk->places;
 
@@ -58,7 +59,7 @@ static struct gg_plain_tally *sums_of(struct walk *walk, uint32_t key)
 	return &places->sums.items[(size_t)2 * places->slot_of[key]];
 }
 
-static void enter(struct walk *walk, uint32_t stack)
+static void enter(struct stack_walk *walk, uint32_t stack)
 {
 	uint32_t slot = walk->stacks->slot_of[stack], child = walk->child[stack];
 	bool is_passed = slot == GG_NO_SLOT && child != 0 && walk->sibling[child] == 0;
@@ -66,7 +67,7 @@ static void enter(struct walk *walk, uint32_t stack)
 	size_t count;
 	const struct gg_code_location *places = gg_model_stack_places(walk->model, stack, &count);
 
-	walk->path[walk->depth++] = (struct step){ stack, walk->level_count };
+	walk->path[walk->depth++] = (struct path_step){ stack, walk->level_count };
 	for (size_t i = 0; i < count; i++)
 		walk->on_path[key_of(walk, &places[i])]++;
 	if (is_passed)
@@ -82,9 +83,9 @@ static void enter(struct walk *walk, uint32_t stack)
 		gg_plain_tally_add(&sums[0], level);
 }
 
-static void leave(struct walk *walk)
+static void leave(struct stack_walk *walk)
 {
-	struct step step = walk->path[--walk->depth];
+	struct path_step step = walk->path[--walk->depth];
 	const struct gg_plain_tally *below = &walk->levels[step.level];
 	size_t count;
 	const struct gg_code_location *places = gg_model_stack_places(walk->model, step.stack,
@@ -105,8 +106,8 @@ static void leave(struct walk *walk)
 		gg_plain_tally_add(&walk->levels[walk->path[walk->depth - 1].level], below);
 }
 
-/* Links the stacks that have samples in or below them; returns the greatest depth. */
-static size_t link_stacks(struct walk *walk, uint32_t *depth_of)
+/* Links the stacks with samples in or below them; returns the greatest depth. */
+static size_t link_stacks(struct stack_walk *walk, uint32_t *depth_of)
 {
 	size_t count = gg_model_stack_count(walk->model), deepest = 0;
 
@@ -125,7 +126,7 @@ static size_t link_stacks(struct walk *walk, uint32_t *depth_of)
 	return deepest;
 }
 
-static void walk_from(struct walk *walk, uint32_t root)
+static void walk_from(struct stack_walk *walk, uint32_t root)
 {
 	uint32_t next = root;
 
@@ -141,8 +142,8 @@ static void walk_from(struct walk *walk, uint32_t root)
 	}
 }
 
-/* Samples without a stack are nobody's callees, though 0 is the parent of all. */
-static void walk_all(struct walk *walk)
+/* Stack 0 is the parent of all, but samples without a stack have no callers. */
+static void walk_all(struct stack_walk *walk)
 {
 	uint32_t root = walk->child[0];
 
@@ -159,7 +160,7 @@ int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
                      enum gg_grouping by, size_t key_count, const struct gg_groups *stacks)
 {
 	size_t stack_count = gg_model_stack_count(model), deepest;
-	struct walk walk = { .model = model, .by = by, .stacks = stacks, .places = places };
+	struct stack_walk walk = { .model = model, .by = by, .stacks = stacks, .places = places };
 	uint32_t *depth_of = calloc(stack_count, sizeof(*depth_of));
 
 	*places = (struct gg_frame_sums){ 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_rows - what a query has added up, before it becomes rows.
+ * query_rows - the sums of a query before they become rows.
  */
 #pragma once
 
@@ -13,19 +13,19 @@
 /* One tally for each key that has samples. */
 struct gg_groups {
 	size_t key_count, count;
-	uint32_t *slot_of; /* of each key; GG_NO_SLOT: nothing was selected */
-	uint32_t *keys;    /* of each slot, ascending */
+	uint32_t *slot_of; /* by key; GG_NO_SLOT: the query selects nothing with it */
+	uint32_t *keys;    /* by slot, ascending */
 	struct gg_tally *tallies;
 };
 
-/* The same for places: their own samples, and those that they called. */
+/* The same for locations: self, and total with everything that they called. */
 struct gg_frame_sums {
 	uint32_t *slot_of;
 	GG_ARRAY(uint32_t) keys;
-	GG_ARRAY(struct gg_plain_tally) sums; /* two of each slot: self, total */
+	GG_ARRAY(struct gg_plain_tally) sums; /* two for each slot: self, total */
 };
 
-/* Adds the tallies of stacks up to functions, lines or modules.  0 or -ENOMEM; free both ways. */
+/* Adds up tallies of stacks by function, line, or module.  0 or -ENOMEM; call _done() either way. */
 GG_MUST_CHECK int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
                                    enum gg_grouping by, size_t key_count,
                                    const struct gg_groups *stacks);

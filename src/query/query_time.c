@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_time - live memory over time.
+ * query_time - computes live memory over time.
  *
- * Two lists of blocks, by the time they came and by the time they went, are walked together.  Times
- * are sorted by radix, 11 bits a pass, because a million of them is usual; lists that are in order
- * already, as allocations mostly are, are left alone.
+ * The sweep merges two lists of blocks: one sorted by the beginning of each block's life, one by its
+ * end.  A radix sort with 11 bits a pass sorts the times, because a million of them is usual.  It skips
+ * lists that are in order already, as times of allocations mostly are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 struct moment {
 	int64_t time_ns;
-	uint32_t number; /* of a sample; from their count on of a coarse row */
+	uint32_t number; /* of a sample; numbers from the sample count on are aggregates */
 };
 
 struct moments {
@@ -89,41 +89,41 @@ static void add_block(const struct gg_block *block, size_t number, struct moment
 		going->items[going->count++] = (struct moment){ block->until_ns, (uint32_t)number };
 }
 
-/* When the block was live for certain, or, of `most`, when it can have been. */
+/* The time in which the block certainly lived, or with `most` may have lived. */
 static void choose(struct gg_block *block, bool most)
 {
 	if (!most)
 		block->until_ns = block->until_least_ns;
 }
 
-/* By when all of the row's samples were gone; what was left went at some time before the end. */
-static int64_t coarse_gone(const struct gg_query_filter *scope,
+/* The time by which all samples of the aggregate were gone, at some unknown time before the end. */
+static int64_t coarse_gone(const struct gg_query_filter *filter,
                            const struct gg_profile_coarse *coarse)
 {
-	return coarse->is_left ? gg_model_end_ns(scope->model) : coarse->to_ns;
+	return coarse->is_left ? gg_model_end_ns(filter->model) : coarse->to_ns;
 }
 
-static struct gg_block coarse_block(const struct gg_query_filter *scope,
+static struct gg_block coarse_block(const struct gg_query_filter *filter,
                                     const struct gg_profile_coarse *coarse, bool most)
 {
 	struct gg_block block = gg_coarse_block(coarse);
 
 	if (most) {
 		block.from_ns = coarse->from_ns;
-		block.until_ns = coarse_gone(scope, coarse);
+		block.until_ns = coarse_gone(filter, coarse);
 	}
 	return block;
 }
 
 /*
- * All blocks of the scope by their coming, and by their going where they went: as is certain of them,
- * or, of `most`, as long as they can have been live.
+ * Lists the selected blocks by beginning and by end: the time in which they certainly lived, or with
+ * `most` the time in which they may have lived.
  */
-static int collect(const struct gg_query_filter *scope, bool most, struct moments *coming,
+static int collect(const struct gg_query_filter *filter, bool most, struct moments *coming,
                    struct moments *going)
 {
-	size_t count = scope->model->samples.count, coarse_count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
+	size_t count = filter->model->samples.count, coarse_count;
+	const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &coarse_count);
 	struct gg_block block;
 
 	coming->items = malloc((count + coarse_count + 1) * sizeof(*coming->items));
@@ -131,13 +131,14 @@ static int collect(const struct gg_query_filter *scope, bool most, struct moment
 	if (coming->items == NULL || going->items == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (gg_query_filter_block(scope, i, &block)) {
+		if (gg_query_filter_block(filter, i, &block)) {
 			choose(&block, most);
 			add_block(&block, i, coming, going);
 		}
 	for (size_t i = 0; i < coarse_count; i++) {
-		block = coarse_block(scope, &coarse[i], most);
-		if (block.from_ns < block.until_ns && gg_query_filter_has_coarse(scope, &coarse[i]))
+		block = coarse_block(filter, &coarse[i], most);
+		if (block.from_ns < block.until_ns &&
+		    gg_query_filter_has_coarse(filter, &coarse[i]))
 			add_block(&block, count + i, coming, going);
 	}
 	if (sort_moments(coming) < 0 || sort_moments(going) < 0)
@@ -145,7 +146,7 @@ static int collect(const struct gg_query_filter *scope, bool most, struct moment
 	return 0;
 }
 
-/* A running sum that forgets nothing of what was added and taken back (Neumaier). */
+/* A running sum whose rounding errors do not accumulate (Neumaier summation). */
 struct running {
 	double sum, lost;
 };
@@ -158,20 +159,20 @@ static void run_on(struct running *running, double value)
 	running->sum = sum;
 }
 
-struct level {
+struct running_level {
 	struct running bytes, count;
 };
 
-static void change(const struct gg_query_filter *scope, struct level *level, uint32_t number,
-                   double sign)
+static void change(const struct gg_query_filter *filter, struct running_level *level,
+                   uint32_t number, double sign)
 {
 	size_t count;
-	const struct gg_model_sample *sample = gg_model_samples(scope->model, &count);
+	const struct gg_model_sample *sample = gg_model_samples(filter->model, &count);
 	double allocations;
 
 	if (number >= count) {
-		const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &count) +
-		                                         (number - scope->model->samples.count);
+		const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &count) +
+		                                         (number - filter->model->samples.count);
 
 		run_on(&level->bytes, sign * gg_fixed_value(coarse->sums.bytes));
 		run_on(&level->count, sign * gg_fixed_value(coarse->sums.count));
@@ -196,7 +197,7 @@ static int64_t next_time(const struct moments *coming, size_t came, const struct
 	return time_ns;
 }
 
-static void visit_level(const struct level *level, int64_t time_ns, gg_sweep_visit *visit,
+static void visit_level(const struct running_level *level, int64_t time_ns, gg_sweep_visit *visit,
                         void *context)
 {
 	double bytes = level->bytes.sum + level->bytes.lost;
@@ -205,13 +206,13 @@ static void visit_level(const struct level *level, int64_t time_ns, gg_sweep_vis
 	visit(time_ns, bytes > 0 ? bytes : 0, count > 0 ? count : 0, context);
 }
 
-/* Changes before the window are one visit, at its beginning. */
-static void walk(const struct gg_query_filter *scope, const struct moments *coming,
+/* All changes before the window make one visit, at its beginning. */
+static void walk(const struct gg_query_filter *filter, const struct moments *coming,
                  const struct moments *going, gg_sweep_visit *visit, void *context)
 {
-	const struct gg_query *query = &scope->query;
+	const struct gg_query *query = &filter->query;
 	size_t came = 0, went = 0;
-	struct level level = { 0 };
+	struct running_level level = { 0 };
 	bool has_begun = false;
 
 	for (;;) {
@@ -223,40 +224,40 @@ static void walk(const struct gg_query_filter *scope, const struct moments *comi
 		if (time_ns == GG_TIME_NONE || time_ns > query->to_ns)
 			return;
 		for (; came < coming->count && coming->items[came].time_ns == time_ns; came++)
-			change(scope, &level, coming->items[came].number, 1);
+			change(filter, &level, coming->items[came].number, 1);
 		for (; went < going->count && going->items[went].time_ns == time_ns; went++)
-			change(scope, &level, going->items[went].number, -1);
+			change(filter, &level, going->items[went].number, -1);
 		if (has_begun)
 			visit_level(&level, time_ns, visit, context);
 	}
 }
 
-static int sweep(const struct gg_query_filter *scope, bool most, gg_sweep_visit *visit,
+static int sweep(const struct gg_query_filter *filter, bool most, gg_sweep_visit *visit,
                  void *context, struct gg_error *error)
 {
 	struct moments coming = { 0 }, going = { 0 };
-	int code = collect(scope, most, &coming, &going);
+	int status = collect(filter, most, &coming, &going);
 
-	if (code == 0)
-		walk(scope, &coming, &going, visit, context);
+	if (status == 0)
+		walk(filter, &coming, &going, visit, context);
 	else
-		gg_error_set_errno(error, -code, "query", NULL);
+		gg_error_set_errno(error, -status, "query", NULL);
 	free(coming.items);
 	free(going.items);
-	return code;
+	return status;
 }
 
 int gg_query_sweep(const struct gg_model *model, const struct gg_query *query,
                    gg_sweep_visit *visit, void *context, struct gg_error *error)
 {
-	struct gg_query_filter scope;
-	int code = gg_query_filter_open(&scope, model, query, error);
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (code < 0)
-		return code;
-	code = sweep(&scope, false, visit, context, error);
-	gg_query_filter_close(&scope);
-	return code;
+	if (status < 0)
+		return status;
+	status = sweep(&filter, false, visit, context, error);
+	gg_query_filter_close(&filter);
+	return status;
 }
 
 static void keep_peak(int64_t time_ns, double live_bytes, double live_count, void *context)
@@ -281,7 +282,7 @@ static void keep_most(int64_t time_ns, double live_bytes, double live_count, voi
 	}
 }
 
-/* Were times lost, so that more may have been live than is certain? */
+/* True if times were lost, so that more may have been live than is certain. */
 static bool is_uncertain(const struct gg_model *model)
 {
 	size_t count;
@@ -295,38 +296,38 @@ static bool is_uncertain(const struct gg_model *model)
 	return false;
 }
 
-int gg_query_filter_peak(const struct gg_query_filter *scope, struct gg_peak *ret_peak,
+int gg_query_filter_peak(const struct gg_query_filter *filter, struct gg_peak *ret_peak,
                          struct gg_error *error)
 {
-	struct gg_peak peak = { .time_ns = scope->query.to_ns };
-	int code = sweep(scope, false, keep_peak, &peak, error);
+	struct gg_peak peak = { .time_ns = filter->query.to_ns };
+	int status = sweep(filter, false, keep_peak, &peak, error);
 
 	peak.most_ns = peak.time_ns;
 	peak.most_bytes = peak.bytes;
-	/* Without times of frees the largest is what is live at the end: a moment would say more than is known. */
-	if (!gg_model_has_history(scope->model))
-		peak.time_ns = peak.most_ns = scope->query.to_ns;
-	else if (code == 0 && is_uncertain(scope->model))
-		code = sweep(scope, true, keep_most, &peak, error);
-	if (code == 0)
+	/* Without times of frees the moment of the peak is unknown: the largest known value is live at the end. */
+	if (!gg_model_has_history(filter->model))
+		peak.time_ns = peak.most_ns = filter->query.to_ns;
+	else if (status == 0 && is_uncertain(filter->model))
+		status = sweep(filter, true, keep_most, &peak, error);
+	if (status == 0)
 		*ret_peak = peak;
-	return code;
+	return status;
 }
 
 int gg_query_peak(const struct gg_model *model, const struct gg_query *query,
                   struct gg_peak *ret_peak, struct gg_error *error)
 {
-	struct gg_query_filter scope;
-	int code = gg_query_filter_open(&scope, model, query, error);
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (code < 0)
-		return code;
-	code = gg_query_filter_peak(&scope, ret_peak, error);
-	gg_query_filter_close(&scope);
-	return code;
+	if (status < 0)
+		return status;
+	status = gg_query_filter_peak(&filter, ret_peak, error);
+	gg_query_filter_close(&filter);
+	return status;
 }
 
-/* The first of times[0..count) that is not before time_ns. */
+/* The index of the first of times[0..count) that is not before time_ns. */
 static size_t first_from(const int64_t *times, size_t count, int64_t time_ns)
 {
 	size_t low = 0, high = count;
@@ -343,15 +344,15 @@ static size_t first_from(const int64_t *times, size_t count, int64_t time_ns)
 }
 
 struct times {
-	const struct gg_query_filter *scope;
+	const struct gg_query_filter *filter;
 	const int64_t *times;
 	size_t count;
-	struct gg_tally *tallies, *gone; /* of each time */
+	struct gg_tally *tallies, *gone; /* by time */
 };
 
 /*
- * What is there in [from_ns, until_ns) is added at the first time that is in it, and noted at the
- * first after it; what comes and goes between two times is in neither.
+ * Adds a block that lives in [from_ns, until_ns) to the first time inside, and to `gone` at the first
+ * time after it.  A block that lives between two times counts in neither.
  */
 static void tally_span(const struct times *times, const struct gg_pick *pick, int64_t from_ns,
                        int64_t until_ns)
@@ -361,9 +362,9 @@ static void tally_span(const struct times *times, const struct gg_pick *pick, in
 
 	if (from >= until)
 		return;
-	gg_query_filter_add_pick(times->scope, pick, &times->tallies[from]);
+	gg_query_filter_add_pick(times->filter, pick, &times->tallies[from]);
 	if (until < times->count)
-		gg_query_filter_add_pick(times->scope, pick, &times->gone[until]);
+		gg_query_filter_add_pick(times->filter, pick, &times->gone[until]);
 }
 
 static void tally_sample(const struct times *times, size_t number, const struct gg_block *block)
@@ -375,12 +376,12 @@ static void tally_sample(const struct times *times, size_t number, const struct 
 	tally_span(times, &pick, block->until_least_ns, block->until_ns);
 }
 
-/* A row is there for certain while all of its samples were, and may be while any can have been. */
+/* An aggregate certainly lives while all its samples do, and may live while any of them may. */
 static void tally_coarse(const struct times *times, const struct gg_profile_coarse *coarse)
 {
 	struct gg_block block = gg_coarse_block(coarse);
 	struct gg_pick pick = { .coarse = coarse };
-	int64_t gone_ns = coarse_gone(times->scope, coarse);
+	int64_t gone_ns = coarse_gone(times->filter, coarse);
 
 	if (block.until_ns < block.from_ns)
 		block.from_ns = block.until_ns = gone_ns;
@@ -392,29 +393,29 @@ static void tally_coarse(const struct times *times, const struct gg_profile_coar
 
 static void tally_times(const struct times *times)
 {
-	const struct gg_query_filter *scope = times->scope;
-	size_t sample_count = scope->model->samples.count, coarse_count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(scope->model, &coarse_count);
-	/* Before all time only what was dropped counts. */
-	bool is_dropping = gg_query_filter_is_incomplete(scope, INT64_MIN, INT64_MIN);
+	const struct gg_query_filter *filter = times->filter;
+	size_t sample_count = filter->model->samples.count, coarse_count;
+	const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &coarse_count);
+	/* For times before everything, only dropped samples count. */
+	bool is_dropping = gg_query_filter_is_incomplete(filter, INT64_MIN, INT64_MIN);
 	size_t pause_count;
 	struct gg_block block;
 
-	gg_model_pauses(scope->model, &pause_count);
+	gg_model_pauses(filter->model, &pause_count);
 	for (size_t i = 0; i < sample_count; i++)
-		if (gg_query_filter_block(scope, i, &block))
+		if (gg_query_filter_block(filter, i, &block))
 			tally_sample(times, i, &block);
 	for (size_t i = 0; i < coarse_count; i++)
-		if (gg_query_filter_has_coarse(scope, &coarse[i]))
+		if (gg_query_filter_has_coarse(filter, &coarse[i]))
 			tally_coarse(times, &coarse[i]);
 	for (size_t i = 0; i < times->count; i++) {
-		gg_tally_expose(&times->tallies[i], scope->interval);
+		gg_tally_expose(&times->tallies[i], filter->interval);
 		if (i > 0) {
 			gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
 			gg_tally_subtract(&times->tallies[i], &times->gone[i]);
 		}
 		if (is_dropping || (pause_count > 0 && gg_query_filter_is_incomplete(
-							       scope, INT64_MIN, times->times[i])))
+							       filter, INT64_MIN, times->times[i])))
 			times->tallies[i].incomplete = 1;
 	}
 }
@@ -424,22 +425,22 @@ int gg_query_live_at(const struct gg_model *model, const struct gg_query *query,
                      struct gg_error *error)
 {
 	struct gg_tally *gone = calloc(count + 1, sizeof(*gone));
-	struct gg_query_filter scope;
-	int code;
+	struct gg_query_filter filter;
+	int status;
 
 	if (gone == NULL)
 		return gg_error_set_errno(error, ENOMEM, "query", NULL);
-	code = gg_query_filter_open(&scope, model, query, error);
-	if (code == 0) {
+	status = gg_query_filter_open(&filter, model, query, error);
+	if (status == 0) {
 		memset(tallies, 0, count * sizeof(*tallies));
-		tally_times(&(struct times){ &scope, times, count, tallies, gone });
-		gg_query_filter_close(&scope);
+		tally_times(&(struct times){ &filter, times, count, tallies, gone });
+		gg_query_filter_close(&filter);
 	}
 	free(gone);
-	return code;
+	return status;
 }
 
-void gg_query_filter_peak_tally(const struct gg_query_filter *scope, const struct gg_peak *peak,
+void gg_query_filter_peak_tally(const struct gg_query_filter *filter, const struct gg_peak *peak,
                                 struct gg_tally *ret_tally)
 {
 	bool is_later = peak->most_ns > peak->time_ns;
@@ -448,10 +449,10 @@ void gg_query_filter_peak_tally(const struct gg_query_filter *scope, const struc
 	struct gg_tally tallies[2] = { 0 }, gone[3] = { 0 }, extra, certain;
 
 	if (peak->most_ns == peak->time_ns) {
-		tally_times(&(struct times){ scope, times, 1, tallies, gone });
+		tally_times(&(struct times){ filter, times, 1, tallies, gone });
 		*ret_tally = tallies[0];
 	} else {
-		tally_times(&(struct times){ scope, times, 2, tallies, gone });
+		tally_times(&(struct times){ filter, times, 2, tallies, gone });
 		extra = gg_tally_most(&tallies[is_later]);
 		*ret_tally = certain = gg_tally_least(&tallies[!is_later]);
 		gg_tally_doubt(&extra);
@@ -459,7 +460,7 @@ void gg_query_filter_peak_tally(const struct gg_query_filter *scope, const struc
 		gg_tally_subtract(&extra, &certain);
 		gg_tally_merge(ret_tally, &extra);
 	}
-	if (scope->is_incomplete) /* later there may have been more */
+	if (filter->is_incomplete) /* dropped samples may have been live later */
 		ret_tally->incomplete = 1;
 }
 
@@ -467,12 +468,12 @@ int gg_query_peak_tally(const struct gg_model *model, const struct gg_query *que
                         const struct gg_peak *peak, struct gg_tally *ret_tally,
                         struct gg_error *error)
 {
-	struct gg_query_filter scope;
-	int code = gg_query_filter_open(&scope, model, query, error);
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (code < 0)
-		return code;
-	gg_query_filter_peak_tally(&scope, peak, ret_tally);
-	gg_query_filter_close(&scope);
+	if (status < 0)
+		return status;
+	gg_query_filter_peak_tally(&filter, peak, ret_tally);
+	gg_query_filter_close(&filter);
 	return 0;
 }

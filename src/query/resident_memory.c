@@ -9,7 +9,7 @@ const struct gg_resident gg_resident_unknown = {
 	.rss = -1, .anonymous = -1, .file = -1, .stack = -1, .swap = -1, .geiger = -1
 };
 
-/* Adds a part that may be unknown. */
+/* Adds a part that may be unknown; the sum of unknown parts is unknown. */
 static void add_known(double *sum, int64_t bytes)
 {
 	if (bytes >= 0)
@@ -64,7 +64,7 @@ static void add_shares_of_pages(struct gg_resident *resident,
 	add_known(&resident->file, memory->pss_file_bytes);
 }
 
-/* Adds up what a round read of the processes: first whose Pss is known, then by the rule. */
+/* Sums a round over processes: first checks whose Pss is known, then follows the rule of the header. */
 static struct gg_resident add_up(const struct gg_residents *residents,
                                  const struct gg_profile_memory *memory, size_t first, size_t count)
 {
@@ -143,7 +143,7 @@ bool gg_resident_is_whole(const struct gg_resident *resident)
 	       !resident->is_upper_bound;
 }
 
-/* How many rounds are not after the moment. */
+/* The number of rounds at or before the moment. */
 static size_t count_until(const struct gg_residents *residents, int64_t moment_ns)
 {
 	size_t low = 0, high = residents->count;

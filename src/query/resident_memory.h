@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resident_memory - RSS of several processes at a moment: which readings are shown, and what their sum is.
+ * resident_memory - chooses the readings of RSS for a moment, and sums them over processes.
  *
  *   struct gg_residents residents;
  *
@@ -9,18 +9,19 @@
  *           gg_residents_done(&residents);
  *   }
  *
- * A page that processes share is in the RSS of each.  One rule for reports, timelines and the page:
+ * The RSS of every process counts the pages that processes share.  Reports, timelines, and the page
+ * follow one rule:
  *
- * - Of one process, RSS is its resident pages.
- * - Of several, it is the sum of their proportional sizes (Pss), in which a page counts once, where one
- *   round of readings has those of all processes that lived then.
- * - Otherwise it is the sum of the plain sizes: an upper bound of what they hold together.
+ * - The RSS of one process is its resident pages.
+ * - The RSS of several processes is the sum of their proportional sizes (Pss), in which a shared page
+ *   counts once, if one round of readings has the Pss of all processes that lived then.
+ * - Otherwise it is the sum of the plain sizes, which is an upper bound.
  *
- * For a moment, the last round up to it is shown; but the last one without such faults (whole), if that
- * is not older than a quarter of the time up to the moment.
+ * Reports show the last round up to a moment.  If that round is not whole, they show the last whole
+ * round instead, unless it is older than a quarter of the time up to the moment.
  *
- * Cost      memory and time grow with rounds times processes: 1 M readings in some 0.1 s.
- * Threads   any; the model is only read.  It must outlive the result.
+ * Cost      Memory and time grow with rounds times processes: 1 M readings take about 0.1 s.
+ * Threads   Any; it only reads the model, which must outlive the result.
  */
 #pragma once
 
@@ -31,20 +32,20 @@
 #include "model/model.h"
 
 /*
- * A round of readings of what the kernel says, summed over processes.  Bytes; negative: not known.
+ * A round of the kernel's figures, summed over processes.  All are bytes; negative: unknown.
  *
- * Of one process, and of several with is_upper_bound, rss, file, stack and geiger are resident pages;
- * file includes shared memory, and is without geiger's.  Otherwise they are proportional.
+ * For one process, and for several with is_upper_bound, the members rss, file, stack, and geiger count
+ * resident pages.  Otherwise they are proportional.  file includes shared memory, but not geiger's.
  */
 struct gg_resident {
-	int64_t time_ns, span_ns; /* all was read in span_ns from then on; -1: not known */
+	int64_t time_ns, span_ns; /* the readings took span_ns from time_ns on; -1: unknown */
 	double rss, anonymous, file, stack, swap;
-	double geiger;        /* what geiger itself takes in the processes */
-	size_t process_count; /* 0: there was no reading */
-	size_t living_count;  /* processes that lived then */
-	bool is_proportional; /* several processes: pages that they share count once */
-	bool is_upper_bound;  /* several processes: such pages count in each of them */
-	/* The readings, in gg_model_memory(), also of processes that were not asked for. */
+	double geiger;        /* memory of geiger itself inside the processes */
+	size_t process_count; /* 0: no reading */
+	size_t living_count;  /* processes that lived at that time */
+	bool is_proportional; /* several processes: shared pages count once */
+	bool is_upper_bound;  /* several processes: shared pages count in each of them */
+	/* The readings in gg_model_memory(), including those of processes that were not selected. */
 	size_t first, count;
 };
 
@@ -53,7 +54,7 @@ extern const struct gg_resident gg_resident_unknown;
 struct gg_residents {
 	const struct gg_model *model;
 	uint32_t pid;
-	struct gg_resident *rounds; /* by time, each with a process that was asked for */
+	struct gg_resident *rounds; /* by time; each has a selected process */
 	size_t count;
 };
 
@@ -62,15 +63,16 @@ GG_MUST_CHECK int gg_residents_of(struct gg_residents *ret_residents, const stru
                                   uint32_t pid, struct gg_error *error);
 void gg_residents_done(struct gg_residents *residents);
 
-/* The round that is shown for a moment, as it was read; without processes: there is none before. */
+/* The round that reports show for a moment; process_count 0: there is none before the moment. */
 struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t moment_ns);
 
 /*
- * The same without processes that ended between the reading and the moment: several that remain hold
- * at most what they held, and at most what all held together.  rss is negative where none remains.
+ * The same without the processes that ended between the reading and the moment.  The sum of those that
+ * remain is an upper bound: they hold at most what they held, and at most what all processes held.  rss
+ * is negative if none remains.
  */
 struct gg_resident gg_residents_remaining_at(const struct gg_residents *residents,
                                              int64_t moment_ns);
 
-/* Does it have all processes that lived then, and each page once? */
+/* True if the round has all processes that lived then, and counts each page once. */
 bool gg_resident_is_whole(const struct gg_resident *resident);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_label - what rows are called.
+ * row_label - makes the labels of rows.
  */
 #include <stdlib.h>
 
@@ -93,7 +93,7 @@ static void label_size(uint32_t class, struct gg_buf *out)
 		              gg_size_format_short((double)(UINT64_C(1) << (class - 1)), from), to);
 }
 
-/* Of what coarse rows do not tell there is one row more than there are names. */
+/* Aggregates do not know some keys; their row has the number after the last name. */
 static void label_kind(uint32_t key, size_t count,
                        const char *name(const struct gg_model *model, uint32_t number),
                        const struct gg_model *model, struct gg_buf *out)

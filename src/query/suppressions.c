@@ -37,7 +37,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* One line without the blanks around it. */
+/* Parses one line, after the blanks around it are cut off. */
 static int parse_line(struct gg_suppressions *suppressions, const char *line, size_t length,
                       const char *place, size_t number, struct gg_error *error)
 {
@@ -62,21 +62,21 @@ int gg_suppressions_parse(struct gg_suppressions *ret_suppressions, const char *
                           const char *place, struct gg_error *error)
 {
 	struct gg_suppressions suppressions = { 0 };
-	int code = 0;
+	int status = 0;
 
-	for (size_t number = 1; code == 0 && *text != '\0'; number++) {
+	for (size_t number = 1; status == 0 && *text != '\0'; number++) {
 		size_t length = strcspn(text, "\n"), first = 0, end = length;
 
 		while (first < end && is_blank(text[first]))
 			first++;
 		while (end > first && is_blank(text[end - 1]))
 			end--;
-		code = parse_line(&suppressions, text + first, end - first, place, number, error);
+		status = parse_line(&suppressions, text + first, end - first, place, number, error);
 		text += length + (text[length] == '\n');
 	}
-	if (code < 0) {
+	if (status < 0) {
 		gg_suppressions_done(&suppressions);
-		return code;
+		return status;
 	}
 	*ret_suppressions = suppressions;
 	return 0;
@@ -89,17 +89,17 @@ int gg_suppressions_read(struct gg_suppressions *ret_suppressions, const char *p
 	FILE *file = fopen(path, "re");
 	char part[4096];
 	size_t length;
-	int code = 0;
+	int status = 0;
 
 	if (file == NULL)
 		return gg_error_set_errno(error, errno, path, NULL);
 	while ((length = fread(part, 1, sizeof(part), file)) > 0)
 		gg_buf_append(&text, part, length);
 	if (ferror(file))
-		code = gg_error_set_errno(error, errno != 0 ? errno : EIO, path, NULL);
+		status = gg_error_set_errno(error, errno != 0 ? errno : EIO, path, NULL);
 	fclose(file);
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (text.failed)
 		return out_of_memory(error);
 	if (memchr(gg_buf_text(&text), '\0', text.length) != NULL)
@@ -108,7 +108,7 @@ int gg_suppressions_read(struct gg_suppressions *ret_suppressions, const char *p
 	return gg_suppressions_parse(ret_suppressions, gg_buf_text(&text), path, error);
 }
 
-/* Does the part of the pattern up to its '*' or end stand at this place of the name? */
+/* True if the part of the pattern up to its '*' or end matches the name at this position. */
 static bool part_is_at(const char *part, size_t length, const char *name)
 {
 	return strncmp(name, part, length) == 0;
@@ -120,14 +120,14 @@ bool gg_suppression_matches(const char *pattern, const char *name)
 	const char *at = name;
 
 	pattern += anchored;
-	/* Each part at the first place it fits: what follows then has the most room. */
+	/* Match each part at the first possible position, which leaves the most room for the rest. */
 	for (;;) {
 		size_t length = strcspn(pattern, "*");
 		bool is_last = pattern[length] == '\0';
 		bool to_end = is_last && length > 0 && pattern[length - 1] == '$';
 		size_t text_length = length - to_end, rest;
 
-		if (to_end) { /* the end is where it has to be */
+		if (to_end) { /* '$' fixes the position of the last part */
 			rest = strlen(at);
 			if (rest < text_length || (anchored && rest != text_length))
 				return false;
@@ -146,7 +146,7 @@ bool gg_suppression_matches(const char *pattern, const char *name)
 	}
 }
 
-/* 1 + the first pattern that matches any of the names; 0 if none does. */
+/* 1 + the number of the first pattern that matches one of the names; 0: none does. */
 static uint32_t first_match(const struct gg_suppressions *suppressions, const char *const *names,
                             size_t name_count)
 {
@@ -185,7 +185,7 @@ static void match_lines(const struct gg_suppressions *suppressions, const struct
 	}
 }
 
-/* A stack is matched by its own places or by its caller, whose number is smaller. */
+/* A stack matches by its own locations or through its caller, which has a smaller number. */
 static void match_stacks(const struct gg_model *model, const uint32_t *of_functions,
                          const uint32_t *of_lines, uint32_t *of_stacks)
 {
@@ -209,7 +209,7 @@ int gg_suppressions_apply(const struct gg_suppressions *suppressions, const stru
                           uint32_t **ret_of_stacks, struct gg_error *error)
 {
 	uint32_t *of_functions, *of_lines, *of_stacks;
-	int code = 0;
+	int status = 0;
 
 	*ret_of_stacks = NULL;
 	if (suppressions == NULL || suppressions->patterns.count == 0)
@@ -218,7 +218,7 @@ int gg_suppressions_apply(const struct gg_suppressions *suppressions, const stru
 	of_lines = calloc(gg_model_line_count(model) + 1, sizeof(*of_lines));
 	of_stacks = calloc(gg_model_stack_count(model) + 1, sizeof(*of_stacks));
 	if (of_functions == NULL || of_lines == NULL || of_stacks == NULL) {
-		code = out_of_memory(error);
+		status = out_of_memory(error);
 		free(of_stacks);
 	} else {
 		match_functions(suppressions, model, of_functions);
@@ -228,5 +228,5 @@ int gg_suppressions_apply(const struct gg_suppressions *suppressions, const stru
 	}
 	free(of_functions);
 	free(of_lines);
-	return code;
+	return status;
 }

@@ -9,11 +9,11 @@
 #include "query/resident_memory.h"
 #include "stats/estimate/interval.h"
 
-struct run {
+struct timeline_run {
 	const struct gg_model *model;
 	struct gg_query query;
 	struct gg_timeline *timeline;
-	size_t at; /* the point that the walk has come to */
+	size_t at; /* the point that the sweep has reached */
 };
 
 static int out_of_memory(struct gg_error *error)
@@ -21,18 +21,18 @@ static int out_of_memory(struct gg_error *error)
 	return gg_error_set_errno(error, ENOMEM, "timeline", NULL);
 }
 
-static bool is_asked_for(const struct run *run, const struct gg_profile_process *process)
+static bool is_asked_for(const struct timeline_run *run, const struct gg_profile_process *process)
 {
 	return run->query.pid == 0 || process->pid == run->query.pid;
 }
 
-static int64_t end_of(const struct run *run, const struct gg_profile_process *process)
+static int64_t end_of(const struct timeline_run *run, const struct gg_profile_process *process)
 {
 	return process->end_ns == GG_TIME_NONE ? gg_model_end_ns(run->model) : process->end_ns;
 }
 
-/* From when to when: all of it, or the life of the processes. */
-static void choose_moments(const struct run *run)
+/* The span of the timeline: that of the profile, or the life of the selected processes. */
+static void choose_moments(const struct timeline_run *run)
 {
 	struct gg_timeline *timeline = run->timeline;
 	int64_t start = 0, end = gg_model_end_ns(run->model);
@@ -56,21 +56,21 @@ static void choose_moments(const struct run *run)
 		                                        (double)(timeline->point_count - 1));
 }
 
-static int estimate_at_points(struct run *run, double confidence, struct gg_error *error)
+static int estimate_at_points(struct timeline_run *run, double confidence, struct gg_error *error)
 {
 	struct gg_timeline *timeline = run->timeline;
 	size_t count = timeline->point_count;
 	int64_t *times = calloc(count, sizeof(*times));
 	struct gg_tally *tallies = calloc(count, sizeof(*tallies));
-	int code = 0;
+	int status = 0;
 
 	if (times == NULL || tallies == NULL)
-		code = out_of_memory(error);
-	for (size_t i = 0; code == 0 && i < count; i++)
+		status = out_of_memory(error);
+	for (size_t i = 0; status == 0 && i < count; i++)
 		times[i] = timeline->points[i].time_ns;
-	if (code == 0)
-		code = gg_query_live_at(run->model, &run->query, times, count, tallies, error);
-	for (size_t i = 0; code == 0 && i < count; i++) {
+	if (status == 0)
+		status = gg_query_live_at(run->model, &run->query, times, count, tallies, error);
+	for (size_t i = 0; status == 0 && i < count; i++) {
 		struct gg_timeline_point *point = &timeline->points[i];
 		struct gg_interval interval = gg_interval_of(&tallies[i], GG_BYTES, confidence,
 		                                             false);
@@ -82,11 +82,11 @@ static int estimate_at_points(struct run *run, double confidence, struct gg_erro
 	}
 	free(times);
 	free(tallies);
-	return code;
+	return status;
 }
 
-/* The first point at or after that moment, from where the walk is; the last one at most. */
-static struct gg_timeline_point *point_of(struct run *run, int64_t time_ns)
+/* Advances to the first point at or after the moment, but not beyond the last point. */
+static struct gg_timeline_point *point_of(struct timeline_run *run, int64_t time_ns)
 {
 	struct gg_timeline *timeline = run->timeline;
 
@@ -103,18 +103,18 @@ static void note_change(int64_t time_ns, double live_bytes, double live_count, v
 	point->most_bytes = fmax(point->most_bytes, live_bytes);
 }
 
-static int find_peak(struct run *run, double confidence, struct gg_error *error)
+static int find_peak(struct timeline_run *run, double confidence, struct gg_error *error)
 {
 	struct gg_timeline *timeline = run->timeline;
 	struct gg_peak peak = { 0 };
 	struct gg_tally tally;
 	struct gg_interval interval;
-	int code = gg_query_peak(run->model, &run->query, &peak, error);
+	int status = gg_query_peak(run->model, &run->query, &peak, error);
 
-	if (code == 0)
-		code = gg_query_peak_tally(run->model, &run->query, &peak, &tally, error);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = gg_query_peak_tally(run->model, &run->query, &peak, &tally, error);
+	if (status < 0)
+		return status;
 	interval = gg_interval_of(&tally, GG_BYTES, confidence, false);
 	timeline->peak_ns = peak.time_ns;
 	timeline->peak = (struct gg_timeline_point){
@@ -123,16 +123,16 @@ static int find_peak(struct run *run, double confidence, struct gg_error *error)
 	return 0;
 }
 
-/* RSS by the rule of resident_memory.h: the largest that is shown at a reading since the point before. */
-static int add_resident(struct run *run, struct gg_error *error)
+/* RSS by the rule of resident_memory.h: the largest value since the previous point. */
+static int add_resident(struct timeline_run *run, struct gg_error *error)
 {
 	struct gg_timeline *timeline = run->timeline;
 	struct gg_residents residents;
 	size_t next = 0;
-	int code = gg_residents_of(&residents, run->model, run->query.pid, error);
+	int status = gg_residents_of(&residents, run->model, run->query.pid, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	timeline->rss_peak_bytes = -1;
 	for (size_t i = 0; i < timeline->point_count; i++) {
 		struct gg_timeline_point *point = &timeline->points[i];
@@ -164,7 +164,7 @@ static int add_resident(struct run *run, struct gg_error *error)
 	return 0;
 }
 
-static void add_coarse(struct run *run)
+static void add_coarse(struct timeline_run *run)
 {
 	size_t count, process_count;
 	const struct gg_profile_coarse *coarse = gg_model_coarse(run->model, &count);
@@ -177,8 +177,8 @@ static void add_coarse(struct run *run)
 }
 
 /*
- * Moves the nearest point onto the peak, but for the ends: no two points come closer to each other than
- * half of what they were apart.
+ * Moves the point nearest to the peak onto it, except the first and the last point.  Two points are
+ * never closer afterwards than half of their former distance.
  */
 static void move_point_to_peak(struct gg_timeline *timeline)
 {
@@ -195,8 +195,8 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
                         bool is_peak_a_point, double confidence, struct gg_timeline **ret_timeline,
                         struct gg_error *error)
 {
-	struct run run = { .model = model, .timeline = calloc(1, sizeof(*run.timeline)) };
-	int code = 0;
+	struct timeline_run run = { .model = model, .timeline = calloc(1, sizeof(*run.timeline)) };
+	int status = 0;
 
 	if (run.timeline == NULL)
 		return out_of_memory(error);
@@ -205,22 +205,22 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 	run.timeline->point_count = point_count;
 	run.timeline->points = calloc(point_count, sizeof(*run.timeline->points));
 	if (run.timeline->points == NULL)
-		code = out_of_memory(error);
-	if (code == 0)
-		code = find_peak(&run, confidence, error);
-	if (code == 0) {
+		status = out_of_memory(error);
+	if (status == 0)
+		status = find_peak(&run, confidence, error);
+	if (status == 0) {
 		choose_moments(&run);
 		if (is_peak_a_point && run.timeline->peak.live_bytes > 0)
 			move_point_to_peak(run.timeline);
-		code = estimate_at_points(&run, confidence, error);
+		status = estimate_at_points(&run, confidence, error);
 	}
-	if (code == 0)
-		code = gg_query_sweep(model, &run.query, note_change, &run, error);
-	if (code == 0)
-		code = add_resident(&run, error);
-	if (code < 0) {
+	if (status == 0)
+		status = gg_query_sweep(model, &run.query, note_change, &run, error);
+	if (status == 0)
+		status = add_resident(&run, error);
+	if (status < 0) {
 		gg_timeline_free(run.timeline);
-		return code;
+		return status;
 	}
 	add_coarse(&run);
 	*ret_timeline = run.timeline;

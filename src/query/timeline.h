@@ -8,17 +8,17 @@
  *           ... timeline->points[0..160) ...
  *   gg_timeline_free(timeline);
  *
- * The first point is at the start and the last one at the end, of the profile or of the processes with
+ * The first point is at the start and the last point at the end of the profile, or of the processes with
  * the pid.  A process counts from its start to its end.
  *
- * RSS is what was read, by the rule of resident_memory.h: of several processes it is either proportional, so
- * that pages that they share count once, or an upper bound.
+ * RSS follows the rule of resident_memory.h: for several processes it is either proportional, so that
+ * shared pages count once, or an upper bound.
  *
- * Coarse rows (records.h) have no moments: what they stand for is not in the live estimate, and
- * without_moments tells how much was allocated that way.
+ * Aggregates (records.h) have no moments, so the live estimate leaves them out; without_moments has
+ * their sum.
  *
- * Cost      1 M samples in about 0.3 s; 64 bytes a point, 600 while it runs.
- * Threads   any number of runs on one model; a result has one owner.
+ * Cost      1 M samples take about 0.3 s; 64 bytes a point, 600 while it runs.
+ * Threads   Any number of runs on one model.  One thread owns a result.
  */
 #pragma once
 
@@ -29,22 +29,22 @@
 
 struct gg_timeline_point {
 	int64_t time_ns;
-	double live_bytes, low, high; /* estimate at that moment, and its confidence interval */
-	double most_bytes;            /* the largest estimate since the point before */
-	double rss_bytes;             /* the largest reading since then; negative: not known */
-	int64_t rss_ns;               /* when that was read, or the last one before */
-	bool is_rss_upper_bound;      /* pages that processes share count in each of them */
+	double live_bytes, low, high; /* the estimate at that moment and its confidence interval */
+	double most_bytes;            /* the largest estimate since the previous point */
+	double rss_bytes; /* the largest reading since the previous point; negative: unknown */
+	int64_t rss_ns;   /* time of that reading, or of the last one before */
+	bool is_rss_upper_bound; /* shared pages count in each process */
 };
 
 struct gg_timeline {
 	struct gg_timeline_point *points;
 	size_t point_count;
-	int64_t peak_ns; /* of the live estimate; meaningless if nothing was ever live */
+	int64_t peak_ns; /* moment of the largest live estimate; meaningless if nothing was ever live */
 	struct gg_timeline_point peak;
 	int64_t rss_peak_ns;
 	double rss_peak_bytes; /* negative: no reading */
 	bool is_rss_peak_upper_bound;
-	struct gg_tally without_moments; /* allocated and freed, nobody knows when */
+	struct gg_tally without_moments; /* allocated and freed at unknown times */
 };
 
 /* -EINVAL for an unknown pid (0: all processes); -ENOMEM.  point_count >= 2. */
@@ -52,7 +52,7 @@ GG_MUST_CHECK int gg_timeline_run(const struct gg_model *model, uint32_t pid, si
                                   double confidence, struct gg_timeline **ret_timeline,
                                   struct gg_error *error);
 
-/* The same with the point that is nearest to the peak moved there; the first and the last stay. */
+/* The same, but the point nearest to the peak moves onto it; the first and the last stay. */
 GG_MUST_CHECK int gg_timeline_run_with_peak(const struct gg_model *model, uint32_t pid,
                                             size_t point_count, double confidence,
                                             struct gg_timeline **ret_timeline,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree - the stacks that share a path are one group; a group is split by the next function on the
- * path, and a part that is too light is not split any further.  So the work is that of what is shown.
+ * tree - builds the tree by splitting groups of stacks.
+ *
+ * Stacks that share a path form a group.  The builder splits a group by the next function on the path,
+ * and does not split parts that are too light.  The work is therefore proportional to what is shown.
  */
 #include "query/tree.h"
 
@@ -12,16 +14,16 @@
 #include "model/model_internal.h"
 #include "stats/estimate/plain_tally.h"
 
-/* One stack: the functions of its path, and its samples. */
+/* One stack: the functions of its path and its tally. */
 struct branch {
 	const uint32_t *path;
 	uint32_t length;
-	uint32_t group; /* while its node is split */
+	uint32_t group; /* valid while its node is being split */
 	double value;
 	struct gg_plain_tally sums;
 };
 
-struct group {
+struct child_group {
 	uint32_t function, count, order;
 	double value;
 };
@@ -31,10 +33,10 @@ struct builder {
 	const struct gg_tree_options *options;
 	GG_ARRAY(struct gg_tree_node) nodes;
 	struct branch *branches;
-	uint32_t *order, *other; /* of branches; those of a node are one run */
+	uint32_t *order, *other; /* of branches; the branches of a node are contiguous */
 	uint32_t *paths;
-	uint32_t *group_of; /* of each function; UINT32_MAX: none; only while a node is split */
-	double least;       /* less is folded */
+	uint32_t *group_of; /* by function; UINT32_MAX: none; valid while a node is being split */
+	double least;       /* lighter nodes are folded */
 };
 
 static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, uint32_t function)
@@ -67,7 +69,7 @@ static void add_up(const struct builder *builder, size_t from, size_t to, uint32
 
 static int compare_groups(const void *a, const void *b)
 {
-	const struct group *left = a, *right = b;
+	const struct child_group *left = a, *right = b;
 
 	if (left->value != right->value)
 		return left->value < right->value ? 1 : -1;
@@ -75,14 +77,14 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /*
- * Splits a run of branches by the function at `depth` of their paths: moves those that end here to the
- * front (*ret_from is behind them) and sorts the others by group, heaviest first.
+ * Splits a range of branches by the function at `depth` of their paths.  Branches that end here move to
+ * the front, and *ret_from follows them.  The others are sorted by group, the heaviest group first.
  */
 static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t depth,
-                 struct group **ret_groups, uint32_t *ret_count)
+                 struct child_group **ret_groups, uint32_t *ret_count)
 {
 	size_t from = *ret_from, ended = from;
-	struct group *groups = malloc((to - from + 1) * sizeof(*groups));
+	struct child_group *groups = malloc((to - from + 1) * sizeof(*groups));
 	uint32_t count = 0, *starts;
 
 	if (groups == NULL)
@@ -100,7 +102,8 @@ static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t 
 		function = branch->path[depth];
 		if (builder->group_of[function] == UINT32_MAX) {
 			builder->group_of[function] = count;
-			groups[count] = (struct group){ .function = function, .order = count };
+			groups[count] = (struct child_group){ .function = function,
+				                              .order = count };
 			count++;
 		}
 		branch->group = builder->group_of[function];
@@ -132,50 +135,50 @@ static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t 
 	return 0;
 }
 
-/* The branches of order[from..to) are the node's; makes its children, and theirs. */
+/* Makes the children of the node whose branches are order[from..to), and their descendants. */
 static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to)
 {
 	uint32_t depth = builder->nodes.items[parent].depth, count, shown = 0;
 	bool is_heaviest = builder->nodes.items[parent].is_heaviest;
 	struct gg_tree_node *node;
-	struct group *groups;
-	int code = split(builder, &from, to, depth, &groups, &count);
+	struct child_group *groups;
+	int status = split(builder, &from, to, depth, &groups, &count);
 
-	if (code < 0)
-		return code;
-	for (; code == 0 && shown < count; shown++) {
+	if (status < 0)
+		return status;
+	for (; status == 0 && shown < count; shown++) {
 		uint32_t child = (uint32_t)builder->nodes.count;
 
 		if (groups[shown].value < builder->least && !(shown == 0 && is_heaviest))
 			break;
 		node = add_node(builder, parent, groups[shown].function);
 		if (node == NULL) {
-			code = -ENOMEM;
+			status = -ENOMEM;
 			break;
 		}
 		node->depth = depth + 1;
 		node->is_heaviest = shown == 0 && is_heaviest;
 		add_up(builder, from, from + groups[shown].count, depth + 1, node);
-		code = grow(builder, child, from, from + groups[shown].count);
+		status = grow(builder, child, from, from + groups[shown].count);
 		from += groups[shown].count;
 	}
-	if (code == 0 && shown < count) {
+	if (status == 0 && shown < count) {
 		node = add_node(builder, parent, 0);
 		if (node != NULL) {
 			node->depth = depth + 1;
 			node->folded_count = count - shown;
 			add_up(builder, from, to, depth + 1, node);
 		} else {
-			code = -ENOMEM;
+			status = -ENOMEM;
 		}
 	}
 	free(groups);
-	if (code == 0)
+	if (status == 0)
 		builder->nodes.items[parent].child_count = shown + (shown < count);
-	return code;
+	return status;
 }
 
-/* The functions of all stacks, in the order in which the tree asks for them. */
+/* Collects the functions of all stacks, in the order in which the tree needs them. */
 static int lay_paths(struct builder *builder, const struct gg_query_result *result)
 {
 	struct gg_code_location *places = malloc(GG_TREE_MAX_DEPTH * sizeof(*places));
@@ -238,7 +241,7 @@ static int build(struct builder *builder, const struct gg_query_result *result)
 	return grow(builder, 0, 0, count);
 }
 
-/* Every node was exposed to what the whole was. */
+/* Every node was exposed to the same sampling intervals as the whole. */
 static void expose(struct gg_tree *tree)
 {
 	double interval = tree->nodes[0].total.reserve_max[GG_BYTES];
@@ -257,23 +260,23 @@ int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
 	struct gg_query by_stack = *query;
 	struct gg_query_result *result;
 	struct gg_tree *tree;
-	int code;
+	int status;
 
 	by_stack.by = GG_BY_STACK;
-	code = gg_query_rows(model, &by_stack, &result, error);
-	if (code < 0)
-		return code;
+	status = gg_query_rows(model, &by_stack, &result, error);
+	if (status < 0)
+		return status;
 	tree = calloc(1, sizeof(*tree));
-	code = tree != NULL ? build(&builder, result) : -ENOMEM;
+	status = tree != NULL ? build(&builder, result) : -ENOMEM;
 	free(builder.branches);
 	free(builder.order);
 	free(builder.other);
 	free(builder.paths);
 	free(builder.group_of);
-	if (code < 0) {
+	if (status < 0) {
 		gg_array_done(&builder.nodes);
 		free(tree);
-		gg_error_set_errno(error, -code, "tree", NULL);
+		gg_error_set_errno(error, -status, "tree", NULL);
 	} else {
 		tree->nodes = builder.nodes.items;
 		tree->count = builder.nodes.count;
@@ -284,7 +287,7 @@ int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
 		*ret_tree = tree;
 	}
 	gg_query_result_free(result);
-	return code;
+	return status;
 }
 
 void gg_tree_free(struct gg_tree *tree)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree - what a query selects as a tree of callers and callees.
+ * tree - the selection of a query as a tree of callers and callees.
  *
  *   struct gg_tree *tree;
  *
  *   if (gg_tree_build(&tree, model, &query, &(struct gg_tree_options){ .fold = 0.01 }, error) < 0)
  *           return error->code;
- *   for (size_t i = 0; i < tree->count; i++)           parents come before their children
+ *   for (size_t i = 0; i < tree->count; i++)           parents precede their children
  *           gg_interval_of(&tree->nodes[i].total, ...)
  *   gg_tree_free(tree);
  *
- * A node is a function called along one path; calls from different lines of a function are one node.
- * Inverted, the paths begin at the top: children of a node are its callers.
+ * A node is a function called along one path.  Calls from different lines of a function are one node.
+ * In an inverted tree the paths begin at the top, so the children of a node are its callers.
  *
- * Folding  Nodes with less than `fold` of the whole are one node without a name for each parent, unless
- *          the path to them is the heaviest one: from the root on always the largest child.
- * Cost     stacks times depth of what is not folded; 16 MB for 100 000 stacks of 40 frames.
- * Threads  any number of builders; a tree has one owner.
+ * Folding  The children of a node with less than `fold` of the whole become one nameless node, except
+ *          on the heaviest path, which follows the largest child from the root on.
+ * Cost     Proportional to stacks times depth of unfolded paths; 16 MB for 100 000 stacks of 40 frames.
+ * Threads  Any number of threads may build trees.  One thread owns a tree.
  */
 #pragma once
 
@@ -27,22 +27,23 @@
 #include "base/compiler.h"
 #include "query/query.h"
 
-/* Deeper stacks are cut at their outer end. */
+/* Deeper stacks lose their outermost frames. */
 enum { GG_TREE_MAX_DEPTH = 2048 };
 
 struct gg_tree_options {
 	bool inverted;
-	double fold; /* share of the whole, 0..1; 0: nothing is folded */
+	double fold; /* share of the whole, 0 to 1; 0: fold nothing */
 };
 
 struct gg_tree_node {
-	uint32_t function;     /* number in the model; of the root and of folded nodes 0 */
-	uint32_t parent;       /* index of a node; the root's is its own, 0 */
-	uint32_t depth;        /* the root's is 0 */
-	uint32_t child_count;  /* nodes below it, one level */
-	uint32_t folded_count; /* not 0: it stands for so many functions, and has no children */
-	bool is_heaviest;      /* on the heaviest path */
-	/* Of everything on the path; of what ends there.  Inverted: self is what has no further caller. */
+	uint32_t function;    /* number in the model; 0 for the root and folded nodes */
+	uint32_t parent;      /* index of a node; the root is its own parent, 0 */
+	uint32_t depth;       /* 0 for the root */
+	uint32_t child_count; /* number of children */
+	uint32_t
+		folded_count; /* not 0: the node stands for this many functions, without children */
+	bool is_heaviest;     /* on the heaviest path */
+	/* Sums of all stacks on this path, and of stacks that end here (inverted: without further callers). */
 	struct gg_tally total, self;
 };
 
@@ -54,7 +55,7 @@ struct gg_tree {
 	struct gg_query query;
 };
 
-/* query->by is not looked at.  As gg_query_rows() fails. */
+/* Ignores query->by.  Fails as gg_query_rows() does. */
 GG_MUST_CHECK int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
                                 const struct gg_query *query, const struct gg_tree_options *options,
                                 struct gg_error *error);
