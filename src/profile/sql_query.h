@@ -7,7 +7,7 @@
  *   if (gg_sql_query_new(&query, profile, "select function, live_bytes from v_function", error) < 0)
  *           return error->code;
  *   while ((code = gg_sql_query_next(query, error)) > 0)
- *           puts(gg_sql_query_text(query, 0));
+ *           puts(gg_sql_query_text(query, 0, &length));
  *   gg_sql_query_free(query);
  *
  * The views are ours, whatever views of those names the file has.  Beside SQLite's functions there are

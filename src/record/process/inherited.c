@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inherited samples (record/process/target.h): a forked process begins with the samples of its parent.
+ * inherited - the samples of its parent with which a forked process begins (record/process/target.h).
  *
  * A block that several processes hold counts once.  So each inherited sample gets the id of the sample that
  * the ancestor allocated.  Three things can hide that sample:

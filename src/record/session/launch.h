@@ -4,7 +4,7 @@
  *
  *   gg_launch_environment(&environment, &settings, error);
  *   gg_launch_begin(&launch, argv, &environment, &signals, error);     a process that waits
- *   gg_launch_release(&launch, error);                                 it becomes the program
+ *   gg_launch_release(&launch);                                        it becomes the program
  *
  * The program gets our standard streams, terminal, process group, signal mask and dispositions as
  * they were, and our environment with what the agent reads in it.  What the user has in LD_PRELOAD

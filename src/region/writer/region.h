@@ -9,12 +9,12 @@
  *   bytes = gg_listed_region_bytes(&options);
  *   if (gg_region_file_create(&map, NULL, name, bytes) == 0 &&
  *       gg_region_init(&region, &map, &options) == 0) {
- *           gg_region_thread_begin(&region, &thread, gettid(), "main");
+ *           gg_region_thread_begin(&region, &thread, gettid(), "main", now);
  *           ...
  *           stack = gg_region_intern(&region, &thread, pcs, count);      stack_table.h
  *           gg_region_record_alloc(&region, &thread, &sample);           record.h
  *           if (gg_live_maybe(&region, p))
- *                   gg_region_record_free(&region, &thread, p, now, 0);  record.h
+ *                   gg_region_record_free(&region, &thread, p, 0, now, 0);
  *   }
  *
  * Whatever ends the process, a reader (view.h) finds the state up to the last record, consistent:

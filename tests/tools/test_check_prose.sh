@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/test.sh
+. tests/test.sh
+
+# tree TEXT - a new tree with a document of that text.
+tree() {
+	rm -rf "${scratch:?}/tree"
+	mkdir -p "$scratch/tree/tools"
+	printf '%s\n' "$1" >"$scratch/tree/README.md"
+	git -C "$scratch" init -q tree
+	git -C "$scratch/tree" add README.md
+}
+
+# allow COUNT - what tools/prose_allowance says of the document.
+allow() {
+	printf '# SPDX-License-Identifier: Apache-2.0\n%s README.md\n' "$1" \
+		>"$scratch/tree/tools/prose_allowance"
+}
+
+# finds FINDING TEXT - a document of that text has the finding.
+# shellcheck disable=SC2317 # check calls it
+finds() {
+	tree "$2"
+	refuses "$1" tools/check_prose "$scratch/tree"
+}
+
+check this_tree_has_no_more_than_is_allowed tools/check_prose
+
+tree 'A truncated stack ends at a different frame. Who reads this?'
+check plain_sentences_pass tools/check_prose "$scratch/tree"
+
+check an_opening_is_found finds 'README.md:1: opening' 'All is well. Of a stack, frames are cut.'
+check a_headless_word_is_found finds 'README.md:1: headless' 'It is 0 if there is none.'
+check a_hidden_actor_is_found finds 'README.md:1: hidden actor' 'That is told once.'
+check an_afterthought_is_found finds 'README.md:1: afterthought' 'Blocks are counted, too.'
+check a_wide_line_is_found finds 'README.md:1: width' "$(printf 'word %.0s' {1..21})"
+
+tree "$(printf '| word %.0s' {1..21})"
+check a_table_may_be_wide tools/check_prose "$scratch/tree"
+
+mkdir -p "$scratch/tree/src"
+printf '/*\n * What was lost.\n *\n *   Where x = 1\n */\nint a; // "is told"\n' >"$scratch/tree/src/a.c"
+git -C "$scratch/tree" add src/a.c
+check comments_are_read refuses 'src/a.c:2: opening' tools/check_prose "$scratch/tree"
+check comments_at_the_end_of_a_line_are_read \
+	refuses 'src/a.c:6: hidden actor' tools/check_prose "$scratch/tree"
+check examples_are_not \
+	refuses 'src/a.c: 2 findings' tools/check_prose "$scratch/tree"
+
+tree 'That is told once.'
+allow 2
+check findings_may_be_allowed tools/check_prose "$scratch/tree"
+tools/check_prose --shrink "$scratch/tree"
+check an_allowance_shrinks grep -qx '1 README.md' "$scratch/tree/tools/prose_allowance"
+allow 0
+tools/check_prose --shrink "$scratch/tree" >"$scratch/printed"
+check an_allowance_never_grows refuses 'tools/prose_allowance allows 0' tools/check_prose "$scratch/tree"
+
+finish
