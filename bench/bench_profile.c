@@ -127,7 +127,7 @@ static struct gg_profile_sample draw_sample(struct gg_rng *rng, const uint32_t *
 		                                      (bits >> 20 & 0xffffffff) * 16,
 		                           .draw = { .interval = 524288,
 		                                     .offset_bytes = size > 1 ? bits % size : 0,
-		                                     .mark_count = 1 } };
+		                                     .sample_point_count = 1 } };
 }
 
 /* Samples come in; the ends of half of them in the random order of a pool, the others stay. */

@@ -187,7 +187,7 @@ static struct gg_allocation sample_of(uint64_t i, uint32_t stack)
 		.time_ns = i,
 		.size_bytes = 64,
 		.usable_bytes = 72,
-		.draw = { .interval = 4096, .mark_count = 1, .scheme = GG_SCHEME_POISSON },
+		.draw = { .interval = 4096, .sample_point_count = 1, .scheme = GG_SCHEME_POISSON },
 		.stack = stack,
 	};
 }
@@ -215,7 +215,9 @@ static void run_record(void *context, uint64_t count)
 
 static void run_weigh(void *context, uint64_t count)
 {
-	struct gg_draw draw = { .interval = 4096, .mark_count = 1, .scheme = GG_SCHEME_POISSON };
+	struct gg_draw draw = { .interval = 4096,
+		                .sample_point_count = 1,
+		                .scheme = GG_SCHEME_POISSON };
 
 	(void)context;
 	for (uint64_t i = 0; i < count; i++) {
@@ -252,7 +254,8 @@ static bool begin(struct gg_region_options *options)
 {
 	struct gg_region_file map;
 
-	if (gg_region_file_create_anonymous(&map, "bench", gg_listed_region_bytes(options)) < 0 ||
+	if (gg_region_file_create_anonymous(&map, "bench", gg_region_options_file_bytes(options)) <
+	            0 ||
 	    gg_region_init(&region, &map, options) < 0)
 		return false;
 	gg_region_thread_begin(&region, &thread, 1, "bench", 0);

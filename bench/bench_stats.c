@@ -182,7 +182,7 @@ static void fill_tally(struct gg_tally *tally, struct gg_rng *rng, uint64_t samp
                        uint64_t largest)
 {
 	const struct gg_draw draw = { .interval = 0x1p19,
-		                      .mark_count = 1,
+		                      .sample_point_count = 1,
 		                      .scheme = GG_SCHEME_POISSON };
 
 	gg_tally_expose(tally, draw.interval);

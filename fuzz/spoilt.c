@@ -65,7 +65,7 @@ static void make_original(void)
 	options.command_bytes = 17;
 	options.options = "GEIGER_SCHEME=poisson\n";
 	options.options_bytes = 22;
-	file_bytes = gg_listed_region_bytes(&options);
+	file_bytes = gg_region_options_file_bytes(&options);
 	require(gg_region_file_create_anonymous(&map, "fuzz", file_bytes) == 0);
 	require(gg_region_init(&region, &map, &options) == 0);
 	gg_region_thread_begin(&region, &thread, 1, "main", 0);
@@ -79,7 +79,7 @@ static void make_original(void)
 			.address = i * 16,
 			.size_bytes = i,
 			.time_ns = i * 100,
-			.draw = { .interval = 4096, .mark_count = 1 },
+			.draw = { .interval = 4096, .sample_point_count = 1 },
 			.stack = gg_region_intern(&region, &thread, pcs, 2),
 			.type = 1,
 			.heap = (uint16_t)(i % 2),

@@ -100,7 +100,7 @@ static void work(struct made_profile *made)
 /* Samples that were allocated and freed while nobody looked: their sums are all that is left. */
 static void lose(struct made_profile *made)
 {
-	const struct gg_draw draw = { .interval = made->interval, .mark_count = 1 };
+	const struct gg_draw draw = { .interval = made->interval, .sample_point_count = 1 };
 	struct gg_profile_coarse coarse = {
 		.process = made->process,
 		.thread = made->thread,

@@ -167,7 +167,7 @@ uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size
 		.size_bytes = size_bytes,
 		.usable_bytes = (size_bytes + 15) / 16 * 16 + 8,
 		.address = 0x10000,
-		.draw = { .interval = made->interval, .mark_count = 1 },
+		.draw = { .interval = made->interval, .sample_point_count = 1 },
 		.origin = origin,
 	};
 	uint64_t id;
@@ -186,7 +186,7 @@ uint64_t made_sample(struct made_profile *made, uint32_t stack, uint64_t size_by
 void made_allocate(struct made_profile *made, uint32_t stack, uint64_t size_bytes, uint64_t count,
                    int64_t alloc_ns, int64_t free_ns)
 {
-	const struct gg_draw draw = { .interval = made->interval, .mark_count = 1 };
+	const struct gg_draw draw = { .interval = made->interval, .sample_point_count = 1 };
 	double p = gg_weight_of(&draw, size_bytes).probability, at = 0;
 
 	for (;;) {

@@ -91,7 +91,7 @@ static uint64_t add_rich_sample(struct rich *rich, int process, int64_t now)
 		.stack = rich->stacks[gg_rng_below(&made->rng, RICH_STACKS)],
 		.size_bytes = UINT64_C(16) << gg_rng_below(&made->rng, 12),
 		.address = 0x10000 + (uint64_t)now,
-		.draw = { .interval = made->interval, .mark_count = 1 },
+		.draw = { .interval = made->interval, .sample_point_count = 1 },
 	};
 	uint64_t id;
 

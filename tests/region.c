@@ -14,7 +14,7 @@ void region_small_options(struct gg_region_options *options)
 	options->capacities[GG_TABLE_STRINGS] = 256;
 	options->capacities[GG_TABLE_STACKS] = 256;
 	options->capacities[GG_TABLE_LIVE] = 512;
-	options->capacities[GG_TABLE_ROWS] = 128;
+	options->capacities[GG_TABLE_SITE_TOTALS] = 128;
 	options->capacities[GG_TABLE_RING] = 64;
 	options->capacities[GG_TABLE_FRAMES] = 16;
 	options->hash_seed = 1;
@@ -25,7 +25,7 @@ bool region_make(struct gg_region *region, const struct gg_region_options *optio
 {
 	struct gg_region_file map;
 	int status = gg_region_file_create_anonymous(&map, "region-test",
-	                                             gg_listed_region_bytes(options));
+	                                             gg_region_options_file_bytes(options));
 
 	if (status == 0)
 		status = gg_region_init(region, &map, options);
@@ -71,7 +71,7 @@ struct gg_allocation region_sample(uint64_t address, uint64_t size_bytes, uint32
 		.time_ns = address + 1,
 		.size_bytes = size_bytes,
 		.usable_bytes = size_bytes + 8,
-		.draw = { .interval = 65536, .mark_count = 1, .scheme = GG_SCHEME_POISSON },
+		.draw = { .interval = 65536, .sample_point_count = 1, .scheme = GG_SCHEME_POISSON },
 		.stack = stack,
 	};
 }

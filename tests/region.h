@@ -3,6 +3,8 @@
 #pragma once
 
 #include "region/reader/view.h"
+#include "region/writer/adopt.h"
+#include "region/writer/live_table.h"
 #include "region/writer/record.h"
 #include "region/writer/region.h"
 #include "region/writer/stack_table.h"

@@ -160,7 +160,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 	if (gg_history_is_on() && gg_region_find(region, p, &live))
 		gg_history_allocated(&live);
 	if (gg_unlikely(gg_rate_plan_is_on()) && flags == 0 && id != 0)
-		gg_process_settings_learn(gg_region_counted(&block->record), bytes);
+		gg_process_settings_learn(gg_region_last_count(&block->record), bytes);
 	if (gg_unlikely(gg_process_settings_is_startup()))
 		gg_process_settings_count_startup(draw, bytes);
 	if (++block->sample_count % TIMED_EVERY == 0)
@@ -238,7 +238,7 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 	if (is_told)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
 	if (gg_rate_plan_is_on() && !(ret_freed->flags & GG_REGION_SAMPLE_MAPPING))
-		gg_rate_plan_freed(gg_region_counted(&block->record), ret_freed->size_bytes);
+		gg_rate_plan_freed(gg_region_last_count(&block->record), ret_freed->size_bytes);
 	return true;
 }
 
@@ -437,7 +437,7 @@ void gg_sample_resized(void *p, size_t bytes, bool due)
 
 void gg_sample_mapping(void *p, size_t bytes)
 {
-	static const struct gg_draw certain = { .interval = 1, .mark_count = 1 };
+	static const struct gg_draw certain = { .interval = 1, .sample_point_count = 1 };
 
 	record(p, bytes, &certain, GG_REGION_SAMPLE_MAPPING);
 }

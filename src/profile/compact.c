@@ -255,7 +255,8 @@ static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *r
 		sample.draw.scheme = (enum gg_scheme)gg_row_reader_integer(&reading, 0, UINT32_MAX);
 		sample.draw.interval = gg_row_reader_number(&reading, 0, 0x1p127);
 		sample.draw.offset_bytes = gg_row_reader_bits(&reading);
-		sample.draw.mark_count = (uint32_t)gg_row_reader_integer(&reading, 0, UINT32_MAX);
+		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(&reading, 0,
+		                                                                 UINT32_MAX);
 		sample.origin = gg_row_reader_bits(&reading);
 		if (shares) {
 			code = fold_shared(profile, &sample, rule->bucket_ns);

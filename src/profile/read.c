@@ -261,7 +261,8 @@ static int read_samples(struct gg_row_reader *reading, gg_sample_visit *visit, v
 		sample.draw.scheme = (enum gg_scheme)gg_row_reader_integer(reading, 0, UINT32_MAX);
 		sample.draw.interval = gg_row_reader_number(reading, 0, LARGEST);
 		sample.draw.offset_bytes = gg_row_reader_bits(reading);
-		sample.draw.mark_count = (uint32_t)gg_row_reader_integer(reading, 0, UINT32_MAX);
+		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(reading, 0,
+		                                                                 UINT32_MAX);
 		sample.free_thread = gg_row_reader_id(reading, GG_DENSE_THREAD);
 		sample.free_stack = gg_row_reader_id(reading, GG_DENSE_STACK);
 		sample.flags = (uint32_t)gg_row_reader_integer(reading, 0, UINT32_MAX);

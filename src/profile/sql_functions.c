@@ -36,7 +36,7 @@ static void add_to_group(sqlite3_context *context, int count, sqlite3_value **va
 		return;
 	draw.interval = sqlite3_value_double(values[1]);
 	draw.offset_bytes = (uint64_t)sqlite3_value_int64(values[2]);
-	draw.mark_count = (uint32_t)sqlite3_value_int64(values[3]);
+	draw.sample_point_count = (uint32_t)sqlite3_value_int64(values[3]);
 	if (scheme_of(values[0], &draw.scheme) < 0 || !gg_draw_is_valid(&draw) ||
 	    sqlite3_value_int64(values[4]) < 0) {
 		group->is_wrong = 1;

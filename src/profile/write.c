@@ -164,7 +164,7 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sa
 	gg_statement_integer(&row, sample->draw.scheme);
 	gg_statement_number(&row, sample->draw.interval);
 	gg_statement_integer(&row, (int64_t)sample->draw.offset_bytes);
-	gg_statement_integer(&row, sample->draw.mark_count);
+	gg_statement_integer(&row, sample->draw.sample_point_count);
 	gg_statement_id(&row, sample->free_thread);
 	gg_statement_id(&row, sample->free_stack);
 	gg_statement_integer(&row, sample->flags);

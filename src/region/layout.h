@@ -6,15 +6,15 @@
  * every process maps it where it likes.  Little-endian, as all machines that geiger runs on.
  *
  *   table     record             written by                          full
- *   slots     gg_region_slot     the thread that holds the slot      the thread records nothing
- *   threads   gg_region_thread_row  its thread                       later ones are thread 0
+ *   slots     gg_region_redo_slot     the thread that holds the slot      the thread records nothing
+ *   threads   gg_region_thread_record  its thread                       later ones are thread 0
  *   modules   gg_region_module   whoever saw it loaded               dropped, counted
  *   heaps     gg_region_name     any thread, once                    id 0
  *   types     gg_region_name     any thread, once                    id 0
  *   strings   bytes              any thread, once                    empty string
  *   stacks    gg_region_node     any thread, once                    GG_STACK_OVERFLOW
  *   live      gg_region_sample   by announcement                     sample dropped, counted
- *   rows      gg_region_row      by announcement                       folds (record.h)
+ *   rows      gg_region_site_total      by announcement                       folds (record.h)
  *   ring      gg_region_event    who claimed the place               event dropped, counted
  *   frames    gg_region_frame    any thread, once                    the frame is left out, counted
  *
@@ -53,7 +53,7 @@ enum gg_region_table_id {
 	GG_TABLE_STRINGS,
 	GG_TABLE_STACKS,
 	GG_TABLE_LIVE,
-	GG_TABLE_ROWS,
+	GG_TABLE_SITE_TOTALS,
 	GG_TABLE_RING,
 	GG_TABLE_FRAMES, /* from version 2 on; described behind the header's texts */
 };
@@ -160,11 +160,11 @@ struct gg_region_sample {
 	double interval; /* struct gg_draw */
 	uint64_t size_bytes : 48;
 	uint64_t heap : 16;
-	uint64_t offset_bytes : 48; /* struct gg_draw */
-	uint64_t scheme : 8;        /* enum gg_scheme */
-	uint64_t flags : 8;         /* GG_SAMPLE_... */
-	uint32_t slack_bytes;       /* usable size - size; at most 4 GiB - 1 */
-	uint32_t mark_count;        /* struct gg_draw */
+	uint64_t offset_bytes : 48;  /* struct gg_draw */
+	uint64_t scheme : 8;         /* enum gg_scheme */
+	uint64_t flags : 8;          /* GG_SAMPLE_... */
+	uint32_t slack_bytes;        /* usable size - size; at most 4 GiB - 1 */
+	uint32_t sample_point_count; /* struct gg_draw */
 	uint32_t stack;
 	uint16_t thread;
 	uint16_t type;
@@ -218,7 +218,7 @@ struct gg_region_node {
 };
 
 /* Totals of a stack in a thread: allocated by it, and freed by it (whoever had allocated). */
-struct gg_region_row {
+struct gg_region_site_total {
 	uint32_t stack;
 	uint32_t thread; /* the first to use it; others may fold into it */
 	uint64_t ready;  /* 1: both are set */
@@ -228,28 +228,22 @@ struct gg_region_row {
 	uint64_t reserved[2];
 };
 
-/* What a thread is doing: gg_region_slot.state, low bits.  The others count operations. */
-enum {
-	GG_ANNOUNCED_NOTHING,
-	GG_ANNOUNCED_ALLOC,
-	GG_ANNOUNCED_FREE,
-	GG_ANNOUNCED_MASK = 3,
-	GG_ANNOUNCED_STEP = 4
-};
+/* What a thread is doing: gg_region_redo_slot.state, low bits.  The others count operations. */
+enum { GG_REDO_NOTHING, GG_REDO_ALLOC, GG_REDO_FREE, GG_REDO_MASK = 3, GG_REDO_STEP = 4 };
 
 /* A redo record: all that the operation changes, as the new values. */
-struct gg_region_slot {
+struct gg_region_redo_slot {
 	uint64_t state;
-	uint32_t live;                  /* index of the sample */
-	uint32_t row;                   /* index of the row */
-	uint32_t lifetime;              /* FREE: index into the row's lifetimes */
+	uint32_t live_index;            /* of the sample */
+	uint32_t site_total;            /* index of the site total */
+	uint32_t lifetime;              /* FREE: index into the site total's lifetimes */
 	uint32_t lifetime_sum;          /* FREE: its new value */
-	struct gg_sums sums;            /* of the row: ALLOC allocated, FREE freed */
+	struct gg_sums sums;            /* of the site total: ALLOC allocated, FREE freed */
 	struct gg_region_sample sample; /* ALLOC: the new one */
 	uint64_t reserved[3];
 };
 
-struct gg_region_thread_row {
+struct gg_region_thread_record {
 	uint64_t ready; /* 1: the rest holds */
 	uint64_t start_ns;
 	uint64_t end_ns; /* 0: runs */
@@ -314,7 +308,7 @@ static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample
 {
 	return (struct gg_draw){ .interval = sample->interval,
 		                 .offset_bytes = sample->offset_bytes,
-		                 .mark_count = sample->mark_count,
+		                 .sample_point_count = sample->sample_point_count,
 		                 .scheme = (enum gg_scheme)sample->scheme };
 }
 
@@ -345,14 +339,14 @@ GG_LAYOUT(gg_region_sample, interval, 24);
 GG_LAYOUT(gg_region_sample, slack_bytes, 48);
 GG_LAYOUT(gg_region_sample, stack, 56);
 static_assert(sizeof(struct gg_region_node) == 16, "bytes a frame");
-static_assert(sizeof(struct gg_region_row) == 320, "bytes a stack and thread");
-GG_LAYOUT(gg_region_row, allocated, 16);
-GG_LAYOUT(gg_region_row, freed, 96);
-GG_LAYOUT(gg_region_row, lifetimes, 176);
-static_assert(sizeof(struct gg_region_slot) == 192, "bytes a thread");
-GG_LAYOUT(gg_region_slot, sums, 24);
-GG_LAYOUT(gg_region_slot, sample, 104);
-static_assert(sizeof(struct gg_region_thread_row) == 64, "bytes a thread");
+static_assert(sizeof(struct gg_region_site_total) == 320, "bytes a stack and thread");
+GG_LAYOUT(gg_region_site_total, allocated, 16);
+GG_LAYOUT(gg_region_site_total, freed, 96);
+GG_LAYOUT(gg_region_site_total, lifetimes, 176);
+static_assert(sizeof(struct gg_region_redo_slot) == 192, "bytes a thread");
+GG_LAYOUT(gg_region_redo_slot, sums, 24);
+GG_LAYOUT(gg_region_redo_slot, sample, 104);
+static_assert(sizeof(struct gg_region_thread_record) == 64, "bytes a thread");
 static_assert(sizeof(struct gg_region_module) == 256, "bytes a module");
 GG_LAYOUT(gg_region_module, build_id, 48);
 GG_LAYOUT(gg_region_module, ranges, 80);
@@ -363,15 +357,15 @@ GG_LAYOUT(gg_region_event, sample, 32);
 
 /* Size of one record of each table. */
 static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
-	[GG_TABLE_SLOTS] = sizeof(struct gg_region_slot),
-	[GG_TABLE_THREADS] = sizeof(struct gg_region_thread_row),
+	[GG_TABLE_SLOTS] = sizeof(struct gg_region_redo_slot),
+	[GG_TABLE_THREADS] = sizeof(struct gg_region_thread_record),
 	[GG_TABLE_MODULES] = sizeof(struct gg_region_module),
 	[GG_TABLE_HEAPS] = sizeof(struct gg_region_name),
 	[GG_TABLE_TYPES] = sizeof(struct gg_region_name),
 	[GG_TABLE_STRINGS] = 1,
 	[GG_TABLE_STACKS] = sizeof(struct gg_region_node),
 	[GG_TABLE_LIVE] = sizeof(struct gg_region_sample),
-	[GG_TABLE_ROWS] = sizeof(struct gg_region_row),
+	[GG_TABLE_SITE_TOTALS] = sizeof(struct gg_region_site_total),
 	[GG_TABLE_RING] = sizeof(struct gg_region_event),
 	[GG_TABLE_FRAMES] = sizeof(struct gg_region_frame),
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "region/writer/space.h"
 #include "region/writer/step.h"
 
 enum { CLAIM_TRIES = 16, PLACES_AHEAD = 4 };
@@ -16,7 +17,7 @@ static inline bool has_space(struct gg_region *region, uint32_t place)
 
 	/* Acquire: pairs with who had the space given. */
 	return gg_likely(end <= gg_load_acquire(&ring->reserved_bytes)) ||
-	       gg_region_reach(region, GG_TABLE_RING, place + 1);
+	       gg_region_space_reserve(region, GG_TABLE_RING, place + 1);
 }
 
 static void prefetch_place(const struct gg_region *region, uint64_t number)

@@ -43,7 +43,7 @@ bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,
 	struct gg_interval ends;
 
 	/* R of each: their mean is that of the mean R only if all are the same. */
-	if (tally->sample_count == 0 || tally->mark_count != tally->sample_count ||
+	if (tally->sample_count == 0 || tally->sample_point_count != tally->sample_count ||
 	    tally->incomplete > 0 || gg_tally_is_uncertain(tally) ||
 	    fabs(variance - interval * (interval - 1)) > 1e-9 * variance)
 		return false;

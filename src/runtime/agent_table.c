@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "region/control.h"
+#include "region/writer/live_table.h"
 #include "region/writer/prefetch.h"
 #include "region/writer/record.h"
 #include "region/writer/stack_table.h"
@@ -320,7 +321,7 @@ static void each(uint32_t heap, gg_agent_visit *visit, void *context)
 		return;
 	count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
 	for (uint32_t i = 0; i < count; i++)
-		if (gg_region_live_at(region, i, &sample) && sample.heap == heap)
+		if (gg_region_live_copy(region, i, &sample) && sample.heap == heap)
 			visit(sample.address, sample.id, (sample.flags & GG_REGION_SAMPLE_OLD) != 0,
 			      context);
 	leave(t, block);

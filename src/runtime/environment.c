@@ -26,7 +26,7 @@ static const struct {
 	{ "GEIGER_MAX_STACKS", "a number from 1024 to 64M of frames of stacks", GG_TABLE_STACKS,
 	  1024, UINT64_C(1) << 26 },
 	{ "GEIGER_MAX_ROWS", "a number from 1024 to 16M of pairs of stack and thread",
-	  GG_TABLE_ROWS, 1024, UINT64_C(1) << 24 },
+	  GG_TABLE_SITE_TOTALS, 1024, UINT64_C(1) << 24 },
 	{ "GEIGER_MAX_THREADS", "a number from 16 to 65535 of threads ever", GG_TABLE_THREADS, 16,
 	  65535 },
 	{ "GEIGER_RING", "a power of two from 64 to 16M of events", GG_TABLE_RING, 64,

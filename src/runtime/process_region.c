@@ -220,7 +220,7 @@ int gg_process_region_open(gg_process_region_make *make)
 	/* A child that returned from a handler may have taken the name of its parent. */
 	for (int i = 0; i < NAME_TRIES && status == -EEXIST; i++) {
 		name_file(name);
-		status = create_file(name, gg_listed_region_bytes(&options));
+		status = create_file(name, gg_region_options_file_bytes(&options));
 	}
 	if (status < 0)
 		return status;

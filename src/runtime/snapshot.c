@@ -77,7 +77,7 @@ static int write_table(int fd, const struct gg_region *region, int table)
 
 static uint64_t state_of(const struct gg_region *region, uint32_t slot)
 {
-	const struct gg_region_slot *place = gg_region_at(region, GG_TABLE_SLOTS, slot);
+	const struct gg_region_redo_slot *place = gg_region_at(region, GG_TABLE_SLOTS, slot);
 
 	/* Acquire: what was applied before it was taken back is seen. */
 	return gg_load_acquire(&place->state);
@@ -94,7 +94,7 @@ static int write_state(int fd, const struct gg_region *region, uint64_t *states,
 	gg_fence_full();
 	status = write_table(fd, region, GG_TABLE_SLOTS);
 	if (status == 0)
-		status = write_table(fd, region, GG_TABLE_ROWS);
+		status = write_table(fd, region, GG_TABLE_SITE_TOTALS);
 	if (status == 0)
 		status = write_table(fd, region, GG_TABLE_LIVE);
 	gg_fence_full();
@@ -111,8 +111,8 @@ static int write_rest(int fd, const struct gg_region *region)
 	int status = 0;
 
 	for (int table = 0; table < GG_TABLE_COUNT && status == 0; table++)
-		if (table != GG_TABLE_SLOTS && table != GG_TABLE_ROWS && table != GG_TABLE_LIVE &&
-		    table != GG_TABLE_RING)
+		if (table != GG_TABLE_SLOTS && table != GG_TABLE_SITE_TOTALS &&
+		    table != GG_TABLE_LIVE && table != GG_TABLE_RING)
 			status = write_table(fd, region, table);
 	copy_words((uint64_t *)(void *)&header, (const uint64_t *)(const void *)region->header,
 	           sizeof(header) / sizeof(uint64_t));

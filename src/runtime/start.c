@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "region/writer/adopt.h"
 #include "runtime/address_limits.h"
 #include "runtime/agent_log.h"
 #include "runtime/compat_requests.h"

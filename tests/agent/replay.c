@@ -153,8 +153,8 @@ static void read_rows(const struct replay *replay, const struct gg_region_view *
                       struct replay_site *sites)
 {
 	memset(sites, 0, REPLAY_SITES_MAX * sizeof(*sites));
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		const struct gg_region_row *row = &view->rows[i];
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *row = &view->site_totals[i];
 		struct replay_site *site;
 
 		if (view->threads[row->thread].tid != tid ||
@@ -248,7 +248,8 @@ static bool is_that_sample(const struct replay *replay, const struct gg_region_v
 
 	return sample->size_bytes == from->calls[number].bytes &&
 	       sample->interval == how->interval && sample->offset_bytes == how->offset_bytes &&
-	       sample->mark_count == how->mark_count && sample->scheme == (uint64_t)how->scheme &&
+	       sample->sample_point_count == how->sample_point_count &&
+	       sample->scheme == (uint64_t)how->scheme &&
 	       view->threads[sample->thread].tid == from->tid &&
 	       replay_site_of(replay->journal, view, sample->stack) == from->calls[number].pc;
 }

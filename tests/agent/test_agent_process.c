@@ -199,7 +199,7 @@ static struct footprint measure(void)
 	struct gg_region_view view = inside_view();
 
 	f.slots = (uint32_t)gg_region_table_of(&view.header, GG_TABLE_SLOTS)->used_count;
-	f.rows = (uint32_t)gg_region_table_of(&view.header, GG_TABLE_ROWS)->used_count;
+	f.rows = (uint32_t)gg_region_table_of(&view.header, GG_TABLE_SITE_TOTALS)->used_count;
 	f.live = view.live_count;
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
 		f.region_bytes += gg_region_table_of(&view.header, i)->used_count *

@@ -111,8 +111,8 @@ static uint64_t twin_run_site(const struct twin_run *run, uint32_t stack)
 static bool sum_rows(const struct twin_run *run, struct twin_site *sites,
                      struct twin_site *estimates)
 {
-	for (uint32_t i = 0; i < run->view.row_count; i++) {
-		const struct gg_region_row *row = &run->view.rows[i];
+	for (uint32_t i = 0; i < run->view.site_total_count; i++) {
+		const struct gg_region_site_total *row = &run->view.site_totals[i];
 		uint64_t pc = twin_run_site(run, row->stack);
 		uint32_t tid = run->view.threads[row->thread].tid, at;
 
@@ -216,11 +216,11 @@ TEST(the_same_seed_gives_the_same_samples)
 
 		if (CHECK(twin_run(&run, (const char *const[]){ "GEIGER_INTERVAL=64k",
 		                                                "GEIGER_SEED=7", NULL })))
-			for (uint32_t j = 0; j < run.view.row_count; j++)
-				if (run.view.threads[run.view.rows[j].thread].tid ==
+			for (uint32_t j = 0; j < run.view.site_total_count; j++)
+				if (run.view.threads[run.view.site_totals[j].thread].tid ==
 				    run.view.header.pid)
 					samples = samples * 31 +
-					          run.view.rows[j].allocated.sample_count;
+					          run.view.site_totals[j].allocated.sample_count;
 		CHECK(i == 0 || samples == first);
 		first = samples;
 		twin_run_done(&run);

@@ -43,13 +43,13 @@ int main(int argc, char **argv)
 				.size_bytes = sizes[i % GG_COUNT(sizes)],
 				.draw = { .scheme = (enum gg_scheme)scheme,
 				          .interval = intervals[i / GG_COUNT(sizes)],
-				          .mark_count = 1 },
+				          .sample_point_count = 1 },
 			};
 			struct gg_weight weight;
 			uint64_t id;
 
 			if (scheme == GG_SCHEME_STRIDE || scheme == GG_SCHEME_POISSON_COUNT)
-				sample.draw.mark_count = 1 + (uint32_t)(i % 3);
+				sample.draw.sample_point_count = 1 + (uint32_t)(i % 3);
 			if (!gg_draw_is_valid(&sample.draw))
 				continue;
 			must(gg_profile_add_sample(profile, &sample, &id, &error));

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 			.usable_bytes = row->size_bytes,
 			.draw = { .scheme = GG_SCHEME_PER_ALLOCATION,
 			          .interval = EACH,
-			          .mark_count = 1 },
+			          .sample_point_count = 1 },
 		};
 
 		if (i == 0) {

@@ -31,7 +31,7 @@ TEST(a_region_is_shown_as_text)
 	char directory[] = "/tmp/gg-debug-region-XXXXXX";
 	if (!CHECK(mkdtemp(directory) != NULL) ||
 	    !CHECK_EQ_I64(gg_region_file_create(&map, directory, "region",
-	                                        gg_listed_region_bytes(&options)),
+	                                        gg_region_options_file_bytes(&options)),
 	                  0) ||
 	    !CHECK_EQ_I64(gg_region_init(&region, &map, &options), 0))
 		return;

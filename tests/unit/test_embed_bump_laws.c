@@ -43,7 +43,7 @@ static void add(void *user, const struct geiger_bump_sample *sample)
 	struct sums *sums = user;
 	struct gg_draw draw = { .interval = (double)sample->interval_bytes,
 		                .offset_bytes = sample->offset,
-		                .mark_count = sample->marks,
+		                .sample_point_count = sample->marks,
 		                .scheme = sums->scheme };
 	size_t type = 0;
 

@@ -152,7 +152,7 @@ static int see_sample(const struct gg_profile_sample *got, void *seen)
 	CHECK_EQ_U64(got->address, want.address);
 	CHECK_EQ_DOUBLE(got->draw.interval, 524288);
 	CHECK_EQ_U64(got->draw.offset_bytes, 17);
-	CHECK_EQ_U64(got->draw.mark_count, 1);
+	CHECK_EQ_U64(got->draw.sample_point_count, 1);
 	CHECK_EQ_U64(got->draw.scheme, GG_SCHEME_POISSON);
 	CHECK_EQ_U64(got->free_thread, want.free_thread);
 	CHECK_EQ_U64(got->free_stack, want.free_stack);

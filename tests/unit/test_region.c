@@ -80,7 +80,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		.usable_bytes = (UINT64_C(1) << 47) + 4096,
 		.draw = { .interval = 524288.5,
 		          .offset_bytes = 77,
-		          .mark_count = 3,
+		          .sample_point_count = 3,
 		          .scheme = GG_SCHEME_STRIDE },
 		.stack = gg_region_intern(&region, &thread, pcs, 3),
 		.heap = (uint16_t)heap,
@@ -97,7 +97,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		CHECK_EQ_U64(read->size_bytes, sample.size_bytes);
 		CHECK_EQ_U64(read->slack_bytes, 4091);
 		CHECK(read->interval == 524288.5 && read->offset_bytes == 77);
-		CHECK_EQ_U64(read->mark_count, 3);
+		CHECK_EQ_U64(read->sample_point_count, 3);
 		CHECK_EQ_I64(read->scheme, GG_SCHEME_STRIDE);
 		CHECK_EQ_I64(read->flags, GG_REGION_SAMPLE_MAPPING);
 		CHECK(read->thread == 1 && view.threads[1].tid == 42);
@@ -167,7 +167,7 @@ TEST(a_freed_sample_moves_from_live_to_freed)
 		CHECK_EQ_U64(totals.live.size_bytes, 200000);
 		CHECK_EQ_U64(view.live_count, 1);
 		/* Lived 4999 ns: [2^12, 2^13). */
-		CHECK_EQ_U64(view.rows[1].lifetimes[3], 1);
+		CHECK_EQ_U64(view.site_totals[1].lifetimes[3], 1);
 		CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 		gg_region_view_done(&view);
 	}
@@ -243,7 +243,8 @@ TEST(what_was_looked_up_and_is_gone_or_another_one_is_not_closed)
 	CHECK(!gg_region_record_close(&region, &thread, &place, 0, 1, 0, &freed));
 	/* The next sample has its place among the live ones. */
 	record(0x3000, 300, 0);
-	CHECK(gg_region_look_up(&region, at(0x3000), &other) && other.live == place.live);
+	CHECK(gg_region_look_up(&region, at(0x3000), &other) &&
+	      other.live_index == place.live_index);
 	CHECK(!gg_region_record_close(&region, &thread, &place, 0, 1, 0, &freed));
 	CHECK(counted(GG_COUNT_FREES) == 1 && region_is_consistent(&region));
 	end();
@@ -475,12 +476,12 @@ TEST(a_row_that_is_held_drops_the_sample_and_defers_the_free)
 	if (!begin_small())
 		return;
 	CHECK(record(0x1000, 10, 0) != 0);
-	region.row_owners[1] = 5; /* a thread that is preempted in the middle */
+	region.site_owners[1] = 5; /* a thread that is preempted in the middle */
 	CHECK_EQ_U64(record(0x2000, 10, 0), 0);
 	CHECK(!release(0x1000));
 	CHECK(counted(GG_COUNT_DROP_ROW_HELD) == 1 && counted(GG_COUNT_FREE_DEFERRED) == 1);
 	CHECK(region_is_consistent(&region));
-	region.row_owners[1] = 0;
+	region.site_owners[1] = 0;
 	CHECK(record(0x1000, 20, 0) != 0); /* closes the deferred one */
 	CHECK_EQ_U64(counted(GG_COUNT_MISSED_FREES), 1);
 	CHECK(region_is_consistent(&region));
@@ -563,7 +564,7 @@ TEST(a_full_disk_drops_and_counts)
 
 	region_small_options(&options);
 	options.capacities[GG_TABLE_LIVE] = 1 << 16;
-	options.capacities[GG_TABLE_ROWS] = 1 << 16;
+	options.capacities[GG_TABLE_SITE_TOTALS] = 1 << 16;
 	if (!begin())
 		return;
 	CHECK(record(16, 10, 0) != 0);
@@ -647,10 +648,10 @@ TEST(a_program_that_ends_at_once_takes_a_page_without_a_sample_and_a_dozen_with_
 	CHECK_MSG(disk_bytes() <= 4 << 10, "%llu bytes", (unsigned long long)disk_bytes());
 	/* Readers find what there is at the start: names and a thread, and no row. */
 	gg_region_scan_begin(&region, &scan);
-	CHECK_EQ_U64(scan.row_count, 0);
+	CHECK_EQ_U64(scan.site_total_count, 0);
 	CHECK_EQ_U64(scan.live_count, 0);
 	if (CHECK(region_view(&region, &view))) {
-		CHECK_EQ_U64(view.row_count, 0);
+		CHECK_EQ_U64(view.site_total_count, 0);
 		CHECK_EQ_U64(view.thread_count, 1);
 		CHECK_EQ_U64(view.heap_count, 1);
 		gg_region_view_done(&view);
@@ -661,8 +662,9 @@ TEST(a_program_that_ends_at_once_takes_a_page_without_a_sample_and_a_dozen_with_
 	CHECK_MSG(disk_bytes() <= 48 << 10, "%llu bytes", (unsigned long long)disk_bytes());
 	if (CHECK(region_view(&region, &view))) {
 		/* Row 0 is thread 0's. */
-		CHECK(view.row_count == 2 && view.rows[1].stack == GG_STACK_OVERFLOW);
-		CHECK(view.rows[1].thread == 1 && view.rows[1].allocated.sample_count == 1);
+		CHECK(view.site_total_count == 2 && view.site_totals[1].stack == GG_STACK_OVERFLOW);
+		CHECK(view.site_totals[1].thread == 1 &&
+		      view.site_totals[1].allocated.sample_count == 1);
 		gg_region_view_done(&view);
 	}
 	end();
@@ -695,11 +697,11 @@ TEST(what_is_wiped_in_a_child_is_whole_pages_however_large_they_are)
 	const void *const parts[] = { region.records,
 		                      region.homes,
 		                      region.stack_words,
-		                      region.row_keys,
+		                      region.site_keys,
 		                      region.slot_owners,
-		                      region.live_index.levels[0],
+		                      region.address_index.levels[0],
 		                      region.stack_index.levels[0],
-		                      region.row_index.levels[0],
+		                      region.site_index.levels[0],
 		                      region.filter.memory };
 
 	for (size_t i = 0; i < GG_COUNT(parts); i++) {
@@ -722,13 +724,14 @@ TEST(capacities_are_halved_until_they_fit)
 	for (uint64_t bytes = UINT64_C(1) << 30; bytes >= 4 << 20; bytes /= 2) {
 		fit = standard;
 		gg_region_options_fit(&fit, bytes);
-		CHECK_MSG(gg_listed_region_bytes(&fit) > 0 && gg_listed_region_bytes(&fit) < bytes,
+		CHECK_MSG(gg_region_options_file_bytes(&fit) > 0 &&
+		                  gg_region_options_file_bytes(&fit) < bytes,
 		          "%lu bytes", (unsigned long)bytes);
 		options = fit;
 		if (!begin())
 			return;
-		CHECK_MSG(gg_listed_region_bytes(&fit) + region.memory_bytes <= bytes, "%lu bytes",
-		          (unsigned long)bytes);
+		CHECK_MSG(gg_region_options_file_bytes(&fit) + region.memory_bytes <= bytes,
+		          "%lu bytes", (unsigned long)bytes);
 		CHECK(record(0x1000, 48, GG_STACK_EMPTY) != 0 && region_is_consistent(&region));
 		end();
 	}

@@ -313,7 +313,7 @@ TEST(a_forked_child_keeps_frames_and_where_objects_are)
 	region_small_options(&options);
 	options.capacities[GG_TABLE_FRAMES] = 8;
 	if (!CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "child",
-	                                                  gg_listed_region_bytes(&options)),
+	                                                  gg_region_options_file_bytes(&options)),
 	                  0) ||
 	    !CHECK_EQ_I64(gg_region_adopt(&region, &map, &options), 0))
 		return;

@@ -174,13 +174,13 @@ TEST(no_spoilt_region_leads_the_reader_astray)
 
 TEST(an_announcement_that_names_what_does_not_exist_is_left_out)
 {
-	const struct gg_region_slot spoilt[] = {
-		{ .state = 4 | GG_ANNOUNCED_ALLOC, .live = 0x7fffffff },
-		{ .state = 4 | GG_ANNOUNCED_ALLOC, .row = 0x7fffffff },
-		{ .state = 4 | GG_ANNOUNCED_FREE,
-		  .live = 511 }, /* a place that is not in use yet */
-		{ .state = 4 | GG_ANNOUNCED_FREE, .lifetime = GG_REGION_LIFETIME_COUNT },
-		{ .state = 4 | GG_ANNOUNCED_MASK },
+	const struct gg_region_redo_slot spoilt[] = {
+		{ .state = 4 | GG_REDO_ALLOC, .live_index = 0x7fffffff },
+		{ .state = 4 | GG_REDO_ALLOC, .site_total = 0x7fffffff },
+		{ .state = 4 | GG_REDO_FREE,
+		  .live_index = 511 }, /* a place that is not in use yet */
+		{ .state = 4 | GG_REDO_FREE, .lifetime = GG_REGION_LIFETIME_COUNT },
+		{ .state = 4 | GG_REDO_MASK },
 	};
 	struct gg_region_view view;
 	struct gg_error error;

@@ -269,7 +269,7 @@ TEST(all_that_the_hooks_do_at_once_leaves_exact_totals)
 	options.capacities[GG_TABLE_MODULES] = 1000;
 	options.capacities[GG_TABLE_STRINGS] = 1 << 14;
 	options.capacities[GG_TABLE_STACKS] = 1 << 14;
-	options.capacities[GG_TABLE_ROWS] = 1 << 13;
+	options.capacities[GG_TABLE_SITE_TOTALS] = 1 << 13;
 	if (!CHECK(region_make(&region, &options)))
 		return;
 	for (uint64_t i = 0; i < ADDRESSES; i++)

@@ -142,7 +142,7 @@ TEST(a_missed_free_and_its_allocation_are_each_whole)
 
 TEST(an_announcement_can_be_finished_again_and_again)
 {
-	struct gg_region_slot slot;
+	struct gg_region_redo_slot slot;
 
 	if (!begin())
 		return;
@@ -150,7 +150,7 @@ TEST(an_announcement_can_be_finished_again_and_again)
 	record(&threads[0], 0x2000, 600);
 	/* The last operation once more, as if the kill came just before it was taken back. */
 	memcpy(&slot, gg_region_at(&region, GG_TABLE_SLOTS, 0), sizeof(slot));
-	slot.state |= GG_ANNOUNCED_ALLOC;
+	slot.state |= GG_REDO_ALLOC;
 	memcpy(gg_region_at(&region, GG_TABLE_SLOTS, 0), &slot, sizeof(slot));
 	CHECK(region_is_consistent(&region));
 	gg_region_done(&region, true);

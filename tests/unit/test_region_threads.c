@@ -35,7 +35,7 @@ static bool begin(uint32_t live, uint32_t rows)
 	options.capacities[GG_TABLE_SLOTS] = 64;
 	options.capacities[GG_TABLE_THREADS] = 256;
 	options.capacities[GG_TABLE_LIVE] = live;
-	options.capacities[GG_TABLE_ROWS] = rows;
+	options.capacities[GG_TABLE_SITE_TOTALS] = rows;
 	options.capacities[GG_TABLE_STACKS] = 1 << 15; /* also if all threads make each node */
 	return CHECK(region_make(&region, &options));
 }

@@ -97,7 +97,7 @@ TEST(a_bar_is_solid_to_the_low_end_and_thin_to_the_high_one)
 TEST(bytes_by_failed_trials_have_the_ends_of_the_negative_binomial)
 {
 	struct gg_draw draw = { .interval = 102400,
-		                .mark_count = 1,
+		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_BERNOULLI };
 	struct gg_tally tally = { 0 }, mixed;
 	struct gg_figure figure;
@@ -128,7 +128,7 @@ TEST(bytes_by_failed_trials_have_the_ends_of_the_negative_binomial)
 
 TEST(where_everything_is_a_sample_failed_trials_are_none)
 {
-	const struct gg_draw draw = { .interval = 1, .mark_count = 1 };
+	const struct gg_draw draw = { .interval = 1, .sample_point_count = 1 };
 	struct gg_tally tally = { 0 };
 	struct gg_figure figure;
 

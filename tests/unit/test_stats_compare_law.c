@@ -23,7 +23,7 @@ static struct gg_tally draw_group(struct gg_rng *rng)
 	uint64_t samples = gg_rng_below(rng, most[gg_rng_below(rng, GG_COUNT(most))] + 1);
 	uint64_t size_limit = largest[gg_rng_below(rng, GG_COUNT(largest))];
 	double interval = intervals[gg_rng_below(rng, GG_COUNT(intervals))];
-	struct gg_draw draw = { .interval = interval, .mark_count = 1 };
+	struct gg_draw draw = { .interval = interval, .sample_point_count = 1 };
 	struct gg_tally tally = { 0 };
 
 	if (gg_rng_below(rng, 20) >
@@ -107,7 +107,7 @@ TEST(differences_of_groups_that_are_alike_are_those_of_the_law)
 	gg_rng_seed(&rng, 12, 0);
 	for (int pair = 0; pair < PAIRS; pair++) {
 		struct gg_tally before = draw_group(&rng), after = before;
-		struct gg_draw draw = { .interval = 0x1p19, .mark_count = 1 };
+		struct gg_draw draw = { .interval = 0x1p19, .sample_point_count = 1 };
 		uint64_t more = gg_rng_below(&rng, 8);
 
 		for (uint64_t i = 0; i < more; i++)

@@ -26,7 +26,7 @@ struct sample {
 static struct gg_draw poisson(double interval_bytes)
 {
 	return (struct gg_draw){ .interval = interval_bytes,
-		                 .mark_count = 1,
+		                 .sample_point_count = 1,
 		                 .scheme = GG_SCHEME_POISSON };
 }
 
@@ -43,7 +43,7 @@ static struct sample draw_sample(struct gg_rng *rng, unsigned size_bits)
 	sample.draw.scheme = schemes[gg_rng_below(rng, GG_COUNT(schemes))];
 	sample.draw.offset_bytes = gg_rng_below(rng, sample.size_bytes + 1);
 	if (sample.draw.scheme > GG_SCHEME_BERNOULLI)
-		sample.draw.mark_count = (uint32_t)(1 + gg_rng_below(rng, 5));
+		sample.draw.sample_point_count = (uint32_t)(1 + gg_rng_below(rng, 5));
 	return sample;
 }
 
@@ -60,7 +60,7 @@ static void check_same_sums(const struct gg_tally *a, const struct gg_tally *b, 
 	struct gg_estimate failed_b = gg_tally_failed_trials(b), marks_b = gg_tally_marks(b);
 
 	CHECK_EQ_U64(a->sample_count, b->sample_count);
-	CHECK_EQ_U64(a->mark_count, b->mark_count);
+	CHECK_EQ_U64(a->sample_point_count, b->sample_point_count);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		enum gg_quantity quantity = (enum gg_quantity)i;
 		struct gg_estimate x = gg_tally_estimate(a, quantity);
@@ -270,7 +270,7 @@ TEST(failed_trials_are_s_times_the_mean_gap_and_the_rest)
 	struct gg_tally tally = { 0 };
 	struct gg_draw draw = { .interval = 102400,
 		                .offset_bytes = 100,
-		                .mark_count = 1,
+		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_BERNOULLI };
 
 	for (int i = 0; i < 8; i++)
@@ -283,13 +283,13 @@ TEST(marks_are_counted_where_the_scheme_counts_them)
 {
 	struct gg_tally tally = { 0 };
 	struct gg_draw draw = { .interval = 4096,
-		                .mark_count = 3,
+		                .sample_point_count = 3,
 		                .scheme = GG_SCHEME_POISSON_COUNT };
 
 	gg_tally_add(&tally, &draw, 10000);
-	draw.mark_count = 1;
+	draw.sample_point_count = 1;
 	gg_tally_add(&tally, &draw, 64);
-	CHECK_EQ_U64(tally.mark_count, 4);
+	CHECK_EQ_U64(tally.sample_point_count, 4);
 	CHECK_EQ_DOUBLE(gg_tally_marks(&tally).value, 4 * 4096);
 	CHECK_EQ_DOUBLE(gg_tally_marks(&tally).variance, 4 * 4096.0 * 4096);
 	CHECK(near(gg_tally_estimate(&tally, GG_BYTES).value, 4 * 4096, 1e-15));

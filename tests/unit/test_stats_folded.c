@@ -54,7 +54,7 @@ static void draw_program(const struct gg_program *program, struct gg_rng *rng, s
 	for (size_t i = 0; i < program->part_count; i++) {
 		const struct gg_program_part *part = &program->parts[i];
 		const struct gg_draw draw = { .interval = part->interval,
-			                      .mark_count = 1,
+			                      .sample_point_count = 1,
 			                      .scheme = program->scheme };
 		double p = gg_weight_of(&draw, part->size_bytes).probability, at = 0;
 
@@ -318,7 +318,7 @@ static void check_rough(unsigned scheme_count)
 	for (int i = 0; i < GG_PLAIN_TALLY_MAX_COUNT; i++)
 		CHECK(merged.maxima[i] == wanted.maxima[i] && added.maxima[i] == wanted.maxima[i]);
 	CHECK_EQ_U64(again.sample_count, exact.sample_count);
-	CHECK_EQ_U64(again.mark_count, exact.mark_count);
+	CHECK_EQ_U64(again.sample_point_count, exact.sample_point_count);
 	for (enum gg_quantity q = GG_BYTES; q <= GG_ALLOCATIONS; q++) {
 		struct gg_interval a = gg_interval_of(&exact, q, 0.95, true);
 		struct gg_interval b = gg_interval_of(&again, q, 0.95, true);

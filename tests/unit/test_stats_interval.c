@@ -24,7 +24,7 @@ static bool near(double value, double expected, double relative)
 static void add_samples(struct gg_tally *tally, uint64_t size_bytes, int count, double interval)
 {
 	struct gg_draw draw = { .interval = interval,
-		                .mark_count = 1,
+		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_POISSON };
 
 	for (int i = 0; i < count; i++)

@@ -39,13 +39,13 @@ static void draw_kind(struct gg_rng *rng, struct kind *kind)
 
 	*kind = (struct kind){
 		.draw = { .interval = interval,
-		          .mark_count = 1,
+		          .sample_point_count = 1,
 		          .scheme = (enum gg_scheme)gg_rng_below(rng, GG_SCHEME_COUNT) },
 		.size_bytes = gg_rng_below(rng, UINT64_C(1) << gg_rng_below(rng, 26)),
 		.count = (int)gg_rng_below(rng, is_small ? 4 : 60),
 	};
 	if (kind->draw.scheme == GG_SCHEME_POISSON_COUNT || kind->draw.scheme == GG_SCHEME_STRIDE)
-		kind->draw.mark_count = 1 + (uint32_t)gg_rng_below(rng, 3);
+		kind->draw.sample_point_count = 1 + (uint32_t)gg_rng_below(rng, 3);
 	if (kind->draw.scheme == GG_SCHEME_PER_ALLOCATION)
 		kind->draw.interval = 1 + (double)gg_rng_below(rng, 1000);
 }

@@ -166,8 +166,8 @@ TEST(an_allocation_put_back_was_never_there)
 			gg_sampler_put_back(&s, size);
 			is_sample = sample(&s, 16, &a);
 			CHECK_EQ_I64(is_sample, sample(&without, 16, &b));
-			CHECK(!is_sample ||
-			      (a.offset_bytes == b.offset_bytes && a.mark_count == b.mark_count));
+			CHECK(!is_sample || (a.offset_bytes == b.offset_bytes &&
+			                     a.sample_point_count == b.sample_point_count));
 		}
 	}
 }
@@ -186,7 +186,7 @@ TEST(an_all_zero_sampler_seeds_itself_and_takes_the_defaults)
 	CHECK_EQ_DOUBLE(draw.interval, GG_SAMPLER_DEFAULT_INTERVAL);
 	CHECK_EQ_DOUBLE(draw.interval, 524288);
 	CHECK_EQ_U64(draw.scheme, GG_SCHEME_POISSON);
-	CHECK_EQ_U64(draw.mark_count, 1);
+	CHECK_EQ_U64(draw.sample_point_count, 1);
 	CHECK(sample(&b, 1 << 30, &draw));
 	CHECK(a.rng.state[0] != b.rng.state[0] || a.rng.state[1] != b.rng.state[1]);
 }
@@ -259,7 +259,7 @@ TEST(what_follows_a_pause_is_unbiased)
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
 		struct gg_sampler s = started(scheme, 3, 12);
 		double p, first = 0, second = 0;
-		struct gg_draw draw = { .scheme = scheme, .interval = 3, .mark_count = 1 };
+		struct gg_draw draw = { .scheme = scheme, .interval = 3, .sample_point_count = 1 };
 
 		p = gg_weight_of(&draw, 2).probability;
 		for (int i = 0; i < COUNT; i++) {
@@ -282,7 +282,9 @@ TEST(a_signal_handler_between_due_and_take_leaves_the_mark_on_its_allocation)
 
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
 		struct gg_sampler s = started(scheme, 100, 14);
-		struct gg_draw draw = { .scheme = scheme, .interval = 100, .mark_count = 1 };
+		struct gg_draw draw = { .scheme = scheme,
+			                .interval = 100,
+			                .sample_point_count = 1 };
 		double p = gg_weight_of(&draw, 50).probability, sampled = 0;
 
 		for (int i = 0; i < COUNT; i++) {
@@ -352,7 +354,7 @@ static uint64_t stride_marks(double interval, uint64_t size, uint64_t count, uin
 
 	for (uint64_t i = 0; i < count; i++)
 		if (sample(&s, size, &draw))
-			marks += draw.mark_count;
+			marks += draw.sample_point_count;
 	return marks;
 }
 
@@ -433,7 +435,9 @@ TEST(any_scheme_can_follow_any_other)
 	for (unsigned from = 0; from < GG_SCHEME_COUNT; from++) {
 		for (unsigned to = 0; to <= GG_SCHEME_PER_ALLOCATION; to++) {
 			struct gg_sampler s = started(from, 100, 15);
-			struct gg_draw draw = { .scheme = to, .interval = 50, .mark_count = 1 };
+			struct gg_draw draw = { .scheme = to,
+				                .interval = 50,
+				                .sample_point_count = 1 };
 			double p = gg_weight_of(&draw, 20).probability, sampled = 0;
 
 			for (int i = 0; i < 10; i++)

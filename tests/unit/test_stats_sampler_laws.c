@@ -398,7 +398,7 @@ TEST(coins_per_allocation_have_geometric_runs_whatever_the_sizes)
 }
 
 /* Numbers of marks on one size, against Poisson; and neighbours are independent. */
-static void check_mark_counts(double x)
+static void check_sample_point_counts(double x)
 {
 	enum { COUNT = 500 * 1000, CELLS = 24 };
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_POISSON_COUNT,
@@ -433,8 +433,8 @@ static void check_mark_counts(double x)
 
 TEST(marks_counted_on_an_allocation_are_poisson_and_independent)
 {
-	check_mark_counts(0.1);
-	check_mark_counts(1);
-	check_mark_counts(2.5);
-	check_mark_counts(4.6);
+	check_sample_point_counts(0.1);
+	check_sample_point_counts(1);
+	check_sample_point_counts(2.5);
+	check_sample_point_counts(4.6);
 }

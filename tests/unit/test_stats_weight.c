@@ -23,7 +23,9 @@ static const double intervals[] = { 1,   1.5,    2,      64,      1000,   32768,
 
 static struct gg_weight weigh(enum gg_scheme scheme, double interval, uint64_t size, uint32_t marks)
 {
-	struct gg_draw draw = { .scheme = scheme, .interval = interval, .mark_count = marks };
+	struct gg_draw draw = { .scheme = scheme,
+		                .interval = interval,
+		                .sample_point_count = marks };
 
 	return gg_weight_of(&draw, size);
 }
@@ -185,7 +187,7 @@ TEST(stride_knows_more_marks_than_fit_their_field)
 	struct gg_draw draw = { .scheme = GG_SCHEME_STRIDE,
 		                .interval = 2,
 		                .offset_bytes = 1,
-		                .mark_count = UINT32_MAX };
+		                .sample_point_count = UINT32_MAX };
 
 	CHECK_EQ_DOUBLE(gg_weight_of(&draw, UINT64_C(1) << 40).bytes, 0x1p40);
 	CHECK_EQ_DOUBLE(gg_weight_of(&draw, (UINT64_C(1) << 40) + 1).bytes, 0x1p40);
@@ -283,15 +285,15 @@ TEST(names_of_schemes_read_back)
 
 TEST(draws_that_no_sampler_makes_are_refused)
 {
-	const struct gg_draw good = { .interval = 1000, .mark_count = 1 };
+	const struct gg_draw good = { .interval = 1000, .sample_point_count = 1 };
 	struct gg_draw draw = good;
 
 	CHECK(gg_draw_is_valid(&draw));
-	draw.mark_count = 2;
+	draw.sample_point_count = 2;
 	CHECK(!gg_draw_is_valid(&draw)); /* poisson does not count */
 	draw.scheme = GG_SCHEME_STRIDE;
 	CHECK(gg_draw_is_valid(&draw));
-	draw.mark_count = 0;
+	draw.sample_point_count = 0;
 	CHECK(!gg_draw_is_valid(&draw));
 	draw = good;
 	draw.interval = 0.5;

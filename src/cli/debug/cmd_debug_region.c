@@ -72,11 +72,11 @@ static void print_header(const struct gg_region_view *view)
 static void print_tables(const struct gg_region_view *view)
 {
 	static const char *const names[GG_TABLE_COUNT] = {
-		[GG_TABLE_SLOTS] = "slots",     [GG_TABLE_THREADS] = "threads",
-		[GG_TABLE_MODULES] = "modules", [GG_TABLE_HEAPS] = "heaps",
-		[GG_TABLE_TYPES] = "types",     [GG_TABLE_STRINGS] = "strings",
-		[GG_TABLE_STACKS] = "stacks",   [GG_TABLE_LIVE] = "live",
-		[GG_TABLE_ROWS] = "rows",       [GG_TABLE_RING] = "ring",
+		[GG_TABLE_SLOTS] = "slots",      [GG_TABLE_THREADS] = "threads",
+		[GG_TABLE_MODULES] = "modules",  [GG_TABLE_HEAPS] = "heaps",
+		[GG_TABLE_TYPES] = "types",      [GG_TABLE_STRINGS] = "strings",
+		[GG_TABLE_STACKS] = "stacks",    [GG_TABLE_LIVE] = "live",
+		[GG_TABLE_SITE_TOTALS] = "rows", [GG_TABLE_RING] = "ring",
 		[GG_TABLE_FRAMES] = "frames",
 	};
 
@@ -138,7 +138,7 @@ static int print_threads(const struct gg_region_view *view, const struct gg_styl
 	gg_table_column(&table, GG_ALIGN_LEFT, "state");
 	gg_table_column(&table, GG_ALIGN_LEFT, "name");
 	for (uint32_t i = 0; i < view->thread_count; i++) {
-		const struct gg_region_thread_row *row = &view->threads[i];
+		const struct gg_region_thread_record *row = &view->threads[i];
 		char name[sizeof(row->name) + 1] = { 0 };
 
 		if (row->ready != 1)
@@ -216,8 +216,8 @@ static int print_rows(const struct gg_region_view *view, const struct gg_style *
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 
 	sums_columns(&table, "stack, thread");
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		const struct gg_region_row *row = &view->rows[i];
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *row = &view->site_totals[i];
 		char name[64];
 
 		snprintf(name, sizeof(name), "%" PRIu32 ", %" PRIu32 " allocated", row->stack,
@@ -227,9 +227,9 @@ static int print_rows(const struct gg_region_view *view, const struct gg_style *
 	}
 	int status = gg_table_print(&table, style, stdout);
 
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		printf("stack        %" PRIu32 ":", view->rows[i].stack);
-		print_stack(view, view->rows[i].stack);
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		printf("stack        %" PRIu32 ":", view->site_totals[i].stack);
+		print_stack(view, view->site_totals[i].stack);
 	}
 	return status;
 }
@@ -246,7 +246,7 @@ static void print_samples(const struct gg_region_view *view)
 		       sample->id, sample->address, (uint64_t)sample->size_bytes,
 		       (uint64_t)sample->size_bytes + sample->slack_bytes, sample->thread,
 		       gg_scheme_name(draw.scheme), draw.interval, draw.offset_bytes,
-		       draw.mark_count, sample->stack);
+		       draw.sample_point_count, sample->stack);
 		print_stack(view, sample->stack);
 	}
 }

@@ -18,7 +18,8 @@ enum {
 /* --- what a sample names --- */
 
 static struct gg_profile_thread thread_record(const struct gg_target *target,
-                                              const struct gg_region_thread_row *row, char name[17])
+                                              const struct gg_region_thread_record *row,
+                                              char name[17])
 {
 	memcpy(name, row->name, sizeof(row->name));
 	name[sizeof(row->name)] = '\0';
@@ -35,7 +36,7 @@ static struct gg_profile_thread thread_record(const struct gg_target *target,
 uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 {
 	struct gg_profile_writer *output = target->output;
-	struct gg_region_thread_row row;
+	struct gg_region_thread_record row;
 	struct gg_profile_thread record;
 	char name[17];
 

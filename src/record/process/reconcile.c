@@ -158,7 +158,7 @@ static int compare_places(const void *a, const void *b)
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
-static void add_row(struct gg_profile_total *total, const struct gg_region_row *row)
+static void add_row(struct gg_profile_total *total, const struct gg_region_site_total *row)
 {
 	gg_sums_add(&total->allocated, &row->allocated);
 	gg_sums_add(&total->freed, &row->freed);
@@ -169,13 +169,13 @@ static void add_row(struct gg_profile_total *total, const struct gg_region_row *
 static int put_totals(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_profile_writer *output = target->output;
-	struct place *places = calloc(view->row_count + 1, sizeof(*places));
+	struct place *places = calloc(view->site_total_count + 1, sizeof(*places));
 	uint32_t count = 0;
 
 	if (places == NULL)
 		return gg_profile_writer_keep(output, -ENOMEM);
-	for (uint32_t i = 0; i < view->row_count && output->status == 0; i++) {
-		const struct gg_region_row *row = &view->rows[i];
+	for (uint32_t i = 0; i < view->site_total_count && output->status == 0; i++) {
+		const struct gg_region_site_total *row = &view->site_totals[i];
 
 		if (row->allocated.sample_count == 0 && row->freed.sample_count == 0)
 			continue;
@@ -196,7 +196,7 @@ static int put_totals(struct gg_target *target, const struct gg_region_view *vie
 		if (i % 1024 == 0)
 			gg_profile_writer_progress(output);
 		while (i < count && compare_places(&places[first], &places[i]) == 0)
-			add_row(&total, &view->rows[places[i++].row]);
+			add_row(&total, &view->site_totals[places[i++].row]);
 		output->taken_count += total.allocated.sample_count;
 		gg_profile_writer_keep(
 			output, gg_profile_put_total(output->profile, &total, output->error));
@@ -328,7 +328,7 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
                       const struct gg_span *span)
 {
 	static const struct gg_sums nothing;
-	uint32_t most = view->row_count + target->seen.count, count = 0;
+	uint32_t most = view->site_total_count + target->seen.count, count = 0;
 	struct rest *rests = calloc(most > 0 ? most : 1, sizeof(*rests));
 	uint8_t *used = calloc(target->seen.count + 1, 1);
 
@@ -342,8 +342,8 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 		free(used);
 		return gg_profile_writer_keep(target->output, -ENOMEM);
 	}
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		const struct gg_region_row *row = &view->rows[i];
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *row = &view->site_totals[i];
 		uint64_t key = (uint64_t)row->stack << 16 | (row->thread & 0xffff);
 		uint64_t seen = gg_map_get(&target->seen_map, key);
 		bool is_first = seen != GG_MAP_NONE && !used[seen];
@@ -406,7 +406,7 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 		                .is_open = true };
 
 	/* With inherited samples among it, it waits for the end, where all is known of them that will be. */
-	if (view->torn || target->seen_is_full || view->row_count > SETTLE_ROWS_MAX ||
+	if (view->torn || target->seen_is_full || view->site_total_count > SETTLE_ROWS_MAX ||
 	    count_inherited_unseen(target, view) > 0)
 		return;
 	target->has_coarse_left = false;
@@ -519,7 +519,7 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 	struct gg_profile_writer *output = target->output;
 
 	for (uint32_t i = 1; i < view->thread_count && i < target->threads.count; i++) {
-		const struct gg_region_thread_row *row = &view->threads[i];
+		const struct gg_region_thread_record *row = &view->threads[i];
 		char name[sizeof(row->name) + 1];
 		struct gg_profile_thread thread = {
 			.process = target->id,

@@ -54,7 +54,7 @@ static uint64_t last_moment(const struct gg_region_view *view)
 	for (uint32_t i = 0; i < view->live_count; i++)
 		last_ns = view->live[i].time_ns > last_ns ? view->live[i].time_ns : last_ns;
 	for (uint32_t i = 0; i < view->thread_count; i++) {
-		const struct gg_region_thread_row *row = &view->threads[i];
+		const struct gg_region_thread_record *row = &view->threads[i];
 
 		/* A killed process may have started a thread after the last sample that is still live. */
 		last_ns = row->start_ns > last_ns ? row->start_ns : last_ns;

@@ -126,7 +126,7 @@ void gg_region_view_done(struct gg_region_view *view)
 	free(view->frames);
 	free(view->strings);
 	free(view->live);
-	free(view->rows);
+	free(view->site_totals);
 	free(view->slots);
 	*view = (struct gg_region_view){ 0 };
 }
@@ -136,7 +136,7 @@ static int compare_slots(const struct source *source, const struct gg_region_vie
                          bool *ret_same)
 {
 	struct gg_region_header now;
-	struct gg_region_slot *slots = NULL;
+	struct gg_region_redo_slot *slots = NULL;
 	uint32_t count = 0;
 	int status = read_header(source, &now);
 
@@ -151,7 +151,11 @@ static int compare_slots(const struct source *source, const struct gg_region_vie
 	return 0;
 }
 
-/* One attempt at a copy.  The slots first: what they announce must be older than the tables. */
+/*
+ * One attempt at a copy.  The order matters: the slots of the redo log come first, because what they
+ * publish must be older than the tables; then the tables that operations change; then the slots
+ * again; and at last the tables that only grow, because samples and site totals refer to them.
+ */
 static int copy_once(const struct source *source, struct gg_region_view *view)
 {
 	int status = read_header(source, &view->header);
@@ -159,19 +163,22 @@ static int copy_once(const struct source *source, struct gg_region_view *view)
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_SLOTS, &view->slots,
 		                    &view->slot_count);
-	/* Tables that have grown since then: announcements name records of them. */
+	/* Read the counts again: a published operation may name a record that is newer than the
+	 * first header. */
 	if (status == 0)
 		status = read_header(source, &view->header);
 	if (status == 0)
-		status = read_table(source, &view->header, GG_TABLE_ROWS, &view->rows,
-		                    &view->row_count);
+		status = read_table(source, &view->header, GG_TABLE_SITE_TOTALS, &view->site_totals,
+		                    &view->site_total_count);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_LIVE, &view->live,
 		                    &view->live_count);
 	if (status == 0)
 		status = compare_slots(source, view, &view->torn);
 	view->torn = !view->torn;
-	if (status == 0) /* what samples and rows refer to was there before them */
+	/* Records that samples and site totals refer to are older than these, so a header of now
+	 * counts them all. */
+	if (status == 0)
 		status = read_header(source, &view->header);
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_STACKS, &view->nodes,
@@ -197,29 +204,31 @@ static int copy_once(const struct source *source, struct gg_region_view *view)
 	return status;
 }
 
-/* Does on the copy what a thread had announced. */
-static void finish_announced(struct gg_region_view *view)
+/* Applies to the copy what threads had published. */
+static void apply_published(struct gg_region_view *view)
 {
 	for (uint32_t i = 0; i < view->slot_count; i++) {
-		const struct gg_region_slot *slot = &view->slots[i];
-		uint64_t kind = slot->state & GG_ANNOUNCED_MASK;
+		const struct gg_region_redo_slot *slot = &view->slots[i];
+		uint64_t operation = slot->state & GG_REDO_MASK;
 
-		if (kind == GG_ANNOUNCED_NOTHING)
+		if (operation == GG_REDO_NOTHING)
 			continue;
-		if (slot->live >= view->live_count || slot->row >= view->row_count ||
-		    (kind != GG_ANNOUNCED_ALLOC && kind != GG_ANNOUNCED_FREE) ||
-		    (kind == GG_ANNOUNCED_FREE && slot->lifetime >= GG_REGION_LIFETIME_COUNT)) {
+		if (slot->live_index >= view->live_count ||
+		    slot->site_total >= view->site_total_count ||
+		    (operation != GG_REDO_ALLOC && operation != GG_REDO_FREE) ||
+		    (operation == GG_REDO_FREE && slot->lifetime >= GG_REGION_LIFETIME_COUNT)) {
 			view->damaged_count++;
 			continue;
 		}
 		view->finished_count++;
-		if (kind == GG_ANNOUNCED_ALLOC) {
-			view->live[slot->live] = slot->sample;
-			view->rows[slot->row].allocated = slot->sums;
+		if (operation == GG_REDO_ALLOC) {
+			view->live[slot->live_index] = slot->sample;
+			view->site_totals[slot->site_total].allocated = slot->sums;
 		} else {
-			view->live[slot->live].id = 0;
-			view->rows[slot->row].freed = slot->sums;
-			view->rows[slot->row].lifetimes[slot->lifetime] = slot->lifetime_sum;
+			view->live[slot->live_index].id = 0;
+			view->site_totals[slot->site_total].freed = slot->sums;
+			view->site_totals[slot->site_total].lifetimes[slot->lifetime] =
+				slot->lifetime_sum;
 		}
 	}
 }
@@ -234,7 +243,7 @@ static bool sample_is_valid(const struct gg_region_view *view,
 	       sample->type < view->type_count && gg_draw_is_valid(&draw);
 }
 
-/* Keeps what exists and is valid, in its order. */
+/* Keeps live samples that are valid, in their order. */
 static void check_live(struct gg_region_view *view)
 {
 	uint32_t kept = 0;
@@ -252,25 +261,25 @@ static void check_live(struct gg_region_view *view)
 	view->live_count = kept;
 }
 
-static void check_rows(struct gg_region_view *view)
+static void check_site_totals(struct gg_region_view *view)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		const struct gg_region_row *row = &view->rows[i];
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *total = &view->site_totals[i];
 
-		if (row->ready == 0)
+		if (total->ready == 0)
 			continue;
-		if (row->ready == 1 && row->stack < view->node_count &&
-		    row->thread < view->thread_count)
-			view->rows[kept++] = *row;
+		if (total->ready == 1 && total->stack < view->node_count &&
+		    total->thread < view->thread_count)
+			view->site_totals[kept++] = *total;
 		else
 			view->damaged_count++;
 	}
-	view->row_count = kept;
+	view->site_total_count = kept;
 }
 
-/* After this every chain of parents gets smaller at each step, and ends. */
+/* Afterwards each parent has a smaller id than its child, so every walk to the root ends. */
 static void check_nodes(struct gg_region_view *view)
 {
 	for (uint32_t i = 0; i < view->node_count; i++) {
@@ -330,7 +339,7 @@ static void check_threads(struct gg_region_view *view)
 		if (view->threads[i].ready <= 1)
 			continue;
 		view->damaged_count++;
-		view->threads[i] = (struct gg_region_thread_row){ 0 };
+		view->threads[i] = (struct gg_region_thread_record){ 0 };
 	}
 }
 
@@ -360,14 +369,14 @@ int gg_region_header_read(struct gg_region_header *ret_header, int fd, const cha
 	return status;
 }
 
-/* What need not be counted for each sample, as the rows have it. */
+/* The writer does not count samples and frees, because the site totals have their numbers. */
 static void count_samples(struct gg_region_view *view)
 {
 	uint64_t *counters = view->header.counters, samples = 0, freed = 0;
 
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		samples += view->rows[i].allocated.sample_count;
-		freed += view->rows[i].freed.sample_count;
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		samples += view->site_totals[i].allocated.sample_count;
+		freed += view->site_totals[i].freed.sample_count;
 	}
 	counters[GG_COUNT_SAMPLES] = samples - counters[GG_COUNT_INHERITED];
 	counters[GG_COUNT_FREES] = freed - counters[GG_COUNT_MISSED_FREES];
@@ -385,7 +394,7 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 	for (int i = 0; i < ATTEMPTS; i++) {
 		const struct timespec pause = { .tv_nsec = i * 1000000L };
 
-		/* Of itself a process always sees what its own copying has moved. */
+		/* A process that reads its own region would only move it further by a pause. */
 		if (i > 0 && view.header.pid != (uint32_t)getpid())
 			nanosleep(&pause, NULL);
 		gg_region_view_done(&view);
@@ -397,14 +406,14 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 		gg_region_view_done(&view);
 		return status;
 	}
-	finish_announced(&view);
+	apply_published(&view);
 	check_nodes(&view);
 	check_threads(&view);
 	check_names(&view, view.heaps, view.heap_count);
 	check_names(&view, view.types, view.type_count);
 	check_frames(&view);
 	check_modules(&view);
-	check_rows(&view);
+	check_site_totals(&view);
 	check_live(&view);
 	count_samples(&view);
 	*ret_view = view;

@@ -11,13 +11,14 @@
  *   gg_region_view_done(&view);
  *
  * The process may be dead, stopped or running.  The copy is made by pread(), never through a
- * mapping, so a file that is cut short meanwhile is an error and not a signal.  It is taken between
- * two looks at what the threads announce; if nothing moved, it is of one instant.  Operations that
- * were announced and not finished are finished on the copy.  If something moves every time, the last
- * copy is kept and `torn` says so: live samples and totals are each right to within the operations
- * of that moment, the equation between them is not.  Stop the process (SIGSTOP) to have it.
+ * mapping, so a file that is cut short meanwhile is an error and not a signal.  The
+ * redo log is read before and after the tables: if it did not change, the copy is of one instant.
+ * Published operations are then applied to the copy.  If the log changes at every attempt, the view
+ * keeps the last copy and sets `torn`: live samples and site totals are each right to within the
+ * operations of that moment, but their sums may differ.  Stop the process (SIGSTOP) for an exact
+ * view.
  *
- * Hostile   the file may say anything.  Every index, length and offset in the copy has been checked
+ * Hostile   the file may hold anything.  Every index, length and offset in the copy has been checked
  *           against the table that it points into; a record that fails is left out and counted.
  * Threads   one owner at a time.  Memory: the file's tables as far as they are in use.
  */
@@ -30,43 +31,43 @@
 #include "region/layout.h"
 
 struct gg_region_view {
-	/* As in the file, the lengths of its texts checked, and samples and frees counted. */
+	/* The file's header with valid lengths; GG_COUNT_SAMPLES and GG_COUNT_FREES are set. */
 	struct gg_region_header header;
-	bool torn;               /* not of one instant */
-	uint32_t finished_count; /* operations that were announced */
-	uint64_t damaged_count;  /* records left out, because no writer makes such */
+	bool torn;               /* the copy is not of one instant */
+	uint32_t finished_count; /* published operations that were applied */
+	uint64_t damaged_count;  /* records left out, because no writer makes them */
 
-	/* By index.  Those with `ready` != 1 do not exist. */
-	struct gg_region_thread_row *threads;
+	/* By index.  Records with `ready` != 1 do not exist. */
+	struct gg_region_thread_record *threads;
 	struct gg_region_module *modules;
 	struct gg_region_name *heaps, *types;
 	struct gg_region_node *nodes;
 	struct gg_region_frame *frames; /* of runtimes */
-	char *strings;                  /* not terminated; parts by offset and bytes */
+	char *strings;                  /* without terminators; records hold offset and length */
 	uint32_t thread_count, module_count, heap_count, type_count, node_count, frame_count;
 	uint32_t string_bytes;
 
-	/* Those that exist, in the order of the file. */
+	/* Records that exist, in the order of the file. */
 	struct gg_region_sample *live;
-	struct gg_region_row *rows;
-	uint32_t live_count, row_count;
+	struct gg_region_site_total *site_totals;
+	uint32_t live_count, site_total_count;
 
-	struct gg_region_slot *slots;
+	struct gg_region_redo_slot *slots;
 	uint32_t slot_count;
 };
 
 /*
- * 0, or -Exxx with error filled and nothing to free: -EBADMSG for what is not a region or of another
- * version, or whose tables do not fit; -ENOMEM; what open() and pread() say.
+ * 0, or -Exxx with error filled and nothing to free: -EBADMSG if the file is no region, of another
+ * version, or has tables that do not fit; -ENOMEM; an error of open() or pread().
  */
 GG_MUST_CHECK int gg_region_view_open(struct gg_region_view *ret_view, const char *path,
                                       struct gg_error *error);
-/* The same for an open file; `place` is its name in messages. */
+/* Reads an open file; `place` is its name in messages. */
 GG_MUST_CHECK int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
                                       struct gg_error *error);
 void gg_region_view_done(struct gg_region_view *view);
 
-/* The header alone, checked in the same way: every table's used records lie inside the file. */
+/* Reads and checks the header alone: the used records of every table lie inside the file. */
 GG_MUST_CHECK int gg_region_header_read(struct gg_region_header *ret_header, int fd,
                                         const char *place, struct gg_error *error);
 
@@ -83,25 +84,25 @@ static inline const char *gg_region_view_string(const struct gg_region_view *vie
 	return view->strings + offset;
 }
 
-/* All rows and all live samples together. */
+/* Adds up all site totals, and all live samples. */
 struct gg_region_totals {
 	struct gg_sums allocated, freed, live;
 };
 struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view);
 
 /*
- * Does allocated minus freed equal live, for every stack, to the last bit, and is every free in a
- * lifetime?  0, -EBADMSG with *ret_stack (may be NULL) the first stack where not, or -ENOMEM.
- * Holds for every region that is neither torn nor damaged.
+ * Checks for every stack that allocated minus freed equals live, to the last bit, and that each free
+ * is in the histogram of lifetimes.  0; -EBADMSG, with *ret_stack (may be NULL) the first stack that
+ * fails; or -ENOMEM.  Every view that is neither torn nor damaged passes.
  */
 GG_MUST_CHECK int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack);
 
-/* Samples and frees that were not recorded, though they should have been. */
+/* How many samples and frees were dropped. */
 uint64_t gg_region_dropped(const struct gg_region_header *header);
-/* Does the counter count such samples or frees? */
+/* True if the counter counts dropped samples or frees. */
 bool gg_region_counter_is_drop(uint32_t counter);
 
-/* "rows folded" and so on; NULL: no such counter. */
+/* The counter's name, such as "stacks without a place"; NULL: no such counter. */
 const char *gg_region_counter_name(uint32_t counter);
-/* The counter of that name, as profiles have it; UINT32_MAX: none. */
+/* The counter of a name that a profile holds; UINT32_MAX: no such counter. */
 uint32_t gg_region_counter_of(const char *name);

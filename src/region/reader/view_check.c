@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be asked of a view once it has been read. */
+/* view_check - reads stacks and totals from a view, checks the equation, names the counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ uint32_t gg_region_view_stack(const struct gg_region_view *view, uint32_t stack,
 
 	if (stack >= view->node_count)
 		return 0;
-	/* Ends: parents are smaller (check_nodes). */
+	/* The loop ends, because parents have smaller ids (check_nodes). */
 	for (; stack >= GG_STACK_FIRST; stack = view->nodes[stack].parent) {
 		if (count < max)
 			pcs[count] = view->nodes[stack].pc;
@@ -33,9 +33,9 @@ struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view)
 {
 	struct gg_region_totals totals = { 0 };
 
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		gg_sums_add(&totals.allocated, &view->rows[i].allocated);
-		gg_sums_add(&totals.freed, &view->rows[i].freed);
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		gg_sums_add(&totals.allocated, &view->site_totals[i].allocated);
+		gg_sums_add(&totals.freed, &view->site_totals[i].freed);
 	}
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_sums sums = sums_of_sample(&view->live[i]);
@@ -45,14 +45,14 @@ struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view)
 	return totals;
 }
 
-/* Each free of a row is in one of its lifetimes. */
-static bool lifetimes_add_up(const struct gg_region_row *row)
+/* The histogram of lifetimes counts each free once. */
+static bool lifetimes_add_up(const struct gg_region_site_total *total)
 {
 	uint32_t sum = 0;
 
 	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
-		sum += row->lifetimes[i];
-	return sum == (uint32_t)row->freed.sample_count;
+		sum += total->lifetimes[i];
+	return sum == (uint32_t)total->freed.sample_count;
 }
 
 int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
@@ -63,13 +63,13 @@ int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
 
 	if (rest == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < view->row_count; i++) {
-		const struct gg_region_row *row = &view->rows[i];
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *total = &view->site_totals[i];
 
-		gg_sums_add(&rest[row->stack], &row->allocated);
-		gg_sums_subtract(&rest[row->stack], &row->freed);
-		if (wrong == UINT32_MAX && !lifetimes_add_up(row))
-			wrong = row->stack;
+		gg_sums_add(&rest[total->stack], &total->allocated);
+		gg_sums_subtract(&rest[total->stack], &total->freed);
+		if (wrong == UINT32_MAX && !lifetimes_add_up(total))
+			wrong = total->stack;
 	}
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_sums sums = sums_of_sample(&view->live[i]);

@@ -2,8 +2,9 @@
 /* Threads, modules, heaps and types: what samples refer to.  Cold: once for each. */
 #include <string.h>
 
-#include "region/writer/record.h"
-#include "region/writer/region.h"
+#include "region/writer/live_table.h"
+#include "region/writer/site_totals.h"
+#include "region/writer/space.h"
 
 enum { SLOT_TRIES = 64 };
 
@@ -19,7 +20,7 @@ static bool add_string(struct gg_region *region, const char *text, size_t bytes,
 	}
 	if (bytes > UINT16_MAX)
 		return false;
-	offset = gg_region_take_run(region, GG_TABLE_STRINGS, (uint32_t)bytes);
+	offset = gg_region_space_take_run(region, GG_TABLE_STRINGS, (uint32_t)bytes);
 	if (offset == GG_INDEX_NONE)
 		return false;
 	memcpy(gg_region_at(region, GG_TABLE_STRINGS, offset), text, bytes);
@@ -48,7 +49,7 @@ uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id ta
 	}
 	id = GG_INDEX_NONE;
 	if (add_string(region, name, bytes, &offset))
-		id = gg_region_take(region, table);
+		id = gg_region_space_take(region, table);
 	if (id == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_DROP_NAMES, 1);
 		return 0;
@@ -98,7 +99,7 @@ uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_i
 
 	if (find_path(region, info, &module.path_offset) ||
 	    add_string(region, info->path, info->path_bytes, &module.path_offset))
-		index = gg_region_take(region, GG_TABLE_MODULES);
+		index = gg_region_space_take(region, GG_TABLE_MODULES);
 	if (index == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_DROP_MODULES, 1);
 		return index;
@@ -148,17 +149,17 @@ static uint32_t take_slot(struct gg_region *region)
 
 		for (slot = 0; slot < used; slot++)
 			if (claim_slot(region, slot)) {
-				gg_region_show(region, GG_TABLE_SLOTS, slot);
+				gg_region_space_show(region, GG_TABLE_SLOTS, slot);
 				return slot;
 			}
-		slot = gg_region_take(region, GG_TABLE_SLOTS);
+		slot = gg_region_space_take(region, GG_TABLE_SLOTS);
 		if (slot == GG_INDEX_NONE || claim_slot(region, slot))
 			return slot;
 	}
 	return GG_INDEX_NONE;
 }
 
-static void set_name(struct gg_region_thread_row *row, const char *name)
+static void set_name(struct gg_region_thread_record *row, const char *name)
 {
 	union {
 		char text[sizeof(row->name)];
@@ -179,24 +180,25 @@ void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *
 	thread->begun = 1;
 	thread->thread = id;
 	if (slot != GG_INDEX_NONE) {
-		const struct gg_region_slot *place = gg_region_at(region, GG_TABLE_SLOTS, slot);
+		const struct gg_region_redo_slot *place = gg_region_at(region, GG_TABLE_SLOTS,
+		                                                       slot);
 
 		thread->slot_plus_1 = slot + 1;
-		thread->operations = gg_load_relaxed(&place->state) & ~(uint64_t)GG_ANNOUNCED_MASK;
+		thread->operations = gg_load_relaxed(&place->state) & ~(uint64_t)GG_REDO_MASK;
 	}
 }
 
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
                             const char *name, uint64_t now_ns)
 {
-	uint32_t id = gg_region_take(region, GG_TABLE_THREADS);
+	uint32_t id = gg_region_space_take(region, GG_TABLE_THREADS);
 
 	gg_region_thread_resume(region, thread, 0);
 	if (id == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_DROP_THREADS, 1);
 		return;
 	}
-	struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS, id);
+	struct gg_region_thread_record *row = gg_region_at(region, GG_TABLE_THREADS, id);
 
 	thread->thread = (uint16_t)id;
 	row->start_ns = now_ns;
@@ -216,13 +218,13 @@ void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thr
                           uint64_t now_ns)
 {
 	if (thread->thread != 0) {
-		struct gg_region_thread_row *row = gg_region_at(region, GG_TABLE_THREADS,
-		                                                thread->thread);
+		struct gg_region_thread_record *row = gg_region_at(region, GG_TABLE_THREADS,
+		                                                   thread->thread);
 
 		gg_store_release(&row->end_ns, now_ns);
 	}
 	if (thread->spare_plus_1 != 0)
-		gg_region_record_free_place(region, thread->spare_plus_1 - 1);
+		gg_region_live_give_shared(region, thread->spare_plus_1 - 1);
 	/* The next owner sees all that this one did with the slot. */
 	if (thread->slot_plus_1 != 0)
 		gg_store_release(&region->slot_owners[thread->slot_plus_1 - 1], 0);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch - fetches what recording a sample will need, before it is needed.
+ * prefetch - fetches the cache lines that a sample will need, before it needs them.
  *
- * A sample comes some ten thousands of allocations after the last one, and goes to places that nobody has
- * used for as long: a dozen cache lines, in as many pages, one after the other, because each says where the
- * next one is.  Who knows some time before what will be recorded says so, and the lines come while the stack
- * is captured; who has many to close says it of all of them, and their lines come at once.
+ *   gg_region_prefetch_alloc(&region, &thread, address);    then capture the stack, then record
+ *   gg_region_prefetch_free(&region, addresses, count);     then close them
  *
- * Hints: nothing is changed, and a guess that was wrong costs what it costs.
- * Threads  any, also while others record.
+ * Tens of thousands of allocations lie between two samples of a thread, so what a sample needs has
+ * left the cache: a dozen lines in as many pages.  Each line says where the next one is, so the
+ * misses would follow each other.  A caller that knows an address early starts these misses before
+ * it captures the stack; a caller that closes many samples lets their misses overlap.
+ *
+ * These are hints.  They change nothing, and a wrong guess costs some memory traffic.
+ * Threads  any, also while other threads record.
  */
 #pragma once
 
@@ -16,14 +19,12 @@
 
 #include "region/writer/region.h"
 
-enum {
-	GG_REGION_EXPECTED_MAX = 16
-}; /* that are looked at at once; more: so many after the other */
+enum { GG_REGION_PREFETCH_MAX = 16 /* addresses whose misses overlap; more come in turns */ };
 
-/* A sample at that address is about to be recorded by the thread. */
+/* The thread is about to record a sample at that address. */
 void gg_region_prefetch_alloc(const struct gg_region *region, const struct gg_region_thread *thread,
                               uint64_t address);
 
-/* Samples at these addresses, if they are some, are about to be found, moved or closed. */
+/* The caller is about to find, move or close the samples at these addresses, where there are any. */
 void gg_region_prefetch_free(const struct gg_region *region, const uint64_t *addresses,
                              uint32_t count);

@@ -6,7 +6,7 @@
  *   static __thread struct gg_region_thread thread;
  *
  *   gg_region_options_default(&options);
- *   bytes = gg_listed_region_bytes(&options);
+ *   bytes = gg_region_options_file_bytes(&options);
  *   if (gg_region_file_create(&map, NULL, name, bytes) == 0 &&
  *       gg_region_init(&region, &map, &options) == 0) {
  *           gg_region_thread_begin(&region, &thread, gettid(), "main", now);
@@ -69,7 +69,7 @@ struct gg_region_space {
 	uint64_t *mirror;        /* used_count in the header */
 };
 
-enum { GG_REGION_MEMO_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 256 };
+enum { GG_REGION_LAST_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 256 };
 
 /* A thread's own; all-zero is a thread that has not begun.  Nobody else touches it. */
 struct gg_region_thread {
@@ -77,31 +77,31 @@ struct gg_region_thread {
 	uint16_t thread;      /* its id, 0: no row of its own */
 	uint8_t busy;         /* in a call */
 	uint8_t begun;
-	uint64_t operations; /* announced, in steps of GG_ANNOUNCED_STEP */
+	uint64_t operations; /* announced, in steps of GG_REDO_STEP */
 	/* A free place among the live, + 1: that of its last free, for its next sample.  0: none. */
 	uint32_t spare_plus_1;
 	uint32_t padding;
 
 	/* Of the last stack interned, from its outermost frame on: pcs and hashes. */
-	uint32_t memo_count;
-	uint64_t memo_pcs[GG_REGION_MEMO_FRAMES];
-	uint64_t memo_hashes[GG_REGION_MEMO_FRAMES];
-	uint32_t memo_ids[GG_REGION_MEMO_FRAMES]; /* 0: not known */
+	uint32_t last_count;
+	uint64_t last_pcs[GG_REGION_LAST_FRAMES];
+	uint64_t last_hashes[GG_REGION_LAST_FRAMES];
+	uint32_t last_ids[GG_REGION_LAST_FRAMES]; /* 0: not known */
 
 	/* Of the last sample weighed. */
-	struct gg_draw memo_draw;
-	uint64_t memo_size_bytes;
-	struct gg_sums memo_sums;
+	struct gg_draw last_draw;
+	uint64_t last_size_bytes;
+	struct gg_sums last_sums;
 };
 
 enum {
 	/* A stack's word: the lower bits are its first row, + 1; the others are of its hash. */
-	GG_REGION_STACK_ROW_BITS = 25,
-	GG_REGION_STACK_ROW_MASK = (1 << GG_REGION_STACK_ROW_BITS) - 1
+	GG_REGION_STACK_TOTAL_BITS = 25,
+	GG_REGION_STACK_TOTAL_MASK = (1 << GG_REGION_STACK_TOTAL_BITS) - 1
 };
 
 /* Set before the row can be found, and never changed. */
-struct gg_region_row_key {
+struct gg_region_site_key {
 	uint32_t stack, thread;
 };
 
@@ -130,16 +130,16 @@ struct gg_region {
 	size_t memory_bytes;
 	/* One a live sample: the truth; id 0: free, and time_ns is the next free one, + 1. */
 	struct gg_region_sample *records;
-	uint32_t *homes;                    /* of the filter */
-	uint64_t *stack_words;              /* one a stack: GG_REGION_STACK_ROW_BITS */
-	struct gg_region_row_key *row_keys; /* one a row: whose it is */
+	uint32_t *homes;                      /* of the filter */
+	uint64_t *stack_words;                /* one a stack: GG_REGION_STACK_TOTAL_BITS */
+	struct gg_region_site_key *site_keys; /* one a row: whose it is */
 	/* 0, or 1 + the slot that is changing a row.  Rows share them by number, so that they stay
 	 * in the cache: a thread holds one at a time. */
-	uint32_t row_owners[GG_REGION_OWNERS];
+	uint32_t site_owners[GG_REGION_OWNERS];
 	uint32_t *slot_owners; /* 1: taken by a thread */
 	uint64_t *frame_words; /* one a frame of a runtime: of its hash */
 	uint64_t free_head;    /* record + 1, and a count of changes above: no ABA */
-	struct gg_index live_index, stack_index, row_index, frame_index;
+	struct gg_index address_index, stack_index, site_index, frame_index;
 	uint64_t recent_texts[GG_REGION_TEXTS]; /* offset and bytes of texts of frames */
 
 	struct gg_region_inherited inherited;
@@ -155,7 +155,7 @@ void gg_region_options_default(struct gg_region_options *options);
 void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes);
 
 /* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
-uint64_t gg_listed_region_bytes(const struct gg_region_options *options);
+uint64_t gg_region_options_file_bytes(const struct gg_region_options *options);
 
 /* The size of the private mapping that holds the tables beside the file; of the options, the capacities count. */
 size_t gg_region_private_bytes(const struct gg_region_options *options);
@@ -167,22 +167,18 @@ size_t gg_region_private_bytes(const struct gg_region_options *options);
 GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_region_file *map,
                                  const struct gg_region_options *options);
 
+/*
+ * Writes the header of a new file, without its magic, and maps the tables.  gg_region_init() and
+ * gg_region_adopt() call it.
+ */
+GG_MUST_CHECK int gg_region_init_shared(struct gg_region *region, const struct gg_region_file *map,
+                                        const struct gg_region_options *options);
+
 /* Writes the time of an orderly end.  The mapping stays: other threads may still be at it. */
 void gg_region_end(struct gg_region *region, uint64_t now_ns);
 
 /* Frees what gg_region_init() took, for tests and embedders: nobody may use it any more. */
 void gg_region_done(struct gg_region *region, bool remove_file);
-
-/*
- * In a forked child, by one thread while others let the region be: makes the inherited region, with the
- * samples that were live at the fork, one of its own in a new file.  Stacks, modules, names and threads keep their
- * ids; the totals start as what was live.  What the parent does meanwhile or later is not seen.
- * The threads must begin again.  A child of this child that is forked meanwhile adopts the same.
- * 0, or as gg_region_init() with the region unusable: then nothing may
- * be recorded, gg_live_maybe() says no.
- */
-GG_MUST_CHECK int gg_region_adopt(struct gg_region *region, const struct gg_region_file *map,
-                                  const struct gg_region_options *options);
 
 /* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
@@ -225,9 +221,6 @@ uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_
 uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);
 void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
 
-/* From now on region->live_bytes follows what is live: to within what is recorded right now. */
-void gg_region_meter(struct gg_region *region);
-
 /* What another process may ask for. */
 struct gg_region_wish {
 	uint64_t change_count; /* differs from the last one seen: there is something new */
@@ -248,22 +241,6 @@ static inline bool gg_live_maybe(const struct gg_region *region, const void *poi
 	return gg_filter_maybe(&region->filter, pointer);
 }
 
-/* The next record of a table that only grows, with space to write it; GG_INDEX_NONE: full. */
-uint32_t gg_region_take(struct gg_region *region, enum gg_region_table_id id);
-
-/* The same for `count` records in a row: the first one. */
-uint32_t gg_region_take_run(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
-
-/* Is there space for the first `count` records?  Asks for it if need be: of the ring, whose places
- * are claimed elsewhere. */
-GG_COLD bool gg_region_reach(struct gg_region *region, enum gg_region_table_id id, uint32_t count);
-
-/* Before the first sample is recorded; again does no harm.  False: there is no space for it. */
-bool gg_region_open(struct gg_region *region);
-
-/* For one that was found, not taken: readers look at it from now on.  Who took it may not have said so yet. */
-void gg_region_show(struct gg_region *region, enum gg_region_table_id id, uint32_t index);
-
 /* A record of a table, by an index that this process made. */
 static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
                                  uint32_t index)
@@ -271,19 +248,4 @@ static inline void *gg_region_at(const struct gg_region *region, enum gg_region_
 	const struct gg_region_space *table = &region->tables[id];
 
 	return table->base + (size_t)index * table->record_bytes;
-}
-
-/* The stack's totals are needed soon, and are far away: a miss or two for each stack that is not hot. */
-static inline void gg_region_prefetch_row(const struct gg_region *region, uint32_t stack)
-{
-	uint64_t word = gg_load_relaxed(&region->stack_words[stack]);
-	uint32_t row = (uint32_t)(word & GG_REGION_STACK_ROW_MASK) - 1;
-
-	if (row == GG_INDEX_NONE)
-		return;
-	const uint8_t *place = gg_region_at(region, GG_TABLE_ROWS, row);
-
-	/* The last line has the longest lifetimes alone. */
-	for (size_t at = 0; at < sizeof(struct gg_region_row) - 64; at += 64)
-		__builtin_prefetch(place + at, 1);
 }

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "region/writer/record.h"
-#include "region/writer/region.h"
+#include "region/writer/space.h"
 
 enum { TEXT_BYTES_MAX = 1023, TEXT_BYTES_BITS = 16 };
 
@@ -46,7 +45,7 @@ static bool put_text(struct gg_region *region, const char *text, size_t bytes, u
 		*ret_offset = offset;
 		return true;
 	}
-	offset = gg_region_take_run(region, GG_TABLE_STRINGS, (uint32_t)bytes);
+	offset = gg_region_space_take_run(region, GG_TABLE_STRINGS, (uint32_t)bytes);
 	if (offset == GG_INDEX_NONE)
 		return false;
 	memcpy(gg_region_at(region, GG_TABLE_STRINGS, offset), text, bytes);
@@ -69,7 +68,7 @@ static uint32_t add(struct gg_region *region, const struct gg_frame_info *info)
 	if (!put_text(region, info->function, frame.function_bytes, &frame.function_offset) ||
 	    !put_text(region, info->file, frame.file_bytes, &frame.file_offset))
 		return GG_INDEX_NONE;
-	id = gg_region_take(region, GG_TABLE_FRAMES);
+	id = gg_region_space_take(region, GG_TABLE_FRAMES);
 	if (id == GG_INDEX_NONE)
 		return id;
 	place = gg_region_at(region, GG_TABLE_FRAMES, id);

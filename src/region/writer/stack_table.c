@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/writer/stack_table.h"
 
+#include "region/writer/site_totals.h"
+#include "region/writer/space.h"
+
 /* Which node: that of the hash. */
 struct node_key {
 	const uint64_t *words;
@@ -15,14 +18,14 @@ enum {
 
 static uint64_t check_of(uint64_t hash)
 {
-	return hash >> CHECK_SHIFT << GG_REGION_STACK_ROW_BITS;
+	return hash >> CHECK_SHIFT << GG_REGION_STACK_TOTAL_BITS;
 }
 
 static bool node_matches(const void *context, uint32_t value)
 {
 	const struct node_key *key = context;
 
-	return (gg_load_relaxed(&key->words[value]) & ~(uint64_t)GG_REGION_STACK_ROW_MASK) ==
+	return (gg_load_relaxed(&key->words[value]) & ~(uint64_t)GG_REGION_STACK_TOTAL_MASK) ==
 	       key->check;
 }
 
@@ -48,7 +51,7 @@ static uint32_t find(const struct gg_region *region, uint64_t hash)
 static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint64_t hash)
 {
 	struct node_key key = key_of(region, hash);
-	uint32_t id = gg_region_take(region, GG_TABLE_STACKS);
+	uint32_t id = gg_region_space_take(region, GG_TABLE_STACKS);
 
 	if (id == GG_INDEX_NONE)
 		return id;
@@ -70,12 +73,12 @@ static uint32_t count_known(const struct gg_region *region, struct gg_region_thr
 {
 	while (known_count < limit) {
 		uint32_t middle = limit - (limit - known_count) / 2;
-		uint32_t id = find(region, thread->memo_hashes[middle - 1]);
+		uint32_t id = find(region, thread->last_hashes[middle - 1]);
 
 		if (id == GG_INDEX_NONE) {
 			limit = middle - 1;
 		} else {
-			thread->memo_ids[middle - 1] = id;
+			thread->last_ids[middle - 1] = id;
 			known_count = middle;
 		}
 	}
@@ -88,21 +91,21 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 {
 	uint32_t id = GG_STACK_EMPTY, depth = shared_count;
 	uint64_t hash = region->hash_seed;
-	const uint32_t limit = count - 1 < GG_REGION_MEMO_FRAMES ? count - 1
-	                                                         : GG_REGION_MEMO_FRAMES;
+	const uint32_t limit = count - 1 < GG_REGION_LAST_FRAMES ? count - 1
+	                                                         : GG_REGION_LAST_FRAMES;
 	bool is_new; /* so there is none inside it */
 
-	while (depth > 0 && thread->memo_ids[depth - 1] == 0)
+	while (depth > 0 && thread->last_ids[depth - 1] == 0)
 		depth--;
 	/* All at once: each node is a miss, whether it is looked for or added. */
 	for (uint32_t i = depth; i < limit; i++)
-		gg_index_prefetch(&region->stack_index, thread->memo_hashes[i]);
+		gg_index_prefetch(&region->stack_index, thread->last_hashes[i]);
 	depth = count_known(region, thread, depth, limit);
 	/* The next one was looked for and not found, there or as the whole stack. */
 	is_new = depth < limit || limit == count - 1;
 	if (depth > 0) {
-		id = thread->memo_ids[depth - 1];
-		hash = thread->memo_hashes[depth - 1];
+		id = thread->last_ids[depth - 1];
+		hash = thread->last_hashes[depth - 1];
 	}
 	for (; depth < count; depth++) {
 		uint64_t pc = pcs[count - 1 - depth];
@@ -120,8 +123,8 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 			return GG_STACK_OVERFLOW;
 		}
 		id = child;
-		if (depth < GG_REGION_MEMO_FRAMES)
-			thread->memo_ids[depth] = id;
+		if (depth < GG_REGION_LAST_FRAMES)
+			thread->last_ids[depth] = id;
 	}
 	return id;
 }
@@ -130,10 +133,10 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 static uint32_t count_shared(const struct gg_region_thread *thread, const uint64_t *pcs,
                              uint32_t count, uint32_t known_count)
 {
-	uint32_t limit = count < thread->memo_count ? count : thread->memo_count;
+	uint32_t limit = count < thread->last_count ? count : thread->last_count;
 	uint32_t i = known_count < limit ? known_count : limit;
 
-	while (i < limit && thread->memo_pcs[i] == pcs[count - 1 - i])
+	while (i < limit && thread->last_pcs[i] == pcs[count - 1 - i])
 		i++;
 	return i;
 }
@@ -161,25 +164,25 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 	thread->busy = 1;
 	gg_fence_signal();
 	shared_count = count_shared(thread, pcs, count, known_count);
-	hash = shared_count > 0 ? thread->memo_hashes[shared_count - 1] : region->hash_seed;
+	hash = shared_count > 0 ? thread->last_hashes[shared_count - 1] : region->hash_seed;
 	for (uint32_t depth = shared_count; depth < count; depth++) {
 		hash = extend(hash, pcs[count - 1 - depth]);
-		if (depth < GG_REGION_MEMO_FRAMES) {
-			thread->memo_pcs[depth] = pcs[count - 1 - depth];
-			thread->memo_hashes[depth] = hash;
-			thread->memo_ids[depth] = 0;
+		if (depth < GG_REGION_LAST_FRAMES) {
+			thread->last_pcs[depth] = pcs[count - 1 - depth];
+			thread->last_hashes[depth] = hash;
+			thread->last_ids[depth] = 0;
 		}
 	}
-	thread->memo_count = count < GG_REGION_MEMO_FRAMES ? count : GG_REGION_MEMO_FRAMES;
-	id = count <= GG_REGION_MEMO_FRAMES ? thread->memo_ids[count - 1] : 0;
+	thread->last_count = count < GG_REGION_LAST_FRAMES ? count : GG_REGION_LAST_FRAMES;
+	id = count <= GG_REGION_LAST_FRAMES ? thread->last_ids[count - 1] : 0;
 	if (id == 0) {
 		id = find(region, hash);
 		if (id == GG_INDEX_NONE)
 			id = intern_new(region, thread, pcs, count, shared_count);
-		else if (count <= GG_REGION_MEMO_FRAMES)
-			thread->memo_ids[count - 1] = id;
+		else if (count <= GG_REGION_LAST_FRAMES)
+			thread->last_ids[count - 1] = id;
 	}
-	gg_region_prefetch_row(region, id);
+	gg_region_site_total_prefetch(region, id);
 	gg_fence_signal();
 	thread->busy = 0;
 	return id;

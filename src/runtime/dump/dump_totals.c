@@ -114,7 +114,7 @@ static void add_live(struct gg_dump_totals *gather, const struct gg_region *regi
 }
 
 /* What was allocated there since the base. */
-static struct gg_dump_amount allocated_since(const struct gg_region_scan_row *row,
+static struct gg_dump_amount allocated_since(const struct gg_region_scan_site_total *row,
                                              const struct gg_dump_totals *base)
 {
 	struct gg_dump_amount amount = { gg_fixed_value(row->allocated.bytes),
@@ -137,9 +137,9 @@ static void add_rows(struct gg_dump_totals *gather, const struct gg_region *regi
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct gg_dump_sums sums = { 0 };
-		struct gg_region_scan_row row;
+		struct gg_region_scan_site_total row;
 
-		if (!gg_region_scan_row(region, i, &row) || row.allocated.sample_count == 0)
+		if (!gg_region_scan_site_total(region, i, &row) || row.allocated.sample_count == 0)
 			continue;
 		sums.allocated = allocated_since(&row, base);
 		if (sums.allocated.count > 0)
@@ -165,7 +165,7 @@ static void count_live_as_allocated(struct gg_dump_totals *gather)
 
 static int make_empty(struct gg_dump_totals *gather, const struct gg_region_scan *scan)
 {
-	uint64_t capacity = (uint64_t)scan->row_count * 2 + scan->thread_count + SPARE;
+	uint64_t capacity = (uint64_t)scan->site_total_count * 2 + scan->thread_count + SPARE;
 	uint32_t place_count = 1024;
 	size_t places_bytes;
 
@@ -198,7 +198,7 @@ int gg_dump_totals_make(struct gg_dump_totals *ret_gather, const struct gg_regio
 	add_live(ret_gather, region, scan.live_count, from_id);
 	/* Those that have come meanwhile may be what is live. */
 	gg_region_scan_begin(region, &scan);
-	add_rows(ret_gather, region, scan.row_count, base);
+	add_rows(ret_gather, region, scan.site_total_count, base);
 	count_live_as_allocated(ret_gather);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "region/writer/live_table.h"
 #include "runtime/agent_log.h"
 #include "runtime/digits.h"
 #include "runtime/dump/dump.h"

@@ -22,7 +22,7 @@ void gg_plain_tally_of(struct gg_plain_tally *rough, const struct gg_tally *tall
 	memcpy(sums, (const char *)tally + FIRST_SUM, sizeof(sums));
 	memcpy(rough->maxima, (const char *)tally + SUMS_END, sizeof(rough->maxima));
 	rough->sums[0] = (double)tally->sample_count;
-	rough->sums[1] = (double)tally->mark_count;
+	rough->sums[1] = (double)tally->sample_point_count;
 	for (size_t i = 0; i < SUM_COUNT; i++)
 		rough->sums[i + 2] = gg_sum_value(&sums[i]);
 }
@@ -46,7 +46,7 @@ void gg_plain_tally_add_sample(struct gg_plain_tally *rough, const struct gg_dra
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
 	double *of = rough->sums + (share.is_sure ? AT_SURE : AT_USUAL), *rest;
-	double interval = draw->interval, marks = draw->mark_count;
+	double interval = draw->interval, marks = draw->sample_point_count;
 
 	rough->sums[0] += 1;
 	rough->sums[1] += marks;
@@ -79,5 +79,5 @@ void gg_plain_tally_tally(const struct gg_plain_tally *rough, struct gg_tally *r
 	memcpy((char *)ret_tally + FIRST_SUM, sums, sizeof(sums));
 	memcpy((char *)ret_tally + SUMS_END, rough->maxima, sizeof(rough->maxima));
 	ret_tally->sample_count = (uint64_t)rough->sums[0];
-	ret_tally->mark_count = (uint64_t)rough->sums[1];
+	ret_tally->sample_point_count = (uint64_t)rough->sums[1];
 }

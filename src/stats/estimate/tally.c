@@ -116,10 +116,11 @@ static void change(struct gg_tally *tally, double sign, const struct gg_draw *dr
                    uint64_t size_bytes, const struct gg_share *share)
 {
 	struct gg_moments *of = share->is_sure ? tally->sure : tally->usual;
-	double interval = draw->interval, marks = draw->mark_count;
+	double interval = draw->interval, marks = draw->sample_point_count;
 
 	tally->sample_count += sign > 0 ? 1 : UINT64_MAX;
-	tally->mark_count += sign > 0 ? draw->mark_count : -(uint64_t)draw->mark_count;
+	tally->sample_point_count += sign > 0 ? draw->sample_point_count
+	                                      : -(uint64_t)draw->sample_point_count;
 	add_integer(&of[GG_BYTES].seen, sign, size_bytes);
 	add_integer(&of[GG_ALLOCATIONS].seen, sign, 1);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
@@ -369,14 +370,14 @@ void gg_tally_merge(struct gg_tally *tally, const struct gg_tally *other)
 {
 	combine(tally, 1, other);
 	tally->sample_count += other->sample_count;
-	tally->mark_count += other->mark_count;
+	tally->sample_point_count += other->sample_point_count;
 }
 
 void gg_tally_subtract(struct gg_tally *tally, const struct gg_tally *other)
 {
 	combine(tally, -1, other);
 	tally->sample_count -= other->sample_count;
-	tally->mark_count -= other->mark_count;
+	tally->sample_point_count -= other->sample_point_count;
 	clear_if_empty(tally);
 }
 

@@ -59,7 +59,7 @@ enum { GG_QUANTITY_COUNT = GG_ALLOCATIONS + 1 };
 
 struct gg_tally {
 	uint64_t sample_count;
-	uint64_t mark_count; /* sum of the marks on the samples */
+	uint64_t sample_point_count; /* sum of the marks on the samples */
 	/* Of samples that were likely to be missed, and of those with p >= GG_SURE_PROBABILITY. */
 	struct gg_moments usual[GG_QUANTITY_COUNT], sure[GG_QUANTITY_COUNT];
 	struct gg_sum mark_bytes;      /* sum of n R: bytes by the marks alone */

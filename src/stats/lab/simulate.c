@@ -55,7 +55,7 @@ static void sample_part(const struct gg_program *program, const struct gg_progra
 
 	for (;;) {
 		struct gg_draw draw = { .interval = part->interval,
-			                .mark_count = 1,
+			                .sample_point_count = 1,
 			                .scheme = program->scheme };
 		uint64_t gap = gg_rng_geometric(rng, scale);
 

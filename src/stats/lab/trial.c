@@ -126,7 +126,7 @@ static struct gg_draw draw_of(const struct gg_trial_plan *plan, uint64_t size_by
 {
 	const struct gg_sampler_options *options = &plan->options;
 	struct gg_draw draw = { .interval = options->interval,
-		                .mark_count = 1,
+		                .sample_point_count = 1,
 		                .scheme = options->scheme };
 
 	if (options->scheme == GG_SCHEME_OPTIMAL && options->rates != NULL)

@@ -203,7 +203,7 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 		if (gap > rest)
 			break;
 		rest -= gap;
-		draw->mark_count++;
+		draw->sample_point_count++;
 	}
 	gap -= rest;
 	settle(s, gap < 0x1p63 ? (uint64_t)gap : UINT64_C(1) << 63);
@@ -222,10 +222,10 @@ static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, st
 		set_left(s, (int64_t)(left - length));
 		return false;
 	}
-	count = gg_stride_mark_count(left, length, interval);
+	count = gg_stride_sample_point_count(left, length, interval);
 	set_left(s, (int64_t)(left + count * interval - length));
 	draw->offset_bytes = left;
-	draw->mark_count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+	draw->sample_point_count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 	return true;
 }
 
@@ -310,7 +310,9 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 	left = fresh ? 0 : (uint64_t)(s->by_count ? s->left_count : s->left_bytes) + units;
 	if (left >= units)
 		left = 0;
-	draw = (struct gg_draw){ .interval = s->interval, .mark_count = 1, .scheme = s->scheme };
+	draw = (struct gg_draw){ .interval = s->interval,
+		                 .sample_point_count = 1,
+		                 .scheme = s->scheme };
 	sampled = take_pending(s, left, bytes, &draw);
 	if (s->changed)
 		forget(s);

@@ -51,7 +51,7 @@ struct gg_draw {
 	 * (per-allocation) or none was needed (poisson-count from the cutoff on). */
 	uint64_t offset_bytes;
 	uint32_t
-		mark_count; /* on the allocation; 1 unless the scheme counts (poisson-count, stride) */
+		sample_point_count; /* on the allocation; 1 unless the scheme counts (poisson-count, stride) */
 	enum gg_scheme scheme;
 };
 
@@ -62,7 +62,8 @@ static inline uint64_t gg_length_bytes(uint64_t size_bytes)
 }
 
 /* Marks `interval` bytes apart on an allocation whose first one is at offset; offset < length. */
-static inline uint64_t gg_stride_mark_count(uint64_t offset, uint64_t length, uint64_t interval)
+static inline uint64_t gg_stride_sample_point_count(uint64_t offset, uint64_t length,
+                                                    uint64_t interval)
 {
 	return 1 + (length - 1 - offset) / interval;
 }

@@ -56,7 +56,7 @@ static void weigh_by_inclusion(double x, struct gg_weight *weight)
 static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weight *weight)
 {
 	weight->probability = -gg_expm1(-x);
-	weight->count = draw->mark_count / x;
+	weight->count = draw->sample_point_count / x;
 	weight->count_variance = weight->count / x;
 }
 
@@ -68,10 +68,11 @@ static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t lengt
                             struct gg_weight *weight)
 {
 	double up = x < 0x1p53 ? x - (double)(uint64_t)x : 0;
-	uint64_t marks = draw->mark_count;
+	uint64_t marks = draw->sample_point_count;
 
 	if (marks == UINT32_MAX && draw->offset_bytes < length && draw->interval < 0x1p63)
-		marks = gg_stride_mark_count(draw->offset_bytes, length, (uint64_t)draw->interval);
+		marks = gg_stride_sample_point_count(draw->offset_bytes, length,
+		                                     (uint64_t)draw->interval);
 	weight->probability = x < 1 ? x : 1;
 	weight->count = (double)marks / x;
 	weight->count_variance = up * (1 - up) / (x * x) / weight->probability;
