@@ -275,8 +275,9 @@ const struct gg_command gg_command_sql = {
 	.summary = "ask a profile in SQL",
 	.usage = "FILE [QUESTION]",
 	.details =
-		"QUESTION is one statement that reads, in the language of SQLite; without one,\n"
-		"tables and views are listed with their columns.  docs/internals/PROFILE.md explains them.\n"
+		"QUESTION is one SQLite statement that only reads.  Without it, the command\n"
+		"lists tables and views with their columns, which docs/internals/PROFILE.md\n"
+		"explains.\n"
 		"\n"
 		"Views make common questions one line:\n"
 		"  v_function  what functions hold and allocated: alone, and with what they call\n"
