@@ -18,7 +18,8 @@ static struct listener {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void gg_embed_listen_forked(void)
+/* In a forked child: the thread that held the lock may not be here. */
+static void forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
@@ -54,6 +55,7 @@ int geiger_listen(heard_fn *heard, void *user)
 	if (heard == NULL)
 		return -EINVAL;
 	pthread_mutex_lock(&lock);
+	gg_embed_settings.listeners_forked = forked;
 	listener = find(NULL, NULL);
 	if (listener != NULL)
 		set(listener, heard, user);

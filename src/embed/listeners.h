@@ -14,7 +14,5 @@
 
 enum { GG_EMBED_LISTENERS = 8 };
 
-/* In a forked child: the lock is nobody's. */
-void gg_embed_listen_forked(void);
-
+/* Calls every listener with the event. */
 void gg_embed_tell(const struct geiger_event *event);

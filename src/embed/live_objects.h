@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_objects - which samples of a heap are live, by generation, for collectors that ask of all at once.
+ * live_objects - which samples of a heap are live, by generation, for collectors that visit all at once.
  *
- * Begun by the heap's first geiger_collected(), which finds what is there in the region; from then on each
- * new sample is noted.  An entry says which sample it means by the region's id: one that was freed
- * meanwhile, or whose address another one has, is passed over at the next collection.
+ * The heap's first geiger_collected() fills the lists from the region; from then on each new sample is
+ * appended.  An entry names its sample by the region's id.  If that sample was freed meanwhile, or another
+ * one has its address, the next collection drops the entry.
  *
- * Memory   24 bytes a live sample, mapped, doubling.  Where there is none a sample is not noted: it
- *          stays live until its address is new again.  Counted as dropped.
- * Lock     one word a heap, held for an append; a thread that does not get it in time goes without.
- *          A forked child takes it from a thread that it does not have.
+ * Memory   24 bytes for each live sample, mapped, doubling.  Without memory a sample is not noted: it
+ *          stays live until another object has its address, and GG_EMBED_DROPPED counts it.
+ * Lock     one word for each heap, held for an append or a collection; a thread that does not get it in
+ *          time goes without.  `generation` is that of the process: a forked child takes the lock from a
+ *          thread that exists in its parent alone.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gg_embed_heap;
-
 struct gg_embed_entry {
 	uint64_t key, id;
-	uint64_t to; /* its new key; 0: dead */
+	uint64_t to; /* its key after the collection; 0: dead */
 };
 
 struct gg_embed_list {
@@ -34,5 +33,13 @@ struct gg_embed_tracked {
 	struct gg_embed_list young, old;
 };
 
-/* A new sample. */
-void gg_embed_track(struct gg_embed_heap *heap, uint64_t key, uint64_t id, bool is_old);
+/* Notes a new sample, once there was a collection. */
+void gg_embed_track(struct gg_embed_tracked *tracked, uint32_t generation, uint64_t key,
+                    uint64_t id, bool is_old);
+
+/* False: another thread holds the lock too long. */
+bool gg_embed_track_lock(struct gg_embed_tracked *tracked, uint32_t generation);
+void gg_embed_track_unlock(struct gg_embed_tracked *tracked);
+
+/* Under the lock.  Without memory the entry is counted and lost. */
+void gg_embed_track_append(struct gg_embed_list *list, uint64_t key, uint64_t id);

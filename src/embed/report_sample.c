@@ -152,7 +152,8 @@ static bool record(struct passage *p)
 	record.pc_count = list_pcs(p);
 	id = agent->record(&record);
 	if (id != 0)
-		gg_embed_track(p->heap, record.key, id, record.flags != 0);
+		gg_embed_track(&p->heap->tracked, gg_load_relaxed(&gg_embed_settings.generation),
+		               record.key, id, record.flags != 0);
 	return id != 0;
 }
 

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "embed/embed_thread.h"
 #include "embed/heap.h"
-#include "embed/listeners.h"
 #include "embed/public.h"
 #include "region/control.h"
 #include "unwind/unwind.h"
@@ -78,7 +77,8 @@ static void forked(void)
 	if (s->seed != 0)
 		s->seed = gg_hash_integer(fork_number, gg_hash_integer(s->seed, 1)) | 1;
 	gg_embed_heap_forked();
-	gg_embed_listen_forked();
+	if (s->listeners_forked != NULL)
+		s->listeners_forked();
 	changed();
 	gg_embed_due_forked();
 }
