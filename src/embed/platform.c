@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * platform - what of the agent is different where its code is a part of libgeiger: the allocator is nobody's,
- * malloc() may be called, at the start, and no function of libc is hooked.  A program that sets a handler
- * for SIGBUS of its own, later, has that one alone (guard.h).
+ * platform - the port of the runtime (runtime/platform/platform.h) where it is a part of libgeiger.
+ *
+ * libgeiger replaces no allocator and hooks no function of libc.  At the start it may call
+ * malloc().  If the program sets a handler for SIGBUS later, that handler replaces ours
+ * (signals/sigbus_guard.h).
  */
 #include <dlfcn.h>
 
-#include "runtime/platform/elf_lookup.h"
-#include "runtime/platform/extra_functions.h"
-#include "runtime/platform/operator_frames.h"
-#include "runtime/platform/real_functions.h"
-#include "runtime/platform/sanitizer.h"
-#include "runtime/platform/seccomp.h"
-#include "runtime/process.h"
+#include "runtime/platform/platform.h"
 
 struct gg_real gg_real = { .sigaction = sigaction };
 uint32_t gg_seccomp_entered;
 
-/* What is linked into the program is called after a sanitizer's constructors. */
+/* Nobody calls a linked library before the constructors of a sanitizer. */
 const char *gg_sanitizer_runtime(void)
 {
 	return NULL;
@@ -27,7 +23,7 @@ void gg_real_find(void)
 {
 }
 
-/* malloc() is not sampled. */
+/* libgeiger does not sample malloc(), so no stack has frames of operator new. */
 bool gg_operator_frames_has(uint64_t pc)
 {
 	(void)pc;
@@ -38,7 +34,7 @@ void gg_extra_functions_take(void)
 {
 }
 
-/* In an executable that is linked statically there is none. */
+/* A statically linked executable has no dlsym() that finds anything. */
 void *gg_elf_lookup_next(const char *name, void *instead)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, name);

@@ -117,8 +117,10 @@ void gg_agent_log(const char *text, ...)
 		add(&line, next);
 	va_end(texts);
 	line.text[line.used++] = '\n';
-	/* Who named a file does not want it on stderr, also when the file cannot be had; nor wait for
-	 * who reads it. */
+	/*
+	 * Who named a file does not want it on stderr, also when the file cannot be had; nor wait
+	 * for who reads it.
+	 */
 	if (log_path[0] != '\0')
 		fd = gg_syscall_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
 	else if (is_stderr() && takes_a_line(STDERR_FILENO))

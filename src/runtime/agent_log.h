@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * say - what the agent has to tell a person: that it cannot profile, or which option it does not
- * understand.  Nothing else is ever written to a stream of the program.
+ * agent_log - the agent's messages to a person: it cannot profile, or does not understand an
+ * option.
  *
  *   gg_agent_log("GEIGER_SCHEME: 'x' is not a scheme", "; using ", "poisson", GG_AGENT_LOG_END);
  *   geiger[4711]: GEIGER_SCHEME: 'x' is not a scheme; using poisson
  *
- * One write() to GEIGER_LOG, opened for appending for that one line, or to stderr, as long as that is
- * what it was when the program started.  In a directory that others can write, GEIGER_LOG is a plain file
- * of ours or of root's, or nothing is written (gg_syscall_open_shared).  No stdio, no signal, no allocation, errno kept.  Too long a line is cut; what a terminal would obey comes out as
- * '?' (base/printable.h).
+ * The agent writes nothing else to the program's streams.  A message is one write() to the file
+ * GEIGER_LOG, opened for appending for that one line.  Without GEIGER_LOG it goes to stderr, if
+ * that is still what it was when the program started.  In a directory that other users can write,
+ * GEIGER_LOG must be a plain file of root's or of the program's user (gg_syscall_open_shared).
+ *
+ * Never    uses stdio, allocates, or raises a signal; errno is kept.
+ * Full     A line that is too long is cut.  Bytes that a terminal obeys become '?'
+ *          (base/printable.h).
  */
 #pragma once
 
@@ -17,22 +21,22 @@
 
 enum { GG_AGENT_LOG_LINE_MAX = 1024 };
 
-/* Before anything is said: this is stderr. */
+/* Once, before the first message: remembers what stderr is. */
 void gg_agent_log_init(void);
 
-/* Lines go to that file from now on (copied); NULL or one that cannot be opened: stderr. */
+/* Sends messages to that file from now on; NULL or "": to stderr.  The path is copied. */
 void gg_agent_log_to(const char *path);
 
 #define GG_AGENT_LOG_END ((const char *)0)
 
-/* Says the texts, one after the other, up to GG_AGENT_LOG_END. */
+/* Writes one line of all the texts up to GG_AGENT_LOG_END. */
 __attribute__((sentinel)) void gg_agent_log(const char *text, ...);
 
 /*
- * Writes, without the signals that would end the program: nobody reads its stderr, or its files may not
- * grow so far.  Failures are silent.
+ * Writes without SIGPIPE, which a pipe without a reader raises, and without SIGXFSZ, which the
+ * limit of file sizes raises: both would end the program.  Failures are silent.
  */
 void gg_agent_log_write(int fd, const char *text, size_t length);
 
-/* In words: -ENOSPC is "no space left". */
+/* The words for a status: "no space left" for -ENOSPC. */
 const char *gg_agent_log_reason(int status);

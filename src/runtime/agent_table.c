@@ -160,7 +160,9 @@ static uint64_t record(const struct gg_agent_sample *sample)
 		return 0;
 	gg_mapped_modules_refresh();
 	allocation.stack = gg_region_intern(region, &block->record, sample->pcs, sample->pc_count);
-	/* The stack interned last is not the one that the unwinder of malloc's samples remembers. */
+	/*
+	 * The stack interned last is not the one that the unwinder of malloc's samples remembers.
+	 */
 	block->stack_tag += 1;
 	gg_module_table_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
 	id = gg_region_record_alloc(region, &block->record, &allocation);
@@ -407,7 +409,10 @@ static int dump_next(char kind)
 	return status;
 }
 
-/* Off the path of handlers, which would wait for what they have interrupted.  Also before the start. */
+/*
+ * Off the path of handlers, which would wait for what they have interrupted.  Also before the
+ * start.
+ */
 static int set_triggers(const struct gg_agent_triggers *triggers)
 {
 	struct gg_thread *t = &gg_thread;

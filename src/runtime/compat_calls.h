@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_calls - what libgeiger-compat asks of the agent for other profilers' calls (abi/agent_functions.h).
+ * compat_calls - the functions that libgeiger-compat calls to serve other profilers' interfaces.
  *
- * Threads    any; those of a thread are its own.  None allocates or waits.  errno is kept.
- * Cost       what is not used costs nothing on the paths of allocations and frees.
+ * abi/agent_functions.h lists them for libgeiger-compat.
+ *
+ * Threads    any; each acts on its own thread.  No call allocates or waits.  errno is kept.
+ * Cost       functions that the program does not call cost nothing on the paths of malloc and free.
  */
 #pragma once
 
@@ -12,19 +14,21 @@
 
 #include "abi/agent_functions.h"
 
-/* A line to stderr or GEIGER_LOG. */
+/* Writes a line to stderr or GEIGER_LOG. */
 void gg_compat_calls_say(const char *line);
 
-/* Is the calling thread sampled?  wish 0, 1: from now on no, yes; -1: as it is.  What it was before. */
+/* Switches sampling of the calling thread off (0) or on (1), or leaves it (-1).  Returns its state
+ * before the call. */
 bool gg_compat_calls_thread_active(int wish);
-/* The same of threads that are new. */
+/* The same for threads that have not allocated yet. */
 bool gg_compat_calls_thread_active_init(int wish);
 
-/* The calling thread goes by the settings from its next allocation on. */
+/* Applies changed settings to the calling thread now; otherwise it does so within 8 MiB. */
 void gg_compat_calls_look(void);
 
-/* How reports and dumps call the thread: the first 15 bytes.  0, -ENOENT: nothing is recorded. */
+/* Names the calling thread in reports and dumps: the first 15 bytes.  0, or -ENOENT if nothing is
+ * recorded. */
 int gg_compat_calls_thread_name(const char *name);
 
-/* The calling thread's. */
+/* The bytes that the calling thread has allocated and freed. */
 void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret_bytes);

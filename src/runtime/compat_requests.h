@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_requests - what libgeiger-compat wants from the agent, in words that the sample path reads.
+ * compat_requests - what libgeiger-compat wants from the agent, in words that the sample path
+ * reads.
  *
  * Threads    any thread reads and writes the words; each stands alone.
  * Cost       without libgeiger-compat one load for each sample.
@@ -25,6 +26,7 @@ extern struct gg_compat_requests gg_compat_requests __attribute__((visibility("h
 
 /*
  * Asks libgeiger-compat for its wishes before the start, and hands it the agent's functions.  Looks
- * for it among the objects that the loader has mapped.  All members but `bytes` are zero if it is not there.
+ * for it among the objects that the loader has mapped.  All members but `bytes` are zero if it is
+ * not there.
  */
 GG_COLD void gg_compat_requests_read(struct gg_agent_begin *ret_begin);

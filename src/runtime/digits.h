@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * digits - decimal numbers without stdio, which may allocate.
- */
+/* digits - prints decimal numbers without stdio, which may allocate. */
 #pragma once
 
 #include <stdint.h>
 
 enum {
-	GG_DIGITS_MAX = 21 /* of 2^64 - 1, and the 0 byte */
+	GG_DIGITS_MAX = 21 /* the digits of 2^64 - 1, and the 0 byte */
 };
 
 /* Writes the number into text and returns where it begins. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment - what the environment asks for; docs/AGENT.md has the table of variables.
+ * environment - the settings that the GEIGER_ variables make; docs/AGENT.md has the table of them.
  *
- * A value that is not understood is told once, with the form that would be, and the default is used:
- * a typing error must not stop the program, nor pass unnoticed.
+ * A value that cannot be parsed is logged once, with an example of the right form, and the default
+ * applies: a typing error must neither stop the program nor pass unnoticed.
  *
- * Read once, at start; the environment may change or go away afterwards.
+ * The start reads the environment once; the program may change or clear it afterwards.
  */
 #pragma once
 
@@ -18,36 +18,38 @@
 
 enum {
 	GG_ENVIRONMENT_DIRECTORY_MAX = 400,
-	/* A thread looks for new settings at least once in so many bytes of allocations: often
-	 * enough for a person who waits, and once in 8 MiB is no cost. */
+	/* A thread checks for new settings at least once in so many bytes of allocations.  That is
+	 * soon enough for a person who waits, and too rare to cost anything. */
 	GG_ENVIRONMENT_VISIT_BYTES = 8 << 20
 };
 
 struct gg_environment {
-	struct gg_sampler_options sampler; /* seed and stream as for the first thread */
-	enum gg_focus focus;               /* of the optimal scheme */
-	uint64_t startup_bytes;            /* of allocations, drawn with: */
-	uint64_t startup_interval;         /* bytes; startup_bytes == 0: not used */
+	struct gg_sampler_options sampler; /* seed and stream are those of the first thread */
+	enum gg_focus focus;               /* what the optimal scheme minimizes the error of */
+	uint64_t startup_bytes;            /* allocated bytes at the start that are drawn with: */
+	uint64_t startup_interval;         /* bytes; startup_bytes is 0 if it is not used */
 	struct gg_region_options region;   /* capacities, frames, interval, active */
-	bool free_stacks;                  /* also capture the stack that frees */
-	bool mappings;                     /* mmap() and its relatives are samples too */
-	uint64_t recorder_pid;             /* of the session's recorder; 0: there is none */
-	uint64_t recorder_namespace;       /* of process ids, in which it has that; 0: ? */
-	uint64_t keep;                     /* regions of ended processes; 0: all */
-	bool modules_by_maps;              /* even if the loader could tell */
-	char directory[GG_ENVIRONMENT_DIRECTORY_MAX]; /* of the region; "": its own choice */
-	char text[GG_REGION_OPTIONS_MAX]; /* the GEIGER_ variables that are set, as NAME=VALUE\n */
+	bool free_stacks;                  /* captures the stack of each free, too */
+	bool mappings;                     /* samples mmap() and its relatives, too */
+	uint64_t recorder_pid;       /* the session's recorder; 0: the process is in no session */
+	uint64_t recorder_namespace; /* pid namespace in which recorder_pid counts; 0: unknown */
+	uint64_t keep;               /* regions of ended processes that stay; 0: all */
+	bool modules_by_maps; /* uses /proc/self/maps even if the loader has _dl_find_object() */
+	char directory[GG_ENVIRONMENT_DIRECTORY_MAX]; /* of the region; "": the first with room */
+	char text[GG_REGION_OPTIONS_MAX]; /* NAME=VALUE\n for each variable that is set */
 };
 
 void gg_environment_read(struct gg_environment *ret_options);
 
-/* --- for what reads options of its own --- */
+/* --- for modules that read variables of their own --- */
 
-/* The value, or NULL: not set, or empty.  It is noted in the text of all that are set. */
+/* Returns the value, or NULL if it is unset or empty, and adds it to options->text. */
 const char *gg_environment_value(struct gg_environment *options, const char *name);
-/* A size or number between both ends; false: not set, or refused. */
+/*
+ * Reads a size or number from `least` to `most`.  False: it is unset, or refused with a log line.
+ */
 bool gg_environment_number(struct gg_environment *options, const char *name, const char *form,
                            uint64_t least, uint64_t most, uint64_t *ret_number);
 bool gg_environment_switch(struct gg_environment *options, const char *name, bool otherwise);
-/* Tells what would be understood. */
+/* Logs that the value is not `form`. */
 void gg_environment_refuse(const char *name, const char *value, const char *form);

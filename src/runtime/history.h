@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history - remembers samples one by one (abi/sample_history.h).
+ * history - remembers single samples for other profilers' interfaces (abi/sample_history.h).
  *
- * Recent   a ring indexed by a sample's id, so that its free finds it again.
- * Log      an array; who logs a free takes the next place.
- * Classes  what samples of each size class add up to since they are counted; what is live of them is asked
- *          of the region.
+ * Recent   a ring indexed by the sample's id, so that a free finds its sample again
+ * Log      an array; each logged free takes the next entry
+ * Classes  sums of the allocated samples of each size class; the sums of live samples come from the
+ *          region
  *
- * Each record is written and read under a try-lock of its own: who does not get it leaves the record as it
- * is (a writer: the sample is not remembered), so nobody waits.
+ * Each record has a try-lock.  A thread that does not get it skips the record, so no thread waits:
+ * a writer does not remember the sample, a reader does not see it.
  *
- * Memory   mapped at the first wish: 72 bytes a record of the ring, which is the next power of two; of the
- *          log address space for all, touched as it is used.  A larger ring replaces a smaller one, which
- *          stays mapped, for who may be in it.
- * Fork     a child goes on with copies of its parent's.
- * Threads  any; set() one at a time.
+ * Memory   mapped when first needed.  The ring has 72 bytes for each record, and a power of two of
+ *          records.  The log reserves addresses for all of its records.  A larger ring replaces a
+ *          smaller one, which stays mapped for threads that may still use it.
+ * Fork     a child continues with copies of its parent's records.
+ * Threads  any; one thread at a time calls set().
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 #include "base/compiler.h"
 #include "region/writer/region.h"
 
-/* What is on: one word for the paths of samples and frees. */
+/* The bits of gg_history_on, which each sample and each free of one reads. */
 enum { GG_HISTORY_ON_RECENT = 1, GG_HISTORY_ON_LOG = 2, GG_HISTORY_ON_CLASSES = 4 };
 
 extern uint32_t gg_history_on __attribute__((visibility("hidden")));
@@ -34,11 +34,11 @@ extern const struct gg_history_calls gg_history_calls;
 
 static inline bool gg_history_is_on(void)
 {
-	/* Relaxed: who sees it a moment late remembers one sample less. */
+	/* Relaxed: a thread that sees the change late misses a sample. */
 	return gg_unlikely(gg_load_relaxed(&gg_history_on) != 0);
 }
 
-/* Are frees of interest, with their stacks? */
+/* True if frees are remembered, with their stacks. */
 static inline bool gg_history_wants_frees(void)
 {
 	return gg_unlikely((gg_load_relaxed(&gg_history_on) &

@@ -29,8 +29,10 @@ bool gg_process_is_new_child(uint32_t same_process)
 
 bool gg_process_is_vforked(void)
 {
-	/* A vfork child sees its parent's page, which says that nothing was forked, but has a pid of
-	 * its own.  A forked child that nobody has noticed yet sees a wiped page. */
+	/*
+	 * A vfork child sees its parent's page, which says that nothing was forked, but has a pid
+	 * of its own.  A forked child that nobody has noticed yet sees a wiped page.
+	 */
 	return gg_process.same_process != NULL &&
 	       !gg_process_is_new_child(gg_load_relaxed(gg_process.same_process)) &&
 	       gg_process.pid != (uint32_t)getpid();
@@ -70,7 +72,9 @@ const char *gg_process_program(void)
 		return found;
 	executed = (const char *)getauxval(AT_EXECFN);
 	found = identity.exe;
-	/* The path may lead elsewhere by now: a link can be replaced, and so can a root directory. */
+	/*
+	 * The path may lead elsewhere by now: a link can be replaced, and so can a root directory.
+	 */
 	if (names_a_program(executed) && !gg_seccomp_is_entered() &&
 	    strcmp(base_name(executed), base_name(identity.exe)) != 0 &&
 	    gg_syscall_is_same_file(executed, "/proc/self/exe"))

@@ -40,8 +40,11 @@ struct gg_process {
 
 	/* Settings.  Any thread may change and read them; each is one word. */
 	uint32_t generation; /* 1 in the first process; grows with each adoption */
-	/* Grows with each change of interval_bytes and is_active, with each new rate plan, and at the
-	 * end of the startup interval.  Each thread compares it with the count that it saw last. */
+	/*
+	 * Grows with each change of interval_bytes and is_active, with each new rate plan, and at
+	 * the end of the startup interval.  Each thread compares it with the count that it saw
+	 * last.
+	 */
 	uint32_t change_count;
 	uint64_t interval_bytes; /* the sampling interval */
 	uint32_t is_active;
@@ -60,7 +63,7 @@ extern struct gg_process gg_process __attribute__((visibility("hidden")));
 
 /* The values of the page that a fork wipes. */
 enum gg_process_same {
-	GG_PROCESS_WIPED, /* a child whose fork ran no code of ours, such as that of a bare clone() */
+	GG_PROCESS_WIPED, /* a child whose fork ran no code of ours, as after a bare clone() */
 	GG_PROCESS_SAME,
 	GG_PROCESS_ADOPTING,
 	GG_PROCESS_FORKED /* a child in which gg_process_fork_in_child() has run */
@@ -69,7 +72,9 @@ enum gg_process_same {
 /* True while the process records into a region of its own. */
 static inline bool gg_process_is_current(void)
 {
-	/* Acquire: pairs with the release of the starting thread, whose settings are then visible. */
+	/*
+	 * Acquire: pairs with the release of the starting thread, whose settings are then visible.
+	 */
 	return gg_likely(gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING) &&
 	       gg_likely(gg_load_acquire(gg_process.same_process) == GG_PROCESS_SAME);
 }

@@ -41,8 +41,10 @@ void gg_process_end_in_order(void)
 		gg_address_limits_report();
 	end_region();
 	gg_thread_leave(t);
-	/* exit() from a destructor changes the status and goes on with the destructors that are left,
-	 * so what the program has printed is still written. */
+	/*
+	 * exit() from a destructor changes the status and goes on with the destructors that are
+	 * left, so what the program has printed is still written.
+	 */
 	if (is_error)
 		exit(1);
 }

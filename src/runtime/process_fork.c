@@ -24,11 +24,15 @@ void gg_process_fork_in_child(void)
 {
 	struct gg_thread *t = &gg_thread;
 
-	/* Relaxed: a child has one thread, and everything that happened before the fork is visible. */
+	/*
+	 * Relaxed: a child has one thread, and everything that happened before the fork is visible.
+	 */
 	if (gg_load_relaxed(&gg_process.same_process) == NULL)
 		return;
-	/* A handler on the sample path forked this child, which may return there and finish what its
-	 * parent finishes as well.  It must not write that into the parent's file. */
+	/*
+	 * A handler on the sample path forked this child, which may return there and finish what
+	 * its parent finishes as well.  It must not write that into the parent's file.
+	 */
 	if (gg_load_relaxed(&t->inside) != 0)
 		gg_process_region_detach();
 	gg_process_settings_seed_child(t->fork_number);

@@ -3,10 +3,10 @@
  * process_fork - notices forks, in the parent and in the child.
  *
  * Two means notice a child.  A page that the kernel wipes in children (MADV_WIPEONFORK) misses no
- * fork, but tells only that there was one.  Handlers of pthread_atfork() run in the child before the
- * program's code, so they can draw its sample points anew; a bare clone() does not call them.  The
- * first sample point of each such child is where its parent's was, and all later ones are its own:
- * each child by itself is unbiased, but siblings have that first point in common.
+ * fork, but tells only that there was one.  Handlers of pthread_atfork() run in the child before
+ * the program's code, so they can draw its sample points anew; a bare clone() does not call them.
+ * The first sample point of each such child is where its parent's was, and all later ones are its
+ * own: each child by itself is unbiased, but siblings have that first point in common.
  *
  * Threads  gg_process_fork_in_child() runs in a process that has one thread.
  */

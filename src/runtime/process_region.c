@@ -141,7 +141,9 @@ static int make_file(const char *name, uint64_t bytes)
 	return 0;
 }
 
-/* Blocks all signals but those that the thread itself causes: a blocked one would end the program. */
+/*
+ * Blocks all signals but those that the thread itself causes: a blocked one would end the program.
+ */
 static void block_signals(sigset_t *ret_before)
 {
 	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
@@ -155,7 +157,8 @@ static void block_signals(sigset_t *ret_before)
 
 /*
  * No handler, which may fork, runs between the question whose process this is and the new file.  A
- * handler that forks later finds new_map, and gg_process_region_detach() cuts its child off the file.
+ * handler that forks later finds new_map, and gg_process_region_detach() cuts its child off the
+ * file.
  */
 static int create_file(const char *name, uint64_t bytes)
 {

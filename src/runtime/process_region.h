@@ -3,12 +3,12 @@
  * process_region - makes the region of this process: its name, its directory, its file.
  *
  * The region goes into GEIGER_DIR and nowhere else; a recorded session may have a second directory
- * (recorded_session.h).  Without GEIGER_DIR it goes into the first of /dev/shm, $TMPDIR and /tmp that
- * has room.
+ * (recorded_session.h).  Without GEIGER_DIR it goes into the first of /dev/shm, $TMPDIR and /tmp
+ * that has room.
  *
  * Fork     A signal handler may fork while its thread makes a region, and the child may return from
- *          the handler.  The child must not go on in its parent's file, so it makes memory without a
- *          file instead, and a region of its own the next time it asks.
+ *          the handler.  The child must not go on in its parent's file, so it makes memory without
+ *          a file instead, and a region of its own the next time it asks.
  * Threads  one at a time: the thread that starts or adopts.  Its stack may be small.
  */
 #pragma once
@@ -28,7 +28,9 @@ void gg_process_region_remember_temporary(void);
 /* Makes gg_process.region.  0 or -Exxx; then no file is left. */
 GG_COLD int gg_process_region_open(gg_process_region_make *make);
 
-/* True if the failure is news.  The end of the recording, and a file that was cut short, are not. */
+/*
+ * True if the failure is news.  The end of the recording, and a file that was cut short, are not.
+ */
 bool gg_process_region_is_reportable(int status);
 
 /* Logs why there is no region. */

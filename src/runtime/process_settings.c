@@ -12,7 +12,9 @@ void gg_process_settings_refresh(void)
 	struct gg_region_wish wish = gg_region_control(&gg_process.region);
 	uint64_t seen = gg_load_relaxed(&gg_process.seen_wish);
 
-	/* The exchange lets one thread apply each change; the others go on with the old settings. */
+	/*
+	 * The exchange lets one thread apply each change; the others go on with the old settings.
+	 */
 	if (gg_likely(wish.change_count == seen) ||
 	    !gg_cas_acq_rel(&gg_process.seen_wish, &seen, wish.change_count))
 		return;

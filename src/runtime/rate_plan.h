@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rate_plan - the optimal scheme's rates: learned from this program's samples while it runs.
+ * rate_plan - the rates of the optimal scheme, learned from this program's samples while it runs.
  *
- * Every sample and every free of one is added to sums by size class (stats/sampling/rate_learning.h).  When there are
- * a quarter more samples than at the last plan, the thread that took the last one plans anew and
- * publishes the rates; the others take them over when they are next due, as any change of settings.
+ * Every sample, and every free of one, is added to sums by size class
+ * (stats/sampling/rate_learning.h). When there are a quarter more samples than at the last plan,
+ * the thread that took the last of them makes a new plan and publishes it.  Other threads apply it
+ * when their sampler is due, as they do with any change of settings.
  *
- * Immutable  a plan that is published never changes and is never freed, so a thread may go on with an
- *            old one as long as it likes.  There is room for GG_RATE_LEARNING_PLANS_MAX, more than 2^40
- *            samples ask for; when changes of the interval have used them up, the last one stays.
- * Until the first plan, and while another interval is in force than it was made for, every size has
- * the interval itself, as with `poisson`.
- * Fork       a child goes on with what its parent had learned.
- * Threads    any, on the sample path.  One plans at a time; the others do not wait.
- * Cost       a sample and its free 25 instructions each; a plan 60 000 where sizes up to 8 KiB are in
- *            use (callgrind on bench_agent's mix10k).  Memory: 6 KiB, and 4 KiB a plan.
+ * Immutable  A published plan never changes and is never freed, so a thread may keep using an old
+ *            one.  GG_RATE_LEARNING_PLANS_MAX plans suffice for 2^40 samples.  Changes of the
+ *            interval need plans as well; when all are used, the last plan stays.
+ * Before     Until the first plan, and under another interval than the plan's, every size has the
+ *            sampling interval itself, as with `poisson`.
+ * Fork       A child continues with its parent's sums.
+ * Threads    any, on the sample path.  One thread plans at a time; the others do not wait.
+ * Cost       25 instructions for a sample and its free; 60 000 for a plan if sizes up to 8 KiB are
+ *            in use (callgrind on bench_agent's mix10k).  Memory: 6 KiB, and 4 KiB for each plan.
  */
 #pragma once
 
@@ -23,20 +24,22 @@
 
 #include "stats/sampling/rate_learning.h"
 
-/* At start.  Without memory for plans there are none. */
+/* At the start.  Without memory no plan is ever made. */
 void gg_rate_plan_init(enum gg_focus focus);
 
-/* In a forked child: who was planning is not there. */
+/* In a forked child: the thread that was planning may exist in the parent alone. */
 void gg_rate_plan_forked(void);
 
-/* Is it in use?  Else the others do nothing and need not be called. */
+/* True if plans are in use.  If not, the functions below do nothing. */
 bool gg_rate_plan_is_on(void);
 
-/* stands_for: of allocations, what the sample does. */
+/* Adds a freed sample, which stands for that many allocations. */
 void gg_rate_plan_freed(double stands_for, uint64_t size_bytes);
 
-/* interval_bytes: in force now.  True: there are new rates. */
+/*
+ * Adds a sample; interval_bytes is the current sampling interval.  True: new rates were published.
+ */
 bool gg_rate_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t interval_bytes);
 
-/* The rates to use with that interval; NULL: none. */
+/* The rates for that interval; NULL: there is no plan for it. */
 const struct gg_optimal_rates *gg_rate_plan_rates(uint64_t interval_bytes);

@@ -20,8 +20,8 @@
 bool gg_recorded_session_exists(void);
 
 /*
- * True if the recorder has ended.  Such a session takes no more processes: nobody would remove their
- * regions, and a program that keeps starting others would fill the memory with them.
+ * True if the recorder has ended.  Such a session takes no more processes: nobody would remove
+ * their regions, and a program that keeps starting others would fill the memory with them.
  */
 GG_COLD bool gg_recorded_session_is_over(void);
 

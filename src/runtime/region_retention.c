@@ -307,7 +307,10 @@ static bool consider(struct place *place, const char *exe, struct gg_retention *
 	return true;
 }
 
-/* Opens at most `looks` of the directory's regions, those from number `from` on; how many it opened. */
+/*
+ * Opens at most `looks` of the directory's regions, those from number `from` on; how many it
+ * opened.
+ */
 static uint32_t search_part(struct place *place, const char *exe, struct gg_retention *list,
                             uint64_t from, uint64_t to, uint32_t looks)
 {
@@ -335,8 +338,9 @@ static uint32_t search_part(struct place *place, const char *exe, struct gg_rete
 }
 
 /*
- * Searches the directory for regions that no list has: of processes that were killed at their start, or whose
- * list was lost.  At most `looks` files are opened, from a place on that differs each time.
+ * Searches the directory for regions that no list has: of processes that were killed at their
+ * start, or whose list was lost.  At most `looks` files are opened, from a place on that differs
+ * each time.
  */
 static void search(struct place *place, const char *exe, struct gg_retention *list, uint32_t looks,
                    uint64_t random)
@@ -373,7 +377,10 @@ static void keep_by_list(struct place *place, const char *exe, int fd,
 		list.count = 0;
 }
 
-/* Somebody else's file has the list's name, and stays there: so each time the directory is searched. */
+/*
+ * Somebody else's file has the list's name, and stays there: so each time the directory is
+ * searched.
+ */
 static void keep_by_search(struct place *place, const char *exe, uint64_t most)
 {
 	static struct gg_retention list;

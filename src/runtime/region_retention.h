@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_retention - of an executable's regions the last ones stay.
+ * region_retention - removes old regions, so that programs that start often do not fill the memory.
  *
- * A program that is started again and again, or forks again and again, leaves a region each time, and
- * /dev/shm is memory.  So who makes one removes what is too old: of the processes that have ended
- * the last GEIGER_KEEP regions stay, for each executable, user and directory.
+ * A program that is started again and again leaves a region each time, and /dev/shm is memory.  So
+ * each new process removes regions of processes that have ended, except for the last GEIGER_KEEP of
+ * its executable, user and directory.
  *
- * Never      one whose process lives, in whatever pid namespace: it holds a lock through its mapping; nor
- *            one that has a second name, another owner, or not a region's first bytes; nor any of a
- *            session: its recorder sees to them.
- * Bounded    a list beside the regions names them (region/retention.h).  While it has no more than GEIGER_KEEP
- *            nothing is looked at, else LOOKS of those that may live, and at most as many are removed.
- *            Where the list is locked, the region is left to the next process that has the lock.
- * Lost       each SEARCH_EVERY entries the directory is searched for regions that no list has.  Where
- *            somebody else's file has the list's name, it is searched each time.
- * Cost       eleven system calls where a region is made, five for each look.
+ * Never      removes the region of a living process, in any pid namespace: the process holds a lock
+ *            through its mapping.  Nor a file that has a second name, another owner, or not a
+ *            region's first bytes.  Nor a region of a recorded session: its recorder removes those.
+ * Bounded    A list beside the regions names them (region/retention.h).  While it has at most
+ *            GEIGER_KEEP entries, no region is checked; else LOOKS entries of processes that may
+ *            live, and at most as many regions are removed.  If another process has locked the
+ *            list, the region waits in a second list for the next process that gets the lock.
+ * Lost       After each SEARCH_EVERY entries the directory is searched for regions that are in no
+ *            list.  If a file of another user has the list's name, every process searches.
+ * Cost       11 system calls for a new region, 5 for each check.
  */
 #pragma once
 
@@ -25,6 +26,6 @@
 
 enum { GG_REGION_RETENTION_DEFAULT = 64, GG_REGION_RETENTION_MAX = 512 };
 
-/* Enters the region, which was just made, and removes old ones so that `most` stay; 0: all do. */
+/* Lists the new region, and removes old ones so that `most` stay; 0: all of them stay. */
 GG_COLD void gg_region_retention_note(const struct gg_region_file *map, const char *exe,
                                       uint64_t most);

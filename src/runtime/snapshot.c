@@ -17,8 +17,8 @@ enum { ATTEMPTS = 50, PATH_BYTES_MAX = 4096, BUFFER_WORDS = 512 };
 _Static_assert(sizeof(struct gg_region_header) % sizeof(uint64_t) == 0, "copied as words");
 
 /*
- * Copies what others may be writing, word by word; what was torn is written again, or is a record that
- * nobody names yet.  So no race, whatever a sanitizer says.
+ * Copies what others may be writing, word by word; what was torn is written again, or is a record
+ * that nobody names yet.  So no race, whatever a sanitizer says.
  */
 __attribute__((no_sanitize("thread"))) static void copy_words(uint64_t *to, const uint64_t *from,
                                                               size_t count)

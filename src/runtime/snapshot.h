@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot - a copy of this process's region in a file of its own, of one instant.
+ * snapshot - copies this process's region at one instant into a file.
  *
- * Copied between two looks at what threads announce, as readers outside do it (region/reader/view.h).  The file
- * appears under its name when it is whole.  It has no history: the ring is empty.
+ * Threads go on recording.  A copy is of one instant if no thread announced an operation while it
+ * was made; otherwise the copy is made again (region/reader/view.h reads in the same way).  The
+ * file appears under its name when it is complete.  It has no history: its ring is empty.
  *
- * Threads  any may record meanwhile; if they do so all the time, there is no instant to be had.
- * Cost     what is in use is read and written, tens of milliseconds for a large program.
+ * Threads  any may record meanwhile; if they do so all the time, no attempt succeeds.
+ * Cost     reads and writes all used records: tens of milliseconds for a large program.
  */
 #pragma once
 
 #include "region/writer/region.h"
 
-/* 0; -EBUSY: no instant; -EEXIST is none: a file that is there is replaced; or why not. */
+/* Replaces a file that exists.  0 or -Exxx; -EBUSY: threads recorded during all attempts. */
 int gg_snapshot_write(const struct gg_region *region, const char *path);

@@ -159,8 +159,10 @@ int gg_start_for_program(const struct gg_agent_wish *wish)
 	status = start(wish);
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved_errno;
-	/* A failed start leaves nothing behind that a thread could have seen, so the state goes back
-	 * and the program may try again. */
+	/*
+	 * A failed start leaves nothing behind that a thread could have seen, so the state goes
+	 * back and the program may try again.
+	 */
 	gg_store_release(&gg_process.state, status == 0 ? GG_PROCESS_RUNNING : state);
 	return status;
 }
@@ -169,8 +171,10 @@ int gg_start_for_program(const struct gg_agent_wish *wish)
 
 static void count_lost_child(struct gg_region_header *parents, int status)
 {
-	/* A parent may fork thousands of such children.  Its region counts all of them, and only the
-	 * first one writes to the log. */
+	/*
+	 * A parent may fork thousands of such children.  Its region counts all of them, and only
+	 * the first one writes to the log.
+	 */
 	gg_process_region_count_missing(status, true);
 	if (gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1) == 0)
 		gg_process_region_report("the region of a forked process", status);
@@ -222,8 +226,10 @@ static bool adopt_if_new(void)
 	is_done = adopt(same == GG_PROCESS_FORKED);
 	if (!is_done)
 		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
-	/* The exchange fails if a handler has forked meanwhile and this is its child, whose page was
-	 * wiped.  That child adopts the next time. */
+	/*
+	 * The exchange fails if a handler has forked meanwhile and this is its child, whose page
+	 * was wiped.  That child adopts the next time.
+	 */
 	gg_cas_acq_rel(gg_process.same_process, &adopting, GG_PROCESS_SAME);
 	return is_done;
 }
@@ -248,8 +254,10 @@ static bool prepare(void)
 {
 	uint32_t state = GG_PROCESS_UNSTARTED;
 
-	/* Without an environment the loader is calling us, and libc is not set up yet.  A program may
-	 * clear its environment, but only later. */
+	/*
+	 * Without an environment the loader is calling us, and libc is not set up yet.  A program
+	 * may clear its environment, but only later.
+	 */
 	if (environ == NULL && gg_load_relaxed(&gg_process.state) == GG_PROCESS_UNSTARTED)
 		return false;
 	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING))

@@ -7,11 +7,11 @@
  * Start    The first allocation whose sample is due starts the process, which may come before any
  *          constructor; else the agent's constructor does.  Threads that allocate while another one
  *          starts pass unsampled.
- * Adopt    A forked child gets a region of its own, with the live samples that it inherited.  Threads
- *          that allocate meanwhile pass unsampled, too.
+ * Adopt    A forked child gets a region of its own, with the live samples that it inherited.
+ *          Threads that allocate meanwhile pass unsampled, too.
  * Modules  This module calls every other module of the runtime, so none of them includes it; a
- *          module that needs the child's region calls gg_process_is_ready().  The hooks, the agent's
- *          functions and the constructor may start the process.
+ *          module that needs the child's region calls gg_process_is_ready().  The hooks, the
+ *          agent's functions and the constructor may start the process.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscalls - what the agent asks the kernel, in calls that do not allocate and are no cancellation
- * points (malloc() is none, so nothing behind it may be one).  errno is kept.
+ * syscalls - system calls that neither allocate nor are cancellation points.
+ *
+ * malloc() is no cancellation point, so no function that it calls may be one.  errno is kept.
  */
 #pragma once
 
@@ -10,42 +11,45 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Zeroed private memory, whole pages; NULL: there is none. */
+/* Maps zeroed private memory in whole pages.  NULL: there is none. */
 void *gg_syscall_map(size_t bytes);
-/* The same in the place of what is mapped there. */
+/* Maps zeroed memory over existing pages. */
 bool gg_syscall_map_over(void *pages, size_t bytes);
 void gg_syscall_unmap(void *pages, size_t bytes);
 
-/* mprotect() of whole pages. */
+/* Calls mprotect() on whole pages. */
 bool gg_syscall_protect(void *pages, size_t bytes, int protection);
 
 uint32_t gg_syscall_tid(void);
-/* As libc has it, without a system call; 0: not known.  Of a process by a bare clone() it is its parent's. */
+/* The thread id that libc has stored, without a system call; 0: unknown.  In a process that a bare
+ * clone() made, it is the parent's. */
 uint32_t gg_syscall_known_tid(void);
 
-/* The calling thread's name, with its 0 byte. */
+/* Reads the calling thread's name; it ends in a 0 byte. */
 void gg_syscall_thread_name(char name[16]);
 
-/* Up to size bytes of a file; their number, or -1.  Opened for reading, nothing is followed. */
+/* Reads up to `size` bytes from the start of a file.  Returns their number, or -1. */
 ssize_t gg_syscall_read_file(const char *path, void *bytes, size_t size);
 
 /*
- * Opens a file whose directory other users may write: there only a plain file with one name, ours or root's,
- * and through no link.  In a directory that only root or we can write, whatever the name leads to.
- * Never waits.  The descriptor, or -Exxx.  Where files are opened; not on the sample path.
+ * Opens a file by a name that another user may have planted.  In a directory that other users can
+ * write, it opens a plain file with one link that belongs to root or to us, and follows no symbolic
+ * link.  In a directory that only root or we can write, it opens whatever the name leads to.  Never
+ * waits.  Returns the descriptor or -Exxx.  Not for the sample path: open() is a cancellation
+ * point, so the caller disables cancellation.
  */
 int gg_syscall_open_shared(const char *path, int flags);
 
-/* The same for a file that must be a plain one of ours with one name, wherever it is. */
+/* Opens a plain file of ours with one link, in any directory, and follows no symbolic link. */
 int gg_syscall_open_own(const char *path, int flags);
 
-/* Where a symbolic link leads, 0-terminated; the length, or -1. */
+/* Reads the target of a symbolic link, ends it with a 0 byte, and returns its length or -1. */
 ssize_t gg_syscall_read_link(const char *path, char *text, size_t size);
 
-/* Do both paths lead to one file? */
+/* True if both paths lead to the same file. */
 bool gg_syscall_is_same_file(const char *one, const char *other);
 
 void gg_syscall_sleep(long ns);
 
-/* When this process began, in clock ticks since boot (field 22 of /proc/self/stat); 0: unknown. */
+/* The start of this process in clock ticks since boot (field 22 of /proc/self/stat); 0: unknown. */
 uint64_t gg_syscall_start_ticks(void);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tagged_head - a page's address and a count of changes, in one word: the head of a list that threads
- * push to and pop from without locks.  The count keeps a thread which slept while the list changed
- * from taking its old state for the new (ABA).
+ * tagged_head - the head of a lock-free list: the address of a page and a count of changes in one
+ * word.
  *
- * Addresses of user space have up to 48 bits on aarch64 (47 on x86-64), 52 where a program asks for
- * them, and those of pages end in 12 zero bits: 40 bits matter, and the count has the other 24.
+ * A thread may read the head, sleep while others pop and push the same page, and then compare: the
+ * address alone would be equal although the list has changed (ABA).  The count differs.
+ *
+ * User space addresses have up to 47 bits on x86-64 and 48 on aarch64, or 52 if a program asks for
+ * them.  The last 12 bits of a page's address are zero, so 40 bits hold any page, and 24 are left
+ * for the count.
  */
 #pragma once
 
@@ -20,7 +23,7 @@ static inline void *gg_tagged_head_address(uint64_t head)
 	return (void *)(uintptr_t)(page << GG_TAGGED_HEAD_PAGE_SHIFT);
 }
 
-/* The head that follows another one. */
+/* The head after `before`: another first page, and the next count. */
 static inline uint64_t gg_tagged_head_next(uint64_t before, const void *page)
 {
 	return ((before >> GG_TAGGED_HEAD_COUNT_SHIFT) + 1) << GG_TAGGED_HEAD_COUNT_SHIFT |

@@ -36,8 +36,9 @@ struct job {
 /* --- how many are at it --- */
 
 /*
- * The generation of the process in the high half: what an earlier process was doing does not count.  In the
- * low half dumps under way, and RESET: no more dumps begin, and when there is none the reset goes on.
+ * The generation of the process in the high half: what an earlier process was doing does not count.
+ * In the low half dumps under way, and RESET: no more dumps begin, and when there is none the reset
+ * goes on.
  */
 static uint64_t running;
 #define RESET (UINT64_C(1) << 31)
@@ -193,8 +194,8 @@ static bool sums_of(const struct gg_dump_totals_entry *entry, enum gg_agent_dump
 }
 
 /*
- * The stack, whose first frame *ret_pcs is the one that asked for memory: not operator new.  Readers take 1 off
- * each address but the first: off that one it is taken here.
+ * The stack, whose first frame *ret_pcs is the one that asked for memory: not operator new.
+ * Readers take 1 off each address but the first: off that one it is taken here.
  */
 static uint32_t walk(struct job *job, uint32_t stack, const uint64_t **ret_pcs)
 {

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump - writes this process's profile as text, from within: heap_v2 of jemalloc, or gperftools'.
+ * dump - writes this process's profile as text, from within: jemalloc's heap_v2, or gperftools'
+ * format.
  *
  *   status = gg_agent_dump("/var/tmp/now.heap", GG_AGENT_DUMP_HEAP_V2);
  *
- * The numbers are our estimates of what is live and of what was allocated since the start or the last
- * reset, chosen so that jeprof and google-pprof show them (src/dump/heap_text.h); the head of heap_v2 has the
- * sampling interval that new samples are drawn with.  By threads, with their names, as heap_v2 has them;
- * then /proc/self/maps as it is.  Stacks are what the walk found: frames of runtimes are addresses that
- * are none (gg_frame_pc()), a stack of which nothing is known is one frame at address 1.
+ * The numbers are estimates of the live memory, and of all allocations since the start or the last
+ * reset, chosen so that jeprof and google-pprof print them (src/dump/heap_text.h).  The head of
+ * heap_v2 has the interval that new samples are drawn with.  The dump lists stacks by thread, with
+ * the threads' names, and then /proc/self/maps.  Frames of language runtimes are addresses without
+ * code (gg_frame_pc()); an empty stack is one frame at address 1.
  *
- * Caller   on the sample path (gg_thread_enter, gg_process_is_ready), so that handlers on this thread
- *          keep away.  May be a signal handler.
- * Others   go on recording; no lock, nothing waits for a dump but a reset.  What they record meanwhile
- *          may or may not be in it.
- * Never    allocates but by mmap, uses stdio, or is a cancellation point.  errno is the caller's to keep.
- * Memory   64 bytes for each pair of stack and thread, and 100 KiB, mapped while it is written.
- * Full     more than GG_DUMPS_AT_ONCE at a time: -EBUSY.
- * Fork     a child has no dump under way, and no reset behind it: what it inherited counts.
+ * Caller   is on the sample path (gg_thread_enter, gg_process_is_ready), so handlers on this thread
+ *          keep away.  It may be a signal handler.
+ * Others   go on recording.  There is no lock, and only a reset waits for a dump.  Samples that
+ *          they record meanwhile may be in the dump or not.
+ * Never    allocates except by mmap, uses stdio, or is a cancellation point.  The caller keeps
+ *          errno.
+ * Memory   64 bytes for each pair of stack and thread, and 100 KiB, mapped while the dump is
+ *          written.
+ * Full     More than GG_DUMPS_AT_ONCE dumps at a time fail with -EBUSY.
+ * Fork     A child has no dump in progress and no reset behind it: inherited samples count.
  */
 #pragma once
 
@@ -27,21 +30,21 @@
 
 enum { GG_DUMPS_AT_ONCE = 16 };
 
-/* Atomically: the path has the whole dump, or what it had.  0, or -Exxx. */
+/* Replaces the file atomically: the path has the whole dump, or the old file.  0 or -Exxx. */
 GG_COLD int gg_agent_dump(const char *path, enum gg_agent_dump_form form);
 
-/* The same through flush(), which may allocate: unsampled. */
+/* Passes the text to flush() instead, which may allocate; its allocations are not sampled. */
 GG_COLD int gg_agent_dump_to(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context);
 
 /*
- * From now on dumps are of samples taken from now on.  The region is as it was.
- * 0, -ENOMEM, or -EBUSY: dumps are being written, for ten seconds at least.
+ * Later dumps leave out all samples taken before this call.  The region does not change.
+ * 0, -ENOMEM, or -EBUSY if dumps were in progress for ten seconds.
  */
 GG_COLD int gg_agent_dump_reset(void);
 
-/* What is live now, as dumps say it. */
+/* The live memory now, with the numbers that a dump would have. */
 struct gg_agent_leak {
 	struct gg_dump_amount live;
-	uint64_t stack_count; /* with anything live */
+	uint64_t stack_count; /* stacks with live samples */
 };
 GG_COLD int gg_agent_dump_live(struct gg_agent_leak *ret_leak);

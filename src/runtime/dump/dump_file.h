@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_file - a file that appears under its name when it is whole, or not at all.
+ * dump_file - a file that appears under its name when it is complete, or not at all.
  *
  *   struct gg_dump_file file;
  *
@@ -9,16 +9,16 @@
  *           status = gg_dump_file_write(&file, bytes, length);
  *   status = gg_dump_file_end(&file, status);
  *
- * Written without a name (O_TMPFILE) where the file system can, so that a process that is killed leaves
- * nothing behind; else as PATH.PID-N.part, which is renamed.  What is there already is replaced by
- * rename.  A character device (/dev/null, a terminal) and a pipe are written to as they are; so is the file
- * that a symbolic link of ours or of root's leads to (/dev/fd/3).  A FIFO that nobody reads, and anything
- * else that is no plain file, is refused.
+ * If the file system can (O_TMPFILE), the file has no name while it is written, so a killed process
+ * leaves nothing behind.  Otherwise it is written as PATH.PID-N.part.  rename() replaces an
+ * existing file.  Character devices (/dev/null, a terminal) and pipes are written in place, and so
+ * is the target of a symbolic link of ours or of root's (/dev/fd/3).  A FIFO without a reader, and
+ * anything else that is no plain file, is refused.
  *
- * Never    allocates, locks, or is a cancellation point; raises no SIGXFSZ or SIGPIPE.
- * Waits    where a pipe is full and has a reader, for that.
- * Fork     a child that comes back from a handler into the middle of it writes nothing more.
- * Threads  one owner.  Kept in mapped memory: it is too large for a program's stack.
+ * Never    allocates, locks, or is a cancellation point; raises neither SIGXFSZ nor SIGPIPE.
+ * Waits    for the reader of a full pipe.
+ * Fork     A child that returns from a handler into the middle of it writes nothing more.
+ * Threads  one owner.  The struct is too large for a program's stack; map it.
  */
 #pragma once
 
@@ -32,23 +32,24 @@ enum { GG_DUMP_PATH_MAX = 4096, GG_DUMP_PART_MAX = 64 };
 
 struct gg_dump_file {
 	int fd;
-	uint32_t pid;           /* of who began */
-	bool is_stream;         /* has no offsets */
-	bool is_in_place;       /* has no other name: a stream, or what a link leads to */
-	bool is_nameless;       /* O_TMPFILE */
-	uint64_t offset, limit; /* bytes; RLIMIT_FSIZE */
+	uint32_t pid;     /* of the process that began */
+	bool is_stream;   /* is a device or a pipe, without offsets */
+	bool is_in_place; /* is written under its own name: a stream, or the target of a link */
+	bool is_nameless; /* was opened with O_TMPFILE */
+	uint64_t offset, limit; /* bytes written; RLIMIT_FSIZE */
 	char path[GG_DUMP_PATH_MAX];
-	char part[GG_DUMP_PATH_MAX + GG_DUMP_PART_MAX]; /* its name until it is whole */
+	char part[GG_DUMP_PATH_MAX + GG_DUMP_PART_MAX]; /* its name until it is complete */
 };
 
-/* 0, or -Exxx with nothing to end. */
+/* 0, or -Exxx; then gg_dump_file_end() is not due. */
 GG_MUST_CHECK int gg_dump_file_begin(struct gg_dump_file *ret_file, const char *path);
 
-/* 0 or -Exxx.  context: the gg_dump_file; the form of gg_dump_flush. */
+/* A gg_dump_flush: `context` is the gg_dump_file.  0 or -Exxx. */
 int gg_dump_file_write(void *context, const char *bytes, size_t length);
 
 /*
- * status 0: it gets its name; else it goes away.  status, or why it did not get its name.  -EAGAIN: files
- * without a name do not work here; the next one has one from the beginning.
+ * With status 0 the file gets its name; else it is removed.  Returns `status`, or why the file did
+ * not get its name.  -EAGAIN: nameless files do not work here; the next file has a name from the
+ * beginning.
  */
 GG_MUST_CHECK int gg_dump_file_end(struct gg_dump_file *file, int status);

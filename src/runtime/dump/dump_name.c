@@ -14,7 +14,10 @@ static const char kinds[KINDS + 1] = "iumf";
 
 static uint64_t next_sequence, next_of_kind[KINDS];
 
-/* Of the last ones, by sequence: 1 + the number of its kind, and below that the kind.  0: not written. */
+/*
+ * Of the last ones, by sequence: 1 + the number of its kind, and below that the kind.  0: not
+ * written.
+ */
 static uint64_t written[GG_AGENT_DUMPS_KEPT_MAX];
 
 struct gg_dump_place gg_dump_name_next(char kind)

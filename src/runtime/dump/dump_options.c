@@ -66,7 +66,9 @@ static void read_signal(struct gg_environment *o)
 	for (size_t i = 0; i < GG_COUNT(signals); i++)
 		if (strcmp(name, signals[i].name) == 0)
 			triggers.signal = signals[i].number;
-	/* Not what tells of faults, nor what cannot be handled, nor those that libc has for itself. */
+	/*
+	 * Not what tells of faults, nor what cannot be handled, nor those that libc has for itself.
+	 */
 	if (triggers.signal == 0 && gg_size_parse(value, &number) == 0 && number >= 1 &&
 	    number <= 64 && number != SIGKILL && number != SIGSTOP && number != SIGBUS &&
 	    number != SIGSEGV && number != SIGFPE && number != SIGILL && number != 32 &&

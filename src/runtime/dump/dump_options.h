@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_options - which dumps the environment asks for: GEIGER_DUMP and GEIGER_DUMP_..., docs/AGENT.md, "Dumps".
+ * dump_options - reads the dumps that the environment asks for (docs/AGENT.md, "Dumps").
  *
- * If none of them is set, what gg_dump_trigger_set() was told before stays (other profilers' options).
+ * If no GEIGER_DUMP variable asks for one, the triggers that gg_dump_trigger_set() received before
+ * stay: those of other profilers' options.
  */
 #pragma once
 

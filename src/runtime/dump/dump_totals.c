@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_totals - a hash table of sums by stack and thread, in one mapping. */
 #include "runtime/dump/dump_totals.h"
 
 #include <errno.h>
@@ -8,61 +9,61 @@
 #include "runtime/syscalls.h"
 
 enum {
-	SPARE = 1024, /* entries for what comes while it is made */
+	SPARE_ENTRIES = 1024 /* for stacks that appear while the sums are made */
 };
 
-static uint32_t *place_of(const struct gg_dump_totals *gather, uint32_t stack, uint32_t thread)
+static uint32_t *bucket_of(const struct gg_dump_totals *totals, uint32_t stack, uint32_t thread)
 {
 	uint64_t hash = gg_hash_integer((uint64_t)stack << 32 | thread, 0);
 
-	return &gather->places[hash & (gather->place_count - 1)];
+	return &totals->buckets[hash & (totals->bucket_count - 1)];
 }
 
-const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *gather,
+const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *totals,
                                                        uint32_t stack, uint32_t thread)
 {
-	uint32_t at = *place_of(gather, stack, thread);
+	uint32_t at = *bucket_of(totals, stack, thread);
 
 	while (at != 0) {
-		const struct gg_dump_totals_entry *entry = &gather->entries[at - 1];
+		const struct gg_dump_totals_entry *entry = &totals->entries[at - 1];
 
 		if (entry->stack == stack && entry->thread == thread)
 			return entry;
-		at = entry->same_place;
+		at = entry->next_in_bucket;
 	}
 	return NULL;
 }
 
-/* The entry, new if need be.  NULL: it has no place. */
-static struct gg_dump_totals_entry *take(struct gg_dump_totals *gather, uint32_t stack,
+/* Finds the entry or makes it.  NULL: the table is full. */
+static struct gg_dump_totals_entry *take(struct gg_dump_totals *totals, uint32_t stack,
                                          uint32_t thread)
 {
 	struct gg_dump_totals_entry *entry = (struct gg_dump_totals_entry *)gg_dump_totals_find(
-		gather, stack, thread);
-	uint32_t *place;
+		totals, stack, thread);
+	uint32_t *bucket;
 
-	if (entry != NULL || gather->count == gather->capacity)
+	if (entry != NULL || totals->count == totals->capacity)
 		return entry;
-	place = place_of(gather, stack, thread);
-	entry = &gather->entries[gather->count++];
+	bucket = bucket_of(totals, stack, thread);
+	entry = &totals->entries[totals->count++];
 	entry->stack = stack;
 	entry->thread = thread;
-	entry->same_place = *place;
-	*place = gather->count;
+	entry->next_in_bucket = *bucket;
+	*bucket = totals->count;
 	return entry;
 }
 
-/* The stack's entry in the thread, in the list of the stack's own. */
-static struct gg_dump_totals_entry *take_pair(struct gg_dump_totals *gather, uint32_t stack,
+/* Finds or makes the entry of a stack in a thread, and links it into the list of its stack. */
+static struct gg_dump_totals_entry *take_pair(struct gg_dump_totals *totals, uint32_t stack,
                                               uint32_t thread,
                                               struct gg_dump_totals_entry *of_stack)
 {
-	uint32_t before = gather->count;
-	struct gg_dump_totals_entry *pair = take(gather, stack, thread);
+	uint32_t before = totals->count;
+	struct gg_dump_totals_entry *pair = take(totals, stack, thread);
 
-	if (pair != NULL && gather->count > before) {
+	if (pair != NULL && totals->count > before) {
 		pair->of_stack = of_stack->of_stack;
-		of_stack->of_stack = gather->count;
+		of_stack->of_stack = totals->count;
 	}
 	return pair;
 }
@@ -79,22 +80,24 @@ static void add(struct gg_dump_totals_entry *entry, const struct gg_dump_sums *s
 	entry->live_samples += live_samples;
 }
 
-static void add_pair(struct gg_dump_totals *gather, uint32_t stack, uint32_t thread,
+static void add_pair(struct gg_dump_totals *totals, uint32_t stack, uint32_t thread,
                      const struct gg_dump_sums *sums, uint64_t live_samples)
 {
-	struct gg_dump_totals_entry *of_stack = take(gather, stack, GG_DUMP_TOTALS_ALL);
+	struct gg_dump_totals_entry *of_stack = take(totals, stack, GG_DUMP_TOTALS_ALL);
 
 	if (of_stack == NULL) {
 		stack = GG_STACK_OVERFLOW;
-		of_stack = take(gather, stack, GG_DUMP_TOTALS_ALL); /* made first */
+		of_stack = take(
+			totals, stack,
+			GG_DUMP_TOTALS_ALL); /* gg_dump_totals_make() made this entry first, so it exists */
 	}
-	add(take_pair(gather, stack, thread, of_stack), sums, live_samples);
+	add(take_pair(totals, stack, thread, of_stack), sums, live_samples);
 	add(of_stack, sums, live_samples);
-	add(take(gather, GG_DUMP_TOTALS_ALL, thread), sums, live_samples);
-	add(take(gather, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL), sums, live_samples);
+	add(take(totals, GG_DUMP_TOTALS_ALL, thread), sums, live_samples);
+	add(take(totals, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL), sums, live_samples);
 }
 
-static void add_live(struct gg_dump_totals *gather, const struct gg_region *region, uint32_t count,
+static void add_live(struct gg_dump_totals *totals, const struct gg_region *region, uint32_t count,
                      uint64_t from_id)
 {
 	struct gg_region_sample sample;
@@ -109,11 +112,11 @@ static void add_live(struct gg_dump_totals *gather, const struct gg_region *regi
 		draw = gg_region_sample_draw(&sample);
 		weight = gg_weight_of(&draw, sample.size_bytes);
 		sums.live = (struct gg_dump_amount){ weight.bytes, weight.count };
-		add_pair(gather, sample.stack, sample.thread, &sums, 1);
+		add_pair(totals, sample.stack, sample.thread, &sums, 1);
 	}
 }
 
-/* What was allocated there since the base. */
+/* The row's allocations since the base. */
 static struct gg_dump_amount allocated_since(const struct gg_region_scan_site_total *row,
                                              const struct gg_dump_totals *base)
 {
@@ -131,8 +134,8 @@ static struct gg_dump_amount allocated_since(const struct gg_region_scan_site_to
 	return amount;
 }
 
-/* There is one row for each pair. */
-static void add_rows(struct gg_dump_totals *gather, const struct gg_region *region, uint32_t count,
+/* The region has one row for each pair of stack and thread. */
+static void add_rows(struct gg_dump_totals *totals, const struct gg_region *region, uint32_t count,
                      const struct gg_dump_totals *base)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -143,15 +146,19 @@ static void add_rows(struct gg_dump_totals *gather, const struct gg_region *regi
 			continue;
 		sums.allocated = allocated_since(&row, base);
 		if (sums.allocated.count > 0)
-			add_pair(gather, row.stack, row.thread, &sums, 0);
+			add_pair(totals, row.stack, row.thread, &sums, 0);
 	}
 }
 
-/* What is live has been allocated: of each pair, and so of all that has a part in it. */
-static void count_live_as_allocated(struct gg_dump_totals *gather)
+/*
+ * A live sample was allocated, but its row may have been read before the allocation was added to
+ * it.  So each pair has at least as much allocated as live, and so have the sums that it is a part
+ * of.  The sums are not visited: entries that add_pair() changes here exist already.
+ */
+static void count_live_as_allocated(struct gg_dump_totals *totals)
 {
-	for (uint32_t i = 0; i < gather->count; i++) {
-		const struct gg_dump_totals_entry *pair = &gather->entries[i];
+	for (uint32_t i = 0; i < totals->count; i++) {
+		const struct gg_dump_totals_entry *pair = &totals->entries[i];
 		double bytes = pair->sums.live.bytes - pair->sums.allocated.bytes;
 		double count = pair->sums.live.count - pair->sums.allocated.count;
 		struct gg_dump_sums missing = { .allocated = { bytes > 0 ? bytes : 0,
@@ -159,53 +166,53 @@ static void count_live_as_allocated(struct gg_dump_totals *gather)
 
 		if (pair->stack != GG_DUMP_TOTALS_ALL && pair->thread != GG_DUMP_TOTALS_ALL &&
 		    (bytes > 0 || count > 0))
-			add_pair(gather, pair->stack, pair->thread, &missing, 0);
+			add_pair(totals, pair->stack, pair->thread, &missing, 0);
 	}
 }
 
-static int make_empty(struct gg_dump_totals *gather, const struct gg_region_scan *scan)
+static int make_empty(struct gg_dump_totals *totals, const struct gg_region_scan *scan)
 {
-	uint64_t capacity = (uint64_t)scan->site_total_count * 2 + scan->thread_count + SPARE;
-	uint32_t place_count = 1024;
-	size_t places_bytes;
+	uint64_t capacity = (uint64_t)scan->site_total_count * 2 + scan->thread_count + SPARE_ENTRIES;
+	uint32_t bucket_count = 1024;
+	size_t bucket_bytes;
 
-	while (place_count < capacity)
-		place_count *= 2;
-	places_bytes = place_count * sizeof(*gather->places);
-	*gather = (struct gg_dump_totals){ .capacity = (uint32_t)capacity,
-		                           .place_count = place_count };
-	gather->bytes = places_bytes + (size_t)capacity * sizeof(*gather->entries);
-	gather->memory = gg_syscall_map(gather->bytes);
-	if (gather->memory == NULL)
+	while (bucket_count < capacity)
+		bucket_count *= 2;
+	bucket_bytes = bucket_count * sizeof(*totals->buckets);
+	*totals = (struct gg_dump_totals){ .capacity = (uint32_t)capacity,
+		                           .bucket_count = bucket_count };
+	totals->bytes = bucket_bytes + (size_t)capacity * sizeof(*totals->entries);
+	totals->memory = gg_syscall_map(totals->bytes);
+	if (totals->memory == NULL)
 		return -ENOMEM;
-	gather->places = gather->memory;
-	gather->entries = (void *)((uint8_t *)gather->memory + places_bytes);
+	totals->buckets = totals->memory;
+	totals->entries = (void *)((uint8_t *)totals->memory + bucket_bytes);
 	return 0;
 }
 
-int gg_dump_totals_make(struct gg_dump_totals *ret_gather, const struct gg_region *region,
+int gg_dump_totals_make(struct gg_dump_totals *ret_totals, const struct gg_region *region,
                         const struct gg_dump_totals *base, uint64_t from_id)
 {
 	struct gg_region_scan scan;
 	int status;
 
 	gg_region_scan_begin(region, &scan);
-	status = make_empty(ret_gather, &scan);
+	status = make_empty(ret_totals, &scan);
 	if (status < 0)
 		return status;
-	take(ret_gather, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);
-	take(ret_gather, GG_STACK_OVERFLOW, GG_DUMP_TOTALS_ALL);
-	add_live(ret_gather, region, scan.live_count, from_id);
-	/* Those that have come meanwhile may be what is live. */
+	take(ret_totals, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);
+	take(ret_totals, GG_STACK_OVERFLOW, GG_DUMP_TOTALS_ALL);
+	add_live(ret_totals, region, scan.live_count, from_id);
+	/* Again, because live samples may belong to rows that are newer than the first scan. */
 	gg_region_scan_begin(region, &scan);
-	add_rows(ret_gather, region, scan.site_total_count, base);
-	count_live_as_allocated(ret_gather);
+	add_rows(ret_totals, region, scan.site_total_count, base);
+	count_live_as_allocated(ret_totals);
 	return 0;
 }
 
-void gg_dump_totals_done(struct gg_dump_totals *gather)
+void gg_dump_totals_done(struct gg_dump_totals *totals)
 {
-	if (gather->memory != NULL)
-		gg_syscall_unmap(gather->memory, gather->bytes);
-	*gather = (struct gg_dump_totals){ 0 };
+	if (totals->memory != NULL)
+		gg_syscall_unmap(totals->memory, totals->bytes);
+	*totals = (struct gg_dump_totals){ 0 };
 }

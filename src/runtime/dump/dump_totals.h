@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_totals - what is live and what was allocated, by stack and by thread, from this process's own region.
+ * dump_totals - adds up live and allocated memory by stack and thread, from this process's own
+ * region.
  *
- *   struct gg_dump_totals gather;
- *   status = gg_dump_totals_make(&gather, &region, base, 0);
- *   entry = gg_dump_totals_find(&gather, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);         the total
+ *   struct gg_dump_totals totals;
+ *
+ *   status = gg_dump_totals_make(&totals, &region, base, 0);
+ *   entry = gg_dump_totals_find(&totals, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);      all of it
  *   ...
- *   gg_dump_totals_done(&gather);
+ *   gg_dump_totals_done(&totals);
  *
- * Each amount is added to four entries: its stack in its thread, the stack, the thread, and all; so what
- * a dump prints of a stack is what its threads have together.  A sample is live in the thread that
- * allocated it, whoever frees it.
+ * Each amount is added to four entries: the stack in its thread, the stack, the thread, and the sum
+ * of all.  So the line of a stack in a dump is the sum of the lines of its threads.  A sample
+ * counts in the thread that allocated it, whichever thread frees it.
  *
- * Moment   as src/region/writer/scan.h reads: each record whole, all of them within the milliseconds that it takes.
- *          What is live is counted as allocated, also where the record of that was not seen yet.
- * Memory   one mapping, 64 bytes for each pair of stack and thread, as they are in use.
- * Full     stacks that come while it is made and find no place are added to GG_STACK_OVERFLOW.
- * Threads  one owner; others record meanwhile.
+ * Moment   Each record is read whole; all of them within the milliseconds that it takes
+ *          (region/writer/scan.h).  Live memory counts as allocated even if the record of its
+ *          allocation was not seen yet.
+ * Memory   one mapping, 64 bytes for each pair of stack and thread.
+ * Full     Stacks that appear meanwhile and find no entry are added to GG_STACK_OVERFLOW.
+ * Threads  one owner; other threads record meanwhile.
  */
 #pragma once
 
@@ -31,37 +34,40 @@
 
 struct gg_dump_totals_entry {
 	uint32_t stack, thread;
-	uint32_t same_place; /* the next entry of the same hash, + 1 */
-	uint32_t of_stack;   /* of a stack: its first thread; of a thread in it: the next; + 1 */
+	uint32_t next_in_bucket; /* the next entry in the same bucket, + 1 */
+	uint32_t of_stack; /* in a stack: its first thread; in its thread: the next one; + 1 */
 	struct gg_dump_sums sums;
-	uint64_t live_samples; /* how many there are */
+	uint64_t live_samples; /* number of live samples */
 };
 
 struct gg_dump_totals {
 	struct gg_dump_totals_entry *entries;
 	uint32_t count, capacity;
-	uint32_t *places; /* by hash: entry + 1 */
-	uint32_t place_count;
+	uint32_t *buckets; /* entry + 1, by hash */
+	uint32_t bucket_count;
 	void *memory;
 	size_t bytes;
 };
 
 /*
- * base: amounts that were allocated before and do not count any more, or NULL; from_id: samples
- * before that one do not count.  0, or -ENOMEM.
+ * `base`, if it is not NULL, has the allocated amounts to subtract; live samples with ids below
+ * `from_id` are left out.  0 or -ENOMEM.
  */
-GG_MUST_CHECK int gg_dump_totals_make(struct gg_dump_totals *ret_gather,
+GG_MUST_CHECK int gg_dump_totals_make(struct gg_dump_totals *ret_totals,
                                       const struct gg_region *region,
                                       const struct gg_dump_totals *base, uint64_t from_id);
-void gg_dump_totals_done(struct gg_dump_totals *gather);
+void gg_dump_totals_done(struct gg_dump_totals *totals);
 
-/* NULL: there is none. */
-const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *gather,
+/* Finds the entry of a pair; either may be GG_DUMP_TOTALS_ALL.  NULL: there is none. */
+const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *totals,
                                                        uint32_t stack, uint32_t thread);
 
-/* The threads of a stack, one after the other: entry is the stack's, later the last one.  NULL: no more. */
+/*
+ * Visits the threads of a stack: `entry` is the stack's entry at first, then the last result.
+ * NULL: no more threads.
+ */
 static inline const struct gg_dump_totals_entry *gg_dump_totals_next(
-	const struct gg_dump_totals *gather, const struct gg_dump_totals_entry *entry)
+	const struct gg_dump_totals *totals, const struct gg_dump_totals_entry *entry)
 {
-	return entry->of_stack == 0 ? NULL : &gather->entries[entry->of_stack - 1];
+	return entry->of_stack == 0 ? NULL : &totals->entries[entry->of_stack - 1];
 }

@@ -41,7 +41,9 @@ static uint32_t has_told;        /* that a dump failed */
 
 /* --- settings --- */
 
-/* Held for as long as 1 KiB is copied; who held it in the process that forked this one is not here. */
+/*
+ * Held for as long as 1 KiB is copied; who held it in the process that forked this one is not here.
+ */
 static bool own_settings(void)
 {
 	uint64_t mine = (uint64_t)gg_load_relaxed(&gg_process.generation) + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_usage - how much memory this process and its control group have, as the kernel counts.
+ * memory_usage - reads from the kernel how much memory this process and its control group use.
  *
  * Neither allocates nor is a cancellation point; errno is kept.  Cost: a few system calls.
  */
@@ -8,12 +8,12 @@
 
 #include <stdint.h>
 
-/* Resident; 0: not known. */
+/* The resident set size; 0: unknown. */
 uint64_t gg_memory_usage_rss_bytes(void);
 
 /*
- * What the control group has of its limit, in percent, 0 to 100 and more; of those above it, too: the
- * largest.  0: there is no limit, or it cannot be told.  Version 2 and 1 of control groups.
- * root: where they are mounted, /sys/fs/cgroup; membership: /proc/self/cgroup.
+ * The usage of the control group in percent of its limit, from 0 to 100 and more: the largest of
+ * the group's and of all groups above it.  0: there is no limit, or it is unknown.  Versions 1 and
+ * 2. `root` is where control groups are mounted, /sys/fs/cgroup; `membership` is /proc/self/cgroup.
  */
 uint32_t gg_memory_usage_cgroup_percent(const char *root, const char *membership);

@@ -48,7 +48,9 @@ void gg_mapped_modules_forked(void)
 	gg_mapped_modules_leave();
 }
 
-/* Lines of one file that follow each other, from its beginning: what the loader maps as a module. */
+/*
+ * Lines of one file that follow each other, from its beginning: what the loader maps as a module.
+ */
 struct group {
 	struct gg_proc_maps_line first;
 	uint64_t end;

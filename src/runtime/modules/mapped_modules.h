@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapped_modules - which modules lie where, by the kernel's list of mappings: for libcs without
- * _dl_find_object() (glibc before 2.35).
+ * mapped_modules - finds modules in the kernel's list of mappings, for a libc without
+ * _dl_find_object().
  *
- * The loader's own list may be walked under its lock alone, which the sample path must not wait for.
- * /proc/self/maps is consistent whatever the loader is doing.  It is read at the start and
- * when the loader has loaded or unloaded something since (unwind/walk/module_lookup.h, "Epochs"), and kept as
- * text; what lies in it besides modules (the code that a JIT compiler makes) costs no other reading.
- * The unwinder's table of modules is filled with it, too.
+ * glibc has that function from 2.35 on.  Before, the loader's own list may only be walked under a
+ * lock, which the sample path must not wait for.  /proc/self/maps is consistent whatever the loader
+ * is doing.  It is read at the start, and again after the loader has loaded or unloaded a module
+ * (the epochs of unwind/walk/module_lookup.h).  The text is kept; mappings that are no modules,
+ * such as code that a JIT compiler makes, cause no new reading.  The unwinder's table of modules is
+ * filled from it as well.
  *
- * In use   when there is no _dl_find_object(), or GEIGER_MODULES=maps says so.
- * Unseen   a file with code that the program itself maps and unmaps, while no library comes or goes:
- *          it is listed until then.
- * Full     lines beyond GG_MAPS_BYTES are not known, and the unwinder's table has its own limit: a
- *          stack ends there, or is without the module's name.
- * Threads  one at a time reads or looks up: who finds another one at it goes without, and asks again
- *          at its next sample.  gg_mapped_modules_forked() in a child.
- * Cost     without a change one comparison; a reading is system calls, some 10 us and more.
+ * In use   without _dl_find_object(), or with GEIGER_MODULES=maps.
+ * Unseen   a file with code that the program maps itself, until the loader loads or unloads
+ *          something.
+ * Full     Lines beyond GG_PROC_MAPS_BYTES are unknown, and the unwinder's table has a limit of its
+ *          own: a stack ends there, or its frames have no module.
+ * Threads  One thread at a time reads or looks up.  Another one skips the look-up and tries again
+ *          at its next sample.  A forked child calls gg_mapped_modules_forked().
+ * Cost     one comparison without a change; a reading takes 10 us and more.
  */
 #pragma once
 
@@ -26,23 +27,26 @@
 
 struct gg_mapped_modules_module {
 	uint64_t begin, end;
-	uint64_t bias;    /* what is added to the file's addresses */
+	uint64_t bias;    /* the difference between memory addresses and those in the file */
 	uint64_t inode;   /* of the file */
 	const char *path; /* path_bytes long */
 	size_t path_bytes;
 };
 
-/* True: this is where modules are looked up.  Decided once, by the start. */
+/* True if modules are looked up here.  The start decides it once. */
 bool gg_mapped_modules_is_used(void);
 void gg_mapped_modules_use(void);
 
-/* Reads again if the loader has been busy.  Before a stack is walked. */
+/* Before a stack is walked: reads the list again if the loader has changed it. */
 void gg_mapped_modules_refresh(void);
 
-/* Between enter() and leave(); a false enter() needs no leave().  The path is valid until leave(). */
+/*
+ * Each find() is between enter() and leave(); after a false enter() there is no leave().  The path
+ * of a module is valid until leave().
+ */
 bool gg_mapped_modules_enter(void);
 bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_module);
 void gg_mapped_modules_leave(void);
 
-/* In a forked child: whoever was between enter() and leave() is not here. */
+/* In a forked child: the thread between enter() and leave() may exist in the parent alone. */
 void gg_mapped_modules_forked(void);

@@ -115,7 +115,9 @@ static void find_build_id(const uint8_t *notes, size_t bytes, struct gg_module_i
 	}
 }
 
-/* What the program headers say; those of a module whose first page has no ELF header are unknown. */
+/*
+ * What the program headers say; those of a module whose first page has no ELF header are unknown.
+ */
 static void read_headers(const struct module *module, struct gg_module_info *info,
                          struct gg_region_range ranges[GG_REGION_RANGES_MAX])
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module_table - which modules the pcs of stacks are in, for the region's module table.
+ * module_table - registers the modules of stacks in the region's module table.
  *
- * A module is noted when the first stack that has a frame in it is interned.  It cannot go away
- * meanwhile: the frame is on the stack.  So no list of the loader's is walked, and nothing is asked
- * for modules that never allocate.
+ * A module is registered when the first stack with a frame in it is interned.  The frame is on the
+ * stack, so the module cannot be unloaded meanwhile, and no list of the loader needs to be walked.
+ * Modules that never allocate cost nothing.
  *
- *   known stack                      one look into a small cache
- *   new stack, known pages           one look into another one a frame
- *   a page that is not in it         _dl_find_object(): lock-free, glibc from 2.35; without it the
- *                                    kernel's list of mappings (mapped_modules.h)
+ *   known stack                      one look-up in a small cache
+ *   new stack, known pages           one look-up in a second cache for each frame
+ *   unknown page                     _dl_find_object(), which is lock-free (glibc 2.35); without it
+ *                                    the kernel's list of mappings (mapped_modules.h)
  *
- * Unloaded  a new epoch of the unwinder's (unwind/walk/module_lookup.h) makes the caches forget; a module that
- *           lies where an earlier one did closes that one's entry.  A stack of the same addresses
- *           keeps its number: the times of loading tell which of the two a sample means.
- * Full      more than GG_MODULE_TABLE_MAX modules that are loaded at once: dropped, counted.
- * Threads   any; two that meet the same new module may note it twice.
+ * Unloaded  A new epoch of the unwinder (unwind/walk/module_lookup.h) empties the caches.  A module
+ *           at the address of an earlier one closes that one's entry.  A stack with the same
+ *           addresses keeps its number; the load times tell which of the two modules a sample
+ *           means.
+ * Full      Beyond GG_MODULE_TABLE_MAX loaded modules, new ones are dropped and counted.
+ * Threads   any; two threads that meet the same new module may register it twice.
  */
 #pragma once
 
@@ -24,15 +25,16 @@
 
 enum { GG_MODULE_TABLE_MAX = 2048 };
 
-/* At the start; by_listing: even if there is _dl_find_object(). */
+/* At the start.  by_listing: uses mapped_modules.h even if the loader has _dl_find_object(). */
 void gg_module_table_init(bool by_listing);
 
 /*
- * Sees that the modules of these pcs, of that stack, are in the table; its other ones are.  `now_ns` is
- * the time of the sample: what is new there was loaded by then, and what lay there before was gone.  So a
- * sample at the very time of an unloading belongs to the successor.
+ * Registers the modules of these pcs, which are frames of that stack; the modules of its other
+ * frames are registered already.  `now_ns` is the time of the sample.  It becomes the load time of
+ * a new module and the unload time of its predecessor at that address, so this sample belongs to
+ * the new one.
  */
 void gg_module_table_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns);
 
-/* Are both pcs in the same module?  False where that cannot be told. */
+/* True if both pcs are in one module; false also if that is unknown. */
 bool gg_module_table_are_one_module(uint64_t pc, uint64_t other);

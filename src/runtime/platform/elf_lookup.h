@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol - finds the definition of a function that comes after ours in the loader's order.
+ * elf_lookup - finds the definition of a function that follows ours in the loader's order.
  *
- * What dlsym(RTLD_NEXT, name) does, without its lock and its allocations: the loader's list of
- * objects (r_debug, the debugger's interface of every ELF loader) is walked from us on, and each
- * object's own hash table is asked.
+ * It does what dlsym(RTLD_NEXT, name) does, without its lock and its allocations.  It walks the
+ * loader's list of objects (r_debug, which every ELF loader keeps for debuggers) from this library
+ * on, and looks the name up in each object's own hash table.
  *
- * Threads  any; also before constructors ran.  The list is not locked: an object that is being
- *          unloaded by another thread must not be met, which holds for those loaded at start.
+ * Threads  any, also before constructors run.  The list is not locked, so it must not meet an
+ *          object that another thread is unloading.  That holds for objects that are loaded at the
+ *          start.
  */
 #pragma once
 
@@ -17,51 +18,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What look-ups need of an object's dynamic section. */
+/* The parts of an object's dynamic section that look-ups read. */
 struct gg_elf_lookup_tables {
 	const struct link_map *map;
 	const Elf64_Sym *symbols;
 	const char *names;
-	const uint16_t *versions; /* of each symbol; NULL: none */
+	const uint16_t *versions; /* one for each symbol; NULL: the object has none */
 	const uint32_t *gnu_hash; /* NULL: none */
 	const uint32_t *sysv_hash;
-	const Elf64_Rela *relocations; /* NULL: none; of data */
+	const Elf64_Rela *relocations; /* of data; NULL: the object has none */
 	size_t relocation_count;
-	const Elf64_Rela *calls; /* NULL: none; of the procedure linkage table */
+	const Elf64_Rela *calls; /* of the procedure linkage table; NULL: none */
 	size_t call_count;
 	Elf64_Addr base;
 };
 
 struct gg_elf_lookup {
 	void *address;
-	size_t bytes; /* of its code; 0: not known */
+	size_t bytes; /* size of its code; 0: unknown */
 	const struct link_map *map;
 };
 
-/* The address of the next definition; `instead` if there is none. */
+/* Returns the address of the next definition, or `instead` without one. */
 void *gg_elf_lookup_next(const char *name, void *instead);
 bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret_symbol);
 
-/* The first definition that the loader has, wherever; NULL: none. */
+/* Returns the first definition in any loaded object; NULL: there is none. */
 void *gg_elf_lookup_any(const char *name);
 
-/* A name, and the address of its next definition; NULL: there is none. */
+/* A name, and the address of its next definition, or NULL. */
 struct gg_elf_lookup_wanted {
 	const char *name;
 	void *address;
 };
 
-/* The next definitions of many: each object's tables are found once. */
+/* Looks up many names and finds each object's tables only once. */
 void gg_elf_lookup_next_all(struct gg_elf_lookup_wanted *wanted, size_t count);
 
 bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_tables *ret_tables);
 
-/* The definition in the object of these tables. */
+/* Looks the name up in the object that has these tables. */
 bool gg_elf_lookup_look(const struct gg_elf_lookup_tables *tables, const char *name,
                         struct gg_elf_lookup *ret_symbol);
 
-/* This library; NULL where the loader has no list. */
+/* This library; NULL: the loader has no list. */
 const struct link_map *gg_elf_lookup_our_map(void);
 
-/* Where this library's table has the version of a symbol of a hidden version; NULL: there is none. */
+/* Finds the version of a symbol with a hidden version in this library's table, and its address.
+ * NULL: there is no such symbol. */
 const uint16_t *gg_elf_lookup_hidden(const char *name, void **ret_address);

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interface - what the allocator underneath offers beside malloc() and its relatives: operator new
- * and delete of its own, jemalloc's mallocx family, tcmalloc's tc_ functions.
+ * extra_functions - hooks for functions that some allocators export beside malloc() and its
+ * relatives.
  *
- * A name is taken where the loader would have found the allocator's, and only there: over glibc none
- * is.  So a program that asks whether mallocx() exists hears the truth, operators of the program's
- * own stay its own, and those of libstdc++, which call malloc(), are not counted twice.
+ * They are operator new and delete of the allocator's own, jemalloc's mallocx family, and
+ * tcmalloc's tc_ functions.  A name is hooked only if the loader would have found it in the
+ * allocator underneath; with glibc no name is.  A program that checks whether mallocx() exists
+ * therefore gets the true answer.  The program's own operators stay its own.  Those of libstdc++,
+ * which call malloc(), are not counted twice.
  *
- *   hidden   the hooks are exported with a version (GEIGER_HIDDEN, agent.map) that the loader
- *            gives to nobody who does not ask for it, and nobody does
- *   taken    at the start (process.h), once the region is there: those whose next definition is in
- *            the object that the real malloc() is in.  Their version becomes the one that fits
- *            all, so that symbols which the loader looks up from then on are ours; and slots which
- *            it has filled before with the allocator's functions get ours (got_patch.h)
+ * Hidden   The hooks are exported with a version (GEIGER_HIDDEN, agent.map) that the loader gives
+ *          only to objects that ask for it, and no object does.
+ * Taken    The start (start.h) takes those whose next definition is in the object that has the real
+ *          malloc().  It changes their version to the one that fits every object, so the loader
+ *          binds later look-ups to our hooks, and it patches slots that are bound already
+ *          (got_patch.h).
  *
- * The allocator's own calls of these names are bound to itself first: its posix_memalign() may be a
- * call of tc_memalign().  Where its operator new calls malloc() or a relative, that call passes our
- * hook; gg_extra_functions_has_code() tells it from a call of the program.  One that ends in a jump to
- * malloc() could not be told, and would count twice: none of the three allocators has such.
+ * The allocator's own calls of these names are bound to itself, so its posix_memalign() may call
+ * its tc_memalign() unseen.  If its operator new calls malloc(), that call passes our hook, and
+ * gg_extra_functions_has_code() tells it from a call of the program.  An operator that jumps to
+ * malloc() would be counted twice; none of the three allocators has such an operator.
  *
- * Names that are the same function as another one (tc_malloc, in tcmalloc) share that one's hook,
- * and are taken only if they are.
+ * Names of one function, such as tc_malloc and malloc in tcmalloc, share one hook, and are taken
+ * only if they are the same function.
  *
- * Not seen  functions that the program got before the start, or by dlsym() from a handle.
- * Threads   gg_extra_functions is written before anybody can come to a hook that reads it.
+ * Not seen  functions whose address the program got before the start, or by dlsym() from a handle
+ * Threads   gg_extra_functions is written before any thread can reach a hook that reads it.
  */
 #pragma once
 
@@ -31,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Arguments are integers in registers, and a function reads as many of them as it has. */
+/* All arguments are integers in registers, and a function reads only those that it has. */
 typedef void *gg_extra_functions_allocate(size_t bytes, uintptr_t second, uintptr_t third);
 typedef void gg_extra_functions_free(void *p, uintptr_t second, uintptr_t third);
 
@@ -57,10 +59,10 @@ struct gg_extra_functions {
 
 extern struct gg_extra_functions gg_extra_functions __attribute__((visibility("hidden")));
 
-/* Takes what there is to take.  Once, after gg_real_find(). */
+/* Takes all hooks whose conditions hold.  Once, after gg_real_find(). */
 void gg_extra_functions_take(void);
 
-/* Is it code of a function that was taken: the allocator's, not the program's? */
+/* True if the pc is in the allocator's code of a function that was taken. */
 bool gg_extra_functions_has_code(const void *pc);
 
 /* Exports a function by another name, hidden until it is taken. */

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operator_frames - which frames are C++'s operator new, for dumps.
+ * operator_frames - recognizes the frames of C++'s operator new, which dumps leave out.
  *
- * Above every allocation of a C++ program stands `operator new` of libstdc++ or libc++, which tells nothing.
- * Readers of dumps leave it out by its name, but distributions strip these libraries, and what nm prints
- * carries a version (`operator new@@GLIBCXX_3.4`).  So the dump leaves such frames out by their addresses.
+ * Every allocation of a C++ program has a frame of `operator new` of libstdc++ or libc++, which
+ * says nothing.  Readers of dumps drop it by its name.  But distributions strip these libraries,
+ * and nm prints a version with the name (`operator new@@GLIBCXX_3.4`).  So the dump drops these
+ * frames by address.
  *
- * The operators of the libraries that are there when the agent begins; those of one that is loaded later, or
- * linked into the program statically and not exported, stay in dumps.
+ * It knows the operators of the libraries that are loaded when the agent begins.  Operators of
+ * libraries that are loaded later, or that are linked into the program and not exported, stay in
+ * dumps.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In the constructor: the loader's list may not change meanwhile. */
+/* In the constructor, while the loader's list does not change. */
 void gg_operator_frames_find(void);
 
-/* Is this return address in one of the operators?  Any thread. */
+/* True if the return address is in one of the operators.  Any thread. */
 bool gg_operator_frames_has(uint64_t pc);

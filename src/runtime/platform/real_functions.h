@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real - the allocator underneath: whatever the program would have used without us.
+ * real_functions - the allocator underneath: the functions that the program would call without us.
  *
- * gg_real holds the functions that come next in the loader's order: those of glibc, or of an
+ * gg_real holds the functions that follow ours in the loader's order: those of glibc, or of another
  * allocator that is preloaded after us or linked.  Every hook ends in a jump through it.
  *
- * Start      its pointers first lead to functions that look all of them up and then do what was
- *            asked, so a hook needs no test whether we are ready, also when it is called before any
- *            constructor ran.
- * Look-up    reads the loader's list of objects and their symbol tables itself (symbol.h).  dlsym()
- *            would take the loader's lock, and allocate, from within malloc().
- * Threads    the look-up finds the same for everybody, so it does not matter who stores it; each
- *            pointer is one word.
+ * Start      Each pointer first leads to a function that looks all of them up and then calls the
+ *            real one.  So a hook needs no test whether the look-up was done, also if it is called
+ *            before any constructor.
+ * Look-up    reads the loader's list of objects and their symbol tables itself (elf_lookup.h).
+ *            dlsym() would take the loader's lock, and allocate, inside malloc().
+ * Threads    Every thread that looks up finds the same addresses, and each pointer is one word, so
+ *            it does not matter which thread stores it.
  */
 #pragma once
 
@@ -35,9 +35,9 @@ struct gg_real {
 	void *(*pvalloc)(size_t bytes);
 	void (*free_sized)(void *p, size_t bytes);
 	void (*free_aligned_sized)(void *p, size_t alignment, size_t bytes);
-	size_t (*malloc_usable_size)(void *p); /* NULL where the allocator has none */
+	size_t (*malloc_usable_size)(void *p); /* NULL: the allocator has none */
 
-	/* Not the allocator's, but found in the same way. */
+	/* These belong to libc and not to the allocator, and are found in the same way. */
 	void *(*mmap)(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *address, size_t bytes);
 	void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, void *target);
@@ -50,5 +50,5 @@ struct gg_real {
 
 extern struct gg_real gg_real __attribute__((visibility("hidden")));
 
-/* Looks all of it up, if that was not done yet. */
+/* Looks up all functions, if that was not done before. */
 void gg_real_find(void);

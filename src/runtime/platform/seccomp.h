@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox - a program that is about to forbid itself system calls.
+ * seccomp - avoids system calls in a program that is about to forbid itself some.
  *
- * A filter (seccomp) may kill for a call that the program does not make, and we would.  Programs say so before:
- * by prctl(), of PR_SET_NO_NEW_PRIVS, without which no user may set a filter and which libseccomp calls, too, or
- * of PR_SET_SECCOMP.  So that one is hooked.  What is outstanding is done before: a forked child makes
- * its region, the calling thread gets what its samples need.  From then on
+ * A seccomp filter may kill the program for a system call that the program itself never makes, but
+ * we would.  Before it installs one, a program calls prctl() with PR_SET_NO_NEW_PRIVS, without
+ * which only root may set a filter, or with PR_SET_SECCOMP.  So prctl() is hooked, and the hook
+ * does beforehand what would be due later: a forked child makes its region, and the thread gets the
+ * memory of its samples.  From then on
  *
- *   space of the region  is had by touching its pages (gg_guard_touch), not by madvise()
- *   a thread's name      is not asked for
- *   forked children      have no region, and are counted in their parent's
+ *   space of the region  is had by touching its pages (gg_sigbus_guard_touch), not by madvise()
+ *   a thread's name      is not read
+ *   forked children      have no region; their parent's region counts them
  *
- * and what remains is mmap() for what a thread's samples need, and rt_sigprocmask() to know its stack, as
- * malloc() and pthread_create() call them, too.  What is executed begins anew.
+ * The calls that remain are mmap() for a thread's samples and rt_sigprocmask() for the bounds of
+ * its stack; malloc() and pthread_create() make both as well.  A program that is executed begins
+ * anew.
  *
- * Not so   where the program uses the bare system calls alone: then docs/AGENT.md lists what may come.
+ * Not so   if the program makes the bare system calls only: docs/AGENT.md lists what may follow.
  */
 #pragma once
 
@@ -24,7 +26,7 @@
 
 extern uint32_t gg_seccomp_entered __attribute__((visibility("hidden")));
 
-/* Are unusual system calls to be avoided?  A forked child inherits it. */
+/* True if unusual system calls must be avoided.  A forked child inherits it. */
 static inline bool gg_seccomp_is_entered(void)
 {
 	return gg_load_relaxed(&gg_seccomp_entered) != 0;

@@ -69,8 +69,8 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 }
 
 /*
- * gg_sigbus_guard_touch(): where the store faults, it goes on at its other end.  The kernel does the same for what
- * programs give it.
+ * gg_sigbus_guard_touch(): where the store faults, it goes on at its other end.  The kernel does
+ * the same for what programs give it.
  */
 extern const char gg_guard_touch_begin[] __attribute__((visibility("hidden")));
 extern const char gg_guard_touch_end[] __attribute__((visibility("hidden")));

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigbus_guard - a region that somebody else cuts short does not take the program with it.
+ * sigbus_guard - keeps the program alive when somebody truncates the file of its region.
  *
- * A store into a page of a mapped file that the file no longer has is a SIGBUS.  Nothing keeps root or
- * the same user from truncating a region, and some file systems find out at a store that a disk is
- * full, also for pages that were there before.  So while a region is mapped, SIGBUS comes here first:
+ * A store into a page of a mapped file that the file no longer has raises SIGBUS.  Root and the
+ * same user may truncate a region.  Some file systems also notice only at a store that the disk is
+ * full, even for pages that existed before.  So while a region is mapped, SIGBUS comes to this
+ * handler first:
  *
- *   in the region   memory of no file takes the place of the whole mapping, the store is done again, and
- *                   the process is not profiled any more, which is told
- *   in guard_touch  the touch has failed (below)
- *   elsewhere       the program's: its handler is called, or the signal ends it, as without us
+ *   fault in a region          anonymous memory replaces the whole mapping and the store is repeated; the
+ *                              process stops recording, and the log says so
+ *   fault in                   the touch returns 0
+ *     gg_sigbus_guard_touch()
+ *   any other SIGBUS           the program's handler is called, or the signal ends the program, as it
+ *                              would without us
  *
- * Programs do not notice (signal_chain.h).  A program that ignores SIGBUS, so that those it executes ignore it,
- * does.
+ * Programs do not notice (signal_chain.h), except for those that ignore SIGBUS so that the programs
+ * they execute ignore it as well.
  *
- * Not so     where the program sets its handler by the bare system call, or ignores the signal, or the
- *            thread blocks it: there a region that is cut short ends the program, as any file would.
- * Threads    any.  Two that set handlers at once are on their own, as with the system call.
- * Cost       two system calls at start, and of the program's calls for SIGBUS.
+ * Not so     A truncated region ends the program, as any file would, if the program set its handler
+ *            by the bare system call, ignores the signal, or blocks it in the thread.
+ * Threads    any; two threads that set handlers at once race, as they do with the system call.
+ * Cost       two system calls at the start, and two for each of the program's calls for SIGBUS.
  */
 #pragma once
 
@@ -28,19 +31,19 @@
 #include "base/compiler.h"
 #include "runtime/signals/signal_chain.h"
 
-/* From now on; the mapping may be cut short.  At most two at a time, by one thread at a time. */
+/* Guards the mapping from now on.  At most two at a time, by one thread at a time. */
 GG_COLD void gg_sigbus_guard_watch(void *begin, size_t bytes);
-/* The mapping is gone. */
+/* Ends the guard: the mapping is gone. */
 GG_COLD void gg_sigbus_guard_forget(const void *begin);
 
 /*
- * Writes to a page of a watched mapping what it has.  0: it cannot be had, because the disk is full; 1 else.
- * Makes no system call.
+ * Stores into a page of a guarded mapping without changing it, so that the page gets its space.
+ * Returns 1, or 0 if the disk is full.  Makes no system call.
  */
 int gg_sigbus_guard_touch(void *page);
 
-/* A watched mapping was cut short in this process. */
+/* True if a guarded mapping of this process was truncated. */
 bool gg_sigbus_guard_is_lost(void);
 
-/* SIGBUS, for the hooks of sigaction() and its relatives. */
+/* The chain of SIGBUS, for the hooks of sigaction() and its relatives. */
 extern struct gg_signal_chain gg_guard_chain __attribute__((visibility("hidden")));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signal_chain - a signal that comes to us first, and then to the program.
+ * signal_chain - shares a signal: our handler runs first, then the program's.
  *
- * Programs do not notice: what they set by sigaction(), signal() and their relatives is kept here, they get
- * it back, and its flags and mask are those that the kernel uses.
+ * The program does not notice.  The action that it sets by sigaction(), signal() or their relatives
+ * is kept here and returned to it, and the kernel uses the flags and the mask of that action.
  *
- * Not so     where the program sets its handler by the bare system call: then it has the signal alone.
- * Threads    any.  Two that set handlers at once are on their own, as with the system call.
- * Cost       two system calls when it is taken, and of the program's calls for that signal.
+ * Not so     A program that sets its handler by the bare system call has the signal alone.
+ * Threads    any; two threads that set handlers at once race, as they do with the system call.
+ * Cost       two system calls when the signal is taken, and two for each of the program's calls for
+ *            it.
  */
 #pragma once
 
@@ -19,28 +20,33 @@ typedef void gg_signal_chain_handler(int, siginfo_t *, void *);
 
 struct gg_signal_chain {
 	int32_t signal;
-	uint32_t is_on; /* it comes to us, or did until the program ignored it */
+	uint32_t is_on; /* 1: the signal comes to us, or did until the program ignored it */
 	gg_signal_chain_handler *ours;
-	bool takes_ignored;      /* also where the program, or who started it, ignores the signal */
-	struct sigaction theirs; /* the program's.  The handler on its own: */
-	gg_signal_chain_handler *their_handler; /* it is read when the signal comes */
+	bool takes_ignored;                     /* takes the signal even if it is ignored */
+	struct sigaction theirs;                /* the program's action */
+	gg_signal_chain_handler *their_handler; /* of that action: one word, for our handler */
 };
 
-/* Keeps the action that the kernel has, and puts ours in its place, unless it is there. */
+/*
+ * Keeps the kernel's current action as the program's and installs ours, unless ours is installed.
+ */
 void gg_signal_chain_take(struct gg_signal_chain *chain);
 
-/* In our handler: the program's is called.  False: it has none. */
+/* In our handler: calls the program's.  False: it has none. */
 bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context);
 
-/* What the hooks of sigaction() and its relatives do around the real call. */
+/*
+ * The hooks of sigaction() and its relatives call begin() before the real call, then tell() and
+ * end().
+ */
 struct gg_signal_chain_hook {
-	struct gg_signal_chain *chain; /* NULL: it does not come to us yet */
-	struct sigaction before;       /* the program's */
+	struct gg_signal_chain *chain; /* NULL: the signal does not come to us yet */
+	struct sigaction before;       /* the program's action before the call */
 };
 struct gg_signal_chain_hook gg_signal_chain_begin(struct gg_signal_chain *chain);
-/* What the program hears of the action before: of ours it hears of its own. */
+/* Replaces our action by the program's in the old action that the program receives. */
 void gg_signal_chain_tell(const struct gg_signal_chain_hook *hook, struct sigaction *old);
 void (*gg_signal_chain_tell_handler(const struct gg_signal_chain_hook *hook,
                                     void (*old)(int)))(int);
-/* The program has set its action: keeps it, and puts ours in its place. */
+/* After the program has set an action: keeps it and installs ours. */
 void gg_signal_chain_end(const struct gg_signal_chain_hook *hook);
