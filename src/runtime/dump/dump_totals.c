@@ -172,7 +172,8 @@ static void count_live_as_allocated(struct gg_dump_totals *totals)
 
 static int make_empty(struct gg_dump_totals *totals, const struct gg_region_scan *scan)
 {
-	uint64_t capacity = (uint64_t)scan->site_total_count * 2 + scan->thread_count + SPARE_ENTRIES;
+	uint64_t capacity = (uint64_t)scan->site_total_count * 2 + scan->thread_count +
+	                    SPARE_ENTRIES;
 	uint32_t bucket_count = 1024;
 	size_t bucket_bytes;
 

@@ -8,11 +8,12 @@
  *   allocated   All samples add to one counter; the thread whose addition crosses a multiple of the
  *               threshold writes the dump.  Crossing several multiples at once is one dump.
  *   freed       The same for samples that are freed; the dump is written at the end of such a free.
- *   growth      The thread that moves the high-water mark above the live bytes (compare and exchange).
- *   time, RSS   The thread that moves the time of the next check.  RSS and the control group are read at
- *               most ten times a second, and only when there is a sample.
- *   signal      The handler writes the dump on its thread, so a program that no longer allocates can dump
- *               as well.  On the sample path it defers the dump to the next thread that leaves that path.
+ *   growth      The thread that moves the high-water mark above the live bytes.
+ *   time, RSS   The thread that moves the time of the next check.  RSS and the control group are
+ *               read at most ten times a second, and only when there is a sample.
+ *   signal      The handler writes the dump on its thread, so a program that no longer allocates
+ *               can dump as well.  If its thread is on the sample path, the next thread that leaves
+ *               that path writes it.
  *   exit        The agent's destructor.
  *
  * If GG_DUMPS_AT_ONCE dumps are in progress, a further one is skipped.
