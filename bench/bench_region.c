@@ -55,7 +55,7 @@ struct plain_key {
 	uint32_t parent;
 };
 
-static bool plain_matches(const void *context, uint32_t value)
+static bool plain_matches(uint32_t value, const void *context)
 {
 	const struct plain_key *key = context;
 
@@ -88,7 +88,7 @@ static uint64_t *whole_stacks;
 static uint32_t whole_count = 1;
 static struct gg_index whole_index;
 
-static bool whole_matches(const void *context, uint32_t value)
+static bool whole_matches(uint32_t value, const void *context)
 {
 	return memcmp(context, whole_stacks + (size_t)value * FRAMES, FRAMES * sizeof(uint64_t)) ==
 	       0;

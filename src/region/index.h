@@ -66,7 +66,7 @@ struct gg_index {
 };
 
 /* Is record `value` the one that is looked for?  Called with records that were added, only. */
-typedef bool gg_index_matches(const void *context, uint32_t value);
+typedef bool gg_index_matches(uint32_t value, const void *context);
 
 /* Bytes for that many records (at most 2^31 - 1), and how they are laid out from `memory` (zero, 64-byte aligned). */
 static inline size_t gg_index_bytes(uint64_t record_count, enum gg_index_growth growth)
@@ -228,7 +228,7 @@ static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash
 				uint32_t value = gg_index_unpack(index, hash,
 				                                 gg_load_acquire(entry));
 
-				if (gg_unlikely(value == GG_INDEX_NONE || !matches(context, value)))
+				if (gg_unlikely(value == GG_INDEX_NONE || !matches(value, context)))
 					continue;
 				if (ret_entry != NULL)
 					*ret_entry = entry;
@@ -271,7 +271,7 @@ static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint3
 			uint32_t found = gg_load_acquire(&bucket[__builtin_ctz(seen.likely)]);
 			uint32_t other = gg_index_unpack(index, hash, found);
 
-			if (other != GG_INDEX_NONE && matches(context, other))
+			if (other != GG_INDEX_NONE && matches(other, context))
 				return other;
 		}
 		if (seen.empty == 0) {

@@ -11,7 +11,7 @@ enum { RECORDS = 50000 };
 static struct gg_index index_;
 static uint64_t keys[RECORDS];
 
-static bool matches(const void *context, uint32_t value)
+static bool matches(uint32_t value, const void *context)
 {
 	return keys[value] == *(const uint64_t *)context;
 }

@@ -105,7 +105,7 @@ static int read_table(const struct source *source, const struct gg_region_header
 	int status;
 
 	if (records == NULL)
-		return gg_error_set_errno(source->error, ENOMEM, source->place, NULL);
+		return gg_error_memory(source->error, source->place);
 	status = read_at(source, records, bytes, table->offset);
 	if (status < 0) {
 		free(records);

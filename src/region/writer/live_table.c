@@ -31,7 +31,7 @@ struct address_probe {
 	uint64_t address;
 };
 
-static bool record_matches(const void *context, uint32_t value)
+static bool record_matches(uint32_t value, const void *context)
 {
 	const struct address_probe *probe = context;
 	const struct gg_region_sample *record = &probe->records[value];

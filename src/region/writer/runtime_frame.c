@@ -13,7 +13,7 @@
 
 enum { TEXT_BYTES_MAX = 1023, TEXT_BYTES_BITS = 16 };
 
-static bool frame_matches(const void *context, uint32_t value)
+static bool frame_matches(uint32_t value, const void *context)
 {
 	const struct {
 		const uint64_t *words;

@@ -24,7 +24,7 @@ static void pause_briefly(void)
 #endif
 }
 
-static bool site_matches(const void *context, uint32_t value)
+static bool site_matches(uint32_t value, const void *context)
 {
 	const struct site_probe *probe = context;
 
@@ -76,7 +76,7 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 	gg_assert(thread <= UINT16_MAX);
 	if (first != GG_INDEX_NONE) {
 		/* The file may name another thread, but the private key is right. */
-		if (site_matches(&probe, first))
+		if (site_matches(first, &probe))
 			return first;
 		index = gg_index_find(&region->site_index, hash, false, site_matches, &probe, NULL);
 		if (index != GG_INDEX_NONE)
@@ -86,7 +86,7 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 	if (index != GG_INDEX_NONE && first == GG_INDEX_NONE) {
 		first = set_first(region, stack, index);
 		/* Both threads are number 0 if neither has a record of its own. */
-		if (first == index || site_matches(&probe, first))
+		if (first == index || site_matches(first, &probe))
 			return first;
 	}
 	if (index != GG_INDEX_NONE)

@@ -21,7 +21,7 @@ static uint64_t check_of(uint64_t hash)
 	return hash >> CHECK_SHIFT << GG_REGION_STACK_TOTAL_BITS;
 }
 
-static bool node_matches(const void *context, uint32_t value)
+static bool node_matches(uint32_t value, const void *context)
 {
 	const struct node_key *key = context;
 
