@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,11 @@ int gg_error_set_errno(struct gg_error *error, int errno_value, const char *plac
 
 	return gg_error_set(error, -errno_value, place, advice, "%s",
 	                    strerror_r(errno_value, text, sizeof(text)));
+}
+
+int gg_error_memory(struct gg_error *error, const char *place)
+{
+	return gg_error_set_errno(error, ENOMEM, place, NULL);
 }
 
 void gg_error_set_place(struct gg_error *error, const char *format, ...)

@@ -49,6 +49,9 @@ int gg_error_set(struct gg_error *error, int code, const char *place, const char
 int gg_error_set_errno(struct gg_error *error, int errno_value, const char *place,
                        const char *advice);
 
+/* The same with -ENOMEM: memory ran out at `place`, such as a path or "merge". */
+int gg_error_memory(struct gg_error *error, const char *place);
+
 /* Replaces the place by a formatted one, as a caller does who knows more: "FILE: offset 12". */
 void gg_error_set_place(struct gg_error *error, const char *format, ...) GG_PRINTF(2, 3);
 

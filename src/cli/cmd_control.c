@@ -219,7 +219,7 @@ static int print_status(struct gg_invocation *invocation, const char *path)
 		append_text(&status, &how, &out);
 	gg_region_view_done(&status.view);
 	if (out.failed)
-		return gg_error_set_errno(invocation->error, ENOMEM, "control", NULL);
+		return gg_error_memory(invocation->error, "control");
 	fwrite(out.data, 1, out.length, stdout);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/printable.h"
 #include "base/scratch.h"
 #include "base/size.h"
@@ -25,13 +26,6 @@ struct html_options {
 	uint64_t max_bytes;
 	bool quiet;
 };
-
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
 
 static int check(const struct gg_invocation *invocation)
 {
@@ -98,8 +92,8 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 	const struct html_options *options = invocation->options;
 	struct gg_page_summary summary = { 0 };
 	struct gg_page_options page = {
-		.title = file_name(invocation->operands[0]),
-		.before_title = options->diff != NULL ? file_name(options->diff) : NULL,
+		.title = gg_path_base(invocation->operands[0]),
+		.before_title = options->diff != NULL ? gg_path_base(options->diff) : NULL,
 		.confidence = options->confidence,
 		.most_bytes = data_bytes(options->max_bytes),
 		.normalized_by = options->normalize,

@@ -106,7 +106,7 @@ static int run_import(struct gg_invocation *invocation)
 			                              given->labels.pairs[i].value };
 	results = calloc((size_t)invocation->operand_count, sizeof(*results));
 	if (results == NULL)
-		return gg_error_set_errno(invocation->error, ENOMEM, "import", NULL);
+		return gg_error_memory(invocation->error, "import");
 	gg_scratch_remove_at_signals();
 	code = gg_profile_create_whole(&profile, given->output, invocation->error);
 	if (code < 0) {

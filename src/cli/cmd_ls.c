@@ -82,7 +82,7 @@ static int run_ls(struct gg_invocation *invocation)
 		return 0;
 	}
 	if (status == 0 && gg_table_print(&table, &invocation->style, stdout) < 0)
-		status = gg_error_set_errno(invocation->error, ENOMEM, "ls", NULL);
+		status = gg_error_memory(invocation->error, "ls");
 	return status;
 }
 

@@ -95,9 +95,9 @@ static int put_line(struct gg_buf *line, struct gg_error *error)
 	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 }; /* a terminal obeys no cell */
 
 	if (line->failed)
-		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
+		return gg_error_memory(error, "sql");
 	if (isatty(STDOUT_FILENO) && gg_printable_lines(&shown, line->data, line->length) < 0)
-		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
+		return gg_error_memory(error, "sql");
 	if (shown.length > 0)
 		fwrite(shown.data, 1, shown.length, stdout);
 	else

@@ -58,7 +58,7 @@ int gg_cli_print(const struct gg_buf *text, bool no_pager, struct gg_error *erro
 	const char *pager = no_pager ? NULL : find_pager();
 
 	if (text->failed)
-		return gg_error_set_errno(error, ENOMEM, "report", NULL);
+		return gg_error_memory(error, "report");
 	if (pager != NULL && is_long(text) && print_through(pager, text))
 		return 0;
 	fwrite(gg_buf_text(text), 1, text->length, stdout);

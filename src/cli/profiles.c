@@ -28,7 +28,7 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 	int code = 0;
 
 	if (profiles == NULL)
-		return gg_error_set_errno(error, ENOMEM, "report", NULL);
+		return gg_error_memory(error, "report");
 	while (code == 0 && opened < path_count) {
 		code = gg_cli_open_profile(&profiles[opened], paths[opened], error);
 		opened += code == 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/brackets.h"
+#include "base/path.h"
 
 /*
  * The forms of a name, in the order in which they are tried: without arguments; with template arguments;
@@ -299,13 +300,6 @@ static int compare_full(const void *a, const void *b, void *context)
 	return left == right ? 0 : strcmp(left, right);
 }
 
-static const char *file_name(const char *path)
-{
-	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* Adds the files to names[order[from..to)], which share one full name. */
 static void add_files(struct name_group *group, size_t from, size_t to)
 {
@@ -313,8 +307,8 @@ static void add_files(struct name_group *group, size_t from, size_t to)
 
 	for (size_t i = from; i < to && to - from < 256; i++)
 		for (size_t k = from; k < i; k++) {
-			const char *a = file_name(group->names[group->order[i]].file);
-			const char *b = file_name(group->names[group->order[k]].file);
+			const char *a = gg_path_base(group->names[group->order[i]].file);
+			const char *b = gg_path_base(group->names[group->order[k]].file);
 
 			is_enough &= a == NULL || b == NULL || strcmp(a, b) != 0;
 		}
@@ -325,7 +319,7 @@ static void add_files(struct name_group *group, size_t from, size_t to)
 
 		if (name->file != NULL)
 			gg_buf_printf(&name->text, " [%s]",
-			              is_enough ? file_name(name->file) : name->file);
+			              is_enough ? gg_path_base(name->file) : name->file);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
 #include "model/model_internal.h"
 #include "profile/last_end.h"
 
@@ -353,19 +354,11 @@ const struct gg_model_label *gg_model_labels(const struct gg_model *model, size_
 const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key)
 {
 	const struct gg_model_label *labels = model->labels.items;
-	size_t low = 0, high = model->labels.count;
+	size_t at = gg_lower_bound(0, model->labels.count, i, labels[i].process < process);
 
-	while (low < high) { /* binary search for the process's first */
-		size_t middle = low + (high - low) / 2;
-
-		if (labels[middle].process < process)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < model->labels.count && labels[low].process == process; low++)
-		if (strcmp(labels[low].key, key) == 0)
-			return labels[low].value;
+	for (; at < model->labels.count && labels[at].process == process; at++)
+		if (strcmp(labels[at].key, key) == 0)
+			return labels[at].value;
 	return NULL;
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "model/distinct_names.h"
 #include "model/model_internal.h"
 
@@ -47,9 +48,9 @@ static bool is_included(const char *path)
 	static const char *const endings[] = { "inc",   "inl", "ipp", "tcc", "txx", "def",
 		                               "tbl",   "y",   "yy",  "ypp", "l",   "ll",
 		                               "gperf", "rl",  "re",  "pyx", "vala" };
-	const char *dot = strrchr(path, '.');
+	const char *dot = gg_path_extension(path);
 
-	if (dot == NULL || dot[1] == 'h' || dot[1] == 'H')
+	if (dot[0] == '\0' || dot[1] == 'h' || dot[1] == 'H')
 		return true;
 	for (size_t i = 0; i < GG_COUNT(endings); i++)
 		if (strcmp(dot + 1, endings[i]) == 0)
@@ -353,10 +354,8 @@ static struct called called_of(struct gg_model *model, struct gg_model_function 
 		return called;
 	}
 	if (query->across_builds) {
-		const char *slash = called.file != NULL ? strrchr(called.file, '/') : NULL;
-
 		full[length_without_hash(full)] = '\0';
-		called.file = slash != NULL ? slash + 1 : called.file;
+		called.file = gg_path_base(called.file);
 	}
 	called.full_name = gg_model_text(first, full, failed);
 	called.file = gg_model_text(first, called.file, failed);
@@ -441,7 +440,7 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 		most += models[i]->functions.count;
 	called = calloc(most, sizeof(*called));
 	if (called == NULL)
-		return gg_error_set_errno(error, ENOMEM, "names", NULL);
+		return gg_error_memory(error, "names");
 	for (size_t i = 0; i < model_count; i++) {
 		struct gg_model_function_record *records = models[i]->functions.items;
 
@@ -452,5 +451,5 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 	}
 	status = failed ? -ENOMEM : call_all(called, count);
 	free(called);
-	return status < 0 ? gg_error_set_errno(error, ENOMEM, "names", NULL) : 0;
+	return status < 0 ? gg_error_memory(error, "names") : 0;
 }

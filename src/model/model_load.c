@@ -12,9 +12,11 @@
 
 #include "model/model_load.h"
 
+#include "base/path.h"
+
 static int out_of_memory(struct gg_load *load)
 {
-	return gg_error_set_errno(load->error, ENOMEM, "reading the profile", NULL);
+	return gg_error_memory(load->error, "reading the profile");
 }
 
 /* geiger writes dense ids; a file with a larger id is damaged, and its arrays would be huge. */
@@ -152,8 +154,7 @@ static int read_module(const struct gg_profile_module *module, void *context)
 		if (kept->path == wanted.path && kept->build_id == wanted.build_id)
 			return set_number(load, &load->modules, module->id, i);
 	}
-	wanted.name = strrchr(wanted.path, '/');
-	wanted.name = wanted.name != NULL ? wanted.name + 1 : wanted.path;
+	wanted.name = gg_path_base(wanted.path);
 	kept = gg_array_add(&model->modules);
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -543,7 +544,7 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 	if (!gg_array_extend(&model->untils, model->processes.count) ||
 	    gg_model_find_untils(model, NULL, model->untils.items) < 0 ||
 	    gg_model_complete_places(model) < 0 || !gg_model_note_losses(model))
-		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
+		return gg_error_memory(error, "reading the profile");
 	if (model->memory.count > 0)
 		qsort(model->memory.items, model->memory.count, sizeof(struct gg_profile_memory),
 		      compare_memory);
@@ -558,11 +559,10 @@ int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profile
 	int status;
 
 	if (model == NULL)
-		return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
+		return gg_error_memory(error, "reading the profile");
 	model->options = options;
-	status = add_unknown(model) < 0
-	                 ? gg_error_set_errno(error, ENOMEM, "reading the profile", NULL)
-	                 : load_all(model, profiles, profile_count, error);
+	status = add_unknown(model) < 0 ? gg_error_memory(error, "reading the profile")
+	                                : load_all(model, profiles, profile_count, error);
 	model->options = NULL;
 	if (status != 0) {
 		gg_model_free(model);

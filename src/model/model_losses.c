@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/binary_search.h"
 #include "base/buf.h"
 #include "model/model_internal.h"
 #include "region/reader/view.h"
@@ -53,26 +54,21 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)
 {
 	const struct gg_model_span *losses = model->losses.items;
-	size_t low = 0, high = model->losses.count;
+	size_t at;
 
 	if ((sample->flags & GG_PROFILE_SAMPLE_LATE_FREE) == 0 || sample->free_ns == GG_TIME_NONE)
 		return sample->free_ns;
 	if ((sample->flags & GG_PROFILE_SAMPLE_LOST_FREE) == 0)
 		return sample->alloc_ns;
-	while (low < high) { /* find the process's first span that does not end before the free */
-		size_t middle = low + (high - low) / 2;
-
-		if (losses[middle].process < sample->process ||
-		    (losses[middle].process == sample->process &&
-		     losses[middle].to_ns < sample->free_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == model->losses.count || losses[low].process != sample->process ||
-	    losses[low].from_ns < sample->alloc_ns)
+	/* The process's first span that does not end before the free. */
+	at = gg_lower_bound(0, model->losses.count, i,
+	                    losses[i].process < sample->process ||
+	                            (losses[i].process == sample->process &&
+	                             losses[i].to_ns < sample->free_ns));
+	if (at == model->losses.count || losses[at].process != sample->process ||
+	    losses[at].from_ns < sample->alloc_ns)
 		return sample->alloc_ns;
-	return losses[low].from_ns < sample->free_ns ? losses[low].from_ns : sample->free_ns;
+	return losses[at].from_ns < sample->free_ns ? losses[at].from_ns : sample->free_ns;
 }
 
 enum { TOLD_MAX = 3 }; /* a note lists this many pauses, and counts the others */

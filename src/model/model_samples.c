@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
 #include "model/model_load.h"
 #include "stats/sampling/weight.h"
 
@@ -37,11 +38,6 @@ struct sample_part {
 	struct gg_error error;
 	int status;
 };
-
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "reading the profile", NULL);
-}
 
 static void note_time(struct sample_part *part, int64_t time_ns)
 {
@@ -92,7 +88,7 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 	uint64_t *id = gg_array_add(&part->ids), slack = 0;
 
 	if (kept == NULL || id == NULL)
-		return out_of_memory(&part->error);
+		return gg_error_memory(&part->error, "reading the profile");
 	*id = sample->id;
 	if (sample->usable_bytes > sample->size_bytes)
 		slack = sample->usable_bytes - sample->size_bytes;
@@ -110,7 +106,7 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 	note_time(part, kept->free_ns);
 	if (find_kind(part, sample, &kept->kind) < 0 ||
 	    (sample->origin != 0 && note_origin(part, kept, sample->origin) < 0))
-		return out_of_memory(&part->error);
+		return gg_error_memory(&part->error, "reading the profile");
 	return 0;
 }
 
@@ -242,18 +238,10 @@ static size_t find_sample(const struct sample_part *parts, size_t part_count, ui
 
 	for (size_t i = 0; i < part_count; i++) {
 		const uint64_t *ids = parts[i].ids.items;
-		size_t low = 0, high = parts[i].ids.count;
+		size_t at = gg_lower_bound(0, parts[i].ids.count, k, ids[k] < id);
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (ids[middle] < id)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < parts[i].ids.count && ids[low] == id)
-			return before + low;
+		if (at < parts[i].ids.count && ids[at] == id)
+			return before + at;
 		before += parts[i].ids.count;
 	}
 	return SIZE_MAX;
@@ -337,7 +325,7 @@ static int settle(struct gg_load *load, struct sample_part *parts, size_t part_c
 	if (status == 0)
 		status = settle_blocks(model, before, parts, part_count);
 	settle_intervals(model, before);
-	return status < 0 ? out_of_memory(load->error) : 0;
+	return status < 0 ? gg_error_memory(load->error, "reading the profile") : 0;
 }
 
 /* Reads the parts; a second thread reads the second one. */

@@ -39,7 +39,7 @@ int gg_page_html(const struct gg_buf *packed, struct gg_buf *out, struct gg_erro
 	gg_buf_append(out, gg_page_file, (size_t)(at - gg_page_file));
 	gg_page_base64(packed->data, packed->length, out);
 	gg_buf_append(out, at, (size_t)(gg_page_file + gg_page_file_bytes - at));
-	return out->failed ? gg_error_set_errno(error, ENOMEM, "page", NULL) : 0;
+	return out->failed ? gg_error_memory(error, "page") : 0;
 }
 
 int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out, struct gg_error *error)
@@ -56,7 +56,7 @@ int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out, stru
 	gg_buf_append(out, gg_page_live, (size_t)(at - gg_page_live));
 	gg_buf_printf(out, " data-source=\"%s\"%s", source, is_live ? " data-live=\"1\"" : "");
 	gg_buf_append(out, at, (size_t)(gg_page_live + gg_page_live_bytes - at));
-	return out->failed ? gg_error_set_errno(error, ENOMEM, "page", NULL) : 0;
+	return out->failed ? gg_error_memory(error, "page") : 0;
 }
 
 int gg_page_policy(struct gg_buf *out, struct gg_error *error)
@@ -72,7 +72,7 @@ int gg_page_policy(struct gg_buf *out, struct gg_error *error)
 	if (end == NULL)
 		end = at;
 	gg_buf_append(out, at, (size_t)(end - at));
-	return out->failed ? gg_error_set_errno(error, ENOMEM, "page", NULL) : 0;
+	return out->failed ? gg_error_memory(error, "page") : 0;
 }
 
 size_t gg_page_base_bytes(void)

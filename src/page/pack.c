@@ -14,11 +14,11 @@ int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_err
 	int status;
 
 	if (deflateInit2(&stream, 6, Z_DEFLATED, GZIP + MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-		return gg_error_set_errno(error, ENOMEM, "page", NULL);
+		return gg_error_memory(error, "page");
 	bound = deflateBound(&stream, json->length);
 	if (json->length > UINT32_MAX / 2 || !gg_buf_reserve(packed, bound)) {
 		deflateEnd(&stream);
-		return gg_error_set_errno(error, ENOMEM, "page", NULL);
+		return gg_error_memory(error, "page");
 	}
 	stream.next_in = (unsigned char *)json->data;
 	stream.avail_in = (unsigned)json->length;
@@ -29,7 +29,7 @@ int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_err
 	packed->data[packed->length] = '\0';
 	deflateEnd(&stream);
 	if (status != Z_STREAM_END)
-		return gg_error_set_errno(error, ENOMEM, "page", NULL);
+		return gg_error_memory(error, "page");
 	return 0;
 }
 
@@ -48,7 +48,7 @@ int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json, struct gg_e
 		json->data[json->length] = '\0';
 	}
 	inflateEnd(&stream);
-	return status == Z_STREAM_END ? 0 : gg_error_set_errno(error, ENOMEM, "page", NULL);
+	return status == Z_STREAM_END ? 0 : gg_error_memory(error, "page");
 }
 
 void gg_page_base64(const void *bytes, size_t length, struct gg_buf *out)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
 #include "base/time_units.h"
 #include "page/page_internal.h"
 
@@ -16,22 +17,13 @@ const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 1000000
 
 int gg_page_out_of_memory(struct gg_page_run *run)
 {
-	return gg_error_set_errno(run->error, ENOMEM, "page", NULL);
+	return gg_error_memory(run->error, "page");
 }
 
 uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
 {
-	uint32_t low = 0, high = bins->count - 1;
-
-	while (low < high) { /* bin b is (edge b, edge b+1] */
-		uint32_t middle = (low + high) / 2;
-
-		if (time_ns <= bins->edges[middle + 1])
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	/* Bin b is (edge b, edge b+1]. */
+	return (uint32_t)gg_lower_bound(0, bins->count - 1, b, bins->edges[b + 1] < time_ns);
 }
 
 /* Sums count as query.h has it: allocated when all of them were, live from then on. */

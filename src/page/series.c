@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
 #include "page/page_internal.h"
 #include "query/timeline.h"
 #include "stats/estimate/interval.h"
@@ -45,17 +46,7 @@ static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_p
 /* The first point at or after the time; from 1 on. */
 static size_t find_point(const struct point *points, size_t count, double time_ns)
 {
-	size_t low = 1, high = count - 1;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (points[middle].time_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return gg_lower_bound(1, count - 1, i, points[i].time_ns < time_ns);
 }
 
 /* What was allocated since the point before. */

@@ -261,7 +261,7 @@ static int check_balance(struct checking *checking, struct gg_error *error)
 	int code;
 
 	if (balances == NULL)
-		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+		return gg_error_memory(error, profile->path);
 	code = gg_profile_each_total(profile, add_total, balances, error);
 	if (code == 0)
 		code = gg_profile_each_sample(profile, add_live, balances, error);

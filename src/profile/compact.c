@@ -83,11 +83,6 @@ void gg_fold_free(struct gg_fold *fold)
 	free(fold);
 }
 
-static int out_of_memory(const struct gg_profile *profile, struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
-}
-
 static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
 {
 	int64_t rest = time_ns % bucket_ns;
@@ -479,7 +474,7 @@ int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule,
 	if (fold == NULL)
 		fold = profile->fold = calloc(1, sizeof(*fold));
 	if (fold == NULL)
-		return out_of_memory(profile, error);
+		return gg_error_memory(error, profile->path);
 	if (fold->pass == PASS_NONE && !begin_pass(profile, rule, now_ns))
 		return 0;
 	limit_keys(fold);
@@ -493,7 +488,7 @@ int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule,
 	code = fold->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
 	                                  : scan_rows(profile, rule, error);
 	if (code == -ENOMEM || (code == 0 && fold->removed.failed))
-		code = out_of_memory(profile, error);
+		code = gg_error_memory(error, profile->path);
 	if (code == 0)
 		code = write_parts(profile, error);
 	if (code == 0)

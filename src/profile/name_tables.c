@@ -30,11 +30,6 @@ static void add_text(struct gg_buf *key, const char *text)
 		add_part(key, text, strlen(text));
 }
 
-static int out_of_memory(const struct gg_profile *profile, struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
-}
-
 /*
  * The id of a key.  *ret_id is 0 where it is new: then it is the last of `intern` from here on, and
  * the caller must write its row or call off with forget_last.
@@ -43,10 +38,10 @@ static int find_or_add(struct gg_profile *profile, struct gg_intern *intern,
                        const struct gg_buf *key, uint32_t *ret_id, struct gg_error *error)
 {
 	if (key->failed)
-		return out_of_memory(profile, error);
+		return gg_error_memory(error, profile->path);
 	*ret_id = gg_intern_find(intern, gg_buf_text(key), key->length);
 	if (*ret_id == 0 && gg_intern_add(intern, gg_buf_text(key), key->length) < 0)
-		return out_of_memory(profile, error);
+		return gg_error_memory(error, profile->path);
 	return 0;
 }
 
@@ -109,7 +104,7 @@ int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_
 		if (code < 0)
 			return code;
 		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
-			return out_of_memory(profile, error);
+			return gg_error_memory(error, profile->path);
 		id = profile->frames.count;
 		gg_statement_id(&row, id);
 		gg_statement_id(&row, module);
@@ -153,7 +148,7 @@ int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_
 			return code;
 		id = profile->counts[GG_DENSE_STACK] + 1;
 		if (id == 0 || gg_map_put(&profile->stacks, key, id) < 0)
-			return out_of_memory(profile, error);
+			return gg_error_memory(error, profile->path);
 		gg_statement_id(&row, id);
 		gg_statement_id(&row, parent);
 		gg_statement_id(&row, frame);
@@ -183,7 +178,7 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
 		if (code < 0)
 			return code;
 		if (gg_intern_add(names, name, strlen(name)) < 0)
-			return out_of_memory(profile, error);
+			return gg_error_memory(error, profile->path);
 		id = names->count;
 		gg_statement_id(&row, id);
 		gg_statement_text(&row, name);
@@ -344,7 +339,7 @@ int gg_names_load(struct gg_profile *profile, struct gg_error *error)
 	if (code == 0)
 		code = gg_profile_each_name(profile, GG_NAME_TYPE, load_type, profile, error);
 	if (code == -ENOMEM)
-		return out_of_memory(profile, error);
+		return gg_error_memory(error, profile->path);
 	/* Symbols are replaced rather than shared with those that were there. */
 	profile->first_symbol = (uint32_t)gg_store_read_integer(
 		profile, "select max(id) from symbol", &result);

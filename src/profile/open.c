@@ -26,7 +26,7 @@ struct gg_profile *gg_store_new(struct gg_error *error)
 	struct gg_profile *profile = calloc(1, sizeof(*profile));
 
 	if (profile == NULL)
-		gg_error_set_errno(error, ENOMEM, "profile", NULL);
+		gg_error_memory(error, "profile");
 	else
 		profile->free_reserve_bytes = GG_STORE_END_BYTES;
 	if (profile != NULL)

@@ -186,7 +186,7 @@ int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
 	if (asprintf(&profile->path, "%s.%d.whole", profile->final_path, (int)getpid()) < 0) {
 		profile->path = NULL;
 		gg_store_free(profile);
-		return gg_error_set_errno(error, ENOMEM, path, NULL);
+		return gg_error_memory(error, path);
 	}
 	list_scratch(profile);
 	*ret_profile = profile;
@@ -244,7 +244,7 @@ static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 	int code;
 
 	if (asprintf(&part, "%s.%d.part", profile->path, (int)getpid()) < 0)
-		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+		return gg_error_memory(error, profile->path);
 	unlink(part);
 	code = copy_to(profile, part, error);
 	if (code == 0) {

@@ -81,7 +81,7 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 	}
 	gg_buf_append_text(&text, at);
 	if (text.failed)
-		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+		return gg_error_memory(error, profile->path);
 	return gg_store_execute(profile, gg_buf_text(&text), error);
 }
 
@@ -165,7 +165,7 @@ int gg_sql_query_new(struct gg_sql_query **ret_query, struct gg_profile *profile
 	int code;
 
 	if (query == NULL)
-		return gg_error_set_errno(error, ENOMEM, "sql", NULL);
+		return gg_error_memory(error, "sql");
 	query->profile = profile;
 	code = begin_questions(profile, error);
 	if (code == 0) {

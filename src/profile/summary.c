@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "profile/last_end.h"
 #include "profile/row_reader.h"
 #include "profile/schema.h"
@@ -230,8 +231,7 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 
 		if (frame == 0)
 			continue;
-		if (path != NULL && strrchr(path, '/') != NULL)
-			path = strrchr(path, '/') + 1;
+		path = gg_path_base(path);
 		snprintf(unknown, sizeof(unknown), "%.256s%s0x%llx", path != NULL ? path : "",
 		         path != NULL ? "+" : "", (unsigned long long)address);
 		summary->frame_modules[frame] = module;
@@ -453,7 +453,7 @@ int gg_report_summary_make(struct gg_profile *profile, struct gg_error *error)
 	code = make(&summary, error);
 	release(&summary);
 	if (code == -ENOMEM)
-		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+		return gg_error_memory(error, profile->path);
 	if (code == 0)
 		profile->has_summary = true;
 	return code;

@@ -305,7 +305,7 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_tot
 		return code;
 	print_lifetimes(&lifetimes, total->lifetimes, GG_COUNT(total->lifetimes));
 	if (lifetimes.failed)
-		return gg_error_set_errno(error, ENOMEM, profile->path, NULL);
+		return gg_error_memory(error, profile->path);
 	gg_statement_integer(&row, total->process); /* 0, not NULL: columns of the key */
 	gg_statement_integer(&row, total->thread);
 	gg_statement_integer(&row, total->stack);

@@ -17,11 +17,6 @@ struct diff_build {
 	size_t *label_offsets; /* by row */
 };
 
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "diff", NULL);
-}
-
 /* A label to look up, for the hash table's comparison. */
 struct wanted_label {
 	const struct diff_build *run;
@@ -79,7 +74,7 @@ static int add_result(struct diff_build *run, const struct gg_model *model,
 		gg_query_row_label(model, result, &result->rows[i], &label);
 		row = row_of(run, &label);
 		if (row == NULL)
-			return out_of_memory(error);
+			return gg_error_memory(error, "diff");
 		if (result->query.by == GG_BY_FUNCTION)
 			row->full_name = gg_model_function(model, result->rows[i].key).full_name;
 		gg_tally_merge(is_after ? &row->after : &row->before,
@@ -149,7 +144,7 @@ static int fill(struct diff_build *run, const struct gg_model *before_model,
 	diff->rows = calloc(most, sizeof(*diff->rows));
 	run->label_offsets = calloc(most, sizeof(*run->label_offsets));
 	if (diff->rows == NULL || run->label_offsets == NULL)
-		return out_of_memory(error);
+		return gg_error_memory(error, "diff");
 	status = add_result(run, before_model, before, false, error);
 	if (status == 0)
 		status = add_result(run, after_model, after, true, error);
@@ -173,7 +168,7 @@ static int fill(struct diff_build *run, const struct gg_model *before_model,
 	compare(&diff->total, diff);
 	diff->total.is_significant = diff->total.q_value <= diff->query.false_discovery_rate;
 	if (discover(diff) < 0)
-		return out_of_memory(error);
+		return gg_error_memory(error, "diff");
 	if (diff->row_count > 0)
 		qsort(diff->rows, diff->row_count, sizeof(*diff->rows), compare_rows);
 	return 0;
@@ -188,7 +183,7 @@ int gg_diff_run(const struct gg_model *before_model, const struct gg_query_resul
 	int status;
 
 	if (run.diff == NULL)
-		return out_of_memory(error);
+		return gg_error_memory(error, "diff");
 	run.diff->query = *query;
 	run.diff->unit = after->query.unit;
 	status = fill(&run, before_model, before, after_model, after, error);

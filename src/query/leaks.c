@@ -33,11 +33,6 @@ struct leaks_run {
 	struct gg_tally live, old;
 };
 
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "leaks", NULL);
-}
-
 static uint32_t stack_of_sample(const struct leaks_run *run, size_t i)
 {
 	const struct gg_model_sample *samples = run->model->samples.items;
@@ -378,14 +373,14 @@ static int prepare(struct leaks_run *run, struct gg_error *error)
 		leaks->suppressed = calloc(suppressions->patterns.count,
 		                           sizeof(*leaks->suppressed));
 		if (leaks->suppressed == NULL)
-			return out_of_memory(error);
+			return gg_error_memory(error, "leaks");
 		leaks->suppressed_count = suppressions->patterns.count;
 		for (size_t i = 0; i < suppressions->patterns.count; i++)
 			leaks->suppressed[i].pattern = suppressions->patterns.items[i];
 	}
 	run->has_live = calloc(stack_count + 1, 1);
 	if (run->has_live == NULL)
-		return out_of_memory(error);
+		return gg_error_memory(error, "leaks");
 	find_live(run);
 	for (size_t i = 0; i < stack_count; i++)
 		live_count += run->has_live[i];
@@ -393,10 +388,10 @@ static int prepare(struct leaks_run *run, struct gg_error *error)
 	gg_model_samples(run->model, &count);
 	if (leaks->rows == NULL ||
 	    sort_by_stack(run, count, stack_of_sample, &run->sample_order, &run->sample_first) < 0)
-		return out_of_memory(error);
+		return gg_error_memory(error, "leaks");
 	gg_model_coarse(run->model, &count);
 	if (sort_by_stack(run, count, stack_of_coarse, &run->coarse_order, &run->coarse_first) < 0)
-		return out_of_memory(error);
+		return gg_error_memory(error, "leaks");
 	return 0;
 }
 
@@ -412,7 +407,7 @@ static int judge(struct leaks_run *run, struct gg_error *error)
 	gg_query_filter_expose(&run->filter, &run->old);
 	judge_stacks(run);
 	if (choose_growing(leaks) < 0)
-		return out_of_memory(error);
+		return gg_error_memory(error, "leaks");
 	qsort(leaks->rows, leaks->row_count, sizeof(*leaks->rows), compare_rows);
 	for (size_t i = 0; i < leaks->row_count; i++)
 		if (run->query->limit == 0 || i < run->query->limit)
@@ -457,7 +452,7 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 		return status;
 	run.leaks = calloc(1, sizeof(*run.leaks));
 	if (run.leaks == NULL)
-		status = out_of_memory(error);
+		status = gg_error_memory(error, "leaks");
 	if (status == 0)
 		status = gg_suppressions_apply(query->suppressions, model, &run.suppressed_by,
 		                               error);

@@ -7,11 +7,6 @@
 
 #include "query/query_internal.h"
 
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "query", NULL);
-}
-
 static int check_window(const struct gg_query *query, struct gg_error *error)
 {
 	if (query->from_ns <= query->to_ns)
@@ -31,7 +26,7 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 		return 0;
 	filter->process_in = calloc(count, 1);
 	if (filter->process_in == NULL)
-		return out_of_memory(error);
+		return gg_error_memory(error, "query");
 	for (size_t i = 1; i < count; i++) {
 		if (processes[i].pid != filter->query.pid)
 			continue;
@@ -49,7 +44,7 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 	filter->untils = calloc(count, sizeof(*filter->untils));
 	if (filter->untils == NULL ||
 	    gg_model_find_untils(filter->model, filter->process_in, filter->untils) < 0)
-		return out_of_memory(error);
+		return gg_error_memory(error, "query");
 	return 0;
 }
 
@@ -120,7 +115,7 @@ static int choose_stacks(struct gg_query_filter *filter, struct gg_error *error)
 	filter->stack_in = calloc(gg_model_stack_count(model), 1);
 	if (matches == NULL || filter->stack_in == NULL) {
 		free(matches);
-		return out_of_memory(error);
+		return gg_error_memory(error, "query");
 	}
 	status = match_functions(model, filter->query.focus, "--focus", FOCUSED, matches, error);
 	if (status == 0)
@@ -184,7 +179,7 @@ static int unite_blocks(struct gg_query_filter *filter, struct gg_error *error)
 	filter->blocks = calloc(count, sizeof(*filter->blocks));
 	if (first == NULL || filter->blocks == NULL) {
 		free(first);
-		return out_of_memory(error);
+		return gg_error_memory(error, "query");
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct gg_block own = own_block(filter, &samples[i]);
@@ -215,7 +210,7 @@ static int group_labels(struct gg_query_filter *filter, struct gg_error *error)
 	gg_model_processes(filter->model, &count);
 	filter->label_of = calloc(count, sizeof(*filter->label_of));
 	if (filter->label_of == NULL)
-		return out_of_memory(error);
+		return gg_error_memory(error, "query");
 	for (size_t i = 0; i < label_count && status == 0; i++) {
 		uint64_t number, value = (uintptr_t)labels[i].value;
 
@@ -229,7 +224,7 @@ static int group_labels(struct gg_query_filter *filter, struct gg_error *error)
 		filter->label_of[labels[i].process] = (uint32_t)number;
 	}
 	gg_map_done(&first);
-	return status < 0 ? out_of_memory(error) : 0;
+	return status < 0 ? gg_error_memory(error, "query") : 0;
 }
 
 int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *model,

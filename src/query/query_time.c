@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
 #include "query/query_internal.h"
 #include "stats/sampling/weight.h"
 
@@ -330,17 +331,7 @@ int gg_query_peak(const struct gg_model *model, const struct gg_query *query,
 /* The index of the first of times[0..count) that is not before time_ns. */
 static size_t first_from(const int64_t *times, size_t count, int64_t time_ns)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (times[middle] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return gg_lower_bound(0, count, i, times[i] < time_ns);
 }
 
 struct times {
@@ -429,7 +420,7 @@ int gg_query_live_at(const struct gg_model *model, const struct gg_query *query,
 	int status;
 
 	if (gone == NULL)
-		return gg_error_set_errno(error, ENOMEM, "query", NULL);
+		return gg_error_memory(error, "query");
 	status = gg_query_filter_open(&filter, model, query, error);
 	if (status == 0) {
 		memset(tallies, 0, count * sizeof(*tallies));

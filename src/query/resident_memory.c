@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
+
 const struct gg_resident gg_resident_unknown = {
 	.rss = -1, .anonymous = -1, .file = -1, .stack = -1, .swap = -1, .geiger = -1
 };
@@ -114,7 +116,7 @@ int gg_residents_of(struct gg_residents *ret_residents, const struct gg_model *m
 		round_count += i == 0 || memory[i].time_ns != memory[i - 1].time_ns;
 	residents.rounds = calloc(round_count + 1, sizeof(*residents.rounds));
 	if (residents.rounds == NULL)
-		return gg_error_set_errno(error, ENOMEM, "readings of RSS", NULL);
+		return gg_error_memory(error, "readings of RSS");
 	for (size_t first = 0, count; first < memory_count; first += count) {
 		struct gg_resident resident;
 
@@ -146,17 +148,7 @@ bool gg_resident_is_whole(const struct gg_resident *resident)
 /* The number of rounds at or before the moment. */
 static size_t count_until(const struct gg_residents *residents, int64_t moment_ns)
 {
-	size_t low = 0, high = residents->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (residents->rounds[middle].time_ns <= moment_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return gg_lower_bound(0, residents->count, i, residents->rounds[i].time_ns <= moment_ns);
 }
 
 struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t moment_ns)

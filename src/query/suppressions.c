@@ -8,11 +8,6 @@
 
 #include "base/buf.h"
 
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "suppressions", NULL);
-}
-
 void gg_suppressions_done(struct gg_suppressions *suppressions)
 {
 	for (size_t i = 0; i < suppressions->patterns.count; i++)
@@ -54,7 +49,7 @@ static int parse_line(struct gg_suppressions *suppressions, const char *line, si
 		return -EINVAL;
 	}
 	if (add_pattern(suppressions, line + type_length, length - type_length) < 0)
-		return out_of_memory(error);
+		return gg_error_memory(error, "suppressions");
 	return 0;
 }
 
@@ -101,7 +96,7 @@ int gg_suppressions_read(struct gg_suppressions *ret_suppressions, const char *p
 	if (status < 0)
 		return status;
 	if (text.failed)
-		return out_of_memory(error);
+		return gg_error_memory(error, "suppressions");
 	if (memchr(gg_buf_text(&text), '\0', text.length) != NULL)
 		return gg_error_set(error, -EINVAL, path, "Write leak:PATTERN lines.",
 		                    "is no text file");
@@ -218,7 +213,7 @@ int gg_suppressions_apply(const struct gg_suppressions *suppressions, const stru
 	of_lines = calloc(gg_model_line_count(model) + 1, sizeof(*of_lines));
 	of_stacks = calloc(gg_model_stack_count(model) + 1, sizeof(*of_stacks));
 	if (of_functions == NULL || of_lines == NULL || of_stacks == NULL) {
-		status = out_of_memory(error);
+		status = gg_error_memory(error, "suppressions");
 		free(of_stacks);
 	} else {
 		match_functions(suppressions, model, of_functions);

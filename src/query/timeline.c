@@ -16,11 +16,6 @@ struct timeline_run {
 	size_t at; /* the point that the sweep has reached */
 };
 
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "timeline", NULL);
-}
-
 static bool is_asked_for(const struct timeline_run *run, const struct gg_profile_process *process)
 {
 	return run->query.pid == 0 || process->pid == run->query.pid;
@@ -65,7 +60,7 @@ static int estimate_at_points(struct timeline_run *run, double confidence, struc
 	int status = 0;
 
 	if (times == NULL || tallies == NULL)
-		status = out_of_memory(error);
+		status = gg_error_memory(error, "timeline");
 	for (size_t i = 0; status == 0 && i < count; i++)
 		times[i] = timeline->points[i].time_ns;
 	if (status == 0)
@@ -199,13 +194,13 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 	int status = 0;
 
 	if (run.timeline == NULL)
-		return out_of_memory(error);
+		return gg_error_memory(error, "timeline");
 	gg_query_init(&run.query);
 	run.query.pid = pid;
 	run.timeline->point_count = point_count;
 	run.timeline->points = calloc(point_count, sizeof(*run.timeline->points));
 	if (run.timeline->points == NULL)
-		status = out_of_memory(error);
+		status = gg_error_memory(error, "timeline");
 	if (status == 0)
 		status = find_peak(&run, confidence, error);
 	if (status == 0) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "report/report.h"
 #include "report/screen_text.h"
 
@@ -168,11 +169,10 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
 {
 	struct gg_model_line line = gg_model_line(report->model, place->line);
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	const char *file = line.file != NULL ? strrchr(line.file, '/') : NULL;
 
 	gg_buf_append_text(&text, gg_model_function(report->model, place->function).name);
 	if (line.file != NULL)
-		gg_buf_printf(&text, " %s:%u", file != NULL ? file + 1 : line.file, line.line);
+		gg_buf_printf(&text, " %s:%u", gg_path_base(line.file), line.line);
 	gg_screen_text_append(out, gg_buf_text(&text), width, report->figures.ascii);
 	gg_buf_append_text(out, "\n");
 }

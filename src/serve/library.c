@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "page/page.h"
 #include "record/regions/region_profile.h"
 #include "record/symbols/live_names.h"
@@ -73,13 +74,6 @@ static int not_there(const char *name, struct gg_error *error)
 
 /* --- listing entries ----------------------------------------------------------------------- */
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 static bool is_profile_name(const char *name)
 {
 	size_t length = strlen(name), end = strlen(suffix);
@@ -102,7 +96,7 @@ static bool describe(const struct gg_library *library, int folder, const char *n
 	    !S_ISREG(file.st_mode))
 		return false;
 	*entry = (struct gg_library_entry){
-		.name = strdup(file_name(name)),
+		.name = strdup(gg_path_base(name)),
 		.bytes = (uint64_t)file.st_size,
 		.changed_ns = changed_ns(&file),
 	};
@@ -135,7 +129,7 @@ static int list_folder(struct gg_library *library, struct gg_library_entry **ret
 			count += describe(library, dirfd(folder), found->d_name, &entries[count]);
 	closedir(folder);
 	if (entries == NULL)
-		return gg_error_set_errno(error, ENOMEM, library->path, NULL);
+		return gg_error_memory(error, library->path);
 	qsort(entries, count, sizeof(*entries), compare_entries);
 	*ret_entries = entries;
 	*ret_count = count;
@@ -151,9 +145,9 @@ int gg_library_list(struct gg_library *library, struct gg_library_entry **ret_en
 		return list_folder(library, ret_entries, ret_count, error);
 	entry = calloc(1, sizeof(*entry));
 	if (entry == NULL)
-		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
+		return gg_error_memory(error, "serve");
 	if (library->watch != NULL) {
-		entry->name = strdup(file_name(library->watch->path));
+		entry->name = strdup(gg_path_base(library->watch->path));
 		entry->is_live = library->watch->is_alive;
 		entry->changed_ns = (int64_t)gg_clock_wall_ns();
 	} else if (!describe(library, AT_FDCWD, library->path, entry)) {
@@ -235,7 +229,7 @@ static int load_entry(struct gg_library *library, const struct gg_library_entry 
                       struct gg_model **ret_model, struct gg_error *error)
 {
 	char *path = path_of(library, entry->name);
-	int status = path == NULL ? gg_error_set_errno(error, ENOMEM, entry->name, NULL)
+	int status = path == NULL ? gg_error_memory(error, entry->name)
 	                          : load_path(library, path, ret_model, error);
 
 	free(path);
@@ -401,7 +395,7 @@ static int file_data(struct gg_library *library, const struct gg_library_entry *
 	if (before != NULL)
 		stamps[1] = stamp_of(before);
 	if (asprintf(&key, "%s/%s", entry->name, before != NULL ? before->name : "") < 0)
-		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
+		return gg_error_memory(error, "serve");
 	cached = look_up(library, key, stamps, &is_there);
 	if (!is_there) {
 		status = make_data(library, entry, before, &packed, error);
@@ -464,7 +458,7 @@ static int open_path(struct gg_library *library, const char *path, struct gg_err
 	if (library->path == NULL || stat(library->path, &file) < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
 	library->is_folder = S_ISDIR(file.st_mode);
-	snprintf(library->title, sizeof(library->title), "%.250s", file_name(path));
+	snprintf(library->title, sizeof(library->title), "%.250s", gg_path_base(path));
 	if (library->is_folder)
 		return 0;
 	status = gg_record_open(&profile, library->path,
@@ -478,7 +472,7 @@ static int open_process(struct gg_library *library, const char *process, struct 
 {
 	library->watch = calloc(1, sizeof(*library->watch));
 	if (library->watch == NULL)
-		return gg_error_set_errno(error, ENOMEM, process, NULL);
+		return gg_error_memory(error, process);
 	snprintf(library->title, sizeof(library->title), "process %.200s", process);
 	return gg_watch_init(library->watch, process, library->confidence, error);
 }
@@ -490,7 +484,7 @@ int gg_library_open(struct gg_library **ret_library, const char *path, const cha
 	int status;
 
 	if (library == NULL)
-		return gg_error_set_errno(error, ENOMEM, "serve", NULL);
+		return gg_error_memory(error, "serve");
 	library->confidence = confidence;
 	status = gg_live_names_new(&library->names, error);
 	if (status == 0)

@@ -70,7 +70,7 @@ static int run(struct gg_invocation *invocation)
 		                    "Give at most 1000.", "out of range");
 	between = calloc(1, COLD_BYTES);
 	if (between == NULL)
-		return gg_error_set_errno(invocation->error, ENOMEM, "debug cost", NULL);
+		return gg_error_memory(invocation->error, "debug cost");
 	descend(o->depth);
 	qsort(times, ROUNDS, sizeof(times[0]), compare);
 	free(between);

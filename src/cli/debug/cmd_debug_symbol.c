@@ -128,7 +128,7 @@ static int run_symbol(struct gg_invocation *invocation)
 		                                                   : "no address given");
 	addresses = calloc((size_t)invocation->operand_count, sizeof(*addresses));
 	if (addresses == NULL)
-		return gg_error_set_errno(invocation->error, ENOMEM, "debug symbol", NULL);
+		return gg_error_memory(invocation->error, "debug symbol");
 	module.path = invocation->operands[0];
 	module.addresses = addresses;
 	module.address_count = (size_t)invocation->operand_count - 1;

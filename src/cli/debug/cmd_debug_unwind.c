@@ -207,7 +207,7 @@ static int run_unwind(struct gg_invocation *invocation)
 	for (int i = 1; i < invocation->operand_count && code == 0; i++)
 		code = show_operand(invocation, &file, invocation->operands[i]);
 	if (code == -ENOMEM)
-		gg_error_set_errno(invocation->error, ENOMEM, "debug unwind", NULL);
+		gg_error_memory(invocation->error, "debug unwind");
 	return code;
 }
 

@@ -29,7 +29,7 @@ int gg_lab_check_interval(uint64_t interval_bytes, const char *command, struct g
 int gg_lab_print(const struct gg_buf *text, struct gg_error *error)
 {
 	if (text->failed)
-		return gg_error_set_errno(error, ENOMEM, "lab", NULL);
+		return gg_error_memory(error, "lab");
 	fwrite(gg_buf_text(text), 1, text->length, stdout);
 	return 0;
 }
@@ -41,7 +41,7 @@ int gg_lab_save(const struct gg_buf *picture, const char *path, struct gg_error 
 	int saved_errno;
 
 	if (picture->failed)
-		return gg_error_set_errno(error, ENOMEM, path, NULL);
+		return gg_error_memory(error, path);
 	file = fopen(path, "we");
 	if (file == NULL)
 		return gg_error_set_errno(error, errno, path, "Give another path to --svg.");

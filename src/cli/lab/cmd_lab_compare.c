@@ -353,7 +353,7 @@ static int run(struct gg_invocation *invocation)
 		return code;
 	results = calloc(SCHEMES, sizeof(*results));
 	code = results != NULL ? compare(&trace, o, results, &invocation->style, error)
-	                       : gg_error_set_errno(error, ENOMEM, "lab compare", NULL);
+	                       : gg_error_memory(error, "lab compare");
 	free(results);
 	gg_trace_done(&trace);
 	return code;

@@ -316,7 +316,7 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0) {
 		groups = sum_groups(&study);
 		if (groups == NULL)
-			code = gg_error_set_errno(error, ENOMEM, "lab optimal", NULL);
+			code = gg_error_memory(error, "lab optimal");
 		else
 			code = o->json ? print_json(&study, groups, error)
 			               : print_text(&study, groups, o->limit, &invocation->style);

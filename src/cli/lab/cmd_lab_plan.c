@@ -229,7 +229,7 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 		if (code == 0 &&
 		    aim_at_samples(target, model, o, o->function != NULL ? &function : NULL,
 		                   moment_ns) < 0)
-			code = gg_error_set_errno(error, ENOMEM, "lab plan", NULL);
+			code = gg_error_memory(error, "lab plan");
 		gg_model_free(model);
 	}
 	if (o->function != NULL)
@@ -364,7 +364,7 @@ static int run(struct gg_invocation *invocation)
 	if (o->profile != NULL)
 		code = aim_at_profile(&target, o, error);
 	else if (aim_at_heap(&target, o) < 0)
-		code = gg_error_set_errno(error, ENOMEM, "lab plan", NULL);
+		code = gg_error_memory(error, "lab plan");
 	if (code == 0) {
 		struct gg_error unknown = { 0 };
 

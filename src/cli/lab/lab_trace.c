@@ -24,11 +24,6 @@ static int fail(struct gg_error *error, const char *place, const char *what)
 	return gg_error_set(error, -EINVAL, place, "See geiger lab compare --help.", "%s", what);
 }
 
-static int no_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "lab", NULL);
-}
-
 /* --- laws ------------------------------------------------------------------------------------ */
 
 struct law {
@@ -91,7 +86,7 @@ static int make_lognormal(struct gg_trace *trace, const char *text, uint64_t see
 		};
 
 		if (gg_trace_add(trace, &part) < 0)
-			code = no_memory(error);
+			code = gg_error_memory(error, "lab");
 	}
 	return code;
 }
@@ -113,11 +108,11 @@ static int make_server(struct gg_trace *trace, struct gg_error *error)
 		struct gg_trace_part part = { size, live, i, true };
 
 		if (gg_trace_add(trace, &part) < 0)
-			return no_memory(error);
+			return gg_error_memory(error, "lab");
 		part.count = count - live;
 		part.is_live = false;
 		if (gg_trace_add(trace, &part) < 0)
-			return no_memory(error);
+			return gg_error_memory(error, "lab");
 	}
 	return 0;
 }
@@ -165,7 +160,7 @@ static int read_file(struct gg_trace *trace, const char *path, struct gg_error *
 		             "below 1000.",
 		             "not a line of sizes");
 	else if (code < 0)
-		no_memory(error);
+		gg_error_memory(error, "lab");
 	if (file != stdin)
 		fclose(file);
 	return code == -EINVAL ? -EBADMSG : code;
@@ -323,7 +318,7 @@ int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_p
 		code = find_peak(model, &moment_ns, error);
 	groups = rank_functions(model);
 	if (groups == NULL || read_samples(&trace, model, groups, moment_ns) < 0)
-		code = no_memory(error);
+		code = gg_error_memory(error, "lab");
 	else if (code == 0 && trace.parts.count == 0)
 		code = gg_error_set(error, -EBADMSG, path, "Record with a smaller interval.",
 		                    "no samples");
@@ -379,7 +374,7 @@ int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t see
 		code = gg_error_set(error, -EBADMSG, text, "It must have at least one.",
 		                    "no allocations");
 	if (code == 0 && gg_trace_mix(&trace, PIECES, seed) < 0)
-		code = no_memory(error);
+		code = gg_error_memory(error, "lab");
 	if (code < 0)
 		gg_trace_done(&trace);
 	else

@@ -170,7 +170,7 @@ int gg_address_space_make(struct gg_address_space *ret_space, const struct gg_ex
 	space.order = calloc(space.module_count, sizeof(*space.order));
 	if (space.modules == NULL || space.order == NULL || note_stacks(&space, extract) < 0) {
 		gg_address_space_done(&space);
-		return gg_error_set_errno(error, ENOMEM, "export", NULL);
+		return gg_error_memory(error, "export");
 	}
 	place_all(&space, extract);
 	*ret_space = space;

@@ -66,7 +66,7 @@ void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64
 
 int gg_export_out_of_memory(const struct gg_export *job)
 {
-	return gg_error_set_errno(job->error, ENOMEM, "export", NULL);
+	return gg_error_memory(job->error, "export");
 }
 
 bool gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_export_path *path)

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/path.h"
 #include "stats/sampling/weight.h"
 
 struct making {
@@ -234,7 +235,7 @@ static int add_up(struct making *making, enum gg_metric metric, struct gg_error 
 	making->is_allocated = metric == GG_METRIC_ALLOCATED;
 	code = gg_query_each(making->extract->model, &query, add_pick, making, error);
 	if (code == 0 && making->failed)
-		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
+		code = gg_error_memory(error, "export");
 	return code;
 }
 
@@ -274,7 +275,7 @@ int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *mode
 	int code;
 
 	if (extract == NULL)
-		return gg_error_set_errno(error, ENOMEM, "export", NULL);
+		return gg_error_memory(error, "export");
 	extract->model = model;
 	extract->query = *query;
 	extract->metric = query->metric;
@@ -360,10 +361,9 @@ void gg_extract_process_name(const struct gg_extract *extract, uint32_t process,
 {
 	size_t count;
 	const struct gg_profile_process *of = gg_model_processes(extract->model, &count) + process;
-	const char *slash = of->exe != NULL ? strrchr(of->exe, '/') : NULL;
 
 	if (of->exe != NULL && of->exe[0] != '\0')
-		gg_buf_append_text(out, slash != NULL ? slash + 1 : of->exe);
+		gg_buf_append_text(out, gg_path_base(of->exe));
 	else if (process != 0)
 		gg_buf_printf(out, "process %u", of->pid);
 	else
@@ -458,7 +458,7 @@ int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block 
 	int code = gg_query_blocks(extract->model, &extract->query, visit_block, &blocks, error);
 
 	if (code == 0 && blocks.failed)
-		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
+		code = gg_error_memory(error, "export");
 	if (code < 0) {
 		gg_array_done(&blocks.blocks);
 		return code;

@@ -146,13 +146,13 @@ int gg_timeline_samples_make(struct gg_timeline_samples **ret_steps,
 	int code;
 
 	if (steps == NULL)
-		return gg_error_set_errno(error, ENOMEM, "export", NULL);
+		return gg_error_memory(error, "export");
 	steps->extract = extract;
 	steps->step_count = step_count;
 	code = gg_extract_blocks(extract, &steps->blocks, &steps->block_count, error);
 	if (code == 0 &&
 	    (find_processes(steps) < 0 || make_entries(steps) < 0 || find_ends(steps) < 0))
-		code = gg_error_set_errno(error, ENOMEM, "export", NULL);
+		code = gg_error_memory(error, "export");
 	if (code < 0) {
 		gg_timeline_samples_free(steps);
 		return code;

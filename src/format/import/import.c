@@ -26,7 +26,7 @@ enum { NAME_MAX_BYTES = 1 << 20 }; /* of a function or a file: longer ones no co
 
 int gg_import_no_memory(struct gg_import *import)
 {
-	return gg_error_set_errno(import->error, ENOMEM, gg_input_name(import->input), NULL);
+	return gg_error_memory(import->error, gg_input_name(import->input));
 }
 
 int gg_import_wrong(const struct gg_import *import, const char *what)
@@ -132,7 +132,7 @@ int gg_import_session(struct gg_profile *profile, const struct gg_import_result 
 	if (count > 3)
 		gg_buf_printf(&command, ", ... (%zu files)", count);
 	if (command.failed)
-		return gg_error_set_errno(error, ENOMEM, "import", NULL);
+		return gg_error_memory(error, "import");
 	session.command = command.length > 0 ? gg_buf_text(&command) : NULL;
 	return gg_profile_set_session(profile, &session, error);
 }

@@ -66,11 +66,6 @@ int gg_input_wrong(const struct gg_input *input, uint64_t offset, struct gg_erro
 	return -EBADMSG;
 }
 
-static int out_of_memory(const struct gg_input *input, struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, input->name, NULL);
-}
-
 /* More of the file as it is; raw_ended at its end. */
 static int read_raw(struct gg_input *input, struct gg_error *error)
 {
@@ -115,7 +110,7 @@ static int inflate_gzip(struct gg_input *input, char *to, size_t room, size_t *r
 		                                "the compressed data ends early");
 	}
 	if (input->between_members && inflateReset(zlib) != Z_OK)
-		return out_of_memory(input, error);
+		return gg_error_memory(error, input->name);
 	input->between_members = false;
 	zlib->next_in = input->raw + input->raw_at;
 	zlib->avail_in = (unsigned)(input->raw_end - input->raw_at);
@@ -127,7 +122,7 @@ static int inflate_gzip(struct gg_input *input, char *to, size_t room, size_t *r
 	if (result == Z_STREAM_END)
 		input->between_members = true;
 	else if (result == Z_MEM_ERROR)
-		return out_of_memory(input, error);
+		return gg_error_memory(error, input->name);
 	else if (result != Z_OK && result != Z_BUF_ERROR)
 		return gg_input_wrong(input, input->base + input->end, error,
 		                      "the compressed data is damaged");
@@ -219,7 +214,7 @@ static int fill(struct gg_input *input, struct gg_error *error)
 		char *more = realloc(input->text, capacity);
 
 		if (more == NULL)
-			return out_of_memory(input, error);
+			return gg_error_memory(error, input->name);
 		input->text = more;
 		input->capacity = capacity;
 	}
@@ -246,19 +241,19 @@ static int begin(struct gg_input *input, struct gg_error *error)
 
 	input->raw = malloc(CHUNK_BYTES);
 	if (input->raw == NULL)
-		return out_of_memory(input, error);
+		return gg_error_memory(error, input->name);
 	code = read_raw(input, error);
 	if (code < 0)
 		return code;
 	if (input->raw_end >= 2 && input->raw[0] == 0x1f && input->raw[1] == 0x8b) {
 		if (inflateInit2(&input->zlib, 15 + 16) != Z_OK)
-			return out_of_memory(input, error);
+			return gg_error_memory(error, input->name);
 		input->compression = GZIP;
 	} else if (input->raw_end >= 4 && memcmp(input->raw, zstd_magic, 4) == 0) {
 #if HAVE_ZSTD
 		input->zstd = ZSTD_createDStream();
 		if (input->zstd == NULL)
-			return out_of_memory(input, error);
+			return gg_error_memory(error, input->name);
 #endif
 		input->compression = ZSTD;
 	}
@@ -278,7 +273,7 @@ static int open_input(struct gg_input **ret_input, const char *name, int fd, con
 		free(input);
 		if (fd > STDERR_FILENO)
 			close(fd);
-		return gg_error_set_errno(error, ENOMEM, name, NULL);
+		return gg_error_memory(error, name);
 	}
 	input->fd = fd;
 	input->memory = bytes;

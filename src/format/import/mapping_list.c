@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
 #include "format/codec/line_parser.h"
 #include "format/import/elf_file.h"
 
@@ -140,22 +141,15 @@ static int settle_entry(struct gg_mapping_list *maps, struct gg_import *import,
 int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import, uint64_t address,
                          struct gg_mapping_list_place *ret_place)
 {
-	size_t low = 0, high = maps->entries.count;
+	size_t next;
 	struct gg_mapping_list_entry *entry;
 	int code = 0;
 
 	*ret_place = (struct gg_mapping_list_place){ 0, address };
-	while (low < high) { /* the last that starts at or before it */
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->entries.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	next = gg_lower_bound(0, maps->entries.count, i, maps->entries.items[i].start <= address);
+	if (next == 0)
 		return 0;
-	entry = &maps->entries.items[low - 1];
+	entry = &maps->entries.items[next - 1];
 	if (address >= entry->end || entry->path == NULL ||
 	    (entry->path[0] != '/' && strcmp(entry->path, "[vdso]") != 0))
 		return 0;

@@ -83,18 +83,13 @@ struct label {
 	size_t key, value; /* in texts */
 };
 
-static int no_memory(const struct gg_merge *merge)
-{
-	return gg_error_set_errno(merge->error, ENOMEM, "merge", NULL);
-}
-
 int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,
                  const struct gg_merge_options *options, struct gg_error *error)
 {
 	struct gg_merge *merge = calloc(1, sizeof(*merge));
 
 	if (merge == NULL)
-		return gg_error_set_errno(error, ENOMEM, "merge", NULL);
+		return gg_error_memory(error, "merge");
 	merge->out = out;
 	merge->options = *options;
 	merge->places.out = out;
@@ -190,7 +185,7 @@ static int add_to_row(struct gg_merge *merge, uint32_t process, uint32_t stack, 
 	row = find_row(merge, group > 0 ? merge->groups.items[group - 1].id : 0,
 	               gg_merge_stacks_stack(&merge->places, stack), fate);
 	if (row == NULL)
-		return no_memory(merge);
+		return gg_error_memory(merge->error, "merge");
 	if (row->sum.samples == 0)
 		row->size_class = size_class;
 	else if (row->size_class != size_class)
@@ -347,7 +342,8 @@ static int take_label(uint32_t process, const char *key, const char *value, void
 	label.value = merge->texts.length;
 	gg_buf_append(&merge->texts, value, strlen(value) + 1);
 	gg_buf_append(&merge->labels, &label, sizeof(label));
-	return merge->texts.failed || merge->labels.failed ? no_memory(merge) : 0;
+	return merge->texts.failed || merge->labels.failed ? gg_error_memory(merge->error, "merge")
+	                                                   : 0;
 }
 
 typedef int label_visit(struct gg_merge *merge, const char *key, const char *value, void *context);
@@ -398,7 +394,7 @@ static int note_process(struct gg_merge *merge, struct group *group,
 	if (group->process_count++ == 0 && command != NULL) {
 		group->command = strdup(command);
 		if (group->command == NULL)
-			return no_memory(merge);
+			return gg_error_memory(merge->error, "merge");
 	} else if (group->command != NULL &&
 	           (command == NULL || strcmp(group->command, command) != 0)) {
 		free(group->command);
@@ -417,7 +413,7 @@ static int new_group(struct gg_merge *merge, const struct gg_profile_process *pr
 
 	group = gg_array_add(&merge->groups);
 	if (group == NULL)
-		return no_memory(merge);
+		return gg_error_memory(merge->error, "merge");
 	group->process.scheme = process->scheme;
 	group->process.interval_bytes = process->interval_bytes;
 	code = gg_profile_add_process(merge->out, &group->process, &group->id, merge->error);
@@ -449,7 +445,7 @@ static int take_process(const struct gg_profile_process *process, void *context)
 		index = merge->groups.count;
 		code = new_group(merge, process, host);
 		if (code == 0 && gg_map_put(&merge->group_map, hash, index) < 0)
-			code = no_memory(merge);
+			code = gg_error_memory(merge->error, "merge");
 	}
 	if (code == 0)
 		code = note_process(merge, &merge->groups.items[index], process);
@@ -457,7 +453,7 @@ static int take_process(const struct gg_profile_process *process, void *context)
 		return code;
 	known_count = merge->processes.count;
 	if (!gg_array_extend(&merge->processes, (size_t)process->id + 1))
-		return no_memory(merge);
+		return gg_error_memory(merge->error, "merge");
 	for (; known_count < process->id; known_count++)
 		merge->processes.items[known_count].end_ns = GG_TIME_NONE;
 	merge->processes.items[process->id] = (struct process){ (uint32_t)index + 1,
@@ -478,7 +474,7 @@ static int take_session(struct gg_merge *merge)
 	if (merge->profile_count == 0 && session.command != NULL) {
 		merge->command = strdup(session.command);
 		if (merge->command == NULL)
-			return no_memory(merge);
+			return gg_error_memory(merge->error, "merge");
 	} else if (merge->command != NULL &&
 	           (session.command == NULL || strcmp(session.command, merge->command) != 0)) {
 		free(merge->command);

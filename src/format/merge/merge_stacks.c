@@ -15,11 +15,6 @@ struct line {
 	bool inlined;
 };
 
-static int no_memory(const struct gg_merge_stacks *places)
-{
-	return gg_error_set_errno(places->error, ENOMEM, "merge", NULL);
-}
-
 static int take_module(const struct gg_profile_module *module, void *context)
 {
 	struct gg_merge_stacks *places = context;
@@ -27,7 +22,7 @@ static int take_module(const struct gg_profile_module *module, void *context)
 	struct gg_merge_module *kept;
 
 	if (!gg_array_extend(&places->modules, (size_t)module->id + 1))
-		return no_memory(places);
+		return gg_error_memory(places->error, "merge");
 	kept = &places->modules.items[module->id];
 	kept->has_build_id = module->build_id_bytes > 0;
 	return gg_profile_intern_module(places->out, &clean, &kept->out, places->error);
@@ -38,7 +33,7 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 	struct gg_merge_stacks *places = context;
 
 	if (!gg_array_extend(&places->frames, (size_t)frame->id + 1))
-		return no_memory(places);
+		return gg_error_memory(places->error, "merge");
 	places->frames.items[frame->id] = (struct gg_merge_frame){ frame->module, 0,
 		                                                   frame->address };
 	return 0;
@@ -103,7 +98,7 @@ static int put_lines(struct gg_merge_stacks *places, uint32_t frame, const struc
 	int code;
 
 	if (given == NULL)
-		return no_memory(places);
+		return gg_error_memory(places->error, "merge");
 	for (size_t i = 0; i < count; i++)
 		given[i] = (struct gg_profile_line){
 			.function = text_at(places, lines[i].function),
@@ -133,13 +128,13 @@ static int settle_lines(struct gg_merge_stacks *places)
 	if (count == 0)
 		return 0;
 	if (places->texts.failed || places->lines.failed)
-		return no_memory(places);
+		return gg_error_memory(places->error, "merge");
 	module = module_of(places, frame);
 	address = module.has_build_id ? frame->address : hash_lines(places, lines, count);
 	code = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
 	                               places->error);
 	if (code == 0 && !gg_array_extend(&places->is_named, (size_t)frame->out + 1))
-		code = no_memory(places);
+		code = gg_error_memory(places->error, "merge");
 	if (code == 0 && !places->is_named.items[frame->out])
 		code = put_lines(places, frame->out, lines, count);
 	gg_buf_clear(&places->texts);
@@ -196,7 +191,7 @@ static int take_stack(const struct gg_profile_stack *stack, void *context)
 	if (code < 0)
 		return code;
 	if (!gg_array_extend(&places->stacks, (size_t)stack->id + 1))
-		return no_memory(places);
+		return gg_error_memory(places->error, "merge");
 	stacks = places->stacks.items;
 	return gg_profile_intern_stack(places->out,
 	                               stack->parent < stack->id ? stacks[stack->parent] : 0, frame,

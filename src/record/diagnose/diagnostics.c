@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/size.h"
 #include "record/diagnose/unprofiled.h"
 #include "record/session/launch.h"
@@ -122,13 +123,6 @@ static void tell_unseen(struct gg_process_set *follow, const struct gg_follower 
 
 /* --- memory from elsewhere --- */
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* Then memory that malloc did not give is in the profile nevertheless. */
 static bool has_own_heaps(const struct gg_target *target)
 {
@@ -162,11 +156,11 @@ static bool tell_memory(struct gg_process_set *follow, const struct gg_target *t
 		return false;
 	if (gg_preloadable_of(exe, why) == GG_PRELOADABLE_ALL)
 		snprintf(why, sizeof(why), "%s",
-		         strncmp(name_of(exe), "python", 6) == 0
-		                 ? why_python(name_of(exe))
+		         strncmp(gg_path_base(exe), "python", 6) == 0
+		                 ? why_python(gg_path_base(exe))
 		                 : "the program maps memory itself: --mmap records that, too");
 	tell(follow, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
-	     target->pid, name_of(exe), gg_size_format(held, held_text),
+	     target->pid, gg_path_base(exe), gg_size_format(held, held_text),
 	     gg_size_format(given, given_text), why);
 	return true;
 }
@@ -185,7 +179,7 @@ static void tell_allocator(struct gg_process_set *follow, const struct gg_target
 		gg_profile_writer_keep(follow->output, -ENOMEM);
 	if (!is_told && gg_preloadable_of(exe, why) == GG_PRELOADABLE_PART)
 		tell(follow, "not all of process %u (%s) can be seen: %s", target->pid,
-		     name_of(exe), why);
+		     gg_path_base(exe), why);
 }
 
 void gg_diagnostics_add(struct gg_process_set *follow, struct gg_follower *follower)

@@ -123,7 +123,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 
 	if (target == NULL) {
 		close(fd);
-		return gg_error_set_errno(error, ENOMEM, "the region", NULL);
+		return gg_error_memory(error, "the region");
 	}
 	target->source.fd = fd;
 	target->output = output;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
 #include "record/regions/session_directory.h"
@@ -149,7 +150,7 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 		if (path == NULL || sscanf(line, "%*s %*s %*s %*s %llu", &inode) != 1)
 			continue;
 		path[strcspn(path, "\n")] = '\0';
-		name = strrchr(path, '/') + 1;
+		name = gg_path_base(path);
 		if ((uint32_t)gg_session_directory_region_pid(name) == pid)
 			found = name_here(pid, path, inode);
 		else if (strncmp(name, "geiger-", 7) == 0 && strstr(name, ".region") != NULL &&
@@ -199,7 +200,7 @@ static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct g
 		                    "there is no such process");
 	status = gg_region_list_each(NULL, 0, consider, &search, error);
 	if (status == -ENOMEM)
-		return gg_error_set_errno(error, ENOMEM, text, NULL);
+		return gg_error_memory(error, text);
 	if (status == 0 && search.path == NULL)
 		search.path = find_mapped(pid, &is_removed);
 	if (status == 0 && search.path == NULL)
@@ -228,7 +229,7 @@ int gg_find_region(char **ret_path, const char *pid_or_path, struct gg_error *er
 		                    "neither the id of a process nor a file");
 	path = strdup(pid_or_path);
 	if (path == NULL)
-		return gg_error_set_errno(error, ENOMEM, pid_or_path, NULL);
+		return gg_error_memory(error, pid_or_path);
 	*ret_path = path;
 	return 0;
 }

@@ -65,7 +65,7 @@ static int remove_one(int directory, const char *path, const struct old_profile 
 
 	gg_buf_printf(&whole, "%s/%s", path, profile->name);
 	if (whole.failed)
-		return gg_error_set_errno(error, ENOMEM, path, NULL);
+		return gg_error_memory(error, path);
 	if (!clean->dry_run && unlinkat(directory, profile->name, 0) < 0)
 		return errno == ENOENT
 		               ? 0
@@ -92,7 +92,7 @@ int gg_old_profiles_clean(const char *directory, struct gg_clean *clean, struct 
 			gg_buf_append(&found, &profile, sizeof(profile));
 	profiles = (struct old_profile *)found.data;
 	if (found.failed)
-		status = gg_error_set_errno(error, ENOMEM, directory, NULL);
+		status = gg_error_memory(error, directory);
 	else if (found.length > 0)
 		qsort(profiles, found.length / sizeof(profile), sizeof(profile), newest_first);
 	for (size_t i = clean->keep_count; status == 0 && i < found.length / sizeof(profile); i++)

@@ -72,7 +72,7 @@ int gg_polling_open(struct gg_polling **ret_looks, const char *path, struct gg_e
 	int code;
 
 	if (looks == NULL)
-		return gg_error_set_errno(error, ENOMEM, path, NULL);
+		return gg_error_memory(error, path);
 	code = begin(looks, path, error);
 	if (code < 0)
 		gg_polling_free(looks);

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/time_units.h"
 #include "record/regions/old_profiles.h"
 #include "record/regions/process_alive.h"
@@ -284,7 +285,6 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth > 0 ? O_NOFOLLOW : 0);
 	int fd = openat(parent, name, flags), again, status = 0;
 	struct dirent *entry;
-	const char *slash;
 	struct stat info;
 	DIR *listing;
 
@@ -296,8 +296,7 @@ static int walk_directory(struct walk *walk, int parent, const char *name, const
 		close(fd);
 		return 0;
 	}
-	slash = strrchr(name, '/');
-	is_recorded |= is_session(slash != NULL ? slash + 1 : name) && has_recorder(fd);
+	is_recorded |= is_session(gg_path_base(name)) && has_recorder(fd);
 	if (depth > 0 && (fstat(fd, &info) < 0 || !is_ours(&info))) {
 		close(fd);
 		return 0;
@@ -344,7 +343,7 @@ static int find_first_to_stay(struct walk *walk, const char *name, const char *p
 	status = walk_directory(walk, AT_FDCWD, name, path, depth, false);
 	walk->ends = NULL;
 	if (status == 0 && ends.failed)
-		status = gg_error_set_errno(walk->error, ENOMEM, path, NULL);
+		status = gg_error_memory(walk->error, path);
 	if (status != 0)
 		return status;
 	count = ends.length / sizeof(uint64_t);
@@ -444,9 +443,7 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 	int status = 0;
 
 	for (int i = 0; i < count && status == 0; i++) {
-		const char *slash = strrchr(directories[i], '/');
-		const char *name = slash != NULL ? slash + 1 : directories[i];
-
+		const char *name = gg_path_base(directories[i]);
 		char next[PATH_MAX];
 		/* Before it goes. */
 		bool has_next = is_session(name) && find_next(directories[i], next);

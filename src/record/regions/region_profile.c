@@ -235,7 +235,7 @@ static int read_region(struct region *region, const char *path, struct gg_error 
 	if (status < 0)
 		return status;
 	region->path = strdup(path);
-	return region->path != NULL ? 0 : gg_error_set_errno(error, ENOMEM, path, NULL);
+	return region->path != NULL ? 0 : gg_error_memory(error, path);
 }
 
 int gg_record_load_region(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
@@ -305,7 +305,7 @@ static int add_path(struct regions *regions, const char *path)
 	int status;
 
 	if (added == NULL)
-		return gg_error_set_errno(regions->error, ENOMEM, path, NULL);
+		return gg_error_memory(regions->error, path);
 	status = read_region(added, path, regions->error);
 	if (status < 0)
 		regions->list.count--;

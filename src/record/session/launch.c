@@ -118,7 +118,7 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 		add_variable(&environment, "GEIGER_LOG", settings->log);
 	if (environment.texts.failed) {
 		gg_launch_environment_done(&environment);
-		return gg_error_set_errno(error, ENOMEM, "the environment", NULL);
+		return gg_error_memory(error, "the environment");
 	}
 	*ret_environment = environment;
 	return 0;

@@ -23,7 +23,7 @@ int gg_profile_writer_init(struct gg_profile_writer *output, struct gg_profile *
 		                              .next_id = 1 };
 	output->pending = malloc(GG_PROFILE_WRITER_PENDING_MAX * sizeof(*output->pending));
 	if (output->pending == NULL)
-		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
+		return gg_error_memory(error, "recording");
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/printable.h"
 #include "base/size.h"
 #include "base/time_units.h"
@@ -84,14 +85,12 @@ static void raise_descriptor_limit(void)
 /* NAME.PID.geiger, in the current directory. */
 static void choose_path(struct session *s)
 {
-	const char *command = s->options->command[0], *slash = strrchr(command, '/');
-
 	if (s->options->output != NULL) {
 		gg_buf_append_text(&s->path, s->options->output);
 		return;
 	}
-	command = slash != NULL && slash[1] != '\0' ? slash + 1 : command;
-	gg_buf_printf(&s->path, "%s.%d.geiger", command, (int)s->launch.pid);
+	gg_buf_printf(&s->path, "%s.%d.geiger", gg_path_base(s->options->command[0]),
+	              (int)s->launch.pid);
 }
 
 /* As agents will read them: what was asked for here, else what the user has in the environment. */
@@ -140,7 +139,7 @@ static int begin_profile(struct session *s)
 	}
 	choose_path(s);
 	if (s->command.failed || s->path.failed)
-		return gg_error_set_errno(s->error, ENOMEM, "recording", NULL);
+		return gg_error_memory(s->error, "recording");
 	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
 	if (status == 0)
 		status = gg_profile_writer_init(&s->output, s->profile, gg_clock_monotonic_ns(),
@@ -578,7 +577,7 @@ int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
 
 	*ret_exit_status = EXIT_NOT_RUN;
 	if (s == NULL)
-		return gg_error_set_errno(error, ENOMEM, "recording", NULL);
+		return gg_error_memory(error, "recording");
 	s->options = options;
 	s->error = error;
 	s->signals.fd = s->follow.directory.fd = -1;

@@ -60,11 +60,6 @@ struct learning {
 	struct gg_error *error;
 };
 
-static int out_of_memory(struct gg_error *error)
-{
-	return gg_error_set_errno(error, ENOMEM, "names", NULL);
-}
-
 /* Profiles of ours have no larger ids; a file that has one would cost memory. */
 enum { ID_LIMIT = 1 << 27 };
 /* --- what is kept -------------------------------------------------------------------------- */
@@ -91,7 +86,7 @@ static void forget(struct gg_names *names)
 int gg_live_names_new(struct gg_names **ret_names, struct gg_error *error)
 {
 	*ret_names = calloc(1, sizeof(**ret_names));
-	return *ret_names == NULL ? out_of_memory(error) : 0;
+	return *ret_names == NULL ? gg_error_memory(error, "names") : 0;
 }
 
 void gg_live_names_free(struct gg_names *names)
@@ -215,7 +210,7 @@ static int take_module(const struct gg_profile_module *module, void *context)
 		return 0;
 	if (module->id >= ID_LIMIT ||
 	    !gg_array_extend(&learning->module_of, (size_t)module->id + 1))
-		return out_of_memory(learning->error);
+		return gg_error_memory(learning->error, "names");
 	learning->module_of.items[module->id] = keep_module(learning->names, module);
 	return 0;
 }
@@ -228,7 +223,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 		return 0;
 	if (line->frame >= ID_LIMIT ||
 	    !gg_array_extend(&learning->is_named, (size_t)line->frame + 1))
-		return out_of_memory(learning->error);
+		return gg_error_memory(learning->error, "names");
 	learning->is_named.items[line->frame] = 1;
 	return 0;
 }
@@ -248,7 +243,7 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 	place = keep_place(names, module - 1, frame->address);
 	if (place == UINT32_MAX ||
 	    !gg_array_push(&names->unnamed, (struct unnamed){ frame->id, place }))
-		return out_of_memory(learning->error);
+		return gg_error_memory(learning->error, "names");
 	return 0;
 }
 
@@ -375,7 +370,7 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 
 	if (!has_wanted(names, now_ns))
 		return 0;
-	code = ask_for(names, now_ns, &question) ? 0 : out_of_memory(error);
+	code = ask_for(names, now_ns, &question) ? 0 : gg_error_memory(error, "names");
 	if (code == 0)
 		code = gg_symbols_resolve(&symbols, question.modules, question.module_count,
 		                          &options, error);

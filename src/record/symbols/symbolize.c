@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/path.h"
 
 /* A module of the profile, and those of its frames that have no line yet. */
 struct module {
@@ -40,11 +41,6 @@ static void done(struct work *work)
 	gg_array_done(&work->known);
 }
 
-static int out_of_memory(struct work *work)
-{
-	return gg_error_set_errno(work->error, ENOMEM, "resolving symbols", NULL);
-}
-
 static int take_module(const struct gg_profile_module *module, void *context)
 {
 	struct work *work = context;
@@ -53,7 +49,7 @@ static int take_module(const struct gg_profile_module *module, void *context)
 	if (module->id == 0 || module->path == NULL)
 		return 0;
 	if (!gg_array_extend(&work->modules, (size_t)module->id + 1))
-		return out_of_memory(work);
+		return gg_error_memory(work->error, "resolving symbols");
 	mine = &work->modules.items[module->id];
 	mine->is_complete = module->status != NULL &&
 	                    strcmp(module->status, gg_symbol_status_text(GG_SYMBOL_FULL)) == 0;
@@ -61,7 +57,7 @@ static int take_module(const struct gg_profile_module *module, void *context)
 	if (module->build_id_bytes > 0)
 		mine->build_id = malloc(module->build_id_bytes);
 	if (mine->path == NULL || (module->build_id_bytes > 0 && mine->build_id == NULL))
-		return out_of_memory(work);
+		return gg_error_memory(work->error, "resolving symbols");
 	if (module->build_id_bytes > 0)
 		memcpy(mine->build_id, module->build_id, module->build_id_bytes);
 	mine->build_id_bytes = module->build_id_bytes;
@@ -76,7 +72,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 	                                         : KNOWN_NOTHING;
 
 	if (!gg_array_extend(&work->known, (size_t)line->frame + 1))
-		return out_of_memory(work);
+		return gg_error_memory(work->error, "resolving symbols");
 	if (work->known.items[line->frame] < value)
 		work->known.items[line->frame] = value;
 	return 0;
@@ -93,7 +89,7 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 		return 0;
 	if (!gg_array_push(&module->frames, frame->id) ||
 	    !gg_array_push(&module->addresses, frame->address))
-		return out_of_memory(work);
+		return gg_error_memory(work->error, "resolving symbols");
 	return 0;
 }
 
@@ -189,9 +185,8 @@ bool gg_symbolize_is_perf_map(const char *path)
 {
 	unsigned pid;
 	int end = 0;
-	const char *name = strrchr(path, '/');
+	const char *name = gg_path_base(path);
 
-	name = name != NULL ? name + 1 : path;
 	return sscanf(name, "perf-%u.map%n", &pid, &end) == 1 && end > 0 && name[end] == '\0';
 }
 
@@ -205,7 +200,7 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 	int status = 0;
 
 	if (asked == NULL || ids == NULL) {
-		status = gg_error_set_errno(work->error, ENOMEM, "resolving symbols", NULL);
+		status = gg_error_memory(work->error, "resolving symbols");
 		goto out;
 	}
 	for (size_t i = 1; i < work->modules.count; i++) {

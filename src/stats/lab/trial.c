@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
 #include "base/compiler.h"
 #include "stats/sampling/weight.h"
 
@@ -106,17 +107,11 @@ static int truth_init(struct truth *truth, const struct gg_trace *trace)
 /* Allocations of the group that are at least so large. */
 static double count_from(const struct truth *truth, uint32_t group, uint64_t size_bytes, bool live)
 {
-	size_t low = truth->first[group], high = truth->first[group + 1];
+	size_t end = truth->first[group + 1];
+	size_t at = gg_lower_bound(truth->first[group], end, i,
+	                           truth->levels[i].size_bytes < size_bytes);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (truth->levels[middle].size_bytes < size_bytes)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < truth->first[group + 1] ? truth->levels[low].count[live] : 0;
+	return at < end ? truth->levels[at].count[live] : 0;
 }
 
 /* --- formulas ------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/binary_search.h"
 #include "symbol/dwarf/dwarf_scope.h"
 
 enum { REOPEN_AFTER_LINES = 1 << 21 };
@@ -60,26 +61,26 @@ struct unit {
 	Dwarf_Files *call_files; /* that call_file counts in: another one in split DWARF */
 };
 
+/* Does line `index` begin at or before the address? */
+static bool begins_until(const struct unit *unit, size_t index, uint64_t address)
+{
+	Dwarf_Addr begin;
+
+	return dwarf_lineaddr(dwarf_onesrcline(unit->lines, index), &begin) == 0 &&
+	       begin <= address;
+}
+
 /* The last line that begins at or before the address, unless its sequence has ended. */
 static Dwarf_Line *find_line(const struct unit *unit, uint64_t address)
 {
-	size_t low = 0, high = unit->line_count;
+	size_t next;
 	Dwarf_Line *line;
-	Dwarf_Addr begin;
 	bool is_end;
 
-	while (low < high) { /* the first that begins behind it */
-		size_t middle = low + (high - low) / 2;
-
-		line = dwarf_onesrcline(unit->lines, middle);
-		if (dwarf_lineaddr(line, &begin) == 0 && begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	next = gg_lower_bound(0, unit->line_count, i, begins_until(unit, i, address));
+	if (next == 0)
 		return NULL;
-	line = dwarf_onesrcline(unit->lines, low - 1);
+	line = dwarf_onesrcline(unit->lines, next - 1);
 	if (dwarf_lineendsequence(line, &is_end) < 0 || is_end)
 		return NULL;
 	return line;

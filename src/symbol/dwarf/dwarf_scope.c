@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
+
 /* Deeper trees are cut, longer chains of references too: a compiler's stay below 100 and 4. */
 enum { DEPTH_MAX = 400, REFERENCES_MAX = 16 };
 
@@ -35,17 +37,7 @@ void gg_dwarf_scopes_done(struct gg_dwarf_scopes *scopes)
 
 size_t gg_dwarf_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (addresses[middle] < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return gg_lower_bound(0, count, i, addresses[i] < from);
 }
 
 /* --- claiming ----------------------------------------------------------------------------- */

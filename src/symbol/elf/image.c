@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "base/atomic.h"
+#include "base/path.h"
 #include "symbol/elf/debuginfod.h"
 #include "symbol/elf/minidebuginfo.h"
 #include "symbol/elf/sysroot_path.h"
@@ -188,7 +189,7 @@ static bool visit_main(const char *root, const char *dir, void *context)
 	if (!path.failed && try_main(search, root, path.data))
 		return true;
 	gg_buf_clear(&path);
-	gg_buf_printf(&path, "%s/%s", dir, gg_sysroot_path_name(search->path));
+	gg_buf_printf(&path, "%s/%s", dir, gg_path_base(search->path));
 	return !path.failed && try_main(search, root, path.data);
 }
 
@@ -261,7 +262,7 @@ static bool find_by_link(struct search *search, const struct gg_symbol_options *
 	if (search->name == NULL || search->name[0] == '\0' || strchr(search->name, '/') != NULL)
 		return false;
 	search->crc = crc;
-	gg_buf_append(&base, main_path, (size_t)(gg_sysroot_path_name(main_path) - main_path));
+	gg_buf_append(&base, main_path, (size_t)(gg_path_base(main_path) - main_path));
 	search->base = gg_buf_text(&base);
 	for (size_t i = 0; i < GG_COUNT(below); i++) {
 		gg_buf_clear(&path);
@@ -412,7 +413,7 @@ bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task
 	if (!found) {
 		if (name[0] != '/')
 			gg_buf_append(&path, debug_path,
-			              (size_t)(gg_sysroot_path_name(debug_path) - debug_path));
+			              (size_t)(gg_path_base(debug_path) - debug_path));
 		gg_buf_append_text(&path, name);
 		found = !path.failed &&
 		        ((task->options->sysroot != NULL &&

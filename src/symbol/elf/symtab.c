@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
+
 struct entry {
 	uint64_t begin, end; /* end == begin: no size, until gg_symtab_sort() */
 	uint64_t limit;      /* end of its section: how far it may go without a size */
@@ -141,20 +143,13 @@ const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
 	const struct entry *entries = entries_of(symtab);
 	const uint64_t *max_ends = (const uint64_t *)symtab->max_ends.data;
 	const char *without_size = NULL;
-	size_t low = 0, high = count_of(symtab);
+	size_t next;
 
 	if (symtab->max_ends.failed || symtab->entries.failed)
 		return NULL;
-	while (low < high) { /* the first that begins behind the address */
-		size_t middle = low + (high - low) / 2;
-
-		if (entries[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low > 0 && max_ends[low - 1] > address; low--) {
-		const struct entry *entry = &entries[low - 1];
+	next = gg_lower_bound(0, count_of(symtab), i, entries[i].begin <= address);
+	for (; next > 0 && max_ends[next - 1] > address; next--) {
+		const struct entry *entry = &entries[next - 1];
 
 		if (address >= entry->end)
 			continue;

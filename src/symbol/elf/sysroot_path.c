@@ -67,13 +67,6 @@ void gg_sysroot_path_by_build_id(struct gg_buf *out, const char *dir, const uint
 	gg_buf_append_text(out, ".debug");
 }
 
-const char *gg_sysroot_path_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 size_t gg_sysroot_path_length(const char *path)
 {
 	static const char deleted[] = " (deleted)";

@@ -23,8 +23,5 @@ void gg_sysroot_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t
 void gg_sysroot_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
                                  size_t build_id_bytes);
 
-/* The last part of a path. */
-const char *gg_sysroot_path_name(const char *path);
-
 /* Length of a module's path without the " (deleted)" that the kernel appends. */
 size_t gg_sysroot_path_length(const char *path);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/binary_search.h"
 #include "base/hash.h"
 #include "symbol/symbol.h"
 
@@ -73,18 +74,10 @@ int gg_blob_read(struct gg_blob *ret_blob, const void *bytes, size_t length)
 
 uint64_t gg_blob_find(const struct gg_blob *blob, uint64_t address)
 {
-	size_t low = 0, high = blob->header->address_count;
+	size_t count = blob->header->address_count;
+	size_t at = gg_lower_bound(0, count, i, blob->addresses[i] < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (blob->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < blob->header->address_count && blob->addresses[low] == address ? low
-	                                                                            : GG_MAP_NONE;
+	return at < count && blob->addresses[at] == address ? at : GG_MAP_NONE;
 }
 
 /* --- building ----------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf/debuginfod.h"
 #include "symbol/elf/image.h"
@@ -55,11 +56,10 @@ static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *tas
 	const char *path = task->module->path;
 
 	if (is_of_system(path))
-		gg_buf_printf(advice, "install the -dbgsym package of %s (",
-		              gg_sysroot_path_name(path));
+		gg_buf_printf(advice, "install the -dbgsym package of %s (", gg_path_base(path));
 	else
 		gg_buf_printf(advice, "build %s with -g, or give its debug file by --debug-dir (",
-		              gg_sysroot_path_name(path));
+		              gg_path_base(path));
 	append_build_id(advice, image);
 	gg_buf_append_text(advice, ")");
 	append_network(advice, task, image);
@@ -145,14 +145,14 @@ static bool use_dwarf(const struct gg_worker_task *task, struct gg_image *image,
 		gg_buf_printf(advice,
 		              "the debug information of %s refers to a file of dwz that is not "
 		              "here; it is part of the -dbgsym package",
-		              gg_sysroot_path_name(task->module->path));
+		              gg_path_base(task->module->path));
 	else if (!result.has_dwarf)
 		gg_buf_printf(advice,
 		              "libdw cannot read the debug information of %s; compressed by zstd?",
-		              gg_sysroot_path_name(task->module->path));
+		              gg_path_base(task->module->path));
 	else if (result.is_incomplete)
 		gg_buf_printf(advice, "%s was built with -gsplit-dwarf and a .dwo file is missing",
-		              gg_sysroot_path_name(task->module->path));
+		              gg_path_base(task->module->path));
 	return result.has_dwarf;
 }
 
@@ -175,7 +175,7 @@ enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
 	if (task->without_dwarf) {
 		gg_buf_clear(advice);
 		gg_buf_printf(advice, "the debug information of %s could not be read",
-		              gg_sysroot_path_name(task->module->path));
+		              gg_path_base(task->module->path));
 	}
 	if (image.main.elf != NULL)
 		gg_symtab_add(&symtab, image.main.elf);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/binary_search.h"
+#include "base/path.h"
 #include "symbol/elf/sysroot_path.h"
 
 struct entry {
@@ -21,12 +23,11 @@ struct entry {
 /* Of a process that runs; false: there is none. */
 static bool owner_of_process(const char *path, uid_t *ret_owner)
 {
-	const char *name = strrchr(path, '/');
 	char directory[32];
 	struct stat status;
 	unsigned pid;
 
-	if (sscanf(name != NULL ? name + 1 : path, "perf-%u.map", &pid) != 1)
+	if (sscanf(gg_path_base(path), "perf-%u.map", &pid) != 1)
 		return false;
 	snprintf(directory, sizeof(directory), "/proc/%u", pid);
 	if (stat(directory, &status) < 0)
@@ -165,18 +166,10 @@ int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text)
 const char *gg_perf_map_find(const struct gg_perf_map *map, uint64_t pc)
 {
 	const struct entry *entries = entries_of(map), *found = NULL;
-	size_t low = 0, high = count_of(map);
+	size_t next = gg_lower_bound(0, count_of(map), i, entries[i].begin <= pc);
 
-	while (low < high) { /* the first that begins behind pc */
-		size_t middle = low + (high - low) / 2;
-
-		if (entries[middle].begin <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low > 0 && entries[low - 1].max_end > pc; low--) {
-		const struct entry *entry = &entries[low - 1];
+	for (; next > 0 && entries[next - 1].max_end > pc; next--) {
+		const struct entry *entry = &entries[next - 1];
 
 		if (pc < entry->end && (found == NULL || entry->name_offset > found->name_offset))
 			found = entry;

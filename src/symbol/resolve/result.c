@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
+
 /* --- addresses ---------------------------------------------------------------------------- */
 
 static int compare(const void *left, const void *right)
@@ -16,17 +18,8 @@ static int compare(const void *left, const void *right)
 
 static uint32_t position_of(const struct gg_module_result *result, uint64_t address)
 {
-	size_t low = 0, high = result->address_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (result->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (uint32_t)low;
+	return (uint32_t)gg_lower_bound(0, result->address_count, i,
+	                                result->addresses[i] < address);
 }
 
 /* Sorts them and leaves each once; false: out of memory, or more than a blob can hold. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/path.h"
 #include "symbol/elf/sysroot_path.h"
 #include "symbol/symbol.h"
 
@@ -146,7 +147,7 @@ static bool is_allocator(const char *module)
 		"libjemalloc.so",         "libtcmalloc",      "libmimalloc",
 		"libheaptrack_preload.so"
 	};
-	const char *name = gg_sysroot_path_name(module);
+	const char *name = gg_path_base(module);
 
 	for (size_t i = 0; i < GG_COUNT(names); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/path.h"
+
+#include "test.h"
+
+TEST(the_base_follows_the_last_slash)
+{
+	CHECK(strcmp(gg_path_base("/usr/bin/ls"), "ls") == 0);
+	CHECK(strcmp(gg_path_base("a/b"), "b") == 0);
+	CHECK(strcmp(gg_path_base("/ls"), "ls") == 0);
+	CHECK(strcmp(gg_path_base("ls"), "ls") == 0);
+}
+
+TEST(a_path_without_a_base_stays_whole)
+{
+	CHECK(strcmp(gg_path_base("/usr/bin/"), "/usr/bin/") == 0);
+	CHECK(strcmp(gg_path_base("/"), "/") == 0);
+	CHECK(strcmp(gg_path_base(""), "") == 0);
+	CHECK(gg_path_base(NULL) == NULL);
+}
+
+TEST(the_extension_is_of_the_base_alone)
+{
+	CHECK(strcmp(gg_path_extension("/a/b.tar.gz"), ".gz") == 0);
+	CHECK(strcmp(gg_path_extension("/a.d/b"), "") == 0);
+	CHECK(strcmp(gg_path_extension("b."), ".") == 0);
+	CHECK(strcmp(gg_path_extension(NULL), "") == 0);
+}
