@@ -30,9 +30,6 @@ static int unknown_format(const char *name, struct gg_error *error)
 		gg_suggest(&nearest, name, gg_export_formats[i]->name);
 	if (nearest.name != NULL)
 		snprintf(advice, sizeof(advice), "Did you mean '%s'?", nearest.name);
-	if (strcmp(name, "pprof") == 0 || strcmp(name, "perfetto") == 0)
-		snprintf(advice, sizeof(advice),
-		         "This geiger was built without protobuf-c or zlib, which it needs.");
 	return gg_error_set(error, -EINVAL, "export: --format", advice, "no format '%.40s'", name);
 }
 

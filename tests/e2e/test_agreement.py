@@ -6,7 +6,6 @@ A *view* is one way to a quantity of a profile: a command, an export, a table of
 returns {quantity: number}; None is a number that is not known.  All views of a quantity must agree.
 
 GEIGER, AGENT, PROGRAM (agreement_program), STATIC_PROGRAM (the same, not to be profiled): programs.  PYTHON_ADAPTER: folder of the adapter, or empty.
-HAS_PROTOBUF: 0 where pprof is neither written nor read.
 """
 
 import base64
@@ -25,7 +24,6 @@ from page_cells import Cells  # noqa: E402
 from sentences import check, in_scratch
 
 GEIGER, PROGRAM = os.environ["GEIGER"], os.environ["PROGRAM"]
-HAS_PROTOBUF = os.environ["HAS_PROTOBUF"] != "0"
 GROUPINGS = ("function", "line", "stack", "module", "size", "kind", "heap", "type")
 METRICS = ("live", "allocated", "peak", "left")
 EVERY = "2KiB"
@@ -312,12 +310,11 @@ def exports(path, of):
     views["export -f csv"] = {
         f"{metric} {unit} whole": (sum(float(row[f"{metric}_{unit}"] or 0) for row in rows), len(rows))
         for metric in ("live", "allocated") for unit in ("bytes", "count")}
-    if HAS_PROTOBUF:
-        named, count = pprof(path)
-        for kind, quantity in (("inuse_space", "live bytes"), ("inuse_objects", "live count"),
-                               ("alloc_space", "allocated bytes"), ("alloc_objects", "allocated count")):
-            if kind in named:
-                views[f"export -f pprof, {kind}"] = {f"{quantity} whole": (named[kind], count)}
+    named, count = pprof(path)
+    for kind, quantity in (("inuse_space", "live bytes"), ("inuse_objects", "live count"),
+                           ("alloc_space", "allocated bytes"), ("alloc_objects", "allocated count")):
+        if kind in named:
+            views[f"export -f pprof, {kind}"] = {f"{quantity} whole": (named[kind], count)}
     return views
 
 
@@ -332,7 +329,7 @@ def merged_again(path, of):
 def imported_again(path, of):
     """Exported and imported, where a format has the estimates to the byte.  A file without a sample is no import."""
     views = {}
-    for form in ("pprof", "perfetto") if HAS_PROTOBUF and of["samples"] > 0 else ():
+    for form in ("pprof", "perfetto") if of["samples"] > 0 else ():
         geiger("export", path, "-f", form, "-o", "again.export")
         geiger("import", "--quiet", "--ignore-files", "-o", "again.geiger", "again.export")
         again = answer("report", "again.geiger", "--by", "stack", "--limit", "0")

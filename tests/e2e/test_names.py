@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of one short name are told apart in every report, page and export, with symbols and without.
 
-GEIGER, NAMES_PROGRAM: programs.  HAS_PROTOBUF: 0 where pprof and Perfetto are not built.
+GEIGER, NAMES_PROGRAM: programs.
 """
 
 import base64
@@ -110,8 +110,6 @@ def check_exports(path, folder):
         text = text.replace("&lt;", "<").replace("&gt;", ">")
         equal(format, {name: name in text for name in ROWS}, dict.fromkeys(ROWS, True))
     for format in ("collapsed", "pprof", "perfetto"):
-        if format != "collapsed" and os.environ["HAS_PROTOBUF"] == "0":
-            continue
         there, back = os.path.join(folder, "there." + format), os.path.join(folder, "back.geiger")
         geiger("export", path, "--format", format, "-o", there)
         geiger("import", there, "-o", back)

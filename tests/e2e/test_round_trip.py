@@ -6,7 +6,7 @@
 written only are parsed here, and their sums are held to the report's.  A merged profile is held to the
 profiles that it is made of.
 
-GEIGER, GOLDEN_PROFILE, ROUND_TRIP_PROFILE: programs.  HAS_PROTOBUF: 0 where pprof and Perfetto are not built.
+GEIGER, GOLDEN_PROFILE, ROUND_TRIP_PROFILE: programs.
 """
 
 import csv
@@ -467,7 +467,7 @@ def nothing_is_left_in_a_file():
 
 
 def run():
-    names = [name for name in FORMATS if os.environ["HAS_PROTOBUF"] != "0" or name not in ("pprof", "perfetto")]
+    names = list(FORMATS)
     subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True, capture_output=True)
     for interval in ("524288", "1"):
         for path, more in (("made.geiger", ()), ("nameless.geiger", ("nameless",))):

@@ -6,14 +6,9 @@
 #include <string.h>
 
 const struct gg_export_format *const gg_export_formats[] = {
-#if HAVE_PROTOBUF
-	&gg_export_pprof,       &gg_export_perfetto,
-#endif
-	&gg_export_heap_v2,     &gg_export_gperftools,
-	&gg_export_firefox,     &gg_export_speedscope,
-	&gg_export_collapsed,   &gg_export_dhat,
-	&gg_export_heapprofile, &gg_export_csv,
-	&gg_export_svg,         NULL,
+	&gg_export_pprof,       &gg_export_perfetto,   &gg_export_heap_v2,   &gg_export_gperftools,
+	&gg_export_firefox,     &gg_export_speedscope, &gg_export_collapsed, &gg_export_dhat,
+	&gg_export_heapprofile, &gg_export_csv,        &gg_export_svg,       NULL,
 };
 
 const struct gg_export_format *gg_export_find(const char *name)

@@ -13,7 +13,6 @@
  * itself shortens for people; the system name is that of the linker, or the short one where there is none.
  */
 #include <errno.h>
-#include <pprof.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -21,10 +20,61 @@
 #include "base/hash.h"
 #include "base/size.h"
 #include "format/codec/string_table.h"
+#include "format/codec/wire_writer.h"
 #include "format/export/address_space.h"
 #include "format/export/export.h"
 
-enum { VALUE_COUNT = 4 };
+/* Fields of profile.proto's messages.  Readers take a field that is missing for 0. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3, /* the program itself first */
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,  /* texts are numbers in this table, whose first entry is empty */
+	PROFILE_TIME_NS = 9, /* since 1970 */
+	PROFILE_DURATION_NS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12, /* of heaps: the mean sampling interval */
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+
+	TYPE_NAME = 1,
+	TYPE_UNIT = 2,
+
+	SAMPLE_LOCATION_ID = 1, /* packed, leaf first */
+	SAMPLE_VALUE = 2,       /* packed, one for each sample type */
+	SAMPLE_LABEL = 3,
+
+	LABEL_KEY = 1,
+	LABEL_TEXT = 2, /* either this, or a number with its unit */
+	LABEL_NUMBER = 3,
+	LABEL_UNIT = 4,
+
+	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_FILE_OFFSET = 4,
+	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6, /* hexadecimal */
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINES = 9,
+	MAPPING_HAS_INLINED = 10,
+
+	LOCATION_ID = 1,
+	LOCATION_MAPPING_ID = 2, /* 0: in none */
+	LOCATION_ADDRESS = 3,    /* of the call: the return address less 1 */
+	LOCATION_LINE = 4,       /* innermost inlined call first */
+
+	LINE_FUNCTION_ID = 1,
+	LINE_NUMBER = 2,
+
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3, /* as the linker has it */
+	FUNCTION_FILENAME = 4,
+};
 
 /* Keys of labels, and their units. */
 enum word {
@@ -55,44 +105,30 @@ static const char *const words[WORD_COUNT] = {
 	"alloc_space_high",
 };
 
-/* Messages are made in arrays of their kind; a list of pointers, as protobuf-c wants it, is made last. */
-struct list {
-	void *items;
-	size_t count, capacity;
-};
-
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
 	struct gg_address_space space;
 	struct gg_string_table strings;
-	struct list functions, locations, lines, location_ids, labels, values;
+	struct gg_buf profile;              /* the message; samples are appended as they come */
+	struct gg_buf locations, functions; /* fields of the message, appended to it at the end */
+	uint64_t location_count, function_count;
 	struct gg_map function_of, location_of; /* function and file; module and address */
-	int64_t words[WORD_COUNT];
-	int64_t *thread_text, *process_text, *heap_text, *type_text; /* names of each; 0: not yet */
-	uint64_t *location_of_stack;                                 /* of each stack; 0: not yet */
+	uint32_t words[WORD_COUNT];
+	uint32_t *thread_text, *process_text, *heap_text,
+		*type_text;          /* names of each; 0: not yet */
+	uint64_t *location_of_stack; /* of each stack; 0: not yet */
 	bool failed;
 };
 
-/* Room for `count` more; NULL when memory is out. */
-static void *list_add(struct writing *writing, struct list *list, size_t item_bytes, size_t count)
+/* Readers know a field that is missing for 0. */
+static void put(struct gg_buf *out, uint32_t field, uint64_t value)
 {
-	if (list->count + count > list->capacity) {
-		size_t capacity = (list->count + count) * 2 + 64;
-		void *items = reallocarray(list->items, capacity, item_bytes);
-
-		if (items == NULL) {
-			writing->failed = true;
-			return NULL;
-		}
-		list->items = items;
-		list->capacity = capacity;
-	}
-	list->count += count;
-	return (char *)list->items + (list->count - count) * item_bytes;
+	if (value != 0)
+		gg_wire_put_number(out, field, value);
 }
 
-static int64_t text(struct writing *writing, const char *value)
+static uint32_t text(struct writing *writing, const char *value)
 {
 	return gg_string_table_put(&writing->strings, value);
 }
@@ -104,62 +140,54 @@ static uint64_t function_id(struct writing *writing, uint32_t number, const char
 {
 	const struct gg_model_function function = gg_model_function(writing->extract->model,
 	                                                            number);
-	int64_t file_text = text(writing, file);
-	uint64_t key = (uint64_t)number << 32 | (uint32_t)file_text;
+	uint32_t file_text = text(writing, file);
+	uint64_t key = (uint64_t)number << 32 | file_text;
 	uint64_t id = gg_map_get(&writing->function_of, key);
-	Gg__Pprof__Function *added;
+	struct gg_buf *out = &writing->functions;
+	size_t message;
 
 	if (id != GG_MAP_NONE)
 		return id;
-	added = list_add(writing, &writing->functions, sizeof(*added), 1);
-	id = writing->functions.count;
-	if (added == NULL || gg_map_put(&writing->function_of, key, id) < 0) {
+	id = ++writing->function_count;
+	if (gg_map_put(&writing->function_of, key, id) < 0) {
 		writing->failed = true;
 		return 0;
 	}
-	gg__pprof__function__init(added);
-	added->id = id;
-	added->name = text(writing,
-	                   function.full_name != NULL ? function.full_name : function.name);
-	added->system_name = text(writing, function.linkage_name != NULL ? function.linkage_name
-	                                                                 : function.short_name);
-	added->filename = file_text;
+	message = gg_wire_begin(out, PROFILE_FUNCTION);
+	put(out, FUNCTION_ID, id);
+	put(out, FUNCTION_NAME,
+	    text(writing, function.full_name != NULL ? function.full_name : function.name));
+	put(out, FUNCTION_SYSTEM_NAME,
+	    text(writing,
+	         function.linkage_name != NULL ? function.linkage_name : function.short_name));
+	put(out, FUNCTION_FILENAME, file_text);
+	gg_wire_end(out, message);
 	return id;
 }
-
-/* Lines are kept by number until all are there: the array moves. */
-struct made_location {
-	Gg__Pprof__Location location;
-	size_t first_line;
-};
 
 static uint64_t add_location(struct writing *writing, uint32_t stack, uint64_t address)
 {
 	const struct gg_model *model = writing->extract->model;
 	uint32_t module = gg_model_stack_spot(model, stack).module;
-	struct made_location *added = list_add(writing, &writing->locations, sizeof(*added), 1);
-	size_t count;
+	struct gg_buf *out = &writing->locations;
+	size_t count, message = gg_wire_begin(out, PROFILE_LOCATION), line_message;
 	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
-	Gg__Pprof__Line *lines = list_add(writing, &writing->lines, sizeof(*lines), count);
 
-	if (added == NULL || lines == NULL)
-		return 0;
-	gg__pprof__location__init(&added->location);
-	added->location.id = writing->locations.count;
-	added->location.address = address;
+	put(out, LOCATION_ID, ++writing->location_count);
 	for (size_t i = 0; i < writing->space.used_count; i++)
 		if (writing->space.order[i] == module)
-			added->location.mapping_id = i + 1;
-	added->location.n_line = count;
-	added->first_line = writing->lines.count - count;
+			put(out, LOCATION_MAPPING_ID, i + 1);
+	put(out, LOCATION_ADDRESS, address);
 	for (size_t i = 0; i < count; i++) {
 		struct gg_model_line line = gg_model_line(model, places[i].line);
 
-		gg__pprof__line__init(&lines[i]);
-		lines[i].function_id = function_id(writing, places[i].function, line.file);
-		lines[i].line = line.line;
+		line_message = gg_wire_begin(out, LOCATION_LINE);
+		put(out, LINE_FUNCTION_ID, function_id(writing, places[i].function, line.file));
+		put(out, LINE_NUMBER, line.line);
+		gg_wire_end(out, line_message);
 	}
-	return added->location.id;
+	gg_wire_end(out, message);
+	return writing->location_count;
 }
 
 static uint64_t location_id(struct writing *writing, uint32_t stack)
@@ -174,7 +202,7 @@ static uint64_t location_id(struct writing *writing, uint32_t stack)
 	id = gg_map_get(&writing->location_of, key);
 	if (id == GG_MAP_NONE) {
 		id = add_location(writing, stack, address);
-		if (id == 0 || gg_map_put(&writing->location_of, key, id) < 0)
+		if (gg_map_put(&writing->location_of, key, id) < 0)
 			writing->failed = true;
 	}
 	*known = id;
@@ -183,61 +211,45 @@ static uint64_t location_id(struct writing *writing, uint32_t stack)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-struct made_sample {
-	size_t first_location, location_count, first_label, label_count;
-};
-
-static Gg__Pprof__Label *add_label(struct writing *writing, struct made_sample *sample,
-                                   enum word key)
+static void label_text(struct writing *writing, enum word key, uint32_t value)
 {
-	Gg__Pprof__Label *label = list_add(writing, &writing->labels, sizeof(*label), 1);
+	struct gg_buf *out = &writing->profile;
+	size_t message = gg_wire_begin(out, SAMPLE_LABEL);
 
-	if (label == NULL)
-		return NULL;
-	gg__pprof__label__init(label);
-	label->key = writing->words[key];
-	sample->label_count++;
-	return label;
+	put(out, LABEL_KEY, writing->words[key]);
+	put(out, LABEL_TEXT, value);
+	gg_wire_end(out, message);
 }
 
-static void label_text(struct writing *writing, struct made_sample *sample, enum word key,
-                       int64_t value)
+static void label_number(struct writing *writing, enum word key, double value, enum word unit)
 {
-	Gg__Pprof__Label *label = add_label(writing, sample, key);
-
-	if (label != NULL)
-		label->str = value;
-}
-
-static void label_number(struct writing *writing, struct made_sample *sample, enum word key,
-                         double value, enum word unit)
-{
-	Gg__Pprof__Label *label;
+	struct gg_buf *out = &writing->profile;
+	size_t message;
 
 	if (!(value < 0x1p62)) /* no bound */
 		return;
-	label = add_label(writing, sample, key);
-	if (label == NULL)
-		return;
-	label->num = (int64_t)(value + 0.5);
-	label->num_unit = writing->words[unit];
+	message = gg_wire_begin(out, SAMPLE_LABEL);
+	put(out, LABEL_KEY, writing->words[key]);
+	put(out, LABEL_NUMBER, (uint64_t)(int64_t)(value + 0.5));
+	put(out, LABEL_UNIT, writing->words[unit]);
+	gg_wire_end(out, message);
 }
 
-static void label_interval(struct writing *writing, struct made_sample *sample,
-                           const struct gg_extract_sum *sum, enum word low, enum word high)
+static void label_interval(struct writing *writing, const struct gg_extract_sum *sum, enum word low,
+                           enum word high)
 {
 	struct gg_interval interval;
 
 	if (sum->count == 0)
 		return;
 	interval = gg_extract_interval(writing->extract, sum, GG_BYTES);
-	label_number(writing, sample, low, interval.low, WORD_BYTES);
-	label_number(writing, sample, high, interval.high, WORD_BYTES);
+	label_number(writing, low, interval.low, WORD_BYTES);
+	label_number(writing, high, interval.high, WORD_BYTES);
 }
 
 /* A name that many rows have, made once. */
-static int64_t name_of(struct writing *writing, int64_t *known, uint32_t number,
-                       void (*name)(const struct gg_extract *, uint32_t, struct gg_buf *))
+static uint32_t name_of(struct writing *writing, uint32_t *known, uint32_t number,
+                        void (*name)(const struct gg_extract *, uint32_t, struct gg_buf *))
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text_of = { 0 };
 
@@ -259,17 +271,16 @@ static void type_name(const struct gg_extract *extract, uint32_t type, struct gg
 }
 
 /* Its heap, and its type if it has one. */
-static void label_kind(struct writing *writing, struct made_sample *sample, uint32_t kind)
+static void label_kind(struct writing *writing, uint32_t kind)
 {
 	const struct gg_extract *extract = writing->extract;
 	uint32_t heap = gg_extract_heap(extract, kind), type = 0;
 
 	if (kind < gg_model_kind_count(extract->model))
 		type = gg_model_kind(extract->model, kind).type;
-	label_text(writing, sample, WORD_HEAP,
-	           name_of(writing, writing->heap_text, heap, heap_name));
+	label_text(writing, WORD_HEAP, name_of(writing, writing->heap_text, heap, heap_name));
 	if (type != 0)
-		label_text(writing, sample, WORD_TYPE,
+		label_text(writing, WORD_TYPE,
 		           name_of(writing, writing->type_text, type, type_name));
 }
 
@@ -282,180 +293,126 @@ static bool is_word(const char *key)
 }
 
 /* What tells its process from others. */
-static void label_process(struct writing *writing, struct made_sample *sample, uint32_t process)
+static void label_process(struct writing *writing, uint32_t process)
 {
 	size_t count;
 	const struct gg_model_label *labels = gg_model_labels(writing->extract->model, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		Gg__Pprof__Label *label;
+		struct gg_buf *out = &writing->profile;
+		size_t message;
 
 		if (labels[i].process != process || is_word(labels[i].key))
 			continue;
-		label = add_label(writing, sample, WORD_THREAD);
-		if (label == NULL)
-			return;
-		label->key = text(writing, labels[i].key);
-		label->str = text(writing, labels[i].value);
+		message = gg_wire_begin(out, SAMPLE_LABEL);
+		put(out, LABEL_KEY, text(writing, labels[i].key));
+		put(out, LABEL_TEXT, text(writing, labels[i].value));
+		gg_wire_end(out, message);
 	}
 }
 
-static void add_labels(struct writing *writing, struct made_sample *sample,
-                       const struct gg_extract_row *row)
+static void add_labels(struct writing *writing, const struct gg_extract_row *row)
 {
 	const struct gg_extract *extract = writing->extract;
 	const struct gg_extract_sum *all = row->allocated.count > 0 ? &row->allocated : &row->live;
 	size_t count;
 
-	sample->first_label = writing->labels.count;
-	label_text(writing, sample, WORD_THREAD,
+	label_text(writing, WORD_THREAD,
 	           name_of(writing, writing->thread_text, row->thread, gg_extract_thread_name));
-	label_text(writing, sample, WORD_PROCESS,
+	label_text(writing, WORD_PROCESS,
 	           name_of(writing, writing->process_text, row->process, gg_extract_process_name));
-	label_kind(writing, sample, row->kind);
-	label_number(writing, sample, WORD_PID,
+	label_kind(writing, row->kind);
+	label_number(writing, WORD_PID,
 	             gg_model_processes(extract->model, &count)[row->process].pid, WORD_PID);
-	label_number(writing, sample, WORD_TID,
-	             gg_model_threads(extract->model, &count)[row->thread].tid, WORD_TID);
-	label_process(writing, sample, row->process);
+	label_number(writing, WORD_TID, gg_model_threads(extract->model, &count)[row->thread].tid,
+	             WORD_TID);
+	label_process(writing, row->process);
 	if (all->count > 0)
-		label_number(writing, sample, WORD_BYTES, (double)all->bytes / (double)all->count,
+		label_number(writing, WORD_BYTES, (double)all->bytes / (double)all->count,
 		             WORD_BYTES);
-	label_interval(writing, sample, &row->live, WORD_LIVE_LOW, WORD_LIVE_HIGH);
-	label_interval(writing, sample, &row->allocated, WORD_ALLOCATED_LOW, WORD_ALLOCATED_HIGH);
+	label_interval(writing, &row->live, WORD_LIVE_LOW, WORD_LIVE_HIGH);
+	label_interval(writing, &row->allocated, WORD_ALLOCATED_LOW, WORD_ALLOCATED_HIGH);
 }
 
-static void add_sample(struct writing *writing, struct made_sample *sample,
-                       const struct gg_extract_row *row)
+static void add_sample(struct writing *writing, const struct gg_extract_row *row)
 {
 	const struct gg_model *model = writing->extract->model;
-	int64_t *values = list_add(writing, &writing->values, sizeof(*values), VALUE_COUNT);
+	struct gg_buf *out = &writing->profile;
+	size_t message = gg_wire_begin(out, PROFILE_SAMPLE), packed;
 	uint32_t stack = row->stack;
 
-	if (values == NULL)
-		return;
-	values[0] = (int64_t)row->allocated.count;
-	values[1] = (int64_t)row->allocated.bytes;
-	values[2] = (int64_t)row->live.count;
-	values[3] = (int64_t)row->live.bytes;
-	sample->first_location = writing->location_ids.count;
+	packed = gg_wire_begin(out, SAMPLE_LOCATION_ID);
 	do {
-		uint64_t id = location_id(writing, stack);
-		uint64_t *ids = list_add(writing, &writing->location_ids, sizeof(*ids), 1);
-
-		if (ids == NULL)
-			return;
-		*ids = id;
-		sample->location_count++;
+		gg_wire_append_varint(out, location_id(writing, stack));
 		stack = gg_model_stack_parent(model, stack);
 	} while (stack != 0);
-	add_labels(writing, sample, row);
+	gg_wire_end(out, packed);
+	packed = gg_wire_begin(out, SAMPLE_VALUE);
+	gg_wire_append_varint(out, row->allocated.count);
+	gg_wire_append_varint(out, row->allocated.bytes);
+	gg_wire_append_varint(out, row->live.count);
+	gg_wire_append_varint(out, row->live.bytes);
+	gg_wire_end(out, packed);
+	add_labels(writing, row);
+	gg_wire_end(out, message);
 }
 
 /* --- the file ------------------------------------------------------------------------------- */
 
-static void comment(struct writing *writing, struct list *comments, const char *what,
-                    const struct gg_tally *tally)
+static void add_comment(struct writing *writing, const char *what, const struct gg_tally *tally)
 {
 	const struct gg_extract *extract = writing->extract;
 	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, extract->confidence, false);
-	int64_t *added = list_add(writing, comments, sizeof(*added), 1);
 
-	if (added != NULL)
-		*added = gg_string_table_printf(
-			&writing->strings, "%s: %.0f bytes, %g %% confidence interval %.0f to %.0f",
-			what, gg_tally_estimate(tally, GG_BYTES).value, 100 * extract->confidence,
-			interval.low, interval.high);
+	put(&writing->profile, PROFILE_COMMENT,
+	    gg_string_table_printf(&writing->strings,
+	                           "%s: %.0f bytes, %g %% confidence interval %.0f to %.0f", what,
+	                           gg_tally_estimate(tally, GG_BYTES).value,
+	                           100 * extract->confidence, interval.low, interval.high));
 }
 
-static void add_comments(struct writing *writing, struct list *comments)
+static void add_comments(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
 	const struct gg_profile_session *session = gg_model_session_count(extract->model) > 0
 	                                                   ? gg_model_session(extract->model, 0)
 	                                                   : NULL;
-	int64_t *added = list_add(writing, comments, sizeof(*added), 2);
 
-	if (added == NULL)
-		return;
-	added[0] = gg_string_table_printf(
-		&writing->strings, "geiger %s: %s", GG_VERSION,
-		session != NULL && session->command != NULL ? session->command : "");
-	added[1] = gg_string_table_printf(&writing->strings, "mean sampling interval: %.0f bytes",
-	                                  extract->interval_bytes);
-	comment(writing, comments, "inuse_space", &extract->live);
-	comment(writing, comments, "alloc_space", &extract->allocated);
+	put(&writing->profile, PROFILE_COMMENT,
+	    gg_string_table_printf(&writing->strings, "geiger %s: %s", GG_VERSION,
+	                           session != NULL && session->command != NULL ? session->command
+	                                                                       : ""));
+	put(&writing->profile, PROFILE_COMMENT,
+	    gg_string_table_printf(&writing->strings, "mean sampling interval: %.0f bytes",
+	                           extract->interval_bytes));
+	add_comment(writing, "inuse_space", &extract->live);
+	add_comment(writing, "alloc_space", &extract->allocated);
 }
 
-static void *pointers_to(struct writing *writing, void *items, size_t count, size_t item_bytes)
-{
-	char **pointers = malloc((count + 1) * sizeof(*pointers));
-
-	writing->failed |= pointers == NULL;
-	for (size_t i = 0; i < count && pointers != NULL; i++)
-		pointers[i] = (char *)items + i * item_bytes;
-	return pointers;
-}
-
-static Gg__Pprof__Mapping *make_mappings(struct writing *writing)
+static void add_mappings(struct writing *writing)
 {
 	const struct gg_address_space *space = &writing->space;
 	const struct gg_model *model = writing->extract->model;
-	Gg__Pprof__Mapping *mappings = malloc((space->used_count + 1) * sizeof(*mappings));
+	struct gg_buf *out = &writing->profile;
 
-	writing->failed |= mappings == NULL;
-	for (size_t i = 0; i < space->used_count && mappings != NULL; i++) {
+	for (size_t i = 0; i < space->used_count; i++) {
 		const struct gg_address_space_module *module = &space->modules[space->order[i]];
-		Gg__Pprof__Mapping *mapping = &mappings[i];
+		size_t message = gg_wire_begin(out, PROFILE_MAPPING);
 
-		gg__pprof__mapping__init(mapping);
-		mapping->id = i + 1;
-		mapping->memory_start = module->start;
-		mapping->memory_limit = module->end;
-		mapping->file_offset = module->file_offset;
-		mapping->filename = text(writing, gg_model_module_path(model, space->order[i]));
-		mapping->build_id = text(writing, gg_model_module_build_id(model, space->order[i]));
-		mapping->has_functions = module->has_names;
-		mapping->has_filenames = module->has_files;
-		mapping->has_line_numbers = module->has_lines;
-		mapping->has_inline_frames = module->has_inlined;
+		put(out, MAPPING_ID, i + 1);
+		put(out, MAPPING_START, module->start);
+		put(out, MAPPING_LIMIT, module->end);
+		put(out, MAPPING_FILE_OFFSET, module->file_offset);
+		put(out, MAPPING_FILENAME,
+		    text(writing, gg_model_module_path(model, space->order[i])));
+		put(out, MAPPING_BUILD_ID,
+		    text(writing, gg_model_module_build_id(model, space->order[i])));
+		put(out, MAPPING_HAS_FUNCTIONS, module->has_names);
+		put(out, MAPPING_HAS_FILENAMES, module->has_files);
+		put(out, MAPPING_HAS_LINES, module->has_lines);
+		put(out, MAPPING_HAS_INLINED, module->has_inlined);
+		gg_wire_end(out, message);
 	}
-	return mappings;
-}
-
-static Gg__Pprof__Sample *make_samples(struct writing *writing, const struct made_sample *made,
-                                       size_t count, Gg__Pprof__Label **labels)
-{
-	Gg__Pprof__Sample *samples = malloc((count + 1) * sizeof(*samples));
-
-	writing->failed |= samples == NULL;
-	for (size_t i = 0; i < count && samples != NULL; i++) {
-		Gg__Pprof__Sample *sample = &samples[i];
-
-		gg__pprof__sample__init(sample);
-		sample->location_id = (uint64_t *)writing->location_ids.items +
-		                      made[i].first_location;
-		sample->n_location_id = made[i].location_count;
-		sample->value = (int64_t *)writing->values.items + i * VALUE_COUNT;
-		sample->n_value = VALUE_COUNT;
-		sample->label = labels + made[i].first_label;
-		sample->n_label = made[i].label_count;
-	}
-	return samples;
-}
-
-static Gg__Pprof__Location *make_locations(struct writing *writing, Gg__Pprof__Line **lines)
-{
-	const struct made_location *made = writing->locations.items;
-	size_t count = writing->locations.count;
-	Gg__Pprof__Location *locations = malloc((count + 1) * sizeof(*locations));
-
-	writing->failed |= locations == NULL;
-	for (size_t i = 0; i < count && locations != NULL; i++) {
-		locations[i] = made[i].location;
-		locations[i].line = lines + made[i].first_line;
-	}
-	return locations;
 }
 
 static int compress_into(const struct gg_export *job, const uint8_t *bytes, size_t length)
@@ -483,109 +440,69 @@ static int compress_into(const struct gg_export *job, const uint8_t *bytes, size
 	return result == Z_STREAM_END ? 0 : gg_export_out_of_memory(job);
 }
 
-static int pack(struct writing *writing, const Gg__Pprof__Profile *profile)
+static uint32_t add_type(struct writing *writing, uint32_t field, const char *name,
+                         const char *unit)
 {
-	size_t length = gg__pprof__profile__get_packed_size(profile);
-	uint8_t *bytes = malloc(length + 1);
-	int code;
+	struct gg_buf *out = &writing->profile;
+	size_t message = gg_wire_begin(out, field);
+	uint32_t name_text = text(writing, name);
 
-	if (bytes == NULL)
-		return gg_export_out_of_memory(writing->job);
-	gg__pprof__profile__pack(profile, bytes);
-	code = compress_into(writing->job, bytes, length);
-	free(bytes);
-	return code;
+	put(out, TYPE_NAME, name_text);
+	put(out, TYPE_UNIT, text(writing, unit));
+	gg_wire_end(out, message);
+	return name_text;
 }
 
-static void value_type(struct writing *writing, Gg__Pprof__ValueType *type, const char *name,
-                       const char *unit)
+static void add_types(struct writing *writing)
 {
-	gg__pprof__value_type__init(type);
-	type->type = text(writing, name);
-	type->unit = text(writing, unit);
+	uint32_t allocated, live;
+
+	add_type(writing, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
+	allocated = add_type(writing, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
+	add_type(writing, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
+	live = add_type(writing, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
+	add_type(writing, PROFILE_PERIOD_TYPE, "space", "bytes");
+	put(&writing->profile, PROFILE_DEFAULT_SAMPLE_TYPE,
+	    writing->extract->metric == GG_METRIC_ALLOCATED ? allocated : live);
 }
 
-/* Everything that is no list. */
-static void fill_head(struct writing *writing, Gg__Pprof__Profile *profile,
-                      Gg__Pprof__ValueType types[VALUE_COUNT + 1])
+static void add_times(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
+	struct gg_buf *out = &writing->profile;
 
-	value_type(writing, &types[0], "alloc_objects", "count");
-	value_type(writing, &types[1], "alloc_space", "bytes");
-	value_type(writing, &types[2], "inuse_objects", "count");
-	value_type(writing, &types[3], "inuse_space", "bytes");
-	value_type(writing, &types[4], "space", "bytes");
-	profile->n_sample_type = VALUE_COUNT;
-	profile->period_type = &types[4];
-	profile->period = extract->interval_bytes > 1
-	                          ? (int64_t)gg_extract_whole(extract->interval_bytes)
-	                          : 1;
-	profile->default_sample_type = extract->metric == GG_METRIC_ALLOCATED ? types[1].type
-	                                                                      : types[3].type;
 	if (gg_model_session_count(extract->model) > 0)
-		profile->time_nanos = (int64_t)gg_model_session(extract->model, 0)->start_wall_ns +
-		                      extract->start_ns;
-	profile->duration_nanos = extract->end_ns - extract->start_ns;
+		put(out, PROFILE_TIME_NS,
+		    (uint64_t)((int64_t)gg_model_session(extract->model, 0)->start_wall_ns +
+		               extract->start_ns));
+	put(out, PROFILE_DURATION_NS, (uint64_t)(extract->end_ns - extract->start_ns));
+	put(out, PROFILE_PERIOD,
+	    extract->interval_bytes > 1 ? (uint64_t)gg_extract_whole(extract->interval_bytes) : 1);
 }
 
-static int write_all(struct writing *writing, const struct made_sample *made)
+/* Everything behind the samples; texts are last, when all are known. */
+static int finish(struct writing *writing)
 {
-	Gg__Pprof__Profile profile = GG__PPROF__PROFILE__INIT;
-	Gg__Pprof__ValueType types[VALUE_COUNT + 1];
-	struct list comments = { 0 };
-	size_t count = writing->extract->row_count;
-	Gg__Pprof__Label **labels = pointers_to(writing, writing->labels.items,
-	                                        writing->labels.count, sizeof(**labels));
-	Gg__Pprof__Line **lines = pointers_to(writing, writing->lines.items, writing->lines.count,
-	                                      sizeof(**lines));
-	Gg__Pprof__Sample *samples = make_samples(writing, made, count, labels);
-	Gg__Pprof__Location *locations = make_locations(writing, lines);
-	Gg__Pprof__Mapping *mappings = make_mappings(writing);
-	int code;
+	struct gg_buf *out = &writing->profile;
 
-	fill_head(writing, &profile, types);
-	add_comments(writing, &comments);
-	profile.sample_type = pointers_to(writing, types, VALUE_COUNT, sizeof(*types));
-	profile.sample = pointers_to(writing, samples, count, sizeof(*samples));
-	profile.n_sample = count;
-	profile.location = pointers_to(writing, locations, writing->locations.count,
-	                               sizeof(*locations));
-	profile.n_location = writing->locations.count;
-	profile.mapping = pointers_to(writing, mappings, writing->space.used_count,
-	                              sizeof(*mappings));
-	profile.n_mapping = writing->space.used_count;
-	profile.function = pointers_to(writing, writing->functions.items, writing->functions.count,
-	                               sizeof(Gg__Pprof__Function));
-	profile.n_function = writing->functions.count;
-	profile.comment = comments.items;
-	profile.n_comment = comments.count;
-	profile.string_table = writing->strings.texts.items;
-	profile.n_string_table = writing->strings.texts.count;
-	code = writing->failed || writing->strings.failed ? gg_export_out_of_memory(writing->job)
-	                                                  : pack(writing, &profile);
-	free(comments.items);
-	free(profile.sample_type);
-	free(profile.sample);
-	free(profile.location);
-	free(profile.mapping);
-	free(profile.function);
-	free(mappings);
-	free(locations);
-	free(samples);
-	free(lines);
-	free(labels);
-	return code;
+	add_mappings(writing);
+	gg_buf_append(out, writing->locations.data, writing->locations.length);
+	gg_buf_append(out, writing->functions.data, writing->functions.length);
+	add_times(writing);
+	add_comments(writing);
+	for (size_t i = 0; i < writing->strings.texts.count; i++)
+		gg_wire_put_text(out, PROFILE_STRING, writing->strings.texts.items[i]);
+	if (writing->failed || writing->strings.failed || writing->locations.failed ||
+	    writing->functions.failed || out->failed)
+		return gg_export_out_of_memory(writing->job);
+	return compress_into(writing->job, (const uint8_t *)out->data, out->length);
 }
 
 static void writing_done(struct writing *writing)
 {
-	free(writing->functions.items);
-	free(writing->locations.items);
-	free(writing->lines.items);
-	free(writing->location_ids.items);
-	free(writing->labels.items);
-	free(writing->values.items);
+	gg_buf_done(&writing->profile);
+	gg_buf_done(&writing->locations);
+	gg_buf_done(&writing->functions);
 	free(writing->location_of_stack);
 	free(writing->thread_text);
 	free(writing->process_text);
@@ -623,21 +540,19 @@ static int write_pprof(const struct gg_export *job)
 {
 	struct writing writing = { .job = job, .extract = job->extract };
 	size_t count = job->extract->row_count;
-	struct made_sample *made = calloc(count + 1, sizeof(*made));
 	int code = gg_address_space_make(&writing.space, job->extract, job->error);
 
-	if (code < 0) {
-		free(made);
+	if (code < 0)
 		return code;
-	}
-	writing.failed = !begin(&writing) || made == NULL;
+	writing.failed = !begin(&writing);
+	if (!writing.failed)
+		add_types(&writing);
 	for (size_t i = 0; i < count && !writing.failed; i++) {
 		gg_export_progress(job, i, count);
-		add_sample(&writing, &made[i], &job->extract->rows[i]);
+		add_sample(&writing, &job->extract->rows[i]);
 	}
-	code = writing.failed ? gg_export_out_of_memory(job) : write_all(&writing, made);
+	code = writing.failed ? gg_export_out_of_memory(job) : finish(&writing);
 	writing_done(&writing);
-	free(made);
 	return code;
 }
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire_writer - appends protocol buffers to a buffer, field by field; wire.h reads them.
+ *
+ *   size_t sample = gg_wire_begin(&out, 2);
+ *
+ *   gg_wire_put_number(&out, 1, id);
+ *   gg_wire_put_text(&out, 3, "main");
+ *   gg_wire_end(&out, sample);
+ *
+ * The length of a message precedes its bytes, but is known only at their end.  gg_wire_begin()
+ * leaves one byte for it.  gg_wire_end() moves a message of 128 bytes or more to make room for a
+ * longer length, so each level of nesting moves a large message once.
+ *
+ * Numbers  all are varints: a negative one is cast to uint64_t, as protocol buffers do with int32
+ *          and int64.  A number is written even if it is 0.
+ * Memory   a failed append sets `failed` of the buffer, and later calls change nothing.
+ * Threads  one owner of the buffer at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "format/codec/wire.h"
+
+enum { GG_WIRE_VARINT_BYTES_MAX = 10 };
+
+/* Bytes of the varint, written to `at`, which has room for GG_WIRE_VARINT_BYTES_MAX. */
+static inline size_t gg_wire_encode(uint8_t *at, uint64_t value)
+{
+	size_t length = 0;
+
+	for (; value >= 128; value >>= 7)
+		at[length++] = (uint8_t)(value | 128);
+	at[length++] = (uint8_t)value;
+	return length;
+}
+
+/* A number without a field, as a packed field holds them. */
+static inline void gg_wire_append_varint(struct gg_buf *out, uint64_t value)
+{
+	if (!gg_buf_reserve(out, GG_WIRE_VARINT_BYTES_MAX))
+		return;
+	out->length += gg_wire_encode((uint8_t *)out->data + out->length, value);
+	out->data[out->length] = '\0';
+}
+
+static inline void gg_wire_append_tag(struct gg_buf *out, uint32_t number, enum gg_wire_type type)
+{
+	gg_wire_append_varint(out, (uint64_t)number << 3 | type);
+}
+
+static inline void gg_wire_put_number(struct gg_buf *out, uint32_t number, uint64_t value)
+{
+	gg_wire_append_tag(out, number, GG_WIRE_VARINT);
+	gg_wire_append_varint(out, value);
+}
+
+static inline void gg_wire_put_bytes(struct gg_buf *out, uint32_t number, const void *bytes,
+                                     size_t length)
+{
+	gg_wire_append_tag(out, number, GG_WIRE_BYTES);
+	gg_wire_append_varint(out, length);
+	gg_buf_append(out, bytes, length);
+}
+
+static inline void gg_wire_put_text(struct gg_buf *out, uint32_t number, const char *text)
+{
+	gg_wire_put_bytes(out, number, text, strlen(text));
+}
+
+/* Opens a message or a packed field; returns where it starts, which gg_wire_end() needs. */
+static inline size_t gg_wire_begin(struct gg_buf *out, uint32_t number)
+{
+	gg_wire_append_tag(out, number, GG_WIRE_BYTES);
+	gg_buf_append(out, "", 1);
+	return out->length;
+}
+
+/* Closes what was opened last and is still open. */
+static inline void gg_wire_end(struct gg_buf *out, size_t start)
+{
+	uint8_t length[GG_WIRE_VARINT_BYTES_MAX];
+	size_t length_bytes;
+
+	if (out->failed)
+		return;
+	length_bytes = gg_wire_encode(length, out->length - start);
+	if (length_bytes > 1) {
+		if (!gg_buf_reserve(out, length_bytes - 1))
+			return;
+		memmove(out->data + start + length_bytes - 1, out->data + start,
+		        out->length - start + 1); /* with the 0 byte at the end */
+		out->length += length_bytes - 1;
+	}
+	memcpy(out->data + start - 1, length, length_bytes);
+}
