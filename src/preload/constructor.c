@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * constructor - the agent records from the start of the process on, and tells libgeiger that it is there.
- */
+/* constructor - starts recording when the process begins, and exports the agent's functions. */
 #include "abi/agent_functions.h"
 #include "base/compiler.h"
 #include "runtime/modules/mapped_modules.h"
@@ -11,7 +9,9 @@
 #include "runtime/thread.h"
 #include "unwind/unwind.h"
 
-/* After the constructors of libc, before those of the program: usually the start. */
+/*
+ * Runs after the constructors of libc and before those of the program.  Usually the first to start.
+ */
 __attribute__((constructor)) static void construct(void)
 {
 	struct gg_thread *t = &gg_thread;
@@ -20,7 +20,7 @@ __attribute__((constructor)) static void construct(void)
 		gg_start_leave_to_sanitizer(gg_sanitizer_runtime());
 		return;
 	}
-	/* It takes the loader's lock, which nobody holds for long here. */
+	/* This takes the loader's lock, which no thread holds for long at this time. */
 	gg_unwind_init();
 	gg_operator_frames_find();
 	if (!gg_thread_enter(t))
@@ -30,6 +30,6 @@ __attribute__((constructor)) static void construct(void)
 	gg_thread_leave(t);
 }
 
-/* The one name that libgeiger looks for. */
+/* libgeiger looks for this name, and for no other. */
 GG_EXPORT extern const struct gg_agent_functions *const geiger_agent_interface;
 const struct gg_agent_functions *const geiger_agent_interface = &gg_agent_functions;

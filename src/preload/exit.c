@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exit - the hooks of _exit() and _Exit(), which call no destructors.  Shells and Python's multiprocessing end so;
- * without the time of that a recorder knows only when it noticed.
+ * exit - the hooks of _exit() and _Exit(), which call no destructors.
+ *
+ * Shells and Python's multiprocessing end in this way.  Without the hooks the region would have no
+ * time of the end, and a recorder would only know when it noticed.
  */
 #include <stdlib.h>
 #include <unistd.h>

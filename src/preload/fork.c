@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork - the hook of _Fork(), which calls no handlers of pthread_atfork(). */
+/*
+ * fork - the hook of _Fork(), which calls no handlers of pthread_atfork().
+ *
+ * Signal handlers may call _Fork() (glibc 2.34).  The page that a fork wipes would notice the child
+ * too late: if the handler interrupted the sample path, the child must not go on there in its
+ * parent's file.
+ */
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process_fork.h"
 
-/*
- * What handlers may call (glibc since 2.34): the page that tells children alone would tell too late.  A
- * child of a bare clone() in a handler on the sample path must not go back there.
- */
 GG_EXPORT pid_t _Fork(void);
 GG_EXPORT pid_t _Fork(void)
 {

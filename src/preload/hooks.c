@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions that the program calls instead of its allocator's.  Each decides whether anything is
- * to be recorded, and jumps on: to the allocator underneath, or to a cold function of sample.c that
- * also calls it (order.h).
+ * hooks - the functions that the program calls instead of its allocator's.
  *
- * Cost   malloc 5 instructions and free 8, the jump included (x86-64; bench_agent counts them).
+ * Each decides whether there is anything to record, and then jumps: to the allocator underneath, or
+ * to a cold function of sample.c, which calls the allocator as well (order.h).
+ *
+ * Cost   5 instructions for malloc and 8 for free, including the jump (x86-64; bench_agent counts
+ *        them).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +19,7 @@
 #include "runtime/process.h"
 #include "runtime/thread.h"
 
-/* Sizes that overflow are not allocated by anybody; the allocator underneath says so. */
+/* A product that overflows is never due: the allocator underneath fails such a call. */
 static inline bool is_due_product(size_t count, size_t bytes)
 {
 	size_t total;
@@ -89,12 +91,14 @@ GG_EXPORT void *realloc(void *p, size_t bytes)
 }
 GG_EXTRA_FUNCTIONS_NAME(realloc, tc_realloc);
 
-/* libc's own calls realloc(), that is, us: the block would count twice. */
+/*
+ * The real reallocarray() of libc calls realloc(), which is our hook: the block would count twice.
+ */
 GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 {
 	size_t total;
 
-	/* Fails as it always does: each allocator's has its own errno. */
+	/* Let the real function fail, because each allocator sets another errno. */
 	if (gg_unlikely(__builtin_mul_overflow(count, bytes, &total) || total > PTRDIFF_MAX))
 		return gg_real.reallocarray(p, count, bytes);
 	return change(p, total);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mmap(), munmap() and mremap(), with GEIGER_MMAP=1: anonymous mappings are samples of a kind of
- * their own, each with p = 1.  Without it these are jumps to libc.
+ * mmap_hooks - samples anonymous mappings: mmap(), munmap() and mremap(), with GEIGER_MMAP=1.
  *
- * Counted   what the program maps for itself.  Not what the allocator underneath does, whose blocks
- *           are counted already, nor what cannot be used (PROT_NONE: addresses, not memory).
- * Closed    when the page that a mapping begins with is unmapped, or moved.  A mapping that is cut
- *           elsewhere counts whole until then.
- * Order     as order.h has it: an unmapping before the real call, a mapping after it.
+ * Each mapping is a sample of a class of its own, with probability 1.  Without GEIGER_MMAP the
+ * hooks are jumps to libc.
+ *
+ * Counted   mappings that the program makes.  Not those of the allocator underneath, whose blocks
+ *           count already, and not PROT_NONE, which reserves addresses and no memory.
+ * Closed    when the first page of a mapping is unmapped or moved.  A mapping that is cut elsewhere
+ *           counts whole until then.
+ * Order     as in order.h: an unmapping before the real call, a mapping after it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +31,7 @@ static inline bool is_on(void)
 	return gg_unlikely(gg_process.options.mappings);
 }
 
-/* Is it code of the program, rather than of the allocator or of this library? */
+/* True if the pc is in the program, and neither in the allocator nor in this library. */
 static bool is_from_program(uint64_t pc)
 {
 	return !gg_sample_is_our_code(pc) &&
@@ -47,7 +49,7 @@ static GG_COLD void *map(void *address, size_t bytes, int protection, int flags,
 	return p;
 }
 
-/* The mapping that begins there, or id 0. */
+/* Finds the mapping that begins there; without one the id is 0. */
 static struct gg_region_sample find_mapping(const void *p)
 {
 	struct gg_region_sample sample;
@@ -67,8 +69,8 @@ GG_EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, i
 	return gg_real.mmap(address, bytes, protection, flags, fd, offset);
 }
 
-/* Its other name: off_t has 64 bits on all that geiger runs on, and <sys/mman.h> may call mmap64
- * "mmap", so that the assembler alone can tell them apart. */
+/* off_t has 64 bits on all processors that geiger supports, so mmap() and mmap64() are the same.
+ * <sys/mman.h> may rename one to the other, and only an assembler name tells them apart. */
 GG_EXPORT void *mmap_by_its_name(void *address, size_t bytes, int protection, int flags, int fd,
                                  off64_t offset) __asm__("mmap")
 	__attribute__((alias("mmap64"), nothrow, leaf));
@@ -78,7 +80,10 @@ static GG_COLD int unmap(void *address, size_t bytes)
 	struct gg_region_sample old = find_mapping(address);
 	int status;
 
-	/* Before the real call, as a free.  What fails has touched nothing, and is recorded again. */
+	/*
+	 * Before the real call, as a free is.  A call that fails has unmapped nothing, so the
+	 * mapping is recorded again.
+	 */
 	if (old.id != 0)
 		gg_sample_close(address, old.id);
 	status = gg_real.munmap(address, bytes);

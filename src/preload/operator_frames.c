@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* operator_frames - the code ranges of operator new in the libraries loaded at the start. */
 #include "runtime/platform/operator_frames.h"
 
 #include <stddef.h>
@@ -6,14 +7,14 @@
 #include "base/compiler.h"
 #include "runtime/platform/elf_lookup.h"
 
-enum { CODES_MAX = 64 }; /* eight for each library that has them; more stay in dumps */
+enum { CODES_MAX = 64 }; /* 8 for each library; the frames of further libraries stay in dumps */
 
 static struct {
 	uint64_t begin, end;
 } codes[CODES_MAX];
 static size_t code_count;
 
-/* As the Itanium ABI has them: m is size_t. */
+/* Mangled by the Itanium ABI, where m is size_t. */
 static const char *const names[] = {
 	"_Znwm",
 	"_Znam",
@@ -43,7 +44,9 @@ void gg_operator_frames_find(void)
 
 bool gg_operator_frames_has(uint64_t pc)
 {
-	/* The call is before the address to which it returns. */
+	/*
+	 * A return address may be one past the end of the function, so compare the call before it.
+	 */
 	for (size_t i = 0; i < code_count; i++)
 		if (pc - 1 - codes[i].begin < codes[i].end - codes[i].begin)
 			return true;

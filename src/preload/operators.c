@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C++'s operator new and delete, jemalloc's mallocx family and what tcmalloc has beside: the hooks
- * of extra_functions.h.  Functions that differ in what else they are told (an alignment, flags, that they
- * must not throw) pass it on as they got it.
+ * operators - the hooks of extra_functions.h: C++'s operators, the mallocx family, tcmalloc's
+ * functions.
  *
- * Exceptions of the real operator new go through the frames of the cold twin, which has nothing to
- * clean up; the hooks themselves end in jumps and have no frame.
+ * Some functions take further arguments: an alignment, flags, or std::nothrow.  The hooks pass
+ * these on unread.
+ *
+ * Exceptions of the real operator new unwind through the frames of the cold twin, which has nothing
+ * to clean up; the hooks themselves end in jumps and have no frame.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -230,7 +232,7 @@ GG_EXPORT void *gg_rallocx(void *p, size_t bytes, int flags)
 }
 GG_EXTRA_FUNCTIONS_NAME(gg_rallocx, rallocx);
 
-/* The block stays where it is and with whom it is, so all is done after the real call. */
+/* The block keeps its address and its owner, so everything can be recorded after the real call. */
 GG_EXPORT size_t gg_xallocx(void *p, size_t bytes, size_t extra_bytes, int flags);
 GG_EXPORT size_t gg_xallocx(void *p, size_t bytes, size_t extra_bytes, int flags)
 {

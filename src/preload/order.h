@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * order - what is recorded before and what after the call of the real function.  Written here once;
- * each row has a test of its number in tests/agent/test_agent_order.c.
+ * order - which records precede the call of the real function, and which follow it.
  *
- * An address belongs to nobody from the moment the allocator has it back, and to some thread from
- * the moment the allocator hands it out.  A record must be gone before the first, and can only be
- * made after the second.
+ * This is written here once; each row has a test of its number in tests/agent/test_agent_order.c.
+ *
+ * An address belongs to no thread from the moment the allocator gets it back, and to some thread
+ * from the moment the allocator hands it out.  A record must be gone before the first moment, and
+ * can only be made after the second.
  *
  *      call                        before the real call         after it
  *   1  malloc, calloc, aligned     decide                       record, if it is a sample
@@ -22,8 +23,8 @@
  *  11  ... of anything else        decide                       as 1: the new size is a new stretch
  *                                                               of the stream
  *  12  realloc(NULL, n)            decide                       as 1
- *  13  reallocarray                as realloc of the product, whose real function is called: libc's
- *                                  own would call back; one that overflows fails: 8
+ *  13  reallocarray                as realloc of the product, by the real realloc(): libc's own
+ *                                  reallocarray() would call back; an overflow fails: 8
  *  14  address new that is still   -                            close the old record as a missed
  *      on record                                                free, then record
  *  15  operator new, mallocx       decide                       as 1 and 2; one that throws: 2
@@ -38,21 +39,21 @@
  *  20  ... that gives less than    -                            nothing: it is still the same block
  *      was asked for
  *
- * Why each, where it is not plain:
- *   4  once free() returns, another thread may own the address, and our record would close that
+ * The reasons that are not obvious:
+ *   4  Once free() returns, another thread may own the address, and our record would close that
  *      thread's block.
- *   7  if the block moves, another thread may own the old address before realloc() returns.  If its
- *      block is a sample too, that has closed ours (14), and if it was freed already, that has; the
- *      id, which never comes back, keeps us from closing that thread's.
- *   9  glibc and gperftools free and return NULL; a NULL with ENOMEM is a failure (8).
+ *   7  If the block moves, another thread may own the old address before realloc() returns.  If
+ *      that thread's block is a sample, its record has closed ours already (14).  Ids never come
+ *      back, so by closing one id only, we cannot close the other thread's sample.
+ *   9  glibc and gperftools free the block and return NULL; NULL with ENOMEM is a failure (8).
  *  10  jemalloc and mimalloc return a block of no bytes.
- *  14  the block was freed by a call that did not pass here (a static copy of the allocator, an
- *      interface of its own).
- *  16  the caller is known by its address: it is within the real function.
- *  19  the block stays where it is and with whom it is, so nothing can come in between.  Its size is
- *      what was asked for, with as much of the extra as was given.
+ *  14  A call that did not pass here freed the block: one of a static copy of the allocator, or of
+ *      an interface of its own.
+ *  16  The caller is recognized by its address, which is inside the real function.
+ *  19  The block keeps its address and its owner, so no other thread can interfere.  Its new size
+ *      is the requested one, with as much of the extra as the allocator gave.
  *
- * Nothing above depends on what a signal handler or another thread does in between: a handler that
- * interrupts the sample path of its own thread passes through and is counted as "busy".
+ * Nothing above depends on signal handlers or other threads in between: a handler that interrupts
+ * the sample path of its own thread is not sampled, and a counter ("busy") records that.
  */
 #pragma once

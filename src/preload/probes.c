@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* probes - the semaphores and the probe sites. */
 #include "preload/probes.h"
 
 #if HAVE_SDT
@@ -9,7 +10,7 @@
 #include "base/compiler.h"
 #include "stats/sampling/weight.h"
 
-/* Named by the macros; in a section that tracers know, counted up by them. */
+/* The macros expect these names, and tracers find the counters in this section. */
 #define SEMAPHORE __attribute__((section(".probes"), visibility("hidden"), used))
 
 extern volatile unsigned short otel_memory_alloc_semaphore;
@@ -38,7 +39,7 @@ void gg_probe_free(void *p)
 		STAP_PROBE1(otel_memory, free, p);
 }
 
-#else /* built where systemtap's header is not installed, such as by a cross compiler */
+#else /* systemtap's header is not installed, as for a cross compiler */
 
 void gg_probe_alloc(const struct gg_allocation *sample, uint64_t id)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes - what tracers can attach to: USDT, seen by `readelf -n`, bpftrace, perf and SystemTap.
+ * probes - USDT probes, which `readelf -n` lists and bpftrace, perf and SystemTap attach to.
  *
- *   otel_memory:alloc(ptr, size, weighted_bytes)   a sample; it stands for so many bytes
- *   otel_memory:free(ptr)                          a sample is freed
- *   geiger:sample(ptr, size, id, stack, type, offset, usable)   beside alloc, for richer consumers
+ *   otel_memory:alloc(ptr, size, weighted_bytes)   a sample; it stands for weighted_bytes
+ *   otel_memory:free(ptr)                          the free of a sample
+ *   geiger:sample(ptr, size, id, stack, type, offset, usable)   beside alloc, with everything known
  *
- * A probe is a nop until somebody attaches; the tracer counts up its semaphore, so nothing is
- * computed for nobody.
+ * A probe is a nop until a tracer attaches.  The tracer increments the probe's semaphore, so no
+ * argument is computed while nobody listens.
  */
 #pragma once
 

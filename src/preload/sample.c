@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample - decides, captures the stack, and records.
+ *
+ * The path of one sample:
+ *   1. decide()      before the real call: does a sample point fall on these bytes?
+ *   2. the real call, off the sample path, because handlers may allocate while the allocator works
+ *   3. record()      after it: enters the sample path again, and gets the thread's block
+ *   4. capture()     unwinds and interns the stack, and registers the modules of new frames
+ *   5. put_sample()  publishes the sample in the region, and informs probes, history and rate plan
+ */
 #include "preload/sample.h"
 
 #include <errno.h>
@@ -24,17 +34,18 @@
 #include "stats/sampling/weight.h"
 
 enum {
-	/* One sample in so many is timed, and stands for as many: the clock is a tenth of its cost. */
+	/* One sample in 16 is timed and counts for 16, because reading the clock takes a tenth of a
+	 * sample's time. */
 	TIMED_EVERY = 16
 };
 
 /*
- * Gives a function that calls the real allocator a frame pointer: LeakSanitizer walks stacks by these, and would
- * lose the function's caller.  Only on the sampled path.
+ * Gives a function that calls the real allocator a frame pointer.  LeakSanitizer walks stacks by
+ * frame pointers, and would lose the caller otherwise.  Only the sampled path pays for it.
  */
 #define KEEP_FRAME_POINTER() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
-/* Who called the hook: it ended in a jump to its twin. */
+/* The caller of the hook, because the hook ended in a jump to its twin. */
 #define CALLER __builtin_return_address(0)
 
 static inline void leave(struct gg_thread *t)
@@ -43,7 +54,7 @@ static inline void leave(struct gg_thread *t)
 	gg_dump_trigger_left();
 }
 
-/* Bytes that pass before somebody looks again, where nothing is sampled. */
+/* Bytes until the thread checks the settings again while nothing is sampled. */
 static uint64_t pause_bytes(void)
 {
 	return gg_load_relaxed(&gg_compat_requests.reacts_soon) != 0
@@ -51,7 +62,7 @@ static uint64_t pause_bytes(void)
 	               : GG_ENVIRONMENT_VISIT_BYTES;
 }
 
-/* The same where the process is not ready: off for good, or being started or adopted right now. */
+/* The same while the process is not ready: off for good, or being started or adopted right now. */
 static uint64_t pause_unready_bytes(void)
 {
 	uint32_t state = gg_load_relaxed(&gg_process.state);
@@ -68,9 +79,12 @@ static bool is_sampled(struct gg_thread *t)
 }
 
 /*
- * Why it is due may be a mark, a checkpoint, new settings, or that nothing was set up yet.  What the
- * allocator's operator new gets from the allocator's malloc() is the former's sample: a mark that
- * falls on it here falls on nothing.  (Marks are independent, so that changes no other's odds.)
+ * True if the allocation becomes a sample.  It may be due for a sample point, for a checkpoint, for
+ * new settings, or because nothing was set up yet.
+ *
+ * If the allocator's operator new calls its malloc(), the hook of operator new has counted the
+ * block.  A sample point that falls on the inner call is ignored; points are independent, so that
+ * changes the odds of no other allocation.
  */
 static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct gg_draw *ret_draw)
 {
@@ -101,7 +115,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 	return sampled;
 }
 
-/* From the ELF header to the dynamic section, which follows the code. */
+/* This library's code is between its ELF header and its dynamic section. */
 bool gg_sample_is_our_code(uint64_t pc)
 {
 	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -110,7 +124,7 @@ bool gg_sample_is_our_code(uint64_t pc)
 	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
 }
 
-/* The id of the stack that called into this library. */
+/* Unwinds and interns the stack of the caller of this library; returns its id. */
 static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 {
 	struct gg_region *region = &gg_process.region;
@@ -123,15 +137,21 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
 		ours++;
 	count = stack.count - ours;
-	/* What the unwinder took over from the stack that was interned last. */
+	/*
+	 * The unwinder copied its outer frames from the stack that was interned last, if both tags
+	 * are equal.  Those frames need no look-up.
+	 */
 	if (gg_likely(stack.reused_tag == block->stack_tag && stack.cut_at == stack.count))
 		known = stack.reused_count < count ? stack.reused_count : count;
 	id = gg_region_intern_next(region, &block->record, stack.frames + ours, count, known);
-	/* Of a stack that is cut, here or there, other frames are the outermost than of a whole one. */
+	/*
+	 * A truncated stack ends at a different frame, so the next sample must not reuse its
+	 * prefix.
+	 */
 	block->stack_tag += 1;
 	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
-	/* The others were noted then. */
+	/* The modules of the reused frames were registered when that stack was interned. */
 	gg_module_table_note(id, stack.frames + ours, count - known, now_ns);
 	return id;
 }
@@ -173,8 +193,9 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 }
 
 /*
- * Records a sample.  Only after the real call, and only if that gave a block.  Between the decision
- * and here the thread was off the sample path: in the allocator, where handlers may allocate too.
+ * Records a sample, after the real call and only if that returned a block.  Between decide() and
+ * here the thread was off the sample path, so that handlers which allocate meanwhile are sampled as
+ * well.
  */
 static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
 {
@@ -184,7 +205,7 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 
 	if (p == NULL || !gg_thread_enter(t))
 		return;
-	/* It may have forked meanwhile, in a handler. */
+	/* A handler may have forked meanwhile, and this may be its child. */
 	if (gg_process_is_ready()) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
@@ -211,7 +232,7 @@ bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
 	return found;
 }
 
-/* Of the calling thread, estimated. */
+/* Adds the estimated bytes of the sample to those that the calling thread has freed. */
 static void count_freed(const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
@@ -219,30 +240,30 @@ static void count_freed(const struct gg_region_sample *sample)
 	gg_thread.words[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
 }
 
-/* False: it has been freed meanwhile. */
-static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_live_hit *place,
+/* False: another thread has freed it meanwhile. */
+static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_live_hit *hit,
                      uint64_t id, struct gg_region_sample *ret_freed)
 {
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
-	bool is_told = gg_history_wants_frees();
+	bool history_wants = gg_history_wants_frees();
 
-	if (gg_process.options.free_stacks || is_told)
+	if (gg_process.options.free_stacks || history_wants)
 		stack = capture(block, now_ns);
-	if (!gg_region_record_close(region, &block->record, place, id, now_ns, stack, ret_freed))
+	if (!gg_region_record_close(region, &block->record, hit, id, now_ns, stack, ret_freed))
 		return false;
 	gg_probe_free(p);
 	if (gg_load_relaxed(&gg_compat_requests.watches_frees) != 0)
 		count_freed(ret_freed);
-	if (is_told)
+	if (history_wants)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
 	if (gg_rate_plan_is_on() && !(ret_freed->flags & GG_REGION_SAMPLE_MAPPING))
 		gg_rate_plan_freed(gg_region_last_count(&block->record), ret_freed->size_bytes);
 	return true;
 }
 
-static void look_at_freed(const struct gg_region_sample *freed)
+static void check_triggers(const struct gg_region_sample *freed)
 {
 	struct gg_draw draw = gg_region_sample_draw(freed);
 
@@ -253,23 +274,23 @@ void gg_sample_close(void *p, uint64_t id)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
-	struct gg_region_live_hit place;
+	struct gg_region_live_hit hit;
 	struct gg_region_sample freed;
 	bool is_freed = false;
 	int saved_errno = errno;
 
 	if (!gg_thread_enter(t))
 		return;
-	/* Of what the filter lets pass some is no sample (filter.h): that costs the look-up. */
-	if (gg_likely(gg_process_is_ready()) && gg_region_look_up(&gg_process.region, p, &place)) {
+	/* The filter has false positives (filter.h); they cost this look-up. */
+	if (gg_likely(gg_process_is_ready()) && gg_region_look_up(&gg_process.region, p, &hit)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
-			is_freed = put_free(block, p, &place, id, &freed);
+			is_freed = put_free(block, p, &hit, id, &freed);
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		gg_thread_put_block(t, block);
 		if (is_freed && gg_dump_trigger_is_on())
-			look_at_freed(&freed);
+			check_triggers(&freed);
 	}
 	leave(t);
 	errno = saved_errno;
@@ -335,11 +356,11 @@ void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 	return p;
 }
 
-/* What is known before a block is given to realloc(). */
+/* What must be known before a block goes to realloc(). */
 struct change {
-	struct gg_draw draw; /* of the new size */
-	bool sampled;        /* by it */
-	uint64_t old_id;     /* of the sample that the block is; 0: none */
+	struct gg_draw draw; /* for the new size */
+	bool sampled;        /* true: `draw` is a sample of the new size */
+	uint64_t old_id;     /* id of the sample at the old address; 0: it is none */
 	int errno_before;
 };
 
@@ -351,7 +372,7 @@ static struct change begin_change(void *p, size_t bytes, bool due, const void *c
 	change.sampled = due && decide(&gg_thread, bytes, caller, &change.draw);
 	if (gg_sample_find(p, &old))
 		change.old_id = old.id;
-	/* A result of NULL for size 0 is a failure or a free; errno tells which. */
+	/* For size 0, NULL means a failure or a free; errno tells which, so it must be 0 before. */
 	if (bytes == 0)
 		errno = 0;
 	return change;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample - the cold twins of the hooks: an allocation that is due, a free of what may be a sample.
+ * sample - the cold twins of the hooks: allocations that are due, and frees of possible samples.
  *
- * Each makes the real call itself and returns what that returned, with the errno it left; what is
- * recorded when is in order.h.  A hook ends in a jump to its twin, so the twin's caller is the
- * program.
+ * Each twin makes the real call itself and returns its result, with the errno of that call; order.h
+ * says what is recorded when.  A hook ends in a jump to its twin, so the twin's return address is
+ * in the program.
  *
- * Cost     bench_agent has a sample's; an allocation that is due without being one (a checkpoint of
- *          the sampler) costs some 20 ns.
- * Threads  any, signal handlers included: one that interrupts this path passes through.
+ * Cost     bench_agent measures that of a sample.  An allocation that is due without becoming a
+ *          sample, at a checkpoint of the sampler, costs some 20 ns.
+ * Threads  any, also in signal handlers; a handler that interrupts this path is not sampled.
  */
 #pragma once
 
@@ -20,14 +20,14 @@
 #include "region/layout.h"
 #include "runtime/platform/extra_functions.h"
 
-/* After gg_sampler_due() with that size. */
+/* Each is called after gg_sampler_due() with that size. */
 GG_APART void *gg_sample_malloc(size_t bytes);
 GG_APART void *gg_sample_calloc(size_t count, size_t bytes);
 GG_APART int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes);
 GG_APART void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes);
 GG_APART void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes);
 
-/* `due`: gg_sampler_due() said so of the new size; else p may be a sample. */
+/* `due`: the result of gg_sampler_due() for the new size.  If it is false, p may be a sample. */
 GG_APART void *gg_sample_realloc(void *p, size_t bytes, bool due);
 
 /* p may be a sample. */
@@ -35,25 +35,30 @@ GG_APART void gg_sample_free(void *p);
 GG_APART void gg_sample_free_sized(void *p, size_t bytes);
 GG_APART void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
 
-/* The same for functions of extra_functions.h; what the real operator new throws passes through. */
+/* For functions of extra_functions.h.  Exceptions of the real operator new pass through. */
 GG_COLD void *gg_sample_allocate(gg_extra_functions_allocate *real, size_t bytes, uintptr_t second,
                                  uintptr_t third);
 GG_COLD void gg_sample_release(gg_extra_functions_free *real, void *p, uintptr_t second,
                                uintptr_t third);
 GG_COLD void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due);
 
-/* After the real call: the block at p, whoever recorded it, now has so many bytes. */
+/* After the real call: the block at p now has that size. */
 GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 
-/* After the real call: a mapping is always a sample, with p = 1. */
+/* After the real call: records a mapping, which is always a sample (its probability is 1). */
 GG_APART void gg_sample_mapping(void *p, size_t bytes);
 
-/* The sample at p, if the filter says that there may be one, and this thread may look: while another one makes
- * the region of a forked child, it may not. */
+/*
+ * Finds the sample at p.  False: there is none, or this thread cannot look now, because another one
+ * is making the region of a forked child.
+ */
 GG_APART bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample);
 
-/* Closes the sample at p, if there is one; id: only that one, or 0.  errno is kept. */
+/*
+ * Closes the sample at p, if there is one.  id: closes only the sample of that id; 0: any.  errno
+ * is kept.
+ */
 GG_APART void gg_sample_close(void *p, uint64_t id);
 
-/* Is it code of this library? */
+/* True if the pc is in code of this library. */
 bool gg_sample_is_our_code(uint64_t pc);

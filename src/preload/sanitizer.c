@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sanitizer - looks for a runtime in the loader's list, from the resolver of an indirect function. */
 #include "runtime/platform/sanitizer.h"
 
 #include <link.h>
@@ -9,10 +10,10 @@
 
 enum { NAME_MAX_BYTES = 4096 };
 
-static const char *runtime; /* in the loader's own memory, for good */
+static const char *runtime; /* points into the loader's list; NULL: there is none */
 static char our_name[NAME_MAX_BYTES];
 
-/* No strlen() or strstr() here: those that the loader finds are the sanitizer's. */
+/* This file calls no strlen() or strstr(): the loader would bind them to the sanitizer's. */
 static bool begins_with(const char *text, const char *start)
 {
 	while (*start != '\0' && *text == *start) {
@@ -45,12 +46,13 @@ static bool is_runtime(const char *file)
 	return false;
 }
 
-/* PATH (before libasan.so): the check looks for the last word anywhere in the name. */
+/* Renames this library to "PATH (before libasan.so)": the check only looks for that file name
+ * somewhere in the name of the first library. */
 static void rename_us(void)
 {
 	static const char suffix[] = " (before libasan.so)";
 	struct link_map *map = _r_debug.r_map;
-	volatile char *to = our_name; /* volatile: or the compiler calls memcpy() */
+	volatile char *to = our_name; /* volatile keeps the compiler from calling memcpy() */
 	size_t at = 0;
 
 	while (map != NULL && map->l_ld != _DYNAMIC)
@@ -83,7 +85,10 @@ static void nothing(void)
 
 typedef void function(void);
 
-/* The loader calls it, once this library's data has been relocated.  clang does not see that an alias names it. */
+/*
+ * The loader calls this resolver once it has relocated this library's data.  clang does not see that
+ * an alias refers to it, hence `used`.
+ */
 __attribute__((used)) static function *resolve(void)
 {
 	look();
@@ -92,7 +97,8 @@ __attribute__((used)) static function *resolve(void)
 
 static void relocated(void) __attribute__((ifunc("resolve")));
 
-/* What makes the loader ask; nobody calls it.  Volatile, and read below: so the linker keeps it. */
+/* This reference makes the loader resolve the function; nothing calls it.  It is volatile and read
+ * below, so that the linker keeps it. */
 static function *const volatile relocated_pointer = relocated;
 
 const char *gg_sanitizer_runtime(void)

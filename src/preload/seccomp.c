@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* seccomp - the hook of prctl(), which prepares for system call filters. */
 #include "runtime/platform/seccomp.h"
 
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static bool is_entrance(int option, unsigned long argument)
 	return (option == PR_SET_NO_NEW_PRIVS && argument == 1) || option == PR_SET_SECCOMP;
 }
 
-/* Before the filter, so that a region has it when it needs it. */
+/* Before the filter is installed.  From now on the region gets space without system calls. */
 static void enter(void)
 {
 	gg_process.region.map.touch = gg_sigbus_guard_touch;
@@ -50,7 +51,10 @@ GG_EXPORT int prctl(int option, ...)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
 	is = is_entrance(option, arguments[0]);
-	/* A vfork child has its parent's memory, and executes another program. */
+	/*
+	 * A vfork child has its parent's memory and will execute another program: the parent must
+	 * not change its behavior for that.
+	 */
 	if (gg_unlikely(is) && !gg_process_is_vforked()) {
 		prepare();
 		enter();

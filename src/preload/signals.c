@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigaction(), signal() and their relatives.  For every signal but SIGBUS and the one that asks for dumps
- * these are jumps to libc; of those two the program hears what it set itself (signal_chain.h).
+ * signals - the hooks of sigaction(), signal() and their relatives.
+ *
+ * For SIGBUS and for the signal that requests dumps, the program hears of its own actions only
+ * (signals/signal_chain.h).  For all other signals the hooks are jumps to libc.
  */
 #include <signal.h>
 #include <stddef.h>

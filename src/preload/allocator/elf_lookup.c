@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* elf_lookup - walks r_debug, and searches the hash tables of each object. */
 #include "runtime/platform/elf_lookup.h"
 
 #include <stdint.h>
 #include <sys/auxv.h>
 
-/* Of a version index: an old version, kept for programs linked to it. */
+/* A bit of a version index: the version is old, and only programs that were linked with it use it. */
 static const uint16_t is_hidden = 0x8000;
 
-/* The loader has made these pointers absolute, except in objects whose section is read-only. */
+/* The loader relocates these pointers, except in objects whose dynamic section is read-only. */
 static const void *absolute(const struct link_map *map, Elf64_Addr address)
 {
 	return (const void *)(address < map->l_addr ? map->l_addr + address : address);
@@ -56,7 +57,7 @@ bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_table
 	return ret->symbols != NULL && ret->names != NULL;
 }
 
-/* As strcmp(), which may be a sanitizer's that is not set up yet. */
+/* Not strcmp(), which may be that of a sanitizer that is not initialized yet. */
 static bool is_same_text(const char *a, const char *b)
 {
 	while (*a != '\0' && *a == *b) {
@@ -66,7 +67,7 @@ static bool is_same_text(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* Is it the function's default version (or, on request, a hidden one), defined here? */
+/* True if the symbol is a definition of that name; `hidden` selects default or hidden versions. */
 static bool is_match(const struct gg_elf_lookup_tables *t, uint32_t index, const char *name,
                      uint16_t hidden)
 {
@@ -80,7 +81,9 @@ static bool is_match(const struct gg_elf_lookup_tables *t, uint32_t index, const
 	       is_same_text(t->names + symbol->st_name, name);
 }
 
-/* DT_GNU_HASH: header, Bloom filter, buckets, and a chain of hashes whose lowest bit ends a bucket. */
+/*
+ * DT_GNU_HASH: header, Bloom filter, buckets, and a chain of hashes whose lowest bit ends a bucket.
+ */
 static uint32_t find_gnu(const struct gg_elf_lookup_tables *t, const char *name, uint16_t hidden)
 {
 	const uint32_t bucket_count = t->gnu_hash[0], first = t->gnu_hash[1];
@@ -95,7 +98,7 @@ static uint32_t find_gnu(const struct gg_elf_lookup_tables *t, const char *name,
 		hash = hash * 33 + (unsigned char)*c;
 	if (filter_words == 0 || bucket_count == 0)
 		return 0;
-	/* Two bits of one word: most names are in no module, or in one. */
+	/* The Bloom filter: two bits of one word.  Most objects do not define the name, and end here. */
 	word = filter[hash / 64 % filter_words];
 	if ((word >> hash % 64 & word >> (hash >> t->gnu_hash[3]) % 64 & 1) == 0 ||
 	    buckets[hash % bucket_count] < first)
@@ -128,7 +131,7 @@ static void *address_of(const struct gg_elf_lookup_tables *t, uint32_t index)
 {
 	Elf64_Addr address = t->base + t->symbols[index].st_value;
 
-	/* An indirect function's symbol is the function that chooses it. */
+	/* The symbol of an indirect function is its resolver, which gets the processor's features. */
 	if (ELF64_ST_TYPE(t->symbols[index].st_info) == STT_GNU_IFUNC)
 		address = ((Elf64_Addr(*)(unsigned long))address)(getauxval(AT_HWCAP));
 	return (void *)address;

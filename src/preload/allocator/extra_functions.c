@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* extra_functions - the table of names, and how they are taken over. */
 #include "runtime/platform/extra_functions.h"
 
 #include "base/compiler.h"
@@ -9,25 +10,25 @@
 
 struct gg_extra_functions gg_extra_functions;
 
-/* Where the functions that were taken are. */
-static struct code {
+/* The code of the real functions whose names were taken, and the range that spans all of it. */
+static struct code_range {
 	uintptr_t begin, end;
 } codes[sizeof(gg_extra_functions) / sizeof(void *)], all_codes;
 static size_t code_count;
 
-/* A name, and where the hook of that name has its real function. */
-struct name {
+/* A name, and the pointer through which its hook calls the real function. */
+struct extra_name {
 	const char *name;
-	void *real;        /* a pointer to a function */
-	bool is_same_only; /* taken if it is the function that was found by another name */
+	void *real;        /* address of that pointer */
+	bool is_same_only; /* taken only if it is the function found by another name */
 };
 
 #define OWN(member)   &gg_extra_functions.member, false
 #define OTHER(member) &gg_extra_functions.member, true
 #define REAL(member)  &gg_real.member, true
 
-static const struct name names[] = {
-	/* C++, as the Itanium ABI has them: m is size_t. */
+static const struct extra_name names[] = {
+	/* C++, mangled by the Itanium ABI, where m is size_t. */
 	{ "_Znwm", OWN(new_one) },
 	{ "_Znam", OWN(new_array) },
 	{ "_ZnwmRKSt9nothrow_t", OWN(new_one_nothrow) },
@@ -89,9 +90,9 @@ static const struct name names[] = {
 	{ "tc_deletearray_sized_aligned", OTHER(delete_array_sized_aligned) },
 };
 
-/* A name that is taken. */
-struct taken {
-	const uint16_t *version; /* of the hook, in our table of symbols */
+/* A name that will be taken. */
+struct taken_name {
+	const uint16_t *version; /* the word of the hook in our table of symbol versions */
 	void *hook;
 };
 
@@ -101,15 +102,15 @@ static void add_code(uintptr_t begin, size_t bytes)
 		all_codes.begin = begin;
 	if (begin + bytes > all_codes.end)
 		all_codes.end = begin + bytes;
-	codes[code_count++] = (struct code){ begin, begin + bytes };
+	codes[code_count++] = (struct code_range){ begin, begin + bytes };
 }
 
 /*
- * Finds the function in the allocator, if that is where the loader finds it, and our hook.  The
- * pointer in gg_extra_functions is set here: nobody has come to the hook yet.
+ * Finds the function and our hook.  False: the loader finds the function outside the allocator, or
+ * not at all.  It sets the pointer in gg_extra_functions; no thread can have reached the hook yet.
  */
-static bool find(const struct name *name, const struct gg_elf_lookup_tables *allocator,
-                 struct taken *ret, struct gg_elf_lookup *ret_real)
+static bool find(const struct extra_name *name, const struct gg_elf_lookup_tables *allocator,
+                 struct taken_name *ret, struct gg_elf_lookup *ret_real)
 {
 	void **real = name->real;
 	struct gg_elf_lookup next;
@@ -131,7 +132,7 @@ static bool find(const struct name *name, const struct gg_elf_lookup_tables *all
 void gg_extra_functions_take(void)
 {
 	struct gg_got_patch_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];
-	struct taken taken[GG_COUNT(names)];
+	struct taken_name taken[GG_COUNT(names)];
 	struct gg_elf_lookup malloc_symbol, real;
 	struct gg_elf_lookup_tables allocator;
 	struct gg_proc_maps maps;
@@ -166,7 +167,7 @@ void gg_extra_functions_take(void)
 
 bool gg_extra_functions_has_code(const void *pc)
 {
-	/* Programs call from elsewhere. */
+	/* Quick answer for callers in the program. */
 	if ((uintptr_t)pc - all_codes.begin >= all_codes.end - all_codes.begin)
 		return false;
 	for (size_t i = 0; i < code_count; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* got_patch - walks relocations and writes slots. */
 #include "preload/allocator/got_patch.h"
 
 #include <string.h>
@@ -9,11 +10,11 @@
 
 #if defined(__x86_64__)
 enum { IN_CALLS = R_X86_64_JUMP_SLOT, IN_TABLE = R_X86_64_GLOB_DAT, IN_DATA = R_X86_64_64 };
-#else /* aarch64: src/unwind/arch/arch.h knows no third */
+#else /* aarch64; src/unwind/arch/arch.h rejects other processors */
 enum { IN_CALLS = R_AARCH64_JUMP_SLOT, IN_TABLE = R_AARCH64_GLOB_DAT, IN_DATA = R_AARCH64_ABS64 };
 #endif
 
-/* Release: who calls through the slot sees what its new function reads. */
+/* Release: a thread that calls through the slot sees the variables that the new function reads. */
 static void store(void *at, uint64_t value, size_t bytes)
 {
 	if (bytes == sizeof(uint16_t))
@@ -24,7 +25,8 @@ static void store(void *at, uint64_t value, size_t bytes)
 
 bool gg_got_patch_write(const struct gg_proc_maps *maps, void *at, uint64_t value, size_t bytes)
 {
-	const uintptr_t page_bytes = 4096; /* or more: the kernel refuses, and nothing is written */
+	const uintptr_t page_bytes =
+		4096; /* on larger pages mprotect() fails, and nothing is written */
 	void *page = (void *)((uintptr_t)at & ~(page_bytes - 1));
 	struct gg_proc_maps_line line;
 
@@ -41,8 +43,8 @@ bool gg_got_patch_write(const struct gg_proc_maps *maps, void *at, uint64_t valu
 	return true;
 }
 
-/* The changes, and between which values `from` is in all of them: most slots hold something else. */
-struct work {
+/* All changes, and the range of their `from`: most slots are outside it and need no comparison. */
+struct got_patch_job {
 	const struct gg_got_patch_change *changes;
 	size_t count;
 	uint64_t least, most;
@@ -50,54 +52,54 @@ struct work {
 };
 
 static void change(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocation,
-                   const struct work *work)
+                   const struct got_patch_job *job)
 {
 	uint64_t *slot = (uint64_t *)(t->base + relocation->r_offset);
 	const Elf64_Sym *symbol = &t->symbols[ELF64_R_SYM(relocation->r_info)];
 	uint64_t value = gg_load_relaxed(slot);
 
-	if (work->least != 0 && (value < work->least || value > work->most))
+	if (job->least != 0 && (value < job->least || value > job->most))
 		return;
-	for (size_t i = 0; i < work->count; i++) {
-		const struct gg_got_patch_change *c = &work->changes[i];
+	for (size_t i = 0; i < job->count; i++) {
+		const struct gg_got_patch_change *c = &job->changes[i];
 
 		if ((c->from == 0 || c->from == value) && c->to != value &&
 		    strcmp(c->name, t->names + symbol->st_name) == 0) {
-			gg_got_patch_write(work->maps, slot, c->to, sizeof(*slot));
+			gg_got_patch_write(job->maps, slot, c->to, sizeof(*slot));
 			return;
 		}
 	}
 }
 
 static void change_all(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocations,
-                       size_t relocation_count, const struct work *work)
+                       size_t relocation_count, const struct got_patch_job *job)
 {
 	for (size_t i = 0; relocations != NULL && i < relocation_count; i++) {
 		uint32_t type = ELF64_R_TYPE(relocations[i].r_info);
 
-		/* An addend would make it an address within a function. */
+		/* With an addend the slot points inside a function. */
 		if ((type == IN_CALLS || type == IN_TABLE || type == IN_DATA) &&
 		    ELF64_R_SYM(relocations[i].r_info) != 0 &&
 		    (type != IN_DATA || relocations[i].r_addend == 0) &&
 		    relocations[i].r_offset % sizeof(uint64_t) == 0)
-			change(t, &relocations[i], work);
+			change(t, &relocations[i], job);
 	}
 }
 
 void gg_got_patch_change(const struct link_map *map, const struct gg_got_patch_change *changes,
                          size_t count, const struct gg_proc_maps *maps)
 {
-	struct work work = { changes, count, UINT64_MAX, 0, maps };
+	struct got_patch_job job = { changes, count, UINT64_MAX, 0, maps };
 	struct gg_elf_lookup_tables t;
 
 	for (size_t i = 0; i < count; i++) {
-		if (changes[i].from < work.least)
-			work.least = changes[i].from;
-		if (changes[i].from > work.most)
-			work.most = changes[i].from;
+		if (changes[i].from < job.least)
+			job.least = changes[i].from;
+		if (changes[i].from > job.most)
+			job.most = changes[i].from;
 	}
 	if (!gg_elf_lookup_tables(map, &t))
 		return;
-	change_all(&t, t.relocations, t.relocation_count, &work);
-	change_all(&t, t.calls, t.call_count, &work);
+	change_all(&t, t.relocations, t.relocation_count, &job);
+	change_all(&t, t.calls, t.call_count, &job);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * real_functions - looks up the real functions, and substitutes the ones that an allocator lacks.
+ */
 #include "runtime/platform/real_functions.h"
 
 #include <errno.h>
@@ -10,7 +13,8 @@
 #include "base/compiler.h"
 #include "runtime/platform/elf_lookup.h"
 
-/* What stands in for a function that the allocator does not have; each says what it is then. */
+/* Substitutes for functions that the allocator does not have: each falls back to another real
+ * function, or fails as that function would. */
 
 static void *no_reallocarray(void *p, size_t count, size_t bytes)
 {
@@ -70,8 +74,8 @@ static void no__exit(int status)
 	syscall(SYS_exit_group, status);
 }
 
-/* A function, where its next definition is stored, and what stands in for it. */
-static const struct function {
+/* A function, the pointer that receives its address, and the substitute if there is none. */
+static const struct real_function {
 	const char *name;
 	void *pointer;
 	void *instead;
@@ -100,8 +104,10 @@ static const struct function {
 	{ "malloc", &gg_real.malloc, (void *)no_memory_1 },
 };
 
-/* Relaxed: the functions were there before any thread could call us, so a pointer carries nothing that
- * must be seen with it. */
+/*
+ * Relaxed: the loader mapped the functions before any thread could call us, so a pointer publishes
+ * no data.
+ */
 void gg_real_find(void)
 {
 	struct gg_elf_lookup_wanted wanted[GG_COUNT(functions)];
@@ -115,7 +121,7 @@ void gg_real_find(void)
 		                                                        : functions[i].instead);
 }
 
-/* What the pointers lead to at first: look everything up, then do what was asked. */
+/* The initial values of the pointers: each looks everything up and then makes the real call. */
 
 static void *first_malloc(size_t bytes)
 {
