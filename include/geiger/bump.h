@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bump.h - sampling inside a bump-pointer allocator, at no cost on its fast path.
+ * bump.h - samples inside a bump-pointer allocator, at no cost on its fast path.
  *
  *   static void sampled(void *user, const struct geiger_bump_sample *sample)
  *   {
@@ -25,38 +25,39 @@
  *
  * An allocation context has the usual two pointers, alloc_ptr and alloc_limit, and a third one:
  *
- *   combined_limit = min(where the next mark is, alloc_limit)
+ *   combined_limit = min(address of the next sample point, alloc_limit)
  *
- * which is all that the fast path compares with.  So it is the same as without a profiler, to the
- * instruction, whether sampling is on, off (then combined_limit == alloc_limit), or not compiled
- * in.  What does not fit below combined_limit goes to geiger_bump_alloc_slow(), which tells the two
- * reasons apart: an object that does not fit below alloc_limit either gets NULL, and the context is
- * as it was; else it holds a mark: it is allocated, it is a sample, and the next mark is drawn.
+ * The fast path compares with combined_limit only.  So it has the same instructions as without a
+ * profiler, whether sampling is on, off (then combined_limit == alloc_limit), or not compiled in.
+ * An object that does not fit below combined_limit goes to geiger_bump_alloc_slow(), which tells two
+ * reasons apart.  If the object does not fit below alloc_limit either, the call returns NULL and
+ * leaves the context unchanged.  Otherwise the object covers a sample point: it is allocated, it is
+ * a sample, and the next sample point is drawn.
  *
- * Marks        fall on the bytes of the objects that are allocated, one in interval_bytes on
- *              average, and on nothing else.  The rest of a block that was too small for an object,
- *              what a collector leaves free, and the time between two blocks are not counted.  The
- *              distance to the next mark goes on over refills and collections, so intervals larger
- *              than a nursery work.
- * No bias      geiger_estimate_bytes() of the samples adds up to what was allocated, on average,
- *              under every scheme, for every subset of objects that was not chosen by looking at
- *              the samples; also while sampling is switched on and off and intervals change.  Then
- *              the pending distance is dropped unseen, and drawn anew: that leaves the law of the
- *              marks as it is, because the decision to drop it does not depend on it.
+ * Sample       points fall on the bytes of allocated objects, one in interval_bytes on average, and
+ *              on nothing else.  The end of a block that was too small for an object, gaps that a
+ *              collector leaves, and the time between two blocks do not count.  The distance to the
+ *              next sample point survives refills and collections, so intervals larger than a
+ *              nursery work.
+ * No bias      on average, geiger_estimate_bytes() of the samples adds up to what was allocated:
+ *              under every scheme, and for every subset of objects that was not chosen by looking
+ *              at the samples.  This also holds while sampling is switched on and off and intervals
+ *              change.  Then the pending distance is dropped unseen, and drawn again.  That leaves
+ *              the law of the sample points as it is, because the decision to drop the distance
+ *              does not depend on it.
  * Never write  the three pointers, except as geiger_bump_alloc() does (a compiler may inline the
- *              same); who wants to move them calls geiger_bump_refill().
+ *              same); call geiger_bump_refill() to move them.
  * Recording    a context with a name for its heap also feeds the recording of geiger.h, if there is
- *              one: stack, type, size and how the sample was drawn, in the profile of the process.
- * Fork         a child's contexts go on.  The first mark of each is where its parent's is, unless the
- *              block ends before it; all later ones are drawn anew.  Where many children of one
- *              process go on in the middle of a block, a handler of pthread_atfork() that calls
- *              geiger_bump_enable(bump, true) in the child draws the first one anew, too.
- * Threads      a context belongs to one thread at a time.  Different contexts know nothing of each
- *              other.
- * Memory       no allocation, here or in the slow path.  All-zero is a valid context: without a
- *              block, off.
- * Cost         fast path: what the allocator has anyway, to the instruction.  Slow path: some 20 ns and
- *              what on_sample does (bench_embed).
+ *              one, with stack, type, size, and how the sample was drawn.
+ * Fork         a child's contexts continue.  The first sample point of each is that of its parent,
+ *              unless the block ends before it; all later ones are drawn again.  If many children
+ *              of one process continue in the middle of a block, a pthread_atfork() handler that
+ *              calls geiger_bump_enable(bump, true) in the child draws the first one again, too.
+ * Threads      a context belongs to one thread at a time.  Contexts do not share anything.
+ * Memory       no allocation, here or in the slow path.  An all-zero context is valid: it has no
+ *              block, and is off.
+ * Cost         fast path: no instruction more than the allocator has anyway.  Slow path: some 20 ns,
+ *              and the time of on_sample (bench_embed).
  *
  * With GEIGER_DISABLED defined before it is included, everything here is empty and needs no
  * library.
@@ -78,35 +79,35 @@ extern "C" {
 #define GEIGER_UNLIKELY(condition) (condition)
 #endif
 
-/* How marks fall; p is the probability that an object of Z bytes is a sample, R the interval. */
+/* How sample points fall; p: probability that an object of Z bytes is a sample, R: the interval. */
 enum geiger_scheme {
-	GEIGER_BERNOULLI, /* each byte by a coin of 1/R: p = 1 - (1 - 1/R)^Z; one mark a sample */
-	GEIGER_POISSON,   /* a Poisson process: p = 1 - exp(-Z/R); one mark a sample */
-	GEIGER_STRIDE /* one mark every R bytes exactly, from a random phase; several a sample */
+	GEIGER_BERNOULLI, /* each byte by a coin of 1/R: p = 1 - (1 - 1/R)^Z; one point a sample */
+	GEIGER_POISSON,   /* a Poisson process: p = 1 - exp(-Z/R); one point a sample */
+	GEIGER_STRIDE     /* a point every R bytes exactly, from a random phase; several a sample */
 };
 
 /* One object that is a sample, and how it was drawn. */
 struct geiger_bump_sample {
 	void *object; /* allocated, not yet written to */
 	size_t bytes;
-	size_t offset;           /* of the first mark in it; < bytes */
-	uint64_t interval_bytes; /* that its mark was drawn with, whatever was set since */
-	uint32_t marks;          /* in it: 1, or more under GEIGER_STRIDE */
-	const char *type;        /* as given */
+	size_t offset;           /* of the first sample point in it; < bytes */
+	uint64_t interval_bytes; /* with which its point was drawn, whatever was set since */
+	uint32_t sample_points;  /* in it: 1, or more under GEIGER_STRIDE */
+	const char *type;        /* from the caller of geiger_bump_alloc() */
 	enum geiger_scheme scheme;
 };
 
 struct geiger_bump_config {
-	const char *heap; /* name in profiles; NULL: not recorded, on_sample alone */
+	const char *heap; /* name in profiles; NULL: samples go to on_sample only */
 	enum geiger_scheme scheme;
-	/* Mean, from 1 (every object) to 2^62; 0: that of the recording, 512 KiB without one. */
+	/* Mean, from 1 (every object) to 2^62; 0: that of the recording, or 512 KiB. */
 	uint64_t interval_bytes;
 	uint64_t seed; /* for repeatable runs; 0: random */
 	/*
 	 * Called with each sample, before the program has the object.  It may read the object's
-	 * address, not its contents; it may allocate from other contexts, and from this one too,
-	 * where what it allocates meanwhile is not sampled (and must not make it call
-	 * geiger_bump_refill()).  NULL: nobody listens.
+	 * address, but not its contents.  It may allocate from other contexts, and from this one,
+	 * whose allocations are not sampled meanwhile, and must not lead to geiger_bump_refill().
+	 * May be NULL.
 	 */
 	void (*on_sample)(void *user, const struct geiger_bump_sample *sample);
 	void *user;
@@ -121,50 +122,50 @@ struct geiger_bump {
 };
 
 /*
- * Bytes that the sample stands for, itself included: bytes / p, and marks * interval_bytes under
- * GEIGER_STRIDE.  Scale each first, then add up.  0 for what is no sample.
+ * Bytes that the sample stands for, itself included: bytes / p, or sample_points * interval_bytes
+ * under GEIGER_STRIDE.  Scale each sample first, then add up.  0 if the sample is not valid.
  */
 double geiger_estimate_bytes(const struct geiger_bump_sample *sample);
 
 #ifndef GEIGER_DISABLED
 
 /*
- * A context without a block, sampling.  The config is copied, the heap's name with it.
- * 0, or -EINVAL: a NULL, no such scheme, an interval over 2^62.
+ * Makes a context that samples, without a block.  The config and the heap's name are copied.
+ * 0, or -EINVAL: an argument is NULL, the scheme does not exist, or the interval is over 2^62.
  */
 int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *config);
 
 /*
- * The context allocates from [start, end) from now on: a new block, or what a collection left of
- * this one.  An end that is not after the start is an empty block.  The distance to the next mark
- * goes on.
+ * Makes the context allocate from [start, end): a new block, or what a collection left of this one.
+ * The block is empty if the end is not after the start.  The distance to the next sample point
+ * stays.
  */
 void geiger_bump_refill(struct geiger_bump *bump, void *start, void *end);
 
 /*
- * For what does not fit below combined_limit; called by geiger_bump_alloc(), or by code that does
- * the same.
+ * Allocates an object that does not fit below combined_limit.  geiger_bump_alloc() calls it, and so
+ * does code that inlines the same.
  */
 void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char *type);
 
 /*
- * An object of the same heap that was allocated elsewhere, such as one too large for a block: it
- * takes its bytes of the same stream, and is a sample if a mark falls on it.  After it was
- * allocated.
+ * Counts an object of the same heap that was allocated elsewhere, such as one too large for a block.
+ * Its bytes belong to the same stream, and it is a sample if it covers a sample point.  Call it
+ * after the object was allocated.
  */
 void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, const char *type);
 
-/* Sampling on (as after init) or off, at any time; off: combined_limit == alloc_limit. */
+/* Switches sampling on (as after init) or off, at any time.  Off: combined_limit == alloc_limit. */
 void geiger_bump_enable(struct geiger_bump *bump, bool enabled);
 
 /*
- * A new mean interval, from 1 to 2^62, held there; 0: that of the recording.  At any time, at once.
+ * Sets the mean interval, limited to 1 to 2^62; 0: that of the recording.  It takes effect at once.
  */
 void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes);
 
 /*
- * The context is empty and off: without a block, so that a later allocation gets NULL.  What was
- * recorded stays.  May be NULL.
+ * Empties the context and switches it off, so that later allocations return NULL.  What was recorded
+ * stays.  bump may be NULL.
  */
 void geiger_bump_done(struct geiger_bump *bump);
 
@@ -221,9 +222,9 @@ static inline void geiger_bump_done(struct geiger_bump *bump)
 #endif
 
 /*
- * The next `bytes` of the block, not initialized; NULL only when the block is exhausted.  Objects
- * of one context lie one after the other, without gaps: who wants alignment asks for multiples of
- * it.  An object of 0 bytes is nothing: never a sample, at the address of the next one.
+ * Returns the next `bytes` of the block, not initialized; NULL only when the block is exhausted.
+ * Objects of one context lie one after the other without gaps, so ask for multiples of the alignment
+ * that you need.  An object of 0 bytes is never a sample, and has the address of the next one.
  */
 static inline void *geiger_bump_alloc(struct geiger_bump *bump, size_t bytes, const char *type)
 {

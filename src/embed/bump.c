@@ -132,7 +132,7 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 		.bytes = bytes,
 		.offset = (size_t)draw->offset_bytes,
 		.interval_bytes = (uint64_t)draw->interval,
-		.marks = draw->sample_point_count,
+		.sample_points = draw->sample_point_count,
 		.type = type,
 		.scheme = gg_embed_public_scheme(draw->scheme),
 	};
@@ -283,7 +283,7 @@ double geiger_estimate_bytes(const struct geiger_bump_sample *sample)
 		return 0;
 	draw.interval = sample->interval_bytes > 1 ? (double)sample->interval_bytes : 1;
 	draw.offset_bytes = sample->offset;
-	draw.sample_point_count = sample->marks > 0 ? sample->marks : 1;
+	draw.sample_point_count = sample->sample_points > 0 ? sample->sample_points : 1;
 	draw.scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme);
 	/* As it is documented, to the last bit. */
 	if (draw.scheme == GG_SCHEME_STRIDE && draw.interval > 1 &&

@@ -8,11 +8,11 @@
 #include "embed/embed_thread.h"
 #include "embed/sampling_settings.h"
 
-typedef void heard_fn(void *user, const struct geiger_event *event);
+typedef void listener_fn(void *user, const struct geiger_event *event);
 
 static struct listener {
 	uint32_t change_count; /* odd: being changed */
-	heard_fn *heard;       /* NULL: this slot is free */
+	listener_fn *call;     /* NULL: this slot is free */
 	void *user;
 } listeners[GG_EMBED_LISTENERS];
 
@@ -24,53 +24,53 @@ static void forked(void)
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-static void set(struct listener *listener, heard_fn *heard, void *user)
+static void set(struct listener *listener, listener_fn *call, void *user)
 {
 	uint32_t count = gg_load_relaxed(&listener->change_count);
 
 	/* Pairs with the acquires of gg_embed_tell(): who sees one of the two sees that it is odd. */
 	gg_store_relaxed(&listener->change_count, count + 1);
 	gg_fence_release();
-	gg_store_relaxed(&listener->heard, heard);
+	gg_store_relaxed(&listener->call, call);
 	gg_store_relaxed(&listener->user, user);
 	gg_store_release(&listener->change_count, count + 2);
-	gg_add_relaxed(&gg_embed_settings.listener_count, heard != NULL ? 1u : -1u);
+	gg_add_relaxed(&gg_embed_settings.listener_count, call != NULL ? 1u : -1u);
 	/* Release: samplers that see the count see that somebody listens, or nobody. */
 	gg_add_release(&gg_embed_settings.change_count, 1);
 }
 
 /* The slot with that listener; without one (NULL): a free slot. */
-static struct listener *find(heard_fn *heard, const void *user)
+static struct listener *find(listener_fn *call, const void *user)
 {
 	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++)
-		if (listeners[i].heard == heard && (heard == NULL || listeners[i].user == user))
+		if (listeners[i].call == call && (call == NULL || listeners[i].user == user))
 			return &listeners[i];
 	return NULL;
 }
 
-int geiger_listen(heard_fn *heard, void *user)
+int geiger_listen(listener_fn *call, void *user)
 {
 	struct listener *listener;
 
-	if (heard == NULL)
+	if (call == NULL)
 		return -EINVAL;
 	pthread_mutex_lock(&lock);
 	gg_embed_settings.listeners_forked = forked;
 	listener = find(NULL, NULL);
 	if (listener != NULL)
-		set(listener, heard, user);
+		set(listener, call, user);
 	pthread_mutex_unlock(&lock);
 	gg_embed_look_now();
 	return listener != NULL ? 0 : -ENOSPC;
 }
 
-int geiger_unlisten(heard_fn *heard, void *user)
+int geiger_unlisten(listener_fn *call, void *user)
 {
 	struct listener *listener = NULL;
 
 	pthread_mutex_lock(&lock);
-	if (heard != NULL)
-		listener = find(heard, user);
+	if (call != NULL)
+		listener = find(call, user);
 	if (listener != NULL)
 		set(listener, NULL, NULL);
 	pthread_mutex_unlock(&lock);
@@ -82,12 +82,12 @@ void gg_embed_tell(const struct geiger_event *event)
 	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++) {
 		struct listener *listener = &listeners[i];
 		uint32_t count = gg_load_acquire(&listener->change_count);
-		heard_fn *heard = gg_load_relaxed(&listener->heard);
+		listener_fn *call = gg_load_relaxed(&listener->call);
 		void *user = gg_load_relaxed(&listener->user);
 
 		gg_fence_acquire();
-		if (heard != NULL && count % 2 == 0 &&
+		if (call != NULL && count % 2 == 0 &&
 		    count == gg_load_relaxed(&listener->change_count))
-			heard(user, event);
+			call(user, event);
 	}
 }

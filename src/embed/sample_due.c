@@ -144,7 +144,7 @@ bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
 			.bytes = bytes,
 			.offset = (size_t)draw.offset_bytes,
 			.interval_bytes = (uint64_t)draw.interval,
-			.marks = draw.sample_point_count,
+			.sample_points = draw.sample_point_count,
 			.scheme = gg_embed_public_scheme(draw.scheme),
 		};
 	return sampled;

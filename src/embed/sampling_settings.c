@@ -146,7 +146,7 @@ void geiger_stop(void)
 	gg_embed_look();
 }
 
-enum geiger_place geiger_recording_to(void)
+enum geiger_destination geiger_recording_to(void)
 {
 	gg_embed_look();
 	if (!gg_embed_is_recording())

@@ -122,7 +122,7 @@ bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
 	memset(ret_sample, 0, sizeof(*ret_sample));
 	ret_sample->bytes = bytes;
 	ret_sample->interval_bytes = 1;
-	ret_sample->marks = 1;
+	ret_sample->sample_points = 1;
 	return true;
 }
 

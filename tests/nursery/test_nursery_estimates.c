@@ -46,7 +46,7 @@ static void add_sample(void *user, const struct geiger_bump_sample *sample)
 	const struct gg_draw draw = {
 		.interval = (double)sample->interval_bytes,
 		.offset_bytes = sample->offset,
-		.sample_point_count = sample->marks,
+		.sample_point_count = sample->sample_points,
 		.scheme = schemes[sample->scheme],
 	};
 	struct run *run = user;

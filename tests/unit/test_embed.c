@@ -174,7 +174,7 @@ TEST(without_an_agent_and_a_start_everything_does_nothing)
 static void wrong_use(void)
 {
 	struct geiger_sample sample = {
-		.object = object(0x1000), .bytes = 10, .interval_bytes = 1, .marks = 1
+		.object = object(0x1000), .bytes = 10, .interval_bytes = 1, .sample_points = 1
 	};
 	struct geiger_counts counts;
 	struct gg_region_view view;
@@ -258,7 +258,7 @@ static void failed_allocation(void)
 	CHECK(geiger_due(100));
 	CHECK(geiger_take(100, &sample));
 	CHECK(sample.bytes == 100 && sample.offset == 0 && sample.interval_bytes == 1 &&
-	      sample.marks == 1 && sample.object == NULL);
+	      sample.sample_points == 1 && sample.object == NULL);
 	sample.object = object(0x1000);
 	CHECK(geiger_record(heap, &sample));
 	if (read_region(&view)) {
@@ -504,7 +504,7 @@ static void given_stack(void)
 	struct geiger_sample sample = { .object = object(0x1000),
 		                        .bytes = 1,
 		                        .interval_bytes = 1,
-		                        .marks = 1,
+		                        .sample_points = 1,
 		                        .flags = GEIGER_SAMPLE_NO_NATIVE | GEIGER_SAMPLE_OLD,
 		                        .frames = frames,
 		                        .frame_count = 2 };
@@ -530,7 +530,7 @@ static void reused_texts(void)
 	static const char *const texts[] = { "first", "first", "other", "other", "first" };
 	struct geiger_sample sample = { .bytes = 1,
 		                        .interval_bytes = 1,
-		                        .marks = 1,
+		                        .sample_points = 1,
 		                        .flags = GEIGER_SAMPLE_NO_NATIVE,
 		                        .frames = frames,
 		                        .frame_count = 1 };
@@ -576,7 +576,7 @@ static void repeated_frames(void)
 	};
 	struct geiger_sample sample = { .bytes = 1,
 		                        .interval_bytes = 1,
-		                        .marks = 1,
+		                        .sample_points = 1,
 		                        .flags = GEIGER_SAMPLE_NO_NATIVE,
 		                        .frames = frames,
 		                        .frame_count = GG_COUNT(frames) };

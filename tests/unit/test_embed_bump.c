@@ -199,11 +199,12 @@ TEST(stride_has_a_mark_every_interval_bytes_whatever_objects_and_blocks_are_like
 				CHECK(seen == 0 ? first < interval : first == next);
 				CHECK(s->object == object && s->bytes == bytes &&
 				      s->offset < bytes);
-				CHECK_EQ_U64(s->marks, 1 + (bytes - 1 - s->offset) / interval);
+				CHECK_EQ_U64(s->sample_points,
+				             1 + (bytes - 1 - s->offset) / interval);
 				CHECK_EQ_DOUBLE(geiger_estimate_bytes(s),
-				                (double)(s->marks * interval));
-				next = first + s->marks * interval;
-				marks += s->marks;
+				                (double)(s->sample_points * interval));
+				next = first + s->sample_points * interval;
+				marks += s->sample_points;
 			}
 			allocated += bytes;
 			if (seen == KEPT)
@@ -222,11 +223,11 @@ TEST(a_large_object_may_hold_several_marks)
 
 	begin(&bump, GEIGER_STRIDE, 100, BLOCK);
 	CHECK_EQ_PTR(geiger_bump_alloc(&bump, 60000, "large"), block);
-	CHECK(heard.count == 1 && heard.samples[0].marks == 600);
+	CHECK(heard.count == 1 && heard.samples[0].sample_points == 600);
 	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&heard.samples[0]), 60000);
 	begin(&bump, GEIGER_BERNOULLI, 100, BLOCK);
 	CHECK_EQ_PTR(geiger_bump_alloc(&bump, 60000, "large"), block);
-	CHECK(heard.count == 1 && heard.samples[0].marks == 1);
+	CHECK(heard.count == 1 && heard.samples[0].sample_points == 1);
 	CHECK(heard.samples[0].offset < 60000);
 	CHECK_EQ_DOUBLE(geiger_estimate_bytes(&heard.samples[0]), 60000); /* p is 1 to 250 digits */
 	geiger_bump_done(&bump);
@@ -250,7 +251,7 @@ TEST(objects_beside_the_block_take_their_bytes_of_the_same_stream)
 
 			CHECK(seen == 0 || allocated + s->offset == next);
 			CHECK_EQ_I64(s->object == elsewhere, n % 3 == 0);
-			next = allocated + s->offset + s->marks * 1000;
+			next = allocated + s->offset + s->sample_points * 1000;
 		}
 		allocated += n % 3 == 0 ? 1234 : 60;
 		CHECK(is_in_order(&bump));

@@ -43,7 +43,7 @@ static void add(void *user, const struct geiger_bump_sample *sample)
 	struct sums *sums = user;
 	struct gg_draw draw = { .interval = (double)sample->interval_bytes,
 		                .offset_bytes = sample->offset,
-		                .sample_point_count = sample->marks,
+		                .sample_point_count = sample->sample_points,
 		                .scheme = sums->scheme };
 	size_t type = 0;
 
@@ -349,7 +349,7 @@ static struct due_sums due_run(const uint64_t *intervals, size_t interval_count,
 				.bytes = sample.bytes,
 				.offset = sample.offset,
 				.interval_bytes = sample.interval_bytes,
-				.marks = sample.marks,
+				.sample_points = sample.sample_points,
 				.scheme = sample.scheme,
 			};
 
