@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "report/text_cells.h"
 
-/* Characters of a name that has all the room it wants: compilers make some thousand. */
+/* Cells of a name that has all the room it wants: compilers make some thousand. */
 enum { NAME_MOST = 65536 };
 
 /* 0: nobody knows. */
@@ -62,20 +63,12 @@ static bool continues(char c)
 
 size_t gg_screen_text_length(const char *text)
 {
-	size_t length = 0;
-
-	for (; *text != '\0'; text++)
-		length += !continues(*text);
-	return length;
+	return gg_text_cells(text, strlen(text));
 }
 
-/* Where character `count` of the text begins. */
-static const char *skip(const char *text, size_t count)
+static void append_beginning(struct gg_buf *out, const char *text, size_t width)
 {
-	for (; *text != '\0'; text++)
-		if (!continues(*text) && count-- == 0)
-			break;
-	return text;
+	gg_buf_append(out, text, (size_t)(gg_text_cells_end(text, width) - text));
 }
 
 static void append_printable(struct gg_buf *out, const char *text, size_t length, bool ascii)
@@ -95,33 +88,31 @@ void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, b
 	if (width > NAME_MOST)
 		width = NAME_MOST;
 	if (length <= width || width <= dots) {
-		gg_buf_append(out, text, (size_t)(skip(text, width) - text));
+		append_beginning(out, text, width);
 		return;
 	}
 	kept = width - dots;
-	gg_buf_append(out, text, (size_t)(skip(text, kept / 2) - text));
+	append_beginning(out, text, kept / 2);
 	gg_buf_append_text(out, ascii ? "..." : "\xe2\x80\xa6");
-	gg_buf_append_text(out, skip(text, length - (kept - kept / 2)));
+	gg_buf_append_text(out, gg_text_cells_skip(text, length - (kept - kept / 2)));
 }
 
-/* Characters that two texts begin with alike. */
+/* Cells that two texts begin with alike. */
 static size_t alike(const char *a, const char *b)
 {
-	size_t bytes = 0, length = 0;
+	size_t bytes = 0;
 
 	while (a[bytes] != '\0' && a[bytes] == b[bytes])
 		bytes++;
 	while (bytes > 0 && continues(a[bytes]))
 		bytes--;
-	for (size_t i = 0; i < bytes; i++)
-		length += !continues(a[i]);
-	return length;
+	return gg_text_cells(a, bytes);
 }
 
 void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
                                  size_t width, bool ascii)
 {
-	enum { BEFORE = 3 }; /* characters before the difference that are shown, too */
+	enum { BEFORE = 3 }; /* cells before the difference that are shown, too */
 	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
 	const char *ellipsis = ascii ? "..." : "\xe2\x80\xa6";
 	size_t dots = 2 * gg_screen_text_length(ellipsis), head, part, from, length;
@@ -143,10 +134,10 @@ void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const cha
 		from = length - part;
 	}
 	text = gg_buf_text(&printable);
-	gg_buf_append(out, text, (size_t)(skip(text, head) - text));
+	append_beginning(out, text, head);
 	gg_buf_append_text(out, ellipsis);
-	text = skip(text, from);
-	gg_buf_append(out, text, (size_t)(skip(text, part) - text));
+	text = gg_text_cells_skip(text, from);
+	append_beginning(out, text, part);
 	if (from + part < length)
 		gg_buf_append_text(out, ellipsis);
 	out->failed |= printable.failed;

@@ -23,10 +23,10 @@ size_t gg_screen_text_name_width(int fd);
 /* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG)? */
 bool gg_screen_text_is_utf8(void);
 
-/* Characters of a UTF-8 text. */
+/* Cells of a terminal that a UTF-8 text takes (text_cells.h). */
 size_t gg_screen_text_length(const char *text);
 
-/* Appends the text in at most `width` characters, "std::vector<in...sert" or with one ellipsis. */
+/* Appends the text in at most `width` cells, "std::vector<in...sert" or with one ellipsis. */
 void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
 /*
@@ -36,14 +36,14 @@ void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, b
 void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
                                  size_t width, bool ascii);
 
-/* For each text another one that differs but would look the same in `width` characters, or itself. */
+/* For each text another one that differs but would look the same in `width` cells, or itself. */
 void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
                                const char **ret_others);
 
-/* Appends blanks in front of or behind the text so that it has `width` characters. */
+/* Appends blanks in front of or behind the text so that it has `width` cells. */
 void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width);
 void gg_screen_text_append_left(struct gg_buf *out, const char *text, size_t width);
 
-/* Appends words in lines of at most `width` characters, the second and later ones indented. */
+/* Appends words in lines of at most `width` cells, the second and later ones indented. */
 void gg_screen_text_append_paragraph(struct gg_buf *out, const char *text, size_t width,
                                      bool ascii);

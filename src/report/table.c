@@ -7,21 +7,12 @@
 
 #include "base/assert.h"
 #include "base/printable.h"
+#include "report/text_cells.h"
 
 void gg_table_done(struct gg_table *table)
 {
 	gg_buf_done(&table->cells);
 	*table = (struct gg_table){ 0 };
-}
-
-/* Characters of a UTF-8 text: every byte that does not continue one. */
-static size_t text_width(const char *text)
-{
-	size_t width = 0;
-
-	for (; *text != '\0'; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
 }
 
 static void keep_text(struct gg_table *table, size_t column, const char *text)
@@ -32,7 +23,7 @@ static void keep_text(struct gg_table *table, size_t column, const char *text)
 	gg_buf_append(&table->cells, "", 1);
 	if (table->cells.failed)
 		return;
-	width = text_width(table->cells.data + begin);
+	width = gg_text_cells(table->cells.data + begin, table->cells.length - begin - 1);
 	if (width > table->width[column])
 		table->width[column] = width;
 }
@@ -81,7 +72,7 @@ static const char *print_row(const struct gg_table *table, const char *text,
 {
 	fputs(frame->before, stream);
 	for (size_t column = 0; column < table->column_count; column++) {
-		int pad = (int)(table->width[column] - text_width(text));
+		int pad = (int)(table->width[column] - gg_text_cells(text, strlen(text)));
 		bool last = column + 1 == table->column_count;
 		bool pad_left = table->align[column] == GG_ALIGN_RIGHT;
 		bool pad_right = !pad_left && (!last || frame == &markdown);

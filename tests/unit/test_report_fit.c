@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/screen_text.h"
 
+#include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,41 @@ TEST(names_are_shortened_in_the_middle)
 	fits("", 5, true, "");
 }
 
+/* Is there a locale that knows widths?  Debian always has C.UTF-8. */
+static bool has_widths(void)
+{
+	return gg_screen_text_length("\u4e2d") == 2;
+}
+
+TEST(wide_characters_take_two_cells_and_accents_none)
+{
+	if (!has_widths())
+		SKIP("no locale C.UTF-8");
+	CHECK_EQ_U64(gg_screen_text_length("\u4e2d\u6587::f"), 7);
+	CHECK_EQ_U64(gg_screen_text_length("e\u0301"), 1);
+	CHECK_EQ_U64(gg_screen_text_length("\U0001f600"), 2);
+	CHECK_EQ_U64(gg_screen_text_length("\xff\xe4"), 2); /* bytes that are not UTF-8 */
+	fits("\u4e00\u4e8c\u4e09\u56db\u4e94", 10, false, "\u4e00\u4e8c\u4e09\u56db\u4e94");
+	/* 9 cells: 4 in front, the ellipsis, 4 behind. */
+	fits("\u4e00\u4e8c\u4e09\u56db\u4e94", 9, false, "\u4e00\u4e8c\u2026\u56db\u4e94");
+	/* 8 cells: a wide character does not fit into the third of 3. */
+	fits("\u4e00\u4e8c\u4e09\u56db\u4e94", 8, false, "\u4e00\u2026\u56db\u4e94");
+	/* Accents stay with their letters. */
+	fits("ae\u0301bcdefgho\u0308", 5, false, "ae\u0301\u2026ho\u0308");
+	fits("ae\u0301bcdefgho\u0308i", 3, false, "a\u2026i");
+}
+
+TEST(widths_leave_the_locale_of_numbers_alone)
+{
+	char text[16];
+
+	CHECK_EQ_U64(gg_screen_text_length("\u4e2d") <= 2, 1);
+	snprintf(text, sizeof(text), "%.1f", 1.5);
+	CHECK_EQ_STR(text, "1.5");
+	CHECK(uselocale((locale_t)0) == LC_GLOBAL_LOCALE);
+	CHECK_EQ_STR(setlocale(LC_ALL, NULL), "C");
+}
+
 static bool fits_apart(const char *text, const char *other, size_t width, bool ascii,
                        const char *wanted)
 {
@@ -57,6 +93,10 @@ TEST(names_that_would_look_the_same_show_where_they_differ)
 	fits_apart(names[0], names[1], 24, false, "Box<std\xe2\x80\xa6or<int, std::al\xe2\x80\xa6");
 	fits_apart("abcdefghijklmnopqrstuvwxy1", "abcdefghijklmnopqrstuvwxy2", 16, true,
 	           "abc...qrstuvwxy1");
+	if (has_widths())
+		fits_apart("\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341x",
+		           "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341y", 12,
+		           false, "\u4e00\u2026\u516b\u4e5d\u5341x");
 	fits_apart("main", "main", 24, true, "main");
 	fits_apart("short", "other", 24, true, "short");
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "report/text_cells.h"
 #include "test.h"
 
 static bool prints(const struct gg_table *table, const char *expected)
@@ -37,6 +38,23 @@ TEST(columns_are_as_wide_as_their_widest_cell)
 	prints(&table, "function       size  note\n"
 	               "f            123456  x\n"
 	               "longer_name       7  \n");
+}
+
+TEST(columns_are_aligned_by_cells_of_the_terminal)
+{
+	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+
+	if (gg_text_cells("\u4e2d", strlen("\u4e2d")) != 2)
+		SKIP("no locale C.UTF-8");
+	gg_table_column(&table, GG_ALIGN_LEFT, "function");
+	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
+	gg_table_cell(&table, "\u4e2d\u6587::f");
+	gg_table_cell(&table, "1");
+	gg_table_cell(&table, "e\u0301te\u0301");
+	gg_table_cell(&table, "2");
+	prints(&table, "function  size\n"
+	               "\u4e2d\u6587::f      1\n"
+	               "e\u0301te\u0301          2\n");
 }
 
 TEST(wide_bytes_count_as_one_character)
