@@ -34,10 +34,15 @@ static int check_stack(const struct gg_profile_stack *stack, void *context)
 }
 
 /*
- * Making a profile takes longer than most imports: many inputs go into one, which is looked at when it is
- * full, and at the end.
+ * Making a profile takes longer than most imports, so the fuzzer puts many inputs into one, and checks the
+ * profile when it is full, and at the end.  A replay, or a fuzzer built with -DFUZZ_EXACT, makes a profile
+ * for each input: the file that it found reproduces a crash by itself.
  */
+#ifdef FUZZ_EXACT
+enum { INPUTS_MAX = 1 };
+#else
 enum { INPUTS_MAX = 200 };
+#endif
 
 static struct gg_profile *profile;
 static int input_count;
@@ -89,5 +94,7 @@ int import_any(const struct gg_importer *importer, const uint8_t *data, size_t s
 	if (code == 0)
 		require(gg_import_session(profile, &result, 1, &error) == 0);
 	gg_input_close(input);
+	if (INPUTS_MAX == 1)
+		check_profile();
 	return 0;
 }

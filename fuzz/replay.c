@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target once on each file of the folders that are given: what the fuzzer once found
- * stays found, with any compiler and sanitizer.
+ * Runs a fuzz target once on each file that is given, and on each file of the folders that are given: what
+ * the fuzzer once found stays found, with any compiler and sanitizer.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -40,7 +40,12 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		DIR *folder = opendir(argv[i]);
 
-		for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+		if (folder == NULL) {
+			run_count++;
+			failed_count += run_file(argv[i]) != 0;
+			continue;
+		}
+		for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
 			char path[4096];
 
 			if (entry->d_name[0] == '.')
@@ -49,8 +54,7 @@ int main(int argc, char **argv)
 			run_count++;
 			failed_count += run_file(path) != 0;
 		}
-		if (folder != NULL)
-			closedir(folder);
+		closedir(folder);
 	}
 	printf("%d inputs replayed\n", run_count);
 	printf("%s - every_input_of_the_corpus_is_survived\n",
