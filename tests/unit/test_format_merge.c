@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of merged profiles, worked out by hand: with an interval of 1 every allocation is a sample. */
+#include "format/merge/merge.h"
+
+#include <math.h>
+
+#include "made_profile.h"
+#include "query/query.h"
+#include "scratch.h"
+#include "test.h"
+
+static struct gg_error error;
+
+struct scene {
+	struct gg_merge *merge;
+	struct gg_profile *out;
+	struct gg_model *model;
+	struct gg_query_result *result;
+};
+
+static void scene_setup(struct scene *scene)
+{
+	static const struct gg_merge_options options;
+
+	REQUIRE(gg_profile_create_whole(&scene->out, scratch_path("out.geiger"), &error) == 0);
+	REQUIRE(gg_merge_new(&scene->merge, scene->out, &options, &error) == 0);
+}
+
+static void scene_teardown(struct scene *scene)
+{
+	gg_query_result_free(scene->result);
+	gg_model_free(scene->model);
+	gg_merge_free(scene->merge);
+	gg_profile_close(scene->out);
+	remove(scratch_path("out.geiger"));
+}
+
+FIXTURE(scene)
+
+static void add(struct scene *scene, struct made_profile *made)
+{
+	int code = gg_merge_add(scene->merge, made->profile, &error);
+
+	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	gg_profile_close(made->profile);
+}
+
+static void finish(struct scene *scene)
+{
+	REQUIRE(gg_merge_finish(scene->merge, &error) == 0);
+	REQUIRE(gg_profile_finish(scene->out, &error) == 0);
+	REQUIRE(gg_model_load(&scene->model, &scene->out, 1, NULL, &error) == 0);
+}
+
+/* Bytes of the stack by a metric; 0: it has no row. */
+static double bytes_of(struct scene *scene, enum gg_metric metric, const char *stack)
+{
+	struct gg_query query;
+
+	gg_query_init(&query);
+	query.metric = metric;
+	query.by = GG_BY_STACK;
+	gg_query_result_free(scene->result);
+	scene->result = NULL;
+	REQUIRE(gg_query_rows(scene->model, &query, &scene->result, &error) == 0);
+	for (size_t i = 0; i < scene->result->row_count; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_query_row_label(scene->model, scene->result, &scene->result->rows[i], &text);
+		if (strcmp(gg_buf_text(&text), stack) == 0)
+			return gg_tally_estimate(scene->result->rows[i].self, GG_BYTES).value;
+	}
+	return 0;
+}
+
+TEST_WITH(scene, stacks_of_two_profiles_add_up)
+{
+	struct made_profile made;
+
+	made_begin(&made, NULL, 1, 1);
+	made_sample(&made, made_stack(&made, "main>load"), 100, 1, GG_TIME_NONE);
+	made_sample(&made, made_stack(&made, "main>load"), 50, 2, 500);
+	add(scene, &made);
+	made_begin(&made, NULL, 1, 1);
+	made_sample(&made, made_stack(&made, "main>draw"), 3, 2, 500);
+	made_sample(&made, made_stack(&made, "main>load"), 7, 1, GG_TIME_NONE);
+	add(scene, &made);
+	finish(scene);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_ALLOCATED, "main;load"), 157);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_ALLOCATED, "main;draw"), 3);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "main;load"), 107);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "main;draw"), 0);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LEFT, "main;load"), 107);
+}
+
+TEST_WITH(scene, live_is_what_was_live_at_the_end_of_each_session)
+{
+	struct made_profile made;
+
+	/* The first process left 40 at its exit, before the session ended. */
+	made_begin(&made, NULL, 1, 1);
+	gg_profile_update_process(made.profile, made.process,
+	                          &(struct gg_profile_process){ .pid = 4711, .end_ns = 1 }, &error);
+	made.process = made_process(&made, 100, 0, 500);
+	made_sample(&made, made_stack(&made, "main>load"), 40, 1, GG_TIME_NONE);
+	made.process = made_process(&made, 101, 0, 1000);
+	made_sample(&made, made_stack(&made, "main>load"), 2, 1, GG_TIME_NONE);
+	add(scene, &made);
+	finish(scene);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "main;load"), 2);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LEFT, "main;load"), 42);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_ALLOCATED, "main;load"), 42);
+}
+
+/* 1000 allocations of 64 bytes, sampled with different intervals: each is weighed by its own. */
+TEST_WITH(scene, each_sample_is_scaled_by_its_own_interval)
+{
+	const double intervals[] = { 512, 4096 };
+	double wanted = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct gg_draw draw = { .interval = intervals[i], .sample_point_count = 1 };
+		struct made_profile made;
+
+		made_begin(&made, NULL, 1, 1);
+		made.interval = intervals[i];
+		made_sample(&made, made_stack(&made, "main>load"), 64, 1, GG_TIME_NONE);
+		add(scene, &made);
+		wanted += 64 / gg_weight_of(&draw, 64).probability;
+	}
+	finish(scene);
+	CHECK_MSG(fabs(bytes_of(scene, GG_METRIC_ALLOCATED, "main;load") / wanted - 1) < 1e-9,
+	          "%g, not %g", bytes_of(scene, GG_METRIC_ALLOCATED, "main;load"), wanted);
+}
+
+/* Frames are the same by build-id and address, whatever order the modules were written in. */
+TEST_WITH(scene, modules_are_the_same_by_their_build_id)
+{
+	struct made_profile made;
+
+	for (int i = 0; i < 2; i++) {
+		made_begin(&made, NULL, 1, 1);
+		made.has_build_ids = true;
+		made_module(&made, i == 0 ? "libb.so" : "libc.so");
+		made_sample(&made, made_stack(&made, "[liba.so]0x40>[libb.so]0x80"), 5, 1,
+		            GG_TIME_NONE);
+		add(scene, &made);
+	}
+	finish(scene);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "liba.so+0x40;libb.so+0x80"), 10);
+	CHECK_EQ_U64(scene->result->row_count, 1);
+}
