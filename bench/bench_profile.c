@@ -326,7 +326,8 @@ static void run_hour(struct gg_profile *profile, struct week *week, const uint32
 		if (free_ns >= start_ns + hour_ns && free_ns / hour_ns <= 24 * 7)
 			end_later(week, (uint32_t)(free_ns / hour_ns), id, free_ns);
 		if (i % 3000 == 2999) { /* half a minute */
-			must(gg_profile_fold(profile, &gg_fold_rule_default, time_ns, &error));
+			must(gg_profile_compact(profile, &gg_compaction_rule_default, time_ns,
+			                        &error));
 			must(gg_profile_commit(profile, &error));
 		}
 	}

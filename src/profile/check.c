@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check - what could be wrong with a profile, as a list of rules.
+ * check - validates a profile by a list of rules.
  *
- * A rule is a statement that counts the rows that break it and names the first.
+ * A rule is an SQL statement that counts the rows that violate it and names the first one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 struct rule {
 	const char *problem; /* "N rows of ..., such as ID: PROBLEM" */
 	const char *table;
-	const char *condition; /* of the rows that are wrong */
+	const char *condition; /* selects the wrong rows */
 };
 
 #define REFERENCE(table, column, target)                                            \
@@ -113,7 +113,7 @@ static GG_PRINTF(2, 3) void tell(struct checking *checking, const char *format, 
 	checking->visit(text, checking->context);
 }
 
-/* SQLite's own: pages, cells, indexes. */
+/* SQLite's own check of pages, cells, and indexes. */
 static int check_integrity(struct checking *checking, struct gg_error *error)
 {
 	struct gg_row_reader reading;
@@ -152,7 +152,7 @@ static int check_rule(struct checking *checking, const struct rule *rule, struct
 	return gg_row_reader_end(&reading, error);
 }
 
-/* Ids from 1 on without a gap: readers index arrays by them. */
+/* Ids must be 1, 2, 3 ... without gaps, because readers index arrays by them. */
 static int check_dense(struct checking *checking, struct gg_error *error)
 {
 	static const char *const tables[] = { "process", "thread", "module", "frame",
@@ -185,7 +185,7 @@ static int check_session(struct checking *checking, struct gg_error *error)
 	return 0;
 }
 
-/* Of a stack, that is: a thread may free more than it allocated, but not all threads together. */
+/* Per stack: one thread may free more than it allocated, but all threads together may not. */
 static int check_frees(struct checking *checking, struct gg_error *error)
 {
 	struct gg_row_reader reading;
@@ -209,7 +209,7 @@ static int check_frees(struct checking *checking, struct gg_error *error)
 /* --- allocated - freed = live -------------------------------------------------------------------- */
 
 struct balance {
-	struct gg_sums allocated, freed, live; /* of a process: by totals, and by samples */
+	struct gg_sums allocated, freed, live; /* by process: from site totals, and from samples */
 	bool has_total;
 };
 
@@ -258,35 +258,35 @@ static int check_balance(struct checking *checking, struct gg_error *error)
 	struct gg_profile *profile = checking->profile;
 	uint32_t count = profile->counts[GG_DENSE_PROCESS];
 	struct balance *balances = calloc((size_t)count + 1, sizeof(*balances));
-	int code;
+	int status;
 
 	if (balances == NULL)
 		return gg_error_memory(error, profile->path);
-	code = gg_profile_each_total(profile, add_total, balances, error);
-	if (code == 0)
-		code = gg_profile_each_sample(profile, add_live, balances, error);
-	for (uint32_t i = 1; i <= count && code == 0; i++)
+	status = gg_profile_each_total(profile, add_total, balances, error);
+	if (status == 0)
+		status = gg_profile_each_sample(profile, add_live, balances, error);
+	for (uint32_t i = 1; i <= count && status == 0; i++)
 		if (balances[i].has_total)
 			compare(checking, i, &balances[i]);
 	free(balances);
-	return code;
+	return status;
 }
 
 int gg_profile_check(struct gg_profile *profile, gg_problem_visit *visit, void *context,
                      struct gg_error *error)
 {
 	struct checking checking = { profile, visit, context, 0 };
-	int code = check_integrity(&checking, error);
+	int status = check_integrity(&checking, error);
 
-	if (code == 0)
-		code = check_session(&checking, error);
-	if (code == 0)
-		code = check_dense(&checking, error);
-	for (size_t i = 0; i < GG_COUNT(rules) && code == 0; i++)
-		code = check_rule(&checking, &rules[i], error);
-	if (code == 0)
-		code = check_frees(&checking, error);
-	if (code == 0)
-		code = check_balance(&checking, error);
-	return code < 0 ? code : checking.count;
+	if (status == 0)
+		status = check_session(&checking, error);
+	if (status == 0)
+		status = check_dense(&checking, error);
+	for (size_t i = 0; i < GG_COUNT(rules) && status == 0; i++)
+		status = check_rule(&checking, &rules[i], error);
+	if (status == 0)
+		status = check_frees(&checking, error);
+	if (status == 0)
+		status = check_balance(&checking, error);
+	return status < 0 ? status : checking.count;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compact - old history takes less room: freed samples become coarse rows, and those become coarser.
+ * compact - compaction: old freed samples become aggregates, and old aggregates become larger ones.
  *
- * Work is done in passes.  A pass over the samples takes those that were freed before a bucket's end
- * and puts them into rows by (bucket of allocation, bucket of free, process, thread, stack, size
- * class); a pass over the coarse rows does the same with longer buckets.  Each call looks at a batch of
- * rows, in order of their ids; in one transaction it adds what it found to the rows and deletes where
- * that came from.  So a kill leaves a profile with the same sums, before or after any batch.
+ * Compaction works in passes.  A pass over the samples takes those that were freed before the end of a
+ * bucket, and adds them to aggregates by (bucket of allocation, bucket of free, process, thread, stack,
+ * size class).  A pass over the aggregates does the same with longer buckets.  Each call processes a
+ * batch of rows in the order of their ids.  One transaction adds their sums to the aggregates and
+ * deletes the rows, so a kill leaves a profile with equal sums before and after any batch.
  *
- * Memory    one key for each row that the pass has made: about 100 bytes.
- * Blocks that several processes hold (origin) are folded when all of them have freed them.
+ * A block that several processes hold (origin) becomes part of an aggregate when all have freed it.
+ *
+ * Memory    One key for each aggregate that the pass has made: about 100 bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #include "profile/row_reader.h"
 #include "stats/estimate/tally.h"
 
-const struct gg_fold_rule gg_fold_rule_default = {
+const struct gg_compaction_rule gg_compaction_rule_default = {
 	.keep_ns = 3600 * GG_NS_PER_S,
 	.bucket_ns = 3600 * GG_NS_PER_S,
 	.age_buckets = 4,
@@ -28,52 +29,52 @@ const struct gg_fold_rule gg_fold_rule_default = {
 	.batch_count = 20000,
 };
 
-/* Keys of a pass that are kept: beyond, it makes more rows of the same key, which is no error. */
+/* A pass remembers this many keys.  Beyond that it makes several aggregates for a key, which is allowed. */
 enum { KEY_MAX = 500000 };
 
-/* What is given up, one after the other, where there are too many rows; further steps double times. */
+/* What compaction gives up, in this order, if there are too many rows; further steps double times. */
 enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
 
-enum { SIZES_MIXED = 255 }; /* gg_coarse.size_class */
+enum { SIZES_MIXED = 255 }; /* gg_profile_coarse.size_class */
 
 enum pass { PASS_NONE, PASS_SAMPLES, PASS_ROWS };
 
-struct key {
+struct bucket_key {
 	int64_t from_ns, to_ns;
 	uint32_t process, thread, stack, size_class;
 };
 
-/* A row that this pass has made, by the key's id - 1. */
-struct made {
+/* An aggregate that this pass has made, indexed by the key's id - 1. */
+struct made_row {
 	int64_t row;       /* its id; 0: not written yet */
-	uint32_t position; /* 1 + its place in the batch; 0: not in it */
+	uint32_t position; /* 1 + its index in the batch; 0: not in the batch */
 };
 
-struct part {
+struct bucket_sums {
 	uint32_t key; /* id */
 	struct gg_profile_coarse sums;
 };
 
-struct gg_fold {
+struct gg_compaction {
 	enum pass pass;
-	int64_t limit_ns;                      /* of this pass: what ended before is folded */
-	int joins;                             /* steps of JOIN_... */
-	int64_t position, last;                /* ids: looked at, and to look at */
-	int64_t samples_done_ns, rows_done_ns; /* limits of the passes that are through */
+	int64_t limit_ns;       /* this pass takes what ended before this time */
+	int joins;              /* how many steps of JOIN_* are in force */
+	int64_t position, last; /* ids: processed so far, and the last one to process */
+	int64_t samples_done_ns, rows_done_ns; /* limits of the last completed passes */
 	struct gg_intern keys;
-	struct gg_buf made;    /* struct made */
-	struct gg_buf parts;   /* struct part: sums of this batch */
-	struct gg_buf removed; /* int64_t: ids of the rows that they came from */
+	struct gg_buf made;    /* struct made_row */
+	struct gg_buf parts;   /* struct bucket_sums: sums of this batch */
+	struct gg_buf removed; /* int64_t: ids of the rows that went into `parts` */
 };
 
-static void forget_pass(struct gg_fold *fold)
+static void forget_pass(struct gg_compaction *fold)
 {
 	fold->pass = PASS_NONE;
 	gg_intern_done(&fold->keys);
 	gg_buf_done(&fold->made);
 }
 
-void gg_fold_free(struct gg_fold *fold)
+void gg_fold_free(struct gg_compaction *fold)
 {
 	if (fold == NULL)
 		return;
@@ -90,12 +91,12 @@ static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
 	return time_ns - (rest < 0 ? rest + bucket_ns : rest);
 }
 
-/* The sums of the batch that belong to a key; NULL when memory is out. */
-static struct gg_profile_coarse *part_of(struct gg_fold *fold, const struct key *key)
+/* The batch's sums for a key.  NULL: out of memory. */
+static struct gg_profile_coarse *part_of(struct gg_compaction *fold, const struct bucket_key *key)
 {
 	uint32_t id = gg_intern_find(&fold->keys, key, sizeof(*key));
-	struct made *made, none = { 0 };
-	struct part part = { .key = id };
+	struct made_row *made, none = { 0 };
+	struct bucket_sums part = { .key = id };
 
 	if (id == 0) {
 		gg_buf_append(&fold->made, &none, sizeof(none));
@@ -103,7 +104,7 @@ static struct gg_profile_coarse *part_of(struct gg_fold *fold, const struct key 
 			return NULL;
 		part.key = id = fold->keys.count;
 	}
-	made = (struct made *)(void *)fold->made.data + id - 1;
+	made = (struct made_row *)(void *)fold->made.data + id - 1;
 	if (made->position == 0) {
 		part.sums = (struct gg_profile_coarse){ .process = key->process,
 			                                .thread = key->thread,
@@ -116,10 +117,10 @@ static struct gg_profile_coarse *part_of(struct gg_fold *fold, const struct key 
 			return NULL;
 		made->position = (uint32_t)(fold->parts.length / sizeof(part));
 	}
-	return &((struct part *)(void *)fold->parts.data)[made->position - 1].sums;
+	return &((struct bucket_sums *)(void *)fold->parts.data)[made->position - 1].sums;
 }
 
-static void remember(struct gg_fold *fold, int64_t id)
+static void remember(struct gg_compaction *fold, int64_t id)
 {
 	gg_buf_append(&fold->removed, &id, sizeof(id));
 }
@@ -137,15 +138,15 @@ static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
 	       gg_sum_value(&tally->sure[quantity].skew);
 }
 
-static int fold_sample(struct gg_fold *fold, const struct gg_profile_sample *sample,
+static int fold_sample(struct gg_compaction *fold, const struct gg_profile_sample *sample,
                        int64_t bucket_ns)
 {
-	struct key key = { .from_ns = floor_to(sample->alloc_ns, bucket_ns),
-		           .to_ns = floor_to(sample->free_ns, bucket_ns) + bucket_ns,
-		           .process = sample->process,
-		           .thread = sample->thread,
-		           .stack = sample->stack,
-		           .size_class = size_class_of(sample->size_bytes) };
+	struct bucket_key key = { .from_ns = floor_to(sample->alloc_ns, bucket_ns),
+		                  .to_ns = floor_to(sample->free_ns, bucket_ns) + bucket_ns,
+		                  .process = sample->process,
+		                  .thread = sample->thread,
+		                  .stack = sample->stack,
+		                  .size_class = size_class_of(sample->size_bytes) };
 	struct gg_profile_coarse *sums = part_of(fold, &key);
 	struct gg_sums own = gg_sums_of(&sample->draw, sample->size_bytes);
 	struct gg_tally tally = { 0 };
@@ -163,7 +164,7 @@ static int fold_sample(struct gg_fold *fold, const struct gg_profile_sample *sam
 	return 0;
 }
 
-/* Who holds or held a block: ids, the last end (GG_TIME_NONE: somebody has it), and its first holder. */
+/* The samples of one block: ids, the last end (GG_TIME_NONE: still held), and the first holder. */
 struct holders {
 	struct gg_buf ids; /* int64_t */
 	int64_t end_ns;
@@ -193,36 +194,37 @@ static int find_holders(struct gg_profile *profile, uint64_t block, struct holde
 }
 
 /*
- * A block that forks may have shared.  Its first holder stands for it, and ends when the last one frees
- * it: then all of them go.  While somebody has it, the ends of others say nothing, and they go alone.
+ * Compacts a block that forks may have shared.  Its first sample represents the block, which ends when
+ * the last holder frees it; then all its samples go together.  While a process still holds the block,
+ * samples that other holders have freed go without being counted.
  */
 static int fold_shared(struct gg_profile *profile, struct gg_profile_sample *sample,
                        int64_t bucket_ns)
 {
-	struct gg_fold *fold = profile->fold;
+	struct gg_compaction *fold = profile->fold;
 	struct holders holders = { .end_ns = INT64_MIN };
 	bool is_first = sample->origin == 0 || sample->origin == sample->id;
-	int code = find_holders(profile, is_first ? sample->id : sample->origin, &holders);
+	int status = find_holders(profile, is_first ? sample->id : sample->origin, &holders);
 
-	if (code == 0 && is_first && holders.end_ns < fold->limit_ns) {
+	if (status == 0 && is_first && holders.end_ns < fold->limit_ns) {
 		sample->free_ns = holders.end_ns;
 		if (sample->origin == 0)
-			code = fold_sample(fold, sample, bucket_ns);
+			status = fold_sample(fold, sample, bucket_ns);
 		gg_buf_append(&fold->removed, holders.ids.data, holders.ids.length);
 	}
 	if (!is_first && (holders.end_ns == GG_TIME_NONE || !holders.has_first))
 		remember(fold, (int64_t)sample->id);
 	gg_buf_done(&holders.ids);
-	return code;
+	return status;
 }
 
-static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *rule,
+static int scan_samples(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                         struct gg_error *error)
 {
-	struct gg_fold *fold = profile->fold;
+	struct gg_compaction *fold = profile->fold;
 	struct gg_row_reader reading;
 	uint32_t count = 0;
-	int result, code = 0;
+	int result, status = 0;
 	bool shares = gg_store_read_integer(
 		profile, "select exists (select 1 from sample where origin is not null)", &result);
 
@@ -234,7 +236,7 @@ static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *r
 		sqlite3_bind_int64(reading.statement, 1, fold->position);
 		sqlite3_bind_int64(reading.statement, 2, rule->batch_count);
 	}
-	while (code == 0 && gg_row_reader_next(&reading)) {
+	while (status == 0 && gg_row_reader_next(&reading)) {
 		struct gg_profile_sample sample = { .id = gg_row_reader_bits(&reading) };
 
 		count++;
@@ -254,29 +256,29 @@ static int scan_samples(struct gg_profile *profile, const struct gg_fold_rule *r
 		                                                                 UINT32_MAX);
 		sample.origin = gg_row_reader_bits(&reading);
 		if (shares) {
-			code = fold_shared(profile, &sample, rule->bucket_ns);
+			status = fold_shared(profile, &sample, rule->bucket_ns);
 			continue;
 		}
-		code = fold_sample(fold, &sample, rule->bucket_ns);
+		status = fold_sample(fold, &sample, rule->bucket_ns);
 		remember(fold, (int64_t)sample.id);
 	}
 	if (count < rule->batch_count || fold->position >= fold->last)
-		fold->last = 0; /* the pass is through */
-	gg_row_reader_visited(&reading, code);
+		fold->last = 0; /* the pass is complete */
+	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
 }
 
-/* --- coarse rows ------------------------------------------------------------------------------ */
+/* --- aggregates -------------------------------------------------------------------------------- */
 
 static struct gg_fixed read_fixed(struct gg_row_reader *reading)
 {
 	return gg_fixed_from(gg_row_reader_number(reading, 0, 0x1p127));
 }
 
-static int fold_row(struct gg_fold *fold, struct gg_row_reader *reading, const struct key *narrow,
-                    int64_t bucket_ns)
+static int fold_row(struct gg_compaction *fold, struct gg_row_reader *reading,
+                    const struct bucket_key *narrow, int64_t bucket_ns)
 {
-	struct key key = *narrow;
+	struct bucket_key key = *narrow;
 	struct gg_profile_coarse *sums;
 	struct gg_sums own;
 	double interval;
@@ -307,8 +309,8 @@ static int fold_row(struct gg_fold *fold, struct gg_row_reader *reading, const s
 	return 0;
 }
 
-/* How long the bucket of a row should be that ended at to_ns: a power of two times the shortest. */
-static int64_t bucket_for(const struct gg_fold *fold, const struct gg_fold_rule *rule,
+/* The bucket length for an aggregate that ended at to_ns: the shortest times a power of two. */
+static int64_t bucket_for(const struct gg_compaction *fold, const struct gg_compaction_rule *rule,
                           int64_t to_ns)
 {
 	int64_t bucket_ns = rule->bucket_ns, age_ns = fold->limit_ns - to_ns;
@@ -322,13 +324,13 @@ static int64_t bucket_for(const struct gg_fold *fold, const struct gg_fold_rule 
 	return bucket_ns;
 }
 
-static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule,
+static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                      struct gg_error *error)
 {
-	struct gg_fold *fold = profile->fold;
+	struct gg_compaction *fold = profile->fold;
 	struct gg_row_reader reading;
 	uint32_t count = 0;
-	int code = 0;
+	int status = 0;
 
 	gg_row_reader_begin(
 		&reading, profile,
@@ -341,9 +343,9 @@ static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule
 		sqlite3_bind_int64(reading.statement, 2, fold->last);
 		sqlite3_bind_int64(reading.statement, 3, rule->batch_count);
 	}
-	while (code == 0 && gg_row_reader_next(&reading)) {
+	while (status == 0 && gg_row_reader_next(&reading)) {
 		int64_t id = (int64_t)gg_row_reader_bits(&reading), bucket_ns, wanted_ns;
-		struct key key = { 0 };
+		struct bucket_key key = { 0 };
 
 		count++;
 		fold->position = id;
@@ -362,25 +364,25 @@ static int scan_rows(struct gg_profile *profile, const struct gg_fold_rule *rule
 			continue;
 		if (wanted_ns < bucket_ns)
 			wanted_ns = bucket_ns;
-		code = fold_row(fold, &reading, &key, wanted_ns);
+		status = fold_row(fold, &reading, &key, wanted_ns);
 		remember(fold, id);
 	}
 	if (count < rule->batch_count)
 		fold->last = 0;
-	gg_row_reader_visited(&reading, code);
+	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- passes ------------------------------------------------------------------------------------ */
 
 static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_profile_coarse *sums,
                       struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_integer(&row, id);
 	gg_statement_number(&row, sums->interval_bytes);
 	gg_statement_sums(&row, &sums->sums);
@@ -392,49 +394,51 @@ static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_pr
 
 static int write_parts(struct gg_profile *profile, struct gg_error *error)
 {
-	struct gg_fold *fold = profile->fold;
-	struct part *parts = (struct part *)(void *)fold->parts.data;
+	struct gg_compaction *fold = profile->fold;
+	struct bucket_sums *parts = (struct bucket_sums *)(void *)fold->parts.data;
 	size_t count = fold->parts.length / sizeof(*parts);
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < count && code == 0; i++) {
-		struct made *made = (struct made *)(void *)fold->made.data + parts[i].key - 1;
+	for (size_t i = 0; i < count && status == 0; i++) {
+		struct made_row *made = (struct made_row *)(void *)fold->made.data + parts[i].key -
+		                        1;
 
 		made->position = 0;
 		if (made->row != 0) {
-			code = add_to_row(profile, made->row, &parts[i].sums, error);
+			status = add_to_row(profile, made->row, &parts[i].sums, error);
 			continue;
 		}
-		code = gg_profile_add_coarse(profile, &parts[i].sums, error);
+		status = gg_profile_add_coarse(profile, &parts[i].sums, error);
 		made->row = sqlite3_last_insert_rowid(profile->db);
 	}
-	return code;
+	return status;
 }
 
 static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 {
-	struct gg_fold *fold = profile->fold;
+	struct gg_compaction *fold = profile->fold;
 	const int64_t *ids = (const int64_t *)(const void *)fold->removed.data;
 	struct gg_statement row;
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < fold->removed.length / sizeof(*ids) && code == 0; i++) {
-		code = gg_statement_begin(&row, profile,
-		                          fold->pass == PASS_SAMPLES ? GG_SQL_SAMPLE_REMOVE
-		                                                     : GG_SQL_COARSE_REMOVE,
-		                          error);
-		if (code < 0)
+	for (size_t i = 0; i < fold->removed.length / sizeof(*ids) && status == 0; i++) {
+		status = gg_statement_begin(&row, profile,
+		                            fold->pass == PASS_SAMPLES ? GG_SQL_SAMPLE_REMOVE
+		                                                       : GG_SQL_COARSE_REMOVE,
+		                            error);
+		if (status < 0)
 			break;
 		gg_statement_integer(&row, ids[i]);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 	}
-	return code;
+	return status;
 }
 
-/* Starts the pass that is due; false if none is. */
-static bool begin_pass(struct gg_profile *profile, const struct gg_fold_rule *rule, int64_t now_ns)
+/* Starts a pass if one is due.  False: none is. */
+static bool begin_pass(struct gg_profile *profile, const struct gg_compaction_rule *rule,
+                       int64_t now_ns)
 {
-	struct gg_fold *fold = profile->fold;
+	struct gg_compaction *fold = profile->fold;
 	int64_t samples_ns = floor_to(now_ns - rule->keep_ns, rule->bucket_ns);
 	int64_t rows_ns = floor_to(samples_ns, rule->bucket_ns * rule->age_buckets);
 	int result;
@@ -456,8 +460,8 @@ static bool begin_pass(struct gg_profile *profile, const struct gg_fold_rule *ru
 	return fold->pass != PASS_NONE;
 }
 
-/* Keeps what a pass remembers small. */
-static void limit_keys(struct gg_fold *fold)
+/* Limits the memory that a pass uses for keys. */
+static void limit_keys(struct gg_compaction *fold)
 {
 	if (fold->keys.count < KEY_MAX)
 		return;
@@ -465,11 +469,11 @@ static void limit_keys(struct gg_fold *fold)
 	gg_buf_done(&fold->made);
 }
 
-int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule, int64_t now_ns,
-                    struct gg_error *error)
+int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_rule *rule,
+                       int64_t now_ns, struct gg_error *error)
 {
-	struct gg_fold *fold = profile->fold;
-	int code;
+	struct gg_compaction *fold = profile->fold;
+	int status;
 
 	if (fold == NULL)
 		fold = profile->fold = calloc(1, sizeof(*fold));
@@ -480,24 +484,24 @@ int gg_profile_fold(struct gg_profile *profile, const struct gg_fold_rule *rule,
 	limit_keys(fold);
 	gg_buf_clear(&fold->parts);
 	gg_buf_clear(&fold->removed);
-	code = gg_store_begin(profile, error);
-	if (code == 0)
-		code = gg_store_execute(profile, "savepoint fold", error);
-	if (code < 0)
-		return code;
-	code = fold->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
-	                                  : scan_rows(profile, rule, error);
-	if (code == -ENOMEM || (code == 0 && fold->removed.failed))
-		code = gg_error_memory(error, profile->path);
-	if (code == 0)
-		code = write_parts(profile, error);
-	if (code == 0)
-		code = remove_sources(profile, error);
-	if (code < 0 && profile->failure == 0) /* half of a batch would count samples twice */
+	status = gg_store_begin(profile, error);
+	if (status == 0)
+		status = gg_store_execute(profile, "savepoint fold", error);
+	if (status < 0)
+		return status;
+	status = fold->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
+	                                    : scan_rows(profile, rule, error);
+	if (status == -ENOMEM || (status == 0 && fold->removed.failed))
+		status = gg_error_memory(error, profile->path);
+	if (status == 0)
+		status = write_parts(profile, error);
+	if (status == 0)
+		status = remove_sources(profile, error);
+	if (status < 0 && profile->failure == 0) /* a partial batch would count samples twice */
 		(void)!gg_store_execute(profile, "rollback to fold; release fold", NULL);
-	if (code == 0)
-		code = gg_store_execute(profile, "release fold", error);
-	if (code < 0 || fold->last == 0)
+	if (status == 0)
+		status = gg_store_execute(profile, "release fold", error);
+	if (status < 0 || fold->last == 0)
 		forget_pass(fold);
-	return code < 0 ? code : fold->pass != PASS_NONE || begin_pass(profile, rule, now_ns);
+	return status < 0 ? status : fold->pass != PASS_NONE || begin_pass(profile, rule, now_ns);
 }

@@ -14,7 +14,7 @@ void gg_intern_done(struct gg_intern *intern)
 	intern->count = 0;
 }
 
-struct key {
+struct interned_key {
 	const struct gg_intern *intern;
 	const void *bytes;
 	size_t length;
@@ -22,7 +22,7 @@ struct key {
 
 static bool key_is_equal(uint64_t value, const void *context)
 {
-	const struct key *key = context;
+	const struct interned_key *key = context;
 	const uint64_t *ends = (const uint64_t *)(const void *)key->intern->ends.data;
 	uint64_t start = value > 0 ? ends[value - 1] : 0;
 
@@ -33,7 +33,7 @@ static bool key_is_equal(uint64_t value, const void *context)
 
 uint32_t gg_intern_find(struct gg_intern *intern, const void *key, size_t length)
 {
-	struct key wanted = { intern, key, length };
+	struct interned_key wanted = { intern, key, length };
 	uint64_t hash = gg_hash_bytes(key, length, gg_map_seed(&intern->map));
 	uint64_t value = gg_map_find(&intern->map, hash, key_is_equal, &wanted);
 

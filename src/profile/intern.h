@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * intern - dense ids for keys, from 1 on.
+ * intern - assigns dense ids, from 1 on, to keys.
  *
- * A key is any bytes.  They are kept, in one buffer: 8 bytes beside each key and 16 to 32 of the map.
+ * A key is a string of bytes.  One buffer stores all keys; each costs 8 more bytes, and 16 to 32 in
+ * the map.
  *
  * Lifetime  all-zero is empty; gg_intern_done() frees.
- * Threads   one owner at a time.
+ * Threads   One thread at a time.
  */
 #pragma once
 
@@ -26,5 +27,5 @@ void gg_intern_done(struct gg_intern *intern);
 /* The id of the key, or 0. */
 uint32_t gg_intern_find(struct gg_intern *intern, const void *key, size_t length);
 
-/* Adds a key that is not there; its id is count + 1.  0, -ENOMEM, or -ENOSPC at 2^32 - 1 keys. */
+/* Adds a new key, whose id is count + 1.  0, -ENOMEM, or -ENOSPC at 2^32 - 1 keys. */
 GG_MUST_CHECK int gg_intern_add(struct gg_intern *intern, const void *key, size_t length);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * last_end - when the last process of a session ended, and until when what a process never freed was live.
+ * last_end - the end of a session's last process, which decides what is live at the end.
  *
  * This is the one rule for "live at the end" (docs/REPORTS.md, "Several processes"):
  *
  *   - A block that its process never freed ends with the process.
- *   - The end of a session is the end of its last process.  What was live together then stays live from
- *     there on: it has no end (GG_TIME_NONE), so every later moment shows it.
- *   - A process without an end still ran when the recording ended.  Then it is among the last ones, and no
- *     process that has ended is.
- *   - Processes that ended at the same instant, as far as is known, ended together.
+ *   - A session ends with its last process.  Blocks that were live together at that moment have no end
+ *     (GG_TIME_NONE), so every later moment shows them as live.
+ *   - A process without an end still ran when the recording ended.  Such processes are the last ones,
+ *     and processes with an end are not.
+ *   - Processes with equal end times ended together.
  *
- * So with one process, what is live at the end is what it held when it exited or was killed.
+ * With one process, live at the end is therefore what it held when it exited or was killed.
  *
  *   struct gg_last_end last = { 0 };
  *
@@ -26,8 +26,8 @@
 #include "profile/records.h"
 
 struct gg_last_end {
-	int64_t end_ns; /* of the last process; GG_TIME_NONE: one still ran */
-	bool has_any;   /* false: no process was noted */
+	int64_t end_ns; /* end of the last process; GG_TIME_NONE: a process still ran */
+	bool has_any;   /* false: there was no process yet */
 };
 
 static inline void gg_last_end_note(struct gg_last_end *last, int64_t end_ns)
@@ -37,7 +37,7 @@ static inline void gg_last_end_note(struct gg_last_end *last, int64_t end_ns)
 	last->has_any = true;
 }
 
-/* When a block ends that a process with this end never freed; GG_TIME_NONE: it is live at the end. */
+/* The end of a block that a process with this end never freed; GG_TIME_NONE: live at the end. */
 static inline int64_t gg_last_end_until(const struct gg_last_end *last, int64_t end_ns)
 {
 	return last->has_any && end_ns < last->end_ns ? end_ns : GG_TIME_NONE;

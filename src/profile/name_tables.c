@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name_tables - what many rows share and has an id of its own: modules, frames, stacks, symbols, names.
+ * name_tables - interns the rows that others refer to: modules, frames, stacks, symbols, and names.
  *
- * A profile that is opened to be changed has such rows already: they are read when the first is asked
- * for (gg_names_load).
+ * A profile that is opened for changes has such rows already.  They are read when the first id is
+ * needed (gg_names_load).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "profile/statements.h"
 
-/* A key of several texts and numbers: each with its length in front, so that no two are alike. */
+/* Builds a key of texts and numbers.  Each text follows its length, so different keys never collide. */
 static void add_part(struct gg_buf *key, const void *bytes, size_t length)
 {
 	gg_buf_append(key, &length, sizeof(length));
@@ -31,8 +31,8 @@ static void add_text(struct gg_buf *key, const char *text)
 }
 
 /*
- * The id of a key.  *ret_id is 0 where it is new: then it is the last of `intern` from here on, and
- * the caller must write its row or call off with forget_last.
+ * Looks up the id of a key.  *ret_id is 0 if the key is new; then it has become the last key of
+ * `intern`, and the caller must write its row, or undo with forget_last().
  */
 static int find_or_add(struct gg_profile *profile, struct gg_intern *intern,
                        const struct gg_buf *key, uint32_t *ret_id, struct gg_error *error)
@@ -57,37 +57,37 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_profile
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
 	struct gg_statement row;
 	uint32_t id;
-	int code;
+	int status;
 
 	module_key(&key, module);
-	code = find_or_add(profile, &profile->modules, &key, &id, error);
-	if (code == 0 && id == 0) {
+	status = find_or_add(profile, &profile->modules, &key, &id, error);
+	if (status == 0 && id == 0) {
 		id = profile->modules.count;
-		code = gg_statement_begin(&row, profile, GG_SQL_MODULE, error);
-		if (code < 0)
-			return code;
+		status = gg_statement_begin(&row, profile, GG_SQL_MODULE, error);
+		if (status < 0)
+			return status;
 		gg_statement_id(&row, id);
 		gg_statement_text(&row, module->path);
 		gg_statement_bytes(&row, module->build_id, module->build_id_bytes);
 		gg_statement_text(&row, module->status);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 		profile->counts[GG_DENSE_MODULE] = id;
 	}
-	if (code == 0 && ret_id != NULL)
+	if (status == 0 && ret_id != NULL)
 		*ret_id = id;
-	return code;
+	return status;
 }
 
-int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, const char *status,
-                                 struct gg_error *error)
+int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module,
+                                 const char *symbol_status, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, module);
-	gg_statement_text(&row, status);
+	gg_statement_text(&row, symbol_status);
 	return gg_statement_run(&row, error);
 }
 
@@ -97,24 +97,24 @@ int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_
 	uint64_t key[2] = { module, address };
 	uint32_t id = gg_intern_find(&profile->frames, key, sizeof(key));
 	struct gg_statement row;
-	int code = 0;
+	int status = 0;
 
 	if (id == 0) {
-		code = gg_statement_begin(&row, profile, GG_SQL_FRAME, error);
-		if (code < 0)
-			return code;
+		status = gg_statement_begin(&row, profile, GG_SQL_FRAME, error);
+		if (status < 0)
+			return status;
 		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
 			return gg_error_memory(error, profile->path);
 		id = profile->frames.count;
 		gg_statement_id(&row, id);
 		gg_statement_id(&row, module);
 		gg_statement_integer(&row, (int64_t)address);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 		profile->counts[GG_DENSE_FRAME] = id;
 	}
-	if (code == 0 && ret_id != NULL)
+	if (status == 0 && ret_id != NULL)
 		*ret_id = id;
-	return code;
+	return status;
 }
 
 int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint64_t address,
@@ -122,13 +122,13 @@ int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint
 {
 	uint64_t key[2] = { module, address };
 	struct gg_statement row;
-	int code;
+	int status;
 
 	if (gg_intern_find(&profile->frames, key, sizeof(key)) != 0)
 		return 0;
-	code = gg_statement_begin(&row, profile, GG_SQL_FRAME_MODULE, error);
-	if (code < 0)
-		return code;
+	status = gg_statement_begin(&row, profile, GG_SQL_FRAME_MODULE, error);
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, frame);
 	gg_statement_id(&row, module);
 	return gg_statement_run(&row, error);
@@ -140,24 +140,24 @@ int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_
 	uint64_t key = (uint64_t)parent << 32 | frame, found = gg_map_get(&profile->stacks, key);
 	uint32_t id = (uint32_t)found;
 	struct gg_statement row;
-	int code = 0;
+	int status = 0;
 
 	if (found == GG_MAP_NONE) {
-		code = gg_statement_begin(&row, profile, GG_SQL_STACK, error);
-		if (code < 0)
-			return code;
+		status = gg_statement_begin(&row, profile, GG_SQL_STACK, error);
+		if (status < 0)
+			return status;
 		id = profile->counts[GG_DENSE_STACK] + 1;
 		if (id == 0 || gg_map_put(&profile->stacks, key, id) < 0)
 			return gg_error_memory(error, profile->path);
 		gg_statement_id(&row, id);
 		gg_statement_id(&row, parent);
 		gg_statement_id(&row, frame);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 		profile->counts[GG_DENSE_STACK] = id;
 	}
-	if (code == 0 && ret_id != NULL)
+	if (status == 0 && ret_id != NULL)
 		*ret_id = id;
-	return code;
+	return status;
 }
 
 int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, const char *name,
@@ -171,26 +171,26 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
 	struct gg_intern *names = &profile->names[kind];
 	uint32_t id = gg_intern_find(names, name, strlen(name));
 	struct gg_statement row;
-	int code = 0;
+	int status = 0;
 
 	if (id == 0) {
-		code = gg_statement_begin(&row, profile, kinds[kind].sql, error);
-		if (code < 0)
-			return code;
+		status = gg_statement_begin(&row, profile, kinds[kind].sql, error);
+		if (status < 0)
+			return status;
 		if (gg_intern_add(names, name, strlen(name)) < 0)
 			return gg_error_memory(error, profile->path);
 		id = names->count;
 		gg_statement_id(&row, id);
 		gg_statement_text(&row, name);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 		profile->counts[kinds[kind].table] = id;
 	}
-	if (code == 0 && ret_id != NULL)
+	if (status == 0 && ret_id != NULL)
 		*ret_id = id;
-	return code;
+	return status;
 }
 
-/* Long enough for what people write, and for a hash of all the rest. */
+/* Longer names lose their middle; this is enough for names that people write, and a hash. */
 enum { NAME_HEAD_BYTES = GG_PROFILE_NAME_MAX / 2, NAME_MARK_BYTES = 32 };
 
 static bool continues(char c)
@@ -218,7 +218,7 @@ const char *gg_profile_bounded_name(const char *name, struct gg_buf *room)
 	return room->failed ? NULL : gg_buf_text(room);
 }
 
-/* Texts of a line that many lines share. */
+/* The texts that many lines share. */
 static int intern_symbol(struct gg_profile *profile, const struct gg_profile_line *line,
                          uint32_t *ret_id, struct gg_error *error)
 {
@@ -226,29 +226,29 @@ static int intern_symbol(struct gg_profile *profile, const struct gg_profile_lin
 	struct gg_buf rooms[GG_COUNT(texts)] = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
 	struct gg_statement row;
-	int code;
+	int status;
 
 	for (size_t i = 0; i < GG_COUNT(texts); i++) {
 		texts[i] = gg_profile_bounded_name(texts[i], &rooms[i]);
 		add_text(&key, texts[i]);
 		key.failed |= rooms[i].failed;
 	}
-	code = find_or_add(profile, &profile->symbols, &key, ret_id, error);
-	if (code == 0 && *ret_id != 0) {
+	status = find_or_add(profile, &profile->symbols, &key, ret_id, error);
+	if (status == 0 && *ret_id != 0) {
 		*ret_id += profile->first_symbol;
-	} else if (code == 0) {
+	} else if (status == 0) {
 		*ret_id = profile->first_symbol + profile->symbols.count;
-		code = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
-		if (code == 0) {
+		status = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
+		if (status == 0) {
 			gg_statement_id(&row, *ret_id);
 			for (size_t i = 0; i < GG_COUNT(texts); i++)
 				gg_statement_text(&row, texts[i]);
-			code = gg_statement_run(&row, error);
+			status = gg_statement_run(&row, error);
 		}
 	}
 	for (size_t i = 0; i < GG_COUNT(texts); i++)
 		gg_buf_done(&rooms[i]);
-	return code;
+	return status;
 }
 
 int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
@@ -257,29 +257,29 @@ int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
 {
 	struct gg_statement row;
 	uint32_t symbol;
-	int code = gg_statement_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, frame);
-	code = gg_statement_run(&row, error);
-	for (uint32_t i = 0; i < line_count && code == 0; i++) {
-		code = intern_symbol(profile, &lines[i], &symbol, error);
-		if (code == 0)
-			code = gg_statement_begin(&row, profile, GG_SQL_LINE, error);
-		if (code < 0)
+	status = gg_statement_run(&row, error);
+	for (uint32_t i = 0; i < line_count && status == 0; i++) {
+		status = intern_symbol(profile, &lines[i], &symbol, error);
+		if (status == 0)
+			status = gg_statement_begin(&row, profile, GG_SQL_LINE, error);
+		if (status < 0)
 			break;
 		gg_statement_id(&row, frame);
 		gg_statement_integer(&row, i);
 		gg_statement_id(&row, symbol);
 		gg_statement_id(&row, lines[i].line);
 		gg_statement_integer(&row, lines[i].inlined);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 	}
-	return code;
+	return status;
 }
 
-/* --- a profile that was there already ---------------------------------------------------------- */
+/* --- loading existing rows ---------------------------------------------------------------------- */
 
 static int load_module(const struct gg_profile_module *module, void *context)
 {
@@ -328,20 +328,20 @@ static int load_type(uint32_t id, const char *name, void *context)
 int gg_names_load(struct gg_profile *profile, struct gg_error *error)
 {
 	int result;
-	int code = gg_profile_each_module(profile, load_module, profile, error);
+	int status = gg_profile_each_module(profile, load_module, profile, error);
 
-	if (code == 0)
-		code = gg_profile_each_frame(profile, load_frame, profile, error);
-	if (code == 0)
-		code = gg_profile_each_stack(profile, load_stack, profile, error);
-	if (code == 0)
-		code = gg_profile_each_name(profile, GG_NAME_HEAP, load_heap, profile, error);
-	if (code == 0)
-		code = gg_profile_each_name(profile, GG_NAME_TYPE, load_type, profile, error);
-	if (code == -ENOMEM)
+	if (status == 0)
+		status = gg_profile_each_frame(profile, load_frame, profile, error);
+	if (status == 0)
+		status = gg_profile_each_stack(profile, load_stack, profile, error);
+	if (status == 0)
+		status = gg_profile_each_name(profile, GG_NAME_HEAP, load_heap, profile, error);
+	if (status == 0)
+		status = gg_profile_each_name(profile, GG_NAME_TYPE, load_type, profile, error);
+	if (status == -ENOMEM)
 		return gg_error_memory(error, profile->path);
-	/* Symbols are replaced rather than shared with those that were there. */
+	/* New symbols get new ids; they do not share those of existing symbols. */
 	profile->first_symbol = (uint32_t)gg_store_read_integer(
 		profile, "select max(id) from symbol", &result);
-	return code == 0 && result != SQLITE_OK ? gg_store_fail(profile, result, error) : code;
+	return status == 0 && result != SQLITE_OK ? gg_store_fail(profile, result, error) : status;
 }

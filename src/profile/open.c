@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open - a profile that is there already, which may be anything.
+ * open - opens an existing file, which may be anything, as a profile.
  *
- * What a reader relies on is checked first: that it is a whole SQLite file of ours, and that its
- * tables are tables and exactly those of the schema, so that no statement of ours runs what the file
- * brings along (views, triggers, generated columns, virtual tables).
+ * The checks come first: the file must be a whole SQLite file of geiger, and its tables must be exactly
+ * those of the schema.  Then no statement of geiger can run code that the file brings along (views,
+ * triggers, generated columns, virtual tables).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ void gg_store_free(struct gg_profile *profile)
 	free(profile);
 }
 
-/* Opens a database with everything off that could run what a file brings along. */
+/* Opens a database with every feature off that could run code from the file. */
 int gg_store_open(struct gg_profile *profile, const char *path, int flags, struct gg_error *error)
 {
 	static const int refused[] = { SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
@@ -81,17 +81,18 @@ static uint32_t big_endian(const unsigned char *bytes)
 	       bytes[3];
 }
 
-/* The size that the header states; 0 where it states none. */
+/* The file size that the header states; 0: the header states none. */
 static int64_t file_bytes(const unsigned char *header)
 {
 	int64_t page_bytes = header[16] << 8 | header[17];
 
-	if (memcmp(header + 24, header + 92, 4) != 0) /* the count is not of the last change */
+	if (memcmp(header + 24, header + 92, 4) !=
+	    0) /* the page count is older than the last change */
 		return 0;
 	return (page_bytes == 1 ? 65536 : page_bytes) * big_endian(header + 28);
 }
 
-/* Then what the header says may be half of a change. */
+/* With a hot journal the header may show half of a change. */
 static bool has_journal(const char *path)
 {
 	char *journal;
@@ -126,19 +127,19 @@ bool gg_store_is_profile(const char *path)
 int gg_store_check_header(const char *path, struct gg_error *error)
 {
 	unsigned char header[100] = { 0 };
-	FILE *file = fopen(path, "re");
+	FILE *stream = fopen(path, "re");
 	size_t length;
 	uint32_t version;
-	struct stat status;
+	struct stat file;
 
-	if (file == NULL)
+	if (stream == NULL)
 		return gg_error_set_errno(error, errno, path, NULL);
-	if (fstat(fileno(file), &status) < 0 || !S_ISREG(status.st_mode)) {
-		fclose(file);
+	if (fstat(fileno(stream), &file) < 0 || !S_ISREG(file.st_mode)) {
+		fclose(stream);
 		return gg_error_set(error, -EBADMSG, path, NULL, "not a file");
 	}
-	length = fread(header, 1, sizeof(header), file);
-	fclose(file);
+	length = fread(header, 1, sizeof(header), stream);
+	fclose(stream);
 	if (memcmp(header, &(uint64_t){ GG_REGION_MAGIC }, sizeof(uint64_t)) == 0)
 		return gg_error_set(error, -EBADMSG, path,
 		                    "Make a profile of it: geiger salvage -o FILE REGION.",
@@ -147,16 +148,16 @@ int gg_store_check_header(const char *path, struct gg_error *error)
 		return gg_error_set(error, -EBADMSG, path,
 		                    "Profiles are made by 'geiger record' and 'geiger salvage'.",
 		                    length == 0 ? "not a profile: it is empty" : "not a profile");
-	if (status.st_size < file_bytes(header) && !has_journal(path))
+	if (file.st_size < file_bytes(header) && !has_journal(path))
 		return gg_error_set(error, -EBADMSG, path, "Copy or record it again.",
 		                    "truncated: %lld of its %lld bytes are there",
-		                    (long long)status.st_size, (long long)file_bytes(header));
+		                    (long long)file.st_size, (long long)file_bytes(header));
 	if (big_endian(header + 68) != GG_PROFILE_APPLICATION_ID)
 		return gg_error_set(error, -EBADMSG, path, NULL,
 		                    "a database, but not a profile: its application id is 0x%08x",
 		                    big_endian(header + 68));
 	version = big_endian(header + 60);
-	/* Before 2 there was no release whose profiles anybody has. */
+	/* Profiles of version 1 were never released. */
 	if (version == 1)
 		return gg_error_set(error, -EBADMSG, path, "Record it again.",
 		                    "a profile of version 1, which no release made; this geiger "
@@ -170,7 +171,7 @@ int gg_store_check_header(const char *path, struct gg_error *error)
 	return 0;
 }
 
-/* The largest n so that the ids 1 to n are all there. */
+/* The largest n for which all ids 1 to n exist. */
 static int count_ids(struct gg_profile *profile, const char *table, uint32_t *ret_count,
                      struct gg_error *error)
 {
@@ -202,12 +203,12 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 		[GG_DENSE_STACK] = "stack",     [GG_DENSE_HEAP] = "heap",
 		[GG_DENSE_TYPE] = "type",
 	};
-	int result, code = 0;
+	int result, status = 0;
 
-	for (int i = 0; i < GG_DENSE_COUNT && code == 0; i++)
-		code = count_ids(profile, tables[i], &profile->counts[i], error);
-	if (code < 0)
-		return code;
+	for (int i = 0; i < GG_DENSE_COUNT && status == 0; i++)
+		status = count_ids(profile, tables[i], &profile->counts[i], error);
+	if (status < 0)
+		return status;
 	profile->last_sample = (uint64_t)gg_store_read_integer(
 		profile, "select max(id) from sample", &result);
 	if (result == SQLITE_OK)
@@ -217,10 +218,10 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
 }
 
-/* How SQLite begins the text that it keeps of a table, whatever was typed. */
+/* SQLite stores the text of a table with this beginning, however it was typed. */
 static const char create_table[] = "CREATE TABLE ";
 
-/* How a file of that version has the table whose text of today is `create`. */
+/* The text of a table in files of an older version; `create` is today's text. */
 static const char *find_create(uint32_t version, const char *create, size_t *length)
 {
 	for (const struct gg_schema_older *older = gg_schema_older; older->table != NULL; older++) {
@@ -235,7 +236,7 @@ static const char *find_create(uint32_t version, const char *create, size_t *len
 	return create;
 }
 
-/* Is the table that `create` (from its name on) makes in the file, made by the same text? */
+/* True if the file has the table that `create` (from its name on) makes, with the same text. */
 static int check_table(struct gg_profile *profile, const char *create, size_t length,
                        struct gg_error *error)
 {
@@ -280,49 +281,49 @@ static int check_tables(struct gg_profile *profile, struct gg_error *error)
 {
 	static const char ours[] = "create table ";
 	const char *text = gg_schema_tables;
-	int result, code = 0;
+	int result, status = 0;
 
 	profile->version = (uint32_t)gg_store_read_integer(profile, "pragma user_version", &result);
 	if (result != SQLITE_OK)
 		return gg_store_fail(profile, result, error);
-	while (code == 0 && (text = strstr(text, ours)) != NULL) {
+	while (status == 0 && (text = strstr(text, ours)) != NULL) {
 		text += strlen(ours);
-		code = check_table(profile, text, strcspn(text, ";"), error);
+		status = check_table(profile, text, strcspn(text, ";"), error);
 	}
-	return code;
+	return status;
 }
 
 static int open_file(struct gg_profile **ret_profile, const char *path, bool to_edit,
                      struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int code = gg_store_check_header(path, error);
+	int status = gg_store_check_header(path, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	profile = gg_store_new(error);
 	if (profile == NULL)
 		return -ENOMEM;
 	profile->is_in_file = true;
 	profile->is_written = to_edit;
-	profile->path = realpath(path, NULL); /* no name of it can be a URI or a place in memory */
-	code = profile->path == NULL ? gg_error_set_errno(error, errno, path, NULL) : 0;
-	/* Writing is for the journal of a recorder that was killed: its half is undone. */
-	if (code == 0)
-		code = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
-	if (code == 0)
-		code = gg_store_execute(
+	profile->path = realpath(path, NULL); /* an absolute path cannot be a URI or ":memory:" */
+	status = profile->path == NULL ? gg_error_set_errno(error, errno, path, NULL) : 0;
+	/* SQLite needs to write to roll back the journal of a killed recorder. */
+	if (status == 0)
+		status = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+	if (status == 0)
+		status = gg_store_execute(
 			profile, to_edit ? gg_store_writing_pragmas : "pragma query_only = on",
 			error);
-	if (code == 0)
-		code = check_tables(profile, error);
-	if (code == 0)
-		code = count_all_ids(profile, error);
-	if (code == 0 && to_edit)
-		code = gg_names_load(profile, error);
-	if (code < 0) {
+	if (status == 0)
+		status = check_tables(profile, error);
+	if (status == 0)
+		status = count_all_ids(profile, error);
+	if (status == 0 && to_edit)
+		status = gg_names_load(profile, error);
+	if (status < 0) {
 		gg_store_free(profile);
-		return code;
+		return status;
 	}
 	*ret_profile = profile;
 	return 0;
@@ -352,29 +353,29 @@ int gg_profile_copy(struct gg_profile **ret_profile, const struct gg_profile *pr
 {
 	struct gg_profile *copy = gg_store_new(error);
 	sqlite3_backup *backup;
-	int result, code = copy != NULL ? 0 : -ENOMEM;
+	int result, status = copy != NULL ? 0 : -ENOMEM;
 
-	if (code == 0)
-		code = gg_store_open(copy, ":memory:", SQLITE_OPEN_READWRITE, error);
-	if (code == 0) {
+	if (status == 0)
+		status = gg_store_open(copy, ":memory:", SQLITE_OPEN_READWRITE, error);
+	if (status == 0) {
 		backup = sqlite3_backup_init(copy->db, "main", profile->db, "main");
 		if (backup != NULL)
 			sqlite3_backup_step(backup, -1);
 		result = backup != NULL ? sqlite3_backup_finish(backup) : sqlite3_errcode(copy->db);
 		if (result != SQLITE_OK)
-			code = gg_store_fail(copy, result, error);
+			status = gg_store_fail(copy, result, error);
 	}
-	if (code == 0) {
+	if (status == 0) {
 		copy->is_written = true;
 		copy->version = profile->version;
-		code = count_all_ids(copy, error);
+		status = count_all_ids(copy, error);
 	}
-	if (code == 0)
-		code = gg_names_load(copy, error);
-	if (code < 0) {
+	if (status == 0)
+		status = gg_names_load(copy, error);
+	if (status < 0) {
 		if (copy != NULL)
 			gg_store_free(copy);
-		return code;
+		return status;
 	}
 	*ret_profile = copy;
 	return 0;

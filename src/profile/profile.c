@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile - the life of a profile's file: created in memory, put into its place by the first commit,
- * completed by finish.
+ * profile - the life of a profile's file: created in memory, moved into place by the first commit,
+ * completed by gg_profile_finish().
  *
- * Journal   a rollback journal, so that the file itself always holds all that was committed; a WAL
- *           would hold the last minutes in a file beside it, which a copy of one file loses.
- * Kill -9   the transaction that was open is rolled back by whoever opens the file next.
- * No sync   while recording: syncing once a second would wait for the disk of the program that is
- *           measured.  gg_profile_finish() syncs.
+ * Journal   A rollback journal, so that the file itself holds everything that was committed.  A WAL
+ *           would hold the last minutes in a second file, which a copy of the profile would lose.
+ * Kill -9   The next program that opens the file rolls back the open transaction.
+ * No sync   The recorder does not sync while it records, because it would compete with the profiled
+ *           program for the disk.  gg_profile_finish() syncs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "profile/schema.h"
 #include "profile/statements.h"
 
-/* What a program must hold off from while another changes the profile; waits for nobody. */
+/* SQLite's write lock tells: a recorder keeps a transaction open.  Does not wait for the lock. */
 bool gg_profile_is_being_written(const char *path)
 {
 	sqlite3 *db = NULL;
@@ -34,18 +34,18 @@ bool gg_profile_is_being_written(const char *path)
 	return result == SQLITE_BUSY;
 }
 
-/* May `path` be replaced?  It may if it is empty, or a profile that nobody writes. */
+/* Checks that `path` may be replaced: it is empty, or a profile that nobody is writing. */
 static int check_replaceable(const char *path, struct gg_error *error)
 {
-	struct stat status;
+	struct stat file;
 
-	if (stat(path, &status) < 0)
+	if (stat(path, &file) < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
-	if (S_ISREG(status.st_mode) && status.st_size == 0)
+	if (S_ISREG(file.st_mode) && file.st_size == 0)
 		return 0;
-	if (!S_ISREG(status.st_mode)) /* a device is not to be removed, nor is a directory */
+	if (!S_ISREG(file.st_mode)) /* never remove devices and directories */
 		return gg_error_set(error, -EEXIST, path, "A profile is a file: give another name.",
-		                    S_ISDIR(status.st_mode) ? "is a directory" : "is not a file");
+		                    S_ISDIR(file.st_mode) ? "is a directory" : "is not a file");
 	if (!gg_store_is_profile(path))
 		return gg_error_set(error, -EEXIST, path, "Give another name, or remove it.",
 		                    "there is something that is not a profile");
@@ -56,8 +56,8 @@ static int check_replaceable(const char *path, struct gg_error *error)
 }
 
 /*
- * The absolute path, without symbolic links, so that a link to a profile stays one, no name of it is
- * a URI, and a change of directory does no harm.  Says whether the file is there.
+ * The absolute path without symbolic links.  A link to a profile then stays a link, SQLite cannot take
+ * the name for a URI, and a change of directory does no harm.  *ret_exists: the file exists.
  */
 static char *settle_path(const char *path, bool *ret_exists)
 {
@@ -87,71 +87,71 @@ static char *settle_path(const char *path, bool *ret_exists)
 	return settled;
 }
 
-/* Settles where the profile goes, and asks before a long recording whether it can go there. */
+/* Determines the final path, and fails before a long recording if it cannot be written. */
 static int set_path(struct gg_profile *profile, const char *path, struct gg_error *error)
 {
 	char *slash, *directory;
 	bool exists;
-	int code = 0;
+	int status = 0;
 
-	if (strcmp(path, "-") == 0) /* where other commands have it, it is standard output */
+	if (strcmp(path, "-") == 0) /* other commands take "-" as standard output */
 		return gg_error_set(error, -EINVAL, "-", "Name a file; ./- is one.",
 		                    "a profile is not written to standard output");
 	profile->path = settle_path(path, &exists);
 	if (profile->path == NULL)
 		return gg_error_set_errno(error, errno, path, NULL);
 	if (exists)
-		code = check_replaceable(profile->path, error);
-	if (code < 0)
-		return code;
+		status = check_replaceable(profile->path, error);
+	if (status < 0)
+		return status;
 	slash = strrchr(profile->path, '/');
 	directory = strndup(profile->path, (size_t)(slash - profile->path) + 1);
 	if (slash[1] == '\0')
-		code = gg_error_set_errno(error, EISDIR, path, NULL);
+		status = gg_error_set_errno(error, EISDIR, path, NULL);
 	else if (directory == NULL || access(directory, W_OK | X_OK) < 0)
-		code = gg_error_set_errno(error, errno, directory,
-		                          "Give another place for the file.");
+		status = gg_error_set_errno(error, errno, directory,
+		                            "Give another place for the file.");
 	free(directory);
-	return code;
+	return status;
 }
 
 static int create_tables(struct gg_profile *profile, struct gg_error *error)
 {
 	char pragmas[256];
-	int code;
+	int status;
 
 	snprintf(pragmas, sizeof(pragmas),
 	         "pragma page_size = %d; pragma application_id = %d; pragma user_version = %d",
 	         GG_SCHEMA_PAGE_BYTES, GG_PROFILE_APPLICATION_ID, GG_PROFILE_VERSION);
-	code = gg_store_execute(profile, pragmas, error);
-	if (code == 0)
-		code = gg_store_execute(profile, gg_schema_tables, error);
-	return code == 0 ? gg_store_execute(profile, gg_schema_views, error) : code;
+	status = gg_store_execute(profile, pragmas, error);
+	if (status == 0)
+		status = gg_store_execute(profile, gg_schema_tables, error);
+	return status == 0 ? gg_store_execute(profile, gg_schema_views, error) : status;
 }
 
 int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
 	struct gg_profile *profile = gg_store_new(error);
-	int code = 0;
+	int status = 0;
 
 	if (profile == NULL)
 		return -ENOMEM;
 	if (path != NULL)
-		code = set_path(profile, path, error);
-	if (code == 0)
-		code = gg_store_open(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
-	if (code == 0)
-		code = create_tables(profile, error);
-	if (code < 0) {
+		status = set_path(profile, path, error);
+	if (status == 0)
+		status = gg_store_open(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
+	if (status == 0)
+		status = create_tables(profile, error);
+	if (status < 0) {
 		gg_store_free(profile);
-		return code;
+		return status;
 	}
 	profile->is_written = true;
 	*ret_profile = profile;
 	return 0;
 }
 
-/* The file, its journal, and the name under which it is begun (put_in_file). */
+/* Registers the file, its journal, and its temporary name (put_in_file) for removal at signals. */
 static void list_scratch(struct gg_profile *profile)
 {
 	char name[PATH_MAX];
@@ -175,10 +175,10 @@ int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
                             struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int code = gg_profile_create(&profile, path, error);
+	int status = gg_profile_create(&profile, path, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	profile->final_path = profile->path;
 	for (size_t i = 0; i < GG_COUNT(profile->scratch); i++)
 		profile->scratch[i] = -1;
@@ -193,12 +193,12 @@ int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
 	return 0;
 }
 
-/* Copies what is in memory to a new file. */
+/* Copies the database in memory to a new file. */
 static int copy_to(struct gg_profile *profile, const char *path, struct gg_error *error)
 {
 	sqlite3 *file = NULL;
 	sqlite3_backup *backup;
-	/* For its owner alone, as perf's files are: it has addresses and command lines. */
+	/* Only the owner may read it, as with perf's files: it has addresses and command lines. */
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), result;
 
 	if (fd < 0)
@@ -221,7 +221,7 @@ static int copy_to(struct gg_profile *profile, const char *path, struct gg_error
 	return result == SQLITE_OK ? 0 : -EIO;
 }
 
-/* A journal that an earlier profile of that name left would be taken for one of this. */
+/* Removes a journal of an earlier profile, which SQLite would apply to the new file. */
 static void remove_leftovers(const char *path)
 {
 	static const char *const endings[] = { "-journal", "-wal", "-shm" };
@@ -234,41 +234,41 @@ static void remove_leftovers(const char *path)
 }
 
 /*
- * The first commit: gives the profile its file.  It is written under a name beside the final one and
- * moved over what was there, so that there is a whole profile under that name at every moment.
+ * The first commit, which creates the profile's file.  It writes the file under a temporary name and
+ * renames it, so that the final name refers to a whole profile at every moment.
  */
 static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 {
 	sqlite3 *memory = profile->db;
 	char *part;
-	int code;
+	int status;
 
 	if (asprintf(&part, "%s.%d.part", profile->path, (int)getpid()) < 0)
 		return gg_error_memory(error, profile->path);
 	unlink(part);
-	code = copy_to(profile, part, error);
-	if (code == 0) {
+	status = copy_to(profile, part, error);
+	if (status == 0) {
 		remove_leftovers(profile->path);
 		if (rename(part, profile->path) < 0)
-			code = gg_error_set_errno(error, errno, profile->path, NULL);
+			status = gg_error_set_errno(error, errno, profile->path, NULL);
 	}
-	if (code < 0)
+	if (status < 0)
 		unlink(part);
 	free(part);
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_store_forget_statements(profile);
-	code = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+	status = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
 	sqlite3_close_v2(memory);
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	profile->is_in_file = true;
 	return gg_store_execute(profile, gg_store_writing_pragmas, error);
 }
 
 /*
- * Ends the transaction.  A reader may hold the file: then the transaction goes on and is committed
- * next time, unless `must` says that this is the last.
+ * Ends the transaction.  If a reader holds the file, the transaction stays open for the next commit,
+ * unless `must` says that this is the last one.
  */
 static int commit_transaction(struct gg_profile *profile, bool must, struct gg_error *error)
 {
@@ -291,44 +291,44 @@ static int commit_transaction(struct gg_profile *profile, bool must, struct gg_e
 
 static int commit(struct gg_profile *profile, bool must, struct gg_error *error)
 {
-	int code;
+	int status;
 
 	if (profile->failure != 0)
 		return gg_store_fail_again(profile, error);
-	code = commit_transaction(profile, must, error);
-	if (code == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
-		code = put_in_file(profile, error);
-	return code;
+	status = commit_transaction(profile, must, error);
+	if (status == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
+		status = put_in_file(profile, error);
+	return status;
 }
 
 int gg_profile_commit(struct gg_profile *profile, struct gg_error *error)
 {
-	int code = 0;
+	int status = 0;
 
 	if (profile->has_changes || !profile->is_in_file || profile->failure != 0)
-		code = commit(profile, false, error);
-	/* Always in a transaction: so others see that somebody writes. */
-	if (code == 0 && profile->is_in_file && profile->is_written &&
+		status = commit(profile, false, error);
+	/* A transaction is always open, so that others see the lock of a writer. */
+	if (status == 0 && profile->is_in_file && profile->is_written &&
 	    sqlite3_get_autocommit(profile->db))
-		code = gg_store_execute(profile, "begin immediate", error);
-	return code;
+		status = gg_store_execute(profile, "begin immediate", error);
+	return status;
 }
 
 static int sync_file(const char *path, struct gg_error *error)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC), code = 0;
+	int file = open(path, O_RDONLY | O_CLOEXEC), status = 0;
 
 	if (file < 0 || fsync(file) < 0)
-		code = gg_error_set_errno(error, errno, path, NULL);
+		status = gg_error_set_errno(error, errno, path, NULL);
 	if (file >= 0)
 		close(file);
-	return code;
+	return status;
 }
 
-/* Gives pages back that folding has left empty, where they are many. */
+/* Returns pages that compaction has emptied to the file system if there are many. */
 static int shrink(struct gg_profile *profile, struct gg_error *error)
 {
-	int result, code;
+	int result, status;
 	int64_t free_pages = gg_store_read_integer(profile, "pragma freelist_count", &result);
 	int64_t pages = gg_store_read_integer(profile, "pragma page_count", &result);
 
@@ -336,13 +336,14 @@ static int shrink(struct gg_profile *profile, struct gg_error *error)
 		return gg_store_fail(profile, result, error);
 	if (free_pages * 8 <= pages)
 		return 0;
-	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 1); /* it attaches what it builds */
-	code = gg_store_execute(profile, "vacuum", error);
+	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED,
+	              1); /* VACUUM attaches the database that it builds */
+	status = gg_store_execute(profile, "vacuum", error);
 	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
-	return code;
+	return status;
 }
 
-/* Moves a profile that is whole to where it belongs. */
+/* Moves a complete profile to its final path. */
 static int move_whole(struct gg_profile *profile, struct gg_error *error)
 {
 	remove_leftovers(profile->final_path);
@@ -357,22 +358,22 @@ static int move_whole(struct gg_profile *profile, struct gg_error *error)
 
 int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 {
-	int code = gg_store_begin(profile, error);
+	int status = gg_store_begin(profile, error);
 
-	if (code == 0 && profile->has_summary)
-		code = gg_report_summary_remove(profile, error);
-	if (code == 0)
-		code = gg_report_summary_make(profile, error);
-	if (code == 0)
-		code = commit(profile, true, error);
-	if (code < 0 || !profile->is_in_file)
-		return code;
-	code = shrink(profile, error);
-	if (code == 0)
-		code = sync_file(profile->path, error);
-	if (code == 0 && profile->final_path != NULL)
-		code = move_whole(profile, error);
-	return code;
+	if (status == 0 && profile->has_summary)
+		status = gg_profile_summary_remove(profile, error);
+	if (status == 0)
+		status = gg_profile_summary_make(profile, error);
+	if (status == 0)
+		status = commit(profile, true, error);
+	if (status < 0 || !profile->is_in_file)
+		return status;
+	status = shrink(profile, error);
+	if (status == 0)
+		status = sync_file(profile->path, error);
+	if (status == 0 && profile->final_path != NULL)
+		status = move_whole(profile, error);
+	return status;
 }
 
 void gg_profile_close(struct gg_profile *profile)

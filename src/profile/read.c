@@ -23,7 +23,7 @@ int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *re
 {
 	struct gg_profile_session session = { .end_ns = GG_TIME_NONE, .exit_status = -1 };
 	struct gg_row_reader reading;
-	int code;
+	int status;
 
 	gg_row_reader_begin(
 		&reading, profile,
@@ -43,9 +43,9 @@ int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *re
 		session.exit_status = (int)gg_row_reader_known(&reading);
 		session.has_history = gg_row_reader_integer(&reading, 0, 1);
 	}
-	code = gg_row_reader_end(&reading, error);
-	if (code < 0)
-		return code;
+	status = gg_row_reader_end(&reading, error);
+	if (status < 0)
+		return status;
 	session.command = profile->session_texts[0];
 	session.host = profile->session_texts[1];
 	session.kernel = profile->session_texts[2];

@@ -26,12 +26,12 @@ bool gg_row_reader_next(struct gg_row_reader *reading)
 
 int gg_row_reader_end(struct gg_row_reader *reading, struct gg_error *error)
 {
-	int result = reading->result, code = reading->stopped;
+	int result = reading->result, status = reading->stopped;
 
-	if (code == 0 && result != SQLITE_OK && result != SQLITE_DONE && result != SQLITE_ROW)
-		code = gg_store_fail(reading->profile, result, error);
+	if (status == 0 && result != SQLITE_OK && result != SQLITE_DONE && result != SQLITE_ROW)
+		status = gg_store_fail(reading->profile, result, error);
 	sqlite3_finalize(reading->statement);
-	return code;
+	return status;
 }
 
 /* The value of the next column; NULL where it is NULL. */

@@ -104,8 +104,8 @@ const char gg_schema_tables[] =
 	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal');\n";
 
 /*
- * Until version 2 readings had no maximum, and nothing of geiger's own; sums had what processes left counted as
- * live, whenever these ended, and functions by short names.
+ * Up to version 2, readings had no maximum and no memory of geiger itself.  Sums counted memory that
+ * processes left as live, whenever the processes ended, and functions by short names.
  */
 const struct gg_schema_older gg_schema_older[] = {
 	{ 2, "memory",
@@ -134,12 +134,12 @@ const struct gg_schema_older gg_schema_older[] = {
 };
 
 /*
- * Plain SQL, so that whatever reads SQLite files can use them.  With x = length / interval, the mean
- * number of marks, and p = 1 - exp(-x):
+ * The views use plain SQL, so that every program that reads SQLite files can use them.  With
+ * x = length / interval, the mean number of sample points, and p = 1 - exp(-x):
  *
  *   1/p = 1/2 + 1/2 / tanh(x/2)          (1-p)/p^2 = 1 / (2 sinh(x/2))^2
  *
- * and -log(1 - 1/R) = 2 atanh(1 / (2R-1)): no digits are lost at either end.
+ * and -log(1 - 1/R) = 2 atanh(1 / (2R-1)).  These forms lose no digits at either end.
  */
 const char gg_schema_views[] =
 	"create view v_sample as\n"
@@ -149,7 +149,7 @@ const char gg_schema_views[] =
 	"  size, usable, address, (select name from scheme where scheme.id = s.scheme) as scheme,\n"
 	"  interval, offset, marks, free_thread, free_stack, flags, origin, count, count_variance,\n"
 	"  size * count as bytes, 1.0 * size * size * count_variance as bytes_variance,\n"
-	/* Where the event of its free was lost: since the last moment with a whole history. */
+	/* If the event of the free was lost: the last moment with a complete history. */
 	"  case when t_free is null or coalesce(flags, 0) & 2 = 0 then t_free\n"
 	"    when flags & 8 = 0 then t_alloc\n"
 	"    else max(t_alloc, coalesce((select time_ns from event as l where l.kind = 'lost'\n"

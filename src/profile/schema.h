@@ -2,7 +2,7 @@
 /*
  * schema - the tables of a profile as SQL text; docs/internals/PROFILE.md explains each column.
  *
- * The texts are the format: a change of what a reader sees raises GG_PROFILE_VERSION.
+ * The texts define the format.  A change that readers can see raises GG_PROFILE_VERSION.
  */
 #pragma once
 
@@ -10,17 +10,17 @@
 
 extern const char gg_schema_tables[];
 
-/* What a table was in files of earlier versions; ends with a row without a name. */
+/* The texts of tables in files of earlier versions; the last entry has no name. */
 struct gg_schema_older {
-	uint32_t version; /* the last one that had it so */
+	uint32_t version; /* the last version with this text */
 	const char *table;
-	const char *create; /* behind "create table "; NULL: there was none */
+	const char *create; /* text after "create table "; NULL: no such table */
 };
 extern const struct gg_schema_older gg_schema_older[];
 
 /*
- * A symbol's full name without what compilers append to the copies that they make of a function, which are
- * that function (model/model_functions.c).  NULL where there is no symbol.
+ * SQL for a symbol's full name without the suffixes that compilers append to copies of a function, since
+ * copies are the same function (model/model_functions.c).  NULL: no symbol.
  */
 #define GG_SCHEMA_FULL_NAME                                                                     \
 	"case when symbol.full_name is null then symbol.function"                               \
@@ -32,5 +32,5 @@ extern const struct gg_schema_older gg_schema_older[];
 /* Views that answer common questions in one line; "create view NAME as ...;" each. */
 extern const char gg_schema_views[];
 
-/* What a sample that ends late dirties, and what a scan reads at once. */
+/* The page size: a sample that ends late dirties one page, and a scan reads whole pages. */
 enum { GG_SCHEMA_PAGE_BYTES = 4096 };

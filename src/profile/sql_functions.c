@@ -7,14 +7,14 @@
 #include "base/size.h"
 #include "stats/estimate/interval.h"
 
-/* SQLite gives zeroed memory of its own to each group. */
-struct group {
+/* The state of one group; SQLite provides it zeroed. */
+struct group_state {
 	struct gg_tally tally;
 	double confidence; /* 0: 0.95 */
 	int is_wrong;
 };
 
-/* The scheme by name, as v_sample has it, or by number, as sample has it. */
+/* Accepts the scheme by name, as in v_sample, or by number, as in sample. */
 static int scheme_of(sqlite3_value *value, enum gg_scheme *ret_scheme)
 {
 	const char *name;
@@ -29,7 +29,7 @@ static int scheme_of(sqlite3_value *value, enum gg_scheme *ret_scheme)
 
 static void add_to_group(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	struct group *group = sqlite3_aggregate_context(context, sizeof(*group));
+	struct group_state *group = sqlite3_aggregate_context(context, sizeof(*group));
 	struct gg_draw draw;
 
 	if (group == NULL || sqlite3_value_type(values[4]) == SQLITE_NULL)
@@ -50,7 +50,7 @@ static void add_to_group(sqlite3_context *context, int count, sqlite3_value **va
 static void end_group(sqlite3_context *context)
 {
 	const char *what = sqlite3_user_data(context); /* "bl": bytes, low; "ch": count, high */
-	struct group *group = sqlite3_aggregate_context(context, 0);
+	struct group_state *group = sqlite3_aggregate_context(context, 0);
 	struct gg_interval interval;
 	double confidence;
 

@@ -15,7 +15,7 @@ struct gg_sql_query {
 	sqlite3_stmt *statement;
 };
 
-/* Refuses everything but reading. */
+/* SQLite's authorizer: allows only what reads. */
 static int authorize(void *context, int action, const char *first, const char *second,
                      const char *database, const char *view)
 {
@@ -47,7 +47,7 @@ static int authorize(void *context, int action, const char *first, const char *s
 	}
 }
 
-/* The table `name`, empty: found before the one of that name in the file. */
+/* Makes an empty temporary table `name`, which hides the one in the file. */
 static void append_empty_table(struct gg_buf *out, const char *name)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf create = { 0 };
@@ -62,14 +62,14 @@ static void append_empty_table(struct gg_buf *out, const char *name)
 	gg_buf_append(out, at, strcspn(at, ";") + 1);
 }
 
-/* "create view" as "create temp view": found before any view of that name in the file. */
+/* Turns "create view" into "create temp view", which hides a view of that name in the file. */
 static int make_views(struct gg_profile *profile, struct gg_error *error)
 {
 	static const char create[] = "create view ";
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	const char *at = gg_schema_views, *next;
 
-	/* Sums of older files lack columns: views then add up the samples themselves. */
+	/* The summaries of older files lack columns, so the views add up the samples themselves. */
 	if (profile->version < 3) {
 		append_empty_table(&text, "stack_sum");
 		append_empty_table(&text, "function_sum");
@@ -86,34 +86,34 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 }
 
 /*
- * Functions that give tables are set up when first used, by what looks to the authorizer like a change
- * of the schema: so they are used here, before it is in force.
+ * SQLite sets up table-valued functions at their first use, and the authorizer would refuse that as a
+ * change of the schema.  Therefore use them once here, before the authorizer is in force.
  */
 static const char table_functions[] =
 	"select 1 from pragma_table_info('sample'), pragma_table_list, pragma_index_list('sample'),"
 	" json_each('[]'), json_tree('[]') limit 0";
 
-/* Makes the connection one for questions. */
+/* Prepares the connection for queries. */
 static int begin_questions(struct gg_profile *profile, struct gg_error *error)
 {
-	int code, result;
+	int status, result;
 
 	sqlite3_set_authorizer(profile->db, NULL, NULL);
 	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
 	result = gg_sql_functions_register(profile->db);
 	if (result != SQLITE_OK)
 		return gg_store_fail(profile, result, error);
-	code = gg_store_execute(profile, "pragma query_only = off", error);
-	if (code == 0)
-		code = make_views(profile, error);
-	if (code == 0)
-		code = gg_store_execute(profile, table_functions, error);
-	if (code == 0)
-		code = gg_store_execute(profile, "pragma query_only = on", error);
-	return code;
+	status = gg_store_execute(profile, "pragma query_only = off", error);
+	if (status == 0)
+		status = make_views(profile, error);
+	if (status == 0)
+		status = gg_store_execute(profile, table_functions, error);
+	if (status == 0)
+		status = gg_store_execute(profile, "pragma query_only = on", error);
+	return status;
 }
 
-/* Only blanks, semicolons and comments? */
+/* True if the text has only blanks, semicolons, and comments. */
 static bool is_nothing(sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *statement = NULL;
@@ -162,19 +162,19 @@ int gg_sql_query_new(struct gg_sql_query **ret_query, struct gg_profile *profile
                      struct gg_error *error)
 {
 	struct gg_sql_query *query = calloc(1, sizeof(*query));
-	int code;
+	int status;
 
 	if (query == NULL)
 		return gg_error_memory(error, "sql");
 	query->profile = profile;
-	code = begin_questions(profile, error);
-	if (code == 0) {
+	status = begin_questions(profile, error);
+	if (status == 0) {
 		sqlite3_set_authorizer(profile->db, authorize, NULL);
-		code = prepare(query, sql, error);
+		status = prepare(query, sql, error);
 	}
-	if (code < 0) {
+	if (status < 0) {
 		gg_sql_query_free(query);
-		return code;
+		return status;
 	}
 	*ret_query = query;
 	return 0;
@@ -211,7 +211,7 @@ int gg_sql_query_next(struct gg_sql_query *query, struct gg_error *error)
 	if (result == SQLITE_DONE)
 		return 0;
 	if ((result & 0xff) ==
-	    SQLITE_ERROR) /* of the question: a function's refusal, an overflow */
+	    SQLITE_ERROR) /* an error of the query: a function refused a value, or an overflow */
 		return gg_error_set(error, -EINVAL, "sql", NULL, "%s",
 		                    sqlite3_errmsg(query->profile->db));
 	return gg_store_fail(query->profile, result, error);

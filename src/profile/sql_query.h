@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sql_query - questions in SQL that a person asks of a profile; nothing can be changed by them.
+ * sql_query - runs a person's SQL query on a profile, which it cannot change.
  *
  *   struct gg_sql_query *query;
  *
  *   if (gg_sql_query_new(&query, profile, "select function, live_bytes from v_function", error) < 0)
  *           return error->code;
- *   while ((code = gg_sql_query_next(query, error)) > 0)
+ *   while ((status = gg_sql_query_next(query, error)) > 0)
  *           puts(gg_sql_query_text(query, 0, &length));
  *   gg_sql_query_free(query);
  *
- * The views are ours, whatever views of those names the file has.  Beside SQLite's functions there are
+ * The views are geiger's own, even if the file has views of the same names.  Beside SQLite's functions,
+ * a query can use
  *
  *   gg_bytes_low(scheme, interval, offset, marks, size [, confidence])      aggregates: an end of the
  *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)               confidence interval
  *   gg_size(bytes)                                                          "312.4 MiB"
  *
- * Threads   as its profile; one query at a time.
+ * Threads   The thread that owns the profile, one query at a time.
  */
 #pragma once
 
@@ -33,8 +34,8 @@ enum gg_sql_query_kind {
 };
 
 /*
- * One statement.  -EINVAL for what SQLite does not understand, more than one statement, or one that
- * does not only read.
+ * Prepares one statement.  -EINVAL: SQLite rejects it, there is more than one statement, or the
+ * statement does more than read.
  */
 GG_MUST_CHECK int gg_sql_query_new(struct gg_sql_query **ret_query, struct gg_profile *profile,
                                    const char *sql, struct gg_error *error);
@@ -43,12 +44,12 @@ void gg_sql_query_free(struct gg_sql_query *query);
 int gg_sql_query_column_count(const struct gg_sql_query *query);
 const char *gg_sql_query_column_name(const struct gg_sql_query *query, int column);
 
-/* 1: there is a row; 0: no more; -Exxx. */
+/* Steps to the next row.  1: there is one; 0: no further row; -Exxx. */
 GG_MUST_CHECK int gg_sql_query_next(struct gg_sql_query *query, struct gg_error *error);
 
-/* Of the row, column from 0 on.  Texts are valid until the next row. */
+/* Values of the current row; columns count from 0.  Texts are valid until the next row. */
 enum gg_sql_query_kind gg_sql_query_kind(const struct gg_sql_query *query, int column);
 int64_t gg_sql_query_integer(const struct gg_sql_query *query, int column);
 double gg_sql_query_number(const struct gg_sql_query *query, int column);
-/* A text or bytes; *ret_length (may be NULL) without the 0 byte that follows a text. */
+/* A text or blob.  *ret_length (may be NULL) does not count the 0 byte after a text. */
 const char *gg_sql_query_text(const struct gg_sql_query *query, int column, size_t *ret_length);

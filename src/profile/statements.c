@@ -50,7 +50,7 @@ static const char *const texts[GG_SQL_COUNT] = {
 	"Its recorder was killed: copy it with its '-journal' to a directory that you may " \
 	"write, and read it there."
 
-/* What went wrong, in our numbers, and what to do about it. */
+/* Maps an SQLite result to -Exxx, with advice. */
 static int meaning_of(int result, const char **ret_advice)
 {
 	*ret_advice = NULL;
@@ -91,10 +91,10 @@ static int meaning_of(int result, const char **ret_advice)
 int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error)
 {
 	const char *advice;
-	int code = meaning_of(result, &advice);
+	int status = meaning_of(result, &advice);
 
 	return gg_error_set(
-		error, code, profile->path != NULL ? profile->path : "profile", advice, "%s",
+		error, status, profile->path != NULL ? profile->path : "profile", advice, "%s",
 		profile->db != NULL ? sqlite3_errmsg(profile->db) : sqlite3_errstr(result));
 }
 
@@ -148,14 +148,14 @@ static int prepare(struct gg_statement *row, enum gg_sql sql, struct gg_error *e
 
 int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error)
 {
-	int code = gg_store_fail(profile, result, error);
+	int status = gg_store_fail(profile, result, error);
 
-	/* SQLite rolls back by itself where the disk is full or broken: later rows would miss others. */
+	/* SQLite rolls back by itself if the disk is full or broken; later rows would lack earlier ones. */
 	if (sqlite3_get_autocommit(profile->db)) {
-		profile->failure = code;
+		profile->failure = status;
 		profile->has_changes = false;
 	}
-	return code;
+	return status;
 }
 
 int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error)
@@ -167,7 +167,7 @@ int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error
 
 int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 {
-	int code = 0;
+	int status = 0;
 
 	if (gg_likely(profile->has_changes))
 		return 0;
@@ -177,24 +177,24 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 	if (profile->failure != 0)
 		return gg_store_fail_again(profile, error);
 	if (sqlite3_get_autocommit(profile->db))
-		code = gg_store_execute(profile, "begin immediate", error);
-	if (code == 0 && profile->has_summary)
-		code = gg_report_summary_remove(profile, error);
-	if (code == 0)
+		status = gg_store_execute(profile, "begin immediate", error);
+	if (status == 0 && profile->has_summary)
+		status = gg_profile_summary_remove(profile, error);
+	if (status == 0)
 		profile->has_changes = true;
-	return code;
+	return status;
 }
 
 int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile, enum gg_sql sql,
                        struct gg_error *error)
 {
-	int code = gg_store_begin(profile, error);
+	int status = gg_store_begin(profile, error);
 
 	row->profile = profile;
-	return code < 0 ? code : prepare(row, sql, error);
+	return status < 0 ? status : prepare(row, sql, error);
 }
 
-/* The first failure of a bind is told when the row is run. */
+/* Remembers the first failure of a bind, which running the row reports. */
 static void bound(struct gg_statement *row, int result)
 {
 	row->column++;
@@ -264,14 +264,14 @@ void gg_statement_zeros(struct gg_statement *row, uint32_t length)
 
 int gg_statement_run(struct gg_statement *row, struct gg_error *error)
 {
-	int result = row->result, code = 0;
+	int result = row->result, status = 0;
 
 	if (result == SQLITE_OK)
 		result = sqlite3_step(row->statement);
 	if (gg_unlikely(result != SQLITE_DONE))
-		code = gg_store_fail_write(row->profile, result, error);
+		status = gg_store_fail_write(row->profile, result, error);
 	sqlite3_reset(row->statement);
-	if (code == 0)
+	if (status == 0)
 		row->profile->uncommitted_count++;
-	return code;
+	return status;
 }

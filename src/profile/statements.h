@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statements - what the files of this folder share: the open database and its statements.
+ * statements - the open database and its prepared statements, shared by the files of src/profile.
  *
- * Statements are prepared when first needed and kept.  A row is bound and run by
+ * Statements are prepared at their first use and kept.  This binds and writes a row:
  *
  *   struct gg_statement row;
  *
@@ -19,7 +19,7 @@
 #include "profile/intern.h"
 #include "profile/profile.h"
 
-/* Tables whose ids are dense. */
+/* The tables with dense ids. */
 enum gg_dense {
 	GG_DENSE_PROCESS,
 	GG_DENSE_THREAD,
@@ -31,7 +31,7 @@ enum gg_dense {
 	GG_DENSE_COUNT,
 };
 
-/* What is written, one row at a time (statements.c). */
+/* The statements that write one row (statements.c). */
 enum gg_sql {
 	GG_SQL_SESSION,
 	GG_SQL_PROCESS,
@@ -68,89 +68,89 @@ enum gg_sql {
 /* Bits of coarse.lost. */
 enum { GG_STORE_COARSE_LOST = 1, GG_STORE_COARSE_LEFT = 2, GG_STORE_COARSE_SHARED = 4 };
 
-enum { GG_STORE_END_BYTES = 8 }; /* of t_free and the thread that freed */
+enum { GG_STORE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 
 struct gg_statement;
-struct gg_fold;
+struct gg_compaction;
 
 struct gg_profile {
 	sqlite3 *db;
-	uint32_t version; /* of its tables: 2 to GG_PROFILE_VERSION */
+	uint32_t version; /* version of its tables, 2 to GG_PROFILE_VERSION */
 	char *path;       /* NULL: in memory only */
-	int scratch[3];   /* numbers of its files while it is not whole */
-	bool has_scratch; /* they are listed (base/scratch.h) */
-	char *final_path; /* where finishing moves it; NULL: it is there, or may be at any time */
-	bool is_written;  /* made by gg_profile_create */
-	bool is_in_file;  /* false: still in memory, nothing of it is at path */
+	int scratch[3];   /* ids of its files in base/scratch.h while it is incomplete */
+	bool has_scratch; /* the ids of `scratch` are valid */
+	char *final_path; /* gg_profile_finish() moves the file there; NULL: it is in place */
+	bool is_written;  /* made by gg_profile_create() */
+	bool is_in_file;  /* false: still in memory, without a file */
 	bool has_changes; /* something was written since the last commit */
-	bool has_summary; /* of a finished profile: the next change removes it */
-	int failure;      /* of a write, after which nothing more is written; 0: none */
+	bool has_summary; /* the profile is finished; the next change removes the summary */
+	int failure;      /* status of a failed write, after which nothing is written; 0: none */
 	sqlite3_stmt *statements[GG_SQL_COUNT];
 
-	uint32_t counts[GG_DENSE_COUNT]; /* ids 1..count are there */
+	uint32_t counts[GG_DENSE_COUNT]; /* ids 1 to count exist */
 	uint64_t last_sample;            /* the largest id */
 	uint64_t uncommitted_count;      /* rows since the last commit */
-	uint32_t free_reserve_bytes;     /* that a live sample keeps for its end */
+	uint32_t free_reserve_bytes;     /* space that a live sample's row keeps for its end */
 	uint64_t dangling_count;
-	struct gg_fold *fold;   /* of gg_profile_fold(); NULL: not used */
-	char *session_texts[5]; /* of gg_profile_session() */
+	struct gg_compaction *fold; /* state of compaction; NULL: unused */
+	char *session_texts[5];     /* texts of gg_profile_session() */
 
-	/* Writing: what has an id. */
+	/* For writing: keys with ids. */
 	struct gg_intern modules, frames, symbols, names[GG_NAME_TYPE + 1];
-	uint32_t first_symbol; /* ids of `symbols` are from here on */
+	uint32_t first_symbol; /* the first id of `symbols` */
 	struct gg_map stacks;  /* parent << 32 | frame -> id */
 };
 
 /* --- open.c ---------------------------------------------------------------------------------- */
 
-/* Milliseconds that a reader or writer waits for the other to finish. */
+/* How long a reader or writer waits for the other, in milliseconds. */
 enum { GG_STORE_BUSY_MS = 5000 };
 
-/* For a connection that writes a file. */
+/* Pragmas for a connection that writes a file. */
 extern const char gg_store_writing_pragmas[];
 
 struct gg_profile *gg_store_new(struct gg_error *error);
 void gg_store_free(struct gg_profile *profile);
 
-/* Opens a database with everything off that could run what a file brings along. */
+/* Opens a database with every feature off that could run code from the file. */
 GG_MUST_CHECK int gg_store_open(struct gg_profile *profile, const char *path, int flags,
                                 struct gg_error *error);
 
-/* As gg_profile_is_file(). */
+/* See gg_profile_is_file(). */
 bool gg_store_is_profile(const char *path);
 
-/* Is it a whole profile of a known version?  By its first bytes, which say more than SQLite would. */
+/* Checks by the first bytes that it is a whole profile of a known version; SQLite would say less. */
 GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error);
 
 /* --- summary.c ------------------------------------------------------------------------------- */
 
-GG_MUST_CHECK int gg_report_summary_make(struct gg_profile *profile, struct gg_error *error);
-GG_MUST_CHECK int gg_report_summary_remove(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_profile_summary_make(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_profile_summary_remove(struct gg_profile *profile, struct gg_error *error);
 
 /* --- compact.c, write.c ------------------------------------------------------------------------ */
 
-void gg_fold_free(struct gg_fold *fold);
+void gg_fold_free(struct gg_compaction *fold);
 
 /* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
 void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums);
 
 /* --- statements.c: errors, statements, rows --------------------------------------------------------- */
 
-/* Turns an SQLite result into ours; place is the file.  Returns the error's code. */
+/* Fills the error from an SQLite result; its place is the file.  Returns -Exxx. */
 int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error);
 
-/* The same, for a failed write: remembers that rows may be lost. */
+/* The same for a failed write; remembers that rows may be lost. */
 int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error);
-/* What every write after that says: why the first one failed. */
+/* The error of every later write: why the first one failed. */
 int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error);
 
-/* The first column of the first row; 0 where there is none.  *ret_result is SQLite's. */
+/* The first column of the first row; 0: no row.  *ret_result is SQLite's result. */
 int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *ret_result);
 
-/* Reads what has ids, so that a profile from a file can be added to. */
+/* Reads keys with ids, so that an existing profile can grow. */
 GG_MUST_CHECK int gg_names_load(struct gg_profile *profile, struct gg_error *error);
 
-/* Runs texts that return no rows. */
+/* Runs SQL that returns no rows. */
 GG_MUST_CHECK int gg_store_execute(struct gg_profile *profile, const char *sql,
                                    struct gg_error *error);
 
@@ -160,14 +160,14 @@ void gg_store_forget_statements(struct gg_profile *profile);
 struct gg_statement {
 	struct gg_profile *profile;
 	sqlite3_stmt *statement;
-	int column; /* the next to bind */
-	int result; /* of the first bind that failed */
+	int column; /* the next column to bind */
+	int result; /* SQLite's result of the first failed bind */
 };
 
-/* Begins to change: opens the transaction if there is none. */
+/* Begins a change: opens a transaction if none is open. */
 GG_MUST_CHECK int gg_store_begin(struct gg_profile *profile, struct gg_error *error);
 
-/* Prepares for binding; calls gg_store_begin(). */
+/* Prepares a row for binding; calls gg_store_begin(). */
 GG_MUST_CHECK int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile,
                                      enum gg_sql sql, struct gg_error *error);
 void gg_statement_integer(struct gg_statement *row, int64_t value);
@@ -177,7 +177,7 @@ void gg_statement_time(struct gg_statement *row, int64_t time_ns); /* GG_TIME_NO
 void gg_statement_known(struct gg_statement *row, int64_t value);  /* negative: NULL */
 void gg_statement_number(struct gg_statement *row, double value);
 void gg_statement_text(struct gg_statement *row,
-                       const char *text); /* NULL: NULL; borrowed until it is run */
+                       const char *text); /* NULL: NULL; the row borrows the text until it is run */
 void gg_statement_text_of(struct gg_statement *row, const char *text, size_t length);
 void gg_statement_bytes(struct gg_statement *row, const void *bytes, size_t length); /* likewise */
 void gg_statement_zeros(struct gg_statement *row, uint32_t length);

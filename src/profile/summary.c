@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary - sums per stack and per function, kept in a finished profile so that the views v_stack and
- * v_function answer at once; without it they work the same out from the samples.
+ * summary - stores sums per stack and per function in a finished profile, so that the views v_stack and
+ * v_function are fast.  Without a summary they compute the same from the samples.
  *
- * A function's total counts a stack once however often the function is on it.  The stacks are a tree:
- * what a node's subtree holds is added to each function of its frame unless one further out in the
- * same stack is the same function.
+ * A function's total counts a stack once, even if the function recurs on it.  The stacks are a tree: the
+ * sum of a node's subtree is added to each function of its frame, unless the same function is further
+ * out on the stack.
  *
- * Cost    one pass over samples, one over stacks; 120 bytes a stack, 260 a function.
+ * Cost    One pass over samples and one over stacks; 120 bytes a stack, 260 a function.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,36 +23,36 @@
 #include "stats/estimate/tally.h"
 #include "stats/sampling/weight.h"
 
-struct sum {
+struct metric_sum {
 	uint64_t sample_count;
-	double bytes, bytes_variance, count, count_variance; /* NaN, and NULL: not known */
+	double bytes, bytes_variance, count, count_variance; /* NaN, in the file NULL: unknown */
 };
 
-struct pair {
-	struct sum live, allocated, left; /* as query.h has them */
+struct sum_pair {
+	struct metric_sum live, allocated, left; /* the metrics of query.h */
 };
 
-struct function {
-	struct pair self, total;
-	uint32_t active; /* how often it is on the stack that the walk is at */
+struct function_sums {
+	struct sum_pair self, total;
+	uint32_t active; /* how often it is on the current stack of the walk */
 };
 
-struct summary {
+struct summary_build {
 	struct gg_profile *profile;
-	struct pair *stacks; /* by id; 0: samples without a stack */
+	struct sum_pair *stacks; /* by id; 0: samples without a stack */
 	uint32_t *parents, *frames, *children, *siblings;
 	struct gg_intern functions; /* key: module, function, 0, full name, 0, file */
 	struct gg_buf function_ids; /* uint32_t: of the frames, one after the other */
 	uint32_t *frame_starts; /* frame f has [starts[f-1], starts[f]) of them, innermost first */
 	uint32_t *frame_modules;
-	struct function *sums;     /* by id - 1 */
-	struct gg_map live_blocks; /* origin of an inherited sample that is live at the end */
-	struct gg_map left_blocks; /* ... that its process never freed */
+	struct function_sums *sums; /* by id - 1 */
+	struct gg_map live_blocks;  /* origin of an inherited sample that is live at the end */
+	struct gg_map left_blocks;  /* the same, never freed by its process */
 	struct gg_last_end last;
-	int64_t *ends; /* of each process */
+	int64_t *ends; /* by process */
 };
 
-static void add_sum(struct sum *sum, const struct sum *more)
+static void add_sum(struct metric_sum *sum, const struct metric_sum *more)
 {
 	sum->sample_count += more->sample_count;
 	sum->bytes += more->bytes;
@@ -61,14 +61,14 @@ static void add_sum(struct sum *sum, const struct sum *more)
 	sum->count_variance += more->count_variance;
 }
 
-static void add_pair(struct pair *pair, const struct pair *more)
+static void add_pair(struct sum_pair *pair, const struct sum_pair *more)
 {
 	add_sum(&pair->live, &more->live);
 	add_sum(&pair->allocated, &more->allocated);
 	add_sum(&pair->left, &more->left);
 }
 
-static bool is_empty(const struct pair *pair)
+static bool is_empty(const struct sum_pair *pair)
 {
 	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0 &&
 	       pair->left.sample_count == 0;
@@ -79,8 +79,8 @@ static bool is_among(const struct gg_map *blocks, uint64_t id)
 	return blocks->used_count > 0 && gg_map_get(blocks, id) != GG_MAP_NONE;
 }
 
-/* Is live at the end what this process never freed? */
-static bool ends_last(const struct summary *summary, uint32_t process)
+/* True if blocks that this process never freed are live at the end. */
+static bool ends_last(const struct summary_build *summary, uint32_t process)
 {
 	return process == 0 ||
 	       gg_last_end_until(&summary->last, summary->ends[process]) == GG_TIME_NONE;
@@ -88,15 +88,15 @@ static bool ends_last(const struct summary *summary, uint32_t process)
 
 static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
-	struct summary *summary = context;
+	struct summary_build *summary = context;
 	struct gg_weight weight;
-	struct sum sum;
+	struct metric_sum sum;
 
 	if (sample->origin != 0 && sample->origin != sample->id)
-		return 0; /* another process' block, which is counted there */
+		return 0; /* the block of another process, which counts it */
 	weight = gg_weight_of(&sample->draw, sample->size_bytes);
-	sum = (struct sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
-		            weight.count_variance };
+	sum = (struct metric_sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
+		                   weight.count_variance };
 	if (sample->origin == 0)
 		add_sum(&summary->stacks[sample->stack].allocated, &sum);
 	if (sample->free_ns == GG_TIME_NONE || is_among(&summary->left_blocks, sample->id))
@@ -109,12 +109,12 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 
 static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
-	struct summary *summary = context;
-	struct sum sum = { .sample_count = coarse->sums.sample_count,
-		           .bytes = gg_fixed_value(coarse->sums.bytes),
-		           .bytes_variance = gg_fixed_value(coarse->sums.bytes_variance),
-		           .count = gg_fixed_value(coarse->sums.count),
-		           .count_variance = gg_fixed_value(coarse->sums.count_variance) };
+	struct summary_build *summary = context;
+	struct metric_sum sum = { .sample_count = coarse->sums.sample_count,
+		                  .bytes = gg_fixed_value(coarse->sums.bytes),
+		                  .bytes_variance = gg_fixed_value(coarse->sums.bytes_variance),
+		                  .count = gg_fixed_value(coarse->sums.count),
+		                  .count_variance = gg_fixed_value(coarse->sums.count_variance) };
 
 	if ((coarse->unknown_errors & 1u << GG_BYTES) != 0)
 		sum.bytes_variance = NAN;
@@ -130,7 +130,7 @@ static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 
 static int add_stack(const struct gg_profile_stack *stack, void *context)
 {
-	struct summary *summary = context;
+	struct summary_build *summary = context;
 
 	summary->parents[stack->id] = stack->parent;
 	summary->frames[stack->id] = stack->frame;
@@ -141,7 +141,7 @@ static int add_stack(const struct gg_profile_stack *stack, void *context)
 
 static int add_process(const struct gg_profile_process *process, void *context)
 {
-	struct summary *summary = context;
+	struct summary_build *summary = context;
 
 	if (process->id > summary->profile->counts[GG_DENSE_PROCESS])
 		return 0;
@@ -150,29 +150,29 @@ static int add_process(const struct gg_profile_process *process, void *context)
 	return 0;
 }
 
-/* What is not freed by who inherited it. */
-static int find_shared_blocks(struct summary *summary, struct gg_error *error)
+/* Adds blocks that a process inherited and did not free; each block counts once. */
+static int find_shared_blocks(struct summary_build *summary, struct gg_error *error)
 {
 	struct gg_row_reader reading;
-	int code = 0;
+	int status = 0;
 
 	gg_row_reader_begin(
 		&reading, summary->profile,
 		"select origin, process from sample where origin is not null and t_free is null");
-	while (code == 0 && gg_row_reader_next(&reading)) {
+	while (status == 0 && gg_row_reader_next(&reading)) {
 		uint64_t origin = gg_row_reader_bits(&reading);
 		uint32_t process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 
-		code = gg_map_put(&summary->left_blocks, origin, 1);
-		if (code == 0 && ends_last(summary, process))
-			code = gg_map_put(&summary->live_blocks, origin, 1);
+		status = gg_map_put(&summary->left_blocks, origin, 1);
+		if (status == 0 && ends_last(summary, process))
+			status = gg_map_put(&summary->live_blocks, origin, 1);
 	}
-	gg_row_reader_visited(&reading, code);
+	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
 }
 
-/* The function's id in *ret_id. */
-static int intern_function(struct summary *summary, uint32_t module, const char *name,
+/* Interns a function; *ret_id is its id. */
+static int intern_function(struct summary_build *summary, uint32_t module, const char *name,
                            const char *full_name, const char *file, uint32_t *ret_id)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
@@ -192,25 +192,25 @@ static int intern_function(struct summary *summary, uint32_t module, const char 
 	return 0;
 }
 
-static int add_function(struct summary *summary, uint32_t frame, const char *name,
+static int add_function(struct summary_build *summary, uint32_t frame, const char *name,
                         const char *full_name, const char *file)
 {
 	uint32_t id;
-	int code = intern_function(summary, summary->frame_modules[frame], name,
-	                           full_name != NULL ? full_name : "", file, &id);
+	int status = intern_function(summary, summary->frame_modules[frame], name,
+	                             full_name != NULL ? full_name : "", file, &id);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_buf_append(&summary->function_ids, &id, sizeof(id));
 	summary->frame_starts[frame] = (uint32_t)(summary->function_ids.length / sizeof(id));
 	return summary->function_ids.failed ? -ENOMEM : 0;
 }
 
-/* Frames in order, each with its lines; those that have none by module and address (as v_frame). */
-static int add_frames(struct summary *summary, struct gg_error *error)
+/* Interns the functions of all frames; frames without lines are named by address (as in v_frame). */
+static int add_frames(struct summary_build *summary, struct gg_error *error)
 {
 	struct gg_row_reader reading;
-	int code = 0;
+	int status = 0;
 
 	gg_row_reader_begin(
 		&reading, summary->profile,
@@ -219,7 +219,7 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 		" left join line on line.frame = frame.id"
 		" left join symbol on symbol.id = line.symbol"
 		" order by frame.id, line.depth");
-	while (code == 0 && gg_row_reader_next(&reading)) {
+	while (status == 0 && gg_row_reader_next(&reading)) {
 		uint32_t frame = gg_row_reader_id(&reading, GG_DENSE_FRAME);
 		uint32_t module = gg_row_reader_id(&reading, GG_DENSE_MODULE);
 		uint64_t address = gg_row_reader_bits(&reading);
@@ -235,15 +235,15 @@ static int add_frames(struct summary *summary, struct gg_error *error)
 		snprintf(unknown, sizeof(unknown), "%.256s%s0x%llx", path != NULL ? path : "",
 		         path != NULL ? "+" : "", (unsigned long long)address);
 		summary->frame_modules[frame] = module;
-		code = add_function(summary, frame, function != NULL ? function : unknown,
-		                    full_name, file);
+		status = add_function(summary, frame, function != NULL ? function : unknown,
+		                      full_name, file);
 	}
-	gg_row_reader_visited(&reading, code);
+	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
 }
 
 /* The functions of a frame, innermost first. */
-static const uint32_t *functions_of(const struct summary *summary, uint32_t frame,
+static const uint32_t *functions_of(const struct summary_build *summary, uint32_t frame,
                                     uint32_t *ret_count)
 {
 	uint32_t start = frame > 0 ? summary->frame_starts[frame - 1] : 0;
@@ -252,20 +252,20 @@ static const uint32_t *functions_of(const struct summary *summary, uint32_t fram
 	return (const uint32_t *)(const void *)summary->function_ids.data + start;
 }
 
-static void enter(struct summary *summary, uint32_t stack)
+static void enter(struct summary_build *summary, uint32_t stack)
 {
 	uint32_t count;
 	const uint32_t *ids = functions_of(summary, summary->frames[stack], &count);
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct function *function = &summary->sums[ids[i] - 1];
+		struct function_sums *function = &summary->sums[ids[i] - 1];
 
 		if (function->active++ == 0)
 			add_pair(&function->total, &summary->stacks[stack]);
 	}
 }
 
-static void leave(struct summary *summary, uint32_t stack)
+static void leave(struct summary_build *summary, uint32_t stack)
 {
 	uint32_t count;
 	const uint32_t *ids = functions_of(summary, summary->frames[stack], &count);
@@ -274,8 +274,8 @@ static void leave(struct summary *summary, uint32_t stack)
 		summary->sums[ids[i] - 1].active--;
 }
 
-/* All stacks from the outermost frames inwards, without recursion: stacks may be deep. */
-static void walk(struct summary *summary)
+/* Walks all stacks from the outermost frames inwards, iteratively, because stacks may be deep. */
+static void walk(struct summary_build *summary)
 {
 	uint32_t at = summary->children[0];
 
@@ -296,7 +296,7 @@ static void walk(struct summary *summary)
 	}
 }
 
-static void add_up(struct summary *summary)
+static void add_up(struct summary_build *summary)
 {
 	uint32_t count, stack_count = summary->profile->counts[GG_DENSE_STACK];
 
@@ -306,12 +306,12 @@ static void add_up(struct summary *summary)
 		if (count > 0)
 			add_pair(&summary->sums[ids[0] - 1].self, &summary->stacks[i]);
 	}
-	for (uint32_t i = stack_count; i > 0; i--) /* from here on: of subtrees */
+	for (uint32_t i = stack_count; i > 0; i--) /* turns sums of stacks into sums of subtrees */
 		add_pair(&summary->stacks[summary->parents[i]], &summary->stacks[i]);
 	walk(summary);
 }
 
-static void bind_sum(struct gg_statement *row, const struct sum *sum)
+static void bind_sum(struct gg_statement *row, const struct metric_sum *sum)
 {
 	gg_statement_integer(row, (int64_t)sum->sample_count);
 	gg_statement_number(row, sum->bytes);
@@ -320,34 +320,34 @@ static void bind_sum(struct gg_statement *row, const struct sum *sum)
 	gg_statement_number(row, sum->count_variance);
 }
 
-static int put_stacks(struct summary *summary, struct gg_error *error)
+static int put_stacks(struct summary_build *summary, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = 0;
+	int status = 0;
 
-	for (uint32_t i = 0; i <= summary->profile->counts[GG_DENSE_STACK] && code == 0; i++) {
+	for (uint32_t i = 0; i <= summary->profile->counts[GG_DENSE_STACK] && status == 0; i++) {
 		if (is_empty(&summary->stacks[i]))
 			continue;
-		code = gg_statement_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
-		if (code < 0)
+		status = gg_statement_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
+		if (status < 0)
 			break;
 		gg_statement_integer(&row, i);
 		bind_sum(&row, &summary->stacks[i].live);
 		bind_sum(&row, &summary->stacks[i].allocated);
 		bind_sum(&row, &summary->stacks[i].left);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 	}
-	return code;
+	return status;
 }
 
-static int put_functions(struct summary *summary, struct gg_error *error)
+static int put_functions(struct summary_build *summary, struct gg_error *error)
 {
 	const uint64_t *ends = (const uint64_t *)(const void *)summary->functions.ends.data;
 	struct gg_statement row;
 	uint32_t module;
-	int code = 0;
+	int status = 0;
 
-	for (uint32_t i = 0; i < summary->functions.count && code == 0; i++) {
+	for (uint32_t i = 0; i < summary->functions.count && status == 0; i++) {
 		const char *key = summary->functions.bytes.data + (i > 0 ? ends[i - 1] : 0);
 		const char *name = key + sizeof(module), *full_name = name + strlen(name) + 1;
 		const char *file = full_name + strlen(full_name) + 1;
@@ -355,8 +355,8 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 
 		if (is_empty(&summary->sums[i].total))
 			continue;
-		code = gg_statement_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
-		if (code < 0)
+		status = gg_statement_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
+		if (status < 0)
 			break;
 		memcpy(&module, key, sizeof(module));
 		gg_statement_text(&row, name);
@@ -375,12 +375,12 @@ static int put_functions(struct summary *summary, struct gg_error *error)
 			gg_statement_text(&row, full_name);
 		else
 			gg_statement_null(&row);
-		code = gg_statement_run(&row, error);
+		status = gg_statement_run(&row, error);
 	}
-	return code;
+	return status;
 }
 
-static bool allocate(struct summary *summary)
+static bool allocate(struct summary_build *summary)
 {
 	size_t stacks = (size_t)summary->profile->counts[GG_DENSE_STACK] + 1;
 	size_t frames = (size_t)summary->profile->counts[GG_DENSE_FRAME] + 1;
@@ -400,7 +400,7 @@ static bool allocate(struct summary *summary)
 	return true;
 }
 
-static void release(struct summary *summary)
+static void release(struct summary_build *summary)
 {
 	free(summary->ends);
 	free(summary->stacks);
@@ -413,28 +413,28 @@ static void release(struct summary *summary)
 	gg_map_done(&summary->left_blocks);
 }
 
-static int make(struct summary *summary, struct gg_error *error)
+static int make(struct summary_build *summary, struct gg_error *error)
 {
 	struct gg_profile *profile = summary->profile;
-	int code;
+	int status;
 
 	if (!allocate(summary))
 		return -ENOMEM;
-	code = gg_profile_each_process(profile, add_process, summary, error);
-	if (code == 0)
-		code = find_shared_blocks(summary, error);
-	if (code == 0)
-		code = gg_profile_each_sample(profile, add_sample, summary, error);
-	if (code == 0)
-		code = gg_profile_each_coarse(profile, add_coarse, summary, error);
-	if (code == 0)
-		code = gg_profile_each_stack(profile, add_stack, summary, error);
-	if (code == 0)
-		code = add_frames(summary, error);
-	if (code == 0)
-		code = put_stacks(summary, error);
-	if (code < 0)
-		return code;
+	status = gg_profile_each_process(profile, add_process, summary, error);
+	if (status == 0)
+		status = find_shared_blocks(summary, error);
+	if (status == 0)
+		status = gg_profile_each_sample(profile, add_sample, summary, error);
+	if (status == 0)
+		status = gg_profile_each_coarse(profile, add_coarse, summary, error);
+	if (status == 0)
+		status = gg_profile_each_stack(profile, add_stack, summary, error);
+	if (status == 0)
+		status = add_frames(summary, error);
+	if (status == 0)
+		status = put_stacks(summary, error);
+	if (status < 0)
+		return status;
 	summary->sums = calloc((size_t)summary->functions.count + 1, sizeof(*summary->sums));
 	if (summary->sums == NULL)
 		return -ENOMEM;
@@ -442,29 +442,29 @@ static int make(struct summary *summary, struct gg_error *error)
 	return put_functions(summary, error);
 }
 
-int gg_report_summary_make(struct gg_profile *profile, struct gg_error *error)
+int gg_profile_summary_make(struct gg_profile *profile, struct gg_error *error)
 {
-	struct summary summary = { .profile = profile };
-	int code;
+	struct summary_build summary = { .profile = profile };
+	int status;
 
-	/* The tables of older files have no room for what was left; their views add up the samples. */
+	/* Tables of older files have no columns for memory left at exit; their views add up samples. */
 	if (profile->version < 3)
 		return 0;
-	code = make(&summary, error);
+	status = make(&summary, error);
 	release(&summary);
-	if (code == -ENOMEM)
+	if (status == -ENOMEM)
 		return gg_error_memory(error, profile->path);
-	if (code == 0)
+	if (status == 0)
 		profile->has_summary = true;
-	return code;
+	return status;
 }
 
-int gg_report_summary_remove(struct gg_profile *profile, struct gg_error *error)
+int gg_profile_summary_remove(struct gg_profile *profile, struct gg_error *error)
 {
-	int code = gg_store_execute(profile, "delete from stack_sum; delete from function_sum",
-	                            error);
+	int status = gg_store_execute(profile, "delete from stack_sum; delete from function_sum",
+	                              error);
 
-	if (code == 0)
+	if (status == 0)
 		profile->has_summary = false;
-	return code;
+	return status;
 }

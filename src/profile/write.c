@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write - a record becomes a row: processes, samples, sums, the series and the notes.
+ * write - writes records as rows: processes, samples, sums, time series, and notes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "profile/statements.h"
 #include "stats/estimate/tally.h"
 
-/* Rows after which a profile commits by itself: bounds what is in memory before it has its file. */
+/* A profile commits by itself after this many rows, which bounds its memory before it has a file. */
 enum { UNCOMMITTED_MAX = 500000 };
 
 static int commit_now_and_then(struct gg_profile *profile, struct gg_error *error)
@@ -22,10 +22,10 @@ int gg_profile_set_session(struct gg_profile *profile, const struct gg_profile_s
                            struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_SESSION, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_SESSION, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_text(&row, session->command);
 	gg_statement_text(&row, session->host);
 	gg_statement_text(&row, session->kernel);
@@ -40,11 +40,11 @@ int gg_profile_set_session(struct gg_profile *profile, const struct gg_profile_s
 	return gg_statement_run(&row, error);
 }
 
-/* Takes the next id of a table once its row is in. */
-static int take_id(struct gg_profile *profile, enum gg_dense table, int code, uint32_t *ret_id)
+/* Advances a table's id after its row has been written. */
+static int take_id(struct gg_profile *profile, enum gg_dense table, int status, uint32_t *ret_id)
 {
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	profile->counts[table]++;
 	if (ret_id != NULL)
 		*ret_id = profile->counts[table];
@@ -55,10 +55,10 @@ int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
                               const struct gg_profile_process *process, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_PROCESS, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_PROCESS, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, id);
 	gg_statement_id(&row, process->parent);
 	gg_statement_integer(&row, process->pid);
@@ -85,10 +85,10 @@ int gg_profile_update_thread(struct gg_profile *profile, uint32_t id,
                              const struct gg_profile_thread *thread, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_THREAD, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_THREAD, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, id);
 	gg_statement_id(&row, thread->process);
 	gg_statement_integer(&row, thread->tid);
@@ -111,10 +111,10 @@ int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_profile_m
                            struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_MAPPING, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_MAPPING, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, mapping->process);
 	gg_statement_id(&row, mapping->module);
 	gg_statement_integer(&row, (int64_t)mapping->start);
@@ -126,7 +126,7 @@ int gg_profile_add_mapping(struct gg_profile *profile, const struct gg_profile_m
 	return gg_statement_run(&row, error);
 }
 
-/* Bytes that SQLite takes for an integer in a row, beside its type. */
+/* The bytes of an integer in an SQLite row, without its type. */
 static uint32_t stored_bytes(int64_t value)
 {
 	uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
@@ -146,10 +146,10 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sa
 {
 	uint64_t id = sample->id != 0 ? sample->id : profile->last_sample + 1;
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_SAMPLE, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_SAMPLE, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, id);
 	gg_statement_integer(&row, sample->alloc_ns);
 	gg_statement_time(&row, sample->free_ns);
@@ -173,14 +173,14 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sa
 		gg_statement_zeros(&row, profile->free_reserve_bytes);
 	else
 		gg_statement_null(&row);
-	code = gg_statement_run(&row, error);
-	if (code < 0)
-		return code;
+	status = gg_statement_run(&row, error);
+	if (status < 0)
+		return status;
 	if (id > profile->last_sample)
 		profile->last_sample = id;
-	code = commit_now_and_then(profile, error);
-	if (code < 0)
-		return code;
+	status = commit_now_and_then(profile, error);
+	if (status < 0)
+		return status;
 	if (ret_id != NULL)
 		*ret_id = id;
 	return 0;
@@ -191,10 +191,10 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
 {
 	struct gg_statement row;
 	uint32_t stack_bytes = stored_bytes(end->stack);
-	int code = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_END, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_END, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_integer(&row, (int64_t)id);
 	gg_statement_integer(&row, end->free_ns);
 	gg_statement_id(&row, end->thread);
@@ -204,7 +204,7 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
 	                                   (end->is_old ? GG_PROFILE_SAMPLE_OLD : 0));
 	gg_statement_integer(&row,
 	                     stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
-	/* Where frees are recorded with their stacks, the samples to come keep room for that too. */
+	/* If frees have stacks, rows of later samples reserve space for one. */
 	if (stack_bytes > 0)
 		profile->free_reserve_bytes = GG_STORE_END_BYTES + 4;
 	return gg_statement_run(&row, error);
@@ -214,10 +214,10 @@ int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t add
                            struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_MOVE, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_MOVE, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_integer(&row, (int64_t)id);
 	gg_statement_integer(&row, (int64_t)address);
 	gg_statement_integer(&row, is_old ? GG_PROFILE_SAMPLE_OLD : 0);
@@ -234,7 +234,7 @@ void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums)
 	gg_statement_number(row, gg_fixed_value(sums->bytes_variance));
 }
 
-/* The same, with NULL for what is not known. */
+/* The same, with NULL for unknown values. */
 static void put_known_sums(struct gg_statement *row, const struct gg_profile_coarse *coarse)
 {
 	const struct gg_sums *sums = &coarse->sums;
@@ -257,10 +257,10 @@ int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_profile_co
                           struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_COARSE, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_COARSE, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, coarse->process);
 	gg_statement_id(&row, coarse->thread);
 	gg_statement_id(&row, coarse->stack);
@@ -279,11 +279,12 @@ int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_profile_co
 	gg_statement_integer(&row, (coarse->lost ? GG_STORE_COARSE_LOST : 0) |
 	                                   (coarse->is_left ? GG_STORE_COARSE_LEFT : 0) |
 	                                   (coarse->is_shared ? GG_STORE_COARSE_SHARED : 0));
-	code = gg_statement_run(&row, error);
-	return code < 0 || profile->final_path == NULL ? code : commit_now_and_then(profile, error);
+	status = gg_statement_run(&row, error);
+	return status < 0 || profile->final_path == NULL ? status
+	                                                 : commit_now_and_then(profile, error);
 }
 
-/* "[0,0,12]": without the zeros at the end. */
+/* Writes "[0,0,12]", without trailing zeros. */
 static void print_lifetimes(struct gg_buf *text, const uint32_t *lifetimes, size_t count)
 {
 	while (count > 0 && lifetimes[count - 1] == 0)
@@ -299,14 +300,16 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_tot
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf lifetimes = { 0 };
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_TOTAL, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_TOTAL, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	print_lifetimes(&lifetimes, total->lifetimes, GG_COUNT(total->lifetimes));
 	if (lifetimes.failed)
 		return gg_error_memory(error, profile->path);
-	gg_statement_integer(&row, total->process); /* 0, not NULL: columns of the key */
+	gg_statement_integer(
+		&row,
+		total->process); /* 0 instead of NULL, because the columns belong to the key */
 	gg_statement_integer(&row, total->thread);
 	gg_statement_integer(&row, total->stack);
 	gg_statement_sums(&row, &total->allocated);
@@ -319,10 +322,10 @@ int gg_profile_add_memory(struct gg_profile *profile, const struct gg_profile_me
                           struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_MEMORY, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_MEMORY, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_id(&row, memory->process);
 	gg_statement_integer(&row, memory->time_ns);
 	gg_statement_known(&row, memory->rss_bytes);
@@ -352,10 +355,10 @@ int gg_profile_add_event(struct gg_profile *profile, const struct gg_profile_eve
                          struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_EVENT, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_EVENT, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_integer(&row, event->time_ns);
 	gg_statement_id(&row, event->process);
 	gg_statement_text(&row, event->kind);
@@ -367,10 +370,10 @@ int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const c
                            uint64_t value, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_COUNTER, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_COUNTER, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_integer(&row, process);
 	gg_statement_text(&row, name);
 	gg_statement_integer(&row, (int64_t)value);
@@ -381,10 +384,10 @@ int gg_profile_put_label(struct gg_profile *profile, uint32_t process, const cha
                          const char *value, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_LABEL, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_LABEL, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_integer(&row, process);
 	gg_statement_text(&row, key);
 	gg_statement_text(&row, value);
@@ -394,10 +397,10 @@ int gg_profile_put_label(struct gg_profile *profile, uint32_t process, const cha
 int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_error *error)
 {
 	struct gg_statement row;
-	int code = gg_statement_begin(&row, profile, GG_SQL_NOTE, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_NOTE, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_statement_text(&row, text);
 	return gg_statement_run(&row, error);
 }

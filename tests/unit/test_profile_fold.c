@@ -14,7 +14,7 @@ enum { HOUR = 1000000, WEEK = 7 * 24 * HOUR, STACKS = 10, PER_HOUR = 400 };
 /* Times that are multiples of all buckets that a week makes: 1, 2, 4, 8, 16 and 32 hours. */
 enum { END = 32 * HOUR, ENDS = 6 };
 
-static const struct gg_fold_rule rule = {
+static const struct gg_compaction_rule rule = {
 	.keep_ns = HOUR,
 	.bucket_ns = HOUR,
 	.age_buckets = 4,
@@ -191,19 +191,19 @@ static void print_problem(const char *problem, void *context)
 	printf("%s\n", problem);
 }
 
-static void fold(struct gg_profile *profile, const struct gg_fold_rule *by, int64_t now_ns,
+static void fold(struct gg_profile *profile, const struct gg_compaction_rule *by, int64_t now_ns,
                  int *calls)
 {
 	int more;
 
 	do {
-		more = gg_profile_fold(profile, by, now_ns, &error);
+		more = gg_profile_compact(profile, by, now_ns, &error);
 		++*calls;
 	} while (OK(more) && more > 0);
 }
 
 /* A week of it, in a file that the caller removes; what is folded is told by the rule. */
-static bool live_a_week(const char *path, const struct gg_fold_rule *by)
+static bool live_a_week(const char *path, const struct gg_compaction_rule *by)
 {
 	struct gg_profile *profile = make_profile(path);
 	struct gg_rng rng;
@@ -294,7 +294,7 @@ static int add_mixed(const struct gg_profile_coarse *coarse, void *context)
 TEST(too_many_rows_are_joined_further_without_changing_the_sums)
 {
 	char path[] = "/tmp/geiger-fold-XXXXXX";
-	struct gg_fold_rule narrow = rule;
+	struct gg_compaction_rule narrow = rule;
 	struct gg_profile *profile;
 	uint64_t rows = 0;
 
@@ -339,13 +339,13 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 	OK(gg_profile_add_sample(profile, &second, NULL, &error));
 	second.id = 3, second.free_ns = 30;
 	OK(gg_profile_add_sample(profile, &second, NULL, &error));
-	while (gg_profile_fold(profile, &rule, 5 * HOUR, &error) > 0)
+	while (gg_profile_compact(profile, &rule, 5 * HOUR, &error) > 0)
 		;
 	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
 	CHECK_EQ_U64(rows, 2); /* the one that ended before another inherited one says nothing */
 	OK(gg_profile_end_sample(profile, 2, &(struct gg_profile_sample_end){ .free_ns = 5 * HOUR },
 	                         &error));
-	while (gg_profile_fold(profile, &rule, 9 * HOUR, &error) > 0)
+	while (gg_profile_compact(profile, &rule, 9 * HOUR, &error) > 0)
 		;
 	rows = 0;
 	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));

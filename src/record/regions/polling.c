@@ -12,7 +12,7 @@
 
 enum { FOLD_FROM = 100000, FOLD_EVERY = 64, FOLD_CALLS = 200 };
 
-static const struct gg_fold_rule fold_rule = {
+static const struct gg_compaction_rule fold_rule = {
 	.keep_ns = 60 * GG_POLLING_GRID_NS,
 	.bucket_ns = GG_POLLING_GRID_NS,
 	.age_buckets = 128,
@@ -100,8 +100,8 @@ static void fold(struct gg_polling *looks)
 	    looks->count % FOLD_EVERY != 0)
 		return;
 	for (int i = 0; i < FOLD_CALLS && more == 1; i++)
-		more = gg_profile_fold(looks->profile, &fold_rule, looks->output.now_ns,
-		                       &looks->error);
+		more = gg_profile_compact(looks->profile, &fold_rule, looks->output.now_ns,
+		                          &looks->error);
 	gg_profile_writer_keep(&looks->output, more < 0 ? more : 0);
 }
 

@@ -19,7 +19,7 @@
  *
  * Cost       a pass over the live samples and rows of the view, and a write of what has changed.
  * Memory     the profile is in memory; from FOLD_FROM rows on, those that ended long ago are joined
- *            (gg_profile_fold), in times that are 1/128 of their age at most.
+ *            (gg_profile_compact), in times that are 1/128 of their age at most.
  * Threads    one owner.
  */
 #pragma once

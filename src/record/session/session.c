@@ -335,8 +335,8 @@ static void fold(struct session *s)
 	int more = 1;
 
 	while (more > 0 && s->output.status == 0 && now_of(s) < end_ns) {
-		more = gg_profile_fold(s->profile, &gg_fold_rule_default, s->output.now_ns,
-		                       s->error);
+		more = gg_profile_compact(s->profile, &gg_compaction_rule_default, s->output.now_ns,
+		                          s->error);
 		gg_profile_writer_keep(&s->output, more);
 	}
 }
