@@ -64,6 +64,15 @@ bool region_is_consistent(const struct gg_region *region)
 	return status == 0;
 }
 
+bool region_is_valid(const struct gg_region *region)
+{
+	const char *fault = gg_region_validate(region);
+
+	if (fault != NULL)
+		printf("private state and file: %s\n", fault);
+	return fault == NULL && region_is_consistent(region);
+}
+
 struct gg_allocation region_sample(uint64_t address, uint64_t size_bytes, uint32_t stack)
 {
 	return (struct gg_allocation){

@@ -8,6 +8,7 @@
 #include "region/writer/record.h"
 #include "region/writer/region.h"
 #include "region/writer/stack_table.h"
+#include "region/writer/validate.h"
 
 /* Capacities that a test can fill: slots 8, threads 16, stacks 256, live 512, rows 128, ring 64 ... */
 void region_small_options(struct gg_region_options *options);
@@ -20,6 +21,12 @@ bool region_view(const struct gg_region *region, struct gg_region_view *view);
 
 /* Reads it and checks the equation.  False with a message. */
 bool region_is_consistent(const struct gg_region *region);
+
+/*
+ * The same for a region that no thread is using right now: its private state and its file agree as
+ * well (gg_region_validate()).
+ */
+bool region_is_valid(const struct gg_region *region);
 
 /* A sample of that address and size, drawn with 64 KiB; time and usable size follow from them. */
 struct gg_allocation region_sample(uint64_t address, uint64_t size_bytes, uint32_t stack);

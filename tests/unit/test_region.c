@@ -185,7 +185,7 @@ TEST(an_address_that_is_new_again_closes_its_old_sample)
 	CHECK_EQ_U64(second, 2);
 	CHECK(counted(GG_COUNT_MISSED_FREES) == 1 && counted(GG_COUNT_FREES) == 0);
 	CHECK(gg_region_find(&region, at(0x1000), &found) && found.id == 2);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -203,7 +203,7 @@ TEST(a_sample_is_closed_by_its_id_only_while_it_is_that_one)
 	CHECK(gg_region_find(&region, at(0x1000), &found) && found.size_bytes == 200);
 	CHECK(gg_region_record_free(&region, &thread, at(0x1000), found.id, 1, 0));
 	CHECK(!gg_region_find(&region, at(0x1000), &found));
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -223,7 +223,7 @@ TEST(who_closes_a_sample_is_told_what_it_was)
 	CHECK_EQ_I64(memcmp(&freed, &found, sizeof(found)), 0);
 	CHECK(gg_region_record_close(&region, &thread, &first, 0, 1, 0, &freed));
 	CHECK_EQ_U64(freed.size_bytes, 100);
-	CHECK(counted(GG_COUNT_FREES) == 2 && region_is_consistent(&region));
+	CHECK(counted(GG_COUNT_FREES) == 2 && region_is_valid(&region));
 	end();
 }
 
@@ -246,7 +246,7 @@ TEST(what_was_looked_up_and_is_gone_or_another_one_is_not_closed)
 	CHECK(gg_region_look_up(&region, at(0x3000), &other) &&
 	      other.live_index == place.live_index);
 	CHECK(!gg_region_record_close(&region, &thread, &place, 0, 1, 0, &freed));
-	CHECK(counted(GG_COUNT_FREES) == 1 && region_is_consistent(&region));
+	CHECK(counted(GG_COUNT_FREES) == 1 && region_is_valid(&region));
 	end();
 }
 
@@ -335,7 +335,7 @@ TEST(a_stack_without_a_place_is_the_overflow_stack)
 	}
 	CHECK_EQ_U64(counted(GG_COUNT_STACKS_OVERFLOWED), 46);
 	CHECK(record(0x1000, 10, GG_STACK_OVERFLOW) != 0);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -349,7 +349,7 @@ TEST(a_sample_without_a_place_is_dropped_and_counted)
 	CHECK_EQ_U64(counted(GG_COUNT_SAMPLES), 512);
 	CHECK(release(16));
 	CHECK(record(601 * 16, 5, 0) != 0); /* the place is used again */
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -393,12 +393,12 @@ TEST(without_room_for_rows_stacks_fold_and_stay_exact)
 	for (uint64_t i = 40; i < 60; i++)
 		CHECK(record(0x100000 + i * 16, i, stacks[i]) != 0);
 	CHECK(counted(GG_COUNT_ROWS_FOLDED) > 0);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	for (uint64_t i = 0; i < 40; i++)
 		for (uint64_t t = 0; t < 6; t += 2)
 			CHECK(release(0x10000 + t * 0x1000 + i * 16));
 	CHECK(release(0x100000 + 40 * 16));
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 
 	struct gg_region_view view;
 	if (CHECK(region_view(&region, &view))) {
@@ -427,7 +427,7 @@ TEST(a_thread_that_ends_leaves_its_row_and_gives_its_slot_back)
 		gg_region_thread_end(&region, &other, 50 + i);
 	}
 	CHECK_EQ_U64(counted(GG_COUNT_DROP_THREADS), 16);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 
 	struct gg_region_view view;
 	if (CHECK(region_view(&region, &view))) {
@@ -484,7 +484,36 @@ TEST(a_row_that_is_held_drops_the_sample_and_defers_the_free)
 	region.site_owners[1] = 0;
 	CHECK(record(0x1000, 20, 0) != 0); /* closes the deferred one */
 	CHECK_EQ_U64(counted(GG_COUNT_MISSED_FREES), 1);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
+	end();
+}
+
+TEST(a_region_whose_file_or_private_state_was_changed_is_not_valid)
+{
+	struct gg_region_sample *mirror;
+	struct gg_region_site_total *total;
+	uint64_t saved;
+
+	if (!begin_small())
+		return;
+	CHECK(record(0x1000, 10, 0) != 0);
+	CHECK(gg_region_validate(&region) == NULL);
+	mirror = gg_region_at(&region, GG_TABLE_LIVE, 0);
+	mirror->time_ns++;
+	CHECK(gg_region_validate(&region) != NULL);
+	mirror->time_ns--;
+	total = gg_region_at(&region, GG_TABLE_SITE_TOTALS, 1);
+	total->allocated.size_bytes++;
+	CHECK(gg_region_validate(&region) != NULL);
+	total->allocated.size_bytes--;
+	region.site_keys[1].thread++;
+	CHECK(gg_region_validate(&region) != NULL);
+	region.site_keys[1].thread--;
+	saved = region.free_head;
+	region.free_head = 1; /* leads to the live record */
+	CHECK(gg_region_validate(&region) != NULL);
+	region.free_head = saved;
+	CHECK(gg_region_validate(&region) == NULL);
 	end();
 }
 
@@ -576,7 +605,7 @@ TEST(a_full_disk_drops_and_counts)
 	CHECK_EQ_U64(counted(GG_COUNT_DROP_LIVE_FULL), dropped);
 	/* It does not ask each time: twice in 1024 samples, of two tables. */
 	CHECK(counted(GG_COUNT_GROW_FAILED) <= 2 * 2 * 5000 / 1024 + 2);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -598,7 +627,7 @@ TEST(a_thread_that_stands_still_while_it_asks_for_space_holds_up_nobody)
 	CHECK_MSG(counted(GG_COUNT_SAMPLES) == SAMPLES, "%lu",
 	          (unsigned long)counted(GG_COUNT_SAMPLES));
 	CHECK(counted(GG_COUNT_STACKS_OVERFLOWED) == 0 && counted(GG_COUNT_ROWS_FOLDED) == 0);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -632,7 +661,7 @@ TEST(a_small_program_needs_little_space)
 	}
 	/* 2000 live samples on as many stacks are much for a small program. */
 	CHECK_MSG(reserved_bytes() <= 2 << 20, "%llu bytes", (unsigned long long)reserved_bytes());
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -684,7 +713,7 @@ TEST(without_space_for_the_first_row_nothing_is_recorded_and_that_is_counted)
 	CHECK(record(16, 100, GG_STACK_OVERFLOW) == 0 && !gg_live_maybe(&region, at(16)));
 	CHECK(counted(GG_COUNT_GROW_FAILED) > 0 && counted(GG_COUNT_DROP_SLOTS_FULL) == 1);
 	region.map.bytes = bytes;
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -732,7 +761,7 @@ TEST(capacities_are_halved_until_they_fit)
 			return;
 		CHECK_MSG(gg_region_options_file_bytes(&fit) + region.memory_bytes <= bytes,
 		          "%lu bytes", (unsigned long)bytes);
-		CHECK(record(0x1000, 48, GG_STACK_EMPTY) != 0 && region_is_consistent(&region));
+		CHECK(record(0x1000, 48, GG_STACK_EMPTY) != 0 && region_is_valid(&region));
 		end();
 	}
 	/* Not below what is of use. */
@@ -849,7 +878,7 @@ TEST(a_full_ring_drops_events_and_never_state)
 	for (uint64_t i = 1; i <= 100; i++)
 		CHECK(record(i * 16, i, 0) != 0);
 	CHECK_EQ_U64(counted(GG_COUNT_DROP_EVENTS), 36);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0);
 	CHECK_EQ_I64(gg_ring_read(&reader, events, 100, false), 64);
 	CHECK_EQ_U64(events[63].sample.size_bytes, 64);
@@ -887,7 +916,7 @@ TEST(a_ring_without_space_drops_events_and_never_state)
 	for (uint64_t i = 2; i <= 50; i++)
 		CHECK(record(i * 16, i, 0) != 0);
 	CHECK(counted(GG_COUNT_EVENTS) == 1 && counted(GG_COUNT_DROP_EVENTS) == 49);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 

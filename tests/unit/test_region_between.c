@@ -143,7 +143,7 @@ static bool run(void (*work)(void), void (*meanwhile)(void), int number)
 	work();
 	reached = count > number;
 	before_number = -1;
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	if (reached && second_did_all && meanwhile != stands_by)
 		CHECK_MSG(is_live(NEW), "the second one's sample is gone");
 	if (test_failed)

@@ -107,7 +107,7 @@ TEST(an_object_that_moved_is_found_at_its_new_address_alone)
 		CHECK_EQ_U64(addresses[1], 0x9000);
 	CHECK(!move(0x1000, 0x9000));
 	CHECK(gg_region_record_free(&region, &thread, at(0x9000), 0, 2000, 0));
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -137,7 +137,7 @@ TEST(an_object_may_move_to_where_it_is_and_only_if_it_is_the_one_that_is_meant)
 	CHECK(move(0x1000, 0x1000) && live_at(0x1000) == id);
 	CHECK(!gg_region_record_move(&region, &thread, at(0x1000), at(0x2000), id + 1, 0));
 	CHECK(!gg_region_record_move(&region, &thread, at(0x1000), NULL, 0, 0));
-	CHECK(live_at(0x1000) == id && region_is_consistent(&region));
+	CHECK(live_at(0x1000) == id && region_is_valid(&region));
 	end();
 }
 
@@ -164,10 +164,10 @@ TEST(objects_that_move_again_and_again_stay_what_they_are)
 	for (int i = 0; i < OBJECTS; i++)
 		CHECK_EQ_U64(live_at(where[i]), ids[i]);
 	CHECK_EQ_U64(region.header->counters[GG_COUNT_MISSED_FREES], 0);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	for (int i = 0; i < OBJECTS; i++)
 		CHECK(gg_region_record_free(&region, &thread, at(where[i]), 0, 5000, 0));
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 
@@ -253,7 +253,7 @@ TEST(a_frame_without_a_place_is_counted_and_left_out)
 	CHECK_EQ_I64(count, 8); /* frame 0 is none */
 	CHECK_EQ_U64(region.header->counters[GG_COUNT_DROP_NAMES], 1);
 	CHECK(intern("f", "g", 1) != 0);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 	end();
 }
 

@@ -94,7 +94,7 @@ static void stop_looking(uint64_t least_stores)
 	/* It was looked before and after the announcement, and in the middle of applying it. */
 	CHECK_MSG(look.stores >= least_stores, "%llu stores", (unsigned long long)look.stores);
 	CHECK(look.seen_before > 0 && look.seen_after > 0 && look.finished > 10);
-	CHECK(region_is_consistent(&region));
+	CHECK(region_is_valid(&region));
 }
 
 TEST(an_allocation_is_whole_at_every_store)

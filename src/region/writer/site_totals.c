@@ -32,6 +32,11 @@ static bool site_matches(uint32_t value, const void *context)
 	       probe->keys[value].thread == probe->wanted.thread;
 }
 
+static uint64_t site_hash(const struct gg_region *region, uint32_t stack, uint32_t thread)
+{
+	return gg_hash_integer((uint64_t)stack << 16 | thread, region->hash_seed);
+}
+
 static uint32_t make_total(struct gg_region *region, struct gg_region_site_key key)
 {
 	uint32_t index = gg_region_space_take(region, GG_TABLE_SITE_TOTALS);
@@ -62,6 +67,19 @@ static uint32_t set_first(struct gg_region *region, uint32_t stack, uint32_t ind
 	return (uint32_t)(seen & GG_REGION_STACK_TOTAL_MASK) - 1;
 }
 
+uint32_t gg_region_site_total_lookup(const struct gg_region *region, uint32_t stack,
+                                     uint32_t thread)
+{
+	struct site_probe probe = { .keys = region->site_keys,
+		                    .wanted = { .stack = stack, .thread = thread } };
+	uint32_t first = gg_region_site_total_first(region, stack);
+
+	if (first == GG_INDEX_NONE || site_matches(first, &probe))
+		return first;
+	return gg_index_find(&region->site_index, site_hash(region, stack, thread), false,
+	                     site_matches, &probe, NULL);
+}
+
 /*
  * The stack's word alone leads to the first site total; the site index has those of further
  * threads.  A total that loses a race (its key is there already) stays in the file with zero sums.
@@ -70,7 +88,7 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 {
 	struct site_probe probe = { .keys = region->site_keys,
 		                    .wanted = { .stack = stack, .thread = thread } };
-	uint64_t hash = gg_hash_integer((uint64_t)stack << 16 | thread, region->hash_seed);
+	uint64_t hash = site_hash(region, stack, thread);
 	uint32_t index = GG_INDEX_NONE, first = gg_region_site_total_first(region, stack);
 
 	gg_assert(thread <= UINT16_MAX);

@@ -33,6 +33,10 @@ GG_COLD uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t 
  */
 bool gg_region_open(struct gg_region *region);
 
+/* The site total of that stack and thread; GG_INDEX_NONE: nobody has made it. */
+uint32_t gg_region_site_total_lookup(const struct gg_region *region, uint32_t stack,
+                                     uint32_t thread);
+
 /* Makes the caller its owner.  False: another thread has kept it for too long. */
 bool gg_region_site_total_own(struct gg_region *region, uint32_t index, uint32_t slot);
 

@@ -187,3 +187,31 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 	thread->busy = 0;
 	return id;
 }
+
+bool gg_region_stack_is_valid(const struct gg_region *region, uint32_t stack)
+{
+	enum { FRAMES_MAX = 1024 };
+	uint64_t pcs[FRAMES_MAX], hash = region->hash_seed;
+	const struct gg_region_node *node;
+	uint32_t count = 0, found;
+
+	for (uint32_t id = stack; id >= GG_STACK_FIRST; id = node->parent) {
+		node = gg_region_at(region, GG_TABLE_STACKS, id);
+		if (node->parent >= id)
+			return false;
+		if (count == FRAMES_MAX)
+			return true;
+		pcs[count++] = node->pc;
+	}
+	/* The key of a node is the hash of all pcs, from the outermost to its own. */
+	for (uint32_t i = count; i > 0; i--)
+		hash = extend(hash, pcs[i - 1]);
+	/* If two threads made the node at once, the hash finds the node that both use. */
+	found = find(region, hash);
+	/* A node that a full index or a fork kept out of the index is in no sample. */
+	if (found == GG_INDEX_NONE)
+		return (gg_load_relaxed(&region->stack_words[stack]) &
+		        GG_REGION_STACK_TOTAL_MASK) == 0;
+	node = gg_region_at(region, GG_TABLE_STACKS, found);
+	return found == stack || node->pc == pcs[0];
+}

@@ -34,3 +34,9 @@ uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thr
  */
 uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread *thread,
                                const uint64_t *pcs, uint32_t count, uint32_t known_count);
+
+/*
+ * For gg_region_validate(): true if the node's parent has a smaller id, and the hash of its pcs finds
+ * a node of the same pc.  Stacks of more than 1024 frames pass unchecked.
+ */
+bool gg_region_stack_is_valid(const struct gg_region *region, uint32_t stack);
