@@ -9,7 +9,7 @@
  * wcwidth() knows the width of each character, but answers for the locale of the calling thread.
  * geiger never calls setlocale(), because that would change how numbers are printed and parsed.
  * Therefore these functions switch the calling thread to the locale C.UTF-8 for its character types
- * alone, and back before they return.  Where that locale is missing, each character takes one cell.
+ * alone, and back before they return.  A system without that locale gives each character one cell.
  *
  * Any bytes are fine: a byte that is not UTF-8 takes one cell.
  *
@@ -25,5 +25,5 @@ size_t gg_text_cells(const char *text, size_t length);
 /* The end of the longest beginning of the text that takes at most `cells` cells. */
 const char *gg_text_cells_end(const char *text, size_t cells);
 
-/* The end of the shortest beginning that takes at least `cells` cells, with the accents behind it. */
+/* The end of the shortest beginning that takes at least `cells` cells, with accents behind it. */
 const char *gg_text_cells_skip(const char *text, size_t cells);
