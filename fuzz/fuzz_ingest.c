@@ -45,21 +45,21 @@ static void check(struct gg_profile *profile)
 	require(gg_profile_dangling_count(profile) == 0);
 }
 
-static void record(struct gg_profile_writer *output, int fd, const uint8_t *rest, size_t rest_size)
+static void record(struct gg_profile_writer *writer, int fd, const uint8_t *rest, size_t rest_size)
 {
 	struct gg_target_set set = { 0 };
 	struct gg_target *target;
 	int again = dup(fd);
 
 	require(again >= 0);
-	if (gg_target_open(&target, &set, output, again, 0, 0, true, NULL) == 0) {
-		output->now_ns = 10000;
+	if (gg_target_open(&target, &set, writer, again, 0, 0, true, NULL) == 0) {
+		writer->now_ns = 10000;
 		gg_target_drain(target, false);
 		spoilt_more(rest, rest_size);
 		gg_target_drain(target, false);
-		gg_target_settle_if_lossy(target);
-		output->now_ns = 20000;
-		gg_target_finish(target, output->now_ns, "exited 0");
+		gg_target_reconcile_if_lossy(target);
+		writer->now_ns = 20000;
+		gg_target_finish(target, writer->now_ns, "exited 0");
 	}
 	gg_target_set_done(&set);
 }
@@ -67,15 +67,15 @@ static void record(struct gg_profile_writer *output, int fd, const uint8_t *rest
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gg_profile *profile;
-	struct gg_profile_writer output;
+	struct gg_profile_writer writer;
 	struct gg_error error = { 0 };
 
 	require(gg_profile_create(&profile, NULL, &error) == 0);
-	require(gg_profile_writer_init(&output, profile, 0, &error) == 0);
-	record(&output, spoilt_region(data, size / 2), data + size / 2, size - size / 2);
-	require(gg_profile_writer_commit(&output) == 0);
+	require(gg_profile_writer_init(&writer, profile, 0, &error) == 0);
+	record(&writer, spoilt_region(data, size / 2), data + size / 2, size - size / 2);
+	require(gg_profile_writer_commit(&writer) == 0);
 	check(profile);
-	gg_profile_writer_done(&output);
+	gg_profile_writer_done(&writer);
 	gg_profile_close(profile);
 	return 0;
 }

@@ -22,19 +22,19 @@ enum { HINTS_MAX = 20 };
 /* Anonymous memory that is not worth a word: stacks, relocated data, the agent's own tables. */
 #define OTHER_BYTES 16e6
 
-static void GG_PRINTF(2, 3) tell(struct gg_process_set *follow, const char *format, ...)
+static void GG_PRINTF(2, 3) tell(struct gg_process_set *set, const char *format, ...)
 {
 	char text[GG_DIAGNOSTIC_MAX];
 	va_list values;
 
-	if (follow->hint_count++ >= HINTS_MAX)
+	if (set->hint_count++ >= HINTS_MAX)
 		return;
 	va_start(values, format);
 	vsnprintf(text, sizeof(text), format, values);
 	va_end(values);
-	gg_profile_writer_note(follow->output, "%s.", text);
-	if (follow->hint[0] == '\0')
-		snprintf(follow->hint, sizeof(follow->hint), "%s", text);
+	gg_profile_writer_note(set->writer, "%s.", text);
+	if (set->hint[0] == '\0')
+		snprintf(set->hint, sizeof(set->hint), "%s", text);
 }
 
 /* --- another program --- */
@@ -50,15 +50,15 @@ static bool has_other_root(uint32_t pid)
 	       (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
 }
 
-void gg_diagnostics_watch(struct gg_follower *follower)
+void gg_diagnostics_watch(struct gg_process_set_member *member)
 {
-	const struct gg_region_header *header = &follower->target->source.header;
+	const struct gg_region_header *header = &member->target->reader.header;
 	static const char deleted[] = " (deleted)";
 	char link[64], exe[GG_REGION_EXE_MAX + 1], known[GG_REGION_EXE_MAX + 1];
 	struct stat now, then;
 	ssize_t length;
 
-	snprintf(link, sizeof(link), "/proc/%u/exe", follower->target->pid);
+	snprintf(link, sizeof(link), "/proc/%u/exe", member->target->pid);
 	length = readlink(link, exe, sizeof(exe) - 1);
 	if (length <= 0 || length == sizeof(exe) - 1)
 		return;
@@ -71,54 +71,54 @@ void gg_diagnostics_watch(struct gg_follower *follower)
 	/* A file may have been renamed meanwhile, and a name may be of another root directory. */
 	if (strcmp(exe, known) == 0 || stat(known, &then) < 0 || stat(link, &now) < 0 ||
 	    (now.st_dev == then.st_dev && now.st_ino == then.st_ino))
-		follower->unseen_exe[0] = '\0';
-	else if (strcmp(follower->unseen_exe, exe) == 0) {
-		if (follower->names_agent && !follower->is_refused)
-			follower->is_refused = gg_unprofiled_lacks_agent(follower->target->pid);
+		member->unseen_exe[0] = '\0';
+	else if (strcmp(member->unseen_exe, exe) == 0) {
+		if (member->names_agent && !member->is_refused)
+			member->is_refused = gg_unprofiled_lacks_agent(member->target->pid);
 	} else {
-		follower->is_refused = false;
-		snprintf(follower->unseen_exe, sizeof(follower->unseen_exe), "%s", exe);
-		follower->has_other_root = has_other_root(follower->target->pid);
-		follower->names_agent = gg_unprofiled_names_agent(follower->target->pid);
+		member->is_refused = false;
+		snprintf(member->unseen_exe, sizeof(member->unseen_exe), "%s", exe);
+		member->has_other_root = has_other_root(member->target->pid);
+		member->names_agent = gg_unprofiled_names_agent(member->target->pid);
 	}
 }
 
-void gg_diagnostics_unseen_process(struct gg_process_set *follow, uint32_t pid, const char *exe,
+void gg_diagnostics_unseen_process(struct gg_process_set *set, uint32_t pid, const char *exe,
                                    const char *why)
 {
 	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
 
-	if (gg_map_get(&follow->unseen, key) != GG_MAP_NONE)
+	if (gg_map_get(&set->unseen, key) != GG_MAP_NONE)
 		return;
-	if (gg_map_put(&follow->unseen, key, pid) < 0)
-		gg_profile_writer_keep(follow->output, -ENOMEM);
-	tell(follow, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
+	if (gg_map_put(&set->unseen, key, pid) < 0)
+		gg_profile_writer_keep(set->writer, -ENOMEM);
+	tell(set, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
 }
 
-static void tell_unseen(struct gg_process_set *follow, const struct gg_follower *follower)
+static void tell_unseen(struct gg_process_set *set, const struct gg_process_set_member *member)
 {
-	struct gg_profile_writer *output = follow->output;
+	struct gg_profile_writer *writer = set->writer;
 	char why[GG_PRELOADABLE_WHY_MAX];
 
-	gg_profile_writer_event(output, follower->target->id, output->now_ns, "exec",
-	                        "it executed %s, without the agent", follower->unseen_exe);
-	if (gg_preloadable_loads(follower->unseen_exe, why)) {
-		if (follower->has_other_root)
+	gg_profile_writer_event(writer, member->target->id, writer->now_ns, "exec",
+	                        "it executed %s, without the agent", member->unseen_exe);
+	if (gg_preloadable_loads(member->unseen_exe, why)) {
+		if (member->has_other_root)
 			snprintf(why, sizeof(why),
 			         "it has another root directory (chroot, a container): put the "
 			         "agent there, where LD_PRELOAD names it");
-		else if (!follower->names_agent)
+		else if (!member->names_agent)
 			snprintf(why, sizeof(why),
 			         "its environment was without LD_PRELOAD (env -i, sudo, su)");
-		else if (follower->is_refused)
+		else if (member->is_refused)
 			snprintf(why, sizeof(why),
 			         "the loader did not load the agent: its file must be readable for "
 			         "the user of that process");
 		else
 			snprintf(why, sizeof(why), "it ended while it started (%s)",
-			         follower->ending != NULL ? follower->ending : "how is not known");
+			         member->ending != NULL ? member->ending : "how is not known");
 	}
-	gg_diagnostics_unseen_process(follow, follower->target->pid, follower->unseen_exe, why);
+	gg_diagnostics_unseen_process(set, member->target->pid, member->unseen_exe, why);
 }
 
 /* --- memory from elsewhere --- */
@@ -143,7 +143,7 @@ static const char *why_python(const char *name)
 }
 
 /* False: there is nothing to tell. */
-static bool tell_memory(struct gg_process_set *follow, const struct gg_target *target)
+static bool tell_memory(struct gg_process_set *set, const struct gg_target *target)
 {
 	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
 	double held = (double)target->anonymous_most_bytes, given = target->chunk_most_bytes;
@@ -159,50 +159,49 @@ static bool tell_memory(struct gg_process_set *follow, const struct gg_target *t
 		         strncmp(gg_path_base(exe), "python", 6) == 0
 		                 ? why_python(gg_path_base(exe))
 		                 : "the program maps memory itself: --mmap records that, too");
-	tell(follow, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
+	tell(set, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
 	     target->pid, gg_path_base(exe), gg_size_format(held, held_text),
 	     gg_size_format(given, given_text), why);
 	return true;
 }
 
 /* Programs with an allocator of their own, once each: a child's, or what a script has started. */
-static void tell_allocator(struct gg_process_set *follow, const struct gg_target *target,
-                           bool is_told)
+static void tell_allocator(struct gg_process_set *set, const struct gg_target *target, bool is_told)
 {
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
 	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
 	char why[GG_PRELOADABLE_WHY_MAX];
 
-	if (gg_map_get(&follow->examined, key) != GG_MAP_NONE)
+	if (gg_map_get(&set->examined, key) != GG_MAP_NONE)
 		return;
-	if (gg_map_put(&follow->examined, key, 0) < 0)
-		gg_profile_writer_keep(follow->output, -ENOMEM);
+	if (gg_map_put(&set->examined, key, 0) < 0)
+		gg_profile_writer_keep(set->writer, -ENOMEM);
 	if (!is_told && gg_preloadable_of(exe, why) == GG_PRELOADABLE_PART)
-		tell(follow, "not all of process %u (%s) can be seen: %s", target->pid,
+		tell(set, "not all of process %u (%s) can be seen: %s", target->pid,
 		     gg_path_base(exe), why);
 }
 
-void gg_diagnostics_add(struct gg_process_set *follow, struct gg_follower *follower)
+void gg_diagnostics_add(struct gg_process_set *set, struct gg_process_set_member *member)
 {
-	gg_target_drain(follower->target, false); /* for the most that it held */
-	if (follower->unseen_exe[0] != '\0')
-		tell_unseen(follow, follower);
+	gg_target_drain(member->target, false); /* for the most that it held */
+	if (member->unseen_exe[0] != '\0')
+		tell_unseen(set, member);
 	else
-		tell_allocator(follow, follower->target, tell_memory(follow, follower->target));
+		tell_allocator(set, member->target, tell_memory(set, member->target));
 }
 
 /* --- the session --- */
 
-void gg_diagnostics_unseen(const struct gg_profile_writer *output, char text[GG_DIAGNOSTIC_MAX])
+void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX])
 {
-	double interval = output->interval_most;
+	double interval = writer->interval_most;
 	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX];
 
-	if (output->process_count > 0 && output->off_count == output->process_count)
+	if (writer->process_count > 0 && writer->off_count == writer->process_count)
 		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "sampling is switched off (GEIGER_ACTIVE=0, or "
 		         "'geiger control')");
-	else if (output->counts_allocations)
+	else if (writer->counts_allocations)
 		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "at a sampling interval of %.0f allocations there were at most %.0f "
 		         "(95 %% confidence): a smaller interval sees more",
@@ -216,9 +215,9 @@ void gg_diagnostics_unseen(const struct gg_profile_writer *output, char text[GG_
 }
 
 /* 126 and 127: so does the loader end that misses a library, and a shell that does not find a program. */
-static void tell_no_process(const struct gg_process_set *follow, char text[GG_DIAGNOSTIC_MAX])
+static void tell_no_process(const struct gg_process_set *set, char text[GG_DIAGNOSTIC_MAX])
 {
-	const char *ending = follow->command_ending;
+	const char *ending = set->command_ending;
 
 	if (strncmp(ending, "killed", 6) == 0 || strcmp(ending, "exited 127") == 0 ||
 	    strcmp(ending, "exited 126") == 0)
@@ -230,23 +229,23 @@ static void tell_no_process(const struct gg_process_set *follow, char text[GG_DI
 		         "each ended by exec before it allocated");
 }
 
-bool gg_diagnostics_of_session(const struct gg_process_set *follow, const char *command,
+bool gg_diagnostics_of_session(const struct gg_process_set *set, const char *command,
                                char text[GG_DIAGNOSTIC_MAX])
 {
-	const struct gg_profile_writer *output = follow->output;
+	const struct gg_profile_writer *writer = set->writer;
 	char why[GG_PRELOADABLE_WHY_MAX];
 	enum gg_preloadable reach = gg_launch_reach(command, why);
 
 	text[0] = '\0';
-	if (output->process_count == 0 && follow->hint[0] == '\0' && reach != GG_PRELOADABLE_ALL)
+	if (writer->process_count == 0 && set->hint[0] == '\0' && reach != GG_PRELOADABLE_ALL)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
-	else if (output->process_count == 0 && follow->hint[0] == '\0')
-		tell_no_process(follow, text);
-	else if (follow->hint[0] != '\0')
-		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", follow->hint);
+	else if (writer->process_count == 0 && set->hint[0] == '\0')
+		tell_no_process(set, text);
+	else if (set->hint[0] != '\0')
+		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", set->hint);
 	else if (reach == GG_PRELOADABLE_PART)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
-	else if (output->taken_count == 0)
-		gg_diagnostics_unseen(output, text);
+	else if (writer->taken_count == 0)
+		gg_diagnostics_unseen(writer, text);
 	return text[0] != '\0';
 }

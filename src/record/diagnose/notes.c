@@ -16,9 +16,9 @@ enum {
 };
 
 /* What agents had to say, as far as it fits. */
-static void read_log(const struct gg_process_set *follow, char *text, size_t size)
+static void read_log(const struct gg_process_set *set, char *text, size_t size)
 {
-	int fd = openat(follow->directory.fd, GG_SESSION_DIRECTORY_LOG,
+	int fd = openat(set->directory.fd, GG_SESSION_DIRECTORY_LOG,
 	                O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t length = fd >= 0 ? read(fd, text, size - 1) : 0;
 
@@ -34,7 +34,7 @@ static const char not_profiling[] = "]: not profiling: ";
  * Each line a note; the first few.  Processes without a region have a note of their own, with their number,
  * which is_counted says.
  */
-static void add_log(struct gg_process_set *follow, char *text, bool is_counted)
+static void add_log(struct gg_process_set *set, char *text, bool is_counted)
 {
 	char *line = text, *end;
 	int count = 0;
@@ -43,7 +43,7 @@ static void add_log(struct gg_process_set *follow, char *text, bool is_counted)
 		*end = '\0';
 		if (is_counted && strstr(line, not_profiling) != NULL)
 			continue;
-		gg_profile_writer_note(follow->output, "%s", line);
+		gg_profile_writer_note(set->writer, "%s", line);
 		count++;
 	}
 }
@@ -67,24 +67,23 @@ static void find_reason(const char *log, char *reason, size_t size)
 }
 
 /* Without a region, what the first agent said is why: geiger[PID]: WHY. */
-static void take_reason(struct gg_process_set *follow, const char *text)
+static void take_reason(struct gg_process_set *set, const char *text)
 {
 	const char *why = strstr(text, "]: ");
 	size_t length = why != NULL ? strcspn(why + 3, "\n") : 0;
 
-	if (follow->output->process_count == 0 && follow->hint[0] == '\0' && length > 0)
-		snprintf(follow->hint, sizeof(follow->hint), "%.*s", (int)length, why + 3);
+	if (set->writer->process_count == 0 && set->hint[0] == '\0' && length > 0)
+		snprintf(set->hint, sizeof(set->hint), "%.*s", (int)length, why + 3);
 }
 
 /* Processes that have no region: how many, and why.  False: there are none. */
-static bool tell_missing(const struct gg_process_set *follow, const char *log, char *text,
-                         size_t size)
+static bool tell_missing(const struct gg_process_set *set, const char *log, char *text, size_t size)
 {
-	uint64_t child_count = follow->output->lost_child_count, count, others;
+	uint64_t child_count = set->writer->lost_child_count, count, others;
 	struct gg_session_directory_missing missing;
 	char reason[GG_DIAGNOSTIC_MAX];
 
-	gg_session_directory_missing(&follow->directory, &missing);
+	gg_session_directory_missing(&set->directory, &missing);
 	/* Children in a sandbox can count nowhere but at their parents. */
 	if (child_count < missing.fork_count)
 		child_count = missing.fork_count;
@@ -114,11 +113,11 @@ static bool tell_missing(const struct gg_process_set *follow, const char *log, c
 }
 
 /* False: there were none. */
-static bool tell_sanitizers(const struct gg_process_set *follow, char *text, size_t size)
+static bool tell_sanitizers(const struct gg_process_set *set, char *text, size_t size)
 {
 	struct gg_session_directory_missing missing;
 
-	gg_session_directory_missing(&follow->directory, &missing);
+	gg_session_directory_missing(&set->directory, &missing);
 	if (missing.sanitizer_count == 0)
 		return false;
 	snprintf(text, size,
@@ -129,61 +128,61 @@ static bool tell_sanitizers(const struct gg_process_set *follow, char *text, siz
 	return true;
 }
 
-int gg_notes_add_losses(struct gg_profile_writer *output)
+int gg_notes_add_losses(struct gg_profile_writer *writer)
 {
-	if (output->dropped_event_count > 0)
+	if (writer->dropped_event_count > 0)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"%llu events of the history were lost, because the ring was full.  Totals "
 			"and live memory do not depend on them.  Times of some samples are known "
 			"between two bounds alone, and figures of moments, windows and lifetimes "
 			"count them in their upper ends.",
-			(unsigned long long)output->dropped_event_count);
-	if (output->dropped_count > 0)
+			(unsigned long long)writer->dropped_event_count);
+	if (writer->dropped_count > 0)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"%llu samples or frees were not recorded: a table was full, or a thread "
 			"interrupted itself.  Figures are lower bounds (\"at least\").  The "
 			"counters of each process tell which.",
-			(unsigned long long)output->dropped_count);
-	if (output->damaged_count > 0)
+			(unsigned long long)writer->dropped_count);
+	if (writer->damaged_count > 0)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"%llu records of regions were damaged and left out: a program wrote into "
 			"memory that was not its own, or wanted to mislead.",
-			(unsigned long long)output->damaged_count);
-	if (output->shared_count > 0)
+			(unsigned long long)writer->damaged_count);
+	if (writer->shared_count > 0)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"%u forked process%s freed blocks that may be inherited: what is "
 			"allocated has them in its upper end alone.",
-			output->shared_count, output->shared_count == 1 ? "" : "es");
-	return output->status;
+			writer->shared_count, writer->shared_count == 1 ? "" : "es");
+	return writer->status;
 }
 
-int gg_notes_add(struct gg_process_set *follow, const char *command)
+int gg_notes_add(struct gg_process_set *set, const char *command)
 {
-	struct gg_profile_writer *output = follow->output;
+	struct gg_profile_writer *writer = set->writer;
 	char why[MISSING_TEXT_MAX], log[LOG_MAX];
 	bool has_missing, has_sanitizer;
 
-	read_log(follow, log, sizeof(log));
-	take_reason(follow, log);
-	has_missing = tell_missing(follow, log, why, sizeof(why));
+	read_log(set, log, sizeof(log));
+	take_reason(set, log);
+	has_missing = tell_missing(set, log, why, sizeof(why));
 	if (has_missing)
-		gg_profile_writer_note(output, "%s.  Figures are without them.", why);
-	has_sanitizer = tell_sanitizers(follow, why, sizeof(why));
+		gg_profile_writer_note(writer, "%s.  Figures are without them.", why);
+	has_sanitizer = tell_sanitizers(set, why, sizeof(why));
 	if (has_sanitizer)
-		gg_profile_writer_note(output, "%s.", why);
-	gg_notes_add_losses(output);
+		gg_profile_writer_note(writer, "%s.", why);
+	gg_notes_add_losses(writer);
 	/* A hint of a process is a note already. */
-	if (gg_diagnostics_of_session(follow, command, why) && follow->hint[0] == '\0')
-		gg_profile_writer_note(output, "%s: %s.",
-		                       output->taken_count == 0 ? "Nothing was sampled"
+	if (gg_diagnostics_of_session(set, command, why) && set->hint[0] == '\0')
+		gg_profile_writer_note(writer, "%s: %s.",
+		                       writer->taken_count == 0 ? "Nothing was sampled"
 		                                                : "Not all can be seen",
 		                       why);
-	add_log(follow, log, has_missing || has_sanitizer);
-	return output->status;
+	add_log(set, log, has_missing || has_sanitizer);
+	return writer->status;
 }
 
 /* A terminal would break one long line in the middle of words; scripts read one line. */
@@ -193,32 +192,31 @@ static const char *separator(void)
 }
 
 /* What is lost is told as what the reader no longer knows, not as what the ring did. */
-static void print_losses(const struct gg_profile_writer *output)
+static void print_losses(const struct gg_profile_writer *writer)
 {
-	if (output->untimed_count > 0)
+	if (writer->untimed_count > 0)
 		fprintf(stderr, "%stimes of %llu sample%s were lost: %llu event%s had no place",
-		        separator(), (unsigned long long)output->untimed_count,
-		        output->untimed_count == 1 ? "" : "s",
-		        (unsigned long long)output->dropped_event_count,
-		        output->dropped_event_count == 1 ? "" : "s");
-	if (output->dropped_count > 0)
+		        separator(), (unsigned long long)writer->untimed_count,
+		        writer->untimed_count == 1 ? "" : "s",
+		        (unsigned long long)writer->dropped_event_count,
+		        writer->dropped_event_count == 1 ? "" : "s");
+	if (writer->dropped_count > 0)
 		fprintf(stderr, "%sat least %llu sample%s or frees were not recorded", separator(),
-		        (unsigned long long)output->dropped_count,
-		        output->dropped_count == 1 ? "" : "s");
+		        (unsigned long long)writer->dropped_count,
+		        writer->dropped_count == 1 ? "" : "s");
 }
 
-void gg_notes_print_summary(const struct gg_process_set *follow, const char *path,
-                            const char *command)
+void gg_notes_print_summary(const struct gg_process_set *set, const char *path, const char *command)
 {
-	const struct gg_profile_writer *output = follow->output;
+	const struct gg_profile_writer *writer = set->writer;
 	/* As reports count them: those that a process took itself. */
-	uint64_t sample_count = output->sample_count - output->orphan_count + output->coarse_count;
+	uint64_t sample_count = writer->sample_count - writer->orphan_count + writer->coarse_count;
 	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
-	bool has_missing, has_why = gg_diagnostics_of_session(follow, command, why);
+	bool has_missing, has_why = gg_diagnostics_of_session(set, command, why);
 
-	read_log(follow, log, sizeof(log));
-	has_missing = tell_missing(follow, log, missing, sizeof(missing));
-	if (output->taken_count == 0) {
+	read_log(set, log, sizeof(log));
+	has_missing = tell_missing(set, log, missing, sizeof(missing));
+	if (writer->taken_count == 0) {
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n",
 		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? separator() : "",
 		        GG_PRINTABLE(missing));
@@ -226,9 +224,9 @@ void gg_notes_print_summary(const struct gg_process_set *follow, const char *pat
 	}
 	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s",
 	        GG_PRINTABLE(path), (unsigned long long)sample_count, sample_count == 1 ? "" : "s",
-	        output->process_count, output->process_count == 1 ? "" : "es",
-	        (double)output->now_ns * 1e-9);
-	print_losses(output);
+	        writer->process_count, writer->process_count == 1 ? "" : "es",
+	        (double)writer->now_ns * 1e-9);
+	print_losses(writer);
 	if (has_missing)
 		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(missing));
 	if (has_why)

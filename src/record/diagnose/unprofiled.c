@@ -63,13 +63,13 @@ static void add_children(struct look *look, uint32_t pid)
 	closedir(tasks);
 }
 
-static bool is_followed(const struct gg_process_set *follow, uint32_t pid)
+static bool is_member(const struct gg_process_set *set, uint32_t pid)
 {
-	const struct gg_follower *follower = follow->first;
+	const struct gg_process_set_member *member = set->first;
 
-	while (follower != NULL && follower->target->pid != pid)
-		follower = follower->next;
-	return follower != NULL;
+	while (member != NULL && member->target->pid != pid)
+		member = member->next;
+	return member != NULL;
 }
 
 /* Of variables, each with a 0 byte behind it. */
@@ -224,7 +224,7 @@ static bool find_why(uint32_t pid, const char *exe, char why[GG_PRELOADABLE_WHY_
 	return read_exe(pid, now) && strcmp(now, exe) == 0; /* all of one program */
 }
 
-static void examine(struct gg_process_set *follow, uint32_t pid)
+static void examine(struct gg_process_set *set, uint32_t pid)
 {
 	char exe[GG_REGION_EXE_MAX + 1], ours[GG_REGION_EXE_MAX + 1], why[GG_PRELOADABLE_WHY_MAX];
 
@@ -240,22 +240,22 @@ static void examine(struct gg_process_set *follow, uint32_t pid)
 	} else {
 		return;
 	}
-	gg_diagnostics_unseen_process(follow, pid, exe, why);
+	gg_diagnostics_unseen_process(set, pid, exe, why);
 }
 
-void gg_unprofiled_look(struct gg_process_set *follow, pid_t command)
+void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 {
 	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;
 	struct look look = { .count = 0 };
 
-	if (start_ns < follow->next_unseen_ns || follow->only_pid != 0)
+	if (start_ns < set->next_unseen_ns || set->only_pid != 0)
 		return;
 	add_children(&look, (uint32_t)getpid());
 	for (uint32_t i = 0; i < look.count; i++) {
 		add_children(&look, look.pids[i]);
-		if (look.pids[i] != (uint32_t)command && !is_followed(follow, look.pids[i]))
-			examine(follow, look.pids[i]);
+		if (look.pids[i] != (uint32_t)command && !is_member(set, look.pids[i]))
+			examine(set, look.pids[i]);
 	}
 	cost_ns = gg_clock_thread_ns() - before_ns;
-	follow->next_unseen_ns = start_ns + (cost_ns * PART > EVERY_NS ? cost_ns * PART : EVERY_NS);
+	set->next_unseen_ns = start_ns + (cost_ns * PART > EVERY_NS ? cost_ns * PART : EVERY_NS);
 }

@@ -26,4 +26,4 @@ bool gg_unprofiled_names_agent(uint32_t pid);
 bool gg_unprofiled_lacks_agent(uint32_t pid);
 
 /* The command's own process is left out: record/diagnose/diagnostics.h knows about that. */
-void gg_unprofiled_look(struct gg_process_set *follow, pid_t command);
+void gg_unprofiled_look(struct gg_process_set *set, pid_t command);

@@ -26,8 +26,8 @@ static struct gg_profile_thread thread_record(const struct gg_target *target,
 	return (struct gg_profile_thread){
 		.process = target->id,
 		.tid = row->tid,
-		.start_ns = gg_profile_writer_time(target->output, row->start_ns),
-		.end_ns = row->end_ns != 0 ? gg_profile_writer_time(target->output, row->end_ns)
+		.start_ns = gg_profile_writer_time(target->writer, row->start_ns),
+		.end_ns = row->end_ns != 0 ? gg_profile_writer_time(target->writer, row->end_ns)
 		                           : GG_TIME_NONE,
 		.name = name,
 	};
@@ -35,7 +35,7 @@ static struct gg_profile_thread thread_record(const struct gg_target *target,
 
 uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 	struct gg_region_thread_record row;
 	struct gg_profile_thread record;
 	char name[17];
@@ -45,22 +45,22 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 		return 0;
 	if (target->threads.items[index] != 0)
 		return target->threads.items[index];
-	if ((index >= gg_region_table_of(&target->source.header, GG_TABLE_THREADS)->used_count &&
-	     index >= gg_region_reader_used(&target->source, GG_TABLE_THREADS)) ||
-	    !gg_region_reader_read(&target->source, GG_TABLE_THREADS, index, 1, &row) ||
+	if ((index >= gg_region_table_of(&target->reader.header, GG_TABLE_THREADS)->used_count &&
+	     index >= gg_region_reader_used(&target->reader, GG_TABLE_THREADS)) ||
+	    !gg_region_reader_read(&target->reader, GG_TABLE_THREADS, index, 1, &row) ||
 	    row.ready != 1)
 		return 0;
 	record = thread_record(target, &row, name);
-	gg_profile_writer_keep(output,
-	                       gg_profile_add_thread(output->profile, &record,
-	                                             &target->threads.items[index], output->error));
+	gg_profile_writer_keep(writer,
+	                       gg_profile_add_thread(writer->profile, &record,
+	                                             &target->threads.items[index], writer->error));
 	return target->threads.items[index];
 }
 
 static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32_t index)
 {
 	enum gg_region_table_id table = kind == GG_NAME_HEAP ? GG_TABLE_HEAPS : GG_TABLE_TYPES;
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 	struct gg_region_name record;
 	char text[256];
 
@@ -69,13 +69,13 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 		return 0;
 	if (target->names[kind].items[index] != 0)
 		return target->names[kind].items[index];
-	if (index >= gg_region_reader_used(&target->source, table) ||
-	    !gg_region_reader_read(&target->source, table, index, 1, &record) || record.ready != 1)
+	if (index >= gg_region_reader_used(&target->reader, table) ||
+	    !gg_region_reader_read(&target->reader, table, index, 1, &record) || record.ready != 1)
 		return 0;
-	gg_region_reader_text(&target->source, record.offset, record.bytes, text, sizeof(text));
-	gg_profile_writer_keep(output, gg_profile_intern_name(output->profile, kind, text,
+	gg_region_reader_text(&target->reader, record.offset, record.bytes, text, sizeof(text));
+	gg_profile_writer_keep(writer, gg_profile_intern_name(writer->profile, kind, text,
 	                                                      &target->names[kind].items[index],
-	                                                      output->error));
+	                                                      writer->error));
 	return target->names[kind].items[index];
 }
 
@@ -110,15 +110,15 @@ static bool is_valid(const struct gg_region_sample *sample)
 static struct gg_profile_sample sample_record(struct gg_target *target,
                                               const struct gg_region_sample *sample)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
 	return (struct gg_profile_sample){
-		.alloc_ns = gg_profile_writer_time(output, sample->time_ns),
+		.alloc_ns = gg_profile_writer_time(writer, sample->time_ns),
 		.free_ns = GG_TIME_NONE,
 		.process = target->id,
 		.thread = gg_target_thread(target, sample->thread),
-		.stack = gg_stack_map_stack(&target->places, &target->source, output, sample->stack,
-		                            sample->time_ns),
+		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer,
+		                            sample->stack, sample->time_ns),
 		.heap = name_of(target, GG_NAME_HEAP, sample->heap),
 		.type = name_of(target, GG_NAME_TYPE, sample->type),
 		.size_bytes = sample->size_bytes,
@@ -155,22 +155,22 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 	struct gg_profile_sample record;
 	uint64_t id;
 
-	if (target->held.live_count >= target->held.limit) {
+	if (target->live_set.live_count >= target->live_set.limit) {
 		target->bad_count++; /* more than the region has places for */
 		return NULL;
 	}
 	record = sample_record(target, sample);
-	id = gg_profile_writer_sample(target->output, &record);
+	id = gg_profile_writer_sample(target->writer, &record);
 	if (id == 0)
 		return NULL;
 	if (record.origin == GG_PROFILE_WRITER_NO_ORIGIN) {
 		record.origin = id;
-		gg_profile_writer_keep(target->output, gg_target_add_orphan(target, sample, id));
+		gg_profile_writer_keep(target->writer, gg_target_add_orphan(target, sample, id));
 	}
 	if (record.origin != 0 && gg_map_put(&target->origins, sample->id, record.origin) < 0)
-		gg_profile_writer_keep(target->output, -ENOMEM);
-	if (gg_live_set_add(&target->held, sample->id, id, sample->time_ns) < 0) {
-		gg_profile_writer_keep(target->output, -ENOMEM);
+		gg_profile_writer_keep(target->writer, -ENOMEM);
+	if (gg_live_set_add(&target->live_set, sample->id, id, sample->time_ns) < 0) {
+		gg_profile_writer_keep(target->writer, -ENOMEM);
 		return NULL;
 	}
 	gg_sums_add(&target->seen_sums, &sums);
@@ -187,21 +187,21 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 		target->inherited_bytes += gg_fixed_value(sums.bytes);
 		target->inherited_count++;
 	}
-	return gg_live_set_find(&target->held, sample->id);
+	return gg_live_set_find(&target->live_set, sample->id);
 }
 
-struct gg_live_set_sample *gg_target_hold(struct gg_target *target,
-                                          const struct gg_region_sample *sample)
+struct gg_live_set_sample *gg_target_ensure_sample(struct gg_target *target,
+                                                   const struct gg_region_sample *sample)
 {
-	struct gg_live_set_sample *held = gg_live_set_find(&target->held, sample->id);
+	struct gg_live_set_sample *known = gg_live_set_find(&target->live_set, sample->id);
 
-	return held != NULL ? held : add_sample(target, sample);
+	return known != NULL ? known : add_sample(target, sample);
 }
 
 static void take_event(struct gg_target *target, const struct gg_region_event *event)
 {
 	const struct gg_region_sample *sample = &event->sample;
-	struct gg_live_set_sample *held;
+	struct gg_live_set_sample *known;
 	struct gg_draw draw;
 	struct gg_profile_sample_end end;
 	double bytes;
@@ -214,14 +214,14 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	if (event->time_ns > target->last_event_ns)
 		target->last_event_ns = event->time_ns;
 	/* Of a free whose allocation was lost: here it says when that was. */
-	held = gg_target_hold(target, sample);
-	if (held == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(held))
+	known = gg_target_ensure_sample(target, sample);
+	if (known == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(known))
 		return;
 	draw = gg_region_sample_draw(sample);
 	end = (struct gg_profile_sample_end){
-		.free_ns = gg_profile_writer_time(target->output, event->time_ns),
+		.free_ns = gg_profile_writer_time(target->writer, event->time_ns),
 		.thread = gg_target_thread(target, event->thread),
-		.stack = gg_stack_map_stack(&target->places, &target->source, target->output,
+		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, target->writer,
 		                            event->free_stack, event->time_ns),
 		/* Where a child stands for the block, it counts there for certain, and here perhaps. */
 		.missed = event->kind == GG_EVENT_MISSED_FREE ||
@@ -229,14 +229,14 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		           gg_target_is_orphan(target, sample)),
 		.is_old = (sample->flags & GG_REGION_SAMPLE_OLD) != 0,
 	};
-	if (end.free_ns < gg_profile_writer_time(target->output, held->time_ns))
-		end.free_ns = gg_profile_writer_time(target->output, held->time_ns);
-	gg_profile_writer_end(target->output, held->id, &end);
+	if (end.free_ns < gg_profile_writer_time(target->writer, known->time_ns))
+		end.free_ns = gg_profile_writer_time(target->writer, known->time_ns);
+	gg_profile_writer_end(target->writer, known->id, &end);
 	bytes = gg_weight_of(&draw, sample->size_bytes).bytes;
 	target->live_bytes -= bytes;
 	target->chunk_bytes -= gg_target_chunk_bytes(sample);
 	target->inherited_bytes -= gg_target_is_inherited(target, sample) ? bytes : 0;
-	gg_live_set_end(&target->held, held, target->set->round_count);
+	gg_live_set_end(&target->live_set, known, target->set->round_count);
 }
 
 /*
@@ -248,7 +248,7 @@ static void note_complete(struct gg_target *target, uint64_t head, int64_t momen
 	uint64_t drop_count;
 
 	if (target->has_ring && target->ring.tail >= head &&
-	    gg_region_reader_counter(&target->source, GG_COUNT_DROP_EVENTS, &drop_count) &&
+	    gg_region_reader_counter(&target->reader, GG_COUNT_DROP_EVENTS, &drop_count) &&
 	    drop_count == target->drop_count)
 		target->complete_ns = moment_ns;
 }
@@ -261,23 +261,23 @@ double gg_target_drain(struct gg_target *target, bool final)
 
 	if (!target->has_ring || target->is_finished)
 		return 0;
-	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->output->start_ns);
+	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->writer->start_ns);
 	head = gg_ring_head(&target->ring);
 	/* One round at most: a ring that claims to fill faster than it is read ends here too. */
-	while (drained < target->ring.capacity && target->output->status == 0) {
+	while (drained < target->ring.capacity && target->writer->status == 0) {
 		int count = gg_ring_read(&target->ring, events, BATCH_EVENTS, final);
 
 		if (count < 0) {
 			target->has_ring = false;
 			target->bad_count++;
 			gg_profile_writer_event(
-				target->output, target->id, target->output->now_ns, "damage",
+				target->writer, target->id, target->writer->now_ns, "damage",
 				"the history of the region cannot be read (%s)", strerror(-count));
 			break;
 		}
 		if (count == 0)
 			break;
-		gg_stack_map_update(&target->places, &target->source, target->output);
+		gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
 		for (int i = 0; i < count; i++)
 			take_event(target, &events[i]);
 		drained += (uint64_t)count;

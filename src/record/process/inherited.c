@@ -26,9 +26,9 @@ static uint64_t key_of(const struct gg_region_sample *sample)
 
 static bool holds(const struct gg_target *target, const struct gg_region_sample *sample)
 {
-	const struct gg_live_set_sample *held = gg_live_set_find(&target->held, sample->id);
+	const struct gg_live_set_sample *known = gg_live_set_find(&target->live_set, sample->id);
 
-	return held != NULL && (held->time_ns & ~GG_LIVE_SET_ENDED) == sample->time_ns;
+	return known != NULL && (known->time_ns & ~GG_LIVE_SET_ENDED) == sample->time_ns;
 }
 
 /* The profile's id of the sample that an ancestor allocated. */
@@ -42,8 +42,9 @@ static uint64_t find_in_ancestors(const struct gg_target *target,
 
 		if (!holds(ancestor, sample))
 			continue;
-		return origin != GG_MAP_NONE ? origin
-		                             : gg_live_set_find(&ancestor->held, sample->id)->id;
+		return origin != GG_MAP_NONE
+		               ? origin
+		               : gg_live_set_find(&ancestor->live_set, sample->id)->id;
 	}
 	return GG_PROFILE_WRITER_NO_ORIGIN;
 }
@@ -75,7 +76,7 @@ static struct gg_target *find_ancestor(const struct gg_target *target,
 	uint32_t best_score = 0;
 
 	for (struct gg_target *other = target->set->first; other != NULL; other = other->next) {
-		uint32_t score = other->pid == target->source.header.parent_pid, compared = 0;
+		uint32_t score = other->pid == target->reader.header.parent_pid, compared = 0;
 
 		if (other == target)
 			continue;
@@ -112,8 +113,8 @@ static bool is_ancestor(const struct gg_target *target, const struct gg_target *
 }
 
 /* has_all: every inherited sample was found so far. */
-static bool needs_settling(const struct gg_target *target, const struct gg_target *other,
-                           bool has_all)
+static bool needs_reconciling(const struct gg_target *target, const struct gg_target *other,
+                              bool has_all)
 {
 	if (gg_target_is_lossy(other))
 		return !has_all || target->ancestor == NULL || is_ancestor(target, other);
@@ -122,13 +123,13 @@ static bool needs_settling(const struct gg_target *target, const struct gg_targe
 }
 
 /* Reads the regions that may know more of the inherited samples than their histories tell. */
-static void settle_ancestors(struct gg_target *target, const struct gg_region_view *view)
+static void reconcile_ancestors(struct gg_target *target, const struct gg_region_view *view)
 {
 	bool has_all = has_all_origins(target, view);
 
 	for (struct gg_target *other = target->set->first; other != NULL; other = other->next)
-		if (other != target && needs_settling(target, other, has_all))
-			gg_target_settle(other);
+		if (other != target && needs_reconciling(target, other, has_all))
+			gg_target_reconcile(other);
 }
 
 int gg_target_take_inherited(struct gg_target *target, struct gg_error *error)
@@ -140,20 +141,20 @@ int gg_target_take_inherited(struct gg_target *target, struct gg_error *error)
 	for (struct gg_target *other = target->set->first; other != NULL; other = other->next)
 		if (other != target)
 			gg_target_drain(other, false);
-	status = gg_region_view_read(&view, target->source.fd, "the region", error);
+	status = gg_region_view_read(&view, target->reader.fd, "the region", error);
 	if (status < 0)
 		return status;
 	target->ancestor = find_ancestor(target, &view);
-	settle_ancestors(target, &view);
+	reconcile_ancestors(target, &view);
 	target->ancestor = find_ancestor(target, &view);
 	gg_target_use_ancestors(target);
 	/* Its parent may have ended before it made a region. */
 	if (target->parent == 0 && target->ancestor != NULL)
 		target->record.parent = target->parent = target->ancestor->id;
-	gg_stack_map_update(&target->places, &target->source, target->output);
-	for (uint32_t i = 0; i < view.live_count && target->output->status == 0; i++)
+	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
+	for (uint32_t i = 0; i < view.live_count && target->writer->status == 0; i++)
 		if (gg_target_is_inherited(target, &view.live[i]))
-			gg_target_hold(target, &view.live[i]);
+			gg_target_ensure_sample(target, &view.live[i]);
 	gg_region_view_done(&view);
 	return 0;
 }

@@ -46,18 +46,19 @@ struct gg_live_set {
 /* Ends that are remembered, and for how many rounds all are. */
 enum { GG_LIVE_SET_ENDED_MAX = 16384, GG_LIVE_SET_ROUNDS = 2 };
 
-void gg_live_set_init(struct gg_live_set *held, uint32_t limit);
-void gg_live_set_done(struct gg_live_set *held);
+void gg_live_set_init(struct gg_live_set *live_set, uint32_t limit);
+void gg_live_set_done(struct gg_live_set *live_set);
 
 /* NULL: never seen, or forgotten.  Valid until the next change. */
-struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *held, uint64_t number);
+struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *live_set, uint64_t number);
 
 /* Adds one that is not there.  0, -ENOMEM, or -ENOSPC: more than the limit. */
-GG_MUST_CHECK int gg_live_set_add(struct gg_live_set *held, uint64_t number, uint64_t id,
+GG_MUST_CHECK int gg_live_set_add(struct gg_live_set *live_set, uint64_t number, uint64_t id,
                                   uint64_t time_ns);
 
 /* Marks it as ended, in that round; forgets those that ended first if there are too many. */
-void gg_live_set_end(struct gg_live_set *held, struct gg_live_set_sample *sample, uint64_t round);
+void gg_live_set_end(struct gg_live_set *live_set, struct gg_live_set_sample *sample,
+                     uint64_t round);
 
 static inline bool gg_live_set_is_live(const struct gg_live_set_sample *sample)
 {

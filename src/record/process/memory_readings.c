@@ -96,16 +96,16 @@ int64_t gg_memory_max_rss(pid_t pid)
 /* --- walks --- */
 
 /* Is the process to be walked in this round? */
-static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *follow,
-                        const struct gg_follower *follower)
+static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
+                        const struct gg_process_set_member *member)
 {
-	int64_t age_ns = follow->output->now_ns - follower->target->record.start_ns;
-	int64_t cost_ns = WALK_NS + follower->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
+	int64_t age_ns = set->writer->now_ns - member->target->record.start_ns;
+	int64_t cost_ns = WALK_NS + member->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
 
-	if (follower->walked_ns != 0 || rounds->walks_begin)
-		return follower->walked_ns < rounds->walks_ns;
+	if (member->walked_ns != 0 || rounds->walks_begin)
+		return member->walked_ns < rounds->walks_ns;
 	/* Not long before all are; of several, all are walked then as soon as one began. */
-	return age_ns >= cost_ns * (follow->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
+	return age_ns >= cost_ns * (set->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
 }
 
 static size_t private_bytes(const struct gg_target *target)
@@ -114,26 +114,27 @@ static size_t private_bytes(const struct gg_target *target)
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
 		options.capacities[i] =
-			(uint32_t)gg_region_table_of(&target->source.header, i)->capacity;
+			(uint32_t)gg_region_table_of(&target->reader.header, i)->capacity;
 	return gg_region_private_bytes(&options);
 }
 
-static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, struct gg_buf *text)
+static void walk(struct gg_memory_rounds *rounds, struct gg_process_set_member *member,
+                 struct gg_buf *text)
 {
-	struct gg_profile_memory *reading = &follower->reading;
-	const struct gg_smaps *parts = &follower->parts;
+	struct gg_profile_memory *reading = &member->reading;
+	const struct gg_smaps *parts = &member->parts;
 	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/smaps", follower->target->pid);
+	snprintf(path, sizeof(path), "/proc/%u/smaps", member->target->pid);
 	if (!read_file(path, text))
 		return;
 	cost_ns = gg_clock_thread_ns() - before_ns;
 	if (cost_ns > rounds->longest_walk_ns)
 		rounds->longest_walk_ns = cost_ns;
 	rounds->all_walks_ns += cost_ns;
-	gg_smaps_add_up(&follower->parts, gg_buf_text(text), private_bytes(follower->target));
-	follower->walked_ns = gg_clock_monotonic_ns();
+	gg_smaps_add_up(&member->parts, gg_buf_text(text), private_bytes(member->target));
+	member->walked_ns = gg_clock_monotonic_ns();
 	reading->pss_bytes = parts->pss_bytes;
 	reading->pss_file_bytes = parts->pss_file_bytes;
 	reading->pss_stack_bytes = parts->pss_stack_bytes;
@@ -144,7 +145,7 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_follower *follower, 
  * Are all to be walked in this round?  A sum that was read before some of several processes began is of
  * no use for them all, so that such a walk follows earlier.
  */
-static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *follow,
+static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
                         uint64_t now_ns)
 {
 	size_t count = 0, new_count = 0;
@@ -154,9 +155,10 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_p
 	if (now_ns < rounds->walks_ns + rounds->longest_walk_ns * FIRST_WALK_PART ||
 	    now_ns < rounds->walks_ns + rounds->all_walks_ns * ALL_WALKS_PART)
 		return false;
-	for (const struct gg_follower *f = follow->first; f != NULL; f = f->next) {
-		count += f->reading.rss_bytes >= 0;
-		new_count += f->reading.rss_bytes >= 0 && f->walked_ns == 0;
+	for (const struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		count += member->reading.rss_bytes >= 0;
+		new_count += member->reading.rss_bytes >= 0 && member->walked_ns == 0;
 	}
 	return count > 1 && new_count > 0;
 }
@@ -165,26 +167,27 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_p
  * All processes are walked in one round, where that fits: sums over processes need that.  Then none is
  * walked before the one that took longest may be again, unless others began since.
  */
-static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *follow,
-                     uint64_t start_ns, struct gg_buf *text)
+static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *set, uint64_t start_ns,
+                     struct gg_buf *text)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(),
 		 end_ns = gg_clock_thread_ns() + WALKS_MS * GG_NS_PER_MS;
 
-	rounds->walks_begin = are_all_due(rounds, follow, now_ns);
+	rounds->walks_begin = are_all_due(rounds, set, now_ns);
 	if (rounds->walks_begin) {
 		end_ns += (ALL_WALKS_MS - WALKS_MS) * GG_NS_PER_MS;
 		rounds->walks_ns = now_ns;
 		rounds->next_walks_ns = UINT64_MAX;
 		rounds->longest_walk_ns = rounds->all_walks_ns = 0;
 	}
-	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
-		if (f->reading.rss_bytes < 0 || !is_walk_due(rounds, follow, f))
+	for (struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		if (member->reading.rss_bytes < 0 || !is_walk_due(rounds, set, member))
 			continue;
 		if (gg_clock_thread_ns() >= end_ns)
 			return;
-		walk(rounds, f, text);
-		f->reading.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+		walk(rounds, member, text);
+		member->reading.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
 	}
 	if (rounds->next_walks_ns == UINT64_MAX)
 		rounds->next_walks_ns = rounds->walks_ns + rounds->longest_walk_ns * WALK_PART;
@@ -192,11 +195,11 @@ static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *fol
 
 /* --- rounds --- */
 
-static void read_status(struct gg_follower *follower, int64_t time_ns, uint64_t start_ns,
+static void read_status(struct gg_process_set_member *member, int64_t time_ns, uint64_t start_ns,
                         struct gg_buf *text)
 {
-	struct gg_target *target = follower->target;
-	struct gg_profile_memory *reading = &follower->reading;
+	struct gg_target *target = member->target;
+	struct gg_profile_memory *reading = &member->reading;
 	char path[64];
 
 	*reading = gg_memory_unknown(target->id, time_ns);
@@ -216,14 +219,15 @@ static void read_status(struct gg_follower *follower, int64_t time_ns, uint64_t 
 }
 
 /* What all hold together: what an ancestor holds, too, is one block. */
-static double live_bytes(const struct gg_process_set *follow)
+static double live_bytes(const struct gg_process_set *set)
 {
 	double bytes = 0;
 
-	for (const struct gg_follower *f = follow->first; f != NULL; f = f->next) {
-		bytes += f->target->live_bytes;
-		if (f->target->ancestor != NULL && !f->target->ancestor->is_finished)
-			bytes -= f->target->inherited_bytes;
+	for (const struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		bytes += member->target->live_bytes;
+		if (member->target->ancestor != NULL && !member->target->ancestor->is_finished)
+			bytes -= member->target->inherited_bytes;
 	}
 	return bytes;
 }
@@ -234,21 +238,22 @@ static void add_known(int64_t *sum, int64_t bytes)
 		*sum = (*sum > 0 ? *sum : 0) + bytes;
 }
 
-static int write_round(struct gg_process_set *follow, struct gg_profile_memory *all)
+static int write_round(struct gg_process_set *set, struct gg_profile_memory *all)
 {
-	struct gg_profile_writer *output = follow->output;
+	struct gg_profile_writer *writer = set->writer;
 	bool has_shares = true;
 
-	for (struct gg_follower *f = follow->first; f != NULL && output->status == 0; f = f->next) {
-		struct gg_profile_memory *reading = &f->reading;
+	for (struct gg_process_set_member *member = set->first;
+	     member != NULL && writer->status == 0; member = member->next) {
+		struct gg_profile_memory *reading = &member->reading;
 
 		if (reading->rss_bytes < 0)
 			continue;
-		if (f->walked_ns != 0) {
-			reading->heap_bytes = f->parts.heap_bytes;
-			reading->stack_bytes = f->parts.stack_bytes;
-			reading->geiger_bytes = f->parts.geiger_bytes;
-			reading->geiger_file_bytes = f->parts.geiger_file_bytes;
+		if (member->walked_ns != 0) {
+			reading->heap_bytes = member->parts.heap_bytes;
+			reading->stack_bytes = member->parts.stack_bytes;
+			reading->geiger_bytes = member->parts.geiger_bytes;
+			reading->geiger_file_bytes = member->parts.geiger_file_bytes;
 		}
 		add_known(&all->rss_bytes, reading->rss_bytes);
 		add_known(&all->pss_bytes, reading->pss_bytes);
@@ -256,59 +261,60 @@ static int write_round(struct gg_process_set *follow, struct gg_profile_memory *
 		if (reading->span_ns > all->span_ns)
 			all->span_ns = reading->span_ns;
 		gg_profile_writer_keep(
-			output, gg_profile_add_memory(output->profile, reading, output->error));
+			writer, gg_profile_add_memory(writer->profile, reading, writer->error));
 	}
 	if (!has_shares)
 		all->pss_bytes = -1;
-	return output->status;
+	return writer->status;
 }
 
-int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *follow)
+int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 {
-	struct gg_profile_writer *output = follow->output;
+	struct gg_profile_writer *writer = set->writer;
 	uint64_t start_ns = gg_clock_monotonic_ns();
 	struct gg_profile_memory all;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	/* The moment of the round: what was drained before may have taken long. */
-	output->now_ns = (int64_t)(start_ns - output->start_ns);
-	all = gg_memory_unknown(0, output->now_ns);
-	all.live_bytes = live_bytes(follow);
-	for (struct gg_follower *f = follow->first; f != NULL; f = f->next)
-		read_status(f, all.time_ns, start_ns, &text);
-	walk_all(rounds, follow, start_ns, &text);
-	rounds->last_ns = output->now_ns;
+	writer->now_ns = (int64_t)(start_ns - writer->start_ns);
+	all = gg_memory_unknown(0, writer->now_ns);
+	all.live_bytes = live_bytes(set);
+	for (struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next)
+		read_status(member, all.time_ns, start_ns, &text);
+	walk_all(rounds, set, start_ns, &text);
+	rounds->last_ns = writer->now_ns;
 	rounds->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
 	if (all.live_bytes > rounds->most_live_bytes)
 		rounds->most_live_bytes = all.live_bytes;
 	all.cgroup_bytes = read_cgroup(&text);
-	if (output->status == 0 && write_round(follow, &all) == 0)
-		gg_profile_writer_keep(output,
-		                       gg_profile_add_memory(output->profile, &all, output->error));
-	return output->status;
+	if (writer->status == 0 && write_round(set, &all) == 0)
+		gg_profile_writer_keep(writer,
+		                       gg_profile_add_memory(writer->profile, &all, writer->error));
+	return writer->status;
 }
 
 /* A new high, by so much that a reading should not be long before it or after it. */
-static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_process_set *follow)
+static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_process_set *set)
 {
 	int64_t pause_ns = rounds->cost_ns * ROUND_PART;
-	double live = live_bytes(follow);
+	double live = live_bytes(set);
 
 	return live > rounds->most_live_bytes * GROWTH_SHARE + GROWTH_LEAST_BYTES &&
-	       follow->output->now_ns - rounds->last_ns >=
+	       set->writer->now_ns - rounds->last_ns >=
 	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
 }
 
-int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *follow)
+int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 {
-	int64_t now_ns = follow->output->now_ns, pause_ns = now_ns / 4;
-	bool has_more = has_grown(rounds, follow);
+	int64_t now_ns = set->writer->now_ns, pause_ns = now_ns / 4;
+	bool has_more = has_grown(rounds, set);
 
 	if (now_ns < rounds->next_ns && !has_more)
-		return follow->output->status;
+		return set->writer->status;
 	/* The first time there is nothing to read yet. */
 	if (rounds->next_ns > 0 || has_more)
-		gg_memory_read(rounds, follow);
+		gg_memory_read(rounds, set);
 	/* A reading is never older than a quarter of the run. */
 	if (pause_ns < ROUND_LEAST_NS)
 		pause_ns = ROUND_LEAST_NS;
@@ -317,5 +323,5 @@ int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *foll
 	if (has_more && pause_ns > SETTLED_NS)
 		pause_ns = SETTLED_NS;
 	rounds->next_ns = now_ns + pause_ns;
-	return follow->output->status;
+	return set->writer->status;
 }

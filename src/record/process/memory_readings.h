@@ -40,10 +40,10 @@ struct gg_memory_rounds {
 };
 
 /* Reads a round, if it is time to. */
-int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *follow);
+int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set);
 
 /* Reads a round now: a record for each process, and one for the session. */
-int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *follow);
+int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set);
 
 /* The kernel's maximum of a process (VmHWM); -1: not known. */
 int64_t gg_memory_max_rss(pid_t pid);

@@ -31,7 +31,7 @@ static size_t read_file(uint32_t pid, const char *name, char *text, size_t size)
 /* Its file may have another name by now, which begins with the one that it had: "... (deleted)". */
 static bool is_same_program(const struct gg_target *target)
 {
-	const struct gg_region_header *header = &target->source.header;
+	const struct gg_region_header *header = &target->reader.header;
 	char link[48], exe[GG_REGION_EXE_MAX];
 	ssize_t length;
 
@@ -41,36 +41,39 @@ static bool is_same_program(const struct gg_target *target)
 	       memcmp(exe, header->exe, header->exe_bytes) == 0;
 }
 
-static void read_title(struct gg_follower *follower)
+static void read_title(struct gg_process_set_member *member)
 {
-	struct gg_target *target = follower->target;
+	struct gg_target *target = member->target;
 	char command[GG_REGION_COMMAND_MAX], name[16];
 	size_t command_bytes = read_file(target->pid, "cmdline", command, sizeof(command));
 	size_t name_bytes = read_file(target->pid, "comm", name, sizeof(name));
 
 	/* What was read may be of another program that the process executed, or of another process that has its
 	 * id by now: then its region is mapped no more, or will be so in an instant. */
-	if (!is_same_program(target) || !gg_region_file_is_used(target->source.fd))
+	if (!is_same_program(target) || !gg_region_file_is_used(target->reader.fd))
 		return;
 	gg_target_rename(target, command, command_bytes, name, name_bytes);
 }
 
-void gg_process_names_watch(struct gg_process_set *follow)
+void gg_process_names_watch(struct gg_process_set *set)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), pause_ns;
 
-	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
-		const struct gg_region_header *header = &f->target->source.header;
+	for (struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		const struct gg_region_header *header = &member->target->reader.header;
 
-		if (now_ns < f->next_title_ns || f->noticed_ns != 0 || f->unseen_exe[0] != '\0')
+		if (now_ns < member->next_title_ns || member->noticed_ns != 0 ||
+		    member->unseen_exe[0] != '\0')
 			continue;
-		if (f->next_title_ns != 0)
-			read_title(f);
+		if (member->next_title_ns != 0)
+			read_title(member);
 		pause_ns = now_ns > header->start_monotonic_ns
 		                   ? (now_ns - header->start_monotonic_ns) / 2
 		                   : 0;
 		if (pause_ns < EVERY_LEAST_NS)
 			pause_ns = EVERY_LEAST_NS;
-		f->next_title_ns = now_ns + (pause_ns < EVERY_MOST_NS ? pause_ns : EVERY_MOST_NS);
+		member->next_title_ns = now_ns +
+		                        (pause_ns < EVERY_MOST_NS ? pause_ns : EVERY_MOST_NS);
 	}
 }

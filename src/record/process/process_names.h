@@ -15,4 +15,4 @@
 #include "record/process/process_set.h"
 
 /* Reads them where it is time to. */
-void gg_process_names_watch(struct gg_process_set *follow);
+void gg_process_names_watch(struct gg_process_set *set);

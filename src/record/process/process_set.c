@@ -25,37 +25,37 @@
 /* A region that a successor is making is waited for, but not for ever: it may be nobody's. */
 #define SUCCESSOR_NS GG_NS_PER_S
 
-static void free_follower(struct gg_follower *follower)
+static void free_member(struct gg_process_set_member *member)
 {
-	if (follower->pidfd >= 0)
-		close(follower->pidfd);
-	free(follower);
+	if (member->pidfd >= 0)
+		close(member->pidfd);
+	free(member);
 }
 
-void gg_process_set_begin(struct gg_process_set *follow)
+void gg_process_set_begin(struct gg_process_set *set)
 {
-	gg_succession_begin(&follow->succession, &follow->directory);
-	follow->pidfds_fd = epoll_create1(EPOLL_CLOEXEC);
+	gg_succession_begin(&set->succession, &set->directory);
+	set->pidfds_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
-void gg_process_set_done(struct gg_process_set *follow)
+void gg_process_set_done(struct gg_process_set *set)
 {
-	while (follow->first != NULL) {
-		struct gg_follower *follower = follow->first;
+	while (set->first != NULL) {
+		struct gg_process_set_member *member = set->first;
 
-		follow->first = follower->next;
-		free_follower(follower);
+		set->first = member->next;
+		free_member(member);
 	}
-	gg_process_set_let_go(follow, false);
-	if (follow->pidfds_fd >= 0)
-		close(follow->pidfds_fd);
-	follow->pidfds_fd = -1;
-	gg_succession_done(&follow->succession);
-	gg_target_set_done(&follow->targets);
-	gg_map_done(&follow->read_map);
-	gg_map_done(&follow->unseen);
-	gg_map_done(&follow->examined);
-	gg_array_done(&follow->read_names);
+	gg_process_set_let_go(set, false);
+	if (set->pidfds_fd >= 0)
+		close(set->pidfds_fd);
+	set->pidfds_fd = -1;
+	gg_succession_done(&set->succession);
+	gg_target_set_done(&set->targets);
+	gg_map_done(&set->read_map);
+	gg_map_done(&set->unseen);
+	gg_map_done(&set->examined);
+	gg_array_done(&set->read_names);
 }
 
 /* --- new regions --- */
@@ -70,20 +70,20 @@ static void switch_off(int fd)
 		return;
 }
 
-static struct gg_follower *find_by_pid(struct gg_process_set *follow, uint32_t pid)
+static struct gg_process_set_member *find_by_pid(struct gg_process_set *set, uint32_t pid)
 {
-	struct gg_follower *follower = follow->first;
+	struct gg_process_set_member *member = set->first;
 
-	while (follower != NULL && follower->target->pid != pid)
-		follower = follower->next;
-	return follower;
+	while (member != NULL && member->target->pid != pid)
+		member = member->next;
+	return member;
 }
 
 /* The nearest ancestor that is in the session. */
-static uint32_t find_parent(const struct gg_process_set *follow, uint32_t pid)
+static uint32_t find_parent(const struct gg_process_set *set, uint32_t pid)
 {
 	for (int i = 0; i < 64 && pid > 1 && pid != (uint32_t)getpid(); i++) {
-		for (const struct gg_target *target = follow->targets.first; target != NULL;
+		for (const struct gg_target *target = set->targets.first; target != NULL;
 		     target = target->next)
 			if (target->pid == pid)
 				return target->id;
@@ -98,34 +98,34 @@ static uint64_t hash_of(const char *name)
 }
 
 /* Its content is in the profile, and is safe there from the next commit on. */
-static void remove_later(struct gg_process_set *follow, const char *name)
+static void remove_later(struct gg_process_set *set, const char *name)
 {
 	struct gg_process_set_name *added;
 
-	if (!gg_array_reserve(&follow->read_names, follow->read_names.count + 1) ||
-	    gg_map_put(&follow->read_map, hash_of(name), follow->read_names.count) < 0) {
-		gg_profile_writer_keep(follow->output, -ENOMEM);
+	if (!gg_array_reserve(&set->read_names, set->read_names.count + 1) ||
+	    gg_map_put(&set->read_map, hash_of(name), set->read_names.count) < 0) {
+		gg_profile_writer_keep(set->writer, -ENOMEM);
 		return;
 	}
-	added = gg_array_add(&follow->read_names);
+	added = gg_array_add(&set->read_names);
 	snprintf(added->text, sizeof(added->text), "%s", name);
 }
 
 /* From the directory that has it. */
-static void remove_region(const struct gg_process_set *follow, const char *name)
+static void remove_region(const struct gg_process_set *set, const char *name)
 {
-	const struct gg_session_directory *directory = &follow->directory;
+	const struct gg_session_directory *directory = &set->directory;
 
 	while (directory != NULL && unlinkat(directory->fd, name, 0) < 0)
 		directory = directory->spare;
 }
 
-void gg_process_set_committed(struct gg_process_set *follow)
+void gg_process_set_committed(struct gg_process_set *set)
 {
-	for (uint32_t i = 0; i < follow->read_names.count; i++)
-		remove_region(follow, follow->read_names.items[i].text);
-	follow->read_names.count = 0;
-	gg_map_done(&follow->read_map);
+	for (uint32_t i = 0; i < set->read_names.count; i++)
+		remove_region(set, set->read_names.items[i].text);
+	set->read_names.count = 0;
+	gg_map_done(&set->read_map);
 }
 
 static uint64_t earlier(uint64_t left, uint64_t right)
@@ -139,72 +139,72 @@ static uint64_t later(uint64_t left, uint64_t right)
 }
 
 /* *ret_first_ns: when the first successor began; UINT64_MAX: there is none.  False: one may still be found. */
-static bool find_successor(const struct gg_process_set *follow, const struct gg_follower *follower,
-                           uint64_t *ret_first_ns)
+static bool find_successor(const struct gg_process_set *set,
+                           const struct gg_process_set_member *member, uint64_t *ret_first_ns)
 {
-	const struct gg_target *target = follower->target;
+	const struct gg_target *target = member->target;
 
 	return gg_succession_first(
-		&follow->succession, follower->name, !gg_region_file_is_used(target->source.fd),
-		later(follower->alive_ns, target->source.header.start_monotonic_ns), ret_first_ns);
+		&set->succession, member->name, !gg_region_file_is_used(target->reader.fd),
+		later(member->alive_ns, target->reader.header.start_monotonic_ns), ret_first_ns);
 }
 
 /* When it ended; before `before_ns`. */
-static uint64_t find_end(const struct gg_process_set *follow, struct gg_follower *follower,
+static uint64_t find_end(const struct gg_process_set *set, struct gg_process_set_member *member,
                          uint64_t before_ns)
 {
-	struct gg_target *target = follower->target;
-	uint64_t latest_ns = earlier(follower->noticed_ns, before_ns), end_ns, successor_ns;
+	struct gg_target *target = member->target;
+	uint64_t latest_ns = earlier(member->noticed_ns, before_ns), end_ns, successor_ns;
 
 	gg_target_drain(target, true);
-	find_successor(follow, follower, &successor_ns);
+	find_successor(set, member, &successor_ns);
 	latest_ns = earlier(latest_ns, successor_ns);
 	end_ns = latest_ns;
-	if (gg_region_reader_refresh(&target->source, NULL) == 0 &&
-	    target->source.header.end_monotonic_ns != 0)
-		end_ns = earlier(later(target->source.header.end_monotonic_ns, follower->alive_ns),
+	if (gg_region_reader_refresh(&target->reader, NULL) == 0 &&
+	    target->reader.header.end_monotonic_ns != 0)
+		end_ns = earlier(later(target->reader.header.end_monotonic_ns, member->alive_ns),
 		                 latest_ns);
 	end_ns = later(end_ns, target->last_event_ns);
-	return later(end_ns, target->source.header.start_monotonic_ns);
+	return later(end_ns, target->reader.header.start_monotonic_ns);
 }
 
-static int finish(struct gg_process_set *follow, struct gg_follower *follower, uint64_t before_ns)
+static int finish(struct gg_process_set *set, struct gg_process_set_member *member,
+                  uint64_t before_ns)
 {
-	struct gg_follower **link = &follow->first;
+	struct gg_process_set_member **link = &set->first;
 	int64_t end_ns;
 	int status;
 
-	if (follower->noticed_ns == 0)
-		follower->noticed_ns = gg_clock_monotonic_ns();
-	end_ns = gg_profile_writer_time(follow->output, find_end(follow, follower, before_ns));
-	gg_diagnostics_add(follow, follower);
-	status = gg_target_finish(follower->target, end_ns, follower->ending);
-	remove_later(follow, follower->name);
-	while (*link != follower)
+	if (member->noticed_ns == 0)
+		member->noticed_ns = gg_clock_monotonic_ns();
+	end_ns = gg_profile_writer_time(set->writer, find_end(set, member, before_ns));
+	gg_diagnostics_add(set, member);
+	status = gg_target_finish(member->target, end_ns, member->ending);
+	remove_later(set, member->name);
+	while (*link != member)
 		link = &(*link)->next;
-	*link = follower->next;
-	follow->count--;
-	free_follower(follower);
+	*link = member->next;
+	set->count--;
+	free_member(member);
 	return status;
 }
 
 /* The same process executed another program.  The name of the file has said which process it is. */
-static void supersede(struct gg_process_set *follow, const struct gg_region_header *header,
+static void supersede(struct gg_process_set *set, const struct gg_region_header *header,
                       uint32_t pid, uint32_t *ret_parent)
 {
-	struct gg_follower *old = find_by_pid(follow, pid);
+	struct gg_process_set_member *old = find_by_pid(set, pid);
 
 	if (old == NULL)
 		return;
 	*ret_parent = old->target->parent;
 	old->unseen_exe[0] = '\0';
 	if (old->target->start_ticks == header->process_start_ticks) {
-		gg_profile_writer_event(follow->output, old->target->id, follow->output->now_ns,
-		                        "exec", "it executed %.*s", (int)header->exe_bytes,
-		                        header->exe);
+		gg_profile_writer_event(set->writer, old->target->id, set->writer->now_ns, "exec",
+		                        "it executed %.*s", (int)header->exe_bytes, header->exe);
 		old->ending = "exec";
 	}
-	finish(follow, old, header->start_monotonic_ns);
+	finish(set, old, header->start_monotonic_ns);
 }
 
 static int open_pidfd(uint32_t pid)
@@ -218,23 +218,23 @@ static int open_pidfd(uint32_t pid)
 }
 
 /* True: gg_process_set_listen() hears of its end. */
-static bool add_pidfd(const struct gg_process_set *follow, struct gg_follower *follower)
+static bool add_pidfd(const struct gg_process_set *set, struct gg_process_set_member *member)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data = { .ptr = follower } };
+	struct epoll_event event = { .events = EPOLLIN, .data = { .ptr = member } };
 
-	return follower->pidfd >= 0 && follow->pidfds_fd >= 0 &&
-	       epoll_ctl(follow->pidfds_fd, EPOLL_CTL_ADD, follower->pidfd, &event) == 0;
+	return member->pidfd >= 0 && set->pidfds_fd >= 0 &&
+	       epoll_ctl(set->pidfds_fd, EPOLL_CTL_ADD, member->pidfd, &event) == 0;
 }
 
-static void note_end(const struct gg_process_set *follow, struct gg_follower *follower)
+static void note_end(const struct gg_process_set *set, struct gg_process_set_member *member)
 {
-	follower->noticed_ns = gg_clock_monotonic_ns();
-	if (follower->is_asked)
-		epoll_ctl(follow->pidfds_fd, EPOLL_CTL_DEL, follower->pidfd, NULL);
-	follower->is_asked = false;
+	member->noticed_ns = gg_clock_monotonic_ns();
+	if (member->is_asked)
+		epoll_ctl(set->pidfds_fd, EPOLL_CTL_DEL, member->pidfd, NULL);
+	member->is_asked = false;
 }
 
-bool gg_process_set_listen(struct gg_process_set *follow)
+bool gg_process_set_listen(struct gg_process_set *set)
 {
 	struct epoll_event events[64];
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -242,49 +242,48 @@ bool gg_process_set_listen(struct gg_process_set *follow)
 	int count = 0;
 
 	do {
-		if (follow->pidfds_fd >= 0)
-			count = epoll_wait(follow->pidfds_fd, events, (int)GG_COUNT(events), 0);
+		if (set->pidfds_fd >= 0)
+			count = epoll_wait(set->pidfds_fd, events, (int)GG_COUNT(events), 0);
 		for (int i = 0; i < count; i++) {
-			struct gg_follower *follower = events[i].data.ptr;
+			struct gg_process_set_member *member = events[i].data.ptr;
 
-			follower->alive_ns = later(follower->alive_ns, follow->asked_ns);
-			note_end(follow, follower);
+			member->alive_ns = later(member->alive_ns, set->asked_ns);
+			note_end(set, member);
 			one_ended = true;
 		}
 	} while (count == (int)GG_COUNT(events));
-	follow->asked_ns = now_ns;
+	set->asked_ns = now_ns;
 	/* Last: where a process has ended, all is in the list that happened to its region. */
-	follow->has_new |= gg_succession_read(&follow->succession);
+	set->has_new |= gg_succession_read(&set->succession);
 	return one_ended;
 }
 
-static void begin_to_follow(struct gg_process_set *follow, struct gg_target *target,
-                            const char *name)
+static void add_member(struct gg_process_set *set, struct gg_target *target, const char *name)
 {
-	struct gg_follower *follower = calloc(1, sizeof(*follower));
+	struct gg_process_set_member *member = calloc(1, sizeof(*member));
 	uint64_t now_ns;
 
-	if (follower == NULL) {
-		gg_profile_writer_keep(follow->output, -ENOMEM);
+	if (member == NULL) {
+		gg_profile_writer_keep(set->writer, -ENOMEM);
 		return;
 	}
-	follower->target = target;
-	snprintf(follower->name, sizeof(follower->name), "%s", name);
+	member->target = target;
+	snprintf(member->name, sizeof(member->name), "%s", name);
 	/* First the descriptor, then the look: it is of the process that is there at the look. */
-	follower->pidfd = open_pidfd(target->pid);
-	follower->is_asked = add_pidfd(follow, follower);
+	member->pidfd = open_pidfd(target->pid);
+	member->is_asked = add_pidfd(set, member);
 	now_ns = gg_clock_monotonic_ns();
 	if (gg_process_alive(target->pid, target->start_ticks))
-		follower->alive_ns = now_ns;
+		member->alive_ns = now_ns;
 	else
-		note_end(follow, follower);
-	follower->is_seen = follower->noticed_ns != 0;
-	follower->next = follow->first;
-	follow->first = follower;
-	follow->count++;
+		note_end(set, member);
+	member->is_seen = member->noticed_ns != 0;
+	member->next = set->first;
+	set->first = member;
+	set->count++;
 }
 
-enum outcome { TAKEN, LATER, REMOVE };
+enum region_outcome { TAKEN, LATER, REMOVE };
 
 /* The same file, to write: it is read first, as closing a file that was open to write looks like a dying process. */
 static int open_again(int directory_fd, const char *name, int read_fd)
@@ -302,8 +301,8 @@ static int open_again(int directory_fd, const char *name, int read_fd)
 }
 
 /* Takes read_fd over. */
-static enum outcome take_region(struct gg_process_set *follow, int directory_fd, const char *name,
-                                int read_fd)
+static enum region_outcome take_region(struct gg_process_set *set, int directory_fd,
+                                       const char *name, int read_fd)
 {
 	struct gg_region_header header;
 	struct gg_target *target;
@@ -318,34 +317,33 @@ static enum outcome take_region(struct gg_process_set *follow, int directory_fd,
 	close(read_fd);
 	if (fd < 0)
 		return fd == -EMFILE || fd == -ENFILE ? LATER : REMOVE;
-	gg_succession_took(&follow->succession, name, header.start_monotonic_ns);
+	gg_succession_took(&set->succession, name, header.start_monotonic_ns);
 	if (header.pid != (uint32_t)gg_session_directory_region_pid(name)) {
 		close(fd);
 		return REMOVE; /* no agent makes that */
 	}
-	if (follow->is_over ||
-	    (follow->only_pid != 0 && header.pid != (uint32_t)follow->only_pid)) {
+	if (set->is_over || (set->only_pid != 0 && header.pid != (uint32_t)set->only_pid)) {
 		switch_off(fd);
-		follow->left_out_count++;
+		set->left_out_count++;
 		close(fd);
 		return REMOVE;
 	}
 	pid = gg_process_alive_pid_here(&header, fd);
-	supersede(follow, &header, pid, &parent);
+	supersede(set, &header, pid, &parent);
 	if (parent == 0)
-		parent = find_parent(follow, pid == header.pid ? header.parent_pid
-		                                               : gg_process_alive_parent(pid));
-	if (gg_target_open(&target, &follow->targets, follow->output, fd, pid, parent, true,
-	                   follow->output->error) < 0)
+		parent = find_parent(set, pid == header.pid ? header.parent_pid
+		                                            : gg_process_alive_parent(pid));
+	if (gg_target_open(&target, &set->targets, set->writer, fd, pid, parent, true,
+	                   set->writer->error) < 0)
 		return REMOVE;
-	begin_to_follow(follow, target, name);
+	add_member(set, target, name);
 	return TAKEN;
 }
 
-static void look_at(struct gg_process_set *follow, int directory_fd, const char *name)
+static void examine_file(struct gg_process_set *set, int directory_fd, const char *name)
 {
 	int fd, pid = gg_session_directory_region_pid(name);
-	enum outcome outcome = LATER;
+	enum region_outcome outcome = LATER;
 	/* Asked before it is read: who is gone by now completes nothing later. */
 	bool was_alive = gg_process_alive((uint32_t)pid, 0);
 	struct stat file;
@@ -353,7 +351,7 @@ static void look_at(struct gg_process_set *follow, int directory_fd, const char 
 	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	was_alive |= fd >= 0 && gg_region_file_is_used(fd);
 	if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 1) {
-		outcome = take_region(follow, directory_fd, name, fd);
+		outcome = take_region(set, directory_fd, name, fd);
 	} else if (fd >= 0) {
 		close(fd);
 		outcome = REMOVE;
@@ -363,13 +361,13 @@ static void look_at(struct gg_process_set *follow, int directory_fd, const char 
 	if (outcome == LATER) {
 		/* Not all there yet, or its process died over it. */
 		if (was_alive || fd < 0) {
-			follow->has_embryo = true;
+			set->has_embryo = true;
 			return;
 		}
 		outcome = REMOVE;
 	}
 	if (outcome == REMOVE) {
-		gg_succession_took(&follow->succession, name, 0);
+		gg_succession_took(&set->succession, name, 0);
 		unlinkat(directory_fd, name, 0);
 	}
 }
@@ -381,13 +379,13 @@ static uint64_t order_of(const char *name)
 	return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-static bool is_followed(const struct gg_process_set *follow, const char *name)
+static bool is_member(const struct gg_process_set *set, const char *name)
 {
-	const struct gg_follower *follower = follow->first;
+	const struct gg_process_set_member *member = set->first;
 
-	while (follower != NULL && strcmp(follower->name, name) != 0)
-		follower = follower->next;
-	return follower != NULL || gg_map_get(&follow->read_map, hash_of(name)) != GG_MAP_NONE;
+	while (member != NULL && strcmp(member->name, name) != 0)
+		member = member->next;
+	return member != NULL || gg_map_get(&set->read_map, hash_of(name)) != GG_MAP_NONE;
 }
 
 struct new_region {
@@ -408,7 +406,7 @@ static int compare_regions(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static void find_new(struct gg_process_set *follow, int directory_fd, struct new_regions *regions)
+static void find_new(struct gg_process_set *set, int directory_fd, struct new_regions *regions)
 {
 	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
@@ -417,15 +415,14 @@ static void find_new(struct gg_process_set *follow, int directory_fd, struct new
 	if (listing == NULL) {
 		if (fd >= 0)
 			close(fd);
-		follow->has_embryo = true;
+		set->has_embryo = true;
 		return;
 	}
 	while ((entry = readdir(listing)) != NULL) {
 		struct new_region *found;
 
 		if (gg_session_directory_region_pid(entry->d_name) == 0 ||
-		    strlen(entry->d_name) >= sizeof(found->name) ||
-		    is_followed(follow, entry->d_name))
+		    strlen(entry->d_name) >= sizeof(found->name) || is_member(set, entry->d_name))
 			continue;
 		found = gg_array_add(&regions->list);
 		if (found == NULL)
@@ -436,184 +433,187 @@ static void find_new(struct gg_process_set *follow, int directory_fd, struct new
 	closedir(listing);
 }
 
-int gg_process_set_scan(struct gg_process_set *follow)
+int gg_process_set_scan(struct gg_process_set *set)
 {
 	struct new_regions regions = { 0 };
 
-	follow->has_embryo = false;
-	for (const struct gg_session_directory *d = &follow->directory; d != NULL; d = d->spare)
-		find_new(follow, d->fd, &regions);
+	set->has_embryo = false;
+	for (const struct gg_session_directory *d = &set->directory; d != NULL; d = d->spare)
+		find_new(set, d->fd, &regions);
 	if (regions.list.count > 0)
 		qsort(regions.list.items, regions.list.count, sizeof(*regions.list.items),
 		      compare_regions);
 	for (size_t i = 0; i < regions.list.count; i++)
-		look_at(follow, regions.list.items[i].directory_fd, regions.list.items[i].name);
+		examine_file(set, regions.list.items[i].directory_fd, regions.list.items[i].name);
 	gg_array_done(&regions.list);
-	return follow->output->status;
+	return set->writer->status;
 }
 
 /* --- draining --- */
 
-double gg_process_set_drain(struct gg_process_set *follow)
+double gg_process_set_drain(struct gg_process_set *set)
 {
 	double fullest = 0;
 
-	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
-		double full = gg_target_drain(f->target, false);
+	for (struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		double full = gg_target_drain(member->target, false);
 
 		fullest = full > fullest ? full : fullest;
 	}
 	return fullest;
 }
 
-void gg_process_set_watch(struct gg_process_set *follow)
+void gg_process_set_watch(struct gg_process_set *set)
 {
-	for (struct gg_follower *f = follow->first; f != NULL; f = f->next) {
-		gg_target_watch_control(f->target);
-		gg_diagnostics_watch(f);
+	for (struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		gg_target_watch_control(member->target);
+		gg_diagnostics_watch(member);
 	}
 }
 
 /* --- ends --- */
 
-const char *gg_process_set_reaped(struct gg_process_set *follow, pid_t pid, int status,
+const char *gg_process_set_reaped(struct gg_process_set *set, pid_t pid, int status,
                                   int64_t max_rss_bytes)
 {
-	uint32_t place = follow->ending_count++ % GG_PROCESS_SET_ENDINGS;
+	uint32_t slot = set->ending_count++ % GG_PROCESS_SET_ENDINGS;
 
-	follow->endings[place].pid = pid;
-	follow->endings[place].max_rss_bytes = max_rss_bytes;
+	set->endings[slot].pid = pid;
+	set->endings[slot].max_rss_bytes = max_rss_bytes;
 	if (WIFSIGNALED(status))
-		snprintf(follow->endings[place].text, GG_PROCESS_SET_ENDING_MAX,
-		         "killed by signal %d", WTERMSIG(status));
+		snprintf(set->endings[slot].text, GG_PROCESS_SET_ENDING_MAX, "killed by signal %d",
+		         WTERMSIG(status));
 	else
-		snprintf(follow->endings[place].text, GG_PROCESS_SET_ENDING_MAX, "exited %d",
+		snprintf(set->endings[slot].text, GG_PROCESS_SET_ENDING_MAX, "exited %d",
 		         WEXITSTATUS(status));
-	return follow->endings[place].text;
+	return set->endings[slot].text;
 }
 
-static const char *find_ending(const struct gg_process_set *follow, struct gg_follower *follower)
+static const char *find_ending(const struct gg_process_set *set,
+                               struct gg_process_set_member *member)
 {
-	uint32_t count = follow->ending_count < GG_PROCESS_SET_ENDINGS ? follow->ending_count
-	                                                               : GG_PROCESS_SET_ENDINGS;
+	uint32_t count = set->ending_count < GG_PROCESS_SET_ENDINGS ? set->ending_count
+	                                                            : GG_PROCESS_SET_ENDINGS;
 
 	for (uint32_t i = 0; i < count; i++) /* the latest first: pids come back */
-		if (follow->endings[(follow->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS].pid ==
-		    (pid_t)follower->target->pid)
-			return follow
-			        ->endings[(follow->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS]
+		if (set->endings[(set->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS].pid ==
+		    (pid_t)member->target->pid)
+			return set->endings[(set->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS]
 			        .text;
 	/* Its own parent waited for it; the agent notes an end in order. */
-	if (gg_region_reader_refresh(&follower->target->source, NULL) == 0 &&
-	    follower->target->source.header.end_monotonic_ns != 0)
+	if (gg_region_reader_refresh(&member->target->reader, NULL) == 0 &&
+	    member->target->reader.header.end_monotonic_ns != 0)
 		return "exited";
 	return NULL;
 }
 
 /* The kernel's own maximum: no reading can have missed it. */
-static void add_max_rss(struct gg_process_set *follow, const struct gg_follower *follower)
+static void add_max_rss(struct gg_process_set *set, const struct gg_process_set_member *member)
 {
-	struct gg_profile_writer *output = follow->output;
-	uint32_t count = follow->ending_count < GG_PROCESS_SET_ENDINGS ? follow->ending_count
-	                                                               : GG_PROCESS_SET_ENDINGS;
+	struct gg_profile_writer *writer = set->writer;
+	uint32_t count = set->ending_count < GG_PROCESS_SET_ENDINGS ? set->ending_count
+	                                                            : GG_PROCESS_SET_ENDINGS;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t place = (follow->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS;
-		struct gg_profile_memory memory = gg_memory_unknown(follower->target->id,
-		                                                    output->now_ns);
+		uint32_t slot = (set->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS;
+		struct gg_profile_memory memory = gg_memory_unknown(member->target->id,
+		                                                    writer->now_ns);
 
-		if (follow->endings[place].pid != (pid_t)follower->target->pid)
+		if (set->endings[slot].pid != (pid_t)member->target->pid)
 			continue;
-		memory.max_rss_bytes = follow->endings[place].max_rss_bytes;
+		memory.max_rss_bytes = set->endings[slot].max_rss_bytes;
 		if (memory.max_rss_bytes >= 0)
 			gg_profile_writer_keep(
-				output,
-				gg_profile_add_memory(output->profile, &memory, output->error));
+				writer,
+				gg_profile_add_memory(writer->profile, &memory, writer->error));
 		return;
 	}
 }
 
-static bool has_ended(const struct gg_process_set *follow, struct gg_follower *follower)
+static bool has_ended(const struct gg_process_set *set, struct gg_process_set_member *member)
 {
 	uint64_t now_ns;
 
-	if (follower->noticed_ns != 0 || follower->is_asked)
-		return follower->noticed_ns != 0;
+	if (member->noticed_ns != 0 || member->is_asked)
+		return member->noticed_ns != 0;
 	now_ns = gg_clock_monotonic_ns();
-	if (gg_process_alive(follower->target->pid, follower->target->start_ticks))
-		follower->alive_ns = now_ns;
+	if (gg_process_alive(member->target->pid, member->target->start_ticks))
+		member->alive_ns = now_ns;
 	else
-		note_end(follow, follower);
-	return follower->noticed_ns != 0;
+		note_end(set, member);
+	return member->noticed_ns != 0;
 }
 
 /* Is all known of how and when it ended that will be? */
-static bool is_settled(const struct gg_process_set *follow, const struct gg_follower *follower)
+static bool is_end_known(const struct gg_process_set *set,
+                         const struct gg_process_set_member *member)
 {
 	uint64_t successor_ns;
 
-	return find_successor(follow, follower, &successor_ns) ||
-	       gg_clock_monotonic_ns() - follower->noticed_ns > SUCCESSOR_NS;
+	return find_successor(set, member, &successor_ns) ||
+	       gg_clock_monotonic_ns() - member->noticed_ns > SUCCESSOR_NS;
 }
 
-bool gg_process_set_finish_ended(struct gg_process_set *follow, bool last)
+bool gg_process_set_finish_ended(struct gg_process_set *set, bool last)
 {
 	bool one_waits = false;
-	struct gg_follower *next;
+	struct gg_process_set_member *next;
 
-	gg_process_set_listen(follow);
-	for (struct gg_follower *f = follow->first; f != NULL && follow->output->status == 0;
-	     f = next) {
-		next = f->next;
-		if (!has_ended(follow, f)) {
-			gg_target_settle_if_lossy(f->target);
-		} else if (!last && (!f->is_seen || !is_settled(follow, f))) {
-			f->is_seen = one_waits = true;
+	gg_process_set_listen(set);
+	for (struct gg_process_set_member *member = set->first;
+	     member != NULL && set->writer->status == 0; member = next) {
+		next = member->next;
+		if (!has_ended(set, member)) {
+			gg_target_reconcile_if_lossy(member->target);
+		} else if (!last && (!member->is_seen || !is_end_known(set, member))) {
+			member->is_seen = one_waits = true;
 		} else {
-			f->ending = find_ending(follow, f);
-			add_max_rss(follow, f);
-			finish(follow, f, UINT64_MAX);
+			member->ending = find_ending(set, member);
+			add_max_rss(set, member);
+			finish(set, member, UINT64_MAX);
 		}
 	}
 	return one_waits;
 }
 
 /* For gg_process_set_let_go(). */
-static void keep_living(struct gg_process_set *follow, const struct gg_follower *follower)
+static void keep_switch(struct gg_process_set *set, const struct gg_process_set_member *member)
 {
-	int fd = fcntl(follower->target->source.fd, F_DUPFD_CLOEXEC, 0);
+	int fd = fcntl(member->target->reader.fd, F_DUPFD_CLOEXEC, 0);
 
-	if (fd >= 0 && gg_array_push(&follow->living_fds, fd))
+	if (fd >= 0 && gg_array_push(&set->living_fds, fd))
 		return;
-	switch_off(follower->target->source.fd);
+	switch_off(member->target->reader.fd);
 	if (fd >= 0)
 		close(fd);
 }
 
-void gg_process_set_let_go(struct gg_process_set *follow, bool is_recorded)
+void gg_process_set_let_go(struct gg_process_set *set, bool is_recorded)
 {
-	for (uint32_t i = 0; i < follow->living_fds.count; i++) {
+	for (uint32_t i = 0; i < set->living_fds.count; i++) {
 		if (is_recorded)
-			switch_off(follow->living_fds.items[i]);
-		close(follow->living_fds.items[i]);
+			switch_off(set->living_fds.items[i]);
+		close(set->living_fds.items[i]);
 	}
-	gg_array_done(&follow->living_fds);
+	gg_array_done(&set->living_fds);
 }
 
-int gg_process_set_finish_all(struct gg_process_set *follow)
+int gg_process_set_finish_all(struct gg_process_set *set)
 {
-	gg_process_set_finish_ended(follow, true);
-	while (follow->first != NULL) {
-		struct gg_follower *follower = follow->first;
+	gg_process_set_finish_ended(set, true);
+	while (set->first != NULL) {
+		struct gg_process_set_member *member = set->first;
 
-		gg_target_watch_control(follower->target);
-		keep_living(follow, follower);
-		gg_diagnostics_add(follow, follower);
-		gg_target_finish(follower->target, GG_TIME_NONE, "lived on");
-		remove_later(follow, follower->name);
-		follow->first = follower->next;
-		follow->count--;
-		free_follower(follower);
+		gg_target_watch_control(member->target);
+		keep_switch(set, member);
+		gg_diagnostics_add(set, member);
+		gg_target_finish(member->target, GG_TIME_NONE, "lived on");
+		remove_later(set, member->name);
+		set->first = member->next;
+		set->count--;
+		free_member(member);
 	}
-	return follow->output->status;
+	return set->writer->status;
 }

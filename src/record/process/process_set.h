@@ -28,8 +28,8 @@
 #include "record/process/target.h"
 #include "record/regions/session_directory.h"
 
-struct gg_follower {
-	struct gg_follower *next;
+struct gg_process_set_member {
+	struct gg_process_set_member *next;
 	struct gg_target *target;
 	char name[64]; /* of the region's file */
 	int pidfd;     /* -1: the kernel has none; /proc is asked */
@@ -63,9 +63,9 @@ struct gg_process_set {
 	struct gg_succession succession;
 	int pidfds_fd;     /* epoll of the followers' pidfds; -1: each is asked */
 	uint64_t asked_ns; /* CLOCK_MONOTONIC: before all of them were last asked */
-	struct gg_profile_writer *output;
+	struct gg_profile_writer *writer;
 	struct gg_target_set targets;
-	struct gg_follower *first;
+	struct gg_process_set_member *first;
 	uint32_t count;
 	pid_t only_pid;  /* not 0: other processes are switched off and left out */
 	bool is_over;    /* recording is: new regions are switched off */
@@ -94,45 +94,45 @@ struct gg_process_set {
 };
 
 /* The directory is there. */
-void gg_process_set_begin(struct gg_process_set *follow);
-void gg_process_set_done(struct gg_process_set *follow);
+void gg_process_set_begin(struct gg_process_set *set);
+void gg_process_set_done(struct gg_process_set *set);
 
 /*
  * Notes which processes have ended by now, and in which order regions were made and dropped; to be called as
  * soon as `pidfds_fd` or the succession's `watch_fd` can be read.  True: one has ended.
  */
-bool gg_process_set_listen(struct gg_process_set *follow);
+bool gg_process_set_listen(struct gg_process_set *set);
 
 /* The profile has been committed: the regions that are in it can go. */
-void gg_process_set_committed(struct gg_process_set *follow);
+void gg_process_set_committed(struct gg_process_set *set);
 
 /* Looks for new regions. */
-int gg_process_set_scan(struct gg_process_set *follow);
+int gg_process_set_scan(struct gg_process_set *set);
 
 /*
  * A child was waited for; `status` and `max_rss_bytes` are those of wait4().  -1: not known.  Its end in words, valid
  * until the next one.
  */
-const char *gg_process_set_reaped(struct gg_process_set *follow, pid_t pid, int status,
+const char *gg_process_set_reaped(struct gg_process_set *set, pid_t pid, int status,
                                   int64_t max_rss_bytes);
 
 /* Drains all; how full the fullest ring was, from 0 to 1. */
-double gg_process_set_drain(struct gg_process_set *follow);
+double gg_process_set_drain(struct gg_process_set *set);
 
 /* Notes what others have asked of processes (region/control.h), and which left the agent behind. */
-void gg_process_set_watch(struct gg_process_set *follow);
+void gg_process_set_watch(struct gg_process_set *set);
 
 /*
  * Finishes what has ended.  Whoever is seen to have ended just now waits for the next time, unless it is
  * the `last` one: how it ended may be known by then.  True: one waits.
  */
-bool gg_process_set_finish_ended(struct gg_process_set *follow, bool last);
+bool gg_process_set_finish_ended(struct gg_process_set *set, bool last);
 
 /* Finishes all, dead or alive. */
-int gg_process_set_finish_all(struct gg_process_set *follow);
+int gg_process_set_finish_all(struct gg_process_set *set);
 
 /*
  * Those that lived on are on their own.  If all is recorded they are switched off; else they go on in their
  * regions, from which the whole can be salvaged.
  */
-void gg_process_set_let_go(struct gg_process_set *follow, bool is_recorded);
+void gg_process_set_let_go(struct gg_process_set *set, bool is_recorded);

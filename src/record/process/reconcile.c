@@ -25,16 +25,17 @@
 #include "region/reader/view.h"
 #include "unwind/unwind.h"
 
-#define SETTLE_LEAST_NS INT64_C(50000000) /* between two reconciliations */
+#define RECONCILE_LEAST_NS INT64_C(50000000) /* between two reconciliations */
 
 enum {
-	SETTLE_COST = 10,          /* pauses are so many times as long as what they follow */
-	SETTLE_ROWS_MAX = 1 << 14, /* rows of a region whose totals are looked into while it runs */
+	RECONCILE_COST = 10, /* pauses are so many times as long as what they follow */
+	RECONCILE_ROWS_MAX =
+		1 << 14, /* rows of a region whose totals are looked into while it runs */
 };
 
-static int64_t now_of(const struct gg_profile_writer *output)
+static int64_t now_of(const struct gg_profile_writer *writer)
 {
-	return (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
+	return (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 }
 
 /* The numbers of the samples that a view holds. */
@@ -50,25 +51,25 @@ static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_nu
 static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_id,
                     int64_t end_ns)
 {
-	struct gg_profile_writer *output = target->output;
-	struct gg_live_set *held = &target->held;
+	struct gg_profile_writer *writer = target->writer;
+	struct gg_live_set *live_set = &target->live_set;
 	struct gg_profile_sample_end end = { .missed = true, .lost = true };
-	uint32_t count = held->samples.count;
+	uint32_t count = live_set->samples.count;
 
-	for (uint32_t i = 0; i < count && output->status == 0; i++) {
-		struct gg_live_set_sample *sample = &held->samples.items[i];
+	for (uint32_t i = 0; i < count && writer->status == 0; i++) {
+		struct gg_live_set_sample *sample = &live_set->samples.items[i];
 
 		if (sample->number == 0 || !gg_live_set_is_live(sample) ||
 		    sample->id >= before_id || gg_map_get(numbers, sample->number) != GG_MAP_NONE)
 			continue;
 		end.free_ns = end_ns; /* a process that has ended freed it before */
-		gg_profile_writer_end(output, sample->id, &end);
+		gg_profile_writer_end(writer, sample->id, &end);
 		/* What a child inherited is its ancestor's sample, and counts there alone. */
-		output->untimed_count += sample->number >= target->source.header.inherited_below_id;
-		gg_live_set_end(held, sample, target->set->round_count);
-		output->lost_count++;
+		writer->untimed_count += sample->number >= target->reader.header.inherited_below_id;
+		gg_live_set_end(live_set, sample, target->set->round_count);
+		writer->lost_count++;
 	}
-	return output->status;
+	return writer->status;
 }
 
 static void sum_live(struct gg_target *target, const struct gg_region_view *view)
@@ -88,24 +89,25 @@ static void sum_live(struct gg_target *target, const struct gg_region_view *view
 /* Adds what the view holds and was not seen here. */
 static int add_unseen(struct gg_target *target, const struct gg_region_view *view)
 {
-	for (uint32_t i = 0; i < view->live_count && target->output->status == 0; i++) {
-		struct gg_live_set_sample *held = gg_live_set_find(&target->held, view->live[i].id);
+	for (uint32_t i = 0; i < view->live_count && target->writer->status == 0; i++) {
+		struct gg_live_set_sample *known = gg_live_set_find(&target->live_set,
+		                                                    view->live[i].id);
 
-		if (held == NULL && gg_target_hold(target, &view->live[i]) != NULL)
-			target->output->lost_count++;
+		if (known == NULL && gg_target_ensure_sample(target, &view->live[i]) != NULL)
+			target->writer->lost_count++;
 	}
-	return target->output->status;
+	return target->writer->status;
 }
 
 /* Takes over what the view holds. */
-static int settle(struct gg_target *target, const struct gg_region_view *view, uint64_t before_id,
-                  int64_t end_ns)
+static int reconcile_samples(struct gg_target *target, const struct gg_region_view *view,
+                             uint64_t before_id, int64_t end_ns)
 {
 	struct gg_map numbers = { 0 };
 	int status = list_numbers(view, &numbers);
 
 	if (status < 0)
-		gg_profile_writer_keep(target->output, status);
+		gg_profile_writer_keep(target->writer, status);
 	else
 		end_lost(target, &numbers, before_id, end_ns);
 	gg_map_done(&numbers);
@@ -121,11 +123,11 @@ static bool is_backed(struct gg_target *target)
 	uint64_t used_bytes = 0;
 	struct stat file;
 
-	if (!target->is_ours || fstat(target->source.fd, &file) < 0 ||
-	    gg_region_reader_refresh(&target->source, NULL) < 0)
+	if (!target->is_ours || fstat(target->reader.fd, &file) < 0 ||
+	    gg_region_reader_refresh(&target->reader, NULL) < 0)
 		return true;
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
-		const struct gg_region_table *table = gg_region_table_of(&target->source.header, i);
+		const struct gg_region_table *table = gg_region_table_of(&target->reader.header, i);
 
 		if (i != GG_TABLE_RING)
 			used_bytes += table->used_count * table->record_bytes;
@@ -139,26 +141,26 @@ static int read_view(struct gg_target *target, struct gg_region_view *ret_view,
 	if (!is_backed(target))
 		return gg_error_set(error, -EBADMSG, "the region", NULL,
 		                    "says that it uses more than it has");
-	return gg_region_view_read(ret_view, target->source.fd, "the region", error);
+	return gg_region_view_read(ret_view, target->reader.fd, "the region", error);
 }
 
 /* --- the end --- */
 
 /* A row of the region and where it goes: nodes that mean the same stack are one total. */
-struct place {
-	uint32_t stack, thread, row;
+struct total_row {
+	uint32_t stack, thread, index;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_total_rows(const void *a, const void *b)
 {
-	const struct place *left = a, *right = b;
+	const struct total_row *left = a, *right = b;
 
 	if (left->stack != right->stack)
 		return left->stack < right->stack ? -1 : 1;
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
-static void add_row(struct gg_profile_total *total, const struct gg_region_site_total *row)
+static void add_site_total(struct gg_profile_total *total, const struct gg_region_site_total *row)
 {
 	gg_sums_add(&total->allocated, &row->allocated);
 	gg_sums_add(&total->freed, &row->freed);
@@ -168,41 +170,41 @@ static void add_row(struct gg_profile_total *total, const struct gg_region_site_
 
 static int put_totals(struct gg_target *target, const struct gg_region_view *view)
 {
-	struct gg_profile_writer *output = target->output;
-	struct place *places = calloc(view->site_total_count + 1, sizeof(*places));
+	struct gg_profile_writer *writer = target->writer;
+	struct total_row *rows = calloc(view->site_total_count + 1, sizeof(*rows));
 	uint32_t count = 0;
 
-	if (places == NULL)
-		return gg_profile_writer_keep(output, -ENOMEM);
-	for (uint32_t i = 0; i < view->site_total_count && output->status == 0; i++) {
-		const struct gg_region_site_total *row = &view->site_totals[i];
+	if (rows == NULL)
+		return gg_profile_writer_keep(writer, -ENOMEM);
+	for (uint32_t i = 0; i < view->site_total_count && writer->status == 0; i++) {
+		const struct gg_region_site_total *total = &view->site_totals[i];
 
-		if (row->allocated.sample_count == 0 && row->freed.sample_count == 0)
+		if (total->allocated.sample_count == 0 && total->freed.sample_count == 0)
 			continue;
-		places[count++] = (struct place){
-			.stack = gg_stack_map_stack(&target->places, &target->source, output,
-			                            row->stack, UINT64_MAX),
-			.thread = gg_target_thread(target, row->thread),
-			.row = i,
+		rows[count++] = (struct total_row){
+			.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer,
+			                            total->stack, UINT64_MAX),
+			.thread = gg_target_thread(target, total->thread),
+			.index = i,
 		};
 	}
-	qsort(places, count, sizeof(*places), compare_places);
-	for (uint32_t i = 0; i < count && output->status == 0;) {
+	qsort(rows, count, sizeof(*rows), compare_total_rows);
+	for (uint32_t i = 0; i < count && writer->status == 0;) {
 		struct gg_profile_total total = { .process = target->id,
-			                          .thread = places[i].thread,
-			                          .stack = places[i].stack };
+			                          .thread = rows[i].thread,
+			                          .stack = rows[i].stack };
 		uint32_t first = i;
 
 		if (i % 1024 == 0)
-			gg_profile_writer_progress(output);
-		while (i < count && compare_places(&places[first], &places[i]) == 0)
-			add_row(&total, &view->site_totals[places[i++].row]);
-		output->taken_count += total.allocated.sample_count;
+			gg_profile_writer_progress(writer);
+		while (i < count && compare_total_rows(&rows[first], &rows[i]) == 0)
+			add_site_total(&total, &view->site_totals[rows[i++].index]);
+		writer->taken_count += total.allocated.sample_count;
 		gg_profile_writer_keep(
-			output, gg_profile_put_total(output->profile, &total, output->error));
+			writer, gg_profile_put_total(writer->profile, &total, writer->error));
 	}
-	free(places);
-	return output->status;
+	free(rows);
+	return writer->status;
 }
 
 /* Totals that somebody spoilt may be less than what was seen. */
@@ -220,11 +222,11 @@ static bool are_sums(const struct gg_sums *sums)
 static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
                        const struct gg_sums *sums, const struct gg_span *span)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 	struct gg_profile_coarse coarse = {
 		.process = target->id,
 		.thread = gg_target_thread(target, thread),
-		.stack = gg_stack_map_stack(&target->places, &target->source, output, node,
+		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer, node,
 		                            UINT64_MAX),
 		.from_ns = span->from_ns,
 		.to_ns = span->to_ns,
@@ -243,70 +245,70 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 			target->bad_count++;
 		return false;
 	}
-	output->lost_count += sums->sample_count;
-	output->untimed_count += sums->sample_count;
-	output->coarse_count += sums->sample_count;
+	writer->lost_count += sums->sample_count;
+	writer->untimed_count += sums->sample_count;
+	writer->coarse_count += sums->sample_count;
 	return gg_profile_writer_keep(
-		       output, gg_profile_add_coarse(output->profile, &coarse, output->error)) == 0;
+		       writer, gg_profile_add_coarse(writer->profile, &coarse, writer->error)) == 0;
 }
 
-struct rest {
+struct unseen_sums {
 	uint32_t node, thread;
 	int64_t sample_count; /* allocated and not seen; < 0: counted in another thread's row */
 	struct gg_sums sums;
 };
 
-static int compare_rests(const void *a, const void *b)
+static int compare_unseen(const void *a, const void *b)
 {
-	const struct rest *left = a, *right = b;
+	const struct unseen_sums *left = a, *right = b;
 
 	if (left->node != right->node)
 		return left->node < right->node ? -1 : 1;
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
-static struct rest rest_of(uint32_t node, uint32_t thread, const struct gg_sums *total,
-                           const struct gg_sums *seen)
+static struct unseen_sums unseen_sums_of(uint32_t node, uint32_t thread,
+                                         const struct gg_sums *total, const struct gg_sums *seen)
 {
-	struct rest rest = { .node = node, .thread = thread, .sums = *total };
+	struct unseen_sums unseen = { .node = node, .thread = thread, .sums = *total };
 
-	gg_sums_subtract(&rest.sums, seen);
-	rest.sample_count = (int64_t)rest.sums.sample_count;
-	return rest;
+	gg_sums_subtract(&unseen.sums, seen);
+	unseen.sample_count = (int64_t)unseen.sums.sample_count;
+	return unseen;
 }
 
 /* What is in a coarse row is not to be in the next. */
-static void see(struct gg_target *target, const struct rest *rest)
+static void mark_seen(struct gg_target *target, const struct unseen_sums *unseen_sums)
 {
-	struct gg_seen *seen = gg_target_seen(target, rest->node, rest->thread);
+	struct gg_seen *seen = gg_target_seen(target, unseen_sums->node, unseen_sums->thread);
 
-	gg_sums_add(&target->seen_sums, &rest->sums);
+	gg_sums_add(&target->seen_sums, &unseen_sums->sums);
 	if (seen != NULL)
-		gg_sums_add(&seen->sums, &rest->sums);
+		gg_sums_add(&seen->sums, &unseen_sums->sums);
 	else
 		target->seen_is_full = true;
 }
 
 /* Writes what one stack has left.  By thread, unless a row counts for other threads too (folding). */
-static void write_rests(struct gg_target *target, const struct rest *rests, uint32_t count,
-                        const struct gg_span *span)
+static void write_unseen(struct gg_target *target, const struct unseen_sums *unseen, uint32_t count,
+                         const struct gg_span *span)
 {
 	struct gg_sums sum = { 0 };
 	int64_t sample_count = 0;
 	bool is_folded = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		is_folded |= rests[i].sample_count < 0;
-		sample_count += rests[i].sample_count;
-		gg_sums_add(&sum, &rests[i].sums);
+		is_folded |= unseen[i].sample_count < 0;
+		sample_count += unseen[i].sample_count;
+		gg_sums_add(&sum, &unseen[i].sums);
 	}
-	if (is_folded && sample_count > 0 && add_coarse(target, rests[0].node, 0, &sum, span))
+	if (is_folded && sample_count > 0 && add_coarse(target, unseen[0].node, 0, &sum, span))
 		for (uint32_t i = 0; i < count; i++)
-			see(target, &rests[i]);
+			mark_seen(target, &unseen[i]);
 	for (uint32_t i = 0; i < count && !is_folded; i++)
-		if (rests[i].sample_count > 0 &&
-		    add_coarse(target, rests[i].node, rests[i].thread, &rests[i].sums, span))
-			see(target, &rests[i]);
+		if (unseen[i].sample_count > 0 &&
+		    add_coarse(target, unseen[i].node, unseen[i].thread, &unseen[i].sums, span))
+			mark_seen(target, &unseen[i]);
 }
 
 /* Too many stacks to tell them apart: one row for all. */
@@ -320,7 +322,7 @@ static int put_coarse_sum(struct gg_target *target, const struct gg_region_view 
 		return 0;
 	if (add_coarse(target, GG_STACK_EMPTY, 0, &totals.allocated, span))
 		gg_sums_add(&target->seen_sums, &totals.allocated);
-	return target->output->status;
+	return target->writer->status;
 }
 
 /* What was allocated and freed while nobody looked: totals minus samples. */
@@ -329,18 +331,18 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 {
 	static const struct gg_sums nothing;
 	uint32_t most = view->site_total_count + target->seen.count, count = 0;
-	struct rest *rests = calloc(most > 0 ? most : 1, sizeof(*rests));
+	struct unseen_sums *unseen = calloc(most > 0 ? most : 1, sizeof(*unseen));
 	uint8_t *used = calloc(target->seen.count + 1, 1);
 
 	if (target->seen_is_full) {
-		free(rests);
+		free(unseen);
 		free(used);
 		return put_coarse_sum(target, view, span);
 	}
-	if (rests == NULL || used == NULL) {
-		free(rests);
+	if (unseen == NULL || used == NULL) {
+		free(unseen);
 		free(used);
-		return gg_profile_writer_keep(target->output, -ENOMEM);
+		return gg_profile_writer_keep(target->writer, -ENOMEM);
 	}
 	for (uint32_t i = 0; i < view->site_total_count; i++) {
 		const struct gg_region_site_total *row = &view->site_totals[i];
@@ -350,36 +352,37 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 
 		if (is_first)
 			used[seen] = 1;
-		rests[count] = rest_of(row->stack, row->thread, &row->allocated,
-		                       is_first ? &target->seen.items[seen].sums : &nothing);
-		count += rests[count].sample_count != 0 || rests[count].sums.size_bytes != 0;
+		unseen[count] = unseen_sums_of(row->stack, row->thread, &row->allocated,
+		                               is_first ? &target->seen.items[seen].sums
+		                                        : &nothing);
+		count += unseen[count].sample_count != 0 || unseen[count].sums.size_bytes != 0;
 	}
 	for (uint32_t i = 0; i < target->seen.count; i++)
 		if (!used[i])
-			rests[count++] = rest_of(target->seen.items[i].node,
-			                         target->seen.items[i].thread, &nothing,
-			                         &target->seen.items[i].sums);
-	qsort(rests, count, sizeof(*rests), compare_rests);
+			unseen[count++] = unseen_sums_of(target->seen.items[i].node,
+			                                 target->seen.items[i].thread, &nothing,
+			                                 &target->seen.items[i].sums);
+	qsort(unseen, count, sizeof(*unseen), compare_unseen);
 	for (uint32_t i = 0, end; i < count; i = end) {
 		if (i % 1024 == 0)
-			gg_profile_writer_progress(target->output);
-		for (end = i + 1; end < count && rests[end].node == rests[i].node;)
+			gg_profile_writer_progress(target->writer);
+		for (end = i + 1; end < count && unseen[end].node == unseen[i].node;)
 			end++;
-		write_rests(target, rests + i, end - i, span);
+		write_unseen(target, unseen + i, end - i, span);
 	}
-	free(rests);
+	free(unseen);
 	free(used);
-	return target->output->status;
+	return target->writer->status;
 }
 
 /* Events of the history were lost from when it was complete for the last time, and no longer now. */
-static void tell_lost_events(struct gg_target *target, uint64_t drop_count, int64_t end_ns)
+static void write_lost_events(struct gg_target *target, uint64_t drop_count, int64_t end_ns)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
-	gg_profile_writer_event(output, target->id, target->complete_ns, "lost",
+	gg_profile_writer_event(writer, target->id, target->complete_ns, "lost",
 	                        "from here on events of the history were lost");
-	gg_profile_writer_event(output, target->id, end_ns, "drop",
+	gg_profile_writer_event(writer, target->id, end_ns, "drop",
 	                        "%llu events of the history had no place in the ring",
 	                        (unsigned long long)(drop_count - target->drop_count));
 	target->drop_count = drop_count;
@@ -402,11 +405,11 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
                               int64_t complete_ns)
 {
 	struct gg_span span = { .from_ns = target->coarse_from_ns,
-		                .to_ns = target->output->now_ns,
+		                .to_ns = target->writer->now_ns,
 		                .is_open = true };
 
 	/* With inherited samples among it, it waits for the end, where all is known of them that will be. */
-	if (view->torn || target->seen_is_full || view->site_total_count > SETTLE_ROWS_MAX ||
+	if (view->torn || target->seen_is_full || view->site_total_count > RECONCILE_ROWS_MAX ||
 	    count_inherited_unseen(target, view) > 0)
 		return;
 	target->has_coarse_left = false;
@@ -417,51 +420,51 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 }
 
 /* What a running process lost up to now. */
-static void take_losses(struct gg_target *target, const struct gg_region_view *view,
-                        uint64_t before_id, uint64_t drop_count, int64_t complete_ns)
+static void put_losses(struct gg_target *target, const struct gg_region_view *view,
+                       uint64_t before_id, uint64_t drop_count, int64_t complete_ns)
 {
-	int64_t end_ns = target->output->now_ns;
+	int64_t end_ns = target->writer->now_ns;
 
-	settle(target, view, before_id, end_ns);
+	reconcile_samples(target, view, before_id, end_ns);
 	put_coarse_so_far(target, view, complete_ns);
-	tell_lost_events(target, drop_count, end_ns);
+	write_lost_events(target, drop_count, end_ns);
 }
 
-static int settle_running(struct gg_target *target, uint64_t drop_count)
+static int reconcile_running(struct gg_target *target, uint64_t drop_count)
 {
-	struct gg_profile_writer *output = target->output;
-	int64_t began_ns = now_of(output), complete_ns = target->complete_ns;
+	struct gg_profile_writer *writer = target->writer;
+	int64_t began_ns = now_of(writer), complete_ns = target->complete_ns;
 	uint64_t before_id, head = gg_ring_head(&target->ring);
 	bool is_drained;
 	struct gg_region_view view;
 
 	gg_target_drain(target, false);
 	is_drained = target->ring.tail >= head;
-	before_id = output->next_id;
+	before_id = writer->next_id;
 	if (read_view(target, &view, NULL) < 0)
-		return output->status;
+		return writer->status;
 	gg_target_drain(target, false);
-	gg_stack_map_update(&target->places, &target->source, output);
-	output->now_ns = now_of(output);
+	gg_stack_map_update(&target->stack_map, &target->reader, writer);
+	writer->now_ns = now_of(writer);
 	if (drop_count != target->drop_count)
-		take_losses(target, &view, before_id, drop_count, complete_ns);
+		put_losses(target, &view, before_id, drop_count, complete_ns);
 	else
 		add_unseen(target, &view);
 	if (is_drained)
 		target->complete_ns = began_ns;
 	sum_live(target, &view);
 	gg_region_view_done(&view);
-	target->next_settle_ns = output->now_ns + SETTLE_COST * (now_of(output) - began_ns);
-	if (target->next_settle_ns < output->now_ns + SETTLE_LEAST_NS)
-		target->next_settle_ns = output->now_ns + SETTLE_LEAST_NS;
-	return output->status;
+	target->next_reconcile_ns = writer->now_ns + RECONCILE_COST * (now_of(writer) - began_ns);
+	if (target->next_reconcile_ns < writer->now_ns + RECONCILE_LEAST_NS)
+		target->next_reconcile_ns = writer->now_ns + RECONCILE_LEAST_NS;
+	return writer->status;
 }
 
 /* False: its history is not read, or its region cannot be. */
 static bool read_drop_count(const struct gg_target *target, uint64_t *ret_drop_count)
 {
 	return target->has_ring && !target->is_finished &&
-	       gg_region_reader_counter(&target->source, GG_COUNT_DROP_EVENTS, ret_drop_count);
+	       gg_region_reader_counter(&target->reader, GG_COUNT_DROP_EVENTS, ret_drop_count);
 }
 
 bool gg_target_is_lossy(const struct gg_target *target)
@@ -471,52 +474,52 @@ bool gg_target_is_lossy(const struct gg_target *target)
 	return read_drop_count(target, &drop_count) && drop_count != target->drop_count;
 }
 
-int gg_target_settle(struct gg_target *target)
+int gg_target_reconcile(struct gg_target *target)
 {
 	uint64_t drop_count;
 
 	if (!read_drop_count(target, &drop_count))
-		return target->output->status;
-	return settle_running(target, drop_count);
+		return target->writer->status;
+	return reconcile_running(target, drop_count);
 }
 
-int gg_target_settle_if_lossy(struct gg_target *target)
+int gg_target_reconcile_if_lossy(struct gg_target *target)
 {
-	if (target->output->now_ns < target->next_settle_ns || !gg_target_is_lossy(target))
-		return target->output->status;
-	return gg_target_settle(target);
+	if (target->writer->now_ns < target->next_reconcile_ns || !gg_target_is_lossy(target))
+		return target->writer->status;
+	return gg_target_reconcile(target);
 }
 
 static int put_counters(struct gg_target *target, const struct gg_region_view *view)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
-	for (uint32_t i = 0; i < GG_COUNTER_COUNT && output->status == 0; i++) {
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT && writer->status == 0; i++) {
 		const char *name = gg_region_counter_name(i);
 
 		if (name != NULL && view->header.counters[i] != 0)
 			gg_profile_writer_keep(
-				output,
-				gg_profile_put_counter(output->profile, target->id, name,
-			                               view->header.counters[i], output->error));
+				writer,
+				gg_profile_put_counter(writer->profile, target->id, name,
+			                               view->header.counters[i], writer->error));
 	}
-	for (int i = 0; i < GG_UNWIND_ENDINGS && output->status == 0; i++) {
+	for (int i = 0; i < GG_UNWIND_ENDINGS && writer->status == 0; i++) {
 		char name[64];
 
 		snprintf(name, sizeof(name), "walks: %s",
 		         gg_unwind_ending_text((enum gg_unwind_ending)i));
 		if (view->header.unwind_endings[i] != 0)
 			gg_profile_writer_keep(
-				output, gg_profile_put_counter(output->profile, target->id, name,
+				writer, gg_profile_put_counter(writer->profile, target->id, name,
 			                                       view->header.unwind_endings[i],
-			                                       output->error));
+			                                       writer->error));
 	}
-	return output->status;
+	return writer->status;
 }
 
 static int put_threads(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
 	for (uint32_t i = 1; i < view->thread_count && i < target->threads.count; i++) {
 		const struct gg_region_thread_record *row = &view->threads[i];
@@ -524,8 +527,8 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 		struct gg_profile_thread thread = {
 			.process = target->id,
 			.tid = row->tid,
-			.start_ns = gg_profile_writer_time(output, row->start_ns),
-			.end_ns = row->end_ns != 0 ? gg_profile_writer_time(output, row->end_ns)
+			.start_ns = gg_profile_writer_time(writer, row->start_ns),
+			.end_ns = row->end_ns != 0 ? gg_profile_writer_time(writer, row->end_ns)
 			                           : end_ns,
 			.name = name,
 		};
@@ -537,68 +540,69 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 		if (row->tid == view->header.pid && target->main_thread[0] != '\0')
 			memcpy(name, target->main_thread, sizeof(target->main_thread));
 		thread.id = target->threads.items[i];
-		gg_profile_writer_keep(output, gg_profile_update_thread(output->profile, thread.id,
-		                                                        &thread, output->error));
+		gg_profile_writer_keep(writer, gg_profile_update_thread(writer->profile, thread.id,
+		                                                        &thread, writer->error));
 	}
-	return output->status;
+	return writer->status;
 }
 
 /* What people should know of how complete this is. */
-static void tell_losses(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
+static void write_losses(struct gg_target *target, const struct gg_region_view *view,
+                         int64_t end_ns)
 {
 	const uint64_t *counters = view->header.counters;
 	uint64_t dropped = gg_region_dropped(&view->header);
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
 	if (dropped > 0)
-		gg_profile_writer_event(output, target->id, end_ns, "drop",
+		gg_profile_writer_event(writer, target->id, end_ns, "drop",
 		                        "%llu samples or frees were not recorded",
 		                        (unsigned long long)dropped);
 	/* Of a recorded session one note has them all (record/diagnose/notes.c). */
 	if (counters[GG_COUNT_LOST_CHILDREN] > 0 && !target->is_ours)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"%llu process%s that process %u forked could have no region (no place, no "
 			"permission, or a sandbox): not in this profile.",
 			(unsigned long long)counters[GG_COUNT_LOST_CHILDREN],
 			counters[GG_COUNT_LOST_CHILDREN] == 1 ? "" : "es", target->pid);
 	if (target->bad_count + view->damaged_count > 0)
 		gg_profile_writer_event(
-			output, target->id, end_ns, "damage",
+			writer, target->id, end_ns, "damage",
 			"%llu records of the region were left out: no writer makes such",
 			(unsigned long long)(target->bad_count + view->damaged_count));
 	if (view->torn)
-		gg_profile_writer_event(output, target->id, end_ns, "torn",
+		gg_profile_writer_event(writer, target->id, end_ns, "torn",
 		                        "the last state was read while the process went on");
 	if (view->torn && !target->is_ours)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"Process %u went on while its region was read: what is live and what "
 			"was freed may differ by what happened in that moment.",
 			target->pid);
-	output->lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
-	output->dropped_count += dropped;
-	output->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
-	output->damaged_count += target->bad_count + view->damaged_count;
+	writer->lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
+	writer->dropped_count += dropped;
+	writer->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
+	writer->damaged_count += target->bad_count + view->damaged_count;
 }
 
 /* Where collectors have moved the objects that are live. */
 static int put_moved(struct gg_target *target, const struct gg_region_view *view)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
-	for (uint32_t i = 0; i < view->live_count && output->status == 0; i++) {
+	for (uint32_t i = 0; i < view->live_count && writer->status == 0; i++) {
 		const struct gg_region_sample *sample = &view->live[i];
-		const struct gg_live_set_sample *held;
+		const struct gg_live_set_sample *known;
 
 		if (sample->heap == 0)
 			continue;
-		held = gg_live_set_find(&target->held, sample->id);
-		if (held != NULL && gg_live_set_is_live(held))
-			gg_profile_writer_move(output, held->id, gg_target_address(sample),
+		known = gg_live_set_find(&target->live_set, sample->id);
+		if (known != NULL && gg_live_set_is_live(known))
+			gg_profile_writer_move(writer, known->id, gg_target_address(sample),
 			                       (sample->flags & GG_REGION_SAMPLE_OLD) != 0);
 	}
-	return output->status;
+	return writer->status;
 }
 
 /* True if all that was allocated and freed was inherited: its ancestor has it. */
@@ -607,7 +611,7 @@ static bool has_only_inherited(struct gg_target *target, const struct gg_region_
 	struct gg_sums rest = gg_region_view_totals(view).allocated;
 	uint64_t freed_count;
 
-	if (target->source.header.inherited_below_id == 0)
+	if (target->reader.header.inherited_below_id == 0)
 		return false;
 	freed_count = count_inherited_unseen(target, view);
 	if (freed_count == 0)
@@ -616,29 +620,29 @@ static bool has_only_inherited(struct gg_target *target, const struct gg_region_
 	if (rest.sample_count == freed_count)
 		return true;
 	target->is_shared = true;
-	target->output->shared_count++;
+	target->writer->shared_count++;
 	return false;
 }
 
 static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 	bool is_dead = end_ns != GG_TIME_NONE;
 	struct gg_span span = { .from_ns = target->has_ring ? target->coarse_from_ns
 		                                            : target->record.start_ns };
-	uint64_t before_id = is_dead ? UINT64_MAX : output->next_id;
-	uint64_t lost_count = output->lost_count;
+	uint64_t before_id = is_dead ? UINT64_MAX : writer->next_id;
+	uint64_t lost_count = writer->lost_count;
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 
 	if (read_view(target, &view, &error) < 0)
-		return gg_profile_writer_event(output, target->id, output->now_ns, "damage",
+		return gg_profile_writer_event(writer, target->id, writer->now_ns, "damage",
 		                               "the last state of the region %s", error.message);
 	if (!is_dead)
 		gg_target_drain(target, false);
-	gg_stack_map_update(&target->places, &target->source, output);
-	span.to_ns = is_dead ? end_ns : output->now_ns;
-	settle(target, &view, before_id, span.to_ns);
+	gg_stack_map_update(&target->stack_map, &target->reader, writer);
+	span.to_ns = is_dead ? end_ns : writer->now_ns;
+	reconcile_samples(target, &view, before_id, span.to_ns);
 	put_moved(target, &view);
 	put_totals(target, &view);
 	if (!has_only_inherited(target, &view))
@@ -646,58 +650,59 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	/* Nobody noted since when; whether it was off before that. */
 	if (!target->is_ours &&
 	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_DROP_OFF] > 0))
-		gg_profile_writer_event(output, target->id, target->record.start_ns, "off",
+		gg_profile_writer_event(writer, target->id, target->record.start_ns, "off",
 		                        "it was switched off at some time");
 	if (target->is_ours && (view.header.counters[GG_COUNT_DROP_EVENTS] != target->drop_count ||
-	                        output->lost_count != lost_count))
-		tell_lost_events(target, view.header.counters[GG_COUNT_DROP_EVENTS], span.to_ns);
+	                        writer->lost_count != lost_count))
+		write_lost_events(target, view.header.counters[GG_COUNT_DROP_EVENTS], span.to_ns);
 	put_threads(target, &view, end_ns);
 	put_counters(target, &view);
-	tell_losses(target, &view, span.to_ns);
-	gg_stack_map_write(&target->places, output);
+	write_losses(target, &view, span.to_ns);
+	gg_stack_map_write(&target->stack_map, writer);
 	gg_region_view_done(&view);
-	return output->status;
+	return writer->status;
 }
 
-int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
-                   const struct gg_span *span)
+int gg_target_apply_view(struct gg_target *target, const struct gg_region_view *view,
+                         const struct gg_span *span)
 {
-	struct gg_profile_writer *output = target->output;
-	uint64_t lost_count = output->lost_count;
+	struct gg_profile_writer *writer = target->writer;
+	uint64_t lost_count = writer->lost_count;
 
-	gg_stack_map_update(&target->places, &target->source, target->output);
-	settle(target, view, UINT64_MAX,
-	       target->output->now_ns); /* what is held is of views alone: it was published */
-	if (output->lost_count != lost_count) {
-		gg_profile_writer_event(output, target->id, target->complete_ns, "lost",
+	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
+	reconcile_samples(
+		target, view, UINT64_MAX,
+		target->writer->now_ns); /* what is held is of views alone: it was published */
+	if (writer->lost_count != lost_count) {
+		gg_profile_writer_event(writer, target->id, target->complete_ns, "lost",
 		                        "what was freed from here on was found at the next look");
-		gg_profile_writer_event(output, target->id, output->now_ns, "reconciled", "a look");
+		gg_profile_writer_event(writer, target->id, writer->now_ns, "reconciled", "a look");
 	}
 	target->complete_ns = span->to_ns;
 	put_coarse(target, view, span);
 	put_threads(target, view, GG_TIME_NONE);
 	put_counters(target, view);
-	return target->output->status;
+	return target->writer->status;
 }
 
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
 	if (target->is_finished)
-		return output->status;
+		return writer->status;
 	if (target->is_ours)
 		gg_target_watch_control(target);
-	gg_profile_writer_expose(output, &target->record, &target->control);
+	gg_profile_writer_expose(writer, &target->record, &target->control);
 	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	target->record.end_ns = end_ns;
-	if (output->status == 0)
+	if (writer->status == 0)
 		take_final_state(target, end_ns);
 	target->record.ending = ending;
-	gg_profile_writer_keep(output, gg_profile_update_process(output->profile, target->id,
-	                                                         &target->record, output->error));
+	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
+	                                                         &target->record, writer->error));
 	gg_target_close(target);
-	return output->status;
+	return writer->status;
 }

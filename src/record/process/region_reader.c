@@ -25,50 +25,50 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
 	return true;
 }
 
-int gg_region_reader_refresh(struct gg_region_reader *source, struct gg_error *error)
+int gg_region_reader_refresh(struct gg_region_reader *reader, struct gg_error *error)
 {
-	return gg_region_header_read(&source->header, source->fd, "the region", error);
+	return gg_region_header_read(&reader->header, reader->fd, "the region", error);
 }
 
-bool gg_region_reader_counter(const struct gg_region_reader *source, enum gg_region_counter counter,
+bool gg_region_reader_counter(const struct gg_region_reader *reader, enum gg_region_counter counter,
                               uint64_t *ret_value)
 {
-	return read_at(source->fd, ret_value, sizeof(*ret_value),
+	return read_at(reader->fd, ret_value, sizeof(*ret_value),
 	               offsetof(struct gg_region_header, counters) +
 	                       (size_t)counter * sizeof(*ret_value));
 }
 
-uint32_t gg_region_reader_used(struct gg_region_reader *source, enum gg_region_table_id id)
+uint32_t gg_region_reader_used(struct gg_region_reader *reader, enum gg_region_table_id id)
 {
-	struct gg_region_table *table = gg_region_table_of(&source->header, id);
+	struct gg_region_table *table = gg_region_table_of(&reader->header, id);
 	uint64_t used;
 
 	/* Only this number changes; what it is checked against was checked with the header. */
-	if (read_at(source->fd, &used, sizeof(used),
+	if (read_at(reader->fd, &used, sizeof(used),
 	            gg_region_table_at(id) + offsetof(struct gg_region_table, used_count)) &&
 	    used <= table->capacity)
 		table->used_count = used;
 	return (uint32_t)table->used_count;
 }
 
-bool gg_region_reader_read(const struct gg_region_reader *source, enum gg_region_table_id id,
+bool gg_region_reader_read(const struct gg_region_reader *reader, enum gg_region_table_id id,
                            uint32_t first, uint32_t count, void *records)
 {
-	const struct gg_region_table *table = gg_region_table_of(&source->header, id);
+	const struct gg_region_table *table = gg_region_table_of(&reader->header, id);
 
 	if (first > table->used_count || count > table->used_count - first)
 		return false;
-	return read_at(source->fd, records, (size_t)count * table->record_bytes,
+	return read_at(reader->fd, records, (size_t)count * table->record_bytes,
 	               table->offset + (uint64_t)first * table->record_bytes);
 }
 
-void gg_region_reader_text(struct gg_region_reader *source, uint32_t offset, uint32_t bytes,
+void gg_region_reader_text(struct gg_region_reader *reader, uint32_t offset, uint32_t bytes,
                            char *text, size_t size)
 {
 	if (bytes > size - 1)
 		bytes = (uint32_t)size - 1;
-	if (offset > gg_region_reader_used(source, GG_TABLE_STRINGS) ||
-	    !gg_region_reader_read(source, GG_TABLE_STRINGS, offset, bytes, text))
+	if (offset > gg_region_reader_used(reader, GG_TABLE_STRINGS) ||
+	    !gg_region_reader_read(reader, GG_TABLE_STRINGS, offset, bytes, text))
 		bytes = 0;
 	text[bytes] = '\0';
 }

@@ -24,19 +24,19 @@ struct gg_region_reader {
 };
 
 /* Reads the header anew, once a round. */
-GG_MUST_CHECK int gg_region_reader_refresh(struct gg_region_reader *source, struct gg_error *error);
+GG_MUST_CHECK int gg_region_reader_refresh(struct gg_region_reader *reader, struct gg_error *error);
 
 /* A counter of the region as it is now; false: it cannot be read. */
-bool gg_region_reader_counter(const struct gg_region_reader *source, enum gg_region_counter counter,
+bool gg_region_reader_counter(const struct gg_region_reader *reader, enum gg_region_counter counter,
                               uint64_t *ret_value);
 
 /* Copies records [first, first + count) that are in use; false: they are not all there. */
-bool gg_region_reader_read(const struct gg_region_reader *source, enum gg_region_table_id table,
+bool gg_region_reader_read(const struct gg_region_reader *reader, enum gg_region_table_id table,
                            uint32_t first, uint32_t count, void *records);
 
 /* How many records of a table are in use now, for one that an event names after the last refresh. */
-uint32_t gg_region_reader_used(struct gg_region_reader *source, enum gg_region_table_id table);
+uint32_t gg_region_reader_used(struct gg_region_reader *reader, enum gg_region_table_id table);
 
 /* A piece of the strings as terminated text, cut to size - 1; "" if it is not there. */
-void gg_region_reader_text(struct gg_region_reader *source, uint32_t offset, uint32_t bytes,
+void gg_region_reader_text(struct gg_region_reader *reader, uint32_t offset, uint32_t bytes,
                            char *text, size_t size);

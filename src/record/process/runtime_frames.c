@@ -10,7 +10,7 @@
 enum { TEXT_MAX = 1024 };
 
 /* The file as a module; 0: there is none.  Nothing of it has to be looked up. */
-static uint32_t module_of(struct gg_profile_writer *output, const char *file)
+static uint32_t module_of(struct gg_profile_writer *writer, const char *file)
 {
 	const struct gg_profile_module module = {
 		.path = file,
@@ -19,8 +19,8 @@ static uint32_t module_of(struct gg_profile_writer *output, const char *file)
 	uint32_t id = 0;
 
 	if (*file != '\0')
-		gg_profile_writer_keep(output, gg_profile_intern_module(output->profile, &module,
-		                                                        &id, output->error));
+		gg_profile_writer_keep(writer, gg_profile_intern_module(writer->profile, &module,
+		                                                        &id, writer->error));
 	return id;
 }
 
@@ -30,25 +30,25 @@ static uint64_t address_of(const char *function, uint32_t line)
 	return gg_hash_bytes(function, strlen(function), line) >> 1;
 }
 
-uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *source,
-                                    struct gg_profile_writer *output, uint64_t pc)
+uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *reader,
+                                    struct gg_profile_writer *writer, uint64_t pc)
 {
 	uint32_t number = (uint32_t)pc, frame = 0;
 	char function[TEXT_MAX], file[TEXT_MAX];
 	struct gg_region_frame record;
 	struct gg_profile_line line;
 
-	if (number == 0 || number >= gg_region_reader_used(source, GG_TABLE_FRAMES) ||
-	    !gg_region_reader_read(source, GG_TABLE_FRAMES, number, 1, &record) ||
+	if (number == 0 || number >= gg_region_reader_used(reader, GG_TABLE_FRAMES) ||
+	    !gg_region_reader_read(reader, GG_TABLE_FRAMES, number, 1, &record) ||
 	    record.ready != 1)
 		return 0;
-	gg_region_reader_text(source, record.function_offset, record.function_bytes, function,
+	gg_region_reader_text(reader, record.function_offset, record.function_bytes, function,
 	                      TEXT_MAX);
-	gg_region_reader_text(source, record.file_offset, record.file_bytes, file, TEXT_MAX);
-	gg_profile_writer_keep(output,
-	                       gg_profile_intern_frame(output->profile, module_of(output, file),
+	gg_region_reader_text(reader, record.file_offset, record.file_bytes, file, TEXT_MAX);
+	gg_profile_writer_keep(writer,
+	                       gg_profile_intern_frame(writer->profile, module_of(writer, file),
 	                                               address_of(function, record.line), &frame,
-	                                               output->error));
+	                                               writer->error));
 	if (frame == 0)
 		return 0;
 	line = (struct gg_profile_line){ .frame = frame,
@@ -56,6 +56,6 @@ uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *source,
 		                         .file = *file != '\0' ? file : NULL,
 		                         .line = record.line };
 	gg_profile_writer_keep(
-		output, gg_profile_put_lines(output->profile, frame, &line, 1, output->error));
+		writer, gg_profile_put_lines(writer->profile, frame, &line, 1, writer->error));
 	return frame;
 }

@@ -46,22 +46,22 @@ struct gg_stack_map {
 	int64_t next_perf_map_ns; /* when to look for that again */
 };
 
-void gg_stack_map_done(struct gg_stack_map *places);
+void gg_stack_map_done(struct gg_stack_map *stack_map);
 
 /* Reads the modules anew if there are more, or one is gone.  Before the events of a round. */
-int gg_stack_map_update(struct gg_stack_map *places, struct gg_region_reader *source,
-                        struct gg_profile_writer *output);
+int gg_stack_map_update(struct gg_stack_map *stack_map, struct gg_region_reader *reader,
+                        struct gg_profile_writer *writer);
 
 /* The stack of the profile; 0: it has none, or it is not there. */
-uint32_t gg_stack_map_stack(struct gg_stack_map *places, struct gg_region_reader *source,
-                            struct gg_profile_writer *output, uint32_t node, uint64_t time_ns);
+uint32_t gg_stack_map_stack(struct gg_stack_map *stack_map, struct gg_region_reader *reader,
+                            struct gg_profile_writer *writer, uint32_t node, uint64_t time_ns);
 
 /*
  * For gg_stack_map_stack(): the frame of a runtime that stands for a pc, with its function and line, which
  * need no symbols.  Its module is its file.  0: it is not there, or failed.
  */
-uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *source,
-                                    struct gg_profile_writer *output, uint64_t pc);
+uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *reader,
+                                    struct gg_profile_writer *writer, uint64_t pc);
 
 /* Writes where modules lay into the profile. */
-int gg_stack_map_write(const struct gg_stack_map *places, struct gg_profile_writer *output);
+int gg_stack_map_write(const struct gg_stack_map *stack_map, struct gg_profile_writer *writer);

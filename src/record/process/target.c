@@ -57,14 +57,14 @@ static const char *find_option(const struct gg_region_header *header, const char
 
 static void fill_record(struct gg_target *target)
 {
-	const struct gg_region_header *header = &target->source.header;
+	const struct gg_region_header *header = &target->reader.header;
 	struct gg_profile_process *record = &target->record;
 	uint64_t first_bytes;
 	char value[64];
 
 	record->pid = target->pid;
 	record->parent = target->parent;
-	record->start_ns = gg_profile_writer_time(target->output, header->start_monotonic_ns);
+	record->start_ns = gg_profile_writer_time(target->writer, header->start_monotonic_ns);
 	record->end_ns = GG_TIME_NONE;
 	record->exe = copy_text(header->exe, header->exe_bytes, false);
 	record->command = copy_text(header->command, header->command_bytes, true);
@@ -84,10 +84,10 @@ void gg_target_free(struct gg_target *target)
 {
 	if (target == NULL)
 		return;
-	if (target->source.fd >= 0)
-		close(target->source.fd);
-	gg_live_set_done(&target->held);
-	gg_stack_map_done(&target->places);
+	if (target->reader.fd >= 0)
+		close(target->reader.fd);
+	gg_live_set_done(&target->live_set);
+	gg_stack_map_done(&target->stack_map);
 	gg_map_done(&target->origins);
 	gg_map_done(&target->seen_map);
 	gg_array_done(&target->seen);
@@ -101,20 +101,20 @@ void gg_target_free(struct gg_target *target)
 
 static int add_process(struct gg_target *target)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
 	fill_record(target);
-	if (gg_profile_writer_keep(output, gg_profile_add_process(output->profile, &target->record,
-	                                                          &target->id, output->error)) < 0)
-		return output->status;
+	if (gg_profile_writer_keep(writer, gg_profile_add_process(writer->profile, &target->record,
+	                                                          &target->id, writer->error)) < 0)
+		return writer->status;
 	target->record.id = target->id;
-	target->places.process = target->id;
-	output->process_count++;
+	target->stack_map.process = target->id;
+	writer->process_count++;
 	return 0;
 }
 
 int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
-                   struct gg_profile_writer *output, int fd, uint32_t pid, uint32_t parent,
+                   struct gg_profile_writer *writer, int fd, uint32_t pid, uint32_t parent,
                    bool drains, struct gg_error *error)
 {
 	struct gg_target *target = calloc(1, sizeof(*target));
@@ -125,11 +125,11 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 		close(fd);
 		return gg_error_memory(error, "the region");
 	}
-	target->source.fd = fd;
-	target->output = output;
+	target->reader.fd = fd;
+	target->writer = writer;
 	target->set = set;
 	target->parent = parent;
-	status = gg_region_reader_refresh(&target->source, error);
+	status = gg_region_reader_refresh(&target->reader, error);
 	if (status == 0 && drains && gg_ring_open(&target->ring, fd) < 0)
 		status = gg_error_set(error, -EBADMSG, "the region", NULL,
 		                      "is damaged: its ring does not fit");
@@ -137,18 +137,18 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 		gg_target_free(target);
 		return status;
 	}
-	header = &target->source.header;
+	header = &target->reader.header;
 	target->is_ours = target->has_ring = drains;
 	target->pid = pid != 0 ? pid : header->pid;
 	target->start_ticks = header->process_start_ticks;
 	target->control = header->control;
 	target->complete_ns = target->coarse_from_ns = gg_profile_writer_time(
-		output, header->start_monotonic_ns);
-	gg_live_set_init(&target->held,
+		writer, header->start_monotonic_ns);
+	gg_live_set_init(&target->live_set,
 	                 (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);
 	status = add_process(target);
 	if (drains && status == 0 && header->control.active == 0)
-		gg_profile_writer_event(output, target->id, target->record.start_ns, "off",
+		gg_profile_writer_event(writer, target->id, target->record.start_ns, "off",
 		                        "it began switched off");
 	target->was_off = header->control.active == 0;
 	target->next = set->first;
@@ -162,17 +162,17 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 int gg_target_watch_control(struct gg_target *target)
 {
 	struct gg_region_control now, *before = &target->control;
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 
-	if (target->source.fd < 0 || !gg_region_control_read(target->source.fd, &now) ||
+	if (target->reader.fd < 0 || !gg_region_control_read(target->reader.fd, &now) ||
 	    now.change_count == before->change_count)
-		return output->status;
+		return writer->status;
 	if ((now.active != 0) != (before->active != 0))
-		gg_profile_writer_event(output, target->id, output->now_ns,
+		gg_profile_writer_event(writer, target->id, writer->now_ns,
 		                        now.active != 0 ? "on" : "off", "sampling was switched %s",
 		                        now.active != 0 ? "on" : "off");
 	if (now.interval_bytes != before->interval_bytes)
-		gg_profile_writer_event(output, target->id, output->now_ns, "interval",
+		gg_profile_writer_event(writer, target->id, writer->now_ns, "interval",
 		                        "the sampling interval was changed from %llu to %llu",
 		                        (unsigned long long)before->interval_bytes,
 		                        (unsigned long long)now.interval_bytes);
@@ -180,18 +180,18 @@ int gg_target_watch_control(struct gg_target *target)
 	*before = now;
 	if ((double)now.interval_bytes <= target->record.interval_bytes ||
 	    now.interval_bytes > GG_REGION_INTERVAL_MAX)
-		return output->status;
+		return writer->status;
 	/* What had no sample was exposed to this one, too. */
 	target->record.interval_bytes = (double)now.interval_bytes;
-	return gg_profile_writer_keep(output,
-	                              gg_profile_update_process(output->profile, target->id,
-	                                                        &target->record, output->error));
+	return gg_profile_writer_keep(writer,
+	                              gg_profile_update_process(writer->profile, target->id,
+	                                                        &target->record, writer->error));
 }
 
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
                       const char *main_thread, size_t main_thread_bytes)
 {
-	struct gg_profile_writer *output = target->output;
+	struct gg_profile_writer *writer = target->writer;
 	char *text = command_bytes > 0 ? copy_text(command, command_bytes, true) : NULL;
 	const char *before = target->record.command;
 
@@ -205,8 +205,8 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 	}
 	free((char *)before);
 	target->record.command = text;
-	gg_profile_writer_keep(output, gg_profile_update_process(output->profile, target->id,
-	                                                         &target->record, output->error));
+	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
+	                                                         &target->record, writer->error));
 }
 
 /* Frees a finished process; who inherited from it looks further up from now on. */
@@ -233,7 +233,7 @@ static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***re
 	for (struct gg_target **link = &set->first; *link != NULL; link = &(*link)->next) {
 		if (!(*link)->is_finished)
 			continue;
-		sample_count += (*link)->held.samples.count;
+		sample_count += (*link)->live_set.samples.count;
 		if ((*link)->last_use >= oldest)
 			continue;
 		oldest = (*link)->last_use;
@@ -254,11 +254,11 @@ void gg_target_close(struct gg_target *target)
 	struct gg_target_set *set = target->set;
 	struct gg_target **oldest = NULL;
 
-	close(target->source.fd);
-	target->source.fd = -1;
+	close(target->reader.fd);
+	target->reader.fd = -1;
 	target->is_finished = true;
 	target->has_ring = false;
-	gg_stack_map_done(&target->places);
+	gg_stack_map_done(&target->stack_map);
 	gg_map_done(&target->seen_map);
 	gg_array_done(&target->seen);
 	set->finished_count++;

@@ -42,9 +42,9 @@ struct gg_seen {
 
 struct gg_target {
 	struct gg_target *next; /* in its set */
-	struct gg_profile_writer *output;
+	struct gg_profile_writer *writer;
 	struct gg_target_set *set;
-	struct gg_region_reader source; /* its descriptor is ours; -1: closed */
+	struct gg_region_reader reader; /* its descriptor is ours; -1: closed */
 	struct gg_ring_reader ring;
 	bool is_ours;  /* of a session that is recorded, in its directory; else the state alone */
 	bool has_ring; /* its history can be read */
@@ -59,8 +59,8 @@ struct gg_target {
 	struct gg_profile_process record; /* its texts are ours */
 	char main_thread[16];             /* its name as last read; "": as the region has it */
 
-	struct gg_live_set held;
-	struct gg_stack_map places;
+	struct gg_live_set live_set;
+	struct gg_stack_map stack_map;
 	/* Ids, from the region's to the profile's; 0: not yet. */
 	GG_ARRAY(uint32_t) threads;
 	GG_ARRAY(uint32_t) names[2]; /* heaps, types */
@@ -89,7 +89,7 @@ struct gg_target {
 	 */
 	int64_t complete_ns, coarse_from_ns;
 	struct gg_region_control control; /* as last read */
-	int64_t next_settle_ns;
+	int64_t next_reconcile_ns;
 };
 
 /* All processes of a session, the newest first: children look for their ancestors here. */
@@ -111,7 +111,7 @@ struct gg_target_set {
  * also on failure.  With `drains` it must be open for writing.  -EBADMSG: it is no region, or not yet.
  */
 GG_MUST_CHECK int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
-                                 struct gg_profile_writer *output, int fd, uint32_t pid,
+                                 struct gg_profile_writer *writer, int fd, uint32_t pid,
                                  uint32_t parent, bool drains, struct gg_error *error);
 void gg_target_free(struct gg_target *target);
 void gg_target_set_done(struct gg_target_set *set);
@@ -136,16 +136,16 @@ struct gg_span {
  * For a process whose history nobody reads: what the view has that was not there at the last look, and what is
  * no longer there.  What came and went between the two is known as sums, which get that time.
  */
-int gg_target_look(struct gg_target *target, const struct gg_region_view *view,
-                   const struct gg_span *span);
+int gg_target_apply_view(struct gg_target *target, const struct gg_region_view *view,
+                         const struct gg_span *span);
 
 /*
  * If events were lost: brings what is held here and what is held there together, and notes between which
  * times that was.  Reads the whole region, so it does that for a tenth of the time at most.
  */
-int gg_target_settle_if_lossy(struct gg_target *target);
+int gg_target_reconcile_if_lossy(struct gg_target *target);
 /* The same at once.  Without a loss, what is held there and was not seen here is added. */
-int gg_target_settle(struct gg_target *target);
+int gg_target_reconcile(struct gg_target *target);
 /* Were events lost since that was done? */
 bool gg_target_is_lossy(const struct gg_target *target);
 
@@ -159,7 +159,7 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 static inline bool gg_target_is_inherited(const struct gg_target *target,
                                           const struct gg_region_sample *sample)
 {
-	return sample->id < target->source.header.inherited_below_id;
+	return sample->id < target->reader.header.inherited_below_id;
 }
 
 /* For gg_target_finish(): closes the region, and keeps what children may ask for. */
@@ -176,8 +176,8 @@ static inline uint64_t gg_target_address(const struct gg_region_sample *sample)
 double gg_target_chunk_bytes(const struct gg_region_sample *sample);
 
 /* What history and state share: adds a sample unless it is there; its entry, or NULL: refused. */
-struct gg_live_set_sample *gg_target_hold(struct gg_target *target,
-                                          const struct gg_region_sample *sample);
+struct gg_live_set_sample *gg_target_ensure_sample(struct gg_target *target,
+                                                   const struct gg_region_sample *sample);
 uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
 /* What was seen of a stack in a thread; NULL: there are too many. */
 struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);

@@ -10,19 +10,19 @@
 #include "record/process/target.h"
 #include "record/regions/region_profile.h"
 
-enum { FOLD_FROM = 100000, FOLD_EVERY = 64, FOLD_CALLS = 200 };
+enum { COMPACT_FROM = 100000, COMPACT_EVERY = 64, COMPACT_CALLS = 200 };
 
-static const struct gg_compaction_rule fold_rule = {
+static const struct gg_compaction_rule compaction_rule = {
 	.keep_ns = 60 * GG_POLLING_GRID_NS,
 	.bucket_ns = GG_POLLING_GRID_NS,
 	.age_buckets = 128,
-	.row_max = 4 * FOLD_FROM,
+	.row_max = 4 * COMPACT_FROM,
 	.batch_count = 20000,
 };
 
 struct gg_polling {
 	struct gg_profile *profile;
-	struct gg_profile_writer output;
+	struct gg_profile_writer writer;
 	struct gg_target_set set;
 	struct gg_target *target;
 	struct gg_profile_session session;
@@ -36,107 +36,108 @@ static int64_t to_grid(int64_t time_ns)
 	return (time_ns + GG_POLLING_GRID_NS - 1) / GG_POLLING_GRID_NS * GG_POLLING_GRID_NS;
 }
 
-static int begin(struct gg_polling *looks, const char *path, struct gg_error *error)
+static int begin(struct gg_polling *polling, const char *path, struct gg_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), code;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_header header;
 
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
-	code = gg_region_header_read(&header, fd, path, error);
-	if (code == 0)
-		code = gg_profile_create(&looks->profile, NULL, error);
-	if (code == 0)
-		code = gg_profile_writer_init(&looks->output, looks->profile,
-		                              header.start_monotonic_ns, &looks->error);
-	if (code < 0) {
+	status = gg_region_header_read(&header, fd, path, error);
+	if (status == 0)
+		status = gg_profile_create(&polling->profile, NULL, error);
+	if (status == 0)
+		status = gg_profile_writer_init(&polling->writer, polling->profile,
+		                                header.start_monotonic_ns, &polling->error);
+	if (status < 0) {
 		close(fd);
-		return code;
+		return status;
 	}
-	code = gg_target_open(&looks->target, &looks->set, &looks->output, fd, 0, 0, false, error);
-	if (code < 0)
-		return code;
-	looks->session = (struct gg_profile_session){
-		.command = looks->target->record.command,
+	status = gg_target_open(&polling->target, &polling->set, &polling->writer, fd, 0, 0, false,
+	                        error);
+	if (status < 0)
+		return status;
+	polling->session = (struct gg_profile_session){
+		.command = polling->target->record.command,
 		.geiger = GG_VERSION,
 		.start_wall_ns = header.start_wall_ns,
 		.interval_bytes = (double)header.control.interval_bytes,
 		.exit_status = -1,
 	};
-	return gg_load_note_region(&looks->output, looks->target);
+	return gg_load_note_region(&polling->writer, polling->target);
 }
 
-int gg_polling_open(struct gg_polling **ret_looks, const char *path, struct gg_error *error)
+int gg_polling_open(struct gg_polling **ret_polling, const char *path, struct gg_error *error)
 {
-	struct gg_polling *looks = calloc(1, sizeof(*looks));
-	int code;
+	struct gg_polling *polling = calloc(1, sizeof(*polling));
+	int status;
 
-	if (looks == NULL)
+	if (polling == NULL)
 		return gg_error_memory(error, path);
-	code = begin(looks, path, error);
-	if (code < 0)
-		gg_polling_free(looks);
+	status = begin(polling, path, error);
+	if (status < 0)
+		gg_polling_free(polling);
 	else
-		*ret_looks = looks;
-	return code;
+		*ret_polling = polling;
+	return status;
 }
 
-void gg_polling_free(struct gg_polling *looks)
+void gg_polling_free(struct gg_polling *polling)
 {
-	if (looks == NULL)
+	if (polling == NULL)
 		return;
-	gg_target_set_done(&looks->set);
-	gg_profile_writer_done(&looks->output);
-	gg_profile_close(looks->profile);
-	free(looks);
+	gg_target_set_done(&polling->set);
+	gg_profile_writer_done(&polling->writer);
+	gg_profile_close(polling->profile);
+	free(polling);
 }
 
 /* Keeps the profile small; only where it has grown. */
-static void fold(struct gg_polling *looks)
+static void compact(struct gg_polling *polling)
 {
 	int more = 1;
 
-	if (looks->output.sample_count + looks->output.lost_count < FOLD_FROM ||
-	    looks->count % FOLD_EVERY != 0)
+	if (polling->writer.sample_count + polling->writer.lost_count < COMPACT_FROM ||
+	    polling->count % COMPACT_EVERY != 0)
 		return;
-	for (int i = 0; i < FOLD_CALLS && more == 1; i++)
-		more = gg_profile_compact(looks->profile, &fold_rule, looks->output.now_ns,
-		                          &looks->error);
-	gg_profile_writer_keep(&looks->output, more < 0 ? more : 0);
+	for (int i = 0; i < COMPACT_CALLS && more == 1; i++)
+		more = gg_profile_compact(polling->profile, &compaction_rule,
+		                          polling->writer.now_ns, &polling->error);
+	gg_profile_writer_keep(&polling->writer, more < 0 ? more : 0);
 }
 
-int gg_polling_take(struct gg_polling *looks, const struct gg_region_view *view,
+int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *view,
                     struct gg_error *error)
 {
-	struct gg_profile_writer *output = &looks->output;
+	struct gg_profile_writer *writer = &polling->writer;
 	struct gg_span span = { 0 };
 
-	output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
-	span.to_ns = looks->session.end_ns = to_grid(output->now_ns);
-	if (looks->count > 0) {
+	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	span.to_ns = polling->session.end_ns = to_grid(writer->now_ns);
+	if (polling->count > 0) {
 		span.from_ns = span.to_ns - GG_POLLING_GRID_NS;
 		span.bucket_ns = GG_POLLING_GRID_NS;
 	}
-	looks->set.round_count++;
-	gg_target_look(looks->target, view, &span);
+	polling->set.round_count++;
+	gg_target_apply_view(polling->target, view, &span);
 	gg_profile_writer_keep(
-		output, gg_profile_set_session(looks->profile, &looks->session, output->error));
-	gg_profile_writer_commit(output);
-	if (looks->count++ == 0)
-		looks->first_ns = span.to_ns;
-	if (output->status == 0)
-		fold(looks);
-	if (output->status < 0 && error != NULL)
-		*error = looks->error;
-	return output->status;
+		writer, gg_profile_set_session(polling->profile, &polling->session, writer->error));
+	gg_profile_writer_commit(writer);
+	if (polling->count++ == 0)
+		polling->first_ns = span.to_ns;
+	if (writer->status == 0)
+		compact(polling);
+	if (writer->status < 0 && error != NULL)
+		*error = polling->error;
+	return writer->status;
 }
 
-struct gg_profile *gg_polling_profile(const struct gg_polling *looks)
+struct gg_profile *gg_polling_profile(const struct gg_polling *polling)
 {
-	return looks->profile;
+	return polling->profile;
 }
 
-int64_t gg_polling_first_ns(const struct gg_polling *looks)
+int64_t gg_polling_first_ns(const struct gg_polling *polling)
 {
-	return looks->first_ns;
+	return polling->first_ns;
 }

@@ -33,15 +33,15 @@
 struct gg_polling;
 
 /* path: of the region, which is held open.  -EBADMSG: it is none; what open() says. */
-GG_MUST_CHECK int gg_polling_open(struct gg_polling **ret_looks, const char *path,
+GG_MUST_CHECK int gg_polling_open(struct gg_polling **ret_polling, const char *path,
                                   struct gg_error *error);
-void gg_polling_free(struct gg_polling *looks); /* NULL is fine */
+void gg_polling_free(struct gg_polling *polling); /* NULL is fine */
 
 /* One look.  After it failed once it fails always: what there is stays. */
-GG_MUST_CHECK int gg_polling_take(struct gg_polling *looks, const struct gg_region_view *view,
+GG_MUST_CHECK int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *view,
                                   struct gg_error *error);
 
-struct gg_profile *gg_polling_profile(const struct gg_polling *looks);
+struct gg_profile *gg_polling_profile(const struct gg_polling *polling);
 
 /* Since when there is a history, in the session's time: a multiple of the grid.  0: not yet. */
-int64_t gg_polling_first_ns(const struct gg_polling *looks);
+int64_t gg_polling_first_ns(const struct gg_polling *polling);

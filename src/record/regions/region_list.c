@@ -369,28 +369,27 @@ static int walk_top(struct walk *walk, const char *path, int depth)
 	return status != 0 ? status : walk_directory(walk, AT_FDCWD, path, path, depth, false);
 }
 
-/* Each place once, also if two names lead there. */
-static int walk_places(struct walk *walk)
+/* Walks each directory once, even if two names lead to it. */
+static int walk_directories(struct walk *walk)
 {
-	const char *places[] = { getenv("GEIGER_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp" };
-	struct stat seen[GG_COUNT(places)] = { { 0 } }, status;
+	const char *directories[] = { getenv("GEIGER_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp" };
+	struct stat seen[GG_COUNT(directories)] = { { 0 } }, file;
 	size_t seen_count = 0;
 
-	for (size_t i = 0; i < GG_COUNT(places); i++) {
+	for (size_t i = 0; i < GG_COUNT(directories); i++) {
 		bool is_known = false;
-		int code;
+		int status;
 
-		if (places[i] == NULL || stat(places[i], &status) < 0)
+		if (directories[i] == NULL || stat(directories[i], &file) < 0)
 			continue;
 		for (size_t j = 0; j < seen_count; j++)
-			is_known |= seen[j].st_dev == status.st_dev &&
-			            seen[j].st_ino == status.st_ino;
+			is_known |= seen[j].st_dev == file.st_dev && seen[j].st_ino == file.st_ino;
 		if (is_known)
 			continue;
-		seen[seen_count++] = status;
-		code = walk_top(walk, places[i], 0);
-		if (code != 0)
-			return code;
+		seen[seen_count++] = file;
+		status = walk_top(walk, directories[i], 0);
+		if (status != 0)
+			return status;
 	}
 	return 0;
 }
@@ -454,7 +453,7 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 		if (status == 0 && walk->clean != NULL && walk->clean->by_count)
 			status = gg_old_profiles_clean(directories[i], walk->clean, walk->error);
 	}
-	return count > 0 ? status : walk_places(walk);
+	return count > 0 ? status : walk_directories(walk);
 }
 
 int gg_region_list_each(char *const *directories, int count, gg_listed_region_visit *visit,
@@ -480,6 +479,6 @@ void gg_region_list_clean_abandoned(void)
 	struct gg_error error = { 0 };
 	struct walk walk = { .clean = &clean, .only_abandoned = true, .error = &error };
 
-	if (walk_places(&walk) < 0)
+	if (walk_directories(&walk) < 0)
 		return; /* as it was: `geiger clean` says why */
 }

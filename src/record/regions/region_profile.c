@@ -67,32 +67,32 @@ static uint64_t last_moment(const struct gg_region_view *view)
  * Aligns the region's clock with the session's, which is that of the first region: CLOCK_MONOTONIC, or
  * wall time if that is of another boot.
  */
-static void align(struct gg_profile_writer *output, const struct gg_profile_session *session,
+static void align(struct gg_profile_writer *writer, const struct gg_profile_session *session,
                   uint64_t first_ns, const struct gg_region_header *header)
 {
 	int64_t by_wall_ns = (int64_t)(header->start_wall_ns - session->start_wall_ns);
 	int64_t by_clock_ns = (int64_t)(header->start_monotonic_ns - first_ns);
 	int64_t difference_ns = by_wall_ns - by_clock_ns;
 
-	output->start_ns = first_ns;
+	writer->start_ns = first_ns;
 	if (difference_ns > SAME_BOOT_NS || difference_ns < -SAME_BOOT_NS)
-		output->start_ns = header->start_monotonic_ns - (uint64_t)by_wall_ns;
+		writer->start_ns = header->start_monotonic_ns - (uint64_t)by_wall_ns;
 }
 
-static int note_what_it_is(struct gg_profile_writer *output, const struct gg_target *target,
+static int note_what_it_is(struct gg_profile_writer *writer, const struct gg_target *target,
                            bool is_alive)
 {
 	if (is_alive)
 		gg_profile_writer_note(
-			output,
+			writer,
 			"Process %u was running when its region was read: this is its state of "
 			"that moment.",
 			target->pid);
-	return output->status;
+	return writer->status;
 }
 
 /* Programs with an allocator of their own; the program of each region that is another's than before. */
-static int note_what_is_missing(struct gg_profile_writer *output, const struct region *regions,
+static int note_what_is_missing(struct gg_profile_writer *writer, const struct region *regions,
                                 uint32_t count, char why[GG_SALVAGE_WHY_MAX])
 {
 	char exe[GG_REGION_EXE_MAX + 1], before[GG_REGION_EXE_MAX + 1] = "";
@@ -107,31 +107,31 @@ static int note_what_is_missing(struct gg_profile_writer *output, const struct r
 		memcpy(before, exe, sizeof(before));
 		if (gg_preloadable_of(exe, reason) != GG_PRELOADABLE_PART)
 			continue;
-		gg_profile_writer_note(output, "Not all can be seen: of %s, %s.", exe, reason);
-		if (output->taken_count == 0 && why[0] == '\0')
+		gg_profile_writer_note(writer, "Not all can be seen: of %s, %s.", exe, reason);
+		if (writer->taken_count == 0 && why[0] == '\0')
 			snprintf(why, GG_SALVAGE_WHY_MAX, "%s", reason);
 	}
-	if (output->taken_count > 0)
-		return output->status;
+	if (writer->taken_count > 0)
+		return writer->status;
 	if (why[0] == '\0') {
-		gg_diagnostics_unseen(output, why);
-		gg_profile_writer_note(output, "Nothing was sampled: %s.", why);
+		gg_diagnostics_unseen(writer, why);
+		gg_profile_writer_note(writer, "Nothing was sampled: %s.", why);
 	}
-	return output->status;
+	return writer->status;
 }
 
-int gg_load_note_region(struct gg_profile_writer *output, const struct gg_target *target)
+int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target *target)
 {
-	const struct region region = { .header = target->source.header };
+	const struct region region = { .header = target->reader.header };
 	char why[GG_SALVAGE_WHY_MAX] = "";
 
-	output->taken_count = 1; /* whether it has samples is not asked here */
-	note_what_it_is(output, target, false);
-	return note_what_is_missing(output, &region, 1, why);
+	writer->taken_count = 1; /* whether it has samples is not asked here */
+	note_what_it_is(writer, target, false);
+	return note_what_is_missing(writer, &region, 1, why);
 }
 
 /* Adds the process of one region to the profile. */
-static int add_region(struct gg_profile_writer *output, struct gg_target_set *set, const char *path,
+static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
                       uint64_t *last_ns, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
@@ -147,16 +147,16 @@ static int add_region(struct gg_profile_writer *output, struct gg_target_set *se
 		return status;
 	}
 	*last_ns = last_moment(&view);
-	status = gg_target_open(&target, set, output, fd, 0,
+	status = gg_target_open(&target, set, writer, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
 	is_alive = gg_process_alive_region(&view.header, fd);
 	if (is_alive) /* what it freed, it freed before now */
-		output->now_ns = (int64_t)(gg_clock_monotonic_ns() - output->start_ns);
+		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
-		status = note_what_it_is(output, target, is_alive);
+		status = note_what_it_is(writer, target, is_alive);
 	if (status == 0)
 		status = gg_target_finish(
-			target, is_alive ? GG_TIME_NONE : gg_profile_writer_time(output, *last_ns),
+			target, is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns),
 			view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
 	return status;
@@ -193,33 +193,33 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	};
 	char why[GG_SALVAGE_WHY_MAX] = "";
 	struct gg_target_set set = { 0 };
-	struct gg_profile_writer output;
-	int status = gg_profile_writer_init(&output, profile, first->start_monotonic_ns, error);
+	struct gg_profile_writer writer;
+	int status = gg_profile_writer_init(&writer, profile, first->start_monotonic_ns, error);
 
 	for (uint32_t i = 0; status == 0 && i < count; i++) {
 		uint64_t last_ns = 0;
 		int64_t end_ns;
 
-		align(&output, &session, first->start_monotonic_ns, &regions[i].header);
-		status = add_region(&output, &set, regions[i].path, &last_ns, error);
-		end_ns = gg_profile_writer_time(&output, last_ns);
+		align(&writer, &session, first->start_monotonic_ns, &regions[i].header);
+		status = add_region(&writer, &set, regions[i].path, &last_ns, error);
+		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
 	if (status == 0)
-		status = gg_notes_add_losses(&output);
+		status = gg_notes_add_losses(&writer);
 	if (status == 0)
-		status = note_what_is_missing(&output, regions, count, why);
+		status = note_what_is_missing(&writer, regions, count, why);
 	if (status == 0)
 		status = gg_profile_set_session(profile, &session, error);
 	if (status == 0)
-		status = gg_profile_writer_commit(&output);
+		status = gg_profile_writer_commit(&writer);
 	if (ret_salvage != NULL) {
 		*ret_salvage = (struct gg_salvage){ .region_count = count,
-			                            .sample_count = output.sample_count };
+			                            .sample_count = writer.sample_count };
 		memcpy(ret_salvage->why, why, sizeof(why));
 	}
 	gg_target_set_done(&set);
-	gg_profile_writer_done(&output);
+	gg_profile_writer_done(&writer);
 	free(command);
 	return status;
 }
@@ -279,17 +279,17 @@ int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
                             struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int code = gg_record_open(&profile, path, error);
+	int status = gg_record_open(&profile, path, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (gg_unfinished_profile(profile, path))
-		code = gg_unfinished_profile_complete(&profile, error);
-	if (code < 0)
+		status = gg_unfinished_profile_complete(&profile, error);
+	if (status < 0)
 		gg_profile_close(profile);
 	else
 		*ret_profile = profile;
-	return code;
+	return status;
 }
 
 /* --- several --- */

@@ -29,7 +29,7 @@ struct gg_profile_writer;
 struct gg_target;
 
 /* What people should know of a region: that it has inherited, what its program keeps from us. */
-int gg_load_note_region(struct gg_profile_writer *output, const struct gg_target *target);
+int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target *target);
 
 enum { GG_SALVAGE_WHY_MAX = 400 };
 

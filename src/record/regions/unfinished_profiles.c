@@ -16,15 +16,15 @@ bool gg_unfinished_profile(struct gg_profile *profile, const char *path)
 int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy, struct gg_error *error)
 {
 	struct gg_profile_session session;
-	int code = gg_profile_session(profile, &session, error);
+	int status = gg_profile_session(profile, &session, error);
 
-	if (code < 0)
-		return code;
-	code = gg_profile_last_time(profile, &session.end_ns, error);
-	if (code == 0)
-		code = gg_profile_set_session(profile, &session, error);
-	if (code == 0)
-		code = gg_profile_add_note(
+	if (status < 0)
+		return status;
+	status = gg_profile_last_time(profile, &session.end_ns, error);
+	if (status == 0)
+		status = gg_profile_set_session(profile, &session, error);
+	if (status == 0)
+		status = gg_profile_add_note(
 			profile,
 			by_copy ? "The recording ended early: its recorder was killed, or could "
 				  "not write any more.  Names are looked up for each report, until "
@@ -33,24 +33,24 @@ int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy, struct g
 				: "The recording ended early: its recorder was killed, or could "
 				  "not write any more.  'geiger ls' shows what lived on.",
 			error);
-	return code;
+	return status;
 }
 
 int gg_unfinished_profile_complete(struct gg_profile **profile, struct gg_error *error)
 {
 	struct gg_symbolize_result symbols;
 	struct gg_profile *copy;
-	int code = gg_profile_copy(&copy, *profile, error);
+	int status = gg_profile_copy(&copy, *profile, error);
 
-	if (code < 0)
-		return code;
-	code = gg_unfinished_profile_end(copy, true, error);
-	if (code == 0)
-		code = gg_symbolize(copy, NULL, &symbols, error);
-	if (code == 0)
-		code = gg_profile_finish(copy, error);
-	gg_profile_close(code == 0 ? *profile : copy);
-	if (code == 0)
+	if (status < 0)
+		return status;
+	status = gg_unfinished_profile_end(copy, true, error);
+	if (status == 0)
+		status = gg_symbolize(copy, NULL, &symbols, error);
+	if (status == 0)
+		status = gg_profile_finish(copy, error);
+	gg_profile_close(status == 0 ? *profile : copy);
+	if (status == 0)
 		*profile = copy;
-	return code;
+	return status;
 }

@@ -56,49 +56,49 @@ struct gg_profile_writer {
 	uint64_t progress_count;
 };
 
-GG_MUST_CHECK int gg_profile_writer_init(struct gg_profile_writer *output,
+GG_MUST_CHECK int gg_profile_writer_init(struct gg_profile_writer *writer,
                                          struct gg_profile *profile, uint64_t start_ns,
                                          struct gg_error *error);
-void gg_profile_writer_done(struct gg_profile_writer *output);
+void gg_profile_writer_done(struct gg_profile_writer *writer);
 
-int64_t gg_profile_writer_time(struct gg_profile_writer *output, uint64_t monotonic_ns);
+int64_t gg_profile_writer_time(struct gg_profile_writer *writer, uint64_t monotonic_ns);
 
 /* The origin of a sample that a process inherited from nobody knows whom: it becomes the sample's own id. */
 #define GG_PROFILE_WRITER_NO_ORIGIN UINT64_MAX
 
 /* Takes the sample and gives it its id; 0: failed. */
-uint64_t gg_profile_writer_sample(struct gg_profile_writer *output,
+uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
                                   const struct gg_profile_sample *sample);
-int gg_profile_writer_end(struct gg_profile_writer *output, uint64_t id,
+int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
                           const struct gg_profile_sample_end *end);
 
 /* gg_profile_move_sample() */
-int gg_profile_writer_move(struct gg_profile_writer *output, uint64_t id, uint64_t address,
+int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64_t address,
                            bool is_old);
 
 /* Something happened that people may want to know of; process 0: to the session. */
-int gg_profile_writer_event(struct gg_profile_writer *output, uint32_t process, int64_t time_ns,
+int gg_profile_writer_event(struct gg_profile_writer *writer, uint32_t process, int64_t time_ns,
                             const char *kind, const char *format, ...) GG_PRINTF(5, 6);
-int gg_profile_writer_note(struct gg_profile_writer *output, const char *format, ...)
+int gg_profile_writer_note(struct gg_profile_writer *writer, const char *format, ...)
 	GG_PRINTF(2, 3);
 
 /* A process has ended: what it was exposed to. */
-void gg_profile_writer_expose(struct gg_profile_writer *output,
+void gg_profile_writer_expose(struct gg_profile_writer *writer,
                               const struct gg_profile_process *process,
                               const struct gg_region_control *control);
 
 /* Writes what waits; what was written so far survives a kill. */
-int gg_profile_writer_commit(struct gg_profile_writer *output);
+int gg_profile_writer_commit(struct gg_profile_writer *writer);
 
 /* From now on a line on the terminal, once it has taken longer than a second; and it goes again. */
-void gg_profile_writer_progress_begin(struct gg_profile_writer *output, bool is_wanted);
-void gg_profile_writer_progress(struct gg_profile_writer *output); /* wherever much is written */
-void gg_profile_writer_progress_end(struct gg_profile_writer *output);
+void gg_profile_writer_progress_begin(struct gg_profile_writer *writer, bool is_wanted);
+void gg_profile_writer_progress(struct gg_profile_writer *writer); /* wherever much is written */
+void gg_profile_writer_progress_end(struct gg_profile_writer *writer);
 
 /* Keeps the first failure; returns it or 0. */
-static inline int gg_profile_writer_keep(struct gg_profile_writer *output, int status)
+static inline int gg_profile_writer_keep(struct gg_profile_writer *writer, int status)
 {
-	if (status < 0 && output->status == 0)
-		output->status = status;
-	return output->status;
+	if (status < 0 && writer->status == 0)
+		writer->status = status;
+	return writer->status;
 }

@@ -27,7 +27,7 @@
 #include "record/session/recorder_signals.h"
 #include "record/symbols/symbolize.h"
 
-#define FOLD_NS INT64_C(10000000) /* of each second */
+#define COMPACT_NS INT64_C(10000000) /* of each second */
 
 enum {
 	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
@@ -48,8 +48,8 @@ struct session {
 	struct gg_error *error;
 	struct gg_recorder_signals signals;
 	struct gg_launch launch;
-	struct gg_process_set follow;
-	struct gg_profile_writer output;
+	struct gg_process_set processes;
+	struct gg_profile_writer writer;
 	struct gg_profile_session record;
 	struct utsname system;
 	struct gg_profile *profile;
@@ -66,7 +66,7 @@ struct session {
 
 static int64_t now_of(const struct session *s)
 {
-	return (int64_t)(gg_clock_monotonic_ns() - s->output.start_ns);
+	return (int64_t)(gg_clock_monotonic_ns() - s->writer.start_ns);
 }
 
 /* --- begin --- */
@@ -142,7 +142,7 @@ static int begin_profile(struct session *s)
 		return gg_error_memory(s->error, "recording");
 	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
 	if (status == 0)
-		status = gg_profile_writer_init(&s->output, s->profile, gg_clock_monotonic_ns(),
+		status = gg_profile_writer_init(&s->writer, s->profile, gg_clock_monotonic_ns(),
 		                                s->error);
 	if (status < 0)
 		return status;
@@ -185,7 +185,7 @@ static int begin_command(struct session *s)
 	struct gg_launch_settings settings = {
 		.agent = agent,
 		.compat = options->compat ? compat : NULL,
-		.directory = s->follow.directory.path,
+		.directory = s->processes.directory.path,
 		.log = log,
 		.interval = options->interval,
 		.scheme = options->scheme,
@@ -203,7 +203,7 @@ static int begin_command(struct session *s)
 		status = gg_launch_find_compat(compat, agent, s->error);
 	if (status < 0)
 		return status;
-	snprintf(log, sizeof(log), "%s/%s", s->follow.directory.path, GG_SESSION_DIRECTORY_LOG);
+	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.path, GG_SESSION_DIRECTORY_LOG);
 	/* It runs as without geiger, and the last line says why there is no profile. */
 	if (gg_launch_refuses(options->command[0]))
 		settings.agent = NULL;
@@ -256,10 +256,11 @@ static void reap(struct session *s)
 		/* Until it executed the command it was a copy of this process, which counts, too. */
 		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
 			max_rss_bytes = -1;
-		ending = gg_process_set_reaped(&s->follow, pid, status, max_rss_bytes);
+		ending = gg_process_set_reaped(&s->processes, pid, status, max_rss_bytes);
 		if (pid != s->launch.pid || s->command_ended)
 			continue;
-		snprintf(s->follow.command_ending, sizeof(s->follow.command_ending), "%s", ending);
+		snprintf(s->processes.command_ending, sizeof(s->processes.command_ending), "%s",
+		         ending);
 		s->command_ended = true;
 		s->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}
@@ -295,22 +296,22 @@ static int milliseconds_until(const struct session *s, int64_t time_ns)
 static void wait_for_events(struct session *s)
 {
 	struct pollfd fds[] = { { .fd = s->signals.fd, .events = POLLIN },
-		                { .fd = s->follow.succession.watch_fd, .events = POLLIN },
-		                { .fd = s->follow.pidfds_fd, .events = POLLIN } };
+		                { .fd = s->processes.succession.watch_fd, .events = POLLIN },
+		                { .fd = s->processes.pidfds_fd, .events = POLLIN } };
 	int64_t until_ns = now_of(s) + s->wait_ms * GG_NS_PER_MS;
-	int64_t soon_ns = s->output.now_ns + WAIT_LEAST_MS * GG_NS_PER_MS;
+	int64_t soon_ns = s->writer.now_ns + WAIT_LEAST_MS * GG_NS_PER_MS;
 
 	do {
 		poll(fds, GG_COUNT(fds), milliseconds_until(s, until_ns));
-		if (gg_process_set_listen(&s->follow) && soon_ns < until_ns)
+		if (gg_process_set_listen(&s->processes) && soon_ns < until_ns)
 			until_ns = soon_ns;
-	} while (!s->follow.has_new && (fds[0].revents & POLLIN) == 0 && now_of(s) < until_ns);
+	} while (!s->processes.has_new && (fds[0].revents & POLLIN) == 0 && now_of(s) < until_ns);
 }
 
 /* Something that is no region must not keep us busy. */
 static bool has_embryo(const struct session *s)
 {
-	return s->follow.has_embryo && s->output.now_ns < s->embryos_until_ns;
+	return s->processes.has_embryo && s->writer.now_ns < s->embryos_until_ns;
 }
 
 /* Rings that fill are looked at more often. */
@@ -329,22 +330,22 @@ static void adapt(struct session *s, double fullest)
 }
 
 /* Old history becomes coarser; a little each time, as rings fill meanwhile. */
-static void fold(struct session *s)
+static void compact(struct session *s)
 {
-	int64_t end_ns = now_of(s) + FOLD_NS;
+	int64_t end_ns = now_of(s) + COMPACT_NS;
 	int more = 1;
 
-	while (more > 0 && s->output.status == 0 && now_of(s) < end_ns) {
-		more = gg_profile_compact(s->profile, &gg_compaction_rule_default, s->output.now_ns,
+	while (more > 0 && s->writer.status == 0 && now_of(s) < end_ns) {
+		more = gg_profile_compact(s->profile, &gg_compaction_rule_default, s->writer.now_ns,
 		                          s->error);
-		gg_profile_writer_keep(&s->output, more);
+		gg_profile_writer_keep(&s->writer, more);
 	}
 }
 
 static void commit(struct session *s)
 {
-	if (gg_profile_writer_commit(&s->output) == 0)
-		gg_process_set_committed(&s->follow);
+	if (gg_profile_writer_commit(&s->writer) == 0)
+		gg_process_set_committed(&s->processes);
 }
 
 static int work(struct session *s)
@@ -352,39 +353,39 @@ static int work(struct session *s)
 	bool is_complete;
 	double fullest;
 
-	s->output.now_ns = now_of(s);
-	if (s->follow.has_new) {
-		s->follow.has_new = false;
+	s->writer.now_ns = now_of(s);
+	if (s->processes.has_new) {
+		s->processes.has_new = false;
 		s->next_scan_ns = 0;
 		s->embryos_until_ns = now_of(s) + GG_NS_PER_S;
 	}
 	/* Without that nobody has told that there is no new region. */
-	is_complete = s->follow.succession.watch_fd >= 0;
-	if (has_embryo(s) || s->output.now_ns >= s->next_scan_ns) {
-		gg_process_set_scan(&s->follow);
-		s->next_scan_ns = s->output.now_ns + GG_NS_PER_S;
+	is_complete = s->processes.succession.watch_fd >= 0;
+	if (has_embryo(s) || s->writer.now_ns >= s->next_scan_ns) {
+		gg_process_set_scan(&s->processes);
+		s->next_scan_ns = s->writer.now_ns + GG_NS_PER_S;
 		is_complete = true;
 	}
-	s->follow.targets.round_count += is_complete && !has_embryo(s);
+	s->processes.targets.round_count += is_complete && !has_embryo(s);
 	reap(s);
-	fullest = gg_process_set_drain(&s->follow);
-	if (gg_process_set_finish_ended(&s->follow, false))
+	fullest = gg_process_set_drain(&s->processes);
+	if (gg_process_set_finish_ended(&s->processes, false))
 		s->wait_ms = WAIT_LEAST_MS;
-	if (s->follow.count <= WATCHED_CLOSELY || s->output.now_ns >= s->next_second_ns) {
-		gg_process_set_watch(&s->follow);
-		gg_process_names_watch(&s->follow);
+	if (s->processes.count <= WATCHED_CLOSELY || s->writer.now_ns >= s->next_second_ns) {
+		gg_process_set_watch(&s->processes);
+		gg_process_names_watch(&s->processes);
 	}
-	gg_unprofiled_look(&s->follow, s->launch.pid);
-	gg_memory_watch(&s->memory, &s->follow);
-	if (s->output.now_ns >= s->next_second_ns) {
+	gg_unprofiled_look(&s->processes, s->launch.pid);
+	gg_memory_watch(&s->memory, &s->processes);
+	if (s->writer.now_ns >= s->next_second_ns) {
 		commit(s);
-		fold(s);
-		s->next_second_ns = s->output.now_ns + GG_NS_PER_S;
-	} else if (s->follow.read_names.count >= REGIONS_KEPT) {
+		compact(s);
+		s->next_second_ns = s->writer.now_ns + GG_NS_PER_S;
+	} else if (s->processes.read_names.count >= REGIONS_KEPT) {
 		commit(s);
 	}
 	adapt(s, fullest);
-	return s->output.status;
+	return s->writer.status;
 }
 
 static bool is_over(const struct session *s)
@@ -410,13 +411,13 @@ static void record(struct session *s)
 	int64_t grace_ns = 0;
 	bool told = false;
 
-	while (s->output.status == 0 && !is_over(s)) {
+	while (s->writer.status == 0 && !is_over(s)) {
 		wait_for_events(s);
 		take_signals(s);
 		work(s);
 		if (s->command_ended && grace_ns == 0)
-			grace_ns = s->output.now_ns + GG_NS_PER_S;
-		if (grace_ns != 0 && s->output.now_ns > grace_ns)
+			grace_ns = s->writer.now_ns + GG_NS_PER_S;
+		if (grace_ns != 0 && s->writer.now_ns > grace_ns)
 			tell_who_lives_on(s, &told);
 	}
 }
@@ -427,9 +428,9 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 {
 	struct session *s = context;
 
-	s->output.progress_what = "addresses to look up";
-	s->output.progress_count = total_count - done_count;
-	gg_profile_writer_progress(&s->output);
+	s->writer.progress_what = "addresses to look up";
+	s->writer.progress_count = total_count - done_count;
+	gg_profile_writer_progress(&s->writer);
 }
 
 /* The files that ran are here, so now is the time. What is written already is safe. */
@@ -445,30 +446,30 @@ static int name_frames(struct session *s)
 
 static int complete(struct session *s)
 {
-	s->output.now_ns = now_of(s);
-	gg_profile_writer_progress_begin(&s->output, !s->options->quiet && isatty(STDERR_FILENO));
-	gg_process_set_scan(&s->follow);
-	gg_memory_read(&s->memory, &s->follow);
-	gg_process_set_finish_all(&s->follow);
-	gg_notes_add(&s->follow, s->options->command[0]);
-	gg_profile_writer_keep(&s->output,
-	                       gg_jit_names_finish(&s->output.jit, s->profile, s->error));
-	gg_profile_writer_commit(&s->output);
-	s->record.end_ns = s->output.now_ns;
+	s->writer.now_ns = now_of(s);
+	gg_profile_writer_progress_begin(&s->writer, !s->options->quiet && isatty(STDERR_FILENO));
+	gg_process_set_scan(&s->processes);
+	gg_memory_read(&s->memory, &s->processes);
+	gg_process_set_finish_all(&s->processes);
+	gg_notes_add(&s->processes, s->options->command[0]);
+	gg_profile_writer_keep(&s->writer,
+	                       gg_jit_names_finish(&s->writer.jit, s->profile, s->error));
+	gg_profile_writer_commit(&s->writer);
+	s->record.end_ns = s->writer.now_ns;
 	s->record.exit_status = s->command_ended ? s->exit_status : -1;
-	gg_profile_writer_keep(&s->output,
+	gg_profile_writer_keep(&s->writer,
 	                       gg_profile_set_session(s->profile, &s->record, s->error));
-	if (s->output.status == 0 && !s->options->no_symbols)
-		gg_profile_writer_keep(&s->output, name_frames(s));
-	if (s->output.status == 0)
-		gg_profile_writer_keep(&s->output, gg_profile_finish(s->profile, s->error));
-	gg_process_set_let_go(&s->follow, s->output.status == 0);
-	if (s->output.status == 0)
-		gg_process_set_committed(&s->follow);
+	if (s->writer.status == 0 && !s->options->no_symbols)
+		gg_profile_writer_keep(&s->writer, name_frames(s));
+	if (s->writer.status == 0)
+		gg_profile_writer_keep(&s->writer, gg_profile_finish(s->profile, s->error));
+	gg_process_set_let_go(&s->processes, s->writer.status == 0);
+	if (s->writer.status == 0)
+		gg_process_set_committed(&s->processes);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
-	gg_profile_writer_progress_end(&s->output);
-	return s->output.status;
+	gg_profile_writer_progress_end(&s->writer);
+	return s->writer.status;
 }
 
 /* What people see of it. */
@@ -477,16 +478,16 @@ static void report(struct session *s)
 	const struct gg_record_options *options = s->options;
 	char line[GG_ERROR_LINE_MAX];
 
-	if (s->output.status < 0) {
+	if (s->writer.status < 0) {
 		gg_error_format(s->error, line, sizeof(line));
 		fprintf(stderr,
 		        "geiger: the profile is not complete: %s\n"
 		        "geiger: its processes go on in their regions; when they have ended: geiger "
 		        "salvage",
 		        line);
-		for (const struct gg_session_directory *d = &s->follow.directory; d != NULL;
+		for (const struct gg_session_directory *d = &s->processes.directory; d != NULL;
 		     d = d->spare)
-			if (d == &s->follow.directory || gg_session_directory_has_region(d))
+			if (d == &s->processes.directory || gg_session_directory_has_region(d))
 				fprintf(stderr, " %s", GG_PRINTABLE(d->outer));
 		fputc('\n', stderr);
 		return;
@@ -494,20 +495,20 @@ static void report(struct session *s)
 	if (options->completed != NULL)
 		options->completed(gg_buf_text(&s->path), options->context);
 	if (!options->quiet)
-		gg_notes_print_summary(&s->follow, gg_buf_text(&s->path), options->command[0]);
+		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
 }
 
 /* After --max-time: the command goes on without us, and we wait for its exit status. */
 static void wait_for_command(struct session *s)
 {
-	s->follow.is_over = true;
+	s->processes.is_over = true;
 	s->wait_ms = 1000;
 	while (!s->command_ended) {
 		wait_for_events(s);
 		take_signals(s);
-		s->follow.has_new = false;
-		if (s->output.status == 0)
-			gg_process_set_scan(&s->follow);
+		s->processes.has_new = false;
+		if (s->writer.status == 0)
+			gg_process_set_scan(&s->processes);
 		reap(s);
 	}
 }
@@ -535,7 +536,7 @@ static int begin(struct session *s, int *ret_exit_status)
 	if (status < 0)
 		return status;
 	gg_region_list_clean_abandoned();
-	status = gg_session_directory_create(&s->follow.directory, s->error);
+	status = gg_session_directory_create(&s->processes.directory, s->error);
 	if (status == 0)
 		status = begin_command(s);
 	if (status < 0)
@@ -546,23 +547,23 @@ static int begin(struct session *s, int *ret_exit_status)
 		return status;
 	}
 	warn_of_scheme(s);
-	s->follow.output = &s->output;
-	s->follow.only_pid = s->options->no_children ? s->launch.pid : 0;
+	s->processes.writer = &s->writer;
+	s->processes.only_pid = s->options->no_children ? s->launch.pid : 0;
 	raise_descriptor_limit();
 	/* Root's privilege; others stay as they are. */
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	gg_process_set_begin(&s->follow);
+	gg_process_set_begin(&s->processes);
 	return release_command(s, ret_exit_status);
 }
 
 static void end(struct session *s)
 {
-	gg_process_set_done(&s->follow);
-	gg_profile_writer_done(&s->output);
+	gg_process_set_done(&s->processes);
+	gg_profile_writer_done(&s->writer);
 	gg_profile_close(s->profile);
-	gg_session_directory_done(&s->follow.directory, s->output.status == 0);
+	gg_session_directory_done(&s->processes.directory, s->writer.status == 0);
 	if (s->signals.fd >= 0)
 		gg_recorder_signals_give_back(&s->signals);
 	gg_buf_done(&s->path);
@@ -580,8 +581,8 @@ int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
 		return gg_error_memory(error, "recording");
 	s->options = options;
 	s->error = error;
-	s->signals.fd = s->follow.directory.fd = -1;
-	s->follow.pidfds_fd = s->follow.succession.watch_fd = -1;
+	s->signals.fd = s->processes.directory.fd = -1;
+	s->processes.pidfds_fd = s->processes.succession.watch_fd = -1;
 	s->wait_ms = WAIT_LEAST_MS;
 	status = begin(s, ret_exit_status);
 	if (status == 0) {

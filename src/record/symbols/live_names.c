@@ -250,17 +250,17 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 static int read_profile(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
 {
 	struct learning learning = { .names = names, .error = error };
-	int code;
+	int status;
 
 	names->unnamed.count = 0;
-	code = gg_profile_each_module(profile, take_module, &learning, error);
-	if (code == 0)
-		code = gg_profile_each_line(profile, take_line, &learning, error);
-	if (code == 0)
-		code = gg_profile_each_frame(profile, take_frame, &learning, error);
+	status = gg_profile_each_module(profile, take_module, &learning, error);
+	if (status == 0)
+		status = gg_profile_each_line(profile, take_line, &learning, error);
+	if (status == 0)
+		status = gg_profile_each_frame(profile, take_frame, &learning, error);
 	gg_array_done(&learning.module_of);
 	gg_array_done(&learning.is_named);
-	return code;
+	return status;
 }
 
 /* --- looking up ---------------------------------------------------------------------------- */
@@ -366,15 +366,15 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 	struct question question = { 0 };
 	struct gg_symbols *symbols = NULL;
 	size_t at = 0;
-	int code;
+	int status;
 
 	if (!has_wanted(names, now_ns))
 		return 0;
-	code = ask_for(names, now_ns, &question) ? 0 : gg_error_memory(error, "names");
-	if (code == 0)
-		code = gg_symbols_resolve(&symbols, question.modules, question.module_count,
-		                          &options, error);
-	for (size_t m = 0; code == 0 && m < question.module_count; m++)
+	status = ask_for(names, now_ns, &question) ? 0 : gg_error_memory(error, "names");
+	if (status == 0)
+		status = gg_symbols_resolve(&symbols, question.modules, question.module_count,
+		                            &options, error);
+	for (size_t m = 0; status == 0 && m < question.module_count; m++)
 		for (size_t i = 0; i < question.modules[m].address_count; i++) {
 			const struct gg_symbol_frame *frames;
 			size_t count = gg_symbols_frames(symbols, m, i, &frames);
@@ -388,35 +388,35 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 	free(question.places);
 	names->rest_until_ns = gg_clock_monotonic_ns();
 	names->rest_until_ns += REST_TIMES * (names->rest_until_ns - now_ns);
-	return code;
+	return status;
 }
 
 int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
 {
-	int code;
+	int status;
 
 	if (names->places.count >= PLACES_MAX)
 		forget(names);
-	code = read_profile(names, profile, error);
-	if (code < 0 || gg_clock_monotonic_ns() < names->rest_until_ns)
-		return code;
+	status = read_profile(names, profile, error);
+	if (status < 0 || gg_clock_monotonic_ns() < names->rest_until_ns)
+		return status;
 	return look_up(names, error);
 }
 
 int gg_live_names_tell(gg_line_visit *visit, void *visitor, void *context)
 {
 	const struct gg_names *names = context;
-	int code = 0;
+	int status = 0;
 
 	for (size_t i = 0; i < names->unnamed.count; i++) {
 		const struct place *place = &names->places.items[names->unnamed.items[i].place];
 
-		for (uint32_t k = 0; k < place->line_count && code == 0; k++) {
+		for (uint32_t k = 0; k < place->line_count && status == 0; k++) {
 			struct gg_profile_line line = names->lines.items[place->first_line + k];
 
 			line.frame = names->unnamed.items[i].frame;
-			code = visit(&line, visitor);
+			status = visit(&line, visitor);
 		}
 	}
-	return code;
+	return status;
 }
