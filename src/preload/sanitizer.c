@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sanitizer - looks for a runtime in the loader's list, from the resolver of an indirect function. */
+/*
+ * sanitizer - looks for a runtime in the loader's list, from the resolver of an indirect function.
+ */
 #include "runtime/platform/sanitizer.h"
 
 #include <link.h>
@@ -86,8 +88,8 @@ static void nothing(void)
 typedef void function(void);
 
 /*
- * The loader calls this resolver once it has relocated this library's data.  clang does not see that
- * an alias refers to it, hence `used`.
+ * The loader calls this resolver once it has relocated this library's data.  clang does not see
+ * that an alias refers to it, hence `used`.
  */
 __attribute__((used)) static function *resolve(void)
 {

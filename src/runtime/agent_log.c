@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* agent_log - builds a line and writes it with one write(). */
 #include "runtime/agent_log.h"
 
 #include <errno.h>
@@ -14,22 +15,26 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/printable.h"
 #include "runtime/digits.h"
 #include "runtime/syscalls.h"
 
 static char log_path[512]; /* "": stderr */
 
-/* What stderr was at start.  Daemons close all descriptors, and later 2 may be a database. */
+/*
+ * The file of stderr at the start.  A daemon closes all descriptors, and later its descriptor 2 may
+ * be a database.
+ */
 static struct stat stderr_then;
 static bool had_stderr;
 
-struct line {
+struct log_line {
 	char text[GG_AGENT_LOG_LINE_MAX];
 	size_t used;
 };
 
-static void add(struct line *line, const char *text)
+static void add(struct log_line *line, const char *text)
 {
 	for (size_t length = strlen(text); length > 0;) {
 		int code;
@@ -48,12 +53,15 @@ static void add(struct line *line, const char *text)
 	}
 }
 
-/* A pipe that is full, or a terminal that is held, would have the program wait for who reads it. */
+/* False for a full pipe or a stopped terminal: the program would wait for its reader. */
 static bool takes_a_line(int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
 
-	/* Not asked by who may have no descriptors (EINVAL); of what is broken write() tells. */
+	/*
+	 * poll() fails with EINVAL if the program may have no descriptors; write() reports other
+	 * errors.
+	 */
 	return poll(&poll_fd, 1, 0) != 0;
 }
 
@@ -68,7 +76,7 @@ void gg_agent_log_write(int fd, const char *text, size_t length)
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
 	if (write(fd, text, length) < 0 && (errno == EPIPE || errno == EFBIG)) {
-		/* One that was pending before is the program's. */
+		/* A signal that was pending before is the program's, so it stays pending. */
 		if (sigismember(&pending, SIGPIPE) == 1)
 			sigdelset(&ours, SIGPIPE);
 		if (sigismember(&pending, SIGXFSZ) == 1)
@@ -104,7 +112,7 @@ void gg_agent_log_to(const char *path)
 
 void gg_agent_log(const char *text, ...)
 {
-	struct line line = { .used = 0 };
+	struct log_line line = { .used = 0 };
 	char digits[GG_DIGITS_MAX];
 	int saved_errno = errno, fd = -1;
 	va_list texts;
@@ -116,11 +124,9 @@ void gg_agent_log(const char *text, ...)
 	for (const char *next = text; next != NULL; next = va_arg(texts, const char *))
 		add(&line, next);
 	va_end(texts);
+	gg_assert(line.used < sizeof(line.text));
 	line.text[line.used++] = '\n';
-	/*
-	 * Who named a file does not want it on stderr, also when the file cannot be had; nor wait
-	 * for who reads it.
-	 */
+	/* With GEIGER_LOG nothing goes to stderr, even if the file cannot be opened. */
 	if (log_path[0] != '\0')
 		fd = gg_syscall_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
 	else if (is_stderr() && takes_a_line(STDERR_FILENO))

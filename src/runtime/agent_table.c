@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_table - samples of heaps that a program allocates from by itself, as libgeiger hands them over.
+ * agent_table - the table of functions that libgeiger and libgeiger-compat call
+ * (abi/agent_functions.h).
  *
- * They go the way of malloc's: thread, region, modules.  Only their stack is captured by libgeiger,
- * which knows the runtime's frames.
+ * Samples of heaps inside the program go the way of malloc's samples: thread, region, modules.
+ * Only their stacks come from libgeiger, which knows the frames of the language runtime.
+ *
+ * Every function enters the sample path first, so that handlers on this thread keep away.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -29,14 +32,14 @@
 #include "runtime/start.h"
 #include "runtime/thread.h"
 
-/* Is there a region that this process may write?  It does not begin one. */
+/* True if the process records.  Unlike gg_start_is_ready(), it starts nothing. */
 static bool is_running(void)
 {
 	/* Acquire: what was set up before is seen. */
 	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING;
 }
 
-/* On the sample path, with a block; NULL: not now. */
+/* Enters the sample path and gets the thread's block.  NULL: it did not enter. */
 static struct gg_thread_block *enter(struct gg_thread *t)
 {
 	struct gg_thread_block *block = NULL;
@@ -75,7 +78,10 @@ static int change(const struct gg_agent_wish *wish)
 		gg_store_relaxed(&control->interval_bytes, wish->interval_bytes);
 	if (wish->set_active)
 		gg_store_relaxed(&control->active, wish->active);
-	/* Release: who sees the count sees the wish; pairs with gg_region_control(). */
+	/*
+	 * Release: pairs with the acquire in gg_region_control(), so that a thread which sees the
+	 * count sees the wish.
+	 */
 	gg_add_release(&control->change_count, 1);
 	gg_process_settings_refresh();
 	gg_thread_leave(t);
@@ -104,7 +110,10 @@ static void look(struct gg_agent_settings *ret_settings)
 	if (!is_running())
 		return;
 	gg_process_settings_refresh();
-	/* Acquire: pairs with the release of who changed the others. */
+	/*
+	 * Acquire: pairs with the release in process_settings.c; the other settings are visible
+	 * then.
+	 */
 	ret_settings->change_count = gg_load_acquire(&gg_process.change_count);
 	ret_settings->generation = gg_load_relaxed(&gg_process.generation);
 	ret_settings->is_active = gg_load_relaxed(&gg_process.is_active) != 0;
@@ -161,7 +170,8 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	gg_mapped_modules_refresh();
 	allocation.stack = gg_region_intern(region, &block->record, sample->pcs, sample->pc_count);
 	/*
-	 * The stack interned last is not the one that the unwinder of malloc's samples remembers.
+	 * The unwinder of malloc's samples remembers another stack than the one interned here, so
+	 * its tag must not match any more.
 	 */
 	block->stack_tag += 1;
 	gg_module_table_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
@@ -195,7 +205,7 @@ static void expect_found(const uint64_t *keys, uint32_t count)
 	leave(t, block);
 }
 
-/* On the sample path, where nobody is while a child's region is made. */
+/* Runs on the sample path, which is empty while the region of a child is made. */
 static uint64_t find(uint64_t key)
 {
 	struct gg_thread *t = &gg_thread;
@@ -228,7 +238,7 @@ static bool close_object(uint64_t key, uint64_t id)
 	return closed;
 }
 
-/* By where the texts are: a runtime's functions mostly stay where they are. */
+/* Hashes the address of the function's name and the line: runtimes rarely move their functions. */
 static struct gg_thread_frame *memo_of(struct gg_thread_block *block,
                                        const struct gg_frame_info *info)
 {
@@ -341,7 +351,7 @@ static int snapshot(const char *path)
 	return status;
 }
 
-/* On the sample path, without a block: what reads the region alone. */
+/* Enters the sample path without a block, to read the region only. */
 static bool enter_reader(struct gg_thread *t)
 {
 	if (!is_running() || !gg_thread_enter(t))
@@ -410,8 +420,8 @@ static int dump_next(char kind)
 }
 
 /*
- * Off the path of handlers, which would wait for what they have interrupted.  Also before the
- * start.
+ * On the sample path, because a handler on this thread would wait for the settings that it
+ * interrupted.  Also before the start.
  */
 static int set_triggers(const struct gg_agent_triggers *triggers)
 {

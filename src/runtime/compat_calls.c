@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* compat_calls - acts on the calling thread for other profilers' interfaces. */
 #include "runtime/compat_calls.h"
 
 #include <errno.h>
@@ -37,12 +38,12 @@ bool gg_compat_calls_thread_active_init(int wish)
 	return was_active;
 }
 
-/* The sampler may be in a pause, or wait for a mark of before. */
+/* The sampler may pause, or still count down to a sample point that old settings have drawn. */
 void gg_compat_calls_look(void)
 {
 	struct gg_thread *t = &gg_thread;
 
-	/* Acquire: what was set up before is seen. */
+	/* Acquire: pairs with the release of the starting thread. */
 	if (gg_load_acquire(&gg_process.state) != GG_PROCESS_RUNNING || !gg_thread_enter(t))
 		return;
 	if (gg_process_is_ready()) {
@@ -75,7 +76,7 @@ void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret)
 {
 	struct gg_thread *t = &gg_thread;
 
-	/* From now on; what was freed before is not known. */
+	/* Frees before the first call are not counted. */
 	gg_store_relaxed(&gg_compat_requests.watches_frees, 1);
 	if (gg_thread_enter(t)) {
 		gg_thread_count(t);

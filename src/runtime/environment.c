@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* environment - parses the GEIGER_ variables. */
 #include "runtime/environment.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
 
-/* Sizes and numbers of records, and where they go. */
+/* The variables that set how many records a table has. */
 enum { NUMBER_FORM_MAX = 128 };
 
 static const struct {
@@ -123,26 +124,26 @@ static void read_modules(struct gg_environment *o)
 		gg_environment_refuse("GEIGER_MODULES", value, "loader or maps");
 }
 
-/* PID or PID:NAMESPACE: from `geiger record`, so what is wrong is not told. */
+/* PID or PID:NAMESPACE.  `geiger record` sets it and no person does, so errors are not logged. */
 static void read_recorder(struct gg_environment *o)
 {
 	const char *value = gg_environment_value(o, "GEIGER_RECORDER");
 	const char *colon = value != NULL ? strchr(value, ':') : NULL;
-	uint64_t namespace = 0, pid;
+	uint64_t pid_namespace = 0, pid;
 	char first[32] = "";
 
 	if (value == NULL)
 		return;
 	if (colon != NULL && (size_t)(colon - value) < sizeof(first)) {
 		memcpy(first, value, (size_t)(colon - value));
-		if (gg_size_parse(colon + 1, &namespace) < 0)
-		namespace = 0;
+		if (gg_size_parse(colon + 1, &pid_namespace) < 0)
+			pid_namespace = 0;
 		value = first;
 	}
 	if (gg_size_parse(value, &pid) < 0 || pid == 0 || pid > INT32_MAX)
 		return;
 	o->recorder_pid = pid;
-	o->recorder_namespace = namespace;
+	o->recorder_namespace = pid_namespace;
 }
 
 static void read_keep(struct gg_environment *o)
@@ -227,7 +228,7 @@ void gg_environment_read(struct gg_environment *o)
 		if (gg_environment_number(o, capacities[i].name, capacities[i].form,
 		                          capacities[i].least, capacities[i].most, &number))
 			o->region.capacities[capacities[i].table] = (uint32_t)number;
-	/* All of them may live at once. */
+	/* All threads may be alive at once, and each needs a slot. */
 	if (o->region.capacities[GG_TABLE_SLOTS] < o->region.capacities[GG_TABLE_THREADS])
 		o->region.capacities[GG_TABLE_SLOTS] = o->region.capacities[GG_TABLE_THREADS];
 	if ((o->region.capacities[GG_TABLE_RING] & (o->region.capacities[GG_TABLE_RING] - 1)) !=

@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* history - a ring, a log and sums, with a try-lock for each record. */
 #include "runtime/history.h"
 
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/assert.h"
 #include "region/writer/scan.h"
 #include "runtime/process.h"
 #include "runtime/syscalls.h"
 
-struct entry {
-	uint32_t held; /* 1: somebody reads or writes it */
+struct history_entry {
+	uint32_t locked; /* 1: a thread reads or writes the record */
 	struct gg_history_record record;
 };
 
-struct ring {
+struct history_ring {
 	uint64_t mask;
-	struct entry entries[];
+	struct history_entry entries[];
 };
 
 uint32_t gg_history_on;
 
-static struct ring *ring;
-static uint64_t recent_most; /* that the list has */
-static uint64_t recent_from; /* ids below it have left the list for good */
-static struct entry *log_entries;
-static uint64_t log_count; /* taken, also those beyond the last place */
+static struct history_ring *ring;
+static uint64_t recent_most; /* records in the list at most */
+static uint64_t recent_from; /* samples with lower ids have left the list for good */
+static struct history_entry *log_entries;
+static uint64_t log_count; /* entries taken, also those beyond the last one */
 static struct gg_history_sum allocated[GG_HISTORY_CLASSES];
 
-static bool hold(struct entry *entry)
+static bool try_lock(struct history_entry *entry)
 {
 	uint32_t free = 0;
 
-	/* Acquire: what the last holder wrote is seen; pairs with the release of let(). */
-	return gg_cas_acq_rel(&entry->held, &free, 1);
+	/* Acquire: what the last owner wrote is visible; pairs with the release of unlock(). */
+	return gg_cas_acq_rel(&entry->locked, &free, 1);
 }
 
-static void let(struct entry *entry)
+static void unlock(struct history_entry *entry)
 {
-	gg_store_release(&entry->held, 0);
+	gg_assert(gg_load_relaxed(&entry->locked) == 1);
+	gg_store_release(&entry->locked, 0);
 }
 
 static struct gg_history_record record_of(const struct gg_region_sample *sample)
@@ -57,10 +60,10 @@ static bool is_of_malloc(const struct gg_region_sample *sample)
 	return sample->heap == 0 && (sample->flags & GG_REGION_SAMPLE_MAPPING) == 0;
 }
 
-static struct entry *recent_entry(uint64_t id)
+static struct history_entry *recent_entry(uint64_t id)
 {
-	/* Acquire: pairs with the release of who made the ring. */
-	struct ring *now = gg_load_acquire(&ring);
+	/* Acquire: pairs with the release in keep_recent(). */
+	struct history_ring *now = gg_load_acquire(&ring);
 
 	return now != NULL ? &now->entries[id & now->mask] : NULL;
 }
@@ -68,7 +71,7 @@ static struct entry *recent_entry(uint64_t id)
 void gg_history_allocated(const struct gg_region_sample *sample)
 {
 	uint32_t on = gg_load_relaxed(&gg_history_on);
-	struct entry *entry;
+	struct history_entry *entry;
 	uint32_t class;
 
 	if (!is_of_malloc(sample))
@@ -81,12 +84,12 @@ void gg_history_allocated(const struct gg_region_sample *sample)
 	if ((on & GG_HISTORY_ON_RECENT) == 0)
 		return;
 	entry = recent_entry(sample->id);
-	if (entry == NULL || !hold(entry))
+	if (entry == NULL || !try_lock(entry))
 		return;
-	/* A thread that was held up for a whole round must not bring the past back. */
+	/* A thread that slept for a whole round of the ring must not overwrite a newer sample. */
 	if (entry->record.id < sample->id)
 		entry->record = record_of(sample);
-	let(entry);
+	unlock(entry);
 }
 
 static void set_freed(struct gg_history_record *record, uint64_t now_ns, uint32_t stack,
@@ -100,50 +103,50 @@ static void set_freed(struct gg_history_record *record, uint64_t now_ns, uint32_
 static void log_free(const struct gg_region_sample *sample, uint64_t now_ns, uint32_t stack,
                      uint16_t thread)
 {
-	/* Acquire: pairs with the release of who made the log. */
-	struct entry *entries = gg_load_acquire(&log_entries);
-	uint64_t place = gg_add_relaxed(&log_count, 1);
+	/* Acquire: pairs with the release in begin_log(). */
+	struct history_entry *entries = gg_load_acquire(&log_entries);
+	uint64_t index = gg_add_relaxed(&log_count, 1);
 
-	if (place >= GG_HISTORY_LOG_MAX || !hold(&entries[place]))
+	if (index >= GG_HISTORY_LOG_MAX || !try_lock(&entries[index]))
 		return;
-	entries[place].record = record_of(sample);
-	set_freed(&entries[place].record, now_ns, stack, thread);
-	let(&entries[place]);
+	entries[index].record = record_of(sample);
+	set_freed(&entries[index].record, now_ns, stack, thread);
+	unlock(&entries[index]);
 }
 
 void gg_history_freed(const struct gg_region_sample *sample, uint64_t now_ns, uint32_t stack,
                       uint16_t thread)
 {
 	uint32_t on = gg_load_relaxed(&gg_history_on);
-	struct entry *entry = recent_entry(sample->id);
+	struct history_entry *entry = recent_entry(sample->id);
 
 	if (!is_of_malloc(sample))
 		return;
-	if ((on & GG_HISTORY_ON_RECENT) != 0 && entry != NULL && hold(entry)) {
+	if ((on & GG_HISTORY_ON_RECENT) != 0 && entry != NULL && try_lock(entry)) {
 		if (entry->record.id == sample->id)
 			set_freed(&entry->record, now_ns, stack, thread);
-		let(entry);
+		unlock(entry);
 	}
 	if ((on & GG_HISTORY_ON_LOG) != 0)
 		log_free(sample, now_ns, stack, thread);
 }
 
-/* --- what libgeiger-compat asks --- */
+/* --- the functions for libgeiger-compat --- */
 
-static void copy_ring(struct ring *to, struct ring *from)
+static void copy_ring(struct history_ring *to, struct history_ring *from)
 {
 	for (uint64_t i = 0; i <= from->mask; i++) {
 		struct gg_history_record *record = &from->entries[i].record;
 
-		if (!hold(&from->entries[i]))
+		if (!try_lock(&from->entries[i]))
 			continue;
 		if (record->id > to->entries[record->id & to->mask].record.id)
 			to->entries[record->id & to->mask].record = *record;
-		let(&from->entries[i]);
+		unlock(&from->entries[i]);
 	}
 }
 
-/* The list never gets longer by a change: what it has pushed out does not come back. */
+/* A larger limit does not bring samples back that the list has dropped already. */
 static void leave_list(uint64_t most)
 {
 	uint64_t end = gg_load_relaxed(&gg_process.region.next_id);
@@ -156,7 +159,7 @@ static void leave_list(uint64_t most)
 static int keep_recent(uint32_t most)
 {
 	uint64_t places = 64;
-	struct ring *made, *old = gg_load_acquire(&ring);
+	struct history_ring *made, *old = gg_load_acquire(&ring);
 
 	if (most > GG_HISTORY_RECENT_MAX)
 		most = GG_HISTORY_RECENT_MAX;
@@ -166,10 +169,11 @@ static int keep_recent(uint32_t most)
 		made = gg_syscall_map(sizeof(*made) + places * sizeof(made->entries[0]));
 		if (made == NULL)
 			return -ENOMEM;
+		gg_assert((places & (places - 1)) == 0);
 		made->mask = places - 1;
 		if (old != NULL)
 			copy_ring(made, old);
-		/* Release: who sees the ring sees its mask. */
+		/* Release: a thread that sees the ring sees its mask. */
 		gg_store_release(&ring, made);
 	}
 	leave_list(gg_load_relaxed(&recent_most));
@@ -180,20 +184,20 @@ static int keep_recent(uint32_t most)
 
 static int begin_log(void)
 {
-	struct entry *entries = gg_load_acquire(&log_entries);
+	struct history_entry *entries = gg_load_acquire(&log_entries);
 
 	if (entries == NULL) {
 		entries = gg_syscall_map(GG_HISTORY_LOG_MAX * sizeof(*entries));
 		if (entries == NULL)
 			return -ENOMEM;
-		/* Release: pairs with the acquire of who logs. */
+		/* Release: pairs with the acquire in log_free(). */
 		gg_store_release(&log_entries, entries);
 	}
 	for (uint64_t i = 0, used = gg_load_relaxed(&log_count); i < used && i < GG_HISTORY_LOG_MAX;
 	     i++)
-		if (hold(&entries[i])) {
+		if (try_lock(&entries[i])) {
 			entries[i].record.id = 0;
-			let(&entries[i]);
+			unlock(&entries[i]);
 		}
 	gg_store_relaxed(&log_count, 0);
 	return 0;
@@ -228,10 +232,10 @@ static int set(const struct gg_history_wish *wish)
 	return status;
 }
 
-/* Oldest first: ids grow, and the ring has those of its last round. */
+/* Oldest first: ids grow, and the ring has the samples of its last round. */
 static uint32_t next_recent(uint32_t number, struct gg_history_record *ret)
 {
-	struct ring *now = gg_load_acquire(&ring);
+	struct history_ring *now = gg_load_acquire(&ring);
 	uint64_t most = gg_load_relaxed(&recent_most), from = gg_load_relaxed(&recent_from);
 	uint64_t end, count;
 
@@ -242,14 +246,14 @@ static uint32_t next_recent(uint32_t number, struct gg_history_record *ret)
 	count = most < count ? most : count;
 	for (uint64_t i = number; i < count; i++) {
 		uint64_t id = end - count + i;
-		struct entry *entry = &now->entries[id & now->mask];
+		struct history_entry *entry = &now->entries[id & now->mask];
 		bool found = false;
 
-		if (hold(entry)) {
+		if (try_lock(entry)) {
 			found = entry->record.id == id && id != 0;
 			if (found)
 				*ret = entry->record;
-			let(entry);
+			unlock(entry);
 		}
 		if (found)
 			return (uint32_t)i + 1;
@@ -259,17 +263,17 @@ static uint32_t next_recent(uint32_t number, struct gg_history_record *ret)
 
 static uint32_t next_logged(uint32_t number, struct gg_history_record *ret)
 {
-	struct entry *entries = gg_load_acquire(&log_entries);
+	struct history_entry *entries = gg_load_acquire(&log_entries);
 	uint64_t count = gg_load_relaxed(&log_count);
 
 	for (uint64_t i = number; entries != NULL && i < count && i < GG_HISTORY_LOG_MAX; i++) {
 		bool found = false;
 
-		if (hold(&entries[i])) {
+		if (try_lock(&entries[i])) {
 			found = entries[i].record.id != 0;
 			if (found)
 				*ret = entries[i].record;
-			let(&entries[i]);
+			unlock(&entries[i]);
 		}
 		if (found)
 			return (uint32_t)i + 1;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/assert.h"
 #include "runtime/process.h"
 #include "runtime/process_region.h"
 #include "runtime/process_settings.h"
@@ -45,6 +46,7 @@ int gg_process_fork_init(void)
 	uint32_t *page = gg_syscall_map(FORK_PAGE_BYTES);
 	int saved_errno = errno;
 
+	gg_assert(gg_process.same_process == NULL);
 	if (page == NULL)
 		return -ENOMEM;
 	*page = GG_PROCESS_SAME;

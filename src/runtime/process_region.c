@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "region/control.h"
 #include "region/session_files.h"
@@ -131,6 +132,7 @@ static int make_file(const char *name, uint64_t bytes)
 
 	if (status < 0)
 		return status;
+	gg_assert(base != NULL);
 	/* The base goes last: a child forked before that line has no file to detach from, and one
 	 * forked after it finds all of new_map. */
 	made.base = NULL;
@@ -200,6 +202,7 @@ static int fill_file(gg_process_region_make *make, const struct gg_region_option
 {
 	int status;
 
+	gg_assert(new_map.base != NULL && new_map.bytes > 0);
 	gg_sigbus_guard_watch(new_map.base, new_map.bytes);
 	status = make(&gg_process.region, &new_map, options);
 	if (status < 0) {

@@ -2,6 +2,7 @@
 /* process_settings - applies changed settings to the process and to each thread's sampler. */
 #include "runtime/process_settings.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "region/control.h"
 #include "runtime/rate_plan.h"
@@ -69,6 +70,7 @@ void gg_process_settings_update(struct gg_thread *t)
 			gg_sampler_reseed(&t->sampler, options.seed, next_stream());
 		gg_sampler_change(&t->sampler, &options);
 	}
+	gg_assert(options.interval >= 1 && options.seed != 0);
 	t->left_then = t->sampler.left_bytes;
 	t->generation = generation;
 	t->seen_change = change_count;
@@ -84,6 +86,7 @@ void gg_process_settings_seed_child(uint64_t number)
 {
 	uint64_t *seed = &gg_process.options.sampler.seed;
 
+	gg_assert(*seed != 0); /* start() has chosen one */
 	*seed = seed_of_child(*seed, number);
 }
 

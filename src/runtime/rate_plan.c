@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rate_plan - learns from samples, and publishes plans that never change. */
 #include "runtime/rate_plan.h"
 
 #include <stddef.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "runtime/syscalls.h"
 
-struct plan {
+struct rate_plan {
 	struct gg_optimal_rates rates;
-	uint64_t interval_bytes; /* that it was made for */
+	uint64_t interval_bytes; /* the interval that it was made for */
 };
 
 static struct gg_rate_learning learned;
-static struct plan *plans;  /* GG_RATE_LEARNING_PLANS_MAX, or NULL: the scheme is another one */
-static uint32_t plan_count; /* published */
+static struct rate_plan *plans; /* GG_RATE_LEARNING_PLANS_MAX of them; NULL: not in use */
+static uint32_t plan_count;     /* published plans */
 static uint32_t is_planning;
-static uint64_t next_plan_at; /* samples */
+static uint64_t next_plan_at; /* count of samples at which a plan is due */
 static enum gg_focus wanted_focus;
 
 void gg_rate_plan_init(enum gg_focus focus)
@@ -41,9 +43,9 @@ void gg_rate_plan_freed(double stands_for, uint64_t size_bytes)
 	gg_rate_learning_freed(&learned, stands_for, size_bytes);
 }
 
-static const struct plan *latest(void)
+static const struct rate_plan *latest(void)
 {
-	/* Acquire: pairs with the release that published it; what it holds is seen. */
+	/* Acquire: pairs with the release that published the plan. */
 	uint32_t count = gg_load_acquire(&plan_count);
 
 	return count > 0 ? &plans[count - 1] : NULL;
@@ -51,7 +53,7 @@ static const struct plan *latest(void)
 
 static bool is_due(uint64_t interval_bytes)
 {
-	const struct plan *plan = latest();
+	const struct rate_plan *plan = latest();
 
 	return gg_rate_learning_samples(&learned) >= gg_load_relaxed(&next_plan_at) ||
 	       (plan != NULL && plan->interval_bytes != interval_bytes);
@@ -73,6 +75,7 @@ bool gg_rate_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t int
 		gg_store_release(&is_planning, 0);
 		return false;
 	}
+	gg_assert(plans != NULL && count < GG_RATE_LEARNING_PLANS_MAX);
 	gg_rate_learning_plan(&learned, wanted_focus, (double)interval_bytes, &plans[count].rates);
 	plans[count].interval_bytes = interval_bytes;
 	gg_store_relaxed(&next_plan_at, gg_rate_learning_next(gg_rate_learning_samples(&learned)));
@@ -83,7 +86,7 @@ bool gg_rate_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t int
 
 const struct gg_optimal_rates *gg_rate_plan_rates(uint64_t interval_bytes)
 {
-	const struct plan *plan = plans != NULL ? latest() : NULL;
+	const struct rate_plan *plan = plans != NULL ? latest() : NULL;
 
 	return plan != NULL && plan->interval_bytes == interval_bytes ? &plan->rates : NULL;
 }

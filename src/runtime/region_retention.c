@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_retention - the list of an executable's regions, the second list of those that wait, and
+ * the search.
+ */
 #include "runtime/region_retention.h"
 
 #include <errno.h>
@@ -13,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "region/layout.h"
 #include "region/retention.h"
@@ -21,42 +26,43 @@
 #include "runtime/syscalls.h"
 
 enum {
-	LOOKS = 8,         /* at regions whose process may have ended, and removals, at a time */
-	SEARCH_EVERY = 64, /* regions that are entered */
+	LOOKS = 8, /* checks of regions whose process may have ended, and removals, at a time */
+	SEARCH_EVERY = 64, /* new regions between two searches */
 	SEARCH_LOOKS = 64,
 	SEARCH_BYTES = 4096,
 	SEARCH_PLACES = 1024,
-	LOCK_TRIES = 64, /* with a yield between: who has it is done in some 50 us */
+	LOCK_TRIES = 64, /* with a yield in between; the owner holds the lock for some 50 us */
 	NUMBER_MAX = 20
 };
 
-/* The directory of the region, and names in it. */
-struct place {
+/* The directory of the region, with room for names in it. */
+struct region_directory {
 	char path[GG_REGION_PATH_MAX + 64];
 	size_t directory_length; /* with the slash */
 };
 
-static const char *name_list(struct place *place, const char *exe)
+static const char *name_list(struct region_directory *directory, const char *exe)
 {
 	char digits[GG_DIGITS_MAX];
-	char *at = stpcpy(place->path + place->directory_length, GG_RETENTION_PREFIX);
+	char *at = stpcpy(directory->path + directory->directory_length, GG_RETENTION_PREFIX);
 
 	at = stpcpy(at, gg_digits(geteuid(), digits));
 	*at++ = '-';
 	stpcpy(at, gg_digits(gg_hash_bytes(exe, strlen(exe), 0), digits));
-	return place->path;
+	return directory->path;
 }
 
-static const char *name_region(struct place *place, const struct gg_retention_entry *entry)
+static const char *name_region(struct region_directory *directory,
+                               const struct gg_retention_entry *entry)
 {
 	char digits[GG_DIGITS_MAX];
-	char *at = stpcpy(place->path + place->directory_length, "geiger-");
+	char *at = stpcpy(directory->path + directory->directory_length, "geiger-");
 
 	at = stpcpy(at, gg_digits(entry->pid, digits));
 	*at++ = '-';
 	at = stpcpy(at, gg_digits(entry->made_ns, digits));
 	stpcpy(at, ".region");
-	return place->path;
+	return directory->path;
 }
 
 static bool read_number(const char **text, uint64_t *ret_number)
@@ -98,7 +104,7 @@ static bool lock(int fd, int operation)
 	return false;
 }
 
-/* What is not a list becomes an empty one. */
+/* Reads the list; anything that is no valid list becomes an empty one. */
 static void read_list(int fd, struct gg_retention *list)
 {
 	ssize_t got = pread(fd, list, sizeof(*list), 0);
@@ -112,12 +118,13 @@ static void read_list(int fd, struct gg_retention *list)
 
 static void take_out(struct gg_retention *list, uint32_t index)
 {
+	gg_assert(index < list->count);
 	memmove(&list->entries[index], &list->entries[index + 1],
 	        (list->count - index - 1) * sizeof(list->entries[0]));
 	list->count--;
 }
 
-enum finding { GONE, IN_USE, ENDED };
+enum region_finding { GONE, IN_USE, ENDED };
 
 static bool is_used(int fd, const struct gg_retention_entry *entry)
 {
@@ -125,17 +132,18 @@ static bool is_used(int fd, const struct gg_retention_entry *entry)
 	       (!entry->is_locked && (kill((pid_t)entry->pid, 0) == 0 || errno != ESRCH));
 }
 
-static enum finding look(struct place *place, const struct gg_retention_entry *entry)
+static enum region_finding check_region(struct region_directory *directory,
+                                        const struct gg_retention_entry *entry)
 {
-	int fd = gg_syscall_open_own(name_region(place, entry), O_RDONLY);
-	enum finding finding = GONE;
+	int fd = gg_syscall_open_own(name_region(directory, entry), O_RDONLY);
+	enum region_finding finding = GONE;
 	uint64_t magic = 0;
 
-	/* Somebody else's file, or somebody has given it a second name: no longer our affair. */
+	/* The file belongs to another user, or somebody gave it a second name: leave it alone. */
 	if (fd == -ENOENT || fd == -EPERM)
 		return GONE;
 	if (fd < 0)
-		return IN_USE; /* no descriptor: another time */
+		return IN_USE; /* no descriptor is left: try another time */
 	if (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
 	    (magic == GG_REGION_MAGIC || magic == 0))
 		finding = is_used(fd, entry) ? IN_USE : ENDED;
@@ -143,13 +151,14 @@ static enum finding look(struct place *place, const struct gg_retention_entry *e
 	return finding;
 }
 
-/* Looks at some that may live; those that have ended join the dead ones. */
-static void find_ended(struct place *place, struct gg_retention *list, uint32_t looks)
+/* Checks some regions whose processes may live; those that have ended join the dead ones. */
+static void find_ended(struct region_directory *directory, struct gg_retention *list,
+                       uint32_t looks)
 {
 	for (uint32_t i = 0; i < looks && list->count > list->dead_count; i++) {
 		uint32_t index = list->dead_count + list->next % (list->count - list->dead_count);
 		struct gg_retention_entry entry = list->entries[index];
-		enum finding finding = look(place, &entry);
+		enum region_finding finding = check_region(directory, &entry);
 
 		if (finding == IN_USE) {
 			list->next = index - list->dead_count + 1;
@@ -165,13 +174,14 @@ static void find_ended(struct place *place, struct gg_retention *list, uint32_t 
 	}
 }
 
-static void remove_oldest(struct place *place, struct gg_retention *list, uint64_t most,
-                          uint32_t looks)
+static void remove_oldest(struct region_directory *directory, struct gg_retention *list,
+                          uint64_t most, uint32_t looks)
 {
 	for (uint32_t i = 0; i < looks && list->dead_count > most; i++) {
-		/* Once more: somebody may have given it a second name. */
-		if (look(place, &list->entries[0]) == ENDED)
-			unlink(name_region(place, &list->entries[0]));
+		/* Checked again, because somebody may have given it a second name. */
+		if (check_region(directory, &list->entries[0]) == ENDED)
+			unlink(name_region(directory, &list->entries[0]));
+		gg_assert(list->dead_count <= list->count);
 		take_out(list, 0);
 		list->dead_count--;
 	}
@@ -181,36 +191,38 @@ static void enter(struct gg_retention *list, const struct gg_retention_entry *en
 {
 	if (list->count == GG_RETENTION_MAX)
 		take_out(list, list->dead_count < GG_RETENTION_MAX ? list->dead_count : 0);
+	gg_assert(list->count < GG_RETENTION_MAX);
 	list->entries[list->count++] = *entry;
 }
 
-/* --- who could not have the lock --- */
+/* --- processes that did not get the lock --- */
 
-static const char *name_waiting(struct place *place, const char *exe)
+static const char *name_waiting(struct region_directory *directory, const char *exe)
 {
-	name_list(place, exe);
-	strcpy(place->path + strlen(place->path), GG_RETENTION_WAITING);
-	return place->path;
+	name_list(directory, exe);
+	strcpy(directory->path + strlen(directory->path), GG_RETENTION_WAITING);
+	return directory->path;
 }
 
-/* Appends: a write to the end is whole. */
-static void wait_for_others(struct place *place, const char *exe,
+/* Appends the entry: one write() with O_APPEND is never torn. */
+static void wait_for_others(struct region_directory *directory, const char *exe,
                             const struct gg_retention_entry *entry)
 {
-	int fd = gg_syscall_open_own(name_waiting(place, exe), O_WRONLY | O_APPEND | O_CREAT);
+	int fd = gg_syscall_open_own(name_waiting(directory, exe), O_WRONLY | O_APPEND | O_CREAT);
 
 	if (fd < 0)
 		return;
-	/* Exclusive only while it is emptied. */
+	/* Only the process that empties the file holds the lock exclusively. */
 	if (lock(fd, LOCK_SH))
 		gg_agent_log_write(fd, (const char *)entry, sizeof(*entry));
 	close(fd);
 }
 
-/* Takes over what waits, as far as there is place; how many. */
-static uint32_t take_waiting(struct place *place, const char *exe, struct gg_retention *list)
+/* Moves waiting entries to the list while it has room.  Returns their number. */
+static uint32_t take_waiting(struct region_directory *directory, const char *exe,
+                             struct gg_retention *list)
 {
-	int fd = gg_syscall_open_own(name_waiting(place, exe), O_RDWR);
+	int fd = gg_syscall_open_own(name_waiting(directory, exe), O_RDWR);
 	struct gg_retention_entry entry;
 	uint32_t count = 0;
 	struct stat status;
@@ -235,9 +247,9 @@ static uint32_t take_waiting(struct place *place, const char *exe, struct gg_ret
 	return count;
 }
 
-/* --- what is in no list --- */
+/* --- regions that are in no list --- */
 
-/* As the kernel has it. */
+/* The kernel's struct linux_dirent64. */
 struct directory_entry {
 	uint64_t inode;
 	int64_t offset;
@@ -255,7 +267,7 @@ static bool is_listed(const struct gg_retention *list, const struct gg_retention
 	return false;
 }
 
-/* Did a process of that executable leave it, which did not ask for all to stay? */
+/* True if an ended process of that executable left the region, and GEIGER_KEEP was not `all`. */
 static bool is_left_by(int fd, const struct gg_retention_entry *entry, const char *exe)
 {
 	static struct gg_region_header header;
@@ -263,7 +275,10 @@ static bool is_left_by(int fd, const struct gg_retention_entry *entry, const cha
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || is_used(fd, entry))
 		return false;
-	/* Killed before it was complete: nobody else's either. */
+	/*
+	 * The process was killed before the header was complete, so any process of this user may
+	 * remove it.
+	 */
 	if (header.magic == 0)
 		return kill((pid_t)entry->pid, 0) < 0 && errno == ESRCH;
 	if (header.magic != GG_REGION_MAGIC || header.exe_bytes != exe_bytes ||
@@ -279,8 +294,11 @@ static bool is_left_by(int fd, const struct gg_retention_entry *entry, const cha
 	return true;
 }
 
-/* Adds it to the dead ones if it is a left region that is not listed; true: a file was opened. */
-static bool consider(struct place *place, const char *exe, struct gg_retention *list,
+/*
+ * Adds the file to the dead regions if it is a left one that is in no list.  True: a file was
+ * opened.
+ */
+static bool consider(struct region_directory *directory, const char *exe, struct gg_retention *list,
                      const char *name)
 {
 	struct gg_retention_entry entry;
@@ -288,7 +306,7 @@ static bool consider(struct place *place, const char *exe, struct gg_retention *
 
 	if (!read_name(name, true, &entry) || is_listed(list, &entry))
 		return false;
-	fd = gg_syscall_open_own(name_region(place, &entry), O_RDONLY);
+	fd = gg_syscall_open_own(name_region(directory, &entry), O_RDONLY);
 	if (fd < 0)
 		return false;
 	if (is_left_by(fd, &entry, exe) && list->count < GG_RETENTION_MAX) {
@@ -308,11 +326,11 @@ static bool consider(struct place *place, const char *exe, struct gg_retention *
 }
 
 /*
- * Opens at most `looks` of the directory's regions, those from number `from` on; how many it
+ * Opens at most `looks` regions of the directory, from number `from` to `to`. Returns how many it
  * opened.
  */
-static uint32_t search_part(struct place *place, const char *exe, struct gg_retention *list,
-                            uint64_t from, uint64_t to, uint32_t looks)
+static uint32_t search_part(struct region_directory *directory, const char *exe,
+                            struct gg_retention *list, uint64_t from, uint64_t to, uint32_t looks)
 {
 	static uint64_t entries[SEARCH_BYTES / sizeof(uint64_t)];
 	const char *bytes = (const char *)entries;
@@ -320,15 +338,15 @@ static uint32_t search_part(struct place *place, const char *exe, struct gg_rete
 	uint64_t number = 0;
 	long got, fd;
 
-	place->path[place->directory_length] = '\0';
-	fd = syscall(SYS_openat, AT_FDCWD, place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	directory->path[directory->directory_length] = '\0';
+	fd = syscall(SYS_openat, AT_FDCWD, directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	while (fd >= 0 && opened < looks && number < to &&
 	       (got = syscall(SYS_getdents64, (int)fd, entries, sizeof(entries))) > 0) {
 		for (long at = 0; at < got && opened < looks && number < to;) {
 			const struct directory_entry *e = (const void *)(bytes + at);
 
 			if (strncmp(e->name, "geiger-", 7) == 0 && number++ >= from)
-				opened += consider(place, exe, list, e->name);
+				opened += consider(directory, exe, list, e->name);
 			at += e->bytes;
 		}
 	}
@@ -338,79 +356,80 @@ static uint32_t search_part(struct place *place, const char *exe, struct gg_rete
 }
 
 /*
- * Searches the directory for regions that no list has: of processes that were killed at their
- * start, or whose list was lost.  At most `looks` files are opened, from a place on that differs
+ * Searches the directory for regions that are in no list: their processes were killed at the start,
+ * or the list was lost.  The search opens at most `looks` files and begins at a different place
  * each time.
  */
-static void search(struct place *place, const char *exe, struct gg_retention *list, uint32_t looks,
-                   uint64_t random)
+static void search(struct region_directory *directory, const char *exe, struct gg_retention *list,
+                   uint32_t looks, uint64_t random)
 {
 	uint64_t from = random % SEARCH_PLACES;
-	uint32_t opened = search_part(place, exe, list, from, UINT64_MAX, looks);
+	uint32_t opened = search_part(directory, exe, list, from, UINT64_MAX, looks);
 
-	search_part(place, exe, list, 0, from, looks - opened);
+	search_part(directory, exe, list, 0, from, looks - opened);
 	list->search_count = 0;
 }
 
 /* --- */
 
-static void keep_by_list(struct place *place, const char *exe, int fd,
+static void keep_by_list(struct region_directory *directory, const char *exe, int fd,
                          const struct gg_retention_entry *entry, uint64_t most)
 {
 	static struct gg_retention list;
 	uint32_t looks = LOOKS;
 
 	read_list(fd, &list);
-	looks += 2 * take_waiting(place, exe, &list);
+	looks += 2 * take_waiting(directory, exe, &list);
 	if (++list.search_count >= SEARCH_EVERY)
-		search(place, exe, &list, SEARCH_LOOKS, entry->made_ns);
+		search(directory, exe, &list, SEARCH_LOOKS, entry->made_ns);
 	if (list.dead_count > most)
 		looks += LOOKS;
 	if (list.count >= most) {
-		find_ended(place, &list, looks);
-		remove_oldest(place, &list, most, looks);
+		find_ended(directory, &list, looks);
+		remove_oldest(directory, &list, most, looks);
 	}
 	enter(&list, entry);
-	/* Where it cannot be written, it is as it was: then this region stays until a search. */
+	/*
+	 * If the write fails, the file keeps its old contents, and this region stays until a
+	 * search.
+	 */
 	if (pwrite(fd, &list, offsetof(struct gg_retention, entries) + list.count * sizeof(*entry),
 	           0) < 0)
 		list.count = 0;
 }
 
-/*
- * Somebody else's file has the list's name, and stays there: so each time the directory is
- * searched.
- */
-static void keep_by_search(struct place *place, const char *exe, uint64_t most)
+/* A file of another user has the list's name, so every process searches the directory. */
+static void keep_by_search(struct region_directory *directory, const char *exe, uint64_t most)
 {
 	static struct gg_retention list;
 
 	list = (struct gg_retention){ .count = 0 };
-	search(place, exe, &list, GG_RETENTION_MAX - 1, 0);
-	remove_oldest(place, &list, most, LOOKS);
+	search(directory, exe, &list, GG_RETENTION_MAX - 1, 0);
+	remove_oldest(directory, &list, most, LOOKS);
 }
 
 void gg_region_retention_note(const struct gg_region_file *map, const char *exe, uint64_t most)
 {
-	static struct place place; /* stacks may be small; by one thread at a time */
+	static struct region_directory
+		directory; /* static, because stacks may be small; one thread at a time comes here */
 	const char *slash = strrchr(map->path, '/');
 	struct gg_retention_entry entry;
 	int saved_errno = errno, fd;
 
 	if (most == 0 || slash == NULL)
 		return;
-	place.directory_length = (size_t)(slash - map->path) + 1;
-	memcpy(place.path, map->path, place.directory_length);
-	if (!read_name(map->path + place.directory_length, map->is_locked, &entry))
+	directory.directory_length = (size_t)(slash - map->path) + 1;
+	memcpy(directory.path, map->path, directory.directory_length);
+	if (!read_name(map->path + directory.directory_length, map->is_locked, &entry))
 		return;
-	fd = gg_syscall_open_own(name_list(&place, exe), O_RDWR | O_CREAT);
+	fd = gg_syscall_open_own(name_list(&directory, exe), O_RDWR | O_CREAT);
 	if (fd == -EPERM || fd == -EACCES || fd == -ELOOP)
-		keep_by_search(&place, exe, most);
+		keep_by_search(&directory, exe, most);
 	else if (fd >= 0 && lock(fd, LOCK_EX))
-		keep_by_list(&place, exe, fd, &entry, most);
+		keep_by_list(&directory, exe, fd, &entry, most);
 	else if (fd >= 0)
-		wait_for_others(&place, exe, &entry);
+		wait_for_others(&directory, exe, &entry);
 	if (fd >= 0)
-		close(fd); /* and the lock goes */
+		close(fd); /* this releases the lock */
 	errno = saved_errno;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot - copies tables until a copy is of one instant. */
 #include "runtime/snapshot.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "runtime/syscalls.h"
 
@@ -17,8 +19,8 @@ enum { ATTEMPTS = 50, PATH_BYTES_MAX = 4096, BUFFER_WORDS = 512 };
 _Static_assert(sizeof(struct gg_region_header) % sizeof(uint64_t) == 0, "copied as words");
 
 /*
- * Copies what others may be writing, word by word; what was torn is written again, or is a record
- * that nobody names yet.  So no race, whatever a sanitizer says.
+ * Copies words that other threads may be writing.  A torn record does no harm: either the whole
+ * copy is made again, or no other record refers to it yet.  The thread sanitizer cannot know that.
  */
 __attribute__((no_sanitize("thread"))) static void copy_words(uint64_t *to, const uint64_t *from,
                                                               size_t count)
@@ -45,13 +47,13 @@ static int write_all(int fd, const void *bytes, uint64_t count, uint64_t offset)
 	return 0;
 }
 
-/* The first records of a table that has no space yet are zero, as what is left out of a file. */
+/* A table without space has only records of zeros, which a hole in the file has, too. */
 static uint64_t used_bytes(const struct gg_region *region, int table)
 {
 	const struct gg_region_space *space = &region->tables[table];
 	uint64_t used = (uint64_t)gg_load_acquire(&space->used_count) * space->record_bytes;
 
-	/* Acquire: pairs with who asked for the space. */
+	/* Acquire: pairs with the thread that reserved the space. */
 	return gg_load_acquire(&space->reserved_bytes) == 0 ? 0 : used;
 }
 
@@ -62,10 +64,11 @@ static int write_table(int fd, const struct gg_region *region, int table)
 	uint64_t buffer[BUFFER_WORDS];
 	int status = 0;
 
+	gg_assert(((uintptr_t)space->base & (sizeof(buffer[0]) - 1)) == 0);
 	while (left > 0 && status == 0) {
 		size_t bytes = left < sizeof(buffer) ? (size_t)left : sizeof(buffer);
 
-		/* Tables begin at pages, and end with them: the last word is inside. */
+		/* A table begins and ends at page boundaries, so its last word is complete. */
 		copy_words(buffer, (const uint64_t *)(const void *)(space->base + at),
 		           (bytes + sizeof(*buffer) - 1) / sizeof(*buffer));
 		status = write_all(fd, buffer, bytes, space->offset + at);
@@ -77,13 +80,17 @@ static int write_table(int fd, const struct gg_region *region, int table)
 
 static uint64_t state_of(const struct gg_region *region, uint32_t slot)
 {
-	const struct gg_region_redo_slot *place = gg_region_at(region, GG_TABLE_SLOTS, slot);
+	const struct gg_region_redo_slot *redo = gg_region_at(region, GG_TABLE_SLOTS, slot);
 
-	/* Acquire: what was applied before it was taken back is seen. */
-	return gg_load_acquire(&place->state);
+	/* Acquire: the operation was applied before its announcement was taken back. */
+	return gg_load_acquire(&redo->state);
 }
 
-/* Slots, rows and live samples; *ret_is_whole: nobody began or ended an operation meanwhile. */
+/*
+ * Writes redo slots, site totals and live samples.  *ret_is_whole is true if no thread began or
+ * ended an operation meanwhile: then the three tables are of one instant.  The fences keep the
+ * copies between the two readings of the states.
+ */
 static int write_state(int fd, const struct gg_region *region, uint64_t *states,
                        uint32_t slot_count, bool *ret_is_whole)
 {
@@ -104,7 +111,10 @@ static int write_state(int fd, const struct gg_region *region, uint64_t *states,
 	return status;
 }
 
-/* What samples and rows refer to was there before them; and the header, which makes it a region. */
+/*
+ * Writes the tables that samples and totals refer to.  Their records existed before, and never
+ * change.  The header comes last, because it makes the file a region.
+ */
 static int write_rest(int fd, const struct gg_region *region)
 {
 	struct gg_region_header header;
@@ -141,7 +151,7 @@ static int write_copy(int fd, const struct gg_region *region)
 			nanosleep(&pause, NULL);
 		status = write_state(fd, region, states, slot_count, &is_whole);
 		if (gg_load_acquire(&region->tables[GG_TABLE_SLOTS].used_count) != slot_count)
-			break; /* a thread has come: from the beginning */
+			break; /* a thread has begun, so `states` is too short: begin again */
 	}
 	gg_syscall_unmap(states, bytes);
 	if (status == 0)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "region/writer/adopt.h"
 #include "runtime/address_limits.h"
@@ -114,6 +115,8 @@ static int start(const struct gg_agent_wish *wish)
 {
 	int status;
 
+	gg_assert(gg_load_relaxed(&gg_process.state) == GG_PROCESS_STARTING);
+	gg_assert(gg_load_relaxed(&gg_thread.inside) != 0);
 	read_settings(wish);
 	gg_process.pid = (uint32_t)getpid();
 	gg_process_region_remember_temporary();
@@ -192,6 +195,7 @@ static bool adopt(bool is_seeded)
 	struct gg_region_header *parents = gg_process.region.header;
 	int status;
 
+	gg_assert(parents != NULL && gg_process.adopt != NULL);
 	if (gg_seccomp_is_entered()) {
 		gg_add_relaxed(&parents->counters[GG_COUNT_LOST_CHILDREN], 1);
 		return false;
@@ -206,6 +210,7 @@ static bool adopt(bool is_seeded)
 			count_lost_child(parents, status);
 		return false;
 	}
+	gg_assert(gg_process.region.header != parents);
 	gg_sigbus_guard_forget(parents);
 	gg_thread_forked();
 	gg_mapped_modules_forked();

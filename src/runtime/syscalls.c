@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* syscalls - wrappers that keep errno and are no cancellation points. */
 #include "runtime/syscalls.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* thread - hands out blocks, and takes them back from threads that end. */
 #include "runtime/thread.h"
 
 #include <errno.h>
@@ -6,6 +7,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "runtime/platform/seccomp.h"
 #include "runtime/process.h"
@@ -16,7 +18,7 @@ _Thread_local struct gg_thread gg_thread;
 
 static struct gg_thread_block *all_blocks;
 
-static uint64_t free_blocks; /* the first free one: tagged_head.h */
+static uint64_t free_blocks; /* head of the list of free blocks: tagged_head.h */
 
 static pthread_key_t ending_key;
 static bool has_ending_key;
@@ -25,10 +27,11 @@ static void push_free(struct gg_thread_block *block)
 {
 	uint64_t head = gg_load_relaxed(&free_blocks);
 
+	gg_assert(((uintptr_t)block & 4095) == 0); /* the head stores page numbers */
 	gg_store_relaxed(&block->in_use, 0);
 	do {
 		gg_store_relaxed(&block->next_free, gg_tagged_head_address(head));
-		/* Releases the block's contents to whoever pops it. */
+		/* Release: the thread that pops the block sees its contents. */
 	} while (!gg_cas_acq_rel(&free_blocks, &head, gg_tagged_head_next(head, block)));
 }
 
@@ -41,7 +44,10 @@ static struct gg_thread_block *pop_free(void)
 		block = gg_tagged_head_address(head);
 		if (block == NULL)
 			return NULL;
-		/* Perhaps not free any more, but never unmapped; the count says so below. */
+		/*
+		 * Another thread may have popped the block, but blocks are never unmapped, so the
+		 * read below is safe.  Then the count has changed and the exchange fails.
+		 */
 	} while (!gg_cas_acq_rel(&free_blocks, &head,
 	                         gg_tagged_head_next(head, gg_load_relaxed(&block->next_free))));
 	gg_store_relaxed(&block->in_use, 1);
@@ -56,13 +62,13 @@ static struct gg_thread_block *map_block(void)
 		return NULL;
 	block->in_use = 1;
 	block->next = gg_load_relaxed(&all_blocks);
-	/* Releases the link to who walks the list. */
+	/* Release: gg_thread_forked() walks the list. */
 	while (!gg_cas_acq_rel(&all_blocks, &block->next, block))
 		;
 	return block;
 }
 
-/* Of the thread that had it, only counters stay: they are sums over all threads. */
+/* Keeps only the counters of the thread that had the block: they are sums over all threads. */
 static void clean(struct gg_thread_block *block)
 {
 	struct gg_unwind_stats stats = block->unwind.stats;
@@ -81,10 +87,13 @@ static void give_back(struct gg_thread_block *block)
 	push_free(block);
 }
 
-/* Not one of before a fork, which anybody may have by now. */
+/*
+ * False for a block from before a fork: gg_thread_forked() freed it, and another thread may have
+ * it.
+ */
 static bool has_block(const struct gg_thread *t)
 {
-	/* Relaxed: who is on the sample path has seen by acquire that this process is ready. */
+	/* Relaxed: on the sample path, gg_process_is_ready() has acquired the generation. */
 	return t->block != NULL && t->block_generation == gg_load_relaxed(&gg_process.generation);
 }
 
@@ -110,11 +119,11 @@ void gg_thread_init(void)
 	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
 }
 
-/* A filter that the program has set, and that we do not know of, need not allow gettid(). */
+/* Avoids gettid() if it can: a seccomp filter that was installed unnoticed may forbid the call. */
 static uint32_t tid(void)
 {
 	uint32_t known = gg_syscall_known_tid();
-	/* libc does not know of a bare clone(). */
+	/* libc's value is wrong after a bare clone(), and only a forked child can be one. */
 	bool is_sure = gg_load_relaxed(&gg_process.generation) == 1 || gg_seccomp_is_entered();
 
 	return known != 0 && is_sure ? known : gg_syscall_tid();
@@ -124,6 +133,7 @@ static void begin(struct gg_thread *t, struct gg_thread_block *block)
 {
 	char name[16] = "";
 
+	gg_assert(gg_load_relaxed(&t->inside) != 0);
 	block->unwind.memo = &block->memo;
 	if (t->has_row) {
 		gg_region_thread_resume(&gg_process.region, &block->record, t->row);

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 
-/* A bit of a version index: the version is old, and only programs that were linked with it use it. */
+/*
+ * A bit of a version index: the version is old, and only programs that were linked with it use it.
+ */
 static const uint16_t is_hidden = 0x8000;
 
 /* The loader relocates these pointers, except in objects whose dynamic section is read-only. */
@@ -98,7 +100,10 @@ static uint32_t find_gnu(const struct gg_elf_lookup_tables *t, const char *name,
 		hash = hash * 33 + (unsigned char)*c;
 	if (filter_words == 0 || bucket_count == 0)
 		return 0;
-	/* The Bloom filter: two bits of one word.  Most objects do not define the name, and end here. */
+	/*
+	 * The Bloom filter: two bits of one word.  Most objects do not define the name, and end
+	 * here.
+	 */
 	word = filter[hash / 64 % filter_words];
 	if ((word >> hash % 64 & word >> (hash >> t->gnu_hash[3]) % 64 & 1) == 0 ||
 	    buckets[hash % bucket_count] < first)
@@ -131,7 +136,9 @@ static void *address_of(const struct gg_elf_lookup_tables *t, uint32_t index)
 {
 	Elf64_Addr address = t->base + t->symbols[index].st_value;
 
-	/* The symbol of an indirect function is its resolver, which gets the processor's features. */
+	/*
+	 * The symbol of an indirect function is its resolver, which gets the processor's features.
+	 */
 	if (ELF64_ST_TYPE(t->symbols[index].st_info) == STT_GNU_IFUNC)
 		address = ((Elf64_Addr(*)(unsigned long))address)(getauxval(AT_HWCAP));
 	return (void *)address;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump - gathers the totals and writes them as text; resets move the base. */
 #include "runtime/dump/dump.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "runtime/syscalls.h"
 
 enum {
-	FRAMES_MAX = 1024, /* of GEIGER_MAX_FRAMES */
+	FRAMES_MAX = 1024, /* the largest value of GEIGER_MAX_FRAMES */
 	BUFFER_BYTES = 64 << 10,
 	MAPS_BYTES = 4096,
 	PAUSE_NS = GG_NS_PER_MS,
@@ -24,21 +25,21 @@ enum {
 };
 
 /* Too large for a program's stack. */
-struct job {
+struct dump_job {
 	struct gg_dump text;
-	struct gg_dump_totals gather;
+	struct gg_dump_totals totals;
 	struct gg_dump_file file;
 	uint64_t pcs[FRAMES_MAX];
 	char maps[MAPS_BYTES];
 	char buffer[BUFFER_BYTES];
 };
 
-/* --- how many are at it --- */
+/* --- dumps and resets exclude each other --- */
 
 /*
- * The generation of the process in the high half: what an earlier process was doing does not count.
- * In the low half dumps under way, and RESET: no more dumps begin, and when there is none the reset
- * goes on.
+ * The high half is the generation of the process, so that a child ignores the dumps of its parent.
+ * The low half is the number of dumps in progress, and RESET: then no dump begins, and the reset
+ * goes on when the number is 0.
  */
 static uint64_t running;
 #define RESET (UINT64_C(1) << 31)
@@ -53,7 +54,7 @@ static uint64_t low_of(uint64_t word)
 	return (word & ~(uint64_t)UINT32_MAX) == generation() ? (uint32_t)word : 0;
 }
 
-/* One more dump; false: not now. */
+/* Counts one more dump.  False: there are too many, or a reset waits. */
 static bool begin_dump(void)
 {
 	uint64_t seen = gg_load_relaxed(&running), low;
@@ -62,7 +63,7 @@ static bool begin_dump(void)
 		low = low_of(seen);
 		if (low >= GG_DUMPS_AT_ONCE) /* or RESET */
 			return false;
-		/* Acquire: pairs with end_reset(): the base that it has made is seen. */
+		/* Acquire: pairs with end_reset(), whose base is then visible. */
 	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low + 1)));
 	return true;
 }
@@ -85,7 +86,10 @@ static void end_dump(void)
 
 	do {
 		low = low_of(seen);
-		/* The child of a handler that forked meanwhile has begun anew. */
+		/*
+		 * A handler forked during the dump, and its child, which returned here, counts
+		 * anew.
+		 */
 		if ((low & ~RESET) == 0)
 			return;
 	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low - 1)));
@@ -106,19 +110,19 @@ static bool want_reset(void)
 	do {
 		low = low_of(seen);
 		if ((low & RESET) != 0)
-			return false; /* another one */
+			return false; /* another thread resets already */
 	} while (!gg_cas_acq_rel(&running, &seen, generation() | low | RESET));
 	return true;
 }
 
-/* False: given up. */
+/* False: the dumps in progress took too long. */
 static bool begin_reset(void)
 {
 	bool is_wanted = false;
 
 	for (int i = 0; i < PAUSES_MAX; i++) {
 		is_wanted = is_wanted || want_reset();
-		/* Acquire: pairs with end_dump(): nobody reads the base any more. */
+		/* Acquire: pairs with end_dump(); no dump reads the base any more. */
 		if (is_wanted && low_of(gg_load_acquire(&running)) == RESET)
 			return true;
 		gg_syscall_sleep(PAUSE_NS);
@@ -128,19 +132,19 @@ static bool begin_reset(void)
 	return false;
 }
 
-/* --- what does not count any more --- */
+/* --- the base: what was allocated before the last reset --- */
 
 static struct {
-	struct gg_dump_totals gather; /* what had been allocated */
-	uint64_t from_id;             /* of samples */
-	uint64_t generation;          /* of the process that has made it; else it is nobody's */
+	struct gg_dump_totals totals; /* all allocations before the reset */
+	uint64_t from_id;             /* samples with lower ids do not count */
+	uint64_t generation; /* of the process that made the base; in a child it does not apply */
 } base;
 
-static int gather(struct gg_dump_totals *ret_gather)
+static int make_totals(struct gg_dump_totals *ret_totals)
 {
 	bool has_base = base.generation == generation();
 
-	return gg_dump_totals_make(ret_gather, &gg_process.region, has_base ? &base.gather : NULL,
+	return gg_dump_totals_make(ret_totals, &gg_process.region, has_base ? &base.totals : NULL,
 	                           has_base ? base.from_id : 0);
 }
 
@@ -148,15 +152,15 @@ static int reset(void)
 {
 	uint64_t from_id = gg_load_relaxed(&gg_process.region.next_id);
 	struct gg_dump_totals allocated;
-	/* No sample is live in it. */
+	/* UINT64_MAX as the first id: the base has allocations only, and no live samples. */
 	int status = gg_dump_totals_make(&allocated, &gg_process.region, NULL, UINT64_MAX);
 
 	if (status < 0)
 		return status;
-	/* A parent's stays in its child: it may have been copied while it was being replaced. */
+	/* A child does not free its parent's base, which may have been copied half replaced. */
 	if (base.generation == generation())
-		gg_dump_totals_done(&base.gather);
-	base.gather = allocated;
+		gg_dump_totals_done(&base.totals);
+	base.totals = allocated;
 	base.from_id = from_id;
 	base.generation = generation();
 	return 0;
@@ -177,13 +181,15 @@ int gg_agent_dump_reset(void)
 
 static double interval_of_head(void)
 {
-	/* There the interval is not one of bytes; 1: numbers are taken as they are. */
+	/*
+	 * This scheme counts allocations and not bytes; with 1, readers do not scale the numbers.
+	 */
 	if (gg_process.options.sampler.scheme == GG_SCHEME_PER_ALLOCATION)
 		return 1;
 	return (double)gg_load_relaxed(&gg_process.interval_bytes);
 }
 
-/* What is to be shown of it; false: nothing. */
+/* Selects the sums that this form of dump shows.  False: nothing. */
 static bool sums_of(const struct gg_dump_totals_entry *entry, enum gg_agent_dump_form form,
                     struct gg_dump_sums *ret_sums)
 {
@@ -194,10 +200,10 @@ static bool sums_of(const struct gg_dump_totals_entry *entry, enum gg_agent_dump
 }
 
 /*
- * The stack, whose first frame *ret_pcs is the one that asked for memory: not operator new.
- * Readers take 1 off each address but the first: off that one it is taken here.
+ * Reads the stack, and skips frames of operator new.  Readers subtract 1 from each address except
+ * the first, to get from the return address into the call; here the first one loses it.
  */
-static uint32_t walk(struct job *job, uint32_t stack, const uint64_t **ret_pcs)
+static uint32_t walk(struct dump_job *job, uint32_t stack, const uint64_t **ret_pcs)
 {
 	uint32_t count = gg_region_scan_stack(&gg_process.region, stack, job->pcs, FRAMES_MAX);
 	uint32_t first = 0;
@@ -217,9 +223,9 @@ static uint32_t walk(struct job *job, uint32_t stack, const uint64_t **ret_pcs)
 	return count - first;
 }
 
-static void write_head(struct job *job, enum gg_agent_dump_form form)
+static void write_head(struct dump_job *job, enum gg_agent_dump_form form)
 {
-	const struct gg_dump_totals *all = &job->gather;
+	const struct gg_dump_totals *all = &job->totals;
 	struct gg_dump_sums sums;
 	char name[17];
 
@@ -240,7 +246,7 @@ static void write_head(struct job *job, enum gg_agent_dump_form form)
 	}
 }
 
-static void write_stack(struct job *job, enum gg_agent_dump_form form,
+static void write_stack(struct dump_job *job, enum gg_agent_dump_form form,
                         const struct gg_dump_totals_entry *of_stack)
 {
 	const struct gg_dump_totals_entry *entry = of_stack;
@@ -257,13 +263,15 @@ static void write_stack(struct job *job, enum gg_agent_dump_form form,
 	}
 	gg_dump_stack(&job->text, pcs, count);
 	gg_dump_total(&job->text, &sums);
-	while ((entry = gg_dump_totals_next(&job->gather, entry)) != NULL)
+	while ((entry = gg_dump_totals_next(&job->totals, entry)) != NULL)
 		if (sums_of(entry, form, &sums))
 			gg_dump_thread(&job->text, entry->thread, &sums, NULL);
 }
 
-/* By offsets of its own: a child of a handler has the same open file. */
-static void write_maps(struct job *job)
+/*
+ * Reads at explicit offsets, because the child of a handler shares the position of the open file.
+ */
+static void write_maps(struct dump_job *job)
 {
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), got;
 	uint64_t offset = 0;
@@ -278,14 +286,14 @@ static void write_maps(struct job *job)
 		syscall(SYS_close, (int)fd);
 }
 
-static int write_text(struct job *job, enum gg_agent_dump_form form, gg_dump_flush *flush,
+static int write_text(struct dump_job *job, enum gg_agent_dump_form form, gg_dump_flush *flush,
                       void *context)
 {
 	job->text = (struct gg_dump){ job->buffer, sizeof(job->buffer), .flush = flush,
 		                      .context = context };
 	write_head(job, form);
-	for (uint32_t i = 0; i < job->gather.count && job->text.status == 0; i++) {
-		const struct gg_dump_totals_entry *entry = &job->gather.entries[i];
+	for (uint32_t i = 0; i < job->totals.count && job->text.status == 0; i++) {
+		const struct gg_dump_totals_entry *entry = &job->totals.entries[i];
 
 		if (entry->stack != GG_DUMP_TOTALS_ALL && entry->thread == GG_DUMP_TOTALS_ALL)
 			write_stack(job, form, entry);
@@ -295,7 +303,7 @@ static int write_text(struct job *job, enum gg_agent_dump_form form, gg_dump_flu
 	return gg_dump_end(&job->text);
 }
 
-static int write_file(struct job *job, const char *path, enum gg_agent_dump_form form)
+static int write_file(struct dump_job *job, const char *path, enum gg_agent_dump_form form)
 {
 	int status = gg_dump_file_begin(&job->file, path);
 
@@ -305,10 +313,10 @@ static int write_file(struct job *job, const char *path, enum gg_agent_dump_form
 	return gg_dump_file_end(&job->file, status);
 }
 
-/* path NULL: to flush(). */
+/* Writes to `path`, or to flush() if that is NULL. */
 static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *flush, void *context)
 {
-	struct job *job;
+	struct dump_job *job;
 	int status;
 
 	if (gg_seccomp_is_entered())
@@ -316,15 +324,15 @@ static int dump(const char *path, enum gg_agent_dump_form form, gg_dump_flush *f
 	if (!begin_dump_patiently())
 		return -EBUSY;
 	job = gg_syscall_map(sizeof(*job));
-	status = job == NULL ? -ENOMEM : gather(&job->gather);
+	status = job == NULL ? -ENOMEM : make_totals(&job->totals);
 	if (status == 0 && path == NULL)
 		status = write_text(job, form, flush, context);
 	else if (status == 0)
 		status = write_file(job, path, form);
 	if (status == -EAGAIN && path != NULL)
-		status = write_file(job, path, form); /* now with a name from the beginning */
+		status = write_file(job, path, form); /* again, with a name from the beginning */
 	if (job != NULL) {
-		gg_dump_totals_done(&job->gather);
+		gg_dump_totals_done(&job->totals);
 		gg_syscall_unmap(job, sizeof(*job));
 	}
 	end_dump();
@@ -348,7 +356,7 @@ int gg_agent_dump_live(struct gg_agent_leak *ret_leak)
 
 	if (!begin_dump_patiently())
 		return -EBUSY;
-	status = gather(&all);
+	status = make_totals(&all);
 	if (status == 0) {
 		*ret_leak = (struct gg_agent_leak){
 			.live = gg_dump_totals_find(&all, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL)

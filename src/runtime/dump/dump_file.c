@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_file - opens, writes and names the file. */
 #include "runtime/dump/dump_file.h"
 
 #include <errno.h>
@@ -13,15 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "runtime/digits.h"
 
-enum { MODE = 0644 }; /* as other profilers' dumps; without what umask says */
+enum { MODE = 0644 }; /* as dumps of other profilers, less the umask */
 
-static uint32_t part_count;   /* names given, so that two dumps to one path do not meet */
-static uint32_t needs_a_name; /* 1: a nameless file could not be given one here */
+static uint32_t part_count;   /* numbers the names, so that two dumps to one path differ */
+static uint32_t needs_a_name; /* 1: a nameless file could not be linked to a name here */
 
-/* As open(), and no cancellation point; -Exxx. */
+/* open() without a cancellation point.  Returns -Exxx on failure. */
 static int open_at(const char *path, int flags)
 {
 	long fd = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, MODE);
@@ -42,7 +44,7 @@ static void name_part(struct gg_dump_file *file)
 	stpcpy(at, ".part");
 }
 
-/* In the folder of the path, whose name is written to `part`. */
+/* Opens a nameless file in the directory of the path; `part` gets the name of that directory. */
 static int open_nameless(struct gg_dump_file *file)
 {
 	char *slash;
@@ -64,20 +66,22 @@ static int open_named(struct gg_dump_file *file)
 
 	name_part(file);
 	fd = open_at(file->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-	if (fd == -EEXIST) { /* of a process that had this id, and was killed */
+	if (fd == -EEXIST) { /* left by a killed process with the same pid */
 		unlink(file->part);
 		fd = open_at(file->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
 	}
 	return fd;
 }
 
-enum target {
-	TARGET_FILE,   /* nothing, or a plain file: replaced when the new one is whole */
-	TARGET_LINK,   /* a link to a plain file, or to none yet: that one is written to */
-	TARGET_STREAM, /* a character device or a pipe */
+enum dump_target {
+	TARGET_FILE,   /* no file, or a plain one: replaced when the new one is complete */
+	TARGET_LINK,   /* a link to a plain file, or to no file yet: written through the link */
+	TARGET_STREAM, /* a character device or a pipe: written in place */
 };
 
-/* Anybody may put a link where others write: only ours and root's are followed. */
+/*
+ * In a shared directory another user can plant a link, so only links of ours and of root's count.
+ */
 static bool is_link_followed(const char *path)
 {
 	int fd = open_at(path, O_PATH | O_NOFOLLOW);
@@ -90,8 +94,8 @@ static bool is_link_followed(const char *path)
 	return is_link;
 }
 
-/* What is there under the name now: enum target, or -Exxx. */
-static int look(const char *path)
+/* Returns the enum dump_target of the path, or -Exxx. */
+static int find_target(const char *path)
 {
 	bool is_link = is_link_followed(path);
 	int fd = open_at(path, O_PATH), target = is_link ? TARGET_LINK : TARGET_FILE;
@@ -109,7 +113,7 @@ static int look(const char *path)
 	return target;
 }
 
-/* A FIFO that nobody reads is not waited for; one that somebody reads takes all. */
+/* Opens without waiting for a reader, but lets writes wait for one. */
 static int open_stream(const char *path)
 {
 	int fd = open_at(path, O_WRONLY | O_NOCTTY | O_NONBLOCK), flags;
@@ -123,7 +127,7 @@ static int open_stream(const char *path)
 	return -EIO;
 }
 
-static int open_target(struct gg_dump_file *file, enum target target)
+static int open_target(struct gg_dump_file *file, enum dump_target target)
 {
 	int fd;
 
@@ -147,7 +151,7 @@ int gg_dump_file_begin(struct gg_dump_file *ret_file, const char *path)
 	if (length >= GG_DUMP_PATH_MAX)
 		return -ENAMETOOLONG;
 	memcpy(ret_file->path, path, length + 1);
-	target = look(path);
+	target = find_target(path);
 	if (target < 0)
 		return target;
 	ret_file->pid = (uint32_t)getpid();
@@ -158,17 +162,17 @@ int gg_dump_file_begin(struct gg_dump_file *ret_file, const char *path)
 	ret_file->is_stream = target == TARGET_STREAM;
 	ret_file->is_in_place = target != TARGET_FILE;
 	ret_file->is_nameless = false;
-	ret_file->fd = open_target(ret_file, (enum target)target);
+	ret_file->fd = open_target(ret_file, (enum dump_target)target);
 	return ret_file->fd < 0 ? ret_file->fd : 0;
 }
 
-/* Is this the process that began? */
+/* False in a child that returned from a handler into the middle of a dump. */
 static bool is_ours(const struct gg_dump_file *file)
 {
 	return file->pid == (uint32_t)getpid();
 }
 
-/* Whose reader is gone raises SIGPIPE, which would end the program. */
+/* Writes without SIGPIPE, which a stream without a reader raises. */
 static long write_stream(int fd, const char *bytes, size_t length)
 {
 	static const struct timespec now = { 0, 0 };
@@ -182,7 +186,7 @@ static long write_stream(int fd, const char *bytes, size_t length)
 	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
 	written = syscall(SYS_write, fd, bytes, length);
 	why = errno;
-	/* One that was pending before is the program's. */
+	/* A signal that was pending before is the program's. */
 	if (written < 0 && why == EPIPE && sigismember(&pending, SIGPIPE) != 1)
 		sigtimedwait(&pipe_signal, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -194,6 +198,7 @@ int gg_dump_file_write(void *context, const char *bytes, size_t length)
 {
 	struct gg_dump_file *file = context;
 
+	gg_assert(file->fd >= 0);
 	if (!is_ours(file))
 		return -ECHILD;
 	if (length > file->limit || file->offset > file->limit - length)
@@ -223,7 +228,7 @@ static int move(const struct gg_dump_file *file)
 	return status;
 }
 
-/* By the name that the descriptor has, as it has no other. */
+/* Links the nameless file by its name in /proc. */
 static int link_as(int fd, const char *name)
 {
 	char self[sizeof("/proc/self/fd/") + GG_DIGITS_MAX], digits[GG_DIGITS_MAX];
@@ -246,7 +251,7 @@ static int give_name(struct gg_dump_file *file)
 	if (status == 0 || status == -ENOSPC || status == -EDQUOT || status == -EACCES ||
 	    status == -EROFS)
 		return status;
-	/* No /proc, or a file system that lends no names. */
+	/* There is no /proc, or the file system cannot link nameless files. */
 	gg_store_relaxed(&needs_a_name, 1);
 	return -EAGAIN;
 }
@@ -255,6 +260,7 @@ int gg_dump_file_end(struct gg_dump_file *file, int status)
 {
 	bool is_named = !file->is_nameless && !file->is_in_place;
 
+	gg_assert(file->fd >= 0 && !(file->is_nameless && file->is_in_place));
 	if (status == 0 && !is_ours(file))
 		status = -ECHILD;
 	if (status == 0 && file->is_nameless)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_name - numbers and names, and which dumps were written. */
 #include "runtime/dump/dump_name.h"
 
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "runtime/digits.h"
 #include "runtime/syscalls.h"
@@ -15,14 +17,15 @@ static const char kinds[KINDS + 1] = "iumf";
 static uint64_t next_sequence, next_of_kind[KINDS];
 
 /*
- * Of the last ones, by sequence: 1 + the number of its kind, and below that the kind.  0: not
- * written.
+ * For each of the last dumps, by sequence: the number of its kind + 1, and in the low bits its
+ * kind.  0: it was not written, or it was removed.
  */
 static uint64_t written[GG_AGENT_DUMPS_KEPT_MAX];
 
-struct gg_dump_place gg_dump_name_next(char kind)
+struct gg_dump_serial gg_dump_name_next(char kind)
 {
-	return (struct gg_dump_place){
+	gg_assert(kind != '\0' && strchr(kinds, kind) != NULL);
+	return (struct gg_dump_serial){
 		.sequence = gg_add_relaxed(&next_sequence, 1),
 		.of_kind = gg_add_relaxed(&next_of_kind[strchr(kinds, kind) - kinds], 1),
 		.kind = kind,
@@ -36,7 +39,7 @@ static char *put_number(char *at, uint64_t number)
 	return stpcpy(at, gg_digits(number, digits));
 }
 
-/* Four digits at least. */
+/* Prints at least four digits. */
 static char *put_four(char *at, uint64_t number)
 {
 	for (uint64_t least = 1000; least > number && least > 1; least /= 10)
@@ -58,17 +61,17 @@ static uint64_t pid_namespace(void)
 	return number;
 }
 
-static char *put_gperftools(char *at, const struct gg_dump_place *place, bool is_child)
+static char *put_gperftools(char *at, const struct gg_dump_serial *number, bool is_child)
 {
 	if (is_child) {
 		*at++ = '_';
 		at = put_number(at, (uint64_t)getpid());
 	}
 	*at++ = '.';
-	return put_four(at, place->sequence + 1);
+	return put_four(at, number->sequence + 1);
 }
 
-static char *put_jemalloc(char *at, const struct gg_dump_place *place, bool with_namespace)
+static char *put_jemalloc(char *at, const struct gg_dump_serial *number, bool with_namespace)
 {
 	*at++ = '.';
 	if (with_namespace) {
@@ -77,21 +80,21 @@ static char *put_jemalloc(char *at, const struct gg_dump_place *place, bool with
 	}
 	at = put_number(at, (uint64_t)getpid());
 	*at++ = '.';
-	at = put_number(at, place->sequence);
+	at = put_number(at, number->sequence);
 	*at++ = '.';
-	*at++ = place->kind;
-	return place->kind == 'f' ? at : put_number(at, place->of_kind);
+	*at++ = number->kind;
+	return number->kind == 'f' ? at : put_number(at, number->of_kind);
 }
 
 void gg_dump_name_write(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
-                        const struct gg_dump_place *place, bool is_child)
+                        const struct gg_dump_serial *number, bool is_child)
 {
 	char *at = stpcpy(name, triggers->prefix);
 
 	if (triggers->names == GG_AGENT_NAMES_GPERFTOOLS)
-		at = put_gperftools(at, place, is_child);
+		at = put_gperftools(at, number, is_child);
 	else
-		at = put_jemalloc(at, place, triggers->names == GG_AGENT_NAMES_JEMALLOC_NAMESPACE);
+		at = put_jemalloc(at, number, triggers->names == GG_AGENT_NAMES_JEMALLOC_NAMESPACE);
 	stpcpy(at, ".heap");
 }
 
@@ -100,31 +103,34 @@ static void drop(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *tr
                  uint64_t sequence, bool is_child)
 {
 	uint64_t *word = &written[sequence % GG_AGENT_DUMPS_KEPT_MAX];
-	/* Acquire: pairs with who wrote it: the file has its name. */
+	/* Acquire: pairs with gg_dump_name_keep(), after which the file has its name. */
 	uint64_t seen = gg_exchange_acq_rel(word, 0);
-	struct gg_dump_place place = { .sequence = sequence,
-		                       .kind = (char)(seen & ((1 << NUMBER_SHIFT) - 1)),
-		                       .of_kind = (seen >> NUMBER_SHIFT) - 1 };
+	struct gg_dump_serial number = { .sequence = sequence,
+		                         .kind = (char)(seen & ((1 << NUMBER_SHIFT) - 1)),
+		                         .of_kind = (seen >> NUMBER_SHIFT) - 1 };
 
 	if (seen == 0)
 		return;
-	gg_dump_name_write(name, triggers, &place, is_child);
+	gg_dump_name_write(name, triggers, &number, is_child);
 	unlink(name);
 }
 
 void gg_dump_name_keep(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
-                       const struct gg_dump_place *place, bool is_child)
+                       const struct gg_dump_serial *number, bool is_child)
 {
 	uint64_t newest;
 
-	gg_exchange_seq_cst(&written[place->sequence % GG_AGENT_DUMPS_KEPT_MAX],
-	                    (place->of_kind + 1) << NUMBER_SHIFT | (uint8_t)place->kind);
+	gg_exchange_seq_cst(&written[number->sequence % GG_AGENT_DUMPS_KEPT_MAX],
+	                    (number->of_kind + 1) << NUMBER_SHIFT | (uint8_t)number->kind);
 	if (triggers->keep == 0)
 		return;
-	/* Either the newer one sees that this one is there, or this one sees the newer. */
+	/*
+	 * Sequentially consistent, so that of two threads which finish at once at least one sees
+	 * the other's dump.
+	 */
 	newest = gg_load_seq_cst(&next_sequence) - 1;
-	if (place->sequence + triggers->keep <= newest)
-		drop(name, triggers, place->sequence, is_child);
-	if (place->sequence >= triggers->keep)
-		drop(name, triggers, place->sequence - triggers->keep, is_child);
+	if (number->sequence + triggers->keep <= newest)
+		drop(name, triggers, number->sequence, is_child);
+	if (number->sequence >= triggers->keep)
+		drop(name, triggers, number->sequence - triggers->keep, is_child);
 }

@@ -20,17 +20,17 @@
 enum { GG_DUMP_NAME_MAX = GG_AGENT_PREFIX_MAX + 128 };
 
 /* The numbers of a dump. */
-struct gg_dump_place {
+struct gg_dump_serial {
 	uint64_t sequence, of_kind;
 	char kind;
 };
 
-struct gg_dump_place gg_dump_name_next(char kind);
+struct gg_dump_serial gg_dump_name_next(char kind);
 
 /* is_child: in a forked child gperftools' names get a pid, because the parent uses the others. */
 void gg_dump_name_write(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
-                        const struct gg_dump_place *number, bool is_child);
+                        const struct gg_dump_serial *number, bool is_child);
 
 /* After the dump is written: removes the dump that is too old. */
 void gg_dump_name_keep(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
-                       const struct gg_dump_place *number, bool is_child);
+                       const struct gg_dump_serial *number, bool is_child);

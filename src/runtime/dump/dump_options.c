@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_options - parses the GEIGER_DUMP variables. */
 #include "runtime/dump/dump_options.h"
 
 #include <signal.h>

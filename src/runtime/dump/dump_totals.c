@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "region/writer/scan.h"
 #include "runtime/syscalls.h"
@@ -45,6 +46,7 @@ static struct gg_dump_totals_entry *take(struct gg_dump_totals *totals, uint32_t
 	if (entry != NULL || totals->count == totals->capacity)
 		return entry;
 	bucket = bucket_of(totals, stack, thread);
+	gg_assert(totals->count < totals->capacity);
 	entry = &totals->entries[totals->count++];
 	entry->stack = stack;
 	entry->thread = thread;
@@ -179,6 +181,7 @@ static int make_empty(struct gg_dump_totals *totals, const struct gg_region_scan
 
 	while (bucket_count < capacity)
 		bucket_count *= 2;
+	gg_assert((bucket_count & (bucket_count - 1)) == 0);
 	bucket_bytes = bucket_count * sizeof(*totals->buckets);
 	*totals = (struct gg_dump_totals){ .capacity = (uint32_t)capacity,
 		                           .bucket_count = bucket_count };

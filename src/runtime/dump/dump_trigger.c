@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_trigger - settings, conditions, and the dump itself. */
 #include "runtime/dump/dump_trigger.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "region/writer/live_table.h"
 #include "runtime/agent_log.h"
@@ -18,40 +20,39 @@
 #include "stats/sampling/weight.h"
 
 enum {
-	LOOK_NS = 100000000, /* between two looks at RSS and control group */
+	CHECK_NS = 100000000, /* between two checks of RSS and control group */
 	COPY_PAUSE_NS = 50000,
-	COPY_PAUSES_MAX = 100000 /* who copies may not be running */
+	COPY_PAUSES_MAX = 100000 /* the owner may not be running meanwhile */
 };
 
 uint32_t gg_dump_trigger_watch;
 int32_t gg_dump_trigger_signal_number;
 
-/* What is asked for.  Words that samples look at are read on their own; all of it by copy(). */
+/* The settings.  Samples read single words of them; copy() reads all. */
 static struct gg_agent_triggers settings;
-static uint64_t settings_owner; /* generation of the process in which a thread copies it; 0: none */
+static uint64_t
+	settings_owner; /* 1 + generation of the process whose thread copies them; 0: none */
 
-/* What has come about. */
-static uint64_t allocated_bytes; /* by samples, since the first one that looked */
-static uint64_t freed_bytes;     /* the same, of what was freed */
-static uint64_t growth_mark;     /* bytes live that are the next high-water mark */
-static uint64_t next_time_ns;    /* of a dump by time; 0: to be set */
-static uint64_t next_look_ns;    /* at RSS and control group */
-static uint64_t next_usage_ns;   /* of a dump by these */
-static uint32_t has_told;        /* that a dump failed */
+/* The state of the triggers. */
+static uint64_t allocated_bytes;   /* estimated, since the first sample with this trigger */
+static uint64_t freed_bytes;       /* the same for freed samples */
+static uint64_t growth_mark;       /* live bytes at which the next dump is due */
+static uint64_t next_time_ns;      /* of the next dump by time; 0: not set yet */
+static uint64_t next_check_ns;     /* of RSS and control group */
+static uint64_t next_usage_ns;     /* the earliest time of a dump by RSS or control group */
+static uint32_t is_failure_logged; /* a failed dump was logged */
 
 /* --- settings --- */
 
-/*
- * Held for as long as 1 KiB is copied; who held it in the process that forked this one is not here.
- */
-static bool own_settings(void)
+/* Locks the settings while 1 KiB is copied.  A child takes the lock from a thread of its parent. */
+static bool lock_settings(void)
 {
 	uint64_t mine = (uint64_t)gg_load_relaxed(&gg_process.generation) + 1;
 
 	for (int i = 0; i < COPY_PAUSES_MAX; i++) {
 		uint64_t seen = gg_load_relaxed(&settings_owner);
 
-		/* Acquire: pairs with the release of who changed them. */
+		/* Acquire: pairs with the release in unlock_settings(). */
 		if (seen != mine && gg_cas_acq_rel(&settings_owner, &seen, mine))
 			return true;
 		gg_syscall_sleep(COPY_PAUSE_NS);
@@ -59,7 +60,7 @@ static bool own_settings(void)
 	return false;
 }
 
-static void disown_settings(void)
+static void unlock_settings(void)
 {
 	gg_store_release(&settings_owner, 0);
 }
@@ -81,7 +82,7 @@ static bool is_valid(const struct gg_agent_triggers *t)
 	       strnlen(t->prefix, sizeof(t->prefix)) < sizeof(t->prefix);
 }
 
-/* The bits of gg_dump_trigger_watch are of several: only its own one is changed. */
+/* Changes one bit; other threads may change the other one meanwhile. */
 static void set_watch(uint32_t bit, bool is_set)
 {
 	uint32_t seen = gg_load_relaxed(&gg_dump_trigger_watch);
@@ -90,7 +91,7 @@ static void set_watch(uint32_t bit, bool is_set)
 		;
 }
 
-static bool looks_at_samples(const struct gg_agent_triggers *t)
+static bool checks_samples(const struct gg_agent_triggers *t)
 {
 	return t->prefix[0] != '\0' && !t->is_off &&
 	       (t->allocated_bytes | t->freed_bytes | t->growth_bytes | t->growth_percent |
@@ -101,29 +102,29 @@ int gg_dump_trigger_set(const struct gg_agent_triggers *triggers)
 {
 	if (!is_valid(triggers))
 		return -EINVAL;
-	if (!own_settings())
+	if (!lock_settings())
 		return -EBUSY;
 	copy(&settings, triggers);
 	if (settings.form == 0)
 		gg_store_relaxed(&settings.form, GG_AGENT_DUMP_HEAP_V2);
-	disown_settings();
+	unlock_settings();
 	gg_store_relaxed(&growth_mark, triggers->growth_bytes);
 	gg_store_relaxed(&next_time_ns, 0);
 	gg_store_relaxed(&next_usage_ns, 0);
 	gg_store_relaxed(&gg_dump_trigger_signal_number, triggers->signal);
-	/* Acquire: pairs with the release of who has started. */
+	/* Acquire: pairs with the release of the starting thread. */
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
 		gg_dump_trigger_begin();
-	set_watch(GG_DUMP_TRIGGER_SAMPLES, looks_at_samples(triggers));
+	set_watch(GG_DUMP_TRIGGER_SAMPLES, checks_samples(triggers));
 	return 0;
 }
 
 int gg_dump_trigger_look(struct gg_agent_triggers *ret_triggers)
 {
-	if (!own_settings())
+	if (!lock_settings())
 		return -EBUSY;
 	copy(ret_triggers, &settings);
-	disown_settings();
+	unlock_settings();
 	return 0;
 }
 
@@ -139,48 +140,49 @@ void gg_dump_trigger_begin(void)
 /* --- a dump --- */
 
 /* Too large for a program's stack. */
-struct job {
+struct dump_trigger_job {
 	struct gg_agent_triggers triggers;
 	char name[GG_DUMP_NAME_MAX];
 };
 
-/* Once: there may be thousands. */
-static void tell(const char *name, int status)
+/* Logs the first failure only: there may be thousands. */
+static void log_failure(const char *name, int status)
 {
 	char digits[GG_DIGITS_MAX];
 	uint32_t told = 0;
 
-	if (status == -EBUSY || status == -ECHILD || !gg_cas_acq_rel(&has_told, &told, 1))
+	if (status == -EBUSY || status == -ECHILD || !gg_cas_acq_rel(&is_failure_logged, &told, 1))
 		return;
 	gg_agent_log("no dump: ", name, ": ", gg_agent_log_reason(status), " (error ",
 	             gg_digits((uint64_t)-status, digits), ")", GG_AGENT_LOG_END);
 }
 
-static int dump(struct job *job, char kind)
+static int dump(struct dump_trigger_job *job, char kind)
 {
 	bool is_child = gg_load_relaxed(&gg_process.generation) > 1;
-	struct gg_dump_place place;
+	struct gg_dump_serial number;
 	int status = gg_dump_trigger_look(&job->triggers);
 
 	if (status < 0)
-		tell("", status);
+		log_failure("", status);
 	if (status < 0 || job->triggers.prefix[0] == '\0')
 		return status < 0 ? status : -EINVAL;
-	place = gg_dump_name_next(kind);
-	gg_dump_name_write(job->name, &job->triggers, &place, is_child);
+	number = gg_dump_name_next(kind);
+	gg_dump_name_write(job->name, &job->triggers, &number, is_child);
 	status = gg_agent_dump(job->name, (enum gg_agent_dump_form)job->triggers.form);
 	if (status < 0)
-		tell(job->name, status);
+		log_failure(job->name, status);
 	else
-		gg_dump_name_keep(job->name, &job->triggers, &place, is_child);
+		gg_dump_name_keep(job->name, &job->triggers, &number, is_child);
 	return status;
 }
 
 int gg_dump_trigger_dump(char kind)
 {
-	struct job *job = gg_syscall_map(sizeof(*job));
+	struct dump_trigger_job *job = gg_syscall_map(sizeof(*job));
 	int status;
 
+	gg_assert(gg_load_relaxed(&gg_thread.inside) != 0);
 	if (job == NULL)
 		return -ENOMEM;
 	status = dump(job, kind);
@@ -188,11 +190,14 @@ int gg_dump_trigger_dump(char kind)
 	return status;
 }
 
-/* --- when --- */
+/* --- conditions --- */
 
-/* Of what is allocated, or of what is freed: adds what the sample stands for. */
-static void look_at_sum(uint64_t *sum, uint64_t every, const struct gg_draw *draw,
-                        uint64_t size_bytes)
+/*
+ * Adds the weight of an allocated or freed sample, and dumps if the sum crosses a multiple of
+ * `every`.
+ */
+static void check_sum(uint64_t *sum, uint64_t every, const struct gg_draw *draw,
+                      uint64_t size_bytes)
 {
 	uint64_t before, bytes;
 
@@ -204,7 +209,7 @@ static void look_at_sum(uint64_t *sum, uint64_t every, const struct gg_draw *dra
 		gg_dump_trigger_dump('i');
 }
 
-static void look_at_growth(void)
+static void check_high_water(void)
 {
 	uint64_t growth = gg_load_relaxed(&settings.growth_bytes), live, mark, more;
 
@@ -213,14 +218,14 @@ static void look_at_growth(void)
 	live = gg_load_relaxed(&gg_process.region.live_bytes);
 	mark = gg_load_relaxed(&growth_mark);
 	more = live / 100 * gg_load_relaxed(&settings.growth_percent);
-	/* A free that was counted before its allocation makes it "negative" for a moment. */
+	/* A free that is counted before its allocation makes the sum "negative" for a moment. */
 	if (live < mark || live > INT64_MAX ||
 	    !gg_cas_acq_rel(&growth_mark, &mark, live + (more > growth ? more : growth)))
 		return;
 	gg_dump_trigger_dump('u');
 }
 
-/* Moves a time that has come; true: it was this thread who did. */
+/* True for the one thread that moves a time which has come. */
 static bool is_time(uint64_t *next_ns, uint64_t now_ns, uint64_t then_ns)
 {
 	uint64_t next = gg_load_relaxed(next_ns);
@@ -228,24 +233,24 @@ static bool is_time(uint64_t *next_ns, uint64_t now_ns, uint64_t then_ns)
 	return now_ns >= next && gg_cas_acq_rel(next_ns, &next, then_ns);
 }
 
-static void look_at_time(uint64_t now_ns)
+static void check_time(uint64_t now_ns)
 {
 	uint64_t every = gg_load_relaxed(&settings.time_ns);
 	uint64_t next = gg_load_relaxed(&next_time_ns);
 
 	if (every == 0 || now_ns < next || !gg_cas_acq_rel(&next_time_ns, &next, now_ns + every))
 		return;
-	if (next != 0) /* else it begins now */
+	if (next != 0) /* 0: this sample only begins the first period */
 		gg_dump_trigger_dump('i');
 }
 
-static void look_at_usage(uint64_t now_ns)
+static void check_usage(uint64_t now_ns)
 {
 	uint64_t rss = gg_load_relaxed(&settings.rss_bytes);
 	uint32_t percent = gg_load_relaxed(&settings.cgroup_percent);
 
 	if ((rss == 0 && percent == 0) || now_ns < gg_load_relaxed(&next_usage_ns) ||
-	    !is_time(&next_look_ns, now_ns, now_ns + LOOK_NS))
+	    !is_time(&next_check_ns, now_ns, now_ns + CHECK_NS))
 		return;
 	if ((rss != 0 && gg_memory_usage_rss_bytes() >= rss) ||
 	    (percent != 0 &&
@@ -259,19 +264,19 @@ void gg_dump_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, ui
 {
 	if ((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_SAMPLES) == 0)
 		return;
-	look_at_sum(&allocated_bytes, gg_load_relaxed(&settings.allocated_bytes), draw, size_bytes);
-	look_at_growth();
-	look_at_time(now_ns);
-	look_at_usage(now_ns);
+	check_sum(&allocated_bytes, gg_load_relaxed(&settings.allocated_bytes), draw, size_bytes);
+	check_high_water();
+	check_time(now_ns);
+	check_usage(now_ns);
 }
 
 void gg_dump_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	if ((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_SAMPLES) != 0)
-		look_at_sum(&freed_bytes, gg_load_relaxed(&settings.freed_bytes), draw, size_bytes);
+		check_sum(&freed_bytes, gg_load_relaxed(&settings.freed_bytes), draw, size_bytes);
 }
 
-/* Off the sample path; a program that was not profiled so far is not from now on. */
+/* Off the sample path.  A signal does not start recording. */
 static void dump_for_signal(struct gg_thread *t)
 {
 	if (!gg_thread_enter(t))
@@ -286,7 +291,7 @@ static void signalled(void)
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno;
 
-	/* Not by gg_thread_enter(): that would count a sample as dropped. */
+	/* Not gg_thread_enter(), which would count a dropped sample. */
 	if (gg_load_relaxed(&t->inside) != 0)
 		set_watch(GG_DUMP_TRIGGER_PENDING, true);
 	else
@@ -299,7 +304,7 @@ void gg_dump_trigger_serve(void)
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno;
 
-	/* Who takes the bit away writes the dump: of several that have seen it, one. */
+	/* Several threads may see the bit; the one that clears it writes the dump. */
 	if (gg_load_relaxed(&t->inside) == 0 &&
 	    (gg_and_acq_rel(&gg_dump_trigger_watch, ~(uint32_t)GG_DUMP_TRIGGER_PENDING) &
 	     GG_DUMP_TRIGGER_PENDING) != 0)
@@ -307,8 +312,8 @@ void gg_dump_trigger_serve(void)
 	errno = saved_errno;
 }
 
-/* jemalloc's words. */
-static bool tell_leak(const struct gg_agent_triggers *triggers)
+/* Logs the live memory in jemalloc's words. */
+static bool log_leak(const struct gg_agent_triggers *triggers)
 {
 	char bytes[GG_DIGITS_MAX], count[GG_DIGITS_MAX], stacks[GG_DIGITS_MAX];
 	uint64_t byte_count, object_count;
@@ -332,7 +337,7 @@ static bool tell_leak(const struct gg_agent_triggers *triggers)
 
 bool gg_dump_trigger_exit(void)
 {
-	struct job *job;
+	struct dump_trigger_job *job;
 	bool is_error = false;
 
 	if (!gg_load_relaxed(&settings.final) && !gg_load_relaxed(&settings.leak) &&
@@ -345,7 +350,7 @@ bool gg_dump_trigger_exit(void)
 		if (job->triggers.final && job->triggers.prefix[0] != '\0')
 			gg_dump_trigger_dump('f');
 		if (job->triggers.leak || job->triggers.leak_error)
-			is_error = tell_leak(&job->triggers);
+			is_error = log_leak(&job->triggers);
 	}
 	gg_syscall_unmap(job, sizeof(*job));
 	return is_error;

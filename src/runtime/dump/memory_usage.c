@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* memory_usage - parses /proc/self/statm and the files of control groups. */
 #include "runtime/dump/memory_usage.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mapped_modules - groups mappings by file, and looks modules up in them. */
 #include "runtime/modules/mapped_modules.h"
 
 #include <elf.h>
@@ -11,9 +12,10 @@
 #include "unwind/walk/module_lookup.h"
 
 static uint32_t is_used;
-static uint32_t is_busy;           /* between enter() and leave() */
-static struct gg_proc_maps listed; /* by whoever is; its text stays until the next reading */
-static uint64_t listed_epoch;      /* that it was read in, and 1; 0: never */
+static uint32_t is_busy; /* 1: a thread is between enter() and leave() */
+static struct gg_proc_maps
+	listed;               /* belongs to that thread; the text stays until the next reading */
+static uint64_t listed_epoch; /* 1 + the epoch of the reading; 0: never read */
 
 bool gg_mapped_modules_is_used(void)
 {
@@ -29,7 +31,7 @@ bool gg_mapped_modules_enter(void)
 {
 	uint32_t expected = 0;
 
-	/* Acquires what the last one wrote. */
+	/* Acquire: pairs with the release in gg_mapped_modules_leave(). */
 	return gg_cas_acq_rel(&is_busy, &expected, 1);
 }
 
@@ -42,16 +44,17 @@ void gg_mapped_modules_forked(void)
 {
 	if (gg_load_relaxed(&is_busy) == 0)
 		return;
-	/* Half changed, perhaps: what it had is lost. */
+	/*
+	 * The thread that was changing the list is not in this process, so the list may be half
+	 * changed.  Its memory is lost.
+	 */
 	listed = (struct gg_proc_maps){ 0 };
 	gg_store_relaxed(&listed_epoch, 0);
 	gg_mapped_modules_leave();
 }
 
-/*
- * Lines of one file that follow each other, from its beginning: what the loader maps as a module.
- */
-struct group {
+/* Consecutive lines of one file, from offset 0 on: the loader maps a module like that. */
+struct mapping_group {
 	struct gg_proc_maps_line first;
 	uint64_t end;
 	bool has_code;
@@ -62,8 +65,8 @@ static bool is_same_file(const struct gg_proc_maps_line *a, const struct gg_proc
 	return a->path_bytes == b->path_bytes && memcmp(a->path, b->path, a->path_bytes) == 0;
 }
 
-/* The next group from the line at *at on. */
-static bool next_group(const struct gg_proc_maps *maps, size_t *at, struct group *ret_group)
+/* Reads the next group, from the line at *at on. */
+static bool next_group(const struct gg_proc_maps *maps, size_t *at, struct mapping_group *ret_group)
 {
 	struct gg_proc_maps_line line;
 	size_t next;
@@ -72,9 +75,9 @@ static bool next_group(const struct gg_proc_maps *maps, size_t *at, struct group
 		if (!gg_proc_maps_next(maps, at, &line))
 			return false;
 	} while (line.path_bytes == 0 || line.offset != 0 || (line.protection & PROT_READ) == 0);
-	*ret_group = (struct group){ line, line.end, (line.protection & PROT_EXEC) != 0 };
+	*ret_group = (struct mapping_group){ line, line.end, (line.protection & PROT_EXEC) != 0 };
 	for (next = *at; gg_proc_maps_next(maps, &next, &line); *at = next) {
-		/* Zeroed memory of the module has no name, and may lie between. */
+		/* Zeroed memory of the module (.bss) has no name, and may lie in between. */
 		if (line.path_bytes == 0)
 			continue;
 		if (line.offset == 0 || !is_same_file(&line, &ret_group->first))
@@ -85,8 +88,8 @@ static bool next_group(const struct gg_proc_maps *maps, size_t *at, struct group
 	return true;
 }
 
-/* Files, and the kernel's own module; not [heap] and the like. */
-static bool is_module(const struct group *group)
+/* Files with code, and the kernel's vDSO; not [heap] and its like. */
+static bool is_module(const struct mapping_group *group)
 {
 	return group->has_code &&
 	       (group->first.path[0] == '/' ||
@@ -95,9 +98,9 @@ static bool is_module(const struct group *group)
 
 static void fill_table(void)
 {
-	struct group group;
+	struct mapping_group group;
 
-	/* Its initialisation may have found _dl_find_object(), which is not to be used. */
+	/* The unwinder may have found _dl_find_object(), which GEIGER_MODULES=maps overrules. */
 	gg_store_relaxed(&gg_module_lookup_finder, NULL);
 	gg_module_lookup_table_begin();
 	for (size_t at = 0; next_group(&listed, &at, &group);)
@@ -119,7 +122,7 @@ static GG_COLD void read_again(uint64_t epoch)
 	} else {
 		gg_proc_maps_done(&maps);
 	}
-	/* Also what failed is not tried again until something changes. */
+	/* A reading that failed is not repeated until the next change either. */
 	gg_store_relaxed(&listed_epoch, epoch + 1);
 	gg_mapped_modules_leave();
 }
@@ -130,14 +133,14 @@ void gg_mapped_modules_refresh(void)
 
 	if (gg_likely(!gg_mapped_modules_is_used()))
 		return;
-	/* Before the list is read: what comes and goes meanwhile is noticed the next time. */
+	/* The epoch is read before the list, so a change during the reading causes another one. */
 	epoch = gg_module_lookup_epoch();
 	if (gg_load_relaxed(&listed_epoch) != epoch + 1)
 		read_again(epoch);
 }
 
-/* By the module's program headers, which its frame on the stack keeps mapped. */
-static uint64_t bias_of(const struct group *group)
+/* Reads the program headers, which are mapped: the module has a frame on this thread's stack. */
+static uint64_t bias_of(const struct mapping_group *group)
 {
 	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)group->first.begin;
 	const Elf64_Phdr *headers;
@@ -164,7 +167,7 @@ static size_t without(const char *path, size_t path_bytes, const char *ending)
 
 bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_module)
 {
-	struct group group;
+	struct mapping_group group;
 
 	for (size_t at = 0; next_group(&listed, &at, &group);) {
 		const struct gg_proc_maps_line *first = &group.first;
@@ -180,7 +183,7 @@ bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_mo
 			.path_bytes = without(first->path, first->path_bytes, " (deleted)"),
 		};
 		if (first->path[0] == '[') {
-			/* As the loader calls it. */
+			/* The name that the loader gives it. */
 			ret_module->path = "linux-vdso.so.1";
 			ret_module->path_bytes = strlen(ret_module->path);
 		}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* module_table - finds the module of a pc, and registers each module once. */
 #include "runtime/modules/module_table.h"
 
 #include <elf.h>
@@ -22,31 +23,30 @@ enum {
 	EPOCH_SHIFT = 52 /* above a page number */
 };
 
-enum noted_state { LOADED, UNLOADED, BEING_WRITTEN };
+enum registered_state { LOADED, UNLOADED, BEING_WRITTEN };
 
-/* A module; the place of an unloaded one is taken by a later module. */
-struct noted {
+/* A registered module.  A later module takes the entry of an unloaded one. */
+struct registered_module {
 	uint64_t begin, end;
-	uint64_t
-		identity; /* of its name and build-id: tells two apart that came to the same place */
-	uint32_t index;   /* in the region */
-	uint32_t state;   /* enum noted_state: the rest holds while it is LOADED */
+	uint64_t identity; /* hash of name and build-id: tells successors at one address apart */
+	uint32_t index;    /* in the region's module table */
+	uint32_t state; /* enum registered_state; the other members are valid while it is LOADED */
 };
 
-static struct noted noted[GG_MODULE_TABLE_MAX];
-static uint32_t noted_count;
-static uint32_t program_is_noted; /* it stays, so it need not be compared again for each page */
-static uint64_t known_pages[KNOWN_PAGES];   /* page number, and its epoch above */
-static uint64_t known_stacks[KNOWN_STACKS]; /* a stack's id, and its epoch above */
+static struct registered_module registered[GG_MODULE_TABLE_MAX];
+static uint32_t registered_count;
+static uint32_t program_is_registered; /* the program is never unloaded, so it is looked up once */
+static uint64_t known_pages[KNOWN_PAGES];   /* page number, and above it the epoch */
+static uint64_t known_stacks[KNOWN_STACKS]; /* stack id, and above it the epoch */
 
-/* A module, whoever found it; inode 0: it does not tell. */
-struct module {
+/* A module that the loader or the list of mappings has; inode 0: unknown. */
+struct found_module {
 	uint64_t begin, end, bias, inode;
 	const char *path;
 	size_t path_bytes;
 };
 
-/* _dl_find_object(), where libc has it (glibc from 2.35). */
+/* Looks _dl_find_object() up; NULL without it (glibc before 2.35). */
 static gg_module_lookup_find_object *finder(void)
 {
 	static gg_module_lookup_find_object *function;
@@ -59,7 +59,7 @@ static gg_module_lookup_find_object *finder(void)
 	return known;
 }
 
-static bool find_by_loader(uint64_t pc, struct module *ret_module)
+static bool find_by_loader(uint64_t pc, struct found_module *ret_module)
 {
 	struct gg_module_lookup_object object;
 	const struct link_map *map;
@@ -69,7 +69,7 @@ static bool find_by_loader(uint64_t pc, struct module *ret_module)
 		return false;
 	map = object.link_map;
 	row = gg_module_lookup_row_of(&object);
-	*ret_module = (struct module){
+	*ret_module = (struct found_module){
 		.begin = row.begin,
 		.end = row.end,
 		.bias = map->l_addr,
@@ -79,14 +79,14 @@ static bool find_by_loader(uint64_t pc, struct module *ret_module)
 	return true;
 }
 
-static bool find_by_listing(uint64_t pc, struct module *ret_module)
+static bool find_by_listing(uint64_t pc, struct found_module *ret_module)
 {
 	struct gg_mapped_modules_module module;
 
 	if (!gg_mapped_modules_find(pc, &module))
 		return false;
-	*ret_module = (struct module){ module.begin, module.end,  module.bias,
-		                       module.inode, module.path, module.path_bytes };
+	*ret_module = (struct found_module){ module.begin, module.end,  module.bias,
+		                             module.inode, module.path, module.path_bytes };
 	return true;
 }
 
@@ -116,9 +116,10 @@ static void find_build_id(const uint8_t *notes, size_t bytes, struct gg_module_i
 }
 
 /*
- * What the program headers say; those of a module whose first page has no ELF header are unknown.
+ * Reads the ranges and the build-id.  Without an ELF header in the first page, the range is the
+ * whole module.
  */
-static void read_headers(const struct module *module, struct gg_module_info *info,
+static void read_headers(const struct found_module *module, struct gg_module_info *info,
                          struct gg_region_range ranges[GG_REGION_RANGES_MAX])
 {
 	const uint8_t *start = (const uint8_t *)module->begin;
@@ -153,7 +154,7 @@ static void read_headers(const struct module *module, struct gg_module_info *inf
 
 static uint32_t add_to_region(struct gg_module_info *info)
 {
-	/* The program itself has no name in the loader's list. */
+	/* The program has an empty name in the loader's list. */
 	if (info->path_bytes == 0) {
 		info->path = gg_process_program();
 		info->path_bytes = strlen(info->path);
@@ -161,24 +162,27 @@ static uint32_t add_to_region(struct gg_module_info *info)
 	return gg_region_add_module(&gg_process.region, info);
 }
 
-/* The loader's own record of a module says less: another one's may be at the same address later. */
-static uint64_t identity_of(const struct module *module, const struct gg_module_info *info)
+/* The address of the loader's record would not do: another module may get the same record later. */
+static uint64_t identity_of(const struct found_module *module, const struct gg_module_info *info)
 {
 	return gg_hash_bytes(info->path, info->path_bytes,
 	                     gg_hash_bytes(info->build_id, info->build_id_bytes, module->inode));
 }
 
-/* Is it noted?  Others that lie there are gone: two modules cannot share an address. */
-static bool is_noted(const struct module *module, uint64_t identity, uint64_t now_ns)
+/*
+ * True if the module is registered.  Other registered modules at its addresses are closed, because
+ * two modules cannot share an address: they must have been unloaded.
+ */
+static bool is_registered(const struct found_module *module, uint64_t identity, uint64_t now_ns)
 {
-	uint32_t count = gg_load_acquire(&noted_count);
+	uint32_t count = gg_load_acquire(&registered_count);
 	bool found = false;
 
 	for (uint32_t i = 0; i < count && i < GG_MODULE_TABLE_MAX; i++) {
-		struct noted *n = &noted[i];
+		struct registered_module *n = &registered[i];
 		uint32_t loaded = LOADED;
 
-		/* Acquire: pairs with the release in note_module(). */
+		/* Acquire: pairs with the release in register_module(). */
 		if (gg_load_acquire(&n->state) != LOADED ||
 		    gg_load_acquire(&n->end) <= module->begin ||
 		    gg_load_relaxed(&n->begin) >= module->end)
@@ -195,28 +199,28 @@ static bool is_noted(const struct module *module, uint64_t identity, uint64_t no
 	return found;
 }
 
-/* A place for another module, being written; NULL: there is none. */
-static struct noted *take_place(void)
+/* Takes an entry in state BEING_WRITTEN.  NULL: the table is full. */
+static struct registered_module *take_entry(void)
 {
-	uint32_t count = gg_load_acquire(&noted_count), place;
+	uint32_t count = gg_load_acquire(&registered_count), slot;
 
 	for (uint32_t i = 0; i < count && i < GG_MODULE_TABLE_MAX; i++) {
 		uint32_t unloaded = UNLOADED;
 
-		if (gg_load_relaxed(&noted[i].state) == UNLOADED &&
-		    gg_cas_acq_rel(&noted[i].state, &unloaded, BEING_WRITTEN))
-			return &noted[i];
+		if (gg_load_relaxed(&registered[i].state) == UNLOADED &&
+		    gg_cas_acq_rel(&registered[i].state, &unloaded, BEING_WRITTEN))
+			return &registered[i];
 	}
-	place = gg_add_relaxed(&noted_count, 1);
-	if (place >= GG_MODULE_TABLE_MAX) {
-		gg_store_relaxed(&noted_count, GG_MODULE_TABLE_MAX);
+	slot = gg_add_relaxed(&registered_count, 1);
+	if (slot >= GG_MODULE_TABLE_MAX) {
+		gg_store_relaxed(&registered_count, GG_MODULE_TABLE_MAX);
 		return NULL;
 	}
-	/* Until it is written its `end` is 0, which is in nobody's way. */
-	return &noted[place];
+	/* Until the entry is written its `end` is 0, so it overlaps no module. */
+	return &registered[slot];
 }
 
-static void note_module(const struct module *module, uint64_t epoch, uint64_t now_ns)
+static void register_module(const struct found_module *module, uint64_t epoch, uint64_t now_ns)
 {
 	struct gg_region_range ranges[GG_REGION_RANGES_MAX];
 	struct gg_module_info info = {
@@ -227,44 +231,44 @@ static void note_module(const struct module *module, uint64_t epoch, uint64_t no
 		.generation = (uint32_t)epoch,
 	};
 	bool is_program = module->begin == gg_module_lookup_program.begin;
-	struct noted *place;
+	struct registered_module *slot;
 	uint64_t identity;
 
-	if (is_program && gg_load_relaxed(&program_is_noted) != 0)
+	if (is_program && gg_load_relaxed(&program_is_registered) != 0)
 		return;
 	read_headers(module, &info, ranges);
 	identity = identity_of(module, &info);
-	if (is_noted(module, identity, now_ns))
+	if (is_registered(module, identity, now_ns))
 		return;
-	place = take_place();
-	if (place == NULL) {
+	slot = take_entry();
+	if (slot == NULL) {
 		gg_region_count(&gg_process.region, GG_COUNT_DROP_MODULES, 1);
 		return;
 	}
-	gg_store_relaxed(&place->begin, module->begin);
-	gg_store_relaxed(&place->identity, identity);
-	gg_store_relaxed(&place->index, add_to_region(&info));
-	gg_store_release(&place->end, module->end);
-	/* Last: now the rest holds. */
-	gg_store_release(&place->state, LOADED);
+	gg_store_relaxed(&slot->begin, module->begin);
+	gg_store_relaxed(&slot->identity, identity);
+	gg_store_relaxed(&slot->index, add_to_region(&info));
+	gg_store_release(&slot->end, module->end);
+	/* Release, and last: the other members are valid now. */
+	gg_store_release(&slot->state, LOADED);
 	if (is_program)
-		gg_store_relaxed(&program_is_noted, 1);
+		gg_store_relaxed(&program_is_registered, 1);
 }
 
-/* False: it cannot be told now. */
-static bool note(uint64_t pc, uint64_t epoch, uint64_t now_ns)
+/* False: another thread uses the list of mappings, so try again at the next sample. */
+static bool register_pc(uint64_t pc, uint64_t epoch, uint64_t now_ns)
 {
-	struct module module;
+	struct found_module module;
 
 	if (!gg_mapped_modules_is_used()) {
 		if (find_by_loader(pc, &module))
-			note_module(&module, epoch, now_ns);
+			register_module(&module, epoch, now_ns);
 		return true;
 	}
 	if (!gg_mapped_modules_enter())
 		return false;
 	if (find_by_listing(pc, &module))
-		note_module(&module, epoch, now_ns);
+		register_module(&module, epoch, now_ns);
 	gg_mapped_modules_leave();
 	return true;
 }
@@ -278,7 +282,7 @@ void gg_module_table_init(bool by_listing)
 bool gg_module_table_are_one_module(uint64_t pc, uint64_t other)
 {
 	struct gg_module_lookup_row a, b;
-	struct module c, d;
+	struct found_module c, d;
 
 	if (gg_mapped_modules_is_used())
 		return gg_module_lookup_table_find(pc, &a) &&
@@ -289,7 +293,10 @@ bool gg_module_table_are_one_module(uint64_t pc, uint64_t other)
 void gg_module_table_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
 {
 	uint64_t epoch = gg_module_lookup_epoch();
-	/* Relaxed, as below: words that say all; the worst is to look twice. */
+	/*
+	 * Relaxed, as below: each word is complete by itself, and a stale one costs a second look-
+	 * up.
+	 */
 	uint64_t *known_stack = &known_stacks[stack % KNOWN_STACKS];
 	uint64_t stack_entry = stack | epoch << 32;
 
@@ -301,7 +308,7 @@ void gg_module_table_note(uint32_t stack, const uint64_t *pcs, uint32_t count, u
 
 		if (gg_load_relaxed(known) == entry)
 			continue;
-		if (note(pcs[i], epoch, now_ns))
+		if (register_pc(pcs[i], epoch, now_ns))
 			gg_store_relaxed(known, entry);
 	}
 	gg_store_relaxed(known_stack, stack_entry);

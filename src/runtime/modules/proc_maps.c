@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* proc_maps - one reading of the file, parsed line by line. */
 #include "runtime/modules/proc_maps.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sigbus_guard - the handler of SIGBUS, and the touch that it can end. */
 #include "runtime/signals/sigbus_guard.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "runtime/agent_log.h"
 #include "runtime/platform/real_functions.h"
@@ -14,20 +16,20 @@
 #include "runtime/syscalls.h"
 
 enum {
-	RANGES = 2 /* the region, and in a forked child its parent's until it has its own */
+	RANGES = 2 /* the region; in a forked child also its parent's, until it has its own */
 };
 
-/* begin is 0 while there is none; written last, and read first. */
-static struct range {
+/* The guarded mappings.  begin is 0 in a free entry; it is written last and read first. */
+static struct guarded_range {
 	uintptr_t begin, end;
 } ranges[RANGES];
 
-static uint32_t is_lost; /* a range was cut short */
+static uint32_t is_lost; /* 1: a mapping was truncated */
 
 static gg_signal_chain_handler on_bus;
 struct gg_signal_chain gg_guard_chain = { .signal = SIGBUS, .ours = on_bus };
 
-static const struct range *find(uintptr_t address)
+static const struct guarded_range *find(uintptr_t address)
 {
 	for (int i = 0; i < RANGES; i++) {
 		/* Acquire: pairs with gg_sigbus_guard_watch(). */
@@ -39,10 +41,12 @@ static const struct range *find(uintptr_t address)
 	return NULL;
 }
 
-/* Other threads may be in the middle of a record: they go on in memory that nobody reads. */
+/*
+ * Replaces the mapping.  Other threads in the middle of a record go on in memory that nobody reads.
+ */
 static bool rescue(uintptr_t address)
 {
-	const struct range *range = find(address);
+	const struct guarded_range *range = find(address);
 	uint32_t lost = 0;
 
 	if (range == NULL || !gg_syscall_map_over((void *)range->begin, range->end - range->begin))
@@ -56,21 +60,25 @@ static bool rescue(uintptr_t address)
 	return true;
 }
 
-/* As it would have been without us. */
+/* Does what the signal would have done without us. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
 	static const struct sigaction standard = { .sa_handler = SIG_DFL };
 
 	if (gg_signal_chain_call(&gg_guard_chain, info, context))
 		return;
-	/* It ends the process when this returns. */
+	/*
+	 * The default action ends the process as soon as this handler returns and the signal comes
+	 * again.
+	 */
 	gg_real.sigaction(signal, &standard, NULL);
 	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_syscall_tid(), signal, info);
 }
 
 /*
- * gg_sigbus_guard_touch(): where the store faults, it goes on at its other end.  The kernel does
- * the same for what programs give it.
+ * gg_sigbus_guard_touch() stores one byte unchanged.  If that store faults, the handler moves the
+ * pc from the range begin..end to `failed`, as the kernel does with faults in its copies from user
+ * memory.
  */
 extern const char gg_guard_touch_begin[] __attribute__((visibility("hidden")));
 extern const char gg_guard_touch_end[] __attribute__((visibility("hidden")));
@@ -132,7 +140,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
 
-	/* si_code > 0: the kernel's; what others send has no address. */
+	/* si_code > 0: the kernel sent it.  A signal that a process sends has no address. */
 	if (info->si_code > 0 && (end_touch(context) || rescue((uintptr_t)info->si_addr))) {
 		errno = saved_errno;
 		return;
@@ -145,11 +153,12 @@ void gg_sigbus_guard_watch(void *begin, size_t bytes)
 {
 	int saved_errno = errno;
 
+	gg_assert(begin != NULL && bytes > 0);
 	for (int i = 0; i < RANGES; i++) {
 		if (ranges[i].begin != 0)
 			continue;
 		gg_store_relaxed(&ranges[i].end, (uintptr_t)begin + bytes);
-		/* Releases the end. */
+		/* Release: find() acquires begin, and then reads end. */
 		gg_store_release(&ranges[i].begin, (uintptr_t)begin);
 		break;
 	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* signal_chain - keeps the program's action while ours is installed. */
 #include "runtime/signals/signal_chain.h"
 
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
@@ -25,6 +27,7 @@ void gg_signal_chain_take(struct gg_signal_chain *chain)
 {
 	struct sigaction ours;
 
+	gg_assert(chain->signal > 0 && chain->ours != NULL);
 	if (gg_real.sigaction(chain->signal, NULL, &ours) < 0 || is_ours(chain, &ours))
 		return;
 	chain->theirs = ours;
@@ -32,7 +35,10 @@ void gg_signal_chain_take(struct gg_signal_chain *chain)
 	gg_store_release(&chain->their_handler, ours.sa_sigaction);
 	if (ours.sa_handler == SIG_IGN && !chain->takes_ignored)
 		return;
-	/* Small stacks: the other one, if there is one. */
+	/*
+	 * A default action has no flags, so ours asks for the alternate stack: the thread's may be
+	 * small.
+	 */
 	if (is_default(ours.sa_sigaction))
 		ours.sa_flags |= SA_ONSTACK | SA_RESTART;
 	ours.sa_flags = (ours.sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
@@ -48,7 +54,7 @@ bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *
 		return false;
 	if ((chain->theirs.sa_flags & (int)SA_RESETHAND) != 0) {
 		gg_store_release(&chain->their_handler, (gg_signal_chain_handler *)(void *)SIG_DFL);
-		chain->theirs.sa_handler = SIG_DFL; /* the rest stays, as the kernel has it */
+		chain->theirs.sa_handler = SIG_DFL; /* flags and mask stay, as in the kernel */
 	}
 	handler(chain->signal, info, context);
 	return true;
@@ -81,7 +87,7 @@ void gg_signal_chain_end(const struct gg_signal_chain_hook *hook)
 {
 	int saved_errno = errno;
 
-	/* What a vfork child sets is its own, but its memory is its parent's. */
+	/* A vfork child has actions of its own, but the chain is in its parent's memory. */
 	if (hook->chain != NULL && !gg_process_is_vforked())
 		gg_signal_chain_take(hook->chain);
 	errno = saved_errno;
