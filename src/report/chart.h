@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chart - an estimate over time on a terminal: an area with its confidence interval, and a line.
+ * chart - draws an estimate over time on a terminal: an area with its confidence interval, and a line.
  *
  *   struct gg_chart_column columns[80 * GG_CHART_DOTS];     from left to right
  *   struct gg_chart chart = { .columns = columns, .column_count = 160, .width = 80, .height = 12,
@@ -9,11 +9,11 @@
  *   for (size_t row = 0; row < chart.height; row++)
  *           gg_chart_append_row(&chart, row, &out);         from the top, without a newline
  *
- * Solid up to the low end of the interval, every second dot up to the high end, a dot at the line's
- * value.  A character is 2 by 4 dots of Braille; in ASCII it is one: '#' solid, ':' within the
- * interval, '*' the line.
+ * The area is solid up to the lower bound of the interval and has every second dot up to the upper
+ * bound; the line is one dot.  A character has 2 by 4 dots of Braille.  In ASCII it is one dot: '#'
+ * for the solid area, ':' inside the interval, '*' for the line.
  *
- * Threads  any; it appends to the buffer alone.
+ * Threads  Any; it only appends to the buffer.
  */
 #pragma once
 
@@ -22,11 +22,11 @@
 
 #include "base/buf.h"
 
-enum { GG_CHART_DOTS = 2 }; /* columns a character of Braille */
+enum { GG_CHART_DOTS = 2 }; /* columns per character of Braille */
 
 struct gg_chart_column {
-	double low, high; /* of the area; high >= low; not finite: nothing is drawn */
-	double line;      /* not finite: nothing is drawn */
+	double low, high; /* the area, high >= low; not finite: draw nothing */
+	double line;      /* not finite: draw nothing */
 };
 
 struct gg_chart {
@@ -39,5 +39,5 @@ struct gg_chart {
 
 void gg_chart_append_row(const struct gg_chart *chart, size_t row, struct gg_buf *out);
 
-/* A value >= `most` that is a good upper edge: 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times 2^n. */
+/* The upper edge for a maximum of `most`: the next of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times 2^n. */
 double gg_chart_top(double most);

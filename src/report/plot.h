@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot - line charts as SVG, one below the other in one picture.
+ * plot - draws line charts as SVG, one below the other in one picture.
  *
  *   struct gg_plot_series series = { "512 KiB", sizes, errors, count };
  *   struct gg_plot plot = {
@@ -11,13 +11,13 @@
  *   };
  *   gg_plot_svg(&plot, 1, &buf);
  *
- * The picture follows the reader's light or dark scheme; the colours are those of Okabe and Ito
- * (2008), which stay apart for the colour-blind, and each series also has a dash pattern of its own.
+ * The picture follows the reader's light or dark scheme.  The colors are those of Okabe and Ito (2008),
+ * which color-blind readers can distinguish, and each series has its own dash pattern.
  *
  * Axes start at 0 (linear) or at the smallest positive value (logarithmic) and end at the largest
  * finite one.  Points that are not finite, or not positive on a logarithmic axis, interrupt a line.
  *
- * Threads  any; it only appends to the buffer.  Texts are escaped.
+ * Threads  Any; it only appends to the buffer.  Texts are escaped.
  */
 #pragma once
 
@@ -29,7 +29,7 @@
 enum gg_plot_unit {
 	GG_PLOT_NUMBER,
 	GG_PLOT_SIZE,    /* bytes, ticks at binary sizes */
-	GG_PLOT_PERCENT, /* a share: 1 is 100 % */
+	GG_PLOT_PERCENT, /* a share; 1 is 100 % */
 };
 
 struct gg_plot_axis {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_diff - two profiles beside each other, as text and as JSON (docs/reference/JSON.md).
+ * report_diff - prints the comparison of two profiles, as text and as JSON (docs/reference/JSON.md).
  *
- * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
+ * Threads   Any; the functions only append to the buffer, whose `failed` says if memory ran out.
  */
 #pragma once
 
@@ -20,10 +20,10 @@ struct gg_diff_report {
 	struct gg_diff_side before, after;
 	const struct gg_diff *diff;
 	const char *
-		normalized_by; /* "time", "allocated", the factor as it was given; NULL: as they are */
-	bool show_all;         /* rows that do not differ significantly too */
-	bool fails_on_growth;  /* asked for; it failed if a row grew */
-	struct gg_report look; /* confidence, limit, width, figures, style alone */
+		normalized_by; /* "time", "allocated", or the factor as the user gave it; NULL: not normalized */
+	bool show_all;         /* show rows without a significant difference, too */
+	bool fails_on_growth;  /* the user asked to fail if a row grew */
+	struct gg_report look; /* only confidence, limit, width, figures, and style are used */
 };
 
 void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_head - the head that all reports share, and the notes at their end.
+ * report_head - prints the head that all reports share, and the notes at their end.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -60,7 +60,7 @@ void gg_report_append_time(int64_t time_ns, struct gg_buf *out)
 		gg_buf_printf(out, "%" PRId64 " h %" PRId64 " min", whole / 3600, whole / 60 % 60);
 }
 
-/* One column of the head: its name, a number, and what is said of it. */
+/* One line of the head: its name, a number, and a remark. */
 enum { NAME_WIDTH = 17, FIGURE_WIDTH = 18 };
 
 static void append_name(const char *name, struct gg_buf *out)
@@ -79,7 +79,7 @@ static void append_tally(const struct gg_report *report, const struct gg_tally *
 	gg_screen_text_append_right(out, gg_buf_text(&text), width);
 }
 
-/* remark: what follows the numbers; where there is no sample only one that begins with a comma. */
+/* remark: follows the numbers; without samples only a remark that begins with a comma is printed. */
 static void append_both(const struct gg_report *report, const char *name,
                         const struct gg_tally *tally, const char *remark, struct gg_buf *out)
 {
@@ -120,7 +120,8 @@ static void append_peak(const struct gg_report *report, struct gg_buf *out)
 	if (summary->at_peak.rss > 0) {
 		gg_buf_append_text(out, ", RSS ");
 		gg_figure_append_number(&report->figures, summary->at_peak.rss, GG_BYTES, out);
-		if (summary->at_peak.time_ns != summary->peak_ns) { /* it is read now and then */
+		if (summary->at_peak.time_ns !=
+		    summary->peak_ns) { /* readings are periodic, so this one is near the peak */
 			gg_buf_append_text(out, " at ");
 			gg_report_append_time(summary->at_peak.time_ns, out);
 		}
@@ -128,7 +129,7 @@ static void append_peak(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_append_text(out, "\n");
 }
 
-/* The live heap is an estimate, so the rest may be negative by chance; else there is a reason. */
+/* The rest may be negative by chance, because the live heap is an estimate, or for a reason. */
 static const char *remark_on_rest(const struct gg_report *report, double rest)
 {
 	const struct gg_tally *live = &report->summary->live_then;
@@ -153,7 +154,7 @@ static void append_reading(const struct gg_resident *resident, struct gg_buf *ou
 		gg_buf_printf(out, ", of %zu processes", resident->process_count);
 }
 
-/* Parts of RSS, with what is in none of them. */
+/* Appends the parts of RSS, and the rest. */
 static void append_parts(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_report_summary *summary = report->summary;
@@ -175,7 +176,7 @@ static void append_parts(const struct gg_report *report, struct gg_buf *out)
 		append_bytes(report, "  the rest", rest, remark_on_rest(report, rest), out);
 }
 
-/* RSS as it was read, and what of it is not live heap where that was read of one moment. */
+/* Appends RSS, and the rest beside the live heap if both belong to one moment. */
 static void append_resident(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_report_summary *summary = report->summary;
@@ -206,7 +207,7 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 	append_bytes(report, "highest RSS", highest->bytes, gg_buf_text(&remark), out);
 }
 
-/* "512 KiB", "4 to 512 KiB": where samples were drawn with several. */
+/* Appends "512 KiB", or "4 to 512 KiB" if samples have several sampling intervals. */
 static void append_interval(const struct gg_report_summary *summary, struct gg_buf *out)
 {
 	char least[GG_SIZE_TEXT_MAX], most[GG_SIZE_TEXT_MAX];
@@ -223,7 +224,7 @@ static void append_interval(const struct gg_report_summary *summary, struct gg_b
 	gg_buf_append_text(out, most);
 }
 
-/* "every 512 KiB by poisson": its unit is allocations where each is sampled by a coin of its own. */
+/* Appends "every 512 KiB by poisson"; the unit is allocations for the scheme per-allocation. */
 static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_profile_session *session = gg_model_session(report->model, 0);
@@ -238,7 +239,7 @@ static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_printf(out, "by %s", gg_scheme_name(session->scheme));
 }
 
-/* By geiger, which knows each process's end; not imported from a file. */
+/* True if geiger recorded the session, and so knows each process's end; false for imports. */
 static bool is_recorded(const struct gg_report *report)
 {
 	return gg_model_has_history(report->model) ||
@@ -274,7 +275,7 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 	              report->confidence * 100);
 }
 
-/* "killed by signal 9": what ends a program so is often why its memory is looked at. */
+/* Appends "killed by signal 9": such an end is often the reason to look at the memory. */
 static void append_kills(const struct gg_report *report, struct gg_buf *out)
 {
 	enum { KILLS_MAX = 3 };
@@ -349,7 +350,7 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 		if (report->summary->process_count > 1)
 			gg_buf_printf(out, ", of %zu processes", report->summary->process_count);
 	} else if (query->metric == GG_METRIC_PEAK && moment_ns == GG_TIME_NONE) {
-		; /* nothing that was asked for was ever live */
+		; /* nothing in the selection was ever live */
 	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {
 		gg_buf_append_text(out, " at ");
 		gg_report_append_time(moment_ns, out);
@@ -369,7 +370,7 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 	              what[0] != '\0' ? " " : "", what);
 }
 
-/* A paragraph that was built in memory, folded at the report's width. */
+/* Appends a paragraph, wrapped at the report's width. */
 static void append_folded(const struct gg_report *report, const struct gg_buf *text,
                           struct gg_buf *out)
 {
@@ -517,7 +518,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
 		if (tally->sample_count == 0 && report->summary->interval == 1)
-			continue; /* each allocation was recorded: it holds nothing */
+			continue; /* every allocation was sampled, so functions without samples hold nothing */
 		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
 		                                 gg_report_is_discovered(result, row))
 		                          .high);

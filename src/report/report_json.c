@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_json - the documented, versioned contract: docs/reference/JSON.md.  Members are only ever added within
- * a version.
+ * report_json - prints reports as JSON (docs/reference/JSON.md).  Within a version, members are added and
+ * never removed or changed.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static void add_tally(const struct gg_report *report, struct gg_json *json, cons
 	gg_report_json_figure(json, name, &figure);
 }
 
-/* A moment in ns; null where there is none. */
+/* A moment in nanoseconds, or null. */
 static void add_time(struct gg_json *json, const char *name, int64_t time_ns)
 {
 	if (time_ns == GG_TIME_NONE || time_ns == INT64_MIN)
@@ -43,7 +43,7 @@ static void add_time(struct gg_json *json, const char *name, int64_t time_ns)
 		gg_json_number(json, name, (double)time_ns);
 }
 
-/* Bytes that may be unknown. */
+/* Bytes, or null if they are unknown. */
 static void add_bytes(struct gg_json *json, const char *name, double bytes)
 {
 	if (bytes < 0)
@@ -72,7 +72,7 @@ static void add_totals(const struct gg_report *report, struct gg_json *json)
 	add_time(json, "peak_at_ns", summary->has_peak ? summary->peak_ns : GG_TIME_NONE);
 }
 
-/* One reading of the kernel's books; null if there was none. */
+/* A reading of the kernel's figures, or null. */
 static void add_resident(struct gg_json *json, const char *name, const struct gg_resident *resident)
 {
 	if (resident->process_count == 0) {
@@ -189,7 +189,7 @@ static void add_place(const struct gg_report *report, struct gg_json *json,
 	gg_json_close(json);
 }
 
-/* The members that every row has; null where the grouping has no such thing.  function may be NULL. */
+/* The members of every row; null if the grouping does not have them.  `function` may be NULL. */
 static void add_where(struct gg_json *json, const struct gg_model_function *function,
                       const char *file, uint32_t line, const char *module)
 {
@@ -247,7 +247,7 @@ static void add_thread(const struct gg_report *report, struct gg_json *json, uin
 	gg_json_text(json, "thread", thread->name);
 }
 
-/* Of each function the number of its first line that has a file; 0: there is none. */
+/* Finds for each function its first line with a file; 0: none. */
 static uint32_t *find_files(const struct gg_model *model)
 {
 	uint32_t *lines = calloc(gg_model_function_count(model), sizeof(*lines));
@@ -261,7 +261,7 @@ static uint32_t *find_files(const struct gg_model *model)
 	return lines;
 }
 
-/* What the row is, by the grouping. */
+/* Appends the members that identify the row, by the grouping. */
 static void add_key(const struct gg_report *report, struct gg_json *json,
                     const struct gg_query_row *row, const uint32_t *files)
 {

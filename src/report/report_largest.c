@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_largest - a few lines for the end of a recording: who holds most. */
+/* report_largest - prints the largest rows, for the end of a recording. */
 #include "report/report.h"
 #include "report/screen_text.h"
 

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_leaks - what is live at the end, or at a moment, and whether it grows, as text (docs/LEAKS.md) and as JSON
- * (docs/reference/JSON.md).
+ * report_leaks - prints what is live at the end or at a moment, and whether it grows, as text
+ * (docs/LEAKS.md) and as JSON (docs/reference/JSON.md).
  *
  *   gg_report_leaks_text(&report, leaks, &gate, 0, &out);
  *
- * report->result is not looked at.
+ * report->result is unused.
  *
- * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
+ * Threads   Any; the functions only append to the buffer, whose `failed` says if memory ran out.
  */
 #pragma once
 
 #include "query/leaks.h"
 #include "report/report.h"
 
-/* What a check by --fail-above found. */
+/* The result of --fail-above. */
 struct gg_leak_gate {
 	bool is_asked;
 	uint64_t limit_bytes;
-	bool has_failed; /* the low end of what is old is above the limit */
+	bool has_failed; /* the lower bound of old memory is above the limit */
 };
 
-/* given_back_ns: when most was live of which little is at the end, for a hint; 0: none is due. */
+/* given_back_ns: the moment of the peak if little of it is live at the end, for a hint; 0: no hint. */
 void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
                           const struct gg_leak_gate *gate, int64_t given_back_ns,
                           struct gg_buf *out);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_summary - what the head of every report says: how much there was, and how it compares with what the
- * kernel saw.
+ * report_summary - computes the numbers in the head of every report: totals, and RSS beside them.
  *
- * The numbers are of the query's processes and of its moment, whatever its focus and grouping are.
+ * The numbers cover the query's processes at its moment, whatever its focus and grouping are.
  *
- * Threads  any; the model is only read.
+ * Threads  Any; it only reads the model.
  */
 #pragma once
 
@@ -16,49 +15,49 @@
 #include "query/query.h"
 #include "query/resident_memory.h"
 
-/* The kernel's own maximum of any one process: nothing is missed between readings. */
+/* The kernel's maximum RSS of one process, which misses nothing between readings. */
 struct gg_highest_rss {
-	double bytes;         /* negative: not known */
-	int64_t time_ns;      /* when it was read; the maximum was then or before */
-	bool is_of_end;       /* ru_maxrss of wait4(), else VmHWM */
-	size_t process_count; /* that it is the maximum of, all of them */
+	double bytes;         /* negative: unknown */
+	int64_t time_ns;      /* time of the reading; the maximum was then or before */
+	bool is_of_end;       /* true: ru_maxrss of wait4(); false: VmHWM */
+	size_t process_count; /* the maximum is over this many processes */
 };
 
 struct gg_report_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
 	struct gg_tally left; /* what each process held at its own exit (query.h) */
-	size_t process_count; /* that the numbers are of; 0: not known, as several are one in merged profiles */
+	size_t process_count; /* processes that the numbers cover; 0: unknown, as in merged profiles */
 	/*
-	 * What was live when `resident` was read, which may be earlier: how much of that is usable size
-	 * beyond the requested one, and how much is mappings.
+	 * Live memory at the time of `resident`, which may be before the moment, and the parts of it that
+	 * are slack and mappings.
 	 */
 	struct gg_tally live_then;
 	double slack_bytes, mapping_bytes;
-	bool has_peak; /* false: without history nobody knows */
+	bool has_peak; /* false: the profile has no history */
 	int64_t peak_ns;
-	struct gg_tally peak; /* what was live then */
+	struct gg_tally peak; /* live memory at the peak */
 	/*
-	 * The last reading up to the moment; and one when as much was live as at the peak, which there
-	 * may not be.
+	 * The last reading up to the moment, and a reading at a time when as much was live as at the
+	 * peak.  The latter may not exist.
 	 */
 	struct gg_resident resident, at_peak;
-	bool has_rest; /* `resident` and live_then are of one moment and of the same processes */
+	bool has_rest; /* `resident` and live_then belong to one moment and to the same processes */
 	struct gg_highest_rss highest;
-	uint64_t sample_count, dropped_count; /* dropped: samples that found no place */
+	uint64_t sample_count, dropped_count; /* dropped: samples that did not fit */
 	double interval, least_interval; /* the largest sampling interval and the smallest, bytes */
 	struct gg_model_unresolved unresolved; /* frames without names */
 };
 
-/* query: its pid, and to_ns where the metric is live; the moment is the end for all others. */
+/* Uses the query's pid, and to_ns if the metric is live; other metrics have the end as their moment. */
 GG_MUST_CHECK int gg_report_summary_of(struct gg_report_summary *summary,
                                        const struct gg_model *model, const struct gg_query *query,
                                        struct gg_error *error);
 
 /*
- * With has_rest: what RSS holds beside the live heap, all at the time of its reading.  rest: what nobody accounts
- * for, such as free memory that the allocator keeps; negative where some of the live memory is not
- * resident, or by chance, as the live heap is an estimate.  NAN without has_rest, and where the live heap
- * is known by a bound alone: samples or their times were lost.
+ * The part of RSS that nothing accounts for, such as free memory that the allocator keeps, at the time of
+ * the reading.  It is negative if some live memory is not resident, or by chance, because the live heap
+ * is an estimate.  NAN without has_rest, and if lost samples or times leave only a bound of the live
+ * heap.
  */
 double gg_report_summary_rest(const struct gg_report_summary *summary);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_text - rows for people: self and total with their intervals, a bar, a name that takes what is
- * left of the line.
+ * report_text - prints rows for people: self and total with intervals, a bar, and a name in the rest of
+ * the line.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,19 +13,19 @@
 #include "report/screen_text.h"
 
 enum {
-	SAMPLES_WIDTH = 100, /* of the screen, from which samples have a column */
-	MAX_FRAMES = 24,     /* of a stack that are shown */
+	SAMPLES_WIDTH = 100, /* a screen of this width has a column for samples */
+	MAX_FRAMES = 24,     /* the report shows this many frames of a stack */
 };
 
 struct columns {
 	bool has_total;  /* beside self */
-	bool has_failed; /* the same by failed trials */
+	bool has_failed; /* self by failed trials as well */
 	size_t figure_width, bar_width;
 	bool has_samples;
-	double most;          /* the end of the bars */
-	struct gg_buf labels; /* of the shown rows, each with its 0 byte; not of stacks */
+	double most;          /* the value at the end of the bars */
+	struct gg_buf labels; /* labels of shown rows, each with a 0 byte; unused for stacks */
 	const char **names;   /* where each begins; NULL: out of memory */
-	const char **others;  /* one that would look the same, or the name itself */
+	const char **others;  /* by row: a label that would look equal, or the name itself */
 };
 
 static size_t shown_count(const struct gg_report *report)
@@ -150,7 +150,7 @@ static void append_failed(const struct gg_report *report, const struct columns *
 	gg_buf_append_text(out, "  ");
 }
 
-/* How many characters stand before the name. */
+/* The number of characters before the name. */
 static size_t name_column(const struct columns *columns)
 {
 	return (columns->figure_width + 2) * (columns->has_total || columns->has_failed ? 2 : 1) +
@@ -177,7 +177,7 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
 	gg_buf_append_text(out, "\n");
 }
 
-/* A stack takes a line for each frame: the innermost beside the figures, its callers below. */
+/* Prints a stack, a line for each frame: the innermost beside the figures, callers below it. */
 static void append_stack(const struct gg_report *report, const struct columns *columns,
                          uint32_t stack, struct gg_buf *out)
 {
@@ -196,7 +196,7 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 		              count - MAX_FRAMES);
 }
 
-/* Names of all rows: some may look the same when they are cut. */
+/* Makes the names of all rows, and finds names that would look equal when shortened. */
 static void find_names(const struct gg_report *report, struct columns *columns)
 {
 	size_t count = shown_count(report), at = 0;
@@ -252,7 +252,7 @@ static void append_row(const struct gg_report *report, const struct columns *col
 	gg_buf_append_text(out, "\n");
 }
 
-/* What the rows that are cut hold. */
+/* Adds a line about the rows that the report does not show. */
 static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 {
 	enum gg_quantity unit = report->result->query.unit;
@@ -262,7 +262,7 @@ static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 	if (hidden == 0)
 		return;
 	gg_buf_printf(out, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
-	/* No sample tells how many small allocations there were; or these rows have callees alone. */
+	/* Samples do not tell the number of small allocations; and rows may have only callees. */
 	if (!isfinite(most) || most <= 0) {
 		gg_buf_append_text(out, ".\n");
 		return;
@@ -290,7 +290,7 @@ static void append_no_match(const struct gg_report *report, struct gg_buf *out)
 	                                report->figures.ascii);
 }
 
-/* Nothing is chosen, or live, as in any program that gives all back; but there is more to see. */
+/* Nothing is live, as in every program that frees all; hints at metrics that have more to show. */
 static void append_other_metrics(const struct gg_report *report, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -307,7 +307,7 @@ static void append_other_metrics(const struct gg_report *report, struct gg_buf *
 	                                report->figures.ascii);
 }
 
-/* Rows of processes add up to more than their total where some share blocks. */
+/* Processes that share blocks have rows that add up to more than the total. */
 static void append_shared(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_query_result *result = report->result;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_timeline - live memory and RSS over time, as a chart and as JSON (docs/reference/JSON.md).
+ * report_timeline - prints live memory and RSS over time, as a chart and as JSON
+ * (docs/reference/JSON.md).
  *
- * Threads   any; they append to the buffer alone, whose `failed` tells if memory ran out.
+ * Threads   Any; the functions only append to the buffer, whose `failed` says if memory ran out.
  */
 #pragma once
 
 #include "query/timeline.h"
 #include "report/report.h"
 
-/* What is beside and below the plotted area. */
+/* The margin beside the plotted area, and the smallest area, in characters. */
 enum { GG_TIMELINE_MARGIN = 11, GG_TIMELINE_LEAST_WIDTH = 20, GG_TIMELINE_LEAST_HEIGHT = 3 };
 
 /*
- * How many points a chart of that many characters has; width and height are those of the plotted
- * area.
+ * The number of points of a chart whose plotted area has `width` characters.  All widths and heights
+ * below are those of the plotted area.
  */
 size_t gg_report_timeline_points(size_t width, bool ascii);
 

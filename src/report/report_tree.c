@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_tree - callers and callees, for people and as JSON.
+ * report_tree - prints trees of callers and callees, as text and as JSON.
  *
- * An only child is not indented: a path of forty frames that nobody leaves would be wider than the
- * screen.
+ * The text does not indent an only child, because a path of forty frames without branches would be wider
+ * than the screen.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,9 +18,9 @@ struct drawing {
 	struct gg_buf *out;
 	size_t figure_width;
 	double whole;
-	uint8_t *level;   /* of each node: how far it is indented */
-	bool *is_last;    /* of each node: has it a sibling below it? */
-	bool *more_below; /* of each level: goes a line on to a later sibling? */
+	uint8_t *level;   /* by node: its indentation */
+	bool *is_last;    /* by node: no sibling follows */
+	bool *more_below; /* by level: a line continues to a later sibling */
 };
 
 static double value_of(const struct drawing *drawing, const struct gg_tally *tally)
@@ -28,7 +28,7 @@ static double value_of(const struct drawing *drawing, const struct gg_tally *tal
 	return gg_tally_estimate(tally, drawing->tree->query.unit).value;
 }
 
-/* Was the node found because sampling hit it?  The whole is there in any case. */
+/* True if the node was found by its samples; the root exists in any case. */
 static struct gg_figure figure_of(const struct gg_report *report, const struct gg_tree *tree,
                                   size_t index, const struct gg_tally *tally)
 {
@@ -37,12 +37,13 @@ static struct gg_figure figure_of(const struct gg_report *report, const struct g
 
 enum { MAX_LEVEL = 200 };
 
-/* Levels, and who is last: the last child of a parent is the last node that names it. */
+/* Computes levels and last children: a parent's last child is the last node that names it. */
 static void lay_out(struct drawing *drawing)
 {
 	const struct gg_tree_node *nodes = drawing->tree->nodes;
 
-	for (size_t i = drawing->tree->count; i-- > 1;) /* level: met one of its children */
+	for (size_t i = drawing->tree->count;
+	     i-- > 1;) /* `level` marks parents whose child was seen */
 		if (drawing->level[nodes[i].parent] == 0) {
 			drawing->level[nodes[i].parent] = 1;
 			drawing->is_last[i] = true;
@@ -68,7 +69,7 @@ static void append_figure(struct drawing *drawing, size_t index, const struct gg
 	gg_buf_printf(drawing->out, share < 9.95 ? "  %4.1f %%  " : "  %4.0f %%  ", share);
 }
 
-/* The lines of a tree, down to this node; only where a parent has several children. */
+/* Draws the lines of the tree down to this node, where a parent has several children. */
 static void append_lines(struct drawing *drawing, size_t index)
 {
 	bool ascii = drawing->report->figures.ascii;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen_text - texts of strangers on a screen of a certain width.
+ * screen_text - fits untrusted texts into the width of a screen.
  *
- * Names come from the files of the profiled program: what a terminal would obey is replaced, what does
- * not fit is shortened in the middle, where names differ least.
+ * Names come from files of the profiled program.  These functions replace control characters, which a
+ * terminal would obey, and shorten long names in the middle, where names differ least.
  *
- * Threads  any.
+ * Threads  Any.
  */
 #pragma once
 
@@ -14,33 +14,36 @@
 
 #include "base/buf.h"
 
-enum { GG_SCREEN_TEXT_WIDTH = 80 }; /* when nobody knows */
+enum { GG_SCREEN_TEXT_WIDTH = 80 }; /* if the width is unknown */
 
-/* The width of the terminal, of $COLUMNS, or 80; of what ends a line in a file or a pipe any. */
+/*
+ * The width of the terminal, of $COLUMNS, or 80.  The second function is for a name at the end of a line,
+ * which in files and pipes may have any width.
+ */
 size_t gg_screen_text_width(int fd);
 size_t gg_screen_text_name_width(int fd);
 
-/* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG)? */
+/* True if the environment asks for UTF-8 (LC_ALL, LC_CTYPE, LANG). */
 bool gg_screen_text_is_utf8(void);
 
-/* Cells of a terminal that a UTF-8 text takes (text_cells.h). */
+/* The number of terminal cells of a UTF-8 text (text_cells.h). */
 size_t gg_screen_text_length(const char *text);
 
 /* Appends the text in at most `width` cells, "std::vector<in...sert" or with one ellipsis. */
 void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
 /*
- * The same for a row among others: a text that would look like `other` although it differs shows the place
- * where it does, "Box<std::v...<int, std...".
+ * The same for a row among others: if the shortened text would look like `other`, it shows the position
+ * where the two differ, "Box<std::v...<int, std...".
  */
 void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
                                  size_t width, bool ascii);
 
-/* For each text another one that differs but would look the same in `width` cells, or itself. */
+/* Finds for each text a different one that would look equal in `width` cells, or the text itself. */
 void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
                                const char **ret_others);
 
-/* Appends blanks in front of or behind the text so that it has `width` cells. */
+/* Append the text with blanks before or after it, so that it has `width` cells. */
 void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width);
 void gg_screen_text_append_left(struct gg_buf *out, const char *text, size_t width);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style - whether what we print to a terminal has colour, and the few styles there are.
+ * style - the few styles of terminal output, and whether it has colors.
  *
  *   struct gg_style style = gg_style_for(GG_COLOR_AUTO, STDOUT_FILENO);
  *   printf("%s%s%s\n", style.heading, "Usage", style.reset);
  *
- * Without colour every style is the empty text, so the printing code has one form.
+ * Without colors every style is the empty text, so that printing code needs no cases.
  */
 #pragma once
 
@@ -25,5 +25,5 @@ struct gg_style {
 	const char *reset;
 };
 
-/* `color` decides; asked to decide by itself it looks at the file descriptor and environment. */
+/* The styles for `color`; GG_COLOR_AUTO checks the file descriptor and the environment. */
 struct gg_style gg_style_for(enum gg_color color, int fd);

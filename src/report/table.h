@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table - rows and columns for people.
+ * table - prints rows and columns for people.
  *
  *   GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
  *   gg_table_column(&table, GG_ALIGN_LEFT, "function");
@@ -14,8 +14,8 @@
  * Columns are as wide as their widest cell and two blanks apart.  Widths count characters of UTF-8
  * text, one cell of the terminal each.
  *
- * Threads    one owner at a time.
- * Full       when memory runs out, `cells.failed` is set and printing says so with -ENOMEM.
+ * Threads    One thread at a time.
+ * Full       Without memory `cells.failed` is set, and printing returns -ENOMEM.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ enum gg_align {
 enum { GG_TABLE_MAX_COLUMNS = 64 };
 
 struct gg_table {
-	struct gg_buf cells; /* all texts in order, heads first, each with its 0 byte */
+	struct gg_buf cells; /* all texts in order, heads first; each ends with a 0 byte */
 	size_t cell_count;   /* without the heads */
 	size_t column_count;
 	enum gg_align align[GG_TABLE_MAX_COLUMNS];
