@@ -81,7 +81,7 @@ TEST(whole_numbers_of_rows_add_up_to_what_reports_show)
 
 			CHECK(row->live.bytes <= row->allocated.bytes);
 			CHECK(row->live.count <= row->allocated.count);
-			CHECK_EQ_I64(row->live.count > 0, row->live.rough.sums[0] > 0);
+			CHECK_EQ_I64(row->live.count > 0, row->live.rough.sample_count > 0);
 			CHECK(row->allocated.count > 0);
 		}
 		gg_extract_free(extract);

@@ -1,83 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/estimate/plain_tally.h"
 
-#include <assert.h>
-#include <string.h>
-
-/* The sums of a tally lie between its counts and its maxima, in one run. */
-enum {
-	FIRST_SUM = offsetof(struct gg_tally, usual),
-	SUMS_END = offsetof(struct gg_tally, reserve_max),
-	SUM_COUNT = (SUMS_END - FIRST_SUM) / sizeof(struct gg_sum),
-};
-
-static_assert(SUM_COUNT == GG_PLAIN_TALLY_SUM_COUNT - 2, "all sums of a tally");
-static_assert(sizeof(struct gg_tally) == SUMS_END + GG_PLAIN_TALLY_MAX_COUNT * sizeof(double),
-              "all maxima of a tally");
-
-void gg_plain_tally_of(struct gg_plain_tally *rough, const struct gg_tally *tally)
+static struct gg_plain_moments moments_of(const struct gg_moments *moments)
 {
-	struct gg_sum sums[SUM_COUNT];
-
-	memcpy(sums, (const char *)tally + FIRST_SUM, sizeof(sums));
-	memcpy(rough->maxima, (const char *)tally + SUMS_END, sizeof(rough->maxima));
-	rough->sums[0] = (double)tally->sample_count;
-	rough->sums[1] = (double)tally->sample_point_count;
-	for (size_t i = 0; i < SUM_COUNT; i++)
-		rough->sums[i + 2] = gg_sum_value(&sums[i]);
+	return (struct gg_plain_moments){
+		.seen = gg_sum_value(&moments->seen),
+		.value = gg_sum_value(&moments->value),
+		.variance = gg_sum_value(&moments->variance),
+		.skew = gg_sum_value(&moments->skew),
+	};
 }
 
-/* Places of sums, two of which are the counts; those of `sure` are behind those of `usual`. */
-enum {
-	AT_USUAL = 2,
-	PER_QUANTITY = sizeof(struct gg_moments) / sizeof(struct gg_sum),
-	AT_SURE = AT_USUAL + GG_QUANTITY_COUNT * PER_QUANTITY,
-	AT_MARK_BYTES = AT_SURE + GG_QUANTITY_COUNT * PER_QUANTITY,
-};
-
-static void raise_to(double *most, double value)
+void gg_plain_tally_of(struct gg_plain_tally *plain, const struct gg_tally *tally)
 {
-	if (value > *most)
-		*most = value;
+	plain->sample_count = (double)tally->sample_count;
+	plain->sample_point_count = (double)tally->sample_point_count;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		plain->usual[i] = moments_of(&tally->usual[i]);
+		plain->sure[i] = moments_of(&tally->sure[i]);
+		plain->uncertain[i] = moments_of(&tally->uncertain[i]);
+		plain->skew_slack[i] = gg_sum_value(&tally->skew_slack[i]);
+		plain->unknown[i] = gg_sum_value(&tally->unknown[i]);
+		plain->reserve_max[i] = tally->reserve_max[i];
+	}
+	plain->mark_bytes = gg_sum_value(&tally->mark_bytes);
+	plain->mark_variance = gg_sum_value(&tally->mark_variance);
+	plain->failed_bytes = gg_sum_value(&tally->failed_bytes);
+	plain->failed_variance = gg_sum_value(&tally->failed_variance);
+	plain->rest_bytes = gg_sum_value(&tally->rest_bytes);
+	plain->sampled_interval_max = tally->sampled_interval_max;
+	plain->allocations_per_byte_max = tally->allocations_per_byte_max;
+	plain->incomplete = tally->incomplete;
+	plain->unbounded_bytes = tally->unbounded_bytes;
 }
 
-void gg_plain_tally_add_sample(struct gg_plain_tally *rough, const struct gg_draw *draw,
+static struct gg_sum sum_of(double value)
+{
+	return (struct gg_sum){ value, 0 };
+}
+
+static struct gg_moments sums_of(const struct gg_plain_moments *moments)
+{
+	return (struct gg_moments){
+		.seen = sum_of(moments->seen),
+		.value = sum_of(moments->value),
+		.variance = sum_of(moments->variance),
+		.skew = sum_of(moments->skew),
+	};
+}
+
+void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *ret_tally)
+{
+	ret_tally->sample_count = (uint64_t)plain->sample_count;
+	ret_tally->sample_point_count = (uint64_t)plain->sample_point_count;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		ret_tally->usual[i] = sums_of(&plain->usual[i]);
+		ret_tally->sure[i] = sums_of(&plain->sure[i]);
+		ret_tally->uncertain[i] = sums_of(&plain->uncertain[i]);
+		ret_tally->skew_slack[i] = sum_of(plain->skew_slack[i]);
+		ret_tally->unknown[i] = sum_of(plain->unknown[i]);
+		ret_tally->reserve_max[i] = plain->reserve_max[i];
+	}
+	ret_tally->mark_bytes = sum_of(plain->mark_bytes);
+	ret_tally->mark_variance = sum_of(plain->mark_variance);
+	ret_tally->failed_bytes = sum_of(plain->failed_bytes);
+	ret_tally->failed_variance = sum_of(plain->failed_variance);
+	ret_tally->rest_bytes = sum_of(plain->rest_bytes);
+	ret_tally->sampled_interval_max = plain->sampled_interval_max;
+	ret_tally->allocations_per_byte_max = plain->allocations_per_byte_max;
+	ret_tally->incomplete = plain->incomplete;
+	ret_tally->unbounded_bytes = plain->unbounded_bytes;
+}
+
+void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_draw *draw,
                                uint64_t size_bytes)
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
-	double *of = rough->sums + (share.is_sure ? AT_SURE : AT_USUAL), *rest;
-	double interval = draw->interval, marks = draw->sample_point_count;
+	struct gg_plain_moments *of = share.is_sure ? plain->sure : plain->usual;
 
-	rough->sums[0] += 1;
-	rough->sums[1] += marks;
-	of[0] += (double)size_bytes;
-	of[PER_QUANTITY] += 1;
-	for (int i = 0; i < GG_QUANTITY_COUNT; i++, of += PER_QUANTITY) {
-		of[1] += share.value[i];
-		of[2] += share.variance[i];
-		of[3] += share.skew[i];
+	plain->sample_count += 1;
+	plain->sample_point_count += share.sample_point_count;
+	of[GG_BYTES].seen += (double)size_bytes;
+	of[GG_ALLOCATIONS].seen += 1;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		of[i].value += share.value[i];
+		of[i].variance += share.variance[i];
+		of[i].skew += share.skew[i];
+		gg_plain_tally_raise(&plain->reserve_max[i], share.reserve[i]);
 	}
-	rest = rough->sums + AT_MARK_BYTES; /* in the order of struct gg_tally */
-	rest[0] += marks * interval;
-	rest[1] += marks * interval * interval;
-	rest[2] += interval - 1;
-	rest[3] += interval * (interval - 1);
-	rest[4] += size_bytes > draw->offset_bytes ? (double)(size_bytes - draw->offset_bytes) : 0;
-	raise_to(&rough->maxima[0], share.reserve[GG_BYTES]);
-	raise_to(&rough->maxima[1], share.reserve[GG_ALLOCATIONS]);
-	raise_to(&rough->maxima[2], share.sampled_interval);
-	raise_to(&rough->maxima[3], share.allocations_per_byte);
-	raise_to(&rough->maxima[5], share.unbounded_bytes); /* 4: no sample makes it incomplete */
-}
-
-void gg_plain_tally_tally(const struct gg_plain_tally *rough, struct gg_tally *ret_tally)
-{
-	struct gg_sum sums[SUM_COUNT] = { 0 };
-
-	for (size_t i = 0; i < SUM_COUNT; i++)
-		sums[i] = (struct gg_sum){ rough->sums[i + 2], 0 };
-	memcpy((char *)ret_tally + FIRST_SUM, sums, sizeof(sums));
-	memcpy((char *)ret_tally + SUMS_END, rough->maxima, sizeof(rough->maxima));
-	ret_tally->sample_count = (uint64_t)rough->sums[0];
-	ret_tally->sample_point_count = (uint64_t)rough->sums[1];
+	plain->mark_bytes += share.mark_bytes;
+	plain->mark_variance += share.mark_variance;
+	plain->failed_bytes += share.failed_bytes;
+	plain->failed_variance += share.failed_variance;
+	plain->rest_bytes += (double)share.rest_bytes;
+	gg_plain_tally_raise(&plain->sampled_interval_max, share.sampled_interval);
+	gg_plain_tally_raise(&plain->allocations_per_byte_max, share.allocations_per_byte);
+	gg_plain_tally_raise(&plain->unbounded_bytes, share.unbounded_bytes);
 }

@@ -16,30 +16,71 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "stats/estimate/tally.h"
 
-/* The sums of a gg_tally in their order, its two counts first; then its maxima. */
-enum { GG_PLAIN_TALLY_SUM_COUNT = 35, GG_PLAIN_TALLY_MAX_COUNT = 6 };
-
-struct gg_plain_tally {
-	double sums[GG_PLAIN_TALLY_SUM_COUNT];
-	double maxima[GG_PLAIN_TALLY_MAX_COUNT];
+/* As struct gg_moments. */
+struct gg_plain_moments {
+	double seen, value, variance, skew;
 };
 
-void gg_plain_tally_of(struct gg_plain_tally *rough, const struct gg_tally *tally);
-void gg_plain_tally_tally(const struct gg_plain_tally *rough, struct gg_tally *ret_tally);
+/* As struct gg_tally, field by field under the same names. */
+struct gg_plain_tally {
+	double sample_count, sample_point_count;
+	struct gg_plain_moments usual[GG_QUANTITY_COUNT], sure[GG_QUANTITY_COUNT];
+	double mark_bytes, mark_variance;
+	double failed_bytes, failed_variance;
+	double rest_bytes;
+	double skew_slack[GG_QUANTITY_COUNT];
+	double unknown[GG_QUANTITY_COUNT];
+	struct gg_plain_moments uncertain[GG_QUANTITY_COUNT];
+	double reserve_max[GG_QUANTITY_COUNT];
+	double sampled_interval_max;
+	double allocations_per_byte_max;
+	double incomplete;
+	double unbounded_bytes;
+};
+
+void gg_plain_tally_of(struct gg_plain_tally *plain, const struct gg_tally *tally);
+void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *ret_tally);
 
 /* As gg_tally_add(). */
-void gg_plain_tally_add_sample(struct gg_plain_tally *rough, const struct gg_draw *draw,
+void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_draw *draw,
                                uint64_t size_bytes);
+
+static inline void gg_plain_moments_add(struct gg_plain_moments *sum,
+                                        const struct gg_plain_moments *more)
+{
+	sum->seen += more->seen;
+	sum->value += more->value;
+	sum->variance += more->variance;
+	sum->skew += more->skew;
+}
+
+/* Raises a maximum to a value. */
+static inline void gg_plain_tally_raise(double *maximum, double value)
+{
+	*maximum = *maximum > value ? *maximum : value;
+}
 
 static inline void gg_plain_tally_add(struct gg_plain_tally *sum, const struct gg_plain_tally *more)
 {
-	for (size_t i = 0; i < GG_PLAIN_TALLY_SUM_COUNT; i++)
-		sum->sums[i] += more->sums[i];
-	for (size_t i = 0; i < GG_PLAIN_TALLY_MAX_COUNT; i++)
-		sum->maxima[i] = sum->maxima[i] > more->maxima[i] ? sum->maxima[i]
-		                                                  : more->maxima[i];
+	sum->sample_count += more->sample_count;
+	sum->sample_point_count += more->sample_point_count;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		gg_plain_moments_add(&sum->usual[i], &more->usual[i]);
+		gg_plain_moments_add(&sum->sure[i], &more->sure[i]);
+		gg_plain_moments_add(&sum->uncertain[i], &more->uncertain[i]);
+		sum->skew_slack[i] += more->skew_slack[i];
+		sum->unknown[i] += more->unknown[i];
+		gg_plain_tally_raise(&sum->reserve_max[i], more->reserve_max[i]);
+	}
+	sum->mark_bytes += more->mark_bytes;
+	sum->mark_variance += more->mark_variance;
+	sum->failed_bytes += more->failed_bytes;
+	sum->failed_variance += more->failed_variance;
+	sum->rest_bytes += more->rest_bytes;
+	gg_plain_tally_raise(&sum->sampled_interval_max, more->sampled_interval_max);
+	gg_plain_tally_raise(&sum->allocations_per_byte_max, more->allocations_per_byte_max);
+	gg_plain_tally_raise(&sum->incomplete, more->incomplete);
+	gg_plain_tally_raise(&sum->unbounded_bytes, more->unbounded_bytes);
 }

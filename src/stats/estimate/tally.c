@@ -90,12 +90,19 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
 	double length = (double)gg_length_bytes(size_bytes), bytes = draw->interval;
 	double factor = skew_factor(draw, &weight, length);
+	double interval = draw->interval, points = draw->sample_point_count;
 	struct gg_share share = {
 		.is_sure = weight.probability >= GG_SURE_PROBABILITY,
+		.sample_point_count = draw->sample_point_count,
+		.rest_bytes = size_bytes > draw->offset_bytes ? size_bytes - draw->offset_bytes : 0,
 		.value = { weight.bytes, weight.count },
 		.variance = { weight.bytes_variance, weight.count_variance },
 		.skew = { weight.bytes_variance * factor * (double)size_bytes,
 		          weight.count_variance * factor },
+		.mark_bytes = points * interval,
+		.mark_variance = points * interval * interval,
+		.failed_bytes = interval - 1,
+		.failed_variance = interval * (interval - 1),
 		.allocations_per_byte = 1 / length,
 	};
 
@@ -112,15 +119,14 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 	return share;
 }
 
-static void change(struct gg_tally *tally, double sign, const struct gg_draw *draw,
-                   uint64_t size_bytes, const struct gg_share *share)
+static void change(struct gg_tally *tally, double sign, uint64_t size_bytes,
+                   const struct gg_share *share)
 {
 	struct gg_moments *of = share->is_sure ? tally->sure : tally->usual;
-	double interval = draw->interval, marks = draw->sample_point_count;
 
 	tally->sample_count += sign > 0 ? 1 : UINT64_MAX;
-	tally->sample_point_count += sign > 0 ? draw->sample_point_count
-	                                      : -(uint64_t)draw->sample_point_count;
+	tally->sample_point_count += sign > 0 ? share->sample_point_count
+	                                      : -(uint64_t)share->sample_point_count;
 	add_integer(&of[GG_BYTES].seen, sign, size_bytes);
 	add_integer(&of[GG_ALLOCATIONS].seen, sign, 1);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
@@ -128,19 +134,18 @@ static void change(struct gg_tally *tally, double sign, const struct gg_draw *dr
 		add(&of[i].variance, sign, share->variance[i]);
 		add(&of[i].skew, sign, share->skew[i]);
 	}
-	add(&tally->mark_bytes, sign, marks * interval);
-	add(&tally->mark_variance, sign, marks * interval * interval);
-	add(&tally->failed_bytes, sign, interval - 1);
-	add(&tally->failed_variance, sign, interval * (interval - 1));
-	add_integer(&tally->rest_bytes, sign,
-	            size_bytes > draw->offset_bytes ? size_bytes - draw->offset_bytes : 0);
+	add(&tally->mark_bytes, sign, share->mark_bytes);
+	add(&tally->mark_variance, sign, share->mark_variance);
+	add(&tally->failed_bytes, sign, share->failed_bytes);
+	add(&tally->failed_variance, sign, share->failed_variance);
+	add_integer(&tally->rest_bytes, sign, share->rest_bytes);
 }
 
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
 
-	change(tally, 1, draw, size_bytes, &share);
+	change(tally, 1, size_bytes, &share);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		tally->reserve_max[i] = fmax(tally->reserve_max[i], share.reserve[i]);
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
@@ -153,7 +158,7 @@ void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
 
-	change(tally, -1, draw, size_bytes, &share);
+	change(tally, -1, size_bytes, &share);
 	clear_if_empty(tally);
 }
 

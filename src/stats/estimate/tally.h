@@ -98,10 +98,16 @@ struct gg_tally {
  */
 #define GG_SURE_PROBABILITY 0.98
 
-/* What one sample adds to a tally, in plain numbers; seen is 1 and its size. */
+/*
+ * What one sample adds to the fields of a tally of the same names; `seen` grows by its size and 1.
+ * This is the one rule: tallies of both kinds (plain_tally.h) add these numbers.
+ */
 struct gg_share {
 	bool is_sure; /* p >= GG_SURE_PROBABILITY */
+	uint32_t sample_point_count;
+	uint64_t rest_bytes;
 	double value[GG_QUANTITY_COUNT], variance[GG_QUANTITY_COUNT], skew[GG_QUANTITY_COUNT];
+	double mark_bytes, mark_variance, failed_bytes, failed_variance;
 	/* What the tally's maxima are at least. */
 	double reserve[GG_QUANTITY_COUNT], sampled_interval, allocations_per_byte;
 	double unbounded_bytes;
