@@ -231,6 +231,7 @@ TEST(functions_without_a_name_have_their_place)
 	has_stack(string_block(5002), "rep:0 function <a.lua:1>:2 sort:0 main chunk:1");
 	CHECK(run(L, "return 1", "kept = ('x'):rep(5003)"));
 	has_stack(string_block(5003), "rep:0 main chunk:1");
+	REQUIRE(string_block(5003) != NULL);
 	CHECK_EQ_STR(string_block(5003)->frames[1].file, "[string \"return 1\"]");
 	lua_close(L);
 }
@@ -292,7 +293,8 @@ TEST(stacks_of_lua_move_while_frames_are_read)
 	          "  return 1 + deep(n - 1) end\n"
 	          "for i = 1, 20 do coroutine.wrap(function() deep(i * 50) end)() end\n"
 	          "deep(3000) collectgarbage() collectgarbage()\n"));
-	CHECK(string_block(8001) != NULL && string_block(8001)->frame_count == 128);
+	REQUIRE(string_block(8001) != NULL);
+	CHECK_EQ_U64(string_block(8001)->frame_count, 128);
 	CHECK_EQ_U64(ledger_read().live_bytes, counted_by(L));
 	lua_close(L);
 }

@@ -11,21 +11,20 @@
 #define SECOND INT64_C(1000000000)
 
 /* A profile of 100 s that is filled by the test, and what is made of it. */
-struct fixture {
+struct judged {
 	struct made_profile made;
 	struct gg_model *model;
 	struct gg_leaks *leaks;
 	struct gg_error error;
 };
 
-static void begin(struct fixture *f)
+static void judged_setup(struct judged *f)
 {
-	*f = (struct fixture){ 0 };
 	made_begin(&f->made, NULL, 4096, 1);
 	f->made.process = made_process(&f->made, 100, 0, 100 * SECOND);
 }
 
-static int run_at(struct fixture *f, const struct gg_suppressions *suppressions, int64_t at_ns)
+static int run_at(struct judged *f, const struct gg_suppressions *suppressions, int64_t at_ns)
 {
 	const struct gg_leaks_query query = { .confidence = 0.95,
 		                              .suppressions = suppressions,
@@ -37,20 +36,34 @@ static int run_at(struct fixture *f, const struct gg_suppressions *suppressions,
 	return code;
 }
 
-static int run(struct fixture *f, const struct gg_suppressions *suppressions)
+static int run(struct judged *f, const struct gg_suppressions *suppressions)
 {
 	return run_at(f, suppressions, 0);
 }
 
-static void end(struct fixture *f)
+static void judged_teardown(struct judged *f)
 {
 	gg_leaks_free(f->leaks);
 	gg_model_free(f->model);
 	gg_profile_close(f->made.profile);
 }
 
+FIXTURE(judged)
+
+/* For a test that needs several, one after the other. */
+static void begin(struct judged *f)
+{
+	*f = (struct judged){ 0 };
+	judged_setup(f);
+}
+
+static void end(struct judged *f)
+{
+	judged_teardown(f);
+}
+
 /* Large blocks are samples for certain, so few of them tell. */
-static void add(struct fixture *f, const char *stack, int count, int64_t from_s, int64_t to_s,
+static void add(struct judged *f, const char *stack, int count, int64_t from_s, int64_t to_s,
                 int64_t lifetime_s)
 {
 	uint32_t id = made_stack(&f->made, stack);
@@ -65,7 +78,7 @@ static void add(struct fixture *f, const char *stack, int count, int64_t from_s,
 	}
 }
 
-static void add_all_classes(struct fixture *f)
+static void add_all_classes(struct judged *f)
 {
 	add(f, "main>leak", 50, 0, 100, 0);
 	add(f, "main>table", 20, 0, 1, 0);
@@ -73,7 +86,7 @@ static void add_all_classes(struct fixture *f)
 	add(f, "main>request", 100, 0, 100, 2);
 }
 
-static const char *name_of(const struct fixture *f, size_t row)
+static const char *name_of(const struct judged *f, size_t row)
 {
 	size_t count;
 	const struct gg_code_location *places = gg_model_stack_places(
@@ -82,7 +95,7 @@ static const char *name_of(const struct fixture *f, size_t row)
 	return gg_model_function(f->model, places[0].function).name;
 }
 
-TEST(each_stack_is_judged_by_its_own_samples)
+TEST_WITH(judged, each_stack_is_judged_by_its_own_samples)
 {
 	static const struct {
 		const char *name;
@@ -93,30 +106,27 @@ TEST(each_stack_is_judged_by_its_own_samples)
 		{ "cache", GG_LEAK_LEVEL },
 		{ "request", GG_LEAK_YOUNG_ONLY },
 	};
-	struct fixture f;
 
-	begin(&f);
-	add_all_classes(&f);
-	if (!CHECK(run(&f, NULL) == 0 && f.leaks->row_count == GG_COUNT(expected)))
+	add_all_classes(judged);
+	if (!CHECK(run(judged, NULL) == 0 && judged->leaks->row_count == GG_COUNT(expected)))
 		return;
 	for (size_t i = 0; i < GG_COUNT(expected); i++) {
-		CHECK_MSG(strcmp(name_of(&f, i), expected[i].name) == 0, "%zu: %s", i,
-		          name_of(&f, i));
-		CHECK_MSG(f.leaks->rows[i].class == expected[i].class, "%s: %s", name_of(&f, i),
-		          gg_leak_class_name(f.leaks->rows[i].class));
-		CHECK_EQ_U64(f.leaks->class_row_count[expected[i].class], 1);
+		CHECK_MSG(strcmp(name_of(judged, i), expected[i].name) == 0, "%zu: %s", i,
+		          name_of(judged, i));
+		CHECK_MSG(judged->leaks->rows[i].class == expected[i].class, "%s: %s",
+		          name_of(judged, i), gg_leak_class_name(judged->leaks->rows[i].class));
+		CHECK_EQ_U64(judged->leaks->class_row_count[expected[i].class], 1);
 	}
-	CHECK(f.leaks->rows[0].sample_count == 50 && f.leaks->rows[0].q_value < 1e-4);
-	CHECK(fabs(f.leaks->rows[0].live_bytes.estimate / (50 << 20) - 1) < 1e-6);
-	CHECK_EQ_I64(f.leaks->rows[0].oldest_ns, 100 * SECOND);
-	CHECK_EQ_DOUBLE(f.leaks->rows[0].kept_share, 1);
-	CHECK(isnan(f.leaks->rows[1].q_value)); /* nothing happened in the last third */
-	CHECK(f.leaks->rows[3].oldest_ns <= 2 * SECOND);
-	end(&f);
+	CHECK(judged->leaks->rows[0].sample_count == 50 && judged->leaks->rows[0].q_value < 1e-4);
+	CHECK(fabs(judged->leaks->rows[0].live_bytes.estimate / (50 << 20) - 1) < 1e-6);
+	CHECK_EQ_I64(judged->leaks->rows[0].oldest_ns, 100 * SECOND);
+	CHECK_EQ_DOUBLE(judged->leaks->rows[0].kept_share, 1);
+	CHECK(isnan(judged->leaks->rows[1].q_value)); /* nothing happened in the last third */
+	CHECK(judged->leaks->rows[3].oldest_ns <= 2 * SECOND);
 }
 
 /* As an interpreter does: half a second before its end nothing of that is left. */
-static void add_given_back(struct fixture *f, const char *stack, int count)
+static void add_given_back(struct judged *f, const char *stack, int count)
 {
 	uint32_t id = made_stack(&f->made, stack);
 
@@ -127,7 +137,7 @@ static void add_given_back(struct fixture *f, const char *stack, int count)
 
 TEST(what_is_given_back_at_the_end_is_judged_at_a_moment_before)
 {
-	struct fixture f;
+	struct judged f;
 
 	begin(&f);
 	add_given_back(&f, "main>list", 50);
@@ -149,7 +159,7 @@ TEST(a_moment_has_what_a_run_that_ended_then_has)
 {
 	const int64_t moment = 50 * SECOND - 1000;
 	double live, old, p_value;
-	struct fixture f;
+	struct judged f;
 
 	begin(&f); /* its process ends before 50 s, and so does all else */
 	f.made.process = made_process(&f.made, 101, 0, moment);
@@ -171,56 +181,48 @@ TEST(a_moment_has_what_a_run_that_ended_then_has)
 	end(&f);
 }
 
-TEST(a_moment_after_the_end_is_the_end)
+TEST_WITH(judged, a_moment_after_the_end_is_the_end)
 {
-	struct fixture f;
-
-	begin(&f);
-	add_all_classes(&f);
-	CHECK(run_at(&f, NULL, 1000 * SECOND) == 0 && f.leaks->row_count == 4);
-	CHECK_EQ_I64(f.leaks->at_ns, GG_TIME_NONE);
-	end(&f);
+	add_all_classes(judged);
+	CHECK(run_at(judged, NULL, 1000 * SECOND) == 0 && judged->leaks->row_count == 4);
+	CHECK_EQ_I64(judged->leaks->at_ns, GG_TIME_NONE);
 }
 
-TEST(totals_are_those_of_the_rows)
+TEST_WITH(judged, totals_are_those_of_the_rows)
 {
-	struct fixture f;
 	double bytes = 0, cohorts = 0;
 
-	begin(&f);
-	add_all_classes(&f);
-	CHECK_EQ_I64(run(&f, NULL), 0);
-	for (size_t i = 0; i < f.leaks->row_count; i++) {
-		bytes += f.leaks->rows[i].live_bytes.estimate;
+	add_all_classes(judged);
+	CHECK_EQ_I64(run(judged, NULL), 0);
+	for (size_t i = 0; i < judged->leaks->row_count; i++) {
+		bytes += judged->leaks->rows[i].live_bytes.estimate;
 		for (int k = 0; k < GG_LEAK_COHORTS; k++)
-			cohorts += f.leaks->rows[i].cohorts[k];
+			cohorts += judged->leaks->rows[i].cohorts[k];
 	}
-	CHECK(fabs(bytes / f.leaks->live_bytes.estimate - 1) < 1e-9);
+	CHECK(fabs(bytes / judged->leaks->live_bytes.estimate - 1) < 1e-9);
 	CHECK(fabs(cohorts / bytes - 1) < 1e-9);
 	/* 45 of the leak, the table, and two thirds of the cache are older than 10 s. */
-	CHECK_MSG(fabs(f.leaks->old_bytes.estimate / (1 << 20) - (46 + 20 + 21)) < 1.5, "%g",
-	          f.leaks->old_bytes.estimate / (1 << 20));
-	CHECK(f.leaks->has_history);
-	CHECK(fabs(f.leaks->unseen_bytes / (4096 * log(40)) - 1) < 1e-12);
-	end(&f);
+	CHECK_MSG(fabs(judged->leaks->old_bytes.estimate / (1 << 20) - (46 + 20 + 21)) < 1.5, "%g",
+	          judged->leaks->old_bytes.estimate / (1 << 20));
+	CHECK(judged->leaks->has_history);
+	CHECK(fabs(judged->leaks->unseen_bytes / (4096 * log(40)) - 1) < 1e-12);
 }
 
-TEST(a_suppressed_stack_is_counted_apart)
+TEST_WITH(judged, a_suppressed_stack_is_counted_apart)
 {
 	struct gg_suppressions suppressions;
-	struct fixture f;
 
-	begin(&f);
-	add_all_classes(&f);
+	add_all_classes(judged);
 	CHECK_EQ_I64(gg_suppressions_parse(&suppressions, "leak:nothing\n# known\nleak:^lea\n",
-	                                   "text", &f.error),
+	                                   "text", &judged->error),
 	             0);
-	CHECK_EQ_I64(run(&f, &suppressions), 0);
-	CHECK(f.leaks->row_count == 3 && f.leaks->class_row_count[GG_LEAK_GROWING] == 0);
-	CHECK(f.leaks->suppressed_count == 2 && f.leaks->suppressed[0].row_count == 0);
-	CHECK(f.leaks->suppressed[1].row_count == 1 && f.leaks->suppressed[1].sample_count == 50);
-	CHECK(fabs(f.leaks->suppressed[1].live_bytes / (50 << 20) - 1) < 1e-6);
-	end(&f);
+	CHECK_EQ_I64(run(judged, &suppressions), 0);
+	CHECK(judged->leaks->row_count == 3 &&
+	      judged->leaks->class_row_count[GG_LEAK_GROWING] == 0);
+	CHECK(judged->leaks->suppressed_count == 2 && judged->leaks->suppressed[0].row_count == 0);
+	CHECK(judged->leaks->suppressed[1].row_count == 1 &&
+	      judged->leaks->suppressed[1].sample_count == 50);
+	CHECK(fabs(judged->leaks->suppressed[1].live_bytes / (50 << 20) - 1) < 1e-6);
 	gg_suppressions_done(&suppressions);
 }
 
@@ -230,7 +232,7 @@ TEST(a_caller_a_module_and_a_file_can_be_suppressed)
 
 	for (size_t i = 0; i < GG_COUNT(texts); i++) {
 		struct gg_suppressions suppressions;
-		struct fixture f;
+		struct judged f;
 
 		begin(&f);
 		add(&f, "main>[libx.so]parse@x.c:12", 20, 0, 1, 0);
@@ -294,22 +296,19 @@ TEST(what_is_no_suppression_is_refused_with_its_line)
 	CHECK_EQ_I64(gg_suppressions_read(&suppressions, "/nonexistent", &error), -ENOENT);
 }
 
-TEST(times_are_shares_of_the_life_of_the_process)
+TEST_WITH(judged, times_are_shares_of_the_life_of_the_process)
 {
-	struct fixture f;
 	uint32_t second;
 
 	/* The same leak in a process that lives for the last 10 s only. */
-	begin(&f);
-	second = made_process(&f.made, 101, 90 * SECOND, 100 * SECOND);
-	f.made.process = second;
-	add(&f, "main>leak", 50, 90, 100, 0);
-	add(&f, "main>table", 20, 90, 91, 0);
-	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 2);
-	CHECK_EQ_U64(f.leaks->rows[0].class, GG_LEAK_GROWING);
-	CHECK_EQ_U64(f.leaks->rows[1].class, GG_LEAK_NEVER_FREED);
-	CHECK(f.leaks->rows[0].cohorts[0] > 0);
-	end(&f);
+	second = made_process(&judged->made, 101, 90 * SECOND, 100 * SECOND);
+	judged->made.process = second;
+	add(judged, "main>leak", 50, 90, 100, 0);
+	add(judged, "main>table", 20, 90, 91, 0);
+	CHECK(run(judged, NULL) == 0 && judged->leaks->row_count == 2);
+	CHECK_EQ_U64(judged->leaks->rows[0].class, GG_LEAK_GROWING);
+	CHECK_EQ_U64(judged->leaks->rows[1].class, GG_LEAK_NEVER_FREED);
+	CHECK(judged->leaks->rows[0].cohorts[0] > 0);
 }
 
 /* A file may have any number there: no sum of times may overflow (UBSan), and blocks are counted. */
@@ -318,7 +317,7 @@ TEST(a_process_that_starts_at_the_end_of_time_has_leaks_all_the_same)
 	static const int64_t starts[] = { INT64_MAX, INT64_MAX - 1, INT64_MIN, INT64_MIN + 1 };
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		struct fixture f;
+		struct judged f;
 
 		begin(&f);
 		f.made.process = made_process(&f.made, 101, starts[i], INT64_MAX);
@@ -329,37 +328,30 @@ TEST(a_process_that_starts_at_the_end_of_time_has_leaks_all_the_same)
 	}
 }
 
-TEST(a_block_of_two_processes_counts_once)
+TEST_WITH(judged, a_block_of_two_processes_counts_once)
 {
-	struct fixture f;
 	uint32_t child, stack;
 
-	begin(&f);
-	child = made_process(&f.made, 101, 50 * SECOND, 100 * SECOND);
-	stack = made_stack(&f.made, "main>table");
+	child = made_process(&judged->made, 101, 50 * SECOND, 100 * SECOND);
+	stack = made_stack(&judged->made, "main>table");
 	for (int i = 0; i < 10; i++) {
-		uint32_t parent = f.made.process;
-		uint64_t id = made_sample(&f.made, stack, 1 << 20, i, 60 * SECOND);
+		uint32_t parent = judged->made.process;
+		uint64_t id = made_sample(&judged->made, stack, 1 << 20, i, 60 * SECOND);
 
-		f.made.process = child;
-		made_inherited(&f.made, stack, 1 << 20, 50 * SECOND, GG_TIME_NONE, id);
-		f.made.process = parent;
+		judged->made.process = child;
+		made_inherited(&judged->made, stack, 1 << 20, 50 * SECOND, GG_TIME_NONE, id);
+		judged->made.process = parent;
 	}
-	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 1);
-	CHECK_EQ_U64(f.leaks->rows[0].sample_count, 10);
-	CHECK_EQ_U64(f.leaks->rows[0].class, GG_LEAK_NEVER_FREED);
-	CHECK(f.leaks->rows[0].oldest_ns > 99 * SECOND);
-	end(&f);
+	CHECK(run(judged, NULL) == 0 && judged->leaks->row_count == 1);
+	CHECK_EQ_U64(judged->leaks->rows[0].sample_count, 10);
+	CHECK_EQ_U64(judged->leaks->rows[0].class, GG_LEAK_NEVER_FREED);
+	CHECK(judged->leaks->rows[0].oldest_ns > 99 * SECOND);
 }
 
-TEST(an_empty_profile_has_no_leaks)
+TEST_WITH(judged, an_empty_profile_has_no_leaks)
 {
-	struct fixture f;
-
-	begin(&f);
-	CHECK(run(&f, NULL) == 0 && f.leaks->row_count == 0);
-	CHECK(f.leaks->live_bytes.estimate == 0 && f.leaks->live_bytes.high > 0);
-	end(&f);
+	CHECK(run(judged, NULL) == 0 && judged->leaks->row_count == 0);
+	CHECK(judged->leaks->live_bytes.estimate == 0 && judged->leaks->live_bytes.high > 0);
 }
 
 /*
@@ -374,7 +366,7 @@ TEST(a_check_at_the_truth_fails_in_one_run_of_forty_at_most)
 	int above = 0;
 
 	for (int i = 0; i < RUNS; i++) {
-		struct fixture f = { 0 };
+		struct judged f = { 0 };
 
 		made_begin(&f.made, NULL, 4096, (uint64_t)i + 1);
 		f.made.process = made_process(&f.made, 100, 0, 100 * SECOND);

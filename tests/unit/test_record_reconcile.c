@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events that a full ring lost are made up for from the region's totals: whatever was lost, the profile has
+ * each live sample, and samples and rows of sums together are what was allocated.
+ */
+#include "record/process/target.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "region.h"
+#include "test.h"
+
+/* More than the 64 events of the ring, fewer than the 512 live samples of the region. */
+enum { STACKS = 3, SAMPLES_MAX = 400 };
+
+struct truth {
+	uint64_t address;
+	int stack;
+	bool is_freed;
+};
+
+struct scene {
+	struct gg_region region;
+	bool has_region;
+	struct gg_region_thread thread;
+	uint32_t nodes[STACKS];
+	struct gg_profile *profile;
+	struct gg_profile_writer writer;
+	struct gg_target_set set;
+	struct gg_target *target;
+	struct gg_error error;
+
+	struct truth truths[SAMPLES_MAX];
+	uint32_t truth_count;
+	uint64_t random;
+
+	/* Of the profile, once finish() has read it. */
+	uint32_t live_count, freed_count, coarse_count, unknown_count;
+	bool is_seen[SAMPLES_MAX];
+};
+
+static void scene_setup(struct scene *scene)
+{
+	struct gg_region_options options;
+	int fd;
+
+	region_small_options(&options);
+	REQUIRE(region_make(&scene->region, &options));
+	scene->has_region = true;
+	gg_region_thread_begin(&scene->region, &scene->thread, 7, "main", 0);
+	for (int i = 0; i < STACKS; i++) {
+		const uint64_t pcs[] = { 0x1000 + (uint64_t)i, 0x100 };
+
+		scene->nodes[i] = gg_region_intern(&scene->region, &scene->thread, pcs, 2);
+	}
+	REQUIRE(gg_profile_create(&scene->profile, NULL, &scene->error) == 0);
+	REQUIRE(gg_profile_writer_init(&scene->writer, scene->profile, 0, &scene->error) == 0);
+	fd = dup(scene->region.map.fd);
+	REQUIRE(gg_target_open(&scene->target, &scene->set, &scene->writer, fd, 0, 0, true,
+	                       &scene->error) == 0);
+	scene->writer.now_ns = 1 << 20;
+	scene->random = 88172645463325252;
+}
+
+static void scene_teardown(struct scene *scene)
+{
+	gg_target_set_done(&scene->set);
+	if (scene->profile != NULL)
+		gg_profile_writer_done(&scene->writer);
+	gg_profile_close(scene->profile);
+	if (scene->has_region)
+		gg_region_done(&scene->region, true);
+}
+
+FIXTURE(scene)
+
+static void allocate(struct scene *scene, int stack)
+{
+	struct truth *truth = &scene->truths[scene->truth_count++];
+	struct gg_allocation sample;
+
+	REQUIRE(scene->truth_count <= SAMPLES_MAX);
+	*truth = (struct truth){ .address = 0x10000 + 16 * (uint64_t)scene->truth_count,
+		                 .stack = stack };
+	sample = region_sample(truth->address, 1000, scene->nodes[stack]);
+	REQUIRE(gg_region_record_alloc(&scene->region, &scene->thread, &sample) != 0);
+}
+
+static void free_one(struct scene *scene, uint32_t number)
+{
+	struct truth *truth = &scene->truths[number];
+
+	REQUIRE(!truth->is_freed);
+	truth->is_freed = true;
+	REQUIRE(gg_region_record_free(&scene->region, &scene->thread,
+	                              (const void *)(uintptr_t)truth->address, 0,
+	                              truth->address + 100, 0));
+}
+
+static int count_sample(const struct gg_profile_sample *sample, void *context)
+{
+	struct scene *scene = context;
+	uint32_t number = (uint32_t)((sample->address - 0x10000) / 16 - 1);
+
+	if (number >= scene->truth_count || scene->is_seen[number] ||
+	    (sample->free_ns == GG_TIME_NONE && scene->truths[number].is_freed)) {
+		scene->unknown_count++;
+		return 0;
+	}
+	scene->is_seen[number] = true;
+	scene->live_count += sample->free_ns == GG_TIME_NONE;
+	scene->freed_count += sample->free_ns != GG_TIME_NONE;
+	return 0;
+}
+
+static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
+{
+	((struct scene *)context)->coarse_count += (uint32_t)coarse->sums.sample_count;
+	return 0;
+}
+
+/* Ends the process and reads what the profile has of it. */
+static void finish(struct scene *scene)
+{
+	REQUIRE(gg_target_finish(scene->target, 1 << 20, "exited 0") == 0);
+	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
+	REQUIRE(gg_profile_each_sample(scene->profile, count_sample, scene, &scene->error) == 0);
+	REQUIRE(gg_profile_each_coarse(scene->profile, count_coarse, scene, &scene->error) == 0);
+}
+
+/* What holds whatever was lost. */
+static void check_sums(const struct scene *scene)
+{
+	uint32_t live_count = 0;
+
+	for (uint32_t i = 0; i < scene->truth_count; i++)
+		live_count += !scene->truths[i].is_freed;
+	CHECK_EQ_U64(scene->unknown_count, 0);
+	CHECK_EQ_U64(scene->live_count, live_count);
+	CHECK_EQ_U64(scene->live_count + scene->freed_count + scene->coarse_count,
+	             scene->truth_count);
+}
+
+TEST_WITH(scene, where_nothing_was_lost_each_sample_is_there)
+{
+	for (int i = 0; i < 30; i++)
+		allocate(scene, i % STACKS);
+	for (uint32_t i = 0; i < 30; i += 3)
+		free_one(scene, i);
+	gg_target_drain(scene->target, false);
+	CHECK(!gg_target_is_lossy(scene->target));
+	finish(scene);
+	CHECK_EQ_U64(scene->freed_count, 10);
+	CHECK_EQ_U64(scene->coarse_count, 0);
+	check_sums(scene);
+}
+
+/* All events but the last 64 are overwritten before anybody reads them. */
+TEST_WITH(scene, live_samples_are_found_whose_events_were_lost)
+{
+	for (int i = 0; i < 300; i++)
+		allocate(scene, i % STACKS);
+	gg_target_drain(scene->target, false);
+	CHECK(gg_target_is_lossy(scene->target));
+	CHECK_EQ_I64(gg_target_reconcile(scene->target), 0);
+	CHECK(!gg_target_is_lossy(scene->target));
+	finish(scene);
+	CHECK_EQ_U64(scene->coarse_count, 0);
+	check_sums(scene);
+}
+
+TEST_WITH(scene, samples_that_came_and_went_unseen_are_in_rows_of_sums)
+{
+	for (int i = 0; i < 300; i++) {
+		allocate(scene, i % STACKS);
+		if (i % 10 != 0)
+			free_one(scene, (uint32_t)i);
+	}
+	gg_target_drain(scene->target, false);
+	CHECK_EQ_I64(gg_target_reconcile(scene->target), 0);
+	finish(scene);
+	CHECK(scene->coarse_count > 200);
+	check_sums(scene);
+}
+
+TEST_WITH(scene, samples_whose_free_was_lost_are_not_live)
+{
+	for (int i = 0; i < 20; i++)
+		allocate(scene, i % STACKS);
+	gg_target_drain(scene->target, false);
+	for (uint32_t i = 0; i < 20; i += 2)
+		free_one(scene, i);
+	for (int i = 0; i < 200; i++)
+		allocate(scene, i % STACKS);
+	gg_target_drain(scene->target, false);
+	CHECK_EQ_I64(gg_target_reconcile(scene->target), 0);
+	finish(scene);
+	check_sums(scene);
+}
+
+/* The ring is drained now and then, sometimes too late. */
+TEST_WITH(scene, any_order_of_events_and_losses_adds_up)
+{
+	while (scene->truth_count < SAMPLES_MAX) {
+		uint64_t random = region_random(&scene->random);
+		uint32_t number = scene->truth_count == 0
+		                          ? 0
+		                          : (uint32_t)((random >> 8) % scene->truth_count);
+
+		if (random % 3 != 0)
+			allocate(scene, (int)((random >> 32) % STACKS));
+		else if (scene->truth_count > 0 && !scene->truths[number].is_freed)
+			free_one(scene, number);
+		if (random % 64 == 7) {
+			gg_target_drain(scene->target, false);
+			CHECK_EQ_I64(gg_target_reconcile_if_lossy(scene->target), 0);
+		}
+	}
+	finish(scene);
+	check_sums(scene);
+}
