@@ -105,7 +105,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
 			          !gg_extra_functions_has_code(caller);
 		} else {
-			if (t->sampler.mark_pending)
+			if (t->sampler.point_is_pending)
 				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);
 			gg_sampler_pause(&t->sampler, pause_bytes());
 		}

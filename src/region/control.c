@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* control - reads and writes the settings in a region that another process uses. */
 #include "region/control.h"
 
 #include <errno.h>

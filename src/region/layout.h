@@ -18,8 +18,9 @@
  *   ring      gg_region_event    who claimed the place               event dropped, counted
  *   frames    gg_region_frame    any thread, once                    the frame is left out, counted
  *
- * The profiled program never takes an index, length or pointer from here: it has its own of each
- * in private memory.  What it reads back are sums, which it adds to, and whose a row is, to compare.
+ * The profiled program never takes an index, length or pointer from the file: it has its own copies
+ * in private memory.  It reads back only sums, to add to them, and the thread of a site total, to
+ * compare it.
  */
 #pragma once
 
@@ -60,31 +61,31 @@ enum gg_region_table_id {
 
 enum { GG_TABLE_COUNT = GG_TABLE_FRAMES + 1, GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES };
 
-/* Monotonic sums, each added to by any thread; not part of any consistency. Never renumber. */
+/* Counters that only grow.  Any thread adds to them, and no equation includes them.  Never renumber. */
 enum gg_region_counter {
-	GG_COUNT_SAMPLES,           /* recorded; 0 in the file: a view adds up the rows */
-	GG_COUNT_FREES,             /* of samples; likewise */
-	GG_COUNT_MISSED_FREES,      /* closed because the address came back as new */
-	GG_COUNT_SAMPLE_PATH_NS,    /* time in the sample path, added by the agent */
-	GG_COUNT_EVENTS,            /* put into the ring */
-	GG_COUNT_ROWS_FOLDED,       /* samples and frees counted in another row of the stack */
-	GG_COUNT_DROP_LIVE_FULL,    /* samples not recorded: no place among the live */
-	GG_COUNT_DROP_SLOTS_FULL,   /* samples and frees: too many threads at once */
-	GG_COUNT_DROP_BUSY,         /* samples and frees: the thread interrupted itself */
-	GG_COUNT_DROP_ROW_HELD,     /* samples: no row could be had in time */
-	GG_COUNT_DROP_SIZE,         /* samples of 2^48 bytes or more, or a draw that is none */
-	GG_COUNT_DROP_OFF,          /* left to the agent: switched off while a sample was taken */
-	GG_COUNT_FREE_DEFERRED,     /* frees: no row in time; closed as missed frees later */
-	GG_COUNT_STACKS_OVERFLOWED, /* samples whose stack found no place */
+	GG_COUNT_SAMPLES,         /* recorded; 0 in the file: a view adds up the site totals */
+	GG_COUNT_FREES,           /* of samples; 0 in the file as well */
+	GG_COUNT_MISSED_FREES,    /* closed because the address came back as new */
+	GG_COUNT_SAMPLE_PATH_NS,  /* time in the sample path, added by the agent */
+	GG_COUNT_EVENTS,          /* put into the ring */
+	GG_COUNT_ROWS_FOLDED,     /* samples and frees counted in another site total of the stack */
+	GG_COUNT_DROP_LIVE_FULL,  /* samples dropped: the live table is full */
+	GG_COUNT_DROP_SLOTS_FULL, /* samples and frees: too many threads at once */
+	GG_COUNT_DROP_BUSY,       /* samples and frees: the thread interrupted itself */
+	GG_COUNT_DROP_ROW_HELD,   /* samples: another thread kept the site total */
+	GG_COUNT_DROP_SIZE,       /* samples of 2^48 bytes or more, or with an invalid draw */
+	GG_COUNT_DROP_OFF,        /* the agent's: switched off while a sample was taken */
+	GG_COUNT_FREE_DEFERRED, /* frees: another thread kept the site total; closed as missed frees later */
+	GG_COUNT_STACKS_OVERFLOWED, /* samples whose stack found no room */
 	GG_COUNT_DROP_EVENTS,       /* the ring was full */
 	GG_COUNT_DROP_MODULES,      /* the table or the strings were full */
-	GG_COUNT_DROP_THREADS,      /* threads without a row of their own */
+	GG_COUNT_DROP_THREADS,      /* threads without a record of their own */
 	GG_COUNT_DROP_NAMES,        /* heaps, types and strings */
 	GG_COUNT_GROW_FAILED,       /* the file could not be given more space */
 	GG_COUNT_INHERITED,         /* samples that were live when this process was forked */
-	GG_COUNT_INHERIT_DROPPED,   /* ... and found no place here */
-	GG_COUNT_DROP_MEMORY,       /* left to the agent: no memory for a thread */
-	GG_COUNT_LOST_CHILDREN,     /* left to the agent: they have no region */
+	GG_COUNT_INHERIT_DROPPED,   /* ... and found no room here */
+	GG_COUNT_DROP_MEMORY,       /* the agent's: no memory for a thread */
+	GG_COUNT_LOST_CHILDREN,     /* the agent's: forked children without a region */
 	GG_COUNTER_COUNT = 48       /* room for more; the reader prints the named ones */
 };
 
@@ -95,9 +96,9 @@ struct gg_region_table {
 	uint64_t used_count;   /* records ever in use; only grows.  Ring: unused */
 };
 
-/* What another process may write; the agent looks at it on cold paths. */
+/* The part that another process may write; the agent checks it on cold paths. */
 struct gg_region_control {
-	uint64_t change_count;   /* written last, by release: the others hold */
+	uint64_t change_count;   /* written last, by release: then the other members are valid */
 	uint64_t interval_bytes; /* 0: no wish */
 	uint32_t active;         /* 0: off */
 	uint32_t reserved;
@@ -112,7 +113,7 @@ struct gg_region_header {
 	uint64_t start_monotonic_ns; /* CLOCK_MONOTONIC: the clock of all times here */
 	uint64_t start_wall_ns;      /* the same moment since 1970 */
 	uint64_t
-		process_start_ticks; /* field 22 of /proc/PID/stat: tells reused pids apart; 0: ? */
+		process_start_ticks; /* field 22 of /proc/PID/stat, tells reused pids apart; 0: not known */
 	uint64_t
 		inherited_below_id; /* samples with smaller ids were live at the fork; 0: no fork */
 	uint64_t end_monotonic_ns;  /* 0: did not end in order */
@@ -122,7 +123,8 @@ struct gg_region_header {
 	uint32_t options_bytes;
 	struct gg_region_table first_tables[GG_TABLE_FIRST_COUNT]; /* gg_region_table_of() */
 	uint64_t counters[GG_COUNTER_COUNT];
-	uint64_t unwind_endings[16]; /* why walks ended; numbered by the unwinder */
+	uint64_t unwind_endings
+		[16]; /* how many walks ended for each reason (enum gg_unwind_ending) */
 	struct gg_region_control control;
 	uint64_t control_padding[5]; /* the ring's ends have cache lines of their own */
 	uint64_t ring_head;          /* places claimed by writers */
@@ -151,10 +153,10 @@ static inline struct gg_region_table *gg_region_table_of(const struct gg_region_
 	return (struct gg_region_table *)((uintptr_t)header + gg_region_table_at(id));
 }
 
-/* A sample. */
+/* A live sample. */
 struct gg_region_sample {
-	uint64_t id; /* from 1 on, in the order of recording; 0: this place is free */
-	/* Of the block; never 0.  With a heap: an address or object id of 48 bits, the heap above. */
+	uint64_t id; /* from 1 on, in the order of recording; 0: this record is free */
+	/* Of the block, not 0.  With a heap: 48 bits of an address or object id, and the heap above. */
 	uint64_t address;
 	uint64_t time_ns;
 	double interval; /* struct gg_draw */
@@ -174,19 +176,19 @@ enum {
 	GG_REGION_SAMPLE_MAPPING = 1, /* mmap, not an allocator */
 	GG_REGION_SAMPLE_OLD = 2,     /* in the old generation of its heap */
 	GG_SAMPLE_OBJECT_BITS = 48,
-	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded: nobody has that much memory */
+	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded; no machine has as much memory */
 };
 
-/* Stack ids that mean something. */
+/* Stack ids with a meaning of their own. */
 enum {
-	GG_STACK_EMPTY,    /* no frame: the parent of outermost ones */
-	GG_STACK_OVERFLOW, /* stands for those that found no place */
+	GG_STACK_EMPTY,    /* no frame: the parent of outermost frames */
+	GG_STACK_OVERFLOW, /* stands for stacks that found no room */
 	GG_STACK_FIRST
 };
 
 /*
- * Frames of programs that a runtime runs stand in stacks, too: as pcs that are no address on any machine
- * (not canonical), with the number of the frame below.
+ * Stacks also hold frames of programs that a runtime runs.  Such a frame is a pc that is no address on
+ * any machine (not canonical); its low half is the number of the frame.
  */
 #define GG_FRAME_PC      UINT64_C(0x4747000000000000)
 #define GG_FRAME_PC_MASK UINT64_C(0xffffffff00000000)
@@ -201,7 +203,7 @@ static inline bool gg_pc_is_frame(uint64_t pc)
 	return (pc & GG_FRAME_PC_MASK) == GG_FRAME_PC;
 }
 
-/* A function of a runtime's language, and where in it the call is. */
+/* A frame of a runtime: a function of its language, and the line of the call in it. */
 struct gg_region_frame {
 	uint64_t ready;                        /* 1: the rest holds */
 	uint32_t function_offset, file_offset; /* in strings */
@@ -210,28 +212,28 @@ struct gg_region_frame {
 	uint64_t reserved;
 };
 
-/* A frame below (called by) the frame `parent`.  A stack's id is that of its innermost frame. */
+/* A frame that the frame `parent` calls.  A stack's id is the id of its innermost frame. */
 struct gg_region_node {
 	uint64_t pc;
 	uint32_t parent; /* smaller than this node's own id: no cycles */
 	uint32_t reserved;
 };
 
-/* Totals of a stack in a thread: allocated by it, and freed by it (whoever had allocated). */
+/* Site total: what a stack allocated in a thread, and what that thread freed of the stack. */
 struct gg_region_site_total {
 	uint32_t stack;
-	uint32_t thread; /* the first to use it; others may fold into it */
-	uint64_t ready;  /* 1: both are set */
+	uint32_t thread; /* the first that used it; others may count here, too */
+	uint64_t ready;  /* 1: stack and thread are set */
 	struct gg_sums allocated;
 	struct gg_sums freed;
 	uint32_t lifetimes[GG_REGION_LIFETIME_COUNT]; /* of the freed, modulo 2^32; gg_lifetime_ */
 	uint64_t reserved[2];
 };
 
-/* What a thread is doing: gg_region_redo_slot.state, low bits.  The others count operations. */
+/* The operation of a thread: low bits of gg_region_redo_slot.state.  The others count operations. */
 enum { GG_REDO_NOTHING, GG_REDO_ALLOC, GG_REDO_FREE, GG_REDO_MASK = 3, GG_REDO_STEP = 4 };
 
-/* A redo record: all that the operation changes, as the new values. */
+/* A slot of the redo log: everything that the operation changes, as new values. */
 struct gg_region_redo_slot {
 	uint64_t state;
 	uint32_t live_index;            /* of the sample */

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ring - writes events into the ring of the file, and reads them from another process. */
 #include "region/ring.h"
 
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "region/writer/space.h"
 #include "region/writer/step.h"
 
 enum { CLAIM_TRIES = 16, PLACES_AHEAD = 4 };
 
-/* Places are first used in their order, so the space for them grows with the head. */
+/* Records of the ring are first used in their order, so their space grows with the head. */
 static inline bool has_space(struct gg_region *region, uint32_t place)
 {
 	const struct gg_region_space *ring = &region->tables[GG_TABLE_RING];
 	uint64_t end = ((uint64_t)place + 1) * sizeof(struct gg_region_event);
 
-	/* Acquire: pairs with who had the space given. */
+	/* Acquire: pairs with the thread that reserved the space. */
 	return gg_likely(end <= gg_load_acquire(&ring->reserved_bytes)) ||
 	       gg_region_space_reserve(region, GG_TABLE_RING, place + 1);
 }
@@ -37,8 +39,9 @@ void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 	uint64_t head = gg_load_relaxed(&header->ring_head);
 	struct gg_region_event *place;
 
+	gg_assert(capacity > 0 && (capacity & (capacity - 1)) == 0);
 	for (int tries = 0;; tries++) {
-		/* Acquire: pairs with the reader, which is done with the places before its tail. */
+		/* Acquire: pairs with the reader, which has copied all records before its tail. */
 		if (head - gg_load_acquire(&header->ring_tail) >= capacity ||
 		    tries == CLAIM_TRIES || !has_space(region, (uint32_t)head & (capacity - 1))) {
 			gg_region_count(region, GG_COUNT_DROP_EVENTS, 1);
@@ -50,10 +53,10 @@ void gg_ring_put(struct gg_region *region, const struct gg_region_event *event)
 	place = gg_region_at(region, GG_TABLE_RING, (uint32_t)head & (capacity - 1));
 	gg_put_words(&place->time_ns, &event->time_ns,
 	             sizeof(*event) - offsetof(struct gg_region_event, time_ns));
-	/* The reader that sees the number sees the event. */
+	/* Release: a reader that sees the number sees the event. */
 	gg_store_release(&place->sequence, head + 1);
 	gg_region_count(region, GG_COUNT_EVENTS, 1);
-	/* The reader may have them in its cache. */
+	/* The reader's processor may have the next records in its cache, so fetch them early. */
 	prefetch_place(region, head + PLACES_AHEAD);
 }
 
@@ -92,7 +95,7 @@ int gg_ring_open(struct gg_ring_reader *ret_reader, int fd)
 	return 0;
 }
 
-/* Reads places [first, first + count), which do not wrap. */
+/* Reads the records [first, first + count), which must not wrap. */
 static int read_places(const struct gg_ring_reader *reader, struct gg_region_event *events,
                        uint64_t first, uint64_t count)
 {
@@ -120,13 +123,14 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 		return status;
 	count = head - reader->tail;
 	if (count > reader->capacity)
-		return -EBADMSG; /* nobody wrote that */
+		return -EBADMSG; /* no writer stores such a head */
 	count = count < (uint64_t)max ? count : (uint64_t)max;
 	if (count > reader->capacity - (reader->tail & (reader->capacity - 1)))
 		count = reader->capacity - (reader->tail & (reader->capacity - 1));
 	if (count == 0)
 		return 0;
-	/* Twice: an event whose number was there the first time is whole the second time. */
+	/* Read twice.  An event whose number is there at the first reading was stored before, so
+	 * the second reading gets it whole. */
 	status = read_places(reader, events, reader->tail, count);
 	while (status == 0 && published < count &&
 	       (final || events[published].sequence == reader->tail + published + 1))

@@ -116,7 +116,7 @@ TEST(lengths_of_nothing_are_due_like_single_bytes)
 static bool states_are_equal(const struct gg_sampler *a, const struct gg_sampler *b)
 {
 	return a->left_bytes == b->left_bytes && a->left_count == b->left_count &&
-	       a->mark_pending == b->mark_pending && a->rng.state[0] == b->rng.state[0] &&
+	       a->point_is_pending == b->point_is_pending && a->rng.state[0] == b->rng.state[0] &&
 	       a->rng.state[1] == b->rng.state[1];
 }
 

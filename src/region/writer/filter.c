@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* filter - adds and removes addresses, and moves them to larger sizes while others ask. */
 #include "region/writer/filter.h"
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "region/writer/step.h"
 
 enum {
@@ -14,7 +16,7 @@ enum {
 	CELLS_ALIGNMENT = 64
 };
 
-/* Two cells, from number 63 on. */
+/* GG_FILTER_EMPTY_VIEW shows the cells from byte 63 on. */
 const uint8_t gg_filter_nothing[128] __attribute__((aligned(64)));
 
 static size_t cells_of(uint32_t size)
@@ -22,7 +24,7 @@ static size_t cells_of(uint32_t size)
 	return (size_t)GG_FILTER_FIRST_CELLS << size;
 }
 
-/* The least that are enough for so many live addresses. */
+/* The least number of cells for so many live addresses. */
 static uint64_t cells_for(uint64_t live_count)
 {
 	uint64_t small = live_count * GG_FILTER_SMALL_PER_LIVE;
@@ -42,7 +44,7 @@ static uint32_t sizes_for(uint64_t record_count)
 	return count;
 }
 
-/* Bits of a hash that are too many for a cell's number. */
+/* How far to shift a hash, so that the rest is the number of a cell. */
 static uint32_t shift_of(uint32_t size)
 {
 	return 1 + (uint32_t)__builtin_clzll(cells_of(size));
@@ -67,7 +69,7 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 {
 	uint8_t *next = memory;
 
-	/* All but the view, which is asked meanwhile. */
+	/* The view stays as it is, because other threads may ask it meanwhile. */
 	memset((uint8_t *)filter + sizeof(filter->view), 0, sizeof(*filter) - sizeof(filter->view));
 	filter->memory = memory;
 	filter->size_count = sizes_for(record_count);
@@ -79,10 +81,15 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
 		filter->cells[i] = next + shift_of(i);
 		next += cells_of(i) + CELLS_ALIGNMENT;
 	}
+	gg_assert((view_of(filter, 0) & 63) == shift_of(0));
 	gg_store_release(&filter->view, view_of(filter, 0));
 }
 
-/* One CAS for count and fingerprints; what orders it for others is how the pointer gets around. */
+/*
+ * Changes count and fingerprints of a cell by one CAS.  Nothing here orders the change for other
+ * threads: a thread that frees a pointer got it from the thread that added it, and that hand-over
+ * orders it.
+ */
 static void change(struct gg_filter *filter, uint32_t size, uint64_t address, int by)
 {
 	uint8_t *cell = &filter->cells[size][gg_filter_hash(address) >> shift_of(size)];
@@ -90,7 +97,7 @@ static void change(struct gg_filter *filter, uint32_t size, uint64_t address, in
 
 	do {
 		if ((old & GG_FILTER_COUNT_MASK) == GG_FILTER_COUNT_MASK)
-			return; /* nobody knows how many any more */
+			return; /* a full cell has lost count, and stays as it is */
 		new = (uint8_t)((old ^ gg_filter_fingerprint(address)) + by);
 	} while (!gg_cas_acq_rel(cell, &old, new));
 }
@@ -100,10 +107,18 @@ static uint64_t address_of(const struct gg_filter *filter, uint32_t record)
 	return gg_load_relaxed(&filter->addresses[record * filter->address_stride]);
 }
 
-/* Moves the record's count from one size to the next, unless somebody else did or takes it away. */
+/*
+ * Copies the count of a record from one size to the next, unless another thread has done so or
+ * removes the record.  The steps:
+ *
+ *   1. The home becomes MOVING, by a CAS, so only one thread copies.
+ *   2. The address is added to the next size.
+ *   3. The home becomes the next size, by a CAS.  It fails if the record was removed meanwhile; then
+ *      this thread takes its own addition back.
+ */
 static void move(struct gg_filter *filter, uint32_t record, uint32_t to)
 {
-	/* Pairs with the adder's exchange, so the address is that of this incarnation. */
+	/* Pairs with the exchange in gg_filter_add(), so the address is that of this incarnation. */
 	uint32_t home = gg_load_seq_cst(&filter->homes[record]);
 	uint32_t incarnation = home & ~(uint32_t)HOME_MASK;
 	uint64_t address;
@@ -111,8 +126,8 @@ static void move(struct gg_filter *filter, uint32_t record, uint32_t to)
 	if ((home & HOME_MASK) != to || /* 1 + the size before */
 	    !gg_cas_acq_rel(&filter->homes[record], &home, incarnation | HOME_MOVING))
 		return;
-	/* If it is taken away now, this may be the next one's address: then it is added for a
-	 * moment only. */
+	/* If the record is removed and reused right now, this is the next sample's address.  It
+	 * stays in the next size for a moment only, because the CAS below fails. */
 	address = address_of(filter, record);
 	change(filter, to, address, 1);
 	GG_STEP();
@@ -121,11 +136,11 @@ static void move(struct gg_filter *filter, uint32_t record, uint32_t to)
 		change(filter, to, address, -1);
 }
 
-/* The next size becomes the one that answers. */
+/* Makes the next size the one that answers. */
 static void finish_growing(struct gg_filter *filter, uint32_t newest)
 {
-	/* The view first: an adder that sees the new current adds to that size alone, and so has
-	 * seen the view that shows it. */
+	/* The view comes first.  A thread that sees the new current size adds to that size alone, so
+	 * it must also see the view that shows it. */
 	gg_store_release(&filter->view, view_of(filter, newest));
 	gg_store_release(&filter->current, newest);
 }
@@ -145,18 +160,18 @@ static void help_growing(struct gg_filter *filter, uint32_t newest)
 	end = first + MOVED_AT_ONCE < limit ? first + MOVED_AT_ONCE : limit;
 	for (uint64_t i = first; i < end; i++)
 		move(filter, (uint32_t)i, newest);
-	/* Acquire and release: the last one has seen what all others moved. */
+	/* Acquire and release: the last thread sees everything that the others moved. */
 	if (gg_add_acq_rel(&moves->done, end - first) + (end - first) == limit)
 		finish_growing(filter, newest);
 }
 
-/* Makes the next size the one that new addresses go to as well. */
+/* Begins to fill the next size: from now on, new addresses go there as well. */
 static void start_growing(struct gg_filter *filter, uint32_t current)
 {
 	uint32_t expected = current;
 
-	/* Against gg_filter_add(), in one order: either it sees the new size, or its record is
-	 * under the limit and its home is seen by who moves the records. */
+	/* Sequentially consistent with gg_filter_add(): either that call sees the new size, or its
+	 * record is below the limit, and the thread that moves it sees its home. */
 	if (!gg_cas_seq_cst(&filter->newest, &expected, current + 1))
 		return;
 	gg_store_release(&filter->moves[current + 1].limit,
@@ -172,8 +187,9 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 	                       INCARNATION;
 
 	change(filter, size, address, 1);
-	/* Against start_growing(): each home is written before the newest size is read, again after
-	 * each move, as who moves records for a newer size passes over one that is MOVING. */
+	/* Sequentially consistent with start_growing(): each home is written before the newest size
+	 * is read.  It is read again after each move, because a thread that moves records to a newer
+	 * size skips those that are MOVING. */
 	gg_exchange_seq_cst(&filter->homes[record], incarnation | (size + 1));
 	newest = gg_load_seq_cst(&filter->newest);
 	for (uint32_t next = size + 1; next <= newest; next++) {
@@ -190,13 +206,15 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 void gg_filter_remove(struct gg_filter *filter, uint32_t record)
 {
 	uint64_t address = address_of(filter, record);
-	/* What is left is the incarnation, without a home. */
+	/* The incarnation stays, without a home. */
 	uint32_t home = gg_and_acq_rel(&filter->homes[record], ~(uint32_t)HOME_MASK) & HOME_MASK;
 
 	if (home == HOME_NONE)
 		return;
-	/* Who moves it will notice.  It moves into the newest size: the switch waits for it. */
+	/* The thread that moves the record will notice.  It is moving it into the newest size,
+	 * because the switch to that size waits for every move. */
 	if (home == HOME_MOVING)
 		home = gg_load_acquire(&filter->newest);
+	gg_assert(home - 1 < filter->size_count);
 	change(filter, home - 1, address, -1);
 }

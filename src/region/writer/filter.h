@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter - is this pointer perhaps a sampled block?  Asked by every free of the program.
+ * filter - tells quickly that a pointer is no sampled block.  Every free of the program asks it.
  *
  * An address has one cell of 8 bits: how many live addresses share it (3 bits), and the exclusive or
  * of their fingerprints (5 bits).  An empty cell says no; a cell of one address says no to another fingerprint;

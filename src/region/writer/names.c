@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads, modules, heaps and types: what samples refer to.  Cold: once for each. */
+/* names - adds threads, modules, heaps and types, to which samples refer.  Cold: once for each. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "region/writer/live_table.h"
 #include "region/writer/site_totals.h"
 #include "region/writer/space.h"
 
-enum { SLOT_TRIES = 64 };
+enum { SLOT_TRIES = 64 /* rounds to find a slot of the redo log */ };
 
-/* Copies a text into the strings; false: full.  The empty text is always there. */
+/* Copies a text into the strings.  False: they are full.  The empty text needs no room. */
 static bool add_string(struct gg_region *region, const char *text, size_t bytes,
                        uint32_t *ret_offset)
 {
@@ -37,9 +38,10 @@ uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id ta
 		return 0;
 	for (id = 1; id < used; id++) {
 		const struct gg_region_name *entry = gg_region_at(region, table, id);
-		/* Acquire: pairs with the release below. The lengths are checked: it is the file. */
+		/* Acquire: pairs with the release below.  The lengths come from the file, so they are
+		 * checked. */
 		bool is_ready = gg_load_acquire(&entry->ready) == 1;
-		/* Relaxed: what an entry that is ready names was taken before. */
+		/* Relaxed: the text of a ready entry was taken before the entry. */
 		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);
 
 		if (is_ready && entry->bytes == bytes && entry->offset <= end &&
@@ -62,7 +64,7 @@ uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id ta
 	return id;
 }
 
-/* The same text of an earlier module: plugins come and go by the thousand under a few names. */
+/* Finds the same path of an earlier module, because plugins are loaded again and again. */
 static bool find_path(struct gg_region *region, const struct gg_module_info *info,
                       uint32_t *ret_offset)
 {
@@ -71,7 +73,8 @@ static bool find_path(struct gg_region *region, const struct gg_module_info *inf
 	for (uint32_t i = used; i > 0; i--) {
 		const struct gg_region_module *module = gg_region_at(region, GG_TABLE_MODULES,
 		                                                     i - 1);
-		/* Acquire: pairs with the release of who added it.  The place is checked: it is the file. */
+		/* Acquire: pairs with the release in gg_region_add_module().  The offset comes from
+		 * the file, so it is checked. */
 		bool is_ready = gg_load_acquire(&module->ready) == 1;
 		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);
 
@@ -95,7 +98,7 @@ uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_i
 		.path_bytes = (uint32_t)info->path_bytes,
 	};
 	uint32_t index = GG_INDEX_NONE;
-	struct gg_region_module *place;
+	struct gg_region_module *record;
 
 	if (find_path(region, info, &module.path_offset) ||
 	    add_string(region, info->path, info->path_bytes, &module.path_offset))
@@ -114,10 +117,10 @@ uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_i
 	                                           : GG_REGION_BUILD_ID_MAX);
 	if (module.build_id_bytes > 0)
 		memcpy(module.build_id, info->build_id, module.build_id_bytes);
-	place = gg_region_at(region, GG_TABLE_MODULES, index);
-	memcpy((uint8_t *)place + sizeof(place->ready), (uint8_t *)&module + sizeof(module.ready),
+	record = gg_region_at(region, GG_TABLE_MODULES, index);
+	memcpy((uint8_t *)record + sizeof(record->ready), (uint8_t *)&module + sizeof(module.ready),
 	       sizeof(module) - sizeof(module.ready));
-	gg_store_release(&place->ready, 1);
+	gg_store_release(&record->ready, 1);
 	return index;
 }
 
@@ -140,10 +143,11 @@ static bool claim_slot(struct gg_region *region, uint32_t slot)
 	       gg_cas_acq_rel(&region->slot_owners[slot], &expected, 1);
 }
 
-/* A slot that no thread has: one given back, or the next one.  GG_INDEX_NONE: none. */
+/* Takes a slot that a thread gave back, or a new one.  GG_INDEX_NONE: the redo log is full. */
 static uint32_t take_slot(struct gg_region *region)
 {
-	/* Each round but the last loses a new slot to a thread that found it in its search. */
+	/* A round fails if another thread finds the new slot in its search before this thread
+	 * claims it. */
 	for (int tries = 0; tries < SLOT_TRIES; tries++) {
 		uint32_t used = gg_load_acquire(&region->tables[GG_TABLE_SLOTS].used_count), slot;
 
@@ -159,17 +163,17 @@ static uint32_t take_slot(struct gg_region *region)
 	return GG_INDEX_NONE;
 }
 
-static void set_name(struct gg_region_thread_record *row, const char *name)
+static void set_name(struct gg_region_thread_record *record, const char *name)
 {
 	union {
-		char text[sizeof(row->name)];
-		uint64_t words[sizeof(row->name) / sizeof(uint64_t)];
+		char text[sizeof(record->name)];
+		uint64_t words[sizeof(record->name) / sizeof(uint64_t)];
 	} copy = { .words = { 0 } };
 
 	if (name != NULL)
 		memcpy(copy.text, name, strnlen(name, sizeof(copy.text)));
 	for (size_t i = 0; i < GG_COUNT(copy.words); i++)
-		gg_store_relaxed((uint64_t *)(void *)row->name + i, copy.words[i]);
+		gg_store_relaxed((uint64_t *)(void *)record->name + i, copy.words[i]);
 }
 
 void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread, uint16_t id)
@@ -180,11 +184,13 @@ void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *
 	thread->begun = 1;
 	thread->thread = id;
 	if (slot != GG_INDEX_NONE) {
-		const struct gg_region_redo_slot *place = gg_region_at(region, GG_TABLE_SLOTS,
-		                                                       slot);
+		const struct gg_region_redo_slot *record = gg_region_at(region, GG_TABLE_SLOTS,
+		                                                        slot);
 
+		gg_assert(gg_load_relaxed(&region->slot_owners[slot]) == 1);
 		thread->slot_plus_1 = slot + 1;
-		thread->operations = gg_load_relaxed(&place->state) & ~(uint64_t)GG_REDO_MASK;
+		/* The count of operations continues, so a reader notices changes by any owner. */
+		thread->operations = gg_load_relaxed(&record->state) & ~(uint64_t)GG_REDO_MASK;
 	}
 }
 
@@ -198,13 +204,13 @@ void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *t
 		gg_region_count(region, GG_COUNT_DROP_THREADS, 1);
 		return;
 	}
-	struct gg_region_thread_record *row = gg_region_at(region, GG_TABLE_THREADS, id);
+	struct gg_region_thread_record *record = gg_region_at(region, GG_TABLE_THREADS, id);
 
 	thread->thread = (uint16_t)id;
-	row->start_ns = now_ns;
-	row->tid = tid;
-	set_name(row, name);
-	gg_store_release(&row->ready, 1);
+	record->start_ns = now_ns;
+	record->tid = tid;
+	set_name(record, name);
+	gg_store_release(&record->ready, 1);
 }
 
 void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
@@ -217,15 +223,16 @@ void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *
 void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
                           uint64_t now_ns)
 {
+	gg_assert(!thread->busy);
 	if (thread->thread != 0) {
-		struct gg_region_thread_record *row = gg_region_at(region, GG_TABLE_THREADS,
-		                                                   thread->thread);
+		struct gg_region_thread_record *record = gg_region_at(region, GG_TABLE_THREADS,
+		                                                      thread->thread);
 
-		gg_store_release(&row->end_ns, now_ns);
+		gg_store_release(&record->end_ns, now_ns);
 	}
 	if (thread->spare_plus_1 != 0)
 		gg_region_live_give_shared(region, thread->spare_plus_1 - 1);
-	/* The next owner sees all that this one did with the slot. */
+	/* Release: the next owner sees everything that this one stored in the slot. */
 	if (thread->slot_plus_1 != 0)
 		gg_store_release(&region->slot_owners[thread->slot_plus_1 - 1], 0);
 	memset(thread, 0, sizeof(*thread));

@@ -20,12 +20,12 @@
  * Whatever ends the process, a reader (view.h) finds the state up to the last record, consistent:
  * totals allocated minus totals freed are exactly the live samples.  docs/internals/REGION.md tells how.
  *
- * Truth and mirror  the samples, the address index and the filter are in private memory; the file
- *           is the published mirror.  A forked child has the exact snapshot by copy-on-write, and
- *           nothing that another process writes into the file can lead this one astray.
- * Never     allocates, locks, or waits for another thread: what cannot be had in a bounded number
- *           of tries is dropped and counted.  System calls only where a table needs more space
- *           (fallocate), a handful in the life of a small program.  errno is kept.
+ * Mirror    the samples, the address index and the filter are in private memory; the file is their
+ *           published mirror.  So a forked child has an exact snapshot by copy-on-write, and nothing
+ *           that another process writes into the file can mislead this one.
+ * Never     allocates, locks, or waits for another thread.  Whatever does not succeed in a bounded
+ *           number of tries is dropped and counted.  Only a table that needs more space makes a
+ *           system call (fallocate), a handful in the life of a small program.  errno is kept.
  * Threads   any; also in signal handlers: a call that interrupts another one of its own thread is
  *           dropped and counted.
  * Memory    64 bytes a live sample in the file; private: 64 for the truth, 4 beside it, and what
@@ -51,7 +51,7 @@ struct gg_region_options {
 	uint64_t interval_bytes; /* of the control word */
 	bool active;
 	uint64_t hash_seed; /* 0: random */
-	/* Texts to keep, cut to what the header has; each with its length. */
+	/* Texts for the header, which cuts them to its capacity; each with its length. */
 	const char *command, *exe, *options;
 	uint32_t command_bytes, exe_bytes, options_bytes;
 };
@@ -62,50 +62,51 @@ struct gg_region_space {
 	uint64_t offset;
 	uint32_t record_bytes, capacity;
 	uint32_t used_count;     /* records taken */
-	uint32_t growing;        /* 1: somebody asks for space */
-	uint32_t failure_count;  /* of asking */
-	uint32_t asked_in_vain;  /* since then */
-	uint64_t reserved_bytes; /* that may be written */
+	uint32_t growing;        /* 1: a thread allocates space ahead of the need */
+	uint32_t failure_count;  /* how often the file system refused */
+	uint32_t asked_in_vain;  /* requests since the first refusal */
+	uint64_t reserved_bytes; /* may be written: they have disk blocks */
 	uint64_t *mirror;        /* used_count in the header */
 };
 
 enum { GG_REGION_LAST_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 256 };
 
-/* A thread's own; all-zero is a thread that has not begun.  Nobody else touches it. */
+/* The state of one thread, which no other thread touches.  All-zero: it has not begun. */
 struct gg_region_thread {
 	uint32_t slot_plus_1; /* 0: none */
 	uint16_t thread;      /* its id, 0: no row of its own */
 	uint8_t busy;         /* in a call */
 	uint8_t begun;
-	uint64_t operations; /* announced, in steps of GG_REDO_STEP */
-	/* A free place among the live, + 1: that of its last free, for its next sample.  0: none. */
+	uint64_t operations; /* published so far, times GG_REDO_STEP */
+	/* The live record of its last free, + 1, kept for its next sample; 0: none. */
 	uint32_t spare_plus_1;
 	uint32_t padding;
 
-	/* Of the last stack interned, from its outermost frame on: pcs and hashes. */
+	/* The last stack that was interned, from its outermost frame on: pcs, hashes, ids. */
 	uint32_t last_count;
 	uint64_t last_pcs[GG_REGION_LAST_FRAMES];
 	uint64_t last_hashes[GG_REGION_LAST_FRAMES];
 	uint32_t last_ids[GG_REGION_LAST_FRAMES]; /* 0: not known */
 
-	/* Of the last sample weighed. */
+	/* The last sample that was weighed, and what it adds to its site total. */
 	struct gg_draw last_draw;
 	uint64_t last_size_bytes;
 	struct gg_sums last_sums;
 };
 
 enum {
-	/* A stack's word: the lower bits are its first row, + 1; the others are of its hash. */
+	/* A stack's word: the lower bits are its first site total + 1; the others come from its
+	 * hash. */
 	GG_REGION_STACK_TOTAL_BITS = 25,
 	GG_REGION_STACK_TOTAL_MASK = (1 << GG_REGION_STACK_TOTAL_BITS) - 1
 };
 
-/* Set before the row can be found, and never changed. */
+/* The private copy of a site total's key: set before it can be found, and never changed. */
 struct gg_region_site_key {
 	uint32_t stack, thread;
 };
 
-/* What a child has of its parent's region while it makes its own. */
+/* The parent's region, which a forked child keeps while it makes its own. */
 struct gg_region_inherited {
 	struct gg_region_space tables[GG_TABLE_COUNT];
 	struct gg_region_file map;
@@ -121,20 +122,20 @@ struct gg_region {
 	uint64_t next_id; /* of a sample */
 	uint32_t max_frames;
 	uint32_t is_open; /* gg_region_open() has been */
-	/* Estimated bytes that are live, whole ones, while somebody wants to know: gg_region_meter(). */
+	/* Estimated live bytes; kept up to date after gg_region_meter(). */
 	uint32_t is_metered;
 	uint64_t live_bytes;
 
 	/* Private memory, one mapping. */
 	uint8_t *memory;
 	size_t memory_bytes;
-	/* One a live sample: the truth; id 0: free, and time_ns is the next free one, + 1. */
+	/* The live table.  id 0: the record is free, and time_ns is the next free one + 1. */
 	struct gg_region_sample *records;
 	uint32_t *homes;                      /* of the filter */
 	uint64_t *stack_words;                /* one a stack: GG_REGION_STACK_TOTAL_BITS */
-	struct gg_region_site_key *site_keys; /* one a row: whose it is */
-	/* 0, or 1 + the slot that is changing a row.  Rows share them by number, so that they stay
-	 * in the cache: a thread holds one at a time. */
+	struct gg_region_site_key *site_keys; /* one a site total */
+	/* 0, or 1 + the slot that is changing a site total.  Site totals share these words by their
+	 * number, so that the words stay in the cache; a thread owns one at a time. */
 	uint32_t site_owners[GG_REGION_OWNERS];
 	uint32_t *slot_owners; /* 1: taken by a thread */
 	uint64_t *frame_words; /* one a frame of a runtime: of its hash */
@@ -145,19 +146,19 @@ struct gg_region {
 	struct gg_region_inherited inherited;
 };
 
-/* Before gg_region_init(), gg_live_maybe() says no. */
+/* Makes gg_live_maybe() say no before gg_region_init(). */
 #define GG_REGION_INIT_VIEW(region) gg_store_relaxed(&(region)->filter.view, GG_FILTER_EMPTY_VIEW)
 
 void gg_region_options_default(struct gg_region_options *options);
 
-/* Halves the capacities until file and private memory together need no more address space than
- * that; below a minimum, some 2 MiB, it cannot go. */
+/* Halves the capacities until file and private memory together need at most `bytes` of address
+ * space.  The minimum is some 2 MiB. */
 void gg_region_options_fit(struct gg_region_options *options, uint64_t bytes);
 
-/* The size to make the file, and what of it is in use at once.  0: a capacity is out of range. */
+/* The size of the file.  0: a capacity is out of range. */
 uint64_t gg_region_options_file_bytes(const struct gg_region_options *options);
 
-/* The size of the private mapping that holds the tables beside the file; of the options, the capacities count. */
+/* The size of the private mapping beside the file (private_memory.h), for these capacities. */
 size_t gg_region_private_bytes(const struct gg_region_options *options);
 
 /*
@@ -174,16 +175,16 @@ GG_MUST_CHECK int gg_region_init(struct gg_region *region, const struct gg_regio
 GG_MUST_CHECK int gg_region_init_shared(struct gg_region *region, const struct gg_region_file *map,
                                         const struct gg_region_options *options);
 
-/* Writes the time of an orderly end.  The mapping stays: other threads may still be at it. */
+/* Writes the time of an orderly end.  The mapping stays, because other threads may still use it. */
 void gg_region_end(struct gg_region *region, uint64_t now_ns);
 
-/* Frees what gg_region_init() took, for tests and embedders: nobody may use it any more. */
+/* Frees the region, for tests and embedders.  No thread may use it any more. */
 void gg_region_done(struct gg_region *region, bool remove_file);
 
-/* A thread appears, changes its name, and goes.  name may be NULL or end in a 0 byte or at 16. */
+/* Begin, rename and end a thread.  name: NULL, or up to 16 bytes or a 0 byte. */
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
                             const char *name, uint64_t now_ns);
-/* For one that has ended and goes on after all: id is `thread->thread` of before. */
+/* Begins a thread again that has ended and continues after all; id: its earlier `thread->thread`. */
 void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread,
                              uint16_t id);
 void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,
@@ -191,11 +192,11 @@ void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *
 void gg_region_thread_end(struct gg_region *region, struct gg_region_thread *thread,
                           uint64_t now_ns);
 
-/* A name for samples to refer to: GG_TABLE_HEAPS or GG_TABLE_TYPES.  Its id; 0: full, or "". */
+/* Adds a name of a heap (GG_TABLE_HEAPS) or type (GG_TABLE_TYPES).  Its id; 0: full, or "". */
 uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id table,
                             const char *name, size_t bytes);
 
-/* What is known of a module; the texts are copied. */
+/* A module; the texts are copied. */
 struct gg_module_info {
 	const char *path;
 	size_t path_bytes;
@@ -214,16 +215,17 @@ struct gg_frame_info {
 	uint32_t line;
 };
 
-/* What stands for it in stacks (gg_frame_pc()); equal ones have one.  0: full, counted. */
+/* The pc that stands for the frame in stacks (gg_frame_pc()), equal for equal frames; 0: full,
+ * counted. */
 uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_info *info);
 
 /* Adds a module; its index, or GG_INDEX_NONE: full, counted. */
 uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);
 void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
 
-/* What another process may ask for. */
+/* The settings that another process asks for. */
 struct gg_region_wish {
-	uint64_t change_count; /* differs from the last one seen: there is something new */
+	uint64_t change_count; /* has changed since the last call: the rest is new */
 	uint64_t interval_bytes;
 	bool active;
 };
@@ -235,13 +237,13 @@ static inline void gg_region_count(struct gg_region *region, enum gg_region_coun
 	gg_add_relaxed(&region->header->counters[counter], amount);
 }
 
-/* Is it perhaps a sampled block?  False is exact.  Cost: filter.h. */
+/* True: the pointer may be a sampled block.  False: it is not.  Cost: filter.h. */
 static inline bool gg_live_maybe(const struct gg_region *region, const void *pointer)
 {
 	return gg_filter_maybe(&region->filter, pointer);
 }
 
-/* A record of a table, by an index that this process made. */
+/* A record of a table.  The index comes from this process, never from the file. */
 static inline void *gg_region_at(const struct gg_region *region, enum gg_region_table_id id,
                                  uint32_t index)
 {

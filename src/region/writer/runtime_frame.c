@@ -28,10 +28,10 @@ static size_t bounded(size_t bytes)
 	return bytes < TEXT_BYTES_MAX ? bytes : TEXT_BYTES_MAX;
 }
 
-/* A text among the strings, perhaps one that is there.  False: full. */
+/* Copies a text into the strings, or reuses a recent copy.  False: the strings are full. */
 static bool put_text(struct gg_region *region, const char *text, size_t bytes, uint32_t *ret_offset)
 {
-	/* Of the process itself, so it is known to be inside. */
+	/* Private memory, so its offsets are valid without a check. */
 	uint64_t *recent = &region->recent_texts[gg_hash_bytes(text, bytes, region->hash_seed) %
 	                                         GG_REGION_TEXTS];
 	uint64_t seen = gg_load_acquire(recent);
@@ -50,7 +50,7 @@ static bool put_text(struct gg_region *region, const char *text, size_t bytes, u
 		return false;
 	memcpy(gg_region_at(region, GG_TABLE_STRINGS, offset), text, bytes);
 	*ret_offset = offset;
-	/* Release: who finds it finds the text. */
+	/* Release: a thread that finds this word finds the text. */
 	gg_store_release(recent, (uint64_t)offset << TEXT_BYTES_BITS | bytes);
 	return true;
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stack_table - interns stacks as nodes of a trie, found by the hash of all their pcs. */
 #include "region/writer/stack_table.h"
 
+#include "base/assert.h"
 #include "region/writer/site_totals.h"
 #include "region/writer/space.h"
 
-/* Which node: that of the hash. */
+/* The node of a hash. */
 struct node_key {
 	const uint64_t *words;
 	uint64_t check;
 };
 
 enum {
-	/* Below are bits that choose the bucket in the index, above (39 bits on) those that the index
-	 * compares, if it has a million nodes. */
+	/* The bits below choose the bucket in the index.  The index itself compares those from bit
+	 * 39 on, if it has a million nodes. */
 	CHECK_SHIFT = 14
 };
 
@@ -47,7 +49,7 @@ static uint32_t find(const struct gg_region *region, uint64_t hash)
 	return gg_index_find(&region->stack_index, hash, false, node_matches, &key, NULL);
 }
 
-/* Makes the node, unless another thread is faster.  GG_INDEX_NONE: the table is full. */
+/* Makes the node, or returns that of a faster thread.  GG_INDEX_NONE: the table is full. */
 static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint64_t hash)
 {
 	struct node_key key = key_of(region, hash);
@@ -55,8 +57,8 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 
 	if (id == GG_INDEX_NONE)
 		return id;
-	/* Whole before the index publishes it.  If another thread published the same before us,
-	 * this one is never named and stays as it is. */
+	/* The node is whole before the index publishes it.  If another thread has published the same
+	 * node, nothing ever refers to this one. */
 	*(struct gg_region_node *)gg_region_at(region, GG_TABLE_STACKS,
 	                                       id) = (struct gg_region_node){ .pc = pc,
 		                                                              .parent = parent };
@@ -65,8 +67,9 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 }
 
 /*
- * How many outer frames of a stack that is new have nodes, of those whose hashes the memo has; known_count have.
- * A node is there only if those of all frames outside it are, so halves do.
+ * Counts the outer frames of a new stack that have nodes, among the frames whose hashes the thread
+ * remembers.  The outermost known_count have nodes.  A node exists only if the nodes of all frames
+ * outside it do, so a binary search finds the boundary.
  */
 static uint32_t count_known(const struct gg_region *region, struct gg_region_thread *thread,
                             uint32_t known_count, uint32_t limit)
@@ -85,7 +88,7 @@ static uint32_t count_known(const struct gg_region *region, struct gg_region_thr
 	return known_count;
 }
 
-/* The stack is new: goes inwards from the innermost frame that has a node, and adds what is missing. */
+/* Adds a new stack: goes inwards from the innermost frame that has a node, and adds the rest. */
 static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_thread *thread,
                                     const uint64_t *pcs, uint32_t count, uint32_t shared_count)
 {
@@ -93,15 +96,16 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 	uint64_t hash = region->hash_seed;
 	const uint32_t limit = count - 1 < GG_REGION_LAST_FRAMES ? count - 1
 	                                                         : GG_REGION_LAST_FRAMES;
-	bool is_new; /* so there is none inside it */
+	bool is_new; /* the last node is new, so frames inside it have no nodes */
 
 	while (depth > 0 && thread->last_ids[depth - 1] == 0)
 		depth--;
-	/* All at once: each node is a miss, whether it is looked for or added. */
+	/* Each node costs a cache miss, whether it is found or added.  Fetch them all at once. */
 	for (uint32_t i = depth; i < limit; i++)
 		gg_index_prefetch(&region->stack_index, thread->last_hashes[i]);
 	depth = count_known(region, thread, depth, limit);
-	/* The next one was looked for and not found, there or as the whole stack. */
+	/* The next frame has no node: count_known() or the caller's search for the whole stack has
+	 * not found it. */
 	is_new = depth < limit || limit == count - 1;
 	if (depth > 0) {
 		id = thread->last_ids[depth - 1];
@@ -129,7 +133,8 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 	return id;
 }
 
-/* How many outer frames are those of the last stack; known_count are. */
+/* Counts the outer frames that the last stack also had.  The caller knows that known_count are
+ * the same. */
 static uint32_t count_shared(const struct gg_region_thread *thread, const uint64_t *pcs,
                              uint32_t count, uint32_t known_count)
 {
@@ -155,12 +160,14 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 
 	if (count > region->max_frames) {
 		count = region->max_frames;
-		known_count = 0; /* other frames are the outermost now */
+		known_count =
+			0; /* the stack loses its outer end, so its outermost frame is another one */
 	}
 	if (count == 0)
 		return GG_STACK_EMPTY;
 	if (thread->busy)
-		return GG_STACK_OVERFLOW; /* interrupted itself: the memo is in use */
+		return GG_STACK_OVERFLOW; /* this call interrupts another one, which uses the last stack */
+	gg_assert(known_count <= count);
 	thread->busy = 1;
 	gg_fence_signal();
 	shared_count = count_shared(thread, pcs, count, known_count);
@@ -182,6 +189,7 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 		else if (count <= GG_REGION_LAST_FRAMES)
 			thread->last_ids[count - 1] = id;
 	}
+	gg_assert(id < gg_load_relaxed(&region->tables[GG_TABLE_STACKS].used_count));
 	gg_region_site_total_prefetch(region, id);
 	gg_fence_signal();
 	thread->busy = 0;

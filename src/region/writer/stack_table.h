@@ -11,8 +11,8 @@
  * measured by bench/bench_region.c.
  *
  * Identity  the hash, seeded at random; the frames are not compared.  Where an index entry and the
- *           node's private word agree, 50 bits do, besides those that choose the bucket: among a
- *           million nodes two are taken for one with a probability of 7e-8.
+ *           node's private word agree, 50 bits agree besides those that choose the bucket.  Among a
+ *           million nodes, the probability that two are taken for one is 7e-8.
  * Cost      a known stack: its bucket and its word, which also has the row that counts for it, so
  *           the row is on its way while the rest of the sample is made.
  * Full      GG_STACK_OVERFLOW, counted.
@@ -29,8 +29,8 @@ uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thr
                           const uint64_t *pcs, uint32_t count);
 
 /*
- * The same for who knows that the outermost known_count frames are those of the thread's last call,
- * which had frames and no more than max_frames: these are not compared again.
+ * Interns a stack whose outermost known_count frames are those of the thread's last call, so that
+ * they are not compared again.  That call had at least one frame, and at most max_frames.
  */
 uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread *thread,
                                const uint64_t *pcs, uint32_t count, uint32_t known_count);

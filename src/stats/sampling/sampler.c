@@ -3,13 +3,14 @@
 
 #include <stddef.h>
 
+#include "base/assert.h"
 #include "stats/sampling/elementary.h"
 #include "stats/sampling/weight.h"
 
 /* Longer gaps end at a checkpoint. */
 #define LONGEST_GAP ((INT64_C(1) << 62) - 1)
 
-static double held(double interval)
+static double clamp_interval(double interval)
 {
 	if (interval == 0)
 		return GG_SAMPLER_DEFAULT_INTERVAL;
@@ -19,13 +20,13 @@ static double held(double interval)
 }
 
 /* What is pending is forgotten, unseen: the next allocation begins at a checkpoint. */
-static void forget(struct gg_sampler *s)
+static void reset(struct gg_sampler *s)
 {
 	s->left_bytes = 0;
 	s->left_count = 0;
 	s->by_count = false;
 	s->interval = 0;
-	s->mark_pending = false;
+	s->point_is_pending = false;
 	s->changed = false;
 }
 
@@ -37,7 +38,7 @@ static bool is_due_now(const struct gg_sampler *s)
 
 static double whole(double interval)
 {
-	return (double)(int64_t)(held(interval) + 0.5);
+	return (double)(int64_t)(clamp_interval(interval) + 0.5);
 }
 
 /*
@@ -46,7 +47,7 @@ static double whole(double interval)
  */
 static bool is_same_stride(const struct gg_sampler *s)
 {
-	return s->mark_pending && s->scheme == GG_SCHEME_STRIDE &&
+	return s->point_is_pending && s->scheme == GG_SCHEME_STRIDE &&
 	       s->options.scheme == GG_SCHEME_STRIDE && s->interval == whole(s->options.interval);
 }
 
@@ -55,7 +56,7 @@ void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *op
 	s->options = *options;
 	s->changed = !is_same_stride(s);
 	if (s->changed && !is_due_now(s))
-		forget(s);
+		reset(s);
 }
 
 static void seed_rng(struct gg_sampler *s, uint64_t seed, uint64_t stream)
@@ -73,7 +74,7 @@ void gg_sampler_init(struct gg_sampler *s, const struct gg_sampler_options *opti
 	gg_sampler_change(s, options);
 }
 
-/* The options come into force, with nothing pending. */
+/* Takes the options over.  No sample point is pending then. */
 static void adopt(struct gg_sampler *s)
 {
 	const struct gg_sampler_options *options = &s->options;
@@ -84,7 +85,7 @@ static void adopt(struct gg_sampler *s)
 		gg_rng_seed_from_system(&s->rng);
 	s->changed = false;
 	s->scheme = options->scheme;
-	s->interval = held(options->interval);
+	s->interval = clamp_interval(options->interval);
 	s->scale = s->interval > 1 ? s->interval : 0;
 	s->longest_gap = visit > 0 ? visit : LONGEST_GAP;
 	switch (s->scheme) {
@@ -110,7 +111,7 @@ static void adopt(struct gg_sampler *s)
 		s->rates = options->rates;
 		if (s->rates == NULL)
 			break;
-		s->interval = held(s->rates->shortest);
+		s->interval = clamp_interval(s->rates->shortest);
 		s->scale = s->interval > 1 ? s->interval : 0;
 		break;
 	}
@@ -122,11 +123,16 @@ static void set_left(struct gg_sampler *s, int64_t left)
 	s->left_count = s->by_count ? left : 0;
 }
 
-/* The next mark comes after so much. */
-static void settle(struct gg_sampler *s, uint64_t gap)
+/*
+ * Sets the distance to the next sample point.  A gap that is longer than the longest becomes a
+ * checkpoint instead: the rest of it is drawn there, which leaves the law as it is, because the
+ * distances are without memory.
+ */
+static void arm(struct gg_sampler *s, uint64_t gap)
 {
-	s->mark_pending = gap < (uint64_t)s->longest_gap;
-	set_left(s, s->mark_pending ? (int64_t)gap : s->longest_gap);
+	gg_assert(s->longest_gap > 0);
+	s->point_is_pending = gap < (uint64_t)s->longest_gap;
+	set_left(s, s->point_is_pending ? (int64_t)gap : s->longest_gap);
 }
 
 static uint64_t draw_gap(struct gg_sampler *s)
@@ -140,29 +146,31 @@ void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream)
 	if (is_due_now(s)) {
 		s->changed |= !is_same_stride(s);
 	} else if (s->interval > 0 && s->scheme == GG_SCHEME_STRIDE) {
-		s->mark_pending = true;
+		s->point_is_pending = true;
 		set_left(s, (int64_t)gg_rng_below(&s->rng, (uint64_t)s->interval));
 	} else if (s->interval > 0) {
-		settle(s, draw_gap(s));
+		arm(s, draw_gap(s));
 	}
 }
 
 /*
- * Is there a mark on an allocation that takes `units` of the stream, of which `left` lay before the
- * pending mark or checkpoint?  *ret_offset is what lies before the mark; without one, the next gap
- * is settled.
+ * True if a sample point falls on an allocation of `units` of the stream, of which `left` lie before
+ * the pending sample point or checkpoint.  *ret_offset is the distance from the allocation's start to
+ * the point.  If there is none, the next gap is set.
  */
-static bool find_mark(struct gg_sampler *s, uint64_t left, uint64_t units, uint64_t *ret_offset)
+static bool find_sample_point(struct gg_sampler *s, uint64_t left, uint64_t units,
+                              uint64_t *ret_offset)
 {
 	uint64_t gap, rest = units - left;
 
-	if (s->mark_pending) {
+	gg_assert(left < units);
+	if (s->point_is_pending) {
 		*ret_offset = left;
 		return true;
 	}
 	gap = draw_gap(s);
 	if (gap >= rest) {
-		settle(s, gap - rest);
+		arm(s, gap - rest);
 		return false;
 	}
 	*ret_offset = left + gap;
@@ -173,16 +181,17 @@ static bool take_one(struct gg_sampler *s, uint64_t left, uint64_t units, struct
 {
 	uint64_t offset;
 
-	if (!find_mark(s, left, units, &offset))
+	if (!find_sample_point(s, left, units, &offset))
 		return false;
 	draw->offset_bytes = s->by_count ? 0 : offset;
-	settle(s, draw_gap(s));
+	arm(s, draw_gap(s));
 	return true;
 }
 
 /*
- * Marks after the first one count too, so its place within its byte matters: an exponential that is
- * known to be below 1.  What the last gap reaches beyond the allocation is the next gap.
+ * Counts all sample points on the allocation.  Points after the first one count as well, so the
+ * place of the first one within its byte matters: it is an exponential that is known to be below 1.
+ * The part of the last gap that lies beyond the allocation is the next gap.
  */
 static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, struct gg_draw *draw)
 {
@@ -190,10 +199,10 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 	double rest, gap;
 
 	if (s->scale == 0 || length >= gg_weight_cutoff_bytes(s->interval)) {
-		set_left(s, (int64_t)left); /* it is not on the stream */
+		set_left(s, (int64_t)left); /* such an allocation is not on the stream */
 		return true;
 	}
-	if (!find_mark(s, left, length, &offset))
+	if (!find_sample_point(s, left, length, &offset))
 		return false;
 	draw->offset_bytes = offset;
 	rest = (double)(length - offset) +
@@ -206,23 +215,24 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 		draw->sample_point_count++;
 	}
 	gap -= rest;
-	settle(s, gap < 0x1p63 ? (uint64_t)gap : UINT64_C(1) << 63);
+	arm(s, gap < 0x1p63 ? (uint64_t)gap : UINT64_C(1) << 63);
 	return true;
 }
 
-/* Marks exactly one interval apart, the first anywhere in the first interval. */
+/* Sample points are exactly one interval apart; the first is anywhere in the first interval. */
 static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, struct gg_draw *draw)
 {
 	uint64_t interval = (uint64_t)s->interval, count;
 
-	if (!s->mark_pending)
+	if (!s->point_is_pending)
 		left += gg_rng_below(&s->rng, interval);
-	s->mark_pending = true;
+	s->point_is_pending = true;
 	if (left >= length) {
 		set_left(s, (int64_t)(left - length));
 		return false;
 	}
 	count = gg_stride_sample_point_count(left, length, interval);
+	gg_assert(count >= 1 && left + count * interval >= length);
 	set_left(s, (int64_t)(left + count * interval - length));
 	draw->offset_bytes = left;
 	draw->sample_point_count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
@@ -230,8 +240,9 @@ static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, st
 }
 
 /*
- * Of marks with that interval on `rest` bytes: is there one, and after how many bytes?  An exponential
- * is at least the uniform number that it is made of, so that most need no logarithm to be too long.
+ * True if a sample point of that interval falls on `rest` bytes; *ret_gap is the distance to it.  An
+ * exponential is at least as large as the uniform number that it is made of, so most are known to be
+ * too long without a logarithm.
  */
 static bool find_later(struct gg_rng *rng, double interval, uint64_t rest, uint64_t *ret_gap)
 {
@@ -247,9 +258,11 @@ static bool find_later(struct gg_rng *rng, double interval, uint64_t rest, uint6
 }
 
 /*
- * Each byte holds a drawn mark by itself, and keeps it by a chance of its class; so kept marks are
- * those of a Poisson process too, with the interval of the class.  Once a mark is not kept, only
- * kept ones matter on the rest of the allocation; what is drawn anew begins at its end.
+ * Thins the sample points by the allocation's size class.  Points are drawn at the shortest interval
+ * of all classes, and each is kept with the probability of its class.  The kept points of a class are
+ * a Poisson process, too, with the interval of the class.  If the first point is not kept, the rest of
+ * the allocation may hold a later kept one, which is drawn directly at the interval of the class.
+ * The next gap begins at the end of the allocation in any case.
  */
 static bool take_by_class(struct gg_sampler *s, uint64_t left, unsigned class, uint64_t length,
                           struct gg_draw *draw)
@@ -257,9 +270,9 @@ static bool take_by_class(struct gg_sampler *s, uint64_t left, unsigned class, u
 	double interval = s->rates->intervals[class];
 	uint64_t offset, gap;
 
-	if (!find_mark(s, left, length, &offset))
+	if (!find_sample_point(s, left, length, &offset))
 		return false;
-	settle(s, draw_gap(s));
+	arm(s, draw_gap(s));
 	if (gg_rng_uniform(&s->rng) >= s->rates->keeps[class]) {
 		if (!find_later(&s->rng, interval, length - offset - 1, &gap))
 			return false;
@@ -304,8 +317,8 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 		adopt(s);
 	units = s->by_count ? 1 : gg_length_bytes(bytes);
 	/*
-	 * What gg_sampler_due() subtracted comes back; a fresh sampler had nothing left.  Nor has one
-	 * whose count a signal handler took down further.
+	 * Adds back what gg_sampler_due() subtracted.  A fresh sampler had nothing left, and neither
+	 * had one whose count a signal handler lowered further.
 	 */
 	left = fresh ? 0 : (uint64_t)(s->by_count ? s->left_count : s->left_bytes) + units;
 	if (left >= units)
@@ -313,9 +326,10 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 	draw = (struct gg_draw){ .interval = s->interval,
 		                 .sample_point_count = 1,
 		                 .scheme = s->scheme };
+	gg_assert(left < units);
 	sampled = take_pending(s, left, bytes, &draw);
 	if (s->changed)
-		forget(s);
+		reset(s);
 	if (sampled)
 		*ret_draw = draw;
 	return sampled;
@@ -331,6 +345,6 @@ void gg_sampler_put_back(struct gg_sampler *s, uint64_t bytes)
 
 void gg_sampler_pause(struct gg_sampler *s, uint64_t pause_bytes)
 {
-	forget(s);
+	reset(s);
 	s->left_bytes = pause_bytes < (uint64_t)LONGEST_GAP ? (int64_t)pause_bytes : LONGEST_GAP;
 }

@@ -86,7 +86,7 @@ struct gg_sampler {
 	struct gg_sampler_options options; /* for what is drawn next */
 	enum gg_scheme scheme;             /* of what is pending */
 	bool by_count;                     /* per-allocation: left_bytes is not used */
-	bool mark_pending;                 /* what is left ends at a mark, not at a checkpoint */
+	bool point_is_pending;             /* what is left ends at a mark, not at a checkpoint */
 	bool changed;                      /* the options are newer than what is pending */
 };
 

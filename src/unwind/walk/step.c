@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The careful step: what the loop does not do.  A miss of the cache, an odd rule, a page of a
- * foreign stack that has not been asked for, the end of the stack, the place where the memo begins.
+ * step - takes the steps that the loop of walk.c leaves out.
+ *
+ * These are: a miss of the rule cache, a rule that is not packed, a page of a foreign stack that was
+ * not checked yet, the end of the stack, and the frame where the stack cache begins.
  */
 #include "base/compiler.h"
 #include "unwind/walk/module_lookup.h"
 #include "unwind/walk/walk.h"
 
 enum {
-	STACKS_MAX = 8, /* a walk goes through: a signal handler on its stack, interrupted... */
+	STACKS_MAX =
+		8, /* of one walk: a handler on its own stack that was interrupted, and so on */
 	/*
-	 * What a row may name below sp: the registers that an interrupted epilogue has just popped.
-	 * x86-64 signals leave 128 bytes alone.
+	 * A rule may name words below sp: registers that an interrupted epilogue has just popped.
+	 * Signals on x86-64 leave 128 bytes alone.
 	 */
 	RED_ZONE_BYTES = 128,
 };
@@ -39,7 +42,7 @@ bool gg_walk_may_read(struct gg_walk *w, uint64_t end)
 	return true;
 }
 
-/* The loop runs to the end of what may be read, or to the next frame that the memo knows. */
+/* The loop runs to the end of readable memory, or to the next frame that the stack cache has. */
 static void set_stop(struct gg_walk *w)
 {
 	w->stop = w->readable_end;
@@ -55,7 +58,7 @@ bool gg_walk_enter_stack(struct gg_walk *w)
 	if (w->sp % 8 != 0 || ++w->stack_count > STACKS_MAX)
 		return end(w, GG_UNWIND_BAD_FRAME);
 	w->low = w->sp &
-	         -(uint64_t)GG_STACK_BOUNDS_PAGE; /* not beyond the page of sp: it is readable */
+	         -(uint64_t)GG_STACK_BOUNDS_PAGE; /* not below the page of sp, which is readable */
 	if (w->low < w->sp - RED_ZONE_BYTES)
 		w->low = w->sp - RED_ZONE_BYTES;
 	w->barrier = w->frame_count;
@@ -87,7 +90,7 @@ static uint64_t key_of(const struct gg_walk *w)
 
 /* Compiling. */
 
-/* Is it the first instruction of a signal trampoline, in code that may not even be readable? */
+/* True at the first instruction of a signal trampoline.  The code may not even be readable. */
 static bool is_signal_code(uint64_t pc)
 {
 	uint8_t code[GG_ARCH_SIGNAL_CODE_BYTES];
@@ -99,11 +102,11 @@ static bool is_signal_code(uint64_t pc)
 	return gg_arch_is_signal_return(code);
 }
 
-/* The code around pc; what cannot be read of it is 0. */
+/* Copies the code around pc, with 0 for bytes that cannot be read. */
 static void read_code(uint64_t pc, uint8_t code[2 * GG_ARCH_STUB_BYTES])
 {
 	const bool has_pc = gg_stack_bounds_is_readable(
-		pc); /* it can be executed, which is not enough */
+		pc); /* code that runs need not be readable */
 	const bool has_before = has_pc && gg_stack_bounds_is_readable(pc - GG_ARCH_STUB_BYTES);
 	const bool has_after = has_pc && gg_stack_bounds_is_readable(pc + GG_ARCH_STUB_BYTES - 8);
 
@@ -114,7 +117,7 @@ static void read_code(uint64_t pc, uint8_t code[2 * GG_ARCH_STUB_BYTES])
 	}
 }
 
-/* Is code without CFI that was interrupted at pc a stub of the linker? */
+/* True if the interrupted code at pc, which has no CFI, is a stub of the linker. */
 static bool is_stub(uint64_t pc, uint64_t *ret_entry)
 {
 	uint8_t code[2 * GG_ARCH_STUB_BYTES];
@@ -144,7 +147,7 @@ static bool pack_deref(struct gg_unwind_rule rule, uint64_t *ret_entry)
 	return true;
 }
 
-/* What a cache entry for the key says: a packed rule, or GG_RULE_CACHE_ODD and an enum gg_odd. */
+/* Makes the cache entry of a key: a packed rule, or GG_RULE_CACHE_ODD and an enum gg_odd. */
 static uint64_t compile(struct gg_walk *w, uint64_t key)
 {
 	struct gg_unwind_rule rule = { 0 };
@@ -166,14 +169,14 @@ static uint64_t compile(struct gg_walk *w, uint64_t key)
 	if (w->pc - gg_module_lookup_start.begin <
 	    gg_module_lookup_start.end - gg_module_lookup_start.begin)
 		return GG_RULE_CACHE_ODD | GG_ODD_OUTERMOST;
-	/* Stubs are interrupted, never called from. */
+	/* A stub calls nothing, so it can only be interrupted. */
 	if (has_module && w->is_interrupted && is_stub(w->pc, &entry))
 		return entry;
 	if (!w->is_interrupted && is_signal_code(w->pc))
 		return GG_RULE_CACHE_ODD | GG_ODD_SIGNAL_CODE;
 	/*
-	 * No function ends there, but one begins at pc: no call has pushed that address, it was
-	 * planted as the first of a stack (makecontext() does).
+	 * No function ends at pc, but one begins there.  So no call has pushed this return address:
+	 * makecontext() or the like has put it at the beginning of a stack.
 	 */
 	if (has_module && !w->is_interrupted &&
 	    gg_cfi_rule_at(&module, w->pc, NULL).kind != GG_RULE_NONE)
@@ -198,7 +201,7 @@ static uint64_t rule_bits(struct gg_walk *w, uint64_t key)
 
 /* Stepping. */
 
-/* The frame is in the output and behind us; what comes next is the caller of a call. */
+/* Goes on to the caller.  The frame is in the output, and its caller was not interrupted. */
 static bool advance(struct gg_walk *w, uint64_t pc, uint64_t sp, uint64_t fp, bool remembered)
 {
 	w->pc = gg_arch_strip(pc);
@@ -210,7 +213,7 @@ static bool advance(struct gg_walk *w, uint64_t pc, uint64_t sp, uint64_t fp, bo
 	return true;
 }
 
-/* A step that did not come to a frame: because CFI was wrong, or because there is none? */
+/* Ends a walk whose step did not lead to a frame, and tells wrong CFI from missing CFI. */
 static bool end_badly(struct gg_walk *w, uint64_t rule)
 {
 	struct gg_cfi_module module;
@@ -242,7 +245,7 @@ GG_RAW_STACK static bool step_packed(struct gg_walk *w, uint64_t rule)
 	return advance(w, gg_stack_word(cfa - gg_arch_packed_ra_bytes(rule)), cfa, fp, true);
 }
 
-/* A word of the stack for a rule that is not packed: any address. */
+/* Reads a word of the stack at any address, for a rule that is not packed. */
 GG_RAW_STACK static bool read_word(struct gg_walk *w, uint64_t address, uint64_t *ret_word)
 {
 	if (address < w->low || address >= w->high || address % 8 != 0 ||
@@ -274,7 +277,7 @@ static bool step_recompiled(struct gg_walk *w)
 	count(&w->thread->stats.recompiled);
 	gg_walk_push(w, w->pc);
 	if (!gg_module_lookup_find(gg_rule_cache_lookup_pc(key_of(w)), &module))
-		return end(w, GG_UNWIND_NO_CFI); /* unloaded a moment ago */
+		return end(w, GG_UNWIND_NO_CFI); /* the module was unloaded a moment ago */
 	return gg_walk_step_general(w, &module);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of a walk, its beginning and its end. */
+/* walk - the loop of a walk, its beginning and its end. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/compiler.h"
 #include "unwind/walk/module_lookup.h"
 #include "unwind/walk/walk.h"
@@ -10,11 +11,11 @@
  * Takes steps while they are plain: a packed rule at the home slot of the cache, the CFA below
  * `stop`, room in the output.
  *
- * A step waits for the one before, so what counts is the shortest chain from pc to pc: load the
- * entry, add its offset to sp, load the return address.  All else (whether the entry is this pc's,
- * the bounds, the memo, the output) is compared and stored beside that chain.  Frames with a frame
- * pointer are the exception that costs a jump; a restored fp costs none, so call paths that vary
- * do not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
+ * A step waits for the one before it, so the shortest chain from pc to pc decides the speed: load the
+ * entry, add its offset to sp, load the return address.  The processor does the rest (whether the
+ * entry belongs to this pc, the bounds, the stack cache, the output) beside that chain.  Only a
+ * frame with a frame pointer costs a jump.  A restored fp costs none, so call paths that vary do not
+ * confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
  */
 GG_RAW_STACK __attribute__((always_inline)) static inline void loop(
 	struct gg_walk *w, struct gg_stack_cache_frame *walked)
@@ -70,13 +71,14 @@ GG_RAW_STACK static void walk(struct gg_walk *w)
 }
 
 /*
- * The output is full: what follows overwrites the outer half from its beginning, so that at the end
- * it holds the outermost frames, as a ring.
+ * Makes room in a full output: the next frames overwrite its outer half from the beginning.  At the
+ * end this half is a ring that holds the outermost frames.
  */
 GG_COLD void gg_walk_make_room(struct gg_walk *w)
 {
 	uint64_t outer = w->max - w->max / 2;
 
+	gg_assert(outer > 0 && w->frame_count == w->frame_limit);
 	w->shift += outer;
 	w->frame_limit += outer;
 }
@@ -91,12 +93,13 @@ static void reverse(uint64_t *from, uint64_t *to)
 	}
 }
 
-/* Turns the ring so that the frames are in order, and counts what was lost. */
+/* Rotates the ring so that the frames are in order, and returns how many were lost. */
 GG_COLD static uint64_t mend_cut(struct gg_walk *w)
 {
 	uint64_t *outer = w->pcs + w->max / 2, *end = w->pcs + w->max;
 	uint64_t *oldest = w->pcs + (w->frame_count - w->shift);
 
+	gg_assert(oldest >= outer && oldest <= end);
 	reverse(outer, oldest);
 	reverse(oldest, end);
 	reverse(outer, end);
@@ -138,6 +141,7 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
 	}
 	if (skipped > count)
 		skipped = count;
+	gg_assert(w->reused_count <= w->frame_count);
 	ret_stack->frames = w->pcs + skipped;
 	ret_stack->count = (uint32_t)(count - skipped);
 	ret_stack->cut_at = omitted == 0 ? ret_stack->count : (uint32_t)(w->max / 2 - skipped);
@@ -151,8 +155,9 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
 }
 
 /*
- * A handler's walk in the middle of a walk of its thread must not touch what that one is changing.
- * A walk that a handler has left by longjmp() never ended: its frames are below ours then.
+ * True for the walk of a signal handler that interrupted a walk of its own thread: it must not touch
+ * the state that the interrupted walk is changing.  A walk that a handler left by longjmp() never
+ * ended; then its frames are below those of this walk, and the answer is false.
  */
 GG_COLD static bool is_nested(struct gg_unwind_thread *thread, uint64_t sp)
 {
@@ -188,7 +193,7 @@ __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread
 		return;
 	}
 	thread->busy_sp = w.full.value[GG_ARCH_SP];
-	gg_fence_signal(); /* a handler that finds our data half changed also finds it busy */
+	gg_fence_signal(); /* a handler that finds the data half changed also finds busy_sp set */
 	begin(&w, thread, pcs, max);
 	ret_stack->reused_tag = w.memo != NULL ? w.memo->tag : 0;
 	if (gg_walk_enter_stack(&w))
