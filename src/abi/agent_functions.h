@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_functions - what libgeiger asks of whoever writes a region: the agent, where it is preloaded, or else
- * the same code inside libgeiger.
+ * agent_functions - the functions that libgeiger calls on the recording side of this process.
  *
- * The agent exports one symbol, geiger_agent_interface, which points to this table.  libgeiger looks for
- * it by name, so either side is there without the other, or of another version: a table of another
- * version is as if there were no agent.  libgeiger's own table is gg_agent_functions (src/runtime/agent_table.c).
+ * The agent exports one symbol, geiger_agent_interface, which points to its table of these
+ * functions.  Without the agent, libgeiger uses a table of its own, gg_agent_functions
+ * (src/runtime/agent_table.c). libgeiger finds the agent by that name, so either library works
+ * without the other.  If the agent's table has another version, libgeiger behaves as if there were
+ * no agent.
  *
- * Objects    are known by a key: the heap's number in the region above 48 bits of address or id
- *            (gg_agent_key).  Blocks of malloc have heap 0, so no two of them meet.
- * Threads    any, also in signal handlers; a call that interrupts another one of its thread does nothing
- *            and is counted in the region.
- * Never      allocates or locks, but start() and snapshot().  errno is kept.
- * Later      functions are added at the end: who finds a table of fewer bytes does without (the compat library).
+ * Objects    have a key: the number of their heap in the region, above 48 bits of address or id
+ *            (gg_agent_key).  Blocks of malloc have heap 0, so no two objects share a key.
+ * Threads    any, also in signal handlers.  A call that interrupts another one on its thread does
+ *            nothing, and the region counts it.
+ * Never      allocates or locks, except for start() and snapshot().  errno is kept.
+ * Later      New functions are added at the end.  A caller that finds a shorter table does without
+ *            them, as libgeiger-compat does.
  */
 #pragma once
 
@@ -31,22 +33,24 @@ enum {
 	GG_AGENT_KEY_BITS = 48 /* of an object in its heap */
 };
 
-/* What is recorded now, and how samples are to be drawn. */
+/* The current settings, from which libgeiger draws its samples. */
 struct gg_agent_settings {
-	uint32_t change_count; /* of all below; 0: nothing is recorded, now or ever */
-	uint32_t generation;   /* processes forked since the first one: samplers start anew */
+	uint32_t
+		change_count; /* changes with each member below; 0: nothing is recorded, now or ever */
+	uint32_t
+		generation; /* of the process; it changes in a forked child, whose samplers start anew */
 	bool is_active;
 	uint64_t interval_bytes;
 	uint64_t seed; /* 0: none was asked for */
 	enum gg_scheme scheme;
 };
 
-/* What is to be different; zeros and false: nothing. */
+/* Settings to change; members that are zero or false change nothing. */
 struct gg_agent_wish {
 	bool set_active, active;
 	uint64_t interval_bytes;
-	uint64_t seed;         /* at the start alone, like: */
-	const char *directory; /* NULL: as the environment says */
+	uint64_t seed;         /* only at the start, as is `directory` */
+	const char *directory; /* NULL: the environment decides */
 };
 
 struct gg_agent_sample {
@@ -60,12 +64,12 @@ struct gg_agent_sample {
 };
 
 /*
- * What libgeiger-compat, where it is there, has to say before the agent starts: it exports
- * geiger_compat_begin().  Zeros and false: as the environment says.
+ * The wishes of libgeiger-compat before the agent starts, from its function geiger_compat_begin().
+ * Members that are zero or false leave the decision to the environment.
  */
 struct gg_agent_begin {
-	uint32_t bytes; /* of this struct, as the agent knows it */
-	bool waits;     /* nothing is recorded until the program asks: start() */
+	uint32_t bytes; /* size of this struct, as the agent knows it */
+	bool waits;     /* records nothing until the program calls start() */
 	bool set_active, active;
 	uint64_t interval_bytes;
 	uint32_t max_frames;                      /* of a stack */
@@ -75,18 +79,18 @@ struct gg_agent_begin {
 struct gg_agent_functions;
 typedef void gg_compat_begin(const struct gg_agent_functions *agent, struct gg_agent_begin *begin);
 
-/* What the calling thread has allocated and freed, by malloc and its relatives. */
+/* The bytes that the calling thread has allocated and freed, by malloc and its relatives. */
 struct gg_agent_bytes {
-	uint64_t allocated; /* as asked for, exactly */
+	uint64_t allocated; /* exact, by requested sizes */
 	uint64_t freed;     /* estimated by its samples */
-	/* Both, where the thread keeps them; brought up to date by this call, and at samples. */
+	/* The thread's own two words; this call and samples update them. */
 	const uint64_t *words;
 };
 
 /* How a dump is written. */
 enum gg_agent_dump_form {
 	GG_AGENT_DUMP_HEAP_V2 = 1,
-	GG_AGENT_DUMP_HEAP_V2_LIVE, /* what was allocated is 0: jemalloc's without prof_accum */
+	GG_AGENT_DUMP_HEAP_V2_LIVE, /* allocations are 0, as in jemalloc without prof_accum */
 	GG_AGENT_DUMP_GPERFTOOLS
 };
 
@@ -95,12 +99,17 @@ typedef void gg_agent_visit(uint64_t key, uint64_t id, bool is_old, void *contex
 struct gg_agent_functions {
 	uint32_t version, bytes; /* GG_AGENT_FUNCTIONS_VERSION, and of this struct */
 
-	/* The filter's first word: is a key perhaps that of a sample (gg_filter_view_maybe())? */
+	/*
+	 * The first word of the filter: gg_filter_view_maybe() tells whether a key may be a sample.
+	 */
 	const uint64_t *filter_view;
 
-	/* Begins to record, if it does not yet.  0, or why it cannot. */
+	/* Starts recording, if it has not started yet.  0 or -Exxx. */
 	int (*start)(const struct gg_agent_wish *wish);
-	/* Changes settings, as another process would through the region.  -ENOENT: nothing is recorded. */
+	/*
+	 * Changes settings, as another process would through the region.  -ENOENT: nothing is
+	 * recorded.
+	 */
 	int (*change)(const struct gg_agent_wish *wish);
 	void (*look)(struct gg_agent_settings *ret_settings);
 	/* The calling thread's own interval, for blocks of malloc; 0: that of the process. */
@@ -109,14 +118,18 @@ struct gg_agent_functions {
 	/* The number of a heap or type of that name (GG_TABLE_HEAPS, GG_TABLE_TYPES); 0: none. */
 	uint32_t (*name)(enum gg_region_table_id table, const char *name, size_t bytes);
 
-	/* What stands for a runtime's frame in a stack; 0: it has no place. */
+	/* The address that stands for a runtime's frame in stacks; 0: the table is full. */
 	uint64_t (*frame)(const struct gg_frame_info *info);
 
-	/* The sample's id; 0: dropped, counted.  A live sample of the same key is closed as missed. */
+	/*
+	 * The sample's id; 0: dropped, counted.  A live sample of the same key is closed as missed.
+	 */
 	uint64_t (*record)(const struct gg_agent_sample *sample);
 	/* The id of the live sample of that key; 0: there is none. */
 	uint64_t (*find)(uint64_t key);
-	/* True: it was a sample, and is closed.  id: only that one; 0: whichever. */
+	/*
+	 * True: it was a sample, and is closed now.  id: closes only the sample of that id; 0: any.
+	 */
 	bool (*close)(uint64_t key, uint64_t id);
 	/* gg_region_record_move() and _promote(). */
 	bool (*move)(uint64_t from, uint64_t to, uint64_t id);
@@ -136,28 +149,39 @@ struct gg_agent_functions {
 	void (*look_now)(void);
 	const struct gg_history_calls *history;
 
-	/* Writes a dump, atomically; through flush(); and lets what was until now not count in dumps any
-	 * more (src/runtime/dump/dump.h).  0 or -Exxx; -ENOENT: nothing is recorded. */
+	/*
+	 * dump() replaces a file atomically, dump_to() calls flush(), and dump_reset() makes later
+	 * dumps leave out earlier samples (src/runtime/dump/dump.h). 0 or -Exxx; -ENOENT: nothing
+	 * is recorded.
+	 */
 	int (*dump)(const char *path, enum gg_agent_dump_form form);
 	int (*dump_to)(enum gg_agent_dump_form form, gg_dump_flush *flush, void *context);
 	int (*dump_reset)(void);
 
-	/* Writes a dump under the next name of a kind: 'i', 'u', 'm' or 'f'.  -EINVAL: there is no prefix. */
+	/*
+	 * Writes a dump under the next name of a kind: 'i', 'u', 'm' or 'f'.  -EINVAL: there is no
+	 * prefix.
+	 */
 	int (*dump_next)(char kind);
-	/* When dumps are written without being asked for, and under which names; also before start(). */
+	/* The triggers of automatic dumps and the names of those; also before start(). */
 	int (*set_triggers)(const struct gg_agent_triggers *triggers);
 	int (*look_triggers)(struct gg_agent_triggers *ret_triggers);
 
-	/* --- for libgeiger, hints: an object of that key is about to be recorded; of these, to be found, and
-	 * perhaps closed or moved (region/writer/prefetch.h) --- */
+	/*
+	 * --- hints of libgeiger: it is about to record an object of that key, or to find objects
+	 * of these keys and perhaps close or move them (region/writer/prefetch.h) ---
+	 */
 	void (*expect_record)(uint64_t key);
 	void (*expect_found)(const uint64_t *keys, uint32_t count);
 
-	/* What the calling thread has left before malloc's next mark: geiger_upstream_begin(). */
+	/*
+	 * The bytes that the calling thread has left before malloc's next sample point:
+	 * geiger_upstream_begin().
+	 */
 	int64_t *(*malloc_left_bytes)(void);
 };
 
-/* libgeiger's own. */
+/* The table of the runtime that this library links. */
 extern const struct gg_agent_functions gg_agent_functions;
 
 static inline uint64_t gg_agent_key(uint32_t heap, uint64_t object)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_triggers - when the agent writes dumps by itself, and under which names.
+ * dump_triggers - when the agent writes dumps by itself, and how it names them.
  *
- * docs/AGENT.md, "Dumps", has the environment that sets them.  Zeros and false: not at all.
+ * docs/AGENT.md, "Dumps", has the variables that set them.  Members that are zero or false trigger
+ * nothing.
  */
 #pragma once
 
@@ -21,21 +22,22 @@ struct gg_agent_triggers {
 	uint32_t form;  /* enum gg_agent_dump_form; 0: GG_AGENT_DUMP_HEAP_V2 */
 	uint32_t names; /* enum gg_agent_dump_names */
 
-	uint64_t allocated_bytes; /* i: whenever so much was allocated, as estimated */
-	uint64_t freed_bytes;     /* i: whenever so much was freed, as estimated */
-	uint64_t time_ns;         /* i: whenever so long has passed; noticed at a sample */
+	uint64_t allocated_bytes; /* kind i: each time so much was allocated, as estimated */
+	uint64_t freed_bytes;     /* kind i: each time so much was freed, as estimated */
+	uint64_t time_ns;         /* kind i: each time so long has passed; checked at samples */
 	uint64_t
-		growth_bytes; /* u: whenever what is live has grown by so much over the last such ... */
-	uint32_t growth_percent; /* ... and by so much of it */
-	uint32_t cgroup_percent; /* u: while the control group has so much of its limit */
-	uint64_t rss_bytes;      /* u: while so much is resident ... */
-	uint64_t every_ns;       /* ... but not more often than that */
-	int32_t signal;          /* m: at the signal */
-	bool final;              /* f: at the exit */
-	bool leak;               /* a line at the exit on what is live then ... */
-	bool leak_error;         /* ... and the exit status 1 if anything is */
-	bool is_off;             /* for the time being none of i and u */
+		growth_bytes; /* kind u: each time the live bytes exceed their last mark by so much ... */
+	uint32_t growth_percent; /* ... and by this percentage of it */
+	uint32_t
+		cgroup_percent; /* kind u: while the control group uses this percentage of its limit */
+	uint64_t rss_bytes;     /* kind u: while so much is resident ... */
+	uint64_t every_ns;      /* ... but not more often than this */
+	int32_t signal;         /* kind m: at this signal */
+	bool final;             /* kind f: at the exit */
+	bool leak;              /* logs the live memory at the exit ... */
+	bool leak_error;        /* ... and makes the exit status 1 if there is any */
+	bool is_off;            /* suspends kinds i and u */
 
-	uint32_t keep;                    /* the last so many of those that it names; 0: all */
-	char prefix[GG_AGENT_PREFIX_MAX]; /* "": no file at all */
+	uint32_t keep;                    /* dumps to keep; 0: all */
+	char prefix[GG_AGENT_PREFIX_MAX]; /* "": no file is written */
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* compat_settings - finds the agent, and reads jemalloc's option strings once. */
 #include "compat/compat_settings.h"
 
 #include <dlfcn.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_settings - what the environment asks for in other profilers' words, and whom it asks.
+ * compat_settings - the settings that other profilers' options make, and the agent that gets them.
  *
  *   the string `malloc_conf` of the program, the link /etc/malloc.conf, MALLOC_CONF, GEIGER_CONF
  *
- * A later one overrules an earlier one.  Where a jemalloc underneath profiles too, all but GEIGER_CONF are
- * its own; then its calls are its own as well, unless GEIGER_CONF asks for a profile of geiger's.
+ * A later one overrides an earlier one.  If a jemalloc underneath profiles as well, all but
+ * GEIGER_CONF belong to it.  Then its calls are its own as well, unless GEIGER_CONF asks for a
+ * profile of geiger's.
  *
- * Read once: by the agent before it starts (compat_begin.c), or else by the first call.
+ * They are read once: for the agent before it starts (compat_begin.c), or else by the first call.
  *
- * Threads  any.  A thread that comes while another one reads gets what nobody asked for anything in.
+ * Threads  any.  A thread that comes while another one reads gets the defaults.
  */
 #pragma once
 
@@ -20,14 +21,14 @@
 #include "compat/jemalloc/option_string.h"
 
 struct gg_compat_settings {
-	const struct gg_agent_functions *agent; /* NULL: there is none, or it is too old */
+	const struct gg_agent_functions *agent; /* NULL: there is no agent, or it is too old */
 	struct gg_option_string conf;
-	bool is_theirs; /* profilers' calls go to the jemalloc underneath */
+	bool is_theirs; /* the calls go to the jemalloc underneath */
 };
 
 const struct gg_compat_settings *gg_compat_settings(void);
 
-/* The same, where the agent is known. */
+/* The same, if the agent is known. */
 const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_functions *agent);
 
 /* Does the agent's table go as far as that function, and is it set? */

@@ -53,8 +53,9 @@ static void change_sampler(struct state *s)
 }
 
 /*
- * In a forked child, which must not draw what its parent draws.  A context is the embedder's memory, so
- * the fork itself cannot reach it: its first mark is settled here if it is due, and drawn anew if not.
+ * In a forked child, which must not draw what its parent draws.  A context is the embedder's
+ * memory, so the fork itself cannot reach it: its first mark is settled here if it is due, and
+ * drawn anew if not.
  */
 static void start_anew(struct state *s)
 {
@@ -150,8 +151,9 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 
 /*
  * Of an object that takes its bytes of the stream now, right after settle().  Is it a sample?  New
- * settings are looked at between due and take: a mark may be why this path was taken, so it must not
- * be dropped here.  Where nothing was sampled before, there is no mark, and all begins with this object.
+ * settings are looked at between due and take: a mark may be why this path was taken, so it must
+ * not be dropped here.  Where nothing was sampled before, there is no mark, and all begins with
+ * this object.
  */
 static bool draw_for(struct state *s, size_t bytes, struct gg_draw *ret_draw)
 {

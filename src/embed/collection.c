@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collection - geiger_collected(): a collector tells, for all sampled objects at once, which died and
- * where the others are now.
+ * collection - geiger_collected(): a collector tells, for all sampled objects at once, which died
+ * and where the others are now.
  *
  *   1. visit     call where() for each sample; close the dead ones, promote those that grew old
  *   2. leave     move samples to their new keys, or to a parking key while that one is taken
@@ -35,8 +35,10 @@ struct gg_embed_collection {
 	void *user;
 };
 
-/* Prefetches what the next entries need: their records in the region, and the objects themselves, whose
- * headers the runtime is about to read. */
+/*
+ * Prefetches what the next entries need: their records in the region, and the objects themselves,
+ * whose headers the runtime is about to read.
+ */
 static void expect(const struct gg_embed_collection *c, const struct gg_embed_list *list,
                    uint32_t first)
 {
@@ -51,8 +53,8 @@ static void expect(const struct gg_embed_collection *c, const struct gg_embed_li
 }
 
 /*
- * Calls the program's where() for each sample of a list.  Samples of dead objects are closed; objects
- * that grew old go to the old list; the list keeps the rest.
+ * Calls the program's where() for each sample of a list.  Samples of dead objects are closed;
+ * objects that grew old go to the old list; the list keeps the rest.
  */
 static void visit_objects(const struct gg_embed_collection *c, struct gg_embed_list *list,
                           enum geiger_generation generation, struct gg_embed_list *old)
@@ -91,8 +93,8 @@ static void visit_objects(const struct gg_embed_collection *c, struct gg_embed_l
 }
 
 /*
- * Moves each sample to its new key.  Objects may swap places, so a new key may still belong to a sample
- * that moves later; then the sample waits under a key that no heap has, until take_places().
+ * Moves each sample to its new key.  Objects may swap places, so a new key may still belong to a
+ * sample that moves later; then the sample waits under a key that no heap has, until take_places().
  */
 static void leave_places(const struct gg_embed_collection *c, struct gg_embed_list *list,
                          uint32_t first, uint32_t parked)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* counts - one array of counters. */
 #include "embed/counts.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* embed_thread - maps the state of a thread, and hands it on when the thread ends. */
 #include "embed/embed_thread.h"
 
 #include <errno.h>
@@ -15,8 +16,8 @@ _Static_assert(sizeof(struct gg_embed_thread) <= 160 * 1024, "docs/EMBEDDING.md 
 static __thread struct gg_embed_thread *own __attribute__((tls_model("initial-exec")));
 
 /*
- * The free ones.  Taken as a whole and put back less one, so that no link is read that somebody else may
- * be changing.
+ * The free ones.  Taken as a whole and put back less one, so that no link is read that somebody
+ * else may be changing.
  */
 static struct gg_embed_thread *free_threads;
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed_thread - what libgeiger keeps of each thread: its sampler, and room for one sample's stack.
+ * embed_thread - the state that libgeiger keeps for each thread: its sampler, and room for one
+ * stack.
  *
- * Mapped at the thread's first slow call, given back when it ends, and used again: a program has as many
- * as it had threads at once.  Only what a sample needs is touched.
+ * It is mapped at the thread's first slow call.  A thread that ends hands it on, so a program has
+ * as many as it had threads at once.
  *
- * Threads  each its own.  `inside` says to signal handlers that it is being used.
- * Fork     the child's thread has its parent's; those of threads that it does not have are lost to it
- *          (memory that it shares with the parent as long as neither writes to it).
+ * Threads  each has its own; `inside` tells signal handlers that it is in use.
+ * Fork     The child's thread keeps its own.  Those of other threads are lost, and cost nothing as
+ *          long as neither process writes to them.
  */
 #pragma once
 
@@ -35,9 +36,10 @@ struct gg_embed_recording {
 };
 
 /*
- * A frame of a runtime that was met, by where its texts are.  They stay as they are while a sample is taken, in
- * which recursion shows the same ones many times; at the next sample they are compared first, because the
- * runtime may use that memory again.  It holds in children too: frames keep their numbers.
+ * A frame of a runtime that was met, by where its texts are.  They stay as they are while a sample
+ * is taken, in which recursion shows the same ones many times; at the next sample they are compared
+ * first, because the runtime may use that memory again.  It holds in children too: frames keep
+ * their numbers.
  */
 struct gg_embed_met {
 	const char *function, *file;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* heap - the table of registered heaps; entries are only added. */
 #include "embed/heap.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap - the heaps that a program has registered.
+ * heap - the heaps that the program has registered.
  *
- * Lifetime  of the process: a heap is never given up, and its name is copied.
- * Full      GG_EMBED_HEAPS of them, and GG_EMBED_HEAP_TEXT bytes of names: 0, counted.
- * Threads   any; registering takes a lock that is held for the look-up alone.
+ * Lifetime  of the process: no heap is ever removed.  Its name is copied.
+ * Full      beyond GG_EMBED_HEAPS heaps registering returns 0, and a counter records it
+ * Threads   any; registering holds a lock for the look-up only
  */
 #pragma once
 
@@ -16,21 +16,21 @@
 #include "embed/public.h"
 
 enum {
-	GG_EMBED_HEAPS = 255,        /* what a region's table has, less "none" */
-	GG_EMBED_HEAP_NAME_MAX = 256 /* longer names are cut, with the unit and the 0 byte */
+	GG_EMBED_HEAPS = 255,        /* the region's table has 256 entries, and 0 means no heap */
+	GG_EMBED_HEAP_NAME_MAX = 256 /* longer names are cut; with the unit and the 0 byte */
 };
 
 struct gg_embed_heap {
 	char name[GG_EMBED_HEAP_NAME_MAX]; /* with its unit: "stack [slots]" */
 	uint32_t name_bytes;
-	uint32_t number; /* in the region; 0: not yet asked for, or none */
+	uint32_t number; /* number in the region; 0: not known yet */
 	size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity);
 	void *provide_user;
 	struct gg_embed_tracked tracked;
 };
 
-/* In a forked child: the lock is nobody's. */
+/* In a forked child: frees the lock, whose owner may exist in the parent alone. */
 void gg_embed_heap_forked(void);
 
-/* The heap of that number; NULL: never registered, which is counted. */
+/* Returns the heap of that number.  NULL: it was never registered, and a counter records that. */
 struct gg_embed_heap *gg_embed_heap_of(uint32_t heap);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* listeners - slots with a count of changes, read without a lock. */
 #include "embed/listeners.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 typedef void listener_fn(void *user, const struct geiger_event *event);
 
 static struct listener {
-	uint32_t change_count; /* odd: being changed */
+	uint32_t change_count; /* odd during a change */
 	listener_fn *call;     /* NULL: this slot is free */
 	void *user;
 } listeners[GG_EMBED_LISTENERS];
@@ -28,18 +29,21 @@ static void set(struct listener *listener, listener_fn *call, void *user)
 {
 	uint32_t count = gg_load_relaxed(&listener->change_count);
 
-	/* Pairs with the acquires of gg_embed_tell(): who sees one of the two sees that it is odd. */
+	/*
+	 * Pairs with the acquires of gg_embed_tell(): a reader that sees one of the two stores sees
+	 * the odd count.
+	 */
 	gg_store_relaxed(&listener->change_count, count + 1);
 	gg_fence_release();
 	gg_store_relaxed(&listener->call, call);
 	gg_store_relaxed(&listener->user, user);
 	gg_store_release(&listener->change_count, count + 2);
 	gg_add_relaxed(&gg_embed_settings.listener_count, call != NULL ? 1u : -1u);
-	/* Release: samplers that see the count see that somebody listens, or nobody. */
+	/* Release: a sampler that sees the count sees the number of listeners. */
 	gg_add_release(&gg_embed_settings.change_count, 1);
 }
 
-/* The slot with that listener; without one (NULL): a free slot. */
+/* Finds the slot of that listener; for NULL, a free slot. */
 static struct listener *find(listener_fn *call, const void *user)
 {
 	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++)

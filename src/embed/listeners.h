@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listeners - who in the program hears of each sample.
+ * listeners - functions of the program that hear of each sample.
  *
- * A slot a listener, each with a count of its changes, odd while it is being changed: who reads a slot
- * calls what it read only if the count is the same before and after.
+ * Each slot has a count of its changes, which is odd during a change.  A reader calls what it read
+ * only if the count was even and is the same before and after.
  *
- * Full     GG_EMBED_LISTENERS: -ENOSPC.
- * Threads  any; changes take a lock, calls do not.
+ * Full     GG_EMBED_LISTENERS listeners; one more gets -ENOSPC
+ * Threads  any; changes take a lock, and calls do not
  */
 #pragma once
 

@@ -72,7 +72,9 @@ void gg_embed_track_append(struct gg_embed_list *list, uint64_t key, uint64_t id
 void gg_embed_track(struct gg_embed_tracked *tracked, uint32_t generation, uint64_t key,
                     uint64_t id, bool is_old)
 {
-	/* Acquire: pairs with the release of the first collection, whose lists are then complete. */
+	/*
+	 * Acquire: pairs with the release of the first collection, whose lists are then complete.
+	 */
 	if (gg_likely(gg_load_acquire(&tracked->is_on) == 0))
 		return;
 	if (!gg_embed_track_lock(tracked, generation)) {

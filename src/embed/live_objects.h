@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_objects - which samples of a heap are live, by generation, for collectors that visit all at once.
+ * live_objects - which samples of a heap are live, by generation, for collectors that visit all at
+ * once.
  *
- * The heap's first geiger_collected() fills the lists from the region; from then on each new sample is
- * appended.  An entry names its sample by the region's id.  If that sample was freed meanwhile, or another
- * one has its address, the next collection drops the entry.
+ * The heap's first geiger_collected() fills the lists from the region; from then on each new sample
+ * is appended.  An entry names its sample by the region's id.  If that sample was freed meanwhile,
+ * or another one has its address, the next collection drops the entry.
  *
- * Memory   24 bytes for each live sample, mapped, doubling.  Without memory a sample is not noted: it
- *          stays live until another object has its address, and GG_EMBED_DROPPED counts it.
- * Lock     one word for each heap, held for an append or a collection; a thread that does not get it in
- *          time goes without.  `generation` is that of the process: a forked child takes the lock from a
- *          thread that exists in its parent alone.
+ * Memory   24 bytes for each live sample, mapped, doubling.  Without memory a sample is not noted:
+ *          it stays live until another object has its address, and GG_EMBED_DROPPED counts it.
+ * Lock     one word for each heap, held for an append or a collection; a thread that does not get
+ *          it in time goes without.  `generation` is that of the process: a forked child takes the
+ *          lock from a thread that exists in its parent alone.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* name_ids - asks the region for numbers, and caches those of types. */
 #include "embed/name_ids.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ enum {
 	TYPE_BYTES_MAX = 1024 /* longer names are cut */
 };
 
-static uint64_t known_types[KNOWN_TYPES]; /* 48 bits of the hash, and the number */
+static uint64_t known_types[KNOWN_TYPES]; /* 48 bits of the hash, and 16 of the number */
 
 uint32_t gg_embed_heap_number(struct gg_embed_heap *heap)
 {
@@ -28,8 +29,10 @@ uint32_t gg_embed_heap_number(struct gg_embed_heap *heap)
 		gg_embed_count(GG_EMBED_NAMES_DROPPED);
 		return 0;
 	}
-	/* Of two threads that ask at once each may be given a number of its own.  The first stays: objects are
-	 * known by it when they die. */
+	/*
+	 * Two threads may ask at once and get two numbers.  The first one stays, because the keys
+	 * of objects contain it.
+	 */
 	return gg_cas_acq_rel(&heap->number, &first, number) ? number : first;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name_ids - the numbers that heaps and types have in the region.
+ * name_ids - the numbers of heaps and types in the region.
  *
- * A type comes as a text with each sample.  Its number is remembered by a hash of the text (64 bits, of
- * which two texts in 10^6 share one with a probability of 1e-8), in a table of one word a type; what has
- * no place there is looked up in the region each time.
+ * Each sample comes with the text of its type.  A table of one word for each type caches its number
+ * by a hash of the text.  The hash has 64 bits, so among 10^6 texts two collide with a probability
+ * of 1e-8. Types that are not cached are looked up in the region each time.
  *
- * Fork     a child's region has the numbers of its parent's.
- * Threads  any: words that say all.
+ * Fork     A child's region has the numbers of its parent's.
+ * Threads  any; each word is complete by itself.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to objects that were sampled: they die, move, and grow old.  (All at once: live_objects.c.) */
+/*
+ * object_events - the death, move and promotion of single objects; collection.c handles many at
+ * once.
+ */
 #include <errno.h>
 
 #include "embed/counts.h"
@@ -8,7 +11,7 @@
 #include "embed/sampling_settings.h"
 #include "region/writer/filter.h"
 
-/* The key of an object that may be a sample; 0: it is none. */
+/* The key of an object that may be a sample; 0: it is no sample. */
 static uint64_t key_of(uint32_t heap, const void *object)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
@@ -20,7 +23,7 @@ static uint64_t key_of(uint32_t heap, const void *object)
 		return 0;
 	number = gg_load_relaxed(&of->number);
 	key = gg_agent_key(number, (uint64_t)(uintptr_t)object);
-	/* Acquire: the cells of a new size were written before the view that shows them. */
+	/* Acquire: pairs with the release of a grown filter, whose cells were written before. */
 	if (number == 0 || object == NULL ||
 	    (uint64_t)(uintptr_t)object >> GG_AGENT_KEY_BITS != 0 ||
 	    !gg_filter_view_maybe(gg_load_acquire(agent->filter_view), key))

@@ -9,7 +9,7 @@
 #include "embed/public.h"
 #include "stats/sampling/scheme.h"
 
-/* The scheme that is meant, or -1: none. */
+/* The internal scheme, or -1 without one. */
 static inline int gg_embed_scheme(enum geiger_scheme scheme)
 {
 	switch (scheme) {
@@ -23,7 +23,7 @@ static inline int gg_embed_scheme(enum geiger_scheme scheme)
 	return -1;
 }
 
-/* Of a scheme that embedders have. */
+/* The public scheme of an internal one. */
 static inline enum geiger_scheme gg_embed_public_scheme(enum gg_scheme scheme)
 {
 	switch (scheme) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* report_sample - captures a stack and passes the sample to region, listeners and tracers. */
 #include "embed/report_sample.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* the golden ratio */
 
-/* A sample on its way. */
-struct passage {
+/* A sample, with everything that is known of it so far. */
+struct sample_report {
 	struct gg_embed_thread *t;
 	struct gg_embed_heap *heap;
 	uint32_t heap_id; /* of the program */
@@ -30,7 +31,7 @@ struct passage {
 	uint32_t frame_count;
 };
 
-static void ask_provider(struct passage *p)
+static void ask_provider(struct sample_report *p)
 {
 	/* Acquire: pairs with the release of geiger_heap_frames(). */
 	size_t (*provide)(void *, struct geiger_frame *,
@@ -45,7 +46,7 @@ static void ask_provider(struct passage *p)
 	p->frame_count = count < GG_EMBED_FRAMES ? (uint32_t)count : GG_EMBED_FRAMES;
 }
 
-static void find_stack(struct passage *p)
+static void find_stack(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
 
@@ -62,7 +63,7 @@ static void find_stack(struct passage *p)
 	gg_embed_recording(p->t, &p->stack, p->frames, p->frame_count);
 }
 
-/* Looks the frame up by its texts, and keeps what it finds. */
+/* Looks the frame up by its texts, and caches the result. */
 static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame, uint64_t sample)
 {
 	struct gg_frame_info info = {
@@ -96,7 +97,7 @@ static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame,
 	return pc;
 }
 
-/* What stands for the frame in the region; 0: it finds no place. */
+/* The address that stands for the frame in the region; 0: the table is full. */
 static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame *frame)
 {
 	uint64_t key = (uint64_t)(uintptr_t)frame->function + frame->line * HASH_FACTOR;
@@ -109,8 +110,11 @@ static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame 
 	return meet(met, frame, t->sample_count);
 }
 
-/* The stack as the region takes it; its length.  A frame that finds no place is left out. */
-static uint32_t list_pcs(struct passage *p)
+/*
+ * Lists the addresses of the merged stack; returns their number.  Frames without an address are
+ * left out.
+ */
+static uint32_t list_pcs(struct sample_report *p)
 {
 	struct gg_embed_thread *t = p->t;
 	uint64_t *to = t->pcs;
@@ -132,7 +136,7 @@ static uint32_t list_pcs(struct passage *p)
 	return (uint32_t)(to - t->pcs);
 }
 
-static bool record(struct passage *p)
+static bool record(struct sample_report *p)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
 	const struct gg_embed_sample *sample = p->sample;
@@ -157,7 +161,7 @@ static bool record(struct passage *p)
 	return id != 0;
 }
 
-static void tell(struct passage *p)
+static void tell(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
 	struct gg_weight weight = gg_weight_of(&sample->draw, sample->bytes);
@@ -194,8 +198,8 @@ static void tell(struct passage *p)
 	gg_embed_tell(&event);
 }
 
-/* The native frames alone. */
-static void trace(struct passage *p)
+/* Passes the native frames to tracers. */
+static void trace(struct sample_report *p)
 {
 	uint32_t count = p->stack.count < GG_EMBED_STACK - 1 ? p->stack.count : GG_EMBED_STACK - 1;
 
@@ -207,8 +211,8 @@ static void trace(struct passage *p)
 	               (uint64_t)p->sample->draw.interval, p->t->pcs);
 }
 
-/* What will be needed of the region comes while the stack is found. */
-static void expect(const struct passage *p)
+/* Prefetches the parts of the region that record() needs, while the stack is captured. */
+static void expect(const struct sample_report *p)
 {
 	uint32_t number = gg_load_relaxed(&p->heap->number);
 
@@ -217,7 +221,7 @@ static void expect(const struct passage *p)
 			gg_agent_key(number, (uint64_t)(uintptr_t)p->sample->object));
 }
 
-static bool pass(struct passage *p)
+static bool pass(struct sample_report *p)
 {
 	bool is_recorded, is_heard = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
 
@@ -248,7 +252,7 @@ static bool is_good(const struct gg_embed_sample *sample)
 
 bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
 {
-	struct passage passage = {
+	struct sample_report report = {
 		.t = gg_embed_thread(),
 		.heap = gg_embed_heap_of(heap),
 		.heap_id = heap,
@@ -258,16 +262,16 @@ bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const 
 	int saved_errno = errno;
 	bool done;
 
-	if (passage.heap == NULL)
+	if (report.heap == NULL)
 		return false;
 	if (!is_good(sample)) {
 		gg_embed_count(GG_EMBED_BAD_SAMPLES);
 		return false;
 	}
-	if (passage.t == NULL || !gg_embed_enter(passage.t))
+	if (report.t == NULL || !gg_embed_enter(report.t))
 		return false;
-	done = pass(&passage);
-	gg_embed_leave(passage.t);
+	done = pass(&report);
+	gg_embed_leave(report.t);
 	errno = saved_errno;
 	return done;
 }

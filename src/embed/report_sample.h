@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_sample - a sample of one of the program's heaps goes where samples go: its stack is captured, the
- * runtime's frames are put between the native ones, the region and the listeners get it.
+ * report_sample - passes a sample of one of the program's heaps to the region and to listeners.
  *
- * Threads  any, on the thread that allocated; one that is inside already is refused and counted.
- *          Keeps errno.
+ * It captures the stack, and puts the frames of the language runtime between the native ones.
+ *
+ * Threads  any, on the thread that allocated.  A call that interrupts another one of its thread is
+ *          refused and counted.  Keeps errno.
  */
 #pragma once
 
@@ -21,12 +22,12 @@ struct gg_embed_sample {
 	const char *type; /* NULL: not known */
 	struct gg_draw draw;
 	uint32_t flags;                    /* GEIGER_SAMPLE_... */
-	const struct geiger_frame *frames; /* NULL: the heap's provider is asked */
+	const struct geiger_frame *frames; /* NULL: the heap's provider is called */
 	size_t frame_count;
 };
 
 /*
- * `caller`: where the library's function that the program called returns to: the stack begins there.
- * False: it is nowhere, and counted.
+ * `caller` is the return address of the public function; the stack begins there.  False: neither
+ * the region nor a listener got the sample, and a counter records that.
  */
 bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const void *caller);

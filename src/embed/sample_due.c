@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slow half of geiger_due(): is the allocation that was due a sample?
+ * sample_due - the slow half of geiger_due(): is the allocation that was due a sample?
  *
- * The thread's sampler and geiger_left_bytes are one: the count is in the latter while the thread is
- * outside of the library, and put into the sampler while it is inside.
+ * The thread's sampler and geiger_left_bytes share one count.  It is in geiger_left_bytes while the
+ * thread is outside the library, and moves into the sampler while the thread is inside.
  */
-
 #include "embed/embed_thread.h"
 #include "embed/public_draw.h"
 #include "embed/report_sample.h"

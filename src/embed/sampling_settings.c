@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sampling_settings - chooses the recording side, follows its settings, and handles forks. */
 #include "embed/sampling_settings.h"
 
 #include <dlfcn.h>
@@ -23,7 +24,7 @@ struct gg_embed_settings gg_embed_settings = {
 
 static void changed(void)
 {
-	/* Release: who sees the count sees the settings. */
+	/* Release: a thread that sees the count sees the settings. */
 	gg_add_release(&gg_embed_settings.change_count, 1);
 }
 
@@ -44,7 +45,9 @@ void gg_embed_look(void)
 	gg_store_relaxed(&s->interval_bytes, settings.interval_bytes);
 	gg_store_relaxed(&s->seed, settings.seed);
 	gg_store_relaxed(&s->scheme, (uint32_t)settings.scheme);
-	/* Counted in allocations, or by a plan: neither is what a heap's sampler counts. */
+	/*
+	 * These schemes count allocations, or need a plan by size; a sampler of a heap has neither.
+	 */
 	if (settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL) {
 		gg_store_relaxed(&s->scheme, (uint32_t)GG_SCHEME_POISSON);
 		gg_store_relaxed(&s->interval_bytes, (uint64_t)GG_SAMPLER_DEFAULT_INTERVAL);
@@ -62,13 +65,15 @@ uint64_t gg_embed_next_stream(void)
 static uint32_t fork_count; /* twice what this process and its ancestors forked */
 static __thread uint32_t fork_number __attribute__((tls_model("initial-exec")));
 
-/* Before a fork, and in the parent after it: a handler may fork in between. */
+/*
+ * Before a fork, and after it in the parent: it counts twice because a handler may fork in between.
+ */
 static void count_fork(void)
 {
 	fork_number = gg_add_relaxed(&fork_count, 1);
 }
 
-/* In a child, which would draw what its parent and its siblings draw. */
+/* In a child: without new seeds it would draw the sample points of its parent and its siblings. */
 static void forked(void)
 {
 	struct gg_embed_settings *s = &gg_embed_settings;
@@ -83,7 +88,7 @@ static void forked(void)
 	gg_embed_due_forked();
 }
 
-/* The agent's table; NULL: there is none, or it is of another version. */
+/* Finds the agent's table.  NULL: there is no agent, or it has another version. */
 static const struct gg_agent_functions *find_agent(void)
 {
 	const struct gg_agent_functions *const *symbol = dlsym(RTLD_DEFAULT,
@@ -95,7 +100,9 @@ static const struct gg_agent_functions *find_agent(void)
 	return *symbol;
 }
 
-/* A recorder waits for this process, or the environment says in so many words that it is wanted. */
+/*
+ * True if a recorder waits for this process, or the environment explicitly switches recording on.
+ */
 static bool environment_wants_it(void)
 {
 	const char *active = secure_getenv("GEIGER_ACTIVE");
@@ -162,7 +169,7 @@ int geiger_set_interval(uint64_t interval_bytes)
 	if (interval_bytes == 0 || interval_bytes > GG_REGION_INTERVAL_MAX)
 		return -EINVAL;
 	if (agent == NULL || agent->change(&wish) < 0) {
-		/* Listeners alone. */
+		/* Nothing records, so the interval holds for listeners only. */
 		gg_store_relaxed(&gg_embed_settings.interval_bytes, interval_bytes);
 		changed();
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stack_merge - finds the native frame of each runtime frame by stack pointers. */
 #include "embed/stack_merge.h"
 
 enum {
@@ -37,8 +38,8 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 }
 
 /*
- * The native frame whose part of the stack has the address, as an index of sps; `near` is that of the runtime's
- * next frame further out: mostly it is a few frames further in.
+ * The native frame whose part of the stack has the address, as an index of sps; `near` is that of
+ * the runtime's next frame further out: mostly it is a few frames further in.
  */
 static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address, uint32_t near)
 {
@@ -64,7 +65,10 @@ static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address
 	return low;
 }
 
-/* That frame, or one further out than the frame before; the innermost one where none has the address. */
+/*
+ * That frame, or one further out than the frame before; the innermost one where none has the
+ * address.
+ */
 void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                         const struct geiger_frame *frames, uint32_t frame_count)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack_merge - one stack out of native frames and those that a runtime knows.
+ * stack_merge - merges native frames with the frames that a language runtime knows.
  *
- * A runtime's frame says where on the native stack the function is that runs it; which native frame that
- * is follows from the stack pointers that the unwinder's memo has of the last walk.  Each of the
- * runtime's frames is put inside of that native frame, as if called by it; their own order is kept, whatever
- * the addresses say.
+ * A runtime's frame says where on the native stack the function is that runs it.  The stack
+ * pointers of the unwinder's last walk tell which native frame that is.  Each runtime frame is
+ * placed inside that native frame, as if the native function had called it.  Runtime frames keep
+ * their own order, whatever their addresses say.
  *
  *   native, innermost first        runtime, innermost first      the stack
  *   alloc          sp 100          fact   native 230             alloc
@@ -33,8 +33,8 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
                       struct gg_embed_stack *ret_stack);
 
 /*
- * Where each of the runtime's frames goes, at most GG_EMBED_FRAMES of them: before which native frame, by its
- * number from the innermost one on, as t->targets.
+ * Where each of the runtime's frames goes, at most GG_EMBED_FRAMES of them: before which native
+ * frame, by its number from the innermost one on, as t->targets.
  */
 void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                         const struct geiger_frame *frames, uint32_t frame_count);

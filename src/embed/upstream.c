@@ -11,7 +11,7 @@
 
 __thread volatile int64_t *geiger_upstream_left_bytes __attribute__((tls_model("initial-exec")));
 
-/* Where there is no agent. */
+/* Counts nothing: there is no agent. */
 static __thread int64_t of_nobody __attribute__((tls_model("initial-exec")));
 
 /* For compilers that cannot reach it from outside. */
@@ -26,7 +26,7 @@ volatile int64_t *geiger_upstream_find(void)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
 
-	/* Before the constructor chose: not for good. */
+	/* Before the constructor has run: not cached. */
 	if (agent == NULL)
 		return &of_nobody;
 	geiger_upstream_left_bytes = gg_load_relaxed(&gg_embed_settings.is_own)

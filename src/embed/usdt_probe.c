@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* usdt_probe - the semaphore and the probe site. */
 #include "embed/usdt_probe.h"
 
 #if HAVE_SDT

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usdt_probe - what tracers can attach to (USDT, seen by `readelf -n`, bpftrace, perf and LTTng):
+ * usdt_probe - the USDT probe, which `readelf -n` lists and bpftrace, perf and LTTng attach to.
  *
  *   geiger:allocation_sampled(heap, type, size, offset, interval, stack)
  *
- * heap and type are texts ("" where there is none); stack is where the return addresses are, innermost
- * first, an array of 64-bit words that ends with a 0.  A nop until somebody attaches.
+ * heap and type are texts, perhaps empty.  stack is an array of 64-bit return addresses, innermost
+ * first, which ends with a 0.  The probe is a nop until a tracer attaches.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Is anybody attached? */
+/* True if a tracer is attached. */
 bool gg_embed_probe_is_on(void);
 
 void gg_embed_probe(const char *heap, const char *type, size_t bytes, size_t offset,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* gperftools - reads HEAPPROFILE and its relatives. */
 #include "compat/gperftools/gperftools.h"
 
 #include <dlfcn.h>
@@ -92,8 +93,8 @@ static void add_pid(char *text)
 }
 
 /*
- * The prefix; its variable gets the mark by which a program that this one executes knows that the plain name is
- * taken: the highest bit of its first character, as gperftools does it.
+ * The prefix; its variable gets the mark by which a program that this one executes knows that the
+ * plain name is taken: the highest bit of its first character, as gperftools does it.
  */
 static bool read_prefix(char prefix[GG_AGENT_PREFIX_MAX])
 {

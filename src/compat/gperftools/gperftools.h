@@ -2,13 +2,14 @@
 /*
  * gperftools - HEAPPROFILE and its relatives, and the calls of <gperftools/heap-profiler.h>.
  *
- *   HEAPPROFILE=/var/tmp/x      dumps /var/tmp/x.0001.heap, ... in gperftools' form, while the program runs and at its end
- *   HeapProfilerStart("x")      the same from there on, until HeapProfilerStop()
+ *   HEAPPROFILE=/var/tmp/x      dumps /var/tmp/x.0001.heap, ... in gperftools' format, while the
+ *                               program runs and at its end
+ *   HeapProfilerStart("x")      does so from then on, until HeapProfilerStop()
  *
- * What is written are estimates from samples, where gperftools counts everything; docs/MIGRATING.md
- * has each variable and call.  Where a gperftools underneath has a heap profiler, all of it is its own.
+ * The numbers are estimates from samples, where gperftools counts everything; docs/MIGRATING.md has
+ * each variable and call.  If a gperftools underneath has a heap profiler, it answers instead.
  *
- * Threads  any; two that start and stop at once are on their own.
+ * Threads  any; two threads that start and stop at once race
  */
 #pragma once
 
@@ -16,16 +17,19 @@
 
 #include "abi/agent_functions.h"
 
-/* Before the agent starts.  True: the environment asks for a heap profile, and *begin says which. */
+/*
+ * Before the agent starts.  True: the environment asks for a heap profile, and *begin has its
+ * settings.
+ */
 bool gg_gperftools_begin(struct gg_agent_begin *begin);
 
-/* Dumps as the environment has them, with that prefix. */
+/* The triggers by the environment, with that prefix. */
 void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_triggers);
 
-/* A name of gperftools' underneath; NULL: there is none. */
+/* Looks a function of the gperftools underneath up.  NULL: there is none. */
 void *gg_gperftools_real(const char *name);
-/* The agent's, if it is there and not too old; else NULL. */
+/* The agent's functions.  NULL: there is no agent, or it is too old. */
 const struct gg_agent_functions *gg_gperftools_agent(void);
 
-/* HEAPPROFILE has started it. */
+/* True if HEAPPROFILE has started the profile. */
 bool gg_gperftools_is_started(void);

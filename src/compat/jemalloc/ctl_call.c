@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_call - copies old and new values of a mallctl(). */
 #include "compat/jemalloc/ctl_call.h"
 
 #include <errno.h>

@@ -2,12 +2,12 @@
 /*
  * ctl_call - the arguments of one mallctl(), and jemalloc's rules for old and new values.
  *
- *   old   given to the caller where he has a place for it.  Its length must be that of the value; if it is
- *         not, as much as fits is written, the length says how much that was, and the call fails: -EINVAL
- *         after the fact, so what was to be set has been set.
- *   new   taken where there is one; its length must be that of the value.
+ *   old   The caller receives it if it has a buffer.  The length must be that of the value.  If
+ *         not, as much as fits is written, the length says how much that was, and the call fails
+ *         with EINVAL, although a new value has been set.
+ *   new   A new value must have the length of the value.
  *
- * Functions return 0 or an errno value, positive, as mallctl() does.
+ * Functions return 0 or a positive errno value, as mallctl() does.
  */
 #pragma once
 

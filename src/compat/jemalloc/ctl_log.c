@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_log - answers prof.log_start and prof.log_stop. */
 #include <errno.h>
 
 #include "compat/jemalloc/ctl_table.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_names - searches the sorted table part by part. */
 #include "compat/jemalloc/ctl_names.h"
 
 #include <string.h>

@@ -32,8 +32,9 @@ struct gg_ctl_names {
 };
 
 /*
- * The entry of a name, or of the first *depth parts of it, whose numbers go to mib; *depth becomes as many
- * as there are.  GG_CTL_NAMES_NONE: there is none; then, if ret_is_known, the name is the beginning of one.
+ * The entry of a name, or of the first *depth parts of it, whose numbers go to mib; *depth becomes
+ * as many as there are.  GG_CTL_NAMES_NONE: there is none; then, if ret_is_known, the name is the
+ * beginning of one.
  */
 int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t *mib,
                       size_t *depth, bool *ret_is_known);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_opt - answers config.*, opt.*, version and epoch. */
 #include <errno.h>
 #include <stdint.h>
 #include <sys/types.h>

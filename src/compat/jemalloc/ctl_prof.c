@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_prof - answers the names that control the profile as a whole. */
 #include <errno.h>
 #include <stdint.h>
 

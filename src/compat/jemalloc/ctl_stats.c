@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_stats - answers the sums of samples by size class. */
 #include <errno.h>
 
 #include "compat/jemalloc/ctl_table.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_table - the sorted table of names. */
 #include "compat/jemalloc/ctl_table.h"
 
 #include "base/compiler.h"

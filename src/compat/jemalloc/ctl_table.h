@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctl_table - all names that mallctl() answers, and who answers.
+ * ctl_table - the names that mallctl() answers, each with its function.
  *
- * Who      PROFILER's go to the jemalloc underneath where that profiles and geiger was not asked to
- *          (compat_settings.h); ALLOCATOR's where there is one at all, which knows better.
- * Without  an agent, or with prof:false, rows say what a jemalloc says that is built without a profiler, or
- *          does not profile.
+ * Underneath  PROFILER's names go to the jemalloc underneath if that profiles and geiger was not
+ *             asked to (compat_settings.h).  ALLOCATOR's names go to any jemalloc underneath, which
+ *             knows better.
+ * Without     an agent, names answer as in a jemalloc without a profiler; with prof:false, as in
+ *             one that does not profile
  */
 #pragma once
 
@@ -27,7 +28,7 @@ static inline const struct gg_ctl_row *gg_ctl_row_at(int entry)
 	return (const struct gg_ctl_row *)gg_ctl_row_names.entries + entry;
 }
 
-/* Of config.* and opt.* and the allocator's: ctl_opt.c */
+/* config.*, opt.* and the allocator's names: ctl_opt.c */
 int gg_ctl_config_no(const struct gg_ctl_call *call);
 int gg_ctl_config_prof(const struct gg_ctl_call *call);
 int gg_ctl_epoch(const struct gg_ctl_call *call);
@@ -50,7 +51,7 @@ int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call);
 int gg_ctl_opt_sample(const struct gg_ctl_call *call);
 int gg_ctl_version(const struct gg_ctl_call *call);
 
-/* Of the profile as a whole: ctl_prof.c */
+/* The profile as a whole: ctl_prof.c */
 int gg_ctl_prof_active(const struct gg_ctl_call *call);
 int gg_ctl_prof_dump(const struct gg_ctl_call *call);
 int gg_ctl_prof_gdump(const struct gg_ctl_call *call);
@@ -63,7 +64,7 @@ int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call);
 int gg_ctl_log_start(const struct gg_ctl_call *call); /* ctl_log.c */
 int gg_ctl_log_stop(const struct gg_ctl_call *call);
 
-/* Of samples by size class: ctl_stats.c; of the last ones: ctl_recent.c */
+/* Samples by size class: ctl_stats.c; the last samples: ctl_recent.c */
 size_t gg_ctl_bin_count(void);
 size_t gg_ctl_lextent_count(void);
 int gg_ctl_bin_accum(const struct gg_ctl_call *call);
@@ -73,7 +74,7 @@ int gg_ctl_lextent_live(const struct gg_ctl_call *call);
 int gg_ctl_recent_dump(const struct gg_ctl_call *call);
 int gg_ctl_recent_max(const struct gg_ctl_call *call);
 
-/* Of the calling thread: ctl_thread.c */
+/* The calling thread: ctl_thread.c */
 int gg_ctl_thread_allocated(const struct gg_ctl_call *call);
 int gg_ctl_thread_allocatedp(const struct gg_ctl_call *call);
 int gg_ctl_thread_deallocated(const struct gg_ctl_call *call);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ctl_thread - answers the names of the calling thread. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>

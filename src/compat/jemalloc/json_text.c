@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* json_text - fills a buffer and passes it on when it is full. */
 #include "compat/jemalloc/json_text.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mallctl - finds the name's answer, here or in the jemalloc underneath. */
 #include "compat/jemalloc/mallctl.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mallctl - jemalloc's calls to control its profiler, answered by the agent: ctl_table.h has the names,
- * docs/MIGRATING.md what each does here.
+ * mallctl - jemalloc's functions to control its profiler, answered by the agent.
  *
- * Programs look for these names weakly, to find out whether a jemalloc is there: so they are in a
- * library of their own, which is preloaded for programs that are to find one.
+ * ctl_table.h lists the names; docs/MIGRATING.md says what each does here.  Programs look for these
+ * functions weakly, to find out whether a jemalloc is loaded.  So they are in a library of their
+ * own, which is preloaded for programs that shall find them.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* next_mallctl - looks the three functions up once. */
 #include "compat/jemalloc/next_mallctl.h"
 
 #include <dlfcn.h>

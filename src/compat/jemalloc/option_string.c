@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* option_string - parses pairs of key and value by a table of options. */
 #include "compat/jemalloc/option_string.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profiler_state - translates jemalloc's settings into the agent's. */
 #include "compat/jemalloc/profiler_state.h"
 
 #include <errno.h>
@@ -10,7 +11,9 @@
 
 enum {
 	TRIES = 1000,
-	/* From one high-water mark to the next, at the least: some 190 dumps on the way to 10 GiB. */
+	/*
+	 * From one high-water mark to the next, at the least: some 190 dumps on the way to 10 GiB.
+	 */
 	GROWTH_BYTES = 1 << 20,
 	GROWTH_PERCENT = 5
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sample_log - numbers stacks and threads, and writes the JSON file. */
 #include "compat/jemalloc/sample_log.h"
 
 #include <errno.h>
