@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* unwind - tags, statistics and texts of walks. */
 #include "unwind/unwind.h"
 
 #include "base/atomic.h"

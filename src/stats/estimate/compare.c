@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* compare - tests which differences of two profiles are significant. */
 #include "stats/estimate/compare.h"
 
 #include <math.h>

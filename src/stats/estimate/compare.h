@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare - did it grow? The difference of two independent profiles, and which of many differences
- * mean anything.
+ * compare - differences of two independent profiles, and which of many differences are significant.
  *
  *   struct gg_difference d = gg_difference_of(&before, &after, GG_BYTES, 1, 0.95);
  *   printf("%+g (%+g..%+g), p = %g\n", d.value, d.low, d.high, d.p_value);

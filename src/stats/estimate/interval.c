@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* interval - confidence intervals of estimated sums. */
 #include "stats/estimate/interval.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* interval_bounds - the ends of an interval from the tails of its law. */
 #include "stats/estimate/interval_bounds.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* leak - tests whether the live samples of a site keep growing. */
 #include "stats/estimate/leak.h"
 
 #include <math.h>

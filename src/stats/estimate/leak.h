@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leak - does what a group still holds at the end keep growing, or is it a table, a cache, or young?
+ * leak - tells live bytes of a group that keep growing from a table, a cache, and young objects.
  *
  *   struct gg_leak leak;
  *

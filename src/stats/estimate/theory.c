@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* theory - expected errors of a sampling interval. */
 #include "stats/estimate/theory.h"
 
 #include <math.h>

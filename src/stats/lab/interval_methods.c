@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* interval_methods - the methods of intervals that trials compare. */
 #include "stats/lab/interval_methods.h"
 
 #include <math.h>

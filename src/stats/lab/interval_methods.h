@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interval_methods - kinds of confidence intervals beside each other: how often does each hold the truth, and how
- * wide is it?  What the simulations share.
+ * interval_methods - compares methods of confidence intervals: how often each holds the truth, and how wide
+ * it is.
  *
  *   struct gg_interval_method_sums sums = GG_INTERVAL_METHOD_SUMS_INIT;                a group in one run
  *   gg_tally_expose(&sums.tally, interval);

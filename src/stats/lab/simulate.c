@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* simulate - samples programs whose truth is known, and counts how often intervals hold it. */
 #include "stats/lab/simulate.h"
 
 #include <math.h>

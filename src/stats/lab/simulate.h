@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulate - programs whose truth is known, sampled many times: how often does each confidence
- * interval hold it, and how wide is it?
+ * simulate - samples programs whose truth is known many times, and counts how often each confidence
+ * interval holds it, and how wide it is.
  *
  *   for (size_t i = 0; i < gg_simulate_program_count(); i++) {
  *           struct gg_coverage coverage;

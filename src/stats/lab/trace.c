@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* trace - the allocations of a program, for simulations. */
 #include "stats/lab/trace.h"
 
 #include <errno.h>

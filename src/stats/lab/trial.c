@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* trial - runs a scheme over a trace again and again, and adds up its errors. */
 #include "stats/lab/trial.h"
 
 #include <errno.h>

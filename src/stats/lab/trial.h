@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trial - a scheme samples one trace many times: how biased, how variable and how honest is it?
+ * trial - samples one trace many times, and measures bias, variance and coverage of a scheme.
  *
  *   struct gg_trial_plan plan = { .name = "poisson", .options = { .interval = 512 * 1024 } };
  *   struct gg_trial_result result;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* elementary - logarithm and exponential without libm, with their error bounds. */
 #include "stats/sampling/elementary.h"
 
 #include <math.h> /* INFINITY, NAN; nothing that libm would have to provide */

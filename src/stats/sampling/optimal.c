@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* optimal - solves for the sampling probabilities of size classes under a budget. */
 #include "stats/sampling/optimal.h"
 
 #include <errno.h>
@@ -12,12 +13,12 @@ static double urgency(const struct gg_optimal_class *class, double survival)
 	double size = class->size_bytes > 0 ? class->size_bytes : 1;
 	double alive = class->allocated > 0 ? class->live / class->allocated : survival;
 
-	/* sqrt without libm; its last digits do not matter to an optimum.  What is dead gets what of
-	 * the budget the others cannot use. */
+	/* A square root without libm; an optimum does not depend on its last digits.  Classes without
+	 * live objects get the part of the budget that the other classes cannot use. */
 	return size * (alive > 1e-18 ? 1 + gg_expm1(gg_log(alive) / 2) : 1e-9);
 }
 
-/* What the planner knows of a class: samples it takes are a hold(c * urgency). */
+/* A size class in the plan: its samples cost hold(c * urgency) of the budget. */
 struct course {
 	double allocated, urgency, floor, ceiling;
 };
@@ -37,9 +38,10 @@ static double samples_at(const struct course *courses, size_t count, double c)
 }
 
 /*
- * The c that uses up the budget.  The samples it costs grow with c in straight pieces, with a bend
- * wherever a class leaves the floor or reaches its ceiling.  So: the two bends around the budget,
- * then the straight line between them.  Infinite where the budget is enough for everything.
+ * Finds the c that uses up the budget.  The number of samples grows with c in straight pieces, with a
+ * bend wherever a class leaves its floor or reaches its ceiling.  So the search finds the two bends
+ * around the budget, and then the point on the line between them.  The result is infinite if the
+ * budget is enough for everything.
  */
 static double solve(const struct course *courses, size_t count, double budget)
 {
@@ -62,7 +64,8 @@ static double solve(const struct course *courses, size_t count, double budget)
 		const struct course *course = &courses[i];
 		double k = course->urgency;
 
-		/* The bends themselves, as above: k * high may round to either side of the floor. */
+		/* Compare the bends themselves, because k * high may round to either side of the
+		 * floor. */
 		if (course->floor / k >= high || course->ceiling / k <= low)
 			fixed += course->allocated * hold(low * k, course);
 		else
@@ -71,7 +74,7 @@ static double solve(const struct course *courses, size_t count, double budget)
 	return slope > 0 ? (budget - fixed) / slope : low;
 }
 
-/* Sums of the classes, with what cannot be refused. */
+/* Adds up the classes, with the samples that no plan can avoid. */
 static int add_up(const struct gg_optimal_class *classes, size_t count, double *ret_allocated,
                   double *ret_live)
 {
@@ -122,13 +125,13 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
 	for (int i = 1; i < GG_SIZE_CLASS_COUNT; i++)
 		shortest = intervals[i] < shortest ? intervals[i] : shortest;
 	rates->shortest = shortest;
-	/* Of one byte: that a mark is drawn on it, and that one which is kept is on it. */
+	/* Probabilities for one byte: that it has a sample point, and that it has a kept one. */
 	marked = shortest > 1 ? -gg_expm1(-1 / shortest) : 1;
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double kept;
 
 		rates->intervals[i] = intervals[i];
-		/* Most classes of most plans: nothing was seen of them. */
+		/* Most plans have no samples of most classes. */
 		if (i > 0 && intervals[i] == intervals[i - 1]) {
 			rates->keeps[i] = rates->keeps[i - 1];
 			continue;
@@ -170,7 +173,7 @@ int gg_optimal_rates_plan(const struct gg_optimal_class classes[static GG_SIZE_C
 	for (unsigned i = 0; i < count; i++) {
 		double p = hold(c * courses[i].urgency, &courses[i]);
 
-		/* Where p is 1 to the last digit, its interval cannot be told from it: any will do. */
+		/* If p is 1 to the last digit, it does not determine the interval: any will do. */
 		intervals[planned[i]] = c == INFINITY             ? bounds->shortest
 		                        : p <= courses[i].floor   ? bounds->longest
 		                        : p >= courses[i].ceiling ? bounds->shortest

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimal - which size classes to sample how often, for the least error at a given cost.
+ * optimal - chooses the sampling probability of each size class, for the least error at a given cost.
  *
  * Of a_Z allocations of size Z, l_Z are still alive when a profile is taken.  Sampling each with p_Z
  * costs sum a_Z p_Z samples and leaves the live bytes a variance of sum Z^2 l_Z (1-p_Z)/p_Z.  The

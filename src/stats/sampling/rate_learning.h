@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rate_learning - what the samples so far say of each size class, and the plan that follows from it.
+ * rate_learning - learns the size classes of a program from its samples, and plans rates for them.
  *
- *   static struct gg_rate_learning learned;                    all zero: nothing is known
+ *   static struct gg_rate_learning learned;                    all zero: it knows nothing
  *
  *   gg_rate_learning_allocated(&learned, count, size_bytes);     each sample
  *   gg_rate_learning_freed(&learned, count, size_bytes);         ... when it is freed

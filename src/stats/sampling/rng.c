@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rng - random words, and uniform, geometric and exponential numbers. */
 #include "stats/sampling/rng.h"
 
 #include "base/hash.h"
@@ -7,8 +8,8 @@
 
 void gg_rng_seed(struct gg_rng *rng, uint64_t seed, uint64_t stream)
 {
-	/* gg_hash_integer is a bijection of its key: streams of one seed differ in state[0], seeds
-	 * of one stream too.  The second word breaks the symmetry between the two. */
+	/* gg_hash_integer() is a bijection of its key, so streams of one seed differ in state[0], and
+	 * so do seeds of one stream.  The second word breaks the symmetry between the two. */
 	rng->state[0] = gg_hash_integer(stream, seed);
 	rng->state[1] = gg_hash_integer(seed + UINT64_C(0x9e3779b97f4a7c15), rng->state[0]);
 	if (!gg_rng_is_seeded(rng))
@@ -34,7 +35,7 @@ uint64_t gg_rng_below(struct gg_rng *rng, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
-/* Uniform in (0, 1) with a full mantissa however small it is. */
+/* A uniform number in (0, 1), with a full mantissa even if it is small. */
 static double fine_uniform(struct gg_rng *rng)
 {
 	uint64_t word = gg_rng_next(rng);
@@ -47,7 +48,7 @@ static double fine_uniform(struct gg_rng *rng)
 	return u;
 }
 
-/* Is the point of layer i > 0 at x, at a random height of that layer, under the curve? */
+/* True if the point of layer i > 0 at x, at a random height in that layer, is below the curve. */
 static bool is_under_curve(struct gg_rng *rng, unsigned i, double x)
 {
 	double low = 1 + gg_expm1(-0x1p53 * gg_ziggurat[i].width), high = 1;
@@ -58,9 +59,9 @@ static bool is_under_curve(struct gg_rng *rng, unsigned i, double x)
 }
 
 /*
- * One draw in 45 comes here: in the part of its layer that is not all under the curve, or coarse.
- * Beyond the strip of layer 0 begins the tail: r and an exponential again (it has no memory), so it
- * has no end.  A point above the curve is thrown away, and all starts again.
+ * Finishes one draw in 45: its point may be above the curve, or is too coarse.  The tail begins beyond
+ * the strip of layer 0.  It is r plus another exponential, because the law has no memory, so it has
+ * no end.  A point above the curve is discarded, and the draw starts again.
  */
 static GG_COLD double slow_exponential(struct gg_rng *rng, uint64_t word)
 {
@@ -82,7 +83,7 @@ static GG_COLD double slow_exponential(struct gg_rng *rng, uint64_t word)
 	}
 }
 
-/* A point in the area under exp(-x), by its layer and its place there: 8 and 53 bits of one word. */
+/* Draws a point below exp(-x): 8 bits of one word choose its layer, 53 bits its place there. */
 double gg_rng_exponential(struct gg_rng *rng)
 {
 	uint64_t word = gg_rng_next(rng), j = word >> 11;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sampler - draws distances to sample points, and takes samples, for each scheme. */
 #include "stats/sampling/sampler.h"
 
 #include <stddef.h>

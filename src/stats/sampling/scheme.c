@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* scheme - names of the schemes, and the check of a draw. */
 #include "stats/sampling/scheme.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* weight - computes weights and variances of samples for each scheme. */
 #include "stats/sampling/weight.h"
 
 #include <math.h> /* INFINITY; nothing that libm would have to provide */
@@ -21,9 +22,9 @@ uint64_t gg_weight_cutoff_bytes(double interval_bytes)
 }
 
 /*
- * The mean number of marks on an allocation, x, with p = 1 - exp(-x); INFINITY where p is 1.
- * Whether the interval is 1 (or less: no sampler draws that) decides first: exp(-1) of all one-byte
- * allocations would be lost otherwise.
+ * The mean number x of sample points on an allocation, with p = 1 - exp(-x); INFINITY where p is 1.
+ * An interval of 1 (or less, which no sampler draws) decides first: otherwise exp(-1) of all one-byte
+ * allocations would be lost.
  */
 static double mean_marks(const struct gg_draw *draw, double length)
 {
@@ -39,8 +40,9 @@ static double mean_marks(const struct gg_draw *draw, double length)
 }
 
 /*
- * An allocation that is in or out: 1/p, and (1-p)/p^2 by the odds against it, which are 1/(e^x - 1):
- * neither 1 - p nor p loses digits at either end.
+ * Weighs an allocation that either is a sample or is not: the count is 1/p, and its variance
+ * (1-p)/p^2.  Both are computed from the odds against it, 1/(e^x - 1), so that no digits are lost
+ * where p is close to 0 or 1.
  */
 static void weigh_by_inclusion(double x, struct gg_weight *weight)
 {
@@ -50,8 +52,8 @@ static void weigh_by_inclusion(double x, struct gg_weight *weight)
 }
 
 /*
- * n marks, of a mean x: n/x allocations.  n is a Poisson number, so n/x^2 has the mean 1/x, which is
- * the variance of n/x.
+ * Weighs n sample points where x are expected: n/x allocations.  n is a Poisson number, so n/x^2 has
+ * the mean 1/x, which is the variance of n/x.
  */
 static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weight *weight)
 {
@@ -61,8 +63,8 @@ static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weigh
 }
 
 /*
- * Marks at a fixed distance and a random phase: n is x rounded down or up, up with probability
- * x - floor(x).  The variance is shared among the samples: each has 1/p of it.
+ * Weighs sample points at a fixed distance and a random phase: n is x rounded down or up, and up with
+ * probability x - floor(x).  The samples share the variance: each has 1/p of it.
  */
 static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t length,
                             struct gg_weight *weight)
@@ -94,7 +96,7 @@ struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
 	if (draw->scheme == GG_SCHEME_PER_ALLOCATION)
 		weigh_by_coin(draw->interval, &weight);
 	else if (x == INFINITY)
-		; /* taken for certain: stands for itself */
+		; /* it is taken for certain, and stands for itself */
 	else if (draw->scheme == GG_SCHEME_STRIDE)
 		weigh_by_stride(draw, x, length_bytes, &weight);
 	else if (draw->scheme != GG_SCHEME_POISSON_COUNT)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cfi_file - maps an ELF file and finds its CFI, for tools and tests. */
 #include "unwind/cfi/cfi_file.h"
 
 #include <elf.h>

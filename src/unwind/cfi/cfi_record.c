@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cfi_record - finds and parses the CIE and FDE of a pc. */
 #include "unwind/cfi/cfi_record.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cfi_text - prints rows and rules as text. */
 #include "unwind/cfi/cfi_text.h"
 
 #include <inttypes.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps by the whole row, which needs all registers, and steps through signal frames.
+ * general - steps by the whole row, which needs all registers, and steps through signal frames.
  *
- * A walk carries pc, sp and fp only.  Where a row wants another register (a frame whose CFA is kept
- * in rbx, an interrupted prologue), the walk is repeated with all of them from the last frame where
- * they were known: the start, or what a signal interrupted.  That costs about a microsecond a frame
+ * A walk carries pc, sp and fp only.  If a row needs another register (a frame whose CFA is kept in
+ * rbx, an interrupted prologue), the walk is repeated with all registers from the last frame where
+ * they were known: the start, or the code that a signal interrupted.  That costs about a microsecond a frame
  * and happens in the loader's lazy binding and in code interrupted at odd places.
  */
 #include "base/compiler.h"
 #include "unwind/walk/module_lookup.h"
 #include "unwind/walk/walk.h"
 
-/* What the walk knows without repeating itself. */
+/* The registers that the walk knows without repeating itself. */
 static void known_registers(const struct gg_walk *w, struct gg_cfi_registers *ret_registers)
 {
 	ret_registers->value[GG_ARCH_SP] = w->sp;
@@ -25,7 +25,7 @@ static struct gg_cfi_stack readable_stack(const struct gg_walk *w)
 	return (struct gg_cfi_stack){ w->low, w->readable_end, (const uint8_t *)(uintptr_t)w->low };
 }
 
-/* A frame without CFI, when all registers are wanted: only those that frame pointers restore. */
+/* Steps over a frame without CFI: only the registers that frame pointers restore are known then. */
 GG_RAW_STACK static bool step_fallback(struct gg_walk *w, struct gg_cfi_registers *registers)
 {
 	uint64_t fp = registers->value[GG_ARCH_FP];
@@ -42,9 +42,9 @@ GG_RAW_STACK static bool step_fallback(struct gg_walk *w, struct gg_cfi_register
 }
 
 /*
- * The PLT's first entry of aarch64 pushes x30, and the rows of glibc's _dl_runtime_resolve (2.36) forget
- * it: they find the return address above their CFA.  Nobody's return address is there, so the CFA is
- * beyond what was pushed.
+ * The first PLT entry of aarch64 pushes x30, and the rows of glibc's _dl_runtime_resolve (2.36) do not
+ * know that: they find the return address above their CFA.  No function's return address is there,
+ * so the right CFA lies above the pushed words.
  */
 static enum gg_cfi_step step_row(const struct gg_cfi_module *module, uint64_t pc,
                                  const struct gg_cfi_stack *stack,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* module_lookup - finds the module of a pc, and its CFI, while modules come and go. */
 #include "unwind/walk/module_lookup.h"
 
 #include <stddef.h>
@@ -28,14 +29,15 @@ GG_COLD void gg_module_lookup_new_epoch(void)
 	uint64_t values[GG_MODULE_LOOKUP_WORDS];
 	uint64_t epoch;
 
-	/* Read first: a module that comes or goes after this is noticed by the next walk. */
+	/* Read first, so that the next walk notices a module that comes or goes after this. */
 	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
 		values[i] = gg_load_relaxed(gg_load_relaxed(&gg_module_lookup.words[i]));
 	gg_fence_acquire();
 	epoch = gg_load_acquire(&gg_module_lookup.epoch);
 	if ((epoch + 1) % GG_RULE_CACHE_EPOCHS == 0)
 		gg_rule_cache_clear();
-	/* If another thread was faster its epoch began after we had read the values: new enough. */
+	/* If another thread was faster, its epoch began after this thread read the values, so it is
+	 * new enough. */
 	gg_cas_acq_rel(&gg_module_lookup.epoch, &epoch, epoch + 1);
 	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
 		gg_store_release(&gg_module_lookup.seen[i], values[i]);
@@ -46,7 +48,7 @@ GG_COLD void gg_module_lookup_new_epoch(void)
 void gg_module_lookup_table_begin(void)
 {
 	gg_store_relaxed(&gg_module_lookup_table.version, gg_module_lookup_table.version + 1);
-	/* A reader that sees a new row sees that the version is odd. */
+	/* A reader that sees a new row also sees the odd version. */
 	gg_fence_release();
 	gg_store_relaxed(&gg_module_lookup_table.count, 0);
 }
@@ -71,7 +73,8 @@ void gg_module_lookup_table_end(void)
 bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_row)
 {
 	const struct gg_module_lookup_table *const table = &gg_module_lookup_table;
-	/* Pairs with the release in table_end(): an even version means that the rows are whole... */
+	/* Acquire: pairs with the release in table_end().  An even version means that the rows are
+	 * whole now; if it is the same at the end, they were whole all the time. */
 	uint64_t version = gg_load_acquire(&table->version);
 	struct gg_module_lookup_row row = { 0 };
 
@@ -82,7 +85,7 @@ bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_r
 		if (pc - row.begin < row.end - row.begin)
 			break;
 	}
-	/* ...and if it has not moved they still were when the last was read. */
+	/* The same version: no row changed while this thread read. */
 	gg_fence_acquire();
 	if (version % 2 != 0 || gg_load_relaxed(&table->version) != version ||
 	    pc - row.begin >= row.end - row.begin)
@@ -109,8 +112,10 @@ struct gg_module_lookup_row gg_module_lookup_row_of(const struct gg_module_looku
 	return row.begin - program->begin < program->end - program->begin ? *program : row;
 }
 
-/* Of the main program, which stays: most pcs are in it, and to find its sections each time costs as much as the
- * search in them. */
+/*
+ * The sections of the main program, which is never unloaded.  Most pcs are in it, and finding its
+ * sections each time would cost as much as the search in them.
+ */
 static struct gg_cfi_module program;
 static uint32_t program_state;
 enum { PROGRAM_UNKNOWN, PROGRAM_FILLING, PROGRAM_KNOWN };
@@ -127,10 +132,10 @@ static bool find_program(struct gg_cfi_module *ret_module)
 	if (gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row->begin,
 	                              row->end - row->begin) != 0)
 		return false;
-	/* Who is interrupted in this leaves it to the others to find it each time. */
+	/* If a signal interrupts this thread here, the handler finds the sections itself. */
 	if (state == PROGRAM_UNKNOWN && gg_cas_acq_rel(&program_state, &state, PROGRAM_FILLING)) {
 		program = *ret_module;
-		/* Pairs with the acquire above. */
+		/* Release: pairs with the acquire above. */
 		gg_store_release(&program_state, PROGRAM_KNOWN);
 	}
 	return true;

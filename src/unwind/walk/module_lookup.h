@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module_lookup - which module has this pc, and are they still the same ones?
+ * module_lookup - finds the module of a pc, and notices when modules come or go.
  *
  * Look-up is _dl_find_object() where libc has it (glibc from 2.35): lock-free, made for unwinders.
  * Elsewhere it is a table.  gg_module_lookup_refresh() builds it with dl_iterate_phdr(), which takes a lock

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rule_cache - inserts rules into the cache, and empties it when it is full. */
 #include "unwind/walk/rule_cache.h"
 
 #include "base/compiler.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rule_cache - what was compiled for a pc, in one word.
+ * rule_cache - the compiled rule of each pc, in one word.
  *
  * A table of 64-bit entries that all threads share.  An entry says everything (which pc, which
  * state of the loaded modules, which rule), so one relaxed load is a look-up and nothing can be

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stack_bounds - finds the end of a stack, and checks which pages are readable. */
 #include "unwind/walk/stack_bounds.h"
 
 #include <errno.h>

@@ -1,34 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stack_cache - compares a new walk with the last one, and remembers its frames. */
 #include "unwind/walk/stack_cache.h"
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/compiler.h"
 #include "unwind/walk/walk.h"
 
 GG_RAW_STACK void gg_stack_cache_compare(struct gg_walk *w)
 {
-	const struct gg_stack_cache *memo = w->memo;
+	const struct gg_stack_cache *cache = w->memo;
 	const uint64_t lowest = w->sp;
-	uint32_t first = GG_STACK_CACHE_FRAMES - memo->count, at = GG_STACK_CACHE_FRAMES - 1;
-	uint64_t cfa = memo->sps[at];
+	uint32_t first = GG_STACK_CACHE_FRAMES - cache->count, at = GG_STACK_CACHE_FRAMES - 1;
+	uint64_t cfa = cache->sps[at];
 
 	w->memo_at = GG_STACK_CACHE_FRAMES;
-	if (memo->count == 0 || memo->epoch != w->modules_epoch || cfa < lowest)
+	if (cache->count == 0 || cache->epoch != w->modules_epoch || cfa < lowest)
 		return;
-	while (memo->sps[first] < lowest)
+	while (cache->sps[first] < lowest)
 		first++;
-	/* That the steps from `at` on would be made again is known; now the one from at - 1 to at. */
+	/*
+	 * Goes inwards from the outermost frame.  Invariant: a walk that reaches frame `at` with the
+	 * same registers would take all remembered steps from there on again.  The step from at - 1
+	 * to `at` depends on the return address, and for some rules on the saved fp, which are
+	 * compared with the stack as it is now.
+	 */
 	for (; at > first; at--) {
-		uint64_t rule = memo->rules[at - 1];
+		uint64_t rule = cache->rules[at - 1];
 
 		if (gg_arch_strip(gg_stack_word(cfa - gg_arch_packed_ra_bytes(rule))) !=
-		    memo->pcs[at])
+		    cache->pcs[at])
 			break;
 		if (gg_unlikely((rule & GG_STACK_CACHE_COMPARE_FP) != 0) &&
-		    gg_stack_word(cfa - gg_arch_packed_fp_bytes(rule)) != memo->fps[at])
+		    gg_stack_word(cfa - gg_arch_packed_fp_bytes(rule)) != cache->fps[at])
 			break;
-		cfa = memo->sps[at - 1];
+		cfa = cache->sps[at - 1];
 	}
 	w->memo_at = at;
 }
@@ -38,6 +45,7 @@ static void take_over(struct gg_walk *w, uint32_t at)
 {
 	uint32_t count = GG_STACK_CACHE_FRAMES - at;
 
+	gg_assert(at < GG_STACK_CACHE_FRAMES && count <= w->memo->count);
 	if (gg_likely(w->frame_limit - w->frame_count >= count)) {
 		memcpy(w->pcs + (w->frame_count - w->shift), &w->memo->pcs[at],
 		       count * sizeof(*w->pcs));
@@ -50,34 +58,36 @@ static void take_over(struct gg_walk *w, uint32_t at)
 
 bool gg_stack_cache_meet(struct gg_walk *w)
 {
-	const struct gg_stack_cache *memo = w->memo;
+	const struct gg_stack_cache *cache = w->memo;
 	uint32_t at = w->memo_at;
 
-	while (at < GG_STACK_CACHE_FRAMES && memo->sps[at] < w->sp)
+	while (at < GG_STACK_CACHE_FRAMES && cache->sps[at] < w->sp)
 		at++;
 	w->memo_at = at;
-	if (at == GG_STACK_CACHE_FRAMES || memo->sps[at] != w->sp)
+	if (at == GG_STACK_CACHE_FRAMES || cache->sps[at] != w->sp)
 		return false;
-	if (memo->pcs[at] != w->pc ||
-	    (memo->fps[at] != w->fp && (memo->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0)) {
+	if (cache->pcs[at] != w->pc ||
+	    (cache->fps[at] != w->fp && (cache->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0)) {
 		w->memo_at++;
 		return false;
 	}
 	w->reused_count = GG_STACK_CACHE_FRAMES - at;
-	w->ending = (enum gg_unwind_ending)memo->ending;
+	w->ending = (enum gg_unwind_ending)cache->ending;
 	take_over(w, at);
 	return true;
 }
 
 /*
- * Puts the walked frames [end - count, end) before the remembered frame `at`, outermost first: whether
- * fp matters in a frame is known when it is known of the next.
+ * Puts the walked frames [end - count, end) before the remembered frame `at`.  It goes from the
+ * outermost frame inwards, because whether the fp of a frame matters depends on the frame outside
+ * it: fp matters if this frame's rule uses it, or if the rule leaves it to a frame where it matters.
  */
-static void put_before(struct gg_stack_cache *memo, uint32_t at, uint64_t end, uint64_t count,
+static void put_before(struct gg_stack_cache *cache, uint32_t at, uint64_t end, uint64_t count,
                        bool matters)
 {
 	while (count-- > 0) {
-		const struct gg_stack_cache_frame *f = &memo->walked[--end % GG_STACK_CACHE_FRAMES];
+		const struct gg_stack_cache_frame *f =
+			&cache->walked[--end % GG_STACK_CACHE_FRAMES];
 		uint32_t rule = (uint32_t)(f->rule & GG_RULE_CACHE_RULE_MASK);
 		bool saves = gg_arch_packed_saves_fp(rule);
 
@@ -87,36 +97,39 @@ static void put_before(struct gg_stack_cache *memo, uint32_t at, uint64_t end, u
 		if (matters)
 			rule |= GG_STACK_CACHE_FP_MATTERS;
 		at--;
-		memo->pcs[at] = f->pc;
-		memo->sps[at] = f->sp;
-		memo->fps[at] = f->fp;
-		memo->rules[at] = rule;
+		cache->pcs[at] = f->pc;
+		cache->sps[at] = f->sp;
+		cache->fps[at] = f->fp;
+		cache->rules[at] = rule;
 	}
 }
 
 void gg_stack_cache_remember(struct gg_walk *w)
 {
-	struct gg_stack_cache *memo = w->memo;
+	struct gg_stack_cache *cache = w->memo;
 	uint32_t reused = w->reused_count, at = GG_STACK_CACHE_FRAMES - reused;
 	uint64_t walked_end = w->frame_count - reused;
+	/* Frames outside the barrier were walked by rules that the cache does not hold. */
 	uint64_t walked = walked_end > w->barrier ? walked_end - w->barrier : 0;
 	bool matters = w->ending != GG_UNWIND_COMPLETE;
 
-	/* Frames of another stack are not remembered, and push out none of this one's. */
-	memo->is_latest = w->is_own;
+	gg_assert(reused <= cache->count && reused <= w->frame_count);
+	/* Frames of a foreign stack are not remembered, so they replace no frames of this one. */
+	cache->is_latest = w->is_own;
 	if (!w->is_own)
 		return;
-	memo->tag = 0;
+	cache->tag = 0;
 	if (w->ending != GG_UNWIND_COMPLETE && w->ending != GG_UNWIND_NO_CFI) {
-		memo->count = 0;
+		cache->count = 0;
 		return;
 	}
 	if (reused > 0)
-		matters = (memo->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0;
+		matters = (cache->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0;
 	if (walked > at)
 		walked = at;
-	put_before(memo, at, walked_end, walked, matters);
-	memo->count = reused + (uint32_t)walked;
-	memo->ending = w->ending;
-	memo->epoch = w->modules_epoch;
+	put_before(cache, at, walked_end, walked, matters);
+	cache->count = reused + (uint32_t)walked;
+	gg_assert(cache->count <= GG_STACK_CACHE_FRAMES);
+	cache->ending = w->ending;
+	cache->epoch = w->modules_epoch;
 }
