@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-	ATTEMPTS = 10,
+	VIEW_ATTEMPTS = 10,
 	RECORDS_MAX = 1 << 28 /* of a table: no writer has more, and it bounds what is read */
 };
 
@@ -391,7 +391,7 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 
 	if (status < 0)
 		return status;
-	for (int i = 0; i < ATTEMPTS; i++) {
+	for (int i = 0; i < VIEW_ATTEMPTS; i++) {
 		const struct timespec pause = { .tv_nsec = i * 1000000L };
 
 		/* A process that reads its own region would only move it further by a pause. */

@@ -198,8 +198,8 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 
 bool gg_region_stack_is_valid(const struct gg_region *region, uint32_t stack)
 {
-	enum { FRAMES_MAX = 1024 };
-	uint64_t pcs[FRAMES_MAX], hash = region->hash_seed;
+	enum { VALID_FRAMES_MAX = 1024 };
+	uint64_t pcs[VALID_FRAMES_MAX], hash = region->hash_seed;
 	const struct gg_region_node *node;
 	uint32_t count = 0, found;
 
@@ -207,7 +207,7 @@ bool gg_region_stack_is_valid(const struct gg_region *region, uint32_t stack)
 		node = gg_region_at(region, GG_TABLE_STACKS, id);
 		if (node->parent >= id)
 			return false;
-		if (count == FRAMES_MAX)
+		if (count == VALID_FRAMES_MAX)
 			return true;
 		pcs[count++] = node->pc;
 	}

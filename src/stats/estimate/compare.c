@@ -10,7 +10,7 @@
 #include "stats/estimate/interval_bounds.h"
 
 /* One profile's part in a difference: its value and the ends of its interval, unscaled. */
-struct side {
+struct compare_side {
 	double scale;
 	double value; /* scaled */
 	/*
@@ -38,13 +38,13 @@ static struct gg_high_end unseen_end(double reserve)
  * The tally as far as it matters, with what is known of the other side: allocations as small as the
  * smallest sampled there may be unseen here too.
  */
-static struct side make_side(const struct gg_tally *tally, const struct gg_tally *other,
-                             enum gg_quantity quantity, double scale)
+static struct compare_side make_side(const struct gg_tally *tally, const struct gg_tally *other,
+                                     enum gg_quantity quantity, double scale)
 {
 	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
 	double smallest = fmax(tally->allocations_per_byte_max, other->allocations_per_byte_max);
 	struct gg_tally known = *tally;
-	struct side side = { .scale = scale, .value = scale * estimate.value };
+	struct compare_side side = { .scale = scale, .value = scale * estimate.value };
 
 	known.allocations_per_byte_max = smallest;
 	known.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
@@ -64,27 +64,27 @@ static struct side make_side(const struct gg_tally *tally, const struct gg_tally
 	return side;
 }
 
-static double low_at(const struct side *side, double tail)
+static double low_at(const struct compare_side *side, double tail)
 {
 	double low = gg_end_law_at(&side->low_of_all, tail, false);
 
 	return side->scale * (side->one_low ? low : fmin(low, gg_low_end_at(&side->low, tail)));
 }
 
-static double high_at(const struct side *side, double tail)
+static double high_at(const struct compare_side *side, double tail)
 {
 	return side->scale * gg_high_end_at(&side->high, tail);
 }
 
 /* A tail as a function of the end that it has; slope: of its logarithm. */
-struct tail {
+struct compare_tail {
 	double value, slope;
 };
 
-static struct tail low_tail(const struct side *side, double end)
+static struct compare_tail low_tail(const struct compare_side *side, double end)
 {
 	double x = end / side->scale;
-	struct tail all, parts;
+	struct compare_tail all, parts;
 
 	all.value = gg_end_law_tail(&side->low_of_all, x, false, &all.slope);
 	if (!side->one_low) {
@@ -96,9 +96,9 @@ static struct tail low_tail(const struct side *side, double end)
 	return all;
 }
 
-static struct tail high_tail(const struct side *side, double end)
+static struct compare_tail high_tail(const struct compare_side *side, double end)
 {
-	struct tail tail;
+	struct compare_tail tail;
 
 	tail.value = gg_high_end_tail(&side->high, end / side->scale, &tail.slope);
 	tail.slope /= side->scale;
@@ -109,7 +109,7 @@ static struct tail high_tail(const struct side *side, double end)
  * Where the two tails are equal, given them at an angle: by a line through their logarithms.  The
  * angle moves by -*ret_step; NaN where there is no line.
  */
-static double meet(struct tail l, struct tail h, double *ret_step)
+static double meet(struct compare_tail l, struct compare_tail h, double *ret_step)
 {
 	double apart = log(l.value / h.value);
 
@@ -128,7 +128,8 @@ static double meet(struct tail l, struct tail h, double *ret_step)
  * angle, the other falls; Newton on the difference of their logarithms, inside a bracket, takes two
  * or three steps.  A step of a tail (a whole allocation missed) is met by halving.
  */
-static double meeting_tail(const struct side *less, const struct side *more, double difference)
+static double meeting_tail(const struct compare_side *less, const struct compare_side *more,
+                           double difference)
 {
 	const double close = 1e-4; /* squared: below the 1e-6 that p is held to */
 	double low = 0, high = M_PI_2, tail = 0, angle;
@@ -141,8 +142,8 @@ static double meeting_tail(const struct side *less, const struct side *more, dou
 	              more->low_of_all.scale * sqrt(more->low_of_all.gamma.shape) * more->scale);
 	while (high - low > 1e-13) {
 		double x = difference * cos(angle), y = difference * sin(angle), step, met;
-		struct tail l = low_tail(more, more->value - x);
-		struct tail h = high_tail(less, less->value + y);
+		struct compare_tail l = low_tail(more, more->value - x);
+		struct compare_tail h = high_tail(less, less->value + y);
 
 		if (l.value < h.value) {
 			low = angle;
@@ -168,7 +169,8 @@ static double meeting_tail(const struct side *less, const struct side *more, dou
 	return tail;
 }
 
-static double p_value_of(const struct side *less, const struct side *more, double difference)
+static double p_value_of(const struct compare_side *less, const struct compare_side *more,
+                         double difference)
 {
 	double p = 2 * meeting_tail(less, more, difference);
 
@@ -179,10 +181,10 @@ static struct gg_difference difference_of(const struct gg_tally *before,
                                           const struct gg_tally *after, enum gg_quantity quantity,
                                           double scale, double confidence)
 {
-	const struct side b = make_side(before, after, quantity, scale);
-	const struct side a = make_side(after, before, quantity, 1);
+	const struct compare_side b = make_side(before, after, quantity, scale);
+	const struct compare_side a = make_side(after, before, quantity, 1);
 	double tail = (1 - confidence) / 2, value = a.value - b.value;
-	const struct side *less = value >= 0 ? &b : &a, *more = value >= 0 ? &a : &b;
+	const struct compare_side *less = value >= 0 ? &b : &a, *more = value >= 0 ? &a : &b;
 
 	return (struct gg_difference){
 		.value = value,

@@ -15,12 +15,12 @@
 #include "stats/estimate/special_internal.h"
 
 /* One tail of a beta law, as a function of t. */
-struct tail {
+struct inverse_tail {
 	double a, b;
 	bool upper;
 };
 
-static double beta_value(const struct tail *tail, double t, double *ret_slope)
+static double beta_value(const struct inverse_tail *tail, double t, double *ret_slope)
 {
 	double x = 1 / (1 + exp(-t)), y = 1 / (1 + exp(t)), sum = tail->a + tail->b;
 	double slope = gg_special_binomial(tail->a, sum, x, y) * tail->a * (tail->b / sum);
@@ -30,7 +30,7 @@ static double beta_value(const struct tail *tail, double t, double *ret_slope)
 }
 
 /* The t in [low, high] where the tail is p; from t. */
-static double solve(const struct tail *tail, double p, double t, double low, double high)
+static double solve(const struct inverse_tail *tail, double p, double t, double low, double high)
 {
 	for (int i = 0; i < 200; i++) {
 		double slope, value = beta_value(tail, t, &slope), step, next;
@@ -202,7 +202,7 @@ static double beta_guess(double a, double b, double p, bool upper)
 
 static double beta_inverse(double a, double b, double p, bool upper)
 {
-	struct tail tail = { .a = a, .b = b, .upper = upper };
+	struct inverse_tail tail = { .a = a, .b = b, .upper = upper };
 	double t;
 
 	if (!(a >= 0) || !(b >= 0) || !(p >= 0) || !(p <= 1) || a + b == 0)

@@ -184,7 +184,7 @@ void gg_trial_classes(const struct gg_trace *trace,
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-struct run {
+struct trial_run {
 	const struct gg_trial_plan *plan;
 	struct gg_sampler sampler;
 	struct gg_sampler_options options;
@@ -198,7 +198,7 @@ struct run {
 	int plan_count;
 };
 
-static void plan_again(struct run *run)
+static void plan_again(struct trial_run *run)
 {
 	struct gg_optimal_rates *rates = &run->rates[run->plan_count++ % 2];
 
@@ -210,7 +210,7 @@ static void plan_again(struct run *run)
 
 static void take(const struct gg_trace_part *part, const struct gg_draw *draw, void *context)
 {
-	struct run *run = context;
+	struct trial_run *run = context;
 	double count;
 
 	run->sample_count++;
@@ -245,7 +245,8 @@ static double exposure(const struct gg_trial_plan *plan)
 	return longest;
 }
 
-static void run_once(const struct gg_trace *trace, struct run *run, uint64_t seed, uint64_t stream)
+static void run_once(const struct gg_trace *trace, struct trial_run *run, uint64_t seed,
+                     uint64_t stream)
 {
 	double exposed = exposure(run->plan);
 
@@ -266,7 +267,8 @@ static void run_once(const struct gg_trace *trace, struct run *run, uint64_t see
 }
 
 /* The estimate of a group by the scheme's own estimator, which the tally's weights are. */
-static double estimate_of(const struct run *run, uint32_t group, enum gg_trial_quantity quantity)
+static double estimate_of(const struct trial_run *run, uint32_t group,
+                          enum gg_trial_quantity quantity)
 {
 	const struct gg_interval_method_sums *sums =
 		&run->sums[2 * (size_t)group + is_of_live(quantity)];
@@ -275,8 +277,8 @@ static double estimate_of(const struct run *run, uint32_t group, enum gg_trial_q
 }
 
 static void count_groups(const struct gg_trace *trace, const struct truth *truth,
-                         const struct gg_interval_method_context *context, const struct run *run,
-                         struct gg_trial_result *result)
+                         const struct gg_interval_method_context *context,
+                         const struct trial_run *run, struct gg_trial_result *result)
 {
 	for (uint32_t group = 0; group < trace->group_count; group++) {
 		for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++) {
@@ -320,7 +322,7 @@ static void settle_figure(struct gg_trial_figure *figure, const double *estimate
 	                              (double)n);
 }
 
-static int run_all(const struct gg_trace *trace, const struct truth *truth, struct run *run,
+static int run_all(const struct gg_trace *trace, const struct truth *truth, struct trial_run *run,
                    uint64_t run_count, double confidence, uint64_t seed, double *estimates,
                    struct gg_trial_result *result)
 {
@@ -352,7 +354,7 @@ static int run_all(const struct gg_trace *trace, const struct truth *truth, stru
 int gg_trial_run(const struct gg_trace *trace, const struct gg_trial_plan *plan, uint64_t run_count,
                  double confidence, uint64_t seed, struct gg_trial_result *ret_result)
 {
-	struct run *run = calloc(1, sizeof(*run));
+	struct trial_run *run = calloc(1, sizeof(*run));
 	double *estimates = calloc(run_count * GG_TRIAL_QUANTITY_COUNT, sizeof(*estimates));
 	struct truth truth = { 0 };
 	int code = truth_init(&truth, trace);

@@ -129,7 +129,7 @@ static int find_eh_frame(const struct image *image, const struct gg_cfi_section 
                          struct gg_cfi_section *ret_eh_frame)
 {
 	const struct bases bases = { .data = hdr->address };
-	struct reader r = reader_of(hdr, 0, hdr->size_bytes);
+	struct cfi_reader r = reader_of(hdr, 0, hdr->size_bytes);
 	const uint8_t *start = read_bytes(&r, 4); /* version and three encodings */
 	uint64_t address;
 

@@ -52,7 +52,7 @@ struct evaluation {
 	const struct gg_cfi_registers *registers;
 	const struct gg_cfi_stack *stack;
 	const uint8_t *start; /* of the expression */
-	struct reader r;
+	struct cfi_reader r;
 	unsigned depth;
 	enum gg_cfi_step result; /* not OK: ended */
 	uint64_t words[DEPTH_MAX];
@@ -167,7 +167,7 @@ static void jump(struct evaluation *e, int64_t distance)
 }
 
 /* const1u, const1s, const2u, ... const8s: eight opcodes in a row. */
-static uint64_t read_const(struct reader *r, uint8_t opcode)
+static uint64_t read_const(struct cfi_reader *r, uint8_t opcode)
 {
 	unsigned size = 1u << ((opcode - DW_OP_CONST1U) / 2);
 
@@ -286,7 +286,7 @@ static void rearrange(struct evaluation *e, uint8_t opcode)
 
 static void run_operation(struct evaluation *e, uint8_t opcode)
 {
-	struct reader *r = &e->r;
+	struct cfi_reader *r = &e->r;
 	uint64_t number;
 	int64_t distance;
 
@@ -324,7 +324,7 @@ static void run_operation(struct evaluation *e, uint8_t opcode)
 	}
 }
 
-enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct reader expression,
+enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct cfi_reader expression,
                                  const struct gg_cfi_registers *registers,
                                  const struct gg_cfi_stack *stack, const uint64_t *first,
                                  uint64_t *ret_value)

@@ -37,10 +37,11 @@ static inline const struct gg_cfi_machine *gg_cfi_machine_of(enum gg_cfi_arch ar
 }
 
 /* The operations of the block at an offset of .eh_frame, without its length. */
-static inline struct reader gg_cfi_expression_at(const struct gg_cfi_module *module, int32_t offset)
+static inline struct cfi_reader gg_cfi_expression_at(const struct gg_cfi_module *module,
+                                                     int32_t offset)
 {
 	const struct gg_cfi_section *section = &module->eh_frame;
-	struct reader r;
+	struct cfi_reader r;
 	uint64_t size_bytes;
 
 	if (offset < 0 || (size_t)offset > section->size_bytes)
@@ -56,7 +57,7 @@ static inline struct reader gg_cfi_expression_at(const struct gg_cfi_module *mod
  * Evaluates a block.  `first` (may be NULL) lies on the stack at the start.  OK, UNKNOWN (register),
  * BAD_READ or BAD_EXPRESSION; *ret_value is untouched unless OK.
  */
-enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct reader expression,
+enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct cfi_reader expression,
                                  const struct gg_cfi_registers *registers,
                                  const struct gg_cfi_stack *stack, const uint64_t *first,
                                  uint64_t *ret_value);

@@ -47,7 +47,7 @@ static bool read_section_header(const struct gg_cfi_file *file, const Elf64_Ehdr
                                 uint64_t index, Elf64_Shdr *ret_header)
 {
 	struct gg_cfi_section bytes = whole(file);
-	struct reader r = reader_of(&bytes, elf->e_shoff, elf->e_shnum * sizeof(*ret_header));
+	struct cfi_reader r = reader_of(&bytes, elf->e_shoff, elf->e_shnum * sizeof(*ret_header));
 	const uint8_t *place;
 
 	if (r.failed || index >= elf->e_shnum || elf->e_shentsize != sizeof(*ret_header))

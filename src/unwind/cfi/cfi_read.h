@@ -2,7 +2,7 @@
 /*
  * cfi_read - reading the bytes of a section, never beyond their end.
  *
- *   struct reader r = reader_of(&module->eh_frame, offset, size);
+ *   struct cfi_reader r = reader_of(&module->eh_frame, offset, size);
  *   uint32_t length = read_u32(&r);
  *   if (r.failed)
  *           ...
@@ -19,17 +19,17 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are read as they lie");
 
-struct reader {
+struct cfi_reader {
 	const uint8_t *at, *end; /* at <= end */
 	uint64_t address;        /* of `end`; *at is at address - (end - at) */
 	bool failed;
 };
 
 /* The bytes [offset, offset + size) of the section; empty and failed if they are not all in it. */
-static inline struct reader reader_of(const struct gg_cfi_section *section, uint64_t offset,
-                                      uint64_t size)
+static inline struct cfi_reader reader_of(const struct gg_cfi_section *section, uint64_t offset,
+                                          uint64_t size)
 {
-	struct reader r = { section->bytes, section->bytes, section->address, true };
+	struct cfi_reader r = { section->bytes, section->bytes, section->address, true };
 
 	if (section->bytes == NULL || offset > section->size_bytes ||
 	    size > section->size_bytes - offset)
@@ -41,18 +41,18 @@ static inline struct reader reader_of(const struct gg_cfi_section *section, uint
 	return r;
 }
 
-static inline size_t reader_left(const struct reader *r)
+static inline size_t reader_left(const struct cfi_reader *r)
 {
 	return (size_t)(r->end - r->at);
 }
 
-static inline uint64_t reader_address(const struct reader *r)
+static inline uint64_t reader_address(const struct cfi_reader *r)
 {
 	return r->address - reader_left(r);
 }
 
 /* The next `size` bytes, or NULL. */
-static inline const uint8_t *read_bytes(struct reader *r, uint64_t size)
+static inline const uint8_t *read_bytes(struct cfi_reader *r, uint64_t size)
 {
 	const uint8_t *bytes = r->at;
 
@@ -66,7 +66,7 @@ static inline const uint8_t *read_bytes(struct reader *r, uint64_t size)
 }
 
 /* An integer of 1, 2, 4 or 8 bytes. */
-static inline uint64_t read_unsigned(struct reader *r, unsigned size)
+static inline uint64_t read_unsigned(struct cfi_reader *r, unsigned size)
 {
 	const uint8_t *bytes = read_bytes(r, size);
 	uint64_t value = 0;
@@ -76,29 +76,29 @@ static inline uint64_t read_unsigned(struct reader *r, unsigned size)
 	return value;
 }
 
-static inline int64_t read_signed(struct reader *r, unsigned size)
+static inline int64_t read_signed(struct cfi_reader *r, unsigned size)
 {
 	unsigned unused_bits = 64 - 8 * size;
 
 	return (int64_t)(read_unsigned(r, size) << unused_bits) >> unused_bits;
 }
 
-static inline uint8_t read_u8(struct reader *r)
+static inline uint8_t read_u8(struct cfi_reader *r)
 {
 	return (uint8_t)read_unsigned(r, 1);
 }
 
-static inline uint16_t read_u16(struct reader *r)
+static inline uint16_t read_u16(struct cfi_reader *r)
 {
 	return (uint16_t)read_unsigned(r, 2);
 }
 
-static inline uint32_t read_u32(struct reader *r)
+static inline uint32_t read_u32(struct cfi_reader *r)
 {
 	return (uint32_t)read_unsigned(r, 4);
 }
 
-static inline uint64_t read_u64(struct reader *r)
+static inline uint64_t read_u64(struct cfi_reader *r)
 {
 	return read_unsigned(r, 8);
 }
@@ -108,7 +108,7 @@ enum {
 };
 
 /* LEB128: 7 bits a byte, lowest first; the top bit says that another follows. */
-static inline uint64_t read_uleb(struct reader *r)
+static inline uint64_t read_uleb(struct cfi_reader *r)
 {
 	uint64_t value = 0;
 
@@ -124,7 +124,7 @@ static inline uint64_t read_uleb(struct reader *r)
 }
 
 /* The same in two's complement: bit 6 of the last byte is the sign. */
-static inline int64_t read_sleb(struct reader *r)
+static inline int64_t read_sleb(struct cfi_reader *r)
 {
 	uint64_t value = 0;
 
@@ -191,7 +191,7 @@ static inline unsigned encoded_size(uint8_t encoding)
 }
 
 /* The number alone, as a PC-range has it: format without base.  False: not a format. */
-static inline bool read_encoded_number(struct reader *r, uint8_t encoding, uint64_t *ret_value)
+static inline bool read_encoded_number(struct cfi_reader *r, uint8_t encoding, uint64_t *ret_value)
 {
 	unsigned size = encoded_size(encoding);
 
@@ -220,7 +220,7 @@ static inline bool read_encoded_number(struct reader *r, uint8_t encoding, uint6
  * it would mean to read memory outside the section) or that nobody defines.  A number of 0 is the
  * null pointer whatever its base: what a linker leaves of a function that it dropped.
  */
-static inline bool read_encoded(struct reader *r, uint8_t encoding, const struct bases *bases,
+static inline bool read_encoded(struct cfi_reader *r, uint8_t encoding, const struct bases *bases,
                                 uint64_t *ret_value)
 {
 	uint64_t address = reader_address(r), base, value = 0;

@@ -6,7 +6,7 @@
 
 /* A record without its length: from its id to its end. */
 struct record {
-	struct reader body;
+	struct cfi_reader body;
 	uint64_t id_offset;   /* of the id field, in the section */
 	uint64_t next_offset; /* of the record behind it */
 	uint32_t id;          /* 0: a CIE; else how far before the id its CIE starts */
@@ -16,7 +16,7 @@ struct record {
 static bool read_record(const struct gg_cfi_section *eh_frame, uint64_t offset,
                         struct record *ret_record)
 {
-	struct reader r;
+	struct cfi_reader r;
 	uint64_t length;
 
 	if (offset >= eh_frame->size_bytes)
@@ -35,7 +35,7 @@ static bool read_record(const struct gg_cfi_section *eh_frame, uint64_t offset,
 }
 
 /* 'P' names a personality routine: skipped by its size, never followed. */
-static bool skip_personality(struct reader *r)
+static bool skip_personality(struct cfi_reader *r)
 {
 	uint8_t encoding = read_u8(r);
 	uint64_t number;
@@ -50,7 +50,7 @@ static bool skip_personality(struct reader *r)
 }
 
 /* The letters behind 'z'.  An unknown one ends them: `z` says where the instructions start. */
-static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct reader *data,
+static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct cfi_reader *data,
                                              struct gg_cfi_cie *cie)
 {
 	for (; *letters != '\0'; letters++) {
@@ -83,7 +83,7 @@ enum {
 };
 
 /* The text up to its 0 byte; NULL if there is none near. */
-static const uint8_t *read_text(struct reader *r)
+static const uint8_t *read_text(struct cfi_reader *r)
 {
 	const uint8_t *text = r->at;
 
@@ -98,7 +98,7 @@ static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t
                                     struct gg_cfi_cie *cie)
 {
 	struct record record;
-	struct reader *r = &record.body, data;
+	struct cfi_reader *r = &record.body, data;
 	const uint8_t *augmentation;
 	uint64_t data_bytes;
 	uint8_t version;
@@ -146,7 +146,7 @@ static enum gg_rule_reason read_fde(const struct gg_cfi_module *module, struct r
                                     struct gg_cfi_fde *fde)
 {
 	const struct bases bases = { .text = module->text_base, .data = module->data_base };
-	struct reader *r = &record->body;
+	struct cfi_reader *r = &record->body;
 	uint64_t begin, bytes;
 	enum gg_rule_reason reason;
 
@@ -179,7 +179,7 @@ static bool contains(const struct gg_cfi_fde *fde, uint64_t pc)
  * The search table of .eh_frame_hdr: pairs of pointers (first pc, FDE), sorted by pc, all of one
  * size.  What it is not trusted in: its own size, its order, and where its pointers lead.
  */
-struct table {
+struct cfi_table {
 	struct gg_cfi_section section; /* from its first entry to its end */
 	struct bases bases;
 	uint64_t entry_count;
@@ -188,11 +188,11 @@ struct table {
 };
 
 /* False if there is none that can be searched. */
-static bool read_table(const struct gg_cfi_module *module, struct table *ret_table)
+static bool read_table(const struct gg_cfi_module *module, struct cfi_table *ret_table)
 {
 	const struct gg_cfi_section *hdr = &module->eh_frame_hdr;
 	const struct bases bases = { .text = module->text_base, .data = hdr->address };
-	struct reader r = reader_of(hdr, 0, hdr->size_bytes);
+	struct cfi_reader r = reader_of(hdr, 0, hdr->size_bytes);
 	uint8_t version = read_u8(&r), eh_frame_encoding = read_u8(&r);
 	uint8_t count_encoding = read_u8(&r), encoding = read_u8(&r);
 	uint64_t eh_frame, count;
@@ -212,18 +212,18 @@ static bool read_table(const struct gg_cfi_module *module, struct table *ret_tab
 	return count > 0 && count <= ret_table->section.size_bytes / (2 * ret_table->pointer_bytes);
 }
 
-static bool read_entry(const struct table *table, uint64_t index, uint64_t *ret_pc,
+static bool read_entry(const struct cfi_table *table, uint64_t index, uint64_t *ret_pc,
                        uint64_t *ret_fde)
 {
 	unsigned entry_bytes = 2 * table->pointer_bytes;
-	struct reader r = reader_of(&table->section, index * entry_bytes, entry_bytes);
+	struct cfi_reader r = reader_of(&table->section, index * entry_bytes, entry_bytes);
 
 	return read_encoded(&r, table->encoding, &table->bases, ret_pc) &&
 	       read_encoded(&r, table->encoding, &table->bases, ret_fde);
 }
 
 /* The form that every linker writes: 32 bits from the header's start. */
-static int32_t quick_pc(const struct table *table, uint64_t index)
+static int32_t quick_pc(const struct cfi_table *table, uint64_t index)
 {
 	int32_t pc;
 
@@ -232,7 +232,7 @@ static int32_t quick_pc(const struct table *table, uint64_t index)
 }
 
 /* The last entry that starts at or before pc. */
-static bool search_quickly(const struct table *table, uint64_t pc, uint64_t *ret_fde)
+static bool search_quickly(const struct cfi_table *table, uint64_t pc, uint64_t *ret_fde)
 {
 	int64_t wanted = (int64_t)(pc - table->bases.data);
 	uint64_t low = 0, count = table->entry_count, first;
@@ -249,7 +249,7 @@ static bool search_quickly(const struct table *table, uint64_t pc, uint64_t *ret
 	return read_entry(table, low, &first, ret_fde);
 }
 
-static bool search(const struct table *table, uint64_t pc, uint64_t *ret_fde)
+static bool search(const struct cfi_table *table, uint64_t pc, uint64_t *ret_fde)
 {
 	uint64_t low = 0, count = table->entry_count, first, fde;
 
@@ -269,7 +269,7 @@ static bool search(const struct table *table, uint64_t pc, uint64_t *ret_fde)
 }
 
 static enum gg_rule_reason find_by_table(const struct gg_cfi_module *module,
-                                         const struct table *table, uint64_t pc,
+                                         const struct cfi_table *table, uint64_t pc,
                                          struct gg_cfi_fde *ret_fde)
 {
 	struct record record;
@@ -308,7 +308,7 @@ static enum gg_rule_reason find_by_walk(const struct gg_cfi_module *module, uint
 enum gg_rule_reason gg_cfi_find_fde(const struct gg_cfi_module *module, uint64_t pc,
                                     struct gg_cfi_fde *ret_fde)
 {
-	struct table table;
+	struct cfi_table table;
 
 	if (read_table(module, &table))
 		return find_by_table(module, &table, pc, ret_fde);

@@ -11,9 +11,9 @@
 #include "unwind/cfi/cfi_read.h"
 
 struct gg_cfi_cie {
-	struct reader instructions; /* the initial ones, of every function */
-	uint64_t code_align;        /* unit of advances, bytes */
-	int64_t data_align;         /* unit of register offsets, bytes */
+	struct cfi_reader instructions; /* the initial ones, of every function */
+	uint64_t code_align;            /* unit of advances, bytes */
+	int64_t data_align;             /* unit of register offsets, bytes */
 	uint64_t ra_register;
 	uint8_t fde_encoding; /* of the pointers in its FDEs */
 	bool has_fde_data;    /* FDEs carry augmentation data to skip: 'z' */
@@ -22,7 +22,7 @@ struct gg_cfi_cie {
 
 struct gg_cfi_fde {
 	struct gg_cfi_cie cie;
-	struct reader instructions;
+	struct cfi_reader instructions;
 	struct gg_cfi_range function;
 };
 

@@ -87,8 +87,8 @@ static enum gg_rule_reason set_offset(struct machine *m, uint64_t number, enum g
 }
 
 /* A rule that takes an expression: remembers where its block starts, and steps over it. */
-static enum gg_rule_reason read_expression(struct machine *m, struct reader *r, enum gg_cfi_how how,
-                                           struct gg_cfi_value *ret_rule)
+static enum gg_rule_reason read_expression(struct machine *m, struct cfi_reader *r,
+                                           enum gg_cfi_how how, struct gg_cfi_value *ret_rule)
 {
 	ptrdiff_t offset = r->at - m->module->eh_frame.bytes;
 
@@ -99,7 +99,8 @@ static enum gg_rule_reason read_expression(struct machine *m, struct reader *r, 
 	return GG_RULE_REASON_UNKNOWN;
 }
 
-static enum gg_rule_reason set_expression(struct machine *m, struct reader *r, enum gg_cfi_how how)
+static enum gg_rule_reason set_expression(struct machine *m, struct cfi_reader *r,
+                                          enum gg_cfi_how how)
 {
 	uint64_t number = read_uleb(r);
 	struct gg_cfi_value rule;
@@ -190,7 +191,7 @@ static enum gg_rule_reason advance(struct machine *m, uint64_t count)
 	return move_to(m, next);
 }
 
-static enum gg_rule_reason set_loc(struct machine *m, struct reader *r)
+static enum gg_rule_reason set_loc(struct machine *m, struct cfi_reader *r)
 {
 	const struct bases bases = { m->module->text_base, m->module->data_base,
 		                     m->fde->function.begin };
@@ -210,7 +211,7 @@ static enum gg_rule_reason negate_ra_state(struct machine *m)
 }
 
 /* The opcodes of a whole byte.  Operands are read in the order of the declarations. */
-static enum gg_rule_reason run_extended(struct machine *m, struct reader *r, uint8_t opcode)
+static enum gg_rule_reason run_extended(struct machine *m, struct cfi_reader *r, uint8_t opcode)
 {
 	const int64_t data_align = m->fde->cie.data_align;
 	uint64_t number;
@@ -288,7 +289,7 @@ static enum gg_rule_reason run_extended(struct machine *m, struct reader *r, uin
 	}
 }
 
-static enum gg_rule_reason run(struct machine *m, struct reader r)
+static enum gg_rule_reason run(struct machine *m, struct cfi_reader r)
 {
 	for (int i = 0; r.at < r.end && !m->is_done; i++) {
 		uint8_t byte = read_u8(&r), operand = byte & 0x3f;

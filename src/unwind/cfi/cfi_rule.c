@@ -65,7 +65,7 @@ static bool fit_deref(const struct gg_cfi_module *module, const struct gg_cfi_ro
                       const struct gg_cfi_machine *machine, struct gg_unwind_rule *rule)
 {
 	const struct gg_cfi_value *fp = &row->state.registers[machine->fp];
-	struct reader r = gg_cfi_expression_at(module, row->state.cfa.value);
+	struct cfi_reader r = gg_cfi_expression_at(module, row->state.cfa.value);
 	uint8_t base = read_u8(&r);
 	int64_t cfa_bytes = read_sleb(&r), fp_bytes;
 
@@ -101,7 +101,7 @@ static bool fit_plt(const struct gg_cfi_module *module, const struct gg_cfi_row 
 	static const uint8_t before[] = { DW_OP_BREG0 + GG_X86_64_RA, 0, DW_OP_LIT0 + 15,
 		                          DW_OP_AND };
 	static const uint8_t behind[] = { DW_OP_GE, DW_OP_LIT0 + 3, DW_OP_SHL, DW_OP_PLUS };
-	struct reader r = gg_cfi_expression_at(module, row->state.cfa.value);
+	struct cfi_reader r = gg_cfi_expression_at(module, row->state.cfa.value);
 	uint8_t base = read_u8(&r);
 	int64_t offset = read_sleb(&r);
 	const uint8_t *first = read_bytes(&r, sizeof(before));

@@ -5,14 +5,14 @@
 #include "unwind/cfi/cfi.h"
 #include "unwind/cfi/cfi_expression.h"
 
-struct frame {
+struct cfi_frame {
 	const struct gg_cfi_module *module;
 	const struct gg_cfi_stack *stack;
 	const struct gg_cfi_registers *registers; /* of the callee */
 	uint64_t cfa;
 };
 
-static enum gg_cfi_step compute_cfa(struct frame *f, const struct gg_cfi_value *rule)
+static enum gg_cfi_step compute_cfa(struct cfi_frame *f, const struct gg_cfi_value *rule)
 {
 	uint64_t base;
 
@@ -31,7 +31,7 @@ static enum gg_cfi_step compute_cfa(struct frame *f, const struct gg_cfi_value *
 }
 
 /* What register `number` is in the caller; UNKNOWN: lost. */
-static enum gg_cfi_step recover(const struct frame *f, uint64_t number,
+static enum gg_cfi_step recover(const struct cfi_frame *f, uint64_t number,
                                 const struct gg_cfi_value *rule, uint64_t *ret_value)
 {
 	uint64_t address = f->cfa + (uint64_t)(int64_t)rule->value;
@@ -72,7 +72,7 @@ static enum gg_cfi_step recover(const struct frame *f, uint64_t number,
 }
 
 /* The return address: without one there is no step. */
-static enum gg_cfi_step recover_pc(const struct frame *f, const struct gg_cfi_row *row,
+static enum gg_cfi_step recover_pc(const struct cfi_frame *f, const struct gg_cfi_row *row,
                                    uint64_t *ret_pc)
 {
 	const struct gg_cfi_value *rule = &row->state.registers[row->ra_register];
@@ -89,7 +89,7 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
                                  struct gg_cfi_registers *registers)
 {
 	const struct gg_cfi_machine *machine = gg_cfi_machine_of(module->arch);
-	struct frame f = { module, stack, registers, 0 };
+	struct cfi_frame f = { module, stack, registers, 0 };
 	struct gg_cfi_registers caller = *registers;
 	enum gg_cfi_step step;
 

@@ -107,7 +107,7 @@ static const char *operation_name(uint8_t opcode)
 }
 
 /* One operation; false: not one of CFI's. */
-static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct reader *r)
+static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct cfi_reader *r)
 {
 	uint8_t opcode = read_u8(r);
 	const char *name = operation_name(opcode);
@@ -148,7 +148,7 @@ static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct rea
 
 static void put_expression(struct gg_buf *text, const struct gg_cfi_module *module, int32_t offset)
 {
-	struct reader r = gg_cfi_expression_at(module, offset);
+	struct cfi_reader r = gg_cfi_expression_at(module, offset);
 	const char *between = "";
 
 	gg_buf_append_text(text, "[");
