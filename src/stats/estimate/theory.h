@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * theory - predicts for a sampling interval and a size the probability of being sampled, and the error
- * of the estimate.
+ * theory - predicts for a sampling interval and a size the probability of being sampled, and the
+ * error of the estimate.
  *
  *   gg_theory_coverage(1.5 * MiB, 512 * KiB)                        0.950
  *   gg_theory_error(64 * KiB, 24, 512 * KiB, GG_CUTOFF_99).expected  of 24 allocations of 64 KiB

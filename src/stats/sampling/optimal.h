@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimal - chooses the sampling probability of each size class, for the least error at a given cost.
+ * optimal - chooses the sampling probability of each size class, for the least error at a given
+ * cost.
  *
- * Of a_Z allocations of size Z, l_Z are still alive when a profile is taken.  Sampling each with p_Z
- * costs sum a_Z p_Z samples and leaves the live bytes a variance of sum Z^2 l_Z (1-p_Z)/p_Z.  The
- * least variance for a budget of samples is
+ * Of a_Z allocations of size Z, l_Z are still alive when a profile is taken.  Sampling each with
+ * p_Z costs sum a_Z p_Z samples and leaves the live bytes a variance of sum Z^2 l_Z (1-p_Z)/p_Z.
+ * The least variance for a budget of samples is
  *
  *   p_Z = c Z sqrt(l_Z / a_Z), held between a floor and a ceiling,
  *
@@ -16,10 +17,10 @@
  *
  *   gg_optimal_rates_plan(classes, budget, &bounds, &rates);   what the sampler takes
  *
- * Rates     a class is sampled as `poisson` does, with a sampling interval of its own.  Marks fall on
- *           the stream with the shortest interval of all classes, and a mark is kept with a chance
- *           that the class of the allocation under it decides.  So the fast path counts bytes, as
- *           that of `poisson` does, and knows nothing of classes.
+ * Rates     a class is sampled as `poisson` does, with a sampling interval of its own.  Marks fall
+ *           on the stream with the shortest interval of all classes, and a mark is kept with a
+ *           chance that the class of the allocation under it decides.  So the fast path counts
+ *           bytes, as that of `poisson` does, and knows nothing of classes.
  * Cost      planning sorts out some 10 of 500 bends: about 50 us.  Links to libc alone.
  * Threads   any; pure.
  */
@@ -52,8 +53,8 @@ struct gg_optimal_class {
 };
 
 /*
- * The probabilities of `count` classes (at most GG_SIZE_CLASS_COUNT).  A class not seen yet is taken
- * to live as long as all others do on the whole.  0 < floor <= 1.
+ * The probabilities of `count` classes (at most GG_SIZE_CLASS_COUNT).  A class not seen yet is
+ * taken to live as long as all others do on the whole.  0 < floor <= 1.
  *
  * 0, -EINVAL (floor or count out of range, a number negative or NaN), or -ERANGE: the floor alone
  * costs more than the budget.  ret_probabilities is untouched then.
@@ -68,8 +69,8 @@ struct gg_optimal_bounds {
 };
 
 /*
- * Those of a plan around one interval.  Finer marks are more often due for nothing, at some 10 ns each;
- * coarser ones make a class that was thought to be short-lived and is not hard to see.
+ * Those of a plan around one interval.  Finer marks are more often due for nothing, at some 10 ns
+ * each; coarser ones make a class that was thought to be short-lived and is not hard to see.
  */
 enum { GG_OPTIMAL_FINER = 32, GG_OPTIMAL_COARSER = 16 };
 

@@ -8,8 +8,9 @@
 
 void gg_rng_seed(struct gg_rng *rng, uint64_t seed, uint64_t stream)
 {
-	/* gg_hash_integer() is a bijection of its key, so streams of one seed differ in state[0], and
-	 * so do seeds of one stream.  The second word breaks the symmetry between the two. */
+	/* gg_hash_integer() is a bijection of its key, so streams of one seed differ in
+	 * state[0], and so do seeds of one stream.  The second word breaks the symmetry between
+	 * the two. */
 	rng->state[0] = gg_hash_integer(stream, seed);
 	rng->state[1] = gg_hash_integer(seed + UINT64_C(0x9e3779b97f4a7c15), rng->state[0]);
 	if (!gg_rng_is_seeded(rng))
@@ -59,9 +60,9 @@ static bool is_under_curve(struct gg_rng *rng, unsigned i, double x)
 }
 
 /*
- * Finishes one draw in 45: its point may be above the curve, or is too coarse.  The tail begins beyond
- * the strip of layer 0.  It is r plus another exponential, because the law has no memory, so it has
- * no end.  A point above the curve is discarded, and the draw starts again.
+ * Finishes one draw in 45: its point may be above the curve, or is too coarse.  The tail begins
+ * beyond the strip of layer 0.  It is r plus another exponential, because the law has no memory, so
+ * it has no end.  A point above the curve is discarded, and the draw starts again.
  */
 static GG_COLD double slow_exponential(struct gg_rng *rng, uint64_t word)
 {

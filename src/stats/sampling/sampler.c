@@ -43,8 +43,9 @@ static double whole(double interval)
 }
 
 /*
- * A stride that is to go on as it is goes on.  Its marks have a memory, and who changes settings may do so
- * because a mark is due: a new phase right after each mark would be half a mark too many.
+ * True if a change keeps the scheme stride and its interval.  Then the stride keeps its phase: its
+ * sample points have a memory, and a program may change settings because a point was due.  A new
+ * phase right after each point would be half a point too many.
  */
 static bool is_same_stride(const struct gg_sampler *s)
 {
@@ -155,9 +156,9 @@ void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream)
 }
 
 /*
- * True if a sample point falls on an allocation of `units` of the stream, of which `left` lie before
- * the pending sample point or checkpoint.  *ret_offset is the distance from the allocation's start to
- * the point.  If there is none, the next gap is set.
+ * True if a sample point falls on an allocation of `units` of the stream, of which `left` lie
+ * before the pending sample point or checkpoint.  *ret_offset is the distance from the allocation's
+ * start to the point.  If there is none, the next gap is set.
  */
 static bool find_sample_point(struct gg_sampler *s, uint64_t left, uint64_t units,
                               uint64_t *ret_offset)
@@ -241,9 +242,9 @@ static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, st
 }
 
 /*
- * True if a sample point of that interval falls on `rest` bytes; *ret_gap is the distance to it.  An
- * exponential is at least as large as the uniform number that it is made of, so most are known to be
- * too long without a logarithm.
+ * True if a sample point of that interval falls on `rest` bytes; *ret_gap is the distance to it.
+ * An exponential is at least as large as the uniform number that it is made of, so most are known
+ * to be too long without a logarithm.
  */
 static bool find_later(struct gg_rng *rng, double interval, uint64_t rest, uint64_t *ret_gap)
 {
@@ -259,11 +260,11 @@ static bool find_later(struct gg_rng *rng, double interval, uint64_t rest, uint6
 }
 
 /*
- * Thins the sample points by the allocation's size class.  Points are drawn at the shortest interval
- * of all classes, and each is kept with the probability of its class.  The kept points of a class are
- * a Poisson process, too, with the interval of the class.  If the first point is not kept, the rest of
- * the allocation may hold a later kept one, which is drawn directly at the interval of the class.
- * The next gap begins at the end of the allocation in any case.
+ * Thins the sample points by the allocation's size class.  Points are drawn at the shortest
+ * interval of all classes, and each is kept with the probability of its class.  The kept points of
+ * a class are a Poisson process, too, with the interval of the class.  If the first point is not
+ * kept, the rest of the allocation may hold a later kept one, which is drawn directly at the
+ * interval of the class.  The next gap begins at the end of the allocation in any case.
  */
 static bool take_by_class(struct gg_sampler *s, uint64_t left, unsigned class, uint64_t length,
                           struct gg_draw *draw)
@@ -318,8 +319,8 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 		adopt(s);
 	units = s->by_count ? 1 : gg_length_bytes(bytes);
 	/*
-	 * Adds back what gg_sampler_due() subtracted.  A fresh sampler had nothing left, and neither
-	 * had one whose count a signal handler lowered further.
+	 * Adds back what gg_sampler_due() subtracted.  A fresh sampler had nothing left, and
+	 * neither had one whose count a signal handler lowered further.
 	 */
 	left = fresh ? 0 : (uint64_t)(s->by_count ? s->left_count : s->left_bytes) + units;
 	if (left >= units)

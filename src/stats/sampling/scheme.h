@@ -37,9 +37,9 @@ enum gg_scheme {
 #define GG_SCHEME_COUNT (GG_SCHEME_OPTIMAL + 1)
 
 /*
- * How one sample was drawn.  It is recorded with the sample, and together with the size it gives the
- * probability and the weights (gg_weight_of()).  So a later change of interval or scheme does not
- * affect samples that exist.
+ * How one sample was drawn.  It is recorded with the sample, and together with the size it gives
+ * the probability and the weights (gg_weight_of()).  So a later change of interval or scheme does
+ * not affect samples that exist.
  */
 struct gg_draw {
 	/*

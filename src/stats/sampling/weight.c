@@ -23,8 +23,8 @@ uint64_t gg_weight_cutoff_bytes(double interval_bytes)
 
 /*
  * The mean number x of sample points on an allocation, with p = 1 - exp(-x); INFINITY where p is 1.
- * An interval of 1 (or less, which no sampler draws) decides first: otherwise exp(-1) of all one-byte
- * allocations would be lost.
+ * An interval of 1 (or less, which no sampler draws) decides first: otherwise exp(-1) of all
+ * one-byte allocations would be lost.
  */
 static double mean_marks(const struct gg_draw *draw, double length)
 {
@@ -52,8 +52,8 @@ static void weigh_by_inclusion(double x, struct gg_weight *weight)
 }
 
 /*
- * Weighs n sample points where x are expected: n/x allocations.  n is a Poisson number, so n/x^2 has
- * the mean 1/x, which is the variance of n/x.
+ * Weighs n sample points where x are expected: n/x allocations.  n is a Poisson number, so n/x^2
+ * has the mean 1/x, which is the variance of n/x.
  */
 static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weight *weight)
 {
@@ -63,8 +63,8 @@ static void weigh_by_count(const struct gg_draw *draw, double x, struct gg_weigh
 }
 
 /*
- * Weighs sample points at a fixed distance and a random phase: n is x rounded down or up, and up with
- * probability x - floor(x).  The samples share the variance: each has 1/p of it.
+ * Weighs sample points at a fixed distance and a random phase: n is x rounded down or up, and up
+ * with probability x - floor(x).  The samples share the variance: each has 1/p of it.
  */
 static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t length,
                             struct gg_weight *weight)

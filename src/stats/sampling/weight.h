@@ -31,11 +31,12 @@ struct gg_weight {
 	double bytes_variance; /* bytes^2 */
 };
 
-/* For valid draws (gg_draw_is_valid()).  Other draws with values below 2^103 get a number, not NaN. */
+/* For valid draws (gg_draw_is_valid()).  Other draws with values below 2^103 get a number, not
+ * NaN. */
 struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes);
 
 /*
- * The length from which poisson-count takes every allocation: the least length >= R ln 100, at which
- * the probability of covering a sample point is at least 99 %.  Saturates at 2^63.
+ * The length from which poisson-count takes every allocation: the least length >= R ln 100, at
+ * which the probability of covering a sample point is at least 99 %.  Saturates at 2^63.
  */
 uint64_t gg_weight_cutoff_bytes(double interval_bytes);

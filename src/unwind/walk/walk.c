@@ -11,11 +11,11 @@
  * Takes steps while they are plain: a packed rule at the home slot of the cache, the CFA below
  * `stop`, room in the output.
  *
- * A step waits for the one before it, so the shortest chain from pc to pc decides the speed: load the
- * entry, add its offset to sp, load the return address.  The processor does the rest (whether the
- * entry belongs to this pc, the bounds, the stack cache, the output) beside that chain.  Only a
- * frame with a frame pointer costs a jump.  A restored fp costs none, so call paths that vary do not
- * confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
+ * A step waits for the one before it, so the shortest chain from pc to pc decides the speed: load
+ * the entry, add its offset to sp, load the return address.  The processor does the rest (whether
+ * the entry belongs to this pc, the bounds, the stack cache, the output) beside that chain.  Only a
+ * frame with a frame pointer costs a jump.  A restored fp costs none, so call paths that vary do
+ * not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
  */
 GG_RAW_STACK __attribute__((always_inline)) static inline void loop(
 	struct gg_walk *w, struct gg_stack_cache_frame *walked)
@@ -155,9 +155,9 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
 }
 
 /*
- * True for the walk of a signal handler that interrupted a walk of its own thread: it must not touch
- * the state that the interrupted walk is changing.  A walk that a handler left by longjmp() never
- * ended; then its frames are below those of this walk, and the answer is false.
+ * True for the walk of a signal handler that interrupted a walk of its own thread: it must not
+ * touch the state that the interrupted walk is changing.  A walk that a handler left by longjmp()
+ * never ended; then its frames are below those of this walk, and the answer is false.
  */
 GG_COLD static bool is_nested(struct gg_unwind_thread *thread, uint64_t sp)
 {
