@@ -28,15 +28,14 @@ struct gg_agent_triggers {
 	uint64_t
 		growth_bytes; /* kind u: each time the live bytes exceed their last mark by so much ... */
 	uint32_t growth_percent; /* ... and by this percentage of it */
-	uint32_t
-		cgroup_percent; /* kind u: while the control group uses this percentage of its limit */
-	uint64_t rss_bytes;     /* kind u: while so much is resident ... */
-	uint64_t every_ns;      /* ... but not more often than this */
-	int32_t signal;         /* kind m: at this signal */
-	bool final;             /* kind f: at the exit */
-	bool leak;              /* logs the live memory at the exit ... */
-	bool leak_error;        /* ... and makes the exit status 1 if there is any */
-	bool is_off;            /* suspends kinds i and u */
+	uint32_t cgroup_percent; /* kind u: while the control group uses this part of its limit */
+	uint64_t rss_bytes;      /* kind u: while so much is resident ... */
+	uint64_t every_ns;       /* ... but not more often than this */
+	int32_t signal;          /* kind m: at this signal */
+	bool final;              /* kind f: at the exit */
+	bool leak;               /* logs the live memory at the exit ... */
+	bool leak_error;         /* ... and makes the exit status 1 if there is any */
+	bool is_off;             /* suspends kinds i and u */
 
 	uint32_t keep;                    /* dumps to keep; 0: all */
 	char prefix[GG_AGENT_PREFIX_MAX]; /* "": no file is written */
