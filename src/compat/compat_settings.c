@@ -16,7 +16,7 @@ enum { UNREAD, READING, READ };
 static struct gg_compat_settings settings;
 static uint32_t state;
 
-/* The program's own options, as jemalloc looks for them: seen where the program exports it. */
+/* The program's own options, by jemalloc's name; visible if the program exports it. */
 extern const char *malloc_conf __attribute__((weak, visibility("default")));
 
 static const struct gg_agent_functions *find_agent(void)
@@ -29,7 +29,7 @@ static const struct gg_agent_functions *find_agent(void)
 
 static const struct gg_agent_functions *fitting(const struct gg_agent_functions *agent)
 {
-	/* The last one of the functions that nothing can do without. */
+	/* look_triggers is the last function that this library cannot do without. */
 	if (agent == NULL || agent->version != GG_AGENT_FUNCTIONS_VERSION ||
 	    !GG_COMPAT_SETTINGS_AGENT_HAS(agent, look_triggers))
 		return NULL;
@@ -40,14 +40,14 @@ static void tell(void *context, const char *line)
 {
 	const struct gg_agent_functions *agent = context;
 
-	/* Without the agent nothing is obeyed, and nothing is to be said. */
+	/* Without the agent no option has an effect, so no message is due. */
 	if (agent != NULL)
 		agent->say(line);
 }
 
 static void parse_link(struct gg_option_string *conf, void *context)
 {
-	static char text[1024]; /* one thread reads */
+	static char text[1024]; /* static, because only one thread reads */
 	ssize_t length = readlink("/etc/malloc.conf", text, sizeof(text) - 1);
 
 	if (length <= 0)
@@ -96,7 +96,7 @@ const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_f
 	if (!gg_cas_acq_rel(&state, &expected, READING))
 		return NULL;
 	read_all(fitting(agent));
-	/* Release: who sees the state sees the settings. */
+	/* Release: a thread that sees the state sees the settings. */
 	gg_store_release(&state, READ);
 	errno = saved_errno;
 	return &settings;

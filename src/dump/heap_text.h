@@ -12,28 +12,30 @@
  *   gg_dump_thread(&dump, 1, &of_stack, NULL);
  *   gg_dump_mappings(&dump);
  *   gg_dump_mapping(&dump, start, end, "r-xp", offset, path);
- *   code = gg_dump_end(&dump);
+ *   status = gg_dump_end(&dump);
  *
  *   gg_dump_gperftools(&dump, &total);                "heap profile: ..."
  *   gg_dump_record(&dump, &of_stack, addresses, count);
  *   gg_dump_mappings(&dump); ...
  *
- * What is handed in are estimates of the truth.  Readers of heap_v2 scale each record by themselves:
- * from c objects, b bytes and the sampling interval R of the head they show c s and b s with
- * s = 1/(1 - exp(-(b/c)/R)).  So c = C (1 - exp(-(B/C)/R)) and b = c B/C are written, and they show C and
- * B again, but for c being a whole number, 1 at least: a record is off by at most 1/(2c), its mean size by
- * nothing, and hardly at all where its samples are of one size, because c is their number then.  R = 1 writes
- * estimates as they are.  Readers divide by b: a record of empty blocks alone is written as nothing.
- * gperftools' text is of the type "heapprofile", which nobody scales, and needs no such care.
+ * The sums are estimates of the truth.  Readers of heap_v2 scale each record by themselves.  From c
+ * objects, b bytes, and the sampling interval R in the head, they print c s and b s, with s = 1/(1
+ * - exp(-(b/c)/R)).  To make them print the estimates C and B, this module writes c = C (1 -
+ * exp(-(B/C)/R)) and b = c B/C.  Only rounding is left: c is a whole number, at least 1, so a
+ * record is off by at most 1/(2c).  Its mean size is exact, and if all its samples have one size, c
+ * is their number and nearly exact.  With R = 1, estimates are written as they are.  Readers divide
+ * by b, so a record of empty blocks only is left out.  gperftools' text has the type "heapprofile",
+ * which readers do not scale.
  *
- * Addresses are what a stack walk finds: return addresses.  Readers take 1 off all but the first.
+ * Addresses are return addresses, as a stack walk finds them.  Readers subtract 1 from all but the
+ * first.
  *
- * Runs inside a profiled program too: no allocation, no lock, no stdio, no libm (dump.imports).  Bytes
- * go through the buffer to flush(), which returns 0 or -Exxx; after a failure nothing is written any
- * more, and gg_dump_end() returns it.
+ * It also runs inside a profiled program: no allocation, no lock, no stdio, no libm (dump.imports).
+ * Bytes go through the buffer to flush(), which returns 0 or -Exxx.  After a failure nothing more
+ * is written, and gg_dump_end() returns that status.
  *
- * Capacity  a buffer of GG_DUMP_LEAST bytes does; when it is full it is flushed.
- * Threads   one owner at a time.
+ * Capacity  The buffer has at least GG_DUMP_LEAST bytes; a full buffer is flushed.
+ * Threads   one owner at a time
  */
 #pragma once
 

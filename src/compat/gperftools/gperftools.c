@@ -12,7 +12,7 @@
 
 enum { FORMER_BIT = 128, NUMBER_MAX = 24 };
 
-#define ALLOCATION_INTERVAL (INT64_C(1) << 30) /* gperftools' defaults */
+#define ALLOCATION_INTERVAL (INT64_C(1) << 30) /* the defaults of gperftools */
 #define INUSE_INTERVAL      (INT64_C(100) << 20)
 
 static bool is_started;
@@ -37,7 +37,7 @@ bool gg_gperftools_is_started(void)
 	return is_started;
 }
 
-/* As strtoll() has it, which looks at the locale. */
+/* Parses as strtoll() does, which would read the locale. */
 static int64_t number_of(const char *name, int64_t otherwise)
 {
 	const char *at = secure_getenv(name);

@@ -15,10 +15,10 @@
 #include "base/compiler.h"
 #include "compat/gperftools/gperftools.h"
 
-/* Is it running?  By a call; or by HEAPPROFILE, as long as nobody has called. */
+/* Whether the profiler runs: by a call, or by HEAPPROFILE until the first call. */
 enum { AS_STARTED, STOPPED, RUNNING };
 static uint32_t state;
-static uint32_t has_switched_on; /* HeapProfilerStart(): nothing was sampled before */
+static uint32_t has_switched_on; /* 1: HeapProfilerStart() switched sampling on */
 
 static bool is_running(void)
 {
@@ -100,14 +100,14 @@ void HeapProfilerDump(const char *reason)
 		agent->dump_next('m');
 }
 
-struct text {
+struct profile_text {
 	char *bytes;
 	size_t length, capacity;
 };
 
 static int append(void *context, const char *bytes, size_t length)
 {
-	struct text *text = context;
+	struct profile_text *text = context;
 
 	if (text->capacity - text->length <= length) {
 		size_t more = text->capacity * 2 + length + 1;
@@ -124,11 +124,11 @@ static int append(void *context, const char *bytes, size_t length)
 	return 0;
 }
 
-/* A text of malloc's, which the caller frees; empty where nothing runs. */
+/* Returns a text that the caller frees; it is empty if the profiler does not run. */
 char *GetHeapProfile(void)
 {
 	const struct gg_agent_functions *agent;
-	struct text text = { 0 };
+	struct profile_text text = { 0 };
 	char *(*real)(void) = (char *(*)(void))gg_gperftools_real("GetHeapProfile");
 
 	if (real != NULL)
@@ -145,7 +145,7 @@ char *GetHeapProfile(void)
 
 enum { HISTOGRAM_SIZE = 64 };
 
-/* Where it is underneath, its own answers. */
+/* Answers by the function underneath, if there is one. */
 #define EXTENSION(type, name, parameters, arguments, answer)                     \
 	GG_EXPORT type MallocExtension_##name parameters;                        \
 	type MallocExtension_##name parameters                                   \
@@ -156,7 +156,7 @@ enum { HISTOGRAM_SIZE = 64 };
 		return real != NULL ? real arguments : (answer);                 \
 	}
 
-/* Those without an answer. */
+/* The same for functions without a result. */
 #define EXTENSION_VOID(name, parameters, arguments)                              \
 	GG_EXPORT void MallocExtension_##name parameters;                        \
 	void MallocExtension_##name parameters                                   \

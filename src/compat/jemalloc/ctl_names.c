@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-/* Entries that begin alike: from `first` to before `end`, in their first `depth` parts. */
-struct group {
+/* The entries from `first` to before `end`, whose first `depth` parts are equal. */
+struct name_range {
 	size_t first, end, depth;
 };
 
-struct part {
+struct name_part {
 	const char *at;
 	size_t length;
 };
@@ -19,47 +19,49 @@ static const struct gg_ctl_name *entry(const struct gg_ctl_names *names, size_t 
 	return (const struct gg_ctl_name *)((const char *)names->entries + i * names->entry_bytes);
 }
 
-/* Part of that number; its length is 0 where the name has fewer. */
-static struct part part_of(const char *name, size_t number)
+/* Returns the part of that number; its length is 0 if the name has fewer parts. */
+static struct name_part part_of(const char *name, size_t number)
 {
-	struct part part = { name, strcspn(name, ".") };
+	struct name_part part = { name, strcspn(name, ".") };
 
 	for (; number > 0; number--) {
 		if (part.at[part.length] == '\0')
-			return (struct part){ part.at + part.length, 0 };
+			return (struct name_part){ part.at + part.length, 0 };
 		part.at += part.length + 1;
 		part.length = strcspn(part.at, ".");
 	}
 	return part;
 }
 
-static bool is_same(const struct part *a, const struct part *b)
+static bool is_same(const struct name_part *a, const struct name_part *b)
 {
 	return a->length == b->length && a->length != 0 && memcmp(a->at, b->at, a->length) == 0;
 }
 
-/* Is the group's next part a number? */
-static bool is_number(const struct gg_ctl_names *names, const struct group *group)
+/* True if the next part of these entries is a number. */
+static bool is_number(const struct gg_ctl_names *names, const struct name_range *group)
 {
-	struct part part = part_of(entry(names, group->first)->name, group->depth);
+	struct name_part part = part_of(entry(names, group->first)->name, group->depth);
 
 	return part.length == 1 && *part.at == '*';
 }
 
-static bool has_number(const struct gg_ctl_names *names, const struct group *group, size_t number)
+static bool has_number(const struct gg_ctl_names *names, const struct name_range *group,
+                       size_t number)
 {
 	const struct gg_ctl_name *first = entry(names, group->first);
 
 	return first->count != NULL && number < first->count();
 }
 
-/* The entries of the group whose next part is that; false: none. */
-static bool narrow(const struct gg_ctl_names *names, struct group *group, const struct part *part)
+/* Narrows the range to the entries with that next part.  False: there are none. */
+static bool narrow(const struct gg_ctl_names *names, struct name_range *group,
+                   const struct name_part *part)
 {
-	struct group inner = { group->end, group->end, group->depth + 1 };
+	struct name_range inner = { group->end, group->end, group->depth + 1 };
 
 	for (size_t i = group->first; i < group->end; i++) {
-		struct part other = part_of(entry(names, i)->name, group->depth);
+		struct name_part other = part_of(entry(names, i)->name, group->depth);
 
 		if (!is_same(&other, part))
 			continue;
@@ -73,8 +75,8 @@ static bool narrow(const struct gg_ctl_names *names, struct group *group, const 
 	return true;
 }
 
-/* Decimal, and read up to what is no digit. */
-static bool read_number(const struct part *part, size_t *ret_number)
+/* Reads decimal digits up to the first other character. */
+static bool read_number(const struct name_part *part, size_t *ret_number)
 {
 	size_t number = 0, i = 0;
 
@@ -86,8 +88,8 @@ static bool read_number(const struct part *part, size_t *ret_number)
 	return i > 0;
 }
 
-/* The entry that has just these parts. */
-static int whole(const struct gg_ctl_names *names, const struct group *group)
+/* The entry that consists of exactly these parts. */
+static int whole(const struct gg_ctl_names *names, const struct name_range *group)
 {
 	if (part_of(entry(names, group->first)->name, group->depth).length != 0)
 		return GG_CTL_NAMES_NONE;
@@ -97,14 +99,14 @@ static int whole(const struct gg_ctl_names *names, const struct group *group)
 int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t *mib,
                       size_t *depth, bool *ret_is_known)
 {
-	struct group group = { 0, names->count, 0 };
+	struct name_range group = { 0, names->count, 0 };
 	bool ends = false;
 
 	*ret_is_known = false;
 	if (name[0] == '\0' || name[0] == '.')
 		return GG_CTL_NAMES_NONE;
 	while (group.depth < *depth && !ends) {
-		struct part part = { name, strcspn(name, ".") };
+		struct name_part part = { name, strcspn(name, ".") };
 		size_t number = 0;
 
 		if (is_number(names, &group)) {
@@ -127,11 +129,11 @@ int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t
 
 int gg_ctl_names_of(const struct gg_ctl_names *names, const size_t *mib, size_t depth)
 {
-	struct group group = { 0, names->count, 0 };
+	struct name_range group = { 0, names->count, 0 };
 
 	for (size_t i = 0; i < depth; i++) {
 		size_t number = mib[i] - (i == 0 ? GG_CTL_NAMES_TAG : 0);
-		struct part part;
+		struct name_part part;
 
 		if (is_number(names, &group)) {
 			if (!has_number(names, &group, number))

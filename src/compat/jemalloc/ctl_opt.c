@@ -8,7 +8,7 @@
 #include "compat/compat_settings.h"
 #include "compat/jemalloc/ctl_table.h"
 
-/* Where there is no agent it is as with a jemalloc that has no profiler in it. */
+/* Without the agent, names answer as in a jemalloc that was built without a profiler. */
 static bool has_profiler(void)
 {
 	return gg_compat_settings()->agent != NULL;
@@ -86,7 +86,7 @@ int gg_ctl_opt_prof_prefix(const struct gg_ctl_call *call)
 	return option(call, &value, sizeof(value));
 }
 
-/* Times are the monotonic clock's, whatever is asked for. */
+/* Times come from the monotonic clock, whatever the option says. */
 int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call)
 {
 	const char *value = "default";
@@ -94,7 +94,7 @@ int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call)
 	return option(call, &value, sizeof(value));
 }
 
-/* The one whose names these are; what comes after it is nobody's but ours. */
+/* The version of jemalloc that has these names; the suffix is ours. */
 int gg_ctl_version(const struct gg_ctl_call *call)
 {
 	const char *value = "5.3.0-0-geiger-" GG_VERSION;
@@ -110,7 +110,7 @@ int gg_ctl_epoch(const struct gg_ctl_call *call)
 
 	if (status != 0)
 		return status;
-	/* Relaxed: it is a number, and nothing else goes with it. */
+	/* Relaxed: the number publishes no other data. */
 	if (call->new != NULL)
 		gg_add_relaxed(&epoch, 1);
 	now = gg_load_relaxed(&epoch);

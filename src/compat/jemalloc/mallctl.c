@@ -8,7 +8,7 @@
 #include "compat/jemalloc/ctl_table.h"
 #include "compat/jemalloc/next_mallctl.h"
 
-/* The row's jemalloc, if that is to answer; NULL: we do. */
+/* The jemalloc underneath, if it answers this name; NULL: we answer. */
 static const struct gg_next_mallctl_calls *theirs(const struct gg_ctl_row *row)
 {
 	const struct gg_next_mallctl_calls *real = gg_next_mallctl_calls();
@@ -40,7 +40,10 @@ int mallctlnametomib(const char *name, size_t *mib, size_t *depth)
 	bool is_known;
 	int entry = gg_ctl_names_find(&gg_ctl_row_names, name, ours, &ours_depth, &is_known);
 
-	/* What only begins a name may begin one of theirs, of which there are more. */
+	/*
+	 * The beginning of one of our names may begin a name of jemalloc as well, which has more of
+	 * them.
+	 */
 	real = entry < 0 ? gg_next_mallctl_calls() : theirs(gg_ctl_row_at(entry));
 	if (real != NULL)
 		return real->nametomib(name, mib, depth);

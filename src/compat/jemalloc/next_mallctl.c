@@ -15,7 +15,7 @@ static uint32_t state;
 
 static void look(void)
 {
-	/* Whoever looks at the same time finds the same. */
+	/* Two threads that look at the same time find the same functions. */
 	struct gg_next_mallctl_calls found = { NULL, NULL, NULL };
 	void *symbols[] = { dlsym(RTLD_NEXT, "mallctl"), dlsym(RTLD_NEXT, "mallctlnametomib"),
 		            dlsym(RTLD_NEXT, "mallctlbymib") };
@@ -26,7 +26,7 @@ static void look(void)
 	memcpy(&found.bymib, &symbols[2], sizeof(symbols[2]));
 	if (all)
 		calls = found;
-	/* Release: who sees the state sees the functions. */
+	/* Release: a thread that sees the state sees the functions. */
 	gg_store_release(&state, all ? FOUND : NONE);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 
-enum kind { BOOL, SAMPLE, INTERVAL, FRAMES, RECENT, TEXT, RESOLUTION };
+enum option_kind { BOOL, SAMPLE, INTERVAL, FRAMES, RECENT, TEXT, RESOLUTION };
 
 static const char *const forms[] = {
 	[BOOL] = "true or false",
@@ -20,7 +20,7 @@ static const char *const forms[] = {
 
 static const struct option {
 	const char *name;
-	enum kind kind;
+	enum option_kind kind;
 	size_t at; /* in struct gg_option_string */
 } options[] = {
 	{ "lg_prof_interval", INTERVAL, offsetof(struct gg_option_string, lg_prof_interval) },
@@ -47,24 +47,24 @@ static const struct option {
 };
 
 /* A piece of the string. */
-struct piece {
+struct option_piece {
 	const char *at;
 	size_t length;
 };
 
-static bool is_text(const struct piece *piece, const char *text)
+static bool is_text(const struct option_piece *piece, const char *text)
 {
 	return strlen(text) == piece->length && memcmp(piece->at, text, piece->length) == 0;
 }
 
-/* --- what is told --- */
+/* --- messages --- */
 
-struct line {
+struct option_message {
 	char text[400];
 	size_t used;
 };
 
-static void add(struct line *line, const char *text, size_t length)
+static void add(struct option_message *line, const char *text, size_t length)
 {
 	size_t room = sizeof(line->text) - 1 - line->used;
 
@@ -75,7 +75,7 @@ static void add(struct line *line, const char *text, size_t length)
 	line->text[line->used] = '\0';
 }
 
-static void add_text(struct line *line, const char *text)
+static void add_text(struct option_message *line, const char *text)
 {
 	add(line, text, strlen(text));
 }
@@ -88,7 +88,7 @@ struct teller {
 
 static void tell_broken(const struct teller *teller, const char *rest, const char *why)
 {
-	struct line line = { .used = 0 };
+	struct option_message line = { .used = 0 };
 
 	add_text(&line, teller->source);
 	add_text(&line, ": '");
@@ -98,10 +98,10 @@ static void tell_broken(const struct teller *teller, const char *rest, const cha
 	teller->tell(teller->context, line.text);
 }
 
-static void tell_value(const struct teller *teller, const struct piece *key,
-                       const struct piece *value, const char *form)
+static void tell_value(const struct teller *teller, const struct option_piece *key,
+                       const struct option_piece *value, const char *form)
 {
-	struct line line = { .used = 0 };
+	struct option_message line = { .used = 0 };
 
 	add_text(&line, teller->source);
 	add_text(&line, ": '");
@@ -127,8 +127,11 @@ static unsigned digit_of(char c)
 	return 99;
 }
 
-/* A number of C, all of the piece; below zero as its complement, as strtoumax() has it. */
-static bool read_number(const struct piece *piece, uint64_t *ret_number)
+/*
+ * Parses a number as C does; it must fill the piece.  Negative numbers become their complement, as
+ * strtoumax() has it.
+ */
+static bool read_number(const struct option_piece *piece, uint64_t *ret_number)
 {
 	const char *at = piece->at, *end = at + piece->length;
 	bool is_negative = false;
@@ -154,7 +157,7 @@ static bool read_number(const struct piece *piece, uint64_t *ret_number)
 	return true;
 }
 
-static bool read_signed(const struct piece *piece, int64_t most, int64_t *number)
+static bool read_signed(const struct option_piece *piece, int64_t most, int64_t *number)
 {
 	uint64_t value;
 
@@ -164,7 +167,7 @@ static bool read_signed(const struct piece *piece, int64_t most, int64_t *number
 	return true;
 }
 
-static bool read_bool(const struct piece *piece, bool *value)
+static bool read_bool(const struct option_piece *piece, bool *value)
 {
 	if (!is_text(piece, "true") && !is_text(piece, "false"))
 		return false;
@@ -173,7 +176,7 @@ static bool read_bool(const struct piece *piece, bool *value)
 }
 
 static bool take(struct gg_option_string *conf, const struct option *option,
-                 const struct piece *value)
+                 const struct option_piece *value)
 {
 	void *place = (char *)conf + option->at;
 	uint64_t number;
@@ -213,7 +216,7 @@ static bool take(struct gg_option_string *conf, const struct option *option,
 }
 
 static void take_pair(struct gg_option_string *conf, const struct teller *teller,
-                      const struct piece *key, const struct piece *value)
+                      const struct option_piece *key, const struct option_piece *value)
 {
 	for (size_t i = 0; i < GG_COUNT(options); i++) {
 		if (!is_text(key, options[i].name))
@@ -253,7 +256,7 @@ void gg_option_string_parse(struct gg_option_string *conf, const char *source, c
 	if (text == NULL)
 		return;
 	while (*text != '\0') {
-		struct piece key = { text, 0 }, value;
+		struct option_piece key = { text, 0 }, value;
 
 		while (is_key(key.at[key.length]))
 			key.length++;
@@ -282,7 +285,10 @@ void gg_option_string_finish(struct gg_option_string *conf, gg_option_string_tel
 	}
 	if (conf->prof_leak_error)
 		conf->prof_leak = true;
-	/* A check for leaks needs samples; jemalloc starts it without dumps of other kinds. */
+	/*
+	 * A leak check needs samples; jemalloc enables profiling for it, without dumps of other
+	 * kinds.
+	 */
 	if (conf->prof_leak && !conf->prof) {
 		conf->prof = true;
 		conf->prof_gdump = false;

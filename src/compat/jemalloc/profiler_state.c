@@ -11,14 +11,12 @@
 
 enum {
 	TRIES = 1000,
-	/*
-	 * From one high-water mark to the next, at the least: some 190 dumps on the way to 10 GiB.
-	 */
+	/* The least step between high-water marks: some 190 dumps on the way to 10 GiB. */
 	GROWTH_BYTES = 1 << 20,
 	GROWTH_PERCENT = 5
 };
 
-/* 1 + what prof.reset was given last; 0: nothing. */
+/* 1 + the last argument of prof.reset; 0: there was none. */
 static uint64_t lg_asked_plus_1;
 
 int gg_profiler_there(void)
@@ -64,7 +62,7 @@ size_t gg_profiler_lg_sample(void)
 	uint64_t lg = asked != 0 ? asked - 1 : s->conf.lg_prof_sample;
 
 	s->agent->look(&now);
-	/* Somebody else may have changed it: `geiger control`, or the environment. */
+	/* `geiger control` or the environment may have changed it. */
 	if (now.interval_bytes == 0 || now.interval_bytes == gg_profiler_interval_of(lg))
 		return lg;
 	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
@@ -89,7 +87,7 @@ void gg_profiler_reset(void)
 
 static bool change_triggers(const struct gg_agent_triggers *triggers)
 {
-	/* Somebody else changes them: a copy of a thousand bytes. */
+	/* Another thread is copying the settings, a thousand bytes. */
 	for (int i = 0; i < TRIES; i++) {
 		int status = gg_compat_settings()->agent->set_triggers(triggers);
 
@@ -152,7 +150,7 @@ void gg_profiler_set_active(bool wish)
 
 	agent->change(&change);
 	agent->look_now();
-	/* While it is off, jemalloc writes no dump that nobody asks for. */
+	/* While profiling is off, jemalloc writes only dumps that the program asks for. */
 	agent->look_triggers(&triggers);
 	if (triggers.is_off != !wish) {
 		triggers.is_off = !wish;

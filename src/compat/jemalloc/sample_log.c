@@ -22,8 +22,8 @@ static uint32_t state;
 static uint64_t sequence, start_ns;
 static char path[GG_OPTION_STRING_PREFIX_MAX + 64]; /* written by who is CHANGING */
 
-/* Numbers in the file, by ours; 0: none yet. */
-struct numbers {
+/* Numbers in the file, indexed by the region's numbers; 0: not numbered yet. */
+struct log_numbers {
 	uint32_t *threads, *stacks;
 	uint32_t thread_count, stack_count, stacks_max;
 };
@@ -118,8 +118,8 @@ static uint32_t number_of(uint32_t *numbers, uint32_t which, uint32_t *count)
 	return numbers[which] - 1;
 }
 
-/* Numbers in the order in which they are met. */
-static bool count_all(struct numbers *n)
+/* Numbers threads and stacks in the order in which the records mention them. */
+static bool count_all(struct log_numbers *n)
 {
 	const struct gg_history_calls *history = gg_compat_settings()->agent->history;
 	struct gg_history_record record;
@@ -145,7 +145,7 @@ static bool count_all(struct numbers *n)
 	return true;
 }
 
-/* The one that has that number; looked for, as the tables are by ours. */
+/* Inverts the table: the region's number for each number in the file. */
 static void invert(uint32_t *numbers, uint32_t length, uint32_t *ret_by_number)
 {
 	for (uint32_t i = 0; i < length; i++)
@@ -215,7 +215,7 @@ static void add_stacks(struct gg_json_text *text, const uint32_t *stacks, uint32
 	gg_json_text_add(text, "]");
 }
 
-static void add_record(struct gg_json_text *text, const struct numbers *n,
+static void add_record(struct gg_json_text *text, const struct log_numbers *n,
                        const struct gg_history_record *record)
 {
 	const struct {
@@ -239,7 +239,7 @@ static void add_record(struct gg_json_text *text, const struct numbers *n,
 	gg_json_text_add(text, "}");
 }
 
-static void add_records(struct gg_json_text *text, const struct numbers *n)
+static void add_records(struct gg_json_text *text, const struct log_numbers *n)
 {
 	const struct gg_history_calls *history = gg_compat_settings()->agent->history;
 	struct gg_history_record record;
@@ -248,7 +248,7 @@ static void add_records(struct gg_json_text *text, const struct numbers *n)
 	gg_json_text_key(text, "allocations");
 	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; (i = history->next(GG_HISTORY_LOG, i, &record)) != 0;) {
-		/* One that was logged between the two passes. */
+		/* Skip a record that was logged between the two passes. */
 		if (record.alloc_stack >= n->stacks_max || record.free_stack >= n->stacks_max ||
 		    n->stacks[record.alloc_stack] == 0 || n->stacks[record.free_stack] == 0 ||
 		    n->threads[record.alloc_thread] == 0 || n->threads[record.free_thread] == 0)
@@ -260,7 +260,7 @@ static void add_records(struct gg_json_text *text, const struct numbers *n)
 	gg_json_text_add(text, "]}");
 }
 
-static bool write_all(struct gg_json_text *text, const struct numbers *n)
+static bool write_all(struct gg_json_text *text, const struct log_numbers *n)
 {
 	uint32_t *threads = map((n->thread_count + 1) * sizeof(uint32_t));
 	uint32_t *stacks = map((n->stack_count + 1) * sizeof(uint32_t));
@@ -285,7 +285,7 @@ static bool write_all(struct gg_json_text *text, const struct numbers *n)
 static bool write_file(void)
 {
 	struct file file = { .fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) };
-	struct numbers n = { .threads = NULL };
+	struct log_numbers n = { .threads = NULL };
 	struct gg_json_text text;
 	bool done;
 
@@ -314,12 +314,12 @@ bool gg_sample_log_stop(void)
 	return written;
 }
 
-/* At the end of the program a log that runs is written. */
+/* When the program ends, writes a log that still runs. */
 __attribute__((destructor)) static void finish(void)
 {
 	int saved_errno = errno;
 
-	/* Acquire: pairs with the release of who started it. */
+	/* Acquire: pairs with the release of the thread that started the log. */
 	if (gg_load_acquire(&state) == RUNNING)
 		gg_sample_log_stop();
 	errno = saved_errno;

@@ -54,14 +54,14 @@ uint64_t gg_memory_usage_rss_bytes(void)
 }
 
 /* The two files of a version that are asked. */
-struct names {
+struct cgroup_files {
 	const char *used, *limit;
 };
-static const struct names version_2 = { "/memory.current", "/memory.max" };
-static const struct names version_1 = { "/memory.usage_in_bytes", "/memory.limit_in_bytes" };
+static const struct cgroup_files version_2 = { "/memory.current", "/memory.max" };
+static const struct cgroup_files version_1 = { "/memory.usage_in_bytes", "/memory.limit_in_bytes" };
 
 /* path: of a group, with room for the names. */
-static uint32_t percent_of(char *path, const struct names *names)
+static uint32_t percent_of(char *path, const struct cgroup_files *names)
 {
 	size_t length = strlen(path);
 	uint64_t used = 0, limit = 0;
@@ -79,7 +79,7 @@ static uint32_t percent_of(char *path, const struct names *names)
 
 /* A group below `root`, and all above it up to the root. */
 static uint32_t percent_up(char *path, const char *root, const char *group,
-                           const struct names *names)
+                           const struct cgroup_files *names)
 {
 	size_t root_length = strlen(root);
 	uint32_t most = 0;
